@@ -1,0 +1,115 @@
+# Makefile - one non-recursive make for libkprof.so, the kprof command and every test
+#
+# Every room lists its own files in ROOM/files.mk (explicit lists: a dead file shows).
+# `make` needs gcc or clang, zlib.a, and for the CLI libyajl; no CUDA, no Python, no network.
+
+SHELL := /bin/bash
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CROSS_COMPILE ?=
+ifneq ($(CROSS_COMPILE),)
+CC := $(CROSS_COMPILE)gcc
+endif
+AR := $(CROSS_COMPILE)ar
+ARCH := $(shell $(CC) -dumpmachine | cut -d- -f1)
+SAN ?=
+comma := ,
+BUILD ?= build
+O := $(BUILD)/$(ARCH)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(filter clang%,$(notdir $(CC))),-clang)
+PREFIX ?= /usr/local
+DESTDIR ?=
+V ?= 0
+Q := $(if $(filter 0,$(V)),@)
+say = $(if $(filter 0,$(V)),@printf '  %-5s %s\n' $(1) $(2))
+
+VERSION := 0.1.0
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
+        -Wundef -Wvla -Werror=implicit-function-declaration $(if $(CI),-Werror) $(WERROR)
+CPPFLAGS += -D_GNU_SOURCE -I. -DKP_VERSION='"$(VERSION)"'
+CFLAGS ?= -O2 -g
+KP_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-strict-aliasing $(WARN) \
+             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined,-ftls-model=initial-exec)
+SO_LDFLAGS := -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--no-undefined -Wl,-z,nodelete \
+              -Wl,--version-script=preload/exports.map -Wl,--exclude-libs,ALL
+ZLIB_A ?= $(firstword $(wildcard /usr/lib/$(shell $(CC) -print-multiarch 2>/dev/null)/libz.a /usr/lib/$(ARCH)-linux-gnu/libz.a /usr/lib64/libz.a /usr/lib/libz.a))
+
+all: $(BUILD)/libkprof.so $(BUILD)/kprof
+
+# Rooms, lowest first. Each files.mk sets SRC_<room> (and UNIT_<room>, the unit tests of it).
+include collector/base/files.mk
+include collector/format/files.mk
+include collector/record/files.mk
+include collector/read/files.mk
+include schedule/files.mk
+include export/files.mk
+include export/cli/files.mk
+include preload/files.mk
+include test/files.mk
+
+ROOMS := base format record read schedule export preload cli
+obj = $(patsubst %.S,$(O)/%.o,$(patsubst %.c,$(O)/%.o,$(SRC_$(1))))
+lib = $(O)/lib$(1).a
+define room
+$(call lib,$(1)): $(call obj,$(1))
+	$(call say,AR,$$@)
+	$(Q)rm -f $$@; $(AR) rcs $$@ $$^
+endef
+$(foreach r,$(ROOMS),$(eval $(call room,$(r))))
+
+$(O)/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+$(O)/%.o: %.S
+	@mkdir -p $(@D)
+	$(call say,AS,$<)
+	$(Q)$(CC) $(CPPFLAGS) -fPIC -MMD -MP -c $< -o $@
+
+SO_ROOMS := base format record read schedule export preload
+CLI_ROOMS := cli export schedule read format base
+$(O)/libkprof.so: $(foreach r,$(SO_ROOMS),$(call obj,$(r))) preload/exports.map
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -o $@ $(filter %.o,$^) $(ZLIB_A) $(LDFLAGS)
+$(O)/kprof: $(call obj,cli) $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r)))
+	$(call say,LD,$@)
+	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lyajl -lz -lm $(LDFLAGS)
+$(BUILD)/%: $(O)/%
+	@mkdir -p $(@D)
+	$(Q)ln -f $< $@ 2>/dev/null || cp -f $< $@
+
+# Unit tests: test/unit/<room>/test_x.c links its room and the rooms below it, nothing above.
+BELOW_base :=
+BELOW_format := base
+BELOW_record := format base
+BELOW_read := format base
+BELOW_schedule := base
+BELOW_export := read format base
+BELOW_cli := export read format base
+BELOW_preload := export read record schedule format base
+define unit
+$(O)/test/unit/$(1)/%: test/unit/$(1)/%.c $(call lib,$(1)) $(foreach b,$(BELOW_$(1)),$(call lib,$(b))) $(O)/test/support/support.o
+	@mkdir -p $$(@D)
+	$(call say,UNIT,$$@)
+	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(O)/test/support/support.o -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter cli,$(1)),-lyajl) -lz -lm -lcmocka -lpthread -ldl
+UNIT_BINS += $(patsubst test/unit/$(1)/%.c,$(O)/test/unit/$(1)/%,$(UNIT_$(1)))
+endef
+$(foreach r,$(ROOMS),$(eval $(call unit,$(r))))
+
+unit-build: $(UNIT_BINS)
+unit-test: $(UNIT_BINS) ## build and run every unit test (cmocka)
+	@fail=0; for t in $(UNIT_BINS); do $$t || { fail=1; echo "FAILED: $$t"; }; done; exit $$fail
+unit-test-%: ; @$(MAKE) --no-print-directory unit-room ROOM=$*
+unit-room:
+	@$(MAKE) --no-print-directory $(filter $(O)/test/unit/$(ROOM)/%,$(UNIT_BINS))
+	@fail=0; for t in $(filter $(O)/test/unit/$(ROOM)/%,$(UNIT_BINS)); do $$t || fail=1; done; exit $$fail
+
+clean: ## remove the build folder
+	rm -rf $(BUILD)
+
+DEPS := $(shell [ -d $(O) ] && find $(O) -name '*.d')
+-include $(DEPS)
+
+.PHONY: all unit-build unit-test unit-room clean
+.DEFAULT_GOAL := all
+.SECONDARY:

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kp_arena.h - all memory of the .so: pieces of mmap, never malloc
+ *
+ * kp_arena_alloc: small, zeroed, 16-byte aligned, never freed (state that lives as long as the process).
+ * kp_map_alloc/free: page-sized, zeroed, can be given back (buffers of the exporter and the reader).
+ * Both return NULL when memory is short; thread-safe; not signal-safe. The CLI uses them too.
+ */
+#ifndef KP_ARENA_H
+#define KP_ARENA_H
+
+#include <stddef.h>
+
+void *kp_arena_alloc(size_t bytes) __attribute__((warn_unused_result));
+void *kp_map_alloc(size_t bytes) __attribute__((warn_unused_result));
+void kp_map_free(void *p, size_t bytes);
+/* Grows a kp_map_alloc'ed block (contents kept, may move). NULL: the old block is still there. */
+void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes) __attribute__((warn_unused_result));
+
+#endif

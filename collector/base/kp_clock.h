@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kp_clock.h - stamps for hooks: raw ticks, converted to time only when reading
+ *
+ * Ticks are the TSC when the kernel itself uses it as clocksource and the CPU says it is invariant
+ * (then KP_CLOCK_TSC), else CLOCK_MONOTONIC in ns (KP_CLOCK_MONO). Never goes backwards on a thread.
+ */
+#ifndef KP_CLOCK_H
+#define KP_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+enum { KP_CLOCK_TSC = 1, KP_CLOCK_MONO = 2 };
+
+extern bool kp_clock_is_tsc; /* decided once by kp_clock_init, then constant */
+
+static inline uint64_t kp_clock_ns(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t kp_ticks(void)
+{
+#if defined(__x86_64__)
+    if (kp_clock_is_tsc) return __builtin_ia32_rdtsc();
+#endif
+    return kp_clock_ns(CLOCK_MONOTONIC);
+}
+
+/* One sample that ties ticks to wall time; the tightest of several tries. */
+struct kp_clock_pair {
+    uint64_t ticks;
+    uint64_t real_ns; /* CLOCK_REALTIME, ns since the Unix epoch */
+    uint64_t mono_ns; /* CLOCK_MONOTONIC, ns */
+};
+
+void kp_clock_init(void);
+void kp_clock_sample(struct kp_clock_pair *out);
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kp_log.h - the only road to stderr: one line, one write(2), a cap on all lines
+ *
+ * Async-signal-safe: own formatter, 512 bytes of stack, errno kept. Every line begins "kprof: ".
+ * Formats understood: %s %d %u %ld %lu %lld %llu %zu %x %lx %p %c %%  and widths are not.
+ */
+#ifndef KP_LOG_H
+#define KP_LOG_H
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* level: 0 always (problems and the closing line), 1 KPROF_VERBOSE=1, 2 KPROF_VERBOSE=2 */
+void kp_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void kp_log_set_level(int verbose);
+/* Formats into buf (always NUL-terminated when size > 0), same formats; returns the length that was needed. */
+size_t kp_fmt(char *buf, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+size_t kp_vfmt(char *buf, size_t size, const char *format, va_list args);
+
+/* Says it once per site, however often it happens. */
+#define KP_LOG_ONCE(level, ...)                                                                    \
+    do {                                                                                           \
+        static atomic_flag kp_said = ATOMIC_FLAG_INIT;                                             \
+        if (!atomic_flag_test_and_set_explicit(&kp_said, memory_order_relaxed))                    \
+            kp_log((level), __VA_ARGS__);                                                          \
+    } while (0)
+
+#endif

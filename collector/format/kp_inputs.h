@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kp_inputs.h - how the inputs of one op lie in an INPUTS record
+ *
+ * A byte stream without padding, one entry an input, read with memcpy. What Kineto would not show is not kept.
+ */
+#ifndef KP_INPUTS_H
+#define KP_INPUTS_H
+
+enum kp_input_tag {
+    KP_IN_NONE = 0,        /* None, and everything Kineto shows as "" */
+    KP_IN_TENSOR = 1,      /* u8 dtype, u8 flags, u8 ndim, then ndim i64 sizes, ndim i64 strides */
+    KP_IN_TENSOR_LIST = 2, /* u16 count, then count TENSOR/NONE entries (none when count > KP_IN_LIST_MAX) */
+    KP_IN_INT = 3,         /* i64 */
+    KP_IN_DOUBLE = 4,      /* f64 */
+    KP_IN_BOOL = 5,        /* u8 */
+    KP_IN_COMPLEX = 6,     /* f64 real, f64 imaginary */
+    KP_IN_STRING = 7,      /* u16 length, bytes (cut at KP_IN_STRING_MAX) */
+    KP_IN_SCALAR_LIST = 8, /* u16 count, then count scalar entries (none when count > KP_IN_LIST_MAX) */
+};
+enum { KP_IN_TENSOR_UNDEFINED = 1, KP_IN_TENSOR_NO_SIZES = 2 }; /* flags of a TENSOR entry */
+#define KP_IN_LIST_MAX 30
+#define KP_IN_STRING_MAX 512
+
+#endif
