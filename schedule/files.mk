@@ -1,3 +1,3 @@
 # files.mk - the files of this room
-SRC_schedule :=
+SRC_schedule := schedule/machine.c
 UNIT_schedule :=

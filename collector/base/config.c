@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * config.c - reads every setting once: environment in, checked struct out
+ *
+ * Called by: boot.c (constructor), the CLI
+ * Memory:    never allocates; texts are copied into the struct.
+ * On fail:   keeps one line per bad value and uses the default.
+ * Safe in:   signal handlers no; after fork yes (only reads its arguments)
+ */
+#include "collector/base/kp_config.h"
+
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "collector/base/kp_jsoncheck.h"
+#include "collector/base/kp_log.h"
+
+const struct kp_config_row kp_config_rows[KP_SET_COUNT] = {
+#define KP_SETTING(field, row_name, row_type, row_default, row_low, row_high, row_values, row_torch, row_meta, row_doc) \
+    [KP_SET_##field] = {.name = (row_name), .fallback = (row_default), .values = (row_values), .torch = (row_torch), \
+                        .meta = (row_meta), .doc = (row_doc), .type = KP_TYPE_##row_type, .low = (row_low), \
+                        .high = (row_high), .offset = offsetof(struct kp_config, field)},
+#include "collector/base/config.def"
+#undef KP_SETTING
+};
+
+/* Variables that start with KPROF but are read by scripts and tests only. */
+static const char *const others[] = {"KPROF_LIB", "KPROF_PYTHON", "KPROF_SHARED", "KPROF_TEST_FAIL"};
+
+static void *field_of(struct kp_config *config, enum kp_config_index index)
+{
+    return (char *)config + kp_config_rows[index].offset;
+}
+
+static const void *field_in(const struct kp_config *config, enum kp_config_index index)
+{
+    return (const char *)config + kp_config_rows[index].offset;
+}
+
+/* Complaints. */
+
+static void keep_line(struct kp_config *config, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void keep_line(struct kp_config *config, const char *format, ...)
+{
+    const size_t room = sizeof config->lines - config->lines_used;
+    va_list args;
+    size_t length;
+    if (room < 64) return; /* so many bad settings: the first ones are enough */
+    va_start(args, format);
+    length = kp_vfmt(config->lines + config->lines_used, room, format, args);
+    va_end(args);
+    config->lines_used += length < room ? length + 1 : room;
+    config->complaints++;
+}
+
+/* A value as it can stand in a line: short, without control characters. */
+static const char *shown(const char *value, char out[84])
+{
+    size_t n = 0;
+    for (; value[n] && n < 80; n++) out[n] = (unsigned char)value[n] < 0x20 ? ' ' : value[n];
+    memcpy(out + n, value[n] ? "..." : "", value[n] ? 4 : 1);
+    return out;
+}
+
+/* What stands in a line after "using". */
+static const char *instead_of(enum kp_config_index index)
+{
+    const struct kp_config_row *row = &kp_config_rows[index];
+    return row->fallback[0] ? row->fallback : "nothing";
+}
+
+static bool refuse(struct kp_config *config, enum kp_config_index index, const char *value, const char *why)
+{
+    char text[84];
+    keep_line(config, "%s=%s %s, using %s", kp_config_rows[index].name, shown(value, text), why, instead_of(index));
+    config->refused |= 1u << index;
+    return false;
+}
+
+/* Parsers: one per type. Each leaves the field alone when it refuses. */
+
+/* A copy inside the struct, NULL when there is no room left. */
+static const char *keep_text(struct kp_config *config, const char *value)
+{
+    const size_t bytes = strlen(value) + 1;
+    char *to = config->store + config->store_used;
+    if (bytes > sizeof config->store - config->store_used) return NULL;
+    memcpy(to, value, bytes);
+    config->store_used += bytes;
+    return to;
+}
+
+static bool set_number(struct kp_config *config, enum kp_config_index index, const char *value)
+{
+    const struct kp_config_row *row = &kp_config_rows[index];
+    char why[96];
+    uint64_t n = 0;
+    const char *p = value;
+    for (; *p >= '0' && *p <= '9' && n < UINT64_MAX / 10 - 1; p++) n = n * 10 + (uint64_t)(*p - '0');
+    if (p == value || (*p && !(*p >= '0' && *p <= '9'))) return refuse(config, index, value, "is not a number");
+    if (*p || n < row->low || n > row->high) {
+        kp_fmt(why, sizeof why, "is not between %lu and %lu", (unsigned long)row->low, (unsigned long)row->high);
+        return refuse(config, index, value, why);
+    }
+    *(uint64_t *)field_of(config, index) = n;
+    return true;
+}
+
+static bool set_bool(struct kp_config *config, enum kp_config_index index, const char *value)
+{
+    if ((value[0] != '0' && value[0] != '1') || value[1]) return refuse(config, index, value, "is neither 0 nor 1");
+    *(bool *)field_of(config, index) = value[0] == '1';
+    return true;
+}
+
+/* Position of the word [from, from + length) in a comma list, or -1. */
+static int word_find(const char *list, const char *from, size_t length)
+{
+    for (int at = 0; *list; at++) {
+        const size_t n = strcspn(list, ",");
+        if (n == length && memcmp(list, from, n) == 0) return at;
+        list += n + (list[n] == ',');
+    }
+    return -1;
+}
+
+static bool set_words(struct kp_config *config, enum kp_config_index index, const char *value)
+{
+    const char *const words = kp_config_rows[index].values;
+    uint32_t bits = 0;
+    char why[128];
+    for (const char *p = value; *p;) {
+        const size_t n = strcspn(p, ",");
+        const int at = word_find(words, p, n);
+        if (at < 0) {
+            kp_fmt(why, sizeof why, "is not any of %s", words);
+            return refuse(config, index, value, why);
+        }
+        bits |= 1u << at;
+        p += n + (p[n] == ',');
+    }
+    if (!bits) return refuse(config, index, value, "names nothing");
+    if (index == KP_SET_exports && bits == (KP_EXPORTS_TRACE | KP_EXPORTS_NONE))
+        return refuse(config, index, value, "asks for none and for something");
+    *(uint32_t *)field_of(config, index) = bits;
+    return true;
+}
+
+static bool set_text(struct kp_config *config, enum kp_config_index index, const char *value)
+{
+    const char *const copy = keep_text(config, value);
+    if (!copy) return refuse(config, index, value, "is too long");
+    *(const char **)field_of(config, index) = copy;
+    return true;
+}
+
+static bool set_line(struct kp_config *config, enum kp_config_index index, const char *value)
+{
+    for (const char *p = value; *p; p++)
+        if ((unsigned char)*p < 0x20) return refuse(config, index, value, "has a control character in it");
+    return set_text(config, index, value);
+}
+
+static bool set_name(struct kp_config *config, enum kp_config_index index, const char *value)
+{
+    if (strchr(value, '/')) return refuse(config, index, value, "has a slash in it");
+    if (strlen(value) > 200) return refuse(config, index, value, "is too long for a file name");
+    return set_line(config, index, value);
+}
+
+static bool set_json(struct kp_config *config, enum kp_config_index index, const char *value)
+{
+    char why[128];
+    const char *wrong = "";
+    size_t offset = 0;
+    if (kp_jsoncheck_object(value, strlen(value), &offset, &wrong) < 0) {
+        kp_fmt(why, sizeof why, "is not a JSON object (offset %zu: %s)", offset, wrong);
+        return refuse(config, index, value, why);
+    }
+    return set_text(config, index, value);
+}
+
+typedef bool (*set_fn)(struct kp_config *config, enum kp_config_index index, const char *value);
+static const set_fn setters[] = {
+    [KP_TYPE_BOOL] = set_bool, [KP_TYPE_NUMBER] = set_number, [KP_TYPE_SET] = set_words,
+    [KP_TYPE_TEXT] = set_line, [KP_TYPE_NAME] = set_name,     [KP_TYPE_JSON] = set_json,
+    [KP_TYPE_SCHEDULE] = set_line, [KP_TYPE_STEP] = set_line,
+};
+
+bool kp_config_set(struct kp_config *config, enum kp_config_index index, const char *value)
+{
+    const bool taken = setters[kp_config_rows[index].type](config, index, value);
+    if (taken) config->from_env |= 1u << index;
+    return taken;
+}
+
+static void set_default(struct kp_config *config, enum kp_config_index index)
+{
+    const struct kp_config_row *row = &kp_config_rows[index];
+    if (row->type >= KP_TYPE_TEXT)
+        *(const char **)field_of(config, index) = row->fallback[0] ? row->fallback : NULL;
+    else
+        setters[row->type](config, index, row->fallback);
+    config->from_env &= ~(1u << index);
+}
+
+void kp_config_refuse(struct kp_config *config, enum kp_config_index index, const char *why, const char *instead)
+{
+    char value[96], text[84];
+    kp_config_value(config, index, value, sizeof value);
+    set_default(config, index);
+    config->refused |= 1u << index;
+    keep_line(config, "%s=%s %s, %s", kp_config_rows[index].name, shown(value, text), why, instead);
+}
+
+/* The environment. */
+
+/* Edit distance of two short words, capped: 9 or more means far. */
+static unsigned distance(const char *a, const char *b)
+{
+    unsigned row[40];
+    const size_t n = strlen(b);
+    if (n >= 39 || strlen(a) >= 39) return 9;
+    for (unsigned j = 0; j <= n; j++) row[j] = j;
+    for (unsigned i = 1; a[i - 1]; i++) {
+        unsigned corner = row[0];
+        row[0] = i;
+        for (unsigned j = 1; j <= n; j++) {
+            const unsigned change = corner + (a[i - 1] != b[j - 1]);
+            corner = row[j];
+            row[j] = row[j] + 1 < change ? row[j] + 1 : change;
+            if (row[j - 1] + 1 < row[j]) row[j] = row[j - 1] + 1;
+        }
+    }
+    return row[n];
+}
+
+const char *kp_config_nearest(const char *name)
+{
+    unsigned best = 4;
+    const char *found = NULL;
+    for (int i = 0; i < KP_SET_COUNT; i++) {
+        const unsigned d = distance(name, kp_config_rows[i].name);
+        if (d < best && d * 3 < strlen(name)) {
+            best = d;
+            found = kp_config_rows[i].name;
+        }
+    }
+    return found;
+}
+
+static bool is_named(const char *entry, size_t length, const char *name)
+{
+    return strlen(name) == length && memcmp(entry, name, length) == 0;
+}
+
+static void unknown(struct kp_config *config, const char *entry, size_t length)
+{
+    char name[64];
+    const char *near;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (is_named(entry, length, others[i])) return;
+    if (length >= sizeof name) length = sizeof name - 1;
+    memcpy(name, entry, length);
+    name[length] = 0;
+    near = kp_config_nearest(name);
+    if (near)
+        keep_line(config, "%s is no setting of kprof, ignored; did you mean %s?", name, near);
+    else
+        keep_line(config, "%s is no setting of kprof, ignored; `kprof config` lists them", name);
+}
+
+/* One NAME=VALUE. As with getenv the first of two equal names counts, and an empty value is no value. */
+static void take_entry(struct kp_config *config, const char *entry, uint32_t *seen)
+{
+    const size_t length = strcspn(entry, "=");
+    const char *const value = entry + length + 1;
+    if (!entry[length] || !value[0]) return;
+    for (int i = 0; i < KP_SET_COUNT; i++) {
+        if (!is_named(entry, length, kp_config_rows[i].name)) continue;
+        if (!(*seen & 1u << i)) kp_config_set(config, (enum kp_config_index)i, value);
+        *seen |= 1u << i;
+        return;
+    }
+    if (is_named(entry, length, "KPROF_TEST_FAIL"))
+        config->test_fail = keep_text(config, value);
+    else
+        unknown(config, entry, length);
+}
+
+/* What can only be judged with all values known. */
+static void check_whole(struct kp_config *config)
+{
+    if (!(config->activities & KP_ACTIVITY_CUDA)) return;
+    keep_line(config, "KPROF_ACTIVITIES: GPU recording is not built yet, recording cpu only");
+    config->activities = KP_ACTIVITY_CPU;
+}
+
+int kp_config_read_as(struct kp_config *out, char **environ_like, bool secure)
+{
+    uint32_t seen = 0;
+    memset(out, 0, sizeof *out);
+    for (int i = 0; i < KP_SET_COUNT; i++) set_default(out, (enum kp_config_index)i);
+    out->secure = secure;
+    if (secure) out->on = false;
+    if (secure || !environ_like) return 0;
+    for (; *environ_like; environ_like++)
+        if (strncmp(*environ_like, "KPROF=", 6) == 0 || strncmp(*environ_like, "KPROF_", 6) == 0)
+            take_entry(out, *environ_like, &seen);
+    check_whole(out);
+    return out->complaints;
+}
+
+int kp_config_read(struct kp_config *out, char **environ_like)
+{
+    return kp_config_read_as(out, environ_like, getauxval(AT_SECURE) != 0);
+}
+
+/* Showing. */
+
+void kp_config_complain(const struct kp_config *config)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set_explicit(&said, memory_order_relaxed)) return;
+    for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1) kp_log(0, "%s", config->lines + at);
+}
+
+static size_t words_value(uint32_t bits, const char *words, char *buf, size_t size)
+{
+    size_t length = 0;
+    if (size) buf[0] = 0;
+    for (; *words; bits >>= 1) {
+        const size_t n = strcspn(words, ",");
+        if (bits & 1) {
+            if (length && length + 1 < size) memcpy(buf + length, ",", 2);
+            length += length != 0;
+            if (length + n < size) {
+                memcpy(buf + length, words, n);
+                buf[length + n] = 0;
+            }
+            length += n;
+        }
+        words += n + (words[n] == ',');
+    }
+    return length;
+}
+
+size_t kp_config_value(const struct kp_config *config, enum kp_config_index index, char *buf, size_t size)
+{
+    const struct kp_config_row *row = &kp_config_rows[index];
+    const void *const field = field_in(config, index);
+    const char *text;
+    switch (row->type) {
+    case KP_TYPE_BOOL: return kp_fmt(buf, size, "%d", (int)*(const bool *)field);
+    case KP_TYPE_NUMBER: return kp_fmt(buf, size, "%lu", (unsigned long)*(const uint64_t *)field);
+    case KP_TYPE_SET: return words_value(*(const uint32_t *)field, row->values, buf, size);
+    default: text = *(const char *const *)field; return kp_fmt(buf, size, "%s", text ? text : "");
+    }
+}
+
+void kp_config_log(const struct kp_config *config)
+{
+    char value[256];
+    for (int i = 0; i < KP_SET_COUNT; i++) {
+        kp_config_value(config, (enum kp_config_index)i, value, sizeof value);
+        kp_log(1, "%s=%s (%s)", kp_config_rows[i].name, value, config->from_env & 1u << i ? "environment" : "default");
+    }
+}
+
+size_t kp_config_text(const struct kp_config *config, char *buf, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < KP_SET_COUNT; i++) {
+        const size_t start = used;
+        if (kp_config_rows[i].type >= KP_TYPE_TEXT && !*(const char *const *)field_in(config, (enum kp_config_index)i)) continue;
+        used += kp_fmt(buf + (used < size ? used : size), used < size ? size - used : 0, "%s=", kp_config_rows[i].name);
+        used += kp_config_value(config, (enum kp_config_index)i, buf + (used < size ? used : size), used < size ? size - used : 0);
+        for (size_t p = start; p < used && p + 1 < size; p++) /* a line break between two JSON tokens means the same as a space */
+            if (buf[p] == '\n' || buf[p] == '\r') buf[p] = ' ';
+        used += kp_fmt(buf + (used < size ? used : size), used < size ? size - used : 0, "\n");
+    }
+    return used;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kp_config.h - every setting, read once from the environment, then constant
+ *
+ * Called by: boot.c (constructor, before any thread), the CLI, tests.
+ * Memory:    none allocated: texts are copied into the struct (a host may overwrite its environment: setproctitle
+ *            does), so a struct kp_config must not be copied by value. Put it into kp_map_alloc'ed pages, and
+ *            make those read-only when all is parsed.
+ * On fail:   a bad value is never an error: the default is used and one line is kept for kp_config_complain. The lines
+ *            wait there so that a shell or a launcher that records nothing says nothing.
+ */
+#ifndef KP_CONFIG_H
+#define KP_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { KP_ACTIVITY_CPU = 1u << 0, KP_ACTIVITY_CUDA = 1u << 1 };   /* activities, order of the values in config.def */
+enum { KP_EXPORTS_TRACE = 1u << 0, KP_EXPORTS_NONE = 1u << 1 };   /* exports */
+
+#define KP_CONFIG_TYPE_BOOL bool
+#define KP_CONFIG_TYPE_NUMBER uint64_t
+#define KP_CONFIG_TYPE_SET uint32_t
+#define KP_CONFIG_TYPE_TEXT const char *
+#define KP_CONFIG_TYPE_NAME const char *
+#define KP_CONFIG_TYPE_JSON const char *
+#define KP_CONFIG_TYPE_SCHEDULE const char *
+#define KP_CONFIG_TYPE_STEP const char *
+
+/* Index of a setting: KP_SET_on, KP_SET_activities, ... in the order of config.def. */
+enum kp_config_index {
+#define KP_SETTING(field, ...) KP_SET_##field,
+#include "collector/base/config.def"
+#undef KP_SETTING
+    KP_SET_COUNT
+};
+
+struct kp_config {
+    /* One field a row: bool on; uint32_t activities, exports; uint64_t max_mb, verbose; bool record_shapes, gzip;
+     * const char *schedule, *step, *dir, *worker_name, *metadata, *spool_dir (NULL: not set) */
+#define KP_SETTING(field, name, type, ...) KP_CONFIG_TYPE_##type field;
+#include "collector/base/config.def"
+#undef KP_SETTING
+    const char *test_fail;  /* KPROF_TEST_FAIL, for kp_io_set_failures; NULL: not set */
+    uint32_t from_env;      /* bit 1u << KP_SET_x: the value in force came from the environment */
+    uint32_t refused;       /* bit: a value was given and refused */
+    bool secure;            /* setuid or file capabilities: nothing was read, and `on` is false */
+    int complaints;         /* lines kept for kp_config_complain */
+    size_t store_used, lines_used;
+    char lines[4096];       /* the kept lines, each ends with NUL */
+    char store[36864];      /* the texts */
+};
+
+/* The rows as text, for the CLI, the documentation and the parser. */
+enum kp_config_type { KP_TYPE_BOOL, KP_TYPE_NUMBER, KP_TYPE_SET, KP_TYPE_TEXT, KP_TYPE_NAME, KP_TYPE_JSON, KP_TYPE_SCHEDULE, KP_TYPE_STEP };
+struct kp_config_row {
+    const char *name, *fallback, *values, *torch, *meta, *doc;
+    enum kp_config_type type;
+    uint64_t low, high;
+    size_t offset; /* of the field */
+};
+extern const struct kp_config_row kp_config_rows[KP_SET_COUNT];
+
+/* Reads NAME=VALUE strings (NULL-ended; NULL for none) with AT_SECURE looked at. Returns the number of complaints. */
+int kp_config_read(struct kp_config *out, char **environ_like);
+/* The same with the question of AT_SECURE answered by the caller. */
+int kp_config_read_as(struct kp_config *out, char **environ_like, bool secure);
+/* Sets one setting from text as the environment would; false: refused (default stays, one more line kept). */
+bool kp_config_set(struct kp_config *config, enum kp_config_index index, const char *value);
+/* Refuses the text of a SCHEDULE or STEP: back to the default, and a line "NAME=value why, using instead". */
+void kp_config_refuse(struct kp_config *config, enum kp_config_index index, const char *why, const char *instead);
+/* Logs the kept lines, once per process however often it is called. Call when the process proves worth profiling. */
+void kp_config_complain(const struct kp_config *config);
+/* Logs every value and where it came from, at level 1 (KPROF_VERBOSE=1). */
+void kp_config_log(const struct kp_config *config);
+/* One value as the environment would spell it ("" when not set). Returns the length needed. */
+size_t kp_config_value(const struct kp_config *config, enum kp_config_index index, char *buf, size_t size);
+/* "KPROF_X=value\n" lines of every setting that has a value, for the spool's header. Returns the length needed. */
+size_t kp_config_text(const struct kp_config *config, char *buf, size_t size);
+/* Name of the known variable that is spelt most like `name`, or NULL when none is near. */
+const char *kp_config_nearest(const char *name);
+
+#endif

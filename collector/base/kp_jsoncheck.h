@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kp_jsoncheck.h - is this text one JSON value? Nothing is built, nothing is allocated
+ *
+ * Strict RFC 8259, well-formed UTF-8 asked for; at most 512 levels deep. Reads only inside text[0..bytes).
+ */
+#ifndef KP_JSONCHECK_H
+#define KP_JSONCHECK_H
+
+#include <stddef.h>
+
+/* 0, or -EINVAL with the offset of the first wrong byte and one short phrase about it. */
+int kp_jsoncheck_value(const char *text, size_t bytes, size_t *offset, const char **why);
+/* The same, and the value must be an object. */
+int kp_jsoncheck_object(const char *text, size_t bytes, size_t *offset, const char **why);
+
+#endif

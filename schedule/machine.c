@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * machine.c - what to do at step n: torch.profiler.schedule as a pure function
+ *
+ * Called by: steps.c at each step; boot.c for the closing line; the CLI
+ * Safe in:   everywhere: no state, no clock, no system call.
+ *
+ *     steps   0 ... skip_first | wait | warmup | active | wait | warmup | active | ...  (repeat times, 0: for ever)
+ *     action  NONE             | NONE | WARMUP | RECORD, the last one RECORD_AND_SAVE
+ *
+ * skip_first_wait drops the wait of the first cycle. The parser keeps every number below 10^15, so sums do not wrap.
+ */
+#include "schedule/kp_schedule.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_log.h"
+
+#define NUMBER_MAX UINT64_C(1000000000000000)
+
+enum kp_action kp_schedule_action(const struct kp_schedule *s, uint64_t step)
+{
+    const uint64_t cycle = s->wait + s->warmup + s->active;
+    uint64_t in_cycle;
+    if (!s->set) return KP_ACTION_RECORD;
+    if (step < s->skip_first) return KP_ACTION_NONE;
+    step -= s->skip_first;
+    if (s->skip_first_wait) step += s->wait;
+    if (s->repeat && step / cycle >= s->repeat) return KP_ACTION_NONE;
+    in_cycle = step % cycle;
+    if (in_cycle < s->wait) return KP_ACTION_NONE;
+    if (in_cycle < s->wait + s->warmup) return KP_ACTION_WARMUP;
+    return in_cycle == cycle - 1 ? KP_ACTION_RECORD_AND_SAVE : KP_ACTION_RECORD;
+}
+
+uint64_t kp_schedule_steps_needed(const struct kp_schedule *s)
+{
+    if (!s->set) return UINT64_MAX;
+    return s->skip_first + (s->skip_first_wait ? 0 : s->wait) + s->warmup + s->active;
+}
+
+/* The field that a key names, or NULL. */
+static uint64_t *field_named(struct kp_schedule *s, const char *key, size_t length)
+{
+    const struct { const char *name; uint64_t *field; } fields[] = {
+        {"skip_first", &s->skip_first}, {"wait", &s->wait},     {"warmup", &s->warmup},
+        {"active", &s->active},         {"repeat", &s->repeat}, {"skip_first_wait", &s->skip_first_wait},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (strlen(fields[i].name) == length && memcmp(fields[i].name, key, length) == 0) return fields[i].field;
+    return NULL;
+}
+
+/* Digits at *p, below NUMBER_MAX. */
+static bool number_take(const char **p, uint64_t *out)
+{
+    const char *const from = *p;
+    uint64_t n = 0;
+    for (; **p >= '0' && **p <= '9'; ++*p) {
+        n = n * 10 + (uint64_t)(**p - '0');
+        if (n >= NUMBER_MAX) return false;
+    }
+    *out = n;
+    return *p > from;
+}
+
+/* The first 40 bytes of what is wrong, for the phrase. */
+static int complain(char *why, unsigned long why_bytes, const char *what, const char *at)
+{
+    char part[44];
+    size_t n = strcspn(at, ",");
+    if (n > 40) n = 40;
+    memcpy(part, at, n);
+    part[n] = 0;
+    kp_fmt(why, why_bytes, "%s '%s'", what, part);
+    return -EINVAL;
+}
+
+int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsigned long why_bytes)
+{
+    struct kp_schedule s = {.set = true};
+    unsigned seen = 0;
+    for (const char *p = text; *p;) {
+        const char *const from = p;
+        const size_t length = strcspn(p, "=,");
+        uint64_t *const field = field_named(&s, p, length);
+        if (!field) return complain(why, why_bytes, "has an unknown part", from);
+        if (seen & 1u << (field - &s.skip_first)) return complain(why, why_bytes, "says twice", from);
+        seen |= 1u << (field - &s.skip_first);
+        p += length;
+        if (*p++ != '=' || !number_take(&p, field) || (*p && *p != ','))
+            return complain(why, why_bytes, "needs a whole number below 10^15 in", from);
+        if (*p == ',' && !*++p) return complain(why, why_bytes, "ends with a comma after", from);
+    }
+    if (!s.active) {
+        kp_fmt(why, why_bytes, "needs active=N with N at least 1");
+        return -EINVAL;
+    }
+    *out = s;
+    return 0;
+}
