@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kprof.h - what a program may say to libkprof.so, if it wants to
+ *
+ * Nothing has to be linked: a program built with this header runs the same with and without the library. Without it
+ * (LD_PRELOAD, or `kprof run`) every call does nothing and returns -ENOSYS. C99, C++11, and from Python:
+ *     ctypes.CDLL(None).kprof_step()        (AttributeError when the library is not there)
+ * Every function may be called from any thread, costs less than a microsecond unless it says otherwise, never
+ * blocks on a lock, never changes errno, and returns 0 or a negative errno value.
+ */
+#ifndef KPROF_H
+#define KPROF_H
+
+#include <errno.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * KPROF_FUNCTION declares the library's function as a weak symbol under a private name, and defines an inline function of
+ * the documented name around it. The label keeps the inline's own symbol from being taken for the library's.
+ * The library itself defines KPROF_IMPLEMENTATION and gets plain declarations.
+ */
+#ifdef KPROF_IMPLEMENTATION
+#define KPROF_FUNCTION(result, name, parameters, arguments)                                                            \
+    __attribute__((visibility("default"))) result name parameters;
+#else
+#define KPROF_FUNCTION(result, name, parameters, arguments)                                                            \
+    result name##_weak parameters __asm__(#name) __attribute__((weak));                                                \
+    static __inline__ result name parameters __asm__(#name "_inline");                                                 \
+    static __inline__ result name parameters                                                                           \
+    {                                                                                                                  \
+        result(*call) parameters;                                                                                      \
+        KPROF_ADDRESS(call, name);                                                                                     \
+        return call ? call arguments : (result)-ENOSYS;                                                                \
+    }
+/*
+ * The address comes out of the global offset table, which the dynamic linker fills in: a program built with -no-pie
+ * would otherwise have the weak symbol fixed to zero when it is linked.
+ */
+#if defined(__x86_64__) && defined(__LP64__)
+#define KPROF_ADDRESS(call, name) __asm__(".weak " #name "\n\tmovq " #name "@GOTPCREL(%%rip), %0" : "=r"(call))
+#elif defined(__aarch64__) && defined(__LP64__)
+#define KPROF_ADDRESS(call, name)                                                                                      \
+    __asm__(".weak " #name "\n\tadrp %0, :got:" #name "\n\tldr %0, [%0, :got_lo12:" #name "]" : "=r"(call))
+#else
+#define KPROF_ADDRESS(call, name) ((call) = name##_weak)
+#endif
+#endif
+
+/*
+ * A step (an iteration) of the program ended: the same as torch.profiler's step(). From its first call on nothing else counts
+ * steps. When something else (an optimizer, a DataLoader) had been counting until then, the first call only takes over and
+ * counts nothing, so that no step counts twice. -EPERM when KPROF_STEP names another source.
+ */
+KPROF_FUNCTION(int, kprof_step, (void), ())
+/* Number of steps that ended so far, whoever counted them. */
+KPROF_FUNCTION(long long, kprof_step_num, (void), ())
+/* Starts recording now, whatever the schedule says; the schedule goes on counting. -EALREADY when already recording. */
+KPROF_FUNCTION(int, kprof_start, (void), ())
+/* Ends the recording and writes the trace, on another thread. -EALREADY when not recording. */
+KPROF_FUNCTION(int, kprof_stop, (void), ())
+/* Opens a labelled range on this thread; it shows as a user_annotation. The text is copied. -EINVAL without a name. */
+KPROF_FUNCTION(int, kprof_range_push, (const char *name), (name))
+/* Closes the range that this thread opened last. -ENOENT when none is open. */
+KPROF_FUNCTION(int, kprof_range_pop, (void), ())
+/* Puts a text into the trace under key, as torch.profiler's add_metadata. The texts are copied. -EINVAL, -ENOSPC. */
+KPROF_FUNCTION(int, kprof_metadata, (const char *key, const char *value), (key, value))
+/* Puts a JSON value into the trace under key, as add_metadata_json. -EINVAL when it is not JSON. */
+KPROF_FUNCTION(int, kprof_metadata_json, (const char *key, const char *json), (key, json))
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
