@@ -4,7 +4,9 @@
  *
  * Each returns what the call returns, or -errno; EINTR is retried. errno of the host is not kept here
  * (the guard does that). In test builds and always when KPROF_TEST_FAIL=name:N[:errno] is set, the
- * N-th call of that name fails with that errno (ENOSPC by default): mmap:3, fallocate:1:28, open:2:1.
+ * N-th call of that name fails with that errno (ENOSPC by default), N+ all calls from the N-th on:
+ * KPROF_TEST_FAIL=mmap:3,fallocate:1+:28,open:2:1. Names: open write read pread fallocate mmap fsync rename
+ * unlink mkdir thread wipeonfork.
  */
 #ifndef KP_IO_H
 #define KP_IO_H
@@ -19,6 +21,7 @@ ssize_t kp_io_read(int fd, void *data, size_t bytes);
 ssize_t kp_io_pread(int fd, void *data, size_t bytes, off_t at);
 int kp_io_fallocate(int fd, off_t at, off_t bytes);     /* falls back to writing zeroes when EOPNOTSUPP */
 int kp_io_mmap(void **out, size_t bytes, int prot, int flags, int fd, off_t at);
+int kp_io_mmap_at(void *where, size_t bytes, int prot, int flags, int fd, off_t at); /* MAP_FIXED: over a reserved range only */
 int kp_io_munmap(void *p, size_t bytes);
 int kp_io_fsync(int fd);
 int kp_io_rename(const char *from, const char *to);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * arena.c - all memory of the .so: pieces of mmap, never malloc
+ *
+ * Called by: hooks on a thread's first touch, boot, writer and exporter threads, the CLI
+ * Owns:      the current block of the arena; old blocks stay mapped, full, for ever
+ * Locks:     none: a block is cut by an atomic add, and replaced by one compare-and-swap
+ * On fail:   returns NULL; the caller does without
+ * Safe in:   signal handlers no; after fork yes (a child cuts on in its own copy)
+ */
+#include "collector/base/kp_arena.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_poison.h"
+
+#define KP_ARENA_BLOCK ((size_t)1 << 20)
+#define KP_ARENA_BIG (KP_ARENA_BLOCK / 4) /* from here on a piece gets a mapping of its own */
+
+struct block {
+    _Atomic size_t used; /* may run past the end: whoever overshoots makes the next block */
+    uint8_t pad[56];
+    uint8_t room[];
+};
+
+static struct block *_Atomic current;
+
+static size_t page_round(size_t bytes)
+{
+    static _Atomic size_t page;
+    size_t p = kp_load_relaxed(&page);
+    if (p == 0) kp_store_relaxed(&page, p = (size_t)sysconf(_SC_PAGESIZE));
+    return bytes > SIZE_MAX - p ? 0 : (bytes + p - 1) & ~(p - 1);
+}
+
+void *kp_map_alloc(size_t bytes)
+{
+    void *p;
+    size_t size = page_round(bytes ? bytes : 1);
+    if (size == 0) return NULL;
+    int rc = kp_io_mmap(&p, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return rc < 0 ? NULL : p;
+}
+
+void kp_map_free(void *p, size_t bytes)
+{
+    if (p) kp_io_munmap(p, page_round(bytes ? bytes : 1));
+}
+
+void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes)
+{
+    size_t old_size = page_round(old_bytes ? old_bytes : 1), size = page_round(new_bytes ? new_bytes : 1);
+    if (p == NULL) return kp_map_alloc(new_bytes);
+    if (size == 0 || kp_io_fail_point("mmap") < 0) return NULL;
+    if (size == old_size) return p;
+    void *q = mremap(p, old_size, size, MREMAP_MAYMOVE);
+    return q == MAP_FAILED ? NULL : q;
+}
+
+/* Puts a fresh block in the place of `full`; false when memory is short. */
+static int block_replace(struct block *full)
+{
+    struct block *fresh = kp_map_alloc(KP_ARENA_BLOCK);
+    if (fresh == NULL) return 0;
+    /* pairs with: arena.c:kp_arena_alloc (the block's zeroes come with the pointer) */
+    if (!kp_cas_acq_rel(&current, &full, fresh)) kp_map_free(fresh, KP_ARENA_BLOCK);
+    return 1;
+}
+
+void *kp_arena_alloc(size_t bytes)
+{
+    const size_t room = KP_ARENA_BLOCK - sizeof(struct block);
+    if (bytes >= KP_ARENA_BIG) return kp_map_alloc(bytes);
+    size_t size = (bytes + 15) & ~(size_t)15;
+    if (size == 0) size = 16;
+    for (;;) {
+        struct block *b = kp_load_acquire(&current); /* pairs with: arena.c:block_replace */
+        if (b) {
+            size_t at = kp_add_relaxed(&b->used, size);
+            if (at + size <= room) return b->room + at;
+        }
+        if (!block_replace(b)) return NULL;
+    }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kp_hash.h - 64-bit hash of short byte strings (op names: 10 to 60 bytes)
+ *
+ * Part of the file format (kp_str.hash): the value for given bytes never changes, on any machine.
+ * Eight bytes a round, each folded in by one 64x64->128 multiplication. Not for hostile input.
+ */
+#ifndef KP_HASH_H
+#define KP_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t kp_hash64(const void *bytes, size_t len);
+
+#endif

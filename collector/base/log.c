@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * log.c - the only road to stderr
+ *
+ * Called by: anybody, anywhere (also signal handlers)
+ * Memory:    512 bytes of stack
+ * On fail:   a line that cannot be written is lost; the host never notices
+ */
+#include "collector/base/kp_log.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_poison.h"
+
+#define KP_LOG_BYTES 512
+#define KP_LOG_HEAD "kprof: "
+
+/* Lines a process may write, by level: a fault that repeats must not fill the host's stderr. */
+static const unsigned level_cap[] = {64, 500, 2000};
+static _Atomic unsigned level_lines[3];
+static _Atomic int verbose_level;
+
+void kp_log_set_level(int verbose)
+{
+    kp_store_relaxed(&verbose_level, verbose);
+}
+
+void kp_log(int level, const char *format, ...)
+{
+    char line[KP_LOG_BYTES];
+    int saved = errno;
+    level = level < 0 ? 0 : level > 2 ? 2 : level;
+    if (level > kp_load_relaxed(&verbose_level)) return;
+    unsigned before = kp_add_relaxed(&level_lines[level], 1);
+    if (before > level_cap[level]) return;
+    if (before == level_cap[level]) format = "further lines like this are not shown";
+
+    size_t head = sizeof KP_LOG_HEAD - 1, room = sizeof line - head - 1; /* one byte for the newline */
+    memcpy(line, KP_LOG_HEAD, head);
+    va_list args;
+    va_start(args, format);
+    size_t n = kp_vfmt(line + head, room, format, args);
+    va_end(args);
+    if (n >= room) {
+        n = room - 1;
+        memcpy(line + head + n - 3, "...", 3);
+    }
+    for (size_t i = head; i < head + n; i++)
+        if (line[i] == '\n') line[i] = ' ';
+    line[head + n] = '\n';
+    while (write(STDERR_FILENO, line, head + n + 1) < 0 && errno == EINTR) continue;
+    errno = saved;
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_arena.c - pieces are zeroed, aligned, never overlap, and a short memory is reported */
+#include "collector/base/kp_arena.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "collector/base/kp_io.h"
+#include "test/support/support.h"
+
+static void pieces_are_aligned_and_zeroed(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < 5000; n += 37) {
+        unsigned char *p = kp_arena_alloc(n);
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % 16, 0);
+        for (size_t i = 0; i < n; i++) assert_int_equal(p[i], 0);
+        memset(p, 0xa5, n);
+    }
+}
+
+static void a_big_piece_gets_its_own_mapping(void **state)
+{
+    (void)state;
+    char *p = kp_arena_alloc((size_t)3 << 20);
+    assert_non_null(p);
+    p[((size_t)3 << 20) - 1] = 1;
+}
+
+enum { THREADS = 4, PIECES = 6000, PIECE = 300 };
+static uint32_t *pieces[THREADS][PIECES];
+
+static void *cut(void *arg)
+{
+    uintptr_t me = (uintptr_t)arg;
+    for (uint32_t i = 0; i < PIECES; i++) {
+        uint32_t *p = kp_arena_alloc(PIECE);
+        if (p == NULL) break;
+        for (size_t k = 0; k < PIECE / 4; k++) p[k] = (uint32_t)me << 16 | i;
+        pieces[me][i] = p;
+    }
+    return NULL;
+}
+
+static void threads_never_get_the_same_piece(void **state)
+{
+    pthread_t t[THREADS];
+    (void)state;
+    for (uintptr_t i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&t[i], NULL, cut, (void *)i), 0);
+    for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
+    for (uint32_t m = 0; m < THREADS; m++)
+        for (uint32_t i = 0; i < PIECES; i++) {
+            assert_non_null(pieces[m][i]);
+            for (size_t k = 0; k < PIECE / 4; k++) assert_int_equal(pieces[m][i][k], m << 16 | i);
+        }
+}
+
+static void a_map_keeps_its_contents_when_it_grows(void **state)
+{
+    (void)state;
+    char *p = kp_map_alloc(5000);
+    assert_non_null(p);
+    memset(p, 7, 5000);
+    p = kp_map_grow(p, 5000, (size_t)8 << 20);
+    assert_non_null(p);
+    for (int i = 0; i < 5000; i++) assert_int_equal(p[i], 7);
+    assert_int_equal(p[((size_t)8 << 20) - 1], 0);
+    kp_map_free(p, (size_t)8 << 20);
+    kp_map_free(NULL, 1);
+}
+
+static void no_memory_gives_null(void **state)
+{
+    (void)state;
+    kp_io_set_failures("mmap:1+:12");
+    assert_null(kp_map_alloc(4096));
+    assert_null(kp_arena_alloc((size_t)2 << 20));
+    void *small = kp_arena_alloc(16); /* from the block that is there */
+    void *p = small;
+    for (int i = 0; p && i < 10; i++) p = kp_arena_alloc(200000);
+    assert_null(p);
+    kp_io_set_failures(NULL);
+    assert_non_null(small);
+    assert_non_null(kp_arena_alloc(200000));
+    assert_null(kp_map_alloc(SIZE_MAX));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_are_aligned_and_zeroed),      cmocka_unit_test(a_big_piece_gets_its_own_mapping),
+        cmocka_unit_test(threads_never_get_the_same_piece),   cmocka_unit_test(a_map_keeps_its_contents_when_it_grows),
+        cmocka_unit_test(no_memory_gives_null),
+    };
+    return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
+}
