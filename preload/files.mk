@@ -1,3 +1,4 @@
 # files.mk - the files of this room
 SRC_preload :=
 UNIT_preload :=
+-include preload/hook/files.mk

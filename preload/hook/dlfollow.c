@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * dlfollow.c - follows the host's dlopen calls without becoming their caller
+ *
+ * Called by: the taps (arch/.../tap.S) on any host thread, before a dl function; boot.c (start); the writer's tick
+ * Owns:      the list of taps, the flag `scanning`
+ * Locks:     `scanning`, waited for at most WAIT_MAX_US, and then gone without
+ * Memory:    none of its own; about 3 KB of stack
+ * On fail:   a scan that cannot be made now is made at the next dl call or tick
+ * Safe in:   signal handlers no (nor is dlsym); after fork: the child's gate is shut, it passes through
+ *
+ * When is it too early, when too late? A module is complete when its dlopen returns, but at that point nobody calls
+ * us. Importers call dlsym for the module's init function next, on the same thread: that is the moment to look. The
+ * tap on dlopen only says that something may come (and uses the chance to look for what came before).
+ *
+ * Deadlocks. The loader has two locks, both recursive: the load lock (held by dlopen for all it does, constructors
+ * included, and by dlsym) and the list lock (held for moments, and by dl_iterate_phdr while it calls back).
+ *   - dlsym in a constructor: this thread holds the load lock. Our dlopen(RTLD_NOLOAD) takes it again: fine.
+ *   - dlsym elsewhere while another thread is inside dlopen: our dlopen(RTLD_NOLOAD) waits for it, as the host's own
+ *     dlsym would a moment later. So that nobody waits for us in turn, `scanning` is not a lock: a thread in a
+ *     constructor that finds it taken sleeps a bounded while (the other may be waiting for this very thread) and
+ *     goes on; what it came for is then found at its next dl call, or by the one who waited.
+ *   - the list lock is never held across a call that takes the load lock.
+ *
+ * The error that dlerror() reports: each dl function clears it on entry, and a tap is always followed by one, so what
+ * our own dl calls leave is not seen. kp_hook_scan runs on our own thread.
+ */
+#include "preload/hook/taps.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/base/kp_gate.h"
+#include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
+#include "preload/hook/hook.h"
+#include "preload/hook/modules.h"
+#include "preload/source.h"
+#include "collector/base/kp_poison.h"
+
+enum { TAPS = 4, WAIT_MAX_US = 50000, WAIT_STEP_US = 50 };
+
+/* Read and set by the taps. */
+_Atomic int kp_hook_credit;
+void *kp_hook_real_dlopen, *kp_hook_real_dlmopen, *kp_hook_real_dlsym, *kp_hook_real_dlvsym;
+
+static struct kp_tap taps[TAPS];
+static bool is_started;
+static atomic_flag scanning = ATOMIC_FLAG_INIT;
+static _Thread_local bool is_inside __attribute__((tls_model("initial-exec")));
+
+/* false: this thread is inside a hook or a scan, or this process is not ours (a forked child). */
+static bool may_scan(void)
+{
+    struct kp_thread *t = kp_thread_self;
+    return (kp_gate_get() & KP_GATE_ON) && !is_inside && !(t && kp_load_relaxed(&t->inside));
+}
+
+static bool take_turn(void)
+{
+    for (unsigned waited = 0; waited < WAIT_MAX_US; waited += WAIT_STEP_US) {
+        if (!atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire)) return true;
+        syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = WAIT_STEP_US * 1000}, NULL);
+    }
+    return false;
+}
+
+/* `scanning` is ours and stays so while boot.c attaches: another thread's dlsym waits until that is done. */
+static void scan_and_tell(void)
+{
+    if (is_started) {
+        int err = kp_modules_apply(taps, TAPS, false);
+        if (err) KP_LOG_ONCE(1, "the list of modules is not complete (error %d): a late torch may go unnoticed", -err);
+    }
+    kp_boot_modules_changed();
+}
+
+/* Host threads come here at places where they cannot be cancelled without us, so they cannot be with us either. */
+static void scan_if_changed(void)
+{
+    int cancel, saved = errno;
+    is_inside = true;
+    if (kp_modules_changed()) {
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+        if (take_turn()) {
+            if (kp_modules_changed()) scan_and_tell();
+            atomic_flag_clear_explicit(&scanning, memory_order_release);
+        }
+        pthread_setcancelstate(cancel, NULL);
+    }
+    is_inside = false;
+    errno = saved;
+}
+
+void kp_hook_scan(void)
+{
+    if (!may_scan()) return;
+    scan_if_changed();
+}
+
+void kp_hook_note(void)
+{
+    if (!may_scan()) return;
+    int credit = kp_load_relaxed(&kp_hook_credit);
+    if (credit > 0) kp_store_relaxed(&kp_hook_credit, credit - 1); /* an update lost to another thread is no harm */
+    scan_if_changed();
+}
+
+int kp_hook_start(void)
+{
+    kp_hook_real_dlopen = (void *)(uintptr_t)dlopen;
+    kp_hook_real_dlmopen = (void *)(uintptr_t)dlmopen;
+    kp_hook_real_dlsym = (void *)(uintptr_t)dlsym;
+    kp_hook_real_dlvsym = (void *)(uintptr_t)dlvsym;
+    taps[0] = (struct kp_tap){"dlopen", kp_hook_real_dlopen, (void *)(uintptr_t)kp_hook_tap_dlopen};
+    taps[1] = (struct kp_tap){"dlmopen", kp_hook_real_dlmopen, (void *)(uintptr_t)kp_hook_tap_dlmopen};
+    taps[2] = (struct kp_tap){"dlsym", kp_hook_real_dlsym, (void *)(uintptr_t)kp_hook_tap_dlsym};
+    taps[3] = (struct kp_tap){"dlvsym", kp_hook_real_dlvsym, (void *)(uintptr_t)kp_hook_tap_dlvsym};
+    is_started = true;
+    return kp_modules_apply(taps, TAPS, false);
+}
+
+void kp_hook_undo(void)
+{
+    if (!is_started || !take_turn()) return;
+    is_inside = true;
+    is_started = false;
+    kp_modules_undo(taps, TAPS);
+    is_inside = false;
+    atomic_flag_clear_explicit(&scanning, memory_order_release);
+}
