@@ -1,3 +1,3 @@
 # files.mk - the files of this room
-SRC_export :=
-UNIT_export :=
+SRC_export := export/json.c
+UNIT_export := test/unit/export/test_json.c

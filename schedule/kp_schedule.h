@@ -19,11 +19,11 @@ struct kp_schedule {
     uint64_t skip_first, wait, warmup, active, repeat, skip_first_wait;
 };
 
-/* ProfilerAction of step `step` (from 0). Defined for every step and every tuple with active >= 1. */
+/* ProfilerAction of step `step` (from 0). Defined for every step and every tuple with active >= 1, each number below 10^15. */
 enum kp_action kp_schedule_action(const struct kp_schedule *schedule, uint64_t step);
 /* Parses "wait=1,warmup=1,active=3,repeat=1". 0, or -EINVAL with one clear phrase in why. */
 int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsigned long why_bytes);
-/* Smallest number of finished steps after which a first trace is complete; UINT64_MAX when never. */
+/* Smallest number of finished steps after which a first trace is complete; UINT64_MAX when never (no schedule). */
 uint64_t kp_schedule_steps_needed(const struct kp_schedule *schedule);
 
 /* Who made a step, by rank: a lower rank never steps again once a higher one has (INTERFACE, Steps). */
@@ -38,20 +38,42 @@ struct kp_step_rule {
 };
 int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, unsigned long why_bytes);
 
-/* Fixed once before any thread steps. */
+/*
+ * Parses KPROF_SCHEDULE and KPROF_STEP of a configuration. A bad one is refused there (kp_config_refuse: one line, the
+ * default instead). The texts of `rule` point into `config`.
+ */
+struct kp_config;
+void kp_schedule_settle(struct kp_config *config, struct kp_schedule *schedule, struct kp_step_rule *rule);
+
+/* Fixed once before any thread steps (tests may call it again). The pattern is compiled here, with libc's malloc.
+ * 0, or -EINVAL (bad pattern: nothing steps by range then). */
 int kp_steps_init(const struct kp_schedule *schedule, const struct kp_step_rule *rule);
+/* Whether the rule needs ops (op:REGEX), not only user ranges, to be seen while waiting. */
+bool kp_steps_needs_ops(void);
+/* How often kp_steps_time wants to be called, in ns; 0: never. */
+uint64_t kp_steps_time_period_ns(void);
 
 /*
  * A class of user range as seen when its name is first interned (slow path, cached by the caller per name id):
  * 0 not a step mark; else a value to hand to kp_steps_range_end. Optimizer.step#X, enumerate(DataLoader)#X.__next__,
- * ProfilerStep#N, or a name the rule's pattern matches.
+ * or a name the rule's pattern matches. ProfilerStep#N (the program runs torch.profiler itself) is none of ours
+ * unless the rule's pattern matches it. May be asked again for the same name: equal names get equal marks. Two optimizers
+ * of one class have one name and cannot be told apart: each of their steps counts (KPROF_STEP=api or range:REGEX helps).
  */
 uint32_t kp_steps_classify(const char *name, bool user_scope);
 /* A marked range ended. Returns true when this is a step: then the caller calls kp_steps_advance. Lock-free. */
 bool kp_steps_range_end(uint32_t mark);
-/* kprof_step() was called: always a step (unless the rule forbids), and from then on the only source. */
+/*
+ * kprof_step() was called: from then on the only source. True when this counts a step; false when the rule forbids
+ * (kp_steps_takes_api) or when it only takes over from a lower source that had counted this step already.
+ */
 bool kp_steps_api(void);
-/* Called about once a second with CLOCK_MONOTONIC ns; true when time must step (rule time, or auto after 30 s of silence). */
+bool kp_steps_takes_api(void);
+/*
+ * Called by one thread every kp_steps_time_period_ns with CLOCK_MONOTONIC ns; true when time must step (rule time, or
+ * auto with a schedule after 30 s of silence, which it says once). Silence starts at the first call: start calling when the
+ * first event was seen, not while the program still loads its data.
+ */
 bool kp_steps_time(uint64_t now_ns);
 
 struct kp_transition {

@@ -17,6 +17,8 @@
 
 #include "collector/base/kp_log.h"
 
+#include "collector/base/kp_poison.h"
+
 #define NUMBER_MAX UINT64_C(1000000000000000)
 
 enum kp_action kp_schedule_action(const struct kp_schedule *s, uint64_t step)

@@ -15,6 +15,8 @@
 #include "collector/base/kp_jsoncheck.h"
 #include "collector/base/kp_log.h"
 
+#include "collector/base/kp_poison.h"
+
 const struct kp_config_row kp_config_rows[KP_SET_COUNT] = {
 #define KP_SETTING(field, row_name, row_type, row_default, row_low, row_high, row_values, row_torch, row_meta, row_doc) \
     [KP_SET_##field] = {.name = (row_name), .fallback = (row_default), .values = (row_values), .torch = (row_torch), \
@@ -39,7 +41,7 @@ static const void *field_in(const struct kp_config *config, enum kp_config_index
 
 /* Complaints. */
 
-static void keep_line(struct kp_config *config, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void keep_line(struct kp_config *config, const char *format, ...) __attribute__((format(__printf__, 2, 3)));
 static void keep_line(struct kp_config *config, const char *format, ...)
 {
     const size_t room = sizeof config->lines - config->lines_used;
@@ -65,8 +67,9 @@ static const char *shown(const char *value, char out[84])
 /* What stands in a line after "using". */
 static const char *instead_of(enum kp_config_index index)
 {
-    const struct kp_config_row *row = &kp_config_rows[index];
-    return row->fallback[0] ? row->fallback : "nothing";
+    if (index == KP_SET_worker_name) return "HOST_PID";
+    if (index == KP_SET_spool_dir) return "KPROF_DIR";
+    return kp_config_rows[index].fallback[0] ? kp_config_rows[index].fallback : "nothing";
 }
 
 static bool refuse(struct kp_config *config, enum kp_config_index index, const char *value, const char *why)

@@ -4,3 +4,4 @@ SRC_base := collector/base/arena.c collector/base/clock.c collector/base/fmt.c c
 SRC_base += collector/base/config.c collector/base/jsoncheck.c
 UNIT_base := test/unit/base/test_arena.c test/unit/base/test_clock.c test/unit/base/test_fmt.c test/unit/base/test_gate.c \
              test/unit/base/test_hash.c test/unit/base/test_io.c test/unit/base/test_log.c
+UNIT_base += test/unit/base/test_config.c test/unit/base/test_jsoncheck.c

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "collector/base/kp_poison.h"
+
 enum { DEPTH_MAX = 512 };
 
 struct check {

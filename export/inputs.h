@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/* inputs.h - the inputs of an op as Kineto shows them */
+#ifndef KP_EXPORT_INPUTS_H
+#define KP_EXPORT_INPUTS_H
+
+#include "collector/read/kp_read.h"
+#include "export/json.h"
+
+/*
+ * Writes `,"Concrete Inputs":[..],"Input type":[..],"Input Strides":[..],"Input Dims":[..]` (each member behind a comma)
+ * into an args object that already has a member; nothing when the event carries no inputs.
+ */
+void kp_inputs_write(struct kp_json *j, const struct kp_event *event);
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * json.c - writes JSON text piece by piece into one buffer that empties itself downwards
+ *
+ * Called by: the export thread inside the host, the CLI
+ * Memory:    one mapped buffer per writer.
+ * On fail:   keeps the first error of the sink, drops the rest.
+ */
+#include "export/json.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_poison.h"
+
+#define SLICE 4096u /* bytes of a string escaped at once: at most six times as many come out */
+
+int kp_json_init(struct kp_json *j, kp_json_flush_fn flush, void *context)
+{
+    *j = (struct kp_json){.flush = flush, .context = context};
+    j->buf = kp_map_alloc(KP_JSON_BUFFER);
+    return j->buf ? 0 : -ENOMEM;
+}
+
+void kp_json_fini(struct kp_json *j)
+{
+    if (j->buf) kp_map_free(j->buf, KP_JSON_BUFFER);
+    j->buf = NULL;
+}
+
+int kp_json_flush(struct kp_json *j)
+{
+    if (!j->error && j->used) j->error = j->flush(j->context, j->buf, j->used);
+    j->used = 0;
+    return j->error;
+}
+
+/* Room for `bytes` (far less than the buffer) behind what is there. */
+static inline char *need(struct kp_json *j, size_t bytes)
+{
+    if (__builtin_expect(j->used + bytes > KP_JSON_BUFFER, 0)) kp_json_flush(j);
+    return j->buf + j->used;
+}
+
+void kp_json_raw(struct kp_json *j, const char *text, size_t bytes)
+{
+    while (bytes) {
+        size_t n = bytes < KP_JSON_BUFFER ? bytes : KP_JSON_BUFFER;
+        memcpy(need(j, n), text, n);
+        j->used += n, text += n, bytes -= n;
+    }
+}
+
+void kp_json_char(struct kp_json *j, char c)
+{
+    *need(j, 1) = c;
+    j->used++;
+}
+
+/* --- numbers: two digits at a time, from the back --- */
+
+static const char digit_pairs[201] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                     "8081828384858687888990919293949596979899";
+
+/* Writes v so that it ends at `end`; returns where it begins. */
+static char *digits_back(char *end, uint64_t v)
+{
+    while (v >= 100) {
+        end -= 2;
+        memcpy(end, digit_pairs + 2 * (v % 100), 2);
+        v /= 100;
+    }
+    if (v >= 10) {
+        end -= 2;
+        memcpy(end, digit_pairs + 2 * v, 2);
+    } else {
+        *--end = (char)('0' + v);
+    }
+    return end;
+}
+
+void kp_json_u64(struct kp_json *j, uint64_t v)
+{
+    char text[24], *end = text + sizeof text, *at = digits_back(end, v);
+    size_t n = (size_t)(end - at);
+    memcpy(need(j, n), at, n);
+    j->used += n;
+}
+
+void kp_json_i64(struct kp_json *j, int64_t v)
+{
+    if (v < 0) kp_json_char(j, '-');
+    kp_json_u64(j, v < 0 ? 0u - (uint64_t)v : (uint64_t)v);
+}
+
+void kp_json_us(struct kp_json *j, uint64_t ns)
+{
+    char text[32], *end = text + sizeof text, *at;
+    uint32_t rest = (uint32_t)(ns % 1000);
+    end[-1] = (char)('0' + rest % 10);
+    end[-2] = (char)('0' + rest / 10 % 10);
+    end[-3] = (char)('0' + rest / 100);
+    end[-4] = '.';
+    at = digits_back(end - 4, ns / 1000);
+    kp_json_raw(j, at, (size_t)(end - at));
+}
+
+/* --- strings --- */
+
+/* May stand in a string as it is. */
+static inline bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* Length of the well-formed UTF-8 sequence at s (no overlong form, no surrogate), or 0. */
+static size_t utf8_length(const unsigned char *s, size_t left)
+{
+    size_t n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+    if (!n || left < n) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0)) return 0;
+    if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)) return 0;
+    return n;
+}
+
+/* One character that is not plain; returns how many bytes of s it took. */
+static size_t escape_one(char **out, const unsigned char *s, size_t left)
+{
+    static const char hex[] = "0123456789abcdef";
+    char *o = *out;
+    size_t n;
+    if (s[0] < 0x80) {
+        char brief = s[0] == '"' ? '"' : s[0] == '\\' ? '\\' : s[0] == '\n' ? 'n' : s[0] == '\t' ? 't' : s[0] == '\r' ? 'r' : 0;
+        if (brief) {
+            *out = o + 2;
+            o[0] = '\\', o[1] = brief;
+            return 1;
+        }
+        memcpy(o, "\\u00", 4);
+        o[4] = hex[s[0] >> 4], o[5] = hex[s[0] & 15];
+        *out = o + 6;
+        return 1;
+    }
+    n = utf8_length(s, left);
+    memcpy(o, n ? (const char *)s : "\xef\xbf\xbd", n ? n : 3); /* U+FFFD for a byte that is no UTF-8 */
+    *out = o + (n ? n : 3);
+    return n ? n : 1;
+}
+
+static void escape_slice(struct kp_json *j, const unsigned char *s, size_t bytes)
+{
+    char *o = need(j, bytes * 6);
+    const unsigned char *end = s + bytes;
+    while (s < end) {
+        if (__builtin_expect(is_plain(*s), 1))
+            *o++ = (char)*s++;
+        else
+            s += escape_one(&o, s, (size_t)(end - s));
+    }
+    j->used = (size_t)(o - j->buf);
+}
+
+void kp_json_text(struct kp_json *j, const char *text, size_t bytes)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    while (bytes > SLICE) {
+        size_t n = SLICE;
+        while (n > SLICE - 4 && (s[n] & 0xc0) == 0x80) n--; /* not inside a character */
+        escape_slice(j, s, n);
+        s += n, bytes -= n;
+    }
+    escape_slice(j, s, bytes);
+}
+
+void kp_json_string(struct kp_json *j, const char *text, size_t bytes)
+{
+    kp_json_char(j, '"');
+    kp_json_text(j, text, bytes);
+    kp_json_char(j, '"');
+}
+
+void kp_json_cstring(struct kp_json *j, const char *text)
+{
+    kp_json_string(j, text, strlen(text));
+}

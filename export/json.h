@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * json.h - writes JSON text piece by piece into one buffer that empties itself downwards
+ *
+ * The caller keeps the grammar (commas, braces); this keeps the strings legal and the numbers exact. An error of the
+ * sink below is kept in `error` (-errno) and everything after it is dropped: check once, at the end.
+ */
+#ifndef KP_JSON_H
+#define KP_JSON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define KP_JSON_BUFFER (256u * 1024u)
+
+typedef int (*kp_json_flush_fn)(void *context, const void *data, size_t bytes); /* 0 or -errno */
+
+struct kp_json {
+    char *buf;
+    size_t used;
+    int error;
+    kp_json_flush_fn flush;
+    void *context;
+};
+
+int kp_json_init(struct kp_json *j, kp_json_flush_fn flush, void *context); /* 0 or -ENOMEM */
+void kp_json_fini(struct kp_json *j);
+int kp_json_flush(struct kp_json *j); /* hands everything down; 0 or the first error */
+
+void kp_json_raw(struct kp_json *j, const char *text, size_t bytes); /* as it is */
+#define kp_json_lit(j, literal) kp_json_raw((j), (literal), sizeof(literal) - 1)
+void kp_json_char(struct kp_json *j, char c);
+void kp_json_u64(struct kp_json *j, uint64_t v);
+void kp_json_i64(struct kp_json *j, int64_t v);
+void kp_json_us(struct kp_json *j, uint64_t ns);                        /* 1234567 ns: 1234.567 */
+void kp_json_text(struct kp_json *j, const char *text, size_t bytes);   /* the inside of a string, escaped */
+void kp_json_string(struct kp_json *j, const char *text, size_t bytes); /* "text", escaped */
+void kp_json_cstring(struct kp_json *j, const char *text);
+
+#endif

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * settings.c - KPROF_STEP and KPROF_SCHEDULE from text to struct
+ *
+ * Called by: boot.c (constructor), the CLI
+ * Memory:    regcomp, to try a pattern, uses libc's malloc and gives it back.
+ */
+#include <errno.h>
+#include <regex.h>
+#include <string.h>
+
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_log.h"
+#include "schedule/kp_schedule.h"
+
+#include "collector/base/kp_poison.h"
+
+static int complain(char *why, unsigned long why_bytes, const char *phrase)
+{
+    kp_fmt(why, why_bytes, "%s", phrase);
+    return -EINVAL;
+}
+
+/* "250ms" to ns. */
+static bool period_parse(const char *text, uint64_t *out_ns)
+{
+    static const struct { const char *unit; uint64_t ns; } units[] = {
+        {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {"m", 60000000000}};
+    uint64_t n = 0;
+    const char *p = text;
+    for (; *p >= '0' && *p <= '9' && n < 1000000000; p++) n = n * 10 + (uint64_t)(*p - '0');
+    if (p == text || !n || n >= 1000000000) return false;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(p, units[i].unit) == 0) {
+            *out_ns = n * units[i].ns;
+            return true;
+        }
+    return false;
+}
+
+static int pattern_check(const char *pattern, char *why, unsigned long why_bytes)
+{
+    regex_t compiled;
+    char phrase[96];
+    int rc;
+    if (!*pattern) return complain(why, why_bytes, "has no regular expression");
+    if (strlen(pattern) > 1000) return complain(why, why_bytes, "has too long a regular expression");
+    rc = regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB);
+    if (rc == 0) {
+        regfree(&compiled);
+        return 0;
+    }
+    regerror(rc, &compiled, phrase, sizeof phrase);
+    kp_fmt(why, why_bytes, "is not a regular expression (%s)", phrase);
+    return -EINVAL;
+}
+
+int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, unsigned long why_bytes)
+{
+    struct kp_step_rule rule = {.kind = KP_RULE_AUTO};
+    if (strcmp(text, "auto") == 0) {
+        rule.kind = KP_RULE_AUTO;
+    } else if (strcmp(text, "optimizer") == 0) {
+        rule.kind = KP_RULE_OPTIMIZER;
+    } else if (strcmp(text, "api") == 0) {
+        rule.kind = KP_RULE_API;
+    } else if (strncmp(text, "range:", 6) == 0) {
+        rule.kind = KP_RULE_RANGE;
+        rule.pattern = text + 6;
+    } else if (strncmp(text, "op:", 3) == 0) {
+        rule.kind = KP_RULE_OP;
+        rule.pattern = text + 3;
+    } else if (strncmp(text, "time:", 5) == 0) {
+        rule.kind = KP_RULE_TIME;
+        if (!period_parse(text + 5, &rule.period_ns))
+            return complain(why, why_bytes, "needs a time such as 250ms, 2s or 1m");
+        if (rule.period_ns < 1000000) return complain(why, why_bytes, "asks for steps shorter than 1ms");
+    } else {
+        return complain(why, why_bytes, "is none of auto, optimizer, api, range:REGEX, op:REGEX, time:250ms");
+    }
+    if (rule.pattern && pattern_check(rule.pattern, why, why_bytes) < 0) return -EINVAL;
+    *out = rule;
+    return 0;
+}
+
+void kp_schedule_settle(struct kp_config *config, struct kp_schedule *schedule, struct kp_step_rule *rule)
+{
+    char why[200];
+    memset(schedule, 0, sizeof *schedule);
+    memset(rule, 0, sizeof *rule);
+    if (config->schedule && kp_schedule_parse(config->schedule, schedule, why, sizeof why) < 0)
+        kp_config_refuse(config, KP_SET_schedule, why, "recording everything from start to exit");
+    if (kp_step_rule_parse(config->step, rule, why, sizeof why) < 0)
+        kp_config_refuse(config, KP_SET_step, why, "using auto");
+}

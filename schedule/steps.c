@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * steps.c - decides who may say that a step ended
+ *
+ * Called by: sources inside a hook (range_end, api, advance: hot, lock-free), once per new name (classify), and one
+ *            thread by the clock (time)
+ * Owns:      the step counter and the source in force
+ * Locks:     none of its own; regexec inside classify takes one of libc's and may use malloc, hence never on the hot path.
+ * Memory:    kp_steps_init compiles one pattern with libc's malloc; else none.
+ * Safe in:   signal handlers yes, but classify; after fork yes, but a child of ours stays off
+ *
+ *     rank     TIME < DATALOADER < OPTIMIZER < API         (RANGE is alone: a rule with a pattern knows no other source)
+ *     auto     a source of a higher rank takes over when it first reports, and lower ones are silent for good.
+ *              The report that takes over counts no step: the lower source counted that iteration already.
+ */
+#include "schedule/kp_schedule.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <string.h>
+
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_log.h"
+
+#include "collector/base/kp_poison.h"
+
+enum {
+    MARK_OPTIMIZER = 1u << 28, /* the low 28 bits: hash of the name, so that the first optimizer is known again */
+    MARK_DATALOADER = 2u << 28,
+    MARK_RULE = 3u << 28,
+    MARK_KIND = 3u << 28,
+    MARK_HASH = (1u << 28) - 1,
+    BATCHES_ALONE = 16, /* batches without an optimizer step before the DataLoader counts */
+};
+#define SECOND_NS UINT64_C(1000000000)
+#define SILENCE_NS (30 * SECOND_NS)
+
+static struct kp_schedule plan;
+static struct kp_step_rule rule;
+static regex_t pattern;
+static bool pattern_ready;
+
+static _Alignas(64) _Atomic uint64_t finished; /* steps that ended */
+static _Atomic uint32_t source;                /* enum kp_step_source, only ever rises */
+static _Atomic uint32_t first_optimizer;       /* its mark, 0: none stepped yet */
+static _Atomic uint32_t batches;
+static _Atomic uint64_t clock_from;            /* time: when silence began, then when the last step was; 0: not yet */
+
+const char *kp_step_source_name(enum kp_step_source which)
+{
+    static const char *const names[] = {"none", "time", "dataloader", "optimizer", "range", "api"};
+    return (unsigned)which < sizeof names / sizeof names[0] ? names[which] : "none";
+}
+
+int kp_steps_init(const struct kp_schedule *schedule, const struct kp_step_rule *step_rule)
+{
+    if (pattern_ready) regfree(&pattern);
+    pattern_ready = false;
+    plan = *schedule;
+    rule = *step_rule;
+    kp_store_relaxed(&finished, 0);
+    kp_store_relaxed(&source, KP_STEP_NONE);
+    kp_store_relaxed(&first_optimizer, 0);
+    kp_store_relaxed(&batches, 0);
+    kp_store_relaxed(&clock_from, 0);
+    if (rule.kind != KP_RULE_RANGE && rule.kind != KP_RULE_OP) return 0;
+    if (regcomp(&pattern, rule.pattern, REG_EXTENDED | REG_NOSUB) != 0) return -EINVAL;
+    pattern_ready = true;
+    return 0;
+}
+
+bool kp_steps_needs_ops(void)
+{
+    return rule.kind == KP_RULE_OP;
+}
+
+/* FNV-1a, folded to 28 bits. */
+static uint32_t name_hash(const char *name)
+{
+    uint32_t h = 2166136261u;
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
+    return (h ^ h >> 28) & MARK_HASH;
+}
+
+static bool ends_with(const char *name, const char *tail)
+{
+    const size_t n = strlen(name), t = strlen(tail);
+    return n >= t && memcmp(name + n - t, tail, t) == 0;
+}
+
+uint32_t kp_steps_classify(const char *name, bool user_scope)
+{
+    if (rule.kind == KP_RULE_RANGE || rule.kind == KP_RULE_OP) {
+        const bool wanted = user_scope == (rule.kind == KP_RULE_RANGE) && pattern_ready;
+        return wanted && regexec(&pattern, name, 0, NULL, 0) == 0 ? MARK_RULE : 0;
+    }
+    if (!user_scope) return 0;
+    if (rule.kind == KP_RULE_AUTO || rule.kind == KP_RULE_OPTIMIZER)
+        if (strncmp(name, "Optimizer.step#", 15) == 0) return MARK_OPTIMIZER | name_hash(name);
+    if (rule.kind == KP_RULE_AUTO)
+        if (strncmp(name, "enumerate(DataLoader)#", 22) == 0 && ends_with(name, ".__next__")) return MARK_DATALOADER;
+    return 0;
+}
+
+/* Whether `who` may count this step. It takes the seat when a lower one holds it, and then counts only from its next report on. */
+static bool seat_take(uint32_t who)
+{
+    uint32_t seen = kp_load_relaxed(&source);
+    while (seen < who)
+        if (kp_cas_acq_rel(&source, &seen, who)) return seen == KP_STEP_NONE;
+    return seen == who;
+}
+
+static bool is_first_optimizer(uint32_t mark)
+{
+    uint32_t seen = kp_load_relaxed(&first_optimizer);
+    if (!seen && kp_cas_acq_rel(&first_optimizer, &seen, mark)) return true;
+    return seen == mark;
+}
+
+bool kp_steps_range_end(uint32_t mark)
+{
+    switch (mark & MARK_KIND) {
+    case MARK_OPTIMIZER: return is_first_optimizer(mark) && seat_take(KP_STEP_OPTIMIZER);
+    case MARK_DATALOADER:
+        if (kp_load_relaxed(&source) > KP_STEP_DATALOADER) return false;
+        return kp_add_relaxed(&batches, 1) >= BATCHES_ALONE && seat_take(KP_STEP_DATALOADER);
+    case MARK_RULE: return seat_take(KP_STEP_RANGE);
+    default: return false;
+    }
+}
+
+bool kp_steps_takes_api(void)
+{
+    return rule.kind == KP_RULE_AUTO || rule.kind == KP_RULE_API;
+}
+
+bool kp_steps_api(void)
+{
+    return kp_steps_takes_api() && seat_take(KP_STEP_API);
+}
+
+uint64_t kp_steps_time_period_ns(void)
+{
+    if (rule.kind == KP_RULE_TIME) return rule.period_ns;
+    if (rule.kind != KP_RULE_AUTO || !plan.set || kp_load_relaxed(&source) > KP_STEP_TIME) return 0;
+    return SECOND_NS;
+}
+
+bool kp_steps_time(uint64_t now_ns)
+{
+    const uint64_t from = kp_load_relaxed(&clock_from);
+    const uint64_t period = kp_steps_time_period_ns();
+    const bool silent = rule.kind == KP_RULE_AUTO && kp_load_relaxed(&source) == KP_STEP_NONE;
+    const uint64_t due = silent ? SILENCE_NS : period;
+    if (!period) return false;
+    if (!from) {
+        kp_store_relaxed(&clock_from, now_ns);
+        return false;
+    }
+    /* The caller's own clock is never exact: a call that comes a sixteenth too early counts. */
+    if (now_ns - from + period / 16 < due) return false;
+    if (!seat_take(KP_STEP_TIME)) return false;
+    /* The next one is due a period after this was due, not after it came; what was missed is not made up for. */
+    kp_store_relaxed(&clock_from, now_ns - from < due + period ? from + due : now_ns);
+    if (silent)
+        KP_LOG_ONCE(0, "no step seen for 30 s (no optimizer, no DataLoader, no kprof_step()): each second counts as a "
+                       "step from now on; KPROF_STEP names another source");
+    return true;
+}
+
+bool kp_steps_advance(struct kp_transition *out)
+{
+    uint64_t n = kp_load_relaxed(&finished);
+    if (!kp_cas_acq_rel(&finished, &n, n + 1)) return false;
+    out->step = n + 1;
+    out->before = kp_schedule_action(&plan, n);
+    out->after = kp_schedule_action(&plan, n + 1);
+    out->source = (enum kp_step_source)kp_load_relaxed(&source);
+    return true;
+}
+
+uint64_t kp_steps_seen(void)
+{
+    return kp_load_relaxed(&finished);
+}
+
+enum kp_step_source kp_steps_source(void)
+{
+    return (enum kp_step_source)kp_load_relaxed(&source);
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_json.c - the JSON writer keeps strings legal and numbers exact */
+#include "export/json.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "test/support/support.h"
+
+static char out[1 << 20];
+static size_t out_bytes;
+static int fail_with;
+
+static int take(void *context, const void *data, size_t bytes)
+{
+    (void)context;
+    if (fail_with) return fail_with;
+    if (out_bytes + bytes > sizeof out - 1) return -ENOSPC;
+    memcpy(out + out_bytes, data, bytes);
+    out_bytes += bytes;
+    out[out_bytes] = 0;
+    return 0;
+}
+
+static struct kp_json start(void)
+{
+    struct kp_json j;
+    out_bytes = 0, out[0] = 0, fail_with = 0;
+    assert_int_equal(kp_json_init(&j, take, NULL), 0);
+    return j;
+}
+
+static void expect(struct kp_json *j, const char *text)
+{
+    assert_int_equal(kp_json_flush(j), 0);
+    assert_string_equal(out, text);
+    kp_json_fini(j);
+}
+
+static void numbers_are_written_exactly(void **state)
+{
+    struct kp_json j = start();
+    (void)state;
+    kp_json_u64(&j, 0), kp_json_char(&j, ' ');
+    kp_json_u64(&j, 7), kp_json_char(&j, ' ');
+    kp_json_u64(&j, 100), kp_json_char(&j, ' ');
+    kp_json_u64(&j, UINT64_MAX), kp_json_char(&j, ' ');
+    kp_json_i64(&j, INT64_MIN), kp_json_char(&j, ' ');
+    kp_json_i64(&j, -1);
+    expect(&j, "0 7 100 18446744073709551615 -9223372036854775808 -1");
+}
+
+static void microseconds_have_three_decimals(void **state)
+{
+    struct kp_json j = start();
+    (void)state;
+    kp_json_us(&j, 0), kp_json_char(&j, ' ');
+    kp_json_us(&j, 7), kp_json_char(&j, ' ');
+    kp_json_us(&j, 1050), kp_json_char(&j, ' ');
+    kp_json_us(&j, 4360071033247534);
+    expect(&j, "0.000 0.007 1.050 4360071033247.534");
+}
+
+static void special_characters_are_escaped(void **state)
+{
+    struct kp_json j = start();
+    (void)state;
+    kp_json_string(&j, "a\"b\\c\nd\te\x01\x1f\x7f", 12);
+    expect(&j, "\"a\\\"b\\\\c\\nd\\te\\u0001\\u001f\\u007f\"");
+}
+
+static void good_utf8_is_kept_and_bad_becomes_the_replacement(void **state)
+{
+    struct kp_json j = start();
+    (void)state;
+    kp_json_cstring(&j, "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80");
+    kp_json_cstring(&j, "\xc0\x80");         /* overlong */
+    kp_json_cstring(&j, "\xed\xa0\x80");     /* surrogate */
+    kp_json_cstring(&j, "\xf4\x90\x80\x80"); /* beyond the last plane */
+    kp_json_cstring(&j, "x\xe2\x82");        /* cut */
+#define BAD "\xef\xbf\xbd"
+    expect(&j, "\"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80\"\"" BAD BAD "\"\"" BAD BAD BAD "\"\"" BAD BAD BAD BAD
+               "\"\"x" BAD BAD "\"");
+}
+
+static void long_strings_pass_through_in_slices(void **state)
+{
+    static char text[100002];
+    struct kp_json j = start();
+    (void)state;
+    for (size_t i = 0; i + 2 <= sizeof text; i += 2) memcpy(text + i, "\xc3\xa4", 2);
+    kp_json_string(&j, text, 100001); /* the last character is cut */
+    assert_int_equal(kp_json_flush(&j), 0);
+    assert_int_equal(out_bytes, 100000 + 3 + 2);
+    assert_memory_equal(out + 1, text, 100000);
+    kp_json_fini(&j);
+}
+
+static void every_byte_comes_out_when_the_buffer_empties_itself(void **state)
+{
+    struct kp_json j = start();
+    (void)state;
+    for (int i = 0; i < 100000; i++) kp_json_lit(&j, "12345");
+    assert_int_equal(kp_json_flush(&j), 0);
+    assert_int_equal(out_bytes, 500000);
+    assert_memory_equal(out + 499995, "12345", 5);
+    kp_json_fini(&j);
+}
+
+static void the_first_error_of_the_sink_is_kept(void **state)
+{
+    struct kp_json j = start();
+    (void)state;
+    fail_with = -ENOSPC;
+    kp_json_lit(&j, "x");
+    assert_int_equal(kp_json_flush(&j), -ENOSPC);
+    fail_with = -EIO;
+    kp_json_lit(&j, "y");
+    assert_int_equal(kp_json_flush(&j), -ENOSPC);
+    kp_json_fini(&j);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_written_exactly),
+        cmocka_unit_test(microseconds_have_three_decimals),
+        cmocka_unit_test(special_characters_are_escaped),
+        cmocka_unit_test(good_utf8_is_kept_and_bad_becomes_the_replacement),
+        cmocka_unit_test(long_strings_pass_through_in_slices),
+        cmocka_unit_test(every_byte_comes_out_when_the_buffer_empties_itself),
+        cmocka_unit_test(the_first_error_of_the_sink_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

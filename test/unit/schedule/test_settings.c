@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_settings.c - KPROF_STEP and KPROF_SCHEDULE as texts */
+#include "schedule/kp_schedule.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_config.h"
+#include "test/support/support.h"
+
+static struct kp_config config;
+
+static void every_rule_parses(void **state)
+{
+    struct kp_step_rule rule;
+    char why[200];
+    (void)state;
+    assert_int_equal(kp_step_rule_parse("auto", &rule, why, sizeof why), 0);
+    assert_int_equal(rule.kind, KP_RULE_AUTO);
+    assert_int_equal(kp_step_rule_parse("optimizer", &rule, why, sizeof why), 0);
+    assert_int_equal(rule.kind, KP_RULE_OPTIMIZER);
+    assert_int_equal(kp_step_rule_parse("api", &rule, why, sizeof why), 0);
+    assert_int_equal(rule.kind, KP_RULE_API);
+    assert_int_equal(kp_step_rule_parse("range:a|b", &rule, why, sizeof why), 0);
+    assert_int_equal(rule.kind, KP_RULE_RANGE);
+    assert_string_equal(rule.pattern, "a|b");
+    assert_int_equal(kp_step_rule_parse("op:^x$", &rule, why, sizeof why), 0);
+    assert_int_equal(rule.kind, KP_RULE_OP);
+    assert_string_equal(rule.pattern, "^x$");
+    assert_int_equal(kp_step_rule_parse("time:2s", &rule, why, sizeof why), 0);
+    assert_int_equal(rule.kind, KP_RULE_TIME);
+    assert_int_equal(rule.period_ns, 2000000000);
+}
+
+static void a_bad_rule_is_refused_with_a_phrase(void **state)
+{
+    const char *const bad[][2] = {
+        {"", "none of"}, {"Auto", "none of"}, {"symbol:x", "none of"}, {"kernel:x", "none of"}, {"range:", "no regular expression"},
+        {"range:(", "not a regular expression"}, {"op:[", "not a regular expression"}, {"time:", "needs a time"}, {"time:0s", "needs a time"},
+        {"time:5", "needs a time"}, {"time:5h", "needs a time"}, {"time:99999999999s", "needs a time"}, {"time:10us", "shorter than 1ms"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct kp_step_rule rule;
+        char why[200] = "";
+        assert_int_equal(kp_step_rule_parse(bad[i][0], &rule, why, sizeof why), -EINVAL);
+        if (!strstr(why, bad[i][1])) fail_msg("'%s' gives '%s'", bad[i][0], why);
+    }
+}
+
+static void a_bad_schedule_and_a_bad_rule_leave_defaults_and_one_line_each(void **state)
+{
+    char *env[] = {(char *)"KPROF_SCHEDULE=wait=1", (char *)"KPROF_STEP=range:(", NULL};
+    struct kp_schedule schedule;
+    struct kp_step_rule rule;
+    (void)state;
+    assert_int_equal(kp_config_read_as(&config, env, false), 0);
+    kp_schedule_settle(&config, &schedule, &rule);
+    assert_false(schedule.set);
+    assert_int_equal(rule.kind, KP_RULE_AUTO);
+    assert_int_equal(config.complaints, 2);
+    assert_string_equal(config.lines, "KPROF_SCHEDULE=wait=1 needs active=N with N at least 1, recording everything from start to exit");
+    assert_non_null(strstr(config.lines + strlen(config.lines) + 1, "KPROF_STEP=range:( is not a regular expression"));
+    assert_null(config.schedule);
+    assert_string_equal(config.step, "auto");
+}
+
+static void good_texts_arrive(void **state)
+{
+    char *env[] = {(char *)"KPROF_SCHEDULE=active=2", (char *)"KPROF_STEP=time:250ms", NULL};
+    struct kp_schedule schedule;
+    struct kp_step_rule rule;
+    (void)state;
+    kp_config_read_as(&config, env, false);
+    kp_schedule_settle(&config, &schedule, &rule);
+    assert_true(schedule.set);
+    assert_int_equal(schedule.active, 2);
+    assert_int_equal(rule.kind, KP_RULE_TIME);
+    assert_int_equal(rule.period_ns, 250000000);
+    assert_int_equal(config.complaints, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_rule_parses),
+        cmocka_unit_test(a_bad_rule_is_refused_with_a_phrase),
+        cmocka_unit_test(a_bad_schedule_and_a_bad_rule_leave_defaults_and_one_line_each),
+        cmocka_unit_test(good_texts_arrive),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

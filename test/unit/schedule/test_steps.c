@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_steps.c - who may count a step, and that no step counts twice */
+#include "schedule/kp_schedule.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "test/support/support.h"
+
+#define S UINT64_C(1000000000)
+#define SGD "Optimizer.step#SGD.step"
+#define ADAM "Optimizer.step#Adam.step"
+#define LOADER "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+
+static const struct kp_schedule plan = {.set = true, .wait = 1, .warmup = 1, .active = 3, .repeat = 1};
+
+static void start(const char *rule_text)
+{
+    struct kp_step_rule rule;
+    char why[200];
+    assert_int_equal(kp_step_rule_parse(rule_text, &rule, why, sizeof why), 0);
+    assert_int_equal(kp_steps_init(&plan, &rule), 0);
+}
+
+static void count(bool is_step)
+{
+    struct kp_transition t;
+    if (is_step) assert_true(kp_steps_advance(&t));
+}
+
+static void end(const char *name)
+{
+    count(kp_steps_range_end(kp_steps_classify(name, true)));
+}
+
+static void only_the_first_optimizer_steps(void **state)
+{
+    (void)state;
+    start("auto");
+    for (int i = 0; i < 5; i++) {
+        end(ADAM);
+        end(SGD);
+    }
+    assert_int_equal(kp_steps_seen(), 5);
+    assert_int_equal(kp_steps_source(), KP_STEP_OPTIMIZER);
+    assert_string_equal(kp_step_source_name(kp_steps_source()), "optimizer");
+}
+
+static void equal_names_get_equal_marks_and_other_names_none(void **state)
+{
+    (void)state;
+    start("auto");
+    assert_int_not_equal(kp_steps_classify(SGD, true), 0);
+    assert_int_equal(kp_steps_classify(SGD, true), kp_steps_classify(SGD, true));
+    assert_int_not_equal(kp_steps_classify(SGD, true), kp_steps_classify(ADAM, true));
+    assert_int_equal(kp_steps_classify(SGD, false), 0);
+    assert_int_equal(kp_steps_classify("Optimizer.zero_grad#SGD.zero_grad", true), 0);
+    assert_int_equal(kp_steps_classify("ProfilerStep#3", true), 0);
+    assert_int_equal(kp_steps_classify("enumerate(DataLoader)#X.reset", true), 0);
+    assert_int_equal(kp_steps_classify("", true), 0);
+    assert_false(kp_steps_range_end(0));
+}
+
+static void a_dataloader_steps_after_sixteen_batches_alone(void **state)
+{
+    (void)state;
+    start("auto");
+    for (int i = 0; i < 16; i++) end(LOADER);
+    assert_int_equal(kp_steps_seen(), 0);
+    end(LOADER);
+    end(LOADER);
+    assert_int_equal(kp_steps_seen(), 2);
+    assert_int_equal(kp_steps_source(), KP_STEP_DATALOADER);
+}
+
+static void an_optimizer_silences_the_dataloader(void **state)
+{
+    (void)state;
+    start("auto");
+    for (int i = 0; i < 100; i++) {
+        end(LOADER);
+        end(SGD);
+    }
+    assert_int_equal(kp_steps_seen(), 100);
+}
+
+static void gradient_accumulation_never_counts_an_iteration_twice(void **state)
+{
+    (void)state;
+    start("auto");
+    for (int i = 0; i < 32; i++) end(LOADER);
+    assert_int_equal(kp_steps_seen(), 16);
+    end(SGD); /* takes over: the 32nd batch was counted */
+    assert_int_equal(kp_steps_seen(), 16);
+    assert_int_equal(kp_steps_source(), KP_STEP_OPTIMIZER);
+    for (int i = 0; i < 32; i++) end(LOADER);
+    end(SGD);
+    assert_int_equal(kp_steps_seen(), 17);
+}
+
+static void kprof_step_takes_over_without_counting_twice(void **state)
+{
+    (void)state;
+    start("auto");
+    for (int i = 0; i < 10; i++) {
+        end(LOADER);
+        end(SGD);
+        count(kp_steps_api());
+    }
+    assert_int_equal(kp_steps_seen(), 10);
+    assert_int_equal(kp_steps_source(), KP_STEP_API);
+}
+
+static void kprof_step_alone_counts_from_its_first_call(void **state)
+{
+    (void)state;
+    start("auto");
+    for (int i = 0; i < 10; i++) {
+        count(kp_steps_api());
+        end(SGD);
+    }
+    assert_int_equal(kp_steps_seen(), 10);
+}
+
+static void a_range_rule_counts_each_end_and_nothing_else(void **state)
+{
+    (void)state;
+    start("range:Optimizer.step#");
+    assert_false(kp_steps_takes_api());
+    for (int i = 0; i < 4; i++) {
+        end(ADAM);
+        end(SGD);
+        end(LOADER);
+        count(kp_steps_api());
+    }
+    assert_int_equal(kp_steps_seen(), 8);
+    assert_int_equal(kp_steps_source(), KP_STEP_RANGE);
+    start("range:^ProfilerStep#[0-9]+$");
+    end("ProfilerStep#12");
+    end("ProfilerStep#x");
+    assert_int_equal(kp_steps_seen(), 1);
+}
+
+static void an_op_rule_looks_at_ops_only(void **state)
+{
+    (void)state;
+    start("op:^aten::addmm$");
+    assert_true(kp_steps_needs_ops());
+    assert_int_equal(kp_steps_classify("aten::addmm", true), 0);
+    assert_int_not_equal(kp_steps_classify("aten::addmm", false), 0);
+    assert_int_equal(kp_steps_classify("aten::addmm_", false), 0);
+    start("auto");
+    assert_false(kp_steps_needs_ops());
+}
+
+static void rule_optimizer_and_rule_api_are_exclusive(void **state)
+{
+    (void)state;
+    start("optimizer");
+    count(kp_steps_api());
+    for (int i = 0; i < 40; i++) end(LOADER);
+    assert_int_equal(kp_steps_seen(), 0);
+    end(SGD);
+    assert_int_equal(kp_steps_seen(), 1);
+    start("api");
+    end(SGD);
+    assert_int_equal(kp_steps_seen(), 0);
+    count(kp_steps_api());
+    assert_int_equal(kp_steps_seen(), 1);
+}
+
+static void time_steps_each_second_after_thirty_silent_ones(void **state)
+{
+    (void)state;
+    start("auto");
+    assert_int_equal(kp_steps_time_period_ns(), S);
+    for (uint64_t second = 100; second < 130; second++) count(kp_steps_time(second * S));
+    assert_int_equal(kp_steps_seen(), 0);
+    for (uint64_t second = 130; second < 140; second++) count(kp_steps_time(second * S));
+    assert_int_equal(kp_steps_seen(), 10);
+    assert_int_equal(kp_steps_source(), KP_STEP_TIME);
+    end(SGD); /* a better source comes late: takes over, then counts */
+    assert_int_equal(kp_steps_seen(), 10);
+    end(SGD);
+    assert_int_equal(kp_steps_seen(), 11);
+    for (uint64_t second = 140; second < 300; second++) count(kp_steps_time(second * S));
+    assert_int_equal(kp_steps_seen(), 11);
+    assert_int_equal(kp_steps_time_period_ns(), 0);
+}
+
+static void time_is_silent_without_a_schedule_and_under_other_rules(void **state)
+{
+    const struct kp_schedule none = {0};
+    const struct kp_step_rule rule = {.kind = KP_RULE_AUTO};
+    (void)state;
+    assert_int_equal(kp_steps_init(&none, &rule), 0);
+    assert_int_equal(kp_steps_time_period_ns(), 0);
+    for (uint64_t second = 1; second < 100; second++) assert_false(kp_steps_time(second * S));
+    start("optimizer");
+    for (uint64_t second = 1; second < 100; second++) assert_false(kp_steps_time(second * S));
+}
+
+static void a_time_rule_keeps_its_period_and_does_not_catch_up(void **state)
+{
+    (void)state;
+    start("time:250ms");
+    assert_int_equal(kp_steps_time_period_ns(), S / 4);
+    for (uint64_t i = 0; i <= 40; i++) count(kp_steps_time(10 * S + i * S / 4 + (i % 3) * 1000000));
+    assert_int_equal(kp_steps_seen(), 40);
+    count(kp_steps_time(100 * S)); /* the machine slept: one step, not 320 */
+    count(kp_steps_time(100 * S + 1000000));
+    assert_int_equal(kp_steps_seen(), 41);
+    assert_int_equal(kp_steps_source(), KP_STEP_TIME);
+}
+
+static void a_transition_names_both_actions_and_the_source(void **state)
+{
+    const enum kp_action want[] = {KP_ACTION_NONE, KP_ACTION_WARMUP, KP_ACTION_RECORD, KP_ACTION_RECORD, KP_ACTION_RECORD_AND_SAVE,
+                                   KP_ACTION_NONE, KP_ACTION_NONE};
+    struct kp_transition t;
+    (void)state;
+    start("auto");
+    for (uint64_t i = 0; i < 6; i++) {
+        assert_true(kp_steps_api());
+        assert_true(kp_steps_advance(&t));
+        assert_int_equal(t.step, i + 1);
+        assert_int_equal(t.before, want[i]);
+        assert_int_equal(t.after, want[i + 1]);
+        assert_int_equal(t.source, KP_STEP_API);
+    }
+}
+
+enum { THREADS = 8, ROUNDS = 20000 };
+static atomic_uint won;
+static atomic_uchar taken[THREADS * ROUNDS + 1];
+
+static void *step_a_lot(void *arg)
+{
+    struct kp_transition t;
+    const uint32_t sgd = kp_steps_classify(SGD, true), loader = kp_steps_classify(LOADER, true);
+    for (int i = 0; i < ROUNDS; i++) {
+        const bool is_step = *(int *)arg % 2 ? kp_steps_range_end(sgd) : kp_steps_range_end(loader);
+        if (!is_step || !kp_steps_advance(&t)) continue;
+        atomic_fetch_add(&won, 1);
+        if (atomic_exchange(&taken[t.step], 1)) fail_msg("step %lu was counted twice", (unsigned long)t.step);
+    }
+    return NULL;
+}
+
+static void many_threads_never_count_one_step_twice(void **state)
+{
+    pthread_t threads[THREADS];
+    int numbers[THREADS];
+    (void)state;
+    start("auto");
+    for (int i = 0; i < THREADS; i++) {
+        numbers[i] = i;
+        assert_int_equal(pthread_create(&threads[i], NULL, step_a_lot, &numbers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    assert_int_equal(kp_steps_seen(), atomic_load(&won));
+    assert_true(atomic_load(&won) > 0);
+    assert_int_equal(kp_steps_source(), KP_STEP_OPTIMIZER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_the_first_optimizer_steps),
+        cmocka_unit_test(equal_names_get_equal_marks_and_other_names_none),
+        cmocka_unit_test(a_dataloader_steps_after_sixteen_batches_alone),
+        cmocka_unit_test(an_optimizer_silences_the_dataloader),
+        cmocka_unit_test(gradient_accumulation_never_counts_an_iteration_twice),
+        cmocka_unit_test(kprof_step_takes_over_without_counting_twice),
+        cmocka_unit_test(kprof_step_alone_counts_from_its_first_call),
+        cmocka_unit_test(a_range_rule_counts_each_end_and_nothing_else),
+        cmocka_unit_test(an_op_rule_looks_at_ops_only),
+        cmocka_unit_test(rule_optimizer_and_rule_api_are_exclusive),
+        cmocka_unit_test(time_steps_each_second_after_thirty_silent_ones),
+        cmocka_unit_test(time_is_silent_without_a_schedule_and_under_other_rules),
+        cmocka_unit_test(a_time_rule_keeps_its_period_and_does_not_catch_up),
+        cmocka_unit_test(a_transition_names_both_actions_and_the_source),
+        cmocka_unit_test(many_threads_never_count_one_step_twice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
