@@ -17,8 +17,10 @@ enum kp_input_tag {
     KP_IN_COMPLEX = 6,     /* f64 real, f64 imaginary */
     KP_IN_STRING = 7,      /* u16 length, bytes (cut at KP_IN_STRING_MAX) */
     KP_IN_SCALAR_LIST = 8, /* u16 count, then count scalar entries (none when count > KP_IN_LIST_MAX) */
+    KP_IN_SYMBOL = 9,      /* a symbolic scalar, whose text torch would have to ask Python for: nothing follows */
 };
-enum { KP_IN_TENSOR_UNDEFINED = 1, KP_IN_TENSOR_NO_SIZES = 2 }; /* flags of a TENSOR entry */
+/* flags of a TENSOR entry; NO_STRIDES: only the sizes follow (sparse and other layouts without strides) */
+enum { KP_IN_TENSOR_UNDEFINED = 1, KP_IN_TENSOR_NO_SIZES = 2, KP_IN_TENSOR_NO_STRIDES = 4 };
 #define KP_IN_LIST_MAX 30
 #define KP_IN_STRING_MAX 512
 
