@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+/* keyavg.c - gathers the nodes of a tree into one row per key, and sorts rows */
+#include "export/keyavg.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct group_key {
+    uint32_t name, overload, shapes, stack;
+    uint8_t on_device, is_annotation;
+};
+struct groups {
+    struct group_key *keys; /* one a row */
+    size_t key_capacity;
+    uint32_t *slots; /* row + 1, 0: free */
+    size_t slot_count;
+};
+
+static uint64_t key_hash(const struct group_key *k)
+{
+    uint64_t h = k->name * 0x9e3779b97f4a7c15u;
+    h = (h ^ (h >> 31) ^ k->shapes) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ (h >> 29) ^ k->overload) * 0x94d049bb133111ebu;
+    h = (h ^ (h >> 32) ^ k->stack) * 0x9e3779b97f4a7c15u;
+    return (h ^ (h >> 33)) + k->on_device * 2u + k->is_annotation;
+}
+
+static bool key_same(const struct group_key *a, const struct group_key *b)
+{
+    return a->name == b->name && a->overload == b->overload && a->shapes == b->shapes && a->stack == b->stack &&
+           a->on_device == b->on_device && a->is_annotation == b->is_annotation;
+}
+
+static void groups_widen(struct groups *g, size_t rows)
+{
+    size_t count = g->slot_count ? g->slot_count * 2 : 512, capacity = 0;
+    free(g->slots);
+    g->slots = kp_kineto_grow(NULL, &capacity, count, sizeof *g->slots);
+    memset(g->slots, 0, count * sizeof *g->slots);
+    g->slot_count = count;
+    for (size_t row = 0; row < rows; row++) {
+        size_t at = key_hash(&g->keys[row]) & (count - 1);
+        while (g->slots[at])
+            at = (at + 1) & (count - 1);
+        g->slots[at] = (uint32_t)row + 1;
+    }
+}
+
+/* The row of a key; a new one starts with its first node's own fields. */
+static struct kp_row *row_for(struct kp_keyavg *out, struct groups *g, const struct group_key *key, bool *is_new)
+{
+    if (out->count * 2 >= g->slot_count)
+        groups_widen(g, out->count);
+    size_t at = key_hash(key) & (g->slot_count - 1);
+    for (; g->slots[at]; at = (at + 1) & (g->slot_count - 1))
+        if (key_same(&g->keys[g->slots[at] - 1], key)) {
+            *is_new = false;
+            return &out->rows[g->slots[at] - 1];
+        }
+    *is_new = true;
+    g->slots[at] = (uint32_t)out->count + 1;
+    g->keys = kp_kineto_grow(g->keys, &g->key_capacity, out->count + 1, sizeof *g->keys);
+    g->keys[out->count] = *key;
+    out->rows = kp_kineto_grow(out->rows, &out->capacity, out->count + 1, sizeof *out->rows);
+    struct kp_row *row = &out->rows[out->count++];
+    memset(row, 0, sizeof *row);
+    return row;
+}
+
+static void row_add(struct kp_row *row, const struct kp_node *node)
+{
+    row->count++;
+    row->cpu_total += node->cpu_total;
+    row->self_cpu += node->self_cpu;
+    row->device_total += node->device_total;
+    row->self_device += node->self_device;
+    row->cpu_bytes += node->cpu_bytes;
+    row->device_bytes += node->device_bytes;
+    row->self_cpu_bytes += node->self_cpu_bytes;
+    row->self_device_bytes += node->self_device_bytes;
+    row->flops += node->flops;
+}
+
+/* Frames are kept in the trace as "a;b;c;", innermost first; the helpers of autograd are left out, as torch does. */
+static bool is_helper(const char *frame)
+{
+    static const char *const pairs[][2] = {
+        {"autograd/__init__", "_make_grads"}, {"autograd/__init__", "backward"}, {"torch/tensor", "backward"},
+        {"_internal/common_utils", "prof_callable"}, {"_internal/common_utils", "prof_func_call"},
+        {"_internal/common_utils", "prof_meth_call"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (strstr(frame, pairs[i][0]) && strstr(frame, pairs[i][1]))
+            return true;
+    return false;
+}
+
+/* The first `frames` frames as one string id, "a\nb\n". */
+static uint32_t stack_cut(struct kp_trace *trace, uint32_t stack, uint32_t frames)
+{
+    const char *text = kp_trace_text(trace, stack);
+    char *joined = NULL, *frame = NULL;
+    size_t joined_capacity = 0, frame_capacity = 0, used = 0;
+    for (uint32_t taken = 0; *text && taken < frames;) {
+        size_t bytes = strcspn(text, ";");
+        frame = kp_kineto_grow(frame, &frame_capacity, bytes + 1, 1);
+        memcpy(frame, text, bytes);
+        frame[bytes] = 0;
+        if (bytes && !is_helper(frame)) {
+            joined = kp_kineto_grow(joined, &joined_capacity, used + bytes + 1, 1);
+            memcpy(joined + used, text, bytes);
+            joined[used + bytes] = '\n';
+            used += bytes + 1;
+            taken++;
+        }
+        text += bytes + (text[bytes] == ';');
+    }
+    uint32_t id = used ? kp_strings_put(trace->strings, joined, used) : 0;
+    free(joined);
+    free(frame);
+    return id;
+}
+
+static void row_set_stack(struct kp_row *row, struct kp_trace *trace, uint32_t stack)
+{
+    size_t capacity = 0;
+    for (const char *text = kp_trace_text(trace, stack); *text; text += strcspn(text, "\n") + 1) {
+        uint32_t frame = kp_strings_put(trace->strings, text, strcspn(text, "\n"));
+        row->stack = kp_kineto_grow(row->stack, &capacity, row->stack_count + 1, sizeof *row->stack);
+        row->stack[row->stack_count++] = kp_trace_text(trace, frame);
+    }
+}
+
+int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const struct kp_keyavg_options *options)
+{
+    struct kp_trace *trace = tree->trace;
+    struct groups g = {0};
+    uint32_t none = kp_strings_put(trace->strings, "[]", 2);
+    *out = (struct kp_keyavg){.trace = trace, .has_device = tree->has_device, .with_flops = trace->with_flops,
+                              .profile_memory = trace->profile_memory};
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *node = &tree->nodes[i];
+        if (node->removed || (node->is_python && !options->python_functions))
+            continue;
+        const struct kp_trace_event *e = &trace->events[node->event];
+        struct group_key key = {.name = node->name, .on_device = node->on_device, .is_annotation = node->is_annotation};
+        if (options->by_overload)
+            key.overload = node->overload;
+        if (options->by_shape)
+            key.shapes = e->shapes ? e->shapes : none;
+        if (options->by_stack && e->stack)
+            key.stack = stack_cut(trace, e->stack, options->by_stack);
+        bool is_new;
+        struct kp_row *row = row_for(out, &g, &key, &is_new);
+        if (is_new) {
+            row->name = key.name;
+            row->overload = key.overload;
+            row->shapes = key.shapes;
+            row->on_device = node->on_device;
+            row->is_annotation = node->is_annotation;
+            row->has_parent = node->parent >= 0;
+            row_set_stack(row, trace, key.stack);
+        }
+        row_add(row, node);
+    }
+    for (size_t i = 0; i < out->count; i++) {
+        out->rows[i].cpu_avg = out->rows[i].cpu_total / (double)out->rows[i].count;
+        out->rows[i].device_avg = out->rows[i].device_total / (double)out->rows[i].count;
+    }
+    free(g.keys);
+    free(g.slots);
+    return 0;
+}
+
+void kp_keyavg_fini(struct kp_keyavg *averages)
+{
+    for (size_t i = 0; i < averages->count; i++)
+        free(averages->rows[i].stack);
+    free(averages->rows);
+    averages->rows = NULL;
+    averages->count = 0;
+}
+
+/* ---- sorting ---- */
+
+enum key_type { KEY_DOUBLE, KEY_INT, KEY_NAME, KEY_SHAPES, KEY_OVERLOAD, KEY_SAME };
+
+static const struct sort_key {
+    const char *name;
+    size_t offset;
+    enum key_type type;
+} sort_keys[] = {
+    {"cpu_time", offsetof(struct kp_row, cpu_avg), KEY_DOUBLE},
+    {"cpu_time_total", offsetof(struct kp_row, cpu_total), KEY_DOUBLE},
+    {"self_cpu_time_total", offsetof(struct kp_row, self_cpu), KEY_DOUBLE},
+    {"device_time", offsetof(struct kp_row, device_avg), KEY_DOUBLE},
+    {"device_time_total", offsetof(struct kp_row, device_total), KEY_DOUBLE},
+    {"self_device_time_total", offsetof(struct kp_row, self_device), KEY_DOUBLE},
+    {"cpu_memory_usage", offsetof(struct kp_row, cpu_bytes), KEY_INT},
+    {"self_cpu_memory_usage", offsetof(struct kp_row, self_cpu_bytes), KEY_INT},
+    {"device_memory_usage", offsetof(struct kp_row, device_bytes), KEY_INT},
+    {"self_device_memory_usage", offsetof(struct kp_row, self_device_bytes), KEY_INT},
+    {"count", offsetof(struct kp_row, count), KEY_INT},
+    {"flops", offsetof(struct kp_row, flops), KEY_DOUBLE},
+    {"key", 0, KEY_NAME},
+    {"input_shapes", 0, KEY_SHAPES},
+    {"overload_name", 0, KEY_OVERLOAD},
+    {"node_id", 0, KEY_SAME},
+};
+
+/* torch reads cuda, xpu and privateuse1 in a key as device. */
+static const struct sort_key *key_find(const char *key)
+{
+    static const char *const devices[] = {"cuda", "xpu", "privateuse1"};
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "%s", key);
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        const char *at = strstr(key, devices[i]);
+        if (at)
+            snprintf(wanted, sizeof wanted, "%.*sdevice%s", (int)(at - key < 40 ? at - key : 40), key,
+                     at + strlen(devices[i]));
+    }
+    for (size_t i = 0; i < sizeof sort_keys / sizeof *sort_keys; i++)
+        if (strcmp(sort_keys[i].name, wanted) == 0)
+            return &sort_keys[i];
+    return NULL;
+}
+
+bool kp_keyavg_has_key(const char *key)
+{
+    return key_find(key) != NULL;
+}
+
+const char *kp_keyavg_keys(void)
+{
+    return "cpu_time cpu_time_total self_cpu_time_total count cpu_memory_usage self_cpu_memory_usage flops key "
+           "input_shapes overload_name node_id cuda_time cuda_time_total self_cuda_time_total cuda_memory_usage "
+           "self_cuda_memory_usage device_time device_time_total self_device_time_total device_memory_usage "
+           "self_device_memory_usage (xpu and privateuse1 like cuda)";
+}
+
+struct sort_context {
+    const struct sort_key *key;
+    const struct kp_trace *trace;
+};
+
+static int value_order(const struct kp_row *x, const struct kp_row *y, const struct sort_context *c)
+{
+    const char *a = (const char *)x + c->key->offset, *b = (const char *)y + c->key->offset;
+    switch (c->key->type) {
+    case KEY_DOUBLE: return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+    case KEY_INT: return (*(const int64_t *)a > *(const int64_t *)b) - (*(const int64_t *)a < *(const int64_t *)b);
+    case KEY_NAME: return strcmp(kp_trace_text(c->trace, x->name), kp_trace_text(c->trace, y->name));
+    case KEY_OVERLOAD: return strcmp(kp_trace_text(c->trace, x->overload), kp_trace_text(c->trace, y->overload));
+    default: return 0;
+    }
+}
+
+/* Merge sort by hand would be the same: the index breaks ties, so the order is the stable one. */
+struct sorted {
+    struct kp_row row;
+    size_t index;
+};
+
+static int row_order(const void *a, const void *b, void *context)
+{
+    const struct sorted *x = a, *y = b;
+    int order = value_order(&y->row, &x->row, context);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+int kp_keyavg_sort(struct kp_keyavg *averages, const char *key)
+{
+    const struct sort_key *found = key_find(key);
+    if (!found)
+        return -EINVAL;
+    size_t capacity = 0;
+    struct sorted *all = kp_kineto_grow(NULL, &capacity, averages->count + 1, sizeof *all);
+    for (size_t i = 0; i < averages->count; i++)
+        all[i] = (struct sorted){averages->rows[i], i};
+    struct sort_context context = {found, averages->trace};
+    qsort_r(all, averages->count, sizeof *all, row_order, &context);
+    for (size_t i = 0; i < averages->count; i++)
+        averages->rows[i] = all[i].row;
+    free(all);
+    return 0;
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * keyavg.h - torch's key_averages() over a trace: the tree of host events, self times, rows by key
+ *
+ * Times are doubles in microseconds after the profiler's start, computed in torch's order of operations, so that the
+ * last digit of a mean or a percentage falls the same way.
+ */
+#ifndef KP_KEYAVG_H
+#define KP_KEYAVG_H
+
+#include "export/kineto.h"
+
+struct kp_node {
+    uint32_t event;             /* index into the trace */
+    uint32_t name, overload;    /* string ids after torch's rewriting */
+    int32_t parent, first_child, last_child, next_sibling; /* -1: none */
+    uint32_t children;
+    double start_us, end_us;
+    double kernels_us;          /* duration of the device work launched by it */
+    double cpu_total, self_cpu, device_total, self_device;
+    int64_t cpu_bytes, device_bytes, self_cpu_bytes, self_device_bytes;
+    double flops;
+    int64_t start_ns, end_ns;
+    bool on_device, is_annotation, is_python, removed;
+};
+
+struct kp_tree {
+    struct kp_trace *trace;
+    struct kp_node *nodes; /* by (start, -end, order of recording) */
+    size_t count, capacity;
+    bool has_device;
+};
+
+struct kp_row {
+    uint32_t name, overload, shapes; /* string ids */
+    const char **stack;              /* frames, innermost first; the texts are string ids' */
+    uint32_t stack_count;
+    int64_t count;
+    double cpu_total, self_cpu, device_total, self_device, cpu_avg, device_avg;
+    int64_t cpu_bytes, device_bytes, self_cpu_bytes, self_device_bytes;
+    double flops;
+    bool on_device, is_annotation, has_parent;
+};
+
+struct kp_keyavg_options {
+    bool by_shape, by_overload, python_functions;
+    uint32_t by_stack; /* frames, 0: no */
+};
+struct kp_keyavg {
+    struct kp_row *rows; /* in order of first appearance */
+    size_t count, capacity;
+    struct kp_trace *trace;
+    bool has_device, with_flops, profile_memory;
+};
+
+int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace);
+void kp_tree_fini(struct kp_tree *tree);
+int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const struct kp_keyavg_options *options);
+void kp_keyavg_fini(struct kp_keyavg *averages);
+
+/* Stable, descending, by one of torch's attribute names ("cuda" in it means "device"). -EINVAL: no such key. */
+int kp_keyavg_sort(struct kp_keyavg *averages, const char *key);
+bool kp_keyavg_has_key(const char *key);
+const char *kp_keyavg_keys(void); /* the names, blank-separated, for the usage message */
+
+/* FLOPs of one op by torch's formulas; 0 for everything it has no formula for. */
+double kp_flops(const char *name, const char *shapes, const char *concrete);
+
+#endif

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * keyavg_tree.c - nests the host events of a trace and works out total and self values
+ *
+ * Rules (as torch 2.15's tables show them): per thread, sorted by (start, -end), an event is the child of the nearest
+ * earlier one that encloses it; a child that is alone under a parent of the same name is folded into it. Runtime calls
+ * nest under ops only when they are linked to one.
+ */
+#include "export/keyavg.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct memory_record {
+    int64_t at_ns;
+    int64_t cpu, device;
+    uint32_t event;
+    bool used;
+};
+struct memory {
+    struct memory_record *records; /* by time */
+    int64_t *cpu_sum, *device_sum; /* sums of the records before index i */
+    size_t count;
+};
+
+/* ---- memory ---- */
+
+static int memory_order(const void *a, const void *b)
+{
+    const struct memory_record *x = a, *y = b;
+    if (x->at_ns != y->at_ns)
+        return x->at_ns < y->at_ns ? -1 : 1;
+    return (x->event > y->event) - (x->event < y->event);
+}
+
+static bool is_named(const struct kp_trace *trace, const struct kp_trace_event *e, const char *name)
+{
+    return strcmp(kp_trace_text(trace, e->name), name) == 0;
+}
+
+static void memory_init(struct memory *m, const struct kp_trace *trace)
+{
+    size_t capacity = 0;
+    memset(m, 0, sizeof *m);
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct kp_trace_event *e = &trace->events[i];
+        if (e->kind != KP_TRACE_MEMORY || !is_named(trace, e, "[memory]"))
+            continue;
+        bool host = e->device_type == 0 || e->device_type == 2 || e->device_type == 5;
+        bool gpu = e->device_type == 1 || e->device_type == 6 || e->device_type == 12 || e->device_type == 20;
+        m->records = kp_kineto_grow(m->records, &capacity, m->count + 1, sizeof *m->records);
+        m->records[m->count++] = (struct memory_record){
+            .at_ns = e->start_ns, .cpu = host ? e->number : 0, .device = gpu ? e->number : 0, .event = (uint32_t)i};
+    }
+    if (m->count)
+        qsort(m->records, m->count, sizeof *m->records, memory_order);
+    size_t sums = 0, more = 0;
+    m->cpu_sum = kp_kineto_grow(NULL, &sums, m->count + 1, sizeof *m->cpu_sum);
+    m->device_sum = kp_kineto_grow(NULL, &more, m->count + 1, sizeof *m->device_sum);
+    m->cpu_sum[0] = m->device_sum[0] = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        m->cpu_sum[i + 1] = m->cpu_sum[i] + m->records[i].cpu;
+        m->device_sum[i + 1] = m->device_sum[i] + m->records[i].device;
+    }
+}
+
+static void memory_fini(struct memory *m)
+{
+    free(m->records);
+    free(m->cpu_sum);
+    free(m->device_sum);
+}
+
+/* First record at or after `ns`. */
+static size_t memory_from(const struct memory *m, int64_t ns)
+{
+    size_t low = 0, high = m->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (m->records[middle].at_ns < ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void memory_charge(const struct memory *m, struct kp_node *node)
+{
+    size_t from = memory_from(m, node->start_ns), to = memory_from(m, node->end_ns + 1);
+    if (from >= to)
+        return;
+    node->cpu_bytes = m->cpu_sum[to] - m->cpu_sum[from];
+    node->device_bytes = m->device_sum[to] - m->device_sum[from];
+}
+
+/* ---- nodes ---- */
+
+static bool is_skipped(const char *name)
+{
+    static const char *const skipped[] = {
+        "profiler::_record_function_enter", "profiler::_record_function_enter_new", "profiler::_record_function_exit",
+        "aten::is_leaf", "aten::output_nr", "aten::_version", "[memory]", "[OutOfMemory]",
+    };
+    for (size_t i = 0; i < sizeof skipped / sizeof *skipped; i++)
+        if (strcmp(skipped[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Traces append a captured overload to the op's name; no schema name has a dot of its own. */
+static void name_split(struct kp_tree *tree, struct kp_node *node)
+{
+    const struct kp_trace_event *e = &tree->trace->events[node->event];
+    const char *name = kp_trace_text(tree->trace, e->name);
+    struct kp_strings *strings = tree->trace->strings;
+    if (strncmp(name, "ProfilerStep#", 13) == 0) {
+        node->name = kp_strings_put(strings, "ProfilerStep*", 13);
+        return;
+    }
+    const char *colons = e->kind == KP_TRACE_OP ? strstr(name, "::") : NULL;
+    const char *dot = colons ? strchr(colons, '.') : NULL;
+    if (!dot || strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != (size_t)(colons - name) ||
+        strpbrk(colons + 2, ":( /<,"))
+        return;
+    node->name = kp_strings_put(strings, name, (size_t)(dot - name));
+    node->overload = kp_strings_put(strings, dot + 1, strlen(dot + 1));
+}
+
+static struct kp_node *node_add(struct kp_tree *tree, size_t event)
+{
+    const struct kp_trace_event *e = &tree->trace->events[event];
+    tree->nodes = kp_kineto_grow(tree->nodes, &tree->capacity, tree->count + 1, sizeof *tree->nodes);
+    struct kp_node *node = &tree->nodes[tree->count++];
+    *node = (struct kp_node){.event = (uint32_t)event, .name = e->name, .parent = -1, .first_child = -1,
+                             .last_child = -1, .next_sibling = -1};
+    node->start_ns = e->start_ns;
+    node->end_ns = e->start_ns + e->dur_ns;
+    if (e->flags & KP_TRACE_UNFINISHED && e->kind != KP_TRACE_MEMORY && tree->trace->has_start)
+        node->end_ns = tree->trace->end_ns > e->start_ns ? tree->trace->end_ns : e->start_ns;
+    node->start_us = (double)(node->start_ns - tree->trace->start_ns) / 1000.0;
+    node->end_us = (double)(node->end_ns - tree->trace->start_ns) / 1000.0;
+    node->on_device = e->kind == KP_TRACE_GPU || e->kind == KP_TRACE_GPU_ANNOTATION;
+    node->is_annotation = e->kind == KP_TRACE_ANNOTATION || e->kind == KP_TRACE_GPU_ANNOTATION;
+    node->is_python = e->kind == KP_TRACE_PYTHON;
+    tree->has_device |= node->on_device;
+    return node;
+}
+
+static void nodes_add(struct kp_tree *tree, struct memory *m)
+{
+    struct kp_trace *trace = tree->trace;
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct kp_trace_event *e = &trace->events[i];
+        if (e->kind == KP_TRACE_OTHER || e->kind == KP_TRACE_MEMORY || is_skipped(kp_trace_text(trace, e->name)))
+            continue;
+        struct kp_node *node = node_add(tree, i);
+        name_split(tree, node);
+        if (e->kind == KP_TRACE_OP && trace->with_flops && e->shapes)
+            node->flops = kp_flops(kp_trace_text(trace, node->name), kp_trace_text(trace, e->shapes),
+                                   kp_trace_text(trace, e->concrete));
+        if (m->count && !node->on_device)
+            memory_charge(m, node);
+    }
+}
+
+/* Records inside no host event become rows of their own: +1 at each start, -1 after each end, zero is outside. */
+static void memory_add_loose(struct kp_tree *tree, struct memory *m)
+{
+    size_t capacity = 0;
+    if (m->count) {
+        int64_t *edges = kp_kineto_grow(NULL, &capacity, m->count + 1, sizeof *edges);
+        memset(edges, 0, (m->count + 1) * sizeof *edges);
+        for (size_t i = 0; i < tree->count; i++) {
+            const struct kp_node *node = &tree->nodes[i];
+            size_t from = memory_from(m, node->start_ns), to = memory_from(m, node->end_ns + 1);
+            if (node->on_device || from >= to)
+                continue;
+            edges[from]++;
+            edges[to]--;
+        }
+        int64_t depth = 0;
+        for (size_t i = 0; i < m->count; i++) {
+            depth += edges[i];
+            if (depth > 0)
+                continue;
+            struct kp_node *node = node_add(tree, m->records[i].event);
+            node->cpu_bytes = m->records[i].cpu;
+            node->device_bytes = m->records[i].device;
+        }
+        free(edges);
+    }
+    for (size_t i = 0; i < tree->trace->count; i++)
+        if (tree->trace->events[i].kind == KP_TRACE_MEMORY && is_named(tree->trace, &tree->trace->events[i], "[OutOfMemory]"))
+            node_add(tree, i);
+}
+
+static int node_order(const void *a, const void *b, void *context)
+{
+    const struct kp_node *x = a, *y = b;
+    const struct kp_trace_event *events = context;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    if (x->end_ns != y->end_ns)
+        return x->end_ns > y->end_ns ? -1 : 1;
+    uint32_t i = events[x->event].index, j = events[y->event].index;
+    if (i != j)
+        return i < j ? -1 : 1;
+    return (x->event > y->event) - (x->event < y->event);
+}
+
+/* ---- device work ---- */
+
+struct link {
+    int64_t id;
+    uint32_t node;
+};
+
+static int link_order(const void *a, const void *b)
+{
+    const struct link *x = a, *y = b;
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+/* Kernels count for the op whose id they carry. */
+static void kernels_add(struct kp_tree *tree)
+{
+    struct link *links = NULL;
+    size_t count = 0, capacity = 0;
+    for (size_t i = 0; i < tree->count && tree->has_device; i++) {
+        const struct kp_trace_event *e = &tree->trace->events[tree->nodes[i].event];
+        if ((e->kind != KP_TRACE_OP && e->kind != KP_TRACE_ANNOTATION) || e->external_id <= 0)
+            continue;
+        links = kp_kineto_grow(links, &capacity, count + 1, sizeof *links);
+        links[count++] = (struct link){e->external_id, (uint32_t)i};
+    }
+    if (count)
+        qsort(links, count, sizeof *links, link_order);
+    for (size_t i = 0; i < tree->count && count; i++) {
+        const struct kp_trace_event *e = &tree->trace->events[tree->nodes[i].event];
+        if (!tree->nodes[i].on_device || e->external_id <= 0)
+            continue;
+        size_t low = 0, high = count;
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (links[middle].id < e->external_id)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        for (; low < count && links[low].id == e->external_id; low++)
+            tree->nodes[links[low].node].kernels_us += tree->nodes[i].end_us - tree->nodes[i].start_us;
+    }
+    free(links);
+}
+
+/* ---- nesting ---- */
+
+struct lane {
+    uint64_t thread;
+    uint32_t node;
+};
+
+static int lane_order(const void *a, const void *b)
+{
+    const struct lane *x = a, *y = b;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static uint64_t thread_of(const struct kp_trace_event *e)
+{
+    uint64_t thread = (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
+    bool loose = (e->kind == KP_TRACE_RUNTIME || e->kind == KP_TRACE_OVERHEAD) && e->external_id <= 0;
+    return loose ? thread ^ (1ull << 63) : thread;
+}
+
+static void child_add(struct kp_tree *tree, int32_t parent, int32_t child)
+{
+    struct kp_node *p = &tree->nodes[parent];
+    tree->nodes[child].parent = parent;
+    if (p->last_child < 0)
+        p->first_child = child;
+    else
+        tree->nodes[p->last_child].next_sibling = child;
+    p->last_child = child;
+    p->children++;
+}
+
+static void nodes_nest(struct kp_tree *tree)
+{
+    size_t capacity = 0, count = 0;
+    struct lane *lanes = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *lanes);
+    for (size_t i = 0; i < tree->count; i++)
+        if (!tree->nodes[i].on_device)
+            lanes[count++] = (struct lane){thread_of(&tree->trace->events[tree->nodes[i].event]), (uint32_t)i};
+    qsort(lanes, count, sizeof *lanes, lane_order);
+    size_t depth_capacity = 0, depth = 0;
+    int32_t *open = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (i && lanes[i].thread != lanes[i - 1].thread)
+            depth = 0;
+        const struct kp_node *node = &tree->nodes[lanes[i].node];
+        while (depth) {
+            const struct kp_node *top = &tree->nodes[open[depth - 1]];
+            if (node->start_ns < top->end_ns && node->end_ns <= top->end_ns) {
+                child_add(tree, open[depth - 1], (int32_t)lanes[i].node);
+                break;
+            }
+            depth--;
+        }
+        open = kp_kineto_grow(open, &depth_capacity, depth + 1, sizeof *open);
+        open[depth++] = (int32_t)lanes[i].node;
+    }
+    free(open);
+    free(lanes);
+}
+
+/* An only child of its parent's name is the same work seen twice. Parents come first, so one pass folds whole chains. */
+static void nodes_fold(struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        struct kp_node *node = &tree->nodes[i];
+        struct kp_node *parent = node->parent < 0 ? NULL : &tree->nodes[node->parent];
+        if (!parent || parent->name != node->name || parent->children != 1)
+            continue;
+        parent->first_child = node->first_child;
+        parent->last_child = node->last_child;
+        parent->children = node->children;
+        parent->kernels_us = node->kernels_us;
+        for (int32_t child = node->first_child; child >= 0; child = tree->nodes[child].next_sibling)
+            tree->nodes[child].parent = node->parent;
+        node->removed = true;
+    }
+}
+
+/* Children stand after their parents, so walking backwards finds them done. */
+static void values_settle(struct kp_tree *tree)
+{
+    for (size_t i = tree->count; i-- > 0;) {
+        struct kp_node *node = &tree->nodes[i];
+        double span = node->end_us - node->start_us;
+        if (node->on_device) {
+            node->device_total = node->self_device = span;
+            continue;
+        }
+        double cpu = 0, device = 0;
+        int64_t cpu_bytes = 0, device_bytes = 0;
+        for (int32_t c = node->first_child; c >= 0; c = tree->nodes[c].next_sibling) {
+            cpu += tree->nodes[c].cpu_total;
+            device += tree->nodes[c].device_total;
+            cpu_bytes += tree->nodes[c].cpu_bytes;
+            device_bytes += tree->nodes[c].device_bytes;
+        }
+        node->cpu_total = span;
+        node->self_cpu = span - cpu;
+        node->device_total = node->kernels_us + device;
+        node->self_device = node->device_total - device;
+        node->self_cpu_bytes = node->cpu_bytes - cpu_bytes;
+        node->self_device_bytes = node->device_bytes - device_bytes;
+    }
+}
+
+int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace)
+{
+    memset(tree, 0, sizeof *tree);
+    tree->trace = trace;
+    struct memory m;
+    memory_init(&m, trace);
+    nodes_add(tree, &m);
+    memory_add_loose(tree, &m);
+    memory_fini(&m);
+    if (tree->count > INT32_MAX)
+        return -E2BIG;
+    if (tree->count == 0)
+        return 0;
+    qsort_r(tree->nodes, tree->count, sizeof *tree->nodes, node_order, trace->events);
+    kernels_add(tree);
+    nodes_nest(tree);
+    nodes_fold(tree);
+    values_settle(tree);
+    return 0;
+}
+
+void kp_tree_fini(struct kp_tree *tree)
+{
+    free(tree->nodes);
+    tree->nodes = NULL;
+    tree->count = 0;
+}

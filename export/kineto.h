@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kineto.h - a Kineto-shaped JSON trace, gzip or plain, read into memory (CLI only)
+ *
+ * One pass over the file, numbers kept as text until they are exact nanoseconds, every string stored once. An event
+ * takes 96 bytes, so three million of them (a JSON of 1 GB) fit into 300 MB.
+ */
+#ifndef KP_KINETO_H
+#define KP_KINETO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum kp_trace_kind {
+    KP_TRACE_OTHER,
+    KP_TRACE_OP,         /* cpu_op and its older names */
+    KP_TRACE_ANNOTATION, /* user_annotation */
+    KP_TRACE_PYTHON,     /* python_function */
+    KP_TRACE_RUNTIME,    /* calls of the CUDA, HIP, XPU runtimes and drivers, on the host */
+    KP_TRACE_OVERHEAD,
+    KP_TRACE_MEMORY,     /* [memory] and [OutOfMemory] */
+    KP_TRACE_GPU,        /* kernels, copies, sets, syncs on a device */
+    KP_TRACE_GPU_ANNOTATION,
+};
+
+#define KP_TRACE_UNFINISHED 1u /* the op was open when profiling stopped */
+#define KP_TRACE_TEXT_PID 2u   /* pid is a string id */
+#define KP_TRACE_TEXT_TID 4u
+#define KP_TRACE_HAS_SEQ 8u
+
+struct kp_trace_event {
+    int64_t start_ns, dur_ns; /* start: since the Unix epoch when the file has a base */
+    int64_t pid, tid;
+    int64_t external_id; /* 0: none */
+    int64_t number;      /* MEMORY: bytes; else the sequence number */
+    int64_t fwd_tid;     /* torch's logical id of the forward thread */
+    uint64_t args;       /* offset into args_text when asked for */
+    uint32_t args_bytes;
+    uint32_t name, cat;      /* string ids */
+    uint32_t shapes;         /* Input Dims as Python prints them; 0: none */
+    uint32_t concrete;       /* Concrete Inputs, one a line; 0: none, kept for convolutions only */
+    uint32_t stack;          /* Call stack, 0: none */
+    uint32_t index;          /* Ev Idx, UINT32_MAX: none */
+    uint8_t device_type;     /* MEMORY: c10 device type */
+    uint8_t kind, flags;
+    char phase;
+};
+
+struct kp_strings;
+
+struct kp_trace {
+    struct kp_trace_event *events;
+    size_t count, capacity;
+    struct kp_strings *strings;
+    char *args_text;
+    size_t args_bytes, args_capacity;
+    int64_t base_ns;       /* 0: the file has none */
+    int64_t start_ns;      /* when the profiler started; the first event's start where the file does not say */
+    int64_t end_ns;        /* when it stopped; the end of ops that were still open then */
+    bool has_start;
+    bool with_flops, profile_memory, record_shapes, with_stack;
+    bool torn;             /* the file ended early; the events before the cut are here */
+};
+
+/* 0 or -errno (-EINVAL: not JSON or cut short); `why` gets one line with the file and the byte where it went wrong. */
+int kp_trace_open(struct kp_trace **out, const char *path, bool keep_args, char *why, size_t why_bytes);
+/* The same over a piece of memory; for tests. */
+int kp_trace_parse(struct kp_trace **out, const char *text, size_t bytes, bool keep_args, char *why, size_t why_bytes);
+void kp_trace_close(struct kp_trace *trace);
+const char *kp_trace_text(const struct kp_trace *trace, uint32_t id);
+
+/* Strings, each stored once; id 0 is "". Ids are dense. Out of memory ends the command with a message. */
+struct kp_strings *kp_strings_open(void);
+void kp_strings_close(struct kp_strings *strings);
+uint32_t kp_strings_put(struct kp_strings *strings, const char *text, size_t bytes);
+const char *kp_strings_get(const struct kp_strings *strings, uint32_t id);
+size_t kp_strings_bytes(const struct kp_strings *strings, uint32_t id);
+
+/* "12.345" microseconds as 12345 nanoseconds; exponents are understood, digits beyond the third are rounded. */
+int64_t kp_kineto_ns(const char *text, size_t bytes);
+void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);
+
+/* kineto_parse.c: the JSON machine behind kp_trace_open */
+struct kp_kineto_parser;
+struct kp_kineto_parser *kp_kineto_parser_open(struct kp_trace *trace, bool keep_args);
+void kp_kineto_parser_close(struct kp_kineto_parser *parser);
+/* 0, or -EINVAL with `bad_byte` = offset of the trouble in the whole text and `why` = what it is. */
+int kp_kineto_parser_feed(struct kp_kineto_parser *parser, const char *text, size_t bytes);
+int kp_kineto_parser_end(struct kp_kineto_parser *parser);
+uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *parser);
+const char *kp_kineto_parser_why(const struct kp_kineto_parser *parser);
+bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *parser);
+
+#endif

@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kineto_parse.c - the JSON machine: libyajl's calls become events of a kp_trace
+ *
+ * The machine knows five places: outside, the top object, the array of events, an event, its args. Everything else is
+ * skipped by depth. "Input Dims" is turned into the text Python prints for it, as the tables group by that text.
+ */
+#include "export/kineto.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yajl/yajl_parse.h>
+
+enum place { OUTSIDE, TOP, EVENTS, EVENT, ARGS, DIMS, CONCRETE, DONE };
+
+enum key {
+    KEY_OTHER, KEY_EVENTS, KEY_BASE, KEY_FLOPS, KEY_MEMORY, KEY_SHAPES, KEY_STACKS, KEY_PH, KEY_CAT, KEY_NAME, KEY_PID,
+    KEY_TID, KEY_TS, KEY_DUR, KEY_ARGS, KEY_EXTERNAL, KEY_INDEX, KEY_SEQ, KEY_FWD, KEY_DIMS, KEY_CONCRETE, KEY_STACK,
+    KEY_BYTES, KEY_DEVICE, KEY_FINISHED,
+};
+
+struct text {
+    char *data;
+    size_t used, capacity;
+};
+
+struct kp_kineto_parser {
+    struct kp_trace *trace;
+    yajl_handle yajl;
+    enum place place;
+    enum key key;
+    unsigned skip;       /* depth of the value being skipped */
+    unsigned level;      /* depth inside Input Dims */
+    size_t entry;        /* where the current entry of Input Dims starts */
+    bool nested;         /* that entry is a list of tensors */
+    bool keep_args, comma;
+    struct kp_trace_event event;
+    uint32_t last_cat;
+    uint8_t last_kind;
+    struct text dims, concrete;
+    uint64_t fed, bad;   /* bytes of earlier pieces; where the trouble is */
+    bool torn;
+    char why[160];
+};
+
+static void text_add(struct text *t, const char *data, size_t bytes)
+{
+    t->data = kp_kineto_grow(t->data, &t->capacity, t->used + bytes, 1);
+    memcpy(t->data + t->used, data, bytes);
+    t->used += bytes;
+}
+
+/* ---- keys and values ---- */
+
+static const struct {
+    const char *text;
+    uint8_t place, key;
+} key_rows[] = {
+    {"traceEvents", TOP, KEY_EVENTS},
+    {"baseTimeNanoseconds", TOP, KEY_BASE},
+    {"with_flops", TOP, KEY_FLOPS},
+    {"profile_memory", TOP, KEY_MEMORY},
+    {"record_shapes", TOP, KEY_SHAPES},
+    {"with_stack", TOP, KEY_STACKS},
+    {"ph", EVENT, KEY_PH},
+    {"cat", EVENT, KEY_CAT},
+    {"name", EVENT, KEY_NAME},
+    {"pid", EVENT, KEY_PID},
+    {"tid", EVENT, KEY_TID},
+    {"ts", EVENT, KEY_TS},
+    {"dur", EVENT, KEY_DUR},
+    {"args", EVENT, KEY_ARGS},
+    {"External id", ARGS, KEY_EXTERNAL},
+    {"external id", ARGS, KEY_EXTERNAL},
+    {"Ev Idx", ARGS, KEY_INDEX},
+    {"Sequence number", ARGS, KEY_SEQ},
+    {"Fwd thread id", ARGS, KEY_FWD},
+    {"Input Dims", ARGS, KEY_DIMS},
+    {"Input dims", ARGS, KEY_DIMS},
+    {"Concrete Inputs", ARGS, KEY_CONCRETE},
+    {"Call stack", ARGS, KEY_STACK},
+    {"Bytes", ARGS, KEY_BYTES},
+    {"Device Type", ARGS, KEY_DEVICE},
+    {"finished", ARGS, KEY_FINISHED},
+};
+
+static enum key key_find(enum place place, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < sizeof key_rows / sizeof *key_rows; i++)
+        if (key_rows[i].place == place && strncmp(key_rows[i].text, text, bytes) == 0 && !key_rows[i].text[bytes])
+            return (enum key)key_rows[i].key;
+    return KEY_OTHER;
+}
+
+static const struct {
+    const char *cat;
+    uint8_t kind;
+} kind_rows[] = {
+    {"cpu_op", KP_TRACE_OP},
+    {"Operator", KP_TRACE_OP},
+    {"operator", KP_TRACE_OP},
+    {"user_annotation", KP_TRACE_ANNOTATION},
+    {"python_function", KP_TRACE_PYTHON},
+    {"cuda_runtime", KP_TRACE_RUNTIME},
+    {"cuda_driver", KP_TRACE_RUNTIME},
+    {"Runtime", KP_TRACE_RUNTIME},
+    {"runtime", KP_TRACE_RUNTIME},
+    {"xpu_runtime", KP_TRACE_RUNTIME},
+    {"xpu_driver", KP_TRACE_RUNTIME},
+    {"mtia_runtime", KP_TRACE_RUNTIME},
+    {"privateuse1_runtime", KP_TRACE_RUNTIME},
+    {"privateuse1_driver", KP_TRACE_RUNTIME},
+    {"hip_runtime", KP_TRACE_RUNTIME},
+    {"overhead", KP_TRACE_OVERHEAD},
+    {"cpu_instant_event", KP_TRACE_MEMORY},
+    {"kernel", KP_TRACE_GPU},
+    {"Kernel", KP_TRACE_GPU},
+    {"gpu_memcpy", KP_TRACE_GPU},
+    {"gpu_memset", KP_TRACE_GPU},
+    {"Memcpy", KP_TRACE_GPU},
+    {"Memset", KP_TRACE_GPU},
+    {"cuda_sync", KP_TRACE_GPU},
+    {"concurrent_kernel", KP_TRACE_GPU},
+    {"gpu_user_annotation", KP_TRACE_GPU_ANNOTATION},
+};
+
+static uint8_t kind_find(const char *cat)
+{
+    for (size_t i = 0; i < sizeof kind_rows / sizeof *kind_rows; i++)
+        if (strcmp(kind_rows[i].cat, cat) == 0)
+            return kind_rows[i].kind;
+    return KP_TRACE_OTHER;
+}
+
+/* Exact for the fixed form; an exponent (never written by Kineto) goes through long double. */
+int64_t kp_kineto_ns(const char *text, size_t bytes)
+{
+    const char *end = text + bytes;
+    const char *p = text;
+    bool minus = p < end && *p == '-';
+    if (minus)
+        p++;
+    int64_t value = 0;
+    int decimals = -1;
+    bool up = false;
+    for (; p < end; p++) {
+        if (*p == '.' && decimals < 0) {
+            decimals = 0;
+        } else if (*p == 'e' || *p == 'E') {
+            char copy[64];
+            snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 63 ? bytes : 63), text);
+            long double us = strtold(copy, NULL) * 1000.0L;
+            if (us > 9.2e18L || us < -9.2e18L)
+                return 0;
+            return (int64_t)(us + (us < 0 ? -0.5L : 0.5L));
+        } else if (*p < '0' || *p > '9') {
+            break;
+        } else if (decimals >= 3) {
+            if (decimals++ == 3)
+                up = *p >= '5';
+        } else if (value <= (INT64_MAX - 9) / 10) {
+            value = value * 10 + (*p - '0');
+            decimals += decimals >= 0;
+        }
+    }
+    for (int i = decimals < 0 ? 0 : decimals; i < 3; i++)
+        value = value <= INT64_MAX / 10 ? value * 10 : 0;
+    value += up;
+    return minus ? -value : value;
+}
+
+static int64_t whole(const char *text, size_t bytes)
+{
+    char copy[32];
+    snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 31 ? bytes : 31), text);
+    return strtoll(copy, NULL, 10);
+}
+
+static void event_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    struct kp_trace_event *e = &p->event;
+    switch (p->key) {
+    case KEY_TS: e->start_ns = kp_kineto_ns(text, bytes); break;
+    case KEY_DUR: e->dur_ns = kp_kineto_ns(text, bytes); break;
+    case KEY_PID: e->pid = whole(text, bytes); break;
+    case KEY_TID: e->tid = whole(text, bytes); break;
+    default: break;
+    }
+}
+
+static void args_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    struct kp_trace_event *e = &p->event;
+    int64_t value = p->key == KEY_OTHER ? 0 : whole(text, bytes);
+    switch (p->key) {
+    case KEY_EXTERNAL: e->external_id = value; break;
+    case KEY_INDEX: e->index = (uint32_t)value; break;
+    case KEY_SEQ:
+        e->number = value;
+        e->flags |= KP_TRACE_HAS_SEQ;
+        break;
+    case KEY_FWD: e->fwd_tid = value; break;
+    case KEY_BYTES: e->number = value; break;
+    case KEY_DEVICE: e->device_type = (uint8_t)value; break;
+    default: break;
+    }
+}
+
+static void top_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    int64_t value = whole(text, bytes);
+    switch (p->key) {
+    case KEY_BASE: p->trace->base_ns = value; break;
+    case KEY_FLOPS: p->trace->with_flops = value != 0; break;
+    case KEY_MEMORY: p->trace->profile_memory = value != 0; break;
+    case KEY_SHAPES: p->trace->record_shapes = value != 0; break;
+    case KEY_STACKS: p->trace->with_stack = value != 0; break;
+    default: break;
+    }
+}
+
+static void event_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    struct kp_trace_event *e = &p->event;
+    struct kp_strings *strings = p->trace->strings;
+    switch (p->key) {
+    case KEY_PH: e->phase = bytes ? text[0] : 0; break;
+    case KEY_CAT: e->cat = kp_strings_put(strings, text, bytes); break;
+    case KEY_NAME: e->name = kp_strings_put(strings, text, bytes); break;
+    case KEY_TS: /* old writers quoted numbers */
+    case KEY_DUR: event_number(p, text, bytes); break;
+    case KEY_PID:
+        e->pid = kp_strings_put(strings, text, bytes);
+        e->flags |= KP_TRACE_TEXT_PID;
+        break;
+    case KEY_TID:
+        e->tid = kp_strings_put(strings, text, bytes);
+        e->flags |= KP_TRACE_TEXT_TID;
+        break;
+    default: break;
+    }
+}
+
+static void args_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    switch (p->key) {
+    case KEY_STACK: p->event.stack = kp_strings_put(p->trace->strings, text, bytes); break;
+    case KEY_DIMS: p->event.shapes = kp_strings_put(p->trace->strings, text, bytes); break;
+    case KEY_EXTERNAL:
+    case KEY_BYTES: args_number(p, text, bytes); break;
+    default: break;
+    }
+}
+
+/* ---- an event ends ---- */
+
+static bool is_profiler_span(const struct kp_kineto_parser *p)
+{
+    return strcmp(kp_trace_text(p->trace, p->event.cat), "Trace") == 0 &&
+           strncmp(kp_trace_text(p->trace, p->event.name), "PyTorch Profiler", 16) == 0;
+}
+
+static void event_end(struct kp_kineto_parser *p)
+{
+    struct kp_trace *t = p->trace;
+    struct kp_trace_event *e = &p->event;
+    if (e->phase != 'X' && e->phase != 'i' && e->phase != 'I')
+        return;
+    if (e->cat != p->last_cat) {
+        p->last_cat = e->cat;
+        p->last_kind = kind_find(kp_trace_text(t, e->cat));
+    }
+    e->kind = e->cat ? p->last_kind : KP_TRACE_OTHER;
+    if (e->phase != 'X' && e->kind != KP_TRACE_MEMORY)
+        e->kind = KP_TRACE_OTHER;
+    if (e->kind == KP_TRACE_OTHER && is_profiler_span(p) && !t->has_start) {
+        t->has_start = true;
+        t->start_ns = e->start_ns;
+        t->end_ns = e->start_ns + e->dur_ns;
+    }
+    e->args_bytes = (uint32_t)(t->args_bytes - e->args);
+    t->events = kp_kineto_grow(t->events, &t->capacity, t->count + 1, sizeof *t->events);
+    t->events[t->count++] = *e;
+}
+
+/* ---- the args as they stood, for `kprof events --json` ---- */
+
+static void raw(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    struct kp_trace *t = p->trace;
+    t->args_text = kp_kineto_grow(t->args_text, &t->args_capacity, t->args_bytes + bytes, 1);
+    memcpy(t->args_text + t->args_bytes, text, bytes);
+    t->args_bytes += bytes;
+}
+
+static bool raw_on(const struct kp_kineto_parser *p)
+{
+    return p->keep_args && (p->place == ARGS || p->place == DIMS || p->place == CONCRETE);
+}
+
+static void raw_value(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    if (!raw_on(p))
+        return;
+    if (p->comma)
+        raw(p, ",", 1);
+    raw(p, text, bytes);
+    p->comma = true;
+}
+
+static void raw_open(struct kp_kineto_parser *p, const char *bracket)
+{
+    raw_value(p, bracket, 1);
+    p->comma = false;
+}
+
+static void raw_close(struct kp_kineto_parser *p, const char *bracket)
+{
+    if (raw_on(p))
+        raw(p, bracket, 1);
+    p->comma = true;
+}
+
+static void raw_string(struct kp_kineto_parser *p, const unsigned char *text, size_t bytes)
+{
+    if (!raw_on(p))
+        return;
+    raw_value(p, "\"", 1);
+    for (size_t i = 0; i < bytes; i++) {
+        char code[8];
+        if (text[i] == '"' || text[i] == '\\') {
+            char pair[2] = {'\\', (char)text[i]};
+            raw(p, pair, 2);
+        } else if (text[i] < 0x20) {
+            raw(p, code, (size_t)snprintf(code, sizeof code, "\\u%04x", text[i]));
+        } else {
+            raw(p, (const char *)text + i, 1);
+        }
+    }
+    raw(p, "\"", 1);
+}
+
+/* ---- what libyajl calls ---- */
+
+static int on_number(void *context, const char *text, size_t bytes)
+{
+    struct kp_kineto_parser *p = context;
+    raw_value(p, text, bytes);
+    if (p->skip)
+        return 1;
+    switch (p->place) {
+    case TOP: top_number(p, text, bytes); break;
+    case EVENT: event_number(p, text, bytes); break;
+    case ARGS: args_number(p, text, bytes); break;
+    case DIMS:
+        if (p->level != 2 || p->nested)
+            break;
+        if (p->dims.used > p->entry + 1)
+            text_add(&p->dims, ", ", 2);
+        text_add(&p->dims, text, bytes);
+        break;
+    default: break;
+    }
+    return 1;
+}
+
+static int on_string(void *context, const unsigned char *text, size_t bytes)
+{
+    struct kp_kineto_parser *p = context;
+    raw_string(p, text, bytes);
+    if (p->skip)
+        return 1;
+    if (p->place == EVENT)
+        event_string(p, (const char *)text, bytes);
+    else if (p->place == ARGS)
+        args_string(p, (const char *)text, bytes);
+    else if (p->place == TOP && p->key == KEY_BASE)
+        top_number(p, (const char *)text, bytes);
+    else if (p->place == CONCRETE) {
+        text_add(&p->concrete, (const char *)text, bytes);
+        text_add(&p->concrete, "\n", 1);
+    }
+    return 1;
+}
+
+static int on_bool(void *context, int value)
+{
+    struct kp_kineto_parser *p = context;
+    raw_value(p, value ? "true" : "false", value ? 4 : 5);
+    if (!p->skip && p->place == ARGS && p->key == KEY_FINISHED && !value)
+        p->event.flags |= KP_TRACE_UNFINISHED;
+    if (!p->skip && p->place == TOP)
+        top_number(p, value ? "1" : "0", 1);
+    return 1;
+}
+
+static int on_null(void *context)
+{
+    raw_value(context, "null", 4);
+    return 1;
+}
+
+static int on_key(void *context, const unsigned char *text, size_t bytes)
+{
+    struct kp_kineto_parser *p = context;
+    if (raw_on(p)) {
+        raw_string(p, text, bytes);
+        raw(p, ":", 1);
+        p->comma = false;
+    }
+    if (!p->skip)
+        p->key = key_find(p->place, (const char *)text, bytes);
+    return 1;
+}
+
+static int on_map_start(void *context)
+{
+    struct kp_kineto_parser *p = context;
+    raw_open(p, "{");
+    if (p->skip) {
+        p->skip++;
+    } else if (p->place == OUTSIDE) {
+        p->place = TOP;
+    } else if (p->place == EVENTS) {
+        p->place = EVENT;
+        p->event = (struct kp_trace_event){.index = UINT32_MAX, .args = p->trace->args_bytes};
+    } else if (p->place == EVENT && p->key == KEY_ARGS) {
+        p->place = ARGS;
+        p->comma = false;
+        raw_open(p, "{");
+    } else {
+        p->skip = 1;
+    }
+    return 1;
+}
+
+static int on_map_end(void *context)
+{
+    struct kp_kineto_parser *p = context;
+    raw_close(p, "}");
+    if (p->skip) {
+        p->skip--;
+    } else if (p->place == ARGS) {
+        p->place = EVENT;
+        p->key = KEY_OTHER;
+    } else if (p->place == EVENT) {
+        event_end(p);
+        p->place = EVENTS;
+    } else if (p->place == TOP) {
+        p->place = DONE;
+    }
+    return 1;
+}
+
+static void dims_open(struct kp_kineto_parser *p)
+{
+    if (p->level == 2) { /* a tensor inside a list: torch's tables show the list as [] */
+        p->nested = true;
+    } else if (p->level == 1) {
+        if (p->dims.used > 1)
+            text_add(&p->dims, ", ", 2);
+        p->entry = p->dims.used;
+        p->nested = false;
+        text_add(&p->dims, "[", 1);
+    }
+    p->level++;
+}
+
+static void dims_close(struct kp_kineto_parser *p)
+{
+    p->level--;
+    if (p->level == 1) {
+        if (p->nested)
+            p->dims.used = p->entry + 1;
+        text_add(&p->dims, "]", 1);
+    } else if (p->level == 0) {
+        text_add(&p->dims, "]", 1);
+        p->event.shapes = kp_strings_put(p->trace->strings, p->dims.data, p->dims.used);
+        p->place = ARGS;
+    }
+}
+
+static int on_array_start(void *context)
+{
+    struct kp_kineto_parser *p = context;
+    raw_open(p, "[");
+    if (p->skip) {
+        p->skip++;
+    } else if (p->place == OUTSIDE || (p->place == TOP && p->key == KEY_EVENTS)) {
+        p->skip = 0;
+        p->level = p->place == OUTSIDE;
+        p->place = EVENTS;
+    } else if (p->place == ARGS && p->key == KEY_DIMS) {
+        p->place = DIMS;
+        p->level = 1;
+        p->dims.used = 0;
+        text_add(&p->dims, "[", 1);
+    } else if (p->place == ARGS && p->key == KEY_CONCRETE) {
+        p->place = CONCRETE;
+        p->concrete.used = 0;
+    } else if (p->place == DIMS) {
+        dims_open(p);
+    } else {
+        p->skip = 1;
+    }
+    return 1;
+}
+
+static int on_array_end(void *context)
+{
+    struct kp_kineto_parser *p = context;
+    raw_close(p, "]");
+    if (p->skip) {
+        p->skip--;
+    } else if (p->place == DIMS) {
+        dims_close(p);
+    } else if (p->place == CONCRETE) {
+        p->place = ARGS;
+        if (strcmp(kp_trace_text(p->trace, p->event.name), "aten::conv2d") == 0)
+            p->event.concrete = kp_strings_put(p->trace->strings, p->concrete.data, p->concrete.used);
+    } else if (p->place == EVENTS) {
+        p->place = TOP;
+        p->key = KEY_OTHER;
+    }
+    return 1;
+}
+
+/* ---- feeding ---- */
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
+    .yajl_boolean = on_bool,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_start_map = on_map_start,
+    .yajl_map_key = on_key,
+    .yajl_end_map = on_map_end,
+    .yajl_start_array = on_array_start,
+    .yajl_end_array = on_array_end,
+};
+
+struct kp_kineto_parser *kp_kineto_parser_open(struct kp_trace *trace, bool keep_args)
+{
+    size_t capacity = 0;
+    struct kp_kineto_parser *p = kp_kineto_grow(NULL, &capacity, 64, sizeof *p / 64 + 1);
+    memset(p, 0, sizeof *p);
+    p->trace = trace;
+    p->keep_args = keep_args;
+    p->yajl = yajl_alloc(&callbacks, NULL, p);
+    yajl_config(p->yajl, yajl_dont_validate_strings, 1); /* names may be any bytes */
+    return p;
+}
+
+void kp_kineto_parser_close(struct kp_kineto_parser *p)
+{
+    yajl_free(p->yajl);
+    free(p->dims.data);
+    free(p->concrete.data);
+    free(p);
+}
+
+static int say(struct kp_kineto_parser *p, const char *what)
+{
+    snprintf(p->why, sizeof p->why, "%s", what);
+    return -EINVAL;
+}
+
+int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    yajl_status status = yajl_parse(p->yajl, (const unsigned char *)text, bytes);
+    if (status == yajl_status_ok) {
+        p->fed += bytes;
+        return 0;
+    }
+    p->bad = p->fed + yajl_get_bytes_consumed(p->yajl);
+    unsigned char *message = yajl_get_error(p->yajl, 0, NULL, 0);
+    char line[160];
+    snprintf(line, sizeof line, "not JSON: %s", message ? (char *)message : "unreadable");
+    line[strcspn(line, "\n")] = 0;
+    yajl_free_error(p->yajl, message);
+    return say(p, line);
+}
+
+int kp_kineto_parser_end(struct kp_kineto_parser *p)
+{
+    p->bad = p->fed;
+    if (p->fed == 0)
+        return say(p, "the file is empty");
+    p->torn = true;
+    if (yajl_complete_parse(p->yajl) != yajl_status_ok)
+        return say(p, p->place >= EVENT && p->place <= CONCRETE ? "the file ends inside an event" :
+                                                                    "the file ends inside the JSON");
+    p->torn = false;
+    return 0;
+}
+
+uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *p)
+{
+    return p->bad;
+}
+
+const char *kp_kineto_parser_why(const struct kp_kineto_parser *p)
+{
+    return p->why;
+}
+
+bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *p)
+{
+    return p->torn;
+}

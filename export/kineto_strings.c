@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/* kineto_strings.c - stores each string of a trace once and numbers it */
+#include "export/kineto.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE_BYTES (1u << 20)
+
+struct entry {
+    const char *text;
+    uint32_t bytes, hash;
+};
+struct page {
+    struct page *next;
+    char data[];
+};
+struct kp_strings {
+    struct entry *entries;
+    size_t count, capacity;
+    uint32_t *slots; /* id, 0: free; a power of two */
+    size_t slot_count;
+    struct page *pages;
+    size_t page_used, page_size;
+};
+
+static void *need(void *memory)
+{
+    if (!memory) {
+        fputs("kprof: out of memory\n", stderr);
+        exit(1);
+    }
+    return memory;
+}
+
+void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes)
+{
+    if (wanted <= *capacity)
+        return memory;
+    size_t next = *capacity ? *capacity + *capacity / 2 : 64;
+    if (next < wanted)
+        next = wanted;
+    *capacity = next;
+    return need(realloc(memory, next * item_bytes));
+}
+
+static uint32_t hash_of(const char *text, size_t bytes)
+{
+    uint64_t h = 0xcbf29ce484222325u ^ bytes;
+    while (bytes >= 8) {
+        uint64_t word;
+        memcpy(&word, text, 8);
+        h = (h ^ word) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+        text += 8;
+        bytes -= 8;
+    }
+    while (bytes--)
+        h = (h ^ (unsigned char)*text++) * 0x100000001b3u;
+    h ^= h >> 32;
+    return (uint32_t)h;
+}
+
+static char *room_for(struct kp_strings *s, size_t bytes)
+{
+    if (!s->pages || s->page_used + bytes > s->page_size) {
+        size_t size = bytes > PAGE_BYTES ? bytes : PAGE_BYTES;
+        struct page *page = need(malloc(sizeof *page + size));
+        page->next = s->pages;
+        s->pages = page;
+        s->page_used = 0;
+        s->page_size = size;
+    }
+    char *at = s->pages->data + s->page_used;
+    s->page_used += bytes;
+    return at;
+}
+
+static void widen(struct kp_strings *s)
+{
+    size_t count = s->slot_count ? s->slot_count * 2 : 1024;
+    free(s->slots);
+    s->slots = need(calloc(count, sizeof *s->slots));
+    s->slot_count = count;
+    for (size_t id = 1; id < s->count; id++) {
+        size_t at = s->entries[id].hash & (count - 1);
+        while (s->slots[at])
+            at = (at + 1) & (count - 1);
+        s->slots[at] = (uint32_t)id;
+    }
+}
+
+struct kp_strings *kp_strings_open(void)
+{
+    struct kp_strings *s = need(calloc(1, sizeof *s));
+    s->entries = kp_kineto_grow(NULL, &s->capacity, 64, sizeof *s->entries);
+    s->entries[0] = (struct entry){"", 0, 0};
+    s->count = 1;
+    widen(s);
+    return s;
+}
+
+void kp_strings_close(struct kp_strings *s)
+{
+    if (!s)
+        return;
+    while (s->pages) {
+        struct page *next = s->pages->next;
+        free(s->pages);
+        s->pages = next;
+    }
+    free(s->slots);
+    free(s->entries);
+    free(s);
+}
+
+uint32_t kp_strings_put(struct kp_strings *s, const char *text, size_t bytes)
+{
+    if (bytes == 0)
+        return 0;
+    uint32_t hash = hash_of(text, bytes);
+    size_t at = hash & (s->slot_count - 1);
+    for (; s->slots[at]; at = (at + 1) & (s->slot_count - 1)) {
+        const struct entry *e = &s->entries[s->slots[at]];
+        if (e->hash == hash && e->bytes == bytes && memcmp(e->text, text, bytes) == 0)
+            return s->slots[at];
+    }
+    char *copy = room_for(s, bytes + 1);
+    memcpy(copy, text, bytes);
+    copy[bytes] = 0;
+    s->entries = kp_kineto_grow(s->entries, &s->capacity, s->count + 1, sizeof *s->entries);
+    s->entries[s->count] = (struct entry){copy, (uint32_t)bytes, hash};
+    uint32_t id = (uint32_t)s->count++;
+    s->slots[at] = id;
+    if (s->count * 2 > s->slot_count)
+        widen(s);
+    return id;
+}
+
+const char *kp_strings_get(const struct kp_strings *s, uint32_t id)
+{
+    return id < s->count ? s->entries[id].text : "";
+}
+
+size_t kp_strings_bytes(const struct kp_strings *s, uint32_t id)
+{
+    return id < s->count ? s->entries[id].bytes : 0;
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/* table.h - prints rows the way key_averages().table() does, letter for letter */
+#ifndef KP_TABLE_H
+#define KP_TABLE_H
+
+#include <stdio.h>
+
+#include "export/keyavg.h"
+
+struct kp_table_options {
+    const char *sort_by; /* NULL: order of first appearance */
+    const char *header;  /* NULL: none */
+    long row_limit;      /* -1: all */
+    int name_width, shapes_width, source_width; /* most letters; 0: no limit */
+    bool top_level_only;
+    char time_unit;      /* 's', 'm', 'u'; 0: by size */
+};
+#define KP_TABLE_DEFAULTS {.row_limit = 100, .name_width = 55, .shapes_width = 80, .source_width = 75}
+
+/* Sorts the rows when asked to; nothing is printed for no rows. 0 or -EINVAL for an unknown key. */
+int kp_table_print(FILE *out, struct kp_keyavg *averages, const struct kp_table_options *options);
+
+/* Writes "1.234ms" and the like; returns `out`. */
+char *kp_table_time(char *out, size_t bytes, double us, char unit);
+char *kp_table_share(char *out, size_t bytes, double us, double total_us);
+char *kp_table_bytes(char *out, size_t bytes, int64_t amount);
+/* Letters (code points) of a UTF-8 text; bytes that are no UTF-8 count one each. */
+size_t kp_table_letters(const char *text);
+
+#endif
