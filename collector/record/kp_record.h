@@ -22,13 +22,16 @@ struct kp_thread {
     struct kp_chunk_head *chunk;
     uint32_t chunk_cycle; /* cycle the current chunk belongs to; 0: no chunk */
     _Atomic uint32_t inside; /* 1 while in a hook: re-entry guard, and what closing a cycle waits for */
-    uint32_t tid, thread_no;
+    _Atomic uint32_t tid;
+    uint32_t thread_no;   /* never reused: tells a source that this struct serves a new thread */
     bool dying;           /* its key destructor ran: hooks pass through */
     void *source_state[4]; /* one per source (KP_STATE_*), made lazily by that source */
     struct kp_thread *next; /* list of all threads ever seen */
     struct kp_strcache *names;
     char name[16];
+    _Atomic uint32_t life; /* enum below; a dead struct is reused, with its source_state */
 };
+enum { KP_THREAD_ALIVE = 1, KP_THREAD_DEAD };
 enum { KP_STATE_TORCH = 0 };
 
 extern _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));

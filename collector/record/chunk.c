@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * chunk.c - hands each thread private pieces of the spool to write into
+ *
+ * Called by: any host thread inside a hook (take, adopt: when its chunk is full), the writer and exporter threads
+ * Owns:      the stack of free chunks, the stack of orphans, and one state word per chunk
+ * Locks:     none; both stacks are lock-free. A tag in the upper half of each head makes a pop that slept notice that
+ *            the stack changed under it, even when the same chunk is on top again.
+ * On fail:   NULL; the caller counts a drop. Never blocks.
+ * Safe in:   signal handlers yes; after fork no (kp_chunk_after_fork first)
+ *
+ *   FREE --take--> OWNED(cycle) --its thread dies--> ORPHAN(cycle) --adopt--> OWNED(cycle)
+ *    ^               |                                  |
+ *    +---recycle-----+                                  +--recycle--> DEAD --whoever pops it--> FREE
+ *
+ * Every change of owner is a compare-and-swap of the state word with its cycle in it, so a thread that comes late
+ * (its cycle was recycled meanwhile) loses the swap and touches nothing.
+ */
+#include "collector/record/room.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_poison.h"
+
+enum { FREE = 1, OWNED, ORPHAN, DEAD, KEPT };
+struct info {
+    _Atomic uint64_t state; /* cycle << 8 | one of the above */
+    _Atomic uint32_t next;  /* in the stack it is on; 0 ends a stack (chunk 0 is the header) */
+};
+struct stack {
+    _Atomic uint64_t head; /* tag << 32 | index */
+    uint8_t pad[KP_LINE - 8];
+};
+
+static struct info *infos;
+static struct stack free_stack __attribute__((aligned(KP_LINE)));
+static struct stack orphan_stack __attribute__((aligned(KP_LINE)));
+static _Atomic uint64_t taken_count __attribute__((aligned(KP_LINE)));
+static _Atomic uint64_t order_last __attribute__((aligned(KP_LINE)));
+static _Atomic uint64_t given_count __attribute__((aligned(KP_LINE)));
+static _Atomic uint32_t ready_mark;
+
+static inline uint64_t state_make(uint32_t cycle, unsigned what)
+{
+    return (uint64_t)cycle << 8 | what;
+}
+
+static inline uint32_t index_of(const struct kp_chunk_head *chunk)
+{
+    return (uint32_t)(((const uint8_t *)chunk - kp_spool.base) / KP_CHUNK_BYTES);
+}
+
+/* ---- stacks ---- */
+
+static void stack_push(struct stack *s, uint32_t index)
+{
+    uint64_t head = kp_load_relaxed(&s->head);
+    do kp_store_relaxed(&infos[index].next, (uint32_t)head);
+    /* pairs with: chunk.c:stack_pop (what was written to the chunk before it was given) */
+    while (!kp_cas_acq_rel(&s->head, &head, ((head >> 32) + 1) << 32 | index));
+}
+
+static uint32_t stack_pop(struct stack *s)
+{
+    uint64_t head = kp_load_acquire(&s->head); /* pairs with: chunk.c:stack_push */
+    uint32_t index, next;
+    do {
+        index = (uint32_t)head;
+        if (index == 0) return 0;
+        next = kp_load_relaxed(&infos[index].next); /* may be stale: then the tag differs and the swap fails */
+    } while (!kp_cas_acq_rel(&s->head, &head, ((head >> 32) + 1) << 32 | next));
+    return index;
+}
+
+static void free_push(uint32_t index)
+{
+    /* pairs with: the readers' walk (a chunk that reads FREE is skipped) */
+    kp_store_release(&kp_spool_chunk(index)->kind, KP_CHUNK_FREE);
+    kp_store_relaxed(&infos[index].state, FREE);
+    stack_push(&free_stack, index);
+    kp_add_relaxed(&given_count, 1);
+}
+
+static uint32_t free_pop(void)
+{
+    if (kp_load_acquire(&kp_spool.state) != KP_SPOOL_OPEN) return 0; /* pairs with: record.c:kp_record_open */
+    uint32_t index = stack_pop(&free_stack);
+    if (index) kp_add_relaxed(&taken_count, 1);
+    bool is_low = kp_chunk_ready() < kp_load_relaxed(&ready_mark);
+    if (is_low && kp_load_relaxed(&kp_spool.trouble) == KP_LOSS_NO_CHUNK) kp_record_poke();
+    return index;
+}
+
+uint32_t kp_chunk_ready(void)
+{
+    uint64_t taken = kp_load_relaxed(&taken_count), given = kp_load_relaxed(&given_count);
+    return given > taken ? (uint32_t)(given - taken) : 0;
+}
+
+uint64_t kp_chunk_taken(void)
+{
+    return kp_load_relaxed(&taken_count);
+}
+
+void kp_chunk_set_mark(uint32_t mark)
+{
+    kp_store_relaxed(&ready_mark, mark);
+}
+
+uint64_t kp_order_next(void)
+{
+    return kp_add_relaxed(&order_last, 1) + 1;
+}
+
+/* ---- taking ---- */
+
+void kp_chunk_own(struct kp_chunk_head *chunk, const struct kp_thread *t)
+{
+    chunk->tid = kp_load_relaxed(&t->tid);
+    chunk->thread_no = t->thread_no;
+    chunk->order = kp_order_next();
+    memcpy(chunk->thread_name, t->name, sizeof chunk->thread_name);
+}
+
+struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle)
+{
+    uint32_t index = free_pop();
+    if (index == 0) return NULL;
+    struct kp_chunk_head *chunk = kp_spool_chunk(index);
+    chunk->cycle = cycle;
+    kp_store_relaxed(&chunk->used, sizeof *chunk);
+    kp_chunk_own(chunk, t);
+    kp_store_relaxed(&infos[index].state, state_make(cycle, OWNED));
+    /* pairs with: the readers' walk (kind DATA: the head is whole, used counts) */
+    kp_store_release(&chunk->kind, KP_CHUNK_DATA);
+    return chunk;
+}
+
+struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind)
+{
+    uint32_t index = free_pop();
+    if (index == 0) return NULL;
+    struct kp_chunk_head *chunk = kp_spool_chunk(index);
+    if (chunk->order) memset(chunk + 1, 0, KP_CHUNK_BYTES - sizeof *chunk); /* records of old must not look like strings */
+    chunk->cycle = chunk->tid = chunk->thread_no = 0;
+    chunk->order = kp_order_next();
+    /* strings are found cell by cell, each with a magic of its own: all of the chunk may be looked at */
+    kp_store_relaxed(&chunk->used, kind == KP_CHUNK_STRINGS ? KP_CHUNK_BYTES : (uint32_t)sizeof *chunk);
+    kp_store_relaxed(&infos[index].state, KEPT);
+    kp_store_release(&chunk->kind, kind); /* pairs with: the readers' walk */
+    return chunk;
+}
+
+void kp_chunk_give_kept(struct kp_chunk_head *chunk)
+{
+    free_push(index_of(chunk));
+}
+
+/* ---- orphans ---- */
+
+void kp_chunk_orphan(struct kp_chunk_head *chunk, uint32_t cycle)
+{
+    uint32_t index = index_of(chunk);
+    uint64_t owned = state_make(cycle, OWNED);
+    if (kp_cas_acq_rel(&infos[index].state, &owned, state_make(cycle, ORPHAN))) stack_push(&orphan_stack, index);
+}
+
+/* Puts a popped orphan where it belongs: free when its cycle was recycled, else (other cycle) with its cycle. */
+static void orphan_settle(uint32_t index, uint64_t state)
+{
+    if ((state & 255) == ORPHAN &&
+        kp_cas_acq_rel(&infos[index].state, &state, (state & ~(uint64_t)255) | OWNED)) return;
+    if ((state & 255) == DEAD) free_push(index);
+}
+
+struct kp_chunk_head *kp_chunk_adopt(uint32_t cycle)
+{
+    uint32_t index;
+    while ((index = stack_pop(&orphan_stack)) != 0) {
+        uint64_t state = state_make(cycle, ORPHAN);
+        if (kp_cas_acq_rel(&infos[index].state, &state, state_make(cycle, OWNED))) return kp_spool_chunk(index);
+        orphan_settle(index, state);
+    }
+    return NULL;
+}
+
+/* ---- the other end of a cycle ---- */
+
+static void orphans_sweep(void)
+{
+    uint32_t index, kept = 0;
+    while ((index = stack_pop(&orphan_stack)) != 0) {
+        uint64_t dead = kp_load_acquire(&infos[index].state); /* pairs with: chunk.c:kp_chunk_recycle */
+        if ((dead & 255) == DEAD) {
+            free_push(index);
+        } else {
+            kp_store_relaxed(&infos[index].next, kept); /* set aside: in no stack while this runs */
+            kept = index;
+        }
+    }
+    while (kept) {
+        index = kept;
+        kept = kp_load_relaxed(&infos[index].next);
+        stack_push(&orphan_stack, index);
+    }
+}
+
+void kp_chunk_recycle(uint32_t cycle)
+{
+    uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
+    for (uint32_t i = 1; i < chunks; i++) {
+        uint64_t owned = state_make(cycle, OWNED), orphan = state_make(cycle, ORPHAN);
+        if (kp_load_relaxed(&infos[i].state) >> 8 != cycle) continue;
+        if (kp_cas_acq_rel(&infos[i].state, &owned, FREE)) free_push(i);
+        else kp_cas_acq_rel(&infos[i].state, &orphan, state_make(cycle, DEAD));
+    }
+    orphans_sweep();
+}
+
+static uint64_t ops_count(const struct kp_chunk_head *chunk)
+{
+    uint64_t ops = 0;
+    uint32_t used = kp_load_acquire(&chunk->used); /* pairs with: kp_record.h:kp_put_commit */
+    for (uint32_t at = sizeof *chunk; at + sizeof(struct kp_rec) <= used;) {
+        const struct kp_rec *r = (const struct kp_rec *)((const uint8_t *)chunk + at);
+        if (r->size < sizeof *r) break;
+        ops += r->kind == KP_KIND_OP;
+        at += r->size;
+    }
+    return ops;
+}
+
+uint64_t kp_chunk_ops(uint32_t cycle)
+{
+    uint64_t ops = 0;
+    uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
+    for (uint32_t i = 1; i < chunks; i++) {
+        uint64_t state = kp_load_acquire(&infos[i].state); /* pairs with: chunk.c:kp_chunk_orphan */
+        if (state == state_make(cycle, OWNED) || state == state_make(cycle, ORPHAN)) ops += ops_count(kp_spool_chunk(i));
+    }
+    return ops;
+}
+
+/* ---- making ---- */
+
+int kp_chunk_open(uint32_t max_chunks)
+{
+    infos = kp_map_alloc((size_t)max_chunks * sizeof *infos);
+    return infos ? 0 : -ENOMEM;
+}
+
+void kp_chunk_add(uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++) kp_spool_chunk(i)->magic = KP_CHUNK_MAGIC;
+    kp_store_release(&kp_spool_head()->chunks, first + count); /* pairs with: the readers' walk */
+    kp_store_release(&kp_spool.chunks, first + count);         /* pairs with: chunk.c:kp_chunk_recycle */
+    for (uint32_t i = first + count; i-- > first;) free_push(i); /* the lowest comes off first: files read in order */
+}
+
+void kp_chunk_after_fork(void)
+{
+    kp_map_free(infos, (size_t)kp_spool.max_chunks * sizeof *infos);
+    infos = NULL;
+    kp_store_relaxed(&free_stack.head, 0);
+    kp_store_relaxed(&orphan_stack.head, 0);
+    kp_store_relaxed(&taken_count, 0);
+    kp_store_relaxed(&given_count, 0);
+    kp_store_relaxed(&order_last, 0);
+    kp_store_relaxed(&ready_mark, 0);
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * meta.c - records about the recording: cycles, clock samples, notes in the header
+ *
+ * Called by: boot and cycle code, the writer thread; never a hook
+ * Owns:      the current chunk of meta records and one in reserve, so that the end of a cycle finds room although
+ *            events have taken every other chunk
+ * Locks:     one mutex over all of it (kept around plain stores only)
+ * Safe in:   signal handlers no; after fork no (kp_meta_after_fork makes the mutex anew)
+ */
+#include "collector/record/room.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_poison.h"
+
+#define KP_META_KEEP 8192u /* the last bytes are for cycles, once there is no reserve left */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kp_chunk_head *current, *reserve;
+
+int kp_meta_open(void)
+{
+    current = kp_chunk_take_kept(KP_CHUNK_META);
+    reserve = kp_chunk_take_kept(KP_CHUNK_META);
+    return current ? 0 : -ENOSPC;
+}
+
+/* Room for bytes in the current chunk, with the lock held; clock samples leave the last room to cycles. */
+static uint8_t *room_get(uint32_t bytes, bool may_wait)
+{
+    uint32_t used = kp_load_relaxed(&current->used);
+    if (KP_CHUNK_BYTES - used < bytes + (may_wait && reserve == NULL ? KP_META_KEEP : 0)) {
+        if (reserve == NULL) reserve = kp_chunk_take_kept(KP_CHUNK_META);
+        if (reserve == NULL) return NULL;
+        current = reserve;
+        reserve = kp_chunk_take_kept(KP_CHUNK_META);
+        used = kp_load_relaxed(&current->used);
+    }
+    return (uint8_t *)current + used;
+}
+
+int kp_record_meta(const void *record, uint32_t bytes)
+{
+    const struct kp_rec *head = record;
+    int rc = -ENOSPC;
+    if (!kp_spool_is_ours()) return -EBADF;
+    if (bytes % 8 || bytes < sizeof *head || bytes > KP_MAX_RECORD || head->size != bytes) return -EINVAL;
+    pthread_mutex_lock(&lock);
+    uint8_t *room = room_get(bytes, head->kind == KP_KIND_CLOCK);
+    if (room) {
+        memcpy(room, record, bytes);
+        /* pairs with: the readers' walk */
+        kp_store_release(&current->used, kp_load_relaxed(&current->used) + bytes);
+        rc = 0;
+    }
+    pthread_mutex_unlock(&lock);
+    if (rc < 0) kp_loss_count(head->kind, kp_load_relaxed(&kp_spool.trouble));
+    return rc;
+}
+
+void kp_record_clock(void)
+{
+    struct kp_clock_pair pair = {0};
+    struct kp_rec_clock r = {.head = {.kind = KP_KIND_CLOCK, .size = sizeof r}};
+    kp_clock_sample(&pair);
+    r.ticks = pair.ticks;
+    r.real_ns = pair.real_ns;
+    r.mono_ns = pair.mono_ns;
+    (void)kp_record_meta(&r, sizeof r); /* a lost one was counted; the next comes in a second */
+}
+
+void kp_record_note(const char *key, const char *value)
+{
+    struct kp_file_head *h;
+    if (!kp_spool_is_ours()) return;
+    h = kp_spool_head();
+    size_t k = strlen(key), v = strlen(value), line = k + v + 2;
+    pthread_mutex_lock(&lock);
+    uint32_t at = kp_load_relaxed(&h->text_bytes);
+    if (line <= KP_FILE_TEXT_MAX - at) {
+        memcpy(h->text + at, key, k);
+        h->text[at + k] = '=';
+        for (size_t i = 0; i < v; i++) h->text[at + k + 1 + i] = value[i] == '\n' ? ' ' : value[i];
+        h->text[at + line - 1] = '\n';
+        kp_store_release(&h->text_bytes, at + (uint32_t)line); /* pairs with: the readers' header */
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void kp_meta_after_fork(void)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    lock = fresh; /* its owner may be a thread that the child does not have */
+    current = reserve = NULL;
+}

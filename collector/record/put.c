@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * put.c - the slow half of putting a record: the chunk is full, of another cycle, or not there
+ *
+ * Called by: any host thread inside a hook, once in some thousand records
+ * Locks:     none; at most one futex wake (the stock of chunks runs low)
+ * On fail:   NULL, and the record is counted under its kind and the reason
+ * Safe in:   signal handlers yes (the guard kept out a handler that came inside a hook)
+ */
+#include "collector/record/room.h"
+
+#include <string.h>
+
+#include "collector/base/kp_poison.h"
+
+static void chunk_set(struct kp_thread *t, struct kp_chunk_head *chunk, uint32_t cycle)
+{
+    t->chunk = chunk;
+    t->chunk_cycle = cycle;
+    t->at = (uint8_t *)chunk + kp_load_relaxed(&chunk->used);
+    t->end = (uint8_t *)chunk + KP_CHUNK_BYTES;
+}
+
+/* Warming up: what the chunk holds is not wanted, begin again. */
+static void chunk_rewind(struct kp_thread *t)
+{
+    kp_store_release(&t->chunk->used, (uint32_t)sizeof *t->chunk); /* pairs with: the readers' walk */
+    kp_chunk_own(t->chunk, t); /* it may have begun as another thread's */
+    chunk_set(t, t->chunk, t->chunk_cycle);
+}
+
+static void thread_record_put(struct kp_thread *t)
+{
+    struct kp_rec_thread *r = (struct kp_rec_thread *)t->at;
+    r->head = (struct kp_rec){.kind = KP_KIND_THREAD, .size = sizeof *r};
+    r->tid = kp_load_relaxed(&t->tid);
+    r->thread_no = t->thread_no;
+    r->order = kp_order_next();
+    memcpy(r->name, t->name, sizeof r->name);
+    kp_put_commit(t, sizeof *r);
+}
+
+/* A thread's first chunk of a cycle: goes on in one that a dead thread left half used, if there is one. */
+static bool orphan_continue(struct kp_thread *t, uint32_t cycle, uint32_t bytes)
+{
+    struct kp_chunk_head *chunk = kp_chunk_adopt(cycle);
+    if (chunk == NULL) return false;
+    uint32_t used = kp_load_acquire(&chunk->used); /* pairs with: kp_record.h:kp_put_commit of the dead thread */
+    if (KP_CHUNK_BYTES - used < sizeof(struct kp_rec_thread) + bytes) {
+        kp_chunk_orphan(chunk, cycle); /* too small for this record: another will fit */
+        return false;
+    }
+    chunk_set(t, chunk, cycle);
+    thread_record_put(t);
+    return true;
+}
+
+void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_kind kind)
+{
+    uint32_t cycle = kp_gate_cycle(gate);
+    if (bytes > KP_MAX_RECORD) {
+        kp_loss_count(kind, KP_LOSS_TOO_BIG);
+        return NULL;
+    }
+    if (t->chunk && t->chunk_cycle == cycle) {
+        if ((gate & (KP_GATE_WARM | KP_GATE_RECORD)) == KP_GATE_WARM) {
+            chunk_rewind(t);
+            return t->at;
+        }
+    } else if (cycle && orphan_continue(t, cycle, bytes)) {
+        return t->at;
+    }
+    struct kp_chunk_head *chunk = cycle ? kp_chunk_take(t, cycle) : NULL;
+    if (chunk == NULL) {
+        kp_loss_count(kind, kp_load_relaxed(&kp_spool.trouble));
+        return NULL;
+    }
+    chunk_set(t, chunk, cycle);
+    return t->at;
+}

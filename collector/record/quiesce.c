@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * quiesce.c - waits until no thread can still write to a cycle that is over
+ *
+ * Called by: the writer or exporter thread, after the gate was changed
+ * Locks:     none; the wait is bounded
+ *
+ * A hook stores `inside` and then loads the gate; both are plain on its side. The barrier below runs on every CPU that
+ * executes this process between our store to the gate and our loads of `inside`: a hook either shows inside = 1 here, or
+ * loads the gate after the barrier and sees the new one. So it is enough to see each thread outside once.
+ */
+#include "collector/record/room.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_poison.h"
+
+#define KP_QUIESCE_PAUSE_NS 50000
+#define KP_QUIESCE_DRAIN_NS 10000000 /* without the system call: longer than any store waits to be seen */
+
+static bool has_membarrier;
+static _Atomic uint32_t pending_cycle;
+
+static void pause_ns(long ns)
+{
+    struct timespec t = {0, ns};
+    nanosleep(&t, NULL);
+}
+
+void kp_quiesce_open(void)
+{
+    has_membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+static void barrier_everywhere(void)
+{
+    if (has_membarrier && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
+    pause_ns(KP_QUIESCE_DRAIN_NS);
+}
+
+static bool is_quiet(struct kp_thread *t)
+{
+    /* pairs with: the guard's store of 0 on leaving a hook */
+    return kp_load_acquire(&t->inside) == 0 || t == kp_thread_self;
+}
+
+int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms)
+{
+    uint64_t end_ns = kp_clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000u;
+    int rc = 0;
+    if (kp_spool.pid != getpid()) return 0; /* a forked child: nothing here is ours */
+    barrier_everywhere();
+    for (struct kp_thread *t = kp_thread_first(); t && rc == 0; t = t->next)
+        while (!is_quiet(t)) {
+            if (kp_clock_ns(CLOCK_MONOTONIC) >= end_ns) {
+                if (kp_thread_is_gone(t)) break; /* it ended inside a hook (cancelled): it will not write */
+                rc = -ETIMEDOUT;
+                break;
+            }
+            pause_ns(KP_QUIESCE_PAUSE_NS);
+        }
+    if (rc < 0) kp_store_relaxed(&pending_cycle, cycle);
+    else if (kp_load_relaxed(&pending_cycle) == cycle) kp_store_relaxed(&pending_cycle, 0);
+    return rc;
+}
+
+bool kp_quiesce_is_pending(uint32_t cycle)
+{
+    return kp_load_relaxed(&pending_cycle) == cycle;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * record.c - the door's open and close
+ *
+ * Called by: boot and cycle code; never a hook
+ * Locks:     one mutex around open and close
+ * On fail:   one line says what could not be had; nothing is left on disk, nothing is recorded
+ * Safe in:   signal handlers no; kp_record_after_fork belongs to the child side of fork
+ */
+#include "collector/record/room.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_poison.h"
+
+#define KP_RECORD_FIRST_CHUNKS 64u /* made at once (1-2 ms); the writer makes the full stock */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int rooms_open(const struct kp_record_options *options)
+{
+    int rc = kp_spool_open(options);
+    if (rc == 0) rc = kp_chunk_open(kp_spool.max_chunks);
+    if (rc == 0) rc = kp_string_open();
+    if (rc < 0) return rc;
+    if (kp_spool_grow(KP_RECORD_FIRST_CHUNKS) == 0) return -ENOSPC;
+    kp_quiesce_open();
+    kp_store_release(&kp_spool.state, KP_SPOOL_OPEN); /* pairs with: chunk.c:free_pop */
+    rc = kp_meta_open();
+    if (rc == 0) rc = kp_writer_open(options->tick);
+    if (rc < 0) return rc;
+    kp_loss_open(kp_spool_head());
+    kp_record_clock();
+    return 0;
+}
+
+int kp_record_open(const struct kp_record_options *options)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t state = kp_load_relaxed(&kp_spool.state);
+    int rc = state == KP_SPOOL_OPEN ? 0 : state == KP_SPOOL_SHUT ? -ESHUTDOWN : rooms_open(options);
+    if (rc < 0 && state == KP_SPOOL_NONE) {
+        kp_log(0, "cannot make a spool in %s (error %d); nothing is recorded", options->dir, -rc);
+        kp_store_release(&kp_spool.state, KP_SPOOL_NONE);
+        kp_meta_after_fork();
+        kp_string_after_fork();
+        kp_chunk_after_fork();
+        kp_spool_abandon();
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+bool kp_record_is_open(void)
+{
+    return kp_spool_is_ours();
+}
+
+const char *kp_record_path(void)
+{
+    return kp_spool.path;
+}
+
+void kp_record_recycle(uint32_t cycle)
+{
+    if (!kp_spool_is_ours() || cycle == 0) return;
+    /* a thread was still inside when the wait for this cycle ended: its chunk must not change hands under it */
+    if (kp_quiesce_is_pending(cycle) && kp_record_quiesce(cycle, 0) < 0) return;
+    kp_chunk_recycle(cycle);
+    kp_spool_retry();
+}
+
+uint64_t kp_record_events(uint32_t cycle)
+{
+    return kp_spool_is_ours() ? kp_chunk_ops(cycle) : 0;
+}
+
+void kp_record_close(bool unlink_file)
+{
+    pthread_mutex_lock(&lock);
+    if (kp_spool_is_ours()) {
+        kp_record_clock();
+        kp_writer_close();
+        kp_store_release(&kp_spool.state, KP_SPOOL_SHUT); /* pairs with: chunk.c:free_pop; no new chunk from here on */
+        kp_store_release(&kp_spool_head()->closed, 1);    /* pairs with: the readers' header */
+        if (unlink_file) kp_spool_unlink();
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void kp_record_after_fork(void)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    lock = fresh;
+    kp_thread_after_fork();
+    kp_writer_after_fork();
+    kp_meta_after_fork();
+    kp_string_after_fork();
+    kp_chunk_after_fork();
+    kp_loss_after_fork();
+    memset(&kp_spool, 0, sizeof kp_spool); /* the parent's file stays mapped here, untouched and forgotten */
+    kp_spool.fd = -1;
+}

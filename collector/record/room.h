@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * room.h - what the files of collector/record share among themselves; nobody else includes it
+ *
+ * spool.c holds the file and its mapping, chunk.c deals pieces of it out, thread.c keeps who writes where,
+ * put.c and strings.c are the hot path, meta.c, loss.c, quiesce.c and writer.c stand behind it, record.c is the door.
+ */
+#ifndef KP_RECORD_ROOM_H
+#define KP_RECORD_ROOM_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "collector/record/kp_record.h"
+
+#define KP_LINE 64 /* words that different threads write sit on lines of their own */
+
+/* ---- spool.c: the file, mapped for ever into one reserved range ---- */
+
+enum { KP_SPOOL_NONE, KP_SPOOL_OPEN, KP_SPOOL_SHUT };
+struct kp_spool {
+    _Atomic uint32_t state;
+    uint8_t *base;           /* chunk i lies at base + i * KP_CHUNK_BYTES, once i < chunks */
+    uint32_t max_chunks;     /* cap, header included */
+    _Atomic uint32_t chunks; /* fallocated, mapped and touched */
+    _Atomic uint32_t trouble; /* enum kp_loss: why the file does not grow; KP_LOSS_NO_CHUNK: it does */
+    int fd;                  /* a hint: the host may have closed it or given its number to another file */
+    dev_t dev;
+    ino_t ino;
+    pid_t pid;
+    bool is_broken;          /* a mapping failed: never grows again */
+    char path[1024];
+};
+extern struct kp_spool kp_spool;
+
+int kp_spool_open(const struct kp_record_options *options);
+/* Up to `want` more chunks on disk, mapped and free; how many came. Writer thread, or the opener before it runs. */
+uint32_t kp_spool_grow(uint32_t want);
+void kp_spool_retry(void); /* room may have come back: let grow try again */
+void kp_spool_abandon(void); /* open failed half way: file and mapping go */
+void kp_spool_unlink(void);
+bool kp_spool_is_ours(void); /* open, and this process made it (not a child that only inherited the mapping) */
+static inline struct kp_file_head *kp_spool_head(void) { return (struct kp_file_head *)kp_spool.base; }
+static inline struct kp_chunk_head *kp_spool_chunk(uint32_t index)
+{
+    return (struct kp_chunk_head *)(kp_spool.base + (size_t)index * KP_CHUNK_BYTES);
+}
+
+/* ---- chunk.c: who owns which chunk ---- */
+
+int kp_chunk_open(uint32_t max_chunks);
+void kp_chunk_add(uint32_t first, uint32_t count); /* fresh ones, straight from disk */
+struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle); /* for records; NULL: none ready */
+struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind);        /* for strings and meta: never recycled */
+void kp_chunk_give_kept(struct kp_chunk_head *chunk);
+struct kp_chunk_head *kp_chunk_adopt(uint32_t cycle); /* a dead thread's half-used chunk of that cycle */
+void kp_chunk_orphan(struct kp_chunk_head *chunk, uint32_t cycle);
+void kp_chunk_own(struct kp_chunk_head *chunk, const struct kp_thread *t); /* writes the owner into the head */
+void kp_chunk_recycle(uint32_t cycle);
+uint32_t kp_chunk_ready(void);
+uint64_t kp_chunk_taken(void); /* since open: its growth is the consumption */
+void kp_chunk_set_mark(uint32_t mark); /* a stock below it pokes the writer */
+uint64_t kp_order_next(void);
+uint64_t kp_chunk_ops(uint32_t cycle);
+void kp_chunk_after_fork(void);
+
+/* ---- the rest ---- */
+
+uint32_t kp_thread_count(void); /* alive now */
+bool kp_thread_is_gone(const struct kp_thread *t); /* the kernel knows no such thread any more */
+void kp_thread_after_fork(void);
+int kp_string_open(void);
+void kp_string_after_fork(void);
+void kp_loss_open(struct kp_file_head *head);
+void kp_loss_after_fork(void);
+int kp_meta_open(void);
+void kp_meta_after_fork(void);
+void kp_quiesce_open(void);
+bool kp_quiesce_is_pending(uint32_t cycle); /* the last wait for this cycle ran out of time */
+int kp_writer_open(void (*tick)(void));
+void kp_writer_close(void);
+void kp_writer_after_fork(void);
+
+#endif

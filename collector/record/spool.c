@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * spool.c - the spool file: made once, grown in segments, mapped for ever
+ *
+ * Called by: the opener (any host thread), then only the writer thread
+ * Owns:      the file descriptor and one reserved range of addresses into which segments are mapped
+ * Memory:    the range costs addresses only; a segment is fallocated before it is mapped, and touched before a hook
+ *            sees it, so that no store of a hook ever waits for the disk's free space or dies by SIGBUS
+ * On fail:   the file keeps its size; records that find no chunk are counted under the reason
+ * Safe in:   signal handlers no; after fork no (kp_record_after_fork forgets it all)
+ */
+#include "collector/record/room.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_poison.h"
+
+#define KP_SPOOL_MIN_CHUNKS 4u         /* header, meta, strings, records */
+#define KP_SPOOL_LEAST_RANGE 256u      /* chunks: below 16 MB of addresses it is not worth it */
+#define KP_SPOOL_RETRY_NS 5000000000u  /* a full disk is asked again this often */
+
+struct kp_spool kp_spool = {.fd = -1};
+static _Atomic uint64_t retry_at_ns;
+
+/* ---- names ---- */
+
+static void host_get(char *out, size_t size)
+{
+    struct utsname u;
+    if (uname(&u) != 0 || u.nodename[0] == '\0') memcpy(u.nodename, "host", 5);
+    kp_fmt(out, size, "%s", u.nodename);
+    for (char *p = out; *p; p++)
+        if (*p == '/') *p = '-';
+}
+
+/* The spool is reopened by this path later on, when the host may have moved elsewhere: make it absolute. */
+static int path_make(const char *dir, const char *host, uint64_t start_ns)
+{
+    char cwd[512] = "";
+    const char *slash = "";
+    if (dir[0] != '/') {
+        if (getcwd(cwd, sizeof cwd) == NULL) return -errno;
+        slash = "/";
+    }
+    size_t n = kp_fmt(kp_spool.path, sizeof kp_spool.path, "%s%s%s/%s_%d.%llu.kprof", cwd, slash, dir, host,
+                      (int)getpid(), (unsigned long long)start_ns);
+    return n < sizeof kp_spool.path ? 0 : -ENAMETOOLONG;
+}
+
+static int file_make(const char *dir, const char *host, uint64_t start_ns)
+{
+    struct stat st;
+    int rc = kp_io_mkdirs(dir, 0777);
+    if (rc == 0) rc = path_make(dir, host, start_ns);
+    if (rc < 0) return rc;
+    kp_spool.fd = kp_io_open(kp_spool.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (kp_spool.fd < 0) return kp_spool.fd;
+    if (fstat(kp_spool.fd, &st) != 0) return -errno;
+    kp_spool.dev = st.st_dev;
+    kp_spool.ino = st.st_ino;
+    return 0;
+}
+
+/* ---- the fd, never trusted ---- */
+
+static bool is_our_file(int fd)
+{
+    struct stat st;
+    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == kp_spool.dev && st.st_ino == kp_spool.ino;
+}
+
+/* An fd of the spool for one use, or -errno. A number that is no longer ours is left alone, not closed. */
+static int fd_get(void)
+{
+    if (is_our_file(kp_spool.fd)) return kp_spool.fd;
+    int fd = kp_io_open(kp_spool.path, O_RDWR | O_NOFOLLOW, 0);
+    if (fd >= 0 && !is_our_file(fd)) {
+        kp_io_close(fd);
+        fd = -ESTALE;
+    }
+    kp_spool.fd = fd;
+    return fd;
+}
+
+/* ---- growing ---- */
+
+/* Blocks for `count` chunks behind what is there; on failure the file is cut back to what is mapped. */
+static int blocks_make(int fd, uint32_t first, uint32_t count)
+{
+    off_t at = (off_t)first * KP_CHUNK_BYTES, bytes = (off_t)count * KP_CHUNK_BYTES;
+    int rc = kp_io_fallocate(fd, at, bytes);
+    if (rc < 0 && ftruncate(fd, at) != 0) return rc; /* a partly made segment must not keep the disk full */
+    return rc;
+}
+
+static int segment_map(int fd, uint32_t first, uint32_t count)
+{
+    uint8_t *where = kp_spool.base + (size_t)first * KP_CHUNK_BYTES;
+    size_t bytes = (size_t)count * KP_CHUNK_BYTES;
+    int rc = kp_io_mmap_at(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+                           (off_t)first * KP_CHUNK_BYTES);
+    if (rc < 0) return rc;
+    madvise(where, bytes, MADV_DONTDUMP); /* the file has it already */
+    return 0;
+}
+
+static void trouble_set(enum kp_loss reason, int rc)
+{
+    kp_store_relaxed(&kp_spool.trouble, reason);
+    if (reason == KP_LOSS_CAP)
+        KP_LOG_ONCE(1, "spool %s has reached KPROF_MAX_MB, new events are dropped and counted", kp_spool.path);
+    if (reason != KP_LOSS_DISK) return;
+    kp_store_relaxed(&retry_at_ns, kp_clock_ns(CLOCK_MONOTONIC) + KP_SPOOL_RETRY_NS);
+    KP_LOG_ONCE(0, "cannot grow the spool %s (error %d%s); what it holds is kept, events that find no room are counted",
+                kp_spool.path, -rc, rc == -ENOSPC ? ", no space left" : "");
+}
+
+void kp_spool_retry(void)
+{
+    kp_store_relaxed(&retry_at_ns, 0);
+}
+
+uint32_t kp_spool_grow(uint32_t want)
+{
+    uint32_t first = kp_load_relaxed(&kp_spool.chunks), left = kp_spool.max_chunks - first;
+    uint32_t count = want < left ? want : left;
+    if (kp_spool.is_broken) return 0;
+    if (count == 0) {
+        trouble_set(KP_LOSS_CAP, 0);
+        return 0;
+    }
+    if (kp_load_relaxed(&kp_spool.trouble) == KP_LOSS_DISK && kp_clock_ns(CLOCK_MONOTONIC) < kp_load_relaxed(&retry_at_ns)) return 0;
+    int rc = fd_get();
+    int fd = rc;
+    if (fd >= 0)
+        while ((rc = blocks_make(fd, first, count)) == -ENOSPC && count > 1) count = count < 8 ? 1 : count / 4;
+    if (rc >= 0) {
+        rc = segment_map(fd, first, count);
+        kp_spool.is_broken = rc < 0; /* the range may have a hole now, where the host's next mapping can land */
+    }
+    if (rc < 0) {
+        trouble_set(KP_LOSS_DISK, rc);
+        return 0;
+    }
+    kp_store_relaxed(&kp_spool.trouble, KP_LOSS_NO_CHUNK);
+    kp_chunk_add(first, count);
+    return count;
+}
+
+/* ---- opening ---- */
+
+static int range_reserve(uint64_t max_bytes)
+{
+    uint64_t chunks = max_bytes / KP_CHUNK_BYTES;
+    if (chunks < KP_SPOOL_MIN_CHUNKS) chunks = KP_SPOOL_MIN_CHUNKS;
+    if (chunks > UINT32_MAX / 4) chunks = UINT32_MAX / 4;
+    for (;; chunks /= 2) {
+        void *p;
+        int rc = kp_io_mmap(&p, (size_t)chunks * KP_CHUNK_BYTES, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (rc == 0) {
+            kp_spool.base = p;
+            kp_spool.max_chunks = (uint32_t)chunks;
+            return 0;
+        }
+        if (chunks / 2 < KP_SPOOL_LEAST_RANGE) return rc; /* a tight limit on addresses (ulimit -v) */
+    }
+}
+
+static void head_write(const char *host, uint64_t start_ns, const char *text)
+{
+    struct kp_file_head *h = kp_spool_head();
+    size_t n = text ? strlen(text) : 0;
+    if (n > KP_FILE_TEXT_MAX / 2) n = KP_FILE_TEXT_MAX / 2;
+    h->version = KP_FORMAT_VERSION;
+    h->chunk_bytes = KP_CHUNK_BYTES;
+    h->head_bytes = sizeof *h;
+    h->pid = (uint32_t)getpid();
+    h->ppid = (uint32_t)getppid();
+    h->clock_kind = kp_clock_is_tsc ? KP_CLOCK_TSC : KP_CLOCK_MONO;
+    h->start_real_ns = start_ns;
+    kp_fmt(h->host, sizeof h->host, "%s", host);
+    kp_fmt(h->program, sizeof h->program, "%s", program_invocation_short_name);
+    memcpy(h->text, text ? text : "", n);
+    kp_store_relaxed(&h->text_bytes, (uint32_t)n);
+    kp_store_relaxed(&h->chunks, 1);
+    memcpy(h->magic, KP_FORMAT_MAGIC, sizeof h->magic);
+}
+
+int kp_spool_open(const struct kp_record_options *options)
+{
+    char host[64];
+    uint64_t start_ns = kp_clock_ns(CLOCK_REALTIME);
+    host_get(host, sizeof host);
+    kp_spool.pid = getpid();
+    kp_spool.fd = -1;
+    int rc = range_reserve(options->max_bytes);
+    if (rc == 0) rc = file_make(options->dir, host, start_ns);
+    if (rc == 0) rc = blocks_make(kp_spool.fd, 0, 1);
+    if (rc == 0) rc = segment_map(kp_spool.fd, 0, 1);
+    if (rc < 0) return rc;
+    head_write(host, start_ns, options->text);
+    kp_store_relaxed(&kp_spool.chunks, 1);
+    return 0;
+}
+
+void kp_spool_unlink(void)
+{
+    struct stat st;
+    if (stat(kp_spool.path, &st) == 0 && st.st_dev == kp_spool.dev && st.st_ino == kp_spool.ino)
+        kp_io_unlink(kp_spool.path);
+}
+
+void kp_spool_abandon(void)
+{
+    if (kp_spool.fd >= 0) {
+        kp_spool_unlink();
+        kp_io_close(kp_spool.fd);
+    }
+    if (kp_spool.base) kp_io_munmap(kp_spool.base, (size_t)kp_spool.max_chunks * KP_CHUNK_BYTES);
+    memset(&kp_spool, 0, sizeof kp_spool);
+    kp_spool.fd = -1;
+}
+
+bool kp_spool_is_ours(void)
+{
+    return kp_load_acquire(&kp_spool.state) == KP_SPOOL_OPEN && kp_spool.pid == getpid();
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * strings.c - one number for each distinct text, and the text in the file before anybody sees the number
+ *
+ * Called by: any host thread inside a hook
+ * Owns:      a fixed hash table (addresses only until used) and the current chunk of strings
+ * Locks:     none. A text is written to the file first, then its place in the table is claimed by one swap;
+ *            who loses the swap to the same text uses the winner's number, its own cell stays as a harmless double.
+ * On fail:   number 0 ("name lost"), counted
+ * Safe in:   signal handlers yes; after fork no (kp_string_after_fork first)
+ *
+ *   slot = hash's upper half << 32 | cell       cell = offset in the file / KP_STR_CELL; 0: empty
+ */
+#include "collector/record/room.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_hash.h"
+#include "collector/base/kp_poison.h"
+
+#define KP_STRING_SLOTS 262144u
+#define KP_STRING_MOST (KP_STRING_SLOTS / 4 * 3) /* beyond, probing gets long */
+#define KP_STRING_PROBES 512u
+#define KP_STRING_BYTES 32000u /* a longer text is cut */
+#define KP_CACHE_SLOTS 1024u
+
+struct kp_strcache {
+    struct {
+        const void *key;
+        uint32_t id;
+    } slots[KP_CACHE_SLOTS];
+};
+
+static _Atomic uint64_t *_Atomic table;
+static _Atomic uint64_t room_at __attribute__((aligned(KP_LINE))); /* chunk index << 32 | offset of the next cell */
+static _Atomic uint32_t id_last, slot_count;
+
+/* ---- cells ---- */
+
+static struct kp_str *cell_get(uint32_t cell)
+{
+    return (struct kp_str *)(kp_spool.base + (size_t)cell * KP_STR_CELL);
+}
+
+/* Makes a new chunk of strings the current one, unless somebody else did meanwhile. */
+static bool room_replace(uint32_t old_index)
+{
+    struct kp_chunk_head *chunk = kp_chunk_take_kept(KP_CHUNK_STRINGS);
+    if (chunk == NULL) return false;
+    uint64_t index = (uint64_t)((uint8_t *)chunk - kp_spool.base) / KP_CHUNK_BYTES;
+    uint64_t seen = kp_load_relaxed(&room_at);
+    while (seen >> 32 == old_index)
+        if (kp_cas_acq_rel(&room_at, &seen, index << 32 | sizeof *chunk)) return true; /* pairs with: room_cut */
+    kp_chunk_give_kept(chunk);
+    return true;
+}
+
+/* Room for one cell of `bytes`; 0 when there is no chunk to be had. */
+static uint32_t room_cut(uint32_t bytes)
+{
+    for (;;) {
+        uint64_t seen = kp_load_acquire(&room_at); /* pairs with: strings.c:room_replace */
+        if (seen >> 32 && (uint32_t)seen + bytes <= KP_CHUNK_BYTES) {
+            seen = kp_add_acq_rel(&room_at, bytes);
+            if (seen >> 32 && (uint32_t)seen + bytes <= KP_CHUNK_BYTES)
+                return (uint32_t)(((seen >> 32) * KP_CHUNK_BYTES + (uint32_t)seen) / KP_STR_CELL);
+        }
+        if (!room_replace((uint32_t)(seen >> 32))) return 0;
+    }
+}
+
+static uint32_t cell_write(const char *bytes, uint32_t len, uint64_t hash)
+{
+    uint32_t size = (uint32_t)(offsetof(struct kp_str, bytes) + len + KP_STR_CELL - 1) & ~(KP_STR_CELL - 1);
+    uint32_t cell = room_cut(size);
+    if (cell == 0) return 0;
+    struct kp_str *s = cell_get(cell);
+    s->id = kp_add_relaxed(&id_last, 1) + 1;
+    s->hash = hash;
+    s->len = len;
+    memcpy(s->bytes, bytes, len);
+    /* pairs with: the readers' walk of string chunks */
+    kp_store_release(&s->magic, KP_STR_MAGIC);
+    return cell;
+}
+
+/* ---- table ---- */
+
+static uint32_t slot_match(uint64_t slot, const char *bytes, uint32_t len, uint64_t hash)
+{
+    if (slot >> 32 != hash >> 32) return 0;
+    const struct kp_str *s = cell_get((uint32_t)slot);
+    return s->hash == hash && s->len == len && memcmp(s->bytes, bytes, len) == 0 ? s->id : 0;
+}
+
+static uint32_t table_add(_Atomic uint64_t *slots, uint32_t at, const char *bytes, uint32_t len, uint64_t hash)
+{
+    if (kp_load_relaxed(&slot_count) >= KP_STRING_MOST) return 0;
+    uint32_t cell = cell_write(bytes, len, hash);
+    if (cell == 0) return 0;
+    for (uint32_t probe = 0; probe < KP_STRING_PROBES; probe++, at = (at + 1) & (KP_STRING_SLOTS - 1)) {
+        uint64_t seen = 0;
+        /* pairs with: strings.c:kp_name_intern */
+        if (kp_cas_acq_rel(&slots[at], &seen, (hash >> 32) << 32 | cell)) {
+            kp_add_relaxed(&slot_count, 1);
+            return cell_get(cell)->id;
+        }
+        uint32_t id = slot_match(seen, bytes, len, hash);
+        if (id) return id;
+    }
+    return 0;
+}
+
+uint32_t kp_name_intern(struct kp_thread *t, const char *bytes, uint32_t len)
+{
+    _Atomic uint64_t *slots = kp_load_acquire(&table); /* pairs with: strings.c:kp_string_open */
+    uint32_t id = 0, probe;
+    (void)t;
+    if (slots == NULL) return 0;
+    if (len > KP_STRING_BYTES) len = KP_STRING_BYTES;
+    uint64_t hash = kp_hash64(bytes, len);
+    uint32_t at = (uint32_t)hash & (KP_STRING_SLOTS - 1);
+    for (probe = 0; probe < KP_STRING_PROBES; probe++, at = (at + 1) & (KP_STRING_SLOTS - 1)) {
+        uint64_t slot = kp_load_acquire(&slots[at]); /* pairs with: strings.c:table_add */
+        if (slot == 0) break;
+        id = slot_match(slot, bytes, len, hash);
+        if (id) return id;
+    }
+    if (probe < KP_STRING_PROBES) id = table_add(slots, at, bytes, len, hash);
+    if (id == 0) kp_loss_count(0, KP_LOSS_NAME);
+    return id;
+}
+
+/* ---- the per-thread cache ---- */
+
+static uint32_t cache_index(const void *key)
+{
+    uint64_t k = (uint64_t)(uintptr_t)key;
+    return (uint32_t)((k >> 4 ^ k >> 13 ^ k >> 23) & (KP_CACHE_SLOTS - 1));
+}
+
+uint32_t kp_name_cached(struct kp_thread *t, const void *key)
+{
+    if (t->names == NULL) return 0;
+    uint32_t i = cache_index(key);
+    return t->names->slots[i].key == key ? t->names->slots[i].id : 0;
+}
+
+void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id)
+{
+    if (t->names == NULL) t->names = kp_arena_alloc(sizeof *t->names); /* first touch of this thread */
+    if (t->names == NULL || id == 0) return;
+    uint32_t i = cache_index(key);
+    t->names->slots[i].key = key;
+    t->names->slots[i].id = id;
+}
+
+/* ---- making ---- */
+
+int kp_string_open(void)
+{
+    _Atomic uint64_t *slots = kp_map_alloc(KP_STRING_SLOTS * sizeof *slots);
+    if (slots == NULL) return -ENOMEM;
+    kp_store_release(&table, slots); /* pairs with: strings.c:kp_name_intern */
+    return 0;
+}
+
+void kp_string_after_fork(void)
+{
+    kp_map_free((void *)kp_load_relaxed(&table), KP_STRING_SLOTS * sizeof(uint64_t));
+    kp_store_relaxed(&table, NULL);
+    kp_store_relaxed(&room_at, 0);
+    kp_store_relaxed(&id_last, 0);
+    kp_store_relaxed(&slot_count, 0);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * thread.c - the write state of each host thread: unborn, alive, dead
+ *
+ * Called by: any host thread at its first hook (birth) and by libc when it ends (death)
+ * Owns:      the list of all thread structs; they are reused, never given back
+ * Locks:     none. The list only grows at its head; a dead entry is claimed by a compare-and-swap of `life`.
+ * Memory:    arena (mmap). pthread_setspecific may make libc allocate once per thread; hooks it meets pass through.
+ * On fail:   NULL: this thread's hooks pass through, counted as "no slot"
+ * Safe in:   signal handlers yes (a birth that is interrupted shows NULL to the handler)
+ */
+#include "collector/record/room.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_poison.h"
+
+#define KP_ORPHAN_ROOM 1024 /* bytes left that make a dead thread's chunk worth handing on */
+
+enum { UNBORN, IN_BIRTH, BORN, GONE };
+
+_Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
+static _Thread_local uint8_t stage __attribute__((tls_model("initial-exec")));
+
+static struct kp_thread *_Atomic list_head;
+static _Atomic uint32_t number_last, alive_count, dead_count;
+static _Atomic uint32_t key_made; /* 0, or key + 1 */
+
+struct kp_thread *kp_thread_first(void)
+{
+    return kp_load_acquire(&list_head); /* pairs with: thread.c:thread_new */
+}
+
+uint32_t kp_thread_count(void)
+{
+    return kp_load_relaxed(&alive_count);
+}
+
+/* ---- death ---- */
+
+static void thread_die(void *arg)
+{
+    struct kp_thread *t = arg;
+    if (t != kp_thread_self) return; /* of a parent, before a fork */
+    kp_store_relaxed(&t->inside, 1); /* a signal handler's hook from here on passes through */
+    kp_signal_fence();
+    t->dying = true;
+    stage = GONE;
+    kp_thread_self = NULL;
+    if (t->chunk && t->end - t->at >= KP_ORPHAN_ROOM) kp_chunk_orphan(t->chunk, t->chunk_cycle);
+    t->chunk = NULL;
+    t->chunk_cycle = 0;
+    t->at = t->end = NULL;
+    kp_add_relaxed(&alive_count, (uint32_t)-1);
+    kp_add_relaxed(&dead_count, 1);
+    kp_store_release(&t->inside, 0); /* pairs with: quiesce.c:is_quiet */
+    /* pairs with: thread.c:thread_reuse */
+    kp_store_release(&t->life, KP_THREAD_DEAD);
+}
+
+/* The key exists for its destructor. Two first births may race: one key is used, the other given back. */
+static void key_bind(struct kp_thread *t)
+{
+    uint32_t made = kp_load_acquire(&key_made); /* pairs with: itself below */
+    if (made == 0) {
+        pthread_key_t key;
+        if (pthread_key_create(&key, thread_die) != 0) return;
+        if (kp_cas_acq_rel(&key_made, &made, (uint32_t)key + 1)) made = (uint32_t)key + 1;
+        else pthread_key_delete(key);
+    }
+    pthread_setspecific((pthread_key_t)(made - 1), t);
+}
+
+/* ---- birth ---- */
+
+static struct kp_thread *thread_reuse(void)
+{
+    if (kp_load_relaxed(&dead_count) == 0) return NULL;
+    for (struct kp_thread *t = kp_thread_first(); t; t = t->next) {
+        uint32_t dead = KP_THREAD_DEAD;
+        if (kp_load_relaxed(&t->life) != dead) continue;
+        if (!kp_cas_acq_rel(&t->life, &dead, KP_THREAD_ALIVE)) continue; /* pairs with: thread.c:thread_die */
+        kp_add_relaxed(&dead_count, (uint32_t)-1);
+        return t;
+    }
+    return NULL;
+}
+
+static struct kp_thread *thread_new(void)
+{
+    struct kp_thread *t = kp_arena_alloc(sizeof *t);
+    if (t == NULL) return NULL;
+    kp_store_relaxed(&t->life, KP_THREAD_ALIVE);
+    struct kp_thread *head = kp_load_relaxed(&list_head);
+    do t->next = head;
+    while (!kp_cas_acq_rel(&list_head, &head, t)); /* pairs with: thread.c:kp_thread_first */
+    return t;
+}
+
+struct kp_thread *kp_thread_birth(void)
+{
+    if (stage != UNBORN) return NULL;
+    int saved = errno;
+    stage = IN_BIRTH;
+    kp_signal_fence();
+    struct kp_thread *t = thread_reuse();
+    if (t == NULL) t = thread_new();
+    if (t == NULL) {
+        kp_loss_count(0, KP_LOSS_NO_SLOT);
+        stage = UNBORN;
+        errno = saved;
+        return NULL;
+    }
+    kp_store_relaxed(&t->inside, 1); /* libc may allocate below: hooks it meets pass through */
+    kp_store_relaxed(&t->tid, (uint32_t)syscall(SYS_gettid));
+    t->thread_no = kp_add_relaxed(&number_last, 1) + 1;
+    t->dying = false;
+    memset(t->name, 0, sizeof t->name);
+    prctl(PR_GET_NAME, t->name, 0, 0, 0);
+    key_bind(t);
+    kp_add_relaxed(&alive_count, 1);
+    kp_store_release(&t->inside, 0); /* pairs with: quiesce.c:is_quiet */
+    kp_signal_fence();
+    kp_thread_self = t;
+    stage = BORN;
+    errno = saved;
+    return t;
+}
+
+bool kp_thread_is_gone(const struct kp_thread *t)
+{
+    if (kp_load_relaxed(&t->life) == KP_THREAD_DEAD) return true;
+    int saved = errno;
+    bool gone = syscall(SYS_tgkill, getpid(), kp_load_relaxed(&t->tid), 0) != 0 && errno == ESRCH;
+    errno = saved;
+    return gone;
+}
+
+void kp_thread_after_fork(void)
+{
+    uint32_t made = kp_load_relaxed(&key_made);
+    if (made) pthread_setspecific((pthread_key_t)(made - 1), NULL);
+    kp_thread_self = NULL;
+    stage = UNBORN;
+    kp_store_relaxed(&list_head, NULL);
+    kp_store_relaxed(&alive_count, 0);
+    kp_store_relaxed(&dead_count, 0);
+    kp_store_relaxed(&number_last, 0);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * writer.c - the helper thread kprof-writer: keeps chunks ready, samples the clock, runs boot's tick
+ *
+ * Called by: record.c (open, close); hooks only poke it
+ * Owns:      the size of the stock: what the process used in the last quarter second, and never less than a floor
+ * Locks:     none; sleeps in a futex for at most one tick
+ * Safe in:   kp_record_poke: signal handlers yes; after fork the thread is not there (kp_writer_after_fork)
+ */
+#include "collector/record/room.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_poison.h"
+
+#define KP_WRITER_TICK_NS 50000000
+#define KP_WRITER_CLOCK_NS 1000000000u
+#define KP_WRITER_STOCK 128u       /* chunks ready at least: 8 MB */
+#define KP_WRITER_STOCK_MOST 4096u /* and at most: 256 MB */
+#define KP_WRITER_SEGMENT 64u      /* the file grows by at least so many */
+#define KP_WRITER_SEGMENT_MOST 512u
+#define KP_WRITER_RATE_NS 10000000u /* shorter spans tell nothing about the rate */
+#define KP_WRITER_STOP_MS 1000
+
+enum { NOT_RUNNING, RUNNING, STOPPING, STOPPED };
+
+static _Atomic uint32_t poked __attribute__((aligned(KP_LINE)));
+static _Atomic uint32_t stage;
+static _Atomic uint32_t writer_tid;
+static void (*tick_fn)(void);
+
+static struct {
+    uint64_t at_ns, taken, per_second;
+    uint64_t clock_ns;
+} pace;
+
+void kp_record_poke(void)
+{
+    int saved = errno;
+    /* pairs with: writer.c:poke_wait */
+    if (kp_load_relaxed(&poked) == 0 && kp_exchange_acq_rel(&poked, 1) == 0)
+        syscall(SYS_futex, &poked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    errno = saved;
+}
+
+static void poke_wait(void)
+{
+    struct timespec tick = {0, KP_WRITER_TICK_NS};
+    syscall(SYS_futex, &poked, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0);
+    kp_exchange_acq_rel(&poked, 0); /* pairs with: writer.c:kp_record_poke; a poke from here on wakes the next wait */
+}
+
+/* How many chunks shall lie ready: rises with the consumption at once, falls slowly. */
+static uint32_t stock_wanted(uint64_t now_ns)
+{
+    uint64_t span = now_ns - pace.at_ns, taken = kp_chunk_taken();
+    if (span >= KP_WRITER_RATE_NS) {
+        uint64_t rate = (taken - pace.taken) * 1000000000u / span;
+        pace.per_second = rate > pace.per_second ? rate : pace.per_second - pace.per_second / 16;
+        pace.at_ns = now_ns;
+        pace.taken = taken;
+    }
+    uint64_t want = pace.per_second / 4, threads = 2 * (uint64_t)kp_thread_count();
+    if (want < threads) want = threads;
+    if (want < KP_WRITER_STOCK) want = KP_WRITER_STOCK;
+    return want > KP_WRITER_STOCK_MOST ? KP_WRITER_STOCK_MOST : (uint32_t)want;
+}
+
+static void stock_refill(uint64_t now_ns)
+{
+    uint32_t want = stock_wanted(now_ns), ready;
+    kp_chunk_set_mark(want / 2);
+    while ((ready = kp_chunk_ready()) < want) {
+        uint32_t more = want - ready;
+        if (more < KP_WRITER_SEGMENT) more = KP_WRITER_SEGMENT;
+        if (more > KP_WRITER_SEGMENT_MOST) more = KP_WRITER_SEGMENT_MOST;
+        if (kp_spool_grow(more) == 0) break; /* hooks do not poke while there is trouble: the tick asks again */
+    }
+}
+
+static void clock_keep(uint64_t now_ns)
+{
+    if ((kp_gate_get() & (KP_GATE_WARM | KP_GATE_RECORD)) == 0 || now_ns - pace.clock_ns < KP_WRITER_CLOCK_NS) return;
+    pace.clock_ns = now_ns;
+    kp_record_clock();
+}
+
+static void *writer_main(void *arg)
+{
+    (void)arg;
+    kp_store_relaxed(&writer_tid, (uint32_t)syscall(SYS_gettid));
+    while (kp_load_acquire(&stage) == RUNNING) { /* pairs with: writer.c:kp_writer_close */
+        uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);
+        stock_refill(now_ns);
+        clock_keep(now_ns);
+        if (tick_fn) tick_fn();
+        poke_wait();
+    }
+    kp_store_release(&stage, STOPPED); /* pairs with: writer.c:kp_writer_close */
+    return NULL;
+}
+
+int kp_writer_open(void (*tick)(void))
+{
+    tick_fn = tick;
+    pace.at_ns = pace.clock_ns = kp_clock_ns(CLOCK_MONOTONIC);
+    pace.taken = kp_chunk_taken();
+    pace.per_second = 0;
+    kp_store_release(&stage, RUNNING);
+    int rc = kp_io_thread(writer_main, NULL, "kprof-writer");
+    if (rc < 0) kp_store_release(&stage, NOT_RUNNING);
+    return rc;
+}
+
+void kp_writer_close(void)
+{
+    struct timespec ms = {0, 1000000};
+    if (kp_load_acquire(&stage) != RUNNING) return;
+    kp_store_release(&stage, STOPPING); /* pairs with: writer.c:writer_main */
+    if (kp_load_relaxed(&writer_tid) == (uint32_t)syscall(SYS_gettid)) return; /* closing from the tick itself */
+    kp_record_poke();
+    for (int i = 0; i < KP_WRITER_STOP_MS && kp_load_acquire(&stage) != STOPPED; i++) nanosleep(&ms, NULL);
+}
+
+void kp_writer_after_fork(void)
+{
+    kp_store_relaxed(&stage, NOT_RUNNING);
+    kp_store_relaxed(&writer_tid, 0);
+    kp_store_relaxed(&poked, 0);
+    tick_fn = NULL;
+}
