@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGKILL at random instants of a recording run: recover gives a trace with every op that had ended."""
+import mmap
+import os
+import random
+import signal
+import struct
+import subprocess
+import time
+
+import pytest
+
+import facts
+import harness
+
+KILLS = int(os.environ.get("KPROF_TEST_KILLS", "20"))
+seed = int(os.environ.get("KPROF_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
+
+
+def kill_once(folder, delay, **settings):
+    """Starts the counting program, waits until it counts, kills it `delay` seconds later; returns its counts."""
+    shared = folder / "counts"
+    shared.write_bytes(bytes(4096))
+    env = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=folder / "out", **settings)
+    process = subprocess.Popen(list(map(str, harness.script_command("counted.py", shared))), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env)
+    try:
+        with open(shared, "r+b") as file:
+            page = mmap.mmap(file.fileno(), 4096)
+        limit = time.monotonic() + 60
+        while not all(struct.unpack_from("<QQ", page)):
+            assert process.poll() is None, process.stderr.read().decode()
+            assert time.monotonic() < limit, "the program did not start counting"
+            time.sleep(0.001)
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    finally:
+        process.kill()
+        process.stderr.close()
+    return struct.unpack_from("<QQ", page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(KILLS))
+def test_a_kill_loses_no_op_that_had_ended(number, tmp_path):
+    chance = random.Random(seed + number)
+    delay = chance.random() * chance.choice((0.01, 0.1, 0.5))
+    settings = {"KPROF_RECORD_SHAPES": 1} if number % 2 else {}
+    counted = kill_once(tmp_path, delay, **settings)
+    said = harness.cli("recover", tmp_path / "out")
+    why = f"seed {seed}, delay {delay:.4f}: {said.stdout}{said.stderr}"
+    assert said.returncode == 0, why
+    traces = list((tmp_path / "out").glob("*.pt.trace.json*"))
+    assert len(traces) == 1, why
+    trace = facts.load(traces[0])
+    assert not facts.crossings(trace), why
+    ended = facts.collections.Counter(e["name"] for e in facts.spans(trace))
+    # the count is raised after the range has ended, so one more range may have ended, and one more may be open
+    for label, count in zip(("count zero", "count one"), counted):
+        assert count <= ended[label] <= count + 2, f"{label}: counted {count}, in the trace {ended[label]}; {why}"
+    assert ended["aten::neg"] >= sum(counted), why
