@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures: what is built, runs under libkprof and under torch.profiler, each program run once a session."""
+import os
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import harness
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: left out by scripts/test --fast")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def build():
+    """Nothing here may pass because nothing was built."""
+    for product in (harness.LIBRARY, harness.KPROF):
+        assert product.exists(), f"{product} is missing: run make"
+    return harness.BUILD
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The reference data beside the project, when there."""
+    folder = pathlib.Path(os.environ.get("KPROF_SHARED", harness.ROOT.parent / "shared"))
+    if not (folder / "tools").is_dir():
+        pytest.skip(f"no reference data ({folder}); KPROF_SHARED names its folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """once(key, make): make(folder) is called the first time only."""
+    made = {}
+
+    def call(key, make):
+        if key not in made:
+            made[key] = make(tmp_path_factory.mktemp("run"))
+        return made[key]
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def oracle(once):
+    """oracle(script, *args, tables=None, schedule=..., shapes=...): a run under torch.profiler, cached."""
+    def run(script, *args, **options):
+        return once(("kineto", script, args, repr(sorted(options.items()))), lambda folder: harness.Oracle(script, folder, *args, **options))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def ours(once):
+    """ours(script, *args, schedule=..., KPROF_X=...): a run under libkprof, cached, exit status checked."""
+    def run(script, *args, **options):
+        return once(("kprof", script, args, repr(sorted(options.items()))), lambda folder: harness.run_kprof(script, folder, *args, **options).ok())
+
+    return run

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs programs under libkprof and under the oracle, and says what came out."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD = pathlib.Path(os.environ.get("KPROF_BUILD", ROOT / "build"))
+LIBRARY = BUILD / "libkprof.so"
+KPROF = BUILD / "kprof"
+PYTHON = os.environ.get("KPROF_PYTHON", sys.executable)
+SCRIPTS = HERE / "scripts"
+SCHEDULE = "wait=1,warmup=1,active=3,repeat=1"
+WROTE = re.compile(r"^kprof: wrote (\S+) \((\d+) steps?, (\d+) ops?, (\d+) dropped.*\)$", re.M)
+
+
+def clean_environment(**more):
+    """The caller's environment without any profiler setting, one compute thread, no network."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("KPROF", "LD_PRELOAD", "PT_PROFILER"))}
+    env.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", HF_HUB_OFFLINE="1", PYTHONHASHSEED="0", TOKENIZERS_PARALLELISM="false")
+    env.update({k: str(v) for k, v in more.items()})
+    return env
+
+
+class Run:
+    """A finished program: code, out, err, and the folder it left its files in."""
+
+    def __init__(self, command, folder, env, timeout, cwd=None, kill_after=None):
+        self.folder = pathlib.Path(folder)
+        self.command = [str(part) for part in command]
+        with subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=env, cwd=cwd, start_new_session=True, errors="replace") as process:
+            self.pid = process.pid
+            try:
+                self.out, self.err = process.communicate(timeout=kill_after if kill_after is not None else timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                self.out, self.err = process.communicate()
+                if kill_after is None:
+                    raise AssertionError(f"{self.command} ran past {timeout} s\n{self.err[-2000:]}") from None
+            self.code = process.returncode
+
+    @property
+    def traces(self):
+        return sorted(self.folder.glob("*.pt.trace.json*"))
+
+    @property
+    def spools(self):
+        return sorted(self.folder.glob("*.kprof"))
+
+    @property
+    def trace(self):
+        """The one trace; says everything when there is not exactly one."""
+        assert len(self.traces) == 1, f"{len(self.traces)} traces in {list(self.folder.glob('*'))}\n{self.explain()}"
+        return self.traces[0]
+
+    @property
+    def said(self):
+        """The library's own lines."""
+        return [line for line in self.err.splitlines() if line.startswith("kprof:")]
+
+    @property
+    def closing(self):
+        """(file, steps, ops, dropped) of the last closing line."""
+        found = WROTE.findall(self.err)
+        assert found, f"no closing line\n{self.explain()}"
+        path, *numbers = found[-1]
+        return (path, *map(int, numbers))
+
+    def explain(self):
+        return f"{' '.join(self.command)} -> {self.code}\nstdout: {self.out[-1500:]}\nstderr: {self.err[-3000:]}"
+
+    def ok(self):
+        assert self.code == 0, self.explain()
+        return self
+
+
+def script_command(script, *args, python=PYTHON):
+    path = pathlib.Path(script)
+    return [python, path if path.is_absolute() else SCRIPTS / path, *args]
+
+
+def run_plain(script, folder, *args, python=PYTHON, timeout=180, **env):
+    """The program alone."""
+    return Run(script_command(script, *args, python=python), folder, clean_environment(**env), timeout)
+
+
+def run_kprof(script, folder, *args, schedule=SCHEDULE, shapes=True, python=PYTHON, timeout=180, command=None, kill_after=None,
+              cwd=None, **env):
+    """The program under libkprof; KPROF_* variables as keywords, schedule=None records everything."""
+    settings = {"LD_PRELOAD": LIBRARY, "KPROF_DIR": folder}
+    if schedule:
+        settings["KPROF_SCHEDULE"] = schedule
+    if shapes:
+        settings["KPROF_RECORD_SHAPES"] = 1
+    settings.update(env)
+    return Run(command or script_command(script, *args, python=python), folder, clean_environment(**settings), timeout,
+               cwd=cwd, kill_after=kill_after)
+
+
+class Oracle(Run):
+    """A program that ran under torch.profiler: its trace, its tables."""
+
+    def __init__(self, script, folder, *args, schedule="1,1,3,1", shapes=True, tables=None, python=PYTHON, timeout=180, **env):
+        folder = pathlib.Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / "kineto.pt.trace.json"
+        command = [python, HERE / "oracle" / "kineto.py", "--out", self.path]
+        command += ["--schedule", schedule] if schedule else []
+        command += ["--shapes"] if shapes else []
+        if tables is not None:
+            (folder / "wanted.json").write_text(json.dumps(tables))
+            command += ["--tables", folder / "wanted.json", folder / "tables.json"]
+        super().__init__([*command, *script_command(script, *args)[1:]], folder, clean_environment(**env), timeout)
+        self.ok()
+        self.tables = json.loads((folder / "tables.json").read_text()) if tables is not None else None
+
+    @property
+    def trace(self):
+        return self.path
+
+
+def cli(*args, timeout=120, **env):
+    """The kprof command; returns the finished process, never raises for its exit code."""
+    return subprocess.run([str(KPROF), *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout,
+                          env=clean_environment(**env), errors="replace")

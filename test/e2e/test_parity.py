@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same unmodified program under torch.profiler and under libkprof states the same facts, to the last one."""
+import gzip
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+import facts
+import harness
+
+# program -> what differs from the usual run. `ignore`: markers that torch shows only to its own profiler.
+PROFILER_ONLY = r"^(Pregraph bytecode|AOTDispatcher Runtime Wrapper Prologue|## Call CompiledFxGraph .* ##)$"
+PROGRAMS = {
+    "resnet18.py": {},
+    "transformer.py": {},
+    "lstm.py": {},
+    "gan.py": {"KPROF_STEP": "range:Optimizer.step#"},  # torch.profiler is stepped after either optimizer here
+    "script_compile.py": {"ignore": PROFILER_ONLY},
+    "hf_trainer.py": {},
+    "lightning_fit.py": {},
+}
+PROPERTIES = ["steps", "op counts", "categories", "ops by step", *facts.INPUTS, "nesting", "threads", "fwd-bwd pairs", "fwdbwd flows"]
+
+
+@pytest.fixture(scope="session")
+def pair(oracle, ours, tmp_path_factory):
+    """pair(program): the two traces of it, parsed, and the paths of their files."""
+    cache = tmp_path_factory.mktemp("inductor")
+
+    def make(program):
+        options = {key: value for key, value in PROGRAMS[program].items() if key != "ignore"}
+        reference = oracle(program, TORCHINDUCTOR_CACHE_DIR=cache)
+        candidate = ours(program, TORCHINDUCTOR_CACHE_DIR=cache, **options)
+        return reference, candidate
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def stated(pair, once):
+    def make(program):
+        def count(_):
+            reference, candidate = pair(program)
+            ignore = PROGRAMS[program].get("ignore")
+            return facts.facts(facts.load(reference.trace), ignore), facts.facts(facts.load(candidate.trace), ignore)
+
+        return once(("facts", program), count)
+
+    return make
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_states_the_same(program, name, stated):
+    reference, candidate = stated(program)
+    assert sum(reference[name].values()) > 0, "the reference has no such fact: the program shows nothing"
+    assert not facts.differences(reference, candidate, [name])
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_no_event_crosses_another(program, pair):
+    assert not facts.crossings(facts.load(pair(program)[1].trace))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_shared_comparison_agrees(program, pair, shared, tmp_path):
+    """A second opinion, written by other hands: every property it has, 1.0000."""
+    reference, candidate = pair(program)
+    paths = []
+    for label, path in (("ref", reference.trace), ("ours", candidate.trace)):
+        trace = facts.load(path)
+        ignore = PROGRAMS[program].get("ignore")
+        if ignore:
+            trace["traceEvents"] = [e for e in trace["traceEvents"] if not re.match(ignore, e["name"])]
+        paths.append(tmp_path / f"{label}.json.gz")
+        with gzip.open(paths[-1], "wt") as file:
+            json.dump(trace, file)
+    said = subprocess.run([sys.executable, shared / "tools" / "compare.py", *paths, "--json"], capture_output=True, text=True, check=True)
+    scores = json.loads(said.stdout)
+    assert {"op counts", "categories", "nesting", *facts.INPUTS, "fwd-bwd pairs", "fwdbwd flows"} <= set(scores)
+    assert {name: score for name, score in scores.items() if score != 1.0} == {}
+
+
+def test_durations_are_believable(pair):
+    """Step times of the two runs lie within a factor of three of each other (the machine is shared)."""
+    reference, candidate = (facts.load(run.trace) for run in pair("resnet18.py"))
+    mean = [sum(e["dur"] for e in facts.steps(trace)) / 3 for trace in (reference, candidate)]
+    assert mean[0] / 3 < mean[1] < mean[0] * 3
+
+
+def test_options_change_what_is_recorded(ours):
+    """Without KPROF_RECORD_SHAPES no event has inputs, and the same ops are there."""
+    bare = facts.facts(facts.load(ours("transformer.py", shapes=False).trace))
+    full = facts.facts(facts.load(ours("transformer.py").trace))
+    assert not any(sum(bare[name].values()) for name in facts.INPUTS)
+    assert not facts.differences(full, bare, ["op counts", "nesting", "fwd-bwd pairs"])
+
+
+def test_the_program_prints_the_same(ours, tmp_path):
+    for program in ("resnet18.py", "gan.py", "lstm.py"):
+        plain = harness.run_plain(program, tmp_path).ok()
+        extra = {key: value for key, value in PROGRAMS[program].items() if key != "ignore"}
+        assert ours(program, **extra).out == plain.out
+
+
+def test_repeated_cycles_each_leave_a_file(ours, oracle):
+    """wait=0,warmup=1,active=2,repeat=2: two files, steps 1-2 and 4-5; an unfinished third does not exist."""
+    run = ours("resnet18.py", "--steps", "7", "--workers", "0", schedule="wait=0,warmup=1,active=2,repeat=2")
+    names = [[e["name"] for e in facts.steps(facts.load(path))] for path in run.traces]
+    assert names == [["ProfilerStep#1", "ProfilerStep#2"], ["ProfilerStep#4", "ProfilerStep#5"]]

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of every sort: no schedule, no trace, a program that profiles itself, children, bad settings, full disks."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import facts
+import harness
+
+LOOP = """
+import torch
+for step in range({steps}):
+    torch.arange(12.0).reshape(3, 4).sum()
+print("done", flush=True)
+"""
+
+
+@pytest.fixture()
+def program(tmp_path):
+    """program(text): a script of that text."""
+    def write(text, name="program.py"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def ops_of(path):
+    return [e for e in facts.spans(facts.load(path)) if e.get("cat") == "cpu_op"]
+
+
+def test_without_a_schedule_the_very_first_op_is_there(program, tmp_path):
+    script = program("import torch\ntorch.hann_window(7)\nfor _ in range(3): torch.eye(3)\nprint('done')\n")
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None).ok()
+    names = [e["name"] for e in sorted(ops_of(run.trace), key=lambda e: e["ts"])]
+    assert names.count("aten::hann_window") >= 1 and names.count("aten::eye") >= 3
+    assert names.index("aten::hann_window") < names.index("aten::eye")
+    assert run.closing[3] == 0 and run.out == "done\n"
+
+
+def test_without_a_schedule_all_steps_are_counted(ours):
+    """LD_PRELOAD and nothing else: everything from start to exit."""
+    run = ours("transformer.py", schedule=None, shapes=False)
+    path, steps, ops, dropped = run.closing
+    trace = facts.load(run.trace)
+    assert os.path.samefile(path, run.trace) and dropped == 0
+    counted = [e for e in facts.spans(trace) if e.get("cat") in ("cpu_op", "user_annotation") and not facts.STEP.match(e["name"])]
+    assert ops == len(counted)
+    assert sum(e["name"] == "Optimizer.step#AdamW.step" for e in counted) == 6
+
+
+def test_no_schedule_agrees_with_torch_profiler_over_the_training(ours, oracle):
+    """From the first optimizer step to the last both have recorded: the same ops in between."""
+    def between(path):
+        spans = [e for e in facts.spans(facts.load(path)) if e.get("cat") in ("cpu_op", "user_annotation") and not facts.STEP.match(e["name"])]
+        marks = sorted(e["ts"] for e in spans if e["name"].startswith("Optimizer.step#"))
+        return facts.collections.Counter(e["name"] for e in spans if marks[0] <= e["ts"] < marks[-1])
+
+    assert between(ours("transformer.py", schedule=None, shapes=False).trace) == between(oracle("transformer.py", schedule=None, shapes=False).trace)
+
+
+def test_threads_that_torch_profiler_misses_are_there(ours, oracle):
+    reference, candidate = facts.load(oracle("threads.py").trace), facts.load(ours("threads.py").trace)
+    only_helpers = {"aten::arange", "aten::cumsum", "aten::remainder"}
+    assert not only_helpers & {e["name"] for e in facts.host_events(reference)}
+    lines = facts.by_thread(facts.host_events(candidate))
+    helpers = [line for line in lines.values() if any(e["name"] == "aten::cumsum" for e in line)]
+    assert len(lines) == 3 and len(helpers) == 2
+    assert [sum(e["name"] == "aten::cumsum" for e in line) for line in helpers] == [3, 3]
+    main = [line for line in lines.values() if line not in helpers]
+    counts = facts.collections.Counter(e["name"] for e in main[0])
+    assert counts == facts.facts(reference)["op counts"]
+
+
+def test_a_program_that_profiles_itself_gets_the_same_trace_and_so_do_we(program, tmp_path):
+    script = program("""
+import sys, torch
+from torch.profiler import profile, schedule, ProfilerActivity
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=1, active=3, repeat=1), record_shapes=True,
+             on_trace_ready=lambda p: p.export_chrome_trace(sys.argv[1])) as own:
+    for step in range(6):
+        optimizer.zero_grad()
+        model(torch.ones(3, 4)).sum().backward()
+        optimizer.step()
+        own.step()
+""")
+    alone, both = tmp_path / "alone.json", tmp_path / "both.json"
+    harness.run_plain(script, tmp_path, alone).ok()
+    run = harness.run_kprof(script, tmp_path / "out", both).ok()
+    names = ["op counts", "categories", *facts.INPUTS, "nesting", "fwd-bwd pairs", "fwdbwd flows"]
+    first, second, third = (facts.facts(facts.load(path)) for path in (alone, both, run.trace))
+    assert not facts.differences(first, second, names)
+    assert not facts.differences(second, third, names)
+
+
+def test_says_how_many_steps_were_missing(program, tmp_path):
+    script = program("import torch\nm = torch.nn.Linear(2, 2)\no = torch.optim.SGD(m.parameters(), lr=0.1)\n"
+                     "for _ in range(3): m(torch.ones(1, 2)).sum().backward(); o.step()\n")
+    run = harness.run_kprof(script, tmp_path / "out").ok()
+    assert run.said[-1] == "kprof: no trace: saw 3 steps, the schedule needs 5"
+    assert not run.traces and not run.spools
+
+
+def test_a_process_without_events_writes_nothing_and_says_nothing(tmp_path):
+    for command in (["/bin/true"], ["/bin/sh", "-c", "ls / >/dev/null"], [harness.PYTHON, "-c", "pass"]):
+        run = harness.run_kprof(None, tmp_path / "out", command=command).ok()
+        assert run.err == "" and not (tmp_path / "out").exists()
+
+
+def test_switched_off_means_inert(program, tmp_path):
+    run = harness.run_kprof(program(LOOP.format(steps=3)), tmp_path / "out", KPROF=0).ok()
+    assert run.err == "" and run.out == "done\n" and not (tmp_path / "out").exists()
+
+
+def test_export_none_leaves_the_spool_to_the_command(ours, tmp_path_factory, once):
+    folder = tmp_path_factory.mktemp("spool")
+    run = harness.run_kprof("transformer.py", folder, KPROF_EXPORT="none").ok()
+    assert not run.traces and len(run.spools) == 1
+    said = harness.cli("export", run.spools[0])
+    assert said.returncode == 0, said.stderr
+    trace = facts.facts(facts.load(run.trace))
+    assert not facts.differences(facts.facts(facts.load(ours("transformer.py").trace)), trace)
+
+
+def test_recover_makes_the_trace_of_a_killed_run(program, tmp_path):
+    script = program("""
+import os, signal, torch
+m = torch.nn.Linear(2, 2)
+o = torch.optim.SGD(m.parameters(), lr=0.1)
+for _ in range(4): m(torch.ones(1, 2)).sum().backward(); o.step()
+os.kill(os.getpid(), signal.SIGKILL)
+""")
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None)
+    assert run.code == -9 and not run.traces and len(run.spools) == 1
+    said = harness.cli("recover", tmp_path / "out")
+    assert said.returncode == 0, said.stderr
+    names = facts.collections.Counter(e["name"] for e in facts.spans(facts.load(run.trace)))
+    assert names["aten::linear"] == 4 and names["Optimizer.step#SGD.step"] == 4
+
+
+@pytest.mark.parametrize("name, value", [
+    ("KPROF_SCHEDULE", "wait=1,active=zwei"), ("KPROF_SCHEDULE", "active=0"), ("KPROF_STEP", "range:("), ("KPROF_RECORD_SHAPES", "maybe"),
+    ("KPROF_MAX_MB", "-3"), ("KPROF_METADATA", "{not json"), ("KPROF_GZIP", "yes please"), ("KPROF_EXPORT", "everything"),
+    ("KPROF_CHILDREN", "2"), ("KPROF_STEP", "time:never"), ("KPROF_VERBOSE", "loud")])
+def test_a_bad_value_is_named_once_and_the_host_runs(program, tmp_path, name, value):
+    run = harness.run_kprof(program(LOOP.format(steps=3)), tmp_path / "out", schedule=None, **{name: value}).ok()
+    assert run.out == "done\n"
+    naming = [line for line in run.said if name in line]
+    assert len(naming) == 1 and value in naming[0], run.explain()
+
+
+def test_a_folder_that_cannot_be_written_is_named_and_the_host_runs(program, tmp_path):
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where the folder should be")
+    run = harness.run_kprof(program(LOOP.format(steps=3)), blocked, schedule=None).ok()
+    assert run.out == "done\n" and any(str(blocked) in line for line in run.said), run.explain()
+    assert len(run.said) <= 3
+
+
+def test_forked_children_stay_inert(ours):
+    """ResNet-18 has two DataLoader workers: one file, one process in it, no mention of the workers."""
+    run = ours("resnet18.py")
+    trace = facts.load(run.trace)
+    assert {e["pid"] for e in facts.spans(trace) if isinstance(e["pid"], int)} == {run.pid}
+    assert not run.spools and sorted(path.name for path in run.folder.iterdir()) == [run.trace.name]
+
+
+def test_an_executed_program_with_torch_is_a_program_of_its_own(program, tmp_path):
+    inner = program(LOOP.format(steps=3), "inner.py")
+    outer = program(f"import subprocess, sys, torch\ntorch.ones(2).sum()\n"
+                    f"subprocess.run([sys.executable, {str(inner)!r}], check=True)\nsubprocess.run(['/bin/true'], check=True)\n")
+    run = harness.run_kprof(outer, tmp_path / "out", schedule=None).ok()
+    assert len(run.traces) == 2 and len({path.name.split(".")[0] for path in run.traces}) == 2
+
+
+def test_forked_children_on_request_go_to_a_folder_of_their_own(program, tmp_path):
+    script = program("""
+import os, torch
+torch.ones(2).sum()
+pid = os.fork()
+if pid == 0:
+    torch.eye(3).trace()
+    raise SystemExit(0)
+assert os.waitpid(pid, 0)[1] == 0
+""")
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None, KPROF_CHILDREN=1).ok()
+    children = list((tmp_path / "out" / "children").glob("*.pt.trace.json*"))
+    assert len(children) == 1 and len(run.traces) == 1
+    assert "aten::trace" in {e["name"] for e in ops_of(children[0])}
+    assert "aten::trace" not in {e["name"] for e in ops_of(run.trace)}
+
+
+def test_file_name_worker_and_compression(program, tmp_path):
+    script = program(LOOP.format(steps=2))
+    run = harness.run_kprof(script, tmp_path / "a", schedule=None).ok()
+    host = os.uname().nodename
+    assert re.fullmatch(rf"{re.escape(host)}_{run.pid}\.\d{{16,20}}\.pt\.trace\.json\.gz", run.trace.name)
+    plain = harness.run_kprof(script, tmp_path / "b", schedule=None, KPROF_WORKER_NAME="worker7", KPROF_GZIP=0).ok()
+    assert re.fullmatch(r"worker7\.\d{16,20}\.pt\.trace\.json", plain.trace.name)
+    assert plain.trace.read_bytes()[:1] == b"{"
+
+
+def test_metadata_is_escaped(program, tmp_path):
+    wanted = {"note": 'quoted "text" and \\ and \t tab', "number": 7, "list": [1, {"a": None}], "ünï": "日本\u0001"}
+    script = program(LOOP.format(steps=2))
+    for gzip in (0, 1):
+        run = harness.run_kprof(script, tmp_path / str(gzip), schedule=None, KPROF_METADATA=json.dumps(wanted, ensure_ascii=gzip == 1), KPROF_GZIP=gzip).ok()
+        trace = facts.load(run.trace)
+        assert {key: trace.get(key) for key in wanted} == wanted
+
+
+def test_names_of_ranges_are_escaped(program, tmp_path):
+    names = ['say "hi"', "back\\slash", "line\nbreak", "tab\there", "ünï", "bell\u0007", "x" * 300]
+    script = program(f"import torch\nfor name in {names!r}:\n    with torch.profiler.record_function(name): torch.ones(1)\n")
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None).ok()
+    seen = {e["name"] for e in facts.spans(facts.load(run.trace)) if e.get("cat") == "user_annotation"}
+    assert {'say "hi"', "back\\slash", "tab\there", "ünï"} <= seen or {'say "hi"', "back/slash"} <= seen, seen
+    assert len(seen) == len(names)
+
+
+def test_kprof_step_by_ctypes_and_metadata_by_ctypes(program, tmp_path):
+    """The C API called from Python: from its first call it is the only source of steps."""
+    script = program(f"""
+import ctypes, torch
+kprof = ctypes.CDLL({str(harness.LIBRARY)!r})
+m = torch.nn.Linear(2, 2)
+o = torch.optim.SGD(m.parameters(), lr=0.1)
+kprof.kprof_metadata(b"note", b'say "hi"')
+kprof.kprof_metadata_json(b"numbers", b"[1, 2]")
+for step in range(6):
+    m(torch.ones(1, 2)).sum().backward()
+    kprof.kprof_step()
+    o.step()
+""")
+    run = harness.run_kprof(script, tmp_path / "out").ok()
+    trace = facts.load(run.trace)
+    assert [e["name"] for e in facts.steps(trace)] == ["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"]
+    assert trace["note"] == 'say "hi"' and trace["numbers"] == [1, 2]
+    first = min((e for e in facts.host_events(trace)), key=lambda e: e["ts"])
+    assert first["name"] == "Optimizer.step#SGD.step"
+
+
+def test_time_makes_steps_when_asked(program, tmp_path):
+    script = program("import time, torch\nend = time.monotonic() + 3.5\n"
+                     "while time.monotonic() < end:\n    torch.ones(3).sum(); time.sleep(0.005)\n")
+    run = harness.run_kprof(script, tmp_path / "out", KPROF_STEP="time:500ms").ok()
+    marks = facts.steps(facts.load(run.trace))
+    assert [e["name"] for e in marks] == ["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"]
+    assert all(300e3 < e["dur"] < 800e3 for e in marks)
+
+
+def test_the_launchers_variables_give_the_rank(program, tmp_path):
+    """What torchrun sets, without torch.distributed running."""
+    script = program(LOOP.format(steps=2))
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None, RANK=5, WORLD_SIZE=8, LOCAL_RANK=1, MASTER_ADDR="127.0.0.1", KPROF_GZIP=0).ok()
+    info = facts.load(run.trace)["distributedInfo"]
+    assert info["rank"] == 5 and info["world_size"] == 8
+    lines = run.trace.read_text().splitlines()
+    found = [re.search(r'"rank":\s+(\d+)', line) for line in lines]
+    assert [m.group(1) for m in found if m][0] == "5", "HTA finds ranks line by line, with a blank after the colon"
+
+
+def test_ranks_of_torchrun_write_a_file_each(program, tmp_path):
+    script = program("""
+import os, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(6):
+    optimizer.zero_grad()
+    model(torch.ones(3, 4)).sum().backward()
+    optimizer.step()
+dist.destroy_process_group()
+""")
+    command = [harness.PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script]
+    run = harness.run_kprof(None, tmp_path / "out", command=command).ok()
+    assert len(run.traces) == 2, run.explain()
+    ranks = [facts.load(path)["distributedInfo"] for path in run.traces]
+    assert sorted(info["rank"] for info in ranks) == [0, 1] and {info["world_size"] for info in ranks} == {2}
+    for path in run.traces:
+        names = {e["name"] for e in facts.host_events(facts.load(path))}
+        assert any("allreduce" in name or "all_reduce" in name for name in names), names
+
+
+def test_kprof_run_sets_the_same_as_the_variables(tmp_path, ours):
+    said = subprocess.run([str(harness.KPROF), "run", "--schedule", harness.SCHEDULE, "--record-shapes", "1", "-o", str(tmp_path / "out"), "--",
+                           harness.PYTHON, str(harness.SCRIPTS / "transformer.py")], capture_output=True, text=True, env=harness.clean_environment(), timeout=180)
+    assert said.returncode == 0, said.stderr
+    traces = list((tmp_path / "out").glob("*.pt.trace.json.gz"))
+    assert len(traces) == 1
+    assert not facts.differences(facts.facts(facts.load(ours("transformer.py").trace)), facts.facts(facts.load(traces[0])))
+
+
+def test_an_op_that_raises_is_there(program, tmp_path):
+    script = program("import torch\nfor _ in range(3):\n    try: torch.ones(2, 3) @ torch.ones(2, 3)\n    except RuntimeError: pass\ntorch.eye(2)\n")
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None).ok()
+    assert sum(e["name"] == "aten::mm" for e in ops_of(run.trace)) == 3
+
+
+def test_the_exit_status_of_the_program_stays(program, tmp_path):
+    for code, text in ((3, "import sys, torch; torch.ones(1); sys.exit(3)"), (1, "import torch; torch.ones(1); raise ValueError('x')"),
+                       (0, "import os, torch; torch.ones(1); os._exit(0)")):
+        assert harness.run_kprof(program(text), tmp_path / "out", schedule=None).code == code
+    assert harness.run_kprof(program("import os, torch; torch.ones(1); os.abort()"), tmp_path / "out", schedule=None).code == -6
+
+
+@pytest.fixture()
+def small_disk(tmp_path):
+    """A tmpfs of 4 MB; needs the right to mount."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True).returncode:
+        pytest.skip("cannot mount a small tmpfs here (needs root)")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk_changes_nothing_for_the_program(program, tmp_path, small_disk):
+    script = program(LOOP.format(steps=40000))
+    plain = harness.run_plain(script, tmp_path).ok()
+    run = harness.run_kprof(script, small_disk / "out", schedule=None).ok()
+    assert run.out == plain.out
+    assert any(re.search(r"space|full|disk", line) for line in run.said), run.explain()
+    assert len(run.said) <= 4
+
+
+def test_what_was_dropped_at_the_cap_is_counted(program, tmp_path):
+    """A spool of 4 MB: kept + dropped = all ops that ran."""
+    script = program(LOOP.format(steps=60000))
+    run = harness.run_kprof(script, tmp_path / "out", schedule=None, shapes=False, KPROF_MAX_MB=4).ok()
+    _, _, ops, dropped = run.closing
+    few = harness.run_kprof(program(LOOP.format(steps=100)), tmp_path / "few", schedule=None, shapes=False).ok().closing[2]
+    more = harness.run_kprof(program(LOOP.format(steps=200)), tmp_path / "more", schedule=None, shapes=False).ok().closing[2]
+    a_step = (more - few) // 100
+    assert dropped > 0 and ops > 10000
+    assert ops + dropped == few + a_step * (60000 - 100)
