@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * boot.h - what the files of preload/ ask of the composition root
+ */
+#ifndef KP_BOOT_H
+#define KP_BOOT_H
+
+#include <stdbool.h>
+
+#include "schedule/kp_schedule.h"
+
+/* False before start, after exit, in a forked child, with KPROF=0. */
+bool kp_boot_is_ours(void);
+/* Opens the spool on first use. 0 or -errno (said once). */
+int kp_boot_open_spool(void);
+const struct kp_schedule *kp_boot_schedule(void);
+/* Whether the host ran any op at all while nothing was recorded: then a closing line is owed. */
+bool kp_boot_saw_work(void);
+
+#endif
