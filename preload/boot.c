@@ -35,6 +35,7 @@ static bool attached[sizeof sources / sizeof sources[0]];
 static atomic_flag attaching = ATOMIC_FLAG_INIT;
 static struct kp_config *config; /* read-only once the constructor is through */
 static struct kp_schedule schedule;
+static struct kp_step_rule step_rule;
 static _Atomic bool alive;
 
 bool kp_boot_is_ours(void)
@@ -72,6 +73,34 @@ static size_t launcher_lines(char *buf, size_t size)
 }
 
 static char header_text[16384];
+static char start_dir[2048], out_dir[4096], spool_dir[4096];
+
+/* Absolute, since the host may change its folder before anything is written. */
+static void absolute(char *out, size_t size, const char *dir)
+{
+    if (dir[0] == '/' || !start_dir[0])
+        kp_fmt(out, size, "%s", dir);
+    else
+        kp_fmt(out, size, "%s/%s", start_dir, dir);
+}
+
+static void fix_folders(void)
+{
+    if (!getcwd(start_dir, sizeof start_dir)) start_dir[0] = 0;
+    absolute(out_dir, sizeof out_dir, config->dir);
+    absolute(spool_dir, sizeof spool_dir, config->spool_dir ? config->spool_dir : config->dir);
+}
+
+const char *kp_boot_out_dir(void)
+{
+    return out_dir;
+}
+
+const char *kp_boot_shown(const char *path)
+{
+    size_t n = strlen(start_dir);
+    return n && strncmp(path, start_dir, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+}
 
 static void writer_tick(void)
 {
@@ -87,8 +116,8 @@ static void writer_tick(void)
 int kp_boot_open_spool(void)
 {
     struct kp_record_options options = {
-        .dir = config->spool_dir[0] ? config->spool_dir : config->dir,
-        .max_bytes = (uint64_t)config->max_mb << 20,
+        .dir = spool_dir,
+        .max_bytes = config->max_mb << 20,
         .text = header_text,
         .tick = writer_tick,
     };
@@ -103,6 +132,8 @@ void kp_boot_modules_changed(void)
     for (size_t i = 0; sources[i]; i++) {
         if (attached[i] || !sources[i]->attach()) continue;
         attached[i] = true;
+        kp_config_complain(config);
+        kp_config_log(config);
         kp_cycle_begin_run();
     }
     errno = saved;
@@ -119,9 +150,10 @@ static int read_settings(void)
 {
     config = kp_map_alloc(sizeof *config);
     if (!config) return -ENOMEM;
-    int err = kp_config_read(config, environ);
-    if (err || !config->on) return err ? err : -ECANCELED;
-    schedule = config->schedule;
+    kp_config_read(config, environ);
+    if (!config->on) return -ECANCELED;
+    kp_schedule_settle(config, &schedule, &step_rule);
+    fix_folders();
     size_t used = kp_config_text(config, header_text, sizeof header_text);
     if (used < sizeof header_text) launcher_lines(header_text + used, sizeof header_text - used);
     return 0;
@@ -131,12 +163,12 @@ static int start(void)
 {
     int err = read_settings();
     if (err) return err;
-    kp_log_set_level(config->verbose);
-    kp_io_set_failures(config->test_fail[0] ? config->test_fail : NULL);
+    kp_log_set_level((int)config->verbose);
+    kp_io_set_failures(config->test_fail);
     kp_clock_init();
     err = kp_gate_init();
     if (err) return err;
-    err = kp_steps_init(&schedule, &config->step);
+    err = kp_steps_init(&schedule, &step_rule);
     if (err) return err;
     kp_cycle_setup(config, &schedule, sources);
     kp_finish_setup(config);

@@ -17,4 +17,8 @@ const struct kp_schedule *kp_boot_schedule(void);
 /* Whether the host ran any op at all while nothing was recorded: then a closing line is owed. */
 bool kp_boot_saw_work(void);
 
+/* The output folder, absolute; and a path as the user would type it from the folder the program was started in. */
+const char *kp_boot_out_dir(void);
+const char *kp_boot_shown(const char *path);
+
 #endif

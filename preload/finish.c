@@ -66,7 +66,7 @@ static void close_one(const struct kp_window *window)
     if (kp_record_meta(&rec, sizeof rec) != 0) KP_LOG_ONCE(0, "the end of a window could not be written to the spool");
     total.steps += window->steps;
     total.cut |= window->cut;
-    if (config->export_trace && export_count < EXPORTS_MAX) {
+    if ((config->exports & KP_EXPORTS_TRACE) && export_count < EXPORTS_MAX) {
         to_export[(export_head + export_count++) % EXPORTS_MAX] = window->number;
     } else {
         total.kept++;
@@ -126,10 +126,10 @@ static void export_one(uint32_t number, bool host_waits)
     struct progress progress = {.began_ms = kp_clock_ns(CLOCK_MONOTONIC) / 1000000,
                                 .on_terminal = host_waits && isatty(STDERR_FILENO)};
     struct kp_export_options options = {
-        .dir = config->dir,
-        .worker_name = config->worker_name[0] ? config->worker_name : NULL,
+        .dir = kp_boot_out_dir(),
+        .worker_name = config->worker_name,
         .gzip = config->gzip,
-        .metadata = config->metadata[0] ? config->metadata : NULL,
+        .metadata = config->metadata,
         .progress = show_progress,
         .context = &progress,
     };
@@ -142,7 +142,7 @@ static void export_one(uint32_t number, bool host_waits)
         kp_reader_close(reader);
     }
     if (err && err != -ENODATA)
-        kp_log(0, "no trace written to %s: %s (error %d); the records stay in %s, see: kprof recover", config->dir,
+        kp_log(0, "no trace written to %s: %s (error %d); the records stay in %s, see: kprof recover", kp_boot_out_dir(),
                why[0] ? why : "export failed", -err, kp_record_path());
     account(number, err, &result);
 }
@@ -188,13 +188,6 @@ static void wait_for_export_thread(void)
     }
 }
 
-/* Paths below the folder the program was started in are shown as the user would type them. */
-static const char *shown(const char *path)
-{
-    size_t n = strlen(config->start_dir);
-    return n && strncmp(path, config->start_dir, n) == 0 && path[n] == '/' ? path + n + 1 : path;
-}
-
 static void say_totals(const char *head, const char *path)
 {
     char steps[64] = "";
@@ -220,12 +213,12 @@ static void say_closing_line(void)
 {
     char head[64];
     if (total.traces == 1) {
-        say_totals("wrote ", shown(total.last));
+        say_totals("wrote ", kp_boot_shown(total.last));
     } else if (total.traces) {
         kp_fmt(head, sizeof head, "wrote %lu traces, the last is ", (unsigned long)total.traces);
-        say_totals(head, shown(total.last));
+        say_totals(head, kp_boot_shown(total.last));
     } else if (total.kept && total.events) {
-        say_totals("kept ", shown(kp_record_path()));
+        say_totals("kept ", kp_boot_shown(kp_record_path()));
     }
     if (kp_cycle_skipped())
         kp_log(0, "%lu windows were left out: the exporter was behind", (unsigned long)kp_cycle_skipped());
