@@ -17,20 +17,151 @@
 #include "collector/record/kp_record.h"
 #include "preload/boot.h"
 #include "preload/cycle.h"
+#define KPROF_IMPLEMENTATION
+#include "preload/kprof.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-#define KP_EXPORTED __attribute__((visibility("default")))
 enum { RANGES_MAX = 64, USER_SCOPE = 7 };
 
-KP_EXPORTED int kprof_step(void);
-KP_EXPORTED int64_t kprof_step_num(void);
-KP_EXPORTED int kprof_start(void);
-KP_EXPORTED int kprof_stop(void);
-KP_EXPORTED int kprof_range_push(const char *name);
-KP_EXPORTED int kprof_range_pop(void);
-KP_EXPORTED int kprof_metadata(const char *key, const char *value);
-KP_EXPORTED static bool is_json(const char *text)
+struct range {
+    uint64_t start;
+    uint32_t name, cycle;
+};
+struct ranges {
+    uint32_t depth; /* may exceed RANGES_MAX: what lies above is counted, not kept */
+    struct range open[RANGES_MAX];
+};
+
+/* The calling thread, marked inside; NULL with the reason in *err. Leave with leave(). */
+static struct kp_thread *enter(int *err)
+{
+    *err = -ENOSYS;
+    if (!kp_boot_is_ours()) return NULL;
+    struct kp_thread *self = kp_thread_get();
+    *err = -EBUSY;
+    if (!self || kp_load_relaxed(&self->inside)) return NULL;
+    kp_store_relaxed(&self->inside, 1);
+    kp_signal_fence();
+    *err = 0;
+    return self;
+}
+
+static void leave(struct kp_thread *self)
+{
+    kp_signal_fence();
+    /* pairs with: the writer's kp_record_quiesce */
+    kp_store_release(&self->inside, 0);
+}
+
+int kprof_step(void)
+{
+    int err;
+    if (kp_boot_is_ours()) kp_cycle_begin_run();
+    struct kp_thread *self = enter(&err);
+    if (!self) return err;
+    if (kp_steps_api()) kp_boot_step(self, kp_ticks());
+    leave(self);
+    return 0;
+}
+
+long long kprof_step_num(void)
+{
+    return kp_boot_is_ours() ? (long long)kp_steps_seen() : -ENOSYS;
+}
+
+int kprof_start(void)
+{
+    return kp_boot_is_ours() ? kp_cycle_force_open() : -ENOSYS;
+}
+
+int kprof_stop(void)
+{
+    if (!kp_boot_is_ours()) return -ENOSYS;
+    if (!kp_cycle_is_running()) return -EALREADY;
+    kp_cycle_end_run();
+    if (kp_record_is_open()) kp_record_poke();
+    return 0;
+}
+
+static struct ranges *ranges_of(struct kp_thread *self)
+{
+    if (!self->source_state[KP_STATE_API]) self->source_state[KP_STATE_API] = kp_arena_alloc(sizeof(struct ranges));
+    return self->source_state[KP_STATE_API];
+}
+
+int kprof_range_push(const char *name)
+{
+    int err;
+    if (!name) return -EINVAL;
+    if (kp_boot_is_ours()) kp_cycle_begin_run();
+    struct kp_thread *self = enter(&err);
+    if (!self) return err;
+    struct ranges *stack = ranges_of(self);
+    if (!stack) {
+        err = -ENOMEM;
+    } else if (stack->depth >= RANGES_MAX) {
+        stack->depth++;
+        err = -EOVERFLOW;
+    } else {
+        uint64_t gate = kp_gate_get();
+        struct range *r = &stack->open[stack->depth++];
+        bool kept = gate & (KP_GATE_RECORD | KP_GATE_WARM);
+        size_t len = strlen(name);
+        r->cycle = kept ? kp_gate_cycle(gate) : 0;
+        r->name = kept ? kp_name_intern(self, name, len > 4096 ? 4096 : (uint32_t)len) : 0;
+        r->start = kp_ticks();
+    }
+    leave(self);
+    return err;
+}
+
+static void put_range(struct kp_thread *self, const struct range *r, uint64_t end)
+{
+    uint64_t gate = kp_gate_get(), ticks = end - r->start;
+    if (!(gate & (KP_GATE_RECORD | KP_GATE_WARM)) || r->cycle != kp_gate_cycle(gate)) return;
+    bool is_long = ticks > UINT32_MAX;
+    uint32_t bytes = (uint32_t)sizeof(struct kp_rec_op) + (is_long ? 8 : 0);
+    struct kp_rec_op *rec = kp_put_reserve(self, gate, bytes, KP_KIND_OP);
+    if (!rec) return;
+    *rec = (struct kp_rec_op){
+        .head = {.kind = KP_KIND_OP, .flags = is_long ? KP_OP_LONG : 0, .size = (uint16_t)bytes, .name = r->name},
+        .start = r->start,
+        .ticks = is_long ? 0 : (uint32_t)ticks,
+        .rt_scope = USER_SCOPE,
+    };
+    if (is_long) memcpy(rec + 1, &ticks, sizeof ticks);
+    kp_put_commit(self, bytes);
+}
+
+int kprof_range_pop(void)
+{
+    int err;
+    uint64_t end = kp_ticks();
+    struct kp_thread *self = enter(&err);
+    if (!self) return err;
+    struct ranges *stack = self->source_state[KP_STATE_API];
+    if (!stack || !stack->depth)
+        err = -ENOENT;
+    else if (--stack->depth < RANGES_MAX)
+        put_range(self, &stack->open[stack->depth], end);
+    leave(self);
+    return err;
+}
+
+/* Keeps "meta.KEY=JSON" in the spool's header: the exporter merges it, also after a crash. */
+static int keep_metadata(const char *key, const char *json)
+{
+    char line[128];
+    if (!*key || strlen(key) > 100 || strpbrk(key, "=\n\"\\")) return -EINVAL;
+    int err = kp_boot_open_spool();
+    if (err) return err;
+    kp_fmt(line, sizeof line, "meta.%s", key);
+    kp_record_note(line, json);
+    return 0;
+}
+
+static bool is_json(const char *text)
 {
     size_t offset;
     const char *why;

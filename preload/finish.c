@@ -193,7 +193,7 @@ static void say_totals(const char *head, const char *path)
     char steps[64] = "";
     if (kp_steps_source() != KP_STEP_NONE)
         kp_fmt(steps, sizeof steps, "%lu steps by %s, ", (unsigned long)total.steps,
-               kp_steps_source_name(kp_steps_source()));
+               kp_step_source_name(kp_steps_source()));
     else if (total.steps)
         kp_fmt(steps, sizeof steps, "%lu steps, ", (unsigned long)total.steps);
     kp_log(0, "%s%s (%s%lu ops, %lu dropped%s)", head, path, steps, (unsigned long)total.events,
