@@ -29,6 +29,7 @@ struct range {
     uint32_t name, cycle;
 };
 struct ranges {
+    uint32_t thread_no; /* a thread struct is reused: ranges of a dead thread are forgotten */
     uint32_t depth; /* may exceed RANGES_MAX: what lies above is counted, not kept */
     struct range open[RANGES_MAX];
 };
@@ -56,13 +57,18 @@ static void leave(struct kp_thread *self)
 
 int kprof_step(void)
 {
+    int kept = errno;
     int err;
     if (kp_boot_is_ours()) kp_cycle_begin_run();
     struct kp_thread *self = enter(&err);
     if (!self) return err;
-    if (kp_steps_api()) kp_boot_step(self, kp_ticks());
+    if (!kp_steps_takes_api())
+        err = -EPERM;
+    else if (kp_steps_api())
+        kp_boot_step(self, kp_ticks());
     leave(self);
-    return 0;
+    errno = kept;
+    return err;
 }
 
 long long kprof_step_num(void)
@@ -72,26 +78,37 @@ long long kprof_step_num(void)
 
 int kprof_start(void)
 {
-    return kp_boot_is_ours() ? kp_cycle_force_open() : -ENOSYS;
+    int kept = errno;
+    int err = kp_boot_is_ours() ? kp_cycle_force_open() : -ENOSYS;
+    errno = kept;
+    return err;
 }
 
 int kprof_stop(void)
 {
+    int kept = errno;
     if (!kp_boot_is_ours()) return -ENOSYS;
     if (!kp_cycle_is_running()) return -EALREADY;
     kp_cycle_end_run();
     if (kp_record_is_open()) kp_record_poke();
+    errno = kept;
     return 0;
 }
 
 static struct ranges *ranges_of(struct kp_thread *self)
 {
     if (!self->source_state[KP_STATE_API]) self->source_state[KP_STATE_API] = kp_arena_alloc(sizeof(struct ranges));
-    return self->source_state[KP_STATE_API];
+    struct ranges *stack = self->source_state[KP_STATE_API];
+    if (stack && stack->thread_no != self->thread_no) {
+        stack->thread_no = self->thread_no;
+        stack->depth = 0;
+    }
+    return stack;
 }
 
 int kprof_range_push(const char *name)
 {
+    int kept = errno;
     int err;
     if (!name) return -EINVAL;
     if (kp_boot_is_ours()) kp_cycle_begin_run();
@@ -113,6 +130,7 @@ int kprof_range_push(const char *name)
         r->start = kp_ticks();
     }
     leave(self);
+    errno = kept;
     return err;
 }
 
@@ -136,16 +154,18 @@ static void put_range(struct kp_thread *self, const struct range *r, uint64_t en
 
 int kprof_range_pop(void)
 {
+    int kept = errno;
     int err;
     uint64_t end = kp_ticks();
     struct kp_thread *self = enter(&err);
     if (!self) return err;
-    struct ranges *stack = self->source_state[KP_STATE_API];
+    struct ranges *stack = ranges_of(self);
     if (!stack || !stack->depth)
         err = -ENOENT;
     else if (--stack->depth < RANGES_MAX)
         put_range(self, &stack->open[stack->depth], end);
     leave(self);
+    errno = kept;
     return err;
 }
 
@@ -154,10 +174,11 @@ static int keep_metadata(const char *key, const char *json)
 {
     char line[128];
     if (!*key || strlen(key) > 100 || strpbrk(key, "=\n\"\\")) return -EINVAL;
-    int err = kp_boot_open_spool();
+    int kept = errno, err = kp_boot_open_spool();
     if (err) return err;
     kp_fmt(line, sizeof line, "meta.%s", key);
     kp_record_note(line, json);
+    errno = kept;
     return 0;
 }
 

@@ -106,11 +106,32 @@ static void writer_tick(void)
 {
     if (!kp_boot_is_ours()) return;
     kp_hook_scan();
-    if (kp_steps_time(kp_clock_ns(CLOCK_MONOTONIC))) {
+    kp_finish_tick();
+}
+
+/*
+ * Steps by time, where the rule or a silent program asks for them: a thread of its own, since the writer does not exist
+ * while the schedule waits. It ends as soon as anything else counts steps.
+ */
+static void *clock_thread(void *unused)
+{
+    uint64_t period;
+    (void)unused;
+    while (kp_boot_is_ours() && (period = kp_steps_time_period_ns()) != 0) {
+        struct timespec nap = {.tv_sec = (time_t)(period / 1000000000u), .tv_nsec = (long)(period % 1000000000u)};
+        nanosleep(&nap, NULL);
+        if (!kp_boot_is_ours() || !kp_boot_saw_work() || !kp_steps_time(kp_clock_ns(CLOCK_MONOTONIC))) continue;
         struct kp_thread *self = kp_thread_get();
         if (self) kp_boot_step(self, kp_ticks());
     }
-    kp_finish_tick();
+    return NULL;
+}
+
+static void start_clock(void)
+{
+    if (!schedule.set || !kp_steps_time_period_ns()) return;
+    if (kp_io_thread(clock_thread, NULL, "kprof-clock") != 0)
+        kp_log(1, "no thread for steps by time: only the program's own steps count");
 }
 
 int kp_boot_open_spool(void)
@@ -135,6 +156,7 @@ void kp_boot_modules_changed(void)
         kp_config_complain(config);
         kp_config_log(config);
         kp_cycle_begin_run();
+        start_clock();
     }
     errno = saved;
     atomic_flag_clear_explicit(&attaching, memory_order_release);
