@@ -123,10 +123,10 @@ int kprof_range_push(const char *name)
     } else {
         uint64_t gate = kp_gate_get();
         struct range *r = &stack->open[stack->depth++];
-        bool kept = gate & (KP_GATE_RECORD | KP_GATE_WARM);
+        bool wanted = gate & (KP_GATE_RECORD | KP_GATE_WARM);
         size_t len = strlen(name);
-        r->cycle = kept ? kp_gate_cycle(gate) : 0;
-        r->name = kept ? kp_name_intern(self, name, len > 4096 ? 4096 : (uint32_t)len) : 0;
+        r->cycle = wanted ? kp_gate_cycle(gate) : 0;
+        r->name = wanted ? kp_name_intern(self, name, len > 4096 ? 4096 : (uint32_t)len) : 0;
         r->start = kp_ticks();
     }
     leave(self);
