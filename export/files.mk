@@ -1,3 +1,5 @@
 # files.mk - the files of this room
 SRC_export := export/json.c
 UNIT_export := test/unit/export/test_json.c
+SRC_export += export/inputs.c export/double.c
+UNIT_export += test/unit/export/test_inputs.c test/unit/export/test_double.c

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * selfvalue.c - the self-check's second half: tensors, lists and scalars as they lie in an op's inputs
+ *
+ * Called by: selfcheck.c. Uses torch's stable C shim to make three tensors over memory of ours and three boxed
+ * values, looks at them, and gives them back. Versions before the shim had these functions are frozen: their
+ * layout comes from layout.c alone; a version newer than any we know that lacks them gets no shapes.
+ */
+#include <string.h>
+
+#include "preload/torch/torch.h"
+#include "collector/base/kp_poison.h"
+
+enum { TENSOR_BYTES = 256, DTYPE_FLOAT = 6, DTYPE_LONG = 4 };
+
+static const int64_t sizes3[] = {7, 11, 13}, strides3[] = {143, 13, 1};
+static const int64_t sizes7[] = {2, 3, 5, 2, 3, 1, 2}, strides7[] = {180, 60, 12, 6, 2, 2, 1};
+
+struct sample {
+    void *handle; /* at::Tensor*: its first word is the TensorImpl */
+    uint8_t at[TENSOR_BYTES];
+};
+
+static bool sample_take(const struct kp_torch_api *api, struct sample *s, int64_t ndim, const int64_t *sizes,
+                        const int64_t *strides, int32_t dtype)
+{
+    static _Alignas(64) uint8_t storage[64]; /* its address is kept in the tensor, never followed */
+    const void *impl = NULL;
+    s->handle = NULL;
+    if (api->from_blob(storage, ndim, sizes, strides, 0, dtype, 0, -1, &s->handle) != 0 || !s->handle) return false;
+    return kp_torch_peek(s->handle, &impl, sizeof impl) && kp_torch_peek(impl, s->at, sizeof s->at);
+}
+
+static bool has_shape3(const struct sample *s, size_t at)
+{
+    return kp_torch_word(s->at, at) == 3 && memcmp(s->at + at + 8, sizes3, sizeof sizes3) == 0 &&
+           memcmp(s->at + at + 48, strides3, sizeof strides3) == 0;
+}
+
+static bool has_shape7(const struct sample *s, size_t at)
+{
+    int64_t both[14];
+    return kp_torch_word(s->at, at) == 7 && kp_torch_peek(kp_torch_pointer(s->at, at + 8), both, sizeof both) &&
+           memcmp(both, sizes7, sizeof sizes7) == 0 && memcmp(both + 7, strides7, sizeof strides7) == 0;
+}
+
+static bool has_dtypes(const struct sample *a, const struct sample *b, size_t at)
+{
+    uint16_t first, second;
+    memcpy(&first, a->at + at, 2);
+    memcpy(&second, b->at + at, 2);
+    return first == DTYPE_FLOAT && second == DTYPE_LONG;
+}
+
+static bool find_fields(struct kp_torch_layout *l, const struct sample *a, const struct sample *b,
+                        const struct sample *c)
+{
+    uint16_t ndim = 0, dtype = 0;
+    if (has_shape3(a, l->ti_ndim) && has_shape7(c, l->ti_ndim)) ndim = l->ti_ndim;
+    for (uint16_t i = 8; i + 88 <= TENSOR_BYTES && !ndim; i = (uint16_t)(i + 8))
+        if (has_shape3(a, i) && has_shape7(c, i)) ndim = i;
+    if (!ndim) return false;
+    if (has_dtypes(a, b, l->ti_dtype)) dtype = l->ti_dtype;
+    for (uint16_t i = (uint16_t)(ndim + 88); i + 8 <= TENSOR_BYTES && !dtype; i = (uint16_t)(i + 2))
+        if (has_dtypes(a, b, i)) dtype = i;
+    if (!dtype || (a->at[dtype + 6] & 0x1c) != 0) return false;
+    l->ti_ndim = ndim;
+    l->ti_dtype = dtype;
+    l->ti_policy = (uint16_t)(dtype + 6);
+    return true;
+}
+
+static void check_tensors(const struct kp_torch_api *api, struct kp_torch_layout *l)
+{
+    struct sample a, b, c;
+    bool right = sample_take(api, &a, 3, sizes3, strides3, DTYPE_FLOAT);
+    right = sample_take(api, &b, 3, sizes3, strides3, DTYPE_LONG) && right;
+    right = sample_take(api, &c, 7, sizes7, strides7, DTYPE_FLOAT) && right;
+    if (!right || !find_fields(l, &a, &b, &c)) l->dropped |= KP_TORCH_NO_TENSORS;
+    if (a.handle) api->drop_tensor(a.handle);
+    if (b.handle) api->drop_tensor(b.handle);
+    if (c.handle) api->drop_tensor(c.handle);
+}
+
+struct boxed {
+    union {
+        uint64_t word;
+        const uint8_t *object;
+    } payload;
+    uint32_t tag, pad;
+};
+
+/* The scalar tags around Int, Bool and List keep their distances; what is found moves all of them. */
+static bool check_int(const struct kp_torch_api *api, struct kp_torch_layout *l)
+{
+    void *handle = NULL;
+    struct boxed v;
+    const int64_t value = 0x7766554433221100;
+    if (api->from_int(value, &handle) != 0 || !handle) return false;
+    bool right = kp_torch_peek(handle, &v, sizeof v) && v.payload.word == (uint64_t)value && v.tag < 200;
+    if (right) l->tag_int = (uint8_t)v.tag;
+    api->drop_value(handle);
+    return right && l->tag_int == 5; /* None, Tensor, Storage, Double, Complex come before it */
+}
+
+static bool check_text(const struct kp_torch_api *api, struct kp_torch_layout *l)
+{
+    static const char text[] = "kprof self-check, a text that does not fit a small buffer";
+    void *handle = NULL;
+    struct boxed v;
+    char seen[sizeof text];
+    const char *chars = NULL;
+    if (api->from_text(text, &handle) != 0 || !handle) return false;
+    bool right = kp_torch_peek(handle, &v, sizeof v) && v.tag > l->tag_int && v.tag < 200 &&
+                 kp_torch_peek(v.payload.object + l->string_text, &chars, sizeof chars) &&
+                 kp_torch_peek(chars, seen, sizeof seen) && memcmp(seen, text, sizeof text) == 0;
+    api->drop_value(handle);
+    if (!right) return false;
+    int moved = (int)v.tag - l->tag_string;
+    l->tag_string = (uint8_t)v.tag;
+    l->tag_bool = (uint8_t)(l->tag_bool + moved);
+    if (moved) l->tag_symint = l->tag_symfloat = l->tag_symbool = 0xff; /* somewhere between: no longer known */
+    return true;
+}
+
+static bool check_list(const struct kp_torch_api *api, struct kp_torch_layout *l)
+{
+    const char *texts[] = {"kprof", "self-check"};
+    void *handle = NULL;
+    struct boxed v;
+    uint8_t list[64];
+    const void *type = api->string_type ? api->string_type() : NULL;
+    if (!type || api->from_texts(texts, 2, &handle) != 0 || !handle) return false;
+    bool right = kp_torch_peek(handle, &v, sizeof v) && v.tag > l->tag_int && v.tag < 200 &&
+                 kp_torch_peek(v.payload.object, list, sizeof list);
+    uint16_t items = 0, typed = 0;
+    for (uint16_t i = 8; right && i + 16u <= sizeof list; i = (uint16_t)(i + 8)) {
+        if (!items && kp_torch_word(list, i + 8u) - kp_torch_word(list, i) == 32) items = i;
+        if (!typed && kp_torch_pointer(list, i) == type) typed = i;
+    }
+    api->drop_value(handle);
+    if (!items || !typed) return false;
+    l->tag_list = (uint8_t)v.tag;
+    l->list_items = items;
+    l->list_type = typed;
+    return true;
+}
+
+void kp_torch_selfcheck_values(const struct kp_torch_api *api, struct kp_torch_layout *l)
+{
+    bool known = kp_torch_is_known(l->version);
+    if (api->from_blob && api->drop_tensor)
+        check_tensors(api, l);
+    else if (!known)
+        l->dropped |= KP_TORCH_NO_TENSORS;
+    if (!l->undefined_tensor) l->dropped |= KP_TORCH_NO_TENSORS;
+    if (!l->tensor_type) l->dropped |= KP_TORCH_NO_LISTS;
+    if (api->from_int && api->from_text && api->from_texts && api->drop_value) {
+        if (!check_int(api, l) || !check_text(api, l)) l->dropped |= KP_TORCH_NO_SCALARS;
+        if (!check_list(api, l)) l->dropped |= KP_TORCH_NO_LISTS;
+    } else if (!known) {
+        l->dropped |= KP_TORCH_NO_SCALARS | KP_TORCH_NO_LISTS;
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * source.c - torch as a source of events: attach once, then install what each phase needs
+ *
+ * Called by: boot.c (attach, one call at a time; set_mode at steps, also from inside our own end callback)
+ * Owns:      the one callback that torch has of us at a time
+ * Locks:     none of ours; torch guards its list of callbacks and calls us without holding it
+ * On fail:   a torch without the functions needed is left alone, with one line
+ *
+ * Ops in flight keep the callbacks they started with, so what is removed may still be called: this library is
+ * never unloaded (-z nodelete), and late ends find a slot of their own.
+ */
+#include "preload/source.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_log.h"
+#include "preload/torch/torch.h"
+#include "schedule/kp_schedule.h"
+#include "collector/base/kp_poison.h"
+
+struct kp_torch kp_torch;
+static _Atomic bool attached;
+
+/* wanted is what set_mode asked for last; whoever holds `applying` brings installed up to it. */
+enum { WITH_INPUTS = 0x10 };
+static _Atomic uint32_t wanted, applying;
+static uint32_t installed;
+static uint64_t handle;
+
+static const struct {
+    uint32_t bit;
+    const char *what;
+} parts[] = {
+    {KP_TORCH_NO_SCOPE, "scopes"},        {KP_TORCH_NO_THREAD, "torch's thread ids"},
+    {KP_TORCH_NO_SEQ, "sequence numbers"}, {KP_TORCH_NO_FWD, "forward threads"},
+    {KP_TORCH_NO_ASYNC, "async marks"},   {KP_TORCH_NO_SCHEMA, "fast names"},
+    {KP_TORCH_NO_INPUTS, "inputs"},       {KP_TORCH_NO_TENSORS, "tensor shapes"},
+    {KP_TORCH_NO_LISTS, "lists"},         {KP_TORCH_NO_SCALARS, "scalars"},
+};
+
+static void say_what_was_dropped(const struct kp_torch_layout *l, const char *text)
+{
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!(l->dropped & parts[i].bit) || used >= sizeof list) continue;
+        used += kp_fmt(list + used, sizeof list - used, "%s%s", used ? ", " : "", parts[i].what);
+    }
+    if (used)
+        kp_log(0, "torch %s: its layout could not be proved, recorded without: %s", text, list);
+    else if (!kp_torch_is_known(l->version))
+        kp_log(1, "torch %s is newer than any version known here; its layout was found and proved", text);
+}
+
+static bool attach(void)
+{
+    int saved = errno;
+    struct kp_torch_api *api = &kp_torch.api;
+    if (kp_load_relaxed(&attached)) return true;
+    if (!kp_torch_find(api)) {
+        errno = saved;
+        return false;
+    }
+    bool usable = api->add && api->remove && api->name;
+    if (usable) {
+        uint32_t string_bytes = kp_torch_has("_ZN2at11show_configB5cxx11Ev") ? 32 : 8;
+        uint32_t version =
+            kp_torch_version(api, string_bytes, kp_torch.version_text, sizeof kp_torch.version_text);
+        kp_torch_layout_make(&kp_torch.layout, version, string_bytes);
+        kp_torch_selfcheck(api, &kp_torch.layout);
+        kp_torch.marks_ops = kp_steps_needs_ops();
+        say_what_was_dropped(&kp_torch.layout, kp_torch.version_text);
+        kp_store_release(&attached, true);
+    } else {
+        KP_LOG_ONCE(0, "libtorch_cpu has no RecordFunction callbacks: torch is not profiled");
+    }
+    errno = saved;
+    return usable;
+}
+
+static void install(uint32_t what)
+{
+    struct kp_torch_callback callback = {.sampling = 1.0};
+    if (handle) kp_torch.api.remove(handle);
+    handle = 0;
+    switch (what & ~(uint32_t)WITH_INPUTS) {
+    case KP_SOURCE_FULL:
+        callback.start = kp_torch_op_start;
+        callback.end = kp_torch_op_end;
+        memset(callback.scopes, 1, sizeof callback.scopes);
+        callback.needs_inputs = (what & WITH_INPUTS) != 0;
+        break;
+    case KP_SOURCE_STEPS:
+        callback.start = kp_torch_step_start;
+        callback.end = kp_torch_step_end;
+        memset(callback.scopes, kp_torch.marks_ops, sizeof callback.scopes);
+        callback.scopes[KP_TORCH_USER_SCOPE] = 1;
+        break;
+    default:
+        return;
+    }
+    handle = kp_torch.api.add(callback);
+}
+
+static void set_mode(enum kp_source_mode mode)
+{
+    uint32_t what = mode;
+    if (!kp_load_relaxed(&attached)) return;
+    if (mode == KP_SOURCE_FULL && (kp_gate_get() & KP_GATE_SHAPES)) what |= WITH_INPUTS;
+    (void)kp_exchange_acq_rel(&wanted, what);
+    /* A second caller leaves its wish to the first, who looks again after letting go (both exchanges are full
+     * barriers, so one of the two sees the other). */
+    do {
+        if (kp_exchange_acq_rel(&applying, 1)) return;
+        what = kp_load_acquire(&wanted);
+        if (installed != what) install(what);
+        installed = what;
+        (void)kp_exchange_acq_rel(&applying, 0);
+    } while (kp_load_acquire(&wanted) != what);
+}
+
+const struct kp_source kp_torch_source = {
+    .name = "torch",
+    .attach = attach,
+    .set_mode = set_mode,
+    .put_open = kp_torch_put_open,
+};

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * torch.h - what the files of preload/torch share: torch's functions, where its fields lie, our slots
+ */
+#ifndef KP_TORCH_H
+#define KP_TORCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/record/kp_record.h"
+
+struct kp_torch_slot;
+
+/* at::RecordFunctionCallback: trivially copyable, 40 bytes, so it travels by value on the stack. */
+struct kp_torch_callback {
+    void **(*start)(void **context, const uint8_t *rf);
+    void (*end)(const uint8_t *rf, struct kp_torch_slot *slot);
+    double sampling;
+    uint8_t scopes[10];
+    uint8_t needs_inputs, needs_outputs, needs_ids;
+};
+_Static_assert(sizeof(struct kp_torch_callback) == 40, "torch passes 40 bytes");
+enum { KP_TORCH_SCOPES = 10, KP_TORCH_USER_SCOPE = 7 };
+
+/* std::variant<std::string_view, std::reference_wrapper<FunctionSchema>> as libstdc++ lays it out. */
+struct kp_torch_view {
+    size_t len;
+    const char *text;
+    uint8_t index, pad[7];
+};
+
+/* Functions of libtorch_cpu and libc10; the rows of symbols.def, NULL where a version lacks one. */
+struct kp_torch_api {
+    uint64_t (*add)(struct kp_torch_callback callback);
+    void (*remove)(uint64_t handle);
+    const char *(*name)(const void *rf);
+    const char *(*overload)(const void *rf);
+    size_t (*num_inputs)(const void *rf);
+    bool (*is_async)(const void *rf);
+    void (*set_async)(void *rf);
+    void (*make)(void *rf, uint8_t scope);
+    void (*unmake)(void *rf);
+    void (*before_text)(void *rf, const char *name, int64_t seq);
+    void (*before_view)(void *rf, struct kp_torch_view name, int64_t seq);
+    uint64_t (*thread_id)(void);
+    void (*enable)(bool on);
+    bool (*is_enabled)(void);
+    uint64_t (*abi_version)(void);
+    void *(*build_options)(void);
+    const void *undefined_tensor; /* the object whose address stands for "undefined" */
+    const void *const *(*tensor_type)(void); /* c10::TensorType::get(): a reference to a shared_ptr */
+    const void *(*string_type)(void);        /* c10::StringType::get(): a plain pointer in a struct */
+    int32_t (*from_blob)(void *data, int64_t ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                         int32_t dtype, int32_t device, int32_t index, void **out);
+    int32_t (*drop_tensor)(void *tensor);
+    int32_t (*from_int)(int64_t value, void **out);
+    int32_t (*from_text)(const char *text, void **out);
+    int32_t (*from_texts)(const char **texts, int64_t count, void **out);
+    int32_t (*drop_value)(void *value);
+};
+
+/* What may be missing on a version whose layout could not be proved; bits of kp_torch_layout.dropped. */
+enum {
+    KP_TORCH_NO_SCOPE = 1u << 0,
+    KP_TORCH_NO_THREAD = 1u << 1,
+    KP_TORCH_NO_SEQ = 1u << 2,
+    KP_TORCH_NO_FWD = 1u << 3,
+    KP_TORCH_NO_ASYNC = 1u << 4,
+    KP_TORCH_NO_SCHEMA = 1u << 5, /* overload names */
+    KP_TORCH_NO_INPUTS = 1u << 6, /* all of record_shapes */
+    KP_TORCH_NO_TENSORS = 1u << 7,
+    KP_TORCH_NO_LISTS = 1u << 8,
+    KP_TORCH_NO_SCALARS = 1u << 9,
+};
+
+/* Offsets in bytes. Every field from layout.c, then proved or corrected by selfcheck.c. */
+struct kp_torch_layout {
+    uint32_t version; /* major * 100 + minor */
+    uint32_t string_bytes; /* sizeof(std::string) of this build: 8 or 32 */
+    uint32_t dropped;
+    uint16_t rf_thread, rf_scope, rf_fn, rf_schema, rf_seq, rf_inputs, rf_fwd, rf_handle, rf_async, rf_bytes;
+    uint16_t schema_overload;
+    uint16_t list_items, list_type, string_text;
+    uint16_t ti_ndim, ti_dtype, ti_policy;
+    uint8_t tag_tensor, tag_double, tag_complex, tag_int, tag_symint, tag_symfloat, tag_symbool, tag_bool, tag_string, tag_list;
+    const void *undefined_tensor; /* UndefinedTensorImpl singleton */
+    const void *tensor_type;      /* Type object of Tensor; list_type of a TensorList points to it */
+};
+
+struct kp_torch {
+    struct kp_torch_api api;
+    struct kp_torch_layout layout;
+    char version_text[24];
+    bool marks_ops; /* the rule for steps names an op, not a user range */
+};
+extern struct kp_torch kp_torch; /* filled by attach, constant afterwards */
+
+/* find.c: true once libtorch_cpu is loaded and ready and the api is filled in. Costs one look at dlpi_adds otherwise. */
+bool kp_torch_find(struct kp_torch_api *api);
+/* version.c: major * 100 + minor, 0 when nothing tells. `text` gets what the library calls itself. */
+uint32_t kp_torch_version(const struct kp_torch_api *api, uint32_t string_bytes, char *text, size_t text_bytes);
+bool kp_torch_has(const char *symbol); /* find.c: does libtorch_cpu (or what it links) export it */
+/* layout.c: the layout of a version we know (or the newest, for a newer one). */
+void kp_torch_layout_make(struct kp_torch_layout *layout, uint32_t version, uint32_t string_bytes);
+enum { KP_TORCH_OLDEST = 113, KP_TORCH_NEWEST = 215 };
+static inline bool kp_torch_is_known(uint32_t version)
+{
+    return version == KP_TORCH_OLDEST || (version >= 200 && version <= KP_TORCH_NEWEST);
+}
+/* selfcheck.c: proves the layout against the live library; sets dropped. */
+void kp_torch_selfcheck(const struct kp_torch_api *api, struct kp_torch_layout *layout);
+void kp_torch_selfcheck_values(const struct kp_torch_api *api, struct kp_torch_layout *layout);
+bool kp_torch_peek(const void *from, void *to, size_t bytes); /* never faults */
+
+/* slots.c: the observer contexts we hand to torch. */
+struct kp_torch_pool;
+struct kp_torch_slot {
+    const void *vptr; /* what torch deletes the object through */
+    struct kp_torch_pool *pool;
+    struct kp_torch_slot *next;
+    _Atomic uint64_t live; /* 0, or generation << 32 | late << 31 | cycle: an op of that cycle not yet put */
+    _Atomic uint64_t start;
+    _Atomic uint64_t seq, fwd, handle;
+    _Atomic uint64_t gate; /* gate word its start saw */
+    _Atomic uint32_t name, rt_scope, flags, tid, thread_no;
+    uint32_t mark, generation;
+};
+#define KP_TORCH_LATE (1ull << 31)
+struct kp_torch_slot *kp_torch_slot_take(struct kp_thread *t); /* NULL: none to be had, counted */
+typedef void (*kp_torch_slot_fn)(void *context, const struct kp_torch_slot *copy);
+/* Writer thread: every op of `cycle` that is still open or ended too late to be put, each once. */
+void kp_torch_slots_collect(uint32_t cycle, kp_torch_slot_fn fn, void *context);
+
+/* ops.c: the callbacks. Start returns the address it was given, as the C++ ABI wants for a returned object. */
+void **kp_torch_op_start(void **context, const uint8_t *rf);
+void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot);
+void **kp_torch_step_start(void **context, const uint8_t *rf);
+void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot);
+void kp_torch_put_open(uint32_t cycle, uint64_t begin_ticks, uint64_t end_ticks);
+/* names.c */
+uint32_t kp_torch_name_id(struct kp_thread *t, const uint8_t *rf);
+uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope); /* 0: no step mark */
+/* inputs.c: encodes the inputs of an op at `at`; the end, or NULL when `end` came first. */
+uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, uint8_t *at, uint8_t *end,
+                                uint32_t *count);
+void kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, struct kp_torch_slot *slot);
+
+static inline uint64_t kp_torch_word(const void *base, size_t offset)
+{
+    return *(const uint64_t *)((const uint8_t *)base + offset);
+}
+static inline const void *kp_torch_pointer(const void *base, size_t offset)
+{
+    return *(const void *const *)((const uint8_t *)base + offset);
+}
+
+#endif
