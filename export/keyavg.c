@@ -151,8 +151,8 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
             key.overload = node->overload;
         if (options->by_shape)
             key.shapes = e->shapes ? e->shapes : none;
-        if (options->by_stack && e->stack)
-            key.stack = stack_cut(trace, e->stack, options->by_stack);
+        if (options->by_stack && node->stack)
+            key.stack = stack_cut(trace, node->stack, options->by_stack);
         bool is_new;
         struct kp_row *row = row_for(out, &g, &key, &is_new);
         if (is_new) {
@@ -162,6 +162,7 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
             row->on_device = node->on_device;
             row->is_annotation = node->is_annotation;
             row->has_parent = node->parent >= 0;
+            row->is_async = node->is_async;
             row_set_stack(row, trace, key.stack);
         }
         row_add(row, node);

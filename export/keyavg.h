@@ -13,6 +13,7 @@
 struct kp_node {
     uint32_t event;             /* index into the trace */
     uint32_t name, overload;    /* string ids after torch's rewriting */
+    uint32_t stack;             /* string id; set by kp_tree_set_stacks */
     int32_t parent, first_child, last_child, next_sibling; /* -1: none */
     uint32_t children;
     double start_us, end_us;
@@ -22,6 +23,7 @@ struct kp_node {
     double flops;
     int64_t start_ns, end_ns;
     bool on_device, is_annotation, is_python, removed;
+    bool is_async;              /* stands outside the tree, no self time */
 };
 
 struct kp_tree {
@@ -39,7 +41,7 @@ struct kp_row {
     double cpu_total, self_cpu, device_total, self_device, cpu_avg, device_avg;
     int64_t cpu_bytes, device_bytes, self_cpu_bytes, self_device_bytes;
     double flops;
-    bool on_device, is_annotation, has_parent;
+    bool on_device, is_annotation, has_parent, is_async;
 };
 
 struct kp_keyavg_options {
@@ -54,6 +56,7 @@ struct kp_keyavg {
 };
 
 int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace);
+void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
 void kp_tree_fini(struct kp_tree *tree);
 int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const struct kp_keyavg_options *options);
 void kp_keyavg_fini(struct kp_keyavg *averages);

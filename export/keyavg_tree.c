@@ -138,8 +138,11 @@ static struct kp_node *node_add(struct kp_tree *tree, size_t event)
                              .last_child = -1, .next_sibling = -1};
     node->start_ns = e->start_ns;
     node->end_ns = e->start_ns + e->dur_ns;
-    if (e->flags & KP_TRACE_UNFINISHED && e->kind != KP_TRACE_MEMORY && tree->trace->has_start)
-        node->end_ns = tree->trace->end_ns > e->start_ns ? tree->trace->end_ns : e->start_ns;
+    if (e->flags & KP_TRACE_UNFINISHED && e->kind != KP_TRACE_MEMORY) { /* torch sees it end on no thread */
+        node->is_async = true;
+        if (tree->trace->has_start)
+            node->end_ns = tree->trace->end_ns > e->start_ns ? tree->trace->end_ns : e->start_ns;
+    }
     node->start_us = (double)(node->start_ns - tree->trace->start_ns) / 1000.0;
     node->end_us = (double)(node->end_ns - tree->trace->start_ns) / 1000.0;
     node->on_device = e->kind == KP_TRACE_GPU || e->kind == KP_TRACE_GPU_ANNOTATION;
@@ -297,7 +300,7 @@ static void nodes_nest(struct kp_tree *tree)
     size_t capacity = 0, count = 0;
     struct lane *lanes = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *lanes);
     for (size_t i = 0; i < tree->count; i++)
-        if (!tree->nodes[i].on_device)
+        if (!tree->nodes[i].on_device && !tree->nodes[i].is_async)
             lanes[count++] = (struct lane){thread_of(&tree->trace->events[tree->nodes[i].event]), (uint32_t)i};
     qsort(lanes, count, sizeof *lanes, lane_order);
     size_t depth_capacity = 0, depth = 0;
@@ -345,6 +348,10 @@ static void values_settle(struct kp_tree *tree)
     for (size_t i = tree->count; i-- > 0;) {
         struct kp_node *node = &tree->nodes[i];
         double span = node->end_us - node->start_us;
+        if (node->is_async) {
+            node->cpu_total = span;
+            continue;
+        }
         if (node->on_device) {
             node->device_total = node->self_device = span;
             continue;

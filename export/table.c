@@ -255,7 +255,10 @@ static void row_numbers(struct cells *c, const struct kp_row *row, const struct 
 {
     share_cell(c, row->self_cpu, l->self_cpu);
     time_cell(c, row->self_cpu, unit);
-    share_cell(c, row->cpu_total, l->self_cpu);
+    if (row->is_async)
+        strcpy(cell(c), "0");
+    else
+        share_cell(c, row->cpu_total, l->self_cpu);
     time_cell(c, row->cpu_total, unit);
     time_cell(c, row->cpu_avg, unit);
     if (l->device) {

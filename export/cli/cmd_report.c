@@ -147,6 +147,8 @@ static int report_trace(const struct report *r, const char *path, const char *la
         kp_trace_close(trace);
         return KP_EXIT_BAD_INPUT;
     }
+    if (r->group.by_stack)
+        kp_tree_set_stacks(&tree);
     kp_keyavg_build(&averages, &tree, &r->group);
     kp_tree_fini(&tree);
     if (heading)

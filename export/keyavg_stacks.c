@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * keyavg_stacks.c - gives backward ops the call stack of the forward op that made them
+ *
+ * torch finds it by (sequence number, torch's id of the forward thread). A trace has that id on the backward op only,
+ * so the kernel thread behind each id is voted for: the one whose forward ops have the most of its sequence numbers.
+ */
+#include "export/keyavg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct forward {
+    int64_t seq;
+    uint64_t thread;
+    uint32_t node;
+    bool votes;
+};
+struct vote {
+    int64_t id;
+    uint64_t thread;
+    size_t count;
+};
+struct stacks {
+    struct forward *forwards; /* by (seq, thread, node) */
+    size_t count, capacity;
+    struct vote *votes;
+    size_t vote_count, vote_capacity;
+};
+
+static const struct kp_trace_event *event_of(const struct kp_tree *tree, size_t node)
+{
+    return &tree->trace->events[tree->nodes[node].event];
+}
+
+static bool is_engine(const struct kp_tree *tree, size_t node)
+{
+    return strncmp(kp_trace_text(tree->trace, tree->nodes[node].name), "autograd::engine::evaluate_function: ", 37) == 0;
+}
+
+static bool is_backward(const struct kp_tree *tree, size_t node)
+{
+    const struct kp_trace_event *e = event_of(tree, node);
+    if (e->kind != KP_TRACE_OP)
+        return false;
+    if (e->fwd_tid > 0)
+        return !is_engine(tree, node);
+    return strcmp(kp_trace_text(tree->trace, e->name), "torch::autograd::AccumulateGrad") == 0;
+}
+
+static uint64_t thread_of(const struct kp_trace_event *e)
+{
+    return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
+}
+
+static int forward_order(const void *a, const void *b)
+{
+    const struct forward *x = a, *y = b;
+    if (x->seq != y->seq)
+        return x->seq < y->seq ? -1 : 1;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+/* Index of the first entry at or after (seq, thread). */
+static size_t forward_find(const struct stacks *s, int64_t seq, uint64_t thread)
+{
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct forward *f = &s->forwards[middle];
+        if (f->seq < seq || (f->seq == seq && f->thread < thread))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void vote_add(struct stacks *s, int64_t id, uint64_t thread)
+{
+    for (size_t i = 0; i < s->vote_count; i++)
+        if (s->votes[i].id == id && s->votes[i].thread == thread) {
+            s->votes[i].count++;
+            return;
+        }
+    s->votes = kp_kineto_grow(s->votes, &s->vote_capacity, s->vote_count + 1, sizeof *s->votes);
+    s->votes[s->vote_count++] = (struct vote){id, thread, 1};
+}
+
+static bool vote_best(const struct stacks *s, int64_t id, uint64_t *thread)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < s->vote_count; i++)
+        if (s->votes[i].id == id && s->votes[i].count > most) {
+            most = s->votes[i].count;
+            *thread = s->votes[i].thread;
+        }
+    return most != 0;
+}
+
+static void forwards_gather(struct stacks *s, const struct kp_tree *tree, const int32_t *backward)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_trace_event *e = event_of(tree, i);
+        if (backward[i] >= 0 || tree->nodes[i].removed || e->kind != KP_TRACE_OP || !(e->flags & KP_TRACE_HAS_SEQ))
+            continue;
+        s->forwards = kp_kineto_grow(s->forwards, &s->capacity, s->count + 1, sizeof *s->forwards);
+        s->forwards[s->count++] = (struct forward){e->number, thread_of(e), (uint32_t)i, !is_engine(tree, i)};
+    }
+    if (s->count)
+        qsort(s->forwards, s->count, sizeof *s->forwards, forward_order);
+}
+
+static void votes_gather(struct stacks *s, const struct kp_tree *tree, const int32_t *backward)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_trace_event *e = event_of(tree, i);
+        if (backward[i] != (int32_t)i || !(e->flags & KP_TRACE_HAS_SEQ))
+            continue;
+        for (size_t at = forward_find(s, e->number, 0); at < s->count && s->forwards[at].seq == e->number; at++)
+            if (s->forwards[at].votes)
+                vote_add(s, e->fwd_tid, s->forwards[at].thread);
+    }
+}
+
+static uint32_t stack_for(const struct stacks *s, const struct kp_tree *tree, const struct kp_trace_event *backward)
+{
+    uint64_t thread;
+    if (!(backward->flags & KP_TRACE_HAS_SEQ) || !vote_best(s, backward->fwd_tid, &thread))
+        return 0;
+    size_t at = forward_find(s, backward->number, thread);
+    if (at >= s->count || s->forwards[at].seq != backward->number || s->forwards[at].thread != thread)
+        return 0;
+    return event_of(tree, s->forwards[at].node)->stack;
+}
+
+void kp_tree_set_stacks(struct kp_tree *tree)
+{
+    struct stacks s = {0};
+    size_t capacity = 0;
+    int32_t *backward = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *backward);
+    for (size_t i = 0; i < tree->count; i++) {
+        int32_t parent = tree->nodes[i].parent;
+        backward[i] = is_backward(tree, i) ? (int32_t)i : parent >= 0 ? backward[parent] : -1;
+    }
+    forwards_gather(&s, tree, backward);
+    votes_gather(&s, tree, backward);
+    for (size_t i = 0; i < tree->count; i++)
+        tree->nodes[i].stack = backward[i] < 0 ? event_of(tree, i)->stack
+                                               : stack_for(&s, tree, event_of(tree, (size_t)backward[i]));
+    free(backward);
+    free(s.forwards);
+    free(s.votes);
+}
