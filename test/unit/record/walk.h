@@ -26,15 +26,27 @@ struct test_rec {
     uint64_t number, check;
     uint32_t thread_no, filler;
 };
+#define TEST_NAMES 3000u /* texts "name 0" ..., by number */
 #define TEST_CHECK(n, thread) (((uint64_t)(n)*0x9e3779b97f4a7c15u) ^ (thread))
 
+/* What one thread wrote without a break: a chunk, or the part of it behind a THREAD record. */
+struct piece {
+    uint32_t thread_no, cycle;
+    uint64_t order, first, last, count;
+    bool is_whole; /* numbers go up by one, every check is right */
+};
+
 struct walk {
+    struct piece *pieces;
+    size_t piece_count, piece_room;
+    const struct kp_str **texts; /* by id */
+    uint32_t text_room;
     uint8_t *base;
     size_t bytes;
     struct kp_file_head *head;
     uint32_t chunks, by_kind[4]; /* by_kind: chunks of each enum kp_chunk_kind */
     uint64_t records[KP_KIND_N];
-    uint32_t strings, strings_torn;
+    uint32_t strings, strings_torn, ids_doubled;
 };
 
 static inline void walk_open(struct walk *w, const char *path)
@@ -43,6 +55,8 @@ static inline void walk_open(struct walk *w, const char *path)
     memset(w, 0, sizeof *w);
     int fd = open(path, O_RDONLY);
     assert_true(fd >= 0);
+    /* the count before the size: the file of a living process may grow between */
+    assert_int_equal(pread(fd, &w->chunks, sizeof w->chunks, offsetof(struct kp_file_head, chunks)), sizeof w->chunks);
     assert_int_equal(fstat(fd, &st), 0);
     w->bytes = (size_t)st.st_size;
     assert_true(w->bytes >= KP_CHUNK_BYTES);
@@ -51,31 +65,60 @@ static inline void walk_open(struct walk *w, const char *path)
     close(fd);
     w->head = (struct kp_file_head *)w->base;
     assert_memory_equal(w->head->magic, KP_FORMAT_MAGIC, 8);
-    w->chunks = kp_load_acquire(&w->head->chunks);
     assert_true((size_t)w->chunks * KP_CHUNK_BYTES <= w->bytes);
 }
 
-static inline void walk_close(struct walk *w) { munmap(w->base, w->bytes); }
+static inline void walk_close(struct walk *w)
+{
+    munmap(w->base, w->bytes);
+    free(w->pieces);
+    free((void *)w->texts);
+}
 
 static inline const struct kp_chunk_head *walk_chunk(const struct walk *w, uint32_t i)
 {
     return (const struct kp_chunk_head *)(w->base + (size_t)i * KP_CHUNK_BYTES);
 }
 
-typedef void (*walk_fn)(void *arg, const struct kp_chunk_head *chunk, uint32_t thread_no, const struct kp_rec *r);
-
-/* Every record of one chunk, with the number of the thread that wrote it. All sizes must fit. */
-static inline void walk_records(struct walk *w, const struct kp_chunk_head *c, walk_fn fn, void *arg)
+static inline struct piece *piece_add(struct walk *w, uint32_t thread_no, uint32_t cycle, uint64_t order)
 {
-    uint32_t used = kp_load_acquire(&((struct kp_chunk_head *)(uintptr_t)c)->used), thread_no = c->thread_no, at = sizeof *c;
+    if (w->piece_count == w->piece_room) {
+        w->piece_room = w->piece_room * 2 + 64;
+        w->pieces = realloc(w->pieces, w->piece_room * sizeof *w->pieces);
+        assert_non_null(w->pieces);
+    }
+    struct piece *p = &w->pieces[w->piece_count++];
+    *p = (struct piece){.thread_no = thread_no, .cycle = cycle, .order = order, .is_whole = true};
+    return p;
+}
+
+static inline void piece_note(const struct walk *w, struct piece *p, const struct test_rec *r)
+{
+    if (p->count++ == 0) p->first = r->number;
+    else if (r->number != p->last + 1) p->is_whole = false;
+    p->last = r->number;
+    if (r->thread_no != p->thread_no || r->check != TEST_CHECK(r->number, r->thread_no)) p->is_whole = false;
+    if (r->head.name == 0 || w->texts == NULL) return;
+    char want[32];
+    const struct kp_str *s = r->head.name < w->text_room ? w->texts[r->head.name] : NULL;
+    int n = snprintf(want, sizeof want, "name %u", (unsigned)(r->number % TEST_NAMES));
+    if (s == NULL || s->len != (uint32_t)n || memcmp(s->bytes, want, s->len) != 0) p->is_whole = false;
+}
+
+/* Every record of one chunk. All sizes must fit; OP records are test_recs. */
+static inline void walk_records(struct walk *w, const struct kp_chunk_head *c)
+{
+    uint32_t used = kp_load_acquire(&((struct kp_chunk_head *)(uintptr_t)c)->used), at = sizeof *c;
+    struct piece *p = piece_add(w, c->thread_no, c->cycle, c->order);
     assert_in_range(used, sizeof *c, KP_CHUNK_BYTES);
     while (at < used) {
         const struct kp_rec *r = (const struct kp_rec *)((const uint8_t *)c + at);
+        const struct kp_rec_thread *t = (const struct kp_rec_thread *)r;
         assert_true(r->size >= sizeof *r && r->size % 8 == 0 && at + r->size <= used);
         assert_in_range(r->kind, 1, 6);
-        if (r->kind == KP_KIND_THREAD) thread_no = ((const struct kp_rec_thread *)r)->thread_no;
+        if (r->kind == KP_KIND_THREAD) p = piece_add(w, t->thread_no, c->cycle, t->order);
+        if (r->kind == KP_KIND_OP) piece_note(w, p, (const struct test_rec *)r);
         w->records[r->kind]++;
-        if (fn) fn(arg, c, thread_no, r);
         at += r->size;
     }
 }
@@ -85,45 +128,75 @@ static inline void walk_strings(struct walk *w, const struct kp_chunk_head *c)
     for (uint32_t at = sizeof *c; at < KP_CHUNK_BYTES;) {
         const struct kp_str *s = (const struct kp_str *)((const uint8_t *)c + at);
         uint32_t size = KP_STR_CELL;
-        if (s->magic == KP_STR_MAGIC) {
+        if (kp_load_acquire(&((struct kp_str *)(uintptr_t)s)->magic) == KP_STR_MAGIC) {
             assert_true(s->len <= KP_CHUNK_BYTES - at - offsetof(struct kp_str, bytes));
             if (kp_hash64(s->bytes, s->len) != s->hash) w->strings_torn++;
             w->strings++;
+            if (s->id >= w->text_room) {
+                uint32_t room = s->id * 2 + 1024;
+                w->texts = realloc((void *)w->texts, room * sizeof *w->texts);
+                assert_non_null(w->texts);
+                memset((void *)(w->texts + w->text_room), 0, (room - w->text_room) * sizeof *w->texts);
+                w->text_room = room;
+            }
+            if (w->texts[s->id]) w->ids_doubled++;
+            w->texts[s->id] = s;
             size = (uint32_t)(offsetof(struct kp_str, bytes) + s->len + KP_STR_CELL - 1) & ~(KP_STR_CELL - 1);
         }
         at += size;
     }
 }
 
-static inline void walk_all(struct walk *w, walk_fn fn, void *arg)
+/* Strings first, so that the names of records can be looked up. */
+static inline void walk_all(struct walk *w)
 {
-    for (uint32_t i = 1; i < w->chunks; i++) {
-        const struct kp_chunk_head *c = walk_chunk(w, i);
-        assert_int_equal(c->magic, KP_CHUNK_MAGIC);
-        uint32_t kind = kp_load_acquire(&((struct kp_chunk_head *)(uintptr_t)c)->kind);
-        assert_in_range(kind, 0, 3);
-        w->by_kind[kind]++;
-        if (kind == KP_CHUNK_DATA || kind == KP_CHUNK_META) walk_records(w, c, fn, arg);
-        if (kind == KP_CHUNK_STRINGS) walk_strings(w, c);
-    }
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 1; i < w->chunks; i++) {
+            const struct kp_chunk_head *c = walk_chunk(w, i);
+            assert_int_equal(c->magic, KP_CHUNK_MAGIC);
+            uint32_t kind = kp_load_acquire(&((struct kp_chunk_head *)(uintptr_t)c)->kind);
+            assert_in_range(kind, 0, 3);
+            w->by_kind[kind] += (uint32_t)pass;
+            if (pass == 0 && kind == KP_CHUNK_STRINGS) walk_strings(w, c);
+            if (pass == 1 && (kind == KP_CHUNK_DATA || kind == KP_CHUNK_META)) walk_records(w, c);
+        }
 }
 
-/* Text of an id, or NULL; *count: how many cells carry that id. */
-static inline const struct kp_str *walk_string(const struct walk *w, uint32_t id, uint32_t *count)
+static inline int piece_order(const void *a, const void *b)
 {
-    const struct kp_str *found = NULL;
-    *count = 0;
-    for (uint32_t i = 1; i < w->chunks; i++) {
-        const struct kp_chunk_head *c = walk_chunk(w, i);
-        if (c->kind != KP_CHUNK_STRINGS) continue;
-        for (uint32_t at = sizeof *c; at < KP_CHUNK_BYTES; at += KP_STR_CELL) {
-            const struct kp_str *s = (const struct kp_str *)((const uint8_t *)c + at);
-            if (s->magic != KP_STR_MAGIC || s->id != id || kp_hash64(s->bytes, s->len) != s->hash) continue;
-            found = s;
-            ++*count;
-        }
+    const struct piece *x = a, *y = b;
+    if (x->thread_no != y->thread_no) return x->thread_no < y->thread_no ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Test records of a cycle (0: all). Each thread's must be whole, and follow one another unless some were lost. */
+static inline uint64_t walk_check(struct walk *w, uint32_t cycle)
+{
+    uint64_t sum = 0, next = 0;
+    uint32_t thread_no = 0;
+    qsort(w->pieces, w->piece_count, sizeof *w->pieces, piece_order);
+    for (size_t i = 0; i < w->piece_count; i++) {
+        const struct piece *p = &w->pieces[i];
+        if (p->count == 0 || (cycle && p->cycle != cycle)) continue;
+        assert_true(p->is_whole);
+        if (p->thread_no == thread_no) assert_int_equal(p->first, next);
+        thread_no = p->thread_no;
+        next = p->last + 1;
+        sum += p->count;
     }
-    return found;
+    return sum;
+}
+
+static inline uint64_t spool_check(const char *path, uint32_t cycle)
+{
+    struct walk w;
+    walk_open(&w, path);
+    walk_all(&w);
+    uint64_t sum = walk_check(&w, cycle);
+    assert_int_equal(w.strings_torn, 0);
+    assert_int_equal(w.ids_doubled, 0);
+    walk_close(&w);
+    return sum;
 }
 
 /* ---- writing, as a hook does it ---- */
@@ -141,6 +214,14 @@ static inline void stock_wait(uint32_t chunks)
 {
     for (int i = 0; i < 5000 && kp_chunk_ready() < chunks; i++) usleep(1000);
     assert_true(kp_chunk_ready() >= chunks);
+}
+
+/* Ends the spool of this process and forgets it, as a forked child does; the next open_spool makes a new one. */
+static inline void spool_forget(bool unlink_file)
+{
+    kp_gate_set(0);
+    kp_record_close(unlink_file);
+    kp_record_after_fork();
 }
 
 /* One hook: enters, puts `count` records beginning with number `first`, leaves. How many were kept. */
