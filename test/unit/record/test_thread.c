@@ -7,7 +7,7 @@
 #include "test/unit/record/walk.h"
 
 #if defined(__SANITIZE_THREAD__)
-enum { SHORT_THREADS = 1500, CYCLES = 15 };
+enum { SHORT_THREADS = 1600, CYCLES = 15 };
 #else
 enum { SHORT_THREADS = 10000, CYCLES = 60 };
 #endif

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_disk.c - the cap, a full disk, and system calls that fail: what is there is kept, the rest is counted */
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+
+#include "test/unit/record/walk.h"
+
+/* Records until nothing fits any more (or `most`): how many were kept; *lost counts the others. */
+static uint64_t fill(uint64_t most, uint64_t *lost)
+{
+    uint64_t kept = 0;
+    *lost = 0;
+    for (uint64_t i = 0; i < most && *lost < 5000; i++) {
+        uint32_t one = hook_put(kept, 1);
+        kept += one;
+        *lost += !one;
+        if (i % 5000 == 0) usleep(2000); /* the writer keeps up: what is lost is lost for the reason under test */
+    }
+    return kept;
+}
+
+static uint64_t lost_for(enum kp_loss reason)
+{
+    return kp_spool_head()->loss[KP_KIND_OP][reason];
+}
+
+static void the_cap_holds_and_is_counted(void **state)
+{
+    struct stat st;
+    struct kp_rec_cycle c = {.head = {.kind = KP_KIND_CYCLE, .size = sizeof c}};
+    uint64_t lost;
+    (void)state;
+    open_spool(8, NULL);
+    stock_wait(60);
+    usleep(100000);
+    gate_record(1);
+    uint64_t kept = fill(1000000, &lost);
+    assert_int_equal(lost, 5000);
+    assert_int_equal(lost_for(KP_LOSS_CAP) + lost_for(KP_LOSS_NO_CHUNK), lost);
+    assert_true(lost_for(KP_LOSS_CAP) > 0);
+    assert_int_equal(stat(kp_record_path(), &st), 0);
+    assert_true(st.st_size <= 8 << 20);
+    assert_true(kept > (6u << 20) / sizeof(struct test_rec));
+    assert_int_equal(spool_check(kp_record_path(), 1), kept);
+    assert_int_equal(kp_record_meta(&c, sizeof c), 0); /* the end of the cycle still finds room */
+    kp_gate_set(kp_gate_make(1, KP_GATE_ON));
+    assert_int_equal(kp_record_quiesce(1, 1000), 0);
+    kp_record_recycle(1);
+    gate_record(2);
+    assert_int_equal(hook_put(0, 1000), 1000); /* and recycling makes room again */
+    spool_forget(true);
+}
+
+static void the_smallest_cap_still_works(void **state)
+{
+    uint64_t lost;
+    (void)state;
+    open_spool(0, NULL);
+    gate_record(1);
+    fill(20000, &lost);
+    assert_true(lost > 0);
+    spool_forget(true);
+}
+
+static void a_disk_that_is_full_for_a_while(void **state)
+{
+    uint64_t lost;
+    (void)state;
+    kp_io_set_failures("fallocate:3+"); /* header and first stock, then no more */
+    open_spool(256, NULL);
+    usleep(100000);
+    gate_record(1);
+    uint64_t kept = fill(1000000, &lost);
+    assert_int_equal(lost, 5000);
+    assert_int_equal(lost_for(KP_LOSS_DISK), lost);
+    assert_int_equal(spool_check(kp_record_path(), 1), kept);
+    kp_gate_set(kp_gate_make(1, KP_GATE_ON));
+    assert_int_equal(kp_record_quiesce(1, 1000), 0);
+    kp_record_recycle(1);
+    gate_record(2);
+    assert_int_equal(hook_put(0, 1000), 1000); /* what was recycled serves again */
+    kp_io_set_failures(NULL);
+    kp_record_recycle(1);
+    kp_record_poke();
+    stock_wait(120); /* and the file grows again */
+    spool_forget(true);
+}
+
+static void a_mapping_that_fails(void **state)
+{
+    uint64_t lost;
+    (void)state;
+    open_spool(256, NULL);
+    stock_wait(120);
+    kp_io_set_failures("mmap:1+:12");
+    gate_record(1);
+    uint64_t kept = fill(1000000, &lost);
+    assert_int_equal(lost, 5000);
+    assert_true(lost_for(KP_LOSS_DISK) > 0);
+    assert_int_equal(spool_check(kp_record_path(), 1), kept);
+    kp_io_set_failures(NULL);
+    spool_forget(true);
+}
+
+static unsigned files_in(const char *dir)
+{
+    char command[700];
+    unsigned n = 0;
+    snprintf(command, sizeof command, "ls %s | grep -c kprof$", dir);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%u", &n), 1);
+    pclose(f);
+    return n;
+}
+
+static void an_open_that_fails_leaves_nothing_and_may_be_tried_again(void **state)
+{
+    const struct {
+        const char *spec;
+        int rc;
+    } rows[] = {
+        {"mkdir:1:13", -EACCES},     {"open:1:30", -EROFS},         {"open:1:24", -EMFILE},
+        {"fallocate:1:28", -ENOSPC}, {"fallocate:2+:28", -ENOSPC},  {"mmap:1+:12", -ENOMEM},
+        {"mmap:2:12", -ENOMEM},      {"mmap:3:12", -ENOMEM},        {"mmap:4:12", -ENOMEM},
+        {"mmap:5:12", -ENOSPC},      {"thread:1:11", -EAGAIN},
+    };
+    struct kp_record_options o = {.dir = kp_test_tmpdir(), .max_bytes = 64 << 20};
+    (void)state;
+    unsigned before = files_in(kp_test_tmpdir());
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        kp_io_set_failures(rows[i].spec);
+        int rc = kp_record_open(&o);
+        kp_io_set_failures(NULL);
+        /* a single failed reservation is answered by asking for less */
+        if (strcmp(rows[i].spec, "mmap:1:12") != 0) assert_int_equal(rc, rows[i].rc);
+        assert_false(kp_record_is_open());
+        gate_record(1);
+        assert_int_equal(hook_put(0, 1), 0);
+        kp_gate_set(0);
+        assert_int_equal(files_in(kp_test_tmpdir()), before);
+    }
+    open_spool(64, NULL);
+    gate_record(1);
+    assert_int_equal(hook_put(0, 10), 10);
+    spool_forget(true);
+}
+
+static void a_folder_that_cannot_be_made(void **state)
+{
+    struct kp_record_options o = {.dir = "/proc/kprof-cannot", .max_bytes = 64 << 20};
+    (void)state;
+    assert_true(kp_record_open(&o) < 0);
+    assert_false(kp_record_is_open());
+}
+
+static void addresses_may_be_short(void **state)
+{
+    (void)state;
+    kp_io_set_failures("mmap:1:12"); /* as under ulimit -v: the reservation is halved */
+    open_spool(64, NULL);
+    kp_io_set_failures(NULL);
+    assert_int_equal(kp_spool.max_chunks, 512);
+    spool_forget(true);
+}
+
+/* 0: fine; 77: no tmpfs to be had here. Runs in a process and a mount namespace of its own. */
+static int fill_small_disk(void)
+{
+    char dir[600];
+    uint64_t lost;
+    snprintf(dir, sizeof dir, "%s/small", kp_test_tmpdir());
+    mkdir(dir, 0700);
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", dir, "tmpfs", 0, "size=6m") != 0)
+        return 77;
+    struct kp_record_options o = {.dir = dir, .max_bytes = 64 << 20};
+    if (kp_gate_init() != 0 || kp_record_open(&o) != 0) return 1;
+    usleep(100000);
+    gate_record(1);
+    uint64_t kept = fill(1000000, &lost);
+    if (lost != 5000 || lost_for(KP_LOSS_DISK) == 0) return 2;
+    if (kept < (4u << 20) / sizeof(struct test_rec)) return 3; /* nearly all of the 6 MB were used */
+    if (spool_check(kp_record_path(), 1) != kept) return 4;
+    kp_record_close(true);
+    return umount2(dir, MNT_DETACH) == 0 ? 0 : 5;
+}
+
+static void a_really_full_disk_sends_no_signal(void **state)
+{
+    int status;
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0) _exit(fill_small_disk());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status)); /* not by SIGBUS */
+    if (WEXITSTATUS(status) == 77) skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    kp_clock_init();
+    return kp_gate_init();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_really_full_disk_sends_no_signal),
+        cmocka_unit_test(the_cap_holds_and_is_counted),
+        cmocka_unit_test(the_smallest_cap_still_works),
+        cmocka_unit_test(a_disk_that_is_full_for_a_while),
+        cmocka_unit_test(a_mapping_that_fails),
+        cmocka_unit_test(an_open_that_fails_leaves_nothing_and_may_be_tried_again),
+        cmocka_unit_test(a_folder_that_cannot_be_made),
+        cmocka_unit_test(addresses_may_be_short),
+    };
+    return cmocka_run_group_tests_name("disk", tests, setup, NULL);
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_record.c - the spool's life: made, described, ticked, closed, lost fds, children */
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "test/unit/record/walk.h"
+
+static atomic_uint ticks;
+static void tick(void) { atomic_fetch_add(&ticks, 1); }
+
+static void the_header_says_who_wrote_it(void **state)
+{
+    struct stat st;
+    struct walk w;
+    char host[65] = "";
+    (void)state;
+    kp_loss_count(KP_KIND_OP, KP_LOSS_NO_SLOT); /* before there is a file */
+    open_spool(64, tick);
+    open_spool(64, NULL); /* idempotent */
+    assert_int_equal(stat(kp_record_path(), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    gethostname(host, 64);
+    walk_open(&w, kp_record_path());
+    assert_int_equal(w.head->version, KP_FORMAT_VERSION);
+    assert_int_equal(w.head->chunk_bytes, KP_CHUNK_BYTES);
+    assert_int_equal(w.head->head_bytes, sizeof *w.head);
+    assert_int_equal(w.head->pid, getpid());
+    assert_int_equal(w.head->ppid, getppid());
+    assert_int_equal(w.head->clock_kind, kp_clock_is_tsc ? KP_CLOCK_TSC : KP_CLOCK_MONO);
+    assert_string_equal(w.head->program, "test_record");
+    assert_memory_equal(w.head->host, host, strlen(host) < 63 ? strlen(host) : 63);
+    assert_int_equal(w.head->loss[KP_KIND_OP][KP_LOSS_NO_SLOT], 1);
+    assert_int_equal(w.head->closed, 0);
+    assert_true(st.st_blocks * 512 >= (blkcnt_t)w.chunks * KP_CHUNK_BYTES); /* no hole a hook could fall into */
+    walk_close(&w);
+}
+
+static void notes_are_lines_of_the_header(void **state)
+{
+    struct walk w;
+    static char big[KP_CHUNK_BYTES];
+    (void)state;
+    kp_record_note("torch", "2.15.0\nand more");
+    memset(big, 'x', sizeof big - 1);
+    kp_record_note("big", big); /* does not fit: left out */
+    kp_record_note("rank", "3");
+    walk_open(&w, kp_record_path());
+    assert_int_equal(w.head->text_bytes, 7 + 22 + 7);
+    assert_memory_equal(w.head->text, "test=1\ntorch=2.15.0 and more\nrank=3\n", 36);
+    walk_close(&w);
+}
+
+static void the_writer_ticks_and_samples_the_clock(void **state)
+{
+    struct walk w;
+    (void)state;
+    gate_record(1);
+    unsigned before = atomic_load(&ticks);
+    usleep(1300000);
+    assert_in_range(atomic_load(&ticks) - before, 5, 60);
+    walk_open(&w, kp_record_path());
+    walk_all(&w);
+    assert_in_range(w.records[KP_KIND_CLOCK], 2, 4); /* at open, and one a second */
+    walk_close(&w);
+    before = atomic_load(&ticks);
+    kp_record_poke();
+    usleep(20000);
+    assert_true(atomic_load(&ticks) > before);
+}
+
+static void meta_records_are_kept_and_checked(void **state)
+{
+    struct kp_rec_cycle c = {.head = {.kind = KP_KIND_CYCLE, .size = sizeof c}, .cycle = 1};
+    struct walk w;
+    (void)state;
+    assert_int_equal(kp_record_meta(&c, sizeof c), 0);
+    assert_int_equal(kp_record_meta(&c, sizeof c - 8), -EINVAL);
+    assert_int_equal(kp_record_meta(&c, 4), -EINVAL);
+    for (int i = 0; i < 3000; i++) assert_int_equal(kp_record_meta(&c, sizeof c), 0); /* more than two chunks */
+    walk_open(&w, kp_record_path());
+    walk_all(&w);
+    assert_int_equal(w.records[KP_KIND_CYCLE], 3001);
+    assert_in_range(w.by_kind[KP_CHUNK_META], 4, 6);
+    walk_close(&w);
+}
+
+static void the_host_may_close_every_fd(void **state)
+{
+    struct stat before, after;
+    char other[600];
+    (void)state;
+    snprintf(other, sizeof other, "%s/other", kp_test_tmpdir());
+    int spool_fd = kp_spool.fd;
+    assert_true(spool_fd >= 100);
+    close(spool_fd);
+    int fd = open(other, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(dup2(fd, spool_fd), spool_fd); /* the number is somebody else's now */
+    assert_int_equal(stat(kp_record_path(), &before), 0);
+    gate_record(1);
+    stock_wait(100);
+    for (uint64_t i = 0; i < 300000; i += 10) {
+        if (i % 30000 == 0) stock_wait(100);
+        assert_int_equal(hook_put(i, 10), 10);
+    }
+    assert_int_equal(stat(kp_record_path(), &after), 0);
+    assert_true(after.st_size > before.st_size);
+    assert_int_equal(fstat(fd, &after), 0);
+    assert_int_equal(after.st_size, 0); /* never touched */
+    assert_int_equal(fcntl(spool_fd, F_GETFD), 0); /* nor closed */
+    close(spool_fd);
+    close(fd);
+    assert_int_equal(spool_check(kp_record_path(), 1), 300000);
+}
+
+static int run_child(void)
+{
+    struct kp_thread *mine = kp_thread_self;
+    uint64_t parents = kp_record_events(1);
+    char path[1024];
+    if (hook_put(0, 1) != 0 || kp_gate_get() != 0) return 1; /* the wiped gate */
+    if (kp_record_is_open()) return 2;
+    kp_record_note("from", "child");
+    struct kp_rec_cycle c = {.head = {.kind = KP_KIND_CYCLE, .size = sizeof c}};
+    if (kp_record_meta(&c, sizeof c) != -EBADF) return 3;
+    snprintf(path, sizeof path, "%s", kp_record_path());
+    kp_record_close(true); /* not ours: nothing happens */
+    if (access(path, F_OK) != 0) return 4;
+    kp_record_after_fork();
+    if (kp_thread_self || kp_thread_first() || kp_loss_total() || parents) return 5;
+    open_spool(64, NULL);
+    if (strcmp(path, kp_record_path()) == 0) return 6;
+    gate_record(1);
+    if (hook_put(0, 100) != 100 || kp_thread_get() == mine || kp_record_events(1) != 100) return 7;
+    if (spool_check(kp_record_path(), 1) != 100) return 8;
+    kp_gate_set(0);
+    kp_record_close(true);
+    return 0;
+}
+
+static void a_forked_child_leaves_the_file_alone_and_may_have_its_own(void **state)
+{
+    int status;
+    (void)state;
+    uint64_t before = spool_check(kp_record_path(), 1);
+    pid_t pid = fork();
+    if (pid == 0) _exit(run_child());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(spool_check(kp_record_path(), 1), before);
+    assert_int_equal(hook_put(300000, 10), 10); /* the parent goes on */
+    assert_true(kp_record_is_open());
+}
+
+static void a_closed_spool_takes_no_more_chunks(void **state)
+{
+    struct walk w;
+    struct kp_record_options o = {.dir = kp_test_tmpdir(), .max_bytes = 64 << 20};
+    (void)state;
+    kp_record_close(false);
+    kp_record_close(false);
+    assert_false(kp_record_is_open());
+    uint64_t kept = 0; /* hooks that come late must not crash: the mapping stays */
+    for (int i = 0; i < 10000; i++) kept += hook_put(0, 1);
+    assert_in_range(kept, 0, KP_CHUNK_BYTES / sizeof(struct test_rec));
+    assert_int_equal(kp_record_open(&o), -ESHUTDOWN);
+    walk_open(&w, kp_record_path());
+    assert_int_equal(w.head->closed, 1);
+    walk_close(&w);
+    spool_forget(false);
+}
+
+static void close_from_tick(void) { kp_record_close(true); }
+
+static void the_tick_itself_may_close(void **state)
+{
+    char path[1024];
+    (void)state;
+    open_spool(64, close_from_tick);
+    snprintf(path, sizeof path, "%s", kp_record_path());
+    for (int i = 0; i < 2000 && kp_record_is_open(); i++) usleep(1000);
+    assert_false(kp_record_is_open());
+    usleep(20000);
+    assert_int_equal(access(path, F_OK), -1);
+    spool_forget(false);
+}
+
+static void a_relative_folder_is_found_again_after_chdir(void **state)
+{
+    char cwd[1024];
+    struct kp_record_options o = {.dir = "rel/deep", .max_bytes = 64 << 20};
+    (void)state;
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    assert_int_equal(chdir(kp_test_tmpdir()), 0);
+    assert_int_equal(kp_record_open(&o), 0);
+    assert_int_equal(chdir(cwd), 0);
+    assert_int_equal(kp_record_path()[0], '/');
+    assert_int_equal(access(kp_record_path(), F_OK), 0);
+    spool_forget(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_header_says_who_wrote_it),
+        cmocka_unit_test(notes_are_lines_of_the_header),
+        cmocka_unit_test(the_writer_ticks_and_samples_the_clock),
+        cmocka_unit_test(meta_records_are_kept_and_checked),
+        cmocka_unit_test(the_host_may_close_every_fd),
+        cmocka_unit_test(a_forked_child_leaves_the_file_alone_and_may_have_its_own),
+        cmocka_unit_test(a_closed_spool_takes_no_more_chunks),
+        cmocka_unit_test(the_tick_itself_may_close),
+        cmocka_unit_test(a_relative_folder_is_found_again_after_chdir),
+    };
+    return cmocka_run_group_tests_name("record", tests, NULL, NULL);
+}
