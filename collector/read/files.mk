@@ -1,3 +1,4 @@
 # files.mk - the files of this room
-SRC_read :=
-UNIT_read :=
+SRC_read := collector/read/spoolread.c collector/read/names.c collector/read/clockmap.c collector/read/order.c \
+            collector/read/join.c collector/read/events.c
+UNIT_read := test/unit/read/test_reader.c

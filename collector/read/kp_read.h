@@ -21,9 +21,10 @@ struct kp_cycle {
     uint64_t begin_ns, end_ns, warm_begin_ns; /* ns since the Unix epoch */
     uint64_t first_step, last_step, lost;
     bool complete; /* closed by its writer; false: the process died in it, end_ns is the last event's end */
+    bool exported, cut_short; /* its writer says: a trace was made of it; the program ended before its last step */
 };
 
-/* One event, valid during the callback only. Times: ns since the Unix epoch, start <= end. */
+/* One event, valid during the callback only (the name and overload of an OP: as long as the reader). Times: ns since the Unix epoch, start <= end. */
 struct kp_event {
     enum kp_kind kind;      /* OP or STEP */
     const char *name;       /* never NULL, NUL-terminated ("name lost" when it could not be kept) */
@@ -51,6 +52,8 @@ int kp_reader_open(struct kp_reader **out, const char *path, char *why, size_t w
 void kp_reader_close(struct kp_reader *reader);
 const struct kp_file_head *kp_reader_head(const struct kp_reader *reader);
 const char *kp_reader_text(const struct kp_reader *reader, const char *key); /* value of a header line, or NULL */
+/* The "key=value" lines of the header one by one: previous NULL gives the first; NULL when there is no more. */
+const char *kp_reader_line(const struct kp_reader *reader, const char *previous);
 size_t kp_reader_cycles(const struct kp_reader *reader);
 int kp_reader_cycle(const struct kp_reader *reader, size_t index, struct kp_cycle *out);
 /* Names of the threads with events in a cycle. */

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * order.c - the pieces of a cycle, by thread and in the order they were written
+ *
+ * A chunk belongs to its first owner until a THREAD record hands it on; each stretch is a piece. Sorting the pieces by
+ * (thread_no, order) lines up what each thread wrote, whichever chunks it got. Own heap sort: libc's may call malloc.
+ */
+#include "collector/read/order.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_poison.h"
+
+static int push(struct kp_pieces *p, const struct kp_piece *piece)
+{
+    if (piece->at == piece->end) return 0;
+    if (p->n == p->cap) {
+        uint32_t cap = p->cap ? p->cap * 2 : 256;
+        struct kp_piece *of = p->of ? kp_map_grow(p->of, p->cap * sizeof *of, cap * sizeof *of) : kp_map_alloc(cap * sizeof *of);
+        if (!of) return -ENOMEM;
+        p->of = of, p->cap = cap;
+    }
+    p->of[p->n++] = *piece;
+    return 0;
+}
+
+/* Cuts one chunk at its THREAD records. */
+static int cut(struct kp_pieces *p, const struct kp_chunk_head *head, uint32_t used)
+{
+    const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
+    struct kp_piece piece = {.at = at, .order = head->order, .thread_no = head->thread_no, .tid = head->tid, .name = head->thread_name};
+    const struct kp_rec *rec;
+    for (; at < end; at += rec->size) {
+        rec = kp_spool_record(at, end);
+        if (!rec) {
+            p->torn++;
+            break;
+        }
+        if (rec->kind == KP_KIND_THREAD && rec->size >= sizeof(struct kp_rec_thread)) {
+            const struct kp_rec_thread *t = (const void *)rec;
+            piece.end = at;
+            if (push(p, &piece)) return -ENOMEM;
+            piece = (struct kp_piece){.at = at + rec->size, .order = t->order, .thread_no = t->thread_no, .tid = t->tid, .name = t->name};
+        }
+    }
+    piece.end = at;
+    return push(p, &piece);
+}
+
+static bool is_before(const struct kp_piece *a, const struct kp_piece *b)
+{
+    if (a->thread_no != b->thread_no) return a->thread_no < b->thread_no;
+    if (a->order != b->order) return a->order < b->order;
+    return a->at < b->at;
+}
+
+static void sift(struct kp_piece *of, uint32_t at, uint32_t n)
+{
+    struct kp_piece x = of[at];
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && is_before(&of[child], &of[child + 1])) child++;
+        if (!is_before(&x, &of[child])) break;
+        of[at] = of[child];
+    }
+    of[at] = x;
+}
+
+static void sort(struct kp_piece *of, uint32_t n)
+{
+    for (uint32_t i = n / 2; i-- > 0;) sift(of, i, n);
+    while (n > 1) {
+        struct kp_piece x = of[0];
+        of[0] = of[--n];
+        of[n] = x;
+        sift(of, 0, n);
+    }
+}
+
+/* Every chunk of one kind (and, for DATA, of one cycle). */
+static int collect(struct kp_pieces *p, const struct kp_reader *r, uint32_t kind, uint32_t cycle)
+{
+    *p = (struct kp_pieces){0};
+    for (uint32_t i = 1; i < r->chunks; i++) {
+        uint32_t used;
+        struct kp_chunk_head *head = (void *)(uintptr_t)kp_spool_chunk(r, i, &used);
+        struct kp_piece whole;
+        int rc;
+        if (!head || kp_load_acquire(&head->kind) != kind) continue; /* pairs with: chunk.c */
+        whole = (struct kp_piece){.at = (uint8_t *)(head + 1), .end = (uint8_t *)head + used, .order = head->order};
+        if (kind == KP_CHUNK_DATA) rc = head->cycle == cycle ? cut(p, head, used) : 0;
+        else rc = push(p, &whole);
+        if (rc) {
+            kp_pieces_fini(p);
+            return rc;
+        }
+    }
+    if (p->n) sort(p->of, p->n);
+    return 0;
+}
+
+int kp_pieces_make(struct kp_pieces *p, const struct kp_reader *r, uint32_t cycle)
+{
+    return collect(p, r, KP_CHUNK_DATA, cycle);
+}
+
+int kp_pieces_of_meta(struct kp_pieces *p, const struct kp_reader *r)
+{
+    return collect(p, r, KP_CHUNK_META, 0);
+}
+
+void kp_pieces_fini(struct kp_pieces *p)
+{
+    if (p->of) kp_map_free(p->of, p->cap * sizeof *p->of);
+    *p = (struct kp_pieces){0};
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * spoolread.c - opens a spool, finished, torn or still being written, and says what is in it
+ *
+ * Called by: the CLI, the export thread inside the host
+ * Owns:      a private read-only mapping, the string table, the clock map, the list of cycles
+ * Memory:    mapped blocks; grows with strings and cycles, not with events.
+ * On fail:   what cannot be believed is skipped and counted. Nothing read from the file is used as a size or an
+ *            offset before it was compared with the file's real length.
+ */
+#include "collector/read/spool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/read/order.h"
+#include "collector/base/kp_poison.h"
+
+const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used)
+{
+    size_t from = (size_t)i * KP_CHUNK_BYTES, have = r->file_bytes - from;
+    struct kp_chunk_head *head = (void *)(uintptr_t)(r->file + from);
+    uint32_t said;
+    if (have > KP_CHUNK_BYTES) have = KP_CHUNK_BYTES;
+    if (have < sizeof *head || head->magic != KP_CHUNK_MAGIC) return NULL;
+    said = kp_load_acquire(&head->used); /* pairs with: kp_record.h:kp_put_commit */
+    if (said < sizeof *head) said = sizeof *head;
+    *used = said < have ? said : (uint32_t)have;
+    return head;
+}
+
+static uint32_t kind_of(const struct kp_chunk_head *head)
+{
+    return kp_load_acquire(&((struct kp_chunk_head *)(uintptr_t)head)->kind);
+}
+
+/* --- the header --- */
+
+static int head_check(const struct kp_reader *r, const char *path, char *why, size_t why_bytes)
+{
+    const struct kp_file_head *head = (const void *)r->file;
+    if (memcmp(head->magic, KP_FORMAT_MAGIC, sizeof head->magic) != 0) {
+        kp_fmt(why, why_bytes, "%s: not a kprof spool (it does not begin with " KP_FORMAT_MAGIC ")", path);
+        return -EINVAL;
+    }
+    if (head->version > KP_FORMAT_VERSION) {
+        kp_fmt(why, why_bytes, "%s: spool format %u, this program reads up to %u", path, head->version, KP_FORMAT_VERSION);
+        return -ENOTSUP;
+    }
+    if (head->chunk_bytes != KP_CHUNK_BYTES || head->head_bytes < sizeof *head || head->head_bytes >= KP_CHUNK_BYTES) {
+        kp_fmt(why, why_bytes, "%s: damaged header at offset %u", path, (unsigned)offsetof(struct kp_file_head, chunk_bytes));
+        return -EINVAL;
+    }
+    if (r->file_bytes < KP_CHUNK_BYTES + sizeof(struct kp_chunk_head)) {
+        kp_fmt(why, why_bytes, "%s: an empty spool, cut at %lu bytes", path, (unsigned long)r->file_bytes);
+        return -ENODATA;
+    }
+    return 0;
+}
+
+static int text_copy(struct kp_reader *r)
+{
+    struct kp_file_head *head = (void *)(uintptr_t)r->file;
+    uint32_t n = kp_load_acquire(&head->text_bytes), max = KP_CHUNK_BYTES - head->head_bytes; /* pairs with: spool.c */
+    if (n > max) n = max;
+    r->text_bytes = n + 1;
+    r->text = kp_map_alloc(r->text_bytes);
+    if (!r->text) return -ENOMEM;
+    memcpy(r->text, r->file + head->head_bytes, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (r->text[i] == '\n') r->text[i] = 0;
+    return 0;
+}
+
+/* --- META chunks: clock samples and cycles --- */
+
+static int cycle_put(struct kp_reader *r, const struct kp_rec_cycle *c)
+{
+    uint32_t at = r->cycles_n;
+    while (at && r->cycles[at - 1].cycle > c->cycle) at--;
+    if (at && r->cycles[at - 1].cycle == c->cycle) {
+        r->cycles[at - 1] = *c;
+        return 0;
+    }
+    if (r->cycles_n - at > 64) { /* numbers only rise but for a few: anything else is damage */
+        r->skipped++;
+        return 0;
+    }
+    if (r->cycles_n == r->cycles_cap) {
+        uint32_t cap = r->cycles_cap ? r->cycles_cap * 2 : 64;
+        struct kp_rec_cycle *cycles = r->cycles ? kp_map_grow(r->cycles, r->cycles_cap * sizeof *cycles, cap * sizeof *cycles)
+                                                : kp_map_alloc(cap * sizeof *cycles);
+        if (!cycles) return -ENOMEM;
+        r->cycles = cycles, r->cycles_cap = cap;
+    }
+    memmove(r->cycles + at + 1, r->cycles + at, (r->cycles_n - at) * sizeof *r->cycles);
+    r->cycles[at] = *c;
+    r->cycles_n++;
+    return 0;
+}
+
+static int meta_walk(struct kp_reader *r, const struct kp_chunk_head *head, uint32_t used)
+{
+    const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
+    for (const struct kp_rec *rec; at < end; at += rec->size) {
+        rec = kp_spool_record(at, end);
+        if (!rec) {
+            r->skipped++;
+            return 0;
+        }
+        if (rec->kind == KP_KIND_CLOCK && rec->size >= sizeof(struct kp_rec_clock)) {
+            const struct kp_rec_clock *c = (const void *)rec;
+            struct kp_clock_pair pair = {.ticks = c->ticks, .real_ns = c->real_ns, .mono_ns = c->mono_ns};
+            if (kp_clockmap_add(&r->clock, &pair)) return -ENOMEM;
+        } else if (rec->kind == KP_KIND_CYCLE && rec->size >= sizeof(struct kp_rec_cycle)) {
+            if (cycle_put(r, (const void *)rec)) return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+static int meta_read(struct kp_reader *r)
+{
+    struct kp_pieces meta;
+    int rc = kp_pieces_of_meta(&meta, r);
+    for (uint32_t i = 0; !rc && i < meta.n; i++) {
+        const struct kp_chunk_head *head = (const struct kp_chunk_head *)(const void *)meta.of[i].at - 1;
+        rc = meta_walk(r, head, (uint32_t)(meta.of[i].end - (const uint8_t *)head));
+    }
+    kp_pieces_fini(&meta);
+    return rc;
+}
+
+static int strings_read(struct kp_reader *r)
+{
+    uint64_t cells = (uint64_t)r->chunks * (KP_CHUNK_BYTES / KP_STR_CELL);
+    uint32_t limit = cells < 1u << 24 ? (uint32_t)cells : 1u << 24;
+    for (uint32_t i = 1; i < r->chunks; i++) {
+        uint32_t used;
+        const struct kp_chunk_head *head = kp_spool_chunk(r, i, &used);
+        size_t have = r->file_bytes - (size_t)i * KP_CHUNK_BYTES;
+        if (!head) {
+            uint32_t magic = 0;
+            if (have >= sizeof magic) memcpy(&magic, r->file + (size_t)i * KP_CHUNK_BYTES, sizeof magic);
+            r->skipped += magic != 0; /* a chunk of zeroes was prepared and never used */
+        } else if (kind_of(head) == KP_CHUNK_STRINGS) {
+            if (kp_names_add_chunk(&r->names, (const uint8_t *)head, (uint32_t)(have < KP_CHUNK_BYTES ? have : KP_CHUNK_BYTES), limit))
+                return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* A cycle without a closing record ends with its last event. */
+static int cycles_close(struct kp_reader *r)
+{
+    r->complete = kp_map_alloc(r->cycles_n + 1);
+    if (!r->complete) return -ENOMEM;
+    for (uint32_t i = 0; i < r->cycles_n; i++) {
+        struct kp_rec_cycle *c = &r->cycles[i];
+        r->complete[i] = c->end != 0;
+        if (!c->end && kp_events_last(r, c->cycle, c->begin, &c->end)) return -ENOMEM;
+        if (!c->warm_begin || c->warm_begin > c->begin) c->warm_begin = c->begin;
+        if (c->end < c->begin) c->end = c->begin;
+    }
+    return 0;
+}
+
+static int fill(struct kp_reader *r, const char *path, char *why, size_t why_bytes)
+{
+    const struct kp_file_head *head = (const void *)r->file;
+    int rc = head_check(r, path, why, why_bytes);
+    if (rc) return rc;
+    r->chunks = (uint32_t)((r->file_bytes + KP_CHUNK_BYTES - 1) / KP_CHUNK_BYTES);
+    rc = text_copy(r);
+    if (!rc) rc = meta_read(r);
+    if (!rc) kp_clockmap_finish(&r->clock, head->clock_kind, head->start_real_ns);
+    if (!rc) rc = strings_read(r);
+    if (!rc) rc = cycles_close(r);
+    r->skipped += r->clock.rejected;
+    if (rc) kp_fmt(why, why_bytes, "%s: out of memory", path);
+    return rc;
+}
+
+static int map(struct kp_reader *r, const char *path, char *why, size_t why_bytes)
+{
+    struct stat st;
+    void *p = NULL;
+    int rc, fd = kp_io_open(path, O_RDONLY, 0);
+    if (fd < 0) {
+        kp_fmt(why, why_bytes, "%s: cannot be opened (error %d)", path, -fd);
+        return fd;
+    }
+    rc = fstat(fd, &st) ? -errno : 0;
+    if (!rc && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct kp_file_head) || st.st_size > (off_t)1 << 46)) {
+        kp_fmt(why, why_bytes, "%s: not a kprof spool (%ld bytes)", path, (long)st.st_size);
+        rc = -EINVAL;
+    } else if (!rc) {
+        r->file_bytes = (size_t)st.st_size;
+        rc = kp_io_mmap(&p, r->file_bytes, PROT_READ, MAP_SHARED, fd, 0);
+        if (rc) kp_fmt(why, why_bytes, "%s: cannot be mapped (error %d)", path, -rc);
+    }
+    kp_io_close(fd);
+    r->file = p;
+    return rc;
+}
+
+int kp_reader_open(struct kp_reader **out, const char *path, char *why, size_t why_bytes)
+{
+    struct kp_reader *r = kp_map_alloc(sizeof *r);
+    int rc = -ENOMEM;
+    *out = NULL;
+    if (r) rc = map(r, path, why, why_bytes);
+    if (!rc) rc = fill(r, path, why, why_bytes);
+    if (!rc) *out = r;
+    else if (r) kp_reader_close(r);
+    return rc;
+}
+
+void kp_reader_close(struct kp_reader *r)
+{
+    if (!r) return;
+    if (r->file) kp_io_munmap((void *)(uintptr_t)r->file, r->file_bytes);
+    if (r->text) kp_map_free(r->text, r->text_bytes);
+    if (r->cycles) kp_map_free(r->cycles, r->cycles_cap * sizeof *r->cycles);
+    if (r->complete) kp_map_free(r->complete, r->cycles_n + 1);
+    kp_names_fini(&r->names);
+    kp_clockmap_fini(&r->clock);
+    kp_map_free(r, sizeof *r);
+}
+
+/* --- what a reader knows --- */
+
+const struct kp_file_head *kp_reader_head(const struct kp_reader *r)
+{
+    return (const void *)r->file;
+}
+
+const char *kp_reader_line(const struct kp_reader *r, const char *previous)
+{
+    const char *line = previous ? previous + strlen(previous) + 1 : r->text, *end = r->text + r->text_bytes;
+    while (line < end && !*line) line++;
+    return line < end ? line : NULL;
+}
+
+const char *kp_reader_text(const struct kp_reader *r, const char *key)
+{
+    size_t n = strlen(key);
+    const char *found = NULL;
+    for (const char *line = NULL; (line = kp_reader_line(r, line));)
+        if (!strncmp(line, key, n) && line[n] == '=') found = line + n + 1; /* the last one counts */
+    return found;
+}
+
+size_t kp_reader_cycles(const struct kp_reader *r)
+{
+    return r->cycles_n;
+}
+
+uint64_t kp_reader_skipped(const struct kp_reader *r)
+{
+    return r->skipped;
+}
+
+const struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number)
+{
+    for (uint32_t i = r->cycles_n; i-- > 0;)
+        if (r->cycles[i].cycle == number) return &r->cycles[i];
+    return NULL;
+}
+
+int kp_reader_cycle(const struct kp_reader *r, size_t index, struct kp_cycle *out)
+{
+    const struct kp_rec_cycle *c;
+    struct kp_clockmap clock = r->clock; /* its memory of the last look-up stays ours */
+    if (index >= r->cycles_n) return -ENOENT;
+    c = &r->cycles[index];
+    *out = (struct kp_cycle){
+        .number = c->cycle, .steps = c->steps, .first_step = c->first_step, .last_step = c->last_step, .lost = c->lost,
+        .complete = r->complete[index], .exported = c->head.flags & 4, .cut_short = c->head.flags & 2,
+        .begin_ns = kp_clockmap_ns(&clock, c->begin), .end_ns = kp_clockmap_ns(&clock, c->end),
+        .warm_begin_ns = kp_clockmap_ns(&clock, c->warm_begin),
+    };
+    return 0;
+}

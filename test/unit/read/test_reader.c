@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_reader.c - a spool, whole or torn, comes back as events in order */
+#include "collector/read/kp_read.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/support/spool.h"
+#include "test/support/support.h"
+
+struct seen {
+    char names[200000]; /* "name name ..." */
+    uint64_t n, last_end, steps;
+    bool backwards;
+    struct kp_event last;
+};
+
+static int see(void *context, const struct kp_event *e)
+{
+    struct seen *s = context;
+    if (e->end_ns < s->last_end || e->end_ns < e->start_ns) s->backwards = true;
+    s->last_end = e->end_ns;
+    if (strlen(s->names) + strlen(e->name) + 2 < sizeof s->names) strcat(strcat(s->names, e->name), " ");
+    s->n++;
+    s->steps += e->kind == KP_KIND_STEP;
+    s->last = *e;
+    return 0;
+}
+
+static struct seen seen;
+static struct kp_reader *r;
+static char why[256];
+
+static const char *path(void)
+{
+    static char p[512];
+    snprintf(p, sizeof p, "%s/r.kprof", kp_test_tmpdir());
+    return p;
+}
+
+static int reopen(const struct test_spool *s, size_t bytes)
+{
+    test_spool_save(s, path(), bytes);
+    memset(&seen, 0, sizeof seen);
+    return kp_reader_open(&r, path(), why, sizeof why);
+}
+
+static void a_training_run_comes_back_by_end_time(void **state)
+{
+    struct test_spool s;
+    struct kp_cycle c;
+    (void)state;
+    test_spool_training(&s);
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_cycles(r), 1);
+    assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
+    assert_true(c.complete);
+    assert_int_equal(c.steps, 3);
+    assert_int_equal(c.end_ns - c.begin_ns, 3000);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_int_equal(seen.n, 18);
+    assert_int_equal(seen.steps, 3);
+    assert_false(seen.backwards);
+    assert_int_equal(strncmp(seen.names, "aten::addmm aten::linear ## forward \"x\" ## AddmmBackward0 "
+                             "autograd::engine::evaluate_function: AddmmBackward0 ProfilerStep#1 ", 100), 0);
+    assert_int_equal(kp_reader_skipped(r), 0);
+    assert_string_equal(kp_reader_text(r, "env.RANK"), "3");
+    assert_null(kp_reader_text(r, "env.RAN"));
+    assert_int_equal(kp_reader_events(r, 2, see, &seen), -ENOENT);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+static void one_end_of_inputs_and_op_may_lie_on_another_thread(void **state)
+{
+    static const uint8_t data[] = {5, 1};
+    struct test_spool s;
+    uint32_t meta, a, b, id;
+    (void)state;
+    test_spool_init(&s);
+    id = test_spool_name(&s, "x\0over", 6);
+    meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
+    test_spool_clock(&s, meta, 1000, 2000000, 1000);
+    test_spool_clock(&s, meta, 2000, 2001000, 2000);
+    test_spool_cycle(&s, meta, 1, 1000, 5000, 0);
+    a = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
+    b = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 20, 2, "b");
+    test_spool_inputs(&s, a, 1100, 1, data, sizeof data);
+    test_spool_op(&s, a, &(struct test_op){.name = id, .start = 1200, .ticks = 500, .seq = -1});
+    test_spool_op(&s, b, &(struct test_op){.name = id, .start = 1100, .ticks = 200, .seq = 7, .fwd_tid = 4, .handle = 9, .rt_tid = 6,
+                                           .flags = KP_OP_INPUTS, .other_tid = 10, .other_no = 1});
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_int_equal(seen.n, 2);
+    assert_null(seen.last.inputs);
+    kp_reader_close(r);
+    test_spool_at(&s, a)->used -= 24; /* without the op of thread a, b's is the last */
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_int_equal(seen.n, 1);
+    assert_non_null(seen.last.inputs);
+    assert_int_equal(seen.last.inputs_count, 1);
+    assert_memory_equal(seen.last.inputs, data, 2);
+    assert_int_equal(seen.last.tid, 10);
+    assert_int_equal(seen.last.end_tid, 20);
+    assert_int_equal(seen.last.seq, 7);
+    assert_int_equal(seen.last.fwd_tid, 4);
+    assert_int_equal(seen.last.handle, 9);
+    assert_int_equal(seen.last.rt_tid, 6);
+    assert_string_equal(seen.last.overload, "over");
+    assert_int_equal(seen.last.start_ns, 2000100);
+    assert_int_equal(seen.last.end_ns, 2000300);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+static void pieces_of_a_thread_are_sorted_and_chunks_change_hands(void **state)
+{
+    struct test_spool s;
+    struct kp_rec_thread hand = {.head = {.kind = KP_KIND_THREAD, .size = sizeof hand}, .tid = 30, .thread_no = 3, .order = 9, .name = "third"};
+    uint32_t meta, one, two, id[4];
+    (void)state;
+    test_spool_init(&s);
+    for (uint32_t i = 0; i < 4; i++) id[i] = test_spool_name(&s, (const char *[]){"a", "b", "c", "d"}[i], 1);
+    meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
+    test_spool_clock(&s, meta, 1000, 2000000, 1000);
+    test_spool_clock(&s, meta, 2000, 2001000, 2000);
+    test_spool_cycle(&s, meta, 1, 1000, 5000, 0);
+    two = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
+    one = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
+    test_spool_at(&s, one)->order = 1, test_spool_at(&s, two)->order = 2;
+    test_spool_op(&s, one, &(struct test_op){.name = id[0], .start = 1100, .ticks = 10, .seq = -1});
+    test_spool_op(&s, two, &(struct test_op){.name = id[2], .start = 1300, .ticks = 10, .seq = -1});
+    test_spool_put(&s, one, &hand, sizeof hand);
+    test_spool_op(&s, one, &(struct test_op){.name = id[1], .start = 1200, .ticks = 10, .seq = -1});
+    test_spool_op(&s, one, &(struct test_op){.name = id[3], .start = 1400, .ticks = (uint64_t)1 << 33, .seq = -1});
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_string_equal(seen.names, "a b c d ");
+    assert_int_equal(seen.last.tid, 30);
+    assert_int_equal(seen.last.end_ns - seen.last.start_ns, (uint64_t)1 << 33);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+static void events_outside_the_window_are_not_shown(void **state)
+{
+    struct test_spool s;
+    struct kp_rec_cycle *c;
+    (void)state;
+    test_spool_training(&s);
+    /* the closing record is the last one of the META chunk */
+    c = (void *)((uint8_t *)test_spool_at(&s, 2) + test_spool_at(&s, 2)->used - sizeof *c);
+    c->begin = 3000, c->end = 4000;
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_int_equal(seen.n, 6);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+static void a_cycle_without_its_closing_record_ends_with_its_last_event(void **state)
+{
+    struct test_spool s;
+    struct kp_cycle c;
+    (void)state;
+    test_spool_training(&s);
+    test_spool_at(&s, 2)->used -= sizeof(struct kp_rec_cycle);
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
+    assert_false(c.complete);
+    assert_int_equal(c.end_ns - c.begin_ns, 2401); /* step 3 ends at 4400 */
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_int_equal(seen.n, 18);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+static void what_is_no_spool_is_refused_in_one_line(void **state)
+{
+    struct test_spool s;
+    (void)state;
+    assert_int_equal(kp_reader_open(&r, "/nonexistent/x", why, sizeof why), -ENOENT);
+    assert_non_null(strstr(why, "/nonexistent/x"));
+    assert_int_equal(kp_reader_open(&r, "/", why, sizeof why), -EINVAL);
+    test_spool_training(&s);
+    assert_int_equal(reopen(&s, 100), -EINVAL);
+    assert_int_equal(reopen(&s, 5000), -ENODATA);
+    test_spool_head(&s)->version = 2;
+    assert_int_equal(reopen(&s, 0), -ENOTSUP);
+    test_spool_head(&s)->version = 1;
+    test_spool_head(&s)->head_bytes = 12;
+    assert_int_equal(reopen(&s, 0), -EINVAL);
+    test_spool_head(&s)->magic[0] = 'X';
+    assert_int_equal(reopen(&s, 0), -EINVAL);
+    assert_null(r);
+    test_spool_free(&s);
+}
+
+static void names_that_are_mostly_garbage_are_lost_but_nothing_else(void **state)
+{
+    struct test_spool s;
+    uint8_t *strings;
+    (void)state;
+    test_spool_training(&s);
+    strings = (uint8_t *)test_spool_at(&s, 1);
+    for (uint32_t i = 64 + 32; i < KP_CHUNK_BYTES; i++) strings[i] = (uint8_t)(i * 37); /* only the first name survives */
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_int_equal(seen.n, 18);
+    assert_int_equal(strncmp(seen.names, "name lost aten::linear name lost name lost ", 43), 0);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+static void a_torn_tail_is_cut_and_counted(void **state)
+{
+    struct test_spool s;
+    (void)state;
+    test_spool_training(&s);
+    test_spool_at(&s, 3)->used += 16; /* zeroes: a record of size 0 */
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_int_equal(seen.n, 18);
+    assert_int_equal(kp_reader_skipped(r), 1);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+static uint32_t seed = 12345;
+static uint32_t any(uint32_t below)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)seed * below >> 32);
+}
+
+/* Whatever happens to the bytes, opening and walking ends, and no more events come out than records fit. */
+static void walk_damaged(const struct test_spool *s, size_t bytes)
+{
+    if (reopen(s, bytes)) return;
+    for (size_t i = 0; i < kp_reader_cycles(r); i++) {
+        struct kp_cycle c;
+        assert_int_equal(kp_reader_cycle(r, i, &c), 0);
+        assert_int_equal(kp_reader_events(r, c.number, see, &seen), 0);
+    }
+    assert_true(seen.n <= kp_reader_cycles(r) * s->chunks * (KP_CHUNK_BYTES / 8));
+    kp_reader_close(r);
+}
+
+static void a_spool_cut_anywhere_gives_a_prefix(void **state)
+{
+    struct test_spool s;
+    (void)state;
+    test_spool_training(&s);
+    for (int i = 0; i < 400; i++) {
+        size_t cut = 1 + any(s.chunks * KP_CHUNK_BYTES);
+        if (i % 2) cut = (cut & ~(size_t)(KP_CHUNK_BYTES - 1)) + cut % 2048 + 1; /* where the bytes are */
+        walk_damaged(&s, cut);
+        assert_true(seen.n <= 18);
+        assert_false(seen.backwards);
+    }
+    test_spool_free(&s);
+}
+
+static void damaged_bytes_never_harm_the_reader(void **state)
+{
+    struct test_spool s;
+    (void)state;
+    for (int i = 0; i < 1500; i++) {
+        test_spool_training(&s);
+        for (uint32_t k = 1 + any(12); k; k--) {
+            uint32_t chunk = any(s.chunks), at = any(any(4) ? 700 : KP_CHUNK_BYTES);
+            s.bytes[(size_t)chunk * KP_CHUNK_BYTES + at] = (uint8_t)(any(3) ? any(256) : any(2) * 255);
+        }
+        walk_damaged(&s, any(5) ? 0 : 1 + any(s.chunks * KP_CHUNK_BYTES));
+        test_spool_free(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_training_run_comes_back_by_end_time),
+        cmocka_unit_test(one_end_of_inputs_and_op_may_lie_on_another_thread),
+        cmocka_unit_test(pieces_of_a_thread_are_sorted_and_chunks_change_hands),
+        cmocka_unit_test(events_outside_the_window_are_not_shown),
+        cmocka_unit_test(a_cycle_without_its_closing_record_ends_with_its_last_event),
+        cmocka_unit_test(what_is_no_spool_is_refused_in_one_line),
+        cmocka_unit_test(names_that_are_mostly_garbage_are_lost_but_nothing_else),
+        cmocka_unit_test(a_torn_tail_is_cut_and_counted),
+        cmocka_unit_test(a_spool_cut_anywhere_gives_a_prefix),
+        cmocka_unit_test(damaged_bytes_never_harm_the_reader),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
