@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * event.c - one event of a spool as the event Kineto would have written, and the arrows between them
+ *
+ * Called by: chrome.c, for every event in order of end time (hot: no search, no allocation)
+ */
+#include <string.h>
+
+#include "export/inputs.h"
+#include "export/trace.h"
+#include "collector/base/kp_poison.h"
+
+#define EVALUATE "autograd::engine::evaluate_function: "
+#define USER_SCOPE 7
+
+static void place_write(struct kp_trace *t, uint32_t tid, uint64_t start_ns)
+{
+    kp_json_raw(&t->json, t->to_tid, t->to_tid_bytes);
+    kp_json_u64(&t->json, tid);
+    kp_json_lit(&t->json, ",\"ts\":");
+    kp_ts_write(t, start_ns);
+}
+
+static void sequence_write(struct kp_trace *t, int64_t seq, uint64_t fwd_tid)
+{
+    kp_json_lit(&t->json, ",\"Sequence number\":");
+    kp_json_i64(&t->json, seq);
+    kp_json_lit(&t->json, ",\"Fwd thread id\":");
+    kp_json_u64(&t->json, fwd_tid);
+}
+
+static void arrow_write(struct kp_trace *t, char phase, uint32_t tid, uint64_t start_ns)
+{
+    kp_json_lit(&t->json, "{\"ph\":\"");
+    kp_json_char(&t->json, phase);
+    kp_json_lit(&t->json, "\",\"id\":");
+    kp_json_u64(&t->json, t->flow);
+    kp_json_raw(&t->json, t->to_tid + 1, t->to_tid_bytes - 1);
+    kp_json_u64(&t->json, tid);
+    kp_json_lit(&t->json, ",\"ts\":");
+    kp_ts_write(t, start_ns);
+    if (phase == 'f') kp_json_lit(&t->json, ",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"bp\":\"e\"},\n");
+    else kp_json_lit(&t->json, ",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\"},\n");
+}
+
+/* Autograd's own range has no numbers; Kineto shows those of the backward op inside it. */
+static void numbers_write(struct kp_trace *t, const struct kp_event *e)
+{
+    struct kp_backward *b = &t->backward[e->thread_no & (KP_TRACE_THREADS - 1)];
+    if (e->seq >= 0) {
+        if (e->fwd_tid)
+            *b = (struct kp_backward){.name = e->name, .start_ns = e->start_ns, .fwd_tid = e->fwd_tid, .seq = e->seq, .thread_no = e->thread_no};
+        sequence_write(t, e->seq, e->fwd_tid);
+    } else if (b->name && b->thread_no == e->thread_no && b->start_ns >= e->start_ns &&
+               !strncmp(e->name, EVALUATE, sizeof EVALUATE - 1) && !strcmp(e->name + sizeof EVALUATE - 1, b->name)) {
+        sequence_write(t, b->seq, b->fwd_tid);
+    }
+}
+
+static void op_write(struct kp_trace *t, const struct kp_event *e)
+{
+    struct kp_flow_from from;
+    numbers_write(t, e);
+    kp_inputs_write(&t->json, e);
+    if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
+    kp_json_lit(&t->json, ",\"Ev Idx\":");
+    kp_json_u64(&t->json, t->index);
+    kp_json_lit(&t->json, "}},\n");
+    if (e->scope == USER_SCOPE || !kp_flows_take(t->flows, e, &from)) return;
+    t->flow++;
+    arrow_write(t, 's', from.tid, from.start_ns);
+    arrow_write(t, 'f', e->tid, e->start_ns);
+}
+
+void kp_event_write(struct kp_trace *t, const struct kp_event *e)
+{
+    bool is_op = e->kind == KP_KIND_OP;
+    if (is_op && e->flags & KP_OP_OTHER) kp_thread_nameless(t, e->tid); /* it may have begun where nothing ended */
+    if (e->scope == USER_SCOPE) kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");
+    else kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"");
+    kp_json_text(&t->json, e->name, strlen(e->name));
+    place_write(t, e->tid, e->start_ns);
+    kp_json_lit(&t->json, ",\"dur\":");
+    kp_json_us(&t->json, e->end_ns - e->start_ns);
+    kp_json_lit(&t->json, ",\"args\":{\"External id\":");
+    kp_json_u64(&t->json, t->index + 1);
+    kp_json_lit(&t->json, ",\"Record function id\":");
+    kp_json_u64(&t->json, e->handle);
+    if (is_op) {
+        op_write(t, e);
+    } else {
+        kp_json_lit(&t->json, ",\"Ev Idx\":");
+        kp_json_u64(&t->json, t->index);
+        kp_json_lit(&t->json, "}},\n");
+    }
+    t->index++;
+}

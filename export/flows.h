@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+/* flows.h - pairs forward ops with the backward ops they caused, as Kineto does */
+#ifndef KP_FLOWS_H
+#define KP_FLOWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collector/read/kp_read.h"
+
+struct kp_flow_from { /* where the arrow begins */
+    uint64_t start_ns;
+    uint32_t tid;
+};
+struct kp_flows;
+
+struct kp_flows *kp_flows_open(void); /* NULL: no memory */
+void kp_flows_close(struct kp_flows *f);
+/* Takes an op, in order of end time. True when it is a backward op that closes a pair: then *from is its forward op. */
+bool kp_flows_take(struct kp_flows *f, const struct kp_event *op, struct kp_flow_from *from);
+
+#endif

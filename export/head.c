@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * head.c - everything of a trace around its events: top-level keys, metadata events, span and instants
+ */
+#include <string.h>
+
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_hash.h"
+#include "collector/base/kp_log.h"
+#include "export/trace.h"
+#include "collector/base/kp_poison.h"
+
+#define QUARTER_S 7889238u /* Kineto counts times from a multiple of a quarter of a year */
+
+static void key_string(struct kp_trace *t, const char *key, const char *value, size_t bytes)
+{
+    kp_json_lit(&t->json, "  ");
+    kp_json_cstring(&t->json, key);
+    kp_json_lit(&t->json, ": ");
+    kp_json_string(&t->json, value, bytes);
+    kp_json_lit(&t->json, ",\n");
+}
+
+static void key_number(struct kp_trace *t, const char *key, uint64_t value)
+{
+    kp_json_lit(&t->json, "  ");
+    kp_json_cstring(&t->json, key);
+    kp_json_lit(&t->json, ": ");
+    kp_json_u64(&t->json, value);
+    kp_json_lit(&t->json, ",\n");
+}
+
+/* --- top-level keys --- */
+
+/* 32 upper-case hex digits, the same for the same cycle of the same process. */
+static void id_write(struct kp_trace *t)
+{
+    const struct kp_file_head *head = kp_reader_head(t->reader);
+    struct { char host[64]; uint64_t start, pid, cycle, salt; } seed = {.start = head->start_real_ns, .pid = head->pid, .cycle = t->cycle.number};
+    char hex[32];
+    memcpy(seed.host, head->host, strnlen(head->host, sizeof head->host));
+    for (int half = 0; half < 2; half++) {
+        uint64_t hash = kp_hash64(&seed, sizeof seed);
+        for (int i = 0; i < 16; i++) hex[half * 16 + i] = "0123456789ABCDEF"[hash >> (60 - 4 * i) & 15];
+        seed.salt = hash;
+    }
+    key_string(t, "trace_id", hex, 32);
+}
+
+static bool number_read(const struct kp_trace *t, const char *key, uint32_t *out)
+{
+    const char *text = kp_reader_text(t->reader, key);
+    uint64_t v = 0;
+    if (!text || !*text) return false;
+    for (; *text >= '0' && *text <= '9' && v < 100000000; text++) v = v * 10 + (uint64_t)(*text - '0');
+    if (*text) return false;
+    *out = (uint32_t)v;
+    return true;
+}
+
+/* Rank and size as the launcher told them; 0 of 1 when nobody launched us. */
+static void distributed_write(struct kp_trace *t)
+{
+    static const char *const launchers[][2] = {
+        {"env.RANK", "env.WORLD_SIZE"}, {"env.OMPI_COMM_WORLD_RANK", "env.OMPI_COMM_WORLD_SIZE"}, {"env.PMI_RANK", "env.PMI_SIZE"},
+        {"env.PMIX_RANK", "env.PMI_SIZE"}, {"env.SLURM_PROCID", "env.SLURM_NTASKS"},
+    };
+    uint32_t rank = 0, size = 0;
+    const char *backend = kp_reader_text(t->reader, "backend");
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        if (!number_read(t, launchers[i][0], &rank)) continue;
+        if (!number_read(t, launchers[i][1], &size)) size = 0;
+        break;
+    }
+    kp_json_lit(&t->json, "  \"distributedInfo\": {");
+    if (backend) {
+        kp_json_lit(&t->json, "\"backend\": ");
+        kp_json_cstring(&t->json, backend);
+        kp_json_lit(&t->json, ", ");
+    }
+    kp_json_lit(&t->json, "\"rank\": "); /* HTA looks for exactly this, the blank included */
+    kp_json_u64(&t->json, rank);
+    kp_json_lit(&t->json, ", \"world_size\": ");
+    kp_json_u64(&t->json, size > rank ? size : rank + 1);
+    kp_json_lit(&t->json, "},\n");
+}
+
+static void options_write(struct kp_trace *t)
+{
+    static const char *const names[][2] = {{"KPROF_RECORD_SHAPES", "record_shapes"}, {"KPROF_PROFILE_MEMORY", "profile_memory"},
+                                           {"KPROF_WITH_STACK", "with_stack"}, {"KPROF_WITH_MODULES", "with_modules"},
+                                           {"KPROF_WITH_FLOPS", "with_flops"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = kp_reader_text(t->reader, names[i][0]);
+        if (value && *value && strcmp(value, "0") != 0) key_number(t, names[i][1], 1);
+    }
+}
+
+/* --- what only our traces say --- */
+
+static const char *kind_name(int kind)
+{
+    switch (kind) {
+#define KP_KIND(name, number, text) case number: return #name;
+#include "collector/format/kinds.def"
+#undef KP_KIND
+    default: return NULL;
+    }
+}
+
+/* {"OP": {"no chunk": 3}}: all zero rows are left out. */
+static void drops_write(struct kp_trace *t)
+{
+    static const char *const reasons[KP_LOSS_N] = {"no chunk", "cap", "disk", "no slot", "too big", "name", "re-entry"};
+    struct kp_file_head *head = (void *)(uintptr_t)kp_reader_head(t->reader);
+    bool any = false;
+    for (int kind = 0; kind < KP_KIND_N; kind++) {
+        bool open = false;
+        for (int reason = 0; reason < KP_LOSS_N; reason++) {
+            uint64_t n = kp_load_relaxed(&head->loss[kind][reason]);
+            if (!n) continue;
+            if (!open) {
+                if (any) kp_json_lit(&t->json, ", ");
+                kp_json_cstring(&t->json, kind_name(kind) ? kind_name(kind) : "unknown");
+                kp_json_lit(&t->json, ": {");
+            } else {
+                kp_json_lit(&t->json, ", ");
+            }
+            kp_json_cstring(&t->json, reasons[reason]);
+            kp_json_lit(&t->json, ": ");
+            kp_json_u64(&t->json, n);
+            any = open = true;
+        }
+        if (open) kp_json_char(&t->json, '}');
+    }
+}
+
+static void ours_string(struct kp_trace *t, const char *name, const char *key)
+{
+    const char *value = kp_reader_text(t->reader, key);
+    if (!value) return;
+    kp_json_lit(&t->json, ", ");
+    kp_json_cstring(&t->json, name);
+    kp_json_lit(&t->json, ": ");
+    kp_json_cstring(&t->json, value);
+}
+
+static void ours_write(struct kp_trace *t)
+{
+    kp_json_lit(&t->json, "  \"kprof\": {\"version\": \"" KP_VERSION "\"");
+    ours_string(t, "torch_version", "torch_version");
+    ours_string(t, "step_source", "step_source");
+    ours_string(t, "schedule", "KPROF_SCHEDULE");
+    kp_json_lit(&t->json, ", \"cycle\": ");
+    kp_json_u64(&t->json, t->cycle.number);
+    kp_json_lit(&t->json, ", \"steps\": ");
+    kp_json_u64(&t->json, t->cycle.steps);
+    if (t->cycle.complete) kp_json_lit(&t->json, ", \"complete\": true");
+    else kp_json_lit(&t->json, ", \"complete\": false");
+    kp_json_lit(&t->json, ", \"lost\": ");
+    kp_json_u64(&t->json, t->cycle.lost);
+    kp_json_lit(&t->json, ", \"skipped\": ");
+    kp_json_u64(&t->json, kp_reader_skipped(t->reader));
+    kp_json_lit(&t->json, ", \"drops\": {");
+    drops_write(t);
+    kp_json_lit(&t->json, "}},\n");
+}
+
+/* --- metadata events --- */
+
+/* One M event; pid and tid are JSON text. The argument is a string or, when text is NULL, a number. */
+static void meta_event(struct kp_trace *t, const char *name, uint32_t tid, const char *arg, const char *text, uint64_t number)
+{
+    kp_json_lit(&t->json, "{\"ph\":\"M\",\"name\":");
+    kp_json_cstring(&t->json, name);
+    kp_json_lit(&t->json, ",\"ts\":");
+    kp_ts_write(t, t->cycle.begin_ns);
+    kp_json_lit(&t->json, ",\"pid\":");
+    kp_json_u64(&t->json, t->pid);
+    kp_json_lit(&t->json, ",\"tid\":");
+    kp_json_u64(&t->json, tid);
+    kp_json_lit(&t->json, ",\"args\":{");
+    kp_json_cstring(&t->json, arg);
+    kp_json_char(&t->json, ':');
+    if (text) kp_json_cstring(&t->json, text);
+    else kp_json_u64(&t->json, number);
+    kp_json_lit(&t->json, "}},\n");
+}
+
+/* Remembers a tid. False when it was known, or when too many are: then it stays without a name. */
+static bool is_new(struct kp_trace *t, uint32_t tid)
+{
+    for (uint32_t i = 0; i < 16; i++) {
+        uint32_t *slot = &t->named[(tid + i) & (KP_TRACE_THREADS - 1)];
+        if (*slot == tid) return false;
+        if (*slot) continue;
+        *slot = tid;
+        return true;
+    }
+    return false;
+}
+
+static void thread_write(struct kp_trace *t, uint32_t tid, const char *name)
+{
+    char text[64];
+    kp_fmt(text, sizeof text, "thread %u (%s)", tid, name);
+    meta_event(t, "thread_name", tid, "name", text, 0);
+    meta_event(t, "thread_sort_index", tid, "sort_index", NULL, tid);
+}
+
+void kp_thread_nameless(struct kp_trace *t, uint32_t tid)
+{
+    if (is_new(t, tid)) thread_write(t, tid, "");
+}
+
+static int thread_take(void *context, uint32_t tid, uint32_t thread_no, const char *name)
+{
+    (void)thread_no;
+    is_new(context, tid);
+    thread_write(context, tid, name);
+    return 0;
+}
+
+static void process_write(struct kp_trace *t)
+{
+    const struct kp_file_head *head = kp_reader_head(t->reader);
+    char program[sizeof head->program + 1] = {0};
+    memcpy(program, head->program, strnlen(head->program, sizeof head->program));
+    meta_event(t, "process_name", 0, "name", program, 0);
+    meta_event(t, "process_labels", 0, "labels", "CPU", 0);
+    meta_event(t, "process_sort_index", 0, "sort_index", NULL, t->pid);
+}
+
+/* --- the two ends of the file --- */
+
+void kp_head_write(struct kp_trace *t)
+{
+    const struct kp_file_head *head = kp_reader_head(t->reader);
+    uint64_t start_s = head->start_real_ns / 1000000000u;
+    t->base_ns = start_s / QUARTER_S * QUARTER_S * 1000000000u;
+    kp_json_lit(&t->json, "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [],\n");
+    id_write(t);
+    options_write(t);
+    distributed_write(t);
+    kp_metadata_write(t);
+    key_string(t, "host_name", head->host, strnlen(head->host, sizeof head->host));
+    ours_write(t);
+    key_string(t, "displayTimeUnit", "ms", 2);
+    key_number(t, "baseTimeNanoseconds", t->base_ns);
+    kp_json_lit(&t->json, "  \"traceEvents\": [\n");
+    process_write(t);
+    kp_reader_threads(t->reader, t->cycle.number, thread_take, t);
+}
+
+void kp_tail_write(struct kp_trace *t)
+{
+    uint64_t begin = t->cycle.warm_begin_ns, end = t->cycle.end_ns;
+    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"pid\":\"Spans\",\"tid\":\"PyTorch Profiler\",\"ts\":");
+    kp_ts_write(t, begin);
+    kp_json_lit(&t->json, ",\"dur\":");
+    kp_json_us(&t->json, end > begin ? end - begin : 0);
+    kp_json_lit(&t->json, ",\"args\":{\"Op count\":0}},\n");
+    kp_json_lit(&t->json, "{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":");
+    kp_ts_write(t, begin);
+    kp_json_lit(&t->json, ",\"pid\":\"Spans\",\"tid\":0,\"args\":{\"sort_index\":536870912}},\n");
+    kp_json_lit(&t->json, "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Iteration Start: PyTorch Profiler\",\"pid\":\"Traces\","
+                          "\"tid\":\"Trace PyTorch Profiler\",\"ts\":");
+    kp_ts_write(t, begin);
+    kp_json_lit(&t->json, "},\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"\",\"ts\":");
+    kp_ts_write(t, end);
+    kp_json_lit(&t->json, "}\n  ],\n  \"traceName\": ");
+    kp_json_cstring(&t->json, t->result->path);
+    kp_json_lit(&t->json, "\n}\n");
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sink.c - a file that is there whole or not at all
+ *
+ * Called by: chrome.c (export thread inside the host, CLI)
+ * On fail:   -errno; the temporary file is removed. The final name only ever shows a complete file, and never replaces one.
+ */
+#include "export/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_poison.h"
+
+int kp_sink_open(struct kp_sink *s, const char *dir, const char *name)
+{
+    int rc = kp_io_mkdirs(dir, 0777);
+    s->fd = -1;
+    s->temporary[0] = 0;
+    if (rc) return rc;
+    if (kp_fmt(s->temporary, sizeof s->temporary, "%s/.%s.part", dir, name) >= sizeof s->temporary) {
+        s->temporary[0] = 0;
+        return -ENAMETOOLONG;
+    }
+    s->fd = kp_io_open(s->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (s->fd >= 0) return 0;
+    s->temporary[0] = 0;
+    return s->fd;
+}
+
+int kp_sink_write(struct kp_sink *s, const void *data, size_t bytes)
+{
+    ssize_t n = kp_io_write_all(s->fd, data, bytes);
+    return n < 0 ? (int)n : 0;
+}
+
+/* A rename that refuses to replace; where the file system cannot do that, looks first. */
+static int rename_new(const char *from, const char *to)
+{
+    int rc = kp_io_fail_point("rename");
+    if (rc) return rc;
+    if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE)) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -errno;
+    return access(to, F_OK) ? kp_io_rename(from, to) : -EEXIST;
+}
+
+int kp_sink_commit(struct kp_sink *s, const char *path)
+{
+    int rc;
+    if (s->fd >= 0) {
+        rc = kp_io_fsync(s->fd);
+        if (rc && rc != -EINVAL && rc != -EROFS) return rc; /* some file systems have nothing to sync */
+        rc = kp_io_close(s->fd);
+        s->fd = -1;
+        if (rc) return rc;
+    }
+    rc = rename_new(s->temporary, path);
+    if (!rc) s->temporary[0] = 0;
+    return rc;
+}
+
+void kp_sink_drop(struct kp_sink *s)
+{
+    if (s->fd >= 0) kp_io_close(s->fd);
+    if (s->temporary[0]) kp_io_unlink(s->temporary);
+    s->fd = -1;
+    s->temporary[0] = 0;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/* sink.h - a file that is there whole or not at all */
+#ifndef KP_SINK_H
+#define KP_SINK_H
+
+#include <stddef.h>
+
+struct kp_sink {
+    int fd;
+    char temporary[4096]; /* in the folder of the final name, never ending in .json or .gz */
+};
+
+int kp_sink_open(struct kp_sink *s, const char *dir, const char *name); /* 0 or -errno; makes the folder */
+int kp_sink_write(struct kp_sink *s, const void *data, size_t bytes);   /* 0 or -errno */
+/* Everything to disk, then the name `path`. -EEXIST when somebody has that name: the sink stays open for another try. */
+int kp_sink_commit(struct kp_sink *s, const char *path);
+void kp_sink_drop(struct kp_sink *s); /* removes what was written; harmless after a commit */
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * tbname.c - names of trace files, as the TensorBoard plugin and HTA look for them
+ */
+#include "export/tbname.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_poison.h"
+
+/* The plugin splits at dots, so a worker has none; a slash or a control character would make no file at all. */
+static char tame(char c)
+{
+    return c == '/' || c == '\\' || (unsigned char)c <= ' ' || c == 127 ? '_' : c;
+}
+
+int kp_tbname_make(char *out, size_t bytes, const char *worker, const char *host, uint32_t pid, uint64_t now_ns, bool gzip)
+{
+    char name[256];
+    size_t n = worker ? kp_fmt(name, sizeof name, "%s", worker) : kp_fmt(name, sizeof name, "%s_%u", *host ? host : "host", pid);
+    if (n >= 200) return -ENAMETOOLONG; /* 255 bytes is what file systems take, with a temporary name's marks */
+    if (!n) n = kp_fmt(name, sizeof name, "%s_%u", *host ? host : "host", pid);
+    for (char *c = name; *c; c++) *c = tame(*c);
+    n = kp_fmt(out, bytes, "%s.%llu.pt.trace.json%s", name, (unsigned long long)now_ns, gzip ? ".gz" : "");
+    return n < bytes ? 0 : -ENAMETOOLONG;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tbname.h - names of trace files, as the TensorBoard plugin and HTA look for them */
+#ifndef KP_TBNAME_H
+#define KP_TBNAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* WORKER.TIMESTAMPNS.pt.trace.json[.gz]; worker NULL: HOST_PID. Bytes no file name should have become '_'. 0 or -ENAMETOOLONG. */
+int kp_tbname_make(char *out, size_t bytes, const char *worker, const char *host, uint32_t pid, uint64_t now_ns, bool gzip);
+
+#endif

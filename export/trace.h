@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/* trace.h - a trace being written, shared by the files that write its parts */
+#ifndef KP_EXPORT_TRACE_H
+#define KP_EXPORT_TRACE_H
+
+#include "export/flows.h"
+#include "export/gz.h"
+#include "export/json.h"
+#include "export/kp_export.h"
+#include "export/sink.h"
+
+#define KP_TRACE_THREADS 1024u /* a power of two */
+
+/* The backward op that last ended on a thread: autograd's evaluate_function range around it takes its numbers. */
+struct kp_backward {
+    const char *name; /* lives as long as the reader */
+    uint64_t start_ns, fwd_tid;
+    int64_t seq;
+    uint32_t thread_no;
+};
+
+struct kp_trace {
+    struct kp_json json;
+    struct kp_sink sink;
+    struct kp_gz *gz;
+    struct kp_reader *reader;
+    const struct kp_export_options *options;
+    struct kp_export_result *result;
+    struct kp_cycle cycle;
+    uint64_t base_ns, now_ns;
+    uint64_t index, flow; /* next Ev Idx; last flow id */
+    uint32_t pid;
+    bool begun;           /* the file exists, the head is written */
+    char to_tid[64];      /* `","pid":N,"tid":` */
+    size_t to_tid_bytes;
+    struct kp_flows *flows;
+    struct kp_backward backward[KP_TRACE_THREADS]; /* by thread_no; a clash forgets the older */
+    uint32_t named[KP_TRACE_THREADS];              /* tids that have their thread_name, by tid */
+};
+
+void kp_head_write(struct kp_trace *t); /* all up to and with the metadata events */
+void kp_tail_write(struct kp_trace *t); /* span, instants, traceName */
+void kp_thread_nameless(struct kp_trace *t, uint32_t tid); /* a thread on which ops began but none ended */
+/* Members of KPROF_METADATA and of kprof_metadata(), each as `  "key": value,\n`. */
+void kp_metadata_write(struct kp_trace *t);
+void kp_event_write(struct kp_trace *t, const struct kp_event *e);
+
+/* ts of a time: relative to the base, never negative. */
+static inline void kp_ts_write(struct kp_trace *t, uint64_t ns)
+{
+    kp_json_us(&t->json, ns > t->base_ns ? ns - t->base_ns : 0);
+}
+
+#endif
