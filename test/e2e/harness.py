@@ -106,18 +106,21 @@ def run_kprof(script, folder, *args, schedule=SCHEDULE, shapes=True, python=PYTH
 class Oracle(Run):
     """A program that ran under torch.profiler: its trace, its tables."""
 
-    def __init__(self, script, folder, *args, schedule="1,1,3,1", shapes=True, tables=None, python=PYTHON, timeout=180, **env):
+    def __init__(self, script, folder, *args, schedule="1,1,3,1", shapes=True, tables=None, nesting=False, python=PYTHON, timeout=180, **env):
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "kineto.pt.trace.json"
         command = [python, HERE / "oracle" / "kineto.py", "--out", self.path]
         command += ["--schedule", schedule] if schedule else []
         command += ["--shapes"] if shapes else []
+        if nesting:
+            command += ["--nesting", folder / "nesting.json"]
         if tables is not None:
             (folder / "wanted.json").write_text(json.dumps(tables))
             command += ["--tables", folder / "wanted.json", folder / "tables.json"]
         super().__init__([*command, *script_command(script, *args)[1:]], folder, clean_environment(**env), timeout)
         self.ok()
+        self.nesting = {(parent, name): n for parent, name, n in json.loads((folder / "nesting.json").read_text())} if nesting else None
         self.tables = json.loads((folder / "tables.json").read_text()) if tables is not None else None
 
     @property
