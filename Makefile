@@ -85,7 +85,7 @@ BELOW_record := format base
 BELOW_read := format base
 BELOW_schedule := base
 BELOW_export := read format base
-BELOW_cli := export read format base
+BELOW_cli := export read schedule format base
 BELOW_preload := export read record schedule format base
 SUPPORT := $(O)/test/support/support.o $(O)/test/support/spool.o
 define unit

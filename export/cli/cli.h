@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli.h - the commands of kprof and what they share */
+/* cli.h - what the commands of kprof share: the table of commands, options, messages, progress. Exit codes: 0 done, 1 bad input, 2 usage. */
 #ifndef KP_CLI_H
 #define KP_CLI_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* Exit codes of every command. */
 enum { KP_EXIT_DONE = 0, KP_EXIT_BAD_INPUT = 1, KP_EXIT_USAGE = 2 };
 
-/* argv[0] is the command's name. */
-int kp_cmd_report(int argc, char **argv);
-int kp_cmd_events(int argc, char **argv);
+/* The commands, argv[0] is the command's own name; each answers --help itself. */
+#define KP_COMMAND(name, arguments, summary) int kp_cmd_##name(int argc, char **argv);
+#include "export/cli/commands.def"
+#undef KP_COMMAND
+
+/* "kprof NAME: message" on stderr; returns KP_EXIT_BAD_INPUT. */
+int kp_cli_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same, with a pointer to the help; returns KP_EXIT_USAGE. */
+int kp_cli_misuse(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Traces behind the paths a user gives: a trace is itself, a folder its traces, a spool what it exports to. */
 struct kp_input {
@@ -23,5 +29,44 @@ struct kp_input {
 /* 0 or -errno, then one line is on stderr. */
 int kp_input_open(struct kp_input *input, const char *path);
 void kp_input_close(struct kp_input *input);
+
+/* Options. A table ends with a row without a name. */
+enum kp_opt_kind { KP_OPT_FLAG, KP_OPT_VALUE, KP_OPT_SWITCH }; /* SWITCH: --x is 1, --no-x is 0, --x=VALUE */
+struct kp_opt {
+    const char *name; /* long name without dashes */
+    char letter;      /* 0: none */
+    enum kp_opt_kind kind;
+    const char *meta; /* what the value is called in the help */
+    const char *help;
+};
+enum { KP_OPT_END = -1, KP_OPT_ARGUMENT = -2, KP_OPT_BAD = -3, KP_OPT_HELP = -4 }; /* else: the index in the table */
+struct kp_opt_scan {
+    const char *command;
+    const struct kp_opt *table;
+    int argc, at;   /* at: index of the next word */
+    char **argv;
+    bool no_more;   /* after -- */
+    bool stop_at_argument; /* the first argument ends the options (kprof run) */
+};
+/* Next option, or argument (*value). On KP_OPT_BAD the message is out already. */
+int kp_opt_next(struct kp_opt_scan *scan, const char **value);
+/* "usage: kprof NAME ..." and a line an option on stdout; returns KP_EXIT_DONE. */
+int kp_cli_help(const char *command, const struct kp_opt *table);
+/* Flag of a variable: KPROF_RECORD_SHAPES -> record-shapes, KPROF -> kprof. */
+void kp_opt_name_of(const char *variable, char *out, size_t size);
+
+/* One line on a terminal's stderr while long work goes on; silent elsewhere and for the first second. */
+struct kp_progress {
+    const char *what;
+    uint64_t begin_ns, shown_ns;
+    bool terminal, shown;
+};
+void kp_progress_begin(struct kp_progress *progress, const char *what);
+int kp_progress_events(void *progress, uint64_t events); /* fits kp_export_options.progress; always 0 */
+int kp_progress_bytes(struct kp_progress *progress, uint64_t done, uint64_t all);
+void kp_progress_end(struct kp_progress *progress);
+
+/* Finds libkprof.so: KPROF_LIB, beside this program, ../lib. false: not found, `out` tells where was looked. */
+bool kp_cli_library(char *out, size_t size);
 
 #endif

@@ -1,43 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kprof.c - main and the table of commands */
-#include "export/cli/cli.h"
-
+/* kprof.c - main: finds the command and runs it; help and version */
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *what;
-} commands[] = {
-    {"report", kp_cmd_report, "the table of key_averages() for each trace"},
-    {"events", kp_cmd_events, "one line an event, filtered"},
-};
+#include "export/cli/cli.h"
 
-static void help(FILE *out)
+static const struct command {
+    const char *name, *arguments, *summary;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+#define KP_COMMAND(name, arguments, summary) {#name, arguments, summary, kp_cmd_##name},
+#include "export/cli/commands.def"
+#undef KP_COMMAND
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static const struct command *command_find(const char *name)
 {
-    fputs("usage: kprof COMMAND [options] ...\n", out);
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].what);
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    return NULL;
+}
+
+static int help(FILE *to)
+{
+    fprintf(to, "kprof %s - profiles PyTorch programs without a change to them\n\nusage: kprof COMMAND ...\n\n", KP_VERSION);
+    for (size_t i = 0; i < COMMANDS; i++) {
+        char left[80];
+        snprintf(left, sizeof left, "%s %s", commands[i].name, commands[i].arguments);
+        fprintf(to, "  %-28s %s\n", left, commands[i].summary);
+    }
+    fprintf(to, "  %-28s %s\n\nSettings are variables (KPROF_DIR, KPROF_SCHEDULE, ...) or flags of `kprof run`.\n", "help [COMMAND]",
+            "shows the flags of a command");
+    return to == stdout ? KP_EXIT_DONE : KP_EXIT_USAGE;
+}
+
+static int help_of(const char *name)
+{
+    char word[] = "--help";
+    char *argv[] = {(char *)name, word, NULL};
+    const struct command *const found = command_find(name);
+    if (!found) {
+        fprintf(stderr, "kprof: no command '%s'; `kprof help` lists them\n", name);
+        return KP_EXIT_USAGE;
+    }
+    return found->run(2, argv);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 2) {
-        help(stderr);
-        return KP_EXIT_USAGE;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        puts("kprof " KP_VERSION);
+    const struct command *command;
+    if (argc < 2) return help(stderr);
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
+        printf("kprof %s\n", KP_VERSION);
         return KP_EXIT_DONE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-        help(stdout);
-        return KP_EXIT_DONE;
-    }
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(commands[i].name, argv[1]) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    fprintf(stderr, "kprof: no command %s; kprof --help lists them\n", argv[1]);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return help(stdout);
+    if (strcmp(argv[1], "help") == 0) return argc > 2 ? help_of(argv[2]) : help(stdout);
+    command = command_find(argv[1]);
+    if (command) return command->run(argc - 1, argv + 1);
+    fprintf(stderr, "kprof: no command '%s'; `kprof help` lists them\n", argv[1]);
     return KP_EXIT_USAGE;
 }

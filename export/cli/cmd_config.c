@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cmd_config.c - kprof config: every setting, its value and where that came from */
+#include <stdio.h>
+#include <string.h>
+
+#include "export/cli/settings.h"
+
+static const struct kp_opt flags[] = {{"markdown", 0, KP_OPT_FLAG, NULL, "the rows of docs/configuration.md"},
+                                      {"scdoc", 0, KP_OPT_FLAG, NULL, "the section of libkprof(7)"},
+                                      {"names", 0, KP_OPT_FLAG, NULL, "only the flags of `kprof run`, one a line"},
+                                      {0}};
+
+static void table_print(const struct kp_config *config)
+{
+    char value[512];
+    printf("%-22s %-28s %s\n", "setting", "value", "source");
+    for (int i = 0; i < KP_SET_COUNT; i++) {
+        const uint32_t bit = 1u << i;
+        kp_config_value(config, (enum kp_config_index)i, value, sizeof value);
+        printf("%-22s %-28s %s\n", kp_config_rows[i].name, value[0] ? value : "-",
+               config->refused & bit ? "default (the environment's value is bad)" : config->from_env & bit ? "environment" : "default");
+    }
+}
+
+/* A text with the characters escaped that mean something in the format. */
+static void escaped_print(const char *text, const char *special)
+{
+    for (; *text; text++) {
+        if (strchr(special, *text)) putchar('\\');
+        putchar(*text);
+    }
+}
+
+static void markdown_print(void)
+{
+    printf("| variable | flag of `kprof run` | values | default | torch.profiler's name | what it does |\n|---|---|---|---|---|---|\n");
+    for (int i = 0; i < KP_SET_COUNT; i++) {
+        const struct kp_config_row *const row = &kp_config_rows[i];
+        const struct kp_opt *const flag = &kp_settings_flags()[i];
+        printf("| `%s` | `%s--%s` | ", row->name, flag->letter ? "-o`, `" : "", flag->name);
+        escaped_print(row->values, "|");
+        printf(" | %s | %s | ", row->fallback[0] ? row->fallback : "not set", row->torch);
+        escaped_print(row->doc, "|");
+        printf(" |\n");
+    }
+}
+
+static void scdoc_print(void)
+{
+    for (int i = 0; i < KP_SET_COUNT; i++) {
+        const struct kp_config_row *const row = &kp_config_rows[i];
+        printf("*%s*=", row->name);
+        escaped_print(row->values, "_*");
+        printf(" (default: %s)++\n", row->fallback[0] ? row->fallback : "not set");
+        escaped_print(row->doc, "_*");
+        printf("\n\n");
+    }
+}
+
+int kp_cmd_config(int argc, char **argv)
+{
+    struct kp_opt_scan scan = {.command = "config", .table = flags, .argc = argc, .argv = argv, .at = 1};
+    const struct kp_config *config;
+    const char *value;
+    switch (kp_opt_next(&scan, &value)) {
+    case KP_OPT_END: break;
+    case 0: return markdown_print(), KP_EXIT_DONE;
+    case 1: return scdoc_print(), KP_EXIT_DONE;
+    case 2:
+        for (int i = 0; i < KP_SET_COUNT; i++) printf("--%s\n", kp_settings_flags()[i].name);
+        return KP_EXIT_DONE;
+    case KP_OPT_HELP: return kp_cli_help("config", flags);
+    case KP_OPT_ARGUMENT: return kp_cli_misuse("config", "'%s' is one word too many", value);
+    default: return KP_EXIT_USAGE;
+    }
+    config = kp_settings_read();
+    table_print(config);
+    fflush(stdout);
+    for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1)
+        fprintf(stderr, "kprof: %s\n", config->lines + at);
+    return config->complaints ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
+}

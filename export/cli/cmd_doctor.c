@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cmd_doctor.c - kprof doctor: what is found on this machine, and what to do about it */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collector/base/kp_clock.h"
+#include "export/cli/settings.h"
+
+static int fails;
+
+static void say(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(const char *level, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    printf("%-5s ", level);
+    vprintf(format, args);
+    putchar('\n');
+    va_end(args);
+    if (strcmp(level, "fail") == 0) fails++;
+}
+
+/* Runs a program with its stdout and stderr read into out. Its exit status, or -1. preload: NULL leaves the variable alone. */
+static int output_of(const char *preload, char *const argv[], char *out, size_t size)
+{
+    int ends[2], status = -1;
+    size_t used = 0;
+    ssize_t n;
+    pid_t child;
+    out[0] = 0;
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        dup2(ends[1], 1);
+        dup2(ends[1], 2);
+        if (preload) setenv("LD_PRELOAD", preload, 1);
+        execvp(argv[0], argv);
+        _exit(127);
+    }
+    close(ends[1]);
+    while (child > 0 && used + 1 < size && (n = read(ends[0], out + used, size - 1 - used)) > 0) used += (size_t)n;
+    out[used] = 0;
+    close(ends[0]);
+    if (child > 0) waitpid(child, &status, 0);
+    out[strcspn(out, "\n")] = 0;
+    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* The library. */
+
+static void library_check(void)
+{
+    char library[4096], text[512];
+    char *argv[] = {(char *)"/bin/true", NULL};
+    int rc;
+    say("ok", "glibc: %s", gnu_get_libc_version());
+    if (!kp_cli_library(library, sizeof library)) {
+        say("fail", "libkprof.so: not found (%s); build it with `make`, or set KPROF_LIB", library);
+        return;
+    }
+    rc = output_of(library, argv, text, sizeof text);
+    if (rc == 0 && !text[0])
+        say("ok", "libkprof.so: %s, loads", library);
+    else
+        say("fail", "libkprof.so: %s does not load: %s", library, text[0] ? text : "/bin/true fails under it");
+    if (strpbrk(library, " :")) say("fail", "libkprof.so: its path has a space or colon, which LD_PRELOAD cannot hold; put a copy elsewhere");
+}
+
+static void preload_check(void)
+{
+    char *list = getenv("LD_PRELOAD"), *save, *copy;
+    if (!list || !*list) return;
+    copy = strdup(list);
+    for (char *p = strtok_r(copy, " :", &save); p; p = strtok_r(NULL, " :", &save)) {
+        if (strchr(p, '/') && access(p, R_OK) != 0)
+            say("warn", "LD_PRELOAD: %s cannot be read; every program will complain about it", p);
+        else
+            say("ok", "LD_PRELOAD: %s is preloaded already%s", p, strstr(p, "libkprof") ? "" : "; it runs beside kprof");
+    }
+    free(copy);
+}
+
+/* The program. */
+
+static void torch_check(const char *python)
+{
+    static const char script[] =
+        "import importlib.util as u,os,sys\n"
+        "s=u.find_spec('torch')\n"
+        "if s is None or not s.origin: print('none of '+sys.version.split()[0]); sys.exit(3)\n"
+        "d=os.path.dirname(s.origin); v={}\n"
+        "exec(open(os.path.join(d,'version.py')).read(),v)\n"
+        "print(str(v.get('__version__')),'(Python',sys.version.split()[0]+', CUDA',str(v.get('cuda'))+')',d)\n";
+    char text[1024];
+    char *argv[] = {(char *)python, (char *)"-c", (char *)script, NULL};
+    const int rc = output_of(NULL, argv, text, sizeof text);
+    if (rc == 0)
+        say("ok", "torch: %s", text);
+    else if (rc == 3)
+        say("warn", "torch: %s has no torch; name the program you run: `kprof doctor CMD`", python);
+    else
+        say("warn", "torch: %s cannot be asked: %s", python, text[0] ? text : "it did not run");
+}
+
+static bool is_python(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return strncmp(slash ? slash + 1 : path, "python", 6) == 0;
+}
+
+static void program_check(const char *command, bool given)
+{
+    char path[4096], why[4600], interpreter[4096];
+    const int rc = kp_target_check(command, path, sizeof path, why, sizeof why);
+    if (rc) {
+        say(given ? "fail" : "warn", "program: %s", why);
+        return;
+    }
+    kp_target_interpreter(path, interpreter, sizeof interpreter);
+    if (given) say("ok", "program: %s can be preloaded into", path);
+    if (is_python(path) || is_python(interpreter))
+        torch_check(is_python(path) ? path : interpreter);
+    else
+        say(given ? "ok" : "warn", "torch: %s is no Python; libtorch is found when the program loads it", interpreter);
+}
+
+/* The clock and the processor. */
+
+static void line_of(const char *path, char *out, size_t size)
+{
+    FILE *const file = fopen(path, "re");
+    out[0] = 0;
+    if (!file) return;
+    if (!fgets(out, (int)size, file)) out[0] = 0;
+    out[strcspn(out, "\n")] = 0;
+    fclose(file);
+}
+
+static void clock_check(void)
+{
+    char source[64];
+    line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source);
+    kp_clock_init();
+    if (kp_clock_is_tsc)
+        say("ok", "clock: the processor's own counter (tsc)");
+    else
+        say("warn", "clock: clock_gettime (clocksource %s): right, but each stamp costs about twice as much", source[0] ? source : "unknown");
+}
+
+/* The folders. */
+
+static const char *filesystem_name(long type)
+{
+    switch ((unsigned long)type) {
+    case 0xef53: return "ext4";
+    case 0x58465342: return "xfs";
+    case 0x9123683e: return "btrfs";
+    case 0x01021994: return "tmpfs";
+    case 0x794c7630: return "overlay";
+    case 0x6969: return "nfs";
+    case 0x0bd00bd0: return "lustre";
+    case 0x65735546: return "fuse";
+    case 0x2fc12fc1: return "zfs";
+    case 0x01021997: return "9p";
+    case 0x47504653: return "gpfs";
+    default: return "other";
+    }
+}
+
+/* The nearest folder above path that exists. */
+static void existing_of(const char *path, char *out, size_t size)
+{
+    char *slash;
+    snprintf(out, size, "%s", path);
+    while (access(out, F_OK) != 0) {
+        slash = strrchr(out, '/');
+        if (!slash) {
+            snprintf(out, size, ".");
+            return;
+        }
+        slash[slash == out] = 0;
+        if (slash == out) return;
+    }
+}
+
+/* NULL, or what could not be done there. */
+static const char *spool_try(const char *folder)
+{
+    static char why[300];
+    const size_t bytes = 1u << 16;
+    char path[4200];
+    void *map;
+    int rc, fd;
+    snprintf(path, sizeof path, "%s/.kprof-doctor-XXXXXX", folder);
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0) return snprintf(why, sizeof why, "no file can be made there: %s", strerror(errno)), why;
+    unlink(path);
+    rc = posix_fallocate(fd, 0, (off_t)bytes);
+    map = rc ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (rc)
+        snprintf(why, sizeof why, "no room can be reserved there: %s", strerror(rc));
+    else if (map == MAP_FAILED)
+        snprintf(why, sizeof why, "files cannot be mapped there: %s", strerror(errno));
+    else
+        munmap(map, bytes);
+    close(fd);
+    return rc || map == MAP_FAILED ? why : NULL;
+}
+
+static void folder_check(const char *what, const char *path, bool spool, uint64_t max_mb)
+{
+    char folder[4096];
+    struct statfs fs;
+    const char *wrong;
+    uint64_t free_mb;
+    existing_of(path, folder, sizeof folder);
+    if (statfs(folder, &fs) != 0) {
+        say("fail", "%s: %s: %s", what, folder, strerror(errno));
+        return;
+    }
+    free_mb = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize >> 20;
+    wrong = spool_try(folder);
+    if (wrong)
+        say("fail", "%s: %s (%s): %s; choose another folder (%s)", what, path, filesystem_name((long)fs.f_type), wrong,
+            spool ? "KPROF_SPOOL_DIR" : "KPROF_DIR");
+    else if (spool && free_mb < max_mb)
+        say("warn", "%s: %s (%s), %llu MB free, less than KPROF_MAX_MB=%llu: a long recording may fill the disk", what, path,
+            filesystem_name((long)fs.f_type), (unsigned long long)free_mb, (unsigned long long)max_mb);
+    else if (spool && (fs.f_type == 0x6969 || fs.f_type == 0x65735546))
+        say("warn", "%s: %s is on a network (%s): KPROF_SPOOL_DIR on a local disk disturbs the program less", what, path,
+            filesystem_name((long)fs.f_type));
+    else
+        say("ok", "%s: %s (%s), writable, %llu MB free", what, path, filesystem_name((long)fs.f_type), (unsigned long long)free_mb);
+}
+
+/* The GPU. */
+
+static bool has_entry(const char *folder, const char *prefix)
+{
+    DIR *const dir = opendir(folder);
+    const struct dirent *entry;
+    bool found = false;
+    while (dir && !found && (entry = readdir(dir)) != NULL) found = strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+    if (dir) closedir(dir);
+    return found;
+}
+
+static void gpu_check(void)
+{
+    char driver[256];
+    line_of("/proc/driver/nvidia/version", driver, sizeof driver);
+    if (!driver[0] && !has_entry("/dev", "nvidia"))
+        say("ok", "GPU: no NVIDIA driver here; CPU events are recorded");
+    else
+        say("warn", "GPU: %s: this version of kprof records CPU events only", driver[0] ? driver : "an NVIDIA device is here");
+}
+
+static void settings_check(const struct kp_config *config)
+{
+    if (!config->complaints) say("ok", "settings: %s", config->from_env ? "those in the environment are good" : "none in the environment");
+    for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1) say("warn", "settings: %s", config->lines + at);
+    if (!config->on) say("warn", "settings: KPROF=0 switches everything off");
+}
+
+static const struct kp_opt flags[] = {{0}};
+
+int kp_cmd_doctor(int argc, char **argv)
+{
+    struct kp_opt_scan scan = {.command = "doctor", .table = flags, .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
+    const struct kp_config *const config = kp_settings_read();
+    const char *value;
+    const int i = kp_opt_next(&scan, &value);
+    if (i == KP_OPT_HELP) return kp_cli_help("doctor", flags);
+    if (i == KP_OPT_BAD) return KP_EXIT_USAGE;
+    settings_check(config);
+    library_check();
+    preload_check();
+    program_check(scan.at < argc ? argv[scan.at] : "python3", scan.at < argc);
+    clock_check();
+    folder_check("traces", config->dir, false, config->max_mb);
+    folder_check("spool", config->spool_dir ? config->spool_dir : config->dir, true, config->max_mb);
+    gpu_check();
+    return fails ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
+}

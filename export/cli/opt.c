@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/* opt.c - command line words to options, and the messages about wrong ones */
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "export/cli/cli.h"
+
+int kp_cli_fail(const char *command, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "kprof %s: ", command);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return KP_EXIT_BAD_INPUT;
+}
+
+int kp_cli_misuse(const char *command, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "kprof %s: ", command);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "; see `kprof help %s`\n", command);
+    va_end(args);
+    return KP_EXIT_USAGE;
+}
+
+void kp_opt_name_of(const char *variable, char *out, size_t size)
+{
+    const char *from = strncmp(variable, "KPROF_", 6) == 0 ? variable + 6 : variable;
+    size_t n = 0;
+    for (; from[n] && n + 1 < size; n++) out[n] = from[n] == '_' ? '-' : (char)tolower((unsigned char)from[n]);
+    out[n] = 0;
+}
+
+/* What commands.def says of a command. */
+static void usage_print(const char *command)
+{
+    static const char *const rows[][3] = {
+#define KP_COMMAND(name, arguments, summary) {#name, arguments, summary},
+#include "export/cli/commands.def"
+#undef KP_COMMAND
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i][0], command) == 0) printf("usage: kprof %s %s\n%s\n\n", rows[i][0], rows[i][1], rows[i][2]);
+}
+
+int kp_cli_help(const char *command, const struct kp_opt *table)
+{
+    usage_print(command);
+    for (; table->name; table++) {
+        char left[64], letter[8] = "    ";
+        const char *const meta = table->meta ? table->meta : "VALUE";
+        if (table->letter) snprintf(letter, sizeof letter, "-%c, ", table->letter);
+        if (table->kind == KP_OPT_VALUE)
+            snprintf(left, sizeof left, "%s--%s %s", letter, table->name, meta);
+        else
+            snprintf(left, sizeof left, "%s--%s%s", letter, table->kind == KP_OPT_SWITCH ? "[no-]" : "", table->name);
+        printf("  %-32s %s\n", left, table->help);
+    }
+    return KP_EXIT_DONE;
+}
+
+static int option_find(const struct kp_opt *table, const char *name, size_t length)
+{
+    for (int i = 0; table[i].name; i++)
+        if (strlen(table[i].name) == length && memcmp(table[i].name, name, length) == 0) return i;
+    return KP_OPT_BAD;
+}
+
+static int long_next(struct kp_opt_scan *scan, const char *word, const char **value)
+{
+    const size_t length = strcspn(word, "=");
+    const bool given = word[length] == '=';
+    int i = option_find(scan->table, word, length);
+    if (i >= 0) {
+        *value = given ? word + length + 1 : "1";
+        if (scan->table[i].kind == KP_OPT_VALUE && !given) {
+            if (scan->at == scan->argc) return kp_cli_misuse(scan->command, "--%s needs a value", word), KP_OPT_BAD;
+            *value = scan->argv[scan->at++];
+        }
+        if (scan->table[i].kind == KP_OPT_FLAG && given)
+            return kp_cli_misuse(scan->command, "--%s takes no value", scan->table[i].name), KP_OPT_BAD;
+        return i;
+    }
+    if (strncmp(word, "no-", 3) == 0 && !given) {
+        i = option_find(scan->table, word + 3, length - 3);
+        *value = "0";
+        if (i >= 0 && scan->table[i].kind == KP_OPT_SWITCH) return i;
+    }
+    return kp_cli_misuse(scan->command, "unknown flag --%s", word), KP_OPT_BAD;
+}
+
+static int short_next(struct kp_opt_scan *scan, const char *word, const char **value)
+{
+    for (int i = 0; scan->table[i].name; i++) {
+        if (!scan->table[i].letter || scan->table[i].letter != word[1]) continue;
+        *value = "1";
+        if (scan->table[i].kind != KP_OPT_VALUE && !word[2]) return i;
+        if (scan->table[i].kind != KP_OPT_VALUE) break;
+        *value = word + 2;
+        if (word[2]) return i;
+        if (scan->at == scan->argc) return kp_cli_misuse(scan->command, "-%c needs a value", word[1]), KP_OPT_BAD;
+        *value = scan->argv[scan->at++];
+        return i;
+    }
+    return kp_cli_misuse(scan->command, "unknown flag %s", word), KP_OPT_BAD;
+}
+
+int kp_opt_next(struct kp_opt_scan *scan, const char **value)
+{
+    const char *word;
+    if (scan->at >= scan->argc) return KP_OPT_END;
+    word = scan->argv[scan->at];
+    if (!scan->no_more && strcmp(word, "--") == 0) {
+        scan->no_more = true;
+        scan->at++;
+        return kp_opt_next(scan, value);
+    }
+    if (scan->no_more || word[0] != '-' || !word[1]) {
+        *value = word;
+        if (scan->stop_at_argument) return KP_OPT_END;
+        scan->at++;
+        return KP_OPT_ARGUMENT;
+    }
+    scan->at++;
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return KP_OPT_HELP;
+    return word[1] == '-' ? long_next(scan, word + 2, value) : short_next(scan, word, value);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/* progress.c - one line on a terminal while long work goes on */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "collector/base/kp_clock.h"
+#include "export/cli/cli.h"
+
+void kp_progress_begin(struct kp_progress *progress, const char *what)
+{
+    progress->what = what;
+    progress->begin_ns = progress->shown_ns = kp_clock_ns(CLOCK_MONOTONIC);
+    progress->terminal = isatty(2);
+    progress->shown = false;
+}
+
+/* True when a new line is due: the first after a second, then four a second. */
+static bool is_due(struct kp_progress *progress)
+{
+    const uint64_t now = progress->terminal ? kp_clock_ns(CLOCK_MONOTONIC) : 0;
+    if (!progress->terminal || now - progress->shown_ns < (progress->shown ? 250000000u : 1000000000u)) return false;
+    progress->shown_ns = now;
+    progress->shown = true;
+    return true;
+}
+
+int kp_progress_events(void *context, uint64_t events)
+{
+    struct kp_progress *const progress = context;
+    if (is_due(progress)) fprintf(stderr, "\rkprof: %s: %llu events\033[K", progress->what, (unsigned long long)events);
+    return 0;
+}
+
+int kp_progress_bytes(struct kp_progress *progress, uint64_t done, uint64_t all)
+{
+    if (is_due(progress))
+        fprintf(stderr, "\rkprof: %s: %llu of %llu MB\033[K", progress->what, (unsigned long long)(done >> 20),
+                (unsigned long long)(all >> 20));
+    return 0;
+}
+
+void kp_progress_end(struct kp_progress *progress)
+{
+    if (progress->shown) fprintf(stderr, "\r\033[K");
+    progress->shown = false;
+}

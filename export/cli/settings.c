@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/* settings.c - flags made from config.def: KPROF_RECORD_SHAPES is --record-shapes */
+#include "export/cli/settings.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "schedule/kp_schedule.h"
+
+const struct kp_opt *kp_settings_flags(void)
+{
+    static struct kp_opt table[KP_SET_COUNT + 1];
+    static char names[KP_SET_COUNT][32];
+    for (int i = 0; i < KP_SET_COUNT; i++) {
+        const struct kp_config_row *const row = &kp_config_rows[i];
+        kp_opt_name_of(row->name, names[i], sizeof names[0]);
+        table[i] = (struct kp_opt){names[i], i == KP_SET_dir ? 'o' : 0, row->type == KP_TYPE_BOOL ? KP_OPT_SWITCH : KP_OPT_VALUE,
+                                   row->meta, row->doc};
+    }
+    return table;
+}
+
+struct kp_config *kp_settings_read(void)
+{
+    static struct kp_config config;
+    struct kp_schedule schedule;
+    struct kp_step_rule rule;
+    kp_config_read_as(&config, environ, false);
+    kp_schedule_settle(&config, &schedule, &rule);
+    return &config;
+}
+
+const char *kp_settings_set(struct kp_config *config, enum kp_config_index index, const char *value)
+{
+    struct kp_schedule schedule;
+    struct kp_step_rule rule;
+    static char why[200];
+    const size_t before = config->lines_used;
+    int rc = 0;
+    if (!*value) return "needs a value";
+    if (!kp_config_set(config, index, value)) {
+        char *const line = config->lines + before, *const tail = strstr(line, ", using "), *const text = strchr(line, '=');
+        if (tail) *tail = 0; /* nothing is used instead here: the command stops */
+        return text ? text + 1 : line;
+    }
+    if (index == KP_SET_schedule) rc = kp_schedule_parse(value, &schedule, why, sizeof why);
+    if (index == KP_SET_step) rc = kp_step_rule_parse(value, &rule, why, sizeof why);
+    return rc < 0 ? why : NULL;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_opt.c - command line words to options */
+#include "export/cli/cli.h"
+
+#include <string.h>
+
+#include "export/cli/settings.h"
+#include "test/support/support.h"
+
+static const struct kp_opt table[] = {
+    {"dir", 'o', KP_OPT_VALUE, "DIR", "folder"}, {"keep", 'k', KP_OPT_FLAG, NULL, "keep"}, {"gzip", 0, KP_OPT_SWITCH, NULL, "gzip"}, {0}};
+
+static struct kp_opt_scan scan_of(int argc, char **argv)
+{
+    const struct kp_opt_scan scan = {.command = "test", .table = table, .argc = argc, .argv = argv, .at = 0};
+    return scan;
+}
+#define SCAN(...)                                                                                                      \
+    const char *words[] = {__VA_ARGS__};                                                                               \
+    struct kp_opt_scan scan = scan_of(sizeof words / sizeof words[0], (char **)words);                                 \
+    const char *value = NULL
+
+static void a_value_comes_by_equals_by_the_next_word_or_glued_to_its_letter(void **state)
+{
+    SCAN("--dir=a", "--dir", "b", "-o", "c", "-od", "--dir=");
+    const char *const want[] = {"a", "b", "c", "d", ""};
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(kp_opt_next(&scan, &value), 0);
+        assert_string_equal(value, want[i]);
+    }
+    assert_int_equal(kp_opt_next(&scan, &value), KP_OPT_END);
+}
+
+static void a_switch_is_one_or_zero(void **state)
+{
+    SCAN("--gzip", "--no-gzip", "--gzip=0");
+    const char *const want[] = {"1", "0", "0"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(kp_opt_next(&scan, &value), 2);
+        assert_string_equal(value, want[i]);
+    }
+}
+
+static void arguments_may_stand_anywhere_and_all_follow_two_dashes(void **state)
+{
+    SCAN("a", "-k", "-", "--", "--dir", "-x");
+    const char *const want[] = {"-", "--dir", "-x"};
+    (void)state;
+    assert_int_equal(kp_opt_next(&scan, &value), KP_OPT_ARGUMENT);
+    assert_string_equal(value, "a");
+    assert_int_equal(kp_opt_next(&scan, &value), 1);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(kp_opt_next(&scan, &value), KP_OPT_ARGUMENT);
+        assert_string_equal(value, want[i]);
+    }
+    assert_int_equal(kp_opt_next(&scan, &value), KP_OPT_END);
+}
+
+static void a_command_to_run_ends_the_options(void **state)
+{
+    SCAN("-k", "python", "-o", "x");
+    (void)state;
+    scan.stop_at_argument = true;
+    assert_int_equal(kp_opt_next(&scan, &value), 1);
+    assert_int_equal(kp_opt_next(&scan, &value), KP_OPT_END);
+    assert_int_equal(scan.at, 1);
+}
+
+static void what_is_wrong_is_told(void **state)
+{
+    const char *const wrong[] = {"--di", "--keep=1", "-x", "--no-dir", "--dir", "-o", "-kx", "--"};
+    (void)state;
+    for (size_t i = 0; i < 7; i++) {
+        SCAN(wrong[i]);
+        assert_int_equal(kp_opt_next(&scan, &value), KP_OPT_BAD);
+    }
+    SCAN("-h");
+    assert_int_equal(kp_opt_next(&scan, &value), KP_OPT_HELP);
+}
+
+static void a_variable_has_its_flag(void **state)
+{
+    char name[32];
+    (void)state;
+    kp_opt_name_of("KPROF_RECORD_SHAPES", name, sizeof name);
+    assert_string_equal(name, "record-shapes");
+    kp_opt_name_of("KPROF", name, sizeof name);
+    assert_string_equal(name, "kprof");
+    assert_string_equal(kp_settings_flags()[KP_SET_dir].name, "dir");
+    assert_int_equal(kp_settings_flags()[KP_SET_dir].letter, 'o');
+    assert_null(kp_settings_flags()[KP_SET_COUNT].name);
+}
+
+static void a_flag_is_checked_as_its_variable_is(void **state)
+{
+    struct kp_config *const config = kp_settings_read();
+    (void)state;
+    assert_null(kp_settings_set(config, KP_SET_schedule, "wait=1,active=2"));
+    assert_string_equal(kp_settings_set(config, KP_SET_schedule, "wait=1"), "needs active=N with N at least 1");
+    assert_string_equal(kp_settings_set(config, KP_SET_gzip, "2"), "2 is neither 0 nor 1");
+    assert_string_equal(kp_settings_set(config, KP_SET_dir, ""), "needs a value");
+    assert_non_null(kp_settings_set(config, KP_SET_step, "sometimes"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_value_comes_by_equals_by_the_next_word_or_glued_to_its_letter),
+        cmocka_unit_test(a_switch_is_one_or_zero),
+        cmocka_unit_test(arguments_may_stand_anywhere_and_all_follow_two_dashes),
+        cmocka_unit_test(a_command_to_run_ends_the_options),
+        cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(a_variable_has_its_flag),
+        cmocka_unit_test(a_flag_is_checked_as_its_variable_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
