@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_keyavg.c - the tree of host events and the rows made of it */
+#include "test/support/support.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/keyavg.h"
+
+struct world {
+    struct kp_trace *trace;
+    struct kp_tree tree;
+    struct kp_keyavg averages;
+    char json[8192];
+    size_t used;
+};
+
+/* One event: category, name, thread, start and duration in microseconds, further args. */
+static void add(struct world *w, const char *cat, const char *name, int tid, int ts, int dur, const char *args)
+{
+    w->used += (size_t)snprintf(w->json + w->used, sizeof w->json - w->used,
+                                "%s{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"dur\":%d,"
+                                "\"args\":{%s}}",
+                                w->used ? "," : "", strcmp(cat, "cpu_instant_event") ? "X" : "i", cat, name, tid, ts, dur,
+                                args);
+}
+
+static void build(struct world *w, const struct kp_keyavg_options *options)
+{
+    char text[9000], why[256];
+    snprintf(text, sizeof text, "{\"profile_memory\":1,\"with_flops\":1,\"traceEvents\":[%s]}", w->json);
+    assert_int_equal(kp_trace_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
+    assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
+    kp_tree_set_stacks(&w->tree);
+    assert_int_equal(kp_keyavg_build(&w->averages, &w->tree, options), 0);
+}
+
+static const char *name_at(const struct world *w, size_t row)
+{
+    return kp_trace_text(w->trace, w->averages.rows[row].name);
+}
+
+static struct kp_row *row_named(struct world *w, const char *name)
+{
+    for (size_t i = 0; i < w->averages.count; i++)
+        if (strcmp(name_at(w, i), name) == 0)
+            return &w->averages.rows[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+static int setup(void **state)
+{
+    *state = calloc(1, sizeof(struct world));
+    return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    kp_keyavg_fini(&w->averages);
+    kp_tree_fini(&w->tree);
+    kp_trace_close(w->trace);
+    free(w);
+    return 0;
+}
+
+static const struct kp_keyavg_options plain;
+
+static void self_time_is_the_total_without_direct_children(void **state)
+{
+    struct world *w = *state;
+    add(w, "cpu_op", "c", 1, 12, 2, "");
+    add(w, "cpu_op", "b", 1, 11, 5, "");
+    add(w, "cpu_op", "a", 1, 10, 20, "");
+    add(w, "cpu_op", "other", 2, 12, 3, "");
+    build(w, &plain);
+    assert_string_equal(name_at(w, 0), "a");
+    assert_true(row_named(w, "a")->self_cpu == 15);
+    assert_true(row_named(w, "b")->self_cpu == 3);
+    assert_true(row_named(w, "c")->self_cpu == 2);
+    assert_true(row_named(w, "c")->has_parent);
+    assert_false(row_named(w, "other")->has_parent);
+}
+
+static void an_event_that_sticks_out_is_no_child(void **state)
+{
+    struct world *w = *state;
+    add(w, "cpu_op", "a", 1, 10, 10, "");
+    add(w, "cpu_op", "b", 1, 15, 10, "");
+    add(w, "cpu_op", "c", 1, 16, 2, "");
+    add(w, "cpu_op", "touching", 1, 25, 1, "");
+    build(w, &plain);
+    assert_false(row_named(w, "b")->has_parent);
+    assert_true(row_named(w, "a")->self_cpu == 10);
+    assert_true(row_named(w, "b")->self_cpu == 8);
+    assert_false(row_named(w, "touching")->has_parent);
+}
+
+static void an_only_child_of_the_same_name_is_folded(void **state)
+{
+    struct world *w = *state;
+    add(w, "cpu_op", "a", 1, 10, 20, "");
+    add(w, "cpu_op", "a", 1, 11, 10, "");
+    add(w, "cpu_op", "a", 1, 12, 8, "");
+    add(w, "cpu_op", "b", 1, 13, 1, "");
+    add(w, "cpu_op", "b", 1, 15, 1, "");
+    build(w, &plain);
+    assert_int_equal(row_named(w, "a")->count, 1);
+    assert_true(row_named(w, "a")->self_cpu == 18);
+    assert_int_equal(row_named(w, "b")->count, 2);
+}
+
+static void children_of_the_same_name_stay_when_they_are_two(void **state)
+{
+    struct world *w = *state;
+    add(w, "cpu_op", "a", 1, 10, 20, "");
+    add(w, "cpu_op", "a", 1, 11, 5, "");
+    add(w, "cpu_op", "a", 1, 17, 5, "");
+    build(w, &plain);
+    assert_int_equal(row_named(w, "a")->count, 3);
+}
+
+static void equal_times_nest_in_the_order_of_recording(void **state)
+{
+    struct world *w = *state;
+    add(w, "cpu_op", "inner", 1, 10, 20, "\"Ev Idx\":5");
+    add(w, "cpu_op", "outer", 1, 10, 20, "\"Ev Idx\":4");
+    build(w, &plain);
+    assert_string_equal(name_at(w, 0), "outer");
+    assert_true(row_named(w, "outer")->self_cpu == 0);
+}
+
+static void some_names_are_left_out_and_steps_are_one_row(void **state)
+{
+    struct world *w = *state;
+    add(w, "user_annotation", "ProfilerStep#7", 1, 10, 10, "");
+    add(w, "user_annotation", "ProfilerStep#8", 1, 20, 10, "");
+    add(w, "cpu_op", "aten::_version", 1, 11, 2, "");
+    add(w, "cpu_op", "profiler::_record_function_exit", 1, 14, 2, "");
+    add(w, "python_function", "f.py(1): f", 1, 21, 5, "");
+    build(w, &plain);
+    assert_int_equal(w->averages.count, 1);
+    assert_int_equal(row_named(w, "ProfilerStep*")->count, 2);
+    assert_true(row_named(w, "ProfilerStep*")->self_cpu == 15);
+}
+
+static void an_annotation_and_an_op_of_one_name_are_two_rows(void **state)
+{
+    struct world *w = *state;
+    add(w, "user_annotation", "x", 1, 10, 10, "");
+    add(w, "cpu_op", "x", 1, 30, 10, "");
+    build(w, &plain);
+    assert_int_equal(w->averages.count, 2);
+}
+
+static void shapes_and_overloads_split_rows_only_when_asked(void **state)
+{
+    struct world *w = *state;
+    struct kp_keyavg_options both = {.by_shape = true, .by_overload = true};
+    add(w, "cpu_op", "aten::add.Tensor", 1, 10, 1, "\"Input Dims\":[[2,3],[]]");
+    add(w, "cpu_op", "aten::add.Tensor", 1, 20, 1, "\"Input Dims\":[[2,4],[]]");
+    add(w, "cpu_op", "aten::add.Scalar", 1, 30, 1, "");
+    add(w, "cpu_op", "torch.distributed::f", 1, 40, 1, "");
+    build(w, &plain);
+    assert_int_equal(w->averages.count, 2);
+    assert_int_equal(row_named(w, "aten::add")->count, 3);
+    assert_int_equal(row_named(w, "torch.distributed::f")->count, 1);
+    kp_keyavg_fini(&w->averages);
+    kp_keyavg_build(&w->averages, &w->tree, &both);
+    assert_int_equal(w->averages.count, 4);
+    assert_string_equal(kp_trace_text(w->trace, w->averages.rows[0].shapes), "[[2, 3], []]");
+    assert_string_equal(kp_trace_text(w->trace, w->averages.rows[2].shapes), "[]");
+    assert_string_equal(kp_trace_text(w->trace, w->averages.rows[2].overload), "Scalar");
+}
+
+static void memory_goes_to_every_op_open_at_the_time(void **state)
+{
+    struct world *w = *state;
+    add(w, "cpu_op", "a", 1, 10, 20, "");
+    add(w, "cpu_op", "b", 1, 12, 5, "");
+    add(w, "cpu_instant_event", "[memory]", 1, 13, 0, "\"Bytes\":100,\"Device Type\":0");
+    add(w, "cpu_instant_event", "[memory]", 1, 30, 0, "\"Bytes\":-40,\"Device Type\":0");
+    add(w, "cpu_instant_event", "[memory]", 1, 40, 0, "\"Bytes\":7,\"Device Type\":0");
+    build(w, &plain);
+    assert_int_equal(row_named(w, "a")->cpu_bytes, 60);
+    assert_int_equal(row_named(w, "a")->self_cpu_bytes, -40);
+    assert_int_equal(row_named(w, "b")->cpu_bytes, 100);
+    assert_int_equal(row_named(w, "[memory]")->cpu_bytes, 7);
+}
+
+static void kernels_count_for_the_op_that_launched_them(void **state)
+{
+    struct world *w = *state;
+    add(w, "cpu_op", "outer", 1, 10, 20, "\"External id\":1");
+    add(w, "cpu_op", "op", 1, 12, 5, "\"External id\":2");
+    add(w, "cuda_runtime", "cudaLaunchKernel", 1, 13, 2, "\"External id\":2");
+    add(w, "kernel", "k", 7, 50, 9, "\"External id\":2");
+    build(w, &plain);
+    assert_true(row_named(w, "op")->self_device == 9);
+    assert_true(row_named(w, "outer")->device_total == 9);
+    assert_true(row_named(w, "outer")->self_device == 0);
+    assert_true(row_named(w, "op")->self_cpu == 3);
+    assert_true(row_named(w, "k")->cpu_total == 0);
+    assert_true(row_named(w, "k")->self_device == 9);
+}
+
+static void backward_ops_take_the_stack_of_their_forward_op(void **state)
+{
+    struct world *w = *state;
+    struct kp_keyavg_options stacks = {.by_stack = 1};
+    add(w, "cpu_op", "aten::mm", 1, 10, 5, "\"Sequence number\":3,\"Fwd thread id\":0,\"Call stack\":\"fwd;main;\"");
+    add(w, "cpu_op", "MmBackward0", 2, 30, 5, "\"Sequence number\":3,\"Fwd thread id\":1,\"Call stack\":\"bwd;\"");
+    add(w, "cpu_op", "aten::t", 2, 31, 1, "\"Call stack\":\"bwd;\"");
+    build(w, &stacks);
+    assert_int_equal(row_named(w, "MmBackward0")->stack_count, 1);
+    assert_string_equal(row_named(w, "MmBackward0")->stack[0], "fwd");
+    assert_string_equal(row_named(w, "aten::t")->stack[0], "fwd");
+}
+
+static void sorting_is_descending_and_keeps_equal_rows_in_order(void **state)
+{
+    struct world *w = *state;
+    add(w, "cpu_op", "b", 1, 10, 5, "");
+    add(w, "cpu_op", "a", 1, 20, 5, "");
+    add(w, "cpu_op", "c", 1, 30, 9, "");
+    build(w, &plain);
+    assert_int_equal(kp_keyavg_sort(&w->averages, "cpu_time_total"), 0);
+    assert_string_equal(name_at(w, 0), "c");
+    assert_string_equal(name_at(w, 1), "b");
+    assert_string_equal(name_at(w, 2), "a");
+    assert_int_equal(kp_keyavg_sort(&w->averages, "self_cuda_time_total"), 0);
+    assert_string_equal(name_at(w, 0), "c");
+    assert_int_equal(kp_keyavg_sort(&w->averages, "nonsense"), -EINVAL);
+    assert_int_equal(kp_keyavg_sort(&w->averages, ""), -EINVAL);
+}
+
+static void flops_follow_the_formulas(void **state)
+{
+    const char *scalars = "\n\n\n[2, 2]\n[0, 0]\n[1, 1]\n2\n";
+    (void)state;
+    assert_true(kp_flops("aten::mm", "[[8, 16], [16, 4]]", "") == 2 * 8 * 16 * 4);
+    assert_true(kp_flops("aten::addmm", "[[4], [8, 16], [16, 4], [], []]", "") == 2 * 8 * 16 * 4);
+    assert_true(kp_flops("aten::bmm", "[[3, 8, 16], [3, 16, 4]]", "") == 2 * 3 * 8 * 16 * 4);
+    assert_true(kp_flops("aten::mul", "[[3, 5], []]", "") == 15);
+    assert_true(kp_flops("aten::mul_", "[[3, 5], []]", "") == 0);
+    assert_true(kp_flops("aten::conv2d", "[[8, 8, 16, 16], [8, 4, 3, 3], [8], [], [], [], []]", scalars) ==
+                2.0 * 8 * 7 * 7 * 9 * 8 * 8 / 2);
+    assert_true(kp_flops("aten::conv2d", "[[8, 8, 16], [8]]", "") == 0);
+    assert_true(kp_flops("aten::mm", "[", "") == 0);
+}
+
+#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(self_time_is_the_total_without_direct_children),
+        WORLD_TEST(an_event_that_sticks_out_is_no_child),
+        WORLD_TEST(an_only_child_of_the_same_name_is_folded),
+        WORLD_TEST(children_of_the_same_name_stay_when_they_are_two),
+        WORLD_TEST(equal_times_nest_in_the_order_of_recording),
+        WORLD_TEST(some_names_are_left_out_and_steps_are_one_row),
+        WORLD_TEST(an_annotation_and_an_op_of_one_name_are_two_rows),
+        WORLD_TEST(shapes_and_overloads_split_rows_only_when_asked),
+        WORLD_TEST(memory_goes_to_every_op_open_at_the_time),
+        WORLD_TEST(kernels_count_for_the_op_that_launched_them),
+        WORLD_TEST(backward_ops_take_the_stack_of_their_forward_op),
+        WORLD_TEST(sorting_is_descending_and_keeps_equal_rows_in_order),
+        cmocka_unit_test(flops_follow_the_formulas),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_kineto.c - reading Kineto-shaped JSON */
+#include "test/support/support.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "export/kineto.h"
+
+static struct kp_trace *parse(const char *json)
+{
+    struct kp_trace *trace;
+    char why[256] = "";
+    int rc = kp_trace_parse(&trace, json, strlen(json), true, why, sizeof why);
+    if (rc)
+        fail_msg("%s", why);
+    return trace;
+}
+
+static int64_t ns(const char *text)
+{
+    return kp_kineto_ns(text, strlen(text));
+}
+
+static void times_are_exact_nanoseconds(void **state)
+{
+    (void)state;
+    assert_int_equal(ns("4360071032877.539"), 4360071032877539);
+    assert_int_equal(ns("12"), 12000);
+    assert_int_equal(ns("0.5"), 500);
+    assert_int_equal(ns("0.0015"), 2);
+    assert_int_equal(ns("0.00149"), 1);
+    assert_int_equal(ns("-1.250"), -1250);
+    assert_int_equal(ns("1621401187223005.25"), 1621401187223005250);
+    assert_int_equal(ns("1.5e3"), 1500000);
+    assert_int_equal(ns(""), 0);
+}
+
+static void an_event_has_all_its_fields(void **state)
+{
+    (void)state;
+    struct kp_trace *t = parse(
+        "{\"schemaVersion\":1,\"with_flops\":1,\"other\":{\"traceEvents\":[1,[2]]},\"baseTimeNanoseconds\":1000000,"
+        "\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"args\":{\"name\":\"x\"}},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::\\u00e4\",\"pid\":7,\"tid\":8,\"ts\":1.5,\"dur\":2.25,\"args\":"
+        "{\"External id\":3,\"Sequence number\":4,\"Fwd thread id\":1,\"Ev Idx\":9,"
+        "\"Input Dims\":[[2,3],[[1],[2,2]],[]],\"deep\":{\"Ev Idx\":5},\"Call stack\":\"a;b;\"}}],\"tail\":[]}");
+    assert_int_equal(t->count, 1);
+    const struct kp_trace_event *e = &t->events[0];
+    assert_int_equal(e->kind, KP_TRACE_OP);
+    assert_string_equal(kp_trace_text(t, e->name), "aten::\xc3\xa4");
+    assert_int_equal(e->start_ns, 1000000 + 1500);
+    assert_int_equal(e->dur_ns, 2250);
+    assert_int_equal(e->pid, 7);
+    assert_int_equal(e->tid, 8);
+    assert_int_equal(e->external_id, 3);
+    assert_int_equal(e->number, 4);
+    assert_int_equal(e->fwd_tid, 1);
+    assert_int_equal(e->index, 9);
+    assert_string_equal(kp_trace_text(t, e->shapes), "[[2, 3], [], []]");
+    assert_string_equal(kp_trace_text(t, e->stack), "a;b;");
+    assert_true(t->with_flops);
+    assert_memory_equal(t->args_text + e->args, "{\"External id\":3,\"Seq", 20);
+    assert_int_equal(t->args_text[e->args + e->args_bytes - 1], '}');
+    kp_trace_close(t);
+}
+
+static void a_trace_without_a_profiler_span_starts_at_its_first_event(void **state)
+{
+    (void)state;
+    struct kp_trace *t = parse("[{\"ph\":\"X\",\"name\":\"b\",\"ts\":9,\"dur\":1,\"pid\":\"p\",\"tid\":\"stream 7\"},"
+                               "{\"ph\":\"X\",\"name\":\"a\",\"ts\":5,\"dur\":1,\"pid\":1,\"tid\":1}]");
+    assert_int_equal(t->count, 2);
+    assert_int_equal(t->start_ns, 5000);
+    assert_true(t->events[0].flags & KP_TRACE_TEXT_TID);
+    assert_string_equal(kp_trace_text(t, (uint32_t)t->events[0].tid), "stream 7");
+    kp_trace_close(t);
+}
+
+static void old_files_have_their_own_names_for_things(void **state)
+{
+    (void)state;
+    struct kp_trace *t = parse("{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"aten::mm\",\"pid\":\"1\",\"tid\":\"2\","
+                               "\"ts\":1621401187223005,\"dur\":40,\"args\":{\"external id\":12,\"Input dims\":[[1]]}}]}");
+    assert_int_equal(t->events[0].kind, KP_TRACE_OP);
+    assert_int_equal(t->events[0].external_id, 12);
+    assert_int_equal(t->events[0].start_ns, 1621401187223005000);
+    assert_string_equal(kp_trace_text(t, t->events[0].shapes), "[[1]]");
+    kp_trace_close(t);
+}
+
+static void every_cut_of_a_file_is_refused_and_none_crashes(void **state)
+{
+    const char *json = "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\\u00e9\",\"ts\":1.0,\"dur\":2.0,"
+                       "\"args\":{\"Input Dims\":[[2,3],[[1]]],\"Concrete Inputs\":[\"x\"]}}]}";
+    (void)state;
+    for (size_t bytes = 0; bytes < strlen(json); bytes++) {
+        struct kp_trace *t;
+        char why[256], *copy = malloc(bytes + 1);
+        memcpy(copy, json, bytes);
+        assert_int_equal(kp_trace_parse(&t, copy, bytes, true, why, sizeof why), -EINVAL);
+        char wanted[32];
+        snprintf(wanted, sizeof wanted, "byte %zu:", bytes);
+        assert_non_null(strstr(why, wanted));
+        kp_trace_close(t);
+        free(copy);
+    }
+}
+
+static void trash_is_told_with_its_byte(void **state)
+{
+    struct kp_trace *t;
+    char why[256];
+    (void)state;
+    assert_int_equal(kp_trace_parse(&t, "{\"a\": nope}", 11, false, why, sizeof why), -EINVAL);
+    assert_null(t);
+    assert_non_null(strstr(why, "byte "));
+    assert_null(strchr(why, '\n'));
+}
+
+static void a_missing_file_and_a_folder_are_errors(void **state)
+{
+    struct kp_trace *t;
+    char why[256];
+    (void)state;
+    assert_int_equal(kp_trace_open(&t, "does/not/exist", false, why, sizeof why), -ENOENT);
+    assert_non_null(strstr(why, "does/not/exist"));
+    assert_true(kp_trace_open(&t, ".", false, why, sizeof why) < 0);
+    assert_true(why[0] != 0);
+}
+
+static void a_gzip_file_is_read_like_a_plain_one(void **state)
+{
+    char path[512], why[256];
+    struct kp_trace *t;
+    (void)state;
+    snprintf(path, sizeof path, "%s/t.json.gz", kp_test_tmpdir());
+    gzFile file = gzopen(path, "wb");
+    gzputs(file, "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":2}]}");
+    gzclose(file);
+    assert_int_equal(kp_trace_open(&t, path, false, why, sizeof why), 0);
+    assert_int_equal(t->count, 1);
+    assert_int_equal(t->events[0].kind, KP_TRACE_GPU);
+    kp_trace_close(t);
+    assert_int_equal(truncate(path, 40), 0);
+    assert_int_equal(kp_trace_open(&t, path, false, why, sizeof why), -EINVAL);
+    assert_non_null(strstr(why, "byte "));
+    kp_trace_close(t);
+    unlink(path);
+}
+
+static void equal_strings_share_an_id(void **state)
+{
+    struct kp_strings *s = kp_strings_open();
+    char name[16];
+    (void)state;
+    assert_int_equal(kp_strings_put(s, "", 0), 0);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 5000; i++) {
+            int bytes = snprintf(name, sizeof name, "n%d", i);
+            assert_int_equal(kp_strings_put(s, name, (size_t)bytes), i + 1);
+        }
+    assert_string_equal(kp_strings_get(s, 4321), "n4320");
+    assert_int_equal(kp_strings_bytes(s, 1), 2);
+    kp_strings_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_are_exact_nanoseconds),
+        cmocka_unit_test(an_event_has_all_its_fields),
+        cmocka_unit_test(a_trace_without_a_profiler_span_starts_at_its_first_event),
+        cmocka_unit_test(old_files_have_their_own_names_for_things),
+        cmocka_unit_test(every_cut_of_a_file_is_refused_and_none_crashes),
+        cmocka_unit_test(trash_is_told_with_its_byte),
+        cmocka_unit_test(a_missing_file_and_a_folder_are_errors),
+        cmocka_unit_test(a_gzip_file_is_read_like_a_plain_one),
+        cmocka_unit_test(equal_strings_share_an_id),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
