@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# run.sh - runs each hostile program twice, beside an empty preloaded library and beside ours, and compares
+#
+# usage: run.sh FOLDER_OF_PROGRAMS LIBKPROF_SO [PATTERN]
+# Compared: standard output, standard error (but for lines that begin "kprof:"), exit status, and the files left behind.
+# Speaks TAP, with a total; what cannot run here is skipped and counted. Exit 0 when nothing failed.
+set -uo pipefail
+bin=$(cd "$1" && pwd) lib=$2 only=${3:-}
+here=$(cd "$(dirname "$0")" && pwd)
+empty=$bin/libempty.so
+work=$(mktemp -d "${TMPDIR:-/tmp}/kprof-hosts-XXXXXX") || exit 2
+chmod 755 "$work"
+trap 'rm -rf "$work"' EXIT
+ok=0 failed=0 skipped=0
+ulimit -c 0
+
+pass() { ok=$((ok + 1)); echo "ok - $1"; }
+fail() { failed=$((failed + 1)); echo "not ok - $1"; }
+skip() { skipped=$((skipped + 1)); echo "ok - $1 # SKIP $2"; }
+wanted() { [[ -z $only || $1 == *$only* ]]; }
+
+once() { # folder, preload, command...
+  local at=$1 preload=$2
+  shift 2
+  mkdir -p "$at"
+  rm -rf "$work/cwd"
+  mkdir -m 777 "$work/cwd"
+  (
+    cd "$work/cwd" || exit 99
+    exec env LD_PRELOAD="$preload" timeout -k 5 "${LIMIT:-60}" "$@" >"$at/out" 2>"$at/err" </dev/null
+  ) 2>/dev/null
+  echo $? >"$at/status"
+  (cd "$work/cwd" && find . -type f | sort | while read -r f; do echo "$f $(cksum <"$f")"; done) >"$at/files"
+}
+
+quiet() { grep -av '^kprof:' "$1"; return 0; }
+
+same() { # name, command...
+  local name=$1 a b what=
+  shift
+  wanted "$name" || return 0
+  a=$work/$name.empty b=$work/$name.ours
+  once "$a" "$empty" "$@" 2>/dev/null
+  once "$b" "$lib" "$@" 2>/dev/null
+  case $(cat "$a/status") in 12[4-7]) what+=" it does not even run without us;" ;; esac
+  cmp -s "$a/status" "$b/status" || what+=" status $(cat "$a/status") became $(cat "$b/status");"
+  cmp -s "$a/out" "$b/out" || what+=" stdout;"
+  [ "$(quiet "$a/err")" = "$(quiet "$b/err")" ] || what+=" stderr;"
+  cmp -s "$a/files" "$b/files" || what+=" files;"
+  if [ -z "$what" ]; then pass "$name"; return; fi
+  fail "$name:$what"
+  diff "$a/out" "$b/out" | head -n 8 | sed 's/^/#   out /'
+  diff <(quiet "$a/err") <(quiet "$b/err") | head -n 8 | sed 's/^/#   err /'
+  diff "$a/files" "$b/files" | head -n 8 | sed 's/^/#   files /'
+}
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# --- state: errno, signals, environment, limits, descriptors, threads -------------------------------------------
+same state "$bin/state"
+same state_off env KPROF=0 "$bin/state"
+same state_schedule env KPROF_SCHEDULE=wait=1,warmup=1,active=1 "$bin/state"
+same state_bad_values env KPROF_SCHEDULE=wait=x KPROF_MAX_MB=-1 KPROF_DIR=/proc/none KPROF_STEP=never "$bin/state"
+same own_malloc "$bin/own_malloc"
+
+# --- loading: RUNPATH, RTLD_NEXT, DEEPBIND, namespaces, 1000 times ------------------------------------------------
+same loading_lazy "$bin/loading" "$bin"
+same loading_now "$bin/loading_now" "$bin"
+same cancels "$bin/cancels"
+same storm "$bin/storm"
+same threads "$bin/threads"
+
+# --- children ---------------------------------------------------------------------------------------------------
+same children "$bin/children"
+same daemon "$bin/daemon"
+same chain "$bin/chain"
+same env_empty env -i "$bin/state"
+same close_fds "$bin/close_fds"
+same bash_pipes bash -c 'for i in 1 2 3 4 5; do (echo $i | cat | tr 1-5 a-e; exit $i); echo $?; done; wait; ls /proc/self/fd | wc -l'
+have python3 && same python3 python3 -c 'import ctypes, subprocess, json, sqlite3, ssl, threading; print(subprocess.run(["sh", "-c", "echo hi"], capture_output=True)); print(ctypes.CDLL(None).getpid() > 0)'
+have perl && same perl perl -e 'use POSIX; print "perl\n"; my $p = fork; if (!$p) { POSIX::_exit(3) } wait; print $? >> 8, "\n"'
+have make && same make make -s -f - all <<<''
+have tar && same coreutils bash -c 'seq 2000 >a; sort -R a | sort -n | cksum; gzip -9n a; zcat a.gz | tail -n 1; tar cf - a.gz | tar tf -'
+
+# --- endings ----------------------------------------------------------------------------------------------------
+for how in return exit _exit quick_exit abort segv fault term kill pipe thread main_leaves cancel; do
+  same "ending_$how" "$bin/ending" $how
+done
+same ending_static "$bin/ending_static" exit
+
+# --- limits, sandboxes, other users ---------------------------------------------------------------------------------
+for limit in nofile as fsize stack data nproc; do same "limit_$limit" "$bin/limits" $limit; done
+for limit in '-n 4' '-v 200000' '-f 0' '-s 128' '-d 4000'; do
+  same "ulimit${limit// /}" bash -c "ulimit $limit; exec \"\$0\" none" "$bin/limits"
+done
+for answer in eperm enosys kill; do same "sandbox_$answer" "$bin/sandbox" $answer; done
+if [ "$(id -u)" = 0 ]; then
+  same jail "$bin/jail"
+  if have setpriv; then
+    cp "$bin/state" "$work/setuid_state" && chown 0:0 "$work/setuid_state" && chmod 4755 "$work/setuid_state"
+    same setuid setpriv --reuid 65534 --clear-groups "$work/setuid_state"
+  else
+    skip setuid "no setpriv here"
+  fi
+else
+  skip jail "needs root"
+  skip setuid "needs root"
+fi
+if have musl-gcc; then
+  musl-gcc -o "$work/musl" "$here/chain.c" && same musl "$work/musl" 0
+else
+  skip musl "no musl-gcc here"
+fi
+
+echo "# hosts: $ok passed, $failed failed, $skipped skipped"
+echo "1..$((ok + failed + skipped))"
+[ "$failed" = 0 ]
