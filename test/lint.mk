@@ -1,0 +1,14 @@
+# lint.mk - the form of the source: layers, headers, sizes, spelling, shell; the shape of the library
+lint: ## layers, headers, file and function sizes, shellcheck, codespell
+	@scripts/check-layers.sh
+	@scripts/check-layers.sh --self-test
+	@scripts/check-size.sh
+	@scripts/check-headers.sh $(CC)
+	@scripts/lint-words.sh
+check-headers: ; @scripts/check-headers.sh $(CC)
+check-layers: ; @scripts/check-layers.sh && scripts/check-layers.sh --self-test
+check-abi: $(BUILD)/libkprof.so ## what the library needs, exports and asks of glibc
+	@scripts/check-abi.sh $<
+format: ## clang-format in place on the C files named in FILES=
+	clang-format -i $(or $(FILES),$(error FILES= names what to format))
+.PHONY: lint check-headers check-layers check-abi format
