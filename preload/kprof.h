@@ -6,7 +6,7 @@
  * (LD_PRELOAD, or `kprof run`) every call does nothing and returns -ENOSYS. C99, C++11, and from Python:
  *     ctypes.CDLL(None).kprof_step()        (AttributeError when the library is not there)
  * Every function may be called from any thread, costs less than a microsecond unless it says otherwise, never
- * blocks on a lock, never changes errno, and returns 0 or a negative errno value.
+ * waits longer than microseconds, never changes errno, and returns 0 or a negative errno value.
  */
 #ifndef KPROF_H
 #define KPROF_H

@@ -32,7 +32,7 @@ struct kp_thread {
     _Atomic uint32_t life; /* enum below; a dead struct is reused, with its source_state */
 };
 enum { KP_THREAD_ALIVE = 1, KP_THREAD_DEAD };
-enum { KP_STATE_TORCH = 0 };
+enum { KP_STATE_TORCH = 0, KP_STATE_API = 1 };
 
 extern _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
 struct kp_thread *kp_thread_birth(void); /* slow half of kp_thread_get; NULL: none to be had or the thread is dying */

@@ -81,8 +81,8 @@ class Run:
 
 
 def script_command(script, *args, python=PYTHON):
-    path = pathlib.Path(script)
-    return [python, path if path.is_absolute() else SCRIPTS / path, *args]
+    found = [folder / script for folder in (SCRIPTS, ROOT / "examples") if (folder / script).exists()]
+    return [python, found[0], *args]
 
 
 def run_plain(script, folder, *args, python=PYTHON, timeout=180, **env):

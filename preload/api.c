@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * api.c - the exported kprof_* functions: each a short call into schedule, cycle or record
+ *
+ * Called by: the host, any thread, through kprof.h or ctypes; never from a signal handler
+ * Owns:      a stack of open ranges per thread (arena, made at a thread's first push)
+ * Locks:     none of its own. Memory: a thread's first push takes one arena block.
+ * On fail:   returns -errno and leaves no trace; the host goes on
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_jsoncheck.h"
+#include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
+#include "preload/boot.h"
+#include "preload/cycle.h"
+#define KPROF_IMPLEMENTATION
+#include "preload/kprof.h"
+#include "schedule/kp_schedule.h"
+#include "collector/base/kp_poison.h"
+
+enum { RANGES_MAX = 64, USER_SCOPE = 7 };
+
+struct range {
+    uint64_t start;
+    uint32_t name, cycle;
+};
+struct ranges {
+    uint32_t thread_no; /* a thread struct is reused: ranges of a dead thread are forgotten */
+    uint32_t depth; /* may exceed RANGES_MAX: what lies above is counted, not kept */
+    struct range open[RANGES_MAX];
+};
+
+/* The calling thread, marked inside; NULL with the reason in *err. Leave with leave(). */
+static struct kp_thread *enter(int *err)
+{
+    *err = -ENOSYS;
+    if (!kp_boot_is_ours()) return NULL;
+    struct kp_thread *self = kp_thread_get();
+    *err = -EBUSY;
+    if (!self || kp_load_relaxed(&self->inside)) return NULL;
+    kp_store_relaxed(&self->inside, 1);
+    kp_signal_fence();
+    *err = 0;
+    return self;
+}
+
+static void leave(struct kp_thread *self)
+{
+    kp_signal_fence();
+    /* pairs with: the writer's kp_record_quiesce */
+    kp_store_release(&self->inside, 0);
+}
+
+int kprof_step(void)
+{
+    int kept = errno;
+    int err;
+    if (kp_boot_is_ours()) kp_cycle_begin_run();
+    struct kp_thread *self = enter(&err);
+    if (!self) return err;
+    if (!kp_steps_takes_api())
+        err = -EPERM;
+    else if (kp_steps_api())
+        kp_boot_step(self, kp_ticks());
+    leave(self);
+    errno = kept;
+    return err;
+}
+
+long long kprof_step_num(void)
+{
+    return kp_boot_is_ours() ? (long long)kp_steps_seen() : -ENOSYS;
+}
+
+int kprof_start(void)
+{
+    int kept = errno;
+    int err = kp_boot_is_ours() ? kp_cycle_force_open() : -ENOSYS;
+    errno = kept;
+    return err;
+}
+
+int kprof_stop(void)
+{
+    int kept = errno;
+    if (!kp_boot_is_ours()) return -ENOSYS;
+    if (!kp_cycle_is_running()) return -EALREADY;
+    kp_cycle_end_run();
+    if (kp_record_is_open()) kp_record_poke();
+    errno = kept;
+    return 0;
+}
+
+static struct ranges *ranges_of(struct kp_thread *self)
+{
+    if (!self->source_state[KP_STATE_API]) self->source_state[KP_STATE_API] = kp_arena_alloc(sizeof(struct ranges));
+    struct ranges *stack = self->source_state[KP_STATE_API];
+    if (stack && stack->thread_no != self->thread_no) {
+        stack->thread_no = self->thread_no;
+        stack->depth = 0;
+    }
+    return stack;
+}
+
+int kprof_range_push(const char *name)
+{
+    int kept = errno;
+    int err;
+    if (!name) return -EINVAL;
+    if (kp_boot_is_ours()) kp_cycle_begin_run();
+    struct kp_thread *self = enter(&err);
+    if (!self) return err;
+    struct ranges *stack = ranges_of(self);
+    if (!stack) {
+        err = -ENOMEM;
+    } else if (stack->depth >= RANGES_MAX) {
+        stack->depth++;
+        err = -EOVERFLOW;
+    } else {
+        uint64_t gate = kp_gate_get();
+        struct range *r = &stack->open[stack->depth++];
+        bool wanted = gate & (KP_GATE_RECORD | KP_GATE_WARM);
+        size_t len = strlen(name);
+        r->cycle = wanted ? kp_gate_cycle(gate) : 0;
+        r->name = wanted ? kp_name_intern(self, name, len > 4096 ? 4096 : (uint32_t)len) : 0;
+        r->start = kp_ticks();
+    }
+    leave(self);
+    errno = kept;
+    return err;
+}
+
+static void put_range(struct kp_thread *self, const struct range *r, uint64_t end)
+{
+    uint64_t gate = kp_gate_get(), ticks = end - r->start;
+    if (!(gate & (KP_GATE_RECORD | KP_GATE_WARM)) || r->cycle != kp_gate_cycle(gate)) return;
+    bool is_long = ticks > UINT32_MAX;
+    uint32_t bytes = (uint32_t)sizeof(struct kp_rec_op) + (is_long ? 8 : 0);
+    struct kp_rec_op *rec = kp_put_reserve(self, gate, bytes, KP_KIND_OP);
+    if (!rec) return;
+    *rec = (struct kp_rec_op){
+        .head = {.kind = KP_KIND_OP, .flags = is_long ? KP_OP_LONG : 0, .size = (uint16_t)bytes, .name = r->name},
+        .start = r->start,
+        .ticks = is_long ? 0 : (uint32_t)ticks,
+        .rt_scope = USER_SCOPE,
+    };
+    if (is_long) memcpy(rec + 1, &ticks, sizeof ticks);
+    kp_put_commit(self, bytes);
+}
+
+int kprof_range_pop(void)
+{
+    int kept = errno;
+    int err;
+    uint64_t end = kp_ticks();
+    struct kp_thread *self = enter(&err);
+    if (!self) return err;
+    struct ranges *stack = ranges_of(self);
+    if (!stack || !stack->depth)
+        err = -ENOENT;
+    else if (--stack->depth < RANGES_MAX)
+        put_range(self, &stack->open[stack->depth], end);
+    leave(self);
+    errno = kept;
+    return err;
+}
+
+/* Keeps "meta.KEY=JSON" in the spool's header: the exporter merges it, also after a crash. */
+static int keep_metadata(const char *key, const char *json)
+{
+    char line[128];
+    if (!*key || strlen(key) > 100 || strpbrk(key, "=\n\"\\")) return -EINVAL;
+    int kept = errno, err = kp_boot_open_spool();
+    if (err) return err;
+    kp_fmt(line, sizeof line, "meta.%s", key);
+    kp_record_note(line, json);
+    errno = kept;
+    return 0;
+}
+
+static bool is_json(const char *text)
+{
+    size_t offset;
+    const char *why;
+    return kp_jsoncheck_value(text, strlen(text), &offset, &why) == 0;
+}
+
+/* `text` as a JSON string; false when it does not fit or is not UTF-8. */
+static bool quote(char *out, size_t size, const char *text)
+{
+    size_t n = 0;
+    out[n++] = '"';
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (n + 8 > size) return false;
+        if (*c == '"' || *c == '\\') {
+            out[n++] = '\\';
+            out[n++] = (char)*c;
+        } else if (*c < 0x20) {
+            static const char hex[] = "0123456789abcdef";
+            memcpy(out + n, "\\u00", 4);
+            out[n + 4] = hex[*c >> 4];
+            out[n + 5] = hex[*c & 15];
+            n += 6;
+        } else {
+            out[n++] = (char)*c;
+        }
+    }
+    out[n++] = '"';
+    out[n] = 0;
+    return is_json(out);
+}
+
+int kprof_metadata_json(const char *key, const char *json)
+{
+    if (!kp_boot_is_ours()) return -ENOSYS;
+    if (!key || !json || !is_json(json)) return -EINVAL;
+    return keep_metadata(key, json);
+}
+
+int kprof_metadata(const char *key, const char *value)
+{
+    char quoted[4096];
+    if (!kp_boot_is_ours()) return -ENOSYS;
+    if (!key || !value || !quote(quoted, sizeof quoted, value)) return -EINVAL;
+    return keep_metadata(key, quoted);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * boot.h - what the files of preload/ ask of the composition root
+ */
+#ifndef KP_BOOT_H
+#define KP_BOOT_H
+
+#include <stdbool.h>
+
+#include "schedule/kp_schedule.h"
+
+/* False before start, after exit, in a forked child, with KPROF=0. */
+bool kp_boot_is_ours(void);
+/* Opens the spool on first use. 0 or -errno (said once). */
+int kp_boot_open_spool(void);
+const struct kp_schedule *kp_boot_schedule(void);
+/* Whether the host ran any op at all while nothing was recorded: then a closing line is owed. */
+bool kp_boot_saw_work(void);
+
+/* The output folder, absolute; and a path as the user would type it from the folder the program was started in. */
+const char *kp_boot_out_dir(void);
+const char *kp_boot_shown(const char *path);
+
+#endif
