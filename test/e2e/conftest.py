@@ -9,6 +9,8 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import harness
 
+collect_ignore = [] if os.environ.get("KPROF_TEST_VERSIONS") else ["versions"]  # make e2e-versions
+
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: left out by scripts/test --fast")
