@@ -25,7 +25,7 @@ struct kp_spool {
     uint32_t max_chunks;     /* cap, header included */
     _Atomic uint32_t chunks; /* fallocated, mapped and touched */
     _Atomic uint32_t trouble; /* enum kp_loss: why the file does not grow; KP_LOSS_NO_CHUNK: it does */
-    int fd;                  /* a hint: the host may have closed it or given its number to another file */
+    _Atomic int fd;          /* a hint: the host may have closed it or given its number to another file */
     dev_t dev;
     ino_t ino;
     pid_t pid;

@@ -141,6 +141,9 @@ static void a_forked_child_leaves_the_file_alone_and_may_have_its_own(void **sta
 {
     int status;
     (void)state;
+#if defined(__SANITIZE_THREAD__)
+    skip(); /* TSan ends a forked child that starts a thread */
+#endif
     uint64_t before = spool_check(kp_record_path(), 1);
     pid_t pid = fork();
     if (pid == 0) _exit(run_child());
@@ -180,7 +183,7 @@ static void the_tick_itself_may_close(void **state)
     snprintf(path, sizeof path, "%s", kp_record_path());
     for (int i = 0; i < 2000 && kp_record_is_open(); i++) usleep(1000);
     assert_false(kp_record_is_open());
-    usleep(20000);
+    usleep(300000); /* the writer has left: forgetting a spool while it runs is not for a living process */
     assert_int_equal(access(path, F_OK), -1);
     spool_forget(false);
 }
