@@ -20,3 +20,11 @@ bench: all ## what it costs, each figure a ratio in one run against torch.profil
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && OMP_NUM_THREADS=1 $$python test/bench/run.py $(BENCH_ARGS)
 
 .PHONY: unit-list test e2e e2e-kill e2e-versions bench
+
+$(O)/test/bench/record_bench: test/bench/record_bench.c $(O)/librecord.a $(O)/libformat.a $(O)/libbase.a
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< $(filter %.a,$^) -lpthread
+record-bench: $(O)/test/bench/record_bench ## ns a record and a name, as ratios to a plain store and to a clock read
+	@$<
+.PHONY: record-bench

@@ -23,8 +23,7 @@
 #define KP_WRITER_CLOCK_NS 1000000000u
 #define KP_WRITER_STOCK 128u       /* chunks ready at least: 8 MB */
 #define KP_WRITER_STOCK_MOST 4096u /* and at most: 256 MB */
-#define KP_WRITER_SEGMENT 64u      /* the file grows by at least so many */
-#define KP_WRITER_SEGMENT_MOST 512u
+#define KP_WRITER_SEGMENT 64u      /* the file grows by so many at once (1-2 ms), so that a rush meets fresh ones early */
 #define KP_WRITER_RATE_NS 10000000u /* shorter spans tell nothing about the rate */
 #define KP_WRITER_STOP_MS 1000
 
@@ -74,14 +73,10 @@ static uint32_t stock_wanted(uint64_t now_ns)
 
 static void stock_refill(uint64_t now_ns)
 {
-    uint32_t want = stock_wanted(now_ns), ready;
+    uint32_t want = stock_wanted(now_ns);
     kp_chunk_set_mark(want / 2);
-    while ((ready = kp_chunk_ready()) < want) {
-        uint32_t more = want - ready;
-        if (more < KP_WRITER_SEGMENT) more = KP_WRITER_SEGMENT;
-        if (more > KP_WRITER_SEGMENT_MOST) more = KP_WRITER_SEGMENT_MOST;
-        if (kp_spool_grow(more) == 0) break; /* hooks do not poke while there is trouble: the tick asks again */
-    }
+    while (kp_chunk_ready() < want)
+        if (kp_spool_grow(KP_WRITER_SEGMENT) == 0) break; /* hooks do not poke while there is trouble: the tick asks again */
 }
 
 static void clock_keep(uint64_t now_ns)
