@@ -47,6 +47,8 @@ struct kp_kineto_parser {
 
 static void text_add(struct text *t, const char *data, size_t bytes)
 {
+    if (bytes == 0)
+        return;
     t->data = kp_kineto_grow(t->data, &t->capacity, t->used + bytes, 1);
     memcpy(t->data + t->used, data, bytes);
     t->used += bytes;
@@ -290,6 +292,8 @@ static void event_end(struct kp_kineto_parser *p)
 static void raw(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     struct kp_trace *t = p->trace;
+    if (bytes == 0)
+        return;
     t->args_text = kp_kineto_grow(t->args_text, &t->args_capacity, t->args_bytes + bytes, 1);
     memcpy(t->args_text + t->args_bytes, text, bytes);
     t->args_bytes += bytes;

@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/read/kp_read.h"
 #include "export/kineto.h"
+#include "export/kp_export.h"
 
 static void input_add(struct kp_input *input, char *path, char *label)
 {
@@ -26,29 +28,128 @@ static bool has_end(const char *text, const char *end)
     return bytes >= wanted && strcmp(text + bytes - wanted, end) == 0;
 }
 
+static bool is_spool(const char *path)
+{
+    char magic[8] = "";
+    FILE *file = fopen(path, "rbe");
+    if (!file)
+        return false;
+    bool spool = fread(magic, 1, sizeof magic, file) == sizeof magic && memcmp(magic, KP_FORMAT_MAGIC, sizeof magic) == 0;
+    fclose(file);
+    return spool;
+}
+
+/* ---- spools ---- */
+
+static int folder_make(struct kp_input *input)
+{
+    const char *parent = getenv("TMPDIR");
+    if (input->folder)
+        return 0;
+    if (asprintf(&input->folder, "%s/kprof-XXXXXX", parent && *parent ? parent : "/tmp") < 0)
+        input->folder = NULL;
+    if (!input->folder)
+        return -ENOMEM;
+    if (mkdtemp(input->folder))
+        return 0;
+    int rc = -errno;
+    fprintf(stderr, "kprof: %s: no temporary folder: %s\n", input->folder, strerror(-rc));
+    free(input->folder);
+    input->folder = NULL;
+    return rc;
+}
+
+static int cycle_add(struct kp_input *input, struct kp_reader *reader, const char *path, size_t index)
+{
+    struct kp_cycle cycle;
+    struct kp_export_options options = {.dir = input->folder};
+    struct kp_export_result *result = calloc(1, sizeof *result);
+    int rc = result ? kp_reader_cycle(reader, index, &cycle) : -ENOMEM;
+    if (rc == 0)
+        rc = kp_export_trace(reader, cycle.number, &options, result);
+    if (rc == 0) {
+        char *label = NULL;
+        bool single = kp_reader_cycles(reader) == 1;
+        if ((single ? asprintf(&label, "%s", path) : asprintf(&label, "%s cycle %u", path, cycle.number)) > 0)
+            input_add(input, strdup(result->path), label);
+    } else if (rc != -ENODATA) {
+        fprintf(stderr, "kprof: %s: cycle %zu cannot be exported: %s\n", path, index + 1, strerror(-rc));
+    }
+    free(result);
+    return rc;
+}
+
+/* Each cycle of a spool becomes a trace in a folder of its own, which goes when the input is closed. */
+static int spool_add(struct kp_input *input, const char *path)
+{
+    struct kp_reader *reader;
+    char why[512] = "unreadable";
+    int rc = folder_make(input);
+    if (rc)
+        return rc;
+    rc = kp_reader_open(&reader, path, why, sizeof why);
+    if (rc) {
+        fprintf(stderr, "kprof: %s%s%s\n", strstr(why, path) ? "" : path, strstr(why, path) ? "" : ": ", why);
+        return rc;
+    }
+    size_t before = input->count;
+    for (size_t i = 0; i < kp_reader_cycles(reader) && (rc == 0 || rc == -ENODATA); i++)
+        rc = cycle_add(input, reader, path, i);
+    kp_reader_close(reader);
+    if (rc && rc != -ENODATA)
+        return rc;
+    if (input->count == before)
+        fprintf(stderr, "kprof: %s: the spool holds no event\n", path);
+    return input->count == before ? -ENODATA : 0;
+}
+
+/* ---- folders ---- */
+
 static int trace_filter(const struct dirent *entry)
 {
     return has_end(entry->d_name, ".pt.trace.json") || has_end(entry->d_name, ".pt.trace.json.gz");
 }
 
-static int folder_add(struct kp_input *input, const char *path)
+static int spool_filter(const struct dirent *entry)
+{
+    return has_end(entry->d_name, ".kprof");
+}
+
+/* How many files of a kind were added, or -errno. */
+static int folder_scan(struct kp_input *input, const char *path, int (*filter)(const struct dirent *))
 {
     struct dirent **entries;
-    int count = scandir(path, &entries, trace_filter, alphasort);
+    int count = scandir(path, &entries, filter, alphasort), rc = 0;
     if (count < 0) {
-        fprintf(stderr, "kprof: %s: %s\n", path, strerror(errno));
-        return -errno;
+        rc = -errno;
+        fprintf(stderr, "kprof: %s: %s\n", path, strerror(-rc));
+        return rc;
     }
     for (int i = 0; i < count; i++) {
         char *file = NULL;
-        if (asprintf(&file, "%s/%s", path, entries[i]->d_name) > 0)
+        if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0)
+            file = NULL;
+        if (file && filter == trace_filter)
             input_add(input, file, strdup(file));
+        else if (file) {
+            int failed = spool_add(input, file);
+            rc = rc ? rc : failed;
+            free(file);
+        }
         free(entries[i]);
     }
     free(entries);
+    return rc ? rc : count;
+}
+
+static int folder_add(struct kp_input *input, const char *path)
+{
+    int count = folder_scan(input, path, trace_filter);
     if (count == 0)
-        fprintf(stderr, "kprof: %s: no *.pt.trace.json or *.pt.trace.json.gz in this folder\n", path);
-    return count ? 0 : -ENOENT;
+        count = folder_scan(input, path, spool_filter);
+    if (count == 0)
+        fprintf(stderr, "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder\n", path);
+    return count > 0 ? 0 : count ? count : -ENOENT;
 }
 
 int kp_input_open(struct kp_input *input, const char *path)
@@ -62,6 +163,8 @@ int kp_input_open(struct kp_input *input, const char *path)
     }
     if (S_ISDIR(st.st_mode))
         return folder_add(input, path);
+    if (is_spool(path))
+        return spool_add(input, path);
     input_add(input, strdup(path), strdup(path));
     return 0;
 }
@@ -69,7 +172,7 @@ int kp_input_open(struct kp_input *input, const char *path)
 void kp_input_close(struct kp_input *input)
 {
     for (size_t i = 0; i < input->count; i++) {
-        if (input->folder)
+        if (input->folder && strncmp(input->paths[i], input->folder, strlen(input->folder)) == 0)
             unlink(input->paths[i]);
         free(input->paths[i]);
         free(input->labels[i]);

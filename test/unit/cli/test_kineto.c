@@ -96,7 +96,7 @@ static void old_files_have_their_own_names_for_things(void **state)
 static void every_cut_of_a_file_is_refused_and_none_crashes(void **state)
 {
     const char *json = "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\\u00e9\",\"ts\":1.0,\"dur\":2.0,"
-                       "\"args\":{\"Input Dims\":[[2,3],[[1]]],\"Concrete Inputs\":[\"x\"]}}]}";
+                       "\"args\":{\"Input Dims\":[[2,3],[[1]]],\"Concrete Inputs\":[\"\",\"x\"]}}]}";
     (void)state;
     for (size_t bytes = 0; bytes < strlen(json); bytes++) {
         struct kp_trace *t;

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_input.c - what a path given to a command stands for */
+#include "test/support/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "export/cli/cli.h"
+#include "export/kineto.h"
+#include "test/support/spool.h"
+
+static char folder[256];
+
+static const char *in_folder(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void put(const char *name, const char *text)
+{
+    FILE *file = fopen(in_folder(name), "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/input-XXXXXX", kp_test_tmpdir());
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static void a_trace_is_itself(void **state)
+{
+    struct kp_input input;
+    (void)state;
+    put("a.json", "{}");
+    assert_int_equal(kp_input_open(&input, in_folder("a.json")), 0);
+    assert_int_equal(input.count, 1);
+    assert_string_equal(input.paths[0], in_folder("a.json"));
+    kp_input_close(&input);
+    assert_int_equal(access(in_folder("a.json"), F_OK), 0);
+}
+
+static void a_folder_is_its_traces_in_order_of_name(void **state)
+{
+    struct kp_input input;
+    (void)state;
+    put("b.pt.trace.json", "{}");
+    put("a.pt.trace.json.gz", "");
+    put("c.txt", "");
+    assert_int_equal(kp_input_open(&input, folder), 0);
+    assert_int_equal(input.count, 2);
+    assert_string_equal(input.paths[0], in_folder("a.pt.trace.json.gz"));
+    assert_string_equal(input.labels[1], in_folder("b.pt.trace.json"));
+    kp_input_close(&input);
+}
+
+static void a_folder_without_traces_and_a_missing_file_are_errors(void **state)
+{
+    struct kp_input input;
+    (void)state;
+    assert_true(kp_input_open(&input, folder) < 0);
+    kp_input_close(&input);
+    assert_true(kp_input_open(&input, in_folder("none")) < 0);
+    kp_input_close(&input);
+}
+
+static void spool_make(const char *name)
+{
+    struct test_spool spool;
+    test_spool_training(&spool);
+    test_spool_save(&spool, in_folder(name), 0);
+    test_spool_free(&spool);
+}
+
+static void a_spool_is_exported_to_a_folder_that_goes_away(void **state)
+{
+    struct kp_input input;
+    struct kp_trace *trace;
+    char why[256], kept[512];
+    (void)state;
+    spool_make("s.kprof");
+    assert_int_equal(kp_input_open(&input, in_folder("s.kprof")), 0);
+    assert_true(input.count >= 1);
+    assert_int_equal(kp_trace_open(&trace, input.paths[0], false, why, sizeof why), 0);
+    assert_true(trace->count > 0);
+    assert_true(trace->has_start);
+    kp_trace_close(trace);
+    snprintf(kept, sizeof kept, "%s", input.folder);
+    kp_input_close(&input);
+    assert_int_not_equal(access(kept, F_OK), 0);
+}
+
+static void a_folder_with_spools_only_exports_them(void **state)
+{
+    struct kp_input input;
+    (void)state;
+    spool_make("s.kprof");
+    assert_int_equal(kp_input_open(&input, folder), 0);
+    assert_true(input.count >= 1);
+    kp_input_close(&input);
+}
+
+static void a_spool_cut_to_its_head_is_an_error(void **state)
+{
+    struct kp_input input;
+    (void)state;
+    spool_make("s.kprof");
+    assert_int_equal(truncate(in_folder("s.kprof"), 64), 0);
+    assert_true(kp_input_open(&input, in_folder("s.kprof")) < 0);
+    assert_int_equal(input.count, 0);
+    kp_input_close(&input);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_trace_is_itself, setup),
+        cmocka_unit_test_setup(a_folder_is_its_traces_in_order_of_name, setup),
+        cmocka_unit_test_setup(a_folder_without_traces_and_a_missing_file_are_errors, setup),
+        cmocka_unit_test_setup(a_spool_is_exported_to_a_folder_that_goes_away, setup),
+        cmocka_unit_test_setup(a_folder_with_spools_only_exports_them, setup),
+        cmocka_unit_test_setup(a_spool_cut_to_its_head_is_an_error, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
