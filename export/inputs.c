@@ -167,13 +167,16 @@ static void type_write(struct kp_json *j, const struct entry *e, const uint8_t *
 
 /* ---- Concrete Inputs ---- */
 
-/* As torch prints a Double: a whole number below 1e10 has a bare point at its end, all else has 17 digits. */
+/* As torch prints a Double: whatever an int64 can hold as that number and a bare point, all else with 17 digits. */
 static void double_write(struct kp_json *j, double v)
 {
-    char text[KP_DOUBLE_TEXT + 1];
+    char text[KP_DOUBLE_TEXT];
+    if (v >= -0x1p63 && v < 0x1p63 && (double)(int64_t)v == v) {
+        kp_json_i64(j, (int64_t)v);
+        kp_json_char(j, '.');
+        return;
+    }
     size_t len = kp_double_text(text, v);
-    double size = v < 0 ? -v : v;
-    if (size < 1e10 && (double)(int64_t)v == v && (size == 0 || size >= 2.2250738585072014e-308)) text[len++] = '.';
     kp_json_raw(j, text, len);
 }
 

@@ -67,7 +67,7 @@ static inline void put_tensor(struct cursor *c, const uint8_t *tensor)
         strides = sizes + 8 * ndim;
     }
     if (!has_room(c, 4 + 16 * ndim)) return;
-    bool strided = !(tensor[l->ti_policy] & POLICY_MASK); /* sparse and the like have none to show */
+    bool strided = !(tensor[l->ti_policy] & POLICY_MASK) || !(kp_torch_word(tensor, l->ti_keys) & l->unstrided);
     *c->at++ = KP_IN_TENSOR;
     *c->at++ = tensor[l->ti_dtype];
     *c->at++ = strided ? 0 : KP_IN_TENSOR_NO_STRIDES;

@@ -39,6 +39,8 @@ static void objects(struct kp_torch_layout *l)
     l->ti_ndim = (uint16_t)(head + (l->version >= 213 ? 40 : 48));
     l->ti_dtype = (uint16_t)(l->ti_ndim + 104);
     l->ti_policy = (uint16_t)(l->ti_dtype + 6);
+    l->ti_keys = (uint16_t)(l->ti_dtype + 8);
+    l->unstrided = ~UINT64_C(0);
 }
 
 /* c10::IValue::Tag: SymBool came in 2.1, UInt in 2.9, each moving what follows. */

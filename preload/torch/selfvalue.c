@@ -67,7 +67,29 @@ static bool find_fields(struct kp_torch_layout *l, const struct sample *a, const
     l->ti_ndim = ndim;
     l->ti_dtype = dtype;
     l->ti_policy = (uint16_t)(dtype + 6);
+    l->ti_keys = (uint16_t)(dtype + 8);
     return true;
+}
+
+static bool is_named(const char *name, const char *wanted)
+{
+    return name && strcmp(name, wanted) == 0;
+}
+
+/* A DispatchKeySet has a bit for each backend and above them one for each kind of tensor, numbered anew by nearly
+ * every version; torch names them. Only the kinds without strides matter here. */
+void kp_torch_selfcheck_keys(const struct kp_torch_api *api, struct kp_torch_layout *l)
+{
+    static const char *const wanted[] = {"Sparse", "SparseCsr", "SparseCsrCPU", "SparseCsrCUDA", "MkldnnCPU"};
+    uint32_t backends = 0;
+    uint64_t found = 0;
+    if (!api->key_name || !api->backend_name || !is_named(api->backend_name(1), "CPUBit")) return;
+    while (backends < 32 && !is_named(api->backend_name((uint8_t)(backends + 1)), "UNKNOWN_BACKEND_BIT")) backends++;
+    if (!is_named(api->key_name(1), "Dense") || backends == 32) return;
+    for (uint16_t key = 2; key < 48 && backends + key <= 64; key++)
+        for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+            if (is_named(api->key_name(key), wanted[i])) found |= UINT64_C(1) << (backends + key - 1);
+    if (__builtin_popcountll(found) >= 2) l->unstrided = found;
 }
 
 static void check_tensors(const struct kp_torch_api *api, struct kp_torch_layout *l)
@@ -153,6 +175,7 @@ void kp_torch_selfcheck_values(const struct kp_torch_api *api, struct kp_torch_l
         check_tensors(api, l);
     else if (!known)
         l->dropped |= KP_TORCH_NO_TENSORS;
+    if (!(l->dropped & KP_TORCH_NO_TENSORS)) kp_torch_selfcheck_keys(api, l);
     if (!l->undefined_tensor) l->dropped |= KP_TORCH_NO_TENSORS;
     if (!l->tensor_type) l->dropped |= KP_TORCH_NO_LISTS;
     if (api->from_int && api->from_text && api->from_texts && api->drop_value) {

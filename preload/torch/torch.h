@@ -52,6 +52,8 @@ struct kp_torch_api {
     const void *undefined_tensor; /* the object whose address stands for "undefined" */
     const void *const *(*tensor_type)(void); /* c10::TensorType::get(): a reference to a shared_ptr */
     const void *(*string_type)(void);        /* c10::StringType::get(): a plain pointer in a struct */
+    const char *(*key_name)(uint16_t key);         /* c10::toString(DispatchKey) */
+    const char *(*backend_name)(uint8_t backend);
     int32_t (*from_blob)(void *data, int64_t ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                          int32_t dtype, int32_t device, int32_t index, void **out);
     int32_t (*drop_tensor)(void *tensor);
@@ -83,7 +85,8 @@ struct kp_torch_layout {
     uint16_t rf_thread, rf_scope, rf_fn, rf_schema, rf_seq, rf_inputs, rf_fwd, rf_handle, rf_async, rf_bytes;
     uint16_t schema_overload;
     uint16_t list_items, list_type, string_text;
-    uint16_t ti_ndim, ti_dtype, ti_policy;
+    uint16_t ti_ndim, ti_dtype, ti_policy, ti_keys;
+    uint64_t unstrided; /* dispatch keys of tensors that have no strides: sparse, mkldnn; ~0 when not known */
     uint8_t tag_tensor, tag_double, tag_complex, tag_int, tag_symint, tag_symfloat, tag_symbool, tag_bool, tag_string, tag_list;
     const void *undefined_tensor; /* UndefinedTensorImpl singleton */
     const void *tensor_type;      /* Type object of Tensor; list_type of a TensorList points to it */
@@ -112,6 +115,7 @@ static inline bool kp_torch_is_known(uint32_t version)
 /* selfcheck.c: proves the layout against the live library; sets dropped. */
 void kp_torch_selfcheck(const struct kp_torch_api *api, struct kp_torch_layout *layout);
 void kp_torch_selfcheck_values(const struct kp_torch_api *api, struct kp_torch_layout *layout);
+void kp_torch_selfcheck_keys(const struct kp_torch_api *api, struct kp_torch_layout *layout);
 bool kp_torch_peek(const void *from, void *to, size_t bytes); /* never faults */
 
 /* slots.c: the observer contexts we hand to torch. */
