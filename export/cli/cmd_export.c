@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cmd_export.c - kprof export: the traces of spools that were kept (KPROF_EXPORT=none) */
+#include <stdio.h>
+#include <string.h>
+
+#include "export/cli/cli.h"
+#include "export/cli/spool.h"
+
+static const struct kp_opt flags[] = {
+    {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of the spool)"},
+    {"worker-name", 0, KP_OPT_VALUE, "NAME", "first part of the file names (default: what the run was told, or HOST_PID)"},
+    {"gzip", 0, KP_OPT_SWITCH, NULL, "write .json.gz or .json (default: what the run was told)"},
+    {0}};
+
+static int spool_export(const char *path, const struct kp_spool_wish *wish)
+{
+    struct kp_reader *reader;
+    char why[512] = "";
+    int rc = kp_reader_open(&reader, path, why, sizeof why);
+    if (rc < 0) return kp_cli_fail("export", "%s", why);
+    rc = kp_spool_write(reader, path, wish);
+    if (rc > 0) kp_spool_losses(reader);
+    kp_reader_close(reader);
+    if (rc == 0) return kp_cli_fail("export", "%s: holds no event, so no trace was written", path);
+    return rc < 0 ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
+}
+
+int kp_cmd_export(int argc, char **argv)
+{
+    struct kp_opt_scan scan = {.command = "export", .table = flags, .argc = argc, .argv = argv, .at = 1};
+    struct kp_spool_wish wish = {.command = "export", .gzip = -1};
+    const char *value;
+    int count = 0, worst = KP_EXIT_DONE, i;
+    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+        switch (i) {
+        case 0: wish.dir = value; break;
+        case 1: wish.worker_name = value; break;
+        case 2: wish.gzip = strcmp(value, "0") != 0; break;
+        case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
+        case KP_OPT_HELP: return kp_cli_help("export", flags);
+        default: return KP_EXIT_USAGE;
+        }
+    }
+    if (!count) return kp_cli_misuse("export", "no spool given");
+    for (i = 0; i < count; i++)
+        if (spool_export(argv[i], &wish) != KP_EXIT_DONE) worst = KP_EXIT_BAD_INPUT;
+    return worst;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cmd_recover.c - kprof recover: the traces of processes that were killed */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "export/cli/cli.h"
+#include "export/cli/spool.h"
+
+static const struct kp_opt flags[] = {
+    {"keep", 0, KP_OPT_FLAG, NULL, "leave the spools where they are"},
+    {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of each spool)"},
+    {"force", 0, KP_OPT_FLAG, NULL, "also spools that another machine wrote: is its process gone? That cannot be seen from here"},
+    {0}};
+
+struct recovery {
+    struct kp_spool_wish wish;
+    bool keep, force;
+    unsigned traces, removed, running, bad;
+};
+
+/* True when the spool may be taken. */
+static bool is_free(struct recovery *r, const struct kp_file_head *head, const char *path)
+{
+    const enum kp_spool_state state = kp_spool_state(head);
+    if (state == KP_SPOOL_RUNNING) {
+        r->running++;
+        printf("kprof: %s: process %u is still running, left alone\n", path, head->pid);
+    }
+    if (state == KP_SPOOL_FOREIGN_HOST && !r->force) {
+        r->running++;
+        printf("kprof: %s: written on %.64s, left alone; --force when that process is gone\n", path, head->host);
+    }
+    return state == KP_SPOOL_GONE || (state == KP_SPOOL_FOREIGN_HOST && r->force);
+}
+
+static void spool_remove(struct recovery *r, const char *path)
+{
+    if (r->keep) return;
+    if (unlink(path) == 0)
+        r->removed++;
+    else
+        fprintf(stderr, "kprof recover: %s: cannot be removed: %s\n", path, strerror(errno));
+}
+
+static void spool_recover(struct recovery *r, const char *path)
+{
+    struct kp_reader *reader;
+    char why[512] = "";
+    int rc = kp_reader_open(&reader, path, why, sizeof why);
+    if (rc < 0) {
+        r->bad++;
+        kp_cli_fail("recover", "%s", why);
+        return;
+    }
+    if (is_free(r, kp_reader_head(reader), path)) {
+        rc = kp_spool_write(reader, path, &r->wish);
+        if (rc >= 0) kp_spool_losses(reader);
+        if (rc == 0) printf("kprof: %s: holds no event, nothing to recover\n", path);
+        if (rc < 0) r->bad++;
+        if (rc > 0) r->traces += (unsigned)rc;
+        if (rc >= 0) spool_remove(r, path);
+    }
+    kp_reader_close(reader);
+}
+
+static int is_spool_name(const struct dirent *entry)
+{
+    const char *const dot = strrchr(entry->d_name, '.');
+    return dot && strcmp(dot, ".kprof") == 0;
+}
+
+static void folder_recover(struct recovery *r, const char *path)
+{
+    struct dirent **entries;
+    const int count = scandir(path, &entries, is_spool_name, alphasort);
+    if (count < 0) {
+        r->bad++;
+        kp_cli_fail("recover", "%s: %s", path, strerror(errno));
+        return;
+    }
+    if (count == 0) printf("kprof: %s: no spool (*.kprof) in it\n", path);
+    for (int i = 0; i < count; i++) {
+        char *file;
+        if (asprintf(&file, "%s/%s", path, entries[i]->d_name) > 0) {
+            spool_recover(r, file);
+            free(file);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+int kp_cmd_recover(int argc, char **argv)
+{
+    struct kp_opt_scan scan = {.command = "recover", .table = flags, .argc = argc, .argv = argv, .at = 1};
+    struct recovery r = {.wish = {.command = "recover", .gzip = -1}};
+    const char *value;
+    struct stat st;
+    int count = 0, i;
+    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+        switch (i) {
+        case 0: r.keep = true; break;
+        case 1: r.wish.dir = value; break;
+        case 2: r.force = true; break;
+        case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
+        case KP_OPT_HELP: return kp_cli_help("recover", flags);
+        default: return KP_EXIT_USAGE;
+        }
+    }
+    if (!count) return kp_cli_misuse("recover", "no folder and no spool given");
+    for (i = 0; i < count; i++) {
+        if (stat(argv[i], &st) != 0) {
+            r.bad++;
+            kp_cli_fail("recover", "%s: %s", argv[i], strerror(errno));
+        } else if (S_ISDIR(st.st_mode)) {
+            folder_recover(&r, argv[i]);
+        } else {
+            spool_recover(&r, argv[i]);
+        }
+    }
+    if (r.traces + r.removed + r.running)
+        printf("kprof: recovered %u traces, removed %u spools, left %u alone\n", r.traces, r.removed, r.running);
+    return r.bad ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
+}

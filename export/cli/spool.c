@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/* spool.c - traces out of one spool, and what was lost on the way */
+#include "export/cli/spool.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/base/kp_clock.h"
+#include "export/cli/cli.h"
+#include "export/kp_export.h"
+
+static void folder_of(const char *path, char *out, size_t size)
+{
+    const char *const slash = strrchr(path, '/');
+    if (!slash)
+        snprintf(out, size, ".");
+    else
+        snprintf(out, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+}
+
+static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, const char *path, const struct kp_spool_wish *wish,
+                       struct kp_export_options *options)
+{
+    static struct kp_export_result result;
+    struct kp_progress progress;
+    int rc;
+    kp_progress_begin(&progress, path);
+    options->progress = kp_progress_events;
+    options->context = &progress;
+    rc = kp_export_trace(reader, cycle->number, options, &result);
+    kp_progress_end(&progress);
+    if (rc == -ENODATA) return 0;
+    if (rc < 0) return kp_cli_fail(wish->command, "%s: no trace into %s: %s", path, options->dir, strerror(-rc)), rc;
+    if (!wish->quiet)
+        printf("kprof: wrote %s (%llu steps, %llu events, %llu dropped%s)\n", result.path, (unsigned long long)result.steps,
+               (unsigned long long)result.events, (unsigned long long)result.lost,
+               cycle->complete ? "" : "; cut off where the process ended");
+    return 1;
+}
+
+int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_spool_wish *wish)
+{
+    char folder[4096];
+    const char *const gzip = kp_reader_text(reader, "KPROF_GZIP");
+    struct kp_export_options options = {.dir = wish->dir, .worker_name = wish->worker_name,
+                                        .gzip = wish->gzip < 0 ? !gzip || strcmp(gzip, "0") != 0 : wish->gzip,
+                                        .metadata = kp_reader_text(reader, "KPROF_METADATA")};
+    int written = 0;
+    folder_of(path, folder, sizeof folder);
+    if (!options.dir) options.dir = folder;
+    if (!options.worker_name) options.worker_name = kp_reader_text(reader, "KPROF_WORKER_NAME");
+    for (size_t i = 0; i < kp_reader_cycles(reader); i++) {
+        struct kp_cycle cycle;
+        int rc = kp_reader_cycle(reader, i, &cycle);
+        if (rc == 0) rc = cycle_write(reader, &cycle, path, wish, &options);
+        if (rc < 0) return rc;
+        written += rc;
+    }
+    return written;
+}
+
+void kp_spool_losses(const struct kp_reader *reader)
+{
+    static const char *const reasons[KP_LOSS_N] = {"no free chunk", "KPROF_MAX_MB reached", "disk full", "no slot for the thread",
+                                                   "too big", "name lost", "inside our own code"};
+    static const char *const kinds[KP_KIND_N] = {
+#define KP_KIND(name, number, text) [number] = text,
+#include "collector/format/kinds.def"
+#undef KP_KIND
+    };
+    const struct kp_file_head *const head = kp_reader_head(reader);
+    for (int kind = 0; kind < KP_KIND_N; kind++)
+        for (int why = 0; why < KP_LOSS_N; why++) {
+            const uint64_t n = head->loss[kind][why];
+            if (n) printf("kprof: dropped: %llu %s (%s)\n", (unsigned long long)n, kinds[kind] ? kinds[kind] : "records", reasons[why]);
+        }
+    if (kp_reader_skipped(reader)) printf("kprof: torn: %llu records skipped\n", (unsigned long long)kp_reader_skipped(reader));
+}
+
+/* Start of a process in ns since the epoch, 0 when it is not there. */
+static uint64_t process_start_ns(uint32_t pid)
+{
+    char path[64], text[1024], *p;
+    struct timespec now;
+    unsigned long long ticks = 0;
+    FILE *file;
+    size_t n;
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    file = fopen(path, "re");
+    if (!file) return 0;
+    n = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[n] = 0;
+    p = strrchr(text, ')'); /* the name may hold spaces and brackets; field 3 follows */
+    if (!p || p[1] != ' ' || p[2] == 'Z' || p[2] == 'X') return 0; /* a zombie writes no more */
+    for (int field = 2; p && field < 22; field++) p = strchr(p + 1, ' ');
+    if (p) ticks = strtoull(p + 1, NULL, 10);
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return kp_clock_ns(CLOCK_REALTIME) - ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) +
+           ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+enum kp_spool_state kp_spool_state(const struct kp_file_head *head)
+{
+    char host[sizeof head->host + 1] = "";
+    uint64_t start;
+    if (head->closed) return KP_SPOOL_GONE;
+    gethostname(host, sizeof host - 1);
+    if (strncmp(host, head->host, sizeof head->host - 1) != 0) return KP_SPOOL_FOREIGN_HOST;
+    start = process_start_ns(head->pid);
+    /* A process that began after the spool was opened only has the same number. Clocks are stepped: allow two seconds. */
+    return start && start < head->start_real_ns + UINT64_C(2000000000) ? KP_SPOOL_RUNNING : KP_SPOOL_GONE;
+}

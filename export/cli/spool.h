@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/* spool.h - traces out of one spool, for `kprof export` and `kprof recover`, with everything said that was lost */
+#ifndef KP_SPOOL_H
+#define KP_SPOOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collector/read/kp_read.h"
+
+struct kp_spool_wish {
+    const char *command; /* for the messages */
+    const char *dir;     /* NULL: the folder of the spool */
+    const char *worker_name;
+    int gzip;            /* 1, 0, -1: as the spool's own settings say */
+    bool quiet;          /* no line about what was written */
+};
+enum kp_spool_state { KP_SPOOL_GONE, KP_SPOOL_RUNNING, KP_SPOOL_FOREIGN_HOST };
+
+/* Writes every cycle of an open spool. Returns the number of traces, or -errno with the message said. */
+int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_spool_wish *wish);
+/* Says what is not in the traces: drops by kind and reason, torn records, a cycle cut off. */
+void kp_spool_losses(const struct kp_reader *reader);
+/* Whether the process that writes this spool is still there (its pid may have been given to another one). */
+enum kp_spool_state kp_spool_state(const struct kp_file_head *head);
+
+#endif
