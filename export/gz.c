@@ -16,7 +16,7 @@
 
 #define LEVEL 1
 #define OUT_BYTES (256u * 1024u)
-#define STATE_BYTES (512u * 1024u) /* deflate asks for about 268 KB */
+#define STATE_BYTES (512u * 1024u) /* deflate asks for about 200 KB */
 
 struct kp_gz {
     z_stream z;
@@ -51,7 +51,7 @@ struct kp_gz *kp_gz_open(struct kp_sink *sink)
     gz->z.opaque = gz;
     gz->z.next_out = gz->out;
     gz->z.avail_out = OUT_BYTES;
-    if (deflateInit2(&gz->z, LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (deflateInit2(&gz->z, LEVEL, Z_DEFLATED, 15 + 16, 7, Z_DEFAULT_STRATEGY) != Z_OK) {
         kp_map_free(gz, sizeof *gz);
         return NULL;
     }

@@ -2,6 +2,7 @@
 # hosts-test and fuzz speak TAP ("ok - x", "not ok - x", "ok - x # SKIP why"): scripts/test counts them so.
 include test/hosts/files.mk
 include test/lint.mk
+include test/reading.mk
 
 unit-list: ; @echo $(UNIT_BINS)
 

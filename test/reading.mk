@@ -1,0 +1,29 @@
+# reading.mk - bench and fuzz targets of the reading side (reader, exporter)
+# What a program of the reading side links (this file is read before the Makefile's own list of libraries).
+READING := $(O)/test/support/support.o $(O)/test/support/spool.o $(O)/libexport.a $(O)/libread.a $(O)/libformat.a $(O)/libbase.a
+LINK_READING = $(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(READING) -Wl,--end-group -lz -lm -lpthread
+$(O)/test/bench/export_bench: test/bench/export_bench.c $(READING)
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)
+	$(Q)$(LINK_READING) -lcmocka
+bench-export: $(O)/test/bench/export_bench ## reader and exporter: events/s, us and bytes an op
+	@d=$$(mktemp -d) && $< $$d $(MOPS); rc=$$?; rm -rf $$d; exit $$rc
+.PHONY: bench-export
+
+# Fuzz targets: everything below them is built again with the sanitizers. FUZZ_SECONDS each, FUZZ= narrows the list.
+FUZZ_CC ?= clang
+FUZZ_SECONDS ?= 60
+FUZZ ?= fuzz_spool fuzz_json
+$(BUILD)/fuzz/%: test/fuzz/%.c test/support/spool.c $(SRC_export) $(SRC_read) $(SRC_format) $(SRC_base)
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$@)
+	$(Q)$(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+	    -o $@ $(filter %.c,$^) -lz -lm -lpthread
+fuzz: $(FUZZ:%=$(BUILD)/fuzz/%) ## libFuzzer targets, FUZZ_SECONDS=60 each
+	@fail=0; for t in $(FUZZ); do mkdir -p $(BUILD)/fuzz/corpus/$$t; \
+	    if $(BUILD)/fuzz/$$t -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/$$t- \
+	        $(BUILD)/fuzz/corpus/$$t >$(BUILD)/fuzz/$$t.log 2>&1; \
+	    then echo "ok - $$t, $$(sed -n 's/.*number_of_executed_units: //p' $(BUILD)/fuzz/$$t.log) inputs in $(FUZZ_SECONDS) s"; \
+	    else echo "not ok - $$t, see $(BUILD)/fuzz/$$t.log"; fail=1; fi; done; exit $$fail
+fuzz-smoke: ; @$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
+.PHONY: fuzz fuzz-smoke

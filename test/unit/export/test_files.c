@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_files.c - names of trace files, and that a file is there whole or not at all (tbname.c, sink.c, gz.c) */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "collector/base/kp_io.h"
+#include "export/gz.h"
+#include "export/sink.h"
+#include "export/tbname.h"
+#include "test/support/support.h"
+
+static char out[512], final[512];
+static struct kp_sink sink;
+
+static void names_are_what_the_viewers_look_for(void **state)
+{
+    (void)state;
+    assert_int_equal(kp_tbname_make(out, sizeof out, NULL, "node7.lab", 4242, 1790857026000000123u, true), 0);
+    assert_string_equal(out, "node7.lab_4242.1790857026000000123.pt.trace.json.gz");
+    assert_int_equal(kp_tbname_make(out, sizeof out, "rank 0/x", "h", 1, 5, false), 0);
+    assert_string_equal(out, "rank_0_x.5.pt.trace.json");
+    assert_int_equal(kp_tbname_make(out, sizeof out, "", "", 1, 5, false), 0);
+    assert_string_equal(out, "host_1.5.pt.trace.json");
+}
+
+static void a_name_that_is_too_long_is_refused(void **state)
+{
+    char worker[300];
+    (void)state;
+    memset(worker, 'w', sizeof worker - 1);
+    worker[299] = 0;
+    assert_int_equal(kp_tbname_make(out, sizeof out, worker, "h", 1, 5, false), -ENAMETOOLONG);
+    assert_int_equal(kp_tbname_make(out, 20, "w", "h", 1, 5, false), -ENAMETOOLONG);
+}
+
+static void open_sink(const char *name)
+{
+    snprintf(final, sizeof final, "%s/deep/er/%s", kp_test_tmpdir(), name);
+    snprintf(out, sizeof out, "%s/deep/er", kp_test_tmpdir());
+    assert_int_equal(kp_sink_open(&sink, out, name), 0);
+}
+
+static void the_final_name_shows_only_a_whole_file(void **state)
+{
+    (void)state;
+    open_sink("a.json");
+    assert_int_equal(kp_sink_write(&sink, "hello", 5), 0);
+    assert_int_equal(access(final, F_OK), -1);
+    assert_null(strstr(sink.temporary + strlen(sink.temporary) - 5, ".json"));
+    assert_int_equal(kp_sink_commit(&sink, final), 0);
+    assert_int_equal(access(final, F_OK), 0);
+    kp_sink_drop(&sink);
+    assert_int_equal(access(final, F_OK), 0);
+}
+
+static void a_file_that_is_there_is_not_replaced(void **state)
+{
+    (void)state;
+    open_sink("b.json");
+    assert_int_equal(kp_sink_commit(&sink, final), 0);
+    open_sink("b.json");
+    assert_int_equal(kp_sink_commit(&sink, final), -EEXIST);
+    strcat(final, "2");
+    assert_int_equal(kp_sink_commit(&sink, final), 0); /* the next name is free */
+}
+
+static void a_full_disk_leaves_nothing(void **state)
+{
+    char temporary[sizeof sink.temporary];
+    (void)state;
+    open_sink("c.json");
+    strcpy(temporary, sink.temporary);
+    kp_io_set_failures("write:1:28");
+    assert_int_equal(kp_sink_write(&sink, "hello", 5), -ENOSPC);
+    kp_io_set_failures(NULL);
+    kp_sink_drop(&sink);
+    assert_int_equal(access(temporary, F_OK), -1);
+    assert_int_equal(access(final, F_OK), -1);
+}
+
+static void gzip_gives_back_every_byte(void **state)
+{
+    static char in[3000000], back[sizeof in + 1];
+    struct kp_gz *gz;
+    gzFile f;
+    uint32_t x = 1;
+    (void)state;
+    for (size_t i = 0; i < sizeof in; i++) in[i] = (char)((x = x * 1664525u + 1013904223u) >> (i % 3 ? 24 : 31));
+    open_sink("d.json.gz");
+    gz = kp_gz_open(&sink);
+    assert_non_null(gz);
+    for (size_t at = 0, n; at < sizeof in; at += n) {
+        n = 1 + at % 70001;
+        if (n > sizeof in - at) n = sizeof in - at;
+        assert_int_equal(kp_gz_write(gz, in + at, n), 0);
+    }
+    assert_int_equal(kp_gz_finish(gz), 0);
+    kp_gz_close(gz);
+    assert_int_equal(kp_sink_commit(&sink, final), 0);
+    f = gzopen(final, "rb");
+    assert_int_equal(gzread(f, back, sizeof back), sizeof in);
+    assert_memory_equal(in, back, sizeof in);
+    gzclose(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_what_the_viewers_look_for),
+        cmocka_unit_test(a_name_that_is_too_long_is_refused),
+        cmocka_unit_test(the_final_name_shows_only_a_whole_file),
+        cmocka_unit_test(a_file_that_is_there_is_not_replaced),
+        cmocka_unit_test(a_full_disk_leaves_nothing),
+        cmocka_unit_test(gzip_gives_back_every_byte),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_clockmap.c - ticks become times: monotone, the same tick always the same time */
+#include "collector/read/clockmap.h"
+
+#include <string.h>
+
+#include "test/support/support.h"
+
+#define WALL 1790857026000000000u
+
+static struct kp_clockmap map_of(const struct kp_clock_pair *pairs, int n, uint32_t kind)
+{
+    struct kp_clockmap m = {0};
+    for (int i = 0; i < n; i++) assert_int_equal(kp_clockmap_add(&m, &pairs[i]), 0);
+    kp_clockmap_finish(&m, kind, WALL);
+    return m;
+}
+
+static void samples_are_met_exactly_and_lines_join_them(void **state)
+{
+    const struct kp_clock_pair p[] = {{3000, WALL, 100}, {6000, WALL + 1000, 1100}, {12000, WALL + 2000, 2100}};
+    struct kp_clockmap m = map_of(p, 3, KP_CLOCK_TSC);
+    (void)state;
+    assert_int_equal(kp_clockmap_ns(&m, 3000), WALL);
+    assert_int_equal(kp_clockmap_ns(&m, 6000), WALL + 1000);
+    assert_int_equal(kp_clockmap_ns(&m, 12000), WALL + 2000);
+    assert_in_range(kp_clockmap_ns(&m, 4500), WALL + 499, WALL + 500);
+    assert_in_range(kp_clockmap_ns(&m, 9000), WALL + 1499, WALL + 1500);
+    kp_clockmap_fini(&m);
+}
+
+static void beyond_the_edges_the_whole_slope_counts(void **state)
+{
+    const struct kp_clock_pair p[] = {{1000000, WALL, 100}, {1003000, WALL + 1000, 1100}};
+    struct kp_clockmap m = map_of(p, 2, KP_CLOCK_TSC);
+    (void)state;
+    assert_in_range(kp_clockmap_ns(&m, 1000000 - 3000), WALL - 1000, WALL - 999);
+    assert_in_range(kp_clockmap_ns(&m, 1003000 + 3000000), WALL + 1000999, WALL + 1001000);
+    assert_int_equal(kp_clockmap_ns(&m, UINT64_MAX), INT64_MAX);
+    kp_clockmap_fini(&m);
+}
+
+static void a_wall_clock_that_is_set_bends_nothing(void **state)
+{
+    const struct kp_clock_pair p[] = {{1000, WALL, 1000}, {2000, WALL - 3600000000000u, 2000}, {3000, WALL + 9000000000000u, 3000}};
+    struct kp_clockmap m = map_of(p, 3, KP_CLOCK_TSC);
+    (void)state;
+    assert_int_equal(kp_clockmap_ns(&m, 2000), WALL + 1000);
+    assert_int_equal(kp_clockmap_ns(&m, 3000), WALL + 2000);
+    kp_clockmap_fini(&m);
+}
+
+static void samples_without_sense_are_rejected(void **state)
+{
+    const struct kp_clock_pair p[] = {{1000, WALL, 1000}, {900, WALL, 2000}, {2000, WALL, 900}, {2001, WALL, UINT64_MAX}, {3000, WALL + 2000, 3000}};
+    struct kp_clockmap m = map_of(p, 5, KP_CLOCK_TSC);
+    (void)state;
+    assert_int_equal(m.rejected, 3);
+    assert_int_equal(m.n, 2);
+    assert_int_equal(kp_clockmap_ns(&m, 2000), WALL + 1000);
+    kp_clockmap_fini(&m);
+}
+
+static void the_monotonic_clock_is_shifted_only(void **state)
+{
+    const struct kp_clock_pair p[] = {{1003, WALL, 1000}, {2009, WALL + 1000, 2000}};
+    struct kp_clockmap m = map_of(p, 2, KP_CLOCK_MONO);
+    (void)state;
+    for (uint64_t t = 0; t < 5000; t += 7) assert_int_equal(kp_clockmap_ns(&m, t), WALL - 1000 + t);
+    kp_clockmap_fini(&m);
+}
+
+static void one_sample_or_none_still_rises(void **state)
+{
+    const struct kp_clock_pair p[] = {{1000, WALL, 1000}};
+    struct kp_clockmap one = map_of(p, 1, KP_CLOCK_TSC), none = map_of(p, 0, KP_CLOCK_TSC);
+    (void)state;
+    assert_int_equal(kp_clockmap_ns(&one, 1000), WALL);
+    assert_true(kp_clockmap_ns(&one, 100000) > WALL);
+    assert_true(kp_clockmap_ns(&none, 100000) > kp_clockmap_ns(&none, 1000));
+    kp_clockmap_fini(&one);
+    kp_clockmap_fini(&none);
+}
+
+static uint64_t x = 88172645463325252u;
+static uint64_t any(uint64_t below)
+{
+    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+    return x % below;
+}
+
+/* Random clocks with jitter: a later tick is never earlier, and the order of asking changes nothing. */
+static void order_is_kept_for_random_clocks(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        struct kp_clock_pair p[40];
+        uint64_t t = any(1u << 30), ns = any(1u << 30), rate = 1 + any(60), ticks[300], times[300];
+        struct kp_clockmap m;
+        for (int i = 0; i < 40; i++) {
+            t += 1 + any(i % 5 ? 3000000000u : 300), ns += 1 + any(1000000000u) * (any(8) ? 1 : 0) + t / (rate * 1000);
+            p[i] = (struct kp_clock_pair){t, WALL + ns, ns};
+        }
+        m = map_of(p, 40, KP_CLOCK_TSC);
+        ticks[0] = p[0].ticks > 5000000000u ? p[0].ticks - 5000000000u : 0;
+        for (int i = 1; i < 300; i++) ticks[i] = any(3) ? ticks[i - 1] + any(500000000) : p[any(40)].ticks - any(2);
+        for (int i = 0; i < 300; i++) times[i] = kp_clockmap_ns(&m, ticks[i]);
+        for (int i = 0; i < 300; i++) {
+            int k = (int)any(300);
+            if (ticks[i] < ticks[k]) assert_true(times[i] <= times[k]);
+            if (ticks[i] == ticks[k]) assert_int_equal(times[i], times[k]);
+            assert_int_equal(kp_clockmap_ns(&m, ticks[k]), times[k]);
+        }
+        kp_clockmap_fini(&m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(samples_are_met_exactly_and_lines_join_them),
+        cmocka_unit_test(beyond_the_edges_the_whole_slope_counts),
+        cmocka_unit_test(a_wall_clock_that_is_set_bends_nothing),
+        cmocka_unit_test(samples_without_sense_are_rejected),
+        cmocka_unit_test(the_monotonic_clock_is_shifted_only),
+        cmocka_unit_test(one_sample_or_none_still_rises),
+        cmocka_unit_test(order_is_kept_for_random_clocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
