@@ -34,7 +34,7 @@ static void a_name_that_is_too_long_is_refused(void **state)
     memset(worker, 'w', sizeof worker - 1);
     worker[299] = 0;
     assert_int_equal(kp_tbname_make(out, sizeof out, worker, "h", 1, 5, false), -ENAMETOOLONG);
-    assert_int_equal(kp_tbname_make(out, 20, "w", "h", 1, 5, false), -ENAMETOOLONG);
+    assert_int_equal(kp_tbname_make(out, 10, "w", "h", 1, 5, false), -ENAMETOOLONG);
 }
 
 static void open_sink(const char *name)
