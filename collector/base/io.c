@@ -249,6 +249,7 @@ struct start {
     void *(*body)(void *);
     void *arg;
     char name[16];
+    int nice;
 };
 
 static void *thread_main(void *arg)
@@ -258,7 +259,7 @@ static void *thread_main(void *arg)
     prctl(PR_SET_NAME, s->name, 0, 0, 0);
     errno = 0;
     int nice_now = getpriority(PRIO_PROCESS, (id_t)tid);
-    if (errno == 0) setpriority(PRIO_PROCESS, (id_t)tid, nice_now + KP_IO_NICE);
+    if (errno == 0) setpriority(PRIO_PROCESS, (id_t)tid, nice_now + s->nice);
     return s->body(s->arg);
 }
 
@@ -275,7 +276,7 @@ static int thread_create(struct start *s, size_t stack)
     return -rc;
 }
 
-int kp_io_thread(void *(*body)(void *), void *arg, const char *name)
+int kp_io_thread_nice(void *(*body)(void *), void *arg, const char *name, int more)
 {
     sigset_t all, old;
     int rc = kp_io_fail_point("thread");
@@ -284,6 +285,7 @@ int kp_io_thread(void *(*body)(void *), void *arg, const char *name)
     if (s == NULL) return -ENOMEM;
     s->body = body;
     s->arg = arg;
+    s->nice = more;
     strncpy(s->name, name, sizeof s->name - 1);
     /* blocked before the thread exists, so that no signal of the host ever lands there */
     sigfillset(&all);
@@ -292,4 +294,9 @@ int kp_io_thread(void *(*body)(void *), void *arg, const char *name)
     if (rc == -EINVAL) rc = thread_create(s, 0); /* the host's static TLS alone is larger than our stack */
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return rc;
+}
+
+int kp_io_thread(void *(*body)(void *), void *arg, const char *name)
+{
+    return kp_io_thread_nice(body, arg, name, KP_IO_NICE);
 }

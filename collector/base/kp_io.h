@@ -28,6 +28,7 @@ int kp_io_rename(const char *from, const char *to);
 int kp_io_unlink(const char *path);
 int kp_io_mkdirs(const char *path, int mode);           /* like mkdir -p; 0 when it exists */
 int kp_io_thread(void *(*body)(void *), void *arg, const char *name); /* detached, all signals blocked, nice'd, 256 KB stack */
+int kp_io_thread_nice(void *(*body)(void *), void *arg, const char *name, int more); /* so much nicer than its maker */
 /* Read KPROF_TEST_FAIL once; called by the constructor with the variable's value (NULL: nothing fails). */
 void kp_io_set_failures(const char *spec);
 int kp_io_fail_point(const char *name); /* 0, or -errno this call shall return */

@@ -3,7 +3,7 @@
  * writer.c - the helper thread kprof-writer: keeps chunks ready, samples the clock, runs boot's tick
  *
  * Called by: record.c (open, close); hooks only poke it
- * Owns:      the size of the stock: what the process used in the last quarter second, and never less than a floor
+ * Owns:      the size of the stock: what the process uses in half a second, and never less than a floor
  * Locks:     none; sleeps in a futex for at most one tick
  * Safe in:   kp_record_poke: signal handlers yes; after fork the thread is not there (kp_writer_after_fork)
  */
@@ -21,7 +21,8 @@
 
 #define KP_WRITER_TICK_NS 50000000
 #define KP_WRITER_CLOCK_NS 1000000000u
-#define KP_WRITER_STOCK 128u       /* chunks ready at least: 8 MB */
+#define KP_WRITER_NICE 1           /* it needs little, but a starved writer drops events */
+#define KP_WRITER_STOCK 256u       /* chunks ready at least: 16 MB */
 #define KP_WRITER_STOCK_MOST 4096u /* and at most: 256 MB */
 #define KP_WRITER_SEGMENT 64u      /* the file grows by so many at once (1-2 ms), so that a rush meets fresh ones early */
 #define KP_WRITER_RATE_NS 10000000u /* shorter spans tell nothing about the rate */
@@ -65,7 +66,7 @@ static uint32_t stock_wanted(uint64_t now_ns)
         pace.at_ns = now_ns;
         pace.taken = taken;
     }
-    uint64_t want = pace.per_second / 4, threads = 2 * (uint64_t)kp_thread_count();
+    uint64_t want = pace.per_second / 2, threads = 2 * (uint64_t)kp_thread_count();
     if (want < threads) want = threads;
     if (want < KP_WRITER_STOCK) want = KP_WRITER_STOCK;
     return want > KP_WRITER_STOCK_MOST ? KP_WRITER_STOCK_MOST : (uint32_t)want;
@@ -74,7 +75,7 @@ static uint32_t stock_wanted(uint64_t now_ns)
 static void stock_refill(uint64_t now_ns)
 {
     uint32_t want = stock_wanted(now_ns);
-    kp_chunk_set_mark(want / 2);
+    kp_chunk_set_mark(want - want / 4);
     while (kp_chunk_ready() < want)
         if (kp_spool_grow(KP_WRITER_SEGMENT) == 0) break; /* hooks do not poke while there is trouble: the tick asks again */
 }
@@ -108,7 +109,7 @@ int kp_writer_open(void (*tick)(void))
     pace.taken = kp_chunk_taken();
     pace.per_second = 0;
     kp_store_release(&stage, RUNNING);
-    int rc = kp_io_thread(writer_main, NULL, "kprof-writer");
+    int rc = kp_io_thread_nice(writer_main, NULL, "kprof-writer", KP_WRITER_NICE);
     if (rc < 0) kp_store_release(&stage, NOT_RUNNING);
     return rc;
 }

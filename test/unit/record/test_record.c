@@ -56,7 +56,7 @@ static void the_writer_ticks_and_samples_the_clock(void **state)
     (void)state;
     gate_record(1);
     unsigned before = atomic_load(&ticks);
-    usleep(1300000);
+    usleep(1600000);
     assert_in_range(atomic_load(&ticks) - before, 5, 60);
     walk_open(&w, kp_record_path());
     walk_all(&w);
@@ -98,8 +98,8 @@ static void the_host_may_close_every_fd(void **state)
     assert_int_equal(stat(kp_record_path(), &before), 0);
     gate_record(1);
     stock_wait(100);
-    for (uint64_t i = 0; i < 300000; i += 10) {
-        if (i % 30000 == 0) stock_wait(100);
+    for (uint64_t i = 0; i < 600000; i += 10) {
+        if (i % 60000 == 0) stock_wait(100);
         assert_int_equal(hook_put(i, 10), 10);
     }
     assert_int_equal(stat(kp_record_path(), &after), 0);
@@ -109,7 +109,7 @@ static void the_host_may_close_every_fd(void **state)
     assert_int_equal(fcntl(spool_fd, F_GETFD), 0); /* nor closed */
     close(spool_fd);
     close(fd);
-    assert_int_equal(spool_check(kp_record_path(), 1), 300000);
+    assert_int_equal(spool_check(kp_record_path(), 1), 600000);
 }
 
 static int run_child(void)
@@ -151,7 +151,7 @@ static void a_forked_child_leaves_the_file_alone_and_may_have_its_own(void **sta
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
     assert_int_equal(spool_check(kp_record_path(), 1), before);
-    assert_int_equal(hook_put(300000, 10), 10); /* the parent goes on */
+    assert_int_equal(hook_put(600000, 10), 10); /* the parent goes on */
     assert_true(kp_record_is_open());
 }
 
@@ -183,7 +183,7 @@ static void the_tick_itself_may_close(void **state)
     snprintf(path, sizeof path, "%s", kp_record_path());
     for (int i = 0; i < 2000 && kp_record_is_open(); i++) usleep(1000);
     assert_false(kp_record_is_open());
-    usleep(300000); /* the writer has left: forgetting a spool while it runs is not for a living process */
+    usleep(600000); /* the writer has left: forgetting a spool while it runs is not for a living process */
     assert_int_equal(access(path, F_OK), -1);
     spool_forget(false);
 }
