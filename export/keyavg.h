@@ -56,6 +56,7 @@ struct kp_keyavg {
 };
 
 int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace);
+void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_tree_build */
 void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
 void kp_tree_fini(struct kp_tree *tree);
 int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const struct kp_keyavg_options *options);

@@ -214,53 +214,6 @@ static int node_order(const void *a, const void *b, void *context)
     return (x->event > y->event) - (x->event < y->event);
 }
 
-/* ---- device work ---- */
-
-struct link {
-    int64_t id;
-    uint32_t node;
-};
-
-static int link_order(const void *a, const void *b)
-{
-    const struct link *x = a, *y = b;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
-}
-
-/* Kernels count for the op whose id they carry. */
-static void kernels_add(struct kp_tree *tree)
-{
-    struct link *links = NULL;
-    size_t count = 0, capacity = 0;
-    for (size_t i = 0; i < tree->count && tree->has_device; i++) {
-        const struct kp_trace_event *e = &tree->trace->events[tree->nodes[i].event];
-        if ((e->kind != KP_TRACE_OP && e->kind != KP_TRACE_ANNOTATION) || e->external_id <= 0)
-            continue;
-        links = kp_kineto_grow(links, &capacity, count + 1, sizeof *links);
-        links[count++] = (struct link){e->external_id, (uint32_t)i};
-    }
-    if (count)
-        qsort(links, count, sizeof *links, link_order);
-    for (size_t i = 0; i < tree->count && count; i++) {
-        const struct kp_trace_event *e = &tree->trace->events[tree->nodes[i].event];
-        if (!tree->nodes[i].on_device || e->external_id <= 0)
-            continue;
-        size_t low = 0, high = count;
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (links[middle].id < e->external_id)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        for (; low < count && links[low].id == e->external_id; low++)
-            tree->nodes[links[low].node].kernels_us += tree->nodes[i].end_us - tree->nodes[i].start_us;
-    }
-    free(links);
-}
-
 /* ---- nesting ---- */
 
 struct lane {
@@ -379,6 +332,7 @@ int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace)
     tree->trace = trace;
     struct memory m;
     memory_init(&m, trace);
+    trace->profile_memory |= m.count != 0; /* files of 2021 do not say it */
     nodes_add(tree, &m);
     memory_add_loose(tree, &m);
     memory_fini(&m);
@@ -387,8 +341,8 @@ int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace)
     if (tree->count == 0)
         return 0;
     qsort_r(tree->nodes, tree->count, sizeof *tree->nodes, node_order, trace->events);
-    kernels_add(tree);
     nodes_nest(tree);
+    kp_tree_add_kernels(tree);
     nodes_fold(tree);
     values_settle(tree);
     return 0;

@@ -34,7 +34,7 @@ struct kp_trace_event {
     int64_t pid, tid;
     int64_t external_id; /* 0: none */
     int64_t number;      /* MEMORY: bytes; else the sequence number */
-    int64_t fwd_tid;     /* torch's logical id of the forward thread */
+    int64_t fwd_tid;     /* torch's logical id of the forward thread; RUNTIME and GPU: the CUPTI correlation */
     uint64_t args;       /* offset into args_text when asked for */
     uint32_t args_bytes;
     uint32_t name, cat;      /* string ids */

@@ -79,6 +79,7 @@ static const struct {
     {"Ev Idx", ARGS, KEY_INDEX},
     {"Sequence number", ARGS, KEY_SEQ},
     {"Fwd thread id", ARGS, KEY_FWD},
+    {"correlation", ARGS, KEY_FWD},
     {"Input Dims", ARGS, KEY_DIMS},
     {"Input dims", ARGS, KEY_DIMS},
     {"Concrete Inputs", ARGS, KEY_CONCRETE},

@@ -92,6 +92,21 @@ def test_the_reference_tables_are_printed_again(variant):
     assert seen >= 3
 
 
+@pytest.mark.parametrize("name", ["amd_mi250", "triton_a100", "event_sync_multi_a100", "nccl_a100",
+                                  "tb_resnet50_nw0_v100_2021"])
+def test_a_gpu_trace_gives_the_tables_torch_makes_of_its_events(name, tmp_path):
+    traces = sorted((SHARED / "reference" / "gpu_traces" / name).glob("*.pt.trace.json.gz"))
+    if not traces:
+        pytest.skip(f"no reference data in {SHARED.name}/reference (set KPROF_SHARED)")
+    made = subprocess.run([PYTHON, HERE / "report" / "torch_tables.py", traces[0], tmp_path], capture_output=True,
+                          text=True, timeout=300)
+    assert made.returncode == 0, made.stderr[-3000:]
+    for table in json.loads((tmp_path / "tables.json").read_text()):
+        told = kprof("report", *table["argv"], traces[0])
+        expected = (tmp_path / (table["name"] + ".txt")).read_text(encoding="utf-8")
+        assert told.stdout == expected, table["name"] + "\n".join(differences(told.stdout, expected)[:4])
+
+
 def test_a_gzip_trace_gives_the_table_of_the_plain_one(runs, tmp_path):
     plain = runs("tiny") / "trace.json"
     packed = tmp_path / "trace.json.gz"

@@ -207,6 +207,31 @@ static void kernels_count_for_the_op_that_launched_them(void **state)
     assert_true(row_named(w, "k")->self_device == 9);
 }
 
+static void old_kernels_are_credited_through_their_runtime_call(void **state)
+{
+    struct world *w = *state;
+    add(w, "cpu_op", "outer", 1, 10, 20, "\"External id\":1");
+    add(w, "cpu_op", "op", 1, 12, 5, "\"External id\":2");
+    add(w, "cuda_runtime", "cudaLaunchKernel", 1, 13, 2, "\"External id\":1,\"correlation\":1");
+    add(w, "kernel", "k", 7, 50, 9, "\"External id\":1,\"correlation\":1");
+    build(w, &plain);
+    assert_true(row_named(w, "op")->self_device == 9);
+    assert_true(row_named(w, "outer")->self_device == 0);
+}
+
+static void an_op_left_open_is_async_and_outside_the_tree(void **state)
+{
+    struct world *w = *state;
+    add(w, "user_annotation", "open", 1, 10, 99, "\"finished\":false");
+    add(w, "cpu_op", "inner", 1, 12, 5, "");
+    add(w, "Trace", "PyTorch Profiler (0)", 1, 5, 30, "");
+    build(w, &plain);
+    assert_true(row_named(w, "open")->is_async);
+    assert_true(row_named(w, "open")->cpu_total == 25);
+    assert_true(row_named(w, "open")->self_cpu == 0);
+    assert_false(row_named(w, "inner")->has_parent);
+}
+
 static void backward_ops_take_the_stack_of_their_forward_op(void **state)
 {
     struct world *w = *state;
@@ -267,6 +292,8 @@ int main(void)
         WORLD_TEST(shapes_and_overloads_split_rows_only_when_asked),
         WORLD_TEST(memory_goes_to_every_op_open_at_the_time),
         WORLD_TEST(kernels_count_for_the_op_that_launched_them),
+        WORLD_TEST(old_kernels_are_credited_through_their_runtime_call),
+        WORLD_TEST(an_op_left_open_is_async_and_outside_the_tree),
         WORLD_TEST(backward_ops_take_the_stack_of_their_forward_op),
         WORLD_TEST(sorting_is_descending_and_keeps_equal_rows_in_order),
         cmocka_unit_test(flops_follow_the_formulas),
