@@ -2,7 +2,7 @@
 /*
  * event.c - one event of a spool as the event Kineto would have written, and the arrows between them
  *
- * Called by: chrome.c, for every event in order of end time (hot: no search, no allocation)
+ * Called by: chrome.c, for every event in order of start time (hot: no search, no allocation)
  */
 #include <string.h>
 
@@ -10,7 +10,6 @@
 #include "export/trace.h"
 #include "collector/base/kp_poison.h"
 
-#define EVALUATE "autograd::engine::evaluate_function: "
 #define USER_SCOPE 7
 
 static void place_write(struct kp_trace *t, uint32_t tid, uint64_t start_ns)
@@ -43,24 +42,10 @@ static void arrow_write(struct kp_trace *t, char phase, uint32_t tid, uint64_t s
     else kp_json_lit(&t->json, ",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\"},\n");
 }
 
-/* Autograd's own range has no numbers; Kineto shows those of the backward op inside it. */
-static void numbers_write(struct kp_trace *t, const struct kp_event *e)
-{
-    struct kp_backward *b = &t->backward[e->thread_no & (KP_TRACE_THREADS - 1)];
-    if (e->seq >= 0) {
-        if (e->fwd_tid)
-            *b = (struct kp_backward){.name = e->name, .start_ns = e->start_ns, .fwd_tid = e->fwd_tid, .seq = e->seq, .thread_no = e->thread_no};
-        sequence_write(t, e->seq, e->fwd_tid);
-    } else if (b->name && b->thread_no == e->thread_no && b->start_ns >= e->start_ns &&
-               !strncmp(e->name, EVALUATE, sizeof EVALUATE - 1) && !strcmp(e->name + sizeof EVALUATE - 1, b->name)) {
-        sequence_write(t, b->seq, b->fwd_tid);
-    }
-}
-
 static void op_write(struct kp_trace *t, const struct kp_event *e)
 {
     struct kp_flow_from from;
-    numbers_write(t, e);
+    if (e->seq >= 0) sequence_write(t, e->seq, e->fwd_tid);
     kp_inputs_write(&t->json, e);
     if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
     kp_json_lit(&t->json, ",\"Ev Idx\":");
@@ -75,7 +60,6 @@ static void op_write(struct kp_trace *t, const struct kp_event *e)
 void kp_event_write(struct kp_trace *t, const struct kp_event *e)
 {
     bool is_op = e->kind == KP_KIND_OP;
-    if (is_op && e->flags & KP_OP_OTHER) kp_thread_nameless(t, e->tid); /* it may have begun where nothing ended */
     if (e->scope == USER_SCOPE) kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");
     else kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"");
     kp_json_text(&t->json, e->name, strlen(e->name));
@@ -89,6 +73,7 @@ void kp_event_write(struct kp_trace *t, const struct kp_event *e)
     if (is_op) {
         op_write(t, e);
     } else {
+        if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
         kp_json_lit(&t->json, ",\"Ev Idx\":");
         kp_json_u64(&t->json, t->index);
         kp_json_lit(&t->json, "}},\n");

@@ -2,7 +2,7 @@
 /*
  * flows.c - pairs forward ops with the backward ops they caused, as Kineto does
  *
- * Ops come by end time. Of the forward ops with one (torch thread, sequence number) the one that started last waits; the first
+ * Ops come by start time. Of the forward ops with one (torch thread, sequence number) the one that started last waits; the first
  * backward op that names that pair takes it. A program that never goes backward would let entries pile up, so the table is
  * fixed: 8 places a bucket, a newcomer drives out the oldest. Sequence numbers rise one by one and pick the bucket, which
  * spreads the last 262144 of a thread evenly.
@@ -55,7 +55,7 @@ bool kp_flows_take(struct kp_flows *f, const struct kp_event *op, struct kp_flow
 {
     uint64_t seq = (uint64_t)op->seq, thread = op->fwd_tid ? op->fwd_tid : op->rt_tid;
     struct place *bucket, *p;
-    if (op->seq < 0) return false;
+    if (op->seq < 0 || op->flags & KP_OP_SEQ_OF_CHILD) return false;
     bucket = f->of[(seq ^ thread * 0x9e3779b1u) & (BUCKETS - 1)];
     p = find(bucket, thread, seq);
     if (op->fwd_tid) {

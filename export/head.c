@@ -187,19 +187,6 @@ static void meta_event(struct kp_trace *t, const char *name, uint32_t tid, const
     kp_json_lit(&t->json, "}},\n");
 }
 
-/* Remembers a tid. False when it was known, or when too many are: then it stays without a name. */
-static bool is_new(struct kp_trace *t, uint32_t tid)
-{
-    for (uint32_t i = 0; i < 16; i++) {
-        uint32_t *slot = &t->named[(tid + i) & (KP_TRACE_THREADS - 1)];
-        if (*slot == tid) return false;
-        if (*slot) continue;
-        *slot = tid;
-        return true;
-    }
-    return false;
-}
-
 static void thread_write(struct kp_trace *t, uint32_t tid, const char *name)
 {
     char text[64];
@@ -208,15 +195,9 @@ static void thread_write(struct kp_trace *t, uint32_t tid, const char *name)
     meta_event(t, "thread_sort_index", tid, "sort_index", NULL, tid);
 }
 
-void kp_thread_nameless(struct kp_trace *t, uint32_t tid)
-{
-    if (is_new(t, tid)) thread_write(t, tid, "");
-}
-
 static int thread_take(void *context, uint32_t tid, uint32_t thread_no, const char *name)
 {
     (void)thread_no;
-    is_new(context, tid);
     thread_write(context, tid, name);
     return 0;
 }

@@ -9,16 +9,6 @@
 #include "export/kp_export.h"
 #include "export/sink.h"
 
-#define KP_TRACE_THREADS 1024u /* a power of two */
-
-/* The backward op that last ended on a thread: autograd's evaluate_function range around it takes its numbers. */
-struct kp_backward {
-    const char *name; /* lives as long as the reader */
-    uint64_t start_ns, fwd_tid;
-    int64_t seq;
-    uint32_t thread_no;
-};
-
 struct kp_trace {
     struct kp_json json;
     struct kp_sink sink;
@@ -34,13 +24,10 @@ struct kp_trace {
     char to_tid[64];      /* `","pid":N,"tid":` */
     size_t to_tid_bytes;
     struct kp_flows *flows;
-    struct kp_backward backward[KP_TRACE_THREADS]; /* by thread_no; a clash forgets the older */
-    uint32_t named[KP_TRACE_THREADS];              /* tids that have their thread_name, by tid */
 };
 
 void kp_head_write(struct kp_trace *t); /* all up to and with the metadata events */
 void kp_tail_write(struct kp_trace *t); /* span, instants, traceName */
-void kp_thread_nameless(struct kp_trace *t, uint32_t tid); /* a thread on which ops began but none ended */
 /* Members of KPROF_METADATA and of kprof_metadata(), each as `  "key": value,\n`. */
 void kp_metadata_write(struct kp_trace *t);
 void kp_event_write(struct kp_trace *t, const struct kp_event *e);

@@ -22,11 +22,11 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { RANGES_MAX = 64, USER_SCOPE = 7 };
+enum { RANGES_MAX = 64, USER_SCOPE = 7, NAME_MAX_BYTES = 4096 };
 
 struct range {
-    uint64_t start;
-    uint32_t name, cycle;
+    struct kp_rec_op *rec; /* NULL: nothing was recording, or no room */
+    uint32_t cycle;
 };
 struct ranges {
     uint32_t thread_no; /* a thread struct is reused: ranges of a dead thread are forgotten */
@@ -106,6 +106,25 @@ static struct ranges *ranges_of(struct kp_thread *self)
     return stack;
 }
 
+static void begin_range(struct kp_thread *self, struct range *r, const char *name)
+{
+    uint64_t gate = kp_gate_get();
+    size_t len = strlen(name);
+    r->rec = NULL;
+    r->cycle = kp_gate_cycle(gate);
+    if (!(gate & KP_GATE_RECORD)) return;
+    uint32_t id = kp_name_intern(self, name, len > NAME_MAX_BYTES ? NAME_MAX_BYTES : (uint32_t)len);
+    struct kp_rec_op *rec = kp_put_reserve(self, gate, sizeof *rec, KP_KIND_OP);
+    if (!rec) return;
+    rec->head = (struct kp_rec){.kind = KP_KIND_OP, .size = sizeof *rec, .name = id};
+    kp_store_relaxed(&rec->ticks, 0);
+    rec->rt_tid = 0;
+    rec->scope = USER_SCOPE;
+    rec->start = kp_ticks();
+    kp_put_commit(self, sizeof *rec);
+    r->rec = rec;
+}
+
 int kprof_range_push(const char *name)
 {
     int kept = errno;
@@ -121,35 +140,20 @@ int kprof_range_push(const char *name)
         stack->depth++;
         err = -EOVERFLOW;
     } else {
-        uint64_t gate = kp_gate_get();
-        struct range *r = &stack->open[stack->depth++];
-        bool wanted = gate & (KP_GATE_RECORD | KP_GATE_WARM);
-        size_t len = strlen(name);
-        r->cycle = wanted ? kp_gate_cycle(gate) : 0;
-        r->name = wanted ? kp_name_intern(self, name, len > 4096 ? 4096 : (uint32_t)len) : 0;
-        r->start = kp_ticks();
+        begin_range(self, &stack->open[stack->depth++], name);
     }
     leave(self);
     errno = kept;
     return err;
 }
 
-static void put_range(struct kp_thread *self, const struct range *r, uint64_t end)
+/* A range that outlives its window stays open there, as torch's do. */
+static void end_range(const struct range *r, uint64_t end)
 {
-    uint64_t gate = kp_gate_get(), ticks = end - r->start;
-    if (!(gate & (KP_GATE_RECORD | KP_GATE_WARM)) || r->cycle != kp_gate_cycle(gate)) return;
-    bool is_long = ticks > UINT32_MAX;
-    uint32_t bytes = (uint32_t)sizeof(struct kp_rec_op) + (is_long ? 8 : 0);
-    struct kp_rec_op *rec = kp_put_reserve(self, gate, bytes, KP_KIND_OP);
-    if (!rec) return;
-    *rec = (struct kp_rec_op){
-        .head = {.kind = KP_KIND_OP, .flags = is_long ? KP_OP_LONG : 0, .size = (uint16_t)bytes, .name = r->name},
-        .start = r->start,
-        .ticks = is_long ? 0 : (uint32_t)ticks,
-        .rt_scope = USER_SCOPE,
-    };
-    if (is_long) memcpy(rec + 1, &ticks, sizeof ticks);
-    kp_put_commit(self, bytes);
+    uint64_t gate = kp_gate_get();
+    if (!r->rec || !(gate & KP_GATE_RECORD) || r->cycle != kp_gate_cycle(gate)) return;
+    /* pairs with: collector/read, which takes 0 for still open */
+    kp_store_release(&r->rec->ticks, end > r->rec->start ? end - r->rec->start : 1);
 }
 
 int kprof_range_pop(void)
@@ -163,7 +167,7 @@ int kprof_range_pop(void)
     if (!stack || !stack->depth)
         err = -ENOENT;
     else if (--stack->depth < RANGES_MAX)
-        put_range(self, &stack->open[stack->depth], end);
+        end_range(&stack->open[stack->depth], end);
     leave(self);
     errno = kept;
     return err;

@@ -36,6 +36,7 @@ static struct kp_window current;   /* number 0: none open */
 static uint32_t last_number;
 static uint64_t step_begin;        /* ticks at which the step in progress began */
 static uint64_t step_number;
+static struct kp_rec_step *open_step; /* in the current window's chunks */
 static struct kp_window waiting[WAITING_MAX];
 static uint32_t waiting_head, waiting_count;
 static uint64_t skipped;
@@ -111,7 +112,7 @@ static void enter(enum kp_action action, uint64_t now)
         return;
     }
     if (is_recording(action)) {
-        if (!current.begin) activate_window(kp_ticks());
+        if (!current.begin) activate_window(now);
     } else {
         kp_gate_set(kp_gate_make(current.number, wanted_bits | KP_GATE_WARM));
     }
@@ -129,19 +130,28 @@ static void close_window(uint64_t now, bool cut)
     current.number = 0;
 }
 
-/* The ProfilerStep# range of the step that ends, on the thread that stepped. */
-static void put_step(struct kp_thread *thread, uint64_t now, enum kp_step_source source)
+/* The ProfilerStep# range of the step that begins, on the thread that steps; its end is filled in by the next step. */
+static void begin_step(struct kp_thread *thread)
 {
+    if (!schedule.set || !current.number || !current.begin || !thread) return;
     uint64_t gate = kp_gate_make(current.number, KP_GATE_ON | KP_GATE_RECORD);
     struct kp_rec_step *rec = kp_put_reserve(thread, gate, sizeof *rec, KP_KIND_STEP);
     if (!rec) return;
-    *rec = (struct kp_rec_step){
-        .head = {.kind = KP_KIND_STEP, .flags = (uint8_t)source, .size = sizeof *rec},
-        .start = step_begin,
-        .end = now,
-        .number = step_number,
-    };
+    rec->head = (struct kp_rec){.kind = KP_KIND_STEP, .flags = (uint8_t)kp_steps_source(), .size = sizeof *rec};
+    rec->start = step_begin;
+    kp_store_relaxed(&rec->ticks, 0);
+    rec->number = step_number;
     kp_put_commit(thread, sizeof *rec);
+    open_step = rec;
+}
+
+static void end_step(uint64_t now)
+{
+    if (!open_step) return;
+    /* pairs with: collector/read, which takes 0 for still open */
+    kp_store_release(&open_step->ticks, now > step_begin ? now - step_begin : 1);
+    open_step = NULL;
+    current.steps++;
 }
 
 void kp_boot_step(struct kp_thread *thread, uint64_t now)
@@ -149,15 +159,13 @@ void kp_boot_step(struct kp_thread *thread, uint64_t now)
     struct kp_transition turn;
     pthread_mutex_lock(&cycle_lock);
     if (started && !stopped && kp_steps_advance(&turn)) {
-        if (schedule.set && current.number && current.begin) {
-            put_step(thread, now, turn.source);
-            current.steps++;
-        }
+        end_step(now);
         step_number = turn.step;
         step_begin = now;
         bool save = turn.before == KP_ACTION_RECORD_AND_SAVE;
         if (save) close_window(now, false);
         if (save || turn.before != turn.after) enter(turn.after, now);
+        begin_step(thread);
         if (save) kp_record_poke();
     }
     pthread_mutex_unlock(&cycle_lock);
@@ -170,6 +178,7 @@ void kp_cycle_begin_run(void)
         started = true;
         step_begin = kp_ticks();
         enter(kp_schedule_action(&schedule, 0), step_begin);
+        begin_step(kp_thread_get());
     }
     pthread_mutex_unlock(&cycle_lock);
 }
@@ -189,15 +198,11 @@ int kp_cycle_force_open(void)
 
 void kp_cycle_end_run(void)
 {
-    struct kp_thread *thread = kp_thread_get();
     uint64_t now = kp_ticks();
     pthread_mutex_lock(&cycle_lock);
     if (started && !stopped) {
         stopped = true;
-        if (schedule.set && current.number && current.begin && thread) {
-            put_step(thread, now, kp_steps_source());
-            current.steps++;
-        }
+        end_step(now);
         kp_gate_set(kp_gate_make(last_number, KP_GATE_ON));
         close_window(now, true);
         set_sources(KP_SOURCE_OFF);
@@ -231,10 +236,4 @@ bool kp_cycle_take_closed(struct kp_window *out)
 uint64_t kp_cycle_skipped(void)
 {
     return skipped;
-}
-
-void kp_cycle_put_open_ranges(const struct kp_window *window)
-{
-    for (const struct kp_source *const *s = sources; *s; s++)
-        if ((*s)->put_open) (*s)->put_open(window->number, window->begin, window->end);
 }

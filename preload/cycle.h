@@ -36,7 +36,6 @@ bool kp_cycle_ever_recorded(void);
 /* Oldest window that waits for the writer to close it; false when there is none. The caller owns it then. */
 bool kp_cycle_take_closed(struct kp_window *out);
 uint64_t kp_cycle_skipped(void); /* windows not recorded because too many waited for the exporter */
-void kp_cycle_put_open_ranges(const struct kp_window *window);
 
 /* --- finish.c --- */
 void kp_finish_setup(const struct kp_config *config);

@@ -50,7 +50,6 @@ static void close_one(const struct kp_window *window)
 {
     if (kp_record_quiesce(window->number, QUIESCE_MS) != 0)
         KP_LOG_ONCE(1, "a thread stayed inside a hook for %d ms: its last record may miss the trace", QUIESCE_MS);
-    kp_cycle_put_open_ranges(window);
     struct kp_rec_cycle rec = {
         .head = {.kind = KP_KIND_CYCLE, .flags = window->cut ? 2 : 1, .size = sizeof rec},
         .cycle = window->number,

@@ -18,8 +18,6 @@ struct kp_source {
     /* OFF: nothing installed. STEPS: the cheapest thing that finds step marks. FULL: everything. Any thread, also
      * from inside one of its own callbacks at a step; must return in microseconds. */
     void (*set_mode)(enum kp_source_mode mode);
-    /* Ranges still open in the window that just closed: puts them as unfinished records. Writer thread. */
-    void (*put_open)(uint32_t cycle, uint64_t begin_ticks, uint64_t end_ticks);
     /* Whether the host did anything this source would have recorded, also while OFF or STEPS; may be NULL (no). */
     bool (*saw_work)(void);
 };

@@ -75,35 +75,35 @@ struct kp_rec {
     uint32_t name; /* string id; 0: none or lost */
 };
 
-/* KP_KIND_OP: one RecordFunction range, written when it ends. Optional words follow in the order of the flag bits. */
+/*
+ * KP_KIND_OP: one RecordFunction range, put when it starts: so the records of a thread lie in order of start, a parent
+ * before its children. The end only fills in `ticks`, in place: what is still open (at the window's end, or when the
+ * process was killed) is seen as such. Optional words follow in the order of the flag bits.
+ */
 enum {
-    KP_OP_LONG = 1u << 0,       /* u64 duration in ticks (then `ticks` is 0) */
-    KP_OP_SEQ = 1u << 1,        /* i64 sequence number, u64 forward thread id (torch's logical id) */
-    KP_OP_HANDLE = 1u << 2,     /* u64 record function id */
-    KP_OP_OTHER = 1u << 3,      /* u32 start tid, u32 start thread_no: it ended on another thread than it began */
-    KP_OP_INPUTS = 1u << 4,     /* an INPUTS record of the same start thread and start ticks exists (nothing follows) */
-    KP_OP_UNFINISHED = 1u << 5, /* still open when the window closed; its end is the window's end */
-    KP_OP_ASYNC = 1u << 6,      /* RecordFunction said is_async */
+    KP_OP_SEQ = 1u << 0,        /* i64 sequence number, u64 forward thread id (torch's logical id) */
+    KP_OP_HANDLE = 1u << 1,     /* u64 record function id */
+    KP_OP_INPUTS = 1u << 2,     /* u32 number of inputs, then kp_inputs.h up to the end of the record */
+    KP_OP_ASYNC = 1u << 3,      /* RecordFunction said is_async */
+    /* Never in a file, a reader sets them: `ticks` is 0; seq and forward thread are those of the backward op inside. */
+    KP_OP_UNFINISHED = 1u << 7,
+    KP_OP_SEQ_OF_CHILD = 1u << 6,
 };
 struct kp_rec_op {
-    struct kp_rec head;  /* name: id of "name" or "name\0overload" */
-    uint64_t start;      /* ticks */
-    uint32_t ticks;      /* duration */
-    uint32_t rt_scope;   /* torch's logical id of the thread that made it << 8 | RecordScope */
+    struct kp_rec head;      /* name: id of "name" or "name\0overload" */
+    uint64_t start;          /* ticks */
+    _Atomic uint64_t ticks;  /* duration, at least 1; 0: still open */
+    uint32_t rt_tid;         /* torch's logical id of the thread that made it */
+    uint8_t scope;           /* RecordScope */
+    uint8_t pad[3];
 };
-_Static_assert(sizeof(struct kp_rec_op) == 24, "an op without extras is 24 bytes");
+_Static_assert(sizeof(struct kp_rec_op) == 32, "an op without extras is 32 bytes");
 
-/* KP_KIND_INPUTS: the inputs of an op, written when it starts; head.name is the number of inputs. */
-struct kp_rec_inputs {
-    struct kp_rec head;
-    uint64_t start; /* start ticks of the op it belongs to */
-    uint8_t data[]; /* kp_inputs.h */
-};
-
-/* KP_KIND_STEP: a ProfilerStep#N range of the thread that stepped. */
+/* KP_KIND_STEP: a ProfilerStep#N range of the thread that stepped, put when the step begins. */
 struct kp_rec_step {
-    struct kp_rec head; /* flags: enum kp_step_source of the schedule room */
-    uint64_t start, end; /* ticks */
+    struct kp_rec head;     /* flags: enum kp_step_source of the schedule room */
+    uint64_t start;
+    _Atomic uint64_t ticks; /* as in an op */
     uint64_t number;
 };
 

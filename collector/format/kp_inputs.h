@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_inputs.h - how the inputs of one op lie in an INPUTS record
+ * kp_inputs.h - how the inputs of one op lie in an OP record
  *
  * A byte stream without padding, one entry an input, read with memcpy. What Kineto would not show is not kept.
  */

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * events.c - walks the events of a cycle, threads merged by the time their events end
+ * events.c - walks the events of a cycle, threads merged by the time their events start
  *
  * Called by: kp_read.h
  * Memory:    the list of pieces and one cursor a thread for as long as the walk lasts.
  *
- * A cursor stands on the next event of its thread (records lie in order of end time); a heap holds the cursors by that time.
- * On its way a cursor hands the INPUTS it passes to its thread's stack: an op that ended elsewhere finds them there, since
- * whatever was written before its end has been passed by then.
+ * A cursor stands on the next event of its thread (records lie in order of start); a heap holds the cursors by that time.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_atomic.h"
 #include "collector/base/kp_log.h"
-#include "collector/read/join.h"
 #include "collector/read/order.h"
 #include "collector/read/spool.h"
 #include "collector/base/kp_poison.h"
+
+#define EVALUATE "autograd::engine::evaluate_function: "
+enum { LOOK_AHEAD = 64 };
 
 struct cursor {
     uint32_t piece, pieces_end; /* this thread's pieces */
     const uint8_t *at, *end;    /* behind the record it stands on */
     const struct kp_rec *rec;
-    uint64_t end_ticks;
-    struct kp_join join;
+    uint64_t start_ticks, end_ticks;
+    bool is_open;
 };
 
 struct walk {
@@ -32,7 +33,7 @@ struct walk {
     const struct kp_rec_cycle *cycle;
     struct kp_pieces pieces;
     struct cursor *cursors; /* by thread_no */
-    struct cursor **heap;   /* earliest end first */
+    struct cursor **heap;   /* earliest start first */
     uint32_t cursors_n, heap_n;
     uint64_t lost;          /* records that were no good */
     char step_name[40];
@@ -49,28 +50,24 @@ static uint64_t word(const uint8_t *at)
 
 static uint32_t op_bytes(uint8_t flags)
 {
-    return (uint32_t)sizeof(struct kp_rec_op) + (flags & KP_OP_LONG ? 8 : 0) + (flags & KP_OP_SEQ ? 16 : 0) +
-           (flags & KP_OP_HANDLE ? 8 : 0) + (flags & KP_OP_OTHER ? 8 : 0);
+    return (uint32_t)sizeof(struct kp_rec_op) + (flags & KP_OP_SEQ ? 16 : 0) + (flags & KP_OP_HANDLE ? 8 : 0) +
+           (flags & KP_OP_INPUTS ? 4 : 0);
 }
 
-/* End of an event; false when the record is none or too short. window_end: 0 not known. */
-static bool span_of(const struct kp_rec *rec, uint64_t window_end, uint64_t *start, uint64_t *end)
+/* Where an event lies in time; false when the record is none or too short. Still open: ends with the window (0: not known). */
+static bool span_of(const struct kp_rec *rec, uint64_t window_end, struct cursor *c)
 {
-    if (rec->kind == KP_KIND_OP && rec->size >= op_bytes(rec->flags)) {
-        const struct kp_rec_op *op = (const void *)rec;
-        uint64_t ticks = rec->flags & KP_OP_LONG ? word((const uint8_t *)(op + 1)) : op->ticks;
-        *start = op->start;
-        *end = op->start + ticks < ticks ? UINT64_MAX : op->start + ticks;
-        if (rec->flags & KP_OP_UNFINISHED && window_end) *end = window_end > op->start ? window_end : op->start;
-        return true;
-    }
-    if (rec->kind == KP_KIND_STEP && rec->size >= sizeof(struct kp_rec_step)) {
-        const struct kp_rec_step *step = (const void *)rec;
-        *start = step->start;
-        *end = step->end > step->start ? step->end : step->start;
-        return true;
-    }
-    return false;
+    const struct kp_rec_op *op = (const void *)rec; /* a step begins alike */
+    bool is_op = rec->kind == KP_KIND_OP && rec->size >= op_bytes(rec->flags);
+    if (!is_op && !(rec->kind == KP_KIND_STEP && rec->size >= sizeof(struct kp_rec_step))) return false;
+    /* pairs with: preload/torch/ops.c:end_record */
+    uint64_t ticks = kp_load_acquire(&((struct kp_rec_op *)(uintptr_t)op)->ticks);
+    c->rec = rec;
+    c->start_ticks = op->start;
+    c->is_open = !ticks;
+    c->end_ticks = op->start + ticks < ticks ? UINT64_MAX : op->start + ticks;
+    if (c->is_open && window_end > op->start) c->end_ticks = window_end;
+    return true;
 }
 
 static void name_get(const struct kp_reader *r, uint32_t id, struct kp_event *e)
@@ -80,29 +77,49 @@ static void name_get(const struct kp_reader *r, uint32_t id, struct kp_event *e)
     e->overload = n ? n->overload : "";
 }
 
-static struct cursor *cursor_of(struct walk *w, uint32_t thread_no)
+/* Goes on to the records behind *at, from piece to piece; NULL at the end of the thread. */
+static const struct kp_rec *record_next(const struct walk *w, uint32_t *piece, uint32_t pieces_end, const uint8_t **at, const uint8_t **end)
 {
-    uint32_t low = 0, high = w->cursors_n;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2, no = w->pieces.of[w->cursors[mid].pieces_end - 1].thread_no;
-        if (no == thread_no) return &w->cursors[mid];
-        if (no < thread_no) low = mid + 1;
-        else high = mid;
+    while (*at == *end) {
+        if (*piece + 1 == pieces_end) return NULL;
+        ++*piece;
+        *at = w->pieces.of[*piece].at;
+        *end = w->pieces.of[*piece].end;
     }
-    return NULL;
+    const struct kp_rec *rec = kp_spool_record(*at, *end);
+    *at = rec ? *at + rec->size : *end; /* changed under us since the pieces were cut */
+    return rec;
 }
 
-static void op_decode(struct walk *w, struct cursor *c, struct kp_event *e)
+/* Autograd's own range has no numbers; Kineto shows those of the backward op inside it, which starts soon after it. */
+static void numbers_of_child(const struct walk *w, const struct cursor *c, const char *inner, struct kp_event *e)
+{
+    uint32_t piece = c->piece;
+    const uint8_t *at = c->at, *end = c->end;
+    const struct kp_rec *rec;
+    struct cursor child;
+    for (int i = 0; i < LOOK_AHEAD && (rec = record_next(w, &piece, c->pieces_end, &at, &end)); i++) {
+        if (!span_of(rec, 0, &child)) continue;
+        if (child.start_ticks >= c->end_ticks) return;
+        const struct kp_rec_op *op = (const void *)rec;
+        const struct kp_name *n = kp_names_get(&w->r->names, rec->name);
+        if (rec->kind != KP_KIND_OP || !(rec->flags & KP_OP_SEQ) || !n || strcmp(n->name, inner)) continue;
+        e->seq = (int64_t)word((const uint8_t *)(op + 1));
+        e->fwd_tid = word((const uint8_t *)(op + 1) + 8);
+        e->flags |= KP_OP_SEQ_OF_CHILD;
+        return;
+    }
+}
+
+static void op_decode(const struct walk *w, const struct cursor *c, struct kp_event *e)
 {
     const struct kp_rec_op *op = (const void *)c->rec;
     const uint8_t *more = (const uint8_t *)(op + 1);
-    const struct kp_rec_inputs *inputs;
-    uint8_t flags = op->head.flags;
+    uint8_t flags = op->head.flags & (KP_OP_SEQ | KP_OP_HANDLE | KP_OP_INPUTS | KP_OP_ASYNC);
     name_get(w->r, op->head.name, e);
-    e->scope = (uint8_t)op->rt_scope;
-    e->rt_tid = op->rt_scope >> 8;
+    e->scope = op->scope;
+    e->rt_tid = op->rt_tid;
     e->flags = flags;
-    if (flags & KP_OP_LONG) more += 8;
     if (flags & KP_OP_SEQ) {
         e->seq = (int64_t)word(more);
         e->fwd_tid = word(more + 8);
@@ -112,75 +129,53 @@ static void op_decode(struct walk *w, struct cursor *c, struct kp_event *e)
         e->handle = word(more);
         more += 8;
     }
-    if (flags & KP_OP_OTHER) {
-        memcpy(&e->tid, more, 4);
-        memcpy(&e->thread_no, more + 4, 4);
-        if (flags & KP_OP_INPUTS) c = cursor_of(w, e->thread_no);
+    if (flags & KP_OP_INPUTS) {
+        memcpy(&e->inputs_count, more, 4);
+        e->inputs = more + 4;
+        e->inputs_bytes = (uint32_t)((const uint8_t *)op + op->head.size - e->inputs);
     }
-    inputs = flags & KP_OP_INPUTS && c ? kp_join_take(&c->join, op->start) : NULL;
-    if (!inputs) return;
-    e->inputs = inputs->data;
-    e->inputs_bytes = inputs->head.size - (uint32_t)sizeof *inputs;
-    e->inputs_count = inputs->head.name;
+    if (e->seq < 0 && !strncmp(e->name, EVALUATE, sizeof EVALUATE - 1))
+        numbers_of_child(w, c, e->name + sizeof EVALUATE - 1, e);
 }
 
-static void decode(struct walk *w, struct cursor *c, uint64_t start, struct kp_event *e)
+static void decode(struct walk *w, const struct cursor *c, struct kp_event *e)
 {
     const struct kp_piece *p = &w->pieces.of[c->piece];
     memset(e, 0, sizeof *e);
     e->kind = c->rec->kind;
-    e->tid = e->end_tid = p->tid;
+    e->tid = p->tid;
     e->thread_no = p->thread_no;
     e->seq = -1;
     if (e->kind == KP_KIND_OP) {
         op_decode(w, c, e);
     } else {
         e->scope = 7; /* USER_SCOPE */
-        e->flags = c->rec->flags;
         e->step = ((const struct kp_rec_step *)(const void *)c->rec)->number;
         kp_fmt(w->step_name, sizeof w->step_name, "ProfilerStep#%llu", (unsigned long long)e->step);
         e->name = w->step_name, e->overload = "";
     }
-    e->start_ns = kp_clockmap_ns(&w->r->clock, start);
+    if (c->is_open) e->flags |= KP_OP_UNFINISHED;
+    e->start_ns = kp_clockmap_ns(&w->r->clock, c->start_ticks);
     e->end_ns = kp_clockmap_ns(&w->r->clock, c->end_ticks);
 }
 
 /* --- cursors and their heap --- */
 
-/* Goes to the next event of the thread. 1: there is one; 0: no more; -ENOMEM. */
-static int cursor_next(struct walk *w, struct cursor *c)
+/* Goes to the next event of the thread; false: no more. */
+static bool cursor_next(struct walk *w, struct cursor *c)
 {
-    uint64_t start;
     for (;;) {
-        const struct kp_rec *rec;
-        if (c->at == c->end) {
-            if (c->piece + 1 == c->pieces_end) return 0;
-            c->piece++;
-            c->at = w->pieces.of[c->piece].at;
-            c->end = w->pieces.of[c->piece].end;
-            continue;
-        }
-        rec = kp_spool_record(c->at, c->end);
-        if (!rec) { /* changed under us since the pieces were cut */
-            c->at = c->end;
-            w->lost++;
-            continue;
-        }
-        c->at += rec->size;
-        if (rec->kind == KP_KIND_INPUTS && rec->size >= sizeof(struct kp_rec_inputs)) {
-            if (kp_join_push(&c->join, (const void *)rec)) return -ENOMEM;
-        } else if (span_of(rec, w->cycle ? w->cycle->end : 0, &start, &c->end_ticks)) {
-            c->rec = rec;
-            return 1;
-        } else if (rec->kind == KP_KIND_OP || rec->kind == KP_KIND_STEP || rec->kind == KP_KIND_INPUTS) {
-            w->lost++;
-        }
+        bool more = c->at != c->end || c->piece + 1 != c->pieces_end;
+        const struct kp_rec *rec = record_next(w, &c->piece, c->pieces_end, &c->at, &c->end);
+        if (!more) return false;
+        if (rec && span_of(rec, w->cycle ? w->cycle->end : 0, c)) return true;
+        if (!rec || rec->kind == KP_KIND_OP || rec->kind == KP_KIND_STEP) w->lost++;
     }
 }
 
 static bool is_earlier(const struct cursor *a, const struct cursor *b)
 {
-    return a->end_ticks != b->end_ticks ? a->end_ticks < b->end_ticks : a < b;
+    return a->start_ticks != b->start_ticks ? a->start_ticks < b->start_ticks : a < b;
 }
 
 static void heap_sift(struct walk *w, uint32_t at)
@@ -194,19 +189,15 @@ static void heap_sift(struct walk *w, uint32_t at)
     w->heap[at] = x;
 }
 
-/* Moves the first cursor on and restores the order. 0 or -ENOMEM. */
-static int heap_next(struct walk *w)
+/* Moves the first cursor on and restores the order. */
+static void heap_next(struct walk *w)
 {
-    int rc = cursor_next(w, w->heap[0]);
-    if (rc < 0) return rc;
-    if (!rc) w->heap[0] = w->heap[--w->heap_n];
+    if (!cursor_next(w, w->heap[0])) w->heap[0] = w->heap[--w->heap_n];
     if (w->heap_n) heap_sift(w, 0);
-    return 0;
 }
 
 static void walk_fini(struct walk *w)
 {
-    for (uint32_t i = 0; i < w->cursors_n; i++) kp_join_fini(&w->cursors[i].join);
     if (w->cursors) kp_map_free(w->cursors, w->pieces.n * sizeof *w->cursors);
     if (w->heap) kp_map_free(w->heap, w->pieces.n * sizeof *w->heap);
     kp_pieces_fini(&w->pieces);
@@ -226,9 +217,7 @@ static int walk_init(struct walk *w, struct kp_reader *r, uint32_t cycle)
         struct cursor *c = &w->cursors[w->cursors_n++];
         for (to = from + 1; to < w->pieces.n && w->pieces.of[to].thread_no == w->pieces.of[from].thread_no;) to++;
         *c = (struct cursor){.piece = from, .pieces_end = to, .at = w->pieces.of[from].at, .end = w->pieces.of[from].end};
-        rc = cursor_next(w, c);
-        if (rc < 0) return rc;
-        if (rc) w->heap[w->heap_n++] = c;
+        if (cursor_next(w, c)) w->heap[w->heap_n++] = c;
     }
     for (uint32_t i = w->heap_n / 2; i-- > 0;) heap_sift(w, i);
     return 0;
@@ -241,16 +230,12 @@ int kp_reader_events(struct kp_reader *r, uint32_t cycle, kp_event_fn fn, void *
     int rc = walk_init(&w, r, cycle);
     if (!rc && !w.cycle) rc = -ENOENT;
     while (!rc && w.heap_n) {
-        struct cursor *c = w.heap[0];
-        uint64_t start = 0, end = 0;
-        span_of(c->rec, 0, &start, &end);
-        if (start >= w.cycle->begin && start < w.cycle->end) {
-            decode(&w, c, start, &e);
+        const struct cursor *c = w.heap[0];
+        if (c->start_ticks >= w.cycle->begin && c->start_ticks < w.cycle->end) {
+            decode(&w, c, &e);
             rc = fn(context, &e);
-        } else if (c->rec->kind == KP_KIND_OP && c->rec->flags & KP_OP_INPUTS) {
-            kp_join_take(&c->join, start);
         }
-        if (!rc) rc = heap_next(&w);
+        if (!rc) heap_next(&w);
     }
     r->skipped += w.lost;
     walk_fini(&w);
@@ -262,13 +247,13 @@ int kp_reader_events(struct kp_reader *r, uint32_t cycle, kp_event_fn fn, void *
 int kp_events_last(struct kp_reader *r, uint32_t cycle, uint64_t begin, uint64_t *last)
 {
     struct kp_pieces pieces;
-    uint64_t start, end;
+    struct cursor c;
     int rc = kp_pieces_make(&pieces, r, cycle);
     *last = 0;
     for (uint32_t i = 0; !rc && i < pieces.n; i++) {
         const uint8_t *at = pieces.of[i].at;
         for (const struct kp_rec *rec; at < pieces.of[i].end && (rec = kp_spool_record(at, pieces.of[i].end)); at += rec->size)
-            if (span_of(rec, 0, &start, &end) && start >= begin && end > *last) *last = end;
+            if (span_of(rec, 0, &c) && c.start_ticks >= begin && c.end_ticks > *last) *last = c.end_ticks;
     }
     kp_pieces_fini(&pieces);
     if (*last && *last != UINT64_MAX) ++*last; /* the last event may have taken no time: it still began before the end */
@@ -276,12 +261,12 @@ int kp_events_last(struct kp_reader *r, uint32_t cycle, uint64_t begin, uint64_t
 }
 
 /* Whether a piece has an event inside the window. */
-static bool is_shown(const struct kp_piece *p, const struct kp_rec_cycle *c)
+static bool is_shown(const struct kp_piece *p, const struct kp_rec_cycle *cycle)
 {
     const uint8_t *at = p->at;
-    uint64_t start, end;
+    struct cursor c;
     for (const struct kp_rec *rec; at < p->end && (rec = kp_spool_record(at, p->end)); at += rec->size)
-        if (span_of(rec, 0, &start, &end) && start >= c->begin && start < c->end) return true;
+        if (span_of(rec, 0, &c) && c.start_ticks >= cycle->begin && c.start_ticks < cycle->end) return true;
     return false;
 }
 

@@ -31,7 +31,6 @@ struct kp_event {
     const char *overload;   /* "" when none */
     uint64_t start_ns, end_ns;
     uint32_t tid, thread_no; /* kernel tid where it began */
-    uint32_t end_tid;
     uint32_t rt_tid;        /* torch's logical id of the creating thread */
     uint8_t scope;          /* RecordScope: 0 function, 1 backward, 2 TorchScript, 7 user */
     uint8_t flags;          /* KP_OP_* of the record */
@@ -59,8 +58,8 @@ int kp_reader_cycle(const struct kp_reader *reader, size_t index, struct kp_cycl
 /* Names of the threads with events in a cycle. */
 int kp_reader_threads(struct kp_reader *reader, uint32_t cycle, kp_thread_fn fn, void *context);
 /*
- * Every event of a cycle that started inside its window, threads merged by end time: so children come before their
- * parents, forward ops before the backward ops they caused. Torn records are skipped and counted.
+ * Every event of a cycle that started inside its window, threads merged by start time: so parents come before their
+ * children, forward ops before the backward ops they caused. Torn records are skipped and counted.
  */
 int kp_reader_events(struct kp_reader *reader, uint32_t cycle, kp_event_fn fn, void *context);
 uint64_t kp_reader_skipped(const struct kp_reader *reader);

@@ -4,19 +4,18 @@
  *
  * Called by: ops.c when an op starts (hot, inside a hook); the inputs are gone or changed later
  * Memory:    none; writes straight into the record. Holds no reference, calls nothing of torch's.
- * On fail:   a record that would pass KP_MAX_RECORD is counted as lost; the op itself is kept.
+ * On fail:   inputs that would pass KP_MAX_RECORD are counted as lost; the op itself is kept.
  *
  * What counts as what (a list of tensors, of scalars, "something else"), and which lists are too long to be
  * kept, follows what torch.profiler prints; the form is kp_inputs.h's.
  */
 #include <string.h>
 
-#include "collector/base/kp_clock.h"
 #include "collector/format/kp_inputs.h"
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"
 
-enum { INLINE_DIMS = 5, IVALUE_BYTES = 16, USUAL_BYTES = 1024 };
+enum { INLINE_DIMS = 5, IVALUE_BYTES = 16 };
 enum { POLICY_MASK = 0x0c, POLICY_STRIDES = 0x04, SYMBOLIC = 0x10 }; /* sizes_strides_policy_, has_symbolic_... */
 
 struct cursor {
@@ -187,31 +186,22 @@ uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint
     return c.at <= end ? c.at : NULL;
 }
 
-void kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, struct kp_torch_slot *slot)
+uint32_t kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint8_t **rec, uint32_t head_bytes)
 {
-    struct kp_rec_inputs *rec = kp_put_reserve(t, gate, USUAL_BYTES, KP_KIND_INPUTS);
+    uint32_t count = 0, data = head_bytes + 4;
     uint8_t *stop = NULL;
-    uint32_t count = 0;
-    bool whole = false;
-    while (rec) {
-        size_t room = (size_t)(t->end - (uint8_t *)rec);
-        if (room >= KP_MAX_RECORD) {
-            room = KP_MAX_RECORD;
-            whole = true;
-        }
-        stop = kp_torch_inputs_encode(&kp_torch.layout, rf, rec->data, (uint8_t *)rec + room - 8, &count);
-        if (stop || whole) break;
-        rec = kp_put_reserve(t, gate, KP_MAX_RECORD, KP_KIND_INPUTS); /* the rest of this chunk is too short */
+    for (bool whole = false; *rec && !stop && !whole;) {
+        size_t room = (size_t)(t->end - *rec);
+        whole = room >= KP_MAX_RECORD;
+        if (whole) room = KP_MAX_RECORD;
+        stop = kp_torch_inputs_encode(&kp_torch.layout, rf, *rec + data, *rec + room - 8, &count);
+        if (!stop && !whole) *rec = kp_put_reserve(t, gate, KP_MAX_RECORD, KP_KIND_OP); /* this chunk is too short */
     }
-    slot->start = kp_ticks();
-    if (!rec) return;
+    if (!*rec) return 0;
     if (!stop) {
-        kp_loss_count(KP_KIND_INPUTS, KP_LOSS_TOO_BIG);
-        return;
+        kp_loss_count(KP_KIND_OP, KP_LOSS_TOO_BIG);
+        return 0;
     }
-    uint32_t bytes = ((uint32_t)(stop - (uint8_t *)rec) + 7) & ~7u;
-    rec->head = (struct kp_rec){.kind = KP_KIND_INPUTS, .size = (uint16_t)bytes, .name = count};
-    rec->start = kp_load_relaxed(&slot->start);
-    kp_put_commit(t, bytes);
-    kp_store_relaxed(&slot->flags, kp_load_relaxed(&slot->flags) | KP_OP_INPUTS);
+    memcpy(*rec + head_bytes, &count, sizeof count);
+    return ((uint32_t)(stop - *rec) + 7) & ~7u;
 }

@@ -18,32 +18,34 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { KEEPING = KP_GATE_RECORD | KP_GATE_WARM };
+enum { KEEPING = KP_GATE_RECORD | KP_GATE_WARM, HEAD_BYTES_MAX = sizeof(struct kp_rec_op) + 24, USUAL_BYTES = 1024 };
 
-/* What torch says about the op goes into the slot; all but the time. */
-static inline void describe(struct kp_torch_slot *s, struct kp_thread *t, const uint8_t *rf)
+/* Fills all of the record but its time and its inputs; returns the size so far. */
+static inline uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32_t name)
 {
     const struct kp_torch_layout *l = &kp_torch.layout;
     uint32_t dropped = l->dropped, flags = 0;
-    uint64_t seq = UINT64_MAX, fwd = 0, handle = 0;
-    uint32_t scope = dropped & KP_TORCH_NO_SCOPE ? 0 : rf[l->rf_scope];
-    uint64_t thread = dropped & KP_TORCH_NO_THREAD ? 0 : kp_torch_word(rf, l->rf_thread);
-    if (!(dropped & KP_TORCH_NO_SEQ)) seq = kp_torch_word(rf, l->rf_seq);
-    if (!(dropped & KP_TORCH_NO_FWD)) {
-        fwd = kp_torch_word(rf, l->rf_fwd);
-        handle = kp_torch_word(rf, l->rf_handle);
+    uint64_t *tail = (uint64_t *)(rec + 1);
+    if (!(dropped & KP_TORCH_NO_SEQ)) {
+        uint64_t seq = kp_torch_word(rf, l->rf_seq);
+        if ((int64_t)seq >= 0) {
+            flags |= KP_OP_SEQ;
+            *tail++ = seq;
+            *tail++ = dropped & KP_TORCH_NO_FWD ? 0 : kp_torch_word(rf, l->rf_fwd);
+        }
     }
-    if ((int64_t)seq >= 0) flags |= KP_OP_SEQ;
-    if (handle) flags |= KP_OP_HANDLE;
+    uint64_t handle = dropped & KP_TORCH_NO_FWD ? 0 : kp_torch_word(rf, l->rf_handle);
+    if (handle) {
+        flags |= KP_OP_HANDLE;
+        *tail++ = handle;
+    }
     if (!(dropped & KP_TORCH_NO_ASYNC) && rf[l->rf_async]) flags |= KP_OP_ASYNC;
-    kp_store_relaxed(&s->seq, seq);
-    kp_store_relaxed(&s->fwd, fwd);
-    kp_store_relaxed(&s->handle, handle);
-    kp_store_relaxed(&s->rt_scope, (uint32_t)thread << 8 | scope);
-    kp_store_relaxed(&s->flags, flags);
-    kp_store_relaxed(&s->tid, t->tid);
-    kp_store_relaxed(&s->thread_no, t->thread_no);
-    kp_store_relaxed(&s->name, kp_torch_name_id(t, rf));
+    uint32_t bytes = (uint32_t)((uint8_t *)tail - (uint8_t *)rec);
+    rec->head = (struct kp_rec){.kind = KP_KIND_OP, .flags = (uint8_t)flags, .size = (uint16_t)bytes, .name = name};
+    kp_store_relaxed(&rec->ticks, 0);
+    rec->rt_tid = dropped & KP_TORCH_NO_THREAD ? 0 : (uint32_t)kp_torch_word(rf, l->rf_thread);
+    rec->scope = dropped & KP_TORCH_NO_SCOPE ? 0 : rf[l->rf_scope];
+    return bytes;
 }
 
 /* Without proved scopes every name is looked at as if it were a user's. */
@@ -59,23 +61,52 @@ static inline uint32_t mark_get(uint64_t gate, const uint8_t *rf)
     return kp_torch_step_mark(rf, user);
 }
 
+static inline bool wants_inputs(uint64_t gate, const uint8_t *rf)
+{
+    return (gate & KP_GATE_SHAPES) && !(kp_torch.layout.dropped & KP_TORCH_NO_INPUTS) &&
+           kp_torch_word(rf, kp_torch.layout.rf_inputs + 8u);
+}
+
+/* The record of an op with inputs; where the chunk is too short for them the record is made anew in the next. */
+static struct kp_rec_op *put_with_inputs(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name)
+{
+    uint8_t *first = kp_put_reserve(t, gate, USUAL_BYTES, KP_KIND_OP), *at = first;
+    if (!at) return NULL;
+    uint32_t head_bytes = describe((struct kp_rec_op *)at, rf, name);
+    uint32_t bytes = kp_torch_inputs_put(t, gate, rf, &at, head_bytes);
+    if (!at) return NULL;
+    struct kp_rec_op *rec = (struct kp_rec_op *)at;
+    if (at != first) describe(rec, rf, name);
+    if (bytes) {
+        rec->head.flags |= KP_OP_INPUTS;
+        rec->head.size = (uint16_t)bytes;
+    }
+    rec->start = kp_ticks();
+    kp_put_commit(t, rec->head.size);
+    return rec;
+}
+
+static inline struct kp_rec_op *put_bare(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name)
+{
+    struct kp_rec_op *rec = kp_put_reserve(t, gate, HEAD_BYTES_MAX, KP_KIND_OP);
+    if (!rec) return NULL;
+    uint32_t bytes = describe(rec, rf, name);
+    rec->start = kp_ticks();
+    kp_put_commit(t, bytes);
+    return rec;
+}
+
 static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t gate, const uint8_t *rf)
 {
     struct kp_torch_slot *s = kp_torch_slot_take(t);
     if (!s) return NULL;
-    describe(s, t, rf);
-    kp_store_relaxed(&s->gate, gate);
+    uint32_t name = kp_torch_name_id(t, rf);
+    s->cycle = kp_gate_cycle(gate);
     s->mark = mark_get(gate, rf);
-    if ((gate & KP_GATE_SHAPES) && !(kp_torch.layout.dropped & KP_TORCH_NO_INPUTS) &&
-        kp_torch_word(rf, kp_torch.layout.rf_inputs + 8u))
-        kp_torch_inputs_put(t, gate, rf, s);
+    if (!(gate & KP_GATE_RECORD))
+        s->rec = NULL; /* warming up: the names are known by now */
     else
-        kp_store_relaxed(&s->start, kp_ticks());
-    if (gate & KP_GATE_RECORD) {
-        uint64_t live = (uint64_t)++s->generation << 32 | (kp_gate_cycle(gate) & (KP_TORCH_LATE - 1));
-        /* pairs with: slots.c:slot_collect */
-        kp_store_release(&s->live, live);
-    }
+        s->rec = wants_inputs(gate, rf) ? put_with_inputs(t, gate, rf, name) : put_bare(t, gate, rf, name);
     return s;
 }
 
@@ -89,51 +120,13 @@ void **kp_torch_op_start(void **context, const uint8_t *rf)
     return context;
 }
 
-/* Fills what follows the fixed part, in the order of the flag bits. */
-static uint32_t op_tail(uint64_t *tail, const struct kp_torch_slot *s, uint32_t flags, uint64_t ticks)
-{
-    uint32_t n = 0;
-    if (flags & KP_OP_LONG) tail[n++] = ticks;
-    if (flags & KP_OP_SEQ) {
-        tail[n++] = kp_load_relaxed(&s->seq);
-        tail[n++] = kp_load_relaxed(&s->fwd);
-    }
-    if (flags & KP_OP_HANDLE) tail[n++] = kp_load_relaxed(&s->handle);
-    if (flags & KP_OP_OTHER)
-        tail[n++] = (uint64_t)kp_load_relaxed(&s->thread_no) << 32 | kp_load_relaxed(&s->tid);
-    return n * 8;
-}
-
-static void put_op(struct kp_thread *t, uint64_t gate, const struct kp_torch_slot *s, uint64_t end, uint32_t extra)
-{
-    uint64_t start = kp_load_relaxed(&s->start), ticks = end > start ? end - start : 0;
-    uint32_t flags = kp_load_relaxed(&s->flags) | extra;
-    if (ticks > UINT32_MAX) flags |= KP_OP_LONG;
-    if (kp_load_relaxed(&s->thread_no) != t->thread_no) flags |= KP_OP_OTHER;
-    struct kp_rec_op *rec = kp_put_reserve(t, gate, sizeof *rec + 5 * 8, KP_KIND_OP);
-    if (!rec) return;
-    uint32_t bytes = (uint32_t)sizeof *rec + op_tail((uint64_t *)(rec + 1), s, flags, ticks);
-    rec->head = (struct kp_rec){
-        .kind = KP_KIND_OP,
-        .flags = (uint8_t)flags,
-        .size = (uint16_t)bytes,
-        .name = kp_load_relaxed(&s->name),
-    };
-    rec->start = start;
-    rec->ticks = flags & KP_OP_LONG ? 0 : (uint32_t)ticks;
-    rec->rt_scope = kp_load_relaxed(&s->rt_scope);
-    kp_put_commit(t, bytes);
-}
-
-/* An op belongs to the window it began in: one that outlives it is collected as unfinished, not put here. */
+/* An op belongs to the window it began in: one that outlives it stays open there. */
 static inline void end_record(struct kp_thread *t, uint64_t gate, struct kp_torch_slot *s, uint64_t now)
 {
-    uint64_t began = kp_load_relaxed(&s->gate);
-    if (kp_gate_cycle(gate) == kp_gate_cycle(began) && (gate & began & KEEPING)) {
-        put_op(t, gate, s, now, 0);
-        /* pairs with: slots.c:slot_delete, slot_collect */
-        kp_store_release(&s->live, 0);
-    }
+    struct kp_rec_op *rec = s->rec;
+    if (rec && (gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == s->cycle)
+        /* pairs with: collector/read, which takes 0 for still open */
+        kp_store_release(&rec->ticks, now > rec->start ? now - rec->start : 1);
     if (__builtin_expect(s->mark != 0, 0) && kp_steps_range_end(s->mark)) kp_boot_step(t, now);
 }
 
@@ -164,24 +157,4 @@ void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot)
     uint32_t mark = kp_torch_step_mark(rf, is_user_range(rf));
     if (mark && kp_steps_range_end(mark)) kp_boot_step(guard.thread, now);
     KP_HOOK_LEAVE(&guard);
-}
-
-struct open_window {
-    struct kp_thread *thread;
-    uint64_t gate, begin, end;
-};
-
-static void put_unfinished(void *context, const struct kp_torch_slot *slot)
-{
-    const struct open_window *w = context;
-    uint64_t start = kp_load_relaxed(&slot->start);
-    if (start >= w->begin && start <= w->end) put_op(w->thread, w->gate, slot, w->end, KP_OP_UNFINISHED);
-}
-
-void kp_torch_put_open(uint32_t cycle, uint64_t begin_ticks, uint64_t end_ticks)
-{
-    struct kp_thread *t = kp_thread_get();
-    if (!t) return;
-    struct open_window w = {t, kp_gate_make(cycle, KP_GATE_ON | KP_GATE_RECORD), begin_ticks, end_ticks};
-    kp_torch_slots_collect(cycle, put_unfinished, &w);
 }

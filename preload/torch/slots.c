@@ -2,7 +2,7 @@
 /*
  * slots.c - the objects torch keeps for us between the start and the end of an op
  *
- * Called by: ops.c (take: hot, inside a hook), torch (delete: hot, any thread), the writer thread (collect)
+ * Called by: ops.c (take: hot, inside a hook), torch (delete: hot, any thread)
  * Owns:      a pool per thread. A slot belongs to one pool for ever; to an op from take to delete.
  * Locks:     none. Memory: cut from the arena 32 at a time when a thread nests deeper than ever before.
  * On fail:   take gives NULL and counts a loss.
@@ -11,12 +11,6 @@
  * table its first word points to (Itanium C++ ABI: complete destructor, deleting destructor). That may happen on
  * another thread than it was taken on; such slots travel home over a list that the owner empties in one exchange,
  * so no slot can be taken twice (no ABA).
- *
- * `live` tells the writer which slots hold an op of a window that closed before the op ended:
- *
- *   taken, recording   gen|cycle   --put-->  0   --delete--> free
- *                          |--window closed, collect--> 0    --delete--> free
- *                          |--ended after the window closed, delete--> gen|LATE|cycle --collect--> 0, free
  */
 #include <string.h>
 
@@ -26,15 +20,10 @@
 
 enum { BATCH = 32 };
 
-struct batch {
-    struct batch *next;
-    struct kp_torch_slot *slots;
-};
 struct kp_torch_pool {
     struct kp_torch_slot *idle; /* owner only */
     struct kp_thread *owner;
     struct kp_torch_pool *next; /* of all pools; never removed */
-    _Atomic(struct batch *) batches;
     _Alignas(64) _Atomic(struct kp_torch_slot *) returned; /* given back by others */
 };
 static _Atomic(struct kp_torch_pool *) pools;
@@ -64,10 +53,6 @@ static void give_home(struct kp_torch_slot *slot)
 
 static void slot_delete(struct kp_torch_slot *slot)
 {
-    uint64_t live = kp_load_acquire(&slot->live);
-    while (live) { /* not put: its window is gone. The writer takes it from here. */
-        if (kp_cas_acq_rel(&slot->live, &live, live | KP_TORCH_LATE)) return;
-    }
     struct kp_thread *t = kp_thread_self;
     if (t && t == slot->pool->owner) {
         slot->next = slot->pool->idle;
@@ -79,19 +64,14 @@ static void slot_delete(struct kp_torch_slot *slot)
 
 static bool pool_grow(struct kp_torch_pool *pool)
 {
-    struct batch *batch = kp_arena_alloc(sizeof *batch);
     struct kp_torch_slot *slots = kp_arena_alloc(BATCH * sizeof *slots);
-    if (!batch || !slots) return false;
+    if (!slots) return false;
     for (int i = 0; i < BATCH; i++) {
         slots[i].vptr = &slot_class.destroy;
         slots[i].pool = pool;
         slots[i].next = i + 1 < BATCH ? &slots[i + 1] : pool->idle;
     }
     pool->idle = slots;
-    batch->slots = slots;
-    batch->next = kp_load_relaxed(&pool->batches);
-    /* pairs with: slots.c:kp_torch_slots_collect */
-    kp_store_release(&pool->batches, batch);
     return true;
 }
 
@@ -106,7 +86,7 @@ static struct kp_torch_pool *pool_make(struct kp_thread *t)
         pool = (struct kp_torch_pool *)(((uintptr_t)pool + 63) & ~(uintptr_t)63);
         pool->owner = t;
         pool->next = kp_load_relaxed(&pools);
-        /* pairs with: slots.c:kp_torch_slots_collect */
+        /* pairs with: the search above */
         while (!kp_cas_acq_rel(&pools, &pool->next, pool)) {}
     }
     t->source_state[KP_STATE_TORCH] = pool;
@@ -134,40 +114,4 @@ struct kp_torch_slot *kp_torch_slot_take(struct kp_thread *t)
     struct kp_torch_slot *slot = pool->idle;
     pool->idle = slot->next;
     return slot;
-}
-
-#define COPY(field) kp_store_relaxed(&to->field, kp_load_relaxed(&from->field))
-static void slot_copy(struct kp_torch_slot *to, struct kp_torch_slot *from)
-{
-    COPY(start);
-    COPY(seq);
-    COPY(fwd);
-    COPY(handle);
-    COPY(gate);
-    COPY(name);
-    COPY(rt_scope);
-    COPY(flags);
-    COPY(tid);
-    COPY(thread_no);
-}
-
-static void slot_collect(struct kp_torch_slot *slot, uint32_t cycle, kp_torch_slot_fn fn, void *context)
-{
-    struct kp_torch_slot copy;
-    uint64_t live = kp_load_acquire(&slot->live);
-    do {
-        uint32_t of = (uint32_t)(live & (KP_TORCH_LATE - 1));
-        if (!live || of > cycle) return;
-        slot_copy(&copy, slot);
-        /* Fails when the op was put or ended meanwhile; then the copy is not used. */
-    } while (!kp_cas_acq_rel(&slot->live, &live, 0));
-    if ((live & (KP_TORCH_LATE - 1)) == cycle) fn(context, &copy);
-    if (live & KP_TORCH_LATE) give_home(slot);
-}
-
-void kp_torch_slots_collect(uint32_t cycle, kp_torch_slot_fn fn, void *context)
-{
-    for (struct kp_torch_pool *pool = kp_load_acquire(&pools); pool; pool = pool->next)
-        for (struct batch *batch = kp_load_acquire(&pool->batches); batch; batch = batch->next)
-            for (int i = 0; i < BATCH; i++) slot_collect(&batch->slots[i], cycle, fn, context);
 }

@@ -125,5 +125,4 @@ const struct kp_source kp_torch_source = {
     .name = "torch",
     .attach = attach,
     .set_mode = set_mode,
-    .put_open = kp_torch_put_open,
 };

@@ -124,32 +124,28 @@ struct kp_torch_slot {
     const void *vptr; /* what torch deletes the object through */
     struct kp_torch_pool *pool;
     struct kp_torch_slot *next;
-    _Atomic uint64_t live; /* 0, or generation << 32 | late << 31 | cycle: an op of that cycle not yet put */
-    _Atomic uint64_t start;
-    _Atomic uint64_t seq, fwd, handle;
-    _Atomic uint64_t gate; /* gate word its start saw */
-    _Atomic uint32_t name, rt_scope, flags, tid, thread_no;
-    uint32_t mark, generation;
+    struct kp_rec_op *rec; /* where the end is filled in; NULL: not recorded */
+    uint32_t cycle;        /* that rec belongs to: a later one has taken its chunk back */
+    uint32_t mark;         /* step mark of the range, 0: none */
 };
-#define KP_TORCH_LATE (1ull << 31)
 struct kp_torch_slot *kp_torch_slot_take(struct kp_thread *t); /* NULL: none to be had, counted */
-typedef void (*kp_torch_slot_fn)(void *context, const struct kp_torch_slot *copy);
-/* Writer thread: every op of `cycle` that is still open or ended too late to be put, each once. */
-void kp_torch_slots_collect(uint32_t cycle, kp_torch_slot_fn fn, void *context);
 
 /* ops.c: the callbacks. Start returns the address it was given, as the C++ ABI wants for a returned object. */
 void **kp_torch_op_start(void **context, const uint8_t *rf);
 void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot);
 void **kp_torch_step_start(void **context, const uint8_t *rf);
 void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot);
-void kp_torch_put_open(uint32_t cycle, uint64_t begin_ticks, uint64_t end_ticks);
 /* names.c */
 uint32_t kp_torch_name_id(struct kp_thread *t, const uint8_t *rf);
 uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope); /* 0: no step mark */
 /* inputs.c: encodes the inputs of an op at `at`; the end, or NULL when `end` came first. */
 uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, uint8_t *at, uint8_t *end,
                                 uint32_t *count);
-void kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, struct kp_torch_slot *slot);
+/*
+ * The same as the tail of an OP record (count, entries) that begins at *rec and whose fixed part takes `head_bytes`; may move
+ * the record to another chunk. Returns the record's whole size, 0 when the inputs were too much (counted).
+ */
+uint32_t kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint8_t **rec, uint32_t head_bytes);
 
 static inline uint64_t kp_torch_word(const void *base, size_t offset)
 {

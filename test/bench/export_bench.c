@@ -61,10 +61,9 @@ static void make(const char *path, uint64_t ops, int shapes)
         uint32_t t = i % 64 < 48 ? 0 : any(THREADS);
         struct test_op op = {.name = id[any(NAMES)], .start = at[t] + 300 + any(8000), .ticks = 1500 + any(30000), .rt_tid = t + 1, .seq = -1};
         if (i % 8 == 0) op.seq = (int64_t)(i / 16), op.fwd_tid = i % 16 ? 1 : 0;
-        if (shapes) op.flags = KP_OP_INPUTS;
+        if (shapes) op.inputs = inputs, op.inputs_bytes = sizeof inputs, op.inputs_count = 3;
         if (!chunk[t] || KP_CHUNK_BYTES - test_spool_at(&s, chunk[t])->used < 256)
             chunk[t] = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 1000 + t, t + 1, "worker");
-        if (shapes) test_spool_inputs(&s, chunk[t], op.start, 3, inputs, sizeof inputs);
         test_spool_op(&s, chunk[t], &op);
         at[t] = op.start + op.ticks;
         if (at[t] > end) end = at[t];

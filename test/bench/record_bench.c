@@ -27,7 +27,7 @@ static double plain(struct kp_thread *t)
     (void)t;
     for (uint32_t i = 0; i < N; i++, p += sizeof(struct kp_rec_op)) {
         if (p + 64 > memory + sizeof memory) p = memory;
-        *(struct kp_rec_op *)p = (struct kp_rec_op){.head = {.kind = 1, .size = 24, .name = i}, .start = i, .ticks = i};
+        *(struct kp_rec_op *)p = (struct kp_rec_op){.head = {.kind = 1, .size = sizeof(struct kp_rec_op), .name = i}, .start = i, .ticks = i};
         __asm__ volatile("" ::: "memory");
     }
     return 0;

@@ -123,7 +123,7 @@ void test_spool_cycle(struct test_spool *s, uint32_t chunk, uint32_t cycle, uint
 
 int test_spool_op(struct test_spool *s, uint32_t chunk, const struct test_op *op)
 {
-    uint64_t room[16] = {0};
+    uint64_t room[KP_MAX_RECORD / 8] = {0};
     struct kp_rec_op *r = (void *)room;
     uint8_t *more = (uint8_t *)(r + 1);
 #define ADD(flag, condition, value, type)                                                          \
@@ -135,33 +135,23 @@ int test_spool_op(struct test_spool *s, uint32_t chunk, const struct test_op *op
     }
     r->head = (struct kp_rec){.kind = KP_KIND_OP, .flags = op->flags, .name = op->name};
     r->start = op->start;
-    r->ticks = op->ticks > UINT32_MAX ? 0 : (uint32_t)op->ticks;
-    r->rt_scope = op->rt_tid << 8 | op->scope;
-    ADD(KP_OP_LONG, op->ticks > UINT32_MAX, op->ticks, uint64_t)
+    r->ticks = op->ticks;
+    r->rt_tid = op->rt_tid;
+    r->scope = op->scope;
     ADD(KP_OP_SEQ, op->seq >= 0, op->seq, int64_t)
     ADD(KP_OP_SEQ, op->seq >= 0, op->fwd_tid, uint64_t)
     ADD(KP_OP_HANDLE, op->handle, op->handle, uint64_t)
-    ADD(KP_OP_OTHER, op->other_tid, op->other_tid, uint32_t)
-    ADD(KP_OP_OTHER, op->other_tid, op->other_no, uint32_t)
+    ADD(KP_OP_INPUTS, op->inputs, op->inputs_count, uint32_t)
 #undef ADD
-    r->head.size = (uint16_t)(more - (uint8_t *)room);
+    if (op->inputs) memcpy(more, op->inputs, op->inputs_bytes);
+    more += op->inputs_bytes;
+    r->head.size = (uint16_t)((more - (uint8_t *)room + 7) / 8 * 8);
     return test_spool_put(s, chunk, room, r->head.size);
-}
-
-int test_spool_inputs(struct test_spool *s, uint32_t chunk, uint64_t start, uint32_t count, const void *data, uint32_t bytes)
-{
-    uint8_t room[KP_MAX_RECORD] __attribute__((aligned(8))) = {0};
-    struct kp_rec_inputs *r = (void *)room;
-    uint32_t size = ((uint32_t)sizeof *r + bytes + 7) / 8 * 8;
-    r->head = (struct kp_rec){.kind = KP_KIND_INPUTS, .size = (uint16_t)size, .name = count};
-    r->start = start;
-    memcpy(r->data, data, bytes);
-    return test_spool_put(s, chunk, room, size);
 }
 
 int test_spool_step(struct test_spool *s, uint32_t chunk, uint64_t start, uint64_t end, uint64_t number)
 {
-    struct kp_rec_step r = {.head = {.kind = KP_KIND_STEP, .size = sizeof r}, .start = start, .end = end, .number = number};
+    struct kp_rec_step r = {.head = {.kind = KP_KIND_STEP, .size = sizeof r}, .start = start, .ticks = end - start, .number = number};
     return test_spool_put(s, chunk, &r, sizeof r);
 }
 
@@ -179,13 +169,13 @@ static void one_step(struct test_spool *s, const uint32_t *id, uint32_t main_chu
 {
     static const uint8_t inputs[] = {1, 6, 0, 2, 8, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 7, 0, 0, 0, 0, 0, 0, 0};
     int64_t seq = (int64_t)(n * 2);
-    test_spool_inputs(s, main_chunk, at + 110, 2, inputs, sizeof inputs);
-    test_spool_op(s, main_chunk, &(struct test_op){.name = id[1], .start = at + 120, .ticks = 30, .rt_tid = 1, .seq = seq});
-    test_spool_op(s, main_chunk, &(struct test_op){.name = id[0], .start = at + 110, .ticks = 50, .rt_tid = 1, .seq = seq, .flags = KP_OP_INPUTS});
-    test_spool_op(s, main_chunk, &(struct test_op){.name = id[2], .start = at + 100, .ticks = 80, .scope = 7, .rt_tid = 1, .seq = -1, .handle = n});
-    test_spool_op(s, back_chunk, &(struct test_op){.name = id[4], .start = at + 210, .ticks = 40, .scope = 1, .rt_tid = 2, .seq = seq, .fwd_tid = 1});
-    test_spool_op(s, back_chunk, &(struct test_op){.name = id[3], .start = at + 200, .ticks = 60, .rt_tid = 2, .seq = -1});
     test_spool_step(s, main_chunk, at + 50, at + 400, n);
+    test_spool_op(s, main_chunk, &(struct test_op){.name = id[2], .start = at + 100, .ticks = 80, .scope = 7, .rt_tid = 1, .seq = -1, .handle = n});
+    test_spool_op(s, main_chunk, &(struct test_op){.name = id[0], .start = at + 110, .ticks = 50, .rt_tid = 1, .seq = seq,
+                                                   .inputs = inputs, .inputs_bytes = sizeof inputs, .inputs_count = 2});
+    test_spool_op(s, main_chunk, &(struct test_op){.name = id[1], .start = at + 120, .ticks = 30, .rt_tid = 1, .seq = seq});
+    test_spool_op(s, back_chunk, &(struct test_op){.name = id[3], .start = at + 200, .ticks = 60, .rt_tid = 2, .seq = -1});
+    test_spool_op(s, back_chunk, &(struct test_op){.name = id[4], .start = at + 210, .ticks = 40, .scope = 1, .rt_tid = 2, .seq = seq, .fwd_tid = 1});
 }
 
 void test_spool_training(struct test_spool *s)

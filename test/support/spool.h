@@ -31,14 +31,14 @@ void test_spool_cycle(struct test_spool *s, uint32_t chunk, uint32_t cycle, uint
 struct test_op { /* what may be said about an op; zero is the common case but seq: -1 for none */
     uint32_t name;
     uint64_t start, ticks;
-    uint8_t scope, flags; /* flags: INPUTS, UNFINISHED, ASYNC; the others follow from what is set */
+    uint8_t scope, flags; /* flags: ASYNC; the others follow from what is set. ticks 0: still open */
     uint32_t rt_tid;
     int64_t seq;
     uint64_t fwd_tid, handle;
-    uint32_t other_tid, other_no;
+    const void *inputs; /* kp_inputs.h; NULL: none */
+    uint32_t inputs_bytes, inputs_count;
 };
 int test_spool_op(struct test_spool *s, uint32_t chunk, const struct test_op *op);
-int test_spool_inputs(struct test_spool *s, uint32_t chunk, uint64_t start, uint32_t count, const void *data, uint32_t bytes);
 int test_spool_step(struct test_spool *s, uint32_t chunk, uint64_t start, uint64_t end, uint64_t number);
 /* Writes the first `bytes` bytes (0: all). */
 void test_spool_save(const struct test_spool *s, const char *path, size_t bytes);

@@ -189,26 +189,10 @@ static void an_unfinished_op_ends_with_the_window_and_says_so(void **state)
     test_spool_training(&s);
     id = test_spool_name(&s, "aten::slow", 10);
     chunk = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 77, 3, "w");
-    test_spool_op(&s, chunk, &(struct test_op){.name = id, .start = 3000, .seq = -1, .flags = KP_OP_UNFINISHED});
+    test_spool_op(&s, chunk, &(struct test_op){.name = id, .start = 3000, .seq = -1});
     assert_int_equal(export_plain(&s, NULL), 0);
     assert_has("\"name\":\"aten::slow\",\"pid\":4242,\"tid\":77,\"ts\":1000002.000,\"dur\":2.000,");
     assert_has("\"finished\":false,\"Ev Idx\"");
-    test_spool_free(&s);
-}
-
-static void a_thread_where_ops_only_began_still_has_its_row(void **state)
-{
-    struct test_spool s;
-    uint32_t id, chunk;
-    (void)state;
-    test_spool_training(&s);
-    id = test_spool_name(&s, "rpc", 3);
-    chunk = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 77, 3, "w");
-    test_spool_op(&s, chunk, &(struct test_op){.name = id, .start = 3000, .ticks = 5, .seq = -1, .other_tid = 88, .other_no = 9});
-    assert_int_equal(export_plain(&s, NULL), 0);
-    assert_has("\"name\":\"rpc\",\"pid\":4242,\"tid\":88,");
-    assert_has("{\"name\":\"thread 88 ()\"}");
-    assert_has("{\"name\":\"thread 77 (w)\"}");
     test_spool_free(&s);
 }
 
@@ -310,7 +294,6 @@ int main(void)
         cmocka_unit_test(metadata_is_merged_but_cannot_replace_our_keys),
         cmocka_unit_test(a_lone_process_is_rank_0_of_1),
         cmocka_unit_test(an_unfinished_op_ends_with_the_window_and_says_so),
-        cmocka_unit_test(a_thread_where_ops_only_began_still_has_its_row),
         cmocka_unit_test(lost_names_and_drops_are_told),
         cmocka_unit_test(a_cycle_without_events_writes_no_file),
         cmocka_unit_test(every_failing_call_leaves_no_file_behind),

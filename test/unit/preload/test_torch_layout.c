@@ -123,7 +123,6 @@ static void without_torch_nothing_is_found_or_installed(void **state)
     (void)state;
     assert_false(kp_torch_source.attach());
     kp_torch_source.set_mode(KP_SOURCE_FULL);
-    kp_torch_source.put_open(1, 0, 1);
     assert_false(kp_torch_source.attach());
 }
 

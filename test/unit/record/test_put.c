@@ -58,12 +58,12 @@ static void a_record_too_big_is_counted(void **state)
     struct kp_thread *t = kp_thread_get();
     (void)state;
     gate_record(60);
-    assert_null(kp_put_reserve(t, kp_gate_get(), KP_MAX_RECORD + 8, KP_KIND_INPUTS));
-    assert_non_null(kp_put_reserve(t, kp_gate_get(), KP_MAX_RECORD, KP_KIND_INPUTS));
+    assert_null(kp_put_reserve(t, kp_gate_get(), KP_MAX_RECORD + 8, KP_KIND_OP));
+    assert_non_null(kp_put_reserve(t, kp_gate_get(), KP_MAX_RECORD, KP_KIND_OP));
     assert_int_equal(kp_loss_total(), before + 1);
     struct walk w;
     walk_open(&w, kp_record_path());
-    assert_int_equal(w.head->loss[KP_KIND_INPUTS][KP_LOSS_TOO_BIG], 1);
+    assert_int_equal(w.head->loss[KP_KIND_OP][KP_LOSS_TOO_BIG], 1);
     walk_close(&w);
 }
 
@@ -76,17 +76,17 @@ static void records_of_many_sizes_fill_a_chunk_to_its_end(void **state)
     gate_record(61);
     for (uint32_t i = 0; i < 5000; i++) {
         uint32_t bytes = 16 + i * 8 % 3000;
-        struct kp_rec *r = kp_put_reserve(t, kp_gate_get(), bytes, KP_KIND_INPUTS);
+        struct kp_rec *r = kp_put_reserve(t, kp_gate_get(), bytes, KP_KIND_OP);
         assert_non_null(r);
         assert_true((uintptr_t)r % 8 == 0);
         memset(r, 0xff, bytes);
-        *r = (struct kp_rec){.kind = KP_KIND_INPUTS, .size = (uint16_t)bytes};
+        *r = (struct kp_rec){.kind = KP_KIND_OP, .size = (uint16_t)bytes};
         kp_put_commit(t, bytes);
         sum++;
     }
     walk_open(&w, kp_record_path());
     walk_all(&w);
-    assert_int_equal(w.records[KP_KIND_INPUTS], sum);
+    assert_int_equal(w.records[KP_KIND_OP], sum);
     walk_close(&w);
 }
 
