@@ -30,7 +30,7 @@ once() { # folder, preload, command...
     exec env LD_PRELOAD="$preload" timeout -k 5 "${LIMIT:-60}" "$@" >"$at/out" 2>"$at/err" </dev/null
   ) 2>/dev/null
   echo $? >"$at/status"
-  (cd "$work/cwd" && find . -type f | sort | while read -r f; do echo "$f $(cksum <"$f")"; done) >"$at/files"
+  (cd "$work/cwd" && find . -path ./kprof -prune -o -type f -print | sort | while read -r f; do echo "$f $(cksum <"$f")"; done) >"$at/files"
 }
 
 quiet() { grep -av '^kprof:' "$1"; return 0; }
@@ -52,6 +52,36 @@ same() { # name, command...
   diff "$a/out" "$b/out" | head -n 8 | sed 's/^/#   out /'
   diff <(quiet "$a/err") <(quiet "$b/err") | head -n 8 | sed 's/^/#   err /'
   diff "$a/files" "$b/files" | head -n 8 | sed 's/^/#   files /'
+}
+# A recording run: the host must not differ, and what was written must hold what the last argument of the first part says.
+#   records NAME RANGES [VAR=value...] -- COMMAND...
+#   RANGES: a number (the traces hold so many ranges), spool (a spool is left, to be recovered), any, none (no file)
+records() {
+  local name=$1 ranges=$2 a b what= vars=()
+  shift 2
+  wanted "$name" || return 0
+  while [ "$1" != -- ]; do vars+=("$1"); shift; done
+  shift
+  a=$work/base.$(cksum <<<"$*" | tr -d ' ') b=$work/$name.ours
+  [ -e "$a/status" ] || once "$a" "$empty" "$@" 2>/dev/null
+  once "$b" "$lib" env "${vars[@]}" "$@" 2>/dev/null
+  case $(cat "$a/status") in 12[4-7]) what+=" it does not even run without us;" ;; esac
+  cmp -s "$a/status" "$b/status" || what+=" status $(cat "$a/status") became $(cat "$b/status");"
+  cmp -s "$a/out" "$b/out" || what+=" stdout;"
+  [ "$(quiet "$a/err")" = "$(quiet "$b/err")" ] || what+=" stderr;"
+  cmp -s "$a/files" "$b/files" || what+=" files;"
+  [ "$(grep -ac '^kprof:' "$b/err")" -le 6 ] || what+=" $(grep -ac '^kprof:' "$b/err") lines on stderr;"
+  case $ranges in
+    any) ;;
+    none) [ -z "$(find "$work/cwd/kprof" -type f 2>/dev/null)" ] || what+=" a file was left;" ;;
+    spool) ls "$work"/cwd/kprof/*.kprof >/dev/null 2>&1 || what+=" no spool is left;" ;;
+    *) local n; n=$(find "$work/cwd/kprof" -name '*.pt.trace.json.gz' -exec zcat {} + 2>/dev/null | grep -aoE '"cat": ?"(cpu_op|user_annotation)"' | wc -l)
+       [ "$n" = "$ranges" ] || what+=" the trace holds $n ranges, not $ranges;" ;;
+  esac
+  if [ -z "$what" ]; then pass "$name"; return; fi
+  fail "$name:$what"
+  diff "$a/out" "$b/out" | head -n 5 | sed 's/^/#   out /'
+  head -n 8 "$b/err" | sed 's/^/#   err /'
 }
 have() { command -v "$1" >/dev/null 2>&1; }
 
@@ -109,6 +139,47 @@ if have musl-gcc; then
   musl-gcc -o "$work/musl" "$here/chain.c" && same musl "$work/musl" 0
 else
   skip musl "no musl-gcc here"
+fi
+
+# --- recording, on a torch of one file (test/doubles/minitorch.c) -----------------------------------------------------
+trains=("$bin/trains" "$bin")
+records train_plain 2000 -- "${trains[@]}" plain
+records train_children 4000 -- "${trains[@]}" children
+records train_threads 18000 -- "${trains[@]}" threads
+for how in close_fds take_fds chdir; do records "train_$how" 2000 -- "${trains[@]}" $how; done
+for how in kill fault abort _exit quick_exit execs; do records "train_$how" spool -- "${trains[@]}" $how; done
+records train_daemon any -- "${trains[@]}" daemon
+records train_schedule any KPROF_SCHEDULE=wait=1,warmup=1,active=3,repeat=2 -- "${trains[@]}" plain
+records train_no_steps none KPROF_SCHEDULE=wait=1000,active=1 -- "${trains[@]}" plain
+records train_off none KPROF=0 -- "${trains[@]}" plain
+records train_bad_values any KPROF_MAX_MB=x KPROF_SCHEDULE=wait=-1 KPROF_STEP=range:[ KPROF_METADATA={ KPROF_WORKER_NAME=a/b -- "${trains[@]}" plain
+records train_no_folder any KPROF_DIR=/proc/nowhere -- "${trains[@]}" plain
+records train_file_for_folder any KPROF_DIR=/dev/null -- "${trains[@]}" plain
+records train_small_cap any KPROF_MAX_MB=1 -- "${trains[@]}" plain 2000
+for answer in eperm enosys kill; do records "train_sandbox_$answer" 2000 -- "$bin/sandbox" $answer "${trains[@]}" plain; done
+for limit in '-n 4' '-v 300000' '-f 0' '-f 100' '-f 4000' '-s 128' '-d 6000'; do
+  records "train_ulimit${limit// /}" any -- bash -c "trap '' XFSZ; ulimit $limit; exec \"\$0\" \"\$@\" 2>/dev/null" "${trains[@]}" plain
+  records "train_ulimit_deadly${limit// /}" any -- bash -c "ulimit $limit; exec \"\$0\" \"\$@\" | cat; exit \${PIPESTATUS[0]}" "${trains[@]}" plain
+done
+if [ "$(id -u)" = 0 ] && mkdir "$work/tiny" && mount -t tmpfs -o size=4m none "$work/tiny" 2>/dev/null; then
+  trap 'umount "$work/tiny" 2>/dev/null; rm -rf "$work"' EXIT
+  records train_full_disk any KPROF_DIR="$work/tiny/a" -- "${trains[@]}" plain 3000
+  rm -rf "$work/tiny/a"
+  dd if=/dev/zero of="$work/tiny/fill" bs=4k 2>/dev/null
+  records train_disk_full_before any KPROF_DIR="$work/tiny/b" -- "${trains[@]}" plain
+else
+  skip train_full_disk "cannot mount a small tmpfs here"
+fi
+for call in open write read pread fallocate mmap fsync rename unlink mkdir thread wipeonfork; do
+  for err in 28 1 38; do
+    for nth in 1 2 1+; do records "train_fail_$call:$nth:$err" any KPROF_TEST_FAIL="$call:$nth:$err" -- "${trains[@]}" plain; done
+  done
+done
+if wanted train_many; then
+  LIMIT=200 records train_many any KPROF_MAX_MB=64 -- "${trains[@]}" many "${KPROF_TEST_MANY:-10000000}"
+  line=$(grep -a '^kprof: wrote' "$work/train_many.ours/err")
+  sum=$(sed -n 's/.*[(, ]\([0-9]*\) ops, \([0-9]*\) dropped.*/\1+\2/p' <<<"$line")
+  if [ "$((${sum:-0}))" = "${KPROF_TEST_MANY:-10000000}" ]; then pass "train_many_drops_are_exact"; else fail "train_many_drops_are_exact: ${line:-no closing line}"; fi
 fi
 
 echo "# hosts: $ok passed, $failed failed, $skipped skipped"
