@@ -104,6 +104,11 @@ int main(int argc, char **argv)
     if (!strcmp(how, "threads")) threads();
     if (!strcmp(how, "many")) return many(n), 5;
     for (long i = 0; i < n; i++) {
+        if (i == n / 2 && !strcmp(how, "data_on_2")) {
+            close(2);
+            if (open("data.bin", O_CREAT | O_WRONLY, 0600) != 2) return 9;
+            if (write(2, "only this\n", 10) != 10) return 9;
+        }
         if (i == n / 2 && !strcmp(how, "close_fds"))
             for (int fd = 3; fd < 1024; fd++) close(fd);
         if (i == n / 2 && !strcmp(how, "take_fds"))
