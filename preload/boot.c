@@ -185,6 +185,7 @@ static int start(void)
 {
     int err = read_settings();
     if (err) return err;
+    kp_log_hold_stderr();
     kp_log_set_level((int)config->verbose);
     kp_io_set_failures(config->test_fail);
     kp_clock_init();

@@ -23,6 +23,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_quiet.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_IO_FD_MIN 100 /* above what shells and daemons hand around by number */
@@ -120,13 +121,23 @@ int kp_io_close(int fd)
     return close(fd) == 0 || errno == EINTR ? 0 : -errno;
 }
 
+static ssize_t write_quietly(int fd, const char *p, size_t bytes)
+{
+    struct kp_quiet quiet;
+    ssize_t n;
+    kp_quiet_begin(&quiet);
+    KP_IO_RETRY(n, write(fd, p, bytes));
+    kp_quiet_end(&quiet);
+    return n;
+}
+
 ssize_t kp_io_write_all(int fd, const void *data, size_t bytes)
 {
     const char *p = data;
     size_t left = bytes;
     while (left) {
         ssize_t n = kp_io_fail_point("write");
-        if (n == 0) KP_IO_RETRY(n, write(fd, p, left));
+        if (n == 0) n = write_quietly(fd, p, left);
         if (n < 0) return n;
         if (n == 0) return -EIO;
         p += n;
@@ -167,9 +178,12 @@ static int zeroes_write(int fd, off_t at, off_t bytes)
 
 int kp_io_fallocate(int fd, off_t at, off_t bytes)
 {
+    struct kp_quiet quiet; /* over the file size limit both raise SIGXFSZ */
     int rc = kp_io_fail_point("fallocate");
+    kp_quiet_begin(&quiet);
     if (rc == 0) KP_IO_RETRY(rc, fallocate(fd, 0, at, bytes));
     if (rc == -EOPNOTSUPP || rc == -ENOSYS) rc = zeroes_write(fd, at, bytes);
+    kp_quiet_end(&quiet);
     return rc;
 }
 

@@ -10,9 +10,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_quiet.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_LOG_BYTES 512
@@ -26,6 +28,27 @@ static _Atomic int verbose_level;
 void kp_log_set_level(int verbose)
 {
     kp_store_relaxed(&verbose_level, verbose);
+}
+
+static bool is_held, was_open;
+static dev_t held_device;
+static ino_t held_file;
+
+void kp_log_hold_stderr(void)
+{
+    struct stat s;
+    was_open = fstat(STDERR_FILENO, &s) == 0;
+    held_device = s.st_dev;
+    held_file = s.st_ino;
+    is_held = true;
+}
+
+/* A host that closed descriptor 2 may have got it again for a file or a socket of its own: not ours to write to. */
+static bool is_still_stderr(void)
+{
+    struct stat s;
+    if (!is_held) return true;
+    return was_open && fstat(STDERR_FILENO, &s) == 0 && s.st_dev == held_device && s.st_ino == held_file;
 }
 
 void kp_log(int level, const char *format, ...)
@@ -51,6 +74,11 @@ void kp_log(int level, const char *format, ...)
     for (size_t i = head; i < head + n; i++)
         if (line[i] == '\n') line[i] = ' ';
     line[head + n] = '\n';
-    while (write(STDERR_FILENO, line, head + n + 1) < 0 && errno == EINTR) continue;
+    if (is_still_stderr()) {
+        struct kp_quiet quiet;
+        kp_quiet_begin(&quiet);
+        while (write(STDERR_FILENO, line, head + n + 1) < 0 && errno == EINTR) continue;
+        kp_quiet_end(&quiet);
+    }
     errno = saved;
 }
