@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_strings.c - one id for one text, from any thread, with the text in the file */
 #include <pthread.h>
+#include <sched.h>
 
 #include "test/unit/record/walk.h"
 
@@ -103,6 +104,44 @@ static void threads_agree_on_every_id(void **state)
     walk_close(&w);
 }
 
+enum { ROUNDS = 20000 };
+static _Atomic uint32_t arrived;
+static uint32_t round_ids[2][ROUNDS];
+
+/* Both threads reach each name at the same instant: one of them loses the swap. */
+static void *intern_in_step(void *arg)
+{
+    uintptr_t me = (uintptr_t)arg;
+    struct kp_thread *t = kp_thread_get();
+    char name[32];
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        int n = snprintf(name, sizeof name, "step %u", i);
+        atomic_fetch_add(&arrived, 1);
+        for (int spin = 0; atomic_load(&arrived) < 2 * (i + 1); spin++)
+            if (spin > 1000) sched_yield();
+        round_ids[me][i] = kp_name_intern(t, name, (uint32_t)n);
+    }
+    return NULL;
+}
+
+static void who_loses_the_race_takes_the_winners_id(void **state)
+{
+    pthread_t t[2];
+    struct walk w;
+    (void)state;
+    stock_wait(200);
+    for (uintptr_t i = 0; i < 2; i++) assert_int_equal(pthread_create(&t[i], NULL, intern_in_step, (void *)i), 0);
+    for (int i = 0; i < 2; i++) pthread_join(t[i], NULL);
+    for (uint32_t i = 0; i < ROUNDS; i++) assert_int_equal(round_ids[0][i], round_ids[1][i]);
+    walk_open(&w, kp_record_path());
+    walk_all(&w);
+    uint32_t top = 0;
+    for (uint32_t i = 0; i < ROUNDS; i++) top = round_ids[0][i] > top ? round_ids[0][i] : top;
+    print_message("           %u of %d races were lost\n", w.strings - 5 - 6 - NAMES - ROUNDS, ROUNDS);
+    assert_true(top <= w.strings);
+    walk_close(&w);
+}
+
 static void a_full_table_loses_names_and_counts_them(void **state)
 {
     struct kp_thread *t = kp_thread_get();
@@ -143,7 +182,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_text_has_the_same_id), cmocka_unit_test(the_text_is_in_the_file),
         cmocka_unit_test(a_long_text_is_cut_and_found_again), cmocka_unit_test(the_cache_answers_by_address),
-        cmocka_unit_test(threads_agree_on_every_id), cmocka_unit_test(a_full_table_loses_names_and_counts_them),
+        cmocka_unit_test(threads_agree_on_every_id), cmocka_unit_test(who_loses_the_race_takes_the_winners_id),
+        cmocka_unit_test(a_full_table_loses_names_and_counts_them),
     };
     return cmocka_run_group_tests_name("strings", tests, setup, teardown);
 }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_chunk.c - a chunk has one owner at any time, and an orphan is adopted within its cycle only */
+#include <pthread.h>
+
+#include "test/unit/record/walk.h"
+
+enum { THREADS = 4, HELD = 3 };
+static atomic_bool stop, doubled;
+
+/* Pops some, gives them back in another order: what makes a stack without tags hand one chunk to two threads. */
+static void *take_and_give(void *arg)
+{
+    struct kp_chunk_head *held[HELD];
+    uint32_t me = (uint32_t)(uintptr_t)arg;
+    while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+        int n = 0;
+        for (; n < HELD && (held[n] = kp_chunk_take_kept(KP_CHUNK_META)) != NULL; n++) {
+            _Atomic uint64_t *owner = (_Atomic uint64_t *)(held[n]->reserved);
+            if (atomic_exchange(owner, me) != 0) atomic_store(&doubled, true);
+        }
+        for (int i = 0; i < n; i++) {
+            _Atomic uint64_t *owner = (_Atomic uint64_t *)(held[i]->reserved);
+            if (atomic_exchange(owner, 0) != me) atomic_store(&doubled, true);
+            held[i]->order = 0; /* as fresh: nothing to wipe */
+            kp_chunk_give_kept(held[i]);
+        }
+    }
+    return NULL;
+}
+
+static void two_threads_never_hold_one_chunk(void **state)
+{
+    pthread_t t[THREADS];
+    (void)state;
+    open_spool(1, NULL); /* 16 chunks: the top of the stack is fought for */
+    usleep(50000);
+    uint32_t ready = kp_chunk_ready();
+    for (uintptr_t i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&t[i], NULL, take_and_give, (void *)(i + 1)), 0);
+    for (int i = 0; i < 100 && !atomic_load(&doubled); i++) usleep(10000);
+    atomic_store(&stop, true);
+    for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
+    assert_false(atomic_load(&doubled));
+    assert_int_equal(kp_chunk_ready(), ready);
+    for (uint32_t i = 0; i < ready; i++) assert_non_null(kp_chunk_take_kept(KP_CHUNK_META)); /* none was lost either */
+    assert_null(kp_chunk_take_kept(KP_CHUNK_META));
+    spool_forget(true);
+}
+
+static void an_orphan_is_adopted_within_its_cycle_only(void **state)
+{
+    (void)state;
+    open_spool(16, NULL);
+    struct kp_thread *t = kp_thread_get();
+    struct kp_chunk_head *one = kp_chunk_take(t, 1), *two = kp_chunk_take(t, 2);
+    kp_chunk_orphan(one, 1);
+    kp_chunk_orphan(two, 2);
+    assert_null(kp_chunk_adopt(3));
+    kp_chunk_orphan(two, 2); /* the search for cycle 3 laid them back */
+    assert_ptr_equal(kp_chunk_adopt(2), two);
+    assert_null(kp_chunk_adopt(2));
+    assert_int_equal(one->cycle, 1);
+    kp_chunk_orphan(one, 1);
+    kp_chunk_recycle(1);
+    assert_int_equal(one->kind, KP_CHUNK_FREE);
+    assert_null(kp_chunk_adopt(1));
+    kp_chunk_orphan(one, 1); /* a thread of cycle 1 that dies late: its chunk is not its own any more */
+    assert_null(kp_chunk_adopt(1));
+    assert_int_equal(two->kind, KP_CHUNK_DATA);
+    spool_forget(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_threads_never_hold_one_chunk),
+        cmocka_unit_test(an_orphan_is_adopted_within_its_cycle_only),
+    };
+    return cmocka_run_group_tests_name("chunk", tests, NULL, NULL);
+}
