@@ -27,6 +27,7 @@ static void every_rule_parses(void **state)
     assert_int_equal(kp_step_rule_parse("op:^x$", &rule, why, sizeof why), 0);
     assert_int_equal(rule.kind, KP_RULE_OP);
     assert_string_equal(rule.pattern, "^x$");
+    assert_int_equal(kp_step_rule_parse("range:^(forward|train)[0-9]+_[a-z]{2,8}.+$", &rule, why, sizeof why), 0);
     assert_int_equal(kp_step_rule_parse("time:2s", &rule, why, sizeof why), 0);
     assert_int_equal(rule.kind, KP_RULE_TIME);
     assert_int_equal(rule.period_ns, 2000000000);
@@ -37,7 +38,8 @@ static void a_bad_rule_is_refused_with_a_phrase(void **state)
     const char *const bad[][2] = {
         {"", "none of"}, {"Auto", "none of"}, {"symbol:x", "none of"}, {"kernel:x", "none of"}, {"range:", "no regular expression"},
         {"range:(", "not a regular expression"}, {"op:[", "not a regular expression"}, {"time:", "needs a time"}, {"time:0s", "needs a time"},
-        {"time:5", "needs a time"}, {"time:5h", "needs a time"}, {"time:99999999999s", "needs a time"}, {"time:10us", "shorter than 1ms"},
+        {"time:5", "needs a time"}, {"time:5h", "needs a time"}, {"op:a++++++++++++++++++++++++++++++", "repeats too much"}, {"range:(a{99}){99}", "repeats too much"},
+        {"range:a{99999999999}", "repeats too much"}, {"range:(a)\\1", "back-reference"}, {"time:99999999999s", "needs a time"}, {"time:10us", "shorter than 1ms"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
