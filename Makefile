@@ -46,6 +46,7 @@ include export/files.mk
 include export/cli/files.mk
 include preload/files.mk
 include test/files.mk
+include scripts/install.mk
 
 ROOMS := base format record read schedule export preload cli
 obj = $(patsubst %.S,$(O)/%.o,$(patsubst %.c,$(O)/%.o,$(SRC_$(1))))

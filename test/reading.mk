@@ -13,8 +13,8 @@ bench-export: $(O)/test/bench/export_bench ## reader and exporter: events/s, us 
 # Fuzz targets: everything below them is built again with the sanitizers. FUZZ_SECONDS each, FUZZ= narrows the list.
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
-FUZZ ?= fuzz_spool fuzz_json
-$(BUILD)/fuzz/%: test/fuzz/%.c test/support/spool.c $(SRC_export) $(SRC_read) $(SRC_format) $(SRC_base)
+FUZZ ?= fuzz_spool fuzz_json fuzz_config
+$(BUILD)/fuzz/%: test/fuzz/%.c test/support/spool.c $(SRC_export) $(SRC_read) $(SRC_schedule) $(SRC_format) $(SRC_base)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
