@@ -70,18 +70,29 @@ static struct kp_row *row_for(struct kp_keyavg *out, struct groups *g, const str
     return row;
 }
 
-static void row_add(struct kp_row *row, const struct kp_node *node)
+static double node_flops(const struct kp_trace *trace, const struct kp_node *node)
 {
+    const struct kp_trace_event *e = &trace->events[node->event];
+    if (e->kind != KP_TRACE_OP || !trace->with_flops || !e->shapes)
+        return 0;
+    return kp_flops(kp_trace_text(trace, node->name), kp_trace_text(trace, e->shapes), kp_trace_text(trace, e->concrete));
+}
+
+static void row_add(struct kp_row *row, const struct kp_tree *tree, size_t index)
+{
+    const struct kp_node *node = &tree->nodes[index];
+    struct kp_values values;
+    kp_tree_values(tree, index, &values);
     row->count++;
-    row->cpu_total += node->cpu_total;
-    row->self_cpu += node->self_cpu;
-    row->device_total += node->device_total;
-    row->self_device += node->self_device;
+    row->cpu_total += values.cpu_total;
+    row->self_cpu += values.self_cpu;
+    row->device_total += values.device_total;
+    row->self_device += values.self_device;
     row->cpu_bytes += node->cpu_bytes;
     row->device_bytes += node->device_bytes;
-    row->self_cpu_bytes += node->self_cpu_bytes;
-    row->self_device_bytes += node->self_device_bytes;
-    row->flops += node->flops;
+    row->self_cpu_bytes += values.self_cpu_bytes;
+    row->self_device_bytes += values.self_device_bytes;
+    row->flops += node_flops(tree->trace, node);
 }
 
 /* Frames are kept in the trace as "a;b;c;", innermost first; the helpers of autograd are left out, as torch does. */
@@ -165,7 +176,7 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
             row->is_async = node->is_async;
             row_set_stack(row, trace, key.stack);
         }
-        row_add(row, node);
+        row_add(row, tree, i);
     }
     for (size_t i = 0; i < out->count; i++) {
         out->rows[i].cpu_avg = out->rows[i].cpu_total / (double)out->rows[i].count;

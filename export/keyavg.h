@@ -16,11 +16,8 @@ struct kp_node {
     uint32_t stack;             /* string id; set by kp_tree_set_stacks */
     int32_t parent, first_child, last_child, next_sibling; /* -1: none */
     uint32_t children;
-    double start_us, end_us;
-    double kernels_us;          /* duration of the device work launched by it */
-    double cpu_total, self_cpu, device_total, self_device;
-    int64_t cpu_bytes, device_bytes, self_cpu_bytes, self_device_bytes;
-    double flops;
+    double device_us;           /* device work launched by it; kp_tree_build adds its children's */
+    int64_t cpu_bytes, device_bytes;
     int64_t start_ns, end_ns;
     bool on_device, is_annotation, is_python, removed;
     bool is_async;              /* stands outside the tree, no self time */
@@ -44,6 +41,12 @@ struct kp_row {
     bool on_device, is_annotation, has_parent, is_async;
 };
 
+/* What a node adds to its row. */
+struct kp_values {
+    double cpu_total, self_cpu, device_total, self_device;
+    int64_t self_cpu_bytes, self_device_bytes;
+};
+
 struct kp_keyavg_options {
     bool by_shape, by_overload, python_functions;
     uint32_t by_stack; /* frames, 0: no */
@@ -58,6 +61,8 @@ struct kp_keyavg {
 int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace);
 void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_tree_build */
 void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
+void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *out);
+double kp_tree_span_us(const struct kp_tree *tree, size_t node); /* as torch's floats have it */
 void kp_tree_fini(struct kp_tree *tree);
 int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const struct kp_keyavg_options *options);
 void kp_keyavg_fini(struct kp_keyavg *averages);

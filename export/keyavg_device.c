@@ -96,12 +96,11 @@ void kp_tree_add_kernels(struct kp_tree *tree)
     links_gather(&l, tree, by_correlation);
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = event_of(tree, i);
-        const struct kp_node *node = &tree->nodes[i];
         int64_t id = by_correlation ? e->fwd_tid : e->external_id;
-        if (!node->on_device || id <= 0)
+        if (!tree->nodes[i].on_device || id <= 0)
             continue;
         for (size_t at = link_find(&l, id); at < l.count && l.links[at].id == id; at++)
-            tree->nodes[l.links[at].node].kernels_us += node->end_us - node->start_us;
+            tree->nodes[l.links[at].node].device_us += kp_tree_span_us(tree, i);
     }
     free(l.links);
 }

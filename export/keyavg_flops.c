@@ -73,6 +73,15 @@ static bool pair_read(const char *text, int64_t pair[2])
     return *end == ']';
 }
 
+/* Sizes whose products stay exact; anything else is no real convolution. */
+static bool is_sane(const int64_t *values, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (values[i] < 0 || values[i] > INT32_MAX)
+            return false;
+    return true;
+}
+
 static double conv_flops(const struct sizes *s, const char *concrete)
 {
     int64_t stride[2], pad[2], dilation[2];
@@ -83,9 +92,11 @@ static double conv_flops(const struct sizes *s, const char *concrete)
         !pair_read(line_at(concrete, 5), dilation) || stride[0] == 0 || stride[1] == 0)
         return 0;
     const int64_t *in = s->dim[0], *weight = s->dim[1];
+    if (!is_sane(in, 4) || !is_sane(weight, 4) || !is_sane(stride, 2) || !is_sane(pad, 2) || !is_sane(dilation, 2))
+        return 0;
     int64_t high = (in[2] + 2 * pad[0] - dilation[0] * (weight[2] - 1) - 1) / stride[0] + 1;
     int64_t wide = (in[3] + 2 * pad[1] - dilation[1] * (weight[3] - 1) - 1) / stride[1] + 1;
-    return 2.0 * (double)(in[0] * high * wide) * (double)(weight[2] * weight[3]) * (double)in[1] * (double)weight[0] /
+    return 2.0 * (double)in[0] * (double)high * (double)wide * (double)weight[2] * (double)weight[3] * (double)in[1] * (double)weight[0] /
            (double)groups;
 }
 

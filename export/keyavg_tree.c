@@ -143,8 +143,6 @@ static struct kp_node *node_add(struct kp_tree *tree, size_t event)
         if (tree->trace->has_start)
             node->end_ns = tree->trace->end_ns > e->start_ns ? tree->trace->end_ns : e->start_ns;
     }
-    node->start_us = (double)(node->start_ns - tree->trace->start_ns) / 1000.0;
-    node->end_us = (double)(node->end_ns - tree->trace->start_ns) / 1000.0;
     node->on_device = e->kind == KP_TRACE_GPU || e->kind == KP_TRACE_GPU_ANNOTATION;
     node->is_annotation = e->kind == KP_TRACE_ANNOTATION || e->kind == KP_TRACE_GPU_ANNOTATION;
     node->is_python = e->kind == KP_TRACE_PYTHON;
@@ -161,9 +159,6 @@ static void nodes_add(struct kp_tree *tree, struct memory *m)
             continue;
         struct kp_node *node = node_add(tree, i);
         name_split(tree, node);
-        if (e->kind == KP_TRACE_OP && trace->with_flops && e->shapes)
-            node->flops = kp_flops(kp_trace_text(trace, node->name), kp_trace_text(trace, e->shapes),
-                                   kp_trace_text(trace, e->concrete));
         if (m->count && !node->on_device)
             memory_charge(m, node);
     }
@@ -288,7 +283,7 @@ static void nodes_fold(struct kp_tree *tree)
         parent->first_child = node->first_child;
         parent->last_child = node->last_child;
         parent->children = node->children;
-        parent->kernels_us = node->kernels_us;
+        parent->device_us = node->device_us;
         for (int32_t child = node->first_child; child >= 0; child = tree->nodes[child].next_sibling)
             tree->nodes[child].parent = node->parent;
         node->removed = true;
@@ -296,34 +291,47 @@ static void nodes_fold(struct kp_tree *tree)
 }
 
 /* Children stand after their parents, so walking backwards finds them done. */
-static void values_settle(struct kp_tree *tree)
+static void device_settle(struct kp_tree *tree)
 {
     for (size_t i = tree->count; i-- > 0;) {
         struct kp_node *node = &tree->nodes[i];
-        double span = node->end_us - node->start_us;
-        if (node->is_async) {
-            node->cpu_total = span;
-            continue;
-        }
-        if (node->on_device) {
-            node->device_total = node->self_device = span;
-            continue;
-        }
-        double cpu = 0, device = 0;
-        int64_t cpu_bytes = 0, device_bytes = 0;
-        for (int32_t c = node->first_child; c >= 0; c = tree->nodes[c].next_sibling) {
-            cpu += tree->nodes[c].cpu_total;
-            device += tree->nodes[c].device_total;
-            cpu_bytes += tree->nodes[c].cpu_bytes;
-            device_bytes += tree->nodes[c].device_bytes;
-        }
-        node->cpu_total = span;
-        node->self_cpu = span - cpu;
-        node->device_total = node->kernels_us + device;
-        node->self_device = node->device_total - device;
-        node->self_cpu_bytes = node->cpu_bytes - cpu_bytes;
-        node->self_device_bytes = node->device_bytes - device_bytes;
+        double device = 0;
+        for (int32_t c = node->first_child; c >= 0; c = tree->nodes[c].next_sibling)
+            device += tree->nodes[c].device_us;
+        node->device_us += device;
     }
+}
+
+double kp_tree_span_us(const struct kp_tree *tree, size_t node)
+{
+    const struct kp_node *n = &tree->nodes[node];
+    double start = (double)(n->start_ns - tree->trace->start_ns) / 1000.0;
+    return (double)(n->end_ns - tree->trace->start_ns) / 1000.0 - start;
+}
+
+void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *out)
+{
+    const struct kp_node *n = &tree->nodes[node];
+    double span = kp_tree_span_us(tree, node), cpu = 0, device = 0;
+    memset(out, 0, sizeof *out);
+    if (n->on_device) {
+        out->device_total = out->self_device = span;
+        return;
+    }
+    out->cpu_total = span;
+    if (n->is_async)
+        return;
+    out->self_cpu_bytes = n->cpu_bytes;
+    out->self_device_bytes = n->device_bytes;
+    for (int32_t c = n->first_child; c >= 0; c = tree->nodes[c].next_sibling) {
+        cpu += kp_tree_span_us(tree, (size_t)c);
+        device += tree->nodes[c].device_us;
+        out->self_cpu_bytes -= tree->nodes[c].cpu_bytes;
+        out->self_device_bytes -= tree->nodes[c].device_bytes;
+    }
+    out->self_cpu = span - cpu;
+    out->device_total = n->device_us;
+    out->self_device = n->device_us - device;
 }
 
 int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace)
@@ -344,7 +352,7 @@ int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace)
     nodes_nest(tree);
     kp_tree_add_kernels(tree);
     nodes_fold(tree);
-    values_settle(tree);
+    device_settle(tree);
     return 0;
 }
 

@@ -181,12 +181,20 @@ static int64_t whole(const char *text, size_t bytes)
     return strtoll(copy, NULL, 10);
 }
 
+/* Keeps every sum of times and bytes inside 64 bits: times up to the year 2043, memory up to 64 TB. */
+static int64_t within(int64_t value, int64_t least, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+#define MOST_NS (INT64_C(1) << 61)
+#define MOST_BYTES (INT64_C(1) << 46)
+
 static void event_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     struct kp_trace_event *e = &p->event;
     switch (p->key) {
-    case KEY_TS: e->start_ns = kp_kineto_ns(text, bytes); break;
-    case KEY_DUR: e->dur_ns = kp_kineto_ns(text, bytes); break;
+    case KEY_TS: e->start_ns = within(kp_kineto_ns(text, bytes), -(MOST_NS / 2), MOST_NS); break;
+    case KEY_DUR: e->dur_ns = within(kp_kineto_ns(text, bytes), 0, MOST_NS); break;
     case KEY_PID: e->pid = whole(text, bytes); break;
     case KEY_TID: e->tid = whole(text, bytes); break;
     default: break;
@@ -205,7 +213,7 @@ static void args_number(struct kp_kineto_parser *p, const char *text, size_t byt
         e->flags |= KP_TRACE_HAS_SEQ;
         break;
     case KEY_FWD: e->fwd_tid = value; break;
-    case KEY_BYTES: e->number = value; break;
+    case KEY_BYTES: e->number = within(value, -MOST_BYTES, MOST_BYTES); break;
     case KEY_DEVICE: e->device_type = (uint8_t)value; break;
     default: break;
     }
@@ -215,7 +223,7 @@ static void top_number(struct kp_kineto_parser *p, const char *text, size_t byte
 {
     int64_t value = whole(text, bytes);
     switch (p->key) {
-    case KEY_BASE: p->trace->base_ns = value; break;
+    case KEY_BASE: p->trace->base_ns = within(value, 0, MOST_NS); break;
     case KEY_FLOPS: p->trace->with_flops = value != 0; break;
     case KEY_MEMORY: p->trace->profile_memory = value != 0; break;
     case KEY_SHAPES: p->trace->record_shapes = value != 0; break;
