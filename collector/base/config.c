@@ -27,7 +27,7 @@ const struct kp_config_row kp_config_rows[KP_SET_COUNT] = {
 };
 
 /* Variables that start with KPROF but are read by scripts and tests only. */
-static const char *const others[] = {"KPROF_LIB", "KPROF_PYTHON", "KPROF_SHARED", "KPROF_TEST_FAIL"};
+static const char *const others[] = {"KPROF_LIB", "KPROF_PYTHON", "KPROF_SHARED", "KPROF_BUILD", "KPROF_COMMAND"};
 
 static void *field_of(struct kp_config *config, enum kp_config_index index)
 {
@@ -261,6 +261,7 @@ static void unknown(struct kp_config *config, const char *entry, size_t length)
 {
     char name[64];
     const char *near;
+    if (strncmp(entry, "KPROF_TEST_", 11) == 0) return;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (is_named(entry, length, others[i])) return;
     if (length >= sizeof name) length = sizeof name - 1;

@@ -104,7 +104,7 @@ static void every_bad_value_gives_one_line_and_the_default(void **state)
 
 static void an_unknown_variable_is_named_with_the_nearest_known_one(void **state)
 {
-    char *env[] = {(char *)"KPROF_SHEDULE=x", (char *)"KPROF_FROBNICATE=x", (char *)"KPROF_TEST_FAIL=open:1", (char *)"KPROF_PYTHON=x", NULL};
+    char *env[] = {(char *)"KPROF_SHEDULE=x", (char *)"KPROF_FROBNICATE=x", (char *)"KPROF_TEST_FAIL=open:1", (char *)"KPROF_PYTHON=x", (char *)"KPROF_TEST_KILLS=2", NULL};
     (void)state;
     assert_int_equal(kp_config_read_as(&c, env, false), 2);
     assert_string_equal(c.lines, "KPROF_SHEDULE is no setting of kprof, ignored; did you mean KPROF_SCHEDULE?");
