@@ -2,9 +2,24 @@
 /* support.c - small helpers shared by the unit tests */
 #include "test/support/support.h"
 
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+static pid_t maker;
+
+static int entry_remove(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st, (void)type, (void)where;
+    return remove(path);
+}
+
+/* Runs when the test program ends: the folder goes when every test passed. */
+static void tmpdir_remove(int status, void *dir)
+{
+    if (status == 0 && getpid() == maker) nftw(dir, entry_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
 
 const char *kp_test_tmpdir(void)
 {
@@ -12,5 +27,8 @@ const char *kp_test_tmpdir(void)
     const char *base = getenv("TMPDIR");
     if (dir[0]) return dir;
     snprintf(dir, sizeof dir, "%s/kprof-unit-XXXXXX", base && *base ? base : "/tmp");
-    return mkdtemp(dir);
+    if (mkdtemp(dir) == NULL) return NULL;
+    maker = getpid();
+    on_exit(tmpdir_remove, dir);
+    return dir;
 }
