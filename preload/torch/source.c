@@ -29,6 +29,10 @@ static _Atomic uint32_t wanted, applying;
 static uint32_t installed;
 static uint64_t handle;
 
+/* Whether torch ran any op: a callback that takes itself away at the first one. */
+static _Atomic bool worked;
+static _Atomic uint64_t work_handle;
+
 static const struct {
     uint32_t bit;
     const char *what;
@@ -54,6 +58,43 @@ static void say_what_was_dropped(const struct kp_torch_layout *l, const char *te
         kp_log(1, "torch %s is newer than any version known here; its layout was found and proved", text);
 }
 
+static void work_unhook(void)
+{
+    uint64_t h = kp_exchange_acq_rel(&work_handle, 0);
+    if (h) kp_torch.api.remove(h);
+}
+
+static void **work_start(void **context, const uint8_t *rf)
+{
+    (void)rf;
+    *context = NULL;
+    /* Not in a forked child: it may have inherited torch's lock from a thread it has not. */
+    if (!(kp_gate_get() & KP_GATE_ON) || kp_exchange_acq_rel(&worked, true)) return context;
+    int saved = errno;
+    work_unhook();
+    errno = saved;
+    return context;
+}
+
+static void work_end(const uint8_t *rf, struct kp_torch_slot *slot)
+{
+    (void)rf;
+    (void)slot;
+}
+
+static void work_hook(void)
+{
+    struct kp_torch_callback callback = {.start = work_start, .end = work_end, .sampling = 1.0};
+    memset(callback.scopes, 1, sizeof callback.scopes);
+    (void)kp_exchange_acq_rel(&work_handle, kp_torch.api.add(callback));
+    if (kp_load_acquire(&worked)) work_unhook(); /* the first op was faster than add's return */
+}
+
+static bool saw_work(void)
+{
+    return kp_load_relaxed(&worked);
+}
+
 static bool attach(void)
 {
     int saved = errno;
@@ -72,6 +113,7 @@ static bool attach(void)
         kp_torch_selfcheck(api, &kp_torch.layout);
         kp_torch.marks_ops = kp_steps_needs_ops();
         say_what_was_dropped(&kp_torch.layout, kp_torch.version_text);
+        work_hook();
         kp_store_release(&attached, true);
     } else {
         KP_LOG_ONCE(0, "libtorch_cpu has no RecordFunction callbacks: torch is not profiled");
@@ -125,4 +167,5 @@ const struct kp_source kp_torch_source = {
     .name = "torch",
     .attach = attach,
     .set_mode = set_mode,
+    .saw_work = saw_work,
 };
