@@ -54,6 +54,7 @@ static void a_killed_process_leaves_whole_records(void **state)
     char path[1024];
     (void)state;
     srandom(4242);
+    assert_non_null(kp_test_tmpdir()); /* one folder, made before there are children */
     for (int round = 0; round < ROUNDS; round++) {
         int ends[2], status;
         assert_int_equal(pipe(ends), 0);

@@ -191,6 +191,7 @@ static void a_really_full_disk_sends_no_signal(void **state)
 {
     int status;
     (void)state;
+    assert_non_null(kp_test_tmpdir());
     pid_t pid = fork();
     if (pid == 0) _exit(fill_small_disk());
     assert_int_equal(waitpid(pid, &status, 0), pid);
