@@ -13,12 +13,17 @@ bench-export: $(O)/test/bench/export_bench ## reader and exporter: events/s, us 
 # Fuzz targets: everything below them is built again with the sanitizers. FUZZ_SECONDS each, FUZZ= narrows the list.
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
-FUZZ ?= fuzz_spool fuzz_json fuzz_config
+FUZZ ?= fuzz_spool fuzz_json fuzz_config fuzz_trace
 $(BUILD)/fuzz/%: test/fuzz/%.c test/support/spool.c $(SRC_export) $(SRC_read) $(SRC_schedule) $(SRC_format) $(SRC_base)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 	    -o $@ $(filter %.c,$^) -lz -lm -lpthread
+$(BUILD)/fuzz/fuzz_trace: test/fuzz/fuzz_trace.c $(filter export/kineto% export/keyavg% export/table.c,$(SRC_cli))
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$@)
+	$(Q)$(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+	    -o $@ $(filter %.c,$^) -lyajl -lz -lm
 fuzz: $(FUZZ:%=$(BUILD)/fuzz/%) ## libFuzzer targets, FUZZ_SECONDS=60 each
 	@fail=0; for t in $(FUZZ); do mkdir -p $(BUILD)/fuzz/corpus/$$t; \
 	    if $(BUILD)/fuzz/$$t -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/$$t- \
