@@ -47,6 +47,7 @@ same() { # name, command...
   cmp -s "$a/out" "$b/out" || what+=" stdout;"
   [ "$(quiet "$a/err")" = "$(quiet "$b/err")" ] || what+=" stderr;"
   cmp -s "$a/files" "$b/files" || what+=" files;"
+  [ -e "$work/cwd/kprof" ] && what+=" a folder was left by a program without torch;"
   if [ -z "$what" ]; then pass "$name"; return; fi
   fail "$name:$what"
   diff "$a/out" "$b/out" | head -n 8 | sed 's/^/#   out /'
