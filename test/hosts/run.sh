@@ -86,6 +86,11 @@ records() {
 }
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# --- the library itself -----------------------------------------------------------------------------------------
+if wanted check_abi; then
+  if said=$("$here/../../scripts/check-abi.sh" "$lib"); then pass "check_abi"; else fail "check_abi: $said"; fi
+fi
+
 # --- state: errno, signals, environment, limits, descriptors, threads -------------------------------------------
 same state "$bin/state"
 same state_off env KPROF=0 "$bin/state"
