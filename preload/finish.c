@@ -25,7 +25,7 @@
 #include "preload/boot.h"
 #include "collector/base/kp_poison.h"
 
-enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000 };
+enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10 };
 
 static pthread_mutex_t finish_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct kp_config *config;
@@ -167,7 +167,7 @@ void kp_finish_tick(void)
         close_all();
         if (export_count && !exporting) {
             exporting = true;
-            if (kp_io_thread(export_thread, NULL, "kprof-export") != 0) exporting = false; /* left for exit */
+            if (kp_io_thread_nice(export_thread, NULL, "kprof-export", EXPORT_NICE) != 0) exporting = false; /* left for exit */
         }
     }
     pthread_mutex_unlock(&finish_lock);
@@ -187,15 +187,19 @@ static void wait_for_export_thread(void)
     }
 }
 
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static void say_totals(const char *head, const char *path)
 {
     char steps[64] = "";
-    if (kp_steps_source() != KP_STEP_NONE)
-        kp_fmt(steps, sizeof steps, "%lu steps by %s, ", (unsigned long)total.steps,
-               kp_step_source_name(kp_steps_source()));
-    else if (total.steps)
-        kp_fmt(steps, sizeof steps, "%lu steps, ", (unsigned long)total.steps);
-    kp_log(0, "%s%s (%s%lu ops, %lu dropped%s)", head, path, steps, (unsigned long)total.events,
+    enum kp_step_source source = kp_steps_source();
+    if (source != KP_STEP_NONE)
+        kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)total.steps, plural(total.steps),
+               kp_step_source_name(source));
+    kp_log(0, "%s%s (%s%lu op%s, %lu dropped%s)", head, path, steps, (unsigned long)total.events, plural(total.events),
            (unsigned long)total.lost, total.cut && total.steps ? ", cut short by exit" : "");
 }
 
@@ -205,7 +209,7 @@ static void say_nothing_written(const struct kp_schedule *schedule)
     if (!schedule->set || total.failed || kp_cycle_ever_recorded()) return;
     if (!seen && !kp_boot_saw_work()) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
-    kp_log(0, "no trace: saw %lu steps, the schedule needs %lu", (unsigned long)seen, (unsigned long)needed);
+    kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu", (unsigned long)seen, plural(seen), (unsigned long)needed);
 }
 
 static void say_closing_line(void)

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_cycle.c - steps open and close windows, and the spool says which steps and ops lie in which */
+#include "preload/cycle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_clock.h"
+#include "collector/read/kp_read.h"
+#include "collector/record/kp_record.h"
+#include "preload/boot.h"
+#include "test/support/support.h"
+
+static struct kp_config *config;
+static struct kp_schedule plan;
+static struct kp_step_rule rule = {.kind = KP_RULE_API};
+static enum kp_source_mode mode;
+
+static void mode_note(enum kp_source_mode wanted)
+{
+    mode = wanted;
+}
+
+static const struct kp_source fake = {.name = "fake", .set_mode = mode_note};
+static const struct kp_source *const sources[] = {&fake, NULL};
+
+int kp_boot_open_spool(void)
+{
+    static char dir[300];
+    snprintf(dir, sizeof dir, "%s", kp_test_tmpdir());
+    return kp_record_is_open() ? 0 : kp_record_open(&(struct kp_record_options){.dir = dir, .max_bytes = 256 << 20, .text = ""});
+}
+
+static void setup(const char *schedule)
+{
+    char why[128];
+    if (!config) {
+        char *no_variables[] = {NULL};
+        config = kp_map_alloc(sizeof *config);
+        kp_config_read_as(config, no_variables, false);
+        kp_clock_init();
+        assert_int_equal(kp_gate_init(), 0);
+    }
+    memset(&plan, 0, sizeof plan);
+    if (schedule) assert_int_equal(kp_schedule_parse(schedule, &plan, why, sizeof why), 0);
+    assert_int_equal(kp_steps_init(&plan, &rule), 0);
+    kp_cycle_setup(config, &plan, sources);
+}
+
+/* What a source does for one op. */
+static void op(struct kp_thread *t)
+{
+    uint64_t gate = kp_gate_get();
+    if (!(gate & KP_GATE_RECORD)) return;
+    struct kp_rec_op *rec = kp_put_reserve(t, gate, sizeof *rec, KP_KIND_OP);
+    assert_non_null(rec);
+    *rec = (struct kp_rec_op){.head = {.kind = KP_KIND_OP, .size = sizeof *rec}, .start = kp_ticks()};
+    kp_put_commit(t, sizeof *rec);
+    kp_store_release(&rec->ticks, kp_ticks() - rec->start + 1);
+}
+
+static void step(struct kp_thread *t)
+{
+    kp_steps_api();
+    kp_boot_step(t, kp_ticks());
+}
+
+struct seen {
+    uint64_t steps[64], n_steps, n_ops, n_open;
+};
+
+static int see(void *context, const struct kp_event *e)
+{
+    struct seen *s = context;
+    if (e->kind == KP_KIND_STEP) s->steps[s->n_steps++ % 64] = e->step;
+    else s->n_ops++;
+    s->n_open += (e->flags & KP_OP_UNFINISHED) != 0;
+    return 0;
+}
+
+static struct seen read_cycle(uint32_t number)
+{
+    struct kp_reader *r;
+    struct seen s = {.n_ops = 0};
+    char why[200];
+    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_int_equal(kp_reader_events(r, number, see, &s), 0);
+    kp_reader_close(r);
+    return s;
+}
+
+/* One process has one run: the whole life of a schedule is one test. */
+static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
+{
+    struct kp_window w;
+    (void)state;
+    setup("skip_first=1,wait=1,warmup=1,active=2,repeat=2");
+    assert_false(kp_cycle_is_running());
+    kp_cycle_begin_run();
+    struct kp_thread *t = kp_thread_get();
+    assert_non_null(t);
+    for (int i = 0; i < 12; i++) {
+        enum kp_action now = kp_schedule_action(&plan, (uint64_t)i);
+        assert_int_equal(mode, now == KP_ACTION_NONE ? KP_SOURCE_STEPS : KP_SOURCE_FULL);
+        assert_int_equal((kp_gate_get() & KP_GATE_RECORD) != 0, now >= KP_ACTION_RECORD);
+        assert_int_equal((kp_gate_get() & KP_GATE_WARM) != 0, now == KP_ACTION_WARMUP);
+        for (int k = 0; k < 10; k++) op(t);
+        step(t);
+    }
+    for (uint32_t number = 1; number <= 2; number++) {
+        assert_true(kp_cycle_take_closed(&w));
+        assert_int_equal(w.number, number);
+        assert_int_equal(w.steps, 2);
+        assert_false(w.cut);
+        assert_int_equal(w.first_step, number == 1 ? 3 : 7);
+        struct seen s = read_cycle(number);
+        assert_int_equal(s.n_ops, 20);
+        assert_int_equal(s.n_steps, 2);
+        assert_int_equal(s.steps[0], w.first_step);
+        assert_int_equal(s.steps[1], w.first_step + 1);
+        assert_int_equal(s.n_open, 0);
+    }
+    assert_false(kp_cycle_take_closed(&w));
+    /* the API may open a window at any time; what is open at exit is closed there and says so */
+    assert_int_equal(kp_cycle_force_open(), 0);
+    op(t);
+    step(t);
+    op(t);
+    kp_cycle_end_run();
+    assert_int_equal(mode, KP_SOURCE_OFF);
+    assert_true(kp_cycle_take_closed(&w));
+    assert_true(w.cut);
+    assert_int_equal(w.number, 3);
+    assert_int_equal(read_cycle(3).n_ops, 2);
+    assert_false(kp_gate_get() & (KP_GATE_RECORD | KP_GATE_WARM));
+    step(t);
+    assert_false(kp_cycle_take_closed(&w));
+    kp_record_close(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_hold_the_steps_that_torchs_schedule_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
