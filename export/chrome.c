@@ -3,8 +3,8 @@
  * chrome.c - a cycle of a spool as a trace file of Kineto's shape
  *
  * Called by: the export thread inside the host, the CLI
- * Memory:    a fixed set of mapped blocks (about 2 MB, 8 MB more at most for the arrows of a training run).
- * On fail:   -errno, no file. One pass, nothing is sorted: events come by end time, children before their parents.
+ * Memory:    a fixed set of mapped blocks (1 MB, 8 MB more at most for the arrows of a training run).
+ * On fail:   -errno, no file. One pass, nothing is sorted: the reader gives the events by start, parents before children.
  */
 #include <errno.h>
 #include <string.h>

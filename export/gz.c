@@ -3,7 +3,7 @@
  * gz.c - a gzip stream into a sink
  *
  * zlib with an allocator of our own: one mapped block holds its state and the output buffer. Level 1: a trace repeats itself
- * so much that higher levels cost time and win little (docs/overhead.md has the figures).
+ * so much that higher levels cost time and win little (`make bench-export` has the figures).
  */
 #include "export/gz.h"
 

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,11 +31,24 @@ static double cpu_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static long peak_kb(void)
+/* Memory that is not the mapped spool. */
+static long anonymous_kb(void)
 {
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return u.ru_maxrss;
+    char line[128];
+    long kb = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f)) sscanf(line, "RssAnon: %ld", &kb);
+    if (f) fclose(f);
+    return kb;
+}
+
+static long most_kb;
+static int watch(void *context, uint64_t events)
+{
+    long kb = events % (4096 * 8) ? 0 : anonymous_kb();
+    (void)context;
+    if (kb > most_kb) most_kb = kb;
+    return 0;
 }
 
 static uint32_t any(uint32_t below)
@@ -52,7 +64,7 @@ static void make(const char *path, uint64_t ops, int shapes)
                                      1, 6, 0, 1, 64, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 1, 0, 0, 0, 0, 0, 0, 0};
     struct test_spool s;
     uint32_t meta, id[NAMES], chunk[THREADS] = {0};
-    uint64_t at[THREADS] = {2000, 2000, 2000, 2000}, end = 0, order[THREADS] = {0};
+    uint64_t at[THREADS] = {2000, 2000, 2000, 2000}, end = 0;
     test_spool_init(&s);
     for (size_t i = 0; i < NAMES; i++) id[i] = test_spool_name(&s, names[i], (uint32_t)strlen(names[i]));
     meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
@@ -68,7 +80,6 @@ static void make(const char *path, uint64_t ops, int shapes)
         at[t] = op.start + op.ticks;
         if (at[t] > end) end = at[t];
     }
-    (void)order;
     test_spool_cycle(&s, meta, 1, 2000, end + 1, 1);
     test_spool_save(&s, path, 0);
     test_spool_free(&s);
@@ -82,18 +93,22 @@ static int count(void *context, const struct kp_event *e)
 
 static void export_once(const char *dir, struct kp_reader *r, bool gzip, const char *label)
 {
-    struct kp_export_options options = {.dir = dir, .gzip = gzip};
+    struct kp_export_options options = {.dir = dir, .gzip = gzip, .progress = watch};
     struct kp_export_result result;
     struct stat st;
+    long base_kb = anonymous_kb();
     double before = cpu_s(), took;
-    int rc = kp_export_trace(r, 1, &options, &result);
+    int rc;
+    most_kb = base_kb;
+    rc = kp_export_trace(r, 1, &options, &result);
     took = cpu_s() - before;
     if (rc || stat(result.path, &st)) {
         fprintf(stderr, "export failed: %d\n", rc);
         exit(1);
     }
     printf("%s_us_per_op %.3f us\n%s_bytes_per_op %.1f bytes\n", label, took * 1e6 / (double)result.events, label, (double)st.st_size / (double)result.events);
-    if (!getenv("KEEP")) unlink(result.path);
+    printf("%s_memory %ld KB\n", label, most_kb - base_kb);
+    unlink(result.path);
 }
 
 static void round_of(const char *dir, uint64_t ops, int shapes)
@@ -124,6 +139,5 @@ int main(int argc, char **argv)
     if (argc < 2) return 2;
     round_of(argv[1], ops, 0);
     round_of(argv[1], ops / 4, 1);
-    printf("peak_rss %ld KB\n", peak_kb());
     return 0;
 }
