@@ -30,7 +30,7 @@ static struct text text_of(const void *string)
 {
     struct text t = {kp_torch_pointer(string, 0), 0};
     /* The older std::string keeps its length in front of the characters. */
-    t.len = kp_torch.layout.string_bytes == 32 ? kp_torch_word(string, 8) : *(const uint64_t *)(const void *)(t.at - 24);
+    t.len = kp_torch.layout.string_bytes == 32 ? kp_torch_word(string, 8) : kp_torch_word(t.at - 24, 0);
     if (t.len > NAME_MAX_BYTES) t.len = NAME_MAX_BYTES;
     return t;
 }

@@ -20,6 +20,13 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
+/* How C++ returns an object (its address in the first argument, and back) and every offset are x86-64's. */
+#if defined(__x86_64__)
+enum { IS_LAID_OUT = 1 };
+#else
+enum { IS_LAID_OUT = 0 };
+#endif
+
 struct kp_torch kp_torch;
 static _Atomic bool attached;
 
@@ -104,7 +111,7 @@ static bool attach(void)
         errno = saved;
         return false;
     }
-    bool usable = api->add && api->remove && api->name;
+    bool usable = IS_LAID_OUT && api->add && api->remove && api->name;
     if (usable) {
         uint32_t string_bytes = kp_torch_has("_ZN2at11show_configB5cxx11Ev") ? 32 : 8;
         uint32_t version =
@@ -116,7 +123,7 @@ static bool attach(void)
         work_hook();
         kp_store_release(&attached, true);
     } else {
-        KP_LOG_ONCE(0, "libtorch_cpu has no RecordFunction callbacks: torch is not profiled");
+        KP_LOG_ONCE(0, "libtorch_cpu has no RecordFunction callbacks we can use: torch is not profiled");
     }
     errno = saved;
     return usable;

@@ -87,7 +87,8 @@ struct kp_torch_layout {
     uint16_t list_items, list_type, string_text;
     uint16_t ti_ndim, ti_dtype, ti_policy, ti_keys;
     uint64_t unstrided; /* dispatch keys of tensors that have no strides: sparse, mkldnn; ~0 when not known */
-    uint8_t tag_tensor, tag_double, tag_complex, tag_int, tag_symint, tag_symfloat, tag_symbool, tag_bool, tag_string, tag_list;
+    uint8_t tag_tensor, tag_double, tag_complex, tag_int, tag_symint, tag_symfloat, tag_symbool;
+    uint8_t tag_bool, tag_string, tag_list;
     const void *undefined_tensor; /* UndefinedTensorImpl singleton */
     const void *tensor_type;      /* Type object of Tensor; list_type of a TensorList points to it */
 };
@@ -100,7 +101,7 @@ struct kp_torch {
 };
 extern struct kp_torch kp_torch; /* filled by attach, constant afterwards */
 
-/* find.c: true once libtorch_cpu is loaded and ready and the api is filled in. Costs one look at dlpi_adds otherwise. */
+/* find.c: true once libtorch_cpu is loaded and ready and the api is filled in; else costs one look at dlpi_adds. */
 bool kp_torch_find(struct kp_torch_api *api);
 /* version.c: major * 100 + minor, 0 when nothing tells. `text` gets what the library calls itself. */
 uint32_t kp_torch_version(const struct kp_torch_api *api, uint32_t string_bytes, char *text, size_t text_bytes);
@@ -142,8 +143,8 @@ uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope); /* 0: no step m
 uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, uint8_t *at, uint8_t *end,
                                 uint32_t *count);
 /*
- * The same as the tail of an OP record (count, entries) that begins at *rec and whose fixed part takes `head_bytes`; may move
- * the record to another chunk. Returns the record's whole size, 0 when the inputs were too much (counted).
+ * The same as the tail of an OP record (count, entries) that begins at *rec and whose fixed part takes `head_bytes`;
+ * may move the record to another chunk. Returns the record's whole size, 0 when the inputs were too much (counted).
  */
 uint32_t kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint8_t **rec, uint32_t head_bytes);
 

@@ -84,7 +84,12 @@ static void window_open(uint32_t bits)
 static void window_announce(uint64_t end)
 {
     struct kp_rec_cycle rec = {
-        .head = {.kind = KP_KIND_CYCLE, .size = sizeof rec}, .cycle = cycle, .begin = window_begin, .warm_begin = window_begin, .end = end};
+        .head = {.kind = KP_KIND_CYCLE, .size = sizeof rec},
+        .cycle = cycle,
+        .begin = window_begin,
+        .warm_begin = window_begin,
+        .end = end,
+    };
     assert_int_equal(kp_record_meta(&rec, sizeof rec), 0);
     kp_record_clock();
 }
@@ -256,7 +261,8 @@ static void inputs_are_copied_as_the_profiler_shows_them(void **state)
     struct value values[] = {
         {(uintptr_t)a, l->tag_tensor, 0}, {(uintptr_t)b, l->tag_tensor, 0}, {0, 0, 0}, {(uint64_t)-7, l->tag_int, 0},
         {half_bits, l->tag_double, 0}, {1, l->tag_bool, 0}, {(uintptr_t)list, l->tag_list, 0},
-        {(uintptr_t)tensors, l->tag_list, 0}, {(uintptr_t)opaque, l->tag_tensor, 0}, {(uintptr_t)sparse, l->tag_tensor, 0},
+        {(uintptr_t)tensors, l->tag_list, 0}, {(uintptr_t)opaque, l->tag_tensor, 0},
+        {(uintptr_t)sparse, l->tag_tensor, 0},
         {(uintptr_t)l->undefined_tensor, l->tag_tensor, 0}, {(uintptr_t)text, l->tag_string, 0}, {0, l->tag_symint, 0}};
     struct op op = op_make();
     mini_word(op.rf, l->rf_inputs, (uintptr_t)values);
