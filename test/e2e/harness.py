@@ -16,7 +16,7 @@ KPROF = BUILD / "kprof"
 PYTHON = os.environ.get("KPROF_PYTHON", sys.executable)
 SCRIPTS = HERE / "scripts"
 SCHEDULE = "wait=1,warmup=1,active=3,repeat=1"
-WROTE = re.compile(r"^kprof: wrote (\S+) \((\d+) steps?, (\d+) ops?, (\d+) dropped.*\)$", re.M)
+WROTE = re.compile(r"^kprof: wrote (\S+) \((\d+) steps?[^,]*, (\d+) ops?, (\d+) dropped.*\)$", re.M)
 
 
 def clean_environment(**more):
