@@ -60,11 +60,18 @@ static int begin(struct kp_trace *t)
     return t->json.error;
 }
 
+/* A program that runs torch.profiler itself marks its steps as well: beside ours every viewer would count them twice. */
+static bool is_second_mark(const struct kp_trace *t, const struct kp_event *e)
+{
+    if (e->kind != KP_KIND_OP || e->scope != 7 || !t->result->steps || strncmp(e->name, "ProfilerStep#", 13) != 0) return false;
+    return e->name[13] && !e->name[13 + strspn(e->name + 13, "0123456789")];
+}
+
 static int event_take(void *context, const struct kp_event *e)
 {
     struct kp_trace *t = context;
     int rc = t->begun ? 0 : begin(t);
-    if (rc) return rc;
+    if (rc || is_second_mark(t, e)) return rc;
     kp_event_write(t, e);
     if (e->kind == KP_KIND_OP) t->result->events++;
     else t->result->steps++;

@@ -11,21 +11,47 @@
 #include "export/trace.h"
 #include "collector/base/kp_poison.h"
 
-static bool is_ours(const char *key, size_t bytes)
+/* The key as plain text, as far as names of ours go: an escape of ASCII is resolved, every other one becomes '?'. */
+static size_t key_plain(const char *key, size_t bytes, char *out, size_t room)
 {
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    size_t n = 0;
+    for (size_t i = 0; i < bytes && n < room; n++) {
+        unsigned value = 0;
+        if (key[i] != '\\') {
+            out[n] = key[i++];
+            continue;
+        }
+        if (key[i + 1] == 'u') {
+            for (int k = 0; k < 4; k++) {
+                const char *digit = strchr(digits, key[i + 2 + k]);
+                value = value << 4 | (digit ? (unsigned)(digit - digits) & 15 : 0);
+            }
+        }
+        out[n] = value && value < 128 ? (char)value : '?';
+        i += key[i + 1] == 'u' ? 6 : 2;
+    }
+    return n;
+}
+
+static bool is_ours(const char *written, size_t written_bytes)
+{
+    char key[64];
+    size_t bytes = key_plain(written, written_bytes, key, sizeof key);
     static const char *const ours[] = {"schemaVersion", "deviceProperties", "trace_id", "host_name", "displayTimeUnit",
                                        "baseTimeNanoseconds", "traceEvents", "traceName", "distributedInfo", "record_shapes",
                                        "profile_memory", "with_stack", "with_modules", "with_flops", "kprof"};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (strlen(ours[i]) == bytes && !memcmp(ours[i], key, bytes)) return true;
-    return memchr(key, '\\', bytes) != NULL; /* an escape could hide such a name */
+    return false;
 }
 
 static void member_write(struct kp_trace *t, const char *key, size_t key_bytes, const char *value, size_t value_bytes)
 {
     if (is_ours(key, key_bytes)) return;
     kp_json_lit(&t->json, "  \"");
-    kp_json_text(&t->json, key, key_bytes); /* no escape in it: stays as it is unless a byte is none of JSON's */
+    if (memchr(key, '\\', key_bytes)) kp_json_raw(&t->json, key, key_bytes); /* from checked JSON */
+    else kp_json_text(&t->json, key, key_bytes); /* stays as it is unless a byte is none of JSON's */
     kp_json_lit(&t->json, "\": ");
     kp_json_raw(&t->json, value, value_bytes);
     kp_json_lit(&t->json, ",\n");
