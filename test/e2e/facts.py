@@ -2,12 +2,35 @@
 """What a trace states, as multisets, so that two traces of the same program can be compared property by property."""
 import bisect
 import collections
+import decimal
 import gzip
 import json
 import re
 
 STEP = re.compile(r"ProfilerStep#(\d+)$")
 INPUTS = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs")
+
+
+class Number(float):
+    """A number with a point, and its text: a double of 10^12 microseconds no longer tells nanoseconds apart."""
+
+    def __new__(cls, text):
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+def ns(value):
+    """Microseconds as in the file -> whole nanoseconds, exactly."""
+    return int(decimal.Decimal(value.text if isinstance(value, Number) else value) * 1000)
+
+
+def begin(event):
+    return ns(event["ts"])
+
+
+def end(event):
+    return ns(event["ts"]) + ns(event["dur"])
 
 
 def _refuse(word):
@@ -18,7 +41,7 @@ def load(path):
     """Strict: NaN, control characters in strings and anything behind the object are errors."""
     opened = gzip.open if str(path).endswith(".gz") else open
     with opened(path, "rb") as file:
-        return json.loads(file.read().decode("utf-8"), parse_constant=_refuse)
+        return json.loads(file.read().decode("utf-8"), parse_constant=_refuse, parse_float=Number)
 
 
 def spans(trace):
@@ -28,14 +51,14 @@ def spans(trace):
 def steps(trace):
     """The ProfilerStep annotations in order of time."""
     found = [e for e in spans(trace) if e.get("cat") == "user_annotation" and STEP.match(e["name"])]
-    return sorted(found, key=lambda e: e["ts"])
+    return sorted(found, key=begin)
 
 
 def host_events(trace, ignore=None):
     """cpu_op and user_annotation events of the stepped window (of the whole file when it has no step)."""
     marks = steps(trace)
-    low, high = (marks[0]["ts"], marks[-1]["ts"] + marks[-1]["dur"]) if marks else (float("-inf"), float("inf"))
-    return [e for e in spans(trace) if e.get("cat") in ("cpu_op", "user_annotation") and low <= e["ts"] < high
+    low, high = (begin(marks[0]), end(marks[-1])) if marks else (float("-inf"), float("inf"))
+    return [e for e in spans(trace) if e.get("cat") in ("cpu_op", "user_annotation") and low <= begin(e) < high
             and not STEP.match(e["name"]) and not (ignore and ignore.search(e["name"]))]
 
 
@@ -44,18 +67,19 @@ def by_thread(events):
     for event in events:
         threads[event["pid"], event["tid"]].append(event)
     for line in threads.values():
-        line.sort(key=lambda e: (e["ts"], -e["dur"]))
+        line.sort(key=lambda e: (begin(e), -ns(e["dur"])))
     return threads
 
 
 def with_parents(line):
-    """(parent or None, event) of one thread's events; an event that crosses its parent's end is an error."""
+    """(parent or None, event) of one thread's events; the last one that began and has not ended."""
     stack = []
     for event in line:
-        while stack and stack[-1]["ts"] + stack[-1]["dur"] <= event["ts"] + 1e-4:
+        start, last = begin(event), end(event)
+        while stack and stack[-1][0] <= start:
             stack.pop()
-        yield (stack[-1] if stack else None), event
-        stack.append(event)
+        yield (stack[-1][1] if stack else None), event
+        stack.append((last, event))
 
 
 def _links(events):
@@ -78,11 +102,11 @@ def _flows(trace, threads):
     starts = {}
     for key, line in threads.items():
         for event in line:
-            starts.setdefault((key, round(event["ts"], 3)), event["name"])
+            starts.setdefault((key, begin(event)), event["name"])
     ends = collections.defaultdict(dict)
     for event in trace["traceEvents"]:
         if event.get("cat") == "fwdbwd" and event.get("ph") in "sf":
-            ends[event["id"]][event["ph"]] = starts.get(((event["pid"], event["tid"]), round(event["ts"], 3)))
+            ends[event["id"]][event["ph"]] = starts.get(((event["pid"], event["tid"]), begin(event)))
     return collections.Counter((pair.get("s"), pair.get("f")) for pair in ends.values())
 
 
@@ -96,8 +120,8 @@ def facts(trace, ignore=None):
     said["steps"] = collections.Counter(e["name"] for e in marks)
     said["op counts"] = collections.Counter(e["name"] for e in events)
     said["categories"] = collections.Counter((e["name"], e["cat"]) for e in events)
-    begins = [e["ts"] for e in marks]
-    said["ops by step"] = collections.Counter((bisect.bisect_right(begins, e["ts"]), e["name"]) for e in events)
+    begins = [begin(e) for e in marks]
+    said["ops by step"] = collections.Counter((bisect.bisect_right(begins, begin(e)), e["name"]) for e in events)
     for key in INPUTS:
         said[key] = collections.Counter((e["name"], json.dumps(e["args"][key])) for e in events if key in e.get("args", {}))
     said["nesting"] = collections.Counter(
@@ -132,10 +156,10 @@ def crossings(trace):
     for line in by_thread([e for e in spans(trace) if isinstance(e["tid"], int) and e.get("cat") != "Trace"]).values():
         stack = []
         for event in line:
-            end = event["ts"] + event["dur"]
-            while stack and stack[-1][1] <= event["ts"] + 1e-4:
+            start, last = begin(event), end(event)
+            while stack and stack[-1][1] <= start:
                 stack.pop()
-            if stack and end > stack[-1][1] + 1e-3:
+            if stack and last > stack[-1][1]:
                 bad.append((stack[-1][0], event["name"]))
-            stack.append((event["name"], end))
+            stack.append((event["name"], last))
     return bad

@@ -16,7 +16,7 @@ KPROF = BUILD / "kprof"
 PYTHON = os.environ.get("KPROF_PYTHON", sys.executable)
 SCRIPTS = HERE / "scripts"
 SCHEDULE = "wait=1,warmup=1,active=3,repeat=1"
-WROTE = re.compile(r"^kprof: wrote (\S+) \((\d+) steps?[^,]*, (\d+) ops?, (\d+) dropped.*\)$", re.M)
+WROTE = re.compile(r"^kprof: wrote (\S+) \((?:(\d+) steps?[^,]*, )?(\d+) ops?, (\d+) dropped.*\)$", re.M)
 
 
 def clean_environment(**more):
@@ -70,7 +70,7 @@ class Run:
         found = WROTE.findall(self.err)
         assert found, f"no closing line\n{self.explain()}"
         path, *numbers = found[-1]
-        return (path, *map(int, numbers))
+        return (path, *(int(number or 0) for number in numbers))
 
     def explain(self):
         return f"{' '.join(self.command)} -> {self.code}\nstdout: {self.out[-1500:]}\nstderr: {self.err[-3000:]}"

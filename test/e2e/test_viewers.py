@@ -34,12 +34,12 @@ def dated(ours, theirs):
         reference = other[thread]
         assert [e["name"] for e in line] == [e["name"] for e in reference]
         for event, source in zip(line, reference):
-            moved[thread, event["ts"]] = source["ts"]
+            moved[thread, facts.begin(event)] = source["ts"]
             event["ts"], event["dur"] = source["ts"], source["dur"]
     fixed = {e["name"]: e for e in theirs["traceEvents"] if e.get("cat") == "Trace" or e.get("ph") == "i"}
     for event in ours["traceEvents"]:
         if event.get("ph") in "sf":
-            event["ts"] = moved[(event["pid"], event["tid"]), event["ts"]]
+            event["ts"] = moved[(event["pid"], event["tid"]), facts.begin(event)]
         elif event["name"] in fixed:
             event.update({key: fixed[event["name"]][key] for key in ("ts", "dur") if key in event})
     ours["baseTimeNanoseconds"] = theirs["baseTimeNanoseconds"]
