@@ -10,13 +10,13 @@ test: ## everything: lint, unit, sanitizers, hosts, fuzz, e2e; one closing line
 	@scripts/test
 
 PYTEST = python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python OMP_NUM_THREADS=1 \
-         $$python -m pytest -p no:cacheprovider -q -rs
+         $$python -m pytest -p no:cacheprovider -q -rsfE
 e2e: all ## real PyTorch programs beside torch.profiler (PYTEST_ARGS= narrows it)
 	@$(PYTEST) test/e2e $(PYTEST_ARGS)
 e2e-kill: all ## 200 SIGKILLs at random instants, each recovered
-	@KPROF_TEST_KILLS=$${KPROF_TEST_KILLS:-200} $(PYTEST) test/e2e/test_kill.py $(PYTEST_ARGS)
+	@export KPROF_TEST_KILLS=$${KPROF_TEST_KILLS:-200}; $(PYTEST) test/e2e/test_kill.py $(PYTEST_ARGS)
 e2e-versions: all ## torch 2.15, 2.11, 2.6, 2.1, 1.13 and Debian's beside each one's own torch.profiler
-	@KPROF_TEST_VERSIONS=1 $(PYTEST) test/e2e/versions $(PYTEST_ARGS)
+	@export KPROF_TEST_VERSIONS=$${KPROF_TEST_VERSIONS:-1}; $(PYTEST) test/e2e/versions $(PYTEST_ARGS)
 bench: all ## what it costs, each figure a ratio in one run against torch.profiler
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && OMP_NUM_THREADS=1 $$python test/bench/run.py $(BENCH_ARGS)
 
