@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One process, alternating rounds: the same loop of small ops alone, under libkprof, under torch.profiler. Prints JSON.
 
-usage: inside.py ops ROUNDS OPS [shapes] | inside.py step ROUNDS OPS | inside.py wait ROUNDS OPS
+usage: inside.py ops ROUNDS OPS [shapes] | inside.py step ROUNDS TURNS | inside.py train TURNS | inside.py wait ROUNDS OPS
 Runs under LD_PRELOAD with KPROF_STEP=api and wait=2,warmup=0,active=1: of every three steps the last is recorded.
 """
 import ctypes
@@ -29,65 +29,85 @@ def loop(count):
 
 
 def ops(rounds, count, shapes):
-    """ns per op: alone, under us, under torch.profiler; and torch.profiler's stop + export per op."""
+    """ns per op: alone, under us, under torch.profiler."""
     step = ctypes.CDLL(None).kprof_step
-    alone, ours, theirs, stops = [], [], [], []
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(rounds + 1):
-            first = loop(count)  # step 3n: nothing records
-            step()
-            profiler = profile(activities=[ProfilerActivity.CPU], record_shapes=shapes)
-            profiler.start()
-            second = loop(count)  # step 3n + 1: torch.profiler
-            begin = time.perf_counter_ns()
-            profiler.stop()
-            profiler.export_chrome_trace(os.path.join(folder, "trace.json"))
-            stop = (time.perf_counter_ns() - begin) / count
-            del profiler
-            step()
-            third = loop(count)  # step 3n + 2: libkprof
-            step()
-            time.sleep(0.05)
-            if number:  # the first round warms everything up
-                for line, value in zip((alone, theirs, ours, stops), (first, second, third, stop)):
-                    line.append(value)
+    alone, ours, theirs = [], [], []
+    for number in range(rounds + 1):
+        first = loop(count)  # step 3n: nothing records
+        step()
+        profiler = profile(activities=[ProfilerActivity.CPU], record_shapes=shapes)
+        profiler.start()
+        second = loop(count)  # step 3n + 1: torch.profiler
+        profiler.stop()
+        del profiler
+        step()
+        third = loop(count)  # step 3n + 2: libkprof
+        step()
+        time.sleep(0.05)
+        if number:  # the first round warms everything up
+            for line, value in zip((alone, theirs, ours), (first, second, third)):
+                line.append(value)
     median = statistics.median
-    return {"alone": median(alone), "ours": median(ours), "theirs": median(theirs), "their stop": median(stops),
+    return {"alone": median(alone), "ours": median(ours), "theirs": median(theirs),
             "added ratio": median((o - a) / (t - a) for a, o, t in zip(alone, ours, theirs)),
             "rounds": [[round(x, 1) for x in line] for line in (alone, ours, theirs)]}
 
 
-def step_that_ends(rounds, count):
-    """ms that the step call which ends a cycle keeps the training thread: ours, and torch.profiler's with its export."""
+class Training:
+    """A small transformer layer with AdamW: about 1,000 ops a turn."""
+
+    def __init__(self):
+        torch.manual_seed(0)
+        self.model = torch.nn.TransformerEncoderLayer(32, nhead=4, dim_feedforward=64, batch_first=True)
+        self.optimizer = torch.optim.AdamW(self.model.parameters())
+        self.input = torch.randn(4, 8, 32)
+
+    def turns(self, count):
+        for _ in range(count):
+            self.optimizer.zero_grad()
+            self.model(self.input).square().mean().backward()
+            self.optimizer.step()
+
+
+def step_that_ends(rounds, turns):
+    """What the step call which ends a cycle keeps the training thread: ours, and torch.profiler's with its export."""
     step = ctypes.CDLL(None).kprof_step
-    ours, theirs = [], []
+    training = Training()
+    training.turns(2)
+    ours, theirs, per_op = [], [], []
     with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
         for _ in range(rounds):
-            loop(8)
             step()
             with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=0, warmup=1, active=1, repeat=1),
-                         on_trace_ready=lambda p: p.export_chrome_trace(os.path.join(folder, "trace.json"))) as profiler:
+                         on_trace_ready=lambda p: p.export_chrome_trace(path)) as profiler:
                 profiler.step()
-                loop(count)
+                training.turns(turns)
                 begin = time.perf_counter_ns()
                 profiler.step()
                 theirs.append((time.perf_counter_ns() - begin) / 1e6)
+            with open(path) as file:
+                recorded = sum(event.get("cat") in ("cpu_op", "user_annotation") for event in json.load(file)["traceEvents"])
+            per_op.append(theirs[-1] * 1e6 / recorded)
             step()
-            loop(count)
+            training.turns(turns)
             begin = time.perf_counter_ns()
             step()
             ours.append((time.perf_counter_ns() - begin) / 1e6)
             time.sleep(0.3)
-    return {"ours": max(ours), "theirs": statistics.median(theirs), "ours median": statistics.median(ours)}
+    return {"ours": max(ours), "theirs": statistics.median(theirs), "ours median": statistics.median(ours), "ops": recorded,
+            "their ns per op": statistics.median(per_op)}
 
 
 def main():
-    what, rounds, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    what, rounds, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0
     torch.set_num_threads(1)
     if what == "ops":
         said = ops(rounds, count, "shapes" in sys.argv)
     elif what == "step":
         said = step_that_ends(rounds, count)
+    elif what == "train":
+        said = Training().turns(rounds)
     else:
         loop(count)
         said = {"alone": min(loop(count) for _ in range(rounds))}

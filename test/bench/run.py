@@ -7,6 +7,8 @@ import argparse
 import json
 import os
 import pathlib
+import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -48,47 +50,42 @@ def per_op(quick):
         with tempfile.TemporaryDirectory() as folder:
             said = inside(folder, "ops", rounds, count, *args, **settings)
         figure(name, said["added ratio"], limit, "x", "ns per op: alone %(alone).0f, libkprof %(ours).0f, torch.profiler %(theirs).0f" % said)
-        if not args:
-            stop = said["their stop"]
-    return stop
 
 
 def step_that_ends(quick):
     with tempfile.TemporaryDirectory() as folder:
-        said = inside(folder, "step", 4 if quick else 10, 6000, export="trace")
-    figure("step that ends a cycle of 6,000 ops, longest", said["ours"], 1.0, "ms",
-           "median %(ours median).3f ms; torch.profiler %(theirs).1f ms" % said)
+        said = inside(folder, "step", 4 if quick else 10, 6, export="trace")
+    figure("step that ends a cycle, longest", said["ours"], 1.0, "ms",
+           "%(ops)d ops; median %(ours median).3f ms; torch.profiler %(theirs).1f ms" % said)
+    return said["their ns per op"]
 
 
-def record(folder, count, **settings):
-    """A run of `count` ops that leaves its spool."""
-    text = f"import torch\na = torch.ones(8)\nfor _ in range({count}): torch.neg(a)\n"
-    env = environment(LD_PRELOAD=LIBRARY, KPROF_DIR=folder, KPROF_EXPORT="none", **settings)
-    subprocess.run([PYTHON, "-c", text], env=env, check=True, stdin=subprocess.DEVNULL, capture_output=True)
-    return next(pathlib.Path(folder).glob("*.kprof"))
+def record(folder, turns):
+    """A training that leaves its spool: the spool, and the ops in it."""
+    env = environment(LD_PRELOAD=LIBRARY, KPROF_DIR=folder, KPROF_EXPORT="none")
+    done = subprocess.run([PYTHON, HERE / "inside.py", "train", str(turns)], env=env, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return next(pathlib.Path(folder).glob("*.kprof")), int(re.search(r"(\d+) ops", done.stderr).group(1))
 
 
 def spool_and_export(quick, their_stop):
     """Slopes between a small and a large run: start-up costs and fixed parts drop out."""
-    small, large = (50000, 200000) if quick else (100000, 500000)
-    sizes, times = {}, {}
-    for count in (small, large):
+    small, large = (100, 400) if quick else (200, 1000)
+    ops, sizes, times = {}, {}, {}
+    for turns in (small, large):
         with tempfile.TemporaryDirectory() as folder:
-            spool = record(folder, count)
-            sizes[count] = spool.stat().st_size
-            best = []
+            spool, ops[turns] = record(folder, turns)
+            sizes[turns] = spool.stat().st_size
+            copy, best = spool.with_name("copy.kprof"), []
+            spool.rename(copy)
             for _ in range(3):
+                shutil.copy(copy, spool)
                 begin = time.perf_counter()
                 subprocess.run([KPROF, "export", spool], check=True, capture_output=True, env=environment(KPROF_DIR=folder))
                 best.append(time.perf_counter() - begin)
-                for trace in pathlib.Path(folder).glob("*.pt.trace.json*"):
-                    trace.unlink()
-                if not spool.exists():
-                    break
-            times[count] = min(best)
-    figure("spool bytes per op, without shapes", (sizes[large] - sizes[small]) / (large - small), 48, "bytes",
-           f"{sizes[large]} bytes for {large} ops")
-    ours = (times[large] - times[small]) / (large - small) * 1e9
+            times[turns] = min(best)
+    more = ops[large] - ops[small]
+    figure("spool bytes per op, without shapes", (sizes[large] - sizes[small]) / more, 48, "bytes", f"{sizes[large]} bytes for {ops[large]} ops")
+    ours = (times[large] - times[small]) / more * 1e9
     figure("stop and export per op", ours / their_stop, 0.1, "x", f"ns per op: libkprof {ours:.0f} (not on the training thread), torch.profiler {their_stop:.0f}")
 
 
@@ -133,13 +130,12 @@ def main():
         if not product.exists():
             sys.exit(f"bench: {product} is missing: run make")
     quick, only = options.quick, options.only
-    stop = None
-    if only in "ops export":
-        stop = per_op(quick)
-    if only in "step":
-        step_that_ends(quick)
-    if only in "export" and stop:
-        spool_and_export(quick, stop)
+    if only in "ops":
+        per_op(quick)
+    if only in "step export":
+        their_stop = step_that_ends(quick)
+        if only in "export":
+            spool_and_export(quick, their_stop)
     if only in "waiting":
         waiting(quick)
     if only in "start":
