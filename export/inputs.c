@@ -48,6 +48,11 @@ static bool take(struct walk *w, void *to, size_t bytes)
     return true;
 }
 
+static unsigned word_bytes(const struct entry *tensor)
+{
+    return tensor->flags & KP_IN_TENSOR_NARROW ? 4 : 8;
+}
+
 static bool tensor_take(struct walk *w, struct entry *e)
 {
     uint8_t head[3];
@@ -56,7 +61,7 @@ static bool tensor_take(struct walk *w, struct entry *e)
     e->flags = head[1];
     e->ndim = head[2];
     e->data = w->at;
-    return take(w, NULL, e->ndim * (e->flags & KP_IN_TENSOR_NO_STRIDES ? 8u : 16u));
+    return take(w, NULL, e->ndim * word_bytes(e) * (e->flags & KP_IN_TENSOR_NO_STRIDES ? 1u : 2u));
 }
 
 /* One entry that is no list. */
@@ -104,12 +109,13 @@ static bool is_shown_tensor(const struct entry *e)
 
 static void shape_write(struct kp_json *j, const struct entry *e, bool strides)
 {
-    size_t skip = strides ? 8u * e->ndim : 0;
+    unsigned width = word_bytes(e);
+    const uint8_t *at = e->data + (strides ? width * e->ndim : 0);
     bool any = is_shown_tensor(e) && !(strides && (e->flags & KP_IN_TENSOR_NO_STRIDES));
     kp_json_char(j, '[');
-    for (unsigned i = 0; any && i < e->ndim; i++) {
-        int64_t v;
-        memcpy(&v, e->data + skip + 8u * i, sizeof v);
+    for (unsigned i = 0; any && i < e->ndim; i++, at += width) {
+        int64_t v = 0; /* little endian, and narrow ones are not negative */
+        memcpy(&v, at, width);
         if (i) kp_json_char(j, ',');
         kp_json_i64(j, v);
     }

@@ -157,6 +157,7 @@ static void end_step(uint64_t now)
 void kp_boot_step(struct kp_thread *thread, uint64_t now)
 {
     struct kp_transition turn;
+    int kept = errno; /* the host's: we are inside one of its calls */
     pthread_mutex_lock(&cycle_lock);
     if (started && !stopped && kp_steps_advance(&turn)) {
         end_step(now);
@@ -166,9 +167,10 @@ void kp_boot_step(struct kp_thread *thread, uint64_t now)
         if (save) close_window(now, false);
         if (save || turn.before != turn.after) enter(turn.after, now);
         begin_step(thread);
-        if (save) kp_record_poke();
+        if (turn.before != turn.after || save) kp_record_poke(); /* the writer closes, or prepares */
     }
     pthread_mutex_unlock(&cycle_lock);
+    errno = kept;
 }
 
 void kp_cycle_begin_run(void)

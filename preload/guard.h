@@ -7,14 +7,14 @@
  *     ... guard.thread, guard.gate ...
  *     KP_HOOK_LEAVE(&guard);
  *
- * Between the two: no allocation, no lock, no system call, and the host's errno is not lost. The gate is read twice:
+ * Between the two: no allocation, no lock, no system call, so errno is not touched; what is slow and may touch it (a thread's
+ * birth, a new chunk, a new name, a step) keeps it there. The gate is read twice:
  * once before anything else, so that a shut gate costs one load, and once after `inside` is set. kp_record_quiesce
  * waits for `inside`, after it has made every processor see the new gate: a hook that read the old gate is waited for.
  */
 #ifndef KP_GUARD_H
 #define KP_GUARD_H
 
-#include <errno.h>
 #include <stdbool.h>
 
 #include "collector/base/kp_gate.h"
@@ -23,19 +23,14 @@
 struct kp_guard {
     struct kp_thread *thread;
     uint64_t gate;
-    int saved_errno;
 };
 
 /* true: the gate has one of `bits` and this thread was not inside. A re-entered hook passes through. */
 static inline bool kp_guard_enter(struct kp_guard *g, uint32_t bits)
 {
     if (!(kp_gate_get() & bits)) return false;
-    g->saved_errno = errno;
     g->thread = kp_thread_get();
-    if (!g->thread || g->thread->dying || kp_load_relaxed(&g->thread->inside)) {
-        errno = g->saved_errno;
-        return false;
-    }
+    if (!g->thread || g->thread->dying || kp_load_relaxed(&g->thread->inside)) return false;
     kp_store_relaxed(&g->thread->inside, 1);
     kp_signal_fence();
     g->gate = kp_gate_get();
@@ -46,7 +41,6 @@ static inline void kp_guard_leave(struct kp_guard *g)
 {
     kp_signal_fence();
     kp_store_release(&g->thread->inside, 0); /* pairs with: kp_record_quiesce */
-    errno = g->saved_errno;
 }
 
 #define KP_HOOK_ENTER(guard, bits) __builtin_expect(kp_guard_enter((guard), (bits)), 1)

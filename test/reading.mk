@@ -32,3 +32,11 @@ fuzz: $(FUZZ:%=$(BUILD)/fuzz/%) ## libFuzzer targets, FUZZ_SECONDS=60 each
 	    else echo "not ok - $$t, see $(BUILD)/fuzz/$$t.log"; fail=1; fi; done; exit $$fail
 fuzz-smoke: ; @$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 .PHONY: fuzz fuzz-smoke
+
+$(O)/test/bench/ops_bench: test/bench/ops_bench.c $(foreach r,preload export read record schedule format base,$(O)/lib$(r).a)
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl
+ops-bench: $(O)/test/bench/ops_bench ## ns a pair of torch's callbacks costs us, bare and with inputs
+	@$<
+.PHONY: ops-bench

@@ -43,7 +43,9 @@ void *kp_map_alloc(size_t bytes)
     void *p;
     size_t size = page_round(bytes ? bytes : 1);
     if (size == 0) return NULL;
+    int kept = errno; /* may be a hook's first touch: the host's */
     int rc = kp_io_mmap(&p, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    errno = kept;
     return rc < 0 ? NULL : p;
 }
 

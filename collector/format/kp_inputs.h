@@ -9,7 +9,7 @@
 
 enum kp_input_tag {
     KP_IN_NONE = 0,        /* None, and everything Kineto shows as "" */
-    KP_IN_TENSOR = 1,      /* u8 dtype, u8 flags, u8 ndim, then ndim i64 sizes, ndim i64 strides */
+    KP_IN_TENSOR = 1,      /* u8 dtype, u8 flags, u8 ndim, then ndim i64 sizes, ndim i64 strides; NARROW: u32 */
     KP_IN_TENSOR_LIST = 2, /* u16 count, then count TENSOR/NONE entries (none when count > KP_IN_LIST_MAX) */
     KP_IN_INT = 3,         /* i64 */
     KP_IN_DOUBLE = 4,      /* f64 */
@@ -20,7 +20,7 @@ enum kp_input_tag {
     KP_IN_SYMBOL = 9,      /* a symbolic scalar, whose text torch would have to ask Python for: nothing follows */
 };
 /* flags of a TENSOR entry; NO_STRIDES: only the sizes follow (sparse and other layouts without strides) */
-enum { KP_IN_TENSOR_UNDEFINED = 1, KP_IN_TENSOR_NO_SIZES = 2, KP_IN_TENSOR_NO_STRIDES = 4 };
+enum { KP_IN_TENSOR_UNDEFINED = 1, KP_IN_TENSOR_NO_SIZES = 2, KP_IN_TENSOR_NO_STRIDES = 4, KP_IN_TENSOR_NARROW = 8 };
 #define KP_IN_LIST_MAX 30
 #define KP_IN_STRING_MAX 512
 

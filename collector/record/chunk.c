@@ -259,6 +259,17 @@ void kp_chunk_add(uint32_t first, uint32_t count)
     for (uint32_t i = first + count; i-- > first;) free_push(i); /* the lowest comes off first: files read in order */
 }
 
+/* Writeback has made pages of chunks that lay ready for long read-only again. */
+void kp_chunk_touch_free(uint32_t most)
+{
+    uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
+    for (uint32_t i = 1; i < chunks && most; i++)
+        if (kp_load_relaxed(&infos[i].state) == FREE) {
+            kp_spool_touch(i, 1);
+            most--;
+        }
+}
+
 void kp_chunk_after_fork(void)
 {
     kp_map_free(infos, (size_t)kp_spool.max_chunks * sizeof *infos);

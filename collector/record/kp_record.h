@@ -68,7 +68,24 @@ static inline void kp_put_commit(struct kp_thread *t, uint32_t bytes)
 /* Id of a string (bytes may hold one NUL between name and overload). 0 when the table is full (counted). Lock-free. */
 uint32_t kp_name_intern(struct kp_thread *t, const char *bytes, uint32_t len);
 /* The same through a per-thread cache keyed by an address whose text never changes (a FunctionSchema). */
-uint32_t kp_name_cached(struct kp_thread *t, const void *key); /* 0: not cached yet */
+enum { KP_NAME_CACHE_SLOTS = 1024 };
+struct kp_strcache {
+    struct {
+        const void *key;
+        uint32_t id;
+    } slots[KP_NAME_CACHE_SLOTS];
+};
+static inline uint32_t kp_name_cache_index(const void *key)
+{
+    uint64_t k = (uint64_t)(uintptr_t)key;
+    return (uint32_t)((k >> 4 ^ k >> 13 ^ k >> 23) & (KP_NAME_CACHE_SLOTS - 1));
+}
+static inline uint32_t kp_name_cached(struct kp_thread *t, const void *key) /* 0: not cached yet */
+{
+    if (!t->names) return 0;
+    uint32_t i = kp_name_cache_index(key);
+    return t->names->slots[i].key == key ? t->names->slots[i].id : 0;
+}
 void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id);
 
 void kp_loss_count(enum kp_kind kind, enum kp_loss reason);

@@ -37,6 +37,8 @@ extern struct kp_spool kp_spool;
 int kp_spool_open(const struct kp_record_options *options);
 /* Up to `want` more chunks on disk, mapped and free; how many came. Writer thread, or the opener before it runs. */
 uint32_t kp_spool_grow(uint32_t want);
+#define KP_PAGE 4096u
+void kp_spool_touch(uint32_t first, uint32_t count); /* write access to the pages of chunks, faults taken here */
 void kp_spool_retry(void); /* room may have come back: let grow try again */
 void kp_spool_abandon(void); /* open failed half way: file and mapping go */
 void kp_spool_unlink(void);
@@ -51,6 +53,7 @@ static inline struct kp_chunk_head *kp_spool_chunk(uint32_t index)
 
 int kp_chunk_open(uint32_t max_chunks);
 void kp_chunk_add(uint32_t first, uint32_t count); /* fresh ones, straight from disk */
+void kp_chunk_touch_free(uint32_t most); /* the next `most` free chunks, see kp_spool_touch */
 struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle); /* for records; NULL: none ready */
 struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind);        /* for strings and meta: never recycled */
 void kp_chunk_give_kept(struct kp_chunk_head *chunk);

@@ -102,14 +102,25 @@ static int blocks_make(int fd, uint32_t first, uint32_t count)
     return rc;
 }
 
+/*
+ * Makes the pages writable now, on our own thread, so that no hook takes the fault: MAP_POPULATE only reads a shared mapping.
+ * An atomic or of nothing: harmless also in a chunk somebody is writing to.
+ */
+void kp_spool_touch(uint32_t first, uint32_t count)
+{
+    _Atomic uint8_t *at = (_Atomic uint8_t *)kp_spool.base + (size_t)first * KP_CHUNK_BYTES;
+    for (size_t i = 0; i < (size_t)count * KP_CHUNK_BYTES; i += KP_PAGE) atomic_fetch_or_explicit(&at[i], 0, memory_order_relaxed);
+}
+
 static int segment_map(int fd, uint32_t first, uint32_t count)
 {
     uint8_t *where = kp_spool.base + (size_t)first * KP_CHUNK_BYTES;
     size_t bytes = (size_t)count * KP_CHUNK_BYTES;
-    int rc = kp_io_mmap_at(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+    int rc = kp_io_mmap_at(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
                            (off_t)first * KP_CHUNK_BYTES);
     if (rc < 0) return rc;
     madvise(where, bytes, MADV_DONTDUMP); /* the file has it already */
+    kp_spool_touch(first, count);
     return 0;
 }
 

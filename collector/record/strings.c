@@ -24,14 +24,6 @@
 #define KP_STRING_MOST (KP_STRING_SLOTS / 4 * 3) /* beyond, probing gets long */
 #define KP_STRING_PROBES 512u
 #define KP_STRING_BYTES 32000u /* a longer text is cut */
-#define KP_CACHE_SLOTS 1024u
-
-struct kp_strcache {
-    struct {
-        const void *key;
-        uint32_t id;
-    } slots[KP_CACHE_SLOTS];
-};
 
 static _Atomic uint64_t *_Atomic table;
 static _Atomic uint64_t room_at __attribute__((aligned(KP_LINE))); /* chunk index << 32 | offset of the next cell */
@@ -135,24 +127,11 @@ uint32_t kp_name_intern(struct kp_thread *t, const char *bytes, uint32_t len)
 
 /* ---- the per-thread cache ---- */
 
-static uint32_t cache_index(const void *key)
-{
-    uint64_t k = (uint64_t)(uintptr_t)key;
-    return (uint32_t)((k >> 4 ^ k >> 13 ^ k >> 23) & (KP_CACHE_SLOTS - 1));
-}
-
-uint32_t kp_name_cached(struct kp_thread *t, const void *key)
-{
-    if (t->names == NULL) return 0;
-    uint32_t i = cache_index(key);
-    return t->names->slots[i].key == key ? t->names->slots[i].id : 0;
-}
-
 void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id)
 {
     if (t->names == NULL) t->names = kp_arena_alloc(sizeof *t->names); /* first touch of this thread */
     if (t->names == NULL || id == 0) return;
-    uint32_t i = cache_index(key);
+    uint32_t i = kp_name_cache_index(key);
     t->names->slots[i].key = key;
     t->names->slots[i].id = id;
 }

@@ -87,6 +87,16 @@ static void clock_keep(uint64_t now_ns)
     kp_record_clock();
 }
 
+/* A window warms up or begins: its first chunks shall cost the hooks nothing. */
+static void cycle_prepare(void)
+{
+    static uint32_t prepared;
+    uint64_t gate = kp_gate_get();
+    if (!(gate & (KP_GATE_WARM | KP_GATE_RECORD)) || kp_gate_cycle(gate) == prepared) return;
+    prepared = kp_gate_cycle(gate);
+    kp_chunk_touch_free(KP_WRITER_STOCK);
+}
+
 static void *writer_main(void *arg)
 {
     (void)arg;
@@ -94,6 +104,7 @@ static void *writer_main(void *arg)
     while (kp_load_acquire(&stage) == RUNNING) { /* pairs with: writer.c:kp_writer_close */
         uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);
         stock_refill(now_ns);
+        cycle_prepare();
         clock_keep(now_ns);
         if (tick_fn) tick_fn();
         poke_wait();

@@ -18,17 +18,18 @@
 enum { INLINE_DIMS = 5, IVALUE_BYTES = 16 };
 enum { POLICY_MASK = 0x0c, POLICY_STRIDES = 0x04, SYMBOLIC = 0x10 }; /* sizes_strides_policy_, has_symbolic_... */
 
-struct cursor {
-    uint8_t *at, *end;
+/*
+ * Every writer takes the place to write at and returns the one behind; NULL: `end` came first, and stays NULL through all
+ * that follow. Places travel by value, so that a byte stored is never taken for a change of them.
+ */
+struct target {
     const struct kp_torch_layout *l;
+    const uint8_t *end;
 };
 
-static inline bool has_room(struct cursor *c, size_t bytes)
+static inline bool has_room(const struct target *t, const uint8_t *at, size_t bytes)
 {
-    if (__builtin_expect((size_t)(c->end - c->at) >= bytes, 1)) return true;
-    c->at = c->end + 1; /* nothing fits any more, not even a smaller entry */
-    c->end = c->at;
-    return false;
+    return __builtin_expect(at != NULL && (size_t)(t->end - at) >= bytes, 1);
 }
 
 static inline uint32_t tag_of(const uint8_t *value)
@@ -46,18 +47,35 @@ static inline bool is_opaque(const struct kp_torch_layout *l, const uint8_t *ten
     return (policy & SYMBOLIC) || (policy & POLICY_MASK) > POLICY_STRIDES || kp_torch_word(tensor, l->ti_ndim) > 255;
 }
 
-static inline void put_none(struct cursor *c)
+static inline uint8_t *put_byte(const struct target *t, uint8_t *at, uint8_t tag)
 {
-    if (has_room(c, 1)) *c->at++ = KP_IN_NONE;
+    if (!has_room(t, at, 1)) return NULL;
+    *at = tag;
+    return at + 1;
 }
 
-static inline void put_tensor(struct cursor *c, const uint8_t *tensor)
+/* n words of 8 bytes, as 4 bytes each when all of them fit. */
+static inline uint8_t *put_words(uint8_t *at, const uint8_t *words, size_t n, bool narrow)
 {
-    const struct kp_torch_layout *l = c->l;
-    if (is_opaque(l, tensor)) {
-        put_none(c);
-        return;
+    if (!narrow) {
+        memcpy(at, words, 8 * n);
+        return at + 8 * n;
     }
+    for (size_t i = 0; i < n; i++) memcpy(at + 4 * i, words + 8 * i, 4);
+    return at + 4 * n;
+}
+
+static inline bool all_narrow(const uint8_t *words, size_t n)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < n; i++) any |= kp_torch_word(words, 8 * i);
+    return any >> 32 == 0;
+}
+
+static inline uint8_t *put_tensor(const struct target *t, uint8_t *at, const uint8_t *tensor)
+{
+    const struct kp_torch_layout *l = t->l;
+    if (is_opaque(l, tensor)) return put_byte(t, at, KP_IN_NONE);
     size_t ndim = kp_torch_word(tensor, l->ti_ndim);
     const uint8_t *sizes = tensor + l->ti_ndim + 8;
     const uint8_t *strides = sizes + 8 * INLINE_DIMS;
@@ -65,125 +83,116 @@ static inline void put_tensor(struct cursor *c, const uint8_t *tensor)
         sizes = kp_torch_pointer(tensor, l->ti_ndim + 8u);
         strides = sizes + 8 * ndim;
     }
-    if (!has_room(c, 4 + 16 * ndim)) return;
+    if (!has_room(t, at, 4 + 16 * ndim)) return NULL;
     bool strided = !(tensor[l->ti_policy] & POLICY_MASK) || !(kp_torch_word(tensor, l->ti_keys) & l->unstrided);
-    *c->at++ = KP_IN_TENSOR;
-    *c->at++ = tensor[l->ti_dtype];
-    *c->at++ = strided ? 0 : KP_IN_TENSOR_NO_STRIDES;
-    *c->at++ = (uint8_t)ndim;
-    for (size_t i = 0; i < ndim; i++, c->at += 8) memcpy(c->at, sizes + 8 * i, 8);
-    if (!strided) return;
-    for (size_t i = 0; i < ndim; i++, c->at += 8) memcpy(c->at, strides + 8 * i, 8);
+    bool narrow = all_narrow(sizes, ndim) && (!strided || all_narrow(strides, ndim));
+    uint32_t flags = (strided ? 0 : KP_IN_TENSOR_NO_STRIDES) | (narrow ? KP_IN_TENSOR_NARROW : 0);
+    uint32_t head = KP_IN_TENSOR | (uint32_t)tensor[l->ti_dtype] << 8 | flags << 16 | (uint32_t)ndim << 24;
+    memcpy(at, &head, sizeof head);
+    at = put_words(at + sizeof head, sizes, ndim, narrow);
+    return strided ? put_words(at, strides, ndim, narrow) : at;
 }
 
-static inline void put_word(struct cursor *c, uint8_t tag, const uint8_t *value, size_t bytes)
+static inline uint8_t *put_value(const struct target *t, uint8_t *at, uint8_t tag, const uint8_t *value, size_t bytes)
 {
-    if (!has_room(c, 1 + 16)) return;
-    *c->at++ = tag;
-    memcpy(c->at, value, 8);
-    c->at += bytes;
+    if (!has_room(t, at, 1 + 16)) return NULL;
+    *at = tag;
+    memcpy(at + 1, value, bytes > 8 ? 16 : 8);
+    return at + 1 + bytes;
 }
 
-/* False: not a scalar as torch.profiler counts them. */
-static inline bool put_scalar(struct cursor *c, const uint8_t *value, uint32_t tag)
+enum scalar { NO_SCALAR, SCALAR_INT, SCALAR_BOOL, SCALAR_DOUBLE, SCALAR_COMPLEX, SCALAR_SYMBOL };
+
+/* What torch.profiler counts as a scalar. */
+static inline enum scalar scalar_of(const struct kp_torch_layout *l, uint32_t tag)
 {
-    const struct kp_torch_layout *l = c->l;
-    if (l->dropped & KP_TORCH_NO_SCALARS) return false;
-    if (tag == l->tag_int) {
-        put_word(c, KP_IN_INT, value, 8);
-    } else if (tag == l->tag_bool) {
-        put_word(c, KP_IN_BOOL, value, 1);
-    } else if (tag == l->tag_double) {
-        put_word(c, KP_IN_DOUBLE, value, 8);
-    } else if (tag == l->tag_complex) { /* a counted object that holds the two doubles */
-        const uint8_t *holder = kp_torch_pointer(value, 0);
-        if (!has_room(c, 17)) return true;
-        *c->at++ = KP_IN_COMPLEX;
-        memcpy(c->at, holder + ((l->list_items + 15u) & ~15u), 16);
-        c->at += 16;
-    } else if (tag == l->tag_symint || tag == l->tag_symfloat || tag == l->tag_symbool) {
-        if (has_room(c, 1)) *c->at++ = KP_IN_SYMBOL;
-    } else {
-        return false;
+    if (l->dropped & KP_TORCH_NO_SCALARS) return NO_SCALAR;
+    if (tag == l->tag_int) return SCALAR_INT;
+    if (tag == l->tag_bool) return SCALAR_BOOL;
+    if (tag == l->tag_double) return SCALAR_DOUBLE;
+    if (tag == l->tag_complex) return SCALAR_COMPLEX;
+    return tag == l->tag_symint || tag == l->tag_symfloat || tag == l->tag_symbool ? SCALAR_SYMBOL : NO_SCALAR;
+}
+
+static inline uint8_t *put_scalar(const struct target *t, uint8_t *at, const uint8_t *value, enum scalar what)
+{
+    switch (what) {
+    case SCALAR_INT: return put_value(t, at, KP_IN_INT, value, 8);
+    case SCALAR_BOOL: return put_value(t, at, KP_IN_BOOL, value, 1);
+    case SCALAR_DOUBLE: return put_value(t, at, KP_IN_DOUBLE, value, 8);
+    case SCALAR_COMPLEX: /* a counted object that holds the two doubles */
+        return put_value(t, at, KP_IN_COMPLEX,
+                         (const uint8_t *)kp_torch_pointer(value, 0) + ((t->l->list_items + 15u) & ~15u), 16);
+    case SCALAR_SYMBOL: return put_byte(t, at, KP_IN_SYMBOL);
+    default: return put_byte(t, at, KP_IN_NONE);
     }
-    return true;
 }
 
-static void put_count(struct cursor *c, uint8_t tag, size_t count)
+static uint8_t *put_count(const struct target *t, uint8_t *at, uint8_t tag, size_t count)
 {
     uint16_t shown = count > UINT16_MAX ? UINT16_MAX : (uint16_t)count;
-    if (!has_room(c, 3)) return;
-    *c->at++ = tag;
-    memcpy(c->at, &shown, 2);
-    c->at += 2;
+    if (!has_room(t, at, 3)) return NULL;
+    *at = tag;
+    memcpy(at + 1, &shown, 2);
+    return at + 3;
 }
 
-static void put_tensor_list(struct cursor *c, const uint8_t *items, size_t count)
+static uint8_t *put_tensor_list(const struct target *t, uint8_t *at, const uint8_t *items, size_t count)
 {
     for (size_t i = 0; i < count; i++) { /* one that cannot be shown hides the whole list */
         const uint8_t *item = items + i * IVALUE_BYTES;
-        if (tag_of(item) == c->l->tag_tensor && !is_opaque(c->l, kp_torch_pointer(item, 0))) continue;
-        put_none(c);
-        return;
+        if (tag_of(item) != t->l->tag_tensor || is_opaque(t->l, kp_torch_pointer(item, 0)))
+            return put_byte(t, at, KP_IN_NONE);
     }
-    put_count(c, KP_IN_TENSOR_LIST, count);
-    if (count > KP_IN_LIST_MAX) return;
-    for (size_t i = 0; i < count; i++) put_tensor(c, kp_torch_pointer(items + i * IVALUE_BYTES, 0));
+    at = put_count(t, at, KP_IN_TENSOR_LIST, count);
+    if (count > KP_IN_LIST_MAX) return at;
+    for (size_t i = 0; i < count; i++) at = put_tensor(t, at, kp_torch_pointer(items + i * IVALUE_BYTES, 0));
+    return at;
 }
 
-static void put_scalar_list(struct cursor *c, const uint8_t *items, size_t count)
+static uint8_t *put_scalar_list(const struct target *t, uint8_t *at, const uint8_t *items, size_t count)
 {
-    uint8_t *begin = c->at;
-    put_count(c, KP_IN_SCALAR_LIST, count);
+    uint8_t *begin = at;
+    at = put_count(t, at, KP_IN_SCALAR_LIST, count);
     for (size_t i = 0; i < count; i++) {
         const uint8_t *item = items + i * IVALUE_BYTES;
         uint32_t tag = tag_of(item);
-        if (put_scalar(c, item, tag)) continue;
-        if (i == 0 || tag != 0) { /* a list of something else */
-            c->at = begin;
-            put_none(c);
-            return;
-        }
-        put_none(c);
+        enum scalar what = scalar_of(t->l, tag);
+        if (!what && (i == 0 || tag != 0)) return put_byte(t, begin, KP_IN_NONE); /* a list of something else */
+        at = put_scalar(t, at, item, what);
     }
+    return at;
 }
 
-static void put_list(struct cursor *c, const uint8_t *value)
+static __attribute__((noinline)) uint8_t *put_list(const struct target *t, uint8_t *at, const uint8_t *value)
 {
-    const struct kp_torch_layout *l = c->l;
+    const struct kp_torch_layout *l = t->l;
     const uint8_t *list = kp_torch_pointer(value, 0);
     const uint8_t *items = kp_torch_pointer(list, l->list_items);
     const uint8_t *items_end = kp_torch_pointer(list, l->list_items + 8u);
     size_t count = (size_t)(items_end - items) / IVALUE_BYTES;
-    if (kp_torch_pointer(list, l->list_type) == l->tensor_type) {
-        if (l->dropped & KP_TORCH_NO_TENSORS)
-            put_none(c);
-        else
-            put_tensor_list(c, items, count);
-    } else if (count > KP_IN_LIST_MAX) {
-        put_none(c);
-    } else {
-        put_scalar_list(c, items, count);
-    }
+    if (kp_torch_pointer(list, l->list_type) == l->tensor_type)
+        return l->dropped & KP_TORCH_NO_TENSORS ? put_byte(t, at, KP_IN_NONE) : put_tensor_list(t, at, items, count);
+    return count > KP_IN_LIST_MAX ? put_byte(t, at, KP_IN_NONE) : put_scalar_list(t, at, items, count);
 }
 
 uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, uint8_t *at, uint8_t *end,
                                 uint32_t *count)
 {
-    struct cursor c = {at, end, layout};
+    const struct target t = {layout, end};
     const uint8_t *values = kp_torch_pointer(rf, layout->rf_inputs);
     size_t n = kp_torch_word(rf, layout->rf_inputs + 8u);
+    /* No such tag: the kind could not be proved. */
+    uint32_t tensor = layout->dropped & KP_TORCH_NO_TENSORS ? UINT32_MAX : layout->tag_tensor;
+    uint32_t list = layout->dropped & KP_TORCH_NO_LISTS ? UINT32_MAX : layout->tag_list;
     *count = (uint32_t)n;
     for (size_t i = 0; i < n; i++, values += IVALUE_BYTES) {
         uint32_t tag = tag_of(values);
-        if (tag == layout->tag_tensor && !(layout->dropped & KP_TORCH_NO_TENSORS))
-            put_tensor(&c, kp_torch_pointer(values, 0));
-        else if (tag == layout->tag_list && !(layout->dropped & KP_TORCH_NO_LISTS))
-            put_list(&c, values);
-        else if (!put_scalar(&c, values, tag))
-            put_none(&c);
+        if (tag == tensor) at = put_tensor(&t, at, kp_torch_pointer(values, 0));
+        else if (tag == list) at = put_list(&t, at, values);
+        else at = put_scalar(&t, at, values, scalar_of(layout, tag));
     }
-    return c.at <= end ? c.at : NULL;
+    return at;
 }
 
 uint32_t kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint8_t **rec, uint32_t head_bytes)

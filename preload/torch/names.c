@@ -9,6 +9,7 @@
  * Dispatcher ops refer to a FunctionSchema, which lives as long as the op is registered: its address is the key
  * of the per-thread cache. Everything else (autograd nodes, user ranges) brings characters of its own.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "collector/base/kp_hash.h"
@@ -66,15 +67,11 @@ static uint32_t ask_and_intern(struct kp_thread *t, const uint8_t *rf)
     return join_and_intern(t, name, overload);
 }
 
-uint32_t kp_torch_name_id(struct kp_thread *t, const uint8_t *rf)
+uint32_t kp_torch_name_find(struct kp_thread *t, const uint8_t *rf)
 {
     const struct kp_torch_layout *l = &kp_torch.layout;
     if (__builtin_expect(l->dropped & KP_TORCH_NO_SCHEMA, 0)) return ask_and_intern(t, rf);
-    if (rf[l->rf_schema] == 1) {
-        const void *schema = kp_torch_pointer(rf, l->rf_fn);
-        uint32_t id = kp_name_cached(t, schema);
-        return id ? id : schema_intern(t, schema);
-    }
+    if (rf[l->rf_schema] == 1) return schema_intern(t, kp_torch_pointer(rf, l->rf_fn));
     struct text name = text_of(rf + l->rf_fn);
     return kp_name_intern(t, name.at, (uint32_t)name.len);
 }
@@ -87,7 +84,9 @@ uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope)
     _Atomic uint64_t *cell = &marks[hash % MARKS];
     uint64_t tag = (hash | 1ull << 32) >> 32 << 32, seen = kp_load_relaxed(cell);
     if (seen >> 32 << 32 == tag) return (uint32_t)seen;
+    int kept = errno; /* of a regular expression's mallocs */
     uint32_t mark = kp_steps_classify(name, user_scope);
+    errno = kept;
     kp_store_relaxed(cell, tag | mark);
     return mark;
 }

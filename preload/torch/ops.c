@@ -132,10 +132,11 @@ static inline void end_record(struct kp_thread *t, uint64_t gate, struct kp_torc
 
 void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot)
 {
+    if (!slot) return;
     uint64_t now = kp_ticks();
     struct kp_guard guard;
     (void)rf;
-    if (!slot || !KP_HOOK_ENTER(&guard, KP_GATE_ON)) return;
+    if (!KP_HOOK_ENTER(&guard, KP_GATE_ON)) return;
     end_record(guard.thread, guard.gate, slot, now);
     KP_HOOK_LEAVE(&guard);
 }

@@ -20,12 +20,6 @@
 
 enum { BATCH = 32 };
 
-struct kp_torch_pool {
-    struct kp_torch_slot *idle; /* owner only */
-    struct kp_thread *owner;
-    struct kp_torch_pool *next; /* of all pools; never removed */
-    _Alignas(64) _Atomic(struct kp_torch_slot *) returned; /* given back by others */
-};
 static _Atomic(struct kp_torch_pool *) pools;
 
 static void slot_keep(struct kp_torch_slot *slot);
@@ -93,7 +87,7 @@ static struct kp_torch_pool *pool_make(struct kp_thread *t)
     return pool;
 }
 
-static struct kp_torch_slot *take_slowly(struct kp_thread *t)
+struct kp_torch_slot *kp_torch_slot_take_slowly(struct kp_thread *t)
 {
     struct kp_torch_pool *pool = t->source_state[KP_STATE_TORCH];
     if (!pool) pool = pool_make(t);
@@ -102,15 +96,6 @@ static struct kp_torch_slot *take_slowly(struct kp_thread *t)
         kp_loss_count(KP_KIND_OP, KP_LOSS_NO_SLOT);
         return NULL;
     }
-    struct kp_torch_slot *slot = pool->idle;
-    pool->idle = slot->next;
-    return slot;
-}
-
-struct kp_torch_slot *kp_torch_slot_take(struct kp_thread *t)
-{
-    struct kp_torch_pool *pool = t->source_state[KP_STATE_TORCH];
-    if (__builtin_expect(!pool || !pool->idle, 0)) return take_slowly(t);
     struct kp_torch_slot *slot = pool->idle;
     pool->idle = slot->next;
     return slot;

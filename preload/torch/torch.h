@@ -129,7 +129,22 @@ struct kp_torch_slot {
     uint32_t cycle;        /* that rec belongs to: a later one has taken its chunk back */
     uint32_t mark;         /* step mark of the range, 0: none */
 };
-struct kp_torch_slot *kp_torch_slot_take(struct kp_thread *t); /* NULL: none to be had, counted */
+struct kp_torch_pool {
+    struct kp_torch_slot *idle; /* owner only */
+    struct kp_thread *owner;
+    struct kp_torch_pool *next; /* of all pools; never removed */
+    _Alignas(64) _Atomic(struct kp_torch_slot *) returned; /* given back by others */
+};
+struct kp_torch_slot *kp_torch_slot_take_slowly(struct kp_thread *t);
+/* NULL: none to be had, counted */
+static inline struct kp_torch_slot *kp_torch_slot_take(struct kp_thread *t)
+{
+    struct kp_torch_pool *pool = t->source_state[KP_STATE_TORCH];
+    if (__builtin_expect(!pool || !pool->idle, 0)) return kp_torch_slot_take_slowly(t);
+    struct kp_torch_slot *slot = pool->idle;
+    pool->idle = slot->next;
+    return slot;
+}
 
 /* ops.c: the callbacks. Start returns the address it was given, as the C++ ABI wants for a returned object. */
 void **kp_torch_op_start(void **context, const uint8_t *rf);
@@ -137,7 +152,7 @@ void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot);
 void **kp_torch_step_start(void **context, const uint8_t *rf);
 void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot);
 /* names.c */
-uint32_t kp_torch_name_id(struct kp_thread *t, const uint8_t *rf);
+uint32_t kp_torch_name_find(struct kp_thread *t, const uint8_t *rf); /* what is not in the thread's cache */
 uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope); /* 0: no step mark */
 /* inputs.c: encodes the inputs of an op at `at`; the end, or NULL when `end` came first. */
 uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, uint8_t *at, uint8_t *end,
@@ -155,6 +170,17 @@ static inline uint64_t kp_torch_word(const void *base, size_t offset)
 static inline const void *kp_torch_pointer(const void *base, size_t offset)
 {
     return *(const void *const *)((const uint8_t *)base + offset);
+}
+
+/* Id of an op's name: the address of its schema in the thread's cache, else by its text. */
+static inline uint32_t kp_torch_name_id(struct kp_thread *t, const uint8_t *rf)
+{
+    const struct kp_torch_layout *l = &kp_torch.layout;
+    if (!(l->dropped & KP_TORCH_NO_SCHEMA) && rf[l->rf_schema] == 1) {
+        uint32_t id = kp_name_cached(t, kp_torch_pointer(rf, l->rf_fn));
+        if (__builtin_expect(id != 0, 1)) return id;
+    }
+    return kp_torch_name_find(t, rf);
 }
 
 #endif

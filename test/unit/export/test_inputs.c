@@ -38,7 +38,7 @@ static void put8(uint8_t v)
 static void put_tensor(uint8_t dtype, uint8_t flags, uint8_t ndim, const int64_t *dims)
 {
     put8(KP_IN_TENSOR), put8(dtype), put8(flags), put8(ndim);
-    put(dims, 8u * ndim * (flags & KP_IN_TENSOR_NO_STRIDES ? 1 : 2));
+    for (unsigned i = 0; i < ndim * (flags & KP_IN_TENSOR_NO_STRIDES ? 1u : 2u); i++) put(&dims[i], flags & KP_IN_TENSOR_NARROW ? 4 : 8);
 }
 
 static void put_int(int64_t v)
@@ -117,7 +117,7 @@ static void tensors_without_strides_or_sizes_show_what_they_have(void **state)
 {
     static const int64_t dims[] = {4, 5};
     (void)state;
-    put_tensor(6, KP_IN_TENSOR_NO_STRIDES, 2, dims);
+    put_tensor(6, KP_IN_TENSOR_NO_STRIDES | KP_IN_TENSOR_NARROW, 2, dims);
     put_tensor(6, KP_IN_TENSOR_UNDEFINED, 0, dims);
     assert_string_equal(shown(2, used), ",\"Concrete Inputs\":[\"\",\"\"],\"Input type\":[\"float\",\"\"]"
                                         ",\"Input Strides\":[[],[]],\"Input Dims\":[[4,5],[]]");

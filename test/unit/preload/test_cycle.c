@@ -2,6 +2,7 @@
 /* test_cycle.c - steps open and close windows, and the spool says which steps and ops lie in which */
 #include "preload/cycle.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -106,7 +107,9 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
         assert_int_equal((kp_gate_get() & KP_GATE_RECORD) != 0, now >= KP_ACTION_RECORD);
         assert_int_equal((kp_gate_get() & KP_GATE_WARM) != 0, now == KP_ACTION_WARMUP);
         for (int k = 0; k < 10; k++) op(t);
+        errno = EXDEV;
         step(t);
+        assert_int_equal(errno, EXDEV);
     }
     for (uint32_t number = 1; number <= 2; number++) {
         assert_true(kp_cycle_take_closed(&w));
