@@ -41,6 +41,7 @@ static _Atomic uint64_t taken_count __attribute__((aligned(KP_LINE)));
 static _Atomic uint64_t order_last __attribute__((aligned(KP_LINE)));
 static _Atomic uint64_t given_count __attribute__((aligned(KP_LINE)));
 static _Atomic uint32_t ready_mark;
+static _Atomic bool is_wanted; /* a thread took a chunk for records */
 
 static inline uint64_t state_make(uint32_t cycle, unsigned what)
 {
@@ -104,6 +105,16 @@ uint64_t kp_chunk_taken(void)
     return kp_load_relaxed(&taken_count);
 }
 
+void kp_chunk_want(void)
+{
+    if (!kp_load_relaxed(&is_wanted)) kp_store_relaxed(&is_wanted, true);
+}
+
+bool kp_chunk_is_wanted(void)
+{
+    return kp_load_relaxed(&is_wanted);
+}
+
 void kp_chunk_set_mark(uint32_t mark)
 {
     kp_store_relaxed(&ready_mark, mark);
@@ -126,6 +137,7 @@ void kp_chunk_own(struct kp_chunk_head *chunk, const struct kp_thread *t)
 
 struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle)
 {
+    kp_chunk_want();
     uint32_t index = free_pop();
     if (index == 0) return NULL;
     struct kp_chunk_head *chunk = kp_spool_chunk(index);
@@ -280,4 +292,5 @@ void kp_chunk_after_fork(void)
     kp_store_relaxed(&given_count, 0);
     kp_store_relaxed(&order_last, 0);
     kp_store_relaxed(&ready_mark, 0);
+    kp_store_relaxed(&is_wanted, false);
 }

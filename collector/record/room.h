@@ -53,6 +53,8 @@ static inline struct kp_chunk_head *kp_spool_chunk(uint32_t index)
 
 int kp_chunk_open(uint32_t max_chunks);
 void kp_chunk_add(uint32_t first, uint32_t count); /* fresh ones, straight from disk */
+void kp_chunk_want(void);      /* a thread asks for chunks: from now on the writer keeps a stock */
+bool kp_chunk_is_wanted(void);
 void kp_chunk_touch_free(uint32_t most); /* the next `most` free chunks, see kp_spool_touch */
 struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle); /* for records; NULL: none ready */
 struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind);        /* for strings and meta: never recycled */

@@ -72,9 +72,21 @@ static uint32_t stock_wanted(uint64_t now_ns)
     return want > KP_WRITER_STOCK_MOST ? KP_WRITER_STOCK_MOST : (uint32_t)want;
 }
 
+/*
+ * A process that only imports torch (a launcher, a compile worker) shall cost no more than the first segment: the stock
+ * grows once a thread has taken its first chunk, which wakes the writer.
+ */
+static bool is_idle(void)
+{
+    if (kp_chunk_is_wanted()) return false;
+    kp_chunk_set_mark(kp_chunk_ready());
+    return true;
+}
+
 static void stock_refill(uint64_t now_ns)
 {
     uint32_t want = stock_wanted(now_ns);
+    if (is_idle()) return;
     kp_chunk_set_mark(want - want / 4);
     while (kp_chunk_ready() < want)
         if (kp_spool_grow(KP_WRITER_SEGMENT) == 0) break; /* hooks do not poke while there is trouble: the tick asks again */

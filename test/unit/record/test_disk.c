@@ -92,8 +92,7 @@ static void a_mapping_that_fails(void **state)
     uint64_t lost;
     (void)state;
     open_spool(256, NULL);
-    stock_wait(120);
-    kp_io_set_failures("mmap:1+:12");
+    kp_io_set_failures("mmap:1+:12"); /* the first segment is there already */
     gate_record(1);
     uint64_t kept = fill(1000000, &lost);
     assert_int_equal(lost, 5000);

@@ -212,6 +212,8 @@ static inline void open_spool(uint64_t max_mb, void (*tick)(void))
 /* The writer has done its first round: `chunks` lie ready. */
 static inline void stock_wait(uint32_t chunks)
 {
+    kp_chunk_want();
+    kp_record_poke();
     for (int i = 0; i < 5000 && kp_chunk_ready() < chunks; i++) usleep(1000);
     assert_true(kp_chunk_ready() >= chunks);
 }
