@@ -2,7 +2,8 @@
 /*
  * io.c - the system calls we make, each with a point where a test can make it fail
  *
- * Called by: boot, writer and exporter threads, the CLI; never a hook but for a thread's first touch (mmap)
+ * Called by: boot, writer and exporter threads, the CLI; never a hook but for a thread's first touch
+ *            (mmap) and the end of an optimizer's step (peek)
  * On fail:   -errno; nothing is logged here
  */
 #include "collector/base/kp_io.h"
@@ -19,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "collector/base/kp_arena.h"
@@ -214,6 +216,17 @@ int kp_io_fsync(int fd)
     int rc = kp_io_fail_point("fsync");
     if (rc == 0) KP_IO_RETRY(rc, fsync(fd));
     return rc;
+}
+
+/* The kernel copies, and answers EFAULT where a load of ours would kill the host. */
+int kp_io_peek(const void *from, void *to, size_t bytes)
+{
+    struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)from, bytes};
+    int rc = kp_io_fail_point("peek");
+    if (rc < 0) return rc;
+    ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    if (got < 0) return -errno;
+    return got == (ssize_t)bytes ? 0 : -EFAULT;
 }
 
 int kp_io_rename(const char *from, const char *to)

@@ -6,7 +6,7 @@
  * (the guard does that). In test builds and always when KPROF_TEST_FAIL=name:N[:errno] is set, the
  * N-th call of that name fails with that errno (ENOSPC by default), N+ all calls from the N-th on:
  * KPROF_TEST_FAIL=mmap:3,fallocate:1+:28,open:2:1. Names: open write read pread fallocate mmap fsync rename
- * unlink mkdir thread wipeonfork.
+ * unlink mkdir thread wipeonfork peek.
  */
 #ifndef KP_IO_H
 #define KP_IO_H
@@ -24,6 +24,7 @@ int kp_io_mmap(void **out, size_t bytes, int prot, int flags, int fd, off_t at);
 int kp_io_mmap_at(void *where, size_t bytes, int prot, int flags, int fd, off_t at); /* MAP_FIXED: over a reserved range only */
 int kp_io_munmap(void *p, size_t bytes);
 int kp_io_fsync(int fd);
+int kp_io_peek(const void *from, void *to, size_t bytes); /* reads memory that may not be there: 0, or -errno, never faults */
 int kp_io_rename(const char *from, const char *to);
 int kp_io_unlink(const char *path);
 int kp_io_mkdirs(const char *path, int mode);           /* like mkdir -p; 0 when it exists */

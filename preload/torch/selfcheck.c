@@ -14,9 +14,8 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
+#include "collector/base/kp_io.h"
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"
 
@@ -30,12 +29,11 @@ struct subject {
 
 bool kp_torch_peek(const void *from, void *to, size_t bytes)
 {
-    struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)from, bytes};
     if ((uintptr_t)from < 4096) return false;
-    ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-    if (got == (ssize_t)bytes) return true;
+    int err = kp_io_peek(from, to, bytes);
+    if (err == 0) return true;
     /* Not allowed here (seccomp): a known version's layout may be followed plainly, an unknown one may not. */
-    bool denied = got < 0 && (errno == EPERM || errno == ENOSYS);
+    bool denied = err == -EPERM || err == -ENOSYS;
     if (!denied || (kp_torch.layout.version && !kp_torch_is_known(kp_torch.layout.version))) return false;
     memcpy(to, from, bytes);
     return true;

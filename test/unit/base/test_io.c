@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -153,13 +154,31 @@ static void a_helper_thread_is_named_nice_and_deaf(void **state)
     assert_int_equal(sigismember(&now, SIGINT), 0);
 }
 
+static void memory_that_is_not_there_is_no_fault(void **state)
+{
+    const uint64_t here = 0x1234567890;
+    uint64_t seen = 0;
+    (void)state;
+    assert_int_equal(kp_io_peek(&here, &seen, sizeof seen), 0);
+    assert_true(seen == here);
+    assert_int_equal(kp_io_peek(NULL, &seen, sizeof seen), -EFAULT);
+    uint8_t *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED && munmap(pages + 4096, 4096) == 0);
+    assert_int_equal(kp_io_peek(pages + 4096 - 4, &seen, sizeof seen), -EFAULT); /* half of it */
+    assert_int_equal(kp_io_peek(pages + 4096 - 8, &seen, sizeof seen), 0);
+    munmap(pages, 4096);
+    kp_io_set_failures("peek:1:1");
+    assert_int_equal(kp_io_peek(&here, &seen, sizeof seen), -EPERM);
+    kp_io_set_failures(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_fd_is_high_and_closes_on_exec), cmocka_unit_test(a_low_fd_limit_still_gives_an_fd),
         cmocka_unit_test(folders_are_made_on_the_way),      cmocka_unit_test(fallocate_makes_the_blocks_exist),
         cmocka_unit_test(a_failure_comes_at_its_number),    cmocka_unit_test(a_malformed_order_fails_nothing),
-        cmocka_unit_test(a_helper_thread_is_named_nice_and_deaf),
+        cmocka_unit_test(a_helper_thread_is_named_nice_and_deaf), cmocka_unit_test(memory_that_is_not_there_is_no_fault),
     };
     return cmocka_run_group_tests_name("io", tests, NULL, NULL);
 }
