@@ -57,12 +57,22 @@ uint64_t kp_steps_time_period_ns(void);
  * A class of user range as seen when its name is first interned (slow path, cached by the caller per name id):
  * 0 not a step mark; else a value to hand to kp_steps_range_end. Optimizer.step#X, enumerate(DataLoader)#X.__next__,
  * or a name the rule's pattern matches. ProfilerStep#N (the program runs torch.profiler itself) is none of ours
- * unless the rule's pattern matches it. May be asked again for the same name: equal names get equal marks. Two optimizers
- * of one class have one name and cannot be told apart: each of their steps counts (KPROF_STEP=api or range:REGEX helps).
+ * unless the rule's pattern matches it. May be asked again for the same name: equal names get equal marks.
  */
 uint32_t kp_steps_classify(const char *name, bool user_scope);
-/* A marked range ended. Returns true when this is a step: then the caller calls kp_steps_advance. Lock-free. */
-bool kp_steps_range_end(uint32_t mark);
+/*
+ * A marked range ended. Returns true when this is a step: then the caller calls kp_steps_advance. Lock-free.
+ * `optimizer` tells the object that stepped from others of its class: any value with the bit KP_STEP_IDENTITY. 0 where that
+ * is not known: then optimizers are told apart by name, and of two of one class each step counts.
+ */
+#define KP_STEP_IDENTITY (UINT64_C(1) << 63)
+bool kp_steps_range_end(uint32_t mark, uint64_t optimizer);
+/* Whether `optimizer` matters at the end of this range; where not, the caller need not look for it. */
+bool kp_steps_wants_optimizer(uint32_t mark);
+/* The optimizer whose steps count; 0: none yet, or known by name only. */
+uint64_t kp_steps_optimizer(void);
+/* That object is no more: the next optimizer to step takes over. Nothing happens when it does not count any longer. */
+void kp_steps_optimizer_gone(uint64_t optimizer);
 /*
  * kprof_step() was called: from then on the only source. True when this counts a step; false when the rule forbids
  * (kp_steps_takes_api) or when it only takes over from a lower source that had counted this step already.

@@ -2,7 +2,7 @@
 /*
  * steps.c - decides who may say that a step ended
  *
- * Called by: sources inside a hook (range_end, api, advance: hot, lock-free), once per new name (classify), and one
+ * Called by: sources inside a hook (range_end, api, advance: hot, lock-free, no system call), once per new name (classify), and one
  *            thread by the clock (time)
  * Owns:      the step counter and the source in force
  * Locks:     none of its own; regexec inside classify takes one of libc's and may use malloc, hence never on the hot path.
@@ -12,6 +12,12 @@
  *     rank     TIME < DATALOADER < OPTIMIZER < API         (RANGE is alone: a rule with a pattern knows no other source)
  *     auto     a source of a higher rank takes over when it first reports, and lower ones are silent for good.
  *              The report that takes over counts no step: the lower source counted that iteration already.
+ *
+ * Of several optimizers one has the seat, the first that stepped, and only its steps count. It is known by its identity
+ * (the object; the caller finds it), or by its range's name where that cannot be had. Who takes the seat from it:
+ *     it is gone (destroyed): the next to step. That counts a step, unless it had stepped beside the seated one and
+ *         not yet since the seated one's last step: that iteration is counted
+ *     it is silent: the next to step after PATIENCE steps of others. That one counts no step, as above
  */
 #include "schedule/kp_schedule.h"
 
@@ -25,13 +31,16 @@
 #include "collector/base/kp_poison.h"
 
 enum {
-    MARK_OPTIMIZER = 1u << 28, /* the low 28 bits: hash of the name, so that the first optimizer is known again */
+    MARK_OPTIMIZER = 1u << 28, /* the low 28 bits: hash of the name, which stands in for an identity */
     MARK_DATALOADER = 2u << 28,
     MARK_RULE = 3u << 28,
     MARK_KIND = 3u << 28,
     MARK_HASH = (1u << 28) - 1,
     BATCHES_ALONE = 16, /* batches without an optimizer step before the DataLoader counts */
+    PATIENCE = 64,      /* steps of other optimizers before the seated one is given up */
 };
+/* What the seat holds: nobody yet, one that is gone, a mark (below 2^30), or an identity (has the top bit). */
+enum { SEAT_FREE, SEAT_LEFT };
 #define SECOND_NS UINT64_C(1000000000)
 #define SILENCE_NS (30 * SECOND_NS)
 
@@ -42,7 +51,9 @@ static bool pattern_ready;
 
 static _Alignas(64) _Atomic uint64_t finished; /* steps that ended */
 static _Atomic uint32_t source;                /* enum kp_step_source, only ever rises */
-static _Atomic uint32_t first_optimizer;       /* its mark, 0: none stepped yet */
+static _Atomic uint64_t seat;                  /* the optimizer that counts */
+static _Atomic uint64_t beside;                /* a bit (by hash) for each that stepped since the seat was taken */
+static _Atomic uint32_t silence;               /* steps of others since the seated one's last */
 static _Atomic uint32_t batches;
 static _Atomic uint64_t clock_from;            /* time: when silence began, then when the last step was; 0: not yet */
 
@@ -60,7 +71,9 @@ int kp_steps_init(const struct kp_schedule *schedule, const struct kp_step_rule 
     rule = *step_rule;
     kp_store_relaxed(&finished, 0);
     kp_store_relaxed(&source, KP_STEP_NONE);
-    kp_store_relaxed(&first_optimizer, 0);
+    kp_store_relaxed(&seat, SEAT_FREE);
+    kp_store_relaxed(&beside, 0);
+    kp_store_relaxed(&silence, 0);
     kp_store_relaxed(&batches, 0);
     kp_store_relaxed(&clock_from, 0);
     if (rule.kind != KP_RULE_RANGE && rule.kind != KP_RULE_OP) return 0;
@@ -111,17 +124,55 @@ static bool seat_take(uint32_t who)
     return seen == who;
 }
 
-static bool is_first_optimizer(uint32_t mark)
+static uint64_t beside_bit(uint64_t who)
 {
-    uint32_t seen = kp_load_relaxed(&first_optimizer);
-    if (!seen && kp_cas_acq_rel(&first_optimizer, &seen, mark)) return true;
-    return seen == mark;
+    return UINT64_C(1) << (who * UINT64_C(0x9E3779B97F4A7C15) >> 58);
 }
 
-bool kp_steps_range_end(uint32_t mark)
+/* Not the seated one: whether it may take the seat. Lost updates of two threads only lengthen the patience. */
+static bool may_take_seat(uint64_t seen, uint64_t who)
+{
+    if (seen == SEAT_FREE || seen == SEAT_LEFT) return true;
+    if (kp_add_relaxed(&silence, 1) >= PATIENCE) return true;
+    kp_store_relaxed(&beside, kp_load_relaxed(&beside) | beside_bit(who));
+    return false;
+}
+
+/* Whether the step that `who` made counts among those of optimizers. */
+static bool optimizer_counts(uint64_t who)
+{
+    uint64_t seen = kp_load_relaxed(&seat);
+    if (seen == who) {
+        kp_store_relaxed(&silence, 0);
+        return true;
+    }
+    if (!may_take_seat(seen, who) || !kp_cas_acq_rel(&seat, &seen, who)) return false;
+    const bool counted_already = kp_load_relaxed(&silence) == 0 && (kp_load_relaxed(&beside) & beside_bit(who));
+    kp_store_relaxed(&silence, 0);
+    kp_store_relaxed(&beside, 0);
+    return seen == SEAT_FREE || (seen == SEAT_LEFT && !counted_already);
+}
+
+bool kp_steps_wants_optimizer(uint32_t mark)
+{
+    return (mark & MARK_KIND) == MARK_OPTIMIZER && kp_load_relaxed(&source) <= KP_STEP_OPTIMIZER;
+}
+
+uint64_t kp_steps_optimizer(void)
+{
+    const uint64_t seen = kp_load_relaxed(&seat);
+    return seen & KP_STEP_IDENTITY ? seen : 0;
+}
+
+void kp_steps_optimizer_gone(uint64_t optimizer)
+{
+    (void)kp_cas_acq_rel(&seat, &optimizer, SEAT_LEFT);
+}
+
+bool kp_steps_range_end(uint32_t mark, uint64_t optimizer)
 {
     switch (mark & MARK_KIND) {
-    case MARK_OPTIMIZER: return is_first_optimizer(mark) && seat_take(KP_STEP_OPTIMIZER);
+    case MARK_OPTIMIZER: return optimizer_counts(optimizer ? optimizer : mark) && seat_take(KP_STEP_OPTIMIZER);
     case MARK_DATALOADER:
         if (kp_load_relaxed(&source) > KP_STEP_DATALOADER) return false;
         return kp_add_relaxed(&batches, 1) >= BATCHES_ALONE && seat_take(KP_STEP_DATALOADER);

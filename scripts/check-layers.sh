@@ -40,7 +40,7 @@ is_door() { # room, header
     schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/ctl_client.h ]] ;;
     export) [ "$2" = export/kp_export.h ] ;;
     hook) [ "$2" = preload/hook/hook.h ] ;;
-    preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/kprof.h ]] ;;
+    preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/caller.h || $2 == preload/kprof.h ]] ;;
     *) return 1 ;;
   esac
 }
@@ -90,6 +90,8 @@ export/breach.c schedule/kp_schedule.h
 preload/torch/breach.c collector/record/room.h
 preload/torch/breach.c preload/hook/got.h
 preload/hook/breach.c preload/torch/torch.h
+preload/torch/breach.c preload/python/python.h
+preload/python/breach.c preload/torch/torch.h
 preload/hook/breach.c schedule/kp_schedule.h
 preload/breach.c preload/hook/modules.h
 preload/breach.c room.h

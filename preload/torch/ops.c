@@ -12,6 +12,7 @@
  * clock is read last in start and first in end, so our own work is not counted as the op's.
  */
 #include "collector/base/kp_clock.h"
+#include "preload/caller.h"
 #include "preload/guard.h"
 #include "preload/source.h"
 #include "preload/torch/torch.h"
@@ -120,6 +121,18 @@ void **kp_torch_op_start(void **context, const uint8_t *rf)
     return context;
 }
 
+/*
+ * Whether a range that marks a step ends one. Of an optimizer the object is asked for; that is a few system calls, at
+ * the end of an optimizer's step only. Its frame is still there: record_function.__exit__ is called from it.
+ */
+static __attribute__((noinline)) bool ends_step(uint32_t mark)
+{
+    if (!kp_steps_wants_optimizer(mark)) return kp_steps_range_end(mark, 0);
+    const uint64_t optimizer = kp_caller_optimizer(), seated = kp_steps_optimizer();
+    if (optimizer && seated && optimizer != seated && kp_caller_is_gone(seated)) kp_steps_optimizer_gone(seated);
+    return kp_steps_range_end(mark, optimizer);
+}
+
 /* An op belongs to the window it began in: one that outlives it stays open there. */
 static inline void end_record(struct kp_thread *t, uint64_t gate, struct kp_torch_slot *s, uint64_t now)
 {
@@ -127,7 +140,7 @@ static inline void end_record(struct kp_thread *t, uint64_t gate, struct kp_torc
     if (rec && (gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == s->cycle)
         /* pairs with: collector/read, which takes 0 for still open */
         kp_store_release(&rec->ticks, now > rec->start ? now - rec->start : 1);
-    if (__builtin_expect(s->mark != 0, 0) && kp_steps_range_end(s->mark)) kp_boot_step(t, now);
+    if (__builtin_expect(s->mark != 0, 0) && ends_step(s->mark)) kp_boot_step(t, now);
 }
 
 void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot)
@@ -156,6 +169,6 @@ void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot)
     (void)slot;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_STEPS)) return;
     uint32_t mark = kp_torch_step_mark(rf, is_user_range(rf));
-    if (mark && kp_steps_range_end(mark)) kp_boot_step(guard.thread, now);
+    if (mark && ends_step(mark)) kp_boot_step(guard.thread, now);
     KP_HOOK_LEAVE(&guard);
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "collector/base/kp_log.h"
+#include "preload/caller.h"
 #include "preload/torch/torch.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
@@ -119,6 +120,7 @@ static bool attach(void)
         kp_torch_layout_make(&kp_torch.layout, version, string_bytes);
         kp_torch_selfcheck(api, &kp_torch.layout);
         kp_torch.marks_ops = kp_steps_needs_ops();
+        kp_caller_find();
         say_what_was_dropped(&kp_torch.layout, kp_torch.version_text);
         work_hook();
         kp_store_release(&attached, true);

@@ -31,7 +31,7 @@ static void count(bool is_step)
 
 static void end(const char *name)
 {
-    count(kp_steps_range_end(kp_steps_classify(name, true)));
+    count(kp_steps_range_end(kp_steps_classify(name, true), 0));
 }
 
 static void only_the_first_optimizer_steps(void **state)
@@ -47,6 +47,112 @@ static void only_the_first_optimizer_steps(void **state)
     assert_string_equal(kp_step_source_name(kp_steps_source()), "optimizer");
 }
 
+#define A (KP_STEP_IDENTITY | 0xa0)
+#define B (KP_STEP_IDENTITY | 0xb0)
+#define C (KP_STEP_IDENTITY | 0xc0)
+
+/* Steps of optimizers of one class, `times` of each in turn. */
+static void step(uint64_t who, int times)
+{
+    const uint32_t mark = kp_steps_classify(ADAM, true);
+    assert_true(kp_steps_wants_optimizer(mark));
+    for (int i = 0; i < times; i++) count(kp_steps_range_end(mark, who));
+}
+
+static void of_two_optimizers_of_one_class_the_first_steps(void **state)
+{
+    (void)state;
+    start("auto");
+    assert_int_equal(kp_steps_optimizer(), 0);
+    for (int i = 0; i < 10; i++) {
+        step(A, 1);
+        step(B, 5);
+    }
+    assert_int_equal(kp_steps_seen(), 10);
+    assert_true(kp_steps_optimizer() == A);
+}
+
+static void without_identities_each_optimizer_of_a_class_steps(void **state)
+{
+    (void)state;
+    start("auto");
+    for (int i = 0; i < 10; i++) step(0, 2);
+    assert_int_equal(kp_steps_seen(), 20);
+    assert_int_equal(kp_steps_optimizer(), 0); /* none that could be asked whether it lives */
+}
+
+static void a_silent_optimizer_is_given_up_after_64_steps_of_others(void **state)
+{
+    (void)state;
+    start("auto");
+    step(A, 3);
+    step(B, 64);
+    step(A, 1); /* it was only slow */
+    assert_int_equal(kp_steps_seen(), 4);
+    step(B, 65);
+    assert_true(kp_steps_optimizer() == B);
+    assert_int_equal(kp_steps_seen(), 4); /* the step that takes over counts none: it may belong to A's last */
+    step(B, 5);
+    step(A, 5);
+    assert_int_equal(kp_steps_seen(), 9);
+}
+
+static void an_optimizer_made_anew_goes_on_counting_at_once(void **state)
+{
+    (void)state;
+    start("auto");
+    step(A, 5);
+    kp_steps_optimizer_gone(A);
+    assert_int_equal(kp_steps_optimizer(), 0);
+    step(B, 5);
+    kp_steps_optimizer_gone(A); /* late news */
+    step(B, 5);
+    assert_true(kp_steps_optimizer() == B);
+    assert_int_equal(kp_steps_seen(), 15);
+}
+
+static void both_optimizers_of_a_gan_made_anew_never_count_twice(void **state)
+{
+    (void)state;
+    start("auto");
+    const uint64_t pairs[][2] = {{A, B}, {C, A}, {B, C}};
+    for (int epoch = 0; epoch < 3; epoch++) {
+        if (epoch) kp_steps_optimizer_gone(pairs[epoch - 1][0]);
+        for (int i = 0; i < 7; i++) {
+            step(pairs[epoch][0], 1);
+            step(pairs[epoch][1], 1);
+        }
+    }
+    assert_int_equal(kp_steps_seen(), 21);
+}
+
+static void the_companion_of_one_that_is_gone_counts_from_the_next_iteration(void **state)
+{
+    (void)state;
+    start("auto");
+    step(A, 1);
+    step(B, 1);
+    step(A, 1); /* and then dies, in the middle of the second iteration */
+    kp_steps_optimizer_gone(A);
+    step(B, 1);
+    assert_int_equal(kp_steps_seen(), 2);
+    step(B, 3);
+    assert_int_equal(kp_steps_seen(), 5);
+}
+
+static void an_identity_matters_only_where_optimizers_may_step(void **state)
+{
+    (void)state;
+    start("range:Optimizer.step#");
+    assert_false(kp_steps_wants_optimizer(kp_steps_classify(ADAM, true)));
+    start("auto");
+    assert_false(kp_steps_wants_optimizer(0));
+    assert_false(kp_steps_wants_optimizer(kp_steps_classify(LOADER, true)));
+    assert_true(kp_steps_wants_optimizer(kp_steps_classify(ADAM, true)));
+    (void)kp_steps_api();
+    assert_false(kp_steps_wants_optimizer(kp_steps_classify(ADAM, true)));
+}
+
 static void equal_names_get_equal_marks_and_other_names_none(void **state)
 {
     (void)state;
@@ -59,7 +165,7 @@ static void equal_names_get_equal_marks_and_other_names_none(void **state)
     assert_int_equal(kp_steps_classify("ProfilerStep#3", true), 0);
     assert_int_equal(kp_steps_classify("enumerate(DataLoader)#X.reset", true), 0);
     assert_int_equal(kp_steps_classify("", true), 0);
-    assert_false(kp_steps_range_end(0));
+    assert_false(kp_steps_range_end(0, 0));
 }
 
 static void a_dataloader_steps_after_sixteen_batches_alone(void **state)
@@ -240,7 +346,7 @@ static void *step_a_lot(void *arg)
     struct kp_transition t;
     const uint32_t sgd = kp_steps_classify(SGD, true), loader = kp_steps_classify(LOADER, true);
     for (int i = 0; i < ROUNDS; i++) {
-        const bool is_step = *(int *)arg % 2 ? kp_steps_range_end(sgd) : kp_steps_range_end(loader);
+        const bool is_step = *(int *)arg % 2 ? kp_steps_range_end(sgd, 0) : kp_steps_range_end(loader, 0);
         if (!is_step || !kp_steps_advance(&t)) continue;
         atomic_fetch_add(&won, 1);
         if (atomic_exchange(&taken[t.step], 1)) fail_msg("step %lu was counted twice", (unsigned long)t.step);
@@ -268,6 +374,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_first_optimizer_steps),
+        cmocka_unit_test(of_two_optimizers_of_one_class_the_first_steps),
+        cmocka_unit_test(without_identities_each_optimizer_of_a_class_steps),
+        cmocka_unit_test(a_silent_optimizer_is_given_up_after_64_steps_of_others),
+        cmocka_unit_test(an_optimizer_made_anew_goes_on_counting_at_once),
+        cmocka_unit_test(both_optimizers_of_a_gan_made_anew_never_count_twice),
+        cmocka_unit_test(the_companion_of_one_that_is_gone_counts_from_the_next_iteration),
+        cmocka_unit_test(an_identity_matters_only_where_optimizers_may_step),
         cmocka_unit_test(equal_names_get_equal_marks_and_other_names_none),
         cmocka_unit_test(a_dataloader_steps_after_sixteen_batches_alone),
         cmocka_unit_test(an_optimizer_silences_the_dataloader),

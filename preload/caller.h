@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * caller.h - what a source may ask about the interpreter that called it, if one did
+ */
+#ifndef KP_CALLER_H
+#define KP_CALLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Looks for an interpreter in this process. Outside hooks, one call at a time, before the others are asked; may be repeated. */
+void kp_caller_find(void);
+/*
+ * Inside a hook, at the end of a range of Optimizer.step: the object that stepped, as a value with the bit
+ * KP_STEP_IDENTITY. Equal objects give equal values; one that is created where another died may too. 0: cannot be told.
+ */
+uint64_t kp_caller_optimizer(void);
+/* Whether that object is no more. Seen at once when nothing refers to it; not when its memory serves an object of its class. */
+bool kp_caller_is_gone(uint64_t optimizer);
+
+#endif

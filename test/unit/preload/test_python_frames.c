@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_python_frames.c - frames laid out as each Python does: the wrapper's self is found, and nothing else is */
+#include "preload/python/python.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collector/base/kp_io.h"
+#include "preload/caller.h"
+#include "schedule/kp_schedule.h"
+#include "test/support/support.h"
+
+static const struct kp_python_layout layouts[] = {
+#define KP_PYTHON_LAYOUT(version, cframe, frame, back, code, owner, locals, file, name, ascii, wide)                   \
+    {version, cframe, frame, back, code, owner, locals, file, name, ascii, wide},
+#include "preload/python/layouts.def"
+#undef KP_PYTHON_LAYOUT
+};
+enum { LAYOUTS = sizeof layouts / sizeof *layouts, DEPTH = 24 };
+static int tuple_type, list_type, dict_type[64];
+
+struct object {
+    uint64_t count;
+    const void *type;
+};
+static struct {
+    uint8_t thread[128], cframe[16], frames[DEPTH][512], codes[DEPTH][256], files[DEPTH][256], names[DEPTH][256];
+    struct object adam, other;
+    const void *args[5];
+    struct kp_python python;
+    int depth;
+} world;
+
+static void put(uint8_t *base, size_t offset, const void *value)
+{
+    memcpy(base + offset, &value, sizeof value);
+}
+
+static void put_text(uint8_t *at, const char *text, unsigned width, bool ascii)
+{
+    const struct kp_python_layout *l = &world.python.layout;
+    const uint64_t length = strlen(text);
+    const uint32_t state = width << 2 | 1u << 5 | (ascii ? 1u << 6 : 0);
+    memcpy(at + 16, &length, sizeof length);
+    memcpy(at + 32, &state, sizeof state);
+    at += ascii ? l->text_ascii : l->text_wide;
+    for (size_t i = 0; i < length; i++) at[i * width] = (uint8_t)text[i];
+}
+
+/* A frame further out than those there. */
+static void push(const char *file, const char *name)
+{
+    const struct kp_python_layout *l = &world.python.layout;
+    const int i = world.depth++;
+    assert_true(i < DEPTH);
+    put_text(world.files[i], file, 1, true);
+    put_text(world.names[i], name, 1, true);
+    put(world.codes[i], l->code_file, world.files[i]);
+    put(world.codes[i], l->code_name, world.names[i]);
+    put(world.frames[i], l->frame_code, world.codes[i]);
+    put(world.frames[i], l->frame_locals, world.args);
+    if (i > 0) put(world.frames[i - 1], l->frame_back, world.frames[i]);
+}
+
+static void begin(const struct kp_python_layout *layout)
+{
+    memset(&world, 0, sizeof world);
+    world.python = (struct kp_python){.layout = *layout, .tuple_type = &tuple_type};
+    world.adam = world.other = (struct object){1, &list_type};
+    world.args[0] = (const void *)1;
+    world.args[1] = &tuple_type;
+    world.args[2] = (const void *)1;
+    world.args[3] = &world.adam;
+    put(world.thread, layout->thread_cframe ? layout->thread_cframe : layout->thread_frame,
+        layout->thread_cframe ? (const void *)world.cframe : world.frames[0]);
+    if (layout->thread_cframe) put(world.cframe, layout->thread_frame, world.frames[0]);
+}
+
+static void push_all(void)
+{
+    push("/usr/lib/torch/_ops.py", "__call__");
+    push("/usr/lib/torch/autograd/profiler.py", "__exit__");
+    push("/usr/lib/torch/optim/optimizer.py", "wrapper");
+    push("/home/me/train.py", "main");
+}
+
+static uint64_t ask(void)
+{
+    return kp_python_optimizer_find(&world.python, world.thread);
+}
+
+static void the_optimizer_of_the_wrapper_is_found_in_every_layout(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LAYOUTS; i++) {
+        begin(&layouts[i]);
+        push_all();
+        const uint64_t adam = ask();
+        assert_true(adam & KP_STEP_IDENTITY);
+        assert_true(adam == ask());
+        world.args[3] = &world.other;
+        const uint64_t other = ask();
+        assert_true(other != 0 && other != adam);
+    }
+}
+
+static void a_path_with_wide_characters_is_read_too(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LAYOUTS; i++)
+        for (unsigned width = 1; width <= 4; width *= 2) {
+            begin(&layouts[i]);
+            push_all();
+            memset(world.files[2], 0, sizeof world.files[2]);
+            put_text(world.files[2], "/hjem/torch/optim/optimizer.py", width, false);
+            assert_true(ask() != 0);
+        }
+}
+
+static void other_functions_and_other_files_are_passed_by(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LAYOUTS; i++) {
+        begin(&layouts[i]);
+        push("/usr/lib/torch/optim/lr_scheduler.py", "wrapper");
+        push("/usr/lib/torch/optim/optimizer.py", "wrapped");
+        push("/usr/lib/torch/optim/optimizer.py", "rapper");
+        push("optimizer.py", "wrapper");
+        assert_true(ask() == 0);
+        push("optim/optimizer.py", "wrapper");
+        assert_true(ask() != 0);
+    }
+}
+
+static void frames_far_out_are_not_looked_at(void **state)
+{
+    (void)state;
+    begin(&layouts[LAYOUTS - 1]);
+    for (int i = 0; i < 20; i++) push("/home/me/train.py", "deeper");
+    push_all();
+    assert_true(ask() == 0);
+}
+
+static void frames_of_c_are_passed_by(void **state)
+{
+    const struct kp_python_layout *l = &layouts[LAYOUTS - 1];
+    (void)state;
+    begin(l);
+    push_all();
+    world.frames[2][l->frame_owner] = KP_PYTHON_OWNED_BY_C;
+    assert_true(ask() == 0);
+}
+
+static void what_is_no_tuple_or_not_there_gives_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LAYOUTS; i++) {
+        const struct kp_python_layout *l = &layouts[i];
+        begin(l);
+        push_all();
+        world.args[1] = &list_type;
+        assert_true(ask() == 0);
+        world.args[1] = &tuple_type;
+        world.args[2] = NULL; /* empty */
+        assert_true(ask() == 0);
+        world.args[2] = (const void *)1;
+        world.args[3] = (const void *)8; /* no object there */
+        assert_true(ask() == 0);
+        world.args[3] = &world.adam;
+        assert_true(ask() != 0);
+        put(world.frames[2], l->frame_locals, (const void *)16);
+        assert_true(ask() == 0);
+        put(world.codes[0], l->code_name, (const void *)24); /* innermost: read failures are passed by */
+        put(world.frames[0], l->frame_back, (const void *)0x7fffdead0000);
+        assert_true(ask() == 0);
+        assert_true(kp_python_optimizer_find(&world.python, NULL) == 0);
+    }
+}
+
+static void an_error_of_every_read_ends_in_nothing(void **state)
+{
+    char order[32];
+    unsigned reads = 0;
+    (void)state;
+    for (int i = 0; i < LAYOUTS; i++) {
+        begin(&layouts[i]);
+        push_all();
+        for (reads = 1; reads < 100; reads++) {
+            snprintf(order, sizeof order, "peek:%u+:1", reads);
+            kp_io_set_failures(order);
+            const bool survived = ask() != 0;
+            kp_io_set_failures(NULL);
+            if (survived) break;
+        }
+        assert_in_range(reads, 10, 30); /* as many system calls a step */
+    }
+}
+
+static void an_object_is_gone_when_its_count_is_zero_or_its_type_another(void **state)
+{
+    (void)state;
+    begin(&layouts[0]);
+    push_all();
+    const uint64_t adam = ask();
+    errno = 7;
+    assert_false(kp_caller_is_gone(adam));
+    world.adam.count = 0;
+    assert_true(kp_caller_is_gone(adam));
+    world.adam = (struct object){3, &dict_type[32]};
+    assert_true(kp_caller_is_gone(adam));
+    assert_true(kp_caller_is_gone(KP_STEP_IDENTITY | 4096)); /* its memory went back */
+    assert_int_equal(errno, 7);
+}
+
+static void without_python_nothing_is_known(void **state)
+{
+    (void)state;
+    kp_caller_find();
+    assert_null(kp_python_get());
+    assert_true(kp_caller_optimizer() == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_optimizer_of_the_wrapper_is_found_in_every_layout),
+        cmocka_unit_test(a_path_with_wide_characters_is_read_too),
+        cmocka_unit_test(other_functions_and_other_files_are_passed_by),
+        cmocka_unit_test(frames_far_out_are_not_looked_at),
+        cmocka_unit_test(frames_of_c_are_passed_by),
+        cmocka_unit_test(what_is_no_tuple_or_not_there_gives_nothing),
+        cmocka_unit_test(an_error_of_every_read_ends_in_nothing),
+        cmocka_unit_test(an_object_is_gone_when_its_count_is_zero_or_its_type_another),
+        cmocka_unit_test(without_python_nothing_is_known),
+    };
+    return cmocka_run_group_tests_name("python frames", tests, NULL, NULL);
+}
