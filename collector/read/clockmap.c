@@ -2,9 +2,12 @@
 /*
  * clockmap.c - ticks to ns since the Unix epoch, piecewise linear between the samples of a spool
  *
- * The slope comes from CLOCK_MONOTONIC, which never jumps; the wall time of the first sample anchors the whole line. So a
- * wall clock that is set while the program runs neither bends nor reverses a trace. Each line multiplies by a 48-bit fraction
- * rounded down: within a line the result never falls, and at its end it is not above the next line's base.
+ * The slope comes from CLOCK_MONOTONIC, which never jumps; one sample's wall time anchors all of it. So a wall clock
+ * that is set while a window is recorded neither bends nor reverses its trace. Each line multiplies by a 48-bit fraction
+ * rounded down, and never goes past the next line's base: a later tick is never an earlier time.
+ *
+ * Where the machine slept between two samples, ticks went on and CLOCK_MONOTONIC did not (or the other way round): a gap, across
+ * which the line before goes on at the usual rate and the next sample begins anew.
  */
 #include "collector/read/clockmap.h"
 
@@ -16,6 +19,7 @@
 
 #define FRACTION 48
 #define ONE ((uint64_t)1 << FRACTION)
+#define ENOUGH_NS 10000000 /* measured over so long a slope is right to a hundred-thousandth */
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -28,8 +32,8 @@ int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample)
         if (!lines) return -ENOMEM;
         m->lines = lines, m->cap = cap;
     }
-    if (!m->n) m->real_minus_mono = sample->real_ns - sample->mono_ns;
-    m->lines[m->n++] = (struct kp_clock_line){.from = sample->ticks, .base = sample->mono_ns};
+    m->lines[m->n++] = (struct kp_clock_line){.from = sample->ticks, .base = sample->mono_ns,
+                                              .real_minus_mono = sample->real_ns - sample->mono_ns};
     return 0;
 }
 
@@ -43,7 +47,7 @@ static uint64_t slope_of(const struct kp_clock_line *a, const struct kp_clock_li
     return slope < ONE / 64 || slope > ONE * 64 ? 0 : (uint64_t)slope;
 }
 
-/* One sample only (killed within its first second): on the same machine, since the same boot, now is another sample. */
+/* Killed within its first moments: on the same machine, since the same boot, now is another sample. */
 static uint64_t slope_from_now(const struct kp_clock_line *only)
 {
     struct kp_clock_pair pair;
@@ -54,29 +58,65 @@ static uint64_t slope_from_now(const struct kp_clock_line *only)
     return kp_clock_is_tsc ? slope_of(only, &now) : 0;
 }
 
-void kp_clockmap_finish(struct kp_clockmap *m, uint32_t kind, uint64_t start_ns)
+static bool is_near(uint64_t slope, uint64_t usual, uint32_t part)
+{
+    return slope && slope >= usual - usual / part && slope <= usual + usual / part;
+}
+
+/* Line i does not go on from `before`. Does it begin anew behind a gap? Then the sample behind it goes on from it. */
+static bool is_gap(const struct kp_clockmap *m, const struct kp_clock_line *before, uint32_t i)
+{
+    const struct kp_clock_line *line = &m->lines[i];
+    return line->from > before->from && line->base > before->base && i + 1 < m->n && slope_of(line, line + 1);
+}
+
+struct sum {
+    wide ns, ticks; /* of all lines that have a slope of their own */
+};
+
+/* Keeps the samples that rise; a slope of 0 is left where a gap follows, and at the last. */
+static struct sum lines_keep(struct kp_clockmap *m)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < m->n; i++) { /* keep what rises with a believable slope */
-        uint64_t slope = n ? slope_of(&m->lines[n - 1], &m->lines[i]) : 0;
-        if (n && !slope) {
-            m->rejected += m->lines[i].from != m->lines[n - 1].from;
+    struct sum sum = {0, 0};
+    for (uint32_t i = 0; i < m->n; i++) {
+        struct kp_clock_line *last = n ? &m->lines[n - 1] : NULL, line = m->lines[i];
+        uint64_t slope = last ? slope_of(last, &line) : 0;
+        if (last && !slope && !is_gap(m, last, i)) {
+            m->rejected += line.from != last->from;
             continue;
         }
-        if (n) m->lines[n - 1].slope = slope;
-        m->lines[n++] = m->lines[i];
+        if (slope) {
+            last->slope = slope;
+            sum.ns += line.base - last->base, sum.ticks += line.from - last->from;
+        }
+        m->lines[n++] = line;
     }
     m->n = n;
-    if (!n) m->real_minus_mono = kind == KP_CLOCK_MONO ? 0 : start_ns;
-    m->slope = n > 1 ? slope_of(&m->lines[0], &m->lines[n - 1]) : 0;
-    if (n == 1 && kind == KP_CLOCK_TSC) m->slope = slope_from_now(&m->lines[0]);
-    if (kind == KP_CLOCK_MONO) { /* ticks are CLOCK_MONOTONIC itself */
-        m->n = 0;
-        m->slope = ONE;
+    return sum;
+}
+
+/* The rate of the ticks. Samples of the first moments only lie too close: each is up to 100 ns off. */
+static uint64_t slope_usual(const struct kp_clockmap *m, struct sum sum)
+{
+    uint64_t measured = sum.ticks ? (uint64_t)((sum.ns << FRACTION) / sum.ticks) : 0, now;
+    if (!m->n || sum.ns >= ENOUGH_NS) return measured ? measured : ONE;
+    now = slope_from_now(&m->lines[0]);
+    if (!measured) return now ? now : ONE;
+    return is_near(now, measured, 10) ? now : measured; /* else another machine, or another boot */
+}
+
+void kp_clockmap_finish(struct kp_clockmap *m, uint32_t kind, uint64_t start_ns)
+{
+    struct sum sum = lines_keep(m);
+    if (m->n) m->last_ticks = m->lines[m->n - 1].from;
+    m->slope = kind == KP_CLOCK_MONO ? ONE : slope_usual(m, sum);
+    for (uint32_t i = 0; i < m->n; i++) {
+        struct kp_clock_line *line = &m->lines[i];
+        if (kind == KP_CLOCK_MONO) line->base = line->from; /* ticks are CLOCK_MONOTONIC itself */
+        if (kind == KP_CLOCK_MONO || !line->slope) line->slope = m->slope;
     }
-    if (!m->slope) m->slope = ONE;
-    if (m->n) m->lines[m->n - 1].slope = m->slope;
-    for (uint32_t i = 0; i < m->n; i++) m->lines[i].base += m->real_minus_mono;
+    m->real_minus_mono = m->n ? m->lines[0].real_minus_mono : kind == KP_CLOCK_MONO ? 0 : start_ns;
 }
 
 void kp_clockmap_fini(struct kp_clockmap *m)
@@ -91,12 +131,14 @@ static uint64_t scale(uint64_t ticks, uint64_t slope)
     return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns;
 }
 
+/* b may be below zero: a wall clock that was never set. */
 static uint64_t add(uint64_t a, uint64_t b)
 {
+    if ((int64_t)b < 0) return a > 0 - b ? a + b : 0;
     return a > INT64_MAX || a + b > INT64_MAX ? INT64_MAX : a + b;
 }
 
-/* The last line that begins at or before ticks (there is one). */
+/* The last line that begins at or before ticks, or the first. */
 static uint32_t find(const struct kp_clockmap *m, uint64_t ticks)
 {
     uint32_t low = 0, high = m->n;
@@ -108,18 +150,31 @@ static uint32_t find(const struct kp_clockmap *m, uint64_t ticks)
     return low;
 }
 
-uint64_t kp_clockmap_ns(struct kp_clockmap *m, uint64_t ticks)
+void kp_clockmap_anchor(struct kp_clockmap *m, uint64_t ticks)
 {
-    const struct kp_clock_line *line;
-    if (!m->n) return ticks > INT64_MAX ? INT64_MAX : add(ticks, m->real_minus_mono);
+    if (!m->n) return;
+    uint32_t i = find(m, ticks);
+    if (m->lines[i].from < ticks && i + 1 < m->n) i++;
+    m->real_minus_mono = m->lines[i].real_minus_mono;
+}
+
+/* ticks as CLOCK_MONOTONIC. */
+static uint64_t mono_of(struct kp_clockmap *m, uint64_t ticks)
+{
+    const struct kp_clock_line *line = &m->lines[m->last];
     if (ticks < m->lines[0].from) {
         uint64_t back = scale(m->lines[0].from - ticks, m->slope);
         return back < m->lines[0].base ? m->lines[0].base - back : 0;
     }
-    line = &m->lines[m->last];
     if (ticks < line->from || (m->last + 1 < m->n && ticks >= line[1].from)) {
         m->last = find(m, ticks);
         line = &m->lines[m->last];
     }
-    return add(line->base, scale(ticks - line->from, line->slope));
+    uint64_t ns = add(line->base, scale(ticks - line->from, line->slope));
+    return m->last + 1 < m->n && ns > line[1].base ? line[1].base : ns;
+}
+
+uint64_t kp_clockmap_ns(struct kp_clockmap *m, uint64_t ticks)
+{
+    return add(m->n ? mono_of(m, ticks) : ticks, m->real_minus_mono);
 }

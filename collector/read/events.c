@@ -24,8 +24,10 @@ struct cursor {
     uint32_t piece, pieces_end; /* this thread's pieces */
     const uint8_t *at, *end;    /* behind the record it stands on */
     const struct kp_rec *rec;
+    uint32_t bytes; /* of the record */
+    uint8_t flags;  /* and its flags: read once, the file may change */
     uint64_t start_ticks, end_ticks;
-    bool is_open;
+    bool is_open, is_op;
 };
 
 struct walk {
@@ -54,15 +56,17 @@ static uint32_t op_bytes(uint8_t flags)
            (flags & KP_OP_INPUTS ? 4 : 0);
 }
 
-/* Where an event lies in time; false when the record is none or too short. Still open: ends with the window (0: not known). */
-static bool span_of(const struct kp_rec *rec, uint64_t window_end, struct cursor *c)
+/* Stands on a record; false when it is no event or too short. Still open: ends with the window (0: not known). */
+static bool stand_on(struct cursor *c, const struct kp_rec *rec, uint32_t bytes, uint64_t window_end)
 {
     const struct kp_rec_op *op = (const void *)rec; /* a step begins alike */
-    bool is_op = rec->kind == KP_KIND_OP && rec->size >= op_bytes(rec->flags);
-    if (!is_op && !(rec->kind == KP_KIND_STEP && rec->size >= sizeof(struct kp_rec_step))) return false;
+    c->rec = rec;
+    c->bytes = bytes;
+    c->flags = kp_load_relaxed((_Atomic uint8_t *)(uintptr_t)&rec->flags);
+    c->is_op = rec->kind == KP_KIND_OP && bytes >= op_bytes(c->flags);
+    if (!c->is_op && !(rec->kind == KP_KIND_STEP && bytes >= sizeof(struct kp_rec_step))) return false;
     /* pairs with: preload/torch/ops.c:end_record */
     uint64_t ticks = kp_load_acquire(&((struct kp_rec_op *)(uintptr_t)op)->ticks);
-    c->rec = rec;
     c->start_ticks = op->start;
     c->is_open = !ticks;
     c->end_ticks = op->start + ticks < ticks ? UINT64_MAX : op->start + ticks;
@@ -78,7 +82,8 @@ static void name_get(const struct kp_reader *r, uint32_t id, struct kp_event *e)
 }
 
 /* Goes on to the records behind *at, from piece to piece; NULL at the end of the thread. */
-static const struct kp_rec *record_next(const struct walk *w, uint32_t *piece, uint32_t pieces_end, const uint8_t **at, const uint8_t **end)
+static const struct kp_rec *record_next(const struct walk *w, uint32_t *piece, uint32_t pieces_end, const uint8_t **at,
+                                        const uint8_t **end, uint32_t *bytes)
 {
     while (*at == *end) {
         if (*piece + 1 == pieces_end) return NULL;
@@ -86,24 +91,24 @@ static const struct kp_rec *record_next(const struct walk *w, uint32_t *piece, u
         *at = w->pieces.of[*piece].at;
         *end = w->pieces.of[*piece].end;
     }
-    const struct kp_rec *rec = kp_spool_record(*at, *end);
-    *at = rec ? *at + rec->size : *end; /* changed under us since the pieces were cut */
+    const struct kp_rec *rec = kp_spool_record(at, *end, bytes);
+    if (!rec) *at = *end; /* changed under us since the pieces were cut */
     return rec;
 }
 
 /* Autograd's own range has no numbers; Kineto shows those of the backward op inside it, which starts soon after it. */
 static void numbers_of_child(const struct walk *w, const struct cursor *c, const char *inner, struct kp_event *e)
 {
-    uint32_t piece = c->piece;
+    uint32_t piece = c->piece, bytes;
     const uint8_t *at = c->at, *end = c->end;
     const struct kp_rec *rec;
     struct cursor child;
-    for (int i = 0; i < LOOK_AHEAD && (rec = record_next(w, &piece, c->pieces_end, &at, &end)); i++) {
-        if (!span_of(rec, 0, &child)) continue;
+    for (int i = 0; i < LOOK_AHEAD && (rec = record_next(w, &piece, c->pieces_end, &at, &end, &bytes)); i++) {
+        if (!stand_on(&child, rec, bytes, 0)) continue;
         if (child.start_ticks >= c->end_ticks) return;
         const struct kp_rec_op *op = (const void *)rec;
         const struct kp_name *n = kp_names_get(&w->r->names, rec->name);
-        if (rec->kind != KP_KIND_OP || !(rec->flags & KP_OP_SEQ) || !n || strcmp(n->name, inner)) continue;
+        if (!child.is_op || !(child.flags & KP_OP_SEQ) || !n || strcmp(n->name, inner)) continue;
         e->seq = (int64_t)word((const uint8_t *)(op + 1));
         e->fwd_tid = word((const uint8_t *)(op + 1) + 8);
         e->flags |= KP_OP_SEQ_OF_CHILD;
@@ -115,7 +120,7 @@ static void op_decode(const struct walk *w, const struct cursor *c, struct kp_ev
 {
     const struct kp_rec_op *op = (const void *)c->rec;
     const uint8_t *more = (const uint8_t *)(op + 1);
-    uint8_t flags = op->head.flags & (KP_OP_SEQ | KP_OP_HANDLE | KP_OP_INPUTS | KP_OP_ASYNC);
+    uint8_t flags = c->flags & (KP_OP_SEQ | KP_OP_HANDLE | KP_OP_INPUTS | KP_OP_ASYNC);
     name_get(w->r, op->head.name, e);
     e->scope = op->scope;
     e->rt_tid = op->rt_tid;
@@ -132,7 +137,7 @@ static void op_decode(const struct walk *w, const struct cursor *c, struct kp_ev
     if (flags & KP_OP_INPUTS) {
         memcpy(&e->inputs_count, more, 4);
         e->inputs = more + 4;
-        e->inputs_bytes = (uint32_t)((const uint8_t *)op + op->head.size - e->inputs);
+        e->inputs_bytes = (uint32_t)((const uint8_t *)op + c->bytes - e->inputs);
     }
     if (e->seq < 0 && !strncmp(e->name, EVALUATE, sizeof EVALUATE - 1))
         numbers_of_child(w, c, e->name + sizeof EVALUATE - 1, e);
@@ -142,7 +147,7 @@ static void decode(struct walk *w, const struct cursor *c, struct kp_event *e)
 {
     const struct kp_piece *p = &w->pieces.of[c->piece];
     memset(e, 0, sizeof *e);
-    e->kind = c->rec->kind;
+    e->kind = c->is_op ? KP_KIND_OP : KP_KIND_STEP;
     e->tid = p->tid;
     e->thread_no = p->thread_no;
     e->seq = -1;
@@ -166,9 +171,10 @@ static bool cursor_next(struct walk *w, struct cursor *c)
 {
     for (;;) {
         bool more = c->at != c->end || c->piece + 1 != c->pieces_end;
-        const struct kp_rec *rec = record_next(w, &c->piece, c->pieces_end, &c->at, &c->end);
+        uint32_t bytes;
+        const struct kp_rec *rec = record_next(w, &c->piece, c->pieces_end, &c->at, &c->end, &bytes);
         if (!more) return false;
-        if (rec && span_of(rec, w->cycle ? w->cycle->end : 0, c)) return true;
+        if (rec && stand_on(c, rec, bytes, w->cycle ? w->cycle->end : 0)) return true;
         if (!rec || rec->kind == KP_KIND_OP || rec->kind == KP_KIND_STEP) w->lost++;
     }
 }
@@ -229,6 +235,7 @@ int kp_reader_events(struct kp_reader *r, uint32_t cycle, kp_event_fn fn, void *
     struct kp_event e;
     int rc = walk_init(&w, r, cycle);
     if (!rc && !w.cycle) rc = -ENOENT;
+    if (!rc) kp_clockmap_anchor(&r->clock, w.cycle->begin);
     while (!rc && w.heap_n) {
         const struct cursor *c = w.heap[0];
         if (c->start_ticks >= w.cycle->begin && c->start_ticks < w.cycle->end) {
@@ -244,29 +251,40 @@ int kp_reader_events(struct kp_reader *r, uint32_t cycle, kp_event_fn fn, void *
 
 /* --- smaller questions --- */
 
-int kp_events_last(struct kp_reader *r, uint32_t cycle, uint64_t begin, uint64_t *last)
+/* The next event between *at and end. */
+static bool event_next(const uint8_t **at, const uint8_t *end, struct cursor *c)
 {
-    struct kp_pieces pieces;
-    struct cursor c;
-    int rc = kp_pieces_make(&pieces, r, cycle);
-    *last = 0;
-    for (uint32_t i = 0; !rc && i < pieces.n; i++) {
-        const uint8_t *at = pieces.of[i].at;
-        for (const struct kp_rec *rec; at < pieces.of[i].end && (rec = kp_spool_record(at, pieces.of[i].end)); at += rec->size)
-            if (span_of(rec, 0, &c) && c.start_ticks >= begin && c.end_ticks > *last) *last = c.end_ticks;
+    const struct kp_rec *rec;
+    uint32_t bytes;
+    while (*at < end && (rec = kp_spool_record(at, end, &bytes)))
+        if (stand_on(c, rec, bytes, 0)) return true;
+    return false;
+}
+
+/* One pass over all chunks, however many cycles are open: a damaged file may name thousands. */
+void kp_events_close(struct kp_reader *r)
+{
+    for (uint32_t i = 1; i < r->chunks; i++) {
+        uint32_t used;
+        struct kp_chunk_head *head = (void *)(uintptr_t)kp_spool_chunk(r, i, &used);
+        if (!head || kp_load_acquire(&head->kind) != KP_CHUNK_DATA) continue; /* pairs with: chunk.c */
+        struct kp_rec_cycle *cycle = kp_spool_cycle(r, head->cycle);
+        if (!cycle || r->complete[cycle - r->cycles]) continue;
+        const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
+        for (struct cursor c; event_next(&at, end, &c);) {
+            if (c.start_ticks < cycle->begin || c.end_ticks < cycle->end) continue;
+            /* one more: an event that took no time began before the end, too */
+            cycle->end = c.end_ticks == UINT64_MAX ? UINT64_MAX : c.end_ticks + 1;
+        }
     }
-    kp_pieces_fini(&pieces);
-    if (*last && *last != UINT64_MAX) ++*last; /* the last event may have taken no time: it still began before the end */
-    return rc;
 }
 
 /* Whether a piece has an event inside the window. */
 static bool is_shown(const struct kp_piece *p, const struct kp_rec_cycle *cycle)
 {
     const uint8_t *at = p->at;
-    struct cursor c;
-    for (const struct kp_rec *rec; at < p->end && (rec = kp_spool_record(at, p->end)); at += rec->size)
-        if (span_of(rec, 0, &c) && c.start_ticks >= cycle->begin && c.start_ticks < cycle->end) return true;
+    for (struct cursor c; event_next(&at, p->end, &c);)
+        if (c.start_ticks >= cycle->begin && c.start_ticks < cycle->end) return true;
     return false;
 }
 

@@ -3,7 +3,8 @@
  * names.c - the string table of a spool: id -> text, pointing into the mapping
  *
  * A cell is believed only when its hash fits its bytes; whatever else lies in the chunk (a torn tail, foreign bytes) is
- * stepped over cell by cell until the next good one. A string with no NUL behind it is copied.
+ * stepped over cell by cell until the next good one. A string with no NUL behind it in its own last cell is copied: what
+ * follows is another string, perhaps one that is written later, while the host goes on.
  */
 #include "collector/read/names.h"
 
@@ -58,9 +59,10 @@ static int take(struct kp_names *n, const struct kp_str *s, uint32_t room)
     const char *text = s->bytes;
     uint32_t len = s->len;
     size_t first;
+    bool fills_cell = (offsetof(struct kp_str, bytes) + len) % KP_STR_CELL == 0;
     if (!grow(n, s->id)) return -ENOMEM;
     if (n->of[s->id].name) return 0;
-    if (len >= room || text[len]) text = copy(n, text, len);
+    if (fills_cell || len >= room || text[len]) text = copy(n, text, len);
     if (!text) return -ENOMEM;
     first = strnlen(text, len);
     n->of[s->id].overload = first < len ? text + first + 1 : "";

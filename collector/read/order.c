@@ -32,18 +32,18 @@ static int cut(struct kp_pieces *p, const struct kp_chunk_head *head, uint32_t u
 {
     const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
     struct kp_piece piece = {.at = at, .order = head->order, .thread_no = head->thread_no, .tid = head->tid, .name = head->thread_name};
-    const struct kp_rec *rec;
-    for (; at < end; at += rec->size) {
-        rec = kp_spool_record(at, end);
+    uint32_t bytes;
+    while (at < end) {
+        const struct kp_rec *rec = kp_spool_record(&at, end, &bytes);
         if (!rec) {
             p->torn++;
             break;
         }
-        if (rec->kind == KP_KIND_THREAD && rec->size >= sizeof(struct kp_rec_thread)) {
+        if (rec->kind == KP_KIND_THREAD && bytes >= sizeof(struct kp_rec_thread)) {
             const struct kp_rec_thread *t = (const void *)rec;
-            piece.end = at;
+            piece.end = (const uint8_t *)rec;
             if (push(p, &piece)) return -ENOMEM;
-            piece = (struct kp_piece){.at = at + rec->size, .order = t->order, .thread_no = t->thread_no, .tid = t->tid, .name = t->name};
+            piece = (struct kp_piece){.at = at, .order = t->order, .thread_no = t->thread_no, .tid = t->tid, .name = t->name};
         }
     }
     piece.end = at;

@@ -3,6 +3,7 @@
 #ifndef KP_READ_SPOOL_H
 #define KP_READ_SPOOL_H
 
+#include "collector/base/kp_atomic.h"
 #include "collector/read/clockmap.h"
 #include "collector/read/kp_read.h"
 #include "collector/read/names.h"
@@ -10,12 +11,12 @@
 struct kp_reader {
     const uint8_t *file; /* mapped read-only; somebody may still be writing it */
     size_t file_bytes;
-    uint32_t chunks; /* whole or cut, header included */
+    uint32_t chunks; /* that may be looked at, the last one perhaps cut; header included */
     char *text;      /* header lines, NUL-separated */
     uint32_t text_bytes;
     struct kp_names names;
     struct kp_clockmap clock;
-    struct kp_rec_cycle *cycles; /* by number; `end` 0 was replaced by the last event's end */
+    struct kp_rec_cycle *cycles; /* by number; `end` 0 was replaced by the last sign of life */
     bool *complete;
     uint32_t cycles_n, cycles_cap;
     uint64_t skipped;
@@ -23,17 +24,23 @@ struct kp_reader {
 
 /* Head of chunk i when there is one, with how many bytes of records may be read (`used`, cut to the file). Else NULL. */
 const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used);
-const struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number);
+struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number);
 
-/* Last end of an event of a cycle that began at or after `begin` (0: none). 0 or -ENOMEM. */
-int kp_events_last(struct kp_reader *r, uint32_t cycle, uint64_t begin, uint64_t *last);
+/* `end` of every cycle that has none becomes the end of its last event (0: no event). */
+void kp_events_close(struct kp_reader *r);
 
-/* The record at `at`, or NULL when what lies there is no record that ends at or before `end`. */
-static inline const struct kp_rec *kp_spool_record(const uint8_t *at, const uint8_t *end)
+/*
+ * The record at *at, which moves behind it; NULL when what lies there is no record that ends at or before `end`. Its size is
+ * read only once and is the caller's from then on: the file of a running process may change at any time.
+ */
+static inline const struct kp_rec *kp_spool_record(const uint8_t **at, const uint8_t *end, uint32_t *bytes)
 {
-    const struct kp_rec *rec = (const void *)at;
-    if ((size_t)(end - at) < sizeof *rec || rec->size < sizeof *rec || rec->size % 8) return NULL;
-    return rec->size > end - at ? NULL : rec;
+    const struct kp_rec *rec = (const void *)*at;
+    if ((size_t)(end - *at) < sizeof *rec) return NULL;
+    *bytes = kp_load_relaxed((_Atomic uint16_t *)(uintptr_t)&rec->size);
+    if (*bytes < sizeof *rec || *bytes % 8 || *bytes > (size_t)(end - *at)) return NULL;
+    *at += *bytes;
+    return rec;
 }
 
 #endif

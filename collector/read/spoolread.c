@@ -109,17 +109,18 @@ static int cycle_put(struct kp_reader *r, const struct kp_rec_cycle *c)
 static int meta_walk(struct kp_reader *r, const struct kp_chunk_head *head, uint32_t used)
 {
     const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
-    for (const struct kp_rec *rec; at < end; at += rec->size) {
-        rec = kp_spool_record(at, end);
+    uint32_t bytes;
+    while (at < end) {
+        const struct kp_rec *rec = kp_spool_record(&at, end, &bytes);
         if (!rec) {
             r->skipped++;
             return 0;
         }
-        if (rec->kind == KP_KIND_CLOCK && rec->size >= sizeof(struct kp_rec_clock)) {
+        if (rec->kind == KP_KIND_CLOCK && bytes >= sizeof(struct kp_rec_clock)) {
             const struct kp_rec_clock *c = (const void *)rec;
             struct kp_clock_pair pair = {.ticks = c->ticks, .real_ns = c->real_ns, .mono_ns = c->mono_ns};
             if (kp_clockmap_add(&r->clock, &pair)) return -ENOMEM;
-        } else if (rec->kind == KP_KIND_CYCLE && rec->size >= sizeof(struct kp_rec_cycle)) {
+        } else if (rec->kind == KP_KIND_CYCLE && bytes >= sizeof(struct kp_rec_cycle)) {
             if (cycle_put(r, (const void *)rec)) return -ENOMEM;
         }
     }
@@ -158,15 +159,20 @@ static int strings_read(struct kp_reader *r)
     return 0;
 }
 
-/* A cycle without a closing record ends with its last event. */
+/*
+ * A cycle without a closing record ends with its last event; the last cycle of the file with the last clock sample, if that is
+ * later: the process lived, and what was open then hung at least until there.
+ */
 static int cycles_close(struct kp_reader *r)
 {
+    bool any_open = false;
     r->complete = kp_map_alloc(r->cycles_n + 1);
     if (!r->complete) return -ENOMEM;
+    for (uint32_t i = 0; i < r->cycles_n; i++) any_open |= !(r->complete[i] = r->cycles[i].end != 0);
+    if (any_open) kp_events_close(r);
     for (uint32_t i = 0; i < r->cycles_n; i++) {
         struct kp_rec_cycle *c = &r->cycles[i];
-        r->complete[i] = c->end != 0;
-        if (!c->end && kp_events_last(r, c->cycle, c->begin, &c->end)) return -ENOMEM;
+        if (i + 1 == r->cycles_n && !r->complete[i] && c->end < r->clock.last_ticks) c->end = r->clock.last_ticks;
         if (!c->warm_begin || c->warm_begin > c->begin) c->warm_begin = c->begin;
         if (c->end < c->begin) c->end = c->begin;
     }
@@ -178,7 +184,6 @@ static int fill(struct kp_reader *r, const char *path, char *why, size_t why_byt
     const struct kp_file_head *head = (const void *)r->file;
     int rc = head_check(r, path, why, why_bytes);
     if (rc) return rc;
-    r->chunks = (uint32_t)((r->file_bytes + KP_CHUNK_BYTES - 1) / KP_CHUNK_BYTES);
     rc = text_copy(r);
     if (!rc) rc = meta_read(r);
     if (!rc) kp_clockmap_finish(&r->clock, head->clock_kind, head->start_real_ns);
@@ -187,6 +192,21 @@ static int fill(struct kp_reader *r, const char *path, char *why, size_t why_byt
     r->skipped += r->clock.rejected;
     if (rc) kp_fmt(why, why_bytes, "%s: out of memory", path);
     return rc;
+}
+
+/*
+ * How many chunks may be looked at. Behind those the header counts a running process may be making room, and will cut it off
+ * again when the disk is full, so nothing there is touched through the mapping before it was seen to be a chunk.
+ */
+static uint32_t chunks_count(const struct kp_reader *r, int fd)
+{
+    struct kp_file_head *head = (void *)(uintptr_t)r->file;
+    uint32_t all = (uint32_t)((r->file_bytes + KP_CHUNK_BYTES - 1) / KP_CHUNK_BYTES), magic;
+    uint32_t n = kp_load_acquire(&head->chunks); /* pairs with: chunk.c:kp_chunk_add */
+    if (n > all) n = all;
+    for (uint32_t i = n; i < all; i++)
+        if (kp_io_pread(fd, &magic, sizeof magic, (off_t)i * KP_CHUNK_BYTES) == sizeof magic && magic == KP_CHUNK_MAGIC) n = i + 1;
+    return n;
 }
 
 static int map(struct kp_reader *r, const char *path, char *why, size_t why_bytes)
@@ -207,8 +227,9 @@ static int map(struct kp_reader *r, const char *path, char *why, size_t why_byte
         rc = kp_io_mmap(&p, r->file_bytes, PROT_READ, MAP_SHARED, fd, 0);
         if (rc) kp_fmt(why, why_bytes, "%s: cannot be mapped (error %d)", path, -rc);
     }
-    kp_io_close(fd);
     r->file = p;
+    if (!rc) r->chunks = chunks_count(r, fd);
+    kp_io_close(fd);
     return rc;
 }
 
@@ -269,11 +290,15 @@ uint64_t kp_reader_skipped(const struct kp_reader *r)
     return r->skipped;
 }
 
-const struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number)
+struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number)
 {
-    for (uint32_t i = r->cycles_n; i-- > 0;)
-        if (r->cycles[i].cycle == number) return &r->cycles[i];
-    return NULL;
+    uint32_t low = 0, high = r->cycles_n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (r->cycles[mid].cycle < number) low = mid + 1;
+        else high = mid;
+    }
+    return low < r->cycles_n && r->cycles[low].cycle == number ? &r->cycles[low] : NULL;
 }
 
 int kp_reader_cycle(const struct kp_reader *r, size_t index, struct kp_cycle *out)
@@ -282,6 +307,7 @@ int kp_reader_cycle(const struct kp_reader *r, size_t index, struct kp_cycle *ou
     struct kp_clockmap clock = r->clock; /* its memory of the last look-up stays ours */
     if (index >= r->cycles_n) return -ENOENT;
     c = &r->cycles[index];
+    kp_clockmap_anchor(&clock, c->begin);
     *out = (struct kp_cycle){
         .number = c->cycle, .steps = c->steps, .first_step = c->first_step, .last_step = c->last_step, .lost = c->lost,
         .complete = r->complete[index], .exported = c->head.flags & 4, .cut_short = c->head.flags & 2,

@@ -31,11 +31,11 @@ static void samples_are_met_exactly_and_lines_join_them(void **state)
 
 static void beyond_the_edges_the_whole_slope_counts(void **state)
 {
-    const struct kp_clock_pair p[] = {{1000000, WALL, 100}, {1003000, WALL + 1000, 1100}};
+    const struct kp_clock_pair p[] = {{1000000, WALL, 9100}, {31000000, WALL + 10000000, 10009100}};
     struct kp_clockmap m = map_of(p, 2, KP_CLOCK_TSC);
     (void)state;
     assert_in_range(kp_clockmap_ns(&m, 1000000 - 3000), WALL - 1000, WALL - 999);
-    assert_in_range(kp_clockmap_ns(&m, 1003000 + 3000000), WALL + 1000999, WALL + 1001000);
+    assert_in_range(kp_clockmap_ns(&m, 31000000 + 3000000), WALL + 10999999, WALL + 11000000);
     m.lines[1].slope *= 3; /* one ns a tick: beyond what a time can hold */
     assert_int_equal(kp_clockmap_ns(&m, UINT64_MAX), INT64_MAX);
     kp_clockmap_fini(&m);
@@ -59,6 +59,41 @@ static void samples_without_sense_are_rejected(void **state)
     assert_int_equal(m.rejected, 3);
     assert_int_equal(m.n, 2);
     assert_int_equal(kp_clockmap_ns(&m, 2000), WALL + 1000);
+    kp_clockmap_fini(&m);
+}
+
+/* The machine slept for an hour: its ticks went on, CLOCK_MONOTONIC did not. What follows has its own line at once. */
+static void sleep_between_two_samples_is_a_gap(void **state)
+{
+    const uint64_t hour = 3600000000000u;
+    const struct kp_clock_pair p[] = {{1000, WALL, 1000}, {1000 + 2000000000, WALL + 1000000000, 1000001000},
+                                      {hour, WALL + hour, 2000001000}, {hour + 2000000000, WALL + hour + 1000000000, 3000001000}};
+    struct kp_clockmap m = map_of(p, 4, KP_CLOCK_TSC);
+    (void)state;
+    assert_int_equal(m.rejected, 0);
+    assert_int_equal(kp_clockmap_ns(&m, hour), WALL + 2000000000);
+    assert_int_equal(kp_clockmap_ns(&m, hour + 1000000000), WALL + 2500000000);
+    assert_int_equal(kp_clockmap_ns(&m, 1000 + 2000000000 + 1000), WALL + 1000000500);
+    assert_int_equal(kp_clockmap_ns(&m, hour - 1), WALL + 2000000000); /* never past the next line's begin */
+    kp_clockmap_fini(&m);
+}
+
+/* Killed right after the start: the two samples of the opening lie so close that their own errors are a tenth of it. */
+static void samples_that_lie_too_close_do_not_make_the_slope(void **state)
+{
+    struct kp_clock_pair a, b, c;
+    (void)state;
+    kp_clock_init();
+    if (!kp_clock_is_tsc) skip();
+    kp_clock_sample(&a);
+    for (uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + 20000000; kp_clock_ns(CLOCK_MONOTONIC) < end;) {}
+    kp_clock_sample(&c);
+    b = a;
+    b.ticks += (c.ticks - a.ticks) / 10000;     /* 2 us later ... */
+    b.mono_ns += (c.mono_ns - a.mono_ns) / 9500; /* ... and read 5 % wrong */
+    struct kp_clockmap m = map_of((struct kp_clock_pair[]){a, b}, 2, KP_CLOCK_TSC);
+    uint64_t ns = kp_clockmap_ns(&m, c.ticks) - kp_clockmap_ns(&m, a.ticks), want = c.mono_ns - a.mono_ns;
+    assert_in_range(ns, want - want / 500, want + want / 500);
     kp_clockmap_fini(&m);
 }
 
@@ -123,6 +158,8 @@ int main(void)
         cmocka_unit_test(beyond_the_edges_the_whole_slope_counts),
         cmocka_unit_test(a_wall_clock_that_is_set_bends_nothing),
         cmocka_unit_test(samples_without_sense_are_rejected),
+        cmocka_unit_test(sleep_between_two_samples_is_a_gap),
+        cmocka_unit_test(samples_that_lie_too_close_do_not_make_the_slope),
         cmocka_unit_test(the_monotonic_clock_is_shifted_only),
         cmocka_unit_test(one_sample_or_none_still_rises),
         cmocka_unit_test(order_is_kept_for_random_clocks),

@@ -55,6 +55,19 @@ static void a_text_without_a_nul_behind_it_is_copied(void **state)
     kp_names_fini(&n);
 }
 
+/* The host goes on while its export thread reads: the next cell was empty when the chunk was read, and is written then. */
+static void a_name_does_not_run_on_into_a_cell_written_later(void **state)
+{
+    struct kp_names n = start();
+    uint32_t next = put(64, 1, "aten::linear", KP_STR_CELL - (uint32_t)offsetof(struct kp_str, bytes));
+    (void)state;
+    assert_int_equal(next, 96);
+    assert_int_equal(kp_names_add_chunk(&n, chunk, sizeof chunk, 100), 0);
+    put(next, 2, "later", 5);
+    assert_string_equal(kp_names_get(&n, 1)->name, "aten::linear");
+    kp_names_fini(&n);
+}
+
 static void a_torn_cell_does_not_hide_the_next(void **state)
 {
     struct kp_names n = start();
@@ -99,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(name_and_overload_are_split),
         cmocka_unit_test(a_text_without_a_nul_behind_it_is_copied),
+        cmocka_unit_test(a_name_does_not_run_on_into_a_cell_written_later),
         cmocka_unit_test(a_torn_cell_does_not_hide_the_next),
         cmocka_unit_test(a_cut_chunk_gives_what_lies_before_the_cut),
         cmocka_unit_test(ids_beyond_what_the_file_can_hold_are_not_believed),

@@ -3,9 +3,12 @@
 #include "collector/read/kp_read.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "test/support/spool.h"
@@ -27,6 +30,15 @@ static int see(void *context, const struct kp_event *e)
     s->n++;
     s->steps += e->kind == KP_KIND_STEP;
     s->last = *e;
+    return 0;
+}
+
+/* Reads every byte an event claims to have. */
+static int see_inputs(void *context, const struct kp_event *e)
+{
+    volatile uint8_t sum = 0;
+    (void)context;
+    for (uint32_t i = 0; e->inputs && i < e->inputs_bytes; i++) sum = (uint8_t)(sum + e->inputs[i]);
     return 0;
 }
 
@@ -187,13 +199,145 @@ static void a_cycle_without_its_closing_record_ends_with_its_last_event(void **s
     struct kp_cycle c;
     (void)state;
     test_spool_training(&s);
-    test_spool_at(&s, 2)->used -= sizeof(struct kp_rec_cycle);
+    test_spool_at(&s, 2)->used -= sizeof(struct kp_rec_cycle) + sizeof(struct kp_rec_clock);
+    test_spool_clock(&s, 2, 4000, 1790857026000003000u, 8000);
     assert_int_equal(reopen(&s, 0), 0);
     assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
     assert_false(c.complete);
     assert_int_equal(c.end_ns - c.begin_ns, 2401); /* step 3 ends at 4400 */
     assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
     assert_int_equal(seen.n, 18);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+/* The clock was still sampled a second before the end: what hung until then is shown as long as that. */
+static void what_hung_when_the_process_was_killed_lasts_until_the_last_sign_of_life(void **state)
+{
+    struct test_spool s;
+    struct kp_cycle c;
+    uint32_t meta, a;
+    (void)state;
+    test_spool_init(&s);
+    meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
+    test_spool_clock(&s, meta, 1000, 2000000, 1000);
+    test_spool_cycle(&s, meta, 1, 1000, 0, 0);
+    test_spool_clock(&s, meta, 9000, 2008000, 9000);
+    a = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
+    test_spool_op(&s, a, &(struct test_op){.start = 1100, .ticks = 100, .seq = -1});
+    test_spool_op(&s, a, &(struct test_op){.start = 2000, .seq = -1});
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
+    assert_false(c.complete);
+    assert_int_equal(c.end_ns, 2008000);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_int_equal(seen.n, 2);
+    assert_true(seen.last.flags & KP_OP_UNFINISHED);
+    assert_int_equal(seen.last.start_ns, 2001000);
+    assert_int_equal(seen.last.end_ns, 2008000);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+static void each_window_has_the_wall_time_of_its_own_begin(void **state)
+{
+    struct test_spool s;
+    struct kp_cycle c;
+    uint32_t meta;
+    (void)state;
+    test_spool_init(&s);
+    meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
+    test_spool_clock(&s, meta, 1000, 2000000, 1000);
+    test_spool_cycle(&s, meta, 1, 1000, 5000, 0);
+    test_spool_clock(&s, meta, 5000, 2004000, 5000);
+    test_spool_cycle(&s, meta, 2, 7000, 9000, 0);
+    test_spool_clock(&s, meta, 7001, 9006001, 7001); /* the clock was set by 7 ms between the two */
+    test_spool_clock(&s, meta, 9000, 1008000, 9000); /* and again inside the second */
+    for (uint32_t i = 1; i <= 2; i++)
+        test_spool_op(&s, test_spool_chunk(&s, KP_CHUNK_DATA, i, 10, 1, "a"), &(struct test_op){.start = i * 4000, .ticks = 100, .seq = -1});
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
+    assert_int_equal(c.begin_ns, 2000000);
+    assert_int_equal(c.end_ns, 2004000);
+    assert_int_equal(kp_reader_cycle(r, 1, &c), 0);
+    assert_int_equal(c.begin_ns, 9006000);
+    assert_int_equal(c.end_ns, 9008000);
+    assert_int_equal(kp_reader_events(r, 2, see, &seen), 0);
+    assert_int_equal(seen.last.start_ns, 9007000);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_int_equal(seen.last.start_ns, 2003000);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+/* The writer makes room behind what it has counted, and cuts it off again when the disk is full: never look there. */
+static void room_that_is_not_counted_yet_is_not_touched(void **state)
+{
+    struct test_spool s;
+    (void)state;
+    test_spool_training(&s);
+    test_spool_head(&s)->chunks = s.chunks;
+    test_spool_save(&s, path(), 0);
+    memset(&seen, 0, sizeof seen);
+    assert_int_equal(truncate(path(), (off_t)(s.chunks + 64) * KP_CHUNK_BYTES), 0);
+    assert_int_equal(kp_reader_open(&r, path(), why, sizeof why), 0);
+    assert_int_equal(truncate(path(), (off_t)s.chunks * KP_CHUNK_BYTES), 0);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_int_equal(seen.n, 18);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+static void chunks_that_a_damaged_count_leaves_out_are_found(void **state)
+{
+    struct test_spool s;
+    (void)state;
+    test_spool_training(&s);
+    for (uint32_t count = 0; count <= s.chunks + 5; count++) {
+        test_spool_head(&s)->chunks = count;
+        assert_int_equal(reopen(&s, 0), 0);
+        assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+        assert_int_equal(seen.n, 18);
+        kp_reader_close(r);
+    }
+    test_spool_free(&s);
+}
+
+static void *scribble(void *arg)
+{
+    volatile uint8_t *last = arg;
+    for (uint32_t i = 0; i < 40000000 && last[0]; i++) { /* sizes and flags of the last records of the file */
+        volatile uint8_t *rec = last + KP_CHUNK_BYTES - 64 + i % 2 * 32;
+        rec[1] = i & 4 ? 7 : 0;
+        rec[2] = i & 8 ? 32 : 64;
+    }
+    return NULL;
+}
+
+/* kprof export on a running process: chunks are taken back and written anew under the reader. */
+static void a_file_that_changes_under_the_reader_harms_nobody(void **state)
+{
+    struct test_spool s;
+    pthread_t writer;
+    uint32_t meta, a;
+    size_t bytes;
+    (void)state;
+    test_spool_init(&s);
+    meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
+    test_spool_cycle(&s, meta, 1, 1000, 500000, 0);
+    a = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
+    for (uint64_t at = 2000; test_spool_op(&s, a, &(struct test_op){.start = at, .ticks = 1, .seq = -1}); at += 10) {}
+    assert_int_equal(reopen(&s, 0), 0);
+    bytes = (size_t)s.chunks * KP_CHUNK_BYTES;
+    int fd = open(path(), O_RDWR);
+    uint8_t *file = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(file != MAP_FAILED);
+    close(fd);
+    assert_int_equal(pthread_create(&writer, NULL, scribble, file + bytes - KP_CHUNK_BYTES), 0);
+    for (int i = 0; i < 300; i++) assert_int_equal(kp_reader_events(r, 1, see_inputs, NULL), 0);
+    file[bytes - KP_CHUNK_BYTES] = 0;
+    pthread_join(writer, NULL);
+    munmap(file, bytes);
     kp_reader_close(r);
     test_spool_free(&s);
 }
@@ -308,6 +452,11 @@ int main(void)
         cmocka_unit_test(pieces_of_a_thread_are_sorted_and_chunks_change_hands),
         cmocka_unit_test(events_outside_the_window_are_not_shown),
         cmocka_unit_test(a_cycle_without_its_closing_record_ends_with_its_last_event),
+        cmocka_unit_test(what_hung_when_the_process_was_killed_lasts_until_the_last_sign_of_life),
+        cmocka_unit_test(each_window_has_the_wall_time_of_its_own_begin),
+        cmocka_unit_test(room_that_is_not_counted_yet_is_not_touched),
+        cmocka_unit_test(chunks_that_a_damaged_count_leaves_out_are_found),
+        cmocka_unit_test(a_file_that_changes_under_the_reader_harms_nobody),
         cmocka_unit_test(what_is_no_spool_is_refused_in_one_line),
         cmocka_unit_test(names_that_are_mostly_garbage_are_lost_but_nothing_else),
         cmocka_unit_test(a_torn_tail_is_cut_and_counted),
