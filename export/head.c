@@ -230,7 +230,8 @@ void kp_head_write(struct kp_trace *t)
     key_number(t, "baseTimeNanoseconds", t->base_ns);
     kp_json_lit(&t->json, "  \"traceEvents\": [\n");
     process_write(t);
-    kp_reader_threads(t->reader, t->cycle.number, thread_take, t);
+    int rc = kp_reader_threads(t->reader, t->cycle.number, thread_take, t);
+    if (rc && !t->json.error) t->json.error = rc;
 }
 
 void kp_tail_write(struct kp_trace *t)

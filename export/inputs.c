@@ -87,12 +87,13 @@ static bool item_take(struct walk *w, struct entry *e)
 static struct entry entry_take(struct walk *w)
 {
     struct entry e = {0}, item;
-    bool list = w->at < w->end && (*w->at == KP_IN_TENSOR_LIST || *w->at == KP_IN_SCALAR_LIST);
-    if (!list) {
+    uint8_t tag = w->at < w->end ? *w->at : KP_IN_NONE; /* read once: the file may change */
+    if (tag != KP_IN_TENSOR_LIST && tag != KP_IN_SCALAR_LIST) {
         if (!item_take(w, &e)) e = (struct entry){0};
         return e;
     }
-    e.tag = *w->at++;
+    e.tag = tag;
+    w->at++;
     if (!take(w, &e.count, 2)) return (struct entry){0};
     e.data = w->at;
     for (unsigned i = 0; i < e.count && e.count <= KP_IN_LIST_MAX; i++)

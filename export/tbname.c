@@ -10,7 +10,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
-/* The plugin splits at dots, so a worker has none; a slash or a control character would make no file at all. */
+/* A slash or a control character would make no file at all. Dots stay, as in torch's own names: the plugin splits at the last ones. */
 static char tame(char c)
 {
     return c == '/' || c == '\\' || (unsigned char)c <= ' ' || c == 127 ? '_' : c;

@@ -181,9 +181,9 @@ static int keep_metadata(const char *key, const char *json)
     int kept = errno, err = kp_boot_open_spool();
     if (err) return err;
     kp_fmt(line, sizeof line, "meta.%s", key);
-    kp_record_note(line, json);
+    err = kp_record_note(line, json);
     errno = kept;
-    return 0;
+    return err;
 }
 
 static bool is_json(const char *text)

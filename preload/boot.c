@@ -72,7 +72,8 @@ static size_t launcher_lines(char *buf, size_t size)
     return used;
 }
 
-static char header_text[16384];
+enum { LAUNCHER_BYTES = 8192 };
+static char header_text[LAUNCHER_BYTES + sizeof((struct kp_config *)0)->store + sizeof((struct kp_config *)0)->lines];
 static char start_dir[2048], out_dir[4096], spool_dir[4096];
 
 /* Absolute, since the host may change its folder before anything is written. */
@@ -176,8 +177,8 @@ static int read_settings(void)
     if (!config->on) return -ECANCELED;
     kp_schedule_settle(config, &schedule, &step_rule);
     fix_folders();
-    size_t used = kp_config_text(config, header_text, sizeof header_text);
-    if (used < sizeof header_text) launcher_lines(header_text + used, sizeof header_text - used);
+    size_t used = launcher_lines(header_text, LAUNCHER_BYTES); /* first: the rank must not be what a long KPROF_METADATA pushes out */
+    kp_config_text(config, header_text + used, sizeof header_text - used);
     return 0;
 }
 

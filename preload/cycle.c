@@ -85,13 +85,13 @@ static bool open_window(uint64_t now)
     memset(&current, 0, sizeof current);
     current.number = ++last_number;
     current.warm_begin = now;
-    current.lost_before = kp_loss_total();
     return true;
 }
 
 static void activate_window(uint64_t now)
 {
     current.begin = now;
+    current.lost = kp_loss_total();
     current.first_step = step_number;
     ever_recorded = true;
     announce_window();
@@ -125,6 +125,7 @@ static void close_window(uint64_t now, bool cut)
     if (current.begin) {
         current.end = now;
         current.cut = cut;
+        current.lost = kp_loss_total() - current.lost; /* the next window may begin, and lose, before the writer closes this one */
         waiting[(waiting_head + waiting_count++) % WAITING_MAX] = current;
     }
     current.number = 0;

@@ -17,7 +17,7 @@ struct kp_window {
     uint32_t number;                      /* cycle number in the spool, from 1 */
     uint64_t warm_begin, begin, end;      /* ticks; begin 0 while warming up */
     uint64_t first_step, steps;
-    uint64_t lost_before;                 /* kp_loss_total() when it opened */
+    uint64_t lost;                        /* records lost in it; while it is open: kp_loss_total() at its begin */
     bool cut;                             /* closed by exit or kprof_stop, not by its schedule */
 };
 

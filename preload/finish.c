@@ -59,7 +59,7 @@ static void close_one(const struct kp_window *window)
         .warm_begin = window->warm_begin,
         .first_step = window->first_step,
         .last_step = window->first_step + (window->steps ? window->steps - 1 : 0),
-        .lost = kp_loss_total() - window->lost_before,
+        .lost = window->lost,
     };
     kp_record_clock();
     if (kp_record_meta(&rec, sizeof rec) != 0) KP_LOG_ONCE(0, "the end of a window could not be written to the spool");

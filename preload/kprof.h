@@ -65,7 +65,7 @@ KPROF_FUNCTION(int, kprof_stop, (void), ())
 KPROF_FUNCTION(int, kprof_range_push, (const char *name), (name))
 /* Closes the range that this thread opened last. -ENOENT when none is open. */
 KPROF_FUNCTION(int, kprof_range_pop, (void), ())
-/* Puts a text into the trace under key, as torch.profiler's add_metadata. The texts are copied. -EINVAL, -ENOSPC. */
+/* Puts a text into the trace under key, as torch.profiler's add_metadata. The texts are copied. -EINVAL, -E2BIG, -ENOSPC. */
 KPROF_FUNCTION(int, kprof_metadata, (const char *key, const char *value), (key, value))
 /* Puts a JSON value into the trace under key, as add_metadata_json. -EINVAL when it is not JSON. */
 KPROF_FUNCTION(int, kprof_metadata_json, (const char *key, const char *json), (key, json))

@@ -131,6 +131,8 @@ struct kp_rec_clock {
     uint64_t ticks, real_ns, mono_ns;
 };
 
+/* KP_KIND_NOTE (META): "key=value\n" as in the header's text, when that is full; filled up with newlines. Comes after all of the header's. */
+
 /* A string: starts on a KP_STR_CELL boundary of a STRINGS chunk; magic is release-stored last. */
 struct kp_str {
     _Atomic uint32_t magic;

@@ -13,7 +13,7 @@ struct kp_reader {
     size_t file_bytes;
     uint32_t chunks; /* that may be looked at, the last one perhaps cut; header included */
     char *text;      /* header lines, NUL-separated */
-    uint32_t text_bytes;
+    size_t text_bytes, text_cap;
     struct kp_names names;
     struct kp_clockmap clock;
     struct kp_rec_cycle *cycles; /* by number; `end` 0 was replaced by the last sign of life */

@@ -65,21 +65,50 @@ static int head_check(const struct kp_reader *r, const char *path, char *why, si
     return 0;
 }
 
+/* Lines, from the header or from a note; the text ends with a NUL of its own. */
+static int text_add(struct kp_reader *r, const uint8_t *lines, uint32_t n)
+{
+    if (!r->text || r->text_bytes + n > r->text_cap) {
+        size_t cap = (r->text_bytes + n) * (size_t)2 + KP_CHUNK_BYTES;
+        char *text = r->text ? kp_map_grow(r->text, r->text_cap, cap) : kp_map_alloc(cap);
+        if (!text) return -ENOMEM;
+        if (!r->text) r->text_bytes = 1;
+        r->text = text, r->text_cap = cap;
+    }
+    char *to = r->text + r->text_bytes - 1;
+    memcpy(to, lines, n);
+    to[n] = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (to[i] == '\n') to[i] = 0;
+    r->text_bytes += n;
+    return 0;
+}
+
 static int text_copy(struct kp_reader *r)
 {
     struct kp_file_head *head = (void *)(uintptr_t)r->file;
     uint32_t n = kp_load_acquire(&head->text_bytes), max = KP_CHUNK_BYTES - head->head_bytes; /* pairs with: spool.c */
-    if (n > max) n = max;
-    r->text_bytes = n + 1;
-    r->text = kp_map_alloc(r->text_bytes);
-    if (!r->text) return -ENOMEM;
-    memcpy(r->text, r->file + head->head_bytes, n);
-    for (uint32_t i = 0; i < n; i++)
-        if (r->text[i] == '\n') r->text[i] = 0;
-    return 0;
+    return text_add(r, r->file + head->head_bytes, n < max ? n : max);
 }
 
-/* --- META chunks: clock samples and cycles --- */
+/* A note takes the place of every earlier line of its key: a program that notes its step for days leaves one line. */
+static int note_take(struct kp_reader *r, const char *line, uint32_t n)
+{
+    const char *equals = memchr(line, '=', n);
+    size_t key = equals ? (size_t)(equals - line) + 1 : 0;
+    if (!key) return 0; /* no line */
+    char *end = r->text + r->text_bytes;
+    for (char *at = r->text, *next; at < end; at = next) {
+        next = at + strlen(at) + 1;
+        if (strncmp(at, line, key) != 0) continue;
+        memmove(at, next, (size_t)(end - next));
+        end -= next - at, next = at;
+    }
+    r->text_bytes = (size_t)(end - r->text);
+    return text_add(r, (const uint8_t *)line, n);
+}
+
+/* --- META chunks: clock samples, cycles and notes --- */
 
 static int cycle_put(struct kp_reader *r, const struct kp_rec_cycle *c)
 {
@@ -122,6 +151,8 @@ static int meta_walk(struct kp_reader *r, const struct kp_chunk_head *head, uint
             if (kp_clockmap_add(&r->clock, &pair)) return -ENOMEM;
         } else if (rec->kind == KP_KIND_CYCLE && bytes >= sizeof(struct kp_rec_cycle)) {
             if (cycle_put(r, (const void *)rec)) return -ENOMEM;
+        } else if (rec->kind == KP_KIND_NOTE) {
+            if (note_take(r, (const char *)(rec + 1), bytes - (uint32_t)sizeof *rec)) return -ENOMEM;
         }
     }
     return 0;
@@ -249,7 +280,7 @@ void kp_reader_close(struct kp_reader *r)
 {
     if (!r) return;
     if (r->file) kp_io_munmap((void *)(uintptr_t)r->file, r->file_bytes);
-    if (r->text) kp_map_free(r->text, r->text_bytes);
+    if (r->text) kp_map_free(r->text, r->text_cap);
     if (r->cycles) kp_map_free(r->cycles, r->cycles_cap * sizeof *r->cycles);
     if (r->complete) kp_map_free(r->complete, r->cycles_n + 1);
     kp_names_fini(&r->names);

@@ -127,7 +127,7 @@ uint64_t kp_order_next(void)
 
 /* ---- taking ---- */
 
-void kp_chunk_own(struct kp_chunk_head *chunk, const struct kp_thread *t)
+static void owner_write(struct kp_chunk_head *chunk, const struct kp_thread *t)
 {
     chunk->tid = kp_load_relaxed(&t->tid);
     chunk->thread_no = t->thread_no;
@@ -143,7 +143,7 @@ struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle)
     struct kp_chunk_head *chunk = kp_spool_chunk(index);
     chunk->cycle = cycle;
     kp_store_relaxed(&chunk->used, sizeof *chunk);
-    kp_chunk_own(chunk, t);
+    owner_write(chunk, t);
     kp_store_relaxed(&infos[index].state, state_make(cycle, OWNED));
     /* pairs with: the readers' walk (kind DATA: the head is whole, used counts) */
     kp_store_release(&chunk->kind, KP_CHUNK_DATA);
@@ -219,15 +219,22 @@ static void orphans_sweep(void)
     }
 }
 
+/* Until the swap is ours: whoever pops an orphan to look at it may settle it as owned in between. */
+static void chunk_release(uint32_t index, uint32_t cycle)
+{
+    uint64_t state = kp_load_relaxed(&infos[index].state);
+    while (state == state_make(cycle, OWNED) || state == state_make(cycle, ORPHAN)) {
+        bool is_orphan = (state & 255) == ORPHAN; /* still on its stack, or in somebody's hand */
+        if (!kp_cas_acq_rel(&infos[index].state, &state, is_orphan ? state_make(cycle, DEAD) : FREE)) continue;
+        if (!is_orphan) free_push(index);
+        return;
+    }
+}
+
 void kp_chunk_recycle(uint32_t cycle)
 {
     uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
-    for (uint32_t i = 1; i < chunks; i++) {
-        uint64_t owned = state_make(cycle, OWNED), orphan = state_make(cycle, ORPHAN);
-        if (kp_load_relaxed(&infos[i].state) >> 8 != cycle) continue;
-        if (kp_cas_acq_rel(&infos[i].state, &owned, FREE)) free_push(i);
-        else kp_cas_acq_rel(&infos[i].state, &orphan, state_make(cycle, DEAD));
-    }
+    for (uint32_t i = 1; i < chunks; i++) chunk_release(i, cycle);
     orphans_sweep();
 }
 

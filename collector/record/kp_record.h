@@ -48,7 +48,7 @@ struct kp_thread *kp_thread_first(void);
 
 /*
  * Room for one record of at most `bytes` (multiple of 8, <= KP_MAX_RECORD) in the chunk of gate's cycle, or NULL
- * (counted as lost under `kind`). While the gate says WARM, a full chunk is rewound instead of replaced.
+ * (counted as lost under `kind`). Only while the gate says RECORD: what starts while it warms up is not put.
  */
 void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_kind kind);
 static inline void *kp_put_reserve(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_kind kind)
@@ -104,8 +104,11 @@ struct kp_record_options {
 int kp_record_open(const struct kp_record_options *options);
 bool kp_record_is_open(void);
 const char *kp_record_path(void);
-/* Adds "key=value" to the header's text; newlines in value become blanks. Any thread, not in a hook. */
-void kp_record_note(const char *key, const char *value);
+/*
+ * Keeps "key=value" for readers, who take the last of a key; newlines in value become blanks. In the header while it has room,
+ * then as NOTE records. Any thread, not in a hook. 0, -EBADF (no spool), -E2BIG (over KP_MAX_RECORD) or -ENOSPC.
+ */
+int kp_record_note(const char *key, const char *value);
 void kp_record_poke(void);    /* wakes the writer; async-signal-safe, at most one futex wake */
 
 /* Appends a META record (any thread, takes a mutex, not in a hook). Used for CYCLE and CLOCK records. */
@@ -117,7 +120,10 @@ void kp_record_clock(void);   /* samples the clock and appends it */
  * shows: afterwards all chunks of `cycle` are quiet. 0 or -ETIMEDOUT. Writer or exporter thread only.
  */
 int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms);
-/* Chunks of `cycle` become free for new records (it was exported or is not wanted). */
+/*
+ * Chunks of `cycle` become free for new records (it was exported or is not wanted). Those of a cycle in which a thread may still
+ * be writing wait until a later call. One caller at a time.
+ */
 void kp_record_recycle(uint32_t cycle);
 uint64_t kp_record_events(uint32_t cycle); /* ops kept in a cycle, by walking its chunks; for decisions, not for hot paths */
 /* Stops the writer (bounded), marks the file closed; unlinks it when asked. The mapping stays: late hooks cannot fault. */

@@ -20,6 +20,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kp_chunk_head *current, *reserve;
+static bool is_text_full;
 
 int kp_meta_open(void)
 {
@@ -28,7 +29,7 @@ int kp_meta_open(void)
     return current ? 0 : -ENOSPC;
 }
 
-/* Room for bytes in the current chunk, with the lock held; clock samples leave the last room to cycles. */
+/* Room for bytes in the current chunk, with the lock held; clock samples and notes leave the last room to cycles. */
 static uint8_t *room_get(uint32_t bytes, bool may_wait)
 {
     uint32_t used = kp_load_relaxed(&current->used);
@@ -72,22 +73,48 @@ void kp_record_clock(void)
     (void)kp_record_meta(&r, sizeof r); /* a lost one was counted; the next comes in a second */
 }
 
-void kp_record_note(const char *key, const char *value)
+static void line_write(char *to, const char *key, const char *value)
 {
-    struct kp_file_head *h;
-    if (!kp_spool_is_ours()) return;
-    h = kp_spool_head();
-    size_t k = strlen(key), v = strlen(value), line = k + v + 2;
+    size_t k = strlen(key);
+    memcpy(to, key, k);
+    to += k;
+    *to++ = '=';
+    for (; *value; value++) *to++ = *value == '\n' ? ' ' : *value;
+    *to = '\n';
+}
+
+/* A NOTE record, with the lock held; what its last word does not need is newlines. */
+static int note_put(const char *key, const char *value, uint32_t line)
+{
+    uint32_t bytes = (uint32_t)(sizeof(struct kp_rec) + line + 7) & ~7u;
+    uint8_t *room = room_get(bytes, true);
+    if (room == NULL) return -ENOSPC;
+    *(struct kp_rec *)room = (struct kp_rec){.kind = KP_KIND_NOTE, .size = (uint16_t)bytes};
+    memset(room + bytes - 8, '\n', 8);
+    line_write((char *)room + sizeof(struct kp_rec), key, value);
+    /* pairs with: the readers' walk */
+    kp_store_release(&current->used, kp_load_relaxed(&current->used) + bytes);
+    return 0;
+}
+
+int kp_record_note(const char *key, const char *value)
+{
+    size_t line = strlen(key) + strlen(value) + 2;
+    int rc = 0;
+    if (!kp_spool_is_ours()) return -EBADF;
+    if (line > KP_MAX_RECORD - 2 * sizeof(struct kp_rec)) return -E2BIG;
+    struct kp_file_head *h = kp_spool_head();
     pthread_mutex_lock(&lock);
     uint32_t at = kp_load_relaxed(&h->text_bytes);
-    if (line <= KP_FILE_TEXT_MAX - at) {
-        memcpy(h->text + at, key, k);
-        h->text[at + k] = '=';
-        for (size_t i = 0; i < v; i++) h->text[at + k + 1 + i] = value[i] == '\n' ? ' ' : value[i];
-        h->text[at + line - 1] = '\n';
+    if (line > KP_FILE_TEXT_MAX - at) is_text_full = true; /* for good: the last line of a key counts */
+    if (is_text_full) {
+        rc = note_put(key, value, (uint32_t)line);
+    } else {
+        line_write(h->text + at, key, value);
         kp_store_release(&h->text_bytes, at + (uint32_t)line); /* pairs with: the readers' header */
     }
     pthread_mutex_unlock(&lock);
+    return rc;
 }
 
 void kp_meta_after_fork(void)
@@ -95,4 +122,5 @@ void kp_meta_after_fork(void)
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     lock = fresh; /* its owner may be a thread that the child does not have */
     current = reserve = NULL;
+    is_text_full = false;
 }

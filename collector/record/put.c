@@ -21,14 +21,6 @@ static void chunk_set(struct kp_thread *t, struct kp_chunk_head *chunk, uint32_t
     t->end = (uint8_t *)chunk + KP_CHUNK_BYTES;
 }
 
-/* Warming up: what the chunk holds is not wanted, begin again. */
-static void chunk_rewind(struct kp_thread *t)
-{
-    kp_store_release(&t->chunk->used, (uint32_t)sizeof *t->chunk); /* pairs with: the readers' walk */
-    kp_chunk_own(t->chunk, t); /* it may have begun as another thread's */
-    chunk_set(t, t->chunk, t->chunk_cycle);
-}
-
 static void thread_record_put(struct kp_thread *t)
 {
     struct kp_rec_thread *r = (struct kp_rec_thread *)t->at;
@@ -62,14 +54,8 @@ void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_ki
         kp_loss_count(kind, KP_LOSS_TOO_BIG);
         return NULL;
     }
-    if (t->chunk && t->chunk_cycle == cycle) {
-        if ((gate & (KP_GATE_WARM | KP_GATE_RECORD)) == KP_GATE_WARM) {
-            chunk_rewind(t);
-            return t->at;
-        }
-    } else if (cycle && orphan_continue(t, cycle, bytes)) {
-        return t->at;
-    }
+    bool is_first = t->chunk == NULL || t->chunk_cycle != cycle;
+    if (cycle && is_first && orphan_continue(t, cycle, bytes)) return t->at;
     struct kp_chunk_head *chunk = cycle ? kp_chunk_take(t, cycle) : NULL;
     if (chunk == NULL) {
         kp_loss_count(kind, kp_load_relaxed(&kp_spool.trouble));

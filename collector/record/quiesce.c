@@ -24,7 +24,7 @@
 #define KP_QUIESCE_DRAIN_NS 10000000 /* without the system call: longer than any store waits to be seen */
 
 static bool has_membarrier;
-static _Atomic uint32_t pending_cycle;
+static _Atomic uint32_t pending_cycle; /* the last one whose wait ran out of time: a thread may be inside any up to it */
 
 static void pause_ns(long ns)
 {
@@ -64,12 +64,13 @@ int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms)
             }
             pause_ns(KP_QUIESCE_PAUSE_NS);
         }
-    if (rc < 0) kp_store_relaxed(&pending_cycle, cycle);
-    else if (kp_load_relaxed(&pending_cycle) == cycle) kp_store_relaxed(&pending_cycle, 0);
+    uint32_t pending = kp_load_relaxed(&pending_cycle);
+    if (rc < 0 && cycle > pending) kp_store_relaxed(&pending_cycle, cycle);
+    if (rc == 0 && cycle >= pending) kp_store_relaxed(&pending_cycle, 0);
     return rc;
 }
 
 bool kp_quiesce_is_pending(uint32_t cycle)
 {
-    return kp_load_relaxed(&pending_cycle) == cycle;
+    return kp_load_relaxed(&pending_cycle) >= cycle;
 }

@@ -17,6 +17,7 @@
 #include "collector/base/kp_poison.h"
 
 #define KP_RECORD_FIRST_CHUNKS 64u /* made at once (1-2 ms); the writer makes the full stock */
+#define KP_RECORD_WAITING 64       /* a cycle beyond them keeps its chunks */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -64,12 +65,18 @@ const char *kp_record_path(void)
     return kp_spool.path;
 }
 
+static uint32_t waiting[KP_RECORD_WAITING], waiting_count; /* cycles to take back when everybody has left them */
+
 void kp_record_recycle(uint32_t cycle)
 {
     if (!kp_spool_is_ours() || cycle == 0) return;
-    /* a thread was still inside when the wait for this cycle ended: its chunk must not change hands under it */
-    if (kp_quiesce_is_pending(cycle) && kp_record_quiesce(cycle, 0) < 0) return;
-    kp_chunk_recycle(cycle);
+    if (waiting_count < KP_RECORD_WAITING) waiting[waiting_count++] = cycle;
+    for (uint32_t i = waiting_count; i-- > 0;) {
+        /* a thread was still inside when the wait for this cycle ended: its chunk must not change hands under it */
+        if (kp_quiesce_is_pending(waiting[i]) && kp_record_quiesce(waiting[i], 0) < 0) continue;
+        kp_chunk_recycle(waiting[i]);
+        waiting[i] = waiting[--waiting_count];
+    }
     kp_spool_retry();
 }
 
@@ -95,6 +102,7 @@ void kp_record_after_fork(void)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     lock = fresh;
+    waiting_count = 0;
     kp_thread_after_fork();
     kp_writer_after_fork();
     kp_meta_after_fork();

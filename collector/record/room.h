@@ -61,7 +61,6 @@ struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind);        /* for
 void kp_chunk_give_kept(struct kp_chunk_head *chunk);
 struct kp_chunk_head *kp_chunk_adopt(uint32_t cycle); /* a dead thread's half-used chunk of that cycle */
 void kp_chunk_orphan(struct kp_chunk_head *chunk, uint32_t cycle);
-void kp_chunk_own(struct kp_chunk_head *chunk, const struct kp_thread *t); /* writes the owner into the head */
 void kp_chunk_recycle(uint32_t cycle);
 uint32_t kp_chunk_ready(void);
 uint64_t kp_chunk_taken(void); /* since open: its growth is the consumption */
@@ -82,7 +81,7 @@ void kp_loss_after_fork(void);
 int kp_meta_open(void);
 void kp_meta_after_fork(void);
 void kp_quiesce_open(void);
-bool kp_quiesce_is_pending(uint32_t cycle); /* the last wait for this cycle ran out of time */
+bool kp_quiesce_is_pending(uint32_t cycle); /* a wait for this cycle, or a later one, ran out of time */
 int kp_writer_open(void (*tick)(void));
 void kp_writer_close(void);
 void kp_writer_after_fork(void);

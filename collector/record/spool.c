@@ -26,6 +26,7 @@
 
 #define KP_SPOOL_MIN_CHUNKS 4u         /* header, meta, strings, records */
 #define KP_SPOOL_LEAST_RANGE 256u      /* chunks: below 16 MB of addresses it is not worth it */
+#define KP_SPOOL_MOST_CHUNKS (1u << 21) /* 128 GB: what the number of a string's cell can name */
 #define KP_SPOOL_RETRY_NS 5000000000u  /* a full disk is asked again this often */
 
 struct kp_spool kp_spool = {.fd = -1};
@@ -173,7 +174,7 @@ static int range_reserve(uint64_t max_bytes)
 {
     uint64_t chunks = max_bytes / KP_CHUNK_BYTES;
     if (chunks < KP_SPOOL_MIN_CHUNKS) chunks = KP_SPOOL_MIN_CHUNKS;
-    if (chunks > UINT32_MAX / 4) chunks = UINT32_MAX / 4;
+    if (chunks > KP_SPOOL_MOST_CHUNKS) chunks = KP_SPOOL_MOST_CHUNKS;
     for (;; chunks /= 2) {
         void *p;
         int rc = kp_io_mmap(&p, (size_t)chunks * KP_CHUNK_BYTES, PROT_NONE,
@@ -191,7 +192,8 @@ static void head_write(const char *host, uint64_t start_ns, const char *text)
 {
     struct kp_file_head *h = kp_spool_head();
     size_t n = text ? strlen(text) : 0;
-    if (n > KP_FILE_TEXT_MAX / 2) n = KP_FILE_TEXT_MAX / 2;
+    if (n > KP_FILE_TEXT_MAX)
+        for (n = KP_FILE_TEXT_MAX; n && text[n - 1] != '\n';) n--;
     h->version = KP_FORMAT_VERSION;
     h->chunk_bytes = KP_CHUNK_BYTES;
     h->head_bytes = sizeof *h;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kprof.h: the same program with and without the library, in C and C++, fixed or movable, with and without optimisation; and ctypes."""
+import json
 import shutil
 import subprocess
 import sys
@@ -53,3 +54,27 @@ def test_ctypes_calls_the_exported_names():
     assert run.stdout.split() == ["0", "1", "0", "0"], run.stderr
     without = subprocess.run([sys.executable, "-c", code], env=harness.clean_environment(), capture_output=True, text=True)
     assert "AttributeError" in without.stderr
+
+
+RANGES = """
+import ctypes, json
+k = ctypes.CDLL(None)
+for i in range(3000):
+    assert k.kprof_metadata_json(b"epoch", str(i).encode()) == 0
+assert k.kprof_metadata_json(b"large", json.dumps("y" * 20000).encode()) == 0
+assert k.kprof_metadata_json(b"larger", json.dumps("y" * 40000).encode()) == -7
+k.kprof_range_push(b"x"); k.kprof_range_pop()
+"""
+
+
+def test_much_metadata_pushes_out_neither_the_rank_nor_what_comes_later(tmp_path):
+    text = "x" * 30000
+    run = subprocess.run([sys.executable, "-c", RANGES], capture_output=True, text=True,
+                         env=harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=tmp_path, KPROF_GZIP="0", RANK="3",
+                                                       WORLD_SIZE="8", KPROF_METADATA=json.dumps({"long": text})))
+    assert run.returncode == 0 and "wrote" in run.stderr, run.stderr
+    trace = json.loads(next(tmp_path.glob("*.json")).read_text())
+    assert trace["distributedInfo"]["rank"] == 3 and trace["distributedInfo"]["world_size"] == 8
+    assert trace["long"] == text
+    assert trace["epoch"] == 2999
+    assert len(trace["large"]) == 20000

@@ -107,6 +107,7 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
         assert_int_equal((kp_gate_get() & KP_GATE_RECORD) != 0, now >= KP_ACTION_RECORD);
         assert_int_equal((kp_gate_get() & KP_GATE_WARM) != 0, now == KP_ACTION_WARMUP);
         for (int k = 0; k < 10; k++) op(t);
+        for (int k = 0; k <= i; k++) kp_loss_count(KP_KIND_OP, KP_LOSS_NO_CHUNK); /* i + 1 in step i */
         errno = EXDEV;
         step(t);
         assert_int_equal(errno, EXDEV);
@@ -115,6 +116,7 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
         assert_true(kp_cycle_take_closed(&w));
         assert_int_equal(w.number, number);
         assert_int_equal(w.steps, 2);
+        assert_int_equal(w.lost, 2 * w.first_step + 3); /* of its own steps, not of warming up or of those before and after */
         assert_false(w.cut);
         assert_int_equal(w.first_step, number == 1 ? 3 : 7);
         struct seen s = read_cycle(number);

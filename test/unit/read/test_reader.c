@@ -86,6 +86,44 @@ static void a_training_run_comes_back_by_start_time(void **state)
     test_spool_free(&s);
 }
 
+static void note_put(struct test_spool *s, uint32_t meta, const char *line)
+{
+    struct {
+        struct kp_rec head;
+        char text[56];
+    } note = {.head = {.kind = KP_KIND_NOTE, .size = sizeof note}};
+    memset(note.text, '\n', sizeof note.text);
+    memcpy(note.text, line, strlen(line));
+    test_spool_put(s, meta, &note, sizeof note);
+}
+
+static void notes_follow_the_lines_of_the_header(void **state)
+{
+    struct test_spool s;
+    const char *line = NULL;
+    int lines = 0;
+    (void)state;
+    test_spool_init(&s);
+    test_spool_text(&s, "a=1\nb=2\n");
+    uint32_t meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
+    note_put(&s, meta, "a=3");
+    note_put(&s, meta, "cc=4");
+    note_put(&s, meta, "");
+    test_spool_put(&s, meta, &(struct kp_rec){.kind = KP_KIND_NOTE, .size = sizeof(struct kp_rec)}, sizeof(struct kp_rec));
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_string_equal(kp_reader_text(r, "a"), "3");
+    assert_string_equal(kp_reader_text(r, "b"), "2");
+    assert_string_equal(kp_reader_text(r, "cc"), "4");
+    while ((line = kp_reader_line(r, line))) lines++;
+    assert_int_equal(lines, 3); /* one a key */
+    kp_reader_close(r);
+    for (int i = 0; i < 900; i++) note_put(&s, meta, "long=a value of some length, again and again"); /* the text grows */
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_string_equal(kp_reader_text(r, "long"), "a value of some length, again and again");
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
 static void what_an_op_carries_comes_back(void **state)
 {
     static const uint8_t data[] = {5, 1};
@@ -447,6 +485,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_run_comes_back_by_start_time),
+        cmocka_unit_test(notes_follow_the_lines_of_the_header),
         cmocka_unit_test(what_an_op_carries_comes_back),
         cmocka_unit_test(autograds_range_has_the_numbers_of_the_backward_op_inside),
         cmocka_unit_test(pieces_of_a_thread_are_sorted_and_chunks_change_hands),

@@ -69,11 +69,44 @@ static void an_orphan_is_adopted_within_its_cycle_only(void **state)
     spool_forget(true);
 }
 
+static void *look_for_orphans(void *arg)
+{
+    (void)arg;
+    while (!atomic_load_explicit(&stop, memory_order_relaxed)) assert_null(kp_chunk_adopt(UINT32_MAX));
+    return NULL;
+}
+
+/* A thread that looks for an orphan of its own cycle holds others for a moment: none may get lost when theirs is recycled then. */
+static void an_orphan_looked_at_while_its_cycle_is_recycled_comes_back(void **state)
+{
+    pthread_t t[2];
+    (void)state;
+    open_spool(16, NULL);
+    atomic_store(&stop, false);
+    for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&t[i], NULL, look_for_orphans, NULL), 0);
+    struct kp_thread *me = kp_thread_get();
+    for (uint32_t cycle = 1; cycle < 300000; cycle++) {
+        struct kp_chunk_head *chunk = kp_chunk_take(me, cycle);
+        assert_non_null(chunk); /* 255 chunks would be gone long ago */
+        kp_chunk_orphan(chunk, cycle);
+        kp_chunk_recycle(cycle);
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < 2; i++) pthread_join(t[i], NULL);
+    struct walk w;
+    walk_open(&w, kp_record_path());
+    walk_all(&w);
+    assert_int_equal(w.by_kind[KP_CHUNK_DATA], 0);
+    walk_close(&w);
+    spool_forget(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_threads_never_hold_one_chunk),
         cmocka_unit_test(an_orphan_is_adopted_within_its_cycle_only),
+        cmocka_unit_test(an_orphan_looked_at_while_its_cycle_is_recycled_comes_back),
     };
     return cmocka_run_group_tests_name("chunk", tests, NULL, NULL);
 }

@@ -40,14 +40,48 @@ static void notes_are_lines_of_the_header(void **state)
     struct walk w;
     static char big[KP_CHUNK_BYTES];
     (void)state;
-    kp_record_note("torch", "2.15.0\nand more");
+    assert_int_equal(kp_record_note("torch", "2.15.0\nand more"), 0);
     memset(big, 'x', sizeof big - 1);
-    kp_record_note("big", big); /* does not fit: left out */
-    kp_record_note("rank", "3");
+    assert_int_equal(kp_record_note("big", big), -E2BIG); /* left out */
+    assert_int_equal(kp_record_note("rank", "3"), 0);
     walk_open(&w, kp_record_path());
     assert_int_equal(w.head->text_bytes, 7 + 22 + 7);
     assert_memory_equal(w.head->text, "test=1\ntorch=2.15.0 and more\nrank=3\n", 36);
     walk_close(&w);
+}
+
+/* A program that notes its epoch for a year: the header has room for some thousand lines. */
+static void notes_beyond_the_header_are_records(void **state)
+{
+    struct walk w;
+    char number[16];
+    (void)state;
+    walk_open(&w, kp_record_path());
+    for (int i = 0; i < 20000; i++) {
+        snprintf(number, sizeof number, "%d", i);
+        assert_int_equal(kp_record_note("meta.epoch", number), 0);
+    }
+    walk_all(&w);
+    assert_in_range(w.head->text_bytes, KP_FILE_TEXT_MAX - 100, KP_FILE_TEXT_MAX);
+    assert_true(w.records[KP_KIND_NOTE] > 15000);
+    walk_close(&w);
+}
+
+static void the_settings_are_cut_between_two_lines(void **state)
+{
+    struct walk w;
+    static char text[80000];
+    (void)state;
+    for (size_t n = 0; n + 12 < sizeof text;) n += (size_t)snprintf(text + n, sizeof text - n, "line=%05zu\n", n);
+    struct kp_record_options o = {.dir = kp_test_tmpdir(), .max_bytes = 4 << 20, .text = text};
+    spool_forget(true);
+    assert_int_equal(kp_record_open(&o), 0);
+    walk_open(&w, kp_record_path());
+    assert_in_range(w.head->text_bytes, KP_FILE_TEXT_MAX - 11, KP_FILE_TEXT_MAX);
+    assert_int_equal(w.head->text[w.head->text_bytes - 1], '\n');
+    walk_close(&w);
+    spool_forget(true);
+    open_spool(64, tick);
 }
 
 static void the_writer_ticks_and_samples_the_clock(void **state)
@@ -207,6 +241,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_header_says_who_wrote_it),
         cmocka_unit_test(notes_are_lines_of_the_header),
+        cmocka_unit_test(notes_beyond_the_header_are_records),
+        cmocka_unit_test(the_settings_are_cut_between_two_lines),
         cmocka_unit_test(the_writer_ticks_and_samples_the_clock),
         cmocka_unit_test(meta_records_are_kept_and_checked),
         cmocka_unit_test(the_host_may_close_every_fd),

@@ -214,6 +214,30 @@ static void a_thread_that_stays_inside_keeps_its_chunk(void **state)
     assert_int_equal(kp_record_events(1000), 0);
 }
 
+/* It stays through three windows: the chunk it has is one of the first, and the later waits must not make it forgotten. */
+static void a_thread_that_stays_inside_for_long_keeps_its_chunk_and_all_come_back(void **state)
+{
+    atomic_int step = 0;
+    pthread_t t;
+    (void)state;
+    gate_record(1100);
+    assert_int_equal(pthread_create(&t, NULL, stay_inside, &step), 0);
+    while (atomic_load(&step) == 0) usleep(100);
+    for (uint32_t cycle = 1101; cycle < 1104; cycle++) {
+        gate_record(cycle);
+        assert_int_equal(kp_record_quiesce(cycle - 1, 20), -ETIMEDOUT);
+        assert_int_equal(hook_put(0, 1), 1);
+    }
+    for (uint32_t cycle = 1100; cycle < 1103; cycle++) kp_record_recycle(cycle);
+    for (uint32_t cycle = 1100; cycle < 1103; cycle++) assert_int_equal(kp_record_events(cycle), 1);
+    atomic_store(&step, 2);
+    pthread_join(t, NULL);
+    kp_gate_set(kp_gate_make(1104, KP_GATE_ON));
+    assert_int_equal(kp_record_quiesce(1103, 1000), 0);
+    kp_record_recycle(1103); /* takes back what had to wait, too */
+    for (uint32_t cycle = 1100; cycle < 1104; cycle++) assert_int_equal(kp_record_events(cycle), 0);
+}
+
 static void *vanish_inside(void *arg)
 {
     hook_put(0, 1);
@@ -276,6 +300,7 @@ int main(void)
         cmocka_unit_test(cycles_are_quiet_whole_and_separate),
         cmocka_unit_test(orphans_of_an_old_cycle_become_free),
         cmocka_unit_test(a_thread_that_stays_inside_keeps_its_chunk),
+        cmocka_unit_test(a_thread_that_stays_inside_for_long_keeps_its_chunk_and_all_come_back),
         cmocka_unit_test(a_thread_that_ended_inside_does_not_hold_up_a_cycle),
         cmocka_unit_test(a_hook_in_a_signal_handler_inside_a_hook_passes_through),
     };

@@ -115,7 +115,7 @@ static inline void walk_records(struct walk *w, const struct kp_chunk_head *c)
         const struct kp_rec *r = (const struct kp_rec *)((const uint8_t *)c + at);
         const struct kp_rec_thread *t = (const struct kp_rec_thread *)r;
         assert_true(r->size >= sizeof *r && r->size % 8 == 0 && at + r->size <= used);
-        assert_in_range(r->kind, 1, 6);
+        assert_in_range(r->kind, 1, 7);
         if (r->kind == KP_KIND_THREAD) p = piece_add(w, t->thread_no, c->cycle, t->order);
         if (r->kind == KP_KIND_OP) piece_note(w, p, (const struct test_rec *)r);
         w->records[r->kind]++;
@@ -235,7 +235,7 @@ static inline uint32_t hook_put(uint64_t first, uint32_t count)
     kp_store_relaxed(&t->inside, 1);
     kp_signal_fence();
     uint64_t gate = kp_gate_get();
-    if (gate & (KP_GATE_RECORD | KP_GATE_WARM))
+    if (gate & KP_GATE_RECORD)
         for (uint32_t i = 0; i < count; i++) {
             struct test_rec *r = kp_put_reserve(t, gate, sizeof *r, KP_KIND_OP);
             if (r == NULL) continue;
