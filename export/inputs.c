@@ -111,8 +111,9 @@ static bool is_shown_tensor(const struct entry *e)
 static void shape_write(struct kp_json *j, const struct entry *e, bool strides)
 {
     unsigned width = word_bytes(e);
-    const uint8_t *at = e->data + (strides ? width * e->ndim : 0);
+    const uint8_t *at = e->data;
     bool any = is_shown_tensor(e) && !(strides && (e->flags & KP_IN_TENSOR_NO_STRIDES));
+    if (any && strides) at += width * e->ndim;
     kp_json_char(j, '[');
     for (unsigned i = 0; any && i < e->ndim; i++, at += width) {
         int64_t v = 0; /* little endian, and narrow ones are not negative */
