@@ -56,7 +56,10 @@ static uint32_t op_bytes(uint8_t flags)
            (flags & KP_OP_INPUTS ? 4 : 0);
 }
 
-/* Stands on a record; false when it is no event or too short. Still open: ends with the window (0: not known). */
+/*
+ * Stands on a record; false when it is no event or too short. What is still open ends
+ * with the window (0: not known), and so does what ended between the stamp of the window's end and the closing of the gate.
+ */
 static bool stand_on(struct cursor *c, const struct kp_rec *rec, uint32_t bytes, uint64_t window_end)
 {
     const struct kp_rec_op *op = (const void *)rec; /* a step begins alike */
@@ -70,7 +73,7 @@ static bool stand_on(struct cursor *c, const struct kp_rec *rec, uint32_t bytes,
     c->start_ticks = op->start;
     c->is_open = !ticks;
     c->end_ticks = op->start + ticks < ticks ? UINT64_MAX : op->start + ticks;
-    if (c->is_open && window_end > op->start) c->end_ticks = window_end;
+    if ((c->is_open || c->end_ticks > window_end) && window_end > op->start) c->end_ticks = window_end;
     return true;
 }
 

@@ -197,7 +197,7 @@ static void pieces_of_a_thread_are_sorted_and_chunks_change_hands(void **state)
     meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
     test_spool_clock(&s, meta, 1000, 2000000, 1000);
     test_spool_clock(&s, meta, 2000, 2001000, 2000);
-    test_spool_cycle(&s, meta, 1, 1000, 5000, 0);
+    test_spool_cycle(&s, meta, 1, 1000, (uint64_t)1 << 34, 0);
     two = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
     one = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
     test_spool_at(&s, one)->order = 1, test_spool_at(&s, two)->order = 2;
@@ -227,6 +227,30 @@ static void events_outside_the_window_are_not_shown(void **state)
     assert_int_equal(reopen(&s, 0), 0);
     assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
     assert_int_equal(seen.n, 6);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
+/* The window's end is stamped before the gate moves: an op may end between the two, inside one that stays open. */
+static void no_op_outlasts_the_window_or_the_op_around_it(void **state)
+{
+    struct test_spool s;
+    uint32_t meta, a;
+    (void)state;
+    test_spool_init(&s);
+    meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
+    test_spool_clock(&s, meta, 1000, 2000000, 1000);
+    test_spool_clock(&s, meta, 2000, 2001000, 2000);
+    test_spool_cycle(&s, meta, 1, 1000, 5000, 0);
+    a = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
+    test_spool_op(&s, a, &(struct test_op){.start = 4000, .seq = -1});
+    test_spool_op(&s, a, &(struct test_op){.start = 4900, .ticks = 110, .seq = -1});
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
+    assert_int_equal(seen.n, 2);
+    assert_int_equal(seen.last.start_ns, 2003900);
+    assert_int_equal(seen.last.end_ns, 2004000);
+    assert_false(seen.last.flags & KP_OP_UNFINISHED);
     kp_reader_close(r);
     test_spool_free(&s);
 }
@@ -490,6 +514,7 @@ int main(void)
         cmocka_unit_test(autograds_range_has_the_numbers_of_the_backward_op_inside),
         cmocka_unit_test(pieces_of_a_thread_are_sorted_and_chunks_change_hands),
         cmocka_unit_test(events_outside_the_window_are_not_shown),
+        cmocka_unit_test(no_op_outlasts_the_window_or_the_op_around_it),
         cmocka_unit_test(a_cycle_without_its_closing_record_ends_with_its_last_event),
         cmocka_unit_test(what_hung_when_the_process_was_killed_lasts_until_the_last_sign_of_life),
         cmocka_unit_test(each_window_has_the_wall_time_of_its_own_begin),
