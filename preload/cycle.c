@@ -159,6 +159,7 @@ void kp_boot_step(struct kp_thread *thread, uint64_t now)
 {
     struct kp_transition turn;
     int kept = errno; /* the host's: we are inside one of its calls */
+    bool turned = false;
     pthread_mutex_lock(&cycle_lock);
     if (started && !stopped && kp_steps_advance(&turn)) {
         end_step(now);
@@ -168,9 +169,10 @@ void kp_boot_step(struct kp_thread *thread, uint64_t now)
         if (save) close_window(now, false);
         if (save || turn.before != turn.after) enter(turn.after, now);
         begin_step(thread);
-        if (turn.before != turn.after || save) kp_record_poke(); /* the writer closes, or prepares */
+        turned = save || turn.before != turn.after;
     }
     pthread_mutex_unlock(&cycle_lock);
+    if (turned) kp_record_poke(); /* the writer closes a window, or prepares one */
     errno = kept;
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h> /* rename */
 #include <stdint.h>
@@ -287,6 +288,9 @@ static void *thread_main(void *arg)
     errno = 0;
     int nice_now = getpriority(PRIO_PROCESS, (id_t)tid);
     if (errno == 0) setpriority(PRIO_PROCESS, (id_t)tid, nice_now + s->nice);
+    /* A thread of ours that is woken by a host thread shall not take its processor from it. */
+    struct sched_param none = {.sched_priority = 0};
+    syscall(SYS_sched_setscheduler, 0, SCHED_BATCH, &none);
     return s->body(s->arg);
 }
 
