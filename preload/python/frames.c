@@ -3,10 +3,11 @@
  * frames.c - whose step() is this: the frames of the calling thread, read from outside
  *
  * Called by: torch/ops.c through caller.h, inside a hook, at the end of an optimizer's step and at no other op
- * Owns:      nothing. Memory: none. Locks: none; not the GIL either, which the caller may or may not have.
+ * Owns:      the address of torch's wrapper, once seen
+ * Memory:    none. Locks: none; not the GIL either, which the caller may or may not have.
  * On fail:   0, and the optimizer is known by its name as if there were no Python
- * Costs:     about 15 system calls (process_vm_readv on ourselves), a few microseconds. That is the one exception to
- *            "no system call in a hook": once a step, and a layout that is wrong cannot harm the host.
+ * Costs:     8 system calls (process_vm_readv on ourselves), a few microseconds; about 20 until the wrapper was seen. That
+ *            is the one exception to "no system call in a hook": once a step, and a wrong layout cannot harm the host.
  *
  * Until the callback returns, its thread is inside a call that Python made, so its frames, their code objects and their
  * arguments stay as they are. torch's frames there, innermost first, from 1.13 to 2.15:
@@ -18,6 +19,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "collector/base/kp_atomic.h"
 #include "collector/base/kp_io.h"
 #include "preload/caller.h"
 #include "preload/python/python.h"
@@ -27,6 +29,10 @@
 #define FUNCTION "wrapper"
 #define FILE_TAIL "optim/optimizer.py"
 enum { FRAMES_MAX = 12, FRAME_HEAD = 72, TAIL_MAX = 24, OBJECT_BITS = 48 };
+enum { MISSES_MAX = 16 }; /* ranges of that name without a wrapper in a row: the program's own, not worth another look */
+
+static _Atomic(const void *) wrapper; /* its code object, NULL: not seen yet */
+static _Atomic uint32_t misses;
 
 static bool peek_at(const void *base, size_t offset, void *to, size_t bytes)
 {
@@ -101,18 +107,46 @@ static const void *frame_innermost(const struct kp_python_layout *l, const void 
     return peek_at(holder, l->thread_frame, &frame, sizeof frame) ? frame : NULL;
 }
 
-uint64_t kp_python_optimizer_find(const struct kp_python *python, const void *thread_state)
+/* The first frame that runs `code`, or, when that is NULL, the wrapper; its code is told then. */
+static const void *frame_find(const struct kp_python_layout *l, const void *thread_state, const void **code)
 {
-    const struct kp_python_layout *l = &python->layout;
     uint8_t head[FRAME_HEAD];
     const void *frame = frame_innermost(l, thread_state);
     for (int i = 0; frame && i < FRAMES_MAX; i++) {
-        if (!peek_at(frame, 0, head, sizeof head)) return 0;
-        const bool runs_python = !l->frame_owner || head[l->frame_owner] < KP_PYTHON_OWNED_BY_C;
-        if (runs_python && is_step_wrapper(l, pointer_in(head, l->frame_code))) return wrapper_self(python, frame);
+        if (!peek_at(frame, 0, head, sizeof head)) return NULL;
+        const void *runs = pointer_in(head, l->frame_code);
+        const bool is_python = !l->frame_owner || head[l->frame_owner] < KP_PYTHON_OWNED_BY_C;
+        if (is_python && (*code ? runs == *code : is_step_wrapper(l, runs))) {
+            *code = runs;
+            return frame;
+        }
         frame = pointer_in(head, l->frame_back);
     }
-    return 0;
+    return NULL;
+}
+
+/* torch has one wrapper for all classes and keeps it, so its address will do; a module loaded anew brings another. */
+uint64_t kp_python_optimizer_find(const struct kp_python *python, const void *thread_state)
+{
+    const void *code = kp_load_relaxed(&wrapper);
+    const void *frame = code ? frame_find(&python->layout, thread_state, &code) : NULL;
+    if (frame) return wrapper_self(python, frame);
+    if (kp_load_relaxed(&misses) >= MISSES_MAX) return 0;
+    code = NULL;
+    frame = frame_find(&python->layout, thread_state, &code);
+    if (!frame) {
+        (void)kp_add_relaxed(&misses, 1);
+        return 0;
+    }
+    kp_store_relaxed(&misses, 0);
+    kp_store_relaxed(&wrapper, code);
+    return wrapper_self(python, frame);
+}
+
+void kp_python_frames_forget(void)
+{
+    kp_store_relaxed(&misses, 0);
+    kp_store_relaxed(&wrapper, NULL);
 }
 
 uint64_t kp_caller_optimizer(void)

@@ -30,5 +30,6 @@ struct kp_python {
 const struct kp_python *kp_python_get(void);
 /* frames.c: the `self` of the Optimizer.step that the calling thread is in, by the frames of `thread_state`; 0: not found */
 uint64_t kp_python_optimizer_find(const struct kp_python *python, const void *thread_state);
+void kp_python_frames_forget(void); /* what it learned of one interpreter; tests have several */
 
 #endif
