@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which optimizer's steps count: of several of one class the first, known by the object and not by its name."""
+import glob
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import facts
+import harness
+
+NEVER = "wait=100000,warmup=1,active=1"  # counts steps in the cheap way, records nothing
+ALWAYS = "active=100000"  # records every step
+STEP = "Optimizer.step#Adam.step"
+FALLBACK = {"KPROF_TEST_FAIL": "peek:1+:1"}  # as where process_vm_readv is forbidden
+
+
+def steps_of(run):
+    """(steps that were seen, iterations that ran, by the program's own word; None when it says none)"""
+    said = re.findall(r"saw (\d+) steps?,|\((\d+) steps?[ ,]", run.err)
+    assert len(said) == 1, run.explain()
+    iterations = re.findall(r"^iterations (\d+)", run.out, re.M)
+    return int(said[0][0] or said[0][1]), int(iterations[0]) if iterations else None
+
+
+@pytest.mark.parametrize("schedule", [NEVER, ALWAYS])
+@pytest.mark.parametrize("critics", [1, 5])
+def test_a_gan_with_two_of_one_class_has_one_step_an_iteration(ours, schedule, critics):
+    steps, _ = steps_of(ours("gan_twins.py", "8", str(critics), schedule=schedule))
+    assert steps == (9 if schedule == ALWAYS else 8)  # with the one that exit cuts short, which is in the trace
+
+
+def test_a_window_holds_both_optimizers_of_a_gan(ours):
+    trace = facts.load(ours("gan_twins.py", "8", "1").trace)
+    windows = facts.steps(trace)
+    assert [e["name"] for e in windows] == ["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"]
+    ends = [facts.end(e) for e in facts.spans(trace) if e["name"] == STEP]
+    assert [sum(facts.begin(w) < end <= facts.end(w) for end in ends) for w in windows] == [2, 2, 2]
+
+
+def test_where_frames_cannot_be_read_the_name_is_what_counts(ours):
+    assert steps_of(ours("gan_twins.py", "8", "1", schedule=NEVER, **FALLBACK))[0] == 16
+    steps, iterations = steps_of(ours("optimizers.py", "one", schedule=NEVER, **FALLBACK))
+    assert steps == iterations
+
+
+@pytest.mark.parametrize("program", ["one", "epochs", "epochs_gan", "threads"])
+def test_each_iteration_is_one_step(ours, program):
+    steps, iterations = steps_of(ours("optimizers.py", program, schedule=NEVER))
+    assert steps == iterations
+
+
+def test_an_optimizer_that_rests_is_given_up_after_64_steps_of_another(ours):
+    steps, iterations = steps_of(ours("optimizers.py", "retired", schedule=NEVER))
+    assert steps == iterations - 65
+
+
+# ---- the walk itself, in every Python there is ----
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory):
+    """preload/python alone as a library: the product exports none of its insides."""
+    library = tmp_path_factory.mktemp("walk") / "libwalk.so"
+    sources = [*(harness.ROOT / "preload" / "python").glob("*.c"), *(harness.ROOT / "collector" / "base").glob("*.c")]
+    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", '-DKP_VERSION="test"', "-shared", "-fPIC", "-O1",
+                    "-I", harness.ROOT, *sources, "-o", library], check=True)
+    return library
+
+
+def pythons():
+    """{version: interpreter} of those installed here."""
+    found = {"%d.%d" % sys.version_info[:2]: sys.executable}
+    root = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"))
+    for path in [*glob.glob("/usr/bin/python3.*[0-9]"), *map(str, (root / "versions").glob("3.*/bin/python3"))]:
+        said = subprocess.run([path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True)
+        if said.returncode == 0:
+            found.setdefault(said.stdout.strip() + (" (system)" if path.startswith("/usr") else ""), path)
+    return found
+
+
+PYTHONS = pythons()
+KNOWN = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13"]
+
+
+def ask(python, library, folder, place):
+    script = folder / place / "optim" / "optimizer.py"
+    shutil.copytree(harness.SCRIPTS / "frames" / "optim", script.parent)
+    done = subprocess.run([python, script, library], capture_output=True, text=True, timeout=60, env=harness.clean_environment())
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("place", ["plain", "blåbær", "日本語", "🐍"])
+@pytest.mark.parametrize("version", KNOWN + [version for version in PYTHONS if version not in KNOWN])
+def test_frames_are_read_in_this_python(walk, tmp_path, version, place):
+    if version not in PYTHONS:
+        pytest.skip(f"no Python {version} here")
+    known = version.split()[0] in KNOWN
+    assert ask(PYTHONS[version], walk, tmp_path, place) == ("found" if known else "not found")
