@@ -174,8 +174,9 @@ static bool cursor_next(struct walk *w, struct cursor *c)
 {
     for (;;) {
         bool more = c->at != c->end || c->piece + 1 != c->pieces_end;
-        uint32_t bytes;
+        uint32_t bytes, piece = c->piece;
         const struct kp_rec *rec = record_next(w, &c->piece, c->pieces_end, &c->at, &c->end, &bytes);
+        if (!more || piece != c->piece) kp_spool_leave(w->r, w->pieces.of[piece].at);
         if (!more) return false;
         if (rec && stand_on(c, rec, bytes, w->cycle ? w->cycle->end : 0)) return true;
         if (!rec || rec->kind == KP_KIND_OP || rec->kind == KP_KIND_STEP) w->lost++;
@@ -279,6 +280,7 @@ void kp_events_close(struct kp_reader *r)
             /* one more: an event that took no time began before the end, too */
             cycle->end = c.end_ticks == UINT64_MAX ? UINT64_MAX : c.end_ticks + 1;
         }
+        kp_spool_leave(r, head);
     }
 }
 

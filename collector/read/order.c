@@ -88,10 +88,15 @@ static int collect(struct kp_pieces *p, const struct kp_reader *r, uint32_t kind
         struct kp_chunk_head *head = (void *)(uintptr_t)kp_spool_chunk(r, i, &used);
         struct kp_piece whole;
         int rc;
-        if (!head || kp_load_acquire(&head->kind) != kind) continue; /* pairs with: chunk.c */
+        if (!head) continue;
+        if (kp_load_acquire(&head->kind) != kind) { /* pairs with: chunk.c */
+            kp_spool_leave(r, head);
+            continue;
+        }
         whole = (struct kp_piece){.at = (uint8_t *)(head + 1), .end = (uint8_t *)head + used, .order = head->order};
         if (kind == KP_CHUNK_DATA) rc = head->cycle == cycle ? cut(p, head, used) : 0;
         else rc = push(p, &whole);
+        kp_spool_leave(r, head);
         if (rc) {
             kp_pieces_fini(p);
             return rc;

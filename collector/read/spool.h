@@ -24,6 +24,8 @@ struct kp_reader {
 
 /* Head of chunk i when there is one, with how many bytes of records may be read (`used`, cut to the file). Else NULL. */
 const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used);
+/* A pass is through with the chunk `at` lies in: its pages leave this process (not the file, nor the cache) until looked at again. */
+void kp_spool_leave(const struct kp_reader *r, const void *at);
 struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number);
 
 /* `end` of every cycle that has none becomes the end of its last event (0: no event). */

@@ -4,7 +4,8 @@
  *
  * Called by: the CLI, the export thread inside the host
  * Owns:      a private read-only mapping, the string table, the clock map, the list of cycles
- * Memory:    mapped blocks; grows with strings and cycles, not with events.
+ * Memory:    mapped blocks; grows with strings and cycles, not with events. Of the file itself a chunk a thread is in memory
+ *            on our account: a host with a spool of 4 GB must not look 4 GB bigger while its trace is written.
  * On fail:   what cannot be believed is skipped and counted. Nothing read from the file is used as a size or an
  *            offset before it was compared with the file's real length.
  */
@@ -34,6 +35,12 @@ const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i
     if (said < sizeof *head) said = sizeof *head;
     *used = said < have ? said : (uint32_t)have;
     return head;
+}
+
+void kp_spool_leave(const struct kp_reader *r, const void *at)
+{
+    size_t from = (size_t)((const uint8_t *)at - r->file) & ~(size_t)(KP_CHUNK_BYTES - 1), have = r->file_bytes - from;
+    madvise((void *)(uintptr_t)(r->file + from), have < KP_CHUNK_BYTES ? have : KP_CHUNK_BYTES, MADV_DONTNEED);
 }
 
 static uint32_t kind_of(const struct kp_chunk_head *head)
@@ -182,7 +189,9 @@ static int strings_read(struct kp_reader *r)
             uint32_t magic = 0;
             if (have >= sizeof magic) memcpy(&magic, r->file + (size_t)i * KP_CHUNK_BYTES, sizeof magic);
             r->skipped += magic != 0; /* a chunk of zeroes was prepared and never used */
-        } else if (kind_of(head) == KP_CHUNK_STRINGS) {
+        } else if (kind_of(head) != KP_CHUNK_STRINGS) {
+            kp_spool_leave(r, head);
+        } else {
             if (kp_names_add_chunk(&r->names, (const uint8_t *)head, (uint32_t)(have < KP_CHUNK_BYTES ? have : KP_CHUNK_BYTES), limit))
                 return -ENOMEM;
         }

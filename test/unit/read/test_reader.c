@@ -404,6 +404,46 @@ static void a_file_that_changes_under_the_reader_harms_nobody(void **state)
     test_spool_free(&s);
 }
 
+static long file_pages(void)
+{
+    long size, resident, shared;
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%ld %ld %ld", &size, &resident, &shared), 3);
+    fclose(f);
+    return shared;
+}
+
+static int see_pages(void *context, const struct kp_event *e)
+{
+    long *most = context, now = e->start_ns % 64 ? 0 : file_pages();
+    if (now > *most) *most = now;
+    return 0;
+}
+
+/* The host's memory must not seem to grow by its spool whenever a trace is written. */
+static void a_walk_keeps_little_of_the_file_in_memory(void **state)
+{
+    struct test_spool s;
+    uint32_t meta;
+    uint64_t at = 2000;
+    long before = file_pages(), most = 0;
+    (void)state;
+    test_spool_init(&s);
+    meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
+    test_spool_cycle(&s, meta, 1, 1000, 0, 0);
+    for (int i = 0; i < 320; i++) { /* 20 MB */
+        uint32_t a = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
+        while (test_spool_op(&s, a, &(struct test_op){.start = at, .ticks = 1, .seq = -1})) at += 10;
+    }
+    assert_int_equal(reopen(&s, 0), 0);
+    test_spool_free(&s);
+    most = file_pages();
+    assert_int_equal(kp_reader_events(r, 1, see_pages, &most), 0);
+    assert_true(most - before < 1024); /* 4 MB */
+    kp_reader_close(r);
+}
+
 static void what_is_no_spool_is_refused_in_one_line(void **state)
 {
     struct test_spool s;
@@ -521,6 +561,7 @@ int main(void)
         cmocka_unit_test(room_that_is_not_counted_yet_is_not_touched),
         cmocka_unit_test(chunks_that_a_damaged_count_leaves_out_are_found),
         cmocka_unit_test(a_file_that_changes_under_the_reader_harms_nobody),
+        cmocka_unit_test(a_walk_keeps_little_of_the_file_in_memory),
         cmocka_unit_test(what_is_no_spool_is_refused_in_one_line),
         cmocka_unit_test(names_that_are_mostly_garbage_are_lost_but_nothing_else),
         cmocka_unit_test(a_torn_tail_is_cut_and_counted),
