@@ -77,11 +77,13 @@ static bool is_confirmed(const struct kp_python_layout *l)
     if (l->version < 313) return true;
     const void *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
     if (!runtime || kp_io_peek(runtime, w, sizeof w) != 0 || memcmp(w, "xdebugpy", 8) != 0) return false;
-    return w[DEBUG_VERSION] >> 16 == 0x030d && w[DEBUG_FREE_THREADED] == 0 &&
-           w[DEBUG_CURRENT_FRAME] == l->thread_frame && w[DEBUG_PREVIOUS] == l->frame_back && w[DEBUG_EXECUTABLE] == l->frame_code && w[DEBUG_LOCALS] == l->frame_locals &&
-           w[DEBUG_OWNER] == l->frame_owner && w[DEBUG_FILE] == l->code_file && w[DEBUG_NAME] == l->code_name &&
-           w[DEBUG_TYPE] == 8 && w[DEBUG_TUPLE_ITEM] == 24 && w[DEBUG_TUPLE_SIZE] == 16 && w[DEBUG_TEXT_STATE] == 32 &&
-           w[DEBUG_TEXT_LENGTH] == 16 && w[DEBUG_TEXT_ASCII] == l->text_ascii;
+    const bool same_frames = w[DEBUG_CURRENT_FRAME] == l->thread_frame && w[DEBUG_PREVIOUS] == l->frame_back &&
+                             w[DEBUG_EXECUTABLE] == l->frame_code && w[DEBUG_LOCALS] == l->frame_locals &&
+                             w[DEBUG_OWNER] == l->frame_owner;
+    const bool same_objects = w[DEBUG_FILE] == l->code_file && w[DEBUG_NAME] == l->code_name && w[DEBUG_TYPE] == 8 &&
+                              w[DEBUG_TUPLE_ITEM] == 24 && w[DEBUG_TUPLE_SIZE] == 16 && w[DEBUG_TEXT_STATE] == 32 &&
+                              w[DEBUG_TEXT_LENGTH] == 16 && w[DEBUG_TEXT_ASCII] == l->text_ascii;
+    return w[DEBUG_VERSION] >> 16 == 0x030d && w[DEBUG_FREE_THREADED] == 0 && same_frames && same_objects;
 }
 
 static const struct kp_python_layout *layout_find(uint32_t version)
