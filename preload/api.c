@@ -79,7 +79,7 @@ long long kprof_step_num(void)
 int kprof_start(void)
 {
     int kept = errno;
-    int err = kp_boot_is_ours() ? kp_cycle_force_open() : -ENOSYS;
+    int err = kp_boot_is_ours() ? kp_cycle_start() : -ENOSYS;
     errno = kept;
     return err;
 }
@@ -88,11 +88,10 @@ int kprof_stop(void)
 {
     int kept = errno;
     if (!kp_boot_is_ours()) return -ENOSYS;
-    if (!kp_cycle_is_running()) return -EALREADY;
-    kp_cycle_end_run();
-    if (kp_record_is_open()) kp_record_poke();
+    int err = kp_cycle_stop();
+    if (err == 0) kp_record_poke();
     errno = kept;
-    return 0;
+    return err;
 }
 
 static struct ranges *ranges_of(struct kp_thread *self)

@@ -217,8 +217,7 @@ __attribute__((destructor)) static void kprof_end(void)
 {
     if (!kp_boot_is_ours()) return;
     int saved = errno;
-    kp_cycle_end_run();
-    kp_finish_exit();
+    if (kp_cycle_end_run()) kp_finish_exit(); /* else a signal handler left a step in the middle: kprof recover has the rest */
     kp_gate_set(0);
     kp_store_release(&alive, false);
     errno = saved;

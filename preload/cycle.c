@@ -4,7 +4,8 @@
  *
  * Called by: a source at a step (inside its hook, cold: once a step), kprof_* functions, the writer's tick, exit
  * Owns:      the current window and the ring of windows that wait to be closed
- * Locks:     cycle_lock, rank 1 (above record's); held for microseconds, only at steps, never while exporting
+ * Locks:     cycle_lock, rank 1 (above record's); held for microseconds, only at steps, never while exporting. Its
+ *            holder cannot be cancelled; exit and fork wait for it for a bounded time only.
  * On fail:   a spool that cannot be opened ends recording for this process (one line was logged)
  * Safe in:   signal handlers no; after fork no (the gate reads 0 there, nobody comes here)
  *
@@ -12,12 +13,16 @@
  *     before recorded -> the STEP record of N
  *     window must end -> end stamped, gate moved on, window queued for the writer (finish.c)
  *     window must open -> spool opened if needed, sources installed, gate set
+ *   kprof_start opens a window at any time; the schedule counts on and its next save, or kprof_stop, ends it
  */
 #include "preload/cycle.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_log.h"
@@ -25,14 +30,16 @@
 #include "preload/boot.h"
 #include "collector/base/kp_poison.h"
 
-enum { WAITING_MAX = 256 };
+enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200 };
 
 static pthread_mutex_t cycle_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kp_schedule schedule;
 static const struct kp_source *const *sources;
+static enum kp_source_mode source_mode; /* what the sources were told last, for those that attach later */
 static uint32_t wanted_bits;
-static bool started, stopped;
-static struct kp_window current;   /* number 0: none open */
+static bool started, ended;
+static bool is_phase_left; /* kprof_stop: what is left of the schedule's active steps is not recorded */
+static struct kp_window current;   /* number 0: none open; begin 0: warming up */
 static uint32_t last_number;
 static uint64_t step_begin;        /* ticks at which the step in progress began */
 static uint64_t step_number;
@@ -42,16 +49,43 @@ static uint32_t waiting_head, waiting_count;
 static uint64_t skipped;
 static bool ever_recorded;
 
+/* The host's thread must not be cancelled in our open() while it holds the lock. */
+static int lock_take(void)
+{
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    pthread_mutex_lock(&cycle_lock);
+    return cancel;
+}
+
+static void lock_give(int cancel)
+{
+    pthread_mutex_unlock(&cycle_lock);
+    pthread_setcancelstate(cancel, NULL);
+}
+
+/* For exit and fork, which a signal handler may call on the very thread that holds the lock. */
+static bool lock_try(void)
+{
+    struct timespec ms = {.tv_nsec = 1000000};
+    for (int i = 0; i < LOCK_WAIT_MS; i++) {
+        if (pthread_mutex_trylock(&cycle_lock) == 0) return true;
+        syscall(SYS_nanosleep, &ms, NULL);
+    }
+    return false;
+}
+
 void kp_cycle_setup(const struct kp_config *config, const struct kp_schedule *wanted,
                     const struct kp_source *const *list)
 {
     schedule = *wanted;
     sources = list;
-    wanted_bits = KP_GATE_ON | (config->record_shapes ? KP_GATE_SHAPES : 0) | (schedule.set ? KP_GATE_STEPS : 0);
+    wanted_bits = KP_GATE_ON | KP_GATE_STEPS | (config->record_shapes ? KP_GATE_SHAPES : 0);
 }
 
 static void set_sources(enum kp_source_mode mode)
 {
+    source_mode = mode;
     for (const struct kp_source *const *s = sources; *s; s++) (*s)->set_mode(mode);
 }
 
@@ -98,37 +132,37 @@ static void activate_window(uint64_t now)
     kp_gate_set(kp_gate_make(current.number, wanted_bits | KP_GATE_RECORD));
 }
 
-/* Enters the phase of `action`; the window of the phase before is closed already. */
+/* Nothing is recorded: only steps are looked for. */
+static void rest(void)
+{
+    kp_gate_set(kp_gate_make(last_number, wanted_bits));
+    set_sources(KP_SOURCE_STEPS);
+}
+
+/* Enters the phase of `action`. A window of the phase before is closed already, unless kprof_start opened it. */
 static void enter(enum kp_action action, uint64_t now)
 {
-    if (action == KP_ACTION_NONE) {
-        kp_gate_set(kp_gate_make(last_number, wanted_bits));
-        set_sources(KP_SOURCE_STEPS);
+    if (current.begin) return;
+    if (action == KP_ACTION_NONE || is_phase_left || (!current.number && !open_window(now))) {
+        rest();
         return;
     }
-    if (!current.number && !open_window(now)) {
-        kp_gate_set(kp_gate_make(last_number, wanted_bits));
-        set_sources(KP_SOURCE_STEPS);
-        return;
-    }
-    if (is_recording(action)) {
-        if (!current.begin) activate_window(now);
-    } else {
+    if (is_recording(action))
+        activate_window(now);
+    else
         kp_gate_set(kp_gate_make(current.number, wanted_bits | KP_GATE_WARM));
-    }
     set_sources(KP_SOURCE_FULL);
 }
 
 static void close_window(uint64_t now, bool cut)
 {
-    if (!current.number) return;
     if (current.begin) {
         current.end = now;
         current.cut = cut;
         current.lost = kp_loss_total() - current.lost; /* the next window may begin, and lose, before the writer closes this one */
         waiting[(waiting_head + waiting_count++) % WAITING_MAX] = current;
     }
-    current.number = 0;
+    memset(&current, 0, sizeof current);
 }
 
 /* The ProfilerStep# range of the step that begins, on the thread that steps; its end is filled in by the next step. */
@@ -155,69 +189,99 @@ static void end_step(uint64_t now)
     current.steps++;
 }
 
+/* True when a window began or ended. */
+static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, uint64_t now)
+{
+    bool save = turn->before == KP_ACTION_RECORD_AND_SAVE;
+    end_step(now);
+    step_number = turn->step;
+    step_begin = now;
+    if (save || turn->after == KP_ACTION_NONE) is_phase_left = false;
+    if (save) close_window(now, false);
+    if (save || turn->before != turn->after) enter(turn->after, now);
+    begin_step(thread);
+    return save || turn->before != turn->after;
+}
+
 void kp_boot_step(struct kp_thread *thread, uint64_t now)
 {
     struct kp_transition turn;
     int kept = errno; /* the host's: we are inside one of its calls */
     bool turned = false;
-    pthread_mutex_lock(&cycle_lock);
-    if (started && !stopped && kp_steps_advance(&turn)) {
-        end_step(now);
-        step_number = turn.step;
-        step_begin = now;
-        bool save = turn.before == KP_ACTION_RECORD_AND_SAVE;
-        if (save) close_window(now, false);
-        if (save || turn.before != turn.after) enter(turn.after, now);
-        begin_step(thread);
-        turned = save || turn.before != turn.after;
-    }
-    pthread_mutex_unlock(&cycle_lock);
+    int cancel = lock_take();
+    if (started && !ended && kp_steps_advance(&turn)) turned = turn_to(&turn, thread, now);
+    lock_give(cancel);
     if (turned) kp_record_poke(); /* the writer closes a window, or prepares one */
     errno = kept;
 }
 
 void kp_cycle_begin_run(void)
 {
-    pthread_mutex_lock(&cycle_lock);
-    if (!started && !stopped) {
+    int cancel = lock_take();
+    if (!ended && started) {
+        set_sources(source_mode); /* for the source that attached just now */
+    } else if (!ended) {
         started = true;
         step_begin = kp_ticks();
         enter(kp_schedule_action(&schedule, 0), step_begin);
         begin_step(kp_thread_get());
     }
-    pthread_mutex_unlock(&cycle_lock);
+    lock_give(cancel);
 }
 
-int kp_cycle_force_open(void)
+int kp_cycle_start(void)
 {
-    pthread_mutex_lock(&cycle_lock);
-    started = true;
-    stopped = false;
-    uint64_t now = kp_ticks();
-    bool open = current.number && current.begin;
-    if (!open) enter(KP_ACTION_RECORD, now);
-    int err = current.number ? 0 : -EIO;
-    pthread_mutex_unlock(&cycle_lock);
-    return open ? -EALREADY : err;
-}
-
-void kp_cycle_end_run(void)
-{
-    uint64_t now = kp_ticks();
-    pthread_mutex_lock(&cycle_lock);
-    if (started && !stopped) {
-        stopped = true;
-        end_step(now);
-        kp_gate_set(kp_gate_make(last_number, KP_GATE_ON));
-        close_window(now, true);
-        set_sources(KP_SOURCE_OFF);
+    int cancel = lock_take(), err = 0;
+    if (ended) {
+        err = -ESHUTDOWN;
+    } else if (current.begin) {
+        err = -EALREADY;
+    } else {
+        started = true;
+        is_phase_left = false;
+        enter(KP_ACTION_RECORD, kp_ticks());
+        if (!current.begin) err = -EIO;
     }
-    pthread_mutex_unlock(&cycle_lock);
+    lock_give(cancel);
+    return err;
 }
 
-bool kp_cycle_is_running(void)
+int kp_cycle_stop(void)
 {
-    return started && !stopped;
+    uint64_t now = kp_ticks();
+    int cancel = lock_take(), err = -EALREADY;
+    if (!ended && current.begin) {
+        end_step(now);
+        close_window(now, false);
+        is_phase_left = schedule.set && kp_schedule_action(&schedule, step_number) != KP_ACTION_NONE;
+        rest();
+        err = 0;
+    }
+    lock_give(cancel);
+    return err;
+}
+
+/* The sources stay as they are: at exit the objects of a C++ library may be destroyed already. */
+bool kp_cycle_end_run(void)
+{
+    uint64_t now = kp_ticks();
+    if (!lock_try()) return false;
+    ended = true;
+    end_step(now);
+    kp_gate_set(kp_gate_make(last_number, KP_GATE_ON));
+    close_window(now, true);
+    pthread_mutex_unlock(&cycle_lock);
+    return true;
+}
+
+bool kp_cycle_before_fork(void)
+{
+    return lock_try();
+}
+
+void kp_cycle_after_fork(void)
+{
+    pthread_mutex_unlock(&cycle_lock);
 }
 
 bool kp_cycle_ever_recorded(void)
@@ -227,14 +291,14 @@ bool kp_cycle_ever_recorded(void)
 
 bool kp_cycle_take_closed(struct kp_window *out)
 {
-    pthread_mutex_lock(&cycle_lock);
+    int cancel = lock_take();
     bool have = waiting_count > 0;
     if (have) {
         *out = waiting[waiting_head];
         waiting_head = (waiting_head + 1) % WAITING_MAX;
         waiting_count--;
     }
-    pthread_mutex_unlock(&cycle_lock);
+    lock_give(cancel);
     return have;
 }
 

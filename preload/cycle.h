@@ -18,20 +18,24 @@ struct kp_window {
     uint64_t warm_begin, begin, end;      /* ticks; begin 0 while warming up */
     uint64_t first_step, steps;
     uint64_t lost;                        /* records lost in it; while it is open: kp_loss_total() at its begin */
-    bool cut;                             /* closed by exit or kprof_stop, not by its schedule */
+    bool cut;                             /* closed by exit, not by its schedule or kprof_stop */
 };
 
 /* --- cycle.c --- */
 /* Fixed once by the constructor. */
 void kp_cycle_setup(const struct kp_config *config, const struct kp_schedule *schedule,
                     const struct kp_source *const *sources);
-/* The first source is attached (or the API was used): enter the schedule's step 0. Idempotent, thread-safe. */
+/* A source is attached (or the API was used): enter the schedule's step 0, or tell the source what to do. Thread-safe. */
 void kp_cycle_begin_run(void);
-/* Closes what is open, at exit or by kprof_stop(). Nothing is recorded afterwards until kprof_start(). */
-void kp_cycle_end_run(void);
 /* kprof_start(): records from now on whatever the schedule says. 0 or -errno. */
-int kp_cycle_force_open(void);
-bool kp_cycle_is_running(void);
+int kp_cycle_start(void);
+/* kprof_stop(): ends the window; the schedule counts on, but skips what is left of its active steps. 0 or -EALREADY. */
+int kp_cycle_stop(void);
+/* Exit: closes what is open, nothing is recorded afterwards. False when the lock is not to be had: touch nothing then. */
+bool kp_cycle_end_run(void);
+/* Nobody is in the middle of a step (and so in torch's list of callbacks) while the process forks. */
+bool kp_cycle_before_fork(void);
+void kp_cycle_after_fork(void); /* only after true */
 bool kp_cycle_ever_recorded(void);
 /* Oldest window that waits for the writer to close it; false when there is none. The caller owns it then. */
 bool kp_cycle_take_closed(struct kp_window *out);

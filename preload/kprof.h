@@ -57,9 +57,15 @@ extern "C" {
 KPROF_FUNCTION(int, kprof_step, (void), ())
 /* Number of steps that ended so far, whoever counted them. */
 KPROF_FUNCTION(long long, kprof_step_num, (void), ())
-/* Starts recording now, whatever the schedule says; the schedule goes on counting. -EALREADY when already recording. */
+/*
+ * Starts recording now, whatever the schedule says; the schedule goes on counting, and its next trace, kprof_stop or exit ends
+ * this one. -EALREADY when already recording, -EIO when there is no spool.
+ */
 KPROF_FUNCTION(int, kprof_start, (void), ())
-/* Ends the recording and writes the trace, on another thread. -EALREADY when not recording. */
+/*
+ * Ends the recording and writes the trace, on another thread. A schedule goes on counting: what is left of its active steps is
+ * not recorded, its next cycle is. -EALREADY when not recording.
+ */
 KPROF_FUNCTION(int, kprof_stop, (void), ())
 /* Opens a labelled range on this thread; it shows as a user_annotation. The text is copied. -EINVAL without a name. */
 KPROF_FUNCTION(int, kprof_range_push, (const char *name), (name))

@@ -91,13 +91,13 @@ static struct seen read_cycle(uint32_t number)
     return s;
 }
 
-/* One process has one run: the whole life of a schedule is one test. */
+/* One process has one run: each test goes on where the one before left off. */
 static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
 {
     struct kp_window w;
     (void)state;
     setup("skip_first=1,wait=1,warmup=1,active=2,repeat=2");
-    assert_false(kp_cycle_is_running());
+    assert_int_equal(kp_cycle_stop(), -EALREADY);
     kp_cycle_begin_run();
     struct kp_thread *t = kp_thread_get();
     assert_non_null(t);
@@ -127,18 +127,101 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
         assert_int_equal(s.n_open, 0);
     }
     assert_false(kp_cycle_take_closed(&w));
-    /* the API may open a window at any time; what is open at exit is closed there and says so */
-    assert_int_equal(kp_cycle_force_open(), 0);
+}
+
+/* A window opened by hand goes on through the schedule's warmup; its save ends both. */
+static void a_window_begun_by_hand_is_not_cut_by_the_schedules_warmup(void **state)
+{
+    struct kp_window w;
+    (void)state;
+    setup("wait=2,warmup=2,active=2,repeat=1");
+    struct kp_thread *t = kp_thread_get();
+    assert_int_equal(kp_cycle_stop(), -EALREADY);
+    assert_int_equal(kp_cycle_start(), 0);
+    assert_int_equal(kp_cycle_start(), -EALREADY);
+    for (int i = 0; i < 6; i++) {
+        assert_true(kp_gate_get() & KP_GATE_RECORD);
+        assert_int_equal(mode, KP_SOURCE_FULL);
+        op(t);
+        step(t);
+    }
+    assert_true(kp_cycle_take_closed(&w));
+    assert_false(w.cut);
+    assert_int_equal(read_cycle(w.number).n_ops, 6);
+    assert_int_equal(mode, KP_SOURCE_STEPS);
+    assert_int_equal(kp_cycle_stop(), -EALREADY);
+}
+
+static void after_a_stop_the_schedule_goes_on_with_its_next_cycle(void **state)
+{
+    struct kp_window w;
+    (void)state;
+    setup("wait=1,active=3,repeat=0");
+    struct kp_thread *t = kp_thread_get();
+    step(t); /* NONE -> RECORD */
+    op(t);
+    assert_int_equal(kp_cycle_stop(), 0);
+    assert_int_equal(mode, KP_SOURCE_STEPS);
+    assert_true(kp_cycle_take_closed(&w));
+    assert_false(w.cut);
+    step(t);
+    step(t);
+    assert_false(kp_gate_get() & KP_GATE_RECORD); /* the rest of the cycle that was stopped */
+    step(t);                                      /* its save */
+    step(t);                                      /* the wait of the next */
+    assert_true(kp_gate_get() & KP_GATE_RECORD);
+    for (int i = 0; i < 3; i++) {
+        op(t);
+        step(t);
+    }
+    assert_true(kp_cycle_take_closed(&w));
+    assert_int_equal(w.steps, 3);
+    assert_int_equal(read_cycle(w.number).n_ops, 3);
+}
+
+static void a_source_that_attaches_late_is_told_what_to_do(void **state)
+{
+    (void)state;
+    assert_int_equal(kp_cycle_start(), 0);
+    mode = KP_SOURCE_OFF;
+    kp_cycle_begin_run();
+    assert_int_equal(mode, KP_SOURCE_FULL);
+    assert_int_equal(kp_cycle_stop(), 0);
+}
+
+static void a_drop_counts_for_one_window_only(void **state)
+{
+    struct kp_window w;
+    uint64_t lost = 0;
+    (void)state;
+    while (kp_cycle_take_closed(&w)) {}
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(kp_cycle_start(), 0);
+        kp_loss_count(KP_KIND_OP, KP_LOSS_NO_SLOT);
+        assert_int_equal(kp_cycle_stop(), 0);
+        kp_loss_count(KP_KIND_OP, KP_LOSS_NO_SLOT); /* after its end */
+    }
+    while (kp_cycle_take_closed(&w)) lost += w.lost;
+    assert_int_equal(lost, 3);
+}
+
+static void what_is_open_at_exit_is_closed_there_and_says_so(void **state)
+{
+    struct kp_window w;
+    (void)state;
+    struct kp_thread *t = kp_thread_get();
+    assert_int_equal(kp_cycle_start(), 0);
+    mode = KP_SOURCE_OFF;
     op(t);
     step(t);
     op(t);
-    kp_cycle_end_run();
-    assert_int_equal(mode, KP_SOURCE_OFF);
+    assert_true(kp_cycle_end_run());
+    assert_int_equal(mode, KP_SOURCE_OFF); /* nobody was called */
     assert_true(kp_cycle_take_closed(&w));
     assert_true(w.cut);
-    assert_int_equal(w.number, 3);
-    assert_int_equal(read_cycle(3).n_ops, 2);
+    assert_int_equal(read_cycle(w.number).n_ops, 2);
     assert_false(kp_gate_get() & (KP_GATE_RECORD | KP_GATE_WARM));
+    assert_int_equal(kp_cycle_start(), -ESHUTDOWN);
     step(t);
     assert_false(kp_cycle_take_closed(&w));
     kp_record_close(true);
@@ -148,6 +231,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_hold_the_steps_that_torchs_schedule_names),
+        cmocka_unit_test(a_window_begun_by_hand_is_not_cut_by_the_schedules_warmup),
+        cmocka_unit_test(after_a_stop_the_schedule_goes_on_with_its_next_cycle),
+        cmocka_unit_test(a_source_that_attaches_late_is_told_what_to_do),
+        cmocka_unit_test(a_drop_counts_for_one_window_only),
+        cmocka_unit_test(what_is_open_at_exit_is_closed_there_and_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
