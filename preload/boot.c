@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,6 +28,8 @@
 #include "preload/source.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
+
+#define SECOND_NS UINT64_C(1000000000)
 
 static const struct kp_source *const sources[] = {&kp_torch_source, NULL};
 static bool attached[sizeof sources / sizeof sources[0]];
@@ -106,6 +107,7 @@ const char *kp_boot_shown(const char *path)
 static void writer_tick(void)
 {
     if (!kp_boot_is_ours()) return;
+    kp_log_follow_stderr();
     kp_hook_scan();
     kp_finish_tick();
 }
@@ -118,8 +120,9 @@ static void *clock_thread(void *unused)
 {
     uint64_t period;
     (void)unused;
-    while (kp_boot_is_ours() && (period = kp_steps_time_period_ns()) != 0) {
-        struct timespec nap = {.tv_sec = (time_t)(period / 1000000000u), .tv_nsec = (long)(period % 1000000000u)};
+    while (kp_boot_is_ours() && !kp_io_helpers_alone() && (period = kp_steps_time_period_ns()) != 0) {
+        if (period > SECOND_NS) period = SECOND_NS; /* looks whether the process is over; a step comes when it is due */
+        struct timespec nap = {.tv_sec = (time_t)(period / SECOND_NS), .tv_nsec = (long)(period % SECOND_NS)};
         nanosleep(&nap, NULL);
         if (!kp_boot_is_ours() || !kp_boot_saw_work() || !kp_steps_time(kp_clock_ns(CLOCK_MONOTONIC))) continue;
         struct kp_thread *self = kp_thread_get();
@@ -135,6 +138,14 @@ static void start_clock(void)
         kp_log(1, "no thread for steps by time: only the program's own steps count");
 }
 
+static _Atomic int spool_failed;
+
+bool kp_boot_cannot_record(void)
+{
+    return kp_load_relaxed(&spool_failed) != 0;
+}
+
+/* Asked at every window: said once, and not tried again. */
 int kp_boot_open_spool(void)
 {
     struct kp_record_options options = {
@@ -143,7 +154,11 @@ int kp_boot_open_spool(void)
         .text = header_text,
         .tick = writer_tick,
     };
-    return kp_record_is_open() ? 0 : kp_record_open(&options);
+    int err = kp_load_relaxed(&spool_failed);
+    if (err || kp_record_is_open()) return err;
+    err = kp_record_open(&options);
+    if (err) kp_store_relaxed(&spool_failed, err);
+    return err;
 }
 
 /* Never waits: when another thread is attaching, it will see the modules we came for. */
@@ -154,6 +169,7 @@ void kp_boot_modules_changed(void)
     for (size_t i = 0; sources[i]; i++) {
         if (attached[i] || !sources[i]->attach()) continue;
         attached[i] = true;
+        kp_log_keep_stderr();
         kp_config_complain(config);
         kp_config_log(config);
         kp_cycle_begin_run();
@@ -163,9 +179,33 @@ void kp_boot_modules_changed(void)
     atomic_flag_clear_explicit(&attaching, memory_order_release);
 }
 
+/*
+ * The loader's list lock and torch's lock of callbacks are not made anew in a child, so none of our threads may hold one at
+ * that moment. Host threads that hold them are the host's own affair.
+ */
+static _Thread_local bool holds_scan __attribute__((tls_model("initial-exec")));
+static _Thread_local bool holds_cycle __attribute__((tls_model("initial-exec")));
+
+static void before_fork(void)
+{
+    holds_scan = holds_cycle = false;
+    if (!kp_boot_is_ours()) return;
+    int saved = errno;
+    holds_scan = kp_hook_before_fork();
+    holds_cycle = kp_cycle_before_fork();
+    errno = saved;
+}
+
+static void after_fork_in_parent(void)
+{
+    if (holds_cycle) kp_cycle_after_fork();
+    if (holds_scan) kp_hook_after_fork();
+}
+
 static void after_fork_in_child(void)
 {
     kp_store_release(&alive, false);
+    kp_log_leave_stderr();
     kp_record_after_fork();
 }
 
@@ -197,7 +237,7 @@ static int start(void)
     kp_cycle_setup(config, &schedule, sources);
     kp_finish_setup(config);
     mprotect(config, sizeof *config, PROT_READ);
-    if (pthread_atfork(NULL, NULL, after_fork_in_child) != 0) return -ENOMEM;
+    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) return -ENOMEM;
     kp_gate_set(kp_gate_make(0, KP_GATE_ON));
     kp_store_release(&alive, true);
     err = kp_hook_start();

@@ -11,8 +11,9 @@
 
 /* False before start, after exit, in a forked child, with KPROF=0. */
 bool kp_boot_is_ours(void);
-/* Opens the spool on first use. 0 or -errno (said once). */
+/* Opens the spool on first use. 0 or -errno (said once, then for good). */
 int kp_boot_open_spool(void);
+bool kp_boot_cannot_record(void); /* that failed */
 const struct kp_schedule *kp_boot_schedule(void);
 /* Whether the host ran any op at all while nothing was recorded: then a closing line is owed. */
 bool kp_boot_saw_work(void);

@@ -111,13 +111,30 @@ static void account(uint32_t number, int err, const struct kp_export_result *res
     if (err == 0) {
         total.traces++;
         total.events += result->events;
-        total.lost += result->lost;
         kp_fmt(total.last, sizeof total.last, "%s", result->path);
     } else if (err != -ENODATA) {
         total.failed++;
     }
+    total.lost += result->lost; /* also where so much was dropped that there is no trace */
     pthread_mutex_unlock(&finish_lock);
     if (err == 0 || err == -ENODATA) kp_record_recycle(number);
+}
+
+static int spool_open(struct kp_reader **reader, char *why, size_t why_bytes)
+{
+    char path[1024];
+    int err = kp_record_reach(path, sizeof path);
+    if (err == 0) return kp_reader_open(reader, path, why, why_bytes);
+    kp_fmt(why, why_bytes, "the spool was removed");
+    return err;
+}
+
+static void say_failed(int err, const char *why)
+{
+    char path[1024];
+    bool is_kept = kp_record_reach(path, sizeof path) == 0 && strcmp(path, kp_record_path()) == 0;
+    kp_log(0, "no trace written to %s: %s (error %d); the records %s %s%s", kp_boot_out_dir(), why[0] ? why : "export failed",
+           -err, is_kept ? "stay in" : "are lost with", kp_record_path(), is_kept ? ", see: kprof recover" : ", which was removed");
 }
 
 static void export_one(uint32_t number, bool host_waits)
@@ -135,14 +152,12 @@ static void export_one(uint32_t number, bool host_waits)
     struct kp_export_result result = {.events = 0};
     char why[256] = "";
     struct kp_reader *reader = NULL;
-    int err = kp_reader_open(&reader, kp_record_path(), why, sizeof why);
+    int err = spool_open(&reader, why, sizeof why);
     if (err == 0) {
         err = kp_export_trace(reader, number, &options, &result);
         kp_reader_close(reader);
     }
-    if (err && err != -ENODATA)
-        kp_log(0, "no trace written to %s: %s (error %d); the records stay in %s, see: kprof recover", kp_boot_out_dir(),
-               why[0] ? why : "export failed", -err, kp_record_path());
+    if (err && err != -ENODATA) say_failed(err, why);
     account(number, err, &result);
 }
 
@@ -196,9 +211,9 @@ static void say_totals(const char *head, const char *path)
 {
     char steps[64] = "";
     enum kp_step_source source = kp_steps_source();
+    uint64_t n = kp_boot_schedule()->set ? total.steps : kp_steps_seen(); /* without one they mark nothing, see decisions/003 */
     if (source != KP_STEP_NONE)
-        kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)total.steps, plural(total.steps),
-               kp_step_source_name(source));
+        kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), kp_step_source_name(source));
     kp_log(0, "%s%s (%s%lu op%s, %lu dropped%s)", head, path, steps, (unsigned long)total.events, plural(total.events),
            (unsigned long)total.lost, total.cut && total.steps ? ", cut short by exit" : "");
 }
@@ -207,6 +222,7 @@ static void say_nothing_written(const struct kp_schedule *schedule)
 {
     uint64_t seen = kp_steps_seen();
     if (!schedule->set || total.failed || kp_cycle_ever_recorded()) return;
+    if (kp_boot_cannot_record()) return; /* that was the reason, and it was said */
     if (!seen && !kp_boot_saw_work()) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
     kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu", (unsigned long)seen, plural(seen), (unsigned long)needed);

@@ -26,6 +26,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_log.h"
 #include "collector/base/kp_quiet.h"
 #include "collector/base/kp_poison.h"
 
@@ -114,7 +115,9 @@ int kp_io_open(const char *path, int flags, int mode)
     KP_IO_RETRY(fd, open(path, flags | O_CLOEXEC, mode));
     if (fd < 0 || fd >= KP_IO_FD_MIN) return fd;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_MIN);
-    if (high < 0) return fd; /* a low limit on fds: the low number must do */
+    if (high < 0 && fd > STDERR_FILENO) return fd; /* a low limit on fds: the low number must do */
+    if (high < 0) high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* but what the host prints must not land there */
+    if (high < 0) high = -errno;
     close(fd);
     return high;
 }
@@ -273,12 +276,38 @@ int kp_io_mkdirs(const char *path, int mode)
 
 /* ---- helper threads ---- */
 
+static _Atomic unsigned helpers;
+
 struct start {
     void *(*body)(void *);
     void *arg;
     char name[16];
     int nice;
+    sigset_t mask; /* the host's */
 };
+
+/* The main thread ended before the others: it stays as a zombie. */
+static bool is_main_gone(void)
+{
+    char path[64], text[512];
+    kp_fmt(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
+    int fd = kp_io_open(path, O_RDONLY, 0);
+    if (fd < 0) return false;
+    ssize_t n = kp_io_read(fd, text, sizeof text - 1);
+    kp_io_close(fd);
+    if (n <= 0) return false;
+    text[n] = '\0';
+    const char *end = strrchr(text, ')'); /* of the name; the state follows */
+    return end && end[1] == ' ' && end[2] == 'Z';
+}
+
+bool kp_io_helpers_alone(void)
+{
+    struct stat st;
+    /* links of this folder: two, and one for each thread */
+    if (stat("/proc/self/task", &st) != 0 || st.st_nlink < 3) return false;
+    return st.st_nlink - 2 <= kp_load_relaxed(&helpers) + 1 && is_main_gone();
+}
 
 static void *thread_main(void *arg)
 {
@@ -291,7 +320,11 @@ static void *thread_main(void *arg)
     /* A thread of ours that is woken by a host thread shall not take its processor from it. */
     struct sched_param none = {.sched_priority = 0};
     syscall(SYS_sched_setscheduler, 0, SCHED_BATCH, &none);
-    return s->body(s->arg);
+    void *result = s->body(s->arg);
+    /* The last thread runs the host's exit handlers: signals reach the host again. */
+    if (kp_io_helpers_alone()) pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
+    kp_add_relaxed(&helpers, -1u);
+    return result;
 }
 
 static int thread_create(struct start *s, size_t stack)
@@ -321,8 +354,11 @@ int kp_io_thread_nice(void *(*body)(void *), void *arg, const char *name, int mo
     /* blocked before the thread exists, so that no signal of the host ever lands there */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
+    s->mask = old;
+    kp_add_relaxed(&helpers, 1);
     rc = thread_create(s, KP_IO_STACK);
     if (rc == -EINVAL) rc = thread_create(s, 0); /* the host's static TLS alone is larger than our stack */
+    if (rc < 0) kp_add_relaxed(&helpers, -1u);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return rc;
 }

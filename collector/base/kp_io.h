@@ -11,6 +11,7 @@
 #ifndef KP_IO_H
 #define KP_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -30,6 +31,11 @@ int kp_io_unlink(const char *path);
 int kp_io_mkdirs(const char *path, int mode);           /* like mkdir -p; 0 when it exists */
 int kp_io_thread(void *(*body)(void *), void *arg, const char *name); /* detached, all signals blocked, nice'd, 256 KB stack */
 int kp_io_thread_nice(void *(*body)(void *), void *arg, const char *name, int more); /* so much nicer than its maker */
+/*
+ * True when the host's last thread ended by pthread_exit and only threads made here are left: they must end then, since as long
+ * as one is there the process cannot. Asks the kernel, so not more often than some times a second.
+ */
+bool kp_io_helpers_alone(void);
 /* Read KPROF_TEST_FAIL once; called by the constructor with the variable's value (NULL: nothing fails). */
 void kp_io_set_failures(const char *spec);
 int kp_io_fail_point(const char *name); /* 0, or -errno this call shall return */

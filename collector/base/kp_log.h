@@ -16,8 +16,13 @@
 /* level: 0 always (problems and the closing line), 1 KPROF_VERBOSE=1, 2 KPROF_VERBOSE=2 */
 void kp_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void kp_log_set_level(int verbose);
-/* From here on lines go to what descriptor 2 is now, and nowhere once the host has made it something else. */
+/* From here on lines go to what descriptor 2 is now, and nowhere once the host has made it something else ... */
 void kp_log_hold_stderr(void);
+/* ... unless it is kept: on a descriptor of our own, so that a host that redirects 2 still gets its closing line. */
+void kp_log_keep_stderr(void);
+/* Once in a while: a host that closed a pipe as 2, or put /dev/null there, may want its reader to see the end. */
+void kp_log_follow_stderr(void);
+void kp_log_leave_stderr(void); /* in a forked child: whoever reads must not wait for it */
 /* Formats into buf (always NUL-terminated when size > 0), same formats; returns the length that was needed. */
 size_t kp_fmt(char *buf, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 size_t kp_vfmt(char *buf, size_t size, const char *format, va_list args);

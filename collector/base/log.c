@@ -9,6 +9,7 @@
 #include "collector/base/kp_log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 
 #define KP_LOG_BYTES 512
 #define KP_LOG_HEAD "kprof: "
+#define KP_LOG_FD_MIN 100 /* above what shells and daemons hand around by number */
 
 /* Lines a process may write, by level: a fault that repeats must not fill the host's stderr. */
 static const unsigned level_cap[] = {64, 500, 2000};
@@ -33,6 +35,8 @@ void kp_log_set_level(int verbose)
 static bool is_held, was_open;
 static dev_t held_device;
 static ino_t held_file;
+static bool has_reader; /* a pipe or a socket: who reads waits until every copy is closed */
+static _Atomic int kept = -1;
 
 void kp_log_hold_stderr(void)
 {
@@ -40,15 +44,47 @@ void kp_log_hold_stderr(void)
     was_open = fstat(STDERR_FILENO, &s) == 0;
     held_device = s.st_dev;
     held_file = s.st_ino;
+    has_reader = was_open && (S_ISFIFO(s.st_mode) || S_ISSOCK(s.st_mode));
     is_held = true;
 }
 
 /* A host that closed descriptor 2 may have got it again for a file or a socket of its own: not ours to write to. */
-static bool is_still_stderr(void)
+static bool is_still_stderr(int fd)
 {
     struct stat s;
-    if (!is_held) return true;
-    return was_open && fstat(STDERR_FILENO, &s) == 0 && s.st_dev == held_device && s.st_ino == held_file;
+    return was_open && fd >= 0 && fstat(fd, &s) == 0 && s.st_dev == held_device && s.st_ino == held_file;
+}
+
+static int stderr_get(void)
+{
+    if (!is_held || is_still_stderr(STDERR_FILENO)) return STDERR_FILENO;
+    int fd = kp_load_relaxed(&kept);
+    return is_still_stderr(fd) ? fd : -1;
+}
+
+void kp_log_keep_stderr(void)
+{
+    int saved = errno;
+    if (kp_load_relaxed(&kept) < 0 && is_held && is_still_stderr(STDERR_FILENO))
+        kp_store_relaxed(&kept, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, KP_LOG_FD_MIN));
+    errno = saved;
+}
+
+void kp_log_leave_stderr(void)
+{
+    int saved = errno, fd = kp_exchange_acq_rel(&kept, -1);
+    if (is_still_stderr(fd)) close(fd);
+    errno = saved;
+}
+
+void kp_log_follow_stderr(void)
+{
+    struct stat now, null;
+    if (!has_reader || kp_load_relaxed(&kept) < 0 || is_still_stderr(STDERR_FILENO)) return;
+    int saved = errno;
+    if (fstat(STDERR_FILENO, &now) != 0 || (stat("/dev/null", &null) == 0 && now.st_rdev == null.st_rdev && S_ISCHR(now.st_mode)))
+        kp_log_leave_stderr();
+    errno = saved;
 }
 
 void kp_log(int level, const char *format, ...)
@@ -74,10 +110,11 @@ void kp_log(int level, const char *format, ...)
     for (size_t i = head; i < head + n; i++)
         if (line[i] == '\n') line[i] = ' ';
     line[head + n] = '\n';
-    if (is_still_stderr()) {
+    int fd = stderr_get();
+    if (fd >= 0) {
         struct kp_quiet quiet;
         kp_quiet_begin(&quiet);
-        while (write(STDERR_FILENO, line, head + n + 1) < 0 && errno == EINTR) continue;
+        while (write(fd, line, head + n + 1) < 0 && errno == EINTR) continue;
         kp_quiet_end(&quiet);
     }
     errno = saved;

@@ -11,6 +11,7 @@
 #define KP_RECORD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "collector/base/kp_gate.h"
@@ -104,6 +105,8 @@ struct kp_record_options {
 int kp_record_open(const struct kp_record_options *options);
 bool kp_record_is_open(void);
 const char *kp_record_path(void);
+/* A path by which this process can open its spool now, also when somebody removed the file; -ENOENT: there is none. */
+int kp_record_reach(char *path, size_t bytes);
 /*
  * Keeps "key=value" for readers, who take the last of a key; newlines in value become blanks. In the header while it has room,
  * then as NOTE records. Any thread, not in a hook. 0, -EBADF (no spool), -E2BIG (over KP_MAX_RECORD) or -ENOSPC.

@@ -40,6 +40,8 @@ static int rooms_open(const struct kp_record_options *options)
 
 int kp_record_open(const struct kp_record_options *options)
 {
+    int cancel; /* open() is a place where the host's thread could end, with the lock held */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     pthread_mutex_lock(&lock);
     uint32_t state = kp_load_relaxed(&kp_spool.state);
     int rc = state == KP_SPOOL_OPEN ? 0 : state == KP_SPOOL_SHUT ? -ESHUTDOWN : rooms_open(options);
@@ -52,6 +54,7 @@ int kp_record_open(const struct kp_record_options *options)
         kp_spool_abandon();
     }
     pthread_mutex_unlock(&lock);
+    pthread_setcancelstate(cancel, NULL);
     return rc;
 }
 
@@ -63,6 +66,11 @@ bool kp_record_is_open(void)
 const char *kp_record_path(void)
 {
     return kp_spool.path;
+}
+
+int kp_record_reach(char *path, size_t bytes)
+{
+    return kp_spool_reach(path, bytes);
 }
 
 static uint32_t waiting[KP_RECORD_WAITING], waiting_count; /* cycles to take back when everybody has left them */

@@ -226,11 +226,25 @@ int kp_spool_open(const struct kp_record_options *options)
     return 0;
 }
 
-void kp_spool_unlink(void)
+static bool is_in_its_place(void)
 {
     struct stat st;
-    if (stat(kp_spool.path, &st) == 0 && st.st_dev == kp_spool.dev && st.st_ino == kp_spool.ino)
-        kp_io_unlink(kp_spool.path);
+    return stat(kp_spool.path, &st) == 0 && st.st_dev == kp_spool.dev && st.st_ino == kp_spool.ino;
+}
+
+void kp_spool_unlink(void)
+{
+    if (is_in_its_place()) kp_io_unlink(kp_spool.path);
+}
+
+/* A training script may empty the folder it logs to: what is mapped and open is still all there. */
+int kp_spool_reach(char *path, size_t bytes)
+{
+    int fd = kp_load_relaxed(&kp_spool.fd);
+    if (is_in_its_place()) return kp_fmt(path, bytes, "%s", kp_spool.path) < bytes ? 0 : -ENAMETOOLONG;
+    if (!is_our_file(fd)) return -ENOENT;
+    kp_fmt(path, bytes, "/proc/self/fd/%d", fd);
+    return 0;
 }
 
 void kp_spool_abandon(void)

@@ -26,7 +26,7 @@ struct recovery {
 /* True when the spool may be taken. */
 static bool is_free(struct recovery *r, const struct kp_file_head *head, const char *path)
 {
-    const enum kp_spool_state state = kp_spool_state(head);
+    const enum kp_spool_state state = kp_spool_state(head, path);
     if (state == KP_SPOOL_RUNNING) {
         r->running++;
         printf("kprof: %s: process %u is still running, left alone\n", path, head->pid);

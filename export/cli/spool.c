@@ -104,14 +104,43 @@ static uint64_t process_start_ns(uint32_t pid)
            ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-enum kp_spool_state kp_spool_state(const struct kp_file_head *head)
+/*
+ * 1, 0, or -errno when the maps cannot be read. By the file's name, which holds pid and time: some file systems show another inode
+ * there than stat does, and a container another folder.
+ */
+static int has_mapped(uint32_t pid, const char *path)
+{
+    char maps[64], *line = NULL, *real = realpath(path, NULL);
+    size_t size = 0;
+    ssize_t n;
+    int found = 0;
+    snprintf(maps, sizeof maps, "/proc/%u/maps", pid);
+    FILE *const file = real ? fopen(maps, "re") : NULL;
+    if (!file) found = -errno;
+    while (file && found == 0 && (n = getline(&line, &size, file)) > 0) {
+        const char *const slash = strrchr(line, '/');
+        line[n - 1] = 0;
+        found = slash && strcmp(slash, strrchr(real, '/')) == 0;
+    }
+    if (file && ferror(file)) found = -EIO;
+    if (file) fclose(file);
+    free(line);
+    free(real);
+    return found;
+}
+
+enum kp_spool_state kp_spool_state(const struct kp_file_head *head, const char *path)
 {
     char host[sizeof head->host + 1] = "";
     uint64_t start;
+    int mapped;
     if (head->closed) return KP_SPOOL_GONE;
     gethostname(host, sizeof host - 1);
     if (strncmp(host, head->host, sizeof head->host - 1) != 0) return KP_SPOOL_FOREIGN_HOST;
     start = process_start_ns(head->pid);
+    if (!start) return KP_SPOOL_GONE;
+    mapped = has_mapped(head->pid, path);
+    if (mapped >= 0) return mapped ? KP_SPOOL_RUNNING : KP_SPOOL_GONE;
     /* A process that began after the spool was opened only has the same number. Clocks are stepped: allow two seconds. */
-    return start && start < head->start_real_ns + UINT64_C(2000000000) ? KP_SPOOL_RUNNING : KP_SPOOL_GONE;
+    return start < head->start_real_ns + UINT64_C(2000000000) ? KP_SPOOL_RUNNING : KP_SPOOL_GONE;
 }

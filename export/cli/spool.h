@@ -21,7 +21,10 @@ enum kp_spool_state { KP_SPOOL_GONE, KP_SPOOL_RUNNING, KP_SPOOL_FOREIGN_HOST };
 int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_spool_wish *wish);
 /* Says what is not in the traces: drops by kind and reason, torn records, a cycle cut off. */
 void kp_spool_losses(const struct kp_reader *reader);
-/* Whether the process that writes this spool is still there (its pid may have been given to another one). */
-enum kp_spool_state kp_spool_state(const struct kp_file_head *head);
+/*
+ * Whether the process that writes the spool at `path` still has it mapped. Where that may not be seen (another user's process),
+ * whether it is still there (its pid may have been given to another one, but not the one that executed another program).
+ */
+enum kp_spool_state kp_spool_state(const struct kp_file_head *head, const char *path);
 
 #endif

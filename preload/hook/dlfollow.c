@@ -97,10 +97,24 @@ static void scan_if_changed(void)
     errno = saved;
 }
 
+/* The turn is taken before the loader is asked anything, so that kp_hook_before_fork keeps this thread out of its locks. */
 void kp_hook_scan(void)
 {
-    if (!may_scan()) return;
-    scan_if_changed();
+    if (!may_scan() || atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire)) return;
+    is_inside = true;
+    if (kp_modules_changed()) scan_and_tell();
+    is_inside = false;
+    atomic_flag_clear_explicit(&scanning, memory_order_release);
+}
+
+bool kp_hook_before_fork(void)
+{
+    return !is_inside && take_turn();
+}
+
+void kp_hook_after_fork(void)
+{
+    atomic_flag_clear_explicit(&scanning, memory_order_release);
 }
 
 void kp_hook_note(void)

@@ -10,7 +10,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { RF_THREAD = 88, RF_SCOPE = 96, RF_FN = 160, RF_SCHEMA = 192, RF_SEQ = 200, RF_INPUTS = 208, RF_FWD = 304,
        RF_HANDLE = 312, RF_ASYNC = 320, RF_BYTES = 344, CALLBACKS = 4 };
@@ -65,8 +67,23 @@ void mini_show_config(void) NAMED("_ZN2at11show_configB5cxx11Ev");
 extern char mini_undefined[64] NAMED("_ZN3c1019UndefinedTensorImpl10_singletonE");
 char mini_undefined[64];
 
+/* Like a static object of C++: gone once exit() has run its handlers, before any library's destructor. */
+static atomic_bool is_destroyed;
+static void destroy(void)
+{
+    atomic_store(&is_destroyed, true);
+}
+static void registry_use(void)
+{
+    static atomic_flag is_made = ATOMIC_FLAG_INIT;
+    static const char text[] = "mini torch: the list of callbacks is used after its destruction\n";
+    if (!atomic_flag_test_and_set(&is_made)) atexit(destroy);
+    if (atomic_load(&is_destroyed) && write(2, text, sizeof text - 1) < 0) return;
+}
+
 uint64_t mini_add(struct callback callback)
 {
+    registry_use();
     for (uint64_t i = 0; i < CALLBACKS; i++) {
         int free_slot = 0;
         if (!atomic_compare_exchange_strong(&slots[i].in_use, &free_slot, 1)) continue;
@@ -78,6 +95,7 @@ uint64_t mini_add(struct callback callback)
 }
 void mini_remove(uint64_t handle)
 {
+    registry_use();
     if (handle >= 1 && handle <= CALLBACKS) atomic_store(&slots[handle - 1].in_use, 0);
 }
 static const struct schema *schema_of(const uint8_t *rf)

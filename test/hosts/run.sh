@@ -84,6 +84,13 @@ records() {
   diff "$a/out" "$b/out" | head -n 5 | sed 's/^/#   out /'
   head -n 8 "$b/err" | sed 's/^/#   err /'
 }
+# How often a line of the run before says so.
+says() { # name, times, pattern
+  wanted "$1" || return 0
+  local n
+  n=$(grep -ac -- "$3" "$work/$1.ours/err")
+  if [ "$n" = "$2" ]; then pass "$1 says '$3' $2 times"; else fail "$1 says '$3' $n times, not $2"; fi
+}
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # --- the library itself -----------------------------------------------------------------------------------------
@@ -158,6 +165,16 @@ records train_daemon any -- "${trains[@]}" daemon
 records train_schedule any KPROF_SCHEDULE=wait=1,warmup=1,active=3,repeat=2 -- "${trains[@]}" plain
 records train_no_steps none KPROF_SCHEDULE=wait=1000,active=1 -- "${trains[@]}" plain
 records train_off none KPROF=0 -- "${trains[@]}" plain
+records train_main_leaves 2000 -- "${trains[@]}" main_leaves
+records train_main_leaves_schedule any KPROF_SCHEDULE=wait=1,active=2,repeat=1 -- "${trains[@]}" main_leaves
+records train_cancelled_step any KPROF_SCHEDULE=wait=1,active=2 -- "${trains[@]}" cancelled_step
+records train_empties_folder 2000 -- "${trains[@]}" empties_folder
+records train_api_first 2001 -- "${trains[@]}" api_first
+records train_redirect_2 2000 -- "${trains[@]}" redirect_2
+says train_redirect_2 1 '^kprof: wrote'
+records train_no_folder_schedule any KPROF_DIR=/proc/nowhere KPROF_SCHEDULE=wait=1,warmup=1,active=1 -- "${trains[@]}" plain
+says train_no_folder_schedule 1 'cannot make a spool'
+says train_no_folder_schedule 0 'no trace: saw'
 records train_bad_values any KPROF_MAX_MB=x KPROF_SCHEDULE=wait=-1 "KPROF_STEP=range:[" "KPROF_METADATA={" KPROF_WORKER_NAME=a/b -- "${trains[@]}" plain
 records train_no_folder any KPROF_DIR=/proc/nowhere -- "${trains[@]}" plain
 records train_file_for_folder any KPROF_DIR=/dev/null -- "${trains[@]}" plain

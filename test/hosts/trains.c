@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "preload/kprof.h"
 #include "test/doubles/minitorch.h"
 
 static void (*begin)(struct mini_range *, const char *, int);
@@ -73,6 +74,34 @@ static void threads(void)
     for (int i = 0; i < 8; i++) pthread_join(t[i], NULL);
 }
 
+static void *steps_and_rests(void *arg)
+{
+    for (long i = 0; i < (long)arg; i++) step(), usleep(10000);
+    puts("the last thread");
+    return arg;
+}
+
+/* A pending cancellation strikes at the first function that may: it must not be one of the profiler's. */
+static void *steps_while_cancelled(void *arg)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    usleep(50000);
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    for (int i = 0; i < 5; i++) step();
+    puts("stepped");
+    pthread_testcancel();
+    puts("not reached");
+    return arg;
+}
+
+static void cancelled_step(void)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, steps_while_cancelled, NULL);
+    pthread_cancel(t);
+    pthread_join(t, NULL);
+}
+
 static long resident_kb(void)
 {
     char line[256];
@@ -99,7 +128,14 @@ int main(int argc, char **argv)
 {
     const char *how = argc > 2 ? argv[2] : "plain";
     long n = argc > 3 ? atol(argv[3]) : 20;
+    if (!strcmp(how, "api_first")) kprof_range_push("before torch"), kprof_range_pop();
     load(argv[1]);
+    if (!strcmp(how, "main_leaves")) {
+        pthread_t t;
+        pthread_create(&t, NULL, steps_and_rests, (void *)n);
+        pthread_exit(NULL);
+    }
+    if (!strcmp(how, "cancelled_step")) cancelled_step();
     if (!strcmp(how, "children")) children();
     if (!strcmp(how, "threads")) threads();
     if (!strcmp(how, "many")) return many(n), 5;
@@ -113,6 +149,8 @@ int main(int argc, char **argv)
             for (int fd = 3; fd < 1024; fd++) close(fd);
         if (i == n / 2 && !strcmp(how, "take_fds"))
             for (int fd = 3; fd < 1024; fd++) close(fd), dup2(0, fd);
+        if (i == n / 2 && !strcmp(how, "redirect_2")) dup2(open("redirected.log", O_CREAT | O_WRONLY, 0600), 2);
+        if (i == n / 2 && !strcmp(how, "empties_folder")) system("rm -rf kprof");
         if (i == n / 2 && !strcmp(how, "chdir") && chdir("/")) return 9;
         if (i == n / 2 && !strcmp(how, "daemon") && fork() != 0) _exit(0);
         if (i == n / 2 && !strcmp(how, "kill")) kill(getpid(), SIGKILL);

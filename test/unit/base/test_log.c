@@ -103,6 +103,29 @@ static void a_closed_stderr_does_no_harm(void **state)
     assert_int_equal(after, 0);
 }
 
+/* The host's 2 as a pipe of ours that it later makes a file of its own. */
+static void a_stderr_that_was_kept_still_gets_the_lines(void **state)
+{
+    (void)state;
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    capture_begin();
+    kp_log_set_level(2);
+    kp_log_hold_stderr();
+    kp_log_keep_stderr();
+    dup2(file, 2); /* not writable: a line sent there would be lost */
+    kp_log(2, "redirected");
+    kp_log_follow_stderr();
+    kp_log(2, "still there");
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(null, 2);
+    kp_log_follow_stderr(); /* a reader of the pipe may wait for its end */
+    kp_log(2, "lost");
+    close(null);
+    close(file);
+    assert_string_equal(capture_end(), "kprof: redirected\nkprof: still there\n");
+    for (int fd = 100; fd < 110; fd++) assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +135,7 @@ int main(void)
         cmocka_unit_test(once_is_once),
         cmocka_unit_test(a_fault_that_repeats_does_not_fill_stderr),
         cmocka_unit_test(a_closed_stderr_does_no_harm),
+        cmocka_unit_test(a_stderr_that_was_kept_still_gets_the_lines),
     };
     return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_recover.c - spools become traces when their process is gone, and only then; what is no spool is told and kept */
 #include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -101,9 +104,31 @@ static void a_running_process_keeps_its_spool(void **state)
 {
     (void)state;
     spool_put("a.kprof", (uint32_t)getpid(), NULL, 0);
+    const int fd = open(in_folder("a.kprof"), O_RDONLY | O_CLOEXEC);
+    void *const map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(map, MAP_FAILED);
     assert_int_equal(run(kp_cmd_recover, folder, NULL, NULL), KP_EXIT_DONE);
     assert_int_equal(count_files(".gz"), 0);
     assert_int_equal(count_files(".kprof"), 1);
+    munmap(map, 4096);
+    close(fd);
+}
+
+/* The process is there and as old as ever, but the program that wrote the spool is gone from it. */
+static void a_process_that_executed_another_program_gives_its_spool_up(void **state)
+{
+    const pid_t child = fork();
+    (void)state;
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    spool_put("a.kprof", (uint32_t)child, NULL, 0);
+    assert_int_equal(run(kp_cmd_recover, folder, NULL, NULL), KP_EXIT_DONE);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(count_files(".gz"), 1);
+    assert_int_equal(count_files(".kprof"), 0);
 }
 
 static void a_spool_of_another_machine_is_left_alone_unless_forced(void **state)
@@ -123,15 +148,15 @@ static void a_reused_pid_does_not_hide_a_dead_spool(void **state)
     (void)state;
     gethostname(head.host, sizeof head.host - 1);
     head.start_real_ns = kp_clock_ns(CLOCK_REALTIME);
-    assert_int_equal(kp_spool_state(&head), KP_SPOOL_RUNNING);
+    assert_int_equal(kp_spool_state(&head, in_folder("no.kprof")), KP_SPOOL_RUNNING);
     head.start_real_ns -= UINT64_C(3600000000000) * 24 * 365; /* opened a year before this process began */
-    assert_int_equal(kp_spool_state(&head), KP_SPOOL_GONE);
+    assert_int_equal(kp_spool_state(&head, in_folder("no.kprof")), KP_SPOOL_GONE);
     head.start_real_ns = kp_clock_ns(CLOCK_REALTIME);
     head.pid = gone_pid();
-    assert_int_equal(kp_spool_state(&head), KP_SPOOL_GONE);
+    assert_int_equal(kp_spool_state(&head, in_folder("no.kprof")), KP_SPOOL_GONE);
     head.pid = (uint32_t)getpid();
     head.closed = 1;
-    assert_int_equal(kp_spool_state(&head), KP_SPOOL_GONE);
+    assert_int_equal(kp_spool_state(&head, in_folder("no.kprof")), KP_SPOOL_GONE);
 }
 
 static void what_is_no_spool_is_told_kept_and_does_not_stop_the_others(void **state)
@@ -179,6 +204,7 @@ int main(void)
         cmocka_unit_test_setup(a_folder_of_dead_spools_becomes_traces_and_the_spools_go, folder_make),
         cmocka_unit_test_setup(keep_leaves_the_spool, folder_make),
         cmocka_unit_test_setup(a_running_process_keeps_its_spool, folder_make),
+        cmocka_unit_test_setup(a_process_that_executed_another_program_gives_its_spool_up, folder_make),
         cmocka_unit_test_setup(a_spool_of_another_machine_is_left_alone_unless_forced, folder_make),
         cmocka_unit_test_setup(a_reused_pid_does_not_hide_a_dead_spool, folder_make),
         cmocka_unit_test_setup(what_is_no_spool_is_told_kept_and_does_not_stop_the_others, folder_make),

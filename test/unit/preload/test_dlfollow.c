@@ -2,9 +2,11 @@
 /* test_dlfollow.c - the taps jump on with every argument as it was, and tell of new modules once */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collector/base/kp_gate.h"
@@ -48,6 +50,12 @@ static int set_up(void **state)
     if (kp_gate_init() != 0) return -1;
     kp_gate_set(kp_gate_make(0, KP_GATE_ON));
     return kp_hook_start();
+}
+
+static int first_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)info, (void)size, (void)arg;
+    return 1;
 }
 
 static int reset(void **state)
@@ -186,6 +194,41 @@ static void threads_that_load_and_unload_do_not_disturb_each_other(void **state)
     }
 }
 
+static _Atomic bool is_over;
+
+static void *scans(void *arg)
+{
+    while (!is_over) kp_hook_scan();
+    return arg;
+}
+
+/* A child inherits the loader's list lock as it was: none of our threads may have it at that moment. */
+static void a_forked_child_can_ask_the_loader(void **state)
+{
+    pthread_t thread;
+    int hung = 0;
+    (void)state;
+    is_over = false;
+    assert_int_equal(pthread_create(&thread, NULL, scans, NULL), 0);
+    for (int i = 0; i < 300 && !hung; i++) {
+        int status = 0;
+        const bool held = kp_hook_before_fork();
+        assert_true(held);
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(5);
+            dl_iterate_phdr(first_module, NULL);
+            _exit(0);
+        }
+        kp_hook_after_fork();
+        waitpid(child, &status, 0);
+        hung += status != 0;
+    }
+    is_over = true;
+    pthread_join(thread, NULL);
+    assert_int_equal(hung, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +240,7 @@ int main(void)
         cmocka_unit_test_setup(what_the_scan_calls_does_not_scan_again, reset),
         cmocka_unit_test_setup(inside_a_hook_and_in_a_child_nothing_is_scanned, reset),
         cmocka_unit_test_setup(threads_that_load_and_unload_do_not_disturb_each_other, reset),
+        cmocka_unit_test_setup(a_forked_child_can_ask_the_loader, reset),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
