@@ -284,7 +284,7 @@ void kp_chunk_touch_free(uint32_t most)
     uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
     for (uint32_t i = 1; i < chunks && most; i++)
         if (kp_load_relaxed(&infos[i].state) == FREE) {
-            kp_spool_touch(i, 1);
+            if (!kp_spool_touch(i, 1)) return;
             most--;
         }
 }

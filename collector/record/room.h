@@ -38,7 +38,7 @@ int kp_spool_open(const struct kp_record_options *options);
 /* Up to `want` more chunks on disk, mapped and free; how many came. Writer thread, or the opener before it runs. */
 uint32_t kp_spool_grow(uint32_t want);
 #define KP_PAGE 4096u
-void kp_spool_touch(uint32_t first, uint32_t count); /* write access to the pages of chunks, faults taken here */
+bool kp_spool_touch(uint32_t first, uint32_t count); /* write access to the pages of chunks, faults taken here */
 void kp_spool_retry(void); /* room may have come back: let grow try again */
 void kp_spool_abandon(void); /* open failed half way: file and mapping go */
 void kp_spool_unlink(void);

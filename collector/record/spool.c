@@ -24,6 +24,10 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* glibc before 2.35 */
+#endif
+
 #define KP_SPOOL_MIN_CHUNKS 4u         /* header, meta, strings, records */
 #define KP_SPOOL_LEAST_RANGE 256u      /* chunks: below 16 MB of addresses it is not worth it */
 #define KP_SPOOL_MOST_CHUNKS (1u << 21) /* 128 GB: what the number of a string's cell can name */
@@ -103,14 +107,18 @@ static int blocks_make(int fd, uint32_t first, uint32_t count)
     return rc;
 }
 
-/*
- * Makes the pages writable now, on our own thread, so that no hook takes the fault: MAP_POPULATE only reads a shared mapping.
- * An atomic or of nothing: harmless also in a chunk somebody is writing to.
- */
-void kp_spool_touch(uint32_t first, uint32_t count)
+/* Makes the pages of chunks writable now, on our own thread, so that no hook takes the fault. False: Linux before 5.14. */
+bool kp_spool_touch(uint32_t first, uint32_t count)
+{
+    return madvise(kp_spool.base + (size_t)first * KP_CHUNK_BYTES, (size_t)count * KP_CHUNK_BYTES, MADV_POPULATE_WRITE) == 0;
+}
+
+/* The same by hand, for chunks that nobody else knows yet. (MAP_POPULATE would only read a shared mapping.) */
+static void fresh_touch(uint32_t first, uint32_t count)
 {
     _Atomic uint8_t *at = (_Atomic uint8_t *)kp_spool.base + (size_t)first * KP_CHUNK_BYTES;
-    for (size_t i = 0; i < (size_t)count * KP_CHUNK_BYTES; i += KP_PAGE) atomic_fetch_or_explicit(&at[i], 0, memory_order_relaxed);
+    if (kp_spool_touch(first, count)) return;
+    for (size_t i = 0; i < (size_t)count * KP_CHUNK_BYTES; i += KP_PAGE) kp_store_relaxed(&at[i], 0);
 }
 
 static int segment_map(int fd, uint32_t first, uint32_t count)
@@ -121,7 +129,7 @@ static int segment_map(int fd, uint32_t first, uint32_t count)
                            (off_t)first * KP_CHUNK_BYTES);
     if (rc < 0) return rc;
     madvise(where, bytes, MADV_DONTDUMP); /* the file has it already */
-    kp_spool_touch(first, count);
+    fresh_touch(first, count);
     return 0;
 }
 
