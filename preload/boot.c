@@ -257,7 +257,11 @@ __attribute__((destructor)) static void kprof_end(void)
 {
     if (!kp_boot_is_ours()) return;
     int saved = errno;
-    if (kp_cycle_end_run()) kp_finish_exit(); /* else a signal handler left a step in the middle: kprof recover has the rest */
+    /* exit() in a signal handler: what it struck never goes on. A step with its lock held leaves the rest to kprof recover. */
+    bool is_ended = kp_cycle_end_run();
+    if (kp_thread_self) kp_store_release(&kp_thread_self->inside, 0); /* pairs with: quiesce.c:is_quiet */
+    if (is_ended) kp_finish_exit();
+    else kp_log(0, "exit() struck a step in the middle: no trace is written now, see: kprof recover %s", kp_record_path());
     kp_gate_set(0);
     kp_store_release(&alive, false);
     errno = saved;

@@ -48,7 +48,9 @@ void kp_finish_setup(const struct kp_config *settings)
 /* Everything of the window is in the spool and its chunks are quiet: say so in the file, and queue it. */
 static void close_one(const struct kp_window *window)
 {
-    if (kp_record_quiesce(window->number, QUIESCE_MS) != 0)
+    static bool is_late; /* one thread that stays inside is not waited for again at each of many windows; under finish_lock */
+    is_late = kp_record_quiesce(window->number, is_late ? 0 : QUIESCE_MS) != 0;
+    if (is_late)
         KP_LOG_ONCE(1, "a thread stayed inside a hook for %d ms: its last record may miss the trace", QUIESCE_MS);
     struct kp_rec_cycle rec = {
         .head = {.kind = KP_KIND_CYCLE, .flags = window->cut ? 2 : 1, .size = sizeof rec},
@@ -239,6 +241,9 @@ static void say_closing_line(void)
     } else if (total.kept && total.events) {
         say_totals("kept ", kp_boot_shown(kp_record_path()));
     }
+    if (total.traces && total.kept)
+        kp_log(0, "the exporter was behind: %lu window%s more stay%s in %s, see: kprof export", (unsigned long)total.kept,
+               plural(total.kept), total.kept == 1 ? "s" : "", kp_boot_shown(kp_record_path()));
     if (kp_cycle_skipped())
         kp_log(0, "%lu windows were left out: the exporter was behind", (unsigned long)kp_cycle_skipped());
 }

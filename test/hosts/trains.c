@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,6 +95,21 @@ static void *steps_while_cancelled(void *arg)
     return arg;
 }
 
+static void leave(int signal)
+{
+    (void)signal;
+    exit(7);
+}
+
+/* A handler that calls exit(), struck at any place of a step. */
+static void exit_in_handler(long us)
+{
+    ops_a_step = 1;
+    signal(SIGALRM, leave);
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = 20000 + us}, NULL);
+    for (;;) step();
+}
+
 static void cancelled_step(void)
 {
     pthread_t t;
@@ -136,6 +152,7 @@ int main(int argc, char **argv)
         pthread_exit(NULL);
     }
     if (!strcmp(how, "cancelled_step")) cancelled_step();
+    if (!strcmp(how, "exit_in_handler")) exit_in_handler(n);
     if (!strcmp(how, "children")) children();
     if (!strcmp(how, "threads")) threads();
     if (!strcmp(how, "many")) return many(n), 5;
