@@ -70,6 +70,8 @@ static void close_one(const struct kp_window *window)
     if ((config->exports & KP_EXPORTS_TRACE) && export_count < EXPORTS_MAX) {
         to_export[(export_head + export_count++) % EXPORTS_MAX] = window->number;
     } else {
+        if (config->exports & KP_EXPORTS_TRACE)
+            KP_LOG_ONCE(0, "the exporter is %d windows behind: what comes stays in the spool, for kprof export", EXPORTS_MAX);
         total.kept++;
         total.events += kp_record_events(window->number);
         total.lost += rec.lost;

@@ -113,12 +113,19 @@ bool kp_spool_touch(uint32_t first, uint32_t count)
     return madvise(kp_spool.base + (size_t)first * KP_CHUNK_BYTES, (size_t)count * KP_CHUNK_BYTES, MADV_POPULATE_WRITE) == 0;
 }
 
-/* The same by hand, for chunks that nobody else knows yet. (MAP_POPULATE would only read a shared mapping.) */
-static void fresh_touch(uint32_t first, uint32_t count)
+/*
+ * The same for chunks that nobody else knows yet; on older kernels by hand. (MAP_POPULATE would only read a shared mapping.)
+ * A file system that has no block behind a page after all (copy on write) says so here, and not by SIGBUS in a hook.
+ */
+static int fresh_touch(uint32_t first, uint32_t count)
 {
     _Atomic uint8_t *at = (_Atomic uint8_t *)kp_spool.base + (size_t)first * KP_CHUNK_BYTES;
-    if (kp_spool_touch(first, count)) return;
+    int rc = kp_io_fail_point("populate");
+    if (rc == 0 && kp_spool_touch(first, count)) return 0;
+    if (rc == 0) rc = -errno;
+    if (rc != -EINVAL) return rc == -EFAULT ? -ENOSPC : rc;
     for (size_t i = 0; i < (size_t)count * KP_CHUNK_BYTES; i += KP_PAGE) kp_store_relaxed(&at[i], 0);
+    return 0;
 }
 
 static int segment_map(int fd, uint32_t first, uint32_t count)
@@ -129,8 +136,7 @@ static int segment_map(int fd, uint32_t first, uint32_t count)
                            (off_t)first * KP_CHUNK_BYTES);
     if (rc < 0) return rc;
     madvise(where, bytes, MADV_DONTDUMP); /* the file has it already */
-    fresh_touch(first, count);
-    return 0;
+    return fresh_touch(first, count);
 }
 
 static void trouble_set(enum kp_loss reason, int rc)

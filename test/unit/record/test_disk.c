@@ -124,6 +124,7 @@ static void an_open_that_fails_leaves_nothing_and_may_be_tried_again(void **stat
         {"fallocate:1:28", -ENOSPC}, {"fallocate:2+:28", -ENOSPC},  {"mmap:1+:12", -ENOMEM},
         {"mmap:2:12", -ENOMEM},      {"mmap:3:12", -ENOMEM},        {"mmap:4:12", -ENOMEM},
         {"mmap:5:12", -ENOSPC},      {"thread:1:11", -EAGAIN},
+        {"populate:1:14", -ENOSPC},
     };
     struct kp_record_options o = {.dir = kp_test_tmpdir(), .max_bytes = 64 << 20};
     (void)state;
@@ -161,6 +162,18 @@ static void addresses_may_be_short(void **state)
     open_spool(64, NULL);
     kp_io_set_failures(NULL);
     assert_int_equal(kp_spool.max_chunks, 512);
+    spool_forget(true);
+}
+
+static void an_older_kernel_is_served_by_hand(void **state)
+{
+    (void)state;
+    kp_io_set_failures("populate:1+:22"); /* EINVAL: no MADV_POPULATE_WRITE */
+    open_spool(64, NULL);
+    gate_record(1);
+    assert_int_equal(hook_put(0, 1000), 1000);
+    assert_int_equal(spool_check(kp_record_path(), 1), 1000);
+    kp_io_set_failures(NULL);
     spool_forget(true);
 }
 
@@ -217,6 +230,7 @@ int main(void)
         cmocka_unit_test(an_open_that_fails_leaves_nothing_and_may_be_tried_again),
         cmocka_unit_test(a_folder_that_cannot_be_made),
         cmocka_unit_test(addresses_may_be_short),
+        cmocka_unit_test(an_older_kernel_is_served_by_hand),
     };
     return cmocka_run_group_tests_name("disk", tests, setup, NULL);
 }
