@@ -2,6 +2,7 @@
 /* cmd_recover.c - kprof recover: the traces of processes that were killed */
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,21 @@ static void spool_remove(struct recovery *r, const char *path)
         fprintf(stderr, "kprof recover: %s: cannot be removed: %s\n", path, strerror(errno));
 }
 
+/* What the process was writing when it was killed: FOLDER/.HOST_PID.*.part, for the spool FOLDER/HOST_PID.NANOSECONDS.kprof. */
+static void parts_remove(const struct recovery *r, const char *path)
+{
+    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
+    const char *end = strrchr(name, '.');
+    char pattern[4400];
+    glob_t found;
+    while (end && end > name && *--end != '.') continue;
+    if (r->keep || !end || end == name || strpbrk(path, "*?[\\")) return;
+    snprintf(pattern, sizeof pattern, "%.*s.%.*s.*.part", (int)(name - path), path, (int)(end - name), name);
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0) return;
+    for (size_t i = 0; i < found.gl_pathc; i++) unlink(found.gl_pathv[i]);
+    globfree(&found);
+}
+
 static void spool_recover(struct recovery *r, const char *path)
 {
     struct kp_reader *reader;
@@ -63,6 +79,7 @@ static void spool_recover(struct recovery *r, const char *path)
         if (rc == 0) printf("kprof: %s: holds no event, nothing to recover\n", path);
         if (rc < 0) r->bad++;
         if (rc > 0) r->traces += (unsigned)rc;
+        if (rc >= 0) parts_remove(r, path);
         if (rc >= 0) spool_remove(r, path);
     }
     kp_reader_close(reader);

@@ -131,6 +131,17 @@ static void a_process_that_executed_another_program_gives_its_spool_up(void **st
     assert_int_equal(count_files(".kprof"), 0);
 }
 
+static void what_a_killed_process_was_writing_goes_with_its_spool(void **state)
+{
+    (void)state;
+    spool_put("host_7.123.kprof", gone_pid(), NULL, 0);
+    fclose(fopen(in_folder(".host_7.456.pt.trace.json.gz.part"), "w"));
+    fclose(fopen(in_folder(".host_77.456.pt.trace.json.gz.part"), "w")); /* another's */
+    assert_int_equal(run(kp_cmd_recover, folder, NULL, NULL), KP_EXIT_DONE);
+    assert_int_equal(count_files(".gz"), 1);
+    assert_int_equal(count_files(".part"), 1);
+}
+
 static void a_spool_of_another_machine_is_left_alone_unless_forced(void **state)
 {
     (void)state;
@@ -204,6 +215,7 @@ int main(void)
         cmocka_unit_test_setup(a_folder_of_dead_spools_becomes_traces_and_the_spools_go, folder_make),
         cmocka_unit_test_setup(keep_leaves_the_spool, folder_make),
         cmocka_unit_test_setup(a_running_process_keeps_its_spool, folder_make),
+        cmocka_unit_test_setup(what_a_killed_process_was_writing_goes_with_its_spool, folder_make),
         cmocka_unit_test_setup(a_process_that_executed_another_program_gives_its_spool_up, folder_make),
         cmocka_unit_test_setup(a_spool_of_another_machine_is_left_alone_unless_forced, folder_make),
         cmocka_unit_test_setup(a_reused_pid_does_not_hide_a_dead_spool, folder_make),
