@@ -138,13 +138,3 @@ int kp_hook_start(void)
     is_started = true;
     return kp_modules_apply(taps, TAPS, false);
 }
-
-void kp_hook_undo(void)
-{
-    if (!is_started || !take_turn()) return;
-    is_inside = true;
-    is_started = false;
-    kp_modules_undo(taps, TAPS);
-    is_inside = false;
-    atomic_flag_clear_explicit(&scanning, memory_order_release);
-}

@@ -16,7 +16,5 @@ void kp_hook_scan(void);
 /* The forking thread: no thread of ours is inside the loader until kp_hook_after_fork (in the parent, only after true). */
 bool kp_hook_before_fork(void);
 void kp_hook_after_fork(void);
-/* Puts every slot back that still holds a tap. The taps stay callable for ever (the library is never unmapped). */
-void kp_hook_undo(void);
 
 #endif
