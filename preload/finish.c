@@ -70,8 +70,6 @@ static void close_one(const struct kp_window *window)
     if ((config->exports & KP_EXPORTS_TRACE) && export_count < EXPORTS_MAX) {
         to_export[(export_head + export_count++) % EXPORTS_MAX] = window->number;
     } else {
-        if (config->exports & KP_EXPORTS_TRACE)
-            KP_LOG_ONCE(0, "the exporter is %d windows behind: what comes stays in the spool, for kprof export", EXPORTS_MAX);
         total.kept++;
         total.events += kp_record_events(window->number);
         total.lost += rec.lost;
@@ -244,7 +242,7 @@ static void say_closing_line(void)
         say_totals("kept ", kp_boot_shown(kp_record_path()));
     }
     if (total.traces && total.kept)
-        kp_log(0, "the exporter was behind: %lu window%s more stay%s in %s, see: kprof export", (unsigned long)total.kept,
+        kp_log(0, "the exporter was behind: %lu more window%s stay%s in %s, see: kprof export", (unsigned long)total.kept,
                plural(total.kept), total.kept == 1 ? "s" : "", kp_boot_shown(kp_record_path()));
     if (kp_cycle_skipped())
         kp_log(0, "%lu windows were left out: the exporter was behind", (unsigned long)kp_cycle_skipped());
