@@ -11,6 +11,7 @@
 #include "preload/cycle.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -220,12 +221,23 @@ static void say_totals(const char *head, const char *path)
            (unsigned long)total.lost, total.cut && total.steps ? ", cut short by exit" : "");
 }
 
+/* Started by Python's multiprocessing (spawn, forkserver): a DataLoader worker runs ops, but owes nobody a step. */
+static bool is_spawned_worker(void)
+{
+    char line[4096];
+    int fd = kp_io_open("/proc/self/cmdline", O_RDONLY, 0);
+    if (fd < 0) return false;
+    ssize_t n = kp_io_read(fd, line, sizeof line);
+    kp_io_close(fd);
+    return n > 0 && memmem(line, (size_t)n, "--multiprocessing-fork", 22);
+}
+
 static void say_nothing_written(const struct kp_schedule *schedule)
 {
     uint64_t seen = kp_steps_seen();
     if (!schedule->set || total.failed || kp_cycle_ever_recorded()) return;
     if (kp_boot_cannot_record()) return; /* that was the reason, and it was said */
-    if (!seen && !kp_boot_saw_work()) return;
+    if (!seen && (!kp_boot_saw_work() || is_spawned_worker())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
     kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu", (unsigned long)seen, plural(seen), (unsigned long)needed);
 }

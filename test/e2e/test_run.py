@@ -118,6 +118,13 @@ def test_says_how_many_steps_were_missing(program, tmp_path):
     assert run.said == ["kprof: no trace: saw 20 steps, the schedule needs 34"]
 
 
+def test_spawned_workers_do_not_complain_of_steps(tmp_path):
+    """The worker is a program of its own that runs ops and never steps: the one line is the training's."""
+    run = harness.run_kprof("spawned_workers.py", tmp_path / "out").ok()
+    assert len(run.said) == 1 and run.said[0].startswith("kprof: wrote "), run.said
+    assert len(run.traces) == 1
+
+
 def test_a_window_cut_short_by_exit_is_torch_profilers(program, tmp_path):
     """Three steps where five are needed: torch.profiler writes what it has when it is stopped, and so do we."""
     script = program(STEPS.format(steps=3))
