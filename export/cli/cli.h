@@ -29,6 +29,10 @@ struct kp_input {
 /* 0 or -errno, then one line is on stderr. */
 int kp_input_open(struct kp_input *input, const char *path);
 void kp_input_close(struct kp_input *input);
+/* One trace of a command's arguments; `several`: more than one will come. Returns an exit code. */
+typedef int (*kp_input_fn)(void *context, const char *path, const char *label, bool several);
+/* Every trace behind n paths, in order; the worst exit code. One that cannot be read does not stop the others. */
+int kp_input_each(char **paths, int n, kp_input_fn fn, void *context);
 
 /* Options. A table ends with a row without a name. */
 enum kp_opt_kind { KP_OPT_FLAG, KP_OPT_VALUE, KP_OPT_SWITCH }; /* SWITCH: --x is 1, --no-x is 0, --x=VALUE */

@@ -288,6 +288,12 @@ static int events_of(const struct filter *f, const char *path)
     return rc ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }
 
+static int events_of_one(void *context, const char *path, const char *label, bool several)
+{
+    (void)label, (void)several;
+    return events_of(context, path);
+}
+
 int kp_cmd_events(int argc, char **argv)
 {
     struct filter f = {.first_step = -1};
@@ -304,16 +310,7 @@ int kp_cmd_events(int argc, char **argv)
     }
     if (optind == argc)
         return usage_error("no file given", "");
-    int worst = KP_EXIT_DONE;
-    for (int i = optind; i < argc; i++) {
-        struct kp_input input;
-        if (kp_input_open(&input, argv[i]) < 0)
-            worst = KP_EXIT_BAD_INPUT;
-        for (size_t file = 0; file < input.count; file++)
-            if (events_of(&f, input.paths[file]) != KP_EXIT_DONE)
-                worst = KP_EXIT_BAD_INPUT;
-        kp_input_close(&input);
-    }
+    int worst = kp_input_each(argv + optind, argc - optind, events_of_one, &f);
     if (f.has_regex)
         regfree(&f.regex);
     return worst;

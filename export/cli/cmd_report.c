@@ -128,8 +128,9 @@ static int option_take(struct report *r, int id, const char *value)
     }
 }
 
-static int report_trace(const struct report *r, const char *path, const char *label, bool heading)
+static int report_trace(void *context, const char *path, const char *label, bool heading)
 {
+    const struct report *r = context;
     struct kp_trace *trace;
     char why[512];
     int rc = kp_trace_open(&trace, path, false, why, sizeof why);
@@ -175,17 +176,5 @@ int kp_cmd_report(int argc, char **argv)
     }
     if (optind == argc)
         return usage_error("no file given", "");
-    int worst = KP_EXIT_DONE;
-    bool heading = argc - optind > 1;
-    for (int i = optind; i < argc; i++) {
-        struct kp_input input;
-        if (kp_input_open(&input, argv[i]) < 0)
-            worst = KP_EXIT_BAD_INPUT;
-        heading |= input.count > 1;
-        for (size_t file = 0; file < input.count; file++)
-            if (report_trace(&r, input.paths[file], input.labels[file], heading) != KP_EXIT_DONE)
-                worst = KP_EXIT_BAD_INPUT;
-        kp_input_close(&input);
-    }
-    return worst;
+    return kp_input_each(argv + optind, argc - optind, report_trace, &r);
 }

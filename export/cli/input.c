@@ -184,3 +184,20 @@ void kp_input_close(struct kp_input *input)
     free(input->labels);
     memset(input, 0, sizeof *input);
 }
+
+int kp_input_each(char **paths, int n, kp_input_fn fn, void *context)
+{
+    int worst = KP_EXIT_DONE;
+    bool several = n > 1;
+    for (int i = 0; i < n; i++) {
+        struct kp_input input;
+        if (kp_input_open(&input, paths[i]) < 0)
+            worst = KP_EXIT_BAD_INPUT;
+        several |= input.count > 1;
+        for (size_t file = 0; file < input.count; file++)
+            if (fn(context, input.paths[file], input.labels[file], several) != KP_EXIT_DONE)
+                worst = KP_EXIT_BAD_INPUT;
+        kp_input_close(&input);
+    }
+    return worst;
+}
