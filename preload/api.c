@@ -150,9 +150,7 @@ int kprof_range_push(const char *name)
 static void end_range(const struct range *r, uint64_t end)
 {
     uint64_t gate = kp_gate_get();
-    if (!r->rec || !(gate & KP_GATE_RECORD) || r->cycle != kp_gate_cycle(gate)) return;
-    /* pairs with: collector/read, which takes 0 for still open */
-    kp_store_release(&r->rec->ticks, end > r->rec->start ? end - r->rec->start : 1);
+    if (r->rec && (gate & KP_GATE_RECORD) && r->cycle == kp_gate_cycle(gate)) kp_put_end(&r->rec->ticks, r->rec->start, end);
 }
 
 int kprof_range_pop(void)

@@ -183,8 +183,7 @@ static void begin_step(struct kp_thread *thread)
 static void end_step(uint64_t now)
 {
     if (!open_step) return;
-    /* pairs with: collector/read, which takes 0 for still open */
-    kp_store_release(&open_step->ticks, now > step_begin ? now - step_begin : 1);
+    kp_put_end(&open_step->ticks, step_begin, now);
     open_step = NULL;
     current.steps++;
 }

@@ -19,7 +19,7 @@ enum {
     KP_GATE_WARM = 1u << 1,   /* warming up: do the work, keep nothing */
     KP_GATE_RECORD = 1u << 2, /* active: keep records */
     KP_GATE_SHAPES = 1u << 3, /* copy the inputs of ops */
-    KP_GATE_STEPS = 1u << 4,  /* step marks are wanted (a schedule is set) */
+    KP_GATE_STEPS = 1u << 4,  /* step marks are wanted: from start to exit */
 };
 
 extern _Atomic uint64_t *kp_gate_word; /* points to a zero word until kp_gate_init */

@@ -68,7 +68,7 @@ static bool stand_on(struct cursor *c, const struct kp_rec *rec, uint32_t bytes,
     c->flags = kp_load_relaxed((_Atomic uint8_t *)(uintptr_t)&rec->flags);
     c->is_op = rec->kind == KP_KIND_OP && bytes >= op_bytes(c->flags);
     if (!c->is_op && !(rec->kind == KP_KIND_STEP && bytes >= sizeof(struct kp_rec_step))) return false;
-    /* pairs with: preload/torch/ops.c:end_record */
+    /* pairs with: kp_record.h:kp_put_end */
     uint64_t ticks = kp_load_acquire(&((struct kp_rec_op *)(uintptr_t)op)->ticks);
     c->start_ticks = op->start;
     c->is_open = !ticks;

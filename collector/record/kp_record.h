@@ -66,6 +66,13 @@ static inline void kp_put_commit(struct kp_thread *t, uint32_t bytes)
     kp_store_release(&t->chunk->used, (uint32_t)(t->at - (uint8_t *)t->chunk));
 }
 
+/* Fills in the end of an OP or STEP record put earlier: 0 would say that it is still open, so a duration is at least 1. */
+static inline void kp_put_end(_Atomic uint64_t *ticks, uint64_t start, uint64_t end)
+{
+    /* pairs with: events.c:span_of, which takes 0 for still open */
+    kp_store_release(ticks, end > start ? end - start : 1);
+}
+
 /* Id of a string (bytes may hold one NUL between name and overload). 0 when the table is full (counted). Lock-free. */
 uint32_t kp_name_intern(struct kp_thread *t, const char *bytes, uint32_t len);
 /* The same through a per-thread cache keyed by an address whose text never changes (a FunctionSchema). */

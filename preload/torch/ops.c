@@ -137,9 +137,7 @@ static __attribute__((noinline)) bool ends_step(uint32_t mark)
 static inline void end_record(struct kp_thread *t, uint64_t gate, struct kp_torch_slot *s, uint64_t now)
 {
     struct kp_rec_op *rec = s->rec;
-    if (rec && (gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == s->cycle)
-        /* pairs with: collector/read, which takes 0 for still open */
-        kp_store_release(&rec->ticks, now > rec->start ? now - rec->start : 1);
+    if (rec && (gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == s->cycle) kp_put_end(&rec->ticks, rec->start, now);
     if (__builtin_expect(s->mark != 0, 0) && ends_step(s->mark)) kp_boot_step(t, now);
 }
 
