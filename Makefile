@@ -1,7 +1,7 @@
 # Makefile - one non-recursive make for libkprof.so, the kprof command and every test
 #
 # Every room lists its own files in ROOM/files.mk (explicit lists: a dead file shows).
-# `make` needs gcc or clang, zlib.a, and for the CLI libyajl; no CUDA, no Python, no network.
+# `make` needs gcc or clang, zlib.a, and for the CLI libyajl, libdw and libiberty (the last two may be missing); no CUDA, no Python, no network.
 
 SHELL := /bin/bash
 ifeq ($(origin CC),default)
@@ -15,7 +15,11 @@ AR := $(CROSS_COMPILE)ar
 ARCH := $(shell $(CC) -dumpmachine | cut -d- -f1)
 SAN ?=
 comma := ,
-BUILD ?= build
+BUILD ?= build$(if $(CROSS_COMPILE),/$(CROSS_COMPILE:%-=%))
+# Libraries and headers for CROSS_COMPILE; where they are installed beside this system's own (multiarch), none is needed.
+CROSS_ROOT ?= $(if $(filter aarch64-%,$(notdir $(CROSS_COMPILE))),$(wildcard $(shell scripts/arm64-root --path 2>/dev/null)))
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
+CROSS_FLAGS := $(if $(CROSS_ROOT),-isystem $(CROSS_ROOT)/usr/include -L$(CROSS_ROOT)/usr/lib/$(MULTIARCH) -Wl$(comma)-rpath-link$(comma)$(CROSS_ROOT)/usr/lib/$(MULTIARCH))
 O := $(BUILD)/$(ARCH)$(if $(SAN),-$(subst $(comma),-,$(SAN)))$(if $(filter clang%,$(notdir $(CC))),-clang)
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -29,12 +33,15 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototyp
 CPPFLAGS += -D_GNU_SOURCE -I. -DKP_VERSION='"$(VERSION)"'
 CFLAGS ?= -O2 -g
 KP_CFLAGS := -std=gnu11 -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-strict-aliasing $(WARN) \
-             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined,-ftls-model=initial-exec)
+             $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=undefined,-ftls-model=initial-exec) $(CROSS_FLAGS)
 SO_LDFLAGS := -shared -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--no-undefined -Wl,-z,nodelete \
               -Wl,--version-script=preload/exports.map -Wl,--exclude-libs,ALL
-ZLIB_A ?= $(firstword $(wildcard /usr/lib/$(shell $(CC) -print-multiarch 2>/dev/null)/libz.a /usr/lib/$(ARCH)-linux-gnu/libz.a /usr/lib64/libz.a /usr/lib/libz.a))
+ZLIB_A ?= $(firstword $(wildcard $(CROSS_ROOT)/usr/lib/$(MULTIARCH)/libz.a /usr/lib/$(MULTIARCH)/libz.a /usr/lib/$(ARCH)-linux-gnu/libz.a /usr/lib64/libz.a /usr/lib/libz.a))
 
 all: $(BUILD)/libkprof.so $(BUILD)/kprof
+
+# What unit tests and oracles share.
+SUPPORT := $(O)/test/support/support.o $(O)/test/support/spool.o $(O)/test/support/layouts.o
 
 # Rooms, lowest first. Each files.mk sets SRC_<room> (and UNIT_<room>, the unit tests of it).
 include collector/base/files.mk
@@ -62,6 +69,11 @@ $(O)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+# What the library shares with the command, with a heap and files of its own (export/inhost/libc.h).
+$(O)/inhost/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$(@:$(O)/%.o=%.c))
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -Iexport/inhost -include export/inhost/libc.h -MMD -MP -c $< -o $@
 $(O)/%.o: %.S
 	@mkdir -p $(@D)
 	$(call say,AS,$<)
@@ -74,7 +86,8 @@ $(O)/libkprof.so: $(foreach r,$(SO_ROOMS),$(call obj,$(r))) preload/exports.map
 	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -o $@ $(filter %.o,$^) $(ZLIB_A) $(LDFLAGS)
 $(O)/kprof: $(call obj,cli) $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r)))
 	$(call say,LD,$@)
-	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lyajl -lz -lm $(LDFLAGS)
+	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLI_LIBS) -lz -lm $(LDFLAGS)
+	$(if $(strip $(CLI_LACKS)),@echo "kprof: built without $(strip $(CLI_LACKS))" >&2)
 $(BUILD)/%: $(O)/%
 	@mkdir -p $(@D)
 	$(Q)ln -f $< $@ 2>/dev/null || cp -f $< $@
@@ -88,12 +101,11 @@ BELOW_schedule := base
 BELOW_export := read format base
 BELOW_cli := export read schedule format base
 BELOW_preload := export read record schedule format base
-SUPPORT := $(O)/test/support/support.o $(O)/test/support/spool.o
 define unit
 $(O)/test/unit/$(1)/%: test/unit/$(1)/%.c $(call lib,$(1)) $(foreach b,$(BELOW_$(1)),$(call lib,$(b))) $(SUPPORT)
 	@mkdir -p $$(@D)
 	$(call say,UNIT,$$@)
-	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter cli,$(1)),-lyajl) -lz -lm -lcmocka -lpthread -ldl
+	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter cli,$(1)),$(CLI_LIBS)) -lz -lm -lcmocka -lpthread -ldl
 UNIT_BINS += $(patsubst test/unit/$(1)/%.c,$(O)/test/unit/$(1)/%,$(UNIT_$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call unit,$(r))))

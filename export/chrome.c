@@ -3,8 +3,10 @@
  * chrome.c - a cycle of a spool as a trace file of Kineto's shape
  *
  * Called by: the export thread inside the host, the CLI
- * Memory:    a fixed set of mapped blocks (1 MB, 8 MB more at most for the arrows of a training run).
- * On fail:   -errno, no file. One pass, nothing is sorted: the reader gives the events by start, parents before children.
+ * Memory:    a fixed set of mapped blocks (1 MB, 8 MB more at most for the arrows of a training run, 6 MB with GPUs); what grows with
+ *            the window lies in a file (scratch.c).
+ * On fail:   -errno, no file. The host's events in one pass, nothing is sorted: the reader gives them by start, parents before
+ *            children. Then the devices' records as they were delivered.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,9 +15,15 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "export/extras.h"
+#include "export/gpu.h"
+#include "export/heap.h"
+#include "export/memory.h"
+#include "export/named.h"
+#include "export/symbols.h"
 #include "export/tbname.h"
-#include "export/trace.h"
 #include "collector/base/kp_poison.h"
 
 #define PROGRESS_EVENTS 4096u
@@ -23,6 +31,8 @@
 static int text_down(void *context, const void *data, size_t bytes)
 {
     struct kp_trace *t = context;
+    if (t->extras) kp_extras_text(t->extras, data, bytes);
+    if (t->options->no_trace) return 0;
     return t->gz ? kp_gz_write(t->gz, data, bytes) : kp_sink_write(&t->sink, data, bytes);
 }
 
@@ -36,7 +46,7 @@ static int path_make(struct kp_trace *t, char *name, size_t bytes)
         int rc = kp_tbname_make(name, bytes, t->options->worker_name, host, head->pid, t->now_ns, t->options->gzip);
         if (rc) return rc;
         if (kp_fmt(t->result->path, sizeof t->result->path, "%s/%s", t->options->dir, name) >= sizeof t->result->path) return -ENAMETOOLONG;
-        if (access(t->result->path, F_OK)) return 0;
+        if (!kp_io_exists(t->result->path)) return 0;
         t->now_ns++;
     }
     return -EEXIST;
@@ -47,12 +57,15 @@ static int begin(struct kp_trace *t)
 {
     char name[256];
     int rc = path_make(t, name, sizeof name);
-    if (!rc) rc = kp_sink_open(&t->sink, t->options->dir, name);
+    if (!rc && !t->options->no_trace) rc = kp_sink_open(&t->sink, t->options->dir, name);
     if (!rc) rc = kp_json_init(&t->json, text_down, t);
     if (rc) return rc;
-    if (t->options->gzip && !(t->gz = kp_gz_open(&t->sink))) return -ENOMEM;
+    t->extras = kp_extras_open(t->options->extras, t->options->dir);
+    if (t->options->extras && !t->extras) t->result->extras_error = -ENOMEM;
+    if (t->options->gzip && !t->options->no_trace && !(t->gz = kp_gz_open(&t->sink))) return -ENOMEM;
     t->flows = kp_flows_open();
-    if (!t->flows) return -ENOMEM;
+    t->python = kp_pycalls_open();
+    if (!t->flows || !t->python) return -ENOMEM;
     t->pid = kp_reader_head(t->reader)->pid;
     t->to_tid_bytes = kp_fmt(t->to_tid, sizeof t->to_tid, "\",\"pid\":%u,\"tid\":", t->pid);
     t->begun = true;
@@ -67,32 +80,89 @@ static bool is_second_mark(const struct kp_trace *t, const struct kp_event *e)
     return e->name[13] && !e->name[13 + strspn(e->name + 13, "0123456789")];
 }
 
+static int memory_take(struct kp_trace *t, const struct kp_event *e)
+{
+    if (!t->blocks) t->blocks = kp_blocks_open();
+    return t->blocks ? kp_memory_write(t, e) : -ENOMEM;
+}
+
 static int event_take(void *context, const struct kp_event *e)
 {
     struct kp_trace *t = context;
     int rc = t->begun ? 0 : begin(t);
+    if (t->heap && (e->kind == KP_KIND_OP || e->kind == KP_KIND_STEP)) kp_heap_args_next(t->heap);
     if (rc || is_second_mark(t, e)) return rc;
+    if (e->kind == KP_KIND_API) {
+        if (t->gpu) kp_call_write(t, e);
+        return t->json.error;
+    }
+    if (e->kind == KP_KIND_NVTX && (e->domain || e->nvtx != KP_NVTX_RANGE)) {
+        kp_nvtx_write(t, e);
+        return t->json.error;
+    }
+    if (e->kind == KP_KIND_MEMORY) {
+        rc = memory_take(t, e);
+        return rc ? rc : t->json.error;
+    }
+    if (e->kind == KP_KIND_SYMBOL) {
+        t->result->calls++;
+        rc = t->named ? kp_named_write(t->named, e) : 0;
+        return rc ? rc : t->json.error;
+    }
+    rc = t->named ? kp_named_around(t->named, e) : 0;
+    if (rc) return rc;
+    if (t->gpu && e->kind != KP_KIND_PYCALL) kp_gpu_op(t, e, t->index + 1);
     kp_event_write(t, e);
-    if (e->kind == KP_KIND_OP) t->result->events++;
-    else t->result->steps++;
+    t->result->events += e->kind == KP_KIND_OP;
+    t->result->steps += e->kind == KP_KIND_STEP;
     if (t->index % PROGRESS_EVENTS) return 0;
     if (t->options->progress && t->options->progress(t->options->context, t->index)) return -ECANCELED;
     return t->json.error;
 }
 
+static int is_shown(void *context, const struct kp_device_event *e)
+{
+    const struct kp_trace *t = context;
+    return e->trouble == KP_DEVICE_GOOD && e->kind != KP_KIND_CUDAEVENT && e->start_ns >= t->cycle.begin_ns && e->end_ns <= t->cycle.end_ns;
+}
+
+/* A window without any event of the host has a trace when a device did something in it. */
+static int begin_by_device(struct kp_trace *t)
+{
+    if (t->begun || !t->gpu) return 0;
+    int rc = kp_reader_device(t->reader, t->cycle.number, is_shown, t);
+    return rc > 0 ? begin(t) : rc;
+}
+
+/* The devices' part, in a walk of its own: it is joined by what the host's part left in t->gpu. */
+static int devices_write(struct kp_trace *t)
+{
+    if (!t->gpu) return 0;
+    int rc = kp_work_write(t);
+    const enum kp_kind work[] = {KP_KIND_KERNEL, KP_KIND_MEMCPY, KP_KIND_MEMSET, KP_KIND_GRAPHRUN};
+    for (size_t i = 0; i < sizeof work / sizeof *work; i++) t->result->gpu_events += t->gpu->count[work[i]].shown;
+    if (!rc) kp_notes_write(t);
+    if (!rc) kp_rows_write(t);
+    return rc ? rc : t->json.error;
+}
+
 static int finish(struct kp_trace *t)
 {
-    int rc, tries = 0;
+    int rc = devices_write(t), tries = 0;
+    if (rc) return rc;
+    if (t->heap) kp_heap_counters_write(t->heap, t);
+    if (t->named) kp_named_rows_write(t->named);
     kp_tail_write(t);
     rc = kp_json_flush(&t->json);
     if (!rc && t->gz) rc = kp_gz_finish(t->gz);
-    if (!rc) rc = kp_sink_commit(&t->sink, t->result->path);
+    if (!rc && !t->options->no_trace) rc = kp_sink_commit(&t->sink, t->result->path);
     while (rc == -EEXIST && tries++ < 1000) { /* taken between path_make and here */
         char name[256];
         t->now_ns++;
         rc = path_make(t, name, sizeof name);
         if (!rc) rc = kp_sink_commit(&t->sink, t->result->path);
     }
+    if (!rc && t->extras) t->result->extras_error = kp_extras_write(t->extras, t->result->path, &t->result->extras);
     return rc;
 }
 
@@ -113,7 +183,13 @@ int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_ex
     t->reader = reader, t->options = options, t->result = result;
     t->now_ns = kp_clock_ns(CLOCK_REALTIME);
     rc = cycle_find(reader, cycle, &t->cycle);
-    if (!rc) rc = kp_reader_events(reader, cycle, event_take, t);
+    if (!rc) rc = kp_heap_open(&t->heap, t);
+    if (!rc) rc = kp_gpu_open(t);
+    if (!rc) rc = kp_named_open(&t->named, t);
+    if (!rc) rc = kp_reader_timeline(reader, cycle, event_take, t, t->gpu ? &t->gpu->count[KP_KIND_API].invalid : NULL);
+    if (!rc) rc = begin_by_device(t);
+    if (!rc && t->heap) result->allocations = kp_heap_allocations(t->heap);
+    if (!rc && t->heap && !t->begun) rc = begin(t);
     if (!rc) rc = t->begun ? finish(t) : -ENODATA;
     result->lost = t->cycle.lost;
     if (rc) {
@@ -121,7 +197,14 @@ int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_ex
         result->path[0] = 0;
     }
     kp_gz_close(t->gz);
+    kp_extras_close(t->extras);
     kp_flows_close(t->flows);
+    kp_blocks_close(t->blocks);
+    kp_gpu_close(t->gpu);
+    kp_pycalls_close(t->python);
+    kp_heap_close(t->heap);
+    kp_named_close(t->named);
+    kp_symbols_close(t->symbols);
     kp_json_fini(&t->json);
     kp_map_free(t, sizeof *t);
     return rc;

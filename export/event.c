@@ -6,7 +6,10 @@
  */
 #include <string.h>
 
+#include "export/comms.h"
+#include "export/heap.h"
 #include "export/inputs.h"
+#include "export/native.h"
 #include "export/trace.h"
 #include "collector/base/kp_poison.h"
 
@@ -42,11 +45,87 @@ static void arrow_write(struct kp_trace *t, char phase, uint32_t tid, uint64_t s
     else kp_json_lit(&t->json, ",\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\"},\n");
 }
 
+static void recorded_stack_write(struct kp_trace *t, uint32_t stack)
+{
+    const char *frame = kp_reader_frame(t->reader, &stack);
+    if (!frame) return;
+    kp_json_lit(&t->json, ",\"Call stack\":\"");
+    for (; frame; frame = kp_reader_frame(t->reader, &stack)) {
+        kp_json_text(&t->json, frame, strlen(frame));
+        kp_json_char(&t->json, ';');
+    }
+    kp_json_char(&t->json, '"');
+}
+
+/* What was recorded with the op, or else the calls it is in. */
+static void stack_write(struct kp_trace *t, const struct kp_event *e)
+{
+    if (e->native) {
+        kp_json_lit(&t->json, ",\"Call stack\":\"");
+        const int rc = kp_native_stack_write(t, e->native, e->stack);
+        if (rc) t->json.error = rc;
+        kp_json_char(&t->json, '"');
+        return;
+    }
+    if (e->stack) {
+        recorded_stack_write(t, e->stack);
+        return;
+    }
+    if (!kp_pycalls_has_stack(t->python, e)) return;
+    kp_json_lit(&t->json, ",\"Call stack\":\"");
+    kp_pycalls_stack_write(t->python, e, &t->json);
+    kp_json_char(&t->json, '"');
+}
+
+static void pycall_write(struct kp_trace *t, const struct kp_event *e)
+{
+    struct kp_pycall call;
+    const int rc = kp_pycalls_take(t->python, e, &call);
+    if (rc) {
+        t->json.error = rc;
+        return;
+    }
+    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"");
+    kp_json_text(&t->json, e->name, strlen(e->name));
+    if (call.module >= 0) {
+        kp_json_char(&t->json, '_');
+        kp_json_u64(&t->json, (uint64_t)call.module);
+    }
+    place_write(t, e->tid, e->start_ns);
+    kp_json_lit(&t->json, ",\"dur\":");
+    kp_json_us(&t->json, e->end_ns - e->start_ns);
+    kp_json_lit(&t->json, ",\"args\":{\"CallFrom\":\"");
+    kp_json_text(&t->json, e->overload, strlen(e->overload));
+    if (call.parent) {
+        kp_json_lit(&t->json, "\",\"Python parent id\":");
+        kp_json_u64(&t->json, call.parent);
+        kp_json_lit(&t->json, ",\"Python id\":");
+    } else {
+        kp_json_lit(&t->json, "\",\"Python id\":");
+    }
+    kp_json_u64(&t->json, call.id);
+    if (call.module >= 0) {
+        kp_json_lit(&t->json, ",\"Python module id\":");
+        kp_json_u64(&t->json, (uint64_t)call.module);
+    }
+    kp_json_lit(&t->json, ",\"Ev Idx\":");
+    kp_json_u64(&t->json, t->index++);
+    kp_json_lit(&t->json, "}},\n");
+}
+
 static void op_write(struct kp_trace *t, const struct kp_event *e)
 {
     struct kp_flow_from from;
     if (e->seq >= 0) sequence_write(t, e->seq, e->fwd_tid);
     kp_inputs_write(&t->json, e);
+    if (e->comms) kp_comms_op_write(t, e->comms);
+    if (e->comms && t->gpu) kp_comms_keep(t->gpu, e->comms, t->index + 1);
+    stack_write(t, e);
+    if (e->modules) {
+        kp_json_lit(&t->json, ",\"Module Hierarchy\":");
+        kp_json_cstring(&t->json, e->modules);
+    }
+    if (t->heap) kp_heap_args_write(t->heap, &t->json);
     if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
     kp_json_lit(&t->json, ",\"Ev Idx\":");
     kp_json_u64(&t->json, t->index);
@@ -60,6 +139,10 @@ static void op_write(struct kp_trace *t, const struct kp_event *e)
 void kp_event_write(struct kp_trace *t, const struct kp_event *e)
 {
     bool is_op = e->kind == KP_KIND_OP;
+    if (e->kind == KP_KIND_PYCALL) {
+        pycall_write(t, e);
+        return;
+    }
     if (e->scope == USER_SCOPE) kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");
     else kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"");
     kp_json_text(&t->json, e->name, strlen(e->name));
@@ -73,6 +156,8 @@ void kp_event_write(struct kp_trace *t, const struct kp_event *e)
     if (is_op) {
         op_write(t, e);
     } else {
+        stack_write(t, e);
+        if (t->heap && e->kind == KP_KIND_STEP) kp_heap_args_write(t->heap, &t->json);
         if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
         kp_json_lit(&t->json, ",\"Ev Idx\":");
         kp_json_u64(&t->json, t->index);

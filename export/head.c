@@ -7,7 +7,8 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_log.h"
-#include "export/trace.h"
+#include "export/gpu.h"
+#include "export/heap.h"
 #include "collector/base/kp_poison.h"
 
 #define QUARTER_S 7889238u /* Kineto counts times from a multiple of a quarter of a year */
@@ -150,7 +151,10 @@ static void ours_write(struct kp_trace *t)
     kp_json_lit(&t->json, "  \"kprof\": {\"version\": \"" KP_VERSION "\"");
     ours_string(t, "torch_version", "torch_version");
     ours_string(t, "step_source", "step_source");
+    ours_string(t, "gpu_source", "gpu_source");
     ours_string(t, "schedule", "KPROF_SCHEDULE");
+    ours_string(t, "parent_pid", "parent_pid");
+    ours_string(t, "symbols", "symbols");
     kp_json_lit(&t->json, ", \"cycle\": ");
     kp_json_u64(&t->json, t->cycle.number);
     kp_json_lit(&t->json, ", \"steps\": ");
@@ -168,15 +172,14 @@ static void ours_write(struct kp_trace *t)
 
 /* --- metadata events --- */
 
-/* One M event; pid and tid are JSON text. The argument is a string or, when text is NULL, a number. */
-static void meta_event(struct kp_trace *t, const char *name, uint32_t tid, const char *arg, const char *text, uint64_t number)
+void kp_row_write(struct kp_trace *t, const char *name, uint64_t pid, uint64_t tid, const char *arg, const char *text, uint64_t number)
 {
     kp_json_lit(&t->json, "{\"ph\":\"M\",\"name\":");
     kp_json_cstring(&t->json, name);
     kp_json_lit(&t->json, ",\"ts\":");
     kp_ts_write(t, t->cycle.begin_ns);
     kp_json_lit(&t->json, ",\"pid\":");
-    kp_json_u64(&t->json, t->pid);
+    kp_json_u64(&t->json, pid);
     kp_json_lit(&t->json, ",\"tid\":");
     kp_json_u64(&t->json, tid);
     kp_json_lit(&t->json, ",\"args\":{");
@@ -187,18 +190,21 @@ static void meta_event(struct kp_trace *t, const char *name, uint32_t tid, const
     kp_json_lit(&t->json, "}},\n");
 }
 
-static void thread_write(struct kp_trace *t, uint32_t tid, const char *name)
+void kp_thread_row_write(struct kp_trace *t, uint32_t tid, const char *name)
 {
     char text[64];
     kp_fmt(text, sizeof text, "thread %u (%s)", tid, name);
-    meta_event(t, "thread_name", tid, "name", text, 0);
-    meta_event(t, "thread_sort_index", tid, "sort_index", NULL, tid);
+    kp_row_write(t, "thread_name", t->pid, tid, "name", text, 0);
+    kp_row_write(t, "thread_sort_index", t->pid, tid, "sort_index", NULL, tid);
 }
 
 static int thread_take(void *context, uint32_t tid, uint32_t thread_no, const char *name)
 {
+    struct kp_trace *t = context;
+    struct kp_op_thread *thread = t->gpu ? kp_opstack_thread(&t->gpu->ops, tid) : NULL;
     (void)thread_no;
-    thread_write(context, tid, name);
+    if (thread) thread->is_named = true;
+    kp_thread_row_write(t, tid, name);
     return 0;
 }
 
@@ -207,9 +213,9 @@ static void process_write(struct kp_trace *t)
     const struct kp_file_head *head = kp_reader_head(t->reader);
     char program[sizeof head->program + 1] = {0};
     memcpy(program, head->program, strnlen(head->program, sizeof head->program));
-    meta_event(t, "process_name", 0, "name", program, 0);
-    meta_event(t, "process_labels", 0, "labels", "CPU", 0);
-    meta_event(t, "process_sort_index", 0, "sort_index", NULL, t->pid);
+    kp_row_write(t, "process_name", t->pid, 0, "name", program, 0);
+    kp_row_write(t, "process_labels", t->pid, 0, "labels", "CPU", 0);
+    kp_row_write(t, "process_sort_index", t->pid, 0, "sort_index", NULL, t->pid);
 }
 
 /* --- the two ends of the file --- */
@@ -219,7 +225,8 @@ void kp_head_write(struct kp_trace *t)
     const struct kp_file_head *head = kp_reader_head(t->reader);
     uint64_t start_s = head->start_real_ns / 1000000000u;
     t->base_ns = start_s / QUARTER_S * QUARTER_S * 1000000000u;
-    kp_json_lit(&t->json, "{\n  \"schemaVersion\": 1,\n  \"deviceProperties\": [],\n");
+    kp_json_lit(&t->json, "{\n  \"schemaVersion\": 1,\n");
+    kp_device_keys_write(t);
     id_write(t);
     options_write(t);
     distributed_write(t);
@@ -250,7 +257,10 @@ void kp_tail_write(struct kp_trace *t)
     kp_ts_write(t, begin);
     kp_json_lit(&t->json, "},\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"\",\"ts\":");
     kp_ts_write(t, end);
-    kp_json_lit(&t->json, "}\n  ],\n  \"traceName\": ");
+    kp_json_lit(&t->json, "}\n  ],\n");
+    if (t->gpu) kp_gpu_counts_write(t);
+    if (t->heap) kp_heap_key_write(t->heap, t);
+    kp_json_lit(&t->json, "  \"traceName\": ");
     kp_json_cstring(&t->json, t->result->path);
     kp_json_lit(&t->json, "\n}\n");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* keyavg.c - gathers the nodes of a tree into one row per key, and sorts rows */
-#include "export/keyavg.h"
+#include "export/table.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -75,7 +75,8 @@ static double node_flops(const struct kp_trace *trace, const struct kp_node *nod
     const struct kp_trace_event *e = &trace->events[node->event];
     if (e->kind != KP_TRACE_OP || !trace->with_flops || !e->shapes)
         return 0;
-    return kp_flops(kp_trace_text(trace, node->name), kp_trace_text(trace, e->shapes), kp_trace_text(trace, e->concrete));
+    return kp_flops(kp_trace_text(trace, node->name), kp_trace_text(trace, e->shapes), kp_trace_text(trace, e->concrete),
+                    e->flags & KP_TRACE_TENSOR_FIRST);
 }
 
 static void row_add(struct kp_row *row, const struct kp_tree *tree, size_t index)
@@ -96,7 +97,7 @@ static void row_add(struct kp_row *row, const struct kp_tree *tree, size_t index
 }
 
 /* Frames are kept in the trace as "a;b;c;", innermost first; the helpers of autograd are left out, as torch does. */
-static bool is_helper(const char *frame)
+bool kp_keyavg_is_helper(const char *frame)
 {
     static const char *const pairs[][2] = {
         {"autograd/__init__", "_make_grads"}, {"autograd/__init__", "backward"}, {"torch/tensor", "backward"},
@@ -120,7 +121,7 @@ static uint32_t stack_cut(struct kp_trace *trace, uint32_t stack, uint32_t frame
         frame = kp_kineto_grow(frame, &frame_capacity, bytes + 1, 1);
         memcpy(frame, text, bytes);
         frame[bytes] = 0;
-        if (bytes && !is_helper(frame)) {
+        if (bytes && !kp_keyavg_is_helper(frame)) {
             joined = kp_kineto_grow(joined, &joined_capacity, used + bytes + 1, 1);
             memcpy(joined + used, text, bytes);
             joined[used + bytes] = '\n';
@@ -198,7 +199,10 @@ void kp_keyavg_fini(struct kp_keyavg *averages)
 
 /* ---- sorting ---- */
 
-enum key_type { KEY_DOUBLE, KEY_INT, KEY_NAME, KEY_SHAPES, KEY_OVERLOAD, KEY_SAME };
+enum key_type {
+    KEY_DOUBLE, KEY_INT, KEY_FLAG, KEY_TIME_TEXT, KEY_NAME, KEY_SHAPES, KEY_OVERLOAD, KEY_STACK,
+    KEY_SAME, /* equal in every row that a trace gives */
+};
 
 static const struct sort_key {
     const char *name;
@@ -220,7 +224,18 @@ static const struct sort_key {
     {"key", 0, KEY_NAME},
     {"input_shapes", 0, KEY_SHAPES},
     {"overload_name", 0, KEY_OVERLOAD},
+    {"stack", 0, KEY_STACK},
+    {"is_async", offsetof(struct kp_row, is_async), KEY_FLAG},
+    {"is_user_annotation", offsetof(struct kp_row, is_annotation), KEY_FLAG},
+    {"cpu_time_str", offsetof(struct kp_row, cpu_avg), KEY_TIME_TEXT},
+    {"cpu_time_total_str", offsetof(struct kp_row, cpu_total), KEY_TIME_TEXT},
+    {"self_cpu_time_total_str", offsetof(struct kp_row, self_cpu), KEY_TIME_TEXT},
+    {"device_time_str", offsetof(struct kp_row, device_avg), KEY_TIME_TEXT},
+    {"device_time_total_str", offsetof(struct kp_row, device_total), KEY_TIME_TEXT},
+    {"self_device_time_total_str", offsetof(struct kp_row, self_device), KEY_TIME_TEXT},
     {"node_id", 0, KEY_SAME},
+    {"is_legacy", 0, KEY_SAME},
+    {"is_remote", 0, KEY_SAME},
 };
 
 /* torch reads cuda, xpu and privateuse1 in a key as device. */
@@ -248,10 +263,10 @@ bool kp_keyavg_has_key(const char *key)
 
 const char *kp_keyavg_keys(void)
 {
-    return "cpu_time cpu_time_total self_cpu_time_total count cpu_memory_usage self_cpu_memory_usage flops key "
-           "input_shapes overload_name node_id cuda_time cuda_time_total self_cuda_time_total cuda_memory_usage "
-           "self_cuda_memory_usage device_time device_time_total self_device_time_total device_memory_usage "
-           "self_device_memory_usage (xpu and privateuse1 like cuda)";
+    return "cpu_time cpu_time_total self_cpu_time_total count cpu_memory_usage self_cpu_memory_usage flops key input_shapes "
+           "overload_name stack is_async is_user_annotation is_legacy is_remote node_id cuda_time cuda_time_total "
+           "self_cuda_time_total cuda_memory_usage self_cuda_memory_usage device_time device_time_total self_device_time_total "
+           "device_memory_usage self_device_memory_usage (xpu and privateuse1 like cuda; a time with _str: by its text)";
 }
 
 struct sort_context {
@@ -259,14 +274,60 @@ struct sort_context {
     const struct kp_trace *trace;
 };
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Two lists as kp_trace_event.shapes has them, "[[2, 3], []]", in the order Python gives lists. */
+static int shapes_order(const char *a, const char *b)
+{
+    while (*a || *b) {
+        if (is_digit(*a) && is_digit(*b)) {
+            char *a_end, *b_end;
+            unsigned long long x = strtoull(a, &a_end, 10), y = strtoull(b, &b_end, 10);
+            if (x != y)
+                return x < y ? -1 : 1;
+            a = a_end;
+            b = b_end;
+        } else if (*a != *b) { /* the list that ends is the smaller one: "]" against ", 4]" */
+            return !*a || *a == ']' ? -1 : 1;
+        } else {
+            a++;
+            b++;
+        }
+    }
+    return 0;
+}
+
+static int stack_order(const struct kp_row *x, const struct kp_row *y)
+{
+    for (uint32_t i = 0; i < x->stack_count && i < y->stack_count; i++) {
+        int order = strcmp(x->stack[i], y->stack[i]);
+        if (order)
+            return order;
+    }
+    return (x->stack_count > y->stack_count) - (x->stack_count < y->stack_count);
+}
+
+static int time_text_order(double x, double y)
+{
+    char a[40], b[40];
+    return strcmp(kp_table_time(a, sizeof a, x, 0), kp_table_time(b, sizeof b, y, 0));
+}
+
 static int value_order(const struct kp_row *x, const struct kp_row *y, const struct sort_context *c)
 {
     const char *a = (const char *)x + c->key->offset, *b = (const char *)y + c->key->offset;
     switch (c->key->type) {
     case KEY_DOUBLE: return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
     case KEY_INT: return (*(const int64_t *)a > *(const int64_t *)b) - (*(const int64_t *)a < *(const int64_t *)b);
+    case KEY_FLAG: return *(const bool *)a - *(const bool *)b;
+    case KEY_TIME_TEXT: return time_text_order(*(const double *)a, *(const double *)b);
     case KEY_NAME: return strcmp(kp_trace_text(c->trace, x->name), kp_trace_text(c->trace, y->name));
+    case KEY_SHAPES: return shapes_order(kp_trace_text(c->trace, x->shapes), kp_trace_text(c->trace, y->shapes));
     case KEY_OVERLOAD: return strcmp(kp_trace_text(c->trace, x->overload), kp_trace_text(c->trace, y->overload));
+    case KEY_STACK: return stack_order(x, y);
     default: return 0;
     }
 }

@@ -58,8 +58,25 @@ struct kp_keyavg {
     bool has_device, with_flops, profile_memory;
 };
 
+/* Nodes of ops and ranges by their External ids: keyavg_device.c. */
+struct kp_op_id {
+    int64_t id;
+    uint32_t node;
+};
+struct kp_op_ids {
+    struct kp_op_id *ids; /* by (id, node) */
+    size_t count, capacity;
+};
+void kp_op_ids_gather(struct kp_op_ids *ids, const struct kp_tree *tree);
+void kp_op_ids_fini(struct kp_op_ids *ids);
+/* First of `count` rows whose key is `key` or more; a row begins with its key, and rows stand by it. */
+size_t kp_rows_from(const void *rows, size_t count, size_t row_bytes, int64_t key);
+
 int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace);
 void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_tree_build */
+/* keyavg_calls.c: events without a call stack get the Python calls around them; before kp_tree_set_stacks. `all`: false where torch's
+ * own stacks are wanted of torch's file, which spells them out, but for ranges on a device and calls into CUDA of no op. */
+void kp_tree_fill_stacks(struct kp_tree *tree, bool all);
 void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
 void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *out);
 double kp_tree_span_us(const struct kp_tree *tree, size_t node); /* as torch's floats have it */
@@ -69,10 +86,11 @@ void kp_keyavg_fini(struct kp_keyavg *averages);
 
 /* Stable, descending, by one of torch's attribute names ("cuda" in it means "device"). -EINVAL: no such key. */
 int kp_keyavg_sort(struct kp_keyavg *averages, const char *key);
+bool kp_keyavg_is_helper(const char *frame); /* a frame of autograd that torch leaves out of stacks */
 bool kp_keyavg_has_key(const char *key);
 const char *kp_keyavg_keys(void); /* the names, blank-separated, for the usage message */
 
 /* FLOPs of one op by torch's formulas; 0 for everything it has no formula for. */
-double kp_flops(const char *name, const char *shapes, const char *concrete);
+double kp_flops(const char *name, const char *shapes, const char *concrete, bool is_first_tensor);
 
 #endif

@@ -8,15 +8,7 @@
 #include "export/keyavg.h"
 
 #include <stdlib.h>
-
-struct link {
-    int64_t id;
-    uint32_t node;
-};
-struct links {
-    struct link *links; /* by (id, node) */
-    size_t count, capacity;
-};
+#include <string.h>
 
 static const struct kp_trace_event *event_of(const struct kp_tree *tree, size_t node)
 {
@@ -28,31 +20,53 @@ static bool is_op(const struct kp_trace_event *e)
     return (e->kind == KP_TRACE_OP || e->kind == KP_TRACE_ANNOTATION) && e->external_id > 0;
 }
 
-static int link_order(const void *a, const void *b)
+static int id_order(const void *a, const void *b)
 {
-    const struct link *x = a, *y = b;
+    const struct kp_op_id *x = a, *y = b;
     if (x->id != y->id)
         return x->id < y->id ? -1 : 1;
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static void link_add(struct links *l, int64_t id, size_t node)
+static void id_add(struct kp_op_ids *ids, int64_t id, size_t node)
 {
-    l->links = kp_kineto_grow(l->links, &l->capacity, l->count + 1, sizeof *l->links);
-    l->links[l->count++] = (struct link){id, (uint32_t)node};
+    ids->ids = kp_kineto_grow(ids->ids, &ids->capacity, ids->count + 1, sizeof *ids->ids);
+    ids->ids[ids->count++] = (struct kp_op_id){id, (uint32_t)node};
 }
 
-static size_t link_find(const struct links *l, int64_t id)
+static void ids_sort(struct kp_op_ids *ids)
 {
-    size_t low = 0, high = l->count;
+    if (ids->count)
+        qsort(ids->ids, ids->count, sizeof *ids->ids, id_order);
+}
+
+size_t kp_rows_from(const void *rows, size_t count, size_t row_bytes, int64_t key)
+{
+    size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (l->links[middle].id < id)
+        int64_t at;
+        memcpy(&at, (const char *)rows + middle * row_bytes, sizeof at);
+        if (at < key)
             low = middle + 1;
         else
             high = middle;
     }
     return low;
+}
+
+void kp_op_ids_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
+{
+    *ids = (struct kp_op_ids){0};
+    for (size_t i = 0; i < tree->count; i++)
+        if (is_op(event_of(tree, i)) && !tree->nodes[i].is_async)
+            id_add(ids, event_of(tree, i)->external_id, i);
+    ids_sort(ids);
+}
+
+void kp_op_ids_fini(struct kp_op_ids *ids)
+{
+    free(ids->ids);
 }
 
 /* Nine in ten ids that equal the correlation are no ids of ops. */
@@ -69,38 +83,40 @@ static bool is_by_correlation(const struct kp_tree *tree)
     return all && same * 10 >= all * 9;
 }
 
-static void links_gather(struct links *l, const struct kp_tree *tree, bool by_correlation)
+/* CUPTI's numbers of calls, and the ops they were made in. */
+static void calls_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
 {
+    *ids = (struct kp_op_ids){0};
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = event_of(tree, i);
-        if (!by_correlation && is_op(e) && !tree->nodes[i].is_async)
-            link_add(l, e->external_id, i);
-        if (!by_correlation || e->kind != KP_TRACE_RUNTIME || e->fwd_tid <= 0)
+        if (e->kind != KP_TRACE_RUNTIME || e->fwd_tid <= 0)
             continue;
         int32_t op = tree->nodes[i].parent;
         while (op >= 0 && !is_op(event_of(tree, (size_t)op)))
             op = tree->nodes[op].parent;
         if (op >= 0)
-            link_add(l, e->fwd_tid, (size_t)op);
+            id_add(ids, e->fwd_tid, (size_t)op);
     }
-    if (l->count)
-        qsort(l->links, l->count, sizeof *l->links, link_order);
+    ids_sort(ids);
 }
 
 void kp_tree_add_kernels(struct kp_tree *tree)
 {
-    struct links l = {0};
+    struct kp_op_ids ids;
     if (!tree->has_device)
         return;
     bool by_correlation = is_by_correlation(tree);
-    links_gather(&l, tree, by_correlation);
+    if (by_correlation)
+        calls_gather(&ids, tree);
+    else
+        kp_op_ids_gather(&ids, tree);
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = event_of(tree, i);
         int64_t id = by_correlation ? e->fwd_tid : e->external_id;
-        if (!tree->nodes[i].on_device || id <= 0)
+        if (e->kind != KP_TRACE_GPU || id <= 0) /* not the range on the GPU of an annotation: its work counts by itself */
             continue;
-        for (size_t at = link_find(&l, id); at < l.count && l.links[at].id == id; at++)
-            tree->nodes[l.links[at].node].device_us += kp_tree_span_us(tree, i);
+        for (size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, id); at < ids.count && ids.ids[at].id == id; at++)
+            tree->nodes[ids.ids[at].node].device_us += kp_tree_span_us(tree, i);
     }
-    free(l.links);
+    kp_op_ids_fini(&ids);
 }

@@ -100,7 +100,7 @@ static double conv_flops(const struct sizes *s, const char *concrete)
            (double)groups;
 }
 
-double kp_flops(const char *name, const char *shapes, const char *concrete)
+double kp_flops(const char *name, const char *shapes, const char *concrete, bool is_first_tensor)
 {
     struct sizes s;
     if (strncmp(name, "aten::", 6) != 0)
@@ -116,6 +116,6 @@ double kp_flops(const char *name, const char *shapes, const char *concrete)
     if (conv)
         return conv_flops(&s, concrete);
     if (multiply)
-        return s.count && s.dims[0] ? product(&s, 0) : 0;
+        return s.count && (s.dims[0] || is_first_tensor) ? product(&s, 0) : 0; /* a tensor without dimensions has one number */
     return product_flops(&s, addmm || baddbmm, bmm || baddbmm);
 }

@@ -4,6 +4,7 @@
  *
  * torch finds it by (sequence number, torch's id of the forward thread). A trace has that id on the backward op only,
  * so the kernel thread behind each id is voted for: the one whose forward ops have the most of its sequence numbers.
+ * Files say nothing of the stacks of CUDA's calls and of what devices did: they are those of their ops.
  */
 #include "export/keyavg.h"
 
@@ -136,9 +137,26 @@ static uint32_t stack_for(const struct stacks *s, const struct kp_tree *tree, co
     return event_of(tree, s->forwards[at].node)->stack;
 }
 
+/* Calls into CUDA and work of devices: where their op was called, before backward ops get other stacks. */
+static void stacks_link(struct kp_tree *tree)
+{
+    struct kp_op_ids ids;
+    kp_op_ids_gather(&ids, tree);
+    for (size_t i = 0; i < tree->count; i++) {
+        struct kp_trace_event *e = &tree->trace->events[tree->nodes[i].event];
+        if ((e->kind != KP_TRACE_RUNTIME && e->kind != KP_TRACE_GPU) || e->external_id <= 0 || e->stack)
+            continue;
+        size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, e->external_id);
+        if (at < ids.count && ids.ids[at].id == e->external_id)
+            e->stack = event_of(tree, ids.ids[at].node)->stack;
+    }
+    kp_op_ids_fini(&ids);
+}
+
 void kp_tree_set_stacks(struct kp_tree *tree)
 {
     struct stacks s = {0};
+    stacks_link(tree);
     size_t capacity = 0;
     int32_t *backward = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *backward);
     for (size_t i = 0; i < tree->count; i++) {

@@ -3,8 +3,8 @@
  * keyavg_tree.c - nests the host events of a trace and works out total and self values
  *
  * Rules (as torch 2.15's tables show them): per thread, sorted by (start, -end), an event is the child of the nearest
- * earlier one that encloses it; a child that is alone under a parent of the same name is folded into it. Runtime calls
- * nest under ops only when they are linked to one.
+ * earlier one that encloses it; a child that is alone under a parent of the same name is folded into it. Calls into
+ * CUDA nest likewise, also those that no op is linked to.
  */
 #include "export/keyavg.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct memory_record {
-    int64_t at_ns;
+    int64_t at_ns; /* first: kp_rows_from */
     int64_t cpu, device;
     uint32_t event;
     bool used;
@@ -76,15 +76,7 @@ static void memory_fini(struct memory *m)
 /* First record at or after `ns`. */
 static size_t memory_from(const struct memory *m, int64_t ns)
 {
-    size_t low = 0, high = m->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (m->records[middle].at_ns < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return kp_rows_from(m->records, m->count, sizeof *m->records, ns);
 }
 
 static void memory_charge(const struct memory *m, struct kp_node *node)
@@ -138,6 +130,10 @@ static struct kp_node *node_add(struct kp_tree *tree, size_t event)
                              .last_child = -1, .next_sibling = -1};
     node->start_ns = e->start_ns;
     node->end_ns = e->start_ns + e->dur_ns;
+    if (e->kind == KP_TRACE_GPU_ANNOTATION && e->dur_ns >= 2) { /* files show it 1 ns longer at each end than it is */
+        node->start_ns++;
+        node->end_ns--;
+    }
     if (e->flags & KP_TRACE_UNFINISHED && e->kind != KP_TRACE_MEMORY) { /* torch sees it end on no thread */
         node->is_async = true;
         if (tree->trace->has_start)
@@ -150,12 +146,19 @@ static struct kp_node *node_add(struct kp_tree *tree, size_t event)
     return node;
 }
 
+/* torch records waits only when told to (enable_cuda_sync_events); its usual table has none. */
+static bool is_left_out(const struct kp_trace *trace, const struct kp_trace_event *e)
+{
+    if (e->kind == KP_TRACE_OTHER || e->kind == KP_TRACE_MEMORY || is_skipped(kp_trace_text(trace, e->name))) return true;
+    return trace->is_ours && e->kind == KP_TRACE_GPU && strcmp(kp_trace_text(trace, e->cat), "cuda_sync") == 0;
+}
+
 static void nodes_add(struct kp_tree *tree, struct memory *m)
 {
     struct kp_trace *trace = tree->trace;
     for (size_t i = 0; i < trace->count; i++) {
         const struct kp_trace_event *e = &trace->events[i];
-        if (e->kind == KP_TRACE_OTHER || e->kind == KP_TRACE_MEMORY || is_skipped(kp_trace_text(trace, e->name)))
+        if (is_left_out(trace, e))
             continue;
         struct kp_node *node = node_add(tree, i);
         name_split(tree, node);
@@ -227,8 +230,7 @@ static int lane_order(const void *a, const void *b)
 static uint64_t thread_of(const struct kp_trace_event *e)
 {
     uint64_t thread = (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
-    bool loose = (e->kind == KP_TRACE_RUNTIME || e->kind == KP_TRACE_OVERHEAD) && e->external_id <= 0;
-    return loose ? thread ^ (1ull << 63) : thread;
+    return thread;
 }
 
 static void child_add(struct kp_tree *tree, int32_t parent, int32_t child)

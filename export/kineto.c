@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kineto.c - opens a trace file, gzip or plain, and drives the JSON machine over it */
+/* kineto.c - a trace in memory: made, filled by the JSON machine, closed */
 #include "export/kineto.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
-#define READ_BYTES (256u << 10)
-
-static struct kp_trace *trace_new(void)
+struct kp_trace *kp_trace_new(void)
 {
     struct kp_trace *trace = calloc(1, sizeof *trace);
     if (trace)
@@ -24,6 +21,7 @@ void kp_trace_close(struct kp_trace *trace)
         return;
     kp_strings_close(trace->strings);
     free(trace->events);
+    free(trace->memory);
     free(trace->args_text);
     free(trace);
 }
@@ -43,23 +41,30 @@ static void trace_settle(struct kp_trace *trace)
         trace->end_ns += trace->base_ns;
         return;
     }
-    for (size_t i = 0; i < trace->count; i++)
-        if (i == 0 || trace->events[i].start_ns < trace->start_ns)
-            trace->start_ns = trace->events[i].start_ns;
+    if (trace->has_first)
+        trace->start_ns = trace->first_ns + trace->base_ns;
 }
 
 static void explain(const struct kp_kineto_parser *parser, const struct kp_trace *trace, const char *path, char *why,
                     size_t why_bytes)
 {
     snprintf(why, why_bytes, "%s: byte %llu: %s (%zu events read before it)", path,
-             (unsigned long long)kp_kineto_parser_offset(parser), kp_kineto_parser_why(parser), trace->count);
+             (unsigned long long)kp_kineto_parser_offset(parser), kp_kineto_parser_why(parser), trace->seen);
 }
 
-static int finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kineto_parser *parser, int rc,
-                  const char *path, char *why, size_t why_bytes)
+int kp_trace_finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kineto_parser *parser, int rc, const char *path, char *why,
+                    size_t why_bytes)
 {
     if (rc == 0)
         rc = kp_kineto_parser_end(parser);
+    if (rc == 0 && !trace->has_events) {
+        snprintf(why, why_bytes, "%s: byte %llu: the end of JSON without traceEvents: not a trace", path,
+                 (unsigned long long)kp_kineto_parser_offset(parser));
+        kp_kineto_parser_close(parser);
+        kp_trace_close(trace);
+        *out = NULL;
+        return -EINVAL;
+    }
     if (rc == -EINVAL)
         explain(parser, trace, path, why, why_bytes);
     trace->torn = rc == -EINVAL && kp_kineto_parser_is_torn(parser);
@@ -76,60 +81,10 @@ static int finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kinet
 int kp_trace_parse(struct kp_trace **out, const char *text, size_t bytes, bool keep_args, char *why, size_t why_bytes)
 {
     *out = NULL;
-    struct kp_trace *trace = trace_new();
+    struct kp_trace *trace = kp_trace_new();
     if (!trace)
         return -ENOMEM;
     struct kp_kineto_parser *parser = kp_kineto_parser_open(trace, keep_args);
     int rc = kp_kineto_parser_feed(parser, text, bytes);
-    return finish(out, trace, parser, rc, "text", why, why_bytes);
-}
-
-/* A gzip that ends early gives the bytes it has and then an error; both are told with the offset. */
-static int feed_all(gzFile file, struct kp_kineto_parser *parser, const char *path, char *why, size_t why_bytes)
-{
-    char *buffer = malloc(READ_BYTES);
-    uint64_t total = 0;
-    int rc = buffer ? 0 : -ENOMEM;
-    while (rc == 0) {
-        int got = gzread(file, buffer, READ_BYTES);
-        if (got > 0) {
-            total += (uint64_t)got;
-            rc = kp_kineto_parser_feed(parser, buffer, (size_t)got);
-            continue;
-        }
-        int code = Z_OK;
-        const char *text = gzerror(file, &code);
-        if (code == Z_ERRNO)
-            rc = errno ? -errno : -EIO;
-        else if (got < 0 && code != Z_BUF_ERROR)
-            rc = -EIO;
-        if (rc)
-            snprintf(why, why_bytes, "%s: byte %llu of the unpacked text: %s", path, (unsigned long long)total,
-                     code == Z_ERRNO ? strerror(-rc) : text);
-        break;
-    }
-    free(buffer);
-    return rc;
-}
-
-int kp_trace_open(struct kp_trace **out, const char *path, bool keep_args, char *why, size_t why_bytes)
-{
-    *out = NULL;
-    why[0] = 0;
-    gzFile file = gzopen(path, "rbe");
-    if (!file) {
-        int rc = errno ? -errno : -ENOMEM;
-        snprintf(why, why_bytes, "%s: %s", path, strerror(-rc));
-        return rc;
-    }
-    gzbuffer(file, READ_BYTES);
-    struct kp_trace *trace = trace_new();
-    if (!trace) {
-        gzclose(file);
-        return -ENOMEM;
-    }
-    struct kp_kineto_parser *parser = kp_kineto_parser_open(trace, keep_args);
-    int rc = feed_all(file, parser, path, why, why_bytes);
-    gzclose(file);
-    return finish(out, trace, parser, rc, path, why, why_bytes);
+    return kp_trace_finish(out, trace, parser, rc, "text", why, why_bytes);
 }

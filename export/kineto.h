@@ -28,6 +28,7 @@ enum kp_trace_kind {
 #define KP_TRACE_TEXT_PID 2u   /* pid is a string id */
 #define KP_TRACE_TEXT_TID 4u
 #define KP_TRACE_HAS_SEQ 8u
+#define KP_TRACE_TENSOR_FIRST 16u /* the first input is a tensor: tells one without dimensions from a number */
 
 struct kp_trace_event {
     int64_t start_ns, dur_ns; /* start: since the Unix epoch when the file has a base */
@@ -47,25 +48,48 @@ struct kp_trace_event {
     char phase;
 };
 
+/* What a [memory] or [OutOfMemory] event says beyond its bytes, in the order of the file. */
+struct kp_trace_memory {
+    uint64_t address;   /* 0: not told */
+    int64_t bytes;      /* as told; the event's own number is kept small enough for sums */
+    int64_t allocated, reserved; /* the allocator's totals after it; -1: not told */
+    uint32_t event;
+    int32_t device;     /* -1: none, the CPU */
+};
+
 struct kp_strings;
+struct kp_trace;
+typedef bool (*kp_trace_keep_fn)(const void *context, const struct kp_trace *trace, const struct kp_trace_event *event);
 
 struct kp_trace {
     struct kp_trace_event *events;
     size_t count, capacity;
+    size_t seen;           /* in the file, kept or not */
+    struct kp_trace_memory *memory;
+    size_t memory_count, memory_capacity;
     struct kp_strings *strings;
     char *args_text;
     size_t args_bytes, args_capacity;
     int64_t base_ns;       /* 0: the file has none */
     int64_t start_ns;      /* when the profiler started; the first event's start where the file does not say */
+    int64_t first_ns;      /* start of the earliest event, kept or not */
     int64_t end_ns;        /* when it stopped; the end of ops that were still open then */
-    bool has_start;
+    bool has_start, has_first;
+    bool has_events;       /* a list of events is there, however empty; false: not a trace */
     bool with_flops, profile_memory, record_shapes, with_stack;
+    bool has_stacks;       /* some event carries its call stack */
+    bool is_ours;          /* written by libkprof: it has waits for the device, which torch's tables have on request only */
+    kp_trace_keep_fn keep; /* NULL: every event; see kp_trace_open_some */
+    const void *keep_context;
     bool torn;             /* the file ended early; the events before the cut are here */
 };
 
 /* 0 or -errno (-EINVAL: not JSON or cut short); `why` gets one line with the file and the byte where it went wrong. */
 int kp_trace_open(struct kp_trace **out, const char *path, bool keep_args, char *why, size_t why_bytes);
-/* The same over a piece of memory; for tests. */
+/* The same, of those events alone that `keep` wants; times have no base yet when it is asked. */
+int kp_trace_open_some(struct kp_trace **out, const char *path, bool keep_args, kp_trace_keep_fn keep, const void *context, char *why,
+                       size_t why_bytes);
+/* The same as kp_trace_open over a piece of memory; for tests. */
 int kp_trace_parse(struct kp_trace **out, const char *text, size_t bytes, bool keep_args, char *why, size_t why_bytes);
 void kp_trace_close(struct kp_trace *trace);
 const char *kp_trace_text(const struct kp_trace *trace, uint32_t id);
@@ -83,6 +107,10 @@ void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_
 
 /* kineto_parse.c: the JSON machine behind kp_trace_open */
 struct kp_kineto_parser;
+struct kp_trace *kp_trace_new(void);
+/* After the last piece (rc: 0, or what went wrong before): closes the parser. As kp_trace_open. */
+int kp_trace_finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kineto_parser *parser, int rc, const char *path, char *why,
+                    size_t why_bytes);
 struct kp_kineto_parser *kp_kineto_parser_open(struct kp_trace *trace, bool keep_args);
 void kp_kineto_parser_close(struct kp_kineto_parser *parser);
 /* 0, or -EINVAL with `bad_byte` = offset of the trouble in the whole text and `why` = what it is. */

@@ -13,12 +13,12 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
-enum place { OUTSIDE, TOP, EVENTS, EVENT, ARGS, DIMS, CONCRETE, DONE };
+enum place { OUTSIDE, TOP, EVENTS, EVENT, ARGS, DIMS, CONCRETE, TYPES, DONE };
 
 enum key {
-    KEY_OTHER, KEY_EVENTS, KEY_BASE, KEY_FLOPS, KEY_MEMORY, KEY_SHAPES, KEY_STACKS, KEY_PH, KEY_CAT, KEY_NAME, KEY_PID,
-    KEY_TID, KEY_TS, KEY_DUR, KEY_ARGS, KEY_EXTERNAL, KEY_INDEX, KEY_SEQ, KEY_FWD, KEY_DIMS, KEY_CONCRETE, KEY_STACK,
-    KEY_BYTES, KEY_DEVICE, KEY_FINISHED,
+    KEY_OTHER, KEY_EVENTS, KEY_BASE, KEY_FLOPS, KEY_MEMORY, KEY_SHAPES, KEY_STACKS, KEY_OURS, KEY_PH, KEY_CAT, KEY_NAME, KEY_PID,
+    KEY_TID, KEY_TS, KEY_DUR, KEY_ARGS, KEY_EXTERNAL, KEY_INDEX, KEY_SEQ, KEY_FWD, KEY_DIMS, KEY_CONCRETE, KEY_TYPES, KEY_STACK,
+    KEY_BYTES, KEY_DEVICE, KEY_FINISHED, KEY_ADDRESS, KEY_DEVICE_ID, KEY_ALLOCATED, KEY_RESERVED,
 };
 
 struct text {
@@ -32,11 +32,12 @@ struct kp_kineto_parser {
     enum place place;
     enum key key;
     unsigned skip;       /* depth of the value being skipped */
-    unsigned level;      /* depth inside Input Dims */
+    unsigned level;      /* depth inside Input Dims; place in Input type */
     size_t entry;        /* where the current entry of Input Dims starts */
     bool nested;         /* that entry is a list of tensors */
     bool keep_args, comma;
     struct kp_trace_event event;
+    struct kp_trace_memory memory;
     uint32_t last_cat;
     uint8_t last_kind;
     struct text dims, concrete;
@@ -66,6 +67,7 @@ static const struct {
     {"profile_memory", TOP, KEY_MEMORY},
     {"record_shapes", TOP, KEY_SHAPES},
     {"with_stack", TOP, KEY_STACKS},
+    {"kprof", TOP, KEY_OURS},
     {"ph", EVENT, KEY_PH},
     {"cat", EVENT, KEY_CAT},
     {"name", EVENT, KEY_NAME},
@@ -83,10 +85,15 @@ static const struct {
     {"Input Dims", ARGS, KEY_DIMS},
     {"Input dims", ARGS, KEY_DIMS},
     {"Concrete Inputs", ARGS, KEY_CONCRETE},
+    {"Input type", ARGS, KEY_TYPES},
     {"Call stack", ARGS, KEY_STACK},
     {"Bytes", ARGS, KEY_BYTES},
     {"Device Type", ARGS, KEY_DEVICE},
     {"finished", ARGS, KEY_FINISHED},
+    {"Addr", ARGS, KEY_ADDRESS},
+    {"Device Id", ARGS, KEY_DEVICE_ID},
+    {"Total Allocated", ARGS, KEY_ALLOCATED},
+    {"Total Reserved", ARGS, KEY_RESERVED},
 };
 
 static enum key key_find(enum place place, const char *text, size_t bytes)
@@ -104,6 +111,7 @@ static const struct {
     {"cpu_op", KP_TRACE_OP},
     {"Operator", KP_TRACE_OP},
     {"operator", KP_TRACE_OP},
+    {"symbol", KP_TRACE_OP}, /* ours, of KPROF_SYMBOLS */
     {"user_annotation", KP_TRACE_ANNOTATION},
     {"python_function", KP_TRACE_PYTHON},
     {"cuda_runtime", KP_TRACE_RUNTIME},
@@ -181,6 +189,13 @@ static int64_t whole(const char *text, size_t bytes)
     return strtoll(copy, NULL, 10);
 }
 
+static uint64_t address_of(const char *text, size_t bytes)
+{
+    char copy[32];
+    snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 31 ? bytes : 31), text);
+    return strtoull(copy, NULL, 10);
+}
+
 /* Keeps every sum of times and bytes inside 64 bits: times up to the year 2043, memory up to 64 TB. */
 static int64_t within(int64_t value, int64_t least, int64_t most)
 {
@@ -213,8 +228,15 @@ static void args_number(struct kp_kineto_parser *p, const char *text, size_t byt
         e->flags |= KP_TRACE_HAS_SEQ;
         break;
     case KEY_FWD: e->fwd_tid = value; break;
-    case KEY_BYTES: e->number = within(value, -MOST_BYTES, MOST_BYTES); break;
+    case KEY_BYTES:
+        e->number = within(value, -MOST_BYTES, MOST_BYTES);
+        p->memory.bytes = value;
+        break;
     case KEY_DEVICE: e->device_type = (uint8_t)value; break;
+    case KEY_ADDRESS: p->memory.address = address_of(text, bytes); break;
+    case KEY_DEVICE_ID: p->memory.device = (int32_t)value; break;
+    case KEY_ALLOCATED: p->memory.allocated = within(value, 0, MOST_BYTES); break;
+    case KEY_RESERVED: p->memory.reserved = within(value, 0, MOST_BYTES); break;
     default: break;
     }
 }
@@ -257,12 +279,23 @@ static void event_string(struct kp_kineto_parser *p, const char *text, size_t by
 static void args_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     switch (p->key) {
-    case KEY_STACK: p->event.stack = kp_strings_put(p->trace->strings, text, bytes); break;
+    case KEY_STACK:
+        p->event.stack = kp_strings_put(p->trace->strings, text, bytes);
+        p->trace->has_stacks = true;
+        break;
     case KEY_DIMS: p->event.shapes = kp_strings_put(p->trace->strings, text, bytes); break;
     case KEY_EXTERNAL:
     case KEY_BYTES: args_number(p, text, bytes); break;
     default: break;
     }
+}
+
+/* A tensor's is the name of its numbers' type; "" stands for what is neither tensor nor number. */
+static void type_take(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    const bool is_tensor = bytes && !(bytes == 6 && !memcmp(text, "Scalar", 6)) && !(bytes == 10 && !memcmp(text + 6, "List", 4));
+    if (p->level++ == 0 && is_tensor)
+        p->event.flags |= KP_TRACE_TENSOR_FIRST;
 }
 
 /* ---- an event ends ---- */
@@ -291,9 +324,22 @@ static void event_end(struct kp_kineto_parser *p)
         t->start_ns = e->start_ns;
         t->end_ns = e->start_ns + e->dur_ns;
     }
+    if (!t->has_first || e->start_ns < t->first_ns)
+        t->first_ns = e->start_ns;
+    t->has_first = true;
+    t->seen++;
+    if (t->keep && !t->keep(t->keep_context, t, e)) {
+        t->args_bytes = e->args;
+        return;
+    }
     e->args_bytes = (uint32_t)(t->args_bytes - e->args);
     t->events = kp_kineto_grow(t->events, &t->capacity, t->count + 1, sizeof *t->events);
     t->events[t->count++] = *e;
+    if (e->kind != KP_TRACE_MEMORY)
+        return;
+    p->memory.event = (uint32_t)(t->count - 1);
+    t->memory = kp_kineto_grow(t->memory, &t->memory_capacity, t->memory_count + 1, sizeof *t->memory);
+    t->memory[t->memory_count++] = p->memory;
 }
 
 /* ---- the args as they stood, for `kprof events --json` ---- */
@@ -310,7 +356,7 @@ static void raw(struct kp_kineto_parser *p, const char *text, size_t bytes)
 
 static bool raw_on(const struct kp_kineto_parser *p)
 {
-    return p->keep_args && (p->place == ARGS || p->place == DIMS || p->place == CONCRETE);
+    return p->keep_args && p->place >= ARGS && p->place <= TYPES;
 }
 
 static void raw_value(struct kp_kineto_parser *p, const char *text, size_t bytes)
@@ -394,6 +440,8 @@ static int on_string(void *context, const unsigned char *text, size_t bytes)
     else if (p->place == CONCRETE) {
         text_add(&p->concrete, (const char *)text, bytes);
         text_add(&p->concrete, "\n", 1);
+    } else if (p->place == TYPES) {
+        type_take(p, (const char *)text, bytes);
     }
     return 1;
 }
@@ -425,6 +473,7 @@ static int on_key(void *context, const unsigned char *text, size_t bytes)
     }
     if (!p->skip)
         p->key = key_find(p->place, (const char *)text, bytes);
+    p->trace->is_ours |= !p->skip && p->key == KEY_OURS;
     return 1;
 }
 
@@ -439,6 +488,7 @@ static int on_map_start(void *context)
     } else if (p->place == EVENTS) {
         p->place = EVENT;
         p->event = (struct kp_trace_event){.index = UINT32_MAX, .args = p->trace->args_bytes};
+        p->memory = (struct kp_trace_memory){.allocated = -1, .reserved = -1, .device = -1};
     } else if (p->place == EVENT && p->key == KEY_ARGS) {
         p->place = ARGS;
         p->comma = false;
@@ -505,6 +555,7 @@ static int on_array_start(void *context)
         p->skip = 0;
         p->level = p->place == OUTSIDE;
         p->place = EVENTS;
+        p->trace->has_events = true;
     } else if (p->place == ARGS && p->key == KEY_DIMS) {
         p->place = DIMS;
         p->level = 1;
@@ -513,6 +564,9 @@ static int on_array_start(void *context)
     } else if (p->place == ARGS && p->key == KEY_CONCRETE) {
         p->place = CONCRETE;
         p->concrete.used = 0;
+    } else if (p->place == ARGS && p->key == KEY_TYPES) {
+        p->place = TYPES;
+        p->level = 0;
     } else if (p->place == DIMS) {
         dims_open(p);
     } else {
@@ -529,6 +583,8 @@ static int on_array_end(void *context)
         p->skip--;
     } else if (p->place == DIMS) {
         dims_close(p);
+    } else if (p->place == TYPES) {
+        p->place = ARGS;
     } else if (p->place == CONCRETE) {
         p->place = ARGS;
         if (strcmp(kp_trace_text(p->trace, p->event.name), "aten::conv2d") == 0)
@@ -598,12 +654,12 @@ int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t b
 
 int kp_kineto_parser_end(struct kp_kineto_parser *p)
 {
-    p->bad = p->fed;
+    p->bad = p->fed; /* also where JSON is whole: what it lacks it lacks at its end */
     if (p->fed == 0)
         return say(p, "the file is empty");
     p->torn = true;
     if (yajl_complete_parse(p->yajl) != yajl_status_ok)
-        return say(p, p->place >= EVENT && p->place <= CONCRETE ? "the file ends inside an event" :
+        return say(p, p->place >= EVENT && p->place <= TYPES ? "the file ends inside an event" :
                                                                     "the file ends inside the JSON");
     p->torn = false;
     return 0;

@@ -12,11 +12,34 @@
 
 #include "collector/read/kp_read.h"
 
+/* As in KPROF_EXPORT; KP_EXTRA_X is KP_EXPORTS_X of kp_config.h. */
+enum { KP_EXTRA_TABLE = 1u << 1, KP_EXTRA_STACKS = 1u << 2, KP_EXTRA_MEMORY = 1u << 3, KP_EXTRAS = 7u << 1 };
+
+/* Where a call stands in its source: of a function, or of one that was put into it instead of being called. */
+struct kp_place {
+    const char *function; /* as the compiler names it; NULL: not known. All texts: as long as who was asked */
+    const char *file;     /* NULL: not known */
+    uint32_t line;        /* 0: not known */
+    bool is_inlined;
+};
+/* What only a command has at hand: libraries that read debug information, and that take names of functions apart. */
+struct kp_places {
+    void *context;
+    /* What stands at an address of a frame's module, as its file counts: the innermost first, the function itself last. How many. */
+    int (*find)(void *context, const struct kp_frame *frame, uint64_t at, struct kp_place *out, int most);
+    const char *(*plain)(void *context, const char *mangled); /* NULL: only the C++ library is asked. Valid until the next call */
+    bool lines;           /* frames are written with inlined functions and source lines */
+};
+
 struct kp_export_options {
     const char *dir;          /* output folder, made when missing */
     const char *worker_name;  /* NULL: HOST_PID of the spool */
     bool gzip;
     const char *metadata;     /* KPROF_METADATA, a JSON object; NULL none; a bad one was refused earlier */
+    bool loads_cpp;           /* a C++ library may be loaded to read kernels' names; else only one that is there is asked */
+    const struct kp_places *places; /* NULL: frames have the names that tables of symbols tell */
+    unsigned extras;          /* bits of KP_EXTRA_: what is written beside the trace */
+    bool no_trace;            /* only that; result.path is where the trace would be */
     /* progress, may be NULL: events written so far, and whether the caller wants it to stop (non-zero stops) */
     int (*progress)(void *context, uint64_t events);
     void *context;
@@ -24,6 +47,11 @@ struct kp_export_options {
 struct kp_export_result {
     char path[4096];
     uint64_t events, steps, lost;
+    uint64_t calls;       /* of functions by name */
+    uint64_t allocations; /* blocks of the host's heap taken */
+    unsigned extras;     /* what of that is there */
+    int extras_error;    /* 0, or -errno of the first of them that could not be written */
+    uint64_t gpu_events; /* kernels, copies, fills and whole graphs */
 };
 /*
  * Writes cycle `cycle` as DIR/WORKER.TIMESTAMPNS.pt.trace.json[.gz], under a temporary name first, renamed when complete.

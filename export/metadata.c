@@ -11,36 +11,69 @@
 #include "export/trace.h"
 #include "collector/base/kp_poison.h"
 
-/* The key as plain text, as far as names of ours go: an escape of ASCII is resolved, every other one becomes '?'. */
-static size_t key_plain(const char *key, size_t bytes, char *out, size_t room)
+enum { KEY_BYTES = 256 };
+
+static unsigned hex_read(const char *at)
 {
     static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-    size_t n = 0;
-    for (size_t i = 0; i < bytes && n < room; n++) {
-        unsigned value = 0;
-        if (key[i] != '\\') {
-            out[n] = key[i++];
-            continue;
-        }
-        if (key[i + 1] == 'u') {
-            for (int k = 0; k < 4; k++) {
-                const char *digit = strchr(digits, key[i + 2 + k]);
-                value = value << 4 | (digit ? (unsigned)(digit - digits) & 15 : 0);
-            }
-        }
-        out[n] = value && value < 128 ? (char)value : '?';
-        i += key[i + 1] == 'u' ? 6 : 2;
+    unsigned value = 0;
+    for (int k = 0; k < 4; k++) {
+        const char *digit = strchr(digits, at[k]);
+        value = value << 4 | (digit ? (unsigned)(digit - digits) & 15 : 0);
     }
+    return value;
+}
+
+static size_t utf8_put(char *out, unsigned value)
+{
+    const unsigned more = value < 0x80 ? 0 : value < 0x800 ? 1 : value < 0x10000 ? 2 : 3;
+    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+    for (unsigned k = more; k; k--, value >>= 6) out[k] = (char)(0x80 | (value & 0x3f));
+    out[0] = (char)(lead[more] | value);
+    return more + 1;
+}
+
+/* One character of a checked JSON string, its escape resolved. */
+static size_t letter_read(const char **at, char *out)
+{
+    static const char plain[] = "b\bf\fn\nr\rt\t";
+    const char *from = *at;
+    if (*from != '\\') {
+        *out = *from;
+        *at += 1;
+        return 1;
+    }
+    if (from[1] != 'u') {
+        const char *known = strchr(plain, from[1]);
+        *out = known ? known[1] : from[1];
+        *at += 2;
+        return 1;
+    }
+    unsigned value = hex_read(from + 2);
+    *at += 6;
+    if (value >> 10 == 0x36 && from[6] == '\\' && from[7] == 'u' && hex_read(from + 8) >> 10 == 0x37) { /* a pair */
+        value = 0x10000 + ((value & 0x3ff) << 10 | (hex_read(from + 8) & 0x3ff));
+        *at += 6;
+    }
+    return utf8_put(out, value);
+}
+
+/* The key as plain text; its length, cut at what there is room for. */
+static size_t key_plain(const char *key, size_t bytes, char out[KEY_BYTES])
+{
+    size_t n = 0;
+    for (const char *end = key + bytes; key < end && n + 4 < KEY_BYTES;) n += letter_read(&key, out + n);
     return n;
 }
 
 static bool is_ours(const char *written, size_t written_bytes)
 {
-    char key[64];
-    size_t bytes = key_plain(written, written_bytes, key, sizeof key);
+    char key[KEY_BYTES];
+    size_t bytes = key_plain(written, written_bytes, key);
     static const char *const ours[] = {"schemaVersion", "deviceProperties", "trace_id", "host_name", "displayTimeUnit",
                                        "baseTimeNanoseconds", "traceEvents", "traceName", "distributedInfo", "record_shapes",
-                                       "profile_memory", "with_stack", "with_modules", "with_flops", "kprof"};
+                                       "profile_memory", "with_stack", "with_modules", "with_flops", "kprof",
+                                       "kprof_gpu", "cupti_version", "cuda_runtime_version", "cuda_driver_version"};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (strlen(ours[i]) == bytes && !memcmp(ours[i], key, bytes)) return true;
     return false;
@@ -86,10 +119,34 @@ static const char *value_skip(const char *at)
     }
 }
 
-static bool is_set_later(const struct kp_reader *r, const char *key, size_t bytes)
+struct member {
+    const char *key, *value;
+    size_t key_bytes, value_bytes;
+};
+
+/* The member at *at, which stands on its opening quote; *at goes to the next one's. False: no more. */
+static bool member_take(const char **at, struct member *m)
 {
-    char line[160];
-    if (bytes >= 128) return false;
+    if (**at != '"') return false;
+    const char *key_end = string_skip(*at) - 1, *value_end;
+    m->key = *at + 1;
+    m->key_bytes = (size_t)(key_end - m->key);
+    m->value = blank_skip(blank_skip(key_end + 1) + 1);
+    value_end = value_skip(m->value);
+    m->value_bytes = (size_t)(value_end - m->value);
+    *at = blank_skip(value_end);
+    if (**at == ',') *at = blank_skip(*at + 1);
+    return true;
+}
+
+/* As add_metadata has it: what is said last counts, here or by kprof_metadata(). */
+static bool is_set_later(const struct kp_reader *r, const struct member *m, const char *behind)
+{
+    char key[KEY_BYTES], other[KEY_BYTES], line[KEY_BYTES + 8];
+    const size_t bytes = key_plain(m->key, m->key_bytes, key);
+    struct member later;
+    while (member_take(&behind, &later))
+        if (key_plain(later.key, later.key_bytes, other) == bytes && !memcmp(other, key, bytes)) return true;
     memcpy(line, "meta.", 5);
     memcpy(line + 5, key, bytes);
     line[5 + bytes] = 0;
@@ -100,17 +157,11 @@ static void object_write(struct kp_trace *t, const char *text)
 {
     size_t offset;
     const char *why, *at;
+    struct member m;
     if (kp_jsoncheck_object(text, strlen(text), &offset, &why)) return;
     at = blank_skip(blank_skip(text) + 1);
-    while (*at == '"') {
-        const char *key = at + 1, *key_end = string_skip(at) - 1, *value, *value_end;
-        value = blank_skip(blank_skip(key_end + 1) + 1);
-        value_end = value_skip(value);
-        if (!is_set_later(t->reader, key, (size_t)(key_end - key)))
-            member_write(t, key, (size_t)(key_end - key), value, (size_t)(value_end - value));
-        at = blank_skip(value_end);
-        if (*at == ',') at = blank_skip(at + 1);
-    }
+    while (member_take(&at, &m))
+        if (!is_set_later(t->reader, &m, at)) member_write(t, m.key, m.key_bytes, m.value, m.value_bytes);
 }
 
 void kp_metadata_write(struct kp_trace *t)

@@ -9,8 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
@@ -38,16 +36,6 @@ int kp_sink_write(struct kp_sink *s, const void *data, size_t bytes)
     return n < 0 ? (int)n : 0;
 }
 
-/* A rename that refuses to replace; where the file system cannot do that, looks first. */
-static int rename_new(const char *from, const char *to)
-{
-    int rc = kp_io_fail_point("rename");
-    if (rc) return rc;
-    if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE)) return 0;
-    if (errno != EINVAL && errno != ENOSYS) return -errno;
-    return access(to, F_OK) ? kp_io_rename(from, to) : -EEXIST;
-}
-
 int kp_sink_commit(struct kp_sink *s, const char *path)
 {
     int rc;
@@ -58,7 +46,7 @@ int kp_sink_commit(struct kp_sink *s, const char *path)
         s->fd = -1;
         if (rc) return rc;
     }
-    rc = rename_new(s->temporary, path);
+    rc = kp_io_rename_new(s->temporary, path);
     if (!rc) s->temporary[0] = 0;
     return rc;
 }

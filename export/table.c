@@ -109,7 +109,7 @@ static void put_cell(FILE *out, const char *text, int cut, const char *tail, int
         put_many(out, ' ', pad);
     fwrite(text, 1, bytes, out);
     fputs(tail, out);
-    put_many(out, ' ', left ? pad + 2 : 2);
+    put_many(out, ' ', left && pad > 0 ? pad + 2 : 2);
 }
 
 /* Names at the limit or beyond it lose their end to "...". */
@@ -128,20 +128,17 @@ static void put_name(FILE *out, const char *name, const struct kp_table_options 
     put_cell(out, name, keep, cut ? "..." : "", width, false);
 }
 
-/* Source lines too long lose their head. */
-static void put_source(FILE *out, const char *frame, int width)
+/* Source lines too long lose their head. With FLOPs the source stands in their column, see row_tail. */
+static void put_source(FILE *out, const char *frame, const struct layout *l)
 {
-    int letters = (int)kp_table_letters(frame);
+    int letters = (int)kp_table_letters(frame), width = l->flops ? COLUMN : l->source;
     char *cut = NULL;
-    if (letters > width) {
-        frame = letters_skip(frame, (size_t)(letters - width));
-        if (width > 3) {
-            frame = letters_skip(frame, 3);
-            if (asprintf(&cut, "...%s", frame) < 0)
-                cut = NULL;
-        }
+    if (letters > l->source) {
+        frame = letters_skip(frame, (size_t)(letters - l->source));
+        if (l->source > 3 && asprintf(&cut, "...%s", letters_skip(frame, 3)) < 0)
+            cut = NULL;
     }
-    put_cell(out, cut ? cut : frame, -1, "", width, true);
+    put_cell(out, cut ? cut : frame, -1, "", width, !l->flops);
     free(cut);
 }
 
@@ -292,20 +289,7 @@ static void row_tail(FILE *out, const struct kp_row *row, const struct layout *l
     }
     if (!l->stacks)
         return;
-    const char *frame = row->stack_count ? row->stack[0] : "";
-    if (l->flops) { /* the FLOPs column takes the source, right-aligned and cut as if it were wide */
-        char *cut = NULL;
-        int letters = (int)kp_table_letters(frame);
-        if (letters > l->source) {
-            frame = letters_skip(frame, (size_t)(letters - l->source + (l->source > 3 ? 3 : 0)));
-            if (asprintf(&cut, "%s%s", l->source > 3 ? "..." : "", frame) < 0)
-                cut = NULL;
-        }
-        put_cell(out, cut ? cut : frame, -1, "", COLUMN, false);
-        free(cut);
-    } else {
-        put_source(out, frame, l->source);
-    }
+    put_source(out, row->stack_count ? row->stack[0] : "", l);
 }
 
 static void put_blank(FILE *out, const struct layout *l, int columns)
@@ -318,18 +302,7 @@ static void row_frames(FILE *out, const struct kp_row *row, const struct layout 
 {
     for (uint32_t i = 1; i < row->stack_count; i++) {
         put_blank(out, l, l->count - 1);
-        if (l->flops) {
-            int letters = (int)kp_table_letters(row->stack[i]);
-            const char *frame = row->stack[i];
-            bool cut = letters > l->source;
-            if (cut)
-                frame = letters_skip(frame, (size_t)(letters - l->source + 3));
-            if (cut && l->source > 3)
-                put_many(out, '.', 3);
-            put_cell(out, frame, -1, "", cut ? 0 : COLUMN, false);
-        } else {
-            put_source(out, row->stack[i], l->source);
-        }
+        put_source(out, row->stack[i], l);
         putc('\n', out);
     }
     put_blank(out, l, l->count);

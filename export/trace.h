@@ -7,12 +7,14 @@
 #include "export/gz.h"
 #include "export/json.h"
 #include "export/kp_export.h"
+#include "export/pycalls.h"
 #include "export/sink.h"
 
 struct kp_trace {
     struct kp_json json;
     struct kp_sink sink;
     struct kp_gz *gz;
+    struct kp_extras *extras; /* NULL: none wanted */
     struct kp_reader *reader;
     const struct kp_export_options *options;
     struct kp_export_result *result;
@@ -24,8 +26,17 @@ struct kp_trace {
     char to_tid[64];      /* `","pid":N,"tid":` */
     size_t to_tid_bytes;
     struct kp_flows *flows;
+    struct kp_blocks *blocks; /* memory.h: from the first event of memory on */
+    struct kp_gpu *gpu; /* NULL: the spool says nothing of GPUs */
+    struct kp_pycalls *python;
+    struct kp_named *named; /* NULL: no calls of functions by name */
+    struct kp_heap *heap; /* NULL: the host's heap was not recorded */
+    struct kp_symbols *symbols; /* NULL: no stack of machine code so far */
 };
 
+/* One M event on a row of any process. The argument is a string or, when text is NULL, a number. */
+void kp_row_write(struct kp_trace *t, const char *name, uint64_t pid, uint64_t tid, const char *arg, const char *text, uint64_t number);
+void kp_thread_row_write(struct kp_trace *t, uint32_t tid, const char *name);
 void kp_head_write(struct kp_trace *t); /* all up to and with the metadata events */
 void kp_tail_write(struct kp_trace *t); /* span, instants, traceName */
 /* Members of KPROF_METADATA and of kprof_metadata(), each as `  "key": value,\n`. */

@@ -17,6 +17,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/boot.h"
 #include "preload/cycle.h"
+#include "preload/guard.h"
 #define KPROF_IMPLEMENTATION
 #include "preload/kprof.h"
 #include "schedule/kp_schedule.h"
@@ -35,15 +36,13 @@ struct ranges {
 };
 
 /* The calling thread, marked inside; NULL with the reason in *err. Leave with leave(). */
-static struct kp_thread *enter(int *err)
+static inline __attribute__((always_inline)) struct kp_thread *enter(int *err)
 {
     *err = -ENOSYS;
     if (!kp_boot_is_ours()) return NULL;
     struct kp_thread *self = kp_thread_get();
     *err = -EBUSY;
-    if (!self || kp_load_relaxed(&self->inside)) return NULL;
-    kp_store_relaxed(&self->inside, 1);
-    kp_signal_fence();
+    if (!self || !kp_guard_mark(self)) return NULL;
     *err = 0;
     return self;
 }
@@ -59,7 +58,7 @@ int kprof_step(void)
 {
     int kept = errno;
     int err;
-    if (kp_boot_is_ours()) kp_cycle_begin_run();
+    if (kp_boot_is_ours()) kp_cycle_begin_run(true);
     struct kp_thread *self = enter(&err);
     if (!self) return err;
     if (!kp_steps_takes_api())
@@ -129,7 +128,7 @@ int kprof_range_push(const char *name)
     int kept = errno;
     int err;
     if (!name) return -EINVAL;
-    if (kp_boot_is_ours()) kp_cycle_begin_run();
+    if (kp_boot_is_ours()) kp_cycle_begin_run(true);
     struct kp_thread *self = enter(&err);
     if (!self) return err;
     struct ranges *stack = ranges_of(self);
@@ -139,7 +138,9 @@ int kprof_range_push(const char *name)
         stack->depth++;
         err = -EOVERFLOW;
     } else {
-        begin_range(self, &stack->open[stack->depth++], name);
+        begin_range(self, &stack->open[stack->depth], name);
+        kp_signal_fence(); /* a handler may leave from here: what is on the stack is whole */
+        stack->depth++;
     }
     leave(self);
     errno = kept;
@@ -165,6 +166,7 @@ int kprof_range_pop(void)
         err = -ENOENT;
     else if (--stack->depth < RANGES_MAX)
         end_range(&stack->open[stack->depth], end);
+    self->ended++;
     leave(self);
     errno = kept;
     return err;

@@ -7,10 +7,12 @@
  * Owns:      the frozen configuration, the list of sources
  * Locks:     attach_lock (an atomic flag, never waited for)
  * On fail:   any step of start-up that fails leaves the process as if we were not there
- * Safe in:   after fork: the child is inert (its gate page is wiped); a program it executes starts anew
+ * Safe in:   after fork: the child is inert (its gate page is wiped), or, with KPROF_CHILDREN=1, begins anew at its first op; a
+ *            program it executes starts anew
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,19 +23,28 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_otherlibc.h"
+#include "collector/base/kp_rest.h"
 #include "collector/record/kp_record.h"
 #include "preload/boot.h"
+#include "preload/children.h"
 #include "preload/cycle.h"
 #include "preload/hook/hook.h"
+#include "preload/inject.h"
+#include "preload/native/kp_native.h"
+#include "preload/solo.h"
 #include "preload/source.h"
+#include "preload/spools.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static const struct kp_source *const sources[] = {&kp_torch_source, NULL};
+static const struct kp_source *const sources[] = {&kp_torch_source, &kp_python_source, &kp_markers_source, &kp_nvtx_source, &kp_cuda_source,
+                                                 &kp_cudart_source, &kp_driver_source, &kp_heap_source, &kp_symbols_source, NULL};
 static bool attached[sizeof sources / sizeof sources[0]];
-static atomic_flag attaching = ATOMIC_FLAG_INIT;
+static const struct kp_source *child_sources[sizeof sources / sizeof sources[0]]; /* in a child: those that go on there */
+static _Atomic uint32_t attaching;
 static struct kp_config *config; /* read-only once the constructor is through */
 static struct kp_schedule schedule;
 static struct kp_step_rule step_rule;
@@ -54,6 +65,28 @@ bool kp_boot_saw_work(void)
     for (size_t i = 0; sources[i]; i++)
         if (attached[i] && sources[i]->saw_work && sources[i]->saw_work()) return true;
     return false;
+}
+
+/* As kp_boot_saw_work, since this was last asked. torch's word goes before that of CUDA, which knows only that it was used. */
+static bool worked_again(void)
+{
+    for (size_t i = 0; sources[i]; i++)
+        if (attached[i] && sources[i]->worked_again && sources[i]->saw_work()) return sources[i]->worked_again();
+    return kp_boot_saw_work();
+}
+
+static _Atomic uint32_t gpu = KP_GPU_OPEN;
+
+enum kp_gpu kp_boot_gpu(void)
+{
+    return (enum kp_gpu)kp_load_acquire(&gpu); /* pairs with: kp_boot_set_gpu */
+}
+
+void kp_boot_set_gpu(enum kp_gpu now)
+{
+    if (kp_exchange_acq_rel(&gpu, (uint32_t)now) == (uint32_t)now) return; /* pairs with: kp_boot_gpu */
+    for (size_t i = 0; sources[i]; i++)
+        if (sources[i]->gpu_changed) sources[i]->gpu_changed();
 }
 
 /* Launcher variables a reader needs to tell the rank; read once, like all of the environment. */
@@ -86,9 +119,17 @@ static void absolute(char *out, size_t size, const char *dir)
         kp_fmt(out, size, "%s/%s", start_dir, dir);
 }
 
+/* A worker's files must not lie where a reader takes each trace for a rank. */
+static void move_to_children(void)
+{
+    const size_t out = strlen(out_dir), spool = strlen(spool_dir);
+    kp_fmt(out_dir + out, sizeof out_dir - out, "/children");
+    kp_fmt(spool_dir + spool, sizeof spool_dir - spool, "/children");
+}
+
 static void fix_folders(void)
 {
-    if (!getcwd(start_dir, sizeof start_dir)) start_dir[0] = 0;
+    if (kp_io_getcwd(start_dir, sizeof start_dir) != 0) start_dir[0] = 0;
     absolute(out_dir, sizeof out_dir, config->dir);
     absolute(spool_dir, sizeof spool_dir, config->spool_dir ? config->spool_dir : config->dir);
 }
@@ -96,6 +137,11 @@ static void fix_folders(void)
 const char *kp_boot_out_dir(void)
 {
     return out_dir;
+}
+
+const char *kp_boot_spool_dir(void)
+{
+    return spool_dir;
 }
 
 const char *kp_boot_shown(const char *path)
@@ -113,6 +159,38 @@ static void writer_tick(void)
 }
 
 /*
+ * A thread of ours that calls into torch must not do so while exit() destroys torch's objects. exit() calls exit_begins before that: it was
+ * registered when torch was there already. A thread that is at it is waited for, but not for ever: the host may exit in a signal handler.
+ */
+static atomic_flag turn = ATOMIC_FLAG_INIT;
+static _Atomic bool is_exiting;
+int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's; it may allocate, once for many handlers */
+enum { TURN_TRIES = 200, TURN_NAP_NS = 1000000 };
+
+bool kp_boot_turn_begin(void)
+{
+    if (atomic_flag_test_and_set_explicit(&turn, memory_order_acquire)) return false;
+    if (kp_boot_is_ours() && !kp_load_relaxed(&is_exiting)) return true;
+    kp_boot_turn_end();
+    return false;
+}
+
+void kp_boot_turn_end(void)
+{
+    atomic_flag_clear_explicit(&turn, memory_order_release);
+}
+
+static void exit_begins(void *unused)
+{
+    int saved = errno;
+    (void)unused;
+    for (int i = 0; i < TURN_TRIES && atomic_flag_test_and_set_explicit(&turn, memory_order_acquire); i++) kp_io_nap(TURN_NAP_NS);
+    kp_store_relaxed(&is_exiting, true);
+    kp_boot_turn_end();
+    errno = saved;
+}
+
+/*
  * Steps by time, where the rule or a silent program asks for them: a thread of its own, since the writer does not exist
  * while the schedule waits. It ends as soon as anything else counts steps.
  */
@@ -122,11 +200,14 @@ static void *clock_thread(void *unused)
     (void)unused;
     while (kp_boot_is_ours() && !kp_io_helpers_alone() && (period = kp_steps_time_period_ns()) != 0) {
         if (period > SECOND_NS) period = SECOND_NS; /* looks whether the process is over; a step comes when it is due */
-        struct timespec nap = {.tv_sec = (time_t)(period / SECOND_NS), .tv_nsec = (long)(period % SECOND_NS)};
-        nanosleep(&nap, NULL);
-        if (!kp_boot_is_ours() || !kp_boot_saw_work() || !kp_steps_time(kp_clock_ns(CLOCK_MONOTONIC))) continue;
-        struct kp_thread *self = kp_thread_get();
-        if (self) kp_boot_step(self, kp_ticks());
+        kp_rest_nap(period);
+        if (kp_rest_is_wanted()) break;
+        if (!kp_boot_turn_begin()) continue;
+        if (kp_boot_saw_work() && kp_steps_time(kp_clock_ns(CLOCK_MONOTONIC), worked_again())) {
+            struct kp_thread *self = kp_thread_get();
+            if (self) kp_boot_step(self, kp_ticks());
+        }
+        kp_boot_turn_end();
     }
     return NULL;
 }
@@ -134,8 +215,8 @@ static void *clock_thread(void *unused)
 static void start_clock(void)
 {
     if (!schedule.set || !kp_steps_time_period_ns()) return;
-    if (kp_io_thread(clock_thread, NULL, "kprof-clock") != 0)
-        kp_log(1, "no thread for steps by time: only the program's own steps count");
+    if (kp_rest_thread(clock_thread, "kprof-clock", KP_IO_NICE, NULL) != 0)
+        kp_log(0, "no thread for steps by time: only the program's own steps count");
 }
 
 static _Atomic int spool_failed;
@@ -143,6 +224,14 @@ static _Atomic int spool_failed;
 bool kp_boot_cannot_record(void)
 {
     return kp_load_relaxed(&spool_failed) != 0;
+}
+
+static void note_worker(void)
+{
+    char pid[16];
+    kp_fmt(pid, sizeof pid, "%d", (int)kp_children_parent());
+    kp_record_note("parent_pid", pid);
+    kp_children_register(kp_record_path());
 }
 
 /* Asked at every window: said once, and not tried again. */
@@ -158,25 +247,88 @@ int kp_boot_open_spool(void)
     if (err || kp_record_is_open()) return err;
     err = kp_record_open(&options);
     if (err) kp_store_relaxed(&spool_failed, err);
+    if (!err) kp_spools_note_process();
+    if (!err && kp_children_is_worker()) note_worker();
     return err;
 }
 
-/* Never waits: when another thread is attaching, it will see the modules we came for. */
-void kp_boot_modules_changed(void)
+bool kp_boot_speaks(void)
 {
-    if (!kp_boot_is_ours() || atomic_flag_test_and_set_explicit(&attaching, memory_order_acquire)) return;
-    int saved = errno;
-    for (size_t i = 0; sources[i]; i++) {
-        if (attached[i] || !sources[i]->attach()) continue;
-        attached[i] = true;
+    return !kp_children_are_collected();
+}
+
+bool kp_boot_is_first(const char *setting)
+{
+    return !kp_children_parent_has(setting);
+}
+
+static bool is_run_begun;
+static _Atomic bool is_asked; /* sources shall attach */
+static _Atomic bool has_worked;
+static bool is_forked; /* a child that records */
+
+/* A forked child has its parent's handlers. Not twice: it may begin inside a call of libc that has this list locked, and allocates. */
+static void watch_exit(void)
+{
+    static bool is_watched;
+    if (!is_watched && kp_fail_point("atexit") == 0) __cxa_atexit(exit_begins, NULL, NULL);
+    is_watched = true;
+}
+
+static void begin_run(void)
+{
+    if (!is_run_begun) {
         kp_log_keep_stderr();
         kp_config_complain(config);
         kp_config_log(config);
-        kp_cycle_begin_run();
-        start_clock();
+        kp_solo_install();
+    }
+    kp_cycle_begin_run(false);
+    if (!is_run_begun && schedule.set) watch_exit();
+    if (!is_run_begun && kp_children_is_worker() && schedule.set) kp_children_follow();
+    else if (!is_run_begun) start_clock();
+    is_run_begun = true;
+}
+
+/* The first source that has something to record begins the run; a later one is told what the run is at. */
+static void attach_sources(void)
+{
+    bool is_news = false, works = false;
+    for (size_t i = 0; sources[i]; i++) {
+        if (is_forked && !sources[i]->begin_in_child) continue;
+        if (attached[i] && sources[i]->modules_changed) sources[i]->modules_changed();
+        if (attached[i] || !sources[i]->attach()) continue;
+        attached[i] = is_news = true;
+        works |= sources[i]->works_from_start;
+    }
+    if (is_news) begin_run();
+    if (works) kp_boot_worked();
+}
+
+/* Of a process that was not forked the run began when a source attached. The bit goes first: what begins allocates and makes calls. */
+void kp_boot_worked(void)
+{
+    if (kp_gate_get() & KP_GATE_AWAITED) kp_gate_set(kp_gate_get() & ~(uint64_t)KP_GATE_AWAITED);
+    if (!kp_boot_is_ours() || kp_exchange_acq_rel(&has_worked, true)) return;
+    kp_children_worked();
+    if (is_forked) begin_run();
+}
+
+/*
+ * Never waits: a thread that finds another attaching leaves word, and that one looks again. Both change `attaching` by an exchange: if the
+ * asking one comes first, the other reads what it wrote there, and so sees its word; a plain store of 0 would not do.
+ */
+void kp_boot_modules_changed(void)
+{
+    if (!kp_boot_is_ours()) return;
+    int saved = errno;
+    (void)kp_exchange_acq_rel(&is_asked, true);
+    while (!kp_exchange_acq_rel(&attaching, 1)) { /* pairs with: below */
+        while (kp_exchange_acq_rel(&is_asked, false)) attach_sources();
+        (void)kp_exchange_acq_rel(&attaching, 0); /* pairs with: above */
+        if (!kp_load_acquire(&is_asked)) break;
     }
     errno = saved;
-    atomic_flag_clear_explicit(&attaching, memory_order_release);
 }
 
 /*
@@ -185,34 +337,83 @@ void kp_boot_modules_changed(void)
  */
 static _Thread_local bool holds_scan __attribute__((tls_model("initial-exec")));
 static _Thread_local bool holds_cycle __attribute__((tls_model("initial-exec")));
+static _Thread_local uint32_t held_sources __attribute__((tls_model("initial-exec"))); /* a bit each */
 
 static void before_fork(void)
 {
     holds_scan = holds_cycle = false;
+    held_sources = 0;
     if (!kp_boot_is_ours()) return;
     int saved = errno;
     holds_scan = kp_hook_before_fork();
     holds_cycle = kp_cycle_before_fork();
+    for (uint32_t i = 0; sources[i]; i++)
+        if (attached[i] && sources[i]->before_fork && sources[i]->before_fork()) held_sources |= 1u << i;
     errno = saved;
 }
 
 static void after_fork_in_parent(void)
 {
+    for (uint32_t i = 0; sources[i]; i++)
+        if (held_sources >> i & 1) sources[i]->after_fork();
     if (holds_cycle) kp_cycle_after_fork();
     if (holds_scan) kp_hook_after_fork();
 }
 
+/* All that was going on is the parent's. */
+static void begin_in_child(void)
+{
+    const bool was_worker = kp_children_is_worker();
+    uint32_t n = 0;
+    kp_children_forked();
+    if (!was_worker && kp_children_is_worker()) move_to_children();
+    kp_io_after_fork();
+    kp_rest_after_fork();
+    kp_hook_begin_in_child();
+    kp_native_begin_in_child(); /* frames kept so far are in the parent's file */
+    kp_store_relaxed(&spool_failed, 0);
+    kp_store_relaxed(&is_asked, false);
+    kp_store_relaxed(&has_worked, false);
+    is_forked = true;
+    atomic_flag_clear_explicit(&turn, memory_order_relaxed);
+    kp_store_relaxed(&attaching, 0);
+    is_run_begun = false;
+    for (size_t i = 0; sources[i]; i++) {
+        if (sources[i]->begin_in_child) child_sources[n++] = sources[i];
+        else attached[i] = false;
+    }
+    child_sources[n] = NULL;
+    kp_steps_start_over(&schedule);
+    kp_cycle_begin_in_child(&schedule, child_sources);
+    kp_finish_begin_in_child();
+    kp_gate_set(kp_gate_make(0, KP_GATE_ON));
+    kp_store_release(&alive, true);
+    for (size_t i = 0; i < n; i++) child_sources[i]->begin_in_child();
+}
+
 static void after_fork_in_child(void)
 {
+    const bool goes_on = kp_children_are_wanted() && kp_load_acquire(&alive);
+    int saved = errno;
+    kp_gate_set(0); /* it is, unless a test went without (gate.c) */
     kp_store_release(&alive, false);
     kp_log_leave_stderr();
     kp_record_after_fork();
+    if (goes_on) begin_in_child();
+    errno = saved;
+}
+
+/* Whoever set us up hears why there will be no file. */
+static int refuse(const char *why, int err)
+{
+    kp_log(0, "nothing is recorded: %s (error %d)", why, -err);
+    return err;
 }
 
 static int read_settings(void)
 {
     config = kp_map_alloc(sizeof *config);
-    if (!config) return -ENOMEM;
+    if (!config) return refuse("no memory", -ENOMEM);
     kp_config_read(config, environ);
     if (!config->on) return -ECANCELED;
     kp_schedule_settle(config, &schedule, &step_rule);
@@ -222,32 +423,46 @@ static int read_settings(void)
     return 0;
 }
 
+static void attach_first(void)
+{
+    int err = kp_hook_start();
+    if (err) kp_log(0, "not all modules could be tapped (error %d): what runs in them, and libraries opened later, may not be recorded", -err);
+    if (!err && (config->activities & KP_ACTIVITY_CUDA)) err = kp_inject_start();
+    if (err) kp_log(0, "NVTX ranges cannot be recorded (error %d)", -err);
+    kp_boot_modules_changed();
+}
+
 static int start(void)
 {
     int err = read_settings();
     if (err) return err;
     kp_log_hold_stderr();
     kp_log_set_level((int)config->verbose);
-    kp_io_set_failures(config->test_fail);
+    kp_fail_set(config->test_fail);
     kp_clock_init();
     err = kp_gate_init();
-    if (err) return err;
+    if (err) return refuse("there is no page that is wiped at a fork", err);
     err = kp_steps_init(&schedule, &step_rule);
-    if (err) return err;
+    if (err) return refuse("what marks a step cannot be looked for", err);
     kp_cycle_setup(config, &schedule, sources);
+    for (size_t i = 0; sources[i]; i++)
+        if (sources[i]->setup) sources[i]->setup(config);
     kp_finish_setup(config);
-    mprotect(config, sizeof *config, PROT_READ);
-    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) return -ENOMEM;
+    kp_spools_setup(config);
+    kp_children_setup(config);
+    if (kp_children_is_worker()) move_to_children();
+    (void)kp_io_mprotect(config, sizeof *config, PROT_READ);
+    if (kp_fail_point("atfork") != 0 || __register_atfork(before_fork, after_fork_in_parent, after_fork_in_child, &__dso_handle) != 0)
+        return refuse("no memory to follow forks", -ENOMEM);
     kp_gate_set(kp_gate_make(0, KP_GATE_ON));
     kp_store_release(&alive, true);
-    err = kp_hook_start();
-    if (err) kp_log(1, "new modules cannot be noticed (error %d): torch is only seen when linked to the program", -err);
-    kp_boot_modules_changed();
+    attach_first();
     return 0;
 }
 
 __attribute__((constructor)) static void kprof_begin(void)
 {
+    if (!kp_libc_is_glibc()) return;
     int saved = errno;
     start();
     errno = saved;
@@ -265,4 +480,10 @@ __attribute__((destructor)) static void kprof_end(void)
     kp_gate_set(0);
     kp_store_release(&alive, false);
     errno = saved;
+}
+
+void kp_boot_end_early(void)
+{
+    exit_begins(NULL);
+    kprof_end();
 }

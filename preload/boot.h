@@ -21,5 +21,16 @@ bool kp_boot_saw_work(void);
 /* The output folder, absolute; and a path as the user would type it from the folder the program was started in. */
 const char *kp_boot_out_dir(void);
 const char *kp_boot_shown(const char *path);
+const char *kp_boot_spool_dir(void);
+
+/*
+ * A thread of ours, before it steps or opens and closes windows: false when exit has begun, or another is at it. Then it tries again
+ * later, as long as kp_boot_is_ours. Short: exit waits for the end.
+ */
+bool kp_boot_turn_begin(void);
+void kp_boot_turn_end(void);
+
+/* As at exit, though the program goes on: all is written and said, nothing is recorded afterwards. On a host thread, outside hooks. */
+void kp_boot_end_early(void);
 
 #endif

@@ -18,4 +18,8 @@ uint64_t kp_caller_optimizer(void);
 /* Whether that object is no more. Seen at once when nothing refers to it; not when its memory serves an object of its class. */
 bool kp_caller_is_gone(uint64_t optimizer);
 
+/* Inside a hook: the calling thread's Python call stack, as collector/format/kp_python.h says; 0: none, or not to be read. */
+struct kp_thread;
+uint32_t kp_caller_stack(struct kp_thread *thread);
+
 #endif

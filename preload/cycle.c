@@ -12,7 +12,8 @@
  *   step N ends: kp_steps_advance says (before, after)
  *     before recorded -> the STEP record of N
  *     window must end -> end stamped, gate moved on, window queued for the writer (finish.c)
- *     window must open -> spool opened if needed, sources installed, gate set
+ *     window must open -> spool opened if needed, sources installed, gate set, lock let go; sources settle
+ *     a step begins that is recorded -> its STEP record, behind what sources put of before it
  *   kprof_start opens a window at any time; the schedule counts on and its next save, or kprof_stop, ends it
  */
 #include "preload/cycle.h"
@@ -20,23 +21,30 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_quiet.h"
 #include "collector/record/kp_record.h"
 #include "preload/boot.h"
 #include "collector/base/kp_poison.h"
 
-enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200 };
+enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200, SETTLE_MS = 1000 };
+
+/*
+ * The op that ends a step, the step and the next one never have a stamp in common: readers that keep microseconds as doubles
+ * (Perfetto) round each to a nanosecond, and of ranges that touch one may then reach past the other, and is dropped. More than a
+ * nanosecond on any clock, less than a step takes in here: nothing of this thread is stamped before.
+ */
+enum { APART_TICKS = 8 };
 
 static pthread_mutex_t cycle_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct kp_schedule schedule;
 static const struct kp_source *const *sources;
 static enum kp_source_mode source_mode; /* what the sources were told last, for those that attach later */
-static uint32_t wanted_bits;
+static uint32_t wanted_bits, wanted_activities;
 static bool started, ended;
 static bool is_phase_left; /* kprof_stop: what is left of the schedule's active steps is not recorded */
 static struct kp_window current;   /* number 0: none open; begin 0: warming up */
@@ -48,29 +56,40 @@ static struct kp_window waiting[WAITING_MAX];
 static uint32_t waiting_head, waiting_count;
 static uint64_t skipped;
 static bool ever_recorded;
+/* What kp_cycle_begin_run of a caller that may wait found done: the gate then, and how often a source had been attached. */
+static _Atomic uint64_t done_gate;
+static _Atomic uint32_t done_attached, attached_count;
+static _Atomic uint32_t unseen, *shown = &unseen; /* number of the window that records, 0: none */
 
-/* The host's thread must not be cancelled in our open() while it holds the lock. */
-static int lock_take(void)
-{
+/*
+ * The host's thread must not be cancelled in our open() while it holds the lock, nor leave by a jump out of a signal handler: the next step
+ * would wait for ever.
+ */
+struct held {
     int cancel;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    struct kp_stay stay;
+};
+
+static void lock_take(struct held *held)
+{
+    kp_stay_begin(&held->stay);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &held->cancel);
     pthread_mutex_lock(&cycle_lock);
-    return cancel;
 }
 
-static void lock_give(int cancel)
+static void lock_give(const struct held *held)
 {
     pthread_mutex_unlock(&cycle_lock);
-    pthread_setcancelstate(cancel, NULL);
+    pthread_setcancelstate(held->cancel, NULL);
+    kp_stay_end(&held->stay); /* last: a handler of what was waiting may leave from here */
 }
 
 /* For exit and fork, which a signal handler may call on the very thread that holds the lock. */
 static bool lock_try(void)
 {
-    struct timespec ms = {.tv_nsec = 1000000};
     for (int i = 0; i < LOCK_WAIT_MS; i++) {
         if (pthread_mutex_trylock(&cycle_lock) == 0) return true;
-        syscall(SYS_nanosleep, &ms, NULL);
+        kp_io_nap(1000000);
     }
     return false;
 }
@@ -80,13 +99,42 @@ void kp_cycle_setup(const struct kp_config *config, const struct kp_schedule *wa
 {
     schedule = *wanted;
     sources = list;
-    wanted_bits = KP_GATE_ON | KP_GATE_STEPS | (config->record_shapes ? KP_GATE_SHAPES : 0);
+    wanted_activities = config->activities;
+    wanted_bits = KP_GATE_ON | KP_GATE_STEPS | (config->record_shapes || config->with_flops ? KP_GATE_SHAPES : 0) |
+                  (config->profile_memory ? KP_GATE_MEMORY : 0) |
+                  (config->with_stack & (KP_STACK_OPS | KP_STACK_NATIVE) ? KP_GATE_STACKS : 0) |
+                  (config->with_stack & KP_STACK_NATIVE ? KP_GATE_NATIVE : 0) | (config->with_modules ? KP_GATE_MODULES : 0);
+}
+
+/* Numbers go on: a record that was open at the fork belongs to none of the child's windows. */
+void kp_cycle_begin_in_child(const struct kp_schedule *wanted, const struct kp_source *const *list)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    cycle_lock = fresh;
+    schedule = *wanted;
+    sources = list;
+    wanted_bits |= KP_GATE_CHILD;
+    shown = &unseen;
+    source_mode = KP_SOURCE_OFF;
+    kp_store_relaxed(&done_gate, 0);
+    started = ended = is_phase_left = ever_recorded = false;
+    memset(&current, 0, sizeof current);
+    step_begin = step_number = skipped = 0;
+    open_step = NULL;
+    waiting_head = waiting_count = 0;
+}
+
+/* A source of what was not asked for still finds steps. */
+static enum kp_source_mode mode_of(const struct kp_source *s, enum kp_source_mode mode)
+{
+    bool is_asked_for = !s->activities || s->activities & wanted_activities;
+    return mode == KP_SOURCE_FULL && !is_asked_for ? KP_SOURCE_STEPS : mode;
 }
 
 static void set_sources(enum kp_source_mode mode)
 {
     source_mode = mode;
-    for (const struct kp_source *const *s = sources; *s; s++) (*s)->set_mode(mode);
+    for (const struct kp_source *const *s = sources; *s; s++) (*s)->set_mode(mode_of(*s, mode));
 }
 
 static bool is_recording(enum kp_action action)
@@ -106,6 +154,21 @@ static void announce_window(void)
     };
     if (kp_record_meta(&rec, sizeof rec) != 0) KP_LOG_ONCE(1, "a window could not be announced in the spool");
     kp_record_clock();
+}
+
+/* Others may look at it, without a lock: workers do. */
+static void show_window(uint32_t number)
+{
+    kp_store_release(shown, number); /* pairs with: children.c:follow */
+}
+
+void kp_cycle_show_window(_Atomic uint32_t *word)
+{
+    struct held held;
+    lock_take(&held);
+    shown = word;
+    show_window(current.begin ? current.number : 0);
+    lock_give(&held);
 }
 
 static bool open_window(uint64_t now)
@@ -128,6 +191,7 @@ static void activate_window(uint64_t now)
     current.lost = kp_loss_total();
     current.first_step = step_number;
     ever_recorded = true;
+    show_window(current.number);
     announce_window();
     kp_gate_set(kp_gate_make(current.number, wanted_bits | KP_GATE_RECORD));
 }
@@ -157,6 +221,7 @@ static void enter(enum kp_action action, uint64_t now)
 static void close_window(uint64_t now, bool cut)
 {
     if (current.begin) {
+        show_window(0);
         current.end = now;
         current.cut = cut;
         current.lost = kp_loss_total() - current.lost; /* the next window may begin, and lose, before the writer closes this one */
@@ -180,26 +245,49 @@ static void begin_step(struct kp_thread *thread)
     open_step = rec;
 }
 
-static void end_step(uint64_t now)
+/* The step in progress ends behind `now`; gives the stamp at which the next one, or none, begins. */
+static uint64_t end_step(uint64_t now)
 {
-    if (!open_step) return;
-    kp_put_end(&open_step->ticks, step_begin, now);
-    open_step = NULL;
-    current.steps++;
+    const uint64_t end = now + APART_TICKS;
+    if (open_step) {
+        kp_put_end(&open_step->ticks, step_begin, end);
+        open_step = NULL;
+        current.steps++;
+    }
+    return end + APART_TICKS;
+}
+
+/* No lock of ours is held: a source may wait for one of the host's (Python's). */
+static void settle_sources(uint64_t begin, uint32_t timeout_ms)
+{
+    for (const struct kp_source *const *s = sources; begin && *s; s++)
+        if ((*s)->settle) (*s)->settle(begin, timeout_ms);
+}
+
+/* The step that begins, once sources have settled: what they put of before the window comes first in it. */
+static void settle_and_begin_step(struct kp_thread *thread, uint64_t step, uint64_t begin, uint32_t timeout_ms)
+{
+    settle_sources(begin, timeout_ms);
+    struct held held;
+    lock_take(&held);
+    if (!ended && !open_step && step_number == step) begin_step(thread);
+    lock_give(&held);
 }
 
 /* True when a window began or ended. */
 static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, uint64_t now)
 {
-    bool save = turn->before == KP_ACTION_RECORD_AND_SAVE;
-    end_step(now);
+    const bool is_own = current.begin && is_recording(turn->before); /* not one that kprof_start opened */
+    bool save = turn->before == KP_ACTION_RECORD_AND_SAVE || (turn->starts_over && (is_own || !current.begin));
+    now = end_step(now);
     step_number = turn->step;
     step_begin = now;
     if (save || turn->after == KP_ACTION_NONE) is_phase_left = false;
     if (save) close_window(now, false);
     if (save || turn->before != turn->after) enter(turn->after, now);
-    begin_step(thread);
-    return save || turn->before != turn->after;
+    const bool has_turned = save || turn->before != turn->after;
+    if (!has_turned) begin_step(thread);
+    return has_turned;
 }
 
 void kp_boot_step(struct kp_thread *thread, uint64_t now)
@@ -207,30 +295,60 @@ void kp_boot_step(struct kp_thread *thread, uint64_t now)
     struct kp_transition turn;
     int kept = errno; /* the host's: we are inside one of its calls */
     bool turned = false;
-    int cancel = lock_take();
+    struct held held;
+    lock_take(&held);
     if (started && !ended && kp_steps_advance(&turn)) turned = turn_to(&turn, thread, now);
-    lock_give(cancel);
+    const uint64_t begin = current.begin;
+    lock_give(&held);
+    if (turned) settle_and_begin_step(thread, turn.step, begin, SETTLE_MS);
     if (turned) kp_record_poke(); /* the writer closes a window, or prepares one */
     errno = kept;
 }
 
-void kp_cycle_begin_run(void)
+/* Then there is nothing to do at each kprof_range_push. */
+static bool is_done(void)
 {
-    int cancel = lock_take();
-    if (!ended && started) {
-        set_sources(source_mode); /* for the source that attached just now */
-    } else if (!ended) {
+    const uint64_t gate = kp_load_acquire(&done_gate); /* pairs with: done_keep */
+    return gate && gate == kp_gate_get() && kp_load_relaxed(&done_attached) == kp_load_acquire(&attached_count); /* pairs with: done_keep */
+}
+
+static void done_keep(bool may_wait, uint64_t gate, uint32_t attached)
+{
+    if (!may_wait) {
+        kp_add_acq_rel(&attached_count, 1); /* pairs with: is_done */
+        return;
+    }
+    kp_store_relaxed(&done_attached, attached);
+    kp_store_release(&done_gate, gate); /* pairs with: is_done */
+}
+
+void kp_cycle_begin_run(bool may_wait)
+{
+    if (may_wait && is_done()) return;
+    const uint64_t gate = kp_gate_get();
+    const uint32_t attached = kp_load_acquire(&attached_count); /* pairs with: done_keep */
+    const uint32_t timeout_ms = may_wait ? SETTLE_MS : 0;
+    struct held held;
+    lock_take(&held);
+    bool begins = !ended && !started;
+    if (!ended && started) set_sources(source_mode); /* for the source that attached just now */
+    if (begins) {
         started = true;
         step_begin = kp_ticks();
         enter(kp_schedule_action(&schedule, 0), step_begin);
-        begin_step(kp_thread_get());
     }
-    lock_give(cancel);
+    const uint64_t begin = current.begin;
+    lock_give(&held);
+    if (begins) settle_and_begin_step(kp_thread_get(), 0, begin, timeout_ms);
+    else settle_sources(begin, timeout_ms);
+    done_keep(may_wait, gate, attached);
 }
 
 int kp_cycle_start(void)
 {
-    int cancel = lock_take(), err = 0;
+    struct held held;
+    int err = 0;
+    lock_take(&held);
     if (ended) {
         err = -ESHUTDOWN;
     } else if (current.begin) {
@@ -241,22 +359,25 @@ int kp_cycle_start(void)
         enter(KP_ACTION_RECORD, kp_ticks());
         if (!current.begin) err = -EIO;
     }
-    lock_give(cancel);
+    const uint64_t begin = current.begin;
+    lock_give(&held);
+    if (!err) settle_sources(begin, SETTLE_MS);
     return err;
 }
 
 int kp_cycle_stop(void)
 {
     uint64_t now = kp_ticks();
-    int cancel = lock_take(), err = -EALREADY;
+    struct held held;
+    int err = -EALREADY;
+    lock_take(&held);
     if (!ended && current.begin) {
-        end_step(now);
-        close_window(now, false);
+        close_window(end_step(now), false);
         is_phase_left = schedule.set && kp_schedule_action(&schedule, step_number) != KP_ACTION_NONE;
         rest();
         err = 0;
     }
-    lock_give(cancel);
+    lock_give(&held);
     return err;
 }
 
@@ -266,7 +387,7 @@ bool kp_cycle_end_run(void)
     uint64_t now = kp_ticks();
     if (!lock_try()) return false;
     ended = true;
-    end_step(now);
+    now = end_step(now);
     kp_gate_set(kp_gate_make(last_number, KP_GATE_ON));
     close_window(now, true);
     pthread_mutex_unlock(&cycle_lock);
@@ -288,16 +409,42 @@ bool kp_cycle_ever_recorded(void)
     return ever_recorded;
 }
 
-bool kp_cycle_take_closed(struct kp_window *out)
+static bool are_sources_drained(uint64_t end)
 {
-    int cancel = lock_take();
+    bool are_drained = true; /* each is asked: the first time tells it that the window is over */
+    for (const struct kp_source *const *s = sources; *s; s++)
+        if ((*s)->is_drained && !(*s)->is_drained(end)) are_drained = false;
+    return are_drained;
+}
+
+void kp_cycle_leave(uint32_t number)
+{
+    for (const struct kp_source *const *s = sources; *s; s++)
+        if ((*s)->close_cycle) (*s)->close_cycle(number);
+}
+
+void kp_cycle_tell(void)
+{
+    for (const struct kp_source *const *s = sources; *s; s++)
+        if ((*s)->tell) (*s)->tell();
+}
+
+bool kp_cycle_take_closed(struct kp_window *out, bool at_exit)
+{
+    struct held held;
+    lock_take(&held);
     bool have = waiting_count > 0;
+    uint64_t end = have ? waiting[waiting_head].end : 0;
+    lock_give(&held);
+    if (!have || (!at_exit && !are_sources_drained(end))) return false;
+    lock_take(&held); /* only one thread takes: it is still the oldest */
+    have = waiting_count > 0;
     if (have) {
         *out = waiting[waiting_head];
         waiting_head = (waiting_head + 1) % WAITING_MAX;
         waiting_count--;
     }
-    lock_give(cancel);
+    lock_give(&held);
     return have;
 }
 

@@ -25,8 +25,9 @@ struct kp_window {
 /* Fixed once by the constructor. */
 void kp_cycle_setup(const struct kp_config *config, const struct kp_schedule *schedule,
                     const struct kp_source *const *sources);
-/* A source is attached (or the API was used): enter the schedule's step 0, or tell the source what to do. Thread-safe. */
-void kp_cycle_begin_run(void);
+/* A source is attached (or the API was used): enter the schedule's step 0, or tell the source what to do. Thread-safe.
+ * may_wait: no module is being loaded on this thread, nor cuInit or NVTX set up: others, with the GIL maybe, would wait for it. */
+void kp_cycle_begin_run(bool may_wait);
 /* kprof_start(): records from now on whatever the schedule says. 0 or -errno. */
 int kp_cycle_start(void);
 /* kprof_stop(): ends the window; the schedule counts on, but skips what is left of its active steps. 0 or -EALREADY. */
@@ -36,13 +37,23 @@ bool kp_cycle_end_run(void);
 /* Nobody is in the middle of a step (and so in torch's list of callbacks) while the process forks. */
 bool kp_cycle_before_fork(void);
 void kp_cycle_after_fork(void); /* only after true */
+/* In a child that shall record: nothing has begun, nothing waits. Inside fork, no other thread is there. */
+void kp_cycle_begin_in_child(const struct kp_schedule *schedule, const struct kp_source *const *sources);
+/* From now on *word is the number of the window that records, 0: none. Any thread, not at a step. */
+void kp_cycle_show_window(_Atomic uint32_t *word);
 bool kp_cycle_ever_recorded(void);
-/* Oldest window that waits for the writer to close it; false when there is none. The caller owns it then. */
-bool kp_cycle_take_closed(struct kp_window *out);
+/*
+ * Oldest window that waits for the writer to close it and whose sources handed over all of it; false when there is none.
+ * The caller owns it then. At exit nothing is waited for. One thread at a time.
+ */
+bool kp_cycle_take_closed(struct kp_window *out, bool at_exit);
+void kp_cycle_tell(void); /* the sources say what is to be said; the export thread or the one that exits */
+void kp_cycle_leave(uint32_t number); /* the sources put nothing more into chunks of this window */
 uint64_t kp_cycle_skipped(void); /* windows not recorded because too many waited for the exporter */
 
 /* --- finish.c --- */
 void kp_finish_setup(const struct kp_config *config);
+void kp_finish_begin_in_child(void);
 /* Writer thread, each tick: closes windows and hands them to the export thread. */
 void kp_finish_tick(void);
 /* Exit: finishes what is left on the calling thread and says the closing line. */

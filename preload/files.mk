@@ -1,6 +1,12 @@
 # files.mk - the files of this room
-SRC_preload := preload/boot.c preload/cycle.c preload/finish.c preload/api.c
+SRC_preload := preload/boot.c preload/cycle.c preload/inject.c preload/finish.c preload/children.c preload/spools.c preload/api.c preload/solo.c
 UNIT_preload := test/unit/preload/test_cycle.c
 -include preload/hook/files.mk
 -include preload/torch/files.mk
 -include preload/python/files.mk
+-include preload/cuda/files.mk
+-include preload/cudart/files.mk
+-include preload/nvtx/files.mk
+-include preload/native/files.mk
+-include preload/heap/files.mk
+-include preload/symbols/files.mk

@@ -24,6 +24,8 @@
 #include "collector/record/kp_record.h"
 #include "export/kp_export.h"
 #include "preload/boot.h"
+#include "preload/children.h"
+#include "preload/spools.h"
 #include "collector/base/kp_poison.h"
 
 enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10 };
@@ -36,7 +38,8 @@ static bool exporting, exiting;
 
 /* Totals of the closing line, under finish_lock. */
 static struct {
-    uint64_t traces, failed, steps, events, lost, kept;
+    uint64_t traces, failed, steps, events, gpu_events, allocations, calls, lost, kept;
+    unsigned extras; /* of the last one: what was written beside it */
     bool cut;
     char last[4096];
 } total;
@@ -46,9 +49,22 @@ void kp_finish_setup(const struct kp_config *settings)
     config = settings;
 }
 
-/* Everything of the window is in the spool and its chunks are quiet: say so in the file, and queue it. */
+void kp_finish_begin_in_child(void)
+{
+    pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    finish_lock = fresh;
+    export_head = export_count = 0;
+    exporting = exiting = false;
+    memset(&total, 0, sizeof total);
+}
+
+/*
+ * Everything of the window is in the spool and its chunks are quiet: say so in the file, and queue it. Of a worker's windows the
+ * process makes traces that has the steps: workers are killed or end by _exit, in the middle of a trace too.
+ */
 static void close_one(const struct kp_window *window)
 {
+    kp_cycle_leave(window->number);
     static bool is_late; /* one thread that stays inside is not waited for again at each of many windows; under finish_lock */
     is_late = kp_record_quiesce(window->number, is_late ? 0 : QUIESCE_MS) != 0;
     if (is_late)
@@ -68,7 +84,7 @@ static void close_one(const struct kp_window *window)
     if (kp_record_meta(&rec, sizeof rec) != 0) KP_LOG_ONCE(0, "the end of a window could not be written to the spool");
     total.steps += window->steps;
     total.cut |= window->cut;
-    if ((config->exports & KP_EXPORTS_TRACE) && export_count < EXPORTS_MAX) {
+    if (!(config->exports & KP_EXPORTS_NONE) && !kp_children_is_worker() && export_count < EXPORTS_MAX) {
         to_export[(export_head + export_count++) % EXPORTS_MAX] = window->number;
     } else {
         total.kept++;
@@ -114,7 +130,11 @@ static void account(uint32_t number, int err, const struct kp_export_result *res
     if (err == 0) {
         total.traces++;
         total.events += result->events;
+        total.gpu_events += result->gpu_events;
+        total.allocations += result->allocations;
+        total.calls += result->calls;
         kp_fmt(total.last, sizeof total.last, "%s", result->path);
+        total.extras = result->extras;
     } else if (err != -ENODATA) {
         total.failed++;
     }
@@ -140,27 +160,52 @@ static void say_failed(int err, const char *why)
            -err, is_kept ? "stay in" : "are lost with", kp_record_path(), is_kept ? ", see: kprof recover" : ", which was removed");
 }
 
+static const struct {
+    unsigned bit;
+    const char *end, *option;
+} extra_rows[] = {{KP_EXTRA_TABLE, ".table.txt", "the program runs no op"},
+                  {KP_EXTRA_STACKS, ".stacks.txt", "set KPROF_WITH_STACK to 1 or ops"},
+                  {KP_EXTRA_MEMORY, ".memory.html", "set KPROF_PROFILE_MEMORY=1"}};
+
+/* What was asked for and is not there: once, since the next window has the same to tell. */
+static void say_extras(const struct kp_export_result *result)
+{
+    static unsigned said; /* one exporting thread at a time */
+    unsigned missing = config->exports & KP_EXTRAS & ~result->extras & ~said;
+    said |= missing;
+    if (result->extras_error && missing)
+        kp_log(0, "not all of KPROF_EXPORT could be written to %s (error %d); `kprof report`, `stacks` and `memory` make it of the trace",
+               kp_boot_out_dir(), -result->extras_error);
+    for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows && !result->extras_error; i++)
+        if (missing & extra_rows[i].bit)
+            kp_log(0, "nothing to write as %s: %s", extra_rows[i].end + 1, extra_rows[i].option);
+}
+
 static void export_one(uint32_t number, bool host_waits)
 {
     struct progress progress = {.began_ms = kp_clock_ns(CLOCK_MONOTONIC) / 1000000,
-                                .on_terminal = host_waits && isatty(STDERR_FILENO)};
+                                .on_terminal = host_waits && kp_io_is_terminal(STDERR_FILENO)};
     struct kp_export_options options = {
         .dir = kp_boot_out_dir(),
         .worker_name = config->worker_name,
         .gzip = config->gzip,
         .metadata = config->metadata,
+        .extras = config->exports & KP_EXTRAS,
+        .no_trace = !(config->exports & KP_EXPORTS_TRACE),
         .progress = show_progress,
         .context = &progress,
     };
     struct kp_export_result result = {.events = 0};
     char why[256] = "";
     struct kp_reader *reader = NULL;
+    kp_cycle_tell(); /* before the spool is read: its notes get into the trace */
     int err = spool_open(&reader, why, sizeof why);
     if (err == 0) {
         err = kp_export_trace(reader, number, &options, &result);
         kp_reader_close(reader);
     }
     if (err && err != -ENODATA) say_failed(err, why);
+    if (!err) say_extras(&result);
     account(number, err, &result);
 }
 
@@ -172,17 +217,17 @@ static void *export_thread(void *unused)
     return NULL;
 }
 
-static void close_all(void)
+static void close_all(bool at_exit)
 {
     struct kp_window window;
-    while (kp_cycle_take_closed(&window)) close_one(&window);
+    while (kp_cycle_take_closed(&window, at_exit)) close_one(&window);
 }
 
 void kp_finish_tick(void)
 {
     pthread_mutex_lock(&finish_lock);
     if (!exiting) {
-        close_all();
+        close_all(false);
         if (export_count && !exporting) {
             exporting = true;
             if (kp_io_thread_nice(export_thread, NULL, "kprof-export", EXPORT_NICE) != 0) exporting = false; /* left for exit */
@@ -194,14 +239,13 @@ void kp_finish_tick(void)
 /* The export thread may be in the middle of a trace: wait for that one only. */
 static void wait_for_export_thread(void)
 {
-    struct timespec nap = {.tv_nsec = 2000000};
     for (uint64_t naps = 0;; naps++) {
         pthread_mutex_lock(&finish_lock);
         bool busy = exporting;
         pthread_mutex_unlock(&finish_lock);
         if (!busy) return;
-        if (naps == PROGRESS_AFTER_MS / 2 && isatty(STDERR_FILENO)) kp_log(0, "waiting for the trace being written");
-        nanosleep(&nap, NULL);
+        if (naps == PROGRESS_AFTER_MS / 2 && kp_io_is_terminal(STDERR_FILENO)) kp_log(0, "waiting for the trace being written");
+        kp_io_nap(2000000);
     }
 }
 
@@ -212,44 +256,55 @@ static const char *plural(uint64_t n)
 
 static void say_totals(const char *head, const char *path)
 {
-    char steps[64] = "";
+    char steps[64] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
     enum kp_step_source source = kp_steps_source();
     uint64_t n = kp_boot_schedule()->set ? total.steps : kp_steps_seen(); /* without one they mark nothing, see decisions/003 */
     if (source != KP_STEP_NONE)
         kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), kp_step_source_name(source));
-    kp_log(0, "%s%s (%s%lu op%s, %lu dropped%s)", head, path, steps, (unsigned long)total.events, plural(total.events),
+    if (total.gpu_events) kp_fmt(gpu, sizeof gpu, "%lu on GPUs, ", (unsigned long)total.gpu_events);
+    if (total.allocations) kp_fmt(heap, sizeof heap, "%lu allocation%s, ", (unsigned long)total.allocations, plural(total.allocations));
+    if (total.calls) kp_fmt(calls, sizeof calls, "%lu call%s of functions, ", (unsigned long)total.calls, plural(total.calls));
+    kp_log(0, "%s%s (%s%lu op%s, %s%s%s%lu dropped%s)", head, path, steps, (unsigned long)total.events, plural(total.events), gpu, heap, calls,
            (unsigned long)total.lost, total.cut && total.steps ? ", cut short by exit" : "");
-}
-
-/* Started by Python's multiprocessing (spawn, forkserver): a DataLoader worker runs ops, but owes nobody a step. */
-static bool is_spawned_worker(void)
-{
-    char line[4096];
-    int fd = kp_io_open("/proc/self/cmdline", O_RDONLY, 0);
-    if (fd < 0) return false;
-    ssize_t n = kp_io_read(fd, line, sizeof line);
-    kp_io_close(fd);
-    return n > 0 && memmem(line, (size_t)n, "--multiprocessing-fork", 22);
 }
 
 static void say_nothing_written(const struct kp_schedule *schedule)
 {
     uint64_t seen = kp_steps_seen();
-    if (!schedule->set || total.failed || kp_cycle_ever_recorded()) return;
+    if (!schedule->set || total.failed || kp_cycle_ever_recorded() || kp_children_is_worker()) return;
     if (kp_boot_cannot_record()) return; /* that was the reason, and it was said */
-    if (!seen && (!kp_boot_saw_work() || is_spawned_worker())) return;
+    if (!seen && (!kp_boot_saw_work() || kp_children_is_multiprocessing())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
     kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu", (unsigned long)seen, plural(seen), (unsigned long)needed);
 }
 
+/* The last trace and what was written beside it: "DIR/NAME.pt.trace.json.gz, .table.txt", or "DIR/NAME.table.txt" alone. */
+static const char *last_written(char *out, size_t bytes)
+{
+    bool any = config->exports & KP_EXPORTS_TRACE;
+    const char *path = kp_boot_shown(total.last), *json = strstr(path, ".pt.trace.json");
+    size_t n = any || !json ? strlen(path) : (size_t)(json - path);
+    if (n >= bytes) n = bytes - 1;
+    memcpy(out, path, n);
+    out[n] = 0;
+    for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows && n < bytes; i++) {
+        if (!(total.extras & extra_rows[i].bit)) continue;
+        n += kp_fmt(out + n, bytes - n, "%s%s", any ? ", " : "", extra_rows[i].end);
+        any = true;
+    }
+    return any ? out : NULL;
+}
+
 static void say_closing_line(void)
 {
+    static char written[4200];
     char head[64];
-    if (total.traces == 1) {
-        say_totals("wrote ", kp_boot_shown(total.last));
-    } else if (total.traces) {
+    const char *last = total.traces ? last_written(written, sizeof written) : NULL;
+    if (total.traces == 1 && last) {
+        say_totals("wrote ", last);
+    } else if (last) {
         kp_fmt(head, sizeof head, "wrote %lu traces, the last is ", (unsigned long)total.traces);
-        say_totals(head, kp_boot_shown(total.last));
+        say_totals(head, last);
     } else if (total.kept && total.events) {
         say_totals("kept ", kp_boot_shown(kp_record_path()));
     }
@@ -264,12 +319,17 @@ void kp_finish_exit(void)
 {
     pthread_mutex_lock(&finish_lock);
     exiting = true;
-    close_all();
+    close_all(true);
     pthread_mutex_unlock(&finish_lock);
+    kp_record_leave();
     wait_for_export_thread();
     uint32_t number;
     while (pop_export(&number)) export_one(number, true);
-    say_closing_line();
+    if (total.kept) kp_cycle_tell();
+    if (!kp_children_are_collected()) say_closing_line();
+    kp_children_collect();
     say_nothing_written(kp_boot_schedule());
-    if (kp_record_is_open()) kp_record_close(!total.failed && !(total.kept && total.events));
+    if (!kp_record_is_open()) return;
+    kp_spools_replaced();
+    kp_record_close(!total.failed && !(total.kept && total.events));
 }

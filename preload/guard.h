@@ -10,7 +10,8 @@
  * Between the two: no allocation, no lock, no system call, so errno is not touched; what is slow and may touch it (a thread's
  * birth, a new chunk, a new name, a step) keeps it there. The gate is read twice:
  * once before anything else, so that a shut gate costs one load, and once after `inside` is set. kp_record_quiesce
- * waits for `inside`, after it has made every processor see the new gate: a hook that read the old gate is waited for.
+ * waits for `inside`, after it has made every processor see the new gate: a hook that read the old gate is waited for. A hook
+ * that never leaves, since a handler that struck it did not return, is noticed (collector/record/left.c).
  */
 #ifndef KP_GUARD_H
 #define KP_GUARD_H
@@ -25,16 +26,34 @@ struct kp_guard {
     uint64_t gate;
 };
 
-/* true: the gate has one of `bits` and this thread was not inside. A re-entered hook passes through. */
-static inline bool kp_guard_enter(struct kp_guard *g, uint32_t bits)
+/*
+ * Says where the hook is. Inlined, for its frame is that of the function between whose enter and leave all happens; so a function enters but once
+ * before it leaves. false: the thread is in another hook, and may be still.
+ */
+static inline __attribute__((always_inline)) bool kp_guard_mark(struct kp_thread *t)
+{
+    if (__builtin_expect(kp_load_relaxed(&t->inside) != 0, 0)) return kp_thread_take_back(t, __builtin_frame_address(0));
+    kp_store_relaxed(&t->inside, kp_inside_of(__builtin_frame_address(0)));
+    kp_signal_fence();
+    return true;
+}
+
+/* true: the gate has one of `bits` and this thread was not inside. */
+static inline __attribute__((always_inline)) bool kp_guard_try(struct kp_guard *g, uint32_t bits)
 {
     if (!(kp_gate_get() & bits)) return false;
     g->thread = kp_thread_get();
-    if (!g->thread || g->thread->dying || kp_load_relaxed(&g->thread->inside)) return false;
-    kp_store_relaxed(&g->thread->inside, 1);
-    kp_signal_fence();
+    if (!g->thread || !kp_guard_mark(g->thread)) return false;
     g->gate = kp_gate_get();
     return true;
+}
+
+/* A hook in a handler that struck another hook passes through, and is counted where something is recorded. */
+static inline __attribute__((always_inline)) bool kp_guard_enter(struct kp_guard *g, uint32_t bits)
+{
+    if (__builtin_expect(kp_guard_try(g, bits), 1)) return true;
+    if (__builtin_expect((kp_gate_get() & bits & KP_GATE_RECORD) && kp_thread_self, 0)) kp_thread_refused(kp_thread_self);
+    return false;
 }
 
 static inline void kp_guard_leave(struct kp_guard *g)

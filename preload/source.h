@@ -8,10 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct kp_config;
+
 enum kp_source_mode { KP_SOURCE_OFF, KP_SOURCE_STEPS, KP_SOURCE_FULL };
 
 struct kp_source {
     const char *name;
+    /* The settings, read-only for good, before anything else is called. May be NULL. */
+    void (*setup)(const struct kp_config *config);
     /* Looks whether its library is loaded and can be attached to. Called when modules changed, outside any hook,
      * possibly from inside a dlsym call of the host. true once attached (then never asked again). */
     bool (*attach)(void);
@@ -20,12 +24,65 @@ struct kp_source {
     void (*set_mode)(enum kp_source_mode mode);
     /* Whether the host did anything this source would have recorded, also while OFF or STEPS; may be NULL (no). */
     bool (*saw_work)(void);
+
+    /* --- the rest may be NULL --- */
+
+    /* Whether the host did any since this was last asked. One thread asks. */
+    bool (*worked_again)(void);
+
+    /* KP_ACTIVITY_*: FULL becomes STEPS when KPROF_ACTIVITIES has none of them. 0: always asked for. */
+    uint32_t activities;
+    /* Modules came or went after it was attached. As attach: outside any hook, maybe inside a dlsym call of the host. */
+    void (*modules_changed)(void);
+    /* A window records since `begin_ticks`: waits, at most so long, until this source does. The thread that steps, no lock held;
+     * its first record of the window comes after this. May be called again for the same window. 0: must not wait for anything,
+     * the thread may be inside a dlopen or cuInit of the host for which other threads of it wait. */
+    void (*settle)(uint64_t begin_ticks, uint32_t timeout_ms);
+    /* Whether all that began in a window before `end_ticks` was handed over, or is given up. Until it says yes the window is not
+     * closed. The writer thread, 20 times a second; must not wait. */
+    bool (*is_drained)(uint64_t end_ticks);
+    /* The window of this cycle is being closed: nothing more is put into its chunks. Right before kp_record_quiesce. */
+    void (*close_cycle)(uint32_t cycle);
+    /* What is to be said of the run so far: before the first trace is written, perhaps again before others. The export thread, or the one
+     * that ends the program; may read files. */
+    void (*tell)(void);
+    /* kp_boot_gpu has a new answer. Any thread, no lock held. */
+    void (*gpu_changed)(void);
+    /* The host forks: no thread of this source is inside the loader, or in a library of the host's, until after_fork (in the
+     * parent, only after true). Waits for a bounded time. */
+    bool (*before_fork)(void);
+    void (*after_fork)(void);
+    /* Inside fork, in a child that shall record (KPROF_CHILDREN): what was the parent's is forgotten. No record, no thread, no lock.
+     * NULL: this source stays out of children. */
+    void (*begin_in_child)(void);
+    /* It records from the start on, before any op: attached is as good as kp_boot_worked. */
+    bool works_from_start;
 };
-extern const struct kp_source kp_torch_source;
+extern const struct kp_source kp_torch_source, kp_python_source, kp_markers_source, kp_nvtx_source,
+    kp_cuda_source, kp_cudart_source, kp_driver_source, kp_heap_source, kp_symbols_source;
+
+/* Who records what the program asks of CUDA. Kept by boot.c, so that sources need not know each other. */
+enum kp_gpu {
+    KP_GPU_OPEN,  /* no CUDA in this process so far, or not decided yet */
+    KP_GPU_CUPTI, /* preload/cuda */
+    KP_GPU_HOOKS, /* for good: CUPTI is not to be had (or KPROF_CUPTI=off), preload/cudart records what our own hooks see */
+    KP_GPU_OFF,   /* KPROF_ACTIVITIES without cuda: nobody */
+};
+enum kp_gpu kp_boot_gpu(void);
+void kp_boot_set_gpu(enum kp_gpu gpu); /* preload/cuda's word; tells every source when it is news. Any thread, no lock held. */
 
 /* boot.c's, called by a source inside its hook when a marked range ended (t->inside is set). */
 struct kp_thread;
 void kp_boot_step(struct kp_thread *thread, uint64_t now_ticks);
+/* boot.c's, called at the first work a source saw (source.saw_work is true): in a child recording begins. Not inside a hook. */
+void kp_boot_worked(void);
+/* boot.c's: whether this process says how its run went; else the one that started it says it for all. */
+bool kp_boot_speaks(void);
+/*
+ * boot.c's: false when the program that started this one, as shells and launchers do, has this library as well, and the setting ("KPROF_X=").
+ * Reads files; not from signal handlers.
+ */
+bool kp_boot_is_first(const char *setting);
 /* boot.c's, called by hook/dlfollow.c outside any hook when modules may have changed. */
 void kp_boot_modules_changed(void);
 

@@ -48,6 +48,8 @@ void kp_schedule_settle(struct kp_config *config, struct kp_schedule *schedule, 
 /* Fixed once before any thread steps (tests may call it again). The pattern is compiled here, with libc's malloc.
  * 0, or -EINVAL (bad pattern: nothing steps by range then). */
 int kp_steps_init(const struct kp_schedule *schedule, const struct kp_step_rule *rule);
+/* In a forked child that records: no step was seen yet, and this is the schedule. The rule stays. */
+void kp_steps_start_over(const struct kp_schedule *schedule);
 /* Whether the rule needs ops (op:REGEX), not only user ranges, to be seen while waiting. */
 bool kp_steps_needs_ops(void);
 /* How often kp_steps_time wants to be called, in ns; 0: never. */
@@ -82,14 +84,16 @@ bool kp_steps_takes_api(void);
 /*
  * Called by one thread every kp_steps_time_period_ns with CLOCK_MONOTONIC ns; true when time must step (rule time, or
  * auto with a schedule after 30 s of silence, which it says once). Silence starts at the first call: start calling when the
- * first event was seen, not while the program still loads its data.
+ * first event was seen, not while the program still loads its data. did_work: whether anything was done since the last call;
+ * under auto, time without any does not count.
  */
-bool kp_steps_time(uint64_t now_ns);
+bool kp_steps_time(uint64_t now_ns, bool did_work);
 
 struct kp_transition {
     uint64_t step;                  /* number of the step that begins */
     enum kp_action before, after;   /* action of the step that ended, and of the one that begins */
     enum kp_step_source source;
+    bool starts_over;               /* steps were seconds so far: what they recorded is over, the schedule is at its step 1 */
 };
 /* Counts one step; fills the transition. Only one thread at a time wins; a loser returns false (its step is not counted). */
 bool kp_steps_advance(struct kp_transition *out);

@@ -11,7 +11,8 @@
  *
  *     rank     TIME < DATALOADER < OPTIMIZER < API         (RANGE is alone: a rule with a pattern knows no other source)
  *     auto     a source of a higher rank takes over when it first reports, and lower ones are silent for good.
- *              The report that takes over counts no step: the lower source counted that iteration already.
+ *              The report that takes over counts no step: the lower source counted that iteration already. From TIME it is
+ *              the first step of all: the schedule starts over.
  *
  * Of several optimizers one has the seat, the first that stepped, and only its steps count. It is known by its identity
  * (the object; the caller finds it), or by its range's name where that cannot be had. Who takes the seat from it:
@@ -55,6 +56,8 @@ static _Atomic uint64_t seat;                  /* the optimizer that counts */
 static _Atomic uint64_t beside;                /* a bit (by hash) for each that stepped since the seat was taken */
 static _Atomic uint32_t silence;               /* steps of others since the seated one's last */
 static _Atomic uint32_t batches;
+static _Atomic bool starts_over;               /* the next step is the first one that counts */
+static _Atomic uint64_t clock_asked;           /* time: when it was last asked */
 static _Atomic uint64_t clock_from;            /* time: when silence began, then when the last step was; 0: not yet */
 
 const char *kp_step_source_name(enum kp_step_source which)
@@ -67,19 +70,26 @@ int kp_steps_init(const struct kp_schedule *schedule, const struct kp_step_rule 
 {
     if (pattern_ready) regfree(&pattern);
     pattern_ready = false;
-    plan = *schedule;
     rule = *step_rule;
+    kp_steps_start_over(schedule);
+    if (rule.kind != KP_RULE_RANGE && rule.kind != KP_RULE_OP) return 0;
+    if (regcomp(&pattern, rule.pattern, REG_EXTENDED | REG_NOSUB) != 0) return -EINVAL;
+    pattern_ready = true;
+    return 0;
+}
+
+void kp_steps_start_over(const struct kp_schedule *schedule)
+{
+    plan = *schedule;
     kp_store_relaxed(&finished, 0);
     kp_store_relaxed(&source, KP_STEP_NONE);
     kp_store_relaxed(&seat, SEAT_FREE);
     kp_store_relaxed(&beside, 0);
     kp_store_relaxed(&silence, 0);
     kp_store_relaxed(&batches, 0);
+    kp_store_relaxed(&starts_over, false);
     kp_store_relaxed(&clock_from, 0);
-    if (rule.kind != KP_RULE_RANGE && rule.kind != KP_RULE_OP) return 0;
-    if (regcomp(&pattern, rule.pattern, REG_EXTENDED | REG_NOSUB) != 0) return -EINVAL;
-    pattern_ready = true;
-    return 0;
+    kp_store_relaxed(&clock_asked, 0);
 }
 
 bool kp_steps_needs_ops(void)
@@ -115,12 +125,18 @@ uint32_t kp_steps_classify(const char *name, bool user_scope)
     return 0;
 }
 
-/* Whether `who` may count this step. It takes the seat when a lower one holds it, and then counts only from its next report on. */
+/*
+ * Whether `who` may count this step. It takes the seat when a lower one holds it, and then counts only from its next report on. But
+ * seconds are no steps, they only stood in for them: when the first real one comes the count starts over with it.
+ */
 static bool seat_take(uint32_t who)
 {
     uint32_t seen = kp_load_relaxed(&source);
-    while (seen < who)
-        if (kp_cas_acq_rel(&source, &seen, who)) return seen == KP_STEP_NONE;
+    while (seen < who) {
+        if (!kp_cas_acq_rel(&source, &seen, who)) continue;
+        if (seen == KP_STEP_TIME) kp_store_relaxed(&starts_over, true);
+        return seen <= KP_STEP_TIME;
+    }
     return seen == who;
 }
 
@@ -198,13 +214,22 @@ uint64_t kp_steps_time_period_ns(void)
     return SECOND_NS;
 }
 
-bool kp_steps_time(uint64_t now_ns)
+/* Where nobody asked for steps by time, time in which nothing was done is not counted: until its end it lies before `clock_from`. */
+static bool is_idle(uint64_t now_ns, uint64_t from, bool did_work)
+{
+    const uint64_t since = kp_exchange_acq_rel(&clock_asked, now_ns);
+    if (did_work || rule.kind != KP_RULE_AUTO || !from || !since) return false;
+    kp_store_relaxed(&clock_from, from + (now_ns - since));
+    return true;
+}
+
+bool kp_steps_time(uint64_t now_ns, bool did_work)
 {
     const uint64_t from = kp_load_relaxed(&clock_from);
     const uint64_t period = kp_steps_time_period_ns();
     const bool silent = rule.kind == KP_RULE_AUTO && kp_load_relaxed(&source) == KP_STEP_NONE;
     const uint64_t due = silent ? SILENCE_NS : period;
-    if (!period) return false;
+    if (!period || is_idle(now_ns, from, did_work)) return false;
     if (!from) {
         kp_store_relaxed(&clock_from, now_ns);
         return false;
@@ -223,10 +248,14 @@ bool kp_steps_time(uint64_t now_ns)
 bool kp_steps_advance(struct kp_transition *out)
 {
     uint64_t n = kp_load_relaxed(&finished);
-    if (!kp_cas_acq_rel(&finished, &n, n + 1)) return false;
-    out->step = n + 1;
+    out->starts_over = kp_exchange_acq_rel(&starts_over, false);
+    out->step = out->starts_over ? 1 : n + 1;
+    if (!kp_cas_acq_rel(&finished, &n, out->step)) {
+        if (out->starts_over) kp_store_relaxed(&starts_over, true); /* the next to win does it */
+        return false;
+    }
     out->before = kp_schedule_action(&plan, n);
-    out->after = kp_schedule_action(&plan, n + 1);
+    out->after = kp_schedule_action(&plan, out->step);
     out->source = (enum kp_step_source)kp_load_relaxed(&source);
     return true;
 }

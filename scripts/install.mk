@@ -9,7 +9,7 @@ man: $(MAN_PAGES:%=$(BUILD)/man/%) ## man pages in build/man (needs scdoc)
 $(BUILD)/man/%: docs/%.scd
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)
-	$(Q)scdoc <$< >$@
+	$(Q)scdoc <$< >$@.part && mv $@.part $@
 
 install: all $(if $(shell command -v scdoc),man) ## PREFIX=/usr/local DESTDIR=: library, command, kprof.h, man pages, pkg-config, completion
 	install -Dm755 $(BUILD)/libkprof.so $(DESTDIR)$(LIBDIR)/libkprof.so

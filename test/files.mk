@@ -3,6 +3,13 @@
 include test/hosts/files.mk
 include test/lint.mk
 include test/reading.mk
+include test/doubles/simgpu/files.mk
+include test/doubles/simgpu/vendor/files.mk
+include test/doubles/simgpu/cupti/files.mk
+include test/hosts/gpu.mk
+include test/samples/cuda/files.mk
+include test/gpu/files.mk
+include test/arm64/files.mk
 
 unit-list: ; @echo $(UNIT_BINS)
 
@@ -11,15 +18,30 @@ test: ## everything: lint, unit, sanitizers, hosts, fuzz, e2e; one closing line
 
 PYTEST = python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && KPROF_PYTHON=$$python OMP_NUM_THREADS=1 \
          $$python -m pytest -p no:cacheprovider -q -rsfE
-e2e: all ## real PyTorch programs beside torch.profiler (PYTEST_ARGS= narrows it)
+e2e: all simgpu samples gpu-probe strange ## real PyTorch programs beside torch.profiler (PYTEST_ARGS= narrows it)
 	@$(PYTEST) test/e2e $(PYTEST_ARGS)
 e2e-kill: all ## 200 SIGKILLs at random instants, each recovered
 	@export KPROF_TEST_KILLS=$${KPROF_TEST_KILLS:-200}; $(PYTEST) test/e2e/test_kill.py $(PYTEST_ARGS)
-e2e-versions: all ## torch 2.15, 2.11, 2.6, 2.1, 1.13 and Debian's beside each one's own torch.profiler
+e2e-versions: all strange $(O)/test/oracle/torch_layout ## every torch from 1.13 to 2.15, beside its own torch.profiler (hours)
 	@export KPROF_TEST_VERSIONS=$${KPROF_TEST_VERSIONS:-1}; $(PYTEST) test/e2e/versions $(PYTEST_ARGS)
-bench: all ## what it costs, each figure a ratio in one run against torch.profiler
+$(O)/test/bench/libempty_profile.so: test/bench/empty_profile.c
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -shared -o $@ $<
+bench: all $(O)/test/bench/libempty_profile.so ## what it costs, each figure a ratio in one run against torch.profiler
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && OMP_NUM_THREADS=1 $$python test/bench/run.py $(BENCH_ARGS)
 
+bench-stacks: all ## what Python calls and call stacks cost beside torch.profiler's with_stack
+	@$(MAKE) --no-print-directory bench BENCH_ARGS="--only stacks $(BENCH_ARGS)"
+.PHONY: bench-stacks
+bench-heap: all ## what a pair of malloc and free costs beside heaptrack
+	@$(MAKE) --no-print-directory bench BENCH_ARGS="--only heap $(BENCH_ARGS)"
+bench-symbols: all ## what a hooked call costs (KPROF_SYMBOLS), beside uftrace's
+	@mkdir -p $(O)/test/bench
+	@$(CC) -O2 -o $(O)/test/bench/symbols_bench test/bench/symbols_bench.c -lz
+	@test/bench/symbols.sh $(abspath $(O)/test/bench/symbols_bench) $(BUILD)/libkprof.so $(TURNS)
+.PHONY: bench-symbols
+.PHONY: bench-heap
 .PHONY: unit-list test e2e e2e-kill e2e-versions bench
 
 $(O)/test/bench/record_bench: test/bench/record_bench.c $(O)/librecord.a $(O)/libformat.a $(O)/libbase.a
@@ -29,3 +51,45 @@ $(O)/test/bench/record_bench: test/bench/record_bench.c $(O)/librecord.a $(O)/li
 record-bench: $(O)/test/bench/record_bench ## ns a record and a name, as ratios to a plain store and to a clock read
 	@$<
 .PHONY: record-bench
+
+$(O)/test/bench/native_bench: test/bench/native_bench.c $(foreach r,preload export read record schedule format base,$(O)/lib$(r).a)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lm -lpthread
+native-bench: $(O)/test/bench/native_bench ## ns a machine code stack, beside the compiler's own unwinder
+	@$(O)/test/bench/native_bench
+.PHONY: native-bench
+
+$(O)/test/bench/decode_bench: test/bench/decode_bench.c $(foreach r,preload export read record schedule format base,$(O)/lib$(r).a)
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl
+decode-bench: $(O)/test/bench/decode_bench ## CUPTI's buffers into the spool: records a second, memory flat
+	@$< $(MRECORDS)
+.PHONY: decode-bench
+
+$(O)/test/oracle/cupti_walker: test/oracle/cupti_walker.c $(SUPPORT) $(foreach r,preload export read record schedule format base,$(O)/lib$(r).a)
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< $(SUPPORT) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lcmocka -lpthread -ldl
+# The wheels are named in test/requirements/cupti.txt; without them (no network) the test is skipped and says so.
+cupti-oracle: $(O)/test/oracle/cupti_walker ## the real libcupti 11.8 and 12.9: sizes, walks and names beside ours
+	@if python=$$(scripts/venv cupti 2>/dev/null); then fail=0; lib=$$(echo $${python%/bin/python}/lib/python3*/site-packages/nvidia/cuda_cupti/lib); \
+	    $< $$lib/libcupti.so.11.8 11.8 || fail=1; $< $$lib/libcupti.so.12 12.9 || fail=1; exit $$fail; \
+	else echo "ok - cupti_oracle # SKIP the wheels of test/requirements/cupti.txt cannot be had"; fi
+.PHONY: cupti-oracle
+
+$(O)/test/oracle/torch_layout: test/oracle/torch_layout.c test/doubles/strange_layout.c $(foreach r,preload export read record schedule format base,$(O)/lib$(r).a)
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl
+
+# They take single files of ours, and stub what those call: built with the unit tests, so that a new call shows at once.
+unit-build unit-test: $(addprefix $(O)/test/oracle/,cupti_walker torch_layout)
+
+# libkprof as if torch had come after it: its table of layouts knows no version and has every field in a wrong place.
+$(O)/test/libkprof-strange.so: test/doubles/strange_layout.c $(O)/libkprof.so
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -o $@ $< $(filter-out %/torch/layout.o,$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) $(ZLIB_A) $(LDFLAGS)
+strange: $(O)/test/libkprof-strange.so
+.PHONY: strange

@@ -58,10 +58,18 @@ void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes)
 {
     size_t old_size = page_round(old_bytes ? old_bytes : 1), size = page_round(new_bytes ? new_bytes : 1);
     if (p == NULL) return kp_map_alloc(new_bytes);
-    if (size == 0 || kp_io_fail_point("mmap") < 0) return NULL;
+    if (size == 0) return NULL;
     if (size == old_size) return p;
-    void *q = mremap(p, old_size, size, MREMAP_MAYMOVE);
-    return q == MAP_FAILED ? NULL : q;
+    void *q;
+    return kp_io_mremap(&q, p, old_size, size) < 0 ? NULL : q;
+}
+
+void *kp_map_double(void *array, uint32_t *cap, size_t item_bytes, uint32_t first)
+{
+    uint32_t more = *cap ? *cap * 2 : first;
+    void *made = kp_map_grow(array, *cap * item_bytes, more * item_bytes);
+    if (made) *cap = more;
+    return made;
 }
 
 /* Puts a fresh block in the place of `full`; false when memory is short. */
@@ -78,6 +86,7 @@ void *kp_arena_alloc(size_t bytes)
 {
     const size_t room = KP_ARENA_BLOCK - sizeof(struct block);
     if (bytes >= KP_ARENA_BIG) return kp_map_alloc(bytes);
+    if (kp_fail_point("arena") < 0) return NULL;
     size_t size = (bytes + 15) & ~(size_t)15;
     if (size == 0) size = 16;
     for (;;) {

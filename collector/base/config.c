@@ -143,8 +143,9 @@ static bool set_words(struct kp_config *config, enum kp_config_index index, cons
         p += n + (p[n] == ',');
     }
     if (!bits) return refuse(config, index, value, "names nothing");
-    if (index == KP_SET_exports && bits == (KP_EXPORTS_TRACE | KP_EXPORTS_NONE))
+    if (index == KP_SET_exports && (bits & KP_EXPORTS_NONE) && bits != KP_EXPORTS_NONE)
         return refuse(config, index, value, "asks for none and for something");
+    if ((index == KP_SET_cupti || index == KP_SET_with_stack) && bits & (bits - 1)) return refuse(config, index, value, "names more than one");
     *(uint32_t *)field_of(config, index) = bits;
     return true;
 }
@@ -292,14 +293,6 @@ static void take_entry(struct kp_config *config, const char *entry, uint32_t *se
         unknown(config, entry, length);
 }
 
-/* What can only be judged with all values known. */
-static void check_whole(struct kp_config *config)
-{
-    if (!(config->activities & KP_ACTIVITY_CUDA)) return;
-    keep_line(config, "KPROF_ACTIVITIES: GPU recording is not built yet, recording cpu only");
-    config->activities = KP_ACTIVITY_CPU;
-}
-
 int kp_config_read_as(struct kp_config *out, char **environ_like, bool secure)
 {
     uint32_t seen = 0;
@@ -311,7 +304,6 @@ int kp_config_read_as(struct kp_config *out, char **environ_like, bool secure)
     for (; *environ_like; environ_like++)
         if (strncmp(*environ_like, "KPROF=", 6) == 0 || strncmp(*environ_like, "KPROF_", 6) == 0)
             take_entry(out, *environ_like, &seen);
-    check_whole(out);
     return out->complaints;
 }
 

@@ -20,19 +20,21 @@ static void sink_put(struct sink *s, const char *text, size_t n)
         if (s->len + 1 < s->size) s->buf[s->len] = text[i];
 }
 
-static void number_put(struct sink *s, unsigned long long v, unsigned base)
+/* With zeros before it up to `width` digits. */
+static void number_put(struct sink *s, unsigned long long v, unsigned base, size_t width)
 {
     char digits[24];
     size_t at = sizeof digits;
     do digits[--at] = "0123456789abcdef"[v % base];
     while ((v /= base) != 0);
+    while (sizeof digits - at < width && at) digits[--at] = '0';
     sink_put(s, digits + at, sizeof digits - at);
 }
 
 static void signed_put(struct sink *s, long long v)
 {
     if (v < 0) sink_put(s, "-", 1);
-    number_put(s, v < 0 ? 0 - (unsigned long long)v : (unsigned long long)v, 10);
+    number_put(s, v < 0 ? 0 - (unsigned long long)v : (unsigned long long)v, 10, 0);
 }
 
 enum { KP_FMT_INT, KP_FMT_LONG, KP_FMT_LLONG };
@@ -47,10 +49,19 @@ static int length_get(const char **p)
     return KP_FMT_LLONG;
 }
 
+/* "0N" with one digit N, of %0Nx and %0Nu alone; 0: no width. */
+static size_t width_get(const char **p)
+{
+    if (**p != '0' || (*p)[1] < '1' || (*p)[1] > '9') return 0;
+    *p += 2;
+    return (size_t)((*p)[-1] - '0');
+}
+
 /* One conversion, p behind the '%'. An unknown one is shown as it stands and takes no argument. */
 static const char *conversion_put(struct sink *s, const char *p, va_list *args)
 {
     const char *begin = p, *text;
+    const size_t width = width_get(&p);
     int length = length_get(&p);
     char one;
     unsigned long long v;
@@ -65,7 +76,7 @@ static const char *conversion_put(struct sink *s, const char *p, va_list *args)
         if (length == KP_FMT_INT) v = va_arg(*args, unsigned);
         else if (length == KP_FMT_LONG) v = va_arg(*args, unsigned long);
         else v = va_arg(*args, unsigned long long);
-        number_put(s, v, *p == 'u' ? 10 : 16);
+        number_put(s, v, *p == 'u' ? 10 : 16, width);
         return p + 1;
     case 's':
         text = va_arg(*args, const char *);
@@ -78,7 +89,7 @@ static const char *conversion_put(struct sink *s, const char *p, va_list *args)
         return p + 1;
     case 'p':
         sink_put(s, "0x", 2);
-        number_put(s, (unsigned long long)(size_t)va_arg(*args, void *), 16);
+        number_put(s, (unsigned long long)(size_t)va_arg(*args, void *), 16, 0);
         return p + 1;
     case '%': sink_put(s, "%", 1); return p + 1;
     default: sink_put(s, "%", 1); return begin;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * io.c - the system calls we make, each with a point where a test can make it fail
+ * io.c - the system calls we make, each with a point where a test can make it fail (fail.c)
  *
  * Called by: boot, writer and exporter threads, the CLI; never a hook but for a thread's first touch
  *            (mmap) and the end of an optimizer's step (peek)
@@ -10,10 +10,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h> /* rename */
+#include <stdio.h> /* rename, renameat2 */
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,84 +24,24 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_fail.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_quiet.h"
+#include "collector/base/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_IO_FD_MIN 100 /* above what shells and daemons hand around by number */
-#define KP_IO_NICE 5
-#define KP_IO_STACK ((size_t)256 << 10)
+#define KP_IO_STACK ((size_t)512 << 10) /* address space: the C++ library's reading of names (export/demangle.c) is what may need it */
 
-/* ---- failures on demand: KPROF_TEST_FAIL=name:N[+][:errno],... ; N+ fails the N-th call and all after it ---- */
-
-enum { KP_IO_FAILURES = 8 };
-struct failure {
-    char name[24];
-    uint64_t from, to; /* numbers of the calls that fail */
-    int error;
-    _Atomic uint64_t calls;
-};
-static struct failure failures[KP_IO_FAILURES];
-static _Atomic unsigned failure_count;
-
-static const char *number_parse(const char *p, uint64_t *out)
-{
-    uint64_t v = 0;
-    if (*p < '0' || *p > '9') return NULL;
-    for (; *p >= '0' && *p <= '9'; p++) v = v * 10 + (uint64_t)(*p - '0');
-    *out = v;
-    return p;
-}
-
-/* One "name:N[+][:errno]"; returns where it ended, NULL when it is malformed. */
-static const char *failure_parse(const char *p, struct failure *f)
-{
-    uint64_t error = ENOSPC;
-    size_t n = strcspn(p, ":,");
-    if (n == 0 || n >= sizeof f->name || p[n] != ':') return NULL;
-    memcpy(f->name, p, n);
-    f->name[n] = '\0';
-    p = number_parse(p + n + 1, &f->from);
-    if (p == NULL) return NULL;
-    f->to = f->from;
-    if (*p == '+') f->to = UINT64_MAX, p++;
-    if (*p == ':') p = number_parse(p + 1, &error);
-    f->error = (int)error;
-    kp_store_relaxed(&f->calls, 0);
-    return p;
-}
-
-void kp_io_set_failures(const char *spec)
-{
-    unsigned n = 0;
-    kp_store_release(&failure_count, 0);
-    while (spec && *spec && n < KP_IO_FAILURES) {
-        const char *end = failure_parse(spec, &failures[n]);
-        if (end == NULL || (*end && *end != ',')) break;
-        n++;
-        spec = *end ? end + 1 : end;
-    }
-    /* pairs with: io.c:kp_io_fail_point */
-    kp_store_release(&failure_count, n);
-}
-
-int kp_io_fail_point(const char *name)
-{
-    unsigned n = kp_load_acquire(&failure_count); /* pairs with: io.c:kp_io_set_failures */
-    for (unsigned i = 0; i < n; i++) {
-        struct failure *f = &failures[i];
-        if (strcmp(f->name, name) != 0) continue;
-        uint64_t call = kp_add_relaxed(&f->calls, 1) + 1;
-        if (call >= f->from && call <= f->to) return -f->error;
-    }
-    return 0;
-}
-
-/* ---- files ---- */
+/* ---- files ----
+ * What other preloaded libraries stand in for (fakeroot: names and owners of files) is asked of the kernel: their functions may take locks of
+ * the host's, in a thread it knows nothing of, and what we do is no business of theirs. struct stat is the kernel's own on 64-bit machines. */
 
 /* Runs a call until it is not interrupted; its value, or -errno. */
 #define KP_IO_RETRY(out, call)                                                                     \
@@ -110,11 +52,12 @@ int kp_io_fail_point(const char *name)
 
 int kp_io_open(const char *path, int flags, int mode)
 {
-    int fd = kp_io_fail_point("open");
+    int fd = kp_fail_point("open");
     if (fd < 0) return fd;
     KP_IO_RETRY(fd, open(path, flags | O_CLOEXEC, mode));
     if (fd < 0 || fd >= KP_IO_FD_MIN) return fd;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_MIN);
+    int high = kp_fail_point("dup");
+    if (high == 0) high = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_MIN);
     if (high < 0 && fd > STDERR_FILENO) return fd; /* a low limit on fds: the low number must do */
     if (high < 0) high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* but what the host prints must not land there */
     if (high < 0) high = -errno;
@@ -124,7 +67,8 @@ int kp_io_open(const char *path, int flags, int mode)
 
 int kp_io_close(int fd)
 {
-    return close(fd) == 0 || errno == EINTR ? 0 : -errno;
+    const int rc = kp_fail_point("close"); /* the kernel gives the number back all the same */
+    return close(fd) == 0 || errno == EINTR ? rc : -errno;
 }
 
 static ssize_t write_quietly(int fd, const char *p, size_t bytes)
@@ -142,7 +86,7 @@ ssize_t kp_io_write_all(int fd, const void *data, size_t bytes)
     const char *p = data;
     size_t left = bytes;
     while (left) {
-        ssize_t n = kp_io_fail_point("write");
+        ssize_t n = kp_fail_point("write");
         if (n == 0) n = write_quietly(fd, p, left);
         if (n < 0) return n;
         if (n == 0) return -EIO;
@@ -154,14 +98,14 @@ ssize_t kp_io_write_all(int fd, const void *data, size_t bytes)
 
 ssize_t kp_io_read(int fd, void *data, size_t bytes)
 {
-    ssize_t n = kp_io_fail_point("read");
+    ssize_t n = kp_fail_point("read");
     if (n == 0) KP_IO_RETRY(n, read(fd, data, bytes));
     return n;
 }
 
 ssize_t kp_io_pread(int fd, void *data, size_t bytes, off_t at)
 {
-    ssize_t n = kp_io_fail_point("pread");
+    ssize_t n = kp_fail_point("pread");
     if (n == 0) KP_IO_RETRY(n, pread(fd, data, bytes, at));
     return n;
 }
@@ -185,7 +129,7 @@ static int zeroes_write(int fd, off_t at, off_t bytes)
 int kp_io_fallocate(int fd, off_t at, off_t bytes)
 {
     struct kp_quiet quiet; /* over the file size limit both raise SIGXFSZ */
-    int rc = kp_io_fail_point("fallocate");
+    int rc = kp_fail_point("fallocate");
     kp_quiet_begin(&quiet);
     if (rc == 0) KP_IO_RETRY(rc, fallocate(fd, 0, at, bytes));
     if (rc == -EOPNOTSUPP || rc == -ENOSYS) rc = zeroes_write(fd, at, bytes);
@@ -195,7 +139,7 @@ int kp_io_fallocate(int fd, off_t at, off_t bytes)
 
 int kp_io_mmap(void **out, size_t bytes, int prot, int flags, int fd, off_t at)
 {
-    int rc = kp_io_fail_point("mmap");
+    int rc = kp_fail_point("mmap");
     if (rc < 0) return rc;
     void *p = mmap(NULL, bytes, prot, flags, fd, at);
     if (p == MAP_FAILED) return -errno;
@@ -205,54 +149,275 @@ int kp_io_mmap(void **out, size_t bytes, int prot, int flags, int fd, off_t at)
 
 int kp_io_mmap_at(void *where, size_t bytes, int prot, int flags, int fd, off_t at)
 {
-    int rc = kp_io_fail_point("mmap");
+    int rc = kp_fail_point("mmap");
     if (rc < 0) return rc;
     return mmap(where, bytes, prot, flags | MAP_FIXED, fd, at) == MAP_FAILED ? -errno : 0;
 }
 
 int kp_io_munmap(void *p, size_t bytes)
 {
+    int rc = kp_fail_point("munmap");
+    if (rc < 0) return rc;
     return munmap(p, bytes) == 0 ? 0 : -errno;
+}
+
+int kp_io_mremap(void **out, void *p, size_t old_bytes, size_t bytes)
+{
+    int rc = kp_fail_point("mremap");
+    if (rc < 0) return rc;
+    void *q = mremap(p, old_bytes, bytes, MREMAP_MAYMOVE);
+    if (q == MAP_FAILED) return -errno;
+    *out = q;
+    return 0;
+}
+
+int kp_io_madvise(void *p, size_t bytes, int advice)
+{
+    int rc = kp_fail_point("madvise");
+    if (rc < 0) return rc;
+    return madvise(p, bytes, advice) == 0 ? 0 : -errno;
+}
+
+int kp_io_mprotect(void *p, size_t bytes, int prot)
+{
+    int rc = kp_fail_point("mprotect");
+    if (rc < 0) return rc;
+    return mprotect(p, bytes, prot) == 0 ? 0 : -errno;
 }
 
 int kp_io_fsync(int fd)
 {
-    int rc = kp_io_fail_point("fsync");
+    int rc = kp_fail_point("fsync");
     if (rc == 0) KP_IO_RETRY(rc, fsync(fd));
     return rc;
 }
 
-/* The kernel copies, and answers EFAULT where a load of ours would kill the host. */
+int kp_io_truncate(int fd, off_t bytes)
+{
+    int rc = kp_fail_point("truncate");
+    if (rc == 0) KP_IO_RETRY(rc, ftruncate(fd, bytes));
+    return rc;
+}
+
+void kp_io_punch(int fd, off_t at, off_t bytes)
+{
+    if (kp_fail_point("punch") == 0) (void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes);
+}
+
+int kp_io_stat(const char *path, struct stat *out)
+{
+    int rc = kp_fail_point("stat");
+    if (rc < 0) return rc;
+    return syscall(SYS_newfstatat, AT_FDCWD, path, out, 0) == 0 ? 0 : -errno;
+}
+
+int kp_io_fstat(int fd, struct stat *out)
+{
+    int rc = kp_fail_point("stat");
+    if (rc < 0) return rc;
+    return syscall(SYS_fstat, fd, out) == 0 ? 0 : -errno;
+}
+
+bool kp_io_exists(const char *path)
+{
+    return kp_fail_point("access") == 0 && access(path, F_OK) == 0;
+}
+
+ssize_t kp_io_readlink(const char *path, char *out, size_t bytes)
+{
+    int rc = kp_fail_point("readlink");
+    if (rc < 0) return rc;
+    ssize_t n = readlink(path, out, bytes);
+    return n < 0 ? -errno : n;
+}
+
+int kp_io_getcwd(char *out, size_t bytes)
+{
+    int rc = kp_fail_point("getcwd");
+    if (rc < 0) return rc;
+    return getcwd(out, bytes) ? 0 : -errno;
+}
+
+int kp_io_dup_high(int fd)
+{
+    int rc = kp_fail_point("dup");
+    if (rc < 0) return rc;
+    rc = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_MIN);
+    return rc < 0 ? -errno : rc;
+}
+
+bool kp_io_is_terminal(int fd)
+{
+    return kp_fail_point("terminal") == 0 && isatty(fd);
+}
+
+/*
+ * Where process_vm_readv is not there (emulators) or not allowed (a sandbox) the bytes go through a pipe: write answers EFAULT as well.
+ * By number, since libc's write and read are places where a thread may be cancelled.
+ */
+enum { PIECE = 4096 }; /* what any pipe takes without waiting; also what is asked for at once, since no page is smaller */
+
+static int peek_through(const int fds[2], const uint8_t *from, uint8_t *to, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        const size_t want = bytes - done < PIECE ? bytes - done : PIECE;
+        const long got = syscall(SYS_write, fds[1], from + done, want);
+        if (got <= 0) return got < 0 ? -errno : -EFAULT;
+        if (syscall(SYS_read, fds[0], to + done, (size_t)got) != got) return -EIO;
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+static int peek_by_pipe(const struct iovec *pieces, unsigned n, uint8_t *to)
+{
+    int fds[2];
+    if (syscall(SYS_pipe2, fds, O_CLOEXEC | O_NONBLOCK) != 0) return -errno;
+    int rc = 0;
+    for (unsigned i = 0; i < n && rc == 0; i++) {
+        rc = peek_through(fds, pieces[i].iov_base, to, pieces[i].iov_len);
+        to += pieces[i].iov_len;
+    }
+    syscall(SYS_close, fds[0]);
+    syscall(SYS_close, fds[1]);
+    return rc;
+}
+
+/*
+ * The kernel copies, and answers EFAULT where a load of ours would kill the host. Memory is asked of the calling thread: the main one, whose number
+ * the process has, may have ended by pthread_exit, and has none then.
+ */
+static int peek(const struct iovec *pieces, unsigned n, uint8_t *to, size_t bytes)
+{
+    const struct iovec local = {to, bytes};
+    int rc = kp_fail_point("peek");
+    if (rc < 0) return rc;
+    rc = kp_fail_point("vm_readv");
+    const ssize_t got = rc < 0 ? rc : process_vm_readv((pid_t)kp_io_tid(), &local, 1, pieces, n, 0);
+    if (got == (ssize_t)bytes) return 0;
+    rc = rc < 0 ? rc : got < 0 ? -errno : -EFAULT;
+    return rc == -ENOSYS || rc == -EPERM ? peek_by_pipe(pieces, n, to) : rc;
+}
+
 int kp_io_peek(const void *from, void *to, size_t bytes)
 {
-    struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)from, bytes};
-    int rc = kp_io_fail_point("peek");
+    const struct iovec remote = {(void *)(uintptr_t)from, bytes};
+    return peek(&remote, 1, to, bytes);
+}
+
+int kp_io_poke(void *to, const void *from, size_t bytes)
+{
+    struct iovec local = {(void *)(uintptr_t)from, bytes}, remote = {to, bytes};
+    int rc = kp_fail_point("peek");
     if (rc < 0) return rc;
-    ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
-    if (got < 0) return -errno;
-    return got == (ssize_t)bytes ? 0 : -EFAULT;
+    ssize_t put = process_vm_writev((pid_t)kp_io_tid(), &local, 1, &remote, 1, 0);
+    if (put < 0) return -errno;
+    return put == (ssize_t)bytes ? 0 : -EFAULT;
+}
+
+int kp_io_peek_pages(const void *from, size_t bytes)
+{
+    enum { AT_ONCE = 32 };
+    uint8_t to[AT_ONCE];
+    struct iovec remote[AT_ONCE];
+    int rc = 0;
+    for (uintptr_t at = (uintptr_t)from, end = at + bytes; at < end && rc == 0;) {
+        unsigned n = 0;
+        for (; n < AT_ONCE && at < end; at = (at | (PIECE - 1)) + 1) remote[n++] = (struct iovec){(void *)at, 1};
+        rc = peek(remote, n, to, n);
+    }
+    return rc;
+}
+
+void kp_io_nap(uint64_t ns)
+{
+    struct timespec nap = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+    if (kp_fail_point("nap") == 0) syscall(SYS_nanosleep, &nap, NULL);
+}
+
+void kp_io_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
+{
+    struct timespec most = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+    if (kp_fail_point("wait") == 0) syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &most, NULL, 0);
+}
+
+void kp_io_wake(_Atomic uint32_t *word)
+{
+    if (kp_fail_point("wake") == 0) syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+int kp_io_barrier_register(void)
+{
+    int rc = kp_fail_point("barrier");
+    if (rc == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0) rc = -errno;
+    return rc;
+}
+
+int kp_io_barrier(void)
+{
+    int rc = kp_fail_point("barrier");
+    if (rc == 0 && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) rc = -errno;
+    return rc;
+}
+
+uint32_t kp_io_tid(void)
+{
+    return (uint32_t)syscall(SYS_gettid);
+}
+
+bool kp_io_is_on_signal_stack(void)
+{
+    stack_t now;
+    return kp_fail_point("altstack") != 0 || syscall(SYS_sigaltstack, NULL, &now) != 0 || (now.ss_flags & SS_ONSTACK);
+}
+
+bool kp_io_is_thread_gone(uint32_t tid)
+{
+    return kp_fail_point("kill") == 0 && syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
+}
+
+void kp_io_thread_name(char name[16])
+{
+    name[0] = '\0';
+    if (kp_fail_point("prctl") == 0) prctl(PR_GET_NAME, name, 0, 0, 0);
+}
+
+int kp_io_host(struct utsname *out)
+{
+    int rc = kp_fail_point("uname");
+    if (rc == 0 && uname(out) != 0) rc = -errno;
+    return rc;
+}
+
+int kp_io_rename_new(const char *from, const char *to)
+{
+    int rc = kp_fail_point("rename");
+    if (rc < 0) return rc;
+    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -errno;
+    return kp_io_exists(to) ? -EEXIST : kp_io_rename(from, to); /* a file system that cannot do it */
 }
 
 int kp_io_rename(const char *from, const char *to)
 {
-    int rc = kp_io_fail_point("rename");
+    int rc = kp_fail_point("rename");
     if (rc < 0) return rc;
-    return rename(from, to) == 0 ? 0 : -errno;
+    return syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to) == 0 ? 0 : -errno;
 }
 
 int kp_io_unlink(const char *path)
 {
-    int rc = kp_io_fail_point("unlink");
+    int rc = kp_fail_point("unlink");
     if (rc < 0) return rc;
-    return unlink(path) == 0 ? 0 : -errno;
+    return syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0 ? 0 : -errno;
 }
 
 static int dir_make(const char *path, int mode)
 {
     struct stat st;
-    if (mkdir(path, (mode_t)mode) == 0) return 0;
+    if (syscall(SYS_mkdirat, AT_FDCWD, path, mode) == 0) return 0;
     int rc = -errno;
-    if (stat(path, &st) != 0) return rc;
+    if (syscall(SYS_newfstatat, AT_FDCWD, path, &st, 0) != 0) return rc;
     return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
 }
 
@@ -260,7 +425,7 @@ int kp_io_mkdirs(const char *path, int mode)
 {
     char part[4096];
     size_t n = strlen(path);
-    int rc = kp_io_fail_point("mkdir");
+    int rc = kp_fail_point("mkdir");
     if (rc < 0) return rc;
     if (n == 0) return -ENOENT;
     if (n >= sizeof part) return -ENAMETOOLONG;
@@ -274,8 +439,37 @@ int kp_io_mkdirs(const char *path, int mode)
     return dir_make(part, mode);
 }
 
+struct kernel_entry { /* as getdents64 gives them */
+    uint64_t inode;
+    int64_t next;
+    uint16_t bytes;
+    uint8_t type;
+    char name[];
+};
+
+int kp_io_each_name(const char *dir, void (*visit)(void *context, const char *name), void *context)
+{
+    _Alignas(struct kernel_entry) char some[4096];
+    const int fd = kp_io_open(dir, O_RDONLY | O_DIRECTORY, 0);
+    long n = fd;
+    while (fd >= 0) {
+        n = kp_fail_point("list");
+        if (n == 0) n = syscall(SYS_getdents64, fd, some, sizeof some);
+        if (n == -1) n = -errno;
+        if (n <= 0) break;
+        for (long at = 0; at < n;) {
+            const struct kernel_entry *entry = (const void *)(some + at);
+            if (entry->name[0] != '.') visit(context, entry->name);
+            at += entry->bytes;
+        }
+    }
+    if (fd >= 0) kp_io_close(fd);
+    return (int)n;
+}
+
 /* ---- helper threads ---- */
 
+_Thread_local bool kp_io_is_ours __attribute__((tls_model("initial-exec")));
 static _Atomic unsigned helpers;
 
 struct start {
@@ -286,40 +480,83 @@ struct start {
     sigset_t mask; /* the host's */
 };
 
-/* The main thread ended before the others: it stays as a zombie. */
-static bool is_main_gone(void)
+/* What the kernel says of a process behind its name, from the state on; NULL: nothing. */
+static const char *process_read(const char *path, char *text, size_t bytes)
+{
+    int fd = kp_io_open(path, O_RDONLY, 0);
+    if (fd < 0) return NULL;
+    ssize_t n = kp_io_read(fd, text, bytes - 1);
+    kp_io_close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *end = strrchr(text, ')'); /* of the name */
+    return end && end[1] == ' ' ? end + 2 : NULL;
+}
+
+uint64_t kp_io_process_start(int32_t pid)
 {
     char path[64], text[512];
+    if (pid) kp_fmt(path, sizeof path, "/proc/%d/stat", (int)pid);
+    else kp_fmt(path, sizeof path, "/proc/self/stat");
+    const char *at = process_read(path, text, sizeof text);
+    uint64_t start = 0;
+    if (!at || *at == 'Z' || *at == 'X') return 0; /* a zombie writes no more */
+    for (int field = 3; at && field < 22; field++) at = strchr(at + 1, ' ');
+    for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++) start = start * 10 + (uint64_t)(*at - '0');
+    return start ? start : 1;
+}
+
+/*
+ * The main thread ended before the others: it stays as a zombie, which has no memory. Asked often, and of programs of one thread, which may count
+ * on the lowest number a descriptor can have (close, then dup): so without a file where that can be.
+ */
+static bool is_main_gone(void)
+{
+    char path[64], text[512] = "";
+    const struct iovec from = {path, 1}, to = {text, 1};
+    int rc = kp_fail_point("vm_readv");
+    if (rc == 0) rc = process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1 ? 0 : -errno;
+    if (rc == 0 || rc == -ESRCH) return rc != 0;
     kp_fmt(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
-    int fd = kp_io_open(path, O_RDONLY, 0);
-    if (fd < 0) return false;
-    ssize_t n = kp_io_read(fd, text, sizeof text - 1);
-    kp_io_close(fd);
-    if (n <= 0) return false;
-    text[n] = '\0';
-    const char *end = strrchr(text, ')'); /* of the name; the state follows */
-    return end && end[1] == ' ' && end[2] == 'Z';
+    const char *at = process_read(path, text, sizeof text);
+    return at && *at == 'Z';
+}
+
+uint32_t kp_io_helpers(void)
+{
+    return kp_load_relaxed(&helpers);
 }
 
 bool kp_io_helpers_alone(void)
 {
     struct stat st;
     /* links of this folder: two, and one for each thread */
-    if (stat("/proc/self/task", &st) != 0 || st.st_nlink < 3) return false;
+    if (kp_io_stat("/proc/self/task", &st) != 0 || st.st_nlink < 3) return false;
     return st.st_nlink - 2 <= kp_load_relaxed(&helpers) + 1 && is_main_gone();
+}
+
+void kp_io_after_fork(void)
+{
+    kp_store_relaxed(&helpers, 0);
+}
+
+/* A thread of ours that is woken by a host thread shall not take its processor from it. */
+static void thread_calm(int more)
+{
+    const id_t tid = (id_t)kp_io_tid();
+    struct sched_param none = {.sched_priority = 0};
+    if (kp_fail_point("nice") < 0) return;
+    errno = 0;
+    int nice_now = getpriority(PRIO_PROCESS, tid);
+    if (errno == 0) setpriority(PRIO_PROCESS, tid, nice_now + more);
+    syscall(SYS_sched_setscheduler, 0, SCHED_BATCH, &none);
 }
 
 static void *thread_main(void *arg)
 {
     struct start *s = arg;
-    pid_t tid = (pid_t)syscall(SYS_gettid);
-    prctl(PR_SET_NAME, s->name, 0, 0, 0);
-    errno = 0;
-    int nice_now = getpriority(PRIO_PROCESS, (id_t)tid);
-    if (errno == 0) setpriority(PRIO_PROCESS, (id_t)tid, nice_now + s->nice);
-    /* A thread of ours that is woken by a host thread shall not take its processor from it. */
-    struct sched_param none = {.sched_priority = 0};
-    syscall(SYS_sched_setscheduler, 0, SCHED_BATCH, &none);
+    kp_io_is_ours = true;
+    if (kp_fail_point("prctl") == 0) prctl(PR_SET_NAME, s->name, 0, 0, 0);
+    thread_calm(s->nice);
     void *result = s->body(s->arg);
     /* The last thread runs the host's exit handlers: signals reach the host again. */
     if (kp_io_helpers_alone()) pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
@@ -335,7 +572,10 @@ static int thread_create(struct start *s, size_t stack)
     if (rc) return -rc;
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     if (stack) pthread_attr_setstacksize(&attr, stack);
+    const bool was_ours = kp_io_is_ours;
+    kp_io_is_ours = true;
     rc = pthread_create(&thread, &attr, thread_main, s);
+    kp_io_is_ours = was_ours;
     pthread_attr_destroy(&attr);
     return -rc;
 }
@@ -343,7 +583,7 @@ static int thread_create(struct start *s, size_t stack)
 int kp_io_thread_nice(void *(*body)(void *), void *arg, const char *name, int more)
 {
     sigset_t all, old;
-    int rc = kp_io_fail_point("thread");
+    int rc = kp_fail_point("thread");
     if (rc < 0) return rc;
     struct start *s = kp_arena_alloc(sizeof *s);
     if (s == NULL) return -ENOMEM;

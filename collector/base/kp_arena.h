@@ -10,11 +10,14 @@
 #define KP_ARENA_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 void *kp_arena_alloc(size_t bytes) __attribute__((warn_unused_result));
 void *kp_map_alloc(size_t bytes) __attribute__((warn_unused_result));
 void kp_map_free(void *p, size_t bytes);
 /* Grows a kp_map_alloc'ed block (contents kept, may move). NULL: the old block is still there. */
 void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes) __attribute__((warn_unused_result));
+/* Twice the items an array has room for, `first` when it has none (NULL, *cap 0). NULL: the old array and *cap are as they were. */
+void *kp_map_double(void *array, uint32_t *cap, size_t item_bytes, uint32_t first) __attribute__((warn_unused_result));
 
 #endif

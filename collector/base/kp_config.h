@@ -17,7 +17,14 @@
 #include <stdint.h>
 
 enum { KP_ACTIVITY_CPU = 1u << 0, KP_ACTIVITY_CUDA = 1u << 1 };   /* activities, order of the values in config.def */
-enum { KP_EXPORTS_TRACE = 1u << 0, KP_EXPORTS_NONE = 1u << 1 };   /* exports */
+enum { KP_CUPTI_TEE = 1u << 0, KP_CUPTI_YIELD = 1u << 1, KP_CUPTI_OFF = 1u << 2 }; /* cupti: one of them */
+enum { /* exports */
+    KP_EXPORTS_TRACE = 1u << 0, KP_EXPORTS_TABLE = 1u << 1, KP_EXPORTS_STACKS = 1u << 2, KP_EXPORTS_MEMORY = 1u << 3, KP_EXPORTS_NONE = 1u << 4,
+};
+
+enum { KP_STACK_NONE = 1u << 0, KP_STACK_CALLS = 1u << 1, KP_STACK_OPS = 1u << 2, KP_STACK_NATIVE = 1u << 3 }; /* with_stack: one of them */
+
+enum { KP_HEAP_OFF = 1u << 0, KP_HEAP_COUNT = 1u << 1, KP_HEAP_TRACE = 1u << 2 }; /* heap: one of them */
 
 #define KP_CONFIG_TYPE_BOOL bool
 #define KP_CONFIG_TYPE_NUMBER uint64_t
@@ -37,12 +44,13 @@ enum kp_config_index {
 };
 
 struct kp_config {
-    /* One field a row: bool on; uint32_t activities, exports; uint64_t max_mb, verbose; bool record_shapes, gzip;
+    /* One field a row: bool on; uint32_t activities, with_stack, heap, cupti, exports; uint64_t max_mb, verbose; bool record_shapes, with_flops,
+     * with_modules, compile_ranges, gzip;
      * const char *schedule, *step, *dir, *worker_name, *metadata, *spool_dir (NULL: not set) */
 #define KP_SETTING(field, name, type, ...) KP_CONFIG_TYPE_##type field;
 #include "collector/base/config.def"
 #undef KP_SETTING
-    const char *test_fail;  /* KPROF_TEST_FAIL, for kp_io_set_failures; NULL: not set */
+    const char *test_fail;  /* KPROF_TEST_FAIL, for kp_fail_set; NULL: not set */
     uint32_t from_env;      /* bit 1u << KP_SET_x: the value in force came from the environment */
     uint32_t refused;       /* bit: a value was given and refused */
     bool secure;            /* setuid or file capabilities: nothing was read, and `on` is false */

@@ -20,6 +20,12 @@ enum {
     KP_GATE_RECORD = 1u << 2, /* active: keep records */
     KP_GATE_SHAPES = 1u << 3, /* copy the inputs of ops */
     KP_GATE_STEPS = 1u << 4,  /* step marks are wanted: from start to exit */
+    KP_GATE_STACKS = 1u << 5, /* ops carry their Python call stack */
+    KP_GATE_MODULES = 1u << 9, /* ops carry the TorchScript module they run in */
+    KP_GATE_NATIVE = 1u << 7, /* and their machine code stack */
+    KP_GATE_MEMORY = 1u << 6, /* keep what torch's allocators do */
+    KP_GATE_AWAITED = 1u << 17, /* a forked child whose first allocation or call begins its run (kp_boot_worked) */
+    KP_GATE_CHILD = 1u << 16, /* a forked child that records: no GPU of its own */
 };
 
 extern _Atomic uint64_t *kp_gate_word; /* points to a zero word until kp_gate_init */

@@ -3,41 +3,89 @@
  * kp_io.h - the system calls we make, each with a point where a test can make it fail
  *
  * Each returns what the call returns, or -errno; EINTR is retried. errno of the host is not kept here
- * (the guard does that). In test builds and always when KPROF_TEST_FAIL=name:N[:errno] is set, the
- * N-th call of that name fails with that errno (ENOSPC by default), N+ all calls from the N-th on:
- * KPROF_TEST_FAIL=mmap:3,fallocate:1+:28,open:2:1. Names: open write read pread fallocate mmap fsync rename
- * unlink mkdir thread wipeonfork peek.
+ * (the guard does that). Every call has a point where a test can make it fail (kp_fail.h); no other file of the library makes
+ * system calls (scripts/check-calls.sh).
  */
 #ifndef KP_IO_H
 #define KP_IO_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+#include "collector/base/kp_fail.h"
+
+struct stat;
+struct utsname;
+
+/* --- files --- */
 int kp_io_open(const char *path, int flags, int mode);  /* adds O_CLOEXEC; moves the fd to >= 100 when it can */
 int kp_io_close(int fd);
 ssize_t kp_io_write_all(int fd, const void *data, size_t bytes); /* bytes, or -errno */
 ssize_t kp_io_read(int fd, void *data, size_t bytes);
 ssize_t kp_io_pread(int fd, void *data, size_t bytes, off_t at);
 int kp_io_fallocate(int fd, off_t at, off_t bytes);     /* falls back to writing zeroes when EOPNOTSUPP */
+int kp_io_fsync(int fd);
+int kp_io_rename(const char *from, const char *to);
+int kp_io_rename_new(const char *from, const char *to); /* -EEXIST rather than replace something */
+int kp_io_unlink(const char *path);
+int kp_io_mkdirs(const char *path, int mode);           /* like mkdir -p; 0 when it exists */
+int kp_io_truncate(int fd, off_t bytes);
+void kp_io_punch(int fd, off_t at, off_t bytes);        /* gives blocks back, where the file system can */
+int kp_io_stat(const char *path, struct stat *out);
+int kp_io_fstat(int fd, struct stat *out);
+bool kp_io_exists(const char *path);
+/* Each name in a folder but those that begin with a dot, in no order. What is made or removed meanwhile may be told or not. 0, or -errno. */
+int kp_io_each_name(const char *dir, void (*visit)(void *context, const char *name), void *context);
+ssize_t kp_io_readlink(const char *path, char *out, size_t bytes); /* not NUL-terminated */
+int kp_io_getcwd(char *out, size_t bytes);
+int kp_io_dup_high(int fd);                             /* >= 100, O_CLOEXEC */
+bool kp_io_is_terminal(int fd);
+
+/* --- memory --- */
 int kp_io_mmap(void **out, size_t bytes, int prot, int flags, int fd, off_t at);
 int kp_io_mmap_at(void *where, size_t bytes, int prot, int flags, int fd, off_t at); /* MAP_FIXED: over a reserved range only */
 int kp_io_munmap(void *p, size_t bytes);
-int kp_io_fsync(int fd);
+int kp_io_mremap(void **out, void *p, size_t old_bytes, size_t bytes);
+int kp_io_madvise(void *p, size_t bytes, int advice);
+int kp_io_mprotect(void *p, size_t bytes, int prot);
 int kp_io_peek(const void *from, void *to, size_t bytes); /* reads memory that may not be there: 0, or -errno, never faults */
-int kp_io_rename(const char *from, const char *to);
-int kp_io_unlink(const char *path);
-int kp_io_mkdirs(const char *path, int mode);           /* like mkdir -p; 0 when it exists */
-int kp_io_thread(void *(*body)(void *), void *arg, const char *name); /* detached, all signals blocked, nice'd, 256 KB stack */
+int kp_io_poke(void *to, const void *from, size_t bytes); /* writes memory that may not be there, or not be writable: as peek */
+int kp_io_peek_pages(const void *from, size_t bytes); /* whether all of these pages can be read: 0, or -errno */
+
+/* --- threads, processes, waiting --- */
+/*
+ * What this thread does is ours and not the host's: always in a thread made by kp_io_thread, else around calls into libc and the
+ * loader that allocate for us. Who counts the host's allocations looks at it.
+ */
+extern _Thread_local bool kp_io_is_ours __attribute__((tls_model("initial-exec")));
+int kp_io_thread(void *(*body)(void *), void *arg, const char *name); /* detached, all signals blocked, nice'd, 512 KB stack */
 int kp_io_thread_nice(void *(*body)(void *), void *arg, const char *name, int more); /* so much nicer than its maker */
+/* Sleeps so long. nanosleep is a cancellation point, this is not: a host's thread must not be cancelled in the middle of us. */
+void kp_io_nap(uint64_t ns);
+void kp_io_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t ns); /* at most so long, while the word is what was seen */
+void kp_io_wake(_Atomic uint32_t *word);   /* one that waits; async-signal-safe */
+int kp_io_barrier_register(void);          /* 0: kp_io_barrier can be had */
+int kp_io_barrier(void);                   /* on every processor that runs this process */
+uint32_t kp_io_tid(void);
+bool kp_io_is_on_signal_stack(void);       /* the calling thread, as far as the kernel knows (not with SS_AUTODISARM); true where it does not tell */
+bool kp_io_is_thread_gone(uint32_t tid);   /* of this process */
+void kp_io_thread_name(char name[16]);     /* the calling thread's; empty when it cannot be had */
+int kp_io_host(struct utsname *out);
+/*
+ * Start of a process in clock ticks since boot: with its number it names the process. 0: there is none that runs. pid 0: the calling one, also
+ * where /proc counts processes otherwise than getpid() (a pid namespace).
+ */
+uint64_t kp_io_process_start(int32_t pid);
 /*
  * True when the host's last thread ended by pthread_exit and only threads made here are left: they must end then, since as long
  * as one is there the process cannot. Asks the kernel, so not more often than some times a second.
  */
 bool kp_io_helpers_alone(void);
-/* Read KPROF_TEST_FAIL once; called by the constructor with the variable's value (NULL: nothing fails). */
-void kp_io_set_failures(const char *spec);
-int kp_io_fail_point(const char *name); /* 0, or -errno this call shall return */
+uint32_t kp_io_helpers(void); /* how many threads of ours there are */
+#define KP_IO_NICE 5 /* of most of them */
+void kp_io_after_fork(void); /* in the child: the threads made here are not there */
 
 #endif

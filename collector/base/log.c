@@ -9,18 +9,16 @@
 #include "collector/base/kp_log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
-#include "collector/base/kp_quiet.h"
+#include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_LOG_BYTES 512
 #define KP_LOG_HEAD "kprof: "
-#define KP_LOG_FD_MIN 100 /* above what shells and daemons hand around by number */
 
 /* Lines a process may write, by level: a fault that repeats must not fill the host's stderr. */
 static const unsigned level_cap[] = {64, 500, 2000};
@@ -41,9 +39,8 @@ static _Atomic int kept = -1;
 void kp_log_hold_stderr(void)
 {
     struct stat s;
-    was_open = fstat(STDERR_FILENO, &s) == 0;
-    held_device = s.st_dev;
-    held_file = s.st_ino;
+    was_open = kp_io_fstat(STDERR_FILENO, &s) == 0;
+    if (was_open) held_device = s.st_dev, held_file = s.st_ino;
     has_reader = was_open && (S_ISFIFO(s.st_mode) || S_ISSOCK(s.st_mode));
     is_held = true;
 }
@@ -52,7 +49,7 @@ void kp_log_hold_stderr(void)
 static bool is_still_stderr(int fd)
 {
     struct stat s;
-    return was_open && fd >= 0 && fstat(fd, &s) == 0 && s.st_dev == held_device && s.st_ino == held_file;
+    return was_open && fd >= 0 && kp_io_fstat(fd, &s) == 0 && s.st_dev == held_device && s.st_ino == held_file;
 }
 
 static int stderr_get(void)
@@ -66,14 +63,14 @@ void kp_log_keep_stderr(void)
 {
     int saved = errno;
     if (kp_load_relaxed(&kept) < 0 && is_held && is_still_stderr(STDERR_FILENO))
-        kp_store_relaxed(&kept, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, KP_LOG_FD_MIN));
+        kp_store_relaxed(&kept, kp_io_dup_high(STDERR_FILENO));
     errno = saved;
 }
 
 void kp_log_leave_stderr(void)
 {
     int saved = errno, fd = kp_exchange_acq_rel(&kept, -1);
-    if (is_still_stderr(fd)) close(fd);
+    if (is_still_stderr(fd)) kp_io_close(fd);
     errno = saved;
 }
 
@@ -82,7 +79,7 @@ void kp_log_follow_stderr(void)
     struct stat now, null;
     if (!has_reader || kp_load_relaxed(&kept) < 0 || is_still_stderr(STDERR_FILENO)) return;
     int saved = errno;
-    if (fstat(STDERR_FILENO, &now) != 0 || (stat("/dev/null", &null) == 0 && now.st_rdev == null.st_rdev && S_ISCHR(now.st_mode)))
+    if (kp_io_fstat(STDERR_FILENO, &now) != 0 || (kp_io_stat("/dev/null", &null) == 0 && now.st_rdev == null.st_rdev && S_ISCHR(now.st_mode)))
         kp_log_leave_stderr();
     errno = saved;
 }
@@ -111,11 +108,6 @@ void kp_log(int level, const char *format, ...)
         if (line[i] == '\n') line[i] = ' ';
     line[head + n] = '\n';
     int fd = stderr_get();
-    if (fd >= 0) {
-        struct kp_quiet quiet;
-        kp_quiet_begin(&quiet);
-        while (write(fd, line, head + n + 1) < 0 && errno == EINTR) continue;
-        kp_quiet_end(&quiet);
-    }
+    if (fd >= 0) (void)kp_io_write_all(fd, line, head + n + 1);
     errno = saved;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * quiet.c - lets a write of ours fail without a signal to the host
+ * quiet.c - lets a write of ours fail without a signal to the host, and keeps handlers out of what must not be left half done
  *
- * Called by: io.c and log.c, around the calls that may raise one; any thread, also in signal handlers
+ * Called by: io.c and log.c, around the calls that may raise one; any thread, also in signal handlers; thread.c and cycle.c (kp_stay)
  * On fail:   a mask that cannot be set leaves things as they are
  */
 #include "collector/base/kp_quiet.h"
@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "collector/base/kp_fail.h"
 #include "collector/base/kp_poison.h"
 
 static const int raised_by_writes[] = {SIGPIPE, SIGXFSZ, SIGTTOU};
@@ -24,7 +25,7 @@ void kp_quiet_begin(struct kp_quiet *q)
     for (int i = 0; i < RAISED; i++) sigaddset(&block, raised_by_writes[i]);
     sigemptyset(&q->old_pending);
     sigpending(&q->old_pending);
-    pthread_sigmask(SIG_BLOCK, &block, &q->old_mask);
+    q->is_blocked = kp_fail_point("mask") == 0 && pthread_sigmask(SIG_BLOCK, &block, &q->old_mask) == 0;
     errno = saved;
 }
 
@@ -32,6 +33,7 @@ void kp_quiet_end(struct kp_quiet *q)
 {
     sigset_t now, ours;
     int saved = errno;
+    if (!q->is_blocked) return;
     sigemptyset(&now);
     sigemptyset(&ours);
     sigpending(&now);
@@ -43,4 +45,18 @@ void kp_quiet_end(struct kp_quiet *q)
         }
     pthread_sigmask(SIG_SETMASK, &q->old_mask, NULL);
     errno = saved;
+}
+
+void kp_stay_begin(struct kp_stay *s)
+{
+    static const int caused[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t block;
+    sigfillset(&block);
+    for (unsigned i = 0; i < sizeof caused / sizeof *caused; i++) sigdelset(&block, caused[i]);
+    s->is_blocked = kp_fail_point("mask") == 0 && pthread_sigmask(SIG_BLOCK, &block, &s->old_mask) == 0;
+}
+
+void kp_stay_end(const struct kp_stay *s)
+{
+    if (s->is_blocked) pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
 }

@@ -20,6 +20,7 @@
 #define KP_CHUNK_BYTES 65536u
 #define KP_CHUNK_MAGIC 0x4843504bu /* "KPCH" */
 #define KP_STR_MAGIC 0x5453504bu   /* "KPST" */
+#define KP_FRAME_MAGIC UINT64_C(0x454d4152464b5052)
 #define KP_STR_CELL 32u            /* strings start on multiples of this inside a string chunk */
 #define KP_MAX_RECORD 32768u       /* bytes, header included */
 
@@ -52,18 +53,19 @@ struct kp_file_head { /* at offset 0, fills the first chunk */
 };
 #define KP_FILE_TEXT_MAX (KP_CHUNK_BYTES - sizeof(struct kp_file_head))
 
-enum kp_chunk_kind { KP_CHUNK_FREE = 0, KP_CHUNK_DATA = 1, KP_CHUNK_STRINGS = 2, KP_CHUNK_META = 3 };
+enum kp_chunk_kind { KP_CHUNK_FREE = 0, KP_CHUNK_DATA = 1, KP_CHUNK_STRINGS = 2, KP_CHUNK_META = 3, KP_CHUNK_DEVICE = 4, KP_CHUNK_FRAMES = 5 };
 
 struct kp_chunk_head {
     uint32_t magic;
     _Atomic uint32_t kind;
-    uint32_t cycle;       /* of its records (DATA); a chunk never mixes cycles */
+    uint32_t cycle;       /* of its records (DATA, DEVICE); a chunk never mixes cycles */
     uint32_t tid;         /* first owner; a THREAD record changes it for what follows */
     uint32_t thread_no;   /* unique per thread of the process, from 1; tids are reused, these are not */
     _Atomic uint32_t used; /* bytes committed, this header included; release-stored by the owner */
     uint64_t order;       /* process-wide counter at the time it was taken: sorts the pieces of one thread */
     char thread_name[16]; /* pthread name at first sight */
-    uint64_t reserved[2];
+    uint64_t pthread_id;  /* pthread_self() of the first owner, 0 in a lane: CUPTI names threads by its low half */
+    uint64_t reserved;
 };
 _Static_assert(sizeof(struct kp_chunk_head) == 64, "chunk head is one cache line");
 
@@ -85,6 +87,8 @@ enum {
     KP_OP_HANDLE = 1u << 1,     /* u64 record function id */
     KP_OP_INPUTS = 1u << 2,     /* u32 number of inputs, then kp_inputs.h up to the end of the record */
     KP_OP_ASYNC = 1u << 3,      /* RecordFunction said is_async */
+    KP_OP_STACK = 1u << 4,      /* u32 Python call stack (kp_python.h), u32 machine code stack (kp_rec_frame); before the inputs */
+    KP_OP_MODULES = 1u << 5,    /* u32 string id of the TorchScript modules, u32 0; before the inputs */
     /* Never in a file, a reader sets them: `ticks` is 0; seq and forward thread are those of the backward op inside. */
     KP_OP_UNFINISHED = 1u << 7,
     KP_OP_SEQ_OF_CHILD = 1u << 6,
@@ -106,6 +110,78 @@ struct kp_rec_step {
     _Atomic uint64_t ticks; /* as in an op */
     uint64_t number;
 };
+
+/*
+ * KP_KIND_MEMORY: a block of torch's allocators taken or given back. On the CPU the sizes of what is given back and the totals are
+ * for the reader to find; devices tell all of it.
+ */
+enum {
+    KP_MEMORY_FREE = 1u << 0,   /* CPU: bytes are not known */
+    KP_MEMORY_OOM = 1u << 1,    /* nothing was taken: `bytes` were asked for */
+    KP_MEMORY_TOTALS = 1u << 2, /* the words behind `bytes` are there */
+};
+struct kp_rec_memory {
+    struct kp_rec head;
+    uint64_t start;   /* ticks */
+    uint64_t address;
+    int64_t bytes;    /* negative: given back */
+    /* --- with KP_MEMORY_TOTALS --- */
+    uint64_t allocated, reserved; /* in bytes, after it */
+    uint8_t device_type;          /* c10::DeviceType: 0 CPU, 1 CUDA */
+    int8_t device;                /* index, -1: the CPU has none */
+    uint8_t pad[6];
+};
+enum { KP_MEMORY_SHORT_BYTES = 32 };
+_Static_assert(sizeof(struct kp_rec_memory) == 56, "a report with totals is 56 bytes");
+
+/*
+ * KP_KIND_COMMS: what torch says of a collective, right behind the OP record "record_param_comms" of the same thread (it may be in
+ * the thread's next chunk). Behind it lie the sizes given in, those given out and the ranks of the group, each list as far as shown:
+ * of one longer than KP_COMMS_SHOWN the first ones and the very last.
+ */
+enum {
+    KP_COMMS_SEQ = 1u << 0,   /* torch has `sequence`, p2p and async (from 2.12 on) */
+    KP_COMMS_P2P = 1u << 1,
+    KP_COMMS_ASYNC = 1u << 2,
+    KP_COMMS_PEER = 1u << 3,  /* `rank` counts in the ranks of the group: `peer` is that rank */
+    KP_COMMS_TYPED = 1u << 4, /* torch.profiler writes a truth value as such (from 2.14 on) */
+};
+enum { KP_COMMS_SHOWN = 30, KP_COMMS_LISTS = 3 };
+struct kp_rec_comms {
+    struct kp_rec head;           /* name: of the collective */
+    int64_t in_elements, out_elements;
+    int64_t sequence;             /* negative: none */
+    int64_t peer;
+    uint32_t group_name, group_description; /* string ids, 0: empty */
+    int32_t rank, group_size, rank_start, rank_stride;
+    uint32_t count[KP_COMMS_LISTS]; /* how long each list is, shown or not */
+    uint8_t dtype;                /* c10::ScalarType */
+    uint8_t pad[3];
+};
+_Static_assert(sizeof(struct kp_rec_comms) == 80, "a collective without lists is 80 bytes");
+enum { KP_COMMS_MAX_BYTES = sizeof(struct kp_rec_comms) + KP_COMMS_LISTS * KP_COMMS_SHOWN * 8 };
+static inline uint32_t kp_comms_shown(uint32_t count)
+{
+    return count < KP_COMMS_SHOWN ? count : KP_COMMS_SHOWN;
+}
+
+/*
+ * KP_KIND_FRAME (FRAMES): a frame of a machine code stack. Its id is its cell: its place in the file / KP_STR_CELL. A stack is the id of
+ * its innermost frame. The module is a text, "PATH\0BUILDID BASE LO HI" (hexadecimal; BUILDID - when it has none).
+ */
+struct kp_rec_frame {
+    struct kp_rec head;      /* name: the module, 0: none, offset is the address itself */
+    uint64_t offset;         /* return address - BASE: as the module's own tables count. One less lies in the call. */
+    uint32_t around;         /* the frame that called it, 0: none */
+    uint32_t pad;
+    _Atomic uint64_t check;  /* kp_frame_check, stored last */
+};
+_Static_assert(sizeof(struct kp_rec_frame) == KP_STR_CELL, "a frame fills a cell");
+static inline uint64_t kp_frame_check(const struct kp_rec_frame *f)
+{
+    const uint64_t n = (f->offset ^ (uint64_t)f->around << 32 ^ f->head.name) * UINT64_C(0x9e3779b97f4a7c15);
+    return n ^ n >> 32 ^ KP_FRAME_MAGIC;
+}
 
 /* KP_KIND_THREAD: from here on this chunk is written by another thread. */
 struct kp_rec_thread {

@@ -26,11 +26,9 @@ __extension__ typedef unsigned __int128 wide;
 int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample)
 {
     if (m->n == m->cap) {
-        uint32_t cap = m->cap ? m->cap * 2 : 256;
-        struct kp_clock_line *lines = m->lines ? kp_map_grow(m->lines, m->cap * sizeof *lines, cap * sizeof *lines)
-                                               : kp_map_alloc(cap * sizeof *lines);
+        struct kp_clock_line *lines = kp_map_double(m->lines, &m->cap, sizeof *lines, 256);
         if (!lines) return -ENOMEM;
-        m->lines = lines, m->cap = cap;
+        m->lines = lines;
     }
     m->lines[m->n++] = (struct kp_clock_line){.from = sample->ticks, .base = sample->mono_ns,
                                               .real_minus_mono = sample->real_ns - sample->mono_ns};
@@ -174,7 +172,17 @@ static uint64_t mono_of(struct kp_clockmap *m, uint64_t ticks)
     return m->last + 1 < m->n && ns > line[1].base ? line[1].base : ns;
 }
 
+uint64_t kp_clockmap_mono(struct kp_clockmap *m, uint64_t ticks)
+{
+    return m->n ? mono_of(m, ticks) : ticks;
+}
+
+uint64_t kp_clockmap_real(const struct kp_clockmap *m, uint64_t mono_ns)
+{
+    return add(mono_ns, m->real_minus_mono);
+}
+
 uint64_t kp_clockmap_ns(struct kp_clockmap *m, uint64_t ticks)
 {
-    return add(m->n ? mono_of(m, ticks) : ticks, m->real_minus_mono);
+    return kp_clockmap_real(m, kp_clockmap_mono(m, ticks));
 }

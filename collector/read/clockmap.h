@@ -28,5 +28,7 @@ void kp_clockmap_finish(struct kp_clockmap *m, uint32_t kind, uint64_t start_ns)
 void kp_clockmap_anchor(struct kp_clockmap *m, uint64_t ticks);
 void kp_clockmap_fini(struct kp_clockmap *m);
 uint64_t kp_clockmap_ns(struct kp_clockmap *m, uint64_t ticks);
+uint64_t kp_clockmap_mono(struct kp_clockmap *m, uint64_t ticks);          /* the same as CLOCK_MONOTONIC, whatever the anchor ... */
+uint64_t kp_clockmap_real(const struct kp_clockmap *m, uint64_t mono_ns);  /* ... and that as wall time */
 
 #endif

@@ -13,12 +13,17 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_log.h"
+#include "collector/format/kp_python.h"
+#include "collector/format/kp_symbol.h"
+#include "collector/read/calls.h"
+#include "collector/read/merge.h"
 #include "collector/read/order.h"
 #include "collector/read/spool.h"
 #include "collector/base/kp_poison.h"
 
 #define EVALUATE "autograd::engine::evaluate_function: "
-enum { LOOK_AHEAD = 64 };
+#define COLLECTIVE "record_param_comms"
+enum { LOOK_AHEAD = 64, CUT_MAX = 256 };
 
 struct cursor {
     uint32_t piece, pieces_end; /* this thread's pieces */
@@ -27,7 +32,10 @@ struct cursor {
     uint32_t bytes; /* of the record */
     uint8_t flags;  /* and its flags: read once, the file may change */
     uint64_t start_ticks, end_ticks;
-    bool is_open, is_op;
+    bool is_open;
+    bool is_cut;     /* by the end of the window */
+    uint16_t cuts;   /* so many were, of those handed out */
+    uint8_t kind; /* OP, STEP, NVTX, PYCALL, MEMORY or SYMBOL */
 };
 
 struct walk {
@@ -35,9 +43,12 @@ struct walk {
     const struct kp_rec_cycle *cycle;
     struct kp_pieces pieces;
     struct cursor *cursors; /* by thread_no */
-    struct cursor **heap;   /* earliest start first */
-    uint32_t cursors_n, heap_n;
+    struct kp_merge merge;
+    uint32_t cursors_n;
     uint64_t lost;          /* records that were no good */
+    bool has_all;           /* calls into CUDA and NVTX ranges, too */
+    struct kp_calls calls;
+    struct kp_comms comms; /* of the event handed out */
     char step_name[40];
 };
 
@@ -53,7 +64,27 @@ static uint64_t word(const uint8_t *at)
 static uint32_t op_bytes(uint8_t flags)
 {
     return (uint32_t)sizeof(struct kp_rec_op) + (flags & KP_OP_SEQ ? 16 : 0) + (flags & KP_OP_HANDLE ? 8 : 0) +
-           (flags & KP_OP_INPUTS ? 4 : 0);
+           (flags & KP_OP_STACK ? 8 : 0) + (flags & KP_OP_MODULES ? 8 : 0) + (flags & KP_OP_INPUTS ? 4 : 0);
+}
+
+/* Of an event's record; 0: it is none. */
+static uint32_t bytes_least(uint8_t kind, uint8_t flags)
+{
+    switch (kind) {
+    case KP_KIND_OP: return op_bytes(flags);
+    case KP_KIND_STEP: return sizeof(struct kp_rec_step);
+    case KP_KIND_NVTX: return sizeof(struct kp_rec_nvtx);
+    case KP_KIND_PYCALL: return flags & KP_PY_MODULE ? sizeof(struct kp_rec_pymodule) : sizeof(struct kp_rec_pycall);
+    case KP_KIND_SYMBOL: return sizeof(struct kp_rec_symbol);
+    case KP_KIND_MEMORY: return flags & KP_MEMORY_TOTALS ? sizeof(struct kp_rec_memory) : KP_MEMORY_SHORT_BYTES;
+    default: return 0;
+    }
+}
+
+/* Only in a timeline. */
+static bool is_extra(uint8_t kind)
+{
+    return kind == KP_KIND_NVTX || kind == KP_KIND_MEMORY || kind == KP_KIND_SYMBOL;
 }
 
 /*
@@ -62,18 +93,19 @@ static uint32_t op_bytes(uint8_t flags)
  */
 static bool stand_on(struct cursor *c, const struct kp_rec *rec, uint32_t bytes, uint64_t window_end)
 {
-    const struct kp_rec_op *op = (const void *)rec; /* a step begins alike */
+    const struct kp_rec_op *op = (const void *)rec; /* all events begin alike, MEMORY without an end */
     c->rec = rec;
     c->bytes = bytes;
     c->flags = kp_load_relaxed((_Atomic uint8_t *)(uintptr_t)&rec->flags);
-    c->is_op = rec->kind == KP_KIND_OP && bytes >= op_bytes(c->flags);
-    if (!c->is_op && !(rec->kind == KP_KIND_STEP && bytes >= sizeof(struct kp_rec_step))) return false;
+    c->kind = rec->kind;
+    if (!bytes_least(c->kind, c->flags) || bytes < bytes_least(c->kind, c->flags)) return false;
     /* pairs with: kp_record.h:kp_put_end */
-    uint64_t ticks = kp_load_acquire(&((struct kp_rec_op *)(uintptr_t)op)->ticks);
+    uint64_t ticks = c->kind == KP_KIND_MEMORY ? 0 : kp_load_acquire(&((struct kp_rec_op *)(uintptr_t)op)->ticks);
     c->start_ticks = op->start;
-    c->is_open = !ticks;
+    c->is_open = !ticks && c->kind != KP_KIND_MEMORY;
     c->end_ticks = op->start + ticks < ticks ? UINT64_MAX : op->start + ticks;
-    if ((c->is_open || c->end_ticks > window_end) && window_end > op->start) c->end_ticks = window_end;
+    c->is_cut = (c->is_open || c->end_ticks > window_end) && window_end > op->start;
+    if (c->is_cut) c->end_ticks = window_end;
     return true;
 }
 
@@ -111,7 +143,7 @@ static void numbers_of_child(const struct walk *w, const struct cursor *c, const
         if (child.start_ticks >= c->end_ticks) return;
         const struct kp_rec_op *op = (const void *)rec;
         const struct kp_name *n = kp_names_get(&w->r->names, rec->name);
-        if (!child.is_op || !(child.flags & KP_OP_SEQ) || !n || strcmp(n->name, inner)) continue;
+        if (child.kind != KP_KIND_OP || !(child.flags & KP_OP_SEQ) || !n || strcmp(n->name, inner)) continue;
         e->seq = (int64_t)word((const uint8_t *)(op + 1));
         e->fwd_tid = word((const uint8_t *)(op + 1) + 8);
         e->flags |= KP_OP_SEQ_OF_CHILD;
@@ -119,11 +151,20 @@ static void numbers_of_child(const struct walk *w, const struct cursor *c, const
     }
 }
 
-static void op_decode(const struct walk *w, const struct cursor *c, struct kp_event *e)
+/* What is told of a collective lies right behind its op. */
+static const struct kp_comms *comms_behind(struct walk *w, const struct cursor *c)
+{
+    uint32_t piece = c->piece, bytes;
+    const uint8_t *at = c->at, *end = c->end;
+    const struct kp_rec *rec = record_next(w, &piece, c->pieces_end, &at, &end, &bytes);
+    return rec && kp_comms_read(&w->comms, rec, bytes) ? &w->comms : NULL;
+}
+
+static void op_decode(struct walk *w, const struct cursor *c, struct kp_event *e)
 {
     const struct kp_rec_op *op = (const void *)c->rec;
     const uint8_t *more = (const uint8_t *)(op + 1);
-    uint8_t flags = c->flags & (KP_OP_SEQ | KP_OP_HANDLE | KP_OP_INPUTS | KP_OP_ASYNC);
+    uint8_t flags = c->flags & (KP_OP_SEQ | KP_OP_HANDLE | KP_OP_INPUTS | KP_OP_ASYNC | KP_OP_STACK | KP_OP_MODULES);
     name_get(w->r, op->head.name, e);
     e->scope = op->scope;
     e->rt_tid = op->rt_tid;
@@ -137,6 +178,17 @@ static void op_decode(const struct walk *w, const struct cursor *c, struct kp_ev
         e->handle = word(more);
         more += 8;
     }
+    if (flags & KP_OP_STACK) {
+        memcpy(&e->stack, more, 4);
+        memcpy(&e->native, more + 4, 4);
+        more += 8;
+    }
+    if (flags & KP_OP_MODULES) {
+        uint32_t modules;
+        memcpy(&modules, more, 4);
+        e->modules = kp_reader_name(w->r, modules);
+        more += 8;
+    }
     if (flags & KP_OP_INPUTS) {
         memcpy(&e->inputs_count, more, 4);
         e->inputs = more + 4;
@@ -144,27 +196,75 @@ static void op_decode(const struct walk *w, const struct cursor *c, struct kp_ev
     }
     if (e->seq < 0 && !strncmp(e->name, EVALUATE, sizeof EVALUATE - 1))
         numbers_of_child(w, c, e->name + sizeof EVALUATE - 1, e);
+    if (!strcmp(e->name, COLLECTIVE)) e->comms = comms_behind(w, c);
 }
 
-static void decode(struct walk *w, const struct cursor *c, struct kp_event *e)
+static void nvtx_decode(const struct walk *w, const struct cursor *c, struct kp_event *e)
+{
+    const struct kp_rec_nvtx *n = (const void *)c->rec;
+    name_get(w->r, n->head.name, e);
+    e->nvtx = n->type;
+    e->nvtx_id = n->id;
+    e->domain = n->domain ? kp_reader_name(w->r, n->domain) : NULL;
+    e->scope = 7; /* USER_SCOPE */
+    if (c->is_open && n->type == KP_NVTX_RANGE) e->flags |= KP_OP_UNFINISHED;
+}
+
+static void pycall_decode(const struct walk *w, const struct cursor *c, struct kp_event *e)
+{
+    const struct kp_rec_pymodule *call = (const void *)c->rec;
+    name_get(w->r, call->call.head.name, e);
+    e->flags = c->flags & (KP_PY_C | KP_PY_MODULE | KP_PY_OPEN);
+    if (!(e->flags & KP_PY_MODULE)) return;
+    e->module_self = call->self;
+    e->module_type = call->type;
+}
+
+static void memory_decode(const struct cursor *c, struct kp_event *e)
+{
+    const struct kp_rec_memory *m = (const void *)c->rec;
+    e->name = e->overload = "";
+    e->flags = c->flags & (KP_MEMORY_FREE | KP_MEMORY_OOM | KP_MEMORY_TOTALS);
+    e->address = m->address;
+    e->bytes = m->bytes;
+    e->device = -1;
+    if (!(e->flags & KP_MEMORY_TOTALS)) return;
+    e->allocated = m->allocated;
+    e->reserved = m->reserved;
+    e->device_type = m->device_type;
+    e->device = m->device;
+}
+
+static void decode(struct walk *w, struct cursor *c, struct kp_event *e)
 {
     const struct kp_piece *p = &w->pieces.of[c->piece];
     memset(e, 0, sizeof *e);
-    e->kind = c->is_op ? KP_KIND_OP : KP_KIND_STEP;
+    e->kind = c->kind;
     e->tid = p->tid;
     e->thread_no = p->thread_no;
     e->seq = -1;
     if (e->kind == KP_KIND_OP) {
         op_decode(w, c, e);
+    } else if (e->kind == KP_KIND_NVTX) {
+        nvtx_decode(w, c, e);
+    } else if (e->kind == KP_KIND_PYCALL) {
+        pycall_decode(w, c, e);
+    } else if (e->kind == KP_KIND_MEMORY) {
+        memory_decode(c, e);
+    } else if (e->kind == KP_KIND_SYMBOL) {
+        name_get(w->r, c->rec->name, e);
+        if (c->is_open) e->flags |= KP_OP_UNFINISHED;
     } else {
         e->scope = 7; /* USER_SCOPE */
         e->step = ((const struct kp_rec_step *)(const void *)c->rec)->number;
         kp_fmt(w->step_name, sizeof w->step_name, "ProfilerStep#%llu", (unsigned long long)e->step);
         e->name = w->step_name, e->overload = "";
     }
-    if (c->is_open) e->flags |= KP_OP_UNFINISHED;
+    if (c->is_open && (e->kind == KP_KIND_OP || e->kind == KP_KIND_STEP)) e->flags |= KP_OP_UNFINISHED;
     e->start_ns = kp_clockmap_ns(&w->r->clock, c->start_ticks);
     e->end_ns = kp_clockmap_ns(&w->r->clock, c->end_ticks);
+    /* in a timeline who is inside ends first (why: cycle.c, APART_TICKS) */
+    if (c->is_cut && w->has_all && c->cuts < CUT_MAX) e->end_ns += CUT_MAX - c->cuts++;
 }
 
 /* --- cursors and their heap --- */
@@ -178,79 +278,132 @@ static bool cursor_next(struct walk *w, struct cursor *c)
         const struct kp_rec *rec = record_next(w, &c->piece, c->pieces_end, &c->at, &c->end, &bytes);
         if (!more || piece != c->piece) kp_spool_leave(w->r, w->pieces.of[piece].at);
         if (!more) return false;
+        if (rec && !w->has_all && is_extra(rec->kind)) continue;
         if (rec && stand_on(c, rec, bytes, w->cycle ? w->cycle->end : 0)) return true;
-        if (!rec || rec->kind == KP_KIND_OP || rec->kind == KP_KIND_STEP) w->lost++;
+        if (!rec || bytes_least(rec->kind, 0)) w->lost++;
     }
-}
-
-static bool is_earlier(const struct cursor *a, const struct cursor *b)
-{
-    return a->start_ticks != b->start_ticks ? a->start_ticks < b->start_ticks : a < b;
-}
-
-static void heap_sift(struct walk *w, uint32_t at)
-{
-    struct cursor *x = w->heap[at];
-    for (uint32_t child; (child = 2 * at + 1) < w->heap_n; at = child) {
-        if (child + 1 < w->heap_n && is_earlier(w->heap[child + 1], w->heap[child])) child++;
-        if (!is_earlier(w->heap[child], x)) break;
-        w->heap[at] = w->heap[child];
-    }
-    w->heap[at] = x;
 }
 
 /* Moves the first cursor on and restores the order. */
 static void heap_next(struct walk *w)
 {
-    if (!cursor_next(w, w->heap[0])) w->heap[0] = w->heap[--w->heap_n];
-    if (w->heap_n) heap_sift(w, 0);
+    struct cursor *c = &w->cursors[w->merge.of[0].which];
+    const bool more = cursor_next(w, c);
+    kp_merge_moved(&w->merge, more, c->start_ticks);
 }
 
 static void walk_fini(struct walk *w)
 {
     if (w->cursors) kp_map_free(w->cursors, w->pieces.n * sizeof *w->cursors);
-    if (w->heap) kp_map_free(w->heap, w->pieces.n * sizeof *w->heap);
+    kp_merge_fini(&w->merge);
     kp_pieces_fini(&w->pieces);
+    kp_calls_fini(&w->calls);
 }
 
-static int walk_init(struct walk *w, struct kp_reader *r, uint32_t cycle)
+static int walk_init(struct walk *w, struct kp_reader *r, uint32_t cycle, bool has_all)
 {
     int rc;
-    *w = (struct walk){.r = r, .cycle = kp_spool_cycle(r, cycle)};
+    *w = (struct walk){.r = r, .cycle = kp_spool_cycle(r, cycle), .has_all = has_all};
     rc = kp_pieces_make(&w->pieces, r, cycle);
     w->lost += w->pieces.torn;
     if (rc || !w->pieces.n) return rc;
     w->cursors = kp_map_alloc(w->pieces.n * sizeof *w->cursors);
-    w->heap = kp_map_alloc(w->pieces.n * sizeof *w->heap);
-    if (!w->cursors || !w->heap) return -ENOMEM;
+    if (!w->cursors || kp_merge_init(&w->merge, w->pieces.n)) return -ENOMEM;
     for (uint32_t from = 0, to; from < w->pieces.n; from = to) {
         struct cursor *c = &w->cursors[w->cursors_n++];
         for (to = from + 1; to < w->pieces.n && w->pieces.of[to].thread_no == w->pieces.of[from].thread_no;) to++;
         *c = (struct cursor){.piece = from, .pieces_end = to, .at = w->pieces.of[from].at, .end = w->pieces.of[from].end};
-        if (cursor_next(w, c)) w->heap[w->heap_n++] = c;
+        if (cursor_next(w, c)) kp_merge_add(&w->merge, c->start_ticks, w->cursors_n - 1);
     }
-    for (uint32_t i = w->heap_n / 2; i-- > 0;) heap_sift(w, i);
+    kp_merge_begin(&w->merge);
     return 0;
+}
+
+/* --- calls into CUDA --- */
+
+/* Who is who in CUPTI's records: the threads of this window have the last word, those of others the first. */
+static int thread_read(struct kp_reader *r, const struct kp_chunk_head *head, uint32_t cycle, bool has_last_word)
+{
+    uint32_t id = (uint32_t)head->pthread_id;
+    if ((head->cycle == cycle) != has_last_word || (!has_last_word && kp_gpus_tid(&r->gpus, id) != id)) return 0;
+    return kp_gpus_thread(&r->gpus, id, head->tid);
+}
+
+static int threads_read(struct kp_reader *r, uint32_t cycle)
+{
+    int rc = 0;
+    for (int has_last_word = 0; has_last_word < 2; has_last_word++) {
+        for (uint32_t i = 1, used; !rc && i < r->chunks; i++) {
+            struct kp_chunk_head *head = (void *)(uintptr_t)kp_spool_chunk(r, i, &used);
+            if (!head) continue;
+            if (kp_load_acquire(&head->kind) == KP_CHUNK_DATA) rc = thread_read(r, head, cycle, has_last_word); /* pairs with: chunk.c */
+            kp_spool_leave(r, head);
+        }
+    }
+    return rc;
+}
+
+static int calls_init(struct walk *w, uint32_t cycle)
+{
+    int rc = kp_calls_init(&w->calls, w->r, w->cycle);
+    return rc || !w->calls.n ? rc : threads_read(w->r, cycle);
+}
+
+static int call_give(struct walk *w, kp_event_fn fn, void *context)
+{
+    const struct kp_call *call = &w->calls.call;
+    const struct kp_rec_api *api = &call->api;
+    struct kp_event e = {.kind = KP_KIND_API, .start_ns = call->start_ns, .end_ns = call->end_ns, .middle_ns = call->middle_ns, .seq = -1,
+                         .flags = api->head.flags, .correlation = api->correlation, .cbid = api->cbid, .result = api->result};
+    name_get(w->r, api->head.name, &e);
+    e.tid = api->tid ? api->tid : kp_gpus_tid(&w->r->gpus, api->thread_id);
+    return fn(context, &e);
+}
+
+/* Hands out the event the first cursor stands on when it is inside the window, and the calls whose middle lies before it. */
+static int event_give(struct walk *w, kp_event_fn fn, void *context)
+{
+    struct cursor *c = &w->cursors[w->merge.of[0].which];
+    struct kp_event e;
+    int rc = 0;
+    if (c->start_ticks < w->cycle->begin || c->start_ticks >= w->cycle->end) return 0;
+    decode(w, c, &e);
+    while (!rc && w->calls.n && w->calls.call.middle_ns < e.start_ns) {
+        rc = call_give(w, fn, context);
+        if (!rc) rc = kp_calls_next(&w->calls);
+    }
+    return rc ? rc : fn(context, &e);
+}
+
+static int events_walk(struct kp_reader *r, uint32_t cycle, bool has_all, kp_event_fn fn, void *context, uint64_t *invalid)
+{
+    struct walk w;
+    int rc = walk_init(&w, r, cycle, has_all);
+    if (!rc && !w.cycle) rc = -ENOENT;
+    if (!rc) kp_clockmap_anchor(&r->clock, w.cycle->begin);
+    if (!rc && has_all) rc = calls_init(&w, cycle);
+    while (!rc && w.merge.n) {
+        rc = event_give(&w, fn, context);
+        if (!rc) heap_next(&w);
+    }
+    while (!rc && w.calls.n) {
+        rc = call_give(&w, fn, context);
+        if (!rc) rc = kp_calls_next(&w.calls);
+    }
+    r->skipped += w.lost;
+    if (invalid) *invalid = w.calls.invalid;
+    walk_fini(&w);
+    return rc;
 }
 
 int kp_reader_events(struct kp_reader *r, uint32_t cycle, kp_event_fn fn, void *context)
 {
-    struct walk w;
-    struct kp_event e;
-    int rc = walk_init(&w, r, cycle);
-    if (!rc && !w.cycle) rc = -ENOENT;
-    if (!rc) kp_clockmap_anchor(&r->clock, w.cycle->begin);
-    while (!rc && w.heap_n) {
-        const struct cursor *c = w.heap[0];
-        if (c->start_ticks >= w.cycle->begin && c->start_ticks < w.cycle->end) {
-            decode(&w, c, &e);
-            rc = fn(context, &e);
-        }
-        if (!rc) heap_next(&w);
-    }
-    r->skipped += w.lost;
-    walk_fini(&w);
-    return rc;
+    return events_walk(r, cycle, false, fn, context, NULL);
+}
+
+int kp_reader_timeline(struct kp_reader *r, uint32_t cycle, kp_event_fn fn, void *context, uint64_t *invalid)
+{
+    return events_walk(r, cycle, true, fn, context, invalid);
 }
 
 /* --- smaller questions --- */
@@ -280,6 +433,8 @@ void kp_events_close(struct kp_reader *r)
             /* one more: an event that took no time began before the end, too */
             cycle->end = c.end_ticks == UINT64_MAX ? UINT64_MAX : c.end_ticks + 1;
         }
+        const uint64_t heap_end = kp_heap_end((const uint8_t *)(head + 1), end);
+        if (heap_end > cycle->end) cycle->end = heap_end;
         kp_spool_leave(r, head);
     }
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/format/kp_device.h"
 #include "collector/format/kp_format.h"
 
 struct kp_reader;
@@ -24,9 +25,15 @@ struct kp_cycle {
     bool exported, cut_short; /* its writer says: a trace was made of it; the program ended before its last step */
 };
 
+/* A collective as torch told of it, checked: the values of all lists one behind another, as many of each as kp_comms_shown says. */
+struct kp_comms {
+    struct kp_rec_comms rec;
+    int64_t values[KP_COMMS_LISTS * KP_COMMS_SHOWN];
+};
+
 /* One event, valid during the callback only (the name and overload of an OP: as long as the reader). Times: ns since the Unix epoch, start <= end. */
 struct kp_event {
-    enum kp_kind kind;      /* OP or STEP */
+    enum kp_kind kind;      /* OP, STEP or PYCALL; of a timeline API, NVTX, MEMORY and SYMBOL, too */
     const char *name;       /* never NULL, NUL-terminated ("name lost" when it could not be kept) */
     const char *overload;   /* "" when none */
     uint64_t start_ns, end_ns;
@@ -40,10 +47,50 @@ struct kp_event {
     uint64_t step;          /* STEP: number */
     const uint8_t *inputs;  /* kp_inputs.h; NULL: none recorded */
     uint32_t inputs_bytes, inputs_count;
+    uint32_t stack;         /* innermost Python frame, for kp_reader_frame; 0: none recorded */
+    const char *modules;    /* of TorchScript, as torch.profiler joins them; NULL: none. As long as the reader */
+    uint32_t native;        /* innermost frame of machine code, for kp_reader_native; 0: none recorded */
+    const struct kp_comms *comms; /* of record_param_comms; NULL: not known */
+    /* API. flags: KP_DEV_*. The walk has it at its middle. */
+    uint64_t middle_ns;
+    uint32_t correlation, cbid;
+    int32_t result;
+    /* NVTX */
+    uint8_t nvtx;           /* KP_NVTX_* */
+    const char *domain;     /* NULL: the default domain */
+    uint64_t nvtx_id;
+    /* PYCALL. name and overload: the function, and where it was called; flags: KP_PY_*. MODULE: the object and its class. */
+    uint64_t module_self, module_type;
+    /* SYMBOL. name and overload: the function as the linker calls it, the object it is in */
+    /* MEMORY. flags: KP_MEMORY_*; device -1: the CPU */
+    uint64_t address, allocated, reserved;
+    int64_t bytes;
+    uint8_t device_type;
+    int8_t device;
+};
+
+/* Work of a GPU, a wait for it, or CUPTI's own time. Valid during the callback only, the name as long as the reader. */
+enum { KP_DEVICE_GOOD, KP_DEVICE_NO_TIME, KP_DEVICE_INVALID };
+struct kp_device_event {
+    enum kp_kind kind;      /* KERNEL, MEMCPY, MEMSET, SYNC, CUDAEVENT, OVERHEAD, GRAPHRUN */
+    uint8_t trouble;        /* not GOOD: it has no times. NO_TIME: never seen to end; INVALID: they make no sense */
+    const char *name;       /* of a kernel, as recorded */
+    uint64_t start_ns, end_ns;
+    uint64_t raw_start, raw_end; /* before they were mapped: two ranges of one clock keep their order */
+    union {
+        struct kp_rec head;
+        struct kp_rec_kernel kernel;
+        struct kp_rec_copy copy;
+        struct kp_rec_sync sync;
+        struct kp_rec_cudaevent event;
+        struct kp_rec_overhead overhead;
+        struct kp_rec_graphrun run;
+    } of;
 };
 
 /* Returning non-zero stops the walk and becomes its result. */
 typedef int (*kp_event_fn)(void *context, const struct kp_event *event);
+typedef int (*kp_device_fn)(void *context, const struct kp_device_event *event);
 typedef int (*kp_thread_fn)(void *context, uint32_t tid, uint32_t thread_no, const char *name);
 
 /* 0 or -errno: -EINVAL not a spool, -ENOTSUP a newer version, -ENODATA no chunk in it. `why` gets one clear line. */
@@ -62,6 +109,54 @@ int kp_reader_threads(struct kp_reader *reader, uint32_t cycle, kp_thread_fn fn,
  * children, forward ops before the backward ops they caused. Torn records are skipped and counted.
  */
 int kp_reader_events(struct kp_reader *reader, uint32_t cycle, kp_event_fn fn, void *context);
+/*
+ * The same with calls into CUDA, each at its middle (so behind the op it was made in), NVTX ranges at their
+ * start, and what allocators of tensors did.
+ * Calls start inside the window, as ops do; *invalid (may be NULL) counts those whose times make no sense.
+ */
+int kp_reader_timeline(struct kp_reader *reader, uint32_t cycle, kp_event_fn fn, void *context, uint64_t *invalid);
+/*
+ * Every record of GPUs that may belong to a cycle, in the order they were delivered: also those of warming up, and of later cycles
+ * whose chunks hold what came late. The caller chooses; see docs/trace-format.md.
+ */
+int kp_reader_device(struct kp_reader *reader, uint32_t cycle, kp_device_fn fn, void *context);
+/* What a host thread did to the heap: one block (trace), or some (count). */
+struct kp_heap_event {
+    uint64_t start_ns;
+    uint32_t thread_no;   /* 0: not told */
+    uint32_t stack;       /* innermost frame, for kp_reader_native; 0: lost */
+    bool is_count, tells_live;
+    uint8_t flags;        /* KP_HEAP_* of one block */
+    uint64_t address;
+    uint64_t taken, given; /* blocks of the heap: of one block, one of the two is 1 unless it is mapped or restored */
+    uint64_t bytes;       /* asked for; of a block given back 0, unless it is mapped */
+    int64_t live;         /* count, with tells_live: by how much the heap grew */
+};
+struct kp_heap_walk;
+/* All of a cycle's, threads merged by time. 0 or -errno. The walk ends before its reader. */
+int kp_reader_heap_open(struct kp_heap_walk **out, struct kp_reader *reader, uint32_t cycle);
+bool kp_reader_heap_next(struct kp_heap_walk *walk, struct kp_heap_event *out); /* false: no more */
+void kp_reader_heap_close(struct kp_heap_walk *walk);
+bool kp_reader_has_device(const struct kp_reader *reader);                                 /* anything of GPUs at all */
+uint32_t kp_reader_gpus(const struct kp_reader *reader);                                   /* highest device id + 1 */
+const struct kp_rec_device *kp_reader_gpu(const struct kp_reader *reader, uint32_t id);    /* NULL: not told */
+int64_t kp_reader_context_device(const struct kp_reader *reader, uint32_t context);       /* -1: not told */
+const char *kp_reader_name(const struct kp_reader *reader, uint32_t id);                   /* "": none */
+/* One frame of a call stack; *stack becomes the one around it, 0 behind the last. NULL: none, or its text was lost. */
+const char *kp_reader_frame(const struct kp_reader *reader, uint32_t *stack);
+bool kp_reader_called_by_c(const struct kp_reader *reader, uint32_t stack); /* whether the interpreter was entered for this frame */
+/* One frame of a machine code stack, likewise; the path as long as the reader. A damaged file may lead round: count to KP_FRAMES_MOST. */
+enum { KP_FRAMES_MOST = 1024 };
+struct kp_frame {
+    uint32_t module;                /* equal numbers: the same module at the same place; 0: none */
+    const char *path;               /* "": none, the address is that of the process */
+    char build_id[72];              /* hexadecimal, "-": none */
+    uint64_t offset, base, lo, hi;  /* where its call returns to, less base; where the module was loaded */
+};
+/* Every frame there is, in the order of their ids. Non-zero stops and becomes the result. */
+typedef int (*kp_frame_fn)(void *context, uint32_t id, const struct kp_frame *frame);
+int kp_reader_natives(const struct kp_reader *reader, kp_frame_fn fn, void *context);
+bool kp_reader_native(const struct kp_reader *reader, uint32_t *stack, struct kp_frame *out);
 uint64_t kp_reader_skipped(const struct kp_reader *reader);
 
 #endif

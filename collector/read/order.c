@@ -14,14 +14,15 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_poison.h"
 
+#define LATE_NS ((uint64_t)600 * 1000000000u) /* what CUPTI has not delivered by then never comes */
+
 static int push(struct kp_pieces *p, const struct kp_piece *piece)
 {
     if (piece->at == piece->end) return 0;
     if (p->n == p->cap) {
-        uint32_t cap = p->cap ? p->cap * 2 : 256;
-        struct kp_piece *of = p->of ? kp_map_grow(p->of, p->cap * sizeof *of, cap * sizeof *of) : kp_map_alloc(cap * sizeof *of);
+        struct kp_piece *of = kp_map_double(p->of, &p->cap, sizeof *of, 256);
         if (!of) return -ENOMEM;
-        p->of = of, p->cap = cap;
+        p->of = of;
     }
     p->of[p->n++] = *piece;
     return 0;
@@ -79,8 +80,8 @@ static void sort(struct kp_piece *of, uint32_t n)
     }
 }
 
-/* Every chunk of one kind (and, for DATA, of one cycle). */
-static int collect(struct kp_pieces *p, const struct kp_reader *r, uint32_t kind, uint32_t cycle)
+/* Every chunk of one kind (for DATA and DEVICE: of the cycles from first to last). */
+static int collect(struct kp_pieces *p, const struct kp_reader *r, uint32_t kind, uint32_t first, uint32_t last)
 {
     *p = (struct kp_pieces){0};
     for (uint32_t i = 1; i < r->chunks; i++) {
@@ -94,8 +95,9 @@ static int collect(struct kp_pieces *p, const struct kp_reader *r, uint32_t kind
             continue;
         }
         whole = (struct kp_piece){.at = (uint8_t *)(head + 1), .end = (uint8_t *)head + used, .order = head->order};
-        if (kind == KP_CHUNK_DATA) rc = head->cycle == cycle ? cut(p, head, used) : 0;
-        else rc = push(p, &whole);
+        bool is_wanted = kind == KP_CHUNK_META || (head->cycle >= first && head->cycle <= last);
+        if (!is_wanted) rc = 0;
+        else rc = kind == KP_CHUNK_DATA ? cut(p, head, used) : push(p, &whole);
         kp_spool_leave(r, head);
         if (rc) {
             kp_pieces_fini(p);
@@ -108,12 +110,22 @@ static int collect(struct kp_pieces *p, const struct kp_reader *r, uint32_t kind
 
 int kp_pieces_make(struct kp_pieces *p, const struct kp_reader *r, uint32_t cycle)
 {
-    return collect(p, r, KP_CHUNK_DATA, cycle);
+    return collect(p, r, KP_CHUNK_DATA, cycle, cycle);
+}
+
+int kp_pieces_of_device(struct kp_pieces *p, struct kp_reader *r, uint32_t cycle)
+{
+    const struct kp_rec_cycle *c = kp_spool_cycle(r, cycle);
+    uint32_t last = cycle;
+    uint64_t latest = c ? kp_clockmap_mono(&r->clock, c->end) + LATE_NS : 0;
+    for (uint32_t i = 0; i < r->cycles_n; i++)
+        if (r->cycles[i].cycle > cycle && kp_clockmap_mono(&r->clock, r->cycles[i].warm_begin) <= latest) last = r->cycles[i].cycle;
+    return collect(p, r, KP_CHUNK_DEVICE, cycle, last);
 }
 
 int kp_pieces_of_meta(struct kp_pieces *p, const struct kp_reader *r)
 {
-    return collect(p, r, KP_CHUNK_META, 0);
+    return collect(p, r, KP_CHUNK_META, 0, 0);
 }
 
 void kp_pieces_fini(struct kp_pieces *p)

@@ -19,6 +19,8 @@ struct kp_pieces {
 
 /* 0 or -ENOMEM. */
 int kp_pieces_make(struct kp_pieces *p, const struct kp_reader *r, uint32_t cycle);
+/* DEVICE chunks that may hold records of a cycle, one piece each: its own and those of the cycles begun within some minutes after it. */
+int kp_pieces_of_device(struct kp_pieces *p, struct kp_reader *r, uint32_t cycle);
 int kp_pieces_of_meta(struct kp_pieces *p, const struct kp_reader *r); /* META chunks, one piece each */
 void kp_pieces_fini(struct kp_pieces *p);
 

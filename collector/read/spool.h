@@ -5,6 +5,7 @@
 
 #include "collector/base/kp_atomic.h"
 #include "collector/read/clockmap.h"
+#include "collector/read/gpus.h"
 #include "collector/read/kp_read.h"
 #include "collector/read/names.h"
 
@@ -16,6 +17,7 @@ struct kp_reader {
     size_t text_bytes, text_cap;
     struct kp_names names;
     struct kp_clockmap clock;
+    struct kp_gpus gpus;
     struct kp_rec_cycle *cycles; /* by number; `end` 0 was replaced by the last sign of life */
     bool *complete;
     uint32_t cycles_n, cycles_cap;
@@ -30,6 +32,7 @@ struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number);
 
 /* `end` of every cycle that has none becomes the end of its last event (0: no event). */
 void kp_events_close(struct kp_reader *r);
+uint64_t kp_heap_end(const uint8_t *at, const uint8_t *end); /* heap.c: ticks right after the last of these records of the heap; 0: none */
 
 /*
  * The record at *at, which moves behind it; NULL when what lies there is no record that ends at or before `end`. Its size is
@@ -44,5 +47,8 @@ static inline const struct kp_rec *kp_spool_record(const uint8_t **at, const uin
     *at += *bytes;
     return rec;
 }
+
+/* comms.c: a COMMS record, copied and checked; false: it is none, or too short for what it counts. */
+bool kp_comms_read(struct kp_comms *out, const struct kp_rec *rec, uint32_t bytes);
 
 #endif

@@ -40,7 +40,7 @@ const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i
 void kp_spool_leave(const struct kp_reader *r, const void *at)
 {
     size_t from = (size_t)((const uint8_t *)at - r->file) & ~(size_t)(KP_CHUNK_BYTES - 1), have = r->file_bytes - from;
-    madvise((void *)(uintptr_t)(r->file + from), have < KP_CHUNK_BYTES ? have : KP_CHUNK_BYTES, MADV_DONTNEED);
+    (void)kp_io_madvise((void *)(uintptr_t)(r->file + from), have < KP_CHUNK_BYTES ? have : KP_CHUNK_BYTES, MADV_DONTNEED);
 }
 
 static uint32_t kind_of(const struct kp_chunk_head *head)
@@ -130,11 +130,9 @@ static int cycle_put(struct kp_reader *r, const struct kp_rec_cycle *c)
         return 0;
     }
     if (r->cycles_n == r->cycles_cap) {
-        uint32_t cap = r->cycles_cap ? r->cycles_cap * 2 : 64;
-        struct kp_rec_cycle *cycles = r->cycles ? kp_map_grow(r->cycles, r->cycles_cap * sizeof *cycles, cap * sizeof *cycles)
-                                                : kp_map_alloc(cap * sizeof *cycles);
+        struct kp_rec_cycle *cycles = kp_map_double(r->cycles, &r->cycles_cap, sizeof *cycles, 64);
         if (!cycles) return -ENOMEM;
-        r->cycles = cycles, r->cycles_cap = cap;
+        r->cycles = cycles;
     }
     memmove(r->cycles + at + 1, r->cycles + at, (r->cycles_n - at) * sizeof *r->cycles);
     r->cycles[at] = *c;
@@ -160,6 +158,8 @@ static int meta_walk(struct kp_reader *r, const struct kp_chunk_head *head, uint
             if (cycle_put(r, (const void *)rec)) return -ENOMEM;
         } else if (rec->kind == KP_KIND_NOTE) {
             if (note_take(r, (const char *)(rec + 1), bytes - (uint32_t)sizeof *rec)) return -ENOMEM;
+        } else if (kp_gpus_take(&r->gpus, rec, bytes)) {
+            return -ENOMEM;
         }
     }
     return 0;
@@ -227,9 +227,10 @@ static int fill(struct kp_reader *r, const char *path, char *why, size_t why_byt
     rc = text_copy(r);
     if (!rc) rc = meta_read(r);
     if (!rc) kp_clockmap_finish(&r->clock, head->clock_kind, head->start_real_ns);
+    if (!rc) rc = kp_devclock_finish(&r->gpus.clock, &r->clock, head->start_real_ns);
     if (!rc) rc = strings_read(r);
     if (!rc) rc = cycles_close(r);
-    r->skipped += r->clock.rejected;
+    r->skipped += r->clock.rejected + r->gpus.clock.rejected;
     if (rc) kp_fmt(why, why_bytes, "%s: out of memory", path);
     return rc;
 }
@@ -253,12 +254,12 @@ static int map(struct kp_reader *r, const char *path, char *why, size_t why_byte
 {
     struct stat st;
     void *p = NULL;
-    int rc, fd = kp_io_open(path, O_RDONLY, 0);
+    int rc, fd = kp_io_open(path, O_RDONLY | O_NONBLOCK, 0); /* a pipe is not waited for */
     if (fd < 0) {
         kp_fmt(why, why_bytes, "%s: cannot be opened (error %d)", path, -fd);
         return fd;
     }
-    rc = fstat(fd, &st) ? -errno : 0;
+    rc = kp_io_fstat(fd, &st);
     if (!rc && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct kp_file_head) || st.st_size > (off_t)1 << 46)) {
         kp_fmt(why, why_bytes, "%s: not a kprof spool (%ld bytes)", path, (long)st.st_size);
         rc = -EINVAL;
@@ -294,6 +295,7 @@ void kp_reader_close(struct kp_reader *r)
     if (r->complete) kp_map_free(r->complete, r->cycles_n + 1);
     kp_names_fini(&r->names);
     kp_clockmap_fini(&r->clock);
+    kp_gpus_fini(&r->gpus);
     kp_map_free(r, sizeof *r);
 }
 

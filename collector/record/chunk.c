@@ -132,6 +132,7 @@ static void owner_write(struct kp_chunk_head *chunk, const struct kp_thread *t)
     chunk->tid = kp_load_relaxed(&t->tid);
     chunk->thread_no = t->thread_no;
     chunk->order = kp_order_next();
+    chunk->pthread_id = kp_load_relaxed(&t->pthread_id);
     memcpy(chunk->thread_name, t->name, sizeof chunk->thread_name);
 }
 
@@ -144,9 +145,9 @@ struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle)
     chunk->cycle = cycle;
     kp_store_relaxed(&chunk->used, sizeof *chunk);
     owner_write(chunk, t);
-    kp_store_relaxed(&infos[index].state, state_make(cycle, OWNED));
-    /* pairs with: the readers' walk (kind DATA: the head is whole, used counts) */
-    kp_store_release(&chunk->kind, KP_CHUNK_DATA);
+    kp_store_release(&infos[index].state, state_make(cycle, OWNED)); /* pairs with: kp_chunk_events */
+    /* pairs with: the readers' walk (kind DATA or DEVICE: the head is whole, used counts) */
+    kp_store_release(&chunk->kind, t->is_lane ? KP_CHUNK_DEVICE : KP_CHUNK_DATA);
     return chunk;
 }
 
@@ -158,8 +159,9 @@ struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind)
     if (chunk->order) memset(chunk + 1, 0, KP_CHUNK_BYTES - sizeof *chunk); /* records of old must not look like strings */
     chunk->cycle = chunk->tid = chunk->thread_no = 0;
     chunk->order = kp_order_next();
-    /* strings are found cell by cell, each with a magic of its own: all of the chunk may be looked at */
-    kp_store_relaxed(&chunk->used, kind == KP_CHUNK_STRINGS ? KP_CHUNK_BYTES : (uint32_t)sizeof *chunk);
+    /* strings and frames are found cell by cell, each with a check of its own: all of the chunk may be looked at */
+    const bool has_cells = kind == KP_CHUNK_STRINGS || kind == KP_CHUNK_FRAMES;
+    kp_store_relaxed(&chunk->used, has_cells ? KP_CHUNK_BYTES : (uint32_t)sizeof *chunk);
     kp_store_relaxed(&infos[index].state, KEPT);
     kp_store_release(&chunk->kind, kind); /* pairs with: the readers' walk */
     return chunk;
@@ -238,28 +240,47 @@ void kp_chunk_recycle(uint32_t cycle)
     orphans_sweep();
 }
 
-static uint64_t ops_count(const struct kp_chunk_head *chunk)
+static bool is_event(uint8_t kind)
 {
-    uint64_t ops = 0;
+    return kind == KP_KIND_OP || kind == KP_KIND_HEAP || kind == KP_KIND_HEAPCOUNT || kind == KP_KIND_SYMBOL ||
+           (kind >= KP_KIND_API && kind <= KP_KIND_NVTX);
+}
+
+static uint64_t events_count(const struct kp_chunk_head *chunk)
+{
+    uint64_t events = 0;
     uint32_t used = kp_load_acquire(&chunk->used); /* pairs with: kp_record.h:kp_put_commit */
     for (uint32_t at = sizeof *chunk; at + sizeof(struct kp_rec) <= used;) {
         const struct kp_rec *r = (const struct kp_rec *)((const uint8_t *)chunk + at);
         if (r->size < sizeof *r) break;
-        ops += r->kind == KP_KIND_OP;
+        events += is_event(r->kind);
         at += r->size;
     }
-    return ops;
+    return events;
 }
 
-uint64_t kp_chunk_ops(uint32_t cycle)
+uint64_t kp_chunk_events(uint32_t cycle)
 {
-    uint64_t ops = 0;
+    uint64_t events = 0;
     uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
     for (uint32_t i = 1; i < chunks; i++) {
-        uint64_t state = kp_load_acquire(&infos[i].state); /* pairs with: chunk.c:kp_chunk_orphan */
-        if (state == state_make(cycle, OWNED) || state == state_make(cycle, ORPHAN)) ops += ops_count(kp_spool_chunk(i));
+        uint64_t state = kp_load_acquire(&infos[i].state); /* pairs with: kp_chunk_take, kp_chunk_orphan */
+        if (state == state_make(cycle, OWNED) || state == state_make(cycle, ORPHAN)) events += events_count(kp_spool_chunk(i));
     }
-    return ops;
+    return events;
+}
+
+/* The records stay, in the file. A thread that still writes there has the page come back. */
+void kp_chunk_leave(void)
+{
+    const uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
+    for (uint32_t i = 1, n; i < chunks; i += n + 1) {
+        for (n = 0; i + n < chunks; n++) {
+            const unsigned is = kp_load_relaxed(&infos[i + n].state) & 255;
+            if (is != OWNED && is != ORPHAN) break;
+        }
+        if (n) kp_spool_leave_pages(i, n);
+    }
 }
 
 /* ---- making ---- */

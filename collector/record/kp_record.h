@@ -17,23 +17,29 @@
 #include "collector/base/kp_gate.h"
 #include "collector/format/kp_format.h"
 
+enum {
+    KP_STATE_TORCH = 0, KP_STATE_SYMBOLS = 1, KP_STATE_CUDART = 2, KP_STATE_NVTX = 3, KP_STATE_PYTHON = 4, KP_STATE_NATIVE = 5, KP_STATE_HEAP = 6,
+    KP_STATE_MARKERS = 7, KP_STATE_API = 8, KP_STATES = 9
+};
+
 /* Per-thread write state; sits in arena pages, reached by one initial-exec TLS pointer. */
 struct kp_thread {
     uint8_t *at, *end;    /* free room of the current chunk */
     struct kp_chunk_head *chunk;
     uint32_t chunk_cycle; /* cycle the current chunk belongs to; 0: no chunk */
-    _Atomic uint32_t inside; /* 1 while in a hook: re-entry guard, and what closing a cycle waits for */
+    uint32_t ended;       /* ranges that ended on this thread: who sums up events between them looks whether it moved */
+    _Atomic uint64_t inside; /* not 0 while in a hook: re-entry guard, and what closing a cycle waits for. 1, or kp_inside_of its frame */
     _Atomic uint32_t tid;
     uint32_t thread_no;   /* never reused: tells a source that this struct serves a new thread */
-    bool dying;           /* its key destructor ran: hooks pass through */
-    void *source_state[4]; /* one per source (KP_STATE_*), made lazily by that source */
+    void *source_state[KP_STATES]; /* one per source (KP_STATE_*), made lazily by that source */
     struct kp_thread *next; /* list of all threads ever seen */
     struct kp_strcache *names;
     char name[16];
     _Atomic uint32_t life; /* enum below; a dead struct is reused, with its source_state */
+    bool is_lane;          /* made by kp_lane_open: no thread of the host */
+    _Atomic uint64_t pthread_id; /* pthread_self(), stored behind tid; 0: a lane, or being born */
 };
 enum { KP_THREAD_ALIVE = 1, KP_THREAD_DEAD };
-enum { KP_STATE_TORCH = 0, KP_STATE_API = 1 };
 
 extern _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
 struct kp_thread *kp_thread_birth(void); /* slow half of kp_thread_get; NULL: none to be had or the thread is dying */
@@ -42,8 +48,27 @@ static inline struct kp_thread *kp_thread_get(void)
     struct kp_thread *t = kp_thread_self;
     return t ? t : kp_thread_birth();
 }
-/* All threads, newest first; entries are never freed (reused for new threads after exit). For the writer side. */
+/*
+ * A writer that is no thread, for records that somebody else's threads hand over (kp_device.h): chunks of kind
+ * KP_CHUNK_DEVICE. Whoever writes sets `inside` and holds it alone; it lives for ever. NULL: no memory. Any thread, not hot.
+ */
+struct kp_thread *kp_lane_open(const char *name);
+/* Called when a thread of the host ends, on it, while hooks pass through and its state is still its own. Set once, or NULL. */
+extern void (*kp_thread_dies)(struct kp_thread *thread);
+/* All threads and lanes, newest first; entries are never freed (reused for new threads after exit). For the writer side. */
 struct kp_thread *kp_thread_first(void);
+
+/* Where a hook's frame is, and the lower bits of the return address in it: while they are there, so may the hook be (left.c). */
+enum { KP_INSIDE_BITS = 48 };
+static inline uint64_t kp_inside_of(const uintptr_t *frame) { return (uintptr_t)frame + ((uint64_t)frame[1] << KP_INSIDE_BITS); }
+/*
+ * A hook of `frame` (its __builtin_frame_address(0)) enters. true: the thread was in none, or in one that is gone, since a signal handler that
+ * struck it left by siglongjmp or an exception: what that one had begun is as if it had not been. On the thread, not hot, keeps errno.
+ */
+bool kp_thread_take_back(struct kp_thread *t, const uintptr_t *frame);
+void kp_thread_refused(const struct kp_thread *t); /* a hook passed through: counted, unless we are in the thread by our own doing */
+/* Whether the hook a thread was seen in is over: nothing of its frame is left. Any thread; a system call, keeps errno. */
+bool kp_thread_is_left(const struct kp_thread *t);
 
 /* --- hot path. The caller has set t->inside and read the gate once. --- */
 
@@ -96,6 +121,15 @@ static inline uint32_t kp_name_cached(struct kp_thread *t, const void *key) /* 0
 }
 void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id);
 
+/* A frame of a machine code stack, for good: its id, which a record may carry as its stack. 0: no room (counted). Lock-free. */
+uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around);
+
+/*
+ * For a lane on a thread that may wait: false when its next record of `bytes` has no room and the writer made none in
+ * timeout_ms (or cannot: the cap, the disk). Pokes the writer meanwhile.
+ */
+bool kp_put_wait(const struct kp_thread *lane, uint64_t gate, uint32_t bytes, uint32_t timeout_ms);
+
 void kp_loss_count(enum kp_kind kind, enum kp_loss reason);
 uint64_t kp_loss_total(void);
 
@@ -135,7 +169,12 @@ int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms);
  * be writing wait until a later call. One caller at a time.
  */
 void kp_record_recycle(uint32_t cycle);
-uint64_t kp_record_events(uint32_t cycle); /* ops kept in a cycle, by walking its chunks; for decisions, not for hot paths */
+uint64_t kp_record_events(uint32_t cycle); /* ops, calls, device work, ranges kept in a cycle; walks its chunks, not for hot paths */
+/*
+ * Pages of records leave this process, which may be all of KPROF_MAX_MB: for when nothing is recorded any more and traces are still to be made.
+ * Records stay as they are, in the file. Not from signal handlers.
+ */
+void kp_record_leave(void);
 /* Stops the writer (bounded), marks the file closed; unlinks it when asked. The mapping stays: late hooks cannot fault. */
 void kp_record_close(bool unlink_file);
 /* Child side of fork: forget the thread, never touch the shared file. Called by the at-fork handler. */

@@ -11,14 +11,21 @@
 
 #include <string.h>
 
+#include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
+
+#define KP_PUT_NAP_NS 200000u
+#define KP_PUT_SPARE 8u /* chunks left for the host's threads, who cannot wait */
 
 static void chunk_set(struct kp_thread *t, struct kp_chunk_head *chunk, uint32_t cycle)
 {
+    t->chunk_cycle = 0; /* none while this is half done: it may be left so (left.c) */
+    kp_signal_fence();
     t->chunk = chunk;
-    t->chunk_cycle = cycle;
     t->at = (uint8_t *)chunk + kp_load_relaxed(&chunk->used);
     t->end = (uint8_t *)chunk + KP_CHUNK_BYTES;
+    kp_signal_fence();
+    t->chunk_cycle = cycle;
 }
 
 static void thread_record_put(struct kp_thread *t)
@@ -47,6 +54,19 @@ static bool orphan_continue(struct kp_thread *t, uint32_t cycle, uint32_t bytes)
     return true;
 }
 
+bool kp_put_wait(const struct kp_thread *lane, uint64_t gate, uint32_t bytes, uint32_t timeout_ms)
+{
+    for (uint64_t naps = 0;; naps++) {
+        if (lane->chunk_cycle == kp_gate_cycle(gate) && (uintptr_t)(lane->end - lane->at) >= bytes) return true;
+        if (kp_chunk_ready() > KP_PUT_SPARE) return true;
+        if (kp_load_relaxed(&kp_spool.trouble) != KP_LOSS_NO_CHUNK) return kp_chunk_ready() > 0;
+        if (naps * KP_PUT_NAP_NS >= (uint64_t)timeout_ms * 1000000u) return kp_chunk_ready() > 0;
+        kp_chunk_want();
+        kp_record_poke();
+        kp_io_nap(KP_PUT_NAP_NS);
+    }
+}
+
 void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_kind kind)
 {
     uint32_t cycle = kp_gate_cycle(gate);
@@ -55,7 +75,7 @@ void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_ki
         return NULL;
     }
     bool is_first = t->chunk == NULL || t->chunk_cycle != cycle;
-    if (cycle && is_first && orphan_continue(t, cycle, bytes)) return t->at;
+    if (cycle && is_first && !t->is_lane && orphan_continue(t, cycle, bytes)) return t->at;
     struct kp_chunk_head *chunk = cycle ? kp_chunk_take(t, cycle) : NULL;
     if (chunk == NULL) {
         kp_loss_count(kind, kp_load_relaxed(&kp_spool.trouble));

@@ -12,12 +12,11 @@
 #include "collector/record/room.h"
 
 #include <errno.h>
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_QUIESCE_PAUSE_NS 50000
@@ -28,25 +27,27 @@ static _Atomic uint32_t pending_cycle; /* the last one whose wait ran out of tim
 
 static void pause_ns(long ns)
 {
-    struct timespec t = {0, ns};
-    nanosleep(&t, NULL);
+    kp_io_nap((uint64_t)ns);
 }
 
 void kp_quiesce_open(void)
 {
-    has_membarrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    has_membarrier = kp_io_barrier_register() == 0;
 }
 
 static void barrier_everywhere(void)
 {
-    if (has_membarrier && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
+    if (has_membarrier && kp_io_barrier() == 0) return;
     pause_ns(KP_QUIESCE_DRAIN_NS);
 }
 
 static bool is_quiet(struct kp_thread *t)
 {
     /* pairs with: the guard's store of 0 on leaving a hook */
-    return kp_load_acquire(&t->inside) == 0 || t == kp_thread_self;
+    if (kp_load_acquire(&t->inside) == 0 || t == kp_thread_self) return true;
+    if (!kp_thread_is_left(t)) return false;
+    barrier_everywhere(); /* the word it was told by is no release: what the hook wrote before is to be seen, too */
+    return true;
 }
 
 int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms)

@@ -46,10 +46,11 @@ int kp_record_open(const struct kp_record_options *options)
     uint32_t state = kp_load_relaxed(&kp_spool.state);
     int rc = state == KP_SPOOL_OPEN ? 0 : state == KP_SPOOL_SHUT ? -ESHUTDOWN : rooms_open(options);
     if (rc < 0 && state == KP_SPOOL_NONE) {
-        kp_log(0, "cannot make a spool in %s (error %d); nothing is recorded", options->dir, -rc);
+        KP_LOG_ONCE(0, "cannot make a spool in %s (error %d); nothing is recorded", options->dir, -rc); /* once also for forked children */
         kp_store_release(&kp_spool.state, KP_SPOOL_NONE);
         kp_meta_after_fork();
         kp_string_after_fork();
+        kp_frame_after_fork();
         kp_chunk_after_fork();
         kp_spool_abandon();
     }
@@ -90,7 +91,12 @@ void kp_record_recycle(uint32_t cycle)
 
 uint64_t kp_record_events(uint32_t cycle)
 {
-    return kp_spool_is_ours() ? kp_chunk_ops(cycle) : 0;
+    return kp_spool_is_ours() ? kp_chunk_events(cycle) : 0;
+}
+
+void kp_record_leave(void)
+{
+    if (kp_spool_is_ours()) kp_chunk_leave();
 }
 
 void kp_record_close(bool unlink_file)
@@ -115,6 +121,7 @@ void kp_record_after_fork(void)
     kp_writer_after_fork();
     kp_meta_after_fork();
     kp_string_after_fork();
+    kp_frame_after_fork();
     kp_chunk_after_fork();
     kp_loss_after_fork();
     memset(&kp_spool, 0, sizeof kp_spool); /* the parent's file stays mapped here, untouched and forgotten */

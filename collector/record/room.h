@@ -39,6 +39,7 @@ int kp_spool_open(const struct kp_record_options *options);
 uint32_t kp_spool_grow(uint32_t want);
 #define KP_PAGE 4096u
 bool kp_spool_touch(uint32_t first, uint32_t count); /* write access to the pages of chunks, faults taken here */
+void kp_spool_leave_pages(uint32_t first, uint32_t count); /* of chunks, until they are looked at again; what they hold stays in the file */
 void kp_spool_retry(void); /* room may have come back: let grow try again */
 void kp_spool_abandon(void); /* open failed half way: file and mapping go */
 void kp_spool_unlink(void);
@@ -57,6 +58,7 @@ void kp_chunk_add(uint32_t first, uint32_t count); /* fresh ones, straight from 
 void kp_chunk_want(void);      /* a thread asks for chunks: from now on the writer keeps a stock */
 bool kp_chunk_is_wanted(void);
 void kp_chunk_touch_free(uint32_t most); /* the next `most` free chunks, see kp_spool_touch */
+void kp_chunk_leave(void); /* all that hold records, see kp_spool_leave_pages */
 struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle); /* for records; NULL: none ready */
 struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind);        /* for strings and meta: never recycled */
 void kp_chunk_give_kept(struct kp_chunk_head *chunk);
@@ -67,8 +69,16 @@ uint32_t kp_chunk_ready(void);
 uint64_t kp_chunk_taken(void); /* since open: its growth is the consumption */
 void kp_chunk_set_mark(uint32_t mark); /* a stock below it pokes the writer */
 uint64_t kp_order_next(void);
-uint64_t kp_chunk_ops(uint32_t cycle);
+uint64_t kp_chunk_events(uint32_t cycle);
 void kp_chunk_after_fork(void);
+
+/* ---- cells.c: room that is never recycled, in cells of KP_STR_CELL bytes ---- */
+
+struct kp_cells {
+    _Atomic uint64_t room_at __attribute__((aligned(KP_LINE))); /* chunk index << 32 | offset of the next cell */
+    enum kp_chunk_kind kind;
+};
+uint32_t kp_cells_cut(struct kp_cells *cells, uint32_t bytes); /* number of the first cell in the file; 0: no chunk to be had */
 
 /* ---- the rest ---- */
 
@@ -77,6 +87,7 @@ bool kp_thread_is_gone(const struct kp_thread *t); /* the kernel knows no such t
 void kp_thread_after_fork(void);
 int kp_string_open(void);
 void kp_string_after_fork(void);
+void kp_frame_after_fork(void);
 void kp_loss_open(struct kp_file_head *head);
 void kp_loss_after_fork(void);
 int kp_meta_open(void);

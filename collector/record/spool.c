@@ -41,7 +41,7 @@ static _Atomic uint64_t retry_at_ns;
 static void host_get(char *out, size_t size)
 {
     struct utsname u;
-    if (uname(&u) != 0 || u.nodename[0] == '\0') memcpy(u.nodename, "host", 5);
+    if (kp_io_host(&u) != 0 || u.nodename[0] == '\0') memcpy(u.nodename, "host", 5);
     kp_fmt(out, size, "%s", u.nodename);
     for (char *p = out; *p; p++)
         if (*p == '/') *p = '-';
@@ -53,7 +53,8 @@ static int path_make(const char *dir, const char *host, uint64_t start_ns)
     char cwd[512] = "";
     const char *slash = "";
     if (dir[0] != '/') {
-        if (getcwd(cwd, sizeof cwd) == NULL) return -errno;
+        int rc = kp_io_getcwd(cwd, sizeof cwd);
+        if (rc < 0) return rc;
         slash = "/";
     }
     size_t n = kp_fmt(kp_spool.path, sizeof kp_spool.path, "%s%s%s/%s_%d.%llu.kprof", cwd, slash, dir, host,
@@ -69,7 +70,8 @@ static int file_make(const char *dir, const char *host, uint64_t start_ns)
     if (rc < 0) return rc;
     kp_spool.fd = kp_io_open(kp_spool.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (kp_spool.fd < 0) return kp_spool.fd;
-    if (fstat(kp_spool.fd, &st) != 0) return -errno;
+    rc = kp_io_fstat(kp_spool.fd, &st);
+    if (rc < 0) return rc;
     kp_spool.dev = st.st_dev;
     kp_spool.ino = st.st_ino;
     return 0;
@@ -77,16 +79,24 @@ static int file_make(const char *dir, const char *host, uint64_t start_ns)
 
 /* ---- the fd, never trusted ---- */
 
-static bool is_our_file(int fd)
+static int our_file_check(int fd) /* 1, 0, or -errno: not known */
 {
     struct stat st;
-    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == kp_spool.dev && st.st_ino == kp_spool.ino;
+    const int rc = fd < 0 ? -EBADF : kp_io_fstat(fd, &st);
+    if (rc < 0) return rc == -EBADF ? 0 : rc;
+    return st.st_dev == kp_spool.dev && st.st_ino == kp_spool.ino;
+}
+
+static bool is_our_file(int fd)
+{
+    return our_file_check(fd) == 1;
 }
 
 /* An fd of the spool for one use, or -errno. A number that is no longer ours is left alone, not closed. */
 static int fd_get(void)
 {
-    if (is_our_file(kp_spool.fd)) return kp_spool.fd;
+    const int is_ours = our_file_check(kp_spool.fd);
+    if (is_ours != 0) return is_ours < 0 ? is_ours : kp_spool.fd;
     int fd = kp_io_open(kp_spool.path, O_RDWR | O_NOFOLLOW, 0);
     if (fd >= 0 && !is_our_file(fd)) {
         kp_io_close(fd);
@@ -103,14 +113,24 @@ static int blocks_make(int fd, uint32_t first, uint32_t count)
 {
     off_t at = (off_t)first * KP_CHUNK_BYTES, bytes = (off_t)count * KP_CHUNK_BYTES;
     int rc = kp_io_fallocate(fd, at, bytes);
-    if (rc < 0 && ftruncate(fd, at) != 0) return rc; /* a partly made segment must not keep the disk full */
+    if (rc < 0 && kp_io_truncate(fd, at) != 0) return rc; /* a partly made segment must not keep the disk full */
     return rc;
+}
+
+static int pages_populate(uint32_t first, uint32_t count)
+{
+    return kp_io_madvise(kp_spool.base + (size_t)first * KP_CHUNK_BYTES, (size_t)count * KP_CHUNK_BYTES, MADV_POPULATE_WRITE);
 }
 
 /* Makes the pages of chunks writable now, on our own thread, so that no hook takes the fault. False: Linux before 5.14. */
 bool kp_spool_touch(uint32_t first, uint32_t count)
 {
-    return madvise(kp_spool.base + (size_t)first * KP_CHUNK_BYTES, (size_t)count * KP_CHUNK_BYTES, MADV_POPULATE_WRITE) == 0;
+    return pages_populate(first, count) == 0;
+}
+
+void kp_spool_leave_pages(uint32_t first, uint32_t count)
+{
+    (void)kp_io_madvise(kp_spool.base + (size_t)first * KP_CHUNK_BYTES, (size_t)count * KP_CHUNK_BYTES, MADV_DONTNEED);
 }
 
 /*
@@ -120,9 +140,9 @@ bool kp_spool_touch(uint32_t first, uint32_t count)
 static int fresh_touch(uint32_t first, uint32_t count)
 {
     _Atomic uint8_t *at = (_Atomic uint8_t *)kp_spool.base + (size_t)first * KP_CHUNK_BYTES;
-    int rc = kp_io_fail_point("populate");
-    if (rc == 0 && kp_spool_touch(first, count)) return 0;
-    if (rc == 0) rc = -errno;
+    int rc = kp_fail_point("populate");
+    if (rc == 0) rc = pages_populate(first, count);
+    if (rc == 0) return 0;
     if (rc != -EINVAL) return rc == -EFAULT ? -ENOSPC : rc;
     for (size_t i = 0; i < (size_t)count * KP_CHUNK_BYTES; i += KP_PAGE) kp_store_relaxed(&at[i], 0);
     return 0;
@@ -135,7 +155,7 @@ static int segment_map(int fd, uint32_t first, uint32_t count)
     int rc = kp_io_mmap_at(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
                            (off_t)first * KP_CHUNK_BYTES);
     if (rc < 0) return rc;
-    madvise(where, bytes, MADV_DONTDUMP); /* the file has it already */
+    (void)kp_io_madvise(where, bytes, MADV_DONTDUMP); /* the file has it already */
     return fresh_touch(first, count);
 }
 
@@ -243,7 +263,7 @@ int kp_spool_open(const struct kp_record_options *options)
 static bool is_in_its_place(void)
 {
     struct stat st;
-    return stat(kp_spool.path, &st) == 0 && st.st_dev == kp_spool.dev && st.st_ino == kp_spool.ino;
+    return kp_io_stat(kp_spool.path, &st) == 0 && st.st_dev == kp_spool.dev && st.st_ino == kp_spool.ino;
 }
 
 void kp_spool_unlink(void)

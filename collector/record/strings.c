@@ -26,7 +26,7 @@
 #define KP_STRING_BYTES 32000u /* a longer text is cut */
 
 static _Atomic uint64_t *_Atomic table;
-static _Atomic uint64_t room_at __attribute__((aligned(KP_LINE))); /* chunk index << 32 | offset of the next cell */
+static struct kp_cells cells = {.kind = KP_CHUNK_STRINGS};
 static _Atomic uint32_t id_last, slot_count;
 
 /* ---- cells ---- */
@@ -36,37 +36,10 @@ static struct kp_str *cell_get(uint32_t cell)
     return (struct kp_str *)(kp_spool.base + (size_t)cell * KP_STR_CELL);
 }
 
-/* Makes a new chunk of strings the current one, unless somebody else did meanwhile. */
-static bool room_replace(uint32_t old_index)
-{
-    struct kp_chunk_head *chunk = kp_chunk_take_kept(KP_CHUNK_STRINGS);
-    if (chunk == NULL) return false;
-    uint64_t index = (uint64_t)((uint8_t *)chunk - kp_spool.base) / KP_CHUNK_BYTES;
-    uint64_t seen = kp_load_relaxed(&room_at);
-    while (seen >> 32 == old_index)
-        if (kp_cas_acq_rel(&room_at, &seen, index << 32 | sizeof *chunk)) return true; /* pairs with: room_cut */
-    kp_chunk_give_kept(chunk);
-    return true;
-}
-
-/* Room for one cell of `bytes`; 0 when there is no chunk to be had. */
-static uint32_t room_cut(uint32_t bytes)
-{
-    for (;;) {
-        uint64_t seen = kp_load_acquire(&room_at); /* pairs with: strings.c:room_replace */
-        if (seen >> 32 && (uint32_t)seen + bytes <= KP_CHUNK_BYTES) {
-            seen = kp_add_acq_rel(&room_at, bytes);
-            if (seen >> 32 && (uint32_t)seen + bytes <= KP_CHUNK_BYTES)
-                return (uint32_t)(((seen >> 32) * KP_CHUNK_BYTES + (uint32_t)seen) / KP_STR_CELL);
-        }
-        if (!room_replace((uint32_t)(seen >> 32))) return 0;
-    }
-}
-
 static uint32_t cell_write(const char *bytes, uint32_t len, uint64_t hash)
 {
     uint32_t size = (uint32_t)(offsetof(struct kp_str, bytes) + len + KP_STR_CELL - 1) & ~(KP_STR_CELL - 1);
-    uint32_t cell = room_cut(size);
+    uint32_t cell = kp_cells_cut(&cells, size);
     if (cell == 0) return 0;
     struct kp_str *s = cell_get(cell);
     s->id = kp_add_relaxed(&id_last, 1) + 1;
@@ -132,7 +105,10 @@ void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id)
     if (t->names == NULL) t->names = kp_arena_alloc(sizeof *t->names); /* first touch of this thread */
     if (t->names == NULL || id == 0) return;
     uint32_t i = kp_name_cache_index(key);
+    t->names->slots[i].id = 0; /* no name: what is half done may be left so (left.c) */
+    kp_signal_fence();
     t->names->slots[i].key = key;
+    kp_signal_fence();
     t->names->slots[i].id = id;
 }
 
@@ -150,7 +126,7 @@ void kp_string_after_fork(void)
 {
     kp_map_free((void *)kp_load_relaxed(&table), KP_STRING_SLOTS * sizeof(uint64_t));
     kp_store_relaxed(&table, NULL);
-    kp_store_relaxed(&room_at, 0);
+    kp_store_relaxed(&cells.room_at, 0);
     kp_store_relaxed(&id_last, 0);
     kp_store_relaxed(&slot_count, 0);
 }

@@ -18,6 +18,9 @@
 #include <unistd.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_quiet.h"
+#include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_ORPHAN_ROOM 1024 /* bytes left that make a dead thread's chunk worth handing on */
@@ -27,6 +30,7 @@ enum { UNBORN, IN_BIRTH, BORN, GONE };
 _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
 static _Thread_local uint8_t stage __attribute__((tls_model("initial-exec")));
 
+void (*kp_thread_dies)(struct kp_thread *thread);
 static struct kp_thread *_Atomic list_head;
 static _Atomic uint32_t number_last, alive_count, dead_count;
 static _Atomic uint32_t key_made; /* 0, or key + 1 */
@@ -49,7 +53,7 @@ static void thread_die(void *arg)
     if (t != kp_thread_self) return; /* of a parent, before a fork */
     kp_store_relaxed(&t->inside, 1); /* a signal handler's hook from here on passes through */
     kp_signal_fence();
-    t->dying = true;
+    if (kp_thread_dies) kp_thread_dies(t);
     stage = GONE;
     kp_thread_self = NULL;
     if (t->chunk && t->end - t->at >= KP_ORPHAN_ROOM) kp_chunk_orphan(t->chunk, t->chunk_cycle);
@@ -69,7 +73,7 @@ static void key_bind(struct kp_thread *t)
     uint32_t made = kp_load_acquire(&key_made); /* pairs with: itself below */
     if (made == 0) {
         pthread_key_t key;
-        if (pthread_key_create(&key, thread_die) != 0) return;
+        if (kp_fail_point("key") != 0 || pthread_key_create(&key, thread_die) != 0) return;
         if (kp_cas_acq_rel(&key_made, &made, (uint32_t)key + 1)) made = (uint32_t)key + 1;
         else pthread_key_delete(key);
     }
@@ -91,21 +95,24 @@ static struct kp_thread *thread_reuse(void)
     return NULL;
 }
 
+static void thread_link(struct kp_thread *t)
+{
+    struct kp_thread *head = kp_load_relaxed(&list_head);
+    do t->next = head;
+    while (!kp_cas_acq_rel(&list_head, &head, t)); /* pairs with: thread.c:kp_thread_first */
+}
+
 static struct kp_thread *thread_new(void)
 {
     struct kp_thread *t = kp_arena_alloc(sizeof *t);
     if (t == NULL) return NULL;
     kp_store_relaxed(&t->life, KP_THREAD_ALIVE);
-    struct kp_thread *head = kp_load_relaxed(&list_head);
-    do t->next = head;
-    while (!kp_cas_acq_rel(&list_head, &head, t)); /* pairs with: thread.c:kp_thread_first */
+    thread_link(t);
     return t;
 }
 
-struct kp_thread *kp_thread_birth(void)
+static struct kp_thread *bear(void)
 {
-    if (stage != UNBORN) return NULL;
-    int saved = errno;
     stage = IN_BIRTH;
     kp_signal_fence();
     struct kp_thread *t = thread_reuse();
@@ -113,30 +120,55 @@ struct kp_thread *kp_thread_birth(void)
     if (t == NULL) {
         kp_loss_count(0, KP_LOSS_NO_SLOT);
         stage = UNBORN;
-        errno = saved;
         return NULL;
     }
     kp_store_relaxed(&t->inside, 1); /* libc may allocate below: hooks it meets pass through */
-    kp_store_relaxed(&t->tid, (uint32_t)syscall(SYS_gettid));
+    kp_store_release(&t->pthread_id, 0); /* pairs with: preload/cuda/lane.c:thread_tid; of the dead thread it served */
+    kp_store_release(&t->tid, kp_io_tid()); /* pairs with: lane.c:tid_of, which then sees the 0 */
     t->thread_no = kp_add_relaxed(&number_last, 1) + 1;
-    t->dying = false;
+    kp_store_release(&t->pthread_id, (uint64_t)(uintptr_t)pthread_self()); /* pairs with: preload/cuda/lane.c:thread_tid */
     memset(t->name, 0, sizeof t->name);
-    prctl(PR_GET_NAME, t->name, 0, 0, 0);
+    kp_io_thread_name(t->name);
     key_bind(t);
     kp_add_relaxed(&alive_count, 1);
     kp_store_release(&t->inside, 0); /* pairs with: quiesce.c:is_quiet */
     kp_signal_fence();
     kp_thread_self = t;
     stage = BORN;
+    return t;
+}
+
+/* A handler that left by a jump would leave a thread that is never born. */
+struct kp_thread *kp_thread_birth(void)
+{
+    struct kp_stay stay;
+    if (stage != UNBORN) return NULL;
+    const int saved = errno;
+    kp_stay_begin(&stay);
+    struct kp_thread *t = stage == UNBORN ? bear() : kp_thread_self; /* a handler's hook may have come first */
+    kp_stay_end(&stay);
     errno = saved;
+    return t;
+}
+
+struct kp_thread *kp_lane_open(const char *name)
+{
+    struct kp_thread *t = kp_arena_alloc(sizeof *t);
+    if (t == NULL) return NULL;
+    t->is_lane = true;
+    t->thread_no = kp_add_relaxed(&number_last, 1) + 1;
+    kp_fmt(t->name, sizeof t->name, "%s", name);
+    kp_store_relaxed(&t->life, KP_THREAD_ALIVE);
+    thread_link(t);
     return t;
 }
 
 bool kp_thread_is_gone(const struct kp_thread *t)
 {
     if (kp_load_relaxed(&t->life) == KP_THREAD_DEAD) return true;
+    if (t->is_lane) return false;
     int saved = errno;
-    bool gone = syscall(SYS_tgkill, getpid(), kp_load_relaxed(&t->tid), 0) != 0 && errno == ESRCH;
+    bool gone = kp_io_is_thread_gone(kp_load_relaxed(&t->tid));
     errno = saved;
     return gone;
 }

@@ -10,13 +10,12 @@
 #include "collector/record/room.h"
 
 #include <errno.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
+#include "collector/base/kp_rest.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_WRITER_TICK_NS 50000000
@@ -46,14 +45,13 @@ void kp_record_poke(void)
     int saved = errno;
     /* pairs with: writer.c:poke_wait */
     if (kp_load_relaxed(&poked) == 0 && kp_exchange_acq_rel(&poked, 1) == 0)
-        syscall(SYS_futex, &poked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+        kp_io_wake(&poked);
     errno = saved;
 }
 
 static void poke_wait(void)
 {
-    struct timespec tick = {0, KP_WRITER_TICK_NS};
-    syscall(SYS_futex, &poked, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0);
+    kp_io_wait(&poked, 0, KP_WRITER_TICK_NS);
     kp_exchange_acq_rel(&poked, 0); /* pairs with: writer.c:kp_record_poke; a poke from here on wakes the next wait */
 }
 
@@ -120,8 +118,9 @@ static bool is_left_alone(void)
 static void *writer_main(void *arg)
 {
     (void)arg;
-    kp_store_relaxed(&writer_tid, (uint32_t)syscall(SYS_gettid));
+    kp_store_relaxed(&writer_tid, kp_io_tid());
     while (kp_load_acquire(&stage) == RUNNING && !is_left_alone()) { /* pairs with: writer.c:kp_writer_close */
+        if (kp_rest_is_wanted()) return NULL; /* to be called again */
         uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);
         stock_refill(now_ns);
         cycle_prepare();
@@ -140,19 +139,21 @@ int kp_writer_open(void (*tick)(void))
     pace.taken = kp_chunk_taken();
     pace.per_second = 0;
     kp_store_release(&stage, RUNNING);
-    int rc = kp_io_thread_nice(writer_main, NULL, "kprof-writer", KP_WRITER_NICE);
+    int rc = kp_rest_thread(writer_main, "kprof-writer", KP_WRITER_NICE, kp_record_poke);
     if (rc < 0) kp_store_release(&stage, NOT_RUNNING);
     return rc;
 }
 
 void kp_writer_close(void)
 {
-    struct timespec ms = {0, 1000000};
     if (kp_load_acquire(&stage) != RUNNING) return;
     kp_store_release(&stage, STOPPING); /* pairs with: writer.c:writer_main */
-    if (kp_load_relaxed(&writer_tid) == (uint32_t)syscall(SYS_gettid)) return; /* closing from the tick itself */
+    if (kp_load_relaxed(&writer_tid) == kp_io_tid()) return; /* closing from the tick itself */
     kp_record_poke();
-    for (int i = 0; i < KP_WRITER_STOP_MS && kp_load_acquire(&stage) != STOPPED; i++) nanosleep(&ms, NULL);
+    for (int i = 0; i < KP_WRITER_STOP_MS && kp_load_acquire(&stage) != STOPPED; i++) {
+        if (kp_io_is_thread_gone(kp_load_relaxed(&writer_tid))) return; /* it rested, and could not come again */
+        kp_io_nap(1000000);
+    }
 }
 
 void kp_writer_after_fork(void)

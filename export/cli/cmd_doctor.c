@@ -115,6 +115,29 @@ static void torch_check(const char *python)
         say("warn", "torch: %s cannot be asked: %s", python, text[0] ? text : "it did not run");
 }
 
+/* Where preload/cuda/find.c looks: beside the libcudart that torch brings, then in the toolkit. */
+static void cupti_check(const char *python)
+{
+    static const char script[] =
+        "import glob,importlib.util as u,os,sys\n"
+        "s=u.find_spec('torch')\n"
+        "if s is None or not s.origin: sys.exit(4)\n"
+        "d=os.path.dirname(s.origin); v={}\n"
+        "exec(open(os.path.join(d,'version.py')).read(),v)\n"
+        "if not v.get('cuda'): sys.exit(4)\n"
+        "n=u.find_spec('nvidia'); n=list(n.submodule_search_locations or []) if n else []\n"
+        "p=[f+g for f in n for g in ('/cu[0-9]*/lib','/cuda_cupti/lib')]+[d+'/lib','/usr/local/cuda/extras/CUPTI/lib64']\n"
+        "f=[x for g in p for x in sorted(glob.glob(g+'/libcupti*.so*'))]\n"
+        "print(f[0] if f else 'none beside torch, none in /usr/local/cuda'); sys.exit(0 if f else 3)\n";
+    char text[1024];
+    char *argv[] = {(char *)python, (char *)"-c", (char *)script, NULL};
+    const int rc = output_of(NULL, argv, text, sizeof text);
+    if (rc == 0)
+        say("ok", "CUPTI: %s", text);
+    else if (rc == 3)
+        say("warn", "CUPTI: %s: CUDA calls are recorded by hooks, unless the program brings one", text);
+}
+
 static bool is_python(const char *path)
 {
     const char *const slash = strrchr(path, '/');
@@ -131,9 +154,11 @@ static void program_check(const char *command, bool given)
     }
     kp_target_interpreter(path, interpreter, sizeof interpreter);
     if (given) say("ok", "program: %s can be preloaded into", path);
-    if (is_python(path) || is_python(interpreter))
-        torch_check(is_python(path) ? path : interpreter);
-    else
+    const char *python = is_python(path) ? path : interpreter;
+    if (is_python(python)) {
+        torch_check(python);
+        cupti_check(python);
+    } else
         say(given ? "ok" : "warn", "torch: %s is no Python; libtorch is found when the program loads it", interpreter);
 }
 
@@ -258,14 +283,16 @@ static bool has_entry(const char *folder, const char *prefix)
     return found;
 }
 
-static void gpu_check(void)
+static void gpu_check(const struct kp_config *config)
 {
     char driver[256];
     line_of("/proc/driver/nvidia/version", driver, sizeof driver);
     if (!driver[0] && !has_entry("/dev", "nvidia"))
         say("ok", "GPU: no NVIDIA driver here; CPU events are recorded");
+    else if (!(config->activities & KP_ACTIVITY_CUDA))
+        say("warn", "GPU: its work is left out: KPROF_ACTIVITIES has no cuda");
     else
-        say("warn", "GPU: %s: this version of kprof records CPU events only", driver[0] ? driver : "an NVIDIA device is here");
+        say("ok", "GPU: %s", driver[0] ? driver : "an NVIDIA device is here");
 }
 
 static void settings_check(const struct kp_config *config)
@@ -292,6 +319,6 @@ int kp_cmd_doctor(int argc, char **argv)
     clock_check();
     folder_check("traces", config->dir, false, config->max_mb);
     folder_check("spool", config->spool_dir ? config->spool_dir : config->dir, true, config->max_mb);
-    gpu_check();
+    gpu_check(config);
     return fails ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }

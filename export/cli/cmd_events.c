@@ -4,14 +4,15 @@
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/kineto.h"
+#include "export/cli/lines.h"
+#include "export/cli/sorted.h"
+#include "export/keyavg.h"
 
 struct filter {
     const char *glob, *cat;
@@ -20,45 +21,29 @@ struct filter {
     int64_t from_ns, to_ns; /* after the profiler's start */
     int64_t tid;
     long first_step, last_step; /* -1: no */
+    struct kp_lines_wish wish;
 };
 struct span {
-    int64_t start_ns, end_ns;
+    int64_t start_ns, end_ns; /* start first: kp_rows_from */
 };
 struct spans {
     struct span *spans;
     size_t count, capacity;
 };
 
-static const char usage[] =
-    "usage: kprof events [options] FILE...\n"
-    "  --json          one JSON object a line, args included\n"
-    "  --name PATTERN  a glob (aten::*), or /REGEX/\n"
-    "  --cat C         category: cpu_op, user_annotation, python_function, kernel...\n"
-    "  --step A-B      events that start within ProfilerStep#A to #B; A alone: one step\n"
-    "  --from US --to US   start within, in microseconds after the profiler's start\n"
-    "  --tid N         one thread\n"
-    "  --partial       of a file that ends early, list what is there\n";
+enum option_id { JSON, NAME, CAT, STEP, FROM, TO, TID, PARTIAL, LINES, DEBUGINFO_PATH };
 
-enum option_id { JSON = 256, NAME, CAT, STEP, FROM, TO, TID, PARTIAL, HELP };
-
-static const struct option options[] = {
-    {"json", no_argument, NULL, JSON},
-    {"name", required_argument, NULL, NAME},
-    {"cat", required_argument, NULL, CAT},
-    {"step", required_argument, NULL, STEP},
-    {"from", required_argument, NULL, FROM},
-    {"to", required_argument, NULL, TO},
-    {"tid", required_argument, NULL, TID},
-    {"partial", no_argument, NULL, PARTIAL},
-    {"help", no_argument, NULL, HELP},
-    {0},
-};
-
-static int usage_error(const char *what, const char *value)
-{
-    fprintf(stderr, "kprof events: %s%s\n", what, value);
-    return KP_EXIT_USAGE;
-}
+static const struct kp_opt flags[] = {
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "one JSON object a line, args included"},
+    [NAME] = {"name", 0, KP_OPT_VALUE, "PATTERN", "a glob (aten::*), or /REGEX/"},
+    [CAT] = {"cat", 0, KP_OPT_VALUE, "C", "category: cpu_op, user_annotation, python_function, kernel..."},
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "events that start within ProfilerStep#A to #B; A alone: one step"},
+    [FROM] = {"from", 0, KP_OPT_VALUE, "US", "those that start so many microseconds after the profiler's start, or later"},
+    [TO] = {"to", 0, KP_OPT_VALUE, "US", "or earlier"},
+    [TID] = {"tid", 0, KP_OPT_VALUE, "N", "one thread, or stream of a GPU"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, list what is there"},
+    KP_LINES_OPTIONS("off; of spools only"),
+    {0}};
 
 static int name_set(struct filter *f, const char *pattern)
 {
@@ -73,7 +58,7 @@ static int name_set(struct filter *f, const char *pattern)
     int rc = inner ? regcomp(&f->regex, inner, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
     f->has_regex = rc == 0;
     free(inner);
-    return rc ? usage_error("no regular expression: ", pattern) : 0;
+    return rc ? kp_cli_misuse("events", "--name %s is no regular expression", pattern) : 0;
 }
 
 static int step_set(struct filter *f, const char *text)
@@ -87,204 +72,251 @@ static int step_set(struct filter *f, const char *text)
         good = end != last;
     }
     if (!good || *end || f->first_step < 0 || f->last_step < f->first_step)
-        return usage_error("steps are A or A-B, not ", text);
+        return kp_cli_misuse("events", "--step is A or A-B, not %s", text);
     return 0;
 }
 
-static int time_set(int64_t *out, bool *has, const char *text)
+static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
 {
     char *end;
     (void)strtod(text, &end);
     if (end == text || *end)
-        return usage_error("a time is in microseconds, not ", text);
+        return kp_cli_misuse("events", "--%s is a time in microseconds, not %s", flag, text);
     *out = kp_kineto_ns(text, strlen(text));
     *has = true;
     return 0;
 }
 
-static int option_take(struct filter *f, int id, const char *value)
+static int tid_set(struct filter *f, const char *text)
 {
     char *end;
+    f->tid = strtoll(text, &end, 10);
+    f->has_tid = true;
+    return end == text || *end ? kp_cli_misuse("events", "--tid is a number, not %s", text) : 0;
+}
+
+static int option_take(struct filter *f, int id, const char *value)
+{
     switch (id) {
     case JSON: f->json = true; return 0;
     case NAME: return name_set(f, value);
     case CAT: f->cat = value; return 0;
     case STEP: return step_set(f, value);
-    case FROM: return time_set(&f->from_ns, &f->has_from, value);
-    case TO: return time_set(&f->to_ns, &f->has_to, value);
-    case TID:
-        f->tid = strtoll(value, &end, 10);
-        f->has_tid = true;
-        return end == value || *end ? usage_error("a thread is a number, not ", value) : 0;
+    case FROM: return time_set(&f->from_ns, &f->has_from, flags[id].name, value);
+    case TO: return time_set(&f->to_ns, &f->has_to, flags[id].name, value);
+    case TID: return tid_set(f, value);
     case PARTIAL: f->partial = true; return 0;
-    default: fputs(usage, stderr); return KP_EXIT_USAGE;
+    case LINES:
+    case DEBUGINFO_PATH: kp_lines_option(&f->wish, flags[id].name, value); return 0;
+    default: return KP_EXIT_USAGE;
     }
 }
 
 /* ---- choosing ---- */
 
-static void steps_find(struct spans *out, const struct kp_trace *trace, const struct filter *f)
+static bool is_step(const struct kp_trace *trace, const struct kp_trace_event *e)
 {
-    for (size_t i = 0; f->first_step >= 0 && i < trace->count; i++) {
-        const struct kp_trace_event *e = &trace->events[i];
-        const char *name = kp_trace_text(trace, e->name);
-        if (e->kind != KP_TRACE_ANNOTATION || strncmp(name, "ProfilerStep#", 13) != 0)
-            continue;
-        long step = strtol(name + 13, NULL, 10);
-        if (step < f->first_step || step > f->last_step)
-            continue;
-        out->spans = kp_kineto_grow(out->spans, &out->capacity, out->count + 1, sizeof *out->spans);
-        out->spans[out->count++] = (struct span){e->start_ns, e->start_ns + e->dur_ns};
+    return e->kind == KP_TRACE_ANNOTATION && strncmp(kp_trace_text(trace, e->name), "ProfilerStep#", 13) == 0;
+}
+
+static void step_take(struct spans *steps, const struct kp_trace *trace, const struct kp_trace_event *e, const struct filter *f)
+{
+    const long step = strtol(kp_trace_text(trace, e->name) + 13, NULL, 10);
+    if (step < f->first_step || step > f->last_step)
+        return;
+    steps->spans = kp_kineto_grow(steps->spans, &steps->capacity, steps->count + 1, sizeof *steps->spans);
+    steps->spans[steps->count++] = (struct span){e->start_ns, e->start_ns + e->dur_ns};
+}
+
+static int span_order(const void *a, const void *b)
+{
+    const struct span *x = a, *y = b;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/* By time, and those that touch or overlap (of several processes in one file) as one. */
+static void steps_sort(struct spans *steps)
+{
+    size_t kept = 0;
+    if (steps->count)
+        qsort(steps->spans, steps->count, sizeof *steps->spans, span_order);
+    for (size_t i = 0; i < steps->count; i++) {
+        struct span *last = kept ? &steps->spans[kept - 1] : NULL;
+        if (!last || steps->spans[i].start_ns > last->end_ns)
+            steps->spans[kept++] = steps->spans[i];
+        else if (steps->spans[i].end_ns > last->end_ns)
+            last->end_ns = steps->spans[i].end_ns;
     }
+    steps->count = kept;
 }
 
 static bool is_in_steps(const struct spans *steps, int64_t at_ns)
 {
-    for (size_t i = 0; i < steps->count; i++)
-        if (at_ns >= steps->spans[i].start_ns && at_ns < steps->spans[i].end_ns)
-            return true;
-    return false;
+    size_t after = kp_rows_from(steps->spans, steps->count, sizeof *steps->spans, at_ns + 1);
+    return after && at_ns < steps->spans[after - 1].end_ns;
 }
 
-static bool is_wanted(const struct kp_trace *trace, const struct kp_trace_event *e, const struct filter *f,
-                      const struct spans *steps)
+/* By what an event says of itself. */
+static bool is_named(const struct kp_trace *trace, const struct kp_trace_event *e, const struct filter *f)
 {
     const char *name = kp_trace_text(trace, e->name);
-    int64_t at_ns = e->start_ns - trace->start_ns;
+    if (e->kind == KP_TRACE_OTHER && !e->cat)
+        return false;
     if (f->glob && fnmatch(f->glob, name, 0) != 0)
         return false;
     if (f->has_regex && regexec(&f->regex, name, 0, NULL, 0) != 0)
         return false;
     if (f->cat && strcmp(f->cat, kp_trace_text(trace, e->cat)) != 0)
         return false;
-    if (f->has_tid && (e->tid != f->tid || e->flags & KP_TRACE_TEXT_TID))
-        return false;
-    if ((f->has_from && at_ns < f->from_ns) || (f->has_to && at_ns > f->to_ns))
-        return false;
-    return f->first_step < 0 || is_in_steps(steps, e->start_ns);
-}
-
-static int time_order(const void *a, const void *b, void *context)
-{
-    const struct kp_trace_event *events = context;
-    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    const struct kp_trace_event *x = &events[i], *y = &events[j];
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    if (x->dur_ns != y->dur_ns)
-        return x->dur_ns > y->dur_ns ? -1 : 1;
-    return (i > j) - (i < j);
+    return !f->has_tid || (e->tid == f->tid && !(e->flags & KP_TRACE_TEXT_TID));
 }
 
 /* ---- printing ---- */
 
-static void put_json_text(const char *text)
+static void put_json_text(FILE *out, const char *text)
 {
-    putchar('"');
+    putc_unlocked('"', out);
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
         if (c == '"' || c == '\\')
-            printf("\\%c", c);
+            fprintf(out, "\\%c", c);
         else if (c < 0x20)
-            printf("\\u%04x", c);
+            fprintf(out, "\\u%04x", c);
         else
-            putchar(c);
+            putc_unlocked(c, out);
     }
-    putchar('"');
+    putc_unlocked('"', out);
 }
 
-static void put_us(int64_t ns)
+static void put_us(FILE *out, int64_t ns)
 {
     uint64_t positive = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    printf("%s%" PRIu64 ".%03" PRIu64, ns < 0 ? "-" : "", positive / 1000, positive % 1000);
+    fprintf(out, "%s%" PRIu64 ".%03" PRIu64, ns < 0 ? "-" : "", positive / 1000, positive % 1000);
 }
 
-static void put_json_id(const struct kp_trace *trace, int64_t id, bool is_text)
+static void put_json_id(FILE *out, const struct kp_trace *trace, int64_t id, bool is_text)
 {
     if (is_text)
-        put_json_text(kp_trace_text(trace, (uint32_t)id));
+        put_json_text(out, kp_trace_text(trace, (uint32_t)id));
     else
-        printf("%" PRId64, id);
+        fprintf(out, "%" PRId64, id);
 }
 
-static void put_json(const struct kp_trace *trace, const struct kp_trace_event *e)
+static void put_json(FILE *out, const struct kp_trace *trace, const struct kp_trace_event *e)
 {
-    printf("{\"ph\":\"%c\",\"cat\":", e->phase);
-    put_json_text(kp_trace_text(trace, e->cat));
-    fputs(",\"name\":", stdout);
-    put_json_text(kp_trace_text(trace, e->name));
-    fputs(",\"pid\":", stdout);
-    put_json_id(trace, e->pid, e->flags & KP_TRACE_TEXT_PID);
-    fputs(",\"tid\":", stdout);
-    put_json_id(trace, e->tid, e->flags & KP_TRACE_TEXT_TID);
-    fputs(",\"ts\":", stdout);
-    put_us(e->start_ns - trace->base_ns);
+    fprintf(out, "{\"ph\":\"%c\",\"cat\":", e->phase);
+    put_json_text(out, kp_trace_text(trace, e->cat));
+    fputs(",\"name\":", out);
+    put_json_text(out, kp_trace_text(trace, e->name));
+    fputs(",\"pid\":", out);
+    put_json_id(out, trace, e->pid, e->flags & KP_TRACE_TEXT_PID);
+    fputs(",\"tid\":", out);
+    put_json_id(out, trace, e->tid, e->flags & KP_TRACE_TEXT_TID);
+    fputs(",\"ts\":", out);
+    put_us(out, e->start_ns);
     if (e->phase == 'X') {
-        fputs(",\"dur\":", stdout);
-        put_us(e->dur_ns);
+        fputs(",\"dur\":", out);
+        put_us(out, e->dur_ns);
     }
     if (e->args_bytes) {
-        fputs(",\"args\":", stdout);
-        fwrite(trace->args_text + e->args, 1, e->args_bytes, stdout);
+        fputs(",\"args\":", out);
+        fwrite(trace->args_text + e->args, 1, e->args_bytes, out);
     }
-    puts("}");
+    fputs("}\n", out);
 }
 
-static void put_line(const struct kp_trace *trace, const struct kp_trace_event *e)
+/* All of a line but its time, which nobody knows before the whole file is read. */
+static void put_line(FILE *out, const struct kp_trace *trace, const struct kp_trace_event *e)
 {
-    char at[32], dur[32] = "-", thread[32];
-    int64_t ns = e->start_ns - trace->start_ns;
-    uint64_t positive = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    snprintf(at, sizeof at, "%s%" PRIu64 ".%03" PRIu64, ns < 0 ? "-" : "", positive / 1000, positive % 1000);
+    char dur[32] = "-", thread[32];
     if (e->phase == 'X')
         snprintf(dur, sizeof dur, "%" PRId64 ".%03" PRId64, e->dur_ns / 1000, e->dur_ns % 1000);
     if (e->flags & KP_TRACE_TEXT_TID)
         snprintf(thread, sizeof thread, "%.31s", kp_trace_text(trace, (uint32_t)e->tid));
     else
         snprintf(thread, sizeof thread, "%" PRId64, e->tid);
-    printf("%15s  %13s  %10s  %-17s  %s\n", at, dur, thread, kp_trace_text(trace, e->cat),
-           kp_trace_text(trace, e->name));
+    fprintf(out, "  %13s  %10s  %-17s  %s\n", dur, thread, kp_trace_text(trace, e->cat), kp_trace_text(trace, e->name));
 }
 
-static void events_list(const struct kp_trace *trace, const struct filter *f)
+/* ---- the walk: each event becomes a line while the file is read, and the lines are put in order ---- */
+
+struct walk {
+    const struct filter *f;
+    struct kp_sorted *lines;
+    FILE *line;      /* writes to text */
+    char *text;
+    size_t bytes;
+    struct spans steps;
+    int64_t since_ns; /* profiler's start, as times stand in the file */
+};
+
+/* Nothing is kept in the trace. */
+static bool event_take(const void *context, const struct kp_trace *trace, const struct kp_trace_event *event)
 {
-    struct spans steps = {0};
-    size_t capacity = 0, count = 0;
-    uint32_t *order = NULL;
-    steps_find(&steps, trace, f);
-    for (size_t i = 0; i < trace->count; i++) {
-        const struct kp_trace_event *e = &trace->events[i];
-        if ((e->kind == KP_TRACE_OTHER && !e->cat) || !is_wanted(trace, e, f, &steps))
-            continue;
-        order = kp_kineto_grow(order, &capacity, count + 1, sizeof *order);
-        order[count++] = (uint32_t)i;
+    struct walk *w = *(struct walk *const *)context;
+    struct kp_trace_event e = *event;
+    e.args_bytes = (uint32_t)(trace->args_bytes - e.args);
+    if (w->f->first_step >= 0 && is_step(trace, &e))
+        step_take(&w->steps, trace, &e, w->f);
+    if (!is_named(trace, &e, w->f))
+        return false;
+    rewind(w->line);
+    if (w->f->json)
+        put_json(w->line, trace, &e);
+    else
+        put_line(w->line, trace, &e);
+    fflush(w->line);
+    kp_sorted_add(w->lines, e.start_ns, e.dur_ns, w->text, w->bytes);
+    return false;
+}
+
+static void line_give(void *context, int64_t start_ns, const char *line, size_t bytes)
+{
+    const struct walk *w = context;
+    const struct filter *f = w->f;
+    const int64_t at_ns = start_ns - w->since_ns;
+    if ((f->has_from && at_ns < f->from_ns) || (f->has_to && at_ns > f->to_ns))
+        return;
+    if (f->first_step >= 0 && !is_in_steps(&w->steps, start_ns))
+        return;
+    if (!f->json) {
+        const uint64_t positive = at_ns < 0 ? 0 - (uint64_t)at_ns : (uint64_t)at_ns;
+        char at[32];
+        snprintf(at, sizeof at, "%s%" PRIu64 ".%03" PRIu64, at_ns < 0 ? "-" : "", positive / 1000, positive % 1000);
+        printf("%15s", at);
     }
-    if (count)
-        qsort_r(order, count, sizeof *order, time_order, trace->events);
-    if (!f->json)
+    fwrite(line, 1, bytes, stdout);
+}
+
+static int lines_print(struct walk *w, const struct kp_trace *trace, const char *path)
+{
+    w->since_ns = trace->start_ns - trace->base_ns;
+    steps_sort(&w->steps);
+    if (!w->f->json)
         printf("%15s  %13s  %10s  %-17s  %s\n", "start us", "duration us", "thread", "category", "name");
-    for (size_t i = 0; i < count; i++) {
-        if (f->json)
-            put_json(trace, &trace->events[order[i]]);
-        else
-            put_line(trace, &trace->events[order[i]]);
-    }
-    free(order);
-    free(steps.spans);
+    const int rc = kp_sorted_each(w->lines, line_give, w);
+    return rc ? kp_cli_fail("events", "%s: no room to put its events in order: %s", path, strerror(-rc)) : 0;
 }
 
 static int events_of(const struct filter *f, const char *path)
 {
     struct kp_trace *trace;
+    struct walk walk = {.f = f, .lines = kp_sorted_open(0)}, *w = &walk;
     char why[512];
-    int rc = kp_trace_open(&trace, path, f->json, why, sizeof why);
+    int rc = -ENOMEM;
+    w->line = open_memstream(&w->text, &w->bytes);
+    if (!w->line)
+        return kp_cli_fail("events", "%s: no memory", path);
+    rc = kp_trace_open_some(&trace, path, f->json, event_take, &w, why, sizeof why);
     if (rc)
         fprintf(stderr, "kprof: %s\n", why);
-    if (trace && (rc == 0 || f->partial)) {
-        events_list(trace, f);
-        rc = 0;
-    }
+    if (trace && (rc == 0 || f->partial))
+        rc = lines_print(w, trace, path);
     kp_trace_close(trace);
+    kp_sorted_close(w->lines);
+    fclose(w->line);
+    free(w->text);
+    free(w->steps.spans);
     return rc ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }
 
@@ -296,21 +328,23 @@ static int events_of_one(void *context, const char *path, const char *label, boo
 
 int kp_cmd_events(int argc, char **argv)
 {
+    struct kp_opt_scan scan = {.command = "events", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct filter f = {.first_step = -1};
-    int id;
-    optind = 0;
-    while ((id = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        if (id == HELP || id == 'h') {
-            fputs(usage, stdout);
-            return KP_EXIT_DONE;
-        }
-        int rc = option_take(&f, id, optarg);
-        if (rc)
-            return rc;
+    const char *value;
+    int count = 0, i;
+    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+        if (i == KP_OPT_HELP)
+            return kp_cli_help("events", flags);
+        if (i == KP_OPT_ARGUMENT)
+            argv[count++] = (char *)value; /* that word was read already */
+        else if (option_take(&f, i, value))
+            return KP_EXIT_USAGE;
     }
-    if (optind == argc)
-        return usage_error("no file given", "");
-    int worst = kp_input_each(argv + optind, argc - optind, events_of_one, &f);
+    if (!count)
+        return kp_cli_misuse("events", "no file given");
+    struct kp_lines *lines = kp_lines_open("events", &f.wish);
+    int worst = kp_input_each(argv, count, kp_lines_places(lines), events_of_one, &f);
+    kp_lines_close(lines);
     if (f.has_regex)
         regfree(&f.regex);
     return worst;

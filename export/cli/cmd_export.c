@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/lines.h"
 #include "export/cli/spool.h"
 
 static const struct kp_opt flags[] = {
     {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of the spool)"},
     {"worker-name", 0, KP_OPT_VALUE, "NAME", "first part of the file names (default: what the run was told, or HOST_PID)"},
     {"gzip", 0, KP_OPT_SWITCH, NULL, "write .json.gz or .json (default: what the run was told)"},
+    {"export", 0, KP_OPT_VALUE, "LIST", "any of trace,table,stacks,memory (default: what the run was told; trace if that was none)"},
+    KP_LINES_OPTIONS("off"),
     {0}};
 
 static int spool_export(const char *path, const struct kp_spool_wish *wish)
@@ -29,6 +32,7 @@ int kp_cmd_export(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "export", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct kp_spool_wish wish = {.command = "export", .gzip = -1};
+    struct kp_lines_wish lines_wish = {0};
     const char *value;
     int count = 0, worst = KP_EXIT_DONE, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
@@ -36,13 +40,22 @@ int kp_cmd_export(int argc, char **argv)
         case 0: wish.dir = value; break;
         case 1: wish.worker_name = value; break;
         case 2: wish.gzip = strcmp(value, "0") != 0; break;
+        case 3:
+            wish.exports = value;
+            if (!kp_spool_exports_known(value)) return kp_cli_misuse("export", "--export is any of trace,table,stacks,memory, not %s", value);
+            break;
+        case 4:
+        case 5: kp_lines_option(&lines_wish, flags[i].name, value); break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("export", flags);
         default: return KP_EXIT_USAGE;
         }
     }
     if (!count) return kp_cli_misuse("export", "no spool given");
+    struct kp_lines *lines = kp_lines_open("export", &lines_wish);
+    wish.places = kp_lines_places(lines);
     for (i = 0; i < count; i++)
         if (spool_export(argv[i], &wish) != KP_EXIT_DONE) worst = KP_EXIT_BAD_INPUT;
+    kp_lines_close(lines);
     return worst;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cmd_report.c - `kprof report`: the table of key_averages() for each trace */
 #include "export/cli/cli.h"
+#include "export/cli/lines.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,52 +16,27 @@ struct report {
     bool partial;
 };
 
-static const char usage[] =
-    "usage: kprof report [options] FILE...\n"
-    "  FILE is a trace (gzip or plain), a folder of traces or a spool\n"
-    "  --sort-by KEY              descending; default: order of first appearance\n"
-    "  --row-limit N              default 100, -1: all\n"
-    "  --group-by-input-shape     one row per name and input shapes\n"
-    "  --group-by-overload-name   one row per name and overload\n"
-    "  --group-by-stack-n N       one row per name and N innermost frames\n"
-    "  --include-python-functions rows for Python functions, too\n"
-    "  --top-level-events-only    only rows whose first event had no parent\n"
-    "  --header TEXT              a line above the table\n"
-    "  --time-unit s|ms|us        default: by size\n"
-    "  --max-name-column-width N  default 55, none: no limit\n"
-    "  --max-shapes-column-width N   default 80\n"
-    "  --max-src-column-width N   default 75\n"
-    "  --partial                  of a file that ends early, report what is there\n";
-
 enum option_id {
-    SORT = 256, LIMIT, BY_SHAPE, BY_OVERLOAD, BY_STACK, PYTHON, TOP_LEVEL, HEADER, UNIT, NAME_WIDTH, SHAPES_WIDTH,
-    SOURCE_WIDTH, PARTIAL, HELP,
+    SORT, LIMIT, BY_SHAPE, BY_SHAPES, BY_OVERLOAD, BY_STACK, PYTHON, TOP_LEVEL, HEADER, UNIT, NAME_WIDTH, SHAPES_WIDTH, SOURCE_WIDTH,
+    PARTIAL,
 };
 
-static const struct option options[] = {
-    {"sort-by", required_argument, NULL, SORT},
-    {"row-limit", required_argument, NULL, LIMIT},
-    {"group-by-input-shape", no_argument, NULL, BY_SHAPE},
-    {"group-by-input-shapes", no_argument, NULL, BY_SHAPE},
-    {"group-by-overload-name", no_argument, NULL, BY_OVERLOAD},
-    {"group-by-stack-n", required_argument, NULL, BY_STACK},
-    {"include-python-functions", no_argument, NULL, PYTHON},
-    {"top-level-events-only", no_argument, NULL, TOP_LEVEL},
-    {"header", required_argument, NULL, HEADER},
-    {"time-unit", required_argument, NULL, UNIT},
-    {"max-name-column-width", required_argument, NULL, NAME_WIDTH},
-    {"max-shapes-column-width", required_argument, NULL, SHAPES_WIDTH},
-    {"max-src-column-width", required_argument, NULL, SOURCE_WIDTH},
-    {"partial", no_argument, NULL, PARTIAL},
-    {"help", no_argument, NULL, HELP},
-    {0},
-};
-
-static int usage_error(const char *what, const char *value)
-{
-    fprintf(stderr, "kprof report: %s%s\n", what, value);
-    return KP_EXIT_USAGE;
-}
+static const struct kp_opt flags[] = {
+    [SORT] = {"sort-by", 0, KP_OPT_VALUE, "KEY", "descending, by one of torch's names; default: order of first appearance"},
+    [LIMIT] = {"row-limit", 0, KP_OPT_VALUE, "N", "default 100, -1: all"},
+    [BY_SHAPE] = {"group-by-input-shape", 0, KP_OPT_FLAG, NULL, "one row per name and input shapes"},
+    [BY_SHAPES] = {"group-by-input-shapes", 0, KP_OPT_FLAG, NULL, "the same"},
+    [BY_OVERLOAD] = {"group-by-overload-name", 0, KP_OPT_FLAG, NULL, "one row per name and overload"},
+    [BY_STACK] = {"group-by-stack-n", 0, KP_OPT_VALUE, "N", "one row per name and N innermost frames"},
+    [PYTHON] = {"include-python-functions", 0, KP_OPT_FLAG, NULL, "rows for Python functions, too"},
+    [TOP_LEVEL] = {"top-level-events-only", 0, KP_OPT_FLAG, NULL, "only rows whose first event had no parent"},
+    [HEADER] = {"header", 0, KP_OPT_VALUE, "TEXT", "a line above the table"},
+    [UNIT] = {"time-unit", 0, KP_OPT_VALUE, "s|ms|us", "default: by size"},
+    [NAME_WIDTH] = {"max-name-column-width", 0, KP_OPT_VALUE, "N", "default 55, none: no limit"},
+    [SHAPES_WIDTH] = {"max-shapes-column-width", 0, KP_OPT_VALUE, "N", "default 80"},
+    [SOURCE_WIDTH] = {"max-src-column-width", 0, KP_OPT_VALUE, "N", "default 75"},
+    [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, report what is there"},
+    {0}};
 
 static bool number_read(const char *text, long least, long *out)
 {
@@ -74,11 +49,16 @@ static bool number_read(const char *text, long least, long *out)
     return true;
 }
 
-static int width_set(int *out, const char *text)
+static int number_set(long *out, long least, const char *flag, const char *text)
+{
+    return number_read(text, least, out) ? 0 : kp_cli_misuse("report", "--%s is a number from %ld on, not %s", flag, least, text);
+}
+
+static int width_set(int *out, const char *flag, const char *text)
 {
     long value = 0;
     if (strcmp(text, "none") != 0 && !number_read(text, 1, &value))
-        return usage_error("a width is a number from 1 on, or none, not ", text);
+        return kp_cli_misuse("report", "--%s is a number from 1 on, or none, not %s", flag, text);
     *out = (int)value;
     return 0;
 }
@@ -86,7 +66,7 @@ static int width_set(int *out, const char *text)
 static int unit_set(char *out, const char *text)
 {
     if (strcmp(text, "s") != 0 && strcmp(text, "ms") != 0 && strcmp(text, "us") != 0)
-        return usage_error("a time unit is s, ms or us, not ", text);
+        return kp_cli_misuse("report", "--time-unit is s, ms or us, not %s", text);
     *out = text[0];
     return 0;
 }
@@ -94,37 +74,35 @@ static int unit_set(char *out, const char *text)
 static int sort_set(struct report *r, const char *key)
 {
     r->table.sort_by = key;
-    if (kp_keyavg_has_key(key))
-        return 0;
-    fprintf(stderr, "kprof report: no sort key %s; known: %s\n", key, kp_keyavg_keys());
-    return KP_EXIT_USAGE;
+    return kp_keyavg_has_key(key) ? 0 : kp_cli_misuse("report", "no sort key %s; known: %s", key, kp_keyavg_keys());
+}
+
+static int stack_set(struct report *r, const char *text)
+{
+    long frames = 0;
+    int rc = number_set(&frames, 0, flags[BY_STACK].name, text);
+    r->group.by_stack = (uint32_t)frames;
+    return rc;
 }
 
 static int option_take(struct report *r, int id, const char *value)
 {
-    long number = 0;
     switch (id) {
     case SORT: return sort_set(r, value);
-    case LIMIT:
-        if (!number_read(value, -1, &r->table.row_limit))
-            return usage_error("a row limit is a number from -1 on, not ", value);
-        return 0;
-    case BY_SHAPE: r->group.by_shape = true; return 0;
+    case LIMIT: return number_set(&r->table.row_limit, -1, flags[id].name, value);
+    case BY_SHAPE:
+    case BY_SHAPES: r->group.by_shape = true; return 0;
     case BY_OVERLOAD: r->group.by_overload = true; return 0;
-    case BY_STACK:
-        if (!number_read(value, 0, &number))
-            return usage_error("a number of frames is 0 or more, not ", value);
-        r->group.by_stack = (uint32_t)number;
-        return 0;
+    case BY_STACK: return stack_set(r, value);
     case PYTHON: r->group.python_functions = true; return 0;
     case TOP_LEVEL: r->table.top_level_only = true; return 0;
     case HEADER: r->table.header = value; return 0;
     case UNIT: return unit_set(&r->table.time_unit, value);
-    case NAME_WIDTH: return width_set(&r->table.name_width, value);
-    case SHAPES_WIDTH: return width_set(&r->table.shapes_width, value);
-    case SOURCE_WIDTH: return width_set(&r->table.source_width, value);
+    case NAME_WIDTH: return width_set(&r->table.name_width, flags[id].name, value);
+    case SHAPES_WIDTH: return width_set(&r->table.shapes_width, flags[id].name, value);
+    case SOURCE_WIDTH: return width_set(&r->table.source_width, flags[id].name, value);
     case PARTIAL: r->partial = true; return 0;
-    default: fputs(usage, stderr); return KP_EXIT_USAGE;
+    default: return KP_EXIT_USAGE;
     }
 }
 
@@ -148,6 +126,8 @@ static int report_trace(void *context, const char *path, const char *label, bool
         kp_trace_close(trace);
         return KP_EXIT_BAD_INPUT;
     }
+    if (r->group.by_stack && trace->has_stacks)
+        kp_tree_fill_stacks(&tree, trace->is_ours);
     if (r->group.by_stack)
         kp_tree_set_stacks(&tree);
     kp_keyavg_build(&averages, &tree, &r->group);
@@ -162,19 +142,22 @@ static int report_trace(void *context, const char *path, const char *label, bool
 
 int kp_cmd_report(int argc, char **argv)
 {
+    struct kp_opt_scan scan = {.command = "report", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct report r = {.table = KP_TABLE_DEFAULTS};
-    int id;
-    optind = 0;
-    while ((id = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        if (id == HELP || id == 'h') {
-            fputs(usage, stdout);
-            return KP_EXIT_DONE;
-        }
-        int rc = option_take(&r, id, optarg);
-        if (rc)
-            return rc;
+    const char *value;
+    int count = 0, i;
+    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+        if (i == KP_OPT_HELP)
+            return printf("sort keys: %s\n\n", kp_keyavg_keys()), kp_cli_help("report", flags);
+        if (i == KP_OPT_ARGUMENT)
+            argv[count++] = (char *)value; /* that word was read already */
+        else if (option_take(&r, i, value))
+            return KP_EXIT_USAGE;
     }
-    if (optind == argc)
-        return usage_error("no file given", "");
-    return kp_input_each(argv + optind, argc - optind, report_trace, &r);
+    if (!count)
+        return kp_cli_misuse("report", "no file given");
+    struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_wish){0});
+    const int worst = kp_input_each(argv, count, kp_lines_places(lines), report_trace, &r);
+    kp_lines_close(lines);
+    return worst;
 }

@@ -62,7 +62,7 @@ static int folder_make(struct kp_input *input)
 static int cycle_add(struct kp_input *input, struct kp_reader *reader, const char *path, size_t index)
 {
     struct kp_cycle cycle;
-    struct kp_export_options options = {.dir = input->folder};
+    struct kp_export_options options = {.dir = input->folder, .loads_cpp = true, .places = input->places};
     struct kp_export_result *result = calloc(1, sizeof *result);
     int rc = result ? kp_reader_cycle(reader, index, &cycle) : -ENOMEM;
     if (rc == 0)
@@ -152,10 +152,10 @@ static int folder_add(struct kp_input *input, const char *path)
     return count > 0 ? 0 : count ? count : -ENOENT;
 }
 
-int kp_input_open(struct kp_input *input, const char *path)
+int kp_input_open(struct kp_input *input, const char *path, const struct kp_places *places)
 {
     struct stat st;
-    memset(input, 0, sizeof *input);
+    *input = (struct kp_input){.places = places};
     if (stat(path, &st) < 0) {
         int rc = -errno;
         fprintf(stderr, "kprof: %s: %s\n", path, strerror(-rc));
@@ -185,19 +185,25 @@ void kp_input_close(struct kp_input *input)
     memset(input, 0, sizeof *input);
 }
 
-int kp_input_each(char **paths, int n, kp_input_fn fn, void *context)
+int kp_input_each(char **paths, int n, const struct kp_places *places, kp_input_fn fn, void *context)
 {
-    int worst = KP_EXIT_DONE;
+    int worst = KP_EXIT_DONE, rc = KP_EXIT_DONE;
     bool several = n > 1;
     for (int i = 0; i < n; i++) {
         struct kp_input input;
-        if (kp_input_open(&input, paths[i]) < 0)
+        if (kp_input_open(&input, paths[i], places) < 0)
             worst = KP_EXIT_BAD_INPUT;
         several |= input.count > 1;
+        if (places && places->lines && input.count && !input.folder)
+            fprintf(stderr, "kprof: %s: a trace has the frames it was written with; lines come from its spool (KPROF_EXPORT=none)\n", paths[i]);
         for (size_t file = 0; file < input.count; file++)
-            if (fn(context, input.paths[file], input.labels[file], several) != KP_EXIT_DONE)
+            if ((rc = fn(context, input.paths[file], input.labels[file], several)) == KP_EXIT_USAGE)
+                break; /* no other file mends that */
+            else if (rc != KP_EXIT_DONE)
                 worst = KP_EXIT_BAD_INPUT;
         kp_input_close(&input);
+        if (rc == KP_EXIT_USAGE)
+            return rc;
     }
     return worst;
 }

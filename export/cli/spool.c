@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
 #include "export/cli/cli.h"
 #include "export/kp_export.h"
 
@@ -22,12 +23,57 @@ static void folder_of(const char *path, char *out, size_t size)
         snprintf(out, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
+static const struct {
+    const char *word, *end;
+    unsigned bit;
+} extra_rows[] = {{"table", ".table.txt", KP_EXTRA_TABLE}, {"stacks", ".stacks.txt", KP_EXTRA_STACKS}, {"memory", ".memory.html", KP_EXTRA_MEMORY}};
+
+bool kp_spool_exports_known(const char *list)
+{
+    for (const char *p = list; *p;) {
+        size_t n = strcspn(p, ",");
+        bool known = n == 5 && strncmp(p, "trace", n) == 0;
+        for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows; i++)
+            known |= strlen(extra_rows[i].word) == n && strncmp(p, extra_rows[i].word, n) == 0;
+        if (!known) return false;
+        p += n + (p[n] == ',');
+    }
+    return *list != 0;
+}
+
+/* What the run was told to write; none, since somebody asks for it now, is the trace. */
+static void extras_read(const char *list, struct kp_export_options *options)
+{
+    bool trace = !list;
+    for (const char *p = list; p && *p;) {
+        size_t n = strcspn(p, ",");
+        trace |= n == 5 && strncmp(p, "trace", n) == 0;
+        for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows; i++)
+            if (strlen(extra_rows[i].word) == n && strncmp(p, extra_rows[i].word, n) == 0)
+                options->extras |= extra_rows[i].bit;
+        p += n + (p[n] == ',');
+    }
+    options->no_trace = !trace && options->extras;
+}
+
+static void written_say(const struct kp_export_result *result, bool no_trace)
+{
+    const char *json = strstr(result->path, ".pt.trace.json"), *comma = no_trace ? "" : ", ";
+    printf("kprof: wrote %.*s", no_trace && json ? (int)(json - result->path) : (int)strlen(result->path), result->path);
+    for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows; i++)
+        if (result->extras & extra_rows[i].bit) {
+            printf("%s%s", comma, extra_rows[i].end);
+            comma = ", ";
+        }
+}
+
 static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, const char *path, const struct kp_spool_wish *wish,
                        struct kp_export_options *options)
 {
     static struct kp_export_result result;
     struct kp_progress progress;
     int rc;
+    options->loads_cpp = true;
     kp_progress_begin(&progress, path);
     options->progress = kp_progress_events;
     options->context = &progress;
@@ -35,10 +81,13 @@ static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, c
     kp_progress_end(&progress);
     if (rc == -ENODATA) return 0;
     if (rc < 0) return kp_cli_fail(wish->command, "%s: no trace into %s: %s", path, options->dir, strerror(-rc)), rc;
-    if (!wish->quiet)
-        printf("kprof: wrote %s (%llu steps, %llu events, %llu dropped%s)\n", result.path, (unsigned long long)result.steps,
+    if (result.extras_error) kp_cli_fail(wish->command, "%s: not all that KPROF_EXPORT asked for: %s", result.path, strerror(-result.extras_error));
+    if (!wish->quiet) {
+        written_say(&result, options->no_trace);
+        printf(" (%llu steps, %llu events, %llu dropped%s)\n", (unsigned long long)result.steps,
                (unsigned long long)result.events, (unsigned long long)result.lost,
                cycle->complete ? "" : "; cut off where the process ended");
+    }
     return 1;
 }
 
@@ -48,8 +97,10 @@ int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_s
     const char *const gzip = kp_reader_text(reader, "KPROF_GZIP");
     struct kp_export_options options = {.dir = wish->dir, .worker_name = wish->worker_name,
                                         .gzip = wish->gzip < 0 ? !gzip || strcmp(gzip, "0") != 0 : wish->gzip,
+                                        .places = wish->places,
                                         .metadata = kp_reader_text(reader, "KPROF_METADATA")};
     int written = 0;
+    extras_read(wish->exports ? wish->exports : kp_reader_text(reader, "KPROF_EXPORT"), &options);
     folder_of(path, folder, sizeof folder);
     if (!options.dir) options.dir = folder;
     if (!options.worker_name) options.worker_name = kp_reader_text(reader, "KPROF_WORKER_NAME");
@@ -84,24 +135,17 @@ void kp_spool_losses(const struct kp_reader *reader)
 /* Start of a process in ns since the epoch, 0 when it is not there. */
 static uint64_t process_start_ns(uint32_t pid)
 {
-    char path[64], text[1024], *p;
     struct timespec now;
-    unsigned long long ticks = 0;
-    FILE *file;
-    size_t n;
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    file = fopen(path, "re");
-    if (!file) return 0;
-    n = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[n] = 0;
-    p = strrchr(text, ')'); /* the name may hold spaces and brackets; field 3 follows */
-    if (!p || p[1] != ' ' || p[2] == 'Z' || p[2] == 'X') return 0; /* a zombie writes no more */
-    for (int field = 2; p && field < 22; field++) p = strchr(p + 1, ' ');
-    if (p) ticks = strtoull(p + 1, NULL, 10);
+    const uint64_t ticks = kp_io_process_start((int32_t)pid);
+    if (!ticks) return 0;
     clock_gettime(CLOCK_BOOTTIME, &now);
     return kp_clock_ns(CLOCK_REALTIME) - ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) +
            ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+bool kp_spool_process_runs(uint32_t pid)
+{
+    return process_start_ns(pid) != 0;
 }
 
 /*

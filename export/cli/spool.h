@@ -13,12 +13,15 @@ struct kp_spool_wish {
     const char *dir;     /* NULL: the folder of the spool */
     const char *worker_name;
     int gzip;            /* 1, 0, -1: as the spool's own settings say */
+    const char *exports; /* as KPROF_EXPORT; NULL: as the spool's own settings say */
+    const struct kp_places *places; /* as in kp_export.h; NULL: none */
     bool quiet;          /* no line about what was written */
 };
 enum kp_spool_state { KP_SPOOL_GONE, KP_SPOOL_RUNNING, KP_SPOOL_FOREIGN_HOST };
 
 /* Writes every cycle of an open spool. Returns the number of traces, or -errno with the message said. */
 int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_spool_wish *wish);
+bool kp_spool_exports_known(const char *list); /* whether each word of a list is one that `exports` may have */
 /* Says what is not in the traces: drops by kind and reason, torn records, a cycle cut off. */
 void kp_spool_losses(const struct kp_reader *reader);
 /*
@@ -26,5 +29,8 @@ void kp_spool_losses(const struct kp_reader *reader);
  * whether it is still there (its pid may have been given to another one, but not the one that executed another program).
  */
 enum kp_spool_state kp_spool_state(const struct kp_file_head *head, const char *path);
+
+/* A process of that number runs here: not necessarily the one that was meant. */
+bool kp_spool_process_runs(uint32_t pid);
 
 #endif

@@ -3,7 +3,7 @@
  * dlfollow.c - follows the host's dlopen calls without becoming their caller
  *
  * Called by: the taps (arch/.../tap.S) on any host thread, before a dl function; boot.c (start); the writer's tick
- * Owns:      the list of taps, the flag `scanning`
+ * Owns:      the taps of the dl functions, the flag `scanning`
  * Locks:     `scanning`, waited for at most WAIT_MAX_US, and then gone without
  * Memory:    none of its own; about 3 KB of stack
  * On fail:   a scan that cannot be made now is made at the next dl call or tick
@@ -36,11 +36,14 @@
 #include <unistd.h>
 
 #include "collector/base/kp_gate.h"
+#include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/hook/hook.h"
 #include "preload/hook/modules.h"
+#include "preload/hook/words.h"
 #include "preload/source.h"
+#include "collector/base/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"
 
 enum { TAPS = 4, WAIT_MAX_US = 50000, WAIT_STEP_US = 50 };
@@ -52,7 +55,17 @@ void *kp_hook_real_dlopen, *kp_hook_real_dlmopen, *kp_hook_real_dlsym, *kp_hook_
 static struct kp_tap taps[TAPS];
 static bool is_started;
 static atomic_flag scanning = ATOMIC_FLAG_INIT;
+static _Atomic bool is_telling; /* the list of modules is up to date, what they bring is not attached yet */
 static _Thread_local bool is_inside __attribute__((tls_model("initial-exec")));
+
+/* What the loader allocates for us meanwhile is not the host's. */
+static void set_inside(bool is)
+{
+    static _Thread_local bool was_ours __attribute__((tls_model("initial-exec")));
+    if (is) was_ours = kp_io_is_ours;
+    kp_io_is_ours = is || was_ours;
+    is_inside = is;
+}
 
 /* false: this thread is inside a hook or a scan, or this process is not ours (a forked child). */
 static bool may_scan(void)
@@ -65,7 +78,7 @@ static bool take_turn(void)
 {
     for (unsigned waited = 0; waited < WAIT_MAX_US; waited += WAIT_STEP_US) {
         if (!atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire)) return true;
-        syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = WAIT_STEP_US * 1000}, NULL);
+        kp_io_nap(WAIT_STEP_US * 1000);
     }
     return false;
 }
@@ -73,19 +86,24 @@ static bool take_turn(void)
 /* `scanning` is ours and stays so while boot.c attaches: another thread's dlsym waits until that is done. */
 static void scan_and_tell(void)
 {
+    kp_store_relaxed(&is_telling, true); /* kp_modules_apply makes it known */
     if (is_started) {
         int err = kp_modules_apply(taps, TAPS, false);
-        if (err) KP_LOG_ONCE(1, "the list of modules is not complete (error %d): a late torch may go unnoticed", -err);
+        if (err) KP_LOG_ONCE(0, "the list of modules is not complete (error %d): a late torch may go unnoticed", -err);
     }
     kp_boot_modules_changed();
+    kp_store_release(&is_telling, false); /* pairs with: scan_if_changed */
 }
 
-/* Host threads come here at places where they cannot be cancelled without us, so they cannot be with us either. */
+/*
+ * Host threads come here at places where they cannot be cancelled without us, so they cannot be with us either. One that looks for a function of
+ * a library which another thread is attaching just now waits, too: it is about to call it.
+ */
 static void scan_if_changed(void)
 {
     int cancel, saved = errno;
-    is_inside = true;
-    if (kp_modules_changed()) {
+    set_inside(true);
+    if (kp_modules_changed() || kp_load_acquire(&is_telling)) { /* pairs with: scan_and_tell */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         if (take_turn()) {
             if (kp_modules_changed()) scan_and_tell();
@@ -93,7 +111,7 @@ static void scan_if_changed(void)
         }
         pthread_setcancelstate(cancel, NULL);
     }
-    is_inside = false;
+    set_inside(false);
     errno = saved;
 }
 
@@ -101,9 +119,9 @@ static void scan_if_changed(void)
 void kp_hook_scan(void)
 {
     if (!may_scan() || atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire)) return;
-    is_inside = true;
+    set_inside(true);
     if (kp_modules_changed()) scan_and_tell();
-    is_inside = false;
+    set_inside(false);
     atomic_flag_clear_explicit(&scanning, memory_order_release);
 }
 
@@ -117,12 +135,85 @@ void kp_hook_after_fork(void)
     atomic_flag_clear_explicit(&scanning, memory_order_release);
 }
 
+void kp_hook_begin_in_child(void)
+{
+    if (is_inside) return;
+    kp_store_relaxed(&is_telling, false);
+    atomic_flag_clear_explicit(&scanning, memory_order_release);
+}
+
 void kp_hook_note(void)
 {
     if (!may_scan()) return;
     int credit = kp_load_relaxed(&kp_hook_credit);
     if (credit > 0) kp_store_relaxed(&kp_hook_credit, credit - 1); /* an update lost to another thread is no harm */
     scan_if_changed();
+}
+
+/* A source's attach() runs in a scan: then the turn is this thread's already. */
+static bool may_change_taps(bool *took)
+{
+    *took = false;
+    if (is_inside) return true;
+    if (!(kp_gate_get() & KP_GATE_ON) || !take_turn()) return false;
+    *took = true;
+    set_inside(true);
+    return true;
+}
+
+static void changed_taps(bool took)
+{
+    if (!took) return;
+    set_inside(false);
+    atomic_flag_clear_explicit(&scanning, memory_order_release);
+}
+
+typedef int (*take_fn)(const struct kp_tap *set, uint32_t tap_count);
+
+static int add_taps(const struct kp_tap *set, uint32_t tap_count, take_fn take)
+{
+    bool took;
+    if (!tap_count) return 0;
+    if (!may_change_taps(&took)) return -EBUSY;
+    int err = take ? take(set, tap_count) : 0;
+    if (!err) err = kp_modules_add(set, tap_count, false);
+    changed_taps(took);
+    return err;
+}
+
+int kp_hook_add_taps(const struct kp_tap *set, uint32_t tap_count)
+{
+    return add_taps(set, tap_count, NULL);
+}
+
+int kp_hook_add_taps_own(const struct kp_tap *set, uint32_t tap_count)
+{
+    return add_taps(set, tap_count, kp_wanted_take_own);
+}
+
+int kp_hook_add_taps_common(const struct kp_tap *set, uint32_t tap_count)
+{
+    return add_taps(set, tap_count, kp_wanted_take_common);
+}
+
+int kp_hook_take_words(const struct kp_word_taker *taker)
+{
+    bool took;
+    if (!may_change_taps(&took)) return -EBUSY;
+    int err = kp_words_set_taker(taker);
+    if (!err) err = kp_modules_take(false);
+    changed_taps(took);
+    return err;
+}
+
+int kp_hook_remove_taps(const struct kp_tap *set, uint32_t tap_count)
+{
+    bool took;
+    if (!tap_count) return 0;
+    if (!may_change_taps(&took)) return -EBUSY;
+    kp_modules_undo(set, tap_count);
+    changed_taps(took);
+    return 0;
 }
 
 int kp_hook_start(void)

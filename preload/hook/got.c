@@ -3,8 +3,8 @@
  * got.c - finds and rewrites the words through which a module calls a named function
  *
  * Called by: modules.c: find under the loader's list lock, write later with the module held by a reference
- * Owns:      nothing
- * Locks:     none
+ * Owns:      a scratch list
+ * Locks:     none; one thread at a time (dlfollow.c's turn)
  * On fail:   -errno; the word is as it was
  *
  * Most of a module's words are of no interest, so names are compared once per imported symbol and not once per
@@ -19,95 +19,105 @@
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #if defined(__x86_64__)
-enum { RELOC_JUMP_SLOT = R_X86_64_JUMP_SLOT, RELOC_GLOB_DAT = R_X86_64_GLOB_DAT };
+enum { RELOC_JUMP_SLOT = R_X86_64_JUMP_SLOT, RELOC_GLOB_DAT = R_X86_64_GLOB_DAT, RELOC_POINTER = R_X86_64_64 };
 #elif defined(__aarch64__)
-enum { RELOC_JUMP_SLOT = R_AARCH64_JUMP_SLOT, RELOC_GLOB_DAT = R_AARCH64_GLOB_DAT };
+enum { RELOC_JUMP_SLOT = R_AARCH64_JUMP_SLOT, RELOC_GLOB_DAT = R_AARCH64_GLOB_DAT, RELOC_POINTER = R_AARCH64_ABS64 };
 #else
 #error "no relocation types for this processor"
 #endif
 
-enum { IMPORTS_MAX = 8 };
-#define NO_TAP UINT32_MAX
+enum { IMPORTS_MAX = KP_WANTED_MAX, SYMBOL_BITS = 8192 };
 
 struct import {
-    uint32_t symbol, tap;
+    uint32_t symbol, name;
 };
 
-static uint32_t tap_of_name(const char *name, const struct kp_tap *taps, uint32_t tap_count)
+/* Too much for a small thread's stack, and one thread at a time comes here. */
+static struct import imports[IMPORTS_MAX];
+static uint32_t import_count;
+static uint64_t symbol_bits[SYMBOL_BITS / 64]; /* which symbols are imports, roughly */
+
+/* A module that defines the name itself means its own function by it: hands off, unless the tap wants just that, or all of them. */
+static bool is_callable(const struct kp_image *image, uint32_t symbol, uint32_t name)
 {
-    for (uint32_t t = 0; t < tap_count; t++)
-        if (name[0] == taps[t].symbol[0] && name[1] == taps[t].symbol[1] && strcmp(name, taps[t].symbol) == 0)
-            return t;
-    return NO_TAP;
+    const ElfW(Sym) *s = &image->symbols[symbol];
+    return s->st_shndx == SHN_UNDEF || kp_wanted_is_own(name, image->base + s->st_value) || kp_wanted_is_common(name);
 }
 
-/* A module that defines the name itself means its own function by it: hands off. */
-static uint32_t tap_of_symbol(const struct kp_image *image, uint32_t symbol, const struct kp_tap *taps,
-                              uint32_t tap_count)
+static uint32_t name_of_symbol(const struct kp_image *image, uint32_t symbol, uint32_t first)
 {
-    if (image->symbols[symbol].st_shndx != SHN_UNDEF) return NO_TAP;
-    return tap_of_name(kp_image_name(image, symbol), taps, tap_count);
+    uint32_t name = kp_wanted_find(kp_image_name(image, symbol));
+    return name == KP_NOT_WANTED || name < first || !is_callable(image, symbol, name) ? KP_NOT_WANTED : name;
 }
 
-/* Up to IMPORTS_MAX imported symbols that are tapped. More than that (many versions of one name) are left alone. */
-static uint32_t find_imports(const struct kp_image *image, const struct kp_tap *taps, uint32_t tap_count,
-                             struct import out[IMPORTS_MAX])
+static void add_import(uint32_t symbol, uint32_t name)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 1; i < image->imports_end && count < IMPORTS_MAX; i++) {
-        uint32_t tap = tap_of_symbol(image, i, taps, tap_count);
-        if (tap != NO_TAP) out[count++] = (struct import){.symbol = i, .tap = tap};
+    if (import_count == IMPORTS_MAX) return;
+    imports[import_count++] = (struct import){.symbol = symbol, .name = name};
+    symbol_bits[symbol % SYMBOL_BITS / 64] |= UINT64_C(1) << (symbol % 64);
+}
+
+/* Imported symbols that are wanted, in rising order but for hashed ones. */
+static void find_imports(const struct kp_image *image, uint32_t first)
+{
+    import_count = 0;
+    memset(symbol_bits, 0, sizeof symbol_bits);
+    for (uint32_t i = 1; i < image->imports_end; i++) {
+        uint32_t name = name_of_symbol(image, i, first);
+        if (name != KP_NOT_WANTED) add_import(i, name);
     }
-    for (uint32_t t = 0; t < tap_count && image->imports_end && count < IMPORTS_MAX; t++) {
-        uint32_t symbol = kp_image_hashed(image, taps[t].symbol);
-        if (symbol >= image->imports_end && image->symbols[symbol].st_shndx == SHN_UNDEF)
-            out[count++] = (struct import){.symbol = symbol, .tap = t};
+    for (uint32_t name = first; name < kp_wanted_count() && image->imports_end; name++) {
+        uint32_t symbol = kp_image_hashed(image, kp_wanted_name(name));
+        if (symbol >= image->imports_end && is_callable(image, symbol, name)) add_import(symbol, name);
     }
-    return count;
 }
 
 struct search {
     const struct kp_image *image;
-    const struct kp_tap *taps;
-    uint32_t tap_count;
-    const struct import *imports;
-    uint32_t import_count;
-    struct kp_slot *slots;
-    uint32_t found;
+    uint32_t first, found;
+    kp_got_fn each;
+    void *arg;
 };
 
-static uint32_t tap_of_reloc(const struct search *s, uint32_t symbol)
+static uint32_t name_of_reloc(const struct search *s, uint32_t symbol)
 {
-    if (!s->image->imports_end) return tap_of_symbol(s->image, symbol, s->taps, s->tap_count);
-    for (uint32_t i = 0; i < s->import_count; i++)
-        if (s->imports[i].symbol == symbol) return s->imports[i].tap;
-    return NO_TAP;
+    if (!s->image->imports_end) return name_of_symbol(s->image, symbol, s->first);
+    if (!(symbol_bits[symbol % SYMBOL_BITS / 64] >> (symbol % 64) & 1)) return KP_NOT_WANTED;
+    for (uint32_t i = 0; i < import_count; i++)
+        if (imports[i].symbol == symbol) return imports[i].name;
+    return KP_NOT_WANTED;
+}
+
+/* Where text is relocated, a pointer may lie in a page that is not writable: those modules' pointers are left alone. */
+static bool is_of_interest(const struct kp_image *image, uint32_t type)
+{
+    return type == RELOC_JUMP_SLOT || type == RELOC_GLOB_DAT || (type == RELOC_POINTER && !image->has_text_relocations);
 }
 
 static void search_table(struct search *s, const ElfW(Rela) *table, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t type = (uint32_t)ELF64_R_TYPE(table[i].r_info), symbol = (uint32_t)ELF64_R_SYM(table[i].r_info);
-        if ((type != RELOC_JUMP_SLOT && type != RELOC_GLOB_DAT) || !symbol || table[i].r_addend) continue;
-        uint32_t tap = tap_of_reloc(s, symbol);
+        if (!symbol || table[i].r_addend || !is_of_interest(s->image, type)) continue;
+        uint32_t name = name_of_reloc(s, symbol);
         uintptr_t at = s->image->base + table[i].r_offset;
-        if (tap == NO_TAP || at < s->image->lo || at + sizeof(void *) > s->image->hi || at % sizeof(void *)) continue;
-        if (s->found < KP_GOT_SLOTS_MAX)
-            s->slots[s->found] = (struct kp_slot){.at = at, .tap = tap, .is_relro = kp_image_in_relro(s->image, at)};
+        if (name == KP_NOT_WANTED || at < s->image->lo || at + sizeof(void *) > s->image->hi || at % sizeof(void *))
+            continue;
+        s->each(s->arg, &(struct kp_slot){.at = at, .name = name, .is_relro = kp_image_in_relro(s->image, at),
+                                          .is_pointer = type == RELOC_POINTER});
         s->found++;
     }
 }
 
-uint32_t kp_got_find(const struct kp_image *image, const struct kp_tap *taps, uint32_t tap_count,
-                     struct kp_slot slots[KP_GOT_SLOTS_MAX])
+uint32_t kp_got_find(const struct kp_image *image, uint32_t first, kp_got_fn each, void *arg)
 {
-    struct import imports[IMPORTS_MAX];
-    struct search s = {.image = image, .taps = taps, .tap_count = tap_count, .imports = imports, .slots = slots};
-    s.import_count = find_imports(image, taps, tap_count, imports);
-    if (image->imports_end && s.import_count == 0) return 0;
+    struct search s = {.image = image, .first = first, .each = each, .arg = arg};
+    find_imports(image, first);
+    if (image->imports_end && import_count == 0) return 0;
     search_table(&s, image->plt, image->plt_count);
     search_table(&s, image->rela, image->rela_count);
     return s.found;
@@ -118,18 +128,14 @@ uintptr_t kp_got_read(uintptr_t at)
     return kp_load_relaxed((_Atomic uintptr_t *)at);
 }
 
-bool kp_got_is_takable(const struct kp_image *image, const struct kp_slot *slot, const struct kp_tap *tap)
-{
-    uintptr_t holds = kp_got_read(slot->at);
-    return holds == (uintptr_t)tap->real || (holds >= image->lo && holds < image->hi);
-}
-
 int kp_got_write(const struct kp_slot *slot, uintptr_t expected, uintptr_t value)
 {
     uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
     void *page = (void *)(slot->at & ~(page_bytes - 1));
-    if (slot->is_relro && mprotect(page, page_bytes, PROT_READ | PROT_WRITE) != 0) return -errno;
+    int rc = slot->is_relro ? kp_io_mprotect(page, page_bytes, PROT_READ | PROT_WRITE) : 0;
+    if (rc < 0) return rc;
     bool done = kp_cas_acq_rel((_Atomic uintptr_t *)slot->at, &expected, value);
-    if (slot->is_relro && mprotect(page, page_bytes, PROT_READ) != 0) return -errno;
+    /* the word is written, whatever becomes of its page: the kernel may be out of mappings for a moment */
+    if (slot->is_relro && kp_io_mprotect(page, page_bytes, PROT_READ) != 0) (void)kp_io_mprotect(page, page_bytes, PROT_READ);
     return done ? 0 : -EAGAIN;
 }

@@ -70,6 +70,18 @@ uint32_t kp_image_hashed(const struct kp_image *image, const char *name)
     }
 }
 
+uint32_t kp_image_symbols_end(const struct kp_image *image)
+{
+    const uint32_t *hash = image->gnu_hash;
+    uint32_t last = 0;
+    if (!hash) return 0;
+    for (uint32_t i = 0; i < hash[0]; i++)
+        if (buckets_of(hash)[i] > last) last = buckets_of(hash)[i];
+    if (last < hash[1]) return 0;
+    for (const uint32_t *chain = buckets_of(hash) + hash[0] - hash[1]; !(chain[last] & 1);) last++;
+    return last + 1;
+}
+
 static bool inside(const struct kp_image *image, const void *p)
 {
     return (uintptr_t)p >= image->lo && (uintptr_t)p < image->hi;
@@ -87,6 +99,8 @@ static void read_entry(struct kp_image *image, const ElfW(Dyn) *d, size_t *relat
     case DT_RELA: image->rela = (const ElfW(Rela) *)at; break;
     case DT_RELASZ: image->rela_count = d->d_un.d_val / sizeof(ElfW(Rela)); break;
     case DT_RELACOUNT: *relative = d->d_un.d_val; break;
+    case DT_VERSYM: image->versions = (const ElfW(Half) *)at; break;
+    case DT_VERNEED: image->needs = (const ElfW(Verneed) *)at; break;
     case DT_GNU_HASH: *gnu_hash = (const uint32_t *)at; break;
     default: break;
     }
@@ -103,6 +117,8 @@ bool kp_image_read(struct kp_image *image, const struct dl_phdr_info *info)
     if (!image->dynamic || !inside(image, image->dynamic)) return false;
     for (const ElfW(Dyn) *d = image->dynamic; d->d_tag != DT_NULL; d++) {
         read_entry(image, d, &relative, &gnu_hash);
+        if (d->d_tag == DT_TEXTREL || (d->d_tag == DT_FLAGS && (d->d_un.d_val & DF_TEXTREL)))
+            image->has_text_relocations = true;
         if (d->d_tag == DT_PLTREL && d->d_un.d_val != DT_RELA) rela_plt = false;
         if (d->d_tag == DT_RELAENT && d->d_un.d_val != sizeof(ElfW(Rela))) return false;
     }
@@ -112,6 +128,8 @@ bool kp_image_read(struct kp_image *image, const struct dl_phdr_info *info)
     if (relative > image->rela_count) relative = image->rela_count;
     image->rela += relative;
     image->rela_count -= relative;
+    if (image->versions && !inside(image, image->versions)) image->versions = NULL;
+    if (image->needs && !inside(image, image->needs)) image->needs = NULL;
     if (gnu_hash && inside(image, gnu_hash)) {
         image->gnu_hash = gnu_hash;
         image->imports_end = imports_end_gnu(gnu_hash);
@@ -123,4 +141,28 @@ const char *kp_image_name(const struct kp_image *image, uint32_t index)
 {
     uint32_t at = image->symbols[index].st_name;
     return at < image->strings_bytes ? image->strings + at : "";
+}
+
+const char *kp_image_version(const struct kp_image *image, uint32_t index)
+{
+    const uint32_t version = image->versions ? image->versions[index] & 0x7fffu : 0;
+    const ElfW(Verneed) *need = version > VER_NDX_GLOBAL ? image->needs : NULL;
+    for (; need; need = need->vn_next ? (const void *)((const char *)need + need->vn_next) : NULL) {
+        const ElfW(Vernaux) *aux = (const void *)((const char *)need + need->vn_aux);
+        for (uint32_t i = 0; i < need->vn_cnt; i++, aux = (const void *)((const char *)aux + aux->vna_next))
+            if (aux->vna_other == version) return aux->vna_name < image->strings_bytes ? image->strings + aux->vna_name : NULL;
+    }
+    return NULL;
+}
+
+bool kp_image_is_libc(const struct kp_image *image)
+{
+    const uint32_t index = kp_image_hashed(image, "gnu_get_libc_version");
+    return index && image->symbols[index].st_shndx != SHN_UNDEF;
+}
+
+bool kp_image_is_runtime(const struct kp_image *image)
+{
+    const uint32_t index = kp_image_hashed(image, "__cxa_allocate_exception");
+    return kp_image_is_libc(image) || (index && image->symbols[index].st_shndx != SHN_UNDEF);
 }

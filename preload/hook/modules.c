@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * modules.c - notices new modules and taps those, once each
+ * modules.c - notices new modules and taps what is wanted of them
  *
  * Called by: dlfollow.c, one thread at a time (its flag); the constructor
  * Owns:      the list of modules, keyed by load address, dynamic section and name
  * Locks:     none of ours. The loader's list lock while dl_iterate_phdr calls us back, its load lock in dlopen.
- * Memory:    entries of the arena, used again for later modules: a dlopen/dlclose loop does not grow the list
+ * Memory:    entries and blocks of words of the arena, used again for later modules: a dlopen/dlclose loop grows nothing
  * On fail:   a module that cannot be tapped is left as it is; its dlopen calls are then found by the next scan
  * Safe in:   signal handlers no; after fork no (the child never comes here: its gate is shut)
  *
@@ -20,6 +20,9 @@
  *
  * A module that was closed and opened again at the same address between two scans looks like the old one. Its words
  * do not: they no longer hold our taps. So after any unload the words of known modules are looked at again.
+ *
+ * Names are numbered in the order in which they were first wanted (wanted.h), so what a known module has still to be
+ * searched for is a number: the first name that was not there last time.
  */
 #include "preload/hook/modules.h"
 
@@ -31,29 +34,43 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_hash.h"
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_otherlibc.h"
+#include "preload/hook/words.h"
 #include "collector/base/kp_poison.h"
 
-enum { BLOCK_ENTRIES = 64, NAME_MAX_BYTES = 4096 };
+enum { BLOCK_ENTRIES = 64, BLOCK_WORDS = 64, WORDS = 15, NAME_MAX_BYTES = 4096 };
 
 enum state { STATE_DONE, STATE_NEW };
+
+struct words {
+    struct words *next;
+    uint32_t count;
+    struct kp_slot slots[WORDS];
+};
 
 struct module {
     struct module *next;
     struct kp_image image; /* pointers into the module: only followed while it is known to be mapped */
     uint64_t name_hash;
     enum state state;
-    uint32_t slot_count;
-    struct kp_slot slots[KP_GOT_SLOTS_MAX];
+    bool is_left_alone;
+    uint32_t names_done; /* wanted names below this number have been searched for */
+    uint32_t refused;
+    struct words *words;
+    struct kp_words_mark mark; /* the taker's */
 };
 
 static struct module *modules, *free_entries; /* modules: in the loader's order */
+static struct words *free_words;
 static _Atomic unsigned long long last_adds, last_subs; /* read by any thread as a hint */
 static struct kp_modules_stats stats;
 
 struct pass {
-    const struct kp_tap *taps;
-    uint32_t tap_count;
     bool with_self, lacks_memory;
+    bool is_aside; /* not a scan: what came or went is still to be told of by the next one */
+    struct module *finding; /* whose words are being searched */
     struct module *old;   /* those of the last scan not yet met in this one */
     struct module **tail; /* where the next one met goes */
     unsigned long long adds, subs;
@@ -61,9 +78,7 @@ struct pass {
 
 static uint64_t name_hash(const char *name)
 {
-    uint64_t h = 1469598103934665603u;
-    for (; name && *name; name++) h = (h ^ (uint8_t)*name) * 1099511628211u;
-    return h;
+    return name ? kp_hash64(name, strlen(name)) : 0;
 }
 
 static struct module *entry_take(void)
@@ -83,16 +98,32 @@ static struct module *entry_take(void)
     return m;
 }
 
-/* The loader itself, the vdso, libc (it calls its own dlopen directly) and we are not tapped. */
+static struct words *words_take(void)
+{
+    if (!free_words) {
+        struct words *block = kp_arena_alloc(BLOCK_WORDS * sizeof *block);
+        if (!block) return NULL;
+        for (int i = 0; i < BLOCK_WORDS; i++) {
+            block[i].next = free_words;
+            free_words = &block[i];
+        }
+        stats.free_blocks += BLOCK_WORDS;
+    }
+    struct words *w = free_words;
+    free_words = w->next;
+    stats.free_blocks--;
+    w->next = NULL;
+    w->count = 0;
+    return w;
+}
+
+/* The loader itself, the vdso and we are not tapped. (Nor is a library for what it has itself: kp_wanted_choose.) */
 static bool is_left_alone(const struct kp_image *image, const struct pass *pass)
 {
     uintptr_t self = (uintptr_t)&kp_modules_apply, vdso = getauxval(AT_SYSINFO_EHDR), loader = getauxval(AT_BASE);
     if (vdso >= image->lo && vdso < image->hi) return true;
     if (loader && loader >= image->lo && loader < image->hi) return true;
-    if (!pass->with_self && self >= image->lo && self < image->hi) return true;
-    for (uint32_t t = 0; t < pass->tap_count; t++)
-        if ((uintptr_t)pass->taps[t].real >= image->lo && (uintptr_t)pass->taps[t].real < image->hi) return true;
-    return false;
+    return !pass->with_self && self >= image->lo && self < image->hi;
 }
 
 /* Takes the module out of the last scan's list. The order hardly changes, so it is nearly always the first. */
@@ -108,23 +139,48 @@ static struct module *take_known(struct pass *pass, const struct kp_image *image
 }
 
 /* A known module whose words lost their taps is a new one in the old one's place. */
-static void recheck(struct module *m, const struct pass *pass)
+static void recheck(struct module *m)
 {
-    for (uint32_t i = 0; i < m->slot_count; i++)
-        if (kp_got_read(m->slots[i].at) != (uintptr_t)pass->taps[m->slots[i].tap].tap) m->state = STATE_NEW;
+    for (const struct words *w = m->words; w; w = w->next)
+        for (uint32_t i = 0; i < w->count; i++)
+            if (!kp_wanted_held(w->slots[i].name, kp_got_read(w->slots[i].at))) m->state = STATE_NEW;
+    if (!kp_words_are_marked(&m->mark)) m->state = STATE_NEW;
+}
+
+static void keep_word(void *arg, const struct kp_slot *slot)
+{
+    struct pass *pass = arg;
+    struct module *m = pass->finding;
+    if (!m->words || m->words->count == WORDS) {
+        struct words *w = words_take();
+        if (!w) {
+            pass->lacks_memory = true;
+            return;
+        }
+        w->next = m->words;
+        m->words = w;
+    }
+    m->words->slots[m->words->count++] = *slot;
+    m->state = STATE_NEW;
+    stats.words++;
+}
+
+static void search_module(struct pass *pass, struct module *m)
+{
+    if (!m->is_left_alone && m->names_done < kp_wanted_count()) {
+        pass->finding = m;
+        kp_got_find(&m->image, m->names_done, keep_word, pass);
+    }
+    m->names_done = kp_wanted_count();
 }
 
 static struct module *make_module(struct pass *pass, const struct kp_image *image, uint64_t hash)
 {
     struct module *m = entry_take();
     if (!m) return NULL;
-    *m = (struct module){.image = *image, .name_hash = hash};
+    *m = (struct module){.image = *image, .name_hash = hash, .is_left_alone = is_left_alone(image, pass)};
+    if (kp_words_have_taker() && !m->is_left_alone) m->state = STATE_NEW;
     stats.modules++;
-    if (is_left_alone(image, pass)) return m;
-    uint32_t found = kp_got_find(image, pass->taps, pass->tap_count, m->slots);
-    m->slot_count = found < KP_GOT_SLOTS_MAX ? found : KP_GOT_SLOTS_MAX;
-    stats.refused += found - m->slot_count;
-    if (m->slot_count) m->state = STATE_NEW;
     return m;
 }
 
@@ -138,12 +194,13 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
     if (!kp_image_read(&image, info)) return 0;
     uint64_t hash = name_hash(info->dlpi_name);
     struct module *m = take_known(pass, &image, hash);
-    if (m && info->dlpi_subs != kp_load_relaxed(&last_subs)) recheck(m, pass);
+    if (m && info->dlpi_subs != kp_load_relaxed(&last_subs)) recheck(m);
     if (!m) m = make_module(pass, &image, hash);
     if (!m) {
         pass->lacks_memory = true;
         return 0;
     }
+    search_module(pass, m);
     *pass->tail = m;
     pass->tail = &m->next;
     return 0;
@@ -151,6 +208,15 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
 
 static void free_entry(struct module *m)
 {
+    while (m->words) {
+        struct words *w = m->words;
+        m->words = w->next;
+        w->next = free_words;
+        free_words = w;
+        stats.words -= w->count;
+        stats.free_blocks++;
+    }
+    stats.refused -= m->refused;
     m->next = free_entries;
     free_entries = m;
     stats.modules--;
@@ -171,25 +237,38 @@ static void list_modules(struct pass *pass)
         pass->old = gone->next;
         free_entry(gone);
     }
-    kp_store_relaxed(&last_adds, pass->adds);
-    kp_store_relaxed(&last_subs, pass->subs);
+    if (pass->is_aside) return;
+    /* pairs with: kp_modules_changed */
+    kp_store_release(&last_adds, pass->adds);
+    kp_store_release(&last_subs, pass->subs);
 }
 
-static void tap_module(struct module *m, const struct kp_tap *taps)
+/* 1: tapped now, 0: it was, or nobody wants it at present, -1: refused. */
+static int tap_word(const struct module *m, const struct kp_slot *slot)
 {
-    uint32_t words = 0;
-    for (uint32_t i = 0; i < m->slot_count; i++) {
-        const struct kp_slot *slot = &m->slots[i];
-        const struct kp_tap *tap = &taps[slot->tap];
-        uintptr_t holds = kp_got_read(slot->at);
-        if (holds == (uintptr_t)tap->tap) continue;
-        if (kp_got_is_takable(&m->image, slot, tap) && kp_got_write(slot, holds, (uintptr_t)tap->tap) == 0)
-            words++;
-        else
-            stats.refused++;
-    }
-    stats.tapped_words += words;
-    stats.tapped_modules += words > 0;
+    uintptr_t holds = kp_got_read(slot->at);
+    if (!kp_wanted_is_any(slot->name) || kp_wanted_held(slot->name, holds)) return 0;
+    const struct kp_tap *tap = kp_wanted_choose(&m->image, slot->name, kp_words_real(holds), !slot->is_pointer);
+    const int err = tap ? kp_got_write(slot, holds, (uintptr_t)tap->tap) : -ENOENT;
+    if (tap && err && err != -EAGAIN)
+        KP_LOG_ONCE(0, "a page of a module could not be made writable (error %d): its calls of %s, and maybe others, are not recorded", -err,
+                    kp_wanted_name(slot->name));
+    return err ? -1 : 1;
+}
+
+static void tap_module(struct module *m)
+{
+    uint32_t tapped = 0, refused = 0;
+    for (const struct words *w = m->words; w; w = w->next)
+        for (uint32_t i = 0; i < w->count; i++) {
+            int result = tap_word(m, &w->slots[i]);
+            tapped += result > 0;
+            refused += result < 0;
+        }
+    stats.tapped_words += tapped;
+    stats.tapped_modules += tapped > 0;
+    stats.refused += refused - m->refused;
+    m->refused = refused;
 }
 
 struct name_search {
@@ -228,42 +307,103 @@ static void *hold_module(const struct module *m)
     return NULL;
 }
 
-static void tap_new(const struct kp_tap *taps)
+static void tap_new(void)
 {
     bool alone = __libc_single_threaded;
     for (struct module *m = modules; m; m = m->next) {
         if (m->state != STATE_NEW) continue;
         void *handle = alone ? NULL : hold_module(m);
         if (alone || handle) {
-            tap_module(m, taps);
+            tap_module(m);
+            if (!m->is_left_alone) kp_words_take(&m->image, &m->mark);
             m->state = STATE_DONE;
         }
         if (handle) dlclose(handle);
     }
 }
 
+/* A set that comes back: its names have been searched for, the words need only be written. */
+static void look_at_all_again(void)
+{
+    for (struct module *m = modules; m; m = m->next)
+        if (m->words) m->state = STATE_NEW;
+}
+
+static int want(const struct kp_tap *taps, uint32_t tap_count)
+{
+    int err = kp_wanted_add(taps, tap_count);
+    if (!err) look_at_all_again();
+    return err;
+}
+
 int kp_modules_apply(const struct kp_tap *taps, uint32_t tap_count, bool with_self)
 {
-    struct pass pass = {.taps = taps, .tap_count = tap_count, .with_self = with_self};
+    struct pass pass = {.with_self = with_self};
+    int err = kp_wanted_has(taps) ? 0 : want(taps, tap_count);
+    if (err) return err;
     list_modules(&pass);
-    tap_new(taps);
+    tap_new();
     stats.scans++;
     return pass.lacks_memory ? -ENOMEM : 0;
 }
 
+int kp_modules_add(const struct kp_tap *taps, uint32_t tap_count, bool with_self)
+{
+    struct pass pass = {.with_self = with_self, .is_aside = true};
+    int err = want(taps, tap_count);
+    if (err) return err;
+    list_modules(&pass);
+    tap_new();
+    return pass.lacks_memory ? -ENOMEM : 0;
+}
+
+int kp_modules_take(bool with_self)
+{
+    struct pass pass = {.with_self = with_self, .is_aside = true};
+    for (struct module *m = modules; m; m = m->next)
+        if (!m->is_left_alone) m->state = STATE_NEW;
+    list_modules(&pass);
+    tap_new();
+    return pass.lacks_memory ? -ENOMEM : 0;
+}
+
+static bool is_of_set(const struct kp_tap *tap, const struct kp_tap *taps, uint32_t tap_count)
+{
+    return tap && tap >= taps && tap < taps + tap_count;
+}
+
+static bool has_word_of(const struct module *m, const struct kp_tap *taps, uint32_t tap_count)
+{
+    for (const struct words *w = m->words; w; w = w->next)
+        for (uint32_t i = 0; i < w->count; i++)
+            for (uint32_t t = 0; t < tap_count; t++)
+                if (kp_wanted_find(taps[t].symbol) == w->slots[i].name) return true;
+    return false;
+}
+
+static void untap_module(const struct module *m, const struct kp_tap *taps, uint32_t tap_count)
+{
+    for (const struct words *w = m->words; w; w = w->next)
+        for (uint32_t i = 0; i < w->count; i++) {
+            const struct kp_tap *tap = kp_wanted_held(w->slots[i].name, kp_got_read(w->slots[i].at));
+            if (!is_of_set(tap, taps, tap_count)) continue;
+            if (kp_got_write(&w->slots[i], (uintptr_t)tap->tap, (uintptr_t)tap->real) == 0) stats.tapped_words--;
+        }
+}
+
 void kp_modules_undo(const struct kp_tap *taps, uint32_t tap_count)
 {
-    struct pass pass = {.taps = taps, .tap_count = tap_count};
+    struct pass pass = {.is_aside = true};
     bool alone = __libc_single_threaded;
+    if (!kp_wanted_has(taps)) return;
     list_modules(&pass);
     for (struct module *m = modules; m; m = m->next) {
-        void *handle = alone || !m->slot_count ? NULL : hold_module(m);
-        for (uint32_t i = 0; i < m->slot_count && (handle || alone); i++) {
-            const struct kp_tap *tap = &taps[m->slots[i].tap];
-            if (kp_got_write(&m->slots[i], (uintptr_t)tap->tap, (uintptr_t)tap->real) == 0) stats.tapped_words--;
-        }
+        if (!has_word_of(m, taps, tap_count)) continue;
+        void *handle = alone ? NULL : hold_module(m);
+        if (handle || alone) untap_module(m, taps, tap_count);
         if (handle) dlclose(handle);
     }
+    kp_wanted_remove(taps, tap_count);
 }
 
 static int read_counters(struct dl_phdr_info *info, size_t size, void *arg)
@@ -279,7 +419,8 @@ bool kp_modules_changed(void)
 {
     struct pass pass = {0};
     dl_iterate_phdr(read_counters, &pass);
-    return pass.adds != kp_load_relaxed(&last_adds) || pass.subs != kp_load_relaxed(&last_subs);
+    /* Who finds nothing new also finds that somebody is at telling of it; pairs with: list_modules */
+    return pass.adds != kp_load_acquire(&last_adds) || pass.subs != kp_load_acquire(&last_subs);
 }
 
 void kp_modules_stats_get(struct kp_modules_stats *out)

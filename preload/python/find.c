@@ -23,39 +23,34 @@
 #include "collector/base/kp_poison.h"
 
 static const struct kp_python_layout layouts[] = {
-#define KP_PYTHON_LAYOUT(version, cframe, frame, back, code, owner, locals, file, name, ascii, wide)                   \
-    {version, cframe, frame, back, code, owner, locals, file, name, ascii, wide},
+#define KP_PYTHON_LAYOUT(version, ...) {version, __VA_ARGS__},
 #include "preload/python/layouts.def"
 #undef KP_PYTHON_LAYOUT
 };
 
-/* Words of 3.13's _Py_DebugOffsets. */
-enum {
-    DEBUG_VERSION = 1,
-    DEBUG_FREE_THREADED = 2,
-    DEBUG_CURRENT_FRAME = 23,
-    DEBUG_PREVIOUS = 29,
-    DEBUG_EXECUTABLE = 30,
-    DEBUG_LOCALS = 32,
-    DEBUG_OWNER = 33,
-    DEBUG_FILE = 35,
-    DEBUG_NAME = 36,
-    DEBUG_TYPE = 45,
-    DEBUG_TUPLE_ITEM = 51,
-    DEBUG_TUPLE_SIZE = 52,
-    DEBUG_TEXT_STATE = 68,
-    DEBUG_TEXT_LENGTH = 69,
-    DEBUG_TEXT_ASCII = 70,
-    DEBUG_WORDS = 71,
+/* _Py_DebugOffsets: which of its words says what, of each release that has it. */
+enum { DEBUG_VERSION = 1, DEBUG_FREE_THREADED = 2, DEBUG_WORDS = 96 };
+struct debug {
+    uint32_t version;
+    uint8_t current_frame, previous, executable, place, locals, owner, file, name, bytes, type, tuple_items, tuple_size,
+        text_state, text_length, text_ascii;
+};
+static const struct debug debugs[] = {
+    {313, 23, 29, 30, 31, 32, 33, 35, 36, 43, 45, 51, 52, 68, 69, 70},
+    {314, 26, 32, 33, 34, 35, 36, 40, 41, 48, 51, 57, 58, 78, 79, 80},
 };
 
 static struct kp_python found;
+static bool has_gil = true;
+static char unknown[48];
 static _Atomic bool is_found;
 
 const struct kp_python *kp_python_get(void)
 {
     return kp_load_acquire(&is_found) ? &found : NULL; /* pairs with: find.c:kp_caller_find */
 }
+
+const char *kp_python_unknown(void) { return unknown[0] ? unknown : NULL; }
 
 static uint32_t version_find(void)
 {
@@ -70,6 +65,17 @@ static uint32_t version_find(void)
     return 300 + minor;
 }
 
+static bool is_same(const uint64_t *w, const struct debug *d, const struct kp_python_layout *l)
+{
+    const bool same_frames = w[d->current_frame] == l->thread_frame && w[d->previous] == l->frame_back &&
+                             w[d->executable] == l->frame_code && w[d->place] == l->frame_place &&
+                             w[d->locals] == l->frame_locals && w[d->owner] == l->frame_owner;
+    const bool same_code = w[d->file] == l->code_file && w[d->name] == l->code_name && w[d->bytes] == l->code_bytes;
+    return same_frames && same_code && w[d->type] == 8 && w[d->tuple_items] == l->tuple_items &&
+           w[d->tuple_size] == 16 && w[d->text_state] == 32 && w[d->text_length] == 16 &&
+           w[d->text_ascii] == l->text_ascii;
+}
+
 /* Whether the interpreter's own table says what ours says. */
 static bool is_confirmed(const struct kp_python_layout *l)
 {
@@ -77,13 +83,19 @@ static bool is_confirmed(const struct kp_python_layout *l)
     if (l->version < 313) return true;
     const void *runtime = dlsym(RTLD_DEFAULT, "_PyRuntime");
     if (!runtime || kp_io_peek(runtime, w, sizeof w) != 0 || memcmp(w, "xdebugpy", 8) != 0) return false;
-    const bool same_frames = w[DEBUG_CURRENT_FRAME] == l->thread_frame && w[DEBUG_PREVIOUS] == l->frame_back &&
-                             w[DEBUG_EXECUTABLE] == l->frame_code && w[DEBUG_LOCALS] == l->frame_locals &&
-                             w[DEBUG_OWNER] == l->frame_owner;
-    const bool same_objects = w[DEBUG_FILE] == l->code_file && w[DEBUG_NAME] == l->code_name && w[DEBUG_TYPE] == 8 &&
-                              w[DEBUG_TUPLE_ITEM] == 24 && w[DEBUG_TUPLE_SIZE] == 16 && w[DEBUG_TEXT_STATE] == 32 &&
-                              w[DEBUG_TEXT_LENGTH] == 16 && w[DEBUG_TEXT_ASCII] == l->text_ascii;
-    return w[DEBUG_VERSION] >> 16 == 0x030d && w[DEBUG_FREE_THREADED] == 0 && same_frames && same_objects;
+    has_gil = w[DEBUG_FREE_THREADED] == 0;
+    for (size_t i = 0; i < sizeof debugs / sizeof *debugs; i++)
+        if (debugs[i].version == l->version)
+            return w[DEBUG_VERSION] >> 16 == (0x0300 | (l->version - 300)) && has_gil && is_same(w, &debugs[i], l);
+    return false;
+}
+
+/* KPROF_TEST_FAIL=layout:1:N plays a Python that has the field N elsewhere. */
+static void layout_spoil(struct kp_python_layout *l)
+{
+    uint16_t *fields[] = {&l->thread_frame, &l->thread_profile, &l->frame_back, &l->frame_code, &l->frame_place, &l->code_file, &l->code_name};
+    const size_t which = (size_t)-kp_fail_point("layout");
+    if (which > 0 && which <= sizeof fields / sizeof *fields) *fields[which - 1] += fields[which - 1] == &l->code_name ? -8 : 8;
 }
 
 static const struct kp_python_layout *layout_find(uint32_t version)
@@ -103,10 +115,12 @@ void kp_caller_find(void)
         found.tuple_type = dlsym(RTLD_DEFAULT, "PyTuple_Type");
         if (layout && found.tuple_type) {
             found.layout = *layout;
+            layout_spoil(&found.layout);
             kp_store_release(&is_found, true); /* pairs with: find.c:kp_python_get */
-        } else {
-            kp_log(1, "Python %u.%u: its frames are not known here, so optimizers of one class cannot be told apart",
-                   version / 100, version % 100);
+        } else if (!unknown[0]) {
+            kp_fmt(unknown, sizeof unknown, "Python %u.%u%s", version / 100, version % 100,
+                   has_gil ? "" : " without a GIL");
+            kp_log(1, "%s: its frames are not known here, so optimizers of one class cannot be told apart", unknown);
         }
     }
     dlerror(); /* a failed look-up of ours is not the host's news */

@@ -28,7 +28,7 @@
 
 #define FUNCTION "wrapper"
 #define FILE_TAIL "optim/optimizer.py"
-enum { FRAMES_MAX = 12, FRAME_HEAD = 72, TAIL_MAX = 24, OBJECT_BITS = 48 };
+enum { FRAMES_MAX = 12, FRAME_HEAD = 80, TAIL_MAX = 24, OBJECT_BITS = 48 };
 enum { MISSES_MAX = 16 }; /* ranges of that name without a wrapper in a row: the program's own, not worth another look */
 
 static _Atomic(const void *) wrapper; /* its code object, NULL: not seen yet */
@@ -94,10 +94,12 @@ static uint64_t identity_of(const void *object)
 static uint64_t wrapper_self(const struct kp_python *python, const void *frame)
 {
     const void *args = NULL;
-    const void *tuple[4]; /* ob_refcnt, ob_type, ob_size, ob_item[0] */
+    const size_t items = python->layout.tuple_items;
+    const void *tuple[5]; /* ob_refcnt, ob_type, ob_size, from 3.14 on a hash, ob_item[0] */
     if (!peek_at(frame, python->layout.frame_locals, &args, sizeof args)) return 0;
-    if (!peek_at(args, 0, tuple, sizeof tuple)) return 0;
-    return tuple[1] == python->tuple_type && tuple[2] ? identity_of(tuple[3]) : 0;
+    args = kp_python_unheld(&python->layout, args);
+    if (items + 8 > sizeof tuple || !peek_at(args, 0, tuple, items + 8)) return 0;
+    return tuple[1] == python->tuple_type && tuple[2] ? identity_of(tuple[items / 8]) : 0;
 }
 
 static const void *frame_innermost(const struct kp_python_layout *l, const void *thread_state)
@@ -114,7 +116,7 @@ static const void *frame_find(const struct kp_python_layout *l, const void *thre
     const void *frame = frame_innermost(l, thread_state);
     for (int i = 0; frame && i < FRAMES_MAX; i++) {
         if (!peek_at(frame, 0, head, sizeof head)) return NULL;
-        const void *runs = pointer_in(head, l->frame_code);
+        const void *runs = kp_python_unheld(l, pointer_in(head, l->frame_code));
         const bool is_python = !l->frame_owner || head[l->frame_owner] < KP_PYTHON_OWNED_BY_C;
         if (is_python && (*code ? runs == *code : is_step_wrapper(l, runs))) {
             *code = runs;

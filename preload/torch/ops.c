@@ -14,15 +14,47 @@
 #include "collector/base/kp_clock.h"
 #include "preload/caller.h"
 #include "preload/guard.h"
+#include "preload/native/kp_native.h"
 #include "preload/source.h"
+#include "preload/torch/entry.h"
 #include "preload/torch/torch.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { KEEPING = KP_GATE_RECORD | KP_GATE_WARM, HEAD_BYTES_MAX = sizeof(struct kp_rec_op) + 24, USUAL_BYTES = 1024 };
+enum { KEEPING = KP_GATE_RECORD | KP_GATE_WARM, HEAD_BYTES_MAX = sizeof(struct kp_rec_op) + 40, USUAL_BYTES = 1024 };
+
+/* What an op is called from; NULL where nothing of it is wanted. */
+struct callers {
+    uint64_t stack;   /* the word of KP_OP_STACK, 0: none */
+    uint32_t modules; /* of TorchScript, a string id; 0: none */
+    uint32_t flags;   /* of the record */
+};
+
+/* Python's in the lower half, machine code's in the upper. */
+static inline uint64_t stack_get(struct kp_thread *t, uint64_t gate)
+{
+    const uint64_t python = kp_caller_stack(t);
+    return gate & KP_GATE_NATIVE ? python | (uint64_t)kp_native_stack(t) << 32 : python;
+}
+
+/* Backward ops have no modules: torch.profiler does not ask for theirs either. */
+static __attribute__((noinline)) void callers_get(struct callers *c, struct kp_thread *t, uint64_t gate, const uint8_t *rf)
+{
+    const bool is_backward = rf[kp_torch.layout.rf_scope] == KP_TORCH_BACKWARD_SCOPE && !(kp_torch.layout.dropped & KP_TORCH_NO_SCOPE);
+    c->stack = gate & KP_GATE_STACKS ? stack_get(t, gate) : 0;
+    c->modules = gate & KP_GATE_MODULES && !is_backward ? kp_torch_modules_id(t) : 0;
+    c->flags = (c->stack ? KP_OP_STACK : 0u) | (c->modules ? KP_OP_MODULES : 0u);
+}
+
+static __attribute__((noinline)) uint64_t *callers_put(const struct callers *c, uint64_t *tail)
+{
+    if (c->stack) *tail++ = c->stack;
+    if (c->modules) *tail++ = c->modules;
+    return tail;
+}
 
 /* Fills all of the record but its time and its inputs; returns the size so far. */
-static inline uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32_t name)
+static inline uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32_t name, const struct callers *callers)
 {
     const struct kp_torch_layout *l = &kp_torch.layout;
     uint32_t dropped = l->dropped, flags = 0;
@@ -39,6 +71,10 @@ static inline uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32
     if (handle) {
         flags |= KP_OP_HANDLE;
         *tail++ = handle;
+    }
+    if (callers) {
+        flags |= callers->flags;
+        tail = callers_put(callers, tail);
     }
     if (!(dropped & KP_TORCH_NO_ASYNC) && rf[l->rf_async]) flags |= KP_OP_ASYNC;
     uint32_t bytes = (uint32_t)((uint8_t *)tail - (uint8_t *)rec);
@@ -69,15 +105,15 @@ static inline bool wants_inputs(uint64_t gate, const uint8_t *rf)
 }
 
 /* The record of an op with inputs; where the chunk is too short for them the record is made anew in the next. */
-static struct kp_rec_op *put_with_inputs(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name)
+static struct kp_rec_op *put_with_inputs(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name, const struct callers *callers)
 {
     uint8_t *first = kp_put_reserve(t, gate, USUAL_BYTES, KP_KIND_OP), *at = first;
     if (!at) return NULL;
-    uint32_t head_bytes = describe((struct kp_rec_op *)at, rf, name);
+    uint32_t head_bytes = describe((struct kp_rec_op *)at, rf, name, callers);
     uint32_t bytes = kp_torch_inputs_put(t, gate, rf, &at, head_bytes);
     if (!at) return NULL;
     struct kp_rec_op *rec = (struct kp_rec_op *)at;
-    if (at != first) describe(rec, rf, name);
+    if (at != first) describe(rec, rf, name, callers);
     if (bytes) {
         rec->head.flags |= KP_OP_INPUTS;
         rec->head.size = (uint16_t)bytes;
@@ -87,11 +123,11 @@ static struct kp_rec_op *put_with_inputs(struct kp_thread *t, uint64_t gate, con
     return rec;
 }
 
-static inline struct kp_rec_op *put_bare(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name)
+static inline struct kp_rec_op *put_bare(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name, const struct callers *callers)
 {
     struct kp_rec_op *rec = kp_put_reserve(t, gate, HEAD_BYTES_MAX, KP_KIND_OP);
     if (!rec) return NULL;
-    uint32_t bytes = describe(rec, rf, name);
+    uint32_t bytes = describe(rec, rf, name, callers);
     rec->start = kp_ticks();
     kp_put_commit(t, bytes);
     return rec;
@@ -104,14 +140,18 @@ static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t g
     uint32_t name = kp_torch_name_id(t, rf);
     s->cycle = kp_gate_cycle(gate);
     s->mark = mark_get(gate, rf);
+    struct callers wanted, *callers = NULL;
+    if (gate & (KP_GATE_STACKS | KP_GATE_MODULES)) callers_get(callers = &wanted, t, gate, rf);
     if (!(gate & KP_GATE_RECORD))
         s->rec = NULL; /* warming up: the names are known by now */
     else
-        s->rec = wants_inputs(gate, rf) ? put_with_inputs(t, gate, rf, name) : put_bare(t, gate, rf, name);
+        s->rec = wants_inputs(gate, rf) ? put_with_inputs(t, gate, rf, name, callers) : put_bare(t, gate, rf, name, callers);
+    if (kp_torch_is_comms(t, name) && s->rec) kp_torch_comms_put(t, gate);
     return s;
 }
 
-void **kp_torch_op_start(void **context, const uint8_t *rf)
+KP_TORCH_ENTRY_MAKE(kp_torch_op_start);
+KP_TORCH_HIDDEN void **kp_torch_op_start(void **context, const uint8_t *rf)
 {
     struct kp_guard guard;
     *context = NULL;
@@ -137,6 +177,7 @@ static __attribute__((noinline)) bool ends_step(uint32_t mark)
 static inline void end_record(struct kp_thread *t, uint64_t gate, struct kp_torch_slot *s, uint64_t now)
 {
     struct kp_rec_op *rec = s->rec;
+    t->ended++;
     if (rec && (gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == s->cycle) kp_put_end(&rec->ticks, rec->start, now);
     if (__builtin_expect(s->mark != 0, 0) && ends_step(s->mark)) kp_boot_step(t, now);
 }
@@ -152,7 +193,8 @@ void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot)
     KP_HOOK_LEAVE(&guard);
 }
 
-void **kp_torch_step_start(void **context, const uint8_t *rf)
+KP_TORCH_ENTRY_MAKE(kp_torch_step_start);
+KP_TORCH_HIDDEN void **kp_torch_step_start(void **context, const uint8_t *rf)
 {
     (void)rf;
     *context = NULL;

@@ -62,10 +62,11 @@ static bool points_to_canary(const struct subject *s, size_t at)
            memcmp(text, CANARY, sizeof text - 1) == 0;
 }
 
-/* The offset where word has this value: the expected one if it has, else the only one, else 0. */
-static uint16_t find_word(const struct subject *s, const struct kp_torch_layout *l, uint16_t expected, uint64_t value)
+/* The offset where word has this value: `likely` or the expected one if it has, else the only one, else 0. */
+static uint16_t find_word(const struct subject *s, const struct kp_torch_layout *l, uint16_t likely, uint16_t expected, uint64_t value)
 {
     uint16_t found = 0;
+    if (likely && kp_torch_word(s->at, likely) == value) return likely;
     if (kp_torch_word(s->at, expected) == value) return expected;
     for (uint16_t i = 8; i + 8 <= l->rf_bytes; i = (uint16_t)(i + 8)) {
         if (kp_torch_word(s->at, i) != value) continue;
@@ -122,9 +123,11 @@ static void check_name(const struct kp_torch_api *api, struct kp_torch_layout *l
     if (!found || long_string != (l->string_bytes == 32) || !proves_schema(api, l, s)) l->dropped |= KP_TORCH_NO_SCHEMA;
 }
 
-static bool proves_inputs(const struct kp_torch_api *api, struct subject *s, uint16_t at)
+/* Not where the name lies: num_inputs looks at its kind first, and may do anything when that is none. */
+static bool proves_inputs(const struct kp_torch_api *api, const struct kp_torch_layout *l, struct subject *s, uint16_t at)
 {
     static const uint64_t values[] = {5, 0, 77};
+    if (at + 16 > l->rf_fn && at < l->rf_schema + 8) return false;
     uint64_t kept = kp_torch_word(s->at, at + 8u);
     bool right = true;
     for (size_t i = 0; i < sizeof values / sizeof *values && right; i++) {
@@ -139,9 +142,9 @@ static void check_inputs(const struct kp_torch_api *api, struct kp_torch_layout 
 {
     uint16_t found = 0;
     if (api->num_inputs && !(l->dropped & KP_TORCH_NO_SCHEMA)) {
-        if (proves_inputs(api, s, l->rf_inputs)) found = l->rf_inputs;
+        if (proves_inputs(api, l, s, l->rf_inputs)) found = l->rf_inputs;
         for (uint16_t i = 104; i + 16 <= l->rf_bytes && !found; i = (uint16_t)(i + 8))
-            if (proves_inputs(api, s, i)) found = i;
+            if (proves_inputs(api, l, s, i)) found = i;
     }
     l->rf_inputs = found;
     if (!found) l->dropped |= KP_TORCH_NO_INPUTS;
@@ -178,11 +181,13 @@ static void check_record_function(const struct kp_torch_api *api, struct kp_torc
     build(api, &b, 9, 0xA5);
     build(api, &c, 3, 0x5A);
     check_scope_and_size(l, &a, &b, &c);
-    uint16_t thread = find_word(&a, l, l->rf_thread, api->thread_id());
+    /* A thread's id is a small number, so other words may be alike; in every version it lies in front of the scope. */
+    const uint16_t likely = l->rf_scope >= 16 ? (uint16_t)(l->rf_scope - 8) : 0;
+    uint16_t thread = find_word(&a, l, likely, l->rf_thread, api->thread_id());
     if (!thread) l->dropped |= KP_TORCH_NO_THREAD;
     l->rf_thread = thread;
     start(api, &a);
-    l->rf_seq = find_word(&a, l, l->rf_seq, (uint64_t)CANARY_SEQ);
+    l->rf_seq = find_word(&a, l, 0, l->rf_seq, (uint64_t)CANARY_SEQ);
     if (!l->rf_seq) l->dropped |= KP_TORCH_NO_SEQ;
     check_name(api, l, &a);
     check_inputs(api, l, &a);

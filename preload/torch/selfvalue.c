@@ -125,19 +125,30 @@ static bool check_int(const struct kp_torch_api *api, struct kp_torch_layout *l)
     return right && l->tag_int == 5; /* None, Tensor, Storage, Double, Complex come before it */
 }
 
+/* Where in the object the text's first pointer lies: where expected, else at the first place that leads to the text. */
+static uint16_t find_text(const uint8_t *object, uint16_t expected, const char *text, size_t bytes)
+{
+    char seen[80];
+    const char *chars = NULL;
+    for (uint16_t i = 0; i <= 64; i = (uint16_t)(i + 8)) {
+        const uint16_t at = i ? i : expected;
+        if (kp_torch_peek(object + at, &chars, sizeof chars) && kp_torch_peek(chars, seen, bytes) && memcmp(seen, text, bytes) == 0) return at;
+    }
+    return 0;
+}
+
 static bool check_text(const struct kp_torch_api *api, struct kp_torch_layout *l)
 {
     static const char text[] = "kprof self-check, a text that does not fit a small buffer";
     void *handle = NULL;
     struct boxed v;
-    char seen[sizeof text];
-    const char *chars = NULL;
+    uint16_t at = 0;
     if (api->from_text(text, &handle) != 0 || !handle) return false;
-    bool right = kp_torch_peek(handle, &v, sizeof v) && v.tag > l->tag_int && v.tag < 200 &&
-                 kp_torch_peek(v.payload.object + l->string_text, &chars, sizeof chars) &&
-                 kp_torch_peek(chars, seen, sizeof seen) && memcmp(seen, text, sizeof text) == 0;
+    if (kp_torch_peek(handle, &v, sizeof v) && v.tag > l->tag_int && v.tag < 200)
+        at = find_text(v.payload.object, l->string_text, text, sizeof text);
     api->drop_value(handle);
-    if (!right) return false;
+    if (!at) return false;
+    l->string_text = at;
     int moved = (int)v.tag - l->tag_string;
     l->tag_string = (uint8_t)v.tag;
     l->tag_bool = (uint8_t)(l->tag_bool + moved);

@@ -100,3 +100,9 @@ struct kp_torch_slot *kp_torch_slot_take_slowly(struct kp_thread *t)
     pool->idle = slot->next;
     return slot;
 }
+
+char **kp_torch_slot_buffer(struct kp_thread *t)
+{
+    struct kp_torch_pool *pool = t->source_state[KP_STATE_TORCH];
+    return pool ? &pool->buffer : NULL;
+}

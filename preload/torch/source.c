@@ -13,33 +13,33 @@
 #include "preload/source.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/caller.h"
+#include "preload/native/kp_native.h"
+#include "preload/torch/entry.h"
 #include "preload/torch/torch.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-/* How C++ returns an object (its address in the first argument, and back) and every offset are x86-64's. */
-#if defined(__x86_64__)
-enum { IS_LAID_OUT = 1 };
-#else
-enum { IS_LAID_OUT = 0 };
-#endif
-
 struct kp_torch kp_torch;
+static bool wants_memory, wants_modules, wants_native;
 static _Atomic bool attached;
 
 /* wanted is what set_mode asked for last; whoever holds `applying` brings installed up to it. */
-enum { WITH_INPUTS = 0x10 };
+enum { WITH_INPUTS = 0x10, FORK_TRIES = 200, FORK_NAP_NS = 1000000 };
 static _Atomic uint32_t wanted, applying;
 static uint32_t installed;
 static uint64_t handle;
 
-/* Whether torch ran any op: a callback that takes itself away at the first one. */
-static _Atomic bool worked;
+/* Whether torch ran any op, ever and since it was last asked: a callback that takes itself away at the first one. */
+static _Atomic bool worked, worked_lately;
 static _Atomic uint64_t work_handle;
+static atomic_flag rearming = ATOMIC_FLAG_INIT; /* a thread of ours may hold torch's lock of callbacks */
 
 static const struct {
     uint32_t bit;
@@ -72,14 +72,17 @@ static void work_unhook(void)
     if (h) kp_torch.api.remove(h);
 }
 
-static void **work_start(void **context, const uint8_t *rf)
+KP_TORCH_ENTRY_MAKE(kp_torch_work_start);
+KP_TORCH_HIDDEN void **kp_torch_work_start(void **context, const uint8_t *rf)
 {
     (void)rf;
     *context = NULL;
     /* Not in a forked child: it may have inherited torch's lock from a thread it has not. */
-    if (!(kp_gate_get() & KP_GATE_ON) || kp_exchange_acq_rel(&worked, true)) return context;
+    if (!(kp_gate_get() & KP_GATE_ON) || kp_exchange_acq_rel(&worked_lately, true)) return context;
     int saved = errno;
+    const bool is_first = !kp_exchange_acq_rel(&worked, true);
     work_unhook();
+    if (is_first) kp_boot_worked();
     errno = saved;
     return context;
 }
@@ -92,15 +95,50 @@ static void work_end(const uint8_t *rf, struct kp_torch_slot *slot)
 
 static void work_hook(void)
 {
-    struct kp_torch_callback callback = {.start = work_start, .end = work_end, .sampling = 1.0};
+    struct kp_torch_callback callback = {.start = KP_TORCH_ENTRY(kp_torch_work_start), .end = work_end, .sampling = 1.0};
     memset(callback.scopes, 1, sizeof callback.scopes);
     (void)kp_exchange_acq_rel(&work_handle, kp_torch.api.add(callback));
-    if (kp_load_acquire(&worked)) work_unhook(); /* the first op was faster than add's return */
+    if (kp_load_acquire(&worked_lately)) work_unhook(); /* the first op was faster than add's return */
 }
 
 static bool saw_work(void)
 {
     return kp_load_relaxed(&worked);
+}
+
+static bool worked_again(void)
+{
+    if (atomic_flag_test_and_set_explicit(&rearming, memory_order_acquire)) return true; /* the host forks: ask again */
+    const bool has_worked = kp_exchange_acq_rel(&worked_lately, false);
+    if (has_worked) work_hook();
+    atomic_flag_clear_explicit(&rearming, memory_order_release);
+    return has_worked;
+}
+
+static bool before_fork(void)
+{
+    for (int i = 0; i < FORK_TRIES; i++) {
+        if (!atomic_flag_test_and_set_explicit(&rearming, memory_order_acquire)) return true;
+        kp_io_nap(FORK_NAP_NS);
+    }
+    return false;
+}
+
+static void after_fork(void)
+{
+    atomic_flag_clear_explicit(&rearming, memory_order_release);
+}
+
+/* What torch was told by the parent holds here too; whoever was telling it is not here. Of work the child is to see its own. */
+static void begin_in_child(void)
+{
+    atomic_flag_clear_explicit(&rearming, memory_order_relaxed); /* before_fork took it */
+    kp_store_relaxed(&applying, 0);
+    kp_torch_comms_forget();
+    kp_store_relaxed(&worked, false);
+    kp_store_relaxed(&worked_lately, false);
+    if (wants_native) kp_native_begin_in_child();
+    if (kp_load_relaxed(&attached) && !kp_load_relaxed(&work_handle)) work_hook();
 }
 
 static bool attach(void)
@@ -112,18 +150,22 @@ static bool attach(void)
         errno = saved;
         return false;
     }
-    bool usable = IS_LAID_OUT && api->add && api->remove && api->name;
+    bool usable = api->add && api->remove && api->name;
     if (usable) {
         uint32_t string_bytes = kp_torch_has("_ZN2at11show_configB5cxx11Ev") ? 32 : 8;
         uint32_t version =
             kp_torch_version(api, string_bytes, kp_torch.version_text, sizeof kp_torch.version_text);
         kp_torch_layout_make(&kp_torch.layout, version, string_bytes);
         kp_torch_selfcheck(api, &kp_torch.layout);
+        kp_torch_comms_attach(api, &kp_torch.layout);
+        if (wants_modules) kp_torch_modules_attach(api, kp_torch.version_text);
         kp_torch.marks_ops = kp_steps_needs_ops();
         kp_caller_find();
         say_what_was_dropped(&kp_torch.layout, kp_torch.version_text);
         work_hook();
-        kp_store_release(&attached, true);
+        if (wants_memory) kp_torch_memory_attach(api);
+        if (wants_native) kp_native_modules_changed();
+        kp_store_release(&attached, true); /* pairs with: set_mode */
     } else {
         KP_LOG_ONCE(0, "libtorch_cpu has no RecordFunction callbacks we can use: torch is not profiled");
     }
@@ -138,13 +180,13 @@ static void install(uint32_t what)
     handle = 0;
     switch (what & ~(uint32_t)WITH_INPUTS) {
     case KP_SOURCE_FULL:
-        callback.start = kp_torch_op_start;
+        callback.start = KP_TORCH_ENTRY(kp_torch_op_start);
         callback.end = kp_torch_op_end;
         memset(callback.scopes, 1, sizeof callback.scopes);
         callback.needs_inputs = (what & WITH_INPUTS) != 0;
         break;
     case KP_SOURCE_STEPS:
-        callback.start = kp_torch_step_start;
+        callback.start = KP_TORCH_ENTRY(kp_torch_step_start);
         callback.end = kp_torch_step_end;
         memset(callback.scopes, kp_torch.marks_ops, sizeof callback.scopes);
         callback.scopes[KP_TORCH_USER_SCOPE] = 1;
@@ -158,11 +200,11 @@ static void install(uint32_t what)
 static void set_mode(enum kp_source_mode mode)
 {
     uint32_t what = mode;
-    if (!kp_load_relaxed(&attached)) return;
+    if (!kp_load_acquire(&attached)) return; /* pairs with: attach */
     if (mode == KP_SOURCE_FULL && (kp_gate_get() & KP_GATE_SHAPES)) what |= WITH_INPUTS;
     (void)kp_exchange_acq_rel(&wanted, what);
-    /* A second caller leaves its wish to the first, who looks again after letting go (both exchanges are full
-     * barriers, so one of the two sees the other). */
+    /* A second caller leaves its wish to the first, who looks again after letting go (`applying` is changed
+     * by exchanges alone: the later of the two reads what the other wrote, and so sees what it stored before). */
     do {
         if (kp_exchange_acq_rel(&applying, 1)) return;
         what = kp_load_acquire(&wanted);
@@ -172,9 +214,29 @@ static void set_mode(enum kp_source_mode mode)
     } while (kp_load_acquire(&wanted) != what);
 }
 
+static void setup(const struct kp_config *config)
+{
+    wants_memory = config->profile_memory;
+    wants_modules = config->with_modules;
+    wants_native = config->with_stack & KP_STACK_NATIVE;
+    if (wants_native) kp_native_setup();
+}
+
+static void modules_changed(void)
+{
+    if (wants_native) kp_native_modules_changed();
+}
+
 const struct kp_source kp_torch_source = {
     .name = "torch",
+    .activities = KP_ACTIVITY_CPU,
+    .setup = setup,
     .attach = attach,
     .set_mode = set_mode,
     .saw_work = saw_work,
+    .worked_again = worked_again,
+    .before_fork = before_fork,
+    .after_fork = after_fork,
+    .begin_in_child = begin_in_child,
+    .modules_changed = modules_changed,
 };

@@ -22,7 +22,7 @@ struct kp_torch_callback {
     uint8_t needs_inputs, needs_outputs, needs_ids;
 };
 _Static_assert(sizeof(struct kp_torch_callback) == 40, "torch passes 40 bytes");
-enum { KP_TORCH_SCOPES = 10, KP_TORCH_USER_SCOPE = 7 };
+enum { KP_TORCH_SCOPES = 10, KP_TORCH_BACKWARD_SCOPE = 1, KP_TORCH_USER_SCOPE = 7 };
 
 /* std::variant<std::string_view, std::reference_wrapper<FunctionSchema>> as libstdc++ lays it out. */
 struct kp_torch_view {
@@ -61,6 +61,26 @@ struct kp_torch_api {
     int32_t (*from_text)(const char *text, void **out);
     int32_t (*from_texts)(const char **texts, int64_t count, void **out);
     int32_t (*drop_value)(void *value);
+    /* c10::ThreadLocalDebugInfo::get; its argument is a small enum before 2.13, one pointer as a class from then on. */
+    const void *(*debug_info)(uintptr_t kind);
+    const uintptr_t *comms_kind; /* c10::DebugInfoKind::PARAM_COMMS_INFO, from 2.13 on */
+    const void *comms_vtable;    /* of torch::ParamCommsDebugInfo */
+    /* torch::jit::currentModuleHierarchy, ~string and operator delete; the unwinder's and the C++ run time's. */
+    void (*modules)(void *texts);
+    void (*text_drop)(void *string);
+    void (*block_drop)(void *block);
+    void (*set_register)(void *context, int number, uintptr_t value);
+    void (*set_place)(void *context, uintptr_t address);
+    void *(*catch_begin)(void *exception);
+    void (*catch_end)(void);
+    /* c10's allocators. A Device is two bytes (type, index) in one register. */
+    void *(*alloc_cpu)(size_t bytes);
+    void (*free_cpu)(void *block);
+    bool (*memory_enabled)(void);
+    void (*report)(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
+    void (*report_1_13)(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
+    void (*report_oom)(int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
+    void (*report_oom_1_13)(int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
 };
 
 /* What may be missing on a version whose layout could not be proved; bits of kp_torch_layout.dropped. */
@@ -133,6 +153,7 @@ struct kp_torch_pool {
     struct kp_torch_slot *idle; /* owner only */
     struct kp_thread *owner;
     struct kp_torch_pool *next; /* of all pools; never removed */
+    char *buffer; /* modules.c's; NULL: none yet */
     _Alignas(64) _Atomic(struct kp_torch_slot *) returned; /* given back by others */
 };
 struct kp_torch_slot *kp_torch_slot_take_slowly(struct kp_thread *t);
@@ -146,11 +167,15 @@ static inline struct kp_torch_slot *kp_torch_slot_take(struct kp_thread *t)
     return slot;
 }
 
-/* ops.c: the callbacks. Start returns the address it was given, as the C++ ABI wants for a returned object. */
+char **kp_torch_slot_buffer(struct kp_thread *t); /* of a thread that has a slot: where its pool keeps it */
+
+/* ops.c: the callbacks. Start returns the address it was given. */
 void **kp_torch_op_start(void **context, const uint8_t *rf);
 void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot);
 void **kp_torch_step_start(void **context, const uint8_t *rf);
 void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot);
+/* memory.c: puts taps in the way of torch's allocators, for good. Once, after find. */
+void kp_torch_memory_attach(const struct kp_torch_api *api);
 /* names.c */
 uint32_t kp_torch_name_find(struct kp_thread *t, const uint8_t *rf); /* what is not in the thread's cache */
 uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope); /* 0: no step mark */
@@ -163,6 +188,18 @@ uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint
  */
 uint32_t kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint8_t **rec, uint32_t head_bytes);
 
+/* comms.c: the arguments of collectives. */
+void kp_torch_comms_attach(const struct kp_torch_api *api, const struct kp_torch_layout *layout); /* once, after find */
+extern _Atomic uint32_t kp_torch_comms_id; /* of the name of their ops; 0: to be asked for; UINT32_MAX: they are not read */
+uint32_t kp_torch_comms_intern(struct kp_thread *t); /* never 0 */
+void kp_torch_comms_forget(void); /* the name: the spool is a new one */
+void kp_torch_comms_put(struct kp_thread *t, uint64_t gate); /* a COMMS record, when torch tells of a collective on this thread */
+
+/* modules.c: the "Module Hierarchy" of TorchScript, for KPROF_WITH_MODULES. */
+void kp_torch_modules_attach(const struct kp_torch_api *api, const char *version); /* once, after find */
+uint32_t kp_torch_modules_id(struct kp_thread *t); /* string id; 0: the calling thread runs no TorchScript */
+void *kp_torch_call_caught(void (*fn)(void *), void *argument); /* what was thrown, or NULL */
+
 static inline uint64_t kp_torch_word(const void *base, size_t offset)
 {
     return *(const uint64_t *)((const uint8_t *)base + offset);
@@ -170,6 +207,14 @@ static inline uint64_t kp_torch_word(const void *base, size_t offset)
 static inline const void *kp_torch_pointer(const void *base, size_t offset)
 {
     return *(const void *const *)((const uint8_t *)base + offset);
+}
+
+/* Whether `name` is that of the ops around collectives. */
+static inline bool kp_torch_is_comms(struct kp_thread *t, uint32_t name)
+{
+    uint32_t id = kp_load_relaxed(&kp_torch_comms_id);
+    if (__builtin_expect(!id, 0)) id = kp_torch_comms_intern(t);
+    return __builtin_expect(name == id, 0);
 }
 
 /* Id of an op's name: the address of its schema in the thread's cache, else by its text. */

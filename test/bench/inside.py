@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One process, alternating rounds: the same loop of small ops alone, under libkprof, under torch.profiler. Prints JSON.
 
-usage: inside.py ops ROUNDS OPS [shapes] | inside.py step ROUNDS TURNS | inside.py train TURNS | inside.py wait ROUNDS OPS
+usage: inside.py ops ROUNDS OPS [shapes] [stack] | inside.py step ROUNDS TURNS | inside.py train TURNS | inside.py wait ROUNDS OPS
 Runs under LD_PRELOAD with KPROF_STEP=api and wait=2,warmup=0,active=1: of every three steps the last is recorded.
 """
 import ctypes
@@ -33,25 +33,38 @@ def low(values):
     return statistics.mean(sorted(values)[:max(1, len(values) // 3)])
 
 
-def ops(rounds, count, shapes):
-    """ns per op: alone, under us, under torch.profiler."""
+def compare(loop, rounds, count, **options):
+    """ns per event of `loop`: alone, under us, under torch.profiler; and what its stop() takes, an event."""
     step = ctypes.CDLL(None).kprof_step
-    alone, ours, theirs = [], [], []
+    alone, ours, theirs, stops, our_stops = [], [], [], [], []
     for number in range(rounds + 1):
         first = loop(count)  # step 3n: nothing records
         step()
-        profiler = profile(activities=[ProfilerActivity.CPU], record_shapes=shapes)
+        profiler = profile(activities=[ProfilerActivity.CPU], **options)
         profiler.start()
         second = loop(count)  # step 3n + 1: torch.profiler
+        begin = time.perf_counter_ns()
         profiler.stop()
+        stop = (time.perf_counter_ns() - begin) / count
         del profiler
         step()
         third = loop(count)  # step 3n + 2: libkprof
+        begin = time.perf_counter_ns()
         step()
+        our_stop = (time.perf_counter_ns() - begin) / count
         time.sleep(0.05)
         if number:  # the first round warms everything up
-            for line, value in zip((alone, theirs, ours), (first, second, third)):
+            for line, value in zip((alone, theirs, ours, stops, our_stops), (first, second, third, stop, our_stop)):
                 line.append(value)
+    median = statistics.median
+    said = averages(alone, ours, theirs)
+    said.update({"their stop": median(stops), "our stop": median(our_stops)})
+    added = [(o - a + s) for a, o, s in zip(alone, ours, our_stops)], [(t - a + s) for a, t, s in zip(alone, theirs, stops)]
+    said["added ratio with the stop"] = median(added[0]) / median(added[1])
+    return said
+
+
+def averages(alone, ours, theirs):
     median = statistics.median
     return {"alone": median(alone), "ours": median(ours), "theirs": median(theirs),
             "added ratio": median(o - a for a, o in zip(alone, ours)) / median(t - a for a, t in zip(alone, theirs)),
@@ -109,7 +122,7 @@ def main():
     what, rounds, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0
     torch.set_num_threads(1)
     if what == "ops":
-        said = ops(rounds, count, "shapes" in sys.argv)
+        said = compare(loop, rounds, count, record_shapes="shapes" in sys.argv, with_stack="stack" in sys.argv)
     elif what == "step":
         said = step_that_ends(rounds, count)
     elif what == "train":

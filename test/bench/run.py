@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import statistics
@@ -19,6 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("KPROF_BUILD", HERE.parent.parent / "build"))
 PYTHON = os.environ.get("KPROF_PYTHON", sys.executable)
 LIBRARY, KPROF = BUILD / "libkprof.so", BUILD / "kprof"
+EMPTY_PROFILE = BUILD / platform.machine() / "test" / "bench" / "libempty_profile.so"
 FIGURES = []
 
 
@@ -31,13 +33,13 @@ def environment(**settings):
 def figure(name, value, limit, unit, detail):
     FIGURES.append({"name": name, "value": value, "limit": limit, "unit": unit, "detail": detail})
     verdict = "ok" if value <= limit else "OVER"
-    print(f"{name:46s} {value:9.3f} {unit:8s} limit {limit:<6g} {verdict:5s} {detail}", flush=True)
+    print(f"{name:62s} {value:9.3f} {unit:8s} limit {limit:<6g} {verdict:5s} {detail}", flush=True)
 
 
-def inside(folder, *args, export="none", **settings):
-    env = environment(LD_PRELOAD=LIBRARY, KPROF_DIR=folder, KPROF_STEP="api", KPROF_SCHEDULE="wait=2,warmup=0,active=1",
-                      KPROF_EXPORT=export, KPROF_MAX_MB=4096, **settings)
-    done = subprocess.run([PYTHON, HERE / "inside.py", *map(str, args)], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+def inside(folder, *args, export="none", program="inside.py", **settings):
+    env = environment(**{"LD_PRELOAD": LIBRARY, "KPROF_DIR": folder, "KPROF_STEP": "api", "KPROF_SCHEDULE": "wait=2,warmup=0,active=1",
+                         "KPROF_EXPORT": export, "KPROF_MAX_MB": 4096, **settings})
+    done = subprocess.run([PYTHON, HERE / program, *map(str, args)], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
         sys.exit(f"bench: {args}: {done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
@@ -50,6 +52,26 @@ def per_op(quick):
         with tempfile.TemporaryDirectory() as folder:
             said = inside(folder, "ops", rounds, count, *args, **settings)
         figure(name, said["added ratio"], limit, "x", "ns per op: alone %(alone).0f, libkprof %(ours).0f, torch.profiler %(theirs).0f; fastest third: %(added ratio of the fastest third).3f" % said)
+
+
+def stacks(quick):
+    """Beside torch.profiler with with_stack=True, two ratios each: of all that the program waits for (torch.profiler's stop() and export come
+    on top of its own, our step that ends the window on top of ours), and of what is added while it runs. The second holds CPython's
+    own part, the same in both, which is said beside it; its limits only tell when ours grows (docs/decisions/025-python-cost.md)."""
+    rounds, count = (30, 2000) if quick else (100, 3000)
+    text = "ns: alone %(alone).0f; added by libkprof %(ours).0f, by torch.profiler %(theirs).0f; with the end %(ours whole).0f and %(theirs whole).0f"
+    inputs = {"KPROF_RECORD_SHAPES": 1, "KPROF_PROFILE_MEMORY": 1}
+    kinds = (("per Python call", "call", 0.35, 0.75, 1, {}), ("per call of a C function", "c_call", 0.35, 0.75, 1, {}),
+             ("per op, shapes+memory+stack", "op:shapes:memory", 0.30, 0.30, 1, inputs), ("per op, stack", "op", 0.30, 0.45, 1, {}),
+             ("per op, shapes+memory, stacks of ops alone", "op:shapes:memory", 0.30, 0.30, "ops", inputs),
+             ("per op, stacks of ops alone", "op", 0.30, 0.30, "ops", {}))
+    for name, kind, limit, limit_running, how, settings in kinds:
+        with tempfile.TemporaryDirectory() as folder:
+            said = inside(folder, rounds, count, EMPTY_PROFILE, kind, program="stacks.py", KPROF_WITH_STACK=how, KPROF_SCHEDULE="wait=1,warmup=0,active=1",
+                          **settings)[kind]
+        figure(f"{name}, running+stop+export", said["whole"], limit, "x", text % said)
+        figure(f"{name}, running", said["running"], limit_running, "x",
+               "CPython with an empty profile function: %(floor).0f ns, %(cpython).3f" % said if how == 1 else "")
 
 
 def step_that_ends(quick):
@@ -105,6 +127,29 @@ def waiting(quick):
            f"medians {statistics.median(best['alone']):.1f} and {statistics.median(best['waiting']):.1f}")
 
 
+def heap(quick):
+    """Pairs of malloc and free, by a program that tells its own processor time; heaptrack's part that runs beside it is not counted."""
+    program = BUILD / "heap_bench"
+    subprocess.run(["gcc", "-O2", "-o", program, HERE / "heap_bench.c"], check=True)
+    turns, pairs = (3, 500_000) if quick else (7, 2_000_000)
+    ways = {"alone": [], "0": [], "count": [], "trace": [], "heaptrack": []}
+    for _ in range(turns):
+        for way, seen in ways.items():
+            with tempfile.TemporaryDirectory() as folder:
+                ours = {"LD_PRELOAD": LIBRARY, "KPROF_MALLOC": way, "KPROF_DIR": folder, "KPROF_EXPORT": "none"} if way not in ("alone", "heaptrack") else {}
+                if way == "heaptrack" and not shutil.which("heaptrack"):
+                    continue
+                command = (["heaptrack", "-o", f"{folder}/ht"] if way == "heaptrack" else []) + [program, str(pairs), "10"]
+                said = subprocess.run(command, env=environment(**ours), capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
+            seen.append(float(re.search(r"^\d+\.\d+$", said, re.M).group()))
+    ns = {way: statistics.median(seen) for way, seen in ways.items() if seen}
+    detail = "ns a pair: " + ", ".join(f"{way} {value:.1f}" for way, value in ns.items())
+    figure("heap: added per pair, KPROF_MALLOC=0", ns["0"] - ns["alone"], 1, "ns", detail)
+    figure("heap: added per pair, KPROF_MALLOC=count", ns["count"] - ns["alone"], 60, "ns", detail)
+    if "heaptrack" in ns:
+        figure("heap: a traced pair, beside heaptrack", ns["trace"] / ns["heaptrack"], 0.5, "x", detail)
+
+
 def start_up(name, command, runs, limit):
     taken = {False: [], True: []}
     with tempfile.TemporaryDirectory() as folder:
@@ -126,16 +171,20 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--json")
     options = parser.parse_args()
-    for product in (LIBRARY, KPROF):
+    for product in (LIBRARY, KPROF, EMPTY_PROFILE):
         if not product.exists():
             sys.exit(f"bench: {product} is missing: run make")
     quick, only = options.quick, options.only
     if only in "ops":
         per_op(quick)
+    if only in "stacks":
+        stacks(quick)
     if only in "step export":
         their_stop = step_that_ends(quick)
         if only in "export":
             spool_and_export(quick, their_stop)
+    if only in "heap":
+        heap(quick)
     if only in "waiting":
         waiting(quick)
     if only in "start":

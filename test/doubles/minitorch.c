@@ -2,7 +2,8 @@
 /*
  * minitorch.c - a torch of one file for tests: RecordFunction under torch's own names, laid out as in 2.15
  *
- * Built as libtorch_cpu.so. It has no tensors, so an attached profiler records everything but inputs. Callbacks
+ * Built as libtorch_cpu.so. It has no tensors, so an attached profiler records everything but inputs. With -DMINI_MOVED=N (a multiple of 8)
+ * it is a torch 2.99 whose fields all lie N bytes further, those from the name on twice as far. Callbacks
  * live in four slots and are never moved: a range ends with the callbacks it began with, as in torch.
  */
 #include "test/doubles/minitorch.h"
@@ -14,11 +15,20 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RF_THREAD = 88, RF_SCOPE = 96, RF_FN = 160, RF_SCHEMA = 192, RF_SEQ = 200, RF_INPUTS = 208, RF_FWD = 304,
-       RF_HANDLE = 312, RF_ASYNC = 320, RF_BYTES = 344, CALLBACKS = 4 };
+#ifdef MINI_MOVED
+enum { MOVED = MINI_MOVED, MINOR = 99 };
+#else
+enum { MOVED = 0, MINOR = 15 };
+#endif
+enum { RF_THREAD = 88 + MOVED, RF_SCOPE = 96 + MOVED, RF_FN = 160 + 2 * MOVED, RF_SCHEMA = RF_FN + 32, RF_SEQ = RF_FN + 40,
+       RF_INPUTS = RF_FN + 48, RF_FWD = RF_FN + 144, RF_HANDLE = RF_FN + 152, RF_ASYNC = RF_FN + 160, RF_BYTES = RF_FN + 184, CALLBACKS = 4 };
 
+/* A std::unique_ptr is returned as what is too large for registers: into a place that the caller names. */
+struct in_place {
+    void *context, *unused[2];
+};
 struct callback {
-    void **(*start)(void **context, const uint8_t *rf);
+    struct in_place (*start)(const uint8_t *rf);
     void (*end)(const uint8_t *rf, void *context);
     double sampling;
     uint8_t scopes[10], needs[6];
@@ -157,7 +167,7 @@ bool mini_is_enabled(void)
 }
 uint64_t mini_abi(void)
 {
-    return 2ull << 56 | 15ull << 48;
+    return 2ull << 56 | (uint64_t)MINOR << 48;
 }
 void mini_show_config(void)
 {
@@ -173,7 +183,7 @@ void mini_begin(struct mini_range *range, const char *name, int user)
         if (atomic_load_explicit(&slots[i].in_use, memory_order_acquire) != 2) continue;
         if (!slots[i].callback.scopes[user ? 7 : 0]) continue;
         range->callbacks |= 1u << i;
-        slots[i].callback.start(&range->contexts[i], range->rf);
+        range->contexts[i] = slots[i].callback.start(range->rf).context;
     }
     if (range->callbacks) {
         uint64_t handle = atomic_fetch_add_explicit(&handles, 1, memory_order_relaxed) + 1;

@@ -7,6 +7,8 @@ import gzip
 import json
 import re
 
+# How threads wait for each other, and all that calls: who comes first waits, so it differs from run to run (docs/decisions/026).
+WAITS = re.compile(r"threading\.py\(\d+\): (wait|_wait|_enter|_exit|_release|notify(_all)?|_is_owned|<lambda>|__enter__|__exit__)$")
 STEP = re.compile(r"ProfilerStep#(\d+)$")
 INPUTS = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs")
 
@@ -151,15 +153,15 @@ def differences(reference, candidate, properties=None):
 
 
 def crossings(trace):
-    """Host events of one thread that partly overlap (a viewer drops them)."""
+    """Host events of one thread that partly overlap (a viewer drops them), or touch: Perfetto rounds, and may see touching ones overlap."""
     bad = []
     for line in by_thread([e for e in spans(trace) if isinstance(e["tid"], int) and e.get("cat") != "Trace"]).values():
         stack = []
         for event in line:
             start, last = begin(event), end(event)
-            while stack and stack[-1][1] <= start:
+            while stack and stack[-1][1] < start:
                 stack.pop()
-            if stack and last > stack[-1][1]:
+            if stack and last >= stack[-1][1]:
                 bad.append((stack[-1][0], event["name"]))
             stack.append((event["name"], last))
     return bad

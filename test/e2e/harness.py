@@ -13,10 +13,11 @@ ROOT = HERE.parent.parent
 BUILD = pathlib.Path(os.environ.get("KPROF_BUILD", ROOT / "build"))
 LIBRARY = BUILD / "libkprof.so"
 KPROF = BUILD / "kprof"
+ARCH = os.uname().machine
 PYTHON = os.environ.get("KPROF_PYTHON", sys.executable)
 SCRIPTS = HERE / "scripts"
 SCHEDULE = "wait=1,warmup=1,active=3,repeat=1"
-WROTE = re.compile(r"^kprof: wrote (\S+) \((?:(\d+) steps?[^,]*, )?(\d+) ops?, (\d+) dropped.*\)$", re.M)
+WROTE = re.compile(r"^kprof: wrote (\S+) \((?:(\d+) steps?[^,]*, )?(\d+) ops?, (?:\d+ on GPUs, )?(?:\d+ allocations?, )?(\d+) dropped.*\)$", re.M)
 
 
 def clean_environment(**more):
@@ -106,21 +107,29 @@ def run_kprof(script, folder, *args, schedule=SCHEDULE, shapes=True, python=PYTH
 class Oracle(Run):
     """A program that ran under torch.profiler: its trace, its tables."""
 
-    def __init__(self, script, folder, *args, schedule="1,1,3,1", shapes=True, tables=None, nesting=False, python=PYTHON, timeout=180, **env):
+    def __init__(self, script, folder, *args, schedule="1,1,3,1", shapes=True, memory=False, stack=False, flops=False, modules=False,
+                 tables=None, nesting=False, frames=False, python=PYTHON, timeout=180, **env):
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "kineto.pt.trace.json"
         command = [python, HERE / "oracle" / "kineto.py", "--out", self.path]
         command += ["--schedule", schedule] if schedule else []
         command += ["--shapes"] if shapes else []
+        command += ["--memory"] if memory else []
+        command += ["--stack"] if stack else []
+        command += ["--flops"] if flops else []
+        command += ["--modules"] if modules else []
         if nesting:
             command += ["--nesting", folder / "nesting.json"]
+        if frames:
+            command += ["--frames", folder / "frames.json"]
         if tables is not None:
             (folder / "wanted.json").write_text(json.dumps(tables))
             command += ["--tables", folder / "wanted.json", folder / "tables.json"]
         super().__init__([*command, *script_command(script, *args)[1:]], folder, clean_environment(**env), timeout)
         self.ok()
         self.nesting = {(parent, name): n for parent, name, n in json.loads((folder / "nesting.json").read_text())} if nesting else None
+        self.frames = [(name, tuple(map(tuple, chain)), n) for name, chain, n in json.loads((folder / "frames.json").read_text())] if frames else None
         self.tables = json.loads((folder / "tables.json").read_text()) if tables is not None else None
 
     @property

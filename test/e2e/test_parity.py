@@ -100,6 +100,12 @@ def test_options_change_what_is_recorded(ours):
     assert not facts.differences(full, bare, ["op counts", "nesting", "fwd-bwd pairs"])
 
 
+def test_with_the_gpu_alone_asked_for_steps_are_counted_and_no_op_is_recorded(ours):
+    trace = facts.load(ours("lstm.py", KPROF_ACTIVITIES="cuda").trace)
+    assert [e["name"] for e in facts.steps(trace)] == ["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"]
+    assert not [e["name"] for e in trace["traceEvents"] if e.get("cat") == "cpu_op"]
+
+
 @pytest.mark.parametrize("program", ["resnet18.py", "gan.py", "lstm.py"])
 def test_the_program_prints_the_same(program, pair, tmp_path):
     plain = harness.run_plain(program, tmp_path, *PROGRAMS[program].get("args", ())).ok()

@@ -359,3 +359,17 @@ def test_what_was_dropped_at_the_cap_is_counted(program, tmp_path):
     a_step = (more - few) // 100
     assert dropped > 0 and ops > 10000
     assert ops + dropped == few + a_step * (60000 - 100)
+
+
+def test_doctor_names_the_cupti_that_torch_brings(tmp_path):
+    for name, text in {"torch/__init__.py": "", "torch/version.py": "__version__ = '9.9'\ncuda = '13.2'\n", "nvidia/cu13/lib/libcupti.so.13": ""}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    here = {"PYTHONPATH": tmp_path, "KPROF_DIR": tmp_path / "out"}
+    said = harness.cli("doctor", harness.PYTHON, **here).stdout
+    assert f"ok    CUPTI: {tmp_path}/nvidia/cu13/lib/libcupti.so.13\n" in said
+    (tmp_path / "nvidia/cu13/lib/libcupti.so.13").unlink()
+    said = harness.cli("doctor", harness.PYTHON, **here).stdout
+    assert " CUPTI: " in said and f"{tmp_path}/nvidia" not in said
+    (tmp_path / "torch/version.py").write_text("__version__ = '9.9'\ncuda = None\n")
+    assert " CUPTI: " not in harness.cli("doctor", harness.PYTHON, **here).stdout

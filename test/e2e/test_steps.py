@@ -50,7 +50,8 @@ def test_where_frames_cannot_be_read_the_name_is_what_counts(ours):
 
 @pytest.mark.parametrize("program", ["one", "epochs", "epochs_gan", "threads"])
 def test_each_iteration_is_one_step(ours, program):
-    steps, iterations = steps_of(ours("optimizers.py", program, schedule=NEVER))
+    # not auto: on a machine that stands still for seconds that goes by time, and begins anew with the next step
+    steps, iterations = steps_of(ours("optimizers.py", program, schedule=NEVER, KPROF_STEP="optimizer"))
     assert steps == iterations
 
 
@@ -66,25 +67,29 @@ def test_an_optimizer_that_rests_is_given_up_after_64_steps_of_another(ours):
 def walk(tmp_path_factory):
     """preload/python alone as a library: the product exports none of its insides."""
     library = tmp_path_factory.mktemp("walk") / "libwalk.so"
-    sources = [*(harness.ROOT / "preload" / "python").glob("*.c"), *(harness.ROOT / "collector" / "base").glob("*.c")]
+    boot = library.with_name("boot.c")  # what preload/python asks of a room above it
+    boot.write_text("void kp_boot_modules_changed(void);\nvoid kp_boot_modules_changed(void) {}\n")
+    sources = [path for room in ("preload/python", "collector/record", "collector/base") for path in (harness.ROOT / room).glob("*.c")]
     subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", '-DKP_VERSION="test"', "-shared", "-fPIC", "-O1",
-                    "-I", harness.ROOT, *sources, "-o", library], check=True)
+                    "-I", harness.ROOT, *sources, boot, "-Wl,-z,defs", "-o", library], check=True)
     return library
 
 
 def pythons():
-    """{version: interpreter} of those installed here."""
+    """{version: interpreter} of those installed here, and of KPROF_PYTHONS (a list with colons); "3.14t" has no GIL."""
     found = {"%d.%d" % sys.version_info[:2]: sys.executable}
     root = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"))
-    for path in [*glob.glob("/usr/bin/python3.*[0-9]"), *map(str, (root / "versions").glob("3.*/bin/python3"))]:
-        said = subprocess.run([path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True)
+    more = [path for path in os.environ.get("KPROF_PYTHONS", "").split(":") if os.path.exists(path)]
+    for path in [*more, *glob.glob("/usr/bin/python3.*[0-9]"), *map(str, (root / "versions").glob("3.*/bin/python3"))]:
+        said = subprocess.run([path, "-c", "import sys; print('%d.%d%s' % (*sys.version_info[:2], getattr(sys, 'abiflags', '')))"],
+                              capture_output=True, text=True)
         if said.returncode == 0:
             found.setdefault(said.stdout.strip() + (" (system)" if path.startswith("/usr") else ""), path)
     return found
 
 
 PYTHONS = pythons()
-KNOWN = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13"]
+KNOWN = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"]
 
 
 def ask(python, library, folder, place):

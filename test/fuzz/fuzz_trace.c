@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_trace.c - any bytes are a trace or a clear error, whole or in two pieces, and every table of it prints */
+/* fuzz_trace.c - any bytes are a trace or a clear error, whole or in two pieces, and every table and page of it prints */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "collector/base/kp_jsoncheck.h"
+#include "export/cli/heapview.h"
+#include "export/inhost/yajl/yajl_parse.h"
+#include "export/memview.h"
 #include "export/table.h"
 
 static void tables(struct kp_trace *trace, const struct kp_keyavg_options *group, const struct kp_table_options *table)
@@ -24,6 +30,85 @@ static void tables(struct kp_trace *trace, const struct kp_keyavg_options *group
     kp_tree_fini(&tree);
 }
 
+static void memory(struct kp_trace *trace)
+{
+    struct kp_tree tree;
+    struct kp_memview view;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) abort();
+    if (!kp_tree_build(&tree, trace)) {
+        kp_tree_fill_stacks(&tree, true);
+        kp_tree_set_stacks(&tree);
+        if (!kp_memview_build(&view, &tree)) {
+            const struct kp_mem_show all = {.device = -1, .row_limit = 10, .from_ns = view.begin_ns, .to_ns = view.end_ns, .label = "<f>"};
+            const struct kp_mem_show one = {.device = 0, .row_limit = -1, .from_ns = view.begin_ns, .to_ns = view.begin_ns, .label = "f"};
+            kp_memhtml_write(out, &view, &all);
+            kp_memjson_write(out, &view, &all);
+            kp_memtable_write(out, &view, &one);
+            kp_memjson_raw(out, &view, 0);
+        }
+        kp_memview_fini(&view);
+        kp_tree_fini(&tree);
+    }
+    fclose(out);
+    free(text);
+}
+
+/* Something stands at every second frame. */
+static int places(void *context, const struct kp_frame *frame, uint64_t at, struct kp_place *out, int most)
+{
+    (void)context;
+    if (at & 1 || most < 2) return 0;
+    out[0] = (struct kp_place){frame->path, frame->build_id[0] ? "a \"b\".c" : NULL, (uint32_t)at, true};
+    out[1] = (struct kp_place){NULL, NULL, 0, false};
+    return 2;
+}
+
+static const char *plain(void *context, const char *mangled)
+{
+    (void)context;
+    return mangled;
+}
+
+/* The heap's key is looked for in the text of the file. */
+static void heap(const uint8_t *data, size_t size)
+{
+    char path[64], *text = NULL;
+    size_t bytes = 0;
+    int fd = memfd_create("trace", MFD_CLOEXEC);
+    FILE *out = open_memstream(&text, &bytes);
+    if (fd < 0 || !out || write(fd, data, size) != (ssize_t)size) abort();
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    const struct kp_places asked = {NULL, places, plain, true};
+    kp_heapview_write(out, path, 2, false, NULL);
+    kp_heapview_write(out, path, 2, size & 1, &asked);
+    fclose(out);
+    close(fd);
+    free(text);
+}
+
+static int on_flag(void *context, int value) { (void)context, (void)value; return 1; }
+static int on_number(void *context, const char *text, size_t bytes) { (void)context, (void)text, (void)bytes; return 1; }
+static int on_string(void *context, const unsigned char *text, size_t bytes) { (void)context, (void)text, (void)bytes; return 1; }
+static int on_sign(void *context) { (void)context; return 1; }
+
+/* What the library reads traces with takes whatever is JSON, but for a nesting deeper than 256. */
+static void push(const uint8_t *data, size_t size)
+{
+    static const yajl_callbacks calls = {on_sign, on_flag, on_number, on_string, on_sign, on_string, on_sign, on_sign, on_sign};
+    size_t half = size / 2, open = 0, offset;
+    const char *why;
+    yajl_handle p = yajl_alloc(&calls, NULL, NULL);
+    yajl_status status = yajl_parse(p, data, half);
+    if (status == yajl_status_ok) status = yajl_parse(p, data + half, size - half);
+    if (status == yajl_status_ok) status = yajl_complete_parse(p);
+    yajl_free(p);
+    for (size_t i = 0; i < size; i++) open += data[i] == '[' || data[i] == '{';
+    if (!kp_jsoncheck_value((const char *)data, size, &offset, &why) && status != yajl_status_ok && open <= 256) abort();
+}
+
 /* A trace read in two pieces has the events of the one read whole. */
 static void pieces(const uint8_t *data, size_t size, size_t events)
 {
@@ -37,6 +122,7 @@ static void pieces(const uint8_t *data, size_t size, size_t events)
     kp_kineto_parser_close(parser);
     kp_strings_close(trace.strings);
     free(trace.events);
+    free(trace.memory);
     free(trace.args_text);
 }
 
@@ -56,7 +142,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (trace) {
         tables(trace, &plain, &defaults);
         tables(trace, &grouped, &narrow);
+        memory(trace);
     }
+    heap(data, size);
+    push(data, size);
     kp_trace_close(trace);
     return 0;
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sandbox.c - forbids itself all but the ordinary system calls, as its argument says: eperm, enosys or kill */
+/*
+ * sandbox.c - forbids itself all but the ordinary system calls, as its argument says: eperm, enosys or kill; or thread: all but what it
+ * needs itself, on pain of the thread's death, as sshd does before somebody has logged in
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -13,8 +17,27 @@
 
 #define DENY(nr, answer) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), BPF_STMT(BPF_RET | BPF_K, (answer))
 
+#define ALLOW(nr) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (nr), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+static int confined(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        ALLOW(SYS_write), ALLOW(SYS_brk), ALLOW(SYS_mmap), ALLOW(SYS_munmap), ALLOW(SYS_exit_group), ALLOW(SYS_rt_sigprocmask),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_THREAD),
+    };
+    struct sock_fprog prog = {sizeof filter / sizeof *filter, filter};
+    for (int i = 1; i < 100; i++) free(malloc((size_t)i));
+    printf("alone %d\n", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    fflush(stdout);
+    printf("filter %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0));
+    for (int i = 1; i < 1000; i++) free(malloc((size_t)i * 400));
+    return 5;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && !strcmp(argv[1], "thread")) return confined();
     unsigned rare = SECCOMP_RET_ERRNO | EPERM, useful = rare;
     if (argc > 1 && !strcmp(argv[1], "enosys")) useful = rare = SECCOMP_RET_ERRNO | ENOSYS;
     /* nobody survives a kill: calls that have a fallback are refused, those nobody should make are deadly */

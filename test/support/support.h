@@ -13,4 +13,11 @@
 /* A fresh folder for this test program, made on first use; left behind on purpose when a test fails. */
 const char *kp_test_tmpdir(void);
 
+/* A test that cannot run says why. */
+#define KP_SKIP(why)                      \
+    do {                                  \
+        print_message("skipped: %s\n", why); \
+        skip();                           \
+    } while (0)
+
 #endif

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The oracle: runs an unmodified script under torch.profiler, one profiler step after each optimizer's step.
 
-usage: kineto.py --out TRACE [--schedule wait,warmup,active,repeat] [--shapes] [--tables JSON_IN JSON_OUT] SCRIPT ARGS...
+usage: kineto.py --out TRACE [--schedule wait,warmup,active,repeat] [--cuda] [--shapes] [--memory] [--stack] [--flops] [--modules]
+                 [--tables JSON_IN JSON_OUT] SCRIPT ARGS...
 Without --schedule everything from here to the script's end is recorded. --tables: a list of {"key_averages": {...},
 "table": {...}} in, the list of the tables' texts out. --nesting: [[parent or null, name, count], ...] of the stepped window,
-from the profiler's own tree (traces before 2.4 have whole microseconds, too coarse to find parents by time).
+from the profiler's own tree (traces before 2.4 have whole microseconds, too coarse to find parents by time). --frames: of each op in
+that tree [name, frames, count], with --stack; a frame is [file, line, function], innermost first, line 0 where it is not told.
 Works from torch 1.13 on.
 """
 import argparse
@@ -40,32 +42,68 @@ def step_after_every_optimizer(step):
     torch.optim.Optimizer.__init__ = init
 
 
-def nesting(profiler):
-    """(name of the parent, name) of every op and range that began within the steps."""
+def kind_of(node):
+    return (node.typed[0] if hasattr(node, "typed") else node.tag).name  # tag: 1.13
+
+
+def ops_in_steps(profiler):
+    """(calls of Python around it, innermost last; node) of every op and range that began within the steps."""
     roots = profiler.profiler.kineto_results.experimental_event_tree()
-    nodes, stack = [], [(None, root) for root in roots]
+    nodes, stack = [], [((), root) for root in roots]
     while stack:
-        parent, node = stack.pop()
-        kind = node.typed[0] if hasattr(node, "typed") else node.tag  # tag: 1.13
-        if kind.name == "TorchOp":
-            nodes.append((parent, node))
-        stack += [(node, child) for child in node.children]
+        calls, node = stack.pop()
+        kind = kind_of(node)
+        if kind == "TorchOp":
+            nodes.append((calls, node))
+        elif kind in ("PyCall", "PyCCall"):
+            calls = (*calls, node)
+        stack += [(calls, child) for child in node.children]
     steps = [node for _, node in nodes if node.name.startswith("ProfilerStep#")]
     low, high = min(node.start_time_ns for node in steps), max(node.end_time_ns for node in steps)
-    pairs = collections.Counter()
-    for parent, node in nodes:
-        if low <= node.start_time_ns < high and node not in steps:
-            pairs[None if parent is None or parent in steps else parent.name, node.name] += 1
+    return [(calls, node) for calls, node in nodes if low <= node.start_time_ns < high and not node.name.startswith("ProfilerStep#")]
+
+
+def nesting(profiler):
+    """[name of the parent, name, count]; by time, as with stacks the tree ends a range of Python's with the call that began it."""
+    pairs, stacks = collections.Counter(), collections.defaultdict(list)
+    for _, node in sorted(ops_in_steps(profiler), key=lambda pair: (pair[1].start_time_ns, -pair[1].end_time_ns)):
+        stack = stacks[node.start_tid]
+        while stack and stack[-1].end_time_ns <= node.start_time_ns:
+            stack.pop()
+        pairs[stack[-1].name if stack else None, node.name] += 1
+        stack.append(node)
     return [[*pair, count] for pair, count in pairs.items()]
+
+
+def frames_of(calls):
+    """The Python functions among these calls, innermost first; the line that a function is at is told by the call it has made."""
+    frames, line = [], 0
+    for call in reversed(calls):
+        fields = call.typed[1] if hasattr(call, "typed") else call.extra_fields
+        if kind_of(call) == "PyCall":
+            frames.append((fields.callsite.file_name, line, fields.callsite.function_name))
+        line = fields.caller.line_number
+    return tuple(frames)
+
+
+def frames(profiler):
+    found = collections.Counter((node.name, frames_of(calls)) for calls, node in ops_in_steps(profiler))
+    return [[name, chain, count] for (name, chain), count in found.items()]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", required=True)
     parser.add_argument("--schedule")
+    parser.add_argument("--cuda", action="store_true")
     parser.add_argument("--shapes", action="store_true")
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--stack", action="store_true")
+    parser.add_argument("--flops", action="store_true")
+    parser.add_argument("--modules", action="store_true")
     parser.add_argument("--tables", nargs=2)
     parser.add_argument("--nesting")
+    parser.add_argument("--frames")
     parser.add_argument("rest", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     plan = None
@@ -77,6 +115,9 @@ def main():
         if options.nesting:
             with open(options.nesting, "w") as file:
                 json.dump(nesting(profiler), file)
+        if options.frames:
+            with open(options.frames, "w") as file:
+                json.dump(frames(profiler), file)
         if options.tables:
             with open(options.tables[0]) as file:
                 wanted = json.load(file)
@@ -84,10 +125,12 @@ def main():
             with open(options.tables[1], "w") as file:
                 json.dump(texts, file)
 
-    profiler = profile(activities=[ProfilerActivity.CPU], schedule=plan, on_trace_ready=ready, record_shapes=options.shapes)
+    activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if options.cuda else [])
+    profiler = profile(activities=activities, schedule=plan, on_trace_ready=ready, record_shapes=options.shapes, profile_memory=options.memory,
+                       with_stack=options.stack, with_flops=options.flops, with_modules=options.modules)
     step_after_every_optimizer(profiler.step)
     sys.argv = options.rest
-    sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
+    sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))  # in the place of this file's folder: who looks for a module makes as many calls
     profiler.start()
     try:
         runpy.run_path(sys.argv[0], run_name="__main__")

@@ -1,58 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """make_tables.py OUTDIR PROGRAM - runs a program under torch.profiler, writes its trace and torch's own tables of it.
 
-Every table lies in OUTDIR/NAME.txt; OUTDIR/tables.json says which options of `kprof report` must print the same text.
+OUTDIR/tables.json has the text of every table, and the options of `kprof report` that must print the same.
 """
-import json
 import os
 import sys
 import threading
 
+import option_sets
 import torch
 import torch.nn as nn
 from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 from torch.utils.data import DataLoader, TensorDataset
-
-OPTION_SETS = {
-    "default": ({}, {}, []),
-    "self_cpu": ({}, {"sort_by": "self_cpu_time_total", "row_limit": 10},
-                 ["--sort-by", "self_cpu_time_total", "--row-limit", "10"]),
-    "cpu_total_all": ({}, {"sort_by": "cpu_time_total", "row_limit": -1},
-                      ["--sort-by", "cpu_time_total", "--row-limit", "-1"]),
-    "cpu_time": ({}, {"sort_by": "cpu_time"}, ["--sort-by", "cpu_time"]),
-    "count": ({}, {"sort_by": "count", "row_limit": 20}, ["--sort-by", "count", "--row-limit", "20"]),
-    "cuda_on_cpu": ({}, {"sort_by": "cuda_time_total"}, ["--sort-by", "cuda_time_total"]),
-    "key": ({}, {"sort_by": "key"}, ["--sort-by", "key"]),
-    "zero_rows": ({}, {"row_limit": 0}, ["--row-limit", "0"]),
-    "header": ({}, {"header": "A header \u00e4", "row_limit": 3}, ["--header", "A header \u00e4", "--row-limit", "3"]),
-    "top_level": ({}, {"top_level_events_only": True, "sort_by": "cpu_time_total"},
-                  ["--top-level-events-only", "--sort-by", "cpu_time_total"]),
-    "seconds": ({}, {"time_unit": "s"}, ["--time-unit", "s"]),
-    "millis": ({}, {"time_unit": "ms", "sort_by": "self_cpu_time_total"},
-               ["--time-unit", "ms", "--sort-by", "self_cpu_time_total"]),
-    "micros": ({}, {"time_unit": "us"}, ["--time-unit", "us"]),
-    "narrow": ({}, {"max_name_column_width": 20}, ["--max-name-column-width", "20"]),
-    "tiny_names": ({}, {"max_name_column_width": 2}, ["--max-name-column-width", "2"]),
-    "wide": ({}, {"max_name_column_width": None}, ["--max-name-column-width", "none"]),
-    "by_shape": ({"group_by_input_shape": True}, {"sort_by": "cpu_time_total"},
-                 ["--group-by-input-shape", "--sort-by", "cpu_time_total"]),
-    "by_shape_narrow": ({"group_by_input_shape": True}, {"max_shapes_column_width": 17, "row_limit": 30},
-                        ["--group-by-input-shape", "--max-shapes-column-width", "17", "--row-limit", "30"]),
-    "by_shape_wide": ({"group_by_input_shape": True}, {"max_shapes_column_width": None, "sort_by": "count"},
-                      ["--group-by-input-shape", "--max-shapes-column-width", "none", "--sort-by", "count"]),
-    "by_overload": ({"group_by_overload_name": True}, {}, ["--group-by-overload-name"]),
-    "by_both": ({"group_by_overload_name": True, "group_by_input_shape": True},
-                {"sort_by": "self_cpu_time_total", "max_name_column_width": 30},
-                ["--group-by-overload-name", "--group-by-input-shape", "--sort-by", "self_cpu_time_total",
-                 "--max-name-column-width", "30"]),
-    "python": ({"include_python_functions": True}, {"sort_by": "self_cpu_time_total", "row_limit": 40},
-               ["--include-python-functions", "--sort-by", "self_cpu_time_total", "--row-limit", "40"]),
-    "by_stack": ({"group_by_stack_n": 3}, {"sort_by": "cpu_time_total", "row_limit": 20},
-                 ["--group-by-stack-n", "3", "--sort-by", "cpu_time_total", "--row-limit", "20"]),
-    "by_stack_narrow": ({"group_by_stack_n": 6}, {"max_src_column_width": 30, "row_limit": 12},
-                        ["--group-by-stack-n", "6", "--max-src-column-width", "30", "--row-limit", "12"]),
-}
 
 
 class Net(nn.Module):
@@ -152,15 +112,10 @@ def main():
     body, scheduled, arguments = PROGRAMS[name]
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    tables = []
 
     def ready(prof):
         prof.export_chrome_trace(os.path.join(out, "trace.json"))
-        for label, (group, table, argv) in OPTION_SETS.items():
-            text = prof.key_averages(**group).table(**table)
-            with open(os.path.join(out, label + ".txt"), "w", encoding="utf-8") as f:
-                f.write(text)
-            tables.append({"name": label, "argv": argv})
+        option_sets.write(out, option_sets.SOME, prof.key_averages)
 
     plan = schedule(wait=0, warmup=1, active=2, repeat=1) if scheduled else None
     with profile(activities=[ProfilerActivity.CPU], schedule=plan, on_trace_ready=ready, **arguments) as prof:
@@ -171,8 +126,6 @@ def main():
         body(prof.step if scheduled else lambda: None)
     if name == "unfinished":
         del open_range
-    with open(os.path.join(out, "tables.json"), "w") as f:
-        json.dump(tables, f)
 
 
 if __name__ == "__main__":

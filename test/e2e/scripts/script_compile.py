@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a model half TorchScript, half torch.compile (inductor); both are compiled before the first step."""
+"""Trains a model half TorchScript, half torch.compile (inductor); both are compiled before the first step.
+
+usage: script_compile.py [script | compile]   one half only
+"""
+import sys
+
 import torch
 from torch import nn
 
@@ -30,8 +35,11 @@ class Head(nn.Module):
 
 def main():
     torch.manual_seed(0)
-    gate, head = torch.jit.script(Gate()), Head()
-    compiled = torch.compile(head)
+    half = sys.argv[1] if len(sys.argv) > 1 else ""
+    gate, head = Gate(), Head()
+    if half != "compile":
+        gate = torch.jit.script(gate)
+    compiled = head if half == "script" else torch.compile(head)
     optimizer = torch.optim.SGD([*gate.parameters(), *head.parameters()], lr=0.1)
 
     def loss_of(x, y):

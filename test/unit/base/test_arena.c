@@ -75,7 +75,7 @@ static void no_memory_gives_null(void **state)
 {
     (void)state;
     errno = EXDEV;
-    kp_io_set_failures("mmap:1+:12");
+    kp_fail_set("mmap:1+:12");
     assert_null(kp_map_alloc(4096));
     assert_null(kp_arena_alloc((size_t)2 << 20));
     void *small = kp_arena_alloc(16); /* from the block that is there */
@@ -83,7 +83,7 @@ static void no_memory_gives_null(void **state)
     for (int i = 0; p && i < 10; i++) p = kp_arena_alloc(200000);
     assert_null(p);
     assert_int_equal(errno, EXDEV); /* a hook may be the one that asks */
-    kp_io_set_failures(NULL);
+    kp_fail_set(NULL);
     assert_non_null(small);
     assert_non_null(kp_arena_alloc(200000));
     assert_null(kp_map_alloc(SIZE_MAX));

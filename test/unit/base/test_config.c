@@ -13,15 +13,24 @@ static struct kp_config c;
 /* One good value that is not the default, and one bad one (NULL: any text is good), for every row of config.def. */
 static const struct { const char *name, *good, *bad, *why; } samples[] = {
     {"KPROF", "0", "2", "is neither 0 nor 1, using 1"},
-    {"KPROF_ACTIVITIES", "cpu", "gpu", "is not any of cpu,cuda, using cpu"},
+    {"KPROF_ACTIVITIES", "cpu", "gpu", "is not any of cpu,cuda, using cpu,cuda"},
     {"KPROF_SCHEDULE", "wait=1,active=2", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_STEP", "optimizer", "a\nb", "has a control character in it, using auto"},
     {"KPROF_RECORD_SHAPES", "1", "yes", "is neither 0 nor 1, using 0"},
+    {"KPROF_WITH_STACK", "native", "c++", "is not any of 0,1,ops,native, using 0"},
+    {"KPROF_PROFILE_MEMORY", "1", "2", "is neither 0 nor 1, using 0"},
+    {"KPROF_WITH_FLOPS", "1", "on", "is neither 0 nor 1, using 0"},
+    {"KPROF_WITH_MODULES", "1", "all", "is neither 0 nor 1, using 0"},
+    {"KPROF_MALLOC", "trace", "all", "is not any of 0,count,trace, using 0"},
+    {"KPROF_SYMBOLS", "SSL_read,at::_ops::*::call", "a\nb", "has a control character in it, using nothing"},
+    {"KPROF_COMPILE_RANGES", "1", "2", "is neither 0 nor 1, using 0"},
     {"KPROF_DIR", "/tmp/x y", "a\tb", "has a control character in it, using kprof"},
     {"KPROF_WORKER_NAME", "w0", "a/b", "has a slash in it, using HOST_PID"},
     {"KPROF_GZIP", "0", "01", "is neither 0 nor 1, using 1"},
-    {"KPROF_EXPORT", "none", "trace,none", "asks for none and for something, using trace"},
+    {"KPROF_EXPORT", "none", "table,none", "asks for none and for something, using trace"},
     {"KPROF_METADATA", "{\"a\": [1]}", "{\"a\":}", "is not a JSON object (offset 5: expected a value), using nothing"},
+    {"KPROF_CUPTI", "yield", "tee,off", "names more than one, using tee"},
+    {"KPROF_CHILDREN", "1", "yes", "is neither 0 nor 1, using 0"},
     {"KPROF_MAX_MB", "64", "64MB", "is not a number, using 4096"},
     {"KPROF_SPOOL_DIR", "/dev/shm", "\x01", "has a control character in it, using KPROF_DIR"},
     {"KPROF_VERBOSE", "2", "3", "is not between 0 and 2, using 0"},
@@ -53,10 +62,13 @@ static void nothing_set_gives_defaults(void **state)
     (void)state;
     assert_int_equal(kp_config_read_as(&c, env, false), 0);
     assert_true(c.on);
-    assert_int_equal(c.activities, KP_ACTIVITY_CPU);
+    assert_int_equal(c.activities, KP_ACTIVITY_CPU | KP_ACTIVITY_CUDA);
+    assert_int_equal(c.cupti, KP_CUPTI_TEE);
     assert_null(c.schedule);
     assert_string_equal(c.step, "auto");
     assert_false(c.record_shapes);
+    assert_int_equal(c.with_stack, KP_STACK_NONE);
+    assert_int_equal(c.heap, KP_HEAP_OFF);
     assert_string_equal(c.dir, "kprof");
     assert_null(c.worker_name);
     assert_true(c.gzip);
@@ -114,13 +126,14 @@ static void an_unknown_variable_is_named_with_the_nearest_known_one(void **state
     assert_string_equal(kp_config_nearest("KPROF_RECORD_SHAPE"), "KPROF_RECORD_SHAPES");
 }
 
-static void cuda_is_said_to_be_missing(void **state)
+static void both_activities_are_recorded_unless_one_is_named(void **state)
 {
-    char *env[] = {(char *)"KPROF_ACTIVITIES=cpu,cuda", NULL};
+    char *none[] = {NULL}, *env[] = {(char *)"KPROF_ACTIVITIES=cuda", NULL};
     (void)state;
-    assert_int_equal(kp_config_read_as(&c, env, false), 1);
-    assert_string_equal(c.lines, "KPROF_ACTIVITIES: GPU recording is not built yet, recording cpu only");
-    assert_int_equal(c.activities, KP_ACTIVITY_CPU);
+    assert_int_equal(kp_config_read_as(&c, none, false), 0);
+    assert_int_equal(c.activities, KP_ACTIVITY_CPU | KP_ACTIVITY_CUDA);
+    assert_int_equal(kp_config_read_as(&c, env, false), 0);
+    assert_int_equal(c.activities, KP_ACTIVITY_CUDA);
 }
 
 static void the_first_of_two_and_an_empty_one_count_as_with_getenv(void **state)
@@ -219,7 +232,7 @@ int main(void)
         cmocka_unit_test(every_good_value_is_taken),
         cmocka_unit_test(every_bad_value_gives_one_line_and_the_default),
         cmocka_unit_test(an_unknown_variable_is_named_with_the_nearest_known_one),
-        cmocka_unit_test(cuda_is_said_to_be_missing),
+        cmocka_unit_test(both_activities_are_recorded_unless_one_is_named),
         cmocka_unit_test(the_first_of_two_and_an_empty_one_count_as_with_getenv),
         cmocka_unit_test(a_secure_program_reads_nothing_and_stays_off),
         cmocka_unit_test(the_environment_may_change_afterwards),

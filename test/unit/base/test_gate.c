@@ -22,11 +22,13 @@ static void it_is_shut_before_it_is_made(void **state)
 static void it_stays_shut_when_the_page_cannot_be_had(void **state)
 {
     (void)state;
-    kp_io_set_failures("mmap:1:12");
+    kp_fail_set("mmap:1:12");
     assert_int_equal(kp_gate_init(), -ENOMEM);
-    kp_io_set_failures("wipeonfork:1:22");
+    kp_fail_set("wipeonfork:1:22");
     assert_int_equal(kp_gate_init(), -EINVAL);
-    kp_io_set_failures(NULL);
+    kp_fail_set("wipeproof:1:95"); /* an emulator that says yes and does not do it */
+    assert_int_equal(kp_gate_init(), -EOPNOTSUPP);
+    kp_fail_set(NULL);
     kp_gate_set(kp_gate_make(1, KP_GATE_ON));
     assert_int_equal(kp_gate_get(), 0);
 }
@@ -34,7 +36,7 @@ static void it_stays_shut_when_the_page_cannot_be_had(void **state)
 static void it_shows_what_was_set(void **state)
 {
     (void)state;
-    assert_int_equal(kp_gate_init(), 0);
+    if (kp_gate_init() == -EOPNOTSUPP) skip(); /* noticed: an emulator */
     assert_int_equal(kp_gate_get(), 0);
     kp_gate_set(kp_gate_make(7, KP_GATE_ON | KP_GATE_RECORD));
     assert_int_equal(kp_gate_cycle(kp_gate_get()), 7);
@@ -45,6 +47,7 @@ static void a_child_finds_it_shut(void **state)
 {
     int status;
     (void)state;
+    if (kp_gate_init() == -EOPNOTSUPP) skip();
     for (int raw = 0; raw < 2; raw++) {
         pid_t pid = raw ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
         if (pid == 0) syscall(SYS_exit_group, kp_gate_get() == 0 ? 0 : 1);

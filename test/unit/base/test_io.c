@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test/support/support.h"
@@ -78,9 +80,9 @@ static void fallocate_makes_the_blocks_exist(void **state)
     (void)state;
     for (int slow = 0; slow < 2; slow++) {
         int fd = kp_io_open(path_in_tmp("blocks"), O_RDWR | O_CREAT | O_TRUNC, 0600);
-        if (slow) kp_io_set_failures("fallocate:1:95"); /* EOPNOTSUPP: the zeroes are written */
+        if (slow) kp_fail_set("fallocate:1:95"); /* EOPNOTSUPP: the zeroes are written */
         assert_int_equal(kp_io_fallocate(fd, 0, 100000), 0);
-        kp_io_set_failures(NULL);
+        kp_fail_set(NULL);
         assert_int_equal(fstat(fd, &st), 0);
         assert_int_equal(st.st_size, 100000);
         assert_true(st.st_blocks * 512 >= 100000);
@@ -93,7 +95,7 @@ static void a_failure_comes_at_its_number(void **state)
 {
     void *p;
     (void)state;
-    kp_io_set_failures("mmap:2:12,open:1:24,write:3+");
+    kp_fail_set("mmap:2:12,open:1:24,write:3+");
     assert_int_equal(kp_io_mmap(&p, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 0);
     assert_int_equal(kp_io_munmap(p, 4096), 0);
     assert_int_equal(kp_io_mmap(&p, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), -ENOMEM);
@@ -104,7 +106,7 @@ static void a_failure_comes_at_its_number(void **state)
     assert_true(fd >= 0);
     for (int i = 0; i < 5; i++) assert_int_equal(kp_io_write_all(fd, "x", 1), i < 2 ? 1 : -ENOSPC);
     kp_io_close(fd);
-    kp_io_set_failures(NULL);
+    kp_fail_set(NULL);
 }
 
 static void a_malformed_order_fails_nothing(void **state)
@@ -112,10 +114,10 @@ static void a_malformed_order_fails_nothing(void **state)
     const char *bad[] = {"", "open", "open:", "open:x", ":1", "open:1:", "averyveryveryverylongname:1", ",", "open:1;"};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        kp_io_set_failures(bad[i]);
-        assert_int_equal(kp_io_fail_point("open"), 0);
+        kp_fail_set(bad[i]);
+        assert_int_equal(kp_fail_point("open"), 0);
     }
-    kp_io_set_failures(NULL);
+    kp_fail_set(NULL);
 }
 
 static atomic_int done;
@@ -141,9 +143,9 @@ static void a_helper_thread_is_named_nice_and_deaf(void **state)
     int nice_here = getpriority(PRIO_PROCESS, 0);
     sigset_t now;
     (void)state;
-    kp_io_set_failures("thread:1:11");
+    kp_fail_set("thread:1:11");
     assert_int_equal(kp_io_thread(look, &nice_here, "x"), -EAGAIN);
-    kp_io_set_failures(NULL);
+    kp_fail_set(NULL);
     assert_int_equal(kp_io_thread(look, &nice_here, "kprof-test-long-name"), 0);
     while (!atomic_load(&done)) sched_yield();
     assert_string_equal(saw.name, "kprof-test-long");
@@ -154,22 +156,119 @@ static void a_helper_thread_is_named_nice_and_deaf(void **state)
     assert_int_equal(sigismember(&now, SIGINT), 0);
 }
 
-static void memory_that_is_not_there_is_no_fault(void **state)
+static void peeks_are_answered(void)
 {
     const uint64_t here = 0x1234567890;
     uint64_t seen = 0;
-    (void)state;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t long_one[3 * 4096 + 5], copy[sizeof long_one] = {0};
     assert_int_equal(kp_io_peek(&here, &seen, sizeof seen), 0);
     assert_true(seen == here);
     assert_int_equal(kp_io_peek(NULL, &seen, sizeof seen), -EFAULT);
-    uint8_t *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(pages != MAP_FAILED && munmap(pages + 4096, 4096) == 0);
-    assert_int_equal(kp_io_peek(pages + 4096 - 4, &seen, sizeof seen), -EFAULT); /* half of it */
-    assert_int_equal(kp_io_peek(pages + 4096 - 8, &seen, sizeof seen), 0);
-    munmap(pages, 4096);
-    kp_io_set_failures("peek:1:1");
+    uint8_t *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(pages != MAP_FAILED && munmap(pages + page, page) == 0);
+    assert_int_equal(kp_io_peek(pages + page - 4, &seen, sizeof seen), -EFAULT); /* half of it */
+    assert_int_equal(kp_io_peek(pages + page - 8, &seen, sizeof seen), 0);
+    assert_int_equal(kp_io_peek_pages(pages, page), 0);
+    assert_int_equal(kp_io_peek_pages(pages, page + 1), -EFAULT);
+    munmap(pages, page);
+    for (size_t i = 0; i < sizeof long_one; i++) long_one[i] = (uint8_t)(i * 7);
+    assert_int_equal(kp_io_peek(long_one, copy, sizeof copy), 0);
+    assert_memory_equal(long_one, copy, sizeof copy);
+}
+
+/* The process goes on without the thread that it is named after. */
+static void *peeks_alone(void *unused)
+{
+    uint64_t here = 0x1234567890, seen = 0, poked = 0;
+    char stat[256] = {0};
+    (void)unused;
+    for (int tries = 0; !strstr(stat, ") Z "); tries++) { /* the main thread's; an emulator never says so */
+        if (tries == 2000) _exit(4);
+        kp_io_nap(1000000);
+        const int fd = open("/proc/self/stat", O_RDONLY);
+        if (fd < 0 || read(fd, stat, sizeof stat - 1) <= 0) _exit(3);
+        close(fd);
+    }
+    if (kp_io_peek(&here, &seen, sizeof seen) != 0 || seen != here) _exit(1);
+    if (kp_io_poke(&poked, &here, sizeof here) != 0 || poked != here) _exit(2);
+    _exit(0);
+}
+
+static void peeks_are_answered_when_the_main_thread_has_ended(void **state)
+{
+    int status = 0;
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        pthread_t t;
+        if (pthread_create(&t, NULL, peeks_alone, NULL) != 0) _exit(4);
+        syscall(SYS_exit, 0); /* this thread alone */
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void memory_that_is_not_there_is_no_fault(void **state)
+{
+    uint64_t here = 0, seen = 0;
+    (void)state;
+    peeks_are_answered();
+    const int fd = dup(2);
+    kp_fail_set("vm_readv:1+:1");
+    peeks_are_answered(); /* a sandbox that forbids it */
+    kp_fail_set("vm_readv:1+:38");
+    peeks_are_answered(); /* an emulator that does not know it */
+    kp_fail_set("vm_readv:1+:14");
+    assert_int_equal(kp_io_peek(&here, &seen, sizeof seen), -EFAULT);
+    kp_fail_set(NULL);
+    assert_int_equal(dup(2), fd + 1); /* no descriptor was left */
+    close(fd + 1), close(fd);
+    kp_fail_set("peek:1:1");
     assert_int_equal(kp_io_peek(&here, &seen, sizeof seen), -EPERM);
-    kp_io_set_failures(NULL);
+    kp_fail_set(NULL);
+}
+
+static void name_note(void *context, const char *name)
+{
+    unsigned *seen = context, number;
+    if (sscanf(name, "file_with_a_long_name_%u", &number) == 1 && number < 200) seen[number]++;
+    else seen[200]++;
+}
+
+static void names_of_a_folder_come_once(void **state)
+{
+    char dir[500], path[600];
+    unsigned seen[201] = {0}; /* more than one read of the kernel's */
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/names", kp_test_tmpdir());
+    assert_int_equal(kp_io_mkdirs(dir, 0700), 0);
+    for (unsigned i = 0; i < 200; i++) {
+        snprintf(path, sizeof path, "%s/%sfile_with_a_long_name_%u", dir, i == 7 ? "." : "", i);
+        close(open(path, O_CREAT | O_WRONLY, 0600));
+    }
+    assert_int_equal(kp_io_each_name(dir, name_note, seen), 0);
+    for (unsigned i = 0; i < 200; i++) assert_int_equal(seen[i], i != 7);
+    assert_int_equal(seen[200], 0); /* nor the folder itself */
+    kp_fail_set("list:1:5");
+    assert_int_equal(kp_io_each_name(dir, name_note, seen), -EIO);
+    kp_fail_set(NULL);
+    assert_int_equal(seen[0], 1);
+    for (unsigned i = 0; i < 200; i++) {
+        snprintf(path, sizeof path, "%s/%sfile_with_a_long_name_%u", dir, i == 7 ? "." : "", i);
+        unlink(path);
+    }
+    rmdir(dir);
+    assert_int_equal(kp_io_each_name(dir, name_note, seen), -ENOENT);
+}
+
+static void a_process_is_told_by_its_start(void **state)
+{
+    (void)state;
+    assert_true(kp_io_process_start(0) > 1);
+    assert_int_equal(kp_io_process_start(0), kp_io_process_start(getpid()));
+    assert_int_not_equal(kp_io_process_start(0), kp_io_process_start(1));
+    assert_int_equal(kp_io_process_start(INT32_MAX), 0);
 }
 
 int main(void)
@@ -179,6 +278,8 @@ int main(void)
         cmocka_unit_test(folders_are_made_on_the_way),      cmocka_unit_test(fallocate_makes_the_blocks_exist),
         cmocka_unit_test(a_failure_comes_at_its_number),    cmocka_unit_test(a_malformed_order_fails_nothing),
         cmocka_unit_test(a_helper_thread_is_named_nice_and_deaf), cmocka_unit_test(memory_that_is_not_there_is_no_fault),
+        cmocka_unit_test(names_of_a_folder_come_once),      cmocka_unit_test(a_process_is_told_by_its_start),
+        cmocka_unit_test(peeks_are_answered_when_the_main_thread_has_ended),
     };
     return cmocka_run_group_tests_name("io", tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void a_trace_is_itself(void **state)
     struct kp_input input;
     (void)state;
     put("a.json", "{}");
-    assert_int_equal(kp_input_open(&input, in_folder("a.json")), 0);
+    assert_int_equal(kp_input_open(&input, in_folder("a.json"), NULL), 0);
     assert_int_equal(input.count, 1);
     assert_string_equal(input.paths[0], in_folder("a.json"));
     kp_input_close(&input);
@@ -55,20 +55,44 @@ static void a_folder_is_its_traces_in_order_of_name(void **state)
     put("b.pt.trace.json", "{}");
     put("a.pt.trace.json.gz", "");
     put("c.txt", "");
-    assert_int_equal(kp_input_open(&input, folder), 0);
+    assert_int_equal(kp_input_open(&input, folder, NULL), 0);
     assert_int_equal(input.count, 2);
     assert_string_equal(input.paths[0], in_folder("a.pt.trace.json.gz"));
     assert_string_equal(input.labels[1], in_folder("b.pt.trace.json"));
     kp_input_close(&input);
 }
 
+static int asked;
+
+static int misuse(void *context, const char *path, const char *label, bool several)
+{
+    (void)path, (void)label, (void)several;
+    asked++;
+    return *(const int *)context;
+}
+
+static void a_misuse_ends_the_command_and_bad_input_does_not(void **state)
+{
+    int answer = KP_EXIT_USAGE;
+    char *paths[] = {folder, folder};
+    (void)state;
+    put("a.pt.trace.json", "{}");
+    put("b.pt.trace.json", "{}");
+    asked = 0;
+    assert_int_equal(kp_input_each(paths, 2, NULL, misuse, &answer), KP_EXIT_USAGE);
+    assert_int_equal(asked, 1);
+    answer = KP_EXIT_BAD_INPUT;
+    assert_int_equal(kp_input_each(paths, 2, NULL, misuse, &answer), KP_EXIT_BAD_INPUT);
+    assert_true(asked >= 5);
+}
+
 static void a_folder_without_traces_and_a_missing_file_are_errors(void **state)
 {
     struct kp_input input;
     (void)state;
-    assert_true(kp_input_open(&input, folder) < 0);
+    assert_true(kp_input_open(&input, folder, NULL) < 0);
     kp_input_close(&input);
-    assert_true(kp_input_open(&input, in_folder("none")) < 0);
+    assert_true(kp_input_open(&input, in_folder("none"), NULL) < 0);
     kp_input_close(&input);
 }
 
@@ -87,7 +111,7 @@ static void a_spool_is_exported_to_a_folder_that_goes_away(void **state)
     char why[256], kept[512];
     (void)state;
     spool_make("s.kprof");
-    assert_int_equal(kp_input_open(&input, in_folder("s.kprof")), 0);
+    assert_int_equal(kp_input_open(&input, in_folder("s.kprof"), NULL), 0);
     assert_true(input.count >= 1);
     assert_int_equal(kp_trace_open(&trace, input.paths[0], false, why, sizeof why), 0);
     assert_true(trace->count > 0);
@@ -103,7 +127,7 @@ static void a_folder_with_spools_only_exports_them(void **state)
     struct kp_input input;
     (void)state;
     spool_make("s.kprof");
-    assert_int_equal(kp_input_open(&input, folder), 0);
+    assert_int_equal(kp_input_open(&input, folder, NULL), 0);
     assert_true(input.count >= 1);
     kp_input_close(&input);
 }
@@ -114,7 +138,7 @@ static void a_spool_cut_to_its_head_is_an_error(void **state)
     (void)state;
     spool_make("s.kprof");
     assert_int_equal(truncate(in_folder("s.kprof"), 64), 0);
-    assert_true(kp_input_open(&input, in_folder("s.kprof")) < 0);
+    assert_true(kp_input_open(&input, in_folder("s.kprof"), NULL) < 0);
     assert_int_equal(input.count, 0);
     kp_input_close(&input);
 }
@@ -124,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_trace_is_itself, setup),
         cmocka_unit_test_setup(a_folder_is_its_traces_in_order_of_name, setup),
+        cmocka_unit_test_setup(a_misuse_ends_the_command_and_bad_input_does_not, setup),
         cmocka_unit_test_setup(a_folder_without_traces_and_a_missing_file_are_errors, setup),
         cmocka_unit_test_setup(a_spool_is_exported_to_a_folder_that_goes_away, setup),
         cmocka_unit_test_setup(a_folder_with_spools_only_exports_them, setup),

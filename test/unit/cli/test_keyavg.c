@@ -15,6 +15,7 @@ struct world {
     struct kp_keyavg averages;
     char json[8192];
     size_t used;
+    bool is_ours;
 };
 
 /* One event: category, name, thread, start and duration in microseconds, further args. */
@@ -30,7 +31,7 @@ static void add(struct world *w, const char *cat, const char *name, int tid, int
 static void build(struct world *w, const struct kp_keyavg_options *options)
 {
     char text[9000], why[256];
-    snprintf(text, sizeof text, "{\"profile_memory\":1,\"with_flops\":1,\"traceEvents\":[%s]}", w->json);
+    snprintf(text, sizeof text, "{%s\"profile_memory\":1,\"with_flops\":1,\"traceEvents\":[%s]}", w->is_ours ? "\"kprof\":{\"a\":1}," : "", w->json);
     assert_int_equal(kp_trace_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
     kp_tree_set_stacks(&w->tree);
@@ -207,6 +208,24 @@ static void kernels_count_for_the_op_that_launched_them(void **state)
     assert_true(row_named(w, "k")->self_device == 9);
 }
 
+static void waits_are_rows_in_kinetos_files_only(void **state)
+{
+    struct world *w = *state;
+    for (int is_ours = 0; is_ours < 2; is_ours++) {
+        *w = (struct world){.is_ours = is_ours};
+        add(w, "cpu_op", "a", 1, 0, 100, "\"External id\":1");
+        add(w, "kernel", "k", 7, 20, 30, "\"External id\":1,\"correlation\":5");
+        add(w, "cuda_sync", "Stream Sync", 7, 20, 60, "\"External id\":6,\"correlation\":6");
+        build(w, &(struct kp_keyavg_options){0});
+        assert_int_equal(w->averages.count, is_ours ? 2 : 3);
+        assert_non_null(row_named(w, "k"));
+        if (is_ours) continue;
+        kp_keyavg_fini(&w->averages);
+        kp_tree_fini(&w->tree);
+        kp_trace_close(w->trace);
+    }
+}
+
 static void old_kernels_are_credited_through_their_runtime_call(void **state)
 {
     struct world *w = *state;
@@ -262,19 +281,66 @@ static void sorting_is_descending_and_keeps_equal_rows_in_order(void **state)
     assert_int_equal(kp_keyavg_sort(&w->averages, ""), -EINVAL);
 }
 
+/* As Python gives lists an order: number by number, and the shorter first. */
+static void shapes_and_stacks_sort_as_pythons_lists(void **state)
+{
+    static const char *const expected[] = {"f", "e", "d", "c", "b", "a"};
+    struct world *w = *state;
+    struct kp_keyavg_options by_shape = {.by_shape = true};
+    add(w, "cpu_op", "d", 1, 10, 1, "\"Input Dims\":[[9,4]],\"Call stack\":\"m;f\"");
+    add(w, "cpu_op", "b", 1, 20, 1, "\"Input Dims\":[[],[0]],\"Call stack\":\"f\"");
+    add(w, "cpu_op", "f", 1, 30, 1, "\"Input Dims\":[[10]],\"Call stack\":\"n\"");
+    add(w, "cpu_op", "a", 1, 40, 1, "\"Input Dims\":[]");
+    add(w, "cpu_op", "c", 1, 50, 1, "\"Input Dims\":[[9]],\"Call stack\":\"m\"");
+    add(w, "cpu_op", "e", 1, 60, 1, "\"Input Dims\":[[9,4],[]],\"Call stack\":\"m;g\"");
+    build(w, &by_shape);
+    assert_int_equal(kp_keyavg_sort(&w->averages, "input_shapes"), 0);
+    for (size_t i = 0; i < 6; i++)
+        assert_string_equal(name_at(w, i), expected[i]);
+    kp_keyavg_fini(&w->averages);
+    kp_keyavg_build(&w->averages, &w->tree, &(struct kp_keyavg_options){.by_stack = 2});
+    assert_int_equal(kp_keyavg_sort(&w->averages, "stack"), 0);
+    for (size_t i = 0; i < 6; i++)
+        assert_string_equal(name_at(w, i), expected[i]);
+}
+
+static void times_sort_by_their_text_when_asked(void **state)
+{
+    struct world *w = *state;
+    add(w, "cpu_op", "short", 1, 10, 900, "");
+    add(w, "cpu_op", "long", 1, 2000, 8000, "");
+    build(w, &plain);
+    assert_int_equal(kp_keyavg_sort(&w->averages, "cpu_time_total"), 0);
+    assert_string_equal(name_at(w, 0), "long");
+    assert_int_equal(kp_keyavg_sort(&w->averages, "cpu_time_total_str"), 0);
+    assert_string_equal(name_at(w, 0), "short"); /* "900.000us", "8.000ms" */
+}
+
+static void every_sort_key_that_is_told_is_known(void **state)
+{
+    char keys[1024], *rest, *word;
+    (void)state;
+    snprintf(keys, sizeof keys, "%s", kp_keyavg_keys());
+    *strchr(keys, '(') = 0;
+    for (word = strtok_r(keys, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        assert_true(kp_keyavg_has_key(word));
+}
+
 static void flops_follow_the_formulas(void **state)
 {
     const char *scalars = "\n\n\n[2, 2]\n[0, 0]\n[1, 1]\n2\n";
     (void)state;
-    assert_true(kp_flops("aten::mm", "[[8, 16], [16, 4]]", "") == 2 * 8 * 16 * 4);
-    assert_true(kp_flops("aten::addmm", "[[4], [8, 16], [16, 4], [], []]", "") == 2 * 8 * 16 * 4);
-    assert_true(kp_flops("aten::bmm", "[[3, 8, 16], [3, 16, 4]]", "") == 2 * 3 * 8 * 16 * 4);
-    assert_true(kp_flops("aten::mul", "[[3, 5], []]", "") == 15);
-    assert_true(kp_flops("aten::mul_", "[[3, 5], []]", "") == 0);
-    assert_true(kp_flops("aten::conv2d", "[[8, 8, 16, 16], [8, 4, 3, 3], [8], [], [], [], []]", scalars) ==
+    assert_true(kp_flops("aten::mm", "[[8, 16], [16, 4]]", "", true) == 2 * 8 * 16 * 4);
+    assert_true(kp_flops("aten::addmm", "[[4], [8, 16], [16, 4], [], []]", "", true) == 2 * 8 * 16 * 4);
+    assert_true(kp_flops("aten::bmm", "[[3, 8, 16], [3, 16, 4]]", "", true) == 2 * 3 * 8 * 16 * 4);
+    assert_true(kp_flops("aten::mul", "[[3, 5], []]", "", true) == 15);
+    assert_true(kp_flops("aten::add", "[[], [6, 7], []]", "", true) == 1);
+    assert_true(kp_flops("aten::add", "[[], [6, 7], []]", "", false) == 0); /* a nested tensor is shown so */
+    assert_true(kp_flops("aten::mul_", "[[3, 5], []]", "", true) == 0);
+    assert_true(kp_flops("aten::conv2d", "[[8, 8, 16, 16], [8, 4, 3, 3], [8], [], [], [], []]", scalars, true) ==
                 2.0 * 8 * 7 * 7 * 9 * 8 * 8 / 2);
-    assert_true(kp_flops("aten::conv2d", "[[8, 8, 16], [8]]", "") == 0);
-    assert_true(kp_flops("aten::mm", "[", "") == 0);
+    assert_true(kp_flops("aten::conv2d", "[[8, 8, 16], [8]]", "", true) == 0);
+    assert_true(kp_flops("aten::mm", "[", "", true) == 0);
 }
 
 #define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -292,10 +358,14 @@ int main(void)
         WORLD_TEST(shapes_and_overloads_split_rows_only_when_asked),
         WORLD_TEST(memory_goes_to_every_op_open_at_the_time),
         WORLD_TEST(kernels_count_for_the_op_that_launched_them),
+        WORLD_TEST(waits_are_rows_in_kinetos_files_only),
         WORLD_TEST(old_kernels_are_credited_through_their_runtime_call),
         WORLD_TEST(an_op_left_open_is_async_and_outside_the_tree),
         WORLD_TEST(backward_ops_take_the_stack_of_their_forward_op),
         WORLD_TEST(sorting_is_descending_and_keeps_equal_rows_in_order),
+        WORLD_TEST(shapes_and_stacks_sort_as_pythons_lists),
+        WORLD_TEST(times_sort_by_their_text_when_asked),
+        cmocka_unit_test(every_sort_key_that_is_told_is_known),
         cmocka_unit_test(flops_follow_the_formulas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

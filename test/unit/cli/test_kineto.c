@@ -69,6 +69,45 @@ static void an_event_has_all_its_fields(void **state)
     kp_trace_close(t);
 }
 
+static void arguments_are_kept_as_they_stood(void **state)
+{
+    static const char args[] = "{\"External id\":3,\"Concrete Inputs\":[\"[6, 3]\",\"\"],\"Input type\":[\"float\",[\"c\",1]],\"Input Strides\":[[3,1],[]],"
+                               "\"Input Dims\":[[6,3],[[1],[2]]],\"grid\":[1,2,3],\"occupancy\":{\"a\":[],\"b\":null},\"x\":1.50,\"finished\":false}";
+    char text[1024];
+    (void)state;
+    snprintf(text, sizeof text, "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"ts\":1,\"dur\":2,\"args\":%s}]}", args);
+    struct kp_trace *t = parse(text);
+    assert_int_equal(t->events[0].args_bytes, sizeof args - 1);
+    assert_memory_equal(t->args_text + t->events[0].args, args, sizeof args - 1);
+    kp_trace_close(t);
+}
+
+static bool is_kept(const void *context, const struct kp_trace *trace, const struct kp_trace_event *event)
+{
+    return strcmp(kp_trace_text(trace, event->name), context) == 0;
+}
+
+static void events_that_are_not_wanted_take_no_memory(void **state)
+{
+    char path[512], why[256];
+    struct kp_trace *t;
+    (void)state;
+    snprintf(path, sizeof path, "%s/some.json", kp_test_tmpdir());
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"early\",\"ts\":5,\"dur\":1,\"args\":{\"k\":1}},"
+          "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"asked\",\"ts\":9,\"dur\":1,\"args\":{\"k\":2}},"
+          "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"late\",\"ts\":12,\"dur\":1,\"args\":{\"k\":3}}]", file);
+    fclose(file);
+    assert_int_equal(kp_trace_open_some(&t, path, true, is_kept, "asked", why, sizeof why), 0);
+    assert_int_equal(t->count, 1);
+    assert_int_equal(t->args_bytes, sizeof "{'k':2}" - 1);
+    assert_memory_equal(t->args_text + t->events[0].args, "{\"k\":2}", 7);
+    assert_int_equal(t->start_ns, 5000); /* of all events */
+    kp_trace_close(t);
+    unlink(path);
+}
+
 static void a_trace_without_a_profiler_span_starts_at_its_first_event(void **state)
 {
     (void)state;
@@ -120,6 +159,24 @@ static void trash_is_told_with_its_byte(void **state)
     assert_null(t);
     assert_non_null(strstr(why, "byte "));
     assert_null(strchr(why, '\n'));
+}
+
+static void json_without_a_list_of_events_is_no_trace(void **state)
+{
+    static const char *const foreign[] = {"{\"a\":1}", "{}", "5", "{\"a\":{\"traceEvents\":[]}}"};
+    struct kp_trace *t;
+    char why[256];
+    (void)state;
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        assert_int_equal(kp_trace_parse(&t, foreign[i], strlen(foreign[i]), false, why, sizeof why), -EINVAL);
+        assert_null(t);
+        assert_non_null(strstr(why, "not a trace"));
+        char wanted[32];
+        snprintf(wanted, sizeof wanted, "byte %zu:", strlen(foreign[i]));
+        assert_non_null(strstr(why, wanted));
+    }
+    kp_trace_close(parse("{\"traceEvents\":[]}"));
+    kp_trace_close(parse("[]"));
 }
 
 static void a_missing_file_and_a_folder_are_errors(void **state)
@@ -174,10 +231,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_exact_nanoseconds),
         cmocka_unit_test(an_event_has_all_its_fields),
+        cmocka_unit_test(arguments_are_kept_as_they_stood),
+        cmocka_unit_test(events_that_are_not_wanted_take_no_memory),
         cmocka_unit_test(a_trace_without_a_profiler_span_starts_at_its_first_event),
         cmocka_unit_test(old_files_have_their_own_names_for_things),
         cmocka_unit_test(every_cut_of_a_file_is_refused_and_none_crashes),
         cmocka_unit_test(trash_is_told_with_its_byte),
+        cmocka_unit_test(json_without_a_list_of_events_is_no_trace),
         cmocka_unit_test(a_missing_file_and_a_folder_are_errors),
         cmocka_unit_test(a_gzip_file_is_read_like_a_plain_one),
         cmocka_unit_test(equal_strings_share_an_id),

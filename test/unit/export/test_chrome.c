@@ -163,6 +163,24 @@ static void metadata_is_merged_but_cannot_replace_our_keys(void **state)
     test_spool_free(&s);
 }
 
+static void of_a_key_said_twice_the_last_value_counts(void **state)
+{
+    struct test_spool s;
+    (void)state;
+    test_spool_training(&s);
+    test_spool_text(&s, "meta.\xc3\xa9t\xc3\xa9=\"said later\"\n");
+    assert_int_equal(export_plain(&s, "{\"a\":1,\"b\":{\"a\":2},\"\\u0061\":[3],\"\\u00e9t\\u00e9\":4,\"\\ud83d\\ude00\":5,\"\xf0\x9f\x98\x80\":6,"
+                                      "\"\\u00e8\":7,\"\\u00e9\":8}"), 0);
+    assert_valid();
+    assert_null(strstr(text, "\"a\": 1"));
+    assert_has("\n  \"b\": {\"a\":2},\n  \"\\u0061\": [3],\n");
+    assert_null(strstr(text, ": 4,\n"));
+    assert_has("\": \"said later\",\n");
+    assert_null(strstr(text, ": 5,\n"));
+    assert_has("\": 6,\n  \"\\u00e8\": 7,\n  \"\\u00e9\": 8,\n");
+    test_spool_free(&s);
+}
+
 static void a_lone_process_is_rank_0_of_1(void **state)
 {
     struct test_spool s;
@@ -191,7 +209,7 @@ static void an_unfinished_op_ends_with_the_window_and_says_so(void **state)
     chunk = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 77, 3, "w");
     test_spool_op(&s, chunk, &(struct test_op){.name = id, .start = 3000, .seq = -1});
     assert_int_equal(export_plain(&s, NULL), 0);
-    assert_has("\"name\":\"aten::slow\",\"pid\":4242,\"tid\":77,\"ts\":1000002.000,\"dur\":2.000,");
+    assert_has("\"name\":\"aten::slow\",\"pid\":4242,\"tid\":77,\"ts\":1000002.000,\"dur\":2.256,");
     assert_has("\"finished\":false,\"Ev Idx\"");
     test_spool_free(&s);
 }
@@ -239,9 +257,9 @@ static void every_failing_call_leaves_no_file_behind(void **state)
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         struct kp_reader *r = open_spool(&s);
         int rc;
-        kp_io_set_failures(strchr(calls[i], 'o') == calls[i] ? "open:1:28" : calls[i]);
+        kp_fail_set(strchr(calls[i], 'o') == calls[i] ? "open:1:28" : calls[i]);
         rc = kp_export_trace(r, 1, &(struct kp_export_options){.dir = in_dir("failing"), .gzip = true}, &result);
-        kp_io_set_failures(NULL);
+        kp_fail_set(NULL);
         kp_reader_close(r);
         if (strncmp(calls[i], "mmap", 4) != 0) assert_true(rc < 0);
         if (rc) assert_int_equal(files_in(in_dir("failing")), 0);
@@ -292,6 +310,7 @@ int main(void)
         cmocka_unit_test(a_small_training_run_gives_the_golden_trace),
         cmocka_unit_test(gzip_holds_the_same_text),
         cmocka_unit_test(metadata_is_merged_but_cannot_replace_our_keys),
+        cmocka_unit_test(of_a_key_said_twice_the_last_value_counts),
         cmocka_unit_test(a_lone_process_is_rank_0_of_1),
         cmocka_unit_test(an_unfinished_op_ends_with_the_window_and_says_so),
         cmocka_unit_test(lost_names_and_drops_are_told),

@@ -74,9 +74,9 @@ static void a_full_disk_leaves_nothing(void **state)
     (void)state;
     open_sink("c.json");
     strcpy(temporary, sink.temporary);
-    kp_io_set_failures("write:1:28");
+    kp_fail_set("write:1:28");
     assert_int_equal(kp_sink_write(&sink, "hello", 5), -ENOSPC);
-    kp_io_set_failures(NULL);
+    kp_fail_set(NULL);
     kp_sink_drop(&sink);
     assert_int_equal(access(temporary, F_OK), -1);
     assert_int_equal(access(final, F_OK), -1);

@@ -3,6 +3,9 @@
 #include "preload/cycle.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,12 +21,44 @@ static struct kp_schedule plan;
 static struct kp_step_rule rule = {.kind = KP_RULE_API};
 static enum kp_source_mode mode;
 
+static bool signals_under_lock;
+static volatile sig_atomic_t lock_is_held;
+static sigjmp_buf away;
+
 static void mode_note(enum kp_source_mode wanted)
 {
     mode = wanted;
+    if (!signals_under_lock) return;
+    lock_is_held = 1;
+    pthread_kill(pthread_self(), SIGUSR1);
+    lock_is_held = 0;
 }
 
-static const struct kp_source fake = {.name = "fake", .set_mode = mode_note};
+static void leave_by_jump(int signal)
+{
+    (void)signal;
+    if (!lock_is_held) siglongjmp(away, 1);
+}
+
+static uint64_t settled_begin;
+static uint32_t settled_timeout_ms;
+static bool puts_at_settle;
+
+/* What a source knows of before the window: it begins when the window does. */
+static void settle_note(uint64_t begin_ticks, uint32_t timeout_ms)
+{
+    assert_in_range(timeout_ms, 0, 1000);
+    settled_timeout_ms = timeout_ms;
+    settled_begin = begin_ticks;
+    if (!puts_at_settle) return;
+    struct kp_thread *t = kp_thread_get();
+    struct kp_rec_op *rec = kp_put_reserve(t, kp_gate_get(), sizeof *rec, KP_KIND_OP);
+    assert_non_null(rec);
+    *rec = (struct kp_rec_op){.head = {.kind = KP_KIND_OP, .size = sizeof *rec}, .start = begin_ticks, .ticks = 1};
+    kp_put_commit(t, sizeof *rec);
+}
+
+static const struct kp_source fake = {.name = "fake", .set_mode = mode_note, .settle = settle_note};
 static const struct kp_source *const sources[] = {&fake, NULL};
 
 int kp_boot_open_spool(void)
@@ -98,7 +133,7 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
     (void)state;
     setup("skip_first=1,wait=1,warmup=1,active=2,repeat=2");
     assert_int_equal(kp_cycle_stop(), -EALREADY);
-    kp_cycle_begin_run();
+    kp_cycle_begin_run(false);
     struct kp_thread *t = kp_thread_get();
     assert_non_null(t);
     for (int i = 0; i < 12; i++) {
@@ -113,7 +148,7 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
         assert_int_equal(errno, EXDEV);
     }
     for (uint32_t number = 1; number <= 2; number++) {
-        assert_true(kp_cycle_take_closed(&w));
+        assert_true(kp_cycle_take_closed(&w, false));
         assert_int_equal(w.number, number);
         assert_int_equal(w.steps, 2);
         assert_int_equal(w.lost, 2 * w.first_step + 3); /* of its own steps, not of warming up or of those before and after */
@@ -126,7 +161,7 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
         assert_int_equal(s.steps[1], w.first_step + 1);
         assert_int_equal(s.n_open, 0);
     }
-    assert_false(kp_cycle_take_closed(&w));
+    assert_false(kp_cycle_take_closed(&w, false));
 }
 
 /* A window opened by hand goes on through the schedule's warmup; its save ends both. */
@@ -145,7 +180,7 @@ static void a_window_begun_by_hand_is_not_cut_by_the_schedules_warmup(void **sta
         op(t);
         step(t);
     }
-    assert_true(kp_cycle_take_closed(&w));
+    assert_true(kp_cycle_take_closed(&w, false));
     assert_false(w.cut);
     assert_int_equal(read_cycle(w.number).n_ops, 6);
     assert_int_equal(mode, KP_SOURCE_STEPS);
@@ -162,7 +197,7 @@ static void after_a_stop_the_schedule_goes_on_with_its_next_cycle(void **state)
     op(t);
     assert_int_equal(kp_cycle_stop(), 0);
     assert_int_equal(mode, KP_SOURCE_STEPS);
-    assert_true(kp_cycle_take_closed(&w));
+    assert_true(kp_cycle_take_closed(&w, false));
     assert_false(w.cut);
     step(t);
     step(t);
@@ -174,7 +209,7 @@ static void after_a_stop_the_schedule_goes_on_with_its_next_cycle(void **state)
         op(t);
         step(t);
     }
-    assert_true(kp_cycle_take_closed(&w));
+    assert_true(kp_cycle_take_closed(&w, false));
     assert_int_equal(w.steps, 3);
     assert_int_equal(read_cycle(w.number).n_ops, 3);
 }
@@ -184,9 +219,129 @@ static void a_source_that_attaches_late_is_told_what_to_do(void **state)
     (void)state;
     assert_int_equal(kp_cycle_start(), 0);
     mode = KP_SOURCE_OFF;
-    kp_cycle_begin_run();
+    kp_cycle_begin_run(false);
     assert_int_equal(mode, KP_SOURCE_FULL);
+    const uint64_t begin = settled_begin;
+    settled_begin = 0;
+    kp_cycle_begin_run(false);
+    assert_true(begin && settled_begin == begin); /* the same window */
+    assert_int_equal(settled_timeout_ms, 0);      /* somebody may wait for who loads a library */
+    kp_cycle_begin_run(true);
+    assert_true(settled_timeout_ms > 0);
     assert_int_equal(kp_cycle_stop(), 0);
+}
+
+static void a_handler_that_leaves_a_step_leaves_no_lock_and_cancels_as_before(void **state)
+{
+    (void)state;
+    const struct sigaction jumps = {.sa_handler = leave_by_jump}, as_before = {.sa_handler = SIG_DFL};
+    volatile bool has_left = false;
+    int cancel = -1;
+    assert_int_equal(sigaction(SIGUSR1, &jumps, NULL), 0);
+    signals_under_lock = true;
+    if (sigsetjmp(away, 1)) has_left = true;
+    else (void)kp_cycle_start();
+    signals_under_lock = false;
+    assert_int_equal(sigaction(SIGUSR1, &as_before, NULL), 0);
+    assert_true(has_left);
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel);
+    assert_int_equal(cancel, PTHREAD_CANCEL_ENABLE);
+    assert_true(kp_cycle_before_fork()); /* nobody holds the lock */
+    kp_cycle_after_fork();
+    assert_int_equal(kp_cycle_stop(), 0);
+}
+
+static int first_kinds(void *context, const struct kp_event *e)
+{
+    uint32_t *kinds = context;
+    *kinds = *kinds << 8 | (uint32_t)e->kind;
+    return 0;
+}
+
+static void what_a_source_puts_as_it_settles_comes_before_the_step(void **state)
+{
+    struct kp_window w;
+    struct kp_reader *r;
+    char why[200];
+    uint32_t kinds = 0;
+    struct kp_thread *t = kp_thread_get();
+    (void)state;
+    while (kp_cycle_take_closed(&w, false)) {}
+    setup("wait=1,active=1,repeat=9");
+    settled_begin = 0;
+    puts_at_settle = true;
+    while (!settled_begin) step(t);
+    puts_at_settle = false;
+    op(t);
+    step(t);
+    assert_true(kp_cycle_take_closed(&w, false));
+    assert_true(w.begin == settled_begin);
+    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_int_equal(kp_reader_events(r, w.number, first_kinds, &kinds), 0);
+    kp_reader_close(r);
+    assert_int_equal(kinds, KP_KIND_OP << 16 | KP_KIND_STEP << 8 | KP_KIND_OP);
+}
+
+static uint64_t step_stamp;
+
+static int stamps_rise(void *context, const struct kp_event *e)
+{
+    (void)context;
+    if (e->kind != KP_KIND_STEP) return 0;
+    assert_true(e->start_ns > step_stamp);
+    assert_true(e->end_ns > e->start_ns);
+    step_stamp = e->end_ns;
+    return 0;
+}
+
+/* A viewer that rounds each stamp to a nanosecond would see ranges that touch reach past each other. */
+static void steps_do_not_touch(void **state)
+{
+    struct kp_window w;
+    struct kp_reader *r;
+    char why[200];
+    struct kp_thread *t = kp_thread_get();
+    (void)state;
+    while (kp_cycle_take_closed(&w, false)) {}
+    setup("wait=1,active=8,repeat=1");
+    uint64_t last = 0;
+    for (int i = 0; i < 9; i++) {
+        kp_steps_api();
+        kp_boot_step(t, last = kp_ticks());
+    }
+    assert_true(kp_cycle_take_closed(&w, false));
+    assert_int_equal(w.steps, 8);
+    assert_true(w.end >= last + 8); /* the op that ended at `last` ends before its step, and both before the window */
+    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    step_stamp = 0;
+    assert_int_equal(kp_reader_events(r, w.number, stamps_rise, NULL), 0);
+    kp_reader_close(r);
+    assert_true(step_stamp != 0);
+}
+
+static void seconds_give_way_to_the_first_real_step(void **state)
+{
+    const uint64_t second = 1000000000;
+    struct kp_window w;
+    struct kp_thread *t = kp_thread_get();
+    (void)state;
+    while (kp_cycle_take_closed(&w, false)) {}
+    const struct kp_step_rule was = rule;
+    rule.kind = KP_RULE_AUTO;
+    setup("wait=1,active=20,repeat=1");
+    for (uint64_t i = 100; i < 135; i++)
+        if (kp_steps_time(i * second, true)) kp_boot_step(t, kp_ticks());
+    assert_int_equal(kp_steps_source(), KP_STEP_TIME);
+    assert_false(kp_cycle_take_closed(&w, false)); /* its window is open */
+    for (int i = 0; i < 21; i++)
+        if (kp_steps_api()) kp_boot_step(t, kp_ticks());
+    assert_true(kp_cycle_take_closed(&w, false)); /* of seconds */
+    assert_true(w.steps < 20 && w.steps > 0);
+    assert_true(kp_cycle_take_closed(&w, false)); /* of steps, all of them */
+    assert_int_equal(w.first_step, 1);
+    assert_int_equal(w.steps, 20);
+    assert_false(kp_cycle_take_closed(&w, false));
+    rule = was;
 }
 
 static void a_drop_counts_for_one_window_only(void **state)
@@ -194,14 +349,14 @@ static void a_drop_counts_for_one_window_only(void **state)
     struct kp_window w;
     uint64_t lost = 0;
     (void)state;
-    while (kp_cycle_take_closed(&w)) {}
+    while (kp_cycle_take_closed(&w, false)) {}
     for (int i = 0; i < 3; i++) {
         assert_int_equal(kp_cycle_start(), 0);
         kp_loss_count(KP_KIND_OP, KP_LOSS_NO_SLOT);
         assert_int_equal(kp_cycle_stop(), 0);
         kp_loss_count(KP_KIND_OP, KP_LOSS_NO_SLOT); /* after its end */
     }
-    while (kp_cycle_take_closed(&w)) lost += w.lost;
+    while (kp_cycle_take_closed(&w, false)) lost += w.lost;
     assert_int_equal(lost, 3);
 }
 
@@ -217,13 +372,13 @@ static void what_is_open_at_exit_is_closed_there_and_says_so(void **state)
     op(t);
     assert_true(kp_cycle_end_run());
     assert_int_equal(mode, KP_SOURCE_OFF); /* nobody was called */
-    assert_true(kp_cycle_take_closed(&w));
+    assert_true(kp_cycle_take_closed(&w, false));
     assert_true(w.cut);
     assert_int_equal(read_cycle(w.number).n_ops, 2);
     assert_false(kp_gate_get() & (KP_GATE_RECORD | KP_GATE_WARM));
     assert_int_equal(kp_cycle_start(), -ESHUTDOWN);
     step(t);
-    assert_false(kp_cycle_take_closed(&w));
+    assert_false(kp_cycle_take_closed(&w, false));
     kp_record_close(true);
 }
 
@@ -234,6 +389,10 @@ int main(void)
         cmocka_unit_test(a_window_begun_by_hand_is_not_cut_by_the_schedules_warmup),
         cmocka_unit_test(after_a_stop_the_schedule_goes_on_with_its_next_cycle),
         cmocka_unit_test(a_source_that_attaches_late_is_told_what_to_do),
+        cmocka_unit_test(a_handler_that_leaves_a_step_leaves_no_lock_and_cancels_as_before),
+        cmocka_unit_test(what_a_source_puts_as_it_settles_comes_before_the_step),
+        cmocka_unit_test(steps_do_not_touch),
+        cmocka_unit_test(seconds_give_way_to_the_first_real_step),
         cmocka_unit_test(a_drop_counts_for_one_window_only),
         cmocka_unit_test(what_is_open_at_exit_is_closed_there_and_says_so),
     };

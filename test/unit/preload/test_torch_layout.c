@@ -16,6 +16,7 @@ void kp_boot_step(struct kp_thread *thread, uint64_t now_ticks)
     (void)now_ticks;
 }
 
+void kp_boot_worked(void) {}
 void kp_boot_modules_changed(void)
 {
 }

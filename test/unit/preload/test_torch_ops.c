@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <unwind.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
 #include "collector/format/kp_inputs.h"
 #include "collector/read/kp_read.h"
+#include "preload/hook/hook.h"
 #include "preload/source.h"
 #include "schedule/kp_schedule.h"
 #include "test/doubles/mini_torch.h"
@@ -16,6 +19,13 @@ static unsigned steps;
 static uint32_t cycle;
 static uint64_t window_begin;
 
+int kp_hook_add_taps_own(const struct kp_tap *taps, uint32_t tap_count) /* as boot.c, left out */
+{
+    (void)taps, (void)tap_count;
+    return -EBUSY;
+}
+
+void kp_boot_worked(void) {}
 void kp_boot_step(struct kp_thread *thread, uint64_t now_ticks) /* boot.c's, which this test leaves out */
 {
     assert_non_null(thread);
@@ -102,8 +112,9 @@ static void window_close(void)
 }
 
 struct seen {
-    char name[64], overload[32];
+    char name[64], overload[32], modules[128];
     struct kp_event event;
+    struct kp_comms comms;
     uint8_t inputs[4096];
 };
 static struct seen seen[64];
@@ -115,8 +126,10 @@ static int event_keep(void *context, const struct kp_event *e)
     assert_true(seen_count < 64);
     struct seen *s = &seen[seen_count++];
     s->event = *e;
+    if (e->comms) s->comms = *e->comms;
     snprintf(s->name, sizeof s->name, "%s", e->name);
     snprintf(s->overload, sizeof s->overload, "%s", e->overload);
+    snprintf(s->modules, sizeof s->modules, "%s", e->modules ? e->modules : "none");
     if (e->inputs && e->inputs_bytes <= sizeof s->inputs) memcpy(s->inputs, e->inputs, e->inputs_bytes);
     return 0;
 }
@@ -389,6 +402,237 @@ static void every_op_is_in_its_window_exactly_once(void **state)
     for (uint32_t c = first; c <= cycle; c++) assert_int_equal(kp_record_events(c), kp_load_relaxed(&started_in[c]));
 }
 
+/* torch::ParamCommsDebugInfo; what its first word points to stands for the vtable torch exports. */
+static uint8_t info[240];
+static const uint64_t vtable[4];
+static const uintptr_t kind_of_comms = 4711;
+
+static const void *info_get(uintptr_t kind)
+{
+    return kind == kind_of_comms ? info : NULL;
+}
+
+static void info_text(size_t at, const char *text)
+{
+    mini_word(info, at, (uintptr_t)text);
+    mini_word(info, at + 8, strlen(text));
+}
+
+static void info_list(size_t at, const int64_t *values, size_t n)
+{
+    mini_word(info, at, (uintptr_t)values);
+    mini_word(info, at + 8, (uintptr_t)(values + n));
+}
+
+static void collective_run(void)
+{
+    struct op op = op_make(), other = op_make();
+    op_begin(&op, NULL, "record_param_comms", 0);
+    op_begin(&other, &relu, NULL, 0);
+    op_end(&other);
+    op_end(&op);
+}
+
+static void a_collective_is_kept_with_its_op(void **state)
+{
+    static int64_t sizes[2] = {3, 4}, ranks[40];
+    (void)state;
+    for (int i = 0; i < 40; i++) ranks[i] = 2 * i;
+    info_text(8, "");
+    info_text(40, "group 1");
+    info_text(80, "all_to_all_v");
+    mini_word(info, 72, 3 | UINT64_C(40) << 32); /* rank, group size */
+    mini_word(info, 112, 7);
+    mini_word(info, 120, 9);
+    info[128] = 6;
+    info_list(136, sizes, 2);
+    info_list(160, NULL, 0);
+    mini_word(info, 184, 0xffffffff | UINT64_C(2) << 32);
+    info_list(192, ranks, 40);
+    info[216] = 1;
+    mini_word(info, 224, 21);
+    mini_word(info, 0, (uintptr_t)vtable + 16);
+    kp_torch.api.debug_info = info_get;
+    kp_torch.api.comms_kind = &kind_of_comms;
+    kp_torch.api.comms_vtable = vtable;
+    kp_torch_comms_attach(&kp_torch.api, &kp_torch.layout);
+    window_open(0);
+    collective_run();
+    mini_word(info, 0, (uintptr_t)vtable + 24); /* another class: nothing of it is believed */
+    collective_run();
+    window_close();
+    assert_int_equal(events_read(), 4);
+    const struct kp_comms *c = &seen[0].comms;
+    assert_non_null(seen[0].event.comms);
+    assert_int_equal(c->rec.in_elements, 7);
+    assert_int_equal(c->rec.out_elements, 9);
+    assert_int_equal(c->rec.rank, 3);
+    assert_int_equal(c->rec.group_size, 40);
+    assert_int_equal(c->rec.rank_start, -1);
+    assert_int_equal(c->rec.rank_stride, 2);
+    assert_int_equal(c->rec.dtype, 6);
+    assert_int_equal(c->rec.sequence, 21);
+    assert_int_equal(c->rec.peer, 6);
+    assert_int_equal(c->rec.head.flags, KP_COMMS_SEQ | KP_COMMS_ASYNC | KP_COMMS_PEER | KP_COMMS_TYPED);
+    assert_int_equal(c->rec.group_description, 0);
+    assert_int_equal(c->rec.count[0], 2);
+    assert_int_equal(c->rec.count[1], 0);
+    assert_int_equal(c->rec.count[2], 40);
+    assert_int_equal(c->values[1], 4);
+    assert_int_equal(c->values[2 + 28], 56);
+    assert_int_equal(c->values[2 + 29], 78);
+    assert_null(seen[1].event.comms);
+    assert_null(seen[2].event.comms);
+    kp_store_relaxed(&kp_torch_comms_id, UINT32_MAX);
+}
+
+static void collectives_of_a_torch_we_do_not_know_are_not_read(void **state)
+{
+    (void)state;
+    const struct { uint32_t version, string_bytes; } unknown[] = {{206, 8}, {206, 32}, {207, 8}, {216, 32}};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        struct kp_torch_layout layout;
+        kp_torch_layout_make(&layout, unknown[i].version, unknown[i].string_bytes);
+        kp_torch_comms_attach(&kp_torch.api, &layout);
+        assert_int_equal(kp_load_relaxed(&kp_torch_comms_id), UINT32_MAX);
+    }
+}
+
+/* ---- TorchScript's modules ---- */
+
+static const char *const *hierarchy; /* what the interpreter would say; NULL: it throws */
+static int texts_alive, blocks_alive, caught;
+static struct _Unwind_Exception exception;
+
+static void hierarchy_get(void *texts)
+{
+    const uint32_t bytes = kp_torch.layout.string_bytes;
+    uint8_t **vector = texts;
+    size_t n = 0;
+    assert_true(kp_io_is_ours); /* the host's heap does not count it */
+    if (!hierarchy) _Unwind_RaiseException(&exception);
+    assert_non_null(hierarchy); /* nobody caught it */
+    while (hierarchy[n]) n++;
+    vector[0] = n ? calloc(n + 1, bytes) : NULL; /* room for one more, as push_back leaves it */
+    vector[1] = vector[0] + n * bytes;
+    vector[2] = n ? vector[1] + bytes : NULL;
+    blocks_alive += n != 0;
+    for (size_t i = 0; i < n; i++, texts_alive++) mini_string(vector[0] + i * bytes, hierarchy[i]);
+}
+
+static void text_drop(void *string)
+{
+    mini_string_drop(string);
+    texts_alive--;
+}
+
+static void block_drop(void *block)
+{
+    free(block);
+    blocks_alive--;
+}
+
+static void *catch_begin(void *thrown)
+{
+    assert_ptr_equal(thrown, &exception);
+    caught++;
+    return thrown;
+}
+
+static void catch_end(void)
+{
+}
+
+static void set_register(void *context, int number, uintptr_t value)
+{
+    _Unwind_SetGR(context, number, value);
+}
+
+static void set_place(void *context, uintptr_t address)
+{
+    _Unwind_SetIP(context, address);
+}
+
+static void op_in(const char *const *modules, uint8_t scope)
+{
+    static const struct {
+        uint64_t len, room, shares; /* where the older std::string has them */
+        char text[8];
+    } name = {2, 2, 0, "op"};
+    struct op op = op_make();
+    hierarchy = modules;
+    mini.at = kp_torch.layout; /* for its strings */
+    op_begin(&op, NULL, name.text, scope);
+    op_end(&op);
+}
+
+static void ops_carry_the_modules_that_torchscript_runs(uint32_t string_bytes)
+{
+    static const char *const two[] = {"TOP(Net)::forward", "fc1(Linear)::forward", NULL}, *const none[] = {NULL};
+    static char wide[8000];
+    memset(wide, 'x', sizeof wide - 1);
+    const char *const long_one[] = {"first", wide, wide, NULL};
+    const struct kp_torch_layout kept = kp_torch.layout;
+    kp_torch.layout.string_bytes = string_bytes;
+    caught = 0;
+    window_open(KP_GATE_MODULES);
+    op_in(two, 0);
+    op_in(none, 0);
+    op_in(NULL, 0);
+    op_in(two, KP_TORCH_BACKWARD_SCOPE);
+    op_in(two, 7);
+    op_in(long_one, 0);
+    kp_torch.layout = kept;
+    window_close();
+    window_open(0);
+    op_in(NULL, 0); /* not asked for: not asked */
+    window_close();
+    cycle--;
+    assert_int_equal(events_read(), 6);
+    cycle++;
+    static const char *const want[] = {"TOP(Net)::forward.fc1(Linear)::forward.", "none", "none", "none", "TOP(Net)::forward.fc1(Linear)::forward."};
+    for (size_t i = 0; i < 5; i++) assert_string_equal(seen[i].modules, want[i]);
+    assert_memory_equal(seen[5].modules, "first.xxx", 9);
+    assert_int_equal(texts_alive, 0);
+    assert_int_equal(blocks_alive, 0);
+    assert_int_equal(caught, 1);
+    assert_false(kp_io_is_ours);
+}
+
+static void modules_are_joined_given_back_and_what_is_thrown_is_caught(void **state)
+{
+    struct kp_torch_api *api = &kp_torch.api;
+    (void)state;
+    api->modules = hierarchy_get;
+    api->text_drop = text_drop;
+    api->block_drop = block_drop;
+    kp_torch_modules_attach(api, "unable to throw"); /* no functions of the unwinder: never asked */
+    window_open(KP_GATE_MODULES);
+    op_in(NULL, 0);
+    window_close();
+    api->catch_begin = catch_begin;
+    api->catch_end = catch_end;
+    api->set_register = set_register;
+    api->set_place = set_place;
+    kp_torch_modules_attach(api, "test");
+    ops_carry_the_modules_that_torchscript_runs(32);
+    ops_carry_the_modules_that_torchscript_runs(8);
+}
+
+static void a_forked_child_may_fork_and_interns_names_of_its_own(void **state)
+{
+    (void)state;
+    assert_true(kp_torch_source.before_fork());
+    kp_store_relaxed(&kp_torch_comms_id, 7); /* as the parent's spool has it */
+    kp_torch_source.begin_in_child();
+    assert_int_equal(kp_load_relaxed(&kp_torch_comms_id), 0);
+    assert_true(kp_torch_source.before_fork()); /* of a child of its own: nobody is waited for */
+    kp_torch_source.after_fork();
+    kp_store_relaxed(&kp_torch_comms_id, UINT32_MAX); /* not read in this torch: nor in a child */
+    kp_torch_source.begin_in_child();
+    assert_int_equal(kp_load_relaxed(&kp_torch_comms_id), UINT32_MAX);
+}
+
 static int begin(void **state)
 {
     static char path[4096];
@@ -420,6 +664,10 @@ int main(void)
         cmocka_unit_test(inputs_beyond_a_record_lose_the_inputs_not_the_op),
         cmocka_unit_test(steps_are_reported_when_a_marked_range_ends),
         cmocka_unit_test(every_op_is_in_its_window_exactly_once),
+        cmocka_unit_test(modules_are_joined_given_back_and_what_is_thrown_is_caught),
+        cmocka_unit_test(a_collective_is_kept_with_its_op),
+        cmocka_unit_test(collectives_of_a_torch_we_do_not_know_are_not_read),
+        cmocka_unit_test(a_forked_child_may_fork_and_interns_names_of_its_own),
     };
     return cmocka_run_group_tests_name("torch_ops", tests, begin, end);
 }

@@ -255,6 +255,38 @@ static void no_op_outlasts_the_window_or_the_op_around_it(void **state)
     test_spool_free(&s);
 }
 
+static uint64_t last_end, cut_count;
+
+static int ends_fall(void *context, const struct kp_event *e)
+{
+    (void)context;
+    assert_true(e->end_ns >= 2004000 && (!last_end || e->end_ns < last_end));
+    last_end = e->end_ns;
+    cut_count++;
+    return 0;
+}
+
+/* Ranges that touch are dropped by viewers that round. */
+static void of_ops_that_outlast_the_window_each_ends_before_the_one_around_it(void **state)
+{
+    struct test_spool s;
+    uint32_t meta, a;
+    (void)state;
+    test_spool_init(&s);
+    meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
+    test_spool_clock(&s, meta, 1000, 2000000, 1000);
+    test_spool_clock(&s, meta, 2000, 2001000, 2000);
+    test_spool_cycle(&s, meta, 1, 1000, 5000, 0);
+    a = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
+    for (uint64_t i = 0; i < 20; i++) test_spool_op(&s, a, &(struct test_op){.start = 4000 + i, .ticks = i % 2 ? 2000 : 0, .seq = -1});
+    assert_int_equal(reopen(&s, 0), 0);
+    last_end = cut_count = 0;
+    assert_int_equal(kp_reader_timeline(r, 1, ends_fall, NULL, NULL), 0);
+    assert_int_equal(cut_count, 20);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
 static void a_cycle_without_its_closing_record_ends_with_its_last_event(void **state)
 {
     struct test_spool s;
@@ -545,6 +577,34 @@ static void damaged_bytes_never_harm_the_reader(void **state)
     }
 }
 
+static void a_damaged_call_stack_ends_and_leads_nowhere_else(void **state)
+{
+    static const char *const frames[] = {"0;a(1): f", "1;b(2): g", "3;itself", "9;ahead", "x;no number", "", "99999999999999;far", "2;c(3): h;i"};
+    struct test_spool s;
+    char path[300];
+    (void)state;
+    test_spool_init(&s);
+    for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
+        assert_int_equal(test_spool_name(&s, frames[i], (uint32_t)strlen(frames[i])), i + 1);
+    snprintf(path, sizeof path, "%s/stack.kprof", kp_test_tmpdir());
+    test_spool_save(&s, path, 0);
+    assert_int_equal(kp_reader_open(&r, path, why, sizeof why), 0);
+    for (uint32_t stack = 3; stack <= 7; stack++) {
+        uint32_t at = stack;
+        assert_null(kp_reader_frame(r, &at));
+        assert_int_equal(at, 0);
+    }
+    uint32_t at = 8;
+    assert_string_equal(kp_reader_frame(r, &at), "c(3): h;i");
+    assert_string_equal(kp_reader_frame(r, &at), "b(2): g");
+    assert_string_equal(kp_reader_frame(r, &at), "a(1): f");
+    assert_null(kp_reader_frame(r, &at));
+    at = 4000000000u;
+    assert_null(kp_reader_frame(r, &at));
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -555,6 +615,7 @@ int main(void)
         cmocka_unit_test(pieces_of_a_thread_are_sorted_and_chunks_change_hands),
         cmocka_unit_test(events_outside_the_window_are_not_shown),
         cmocka_unit_test(no_op_outlasts_the_window_or_the_op_around_it),
+        cmocka_unit_test(of_ops_that_outlast_the_window_each_ends_before_the_one_around_it),
         cmocka_unit_test(a_cycle_without_its_closing_record_ends_with_its_last_event),
         cmocka_unit_test(what_hung_when_the_process_was_killed_lasts_until_the_last_sign_of_life),
         cmocka_unit_test(each_window_has_the_wall_time_of_its_own_begin),
@@ -566,6 +627,7 @@ int main(void)
         cmocka_unit_test(names_that_are_mostly_garbage_are_lost_but_nothing_else),
         cmocka_unit_test(a_torn_tail_is_cut_and_counted),
         cmocka_unit_test(a_spool_cut_anywhere_gives_a_prefix),
+        cmocka_unit_test(a_damaged_call_stack_ends_and_leads_nowhere_else),
         cmocka_unit_test(damaged_bytes_never_harm_the_reader),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,7 +55,7 @@ static void a_killed_process_leaves_whole_records(void **state)
     (void)state;
     srandom(4242);
     assert_non_null(kp_test_tmpdir()); /* one folder, made before there are children */
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS || (sum <= 1000 && round < 8 * ROUNDS); round++) { /* an emulator needs longer */
         int ends[2], status;
         assert_int_equal(pipe(ends), 0);
         pid_t pid = fork();
@@ -64,7 +64,7 @@ static void a_killed_process_leaves_whole_records(void **state)
         assert_true(read(ends[0], path, sizeof path) > 0);
         close(ends[0]);
         close(ends[1]);
-        usleep((useconds_t)(random() % 40000));
+        usleep((useconds_t)(random() % 40000) << round / ROUNDS);
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -76,7 +76,7 @@ static void a_killed_process_leaves_whole_records(void **state)
         unlink(path);
     }
     assert_true(sum > 1000);
-    print_message("           %llu records in %d killed processes\n", (unsigned long long)sum, ROUNDS);
+    print_message("           %llu records in %d or more killed processes\n", (unsigned long long)sum, ROUNDS);
 }
 
 static void a_torn_record_would_be_seen(void **state)

@@ -67,7 +67,7 @@ static void a_disk_that_is_full_for_a_while(void **state)
 {
     uint64_t lost;
     (void)state;
-    kp_io_set_failures("fallocate:3+"); /* header and first stock, then no more */
+    kp_fail_set("fallocate:3+"); /* header and first stock, then no more */
     open_spool(256, NULL);
     usleep(100000);
     gate_record(1);
@@ -80,7 +80,7 @@ static void a_disk_that_is_full_for_a_while(void **state)
     kp_record_recycle(1);
     gate_record(2);
     assert_int_equal(hook_put(0, 1000), 1000); /* what was recycled serves again */
-    kp_io_set_failures(NULL);
+    kp_fail_set(NULL);
     kp_record_recycle(1);
     kp_record_poke();
     stock_wait(120); /* and the file grows again */
@@ -92,13 +92,13 @@ static void a_mapping_that_fails(void **state)
     uint64_t lost;
     (void)state;
     open_spool(256, NULL);
-    kp_io_set_failures("mmap:1+:12"); /* the first segment is there already */
+    kp_fail_set("mmap:1+:12"); /* the first segment is there already */
     gate_record(1);
     uint64_t kept = fill(1000000, &lost);
     assert_int_equal(lost, 5000);
     assert_true(lost_for(KP_LOSS_DISK) > 0);
     assert_int_equal(spool_check(kp_record_path(), 1), kept);
-    kp_io_set_failures(NULL);
+    kp_fail_set(NULL);
     spool_forget(true);
 }
 
@@ -130,9 +130,9 @@ static void an_open_that_fails_leaves_nothing_and_may_be_tried_again(void **stat
     (void)state;
     unsigned before = files_in(kp_test_tmpdir());
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        kp_io_set_failures(rows[i].spec);
+        kp_fail_set(rows[i].spec);
         int rc = kp_record_open(&o);
-        kp_io_set_failures(NULL);
+        kp_fail_set(NULL);
         /* a single failed reservation is answered by asking for less */
         if (strcmp(rows[i].spec, "mmap:1:12") != 0) assert_int_equal(rc, rows[i].rc);
         assert_false(kp_record_is_open());
@@ -158,9 +158,9 @@ static void a_folder_that_cannot_be_made(void **state)
 static void addresses_may_be_short(void **state)
 {
     (void)state;
-    kp_io_set_failures("mmap:1:12"); /* as under ulimit -v: the reservation is halved */
+    kp_fail_set("mmap:1:12"); /* as under ulimit -v: the reservation is halved */
     open_spool(64, NULL);
-    kp_io_set_failures(NULL);
+    kp_fail_set(NULL);
     assert_int_equal(kp_spool.max_chunks, 512);
     spool_forget(true);
 }
@@ -168,12 +168,12 @@ static void addresses_may_be_short(void **state)
 static void an_older_kernel_is_served_by_hand(void **state)
 {
     (void)state;
-    kp_io_set_failures("populate:1+:22"); /* EINVAL: no MADV_POPULATE_WRITE */
+    kp_fail_set("populate:1+:22"); /* EINVAL: no MADV_POPULATE_WRITE */
     open_spool(64, NULL);
     gate_record(1);
     assert_int_equal(hook_put(0, 1000), 1000);
     assert_int_equal(spool_check(kp_record_path(), 1), 1000);
-    kp_io_set_failures(NULL);
+    kp_fail_set(NULL);
     spool_forget(true);
 }
 
@@ -208,7 +208,7 @@ static void a_really_full_disk_sends_no_signal(void **state)
     if (pid == 0) _exit(fill_small_disk());
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status)); /* not by SIGBUS */
-    if (WEXITSTATUS(status) == 77) skip();
+    if (WEXITSTATUS(status) == 77) KP_SKIP("no small file system can be mounted here");
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 

@@ -176,7 +176,7 @@ static void a_forked_child_leaves_the_file_alone_and_may_have_its_own(void **sta
     int status;
     (void)state;
 #if defined(__SANITIZE_THREAD__)
-    skip(); /* TSan ends a forked child that starts a thread */
+    KP_SKIP("TSan ends a forked child that starts a thread");
 #endif
     uint64_t before = spool_check(kp_record_path(), 1);
     pid_t pid = fork();

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 
+#include "collector/format/kp_device.h"
 #include "test/unit/record/walk.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -185,6 +186,35 @@ static void orphans_of_an_old_cycle_become_free(void **state)
     walk_close(&w);
 }
 
+static void lanes_write_chunks_of_their_own(void **state)
+{
+    enum { CYCLE = 900, RECORDS = 3000 };
+    uint64_t gate = kp_gate_make(CYCLE, KP_GATE_ON | KP_GATE_RECORD);
+    struct kp_thread *lane = kp_lane_open("lane");
+    (void)state;
+    gate_record(CYCLE);
+    assert_int_equal(hook_put(0, 10), 10);
+    kp_gate_set(kp_gate_make(CYCLE + 1, KP_GATE_ON));
+    for (uint32_t i = 0; i < RECORDS; i++) { /* the window is closed: what comes late is kept with it all the same */
+        struct kp_rec_sync *r = kp_put_reserve(lane, gate, sizeof *r, KP_KIND_SYNC);
+        assert_non_null(r);
+        *r = (struct kp_rec_sync){.head = {.kind = KP_KIND_SYNC, .size = sizeof *r}, .correlation = i};
+        kp_put_commit(lane, sizeof *r);
+    }
+    struct walk w;
+    walk_open(&w, kp_record_path());
+    walk_all(&w);
+    assert_in_range(w.by_kind[KP_CHUNK_DEVICE], RECORDS * sizeof(struct kp_rec_sync) / KP_CHUNK_BYTES, 4);
+    assert_int_equal(w.by_kind[KP_CHUNK_DATA], 1);
+    walk_close(&w);
+    assert_false(kp_thread_is_gone(lane));
+    kp_record_recycle(CYCLE);
+    walk_open(&w, kp_record_path());
+    walk_all(&w);
+    assert_int_equal(w.by_kind[KP_CHUNK_DEVICE] + w.by_kind[KP_CHUNK_DATA], 0);
+    walk_close(&w);
+}
+
 static void *stay_inside(void *arg)
 {
     struct kp_thread *t = kp_thread_get();
@@ -292,17 +322,48 @@ static int teardown(void **state)
     return 0;
 }
 
+/* ---- a hook that a handler left ---- */
+
+static atomic_bool is_left, may_end;
+
+static void *leaves_a_hook(void *frame)
+{
+    struct kp_thread *t = kp_thread_get();
+    kp_store_relaxed(&t->inside, kp_inside_of(frame));
+    kp_store_release(&is_left, true);
+    while (!kp_load_acquire(&may_end)) usleep(1000);
+    return NULL;
+}
+
+static void a_wait_is_over_for_a_hook_whose_frame_is_gone(void **state)
+{
+    (void)state;
+    uintptr_t frame[2] = {0, 0x1234};
+    pthread_t thread;
+    kp_store_relaxed(&is_left, false);
+    kp_store_relaxed(&may_end, false);
+    pthread_create(&thread, NULL, leaves_a_hook, frame);
+    while (!kp_load_acquire(&is_left)) usleep(1000);
+    assert_int_equal(kp_record_quiesce(9, 20), -ETIMEDOUT);
+    frame[1] = 0x4321;
+    assert_int_equal(kp_record_quiesce(9, 20), 0);
+    kp_store_release(&may_end, true);
+    pthread_join(thread, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_threads_share_chunks_and_structs),
         cmocka_unit_test(hooks_of_a_dying_thread_pass_through),
         cmocka_unit_test(cycles_are_quiet_whole_and_separate),
+        cmocka_unit_test(lanes_write_chunks_of_their_own),
         cmocka_unit_test(orphans_of_an_old_cycle_become_free),
         cmocka_unit_test(a_thread_that_stays_inside_keeps_its_chunk),
         cmocka_unit_test(a_thread_that_stays_inside_for_long_keeps_its_chunk_and_all_come_back),
         cmocka_unit_test(a_thread_that_ended_inside_does_not_hold_up_a_cycle),
         cmocka_unit_test(a_hook_in_a_signal_handler_inside_a_hook_passes_through),
+        cmocka_unit_test(a_wait_is_over_for_a_hook_whose_frame_is_gone),
     };
     return cmocka_run_group_tests_name("thread", tests, setup, teardown);
 }

@@ -44,7 +44,7 @@ struct walk {
     uint8_t *base;
     size_t bytes;
     struct kp_file_head *head;
-    uint32_t chunks, by_kind[4]; /* by_kind: chunks of each enum kp_chunk_kind */
+    uint32_t chunks, by_kind[5]; /* by_kind: chunks of each enum kp_chunk_kind */
     uint64_t records[KP_KIND_N];
     uint32_t strings, strings_torn, ids_doubled;
 };
@@ -155,7 +155,7 @@ static inline void walk_all(struct walk *w)
             const struct kp_chunk_head *c = walk_chunk(w, i);
             assert_int_equal(c->magic, KP_CHUNK_MAGIC);
             uint32_t kind = kp_load_acquire(&((struct kp_chunk_head *)(uintptr_t)c)->kind);
-            assert_in_range(kind, 0, 3);
+            assert_in_range(kind, 0, 4);
             w->by_kind[kind] += (uint32_t)pass;
             if (pass == 0 && kind == KP_CHUNK_STRINGS) walk_strings(w, c);
             if (pass == 1 && (kind == KP_CHUNK_DATA || kind == KP_CHUNK_META)) walk_records(w, c);

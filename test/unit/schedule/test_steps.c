@@ -281,18 +281,60 @@ static void time_steps_each_second_after_thirty_silent_ones(void **state)
     (void)state;
     start("auto");
     assert_int_equal(kp_steps_time_period_ns(), S);
-    for (uint64_t second = 100; second < 130; second++) count(kp_steps_time(second * S));
+    for (uint64_t second = 100; second < 130; second++) count(kp_steps_time(second * S, true));
     assert_int_equal(kp_steps_seen(), 0);
-    for (uint64_t second = 130; second < 140; second++) count(kp_steps_time(second * S));
+    for (uint64_t second = 130; second < 140; second++) count(kp_steps_time(second * S, true));
     assert_int_equal(kp_steps_seen(), 10);
     assert_int_equal(kp_steps_source(), KP_STEP_TIME);
-    end(SGD); /* a better source comes late: takes over, then counts */
-    assert_int_equal(kp_steps_seen(), 10);
+    end(SGD); /* a better source comes late: its steps are counted from its first */
+    assert_int_equal(kp_steps_seen(), 1);
     end(SGD);
-    assert_int_equal(kp_steps_seen(), 11);
-    for (uint64_t second = 140; second < 300; second++) count(kp_steps_time(second * S));
-    assert_int_equal(kp_steps_seen(), 11);
+    assert_int_equal(kp_steps_seen(), 2);
+    for (uint64_t second = 140; second < 300; second++) count(kp_steps_time(second * S, true));
+    assert_int_equal(kp_steps_seen(), 2);
     assert_int_equal(kp_steps_time_period_ns(), 0);
+}
+
+static void after_seconds_the_schedule_starts_over_with_the_first_real_step(void **state)
+{
+    struct kp_transition t;
+    (void)state;
+    start("auto"); /* wait=1,warmup=1,active=3,repeat=1 */
+    for (uint64_t second = 100; second < 140; second++) count(kp_steps_time(second * S, true));
+    assert_int_equal(kp_steps_seen(), 10); /* all of it was spent */
+    assert_true(kp_steps_range_end(kp_steps_classify(SGD, true), 0));
+    assert_true(kp_steps_advance(&t));
+    assert_true(t.starts_over);
+    assert_int_equal(t.step, 1);
+    assert_int_equal(t.after, KP_ACTION_WARMUP);
+    assert_int_equal(t.source, KP_STEP_OPTIMIZER);
+    assert_true(kp_steps_range_end(kp_steps_classify(SGD, true), 0));
+    assert_true(kp_steps_advance(&t));
+    assert_false(t.starts_over);
+    assert_int_equal(t.step, 2);
+    assert_int_equal(t.before, KP_ACTION_WARMUP);
+}
+
+static void time_without_work_does_not_count(void **state)
+{
+    (void)state;
+    start("auto");
+    for (uint64_t second = 100; second < 110; second++) count(kp_steps_time(second * S, true));
+    for (uint64_t second = 110; second < 500; second++) count(kp_steps_time(second * S, false));
+    for (uint64_t second = 500; second < 520; second++) count(kp_steps_time(second * S, true));
+    assert_int_equal(kp_steps_seen(), 0);
+    for (uint64_t second = 520; second < 525; second++) count(kp_steps_time(second * S, true));
+    assert_int_equal(kp_steps_seen(), 5);
+    for (uint64_t second = 525; second < 600; second++) count(kp_steps_time(second * S, second % 3 == 0));
+    assert_int_equal(kp_steps_seen(), 5 + 25);
+}
+
+static void a_time_rule_counts_without_work_too(void **state)
+{
+    (void)state;
+    start("time:1s");
+    for (uint64_t second = 0; second <= 10; second++) count(kp_steps_time((second + 1) * S, false));
+    assert_int_equal(kp_steps_seen(), 10);
 }
 
 static void time_is_silent_without_a_schedule_and_under_other_rules(void **state)
@@ -302,9 +344,9 @@ static void time_is_silent_without_a_schedule_and_under_other_rules(void **state
     (void)state;
     assert_int_equal(kp_steps_init(&none, &rule), 0);
     assert_int_equal(kp_steps_time_period_ns(), 0);
-    for (uint64_t second = 1; second < 100; second++) assert_false(kp_steps_time(second * S));
+    for (uint64_t second = 1; second < 100; second++) assert_false(kp_steps_time(second * S, true));
     start("optimizer");
-    for (uint64_t second = 1; second < 100; second++) assert_false(kp_steps_time(second * S));
+    for (uint64_t second = 1; second < 100; second++) assert_false(kp_steps_time(second * S, true));
 }
 
 static void a_time_rule_keeps_its_period_and_does_not_catch_up(void **state)
@@ -312,10 +354,10 @@ static void a_time_rule_keeps_its_period_and_does_not_catch_up(void **state)
     (void)state;
     start("time:250ms");
     assert_int_equal(kp_steps_time_period_ns(), S / 4);
-    for (uint64_t i = 0; i <= 40; i++) count(kp_steps_time(10 * S + i * S / 4 + (i % 3) * 1000000));
+    for (uint64_t i = 0; i <= 40; i++) count(kp_steps_time(10 * S + i * S / 4 + (i % 3) * 1000000, true));
     assert_int_equal(kp_steps_seen(), 40);
-    count(kp_steps_time(100 * S)); /* the machine slept: one step, not 320 */
-    count(kp_steps_time(100 * S + 1000000));
+    count(kp_steps_time(100 * S, true)); /* the machine slept: one step, not 320 */
+    count(kp_steps_time(100 * S + 1000000, true));
     assert_int_equal(kp_steps_seen(), 41);
     assert_int_equal(kp_steps_source(), KP_STEP_TIME);
 }
@@ -391,6 +433,9 @@ int main(void)
         cmocka_unit_test(an_op_rule_looks_at_ops_only),
         cmocka_unit_test(rule_optimizer_and_rule_api_are_exclusive),
         cmocka_unit_test(time_steps_each_second_after_thirty_silent_ones),
+        cmocka_unit_test(after_seconds_the_schedule_starts_over_with_the_first_real_step),
+        cmocka_unit_test(time_without_work_does_not_count),
+        cmocka_unit_test(a_time_rule_counts_without_work_too),
         cmocka_unit_test(time_is_silent_without_a_schedule_and_under_other_rules),
         cmocka_unit_test(a_time_rule_keeps_its_period_and_does_not_catch_up),
         cmocka_unit_test(a_transition_names_both_actions_and_the_source),

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * fail.c - failures on demand, and how often each call was made
+ *
+ * Called by: io.c, arena.c and whoever makes a call of libc that may fail, before the call; any thread, also hooks
+ * Owns:      the list of failures, the file of counts: both empty but in tests
+ * Locks:     none. Without a test: one load.
+ * On fail:   a specification that cannot be read, or a file that cannot be mapped, makes nothing fail
+ * Safe in:   signal handlers yes; after fork yes (a child counts on)
+ */
+#include "collector/base/kp_fail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_poison.h"
+
+enum { FAILURES = 8, NAME = 24, POINTS = 64, TALLY_BYTES = 4096 };
+
+/* Every call of ours that may fail, and how it does in life. */
+static const struct point {
+    char name[NAME];
+    int error;
+} points[] = {
+    {"open", EMFILE}, {"close", EIO}, {"read", EIO}, {"pread", EIO}, {"write", ENOSPC}, {"fallocate", ENOSPC}, {"truncate", EIO},
+    {"fsync", EIO}, {"rename", EIO}, {"unlink", EACCES}, {"mkdir", EACCES}, {"stat", EACCES}, {"access", EACCES}, {"list", EIO}, {"readlink", EACCES},
+    {"getcwd", ENOENT}, {"uname", EPERM}, {"dup", EMFILE}, {"punch", EOPNOTSUPP}, {"terminal", ENOTTY},
+    {"mmap", ENOMEM}, {"munmap", ENOMEM}, {"mremap", ENOMEM}, {"madvise", ENOMEM}, {"mprotect", ENOMEM}, {"populate", ENOMEM}, {"wipeonfork", EINVAL},
+    {"peek", EPERM}, {"arena", ENOMEM}, {"heap", ENOMEM},
+    {"thread", EAGAIN}, {"atfork", ENOMEM}, {"key", EAGAIN}, {"atexit", ENOMEM},
+    {"wait", ENOSYS}, {"wake", ENOSYS}, {"nap", EINTR}, {"barrier", EPERM}, {"kill", EPERM}, {"prctl", EPERM}, {"nice", EACCES}, {"mask", EPERM},
+    {"altstack", EPERM},
+};
+enum { KNOWN = sizeof points / sizeof *points };
+
+/* The file of counts, for readers that are no C. */
+struct tally {
+    _Atomic uint64_t total;
+    _Atomic uint64_t failed; /* number of the call that was failed last, 0: none was */
+    _Atomic uint64_t which;  /* its row */
+    uint64_t rows;
+    struct {
+        char name[NAME];
+        _Atomic uint64_t calls;
+    } of[POINTS];
+};
+_Static_assert((int)KNOWN <= (int)POINTS && sizeof(struct tally) <= (size_t)TALLY_BYTES, "the file of counts");
+
+struct failure {
+    char name[NAME];
+    uint64_t from, to; /* numbers of the calls that fail */
+    int error;         /* 0: as in life */
+    bool is_any;
+    _Atomic uint64_t calls;
+};
+static struct failure failures[FAILURES];
+static _Atomic unsigned failure_count;
+static struct tally own_tally, *_Atomic tally = &own_tally;
+
+static const char *number_parse(const char *p, uint64_t *out)
+{
+    uint64_t v = 0;
+    if (*p < '0' || *p > '9') return NULL;
+    for (; *p >= '0' && *p <= '9'; p++) v = v * 10 + (uint64_t)(*p - '0');
+    *out = v;
+    return p;
+}
+
+static void tally_map(const char *path, size_t n)
+{
+    char name[1024];
+    struct stat st;
+    if (n >= sizeof name) return;
+    memcpy(name, path, n);
+    name[n] = '\0';
+    int fd = open(name, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return;
+    void *at = MAP_FAILED;
+    if (syscall(SYS_fstat, fd, &st) == 0 && st.st_size >= TALLY_BYTES) at = mmap(NULL, TALLY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (at == MAP_FAILED) return;
+    struct tally *t = at;
+    for (size_t i = 0; i < KNOWN; i++) memcpy(t->of[i].name, points[i].name, NAME);
+    t->rows = KNOWN;
+    kp_store_release(&tally, t); /* pairs with: kp_fail_point */
+}
+
+/* One "name:N[+][:errno]"; returns where it ended, NULL when it is malformed. */
+static const char *failure_parse(const char *p, struct failure *f)
+{
+    uint64_t error = 0;
+    size_t n = strcspn(p, ":,");
+    if (n == 0 || n >= sizeof f->name || p[n] != ':') return NULL;
+    memcpy(f->name, p, n);
+    f->name[n] = '\0';
+    f->is_any = strcmp(f->name, "any") == 0;
+    p = number_parse(p + n + 1, &f->from);
+    if (p == NULL) return NULL;
+    f->to = f->from;
+    if (*p == '+') f->to = UINT64_MAX, p++;
+    if (!f->is_any) error = ENOSPC;
+    if (*p == ':') p = number_parse(p + 1, &error);
+    f->error = (int)error;
+    kp_store_relaxed(&f->calls, 0);
+    return p;
+}
+
+void kp_fail_set(const char *spec)
+{
+    unsigned n = 0;
+    kp_store_release(&failure_count, 0);
+    kp_store_relaxed(&own_tally.total, 0);
+    while (spec && *spec && n < FAILURES) {
+        const char *end;
+        if (strncmp(spec, "in:", 3) == 0) {
+            end = spec + strcspn(spec, ",");
+            tally_map(spec + 3, (size_t)(end - spec) - 3);
+            memset(&failures[n], 0, sizeof failures[n]); /* it fails nothing */
+            memcpy(failures[n].name, "in", 3);
+        } else {
+            end = failure_parse(spec, &failures[n]);
+        }
+        if (end == NULL || (*end && *end != ',')) break;
+        n++;
+        spec = *end ? end + 1 : end;
+    }
+    /* pairs with: fail.c:kp_fail_point */
+    kp_store_release(&failure_count, n);
+}
+
+static int point_find(const char *name)
+{
+    for (int i = 0; i < (int)KNOWN; i++)
+        if (strcmp(points[i].name, name) == 0) return i;
+    return -1;
+}
+
+int kp_fail_point(const char *name)
+{
+    unsigned n = kp_load_acquire(&failure_count); /* pairs with: fail.c:kp_fail_set */
+    if (__builtin_expect(n == 0, 1)) return 0;
+    struct tally *t = kp_load_acquire(&tally); /* pairs with: fail.c:tally_map */
+    const int row = point_find(name); /* -1: not a call, but a test's wish (python/find.c) */
+    const uint64_t all = row < 0 ? 0 : kp_add_relaxed(&t->total, 1) + 1;
+    const uint64_t of_name = row < 0 ? 0 : kp_add_relaxed(&t->of[row].calls, 1) + 1;
+    for (unsigned i = 0; i < n; i++) {
+        struct failure *f = &failures[i];
+        if (f->is_any ? row < 0 : strcmp(f->name, name) != 0) continue;
+        const uint64_t own = kp_add_relaxed(&f->calls, 1) + 1;
+        const uint64_t call = f->is_any ? all : of_name && t != &own_tally ? of_name : own;
+        if (call < f->from || call > f->to) continue;
+        kp_store_relaxed(&t->which, (uint64_t)(uint32_t)row);
+        kp_store_relaxed(&t->failed, all ? all : call);
+        return -(f->error || row < 0 ? f->error : points[row].error);
+    }
+    return 0;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/* kp_elffile.h - symbols of a program or library, read from its file */
+#ifndef KP_ELFFILE_H
+#define KP_ELFFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KP_BUILD_ID_TEXT 72
+
+struct kp_elf_symbol {
+    uint64_t at, bytes; /* as the file counts; bytes 0: not told */
+    uint32_t name;      /* where it begins in the strings */
+    bool is_global;
+};
+/* Returning non-zero stops the walk and becomes its result. */
+typedef int (*kp_elf_fn)(void *context, const struct kp_elf_symbol *symbol);
+
+struct kp_elf_table {
+    uint64_t at, bytes, names_at, names_bytes;
+};
+struct kp_elf {
+    int fd; /* -1: none */
+    char build_id[KP_BUILD_ID_TEXT]; /* hexadecimal, "-": none */
+    struct kp_elf_table full, dynamic; /* .symtab and .dynsym; bytes 0: none */
+};
+/* 0, or -errno; -EINVAL: no ELF file of this machine's kind. */
+int kp_elf_open(struct kp_elf *elf, const char *path);
+void kp_elf_close(struct kp_elf *elf);
+int kp_elf_functions(const struct kp_elf *elf, const struct kp_elf_table *table, kp_elf_fn fn, void *context);
+/* A symbol's name, cut to the room there is; "" when it cannot be read. */
+void kp_elf_name(const struct kp_elf *elf, const struct kp_elf_table *table, uint32_t name, char *out, size_t bytes);
+
+/* The same for many names that lie near each other in the file, as those of a table mostly do: a block is read at once. */
+struct kp_elf_names {
+    const struct kp_elf *elf;
+    const struct kp_elf_table *table;
+    uint32_t from, bytes; /* what of the strings is in the block */
+    char block[65536], name[4096];
+};
+void kp_elf_names_begin(struct kp_elf_names *n, const struct kp_elf *elf, const struct kp_elf_table *table);
+char *kp_elf_names_get(struct kp_elf_names *n, uint32_t name); /* until the next; the caller may write to it */
+
+#endif

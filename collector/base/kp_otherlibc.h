@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kp_otherlibc.h - lets a program with another C library than glibc start with us in LD_PRELOAD
+ *
+ * musl's loader honours LD_PRELOAD and ends a program whose preloaded library asks for a name that musl has not. So what only glibc has
+ * is asked for weakly, in every file that asks for it (one strong reference is enough to end the host), and without glibc the library
+ * does nothing at all. scripts/check-abi.sh knows the same names.
+ */
+#ifndef KP_OTHERLIBC_H
+#define KP_OTHERLIBC_H
+
+#include <stdbool.h>
+
+#pragma weak gnu_get_libc_version
+#pragma weak dlmopen
+#pragma weak dlvsym
+#pragma weak renameat2
+#pragma weak __libc_single_threaded
+#pragma weak __register_atfork
+
+const char *gnu_get_libc_version(void);
+/* What pthread_atfork calls: glibc links that one statically, and strongly. */
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *object);
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static inline bool kp_libc_is_glibc(void)
+{
+    return gnu_get_libc_version != 0;
+}
+
+#endif

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * calls.c - the calls into CUDA of a cycle, by the time of their middle
+ *
+ * Called by: events.c, which merges them into the events of the threads
+ * Memory:    24 bytes a chunk with calls in it, and about 20 KB for each chunk that is open: one that has calls both before and
+ *            behind the current time. Lanes deliver nearly in order, so those are few however many calls there are.
+ *
+ * By the middle and not by the start: a call's time comes through another clock than that of the ops around it, and a
+ * middle stays inside its op where an edge may stick out.
+ */
+#include "collector/read/calls.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_poison.h"
+
+#define RUN_MAX (KP_CHUNK_BYTES / sizeof(struct kp_rec_api))
+
+struct entry {
+    uint64_t middle_ns;
+    uint32_t offset, pad; /* of the record in its piece */
+};
+struct kp_calls_run {
+    struct kp_calls_run *next; /* while unused */
+    uint32_t at, n;
+    struct entry of[RUN_MAX];
+};
+
+bool kp_device_span(struct kp_reader *r, uint8_t flags, uint64_t start, uint64_t end, uint64_t *start_ns, uint64_t *end_ns)
+{
+    if (!start || end < start || flags & KP_DEV_NO_TIME) return false;
+    if (!(flags & KP_DEV_TICKS)) return kp_devclock_span(&r->gpus.clock, &r->clock, flags & KP_DEV_DOMAIN, start, end, start_ns, end_ns);
+    *start_ns = kp_clockmap_ns(&r->clock, start);
+    *end_ns = kp_clockmap_ns(&r->clock, end);
+    return true;
+}
+
+/* The next call of a piece that starts in the window; false: no more. */
+static bool call_read(struct kp_calls *c, const uint8_t **at, const uint8_t *end, struct kp_call *call, uint64_t *invalid)
+{
+    const struct kp_rec *rec;
+    uint32_t bytes;
+    while (*at < end && (rec = kp_spool_record(at, end, &bytes))) {
+        if (rec->kind != KP_KIND_API || bytes < sizeof call->api) continue;
+        memcpy(&call->api, rec, sizeof call->api);
+        call->api.head.size = (uint16_t)bytes; /* as it was checked: the file may change */
+        if (!kp_device_span(c->r, call->api.head.flags, call->api.start, call->api.end, &call->start_ns, &call->end_ns)) {
+            ++*invalid;
+            continue;
+        }
+        call->middle_ns = call->start_ns + (call->end_ns - call->start_ns) / 2;
+        if (call->start_ns >= c->begin_ns && call->start_ns < c->end_ns) return true;
+    }
+    return false;
+}
+
+/* --- the heap of chunks --- */
+
+static void sift(struct kp_calls *c, uint32_t at)
+{
+    struct kp_calls_lead x = c->heap[at];
+    for (uint32_t child; (child = 2 * at + 1) < c->n; at = child) {
+        if (child + 1 < c->n && c->heap[child + 1].middle_ns < c->heap[child].middle_ns) child++;
+        if (c->heap[child].middle_ns >= x.middle_ns) break;
+        c->heap[at] = c->heap[child];
+    }
+    c->heap[at] = x;
+}
+
+/* Looks through a chunk once: it takes part from the first middle among its calls on. */
+static void lead_add(struct kp_calls *c, uint32_t piece)
+{
+    const uint8_t *at = c->pieces.of[piece].at, *end = c->pieces.of[piece].end;
+    uint64_t first = UINT64_MAX;
+    for (struct kp_call call; call_read(c, &at, end, &call, &c->invalid);)
+        if (call.middle_ns < first) first = call.middle_ns;
+    if (first != UINT64_MAX) c->heap[c->n++] = (struct kp_calls_lead){.middle_ns = first, .piece = piece};
+    kp_spool_leave(c->r, c->pieces.of[piece].at);
+}
+
+/* The calls of a chunk in order. Nearly sorted as they come: a call is written when it ends, one inside it before it. */
+static void run_fill(struct kp_calls *c, struct kp_calls_run *run, uint32_t piece)
+{
+    const uint8_t *from = c->pieces.of[piece].at, *at = from, *end = c->pieces.of[piece].end;
+    uint64_t seen = 0;
+    run->at = run->n = 0;
+    for (struct kp_call call; run->n < RUN_MAX && call_read(c, &at, end, &call, &seen);) {
+        struct entry e = {.middle_ns = call.middle_ns, .offset = (uint32_t)(at - from) - call.api.head.size};
+        uint32_t i = run->n++;
+        for (; i && run->of[i - 1].middle_ns > e.middle_ns; i--) run->of[i] = run->of[i - 1];
+        run->of[i] = e;
+    }
+}
+
+static int lead_open(struct kp_calls *c, struct kp_calls_lead *lead)
+{
+    struct kp_calls_run *run = c->unused;
+    if (run) c->unused = run->next;
+    else run = kp_map_alloc(sizeof *run);
+    if (!run) return -ENOMEM;
+    run_fill(c, run, lead->piece);
+    lead->run = run;
+    return 0;
+}
+
+/* Opens what has to be open for the first chunk of the heap to hold the earliest call, and takes a copy of that. */
+static int settle(struct kp_calls *c)
+{
+    while (c->n) {
+        struct kp_calls_lead *lead = &c->heap[0];
+        const struct kp_piece *piece = &c->pieces.of[lead->piece];
+        if (!lead->run) {
+            if (lead_open(c, lead)) return -ENOMEM;
+            if (lead->run->n) lead->middle_ns = lead->run->of[0].middle_ns;
+        }
+        if (lead->run->at < lead->run->n) {
+            const uint8_t *at = piece->at + lead->run->of[lead->run->at].offset;
+            uint64_t seen = 0;
+            if (call_read(c, &at, piece->end, &c->call, &seen)) return 0;
+            lead->run->at = lead->run->n; /* changed under us */
+        }
+        kp_spool_leave(c->r, piece->at);
+        lead->run->next = c->unused, c->unused = lead->run;
+        c->heap[0] = c->heap[--c->n];
+        if (c->n) sift(c, 0);
+    }
+    return 0;
+}
+
+int kp_calls_next(struct kp_calls *c)
+{
+    struct kp_calls_lead *lead = &c->heap[0];
+    if (++lead->run->at < lead->run->n) {
+        lead->middle_ns = lead->run->of[lead->run->at].middle_ns;
+        sift(c, 0);
+    }
+    return settle(c);
+}
+
+int kp_calls_init(struct kp_calls *c, struct kp_reader *r, const struct kp_rec_cycle *cycle)
+{
+    *c = (struct kp_calls){.r = r, .begin_ns = kp_clockmap_ns(&r->clock, cycle->begin), .end_ns = kp_clockmap_ns(&r->clock, cycle->end)};
+    int rc = kp_pieces_of_device(&c->pieces, r, cycle->cycle);
+    if (rc || !c->pieces.n) return rc;
+    c->heap = kp_map_alloc(c->pieces.n * sizeof *c->heap);
+    if (!c->heap) return -ENOMEM;
+    for (uint32_t i = 0; i < c->pieces.n; i++) lead_add(c, i);
+    for (uint32_t i = c->n / 2; i-- > 0;) sift(c, i);
+    return settle(c);
+}
+
+void kp_calls_fini(struct kp_calls *c)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->heap[i].run) c->heap[i].run->next = c->unused, c->unused = c->heap[i].run;
+    for (struct kp_calls_run *run = c->unused, *next; run; run = next) {
+        next = run->next;
+        kp_map_free(run, sizeof *run);
+    }
+    if (c->heap) kp_map_free(c->heap, c->pieces.n * sizeof *c->heap);
+    kp_pieces_fini(&c->pieces);
+    *c = (struct kp_calls){0};
+}

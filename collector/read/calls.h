@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/* calls.h - the calls into CUDA of a cycle, by the time of their middle */
+#ifndef KP_READ_CALLS_H
+#define KP_READ_CALLS_H
+
+#include "collector/read/order.h"
+
+struct kp_calls_run;
+struct kp_calls_lead { /* a chunk with calls in it; its next call's middle */
+    uint64_t middle_ns;
+    uint32_t piece;
+    struct kp_calls_run *run; /* NULL: not opened yet */
+};
+struct kp_call {
+    uint64_t middle_ns, start_ns, end_ns;
+    struct kp_rec_api api; /* a copy */
+};
+struct kp_calls {
+    struct kp_reader *r;
+    struct kp_pieces pieces;
+    struct kp_calls_lead *heap; /* earliest first */
+    uint32_t n;
+    struct kp_calls_run *unused;
+    uint64_t begin_ns, end_ns; /* the window: calls that start outside are left out */
+    uint64_t invalid;          /* calls whose times make no sense */
+    struct kp_call call;       /* the current one, while n */
+};
+
+int kp_calls_init(struct kp_calls *c, struct kp_reader *r, const struct kp_rec_cycle *cycle); /* 0 or -ENOMEM; anchor the clock map before */
+int kp_calls_next(struct kp_calls *c); /* moves on; 0 or -ENOMEM. The end is n == 0. */
+void kp_calls_fini(struct kp_calls *c);
+
+/*
+ * Range of a record of kp_device.h as wall time. False: it has none: end 0, the end before the start, an unknown clock.
+ */
+bool kp_device_span(struct kp_reader *r, uint8_t flags, uint64_t start, uint64_t end, uint64_t *start_ns, uint64_t *end_ns);
+
+#endif

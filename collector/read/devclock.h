@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/* devclock.h - times that CUPTI stamped to ns since the Unix epoch, through the DEVCLOCK samples of a spool */
+#ifndef KP_READ_DEVCLOCK_H
+#define KP_READ_DEVCLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collector/format/kp_device.h"
+#include "collector/read/clockmap.h"
+
+struct kp_devclock_line { /* CLOCK_MONOTONIC = base + (device - from) * slope / 2^48, up to the next line of its domain */
+    uint64_t from, ticks, base, slope, width;
+    uint32_t domain;
+};
+struct kp_devclock_domain {
+    uint32_t number, first, n; /* its lines */
+    uint64_t slope;            /* over all of it */
+    bool is_ns;                /* the clock counts ns: durations are kept as they are */
+};
+struct kp_devclock {
+    struct kp_devclock_line *lines;
+    struct kp_devclock_domain *domains;
+    uint32_t n, cap, domains_n;
+    uint32_t domain, line; /* where the previous look-up ended */
+    uint32_t rejected;     /* samples that made no sense */
+    uint64_t start_ns;     /* wall time the spool was opened at */
+};
+
+int kp_devclock_add(struct kp_devclock *d, const struct kp_rec_devclock *sample); /* 0 or -ENOMEM */
+/* After the last add and after kp_clockmap_finish. 0 or -ENOMEM. */
+int kp_devclock_finish(struct kp_devclock *d, struct kp_clockmap *clock, uint64_t start_ns);
+void kp_devclock_fini(struct kp_devclock *d);
+/*
+ * A range of device time as wall time; odd: which of two neighbouring domains (KP_DEV_DOMAIN). start <= end before and after.
+ * False: nothing ties that clock to time.
+ */
+bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, bool odd, uint64_t start, uint64_t end, uint64_t *start_ns, uint64_t *end_ns);
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * gpus.c - what the META records of a spool say of GPUs: devices, contexts, the device clock, CUPTI's names of threads
+ *
+ * Memory: grows with devices, contexts, clock samples and threads, not with events.
+ */
+#include "collector/read/gpus.h"
+
+#include <errno.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_poison.h"
+
+#define CONTEXTS_MAX 65536u /* more is damage */
+
+static int context_take(struct kp_gpus *g, const struct kp_rec_context *c)
+{
+    for (uint32_t i = g->contexts_n; i-- > 0 && g->contexts_n - i < 64;) {
+        if (g->contexts[i].context != c->context) continue;
+        g->contexts[i] = *c;
+        return 0;
+    }
+    if (g->contexts_n == CONTEXTS_MAX) return 0;
+    if (g->contexts_n == g->contexts_cap) {
+        struct kp_rec_context *of = kp_map_double(g->contexts, &g->contexts_cap, sizeof *of, 64);
+        if (!of) return -ENOMEM;
+        g->contexts = of;
+    }
+    g->contexts[g->contexts_n++] = *c;
+    return 0;
+}
+
+int kp_gpus_take(struct kp_gpus *g, const struct kp_rec *rec, uint32_t bytes)
+{
+    const struct kp_rec_device *device = (const void *)rec;
+    const struct kp_rec_threadid *thread = (const void *)rec;
+    if (rec->kind == KP_KIND_DEVCLOCK && bytes >= sizeof(struct kp_rec_devclock)) return kp_devclock_add(&g->clock, (const void *)rec);
+    if (rec->kind == KP_KIND_CONTEXT && bytes >= sizeof(struct kp_rec_context)) return context_take(g, (const void *)rec);
+    if (rec->kind == KP_KIND_THREADID && bytes >= sizeof *thread) return kp_gpus_thread(g, thread->thread_id, thread->tid);
+    if (rec->kind == KP_KIND_DEVICE && bytes >= sizeof *device && device->id < KP_GPUS_MAX) {
+        g->device[device->id] = device;
+        if (device->id >= g->devices) g->devices = device->id + 1;
+    }
+    return 0;
+}
+
+/* --- threads --- */
+
+static struct kp_gpu_thread *place_find(struct kp_gpu_thread *of, uint32_t cap, uint32_t thread_id)
+{
+    uint32_t at = thread_id * 0x9e3779b1u;
+    for (at ^= at >> 15;; at++) {
+        struct kp_gpu_thread *place = &of[at & (cap - 1)];
+        if (!place->tid || place->thread_id == thread_id) return place;
+    }
+}
+
+static int threads_grow(struct kp_gpus *g)
+{
+    uint32_t cap = g->threads_cap ? g->threads_cap * 2 : 256;
+    struct kp_gpu_thread *of = kp_map_alloc(cap * sizeof *of);
+    if (!of) return -ENOMEM;
+    for (uint32_t i = 0; i < g->threads_cap; i++)
+        if (g->threads[i].tid) *place_find(of, cap, g->threads[i].thread_id) = g->threads[i];
+    if (g->threads) kp_map_free(g->threads, g->threads_cap * sizeof *of);
+    g->threads = of, g->threads_cap = cap;
+    return 0;
+}
+
+int kp_gpus_thread(struct kp_gpus *g, uint32_t thread_id, uint32_t tid)
+{
+    if (!thread_id || !tid) return 0;
+    if (g->threads_n * 2 >= g->threads_cap && threads_grow(g)) return -ENOMEM;
+    struct kp_gpu_thread *place = place_find(g->threads, g->threads_cap, thread_id);
+    g->threads_n += !place->tid;
+    *place = (struct kp_gpu_thread){thread_id, tid};
+    return 0;
+}
+
+uint32_t kp_gpus_tid(const struct kp_gpus *g, uint32_t thread_id)
+{
+    const struct kp_gpu_thread *place = g->threads_cap ? place_find(g->threads, g->threads_cap, thread_id) : NULL;
+    return place && place->tid ? place->tid : thread_id;
+}
+
+void kp_gpus_fini(struct kp_gpus *g)
+{
+    kp_devclock_fini(&g->clock);
+    if (g->contexts) kp_map_free(g->contexts, g->contexts_cap * sizeof *g->contexts);
+    if (g->threads) kp_map_free(g->threads, g->threads_cap * sizeof *g->threads);
+    *g = (struct kp_gpus){0};
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/* gpus.h - what the META records of a spool say of GPUs: devices, contexts, the device clock, CUPTI's names of threads */
+#ifndef KP_READ_GPUS_H
+#define KP_READ_GPUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/format/kp_device.h"
+#include "collector/read/devclock.h"
+
+enum { KP_GPUS_MAX = 256 };
+struct kp_gpu_thread {
+    uint32_t thread_id, tid; /* tid 0: free place */
+};
+struct kp_gpus {
+    struct kp_devclock clock;
+    const struct kp_rec_device *device[KP_GPUS_MAX]; /* by id, in the mapping; the last record of an id counts */
+    uint32_t devices;                                /* the highest id + 1 */
+    struct kp_rec_context *contexts;
+    uint32_t contexts_n, contexts_cap;
+    struct kp_gpu_thread *threads; /* a hash table, at most half full */
+    uint32_t threads_n, threads_cap;
+};
+
+int kp_gpus_take(struct kp_gpus *g, const struct kp_rec *rec, uint32_t bytes); /* a META record of any kind; 0 or -ENOMEM */
+int kp_gpus_thread(struct kp_gpus *g, uint32_t thread_id, uint32_t tid);       /* the last word of a thread_id counts; 0 or -ENOMEM */
+uint32_t kp_gpus_tid(const struct kp_gpus *g, uint32_t thread_id);             /* thread_id itself when it is not known */
+void kp_gpus_fini(struct kp_gpus *g);
+
+#endif

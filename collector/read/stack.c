@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * stack.c - the call stacks that records carry, frame by frame: Python's and machine code's
+ *
+ * Called by: kp_read.h
+ * Memory:    none. On fail: the stack ends where a text or a frame was lost, or where a damaged file does not lead outwards. Frames of
+ *            machine code may lead round in a damaged file: who follows them counts (KP_FRAMES_MOST).
+ */
+#include "collector/read/spool.h"
+
+#include <string.h>
+
+#include "collector/base/kp_poison.h"
+
+bool kp_reader_called_by_c(const struct kp_reader *r, uint32_t stack)
+{
+    const struct kp_name *n = stack ? kp_names_get(&r->names, stack) : NULL;
+    return n && n->name[strspn(n->name, "0123456789")] == '!';
+}
+
+const char *kp_reader_frame(const struct kp_reader *r, uint32_t *stack)
+{
+    const struct kp_name *n = *stack ? kp_names_get(&r->names, *stack) : NULL;
+    const char *text = n ? n->name : "";
+    uint64_t around = 0;
+    const uint32_t inner = *stack;
+    *stack = 0;
+    for (; *text >= '0' && *text <= '9' && around <= UINT32_MAX; text++) around = around * 10 + (uint64_t)(*text - '0');
+    if ((*text != ';' && *text != '!') || around >= inner) return NULL;
+    *stack = (uint32_t)around;
+    return text + 1;
+}
+
+/* "BUILDID BASE LO HI" behind the path. */
+static void module_read(const struct kp_name *n, char *id, size_t id_bytes, struct kp_frame *out)
+{
+    uint64_t *const places[] = {&out->base, &out->lo, &out->hi};
+    const char *at = n->overload;
+    size_t used = 0;
+    for (; *at && *at != ' ' && used + 1 < id_bytes; at++) id[used++] = *at;
+    id[used] = 0;
+    for (size_t i = 0; i < 3 && *at == ' '; i++) {
+        uint64_t value = 0;
+        for (at++; *at && *at != ' '; at++) value = value << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+        *places[i] = value;
+    }
+}
+
+bool kp_reader_native(const struct kp_reader *r, uint32_t *stack, struct kp_frame *out)
+{
+    const uint64_t at = (uint64_t)*stack * KP_STR_CELL;
+    const struct kp_rec_frame *f = (const void *)(r->file + at);
+    uint32_t used;
+    const uint32_t cell = *stack;
+    *stack = 0;
+    *out = (struct kp_frame){.path = ""};
+    if (!cell || at / KP_CHUNK_BYTES == 0 || at / KP_CHUNK_BYTES >= r->chunks || at + sizeof *f > r->file_bytes) return false;
+    const struct kp_chunk_head *head = kp_spool_chunk(r, (uint32_t)(at / KP_CHUNK_BYTES), &used);
+    if (!head || kp_load_acquire(&head->kind) != KP_CHUNK_FRAMES) return false; /* pairs with: chunk.c */
+    if (at % KP_CHUNK_BYTES < sizeof *head || f->head.kind != KP_KIND_FRAME) return false;
+    if (kp_load_acquire((_Atomic uint64_t *)(uintptr_t)&f->check) != kp_frame_check(f)) return false; /* pairs with: frames.c */
+    const struct kp_name *module = f->head.name ? kp_names_get(&r->names, f->head.name) : NULL;
+    out->module = f->head.name;
+    out->offset = f->offset;
+    out->path = module ? module->name : "";
+    if (module) module_read(module, out->build_id, sizeof out->build_id, out);
+    *stack = f->around;
+    return true;
+}
+
+int kp_reader_natives(const struct kp_reader *r, kp_frame_fn fn, void *context)
+{
+    enum { CELLS = KP_CHUNK_BYTES / KP_STR_CELL };
+    struct kp_frame frame;
+    int rc = 0;
+    for (uint32_t i = 1, used; !rc && i < r->chunks; i++) {
+        const struct kp_chunk_head *head = kp_spool_chunk(r, i, &used);
+        if (!head || kp_load_acquire(&head->kind) != KP_CHUNK_FRAMES) continue; /* pairs with: chunk.c */
+        for (uint32_t cell = sizeof *head / KP_STR_CELL; !rc && cell < CELLS; cell++) {
+            uint32_t id = i * CELLS + cell;
+            const uint32_t own = id;
+            if (kp_reader_native(r, &id, &frame)) rc = fn(context, own, &frame);
+        }
+    }
+    return rc;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cells.c - room for small things that stay in the file for good: texts, frames
+ *
+ * Called by: strings.c and frames.c, on any host thread inside a hook
+ * Owns:      the current chunk of each kind
+ * Locks:     none: a piece is cut off by one addition, a new chunk put in place by one swap
+ * On fail:   0: no chunk to be had
+ * Safe in:   signal handlers yes; after fork no
+ */
+#include "collector/record/room.h"
+
+#include "collector/base/kp_poison.h"
+
+/* Makes a new chunk the current one, unless somebody else did meanwhile. */
+static bool room_replace(struct kp_cells *cells, uint32_t old_index)
+{
+    struct kp_chunk_head *chunk = kp_chunk_take_kept(cells->kind);
+    if (chunk == NULL) return false;
+    uint64_t index = (uint64_t)((uint8_t *)chunk - kp_spool.base) / KP_CHUNK_BYTES;
+    uint64_t seen = kp_load_relaxed(&cells->room_at);
+    while (seen >> 32 == old_index)
+        if (kp_cas_acq_rel(&cells->room_at, &seen, index << 32 | sizeof *chunk)) return true; /* pairs with: kp_cells_cut */
+    kp_chunk_give_kept(chunk);
+    return true;
+}
+
+uint32_t kp_cells_cut(struct kp_cells *cells, uint32_t bytes)
+{
+    for (;;) {
+        uint64_t seen = kp_load_acquire(&cells->room_at); /* pairs with: cells.c:room_replace */
+        if (seen >> 32 && (uint32_t)seen + bytes <= KP_CHUNK_BYTES) {
+            seen = kp_add_acq_rel(&cells->room_at, bytes);
+            if (seen >> 32 && (uint32_t)seen + bytes <= KP_CHUNK_BYTES)
+                return (uint32_t)(((seen >> 32) * KP_CHUNK_BYTES + (uint32_t)seen) / KP_STR_CELL);
+        }
+        if (!room_replace(cells, (uint32_t)(seen >> 32))) return 0;
+    }
+}

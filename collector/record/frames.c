@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * frames.c - frames of machine code stacks, put into the file
+ *
+ * Called by: any host thread inside a hook, for a frame it did not meet before
+ * Owns:      the current chunk of frames
+ * Locks:     none. On fail: 0, counted.
+ * Safe in:   signal handlers yes; after fork no (kp_frame_after_fork first)
+ */
+#include "collector/record/room.h"
+
+#include "collector/base/kp_poison.h"
+
+static struct kp_cells cells = {.kind = KP_CHUNK_FRAMES};
+
+uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around)
+{
+    uint32_t cell = kp_spool_is_ours() ? kp_cells_cut(&cells, sizeof(struct kp_rec_frame)) : 0;
+    if (cell == 0) {
+        kp_loss_count(KP_KIND_FRAME, KP_LOSS_NO_CHUNK);
+        return 0;
+    }
+    struct kp_rec_frame *f = (void *)(kp_spool.base + (size_t)cell * KP_STR_CELL);
+    *f = (struct kp_rec_frame){.head = {.kind = KP_KIND_FRAME, .size = sizeof *f, .name = module}, .offset = offset, .around = around};
+    kp_store_release(&f->check, kp_frame_check(f)); /* pairs with: the readers' look at it */
+    return cell;
+}
+
+void kp_frame_after_fork(void)
+{
+    kp_store_relaxed(&cells.room_at, 0);
+}

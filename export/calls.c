@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * calls.c - calls into CUDA as Kineto shows them, linked to the op and the annotation around them; NVTX ranges
+ *
+ * Called by: chrome.c, for events in order of time: ops at their start, calls at their middle (hot)
+ *
+ * What Kineto leaves out as noise is left out here: six runtime calls, and of the driver all but launches and virtual memory. An arrow begins at
+ * calls that start work or wait for it.
+ */
+#include <string.h>
+
+#include "export/gpu.h"
+#include "collector/base/kp_poison.h"
+
+#define USER_SCOPE 7
+enum { IS_SHOWN = 1, HAS_ARROW = 2 };
+enum { CBID_MEMCPY = 31, CBID_MEMSET2D_ASYNC = 52 }; /* CUPTI's numbers of cudaMemcpy and the last call behind it that Kineto draws from */
+
+static const struct rule {
+    const char *name;
+    uint8_t what;
+} runtime_rules[] = {
+    {"cudaGetDevice", 0}, {"cudaSetDevice", 0}, {"cudaGetLastError", 0}, {"cudaEventCreate", 0}, {"cudaEventCreateWithFlags", 0},
+    {"cudaEventDestroy", 0}, {"cudaLaunchKernel", IS_SHOWN | HAS_ARROW}, {"cudaLaunchKernelExC", IS_SHOWN | HAS_ARROW},
+    {"cudaLaunchCooperativeKernel", IS_SHOWN | HAS_ARROW}, {"cudaLaunchCooperativeKernelMultiDevice", IS_SHOWN | HAS_ARROW},
+    {"cudaGraphLaunch", IS_SHOWN | HAS_ARROW}, {"cudaStreamSynchronize", IS_SHOWN | HAS_ARROW},
+    {"cudaDeviceSynchronize", IS_SHOWN | HAS_ARROW}, {"cudaStreamWaitEvent", IS_SHOWN | HAS_ARROW},
+}, driver_rules[] = {
+    {"cuLaunchKernel", IS_SHOWN | HAS_ARROW}, {"cuLaunchKernelEx", IS_SHOWN | HAS_ARROW}, {"cuMemCreate", IS_SHOWN}, {"cuMemMap", IS_SHOWN},
+    {"cuMemUnmap", IS_SHOWN}, {"cuMemRelease", IS_SHOWN}, {"cuMemExportToShareableHandle", IS_SHOWN},
+    {"cuMemImportFromShareableHandle", IS_SHOWN},
+};
+
+/* Calls of the per-thread default stream carry a suffix and are the same calls. */
+static bool is_named(const char *name, const char *rule)
+{
+    size_t n = strlen(rule);
+    return !strncmp(name, rule, n) && (!name[n] || !strcmp(name + n, "_ptsz") || !strcmp(name + n, "_ptds"));
+}
+
+static uint8_t rule_find(const struct rule *rules, size_t n, const char *name, uint8_t otherwise)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is_named(name, rules[i].name)) return rules[i].what;
+    return otherwise;
+}
+
+static uint8_t what_of(const struct kp_event *e)
+{
+    uint8_t otherwise = IS_SHOWN;
+    if (e->flags & KP_DEV_DRIVER) return rule_find(driver_rules, sizeof driver_rules / sizeof *driver_rules, e->name, 0);
+    if (e->cbid) {
+        if (e->cbid >= CBID_MEMCPY && e->cbid <= CBID_MEMSET2D_ASYNC) return IS_SHOWN | HAS_ARROW;
+    } else if (!strncmp(e->name, "cudaMemcpy", 10) || !strncmp(e->name, "cudaMemset", 10)) {
+        otherwise |= HAS_ARROW;
+    }
+    return rule_find(runtime_rules, sizeof runtime_rules / sizeof *runtime_rules, e->name, otherwise);
+}
+
+/*
+ * Edges of a call as shown. Its times come through another clock than those of the ops, so an edge may stick out of the op its middle lies
+ * in, or into the op before: two slices of a row must nest, or some viewers drop one.
+ */
+static void edges_fit(const struct kp_op_thread *thread, uint64_t *start_ns, uint64_t *end_ns)
+{
+    const struct kp_open_op *op = thread->n ? &thread->of[thread->n - 1] : NULL;
+    if (op && *start_ns < op->start_ns) *start_ns = op->start_ns;
+    if (*start_ns < thread->last_end_ns) *start_ns = thread->last_end_ns;
+    if (op && *end_ns > op->end_ns) *end_ns = op->end_ns;
+    if (*end_ns < *start_ns) *end_ns = *start_ns;
+}
+
+/* Keeps what the work of this call will ask for. True: an arrow begins here. */
+static bool link_make(struct kp_gpu *g, struct kp_op_thread *thread, const struct kp_event *e, uint8_t what)
+{
+    struct kp_link *link = e->correlation ? kp_links_make(&g->links, &g->scratch, e->correlation) : NULL;
+    g->unlinked += e->correlation && !link;
+    if (!link) return false;
+    bool has_arrow = what & HAS_ARROW && !link->has_arrow; /* one a correlation: a driver call inside a runtime call has the same */
+    link->external = thread->n ? thread->of[thread->n - 1].external & 0x7fffffffu : 0;
+    link->note = kp_note_number(g, thread) & 0x7fffffffu;
+    link->is_there = true;
+    link->has_arrow |= has_arrow;
+    return has_arrow;
+}
+
+void kp_call_write(struct kp_trace *t, const struct kp_event *e)
+{
+    struct kp_op_thread *thread = kp_opstack_thread(&t->gpu->ops, e->tid), none = {0};
+    uint8_t what = what_of(e);
+    uint64_t start_ns = e->start_ns, end_ns = e->end_ns;
+    t->gpu->unlinked += !thread;
+    if (!thread && !e->tid) return;
+    if (!thread) thread = &none; /* no memory: it is shown, but in no op */
+    kp_opstack_close(thread, e->middle_ns);
+    bool has_arrow = link_make(t->gpu, thread, e, what);
+    if (!(what & IS_SHOWN)) return;
+    edges_fit(thread, &start_ns, &end_ns);
+    t->gpu->count[KP_KIND_API].shown++;
+    if (e->flags & KP_DEV_DRIVER) kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"cuda_driver\",\"name\":\"");
+    else kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"");
+    kp_json_text(&t->json, e->name, strlen(e->name));
+    kp_gpu_place_write(t, t->pid, e->tid, start_ns, end_ns);
+    kp_json_lit(&t->json, ",\"args\":{");
+    if (thread->n && thread->of[thread->n - 1].external) {
+        kp_json_lit(&t->json, "\"External id\":");
+        kp_json_u64(&t->json, thread->of[thread->n - 1].external);
+        kp_json_char(&t->json, ',');
+    }
+    if (e->cbid) {
+        kp_json_lit(&t->json, "\"cbid\":");
+        kp_json_u64(&t->json, e->cbid);
+        kp_json_char(&t->json, ',');
+    }
+    kp_json_lit(&t->json, "\"correlation\":");
+    kp_json_u64(&t->json, e->correlation);
+    if (e->result > 0) kp_json_member(&t->json, ",\"result\":", (uint64_t)e->result);
+    kp_json_lit(&t->json, "}},\n");
+    if (has_arrow) kp_gpu_arrow_write(t, 's', e->correlation, t->pid, e->tid, start_ns);
+}
+
+/* --- what calls are linked to --- */
+
+void kp_gpu_op(struct kp_trace *t, const struct kp_event *e, uint64_t external)
+{
+    bool is_annotation = e->scope == USER_SCOPE;
+    struct kp_op_thread *thread = kp_opstack_thread(&t->gpu->ops, e->tid);
+    if (!thread || external >= 1u << 31) {
+        t->gpu->unlinked++;
+        return;
+    }
+    kp_opstack_close(thread, e->start_ns);
+    if (e->kind == KP_KIND_OP && e->flags & KP_OP_ASYNC) return; /* may end on another thread, nests in nothing */
+    struct kp_open_op *op = kp_opstack_open(thread, e->start_ns, e->end_ns);
+    t->gpu->unlinked += !op;
+    if (!op) return;
+    if (!is_annotation) {
+        op->external = (uint32_t)external;
+        return;
+    }
+    op->own = (uint32_t)external;
+    op->annotation = thread->n;
+    op->name = e->kind == KP_KIND_STEP ? NULL : e->name;
+    op->step = e->step;
+}
+
+/* --- NVTX --- */
+
+/* A range of a named domain, whose name is an argument. */
+static void range_write(struct kp_trace *t, const struct kp_event *e)
+{
+    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"nvtx\",\"name\":\"");
+    kp_json_text(&t->json, e->name, strlen(e->name));
+    kp_gpu_place_write(t, t->pid, e->tid, e->start_ns, e->end_ns);
+    kp_json_lit(&t->json, ",\"args\":{\"domain\":");
+    kp_json_cstring(&t->json, e->domain);
+    if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
+    kp_json_lit(&t->json, "}},\n");
+}
+
+/* A mark, or an end of a range that may end on another thread: viewers pair the ends by their id. */
+static void point_write(struct kp_trace *t, const struct kp_event *e)
+{
+    if (e->nvtx == KP_NVTX_MARK) kp_json_lit(&t->json, "{\"ph\":\"i\",\"s\":\"t\"");
+    else if (e->nvtx == KP_NVTX_START) kp_json_lit(&t->json, "{\"ph\":\"b\",\"id\":");
+    else kp_json_lit(&t->json, "{\"ph\":\"e\",\"id\":");
+    if (e->nvtx != KP_NVTX_MARK) kp_json_u64(&t->json, e->nvtx_id);
+    kp_json_lit(&t->json, ",\"cat\":\"nvtx\",\"name\":\"");
+    kp_json_text(&t->json, e->name, strlen(e->name));
+    kp_json_raw(&t->json, t->to_tid, t->to_tid_bytes);
+    kp_json_u64(&t->json, e->tid);
+    kp_json_lit(&t->json, ",\"ts\":");
+    kp_ts_write(t, e->start_ns);
+    kp_json_lit(&t->json, ",\"args\":{");
+    if (e->domain) {
+        kp_json_lit(&t->json, "\"domain\":");
+        kp_json_cstring(&t->json, e->domain);
+    }
+    kp_json_lit(&t->json, "}},\n");
+}
+
+void kp_nvtx_write(struct kp_trace *t, const struct kp_event *e)
+{
+    if (t->gpu) t->gpu->count[KP_KIND_NVTX].shown++;
+    if (e->nvtx == KP_NVTX_RANGE) range_write(t, e);
+    else point_write(t, e);
+}

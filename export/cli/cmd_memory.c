@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cmd_memory.c - `kprof memory`: what was taken when and for what, the peak, what stays from step to step */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/cli/cli.h"
+#include "export/cli/heapview.h"
+#include "export/cli/lines.h"
+#include "export/memview.h"
+
+enum form { FORM_TABLE, FORM_JSON, FORM_RAW, FORM_SVG, FORM_HTML };
+
+struct memory {
+    enum form form;
+    const char *device, *out;
+    long row_limit, first_step, last_step; /* steps: -1 all */
+    struct kp_lines_wish wish;
+    const struct kp_places *places; /* for frames of the host's heap; NULL: they stay addresses */
+};
+
+static const struct kp_opt flags[] = {
+    {"json", 0, KP_OPT_FLAG, NULL, "all of it as JSON, one object a trace"},
+    {"svg", 0, KP_OPT_FLAG, NULL, "the timeline as a drawing that opens in a browser"},
+    {"html", 0, KP_OPT_FLAG, NULL, "the drawing and the tables as one page, as KPROF_EXPORT=memory writes it"},
+    {"raw", 0, KP_OPT_FLAG, NULL, "one device's blocks as torch's export_memory_timeline writes .raw.json, for HTA"},
+    {"out", 'o', KP_OPT_VALUE, "OUT", "write to a file (default: stdout)"},
+    {"device", 0, KP_OPT_VALUE, "DEVICE", "cpu, cuda or cuda:N (default: all; with --raw cpu)"},
+    {"row-limit", 0, KP_OPT_VALUE, "N", "rows of a table (default 10, -1: all)"},
+    {"steps", 0, KP_OPT_VALUE, "A-B", "only what was live within these steps"},
+    KP_LINES_OPTIONS("on, in what is said of the host's heap"),
+    {0}};
+
+static bool number_read(const char *text, long least, long *out, const char **end)
+{
+    char *stop;
+    errno = 0;
+    *out = strtol(text, &stop, 10);
+    *end = stop;
+    return !errno && stop != text && *out >= least;
+}
+
+static bool steps_read(struct memory *m, const char *text)
+{
+    const char *end;
+    if (!number_read(text, 0, &m->first_step, &end))
+        return false;
+    m->last_step = m->first_step;
+    if (*end == '-' && !number_read(end + 1, 0, &m->last_step, &end))
+        return false;
+    return !*end && m->last_step >= m->first_step;
+}
+
+/* Index of a device by torch's name for it; -1: all; -2: not in this trace. */
+static int device_find(const struct kp_memview *view, const char *name)
+{
+    long id = -1;
+    if (!name)
+        return -1;
+    const bool is_cpu = strncmp(name, "cpu", 3) == 0;
+    const char *colon = strchr(name, ':');
+    if (colon && !is_cpu)
+        id = strtol(colon + 1, NULL, 10);
+    for (size_t i = 0; i < view->device_count; i++)
+        if ((view->devices[i].type == 0) == is_cpu && (is_cpu || id < 0 || view->devices[i].id == id))
+            return (int)i;
+    return -2;
+}
+
+static bool is_device(const char *name)
+{
+    static const char *const known[] = {"cpu", "cuda", "xpu", "gpu", "hip"};
+    size_t bytes = strcspn(name, ":");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strlen(known[i]) == bytes && strncmp(name, known[i], bytes) == 0)
+            return !name[bytes] || (name[bytes + 1] && !name[bytes + 1 + strspn(name + bytes + 1, "0123456789")]);
+    return false;
+}
+
+static bool steps_apply(const struct kp_memview *view, const struct memory *m, struct kp_mem_show *show)
+{
+    bool found = m->first_step < 0;
+    for (size_t i = 0; i < view->step_count && m->first_step >= 0; i++) {
+        const struct kp_mem_step *step = &view->steps[i];
+        if (step->number < m->first_step || step->number > m->last_step)
+            continue;
+        show->from_ns = !found || step->from_ns < show->from_ns ? step->from_ns : show->from_ns;
+        show->to_ns = !found || step->to_ns > show->to_ns ? step->to_ns : show->to_ns;
+        found = true;
+    }
+    return found;
+}
+
+static void heap_put(FILE *out, const struct memory *m, const char *heap)
+{
+    fprintf(out, m->form == FORM_JSON ? "{%s}\n" : "%s", heap);
+}
+
+static void view_put(FILE *out, const struct kp_memview *view, const struct memory *m, const struct kp_mem_show *show)
+{
+    switch (m->form) {
+    case FORM_TABLE: kp_memtable_write(out, view, show); break;
+    case FORM_JSON: kp_memjson_write(out, view, show); break;
+    case FORM_RAW: kp_memjson_raw(out, view, (size_t)(show->device < 0 ? 0 : show->device)); break;
+    case FORM_SVG: kp_memsvg_write(out, view, show); break;
+    case FORM_HTML: kp_memhtml_write(out, view, show); break;
+    }
+}
+
+/* view NULL: the trace tells of the host's heap alone. */
+static int show_it(const struct kp_memview *view, const struct memory *m, const struct kp_mem_show *show, bool several)
+{
+    FILE *out = m->out ? fopen(m->out, "we") : stdout;
+    if (!out)
+        return kp_cli_fail("memory", "%s: %s", m->out, strerror(errno));
+    if (m->form == FORM_TABLE && several)
+        fprintf(out, "%s:\n", show->label);
+    if (show->members && (!view || m->form == FORM_TABLE))
+        heap_put(out, m, show->members);
+    if (view)
+        view_put(out, view, m, show);
+    bool failed = fflush(out) != 0 || ferror(out);
+    if (out != stdout)
+        failed |= fclose(out) != 0;
+    return failed ? kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", strerror(errno)) : KP_EXIT_DONE;
+}
+
+static int tree_show(const struct memory *m, struct kp_tree *tree, struct kp_mem_show *show, bool several)
+{
+    struct kp_memview view;
+    int rc;
+    kp_tree_fill_stacks(tree, true);
+    kp_tree_set_stacks(tree);
+    if (kp_memview_build(&view, tree) < 0) {
+        if (show->members)
+            rc = show_it(NULL, m, show, several);
+        else
+            rc = kp_cli_fail("memory", "%s: no event of memory; record with KPROF_PROFILE_MEMORY=1 (profile_memory=True), or KPROF_MALLOC=trace",
+                             show->label);
+    } else {
+        show->device = device_find(&view, m->device);
+        show->from_ns = view.begin_ns;
+        show->to_ns = view.end_ns;
+        if (show->device == -2)
+            rc = kp_cli_fail("memory", "%s: no memory of %s was recorded", show->label, m->device);
+        else if (!steps_apply(&view, m, show))
+            rc = kp_cli_fail("memory", "%s: no step of %ld-%ld in it", show->label, m->first_step, m->last_step);
+        else
+            rc = show_it(&view, m, show, several);
+    }
+    kp_memview_fini(&view);
+    return rc;
+}
+
+/* What the trace says of the host's heap, to be freed; NULL: nothing, or not in this form. */
+static char *heap_text(const struct memory *m, const char *path)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = m->form == FORM_TABLE || m->form == FORM_JSON ? open_memstream(&text, &bytes) : NULL;
+    if (!out)
+        return NULL;
+    bool is_there = kp_heapview_write(out, path, m->row_limit, m->form == FORM_JSON, m->places);
+    if (fclose(out) == 0 && is_there)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int trace_show(void *context, const char *path, const char *label, bool several)
+{
+    const struct memory *m = context;
+    struct kp_trace *trace;
+    struct kp_tree tree;
+    char why[512];
+    int rc;
+    if (several && (m->out || (m->form != FORM_TABLE && m->form != FORM_JSON)))
+        return kp_cli_misuse("memory", "one output, and there are several traces");
+    if (kp_trace_open(&trace, path, false, why, sizeof why)) {
+        kp_trace_close(trace);
+        return kp_cli_fail("memory", "%s", why);
+    }
+    char *heap = heap_text(m, path);
+    struct kp_mem_show show = {.device = -1, .row_limit = m->row_limit, .label = label, .members = heap};
+    if (kp_tree_build(&tree, trace) < 0)
+        rc = kp_cli_fail("memory", "%s: too many events", label);
+    else
+        rc = tree_show(m, &tree, &show, several);
+    free(heap);
+    kp_tree_fini(&tree);
+    kp_trace_close(trace);
+    return rc;
+}
+
+static int value_take(struct memory *m, int option, const char *value)
+{
+    const char *end = "";
+    switch (option) {
+    case 4: m->out = value; break;
+    case 5:
+        m->device = value;
+        if (!is_device(value))
+            return kp_cli_misuse("memory", "a device is cpu, cuda or cuda:N, not %s", value);
+        break;
+    case 6:
+        if (!number_read(value, -1, &m->row_limit, &end) || *end)
+            return kp_cli_misuse("memory", "a row limit is a number from -1 on, not %s", value);
+        break;
+    case 8:
+    case 9: kp_lines_option(&m->wish, flags[option].name, value); break;
+    default:
+        if (!steps_read(m, value))
+            return kp_cli_misuse("memory", "steps are A or A-B, not %s", value);
+    }
+    return KP_EXIT_DONE;
+}
+
+int kp_cmd_memory(int argc, char **argv)
+{
+    struct kp_opt_scan scan = {.command = "memory", .table = flags, .argc = argc, .argv = argv, .at = 1};
+    struct memory m = {.row_limit = 10, .first_step = -1, .last_step = -1, .wish = {.lines = true}};
+    static const enum form forms[] = {FORM_JSON, FORM_SVG, FORM_HTML, FORM_RAW};
+    const char *value;
+    int count = 0, i;
+    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+        if (i == KP_OPT_ARGUMENT)
+            argv[count++] = (char *)value; /* that word was read already */
+        else if (i == KP_OPT_HELP)
+            return kp_cli_help("memory", flags);
+        else if (i < 0)
+            return KP_EXIT_USAGE;
+        else if (i < 4 && m.form != FORM_TABLE && m.form != forms[i])
+            return kp_cli_misuse("memory", "--json, --svg, --html and --raw are one choice");
+        else if (i < 4)
+            m.form = forms[i];
+        else if (value_take(&m, i, value) != KP_EXIT_DONE)
+            return KP_EXIT_USAGE;
+    }
+    if (!count)
+        return kp_cli_misuse("memory", "no file given");
+    struct kp_lines *lines = kp_lines_open("memory", &m.wish);
+    m.places = m.wish.lines ? kp_lines_places(lines) : NULL;
+    const int worst = kp_input_each(argv, count, NULL, trace_show, &m);
+    kp_lines_close(lines);
+    return worst;
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * debugfile.c - functions, inlined functions and source lines of one file, read by libdw
+ *
+ * libdwfl finds the debug file and its tables. It would look through all symbols for each address, and through all of a unit for each
+ * line; so symbols, units and the functions of a unit become sorted lists when they are first asked for.
+ * The file may be damaged: entries are followed only onwards in the file, so that no walk goes round.
+ */
+#include "export/cli/debugfile.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwfl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/cli/ranges.h"
+#include "export/kineto.h"
+
+enum { DEPTH_MOST = 64, RANGES_MOST = 1 << 20, INLINED_MOST = 64 };
+
+struct unit {
+    Dwarf_Die die, whole; /* whole: with the functions; another than die where they lie in a .dwo file */
+    bool is_read;
+    struct kp_ranges functions;
+    Dwarf_Die *of;
+    size_t n, capacity;
+};
+struct kp_debugfile {
+    char *debug_path;
+    Dwfl_Callbacks callbacks;
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    GElf_Addr bias, debug_bias; /* of libdwfl's addresses to those of the file, and of its debug information */
+    struct kp_ranges symbols, units;
+    const char **names; /* of symbols */
+    char **cut;         /* those of them that are copies without their version */
+    size_t cut_n, cut_capacity;
+    struct unit *unit;
+    size_t units_n, units_capacity;
+    bool has_units;         /* they were read */
+};
+
+bool kp_debugfile_can(void)
+{
+    return true;
+}
+
+/* ---- symbols ---- */
+
+static bool is_function(const GElf_Sym *symbol)
+{
+    const int type = GELF_ST_TYPE(symbol->st_info);
+    return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF && symbol->st_value;
+}
+
+/* NAME@@VERSION is NAME. */
+static const char *name_cut(struct kp_debugfile *d, const char *name)
+{
+    const size_t bytes = strcspn(name, "@");
+    if (!bytes || !name[bytes])
+        return name;
+    d->cut = kp_kineto_grow(d->cut, &d->cut_capacity, d->cut_n + 1, sizeof *d->cut);
+    return d->cut[d->cut_n++] = strndup(name, bytes);
+}
+
+/* One that others may call comes first, as in symbols.c; then the first of the table. */
+static void symbols_read(struct kp_debugfile *d)
+{
+    const int n = dwfl_module_getsymtab(d->module);
+    d->names = n > 0 ? calloc((size_t)n, sizeof *d->names) : NULL;
+    for (int i = 0; d->names && i < n; i++) {
+        GElf_Sym symbol;
+        GElf_Addr at;
+        const char *name = dwfl_module_getsym_info(d->module, i, &symbol, &at, NULL, NULL, NULL);
+        if (!name || !*name || !is_function(&symbol))
+            continue;
+        const uint64_t local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL;
+        d->names[i] = name_cut(d, name);
+        kp_ranges_add(&d->symbols, at - d->bias, at - d->bias + symbol.st_size, local << 32 | (uint32_t)i, (uint32_t)i);
+    }
+    kp_ranges_sort(&d->symbols);
+}
+
+/* ---- units ---- */
+
+static struct unit *unit_add(struct kp_debugfile *d)
+{
+    d->unit = kp_kineto_grow(d->unit, &d->units_capacity, d->units_n + 1, sizeof *d->unit);
+    d->unit[d->units_n] = (struct unit){0};
+    return &d->unit[d->units_n++];
+}
+
+static void ranges_take(struct kp_ranges *to, Dwarf_Die *die, uint32_t what, bool by_size)
+{
+    Dwarf_Addr base, lo, hi;
+    ptrdiff_t next = 0;
+    for (int i = 0; i < RANGES_MOST && (next = dwarf_ranges(die, next, &base, &lo, &hi)) > 0; i++)
+        if (lo)
+            kp_ranges_add(to, lo, hi, by_size ? hi - lo : what, what);
+}
+
+static void units_read(struct kp_debugfile *d)
+{
+    d->has_units = true;
+    Dwarf *dwarf = dwfl_module_getdwarf(d->module, &d->debug_bias);
+    Dwarf_CU *cu = NULL;
+    Dwarf_Die die, split;
+    uint8_t type;
+    while (dwarf && dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, &split) == 0) {
+        if (type != DW_UT_compile && type != DW_UT_skeleton)
+            continue;
+        struct unit *u = unit_add(d);
+        u->die = die;
+        u->whole = type == DW_UT_skeleton && split.addr ? split : die;
+        ranges_take(&d->units, &u->die, (uint32_t)(d->units_n - 1), false);
+    }
+    kp_ranges_sort(&d->units);
+}
+
+/* ---- functions of a unit ---- */
+
+static void function_add(struct unit *u, Dwarf_Die *die)
+{
+    u->of = kp_kineto_grow(u->of, &u->capacity, u->n + 1, sizeof *u->of);
+    u->of[u->n] = *die;
+    ranges_take(&u->functions, die, (uint32_t)u->n++, true);
+}
+
+/* The entry behind `last` on the same level, or the first below it; false: none, or not onwards. */
+static bool step(Dwarf_Die *at, bool down, Dwarf_Die *out)
+{
+    Dwarf_Die next;
+    const int rc = down ? dwarf_child(at, &next) : dwarf_siblingof(at, &next);
+    if (rc != 0 || dwarf_dieoffset(&next) <= dwarf_dieoffset(at))
+        return false;
+    *out = next;
+    return true;
+}
+
+static void functions_read(struct unit *u)
+{
+    Dwarf_Die path[DEPTH_MOST];
+    int depth = 0;
+    Dwarf_Off last = 0;
+    u->is_read = true;
+    if (!step(&u->whole, true, &path[0]))
+        return;
+    while (depth >= 0) {
+        Dwarf_Die *die = &path[depth];
+        const Dwarf_Off at = dwarf_dieoffset(die);
+        if (at <= last)
+            break;
+        last = at;
+        if (dwarf_tag(die) == DW_TAG_subprogram)
+            function_add(u, die);
+        if (depth + 1 < DEPTH_MOST && step(die, true, &path[depth + 1])) {
+            depth++;
+            continue;
+        }
+        while (depth >= 0 && !step(&path[depth], false, &path[depth])) depth--;
+    }
+    kp_ranges_sort(&u->functions);
+}
+
+/* ---- one address ---- */
+
+struct chain {
+    Dwarf_Die of[INLINED_MOST]; /* the outermost first */
+    int n;
+};
+
+/* Whether anything inlined that holds the address lies below; a block without addresses of its own is looked through. */
+static bool inlined_find(Dwarf_Die *around, Dwarf_Addr at, struct chain *chain, int depth)
+{
+    Dwarf_Die die;
+    if (depth > DEPTH_MOST || chain->n == INLINED_MOST)
+        return false;
+    for (bool more = step(around, true, &die); more; more = step(&die, false, &die)) {
+        const int tag = dwarf_tag(&die);
+        const bool is_inlined = tag == DW_TAG_inlined_subroutine;
+        if (!is_inlined && tag != DW_TAG_lexical_block && tag != DW_TAG_try_block && tag != DW_TAG_catch_block)
+            continue;
+        const bool has_addresses = dwarf_hasattr(&die, DW_AT_low_pc) || dwarf_hasattr(&die, DW_AT_ranges);
+        if (has_addresses && dwarf_haspc(&die, at) != 1)
+            continue;
+        if (is_inlined && has_addresses)
+            chain->of[chain->n++] = die;
+        if (inlined_find(&die, at, chain, depth + 1) || has_addresses)
+            return true;
+    }
+    return false;
+}
+
+static const char *name_of(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+    if (!name)
+        name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
+    return name ? name : dwarf_diename(die);
+}
+
+static uint32_t number_of(Dwarf_Die *die, unsigned key)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    return dwarf_formudata(dwarf_attr(die, key, &attribute), &value) == 0 && value < UINT32_MAX ? (uint32_t)value : 0;
+}
+
+/* Where an inlined function was called: the place of the function around it. */
+static void call_take(struct unit *u, Dwarf_Die *inlined, struct kp_debugplace *to)
+{
+    Dwarf_Files *files;
+    size_t n;
+    const uint32_t file = number_of(inlined, DW_AT_call_file);
+    to->line = number_of(inlined, DW_AT_call_line);
+    to->file = dwarf_getsrcfiles(&u->whole, &files, &n) == 0 && file < n ? dwarf_filesrc(files, file, NULL, NULL) : NULL;
+}
+
+static void line_take(struct unit *u, Dwarf_Addr at, struct kp_debugplace *to)
+{
+    Dwarf_Line *line = dwarf_getsrc_die(&u->die, at);
+    int number = 0;
+    if (!line || dwarf_lineno(line, &number) != 0 || number <= 0)
+        return;
+    to->line = (uint32_t)number;
+    to->file = dwarf_linesrc(line, NULL, NULL);
+}
+
+static int places_take(struct unit *u, Dwarf_Addr at, struct kp_debugplace *out, int most)
+{
+    struct chain chain = {.n = 0};
+    struct kp_debugplace where = {0};
+    int n = 0;
+    if (!u->is_read)
+        functions_read(u);
+    const struct kp_range *function = kp_ranges_find(&u->functions, at);
+    if (function)
+        (void)inlined_find(&u->of[function->what], at, &chain, 0);
+    line_take(u, at, &where);
+    for (int i = chain.n - 1; i >= 0 && n + 1 < most; i--) {
+        out[n] = where;
+        out[n++].function = name_of(&chain.of[i]);
+        call_take(u, &chain.of[i], &where);
+    }
+    out[n] = where;
+    out[n++].function = function ? name_of(&u->of[function->what]) : NULL;
+    return n;
+}
+
+int kp_debugfile_find(struct kp_debugfile *d, uint64_t at, bool lines, struct kp_debugplace *out, int most)
+{
+    if (lines && !d->has_units)
+        units_read(d);
+    const struct kp_range *symbol = kp_ranges_find(&d->symbols, at);
+    const Dwarf_Addr debug_at = at + d->bias - d->debug_bias;
+    const struct kp_range *unit = kp_ranges_find(&d->units, debug_at);
+    int n = 0;
+    if (unit)
+        n = places_take(&d->unit[unit->what], debug_at, out, most);
+    if (symbol && !n)
+        out[n++] = (struct kp_debugplace){0};
+    if (symbol)
+        out[n - 1].function = d->names[symbol->what];
+    return n;
+}
+
+/* ---- open, close ---- */
+
+struct kp_debugfile *kp_debugfile_open(const char *path, const char *debug_path)
+{
+    struct kp_debugfile *d = calloc(1, sizeof *d);
+    if (!d)
+        return NULL;
+    d->debug_path = (char *)debug_path;
+    d->callbacks = (Dwfl_Callbacks){.find_elf = dwfl_build_id_find_elf, .find_debuginfo = dwfl_standard_find_debuginfo,
+                                    .section_address = dwfl_offline_section_address, .debuginfo_path = debug_path ? &d->debug_path : NULL};
+    (void)unsetenv("DEBUGINFOD_URLS"); /* libdwfl would ask these servers, for minutes if need be */
+    d->dwfl = dwfl_begin(&d->callbacks);
+    d->module = d->dwfl ? dwfl_report_offline(d->dwfl, path, path, -1) : NULL;
+    if (!d->module || dwfl_report_end(d->dwfl, NULL, NULL) != 0 || !dwfl_module_getelf(d->module, &d->bias)) {
+        kp_debugfile_close(d);
+        return NULL;
+    }
+    symbols_read(d);
+    return d;
+}
+
+void kp_debugfile_close(struct kp_debugfile *d)
+{
+    if (!d)
+        return;
+    if (d->dwfl)
+        dwfl_end(d->dwfl);
+    for (size_t i = 0; i < d->units_n; i++) {
+        kp_ranges_fini(&d->unit[i].functions);
+        free(d->unit[i].of);
+    }
+    kp_ranges_fini(&d->symbols);
+    kp_ranges_fini(&d->units);
+    for (size_t i = 0; i < d->cut_n; i++)
+        free(d->cut[i]);
+    free(d->cut);
+    free(d->names);
+    free(d->unit);
+    free(d);
+}

@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * heapview.c - finds the key kprof_heap of a trace and shows it: totals, leaks, peak, the sites that allocate most
+ *
+ * The key is written by export/heap.c behind all events, on a line of its own, so it is found without parsing them: a line break
+ * inside a JSON string is escaped.
+ */
+#include "export/cli/heapview.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <yajl/yajl_tree.h>
+#include <zlib.h>
+
+#include "export/kineto.h"
+#include "export/symbolname.h"
+
+#define KEY "\n  \"kprof_heap\": "
+#define BEHIND ",\n  \"traceName\""
+
+enum { READ_BYTES = 1 << 18, FRAMES_SHOWN = 12, FEW_ROWS = 10, DEEPEST = 64, PLACES_MOST = 64, NAME_BYTES = 4096 };
+
+struct text {
+    char *bytes;
+    size_t used, capacity;
+};
+
+struct site {
+    long long allocations, bytes, peak_blocks, peak_bytes, live_blocks, live_bytes;
+    yajl_val stack;
+};
+
+static bool text_add(struct text *t, const char *bytes, size_t n)
+{
+    if (t->used + n + 1 > t->capacity) {
+        size_t capacity = (t->used + n + 1) * 2;
+        char *more = realloc(t->bytes, capacity);
+        if (!more)
+            return false;
+        t->bytes = more;
+        t->capacity = capacity;
+    }
+    memcpy(t->bytes + t->used, bytes, n);
+    t->used += n;
+    t->bytes[t->used] = 0;
+    return true;
+}
+
+/* Drops what lies before the key; until it is found, all but what may be its beginning. */
+static bool key_find(struct text *t)
+{
+    char *at = t->used ? memmem(t->bytes, t->used, KEY, sizeof KEY - 1) : NULL;
+    size_t keep = t->used < sizeof KEY ? t->used : sizeof KEY;
+    const char *from = at ? at + sizeof KEY - 1 : t->bytes + t->used - keep;
+    if (at)
+        keep = t->used - (size_t)(from - t->bytes);
+    if (t->used)
+        memmove(t->bytes, from, keep);
+    t->used = keep;
+    return at != NULL;
+}
+
+/* The object's text, or NULL; to be freed. */
+static char *object_read(const char *path)
+{
+    struct text t = {0};
+    char *buffer = malloc(READ_BYTES), *end = NULL;
+    gzFile file = buffer ? gzopen(path, "rbe") : NULL;
+    bool found = false, good = file != NULL;
+    for (int n; good && (n = gzread(file, buffer, READ_BYTES)) > 0;) {
+        good = text_add(&t, buffer, (size_t)n);
+        found = found || (good && key_find(&t));
+    }
+    if (file)
+        gzclose(file);
+    free(buffer);
+    if (found && good) {
+        t.bytes[t.used] = 0;
+        end = strstr(t.bytes, BEHIND);
+    }
+    if (end) {
+        *end = 0;
+        return t.bytes;
+    }
+    free(t.bytes);
+    return NULL;
+}
+
+static long long number(yajl_val object, const char *key)
+{
+    const char *path[] = {key, NULL};
+    yajl_val v = yajl_tree_get(object, path, yajl_t_number);
+    return v && YAJL_IS_INTEGER(v) ? YAJL_GET_INTEGER(v) : 0;
+}
+
+static yajl_val list(yajl_val object, const char *key)
+{
+    const char *path[] = {key, NULL};
+    return yajl_tree_get(object, path, yajl_t_array);
+}
+
+static const char *string(yajl_val object, const char *key)
+{
+    const char *path[] = {key, NULL};
+    yajl_val v = yajl_tree_get(object, path, yajl_t_string);
+    return v ? YAJL_GET_STRING(v) : NULL;
+}
+
+static int by_live(const void *a, const void *b)
+{
+    const struct site *x = a, *y = b;
+    return (x->live_bytes < y->live_bytes) - (x->live_bytes > y->live_bytes);
+}
+
+static int by_peak(const void *a, const void *b)
+{
+    const struct site *x = a, *y = b;
+    return (x->peak_bytes < y->peak_bytes) - (x->peak_bytes > y->peak_bytes);
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct site *x = a, *y = b;
+    return (x->allocations < y->allocations) - (x->allocations > y->allocations);
+}
+
+/* ---- frames ---- */
+
+struct view {
+    FILE *out;
+    const struct kp_places *places; /* NULL: none */
+    yajl_val modules;               /* a list of objects with path and build_id; NULL: none */
+};
+
+/* What stands at FILE+0xOFFSET, where a call returns to. Of several files of that path the first that tells anything. */
+static int places_find(const struct view *v, const char *text, struct kp_place *of, char *path, size_t path_bytes)
+{
+    const char *plus = strrchr(text, '+');
+    const size_t n = v->modules ? YAJL_GET_ARRAY(v->modules)->len : 0;
+    int found = 0;
+    if (!v->places || !plus || plus == text)
+        return 0;
+    snprintf(path, path_bytes, "%.*s", (int)(plus - text), text);
+    const uint64_t offset = strtoull(plus + 1, NULL, 16);
+    for (size_t i = 0; i < n && !found && offset; i++) {
+        yajl_val module = YAJL_GET_ARRAY(v->modules)->values[i];
+        const char *its = string(module, "path"), *id = string(module, "build_id");
+        struct kp_frame frame = {.path = path, .offset = offset};
+        if (!its || !id || strcmp(its, path) != 0 || strlen(id) >= sizeof frame.build_id)
+            continue;
+        snprintf(frame.build_id, sizeof frame.build_id, "%s", id);
+        found = v->places->find(v->places->context, &frame, offset - 1, of, PLACES_MOST);
+    }
+    return found;
+}
+
+static const char *name_of(const struct view *v, const struct kp_place *place, char *out, size_t bytes)
+{
+    const char *plain = place->function && v->places->plain ? v->places->plain(v->places->context, place->function) : place->function;
+    if (!plain || strlen(plain) >= bytes)
+        return place->function ? place->function : "?";
+    (void)kp_symbol_short(plain, out, bytes);
+    return out;
+}
+
+static void frame_print(const struct view *v, const char *text)
+{
+    struct kp_place of[PLACES_MOST];
+    char path[NAME_BYTES], name[NAME_BYTES];
+    const int n = places_find(v, text, of, path, sizeof path);
+    const char *slash = n ? strrchr(path, '/') : NULL;
+    for (int i = 0; i < n; i++) {
+        fprintf(v->out, "        %s", name_of(v, &of[i], name, sizeof name));
+        if (of[i].file && of[i].line)
+            fprintf(v->out, " at %s:%u", of[i].file, of[i].line);
+        if (of[i].is_inlined)
+            fprintf(v->out, " (inlined)\n");
+        else
+            fprintf(v->out, " in %s\n", of[i].file ? (slash ? slash + 1 : path) : text);
+    }
+    if (!n)
+        fprintf(v->out, "        %s\n", text);
+}
+
+static void stack_print(const struct view *v, yajl_val stack)
+{
+    const size_t n = stack ? YAJL_GET_ARRAY(stack)->len : 0;
+    for (size_t i = 0; i < n && i < FRAMES_SHOWN; i++) {
+        const char *frame = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[i]);
+        frame_print(v, frame ? frame : "?");
+    }
+    if (n > FRAMES_SHOWN)
+        fprintf(v->out, "        and %zu more\n", n - FRAMES_SHOWN);
+    if (!n)
+        fprintf(v->out, "        call stack not known\n");
+}
+
+/* ---- tables ---- */
+
+enum column { LIVE, PEAK, ALL };
+
+static void table_print(const struct view *v, const char *title, struct site *sites, size_t n, enum column column, long row_limit)
+{
+    static int (*const orders[])(const void *, const void *) = {by_live, by_peak, by_count};
+    size_t rows = row_limit < 0 ? n : (size_t)row_limit, shown = 0, left = 0;
+    FILE *out = v->out;
+    qsort(sites, n, sizeof *sites, orders[column]);
+    fprintf(out, "\n%s\n", title);
+    for (size_t i = 0; i < n; i++) {
+        const struct site *s = &sites[i];
+        const long long bytes = column == LIVE ? s->live_bytes : column == PEAK ? s->peak_bytes : s->bytes;
+        const long long blocks = column == LIVE ? s->live_blocks : column == PEAK ? s->peak_blocks : s->allocations;
+        if (!blocks)
+            continue;
+        if (shown == rows) {
+            left++;
+            continue;
+        }
+        fprintf(out, "    %lld bytes in %lld block%s\n", bytes, blocks, blocks == 1 ? "" : "s");
+        stack_print(v, s->stack);
+        shown++;
+    }
+    if (left)
+        fprintf(out, "    and %zu more call stacks\n", left);
+    if (!shown)
+        fprintf(out, "    none\n");
+}
+
+static struct site *sites_read(yajl_val object, size_t *n)
+{
+    yajl_val all = list(object, "sites");
+    *n = all ? YAJL_GET_ARRAY(all)->len : 0;
+    struct site *sites = calloc(*n + 1, sizeof *sites);
+    for (size_t i = 0; sites && i < *n; i++) {
+        yajl_val v = YAJL_GET_ARRAY(all)->values[i];
+        sites[i] = (struct site){number(v, "allocations"), number(v, "bytes"), number(v, "peak_blocks"), number(v, "peak_bytes"),
+                                 number(v, "live_blocks"), number(v, "live_bytes"), list(v, "stack")};
+    }
+    return sites;
+}
+
+static void object_print(const struct view *v, yajl_val object, long row_limit)
+{
+    FILE *out = v->out;
+    size_t n;
+    struct site *sites = sites_read(object, &n);
+    const long rows = row_limit ? row_limit : FEW_ROWS;
+    const bool is_traced = list(object, "sites") != NULL;
+    fprintf(out, "host heap: %lld allocations of %lld bytes in all, %lld frees\n", number(object, "allocations"), number(object, "bytes"),
+            number(object, "frees"));
+    if (!is_traced)
+        fprintf(out, "it grew by %lld bytes; record with KPROF_MALLOC=trace for peak and leaks\n", number(object, "live_bytes"));
+    if (is_traced && sites) {
+        fprintf(out, "peak: %lld bytes; at the end %lld bytes in %lld blocks are still there; %lld frees of blocks taken before\n",
+                number(object, "peak_bytes"), number(object, "live_bytes"), number(object, "live_blocks"), number(object, "unknown_frees"));
+        if (number(object, "unkept_blocks"))
+            fprintf(out, "no room to follow %lld blocks: counted as allocations, but not as still there or at the peak\n",
+                    number(object, "unkept_blocks"));
+        table_print(v, "still there at the end, most bytes first:", sites, n, LIVE, rows);
+        table_print(v, "there at the peak, most bytes first:", sites, n, PEAK, rows);
+        table_print(v, "most allocations, all of the window:", sites, n, ALL, rows);
+    }
+    free(sites);
+}
+
+/* Ours has three brackets in one another. libyajl frees a tree by recursion, and a file may hold any number. */
+static bool is_flat(const char *text)
+{
+    size_t depth = 0;
+    bool in_string = false;
+    for (; *text && depth < DEEPEST; text++) {
+        if (in_string && *text == '\\' && text[1])
+            text++;
+        else if (*text == '"')
+            in_string = !in_string;
+        else if (!in_string && (*text == '[' || *text == '{'))
+            depth++;
+        else if (!in_string && (*text == ']' || *text == '}') && depth)
+            depth--;
+    }
+    return depth < DEEPEST;
+}
+
+/* ---- JSON ---- */
+
+static void json_text(FILE *out, const char *text)
+{
+    putc('"', out);
+    for (; *text; text++)
+        if (*text == '"' || *text == '\\' || (unsigned char)*text < 0x20)
+            fprintf(out, "\\u%04x", (unsigned char)*text);
+        else
+            putc(*text, out);
+    putc('"', out);
+}
+
+static void place_json(const struct view *v, const struct kp_place *place)
+{
+    char name[NAME_BYTES];
+    fputs("{\"function\":", v->out);
+    json_text(v->out, name_of(v, place, name, sizeof name));
+    if (place->file && place->line) {
+        fputs(",\"file\":", v->out);
+        json_text(v->out, place->file);
+        fprintf(v->out, ",\"line\":%u", place->line);
+    }
+    fprintf(v->out, "%s}", place->is_inlined ? ",\"inlined\":true" : "");
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Every frame of all sites, each once. To be freed; the texts are the tree's. */
+static const char **frames_list(yajl_val object, size_t *n)
+{
+    yajl_val sites = list(object, "sites");
+    const char **of = NULL;
+    size_t capacity = 0, all = 0;
+    for (size_t i = 0; sites && i < YAJL_GET_ARRAY(sites)->len; i++) {
+        yajl_val stack = list(YAJL_GET_ARRAY(sites)->values[i], "stack");
+        for (size_t k = 0; stack && k < YAJL_GET_ARRAY(stack)->len; k++) {
+            const char *text = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[k]);
+            of = kp_kineto_grow(of, &capacity, all + 1, sizeof *of);
+            of[all] = text;
+            all += text != NULL;
+        }
+    }
+    *n = 0;
+    if (all)
+        qsort(of, all, sizeof *of, by_text);
+    for (size_t i = 0; i < all; i++)
+        if (!*n || strcmp(of[*n - 1], of[i]) != 0)
+            of[(*n)++] = of[i];
+    return of;
+}
+
+/* "kprof_frames": {"FILE+0xOFFSET": [what stands there, innermost first], ...} */
+static void frames_json(const struct view *v, yajl_val object)
+{
+    struct kp_place of[PLACES_MOST];
+    char path[NAME_BYTES];
+    size_t n, written = 0;
+    const char **frames = frames_list(object, &n);
+    fputs(", \"kprof_frames\": {", v->out);
+    for (size_t i = 0; i < n; i++) {
+        const int places = places_find(v, frames[i], of, path, sizeof path);
+        if (!places)
+            continue;
+        fputs(written++ ? ",\n" : "", v->out);
+        json_text(v->out, frames[i]);
+        for (int k = 0; k < places; k++) {
+            fputs(k ? "," : ":[", v->out);
+            place_json(v, &of[k]);
+        }
+        fputs("]", v->out);
+    }
+    fputs("}", v->out);
+    free(frames);
+}
+
+bool kp_heapview_write(FILE *out, const char *path, long row_limit, bool as_json, const struct kp_places *places)
+{
+    char why[256], *text = object_read(path);
+    yajl_val object = text && is_flat(text) ? yajl_tree_parse(text, why, sizeof why) : NULL;
+    const struct view v = {out, places, object ? list(object, "modules") : NULL};
+    if (object && as_json)
+        fprintf(out, "\"kprof_heap\": %s", text);
+    if (object && as_json && places)
+        frames_json(&v, object);
+    else if (object && !as_json)
+        object_print(&v, object, row_limit);
+    const bool is_there = object != NULL;
+    if (object)
+        yajl_tree_free(object);
+    free(text);
+    return is_there;
+}

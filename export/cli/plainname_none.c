@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/* plainname_none.c - where libiberty was not there to build with */
+#include "export/cli/plainname.h"
+
+#include <stddef.h>
+
+bool kp_plainname_can(void)
+{
+    return false;
+}
+
+char *kp_plainname(const char *mangled)
+{
+    (void)mangled;
+    return NULL;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/* ranges.h - stretches of addresses that may overlap, and which of them an address is in */
+#ifndef KP_RANGES_H
+#define KP_RANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct kp_range {
+    uint64_t lo, hi;   /* hi: behind its last address */
+    uint64_t most;     /* highest hi of all up to this one */
+    uint64_t weight;   /* of several that hold an address the lightest is told */
+    uint32_t what;     /* the caller's */
+};
+struct kp_ranges {
+    struct kp_range *of;
+    size_t n, capacity;
+};
+/* Empty ones are left out. */
+void kp_ranges_add(struct kp_ranges *r, uint64_t lo, uint64_t hi, uint64_t weight, uint32_t what);
+void kp_ranges_sort(struct kp_ranges *r); /* once, behind the last _add and before the first _find */
+const struct kp_range *kp_ranges_find(const struct kp_ranges *r, uint64_t at); /* NULL: in none */
+void kp_ranges_fini(struct kp_ranges *r);
+
+#endif

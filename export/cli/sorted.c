@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sorted.c - any number of lines in order of time, in a bounded part of memory
+ *
+ * Lines are collected until a piece is full; then it is sorted and appended to a file: a run. At the end all runs are read side by side,
+ * each through a buffer of its own. What fits into one piece never touches a file.
+ */
+#include "export/cli/sorted.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "export/kineto.h"
+
+enum { PIECE = 8 << 20, READ_BYTES = 64 << 10 };
+
+struct row {
+    int64_t start_ns, dur_ns;
+    size_t at, bytes; /* in the text of the piece; in a file the text follows */
+};
+struct run {
+    off_t at, end;    /* what was not read yet */
+    char *buffer;
+    size_t from, to, room; /* of the buffer: read and not given yet */
+    struct row row;   /* it stands on; its text follows in the buffer */
+};
+struct kp_sorted {
+    size_t piece;
+    char *text;
+    size_t used, capacity;
+    struct row *rows;
+    size_t rows_n, rows_capacity;
+    struct run *runs;
+    size_t runs_n, runs_capacity;
+    FILE *file;
+    off_t written;
+    int error;
+};
+
+struct kp_sorted *kp_sorted_open(size_t piece)
+{
+    size_t capacity = 0;
+    struct kp_sorted *s = kp_kineto_grow(NULL, &capacity, 1, sizeof *s);
+    *s = (struct kp_sorted){.piece = piece ? piece : PIECE};
+    return s;
+}
+
+void kp_sorted_close(struct kp_sorted *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->runs_n; i++)
+        free(s->runs[i].buffer);
+    if (s->file)
+        fclose(s->file);
+    free(s->runs);
+    free(s->rows);
+    free(s->text);
+    free(s);
+}
+
+/* ---- a piece becomes a run ---- */
+
+static int order(const struct row *x, const struct row *y)
+{
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return x->dur_ns != y->dur_ns ? (x->dur_ns > y->dur_ns ? -1 : 1) : 0;
+}
+
+static int order_in_piece(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    const int by_time = order(x, y);
+    return by_time ? by_time : (x->at > y->at) - (x->at < y->at);
+}
+
+static FILE *file_open(void)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/kprof-XXXXXX", folder && *folder ? folder : "/tmp");
+    const int fd = mkstemp(path);
+    if (fd < 0)
+        return NULL;
+    unlink(path);
+    return fdopen(fd, "w+");
+}
+
+static void spill(struct kp_sorted *s)
+{
+    if (!s->file && !(s->file = file_open()))
+        s->error = -errno;
+    if (s->rows_n)
+        qsort(s->rows, s->rows_n, sizeof *s->rows, order_in_piece);
+    s->runs = kp_kineto_grow(s->runs, &s->runs_capacity, s->runs_n + 1, sizeof *s->runs);
+    struct run *run = &s->runs[s->runs_n++];
+    *run = (struct run){.at = s->written, .end = s->written};
+    for (size_t i = 0; i < s->rows_n && !s->error; i++) {
+        const struct row *row = &s->rows[i];
+        if (fwrite(row, sizeof *row, 1, s->file) != 1 || fwrite(s->text + row->at, 1, row->bytes, s->file) != row->bytes)
+            s->error = errno ? -errno : -EIO;
+        run->end += (off_t)(sizeof *row + row->bytes);
+    }
+    s->written = run->end;
+    s->rows_n = s->used = 0;
+}
+
+void kp_sorted_add(struct kp_sorted *s, int64_t start_ns, int64_t dur_ns, const char *line, size_t bytes)
+{
+    if (s->rows_n && s->used + bytes > s->piece)
+        spill(s);
+    s->text = kp_kineto_grow(s->text, &s->capacity, s->used + bytes, 1);
+    s->rows = kp_kineto_grow(s->rows, &s->rows_capacity, s->rows_n + 1, sizeof *s->rows);
+    memcpy(s->text + s->used, line, bytes);
+    s->rows[s->rows_n++] = (struct row){start_ns, dur_ns, s->used, bytes};
+    s->used += bytes;
+}
+
+/* ---- runs side by side ---- */
+
+/* So many bytes in the buffer from `from` on. */
+static bool run_has(struct kp_sorted *s, struct run *run, size_t bytes)
+{
+    if (run->to - run->from >= bytes)
+        return true;
+    if (run->buffer)
+        memmove(run->buffer, run->buffer + run->from, run->to - run->from);
+    run->to -= run->from;
+    run->from = 0;
+    run->buffer = kp_kineto_grow(run->buffer, &run->room, bytes > READ_BYTES ? bytes : READ_BYTES, 1);
+    while (run->to < bytes && run->at < run->end) {
+        const size_t left = (size_t)(run->end - run->at), room = run->room - run->to;
+        const ssize_t got = pread(fileno(s->file), run->buffer + run->to, left < room ? left : room, run->at);
+        if (got <= 0) {
+            s->error = got < 0 ? -errno : -EIO;
+            return false;
+        }
+        run->at += got;
+        run->to += (size_t)got;
+    }
+    return run->to >= bytes;
+}
+
+/* The run stands on its next row, text included; false: there is none. */
+static bool run_next(struct kp_sorted *s, struct run *run)
+{
+    if (!run_has(s, run, sizeof run->row))
+        return false;
+    memcpy(&run->row, run->buffer + run->from, sizeof run->row);
+    run->from += sizeof run->row;
+    return run_has(s, run, run->row.bytes);
+}
+
+static void runs_merge(struct kp_sorted *s, kp_sorted_fn fn, void *context)
+{
+    size_t open = 0;
+    for (size_t i = 0; i < s->runs_n; i++)
+        if (run_next(s, &s->runs[i])) {
+            const struct run moved = s->runs[open];
+            s->runs[open++] = s->runs[i];
+            if (open - 1 != i)
+                s->runs[i] = moved;
+        }
+    while (open && !s->error) {
+        size_t first = 0;
+        for (size_t i = 1; i < open; i++) /* of equals the earlier run */
+            if (order(&s->runs[i].row, &s->runs[first].row) < 0)
+                first = i;
+        struct run *run = &s->runs[first];
+        fn(context, run->row.start_ns, run->buffer + run->from, run->row.bytes);
+        run->from += run->row.bytes;
+        if (run_next(s, run))
+            continue;
+        const struct run over = *run;
+        memmove(run, run + 1, (--open - first) * sizeof *run);
+        s->runs[open] = over;
+    }
+}
+
+int kp_sorted_each(struct kp_sorted *s, kp_sorted_fn fn, void *context)
+{
+    if (s->runs_n) {
+        spill(s);
+        if (!s->error && fflush(s->file) != 0)
+            s->error = -errno;
+        if (!s->error)
+            runs_merge(s, fn, context);
+        return s->error;
+    }
+    if (s->rows_n)
+        qsort(s->rows, s->rows_n, sizeof *s->rows, order_in_piece);
+    for (size_t i = 0; i < s->rows_n; i++)
+        fn(context, s->rows[i].start_ns, s->text + s->rows[i].at, s->rows[i].bytes);
+    return 0;
+}

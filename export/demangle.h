@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/* demangle.h - names of device code as C++ writes them */
+#ifndef KP_DEMANGLE_H
+#define KP_DEMANGLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "export/scratch.h"
+
+struct kp_demangled {
+    const char *mangled, *plain; /* mangled: the key, an address that stays; NULL: free place */
+};
+struct kp_demangle {
+    struct kp_demangled *of; /* a hash table, at most half full */
+    uint32_t n, cap;
+    char *at, *end;          /* room for texts */
+    struct kp_scratch *scratch;
+    bool may_load;           /* else only a C++ library that is there already is asked */
+    bool is_known;           /* the function was looked for */
+    char *(*function)(const char *, char *, size_t *, int *); /* NULL: there is none */
+};
+void kp_demangle_init(struct kp_demangle *d, struct kp_scratch *scratch, bool may_load);
+void kp_demangle_fini(struct kp_demangle *d);
+/* The name as Kineto shows it; `mangled` itself when it is no C++ name or nobody can tell. Valid until _fini. */
+const char *kp_demangle_name(struct kp_demangle *d, const char *mangled);
+
+#endif

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * extras.c - what KPROF_EXPORT writes beside a trace: NAME.table.txt, NAME.stacks.txt, NAME.memory.html
+ *
+ * Called by: chrome.c, on the export thread inside the host, in the command
+ * Owns:      the events of the trace, in kp_inhost's heap (the command: in its own)
+ * On fail:   that file is not there, nor a part of it; the trace is
+ */
+#include "export/extras.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/base/kp_io.h"
+#include "export/folded.h"
+#include "export/kp_export.h"
+#include "export/memview.h"
+#include "export/table.h"
+
+#ifndef KP_INHOST_LIBC_H /* the command has a heap, and may exit */
+static int kp_inhost_begin(const char *dir)
+{
+    (void)dir;
+    return 0;
+}
+static void kp_inhost_end(void) {}
+static int kp_inhost_run(int (*fn)(void *context), void *context)
+{
+    return fn(context);
+}
+#endif
+
+struct kp_extras {
+    unsigned which, written;
+    struct kp_trace *trace;
+    struct kp_kineto_parser *parser;
+    struct kp_tree tree;
+    const char *text, *path;
+    size_t bytes;
+    char temporary[4096];
+    int error;
+};
+
+static int make(void *context)
+{
+    struct kp_extras **out = context;
+    struct kp_extras *x = calloc(1, sizeof *x);
+    if (!x)
+        return -ENOMEM;
+    x->trace = kp_trace_new();
+    if (!x->trace)
+        return -ENOMEM;
+    x->parser = kp_kineto_parser_open(x->trace, false);
+    *out = x;
+    return 0;
+}
+
+struct kp_extras *kp_extras_open(unsigned which, const char *dir)
+{
+    struct kp_extras *x = NULL;
+    if (!(which & KP_EXTRAS) || kp_io_mkdirs(dir, 0777) || kp_inhost_begin(dir))
+        return NULL;
+    if (kp_inhost_run(make, &x) || !x) {
+        kp_inhost_end();
+        return NULL;
+    }
+    x->which = which;
+    return x;
+}
+
+static int feed(void *context)
+{
+    struct kp_extras *x = context;
+    return kp_kineto_parser_feed(x->parser, x->text, x->bytes);
+}
+
+void kp_extras_text(struct kp_extras *x, const char *text, size_t bytes)
+{
+    x->text = text;
+    x->bytes = bytes;
+    if (!x->error)
+        x->error = kp_inhost_run(feed, x);
+}
+
+/* ---- the files ---- */
+
+static bool table_write(struct kp_extras *x, FILE *out)
+{
+    static const struct kp_keyavg_options plain;
+    const struct kp_table_options options = KP_TABLE_DEFAULTS;
+    struct kp_keyavg averages;
+    kp_keyavg_build(&averages, &x->tree, &plain);
+    bool any = averages.count != 0;
+    kp_table_print(out, &averages, &options);
+    kp_keyavg_fini(&averages);
+    return any;
+}
+
+struct lines {
+    FILE *out;
+    bool any;
+};
+
+static void line_put(void *context, const char *stack, int64_t us)
+{
+    struct lines *lines = context;
+    fprintf(lines->out, "%s %lld\n", stack, (long long)us);
+    lines->any = true;
+}
+
+static bool stacks_write(struct kp_extras *x, FILE *out)
+{
+    struct lines lines = {.out = out};
+    kp_folded_walk(&x->tree, false, line_put, &lines);
+    return lines.any;
+}
+
+static bool memory_write(struct kp_extras *x, FILE *out)
+{
+    struct kp_memview view;
+    const char *slash = strrchr(x->path, '/');
+    bool any = kp_memview_build(&view, &x->tree) == 0;
+    const struct kp_mem_show show = {.device = -1, .row_limit = 10, .from_ns = view.begin_ns, .to_ns = view.end_ns,
+                                     .label = slash ? slash + 1 : x->path};
+    if (any)
+        kp_memhtml_write(out, &view, &show);
+    kp_memview_fini(&view);
+    return any;
+}
+
+static const struct extra {
+    unsigned which;
+    const char *end;
+    bool (*write)(struct kp_extras *x, FILE *out);
+} extras[] = { /* the table first: the others fill in call stacks */
+    {KP_EXTRA_TABLE, ".table.txt", table_write},
+    {KP_EXTRA_STACKS, ".stacks.txt", stacks_write},
+    {KP_EXTRA_MEMORY, ".memory.html", memory_write},
+};
+
+/* DIR/.NAME.end.part, then DIR/NAME.end. */
+static int extra_write(struct kp_extras *x, const struct extra *extra)
+{
+    const char *slash = strrchr(x->path, '/'), *name = slash ? slash + 1 : x->path, *json = strstr(name, ".pt.trace.json");
+    char path[4096];
+    int dir = (int)(name - x->path), bytes = json ? (int)(json - name) : (int)strlen(name);
+    if (snprintf(path, sizeof path, "%.*s%.*s%s", dir, x->path, bytes, name, extra->end) >= (int)sizeof path)
+        return -ENAMETOOLONG;
+    if (snprintf(x->temporary, sizeof x->temporary, "%.*s.%.*s%s.part", dir, x->path, bytes, name, extra->end) >= (int)sizeof x->temporary)
+        return -ENAMETOOLONG;
+    FILE *out = fopen(x->temporary, "wxe");
+    if (!out)
+        return errno ? -errno : -EIO;
+    bool any = extra->write(x, out);
+    int rc = fclose(out) ? -EIO : 0;
+    if (!rc && any)
+        rc = kp_io_rename(x->temporary, path);
+    if (rc || !any)
+        kp_io_unlink(x->temporary);
+    x->temporary[0] = 0;
+    x->written |= !rc && any ? extra->which : 0;
+    return rc;
+}
+
+static int write_all(void *context)
+{
+    struct kp_extras *x = context;
+    char why[256];
+    struct kp_kineto_parser *parser = x->parser;
+    x->parser = NULL; /* closed by what follows */
+    int rc = kp_trace_finish(&x->trace, x->trace, parser, 0, "trace", why, sizeof why), first = 0;
+    if (rc)
+        return rc;
+    if (kp_tree_build(&x->tree, x->trace) < 0)
+        return -E2BIG;
+    for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
+        if (!(x->which & extras[i].which))
+            continue;
+        if (i == 1 || (i == 2 && !(x->which & KP_EXTRA_STACKS))) {
+            kp_tree_fill_stacks(&x->tree, true);
+            kp_tree_set_stacks(&x->tree);
+        }
+        rc = extra_write(x, &extras[i]);
+        first = first ? first : rc;
+    }
+    return first;
+}
+
+int kp_extras_write(struct kp_extras *x, const char *trace_path, unsigned *written)
+{
+    x->path = trace_path;
+    if (!x->error)
+        x->error = kp_inhost_run(write_all, x);
+    if (x->temporary[0]) /* memory ended in the middle of it */
+        kp_io_unlink(x->temporary);
+    *written = x->written;
+    return x->error;
+}
+
+#ifdef KP_INHOST_LIBC_H
+void kp_extras_close(struct kp_extras *x)
+{
+    if (x) kp_inhost_end();
+}
+#else
+void kp_extras_close(struct kp_extras *x)
+{
+    if (!x) return;
+    kp_inhost_end();
+    if (x->parser) kp_kineto_parser_close(x->parser);
+    kp_tree_fini(&x->tree);
+    kp_trace_close(x->trace);
+    free(x);
+}
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/* folded.h - call stacks with what they cost: torch's export_stacks, flame graphs */
+#ifndef KP_FOLDED_H
+#define KP_FOLDED_H
+
+#include <stdio.h>
+
+#include "export/keyavg.h"
+
+/* What a line of export_stacks costs: self_cpu_time_total, self_cuda_time_total (or xpu, privateuse1). false: no such metric. */
+bool kp_folded_metric(const char *name, bool *on_device);
+/*
+ * Calls `fn` for every event with a stack that costs at least one microsecond, in torch's order: frames from the outermost to the
+ * innermost, joined by ';', blanks in them '_'.
+ */
+typedef void (*kp_folded_fn)(void *context, const char *stack, int64_t us);
+void kp_folded_walk(const struct kp_tree *tree, bool on_device, kp_folded_fn fn, void *context);
+
+/* flame.c: a flame graph as one SVG file that needs no other. `title` may hold any text. */
+struct kp_flame;
+struct kp_flame *kp_flame_open(void);
+void kp_flame_add(void *flame, const char *stack, int64_t us); /* a kp_folded_fn */
+void kp_flame_write(struct kp_flame *flame, FILE *out, const char *title);
+void kp_flame_close(struct kp_flame *flame);
+
+#endif

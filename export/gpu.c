@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * gpu.c - what a trace says of GPUs outside its events: device properties, versions, counts
+ */
+#include "export/gpu.h"
+
+#include "export/comms.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_poison.h"
+
+int kp_gpu_open(struct kp_trace *t)
+{
+    if (!kp_reader_has_device(t->reader)) return 0;
+    struct kp_gpu *g = kp_map_alloc(sizeof *g);
+    if (!g) return -ENOMEM;
+    kp_scratch_init(&g->scratch, t->options->dir);
+    kp_list_init(&g->notes, &g->scratch, sizeof(struct kp_note));
+    kp_list_init(&g->spans, &g->scratch, sizeof(struct kp_span));
+    kp_list_init(&g->comms, &g->scratch, KP_COMMS_KEPT_BYTES);
+    kp_list_init(&g->records, &g->scratch, sizeof(struct kp_event_record));
+    kp_demangle_init(&g->names, &g->scratch, t->options->loads_cpp);
+    t->gpu = g;
+    return 0;
+}
+
+void kp_gpu_close(struct kp_gpu *g)
+{
+    if (!g) return;
+    kp_demangle_fini(&g->names);
+    kp_list_fini(&g->notes);
+    kp_list_fini(&g->spans);
+    kp_list_fini(&g->records);
+    kp_list_fini(&g->comms);
+    kp_opstack_fini(&g->ops);
+    kp_links_fini(&g->links);
+    kp_scratch_fini(&g->scratch);
+    kp_map_free(g, sizeof *g);
+}
+
+/* --- keys at the top --- */
+
+static void device_write(struct kp_trace *t, const struct kp_rec_device *d)
+{
+    const struct { const char *name; uint64_t value; } numbers[] = {
+        {"totalGlobalMem", d->total_memory}, {"computeMajor", d->major}, {"computeMinor", d->minor},
+        {"maxThreadsPerBlock", d->max_threads_per_block}, {"maxThreadsPerMultiprocessor", d->max_threads_per_sm},
+        {"regsPerBlock", d->regs_per_block}, {"warpSize", d->warp_size}, {"sharedMemPerBlock", d->smem_per_block},
+        {"numSms", d->sms}, {"regsPerMultiprocessor", d->regs_per_sm}, {"sharedMemPerBlockOptin", d->smem_per_block_optin},
+        {"sharedMemPerMultiprocessor", d->smem_per_sm},
+    };
+    kp_json_member(&t->json, "\n    {\"id\": ", d->id);
+    kp_json_lit(&t->json, ", \"name\": ");
+    kp_json_cstring(&t->json, kp_reader_name(t->reader, d->head.name));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        kp_json_lit(&t->json, ", ");
+        kp_json_cstring(&t->json, numbers[i].name);
+        kp_json_member(&t->json, ": ", numbers[i].value);
+    }
+    kp_json_char(&t->json, '}');
+}
+
+void kp_device_keys_write(struct kp_trace *t)
+{
+    static const char *const versions[] = {"cupti_version", "cuda_runtime_version", "cuda_driver_version"};
+    uint32_t shown = 0;
+    kp_json_lit(&t->json, "  \"deviceProperties\": [");
+    for (uint32_t i = 0; i < kp_reader_gpus(t->reader); i++) {
+        if (!kp_reader_gpu(t->reader, i)) continue;
+        if (shown++) kp_json_char(&t->json, ',');
+        device_write(t, kp_reader_gpu(t->reader, i));
+    }
+    if (shown) kp_json_lit(&t->json, "\n  ");
+    kp_json_lit(&t->json, "],\n");
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        const char *text = kp_reader_text(t->reader, versions[i]);
+        size_t digits = text ? strspn(text, "0123456789") : 0;
+        if (!digits || text[digits] || digits > 15 || (digits > 1 && *text == '0')) continue;
+        kp_json_lit(&t->json, "  ");
+        kp_json_cstring(&t->json, versions[i]);
+        kp_json_lit(&t->json, ": ");
+        kp_json_raw(&t->json, text, digits);
+        kp_json_lit(&t->json, ",\n");
+    }
+}
+
+/* --- the counts behind the events --- */
+
+static void count_write(struct kp_trace *t, const char *kind, const struct kp_gpu_count *c)
+{
+    if (!c->shown && !c->outside && !c->no_time && !c->invalid) return;
+    kp_json_lit(&t->json, ", ");
+    kp_json_cstring(&t->json, kind);
+    kp_json_member(&t->json, ": {\"shown\": ", c->shown);
+    if (c->outside) kp_json_member(&t->json, ", \"outside the window\": ", c->outside);
+    if (c->no_time) kp_json_member(&t->json, ", \"without time\": ", c->no_time);
+    if (c->invalid) kp_json_member(&t->json, ", \"invalid\": ", c->invalid);
+    kp_json_char(&t->json, '}');
+}
+
+void kp_gpu_counts_write(struct kp_trace *t)
+{
+    static const char *const names[KP_KIND_N] = {
+        [KP_KIND_API] = "calls", [KP_KIND_KERNEL] = "kernel", [KP_KIND_MEMCPY] = "gpu_memcpy", [KP_KIND_MEMSET] = "gpu_memset",
+        [KP_KIND_SYNC] = "cuda_sync", [KP_KIND_OVERHEAD] = "overhead", [KP_KIND_GRAPHRUN] = "graph runs", [KP_KIND_NVTX] = "nvtx",
+    };
+    const char *source = kp_reader_text(t->reader, "gpu_source"), *line = NULL;
+    kp_json_lit(&t->json, "  \"kprof_gpu\": {\"source\": ");
+    kp_json_cstring(&t->json, source ? source : "unknown");
+    for (uint32_t i = 0; i < KP_KIND_N; i++)
+        if (names[i]) count_write(t, names[i], &t->gpu->count[i]);
+    if (t->gpu->unlinked) kp_json_member(&t->json, ", \"unlinked\": ", t->gpu->unlinked);
+    while ((line = kp_reader_line(t->reader, line))) { /* whatever else the source noted */
+        const char *value = strchr(line, '=');
+        if (strncmp(line, "gpu_", 4) != 0 || !value || !strncmp(line, "gpu_source=", 11)) continue;
+        kp_json_lit(&t->json, ", ");
+        kp_json_string(&t->json, line + 4, (size_t)(value - line) - 4);
+        kp_json_lit(&t->json, ": ");
+        kp_json_cstring(&t->json, value + 1);
+    }
+    kp_json_lit(&t->json, "},\n");
+}

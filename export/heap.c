@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * heap.c - joins the host's allocations with the ops they were made in, and writes what they come to
+ *
+ * Called by: chrome.c (open, args, counters), event.c (args), head.c (the key)
+ * Memory:    24 bytes an op and heapsites.c's blocks in the scratch; 64 bytes an open op, 72 bytes a site
+ * On fail:   -errno
+ *
+ * kp_heap_open walks the ops and steps in order of time and, between two of them, the heap's events up to there. Each event belongs
+ * to the innermost op its thread is in, and with it to all around that; and to the step that runs, whichever thread made it.
+ */
+#include "export/heap.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_log.h"
+#include "collector/format/kp_heap.h"
+#include "export/scratch.h"
+#include "collector/base/kp_poison.h"
+
+enum { BUCKETS = 2048, DEPTH_FIRST = 64, THREADS_FIRST = 256, THREADS_MOST = 1u << 22, NO_OP = UINT32_MAX };
+
+struct sums {
+    uint64_t taken, given, bytes;
+};
+struct open_op {
+    uint64_t end_ns;
+    uint32_t number; /* in the list of sums */
+};
+struct thread {
+    struct open_op *ops; /* innermost last */
+    uint32_t n, cap;
+};
+struct bucket { /* of the window's time */
+    int64_t most, last;
+    uint64_t most_ns;
+    bool is_used;
+};
+struct series {
+    int64_t now;
+    struct bucket of[BUCKETS];
+};
+
+struct kp_heap {
+    struct kp_trace *trace;
+    struct kp_heap_walk *walk;
+    struct kp_heap_event next;
+    bool has_next, is_count, tells_live, has_mapped;
+    struct kp_scratch scratch;
+    struct kp_list sums; /* of each OP and STEP, in order of the walk */
+    struct sums total;
+    struct thread *threads;
+    uint32_t threads_cap;
+    uint32_t step;       /* number of the step that runs, NO_OP: none */
+    uint64_t step_end_ns;
+    struct kp_sites sites;
+    struct series live, mapped;
+    uint32_t written;    /* OPs and STEPs that kp_heap_args_next saw */
+    int error;
+};
+
+/* --- ops that are open --- */
+
+static struct thread *thread_of(struct kp_heap *h, uint32_t thread_no)
+{
+    if (thread_no >= THREADS_MOST) return NULL;
+    while (thread_no >= h->threads_cap) {
+        struct thread *more = kp_map_double(h->threads, &h->threads_cap, sizeof *more, THREADS_FIRST);
+        if (!more) return NULL;
+        h->threads = more;
+    }
+    return &h->threads[thread_no];
+}
+
+static void add(struct sums *to, const struct sums *from)
+{
+    to->taken += from->taken;
+    to->given += from->given;
+    to->bytes += from->bytes;
+}
+
+/* Ops that are over hand their sums to the one around them. */
+static void close_ops(struct kp_heap *h, struct thread *t, uint64_t now_ns)
+{
+    while (t->n && t->ops[t->n - 1].end_ns <= now_ns) {
+        const uint32_t number = t->ops[--t->n].number;
+        if (t->n) add(kp_list_at(&h->sums, t->ops[t->n - 1].number), kp_list_at(&h->sums, number));
+    }
+}
+
+static int open_op(struct kp_heap *h, const struct kp_event *e, uint32_t number)
+{
+    struct thread *t = thread_of(h, e->thread_no);
+    if (!t) return -ENOMEM;
+    close_ops(h, t, e->start_ns);
+    if (t->n == t->cap) {
+        struct open_op *more = kp_map_double(t->ops, &t->cap, sizeof *more, DEPTH_FIRST);
+        if (!more) return -ENOMEM;
+        t->ops = more;
+    }
+    t->ops[t->n++] = (struct open_op){e->end_ns, number};
+    return 0;
+}
+
+/* --- live bytes over time --- */
+
+static void series_move(struct kp_heap *h, struct series *s, int64_t by, uint64_t now_ns)
+{
+    const uint64_t begin = h->trace->cycle.begin_ns, end = h->trace->cycle.end_ns;
+    const uint64_t past = now_ns > begin ? now_ns - begin : 0, whole = end > begin ? end - begin : 1;
+    const uint64_t at = past < whole ? (uint64_t)((double)past / (double)whole * BUCKETS) : BUCKETS;
+    struct bucket *b = &s->of[at < BUCKETS ? at : BUCKETS - 1];
+    s->now = (int64_t)((uint64_t)s->now + (uint64_t)by); /* a damaged file may say anything */
+    if (!b->is_used || s->now > b->most) {
+        b->most = s->now;
+        b->most_ns = now_ns;
+    }
+    b->last = s->now;
+    b->is_used = true;
+}
+
+/* --- the walk --- */
+
+static void mapped_take(struct kp_heap *h, const struct kp_heap_event *e)
+{
+    h->has_mapped = true;
+    series_move(h, &h->mapped, (int64_t)(e->flags & KP_HEAP_FREE ? 0 - e->bytes : e->bytes), e->start_ns);
+}
+
+static int block_take(struct kp_heap *h, const struct kp_heap_event *e)
+{
+    if (e->flags & KP_HEAP_MAPPED) {
+        mapped_take(h, e);
+        return 0;
+    }
+    const uint64_t before = h->sites.live_bytes;
+    const int rc = kp_sites_take(&h->sites, e);
+    series_move(h, &h->live, (int64_t)(h->sites.live_bytes - before), e->start_ns);
+    return rc;
+}
+
+static int heap_take(struct kp_heap *h, const struct kp_heap_event *e)
+{
+    const struct sums s = {e->taken, e->given, e->is_count || e->taken ? e->bytes : 0};
+    struct thread *t = thread_of(h, e->thread_no);
+    if (!t) return -ENOMEM;
+    close_ops(h, t, e->start_ns);
+    add(&h->total, &s);
+    if (t->n) add(kp_list_at(&h->sums, t->ops[t->n - 1].number), &s);
+    if (h->step != NO_OP && e->start_ns < h->step_end_ns) add(kp_list_at(&h->sums, h->step), &s);
+    h->is_count |= e->is_count;
+    if (!e->is_count) return block_take(h, e);
+    h->tells_live |= e->tells_live;
+    series_move(h, &h->live, e->live, e->start_ns);
+    return 0;
+}
+
+static int heap_take_until(struct kp_heap *h, uint64_t now_ns)
+{
+    int rc = 0;
+    while (!rc && h->has_next && h->next.start_ns < now_ns) {
+        rc = heap_take(h, &h->next);
+        h->has_next = kp_reader_heap_next(h->walk, &h->next);
+    }
+    return rc;
+}
+
+static int event_take(void *context, const struct kp_event *e)
+{
+    struct kp_heap *h = context;
+    if (e->kind != KP_KIND_OP && e->kind != KP_KIND_STEP) return 0;
+    int rc = heap_take_until(h, e->start_ns);
+    if (rc) return rc;
+    if (!kp_list_add(&h->sums)) return -ENOMEM;
+    const uint32_t number = h->sums.n - 1;
+    if (e->kind == KP_KIND_OP) return open_op(h, e, number);
+    h->step = number;
+    h->step_end_ns = e->end_ns;
+    return 0;
+}
+
+static int walk(struct kp_heap *h)
+{
+    const uint32_t cycle = h->trace->cycle.number;
+    int rc = kp_reader_heap_open(&h->walk, h->trace->reader, cycle);
+    if (rc) return rc;
+    h->has_next = kp_reader_heap_next(h->walk, &h->next);
+    if (!h->has_next) return 0;
+    rc = kp_sites_open(&h->sites, &h->scratch);
+    if (!rc) rc = kp_reader_events(h->trace->reader, cycle, event_take, h);
+    if (!rc) rc = heap_take_until(h, UINT64_MAX);
+    for (uint32_t i = 0; i < h->threads_cap; i++) close_ops(h, &h->threads[i], UINT64_MAX);
+    kp_sites_settle(&h->sites);
+    if (h->sites.unkept)
+        kp_log(0, "no room to follow %lu blocks of the heap: they are counted, but not in live bytes, the peak and what is left",
+               (unsigned long)h->sites.unkept);
+    return rc;
+}
+
+static bool is_asked_for(const struct kp_reader *r)
+{
+    const char *value = kp_reader_text(r, "KPROF_MALLOC");
+    return value && strcmp(value, "0") != 0;
+}
+
+int kp_heap_open(struct kp_heap **out, struct kp_trace *t)
+{
+    *out = NULL;
+    if (!is_asked_for(t->reader)) return 0;
+    struct kp_heap *h = kp_map_alloc(sizeof *h);
+    if (!h) return -ENOMEM;
+    h->trace = t;
+    h->step = NO_OP;
+    kp_scratch_init(&h->scratch, t->options->dir);
+    kp_list_init(&h->sums, &h->scratch, sizeof(struct sums));
+    const int rc = walk(h);
+    kp_reader_heap_close(h->walk);
+    h->walk = NULL;
+    if (rc || !h->sites.slots) kp_heap_close(h);
+    else *out = h;
+    return rc;
+}
+
+void kp_heap_close(struct kp_heap *h)
+{
+    if (!h) return;
+    for (uint32_t i = 0; i < h->threads_cap; i++)
+        if (h->threads[i].ops) kp_map_free(h->threads[i].ops, h->threads[i].cap * sizeof(struct open_op));
+    if (h->threads) kp_map_free(h->threads, h->threads_cap * sizeof *h->threads);
+    kp_sites_close(&h->sites);
+    kp_list_fini(&h->sums);
+    kp_scratch_fini(&h->scratch);
+    kp_map_free(h, sizeof *h);
+}
+
+uint64_t kp_heap_allocations(const struct kp_heap *h)
+{
+    return h->total.taken;
+}
+
+/* --- what is written --- */
+
+static void number(struct kp_json *j, const char *key, uint64_t value)
+{
+    kp_json_lit(j, ",\"");
+    kp_json_raw(j, key, strlen(key));
+    kp_json_lit(j, "\":");
+    kp_json_u64(j, value);
+}
+
+void kp_heap_args_next(struct kp_heap *h)
+{
+    h->written++;
+}
+
+void kp_heap_args_write(const struct kp_heap *h, struct kp_json *j)
+{
+    if (!h->written || h->written > h->sums.n) return;
+    const struct sums *s = kp_list_at(&h->sums, h->written - 1);
+    if (!s->taken && !s->given) return;
+    number(j, "Host allocations", s->taken);
+    number(j, "Host frees", s->given);
+    number(j, "Host bytes allocated", s->bytes);
+}
+
+static void counter_write(struct kp_trace *t, const char *name, uint64_t ns, int64_t value)
+{
+    kp_json_lit(&t->json, "{\"ph\":\"C\",\"name\":\"");
+    kp_json_raw(&t->json, name, strlen(name));
+    kp_json_lit(&t->json, "\",\"pid\":");
+    kp_json_u64(&t->json, t->pid);
+    kp_json_lit(&t->json, ",\"ts\":");
+    kp_ts_write(t, ns);
+    kp_json_lit(&t->json, ",\"args\":{\"bytes\":");
+    kp_json_i64(&t->json, value);
+    kp_json_lit(&t->json, "}},\n");
+}
+
+/* Of each stretch of time the highest point, where it was, and the last. */
+static void series_write(const struct series *s, struct kp_trace *t, const char *name)
+{
+    const uint64_t begin = t->cycle.begin_ns, whole = t->cycle.end_ns > begin ? t->cycle.end_ns - begin : 0;
+    counter_write(t, name, begin, 0);
+    for (uint32_t i = 0; i < BUCKETS; i++) {
+        const struct bucket *b = &s->of[i];
+        if (!b->is_used) continue;
+        counter_write(t, name, b->most_ns, b->most);
+        const uint64_t end = begin + whole / BUCKETS * (i + 1) + whole % BUCKETS * (i + 1) / BUCKETS;
+        if (b->last != b->most) counter_write(t, name, end > b->most_ns ? end : b->most_ns, b->last);
+    }
+}
+
+void kp_heap_counters_write(const struct kp_heap *h, struct kp_trace *t)
+{
+    if (!h->is_count || h->tells_live) series_write(&h->live, t, "Host heap");
+    if (h->has_mapped) series_write(&h->mapped, t, "Host mapped memory");
+}
+
+/* "FILE+0xOFFSET", as the file's own tables count; without a file the address. */
+static void frame_write(struct kp_trace *t, const struct kp_frame *f)
+{
+    char offset[32];
+    const size_t n = kp_fmt(offset, sizeof offset, "%s0x%lx", f->path[0] ? "+" : "", (unsigned long)f->offset);
+    kp_json_char(&t->json, '"');
+    kp_json_text(&t->json, f->path, strlen(f->path));
+    kp_json_raw(&t->json, offset, n);
+    kp_json_char(&t->json, '"');
+}
+
+static void stack_write(struct kp_trace *t, uint32_t stack)
+{
+    struct kp_frame frame;
+    kp_json_char(&t->json, '[');
+    for (int i = 0; i < KP_FRAMES_MOST && kp_reader_native(t->reader, &stack, &frame); i++) {
+        if (i) kp_json_char(&t->json, ',');
+        frame_write(t, &frame);
+    }
+    kp_json_char(&t->json, ']');
+}
+
+static void site_write(struct kp_trace *t, const struct kp_site *s)
+{
+    kp_json_lit(&t->json, "{\"allocations\":");
+    kp_json_u64(&t->json, s->taken);
+    number(&t->json, "bytes", s->bytes);
+    number(&t->json, "peak_blocks", s->peak_blocks);
+    number(&t->json, "peak_bytes", s->peak_bytes);
+    number(&t->json, "live_blocks", s->live_blocks);
+    number(&t->json, "live_bytes", s->live_bytes);
+    kp_json_lit(&t->json, ",\"stack\":");
+    stack_write(t, s->stack);
+    kp_json_char(&t->json, '}');
+}
+
+/* Each module of the spool's frames, with the build id its file has to have. */
+struct modules {
+    struct kp_trace *trace;
+    uint32_t *seen, n, cap;
+};
+
+static int module_write(void *context, uint32_t id, const struct kp_frame *f)
+{
+    struct modules *m = context;
+    (void)id;
+    for (uint32_t i = m->n; f->module && i-- > 0;)
+        if (m->seen[i] == f->module) return 0;
+    if (!f->module) return 0;
+    if (m->n == m->cap) {
+        uint32_t *more = kp_map_double(m->seen, &m->cap, sizeof *more, 256);
+        if (!more) return -ENOMEM;
+        m->seen = more;
+    }
+    struct kp_json *j = &m->trace->json;
+    if (m->n) kp_json_char(j, ',');
+    kp_json_lit(j, "\n{\"path\":");
+    kp_json_cstring(j, f->path);
+    kp_json_lit(j, ",\"build_id\":");
+    kp_json_cstring(j, f->build_id);
+    kp_json_char(j, '}');
+    m->seen[m->n++] = f->module;
+    return 0;
+}
+
+static void modules_write(struct kp_trace *t)
+{
+    struct modules m = {.trace = t};
+    kp_json_lit(&t->json, ",\"modules\":[");
+    const int rc = kp_reader_natives(t->reader, module_write, &m);
+    if (rc) t->json.error = rc;
+    kp_json_char(&t->json, ']');
+    if (m.seen) kp_map_free(m.seen, m.cap * sizeof *m.seen);
+}
+
+static void sites_write(const struct kp_heap *h, struct kp_trace *t)
+{
+    const struct kp_sites *s = &h->sites;
+    number(&t->json, "unknown_frees", s->unknown);
+    if (s->unkept) number(&t->json, "unkept_blocks", s->unkept);
+    number(&t->json, "live_blocks", s->live_blocks);
+    number(&t->json, "live_bytes", s->live_bytes);
+    number(&t->json, "peak_bytes", s->peak_bytes);
+    kp_json_lit(&t->json, ",\"peak_ts\":");
+    kp_ts_write(t, s->peak_ns ? s->peak_ns : t->cycle.begin_ns);
+    kp_json_lit(&t->json, ",\"sites\":[");
+    for (uint32_t i = 0; i < s->n; i++) {
+        kp_json_raw(&t->json, i ? ",\n" : "\n", i ? 2 : 1);
+        site_write(t, &s->of[i]);
+    }
+    kp_json_lit(&t->json, "]");
+    modules_write(t);
+}
+
+void kp_heap_key_write(struct kp_heap *h, struct kp_trace *t)
+{
+    kp_json_lit(&t->json, "  \"kprof_heap\": {\"mode\":");
+    kp_json_cstring(&t->json, h->is_count ? "count" : "trace");
+    number(&t->json, "allocations", h->total.taken);
+    number(&t->json, "frees", h->total.given);
+    number(&t->json, "bytes", h->total.bytes);
+    if (!h->is_count) sites_write(h, t);
+    if (h->is_count && h->tells_live) {
+        kp_json_lit(&t->json, ",\"live_bytes\":");
+        kp_json_i64(&t->json, h->live.now);
+    }
+    kp_json_lit(&t->json, "},\n");
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * heapsites.c - blocks of the heap by where they were taken: live, at the peak, for ever
+ *
+ * Called by: heap.c, for every block in order of time
+ * Memory:    24 bytes a live block, at most half full, in the scratch (a table grown out of stays there); mapped: 72 bytes a site
+ * On fail:   -ENOMEM
+ *
+ * What was live at the peak is kept without looking at all sites at each new peak: a site notes what it had at the last peak when it
+ * next changes. A peak is a number (epoch); a site whose number is older did not change since, so it had then what it has now.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/format/kp_heap.h"
+#include "export/heap.h"
+#include "collector/base/kp_poison.h"
+
+enum { FIRST_SLOTS = 4096, STACK_SLOTS = 2048, LASTS = 64, LOOKS = 4096 /* at as many blocks: a touch of the scratch */ };
+
+struct kp_heap_block {
+    uint64_t address; /* 0: empty */
+    uint64_t bytes;
+    uint32_t site, pad;
+};
+
+static struct kp_heap_block *block_at(const struct kp_sites *s, uint32_t at)
+{
+    return kp_list_at(&s->blocks, at);
+}
+
+/* Empty slots. */
+static int blocks_make(struct kp_sites *s, struct kp_scratch *scratch, uint32_t slots)
+{
+    s->slots = slots;
+    kp_list_init(&s->blocks, scratch, sizeof(struct kp_heap_block));
+    for (uint32_t i = 0; i < slots; i++)
+        if (!kp_list_add(&s->blocks)) return -ENOMEM;
+    return 0;
+}
+
+int kp_sites_open(struct kp_sites *s, struct kp_scratch *scratch)
+{
+    return blocks_make(s, scratch, FIRST_SLOTS);
+}
+
+void kp_sites_close(struct kp_sites *s)
+{
+    kp_list_fini(&s->blocks);
+    if (s->of) kp_map_free(s->of, s->cap * sizeof *s->of);
+    if (s->by_stack) kp_map_free(s->by_stack, s->by_stack_slots * sizeof *s->by_stack);
+}
+
+/* --- the table of live blocks --- */
+
+static uint32_t home_of(const struct kp_sites *s, uint64_t address)
+{
+    return (uint32_t)((address >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (s->slots - 1);
+}
+
+/* Where the block is, or the empty slot where it belongs. */
+static uint32_t slot_of(const struct kp_sites *s, uint64_t address)
+{
+    uint32_t at = home_of(s, address);
+    while (block_at(s, at)->address && block_at(s, at)->address != address) at = (at + 1) & (s->slots - 1);
+    return at;
+}
+
+static int grow(struct kp_sites *s)
+{
+    struct kp_sites more = {0};
+    const int rc = s->slots > UINT32_MAX / 2 ? -ENOMEM : blocks_make(&more, s->blocks.scratch, 2 * s->slots);
+    for (uint32_t i = 0; !rc && i < s->slots; i++)
+        if (block_at(s, i)->address) *block_at(&more, slot_of(&more, block_at(s, i)->address)) = *block_at(s, i);
+    kp_list_fini(rc ? &more.blocks : &s->blocks);
+    if (rc) return rc;
+    s->blocks = more.blocks;
+    s->slots = more.slots;
+    return 0;
+}
+
+/* Empties a slot and moves up those behind it that would not be found any more. */
+static void slot_empty(struct kp_sites *s, uint32_t hole)
+{
+    const uint32_t mask = s->slots - 1;
+    for (uint32_t at = (hole + 1) & mask; block_at(s, at)->address; at = (at + 1) & mask) {
+        const uint32_t home = home_of(s, block_at(s, at)->address);
+        if (((at - home) & mask) < ((at - hole) & mask)) continue;
+        *block_at(s, hole) = *block_at(s, at);
+        hole = at;
+    }
+    *block_at(s, hole) = (struct kp_heap_block){0};
+    s->used--;
+}
+
+/* --- sites --- */
+
+static uint32_t *number_of(const struct kp_sites *s, uint32_t stack)
+{
+    uint32_t at = (uint32_t)(stack * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (s->by_stack_slots - 1);
+    while (s->by_stack[at] && s->of[s->by_stack[at] - 1].stack != stack) at = (at + 1) & (s->by_stack_slots - 1);
+    return &s->by_stack[at];
+}
+
+static int stacks_grow(struct kp_sites *s)
+{
+    struct kp_sites more = {.of = s->of, .by_stack_slots = s->by_stack_slots ? 2 * s->by_stack_slots : STACK_SLOTS};
+    more.by_stack = kp_map_alloc(more.by_stack_slots * sizeof *more.by_stack);
+    if (!more.by_stack) return -ENOMEM;
+    for (uint32_t i = 0; i < s->n; i++) *number_of(&more, s->of[i].stack) = i + 1;
+    if (s->by_stack) kp_map_free(s->by_stack, s->by_stack_slots * sizeof *s->by_stack);
+    s->by_stack = more.by_stack;
+    s->by_stack_slots = more.by_stack_slots;
+    return 0;
+}
+
+/* Place in s->of, or -ENOMEM. */
+static int64_t site_get(struct kp_sites *s, uint32_t stack)
+{
+    if (2 * (s->n + 1) > s->by_stack_slots && stacks_grow(s)) return -ENOMEM;
+    uint32_t *number = number_of(s, stack);
+    if (*number) return *number - 1;
+    if (s->n == s->cap) {
+        struct kp_site *more = kp_map_double(s->of, &s->cap, sizeof *more, 1024);
+        if (!more) return -ENOMEM;
+        s->of = more;
+    }
+    s->of[s->n] = (struct kp_site){.stack = stack, .epoch = s->epoch};
+    *number = ++s->n;
+    return *number - 1;
+}
+
+/* Before a site changes: what it has now is what it had at the last peak, if that was since its last change. */
+static void note_peak(const struct kp_sites *s, struct kp_site *site)
+{
+    if (site->epoch == s->epoch) return;
+    site->peak_blocks = site->live_blocks;
+    site->peak_bytes = site->live_bytes;
+    site->epoch = s->epoch;
+}
+
+static void live_add(struct kp_sites *s, uint32_t number, uint64_t bytes, uint64_t now_ns)
+{
+    struct kp_site *site = &s->of[number];
+    note_peak(s, site);
+    site->live_blocks++;
+    site->live_bytes += bytes;
+    s->live_blocks++;
+    s->live_bytes += bytes;
+    if (s->live_bytes <= s->peak_bytes) return;
+    s->peak_bytes = s->live_bytes;
+    s->peak_ns = now_ns;
+    s->epoch++;
+}
+
+static void live_take(struct kp_sites *s, const struct kp_heap_block *block)
+{
+    struct kp_site *site = &s->of[block->site];
+    note_peak(s, site);
+    site->live_blocks--;
+    site->live_bytes -= block->bytes;
+    s->live_blocks--;
+    s->live_bytes -= block->bytes;
+}
+
+static int block_add(struct kp_sites *s, uint64_t address, uint64_t bytes, uint32_t site, uint64_t now_ns)
+{
+    if (!address) return 0;
+    if (2 * (s->used + 1) > s->slots && !s->is_full && grow(s)) s->is_full = true;
+    if (s->is_full && s->used + 1 > s->slots / 8 * 7) {
+        s->unkept++;
+        s->unkept_live++;
+        return 0;
+    }
+    struct kp_heap_block *block = block_at(s, slot_of(s, address));
+    if (block->address) live_take(s, block); /* it was given back, and that was lost */
+    else s->used++;
+    *block = (struct kp_heap_block){.address = address, .bytes = bytes, .site = site};
+    live_add(s, site, bytes, now_ns);
+    return 0;
+}
+
+static void give(struct kp_sites *s, const struct kp_heap_event *e)
+{
+    const uint32_t slot = slot_of(s, e->address);
+    const struct kp_heap_block *block = block_at(s, slot);
+    struct kp_heap_restore *last = &s->last[e->thread_no % LASTS];
+    if (!e->address || !block->address) {
+        if (s->unkept_live) s->unkept_live--; /* as likely as not */
+        else s->unknown++;
+        if (e->flags & KP_HEAP_REALLOC) last->thread_no = 0;
+        return;
+    }
+    if (e->flags & KP_HEAP_REALLOC) *last = (struct kp_heap_restore){block->address, block->bytes, block->site, e->thread_no};
+    live_take(s, block);
+    slot_empty(s, slot);
+}
+
+static int restore(struct kp_sites *s, const struct kp_heap_event *e)
+{
+    const struct kp_heap_restore *last = &s->last[e->thread_no % LASTS];
+    if (!last->thread_no || last->thread_no != e->thread_no || last->address != e->address) return 0;
+    return block_add(s, last->address, last->bytes, last->site, e->start_ns);
+}
+
+int kp_sites_take(struct kp_sites *s, const struct kp_heap_event *e)
+{
+    if (++s->looks % LOOKS == 0) kp_scratch_touch(s->blocks.scratch);
+    if (e->flags & KP_HEAP_RESTORED) return restore(s, e);
+    if (e->flags & KP_HEAP_FREE) {
+        give(s, e);
+        return 0;
+    }
+    const int64_t site = site_get(s, e->stack);
+    if (site < 0) return (int)site;
+    s->of[site].taken++;
+    s->of[site].bytes += e->bytes;
+    return block_add(s, e->address, e->bytes, (uint32_t)site, e->start_ns);
+}
+
+void kp_sites_settle(struct kp_sites *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) note_peak(s, &s->of[i]);
+}

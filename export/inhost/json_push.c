@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * json_push.c - JSON in pieces, with libyajl's interface: what the library reads of the trace that it is writing
+ *
+ * Called by: kineto_parse.c inside the host. Strings that lie whole in a piece and have no escape are handed on where they are.
+ * On fail:   yajl_status_error: brackets that do not match, a nesting of more than 256, a letter where none may be
+ */
+#include "export/inhost/yajl/yajl_parse.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/kineto.h"
+
+enum { DEEPEST = 256 };
+enum state { BETWEEN, STRING, ESCAPE, UNICODE, WORD };
+
+struct kp_json_push {
+    const yajl_callbacks *calls;
+    void *context;
+    char *token;
+    size_t used, room, consumed, depth;
+    enum state state;
+    char open[DEEPEST]; /* { or [ */
+    bool is_key, seen;  /* the next string is a key; anything was seen */
+    uint32_t code, high;
+    int digits;
+};
+
+yajl_handle yajl_alloc(const yajl_callbacks *callbacks, void *unused, void *context)
+{
+    size_t capacity = 0;
+    struct kp_json_push *p = kp_kineto_grow(NULL, &capacity, 64, sizeof *p / 64 + 1);
+    (void)unused;
+    memset(p, 0, sizeof *p);
+    p->calls = callbacks;
+    p->context = context;
+    return p;
+}
+
+int yajl_config(yajl_handle p, int option, ...)
+{
+    (void)p, (void)option;
+    return 1;
+}
+
+void yajl_free(yajl_handle p)
+{
+    free(p->token);
+    free(p);
+}
+
+static void keep(struct kp_json_push *p, const char *text, size_t bytes)
+{
+    p->token = kp_kineto_grow(p->token, &p->room, p->used + bytes + 1, 1);
+    memcpy(p->token + p->used, text, bytes);
+    p->used += bytes;
+}
+
+static void keep_code(struct kp_json_push *p, uint32_t c)
+{
+    char out[4];
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    if (n == 1) {
+        out[0] = (char)c;
+    } else {
+        for (size_t i = n; i-- > 1; c >>= 6) out[i] = (char)(0x80 | (c & 0x3f));
+        out[0] = (char)((n == 2 ? 0xc0 : n == 3 ? 0xe0 : 0xf0) | c);
+    }
+    keep(p, out, n);
+}
+
+static bool string_end(struct kp_json_push *p, const char *text, size_t bytes)
+{
+    bool is_key = p->is_key;
+    p->state = BETWEEN;
+    p->is_key = false;
+    p->used = 0;
+    return (is_key ? p->calls->yajl_map_key : p->calls->yajl_string)(p->context, (const unsigned char *)text, bytes);
+}
+
+static bool word_end(struct kp_json_push *p)
+{
+    const char *t = p->token;
+    size_t n = p->used;
+    p->state = BETWEEN;
+    p->used = 0;
+    if (n == 4 && memcmp(t, "true", 4) == 0) return p->calls->yajl_boolean(p->context, 1);
+    if (n == 5 && memcmp(t, "false", 5) == 0) return p->calls->yajl_boolean(p->context, 0);
+    if (n == 4 && memcmp(t, "null", 4) == 0) return p->calls->yajl_null(p->context);
+    if (*t != '-' && (*t < '0' || *t > '9')) return false;
+    return p->calls->yajl_number(p->context, t, n);
+}
+
+static bool bracket_open(struct kp_json_push *p, char c)
+{
+    if (p->depth == DEEPEST) return false;
+    p->open[p->depth++] = c;
+    p->is_key = c == '{';
+    return (c == '{' ? p->calls->yajl_start_map : p->calls->yajl_start_array)(p->context);
+}
+
+static bool bracket_close(struct kp_json_push *p, char c)
+{
+    if (!p->depth || p->open[p->depth - 1] != (c == '}' ? '{' : '[')) return false;
+    p->depth--;
+    p->is_key = false;
+    return (c == '}' ? p->calls->yajl_end_map : p->calls->yajl_end_array)(p->context);
+}
+
+static bool letter(struct kp_json_push *p, char c)
+{
+    p->seen = true;
+    switch (c) {
+    case ' ': case '\n': case '\r': case '\t': case ':': return true;
+    case ',':
+        p->is_key = p->depth && p->open[p->depth - 1] == '{';
+        return true;
+    case '{': case '[': return bracket_open(p, c);
+    case '}': case ']': return bracket_close(p, c);
+    case '"': p->state = STRING; return true;
+    default: p->state = WORD; keep(p, &c, 1); return true;
+    }
+}
+
+static bool escape(struct kp_json_push *p, char c)
+{
+    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+    const char *at = strchr(from, c);
+    p->state = STRING;
+    if (c == 'u') {
+        p->state = UNICODE;
+        p->code = 0;
+        p->digits = 0;
+        return true;
+    }
+    keep(p, at && c ? &to[at - from] : &c, 1);
+    return true;
+}
+
+/* Two halves of one letter come one after the other. */
+static bool unicode(struct kp_json_push *p, char c)
+{
+    uint32_t digit = c >= '0' && c <= '9' ? (uint32_t)(c - '0') : (uint32_t)((c | 0x20) - 'a' + 10);
+    if (digit > 15) return false;
+    p->code = p->code << 4 | digit;
+    if (++p->digits < 4) return true;
+    p->state = STRING;
+    if (p->code >= 0xd800 && p->code < 0xdc00) {
+        p->high = p->code;
+        return true;
+    }
+    if (p->high && p->code >= 0xdc00 && p->code < 0xe000) p->code = 0x10000 + ((p->high - 0xd800) << 10) + (p->code - 0xdc00);
+    p->high = 0;
+    keep_code(p, p->code);
+    return true;
+}
+
+/* From within a string up to its end or the end of the piece; how many bytes were taken, 0: trouble. */
+static size_t string_take(struct kp_json_push *p, const char *text, size_t bytes)
+{
+    size_t n = 0;
+    while (n < bytes && text[n] != '"' && text[n] != '\\') n++;
+    if (n < bytes && text[n] == '"' && !p->used) return string_end(p, text, n) ? n + 1 : 0;
+    keep(p, text, n);
+    if (n == bytes) return n;
+    if (text[n] == '\\') p->state = ESCAPE;
+    else if (!string_end(p, p->token, p->used)) return 0;
+    return n + 1;
+}
+
+static bool is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-' || c == '+' || c == '.' || c == 'E';
+}
+
+yajl_status yajl_parse(yajl_handle p, const unsigned char *piece, size_t bytes)
+{
+    const char *text = (const char *)piece;
+    bool good = true;
+    size_t i = 0;
+    while (i < bytes && good) {
+        size_t taken = 1;
+        if (p->state == WORD && !is_word(text[i])) good = word_end(p), taken = 0;
+        else if (p->state == WORD) keep(p, &text[i], 1);
+        else if (p->state == STRING) good = (taken = string_take(p, text + i, bytes - i)) != 0;
+        else good = (p->state == ESCAPE ? escape : p->state == UNICODE ? unicode : letter)(p, text[i]);
+        i += taken;
+    }
+    p->consumed = i;
+    return good ? yajl_status_ok : yajl_status_error;
+}
+
+yajl_status yajl_complete_parse(yajl_handle p)
+{
+    if (p->state == WORD && !word_end(p)) return yajl_status_error;
+    return p->state == BETWEEN && !p->depth && p->seen ? yajl_status_ok : yajl_status_error;
+}
+
+size_t yajl_get_bytes_consumed(yajl_handle p)
+{
+    return p->consumed;
+}
+
+unsigned char *yajl_get_error(yajl_handle p, int verbose, const unsigned char *text, size_t bytes)
+{
+    (void)p, (void)verbose, (void)text, (void)bytes;
+    return (unsigned char *)(uintptr_t)"unreadable";
+}
+
+void yajl_free_error(yajl_handle p, unsigned char *message)
+{
+    (void)p, (void)message;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * keyavg_calls.c - call stacks for events that carry none: the Python calls that are open around them
+ *
+ * torch has stacks in verbose traces only. Other traces have the same in their python_function events: the calls that are
+ * open on an event's thread when it starts. Of ranges on a device torch takes the calls of the range's host thread at the time
+ * the device begins. Calls into CUDA that belong to an op have that op's stack, see keyavg_stacks.c.
+ */
+#include "export/keyavg.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct open_call {
+    int64_t end_ns;
+    uint32_t stack; /* string id of its own name and those around it */
+};
+struct lane {
+    uint64_t thread;
+    struct open_call *calls;
+    size_t count, capacity;
+};
+struct lanes {
+    struct lane *of;
+    size_t count, capacity, last;
+};
+
+static struct lane *lane_get(struct lanes *l, uint64_t thread)
+{
+    if (l->last < l->count && l->of[l->last].thread == thread)
+        return &l->of[l->last];
+    for (l->last = 0; l->last < l->count; l->last++)
+        if (l->of[l->last].thread == thread)
+            return &l->of[l->last];
+    l->of = kp_kineto_grow(l->of, &l->capacity, l->count + 1, sizeof *l->of);
+    l->of[l->count] = (struct lane){.thread = thread};
+    return &l->of[l->count++];
+}
+
+static uint32_t stack_with(struct kp_trace *trace, const char *name, const char *around, char **buffer, size_t *capacity)
+{
+    size_t bytes = strlen(name), more = strlen(around);
+    *buffer = kp_kineto_grow(*buffer, capacity, bytes + more + 2, 1);
+    memcpy(*buffer, name, bytes);
+    (*buffer)[bytes] = ';';
+    memcpy(*buffer + bytes + 1, around, more);
+    return kp_strings_put(trace->strings, *buffer, bytes + 1 + more);
+}
+
+static uint64_t thread_of(const struct kp_trace_event *e)
+{
+    return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
+}
+
+/* The calls open on a thread at a time. Nodes come by time, so calls that ended before are gone for good. */
+static uint32_t stack_at(struct lane *lane, int64_t at_ns)
+{
+    while (lane->count && lane->calls[lane->count - 1].end_ns <= at_ns)
+        lane->count--;
+    return lane->count ? lane->calls[lane->count - 1].stack : 0;
+}
+
+/* The host's event that a range on a device stands for; NULL: not there. */
+static const struct kp_trace_event *range_of(const struct kp_tree *tree, const struct kp_op_ids *ids, int64_t id)
+{
+    size_t at = kp_rows_from(ids->ids, ids->count, sizeof *ids->ids, id);
+    return id > 0 && at < ids->count && ids->ids[at].id == id ? &tree->trace->events[tree->nodes[ids->ids[at].node].event] : NULL;
+}
+
+struct filling {
+    struct kp_tree *tree;
+    struct kp_op_ids ids;
+    struct lanes lanes;
+    char *buffer;
+    size_t capacity;
+    bool all;
+};
+
+static void node_fill(struct filling *f, const struct kp_node *node)
+{
+    struct kp_trace *trace = f->tree->trace;
+    struct kp_trace_event *e = &trace->events[node->event];
+    const struct kp_trace_event *on = e->kind == KP_TRACE_GPU_ANNOTATION ? range_of(f->tree, &f->ids, e->external_id) : e;
+    if (!on || e->kind == KP_TRACE_GPU) /* what a device does has the stack of its op */
+        return;
+    struct lane *lane = lane_get(&f->lanes, thread_of(on));
+    uint32_t around = stack_at(lane, node->start_ns);
+    bool of_none = e->kind == KP_TRACE_RUNTIME && e->external_id <= 0, of_op = e->kind == KP_TRACE_RUNTIME && !of_none;
+    if (!e->stack && (of_none || node->on_device || (f->all && !of_op)))
+        e->stack = around;
+    if (!node->is_python)
+        return;
+    uint32_t own = stack_with(trace, kp_trace_text(trace, e->name), kp_trace_text(trace, around), &f->buffer, &f->capacity);
+    lane->calls = kp_kineto_grow(lane->calls, &lane->capacity, lane->count + 1, sizeof *lane->calls);
+    lane->calls[lane->count++] = (struct open_call){node->end_ns, own};
+}
+
+void kp_tree_fill_stacks(struct kp_tree *tree, bool all)
+{
+    struct filling f = {.tree = tree, .all = all};
+    kp_op_ids_gather(&f.ids, tree);
+    for (size_t i = 0; i < tree->count; i++)
+        node_fill(&f, &tree->nodes[i]);
+    for (size_t i = 0; i < f.lanes.count; i++)
+        free(f.lanes.of[i].calls);
+    free(f.lanes.of);
+    free(f.buffer);
+    kp_op_ids_fini(&f.ids);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * links.c - correlation id -> the op and the annotation a call into CUDA was made in
+ *
+ * Called by: calls.c (hot), work.c (hot)
+ * Memory:    8 bytes an id of the window's range in the scratch, 4 MB of address space for the pages' table.
+ *
+ * CUPTI counts its calls up, so ids of a window lie side by side: an array finds them, and walks in the order of time stay on a page.
+ */
+#include "collector/base/kp_arena.h"
+#include "export/gpu.h"
+#include "collector/base/kp_poison.h"
+
+static struct kp_link *page_get(struct kp_links *l, struct kp_scratch *scratch, uint32_t correlation)
+{
+    uint32_t page = correlation / KP_LINK_PAGE;
+    if (page != l->last) {
+        l->last = page;
+        kp_scratch_touch(scratch);
+    }
+    return l->pages[page];
+}
+
+struct kp_link *kp_links_make(struct kp_links *l, struct kp_scratch *scratch, uint32_t correlation)
+{
+    if (!l->pages && !(l->pages = kp_map_alloc(KP_LINK_PAGES * sizeof *l->pages))) return NULL;
+    struct kp_link *page = page_get(l, scratch, correlation);
+    if (!page) {
+        page = kp_scratch_alloc(scratch, KP_LINK_PAGE * sizeof *page);
+        if (!page) return NULL;
+        l->pages[correlation / KP_LINK_PAGE] = page;
+    }
+    return &page[correlation % KP_LINK_PAGE];
+}
+
+const struct kp_link *kp_links_get(struct kp_links *l, struct kp_scratch *scratch, uint32_t correlation)
+{
+    struct kp_link *page = correlation && l->pages ? page_get(l, scratch, correlation) : NULL;
+    return page && page[correlation % KP_LINK_PAGE].is_there ? &page[correlation % KP_LINK_PAGE] : NULL;
+}
+
+void kp_links_fini(struct kp_links *l)
+{
+    if (l->pages) kp_map_free(l->pages, KP_LINK_PAGES * sizeof *l->pages);
+    *l = (struct kp_links){0};
+}

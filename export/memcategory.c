@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * memcategory.c - what each block is for, in torch's words, told from where it was taken and how long it lived
+ *
+ * torch follows tensors from op to op; a trace has none. What it has are the phases of a training: forward passes (found by the
+ * sequence numbers that their ops share with the nodes of a backward pass), backward passes, steps of an optimizer.
+ * docs/decisions/023 has the rules, one by one, and where they differ from torch's.
+ */
+#include "export/memview.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PASSES_AHEAD = 32 }; /* so many forward passes may have begun before the backward pass of the first */
+
+struct forward {
+    int64_t seq, start_ns, top_ns; /* top_ns: where the outermost op around it began */
+    uint64_t thread;
+};
+struct forwards {
+    struct forward *of; /* by (seq, start) */
+    size_t count, capacity;
+};
+struct vote {
+    uint64_t thread;
+    int64_t first_ns, last_seq;
+    size_t count;
+};
+struct spans { /* steps of optimizers, by start */
+    int64_t (*of)[2];
+    size_t count, capacity;
+};
+struct size_row {
+    int64_t bytes;
+    int32_t pass;
+    uint16_t device;
+    size_t block; /* NO_BLOCK: a gradient */
+};
+struct sizes {
+    struct size_row *rows;
+    size_t count, capacity;
+};
+#define NO_BLOCK SIZE_MAX
+
+const char *kp_mem_category_name(unsigned category)
+{
+    static const char *const names[] = {"Parameter", "Optimizer state", "Input", "Temporary", "Activation", "Gradient", "Autograd detail",
+                                        "Unknown", "Before the window"};
+    return category < sizeof names / sizeof *names ? names[category] : "";
+}
+
+/* ---- forward passes ---- */
+
+static int forward_order(const void *a, const void *b)
+{
+    const struct forward *x = a, *y = b;
+    if (x->seq != y->seq)
+        return x->seq < y->seq ? -1 : 1;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static void forwards_find(struct forwards *f, const struct kp_tree *tree)
+{
+    const struct kp_trace *trace = tree->trace;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_trace_event *e = &trace->events[tree->nodes[i].event];
+        if (e->kind != KP_TRACE_OP || !(e->flags & KP_TRACE_HAS_SEQ) || e->fwd_tid > 0 || e->number < 0)
+            continue;
+        int64_t top_ns = e->start_ns;
+        for (int32_t p = tree->nodes[i].parent; p >= 0 && trace->events[tree->nodes[p].event].kind == KP_TRACE_OP; p = tree->nodes[p].parent)
+            top_ns = tree->nodes[p].start_ns;
+        f->of = kp_kineto_grow(f->of, &f->capacity, f->count + 1, sizeof *f->of);
+        f->of[f->count++] = (struct forward){e->number, e->start_ns, top_ns, (uint64_t)e->tid ^ ((uint64_t)e->pid << 32)};
+    }
+    if (f->count)
+        qsort(f->of, f->count, sizeof *f->of, forward_order);
+}
+
+static size_t forward_after(const struct forwards *f, int64_t seq, int64_t ns)
+{
+    size_t low = 0, high = f->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct forward *x = &f->of[middle];
+        if (x->seq < seq || (x->seq == seq && x->start_ns < ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Of each thread the last op with this number before the pass: ops that record nothing show the number of the next that does. */
+static void votes_cast(struct vote *votes, size_t most, size_t *count, const struct forwards *f, int64_t seq, int64_t before_ns)
+{
+    for (size_t i = forward_after(f, seq, before_ns); i-- > 0 && f->of[i].seq == seq;) {
+        size_t v = 0;
+        while (v < *count && votes[v].thread != f->of[i].thread)
+            v++;
+        if (v == most || (v < *count && votes[v].last_seq == seq))
+            continue;
+        if (v == *count)
+            votes[(*count)++] = (struct vote){.thread = f->of[i].thread, .first_ns = INT64_MAX};
+        votes[v].last_seq = seq;
+        votes[v].count++;
+        if (f->of[i].top_ns < votes[v].first_ns)
+            votes[v].first_ns = f->of[i].top_ns;
+    }
+}
+
+static int node_order(const void *a, const void *b)
+{
+    const struct kp_mem_node *x = a, *y = b;
+    if (x->pass != y->pass)
+        return x->pass < y->pass ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* Sequence numbers count by thread: the forward thread is the one that has the most of a pass's. */
+static void passes_settle(struct kp_memview *view)
+{
+    struct forwards f = {0};
+    forwards_find(&f, view->tree);
+    if (view->node_count)
+        qsort(view->nodes, view->node_count, sizeof *view->nodes, node_order);
+    for (size_t i = 0; i < view->node_count;) {
+        struct vote votes[64];
+        size_t count = 0, best = 0;
+        struct kp_mem_pass *pass = &view->passes[view->nodes[i].pass];
+        for (int32_t p = view->nodes[i].pass; i < view->node_count && view->nodes[i].pass == p; i++)
+            votes_cast(votes, 64, &count, &f, view->nodes[i].seq, pass->from_ns);
+        for (size_t v = 1; v < count; v++)
+            if (votes[v].count > votes[best].count)
+                best = v;
+        if (!count)
+            continue;
+        pass->forward_ns = votes[best].first_ns;
+        pass->forward_thread = votes[best].thread;
+    }
+    free(f.of);
+}
+
+/* ---- phases ---- */
+
+static void optimizers_find(struct spans *out, const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_trace_event *e = &tree->trace->events[tree->nodes[i].event];
+        if (e->kind != KP_TRACE_ANNOTATION || !kp_mem_is_optimizer(kp_trace_text(tree->trace, e->name)))
+            continue;
+        out->of = kp_kineto_grow(out->of, &out->capacity, out->count + 1, sizeof *out->of);
+        out->of[out->count][0] = tree->nodes[i].start_ns;
+        out->of[out->count++][1] = tree->nodes[i].end_ns;
+    }
+}
+
+static bool is_optimizer_between(const struct spans *optimizers, int64_t from_ns, int64_t to_ns)
+{
+    size_t low = 0, high = optimizers->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (optimizers->of[middle][0] < from_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < optimizers->count && optimizers->of[low][0] < to_ns;
+}
+
+/* The first backward pass that begins after a moment. */
+static size_t pass_after(const struct kp_memview *view, int64_t ns)
+{
+    size_t low = 0, high = view->pass_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (view->passes[middle].from_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The backward pass whose forward pass was going on when the block was taken, on the same thread. */
+static const struct kp_mem_pass *pass_of_forward(const struct kp_memview *view, const struct kp_mem_block *b)
+{
+    size_t first = pass_after(view, b->from_ns);
+    for (size_t i = first; i < view->pass_count && i < first + PASSES_AHEAD; i++)
+        if (view->passes[i].forward_ns <= b->from_ns && view->passes[i].forward_thread == b->place.thread)
+            return &view->passes[i];
+    return NULL;
+}
+
+/* Taken before a forward pass, after the last step of an optimizer; there when it began, and given back before the next step ended. */
+static bool is_input(const struct kp_memview *view, const struct spans *optimizers, const struct kp_mem_block *b)
+{
+    size_t p = pass_after(view, b->from_ns);
+    int64_t forward_ns = p < view->pass_count ? view->passes[p].forward_ns : INT64_MAX;
+    if (forward_ns == INT64_MAX || b->step < 0 || b->place.leaf < 0 || forward_ns <= b->from_ns || b->to_ns < forward_ns)
+        return false;
+    if (is_optimizer_between(optimizers, b->from_ns, forward_ns))
+        return false;
+    size_t next = (size_t)b->step + 1;
+    return next >= view->step_count || b->to_ns <= view->steps[next].to_ns;
+}
+
+static unsigned category_of(const struct kp_memview *view, const struct spans *optimizers, const struct kp_mem_block *b)
+{
+    const struct kp_mem_place *place = &b->place;
+    if (b->from_ns == INT64_MIN)
+        return KP_MEM_BEFORE;
+    if (place->leaf >= 0 && place->leaf == b->freed_leaf)
+        return KP_MEM_TEMPORARY;
+    if (place->pass >= 0)
+        return b->to_ns > view->passes[place->pass].to_ns ? KP_MEM_GRADIENT : KP_MEM_AUTOGRAD;
+    const struct kp_mem_pass *pass = place->leaf < 0 ? NULL : pass_of_forward(view, b);
+    if (place->optimizer >= 0) {
+        int64_t end_ns = view->tree->nodes[place->optimizer].end_ns;
+        if (!pass || pass->from_ns > end_ns) /* else the optimizer calls the model: a closure */
+            return b->to_ns > end_ns ? KP_MEM_OPTIMIZER : KP_MEM_TEMPORARY;
+    }
+    if (pass)
+        return KP_MEM_ACTIVATION;
+    return is_input(view, optimizers, b) ? KP_MEM_INPUT : KP_MEM_UNKNOWN;
+}
+
+/* ---- parameters ---- */
+
+static int size_order(const void *a, const void *b)
+{
+    const struct size_row *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    if ((x->block == NO_BLOCK) != (y->block == NO_BLOCK)) /* gradients first */
+        return x->block == NO_BLOCK ? -1 : 1;
+    if (x->pass != y->pass)
+        return x->pass < y->pass ? -1 : 1;
+    return (x->block > y->block) - (x->block < y->block);
+}
+
+/* Gradients, and what may be parameters: there before the first forward pass and after the first backward pass. */
+static void sizes_find(struct sizes *s, const struct kp_memview *view)
+{
+    const struct kp_mem_pass *first = &view->passes[0];
+    for (size_t i = 0; i < view->block_count; i++) {
+        const struct kp_mem_block *b = &view->blocks[i];
+        bool is_gradient = b->category == KP_MEM_GRADIENT;
+        bool is_old = (b->category == KP_MEM_UNKNOWN || b->category == KP_MEM_INPUT) && b->from_ns < first->forward_ns &&
+                      b->from_ns < first->from_ns && b->to_ns > first->to_ns;
+        if (!is_gradient && !is_old)
+            continue;
+        s->rows = kp_kineto_grow(s->rows, &s->capacity, s->count + 1, sizeof *s->rows);
+        s->rows[s->count++] = (struct size_row){b->bytes, is_gradient ? b->place.pass : 0, b->device, is_gradient ? NO_BLOCK : i};
+    }
+    if (s->count)
+        qsort(s->rows, s->count, sizeof *s->rows, size_order);
+}
+
+/* A parameter has a gradient of its own size: as many blocks of a size as one pass had gradients of it. */
+static void parameters_find(struct kp_memview *view)
+{
+    struct sizes s = {0};
+    size_t run = 0, most = 0;
+    if (!view->pass_count)
+        return;
+    sizes_find(&s, view);
+    for (size_t i = 0; i < s.count; i++) {
+        const struct size_row *row = &s.rows[i], *last = i ? &s.rows[i - 1] : NULL;
+        bool is_same = last && last->device == row->device && last->bytes == row->bytes;
+        if (!is_same)
+            most = 0;
+        if (row->block == NO_BLOCK) {
+            run = is_same && last->pass == row->pass ? run + 1 : 1;
+            most = run > most ? run : most;
+        } else if (most) {
+            view->blocks[row->block].category = KP_MEM_PARAMETER;
+            most--;
+        }
+    }
+    free(s.rows);
+}
+
+void kp_memview_categories(struct kp_memview *view)
+{
+    struct spans optimizers = {0};
+    passes_settle(view);
+    optimizers_find(&optimizers, view->tree);
+    for (size_t i = 0; i < view->block_count; i++)
+        view->blocks[i].category = (uint8_t)category_of(view, &optimizers, &view->blocks[i]);
+    parameters_find(view);
+    free(optimizers.of);
+}

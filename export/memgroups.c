@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/* memgroups.c - blocks put together by the op that took them: what was live at a moment, what stays from step to step */
+#include "export/memview.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The stack of the op, else of the nearest op around it that has one. */
+static uint32_t stack_of(const struct kp_memview *view, const struct kp_mem_place *place)
+{
+    for (int32_t n = place->op; n >= 0; n = view->tree->nodes[n].parent)
+        if (view->tree->nodes[n].stack)
+            return view->tree->nodes[n].stack;
+    return 0;
+}
+
+static uint32_t name_of(const struct kp_memview *view, int32_t node)
+{
+    return node < 0 ? 0 : view->tree->trace->events[view->tree->nodes[node].event].name;
+}
+
+static void group_add(struct kp_mem_groups *g, const struct kp_memview *view, const struct kp_mem_block *b)
+{
+    bool has_op = b->place.op >= 0;
+    g->rows = kp_kineto_grow(g->rows, &g->capacity, g->count + 1, sizeof *g->rows);
+    g->rows[g->count++] = (struct kp_mem_group){
+        .op = name_of(view, has_op ? b->place.op : b->place.range), .top = name_of(view, has_op ? b->place.top : b->place.range),
+        .stack = stack_of(view, &b->place), .category = b->category, .bytes = b->bytes, .count = 1, .first_step = b->step,
+        .last_step = b->step, .steps = 1};
+}
+
+static int key_compare(const struct kp_mem_group *x, const struct kp_mem_group *y)
+{
+    if (x->op != y->op)
+        return x->op < y->op ? -1 : 1;
+    if (x->top != y->top)
+        return x->top < y->top ? -1 : 1;
+    if (x->stack != y->stack)
+        return x->stack < y->stack ? -1 : 1;
+    return (x->category > y->category) - (x->category < y->category);
+}
+
+static int key_order(const void *a, const void *b)
+{
+    const struct kp_mem_group *x = a, *y = b;
+    int order = key_compare(x, y);
+    return order ? order : (x->first_step > y->first_step) - (x->first_step < y->first_step);
+}
+
+static int bytes_order(const void *a, const void *b)
+{
+    const struct kp_mem_group *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return key_compare(x, y);
+}
+
+/* One row a key, the most bytes first. */
+static void groups_merge(struct kp_mem_groups *g)
+{
+    size_t kept = 0;
+    if (!g->count)
+        return;
+    qsort(g->rows, g->count, sizeof *g->rows, key_order);
+    for (size_t i = 0; i < g->count; i++) {
+        const struct kp_mem_group row = g->rows[i];
+        struct kp_mem_group *last = kept ? &g->rows[kept - 1] : NULL;
+        if (!last || key_compare(last, &row) != 0) {
+            g->rows[kept++] = row;
+            continue;
+        }
+        last->bytes += row.bytes;
+        last->count += row.count;
+        last->steps += row.first_step != last->last_step;
+        last->last_step = row.last_step;
+    }
+    g->count = kept;
+    qsort(g->rows, g->count, sizeof *g->rows, bytes_order);
+}
+
+void kp_mem_groups_live(struct kp_mem_groups *g, const struct kp_memview *view, size_t device, int64_t at_ns)
+{
+    const struct kp_mem_device *d = &view->devices[device];
+    memset(g, 0, sizeof *g);
+    for (size_t i = d->first; i < d->first + d->count; i++)
+        if (view->blocks[i].from_ns <= at_ns && view->blocks[i].to_ns > at_ns)
+            group_add(g, view, &view->blocks[i]);
+    groups_merge(g);
+}
+
+void kp_mem_groups_leaks(struct kp_mem_groups *g, const struct kp_memview *view, size_t device)
+{
+    const struct kp_mem_device *d = &view->devices[device];
+    size_t kept = 0;
+    long before_last = (long)view->step_count - 1;
+    /* not the end of the window: a program gives back everything when it ends */
+    int64_t end_ns = view->step_count ? view->steps[before_last].to_ns : 0;
+    memset(g, 0, sizeof *g);
+    for (size_t i = d->first; i < d->first + d->count; i++) {
+        const struct kp_mem_block *b = &view->blocks[i];
+        if (b->to_ns > end_ns && b->step >= 0 && b->step < before_last)
+            group_add(g, view, b);
+    }
+    groups_merge(g);
+    for (size_t i = 0; i < g->count; i++)
+        if (g->rows[i].steps >= 2 && 2 * g->rows[i].steps >= before_last)
+            g->rows[kept++] = g->rows[i];
+    g->count = kept;
+}
+
+void kp_mem_groups_fini(struct kp_mem_groups *g)
+{
+    free(g->rows);
+    g->rows = NULL;
+    g->count = 0;
+}
+
+/* "Linear_0, model.py(12): forward": the innermost nn.Module and the innermost line of the program, as far as the stack has them. */
+const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out, size_t bytes)
+{
+    const char *text = stack ? kp_trace_text(view->tree->trace, stack) : "", *line = NULL, *module = NULL;
+    size_t line_bytes = 0, module_bytes = 0;
+    while (*text) {
+        size_t n = strcspn(text, ";");
+        if (!module && strncmp(text, "nn.Module: ", 11) == 0)
+            module = text + 11, module_bytes = n - 11;
+        else if (!line && strncmp(text, "<built-in", 9) != 0 && strncmp(text, "torch/", 6) != 0 && strncmp(text, "nn.Module: ", 11) != 0)
+            line = text, line_bytes = n;
+        text += n + (text[n] == ';');
+    }
+    snprintf(out, bytes, "%.*s%s%.*s", (int)module_bytes, module ? module : "", module && line ? ", " : "", (int)line_bytes, line ? line : "");
+    return out;
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * named.c - calls of functions by name as slices: on the row of their thread, or beside it where they do not nest
+ *
+ * Called by: chrome.c, for every event of the host in order of start time
+ * Memory:    16 bytes an open slice of a row, 64 bytes a row; a name once, in a scratch of its own
+ * On fail:   -ENOMEM
+ *
+ * Viewers want slices of a row to nest. Calls of one stack do; those of coroutines do not, nor a call that begins a range which
+ * somebody else ends. A call that would end behind what it began in goes to a row beside its thread's, the first of ROWS where it fits; to the
+ * last one, cut where it would not nest, if it fits nowhere.
+ */
+#include "export/named.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_log.h"
+#include "export/demangle.h"
+#include "export/symbolname.h"
+#include "collector/base/kp_poison.h"
+
+enum { ROWS = 8, ROWS_FIRST = 256, ENDS_FIRST = 16, TEXT_MAX = 2048 };
+#define BESIDE 0x40000000u /* tid of the first row beside a thread's: above all that the kernel gives */
+
+struct row {
+    uint32_t thread_no, beside, tid; /* beside 0: the thread's own */
+    bool is_taken;                   /* thread_no may be 0: a damaged file */
+    uint32_t n, cap;
+    uint64_t *ends;                  /* of the slices that are open, innermost last */
+};
+struct kp_named {
+    struct kp_trace *t;
+    struct row *rows;   /* a hash table by thread_no and beside */
+    uint32_t rows_n, cap;
+    uint32_t beside_n;  /* rows beside so far */
+    struct kp_demangle names;
+    struct kp_scratch scratch;
+    char text[TEXT_MAX];
+};
+
+int kp_named_open(struct kp_named **out, struct kp_trace *t)
+{
+    const char *globs = kp_reader_text(t->reader, "KPROF_SYMBOLS");
+    *out = NULL;
+    if (!globs || !globs[0]) return 0;
+    struct kp_named *n = kp_map_alloc(sizeof *n);
+    if (!n) return -ENOMEM;
+    n->t = t;
+    kp_scratch_init(&n->scratch, t->options->dir);
+    kp_demangle_init(&n->names, &n->scratch, t->options->loads_cpp);
+    n->cap = ROWS_FIRST;
+    n->rows = kp_map_alloc(n->cap * sizeof *n->rows);
+    *out = n;
+    return n->rows ? 0 : -ENOMEM;
+}
+
+void kp_named_close(struct kp_named *n)
+{
+    if (!n) return;
+    for (uint32_t i = 0; n->rows && i < n->cap; i++)
+        if (n->rows[i].ends) kp_map_free(n->rows[i].ends, n->rows[i].cap * sizeof(uint64_t));
+    if (n->rows) kp_map_free(n->rows, n->cap * sizeof *n->rows);
+    kp_demangle_fini(&n->names);
+    kp_scratch_fini(&n->scratch);
+    kp_map_free(n, sizeof *n);
+}
+
+/* --- rows --- */
+
+static struct row *place(struct row *rows, uint32_t cap, uint32_t thread_no, uint32_t beside)
+{
+    for (uint32_t at = (thread_no * 2654435761u ^ beside * 40503u) % cap;; at = (at + 1) % cap)
+        if (!rows[at].is_taken || (rows[at].thread_no == thread_no && rows[at].beside == beside)) return &rows[at];
+}
+
+static bool grow(struct kp_named *n)
+{
+    struct row *more = kp_map_alloc((size_t)n->cap * 2 * sizeof *more);
+    if (!more) return false;
+    for (uint32_t i = 0; i < n->cap; i++)
+        if (n->rows[i].is_taken) *place(more, n->cap * 2, n->rows[i].thread_no, n->rows[i].beside) = n->rows[i];
+    kp_map_free(n->rows, n->cap * sizeof *n->rows);
+    n->rows = more;
+    n->cap *= 2;
+    return true;
+}
+
+static struct row *row_get(struct kp_named *n, const struct kp_event *e, uint32_t beside)
+{
+    if (n->rows_n * 2 >= n->cap && !grow(n)) return NULL;
+    struct row *row = place(n->rows, n->cap, e->thread_no, beside);
+    if (row->is_taken) return row;
+    n->rows_n++;
+    *row = (struct row){.is_taken = true, .thread_no = e->thread_no, .beside = beside, .tid = beside ? BESIDE + n->beside_n++ : e->tid};
+    return row;
+}
+
+/* Where what is open on the row at `start` ends at the latest; UINT64_MAX: nothing is open. */
+static uint64_t row_until(struct row *row, uint64_t start_ns)
+{
+    while (row->n && row->ends[row->n - 1] <= start_ns) row->n--;
+    return row->n ? row->ends[row->n - 1] : UINT64_MAX;
+}
+
+static int row_add(struct row *row, uint64_t end_ns)
+{
+    if (row->n == row->cap) {
+        uint64_t *more = kp_map_double(row->ends, &row->cap, sizeof *more, ENDS_FIRST);
+        if (!more) return -ENOMEM;
+        row->ends = more;
+    }
+    row->ends[row->n++] = end_ns;
+    return 0;
+}
+
+int kp_named_around(struct kp_named *n, const struct kp_event *e)
+{
+    struct row *row = row_get(n, e, 0);
+    if (!row) return -ENOMEM;
+    row_until(row, e->start_ns);
+    return row_add(row, e->end_ns);
+}
+
+/* --- slices --- */
+
+static const char *name_get(struct kp_named *n, const struct kp_event *e)
+{
+    if (strncmp(e->name, "_Z", 2) != 0) return e->name; /* a function of C called f: the demangler takes it for a type, float */
+    const char *plain = kp_demangle_name(&n->names, e->name);
+    if (plain == e->name) return plain;
+    kp_symbol_short(plain, n->text, sizeof n->text);
+    return n->text[0] ? n->text : e->name;
+}
+
+static void slice_write(struct kp_named *n, const struct kp_event *e, uint32_t tid, uint64_t end_ns)
+{
+    struct kp_trace *t = n->t;
+    const char *name = name_get(n, e);
+    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"symbol\",\"name\":\"");
+    kp_json_text(&t->json, name, strlen(name));
+    kp_json_raw(&t->json, t->to_tid, t->to_tid_bytes);
+    kp_json_u64(&t->json, tid);
+    kp_json_lit(&t->json, ",\"ts\":");
+    kp_ts_write(t, e->start_ns);
+    kp_json_lit(&t->json, ",\"dur\":");
+    kp_json_us(&t->json, end_ns - e->start_ns);
+    kp_json_lit(&t->json, ",\"args\":{\"object\":\"");
+    kp_json_text(&t->json, e->overload, strlen(e->overload));
+    if (name != e->name) {
+        kp_json_lit(&t->json, "\",\"symbol\":\"");
+        kp_json_text(&t->json, e->name, strlen(e->name));
+    }
+    kp_json_char(&t->json, '"');
+    if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");
+    kp_json_lit(&t->json, ",\"Ev Idx\":");
+    kp_json_u64(&t->json, t->index++);
+    kp_json_lit(&t->json, "}},\n");
+}
+
+int kp_named_write(struct kp_named *n, const struct kp_event *e)
+{
+    struct row *row = NULL;
+    uint64_t until = 0;
+    for (uint32_t beside = 0; beside < ROWS && until < e->end_ns; beside++) {
+        row = row_get(n, e, beside);
+        if (!row) return -ENOMEM;
+        until = row_until(row, e->start_ns);
+    }
+    const uint64_t end_ns = until < e->end_ns ? until : e->end_ns;
+    slice_write(n, e, row->tid, end_ns);
+    return row_add(row, end_ns);
+}
+
+void kp_named_rows_write(struct kp_named *n)
+{
+    char name[64];
+    for (uint32_t i = 0; i < n->cap; i++) {
+        const struct row *row = &n->rows[i];
+        if (!row->beside) continue;
+        const struct row *own = place(n->rows, n->cap, row->thread_no, 0);
+        kp_fmt(name, sizeof name, "calls beside thread %u", own->tid);
+        kp_row_write(n->t, "thread_name", n->t->pid, row->tid, "name", name, 0);
+        kp_row_write(n->t, "thread_sort_index", n->t->pid, row->tid, "sort_index", NULL, own->tid);
+    }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pycalls.c - who called whom among Python functions, the numbers of modules, call stacks
+ *
+ * Called by: event.c, for every event in order of start time
+ * Memory:    a list of open calls a thread, a table of modules; both double when full
+ * On fail:   -ENOMEM, which ends the export
+ *
+ * A call is open while its range is: it is taken from the list when an event of its thread starts at or after its end. So
+ * the last of the list is the caller of what starts now, and the list is its call stack. An object of torch.nn.Module is
+ * numbered among those of its class when it is first called, as Kineto does.
+ */
+#include "export/pycalls.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_log.h"
+#include "collector/format/kp_python.h"
+#include "collector/base/kp_poison.h"
+
+struct open_call {
+    const char *name; /* as long as the reader */
+    uint64_t id, end_ns;
+    int64_t module;
+};
+struct stack {
+    uint32_t thread_no, n, cap;
+    struct open_call *of;
+};
+struct module { /* self 0: the class itself, number counts its objects */
+    uint64_t self, type, number;
+};
+struct kp_pycalls {
+    uint64_t id_last;
+    struct stack *stacks;
+    uint32_t stacks_n, stacks_cap, stack_last;
+    struct module *modules; /* type 0: free */
+    uint32_t modules_n, modules_cap;
+};
+
+struct kp_pycalls *kp_pycalls_open(void)
+{
+    return kp_map_alloc(sizeof(struct kp_pycalls));
+}
+
+void kp_pycalls_close(struct kp_pycalls *p)
+{
+    if (!p) return;
+    for (uint32_t i = 0; i < p->stacks_n; i++)
+        if (p->stacks[i].of) kp_map_free(p->stacks[i].of, p->stacks[i].cap * sizeof *p->stacks[i].of);
+    if (p->stacks) kp_map_free(p->stacks, p->stacks_cap * sizeof *p->stacks);
+    if (p->modules) kp_map_free(p->modules, p->modules_cap * sizeof *p->modules);
+    kp_map_free(p, sizeof *p);
+}
+
+/* ---- open calls ---- */
+
+static struct stack *stack_find(struct kp_pycalls *p, uint32_t thread_no)
+{
+    if (p->stack_last < p->stacks_n && p->stacks[p->stack_last].thread_no == thread_no) return &p->stacks[p->stack_last];
+    for (uint32_t i = 0; i < p->stacks_n; i++)
+        if (p->stacks[i].thread_no == thread_no) {
+            p->stack_last = i;
+            return &p->stacks[i];
+        }
+    return NULL;
+}
+
+static struct stack *stack_get(struct kp_pycalls *p, uint32_t thread_no)
+{
+    struct stack *s = stack_find(p, thread_no);
+    if (s) return s;
+    if (p->stacks_n == p->stacks_cap) {
+        void *more = kp_map_double(p->stacks, &p->stacks_cap, sizeof *s, 256);
+        if (!more) return NULL;
+        p->stacks = more;
+    }
+    s = &p->stacks[p->stacks_n++];
+    *s = (struct stack){.thread_no = thread_no};
+    return s;
+}
+
+static void leave_ended(struct stack *s, uint64_t now_ns)
+{
+    while (s->n && s->of[s->n - 1].end_ns <= now_ns) s->n--;
+}
+
+/* ---- modules ---- */
+
+static struct module *module_slot(struct module *table, uint32_t cap, uint64_t self, uint64_t type)
+{
+    uint64_t h = (type * UINT64_C(0x9e3779b97f4a7c15)) ^ (self * UINT64_C(0xc2b2ae3d27d4eb4f));
+    uint32_t at = (uint32_t)(h >> 32) & (cap - 1);
+    while (table[at].type && (table[at].type != type || table[at].self != self)) at = (at + 1) & (cap - 1);
+    return &table[at];
+}
+
+static int modules_grow(struct kp_pycalls *p)
+{
+    const uint32_t cap = p->modules_cap ? p->modules_cap * 2 : 1024;
+    struct module *table = kp_map_alloc(cap * sizeof *table);
+    if (!table) return -ENOMEM;
+    for (uint32_t i = 0; i < p->modules_cap; i++)
+        if (p->modules[i].type) *module_slot(table, cap, p->modules[i].self, p->modules[i].type) = p->modules[i];
+    if (p->modules) kp_map_free(p->modules, p->modules_cap * sizeof *table);
+    p->modules = table, p->modules_cap = cap;
+    return 0;
+}
+
+static int module_number(struct kp_pycalls *p, uint64_t self, uint64_t type, int64_t *number)
+{
+    if ((p->modules_n + 2) * 2 > p->modules_cap && modules_grow(p)) return -ENOMEM;
+    struct module *m = module_slot(p->modules, p->modules_cap, self, type ? type : 1);
+    if (!m->type) {
+        *m = (struct module){.self = self, .type = type ? type : 1};
+        struct module *class = module_slot(p->modules, p->modules_cap, 0, m->type);
+        if (!class->type) {
+            class->type = m->type;
+            p->modules_n++;
+        }
+        m->number = class->number++;
+        p->modules_n++;
+    }
+    *number = (int64_t)m->number;
+    return 0;
+}
+
+/* ---- the two together ---- */
+
+int kp_pycalls_take(struct kp_pycalls *p, const struct kp_event *call, struct kp_pycall *out)
+{
+    struct stack *s = stack_get(p, call->thread_no);
+    if (!s) return -ENOMEM;
+    leave_ended(s, call->start_ns);
+    *out = (struct kp_pycall){.id = ++p->id_last, .parent = s->n ? s->of[s->n - 1].id : 0, .module = -1};
+    if (call->flags & KP_PY_MODULE && module_number(p, call->module_self, call->module_type, &out->module)) return -ENOMEM;
+    if (s->n == s->cap) {
+        void *more = kp_map_double(s->of, &s->cap, sizeof *s->of, 256);
+        if (!more) return -ENOMEM;
+        s->of = more;
+    }
+    s->of[s->n++] = (struct open_call){call->name, out->id, call->end_ns, out->module};
+    return 0;
+}
+
+bool kp_pycalls_has_stack(struct kp_pycalls *p, const struct kp_event *e)
+{
+    struct stack *s = stack_find(p, e->thread_no);
+    if (s) leave_ended(s, e->start_ns);
+    return s && s->n;
+}
+
+void kp_pycalls_stack_write(struct kp_pycalls *p, const struct kp_event *e, struct kp_json *json)
+{
+    const struct stack *s = stack_find(p, e->thread_no);
+    for (uint32_t i = s ? s->n : 0; i-- > 0;) {
+        kp_json_text(json, s->of[i].name, strlen(s->of[i].name));
+        if (s->of[i].module >= 0) {
+            kp_json_char(json, '_');
+            kp_json_u64(json, (uint64_t)s->of[i].module);
+        }
+        kp_json_char(json, ';');
+    }
+}

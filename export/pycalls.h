@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/* pycalls.h - calls of Python functions while a trace is written: who called whom, the numbers of modules, call stacks */
+#ifndef KP_EXPORT_PYCALLS_H
+#define KP_EXPORT_PYCALLS_H
+
+#include "collector/read/kp_read.h"
+#include "export/json.h"
+
+struct kp_pycalls;
+struct kp_pycalls *kp_pycalls_open(void); /* NULL: no memory */
+void kp_pycalls_close(struct kp_pycalls *p);
+
+struct kp_pycall {
+    uint64_t id, parent; /* from 1 in order of start; 0: nobody called it */
+    int64_t module;      /* number of the object among those of its class, -1: no module */
+};
+/* The next call (events come by start). 0 or -ENOMEM. */
+int kp_pycalls_take(struct kp_pycalls *p, const struct kp_event *call, struct kp_pycall *out);
+/* Writes the names of the calls that are open on the thread of `e` when it starts, innermost first, each with ';' behind. */
+void kp_pycalls_stack_write(struct kp_pycalls *p, const struct kp_event *e, struct kp_json *json);
+bool kp_pycalls_has_stack(struct kp_pycalls *p, const struct kp_event *e);
+
+#endif

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * symbols.c - names for the frames of machine code stacks, from the files of the modules
+ *
+ * Called by: the export thread inside the host, the CLI
+ * Memory:    32 bytes an address and at most 48 a frame; texts in a scratch file
+ * On fail:   a frame without a name is "module+0xoffset"
+ *
+ * All addresses are sorted by module first; then the tables of symbols of each module's file go by once, and each symbol is
+ * matched with the addresses in it. A file counts only when it has the build id that was recorded; the full table may lie in
+ * /usr/lib/debug/.build-id instead. Of several symbols for one address one that others may call wins. In the CLI libdw is asked for
+ * the names that these tables do not tell, and for source lines (kp_export.h: struct kp_places).
+ */
+#include "export/symbols.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_elffile.h"
+#include "collector/base/kp_log.h"
+#include "export/demangle.h"
+#include "export/scratch.h"
+#include "export/symbolname.h"
+#include "collector/base/kp_poison.h"
+
+enum { NAME_BYTES = 4096, TEXT_BLOCK = 65536, PLACES_MOST = 64 };
+enum { RANK_NONE, RANK_LOCAL, RANK_GLOBAL };
+
+struct address {
+    uint64_t offset; /* of the call: one less than the return address */
+    const char *text;
+    uint32_t module, name; /* name: in the strings of its file, while they are looked for */
+    uint8_t rank;
+    bool is_python, is_recording;
+};
+struct frame { /* by id, hash table */
+    uint32_t id, around, address;
+};
+struct kp_symbols {
+    const struct kp_reader *reader;
+    const struct kp_places *places; /* NULL: none */
+    struct kp_scratch scratch;
+    struct kp_demangle names;
+    struct address *addresses;
+    uint32_t n, cap;
+    struct frame *frames;
+    uint32_t frames_n, frames_cap;
+    char *text_at, *text_end;
+    char mangled[NAME_BYTES], plain[8 * NAME_BYTES];
+};
+
+/* ---- frames and their addresses ---- */
+
+static struct frame *frame_place(struct frame *of, uint32_t cap, uint32_t id)
+{
+    for (uint32_t at = id * 0x9e3779b1u >> 7;; at++)
+        if (!of[at & (cap - 1)].id || of[at & (cap - 1)].id == id) return &of[at & (cap - 1)];
+}
+
+static bool frames_grow(struct kp_symbols *s)
+{
+    const uint32_t cap = s->frames_cap ? s->frames_cap * 2 : 4096;
+    struct frame *of = kp_map_alloc(cap * sizeof *of);
+    if (!of) return false;
+    for (uint32_t i = 0; i < s->frames_cap; i++)
+        if (s->frames[i].id) *frame_place(of, cap, s->frames[i].id) = s->frames[i];
+    if (s->frames) kp_map_free(s->frames, s->frames_cap * sizeof *of);
+    s->frames = of, s->frames_cap = cap;
+    return true;
+}
+
+static int address_take(void *context, uint32_t id, const struct kp_frame *f)
+{
+    struct kp_symbols *s = context;
+    (void)id;
+    if (s->n == s->cap) {
+        struct address *more = kp_map_double(s->addresses, &s->cap, sizeof *more, 4096);
+        if (!more) return -ENOMEM;
+        s->addresses = more;
+    }
+    s->addresses[s->n++] = (struct address){.offset = f->offset - 1, .module = f->module};
+    return 0;
+}
+
+static bool is_before(const struct address *a, uint32_t module, uint64_t offset)
+{
+    return a->module != module ? a->module < module : a->offset < offset;
+}
+
+static void sift(struct address *of, uint32_t at, uint32_t n)
+{
+    const struct address x = of[at];
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && is_before(&of[child], of[child + 1].module, of[child + 1].offset)) child++;
+        if (!is_before(&x, of[child].module, of[child].offset)) break;
+        of[at] = of[child];
+    }
+    of[at] = x;
+}
+
+/* In place, without malloc, and each once. */
+static void addresses_sort(struct kp_symbols *s)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = s->n / 2; i-- > 0;) sift(s->addresses, i, s->n);
+    for (uint32_t n = s->n; n > 1;) {
+        const struct address last = s->addresses[0];
+        s->addresses[0] = s->addresses[--n];
+        s->addresses[n] = last;
+        sift(s->addresses, 0, n);
+    }
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!kept || is_before(&s->addresses[kept - 1], s->addresses[i].module, s->addresses[i].offset)) s->addresses[kept++] = s->addresses[i];
+    s->n = kept;
+}
+
+/* The first address that is not before this one. */
+static uint32_t address_find(const struct kp_symbols *s, uint32_t module, uint64_t offset)
+{
+    uint32_t lo = 0, hi = s->n;
+    while (lo < hi) {
+        const uint32_t middle = lo + (hi - lo) / 2;
+        if (is_before(&s->addresses[middle], module, offset)) lo = middle + 1;
+        else hi = middle;
+    }
+    return lo;
+}
+
+/* ---- names ---- */
+
+static const char *text_keep(struct kp_symbols *s, const char *text)
+{
+    const size_t bytes = strlen(text) + 1;
+    if ((size_t)(s->text_end - s->text_at) < bytes) {
+        const size_t room = bytes > TEXT_BLOCK ? bytes : TEXT_BLOCK;
+        s->text_at = kp_scratch_alloc(&s->scratch, room);
+        s->text_end = s->text_at ? s->text_at + room : NULL;
+        if (!s->text_at) return NULL;
+    }
+    char *to = memcpy(s->text_at, text, bytes);
+    s->text_at += bytes;
+    return to;
+}
+
+struct match {
+    struct kp_symbols *s;
+    uint32_t module;
+};
+
+static int symbol_take(void *context, const struct kp_elf_symbol *symbol)
+{
+    const struct match *m = context;
+    const uint8_t rank = symbol->is_global ? RANK_GLOBAL : RANK_LOCAL;
+    for (uint32_t i = address_find(m->s, m->module, symbol->at); i < m->s->n; i++) {
+        struct address *a = &m->s->addresses[i];
+        if (a->module != m->module || a->offset - symbol->at >= symbol->bytes) break;
+        if (a->text || a->rank >= rank) continue;
+        a->rank = rank;
+        a->name = symbol->name;
+    }
+    return 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool is_recording(const char *mangled)
+{
+    static const char *const of[] = {"_ZN2at14RecordFunction", "_ZN2at18RecordFunctionGuard", "_ZN3c1010Dispatcher17runRecordFunction"};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (strncmp(mangled, of[i], strlen(of[i])) == 0) return true;
+    return false;
+}
+
+/* `mangled` stays where it is. A name longer than the room is left as it is. A function of C called f: the C++ library takes it for a type, float. */
+static const char *plain_of(struct kp_symbols *s, const char *mangled)
+{
+    const char *plain = mangled;
+    if (s->places && s->places->plain) plain = s->places->plain(s->places->context, mangled);
+    else if (strncmp(mangled, "_Z", 2) == 0) plain = kp_demangle_name(&s->names, mangled);
+    return strlen(plain) < sizeof s->plain - NAME_BYTES ? plain : mangled;
+}
+
+static void name_set(struct kp_symbols *s, struct address *a, const char *module, const char *mangled)
+{
+    const size_t used = kp_fmt(s->plain, sizeof s->plain, "%s: ", base_name(module));
+    const char *kept = text_keep(s, mangled); /* the demangler's key is an address that stays */
+    if (!kept || used + NAME_BYTES > sizeof s->plain) return;
+    kp_symbol_short(plain_of(s, kept), s->plain + used, sizeof s->plain - used);
+    a->is_python = strncmp(mangled, "_PyEval_EvalFrameDefault", 24) == 0 || strcmp(mangled, "PyEval_EvalFrameEx") == 0;
+    a->is_recording = is_recording(mangled);
+    a->text = text_keep(s, s->plain);
+}
+
+static void table_read(struct kp_symbols *s, const struct kp_elf *elf, const struct kp_elf_table *table, uint32_t from, const char *path)
+{
+    struct match m = {s, s->addresses[from].module};
+    if (!table->bytes) return;
+    (void)kp_elf_functions(elf, table, symbol_take, &m);
+    for (uint32_t i = from; i < s->n && s->addresses[i].module == m.module; i++) {
+        struct address *a = &s->addresses[i];
+        if (a->text || a->rank == RANK_NONE) continue;
+        kp_elf_name(elf, table, a->name, s->mangled, sizeof s->mangled);
+        s->mangled[strcspn(s->mangled, "@")] = 0; /* NAME@@VERSION is NAME */
+        if (s->mangled[0]) name_set(s, a, path, s->mangled);
+        a->rank = RANK_NONE;
+    }
+}
+
+static void file_read(struct kp_symbols *s, const char *file, const struct kp_frame *f, uint32_t from)
+{
+    struct kp_elf elf;
+    if (kp_elf_open(&elf, file)) return;
+    if (strcmp(elf.build_id, f->build_id) == 0) {
+        table_read(s, &elf, &elf.full, from, f->path);
+        table_read(s, &elf, &elf.dynamic, from, f->path);
+    }
+    kp_elf_close(&elf);
+}
+
+/* ---- places: inlined functions, source lines, names that only debug files tell ---- */
+
+static size_t place_put(struct kp_symbols *s, size_t used, const char *module, const struct kp_place *place)
+{
+    const size_t left = sizeof s->plain - used;
+    size_t n = kp_fmt(s->plain + used, left, "%s: ", base_name(module));
+    n += kp_symbol_short(place->function ? plain_of(s, place->function) : "?", s->plain + used + n, left - n);
+    return used + n;
+}
+
+static size_t line_put(struct kp_symbols *s, size_t used, const struct kp_place *place)
+{
+    char *const at = s->plain + used;
+    if (!place->file || !place->line) return used;
+    const size_t n = kp_fmt(at, sizeof s->plain - used, " %s:%u", base_name(place->file), place->line);
+    for (char *c = at; *c; c++)
+        if (*c == ';') *c = ',';
+    return used + n;
+}
+
+/* What was inlined at an address stands before its own text, each with ';' behind. */
+static void places_set(struct kp_symbols *s, const struct kp_frame *f, struct address *a, const struct kp_place *of, int n)
+{
+    size_t used = 0;
+    for (int i = 0; i + 1 < n && used + 2 * NAME_BYTES < sizeof s->plain; i++) {
+        if (!of[i].function) continue;
+        used = line_put(s, place_put(s, used, f->path, &of[i]), &of[i]);
+        used += kp_fmt(s->plain + used, sizeof s->plain - used, " (inlined);");
+    }
+    if (a->text) used += kp_fmt(s->plain + used, sizeof s->plain - used, "%s", a->text);
+    else used = place_put(s, used, f->path, &of[n - 1]);
+    line_put(s, used, &of[n - 1]);
+    a->text = text_keep(s, s->plain);
+}
+
+static void places_ask(struct kp_symbols *s, const struct kp_frame *f, uint32_t from)
+{
+    struct kp_place of[PLACES_MOST];
+    for (uint32_t i = from; i < s->n && s->addresses[i].module == f->module; i++) {
+        struct address *a = &s->addresses[i];
+        if (a->text && !s->places->lines) continue;
+        const int n = s->places->find(s->places->context, f, a->offset, of, PLACES_MOST);
+        if (!n || (!a->text && !of[n - 1].function)) continue;
+        if (!a->text) name_set(s, a, f->path, of[n - 1].function);
+        if (s->places->lines) places_set(s, f, a, of, n);
+    }
+}
+
+static void module_read(struct kp_symbols *s, const struct kp_frame *f, uint32_t from)
+{
+    char debug[128];
+    if (strlen(f->build_id) > 2) {
+        kp_fmt(debug, sizeof debug, "/usr/lib/debug/.build-id/%c%c/%s.debug", f->build_id[0], f->build_id[1], f->build_id + 2);
+        file_read(s, debug, f, from);
+    }
+    file_read(s, f->path, f, from);
+    if (s->places) places_ask(s, f, from);
+    for (uint32_t i = from; i < s->n && s->addresses[i].module == f->module; i++) {
+        struct address *a = &s->addresses[i];
+        if (a->text) continue;
+        kp_fmt(s->mangled, sizeof s->mangled, "%s%s0x%lx", base_name(f->path), f->module ? "+" : "", (unsigned long)a->offset);
+        a->text = text_keep(s, s->mangled);
+    }
+}
+
+/* ---- all of it ---- */
+
+/* A module's names are looked for with the first of its frames. */
+static int frame_take(void *context, uint32_t id, const struct kp_frame *f)
+{
+    struct kp_symbols *s = context;
+    const uint32_t from = address_find(s, f->module, 0);
+    if (from < s->n && s->addresses[from].module == f->module && !s->addresses[from].text) module_read(s, f, from);
+    if (s->frames_n * 2 >= s->frames_cap && !frames_grow(s)) return -ENOMEM;
+    uint32_t around = id;
+    struct kp_frame unused;
+    (void)kp_reader_native(s->reader, &around, &unused);
+    *frame_place(s->frames, s->frames_cap, id) = (struct frame){id, around, address_find(s, f->module, f->offset - 1)};
+    s->frames_n++;
+    return 0;
+}
+
+struct kp_symbols *kp_symbols_open(const struct kp_reader *reader, const char *scratch_dir, bool may_load, const struct kp_places *places)
+{
+    struct kp_symbols *s = kp_map_alloc(sizeof *s);
+    if (!s) return NULL;
+    s->reader = reader;
+    s->places = places;
+    kp_scratch_init(&s->scratch, scratch_dir);
+    kp_demangle_init(&s->names, &s->scratch, may_load);
+    int rc = kp_reader_natives(reader, address_take, s);
+    if (!rc) addresses_sort(s);
+    if (!rc) rc = kp_reader_natives(reader, frame_take, s);
+    if (!rc) return s;
+    kp_symbols_close(s);
+    return NULL;
+}
+
+void kp_symbols_close(struct kp_symbols *s)
+{
+    if (!s) return;
+    kp_demangle_fini(&s->names);
+    if (s->addresses) kp_map_free(s->addresses, s->cap * sizeof *s->addresses);
+    if (s->frames) kp_map_free(s->frames, s->frames_cap * sizeof *s->frames);
+    kp_scratch_fini(&s->scratch);
+    kp_map_free(s, sizeof *s);
+}
+
+bool kp_symbols_next(struct kp_symbols *s, uint32_t *stack, struct kp_symbol *out)
+{
+    const struct frame *f = *stack && s->frames_cap ? frame_place(s->frames, s->frames_cap, *stack) : NULL;
+    if (!f || !f->id || f->address >= s->n) return false;
+    const struct address *a = &s->addresses[f->address];
+    *out = (struct kp_symbol){a->text ? a->text : "?", a->is_python, a->is_recording};
+    *stack = f->around;
+    return true;
+}

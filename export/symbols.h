@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/* symbols.h - names for the frames of machine code stacks */
+#ifndef KP_SYMBOLS_H
+#define KP_SYMBOLS_H
+
+#include <stdbool.h>
+
+#include "export/kp_export.h"
+
+struct kp_symbols;
+/* Finds the names of all frames a spool has by now. NULL: no memory. may_load: a C++ library may be loaded to demangle. places: may be NULL. */
+struct kp_symbols *kp_symbols_open(const struct kp_reader *reader, const char *scratch_dir, bool may_load, const struct kp_places *places);
+void kp_symbols_close(struct kp_symbols *s);
+
+struct kp_symbol {
+    /*
+     * "libtorch_cpu.so: at::_ops::add_Tensor::call", or "libtorch_cpu.so+0x1234"; never NULL. With lines "app: f f.cpp:12", and
+     * what was inlined there stands before it: "app: g g.h:3 (inlined);app: f f.cpp:12".
+     */
+    const char *text;
+    bool is_python;       /* the interpreter's loop: what Python runs lies in it */
+    bool is_recording;    /* of torch, and there only because somebody records: at::RecordFunction, or the Dispatcher calling it */
+};
+/* The innermost frame of a stack; *stack becomes the one around it. false: there is none. Valid until _close. */
+bool kp_symbols_next(struct kp_symbols *s, uint32_t *stack, struct kp_symbol *out);
+
+#endif

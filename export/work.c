@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * work.c - what ran on the devices: kernels, copies, fills, and CUPTI's own overhead
+ *
+ * Called by: chrome.c, once the host's events are written (hot: every record of the window's chunks)
+ *
+ * Which window work belongs to: Kineto takes what began and ended between its start and its stop, and waits for the devices before
+ * it stops. Nobody waits here. So work that a call of the window launched belongs to the window, if it began within it or later;
+ * work of no such call (launched while warming up, or its call was lost) belongs when it began and ended in the window.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_log.h"
+#include "export/comms.h"
+#include "export/double.h"
+#include "export/gpu.h"
+#include "export/occupancy.h"
+#include "collector/base/kp_poison.h"
+
+#define PROGRESS_RECORDS 65536u
+#define SHAPES 1024u
+
+/* The part of a kernel's arguments that follows from its shape, as text: programs launch few shapes, many times. */
+struct kp_shape {
+    uint32_t device, registers, static_smem, dynamic_smem, grid[3], block[3];
+    uint32_t bytes; /* 0: free */
+    char text[724]; /* more than it takes with every number at its longest */
+};
+
+void kp_json_member(struct kp_json *j, const char *before, uint64_t value)
+{
+    kp_json_raw(j, before, strlen(before));
+    kp_json_u64(j, value);
+}
+
+void kp_gpu_place_write(struct kp_trace *t, uint64_t pid, int64_t tid, uint64_t start_ns, uint64_t end_ns)
+{
+    kp_json_member(&t->json, "\",\"pid\":", pid);
+    kp_json_lit(&t->json, ",\"tid\":");
+    kp_json_i64(&t->json, tid);
+    kp_json_lit(&t->json, ",\"ts\":");
+    kp_ts_write(t, start_ns);
+    kp_json_lit(&t->json, ",\"dur\":");
+    kp_json_us(&t->json, end_ns - start_ns);
+}
+
+void kp_gpu_arrow_write(struct kp_trace *t, char phase, uint32_t correlation, uint64_t pid, int64_t tid, uint64_t start_ns)
+{
+    kp_json_lit(&t->json, "{\"ph\":\"");
+    kp_json_char(&t->json, phase);
+    kp_json_member(&t->json, "\",\"id\":", correlation);
+    kp_json_member(&t->json, ",\"pid\":", pid);
+    kp_json_lit(&t->json, ",\"tid\":");
+    kp_json_i64(&t->json, tid);
+    kp_json_lit(&t->json, ",\"ts\":");
+    kp_ts_write(t, start_ns);
+    if (phase == 'f') kp_json_lit(&t->json, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\"},\n");
+    else kp_json_lit(&t->json, ",\"cat\":\"ac2g\",\"name\":\"ac2g\"},\n");
+}
+
+bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32_t correlation, const struct kp_link **link)
+{
+    struct kp_gpu_count *count = &t->gpu->count[e->kind];
+    *link = kp_links_get(&t->gpu->links, &t->gpu->scratch, correlation);
+    if (e->trouble == KP_DEVICE_NO_TIME) {
+        count->no_time++;
+    } else if (e->trouble == KP_DEVICE_INVALID) {
+        count->invalid++;
+    } else if (e->start_ns < t->cycle.begin_ns || (!*link && e->end_ns > t->cycle.end_ns)) {
+        count->outside++;
+    } else {
+        count->shown++;
+        return true;
+    }
+    return false;
+}
+
+/* --- a kernel's shape --- */
+
+struct text {
+    char *at, *end;
+};
+
+static void text_add(struct text *x, const char *format, ...)
+{
+    va_list args;
+    size_t room = (size_t)(x->end - x->at);
+    va_start(args, format);
+    size_t n = kp_vfmt(x->at, room, format, args);
+    va_end(args);
+    x->at += n < room ? n : room;
+}
+
+/* A float as the double it is; JSON has no infinity, so Kineto quotes it. */
+static void float_add(struct text *x, const char *before, float value)
+{
+    char number[KP_DOUBLE_TEXT];
+    if (value - value == 0) kp_double_text(number, (double)value);
+    else kp_fmt(number, sizeof number, "%s", value > 0 ? "\"inf\"" : "\"nan\"");
+    text_add(x, "%s%s", before, number);
+}
+
+static void limits_add(struct text *x, uint32_t limits)
+{
+    static const char *const names[] = {"WARPS", "REGS", "SMEM", "BLOCKS"};
+    const char *between = "";
+    text_add(x, ",\"limitingFactors\":\"%s", limits ? "" : "none");
+    for (uint32_t i = 0; i < 4; i++) {
+        if (!(limits & 1u << i)) continue;
+        text_add(x, "%s%s", between, names[i]);
+        between = "|";
+    }
+    text_add(x, "\"");
+}
+
+static uint32_t shape_text(struct kp_shape *s, const struct kp_trace *t, const struct kp_rec_kernel *k)
+{
+    struct text x = {s->text, s->text + sizeof s->text};
+    struct kp_occupancy o;
+    kp_occupancy_make(&o, kp_reader_gpu(t->reader, k->device), k);
+    text_add(&x, ",\"registers per thread\":%u,\"shared memory\":%u", k->registers, k->static_smem + k->dynamic_smem);
+    float_add(&x, ",\"blocks per SM\":", o.blocks_per_sm);
+    float_add(&x, ",\"warps per SM\":", o.warps_per_sm);
+    text_add(&x, ",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"est. achieved occupancy %%\":%d", k->grid[0], k->grid[1], k->grid[2],
+             k->block[0], k->block[1], k->block[2], o.percent);
+    text_add(&x, ",\"occupancy\":{\"activeBlocksPerMultiprocessor\":%d", o.active);
+    limits_add(&x, o.limits);
+    text_add(&x, ",\"blockLimitRegs\":%d,\"blockLimitSharedMem\":%d,\"blockLimitWarps\":%d,\"blockLimitBlocks\":%d,\"blockLimitBarriers\":%d",
+             o.by_regs, o.by_smem, o.by_warps, o.by_blocks, o.limits ? INT32_MAX : 0);
+    text_add(&x, ",\"allocatedRegistersPerBlock\":%d,\"allocatedSharedMemPerBlock\":%d}", o.registers, o.smem);
+    return (uint32_t)(x.at - s->text);
+}
+
+static void shape_write(struct kp_trace *t, const struct kp_rec_kernel *k)
+{
+    struct kp_shape key = {.device = k->device, .registers = k->registers, .static_smem = k->static_smem, .dynamic_smem = k->dynamic_smem};
+    memcpy(key.grid, k->grid, sizeof key.grid);
+    memcpy(key.block, k->block, sizeof key.block);
+    uint32_t words[10], hash = 0;
+    memcpy(words, &key, sizeof words);
+    for (int i = 0; i < 10; i++) hash = (hash ^ words[i]) * 0x9e3779b1u, hash ^= hash >> 15;
+    struct kp_shape *s = &t->gpu->shapes[hash & (SHAPES - 1)];
+    if (!s->bytes || memcmp(s, &key, sizeof words) != 0) {
+        memcpy(s, &key, sizeof words);
+        s->bytes = shape_text(s, t, k);
+    }
+    kp_json_raw(&t->json, s->text, s->bytes);
+}
+
+/* --- one piece of work --- */
+
+/* Everything up to the arguments; the work takes its place on its stream. Where it is shown to begin. */
+static uint64_t begin_write(struct kp_trace *t, const struct kp_device_event *e, const struct kp_link *link, uint32_t device, uint32_t stream)
+{
+    struct kp_stream *s = kp_stream_get(t->gpu, device, stream);
+    uint64_t start_ns = s ? kp_stream_follow(s, e) : e->start_ns, end_ns = start_ns + (e->end_ns - e->start_ns);
+    kp_gpu_place_write(t, device, stream, start_ns, end_ns);
+    kp_json_lit(&t->json, ",\"args\":{");
+    if (link && link->external) {
+        kp_json_member(&t->json, "\"External id\":", link->external);
+        kp_json_char(&t->json, ',');
+    }
+    if (link && link->note) kp_note_extend(t->gpu, link->note, device, stream, start_ns, end_ns);
+    return start_ns;
+}
+
+static void where_write(struct kp_trace *t, uint32_t device, uint32_t context, uint32_t stream, uint32_t correlation)
+{
+    kp_json_member(&t->json, "\"device\":", device);
+    kp_json_member(&t->json, ",\"context\":", context);
+    kp_json_member(&t->json, ",\"stream\":", stream);
+    kp_json_member(&t->json, ",\"correlation\":", correlation);
+}
+
+static void graph_write(struct kp_trace *t, bool has_graph, uint32_t graph, uint64_t node)
+{
+    if (!has_graph) return;
+    kp_json_member(&t->json, ",\"graph id\":", graph);
+    kp_json_member(&t->json, ",\"graph node id\":", node);
+}
+
+static void channel_write(struct kp_trace *t, bool has_channel, uint32_t channel, uint8_t type)
+{
+    if (!has_channel) return;
+    kp_json_member(&t->json, ",\"channel\":", channel);
+    kp_json_member(&t->json, ",\"channel_type\":", type);
+}
+
+static void end_write(struct kp_trace *t, uint32_t correlation, uint32_t device, uint32_t stream, uint64_t start_ns)
+{
+    kp_json_lit(&t->json, "}},\n");
+    if (correlation) kp_gpu_arrow_write(t, 'f', correlation, device, stream, start_ns);
+}
+
+static void kernel_write(struct kp_trace *t, const struct kp_device_event *e, const struct kp_link *link)
+{
+    const struct kp_rec_kernel *k = &e->of.kernel;
+    const char *name = kp_demangle_name(&t->gpu->names, e->name);
+    if (!strcmp(name, "kernel")) name = "Kernel"; /* for old viewers, says Kineto */
+    kp_context_see(t->gpu, k->context, k->device);
+    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"");
+    kp_json_text(&t->json, name, strlen(name));
+    uint64_t start_ns = begin_write(t, e, link, k->device, k->stream);
+    kp_json_member(&t->json, "\"queued\":", k->queued);
+    kp_json_char(&t->json, ',');
+    where_write(t, k->device, k->context, k->stream, k->correlation);
+    if (k->has & KP_KERNEL_SHAPE) shape_write(t, k);
+    graph_write(t, k->has & KP_KERNEL_GRAPH, k->graph, k->graph_node);
+    if (k->has & KP_KERNEL_PRIORITY) {
+        kp_json_lit(&t->json, ",\"priority\":");
+        kp_json_i64(&t->json, k->priority);
+    }
+    channel_write(t, k->has & KP_KERNEL_CHANNEL, k->channel, k->channel_type);
+    if (link && link->external) kp_comms_kernel_write(t, link->external);
+    end_write(t, k->correlation, k->device, k->stream, start_ns);
+}
+
+static const char *copy_kind(uint8_t kind)
+{
+    static const char *const names[] = {NULL, "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
+    return kind && kind < sizeof names / sizeof *names ? names[kind] : "<unknown>";
+}
+
+static const char *memory_kind(uint8_t kind)
+{
+    static const char *const names[] = {"Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static"};
+    return kind < sizeof names / sizeof *names ? names[kind] : "Unrecognized";
+}
+
+static void peer_write(struct kp_trace *t, const struct kp_rec_copy *c)
+{
+    kp_json_member(&t->json, "\"fromDevice\":", c->src_device);
+    kp_json_member(&t->json, ",\"inDevice\":", c->device);
+    kp_json_member(&t->json, ",\"toDevice\":", c->dst_device);
+    kp_json_member(&t->json, ",\"fromContext\":", c->src_context);
+    kp_json_member(&t->json, ",\"inContext\":", c->context);
+    kp_json_member(&t->json, ",\"toContext\":", c->dst_context);
+    kp_json_member(&t->json, ",\"stream\":", c->stream);
+    kp_json_member(&t->json, ",\"correlation\":", c->correlation);
+}
+
+static void copy_write(struct kp_trace *t, const struct kp_device_event *e, const struct kp_link *link)
+{
+    const struct kp_rec_copy *c = &e->of.copy;
+    char name[80], number[KP_DOUBLE_TEXT];
+    kp_context_see(t->gpu, c->context, c->device);
+    if (e->kind == KP_KIND_MEMSET) kp_fmt(name, sizeof name, "gpu_memset\",\"name\":\"Memset (%s)", memory_kind(c->dst_kind));
+    else kp_fmt(name, sizeof name, "gpu_memcpy\",\"name\":\"Memcpy %s (%s -> %s)", copy_kind(c->kind), memory_kind(c->src_kind),
+                memory_kind(c->dst_kind));
+    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"");
+    kp_json_raw(&t->json, name, strlen(name));
+    uint64_t start_ns = begin_write(t, e, link, c->device, c->stream);
+    if (c->is_peer) peer_write(t, c);
+    else where_write(t, c->device, c->context, c->stream, c->correlation);
+    kp_json_member(&t->json, ",\"bytes\":", c->bytes);
+    if (e->end_ns > e->start_ns) {
+        size_t n = kp_double_text(number, (double)c->bytes / (double)(e->end_ns - e->start_ns));
+        kp_json_lit(&t->json, ",\"memory bandwidth (GB/s)\":");
+        kp_json_raw(&t->json, number, n);
+    }
+    graph_write(t, c->has & KP_KERNEL_GRAPH, c->graph, c->graph_node);
+    channel_write(t, c->has & KP_KERNEL_CHANNEL, c->channel, c->channel_type);
+    end_write(t, c->correlation, c->device, c->stream, start_ns);
+}
+
+/* A whole graph as one piece: when somebody in the process switched CUPTI to that, there are no kernels of it. */
+static void graphrun_write(struct kp_trace *t, const struct kp_device_event *e, const struct kp_link *link)
+{
+    const struct kp_rec_graphrun *r = &e->of.run;
+    kp_context_see(t->gpu, r->context, r->device);
+    kp_json_member(&t->json, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"CUDA graph ", r->graph);
+    uint64_t start_ns = begin_write(t, e, link, r->device, r->stream);
+    where_write(t, r->device, r->context, r->stream, r->correlation);
+    kp_json_member(&t->json, ",\"graph id\":", r->graph);
+    end_write(t, r->correlation, r->device, r->stream, start_ns);
+}
+
+static const char *overhead_name(uint32_t kind)
+{
+    switch (kind) {
+    case 0: return "Unknown";
+    case 1: return "Driver Compiler";
+    case 1u << 16: return "Buffer Flush";
+    case 2u << 16: return "Instrumentation";
+    case 3u << 16: return "Resource";
+    case 4u << 16: return "Runtime Triggered Module Loading";
+    case 5u << 16: return "Lazy Function Loading";
+    case 6u << 16: return "Command Buffer Full";
+    case 7u << 16: return "Activity Buffer Request";
+    case 8u << 16: return "UVM Activity Init";
+    default: return "Unrecognized";
+    }
+}
+
+static void overhead_write(struct kp_trace *t, const struct kp_device_event *e)
+{
+    t->gpu->has_overhead = true;
+    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"overhead\",\"name\":\"");
+    const char *name = overhead_name(e->of.overhead.type);
+    kp_json_raw(&t->json, name, strlen(name));
+    kp_json_lit(&t->json, "\",\"pid\":-1,\"tid\":0,\"ts\":");
+    kp_ts_write(t, e->start_ns);
+    kp_json_lit(&t->json, ",\"dur\":");
+    kp_json_us(&t->json, e->end_ns - e->start_ns);
+    kp_json_lit(&t->json, "},\n");
+}
+
+/* --- the walk --- */
+
+static int device_take(void *context, const struct kp_device_event *e)
+{
+    struct kp_trace *t = context;
+    const struct kp_link *link;
+    switch (e->kind) {
+    case KP_KIND_KERNEL:
+        if (kp_work_belongs(t, e, e->of.kernel.correlation, &link)) kernel_write(t, e, link);
+        break;
+    case KP_KIND_MEMCPY:
+    case KP_KIND_MEMSET:
+        if (kp_work_belongs(t, e, e->of.copy.correlation, &link)) copy_write(t, e, link);
+        break;
+    case KP_KIND_GRAPHRUN:
+        if (kp_work_belongs(t, e, e->of.run.correlation, &link)) graphrun_write(t, e, link);
+        break;
+    case KP_KIND_OVERHEAD:
+        if (kp_work_belongs(t, e, 0, &link)) overhead_write(t, e);
+        break;
+    case KP_KIND_CUDAEVENT: kp_waits_record(t->gpu, &e->of.event); break;
+    case KP_KIND_SYNC: t->gpu->syncs++; break;
+    default: break;
+    }
+    if (++t->gpu->walked % PROGRESS_RECORDS) return 0;
+    if (t->options->progress && t->options->progress(t->options->context, t->index)) return -ECANCELED;
+    return t->json.error;
+}
+
+int kp_work_write(struct kp_trace *t)
+{
+    int rc;
+    t->gpu->shapes = kp_map_alloc(SHAPES * sizeof *t->gpu->shapes);
+    if (!t->gpu->shapes) return -ENOMEM;
+    rc = kp_reader_device(t->reader, t->cycle.number, device_take, t);
+    if (!rc && t->gpu->syncs) rc = kp_waits_write(t);
+    kp_map_free(t->gpu->shapes, SHAPES * sizeof *t->gpu->shapes);
+    t->gpu->shapes = NULL;
+    return rc;
+}

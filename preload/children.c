@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * children.c - what a process and its workers share: which window records, and whose spools there are
+ *
+ * Called by: boot.c (constructor, first op, fork), finish.c (exit); the thread kprof-follow of a worker
+ * Owns:      KPROF_SPOOL_DIR/children/.HOST_PID-START.family, mapped: made at the first op of a process with KPROF_CHILDREN=1, removed at its exit
+ * Locks:     none: words of the mapping are stored and loaded whole
+ * On fail:   without the file children are programs of their own; a spool beyond the table is left to kprof recover
+ * Safe in:   after fork yes: that is what it is for
+ *
+ * Who is a worker? A process whose parent ran ops: forked from it, or started by its multiprocessing (spawn, forkserver). Others (ranks that a
+ * launcher forks or spawns) are programs of their own.
+ *
+ * A DataLoader worker sees no step: it lives beside many of them. So a worker records while the window of the process that has
+ * the steps is open, and looks for it 50 times a second, until it sees a step of its own. Without a schedule it records from its
+ * first op on. Workers end by os._exit or are killed, so what they leave is made traces of by the process that has the steps, at its exit.
+ */
+#include "preload/children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
+#include "preload/boot.h"
+#include "preload/cycle.h"
+#include "preload/spools.h"
+#include "schedule/kp_schedule.h"
+#include "collector/base/kp_poison.h"
+
+enum { SPOOLS_MAX = 4096, NAME_BYTES = 120, LOOK_NS = 20000000 };
+
+struct family {
+    int32_t pid; /* of the process that has the steps */
+    _Atomic uint32_t window; /* number of the window that records, 0: none */
+    _Atomic uint32_t spools; /* rows asked for; may exceed SPOOLS_MAX */
+    struct {
+        _Atomic int32_t pid; /* 0: the name is not complete */
+        char name[NAME_BYTES];
+    } spool[SPOOLS_MAX];
+};
+
+static struct family *_Atomic family;
+static const struct kp_config *settings;
+static int32_t parent_pid; /* of a worker */
+
+static void family_path(char *path, size_t bytes, int32_t pid)
+{
+    struct utsname here; /* several hosts may share the folder */
+    if (kp_io_host(&here) != 0) here.nodename[0] = '\0';
+    kp_fmt(path, bytes, "%s/children/.%s_%d-%lu.family", kp_boot_spool_dir(), here.nodename, (int)pid, (unsigned long)kp_io_process_start(pid));
+}
+
+/* A file that is shorter is not complete yet, or another release's: its memory must not be touched. */
+static struct family *family_map(int fd)
+{
+    struct stat st;
+    const bool is_whole = kp_io_fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct family);
+    void *at = NULL;
+    if (is_whole && kp_io_mmap(&at, sizeof(struct family), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != 0) at = NULL;
+    kp_io_close(fd);
+    return at;
+}
+
+bool kp_children_is_multiprocessing(void)
+{
+    char line[4096];
+    int fd = kp_io_open("/proc/self/cmdline", O_RDONLY, 0);
+    if (fd < 0) return false;
+    ssize_t n = kp_io_read(fd, line, sizeof line);
+    kp_io_close(fd);
+    return n > 0 && (memmem(line, (size_t)n, "--multiprocessing-fork", 22) || memmem(line, (size_t)n, "multiprocessing.forkserver", 26));
+}
+
+/* Whether a file of the parent's in /proc holds these bytes, at most 64. */
+static bool parent_says(const char *file, const char *what)
+{
+    char text[4096] = "", path[64];
+    const size_t bytes = strlen(what);
+    kp_fmt(path, sizeof path, "/proc/%d/%s", (int)getppid(), file);
+    const int fd = kp_io_open(path, O_RDONLY, 0);
+    bool is = false;
+    ssize_t n = fd < 0 ? 0 : 1;
+    for (size_t has = 0; n > 0 && !is;) {
+        n = kp_io_read(fd, text + has, sizeof text - has);
+        has += n > 0 ? (size_t)n : 0;
+        is = memmem(text, has, what, bytes) != NULL;
+        const size_t keep = has < bytes - 1 ? has : bytes - 1; /* they may lie on both sides of the end of a read */
+        memmove(text, text + has - keep, keep);
+        has = keep;
+    }
+    if (fd >= 0) kp_io_close(fd);
+    return is;
+}
+
+bool kp_children_parent_has(const char *setting)
+{
+    return parent_says("environ", setting) && parent_says("maps", "/libkprof.so");
+}
+
+void kp_children_setup(const struct kp_config *config)
+{
+    char path[4200];
+    settings = config;
+    if (!config->children || !kp_children_is_multiprocessing()) return;
+    family_path(path, sizeof path, getppid());
+    int fd = kp_io_open(path, O_RDWR | O_NOFOLLOW, 0);
+    struct family *theirs = fd < 0 ? NULL : family_map(fd);
+    if (!theirs) return;
+    kp_store_release(&family, theirs); /* pairs with: children.c:follow */
+    parent_pid = theirs->pid;
+}
+
+void kp_children_worked(void)
+{
+    char path[4200];
+    if (!settings->children || kp_load_relaxed(&family)) return;
+    family_path(path, sizeof path, getpid());
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    int fd = kp_io_mkdirs(path, 0777);
+    *slash = '/';
+    if (fd == 0) (void)kp_io_unlink(path); /* of the program that executed this one: its name is ours alone */
+    if (fd == 0) fd = kp_io_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (fd >= 0 && kp_io_fallocate(fd, 0, sizeof(struct family)) != 0) { /* a page that finds no room on the disk is a SIGBUS */
+        kp_io_close(fd);
+        (void)kp_io_unlink(path);
+        fd = -EIO;
+    }
+    struct family *ours = fd < 0 ? NULL : family_map(fd);
+    if (!ours) {
+        KP_LOG_ONCE(0, "%s cannot be made: forked children are not recorded", path); /* once for all of them */
+        return;
+    }
+    ours->pid = getpid();
+    kp_store_release(&family, ours); /* pairs with: children.c:follow */
+    kp_cycle_show_window(&ours->window);
+}
+
+bool kp_children_are_wanted(void)
+{
+    return settings && settings->children;
+}
+
+bool kp_children_is_worker(void)
+{
+    return parent_pid != 0;
+}
+
+int32_t kp_children_parent(void)
+{
+    return parent_pid;
+}
+
+void kp_children_forked(void)
+{
+    const struct family *f = kp_load_relaxed(&family);
+    if (f) parent_pid = f->pid;
+}
+
+/* A window that is open is closed with the other process's, also one of the worker's own schedule. */
+static void *follow(void *unused)
+{
+    const struct family *f = kp_load_acquire(&family); /* pairs with: children.c:kp_children_worked */
+    uint32_t followed = 0;
+    (void)unused;
+    while (kp_boot_is_ours() && !kp_io_helpers_alone() && kp_steps_seen() == 0) {
+        const uint32_t now = kp_load_acquire(&f->window); /* pairs with: cycle.c:show_window */
+        if (now != followed && kp_boot_turn_begin()) {
+            if (followed && kp_cycle_stop() == 0) kp_record_poke();
+            if (now) kp_cycle_start();
+            followed = now;
+            kp_boot_turn_end();
+        }
+        kp_io_nap(LOOK_NS);
+    }
+    return NULL;
+}
+
+void kp_children_follow(void)
+{
+    if (kp_io_thread(follow, NULL, "kprof-follow") != 0)
+        kp_log(0, "no thread to follow the windows of process %d: this worker is not recorded", (int)parent_pid);
+}
+
+void kp_children_register(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    struct family *f = kp_load_relaxed(&family);
+    if (!f || !parent_pid || strlen(name) >= NAME_BYTES) return;
+    const uint32_t row = kp_add_relaxed(&f->spools, 1);
+    if (row >= SPOOLS_MAX) return;
+    kp_fmt(f->spool[row].name, NAME_BYTES, "%s", name);
+    kp_store_release(&f->spool[row].pid, (int32_t)getpid()); /* pairs with: children.c:next_left */
+}
+
+/* The path of the next spool of a dead child, which may have removed it. */
+static bool next_left(struct family *f, uint32_t *at, char *path, size_t path_bytes)
+{
+    uint32_t rows = kp_load_relaxed(&f->spools);
+    if (rows > SPOOLS_MAX) rows = SPOOLS_MAX;
+    while (*at < rows) {
+        const uint32_t row = (*at)++;
+        const int32_t pid = kp_load_acquire(&f->spool[row].pid); /* pairs with: children.c:kp_children_register */
+        if (!pid || kp_io_process_start(pid)) continue; /* it runs */
+        kp_fmt(path, path_bytes, "%s/children/%s", kp_boot_spool_dir(), f->spool[row].name);
+        return true;
+    }
+    return false;
+}
+
+bool kp_children_are_collected(void)
+{
+    return parent_pid && kp_io_process_start(parent_pid);
+}
+
+void kp_children_collect(void)
+{
+    struct family *f = kp_load_relaxed(&family);
+    if (!f || parent_pid) return;
+    struct kp_spools_made made = {0};
+    struct paths {
+        char out[4200], spool[4400];
+    } *p = kp_map_alloc(sizeof *p);
+    uint32_t at = 0;
+    if (!p) {
+        kp_log(0, "no memory for the traces of forked children: what they recorded stays in %s/children, see: kprof recover",
+               kp_boot_shown(kp_boot_spool_dir()));
+        return;
+    }
+    family_path(p->out, sizeof p->out, getpid());
+    (void)kp_io_unlink(p->out);
+    kp_fmt(p->out, sizeof p->out, "%s/children", kp_boot_out_dir());
+    while (!(settings->exports & KP_EXPORTS_NONE) && next_left(f, &at, p->spool, sizeof p->spool)) kp_spools_export(p->spool, p->out, &made);
+    const char *folder = kp_boot_shown(p->out);
+    if (made.traces) kp_log(0, "wrote %u trace%s of forked children to %s", made.traces, made.traces == 1 ? "" : "s", folder);
+    if (made.failed) kp_log(0, "%u spool%s of forked children stay in %s/children, see: kprof recover", made.failed,
+                            made.failed == 1 ? "" : "s", kp_boot_shown(kp_boot_spool_dir()));
+    kp_map_free(p, sizeof *p);
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * control.c - arm, flush, disarm: every call that changes something in CUPTI
+ *
+ * Called by: helper.c on the thread kprof-cuda
+ * Owns:      which kinds and filters of ours are enabled
+ * Locks:     none is held around a call into CUPTI, which may call us back
+ * On fail:   what is not to be had is left out; without calls or kernels GPU recording is refused, with one line
+ * Safe in:   signal handlers no; after fork nobody comes here
+ *
+ * Order: attributes before callbacks, callbacks before kinds; what exists already (devices, contexts) is asked for by
+ * EnableAndDump. Never cuptiSubscribe (one seat a process, torch.profiler wants it), never cuptiFinalize.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
+#include "preload/cuda/room.h"
+#include "collector/base/kp_poison.h"
+
+enum { ATTR_ZEROED = 5, ATTR_PER_THREAD = 9, VERSION_12_3 = 21, VERSION_13 = 130000, THREAD_IDS_SYSTEM = 1, NOT_CALLED = -1,
+       V2_IN_USE = 14, MULTIPLE_SUBSCRIBERS = 39 };
+
+static const struct {
+    uint8_t kind;
+    bool is_dumped, is_needed;
+} kinds[] = {
+    {KP_CUPTI_DEVICE, true, false},         {KP_CUPTI_CONTEXT, true, false},
+    {KP_CUPTI_CONCURRENT_KERNEL, false, true}, {KP_CUPTI_MEMCPY, false, false},
+    {KP_CUPTI_MEMCPY2, false, false},       {KP_CUPTI_MEMSET, false, false},
+    {KP_CUPTI_SYNCHRONIZATION, false, false}, {KP_CUPTI_OVERHEAD, false, false},
+    {KP_CUPTI_RUNTIME, false, true},
+};
+static _Atomic uint64_t enabled_kinds; /* bit: we enabled it */
+static _Atomic bool has_filters;       /* calls are enabled one by one, not by the kind DRIVER */
+static _Atomic uint64_t dropped;
+static int64_t zeroed_before; /* ATTR_ZEROED as it was found when arming */
+
+/* Each call into CUPTI is watched from outside. */
+static int ended(int code)
+{
+    kp_helper_call_ends();
+    return code;
+}
+#define CALL(expression) (kp_helper_call_begins() ? ended(expression) : NOT_CALLED)
+
+bool kp_cuda_wants(uint32_t kind)
+{
+    return kind < KP_CUPTI_KINDS && atomic_load(&enabled_kinds) >> kind & 1;
+}
+
+bool kp_cuda_wants_cbid(bool is_driver, uint32_t cbid, bool *enabled)
+{
+    if (!kp_load_relaxed(&has_filters) || cbid >= KP_CALLS || !kp_calls[is_driver][cbid].name) return false;
+    bool is_noise = kp_calls[is_driver][cbid].what & KP_CALL_NOISE;
+    if (is_driver == is_noise) return false; /* driver calls are off, and runtime calls on, unless we set them */
+    *enabled = is_driver;
+    return true;
+}
+
+uint64_t kp_cuda_dropped(void)
+{
+    return kp_load_relaxed(&dropped);
+}
+
+void kp_cuda_dropped_more(uint64_t records)
+{
+    if (kp_cuda_state() == KP_CUDA_ARMED) kp_add_relaxed(&dropped, records);
+}
+
+/* ---- refusals ---- */
+
+static int refuse(const char *what, int code)
+{
+    char why[512], tool[256];
+    const char *text = NULL;
+    if (code == NOT_CALLED) return -ETIMEDOUT; /* DEAD: that was said */
+    if (kp_cupti.get_result_string) (void)CALL(kp_cupti.get_result_string(code, &text));
+    if (code == V2_IN_USE || code == MULTIPLE_SUBSCRIBERS) {
+        kp_other_tool(tool, sizeof tool);
+        kp_fmt(why, sizeof why, "CUPTI is taken by %s (%s: error %d)", tool, what, code);
+    } else {
+        kp_fmt(why, sizeof why, "%s failed: %s (error %d)", what, text ? text : "?", code);
+    }
+    kp_cuda_refuse(why);
+    return -EPERM;
+}
+
+/* ---- once a process ---- */
+
+static void note_number(const char *key, uint64_t value)
+{
+    char text[24];
+    kp_fmt(text, sizeof text, "%lu", (unsigned long)value);
+    kp_cuda_note(key, text);
+}
+
+static void note_versions(void)
+{
+    int driver = 0;
+    note_number("cupti_version", kp_cupti.version);
+    kp_cuda_note("gpu_cupti_path", kp_cupti.path);
+    if (kp_driver.version && kp_driver.version(&driver) == 0) note_number("cuda_driver_version", (uint64_t)driver);
+    int runtime = kp_runtime_version();
+    if (runtime) note_number("cuda_runtime_version", (uint64_t)runtime);
+}
+
+/* Its width is CUPTI's affair: what it gives is what it takes. The value before; -1: not to be had. */
+static int64_t attribute_set(int attribute, uint64_t value)
+{
+    uint64_t before = 0;
+    size_t bytes = sizeof before;
+    if (!kp_cupti.get_attribute || !kp_cupti.set_attribute) return -1;
+    if (CALL(kp_cupti.get_attribute(attribute, &bytes, &before)) != 0 || bytes == 0 || bytes > sizeof before) return -1;
+    if (before != value && CALL(kp_cupti.set_attribute(attribute, &bytes, &value)) != 0) return -1;
+    return (int64_t)before;
+}
+
+/* For the process's life, so only where nobody else will come. Buffers per thread: 13.0 made that the default. */
+static void attributes_set(void)
+{
+    if (kp_tee_has_client() || kp_cuda_has_torch()) return;
+    if (kp_cupti.version >= VERSION_12_3 && kp_cupti.version < VERSION_13) (void)attribute_set(ATTR_PER_THREAD, 1);
+    if ( kp_cupti.set_thread_id_type && CALL(kp_cupti.set_thread_id_type(THREAD_IDS_SYSTEM)) == 0)
+        kp_store_relaxed(&kp_lane_ids_are_tids, true); /* torch.profiler matches the default ids: not beside it */
+}
+
+static int prepare(void)
+{
+    static bool is_prepared;
+    if (is_prepared) return 0;
+    int code = CALL(kp_cupti.get_version(&kp_cupti.version));
+    if (code != 0) return refuse("cuptiGetVersion", code);
+    if (!kp_helper_call_begins()) return -ETIMEDOUT;
+    const char *why = kp_probe_sizes();
+    kp_calls_fill();
+    kp_helper_call_ends();
+    if (why) {
+        char text[1200];
+        kp_fmt(text, sizeof text, "%s (version %u) is of no known layout: %s", kp_cupti.path, (unsigned)kp_cupti.version, why);
+        kp_cuda_refuse(text);
+        return -EPROTO;
+    }
+    if (kp_buffer_setup() != 0 || kp_lane_setup() != 0) {
+        kp_cuda_refuse("no memory for its buffers");
+        return -ENOMEM;
+    }
+    kp_log(1, "CUPTI %u in %s", (unsigned)kp_cupti.version, kp_cupti.path);
+    note_versions();
+    attributes_set();
+    is_prepared = true;
+    return 0;
+}
+
+/* ---- kinds and filters ---- */
+
+static void kind_disable(uint32_t kind);
+
+/* Own word first: a Disable of the program's that comes in between must see it. */
+static int kind_enable(uint32_t kind, bool is_dumped)
+{
+    int code = NOT_CALLED;
+    atomic_fetch_or(&enabled_kinds, UINT64_C(1) << kind);
+    if (is_dumped && kp_cupti.enable_and_dump) code = CALL(kp_cupti.enable_and_dump((int)kind));
+    else code = CALL(kp_cupti.enable((int)kind));
+    if (code != 0) kind_disable(kind); /* one of the program's may have been kept from CUPTI */
+    return code;
+}
+
+/* tee.c does the same with the words exchanged: own word first, then the other's, and once more after a call. */
+static void kind_disable(uint32_t kind)
+{
+    uint64_t bit = UINT64_C(1) << kind;
+    if (!(atomic_fetch_and(&enabled_kinds, ~bit) & bit) || kp_tee_wants(kind)) return;
+    (void)CALL(kp_cupti.disable((int)kind));
+    if (kp_tee_wants(kind)) (void)CALL(kp_cupti.enable((int)kind));
+}
+
+/* Driver calls one by one where CUPTI can: the kind DRIVER doubles the volume. Else all, and the rest is dropped when decoded. */
+static bool filters_set(bool is_on)
+{
+    bool client;
+    if (!kp_cupti.enable_driver_api || !kp_cupti.enable_runtime_api) return false;
+    for (uint32_t cbid = 1; cbid < KP_CALLS; cbid++) {
+        bool is_kept = kp_calls[1][cbid].name && !(kp_calls[1][cbid].what & KP_CALL_NOISE);
+        bool is_noise = kp_calls[0][cbid].name && (kp_calls[0][cbid].what & KP_CALL_NOISE);
+        if (is_kept && !kp_tee_wants_cbid(true, cbid, &client) &&
+            CALL(kp_cupti.enable_driver_api(cbid, is_on)) != 0 && is_on) return false;
+        if (is_noise && !kp_tee_wants_cbid(false, cbid, &client)) (void)CALL(kp_cupti.enable_runtime_api(cbid, !is_on));
+    }
+    return true;
+}
+
+static int kinds_enable(void)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        int code = kind_enable(kinds[i].kind, kinds[i].is_dumped);
+        if (code != 0 && kinds[i].is_needed) return code;
+        if (code != 0) kp_log(1, "CUPTI does not give records of kind %d (error %d)", kinds[i].kind, code);
+    }
+    kp_store_relaxed(&has_filters, true);
+    bool is_filtered = filters_set(true);
+    kp_store_relaxed(&has_filters, is_filtered);
+    if (!is_filtered) (void)kind_enable(KP_CUPTI_DRIVER, false);
+    return 0;
+}
+
+static void kinds_disable(void)
+{
+    for (uint32_t kind = 1; kind < KP_CUPTI_KINDS; kind++) kind_disable(kind);
+    if (kp_load_relaxed(&has_filters)) filters_set(false);
+    kp_store_relaxed(&has_filters, false);
+}
+
+/* ---- arm, flush, disarm ---- */
+
+int kp_control_arm(void)
+{
+    int err = kp_cupti_find(true);
+    if (err == -EAGAIN) return err;
+    if (err) {
+        kp_cuda_refuse(err == -ENOSYS ? "a function of it is missing" : "no libcupti that belongs to this program's CUDA was found");
+        return err;
+    }
+    if (kp_cuda_tee_start() == -EBUSY) return -EAGAIN; /* the program's calls must be seen before ours change anything */
+    if (!kp_helper_register_exit(false)) {
+        kp_cuda_set_state(KP_CUDA_DEAD);
+        return -ESHUTDOWN;
+    }
+    err = prepare();
+    if (err) return err;
+    kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
+    kp_buffer_warm();
+    kp_tee_arming();
+    zeroed_before = attribute_set(ATTR_ZEROED, 1); /* ours are; of the program's we know nothing */
+    int code = CALL(kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete));
+    if (code != 0) return refuse("cuptiActivityRegisterCallbacks", code);
+    kp_device_write_all();
+    kp_lane_forget_work();
+    code = kinds_enable();
+    if (code != 0) {
+        kinds_disable();
+        return refuse("cuptiActivityEnable", code);
+    }
+    kp_domain_sample();
+    if (kp_cuda_state() == KP_CUDA_DEAD) return -ETIMEDOUT;
+    kp_cuda_set_state(KP_CUDA_ARMED);
+    (void)kp_helper_register_exit(true);
+    return 0;
+}
+
+void kp_control_flush(bool is_forced)
+{
+    static uint64_t said;
+    size_t lost = 0;
+    if (!kp_buffer_any_asked()) return; /* nothing was ever recorded; after a fork such a flush hangs */
+    (void)CALL(kp_cupti.flush_all(is_forced));
+    kp_domain_sample();
+    if (kp_cupti.get_num_dropped && CALL(kp_cupti.get_num_dropped(NULL, 0, &lost)) == 0 && lost)
+        kp_add_relaxed(&dropped, lost);
+    if (kp_load_relaxed(&dropped) != said) {
+        for (; said < kp_load_relaxed(&dropped); said++) kp_loss_count(0, KP_LOSS_CAP); /* of no kind: CUPTI does not tell */
+        note_number("gpu_dropped", said);
+        KP_LOG_ONCE(0, "CUPTI dropped records of GPU work");
+    }
+    kp_lane_write_notes();
+}
+
+void kp_control_forget(void)
+{
+    kp_store_relaxed(&enabled_kinds, 0);
+    kp_store_relaxed(&has_filters, false);
+}
+
+void kp_control_stop(void)
+{
+    kinds_disable();
+}
+
+void kp_control_disarm(bool is_forced)
+{
+    kp_control_flush(false);
+    kinds_disable();
+    kp_control_flush(is_forced);
+    if (zeroed_before == 0) (void)attribute_set(ATTR_ZEROED, 0);
+    kp_tee_disarmed();
+    if (kp_cuda_state() == KP_CUDA_ARMED) kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
+}

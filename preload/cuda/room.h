@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * room.h - what the files of preload/cuda need of each other and tee.c need not know
+ */
+#ifndef KP_CUDA_ROOM_H
+#define KP_CUDA_ROOM_H
+
+#include "preload/cuda/cuda.h"
+#include "preload/cuda/decode.h"
+
+/* --- find.c: the driver, and questions to it that change nothing --- */
+
+struct kp_driver {
+    int (*device_count)(int *count);
+    int (*device_attribute)(int *value, int attribute, int device);
+    int (*device_name)(char *name, int bytes, int device);
+    int (*device_memory)(size_t *bytes, int device);
+    int (*device_uuid)(uint8_t uuid[16], int device);
+    int (*version)(int *version);
+};
+extern struct kp_driver kp_driver;
+enum kp_found { KP_FOUND_NOTHING, KP_FOUND_STUB, KP_FOUND_DRIVER };
+enum kp_found kp_driver_find(void); /* libcuda.so.1 in the link map; never loads it. Loader calls, not in a hook. */
+int kp_runtime_version(void);       /* of the libcudart in the process; 0: none */
+/* The n-th place where the libcupti of a cudart at `folder` may lie; 0: no more. Pure. */
+size_t kp_cupti_place(unsigned n, const char *folder, int major, char *out, size_t bytes);
+
+/* --- probe.c --- */
+
+extern uint16_t kp_sizes[KP_CUPTI_KINDS];
+/* Learns them. NULL, or why this CUPTI cannot be decoded. */
+const char *kp_probe_sizes(void);
+
+/* --- names.c: CUPTI's names of calls --- */
+
+enum { KP_CALL_NOISE = 1, KP_CALL_LAUNCH = 2, KP_CALL_CAPTURE_BEGINS = 4, KP_CALL_CAPTURE_ENDS = 8 };
+struct kp_call {
+    const char *name; /* without _vNNNN: `len` bytes of it count; belongs to libcupti, which stays */
+    uint16_t len;
+    uint16_t what;        /* KP_CALL_* */
+    _Atomic uint32_t id;  /* in the spool; 0: not interned yet */
+};
+enum { KP_CALLS = 1536 };
+extern struct kp_call kp_calls[2][KP_CALLS]; /* [is_driver][cbid] */
+void kp_calls_fill(void); /* once, when arming first */
+/* Length without the version, and what sort of call it is. Pure. */
+size_t kp_call_length(const char *name);
+uint32_t kp_call_sort(bool is_driver, const char *name, size_t len);
+
+/* --- lane.c --- */
+
+int kp_lane_setup(void);                 /* opens the lanes, once. 0 or -ENOMEM */
+void kp_lane_collect(uint32_t cycle);    /* records go to chunks of this cycle from here on */
+void kp_lane_close(uint32_t cycle);      /* nothing more is put into its chunks */
+void kp_lane_allow_wait(bool may);       /* this thread may wait for the writer (default: yes); tee: not in the host's FlushAll */
+void kp_lane_forget_work(void);          /* what was launched and never seen to run is not waited for any more */
+uint64_t kp_lane_launched(void);         /* kernels, as far as decoded */
+bool kp_lane_has_run(uint64_t launched); /* so many kernels ran, or as many as were launched */
+uint64_t kp_lane_records(void);          /* decoded so far: moves while anything arrives */
+uint64_t kp_lane_kernels(void);
+bool kp_lane_is_doubtful(void);          /* the first kernels did not look like kernels: the layout is not what we think */
+void kp_lane_write_notes(void);          /* counters of what was invalid, late, lost: as notes, when they changed */
+void kp_lane_count_lost(const uint8_t *buffer, size_t valid_bytes); /* a discarded buffer: its records are lost, by kind */
+extern _Atomic bool kp_lane_ids_are_tids; /* CUPTI was told to name threads by their tid */
+
+/* --- buffer.c --- */
+
+int kp_buffer_setup(void);               /* reserves the pool, once. 0 or -errno */
+void kp_buffer_warm(void);               /* the first buffers are made resident: not on the host's threads */
+uint64_t kp_buffer_mark(void);           /* buffers handed out from here on are younger */
+bool kp_buffer_is_older_out(uint64_t mark); /* one handed out before the mark is still with CUPTI */
+bool kp_buffer_any_asked(void);          /* CUPTI ever asked for one: before that nothing is to be flushed */
+
+/* --- clock.c: CUPTI's clock and ours --- */
+
+struct kp_domain {
+    uint32_t number;
+    uint64_t device; /* a value of it, to know its stamps by */
+};
+void kp_domain_sample(void);             /* a DEVCLOCK record; helper thread, or the one that arms */
+void kp_domain_next(void);               /* another clock from here on */
+uint32_t kp_domain_of(uint64_t stamp);   /* whose stamp this is; any thread */
+
+/* --- device.c --- */
+
+void kp_device_write_all(void);                       /* a DEVICE record each, from the driver */
+void kp_device_write(const struct kp_decoded *device); /* from CUPTI, if the driver did not tell */
+void kp_context_write(const struct kp_rec_context *context);
+
+/* --- control.c: every call that changes something in CUPTI; on the thread kprof-cuda alone --- */
+
+int kp_control_arm(void);                /* 0: ARMED. Refusals set the state and say so. */
+void kp_control_disarm(bool is_forced);
+void kp_control_flush(bool is_forced);
+void kp_control_stop(void);              /* no new records; those under way still come. A disarm follows. */
+void kp_control_forget(void);            /* somebody finalized CUPTI: nothing is enabled any more */
+
+/* --- other.c --- */
+
+void kp_other_tool(char *out, size_t bytes);                    /* who has CUPTI, for the line that says so */
+const char *kp_other_tool_in(char *const *environment); /* what the environment tells of that. Pure. */
+
+/* --- helper.c --- */
+
+enum { KP_HELPER_HANG_MS = 4000 };
+void kp_helper_want(bool armed);         /* any thread, microseconds */
+bool kp_helper_is_wanted(void);
+void kp_helper_poke(void);
+void kp_helper_rest(bool begins);        /* CUPTI was finalized: arms in a moment, or (false) when it is used again */
+void kp_helper_stand_aside(bool aside);  /* disarm and become SHARED; false: back to CUPTI_FOUND */
+/* Brackets a CUPTI call, so that a hang is seen from outside. false: DEAD, do not call. */
+bool kp_helper_call_begins(void);
+void kp_helper_call_ends(void);
+bool kp_helper_take_control(void);       /* so that calls into CUPTI of ours come one behind another */
+void kp_helper_give_control(void);
+bool kp_helper_check(void);              /* any thread: a call hangs since KP_HELPER_HANG_MS: DEAD, one line. true: DEAD */
+bool kp_helper_is_drained(uint64_t end_ticks);
+/* At the host's exit() what is under way is fetched, or a beginning arming waited for. false: that exit is over, do not arm. */
+bool kp_helper_register_exit(bool is_armed);
+
+/* --- source.c --- */
+
+void kp_cuda_set_state(enum kp_cuda_state state);
+void kp_cuda_refuse(const char *why);    /* REFUSED, one line, a note; the fallback is switched on */
+void kp_cuda_note(const char *key, const char *value);
+int kp_cuda_tee_start(void);             /* kp_tee_start with the setting, once. 0, or -EBUSY: to be asked again */
+bool kp_cuda_has_torch(void);            /* torch.profiler may come: CUPTI's ids of threads stay as they are */
+bool kp_cuda_see_driver(void);           /* ABSENT -> DRIVER_LOADED when libcuda.so.1 is there */
+bool kp_cuda_see_cuinit(void);           /* DRIVER_LOADED -> CUINIT_OK when cuInit succeeded; no CUPTI call */
+
+#endif

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cudart.h - what the files of preload/cudart share: CUDA calls seen by our own hooks, where there is no CUPTI
+ *
+ *   runtime.def  driver.def   the functions tapped, a row each
+ *   runtime.c    driver.c     the taps made of those rows
+ *   call.c       a call begins and ends: its API record, its correlation
+ *   work.c       what a call puts on a device: events before and after it, until they are resolved
+ *   resolve.c    the thread kprof-gpu: which work is done, when it ran; its records
+ *   base.c       device time and ticks: reference events whose host time is known
+ *   names.c      names of kernels
+ *   ids.c        numbers of streams and contexts
+ *   find.c       libcudart and libcuda in the link map, the functions of theirs that we call
+ *   source.c     two sources: the runtime, the driver
+ *
+ * What we ask of CUDA is asked of the driver: its functions leave the error that cudaGetLastError tells alone. Where only the
+ * runtime knows (cudaFuncGetName) that error is looked at before and put right after.
+ */
+#ifndef KP_CUDART_H
+#define KP_CUDART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/base/kp_atomic.h"
+#include "collector/format/kp_device.h"
+#include "collector/record/kp_record.h"
+
+struct kp_dim3 {
+    unsigned x, y, z;
+};
+struct kp_runtime_config { /* cudaLaunchConfig_t */
+    struct kp_dim3 grid, block;
+    size_t smem;
+    void *stream, *attributes;
+    unsigned attribute_count;
+};
+struct kp_driver_config { /* CUlaunchConfig */
+    struct kp_dim3 grid, block;
+    unsigned smem;
+    void *stream, *attributes;
+    unsigned attribute_count;
+};
+
+/* --- find.c: functions we call; NULL where the library has none of that name --- */
+
+#define KP_DRIVER_CALLS(X)                                                     \
+    X(int, cuCtxGetCurrent, (void **))                                         \
+    X(int, cuCtxGetDevice, (int *))                                            \
+    X(int, cuCtxPushCurrent_v2, (void *))                                      \
+    X(int, cuCtxPopCurrent_v2, (void **))                                      \
+    X(int, cuStreamIsCapturing, (void *, int *))                               \
+    X(int, cuStreamCreate, (void **, unsigned))                                \
+    X(int, cuThreadExchangeStreamCaptureMode, (int *))                         \
+    X(int, cuEventCreate, (void **, unsigned))                                 \
+    X(int, cuEventDestroy_v2, (void *))                                        \
+    X(int, cuEventRecord, (void *, void *))                                    \
+    X(int, cuEventQuery, (void *))                                             \
+    X(int, cuEventElapsedTime, (float *, void *, void *))                      \
+    X(int, cuPointerGetAttribute, (void *, int, uint64_t))                     \
+    X(int, cuFuncGetName, (const char **, void *))                             \
+    X(int, cuFuncGetAttribute, (int *, int, void *))                           \
+    X(int, cuKernelGetFunction, (void **, void *))                             \
+    X(int, cuKernelGetName, (const char **, void *))                           \
+    X(int, cuDeviceGetName, (char *, int, int))                                \
+    X(int, cuDeviceGetAttribute, (int *, int, int))                            \
+    X(int, cuDeviceTotalMem_v2, (size_t *, int))
+struct kp_cudrv {
+#define KP_MEMBER(result, name, arguments) result(*name) arguments;
+    KP_DRIVER_CALLS(KP_MEMBER)
+    _Atomic bool is_filled, has_events; /* has_events: all that timing needs is there */
+};
+extern struct kp_cudrv kp_cudrv;
+
+#define KP_RUNTIME_CALLS(X)                                                    \
+    X(int, cudaFuncGetName, (const char **, const void *))                     \
+    X(int, cudaGetFuncBySymbol, (void **, const void *))                       \
+    X(int, cudaPeekAtLastError, (void))                                        \
+    X(int, cudaStreamIsCapturing, (void *, int *))                             \
+    X(int, cudaGetLastError, (void))
+struct kp_cudart {
+    KP_RUNTIME_CALLS(KP_MEMBER)
+#undef KP_MEMBER
+};
+extern struct kp_cudart kp_cudart;
+
+/* A mapped library by its stem ("libcudart", "libcuda"; a toolkit's stub is none), held for good; NULL: none. Not in a hook. */
+void *kp_cudart_library(const char *stem);
+void kp_cudart_fill_runtime(void *library);
+void kp_cudart_fill_driver(void *library);
+
+/* --- call.c --- */
+
+enum kp_name_by { KP_BY_FUNCTION, KP_BY_KERNEL, KP_BY_CUFUNCTION }; /* host function, cudaKernel_t or CUkernel, CUfunction */
+
+/* What a call puts on a device; kind 0: nothing. */
+struct kp_work {
+    uint8_t kind;     /* KP_KIND_KERNEL, MEMCPY, MEMSET, GRAPHRUN */
+    bool is_blocking; /* returns when it is done: no events around it */
+    uint8_t copy_kind, name_by, is_async, is_peer;
+    const void *function;      /* KERNEL */
+    const struct kp_kernel *kernel; /* what is known of it; NULL: nothing */
+    struct kp_dim3 grid, block;
+    uint64_t smem, bytes;
+    const void *source, *target; /* copies: to tell what memory they are */
+    uint32_t value, source_device, target_device;
+};
+
+struct kp_item; /* work.c */
+struct kp_call {
+    struct kp_thread *thread; /* NULL: not recorded */
+    uint64_t gate, start;
+    uint32_t correlation;
+    bool is_inner;            /* called by another call that is recorded: the work is that one's */
+    bool is_capturing;        /* goes into a graph, runs nothing */
+    void *stream;             /* as the driver takes it */
+    struct kp_item *item;     /* events around the work; NULL: none */
+    struct kp_work work;
+};
+struct kp_call_kind {
+    const char *name;
+    uint32_t cbid;
+    bool is_driver;
+};
+/* false: nothing is recorded. Else kp_call_end must follow, on the same thread. */
+bool kp_call_begin(struct kp_call *call);
+void kp_call_end(struct kp_call *call, const struct kp_call_kind *kind, int result);
+bool kp_call_seen(void); /* the host has called any tapped function */
+extern _Atomic bool kp_call_any;
+/* The calling thread's lane of KP_CHUNK_DEVICE chunks. Inside a hook. NULL: no memory. */
+struct kp_thread *kp_call_lane(struct kp_thread *t);
+
+/* --- work.c --- */
+
+/* Not in a hook: these call the driver. */
+void kp_work_begin(struct kp_call *call);
+void kp_work_end(struct kp_call *call, int result);
+/* Inside a hook: the record of work without times, or hands the item to the resolver. */
+void kp_work_put(struct kp_call *call, uint32_t name);
+
+enum { KP_ITEM_FREE, KP_ITEM_TAKEN, KP_ITEM_READY };
+struct kp_item {
+    _Atomic uint32_t state; /* KP_ITEM_*. READY: the resolver's, who frees it */
+    uint32_t cycle, bytes;
+    struct kp_context *context; /* of the events; NULL: none made yet */
+    void *start, *end;          /* events */
+    uint64_t ticks;             /* right before the real call: the work cannot have started before */
+    union {
+        struct kp_rec head;
+        struct kp_rec_kernel kernel;
+        struct kp_rec_copy copy;
+        struct kp_rec_graphrun run;
+    } rec;
+};
+enum { KP_ITEMS = 8192 };
+int kp_items_open(void);
+extern struct kp_item *kp_items; /* KP_ITEMS of them */
+
+/* --- ids.c --- */
+
+struct kp_base { /* a reference event: it happened at these ticks, +-width */
+    void *event;
+    uint64_t ticks, width;
+};
+enum { KP_CONTEXTS = 16, KP_BASES = 8 };
+struct kp_context {
+    _Atomic(void *) handle;
+    uint32_t number;
+    int device;
+    _Atomic bool is_gone;   /* reset by the host: its events are no more */
+    /* the resolver's own */
+    bool is_told;
+    void *stream;
+    struct kp_base bases[KP_BASES];
+    uint32_t base_count;
+    uint64_t base_ticks;
+};
+extern struct kp_context kp_contexts[KP_CONTEXTS];
+struct kp_context *kp_context_current(void); /* NULL: none, or one too many */
+/* Numbers like CUPTI's: 7 is the default stream, others from 13 on. KP_DEV_NONE: too many streams. */
+uint32_t kp_stream_number(void *stream, uint32_t tid);
+/* The host takes contexts down (cudaDeviceReset): waits, bounded, until the resolver is out, forgets their events. */
+void kp_contexts_forget(void);
+
+/* --- base.c: the resolver's --- */
+
+bool kp_base_make(struct kp_context *context); /* the context is current. false: none could be made */
+/* Ticks at which an event happened. false: not to be told. */
+bool kp_base_ticks(struct kp_context *context, void *event, uint64_t not_before, uint64_t *ticks);
+void kp_base_clock(void); /* sample for the length of a tick */
+
+/* --- resolve.c --- */
+
+int kp_resolve_start(void);
+void kp_resolve_wake(void); /* a window opens: look often from now on */
+/* Waits at most so long until nothing is in flight: what is done already has its times then. */
+void kp_resolve_flush(uint32_t timeout_ms);
+bool kp_resolve_is_drained(uint64_t end_ticks);
+void kp_resolve_close(uint32_t cycle);
+extern _Atomic uint32_t kp_resolve_busy; /* 1: the resolver is calling CUDA; 2: it must not */
+
+/* --- names.c --- */
+
+struct kp_kernel {
+    _Atomic(const void *) key;      /* host function, kernel handle or CUfunction */
+    _Atomic(const char *) name;     /* NULL: not known yet */
+    _Atomic(const void *) function; /* of a kernel handle: the host function it was made of */
+    _Atomic bool is_known;          /* all that can be told is here */
+    uint32_t registers, static_smem, local;
+};
+/* The entry, made when there is none. NULL: the table is full. */
+struct kp_kernel *kp_kernel_find(const void *key);
+/* Asks CUDA; not in a hook. `room` is returned with a name that is made up; NULL: none at all. */
+const char *kp_kernel_ask(struct kp_kernel *kernel, enum kp_name_by by, char *room, size_t room_bytes);
+void kp_kernel_register(const void *function, const char *name); /* __cudaRegisterFunction */
+void kp_kernel_link(const void *kernel, const void *function);   /* __cudaGetKernel */
+
+/* --- find.c, for the next two --- */
+
+struct kp_tap;
+struct kp_tap_row {
+    const char *symbol;
+    void **real;
+    void *tap;
+};
+/* Taps those rows that `library` has, for good; `taps` (as many) stays with the taps. How many, or -errno of kp_hook_add_taps. */
+int kp_rows_tap(void *library, const struct kp_tap_row *rows, size_t rows_n, struct kp_tap *taps);
+
+/* --- runtime.c, driver.c --- */
+
+/* Installs what the library has. How many taps; or -errno. */
+int kp_runtime_tap(void *library);
+int kp_runtime_tap_registration(void *library);
+int kp_driver_tap(void *library);
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * driver.c - taps on libcuda, where a program calls it through words of its own (most take its functions by dlsym: not seen)
+ *
+ * Called by: any host thread in place of the driver's functions (hot); source.c (installing)
+ * Owns:      the pointers to the real functions
+ * Locks:     none
+ * On fail:   the real function is called and nothing else
+ * Safe in:   after fork yes (the gate reads 0 in a child)
+ */
+#include "collector/base/kp_gate.h"
+#include "preload/cudart/tap.h"
+#include "preload/hook/hook.h"
+#include "collector/base/kp_poison.h"
+
+#define G3 ((D3){gx, gy, gz})
+#define B3 ((D3){bx, by, bz})
+#define AT(address) ((const void *)(uintptr_t)(address))
+#define KIND_OF(k) (k)
+
+#define KP_TAP(...) KP_TAP_DEFINE(true, __VA_ARGS__)
+#include "preload/cudart/driver.def"
+#undef KP_TAP
+
+static int (*real_destroy)(void *);
+static int tap_destroy(void *context)
+{
+    if (kp_gate_get() & KP_GATE_ON) kp_contexts_forget();
+    return real_destroy(context);
+}
+
+static int (*real_primary_reset)(int);
+static int tap_primary_reset(int device)
+{
+    if (kp_gate_get() & KP_GATE_ON) kp_contexts_forget();
+    return real_primary_reset(device);
+}
+
+static int (*real_primary_release)(int);
+static int tap_primary_release(int device)
+{
+    if (kp_gate_get() & KP_GATE_ON) kp_contexts_forget();
+    return real_primary_release(device);
+}
+
+#define KP_TAP(symbol, ...) {#symbol, (void **)&real_##symbol, (void *)(uintptr_t)tap_##symbol},
+static const struct kp_tap_row rows[] = {
+#include "preload/cudart/driver.def"
+    {"cuCtxDestroy_v2", (void **)&real_destroy, (void *)(uintptr_t)tap_destroy},
+    {"cuDevicePrimaryCtxReset_v2", (void **)&real_primary_reset, (void *)(uintptr_t)tap_primary_reset},
+    {"cuDevicePrimaryCtxRelease_v2", (void **)&real_primary_release, (void *)(uintptr_t)tap_primary_release},
+};
+#undef KP_TAP
+static struct kp_tap taps[sizeof rows / sizeof *rows];
+
+int kp_driver_tap(void *library)
+{
+    return kp_rows_tap(library, rows, sizeof rows / sizeof *rows, taps);
+}

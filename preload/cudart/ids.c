@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * ids.c - numbers of streams and contexts, for a reader who cannot know their addresses
+ *
+ * Called by: work.c, call.c on host threads (hot)
+ * Owns:      the two tables; entries are never taken away
+ * Locks:     none; an entry is made by one compare-and-swap
+ * Memory:    fixed
+ * On fail:   no number
+ *
+ * A stream's handle that the host destroyed and CUDA gave out again keeps its number.
+ */
+#include <errno.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/base/kp_io.h"
+#include "preload/cudart/cudart.h"
+#include "collector/base/kp_poison.h"
+
+enum { STREAMS = 1024, PROBES = 32, NUMBER_DEFAULT = 7, NUMBER_FIRST = 13, FORGET_WAIT_MS = 50 };
+enum { LEGACY = 1, PER_THREAD = 2 }; /* handles that stand for the default stream and the thread's own */
+
+static _Atomic uint64_t streams[STREAMS]; /* address of 48 bits, number of 16 */
+static _Atomic uint32_t stream_last = NUMBER_FIRST - 1;
+struct kp_context kp_contexts[KP_CONTEXTS];
+
+uint32_t kp_stream_number(void *stream, uint32_t tid)
+{
+    uint64_t key = (uint64_t)(uintptr_t)stream;
+    if (key <= LEGACY) return NUMBER_DEFAULT;
+    if (key == KP_DEV_NONE) return KP_DEV_NONE;
+    if (key == PER_THREAD) key = UINT64_C(1) << 47 | tid; /* no address of a program */
+    uint32_t mine = 0;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        _Atomic uint64_t *slot = &streams[((key >> 4 ^ key >> 12) + i) % STREAMS];
+        uint64_t seen = kp_load_relaxed(slot);
+        if (!seen) {
+            if (!mine) mine = kp_add_relaxed(&stream_last, 1) + 1;
+            if (mine > UINT16_MAX) return KP_DEV_NONE;
+            if (kp_cas_acq_rel(slot, &seen, key << 16 | mine)) return mine;
+        }
+        if (seen >> 16 == (key & 0xffffffffffff)) return (uint32_t)(seen & UINT16_MAX);
+    }
+    return KP_DEV_NONE;
+}
+
+/* The context is current. Two threads that come first at once: one makes the entry, the other goes without this time. */
+static struct kp_context *context_make(struct kp_context *c, void *handle)
+{
+    static atomic_flag making = ATOMIC_FLAG_INIT;
+    struct kp_context *made = NULL;
+    int device = 0;
+    if (kp_cudrv.cuCtxGetDevice(&device) != 0) return NULL;
+    if (atomic_flag_test_and_set_explicit(&making, memory_order_acquire)) return NULL;
+    if (!kp_load_relaxed(&c->handle)) {
+        c->number = (uint32_t)(c - kp_contexts) + 1;
+        c->device = device;
+        kp_store_release(&c->handle, handle); /* pairs with: context_of, resolve.c */
+        made = c;
+    }
+    atomic_flag_clear_explicit(&making, memory_order_release);
+    return made;
+}
+
+static struct kp_context *context_of(void *handle)
+{
+    for (uint32_t i = 0; i < KP_CONTEXTS; i++) {
+        struct kp_context *c = &kp_contexts[i];
+        if (kp_load_acquire(&c->is_gone)) continue; /* pairs with: kp_contexts_forget */
+        void *seen = kp_load_acquire(&c->handle);   /* pairs with: context_make */
+        if (seen == handle) return c;
+        if (!seen) return context_make(c, handle);
+    }
+    return NULL;
+}
+
+struct kp_context *kp_context_current(void)
+{
+    void *handle = NULL;
+    if (kp_cudrv.cuCtxGetCurrent(&handle) != 0 || !handle) return NULL;
+    return context_of(handle);
+}
+
+void kp_contexts_forget(void)
+{
+    int saved = errno;
+    kp_resolve_flush(FORGET_WAIT_MS);
+    for (int i = 0; i < FORGET_WAIT_MS * 10; i++) {
+        uint32_t idle = 0;
+        if (kp_cas_acq_rel(&kp_resolve_busy, &idle, 2)) break; /* pairs with: resolve.c:turn_take */
+        kp_io_nap(100000);
+    }
+    for (uint32_t i = 0; i < KP_CONTEXTS; i++)
+        if (kp_load_relaxed(&kp_contexts[i].handle)) kp_store_release(&kp_contexts[i].is_gone, true); /* pairs with: work.c, resolve.c */
+    uint32_t held = 2;
+    (void)kp_cas_acq_rel(&kp_resolve_busy, &held, 0);
+    errno = saved;
+}

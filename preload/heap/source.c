@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * source.c - the heap as a source: finds the allocator and puts the taps in
+ *
+ * Called by: boot.c through source.h
+ * Owns:      the two sets of taps; they stay for good and pass through while no window records
+ * Locks:     none of its own
+ * On fail:   the heap is not recorded; one line says why
+ * Safe in:   after fork yes (the gate reads 0 in a child; with KPROF_CHILDREN=1 its first allocation begins a run)
+ *
+ * With KPROF_MALLOC=0 nothing is installed. Else the source is attached in the constructor, so a program without torch has a run too.
+ * Whose malloc is it? The one the loader's order gives: glibc's, or that of a library or program that defines it. All taps are of
+ * that one module, for what all others, the libc and the loader call in it; what it calls itself is its own affair. So no allocation
+ * is seen twice: operator new of libstdc++ calls malloc and is not tapped, that of an allocator's library calls nobody.
+ */
+#include <stdint.h>
+
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_log.h"
+#include "preload/heap/heap.h"
+#include "preload/native/kp_native.h"
+#include "preload/source.h"
+#include "collector/base/kp_poison.h"
+
+static struct kp_tap taps[KP_HEAP_TAPS_MAX], map_taps[KP_HEAP_TAPS_MAX];
+static uint32_t mode = KP_HEAP_OFF;
+static bool is_refused;
+
+static void setup(const struct kp_config *config)
+{
+    mode = config->heap;
+    kp_heap_is_traced = mode == KP_HEAP_TRACE;
+    if (kp_heap_is_traced) kp_native_setup();
+}
+
+static bool refuse(const char *why)
+{
+    is_refused = true;
+    kp_log(0, "KPROF_MALLOC: %s: allocations are not recorded", why);
+    return false;
+}
+
+static void install_map_taps(void)
+{
+    const uint32_t n = kp_heap_map_taps_make(map_taps);
+    if (n && kp_hook_add_taps(map_taps, n) != 0) KP_LOG_ONCE(0, "mmap could not be tapped: mapped memory is not shown");
+}
+
+static bool attach(void)
+{
+    uintptr_t module;
+    if (mode == KP_HEAP_OFF || is_refused) return false;
+    const uint32_t n = kp_heap_taps_make(taps, &module);
+    if (!n) return refuse("no malloc was found in this program");
+    if (kp_heap_put_setup() != 0) return refuse("no memory");
+    const int err = kp_hook_add_taps_common(taps, n);
+    if (err) return refuse("the calls of malloc could not be tapped");
+    kp_hook_tap_loader(taps, n);
+    if (kp_heap_is_traced) {
+        install_map_taps();
+        kp_native_modules_changed();
+    }
+    return true;
+}
+
+static void modules_changed(void)
+{
+    if (kp_heap_is_traced) kp_native_modules_changed();
+}
+
+static void set_mode(enum kp_source_mode unused)
+{
+    (void)unused;
+}
+
+static bool saw_work(void)
+{
+    return true;
+}
+
+static void begin_in_child(void)
+{
+    if (mode == KP_HEAP_OFF || is_refused) return;
+    kp_heap_put_begin_in_child();
+    kp_gate_set(kp_gate_get() | KP_GATE_AWAITED);
+}
+
+const struct kp_source kp_heap_source = {
+    .name = "heap",
+    .setup = setup,
+    .attach = attach,
+    .set_mode = set_mode,
+    .saw_work = saw_work,
+    .modules_changed = modules_changed,
+    .begin_in_child = begin_in_child,
+    .works_from_start = true,
+};

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * loader.c - functions by name without dlsym, and the words by which the loader itself calls the host's allocator
+ *
+ * Called by: sources, in attach()
+ * Owns:      nothing
+ * Locks:     the loader's list lock, while dl_iterate_phdr calls back
+ * Memory:    none
+ * On fail:   NULL, or nothing tapped
+ * Safe in:   signal handlers no; after fork no
+ *
+ * glibc's loader keeps pointers to malloc, calloc, realloc and free in pages that are read-only once it has relocated itself.
+ * No relocation and no symbol tells where. But a word of those pages that is equal to the address of malloc is nothing else.
+ */
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "collector/base/kp_log.h"
+#include "preload/hook/got.h"
+#include "preload/hook/hook.h"
+#include "collector/base/kp_poison.h"
+
+struct first {
+    const char *symbol;
+    uintptr_t address, module;
+};
+
+static bool is_inside(const struct kp_image *image, uintptr_t at)
+{
+    return at >= image->lo && at < image->hi;
+}
+
+static int look_for_first(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct first *first = arg;
+    struct kp_image image;
+    (void)size;
+    if (!kp_image_read(&image, info) || is_inside(&image, (uintptr_t)&kp_hook_first) || is_inside(&image, getauxval(AT_BASE))) return 0;
+    const uint32_t index = kp_image_hashed(&image, first->symbol);
+    const ElfW(Sym) *s = &image.symbols[index];
+    if (!index || s->st_shndx == SHN_UNDEF) return 0;
+    if (ELF64_ST_TYPE(s->st_info) == STT_FUNC) first->address = image.base + s->st_value;
+    first->module = image.lo;
+    return 1;
+}
+
+void *kp_hook_first(const char *symbol, uintptr_t *module)
+{
+    struct first first = {.symbol = symbol};
+    dl_iterate_phdr(look_for_first, &first);
+    *module = first.module;
+    return (void *)first.address;
+}
+
+struct words {
+    const struct kp_tap *taps;
+    uint32_t tap_count, tapped;
+};
+
+static void tap_word(struct words *w, const struct kp_slot *slot)
+{
+    const uintptr_t holds = kp_got_read(slot->at);
+    for (uint32_t i = 0; i < w->tap_count; i++) {
+        if (holds != (uintptr_t)w->taps[i].real) continue;
+        const int err = kp_got_write(slot, holds, (uintptr_t)w->taps[i].tap);
+        if (err) KP_LOG_ONCE(0, "the loader's own calls of %s are not recorded (error %d)", w->taps[i].symbol, -err);
+        else w->tapped++;
+    }
+}
+
+static int look_at_loader(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct kp_image image;
+    (void)size;
+    if (!info->dlpi_addr || info->dlpi_addr != getauxval(AT_BASE) || !kp_image_read(&image, info)) return 0;
+    for (uintptr_t at = image.relro_lo; at < image.relro_hi; at += sizeof at) {
+        if (!is_inside(&image, at)) continue;
+        tap_word(arg, &(struct kp_slot){.at = at, .is_relro = true, .is_pointer = true});
+    }
+    return 1;
+}
+
+uint32_t kp_hook_tap_loader(const struct kp_tap *taps, uint32_t tap_count)
+{
+    struct words w = {.taps = taps, .tap_count = tap_count};
+    dl_iterate_phdr(look_at_loader, &w);
+    return w.tapped;
+}

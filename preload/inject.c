@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * inject.c - tells NVTX and the CUDA driver where we are, without a word in the environment
+ *
+ * Called by: boot.c (constructor); any host thread that asks for an environment variable
+ * Owns:      the taps on getenv and secure_getenv
+ * Locks:     none of ours; dladdr takes the loader's, only when the driver's variable is asked for
+ * On fail:   nothing is answered: no NVTX ranges, and the driver is noticed later
+ * Safe in:   after fork: a child's gate is shut, it is answered nothing
+ *
+ * Both load a tool by a path they find in an environment variable. We could set these variables, but then the host would see
+ * them, and so would every program it starts, also one started without LD_PRELOAD to be left alone. So the variables stay unset
+ * and only the question is answered (decisions/013): by our own path, where the host has set nothing itself.
+ */
+#include "preload/inject.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "collector/base/kp_gate.h"
+#include "preload/hook/hook.h"
+#include "collector/base/kp_poison.h"
+
+typedef char *(*ask_fn)(const char *name);
+
+static ask_fn real_get, real_secure_get;
+static char *own_path; /* as the loader has it, so that dlopen finds the mapped library by name, wherever the host has gone */
+
+/* Kineto in libtorch_cpu asks for it as well and behaves differently when it is set: only the driver is answered. */
+static __attribute__((noinline)) bool is_driver(void *caller)
+{
+    int saved = errno;
+    Dl_info info;
+    const char *file = dladdr(caller, &info) ? strrchr(info.dli_fname, '/') : NULL;
+    errno = saved;
+    return file && strncmp(file, "/libcuda.so", 11) == 0;
+}
+
+static char *answer(const char *name, char *value, void *caller)
+{
+    if (value || !name || !(kp_gate_get() & KP_GATE_ON)) return value;
+    if (name[0] == 'N' && strcmp(name, "NVTX_INJECTION64_PATH") == 0) return own_path;
+    if (name[0] == 'C' && strcmp(name, "CUDA_INJECTION64_PATH") == 0 && is_driver(caller)) return own_path;
+    return value;
+}
+
+static char *tap_get(const char *name)
+{
+    return answer(name, real_get(name), __builtin_return_address(0));
+}
+
+static char *tap_secure_get(const char *name)
+{
+    return answer(name, real_secure_get(name), __builtin_return_address(0));
+}
+
+static struct kp_tap taps[] = {
+    {"getenv", NULL, (void *)(uintptr_t)tap_get},
+    {"secure_getenv", NULL, (void *)(uintptr_t)tap_secure_get},
+};
+
+int kp_inject_start(void)
+{
+    Dl_info self;
+    if (!dladdr((void *)(uintptr_t)kp_inject_start, &self) || !self.dli_fname[0]) return -ENOENT;
+    own_path = (char *)(uintptr_t)self.dli_fname;
+    for (size_t i = 0; i < sizeof taps / sizeof *taps; i++) {
+        taps[i].real = dlsym(RTLD_DEFAULT, taps[i].symbol);
+        if (!taps[i].real) return -ENOENT;
+    }
+    real_get = (ask_fn)(uintptr_t)taps[0].real;
+    real_secure_get = (ask_fn)(uintptr_t)taps[1].real;
+    return kp_hook_add_taps(taps, sizeof taps / sizeof *taps);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/* rule.h - how to come from a return address to the one around it */
+#ifndef KP_NATIVE_RULE_H
+#define KP_NATIVE_RULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What an address of memory is counted from. */
+enum { KP_ON_CFA = 0, KP_ON_SP = 1, KP_ON_FP = 2, KP_ON_NONE = 3, KP_IN_LINK = 2 /* of ra: where calls leave it, AArch64's x30 */ };
+
+/*
+ * One word, so that threads read and write it as a whole. The canonical frame address is the stack pointer of the caller. It is
+ * sp or fp plus cfa_at, or what lies there (cfa_is_word); the return address and the caller's frame pointer lie where ra_* and fp_*
+ * say: KP_ON_NONE is "there is no caller" for ra, and "unchanged" for fp. All offsets in units of 8 bytes.
+ */
+union kp_rule {
+    uint64_t word; /* 0: not known */
+    struct {
+        uint64_t is_known : 1, cfa_on_fp : 1, cfa_is_word : 1, fp_on : 2, ra_on : 2, is_signal : 1, generation : 14;
+        int64_t cfa_at : 20, fp_at : 12, ra_at : 10;
+    };
+};
+_Static_assert(sizeof(union kp_rule) == 8, "a rule is one word");
+
+/* The unwind table of a loaded module, as PT_GNU_EH_FRAME says. */
+struct kp_unwind_table {
+    uintptr_t lo, hi; /* where the module lies */
+    const uint8_t *header;
+    bool is_sure; /* the loader says it is there now; else memory is read with care */
+};
+
+/* rule.c: the rule for an address in that module; is_known 0: there is none, or one that is not supported. `generation` is 0. */
+union kp_rule kp_rule_find(const struct kp_unwind_table *table, uintptr_t pc);
+
+#endif

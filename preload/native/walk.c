@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * walk.c - the return addresses of the calling thread, by rules kept from earlier walks
+ *
+ * Called by: keep.c and sources, on any host thread inside a hook (hot: some nanoseconds a frame)
+ * Owns:      the table of rules by return address, what is known of each thread's stack (two words of its own)
+ * Locks:     none. Memory: 1 MB of address space, taken once.
+ * On fail:   the walk ends: what is around stays unknown. Nothing outside a stack that was found readable is read.
+ * Safe in:   signal handlers yes (also on their own stack); after fork yes
+ *
+ * A rule (rule.h) is looked up in .eh_frame once for each return address, through the loader's _dl_find_object, which takes no lock
+ * (glibc 2.35); where that is missing, in the modules of the last look (modules.c). It is one word with the generation of
+ * modules it belongs to, so what another thread stores is seen whole or not at all, and code that was unloaded is forgotten.
+ * Code without a rule (made at run time) is passed by its frame pointer, if that leads to code with one.
+ *
+ * A thread's stack ends where the loader put the program's arguments, or at the thread's own descriptor, which the C library keeps
+ * at its far end. From there down to the stack pointer it was seen to be readable, once; a thread that is deeper than ever
+ * before has the pages between looked at. What is not joined to that is another stack (a signal's, a fiber's): its pages are
+ * looked at in each walk.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "preload/native/kp_native.h"
+#include "preload/native/modules.h"
+#include "preload/native/trail.h"
+#include "collector/base/kp_poison.h"
+
+#define PAGE UINT64_C(4096) /* or a whole number of them: what is looked at is looked at more finely than need be */
+#define DEEP_MAX (UINT64_C(64) << 20)    /* further down than this at once is another stack */
+#define FOREIGN_STEP (16 * PAGE)         /* of another stack, what is looked at at once */
+#define EXACT (UINT64_C(1) << 63)        /* key of an address that is no return address: a signal came there */
+#define BUSY UINT64_C(1)
+
+enum { RULES = 65536, PROBES = 8, FOREIGN_MAX = 64, SWITCHES_MAX = 8 };
+
+struct slot {
+    _Atomic uint64_t key, rule; /* key 0: free, BUSY: being filled for the first time; it never changes afterwards */
+};
+static struct slot *_Atomic rules;
+static uintptr_t main_top;
+static _Atomic uint64_t counts[3]; /* rules, unknown, cut: rare */
+static _Atomic uint64_t foreign_count;
+enum { COUNT_RULES, COUNT_UNKNOWN, COUNT_CUT };
+
+/* Return addresses that stand for others (KPROF_SYMBOLS). */
+static struct {
+    uintptr_t lo, bytes, words;
+} returns;
+
+struct span {
+    uintptr_t lo, hi; /* readable */
+};
+static _Thread_local struct span own __attribute__((tls_model("initial-exec")));
+
+struct walk {
+    uintptr_t pc, sp, fp;
+    uintptr_t link; /* AArch64: the register with the return address, of what a signal struck */
+    struct span stack;
+    bool is_foreign, is_exact, is_sp_lost;
+    bool is_guess; /* a frame pointer was believed: pc may be any word, of a module that goes away right now */
+    uint32_t looks; /* at pages of another stack */
+    uint32_t read_n; /* words the step read, where and what */
+    uintptr_t read_at[KP_TRAIL_WORDS], read[KP_TRAIL_WORDS];
+    uint32_t switches;
+};
+
+/* ---- stacks ---- */
+
+static bool is_readable(uintptr_t lo, uintptr_t hi)
+{
+    const int saved = errno;
+    const bool is = kp_io_peek_pages((const void *)lo, hi - lo) == 0;
+    errno = saved;
+    return is;
+}
+
+/* Where the calling thread's stack ends; 0: not known. */
+static uintptr_t top_find(void)
+{
+    const int saved = errno;
+    const bool is_main = kp_io_tid() == (uint32_t)getpid();
+    errno = saved;
+    return is_main ? main_top : (uintptr_t)pthread_self();
+}
+
+/* Makes w->stack the readable memory around sp. */
+static bool stack_enter(struct walk *w, uintptr_t sp)
+{
+    if (!own.hi) {
+        own.hi = top_find() & ~UINT64_C(7);
+        kp_signal_fence();
+        own.lo = own.hi;
+    }
+    const uintptr_t page = sp & ~(PAGE - 1);
+    if (sp < own.lo && own.lo - sp < DEEP_MAX && is_readable(page, own.lo)) own.lo = page;
+    w->is_foreign = sp < own.lo || sp >= own.hi;
+    w->stack = w->is_foreign ? (struct span){page, page} : own;
+    if (w->is_foreign) kp_add_relaxed(&foreign_count, 1);
+    return true;
+}
+
+/* Of another stack the pages up to `end` are looked at as they are needed. */
+static bool stack_extend(struct walk *w, uintptr_t end)
+{
+    if (!w->is_foreign || end < w->stack.lo || end - w->stack.hi > FOREIGN_STEP || w->looks++ == FOREIGN_MAX) return false;
+    const uintptr_t hi = (end + PAGE - 1) & ~(PAGE - 1);
+    const bool is_good = is_readable(w->stack.hi, hi);
+    if (is_good) w->stack.hi = hi;
+    return is_good;
+}
+
+static inline void word_note(struct walk *w, uintptr_t at, uintptr_t value)
+{
+    if (w->read_n == KP_TRAIL_WORDS) return;
+    w->read_at[w->read_n] = at;
+    w->read[w->read_n++] = value;
+}
+
+static inline bool word_read(struct walk *w, uintptr_t at, uintptr_t *out)
+{
+    if (__builtin_expect(at < w->stack.lo || at > w->stack.hi - 8 || at & 7 || w->stack.hi - w->stack.lo < 8, 0)) {
+        if (at & 7 || at < w->stack.lo || at + 8 < at || !stack_extend(w, at + 8)) return false;
+    }
+    *out = *(const uintptr_t *)at;
+    word_note(w, at, *out);
+    return true;
+}
+
+/* Where a call really returns to. */
+static inline void return_get(struct walk *w, uintptr_t *pc)
+{
+    if (__builtin_expect(*pc - returns.lo >= returns.bytes, 1)) return;
+    const uintptr_t at = returns.words + (*pc - returns.lo) / 8 * 8;
+    *pc = *(const uintptr_t *)at;
+    word_note(w, at, *pc);
+}
+
+/* ---- what differs by processor ---- */
+
+#if defined(__x86_64__)
+
+static const bool is_link_kept = false; /* a call leaves the return address in a register, a function that calls puts it on the stack */
+static bool rule_of_trampoline(uintptr_t pc, union kp_rule *rule) { return (void)pc, (void)rule, false; }
+static bool link_read(struct walk *w) { return (void)w, true; }
+static inline uintptr_t unsigned_address(uintptr_t pc) { return pc; }
+
+#else
+
+static const bool is_link_kept = true;
+
+/* Where the kernel put the registers of what a signal struck, above the stack pointer that the trampoline is entered with. */
+enum { SIGNAL_REGISTERS = 128 /* siginfo */ + offsetof(ucontext_t, uc_mcontext.regs) };
+enum { SIGNAL_FP = SIGNAL_REGISTERS + 29 * 8, SIGNAL_LINK = SIGNAL_FP + 8, SIGNAL_SP = SIGNAL_LINK + 8, SIGNAL_PC = SIGNAL_SP + 8 };
+
+/* The handler returns to "mov x8, #rt_sigreturn; svc #0", of the vdso or elsewhere: what .eh_frame says of it leaves out the function struck. */
+static bool rule_of_trampoline(uintptr_t pc, union kp_rule *rule)
+{
+    const uint32_t form[2] = {0xd2801168, 0xd4000001};
+    uint32_t code[2];
+    if (kp_io_peek((const void *)pc, code, sizeof code) != 0 || memcmp(code, form, sizeof code) != 0) return false;
+    *rule = (union kp_rule){.is_known = 1, .is_signal = 1, .cfa_is_word = 1, .cfa_at = SIGNAL_SP / 8, .fp_on = KP_ON_SP, .fp_at = SIGNAL_FP / 8,
+                            .ra_on = KP_ON_SP, .ra_at = SIGNAL_PC / 8};
+    return true;
+}
+
+static bool link_read(struct walk *w)
+{
+    return word_read(w, w->sp + SIGNAL_LINK, &w->link);
+}
+
+/* Without the signature it may carry; an instruction that older processors pass over. */
+static inline uintptr_t unsigned_address(uintptr_t pc)
+{
+    __asm__("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(pc) : : "x30"); /* xpaclri */
+    return pc;
+}
+
+#endif
+
+/* ---- rules ---- */
+
+static union kp_rule rule_make(uintptr_t pc, bool is_exact, uint32_t generation, bool is_guess)
+{
+    struct kp_unwind_table table;
+    union kp_rule rule = {.word = 0};
+    const int saved = errno;
+    if (kp_native_table_find(pc, &table)) {
+        table.is_sure = table.is_sure && !is_guess;
+        rule = kp_rule_find(&table, pc);
+    }
+    if (!rule.is_known || rule.is_signal) (void)rule_of_trampoline(is_exact ? pc : pc + 1, &rule);
+    errno = saved;
+    if (!rule.is_known) { /* kept as well: asked only once */
+        rule.ra_on = KP_ON_SP;
+        kp_add_relaxed(&counts[COUNT_UNKNOWN], 1);
+    }
+    kp_add_relaxed(&counts[COUNT_RULES], 1);
+    rule.generation = generation & 0x3fff;
+    return rule;
+}
+
+static __attribute__((noinline)) union kp_rule rule_fill(struct slot *table, uint64_t key, uint64_t hash, uint32_t generation, bool is_guess)
+{
+    const union kp_rule rule = rule_make((key & EXACT) ? key & ~EXACT : key - 1, (key & EXACT) != 0, generation, is_guess);
+    for (uint32_t i = 0; i < PROBES; i++) {
+        struct slot *s = &table[(hash + i) & (RULES - 1)];
+        uint64_t seen = kp_load_acquire(&s->key); /* pairs with: rule_fill */
+        if (seen == key) {
+            kp_store_relaxed(&s->rule, rule.word); /* of an older generation */
+            return rule;
+        }
+        if (seen == 0 && kp_cas_acq_rel(&s->key, &seen, BUSY)) {
+            kp_store_relaxed(&s->rule, rule.word);
+            kp_store_release(&s->key, key); /* pairs with: walk.c:rule_get */
+            return rule;
+        }
+    }
+    return rule; /* no room: looked up each time */
+}
+
+static inline union kp_rule rule_get(struct slot *table, uint64_t key, uint32_t generation, bool is_guess)
+{
+    const uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15) >> 40;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        struct slot *s = &table[(hash + i) & (RULES - 1)];
+        const uint64_t seen = kp_load_acquire(&s->key); /* pairs with: walk.c:rule_fill */
+        if (seen == 0) break;
+        if (seen != key) continue;
+        const union kp_rule rule = {.word = kp_load_relaxed(&s->rule)};
+        if (rule.generation == (generation & 0x3fff)) return rule;
+        break;
+    }
+    return rule_fill(table, key, hash, generation, is_guess);
+}
+
+/* AArch64's linkers write no rules for procedure linkage tables: a signal that struck there finds the caller in the link register. */
+static bool step_by_link(struct walk *w)
+{
+    struct kp_unwind_table table;
+    const uintptr_t pc = unsigned_address(w->link);
+    if (!is_link_kept || !w->is_exact || !kp_native_table_find(w->pc, &table) || !kp_native_table_find(pc - 1, &table)) return false;
+    w->is_exact = false;
+    w->pc = pc;
+    w->is_guess = true;
+    return true;
+}
+
+/* Code without a rule: by its frame pointer, to code that has one. */
+static bool step_by_pointer(struct walk *w)
+{
+    uintptr_t fp, pc;
+    struct kp_unwind_table table;
+    if (step_by_link(w)) return true;
+    if (w->is_exact || w->fp < w->sp || w->fp - w->sp > DEEP_MAX || !word_read(w, w->fp, &fp) || !word_read(w, w->fp + 8, &pc)) return false;
+    pc = unsigned_address(pc);
+    return_get(w, &pc);
+    if (!kp_native_table_find(pc - 1, &table)) return false;
+    w->sp = w->fp + 16;
+    w->fp = fp;
+    w->pc = pc;
+    w->is_guess = true;
+    w->is_sp_lost = is_link_kept; /* there the two words lie at the low end of the frame */
+    return true;
+}
+
+/* After code without a rule: a function that keeps the frame pointer has it point to where it kept its caller's. */
+static bool cfa_by_pointer(struct walk *w, union kp_rule rule, uintptr_t *cfa)
+{
+    w->is_sp_lost = false;
+    if (rule.cfa_on_fp) return true;
+    if (rule.cfa_is_word || rule.fp_on != KP_ON_CFA) return false;
+    *cfa = w->fp - (uintptr_t)((int64_t)rule.fp_at * 8);
+    return true;
+}
+
+/* A signal struck: what it struck may be on another stack. */
+static bool step_to_interrupted(struct walk *w, uintptr_t sp)
+{
+    w->is_exact = true;
+    if (sp >= w->stack.lo && sp < w->stack.hi) return true;
+    return w->switches++ < SWITCHES_MAX && stack_enter(w, sp);
+}
+
+static bool return_read(struct walk *w, union kp_rule rule, uintptr_t at, uintptr_t *pc)
+{
+    if (is_link_kept && rule.ra_on == KP_IN_LINK) {
+        *pc = w->link;
+        return w->is_exact;
+    }
+    return word_read(w, at + (uintptr_t)((int64_t)rule.ra_at * 8), pc);
+}
+
+/* From a frame to the one around it. */
+static inline bool step(struct walk *w, struct slot *table, uint32_t generation)
+{
+    const union kp_rule rule = rule_get(table, w->is_exact ? w->pc | EXACT : w->pc, generation, w->is_guess);
+    if (__builtin_expect(!rule.is_known, 0)) return step_by_pointer(w);
+    if (rule.ra_on == KP_ON_NONE) return false;
+    uintptr_t cfa = (rule.cfa_on_fp ? w->fp : w->sp) + (uintptr_t)((int64_t)rule.cfa_at * 8), fp = w->fp, pc;
+    if (__builtin_expect(w->is_sp_lost, 0) && !cfa_by_pointer(w, rule, &cfa)) return step_by_pointer(w);
+    if (rule.cfa_is_word && !word_read(w, cfa, &cfa)) return false;
+    const uintptr_t bases[4] = {cfa, w->sp, w->fp, 0};
+    if (rule.fp_on != KP_ON_NONE && !word_read(w, bases[rule.fp_on] + (uintptr_t)((int64_t)rule.fp_at * 8), &fp)) return false;
+    if (!return_read(w, rule, bases[rule.ra_on], &pc)) return false;
+    const bool was_exact = w->is_exact;
+    w->is_exact = false;
+    return_get(w, &pc);
+    if (rule.is_signal) {
+        if (!link_read(w) || !step_to_interrupted(w, cfa)) return false;
+    } else if (cfa < w->sp || (cfa == w->sp && !(is_link_kept && was_exact))) {
+        return false;
+    }
+    w->sp = cfa, w->fp = fp, w->pc = unsigned_address(pc);
+    return true;
+}
+
+/* ---- the door ---- */
+
+/* Not inlined: its own frame is where the walk begins. This library is built with frame pointers. */
+__attribute__((noinline)) int kp_native_walk(uintptr_t *frames, int most)
+{
+    struct slot *table = kp_load_acquire(&rules); /* pairs with: kp_native_setup */
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct walk w = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), .fp = frame[0]};
+    int n = 0;
+    if (!table || !stack_enter(&w, (uintptr_t)frame)) return 0;
+    const uint32_t generation = kp_native_generation();
+    bool is_ours = true, goes_on = true;
+    while (goes_on && w.pc >= PAGE) {
+        is_ours = is_ours && kp_native_is_ours(w.pc);
+        if (n == most) {
+            kp_add_relaxed(&counts[COUNT_CUT], 1);
+            break;
+        }
+        if (!is_ours) frames[n++] = w.is_exact ? w.pc + 1 : w.pc; /* one less is always inside the code meant */
+        goes_on = step(&w, table, generation);
+    }
+    return n;
+}
+
+/* ---- the walk that remembers the last one ---- */
+
+static bool is_state(const struct kp_trail_frame *f, const struct walk *w)
+{
+    return f->pc == w->pc && f->sp == w->sp && f->fp == w->fp;
+}
+
+/* Whether the step from this frame would read what it read then. Only this thread's own stack is looked at. */
+static inline bool holds(const struct kp_trail_frame *f)
+{
+    for (uint32_t i = 0; i < f->words; i++) {
+        const bool is_return = f->at[i] - returns.words < returns.bytes;
+        if (!is_return && (f->at[i] < own.lo || f->at[i] > own.hi - 8)) return false;
+        if (*(const uintptr_t *)f->at[i] != f->value[i]) return false;
+    }
+    return true;
+}
+
+/* From here on the stack is as it was: how many of the trail's frames are kept. Where only some are, those are fresh again. */
+static uint32_t rejoin(struct kp_trail *trail, uint32_t n, struct walk *w)
+{
+    uint32_t changed = n;
+    while (changed && holds(&trail->of[changed - 1])) changed--;
+    if (!changed) return n;
+    for (uint32_t i = n; i-- > changed && trail->fresh_n < KP_NATIVE_DEPTH;) trail->fresh[trail->fresh_n++] = trail->of[i];
+    w->pc = trail->of[changed - 1].pc, w->sp = trail->of[changed - 1].sp, w->fp = trail->of[changed - 1].fp;
+    return 0;
+}
+
+static bool step_and_note(struct walk *w, struct kp_trail *trail, struct slot *table, uint32_t generation)
+{
+    struct kp_trail_frame *f = &trail->fresh[trail->fresh_n++];
+    *f = (struct kp_trail_frame){.pc = w->pc, .sp = w->sp, .fp = w->fp};
+    w->read_n = 0;
+    const bool goes_on = step(w, table, generation);
+    f->words = w->read_n;
+    for (uint32_t i = 0; i < w->read_n; i++) f->at[i] = w->read_at[i], f->value[i] = w->read[i];
+    return goes_on && w->pc >= PAGE;
+}
+
+/* Not inlined, as kp_native_walk. */
+__attribute__((noinline)) bool kp_native_trail_walk(struct kp_trail *trail)
+{
+    struct slot *table = kp_load_acquire(&rules); /* pairs with: kp_native_setup */
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct walk w = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), .fp = frame[0]};
+    const uint32_t generation = kp_native_generation();
+    uint32_t n = trail->generation == generation ? trail->n : 0;
+    if (!table || !stack_enter(&w, (uintptr_t)frame) || w.is_foreign) return false;
+    trail->generation = generation;
+    trail->fresh_n = trail->n = 0;
+    for (bool goes_on = true; goes_on;) {
+        while (n && trail->of[n - 1].sp < w.sp) n--;
+        if (n && is_state(&trail->of[n - 1], &w)) {
+            trail->n = rejoin(trail, n, &w);
+            if (trail->n) return trail->n + trail->fresh_n <= KP_NATIVE_DEPTH;
+            while (n && !is_state(&trail->of[n - 1], &w)) n--;
+            n -= n > 0; /* that one changed */
+        }
+        if (trail->fresh_n == KP_NATIVE_DEPTH) return false;
+        goes_on = step_and_note(&w, trail, table, generation);
+        if (w.is_exact || w.is_foreign) return false;
+    }
+    return true;
+}
+
+bool kp_native_own_stack(uintptr_t at, uintptr_t *lo, uintptr_t *hi)
+{
+    struct walk w;
+    if (!stack_enter(&w, at)) return false;
+    *lo = own.lo;
+    *hi = own.hi;
+    return !w.is_foreign;
+}
+
+void kp_native_set_returns(uintptr_t lo, uintptr_t bytes, uintptr_t words)
+{
+    returns.words = words;
+    returns.lo = lo;
+    returns.bytes = bytes;
+}
+
+void kp_native_setup(void)
+{
+    if (kp_load_relaxed(&rules)) return;
+    kp_native_modules_setup();
+    const uintptr_t *end = dlsym(RTLD_DEFAULT, "__libc_stack_end");
+    main_top = end ? *end : 0;
+    dlerror(); /* a failed look-up of ours is not the host's news */
+    struct slot *table = kp_map_alloc(RULES * sizeof *table);
+    const int err = !table ? -ENOMEM : kp_io_peek_pages(&end, sizeof end);
+    if (err) kp_log(0, "there are no machine code stacks: %s (error %d)", table ? "a thread's stack cannot be read with care" : "no memory", -err);
+    kp_store_release(&rules, table); /* pairs with: walk.c:kp_native_walk */
+}
+
+void kp_native_stats_get(struct kp_native_stats *out)
+{
+    *out = (struct kp_native_stats){.rules = kp_load_relaxed(&counts[COUNT_RULES]), .unknown = kp_load_relaxed(&counts[COUNT_UNKNOWN]),
+                                    .cut = kp_load_relaxed(&counts[COUNT_CUT]), .foreign = kp_load_relaxed(&foreign_count)};
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hook.c - gives every Python thread our profile function while a window records, and makes way for the program's own
+ *
+ * Called by: boot.c through source.h; calls.c, inside CPython's call of our function
+ * Owns:      the profile function of those Python threads that have none of the program's
+ * Locks:     the GIL. It is held already, or taken by the thread that steps when no lock of ours is held: that thread is inside
+ *            a call that Python made and takes it anyway when that returns. Threads that never ran Python leave it to the main
+ *            thread (Py_AddPendingCall).
+ * On fail:   a Python whose frames cannot be proved is left alone, with one line
+ *
+ * A profile function belongs to one thread. Those there are get it when a window begins; one that is made later gets it when
+ * the C function that made it returns: the GIL was not let go in between, so the new thread has run nothing yet. When
+ * the window is over each thread takes it away at its next call.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "preload/guard.h"
+#include "preload/python/calls.h"
+#include "preload/source.h"
+#include "collector/base/kp_poison.h"
+
+enum { THREADS_MAX = 65536, FRAMES_MAX = 64 };
+
+static kp_python_profile_fn on_event; /* constant once attached */
+static bool wants_calls, wants_stacks, is_proved, is_refused; /* refused: what was read did not fit what Python says */
+static _Atomic bool attached;
+static _Atomic uint32_t installed_cycle, pending_cycle, watched_cycle; /* watched: until its end */
+
+static kp_python_profile_fn profile_of(const void *thread)
+{
+    kp_python_profile_fn fn;
+    memcpy(&fn, (const uint8_t *)thread + kp_python_get()->layout.thread_profile, sizeof fn);
+    return fn;
+}
+
+static bool is_over(void)
+{
+    return !kp_python_api.is_initialized() || (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) ||
+           (kp_python_api.is_ending && kp_python_api.is_ending());
+}
+
+void kp_pyhook_replaced(void)
+{
+    KP_LOG_ONCE(0, "the program sets a profile function of its own: where it does, Python calls are not recorded");
+}
+
+void kp_pyhook_remove(void)
+{
+    int saved = errno;
+    const void *thread = kp_python_get()->thread_state();
+    if (thread && profile_of(thread) == on_event) kp_python_api.set_profile(NULL, NULL);
+    errno = saved;
+}
+
+/* ---- a thread gets it ---- */
+
+static void profile_set(void *thread)
+{
+    if (kp_python_api.set_profile_of) {
+        if (kp_python_api.set_profile_of(thread, on_event, NULL) != 0) kp_python_api.forget_error();
+        return;
+    }
+    void *self = kp_python_api.swap_thread(thread); /* 3.8 */
+    kp_python_api.set_profile(on_event, NULL);
+    kp_python_api.swap_thread(self);
+}
+
+static void threads_install(void)
+{
+    void *thread = kp_python_api.first_thread(kp_python_api.main_interpreter());
+    for (unsigned i = 0; thread && i < THREADS_MAX; i++, thread = kp_python_api.next_thread(thread)) {
+        kp_python_profile_fn fn = profile_of(thread);
+        if (!fn) profile_set(thread);
+        else if (fn != on_event) kp_pyhook_replaced();
+    }
+}
+
+void kp_pyhook_threads_changed(void)
+{
+    threads_install();
+}
+
+/* ---- what is read must be what Python says ---- */
+
+/*
+ * A word where the layout says: a wrong one may point to where no memory is. NULL: nothing there. Where the kernel does not
+ * let us ask, it is read.
+ */
+static void *word_at(const void *base, size_t offset)
+{
+    void *word = NULL;
+    const int rc = base ? kp_io_peek((const uint8_t *)base + offset, &word, sizeof word) : -EFAULT;
+    return rc == 0 || rc == -EFAULT ? word : kp_python_at(base, offset);
+}
+
+static bool is_text(const void *object)
+{
+    return word_at(object, 8) == kp_python_api.text_type;
+}
+
+/* Whether the text where the layout says is the one that Python tells of the code. */
+static bool is_text_of(const void *code, size_t offset, const char *member)
+{
+    void *text = word_at(code, offset);
+    if (!is_text(text)) return false;
+    void *said = kp_python_api.member_get((void *)(uintptr_t)code, member);
+    if (said) kp_python_api.drop(said);
+    else kp_python_api.forget_error();
+    return said == text;
+}
+
+static const void *frame_of(const struct kp_python_layout *l, const void *object)
+{
+    return l->object_frame ? word_at(object, l->object_frame) : object;
+}
+
+/* `frame`, or the one around it that runs Python code. */
+static const void *frame_python(const struct kp_python_layout *l, const void *frame)
+{
+    for (unsigned i = 0; frame && l->frame_owner && i < FRAMES_MAX; i++, frame = word_at(frame, l->frame_back)) {
+        const uint64_t word = (uint64_t)(uintptr_t)word_at(frame, l->frame_owner & ~7u);
+        if ((uint8_t)(word >> 8 * (l->frame_owner & 7u)) < KP_PYTHON_OWNED_BY_C) break;
+    }
+    return frame;
+}
+
+static bool is_frame_right(const struct kp_python_layout *l, void *object)
+{
+    const void *frame = frame_of(l, object), *code = kp_python_unheld(l, word_at(frame, l->frame_code));
+    void *said = kp_python_api.frame_code ? kp_python_api.frame_code(object) : (void *)(uintptr_t)code;
+    const bool same = said == code && is_text_of(code, l->code_file, "co_filename") && is_text_of(code, l->code_name, "co_name");
+    if (kp_python_api.frame_code) kp_python_api.drop(said);
+    return same && kp_pystack_line(l, code, kp_pyframe_place(l, frame)) == kp_python_api.frame_line(object);
+}
+
+/* A new reference; NULL: it is the outermost. */
+static void *back_said(void *object)
+{
+    if (kp_python_api.frame_back) return kp_python_api.frame_back(object);
+    void *back = kp_python_api.member_get(object, "f_back"); /* 3.8 */
+    if (!back) kp_python_api.forget_error();
+    if (!back || word_at(back, 8) == word_at(object, 8)) return back;
+    kp_python_api.drop(back); /* None */
+    return NULL;
+}
+
+static bool is_back_right(const struct kp_python_layout *l, void *object)
+{
+    void *back = back_said(object);
+    const void *read = frame_python(l, word_at(frame_of(l, object), l->frame_back));
+    const bool same = back ? frame_of(l, back) == read && is_frame_right(l, back) : !read;
+    if (back) kp_python_api.drop(back);
+    return same;
+}
+
+/* Whether the thread's own chain of frames begins with the frame that runs. */
+static bool is_thread_right(const struct kp_python_layout *l, const void *thread, void *object)
+{
+    const void *holder = l->thread_cframe ? word_at(thread, l->thread_cframe) : thread;
+    return frame_python(l, word_at(holder, l->thread_frame)) == frame_of(l, object);
+}
+
+/* On the thread that has the GIL: its profile function is set, seen where the layout says, and put back. */
+static bool is_profile_right(void *thread)
+{
+    kp_python_api.set_profile(on_event, NULL);
+    const bool seen = profile_of(thread) == on_event;
+    kp_python_api.set_profile(NULL, NULL);
+    return seen && !profile_of(thread);
+}
+
+static bool prove(void)
+{
+    const struct kp_python *python = kp_python_get();
+    void *thread = python->thread_state(), *frame = kp_python_api.this_frame();
+    if (is_proved || is_refused) return is_proved;
+    if (!thread || !frame) return false; /* nothing runs here: the next window */
+    if (wants_calls && profile_of(thread)) { /* the program's, if the layout is right: not ours to try on */
+        kp_pyhook_replaced();
+        return false;
+    }
+    is_proved = is_frame_right(&python->layout, frame) && is_back_right(&python->layout, frame) &&
+                is_thread_right(&python->layout, thread, frame) && (!wants_calls || is_profile_right(thread));
+    is_refused = !is_proved;
+    if (is_refused)
+        kp_log(0, "Python %u.%u: its frames are not where they should be, so Python calls and call stacks are not recorded",
+               python->layout.version / 100, python->layout.version % 100);
+    return is_proved;
+}
+
+/* ---- a window begins ---- */
+
+static void calls_begin(struct kp_thread *t, uint64_t gate)
+{
+    kp_pysite_prepare();
+    threads_install();
+    kp_pycalls_begin(t, gate);
+    kp_store_relaxed(&watched_cycle, kp_gate_cycle(gate));
+}
+
+/* The folders stay as they are from then on, since stacks are read without the GIL. */
+static void stacks_begin(void)
+{
+    static bool is_prepared;
+    if (!is_prepared) kp_pysite_prepare();
+    is_prepared = true;
+    kp_pystacks_enable();
+}
+
+/* The GIL is held, and this thread is not inside a hook that CPython called. */
+static void install(uint32_t cycle)
+{
+    struct kp_thread *t = kp_thread_get();
+    if (!t || is_over() || kp_load_relaxed(&installed_cycle) == cycle) return;
+    const uint64_t was_inside = kp_load_relaxed(&t->inside);
+    void *error[3] = {0};
+    kp_store_relaxed(&t->inside, 1);
+    kp_signal_fence();
+    const uint64_t gate = kp_gate_get();
+    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    if ((gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == cycle && prove()) {
+        kp_store_relaxed(&installed_cycle, cycle);
+        if (wants_calls) calls_begin(t, gate);
+        else stacks_begin();
+    }
+    kp_python_api.error_give(error[0], error[1], error[2]);
+    kp_signal_fence();
+    kp_store_release(&t->inside, was_inside); /* pairs with: kp_record_quiesce */
+}
+
+static int install_later(void *unused)
+{
+    int saved = errno;
+    (void)unused;
+    install(kp_load_acquire(&pending_cycle)); /* pairs with: hook.c:settle */
+    errno = saved;
+    return 0;
+}
+
+static void settle(uint64_t begin_ticks, uint32_t timeout_ms)
+{
+    const uint64_t gate = kp_gate_get();
+    const uint32_t cycle = kp_gate_cycle(gate);
+    if (!kp_load_acquire(&attached) || !(gate & KP_GATE_RECORD) || is_refused) return;
+    if (kp_load_relaxed(&installed_cycle) == cycle) return;
+    int saved = errno;
+    kp_pycalls_window(cycle, begin_ticks);
+    if (kp_python_api.has_gil()) {
+        install(cycle);
+    } else if (timeout_ms && !is_over() && kp_python_get()->thread_state()) {
+        const int state = kp_python_api.take_gil();
+        install(cycle);
+        kp_python_api.give_gil(state);
+    } else if (!is_over()) {
+        kp_store_release(&pending_cycle, cycle); /* pairs with: hook.c:install_later */
+        if (kp_python_api.call_later(install_later, NULL) != 0) KP_LOG_ONCE(0, "Python is busy: calls of a window are not recorded");
+    }
+    errno = saved;
+}
+
+/* The window goes on or ends: our function is still where it was, unless the program put its own in its place. */
+static void set_mode(enum kp_source_mode mode)
+{
+    const struct kp_thread *t = kp_thread_self;
+    (void)mode;
+    if (!kp_load_acquire(&attached) || !wants_calls || !t) return;
+    const struct kp_pycalls *c = t->source_state[KP_STATE_PYTHON];
+    const uint32_t cycle = kp_exchange_acq_rel(&watched_cycle, 0);
+    const void *thread = kp_python_get()->thread_state();
+    if (!c || !thread || !cycle || c->cycle != cycle || c->thread_no != t->thread_no) return;
+    if (profile_of(thread) != on_event) kp_pyhook_replaced();
+    else if (kp_gate_get() & KP_GATE_RECORD && kp_gate_cycle(kp_gate_get()) == cycle) kp_store_relaxed(&watched_cycle, cycle);
+}
+
+static void setup(const struct kp_config *config)
+{
+    wants_calls = config->with_stack & KP_STACK_CALLS;
+    wants_stacks = config->with_stack & (KP_STACK_OPS | KP_STACK_NATIVE);
+}
+
+/* Behind torch in the list of sources: torch looks for the interpreter when it attaches. */
+static bool attach(void)
+{
+    if (kp_load_relaxed(&attached)) return true;
+    if (!wants_calls && !wants_stacks) return false;
+    const struct kp_python *python = kp_python_get();
+    if (!python && kp_python_unknown())
+        KP_LOG_ONCE(0, "%s: its frames are not known here, so Python calls and call stacks are not recorded",
+                    kp_python_unknown());
+    if (!python || !kp_python_api_find(python)) return false;
+    on_event = kp_pycalls_event_of(python->layout.version);
+    kp_store_release(&attached, true); /* pairs with: settle, set_mode */
+    return true;
+}
+
+/* Windows of a child have numbers of their own, so what is kept by window is not taken for its own. */
+static void begin_in_child(void)
+{
+    kp_store_relaxed(&watched_cycle, 0);
+}
+
+const struct kp_source kp_python_source = {
+    .name = "python",
+    .setup = setup,
+    .attach = attach,
+    .set_mode = set_mode,
+    .settle = settle,
+    .begin_in_child = begin_in_child,
+};

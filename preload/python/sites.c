@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * sites.c - what a call is named: "file.py(LINE): function", "<built-in ...>", the class of a module; and where it was called
+ *
+ * Called by: calls.c, inside a hook with the GIL held, once a call site (cold)
+ * Owns:      the folders that are cut off file names, the code object of torch.nn.Module.__call__
+ * Locks:     none; the GIL orders all that is here
+ * Memory:    none of ours. PyUnicode_AsUTF8 may make Python allocate, for a file name that is not ASCII.
+ * On fail:   id 0 ("name lost"), counted by the record room
+ *
+ * Kineto cuts off the folders of sys.path, site-packages, the user's site and the one torch lies in, whichever comes last in
+ * the alphabet first. Functions made in C are printed as their repr() is, without asking it: a repr may be the program's.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "preload/python/calls.h"
+#include "collector/base/kp_poison.h"
+
+enum { FOLDERS = 64, TEXT = 3072, FOLDER_BYTES = 512, C_SELF = 24, C_METHODS = 16, TYPE_OF = 8, TYPE_NAME = 24,
+       TYPE_BYTES = 104 };
+
+const void *kp_pysite_module_code;
+static char folders[FOLDERS][FOLDER_BYTES]; /* each ends in '/'; in descending order */
+static unsigned folder_count;
+
+/* ---- folders ---- */
+
+static void folder_add(const char *path)
+{
+    char full[FOLDER_BYTES], cwd[FOLDER_BYTES];
+    if (!path || folder_count == FOLDERS) return;
+    if (path[0] == '/') kp_fmt(full, sizeof full, "%s", path);
+    else if (kp_io_getcwd(cwd, sizeof cwd) != 0 || kp_fmt(full, sizeof full, path[0] ? "%s/%s" : "%s%s", cwd, path) >= sizeof full) return;
+    size_t n = strlen(full);
+    while (n > 1 && full[n - 1] == '/') full[--n] = 0;
+    if (n + 2 > sizeof full || strlen(path) >= sizeof full) return;
+    if (full[n - 1] != '/') memcpy(full + n, "/", 2);
+    unsigned at = 0;
+    while (at < folder_count && strcmp(folders[at], full) > 0) at++;
+    if (at < folder_count && strcmp(folders[at], full) == 0) return;
+    memmove(folders[at + 1], folders[at], (folder_count - at) * sizeof *folders);
+    memcpy(folders[at], full, sizeof full);
+    folder_count++;
+}
+
+static bool is_text(const void *object)
+{
+    return object && kp_python_at(object, TYPE_OF) == kp_python_api.text_type;
+}
+
+static const char *text_get(void *object)
+{
+    const char *text = is_text(object) ? kp_python_api.text_of(object) : NULL;
+    if (!text) kp_python_api.forget_error();
+    return text;
+}
+
+/* sys.modules[name].member, a new reference; NULL: no such. Nothing is imported. */
+static void *member_of(const char *module, const char *member)
+{
+    void *name = kp_python_api.text_make(module);
+    void *found = name ? kp_python_api.module_find(name) : NULL, *object = NULL;
+    if (name) kp_python_api.drop(name);
+    if (found) {
+        object = kp_python_api.member_get(found, member);
+        kp_python_api.drop(found);
+    }
+    if (!object) kp_python_api.forget_error();
+    return object;
+}
+
+static void folder_of_member(const char *module, const char *member, unsigned levels)
+{
+    char path[FOLDER_BYTES];
+    void *object = member_of(module, member);
+    const char *text = object ? text_get(object) : NULL;
+    if (text && strlen(text) < sizeof path) {
+        memcpy(path, text, strlen(text) + 1);
+        for (char *slash; levels > 0 && (slash = strrchr(path, '/')); levels--) *slash = 0;
+        if (path[0]) folder_add(path);
+    }
+    if (object) kp_python_api.drop(object);
+}
+
+static void folder_of_prefix(const char *which)
+{
+    char path[FOLDER_BYTES];
+    const char *prefix = text_get(kp_python_api.sys_get(which));
+    const uint32_t version = kp_python_get()->layout.version;
+    if (!prefix) return;
+    if (kp_fmt(path, sizeof path, "%s/lib/python3.%u/site-packages", prefix, version % 100) < sizeof path) folder_add(path);
+}
+
+void kp_pysite_prepare(void)
+{
+    void *path = kp_python_api.sys_get("path"); /* lent */
+    folder_count = 0;
+    if (path && kp_python_at(path, TYPE_OF) == kp_python_api.list_type)
+        for (intptr_t i = 0; i < kp_python_api.list_count(path); i++) {
+            void *item = kp_python_api.list_item(path, i);
+            if (is_text(item)) folder_add(text_get(item));
+        }
+    folder_of_prefix("prefix");
+    folder_of_prefix("exec_prefix");
+    folder_of_member("site", "USER_BASE", 0);
+    folder_of_member("site", "USER_SITE", 0);
+    folder_of_member("torch", "__file__", 2);
+}
+
+/* ---- file names ---- */
+
+const char *kp_pysite_file(const char *file)
+{
+    for (unsigned i = 0; i < folder_count; i++) {
+        const size_t n = strlen(folders[i]);
+        if (strncmp(file, folders[i], n) == 0) return file + n;
+    }
+    return file;
+}
+
+static const char *code_text(const void *code, size_t offset)
+{
+    const char *text = text_get(kp_python_at(code, offset));
+    return text ? text : "?";
+}
+
+static const void *code_of(const void *object)
+{
+    const struct kp_python_layout *l = &kp_python_get()->layout;
+    return kp_pyframe_code(l, kp_pyframe_of(l, object));
+}
+
+/* "\0file:line" of a frame, behind what stands in text. Returns the length of both. */
+static uint32_t place_add(char *text, size_t used, void *frame)
+{
+    const char *file = kp_pysite_file(code_text(code_of(frame), kp_python_get()->layout.code_file));
+    if (used >= TEXT - 1) used = TEXT - 2;
+    text[used++] = 0;
+    const size_t n = kp_fmt(text + used, TEXT - used, "%s:%d", file, kp_python_api.frame_line(frame));
+    used += n;
+    return (uint32_t)(used < TEXT ? used : TEXT - 1);
+}
+
+static uint32_t place_of_caller(char *text, size_t used, void *frame)
+{
+    const struct kp_python_layout *l = &kp_python_get()->layout;
+    void *back = kp_python_api.frame_back ? kp_python_api.frame_back(frame) : kp_python_at(frame, l->frame_back);
+    const uint32_t n = place_add(text, used, back ? back : frame);
+    if (back && kp_python_api.frame_back) kp_python_api.drop(back);
+    return n;
+}
+
+/* ---- functions ---- */
+
+static bool ends_in(const char *text, const char *tail)
+{
+    const size_t n = strlen(text), m = strlen(tail);
+    return n >= m && strcmp(text + n - m, tail) == 0;
+}
+
+/* Asked for when a function of that name is called first: torch.nn may be imported long after the window began. */
+static void module_code_find(void)
+{
+    void *type = member_of("torch.nn.modules.module", "Module");
+    void *call = type ? kp_python_api.member_get(type, "__call__") : NULL;
+    void *code = call ? kp_python_api.member_get(call, "__code__") : NULL;
+    if (!code) kp_python_api.forget_error();
+    if (call) kp_python_api.drop(call);
+    if (type) kp_python_api.drop(type);
+    if (code) kp_pysite_module_code = code; /* kept: its address must not serve anything else */
+}
+
+uint32_t kp_pysite_call(struct kp_thread *t, void *frame)
+{
+    const struct kp_python_layout *l = &kp_python_get()->layout;
+    char text[TEXT];
+    const void *code = code_of(frame);
+    const char *file = code_text(code, l->code_file), *name = code_text(code, l->code_name);
+    if (!kp_pysite_module_code && ends_in(name, "_call_impl") && ends_in(file, "torch/nn/modules/module.py")) module_code_find();
+    const size_t used = kp_fmt(text, TEXT / 2, "%s(%d): %s", kp_pysite_file(file), kp_python_api.frame_line(frame), name);
+    return kp_name_intern(t, text, place_of_caller(text, used < TEXT / 2 ? used : TEXT / 2 - 1, frame));
+}
+
+/* ---- functions made in C ---- */
+
+struct c_name {
+    const void *methods;
+    const char *text; /* of the method table, to tell it from one that was made where it had been */
+    const void *self;
+    char type[TYPE_BYTES]; /* a copy: the class may be gone when the function is met at its next call site */
+};
+enum { C_NAMES = 4096 };
+static struct c_name c_names[C_NAMES];
+
+/* The object that is named is the first seen with that function, as in Kineto's files; it need not live any more. */
+static const struct c_name *c_name_get(const void *function)
+{
+    const void *methods = kp_python_at(function, C_METHODS);
+    const char *name = kp_python_at(methods, 0);
+    struct c_name *n = &c_names[((uintptr_t)methods * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+    if (n->methods == methods && n->text == name) return n;
+    const void *self = kp_python_at(function, C_SELF);
+    const void *type = self ? kp_python_at(self, TYPE_OF) : NULL;
+    if (type && kp_python_api.is_subtype(type, kp_python_api.module_type)) self = type = NULL;
+    *n = (struct c_name){.methods = methods, .text = name, .self = self};
+    if (type) kp_fmt(n->type, sizeof n->type, "%s", (const char *)kp_python_at(type, TYPE_NAME));
+    return n;
+}
+
+static uint8_t marks_of(const char *name)
+{
+    if (strcmp(name, "start_new_thread") == 0 || strcmp(name, "start_joinable_thread") == 0 || strcmp(name, "start_new") == 0)
+        return KP_PY_STARTS_THREAD;
+    return strcmp(name, "setprofile") == 0 || strcmp(name, "_setprofileallthreads") == 0 ? KP_PY_SETS_PROFILE : 0;
+}
+
+uint32_t kp_pysite_c_call(struct kp_thread *t, void *frame, const void *function, uint8_t *marks)
+{
+    char text[TEXT];
+    const struct c_name *n = c_name_get(function);
+    size_t used;
+    *marks = marks_of(n->text);
+    if (!n->self) used = kp_fmt(text, TEXT / 2, "<built-in function %s>", n->text);
+    else used = kp_fmt(text, TEXT / 2, "<built-in method %s of %s object at 0x%lx>", n->text, n->type, (unsigned long)(uintptr_t)n->self);
+    return kp_name_intern(t, text, place_add(text, used < TEXT / 2 ? used : TEXT / 2 - 1, frame));
+}
+
+/* ---- modules ---- */
+
+uint32_t kp_pysite_module(struct kp_thread *t, void *frame, const void *type)
+{
+    char text[TEXT];
+    const char *name = kp_python_at(type, TYPE_NAME), *dot = strrchr(name, '.');
+    const size_t used = kp_fmt(text, TEXT / 2, "nn.Module: %s", dot ? dot + 1 : name);
+    return kp_name_intern(t, text, place_of_caller(text, used < TEXT / 2 ? used : TEXT / 2 - 1, frame));
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * stacks.c - the Python call stack of the calling thread as one number, read without the GIL
+ *
+ * Called by: torch/ops.c through caller.h, inside a hook, at the start of every op (hot)
+ * Owns:      struct pystacks, one a thread: stacks and frames it has seen, by hash
+ * Locks:     none; not the GIL either, which torch lets go of before an op
+ * Memory:    none but a thread's first touch (64 KB of address space)
+ * On fail:   0: an op without a stack. A layout that was not proved (hook.c) is not read.
+ *
+ * Until the op is over its thread is inside a call that Python made: its frames, their code objects and the texts of those
+ * stay as they are. All frames are read each time; a stack seen before is known by the hash of where each frame stands. A new one
+ * is put frame by frame, from the outermost on, as texts that name the one around (kp_python.h).
+ */
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_log.h"
+#include "preload/caller.h"
+#include "preload/python/calls.h"
+#include "collector/base/kp_poison.h"
+
+enum { FRAMES_MAX = 128, SEEN = 4096, TEXT = 1536, STR_LENGTH = 16, STR_STATE = 32 };
+struct pystacks {
+    struct {
+        uint64_t key;
+        uint32_t id;
+    } seen[SEEN];
+};
+struct place {
+    const void *code;
+    uint64_t at, check;
+    bool is_called_by_c; /* the interpreter was entered for it */
+};
+
+/* ---- frames ---- */
+
+#define HOT inline __attribute__((always_inline))
+
+static HOT const void *frame_innermost(const struct kp_python_layout *l, const void *thread)
+{
+    const void *holder = l->thread_cframe ? kp_python_at(thread, l->thread_cframe) : thread;
+    return kp_python_at(holder, l->thread_frame);
+}
+
+static HOT bool is_python(const struct kp_python_layout *l, const void *frame)
+{
+    return !l->frame_owner || ((const uint8_t *)frame)[l->frame_owner] < KP_PYTHON_OWNED_BY_C;
+}
+
+static inline uint64_t mix(uint64_t key, uint64_t value)
+{
+    key = (key ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return key ^ key >> 29;
+}
+
+/* What tells the stack from others; 0: no frame. */
+static HOT uint64_t key_read(const struct kp_python_layout *l, const void *thread)
+{
+    const void *frame = frame_innermost(l, thread);
+    uint64_t key = 0;
+    for (uint32_t n = 0; frame && n < FRAMES_MAX; frame = kp_python_at(frame, l->frame_back)) {
+        if (!is_python(l, frame)) continue;
+        key = mix(key ^ 1, kp_pyframe_place(l, frame) + kp_pycode_check(l, kp_pyframe_code(l, frame)));
+        n++;
+    }
+    return key;
+}
+
+/* One function for each release, so that its offsets are constants there. */
+#define KP_PYTHON_LAYOUT(version, ...)                                                                                 \
+    static uint64_t key_##version(const void *thread)                                                                  \
+    {                                                                                                                  \
+        static const struct kp_python_layout l = {version, __VA_ARGS__};                                               \
+        return key_read(&l, thread);                                                                                   \
+    }
+#include "preload/python/layouts.def"
+#undef KP_PYTHON_LAYOUT
+
+typedef uint64_t (*key_fn)(const void *thread);
+
+static key_fn key_of(uint32_t version)
+{
+    switch (version) {
+#define KP_PYTHON_LAYOUT(version, ...)                                                                                 \
+    case version:                                                                                                      \
+        return key_##version;
+#include "preload/python/layouts.def"
+#undef KP_PYTHON_LAYOUT
+    default: return NULL;
+    }
+}
+
+static _Atomic(key_fn) key_get; /* NULL: not enabled */
+
+void kp_pystacks_enable(void)
+{
+    kp_store_release(&key_get, key_of(kp_python_get()->layout.version)); /* pairs with: stacks.c:kp_caller_stack */
+}
+
+/* From 3.12 on a frame of C lies around each that was called by C; 3.11 says so in the frame; before, all are. */
+static bool is_entry(const struct kp_python_layout *l, const void *frame)
+{
+    if (l->version >= 312) return false;
+    return l->version < 311 || ((const uint8_t *)frame)[l->frame_owner - 1];
+}
+
+/* The frames from the innermost on. */
+static uint32_t frames_read(const struct kp_python_layout *l, const void *thread, struct place *places)
+{
+    uint32_t n = 0;
+    for (const void *frame = frame_innermost(l, thread); frame && n < FRAMES_MAX;
+         frame = kp_python_at(frame, l->frame_back)) {
+        if (!is_python(l, frame)) {
+            if (n) places[n - 1].is_called_by_c = true;
+            continue;
+        }
+        const void *code = kp_pyframe_code(l, frame);
+        places[n++] = (struct place){code, kp_pyframe_place(l, frame), kp_pycode_check(l, code), is_entry(l, frame)};
+    }
+    return n;
+}
+
+/* ---- texts ---- */
+
+static size_t utf8_put(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    if (c < 0x800) {
+        out[0] = (char)(0xc0 | c >> 6);
+        out[1] = (char)(0x80 | (c & 0x3f));
+        return 2;
+    }
+    if (c < 0x10000) {
+        out[0] = (char)(0xe0 | c >> 12);
+        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (c & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | c >> 18);
+    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (c & 0x3f));
+    return 4;
+}
+
+/* A str as UTF-8, cut to the room there is. */
+static void text_read(const struct kp_python_layout *l, const void *str, char *out, size_t room)
+{
+    uint64_t length;
+    uint32_t state, c = 0;
+    size_t used = 0;
+    memcpy(&length, (const uint8_t *)str + STR_LENGTH, sizeof length);
+    memcpy(&state, (const uint8_t *)str + STR_STATE, sizeof state);
+    const uint32_t width = state >> 2 & 7;
+    const bool is_compact = state >> 5 & 1, is_ascii = state >> 6 & 1;
+    const uint8_t *at = (const uint8_t *)str + (is_ascii ? l->text_ascii : l->text_wide);
+    if (!is_compact || (width != 1 && width != 2 && width != 4)) length = 0;
+    for (uint64_t i = 0; i < length && used + 5 < room; i++) {
+        memcpy(&c, at + i * width, width); /* little endian */
+        used += utf8_put(out + used, c);
+    }
+    out[used] = 0;
+}
+
+int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t place)
+{
+    if (l->code_bytes) return kp_python_api.code_line(code, (int)(place - (uintptr_t)code - l->code_bytes));
+    const int lasti = (int)(place - ((uint64_t)(uintptr_t)code << 16));
+    return kp_python_api.code_line(code, l->version == 310 ? lasti * 2 : lasti);
+}
+
+static uint32_t frame_put(struct kp_thread *t, const struct kp_python_layout *l, const struct place *p, uint32_t around)
+{
+    char text[TEXT], file[TEXT / 2], name[256];
+    const int line = kp_pystack_line(l, p->code, p->at);
+    if (line < 0) return around; /* 3.13: a frame of the interpreter's own */
+    text_read(l, kp_python_at(p->code, l->code_file), file, sizeof file);
+    text_read(l, kp_python_at(p->code, l->code_name), name, sizeof name);
+    const size_t n = kp_fmt(text, sizeof text, "%u%s%s(%d): %s", around, p->is_called_by_c ? "!" : ";", kp_pysite_file(file), line, name);
+    return kp_name_intern(t, text, (uint32_t)(n < sizeof text ? n : sizeof text - 1));
+}
+
+/* ---- what was seen ---- */
+
+static uint32_t stack_put(struct kp_thread *t, const struct kp_python_layout *l, struct pystacks *s, const struct place *places, uint32_t n)
+{
+    uint32_t id = 0;
+    while (n-- > 0) {
+        const uint64_t key = mix(mix(2 + places[n].is_called_by_c, places[n].at + places[n].check), id);
+        if (s->seen[key % SEEN].key != key) {
+            const uint32_t made = frame_put(t, l, &places[n], id);
+            if (!made) return id; /* no room for names: what is around is better than nothing */
+            s->seen[key % SEEN].key = key;
+            s->seen[key % SEEN].id = made;
+        }
+        id = s->seen[key % SEEN].id;
+    }
+    return id;
+}
+
+/* A stack that was not seen yet, or whose place another took. */
+static __attribute__((noinline)) void stack_learn(struct kp_thread *t, struct pystacks *s, const void *thread,
+                                                  uint64_t key)
+{
+    struct place places[FRAMES_MAX];
+    const struct kp_python_layout *l = &kp_python_get()->layout;
+    const uint32_t id = stack_put(t, l, s, places, frames_read(l, thread, places));
+    s->seen[key % SEEN].key = key;
+    s->seen[key % SEEN].id = id;
+}
+
+uint32_t kp_caller_stack(struct kp_thread *t)
+{
+    const key_fn ask = kp_load_acquire(&key_get); /* pairs with: stacks.c:kp_pystacks_enable */
+    if (!ask) return 0;
+    const void *thread = kp_python_get()->thread_state();
+    const uint64_t key = thread ? ask(thread) : 0;
+    if (!key) return 0;
+    struct pystacks *s = t->source_state[KP_STATE_PYTHON];
+    if (!s) t->source_state[KP_STATE_PYTHON] = s = kp_arena_alloc(sizeof *s);
+    if (!s) return 0;
+    if (__builtin_expect(s->seen[key % SEEN].key != key, 0)) stack_learn(t, s, thread, key);
+    return s->seen[key % SEEN].id;
+}

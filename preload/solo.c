@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * solo.c - sends our threads away while the host calls what only a process of one thread may call
+ *
+ * Called by: host threads in setuid and its kin, unshare and setns, fstatat, prctl and seccomp_load (taps); boot.c (puts them in when a
+ *            run begins)
+ * Owns:      the set of taps, which stays for good
+ * Locks:     none of its own (rest.c has a flag)
+ * On fail:   the call is made with our threads there
+ * Safe in:   after fork and vfork: passes through where the process is not ours
+ */
+#include "preload/solo.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_rest.h"
+#include "preload/boot.h"
+#include "preload/hook/hook.h"
+#include "preload/source.h"
+#include "collector/base/kp_poison.h"
+
+enum { REST_MS = 300 };
+static pid_t owner; /* a vfork child runs on our memory, and has none of our threads */
+
+static bool begin(void)
+{
+    if (!kp_boot_is_ours() || getpid() != owner) return false;
+    int saved = errno;
+    bool is_rest = kp_rest_begin(REST_MS);
+    errno = saved;
+    return is_rest;
+}
+
+static int end(bool is_rest, int result)
+{
+    int saved = errno;
+    if (is_rest) kp_rest_end();
+    errno = saved;
+    return result;
+}
+
+/* One row a function: its name, its parameters, its arguments. */
+#define ROWS(ROW)                                                                                      \
+    ROW(setuid, (uid_t a), (a))                                                                        \
+    ROW(seteuid, (uid_t a), (a))                                                                       \
+    ROW(setreuid, (uid_t a, uid_t b), (a, b))                                                          \
+    ROW(setresuid, (uid_t a, uid_t b, uid_t c), (a, b, c))                                             \
+    ROW(setgid, (gid_t a), (a))                                                                        \
+    ROW(setegid, (gid_t a), (a))                                                                       \
+    ROW(setregid, (gid_t a, gid_t b), (a, b))                                                          \
+    ROW(setresgid, (gid_t a, gid_t b, gid_t c), (a, b, c))                                             \
+    ROW(setgroups, (size_t a, const gid_t *b), (a, b))                                                 \
+    ROW(initgroups, (const char *a, gid_t b), (a, b))                                                  \
+    ROW(unshare, (int a), (a))                                                                         \
+    ROW(setns, (int a, int b), (a, b))
+#define TAP(name, parameters, arguments)                                                               \
+    static int(*real_##name) parameters;                                                               \
+    static int tap_##name parameters                                                                   \
+    {                                                                                                  \
+        bool is_rest = begin();                                                                        \
+        return end(is_rest, real_##name arguments);                                                    \
+    }
+ROWS(TAP)
+
+/*
+ * How a program with no thread but its first makes sure of that (Chromium's zygote, before it forks): the links of /proc/self/task are two
+ * and its threads. Ours are away while it looks. The first call says whether the path can be read at all.
+ */
+static bool is_own_tasks(const char *path)
+{
+    static const char tasks[] = "self/task";
+    size_t n = strlen(path);
+    if (n && path[n - 1] == '/') n--;
+    return n >= sizeof tasks - 1 && memcmp(path + n - (sizeof tasks - 1), tasks, sizeof tasks - 1) == 0;
+}
+
+static int (*real_fstatat)(int folder, const char *path, void *answer, int flags);
+static int tap_fstatat(int folder, const char *path, void *answer, int flags)
+{
+    const int result = real_fstatat(folder, path, answer, flags);
+    if (result != 0 || !path || !is_own_tasks(path) || !begin()) return result;
+    return end(true, real_fstatat(folder, path, answer, flags));
+}
+
+/*
+ * From here on the kernel may end this thread, or the process, for a call that the program itself never makes. So what was recorded is written
+ * now, none of our threads stays, and nothing of ours makes a call afterwards. (Filters that a program sets by syscall() are not seen.)
+ */
+static void confine(void)
+{
+    int saved = errno;
+    if (!kp_boot_is_ours() || getpid() != owner) return;
+    kp_log(!kp_boot_speaks(), "the program confines itself (seccomp): what it does from here on is not recorded");
+    kp_boot_end_early();
+    (void)kp_rest_begin(REST_MS);
+    errno = saved;
+}
+
+static int (*real_prctl)(int option, unsigned long b, unsigned long c, unsigned long d, unsigned long e);
+static int tap_prctl(int option, unsigned long b, unsigned long c, unsigned long d, unsigned long e)
+{
+    if (option == PR_SET_SECCOMP) confine();
+    return real_prctl(option, b, c, d, e);
+}
+
+static int (*real_seccomp_load)(const void *context); /* libseccomp's */
+static int tap_seccomp_load(const void *context)
+{
+    confine();
+    return real_seccomp_load(context);
+}
+
+#define ENTRY(name, ...) {#name, NULL, (void *)(uintptr_t)tap_##name},
+#define REAL(name, ...) (void **)(void *)&real_##name,
+static struct kp_tap taps[] = {ROWS(ENTRY) ENTRY(prctl) ENTRY(seccomp_load) ENTRY(fstatat){"fstatat64", NULL, (void *)(uintptr_t)tap_fstatat}};
+static void **const reals[] = {ROWS(REAL) REAL(prctl) REAL(seccomp_load) REAL(fstatat) REAL(fstatat)};
+enum { COUNT = sizeof taps / sizeof *taps };
+
+void kp_solo_install(void)
+{
+    uint32_t n = 0;
+    uintptr_t module;
+    owner = getpid();
+    if (taps[0].real) return; /* a child: they are in */
+    for (uint32_t i = 0; i < COUNT; i++) {
+        void *real = kp_hook_first(taps[i].symbol, &module);
+        if (!real) continue;
+        *reals[i] = real;
+        taps[n] = taps[i];
+        taps[n++].real = real;
+    }
+    if (n && kp_hook_add_taps(taps, n) != 0) kp_log(1, "setuid and unshare could not be tapped: they find our threads in the process");
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * solo.h - sends our threads away while the host calls what only a process of one thread may call
+ */
+#ifndef KP_SOLO_H
+#define KP_SOLO_H
+
+/* Puts the taps in: when the first of our threads may be made. As kp_hook_add_taps. */
+void kp_solo_install(void);
+
+#endif

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * spools.c - traces of what other programs left in their spools, made by this process at its exit
+ *
+ * Called by: children.c (of its workers), finish.c (of programs that this process ran before), at exit
+ * Owns:      nothing; what it needs for one trace is mapped while it is made
+ * Locks:     none
+ * On fail:   the spool stays, for kprof recover; one line says so
+ * Safe in:   signal handlers no; after fork yes
+ *
+ * A launcher that records (KPROF_MALLOC, KPROF_SYMBOLS) and executes the next program has no exit: nothing of it runs afterwards. Its spool lies
+ * in the same folder under the same process number. Another machine's process or one of a container may have that number, too, and write: so each
+ * spool says when its process began, in which space of process numbers and since which start of the machine, which an exec does not change. Where the
+ * kernel does not tell (no /proc), nothing is looked for. The folder may be everybody's: a file counts that is ours and a plain one.
+ */
+#include "preload/spools.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/read/kp_read.h"
+#include "collector/record/kp_record.h"
+#include "export/kp_export.h"
+#include "preload/boot.h"
+#include "collector/base/kp_poison.h"
+
+static const struct kp_config *settings;
+
+void kp_spools_setup(const struct kp_config *config)
+{
+    settings = config;
+}
+
+/* Large: not for a host's stack. */
+struct work {
+    struct kp_export_result result;
+    struct kp_reader *reader;
+    char worker[512], why[256];
+};
+
+static int windows_export(struct work *w, const char *out)
+{
+    const struct kp_export_options options = {
+        .dir = out,
+        .worker_name = settings->worker_name ? w->worker : NULL,
+        .gzip = settings->gzip,
+        .metadata = settings->metadata,
+        .extras = settings->exports & KP_EXTRAS,
+        .no_trace = !(settings->exports & KP_EXPORTS_TRACE),
+    };
+    int traces = 0;
+    for (size_t i = 0; i < kp_reader_cycles(w->reader); i++) {
+        struct kp_cycle cycle;
+        int err = kp_reader_cycle(w->reader, i, &cycle);
+        if (!err) err = kp_export_trace(w->reader, cycle.number, &options, &w->result);
+        if (err && err != -ENODATA) return err;
+        traces += !err;
+    }
+    return traces;
+}
+
+void kp_spools_export(const char *path, const char *out, struct kp_spools_made *made)
+{
+    struct work *w = kp_map_alloc(sizeof *w);
+    int traces = w ? kp_reader_open(&w->reader, path, w->why, sizeof w->why) : -ENOMEM;
+    const bool is_gone = traces == -ENOENT; /* its process removed it itself */
+    if (traces == 0) {
+        if (settings->worker_name) kp_fmt(w->worker, sizeof w->worker, "%s_%u", settings->worker_name, (unsigned)kp_reader_head(w->reader)->pid);
+        traces = windows_export(w, out);
+        kp_reader_close(w->reader);
+    }
+    if (traces < 0) made->failed += !is_gone;
+    else made->traces += (unsigned)traces;
+    if (traces >= 0) (void)kp_io_unlink(path);
+    kp_map_free(w, sizeof *w);
+}
+
+/* ---- programs that this process ran before ---- */
+
+static const char process_key[] = "process_start";
+static char process[128]; /* of the program in hand, as its spool has it; "": not known */
+
+static bool boot_id_read(char *id, size_t bytes)
+{
+    const int fd = kp_io_open("/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
+    const ssize_t n = fd < 0 ? fd : kp_io_read(fd, id, bytes - 1);
+    if (fd >= 0) kp_io_close(fd);
+    id[n > 0 ? n : 0] = '\0';
+    id[strcspn(id, "\n")] = '\0';
+    return id[0] != '\0';
+}
+
+void kp_spools_note_process(void)
+{
+    char space[32], boot[48];
+    const uint64_t start = kp_io_process_start(0);
+    const ssize_t n = kp_io_readlink("/proc/self/ns/pid", space, sizeof space - 1);
+    process[0] = '\0';
+    if (!start || n <= 0 || !boot_id_read(boot, sizeof boot)) return;
+    space[n] = '\0';
+    kp_fmt(process, sizeof process, "%lu %s %s", (unsigned long)start, space, boot);
+    kp_record_note(process_key, process);
+}
+
+struct search {
+    struct kp_spools_made made;
+    char begin[96]; /* of the names: HOST_PID. */
+    char path[4300];
+    const char *own;
+};
+
+/* A pipe would be waited for, and what others own they can cut off while it is read. */
+static bool is_our_file(const char *path)
+{
+    struct stat st;
+    const int fd = kp_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    const bool is = fd >= 0 && kp_io_fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
+    if (fd >= 0) kp_io_close(fd);
+    return is;
+}
+
+static bool is_of_this_process(const struct search *s)
+{
+    struct kp_reader *reader = NULL;
+    char why[64];
+    if (!is_our_file(s->path)) return false;
+    if (kp_reader_open(&reader, s->path, why, sizeof why) != 0) return false;
+    const char *start = kp_reader_text(reader, process_key);
+    const bool is = start && strcmp(start, process) == 0 && kp_reader_head(reader)->pid == (uint32_t)getpid();
+    kp_reader_close(reader);
+    return is;
+}
+
+static void consider(void *context, const char *name)
+{
+    struct search *s = context;
+    const size_t n = strlen(name);
+    if (strcmp(name, s->own) == 0 || strncmp(name, s->begin, strlen(s->begin)) != 0) return;
+    if (n < sizeof ".kprof" || strcmp(name + n - (sizeof ".kprof" - 1), ".kprof") != 0) return;
+    kp_fmt(s->path, sizeof s->path, "%s/%s", kp_boot_spool_dir(), name);
+    if (is_of_this_process(s)) kp_spools_export(s->path, kp_boot_out_dir(), &s->made);
+}
+
+/* The name of our own spool up to the point before its time. */
+static bool names_begin(struct search *s)
+{
+    const char *slash = strrchr(kp_record_path(), '/');
+    s->own = slash ? slash + 1 : kp_record_path();
+    const char *end = strrchr(s->own, '.');
+    while (end && end > s->own && *--end != '.') continue;
+    const size_t n = end ? (size_t)(end - s->own) + 1 : 0;
+    if (n < 2 || n >= sizeof s->begin) return false;
+    memcpy(s->begin, s->own, n);
+    return true;
+}
+
+void kp_spools_replaced(void)
+{
+    if ((settings->exports & KP_EXPORTS_NONE) || !process[0]) return;
+    struct search *s = kp_map_alloc(sizeof *s);
+    if (!s) return;
+    if (names_begin(s)) (void)kp_io_each_name(kp_boot_spool_dir(), consider, s);
+    if (s->made.traces)
+        kp_log(0, "wrote %u trace%s of programs that this process ran before (exec) to %s", s->made.traces, s->made.traces == 1 ? "" : "s",
+               kp_boot_shown(kp_boot_out_dir()));
+    if (s->made.failed)
+        kp_log(0, "%u spool%s of programs that this process ran before (exec) stay in %s, see: kprof recover", s->made.failed,
+               s->made.failed == 1 ? "" : "s", kp_boot_shown(kp_boot_spool_dir()));
+    kp_map_free(s, sizeof *s);
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * calls.c - entry and exit of a call of a hooked function
+ *
+ * Called by: the stubs (stubs_x86_64.S), on any host thread, around every call of a hooked function while a window records (hot)
+ * Owns:      the calls that are open, a stack of them for each thread
+ * Locks:     none. Memory: none; slow.c makes what a thread needs.
+ * On fail:   the call goes on with its own return address; counted as lost
+ * Safe in:   signal handlers yes; after fork yes (what was begun before it returns as it would)
+ *
+ * This file is compiled without vector registers: arguments and results lie in them. Whatever may use them is slow.c's.
+ *
+ * A call's place is given back by its return alone, or when it is sure that it never returns: when longjmp or throw was called
+ * inside it and the stack is above it afterwards, or when its thread ends. That the stack is above it does not say so by itself: programs
+ * copy stacks away and back (greenlets). Such a call keeps its place, and its record an end.
+ */
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
+#include "preload/guard.h"
+#include "preload/symbols/symbols.h"
+#include "collector/base/kp_poison.h"
+
+/* The hot half calls nothing but at its end: so it needs no frame and keeps no register. Where the clock has to be called, a copy of it does. */
+#define FRAME ((const uintptr_t *)__builtin_dwarf_cfa() - 2) /* where __builtin_frame_address(0) is in what keeps a frame */
+#define HOT inline __attribute__((always_inline))
+#define COLD __attribute__((noinline, cold))
+
+struct kp_symbol_call *kp_symbol_open;
+_Atomic uint32_t kp_symbols_armed;
+
+static HOT void end(const struct kp_symbol_call *call, uint64_t gate, uint64_t now)
+{
+    if (__builtin_expect((gate & KP_GATE_RECORD) && call->cycle == kp_gate_cycle(gate), 1)) kp_put_end(&call->rec->ticks, call->rec->start, now);
+}
+
+void kp_symbol_end(struct kp_symbol_call *call, uint64_t gate, uint64_t now)
+{
+    if (!call->is_ended) end(call, gate, now);
+    call->is_ended = true;
+}
+
+/* Returns the exit stub, which calls the function. */
+static HOT uintptr_t push(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate, const struct kp_symbol_row *row, uintptr_t *slot,
+                          struct kp_symbol_row *lazy, bool is_foreign, bool is_tsc)
+{
+    struct kp_rec_symbol *rec = (struct kp_rec_symbol *)(void *)t->at;
+    const uint32_t number = kp_symbol_number(c, c->n);
+    struct kp_symbol_call *call = &kp_symbol_open[number];
+    rec->head = (struct kp_rec){.kind = KP_KIND_SYMBOL, .size = sizeof *rec, .name = kp_load_relaxed(&row->id)};
+    kp_store_relaxed(&rec->ticks, 0);
+    call->slot = (uintptr_t)slot;
+    call->rec = rec;
+    call->owner = c;
+    call->cycle = kp_gate_cycle(gate);
+    call->is_foreign = is_foreign;
+    call->is_noted = call->is_left = call->is_ended = false;
+    call->lazy = lazy;
+    call->under = c->under;
+    call->place = c->n;
+    kp_symbol_returns[number] = *slot;
+    kp_store_relaxed(&call->state, KP_CALL_OPEN);
+    kp_signal_fence(); /* a handler may leave from here: what is open is whole */
+    c->n++;
+    c->under = is_foreign ? 0 : (uintptr_t)slot;
+    kp_signal_fence();
+    *slot = kp_symbol_exit_of(number);
+    rec->start = is_tsc ? __builtin_ia32_rdtsc() : kp_ticks();
+    kp_put_commit(t, sizeof *rec);
+    return kp_symbol_exit_of(number) - KP_SYMBOL_CALL_BYTES;
+}
+
+uintptr_t kp_symbol_push(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate, struct kp_symbol_row *row, uintptr_t *slot, bool is_foreign)
+{
+    return push(c, t, gate, row, slot, kp_load_relaxed(&row->word) ? row : NULL, is_foreign, false);
+}
+
+static inline uintptr_t without_push(uint64_t gate)
+{
+    return (gate & (KP_GATE_RECORD | KP_GATE_AWAITED)) ? KP_SYMBOL_IS_SLOW : KP_SYMBOL_GOES_ON;
+}
+
+static HOT uintptr_t enter(struct kp_symbol_row *row, uintptr_t *slot, bool is_tsc)
+{
+    const uintptr_t at = (uintptr_t)slot;
+    struct kp_thread *t = kp_thread_self;
+    if (__builtin_expect(kp_io_is_ours, 0)) return KP_SYMBOL_GOES_ON;
+    if (__builtin_expect(!t, 0)) return without_push(kp_gate_get());
+    if (__builtin_expect(kp_load_relaxed(&t->inside) != 0, 0)) /* to be found out whether it still is */
+        return (kp_gate_get() & KP_GATE_RECORD) ? KP_SYMBOL_IS_SLOW : KP_SYMBOL_GOES_ON;
+    kp_store_relaxed(&t->inside, kp_inside_of(FRAME));
+    kp_signal_fence();
+    const uint64_t gate = kp_gate_get();
+    struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];
+    uintptr_t next;
+    /* Below the last call on the thread's own stack, with room for all, of a bound word: then there is nothing to find out. */
+    if (__builtin_expect((gate & KP_GATE_RECORD) && c && at < c->under && at >= c->lo && c->n < c->room && kp_load_relaxed(&row->id) &&
+                         !kp_load_relaxed(&row->word) && t->chunk_cycle == kp_gate_cycle(gate) &&
+                         (uintptr_t)(t->end - t->at) >= sizeof(struct kp_rec_symbol), 1))
+        next = push(c, t, gate, row, slot, NULL, false, is_tsc);
+    else
+        next = without_push(gate);
+    kp_signal_fence();
+    kp_store_release(&t->inside, 0); /* pairs with: kp_record_quiesce */
+    return next;
+}
+
+static COLD uintptr_t enter_by_clock(struct kp_symbol_row *row, uintptr_t *slot)
+{
+    return enter(row, slot, false);
+}
+
+uintptr_t kp_symbol_enter(struct kp_symbol_row *row, uintptr_t *slot)
+{
+    return __builtin_expect(kp_clock_is_tsc, 1) ? enter(row, slot, true) : enter_by_clock(row, slot);
+}
+
+void kp_symbol_pop(struct kp_symbol_calls *c)
+{
+    while (c->n && kp_load_relaxed(&kp_symbol_open[kp_symbol_number(c, c->n - 1)].state) == KP_CALL_DONE) c->n--;
+}
+
+/* After anything but a call that ends in the order it began. */
+void kp_symbol_under_find(struct kp_symbol_calls *c)
+{
+    c->under = c->hi;
+    if (c->noted || c->unbound) c->under = 0;
+    for (uint32_t i = c->n; c->under && i-- > 0;) {
+        const struct kp_symbol_call *call = &kp_symbol_open[kp_symbol_number(c, i)];
+        if (call->is_left) continue;
+        c->under = call->is_foreign || kp_load_relaxed(&call->state) == KP_CALL_DONE ? 0 : call->slot;
+        break;
+    }
+}
+
+/* The loader has bound the word at the first call: from now on the stub leads to the function itself, and stands in the word again. */
+void kp_symbol_bound(struct kp_symbol_row *row)
+{
+    const uintptr_t stub = kp_symbol_stub_of(row), at = kp_load_relaxed(&row->word);
+    if (!at) return;
+    uintptr_t holds = kp_load_relaxed((_Atomic uintptr_t *)at);
+    if (holds == stub || kp_symbol_row_of(holds)) return;
+    kp_store_relaxed(&row->target, holds);
+    kp_store_relaxed(&row->word, 0);
+    kp_cas_acq_rel((_Atomic uintptr_t *)at, &holds, stub);
+}
+
+/* A call the stack is above, or whose frame something else lies in. */
+static void left_behind(struct kp_symbol_calls *c, struct kp_symbol_call *call, uint64_t gate, uint64_t now)
+{
+    if (!call->is_left) kp_symbol_end(call, gate, !call->is_ended && c->left_ticks > call->rec->start ? c->left_ticks : now);
+    call->is_left = true;
+    if (call->lazy) c->unbound = call->lazy;
+    if (call->is_noted) kp_store_relaxed(&call->state, KP_CALL_DONE);
+}
+
+/* While an exception is on its way, cleanups make calls in frames that it leaves afterwards: what is around stays noted until it lands. */
+static bool is_landed(struct kp_symbol_calls *c)
+{
+    if (c->noted != KP_NOTED_THROW) return true;
+    return ++c->settled > KP_SYMBOL_LANDS_LATE;
+}
+
+void kp_symbol_settle(struct kp_symbol_calls *c, uintptr_t slot, uint64_t gate, uint64_t now)
+{
+    const bool has_noted = c->noted != KP_NOTED_NONE, lands = is_landed(c);
+    bool is_top = true;
+    for (uint32_t i = c->n; i-- > 0;) {
+        struct kp_symbol_call *call = &kp_symbol_open[kp_symbol_number(c, i)];
+        if (call->is_foreign || kp_load_relaxed(&call->state) == KP_CALL_DONE) continue;
+        const bool is_there = call->slot >= slot && *(const uintptr_t *)call->slot == kp_symbol_exit_of(kp_symbol_number(c, i));
+        if (call->slot > slot && (is_there || !call->is_noted)) {
+            if (lands) call->is_noted = false; /* it was not left by what was noted */
+            is_top = false;
+            if (!has_noted) break;
+        } else if (is_top && is_there) {
+            break; /* a tail call */
+        } else {
+            left_behind(c, call, gate, now);
+        }
+    }
+    if (lands) c->noted = KP_NOTED_NONE;
+    kp_symbol_pop(c);
+}
+
+/* The thread is out of a call. */
+static HOT void left(struct kp_thread *t)
+{
+    t->ended++;
+    kp_signal_fence();
+    kp_store_release(&t->inside, 0); /* pairs with: kp_record_quiesce */
+}
+
+static COLD void leave_oddly(struct kp_symbol_call *call, struct kp_thread *t, uint64_t gate, uint64_t now)
+{
+    struct kp_symbol_calls *c = call->owner;
+    kp_symbol_end(call, gate, now);
+    kp_store_release(&call->state, KP_CALL_DONE); /* pairs with: kp_symbol_pop, on the thread it belongs to */
+    if (c == t->source_state[KP_STATE_SYMBOLS]) { /* else its owner tidies up later */
+        if (!call->is_foreign && !call->is_left) kp_symbol_settle(c, call->slot, gate, now);
+        kp_symbol_pop(c);
+        kp_symbol_under_find(c);
+    }
+    left(t);
+}
+
+static HOT void leave(struct kp_symbol_call *call, struct kp_thread *t, uint64_t now)
+{
+    kp_store_relaxed(&t->inside, kp_inside_of(FRAME));
+    kp_signal_fence();
+    const uint64_t gate = kp_gate_get();
+    struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];
+    if (__builtin_expect(c != call->owner || call->place + 1 != c->n || call->is_left || call->is_ended, 0)) {
+        leave_oddly(call, t, gate, now);
+        return;
+    }
+    end(call, gate, now);
+    kp_signal_fence();
+    c->under = call->under;
+    c->n--;
+    left(t);
+}
+
+/* Out of the first call through a word; where a hook of ours is struck, or on a thread that is ours no more: the owner tidies up later. */
+static COLD void leave_rarely(struct kp_symbol_call *call, struct kp_thread *t, uint64_t now)
+{
+    if (call->lazy) kp_symbol_bound(call->lazy);
+    if (t && !kp_load_relaxed(&t->inside)) leave(call, t, now);
+    else kp_store_release(&call->state, KP_CALL_DONE); /* pairs with: kp_symbol_pop, on the thread it belongs to */
+}
+
+static HOT void out(uintptr_t stub, uint64_t now)
+{
+    struct kp_symbol_call *call = &kp_symbol_open[(uint32_t)((stub - (uintptr_t)&kp_symbol_exits) / 8)];
+    struct kp_thread *t = kp_thread_self;
+    if (__builtin_expect(!t || kp_load_relaxed(&t->inside) || call->lazy, 0)) leave_rarely(call, t, now);
+    else leave(call, t, now);
+}
+
+static COLD void exit_by_clock(uintptr_t stub)
+{
+    out(stub, kp_ticks());
+}
+
+/* The return address is out of the stub's word by now. */
+void kp_symbol_exit(uintptr_t stub)
+{
+    if (__builtin_expect(kp_clock_is_tsc, 1)) out(stub, __builtin_ia32_rdtsc());
+    else exit_by_clock(stub);
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hidden.c - functions by name that no other module can see: static and hidden ones, counted from the files of the modules
+ *
+ * Called by: source.c, once, on the thread that exports
+ * Locks:     the loader's list lock, while dl_iterate_phdr calls back
+ * Memory:    0.7 MB while it counts and a set of the names that a module shows (names.c), mapped; of a file a block at a time is read,
+ *            nothing of it is mapped (elffile.c)
+ * On fail:   what cannot be read is counted as a file that does not tell, as a stripped one is
+ * Safe in:   signal handlers no; after fork no
+ *
+ * Such a function has a line in .symtab and none in .dynsym. Where the file was stripped, its debug file in /usr/lib/debug/.build-id has the table.
+ * A file counts when it has the build id that is in memory. Reading ends after MOST_NS, and how many files were left is told.
+ */
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <time.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_elffile.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "preload/symbols/symbols.h"
+#include "collector/base/kp_poison.h"
+
+enum { MODULES_MOST = 1024, PATH_MOST = 512, LOOK_EVERY = 1024, NOTES_MOST = 4096 };
+#define MOST_NS UINT64_C(2000000000)
+
+struct module {
+    char path[PATH_MOST];
+    char build_id[KP_BUILD_ID_TEXT]; /* "": none in memory */
+};
+struct count {
+    bool (*wants)(const char *name);
+    struct kp_symbols_hidden *out;
+    struct kp_elf_names names;
+    struct kp_symbol_names seen; /* what the module in hand shows to others */
+    uint64_t until_ns;
+    uint32_t looked, n;
+    bool is_dynamic;          /* it goes through .dynsym */
+    uint8_t notes[NOTES_MOST];
+    struct module of[MODULES_MOST];
+};
+
+/* ---- modules ---- */
+
+static void id_copy(struct module *m, const uint8_t *notes, size_t bytes)
+{
+    for (size_t at = 0; bytes - at > sizeof(ElfW(Nhdr));) {
+        const ElfW(Nhdr) *note = (const void *)(notes + at);
+        const size_t text = at + sizeof *note + ((note->n_namesz + 3u) & ~3u);
+        if (text > bytes || note->n_descsz > bytes - text) return;
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && note->n_descsz < KP_BUILD_ID_TEXT / 2) {
+            for (uint32_t i = 0; i < note->n_descsz; i++) kp_fmt(m->build_id + 2 * i, 3, "%02x", notes[text + i]);
+            return;
+        }
+        at = text + ((note->n_descsz + 3u) & ~3u);
+        if (at >= bytes) return;
+    }
+}
+
+/* Inside dl_iterate_phdr. Neither the kernel's pages nor this library have anything to tell. */
+static int module_note(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct count *c = arg;
+    const char *path = info->dlpi_name && info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe";
+    const uintptr_t ours = (uintptr_t)&kp_symbol_stubs - info->dlpi_addr;
+    (void)size;
+    if (path[0] != '/' || strlen(path) >= PATH_MOST || c->n == MODULES_MOST) {
+        c->out->bare += path[0] == '/';
+        return 0;
+    }
+    struct module *m = &c->of[c->n];
+    m->build_id[0] = 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && ours - p->p_vaddr < p->p_memsz) return 0;
+        if (p->p_type != PT_NOTE || m->build_id[0] || p->p_filesz > NOTES_MOST) continue;
+        if (kp_io_peek((const void *)(info->dlpi_addr + p->p_vaddr), c->notes, p->p_filesz) == 0) id_copy(m, c->notes, p->p_filesz);
+    }
+    memcpy(m->path, path, strlen(path) + 1);
+    c->n++;
+    return 0;
+}
+
+/* ---- one file ---- */
+
+/* The cold half of a function is none; what the compiler cloned of one is called like any other. */
+static bool is_part(const char *name)
+{
+    const char *cold = strstr(name, ".cold");
+    return cold && (!cold[5] || cold[5] == '.');
+}
+
+static int symbol_look(void *context, const struct kp_elf_symbol *symbol)
+{
+    struct count *c = context;
+    if (++c->looked % LOOK_EVERY == 0 && kp_clock_ns(CLOCK_MONOTONIC) > c->until_ns) return 1;
+    char *name = kp_elf_names_get(&c->names, symbol->name);
+    name[strcspn(name, "@")] = 0; /* NAME@@VERSION is NAME */
+    if (!name[0] || !c->wants(name) || is_part(name)) return 0;
+    if (!c->is_dynamic) c->out->functions += !symbol->is_global || !kp_symbol_names_have(&c->seen, name);
+    else if (symbol->is_global) (void)kp_symbol_names_add(&c->seen, name);
+    return c->seen.is_full;
+}
+
+static int table_look(struct count *c, const struct kp_elf *elf, const struct kp_elf_table *table, bool is_dynamic)
+{
+    c->is_dynamic = is_dynamic;
+    kp_elf_names_begin(&c->names, elf, table);
+    return kp_elf_functions(elf, table, symbol_look, c);
+}
+
+/* The module's own table, or that of its debug file. */
+static bool full_open(struct kp_elf *debug, const struct kp_elf *own)
+{
+    char path[128];
+    if (strlen(own->build_id) <= 2) return false;
+    kp_fmt(path, sizeof path, "/usr/lib/debug/.build-id/%c%c/%s.debug", own->build_id[0], own->build_id[1], own->build_id + 2);
+    if (kp_elf_open(debug, path)) return false;
+    if (debug->full.bytes && strcmp(debug->build_id, own->build_id) == 0) return true;
+    kp_elf_close(debug);
+    return false;
+}
+
+static void module_look(struct count *c, const struct module *m)
+{
+    struct kp_elf own, debug = {.fd = -1};
+    int rc = 0;
+    if (kp_elf_open(&own, m->path)) {
+        c->out->bare++;
+        return;
+    }
+    const bool is_it = !m->build_id[0] || strcmp(own.build_id, m->build_id) == 0;
+    const struct kp_elf *full = is_it && own.full.bytes ? &own : is_it && full_open(&debug, &own) ? &debug : NULL;
+    const uint32_t before = c->out->functions;
+    c->out->bare += !full;
+    if (full) rc = table_look(c, &own, &own.dynamic, true);
+    if (full && !rc) rc = table_look(c, full, &full->full, false);
+    if (rc) { /* half of a file is no count */
+        c->out->functions = before;
+        c->out->late++;
+    }
+    kp_symbol_names_clear(&c->seen);
+    kp_elf_close(&debug);
+    kp_elf_close(&own);
+}
+
+void kp_symbols_hidden_count(bool (*wants)(const char *name), struct kp_symbols_hidden *out)
+{
+    struct count *c = kp_map_alloc(sizeof *c);
+    *out = (struct kp_symbols_hidden){0};
+    if (!c) return;
+    c->out = out;
+    c->wants = wants;
+    c->until_ns = kp_clock_ns(CLOCK_MONOTONIC) + MOST_NS;
+    dl_iterate_phdr(module_note, c);
+    for (uint32_t i = 0; i < c->n; i++)
+        if (kp_clock_ns(CLOCK_MONOTONIC) > c->until_ns) out->late++;
+        else module_look(c, &c->of[i]);
+    kp_map_free(c, sizeof *c);
+}

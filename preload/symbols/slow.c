@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * slow.c - the rare half of a hooked call: a thread's first, a new name, a new chunk, another stack, what leaves frames
+ *
+ * Called by: the entry stub, on any host thread, with the registers of arguments kept
+ * Owns:      which thread has which places for open calls
+ * Locks:     none. Memory: arena, 250 bytes a thread, kept for the next thread.
+ * On fail:   the call is not recorded, and counted as lost
+ * Safe in:   signal handlers yes; after fork yes
+ */
+#include <cpuid.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
+#include "preload/guard.h"
+#include "preload/native/kp_native.h"
+#include "preload/source.h"
+#include "preload/symbols/symbols.h"
+#include "collector/base/kp_poison.h"
+
+enum { GRANULE = 16384, BLOCKS = KP_SYMBOL_CALLS / KP_SYMBOL_BLOCK, BLOCKS_IN_PAGE = KP_SYMBOL_PAGE / KP_SYMBOL_BLOCK, LINE = 64, ARENA_ALIGNS = 16 };
+
+uint32_t kp_symbols_vectors;
+static _Atomic uint32_t blocks_taken;
+
+/* What the processor has and the kernel keeps: AVX's and AVX-512's registers (bits 1, 2 and 5 to 7 of XCR0). */
+uint32_t kp_symbols_vector_kind(void)
+{
+    unsigned a, b, c, d, lo, hi;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return 0;
+    __asm__("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+    return (lo & 0xe6) == 0xe6 ? 2 : (lo & 6) == 6;
+}
+
+/* ---- a thread's places ---- */
+
+bool kp_symbol_calls_make(void)
+{
+    const size_t bytes = KP_SYMBOL_CALLS * sizeof *kp_symbol_open;
+    if (kp_io_mprotect(kp_symbol_returns, sizeof kp_symbol_returns, PROT_READ | PROT_WRITE) != 0) return false;
+    if (!kp_symbol_open) kp_symbol_open = kp_map_alloc(bytes);
+    return kp_symbol_open != NULL;
+}
+
+static bool block_take(struct kp_symbol_calls *c)
+{
+    const uint32_t have = c->room / KP_SYMBOL_BLOCK;
+    uint32_t block;
+    if (have == KP_SYMBOL_BLOCKS) return false;
+    do {
+        if (kp_load_relaxed(&blocks_taken) >= BLOCKS) return false;
+        block = kp_add_relaxed(&blocks_taken, 1);
+        if (block >= BLOCKS) return false;
+    } while (block % BLOCKS_IN_PAGE == 0); /* the first stub of a page is none */
+    c->block[have] = (uint16_t)(block * KP_SYMBOL_BLOCK);
+    c->room += KP_SYMBOL_BLOCK;
+    return true;
+}
+
+/* At the beginning of a line of the cache. */
+static struct kp_symbol_calls *calls_make(void)
+{
+    const uintptr_t at = (uintptr_t)kp_arena_alloc(sizeof(struct kp_symbol_calls) + LINE - ARENA_ALIGNS);
+    return (struct kp_symbol_calls *)((at + LINE - 1) / LINE * LINE);
+}
+
+/* Of a thread that is gone the places are used again, unless one is on a stack that may be there still. */
+static struct kp_symbol_calls *calls_get(struct kp_thread *t)
+{
+    struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];
+    if (c && c->thread_no == t->thread_no) return c;
+    if (c) kp_symbol_pop(c);
+    if (!c || c->n) c = calls_make();
+    if (!c) return NULL;
+    t->source_state[KP_STATE_SYMBOLS] = c;
+    c->lo = c->hi = c->foreign = c->under = 0;
+    c->noted = KP_NOTED_NONE;
+    c->unbound = NULL;
+    c->left_ticks = 0;
+    c->thread_no = t->thread_no;
+    return c;
+}
+
+static bool is_on_own_stack(struct kp_symbol_calls *c, uintptr_t at)
+{
+    if (at >= c->lo && at < c->hi) return true;
+    if (c->foreign && at / GRANULE == c->foreign / GRANULE) return false;
+    const bool is = kp_native_own_stack(at, &c->lo, &c->hi);
+    if (!is) c->foreign = at;
+    return is;
+}
+
+/* ---- what leaves frames ---- */
+
+/* Calls around the one that may leave them; from a signal's stack all. One whose word holds something else is of a stack that was copied away. */
+static void note(struct kp_symbol_calls *c, uintptr_t slot, bool is_own, uint64_t now, uint8_t what)
+{
+    c->left_ticks = now;
+    c->settled = 0;
+    for (uint32_t i = c->n; i-- > 0;) {
+        const uint32_t number = kp_symbol_number(c, i);
+        struct kp_symbol_call *call = &kp_symbol_open[number];
+        if (call->is_foreign || (is_own && call->slot <= slot) || *(const uintptr_t *)call->slot != kp_symbol_exit_of(number)) continue;
+        call->is_noted = true;
+        c->noted = what;
+    }
+}
+
+static void end_all(struct kp_symbol_calls *c, uint64_t gate, uint64_t now)
+{
+    for (uint32_t i = c->n; i-- > 0;) {
+        struct kp_symbol_call *call = &kp_symbol_open[kp_symbol_number(c, i)];
+        if (!call->is_foreign) kp_symbol_end(call, gate, now);
+    }
+}
+
+/* The thread's stack is going away. Its state is still its own. */
+void kp_symbols_thread_dies(struct kp_thread *t)
+{
+    struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];
+    if (!c || c->thread_no != t->thread_no) return;
+    end_all(c, kp_gate_get(), kp_ticks());
+    for (uint32_t i = 0; i < c->n; i++) {
+        struct kp_symbol_call *call = &kp_symbol_open[kp_symbol_number(c, i)];
+        if (!call->is_foreign) kp_store_relaxed(&call->state, KP_CALL_DONE);
+    }
+    kp_symbol_pop(c);
+    c->under = 0;
+}
+
+/* The word may have gone with its module: it is read with care. */
+static void bind_late(struct kp_symbol_calls *c)
+{
+    struct kp_symbol_row *row = c->unbound;
+    uintptr_t holds;
+    c->unbound = NULL;
+    if (kp_io_peek((const void *)kp_load_relaxed(&row->word), &holds, sizeof holds) == 0) kp_symbol_bound(row);
+}
+
+/* ---- a call ---- */
+
+static void name_get(struct kp_thread *t, struct kp_symbol_row *row)
+{
+    enum { OBJECT_MAX = 256 };
+    char text[KP_SYMBOL_NAME_MAX + OBJECT_MAX];
+    size_t name = strlen(row->name), object = strlen(row->object);
+    if (kp_load_relaxed(&row->id)) return;
+    if (name >= KP_SYMBOL_NAME_MAX) name = KP_SYMBOL_NAME_MAX - 1;
+    if (object > OBJECT_MAX) object = OBJECT_MAX;
+    memcpy(text, row->name, name);
+    text[name] = 0;
+    memcpy(text + name + 1, row->object, object);
+    kp_store_relaxed(&row->id, kp_name_intern(t, text, (uint32_t)(name + 1 + object)));
+}
+
+/* The function that was called jumps on to another with its own return address: what it did is over. */
+static void tail_call(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate, struct kp_symbol_row *row, uintptr_t *slot, bool is_foreign)
+{
+    if (!c->n) return;
+    const uint32_t number = kp_symbol_number(c, c->n - 1);
+    struct kp_symbol_call *call = &kp_symbol_open[number];
+    if (*slot != kp_symbol_exit_of(number) || call->slot != (uintptr_t)slot) return;
+    kp_symbol_end(call, gate, kp_ticks());
+    if (call->lazy) kp_symbol_bound(call->lazy);
+    *slot = kp_symbol_returns[number];
+    kp_signal_fence();
+    c->n--;
+    c->under = call->under;
+    kp_symbol_push(c, t, gate, row, slot, is_foreign);
+}
+
+static uintptr_t call(struct kp_symbol_calls *c, const struct kp_guard *g, struct kp_symbol_row *row, uintptr_t *slot, bool is_own)
+{
+    struct kp_thread *t = g->thread;
+    name_get(t, row);
+    if (c->n == c->room && !block_take(c)) {
+        kp_loss_count(KP_KIND_SYMBOL, KP_LOSS_NO_SLOT);
+        return KP_SYMBOL_GOES_ON;
+    }
+    if (!kp_put_reserve(t, g->gate, sizeof(struct kp_rec_symbol), KP_KIND_SYMBOL)) return KP_SYMBOL_GOES_ON;
+    if (!kp_symbol_is_exit(*slot)) return kp_symbol_push(c, t, g->gate, row, slot, !is_own);
+    tail_call(c, t, g->gate, row, slot, !is_own);
+    return KP_SYMBOL_GOES_ON; /* the exit stub is where the processor expects to return to already */
+}
+
+static uintptr_t enter(const struct kp_guard *g, struct kp_symbol_row *row, uintptr_t *slot)
+{
+    struct kp_symbol_calls *c = calls_get(g->thread);
+    uintptr_t next = KP_SYMBOL_GOES_ON;
+    if (!c) return next;
+    const bool is_own = is_on_own_stack(c, (uintptr_t)slot);
+    const uint64_t now = kp_ticks();
+    if (row->does == KP_SYMBOL_LANDS && c->noted) c->noted = KP_NOTED_JUMP; /* from here on as behind a longjmp */
+    if (is_own) kp_symbol_settle(c, (uintptr_t)slot, g->gate, now);
+    else kp_symbol_pop(c);
+    if (c->unbound) bind_late(c);
+    kp_symbol_under_find(c);
+    if (row->does == KP_SYMBOL_CALL) next = call(c, g, row, slot, is_own);
+    else if (row->does == KP_SYMBOL_JUMPS) note(c, (uintptr_t)slot, is_own, now, KP_NOTED_JUMP);
+    else if (row->does == KP_SYMBOL_THROWS) note(c, (uintptr_t)slot, is_own, now, KP_NOTED_THROW);
+    else if (row->does == KP_SYMBOL_ENDS && is_own) end_all(c, g->gate, now);
+    if (c->noted) c->under = 0;
+    return next;
+}
+
+uintptr_t kp_symbol_enter_slow(struct kp_symbol_row *row, uintptr_t *slot)
+{
+    struct kp_guard guard;
+    const int saved = errno;
+    uintptr_t next = KP_SYMBOL_GOES_ON;
+    if (kp_io_is_ours) return next;
+    if (kp_gate_get() & KP_GATE_AWAITED) kp_boot_worked(); /* a child's first call */
+    if (!kp_guard_try(&guard, KP_GATE_RECORD)) return next;
+    if (guard.gate & KP_GATE_RECORD) next = enter(&guard, row, slot);
+    KP_HOOK_LEAVE(&guard);
+    errno = saved;
+    return next;
+}
+
+/* The calling thread's places are its parent's: new ones are taken, the old ones are still returned through. */
+void kp_symbols_begin_in_child(void)
+{
+    for (uint32_t i = 0; i < kp_symbol_rows_used(); i++) kp_store_relaxed(&kp_symbol_rows[i].id, 0);
+}

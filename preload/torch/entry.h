@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/* entry.h - how torch's C++ enters callbacks of ours that return an object */
+#ifndef KP_TORCH_ENTRY_H
+#define KP_TORCH_ENTRY_H
+
+#include <stdint.h>
+
+/*
+ * How C++ returns an object: into a place that the caller names, on x86-64 in front of the arguments and given back, on AArch64 in x8
+ * and not. Our functions are written as for x86-64; KP_TORCH_ENTRY(fn) is what torch may be given, made by KP_TORCH_ENTRY_MAKE(fn).
+ */
+#if defined(__aarch64__)
+#define KP_TORCH_ENTRY(fn) fn##_entry
+#define KP_TORCH_ENTRY_MAKE(fn)                                                                                          \
+    __asm__(".pushsection .text\n.balign 16\n.hidden " #fn "_entry\n.globl " #fn "_entry\n.type " #fn "_entry, %function\n" \
+            #fn "_entry:\n    .cfi_startproc\n    hint #34\n    mov x1, x0\n    mov x0, x8\n    b " #fn "\n"      \
+            "    .cfi_endproc\n.size " #fn "_entry, . - " #fn "_entry\n.popsection\n");                             \
+    extern int kp_torch_no_such_word /* takes the semicolon */
+#define KP_TORCH_HIDDEN __attribute__((visibility("hidden"), used))
+void **kp_torch_op_start_entry(void **context, const uint8_t *rf);
+void **kp_torch_step_start_entry(void **context, const uint8_t *rf);
+void **kp_torch_work_start_entry(void **context, const uint8_t *rf);
+#else
+#define KP_TORCH_ENTRY(fn) fn
+#define KP_TORCH_ENTRY_MAKE(fn) extern int kp_torch_no_such_word
+#define KP_TORCH_HIDDEN
+#endif
+
+void **kp_torch_work_start(void **context, const uint8_t *rf); /* source.c: the first op */
+
+#endif

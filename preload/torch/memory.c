@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * memory.c - torch's allocators, as they take blocks and give them back
+ *
+ * Called by: libc10 and libc10_cuda through words we tapped, on any thread, around every block (hot)
+ * Owns:      nothing; the taps stay for good and pass through while no window wants memory
+ * Locks:     none. Memory: none.
+ * On fail:   an event that finds no room is counted
+ * Safe in:   after fork yes (the gate reads 0 in a child)
+ *
+ * Devices report each block with sizes and totals, whether a profiler runs or not. The CPU's allocator reports only when
+ * c10::memoryProfilingEnabled says yes, and then keeps a table of blocks and warns of those it does not know: the host
+ * would notice. So we never say yes: alloc_cpu and free_cpu themselves are tapped. What libc10 takes is what it would have
+ * reported; other libraries call alloc_cpu for blocks that torch.profiler does not show either. The size of a block given back
+ * and the totals are found when reading.
+ *
+ * alloc_cpu throws when there is no memory, past our tap, and libc10 then asks memoryProfilingEnabled whether to report
+ * that: this once we say yes.
+ */
+#include <link.h>
+#include <string.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_log.h"
+#include "preload/guard.h"
+#include "preload/hook/hook.h"
+#include "preload/torch/torch.h"
+#include "collector/base/kp_poison.h"
+
+enum { KEEPING = KP_GATE_RECORD | KP_GATE_MEMORY, TAPS_MAX = 5 };
+
+static const struct kp_torch_api *real;
+static void (*real_report)(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
+static void (*real_report_oom)(int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
+static uintptr_t c10_begin, c10_end; /* where libc10's code lies */
+static _Thread_local bool is_allocating __attribute__((tls_model("initial-exec"))); /* still set when alloc_cpu threw */
+
+static inline bool is_kept(uint64_t gate)
+{
+    return (gate & KEEPING) == KEEPING;
+}
+
+static void put(uint64_t address, int64_t bytes, uint32_t flags, const struct kp_rec_memory *totals)
+{
+    struct kp_guard guard;
+    uint32_t size = totals ? (uint32_t)sizeof *totals : KP_MEMORY_SHORT_BYTES;
+    if (!KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return;
+    struct kp_rec_memory *rec = is_kept(guard.gate) ? kp_put_reserve(guard.thread, guard.gate, size, KP_KIND_MEMORY) : NULL;
+    if (rec) {
+        if (totals) *rec = *totals;
+        rec->head = (struct kp_rec){.kind = KP_KIND_MEMORY, .flags = (uint8_t)flags, .size = (uint16_t)size};
+        rec->start = kp_ticks();
+        rec->address = address;
+        rec->bytes = bytes;
+        kp_put_commit(guard.thread, size);
+    }
+    KP_HOOK_LEAVE(&guard);
+}
+
+static void put_report(uint64_t address, int64_t bytes, size_t allocated, size_t reserved, uint16_t device, uint32_t flags)
+{
+    struct kp_rec_memory totals = {.allocated = allocated, .reserved = reserved, .device_type = (uint8_t)device,
+                                   .device = (int8_t)(device >> 8)};
+    put(address, bytes, flags | KP_MEMORY_TOTALS, &totals);
+}
+
+/* --- the CPU --- */
+
+static void *tap_alloc_cpu(size_t bytes)
+{
+    uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+    if (!is_kept(kp_gate_get()) || caller < c10_begin || caller >= c10_end) return real->alloc_cpu(bytes);
+    is_allocating = true;
+    void *block = real->alloc_cpu(bytes);
+    is_allocating = false;
+    if (block && bytes) put((uintptr_t)block, (int64_t)bytes, 0, NULL);
+    return block;
+}
+
+static void tap_free_cpu(void *block)
+{
+    if (block && is_kept(kp_gate_get())) put((uintptr_t)block, 0, KP_MEMORY_FREE, NULL);
+    real->free_cpu(block);
+}
+
+static bool tap_memory_enabled(void)
+{
+    bool is_oom = is_allocating;
+    is_allocating = false;
+    return (is_oom && is_kept(kp_gate_get())) || real->memory_enabled();
+}
+
+/* --- devices; the CPU's own reports to a torch.profiler pass through --- */
+
+static inline bool is_device(uint16_t device)
+{
+    return (device & 0xff) != 0;
+}
+
+static void tap_report(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device)
+{
+    if (is_device(device) && is_kept(kp_gate_get())) put_report((uintptr_t)block, bytes, allocated, reserved, device, 0);
+    real_report(block, bytes, allocated, reserved, device);
+}
+
+static void tap_report_oom(int64_t bytes, size_t allocated, size_t reserved, uint16_t device)
+{
+    if (is_kept(kp_gate_get())) put_report(0, bytes, allocated, reserved, device, KP_MEMORY_OOM);
+    real_report_oom(bytes, allocated, reserved, device);
+}
+
+/* --- attaching --- */
+
+static int find_code(struct dl_phdr_info *info, size_t size, void *context)
+{
+    uintptr_t inside = *(uintptr_t *)context;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t begin = info->dlpi_addr + p->p_vaddr;
+        if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || inside < begin || inside >= begin + p->p_memsz) continue;
+        c10_begin = begin;
+        c10_end = begin + p->p_memsz;
+        return 1;
+    }
+    return 0;
+}
+
+static struct kp_tap taps[TAPS_MAX];
+static uint32_t taps_n;
+
+/* Pairs of a name and the real function behind it; a torch that lacks one leaves its tap out. */
+static void tap_add(const char *symbol, uintptr_t function, uintptr_t tap)
+{
+    if (function) taps[taps_n++] = (struct kp_tap){symbol, (void *)function, (void *)tap};
+}
+
+static void tap_cpu(const struct kp_torch_api *api)
+{
+    uintptr_t inside = (uintptr_t)api->alloc_cpu;
+    if (!api->alloc_cpu || !api->free_cpu || !api->memory_enabled || !dl_iterate_phdr(find_code, &inside)) {
+        kp_log(0, "this torch has no CPU allocator we know: KPROF_PROFILE_MEMORY=1 records devices only");
+        return;
+    }
+    tap_add("_ZN3c109alloc_cpuEm", (uintptr_t)api->alloc_cpu, (uintptr_t)tap_alloc_cpu);
+    tap_add("_ZN3c108free_cpuEPv", (uintptr_t)api->free_cpu, (uintptr_t)tap_free_cpu);
+    tap_add("_ZN3c1022memoryProfilingEnabledEv", (uintptr_t)api->memory_enabled, (uintptr_t)tap_memory_enabled);
+}
+
+void kp_torch_memory_attach(const struct kp_torch_api *api)
+{
+    real = api;
+    real_report = api->report ? api->report : api->report_1_13;
+    real_report_oom = api->report_oom ? api->report_oom : api->report_oom_1_13;
+    tap_cpu(api);
+    tap_add(api->report ? "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+                        : "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE", (uintptr_t)real_report, (uintptr_t)tap_report);
+    tap_add(api->report_oom ? "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
+                            : "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE", (uintptr_t)real_report_oom, (uintptr_t)tap_report_oom);
+    int err = kp_hook_add_taps_own(taps, taps_n);
+    if (err) kp_log(0, "torch's allocators cannot be tapped (error %d): no memory is recorded", -err);
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# check-calls.sh - system calls are made in collector/base/io.c alone, where a test can make each of them fail
+#
+# usage: check-calls.sh OBJECT...   (the objects libkprof.so is linked of)
+# Looks at what each object takes from libc. What may be where, and why, is said below.
+set -euo pipefail
+
+calls='open|open64|openat|creat|close|read|pread|pread64|write|pwrite|pwrite64|writev|fallocate|fallocate64|ftruncate|ftruncate64|fsync|fdatasync|rename|renameat|renameat2'
+calls+='|unlink|unlinkat|mkdir|mkdirat|rmdir|stat|fstat|lstat|fstatat|stat64|fstat64|lstat64|statx|access|faccessat|readlink|readlinkat|realpath|getcwd|uname|gethostname'
+calls+='|dup|dup2|dup3|fcntl|fcntl64|ioctl|isatty|pipe|pipe2|eventfd|memfd_create|socket|connect|bind|send|sendto|sendmsg|recv|recvmsg|poll|ppoll|select|epoll_wait|opendir|readdir'
+calls+='|mmap|mmap64|munmap|mremap|madvise|mprotect|mlock|mincore|msync|brk|sbrk|shm_open|process_vm_readv|process_vm_writev'
+calls+='|syscall|nanosleep|clock_nanosleep|usleep|sleep|kill|tgkill|pthread_kill|prctl|sched_setscheduler|setpriority|getpriority|nice|sched_setaffinity'
+calls+='|sigaction|signal|setitimer|timer_create|alarm|ptrace|wait|waitpid|fork|vfork|clone|execve|posix_spawn|pthread_create|pthread_atfork|pthread_key_create|sem_open'
+
+# room/file.o: names it may use, and why
+allowed() {
+  case $1 in
+    collector/base/io.o) return 0 ;;
+    collector/base/fail.o) case $2 in open|open64|close|syscall|mmap|mmap64) return 0 ;; esac ;; # in tests alone: the file of counts
+    collector/record/thread.o) [ "$2" = pthread_key_create ] && return 0 ;; # no system call; behind a point of its own
+    preload/boot.o) [ "$2" = pthread_atfork ] && return 0 ;;                 # as above
+  esac
+  return 1
+}
+
+bad=0 seen=0
+for object in "$@"; do
+  name=$(sed -E 's,.*/(collector|preload|schedule|export)/,\1/,' <<<"$object")
+  seen=$((seen + 1))
+  while read -r symbol; do
+    allowed "$name" "$symbol" && continue
+    echo "check-calls: $name calls $symbol: go through collector/base/kp_io.h, so that a test can make it fail" >&2
+    bad=1
+  done < <(nm -u "$object" | awk '{print $NF}' | sed 's/@.*//' | grep -xE "$calls" || true)
+done
+[ "$seen" -gt 50 ] || { echo "check-calls: $seen objects are not the library" >&2; exit 1; }
+exit $bad

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/* native_bench.c - what a machine code stack costs, against the compiler's own unwinder; prints ns a stack and ns a frame */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unwind.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/record/kp_record.h"
+#include "preload/native/kp_native.h"
+
+enum { ROUNDS = 20000 };
+static volatile int sink;
+
+static _Unwind_Reason_Code count(struct _Unwind_Context *context, void *n)
+{
+    sink += (int)_Unwind_GetIP(context);
+    ++*(int *)n;
+    return _URC_NO_REASON;
+}
+
+static void measure(const char *what, int how)
+{
+    uintptr_t frames[KP_NATIVE_DEPTH];
+    struct kp_thread *t = kp_thread_get();
+    uint64_t best = UINT64_MAX;
+    int n = 0;
+    for (int part = 0; part < 10; part++) {
+        const uint64_t begin = kp_clock_ns(CLOCK_MONOTONIC);
+        for (int i = 0; i < ROUNDS / 10; i++) {
+            if (how == 0) n = kp_native_walk(frames, KP_NATIVE_DEPTH);
+            else if (how == 1) sink += (int)kp_native_stack(t);
+            else n = 0, _Unwind_Backtrace(count, &n);
+        }
+        const uint64_t ns = kp_clock_ns(CLOCK_MONOTONIC) - begin;
+        if (ns < best) best = ns;
+    }
+    printf("%-22s %8.1f ns", what, (double)best / (ROUNDS / 10));
+    if (how != 1) printf("  %3d frames  %6.2f ns a frame", n, (double)best / (ROUNDS / 10) / n);
+    printf("\n");
+}
+
+static __attribute__((noinline, optimize("omit-frame-pointer"))) int deep(int n)
+{
+    if (n) sink += deep(n - 1);
+    else {
+        measure("kp_native_walk", 0);
+        measure("kp_native_stack", 1);
+        measure("_Unwind_Backtrace", 2);
+    }
+    return sink;
+}
+
+int main(int argc, char **argv)
+{
+    struct kp_record_options options = {.dir = argc > 1 ? argv[1] : "/tmp", .max_bytes = 64 << 20, .text = ""};
+    kp_clock_init();
+    if (kp_record_open(&options)) return 1;
+    kp_native_setup();
+    deep(16);
+    deep(60);
+    kp_record_close(true);
+    return 0;
+}

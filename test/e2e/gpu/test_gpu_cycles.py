@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""wait, warm-up, active, repeat with a GPU: whole windows, and nothing left switched on after the last one."""
+import json
+
+import pytest
+
+import facts
+import gpufacts
+import simgpu
+
+CYCLES = 20
+
+
+@pytest.fixture(scope="module")
+def cycled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cycled")
+    run = simgpu.run("training.py", folder, "--parts", "mlp", "--steps", str(4 * CYCLES + 10), kprof=True, shapes=False,
+                     schedule=f"wait=1,warmup=1,active=2,repeat={CYCLES}", SIMCUPTI_LOG=folder / "cupti.log", SIMGPU_LOG=folder / "truth.jsonl",
+                     KPROF_GZIP=0).ok()
+    return run, [facts.load(path) for path in run.traces]
+
+
+def test_every_cycle_leaves_a_file(cycled):
+    assert len(cycled[1]) == CYCLES
+
+
+def test_every_cycle_has_all_kernels_of_all_its_steps(cycled):
+    """Also the first step of each: warm-up armed what it needs."""
+    counts = set()
+    for trace in cycled[1]:
+        calls = gpufacts.launches(trace)
+        for step in facts.steps(trace):
+            inside = {c for c, e in calls.items() if facts.begin(step) <= facts.begin(e) < facts.end(step)}
+            launched = sum("Launch" in calls[c]["name"] for c in inside)
+            work = [e for e in gpufacts.of(trace, "kernel") if gpufacts.args(e)["correlation"] in inside]
+            assert launched > 20 and len(work) == launched
+            counts.add(len(work))
+    assert len(counts) <= 2, counts  # every second step reads the loss
+
+
+def test_no_kernel_is_in_two_files_and_none_is_invented(cycled):
+    seen = facts.collections.Counter(gpufacts.args(e)["correlation"] for trace in cycled[1] for e in gpufacts.of(trace, "kernel"))
+    truth = {json.loads(line)["correlation"] for line in (cycled[0].folder / "truth.jsonl").read_text().splitlines() if '"kernel"' in line}
+    assert seen and max(seen.values()) == 1 and set(seen) <= truth
+
+
+def test_nothing_stays_enabled_after_the_last_cycle(cycled):
+    """The simulated CUPTI logs every call: what was enabled last must have been disabled."""
+    said = [json.loads(line) for line in (cycled[0].folder / "cupti.log").read_text().splitlines()]
+    assert [line["args"][0] for line in said if line.get("call") == "cuptiActivityEnable"], "the log says of no kind that it was enabled"
+    ends = [line for line in said if line.get("exit")]
+    assert ends and ends[-1]["enabled"] == []

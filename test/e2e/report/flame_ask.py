@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Uses a flame graph in headless Chromium as a reader would: clicks a frame, goes back with Escape, searches, searches badly, and resets.
+
+usage: flame_ask.py SVG FRAME PATTERN   FRAME: the beginning of a frame's name
+prints {"all", "zoomed", "back", "found", "unfound", "reset", "said", "console"}: what is drawn (name -> width) then, what it told
+"""
+import json
+import shutil
+import sys
+import tempfile
+
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support import expected_conditions
+from selenium.webdriver.support.ui import WebDriverWait
+
+DRAWN = """return [].slice.call(document.querySelectorAll('g.b')).filter(g => g.style.display !== 'none').map(g =>
+  [g.querySelector('title').textContent, +g.querySelector('rect').getAttribute('width'), +g.dataset.x, +g.dataset.w]);"""
+HITS = "return [].slice.call(document.querySelectorAll('g.hit title')).map(t => t.textContent);"
+
+
+def main():
+    path, frame, pattern = sys.argv[1:]
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", f"--user-data-dir={folder}"):
+            options.add_argument(flag)
+        driver = webdriver.Chrome(service=webdriver.ChromeService(shutil.which("chromedriver")), options=options)
+        try:
+            print(json.dumps(asked(driver, path, frame, pattern)))
+        finally:
+            driver.quit()
+
+
+def search(driver, pattern):
+    driver.find_element(By.ID, "search").click()
+    prompt = WebDriverWait(driver, 60).until(expected_conditions.alert_is_present())
+    prompt.send_keys(pattern)
+    prompt.accept()
+
+
+def asked(driver, path, frame, pattern):
+    said = {}
+    driver.get(f"file://{path}")
+    said["all"] = driver.execute_script(DRAWN)
+    box = next(g for g in driver.find_elements(By.CSS_SELECTOR, "g.b")
+               if g.find_element(By.TAG_NAME, "title").get_attribute("textContent").startswith(frame))
+    box.find_element(By.TAG_NAME, "rect").click()
+    said["zoomed"] = driver.execute_script(DRAWN)
+    said["told"] = driver.find_element(By.ID, "told").text
+    ActionChains(driver).send_keys(Keys.ESCAPE).perform()
+    said["back"] = driver.execute_script(DRAWN)
+    search(driver, pattern)
+    said["hits"] = driver.execute_script(HITS)
+    said["found"] = driver.find_element(By.ID, "found").text
+    search(driver, "(")  # no regular expression: it says so
+    refusal = WebDriverWait(driver, 60).until(expected_conditions.alert_is_present())
+    said["refused"] = refusal.text
+    refusal.accept()
+    search(driver, "no frame is called this")
+    said["unfound"] = [driver.execute_script(HITS), driver.find_element(By.ID, "found").text]
+    box.find_element(By.TAG_NAME, "rect").click()
+    driver.find_element(By.ID, "reset").click()
+    said["reset"] = driver.execute_script(DRAWN)
+    said["console"] = [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    return said
+
+
+main()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""KPROF_CHILDREN: DataLoader workers, however they are started, get traces of their own beside the training's."""
+import collections
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import facts
+import harness
+
+
+def names(path):
+    return collections.Counter(e["name"] for e in facts.spans(facts.load(path)) if e.get("cat") == "cpu_op")
+
+
+def workers(folder):
+    return sorted((folder / "children").glob("*.pt.trace.json.gz"))
+
+
+def hidden(folder):
+    return [p.name for p in (folder / "children").iterdir() if not p.name.endswith(".pt.trace.json.gz")]
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
+def test_each_worker_has_a_trace_of_its_own(how, tmp_path):
+    run = harness.run_kprof("data_loader.py", tmp_path / "out", how, 48, schedule=None, KPROF_CHILDREN=1).ok()
+    traces = workers(run.folder)
+    assert run.out == "done\n" and len(traces) == 2 and len(list(run.folder.glob("*.pt.trace.json.gz"))) == 1
+    ops = [names(path) for path in traces]
+    assert sum(n["aten::mul"] for n in ops) == 48 and all(n["aten::mul"] == 24 for n in ops)
+    training = facts.load(run.trace)
+    pid = next(e["pid"] for e in facts.spans(training) if e.get("cat") == "cpu_op")
+    assert [facts.load(path)["kprof"]["parent_pid"] for path in traces] == [str(pid)] * 2
+    assert "parent_pid" not in training["kprof"] and names(run.trace)["aten::mul"] < 48
+    assert hidden(run.folder) == []
+
+
+def test_workers_record_while_the_window_of_the_training_is_open(tmp_path):
+    run = harness.run_kprof("data_loader.py", tmp_path / "out", "fork", 2000, schedule="wait=1,warmup=1,active=300,repeat=1", KPROF_WITH_STACK=1,
+                            KPROF_CHILDREN=1).ok()
+    steps = sorted((e for e in facts.spans(facts.load(run.trace)) if facts.STEP.match(e["name"])), key=facts.begin)
+    assert len(steps) == 300
+    traces = workers(run.folder)
+    assert traces and hidden(run.folder) == []
+    for path in traces:
+        spans = [e for e in facts.spans(facts.load(path)) if e.get("cat") == "cpu_op"]
+        assert spans and min(map(facts.begin, spans)) >= facts.begin(steps[0])
+        assert any(e.get("cat") == "python_function" for e in facts.spans(facts.load(path)))
+
+
+def test_without_it_workers_leave_nothing(tmp_path):
+    run = harness.run_kprof("data_loader.py", tmp_path / "out", "fork", 16, schedule=None).ok()
+    assert not (run.folder / "children").exists() and len(os.listdir(run.folder)) == 1
+
+
+def test_recover_finds_what_a_killed_training_and_its_workers_left(tmp_path):
+    folder = tmp_path / "out"
+    settings = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=folder, KPROF_CHILDREN=1)
+    command = [str(part) for part in harness.script_command("data_loader.py", "fork", 4000000)]
+    with subprocess.Popen(command, env=settings, stdout=subprocess.DEVNULL, start_new_session=True) as training:
+        until = time.monotonic() + 120
+        while len(list(folder.glob("children/*.kprof"))) < 2 and training.poll() is None and time.monotonic() < until:
+            time.sleep(0.2)
+        time.sleep(2)
+        os.killpg(training.pid, signal.SIGKILL)
+    said = subprocess.run([harness.KPROF, "recover", folder], capture_output=True, text=True)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert len(list(folder.glob("*.pt.trace.json.gz"))) == 1 and len(workers(folder)) == 2 and hidden(folder) == []

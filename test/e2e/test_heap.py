@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""KPROF_MALLOC: allocations, leaks and peak beside heaptrack's and valgrind's, on every allocator there is, for each op."""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import facts
+import harness
+
+SOURCE = harness.SCRIPTS / "heap"
+POOL = 1  # libstdc++'s, for exceptions: made before our constructor; heaptrack brings a libstdc++ into every program
+ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2"}
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("heap")
+    for source, compiler in (("known.c", "gcc"), ("ranged.c", "gcc"), ("mixed.cpp", "g++")):
+        if not shutil.which(compiler):
+            pytest.skip(f"no {compiler}")
+        subprocess.run([compiler, "-O1", "-g", "-w", SOURCE / source, "-o", folder / source.split(".")[0], "-pthread"], check=True)
+    return folder
+
+
+def ours(command, folder, how="trace", **env):
+    run = harness.run_kprof(None, folder, command=command, schedule=None, shapes=False, KPROF_MALLOC=how, **env).ok()
+    return facts.load(run.trace)
+
+
+def heap(*args, **env):
+    return ours(*args, **env)["kprof_heap"]
+
+
+def heaptracks(command, tmp_path, **env):
+    """(allocations, leaked) as heaptrack's own counters say."""
+    if not shutil.which("heaptrack"):
+        pytest.skip("no heaptrack")
+    done = subprocess.run(["heaptrack", "-o", tmp_path / "ht", *map(str, command)], capture_output=True, text=True, timeout=180,
+                          env=harness.clean_environment(**env))
+    return tuple(int(re.search(rf"\t{what}:\s+(\d+)", done.stdout + done.stderr).group(1)) for what in ("allocations", "leaked allocations"))
+
+
+def valgrinds(command, **env):
+    """(allocations, frees, blocks left, bytes left) as memcheck says."""
+    if not shutil.which("valgrind"):
+        pytest.skip("no valgrind")
+    done = subprocess.run(["valgrind", "--run-libc-freeres=no", "--run-cxx-freeres=no", "--leak-check=full", "--show-leak-kinds=all",
+                           *map(str, command)], capture_output=True, text=True, timeout=180, env=harness.clean_environment(**env))
+    said = done.stderr.replace(",", "")
+    total = re.search(r"total heap usage: (\d+) allocs (\d+) frees", said)
+    left = re.findall(r"(?:lost|reachable): (\d+) bytes in (\d+) blocks", said)
+    return int(total.group(1)), int(total.group(2)), sum(int(blocks) for _, blocks in left), sum(int(size) for size, _ in left)
+
+
+@pytest.fixture(scope="session")
+def known(programs, tmp_path_factory):
+    return {how: ours([programs / "known"], tmp_path_factory.mktemp("known"), how) for how in ("trace", "count")}
+
+
+def test_what_a_program_is_known_to_do(known):
+    h = known["trace"]["kprof_heap"]
+    # churn, ten zeroed, one resized, four big, strdup, the buffer of stdout
+    assert (h["allocations"], h["frees"]) == (1000 + 10 + 1 + 4 + 1 + 1, 1000 + 1 + 4)
+    assert (h["live_blocks"], h["unknown_frees"]) == (12, 0)
+    by_bytes = {site["live_bytes"]: site for site in h["sites"] if site["live_bytes"]}
+    assert {5, 3000, 9000} <= by_bytes.keys()
+    assert by_bytes[9000]["live_blocks"] == 9 and by_bytes[3000]["live_blocks"] == 1
+    assert h["peak_bytes"] == 12000 + (4 << 18)
+    at_peak = sorted(site["peak_bytes"] for site in h["sites"] if site["peak_bytes"])
+    assert at_peak == [3000, 9000, 4 << 18]
+    assert sum(site["allocations"] for site in h["sites"]) == h["allocations"]
+    assert sum(site["bytes"] for site in h["sites"]) == h["bytes"]
+
+
+@pytest.mark.parametrize("how", ["count", "trace"])
+def test_a_range_has_what_was_allocated_in_it_and_nothing_behind_it(programs, tmp_path, how):
+    spans = facts.spans(ours([programs / "ranged"], tmp_path / "out", how))
+    ranges = {e["name"]: e["args"]["Host allocations"] for e in spans if e["name"] in ("one", "two")}
+    assert (ranges["two"], ranges["one"]) == (2, 1)
+
+
+def test_stacks_lead_to_main(known, programs):
+    stacks = [site["stack"] for site in known["trace"]["kprof_heap"]["sites"]]
+    assert all(len(stack) >= 3 for stack in stacks)
+    assert sum(any(frame.startswith(f"{programs / 'known'}+0x") for frame in stack[:3]) for stack in stacks) >= 4
+
+
+def test_counting_gives_the_same_numbers(known):
+    traced, counted = known["trace"]["kprof_heap"], known["count"]["kprof_heap"]
+    assert counted["mode"] == "count" and "sites" not in counted
+    for key in ("allocations", "frees", "bytes"):
+        assert counted[key] == traced[key]
+    assert 0 <= counted["live_bytes"] - traced["live_bytes"] < 16 * 12  # as the allocator rounds them
+
+
+def test_the_counter_shows_the_peak(known):
+    points = [e for e in known["trace"]["traceEvents"] if e["ph"] == "C" and e["name"] == "Host heap"]
+    assert max(e["args"]["bytes"] for e in points) == known["trace"]["kprof_heap"]["peak_bytes"]
+    assert points == sorted(points, key=lambda e: e["ts"])
+    assert points[-1]["args"]["bytes"] == known["trace"]["kprof_heap"]["live_bytes"]
+
+
+def test_leaks_are_valgrinds(known, programs):
+    h = known["trace"]["kprof_heap"]
+    allocations, frees, blocks, size = valgrinds([programs / "known"])
+    assert (h["allocations"], h["frees"], h["live_blocks"]) == (allocations, frees, blocks)
+    # our output is a file or a pipe, as valgrind's: the buffer of stdout has one size
+    assert h["live_bytes"] == size
+
+
+@pytest.mark.parametrize("program", ["known", "mixed"])
+def test_as_many_as_heaptrack_counts(program, programs, known, tmp_path):
+    h = known["trace"]["kprof_heap"] if program == "known" else heap([programs / program], tmp_path)
+    assert (h["allocations"], h["live_blocks"]) == tuple(n - lack for n, lack in zip(heaptracks([programs / program], tmp_path), (POOL, 0)))
+
+
+def test_python_as_heaptrack_counts_it(tmp_path):
+    bare = {key: "" for key in os.environ if key.startswith("PYTHON")}
+    command = [os.path.realpath(harness.PYTHON), "-S", "-I", SOURCE / "values.py"]
+    allocations, _ = heaptracks(command, tmp_path, **bare)
+    assert heap(command, tmp_path / "ours", **bare)["allocations"] == allocations - POOL
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before_us", "behind_us"])
+@pytest.mark.parametrize("name", ALLOCATORS)
+def test_every_allocator(name, first, programs, tmp_path):
+    found = glob.glob(f"/usr/lib/*/{ALLOCATORS[name]}")
+    if not found:
+        pytest.skip(f"no {name} here")
+    order = f"{found[0]}:{harness.LIBRARY}" if first else f"{harness.LIBRARY}:{found[0]}"
+    glibc = heap([programs / "mixed"], tmp_path / "glibc")
+    for how in ("trace", "count"):
+        h = heap([programs / "mixed"], tmp_path / how, how, LD_PRELOAD=order)
+        assert (h["allocations"], h["frees"]) == (glibc["allocations"], glibc["frees"])
+    assert heap([programs / "known"], tmp_path / "known", LD_PRELOAD=order)["peak_bytes"] == 12000 + (4 << 18)
+
+
+def test_what_a_kill_leaves(programs, tmp_path):
+    settings = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=tmp_path, KPROF_MALLOC="trace")
+    with subprocess.Popen([programs / "known", "waits"], env=settings, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout.readline() == "done\n"
+        program.kill()
+    assert harness.cli("recover", tmp_path).returncode == 0
+    h = facts.load(next(tmp_path.glob("*.pt.trace.json.gz")))["kprof_heap"]
+    assert (h["allocations"], h["live_blocks"]) == (1017, 12)
+
+
+def test_off_leaves_no_trace_and_nothing_behind(programs, tmp_path):
+    run = harness.run_kprof(None, tmp_path / "off", command=[programs / "known"], schedule=None, shapes=False).ok()
+    assert not run.said and not (tmp_path / "off").exists()
+
+
+@pytest.fixture(scope="session")
+def training(tmp_path_factory):
+    return {how: harness.run_kprof("transformer.py", tmp_path_factory.mktemp("train"), KPROF_MALLOC=how).ok() for how in ("count", "trace")}
+
+
+@pytest.mark.parametrize("how", ["count", "trace"])
+def test_each_op_and_step_has_its_own(how, training):
+    trace = facts.load(training[how].trace)
+    spans = [e for e in trace["traceEvents"] if e["ph"] == "X" and e.get("cat") in ("cpu_op", "user_annotation")]
+    with_heap = [e for e in spans if "Host allocations" in e["args"]]
+    assert with_heap and trace["kprof_heap"]["allocations"]
+    steps = [e for e in with_heap if e["name"].startswith("ProfilerStep#")]
+    assert len(steps) == 3
+    assert sum(e["args"]["Host allocations"] for e in steps) <= trace["kprof_heap"]["allocations"]
+    lines = facts.by_thread([e for e in spans if e.get("cat") == "cpu_op"])
+    for line in lines.values():  # an op has at least what the ops inside it have
+        around = []
+        for e in sorted(line, key=lambda e: (e["ts"], -e["dur"])):
+            while around and around[-1]["ts"] + around[-1]["dur"] <= e["ts"]:
+                around.pop()
+            assert not around or around[-1]["args"].get("Host allocations", 0) >= e["args"].get("Host allocations", 0)
+            around.append(e)
+
+
+def test_ops_are_counted_alike(training):
+    per_op = {}
+    for how, run in training.items():
+        trace = facts.load(run.trace)
+        per_op[how] = sorted((e["name"], e["args"].get("Host allocations", 0)) for e in trace["traceEvents"] if e.get("cat") == "cpu_op")
+    same = sum(a == b for a, b in zip(per_op["count"], per_op["trace"]))
+    assert len(per_op["count"]) == len(per_op["trace"]) and same >= len(per_op["trace"]) * 0.95  # caches of torch fill differently
+
+
+def test_kprof_memory_tells_leaks_peak_and_counts(programs, tmp_path):
+    run = harness.run_kprof(None, tmp_path, command=[programs / "known"], schedule=None, shapes=False, KPROF_MALLOC="trace").ok()
+    said = harness.cli("memory", run.trace)
+    assert said.returncode == 0, said.stderr
+    h = facts.load(run.trace)["kprof_heap"]
+    assert f"host heap: {h['allocations']} allocations of {h['bytes']} bytes in all, {h['frees']} frees" in said.stdout
+    assert f"peak: {h['peak_bytes']} bytes; at the end {h['live_bytes']} bytes in 12 blocks are still there" in said.stdout
+    leaks, peak, most = said.stdout.split("first:\n")[1:] + said.stdout.split("window:\n")[1:]
+    assert leaks.lstrip().startswith("9000 bytes in 9 blocks")
+    assert peak.lstrip().startswith(f"{4 << 18} bytes in 4 blocks") and most.lstrip().startswith("100000 bytes in 1000 blocks")
+    assert json.loads(harness.cli("memory", run.trace, "--json").stdout)["kprof_heap"] == h

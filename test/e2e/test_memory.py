@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""KPROF_PROFILE_MEMORY: what the allocators took and gave back, as torch.profiler tells it; and the host hears nothing of it."""
+import collections
+
+import pytest
+
+import facts
+import harness
+
+PROGRAMS = ["memory.py", "transformer.py"]
+SCHEDULE, PLAN = "wait=1,warmup=1,active=6,repeat=1", "1,1,6,1"
+
+
+def reports(trace, whole=False):
+    """Each event of memory in order of time, with the last op that began before it and goes on; addresses as numbers in order of first sight."""
+    loaded = facts.load(trace)
+    marks = facts.steps(loaded)
+    low, high = facts.begin(marks[0]), facts.end(marks[-1])
+    ops = {key: collections.deque(line) for key, line in facts.by_thread(facts.host_events(loaded)).items()}
+    open_ops = collections.defaultdict(list)
+    rows, seen = [], {}
+    found = [e for e in loaded["traceEvents"] if e.get("name") in ("[memory]", "[OutOfMemory]")]
+    for event in sorted(found, key=facts.begin):
+        at, args = facts.begin(event), event["args"]
+        line, stack = ops[event["pid"], event["tid"]], open_ops[event["pid"], event["tid"]]
+        while line and facts.begin(line[0]) <= at:
+            stack.append(line.popleft())
+        while stack and facts.end(stack[-1]) <= at:
+            stack.pop()
+        if whole or low <= at < high:
+            number = seen.setdefault(args.get("Addr"), len(seen))
+            rows.append((event["name"], args["Bytes"], args["Device Type"], args["Device Id"], args["Total Reserved"], number,
+                         args["Total Allocated"], stack[-1]["name"] if stack else None))
+    return rows
+
+
+@pytest.fixture(scope="session")
+def pair(oracle, ours):
+    def make(program):
+        return (oracle(program, schedule=PLAN, memory=True), ours(program, schedule=SCHEDULE, KPROF_PROFILE_MEMORY=1))
+
+    return make
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_states_the_same_blocks(program, pair):
+    reference, candidate = pair(program)
+    theirs, mine = reports(reference.trace), reports(candidate.trace)
+    assert len(theirs) > 100
+    pick = [0, 1, 2, 3, 4, 6, 7]  # not where the blocks lie
+    assert [[row[i] for i in pick] for row in mine] == [[row[i] for i in pick] for row in theirs]
+
+
+def test_each_window_knows_its_own_blocks(ours):
+    """See docs/decisions/020: torch's totals go on from window to window, with sizes of blocks that are long gone."""
+    run = ours("memory.py", schedule="wait=1,warmup=1,active=2,repeat=3", KPROF_PROFILE_MEMORY=1)
+    assert len(run.traces) == 3
+    for trace in run.traces:
+        total, taken = 0, {}
+        for name, count, _, _, _, number, after, _ in reports(trace, whole=True):
+            if name == "[memory]":
+                total += count
+                assert after == total
+                assert taken.pop(number) == -count if count < 0 else taken.setdefault(number, count) == count
+
+
+def test_a_block_asked_for_in_vain(pair):
+    _, candidate = pair("memory.py")
+    first = facts.load(candidate.trace)
+    found = [e["args"]["Bytes"] for e in first["traceEvents"] if e.get("name") == "[OutOfMemory]"]
+    assert found == [1 << 60]
+
+
+def test_the_program_hears_nothing(pair, tmp_path):
+    """torch.profiler makes libc10 warn of blocks it does not know; we must not."""
+    reference, candidate = pair("memory.py")
+    plain = harness.run_plain("memory.py", tmp_path)
+    assert candidate.out == plain.out
+    assert [line for line in candidate.err.splitlines() if not line.startswith("kprof:")] == plain.err.splitlines()
+
+
+def test_report_has_torchs_columns(oracle, pair):
+    reference, candidate = pair("memory.py")
+    shown = harness.cli("report", reference.trace, "--sort-by", "self_cpu_memory_usage")
+    mine = harness.cli("report", candidate.trace, "--sort-by", "self_cpu_memory_usage")
+    assert "Self CPU Mem" in shown.stdout and "Self CPU Mem" in mine.stdout
+
+    def columns(text):
+        lines = [line for line in text.splitlines() if line and not line.startswith(("-", "Self CPU time total"))]
+        head = next(line for line in lines if "CPU Mem" in line)
+        at = [head.index("CPU Mem") + len("CPU Mem"), head.index("Self CPU Mem") + len("Self CPU Mem")]
+        rows = collections.Counter()
+        for line in lines[lines.index(head) + 1:]:
+            name = line[:head.index("Name") + 4].strip()
+            rows[name, *(line[:end].split("  ")[-1].strip() for end in at)] += 1
+        return rows
+
+    assert columns(mine.stdout) == columns(shown.stdout)

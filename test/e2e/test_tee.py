@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Beside a program that profiles itself with CUPTI (torch.profiler, and a program in C that does as it does): the program's records
+are what they are without libkprof, and libkprof's are complete. On the simulated GPU."""
+import collections
+import gzip
+import json
+import platform
+import re
+
+import pytest
+
+from harness import BUILD, LIBRARY, PYTHON, SCRIPTS, Run, clean_environment
+
+SIMGPU = BUILD / platform.machine() / "simgpu"
+DOUBLES = ["libcuda.so.1", "libcudart.so.13", "libcupti.so.13"]
+WORK = ("kernel", "gpu_memcpy", "gpu_memset")
+CALLS = ("cuda_runtime", "cuda_driver")
+KINDS = {"10": "kernel", "1": "gpu_memcpy", "2": "gpu_memset"}
+MEMCPY2 = 22  # the client does not ask for it
+ASKED_BY_US = {"4"}  # cuDeviceGetCount, once a process
+
+
+@pytest.fixture(scope="module", autouse=True)
+def simgpu():
+    missing = [name for name in [*DOUBLES, "client"] if not (SIMGPU / name).exists()]
+    if missing:
+        pytest.skip(f"make simgpu builds {', '.join(missing)}")
+
+
+# ---- a program in C ----
+
+def client(folder, plan, preload=True, code=0, **env):
+    """(records of the client: session -> lines, the run)"""
+    folder.mkdir()
+    settings = {"LD_LIBRARY_PATH": SIMGPU, **env}
+    if preload:
+        settings.update(LD_PRELOAD=LIBRARY, KPROF_DIR=folder)
+    run = Run([SIMGPU / "client", folder / "records", plan], folder, clean_environment(**settings), timeout=60)
+    assert run.code == code, run.explain()
+    return [line.split() for line in (folder / "records").read_text().splitlines()], run
+
+
+def kinds_of(records):
+    """How many of each kind and name in each session. CUPTI's own overhead is not the program's doing."""
+    rows = [(session, kind, name) for session, kind, name, *_ in records if kind != "17"]
+    return collections.Counter(row for row in rows if not (row[1] == "4" and row[2] in ASKED_BY_US))
+
+
+def events(path):
+    text = gzip.open(path).read() if path.name.endswith("gz") else path.read_bytes()
+    return [event for event in json.loads(text)["traceEvents"] if event.get("ph") == "X"]
+
+
+def by_correlation(rows, categories):
+    return {(event["cat"], event["args"]["correlation"]): event for event in rows if event["cat"] in categories}
+
+
+def rounds_in_window(plan, wait, active):
+    """Rounds of work between the steps `wait` and `wait + active` of a plan."""
+    steps = plan.split(".")[wait:wait + active]
+    return sum(int(n or 1) for step in steps for n in re.findall(r"[lb](\d*)", step))
+
+
+PLANS = [  # the program's sessions (P to p) and libkprof's window, in every order; wait, warmup, active
+    ("Pl3sp.l2s.l2s.l2s.", 1, 0, 2),                # before the window
+    ("l1s.l2s.l2s.Pl3sp.l1s.", 1, 0, 2),            # after it
+    ("l1s.Pl3spl2s.l2s.l1s.", 1, 0, 2),             # inside
+    ("l1s.Pl2s.l3s.l2sp.l2s.", 1, 0, 2),            # as long as it
+    ("l1s.l1sPl1s.l2s.l2s.l1sp.", 1, 0, 2),         # across its end
+    ("Pl1s.l1s.l2sp.l2s.l2s.", 1, 0, 3),            # across its beginning
+    ("Pl1s.l1s.l2s.l2s.l2s.l1sp.", 2, 1, 1),        # around it
+    ("Pl1sp.Pl1sp.Pl2sp.Pl2sp.Pl2sp.Pl1sp.", 1, 1, 2),  # a session a step
+    ("l1s.l1s.Pl50p.l20s.", 1, 1, 2),               # not synchronised at its end: a forced flush with work in flight
+    ("l1s.Pl5fl5fsl5fsp.l2sf.l1s.", 1, 0, 2),       # flushes in between
+]
+
+
+@pytest.mark.parametrize("plan,wait,warmup,active", PLANS)
+def test_both_get_their_own(tmp_path, plan, wait, warmup, active):
+    alone, _ = client(tmp_path / "alone", plan, preload=False)
+    records, run = client(tmp_path / "both", plan, KPROF_SCHEDULE=f"wait={wait},warmup={warmup},active={active},repeat=1")
+    assert kinds_of(records) == kinds_of(alone)
+    ours = events(run.trace)
+    n = rounds_in_window(plan, wait + warmup, active)
+    names = collections.Counter(event["name"] for event in ours if event["cat"] in WORK + ("cuda_runtime",))
+    assert names["_Z5alphaPfi"] == names["_Z4betaPf"] == names["cudaMemcpyAsync"] == names["cudaMemsetAsync"] == n
+    assert names["cudaLaunchKernel"] == 2 * n
+    assert sum(event["cat"] == "gpu_memcpy" for event in ours) == sum(event["cat"] == "gpu_memset" for event in ours) == n
+    compare_times(records, by_correlation(ours, WORK))
+
+
+def compare_times(records, ours):
+    """Records that both have: one name, and times that differ by a straight line only (the client's are ticks)."""
+    pairs = []
+    for _, kind, name, correlation, start, end in records:
+        event = ours.get((KINDS.get(kind), int(correlation)))
+        if event is None:
+            continue
+        assert name in ("-", event["name"])
+        pairs.append((int(start), int(end), event))
+    if len(pairs) < 2:
+        return
+    first, last = pairs[0], pairs[-1]
+    scale = (last[2]["ts"] - first[2]["ts"]) * 1000 / (last[0] - first[0])
+    for start, end, event in pairs:
+        assert abs((end - start) * scale - event["dur"] * 1000) < 5 + (end - start) * 0.001
+        assert abs((start - first[0]) * scale - (event["ts"] - first[2]["ts"]) * 1000) < 2000
+
+
+def test_work_of_other_threads_is_nobodys_loss(tmp_path):
+    plan = "b400Pl10pPl20pzPl30spj.l1s."
+    records, run = client(tmp_path / "both", plan, KPROF_SCHEDULE="wait=0,warmup=0,active=2,repeat=1")
+    of_kernels = json.loads(gzip.open(run.trace).read())["kprof_gpu"]["kernel"]
+    assert of_kernels["shown"] + of_kernels.get("without time", 0) == 2 * 461 # a flush that the client forces cuts what is in flight
+    assert of_kernels.get("without time", 0) <= 6
+    for session, least in ((1, 10), (2, 20), (3, 30)):
+        kernels = [row for row in records if row[0] == str(session) and row[1] == "10"]
+        assert len(kernels) >= 2 * least
+        assert len({row[3] for row in kernels}) == len(kernels), "a record came twice"
+        launches = {row[3] for row in records if row[0] == str(session) and row[1] == "5" and row[2] == "211"}
+        assert {row[3] for row in kernels} <= launches | {min(row[3] for row in kernels)}
+
+
+def test_teardown_ends_both_and_both_begin_again(tmp_path):
+    """TEARDOWN_CUPTI=1: cuptiFinalize. What runs before CUPTI is in use again nobody sees."""
+    plan = "Pl3spFl2Pl3sp.zzzzzl4s.l1s."
+    alone, _ = client(tmp_path / "alone", plan, preload=False)
+    records, run = client(tmp_path / "both", plan, KPROF_SCHEDULE="wait=0,warmup=0,active=3,repeat=1")
+    assert kinds_of(records) == kinds_of(alone)
+    ours = [event["name"] for event in events(run.trace) if event["cat"] == "kernel"]
+    assert 2 * (3 + 4 + 1) <= len(ours) <= 2 * (3 + 2 + 3 + 4 + 1)
+
+
+def test_yield_leaves_cupti_to_the_program(tmp_path):
+    plan = "l3s.Pl3sp.zzl2s.l1s."
+    alone, _ = client(tmp_path / "alone", plan, preload=False)
+    records, run = client(tmp_path / "both", plan, KPROF_CUPTI="yield", KPROF_SCHEDULE="wait=0,warmup=0,active=4,repeat=1",
+                          SIMCUPTI_LOG=tmp_path / "calls")
+    assert kinds_of(records) == kinds_of(alone)
+    kernels = sum(event["cat"] == "kernel" for event in events(run.trace))
+    assert 2 * (3 + 2 + 1) <= kernels <= 2 * (3 + 3 + 2 + 1) # its last buffer may come when we are back
+    calls = [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()]
+    ours_only = [row["call"] for row in calls if row.get("args", [0])[0] == MEMCPY2 and "able" in row.get("call", "")]
+    assert ours_only == ["cuptiActivityEnable", "cuptiActivityDisable"] * 2
+
+
+def test_off_never_calls_cupti(tmp_path):
+    plan = "l3s.Pl3sp.l2s."
+    alone, _ = client(tmp_path / "alone", plan, preload=False)
+    records, _ = client(tmp_path / "both", plan, KPROF_CUPTI="off", SIMCUPTI_LOG=tmp_path / "calls")
+    work = [{row: n for row, n in kinds_of(some).items() if row[1] in KINDS} for some in (records, alone)]
+    assert work[0] == work[1] # the fallback times work by CUDA events of its own: those calls the program's CUPTI does see
+    calls = [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()]
+    names = collections.Counter(row["call"] for row in calls if "call" in row)
+    assert names["cuptiActivityRegisterCallbacks"] == 1 and names["cuptiGetVersion"] == 0 and names["cuptiActivityEnable"] == 7
+
+
+# ---- somebody else has CUPTI ----
+
+@pytest.mark.parametrize("env,name", [
+    ({"SIMCUPTI_V2_USED": 1, "SIMCUPTI_OTHER_TOOL": "Some Profiler"}, "Some Profiler"),          # told by CUPTI
+    ({"SIMCUPTI_V2_USED": 1, "SIMCUPTI_VERSION": 28, "NSYS_PROFILING_SESSION_ID": 1}, "Nsight Systems"),
+    ({"SIMCUPTI_FAIL": "cuptiActivityEnable:1:39", "CUDA_INJECTION64_PATH": "/opt/tool/libtool.so"}, "/opt/tool/libtool.so"),
+    ({"SIMCUPTI_V2_USED": 1}, "another profiler"),
+])
+def test_who_has_cupti_is_said_in_one_line(tmp_path, env, name):
+    _, run = client(tmp_path / "run", "l2s.l2s.l1s.", KPROF_SCHEDULE="wait=0,warmup=0,active=2,repeat=1", **env)
+    told = [line for line in run.said if "CUPTI" in line]
+    assert len(told) == 1 and f"CUPTI is taken by {name}" in told[0].replace("CUDA_INJECTION64_PATH=", ""), run.said
+    assert {"ProfilerStep#0", "ProfilerStep#1"} <= {event["name"] for event in events(run.trace)}
+
+
+# ---- torch.profiler ----
+
+def train(folder, *sessions, preload=True, **env):
+    folder.mkdir()
+    doubles = " ".join(str(SIMGPU / name) for name in DOUBLES)
+    settings = {"LD_LIBRARY_PATH": SIMGPU, "LD_PRELOAD": doubles, "DISABLE_ADDMM_CUDA_LT": 1, **env}
+    if preload:
+        settings.update(LD_PRELOAD=f"{LIBRARY} {doubles}", KPROF_DIR=folder)
+    run = Run([PYTHON, SCRIPTS / "tee_steps.py", folder, *sessions], folder, clean_environment(**settings), timeout=240)
+    if "not compiled with CUDA" in run.err:
+        pytest.skip("this torch has no CUDA")
+    return run.ok()
+
+
+def names_of(rows):
+    return collections.Counter((event["cat"], event["name"]) for event in rows if event["cat"] in WORK + CALLS + ("cpu_op",))
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """What torch.profiler sees of one step when nobody else is there."""
+    folder = tmp_path_factory.mktemp("tee") / "alone"
+    train(folder, "2-4", "6-6", preload=False)
+    return [names_of(events(folder / f"kineto{n}.json")) for n in range(2)]
+
+
+def same_in_both(kineto, ours, all_of_kineto=True):
+    """Each record of torch.profiler's is in ours with its name, duration and arguments."""
+    theirs, mine = by_correlation(kineto, WORK + CALLS), by_correlation(ours, WORK + CALLS)
+    if all_of_kineto:
+        assert theirs and set(theirs) <= set(mine)
+    shared = [key for key in theirs if key in mine]
+    assert shared
+    offsets = []
+    for key in shared:
+        a, b = theirs[key], mine[key]
+        assert a["name"] == b["name"]
+        assert abs(a["dur"] - b["dur"]) <= 0.0011, (a, b)
+        offsets.append(a["ts"] - b["ts"])
+        for arg in ("device", "context", "stream", "bytes", "grid", "block", "registers per thread", "shared memory", "occupancy"):
+            assert a["args"].get(arg) == b["args"].get(arg), (a, b)
+    assert max(offsets) - min(offsets) < 2, "two clocks"
+
+
+def test_torch_profiler_inside_our_window(alone, tmp_path):
+    run = train(tmp_path / "both", "2-4", "6-6")
+    ours = events(run.trace)
+    for n in range(2):
+        kineto = events(run.folder / f"kineto{n}.json")
+        assert names_of(kineto) == alone[n]
+        same_in_both(kineto, ours)
+        self_device_times(kineto, ours, json.loads((run.folder / f"averages{n}.json").read_text()))
+
+
+def self_device_times(kineto, ours, averages):
+    """Self CUDA of each op, summed from our file over the work that torch.profiler saw too, is what key_averages says."""
+    seen = set(by_correlation(kineto, WORK))
+    ops = {event["args"]["External id"]: event["name"] for event in ours if event["cat"] == "cpu_op"}
+    sums = collections.Counter()
+    for key, event in by_correlation(ours, WORK).items():
+        if key in seen:
+            sums[ops[event["args"]["External id"]]] += event["dur"]
+    told = {name: time for name, time in averages if time and name in set(ops.values())}
+    assert set(told) == set(sums)
+    for name, time in told.items():
+        assert abs(time - sums[name]) < 0.0015 * max(1, sum(n == name for n in ops.values())), (name, time, sums[name])
+
+
+def test_our_window_inside_torch_profilers(alone, tmp_path):
+    run = train(tmp_path / "both", "0-9", KPROF_SCHEDULE="wait=3,warmup=1,active=2,repeat=1")
+    kineto, ours = events(run.folder / "kineto0.json"), events(run.trace)
+    kernels = sum(event["cat"] == "kernel" for event in kineto)
+    assert kernels == 10 * sum(n for (cat, _), n in alone[1].items() if cat == "kernel")
+    mine = [event for event in ours if event["cat"] == "kernel"]
+    assert len(mine) == kernels // 5
+    same_in_both(kineto, ours, all_of_kineto=False)
+    assert set(by_correlation(ours, WORK)) <= set(by_correlation(kineto, WORK))
+
+
+def test_torch_profiler_with_teardown(alone, tmp_path):
+    run = train(tmp_path / "both", "2-4", "6-6", TEARDOWN_CUPTI=1)
+    for n in range(2):
+        assert names_of(events(run.folder / f"kineto{n}.json")) == alone[n]
+    kernels = sum(event["cat"] == "kernel" for event in events(run.trace))
+    assert kernels > 0
+
+
+def test_torch_profiler_with_yield(alone, tmp_path):
+    run = train(tmp_path / "both", "2-4", "6-6", KPROF_CUPTI="yield")
+    for n in range(2):
+        assert names_of(events(run.folder / f"kineto{n}.json")) == alone[n]
+    ours = events(run.trace)
+    assert sum(event["cat"] == "cpu_op" for event in ours) > 0

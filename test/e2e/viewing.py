@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The viewers people use, started for a test: TensorBoard with its PyTorch plugin, HolisticTraceAnalysis."""
+import contextlib
+import gzip
+import json
+import socket
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+
+import harness
+
+
+def venv(name):
+    """The python of another set of requirements; made now when it is not there yet."""
+    said = subprocess.run([harness.ROOT / "scripts" / "venv", name], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert said.returncode == 0, said.stderr
+    return said.stdout.strip()
+
+
+@contextlib.contextmanager
+def tensorboard(folders, runs):
+    """ask(route, **query): what the plugin of a TensorBoard over these folders answers, once it has found so many runs."""
+    python = venv("tensorboard")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    log = open(folders / "tensorboard.log", "w+")
+    server = subprocess.Popen([python, "-m", "tensorboard.main", "--logdir", folders, "--host", "127.0.0.1", "--port", str(port)],
+                              stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=harness.clean_environment())
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def ask(route, **query):
+        url = f"http://127.0.0.1:{port}/data/plugin/pytorch_profiler/{route}?{urllib.parse.urlencode(query)}"
+        with opener.open(url, timeout=60) as reply:
+            body = reply.read()
+            return json.loads(gzip.decompress(body) if reply.headers.get("Content-Encoding") == "gzip" else body)
+
+    def why():
+        log.flush()
+        log.seek(0)
+        return log.read()[-3000:]
+
+    ask.log = why
+    try:
+        limit = time.monotonic() + 120
+        while True:
+            assert server.poll() is None and time.monotonic() < limit, why()
+            with contextlib.suppress(OSError, ValueError):
+                found = ask("runs")
+                if not found["loading"] and len(found["runs"]) == runs:
+                    break
+            time.sleep(0.5)
+        yield ask
+    finally:
+        server.terminate()
+        server.wait()
+        log.close()
+
+
+def only_file(folder):
+    return next(folder.glob("*.pt.trace.json*"))
+
+
+def torchs_verdict(trace):
+    """What torch's own validator says of a trace; a good one gives "True []"."""
+    ask = "import sys; from torch.profiler._trace_validator import validate_trace; print(*validate_trace(sys.argv[1]))"
+    said = subprocess.run([harness.PYTHON, "-c", ask, trace], capture_output=True, text=True, env=harness.clean_environment(), timeout=300)
+    return said.stdout.strip() or said.stderr[-2000:]

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the points of gpu-check one after the other, each in its time, and writes the report after every one of them."""
+import json
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+POINTS = []
+VERDICTS = ("good", "BAD", "seen", "not run")
+
+
+def point(name, question, seconds=60):
+    def keep(function):
+        POINTS.append((name, question, seconds, function))
+        return function
+
+    return keep
+
+
+class NoTime(Exception):
+    pass
+
+
+class Done:
+    """A finished command."""
+
+    def __init__(self, code, out, err, seconds):
+        self.code, self.out, self.err, self.seconds = code, out, err, seconds
+
+    def says(self, name):
+        """The values of the lines "name: value"."""
+        return [line.split(": ", 1)[1] for line in self.out.splitlines() if line.startswith(name + ": ")]
+
+
+class Machine:
+    """What runs where: python, build, the simulated GPU's variables when there is no real one."""
+
+    def __init__(self, options):
+        self.simulated, self.python = options.simulated, options.python
+        self.build, self.folder = pathlib.Path(options.build).resolve(), pathlib.Path(options.work).resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.library, self.kprof = self.build / "libkprof.so", self.build / "kprof"
+        self.deadline = self.limit = time.monotonic() + options.budget
+        self.variables = self.simulated_variables() if self.simulated else {}
+        self.cupti = self.find_cupti()
+        self.commands, self.seen = [], []
+
+    def simulated_variables(self):
+        env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+        env["SIMGPU_BUILD"] = str(self.build / "simgpu")
+        said = subprocess.run([ROOT / "scripts" / "simgpu-run", "--print"], env=env, capture_output=True, text=True, check=True).stdout
+        return dict(line.split("=", 1) for line in said.splitlines())
+
+    def find_cupti(self):
+        """The libcupti that torch would load; None: as the loader finds it."""
+        if self.simulated:
+            return self.build / "simgpu" / "libcupti.so.13"
+        code = "import glob, os, sysconfig; print(*glob.glob(os.path.join(sysconfig.get_paths()['purelib'], 'nvidia', '*', 'lib', 'libcupti.so.1*')), sep='\\n')"
+        said = subprocess.run([self.python, "-c", code], capture_output=True, text=True, check=False).stdout.split()
+        system = [path for pattern in ("lib64", "extras/CUPTI/lib64", "targets/*/lib") for path in pathlib.Path("/usr/local/cuda").glob(pattern + "/libcupti.so.1?")]
+        return next((pathlib.Path(path) for path in [*said, *system]), None)
+
+    def environment(self, kprof, plain, env):
+        """plain: nothing of the simulated GPU is preloaded (programs without an RPATH)."""
+        made = {k: v for k, v in os.environ.items() if not k.startswith(("KPROF", "LD_PRELOAD"))}
+        made.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", PYTHONUNBUFFERED="1")
+        made.update({k: v for k, v in self.variables.items() if not (plain and k == "LD_PRELOAD")})
+        if kprof:
+            made["LD_PRELOAD"] = ":".join([str(self.library), *([made["LD_PRELOAD"]] if made.get("LD_PRELOAD") else [])])
+        made.update({k: str(v) for k, v in env.items()})
+        return made
+
+    def run(self, *command, kprof=False, plain=False, seconds=60, **env):
+        """Runs a command within its time and what is left of the point's; never raises for what the command does."""
+        left = min(seconds, self.limit - time.monotonic())
+        if left < 1:
+            raise NoTime
+        words = [str(word) for word in command]
+        shown = [f"{k}={v}" for k, v in env.items()] + (["LD_PRELOAD=libkprof.so"] if kprof else []) + words
+        self.commands.append(" ".join(shlex.quote(word.replace(str(ROOT) + "/", "")) for word in shown))
+        begin = time.monotonic()
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+                              env=self.environment(kprof, plain, env), start_new_session=True, cwd=ROOT) as process:
+            try:
+                out, err = process.communicate(timeout=left)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                out, err = process.communicate()
+                err += f"\n(killed after {left:.0f} s)"
+        return Done(process.returncode, out, err, time.monotonic() - begin)
+
+    def under_kprof(self, name, *command, schedule="wait=1,warmup=1,active=3,repeat=1", **options):
+        """The command under libkprof; (finished command, its traces)."""
+        folder = self.folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        settings = {"KPROF_DIR": folder, **({"KPROF_SCHEDULE": schedule} if schedule else {}), **options}
+        done = self.run(*command, kprof=True, **settings)
+        for line in [line for line in done.err.splitlines() if line.startswith("kprof:")][-6:]:
+            self.see(line.replace(str(self.folder), ""))
+        return done, sorted(folder.glob("*.pt.trace.json*"))
+
+    def probe(self, question, *more, **options):
+        path = ["--cupti", self.cupti] if self.cupti else []
+        done = self.run(self.build / "gpu-probe", question, *path, *more, plain=True, **options)
+        self.see(*done.out.splitlines())
+        if done.code != 0:
+            self.see(f"exit {done.code}", *done.err.splitlines()[-5:])
+        return done
+
+    def see(self, *lines):
+        self.seen += [str(line) for line in lines]
+
+    def complain(self, done, lines=8):
+        self.see(f"exit {done.code}", *done.err.splitlines()[-lines:])
+
+
+def perform(machine, name, question, seconds, function):
+    machine.commands, machine.seen = [], []
+    machine.limit = min(machine.deadline, time.monotonic() + seconds)
+    begin = time.monotonic()
+    try:
+        if machine.limit - begin < 5:
+            raise NoTime
+        verdict = function(machine) or "seen"
+    except NoTime:
+        verdict = "not run: no time left"
+    except Exception:  # a broken point must not take the others with it
+        machine.see(*traceback.format_exc().splitlines()[-4:])
+        verdict = "BAD: the check itself broke"
+    return {"point": name, "question": question, "verdict": verdict, "seconds": round(time.monotonic() - begin, 1),
+            "commands": machine.commands, "seen": machine.seen}
+
+
+def text(results, machine, title):
+    counts = {word: sum(r["verdict"].startswith(word) for r in results) for word in VERDICTS}
+    lines = [f"# {title}", "", f"{time.strftime('%Y-%m-%d')}; " + ", ".join(f"{n} {word}" for word, n in counts.items()), "",
+             "| point | question | verdict |", "|---|---|---|"]
+    lines += [f"| {r['point']} | {r['question']} | {r['verdict']} |" for r in results]
+    for r in results:
+        lines += ["", f"## {r['point']}: {r['question']}", "", f"**{r['verdict']}** ({r['seconds']} s)", ""]
+        lines += [f"    $ {command[:300]}" for command in r["commands"]]
+        lines += [f"    {re.sub(r'/[^ ]*/', '', line)[:300] if line.startswith('kprof:') else line[:300]}" for line in r["seen"][:60]]
+    return "\n".join(lines) + "\n"
+
+
+def run_all(machine, options):
+    wanted = options.only.split(",") if options.only else None
+    title = "gpu-check on the simulated GPU" if machine.simulated else "gpu-check on a real GPU"
+    results, out = [], pathlib.Path(options.out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for name, question, seconds, function in POINTS:
+        if wanted and name not in wanted:
+            continue
+        results.append(perform(machine, name, question, seconds, function))
+        print(f"{name:14s} {results[-1]['seconds']:6.1f} s  {results[-1]['verdict']}", flush=True)
+        out.write_text(text(results, machine, title))
+        out.with_suffix(".json").write_text(json.dumps(results, indent=1))
+    print(f"report: {out}", file=sys.stderr)
+    return 1 if any(r["verdict"].startswith("BAD") for r in results) else 0

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * gpu.c - a CUDA program as nvcc would leave it, in many moods: gpu MOOD [STEPS]
+ *
+ * Each step launches 10 kernels, one copy, one fill, and waits. Says on stdout how many kernels it launched.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct { unsigned x, y, z; } dim3;
+typedef void *cudaStream_t;
+int cudaMalloc(void **p, size_t bytes);
+int cudaFree(void *p);
+int cudaMemcpy(void *to, const void *from, size_t bytes, int kind);
+int cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream);
+int cudaLaunchKernel(const void *fn, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream);
+int cudaDeviceSynchronize(void);
+int cudaStreamCreate(cudaStream_t *stream);
+int cudaStreamSynchronize(cudaStream_t stream);
+int cudaGetDeviceCount(int *count);
+int cudaGetDevice(int *device);
+int cudaDeviceReset(void);
+void **__cudaRegisterFatBinary(void *binary);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid, void *bid,
+                            void *block, void *grid, int *size);
+
+enum { KERNELS = 10, BYTES = 1 << 20, THREADS = 4 };
+static struct { int magic, version; void *data, *file; } binary = {0x466243b1, 1, NULL, NULL};
+static void saxpy(void) {}
+static void *device_memory;
+static char host_memory[BYTES];
+static int (*step)(void);
+static _Atomic unsigned launched;
+
+static void must(int code, const char *what)
+{
+    if (code == 0) return;
+    printf("%s: error %d\n", what, code);
+    exit(3);
+}
+
+static void nap_ms(long ms)
+{
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&t, NULL);
+}
+
+static void launch(cudaStream_t stream)
+{
+    static int n = 1000;
+    static float a = 2;
+    void *args[] = {&n, &a, &device_memory, &device_memory};
+    int device;
+    must(cudaGetDevice(&device), "cudaGetDevice");
+    must(cudaLaunchKernel((const void *)saxpy, (dim3){4, 1, 1}, (dim3){256, 1, 1}, args, 0, stream), "cudaLaunchKernel");
+    launched++;
+}
+
+static void one_step(cudaStream_t stream)
+{
+    must(cudaMemcpy(device_memory, host_memory, BYTES, 1), "cudaMemcpy");
+    must(cudaMemsetAsync(device_memory, 0, BYTES, stream), "cudaMemsetAsync");
+    for (int i = 0; i < KERNELS; i++) launch(stream);
+    must(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    if (step) step();
+}
+
+static void *many_steps(void *steps)
+{
+    cudaStream_t stream;
+    must(cudaStreamCreate(&stream), "cudaStreamCreate");
+    for (int i = 0; i < *(int *)steps; i++) one_step(stream);
+    return NULL;
+}
+
+static void with_threads(int steps)
+{
+    pthread_t threads[THREADS];
+    step = NULL;
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, many_steps, &steps);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+}
+
+/* A child that inherits CUDA: it may not use it, and ends in each of the ways. */
+static void with_children(int steps)
+{
+    for (int i = 0; i < steps; i++) {
+        one_step(NULL);
+        pid_t child = fork();
+        if (child == 0) {
+            int count, code = cudaGetDeviceCount(&count);
+            if (i % 2) _exit(code != 0);
+            exit(code != 0);
+        }
+        int status;
+        waitpid(child, &status, 0);
+        if (i == 0) printf("child: %d\n", status);
+    }
+}
+
+static void prepare(void)
+{
+    int count = 0;
+    must(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+    must(cudaMalloc(&device_memory, BYTES), "cudaMalloc");
+}
+
+int main(int argc, char **argv)
+{
+    const char *mood = argc > 1 ? argv[1] : "plain";
+    int steps = argc > 2 ? atoi(argv[2]) : 10, count;
+    void **handle = __cudaRegisterFatBinary(&binary);
+    __cudaRegisterFunction(handle, (const char *)saxpy, (char *)"saxpy", "_Z5saxpyifPfS_", -1, NULL, NULL, NULL, NULL, NULL);
+    *(void **)&step = dlsym(RTLD_DEFAULT, "kprof_step");
+    if (strcmp(mood, "count") == 0) {
+        int code = cudaGetDeviceCount(&count);
+        printf("devices: error %d\n", code);
+        return 0;
+    }
+    prepare();
+    if (strcmp(mood, "threads") == 0) with_threads(steps);
+    else if (strcmp(mood, "children") == 0) with_children(steps);
+    else for (int i = 0; i < steps; i++) {
+        one_step(NULL);
+        if (strcmp(mood, "slow") == 0) nap_ms(20);
+        if (strcmp(mood, "idle") == 0 && i == steps / 2) nap_ms(300);
+        if (strcmp(mood, "reset") == 0 && i == steps / 2) {
+            must(cudaDeviceReset(), "cudaDeviceReset");
+            prepare();
+        }
+    }
+    if (strcmp(mood, "pending") == 0)
+        for (int i = 0; i < 100; i++) launch(NULL);
+    printf("launched %u\n", launched);
+    fflush(stdout);
+    if (strcmp(mood, "_exit") == 0) {
+        nap_ms(1500);
+        _exit(0);
+    }
+    return 0;
+}

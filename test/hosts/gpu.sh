@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# gpu.sh - a CUDA program on the simulated GPU, with and without us: every fault of a driver and of CUPTI, each a test
+#
+# usage: gpu.sh FOLDER_OF_PROGRAMS FOLDER_OF_SIMGPU LIBKPROF_SO [PATTERN]
+# Each case runs the program bare and with us: the same standard output and exit status, not longer than LIMIT
+# seconds, and gpu_check.py's claims about the traces. Speaks TAP.
+set -uo pipefail
+bin=$(cd "$1" && pwd) sim=$(cd "$2" && pwd) lib=$3 only=${4:-}
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/kprof-gpu-XXXXXX") || exit 2
+trap 'rm -rf "$work"' EXIT
+ok=0 failed=0
+ulimit -c 0
+
+bare() { # name, settings and command...
+  env LD_LIBRARY_PATH="$sim" timeout -k 5 60 "${@:2}" >"$work/$1.bare" 2>/dev/null </dev/null
+}
+
+gpu() { # name, claims, [VARIABLE=value...] command...
+  local name=$1 claims=$2 at=$work/$1 status began took why
+  [[ -z $only || $name == *$only* ]] || return 0
+  shift 2
+  mkdir -p "$at"
+  bare "$name" env "$@"
+  status=$?
+  began=$(date +%s%N)
+  env LD_LIBRARY_PATH="$sim" SIMGPU_LOG="$at/truth" SIMCUPTI_LOG="$at/cupti" KPROF_DIR="$at/kprof" KPROF_GZIP=0 \
+    timeout -k 5 60 env LD_PRELOAD="$lib" "$@" >"$at/out" 2>"$at/err" </dev/null
+  why=$?
+  took=$((($(date +%s%N) - began) / 1000000))
+  if [ $why != $status ]; then why="status $status became $why"
+  elif ! cmp -s "$work/$name.bare" "$at/out"; then why="stdout changed"
+  elif grep -qav '^kprof:' "$at/err"; then why="stderr has $(grep -av '^kprof:' "$at/err" | head -n 1)"
+  elif [ $took -gt $((${LIMIT:-30} * 1000)) ]; then why="took $took ms"
+  else why=$(python3 "$here/gpu_check.py" "$at/truth" "$at/cupti" "$at/kprof" $claims 2>&1) && why=""
+  fi
+  if [ -z "$why" ]; then
+    ok=$((ok + 1))
+    echo "ok - gpu_$name"
+  else
+    failed=$((failed + 1))
+    echo "not ok - gpu_$name: $why"
+    sed 's/^/# /' "$at/err" | head -n 3
+  fi
+}
+
+says() { # name, pattern
+  [[ -z $only || $1 == *$only* ]] || return 0
+  if grep -aqE "$2" "$work/$1/err"; then ok=$((ok + 1)); echo "ok - gpu_$1 says '$2'"
+  else failed=$((failed + 1)); echo "not ok - gpu_$1 does not say '$2'"; fi
+}
+
+whole="kernels=all traces=1 source=cupti left=off"
+gpu plain "$whole" "$bin/gpu" plain
+gpu threads "$whole" "$bin/gpu" threads
+gpu static "$whole" "$bin/gpu_static" plain
+gpu long "$whole" "$bin/gpu" plain 2000
+for version in 18 20 21 22 23 24 26 27 28; do gpu cupti12_$version "$whole" SIMCUPTI_VERSION=$version "$bin/gpu12" plain; done
+for version in 17 18; do gpu cupti11_$version "$whole" SIMCUPTI_VERSION=$version "$bin/gpu11" plain; done
+for version in 130001 130101 130200 130300 130400 130500; do gpu cupti13_$version "$whole" SIMCUPTI_VERSION=$version "$bin/gpu" plain; done
+
+# --- windows ----------------------------------------------------------------------------------------------------
+gpu cycles_20 "kernels=200 traces=20 left=off" KPROF_SCHEDULE=wait=1,warmup=1,active=1,repeat=20 "$bin/gpu" slow 65
+gpu no_warmup "kernels=40 traces=2 left=off" KPROF_SCHEDULE=wait=1,active=2,repeat=2 "$bin/gpu" slow 20
+gpu back_to_back "kernels=50 traces=5 left=off" KPROF_SCHEDULE=active=1,repeat=5 "$bin/gpu" slow 20
+gpu only_cpu "traces=0 calls=0" KPROF_ACTIVITIES=cpu "$bin/gpu" plain
+gpu cupti_off "calls=0" KPROF_CUPTI=off "$bin/gpu" plain
+
+# --- what CUPTI may do to its records -----------------------------------------------------------------------------
+gpu late "$whole" SIMCUPTI_LATE_MS=300 "$bin/gpu" plain
+gpu late_window "kernels=20 traces=1 left=off" SIMCUPTI_LATE_MS=400 KPROF_SCHEDULE=wait=1,warmup=1,active=2,repeat=1 "$bin/gpu" slow 60
+gpu out_of_order "$whole" SIMCUPTI_SHUFFLE=1 "$bin/gpu" threads
+gpu holes "$whole" SIMCUPTI_HOLES=7 "$bin/gpu" plain
+gpu cut_buffer "kernels=100" SIMCUPTI_TRUNCATE=1 "$bin/gpu" plain
+gpu dropped "dropped=counted" SIMCUPTI_DROP=9 "$bin/gpu" plain
+says dropped ', [1-9][0-9]* dropped'
+gpu no_times "kernels=80 no_time=20 gpu_invalid_kernel=20" SIMCUPTI_ZERO_EVERY=5 "$bin/gpu" plain
+gpu never_ends "kernels=49 no_time=71" SIMGPU_HANG=50 "$bin/gpu" pending 2
+gpu clock_after_idle "$whole" SIMCUPTI_STALE_NS=1000000 "$bin/gpu" idle
+
+# --- hangs: the host goes on, and ends in time ----------------------------------------------------------------------
+LIMIT=6 # 4 for a call that hangs, or 3.5 for what is under way at exit; the rest is for a busy machine
+gpu hang_in_flush "" SIMCUPTI_HANG=FlushAll "$bin/gpu" plain
+gpu hang_in_enable "traces=0" SIMCUPTI_HANG=Enable "$bin/gpu" plain
+gpu hang_in_register "traces=0" SIMCUPTI_HANG=RegisterCallbacks "$bin/gpu" plain
+gpu hang_in_disable "kernels=100" SIMCUPTI_HANG=Disable "$bin/gpu" plain
+gpu hang_at_exit "" SIMCUPTI_HANG=exit "$bin/gpu" plain
+LIMIT=9 gpu hang_in_the_middle "" SIMCUPTI_HANG=FlushAll "$bin/gpu" slow 150
+unset LIMIT
+
+# --- who else is there ------------------------------------------------------------------------------------------------
+gpu other_subscriber "$whole" SIMCUPTI_OTHER_TOOL=nsys "$bin/gpu" plain
+gpu v2_in_use "left=off" SIMCUPTI_V2_USED=1 NSYS_PROFILING_SESSION_ID=1 "$bin/gpu" plain
+says v2_in_use 'taken by Nsight Systems'
+gpu injection_taken "traces=1 source=cupti left=off" CUDA_INJECTION64_PATH=/nowhere.so "$bin/gpu" plain
+
+# --- drivers that are none ----------------------------------------------------------------------------------------------
+gpu stub "traces=0 calls=0" SIMGPU_STUB=1 SIMCUPTI_CRASH_EARLY=1 "$bin/gpu" count
+gpu no_device "traces=0 calls=0" SIMGPU_NO_DEVICE=1 SIMCUPTI_CRASH_EARLY=1 "$bin/gpu" count
+gpu no_driver "traces=0 calls=0" SIMCUPTI_CRASH_EARLY=1 SIMCUPTI_VERSION=130200 "$bin/gpu_cupti_only"
+gpu crashes_before_cuinit "$whole" SIMCUPTI_CRASH_EARLY=1 SIMCUPTI_VERSION=130200 "$bin/gpu" plain
+gpu no_cupti "calls=0" LD_LIBRARY_PATH="$bin/nocupti" "$bin/gpu" plain
+
+# --- the process's own life ---------------------------------------------------------------------------------------------
+gpu children "kernels=60 left=off" "$bin/gpu" children 6
+gpu reset "kernels=all left=off" "$bin/gpu" reset
+gpu pending "$whole" "$bin/gpu" pending
+gpu _exit "traces=0" "$bin/gpu" _exit
+gpu ends_while_we_arm "left=off" SIMCUPTI_SLOW=ActivityEnable:60 "$bin/gpu" count
+gpu out_of_memory "kernels=0" SIMGPU_FAIL=cuMemAlloc_v2:1:2 "$bin/gpu" plain
+for nth in 1 2 3 4; do gpu mmap_fails_$nth "" KPROF_TEST_FAIL=mmap:$nth+:12 "$bin/gpu" plain; done
+gpu thread_fails "" KPROF_TEST_FAIL=thread:1+:11 "$bin/gpu" plain
+
+echo "# gpu: $ok passed, $failed failed"
+echo "1..$((ok + failed))"
+[ "$failed" = 0 ]

@@ -1,0 +1,155 @@
+#!/usr/bin/env bash
+# run.sh - runs real programs without and with the library, in several modes, and compares all that they leave
+#
+# usage: run.sh LIBEMPTY_SO LIBKPROF_SO [--quick] [--table FILE] [PATTERN...]
+#   --quick   only the light programs that every machine has after scripts/setup test (CI)
+#   --table   writes a row of times for each program (docs/real-programs.md)
+#   PATTERN   only programs whose name holds it
+# Each program runs twice beside an empty library; after its `normal` (what differs between any two runs) both must be equal. Then once
+# beside ours in each mode. Compared: standard output, standard error (but for lines that begin "kprof:"), exit status, the files left
+# behind. Speaks TAP: one line a program and mode, and a total. Programs: *.programs in this folder; how one is written: program() below.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d "${KPROF_REAL_TMP:-/var/tmp}/kprof-real-XXXXXX") || exit 2
+chmod 755 "$work"
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/plain" "$work/kprof" "$work/data" # names of one length: stacks and environments lie alike
+# what a run reads lies here: it has a /tmp of its own, and the project may be in that which is not seen then
+cp "$1" "$work/plain/libkprof.so" && cp "$2" "$work/kprof/libkprof.so" && cp -r "$here" "$work/real" || exit 2
+shift 2
+quick_only=0 table="" patterns=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --quick) quick_only=1 ;;
+    --table) table=$2; shift ;;
+    *) patterns+=("$1") ;;
+  esac
+  shift
+done
+# shellcheck source=test/hosts/compare.sh
+. "$here/../compare.sh"
+ok=0 failed=0 skipped=0 programs=0
+ulimit -c 0
+
+pass() { ok=$((ok + 1)); echo "ok - $1"; }
+fail() { failed=$((failed + 1)); echo "not ok - $1"; }
+skip() { skipped=$((skipped + 1)); echo "ok - $1 # SKIP $2"; }
+wanted() {
+  local pattern
+  [ "$quick_only" = 0 ] || [ "${quick:-0}" = 1 ] || return 1
+  [ ${#patterns[@]} = 0 ] && return 0
+  for pattern in "${patterns[@]}"; do [[ $1 == *$pattern* ]] && return 0; done
+  return 1
+}
+
+# --- the room a program runs in: its own processes, loopback, /tmp and /dev/shm where the kernel lets us ---------------------------
+# Every process of a run ends with it, ports and process numbers are the same in each. Without it programs that listen are skipped.
+printf 'mount --bind "%s/tmp" /tmp && mount -t tmpfs none /dev/shm && ip link set lo up && exec "$@"\n' "$work" >"$work/room.sh"
+clean=(env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME="$work/home" LC_ALL=C.UTF-8 TZ=UTC OMP_NUM_THREADS=1
+  SHELL=/bin/bash USER=root LOGNAME=root TERM=dumb data="$work/data" real="$work/real")
+alone=(unshare --pid --fork --kill-child --mount --mount-proc --net --ipc bash "$work/room.sh")
+mkdir -m 1777 "$work/tmp"
+is_alone=0 around=(setsid -w "${clean[@]}")
+if [ "$(id -u)" = 0 ] && "${alone[@]}" true 2>/dev/null; then is_alone=1 around=("${alone[@]}" "${clean[@]}"); fi
+
+# --- the modes ---------------------------------------------------------------------------------------------------------------------
+options="KPROF_RECORD_SHAPES=1 KPROF_WITH_STACK=1 KPROF_PROFILE_MEMORY=1 KPROF_WITH_FLOPS=1 KPROF_WITH_MODULES=1 KPROF_COMPILE_RANGES=1"
+declare -A modes=(
+  [idle]=""
+  [full]="$options KPROF_MALLOC=count KPROF_SCHEDULE=warmup=1,active=1,repeat=4 KPROF_STEP=time:50ms KPROF_EXPORT=trace,table,stacks,memory KPROF_CHILDREN=1"
+  [malloc]="KPROF_MALLOC=trace KPROF_CHILDREN=1"
+)
+order=(idle full malloc)
+
+# One run: where to keep what is seen, the library, settings. Leaves out, err, status, files and ms there.
+run() {
+  local at=$1 preload=$2 began
+  shift 2
+  rm -rf "${work:?}/tmp" "${work:?}/home" "${work:?}/traces"
+  mkdir -m 1777 "$work/tmp" "$work/home" "$work/traces"
+  began=${EPOCHREALTIME/./}
+  LIMIT=${limit:-60} once "$at" "$preload" env "$@" bash "$work/program.sh"
+  echo $(((${EPOCHREALTIME/./} - began) / 1000)) >"$at/ms"
+  normalise "$at"
+}
+normalise() { # folder of a run
+  local what
+  for what in out err files; do sed -E -i.raw -e 's/(line [0-9]+: +)[0-9]+ ([A-Z])/\1PID \2/' -e "${normal:-}" "$1/$what"; done
+}
+
+# What recording left: nothing broken, and something at all where the program can be recorded.
+recorded() { # mode
+  local n bad
+  n=$(find "$work/traces" -name '*.pt.trace.json.gz' | wc -l)
+  bad=$(find "$work/traces" -name '*.pt.trace.json.gz' -print0 | xargs -0 -r gzip -t 2>&1 | head -n 1)
+  [ -z "$bad" ] || printf ' broken trace: %s;' "$bad"
+  bad=$(find "$work/traces" -type f ! -name '*.gz' ! -name '*.kprof' ! -name '*.table.txt' ! -name '*.stacks.txt' ! -name '*.memory.html' ! -name '.*.family' ! -name '.*.part' | head -n 1)
+  [ -z "$bad" ] || printf ' left %s;' "${bad#"$work/traces/"}"
+  if [ "$1" = malloc ] && [ "$n" = 0 ]; then printf ' it was not recorded;'; fi
+}
+
+# Lines of ours that are not closing lines: told, since they may be what somebody has to know.
+notes() { # folder of a run
+  grep -ah '^kprof:' "$1/err" | grep -avE '^kprof: (wrote |kept |nothing to write as |no trace: )' | sed -E 's/[0-9]+/N/g' | sort | uniq -c | sort -rn | head -n 4 | sed 's/^/#   said/'
+}
+
+version_of() { # command -> version of the package that it comes from
+  local package
+  package=$(dpkg -S "$(readlink -f "$(command -v "$1")")" 2>/dev/null | head -n 1 | cut -d: -f1)
+  if [ -n "$package" ]; then dpkg-query -W -f "\${Version}" "$package"; else echo "-"; fi
+}
+
+# [NAME=VALUE...] program NAME 'COMMANDS OR FILES IT NEEDS' <<'END' ... a bash script that runs it in an empty folder ... END
+#   quick=1        one of those that CI runs
+#   net=1          listens on loopback: needs a room of its own
+#   limit=SECONDS  60 when not said
+#   normal=SED     sed -E script for output, errors and the list of files: only what differs between two runs without us
+#   unrecorded=1   a program that no preloaded library gets into (static, set-user-id)
+#   never='MODE...: why'  modes in which it cannot be equal (docs/decisions/035)
+program() {
+  local name=$1 needs=$2 command mode a=$work/a b=$work/b what plain ratio row
+  cat >"$work/program.sh"
+  wanted "$name" || return 0
+  programs=$((programs + 1))
+  bash -n "$work/program.sh" || { fail "$name: its script cannot be read"; return 0; }
+  for command in $needs; do
+    command -v "$command" >/dev/null 2>&1 || [ -e "$command" ] || { skip "$name" "no $command here (scripts/setup real)"; return 0; }
+  done
+  if [ "${net:-0}" = 1 ] && [ $is_alone = 0 ]; then skip "$name" "needs a network namespace"; return 0; fi
+  rm -rf "$a" "$b"
+  run "$a" "$work/plain/libkprof.so"
+  run "$b" "$work/plain/libkprof.so"
+  what=$(differences "$a" "$b")
+  case $(cat "$a/status") in 99 | 12[4-7] | 137) what+=" it does not run (status $(cat "$a/status"));" ;; esac
+  if [ -n "$what" ]; then fail "$name: two runs without us differ:$what"; show "$a" "$b"; head -n 5 "$a/err"; return 0; fi
+  plain=$(($(cat "$a/ms") < $(cat "$b/ms") ? $(cat "$a/ms") : $(cat "$b/ms")))
+  row="| $name | $(version_of "${needs%% *}") | $plain"
+  for mode in "${order[@]}"; do
+    if [[ " ${never:+${never%%: *}} " == *" $mode "* ]]; then skip "$name $mode" "${never#*: }"; row+=" | -"; continue; fi
+    # shellcheck disable=SC2086
+    run "$b" "$work/kprof/libkprof.so" KPROF_DIR="$work/traces" KPROF_MAX_MB=256 ${modes[$mode]}
+    what=$(differences "$a" "$b")
+    [ "${unrecorded:-0}" = 1 ] || what+=$(recorded "$mode")
+    ratio=$(($(cat "$b/ms") * 100 / (plain ? plain : 1)))
+    ratio=$(printf '%d.%02d' $((ratio / 100)) $((ratio % 100)))
+    row+=" | $ratio"
+    if [ -z "$what" ]; then pass "$name $mode # time x $ratio, $(find "$work/traces" -name '*.gz' | wc -l) traces"; else fail "$name $mode:$what"; show "$a" "$b"; fi
+    notes "$b"
+  done
+  [ -z "$table" ] || echo "$row |" >>"$table"
+}
+
+if [ -n "$table" ]; then
+  echo '| program | version | ms alone | idle | full | malloc |' >"$table"
+  echo '|---|---|---|---|---|---|' >>"$table"
+fi
+# Input for programs that read much: the same in each run.
+awk 'BEGIN { s = 1; for (i = 0; i < 60000; i++) { line = ""; for (j = 0; j < 8; j++) { s = (s * 1103515245 + 12345) % 2147483648; line = line " w" (s % 5000) } print i line } }' >"$work/data/words.txt"
+for file in "$here"/*.programs; do
+  # shellcheck disable=SC1090
+  . "$file"
+done
+[ "$programs" -gt 0 ] || { echo "not ok - no such program"; failed=1; }
+echo "# real programs: $programs; $ok passed, $failed failed, $skipped skipped"
+echo "1..$((ok + failed + skipped))"
+[ "$failed" = 0 ]

@@ -1,0 +1,37 @@
+# files.mk - the CUDA samples: nvcc builds them twice for the simulated GPU, and once more as most people ship programs
+#
+#   shared/NAME  -cudart shared: finds libcudart.so.N by name
+#   none/NAME    -cudart none with the simulated runtime as a static archive: no cuda* symbol to interpose
+#   static/NAME  -cudart static, NVIDIA's own: for a real GPU only (scripts/gpu-check)
+# No nvcc: `make samples` says so and makes nothing; the tests that need them are counted as skipped.
+NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+SAMPLES := test/samples/cuda
+SAMPLE_NAMES := saxpy streams graph managed threads driver
+SAMPLE_DIR := $(BUILD)/samples
+SAMPLE_KINDS ?= shared none static
+SAMPLE_ARCH ?= sm_90
+SAMPLE_FLAGS := -O1 -g -std=c++17 -arch=$(SAMPLE_ARCH) -I$(SAMPLES)
+sample_libs = $(if $(filter driver,$(1)),-lcuda)
+
+ifeq ($(NVCC),)
+samples: ; @echo "samples: no nvcc here, no CUDA sample is built"
+else
+samples: $(foreach n,$(SAMPLE_NAMES),$(foreach k,$(SAMPLE_KINDS),$(SAMPLE_DIR)/$(k)/$(n))) ## CUDA programs, built by nvcc
+endif
+
+define sample
+$(SAMPLE_DIR)/shared/$(1): $(SAMPLES)/$(1).cu $(SAMPLES)/sample.h
+	@mkdir -p $$(@D)
+	$$(call say,NVCC,$$@)
+	$$(Q)$(NVCC) $(SAMPLE_FLAGS) -cudart shared -o $$@ $$< $(call sample_libs,$(1))
+$(SAMPLE_DIR)/static/$(1): $(SAMPLES)/$(1).cu $(SAMPLES)/sample.h
+	@mkdir -p $$(@D)
+	$$(call say,NVCC,$$@)
+	$$(Q)$(NVCC) $(SAMPLE_FLAGS) -cudart static -o $$@ $$< $(call sample_libs,$(1))
+$(SAMPLE_DIR)/none/$(1): $(SAMPLES)/$(1).cu $(SAMPLES)/sample.h $(O)/simgpu/libcudart_static_sim.a
+	@mkdir -p $$(@D)
+	$$(call say,NVCC,$$@)
+	$$(Q)$(NVCC) $(SAMPLE_FLAGS) -cudart none -o $$@ $$< $(O)/simgpu/libcudart_static_sim.a $(call sample_libs,$(1)) -ldl -lpthread
+endef
+$(foreach n,$(SAMPLE_NAMES),$(eval $(call sample,$(n))))
+.PHONY: samples

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_memview.c - blocks of memory: what for, the peak, what stays from step to step, on traces written by hand */
+#include "export/memview.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/cli/heapview.h"
+
+#include "test/support/support.h"
+
+struct world {
+    struct kp_trace *trace;
+    struct kp_tree tree;
+    struct kp_memview view;
+    char json[32768];
+    size_t used;
+};
+
+static void add(struct world *w, const char *cat, const char *name, int tid, int ts, int dur, const char *args)
+{
+    w->used += (size_t)snprintf(w->json + w->used, sizeof w->json - w->used,
+                                "%s{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"dur\":%d,\"args\":{%s}}",
+                                w->used ? "," : "", cat, name, tid, ts, dur, args);
+}
+
+static void op(struct world *w, const char *name, int ts, int dur)
+{
+    add(w, "cpu_op", name, 1, ts, dur, "");
+}
+
+static void op_with(struct world *w, const char *name, int ts, int dur, const char *args)
+{
+    add(w, "cpu_op", name, 1, ts, dur, args);
+}
+
+static void range(struct world *w, const char *name, int ts, int dur)
+{
+    add(w, "user_annotation", name, 1, ts, dur, "");
+}
+
+/* A node of autograd with its op inside, one microsecond further in at each end. */
+static void node(struct world *w, const char *name, int seq, int ts, int dur)
+{
+    char args[64], engine[128];
+    snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1", seq);
+    snprintf(engine, sizeof engine, "autograd::engine::evaluate_function: %s", name);
+    op_with(w, engine, ts, dur, args);
+    op_with(w, name, ts + 1, dur - 2, args);
+}
+
+static void memory_at(struct world *w, int type, int device, int ts, long address, long bytes, long allocated)
+{
+    w->used += (size_t)snprintf(w->json + w->used, sizeof w->json - w->used,
+                                ",{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":%d,"
+                                "\"args\":{\"Total Reserved\":0,\"Total Allocated\":%ld,\"Bytes\":%ld,\"Device Id\":%d,\"Device Type\":%d,"
+                                "\"Addr\":%ld,\"finished\":false}}",
+                                ts, allocated, bytes, device, type, address);
+}
+
+static void memory(struct world *w, int ts, long address, long bytes)
+{
+    memory_at(w, 0, -1, ts, address, bytes, 0);
+}
+
+static void build(struct world *w)
+{
+    static char text[33000];
+    char why[256];
+    snprintf(text, sizeof text, "{\"profile_memory\":1,\"traceEvents\":[%s]}", w->json);
+    assert_int_equal(kp_trace_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
+    assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
+    assert_int_equal(kp_memview_build(&w->view, &w->tree), 0);
+}
+
+/* The category of the block that was taken at a microsecond. */
+static const char *taken(const struct world *w, int ts)
+{
+    for (size_t i = 0; i < w->view.block_count; i++)
+        if (w->view.blocks[i].from_ns == ts * INT64_C(1000))
+            return kp_mem_category_name(w->view.blocks[i].category);
+    return "no such block";
+}
+
+static int setup(void **state)
+{
+    *state = calloc(1, sizeof(struct world));
+    return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    kp_memview_fini(&w->view);
+    kp_tree_fini(&w->tree);
+    kp_trace_close(w->trace);
+    free(w);
+    return 0;
+}
+
+static const char with_seq[] = "\"Sequence number\":7", with_later_seq[] = "\"Sequence number\":8";
+
+/* One step of a training, 1000 microseconds from `t` on; addresses from `at` on. */
+static void step(struct world *w, int number, int t, long at, const char *seq, int seq_number)
+{
+    char name[32];
+    snprintf(name, sizeof name, "ProfilerStep#%d", number);
+    range(w, name, t, 1000);
+    op(w, "aten::randn", t + 10, 20);
+    memory(w, t + 15, at + 16, 100); /* the batch */
+    op_with(w, "aten::linear", t + 100, 50, seq);
+    op_with(w, "aten::addmm", t + 110, 30, seq);
+    memory(w, t + 115, at + 32, 200); /* the output */
+    memory(w, t + 120, at + 48, 10);  /* and something in between */
+    memory(w, t + 125, at + 48, -10);
+    op(w, "aten::ones_like", t + 160, 10);
+    memory(w, t + 165, at + 64, 4); /* where backward begins */
+    node(w, "AddmmBackward0", seq_number, t + 200, 100);
+    op(w, "aten::mm", t + 210, 20);
+    memory(w, t + 215, at + 80, 50); /* a gradient */
+    op(w, "aten::mm", t + 240, 20);
+    memory(w, t + 245, at + 96, 60); /* what autograd hands on */
+    memory(w, t + 290, at + 32, -200);
+    node(w, "torch::autograd::AccumulateGrad", seq_number - 1, t + 310, 20);
+    memory(w, t + 325, at + 96, -60);
+    memory(w, t + 340, at + 64, -4);
+    range(w, "Optimizer.step#Adam.step", t + 400, 100);
+    op(w, "aten::zeros_like", t + 410, 10);
+    memory(w, t + 415, at + 112, 50); /* its state */
+    op(w, "aten::sqrt", t + 430, 10);
+    memory(w, t + 435, at + 128, 50); /* what it needs for a moment */
+    memory(w, t + 445, at + 128, -50);
+    op(w, "aten::full", t + 600, 10);
+    memory(w, t + 605, at + 144, 1000); /* nobody knows what for */
+    memory(w, t + 700, at + 80, -50);
+    memory(w, t + 1020, at + 16, -100);
+}
+
+static void a_step_of_a_training_has_torchs_categories(void **state)
+{
+    struct world *w = *state;
+    step(w, 3, 1000, 1000, with_seq, 7);
+    build(w);
+    assert_string_equal(taken(w, 1015), "Input");
+    assert_string_equal(taken(w, 1115), "Activation");
+    assert_string_equal(taken(w, 1120), "Temporary");
+    assert_string_equal(taken(w, 1165), "Activation");
+    assert_string_equal(taken(w, 1215), "Gradient");
+    assert_string_equal(taken(w, 1245), "Autograd detail");
+    assert_string_equal(taken(w, 1415), "Optimizer state");
+    assert_string_equal(taken(w, 1435), "Temporary");
+    assert_string_equal(taken(w, 1605), "Unknown");
+}
+
+static void what_is_there_before_and_has_a_gradient_of_its_size_is_a_parameter(void **state)
+{
+    struct world *w = *state;
+    op(w, "aten::empty", 10, 10);
+    memory(w, 12, 16, 50); /* as large as the gradient */
+    memory(w, 14, 32, 50); /* so is this, but there was one gradient */
+    memory(w, 16, 48, 70);
+    step(w, 3, 1000, 1000, with_seq, 7);
+    build(w);
+    assert_string_equal(taken(w, 12), "Parameter");
+    assert_string_equal(taken(w, 14), "Unknown");
+    assert_string_equal(taken(w, 16), "Unknown");
+}
+
+static void without_a_backward_pass_only_temporaries_are_told(void **state)
+{
+    struct world *w = *state;
+    op_with(w, "aten::linear", 100, 50, with_seq);
+    memory(w, 110, 16, 100);
+    memory(w, 120, 32, 100);
+    memory(w, 130, 32, -100);
+    build(w);
+    assert_string_equal(taken(w, 110), "Unknown");
+    assert_string_equal(taken(w, 120), "Temporary");
+}
+
+static void a_model_called_by_its_optimizer_has_activations(void **state)
+{
+    struct world *w = *state;
+    range(w, "Optimizer.step#LBFGS.step", 50, 500);
+    op_with(w, "aten::linear", 100, 50, with_seq);
+    memory(w, 110, 16, 100);
+    node(w, "AddmmBackward0", 7, 200, 100);
+    memory(w, 250, 16, -100);
+    op(w, "aten::clone", 400, 20);
+    memory(w, 410, 32, 100);
+    memory(w, 600, 16, 1);
+    build(w);
+    assert_string_equal(taken(w, 110), "Activation");
+    assert_string_equal(taken(w, 410), "Optimizer state");
+}
+
+/* On a GPU nothing else runs on autograd's thread: only the numbers tell where a pass ends. */
+static void a_second_pass_begins_where_the_numbers_rise(void **state)
+{
+    struct world *w = *state;
+    node(w, "AddmmBackward0", 7, 200, 50);
+    memory(w, 210, 16, 100);
+    node(w, "TBackward0", 6, 260, 30);
+    memory(w, 270, 32, 100);
+    node(w, "AddmmBackward0", 9, 300, 50);
+    memory(w, 310, 16, -100);
+    memory(w, 320, 32, -100);
+    build(w);
+    assert_int_equal(w->view.pass_count, 2);
+    assert_string_equal(taken(w, 210), "Gradient");
+    assert_string_equal(taken(w, 270), "Gradient");
+}
+
+static void blocks_of_before_count_from_the_beginning(void **state)
+{
+    struct world *w = *state;
+    op(w, "aten::mul", 10, 100);
+    memory_at(w, 1, 0, 20, 512, 100, 1100); /* a thousand were there */
+    memory_at(w, 1, 0, 30, 1024, -400, 700); /* of which these go */
+    memory_at(w, 1, 1, 40, 512, 64, 64);
+    memory(w, 50, 16, 5);
+    build(w);
+    assert_int_equal(w->view.device_count, 3);
+    assert_string_equal(w->view.devices[0].name, "CPU");
+    assert_string_equal(w->view.devices[2].name, "GPU 1");
+    struct kp_mem_curve c;
+    kp_mem_curve_build(&c, &w->view, 1, w->view.begin_ns, w->view.end_ns);
+    assert_int_equal(c.begin.total, 1000);
+    assert_int_equal(c.begin.of[KP_MEM_BEFORE], 1000);
+    assert_int_equal(c.peak.total, 1100);
+    assert_int_equal(c.peak_ns, 20000);
+    assert_int_equal(c.end.total, 700);
+    kp_mem_curve_fini(&c);
+    kp_mem_curve_build(&c, &w->view, 2, w->view.begin_ns, w->view.end_ns);
+    assert_int_equal(c.begin.total, 0);
+    assert_int_equal(c.peak.total, 64);
+    kp_mem_curve_fini(&c);
+}
+
+static void an_address_taken_twice_ends_the_first_block(void **state)
+{
+    struct world *w = *state;
+    op(w, "aten::mul", 10, 100);
+    memory(w, 20, 16, 100);
+    memory(w, 30, 16, 70);
+    memory(w, 40, 16, -70);
+    build(w);
+    struct kp_mem_curve c;
+    kp_mem_curve_build(&c, &w->view, 0, w->view.begin_ns, w->view.end_ns);
+    assert_int_equal(c.peak.total, 100);
+    assert_int_equal(c.end.total, 0);
+    kp_mem_curve_fini(&c);
+}
+
+static void the_peak_is_told_by_op(void **state)
+{
+    struct world *w = *state;
+    struct kp_mem_groups g;
+    op(w, "aten::linear", 10, 50);
+    op(w, "aten::addmm", 20, 30);
+    memory(w, 25, 16, 100);
+    memory(w, 26, 32, 100);
+    op(w, "aten::relu", 100, 10);
+    memory(w, 105, 48, 150);
+    memory(w, 120, 16, -100);
+    memory(w, 130, 64, 40); /* outside any op */
+    build(w);
+    kp_mem_groups_live(&g, &w->view, 0, 105000);
+    assert_int_equal(g.count, 2);
+    assert_string_equal(kp_trace_text(w->trace, g.rows[0].op), "aten::addmm");
+    assert_string_equal(kp_trace_text(w->trace, g.rows[0].top), "aten::linear");
+    assert_int_equal(g.rows[0].bytes, 200);
+    assert_int_equal(g.rows[0].count, 2);
+    assert_string_equal(kp_trace_text(w->trace, g.rows[1].op), "aten::relu");
+    kp_mem_groups_fini(&g);
+    kp_mem_groups_live(&g, &w->view, 0, 130000);
+    assert_int_equal(g.rows[2].op, 0);
+    kp_mem_groups_fini(&g);
+}
+
+static void what_each_step_leaves_behind_grows_and_what_the_last_leaves_does_not(void **state)
+{
+    struct world *w = *state;
+    struct kp_mem_groups g;
+    for (int i = 0; i < 4; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", i + 2);
+        range(w, name, 1000 * i, 990);
+        op(w, "aten::full", 1000 * i + 10, 10);
+        memory(w, 1000 * i + 15, 16 * (i + 1), 100);
+        op(w, "aten::clone", 1000 * i + 30, 10);
+        memory(w, 1000 * i + 35, 4096, 7);
+        if (i < 3) memory(w, 1000 * i + 900, 4096, -7);
+    }
+    op(w, "aten::ones", 500, 10);
+    memory(w, 505, 8192, 5000); /* once is no leak, however large */
+    build(w);
+    kp_mem_groups_leaks(&g, &w->view, 0);
+    assert_int_equal(g.count, 1);
+    assert_string_equal(kp_trace_text(w->trace, g.rows[0].op), "aten::full");
+    assert_int_equal(g.rows[0].bytes, 300);
+    assert_int_equal(g.rows[0].steps, 3);
+    assert_int_equal(w->view.steps[g.rows[0].first_step].number, 2);
+    kp_mem_groups_fini(&g);
+}
+
+static void without_marks_steps_end_with_the_optimizers(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < 3; i++) {
+        op(w, "aten::full", 1000 * i + 10, 10);
+        memory(w, 1000 * i + 15, 16 * (i + 1), 100);
+        range(w, "Optimizer.step#SGD.step", 1000 * i + 500, 100);
+    }
+    build(w);
+    assert_int_equal(w->view.step_count, 3);
+    assert_string_equal(w->view.step_source, "Optimizer.step");
+    assert_int_equal(w->view.blocks[2].step, 2);
+}
+
+static char *shown(const struct world *w, void (*write)(FILE *, const struct kp_memview *, const struct kp_mem_show *))
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    const struct kp_mem_show show = {.device = -1, .row_limit = 10, .from_ns = w->view.begin_ns, .to_ns = w->view.end_ns, .label = "a <b> & \"c\""};
+    write(out, &w->view, &show);
+    fclose(out);
+    return text;
+}
+
+static void the_drawing_stands_alone(void **state)
+{
+    struct world *w = *state;
+    step(w, 3, 1000, 1000, with_seq, 7);
+    step(w, 4, 3000, 5000, with_later_seq, 8);
+    build(w);
+    char *svg = shown(w, kp_memsvg_write);
+    assert_non_null(strstr(svg, "a &lt;b&gt; &amp; &quot;c&quot;"));
+    assert_non_null(strstr(svg, "ProfilerStep#4\nAll: "));
+    assert_null(strstr(strstr(svg, "http") + 1, "http")); /* the name of SVG itself, which nobody fetches */
+    assert_null(strstr(svg, "href"));
+    assert_null(strstr(svg, "nan"));
+    free(svg);
+    char *html = shown(w, kp_memhtml_write);
+    assert_non_null(strstr(html, "<svg"));
+    assert_non_null(strstr(html, "Live at the peak, by op"));
+    free(html);
+}
+
+static void torchs_raw_timeline(void **state)
+{
+    struct world *w = *state;
+    char *text = NULL;
+    size_t bytes = 0;
+    op(w, "aten::mul", 10, 100);
+    memory(w, 20, 16, 100);
+    memory(w, 30, 32, -40);
+    memory(w, 40, 16, -100);
+    build(w);
+    FILE *out = open_memstream(&text, &bytes);
+    kp_memjson_raw(out, &w->view, 0);
+    fclose(out);
+    assert_string_equal(text, "[[-1, 1, 40, 7], [20000, 2, 100, 3], [30000, 4, -40, 7], [40000, 4, -100, 3]]\n");
+    free(text);
+}
+
+static void a_trace_without_memory_says_so(void **state)
+{
+    struct world *w = *state;
+    char why[256];
+    static const char text[] = "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}]}";
+    assert_int_equal(kp_trace_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
+    assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
+    assert_int_equal(kp_memview_build(&w->view, &w->tree), -ENODATA);
+}
+
+/* ---- the host's heap ---- */
+
+/* What heapview says of a trace with this behind its events; NULL: nothing. To be freed. */
+static char *heap_said(const char *before, const char *object, bool as_json)
+{
+    char path[512], *text = NULL;
+    size_t bytes = 0;
+    snprintf(path, sizeof path, "%s/heap.json", kp_test_tmpdir());
+    FILE *file = fopen(path, "we"), *out = open_memstream(&text, &bytes);
+    assert_non_null(file);
+    fprintf(file, "{\"traceEvents\":[\n  ],\n%s  \"kprof_heap\": %s,\n  \"traceName\": \"a\"\n}\n", before, object);
+    fclose(file);
+    bool is_there = kp_heapview_write(out, path, 1, as_json, NULL);
+    fclose(out);
+    if (is_there) return text;
+    assert_int_equal(bytes, 0);
+    free(text);
+    return NULL;
+}
+
+static void the_heap_of_the_host_is_found_and_told(void **state)
+{
+    static const char object[] = "{\"mode\":\"trace\",\"allocations\":3,\"frees\":1,\"bytes\":30,\"unknown_frees\":0,\"live_blocks\":2,\"live_bytes\":20,"
+                                 "\"peak_bytes\":30,\"peak_ts\":1.000,\"sites\":[\n{\"allocations\":1,\"bytes\":5,\"peak_blocks\":1,\"peak_bytes\":5,"
+                                 "\"live_blocks\":1,\"live_bytes\":5,\"stack\":[]},\n{\"allocations\":2,\"bytes\":25,\"peak_blocks\":2,"
+                                 "\"peak_bytes\":25,\"live_blocks\":1,\"live_bytes\":15,\"stack\":[\"/a[{{+0x1\",\"/b+0x2\"]}]}";
+    static const char unkept[] = "{\"mode\":\"trace\",\"allocations\":8,\"unkept_blocks\":7,\"sites\":[]}";
+    enum { PIECE = 1 << 18 };
+    char *padding = calloc(1, PIECE + 2), *text = heap_said("", object, false);
+    (void)state;
+    assert_non_null(strstr(text, "host heap: 3 allocations of 30 bytes in all, 1 frees\n"));
+    assert_non_null(strstr(text, "most bytes first:\n    15 bytes in 1 block\n        /a[{{+0x1\n        /b+0x2\n    and 1 more call stacks\n"));
+    assert_null(strstr(text, "no room to follow"));
+    free(text);
+    text = heap_said("", unkept, false);
+    assert_non_null(strstr(text, "no room to follow 7 blocks: counted as allocations"));
+    free(text);
+    for (size_t shift = 0; shift < 48; shift++) { /* the key lies across two pieces of what is read */
+        memset(padding, ' ', PIECE);
+        padding[PIECE - 48 + shift] = '\n';
+        padding[PIECE - 47 + shift] = 0;
+        text = heap_said(padding, object, true);
+        assert_non_null(text);
+        assert_true(strncmp(text, "\"kprof_heap\": {\"mode\"", 21) == 0 && strlen(text) == sizeof object - 1 + 14);
+        free(text);
+    }
+    free(padding);
+}
+
+/* libyajl frees what it read by recursion: a hundred kilobytes of gzip hold enough brackets to end the command. */
+static void a_heap_of_brackets_is_refused(void **state)
+{
+    const size_t deep = 1000000;
+    char *object = malloc(2 * deep + 1);
+    (void)state;
+    memset(object, '[', deep);
+    memset(object + deep, ']', deep);
+    object[2 * deep] = 0;
+    assert_null(heap_said("", object, false));
+    free(object);
+}
+
+static void the_heap_and_the_tensors_are_one_object(void **state)
+{
+    struct world *w = *state;
+    char *text = NULL;
+    size_t bytes = 0;
+    op(w, "aten::mul", 10, 100);
+    memory(w, 20, 16, 100);
+    build(w);
+    FILE *out = open_memstream(&text, &bytes);
+    const struct kp_mem_show show = {.device = -1, .row_limit = 1, .from_ns = w->view.begin_ns, .to_ns = w->view.end_ns, .label = "t",
+                                     .members = "\"kprof_heap\": {}"};
+    kp_memjson_write(out, &w->view, &show);
+    fclose(out);
+    assert_true(strncmp(text, "{\"kprof_heap\": {},\n\"file\":\"t\",", 30) == 0);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_step_of_a_training_has_torchs_categories, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_there_before_and_has_a_gradient_of_its_size_is_a_parameter, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_a_backward_pass_only_temporaries_are_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_model_called_by_its_optimizer_has_activations, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_second_pass_begins_where_the_numbers_rise, setup, teardown),
+        cmocka_unit_test_setup_teardown(blocks_of_before_count_from_the_beginning, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_address_taken_twice_ends_the_first_block, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_peak_is_told_by_op, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_each_step_leaves_behind_grows_and_what_the_last_leaves_does_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_marks_steps_end_with_the_optimizers, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_drawing_stands_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(torchs_raw_timeline, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_trace_without_memory_says_so, setup, teardown),
+        cmocka_unit_test(the_heap_of_the_host_is_found_and_told),
+        cmocka_unit_test(a_heap_of_brackets_is_refused),
+        cmocka_unit_test_setup_teardown(the_heap_and_the_tensors_are_one_object, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("memory of a trace", tests, NULL, NULL);
+}
