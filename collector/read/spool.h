@@ -9,9 +9,14 @@
 #include "collector/read/kp_read.h"
 #include "collector/read/names.h"
 
+struct kp_left {
+    size_t from, to; /* offsets in the file of neighbours that a pass is through with, not yet given back */
+};
+
 struct kp_reader {
     const uint8_t *file; /* mapped read-only; somebody may still be writing it */
     size_t file_bytes;
+    struct kp_left *left, left_is; /* each pass writes through the pointer */
     uint32_t chunks; /* that may be looked at, the last one perhaps cut; header included */
     char *text;      /* header lines, NUL-separated */
     size_t text_bytes, text_cap;
@@ -26,7 +31,7 @@ struct kp_reader {
 
 /* Head of chunk i when there is one, with how many bytes of records may be read (`used`, cut to the file). Else NULL. */
 const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used);
-/* A pass is through with the chunk `at` lies in: its pages leave this process (not the file, nor the cache) until looked at again. */
+/* A pass is through with the chunk `at` lies in: with its neighbours' its pages soon leave this process (not the file, nor the cache). */
 void kp_spool_leave(const struct kp_reader *r, const void *at);
 struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number);
 

@@ -4,7 +4,7 @@
  *
  * Called by: the CLI, the export thread inside the host
  * Owns:      a private read-only mapping, the string table, the clock map, the list of cycles
- * Memory:    mapped blocks; grows with strings and cycles, not with events. Of the file itself a chunk a thread is in memory
+ * Memory:    mapped blocks; grows with strings and cycles, not with events. Of the file itself a chunk a thread, and 1 MB, is in memory
  *            on our account: a host with a spool of 4 GB must not look 4 GB bigger while its trace is written.
  * On fail:   what cannot be believed is skipped and counted. Nothing read from the file is used as a size or an
  *            offset before it was compared with the file's real length.
@@ -24,6 +24,8 @@
 #include "collector/read/order.h"
 #include "collector/base/kp_poison.h"
 
+#define KP_LEFT_BYTES (16u * KP_CHUNK_BYTES) /* given back at once: a call a chunk made up half of a short program's export */
+
 const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used)
 {
     size_t from = (size_t)i * KP_CHUNK_BYTES, have = r->file_bytes - from;
@@ -39,8 +41,16 @@ const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i
 
 void kp_spool_leave(const struct kp_reader *r, const void *at)
 {
-    size_t from = (size_t)((const uint8_t *)at - r->file) & ~(size_t)(KP_CHUNK_BYTES - 1), have = r->file_bytes - from;
-    (void)kp_io_madvise((void *)(uintptr_t)(r->file + from), have < KP_CHUNK_BYTES ? have : KP_CHUNK_BYTES, MADV_DONTNEED);
+    struct kp_left *left = r->left;
+    size_t from = (size_t)((const uint8_t *)at - r->file) & ~(size_t)(KP_CHUNK_BYTES - 1), to = from + KP_CHUNK_BYTES;
+    if (to > r->file_bytes) to = r->file_bytes;
+    if (from >= left->from && to <= left->to) return;
+    if (from == left->to) from = left->from;
+    else if (left->to) (void)kp_io_madvise((void *)(uintptr_t)(r->file + left->from), left->to - left->from, MADV_DONTNEED);
+    *left = (struct kp_left){from, to};
+    if (to - from < KP_LEFT_BYTES) return;
+    (void)kp_io_madvise((void *)(uintptr_t)(r->file + from), to - from, MADV_DONTNEED);
+    *left = (struct kp_left){0};
 }
 
 static uint32_t kind_of(const struct kp_chunk_head *head)
@@ -279,6 +289,7 @@ int kp_reader_open(struct kp_reader **out, const char *path, char *why, size_t w
     struct kp_reader *r = kp_map_alloc(sizeof *r);
     int rc = -ENOMEM;
     *out = NULL;
+    if (r) r->left = &r->left_is;
     if (r) rc = map(r, path, why, why_bytes);
     if (!rc) rc = fill(r, path, why, why_bytes);
     if (!rc) *out = r;

@@ -41,7 +41,7 @@ static _Atomic uint64_t taken_count __attribute__((aligned(KP_LINE)));
 static _Atomic uint64_t order_last __attribute__((aligned(KP_LINE)));
 static _Atomic uint64_t given_count __attribute__((aligned(KP_LINE)));
 static _Atomic uint32_t ready_mark;
-static _Atomic bool is_wanted; /* a thread took a chunk for records */
+static _Atomic uint32_t wanted; /* how often threads asked for a chunk for records, up to KP_CHUNK_WANTED_MOST */
 
 static inline uint64_t state_make(uint32_t cycle, unsigned what)
 {
@@ -107,12 +107,12 @@ uint64_t kp_chunk_taken(void)
 
 void kp_chunk_want(void)
 {
-    if (!kp_load_relaxed(&is_wanted)) kp_store_relaxed(&is_wanted, true);
+    if (kp_load_relaxed(&wanted) < KP_CHUNK_WANTED_MOST) kp_add_relaxed(&wanted, 1);
 }
 
-bool kp_chunk_is_wanted(void)
+uint32_t kp_chunk_wanted(void)
 {
-    return kp_load_relaxed(&is_wanted);
+    return kp_load_relaxed(&wanted);
 }
 
 void kp_chunk_set_mark(uint32_t mark)
@@ -320,5 +320,5 @@ void kp_chunk_after_fork(void)
     kp_store_relaxed(&given_count, 0);
     kp_store_relaxed(&order_last, 0);
     kp_store_relaxed(&ready_mark, 0);
-    kp_store_relaxed(&is_wanted, false);
+    kp_store_relaxed(&wanted, 0);
 }

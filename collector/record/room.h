@@ -55,8 +55,9 @@ static inline struct kp_chunk_head *kp_spool_chunk(uint32_t index)
 
 int kp_chunk_open(uint32_t max_chunks);
 void kp_chunk_add(uint32_t first, uint32_t count); /* fresh ones, straight from disk */
-void kp_chunk_want(void);      /* a thread asks for chunks: from now on the writer keeps a stock */
-bool kp_chunk_is_wanted(void);
+#define KP_CHUNK_WANTED_MOST 16u /* so often asked for chunks (1 MB of records), a process is no short one: the writer keeps a stock */
+void kp_chunk_want(void);        /* a thread asks for a chunk */
+uint32_t kp_chunk_wanted(void);  /* how often one did, up to the above */
 void kp_chunk_touch_free(uint32_t most); /* the next `most` free chunks, see kp_spool_touch */
 void kp_chunk_leave(void); /* all that hold records, see kp_spool_leave_pages */
 struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle); /* for records; NULL: none ready */

@@ -72,22 +72,24 @@ static uint32_t stock_wanted(uint64_t now_ns)
 }
 
 /*
- * A process that only imports torch (a launcher, a compile worker) shall cost no more than the first segment: the stock
- * grows once a thread has taken its first chunk, which wakes the writer.
+ * A process that only imports torch (a launcher, a compile worker), or that a shell starts and that ends at once, shall cost no
+ * more than the first segment: the stock grows once a quarter of that was taken, which wakes the writer.
  */
-static bool is_idle(void)
+static bool is_small(void)
 {
-    if (kp_chunk_is_wanted()) return false;
-    kp_chunk_set_mark(kp_chunk_ready());
+    uint32_t asked = kp_chunk_wanted(), ready = kp_chunk_ready();
+    if (asked >= KP_CHUNK_WANTED_MOST) return false;
+    if (asked && (ready < KP_WRITER_SEGMENT / 2 || ready < 2 * kp_thread_count())) return false;
+    kp_chunk_set_mark(asked ? ready - (KP_CHUNK_WANTED_MOST - asked) + 1 : ready);
     return true;
 }
 
 static void stock_refill(uint64_t now_ns)
 {
     uint32_t want = stock_wanted(now_ns);
-    if (is_idle()) return;
+    if (is_small()) return;
     kp_chunk_set_mark(want - want / 4);
-    while (kp_chunk_ready() < want)
+    while (kp_chunk_ready() < want && kp_load_relaxed(&stage) == RUNNING) /* an exit waits for us */
         if (kp_spool_grow(KP_WRITER_SEGMENT) == 0) break; /* hooks do not poke while there is trouble: the tick asks again */
 }
 

@@ -212,7 +212,7 @@ static inline void open_spool(uint64_t max_mb, void (*tick)(void))
 /* The writer has done its first round: `chunks` lie ready. */
 static inline void stock_wait(uint32_t chunks)
 {
-    kp_chunk_want();
+    for (unsigned i = 0; i < KP_CHUNK_WANTED_MOST; i++) kp_chunk_want();
     kp_record_poke();
     for (int i = 0; i < 5000 && kp_chunk_ready() < chunks; i++) usleep(1000);
     assert_true(kp_chunk_ready() >= chunks);
