@@ -30,6 +30,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_clock.h"
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_quiet.h"
@@ -329,16 +330,24 @@ int kp_io_peek_pages(const void *from, size_t bytes)
     return rc;
 }
 
+/* Whoever counts naps waits as long as it means to, also under a storm of signals and where a filter refuses the call. */
 void kp_io_nap(uint64_t ns)
 {
-    struct timespec nap = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-    if (kp_fail_point("nap") == 0) syscall(SYS_nanosleep, &nap, NULL);
+    const uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + ns;
+    for (uint64_t left = ns, now; left; left = now < end ? end - now : 0) {
+        struct timespec nap = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
+        if (kp_fail_point("nap") != 0 || syscall(SYS_nanosleep, &nap, NULL) != 0) sched_yield();
+        now = kp_clock_ns(CLOCK_MONOTONIC);
+    }
 }
 
 void kp_io_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
 {
     struct timespec most = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-    if (kp_fail_point("wait") == 0) syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &most, NULL, 0);
+    int rc = kp_fail_point("wait");
+    if (rc == 0 && syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &most, NULL, 0) != 0) rc = -errno;
+    bool has_waited = rc == 0 || rc == -EAGAIN || rc == -EINTR || rc == -ETIMEDOUT;
+    if (!has_waited) kp_io_nap(ns < 1000000 ? ns : 1000000); /* refused: our thread shall not take a processor for itself */
 }
 
 void kp_io_wake(_Atomic uint32_t *word)

@@ -16,8 +16,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "collector/base/kp_clock.h"
 #include "test/support/support.h"
 
 static const char *path_in_tmp(const char *name)
@@ -107,6 +109,16 @@ static void a_failure_comes_at_its_number(void **state)
     for (int i = 0; i < 5; i++) assert_int_equal(kp_io_write_all(fd, "x", 1), i < 2 ? 1 : -ENOSPC);
     kp_io_close(fd);
     kp_fail_set(NULL);
+}
+
+static void a_nap_that_is_refused_lasts_as_long(void **state)
+{
+    const uint64_t before = kp_clock_ns(CLOCK_MONOTONIC);
+    (void)state;
+    kp_fail_set("nap:1+");
+    kp_io_nap(20000000);
+    kp_fail_set(NULL);
+    assert_true(kp_clock_ns(CLOCK_MONOTONIC) - before >= 20000000);
 }
 
 static void a_malformed_order_fails_nothing(void **state)
@@ -276,6 +288,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_fd_is_high_and_closes_on_exec), cmocka_unit_test(a_low_fd_limit_still_gives_an_fd),
         cmocka_unit_test(folders_are_made_on_the_way),      cmocka_unit_test(fallocate_makes_the_blocks_exist),
+        cmocka_unit_test(a_nap_that_is_refused_lasts_as_long),
         cmocka_unit_test(a_failure_comes_at_its_number),    cmocka_unit_test(a_malformed_order_fails_nothing),
         cmocka_unit_test(a_helper_thread_is_named_nice_and_deaf), cmocka_unit_test(memory_that_is_not_there_is_no_fault),
         cmocka_unit_test(names_of_a_folder_come_once),      cmocka_unit_test(a_process_is_told_by_its_start),
