@@ -77,11 +77,13 @@ bool kp_thread_is_left(const struct kp_thread *t);
  * (counted as lost under `kind`). Only while the gate says RECORD: what starts while it warms up is not put.
  */
 void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_kind kind);
+static inline bool kp_put_has_room(const struct kp_thread *t, uint64_t gate, uint32_t bytes)
+{
+    return t->chunk_cycle == kp_gate_cycle(gate) && (uintptr_t)(t->end - t->at) >= bytes;
+}
 static inline void *kp_put_reserve(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_kind kind)
 {
-    if (__builtin_expect(t->chunk_cycle == kp_gate_cycle(gate) && (uintptr_t)(t->end - t->at) >= bytes, 1))
-        return t->at;
-    return kp_put_slow(t, gate, bytes, kind);
+    return __builtin_expect(kp_put_has_room(t, gate, bytes), 1) ? t->at : kp_put_slow(t, gate, bytes, kind);
 }
 /* Publishes the record just filled at t->at (head.size tells its length): from here on it survives SIGKILL. */
 static inline void kp_put_commit(struct kp_thread *t, uint32_t bytes)
@@ -125,10 +127,10 @@ void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id);
 uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around);
 
 /*
- * For a lane on a thread that may wait: false when its next record of `bytes` has no room and the writer made none in
- * timeout_ms (or cannot: the cap, the disk). Pokes the writer meanwhile.
+ * For a thread that may wait: false when the next record of `bytes` has no room and the writer made none in timeout_ms (or
+ * cannot: the cap, the disk; or the gate, where it says RECORD, is another meanwhile). Pokes the writer meanwhile.
  */
-bool kp_put_wait(const struct kp_thread *lane, uint64_t gate, uint32_t bytes, uint32_t timeout_ms);
+bool kp_put_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint32_t timeout_ms);
 
 void kp_loss_count(enum kp_kind kind, enum kp_loss reason);
 uint64_t kp_loss_total(void);

@@ -54,10 +54,11 @@ static bool orphan_continue(struct kp_thread *t, uint32_t cycle, uint32_t bytes)
     return true;
 }
 
-bool kp_put_wait(const struct kp_thread *lane, uint64_t gate, uint32_t bytes, uint32_t timeout_ms)
+bool kp_put_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint32_t timeout_ms)
 {
     for (uint64_t naps = 0;; naps++) {
-        if (lane->chunk_cycle == kp_gate_cycle(gate) && (uintptr_t)(lane->end - lane->at) >= bytes) return true;
+        if (kp_put_has_room(t, gate, bytes)) return true;
+        if ((gate & KP_GATE_RECORD) && kp_gate_get() != gate) return false; /* who closes it waits for us to leave */
         if (kp_chunk_ready() > KP_PUT_SPARE) return true;
         if (kp_load_relaxed(&kp_spool.trouble) != KP_LOSS_NO_CHUNK) return kp_chunk_ready() > 0;
         if (naps * KP_PUT_NAP_NS >= (uint64_t)timeout_ms * 1000000u) return kp_chunk_ready() > 0;

@@ -265,7 +265,7 @@ static void put(struct lane *l, const struct kp_decoded *d, uint32_t cycle)
     uint64_t gate = kp_gate_make(cycle, 0);
     uint32_t bytes = d->head.size;
     struct kp_thread *t = l->thread;
-    bool is_full = t->chunk_cycle != cycle || (uintptr_t)(t->end - t->at) < bytes;
+    bool is_full = !kp_put_has_room(t, gate, bytes);
     if (is_full && l->may_wait && !kp_put_wait(t, gate, bytes, WAIT_MS)) l->may_wait = false; /* once a buffer */
     void *room = kp_put_reserve(t, gate, bytes, (enum kp_kind)d->head.kind);
     if (!room) return;

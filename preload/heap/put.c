@@ -4,7 +4,7 @@
  *
  * Called by: taps.c, on any host thread, around every call of the allocator while a window records (hot)
  * Owns:      per thread, the count it is adding to; some lanes for threads that cannot write
- * Locks:     none. A lane is a flag that is tried.
+ * Locks:     none. A lane is a flag that is tried. Tracing waits for room, at most WAIT_MS
  * Memory:    arena, a thread's first count
  * On fail:   a record that finds no room, or no lane, is counted as lost
  * Safe in:   signal handlers yes; after fork yes (the gate reads 0 in a child)
@@ -27,7 +27,7 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { LANES = 4, LANE_TRIES = 64 };
+enum { LANES = 4, LANE_TRIES = 64, WAIT_MS = 1000 };
 
 /* The last count of a thread, and what would end it. */
 struct count {
@@ -200,10 +200,26 @@ static bool is_short(uint64_t address, uint64_t bytes, uint32_t flags)
     return (flags & KP_HEAP_FREE) || (address % 8 == 0 && address < KP_HEAP_ADDRESS_END && bytes >> KP_HEAP_BYTES_BITS == 0);
 }
 
-static void put(const struct kp_guard *g, uint64_t address, uint64_t bytes, uint32_t flags, uint32_t stack)
+/*
+ * A trace of the heap with holes tells of leaks that are none, so its threads go no faster than the writer makes room (docs/decisions/029).
+ * Only their own: a lane may be a signal handler's. Where a whole wait was in vain, nobody waits for as long again.
+ */
+static __attribute__((noinline)) void wait_for_room(const struct kp_guard *g, uint32_t size)
 {
+    static _Atomic uint64_t vain_ns;
+    const int saved = errno;
+    const uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);
+    if (now_ns >= kp_load_relaxed(&vain_ns) && !kp_put_wait(g->thread, g->gate, size, WAIT_MS) && kp_gate_get() == g->gate)
+        kp_store_relaxed(&vain_ns, kp_clock_ns(CLOCK_MONOTONIC) + WAIT_MS * 1000000ul);
+    errno = saved;
+}
+
+static void put(const struct way *way, uint64_t address, uint64_t bytes, uint32_t flags, uint32_t stack)
+{
+    const struct kp_guard *g = &way->guard;
     const bool shrinks = is_short(address, bytes, flags);
     const uint32_t size = shrinks ? KP_HEAP_SHORT_BYTES : (uint32_t)sizeof(struct kp_rec_heap);
+    if (__builtin_expect(!way->lane && !kp_put_has_room(g->thread, g->gate, size), 0)) wait_for_room(g, size);
     struct kp_rec_heap *rec = kp_put_reserve(g->thread, g->gate, size, KP_KIND_HEAP);
     if (!rec) return;
     if (!shrinks) flags |= KP_HEAP_LONG;
@@ -219,7 +235,7 @@ void kp_heap_put_taken(void *block, size_t bytes, int64_t live, uint32_t flags)
     struct way way;
     if (!enter(&way)) return;
     if (way.guard.gate & KP_GATE_RECORD) {
-        if (kp_heap_is_traced) put(&way.guard, (uintptr_t)block, bytes, flags, kp_native_stack(way.guard.thread));
+        if (kp_heap_is_traced) put(&way, (uintptr_t)block, bytes, flags, kp_native_stack(way.guard.thread));
         else if (!(flags & KP_HEAP_RESTORED)) count(&way.guard, 1, flags & KP_HEAP_REALLOC ? 1 : 0, bytes, live);
     }
     leave(&way);
@@ -230,7 +246,7 @@ void kp_heap_put_given(void *block, size_t bytes, int64_t live, uint32_t flags)
     struct way way;
     if (!enter(&way)) return;
     if (way.guard.gate & KP_GATE_RECORD) {
-        if (kp_heap_is_traced) put(&way.guard, (uintptr_t)block, bytes, flags | KP_HEAP_FREE, 0);
+        if (kp_heap_is_traced) put(&way, (uintptr_t)block, bytes, flags | KP_HEAP_FREE, 0);
         else count(&way.guard, 0, 1, 0, live);
     }
     leave(&way);

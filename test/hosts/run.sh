@@ -145,6 +145,10 @@ for how in count trace; do
   done
 done
 
+# a trace of the heap has no holes, however many threads hurry: 800,000 blocks of theirs, and what pthread_create takes
+records heap_rush any KPROF_MALLOC=trace -- "$bin/heap" "$bin" rush
+says heap_rush 1 '^kprof: wrote .* (0 ops, 8000[0-9][0-9] allocations, 0 dropped'
+
 # programs that execute the next: what each left becomes a trace, or goes where it is empty
 records chain_symbols none KPROF_SYMBOLS='no_such_*' -- "$bin/chain" 4
 says chain_symbols 1 '^kprof: KPROF_SYMBOLS: nothing calls'
