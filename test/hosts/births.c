@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -37,7 +38,7 @@ static void *run(void *unused)
     may_jump = 0;
     for (int i = 0; i < 10; i++) op("aten::after");
     is_over = true;
-    while (is_over) {} /* the signal may be on its way */
+    while (is_over) sched_yield(); /* the signal may be on its way */
     return NULL;
 }
 
@@ -56,10 +57,11 @@ int main(int argc, char **argv)
         pthread_t t;
         is_up = is_over = false;
         if (pthread_create(&t, NULL, run, NULL) != 0) return 97;
-        while (!is_up) {}
+        for (long spins = 0; !is_up; spins++)
+            if (spins > 100000) sched_yield(); /* one processor for both */
         for (volatile int wait = 0; wait < i * 37 % 6000; wait++) {}
         pthread_kill(t, SIGUSR1);
-        while (!is_over) {}
+        while (!is_over) sched_yield();
         is_over = false;
         pthread_join(t, NULL);
     }

@@ -13,7 +13,7 @@ once() { # folder for what is seen, preload, command...
   mkdir -m 777 "$work/cwd"
   (
     cd "$work/cwd" || exit 99
-    exec "${around[@]}" env LD_PRELOAD="$preload" timeout -k 5 "${LIMIT:-60}" "$@" >"$at/out" 2>"$at/err" </dev/null
+    exec "${around[@]}" env LD_PRELOAD="$preload" timeout -k 5 "${LIMIT:-180}" "$@" >"$at/out" 2>"$at/err" </dev/null
   ) 2>/dev/null
   echo $? >"$at/status"
   (cd "$work/cwd" && find . -path ./kprof -prune -o -type f -print | sort | while read -r f; do echo "$f $(cksum <"$f")"; done) >"$at/files"

@@ -29,7 +29,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIMIT_S = 60
+LIMIT_S = 180
 LINES_MOST = 9
 TALLY = 4096
 EACH_FIRST, SPREAD = 60, 60

@@ -13,19 +13,16 @@ ok=0 failed=0
 ulimit -c 0
 
 bare() { # name, settings and command...
-  env LD_LIBRARY_PATH="$sim" timeout -k 5 60 "${@:2}" >"$work/$1.bare" 2>/dev/null </dev/null
+  env LD_LIBRARY_PATH="$sim" timeout -k 5 180 "${@:2}" >"$work/$1.bare" 2>/dev/null </dev/null
 }
 
-gpu() { # name, claims, [VARIABLE=value...] command...
-  local name=$1 claims=$2 at=$work/$1 status began took why
-  [[ -z $only || $name == *$only* ]] || return 0
-  shift 2
-  mkdir -p "$at"
-  bare "$name" env "$@"
-  status=$?
+attempt() { # name, claims, what the bare run ended with, [VARIABLE=value...] command...: sets why and took
+  local name=$1 claims=$2 status=$3 at=$work/$1 began
+  shift 3
+  rm -rf "$at" && mkdir -p "$at"
   began=$(date +%s%N)
   env LD_LIBRARY_PATH="$sim" SIMGPU_LOG="$at/truth" SIMCUPTI_LOG="$at/cupti" KPROF_DIR="$at/kprof" KPROF_GZIP=0 \
-    timeout -k 5 60 env LD_PRELOAD="$lib" "$@" >"$at/out" 2>"$at/err" </dev/null
+    timeout -k 5 180 env LD_PRELOAD="$lib" "$@" >"$at/out" 2>"$at/err" </dev/null
   why=$?
   took=$((($(date +%s%N) - began) / 1000000))
   if [ $why != $status ]; then why="status $status became $why"
@@ -34,6 +31,19 @@ gpu() { # name, claims, [VARIABLE=value...] command...
   elif [ $took -gt $((${LIMIT:-30} * 1000)) ]; then why="took $took ms"
   else why=$(python3 "$here/gpu_check.py" "$at/truth" "$at/cupti" "$at/kprof" $claims 2>&1) && why=""
   fi
+}
+
+gpu() { # name, claims, [VARIABLE=value...] command...
+  local name=$1 claims=$2 at=$work/$1 status took why
+  [[ -z $only || $name == *$only* ]] || return 0
+  shift 2
+  bare "$name" env "$@"
+  status=$?
+  for _ in 1 2 3; do # what takes too long by itself does so each time, on a busy machine once
+    attempt "$name" "$claims" $status "$@"
+    [[ $why == took* ]] || break
+    echo "# gpu_$name $why"
+  done
   if [ -z "$why" ]; then
     ok=$((ok + 1))
     echo "ok - gpu_$name"
@@ -79,7 +89,7 @@ gpu never_ends "kernels=49 no_time=71" SIMGPU_HANG=50 "$bin/gpu" pending 2
 gpu clock_after_idle "$whole" SIMCUPTI_STALE_NS=1000000 "$bin/gpu" idle
 
 # --- hangs: the host goes on, and ends in time ----------------------------------------------------------------------
-LIMIT=6 # 4 for a call that hangs, or 3.5 for what is under way at exit; the rest is for a busy machine
+LIMIT=6 # 4 for a call that hangs, or 3.5 for what is under way at exit; the rest is for a slow machine
 gpu hang_in_flush "" SIMCUPTI_HANG=FlushAll "$bin/gpu" plain
 gpu hang_in_enable "traces=0" SIMCUPTI_HANG=Enable "$bin/gpu" plain
 gpu hang_in_register "traces=0" SIMCUPTI_HANG=RegisterCallbacks "$bin/gpu" plain

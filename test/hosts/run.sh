@@ -316,7 +316,7 @@ records train_main_leaves 2000 -- "${trains[@]}" main_leaves
 records train_main_leaves_schedule any KPROF_SCHEDULE=wait=1,active=2,repeat=1 -- "${trains[@]}" main_leaves
 records train_cancelled_step any KPROF_SCHEDULE=wait=1,active=2 -- "${trains[@]}" cancelled_step
 for us in 100 1300 2700 4100 5900; do
-  LIMIT=20 records "train_exit_in_handler_$us" any KPROF_SCHEDULE=wait=0,active=1 KPROF_EXPORT=none -- "${trains[@]}" exit_in_handler $us
+  records "train_exit_in_handler_$us" any KPROF_SCHEDULE=wait=0,active=1 KPROF_EXPORT=none -- "${trains[@]}" exit_in_handler $us
 done
 records train_empties_folder 2000 -- "${trains[@]}" empties_folder
 records train_api_first 2001 -- "${trains[@]}" api_first

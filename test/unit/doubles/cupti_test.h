@@ -89,7 +89,7 @@ static inline int run_child(void (*run)(void), const char *library, const char *
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        alarm(20);
+        alarm(120);
         char *text = strdup(settings), *rest = text;
         for (char *word; (word = strsep(&rest, " "));)
             if (*word) putenv(word);

@@ -33,9 +33,11 @@ static void a_forced_flush_tells_them_once_without_an_end(void)
     CHECK_IS(count_of(10), 1);
 }
 
+static _Atomic int is_about_to;
 static void *finish_soon(void *work)
 {
-    wait_ms(20);
+    is_about_to = 1;
+    wait_ms(20); /* libcupti's stand-in waits for five times that */
     finish(work);
     return NULL;
 }
@@ -46,6 +48,7 @@ static void what_ended_before_a_flush_is_in_it(void)
     wait_ms(1);
     pthread_t thread;
     pthread_create(&thread, NULL, finish_soon, work);
+    while (!is_about_to) wait_ms(1);
     CHECK_IS(CUPTI(ActivityFlushAll, 1), 0);
     CHECK(u64(nth_of(10, 0), 24) != 0);
     pthread_join(thread, NULL);
@@ -64,7 +67,7 @@ static void full_buffers_come_back_by_a_thread_of_cupti(void)
     client.size = 1000; /* 25 records of 40 bytes */
     arm("5");
     for (int i = 0; i < 60; i++) finish(launch());
-    for (int i = 0; i < 200 && __atomic_load_n(&client.completions, __ATOMIC_ACQUIRE) < 2; i++) wait_ms(5);
+    for (int i = 0; i < 12000 && __atomic_load_n(&client.completions, __ATOMIC_ACQUIRE) < 2; i++) wait_ms(5);
     CHECK_IS(client.completions, 2);
     CHECK(!pthread_equal(client.completer, pthread_self()));
     CHECK_IS(client.requests, 3);
@@ -258,7 +261,7 @@ static void buffers_come_in_another_order(void)
     client.size = 400;
     arm("5");
     for (int i = 0; i < 40; i++) finish(launch());
-    wait_ms(200);
+    for (int i = 0; i < 12000 && __atomic_load_n(&client.completions, __ATOMIC_ACQUIRE) < 3; i++) wait_ms(5); /* the fourth is not full yet */
     CHECK_IS(CUPTI(ActivityFlushAll, 0), 0);
     CHECK_IS(client.count, 40);
     CHECK(u32(client.records[0], 32) > 10);

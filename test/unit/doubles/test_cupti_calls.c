@@ -254,7 +254,7 @@ static void flush_in_a_forked_child(void)
     arm("5");
     pid_t child = fork();
     if (child == 0) {
-        alarm(getenv("SIMCUPTI_HANG") ? 1 : 20);
+        alarm(getenv("SIMCUPTI_HANG") ? 1 : 120);
         set_up_driver(false);
         CUPTI(ActivityFlushAll, 1);
         _exit(0);

@@ -12,14 +12,14 @@
 
 struct event {
     uint64_t ns;
-    bool is_stuck;
+    bool is_stuck, is_ours;
 };
 static struct event events[20000];
 static _Atomic unsigned events_made;
 static void *current_context = (void *)0x1000;
 static int capture_status, capture_error, calls_of_driver;
 static bool are_stuck;
-static uint64_t ahead_ns; /* the device works so much later than it is told */
+static _Atomic bool is_late; /* the device has not come to any work yet */
 
 static int ctx_get(void **c) { *c = current_context; return current_context ? 0 : 201; }
 static int device_get(int *d) { *d = 3; return 0; }
@@ -40,13 +40,13 @@ static int event_record(void *e, void *stream)
     bool ours = stream == (void *)0x77;
     if (!ours) calls_of_driver++;
     errno = 5; /* the driver's own business */
-    *(struct event *)e = (struct event){kp_clock_ns(CLOCK_MONOTONIC) + (ours ? 0 : ahead_ns), !ours && are_stuck};
+    *(struct event *)e = (struct event){kp_clock_ns(CLOCK_MONOTONIC), !ours && are_stuck, ours};
     return 0;
 }
 static int event_query(void *e)
 {
     const struct event *event = e;
-    return event->is_stuck || event->ns > kp_clock_ns(CLOCK_MONOTONIC) ? 600 : 0;
+    return event->is_stuck || (is_late && !event->is_ours) ? 600 : 0;
 }
 static int elapsed(float *ms, void *from, void *to)
 {
@@ -75,10 +75,10 @@ static void window_close(void)
 {
     uint64_t end = kp_ticks();
     kp_gate_set(kp_gate_make(cycle, KP_GATE_ON));
-    for (int i = 0; i < 4000 && !kp_resolve_is_drained(end); i++) usleep(1000);
+    for (int i = 0; i < 60000 && !kp_resolve_is_drained(end); i++) usleep(1000);
     assert_true(kp_resolve_is_drained(end));
     kp_resolve_close(cycle);
-    assert_int_equal(kp_record_quiesce(cycle, 5000), 0);
+    assert_int_equal(kp_record_quiesce(cycle, 60000), 0);
 }
 
 static struct records spool;
@@ -116,11 +116,13 @@ static void a_launch_makes_a_call_and_a_kernel_with_the_times_of_its_events(void
     struct kp_call call;
     window_open();
     usleep(20000); /* a reference event lies behind us */
-    assert_true(call_begin(&call, (void *)0x100));
     uint64_t before = kp_ticks();
-    usleep(30000);
-    uint64_t after = kp_ticks();
+    assert_true(call_begin(&call, (void *)0x100));
+    uint64_t began = kp_ticks();
+    usleep(100000);
+    uint64_t ends = kp_ticks();
     kp_call_end(&call, &launch, 0);
+    uint64_t after = kp_ticks();
     window_close();
     assert_int_equal(find(KP_KIND_API), 1);
     const struct kp_rec_api *api = seen[0];
@@ -137,9 +139,9 @@ static void a_launch_makes_a_call_and_a_kernel_with_the_times_of_its_events(void
     assert_int_equal(kernel(0)->device, 3);
     assert_int_equal(kernel(0)->stream, stream);
     assert_int_equal(kernel(0)->grid[2], 4);
-    uint64_t slack = (after - before) / 4; /* events lie right outside of the two readings, give or take a thread put aside */
-    assert_true(kernel(0)->start + slack > before && kernel(0)->start < before + slack);
-    assert_true(kernel(0)->end + slack > after && kernel(0)->end < after + slack);
+    uint64_t slack = (ends - began) / 4; /* where the reference event lies is known to half the time that it took */
+    assert_true(kernel(0)->start + slack > before && kernel(0)->start < began + slack);
+    assert_true(kernel(0)->end + slack > ends && kernel(0)->end < after + slack);
     records_close(&spool);
 }
 
@@ -244,9 +246,9 @@ static void more_in_flight_than_items_has_no_times_but_is_there(void **state)
 {
     (void)state;
     window_open();
-    ahead_ns = 300000000;
+    is_late = true;
     for (int i = 0; i < KP_ITEMS + 500; i++) launch_one((void *)0x100, 0);
-    ahead_ns = 0;
+    is_late = false;
     window_close();
     size_t n = find(KP_KIND_KERNEL), timed = 0;
     assert_int_equal(n, KP_ITEMS + 500);

@@ -223,7 +223,7 @@ static void a_forked_child_can_ask_the_loader(void **state)
         forks++;
         const pid_t child = fork();
         if (child == 0) {
-            alarm(5);
+            alarm(60);
             dl_iterate_phdr(first_module, NULL);
             _exit(0);
         }

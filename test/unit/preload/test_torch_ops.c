@@ -9,6 +9,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/format/kp_inputs.h"
 #include "collector/read/kp_read.h"
+#include "collector/record/room.h"
 #include "preload/hook/hook.h"
 #include "preload/source.h"
 #include "schedule/kp_schedule.h"
@@ -383,6 +384,9 @@ static void every_op_is_in_its_window_exactly_once(void **state)
     uint64_t lost = kp_loss_total();
     (void)state;
     kp_store_relaxed(&workers_left, WORKERS);
+    kp_chunk_want(); /* what they write fits into this, should the writer not come by for long */
+    kp_record_poke();
+    for (int i = 0; i < 60000 && kp_chunk_ready() < 250; i++) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     window_open(0);
     for (size_t i = 0; i < WORKERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i), 0);

@@ -214,8 +214,17 @@ static inline void stock_wait(uint32_t chunks)
 {
     for (unsigned i = 0; i < KP_CHUNK_WANTED_MOST; i++) kp_chunk_want();
     kp_record_poke();
-    for (int i = 0; i < 5000 && kp_chunk_ready() < chunks; i++) usleep(1000);
+    for (int i = 0; i < 60000 && kp_chunk_ready() < chunks; i++) usleep(1000);
     assert_true(kp_chunk_ready() >= chunks);
+}
+
+/* The writer has found out why the file grows no further. */
+static inline void trouble_wait(enum kp_loss reason)
+{
+    kp_chunk_want();
+    kp_record_poke();
+    for (int i = 0; i < 60000 && kp_load_relaxed(&kp_spool.trouble) != reason; i++) usleep(1000);
+    assert_int_equal(kp_load_relaxed(&kp_spool.trouble), reason);
 }
 
 /* Ends the spool of this process and forgets it, as a forked child does; the next open_spool makes a new one. */

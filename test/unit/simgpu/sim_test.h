@@ -159,7 +159,7 @@ static inline void in_child(void (*body)(void), const char *const *settings)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        alarm(20);
+        alarm(120);
         for (; settings && *settings; settings++) putenv((char *)*settings);
         body();
         _exit(0);

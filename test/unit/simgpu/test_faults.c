@@ -37,7 +37,7 @@ static void a_broken_kernel_is_noticed_later_and_for_good_body(void)
     CHECK_IS(sim_launch(&stub_a, NULL), 0);
     CHECK_IS(seen[2].context, 2); /* the primary context was made anew */
 }
-SIM_TEST(a_broken_kernel_is_noticed_later_and_for_good, "SIMGPU_FAIL=kernel:2:719", "SIMGPU_RULES=kernel=10000000", NULL)
+SIM_TEST(a_broken_kernel_is_noticed_later_and_for_good, "SIMGPU_FAIL=kernel:2:719", "SIMGPU_RULES=kernel=500000000", NULL)
 
 static void memory_runs_out_at_the_limit_body(void)
 {
@@ -168,7 +168,7 @@ static void a_child_of_a_process_that_used_the_gpu_cannot_body(void)
     CHECK_IS(sim_launch(&stub_a, NULL), 0);
     CHECK_IS(in_fork(in_spoilt_child), 0);
     CHECK_IS(rt.cudaDeviceSynchronize(), 0); /* the parent goes on */
-    for (int i = 0; i < 1000 && done_count < 1; i++) usleep(1000);
+    for (int i = 0; i < 60000 && done_count < 1; i++) usleep(1000);
     CHECK_IS(done_count, 1);
 }
 SIM_TEST(a_child_of_a_process_that_used_the_gpu_cannot, NULL)

@@ -86,7 +86,7 @@ static void a_wait_for_a_stream_lasts_until_its_end_body(void)
     CHECK_IS(synced[0].stream, 13);
     CHECK(synced[0].end_ns >= seen[0].end_ns);
 }
-SIM_TEST(a_wait_for_a_stream_lasts_until_its_end, "SIMGPU_RULES=kernel=30000000", NULL)
+SIM_TEST(a_wait_for_a_stream_lasts_until_its_end, "SIMGPU_RULES=kernel=1000000000", NULL)
 
 static void streams_run_side_by_side_but_blocking_ones_follow_the_null_stream_body(void)
 {
@@ -109,7 +109,7 @@ static void streams_run_side_by_side_but_blocking_ones_follow_the_null_stream_bo
     CHECK_IS(seen[1].stream, 14);
     CHECK_IS(seen[3].stream, 15);
 }
-SIM_TEST(streams_run_side_by_side_but_blocking_ones_follow_the_null_stream, "SIMGPU_RULES=kernel=20000000", NULL)
+SIM_TEST(streams_run_side_by_side_but_blocking_ones_follow_the_null_stream, "SIMGPU_RULES=kernel=30000000000", NULL) /* nobody waits for them */
 
 static void kernels_wait_for_a_free_slot_body(void)
 {
@@ -152,7 +152,7 @@ static void work_is_told_done_after_its_end_body(void)
     sim_watch();
     for (int i = 0; i < 10; i++) sim_launch(&stub_a, NULL);
     rt.cudaDeviceSynchronize();
-    for (int i = 0; i < 1000 && done_count < 10; i++) usleep(1000);
+    for (int i = 0; i < 60000 && done_count < 10; i++) usleep(1000);
     CHECK_IS(done_count, 10);
     for (int i = 0; i < 10; i++) CHECK_IS(done[i].correlation, seen[i].correlation);
 }

@@ -351,7 +351,7 @@ static void *worker_run(void *unused)
             complete_due(monotonic_ns());
         }
         pthread_mutex_unlock(&simcupti_lock);
-        if (simcupti_set.shuffle) nanosleep(&(struct timespec){0, 20000000}, NULL); /* let several become ready */
+        if (simcupti_set.shuffle) nanosleep(&(struct timespec){0, 100000000}, NULL); /* let several become ready */
         deliver(TAKE_CLOSED);
     }
     return NULL;
