@@ -36,7 +36,7 @@ fuzz: $(FUZZ:%=$(BUILD)/fuzz/%) ## libFuzzer targets, FUZZ_SECONDS=60 each
 	    if $(BUILD)/fuzz/$$t -max_total_time=$(FUZZ_SECONDS) -seed=$(FUZZ_SEED) -max_len=4096 -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/$$t- \
 	        $(BUILD)/fuzz/corpus/$$t >$(BUILD)/fuzz/$$t.log 2>&1; \
 	    then echo "ok - $$t, $$(sed -n 's/.*number_of_executed_units: //p' $(BUILD)/fuzz/$$t.log) inputs in $(FUZZ_SECONDS) s"; \
-	    else echo "not ok - $$t, see $(BUILD)/fuzz/$$t.log"; fail=1; fi; done; exit $$fail
+	    else echo "not ok - $$t, see $(BUILD)/fuzz/$$t.log"; tail -n 30 $(BUILD)/fuzz/$$t.log | sed 's/^/# /'; fail=1; fi; done; exit $$fail
 fuzz-smoke: ; @$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 .PHONY: fuzz fuzz-smoke
 

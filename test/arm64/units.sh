@@ -3,7 +3,7 @@
 #
 # usage: units.sh ROOT PROGRAM...      inside scripts/arm64-enter; the programs lie below the current folder
 #        units.sh -L ROOT PROGRAM...   anywhere: qemu runs each program, and nobody runs what it executes (skips-alone.txt)
-# What an emulator cannot do is in skips.txt: those tests are expected to fail, are skipped with their reason, and fail when they pass.
+# What an emulator cannot do is in skips.txt: those tests are expected to fail, and are skipped with their reason. Another version of it may pass them.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 how=in skips=$(cat "$here/skips.txt")
@@ -13,8 +13,8 @@ shift
 export how skips
 
 run() { # root, program
-  if [ $how = alone ]; then KPROF_TEST_FAIL=unwiped:1+ timeout -k 10 300 qemu-aarch64-static -L "$1" "$2"
-  else chroot "$1" bash -c 'cd "$1" && KPROF_TEST_FAIL=unwiped:1+ exec timeout -k 10 300 "$2"' - "$PWD" "$2"; fi
+  if [ $how = alone ]; then KPROF_TEST_FAIL=unwiped:1+ timeout -k 10 900 qemu-aarch64-static -L "$1" "$2"
+  else chroot "$1" bash -c 'cd "$1" && KPROF_TEST_FAIL=unwiped:1+ exec timeout -k 10 900 "$2"' - "$PWD" "$2"; fi
 }
 one() { # root, program
   local root=$1 program=$2 log code short=${2#*/test/unit/}
@@ -26,7 +26,7 @@ one() { # root, program
     function tell(ok, name) {
       said++
       if (short ":" name in why) {
-        if (ok) { print "not ok - " short ": " name " passes: take it out of skips.txt"; bad++ }
+        if (ok) print "ok - " short ": " name "\n# it passes here: perhaps skips.txt needs it no more"
         else print "ok - " short ": " name " # SKIP " why[short ":" name]
       } else if (ok) print "ok - " short ": " name
       else { print "not ok - " short ": " name; bad++ }

@@ -76,7 +76,7 @@ class Tally:
 
 
 class Run:
-    def __init__(self, folder, command, preload, env):
+    def __init__(self, folder, command, preload, env, most_threads=None):
         shutil.rmtree(folder, ignore_errors=True)
         self.cwd = folder / "cwd"
         self.cwd.mkdir(parents=True)
@@ -84,6 +84,8 @@ class Run:
         watch.touch()
         base = {k: v for k, v in os.environ.items() if not k.startswith("KPROF") and k != "LD_PRELOAD"}
         base.update(env, LD_PRELOAD=preload, WATCH_FILE=str(watch))
+        if most_threads is not None:
+            base["WATCH_MOST"] = str(most_threads)
         with open(folder / "out", "wb") as out, open(folder / "err", "wb") as err:
             process = subprocess.Popen([str(c) for c in command], cwd=self.cwd, env=base, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                        start_new_session=True)
@@ -225,13 +227,13 @@ class Sweep:
         self.pool = concurrent.futures.ThreadPoolExecutor(args.jobs)
         self.seen = {}
 
-    def run(self, name, bare_env, env, command, spec):
+    def run(self, name, bare_env, env, command, spec, most_threads=None):
         folder = self.work / f"{name}.{spec.replace(':', '_')}"
         folder.mkdir(exist_ok=True)
         tally = Tally(folder / "tally")
         preload = f"{self.args.library}:{self.args.programs / 'libkpwatch.so'}"
         fail = f"in:{tally.path}" + (f",{spec}" if spec != "none" else "")
-        ours = Run(folder / "run", command, preload, {**bare_env, **env, "KPROF_TEST_FAIL": fail})
+        ours = Run(folder / "run", command, preload, {**bare_env, **env, "KPROF_TEST_FAIL": fail}, most_threads)
         result = ours, *tally.read()
         if not self.args.keep:
             shutil.rmtree(folder, ignore_errors=True)
@@ -288,7 +290,7 @@ class Sweep:
             return
         good = all([self.judge(host, "none", bare, plain, run) for run in runs])
         specs = self.choose(wishes(total, {k: max(run[3].get(k, 0) for run in runs) for k in runs[0][3]}))
-        jobs = {self.pool.submit(self.run, *host, spec): spec for spec in specs}
+        jobs = {self.pool.submit(self.run, *host, spec, plain.most[1]): spec for spec in specs}
         for job in concurrent.futures.as_completed(jobs):
             good &= self.judge(host, jobs[job], bare, plain, job.result())
         calls = " ".join(f"{k} {v}" for k, v in sorted(runs[0][3].items()))

@@ -32,11 +32,13 @@ static int count(const char *folder, int are_threads)
 
 __attribute__((destructor)) static void look(void)
 {
-    const char *file = getenv("WATCH_FILE");
+    const char *file = getenv("WATCH_FILE"), *most = getenv("WATCH_MOST");
     char line[64];
     if (!file) return;
-    /* one of ours was told to end, and is at it, on a busy disk for long; one that was just made has no name yet: twice in a row there must be none */
-    for (int i = 0, none = 0; i < 3000 && none < 2; i++, usleep(10000)) none = count("/proc/self/task", 1) ? 0 : none + 1;
+    /* one of ours was told to end, and is at it; one that was just made has no name yet: twice in a row there must be none */
+    for (int i = 0, none = 0; i < 300 && none < 2; i++, usleep(10000)) none = count("/proc/self/task", 1) ? 0 : none + 1;
+    /* more than there are by rights may be at it for long, on a busy disk */
+    for (int i = 0; i < 3000 && most && count("/proc/self/task", 1) > atoi(most); i++) usleep(10000);
     snprintf(line, sizeof line, "%d %d\n", count("/proc/self/fd", 0), count("/proc/self/task", 1));
     int fd = open(file, O_WRONLY | O_APPEND);
     if (fd >= 0 && write(fd, line, strlen(line)) > 0) close(fd);
