@@ -28,6 +28,11 @@ def launches(trace):
     return found
 
 
+def as_long(one, other):
+    """Whether two ns counts of one record agree: each profiler fits the counter's clock by itself (a part of 10 000) and rounds to ns."""
+    return abs(one - other) <= 1 + max(one, other) // 10_000
+
+
 def window(trace):
     marks = facts.steps(trace)
     return (facts.begin(marks[0]), facts.end(marks[-1])) if marks else (float("-inf"), float("inf"))

@@ -16,6 +16,7 @@ KPROF = BUILD / "kprof"
 ARCH = os.uname().machine
 PYTHON = os.environ.get("KPROF_PYTHON", sys.executable)
 SCRIPTS = HERE / "scripts"
+LONG = 1800  # seconds after which something hangs; a busy machine may well take ten times as long as a free one
 SCHEDULE = "wait=1,warmup=1,active=3,repeat=1"
 WROTE = re.compile(r"^kprof: wrote (\S+) \((?:(\d+) steps?[^,]*, )?(\d+) ops?, (?:\d+ on GPUs, )?(?:\d+ allocations?, )?(\d+) dropped.*\)$", re.M)
 
@@ -86,12 +87,12 @@ def script_command(script, *args, python=PYTHON):
     return [python, found[0], *args]
 
 
-def run_plain(script, folder, *args, python=PYTHON, timeout=180, **env):
+def run_plain(script, folder, *args, python=PYTHON, timeout=LONG, **env):
     """The program alone."""
     return Run(script_command(script, *args, python=python), folder, clean_environment(**env), timeout)
 
 
-def run_kprof(script, folder, *args, schedule=SCHEDULE, shapes=True, python=PYTHON, timeout=180, command=None, kill_after=None,
+def run_kprof(script, folder, *args, schedule=SCHEDULE, shapes=True, python=PYTHON, timeout=LONG, command=None, kill_after=None,
               cwd=None, **env):
     """The program under libkprof; KPROF_* variables as keywords, schedule=None records everything."""
     settings = {"LD_PRELOAD": LIBRARY, "KPROF_DIR": folder}
@@ -108,7 +109,7 @@ class Oracle(Run):
     """A program that ran under torch.profiler: its trace, its tables."""
 
     def __init__(self, script, folder, *args, schedule="1,1,3,1", shapes=True, memory=False, stack=False, flops=False, modules=False,
-                 tables=None, nesting=False, frames=False, python=PYTHON, timeout=180, **env):
+                 tables=None, nesting=False, frames=False, python=PYTHON, timeout=LONG, **env):
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "kineto.pt.trace.json"
@@ -137,7 +138,7 @@ class Oracle(Run):
         return self.path
 
 
-def cli(*args, timeout=120, **env):
+def cli(*args, timeout=LONG, **env):
     """The kprof command; returns the finished process, never raises for its exit code."""
     return subprocess.run([str(KPROF), *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout,
                           env=clean_environment(**env), errors="replace")

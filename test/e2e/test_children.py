@@ -61,7 +61,7 @@ def test_recover_finds_what_a_killed_training_and_its_workers_left(tmp_path):
     settings = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=folder, KPROF_CHILDREN=1)
     command = [str(part) for part in harness.script_command("data_loader.py", "fork", 4000000)]
     with subprocess.Popen(command, env=settings, stdout=subprocess.DEVNULL, start_new_session=True) as training:
-        until = time.monotonic() + 120
+        until = time.monotonic() + harness.LONG
         while len(list(folder.glob("children/*.kprof"))) < 2 and training.poll() is None and time.monotonic() < until:
             time.sleep(0.2)
         time.sleep(2)

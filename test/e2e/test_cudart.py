@@ -31,14 +31,14 @@ def programs(tmp_path_factory):
 
 
 def plain(program, **env):
-    done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60,
+    done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=harness.LONG,
                           env=harness.clean_environment(LD_LIBRARY_PATH=SIM, **env))
     return done.returncode, done.stdout
 
 
 def run(program, folder, **env):
     settings = {"KPROF_ACTIVITIES": "cpu,cuda", "KPROF_EXPORT": "none", "LD_LIBRARY_PATH": SIM, "SIMGPU_LOG": folder / "truth", **env}
-    done = harness.run_kprof(None, folder, command=[program], schedule=None, shapes=False, timeout=60, **settings)
+    done = harness.run_kprof(None, folder, command=[program], schedule=None, shapes=False, **settings)
     return done, spoolrecords.load(done.spools[0])
 
 

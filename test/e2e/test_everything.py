@@ -98,8 +98,8 @@ def pair(oracle, ours, tmp_path_factory):
 
     def make(name):
         script, args, settings = PROGRAMS[name]
-        reference = oracle(script, *args, tables=[{"table": TABLE}], timeout=400, TORCHINDUCTOR_CACHE_DIR=cache, **ALL_OF_THEIRS)
-        return reference, ours(script, *args, timeout=400, TORCHINDUCTOR_CACHE_DIR=cache, **{**ALL_OF_OURS, **settings})
+        reference = oracle(script, *args, tables=[{"table": TABLE}], TORCHINDUCTOR_CACHE_DIR=cache, **ALL_OF_THEIRS)
+        return reference, ours(script, *args, TORCHINDUCTOR_CACHE_DIR=cache, **{**ALL_OF_OURS, **settings})
 
     return make
 

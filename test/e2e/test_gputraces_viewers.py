@@ -63,7 +63,7 @@ def test_hta_computes_of_gpus_what_it_computes_of_kinetos_file(folders):
     said = {}
     for name in ("kineto", "ours"):
         done = subprocess.run([viewing.venv("hta"), harness.HERE / "viewers" / "hta_gpu.py", folders / name], capture_output=True, text=True,
-                              env=harness.clean_environment(), timeout=300)
+                              env=harness.clean_environment(), timeout=harness.LONG)
         assert done.returncode == 0, done.stderr[-3000:]
         said[name] = json.loads(done.stdout)
     answered = [what for what, answer in said["kineto"].items() if not (isinstance(answer, dict) and "error" in answer)]

@@ -40,7 +40,7 @@ def heaptracks(command, tmp_path, **env):
     """(allocations, leaked) as heaptrack's own counters say."""
     if not shutil.which("heaptrack"):
         pytest.skip("no heaptrack")
-    done = subprocess.run(["heaptrack", "-o", tmp_path / "ht", *map(str, command)], capture_output=True, text=True, timeout=180,
+    done = subprocess.run(["heaptrack", "-o", tmp_path / "ht", *map(str, command)], capture_output=True, text=True, timeout=harness.LONG,
                           env=harness.clean_environment(**env))
     return tuple(int(re.search(rf"\t{what}:\s+(\d+)", done.stdout + done.stderr).group(1)) for what in ("allocations", "leaked allocations"))
 
@@ -50,7 +50,7 @@ def valgrinds(command, **env):
     if not shutil.which("valgrind"):
         pytest.skip("no valgrind")
     done = subprocess.run(["valgrind", "--run-libc-freeres=no", "--run-cxx-freeres=no", "--leak-check=full", "--show-leak-kinds=all",
-                           *map(str, command)], capture_output=True, text=True, timeout=180, env=harness.clean_environment(**env))
+                           *map(str, command)], capture_output=True, text=True, timeout=harness.LONG, env=harness.clean_environment(**env))
     said = done.stderr.replace(",", "")
     total = re.search(r"total heap usage: (\d+) allocs (\d+) frees", said)
     left = re.findall(r"(?:lost|reachable): (\d+) bytes in (\d+) blocks", said)

@@ -113,7 +113,7 @@ def test_lines_are_those_of_gdb(recorded):
     ours, _ = frames_of(trace, program)
     asked = [at for at, places in ours.items() if places[0][2]]
     done = subprocess.run(["gdb", "-nx", "-batch", *(word for at in asked for word in ("-ex", f"info line *{at:#x}")), program],
-                          capture_output=True, text=True, timeout=120, env=harness.clean_environment(DEBUGINFOD_URLS=""))
+                          capture_output=True, text=True, timeout=harness.LONG, env=harness.clean_environment(DEBUGINFOD_URLS=""))
     theirs = re.findall(r'^Line (\d+) of "([^"]+)"', done.stdout, re.M)
     assert len(asked) >= 6 and [(f"{line}", file) for _, file, line, _ in (ours[at][0] for at in asked)] == theirs
 

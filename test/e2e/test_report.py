@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+import harness
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 KPROF = os.environ.get("KPROF", str(ROOT / "build" / "kprof"))
@@ -30,7 +32,7 @@ VARIANTS = ["plain", "shapes", "stack", "memory", "noschedule", "full", "verbose
 
 
 def kprof(*argv):
-    return subprocess.run([KPROF, *map(str, argv)], capture_output=True, text=True, encoding="utf-8", timeout=120)
+    return subprocess.run([KPROF, *map(str, argv)], capture_output=True, text=True, encoding="utf-8", timeout=harness.LONG)
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +46,7 @@ def runs(tmp_path_factory):
             environment = dict(os.environ, OMP_NUM_THREADS="1")
             environment.pop("LD_PRELOAD", None)
             made = subprocess.run([PYTHON, HERE / "report" / "make_tables.py", out, program], env=environment,
-                                  capture_output=True, text=True, timeout=300)
+                                  capture_output=True, text=True, timeout=harness.LONG)
             assert made.returncode == 0, made.stderr[-3000:]
             done[program] = out
         return done[program]
@@ -101,7 +103,7 @@ def test_a_gpu_trace_gives_the_tables_torch_makes_of_its_events(name, tmp_path):
     if not traces:
         pytest.skip(f"no reference data in {SHARED.name}/reference (set KPROF_SHARED)")
     made = subprocess.run([PYTHON, HERE / "report" / "torch_tables.py", traces[0], tmp_path, "GPU"],
-                          capture_output=True, text=True, timeout=300)
+                          capture_output=True, text=True, timeout=harness.LONG)
     assert made.returncode == 0, made.stderr[-3000:]
     assert not wrong_tables(traces[0], tmp_path / "tables.json", least=6)
 

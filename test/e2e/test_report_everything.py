@@ -43,7 +43,7 @@ def told_by_torch(run, *flops):
     """torch's tables and stacks of the events of our trace."""
     out = run.folder / "of_ours"
     out.mkdir(exist_ok=True)
-    subprocess.run([harness.PYTHON, REPORT / "torch_tables.py", run.ours, out, "EVERY", *flops], check=True, timeout=300,
+    subprocess.run([harness.PYTHON, REPORT / "torch_tables.py", run.ours, out, "EVERY", *flops], check=True, timeout=harness.LONG,
                    env=harness.clean_environment())
     return out
 
@@ -154,7 +154,7 @@ def test_a_flame_graph_is_zoomed_and_searched_in_a_browser(alone, tmp_path):
     svg = tmp_path / "flames.svg"
     svg.write_text(harness.cli("stacks", "--svg", alone.ours).stdout)
     done = subprocess.run([viewing.venv("perfetto"), REPORT / "flame_ask.py", svg, "nn.Module:_Net_0", "linear"], capture_output=True, text=True,
-                          env=harness.clean_environment(), timeout=300)
+                          env=harness.clean_environment(), timeout=harness.LONG)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     said = json.loads(done.stdout)
     assert said["console"] == []

@@ -262,12 +262,22 @@ for step in range(6):
 
 
 def test_time_makes_steps_when_asked(program, tmp_path):
-    script = program("import time, torch\nend = time.monotonic() + 3.5\n"
-                     "while time.monotonic() < end:\n    torch.ones(3).sum(); time.sleep(0.005)\n")
+    """Until the sixth step, however late the machine lets it come. A step may be late by nearly a period, and the next ones do not wait for it:
+    three last two periods at least, and never do more steps come than there is time for."""
+    script = program("""
+import ctypes, time, torch
+steps = ctypes.CDLL(None).kprof_step_num
+began = time.monotonic()
+while steps() < 6 and time.monotonic() < began + 600:
+    torch.ones(3).sum(); time.sleep(0.005)
+print(time.monotonic() - began, steps())
+""")
     run = harness.run_kprof(script, tmp_path / "out", KPROF_STEP="time:500ms").ok()
     marks = facts.steps(facts.load(run.trace))
     assert [e["name"] for e in marks] == ["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"]
-    assert all(300e3 < e["dur"] < 800e3 for e in marks)
+    assert sum(e["dur"] for e in marks) > 0.9e6
+    seconds, steps = run.out.split()
+    assert int(steps) >= 6 and float(seconds) > 2.4
 
 
 def test_the_launchers_variables_give_the_rank(program, tmp_path):
@@ -294,8 +304,8 @@ def train():
         optimizer.step()
 train()
 # torch 2.15's gloo aborts ("terminate called") in a third of such programs when they end at once, alone too
-dist.barrier(); time.sleep(0.5)
-dist.destroy_process_group(); time.sleep(0.5)
+dist.barrier(); time.sleep(2)
+dist.destroy_process_group(); time.sleep(2)
 """)
     command = [harness.PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script]
     run = harness.run_kprof(None, tmp_path / "out", command=command).ok()
@@ -309,7 +319,7 @@ dist.destroy_process_group(); time.sleep(0.5)
 
 def test_kprof_run_sets_the_same_as_the_variables(tmp_path, ours):
     said = subprocess.run([str(harness.KPROF), "run", "--schedule", harness.SCHEDULE, "--record-shapes", "-o", str(tmp_path / "out"), "--",
-                           harness.PYTHON, str(harness.SCRIPTS / "transformer.py")], capture_output=True, text=True, env=harness.clean_environment(), timeout=180)
+                           harness.PYTHON, str(harness.SCRIPTS / "transformer.py")], capture_output=True, text=True, env=harness.clean_environment(), timeout=harness.LONG)
     assert said.returncode == 0, said.stderr
     traces = list((tmp_path / "out").glob("*.pt.trace.json.gz"))
     assert len(traces) == 1

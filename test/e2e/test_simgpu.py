@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from harness import BUILD, PYTHON, ROOT, SCRIPTS, Run, clean_environment
+from harness import BUILD, LONG, PYTHON, ROOT, SCRIPTS, Run, clean_environment
 
 SIMGPU = BUILD / platform.machine() / "simgpu"
 LIBRARIES = ["libcudart.so.13", "libcupti.so.13", "libcuda.so.1"]
@@ -26,7 +26,7 @@ def traced(tmp_path_factory):
     folder = tmp_path_factory.mktemp("simgpu")
     env = clean_environment(LD_PRELOAD=" ".join(str(SIMGPU / name) for name in LIBRARIES[:2]), LD_LIBRARY_PATH=SIMGPU,
                             SIMGPU_LOG=folder / "truth.jsonl", SIMCUPTI_LOG=folder / "calls.jsonl")
-    run = Run([PYTHON, SCRIPTS / "gpu_steps.py", folder / "trace.json", "sync"], folder, env, timeout=300)
+    run = Run([PYTHON, SCRIPTS / "gpu_steps.py", folder / "trace.json", "sync"], folder, env, timeout=LONG)
     if "not compiled with CUDA" in run.err:
         pytest.skip("this torch has no CUDA")
     run.ok()

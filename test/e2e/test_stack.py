@@ -240,6 +240,7 @@ def test_a_flame_graph_of_our_own_run_opens(ours, tmp_path):
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not browser:
         pytest.skip("no browser here to open it with")
-    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'browser'}", "--dump-dom",
-                           (tmp_path / "flames.svg").as_uri()], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server",
+                           f"--user-data-dir={tmp_path / 'browser'}", "--dump-dom",
+                           (tmp_path / "flames.svg").as_uri()], capture_output=True, text=True, timeout=harness.LONG)
     assert 'width="1179.7"' in done.stdout and 'width="1180.00"' in svg, done.stdout[:500]  # the script ran: it draws boxes anew

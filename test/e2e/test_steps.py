@@ -95,7 +95,7 @@ KNOWN = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"]
 def ask(python, library, folder, place):
     script = folder / place / "optim" / "optimizer.py"
     shutil.copytree(harness.SCRIPTS / "frames" / "optim", script.parent)
-    done = subprocess.run([python, script, library], capture_output=True, text=True, timeout=60, env=harness.clean_environment())
+    done = subprocess.run([python, script, library], capture_output=True, text=True, timeout=harness.LONG, env=harness.clean_environment())
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -41,7 +41,7 @@ AGAIN = 'extern "C" int again(int n, int (*fn)(int)) { return fn(n) + 1; }'
 def recorded(folder, command, symbols, stdin="", **env):
     """The trace and what the program wrote."""
     folder.mkdir()
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=180, cwd=folder,
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=harness.LONG, cwd=folder,
                           env=harness.clean_environment(LD_PRELOAD=str(harness.LIBRARY), KPROF_SYMBOLS=symbols, **env))
     assert done.returncode == 0, done.stderr
     traces = sorted((folder / "kprof").glob("*.gz"))
@@ -66,7 +66,7 @@ def gdbs(command, names, folder, stdin=""):
     (folder / "in").write_text(stdin)
     script += [f"run {shlex.join(command[1:])} < {folder}/in > /dev/null", "info breakpoints"]
     (folder / "gdb").write_text("\n".join(script) + "\n")
-    done = subprocess.run(["gdb", "-nx", "-batch", "-x", folder / "gdb", command[0]], capture_output=True, text=True, timeout=240,
+    done = subprocess.run(["gdb", "-nx", "-batch", "-x", folder / "gdb", command[0]], capture_output=True, text=True, timeout=harness.LONG,
                           env=harness.clean_environment())
     hits, number = collections.Counter(), 0
     for line in done.stdout.splitlines():
@@ -103,8 +103,8 @@ def test_counts_of_sqlite_are_those_of_uftrace(tmp_path):
     assert done.stdout == "200\n20100\n"
     data = tmp_path / "data"
     subprocess.run(["uftrace", "record", "--force", "--nest-libcall", "--no-event", "-d", data, "sqlite3", ":memory:"], input=SQL, text=True,
-                   capture_output=True, timeout=180, env=harness.clean_environment())
-    said = subprocess.run(["uftrace", "report", "-d", data], capture_output=True, text=True, timeout=60).stdout
+                   capture_output=True, timeout=harness.LONG, env=harness.clean_environment())
+    said = subprocess.run(["uftrace", "report", "-d", data], capture_output=True, text=True, timeout=harness.LONG).stdout
     theirs = {m.group(2): int(m.group(1)) for m in re.finditer(r"(\d+)  (sqlite3_\w+)$", said, re.M)}
     if len(theirs) < 10:
         pytest.skip("uftrace records nothing here")
@@ -181,7 +181,7 @@ def names(file, *options):
 def said_of_hidden(folder, preload=(), **env):
     """What the line says of the program made below: functions hooked, not hooked, static or hidden; stripped files."""
     (folder / "kprof").mkdir(exist_ok=True)
-    done = subprocess.run([*preload, str(folder / "main")], capture_output=True, text=True, timeout=60, cwd=folder,
+    done = subprocess.run([*preload, str(folder / "main")], capture_output=True, text=True, timeout=harness.LONG, cwd=folder,
                           env=harness.clean_environment(LD_PRELOAD=str(harness.LIBRARY), KPROF_SYMBOLS="hid_*", **env))
     assert done.returncode == 0 and done.stdout == "43\n", done.stderr
     found = re.search(r"(\d+) functions are hooked.* not to be hooked: (\d+) more .* (\d+) static or hidden ones.*", done.stderr)
@@ -236,7 +236,7 @@ def test_valgrind_reads_the_rules_of_stubs(tmp_path):
     """It ends a program whose .eh_frame holds some things it does not know."""
     if not shutil.which("valgrind"):
         pytest.skip("no valgrind")
-    done = subprocess.run(["valgrind", "--tool=none", "true"], capture_output=True, text=True, timeout=180, cwd=tmp_path,
+    done = subprocess.run(["valgrind", "--tool=none", "true"], capture_output=True, text=True, timeout=harness.LONG, cwd=tmp_path,
                           env=harness.clean_environment(LD_PRELOAD=str(harness.LIBRARY)))
     assert done.returncode == 0, done.stderr[-2000:]
 

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from harness import BUILD, LIBRARY, PYTHON, SCRIPTS, Run, clean_environment
+from harness import BUILD, LIBRARY, LONG, PYTHON, SCRIPTS, Run, clean_environment
 
 SIMGPU = BUILD / platform.machine() / "simgpu"
 DOUBLES = ["libcuda.so.1", "libcudart.so.13", "libcupti.so.13"]
@@ -17,6 +17,7 @@ WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 CALLS = ("cuda_runtime", "cuda_driver")
 KINDS = {"10": "kernel", "1": "gpu_memcpy", "2": "gpu_memset"}
 MEMCPY2 = 22  # the client does not ask for it
+CLOCKS = 1e-4  # each side fits the counter's clock by itself; on a busy machine a call or a session may last long
 ASKED_BY_US = {"4"}  # cuDeviceGetCount, once a process
 
 
@@ -35,7 +36,7 @@ def client(folder, plan, preload=True, code=0, **env):
     settings = {"LD_LIBRARY_PATH": SIMGPU, **env}
     if preload:
         settings.update(LD_PRELOAD=LIBRARY, KPROF_DIR=folder)
-    run = Run([SIMGPU / "client", folder / "records", plan], folder, clean_environment(**settings), timeout=60)
+    run = Run([SIMGPU / "client", folder / "records", plan], folder, clean_environment(**settings), timeout=LONG)
     assert run.code == code, run.explain()
     return [line.split() for line in (folder / "records").read_text().splitlines()], run
 
@@ -104,7 +105,7 @@ def compare_times(records, ours):
     scale = (last[2]["ts"] - first[2]["ts"]) * 1000 / (last[0] - first[0])
     for start, end, event in pairs:
         assert abs((end - start) * scale - event["dur"] * 1000) < 5 + (end - start) * 0.001
-        assert abs((start - first[0]) * scale - (event["ts"] - first[2]["ts"]) * 1000) < 2000
+        assert abs((start - first[0]) * scale - (event["ts"] - first[2]["ts"]) * 1000) < 2000 + (start - first[0]) * scale * CLOCKS
 
 
 def test_work_of_other_threads_is_nobodys_loss(tmp_path):
@@ -178,7 +179,7 @@ def train(folder, *sessions, preload=True, **env):
     settings = {"LD_LIBRARY_PATH": SIMGPU, "LD_PRELOAD": doubles, "DISABLE_ADDMM_CUDA_LT": 1, **env}
     if preload:
         settings.update(LD_PRELOAD=f"{LIBRARY} {doubles}", KPROF_DIR=folder)
-    run = Run([PYTHON, SCRIPTS / "tee_steps.py", folder, *sessions], folder, clean_environment(**settings), timeout=240)
+    run = Run([PYTHON, SCRIPTS / "tee_steps.py", folder, *sessions], folder, clean_environment(**settings), timeout=LONG)
     if "not compiled with CUDA" in run.err:
         pytest.skip("this torch has no CUDA")
     return run.ok()
@@ -207,11 +208,12 @@ def same_in_both(kineto, ours, all_of_kineto=True):
     for key in shared:
         a, b = theirs[key], mine[key]
         assert a["name"] == b["name"]
-        assert abs(a["dur"] - b["dur"]) <= 0.0011, (a, b)
+        assert abs(a["dur"] - b["dur"]) <= 0.0011 + a["dur"] * CLOCKS, (a, b)
         offsets.append(a["ts"] - b["ts"])
         for arg in ("device", "context", "stream", "bytes", "grid", "block", "registers per thread", "shared memory", "occupancy"):
             assert a["args"].get(arg) == b["args"].get(arg), (a, b)
-    assert max(offsets) - min(offsets) < 2, "two clocks"
+    starts = [theirs[key]["ts"] for key in shared]
+    assert max(offsets) - min(offsets) < 2 + (max(starts) - min(starts)) * CLOCKS, "two clocks"
 
 
 def test_torch_profiler_inside_our_window(alone, tmp_path):
@@ -235,7 +237,7 @@ def self_device_times(kineto, ours, averages):
     told = {name: time for name, time in averages if time and name in set(ops.values())}
     assert set(told) == set(sums)
     for name, time in told.items():
-        assert abs(time - sums[name]) < 0.0015 * max(1, sum(n == name for n in ops.values())), (name, time, sums[name])
+        assert abs(time - sums[name]) < 0.0015 * max(1, sum(n == name for n in ops.values())) + time * CLOCKS, (name, time, sums[name])
 
 
 def test_our_window_inside_torch_profilers(alone, tmp_path):

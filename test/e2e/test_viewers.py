@@ -230,7 +230,7 @@ def hta(folders):
     def ask(name, other, top=folders):
         if (top, name, other) not in said:
             done = subprocess.run([python, harness.HERE / "viewers" / "hta_ask.py", top / name, top / other,
-                                   *(["stacks"] if top != folders else [])], capture_output=True, text=True, env=harness.clean_environment(), timeout=300)
+                                   *(["stacks"] if top != folders else [])], capture_output=True, text=True, env=harness.clean_environment(), timeout=harness.LONG)
             assert done.returncode == 0, done.stderr[-3000:]
             said[top, name, other] = json.loads(done.stdout)
         return said[top, name, other]
@@ -279,7 +279,7 @@ def test_hta_finds_the_ranks_of_a_folder(folders, tmp_path):
                           "for _ in range(6): m(torch.ones(1, 2)).sum().backward(); o.step()\n")
         harness.run_kprof(script, tmp_path / "ranks", RANK=rank, WORLD_SIZE=2, LOCAL_RANK=rank).ok()
     said = subprocess.run([viewing.venv("hta"), harness.HERE / "viewers" / "hta_ask.py", tmp_path / "ranks", tmp_path / "ranks"], capture_output=True,
-                          text=True, env=harness.clean_environment(), timeout=300)
+                          text=True, env=harness.clean_environment(), timeout=harness.LONG)
     assert said.returncode == 0, said.stderr[-3000:]
     assert json.loads(said.stdout)["ranks"] == [0, 1]
 
@@ -295,7 +295,7 @@ def perfetto():
 
     def ask(trace):
         done = subprocess.run([python, harness.HERE / "viewers" / "perfetto_ask.py", trace], capture_output=True, text=True,
-                              env=harness.clean_environment(), timeout=300)
+                              env=harness.clean_environment(), timeout=harness.LONG)
         assert done.returncode == 0, done.stdout + done.stderr[-3000:]
         said = json.loads(done.stdout)
         assert "failure" not in said, said

@@ -33,7 +33,7 @@ def tensorboard(folders, runs):
 
     def ask(route, **query):
         url = f"http://127.0.0.1:{port}/data/plugin/pytorch_profiler/{route}?{urllib.parse.urlencode(query)}"
-        with opener.open(url, timeout=60) as reply:
+        with opener.open(url, timeout=harness.LONG) as reply:
             body = reply.read()
             return json.loads(gzip.decompress(body) if reply.headers.get("Content-Encoding") == "gzip" else body)
 
@@ -44,7 +44,7 @@ def tensorboard(folders, runs):
 
     ask.log = why
     try:
-        limit = time.monotonic() + 120
+        limit = time.monotonic() + harness.LONG
         while True:
             assert server.poll() is None and time.monotonic() < limit, why()
             with contextlib.suppress(OSError, ValueError):
@@ -66,5 +66,5 @@ def only_file(folder):
 def torchs_verdict(trace):
     """What torch's own validator says of a trace; a good one gives "True []"."""
     ask = "import sys; from torch.profiler._trace_validator import validate_trace; print(*validate_trace(sys.argv[1]))"
-    said = subprocess.run([harness.PYTHON, "-c", ask, trace], capture_output=True, text=True, env=harness.clean_environment(), timeout=300)
+    said = subprocess.run([harness.PYTHON, "-c", ask, trace], capture_output=True, text=True, env=harness.clean_environment(), timeout=harness.LONG)
     return said.stdout.strip() or said.stderr[-2000:]

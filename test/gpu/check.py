@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from runner import ROOT, Machine, run_all
+from runner import BUDGET, ROOT, Machine, run_all
 
 sys.path.insert(0, str(ROOT / "test" / "e2e"))
 import points  # noqa: E402,F401  (registers its points)
@@ -15,7 +15,7 @@ parser.add_argument("--python", default=sys.executable)
 parser.add_argument("--build", required=True)
 parser.add_argument("--work", required=True)
 parser.add_argument("--out", required=True)
-parser.add_argument("--budget", type=float, default=540)
+parser.add_argument("--budget", type=float, default=BUDGET)
 parser.add_argument("--only")
 options = parser.parse_args()
 sys.exit(run_all(Machine(options), options))

@@ -18,7 +18,7 @@ def compared(m, name, *program, **env):
     if oracle.code != 0 or not reference.exists():
         m.complain(oracle)
         return "not run: the program does not run under torch.profiler here"
-    done, traces = m.under_kprof(name, m.python, *program, seconds=150, KPROF_RECORD_SHAPES=1, KPROF_PROFILE_MEMORY=1, **env)
+    done, traces = m.under_kprof(name, m.python, *program, seconds=150, KPROF_STEP="optimizer", KPROF_RECORD_SHAPES=1, KPROF_PROFILE_MEMORY=1, **env)
     if done.code != 0 or len(traces) != 1:
         m.complain(done)
         return "BAD: no trace of ours"

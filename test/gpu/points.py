@@ -55,7 +55,7 @@ def tee(m):
         for path in sorted(folder.glob("kineto.*.json")):
             theirs = gpufacts.of(facts.load(path), "kernel")
             equal = sum(gpufacts.args(e)["correlation"] in mine and
-                        abs(facts.ns(mine[gpufacts.args(e)["correlation"]]["dur"]) - facts.ns(e["dur"])) <= 1 for e in theirs)
+                        gpufacts.as_long(facts.ns(mine[gpufacts.args(e)["correlation"]]["dur"]), facts.ns(e["dur"])) for e in theirs)
             m.see(f"{name} {path.name}: {len(theirs)} kernels, {equal} equal in ours (correlation, duration to 1 ns), {len(ours)} ours in all")
             if not theirs or equal != len(theirs):
                 bad.append(path.name)

@@ -32,7 +32,7 @@ def command_of(program, *args, python=harness.PYTHON):
     return [python, path, *args] if path.suffix == ".py" else [path, *args]
 
 
-def run(program, folder, *args, timeout=240, plain=False, kprof=False, schedule=SCHEDULE, shapes=True, kill_after=None, **env):
+def run(program, folder, *args, timeout=harness.LONG, plain=False, kprof=False, schedule=SCHEDULE, shapes=True, kill_after=None, **env):
     """The program on the simulated GPU; kprof=True: under libkprof, KPROF_* variables as keywords."""
     settings = {**STEADY, **variables(plain=plain, preload=harness.LIBRARY if kprof else None)}
     if kprof:
@@ -48,7 +48,7 @@ def run(program, folder, *args, timeout=240, plain=False, kprof=False, schedule=
 class Oracle(harness.Run):
     """The program under torch.profiler, activities cpu and cuda."""
 
-    def __init__(self, program, folder, *args, schedule="1,1,3,1", shapes=True, memory=True, tables=None, timeout=240, **env):
+    def __init__(self, program, folder, *args, schedule="1,1,3,1", shapes=True, memory=True, tables=None, timeout=harness.LONG, **env):
         folder = pathlib.Path(folder)
         self.path = folder / "kineto.pt.trace.json"
         command = [harness.PYTHON, harness.HERE / "oracle" / "kineto.py", "--out", self.path, "--cuda"]

@@ -2,7 +2,7 @@
 """A program that profiles itself with torch.profiler while libkprof watches: both get everything, and the same.
 
 Kineto has CUPTI stamp with the processor's counter and rounds each end of an event to nanoseconds by a conversion of its own; so
-do we. The same record may therefore last 1 ns more or less in the two files, never more than that.
+do we. The same record may therefore last 1 ns more or less in the two files, more only where it lasts long (gpufacts.as_long).
 """
 import json
 
@@ -40,7 +40,7 @@ def test_every_record_of_torch_profiler_is_in_our_file_with_its_duration(n, teed
     ours, theirs = by_correlation(teed[0]), by_correlation(teed[1][n])
     assert len(theirs) > 20
     assert {c: e["name"] for c, e in theirs.items()} == {c: ours[c]["name"] for c in theirs if c in ours}
-    assert max(abs(facts.ns(e["dur"]) - facts.ns(ours[c]["dur"])) for c, e in theirs.items()) <= 1
+    assert not [(e, ours[c]) for c, e in theirs.items() if not gpufacts.as_long(facts.ns(e["dur"]), facts.ns(ours[c]["dur"]))]
 
 
 @pytest.mark.parametrize("n", range(TIMES))
@@ -57,7 +57,7 @@ def test_self_cuda_of_every_op_is_key_averages_own(n, teed):
             pieces[op] += 1
     said = {row["key"]: round(row["self"] * 1000) for row in teed[2][n] if row["self"] and row["key"] in set(ops.values())}
     assert len(said) > 8
-    assert not {key: (spent[key], ns) for key, ns in said.items() if abs(spent[key] - ns) > pieces[key]}
+    assert not {key: (spent[key], ns) for key, ns in said.items() if abs(spent[key] - ns) > pieces[key] + ns // 10_000}
 
 
 def test_kernels_between_its_windows_are_ours_alone(teed):

@@ -100,7 +100,7 @@ def test_both_files_hold_the_same_work(folders):
         trace = facts.load(only_file(folders / name))
         said.append({(e["name"], gpufacts.args(e)["correlation"], gpufacts.args(e)["stream"]): facts.ns(e["dur"]) for e in gpufacts.of(trace, *gpufacts.GPU)})
     assert said[0].keys() == said[1].keys() and said[0]
-    assert max(abs(said[0][key] - said[1][key]) for key in said[0]) <= 1
+    assert not [(key, said[0][key], said[1][key]) for key in said[0] if not gpufacts.as_long(said[0][key], said[1][key])]
 
 
 def test_torchs_own_validator_accepts_the_gpu_side(folders):
@@ -161,7 +161,7 @@ def hta(folders):
     def ask(name):
         if name not in said:
             done = subprocess.run([python, harness.HERE / "viewers" / "hta_gpu.py", folders / name], capture_output=True, text=True,
-                                  env=harness.clean_environment(), timeout=300)
+                                  env=harness.clean_environment(), timeout=harness.LONG)
             assert done.returncode == 0, done.stderr[-3000:]
             said[name] = json.loads(done.stdout)
         return said[name]

@@ -5,16 +5,17 @@ usage: flame_ask.py SVG FRAME PATTERN   FRAME: the beginning of a frame's name
 prints {"all", "zoomed", "back", "found", "unfound", "reset", "said", "console"}: what is drawn (name -> width) then, what it told
 """
 import json
-import shutil
+import pathlib
 import sys
-import tempfile
 
-from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support import expected_conditions
 from selenium.webdriver.support.ui import WebDriverWait
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "viewers"))
+import chromium  # noqa: E402
 
 DRAWN = """return [].slice.call(document.querySelectorAll('g.b')).filter(g => g.style.display !== 'none').map(g =>
   [g.querySelector('title').textContent, +g.querySelector('rect').getAttribute('width'), +g.dataset.x, +g.dataset.w]);"""
@@ -23,22 +24,13 @@ HITS = "return [].slice.call(document.querySelectorAll('g.hit title')).map(t => 
 
 def main():
     path, frame, pattern = sys.argv[1:]
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", f"--user-data-dir={folder}"):
-            options.add_argument(flag)
-        driver = webdriver.Chrome(service=webdriver.ChromeService(shutil.which("chromedriver")), options=options)
-        try:
-            print(json.dumps(asked(driver, path, frame, pattern)))
-        finally:
-            driver.quit()
+    with chromium.browser(log=True) as driver:
+        print(json.dumps(asked(driver, path, frame, pattern)))
 
 
 def search(driver, pattern):
     driver.find_element(By.ID, "search").click()
-    prompt = WebDriverWait(driver, 60).until(expected_conditions.alert_is_present())
+    prompt = WebDriverWait(driver, chromium.LONG).until(expected_conditions.alert_is_present())
     prompt.send_keys(pattern)
     prompt.accept()
 
@@ -58,7 +50,7 @@ def asked(driver, path, frame, pattern):
     said["hits"] = driver.execute_script(HITS)
     said["found"] = driver.find_element(By.ID, "found").text
     search(driver, "(")  # no regular expression: it says so
-    refusal = WebDriverWait(driver, 60).until(expected_conditions.alert_is_present())
+    refusal = WebDriverWait(driver, chromium.LONG).until(expected_conditions.alert_is_present())
     said["refused"] = refusal.text
     refusal.accept()
     search(driver, "no frame is called this")

