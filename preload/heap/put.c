@@ -27,7 +27,8 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { LANES = 4, LANE_TRIES = 64, WAIT_MS = 1000 };
+enum { LANES = 4, LANE_TRIES = 64, WAIT_MS = 1000, WAIT_LONGER = 12 };
+#define WAIT_NS (WAIT_MS * 1000000ul)
 
 /* The last count of a thread, and what would end it. */
 struct count {
@@ -202,15 +203,20 @@ static bool is_short(uint64_t address, uint64_t bytes, uint32_t flags)
 
 /*
  * A trace of the heap with holes tells of leaks that are none, so its threads go no faster than the writer makes room (docs/decisions/029).
- * Only their own: a lane may be a signal handler's. Where a whole wait was in vain, nobody waits for as long again.
+ * Only their own: a lane may be a signal handler's. After a wait in vain (no writer, a disk that hangs) nobody waits for a while, longer each time.
  */
 static __attribute__((noinline)) void wait_for_room(const struct kp_guard *g, uint32_t size)
 {
-    static _Atomic uint64_t vain_ns;
+    static _Atomic uint64_t next_ns;
+    static _Atomic uint32_t in_vain;
     const int saved = errno;
-    const uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);
-    if (now_ns >= kp_load_relaxed(&vain_ns) && !kp_put_wait(g->thread, g->gate, size, WAIT_MS) && kp_gate_get() == g->gate)
-        kp_store_relaxed(&vain_ns, kp_clock_ns(CLOCK_MONOTONIC) + WAIT_MS * 1000000ul);
+    const uint64_t began = kp_clock_ns(CLOCK_MONOTONIC);
+    if (began >= kp_load_relaxed(&next_ns)) {
+        const bool has = kp_put_wait(g->thread, g->gate, size, WAIT_MS);
+        const uint64_t now = kp_clock_ns(CLOCK_MONOTONIC);
+        if (has) kp_store_relaxed(&in_vain, 0);
+        else if (now - began >= WAIT_NS) kp_store_relaxed(&next_ns, now + (WAIT_NS << (kp_add_relaxed(&in_vain, 1) % WAIT_LONGER)));
+    }
     errno = saved;
 }
 
