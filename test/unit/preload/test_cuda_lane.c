@@ -130,8 +130,8 @@ static int prepare(void **state)
 /* Room for a buffer of each thread: on a busy machine the writer may not come by for longer than a lane waits for it. */
 static void stock_await(void)
 {
-    kp_chunk_want();
     for (int i = 0; i < 60000 && kp_chunk_ready() < 100; i++) {
+        kp_chunk_want();
         kp_record_poke();
         usleep(1000);
     }

@@ -384,9 +384,11 @@ static void every_op_is_in_its_window_exactly_once(void **state)
     uint64_t lost = kp_loss_total();
     (void)state;
     kp_store_relaxed(&workers_left, WORKERS);
-    kp_chunk_want(); /* what they write fits into this, should the writer not come by for long */
-    kp_record_poke();
-    for (int i = 0; i < 60000 && kp_chunk_ready() < 250; i++) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    for (int i = 0; i < 60000 && kp_chunk_ready() < 250; i++) { /* what they write fits into this, should the writer not come by for long */
+        kp_chunk_want();
+        kp_record_poke();
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
     window_open(0);
     for (size_t i = 0; i < WORKERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i), 0);

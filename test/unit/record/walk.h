@@ -221,9 +221,11 @@ static inline void stock_wait(uint32_t chunks)
 /* The writer has found out why the file grows no further. */
 static inline void trouble_wait(enum kp_loss reason)
 {
-    kp_chunk_want();
-    kp_record_poke();
-    for (int i = 0; i < 60000 && kp_load_relaxed(&kp_spool.trouble) != reason; i++) usleep(1000);
+    for (int i = 0; i < 60000 && kp_load_relaxed(&kp_spool.trouble) != reason; i++) {
+        kp_chunk_want();
+        kp_record_poke();
+        usleep(1000);
+    }
     assert_int_equal(kp_load_relaxed(&kp_spool.trouble), reason);
 }
 
