@@ -28,7 +28,7 @@ attempt() { # name, claims, what the bare run ended with, [VARIABLE=value...] co
   if [ $why != $status ]; then why="status $status became $why"
   elif ! cmp -s "$work/$name.bare" "$at/out"; then why="stdout changed"
   elif grep -qav '^kprof:' "$at/err"; then why="stderr has $(grep -av '^kprof:' "$at/err" | head -n 1)"
-  elif [ $took -gt $((${LIMIT:-30} * 1000)) ]; then why="took $took ms"
+  elif [ $took -gt $((${LIMIT:-120} * 1000)) ]; then why="took $took ms"
   else why=$(python3 "$here/gpu_check.py" "$at/truth" "$at/cupti" "$at/kprof" $claims 2>&1) && why=""
   fi
 }
@@ -41,7 +41,7 @@ gpu() { # name, claims, [VARIABLE=value...] command...
   status=$?
   for _ in 1 2 3; do # what takes too long by itself does so each time, on a busy machine once
     attempt "$name" "$claims" $status "$@"
-    [[ $why == took* ]] || break
+    [[ $why == took* || $why == "CUPTI was armed late"* ]] || break
     echo "# gpu_$name $why"
   done
   if [ -z "$why" ]; then
