@@ -81,11 +81,11 @@ def test_times_by_events_are_those_of_the_gpu(programs, tmp_path):
     seen, did = sorted(found["KERNEL"], key=lambda k: k.correlation), truth(tmp_path, "kernel")
     assert len(seen) == len(did) > 5 and all(k.flags & EVENTS for k in seen)
     ns = spoolrecords.monotonic(done.spools[0])
-    ran = sorted(abs(ns(k.end) - ns(k.start) - (w["end"] - w["start"])) for k, w in zip(seen, did))
-    began = sorted(abs(ns(k.start) - w["start"]) for k, w in zip(seen, did))
-    # a host thread that is put aside between its event and its launch makes one kernel look longer
-    assert ran[len(ran) // 2] < 100000 and began[len(began) // 2] < 100000, (ran, began)
-    assert ran[-1] < 3000000 and began[-1] < 3000000, (ran, began)
+    early = sorted(w["start"] - ns(k.start) for k, w in zip(seen, did))
+    late = sorted(ns(k.end) - w["end"] for k, w in zip(seen, did))
+    # a host thread that is put aside between its event and its launch, for however long, makes one kernel look longer; nothing makes it shorter
+    assert early[len(early) // 2] < 100000 and late[len(late) // 2] < 100000, (early, late)
+    assert early[0] > -100000 and late[0] > -100000, (early, late)
     calls = {a.correlation: a for a in found["API"]}
     assert all(k.start >= calls[k.correlation].start for k in seen)
 
