@@ -227,7 +227,9 @@ static void settle(uint64_t begin_ticks, uint32_t timeout_ms)
     if (kp_cuda_state() == KP_CUDA_DRIVER_LOADED && kp_helper_is_wanted() && kp_cuda_see_cuinit()) kp_helper_poke();
     uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000u;
     while (may_arm_soon() && !kp_helper_check() && kp_clock_ns(CLOCK_MONOTONIC) < end) kp_io_nap(SETTLE_NAP_NS);
-    if (timeout_ms && may_arm_soon()) kp_store_relaxed(&given_up, begin_ticks);
+    if (!timeout_ms || !may_arm_soon()) return;
+    kp_store_relaxed(&given_up, begin_ticks);
+    KP_LOG_ONCE(0, "CUPTI is not ready after %u ms: what the GPU does before it is will be missing", timeout_ms);
 }
 
 /* The thread kprof-cuda calls into the loader and into CUPTI, whose locks a child would find taken. */

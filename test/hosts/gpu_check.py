@@ -78,7 +78,7 @@ for claim in claims:
     elif key == "calls" and any("call" in line for line in cupti):
         wrong.append(f"CUPTI was called: {cupti[:1]}")
 # Who launches waits for CUPTI to be armed, at most a second: a busy machine may need longer, and then the first work is in no trace.
-armed = [line["ns"] for line in cupti if line.get("call", "").startswith("cuptiActivityEnable") and 10 in line["args"]]
+armed = [line["ns"] for line in cupti if line.get("call", "").startswith("cuptiActivityEnable") and 10 in line.get("args", [])]
 early = [w for w in truth.values() if armed and w["start"] < armed[0]]
 if wrong and early:
     print(f"CUPTI was armed late, after {len(early)} kernels:", end=" ")
