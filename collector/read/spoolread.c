@@ -39,18 +39,25 @@ const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i
     return head;
 }
 
+static void give_back(const struct kp_reader *r)
+{
+    struct kp_left *left = r->left;
+    if (left->to) (void)kp_io_madvise((void *)(uintptr_t)(r->file + left->from), left->to - left->from, MADV_DONTNEED);
+    *left = (struct kp_left){0};
+}
+
 void kp_spool_leave(const struct kp_reader *r, const void *at)
 {
     struct kp_left *left = r->left;
     size_t from = (size_t)((const uint8_t *)at - r->file) & ~(size_t)(KP_CHUNK_BYTES - 1), to = from + KP_CHUNK_BYTES;
     if (to > r->file_bytes) to = r->file_bytes;
     if (from >= left->from && to <= left->to) return;
-    if (from == left->to) from = left->from;
-    else if (left->to) (void)kp_io_madvise((void *)(uintptr_t)(r->file + left->from), left->to - left->from, MADV_DONTNEED);
-    *left = (struct kp_left){from, to};
-    if (to - from < KP_LEFT_BYTES) return;
-    (void)kp_io_madvise((void *)(uintptr_t)(r->file + from), to - from, MADV_DONTNEED);
-    *left = (struct kp_left){0};
+    if (from != left->to) {
+        give_back(r);
+        left->from = from;
+    }
+    left->to = to;
+    if (to - left->from >= KP_LEFT_BYTES) give_back(r);
 }
 
 static uint32_t kind_of(const struct kp_chunk_head *head)
