@@ -18,33 +18,49 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
-enum { BEFORE = 16384, SYMBOLS_AT_ONCE = 512, SECTIONS_MAX = 4096, NOTES_MAX = 4096 };
+enum { BEFORE = 16384, SYMBOLS_AT_ONCE = 512, SECTIONS_MAX = 4096, NOTES_MAX = 4096, NOTE_NAME_MAX = 64 };
 
-static bool read_at(const struct kp_elf *elf, void *to, size_t bytes, uint64_t at)
+typedef bool (*read_fn)(const void *context, void *to, size_t bytes, uint64_t at);
+
+static bool read_at(const void *elf, void *to, size_t bytes, uint64_t at)
 {
-    return at < INT64_MAX && kp_io_pread(elf->fd, to, bytes, (off_t)at) == (ssize_t)bytes;
+    return at < INT64_MAX && kp_io_pread(((const struct kp_elf *)elf)->fd, to, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
-static void note_read(struct kp_elf *elf, uint64_t at, uint64_t bytes)
+static bool read_memory(const void *unused, void *to, size_t bytes, uint64_t at)
 {
-    uint32_t head[4];
+    (void)unused;
+    return kp_io_peek((const void *)(uintptr_t)at, to, bytes) == 0;
+}
+
+/* Among the notes from `at` to `end`, the one that tells this build from others, in hexadecimal. */
+static void note_read(read_fn read, const void *context, uint64_t at, uint64_t end, char *out, size_t out_bytes)
+{
+    uint32_t head[4]; /* sizes of name and text, kind, name */
     uint8_t id[(KP_BUILD_ID_TEXT - 1) / 2];
-    if (bytes > NOTES_MAX) bytes = NOTES_MAX;
-    for (uint64_t end = at + bytes; at + sizeof head <= end && read_at(elf, head, sizeof head, at);) {
+    const size_t most = (out_bytes - 1) / 2 < sizeof id ? (out_bytes - 1) / 2 : sizeof id;
+    while (at + sizeof head <= end && read(context, head, sizeof head, at)) {
         const uint64_t text = at + 12 + (((uint64_t)head[0] + 3) & ~UINT64_C(3));
-        if (head[2] == NT_GNU_BUILD_ID && head[0] == 4 && memcmp(&head[3], "GNU", 4) == 0 && head[1] <= sizeof id) {
-            if (!read_at(elf, id, head[1], text)) return;
-            for (uint32_t i = 0; i < head[1]; i++) kp_fmt(elf->build_id + 2 * i, 3, "%02x", id[i]);
+        if (head[0] > NOTE_NAME_MAX || text > end || head[1] > end - text) return;
+        if (head[2] == NT_GNU_BUILD_ID && head[0] == 4 && memcmp(&head[3], "GNU", 4) == 0 && head[1] <= most) {
+            if (!read(context, id, head[1], text)) return;
+            for (uint32_t i = 0; i < head[1]; i++) kp_fmt(out + 2 * i, 3, "%02x", id[i]);
             return;
         }
         at = text + (((uint64_t)head[1] + 3) & ~UINT64_C(3));
     }
 }
 
+void kp_elf_build_id(uintptr_t notes, size_t bytes, char *out, size_t out_bytes)
+{
+    note_read(read_memory, NULL, notes, notes + bytes, out, out_bytes);
+}
+
 static void section_note(struct kp_elf *elf, const Elf64_Ehdr *head, const Elf64_Shdr *s, uint64_t file_bytes)
 {
     Elf64_Shdr names;
-    if (s->sh_type == SHT_NOTE) note_read(elf, s->sh_offset, s->sh_size);
+    if (s->sh_type == SHT_NOTE)
+        note_read(read_at, elf, s->sh_offset, s->sh_offset + (s->sh_size < NOTES_MAX ? s->sh_size : NOTES_MAX), elf->build_id, sizeof elf->build_id);
     if ((s->sh_type != SHT_SYMTAB && s->sh_type != SHT_DYNSYM) || s->sh_entsize != sizeof(Elf64_Sym)) return;
     if (s->sh_link >= head->e_shnum || !read_at(elf, &names, sizeof names, head->e_shoff + (uint64_t)s->sh_link * sizeof names)) return;
     if (s->sh_offset > file_bytes || s->sh_size > file_bytes - s->sh_offset) return; /* of a debug file: not in it */

@@ -28,6 +28,8 @@ struct kp_elf {
 /* 0, or -errno; -EINVAL: no ELF file of this machine's kind. */
 int kp_elf_open(struct kp_elf *elf, const char *path);
 void kp_elf_close(struct kp_elf *elf);
+/* The build id among notes in memory that may go away, in hexadecimal and with its NUL; nothing is written where none is that fits. */
+void kp_elf_build_id(uintptr_t notes, size_t bytes, char *out, size_t out_bytes);
 int kp_elf_functions(const struct kp_elf *elf, const struct kp_elf_table *table, kp_elf_fn fn, void *context);
 /* A symbol's name, cut to the room there is; "" when it cannot be read. */
 void kp_elf_name(const struct kp_elf *elf, const struct kp_elf_table *table, uint32_t name, char *out, size_t bytes);

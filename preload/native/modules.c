@@ -24,6 +24,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_elffile.h"
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
@@ -31,7 +32,7 @@
 #include "preload/native/kp_native.h"
 #include "collector/base/kp_poison.h"
 
-enum { LISTED_MAX = 2048, NAMED = 256, PATH = 1024, NOTE = 64, BUILD_ID_MAX = 32 };
+enum { LISTED_MAX = 2048, NAMED = 256, PATH = 1024, NOTES = 1024, SEGMENTS = 64, BUILD_ID_MAX = 32 };
 
 /* glibc's struct dl_find_object, so that this builds where there is none. */
 struct object {
@@ -203,43 +204,24 @@ bool kp_native_table_find(uintptr_t pc, struct kp_unwind_table *out)
 
 /* ---- names ---- */
 
-/* In one segment of notes, the one that tells this build from others. Everything is read with care, once a module. */
-static bool notes_search(uintptr_t at, uintptr_t end, uint8_t *id, uint32_t *bytes)
-{
-    uint32_t head[4]; /* sizes of name and text, kind, name */
-    while (end - at >= sizeof head && end - at < PATH && kp_io_peek((const void *)at, head, sizeof head) == 0) {
-        if (head[0] > NOTE || head[1] > PATH) return false;
-        const uintptr_t text = at + 12 + ((head[0] + 3) & ~3u);
-        if (head[2] == NT_GNU_BUILD_ID && head[0] == 4 && memcmp(&head[3], "GNU", 4) == 0 && head[1] <= BUILD_ID_MAX) {
-            *bytes = head[1];
-            return kp_io_peek((const void *)text, id, head[1]) == 0;
-        }
-        at = text + ((head[1] + 3) & ~3u);
-    }
-    return false;
-}
-
-static uint32_t build_id_read(uintptr_t lo, uintptr_t hi, uintptr_t base, uint8_t *id)
+/* Everything is read with care, once a module. */
+static void build_id_read(uintptr_t lo, uintptr_t hi, uintptr_t base, char *hex, size_t bytes)
 {
     ElfW(Ehdr) head;
     ElfW(Phdr) p;
-    uint32_t bytes = 0;
-    if (hi - lo < sizeof head || kp_io_peek((const void *)lo, &head, sizeof head) != 0 || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return 0;
-    for (uint32_t i = 0; i < head.e_phnum && i < NOTE; i++) {
+    if (hi - lo < sizeof head || kp_io_peek((const void *)lo, &head, sizeof head) != 0 || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return;
+    for (uint32_t i = 0; i < head.e_phnum && i < SEGMENTS && !hex[0]; i++) {
         const uintptr_t at = lo + head.e_phoff + i * sizeof p;
-        if (at + sizeof p > hi || kp_io_peek((const void *)at, &p, sizeof p) != 0) return 0;
-        if (p.p_type == PT_NOTE && notes_search(base + p.p_vaddr, base + p.p_vaddr + p.p_filesz, id, &bytes)) return bytes;
+        if (at + sizeof p > hi || kp_io_peek((const void *)at, &p, sizeof p) != 0) return;
+        if (p.p_type == PT_NOTE && p.p_filesz < NOTES) kp_elf_build_id(base + p.p_vaddr, p.p_filesz, hex, bytes);
     }
-    return 0;
 }
 
 static uint32_t module_name(struct kp_thread *t, const char *path, uintptr_t lo, uintptr_t hi, uintptr_t base)
 {
     char text[PATH + 2 * BUILD_ID_MAX + 64], hex[2 * BUILD_ID_MAX + 1] = {0};
-    uint8_t id[BUILD_ID_MAX];
     const int saved = errno;
-    const uint32_t bytes = build_id_read(lo, hi, base, id);
-    for (uint32_t i = 0; i < bytes; i++) kp_fmt(hex + 2 * i, 3, "%02x", id[i]);
+    build_id_read(lo, hi, base, hex, sizeof hex);
     size_t n = kp_fmt(text, PATH, "%s", path);
     if (n >= PATH) n = PATH - 1;
     n++; /* the NUL parts the path from the rest */

@@ -20,7 +20,6 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_elffile.h"
-#include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/symbols/symbols.h"
 #include "collector/base/kp_poison.h"
@@ -40,26 +39,10 @@ struct count {
     uint64_t until_ns;
     uint32_t looked, n;
     bool is_dynamic;          /* it goes through .dynsym */
-    uint8_t notes[NOTES_MOST];
     struct module of[MODULES_MOST];
 };
 
 /* ---- modules ---- */
-
-static void id_copy(struct module *m, const uint8_t *notes, size_t bytes)
-{
-    for (size_t at = 0; bytes - at > sizeof(ElfW(Nhdr));) {
-        const ElfW(Nhdr) *note = (const void *)(notes + at);
-        const size_t text = at + sizeof *note + ((note->n_namesz + 3u) & ~3u);
-        if (text > bytes || note->n_descsz > bytes - text) return;
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && note->n_descsz < KP_BUILD_ID_TEXT / 2) {
-            for (uint32_t i = 0; i < note->n_descsz; i++) kp_fmt(m->build_id + 2 * i, 3, "%02x", notes[text + i]);
-            return;
-        }
-        at = text + ((note->n_descsz + 3u) & ~3u);
-        if (at >= bytes) return;
-    }
-}
 
 /* Inside dl_iterate_phdr. Neither the kernel's pages nor this library have anything to tell. */
 static int module_note(struct dl_phdr_info *info, size_t size, void *arg)
@@ -78,7 +61,7 @@ static int module_note(struct dl_phdr_info *info, size_t size, void *arg)
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         if (p->p_type == PT_LOAD && ours - p->p_vaddr < p->p_memsz) return 0;
         if (p->p_type != PT_NOTE || m->build_id[0] || p->p_filesz > NOTES_MOST) continue;
-        if (kp_io_peek((const void *)(info->dlpi_addr + p->p_vaddr), c->notes, p->p_filesz) == 0) id_copy(m, c->notes, p->p_filesz);
+        kp_elf_build_id(info->dlpi_addr + p->p_vaddr, p->p_filesz, m->build_id, sizeof m->build_id);
     }
     memcpy(m->path, path, strlen(path) + 1);
     c->n++;
