@@ -92,10 +92,15 @@ static uint32_t name_of_reloc(const struct search *s, uint32_t symbol)
     return KP_NOT_WANTED;
 }
 
+bool kp_got_is_word(uint32_t type)
+{
+    return type == RELOC_JUMP_SLOT || type == RELOC_GLOB_DAT;
+}
+
 /* Where text is relocated, a pointer may lie in a page that is not writable: those modules' pointers are left alone. */
 static bool is_of_interest(const struct kp_image *image, uint32_t type)
 {
-    return type == RELOC_JUMP_SLOT || type == RELOC_GLOB_DAT || (type == RELOC_POINTER && !image->has_text_relocations);
+    return kp_got_is_word(type) || (type == RELOC_POINTER && !image->has_text_relocations);
 }
 
 static void search_table(struct search *s, const ElfW(Rela) *table, size_t count)

@@ -26,5 +26,7 @@ uint32_t kp_got_find(const struct kp_image *image, uint32_t first, kp_got_fn eac
  * 0, -EAGAIN (it holds something else by now) or -errno of mprotect. */
 int kp_got_write(const struct kp_slot *slot, uintptr_t expected, uintptr_t value);
 uintptr_t kp_got_read(uintptr_t at);
+/* Whether a relocation of this type makes a word that calls go through: JUMP_SLOT or GLOB_DAT. */
+bool kp_got_is_word(uint32_t type);
 
 #endif

@@ -63,6 +63,19 @@ void *kp_hook_first(const char *symbol, uintptr_t *module);
 /* Puts every word that holds one of these taps back. The same array as in kp_hook_add_taps. 0, or -EBUSY: they stay. */
 int kp_hook_remove_taps(const struct kp_tap *taps, uint32_t tap_count);
 
+/*
+ * For a moment, the calls that one module makes by a name come to `ours`, which calls `real`; on all threads. `inside` is any address of the module,
+ * which must stay mapped. From attach(): between begin and end nothing else taps this name. false: the module makes no such calls; nothing was done.
+ */
+struct kp_hook_swap {
+    const void *inside;
+    const char *symbol;
+    void *ours;
+    void *real; /* set by kp_hook_swap_begin, before the first call comes */
+};
+bool kp_hook_swap_begin(struct kp_hook_swap *swap);
+void kp_hook_swap_end(struct kp_hook_swap *swap);
+
 /* Whether a path is that of STEM.so[.MAJOR[.MINOR]], or STEM-HASH.so... as wheels name what they bring; numbers that are not there: -1. */
 bool kp_library_parse(const char *path, const char *stem, size_t *folder_bytes, int *major, int *minor);
 /* The first module of that stem, by the path the loader has it under. */
