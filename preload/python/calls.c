@@ -192,6 +192,12 @@ static __attribute__((noinline)) void c_site_name(struct kp_thread *t, struct kp
     site_keep(s, (struct kp_py_site){(uint64_t)(uintptr_t)kp_python_at(function, METHOD_TABLE), caller, check, name, marks});
 }
 
+static __attribute__((noinline)) void setter_called(const void *function)
+{
+    kp_pyhandover_setter(function);
+    kp_pyhook_replaced();
+}
+
 static HOT void c_call_start(const struct kp_python_layout *l, struct kp_thread *t, struct kp_pycalls *c, uint64_t gate,
                              void *object, const void *function)
 {
@@ -201,7 +207,7 @@ static HOT void c_call_start(const struct kp_python_layout *l, struct kp_thread 
         (uint64_t)(uintptr_t)kp_python_at(method, 0) + kp_pycode_check(l, kp_pyframe_code(l, frame)) * 3;
     struct kp_py_site *s = site_at(c, callee, caller);
     if (__builtin_expect(!is_site(s, callee, caller, check), 0)) c_site_name(t, s, object, function, caller, check);
-    if (__builtin_expect(s->marks & KP_PY_SETS_PROFILE, 0)) kp_pyhook_replaced();
+    if (__builtin_expect(s->marks & KP_PY_SETS_PROFILE, 0)) setter_called(function);
     push(c, c->depth < KP_PY_DEPTH ? put(t, gate, s->name, KP_PY_C) : NULL, (const uint8_t *)object + 1, s->marks);
 }
 
@@ -304,12 +310,22 @@ static HOT void event_take(const struct kp_python_layout *l, const struct kp_gua
     }
 }
 
+/*
+ * Our function goes, but not while it is told of the beginning of a C function: that one may set another, which would be told of its end
+ * (handover.c).
+ */
+static __attribute__((noinline)) void window_over(int what, const void *arg)
+{
+    if (what == C_CALL) kp_pyhandover_setter(arg);
+    else kp_pyhook_remove();
+}
+
 static HOT int event(const struct kp_python_layout *l, void *frame, int what, void *arg)
 {
     struct kp_guard guard;
     const uint64_t now = what == CALL || what == C_CALL ? 0 : kp_ticks();
     if (!KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) {
-        if (!(kp_gate_get() & KP_GATE_RECORD)) kp_pyhook_remove();
+        if (!(kp_gate_get() & KP_GATE_RECORD)) window_over(what, arg);
         return 0;
     }
     if (guard.gate & KP_GATE_RECORD) event_take(l, &guard, frame, what, arg, now);

@@ -24,6 +24,7 @@ struct kp_python_api {
     void *(*first_thread)(void *interpreter);
     void *(*next_thread)(void *thread);
     void *(*swap_thread)(void *thread);
+    void *(*this_thread)(void);
     void (*set_profile)(kp_python_profile_fn fn, void *object);
     int (*set_profile_of)(void *thread, kp_python_profile_fn fn, void *object); /* from 3.9 on */
     void *(*this_frame)(void);
@@ -98,6 +99,10 @@ void kp_pystacks_enable(void);
 void kp_pyhook_threads_changed(void);  /* a thread was made: it gets our profile function, too. The GIL is held. */
 void kp_pyhook_replaced(void);         /* the program is about to set a profile function of its own */
 void kp_pyhook_remove(void);           /* from the calling thread. The GIL is held. */
+
+/* handover.c: the GIL is held. */
+void kp_pyhandover_attach(kp_python_profile_fn ours);  /* once `ours` is what hook.c sets */
+void kp_pyhandover_setter(const void *function);       /* is about to be called under ours: perhaps one that sets a profile function */
 
 static inline void *kp_python_at(const void *base, size_t offset)
 {

@@ -295,6 +295,7 @@ static bool attach(void)
                     kp_python_unknown());
     if (!python || !kp_python_api_find(python)) return false;
     on_event = kp_pycalls_event_of(python->layout.version);
+    if (wants_calls) kp_pyhandover_attach(on_event);
     kp_store_release(&attached, true); /* pairs with: settle, set_mode */
     return true;
 }

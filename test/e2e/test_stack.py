@@ -138,6 +138,17 @@ def test_a_program_keeps_its_own_profile_function(torch_double, tmp_path, versio
         assert re.search(r"own calls (\d+)", ours.out)[1] == {"own_before": "6", "own_within": "3"}[how]
 
 
+@versions()
+def test_a_programs_profile_function_sees_what_it_sees_without_us(torch_double, tmp_path, version):
+    python = python_of(version)
+    plain = harness.run_plain("own_profile.py", tmp_path / "plain", torch_double, python=python).ok()
+    ours = harness.run_kprof("own_profile.py", tmp_path / "ours", torch_double, python=python, shapes=False, KPROF_WITH_STACK="1",
+                             schedule="wait=0,warmup=0,active=1,repeat=0", **STEPPED).ok()
+    assert plain.out.count("c_return") > 6
+    assert ours.out.splitlines() == plain.out.splitlines()
+    assert any("profile function of its own" in line for line in ours.said), ours.explain()
+
+
 FIELDS = 7  # as find.c spoils them; two in each Python
 
 

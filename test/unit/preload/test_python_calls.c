@@ -25,6 +25,8 @@ const struct kp_python *kp_python_get(void) { return &python; }
 void kp_pyhook_remove(void) { removed++; }
 void kp_pyhook_replaced(void) { replaced++; }
 void kp_pyhook_threads_changed(void) { threads++; }
+static unsigned setters;
+void kp_pyhandover_setter(const void *function) { setters += function != NULL; }
 
 struct code {
     _Alignas(16) uint8_t bytes[256];
@@ -351,6 +353,12 @@ static void outside_a_window_the_function_takes_itself_away(void **state)
     event(&outer, CALL, NULL);
     assert_int_equal(removed, 0);
     assert_int_equal(window_read(), 1); /* closes it */
+    static const struct method method = {"setprofile"};
+    static const struct function setter = {.method = &method};
+    setters = 0;
+    event(&outer, C_CALL, (void *)(uintptr_t)&setter); /* it may set another, which would be told of its end */
+    assert_int_equal(removed, 0);
+    assert_int_equal(setters, 1);
     event(&outer, RETURN, NULL);
     assert_int_equal(removed, 1);
     struct kp_thread *t = kp_thread_get();
