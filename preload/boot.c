@@ -44,6 +44,7 @@ static const struct kp_source *const sources[] = {&kp_torch_source, &kp_python_s
                                                  &kp_cudart_source, &kp_driver_source, &kp_heap_source, &kp_symbols_source, NULL};
 static bool attached[sizeof sources / sizeof sources[0]];
 static const struct kp_source *child_sources[sizeof sources / sizeof sources[0]]; /* in a child: those that go on there */
+static bool is_out[sizeof sources / sizeof sources[0]]; /* in a child: those that stay out of it */
 static _Atomic uint32_t attaching;
 static struct kp_config *config; /* read-only once the constructor is through */
 static struct kp_schedule schedule;
@@ -295,7 +296,7 @@ static void attach_sources(void)
 {
     bool is_news = false, works = false;
     for (size_t i = 0; sources[i]; i++) {
-        if (is_forked && !sources[i]->begin_in_child) continue;
+        if (is_forked && is_out[i]) continue;
         if (attached[i] && sources[i]->modules_changed) sources[i]->modules_changed();
         if (attached[i] || !sources[i]->attach()) continue;
         attached[i] = is_news = true;
@@ -332,30 +333,40 @@ void kp_boot_modules_changed(void)
 }
 
 /*
- * The loader's list lock and torch's lock of callbacks are not made anew in a child, so none of our threads may hold one at
- * that moment. Host threads that hold them are the host's own affair.
+ * The loader's list lock and torch's lock of callbacks are not made anew in a child. So none of our threads may hold the one, and the other is
+ * ours at that moment. Host threads that hold the loader's are the host's own affair. Not to be had within their bounds they are only when a
+ * signal handler forks on the very thread that holds them: what needs them then stays out of the child.
  */
 static _Thread_local bool holds_scan __attribute__((tls_model("initial-exec")));
 static _Thread_local bool holds_cycle __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t held_sources __attribute__((tls_model("initial-exec"))); /* a bit each */
+static _Thread_local uint32_t lost_sources __attribute__((tls_model("initial-exec"))); /* those that were not to be had */
 
 static void before_fork(void)
 {
     holds_scan = holds_cycle = false;
-    held_sources = 0;
+    held_sources = lost_sources = 0;
     if (!kp_boot_is_ours()) return;
     int saved = errno;
     holds_scan = kp_hook_before_fork();
     holds_cycle = kp_cycle_before_fork();
-    for (uint32_t i = 0; sources[i]; i++)
-        if (attached[i] && sources[i]->before_fork && sources[i]->before_fork()) held_sources |= 1u << i;
+    for (uint32_t i = 0; sources[i]; i++) {
+        if (!attached[i] || !sources[i]->before_fork) continue;
+        if (sources[i]->before_fork()) held_sources |= 1u << i;
+        else lost_sources |= 1u << i;
+    }
     errno = saved;
+}
+
+static void give_sources(bool is_child)
+{
+    for (uint32_t i = 0; sources[i]; i++)
+        if (held_sources >> i & 1) sources[i]->after_fork(is_child);
 }
 
 static void after_fork_in_parent(void)
 {
-    for (uint32_t i = 0; sources[i]; i++)
-        if (held_sources >> i & 1) sources[i]->after_fork();
+    give_sources(false);
     if (holds_cycle) kp_cycle_after_fork();
     if (holds_scan) kp_hook_after_fork();
 }
@@ -379,7 +390,8 @@ static void begin_in_child(void)
     kp_store_relaxed(&attaching, 0);
     is_run_begun = false;
     for (size_t i = 0; sources[i]; i++) {
-        if (sources[i]->begin_in_child) child_sources[n++] = sources[i];
+        is_out[i] = !sources[i]->begin_in_child || lost_sources >> i & 1;
+        if (!is_out[i]) child_sources[n++] = sources[i];
         else attached[i] = false;
     }
     child_sources[n] = NULL;
@@ -393,8 +405,9 @@ static void begin_in_child(void)
 
 static void after_fork_in_child(void)
 {
-    const bool goes_on = kp_children_are_wanted() && kp_load_acquire(&alive);
+    const bool goes_on = kp_children_are_wanted() && kp_load_acquire(&alive) && holds_cycle;
     int saved = errno;
+    give_sources(true);
     kp_gate_set(0); /* it is, unless a test went without (gate.c) */
     kp_store_release(&alive, false);
     kp_log_leave_stderr();

@@ -31,7 +31,7 @@
 #include "preload/boot.h"
 #include "collector/base/kp_poison.h"
 
-enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200, SETTLE_MS = 1000 };
+enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200, FORK_WAIT_MS = 5000, SETTLE_MS = 1000 };
 
 /*
  * The op that ends a step, the step and the next one never have a stamp in common: readers that keep microseconds as doubles
@@ -41,6 +41,7 @@ enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200, SETTLE_MS = 1000 };
 enum { APART_TICKS = 8 };
 
 static pthread_mutex_t cycle_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool is_holder __attribute__((tls_model("initial-exec")));
 static struct kp_schedule schedule;
 static const struct kp_source *const *sources;
 static enum kp_source_mode source_mode; /* what the sources were told last, for those that attach later */
@@ -74,20 +75,22 @@ static void lock_take(struct held *held)
 {
     kp_stay_begin(&held->stay);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &held->cancel);
+    is_holder = true; /* before it is: a handler that strikes in between waits in vain for a moment, and no longer */
     pthread_mutex_lock(&cycle_lock);
 }
 
 static void lock_give(const struct held *held)
 {
     pthread_mutex_unlock(&cycle_lock);
+    is_holder = false;
     pthread_setcancelstate(held->cancel, NULL);
     kp_stay_end(&held->stay); /* last: a handler of what was waiting may leave from here */
 }
 
 /* For exit and fork, which a signal handler may call on the very thread that holds the lock. */
-static bool lock_try(void)
+static bool lock_try(int wait_ms)
 {
-    for (int i = 0; i < LOCK_WAIT_MS; i++) {
+    for (int i = 0; i < (is_holder ? 1 : wait_ms); i++) {
         if (pthread_mutex_trylock(&cycle_lock) == 0) return true;
         kp_io_nap(1000000);
     }
@@ -385,7 +388,7 @@ int kp_cycle_stop(void)
 bool kp_cycle_end_run(void)
 {
     uint64_t now = kp_ticks();
-    if (!lock_try()) return false;
+    if (!lock_try(LOCK_WAIT_MS)) return false;
     ended = true;
     now = end_step(now);
     kp_gate_set(kp_gate_make(last_number, KP_GATE_ON));
@@ -396,7 +399,7 @@ bool kp_cycle_end_run(void)
 
 bool kp_cycle_before_fork(void)
 {
-    return lock_try();
+    return lock_try(FORK_WAIT_MS);
 }
 
 void kp_cycle_after_fork(void)

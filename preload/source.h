@@ -48,10 +48,10 @@ struct kp_source {
     void (*tell)(void);
     /* kp_boot_gpu has a new answer. Any thread, no lock held. */
     void (*gpu_changed)(void);
-    /* The host forks: no thread of this source is inside the loader, or in a library of the host's, until after_fork (in the
-     * parent, only after true). Waits for a bounded time. */
+    /* The host forks: no thread of this source is inside the loader, or in a library of the host's, until after_fork (only after true;
+     * in the parent, and first of all in the child). Waits for a bounded time. false: the source stays out of this child. */
     bool (*before_fork)(void);
-    void (*after_fork)(void);
+    void (*after_fork)(bool is_child);
     /* Inside fork, in a child that shall record (KPROF_CHILDREN): what was the parent's is forgotten. No record, no thread, no lock.
      * NULL: this source stays out of children. */
     void (*begin_in_child)(void);

@@ -242,6 +242,12 @@ static bool before_fork(void)
     return false;
 }
 
+/* A child makes no calls into CUPTI: there control is never given back. */
+static void after_fork(bool is_child)
+{
+    if (!is_child) kp_helper_give_control();
+}
+
 const struct kp_source kp_cuda_source = {
     .name = "cuda",
     .attach = attach,
@@ -254,7 +260,7 @@ const struct kp_source kp_cuda_source = {
     .is_drained = kp_helper_is_drained,
     .close_cycle = kp_lane_close,
     .before_fork = before_fork,
-    .after_fork = kp_helper_give_control,
+    .after_fork = after_fork,
 };
 
 /* ---- what tee.c tells ---- */

@@ -4,7 +4,7 @@
  *
  * Called by: boot.c (attach, one call at a time; set_mode at steps, also from inside our own end callback)
  * Owns:      the one callback that torch has of us at a time
- * Locks:     none of ours; torch guards its list of callbacks and calls us without holding it
+ * Locks:     torch's around its list of callbacks, while the host forks (lock.c); torch calls us without holding it
  * On fail:   a torch without the functions needed is left alone, with one line
  *
  * Ops in flight keep the callbacks they started with, so what is removed may still be called: this library is
@@ -31,7 +31,7 @@ static bool wants_memory, wants_modules, wants_native;
 static _Atomic bool attached;
 
 /* wanted is what set_mode asked for last; whoever holds `applying` brings installed up to it. */
-enum { WITH_INPUTS = 0x10, FORK_TRIES = 200, FORK_NAP_NS = 1000000 };
+enum { WITH_INPUTS = 0x10, FORK_TRIES = 5000, FORK_NAP_NS = 1000000 };
 static _Atomic uint32_t wanted, applying;
 static uint32_t installed;
 static uint64_t handle;
@@ -115,7 +115,7 @@ static bool worked_again(void)
     return has_worked;
 }
 
-static bool before_fork(void)
+static bool rearming_take(void)
 {
     for (int i = 0; i < FORK_TRIES; i++) {
         if (!atomic_flag_test_and_set_explicit(&rearming, memory_order_acquire)) return true;
@@ -124,15 +124,25 @@ static bool before_fork(void)
     return false;
 }
 
-static void after_fork(void)
+/* Our change of torch's list comes to an end, then torch's mutex is ours: no child finds it taken by a thread that it has not. */
+static bool before_fork(void)
 {
+    if (!rearming_take()) return false;
+    if (kp_torch_lock_take()) return true;
+    atomic_flag_clear_explicit(&rearming, memory_order_release);
+    return false;
+}
+
+static void after_fork(bool is_child)
+{
+    (void)is_child;
+    kp_torch_lock_give();
     atomic_flag_clear_explicit(&rearming, memory_order_release);
 }
 
 /* What torch was told by the parent holds here too; whoever was telling it is not here. Of work the child is to see its own. */
 static void begin_in_child(void)
 {
-    atomic_flag_clear_explicit(&rearming, memory_order_relaxed); /* before_fork took it */
     kp_store_relaxed(&applying, 0);
     kp_torch_comms_forget();
     kp_store_relaxed(&worked, false);
@@ -161,6 +171,7 @@ static bool attach(void)
         if (wants_modules) kp_torch_modules_attach(api, kp_torch.version_text);
         kp_torch.marks_ops = kp_steps_needs_ops();
         kp_caller_find();
+        kp_torch_lock_find(api);
         say_what_was_dropped(&kp_torch.layout, kp_torch.version_text);
         work_hook();
         if (wants_memory) kp_torch_memory_attach(api);

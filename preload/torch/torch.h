@@ -133,6 +133,10 @@ static inline bool kp_torch_is_known(uint32_t version)
 {
     return version == KP_TORCH_OLDEST || (version >= 200 && version <= KP_TORCH_NEWEST);
 }
+/* lock.c: torch's own mutex around its list of callbacks. */
+void kp_torch_lock_find(const struct kp_torch_api *api); /* once, after find */
+bool kp_torch_lock_take(void);                           /* for a fork: held, or there is none. Waits 5 s at most */
+void kp_torch_lock_give(void);                           /* only after true; in the parent and in the child */
 /* selfcheck.c: proves the layout against the live library; sets dropped. */
 void kp_torch_selfcheck(const struct kp_torch_api *api, struct kp_torch_layout *layout);
 void kp_torch_selfcheck_values(const struct kp_torch_api *api, struct kp_torch_layout *layout);
