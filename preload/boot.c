@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -109,7 +110,7 @@ static size_t launcher_lines(char *buf, size_t size)
 
 enum { LAUNCHER_BYTES = 8192 };
 static char header_text[LAUNCHER_BYTES + sizeof((struct kp_config *)0)->store + sizeof((struct kp_config *)0)->lines];
-static char start_dir[2048], out_dir[4096], spool_dir[4096];
+static char start_dir[2048], out_dir[4096], spool_dir[4096], log_path[4096];
 
 /* Absolute, since the host may change its folder before anything is written. */
 static void absolute(char *out, size_t size, const char *dir)
@@ -133,6 +134,19 @@ static void fix_folders(void)
     if (kp_io_getcwd(start_dir, sizeof start_dir) != 0) start_dir[0] = 0;
     absolute(out_dir, sizeof out_dir, config->dir);
     absolute(spool_dir, sizeof spool_dir, config->spool_dir ? config->spool_dir : config->dir);
+}
+
+/* Before anything is said. */
+static void fix_log(void)
+{
+    kp_log_hold_stderr();
+    if (strcmp(config->log, "stderr") != 0 && strcmp(config->log, "none") != 0) {
+        absolute(log_path, sizeof log_path, config->log);
+        if (strlen(log_path) < sizeof log_path - 1) kp_log_set_target(log_path);
+        else kp_config_refuse(config, KP_SET_log, "is too long", "using stderr");
+        return;
+    }
+    kp_log_set_target(config->log);
 }
 
 const char *kp_boot_out_dir(void)
@@ -279,7 +293,7 @@ static void watch_exit(void)
 static void begin_run(void)
 {
     if (!is_run_begun) {
-        kp_log_keep_stderr();
+        kp_log_keep();
         kp_config_complain(config);
         kp_config_log(config);
         kp_solo_install();
@@ -410,7 +424,7 @@ static void after_fork_in_child(void)
     give_sources(true);
     kp_gate_set(0); /* it is, unless a test went without (gate.c) */
     kp_store_release(&alive, false);
-    kp_log_leave_stderr();
+    kp_log_leave();
     kp_record_after_fork();
     if (goes_on) begin_in_child();
     errno = saved;
@@ -423,14 +437,27 @@ static int refuse(const char *why, int err)
     return err;
 }
 
+/* Without a page for the settings: one of them says where that may be told. */
+static int refuse_early(void)
+{
+    if (getauxval(AT_SECURE)) return -ECANCELED;
+    for (char **e = environ; e && *e; e++)
+        if (strncmp(*e, "KPROF_LOG=", 10) == 0 && (*e)[10]) {
+            kp_log_set_target(*e + 10);
+            break;
+        }
+    return refuse("no memory", -ENOMEM);
+}
+
 static int read_settings(void)
 {
     config = kp_map_alloc(sizeof *config);
-    if (!config) return refuse("no memory", -ENOMEM);
+    if (!config) return refuse_early();
     kp_config_read(config, environ);
     if (!config->on) return -ECANCELED;
-    kp_schedule_settle(config, &schedule, &step_rule);
     fix_folders();
+    fix_log();
+    kp_schedule_settle(config, &schedule, &step_rule);
     size_t used = launcher_lines(header_text, LAUNCHER_BYTES); /* first: the rank must not be what a long KPROF_METADATA pushes out */
     kp_config_text(config, header_text + used, sizeof header_text - used);
     return 0;
@@ -449,7 +476,6 @@ static int start(void)
 {
     int err = read_settings();
     if (err) return err;
-    kp_log_hold_stderr();
     kp_log_set_level((int)config->verbose);
     kp_fail_set(config->test_fail);
     kp_clock_init();

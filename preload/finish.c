@@ -184,7 +184,7 @@ static void say_extras(const struct kp_export_result *result)
 static void export_one(uint32_t number, bool host_waits)
 {
     struct progress progress = {.began_ms = kp_clock_ns(CLOCK_MONOTONIC) / 1000000,
-                                .on_terminal = host_waits && kp_io_is_terminal(STDERR_FILENO)};
+                                .on_terminal = host_waits && kp_log_is_on_terminal()};
     struct kp_export_options options = {
         .dir = kp_boot_out_dir(),
         .worker_name = config->worker_name,
@@ -244,7 +244,7 @@ static void wait_for_export_thread(void)
         bool busy = exporting;
         pthread_mutex_unlock(&finish_lock);
         if (!busy) return;
-        if (naps == PROGRESS_AFTER_MS / 2 && kp_io_is_terminal(STDERR_FILENO)) kp_log(0, "waiting for the trace being written");
+        if (naps == PROGRESS_AFTER_MS / 2 && kp_log_is_on_terminal()) kp_log(0, "waiting for the trace being written");
         kp_io_nap(2000000);
     }
 }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * log.c - the only road to stderr
+ * log.c - the only road to stderr, or to the file or the silence that stands in for it (KPROF_LOG)
  *
  * Called by: anybody, anywhere (also signal handlers)
- * Memory:    512 bytes of stack
+ * Owns:      the duplicate of stderr, or the descriptor of the file: compared with what it was before it is used
+ * Locks:     none
+ * Memory:    512 bytes of stack; twice that, once, where a file cannot be had
  * On fail:   a line that cannot be written is lost; the host never notices
  */
 #include "collector/base/kp_log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,7 +21,6 @@
 #include "collector/base/kp_poison.h"
 
 #define KP_LOG_BYTES 512
-#define KP_LOG_HEAD "kprof: "
 
 /* Lines a process may write, by level: a fault that repeats must not fill the host's stderr. */
 static const unsigned level_cap[] = {64, 500, 2000};
@@ -29,6 +31,11 @@ void kp_log_set_level(int verbose)
 {
     kp_store_relaxed(&verbose_level, verbose);
 }
+
+enum { TO_STDERR, TO_NONE, TO_FILE };
+static _Atomic uint32_t where;
+
+/* ---- stderr ---- */
 
 static bool is_held, was_open;
 static dev_t held_device;
@@ -59,19 +66,16 @@ static int stderr_get(void)
     return is_still_stderr(fd) ? fd : -1;
 }
 
-void kp_log_keep_stderr(void)
+static void stderr_keep(void)
 {
-    int saved = errno;
     if (kp_load_relaxed(&kept) < 0 && is_held && is_still_stderr(STDERR_FILENO))
         kp_store_relaxed(&kept, kp_io_dup_high(STDERR_FILENO));
-    errno = saved;
 }
 
-void kp_log_leave_stderr(void)
+static void stderr_leave(void)
 {
-    int saved = errno, fd = kp_exchange_acq_rel(&kept, -1);
+    int fd = kp_exchange_acq_rel(&kept, -1);
     if (is_still_stderr(fd)) kp_io_close(fd);
-    errno = saved;
 }
 
 void kp_log_follow_stderr(void)
@@ -80,8 +84,139 @@ void kp_log_follow_stderr(void)
     if (!has_reader || kp_load_relaxed(&kept) < 0 || is_still_stderr(STDERR_FILENO)) return;
     int saved = errno;
     if (kp_io_fstat(STDERR_FILENO, &now) != 0 || (kp_io_stat("/dev/null", &null) == 0 && now.st_rdev == null.st_rdev && S_ISCHR(now.st_mode)))
-        kp_log_leave_stderr();
+        stderr_leave();
     errno = saved;
+}
+
+/* ---- a file ----
+ * Opened at the first line, or when a run begins, and kept: what the host may do later (chroot, another user, a full table of descriptors) does not
+ * keep the closing line from it. Where only a low number is to be had it is closed again: that is one the host counts on.
+ */
+
+enum { LEAST_FD_KEPT = 100 };
+static const char *file_path;
+static char file_folder[4096]; /* empty: too long, or the path has none */
+static _Atomic uint64_t file_device, file_inode;
+static _Atomic int file_fd = -1;
+static _Atomic bool was_file_open;
+
+const char *kp_log_refuse_file(const struct stat *file)
+{
+    if (!S_ISREG(file->st_mode)) return "is no regular file";
+    if (file->st_uid != geteuid()) return "is another user's file";
+    return file->st_nlink == 1 ? NULL : "has other names, too (links)";
+}
+
+/* Whether what has this name may be opened at all: a device may do something when it is. 0: yes, or there is none. */
+static int file_look(const char **why)
+{
+    struct stat s;
+    int fd = kp_io_open(file_path, O_PATH | O_NOFOLLOW, 0);
+    if (fd == -ENOENT) return 0;
+    if (fd < 0) return fd;
+    int rc = kp_io_fstat(fd, &s);
+    kp_io_close(fd);
+    if (rc == 0) *why = kp_log_refuse_file(&s);
+    return *why ? -EPERM : rc;
+}
+
+static int file_open(const char **why)
+{
+    enum { FLAGS = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
+    struct stat s;
+    int rc = file_look(why);
+    if (rc < 0) return rc;
+    int fd = kp_io_open(file_path, FLAGS, 0600);
+    if (fd == -ENOENT && kp_io_mkdirs(file_folder, 0777) == 0) fd = kp_io_open(file_path, FLAGS, 0600);
+    if (fd < 0) return fd;
+    rc = kp_io_fstat(fd, &s);
+    if (rc == 0) *why = kp_log_refuse_file(&s);
+    if (rc < 0 || *why) return kp_io_close(fd), rc < 0 ? rc : -EPERM;
+    kp_store_relaxed(&file_device, s.st_dev);
+    kp_store_relaxed(&file_inode, s.st_ino);
+    kp_store_relaxed(&was_file_open, true);
+    return fd;
+}
+
+static bool is_still_file(int fd)
+{
+    struct stat s;
+    return fd >= 0 && kp_io_fstat(fd, &s) == 0 && s.st_dev == kp_load_relaxed(&file_device) && s.st_ino == kp_load_relaxed(&file_inode);
+}
+
+/* Told once, on stderr. A file that could be had before and cannot now loses lines instead: the host's stderr stays its own. */
+static void file_miss(int rc, const char *why)
+{
+    char text[48];
+    if (kp_load_relaxed(&was_file_open) || kp_exchange_acq_rel(&where, TO_STDERR) != TO_FILE) return; /* pairs with: itself */
+    if (!why) kp_fmt(text, sizeof text, "cannot be opened (error %d)", -rc);
+    kp_log(0, "KPROF_LOG=%s %s, using stderr", file_path, why ? why : text);
+}
+
+/* A descriptor for a line, kept or not; or -errno. A number that is no longer ours is left alone, not closed. */
+static int file_get(void)
+{
+    const char *why = NULL;
+    int old = kp_load_relaxed(&file_fd);
+    if (is_still_file(old)) return old;
+    int fd = file_open(&why);
+    if (fd < 0) return file_miss(fd, why), fd;
+    if (fd >= LEAST_FD_KEPT) (void)kp_cas_acq_rel(&file_fd, &old, fd); /* pairs with: itself. Else another thread was first: for this line alone */
+    return fd;
+}
+
+static void file_give(int fd)
+{
+    if (fd >= 0 && fd != kp_load_relaxed(&file_fd)) kp_io_close(fd);
+}
+
+static void file_leave(void)
+{
+    int fd = kp_exchange_acq_rel(&file_fd, -1); /* pairs with: file_get */
+    if (is_still_file(fd)) kp_io_close(fd);
+}
+
+/* ---- which of them ---- */
+
+void kp_log_set_target(const char *target)
+{
+    const char *slash = strrchr(target, '/');
+    file_leave();
+    kp_store_relaxed(&was_file_open, false);
+    file_path = target;
+    if (slash && (size_t)(slash - target) < sizeof file_folder) memcpy(file_folder, target, (size_t)(slash - target));
+    if (strcmp(target, "stderr") == 0) kp_store_relaxed(&where, TO_STDERR);
+    else kp_store_relaxed(&where, strcmp(target, "none") == 0 ? TO_NONE : TO_FILE);
+}
+
+void kp_log_keep(void)
+{
+    int saved = errno;
+    if (kp_load_relaxed(&where) == TO_FILE) file_give(file_get());
+    if (kp_load_relaxed(&where) == TO_STDERR) stderr_keep();
+    errno = saved;
+}
+
+void kp_log_leave(void)
+{
+    int saved = errno;
+    stderr_leave();
+    file_leave();
+    errno = saved;
+}
+
+bool kp_log_is_on_terminal(void)
+{
+    return kp_load_relaxed(&where) == TO_STDERR && kp_io_is_terminal(STDERR_FILENO);
+}
+
+/* A descriptor for a line, and what the line begins with: in a file that several processes write, whose it is. */
+static int line_begin(char *line, size_t bytes, size_t *head)
+{
+    const int fd = kp_load_relaxed(&where) == TO_FILE ? file_get() : -1;
+    const bool is_on_stderr = kp_load_relaxed(&where) == TO_STDERR; /* by now */
+    *head = is_on_stderr ? kp_fmt(line, bytes, "kprof: ") : kp_fmt(line, bytes, "kprof[%d]: ", (int)getpid());
+    return is_on_stderr ? stderr_get() : fd;
 }
 
 void kp_log(int level, const char *format, ...)
@@ -89,13 +224,14 @@ void kp_log(int level, const char *format, ...)
     char line[KP_LOG_BYTES];
     int saved = errno;
     level = level < 0 ? 0 : level > 2 ? 2 : level;
-    if (level > kp_load_relaxed(&verbose_level)) return;
+    if (level > kp_load_relaxed(&verbose_level) || kp_load_relaxed(&where) == TO_NONE) return;
     unsigned before = kp_add_relaxed(&level_lines[level], 1);
     if (before > level_cap[level]) return;
     if (before == level_cap[level]) format = "further lines like this are not shown";
 
-    size_t head = sizeof KP_LOG_HEAD - 1, room = sizeof line - head - 1; /* one byte for the newline */
-    memcpy(line, KP_LOG_HEAD, head);
+    size_t head;
+    const int fd = line_begin(line, sizeof line, &head);
+    size_t room = sizeof line - head - 1; /* one byte for the newline */
     va_list args;
     va_start(args, format);
     size_t n = kp_vfmt(line + head, room, format, args);
@@ -107,7 +243,7 @@ void kp_log(int level, const char *format, ...)
     for (size_t i = head; i < head + n; i++)
         if (line[i] == '\n') line[i] = ' ';
     line[head + n] = '\n';
-    int fd = stderr_get();
     if (fd >= 0) (void)kp_io_write_all(fd, line, head + n + 1);
+    if (kp_load_relaxed(&where) == TO_FILE) file_give(fd);
     errno = saved;
 }

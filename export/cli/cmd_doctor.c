@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_log.h"
 #include "export/cli/settings.h"
 
 static int fails;
@@ -295,6 +296,23 @@ static void gpu_check(const struct kp_config *config)
         say("ok", "GPU: %s", driver[0] ? driver : "an NVIDIA device is here");
 }
 
+static void log_check(const struct kp_config *config)
+{
+    struct stat st;
+    char folder[4096];
+    const char *const path = config->log;
+    const bool is_there = lstat(path, &st) == 0;
+    if (strcmp(path, "stderr") == 0 || strcmp(path, "none") == 0) {
+        say("ok", "lines: %s", path[0] == 's' ? "to standard error" : "none (KPROF_LOG=none): also not why nothing was written");
+        return;
+    }
+    const char *wrong = is_there ? kp_log_refuse_file(&st) : NULL;
+    existing_of(path, folder, sizeof folder);
+    if (!wrong && access(is_there ? path : folder, W_OK) != 0) wrong = strerror(errno);
+    if (wrong) say("fail", "lines: KPROF_LOG=%s %s: they go to standard error", path, wrong);
+    else say("ok", "lines: to the end of %s", path);
+}
+
 static void settings_check(const struct kp_config *config)
 {
     if (!config->complaints) say("ok", "settings: %s", config->from_env ? "those in the environment are good" : "none in the environment");
@@ -313,6 +331,7 @@ int kp_cmd_doctor(int argc, char **argv)
     if (i == KP_OPT_HELP) return kp_cli_help("doctor", flags);
     if (i == KP_OPT_BAD) return KP_EXIT_USAGE;
     settings_check(config);
+    log_check(config);
     library_check();
     preload_check();
     program_check(scan.at < argc ? argv[scan.at] : "python3", scan.at < argc);

@@ -23,6 +23,14 @@ static int preload_set(const char *library)
     return rc ? kp_cli_fail("run", "LD_PRELOAD cannot be set: %s", strerror(errno)) : KP_EXIT_DONE;
 }
 
+/* All processes of the run shall write the same file, also those that start in other folders. */
+static const char *log_anchored(const char *value)
+{
+    static char path[8192], folder[4096];
+    if (value[0] == '/' || strcmp(value, "stderr") == 0 || strcmp(value, "none") == 0 || !getcwd(folder, sizeof folder)) return value;
+    return (size_t)snprintf(path, sizeof path, "%s/%s", folder, value) < sizeof path ? path : value;
+}
+
 /* 0, an exit code, or KP_OPT_HELP. */
 static int flags_take(struct kp_opt_scan *scan)
 {
@@ -32,7 +40,7 @@ static int flags_take(struct kp_opt_scan *scan)
     while ((i = kp_opt_next(scan, &value)) >= 0) {
         wrong = kp_settings_set(config, (enum kp_config_index)i, value);
         if (wrong) return kp_cli_misuse("run", "--%s: %s", scan->table[i].name, wrong);
-        setenv(kp_config_rows[i].name, value, 1);
+        setenv(kp_config_rows[i].name, i == KP_SET_log ? log_anchored(value) : value, 1);
     }
     if (i == KP_OPT_HELP) return i;
     return i == KP_OPT_BAD ? KP_EXIT_USAGE : KP_EXIT_DONE;

@@ -326,6 +326,32 @@ def test_kprof_run_sets_the_same_as_the_variables(tmp_path, ours):
     assert not facts.differences(facts.facts(facts.load(ours("transformer.py").trace)), facts.facts(facts.load(traces[0])))
 
 
+def test_cpythons_own_test_of_json_passes_where_our_lines_go_elsewhere(tmp_path):
+    """Its children's standard error must be empty, and each child that allocates has a closing line."""
+    if subprocess.run([harness.PYTHON, "-c", "import test.test_json"], capture_output=True).returncode:
+        pytest.skip("this Python comes without its own tests")
+    command = [harness.PYTHON, "-m", "test", "test_json"]
+    for where in ("stderr", "none", tmp_path / "lines.log"):
+        folder = tmp_path / str(where).rsplit("/", 1)[-1].replace(".log", "")
+        run = harness.run_kprof(None, folder, command=command, KPROF_MALLOC="trace", KPROF_LOG=where, schedule=None)
+        assert len(run.traces) > 10, run.explain()
+        assert (run.code != 0) == (where == "stderr"), run.explain()
+        assert ("kprof" in run.err + run.out) == (where == "stderr"), run.explain()
+    lines = (tmp_path / "lines.log").read_text().splitlines()
+    assert len(lines) == len(run.traces) == len({re.fullmatch(r"kprof\[(\d+)\]: wrote .*", line)[1] for line in lines}), lines
+
+
+def test_kprof_run_log_is_one_file_wherever_the_processes_start(program, tmp_path):
+    script = program("import torch\ntorch.ones(2)\nprint('done')\n")
+    (tmp_path / "elsewhere").mkdir()
+    said = subprocess.run([str(harness.KPROF), "run", "--log", "made/on the way.log", "-o", str(tmp_path / "out"), "--", "/bin/sh", "-c",
+                           'cd elsewhere; "$0" "$1"; cd /; "$0" "$1"', harness.PYTHON, str(script)],
+                          capture_output=True, text=True, env=harness.clean_environment(), timeout=harness.LONG, cwd=tmp_path)
+    assert (said.returncode, said.stdout, said.stderr) == (0, "done\ndone\n", "")
+    lines = (tmp_path / "made" / "on the way.log").read_text().splitlines()
+    assert len(lines) == 2 and all(" wrote " in line for line in lines) and len({line.split(":")[0] for line in lines}) == 2, lines
+
+
 def test_an_op_that_raises_is_there(program, tmp_path):
     script = program("import torch\nfor _ in range(3):\n    try: torch.ones(2, 3) @ torch.ones(2, 3)\n    except RuntimeError: pass\ntorch.eye(2)\n")
     run = harness.run_kprof(script, tmp_path / "out", schedule=None).ok()

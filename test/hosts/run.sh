@@ -337,6 +337,26 @@ for limit in '-n 4' '-v 300000' '-f 0' '-f 100' '-f 4000' '-s 128' '-d 6000'; do
   records "train_ulimit${limit// /}" any -- bash -c "trap '' XFSZ; ulimit $limit; exec \"\$0\" \"\$@\" 2>/dev/null" "${trains[@]}" plain
   records "train_ulimit_deadly${limit// /}" any -- bash -c "ulimit $limit; exec \"\$0\" \"\$@\" | cat; exit \${PIPESTATUS[0]}" "${trains[@]}" plain
 done
+# our own lines: nowhere, or in one file of all processes, whatever a host does with its descriptors
+records log_none any KPROF_LOG=none KPROF_VERBOSE=2 KPROF_CHILDREN=1 KPROF_MALLOC=trace KPROF_MAX_MB=x KPROF_SHEDULE=1 -- "${trains[@]}" children
+says log_none 0 kprof
+records log_none_off none KPROF_LOG=none KPROF_TEST_FAIL="wipeonfork:1:38${lacks:+,$lacks}" -- "${trains[@]}" plain
+says log_none_off 0 kprof
+log=kprof/lines.log
+for how in plain close_fds take_fds chdir redirect_2; do
+  name=log_file_$how
+  # shellcheck disable=SC2016
+  records "$name" any KPROF_LOG=$log KPROF_MAX_MB=x -- bash -c 'for i in 1 2 3; do "$0" "$@" >$i & done; wait' "${trains[@]}" $how
+  says "$name" 0 kprof
+  if wanted "$name" && [ -e "$work/$name.ours" ]; then
+    what="$(stat -c %a "$work/cwd/$log") $(grep -avcE '^kprof\[[0-9]+\]: ' "$work/cwd/$log") "
+    what+="$(grep -acE '^kprof\[[0-9]+\]: (KPROF_MAX_MB|wrote)' "$work/cwd/$log") $(cut -d: -f1 "$work/cwd/$log" | sort -u | wc -l)"
+    if [ "$what" = '600 0 6 3' ]; then pass "$name has our lines, whole"; else fail "$name: mode, lines not ours, lines, processes: $what"; head -n 9 "$work/cwd/$log" | sed 's/^/#   /'; fi
+  fi
+done
+records log_refused any KPROF_LOG=/dev/null -- "${trains[@]}" plain
+says log_refused 1 '^kprof: KPROF_LOG=/dev/null is no regular file, using stderr'
+says log_refused 1 '^kprof: wrote'
 if [ -z "${HOSTS_IN:-}" ] && [ "$(id -u)" = 0 ] && mkdir "$work/tiny" && mount -t tmpfs -o size=4m none "$work/tiny" 2>/dev/null; then
   trap 'umount "$work/tiny" 2>/dev/null; rm -rf "$work"' EXIT
   records train_full_disk any KPROF_DIR="$work/tiny/a" -- "${trains[@]}" plain 3000

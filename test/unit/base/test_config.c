@@ -33,6 +33,7 @@ static const struct { const char *name, *good, *bad, *why; } samples[] = {
     {"KPROF_CHILDREN", "1", "yes", "is neither 0 nor 1, using 0"},
     {"KPROF_MAX_MB", "64", "64MB", "is not a number, using 4096"},
     {"KPROF_SPOOL_DIR", "/dev/shm", "\x01", "has a control character in it, using KPROF_DIR"},
+    {"KPROF_LOG", "none", "a\nb", "has a control character in it, using stderr"},
     {"KPROF_VERBOSE", "2", "3", "is not between 0 and 2, using 0"},
 };
 
@@ -76,6 +77,7 @@ static void nothing_set_gives_defaults(void **state)
     assert_null(c.metadata);
     assert_int_equal(c.max_mb, 4096);
     assert_null(c.spool_dir);
+    assert_string_equal(c.log, "stderr");
     assert_int_equal(c.verbose, 0);
     assert_null(c.test_fail);
     assert_int_equal(c.from_env, 0);
