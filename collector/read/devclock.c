@@ -71,7 +71,7 @@ static uint32_t lines_keep(struct kp_devclock *d, uint32_t first, uint32_t end)
         if (d->lines[i].width < best) best = d->lines[i].width;
     for (uint32_t i = first; i < end; i++) {
         struct kp_devclock_line line = d->lines[i], *last = n > first ? &d->lines[n - 1] : NULL;
-        if (line.width / 4 > best + 1000) continue;
+        if (line.width / 4 > best && line.width / 4 - best > 1000) continue; /* so the best one stays, whatever a file says */
         if (last && (line.from <= last->from || line.base <= last->base)) {
             d->rejected += line.from != last->from;
             continue;
@@ -85,8 +85,8 @@ static uint32_t lines_keep(struct kp_devclock *d, uint32_t first, uint32_t end)
 /* The usual slope of a domain is the middle one: a jump of the clock bends one line, not the domain. */
 static uint64_t slope_usual(const struct kp_devclock_line *lines, uint32_t n, const struct kp_clockmap *clock)
 {
+    if (n < 2) return n ? slope_guess(&lines[0], clock) : ONE;
     uint64_t all = slope_of(&lines[0], &lines[n - 1]);
-    if (n < 2) return slope_guess(&lines[0], clock);
     for (uint32_t i = 0; i + 1 < n; i++) {
         uint64_t slope = slope_of(&lines[i], &lines[i + 1]);
         uint32_t agree = 0;

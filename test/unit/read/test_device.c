@@ -145,6 +145,24 @@ static void samples_of_domains_that_fall_are_damage(void **state)
     kp_devclock_fini(&d);
 }
 
+/* The smallest width of a domain is the measure of all: near 2^64 it must not wrap round, and the best sample always stays. */
+static void samples_of_any_width_leave_one(void **state)
+{
+    static const uint64_t widths[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 500, UINT64_MAX - 1000, UINT64_MAX / 4, 0};
+    (void)state;
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+        spool_begin();
+        for (uint64_t s = 1; s < 4; s++) devclock(s * SECOND, WALL + s * SECOND, 0, widths[w]);
+        devclock(5 * (uint64_t)SECOND, WALL + 5 * (uint64_t)SECOND, 1, widths[w]);
+        kernel(lane, WALL + 3 * (uint64_t)SECOND, WALL + 3 * (uint64_t)SECOND + 10, 1, 0);
+        kernel(lane, WALL + 3 * (uint64_t)SECOND, WALL + 3 * (uint64_t)SECOND + 10, 2, KP_DEV_DOMAIN);
+        walk();
+        assert_int_equal(work_n, 2);
+        assert_in_range(work[0].start_ns, WALL + 3 * (uint64_t)SECOND - 2, WALL + 3 * (uint64_t)SECOND + 2);
+        assert_int_equal(work[1].end_ns - work[1].start_ns, 10);
+    }
+}
+
 static void a_sample_that_was_measured_badly_does_not_count(void **state)
 {
     (void)state;
@@ -327,6 +345,7 @@ int main(void)
         cmocka_unit_test(a_clock_of_other_ticks_is_converted_at_both_ends),
         cmocka_unit_test(a_changed_clock_is_another_domain),
         cmocka_unit_test(samples_of_domains_that_fall_are_damage),
+        cmocka_unit_test(samples_of_any_width_leave_one),
         cmocka_unit_test(a_sample_that_was_measured_badly_does_not_count),
         cmocka_unit_test(a_clock_that_was_set_bends_no_line_but_the_one_across_the_jump),
         cmocka_unit_test(without_a_sample_times_are_taken_for_wall_time),
