@@ -163,7 +163,7 @@ int kp_named_write(struct kp_named *n, const struct kp_event *e)
 {
     struct row *row = NULL;
     uint64_t until = 0;
-    for (uint32_t beside = 0; beside < ROWS && until < e->end_ns; beside++) {
+    for (uint32_t beside = 0; !row || (beside < ROWS && until < e->end_ns); beside++) {
         row = row_get(n, e, beside);
         if (!row) return -ENOMEM;
         until = row_until(row, e->start_ns);

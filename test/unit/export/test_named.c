@@ -297,6 +297,25 @@ static void an_end_before_its_beginning_is_the_end_of_the_window(void **state)
     assert_slice("next", 4242, 400, 500);
 }
 
+/* A wall clock that was never set: the window lies before 1970, where every time is 0. */
+static void calls_that_end_at_no_time_at_all_have_a_row(void **state)
+{
+    (void)state;
+    test_spool_init(&spool);
+    test_spool_head(&spool)->clock_kind = KP_CLOCK_MONO;
+    test_spool_text(&spool, "KPROF_SYMBOLS=*\n");
+    meta = test_spool_chunk(&spool, KP_CHUNK_META, 0, 4242, 1, "python");
+    test_spool_clock(&spool, meta, 1000, 0, 1000);
+    test_spool_cycle(&spool, meta, 1, 100, 900, 0);
+    main_chunk = test_spool_chunk(&spool, KP_CHUNK_DATA, 1, 4242, 1, "python");
+    put(main_chunk, function("f", "libx.so"), 200, 10);
+    put(main_chunk, function("g", "libx.so"), 300, 10);
+    assert_int_equal(export_now(), 0);
+    assert_int_equal(result.calls, 2);
+    assert_has(line_of("\"name\":\"g\""), "\"tid\":4242,");
+    assert_has(line_of("\"name\":\"g\""), "\"dur\":0.000");
+}
+
 static void a_window_has_the_calls_that_begin_in_it(void **state)
 {
     (void)state;
@@ -464,6 +483,7 @@ int main(void)
         cmocka_unit_test(rows_nest_whatever_ends_when),
         cmocka_unit_test(a_call_without_an_end_ends_with_the_window_and_says_so),
         cmocka_unit_test(an_end_before_its_beginning_is_the_end_of_the_window),
+        cmocka_unit_test(calls_that_end_at_no_time_at_all_have_a_row),
         cmocka_unit_test(a_window_has_the_calls_that_begin_in_it),
         cmocka_unit_test(a_window_with_nothing_but_calls_outside_has_no_trace),
         cmocka_unit_test(names_are_those_of_cpp_and_the_linkers_beside),
