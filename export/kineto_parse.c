@@ -99,7 +99,7 @@ static const struct {
 static enum key key_find(enum place place, const char *text, size_t bytes)
 {
     for (size_t i = 0; i < sizeof key_rows / sizeof *key_rows; i++)
-        if (key_rows[i].place == place && strncmp(key_rows[i].text, text, bytes) == 0 && !key_rows[i].text[bytes])
+        if (key_rows[i].place == place && strlen(key_rows[i].text) == bytes && memcmp(key_rows[i].text, text, bytes) == 0)
             return (enum key)key_rows[i].key;
     return KEY_OTHER;
 }

@@ -226,6 +226,25 @@ static void equal_strings_share_an_id(void **state)
     kp_strings_close(s);
 }
 
+/* A key may hold a NUL: what stands before it is not the key, and nothing behind the table's text is looked at. */
+static void a_key_with_a_nul_in_it_is_another_key(void **state)
+{
+    enum { LONG = 1 << 20 };
+    static const char begin[] = "{\"kprof\\u0000", middle[] = "\":1,\"traceEvents\":[{\"ph\":\"X\",\"name\\u0000x\":\"no\",\"name\":\"yes\",\"ts\":1,\"dur\":1}]}";
+    char *json = malloc(LONG + sizeof begin + sizeof middle);
+    size_t n = sizeof begin - 1;
+    (void)state;
+    memcpy(json, begin, n);
+    memset(json + n, 'A', LONG);
+    memcpy(json + n + LONG, middle, sizeof middle);
+    struct kp_trace *t = parse(json);
+    assert_false(t->is_ours);
+    assert_int_equal(t->count, 1);
+    assert_string_equal(kp_trace_text(t, t->events[0].name), "yes");
+    kp_trace_close(t);
+    free(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +260,7 @@ int main(void)
         cmocka_unit_test(a_missing_file_and_a_folder_are_errors),
         cmocka_unit_test(a_gzip_file_is_read_like_a_plain_one),
         cmocka_unit_test(equal_strings_share_an_id),
+        cmocka_unit_test(a_key_with_a_nul_in_it_is_another_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
