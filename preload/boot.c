@@ -36,6 +36,7 @@
 #include "preload/solo.h"
 #include "preload/source.h"
 #include "preload/spools.h"
+#include "preload/threadcount.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
@@ -297,6 +298,7 @@ static void begin_run(void)
         kp_config_complain(config);
         kp_config_log(config);
         kp_solo_install();
+        kp_threadcount_install();
     }
     kp_cycle_begin_run(false);
     if (!is_run_begun && schedule.set) watch_exit();

@@ -480,6 +480,7 @@ int kp_io_each_name(const char *dir, void (*visit)(void *context, const char *na
 
 _Thread_local bool kp_io_is_ours __attribute__((tls_model("initial-exec")));
 static _Atomic unsigned helpers;
+static _Atomic uint32_t leaving; /* the thread of ours that ended last; 0: none did */
 
 struct start {
     void *(*body)(void *);
@@ -535,6 +536,12 @@ uint32_t kp_io_helpers(void)
     return kp_load_relaxed(&helpers);
 }
 
+void kp_io_helpers_settle(void)
+{
+    enum { NAPS = 100, NAP_NS = 100000 };
+    for (int i = 0; i < NAPS && kp_load_relaxed(&leaving) && !kp_io_is_thread_gone(kp_load_relaxed(&leaving)); i++) kp_io_nap(NAP_NS);
+}
+
 bool kp_io_helpers_alone(void)
 {
     struct stat st;
@@ -546,6 +553,7 @@ bool kp_io_helpers_alone(void)
 void kp_io_after_fork(void)
 {
     kp_store_relaxed(&helpers, 0);
+    kp_store_relaxed(&leaving, 0);
 }
 
 /* A thread of ours that is woken by a host thread shall not take its processor from it. */
@@ -569,6 +577,7 @@ static void *thread_main(void *arg)
     void *result = s->body(s->arg);
     /* The last thread runs the host's exit handlers: signals reach the host again. */
     if (kp_io_helpers_alone()) pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
+    kp_store_relaxed(&leaving, kp_io_tid());
     kp_add_relaxed(&helpers, -1u);
     return result;
 }

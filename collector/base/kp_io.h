@@ -85,6 +85,7 @@ uint64_t kp_io_process_start(int32_t pid);
  */
 bool kp_io_helpers_alone(void);
 uint32_t kp_io_helpers(void); /* how many threads of ours there are */
+void kp_io_helpers_settle(void); /* the one that ended last is gone for the kernel, too; waits 10 ms at most */
 #define KP_IO_NICE 5 /* of most of them */
 void kp_io_after_fork(void); /* in the child: the threads made here are not there */
 

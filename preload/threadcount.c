@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * threadcount.c - a host that reads how many threads it has finds its own
+ *
+ * Called by: host threads in fopen (a tap); boot.c (puts it in when a run begins)
+ * Owns:      nothing
+ * Locks:     none
+ * Memory:    none of its own: the text is changed where the host's stream keeps it
+ * On fail:   the host reads the number with our threads in it
+ * Safe in:   after fork and vfork: passes through where the process is not ours
+ *
+ * From Python 3.12 on os.fork() reads the 20th field of /proc/self/stat, and warns when it is above 1: a child of a process with threads may find
+ * locks taken for ever. Ours take none that a child needs (boot.c), and without us there would be no warning.
+ */
+#include "preload/threadcount.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "preload/boot.h"
+#include "preload/hook/hook.h"
+#include "collector/base/kp_poison.h"
+
+enum { FIELD_STATE = 3, FIELD_THREADS = 20 };
+static pid_t owner; /* a vfork child runs on our memory, and has none of our threads */
+
+/* The number in text[from, *to), made smaller; what is behind it moves up. */
+static size_t number_lower(char *text, size_t from, size_t to, size_t bytes, uint32_t by)
+{
+    char lower[16];
+    uint32_t n = 0;
+    for (size_t i = from; i < to; i++) n = n * 10 + (uint32_t)(text[i] - '0');
+    if (n <= by) return bytes;
+    const size_t used = kp_fmt(lower, sizeof lower, "%u", n - by);
+    memcpy(text + from, lower, used);
+    memmove(text + from + used, text + to, bytes - to);
+    return bytes - (to - from) + used;
+}
+
+size_t kp_threadcount_lower(char *text, size_t bytes, uint32_t by)
+{
+    size_t at = bytes, field = FIELD_STATE - 1;
+    while (at > 0 && text[at - 1] != ')') at--; /* the end of the name, in which anything may stand */
+    if (at == 0) return bytes;
+    for (; at < bytes && field < FIELD_THREADS; at++) field += text[at] == ' ';
+    size_t end = at;
+    while (end < bytes && text[end] >= '0' && text[end] <= '9') end++;
+    return field == FIELD_THREADS && end > at && end - at < 10 && end < bytes ? number_lower(text, at, end, bytes, by) : bytes;
+}
+
+/* A first byte is read and put back: the stream's buffer then has the whole text. */
+static void ours_leave_out(FILE *f)
+{
+    kp_io_helpers_settle();
+    const int first = kp_io_helpers() ? getc(f) : EOF;
+    if (first == EOF || ungetc(first, f) == EOF) return;
+    const size_t bytes = (size_t)(f->_IO_read_end - f->_IO_read_ptr);
+    f->_IO_read_end = f->_IO_read_ptr + kp_threadcount_lower(f->_IO_read_ptr, bytes, kp_io_helpers());
+}
+
+static FILE *(*real_fopen)(const char *path, const char *mode), *(*real_fopen64)(const char *path, const char *mode);
+
+static FILE *opened(FILE *f, const char *path)
+{
+    if (!f || strcmp(path, "/proc/self/stat") != 0 || !kp_boot_is_ours() || getpid() != owner) return f;
+    int saved = errno;
+    ours_leave_out(f);
+    errno = saved;
+    return f;
+}
+
+static FILE *tap_fopen(const char *path, const char *mode)
+{
+    return opened(real_fopen(path, mode), path);
+}
+
+static FILE *tap_fopen64(const char *path, const char *mode)
+{
+    return opened(real_fopen64(path, mode), path);
+}
+
+void kp_threadcount_install(void)
+{
+    static struct kp_tap taps[] = {{"fopen", NULL, (void *)(uintptr_t)tap_fopen}, {"fopen64", NULL, (void *)(uintptr_t)tap_fopen64}};
+    uintptr_t module;
+    owner = getpid();
+    if (taps[0].real) return; /* a child: they are in */
+    *(void **)&real_fopen = taps[0].real = kp_hook_first("fopen", &module);
+    *(void **)&real_fopen64 = taps[1].real = kp_hook_first("fopen64", &module);
+    if (!real_fopen || !real_fopen64 || kp_hook_add_taps(taps, 2) != 0)
+        kp_log(1, "fopen could not be tapped: a Python that forks counts our threads as its own");
+}
