@@ -24,6 +24,8 @@ e2e-kill: all ## 200 SIGKILLs at random instants, each recovered
 	@export KPROF_TEST_KILLS=$${KPROF_TEST_KILLS:-200}; $(PYTEST) test/e2e/test_kill.py $(PYTEST_ARGS)
 e2e-versions: all strange $(O)/test/oracle/torch_layout ## every torch from 1.13 to 2.15, beside its own torch.profiler (hours)
 	@export KPROF_TEST_VERSIONS=$${KPROF_TEST_VERSIONS:-1}; $(PYTEST) test/e2e/versions $(PYTEST_ARGS)
+e2e-forks: all ## ten thousand forks in each phase of the recorder, each way to fork, with the library and without (FORKS_ARGS=--only TEXT; hours)
+	@$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} test/e2e/forkstorm.py $(FORKS_ARGS)
 $(O)/test/bench/libempty_profile.so: test/bench/empty_profile.c
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
@@ -42,7 +44,7 @@ bench-symbols: all ## what a hooked call costs (KPROF_SYMBOLS), beside uftrace's
 	@test/bench/symbols.sh $(abspath $(O)/test/bench/symbols_bench) $(BUILD)/libkprof.so $(TURNS)
 .PHONY: bench-symbols
 .PHONY: bench-heap
-.PHONY: unit-list test e2e e2e-kill e2e-versions bench
+.PHONY: unit-list test e2e e2e-kill e2e-forks e2e-versions bench
 
 $(O)/test/bench/record_bench: test/bench/record_bench.c $(O)/librecord.a $(O)/libformat.a $(O)/libbase.a
 	@mkdir -p $(@D)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forks of a program with threads: no child hangs that would not without us, and no Python warns of our threads."""
+import json
+
+import pytest
+
+import harness
+from forkstorm import PHASES
+from test_stack import python_of, torch_double, versions  # noqa: F401 (a fixture)
+
+FORKS = 50
+
+
+def warnings_in(run):
+    lines = [line for line in run.err.splitlines() if "multi-threaded" in line or line == "alone"]
+    return lines.index("alone"), len(lines) - 1 - lines.index("alone")
+
+
+@versions()
+@pytest.mark.parametrize("what", ["count", "trace", "ops"])
+def test_a_python_that_counts_threads_finds_its_own(torch_double, tmp_path, version, what):  # noqa: F811
+    python = python_of(version)
+    torch = "-" if what != "ops" else torch_double
+    plain = harness.run_plain("fork_counted.py", tmp_path / "plain", torch, python=python).ok()
+    ours = harness.run_kprof("fork_counted.py", tmp_path / "ours", torch, python=python, shapes=False, schedule=None,
+                             **{} if what == "ops" else {"KPROF_MALLOC": what}).ok()
+    assert (warnings_in(ours), ours.out) == (warnings_in(plain), plain.out)
+    assert warnings_in(plain)[0] == 0 and any("wrote" in line for line in ours.said), ours.explain()
+
+
+@pytest.mark.parametrize("children", [0, 1])
+@pytest.mark.parametrize("phase, how", [(phase, "os_fork") for phase in PHASES] +
+                         [("windows", how) for how in ("thread", "multiprocessing", "dataloader", "subprocess", "posix_spawn")])
+def test_no_child_hangs(tmp_path, phase, how, children):
+    run = harness.run_kprof("fork_storm.py", tmp_path / "out", how, FORKS, 8, shapes=False, schedule=None, KPROF_CHILDREN=children,
+                            KPROF_LOG="none", **PHASES[phase]).ok()
+    said = json.loads(run.out)
+    assert said["forks"] > 0 and said["hung"] == 0 and said["failed"] == 0, run.explain()
