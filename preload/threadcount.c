@@ -9,8 +9,9 @@
  * On fail:   the host reads the number with our threads in it
  * Safe in:   after fork and vfork: passes through where the process is not ours
  *
- * From Python 3.12 on os.fork() reads the 20th field of /proc/self/stat, and warns when it is above 1: a child of a process with threads may find
- * locks taken for ever. Ours take none that a child needs (boot.c), and without us there would be no warning.
+ * From Python 3.12 on os.fork() reads the 20th field of /proc/self/stat, and warns when it is above 1: a child of a
+ * process with threads may find locks taken for ever. Ours take none that a child needs (boot.c), and without us
+ * there would be no warning.
  */
 #include "preload/threadcount.h"
 
@@ -51,7 +52,8 @@ size_t kp_threadcount_lower(char *text, size_t bytes, uint32_t by)
     for (; at < bytes && field < FIELD_THREADS; at++) field += text[at] == ' ';
     size_t end = at;
     while (end < bytes && text[end] >= '0' && text[end] <= '9') end++;
-    return field == FIELD_THREADS && end > at && end - at < 10 && end < bytes ? number_lower(text, at, end, bytes, by) : bytes;
+    const bool is_number = field == FIELD_THREADS && end > at && end - at < 10 && end < bytes;
+    return is_number ? number_lower(text, at, end, bytes, by) : bytes;
 }
 
 /* A first byte is read and put back: the stream's buffer then has the whole text. */
@@ -87,7 +89,8 @@ static FILE *tap_fopen64(const char *path, const char *mode)
 
 void kp_threadcount_install(void)
 {
-    static struct kp_tap taps[] = {{"fopen", NULL, (void *)(uintptr_t)tap_fopen}, {"fopen64", NULL, (void *)(uintptr_t)tap_fopen64}};
+    static struct kp_tap taps[] = {{"fopen", NULL, (void *)(uintptr_t)tap_fopen},
+                                   {"fopen64", NULL, (void *)(uintptr_t)tap_fopen64}};
     uintptr_t module;
     owner = getpid();
     if (taps[0].real) return; /* a child: they are in */

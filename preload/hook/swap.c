@@ -9,8 +9,8 @@
  * On fail:   nothing swapped
  * Safe in:   signal handlers no; after fork no
  *
- * Unlike a tap it is no concern of later scans: it is out again before the next one. A word that was not bound yet is bound when it is put
- * back, as the loader would have done at the next call.
+ * Unlike a tap it is no concern of later scans: it is out again before the next one. A word that was not bound yet is
+ * bound when it is put back, as the loader would have done at the next call.
  */
 #include <link.h>
 #include <string.h>
@@ -57,8 +57,9 @@ static void search_table(struct pass *pass, const ElfW(Rela) *table, size_t coun
     for (size_t i = 0; i < count; i++) {
         const uint32_t symbol = (uint32_t)ELF64_R_SYM(table[i].r_info);
         const uintptr_t at = image->base + table[i].r_offset;
-        if (!symbol || !kp_got_is_word((uint32_t)ELF64_R_TYPE(table[i].r_info)) || !is_inside(image, at) || at % sizeof at) continue;
-        if (image->symbols[symbol].st_shndx != SHN_UNDEF || strcmp(kp_image_name(image, symbol), pass->swap->symbol) != 0) continue;
+        if (!symbol || !kp_got_is_word((uint32_t)ELF64_R_TYPE(table[i].r_info))) continue;
+        if (!is_inside(image, at) || at % sizeof at || image->symbols[symbol].st_shndx != SHN_UNDEF) continue;
+        if (strcmp(kp_image_name(image, symbol), pass->swap->symbol) != 0) continue;
         pass->each(pass, &(struct kp_slot){.at = at, .is_relro = kp_image_in_relro(image, at)});
     }
 }

@@ -2,21 +2,22 @@
 /*
  * handover.c - the program sets a profile function where ours was: it sees no event of a call that began under ours
  *
- * Called by: calls.c at the call of sys.setprofile; CPython, in place of sys.setprofile and of the program's profile function; modules of the host
- *            that call PyEval_SetProfile (a tap)
+ * Called by: calls.c at the call of sys.setprofile; CPython, in place of sys.setprofile and of the program's profile
+ *            function; modules of the host that call PyEval_SetProfile (a tap)
  * Owns:      the table of threads whose profile function is the program's, with our filter before it
  * Locks:     the GIL, which is held wherever we come by
  * Memory:    none
  * On fail:   the program's function is called without a filter: it may see the return of the C function that set it
  * Safe in:   after fork yes: it knows nothing of recording
  *
- * CPython tells the end of a C function to the profile function that is set by then. Under ours sys.setprofile(f) is a call that is told of, so its end
- * would be f's first event; without us there is none. (torch's own profiler with stacks fails on it: "Python replay stack is empty".) So
- * where ours is replaced, a filter stands before the new one until every C function that began under ours has ended: it keeps those ends, and passes
- * on the rest. Ends that belong to calls which the new one was told of are known by counting.
+ * CPython tells the end of a C function to the profile function that is set by then. Under ours sys.setprofile(f) is
+ * a call that is told of, so its end would be f's first event; without us there is none. (torch's own profiler with
+ * stacks fails on it: "Python replay stack is empty".) So where ours is replaced, a filter stands before the new one
+ * until every C function that began under ours has ended: it keeps those ends, and passes on the rest. Ends that
+ * belong to calls which the new one was told of are known by counting.
  *
- * sys.setprofile is reached through its row in CPython's table of methods, from the first call on that is made under ours; PyEval_SetProfile
- * by a tap, for the calls that other libraries make.
+ * sys.setprofile is reached through its row in CPython's table of methods, from the first call on that is made under
+ * ours; PyEval_SetProfile by a tap, for the calls that other libraries make.
  */
 #include <string.h>
 
@@ -74,7 +75,8 @@ static uint32_t open_c_functions(const void *thread)
     const struct kp_thread *t = kp_thread_self;
     const struct kp_pycalls *c = t ? t->source_state[KP_STATE_PYTHON] : NULL;
     uint32_t n = 0;
-    if (!c || thread != kp_python_get()->thread_state() || c->thread_no != t->thread_no || c->depth > KP_PY_DEPTH) return NOT_KNOWN;
+    if (!c || thread != kp_python_get()->thread_state() || c->thread_no != t->thread_no) return NOT_KNOWN;
+    if (c->depth > KP_PY_DEPTH) return NOT_KNOWN;
     for (uint32_t i = 0; i < c->depth; i++) n += (uintptr_t)c->open[i].frame & 1;
     return n ? n : NOT_KNOWN;
 }
@@ -120,7 +122,7 @@ static void *our_set(void *module, void *argument)
     return result;
 }
 
-/* Of the threads that have the program's by then nobody knows which had ours: each gets a filter, whose count begins here. */
+/* Nobody knows by then which of the threads had ours: each gets a filter, whose count begins here. */
 static void *our_set_all(void *module, void *argument)
 {
     void *result = real_set_all(module, argument);
@@ -143,7 +145,8 @@ void kp_pyhandover_setter(const void *function)
     struct method *method = kp_python_at(function, C_METHODS);
     const bool is_all = strcmp(method->name, "_setprofileallthreads") == 0;
     if (!is_all && strcmp(method->name, "setprofile") != 0) return;
-    if (!ours_is || method->call == our_set || method->call == our_set_all || method->flags != TAKES_ONE || !is_of_sys(function)) return;
+    if (!ours_is || method->call == our_set || method->call == our_set_all) return;
+    if (method->flags != TAKES_ONE || !is_of_sys(function)) return;
     *(is_all ? &real_set_all : &real_set) = method->call;
     method->call = is_all ? our_set_all : our_set;
 }
@@ -167,5 +170,6 @@ void kp_pyhandover_attach(kp_python_profile_fn ours)
     ours_is = ours;
     real_eval = kp_python_api.set_profile;
     tap.real = (void *)(uintptr_t)real_eval;
-    if (kp_hook_add_taps(&tap, 1) != 0) kp_log(1, "PyEval_SetProfile could not be tapped: who sets a profile function by it may see one return too many");
+    if (kp_hook_add_taps(&tap, 1) != 0)
+        kp_log(1, "PyEval_SetProfile could not be tapped: a profile function that is set by it may see one return too many");
 }

@@ -6,13 +6,14 @@
  * Owns:      which mutex it is
  * Locks:     torch's, across a fork, as the last of all
  * Memory:    none
- * On fail:   what cannot be watched is not held (kp_torch_lock_take says true: there is none to wait for); two mutexes instead of one, or
- *            one that another thread keeps: false, and the child leaves torch's list alone
+ * On fail:   what cannot be watched is not held (kp_torch_lock_take says true: there is none to wait for); two
+ *            mutexes instead of one, or one that another thread keeps: false, and the child leaves torch's list alone
  * Safe in:   signal handlers: no
  *
- * Each thread has a copy of torch's list and its version. When the version has changed, the thread's next op takes the mutex and copies anew. We
- * change it: a child whose parent forked while another thread had the mutex would then wait for ever, though it would not without us. No symbol
- * names the mutex. But torch calls pthread_mutex_lock through a word of libtorch_cpu, so a callback that is added and removed again shows it.
+ * Each thread has a copy of torch's list and its version. When the version has changed, the thread's next op takes
+ * the mutex and copies anew. We change it: a child whose parent forked while another thread had the mutex would then
+ * wait for ever, though it would not without us. No symbol names the mutex. But torch calls pthread_mutex_lock
+ * through a word of libtorch_cpu, so a callback that is added and removed again shows it.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,7 +24,7 @@
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"
 
-enum { TAKE_TRIES = 20000, TAKE_NAP_NS = 250000 }; /* 5 s: its holder copies a short list, unless a signal handler forks right there */
+enum { TAKE_TRIES = 20000, TAKE_NAP_NS = 250000 }; /* 5 s: its holder copies a short list; or a signal handler forks right there */
 
 static struct kp_hook_swap swap = {.symbol = "pthread_mutex_lock"};
 static pthread_mutex_t *list_lock; /* constant once attached */
