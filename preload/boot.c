@@ -291,8 +291,20 @@ static void watch_exit(void)
     is_watched = true;
 }
 
+/* The host forbade this thread to look at a clock before there was anything to record: there will be nothing. */
+static void give_up(void)
+{
+    kp_gate_set(0);
+    kp_store_release(&alive, false);
+    kp_log(0, "nothing is recorded: the program forbade itself the processor's clock (PR_SET_TSC)");
+}
+
 static void begin_run(void)
 {
+    if (!is_run_begun && kp_io_is_tsc_refused()) {
+        give_up();
+        return;
+    }
     if (!is_run_begun) {
         kp_log_keep();
         kp_config_complain(config);

@@ -387,10 +387,9 @@ int kp_cycle_stop(void)
 /* The sources stay as they are: at exit the objects of a C++ library may be destroyed already. */
 bool kp_cycle_end_run(void)
 {
-    uint64_t now = kp_ticks();
     if (!lock_try(LOCK_WAIT_MS)) return false;
     ended = true;
-    now = end_step(now);
+    const uint64_t now = started ? end_step(kp_ticks()) : 0; /* without a run no clock is read: the host may have forbidden itself to */
     kp_gate_set(kp_gate_make(last_number, KP_GATE_ON));
     close_window(now, true);
     pthread_mutex_unlock(&cycle_lock);

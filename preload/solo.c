@@ -2,8 +2,8 @@
 /*
  * solo.c - sends our threads away while the host calls what only a process of one thread may call
  *
- * Called by: host threads in setuid and its kin, unshare and setns, fstatat, prctl and seccomp_load (taps); boot.c (puts them in when a
- *            run begins)
+ * Called by: host threads in setuid and its kin, unshare and setns, fstatat (taps); boot.c (puts them in when a run begins, and those of
+ *            confine.c)
  * Owns:      the set of taps, which stays for good
  * Locks:     none of its own (rest.c has a flag)
  * On fail:   the call is made with our threads there
@@ -17,12 +17,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rest.h"
 #include "preload/boot.h"
+#include "preload/confine.h"
 #include "preload/hook/hook.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
@@ -30,9 +30,14 @@
 enum { REST_MS = 300 };
 static pid_t owner; /* a vfork child runs on our memory, and has none of our threads */
 
+bool kp_solo_is_owner(void)
+{
+    return getpid() == owner;
+}
+
 static bool begin(void)
 {
-    if (!kp_boot_is_ours() || getpid() != owner) return false;
+    if (!kp_boot_is_ours() || !kp_solo_is_owner()) return false;
     int saved = errno;
     bool is_rest = kp_rest_begin(REST_MS);
     errno = saved;
@@ -90,52 +95,32 @@ static int tap_fstatat(int folder, const char *path, void *answer, int flags)
     return end(true, real_fstatat(folder, path, answer, flags));
 }
 
-/*
- * From here on the kernel may end this thread, or the process, for a call that the program itself never makes. So what was recorded is written
- * now, none of our threads stays, and nothing of ours makes a call afterwards. (Filters that a program sets by syscall() are not seen.)
- */
-static void confine(void)
+#define ENTRY(name, ...) {#name, (void *)(uintptr_t)tap_##name, (void **)(void *)&real_##name},
+static const struct kp_solo_row own_rows[] = {
+    ROWS(ENTRY) ENTRY(fstatat){"fstatat64", (void *)(uintptr_t)tap_fstatat, (void **)(void *)&real_fstatat},
+};
+enum { OWN_ROWS = sizeof own_rows / sizeof *own_rows };
+static struct kp_tap taps[OWN_ROWS + KP_CONFINE_ROWS];
+static uint32_t tap_count;
+
+static void find(const struct kp_solo_row *rows, uint32_t count)
 {
-    int saved = errno;
-    if (!kp_boot_is_ours() || getpid() != owner) return;
-    kp_log(!kp_boot_speaks(), "the program confines itself (seccomp): what it does from here on is not recorded");
-    kp_boot_end_early();
-    (void)kp_rest_begin(REST_MS);
-    errno = saved;
+    uintptr_t module;
+    for (uint32_t i = 0; i < count; i++) {
+        void *real = kp_hook_first(rows[i].symbol, &module);
+        if (!real) continue;
+        *rows[i].real = real;
+        taps[tap_count++] = (struct kp_tap){rows[i].symbol, real, rows[i].tap};
+    }
 }
 
-static int (*real_prctl)(int option, unsigned long b, unsigned long c, unsigned long d, unsigned long e);
-static int tap_prctl(int option, unsigned long b, unsigned long c, unsigned long d, unsigned long e)
-{
-    if (option == PR_SET_SECCOMP) confine();
-    return real_prctl(option, b, c, d, e);
-}
-
-static int (*real_seccomp_load)(const void *context); /* libseccomp's */
-static int tap_seccomp_load(const void *context)
-{
-    confine();
-    return real_seccomp_load(context);
-}
-
-#define ENTRY(name, ...) {#name, NULL, (void *)(uintptr_t)tap_##name},
-#define REAL(name, ...) (void **)(void *)&real_##name,
-static struct kp_tap taps[] = {ROWS(ENTRY) ENTRY(prctl) ENTRY(seccomp_load) ENTRY(fstatat){"fstatat64", NULL, (void *)(uintptr_t)tap_fstatat}};
-static void **const reals[] = {ROWS(REAL) REAL(prctl) REAL(seccomp_load) REAL(fstatat) REAL(fstatat)};
-enum { COUNT = sizeof taps / sizeof *taps };
-
+/* One set for all: each set is a look through all modules. */
 void kp_solo_install(void)
 {
-    uint32_t n = 0;
-    uintptr_t module;
     owner = getpid();
-    if (taps[0].real) return; /* a child: they are in */
-    for (uint32_t i = 0; i < COUNT; i++) {
-        void *real = kp_hook_first(taps[i].symbol, &module);
-        if (!real) continue;
-        *reals[i] = real;
-        taps[n] = taps[i];
-        taps[n++].real = real;
-    }
-    if (n && kp_hook_add_taps(taps, n) != 0) kp_log(1, "setuid and unshare could not be tapped: they find our threads in the process");
+    if (tap_count) return; /* a child: they are in */
+    find(own_rows, OWN_ROWS);
+    find(kp_confine_rows, KP_CONFINE_ROWS);
+    if (tap_count && kp_hook_add_taps(taps, tap_count) != 0)
+        kp_log(1, "setuid and unshare could not be tapped: they find our threads in the process");
 }

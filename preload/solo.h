@@ -5,7 +5,18 @@
 #ifndef KP_SOLO_H
 #define KP_SOLO_H
 
-/* Puts the taps in: when the first of our threads may be made. As kp_hook_add_taps. */
+#include <stdbool.h>
+
+/* A function whose calls come to us. */
+struct kp_solo_row {
+    const char *symbol;
+    void *tap;
+    void **real; /* where it calls on */
+};
+
+/* Puts the taps in, and those of confine.c: when the first of our threads may be made. As kp_hook_add_taps. */
 void kp_solo_install(void);
+/* Not so in a vfork child, which runs on our memory, and has none of our threads. */
+bool kp_solo_is_owner(void);
 
 #endif

@@ -19,7 +19,7 @@
 #define KP_CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 #define KP_CLOCK_TRIES 8
 
-bool kp_clock_is_tsc;
+_Atomic bool kp_clock_is_tsc, kp_clock_is_forbidden;
 
 #if defined(__x86_64__)
 static bool is_tsc_invariant(void)
@@ -42,8 +42,14 @@ static bool is_tsc_kernel_clock(void)
 void kp_clock_init(void)
 {
 #if defined(__x86_64__)
-    kp_clock_is_tsc = is_tsc_invariant() && is_tsc_kernel_clock();
+    kp_store_relaxed(&kp_clock_is_tsc, is_tsc_invariant() && is_tsc_kernel_clock());
 #endif
+}
+
+void kp_clock_forbid(void)
+{
+    kp_store_relaxed(&kp_clock_is_forbidden, true);
+    kp_store_relaxed(&kp_clock_is_tsc, false);
 }
 
 void kp_clock_sample(struct kp_clock_pair *out)

@@ -337,7 +337,7 @@ void kp_io_nap(uint64_t ns)
     for (uint64_t left = ns, now; left; left = now < end ? end - now : 0) {
         struct timespec nap = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
         if (kp_fail_point("nap") != 0 || syscall(SYS_nanosleep, &nap, NULL) != 0) sched_yield();
-        now = kp_clock_ns(CLOCK_MONOTONIC);
+        now = kp_load_relaxed(&kp_clock_is_forbidden) ? end : kp_clock_ns(CLOCK_MONOTONIC);
     }
 }
 
@@ -383,6 +383,12 @@ bool kp_io_is_on_signal_stack(void)
 bool kp_io_is_thread_gone(uint32_t tid)
 {
     return kp_fail_point("kill") == 0 && syscall(SYS_tgkill, getpid(), tid, 0) != 0 && errno == ESRCH;
+}
+
+bool kp_io_is_tsc_refused(void)
+{
+    int mode = PR_TSC_ENABLE;
+    return kp_fail_point("prctl") == 0 && prctl(PR_GET_TSC, &mode, 0, 0, 0) == 0 && mode == PR_TSC_SIGSEGV;
 }
 
 void kp_io_thread_name(char name[16])

@@ -12,21 +12,25 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "collector/base/kp_atomic.h"
+
 enum { KP_CLOCK_TSC = 1, KP_CLOCK_MONO = 2 };
 
-extern bool kp_clock_is_tsc; /* decided once by kp_clock_init, then constant */
+extern _Atomic bool kp_clock_is_tsc; /* decided once by kp_clock_init, then constant, but for kp_clock_forbid */
+extern _Atomic bool kp_clock_is_forbidden;
 
 static inline uint64_t kp_clock_ns(clockid_t id)
 {
     struct timespec t;
-    clock_gettime(id, &t);
+    if (__builtin_expect(kp_load_relaxed(&kp_clock_is_forbidden), 0)) return 0;
+    clock_gettime(id, &t); /* as a rule no system call, but an instruction that reads the TSC */
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static inline uint64_t kp_ticks(void)
 {
 #if defined(__x86_64__)
-    if (kp_clock_is_tsc) return __builtin_ia32_rdtsc();
+    if (kp_load_relaxed(&kp_clock_is_tsc)) return __builtin_ia32_rdtsc();
 #endif
     return kp_clock_ns(CLOCK_MONOTONIC);
 }
@@ -39,6 +43,11 @@ struct kp_clock_pair {
 };
 
 void kp_clock_init(void);
+/*
+ * From here on each stamp is 0: the host is about to have the kernel send SIGSEGV to whoever reads the TSC. Nothing is recorded any more; what is
+ * left on the stack of a hook still asks.
+ */
+void kp_clock_forbid(void);
 void kp_clock_sample(struct kp_clock_pair *out);
 
 #endif

@@ -72,6 +72,7 @@ int kp_io_barrier(void);                   /* on every processor that runs this 
 uint32_t kp_io_tid(void);
 bool kp_io_is_on_signal_stack(void);       /* the calling thread, as far as the kernel knows (not with SS_AUTODISARM); true where it does not tell */
 bool kp_io_is_thread_gone(uint32_t tid);   /* of this process */
+bool kp_io_is_tsc_refused(void);           /* a thread that reads the processor's counter gets a signal: by prctl(PR_SET_TSC), or inherited */
 void kp_io_thread_name(char name[16]);     /* the calling thread's; empty when it cannot be had */
 int kp_io_host(struct utsname *out);
 /*

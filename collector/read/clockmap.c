@@ -53,7 +53,7 @@ static uint64_t slope_from_now(const struct kp_clock_line *only)
     kp_clock_init();
     kp_clock_sample(&pair);
     now = (struct kp_clock_line){.from = pair.ticks, .base = pair.mono_ns};
-    return kp_clock_is_tsc ? slope_of(only, &now) : 0;
+    return kp_load_relaxed(&kp_clock_is_tsc) ? slope_of(only, &now) : 0;
 }
 
 static bool is_near(uint64_t slope, uint64_t usual, uint32_t part)

@@ -233,7 +233,7 @@ static void head_write(const char *host, uint64_t start_ns, const char *text)
     h->head_bytes = sizeof *h;
     h->pid = (uint32_t)getpid();
     h->ppid = (uint32_t)getppid();
-    h->clock_kind = kp_clock_is_tsc ? KP_CLOCK_TSC : KP_CLOCK_MONO;
+    h->clock_kind = kp_load_relaxed(&kp_clock_is_tsc) ? KP_CLOCK_TSC : KP_CLOCK_MONO;
     h->start_real_ns = start_ns;
     kp_fmt(h->host, sizeof h->host, "%s", host);
     kp_fmt(h->program, sizeof h->program, "%s", program_invocation_short_name);

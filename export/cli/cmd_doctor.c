@@ -180,7 +180,7 @@ static void clock_check(void)
     char source[64];
     line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source);
     kp_clock_init();
-    if (kp_clock_is_tsc)
+    if (kp_load_relaxed(&kp_clock_is_tsc))
         say("ok", "clock: the processor's own counter (tsc)");
     else
         say("warn", "clock: clock_gettime (clocksource %s): right, but each stamp costs about twice as much", source[0] ? source : "unknown");

@@ -30,7 +30,7 @@ void kp_base_clock(void)
 /* ns in ticks; after some milliseconds good to a few parts in a million, and better with time. */
 static double ticks_per_ns(void)
 {
-    if (!kp_clock_is_tsc) return 1.0;
+    if (!kp_load_relaxed(&kp_clock_is_tsc)) return 1.0;
     if (last.mono_ns - first.mono_ns < 1000000) kp_clock_sample(&last);
     return last.mono_ns > first.mono_ns ? (double)(last.ticks - first.ticks) / (double)(last.mono_ns - first.mono_ns) : 0;
 }

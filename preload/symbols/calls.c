@@ -111,7 +111,7 @@ static COLD uintptr_t enter_by_clock(struct kp_symbol_row *row, uintptr_t *slot)
 
 uintptr_t kp_symbol_enter(struct kp_symbol_row *row, uintptr_t *slot)
 {
-    return __builtin_expect(kp_clock_is_tsc, 1) ? enter(row, slot, true) : enter_by_clock(row, slot);
+    return __builtin_expect(kp_load_relaxed(&kp_clock_is_tsc), 1) ? enter(row, slot, true) : enter_by_clock(row, slot);
 }
 
 void kp_symbol_pop(struct kp_symbol_calls *c)
@@ -244,6 +244,6 @@ static COLD void exit_by_clock(uintptr_t stub)
 /* The return address is out of the stub's word by now. */
 void kp_symbol_exit(uintptr_t stub)
 {
-    if (__builtin_expect(kp_clock_is_tsc, 1)) out(stub, __builtin_ia32_rdtsc());
+    if (__builtin_expect(kp_load_relaxed(&kp_clock_is_tsc), 1)) out(stub, __builtin_ia32_rdtsc());
     else exit_by_clock(stub);
 }

@@ -138,7 +138,7 @@ int main(int argc, char **argv)
     plain(NULL); /* touch the memory */
     double base = best_ns(plain), tick = best_ns(clock_one), one = best_ns(put), hit = best_ns(cached), look = best_ns(intern);
     printf("plain store of 24 bytes      %6.2f ns\n", base);
-    printf("one stamp (%s)              %6.2f ns\n", kp_clock_is_tsc ? "tsc" : "mono", tick);
+    printf("one stamp (%s)              %6.2f ns\n", kp_load_relaxed(&kp_clock_is_tsc) ? "tsc" : "mono", tick);
     printf("reserve + fill + commit      %6.2f ns  %5.2f x plain store, %4.2f x stamp\n", one, one / base, one / tick);
     printf("name by address (cached)     %6.2f ns  %5.2f x stamp\n", hit, hit / tick);
     printf("name by text (hash, table)   %6.2f ns  %5.2f x stamp\n", look, look / tick);

@@ -239,12 +239,36 @@ for limit in nofile as fsize stack data nproc; do same "limit_$limit" "$bin/limi
 for limit in '-n 4' '-v 200000' '-f 0' '-s 128' '-d 4000'; do
   same "ulimit${limit// /}" bash -c "ulimit $limit; exec \"\$0\" none" "$bin/limits"
 done
-for answer in eperm enosys kill thread; do same "sandbox_$answer" "$bin/sandbox" $answer; done
+for answer in eperm enosys kill thread thread_raw strict strict_raw asks; do same "sandbox_$answer" "$bin/sandbox" $answer; done
 for how in count trace; do
   records "confined_$how" any KPROF_MALLOC=$how -- "$bin/sandbox" thread
   says "confined_$how" 1 '^kprof: wrote .* allocations, 0 dropped'
   says "confined_$how" 1 '^kprof: the program confines itself'
   records "confined_children_$how" any KPROF_CHILDREN=1 KPROF_MALLOC=$how -- bash -c '"$0" thread; (x=$(seq 99); exec "$0" thread); "$0" thread & wait $!; echo $?' "$bin/sandbox"
+done
+for how in thread_raw strict strict_raw; do
+  records "confined_$how" any KPROF_MALLOC=trace -- "$bin/sandbox" $how
+  says "confined_$how" 1 '^kprof: wrote .* [1-9][0-9]* allocations, 0 dropped'
+  says "confined_$how" 1 '^kprof: the program confines itself'
+done
+same bynumber "$bin/bynumber"
+for mode in KPROF_MALLOC=trace 'KPROF_SYMBOLS=*'; do records "bynumber_$mode" any "$mode" -- "$bin/bynumber"; done
+records confined_asks any KPROF_MALLOC=trace -- "$bin/sandbox" asks
+says confined_asks 0 '^kprof: the program confines itself'
+# whoever reads the processor's counter gets SIGSEGV from then on
+for raw in "" raw; do
+  for when in idle heap ops inside late; do
+    name=tsc_$when${raw:+_$raw}
+    # shellcheck disable=SC2086
+    case $when in idle | heap) same "$name" "$bin/tsc" "$bin" $when $raw ;; esac
+    # shellcheck disable=SC2086
+    for mode in plain: schedule:KPROF_SCHEDULE=wait=0,active=1 trace:KPROF_MALLOC=trace calls:KPROF_SYMBOLS=*; do
+      records "${name}_${mode%%:*}" any ${mode#*:} -- "$bin/tsc" "$bin" $when $raw
+    done
+    says "${name}_trace" 1 "^kprof: the program forbids itself the processor's clock"
+    case $when in idle | late) ;; *) says "${name}_trace" 1 '^kprof: wrote' ;; esac
+    [ $when != late ] || says "${name}_plain" 1 "^kprof: nothing is recorded: the program forbade itself the processor's clock"
+  done
 done
 if [ -n "${HOSTS_IN:-}" ]; then
   skip jail "there is no other user in this root"

@@ -26,7 +26,7 @@ static void the_header_says_who_wrote_it(void **state)
     assert_int_equal(w.head->head_bytes, sizeof *w.head);
     assert_int_equal(w.head->pid, getpid());
     assert_int_equal(w.head->ppid, getppid());
-    assert_int_equal(w.head->clock_kind, kp_clock_is_tsc ? KP_CLOCK_TSC : KP_CLOCK_MONO);
+    assert_int_equal(w.head->clock_kind, kp_load_relaxed(&kp_clock_is_tsc) ? KP_CLOCK_TSC : KP_CLOCK_MONO);
     assert_string_equal(w.head->program, "test_record");
     assert_memory_equal(w.head->host, host, strlen(host) < 63 ? strlen(host) : 63);
     assert_int_equal(w.head->loss[KP_KIND_OP][KP_LOSS_NO_SLOT], 1);
