@@ -8,8 +8,9 @@
  * On fail:   what struck the host's other threads in the middle stays in the spool (kprof recover)
  * Safe in:   after fork and vfork: passes on where the process is not ours
  *
- * From such a call on the kernel may end this thread, or the process, for something that the program itself never does. So what was recorded is
- * written now, none of our threads stays, and nothing of ours makes a call or looks at a clock afterwards. A call by an inlined instruction is not seen.
+ * From such a call on the kernel may end this thread, or the process, for something that the program itself never does. So what was
+ * recorded is written now, none of our threads stays, and nothing of ours makes a call or looks at a clock afterwards. A call by an
+ * inlined instruction is not seen.
  */
 #include "preload/confine.h"
 
