@@ -57,16 +57,23 @@ static const char *process_read(const char *path, char *text, size_t bytes)
     return end && end[1] == ' ' ? end + 2 : NULL;
 }
 
+/* A number of it, by its place in proc(5), where the state is the third. */
+static uint64_t process_field(const char *at, int number)
+{
+    uint64_t value = 0;
+    for (int field = 3; at && field < number; field++) at = strchr(at + 1, ' ');
+    for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
+    return value;
+}
+
 uint64_t kp_io_process_start(int32_t pid)
 {
     char path[64], text[512];
     if (pid) kp_fmt(path, sizeof path, "/proc/%d/stat", (int)pid);
     else kp_fmt(path, sizeof path, "/proc/self/stat");
     const char *at = process_read(path, text, sizeof text);
-    uint64_t start = 0;
     if (!at || *at == 'Z' || *at == 'X') return 0; /* a zombie writes no more */
-    for (int field = 3; at && field < 22; field++) at = strchr(at + 1, ' ');
-    for (at = at ? at + 1 : ""; *at >= '0' && *at <= '9'; at++) start = start * 10 + (uint64_t)(*at - '0');
+    const uint64_t start = process_field(at, 22);
     return start ? start : 1;
 }
 
@@ -74,16 +81,63 @@ uint64_t kp_io_process_start(int32_t pid)
  * The main thread ended before the others: it stays as a zombie, which has no memory. Asked often, and of programs of one thread, which may count
  * on the lowest number a descriptor can have (close, then dup): so without a file where that can be.
  */
-static bool is_main_gone(void)
+static int main_look(void) /* 1: gone, 0: there, or -errno */
 {
-    char path[64], text[512] = "";
-    const struct iovec from = {path, 1}, to = {text, 1};
+    char here = 0, copy;
+    const struct iovec from = {&here, 1}, to = {&copy, 1};
     int rc = kp_fail_point("vm_readv");
     if (rc == 0) rc = process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1 ? 0 : -errno;
-    if (rc == 0 || rc == -ESRCH) return rc != 0;
-    kp_fmt(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
-    const char *at = process_read(path, text, sizeof text);
+    return rc == -ESRCH ? 1 : rc;
+}
+
+static const char *task_read(const char *tid, char *text, size_t bytes)
+{
+    char path[64];
+    return kp_fmt(path, sizeof path, "/proc/self/task/%s/stat", tid) < sizeof path ? process_read(path, text, bytes) : NULL;
+}
+
+static const char *main_read(char *text, size_t bytes)
+{
+    char tid[16];
+    kp_fmt(tid, sizeof tid, "%d", (int)getpid());
+    return task_read(tid, text, bytes);
+}
+
+static bool is_main_gone(void)
+{
+    char text[512];
+    const int is_gone = main_look();
+    if (is_gone >= 0) return is_gone;
+    const char *at = main_read(text, sizeof text);
     return at && *at == 'Z';
+}
+
+/*
+ * Threads of the kernel's among the host's (io_uring: iou-sqp-PID, iou-wrk-PID), which end with the process and keep none: PF_IO_WORKER. Told by
+ * opening files, so only where the main thread is gone and there are more threads than ours; not again soon where that did not change.
+ */
+enum { FLAGS = 9, EXIT_CODE = 52, IO_WORKER = 0x10, LOOK_AGAIN = 8 };
+
+static void worker_count(void *context, const char *tid)
+{
+    char text[512];
+    const char *at = task_read(tid, text, sizeof text);
+    if (at && process_field(at, FLAGS) & IO_WORKER) ++*(uint64_t *)context;
+}
+
+static _Atomic uint64_t threads_seen;
+static _Atomic uint32_t looks;
+static _Atomic bool has_others; /* threads of the host's lived on after its main one */
+
+static bool are_kernels(uint64_t threads, uint64_t ours)
+{
+    uint64_t workers = 0;
+    if (kp_load_relaxed(&threads_seen) == threads && kp_add_relaxed(&looks, 1) % LOOK_AGAIN) return false;
+    kp_store_relaxed(&threads_seen, threads);
+    if (kp_io_each_name("/proc/self/task", worker_count, &workers) < 0) return false;
+    if (threads - workers <= ours) return true;
+    kp_store_relaxed(&has_others, true);
+    return false;
 }
 
 uint32_t kp_io_helpers(void)
@@ -106,13 +160,42 @@ bool kp_io_helpers_alone(void)
     struct stat st;
     /* links of this folder: two, and one for each thread */
     if (kp_io_stat("/proc/self/task", &st) != 0 || st.st_nlink < 3) return false;
-    return st.st_nlink - 2 <= kp_load_relaxed(&helpers) + 1 && is_main_gone();
+    const uint64_t threads = st.st_nlink - 2, ours = kp_load_relaxed(&helpers) + 1;
+    if (threads <= ours) return is_main_gone();
+    return main_look() == 1 && are_kernels(threads, ours);
+}
+
+/* By this signal and no other way: as a filter that the host set ends a thread of it (SECCOMP_RET_KILL_THREAD), and then the process. */
+static void end_by_signal(int number)
+{
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigset_t only;
+    sigaction(number, &usual, NULL);
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+    syscall(SYS_tgkill, getpid(), kp_io_tid(), number);
+}
+
+/*
+ * The host ended its only thread by SYS_exit, or it was ended: since Linux 5.17 the process has the status of the thread that ends last, and that
+ * is one of ours. After pthread_exit the main thread's is 0, and libc's exit() follows in the last thread. Where other threads of the host's
+ * outlived the main one, theirs would count: they are no longer there to be asked.
+ */
+static void end_as_main(void)
+{
+    char text[512];
+    const char *at = kp_load_relaxed(&has_others) ? NULL : main_read(text, sizeof text);
+    const uint64_t code = at ? process_field(at, EXIT_CODE) : 0; /* as wait() has it */
+    if (code & 0x7f) end_by_signal((int)(code & 0x7f));
+    if (code) syscall(SYS_exit, (int)(code >> 8 & 0xff));
 }
 
 void kp_io_after_fork(void)
 {
     kp_store_relaxed(&helpers, 0);
     kp_store_relaxed(&leaving, 0);
+    kp_store_relaxed(&has_others, false);
 }
 
 /* A thread of ours that is woken by a host thread shall not take its processor from it. */
@@ -135,7 +218,10 @@ static void *thread_main(void *arg)
     thread_calm(s->nice);
     void *result = s->body(s->arg);
     /* The last thread runs the host's exit handlers: signals reach the host again. */
-    if (kp_io_helpers_alone()) pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
+    if (kp_io_helpers_alone()) {
+        pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
+        end_as_main();
+    }
     kp_store_relaxed(&leaving, kp_io_tid());
     kp_add_relaxed(&helpers, -1u);
     return result;

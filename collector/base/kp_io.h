@@ -81,8 +81,8 @@ int kp_io_host(struct utsname *out);
  */
 uint64_t kp_io_process_start(int32_t pid);
 /*
- * True when the host's last thread ended by pthread_exit and only threads made here are left: they must end then, since as long
- * as one is there the process cannot. Asks the kernel, so not more often than some times a second.
+ * True when the host's last thread ended by pthread_exit or alone, and only threads made here (and the kernel's) are left: they must end then, since
+ * as long as one is there the process cannot. Asks the kernel, so not more often than some times a second.
  */
 bool kp_io_helpers_alone(void);
 uint32_t kp_io_helpers(void); /* how many threads of ours there are */

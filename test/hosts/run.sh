@@ -234,6 +234,15 @@ for how in return exit _exit quick_exit abort segv fault term kill pipe thread m
 done
 same ending_static "$bin/ending_static" exit
 
+# a main thread that ends otherwise: status, and that it ends at all
+for how in raw raw0 raw_later raw_thread raw_status killed uring uring_thread; do
+  for mode in plain: schedule:KPROF_SCHEDULE=wait=0,active=1 trace:KPROF_MALLOC=trace 'calls:KPROF_SYMBOLS=*'; do
+    # shellcheck disable=SC2086
+    LIMIT=30 records "lasts_${how}_${mode%%:*}" any ${mode#*:} -- "$bin/lasts" "$bin" $how
+  done
+  if grep -qs '^no ring' "$work/lasts_${how}_plain.ours/out"; then skip "lasts_$how" "the kernel gives no ring of io_uring here"; fi
+done
+
 # --- limits, sandboxes, other users ---------------------------------------------------------------------------------
 for limit in nofile as fsize stack data nproc; do same "limit_$limit" "$bin/limits" $limit; done
 for limit in '-n 4' '-v 200000' '-f 0' '-s 128' '-d 4000'; do
