@@ -7,6 +7,7 @@ set -euo pipefail
 
 calls='open|open64|openat|creat|close|read|pread|pread64|write|pwrite|pwrite64|writev|fallocate|fallocate64|ftruncate|ftruncate64|fsync|fdatasync|rename|renameat|renameat2'
 calls+='|unlink|unlinkat|mkdir|mkdirat|rmdir|stat|fstat|lstat|fstatat|stat64|fstat64|lstat64|statx|access|faccessat|readlink|readlinkat|realpath|getcwd|uname|gethostname'
+calls+='|flock|lseek|lseek64|chown|fchown|fchownat|chmod|fchmod|fchmodat'
 calls+='|dup|dup2|dup3|fcntl|fcntl64|ioctl|isatty|pipe|pipe2|eventfd|memfd_create|socket|connect|bind|send|sendto|sendmsg|recv|recvmsg|poll|ppoll|select|epoll_wait|opendir|readdir'
 calls+='|mmap|mmap64|munmap|mremap|madvise|mprotect|mlock|mincore|msync|brk|sbrk|shm_open|process_vm_readv|process_vm_writev'
 calls+='|syscall|nanosleep|clock_nanosleep|usleep|sleep|kill|tgkill|pthread_kill|prctl|sched_setscheduler|setpriority|getpriority|nice|sched_setaffinity'

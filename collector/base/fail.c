@@ -33,6 +33,7 @@ static const struct point {
     {"open", EMFILE}, {"close", EIO}, {"read", EIO}, {"pread", EIO}, {"write", ENOSPC}, {"fallocate", ENOSPC}, {"truncate", EIO},
     {"fsync", EIO}, {"rename", EIO}, {"unlink", EACCES}, {"mkdir", EACCES}, {"stat", EACCES}, {"access", EACCES}, {"list", EIO}, {"readlink", EACCES},
     {"getcwd", ENOENT}, {"uname", EPERM}, {"dup", EMFILE}, {"punch", EOPNOTSUPP}, {"terminal", ENOTTY},
+    {"lock", ENOLCK}, {"give", EPERM}, {"seek", EINVAL},
     {"mmap", ENOMEM}, {"munmap", ENOMEM}, {"mremap", ENOMEM}, {"madvise", ENOMEM}, {"mprotect", ENOMEM}, {"populate", ENOMEM}, {"wipeonfork", EINVAL},
     {"peek", EPERM}, {"arena", ENOMEM}, {"heap", ENOMEM},
     {"thread", EAGAIN}, {"atfork", ENOMEM}, {"key", EAGAIN}, {"atexit", ENOMEM},

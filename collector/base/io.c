@@ -16,6 +16,7 @@
 #include <stdio.h> /* rename, renameat2 */
 #include <stdint.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -45,11 +46,8 @@
         if ((out) < 0) (out) = -errno;                                                             \
     } while ((out) == -EINTR)
 
-int kp_io_open(const char *path, int flags, int mode)
+static int fd_high(int fd)
 {
-    int fd = kp_fail_point("open");
-    if (fd < 0) return fd;
-    KP_IO_RETRY(fd, open(path, flags | O_CLOEXEC, mode));
     if (fd < 0 || fd >= KP_IO_FD_MIN) return fd;
     int high = kp_fail_point("dup");
     if (high == 0) high = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_MIN);
@@ -58,6 +56,22 @@ int kp_io_open(const char *path, int flags, int mode)
     if (high < 0) high = -errno;
     close(fd);
     return high;
+}
+
+int kp_io_open(const char *path, int flags, int mode)
+{
+    int fd = kp_fail_point("open");
+    if (fd < 0) return fd;
+    KP_IO_RETRY(fd, open(path, flags | O_CLOEXEC, mode));
+    return fd_high(fd);
+}
+
+int kp_io_open_at(int dir, const char *name, int flags, int mode)
+{
+    int fd = kp_fail_point("open");
+    if (fd < 0) return fd;
+    KP_IO_RETRY(fd, openat(dir, name, flags | O_CLOEXEC, mode));
+    return fd_high(fd);
 }
 
 int kp_io_close(int fd)
@@ -192,6 +206,28 @@ int kp_io_truncate(int fd, off_t bytes)
     int rc = kp_fail_point("truncate");
     if (rc == 0) KP_IO_RETRY(rc, ftruncate(fd, bytes));
     return rc;
+}
+
+int kp_io_lock(int fd)
+{
+    int rc = kp_fail_point("lock");
+    if (rc == 0) KP_IO_RETRY(rc, flock(fd, LOCK_EX | LOCK_NB));
+    return rc;
+}
+
+int kp_io_give(int fd, uint32_t uid, uint32_t gid, uint32_t mode)
+{
+    int rc = kp_fail_point("give");
+    if (rc < 0) return rc;
+    return syscall(SYS_fchown, fd, uid, gid) == 0 && syscall(SYS_fchmod, fd, mode) == 0 ? 0 : -errno;
+}
+
+int64_t kp_io_data_next(int fd, int64_t at)
+{
+    const int rc = kp_fail_point("seek");
+    if (rc < 0) return rc;
+    const off_t next = lseek(fd, at, SEEK_DATA);
+    return next < 0 ? -errno : next;
 }
 
 void kp_io_punch(int fd, off_t at, off_t bytes)
@@ -419,6 +455,13 @@ int kp_io_unlink(const char *path)
     int rc = kp_fail_point("unlink");
     if (rc < 0) return rc;
     return syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0 ? 0 : -errno;
+}
+
+int kp_io_unlink_at(int dir, const char *name)
+{
+    int rc = kp_fail_point("unlink");
+    if (rc < 0) return rc;
+    return syscall(SYS_unlinkat, dir, name, 0) == 0 ? 0 : -errno;
 }
 
 static int dir_make(const char *path, int mode)

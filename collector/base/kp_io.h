@@ -20,8 +20,12 @@
 struct stat;
 struct utsname;
 
-/* --- files --- */
+/* --- files ---
+ * What we make is never open to everybody's writing, also where the host's umask is 0: a trace tells what the program saw, and whoever could
+ * change it, or put another one into its folder, would be believed. */
+enum { KP_IO_FILE_MODE = 0664, KP_IO_FOLDER_MODE = 0775 }; /* less what the umask takes */
 int kp_io_open(const char *path, int flags, int mode);  /* adds O_CLOEXEC; moves the fd to >= 100 when it can */
+int kp_io_open_at(int dir, const char *name, int flags, int mode); /* the same in an open folder */
 int kp_io_close(int fd);
 ssize_t kp_io_write_all(int fd, const void *data, size_t bytes); /* bytes, or -errno */
 ssize_t kp_io_read(int fd, void *data, size_t bytes);
@@ -31,9 +35,13 @@ int kp_io_fsync(int fd);
 int kp_io_rename(const char *from, const char *to);
 int kp_io_rename_new(const char *from, const char *to); /* -EEXIST rather than replace something */
 int kp_io_unlink(const char *path);
+int kp_io_unlink_at(int dir, const char *name);
 int kp_io_mkdirs(const char *path, int mode);           /* like mkdir -p; 0 when it exists */
 int kp_io_truncate(int fd, off_t bytes);
 void kp_io_punch(int fd, off_t at, off_t bytes);        /* gives blocks back, where the file system can */
+int kp_io_lock(int fd);                                 /* the whole file, by flock: -EWOULDBLOCK when somebody else has it */
+int kp_io_give(int fd, uint32_t uid, uint32_t gid, uint32_t mode); /* to another owner, then with these bits */
+int64_t kp_io_data_next(int fd, int64_t at);            /* where data begins, from `at` on; -ENXIO: only a hole follows */
 int kp_io_stat(const char *path, struct stat *out);
 int kp_io_fstat(int fd, struct stat *out);
 bool kp_io_exists(const char *path);
