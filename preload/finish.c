@@ -145,17 +145,19 @@ static void account(uint32_t number, int err, const struct kp_export_result *res
 
 static int spool_open(struct kp_reader **reader, char *why, size_t why_bytes)
 {
-    char path[1024];
-    int err = kp_record_reach(path, sizeof path);
-    if (err == 0) return kp_reader_open(reader, path, why, why_bytes);
-    kp_fmt(why, why_bytes, "the spool was removed");
+    const int fd = kp_record_reopen();
+    if (fd < 0) {
+        kp_fmt(why, why_bytes, "the spool was removed");
+        return fd;
+    }
+    const int err = kp_reader_open_fd(reader, fd, kp_record_path(), why, why_bytes);
+    kp_io_close(fd);
     return err;
 }
 
 static void say_failed(int err, const char *why)
 {
-    char path[1024];
-    bool is_kept = kp_record_reach(path, sizeof path) == 0 && strcmp(path, kp_record_path()) == 0;
+    const bool is_kept = kp_record_is_in_place();
     kp_log(0, "no trace written to %s: %s (error %d); the records %s %s%s", kp_boot_out_dir(), why[0] ? why : "export failed",
            -err, is_kept ? "stay in" : "are lost with", kp_record_path(), is_kept ? ", see: kprof recover" : ", which was removed");
 }

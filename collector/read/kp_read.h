@@ -95,6 +95,11 @@ typedef int (*kp_thread_fn)(void *context, uint32_t tid, uint32_t thread_no, con
 
 /* 0 or -errno: -EINVAL not a spool, -ENOTSUP a newer version, -ENODATA no chunk in it. `why` gets one clear line. */
 int kp_reader_open(struct kp_reader **out, const char *path, char *why, size_t why_bytes);
+/*
+ * The same of an open file, which stays the caller's; `path` is for what is said. The file is mapped: whoever may cut it off can end this process
+ * with SIGBUS, so a file that others may write to is copied first, or refused (kp_filecheck.h).
+ */
+int kp_reader_open_fd(struct kp_reader **out, int fd, const char *path, char *why, size_t why_bytes);
 void kp_reader_close(struct kp_reader *reader);
 const struct kp_file_head *kp_reader_head(const struct kp_reader *reader);
 const char *kp_reader_text(const struct kp_reader *reader, const char *key); /* value of a header line, or NULL */

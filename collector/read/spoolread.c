@@ -24,6 +24,7 @@
 #include "collector/read/order.h"
 #include "collector/base/kp_poison.h"
 
+#define KP_SPOOL_MOST_BYTES ((off_t)1 << 37) /* the largest KPROF_MAX_MB */
 #define KP_LEFT_BYTES (16u * KP_CHUNK_BYTES) /* given back at once: a call a chunk made up half of a short program's export */
 
 const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used)
@@ -262,22 +263,21 @@ static uint32_t chunks_count(const struct kp_reader *r, int fd)
     uint32_t all = (uint32_t)((r->file_bytes + KP_CHUNK_BYTES - 1) / KP_CHUNK_BYTES), magic;
     uint32_t n = kp_load_acquire(&head->chunks); /* pairs with: chunk.c:kp_chunk_add */
     if (n > all) n = all;
-    for (uint32_t i = n; i < all; i++)
+    for (uint32_t i = n; i < all; i++) {
+        const int64_t data = kp_io_data_next(fd, (int64_t)i * KP_CHUNK_BYTES); /* a hole of a terabyte is not looked through */
+        if (data == -ENXIO) break;
+        if (data / KP_CHUNK_BYTES > i) i = (uint32_t)(data / KP_CHUNK_BYTES);
         if (kp_io_pread(fd, &magic, sizeof magic, (off_t)i * KP_CHUNK_BYTES) == sizeof magic && magic == KP_CHUNK_MAGIC) n = i + 1;
+    }
     return n;
 }
 
-static int map(struct kp_reader *r, const char *path, char *why, size_t why_bytes)
+static int map(struct kp_reader *r, int fd, const char *path, char *why, size_t why_bytes)
 {
     struct stat st;
     void *p = NULL;
-    int rc, fd = kp_io_open(path, O_RDONLY | O_NONBLOCK, 0); /* a pipe is not waited for */
-    if (fd < 0) {
-        kp_fmt(why, why_bytes, "%s: cannot be opened (error %d)", path, -fd);
-        return fd;
-    }
-    rc = kp_io_fstat(fd, &st);
-    if (!rc && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct kp_file_head) || st.st_size > (off_t)1 << 46)) {
+    int rc = kp_io_fstat(fd, &st);
+    if (!rc && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct kp_file_head) || st.st_size > KP_SPOOL_MOST_BYTES)) {
         kp_fmt(why, why_bytes, "%s: not a kprof spool (%ld bytes)", path, (long)st.st_size);
         rc = -EINVAL;
     } else if (!rc) {
@@ -287,20 +287,32 @@ static int map(struct kp_reader *r, const char *path, char *why, size_t why_byte
     }
     r->file = p;
     if (!rc) r->chunks = chunks_count(r, fd);
-    kp_io_close(fd);
     return rc;
 }
 
-int kp_reader_open(struct kp_reader **out, const char *path, char *why, size_t why_bytes)
+int kp_reader_open_fd(struct kp_reader **out, int fd, const char *path, char *why, size_t why_bytes)
 {
     struct kp_reader *r = kp_map_alloc(sizeof *r);
     int rc = -ENOMEM;
     *out = NULL;
     if (r) r->left = &r->left_is;
-    if (r) rc = map(r, path, why, why_bytes);
+    if (r) rc = map(r, fd, path, why, why_bytes);
     if (!rc) rc = fill(r, path, why, why_bytes);
     if (!rc) *out = r;
     else if (r) kp_reader_close(r);
+    return rc;
+}
+
+int kp_reader_open(struct kp_reader **out, const char *path, char *why, size_t why_bytes)
+{
+    const int fd = kp_io_open(path, O_RDONLY | O_NONBLOCK, 0); /* a pipe is not waited for */
+    *out = NULL;
+    if (fd < 0) {
+        kp_fmt(why, why_bytes, "%s: cannot be opened (error %d)", path, -fd);
+        return fd;
+    }
+    const int rc = kp_reader_open_fd(out, fd, path, why, why_bytes);
+    kp_io_close(fd);
     return rc;
 }
 

@@ -148,8 +148,9 @@ struct kp_record_options {
 int kp_record_open(const struct kp_record_options *options);
 bool kp_record_is_open(void);
 const char *kp_record_path(void);
-/* A path by which this process can open its spool now, also when somebody removed the file; -ENOENT: there is none. */
-int kp_record_reach(char *path, size_t bytes);
+/* This process's own spool, opened again to read it, also when somebody removed the file; -ENOENT: it cannot be reached. The caller closes it. */
+int kp_record_reopen(void);
+bool kp_record_is_in_place(void); /* nobody removed or replaced it */
 /*
  * Keeps "key=value" for readers, who take the last of a key; newlines in value become blanks. In the header while it has room,
  * then as NOTE records. Any thread, not in a hook. 0, -EBADF (no spool), -E2BIG (over KP_MAX_RECORD) or -ENOSPC.

@@ -69,9 +69,14 @@ const char *kp_record_path(void)
     return kp_spool.path;
 }
 
-int kp_record_reach(char *path, size_t bytes)
+int kp_record_reopen(void)
 {
-    return kp_spool_reach(path, bytes);
+    return kp_spool_reopen();
+}
+
+bool kp_record_is_in_place(void)
+{
+    return kp_spool_is_in_place();
 }
 
 static uint32_t waiting[KP_RECORD_WAITING], waiting_count; /* cycles to take back when everybody has left them */

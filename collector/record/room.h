@@ -43,7 +43,8 @@ void kp_spool_leave_pages(uint32_t first, uint32_t count); /* of chunks, until t
 void kp_spool_retry(void); /* room may have come back: let grow try again */
 void kp_spool_abandon(void); /* open failed half way: file and mapping go */
 void kp_spool_unlink(void);
-int kp_spool_reach(char *path, size_t bytes);
+bool kp_spool_is_in_place(void); /* its path still leads to it */
+int kp_spool_reopen(void);
 bool kp_spool_is_ours(void); /* open, and this process made it (not a child that only inherited the mapping) */
 static inline struct kp_file_head *kp_spool_head(void) { return (struct kp_file_head *)kp_spool.base; }
 static inline struct kp_chunk_head *kp_spool_chunk(uint32_t index)

@@ -65,7 +65,7 @@ static int path_make(const char *dir, const char *host, uint64_t start_ns)
 static int file_make(const char *dir, const char *host, uint64_t start_ns)
 {
     struct stat st;
-    int rc = kp_io_mkdirs(dir, 0777);
+    int rc = kp_io_mkdirs(dir, KP_IO_FOLDER_MODE);
     if (rc == 0) rc = path_make(dir, host, start_ns);
     if (rc < 0) return rc;
     kp_spool.fd = kp_io_open(kp_spool.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
@@ -260,7 +260,7 @@ int kp_spool_open(const struct kp_record_options *options)
     return 0;
 }
 
-static bool is_in_its_place(void)
+bool kp_spool_is_in_place(void)
 {
     struct stat st;
     return kp_io_stat(kp_spool.path, &st) == 0 && st.st_dev == kp_spool.dev && st.st_ino == kp_spool.ino;
@@ -268,17 +268,24 @@ static bool is_in_its_place(void)
 
 void kp_spool_unlink(void)
 {
-    if (is_in_its_place()) kp_io_unlink(kp_spool.path);
+    if (kp_spool_is_in_place()) kp_io_unlink(kp_spool.path);
 }
 
-/* A training script may empty the folder it logs to: what is mapped and open is still all there. */
-int kp_spool_reach(char *path, size_t bytes)
+/*
+ * A training script may empty the folder it logs to: what is mapped and open is still all there. And whoever else may write to the folder may have
+ * put something in the file's place: what was opened is compared, whichever way it was reached.
+ */
+int kp_spool_reopen(void)
 {
-    int fd = kp_load_relaxed(&kp_spool.fd);
-    if (is_in_its_place()) return kp_fmt(path, bytes, "%s", kp_spool.path) < bytes ? 0 : -ENAMETOOLONG;
-    if (!is_our_file(fd)) return -ENOENT;
-    kp_fmt(path, bytes, "/proc/self/fd/%d", fd);
-    return 0;
+    char path[64];
+    int fd = kp_io_open(kp_spool.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (is_our_file(fd)) return fd;
+    if (fd >= 0) kp_io_close(fd);
+    kp_fmt(path, sizeof path, "/proc/self/fd/%d", kp_load_relaxed(&kp_spool.fd));
+    fd = kp_io_open(path, O_RDONLY | O_NONBLOCK, 0);
+    if (is_our_file(fd)) return fd;
+    if (fd >= 0) kp_io_close(fd);
+    return -ENOENT;
 }
 
 void kp_spool_abandon(void)

@@ -476,6 +476,43 @@ static void a_walk_keeps_little_of_the_file_in_memory(void **state)
     kp_reader_close(r);
 }
 
+/* What was opened is read, whatever stands under its name by now; and the descriptor stays the caller's. */
+static void an_open_file_is_read_and_not_what_its_name_leads_to(void **state)
+{
+    struct test_spool s;
+    (void)state;
+    test_spool_training(&s);
+    test_spool_save(&s, path(), 0);
+    const int fd = open(path(), O_RDONLY | O_CLOEXEC);
+    assert_int_equal(unlink(path()), 0);
+    test_spool_save(&s, path(), 100);
+    assert_int_equal(kp_reader_open_fd(&r, fd, "a name to show", why, sizeof why), 0);
+    assert_int_equal(kp_reader_cycles(r), 1);
+    kp_reader_close(r);
+    assert_int_equal(close(fd), 0);
+    const int cut = open(path(), O_RDONLY | O_CLOEXEC);
+    assert_int_equal(kp_reader_open_fd(&r, cut, "a name to show", why, sizeof why), -EINVAL);
+    assert_non_null(strstr(why, "a name to show"));
+    close(cut);
+    test_spool_free(&s);
+}
+
+/* Some thousand bytes on the disk may say that they are a million gigabytes. */
+static void a_file_that_is_mostly_a_hole_takes_no_time(void **state)
+{
+    struct test_spool s;
+    (void)state;
+    test_spool_training(&s);
+    test_spool_head(&s)->chunks = s.chunks;
+    test_spool_save(&s, path(), 0);
+    if (truncate(path(), (off_t)1 << 42)) KP_SKIP("this file system has no file of 4 TB");
+    assert_int_equal(kp_reader_open(&r, path(), why, sizeof why), -EINVAL); /* longer than any spool may be */
+    assert_int_equal(truncate(path(), (off_t)1 << 37), 0);
+    assert_int_equal(kp_reader_open(&r, path(), why, sizeof why), 0);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
 static void what_is_no_spool_is_refused_in_one_line(void **state)
 {
     struct test_spool s;
@@ -623,6 +660,8 @@ int main(void)
         cmocka_unit_test(chunks_that_a_damaged_count_leaves_out_are_found),
         cmocka_unit_test(a_file_that_changes_under_the_reader_harms_nobody),
         cmocka_unit_test(a_walk_keeps_little_of_the_file_in_memory),
+        cmocka_unit_test(an_open_file_is_read_and_not_what_its_name_leads_to),
+        cmocka_unit_test(a_file_that_is_mostly_a_hole_takes_no_time),
         cmocka_unit_test(what_is_no_spool_is_refused_in_one_line),
         cmocka_unit_test(names_that_are_mostly_garbage_are_lost_but_nothing_else),
         cmocka_unit_test(a_torn_tail_is_cut_and_counted),

@@ -162,6 +162,41 @@ static void the_host_may_close_every_fd(void **state)
     assert_int_equal(spool_check(kp_record_path(), 1), 600000);
 }
 
+static bool reopens_as(ino_t ino)
+{
+    struct stat st;
+    const int fd = kp_record_reopen();
+    const bool is = fd >= 0 && fstat(fd, &st) == 0 && st.st_ino == ino;
+    if (fd >= 0) close(fd);
+    return is;
+}
+
+/* Where others may write to the folder, they may put a file of theirs there; or a script empties it. */
+static void what_stands_in_the_spools_place_is_not_read(void **state)
+{
+    char aside[1100], path[1024];
+    struct stat st;
+    (void)state;
+    snprintf(path, sizeof path, "%s", kp_record_path());
+    snprintf(aside, sizeof aside, "%s.aside", path);
+    assert_int_equal(stat(path, &st), 0);
+    assert_true(kp_record_is_in_place());
+    assert_true(reopens_as(st.st_ino));
+    assert_int_equal(rename(path, aside), 0);
+    assert_false(kp_record_is_in_place());
+    assert_true(reopens_as(st.st_ino));
+    close(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    assert_false(kp_record_is_in_place());
+    assert_true(reopens_as(st.st_ino));
+    close(kp_spool.fd); /* the host has done so */
+    assert_int_equal(kp_record_reopen(), -ENOENT);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink(aside, path), 0); /* to the file itself: a link is not followed all the same */
+    assert_int_equal(kp_record_reopen(), -ENOENT);
+    assert_int_equal(rename(aside, path), 0);
+    assert_true(reopens_as(st.st_ino));
+}
+
 static int run_child(void)
 {
     struct kp_thread *mine = kp_thread_self;
@@ -263,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_poke_makes_the_writer_tick_at_once),
         cmocka_unit_test(meta_records_are_kept_and_checked),
         cmocka_unit_test(the_host_may_close_every_fd),
+        cmocka_unit_test(what_stands_in_the_spools_place_is_not_read),
         cmocka_unit_test(a_forked_child_leaves_the_file_alone_and_may_have_its_own),
         cmocka_unit_test(a_closed_spool_takes_no_more_chunks),
         cmocka_unit_test(the_tick_itself_may_close),
