@@ -28,6 +28,7 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_config.h"
+#include "collector/base/kp_filecheck.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
@@ -52,19 +53,36 @@ struct family {
 static struct family *_Atomic family;
 static const struct kp_config *settings;
 static int32_t parent_pid; /* of a worker */
+static _Atomic bool is_refused; /* there is no place for what children record */
 
-static void family_path(char *path, size_t bytes, int32_t pid)
+static void family_name(char *name, size_t bytes, int32_t pid)
 {
     struct utsname here; /* several hosts may share the folder */
     if (kp_io_host(&here) != 0) here.nodename[0] = '\0';
-    kp_fmt(path, bytes, "%s/children/.%s_%d-%lu.family", kp_boot_spool_dir(), here.nodename, (int)pid, (unsigned long)kp_io_process_start(pid));
+    kp_fmt(name, bytes, ".%s_%d-%lu.family", here.nodename, (int)pid, (unsigned long)kp_io_process_start(pid));
+}
+
+/*
+ * The folder `children` below another. It may have been made by somebody else who can write to the one above: then he can exchange all that is in it.
+ * -ENOENT: there is none.
+ */
+static int folder_open(const char *above)
+{
+    char path[4200];
+    kp_fmt(path, sizeof path, "%s/children", above);
+    const int fd = kp_filecheck_open_folder(path);
+    if (fd == -EPERM || fd == -ENOTDIR || fd == -ELOOP) {
+        kp_store_relaxed(&is_refused, true);
+        KP_LOG_ONCE(0, "%s is another user's, no folder, or everybody may write to it: forked children and workers are not recorded there", path);
+    }
+    return fd;
 }
 
 /* A file that is shorter is not complete yet, or another release's: its memory must not be touched. */
 static struct family *family_map(int fd)
 {
     struct stat st;
-    const bool is_whole = kp_io_fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(struct family);
+    const bool is_whole = kp_io_fstat(fd, &st) == 0 && kp_filecheck_is_own(&st) && st.st_size >= (off_t)sizeof(struct family);
     void *at = NULL;
     if (is_whole && kp_io_mmap(&at, sizeof(struct family), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != 0) at = NULL;
     kp_io_close(fd);
@@ -109,36 +127,49 @@ bool kp_children_parent_has(const char *setting)
 
 void kp_children_setup(const struct kp_config *config)
 {
-    char path[4200];
+    char name[256];
     settings = config;
     if (!config->children || !kp_children_is_multiprocessing()) return;
-    family_path(path, sizeof path, getppid());
-    int fd = kp_io_open(path, O_RDWR | O_NOFOLLOW, 0);
+    const int folder = folder_open(kp_boot_spool_dir());
+    if (folder < 0) return;
+    family_name(name, sizeof name, getppid());
+    const int fd = kp_filecheck_open_own(folder, name, O_RDWR);
+    kp_io_close(folder);
+    if (fd == -EPERM || fd == -ELOOP) kp_log(0, "%s is not a file of this user alone: this process is nobody's worker", name);
     struct family *theirs = fd < 0 ? NULL : family_map(fd);
     if (!theirs) return;
     kp_store_release(&family, theirs); /* pairs with: children.c:follow */
     parent_pid = theirs->pid;
 }
 
-void kp_children_worked(void)
+static int family_make(const char *name)
 {
     char path[4200];
-    if (!settings->children || kp_load_relaxed(&family)) return;
-    family_path(path, sizeof path, getpid());
-    char *slash = strrchr(path, '/');
-    *slash = '\0';
-    int fd = kp_io_mkdirs(path, 0777);
-    *slash = '/';
-    if (fd == 0) (void)kp_io_unlink(path); /* of the program that executed this one: its name is ours alone */
-    if (fd == 0) fd = kp_io_open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    kp_fmt(path, sizeof path, "%s/children", kp_boot_spool_dir());
+    int rc = kp_io_mkdirs(path, KP_IO_FOLDER_MODE);
+    const int folder = rc < 0 ? rc : folder_open(kp_boot_spool_dir());
+    if (folder < 0) return folder;
+    (void)kp_io_unlink_at(folder, name); /* of the program that executed this one: its name is ours alone */
+    int fd = kp_io_open_at(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd >= 0 && kp_io_fallocate(fd, 0, sizeof(struct family)) != 0) { /* a page that finds no room on the disk is a SIGBUS */
         kp_io_close(fd);
-        (void)kp_io_unlink(path);
+        (void)kp_io_unlink_at(folder, name);
         fd = -EIO;
     }
+    kp_io_close(folder);
+    return fd;
+}
+
+void kp_children_worked(void)
+{
+    char name[256];
+    if (!settings->children || kp_load_relaxed(&family)) return;
+    family_name(name, sizeof name, getpid());
+    const int fd = family_make(name);
     struct family *ours = fd < 0 ? NULL : family_map(fd);
     if (!ours) {
-        KP_LOG_ONCE(0, "%s cannot be made: forked children are not recorded", path); /* once for all of them */
+        if (kp_exchange_acq_rel(&is_refused, true)) return; /* that was said */
+        KP_LOG_ONCE(0, "%s/children/%s cannot be made: forked children are not recorded", kp_boot_spool_dir(), name); /* once for all of them */
         return;
     }
     ours->pid = getpid();
@@ -148,7 +179,7 @@ void kp_children_worked(void)
 
 bool kp_children_are_wanted(void)
 {
-    return settings && settings->children;
+    return settings && settings->children && !kp_load_relaxed(&is_refused);
 }
 
 bool kp_children_is_worker(void)
@@ -203,8 +234,8 @@ void kp_children_register(const char *path)
     kp_store_release(&f->spool[row].pid, (int32_t)getpid()); /* pairs with: children.c:next_left */
 }
 
-/* The path of the next spool of a dead child, which may have removed it. */
-static bool next_left(struct family *f, uint32_t *at, char *path, size_t path_bytes)
+/* The name of the next spool of a dead child, which may have removed it. */
+static bool next_left(struct family *f, uint32_t *at, char name[NAME_BYTES])
 {
     uint32_t rows = kp_load_relaxed(&f->spools);
     if (rows > SPOOLS_MAX) rows = SPOOLS_MAX;
@@ -212,7 +243,8 @@ static bool next_left(struct family *f, uint32_t *at, char *path, size_t path_by
         const uint32_t row = (*at)++;
         const int32_t pid = kp_load_acquire(&f->spool[row].pid); /* pairs with: children.c:kp_children_register */
         if (!pid || kp_io_process_start(pid)) continue; /* it runs */
-        kp_fmt(path, path_bytes, "%s/children/%s", kp_boot_spool_dir(), f->spool[row].name);
+        memcpy(name, f->spool[row].name, NAME_BYTES);
+        name[NAME_BYTES - 1] = '\0';
         return true;
     }
     return false;
@@ -223,27 +255,44 @@ bool kp_children_are_collected(void)
     return parent_pid && kp_io_process_start(parent_pid);
 }
 
+/* Where the traces go others may have put a folder of theirs, too. One that is not there yet is made. */
+static bool can_write_traces(void)
+{
+    const int fd = folder_open(kp_boot_out_dir());
+    if (fd >= 0) kp_io_close(fd);
+    return fd >= 0 || fd == -ENOENT;
+}
+
+/* Large: not for a host's stack. */
+struct paths {
+    char out[4200], name[NAME_BYTES];
+};
+
+static void spools_collect(struct family *f, int folder, struct paths *p, struct kp_spools_made *made)
+{
+    uint32_t at = 0;
+    family_name(p->out, sizeof p->out, getpid());
+    (void)kp_io_unlink_at(folder, p->out);
+    if ((settings->exports & KP_EXPORTS_NONE) || !can_write_traces()) return;
+    kp_fmt(p->out, sizeof p->out, "%s/children", kp_boot_out_dir());
+    while (next_left(f, &at, p->name)) kp_spools_export(folder, p->name, p->out, made);
+    if (made->traces)
+        kp_log(0, "wrote %u trace%s of forked children to %s", made->traces, made->traces == 1 ? "" : "s", kp_boot_shown(p->out));
+}
+
 void kp_children_collect(void)
 {
     struct family *f = kp_load_relaxed(&family);
     if (!f || parent_pid) return;
+    const int folder = folder_open(kp_boot_spool_dir());
+    struct paths *p = folder < 0 ? NULL : kp_map_alloc(sizeof *p);
     struct kp_spools_made made = {0};
-    struct paths {
-        char out[4200], spool[4400];
-    } *p = kp_map_alloc(sizeof *p);
-    uint32_t at = 0;
-    if (!p) {
-        kp_log(0, "no memory for the traces of forked children: what they recorded stays in %s/children, see: kprof recover",
-               kp_boot_shown(kp_boot_spool_dir()));
-        return;
-    }
-    family_path(p->out, sizeof p->out, getpid());
-    (void)kp_io_unlink(p->out);
-    kp_fmt(p->out, sizeof p->out, "%s/children", kp_boot_out_dir());
-    while (!(settings->exports & KP_EXPORTS_NONE) && next_left(f, &at, p->spool, sizeof p->spool)) kp_spools_export(p->spool, p->out, &made);
-    const char *folder = kp_boot_shown(p->out);
-    if (made.traces) kp_log(0, "wrote %u trace%s of forked children to %s", made.traces, made.traces == 1 ? "" : "s", folder);
-    if (made.failed) kp_log(0, "%u spool%s of forked children stay in %s/children, see: kprof recover", made.failed,
-                            made.failed == 1 ? "" : "s", kp_boot_shown(kp_boot_spool_dir()));
-    kp_map_free(p, sizeof *p);
+    const char *above = kp_boot_shown(kp_boot_spool_dir());
+    if (p) spools_collect(f, folder, p, &made);
+    else if (folder >= 0)
+        kp_log(0, "no memory for the traces of forked children: what they recorded stays in %s/children, see: kprof recover", above);
+    if (made.failed)
+        kp_log(0, "%u spool%s of forked children stay in %s/children, see: kprof recover", made.failed, made.failed == 1 ? "" : "s", above);
+    if (p) kp_map_free(p, sizeof *p);
+    if (folder >= 0) kp_io_close(folder);
 }

@@ -11,7 +11,7 @@
  * A launcher that records (KPROF_MALLOC, KPROF_SYMBOLS) and executes the next program has no exit: nothing of it runs afterwards. Its spool lies
  * in the same folder under the same process number. Another machine's process or one of a container may have that number, too, and write: so each
  * spool says when its process began, in which space of process numbers and since which start of the machine, which an exec does not change. Where the
- * kernel does not tell (no /proc), nothing is looked for. The folder may be everybody's: a file counts that is ours and a plain one.
+ * kernel does not tell (no /proc), nothing is looked for.
  */
 #include "preload/spools.h"
 
@@ -19,11 +19,11 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_config.h"
+#include "collector/base/kp_filecheck.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/read/kp_read.h"
@@ -46,6 +46,7 @@ struct work {
     char worker[512], why[256];
 };
 
+/* What its own process made a trace of already is not made twice. */
 static int windows_export(struct work *w, const char *out)
 {
     const struct kp_export_options options = {
@@ -60,6 +61,7 @@ static int windows_export(struct work *w, const char *out)
     for (size_t i = 0; i < kp_reader_cycles(w->reader); i++) {
         struct kp_cycle cycle;
         int err = kp_reader_cycle(w->reader, i, &cycle);
+        if (!err && cycle.exported) continue;
         if (!err) err = kp_export_trace(w->reader, cycle.number, &options, &w->result);
         if (err && err != -ENODATA) return err;
         traces += !err;
@@ -67,20 +69,41 @@ static int windows_export(struct work *w, const char *out)
     return traces;
 }
 
-void kp_spools_export(const char *path, const char *out, struct kp_spools_made *made)
+/*
+ * The folder may be everybody's. Whoever owns a file can cut it off while it is mapped here, which would end the host: so it is opened once, and
+ * what was opened is asked. -ENOENT: there is nothing to do, since its process removed it itself, or kprof recover has it in hand.
+ */
+static int spool_open(int dir, const char *name, struct work *w)
+{
+    const int fd = kp_filecheck_open_own(dir, name, O_RDONLY);
+    int err = fd < 0 ? fd : 0;
+    if (!err && kp_io_lock(fd) == -EWOULDBLOCK) err = -ENOENT;
+    if (!err) err = kp_reader_open_fd(&w->reader, fd, name, w->why, sizeof w->why);
+    if (err && fd >= 0) kp_io_close(fd);
+    return err ? err : fd;
+}
+
+static void opened_export(struct work *w, int dir, const char *name, const char *out, struct kp_spools_made *made)
+{
+    if (settings->worker_name) kp_fmt(w->worker, sizeof w->worker, "%s_%u", settings->worker_name, (unsigned)kp_reader_head(w->reader)->pid);
+    const int traces = windows_export(w, out);
+    kp_reader_close(w->reader);
+    if (traces < 0) made->failed++;
+    else made->traces += (unsigned)traces;
+    if (traces >= 0) (void)kp_io_unlink_at(dir, name);
+}
+
+void kp_spools_export(int dir, const char *name, const char *out, struct kp_spools_made *made)
 {
     struct work *w = kp_map_alloc(sizeof *w);
-    int traces = w ? kp_reader_open(&w->reader, path, w->why, sizeof w->why) : -ENOMEM;
-    const bool is_gone = traces == -ENOENT; /* its process removed it itself */
-    if (traces == 0) {
-        if (settings->worker_name) kp_fmt(w->worker, sizeof w->worker, "%s_%u", settings->worker_name, (unsigned)kp_reader_head(w->reader)->pid);
-        traces = windows_export(w, out);
-        kp_reader_close(w->reader);
+    const int fd = w ? spool_open(dir, name, w) : -ENOMEM;
+    made->failed += fd < 0 && fd != -ENOENT;
+    if (fd == -EPERM || fd == -ELOOP) KP_LOG_ONCE(0, "%s is not a file of this user alone: it is not read", name);
+    if (fd >= 0) {
+        opened_export(w, dir, name, out, made);
+        kp_io_close(fd);
     }
-    if (traces < 0) made->failed += !is_gone;
-    else made->traces += (unsigned)traces;
-    if (traces >= 0) (void)kp_io_unlink(path);
-    kp_map_free(w, sizeof *w);
+    if (w) kp_map_free(w, sizeof *w);
 }
 
 /* ---- programs that this process ran before ---- */
@@ -113,30 +136,23 @@ void kp_spools_note_process(void)
 struct search {
     struct kp_spools_made made;
     char begin[96]; /* of the names: HOST_PID. */
-    char path[4300];
     const char *own;
+    int dir;
 };
 
-/* A pipe would be waited for, and what others own they can cut off while it is read. */
-static bool is_our_file(const char *path)
+static bool is_of_this_process(const struct kp_reader *reader)
 {
-    struct stat st;
-    const int fd = kp_io_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    const bool is = fd >= 0 && kp_io_fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid();
-    if (fd >= 0) kp_io_close(fd);
-    return is;
+    const char *start = kp_reader_text(reader, process_key);
+    return start && strcmp(start, process) == 0 && kp_reader_head(reader)->pid == (uint32_t)getpid();
 }
 
-static bool is_of_this_process(const struct search *s)
+static void spool_consider(struct search *s, const char *name, struct work *w)
 {
-    struct kp_reader *reader = NULL;
-    char why[64];
-    if (!is_our_file(s->path)) return false;
-    if (kp_reader_open(&reader, s->path, why, sizeof why) != 0) return false;
-    const char *start = kp_reader_text(reader, process_key);
-    const bool is = start && strcmp(start, process) == 0 && kp_reader_head(reader)->pid == (uint32_t)getpid();
-    kp_reader_close(reader);
-    return is;
+    const int fd = spool_open(s->dir, name, w);
+    if (fd < 0) return;
+    if (is_of_this_process(w->reader)) opened_export(w, s->dir, name, kp_boot_out_dir(), &s->made);
+    else kp_reader_close(w->reader);
+    kp_io_close(fd);
 }
 
 static void consider(void *context, const char *name)
@@ -145,8 +161,10 @@ static void consider(void *context, const char *name)
     const size_t n = strlen(name);
     if (strcmp(name, s->own) == 0 || strncmp(name, s->begin, strlen(s->begin)) != 0) return;
     if (n < sizeof ".kprof" || strcmp(name + n - (sizeof ".kprof" - 1), ".kprof") != 0) return;
-    kp_fmt(s->path, sizeof s->path, "%s/%s", kp_boot_spool_dir(), name);
-    if (is_of_this_process(s)) kp_spools_export(s->path, kp_boot_out_dir(), &s->made);
+    struct work *w = kp_map_alloc(sizeof *w);
+    if (!w) return;
+    spool_consider(s, name, w);
+    kp_map_free(w, sizeof *w);
 }
 
 /* The name of our own spool up to the point before its time. */
@@ -167,7 +185,9 @@ void kp_spools_replaced(void)
     if ((settings->exports & KP_EXPORTS_NONE) || !process[0]) return;
     struct search *s = kp_map_alloc(sizeof *s);
     if (!s) return;
-    if (names_begin(s)) (void)kp_io_each_name(kp_boot_spool_dir(), consider, s);
+    s->dir = kp_io_open(kp_boot_spool_dir(), O_RDONLY | O_DIRECTORY, 0);
+    if (s->dir >= 0 && names_begin(s)) (void)kp_io_each_name(kp_boot_spool_dir(), consider, s);
+    if (s->dir >= 0) kp_io_close(s->dir);
     if (s->made.traces)
         kp_log(0, "wrote %u trace%s of programs that this process ran before (exec) to %s", s->made.traces, s->made.traces == 1 ? "" : "s",
                kp_boot_shown(kp_boot_out_dir()));

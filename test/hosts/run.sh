@@ -300,6 +300,25 @@ else
   skip solo "needs root"
   skip setuid "needs root"
 fi
+# KPROF_CHILDREN=1 where another user can write: he ends no program, and nothing of his gets into its traces
+others() { # name, what he does, whose folder, what our lines must say
+  local name=others_$1 what=$2 whose=$3 n
+  wanted "$name" || return 0
+  if [ -n "${HOSTS_IN:-}" ]; then skip "$name" "there is no other user in this root"; return; fi
+  if [ "$(id -u)" != 0 ]; then skip "$name" "needs root"; return; fi
+  have setpriv || { skip "$name" "no setpriv here"; return; }
+  if ! setpriv --reuid 52001 --clear-groups test -r "$lib" -a -x "$bin/other_user"; then skip "$name" "another user cannot read these files"; return; fi
+  records "$name" any KPROF_CHILDREN=1 KPROF_SCHEDULE="${5:-}" -- "$bin/other_user" "$bin" "$what" "$whose"
+  says "$name" 1 "$4"
+  n=$(find "$work/cwd/kprof" -name '*.gz' -exec zcat {} + 2>/dev/null | grep -ac aten::other_user)
+  if [ "$n" = 0 ]; then pass "$name leaves his content out"; else fail "$name: $n lines of his are in the traces"; fi
+}
+others swap swap theirs 'children is another user.s, no folder'
+others cut cut theirs 'children is another user.s, no folder'
+others family family theirs 'children is another user.s, no folder' wait=1,active=1
+others swap_sticky swap sticky 'is not a file of this user alone'
+others cut_sticky cut sticky 'is not a file of this user alone'
+others family_sticky family sticky 'is not a file of this user alone' wait=1,active=1
 # programs built with a sanitizer, its runtime in the program or beside it
 export ASAN_OPTIONS=allocator_may_return_null=1:verify_asan_link_order=0:detect_leaks=0 TSAN_OPTIONS=allocator_may_return_null=1:report_bugs=0
 for how in address thread undefined; do
