@@ -8,6 +8,7 @@
 #include "collector/read/gpus.h"
 #include "collector/read/kp_read.h"
 #include "collector/read/names.h"
+#include "collector/read/text.h"
 
 struct kp_left {
     size_t from, to; /* offsets in the file of neighbours that a pass is through with, not yet given back */
@@ -18,8 +19,7 @@ struct kp_reader {
     size_t file_bytes;
     struct kp_left *left, left_is; /* each pass writes through the pointer */
     uint32_t chunks; /* that may be looked at, the last one perhaps cut; header included */
-    char *text;      /* header lines, NUL-separated */
-    size_t text_bytes, text_cap;
+    struct kp_text text; /* lines of the header, and notes */
     struct kp_names names;
     struct kp_clockmap clock;
     struct kp_gpus gpus;

@@ -90,47 +90,11 @@ static int head_check(const struct kp_reader *r, const char *path, char *why, si
     return 0;
 }
 
-/* Lines, from the header or from a note; the text ends with a NUL of its own. */
-static int text_add(struct kp_reader *r, const uint8_t *lines, uint32_t n)
-{
-    if (!r->text || r->text_bytes + n > r->text_cap) {
-        size_t cap = (r->text_bytes + n) * (size_t)2 + KP_CHUNK_BYTES;
-        char *text = r->text ? kp_map_grow(r->text, r->text_cap, cap) : kp_map_alloc(cap);
-        if (!text) return -ENOMEM;
-        if (!r->text) r->text_bytes = 1;
-        r->text = text, r->text_cap = cap;
-    }
-    char *to = r->text + r->text_bytes - 1;
-    memcpy(to, lines, n);
-    to[n] = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (to[i] == '\n') to[i] = 0;
-    r->text_bytes += n;
-    return 0;
-}
-
 static int text_copy(struct kp_reader *r)
 {
     struct kp_file_head *head = (void *)(uintptr_t)r->file;
     uint32_t n = kp_load_acquire(&head->text_bytes), max = KP_CHUNK_BYTES - head->head_bytes; /* pairs with: spool.c */
-    return text_add(r, r->file + head->head_bytes, n < max ? n : max);
-}
-
-/* A note takes the place of every earlier line of its key: a program that notes its step for days leaves one line. */
-static int note_take(struct kp_reader *r, const char *line, uint32_t n)
-{
-    const char *equals = memchr(line, '=', n);
-    size_t key = equals ? (size_t)(equals - line) + 1 : 0;
-    if (!key) return 0; /* no line */
-    char *end = r->text + r->text_bytes;
-    for (char *at = r->text, *next; at < end; at = next) {
-        next = at + strlen(at) + 1;
-        if (strncmp(at, line, key) != 0) continue;
-        memmove(at, next, (size_t)(end - next));
-        end -= next - at, next = at;
-    }
-    r->text_bytes = (size_t)(end - r->text);
-    return text_add(r, (const uint8_t *)line, n);
+    return kp_text_header(&r->text, r->file + head->head_bytes, n < max ? n : max);
 }
 
 /* --- META chunks: clock samples, cycles and notes --- */
@@ -175,7 +139,7 @@ static int meta_walk(struct kp_reader *r, const struct kp_chunk_head *head, uint
         } else if (rec->kind == KP_KIND_CYCLE && bytes >= sizeof(struct kp_rec_cycle)) {
             if (cycle_put(r, (const void *)rec)) return -ENOMEM;
         } else if (rec->kind == KP_KIND_NOTE) {
-            if (note_take(r, (const char *)(rec + 1), bytes - (uint32_t)sizeof *rec)) return -ENOMEM;
+            if (kp_text_note(&r->text, (const uint8_t *)(rec + 1), bytes - (uint32_t)sizeof *rec)) return -ENOMEM;
         } else if (kp_gpus_take(&r->gpus, rec, bytes)) {
             return -ENOMEM;
         }
@@ -192,7 +156,7 @@ static int meta_read(struct kp_reader *r)
         rc = meta_walk(r, head, (uint32_t)(meta.of[i].end - (const uint8_t *)head));
     }
     kp_pieces_fini(&meta);
-    return rc;
+    return rc ? rc : kp_text_settle(&r->text);
 }
 
 static int strings_read(struct kp_reader *r)
@@ -320,7 +284,7 @@ void kp_reader_close(struct kp_reader *r)
 {
     if (!r) return;
     if (r->file) kp_io_munmap((void *)(uintptr_t)r->file, r->file_bytes);
-    if (r->text) kp_map_free(r->text, r->text_cap);
+    kp_text_fini(&r->text);
     if (r->cycles) kp_map_free(r->cycles, r->cycles_cap * sizeof *r->cycles);
     if (r->complete) kp_map_free(r->complete, r->cycles_n + 1);
     kp_names_fini(&r->names);
@@ -338,18 +302,12 @@ const struct kp_file_head *kp_reader_head(const struct kp_reader *r)
 
 const char *kp_reader_line(const struct kp_reader *r, const char *previous)
 {
-    const char *line = previous ? previous + strlen(previous) + 1 : r->text, *end = r->text + r->text_bytes;
-    while (line < end && !*line) line++;
-    return line < end ? line : NULL;
+    return kp_text_next(&r->text, previous);
 }
 
 const char *kp_reader_text(const struct kp_reader *r, const char *key)
 {
-    size_t n = strlen(key);
-    const char *found = NULL;
-    for (const char *line = NULL; (line = kp_reader_line(r, line));)
-        if (!strncmp(line, key, n) && line[n] == '=') found = line + n + 1; /* the last one counts */
-    return found;
+    return kp_text_get(&r->text, key);
 }
 
 size_t kp_reader_cycles(const struct kp_reader *r)

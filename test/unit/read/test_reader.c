@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -122,6 +123,38 @@ static void notes_follow_the_lines_of_the_header(void **state)
     assert_string_equal(kp_reader_text(r, "long"), "a value of some length, again and again");
     kp_reader_close(r);
     test_spool_free(&s);
+}
+
+/* As many notes as fit into the chunks, each of a key of its own or of few: nothing is looked at again for each of them. */
+static void many_notes_take_no_more_time_than_their_sort(void **state)
+{
+    enum { CHUNKS = 96, TURNS = 2 };
+    (void)state;
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+        struct test_spool s;
+        const char *line = NULL;
+        char text[40];
+        uint32_t n = 0, lines = 0;
+        test_spool_init(&s);
+        test_spool_text(&s, "k000007=header\nother=1\nno key\nother=2\n");
+        for (uint32_t c = 0; c < CHUNKS; c++)
+            for (uint32_t meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, ""); test_spool_at(&s, meta)->used + 64 <= KP_CHUNK_BYTES; n++) {
+                snprintf(text, sizeof text, "k%06u=%u", turn ? n % 100 : n, n);
+                note_put(&s, meta, text);
+            }
+        const clock_t begin = clock();
+        assert_int_equal(reopen(&s, 0), 0);
+        assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 20); /* each against each took minutes */
+        while ((line = kp_reader_line(r, line))) lines++;
+        assert_int_equal(lines, (turn ? 100 : n) + 3);
+        snprintf(text, sizeof text, "%u", turn ? (n - 8) / 100 * 100 + 7 : 7);
+        assert_string_equal(kp_reader_text(r, "k000007"), text);
+        assert_string_equal(kp_reader_text(r, "other"), "2");
+        assert_null(kp_reader_text(r, "no key"));
+        assert_null(kp_reader_text(r, "k"));
+        kp_reader_close(r);
+        test_spool_free(&s);
+    }
 }
 
 static void what_an_op_carries_comes_back(void **state)
@@ -647,6 +680,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_run_comes_back_by_start_time),
         cmocka_unit_test(notes_follow_the_lines_of_the_header),
+        cmocka_unit_test(many_notes_take_no_more_time_than_their_sort),
         cmocka_unit_test(what_an_op_carries_comes_back),
         cmocka_unit_test(autograds_range_has_the_numbers_of_the_backward_op_inside),
         cmocka_unit_test(pieces_of_a_thread_are_sorted_and_chunks_change_hands),

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * text.c - the "key=value" lines of a spool: the header's, and the notes behind them
+ *
+ * Called by: spoolread.c
+ * Memory:    mapped blocks: the lines themselves, 16 bytes a line
+ * On fail:   -ENOMEM
+ *
+ * A program that notes its step for days leaves one line: a note takes the place of every earlier line of its key. Notes are only put
+ * behind one another at first; once they have doubled the text all of it is settled: the lines are sorted by key, those said again
+ * go. So however many notes a file holds, with however many keys, the work grows as their sort does.
+ */
+#include "collector/read/text.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_poison.h"
+
+enum { UNSETTLED_LEAST = 65536 };
+
+static int add(struct kp_text *t, const uint8_t *lines, uint32_t n)
+{
+    if (!t->bytes || t->used + n + 1 > t->cap) {
+        size_t cap = (t->used + n) * 2 + UNSETTLED_LEAST;
+        char *bytes = t->bytes ? kp_map_grow(t->bytes, t->cap, cap) : kp_map_alloc(cap);
+        if (!bytes) return -ENOMEM;
+        if (!t->bytes) t->used = 1;
+        t->bytes = bytes, t->cap = cap;
+    }
+    if (t->used > 1 && t->bytes[t->used - 2]) t->used++; /* the line before was cut where its newline stood */
+    char *to = t->bytes + t->used - 1;
+    memcpy(to, lines, n);
+    to[n] = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (to[i] == '\n') to[i] = 0;
+    t->used += n;
+    return 0;
+}
+
+int kp_text_header(struct kp_text *t, const uint8_t *lines, uint32_t n)
+{
+    int rc = add(t, lines, n);
+    t->header = t->settled = t->used;
+    return rc;
+}
+
+int kp_text_note(struct kp_text *t, const uint8_t *lines, uint32_t n)
+{
+    if (!memchr(lines, '=', n)) return 0; /* no line */
+    int rc = t->used > 2 * t->settled + UNSETTLED_LEAST ? kp_text_settle(t) : 0;
+    return rc ? rc : add(t, lines, n);
+}
+
+const char *kp_text_next(const struct kp_text *t, const char *previous)
+{
+    const char *line = previous ? previous + strlen(previous) + 1 : t->bytes, *end = t->bytes + t->used;
+    while (line < end && !*line) line++;
+    return line < end ? line : NULL;
+}
+
+/* --- by key --- */
+
+/* Below 0, 0 or above 0 as strcmp, of the keys alone. */
+static int key_compare(const struct kp_text *t, const struct kp_text_line *a, const char *key, size_t bytes)
+{
+    const size_t both = a->key_bytes < bytes ? a->key_bytes : bytes;
+    const int differ = memcmp(t->bytes + a->at, key, both);
+    return differ ? differ : (a->key_bytes > bytes) - (a->key_bytes < bytes);
+}
+
+static bool is_before(const struct kp_text *t, const struct kp_text_line *a, const struct kp_text_line *b)
+{
+    const int keys = key_compare(t, a, t->bytes + b->at, b->key_bytes);
+    return keys ? keys < 0 : a->at < b->at;
+}
+
+static void sift(struct kp_text *t, uint32_t at, uint32_t n)
+{
+    struct kp_text_line *of = t->lines, x = of[at];
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && is_before(t, &of[child], &of[child + 1])) child++;
+        if (!is_before(t, &x, &of[child])) break;
+        of[at] = of[child];
+    }
+    of[at] = x;
+}
+
+/* By heap: libc's sort may call malloc. */
+static void sort(struct kp_text *t)
+{
+    for (uint32_t i = t->n / 2; i-- > 0;) sift(t, i, t->n);
+    for (uint32_t n = t->n; n > 1;) {
+        const struct kp_text_line last = t->lines[0];
+        t->lines[0] = t->lines[--n];
+        t->lines[n] = last;
+        sift(t, 0, n);
+    }
+}
+
+static int index_make(struct kp_text *t)
+{
+    t->n = 0;
+    for (const char *line = NULL; (line = kp_text_next(t, line));) {
+        const char *equals = strchr(line, '=');
+        if (!equals) continue;
+        if (t->n == t->lines_cap) {
+            struct kp_text_line *lines = kp_map_double(t->lines, &t->lines_cap, sizeof *lines, 512);
+            if (!lines) return -ENOMEM;
+            t->lines = lines;
+        }
+        t->lines[t->n++] = (struct kp_text_line){.at = (uint64_t)(line - t->bytes), .key_bytes = (uint32_t)(equals - line)};
+    }
+    sort(t);
+    return 0;
+}
+
+static bool is_same_key(const struct kp_text *t, const struct kp_text_line *a, const struct kp_text_line *b)
+{
+    return key_compare(t, a, t->bytes + b->at, b->key_bytes) == 0;
+}
+
+/* What was said again becomes blank; from the last line of a key backwards. False: nothing was. */
+static bool blank(struct kp_text *t)
+{
+    bool any = false;
+    for (uint32_t i = t->n, last = t->n; i-- > 0;) {
+        struct kp_text_line *line = &t->lines[i];
+        if (last == t->n || !is_same_key(t, line, &t->lines[last])) {
+            last = i;
+        } else if (t->lines[last].at >= t->header - 1) {
+            memset(t->bytes + line->at, 0, strlen(t->bytes + line->at));
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Blank lines go. */
+static void close_up(struct kp_text *t)
+{
+    size_t used = 0, header = 1;
+    for (const char *line = NULL, *next = kp_text_next(t, NULL); (line = next);) {
+        const size_t bytes = strlen(line) + 1;
+        const bool is_header = (size_t)(line - t->bytes) < t->header - 1;
+        next = kp_text_next(t, line);
+        memmove(t->bytes + used, line, bytes);
+        used += bytes;
+        if (is_header) header = used + 1;
+    }
+    t->bytes[used] = 0;
+    t->used = used + 1;
+    t->header = header;
+}
+
+int kp_text_settle(struct kp_text *t)
+{
+    int rc = t->bytes ? index_make(t) : 0;
+    if (!rc && t->bytes && blank(t)) {
+        close_up(t);
+        rc = index_make(t);
+    }
+    t->settled = t->used;
+    return rc;
+}
+
+const char *kp_text_get(const struct kp_text *t, const char *key)
+{
+    const size_t bytes = strlen(key);
+    uint32_t low = 0, high = t->n; /* behind the last line of the key */
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (key_compare(t, &t->lines[middle], key, bytes) <= 0) low = middle + 1;
+        else high = middle;
+    }
+    if (!low || key_compare(t, &t->lines[low - 1], key, bytes) != 0) return NULL;
+    return t->bytes + t->lines[low - 1].at + bytes + 1;
+}
+
+void kp_text_fini(struct kp_text *t)
+{
+    if (t->bytes) kp_map_free(t->bytes, t->cap);
+    if (t->lines) kp_map_free(t->lines, t->lines_cap * sizeof *t->lines);
+    *t = (struct kp_text){0};
+}
