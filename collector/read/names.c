@@ -19,6 +19,7 @@
 #include "collector/base/kp_poison.h"
 
 #define COPY_BYTES 131072u
+#define HASHED_MOST (4u * KP_CHUNK_BYTES) /* of one chunk, in vain: cells that each claim all that follows are damage */
 
 struct kp_names_copy { /* room for texts that need a NUL of our own */
     struct kp_names_copy *next;
@@ -73,14 +74,18 @@ static int take(struct kp_names *n, const struct kp_str *s, uint32_t room)
 int kp_names_add_chunk(struct kp_names *n, const uint8_t *chunk, uint32_t bytes, uint32_t limit)
 {
     const uint32_t head = offsetof(struct kp_str, bytes);
-    uint32_t at = sizeof(struct kp_chunk_head), room;
-    while (at + KP_STR_CELL <= bytes) {
+    uint32_t at = sizeof(struct kp_chunk_head), room, in_vain = 0;
+    while (at + KP_STR_CELL <= bytes && in_vain < HASHED_MOST) {
         const struct kp_str *s = (const void *)(chunk + at);
         at += KP_STR_CELL;
         /* pairs with: names.c of the record room (magic is stored last) */
         if (kp_load_acquire(&s->magic) != KP_STR_MAGIC) continue;
         room = bytes - (at - KP_STR_CELL) - head;
-        if (!s->id || s->id >= limit || s->len > room || kp_hash64(s->bytes, s->len) != s->hash) continue;
+        if (!s->id || s->id >= limit || s->len > room) continue;
+        if (kp_hash64(s->bytes, s->len) != s->hash) {
+            in_vain += s->len;
+            continue;
+        }
         if (take(n, s, room)) return -ENOMEM;
         if (s->len > KP_STR_CELL - head)
             at += (s->len - (KP_STR_CELL - head) + KP_STR_CELL - 1) / KP_STR_CELL * KP_STR_CELL;

@@ -25,6 +25,7 @@
 #include "collector/base/kp_poison.h"
 
 #define KP_SPOOL_MOST_BYTES ((off_t)1 << 37) /* the largest KPROF_MAX_MB */
+#define CYCLES_LATE 64u
 #define KP_LEFT_BYTES (16u * KP_CHUNK_BYTES) /* given back at once: a call a chunk made up half of a short program's export */
 
 const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used)
@@ -101,13 +102,14 @@ static int text_copy(struct kp_reader *r)
 
 static int cycle_put(struct kp_reader *r, const struct kp_rec_cycle *c)
 {
+    struct kp_rec_cycle *known = kp_spool_cycle(r, c->cycle);
     uint32_t at = r->cycles_n;
-    while (at && r->cycles[at - 1].cycle > c->cycle) at--;
-    if (at && r->cycles[at - 1].cycle == c->cycle) {
-        r->cycles[at - 1] = *c;
+    if (known) {
+        *known = *c;
         return 0;
     }
-    if (r->cycles_n - at > 64) { /* numbers only rise but for a few: anything else is damage */
+    while (at && r->cycles[at - 1].cycle > c->cycle && r->cycles_n - at <= CYCLES_LATE) at--;
+    if (r->cycles_n - at > CYCLES_LATE) { /* numbers only rise but for a few: anything else is damage */
         r->skipped++;
         return 0;
     }

@@ -31,6 +31,8 @@ const char *kp_reader_frame(const struct kp_reader *r, uint32_t *stack)
     return text + 1;
 }
 
+enum { DIGITS_MOST = 16 };
+
 /* "BUILDID BASE LO HI" behind the path. */
 static void module_read(const struct kp_name *n, char *id, size_t id_bytes, struct kp_frame *out)
 {
@@ -41,7 +43,8 @@ static void module_read(const struct kp_name *n, char *id, size_t id_bytes, stru
     id[used] = 0;
     for (size_t i = 0; i < 3 && *at == ' '; i++) {
         uint64_t value = 0;
-        for (at++; *at && *at != ' '; at++) value = value << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+        const char *const end = at + 1 + DIGITS_MOST; /* of a damaged text as long as a chunk they are not all read, for each of its frames */
+        for (at++; at < end && *at && *at != ' '; at++) value = value << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
         *places[i] = value;
     }
 }

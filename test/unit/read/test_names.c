@@ -55,6 +55,24 @@ static void a_text_without_a_nul_behind_it_is_copied(void **state)
     kp_names_fini(&n);
 }
 
+/* Each cell claims all that follows it, and hashes to something else: no more than a few times the chunk is hashed for that. */
+static void cells_that_claim_the_whole_chunk_are_not_all_hashed(void **state)
+{
+    (void)state;
+    for (uint32_t bad = 3; bad < 200; bad += 190) {
+        struct kp_names n = start();
+        for (uint32_t i = 0; i < bad; i++) {
+            struct kp_str *s = (void *)(chunk + 64 + i * KP_STR_CELL);
+            s->id = 1 + i, s->len = (uint32_t)(KP_CHUNK_BYTES - 64 - i * KP_STR_CELL - offsetof(struct kp_str, bytes)), s->hash = 7, s->magic = KP_STR_MAGIC;
+        }
+        put(KP_CHUNK_BYTES - KP_STR_CELL, 50, "good", 4);
+        assert_int_equal(kp_names_add_chunk(&n, chunk, sizeof chunk, 500), 0);
+        if (bad == 3) assert_string_equal(kp_names_get(&n, 50)->name, "good");
+        else assert_null(kp_names_get(&n, 50));
+        kp_names_fini(&n);
+    }
+}
+
 /* The host goes on while its export thread reads: the next cell was empty when the chunk was read, and is written then. */
 static void a_name_does_not_run_on_into_a_cell_written_later(void **state)
 {
@@ -112,6 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(name_and_overload_are_split),
         cmocka_unit_test(a_text_without_a_nul_behind_it_is_copied),
+        cmocka_unit_test(cells_that_claim_the_whole_chunk_are_not_all_hashed),
         cmocka_unit_test(a_name_does_not_run_on_into_a_cell_written_later),
         cmocka_unit_test(a_torn_cell_does_not_hide_the_next),
         cmocka_unit_test(a_cut_chunk_gives_what_lies_before_the_cut),

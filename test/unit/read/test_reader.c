@@ -157,6 +157,25 @@ static void many_notes_take_no_more_time_than_their_sort(void **state)
     }
 }
 
+static void numbers_of_cycles_that_fall_are_damage_and_any_cycle_can_be_closed(void **state)
+{
+    struct test_spool s;
+    struct kp_cycle c;
+    (void)state;
+    test_spool_init(&s);
+    uint32_t meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
+    for (uint32_t number = 1; number <= 300; number++) test_spool_cycle(&s, meta, number + 1000, number * 10, 0, 0);
+    for (uint32_t number = 300; number; number--) test_spool_cycle(&s, meta, number, number * 10, 0, 0);
+    test_spool_cycle(&s, meta, 1001, 10, 15, 3);
+    assert_int_equal(reopen(&s, 0), 0);
+    assert_int_equal(kp_reader_cycles(r), 300);
+    assert_int_equal(kp_reader_skipped(r), 300);
+    assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
+    assert_true(c.number == 1001 && c.complete && c.steps == 3);
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
 static void what_an_op_carries_comes_back(void **state)
 {
     static const uint8_t data[] = {5, 1};
@@ -680,6 +699,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_run_comes_back_by_start_time),
         cmocka_unit_test(notes_follow_the_lines_of_the_header),
+        cmocka_unit_test(numbers_of_cycles_that_fall_are_damage_and_any_cycle_can_be_closed),
         cmocka_unit_test(many_notes_take_no_more_time_than_their_sort),
         cmocka_unit_test(what_an_op_carries_comes_back),
         cmocka_unit_test(autograds_range_has_the_numbers_of_the_backward_op_inside),
