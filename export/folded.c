@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/plain.h"
+
 bool kp_folded_metric(const char *name, bool *on_device)
 {
     static const char *const device[] = {"self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total", "self_device_time_total"};
@@ -47,10 +49,21 @@ static bool stack_turn(const char *stack, char **out, size_t *capacity)
     return used != 0;
 }
 
+/* A line of flamegraph.pl: frames, semicolons, a blank, a number. What may not stand in a line is shown as elsewhere. */
+static const char *line_plain(const char *line, char **shown, size_t *capacity)
+{
+    const size_t bytes = strlen(line);
+    if (kp_plain_is(line, bytes))
+        return line;
+    *shown = kp_kineto_grow(*shown, capacity, 4 * bytes + 1, 1);
+    kp_plain_text(*shown, 4 * bytes + 1, line, bytes);
+    return *shown;
+}
+
 void kp_folded_walk(const struct kp_tree *tree, bool on_device, kp_folded_fn fn, void *context)
 {
-    char *line = NULL;
-    size_t capacity = 0;
+    char *line = NULL, *shown = NULL;
+    size_t capacity = 0, shown_capacity = 0;
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         struct kp_values values;
@@ -60,7 +73,8 @@ void kp_folded_walk(const struct kp_tree *tree, bool on_device, kp_folded_fn fn,
         double us = on_device ? values.self_device : values.self_cpu;
         if (us < 1 || !stack_turn(kp_trace_text(tree->trace, node->stack), &line, &capacity))
             continue;
-        fn(context, line, (int64_t)us);
+        fn(context, line_plain(line, &shown, &shown_capacity), (int64_t)us);
     }
     free(line);
+    free(shown);
 }

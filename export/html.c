@@ -2,7 +2,11 @@
 /* html.c - text inside HTML and SVG */
 #include "export/html.h"
 
-void kp_html_text(FILE *out, const char *text)
+#include <string.h>
+
+#include "export/plain.h"
+
+static void letters_put(FILE *out, const char *text)
 {
     for (; *text; text++)
         switch (*text) {
@@ -10,8 +14,24 @@ void kp_html_text(FILE *out, const char *text)
         case '>': fputs("&gt;", out); break;
         case '&': fputs("&amp;", out); break;
         case '"': fputs("&quot;", out); break;
-        default:
-            if ((unsigned char)*text >= 0x20 || *text == '\n')
-                fputc(*text, out);
+        default: fputc(*text, out);
         }
+}
+
+/* Line by line: a page has whole tables as one text. */
+void kp_html_text(FILE *out, const char *text)
+{
+    enum { PIECE = 256 };
+    while (*text) {
+        char shown[4 * PIECE + 1];
+        size_t n = strcspn(text, "\n");
+        for (size_t at = 0, part; at < n; at += part) {
+            part = n - at < PIECE ? n - at : PIECE;
+            while (part > PIECE - 4 && ((unsigned char)text[at + part] & 0xc0) == 0x80) part--; /* not inside a letter */
+            kp_plain_text(shown, sizeof shown, text + at, part);
+            letters_put(out, shown);
+        }
+        text += n;
+        if (*text) fputc(*text++, out);
+    }
 }

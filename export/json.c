@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_utf8.h"
 #include "collector/base/kp_poison.h"
 
 #define SLICE 4096u /* bytes of a string escaped at once: at most six times as many come out */
@@ -116,18 +117,6 @@ static inline bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Length of the well-formed UTF-8 sequence at s (no overlong form, no surrogate), or 0. */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-    size_t n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-    if (!n || left < n) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0)) return 0;
-    if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)) return 0;
-    return n;
-}
-
 /* One character that is not plain; returns how many bytes of s it took. */
 static size_t escape_one(char **out, const unsigned char *s, size_t left)
 {
@@ -146,7 +135,7 @@ static size_t escape_one(char **out, const unsigned char *s, size_t left)
         *out = o + 6;
         return 1;
     }
-    n = utf8_length(s, left);
+    n = kp_utf8_length(s, left);
     memcpy(o, n ? (const char *)s : "\xef\xbf\xbd", n ? n : 3); /* U+FFFD for a byte that is no UTF-8 */
     *out = o + (n ? n : 3);
     return n ? n : 1;

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
+#include "collector/base/kp_utf8.h"
+
 enum place { OUTSIDE, TOP, EVENTS, EVENT, ARGS, DIMS, CONCRETE, TYPES, DONE };
 
 enum key {
@@ -382,20 +384,37 @@ static void raw_close(struct kp_kineto_parser *p, const char *bracket)
     p->comma = true;
 }
 
+/* One that is not ASCII, as export/plain.c shows it in JSON; how many bytes it is. */
+static size_t raw_letter(struct kp_kineto_parser *p, const unsigned char *text, size_t left)
+{
+    const size_t n = kp_utf8_length(text, left);
+    char code[8];
+    if (n == 2 && text[0] == 0xc2 && text[1] < 0xa0)
+        raw(p, code, (size_t)snprintf(code, sizeof code, "\\u%04x", text[1]));
+    else if (n)
+        raw(p, (const char *)text, n);
+    else
+        raw(p, "\xef\xbf\xbd", 3);
+    return n ? n : 1;
+}
+
 static void raw_string(struct kp_kineto_parser *p, const unsigned char *text, size_t bytes)
 {
     if (!raw_on(p))
         return;
     raw_value(p, "\"", 1);
-    for (size_t i = 0; i < bytes; i++) {
+    for (size_t i = 0, n; i < bytes; i += n) {
         char code[8];
+        n = 1;
         if (text[i] == '"' || text[i] == '\\') {
             char pair[2] = {'\\', (char)text[i]};
             raw(p, pair, 2);
-        } else if (text[i] < 0x20) {
+        } else if (text[i] < 0x20 || text[i] == 0x7f) {
             raw(p, code, (size_t)snprintf(code, sizeof code, "\\u%04x", text[i]));
-        } else {
+        } else if (text[i] < 0x80) {
             raw(p, (const char *)text + i, 1);
+        } else {
+            n = raw_letter(p, text + i, bytes - i);
         }
     }
     raw(p, "\"", 1);

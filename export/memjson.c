@@ -6,23 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void text_put(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text; text++)
-        if (*text == '"' || *text == '\\')
-            fprintf(out, "\\%c", *text);
-        else if ((unsigned char)*text < 0x20)
-            fprintf(out, "\\u%04x", (unsigned char)*text);
-        else
-            fputc(*text, out);
-    fputc('"', out);
-}
+#include "export/plain.h"
 
 static void member_put(FILE *out, const char *key, const char *text)
 {
     fprintf(out, "\"%s\":", key);
-    text_put(out, text);
+    kp_plain_json(out, text);
     fputc(',', out);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/plain.h"
 #include "export/table.h"
 
 enum { NAME_WIDTH = 40, PLACE_BYTES = 256 };
@@ -26,14 +27,25 @@ static void step_text(const struct kp_memview *view, int64_t at_ns, char *out, s
         snprintf(out, bytes, "%s#%ld", view->step_source, view->steps[step].number);
 }
 
-/* At most `width` letters wide, cut in the middle: both ends of an op's name tell something. */
-static void name_put(FILE *out, const char *name, size_t width)
+static const char *letters_skip(const char *text, size_t letters)
 {
-    size_t bytes = strlen(name), head = (width - 2) / 2, tail = width - 2 - head;
-    if (bytes <= width)
-        fprintf(out, "%-*s", (int)width, name);
+    for (; letters && *text; letters--)
+        for (text++; ((unsigned char)*text & 0xc0) == 0x80;) text++;
+    return text;
+}
+
+/* At most `width` letters wide, cut in the middle: both ends of an op's name tell something. */
+static void name_put(FILE *out, const char *text, size_t width)
+{
+    size_t capacity = 0, all = 4 * strlen(text) + 1, head = (width - 2) / 2, tail = width - 2 - head;
+    char *name = kp_kineto_grow(NULL, &capacity, all, 1);
+    kp_plain_text(name, all, text, strlen(text));
+    const size_t letters = kp_table_letters(name);
+    if (letters > width)
+        fprintf(out, "%.*s..%s", (int)(letters_skip(name, head) - name), name, letters_skip(name, letters - tail));
     else
-        fprintf(out, "%.*s..%s", (int)head, name, name + bytes - tail);
+        fprintf(out, "%s%*s", name, (int)(width - letters), "");
+    free(name);
 }
 
 static void places_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row)
@@ -43,7 +55,9 @@ static void places_put(FILE *out, const struct kp_memview *view, const struct kp
     name_put(out, *op ? op : "(outside any op)", NAME_WIDTH);
     fputs("  ", out);
     name_put(out, kp_trace_text(view->tree->trace, row->top), NAME_WIDTH);
-    fprintf(out, "  %s\n", kp_mem_place_text(view, row->stack, place, sizeof place));
+    fputs("  ", out);
+    kp_plain_put(out, kp_mem_place_text(view, row->stack, place, sizeof place));
+    fputc('\n', out);
 }
 
 static size_t rows_shown(const struct kp_mem_groups *g, const struct kp_mem_show *show)
@@ -145,8 +159,10 @@ static void outs_put(FILE *out, const struct kp_memview *view, size_t device, co
         if (o->device != device || o->at_ns < show->from_ns || o->at_ns > show->to_ns)
             continue;
         step_text(view, o->at_ns, step, sizeof step);
-        fprintf(out, "\n  Out of memory at %.3f ms (%s): %s asked for, %s taken then, in %s\n", (double)(o->at_ns - view->begin_ns) / 1e6, step,
-                size_text(o->bytes), size_text(o->allocated), o->place.op < 0 ? "(outside any op)" : kp_mem_op_name(view, o->place.op));
+        fprintf(out, "\n  Out of memory at %.3f ms (%s): %s asked for, %s taken then, in ", (double)(o->at_ns - view->begin_ns) / 1e6, step,
+                size_text(o->bytes), size_text(o->allocated));
+        kp_plain_put(out, o->place.op < 0 ? "(outside any op)" : kp_mem_op_name(view, o->place.op));
+        fputc('\n', out);
     }
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/plain.h"
+
 #define COLUMN 12
 #define MAX_COLUMNS 24
 
@@ -140,6 +142,35 @@ static void put_source(FILE *out, const char *frame, const struct layout *l)
     }
     put_cell(out, cut ? cut : frame, -1, "", width, !l->flops);
     free(cut);
+}
+
+/* Names are any bytes. Once they are sorted by what they are, each becomes what is shown, so that columns are as wide as that. */
+static uint32_t id_plain(struct kp_trace *trace, uint32_t id)
+{
+    const char *text = kp_trace_text(trace, id);
+    const size_t bytes = strlen(text);
+    if (kp_plain_is(text, bytes))
+        return id;
+    size_t capacity = 0;
+    char *shown = kp_kineto_grow(NULL, &capacity, 4 * bytes + 1, 1);
+    const uint32_t plain = kp_strings_put(trace->strings, shown, kp_plain_text(shown, 4 * bytes + 1, text, bytes));
+    free(shown);
+    return plain;
+}
+
+static void rows_plain(struct kp_keyavg *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        struct kp_row *row = &a->rows[i];
+        row->name = id_plain(a->trace, row->name);
+        row->overload = id_plain(a->trace, row->overload);
+        row->shapes = id_plain(a->trace, row->shapes);
+        for (uint32_t f = 0; f < row->stack_count; f++) {
+            const char **frame = &row->stack[f];
+            const uint32_t id = kp_strings_put(a->trace->strings, *frame, strlen(*frame));
+            *frame = kp_trace_text(a->trace, id_plain(a->trace, id));
+        }
+    }
 }
 
 /* ---- layout ---- */
@@ -361,6 +392,7 @@ int kp_table_print(FILE *out, struct kp_keyavg *a, const struct kp_table_options
     if (a->count == 0)
         return 0;
     struct layout l = {.count = 0};
+    rows_plain(a);
     layout_measure(&l, a, o);
     layout_columns(&l, a);
     put_head(out, &l, o);

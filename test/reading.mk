@@ -26,7 +26,7 @@ $(BUILD)/fuzz/%: test/fuzz/%.c test/support/spool.c $(FUZZ_EXPORT) $(SRC_read) $
 	$(Q)$(FUZZ_CC) -Iexport/inhost $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 	    -o $@ $(filter %.c,$^) -lz -lm -lpthread
 $(BUILD)/fuzz/fuzz_trace: test/fuzz/fuzz_trace.c export/inhost/json_push.c collector/base/jsoncheck.c \
-    $(filter export/kineto% export/keyavg% export/mem% export/table.c export/html.c export/cli/heapview.c,$(SRC_cli)) export/symbolname.c
+    $(filter export/kineto% export/keyavg% export/mem% export/table.c export/html.c export/plain.c export/cli/heapview.c,$(SRC_cli)) export/symbolname.c
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \

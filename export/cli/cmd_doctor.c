@@ -24,12 +24,13 @@ static int fails;
 static void say(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void say(const char *level, const char *format, ...)
 {
+    char *line = NULL;
     va_list args;
     va_start(args, format);
-    printf("%-5s ", level);
-    vprintf(format, args);
-    putchar('\n');
+    if (vasprintf(&line, format, args) < 0) line = NULL;
     va_end(args);
+    kp_cli_say(stdout, "%-5s %s", level, line ? line : format);
+    free(line);
     if (strcmp(level, "fail") == 0) fails++;
 }
 

@@ -13,6 +13,7 @@
 #include "export/cli/lines.h"
 #include "export/cli/sorted.h"
 #include "export/keyavg.h"
+#include "export/plain.h"
 
 struct filter {
     const char *glob, *cat;
@@ -173,21 +174,6 @@ static bool is_named(const struct kp_trace *trace, const struct kp_trace_event *
 
 /* ---- printing ---- */
 
-static void put_json_text(FILE *out, const char *text)
-{
-    putc_unlocked('"', out);
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(out, "\\u%04x", c);
-        else
-            putc_unlocked(c, out);
-    }
-    putc_unlocked('"', out);
-}
-
 static void put_us(FILE *out, int64_t ns)
 {
     uint64_t positive = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
@@ -197,7 +183,7 @@ static void put_us(FILE *out, int64_t ns)
 static void put_json_id(FILE *out, const struct kp_trace *trace, int64_t id, bool is_text)
 {
     if (is_text)
-        put_json_text(out, kp_trace_text(trace, (uint32_t)id));
+        kp_plain_json(out, kp_trace_text(trace, (uint32_t)id));
     else
         fprintf(out, "%" PRId64, id);
 }
@@ -205,9 +191,9 @@ static void put_json_id(FILE *out, const struct kp_trace *trace, int64_t id, boo
 static void put_json(FILE *out, const struct kp_trace *trace, const struct kp_trace_event *e)
 {
     fprintf(out, "{\"ph\":\"%c\",\"cat\":", e->phase);
-    put_json_text(out, kp_trace_text(trace, e->cat));
+    kp_plain_json(out, kp_trace_text(trace, e->cat));
     fputs(",\"name\":", out);
-    put_json_text(out, kp_trace_text(trace, e->name));
+    kp_plain_json(out, kp_trace_text(trace, e->name));
     fputs(",\"pid\":", out);
     put_json_id(out, trace, e->pid, e->flags & KP_TRACE_TEXT_PID);
     fputs(",\"tid\":", out);
@@ -232,10 +218,17 @@ static void put_line(FILE *out, const struct kp_trace *trace, const struct kp_tr
     if (e->phase == 'X')
         snprintf(dur, sizeof dur, "%" PRId64 ".%03" PRId64, e->dur_ns / 1000, e->dur_ns % 1000);
     if (e->flags & KP_TRACE_TEXT_TID)
-        snprintf(thread, sizeof thread, "%.31s", kp_trace_text(trace, (uint32_t)e->tid));
+        kp_plain_text(thread, sizeof thread, kp_trace_text(trace, (uint32_t)e->tid), strlen(kp_trace_text(trace, (uint32_t)e->tid)));
     else
         snprintf(thread, sizeof thread, "%" PRId64, e->tid);
-    fprintf(out, "  %13s  %10s  %-17s  %s\n", dur, thread, kp_trace_text(trace, e->cat), kp_trace_text(trace, e->name));
+    char category[32];
+    const char *cat = kp_trace_text(trace, e->cat);
+    const size_t letters = kp_plain_text(category, sizeof category, cat, strlen(cat));
+    fprintf(out, "  %13s  %10s  ", dur, thread);
+    kp_plain_put(out, cat);
+    fprintf(out, "%*s  ", letters < 17 ? (int)(17 - letters) : 0, "");
+    kp_plain_put(out, kp_trace_text(trace, e->name));
+    fputc('\n', out);
 }
 
 /* ---- the walk: each event becomes a line while the file is read, and the lines are put in order ---- */
@@ -309,7 +302,7 @@ static int events_of(const struct filter *f, const char *path)
         return kp_cli_fail("events", "%s: no memory", path);
     rc = kp_trace_open_some(&trace, path, f->json, event_take, &w, why, sizeof why);
     if (rc)
-        fprintf(stderr, "kprof: %s\n", why);
+        kp_cli_say(stderr, "kprof: %s", why);
     if (trace && (rc == 0 || f->partial))
         rc = lines_print(w, trace, path);
     kp_trace_close(trace);

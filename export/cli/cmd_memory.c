@@ -114,7 +114,7 @@ static int show_it(const struct kp_memview *view, const struct memory *m, const 
     if (!out)
         return kp_cli_fail("memory", "%s: %s", m->out, strerror(errno));
     if (m->form == FORM_TABLE && several)
-        fprintf(out, "%s:\n", show->label);
+        kp_cli_say(out, "%s:", show->label);
     if (show->members && (!view || m->form == FORM_TABLE))
         heap_put(out, m, show->members);
     if (view)

@@ -32,11 +32,11 @@ static bool is_free(struct recovery *r, const struct kp_file_head *head, const c
     const enum kp_spool_state state = kp_spool_state(head, path);
     if (state == KP_SPOOL_RUNNING) {
         r->running++;
-        printf("kprof: %s: process %u is still running, left alone\n", path, head->pid);
+        kp_cli_say(stdout, "kprof: %s: process %u is still running, left alone", path, head->pid);
     }
     if (state == KP_SPOOL_FOREIGN_HOST && !r->force) {
         r->running++;
-        printf("kprof: %s: written on %.64s, left alone; --force when that process is gone\n", path, head->host);
+        kp_cli_say(stdout, "kprof: %s: written on %.64s, left alone; --force when that process is gone", path, head->host);
     }
     return state == KP_SPOOL_GONE || (state == KP_SPOOL_FOREIGN_HOST && r->force);
 }
@@ -47,7 +47,7 @@ static void spool_remove(struct recovery *r, const char *path)
     if (unlink(path) == 0)
         r->removed++;
     else
-        fprintf(stderr, "kprof recover: %s: cannot be removed: %s\n", path, strerror(errno));
+        kp_cli_say(stderr, "kprof recover: %s: cannot be removed: %s", path, strerror(errno));
 }
 
 /* What the process was writing when it was killed: FOLDER/.HOST_PID.*.part, for the spool FOLDER/HOST_PID.NANOSECONDS.kprof. */
@@ -78,7 +78,7 @@ static void spool_recover(struct recovery *r, const char *path)
     if (is_free(r, kp_reader_head(reader), path)) {
         rc = kp_spool_write(reader, path, &r->wish);
         if (rc >= 0) kp_spool_losses(reader);
-        if (rc == 0) printf("kprof: %s: holds no event, nothing to recover\n", path);
+        if (rc == 0) kp_cli_say(stdout, "kprof: %s: holds no event, nothing to recover", path);
         if (rc < 0) r->bad++;
         if (rc > 0) r->traces += (unsigned)rc;
         if (rc >= 0) parts_remove(r, path);
@@ -131,7 +131,7 @@ static void folder_recover(struct recovery *r, const char *path)
         kp_cli_fail("recover", "%s: %s", path, strerror(errno));
         return;
     }
-    if (count == 0) printf("kprof: %s: no spool (*.kprof) in it\n", path);
+    if (count == 0) kp_cli_say(stdout, "kprof: %s: no spool (*.kprof) in it", path);
     for (int i = 0; i < count; i++) {
         char *file;
         if (asprintf(&file, "%s/%s", path, entries[i]->d_name) > 0) {

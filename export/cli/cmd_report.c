@@ -113,7 +113,7 @@ static int report_trace(void *context, const char *path, const char *label, bool
     char why[512];
     int rc = kp_trace_open(&trace, path, false, why, sizeof why);
     if (rc) {
-        fprintf(stderr, "kprof: %s\n", why);
+        kp_cli_say(stderr, "kprof: %s", why);
         if (!trace || !r->partial) {
             kp_trace_close(trace);
             return KP_EXIT_BAD_INPUT;
@@ -122,7 +122,7 @@ static int report_trace(void *context, const char *path, const char *label, bool
     struct kp_tree tree;
     struct kp_keyavg averages;
     if (kp_tree_build(&tree, trace) < 0) {
-        fprintf(stderr, "kprof: %s: too many events\n", label);
+        kp_cli_say(stderr, "kprof: %s: too many events", label);
         kp_trace_close(trace);
         return KP_EXIT_BAD_INPUT;
     }
@@ -133,7 +133,7 @@ static int report_trace(void *context, const char *path, const char *label, bool
     kp_keyavg_build(&averages, &tree, &r->group);
     kp_tree_fini(&tree);
     if (heading)
-        printf("%s:\n", label);
+        kp_cli_say(stdout, "%s:", label);
     kp_table_print(stdout, &averages, &r->table);
     kp_keyavg_fini(&averages);
     kp_trace_close(trace);

@@ -74,7 +74,7 @@ static int trace_print(void *context, const char *path, const char *label, bool 
     kp_tree_fill_stacks(&tree, true);
     kp_tree_set_stacks(&tree);
     if (!(s->svg ? flame_print(&tree, s, label) : lines_print(&tree, s)))
-        fprintf(stderr, "kprof stacks: %s: no call stacks that cost anything; record with KPROF_WITH_STACK=1, ops or native\n", label);
+        kp_cli_say(stderr, "kprof stacks: %s: no call stacks that cost anything; record with KPROF_WITH_STACK=1, ops or native", label);
     kp_tree_fini(&tree);
     kp_trace_close(trace);
     return KP_EXIT_DONE;

@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include "export/kineto.h"
+#include "export/plain.h"
 #include "export/symbolname.h"
 
 #define KEY "\n  \"kprof_heap\": "
@@ -170,16 +171,23 @@ static void frame_print(const struct view *v, const char *text)
     const int n = places_find(v, text, of, path, sizeof path);
     const char *slash = n ? strrchr(path, '/') : NULL;
     for (int i = 0; i < n; i++) {
-        fprintf(v->out, "        %s", name_of(v, &of[i], name, sizeof name));
-        if (of[i].file && of[i].line)
-            fprintf(v->out, " at %s:%u", of[i].file, of[i].line);
-        if (of[i].is_inlined)
-            fprintf(v->out, " (inlined)\n");
-        else
-            fprintf(v->out, " in %s\n", of[i].file ? (slash ? slash + 1 : path) : text);
+        fputs("        ", v->out);
+        kp_plain_put(v->out, name_of(v, &of[i], name, sizeof name));
+        if (of[i].file && of[i].line) {
+            fputs(" at ", v->out);
+            kp_plain_put(v->out, of[i].file);
+            fprintf(v->out, ":%u", of[i].line);
+        }
+        fputs(of[i].is_inlined ? " (inlined)" : " in ", v->out);
+        if (!of[i].is_inlined)
+            kp_plain_put(v->out, of[i].file ? (slash ? slash + 1 : path) : text);
+        fputc('\n', v->out);
     }
-    if (!n)
-        fprintf(v->out, "        %s\n", text);
+    if (n)
+        return;
+    fputs("        ", v->out);
+    kp_plain_put(v->out, text);
+    fputc('\n', v->out);
 }
 
 static void stack_print(const struct view *v, yajl_val stack)
@@ -283,25 +291,14 @@ static bool is_flat(const char *text)
 
 /* ---- JSON ---- */
 
-static void json_text(FILE *out, const char *text)
-{
-    putc('"', out);
-    for (; *text; text++)
-        if (*text == '"' || *text == '\\' || (unsigned char)*text < 0x20)
-            fprintf(out, "\\u%04x", (unsigned char)*text);
-        else
-            putc(*text, out);
-    putc('"', out);
-}
-
 static void place_json(const struct view *v, const struct kp_place *place)
 {
     char name[NAME_BYTES];
     fputs("{\"function\":", v->out);
-    json_text(v->out, name_of(v, place, name, sizeof name));
+    kp_plain_json(v->out, name_of(v, place, name, sizeof name));
     if (place->file && place->line) {
         fputs(",\"file\":", v->out);
-        json_text(v->out, place->file);
+        kp_plain_json(v->out, place->file);
         fprintf(v->out, ",\"line\":%u", place->line);
     }
     fprintf(v->out, "%s}", place->is_inlined ? ",\"inlined\":true" : "");
@@ -349,7 +346,7 @@ static void frames_json(const struct view *v, yajl_val object)
         if (!places)
             continue;
         fputs(written++ ? ",\n" : "", v->out);
-        json_text(v->out, frames[i]);
+        kp_plain_json(v->out, frames[i]);
         for (int k = 0; k < places; k++) {
             fputs(k ? "," : ":[", v->out);
             place_json(v, &of[k]);
@@ -366,7 +363,7 @@ bool kp_heapview_write(FILE *out, const char *path, long row_limit, bool as_json
     yajl_val object = text && is_flat(text) ? yajl_tree_parse(text, why, sizeof why) : NULL;
     const struct view v = {out, places, object ? list(object, "modules") : NULL};
     if (object && as_json)
-        fprintf(out, "\"kprof_heap\": %s", text);
+        fputs("\"kprof_heap\": ", out), kp_plain_json_raw(out, text);
     if (object && as_json && places)
         frames_json(&v, object);
     else if (object && !as_json)

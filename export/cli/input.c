@@ -53,7 +53,7 @@ static int folder_make(struct kp_input *input)
     if (mkdtemp(input->folder))
         return 0;
     int rc = -errno;
-    fprintf(stderr, "kprof: %s: no temporary folder: %s\n", input->folder, strerror(-rc));
+    kp_cli_say(stderr, "kprof: %s: no temporary folder: %s", input->folder, strerror(-rc));
     free(input->folder);
     input->folder = NULL;
     return rc;
@@ -73,7 +73,7 @@ static int cycle_add(struct kp_input *input, struct kp_reader *reader, const cha
         if ((single ? asprintf(&label, "%s", path) : asprintf(&label, "%s cycle %u", path, cycle.number)) > 0)
             input_add(input, strdup(result->path), label);
     } else if (rc != -ENODATA) {
-        fprintf(stderr, "kprof: %s: cycle %zu cannot be exported: %s\n", path, index + 1, strerror(-rc));
+        kp_cli_say(stderr, "kprof: %s: cycle %zu cannot be exported: %s", path, index + 1, strerror(-rc));
     }
     free(result);
     return rc;
@@ -89,7 +89,7 @@ static int spool_add(struct kp_input *input, const char *path)
         return rc;
     rc = kp_reader_open(&reader, path, why, sizeof why);
     if (rc) {
-        fprintf(stderr, "kprof: %s%s%s\n", strstr(why, path) ? "" : path, strstr(why, path) ? "" : ": ", why);
+        kp_cli_say(stderr, "kprof: %s%s%s", strstr(why, path) ? "" : path, strstr(why, path) ? "" : ": ", why);
         return rc;
     }
     size_t before = input->count;
@@ -99,7 +99,7 @@ static int spool_add(struct kp_input *input, const char *path)
     if (rc && rc != -ENODATA)
         return rc;
     if (input->count == before)
-        fprintf(stderr, "kprof: %s: the spool holds no event\n", path);
+        kp_cli_say(stderr, "kprof: %s: the spool holds no event", path);
     return input->count == before ? -ENODATA : 0;
 }
 
@@ -122,7 +122,7 @@ static int folder_scan(struct kp_input *input, const char *path, int (*filter)(c
     int count = scandir(path, &entries, filter, alphasort), rc = 0;
     if (count < 0) {
         rc = -errno;
-        fprintf(stderr, "kprof: %s: %s\n", path, strerror(-rc));
+        kp_cli_say(stderr, "kprof: %s: %s", path, strerror(-rc));
         return rc;
     }
     for (int i = 0; i < count; i++) {
@@ -148,7 +148,7 @@ static int folder_add(struct kp_input *input, const char *path)
     if (count == 0)
         count = folder_scan(input, path, spool_filter);
     if (count == 0)
-        fprintf(stderr, "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder\n", path);
+        kp_cli_say(stderr, "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder", path);
     return count > 0 ? 0 : count ? count : -ENOENT;
 }
 
@@ -158,7 +158,7 @@ int kp_input_open(struct kp_input *input, const char *path, const struct kp_plac
     *input = (struct kp_input){.places = places};
     if (stat(path, &st) < 0) {
         int rc = -errno;
-        fprintf(stderr, "kprof: %s: %s\n", path, strerror(-rc));
+        kp_cli_say(stderr, "kprof: %s: %s", path, strerror(-rc));
         return rc;
     }
     if (S_ISDIR(st.st_mode))
@@ -195,7 +195,7 @@ int kp_input_each(char **paths, int n, const struct kp_places *places, kp_input_
             worst = KP_EXIT_BAD_INPUT;
         several |= input.count > 1;
         if (places && places->lines && input.count && !input.folder)
-            fprintf(stderr, "kprof: %s: a trace has the frames it was written with; lines come from its spool (KPROF_EXPORT=none)\n", paths[i]);
+            kp_cli_say(stderr, "kprof: %s: a trace has the frames it was written with; lines come from its spool (KPROF_EXPORT=none)", paths[i]);
         for (size_t file = 0; file < input.count; file++)
             if ((rc = fn(context, input.paths[file], input.labels[file], several)) == KP_EXIT_USAGE)
                 break; /* no other file mends that */

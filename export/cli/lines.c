@@ -81,7 +81,7 @@ static struct kp_debugfile *file_open(struct kp_lines *l, const char *path, cons
         return NULL;
     if (!kp_debugfile_can()) {
         if (l->wish.lines && !l->is_told)
-            fprintf(stderr, "kprof %s: built without libdw, so there are no source lines\n", l->command);
+            kp_cli_say(stderr, "kprof %s: built without libdw, so there are no source lines", l->command);
         l->is_told = true;
         return NULL;
     }
@@ -94,7 +94,7 @@ static struct kp_debugfile *file_open(struct kp_lines *l, const char *path, cons
     if (is_there)
         kp_elf_close(&elf);
     if (l->wish.lines)
-        fprintf(stderr, "kprof %s: %s%s: no source lines of it\n", l->command, path, is_there ? " (changed file)" : " (file cannot be read)");
+        kp_cli_say(stderr, "kprof %s: %s%s: no source lines of it", l->command, path, is_there ? " (changed file)" : " (file cannot be read)");
     return NULL;
 }
 

@@ -3,17 +3,36 @@
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/cli/cli.h"
+#include "export/plain.h"
+
+/* Names of files and what a file says of itself are part of it: one line, whatever is in them. */
+static void line_put(FILE *to, const char *format, va_list args, const char *behind)
+{
+    char *line = NULL;
+    if (vasprintf(&line, format, args) < 0) line = NULL;
+    kp_plain_put(to, line ? line : format);
+    fputs(behind, to);
+    free(line);
+}
+
+void kp_cli_say(FILE *to, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    line_put(to, format, args, "\n");
+    va_end(args);
+}
 
 int kp_cli_fail(const char *command, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     fprintf(stderr, "kprof %s: ", command);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    line_put(stderr, format, args, "\n");
     va_end(args);
     return KP_EXIT_BAD_INPUT;
 }
@@ -23,7 +42,7 @@ int kp_cli_misuse(const char *command, const char *format, ...)
     va_list args;
     va_start(args, format);
     fprintf(stderr, "kprof %s: ", command);
-    vfprintf(stderr, format, args);
+    line_put(stderr, format, args, "");
     fprintf(stderr, "; see `kprof help %s`\n", command);
     va_end(args);
     return KP_EXIT_USAGE;

@@ -5,6 +5,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "export/cli/cli.h"
+#include "export/plain.h"
 
 void kp_progress_begin(struct kp_progress *progress, const char *what)
 {
@@ -24,18 +25,26 @@ static bool is_due(struct kp_progress *progress)
     return true;
 }
 
+static void name_put(const struct kp_progress *progress)
+{
+    fputs("\rkprof: ", stderr);
+    kp_plain_put(stderr, progress->what);
+}
+
 int kp_progress_events(void *context, uint64_t events)
 {
     struct kp_progress *const progress = context;
-    if (is_due(progress)) fprintf(stderr, "\rkprof: %s: %llu events\033[K", progress->what, (unsigned long long)events);
+    if (!is_due(progress)) return 0;
+    name_put(progress);
+    fprintf(stderr, ": %llu events\033[K", (unsigned long long)events);
     return 0;
 }
 
 int kp_progress_bytes(struct kp_progress *progress, uint64_t done, uint64_t all)
 {
-    if (is_due(progress))
-        fprintf(stderr, "\rkprof: %s: %llu of %llu MB\033[K", progress->what, (unsigned long long)(done >> 20),
-                (unsigned long long)(all >> 20));
+    if (!is_due(progress)) return 0;
+    name_put(progress);
+    fprintf(stderr, ": %llu of %llu MB\033[K", (unsigned long long)(done >> 20), (unsigned long long)(all >> 20));
     return 0;
 }
 

@@ -56,15 +56,18 @@ static void extras_read(const char *list, struct kp_export_options *options)
     options->no_trace = !trace && options->extras;
 }
 
-static void written_say(const struct kp_export_result *result, bool no_trace)
+static void written_say(const struct kp_export_result *result, bool no_trace, bool is_complete)
 {
-    const char *json = strstr(result->path, ".pt.trace.json"), *comma = no_trace ? "" : ", ";
-    printf("kprof: wrote %.*s", no_trace && json ? (int)(json - result->path) : (int)strlen(result->path), result->path);
+    const char *json = strstr(result->path, ".pt.trace.json");
+    char extras[64] = "";
+    size_t used = 0;
     for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows; i++)
-        if (result->extras & extra_rows[i].bit) {
-            printf("%s%s", comma, extra_rows[i].end);
-            comma = ", ";
-        }
+        if (result->extras & extra_rows[i].bit)
+            used += (size_t)snprintf(extras + used, sizeof extras - used, "%s%s", no_trace && !used ? "" : ", ", extra_rows[i].end);
+    kp_cli_say(stdout, "kprof: wrote %.*s%s (%llu steps, %llu events, %llu dropped%s)",
+               no_trace && json ? (int)(json - result->path) : (int)strlen(result->path), result->path, extras,
+               (unsigned long long)result->steps, (unsigned long long)result->events, (unsigned long long)result->lost,
+               is_complete ? "" : "; cut off where the process ended");
 }
 
 static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, const char *path, const struct kp_spool_wish *wish,
@@ -82,12 +85,7 @@ static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, c
     if (rc == -ENODATA) return 0;
     if (rc < 0) return kp_cli_fail(wish->command, "%s: no trace into %s: %s", path, options->dir, strerror(-rc)), rc;
     if (result.extras_error) kp_cli_fail(wish->command, "%s: not all that KPROF_EXPORT asked for: %s", result.path, strerror(-result.extras_error));
-    if (!wish->quiet) {
-        written_say(&result, options->no_trace);
-        printf(" (%llu steps, %llu events, %llu dropped%s)\n", (unsigned long long)result.steps,
-               (unsigned long long)result.events, (unsigned long long)result.lost,
-               cycle->complete ? "" : "; cut off where the process ended");
-    }
+    if (!wish->quiet) written_say(&result, options->no_trace, cycle->complete);
     return 1;
 }
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/* kp_utf8.h - where a letter of UTF-8 ends */
+#ifndef KP_UTF8_H
+#define KP_UTF8_H
+
+#include <stddef.h>
+
+/* Length of the well-formed UTF-8 sequence of more than one byte at s (no overlong form, no surrogate), or 0. */
+static inline size_t kp_utf8_length(const unsigned char *s, size_t left)
+{
+    size_t n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+    if (!n || left < n) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0)) return 0;
+    if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)) return 0;
+    return n;
+}
+
+#endif
