@@ -294,6 +294,7 @@ static void leave_one_kind_enabled(void)
     arm("5 10");
     finish(launch());
     CHECK_IS(CUPTI(ActivityDisable, 5), 0);
+    CHECK_IS(CUPTI(ActivityEnableRuntimeApi, 3, 1), 0);
     exit(0);
 }
 
@@ -309,7 +310,8 @@ static void test_log(void **state)
     unlink(log_path);
     assert_non_null(strstr(text, "\"call\":\"cuptiActivityEnable\",\"args\":[10,0],\"result\":0}"));
     assert_non_null(strstr(text, "\"call\":\"cuptiActivityDisable\",\"args\":[5,0],\"result\":0}"));
-    assert_non_null(strstr(text, "\"exit\":1,\"enabled\":[10]"));
+    assert_non_null(strstr(text, "\"request\":1,\"enabled\":[5,10],\"single\":0}"));
+    assert_non_null(strstr(text, "\"exit\":1,\"enabled\":[10],\"single\":1"));
     assert_non_null(strstr(text, "\"outstanding\":1"));
 }
 

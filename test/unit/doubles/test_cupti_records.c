@@ -150,9 +150,54 @@ static void single_calls_can_be_chosen(void)
     CHECK_IS(u32(nth_of(5, 0), 4), 41);
 }
 
+static int calls_told(void)
+{
+    int before = count_of(5) + count_of(4);
+    finish(launch());
+    CHECK_IS(CUPTI(ActivityFlushAll, 0), 0);
+    return count_of(5) + count_of(4) - before;
+}
+/* cupti_activity.h, cuptiActivityEnableRuntimeApi: "without using the activity kind". */
+static void a_single_call_needs_no_kind(void)
+{
+    arm("10");
+    CHECK_IS(CUPTI(ActivityDisable, 10), 0);
+    CHECK_IS(calls_told(), 0);
+    CHECK_IS(client.requests, 0);
+    CHECK_IS(CUPTI(ActivityEnableRuntimeApi, 211, 1), 0);
+    CHECK_IS(calls_told(), 1);
+    CHECK_IS(client.requests, 1);
+    CHECK_IS(CUPTI(ActivityEnableDriverApi, 307, 1), 0);
+    CHECK_IS(calls_told(), 2);
+    CHECK_IS(CUPTI(ActivityEnableRuntimeApi, 211, 0), 0);
+    CHECK_IS(CUPTI(ActivityEnableDriverApi, 307, 0), 0);
+    CHECK_IS(calls_told(), 0);
+}
+static void a_kind_overrides_what_was_set_call_by_call(void)
+{
+    arm("5");
+    CHECK_IS(CUPTI(ActivityEnableRuntimeApi, 211, 0), 0);
+    CHECK_IS(calls_told(), 0);
+    CHECK_IS(CUPTI(ActivityEnable, 5), 0); /* again: by another client in the process */
+    CHECK_IS(calls_told(), 1);
+    CHECK_IS(CUPTI(ActivityEnableRuntimeApi, 211, 1), 0);
+    CHECK_IS(CUPTI(ActivityDisable, 5), 0);
+    CHECK_IS(calls_told(), 0);
+    CHECK_IS(CUPTI(ActivityEnableDriverApi, 307, 1), 0);
+    CHECK_IS(CUPTI(ActivityEnable, 10), 0); /* of no calls: it changes nothing */
+    CHECK_IS(CUPTI(ActivityDisable, 10), 0);
+    CHECK_IS(calls_told(), 1);
+    CHECK_IS(CUPTI(ActivityDisable, 4), 0);
+    CHECK_IS(calls_told(), 0);
+    CHECK_IS(CUPTI(ActivityEnableRuntimeApi, 211, 1), 0); /* after it, and so it counts */
+    CHECK_IS(calls_told(), 1);
+}
+
 static void test_filters(void **state)
 {
     (void)state;
+    in_child(a_single_call_needs_no_kind, "13", "");
+    in_child(a_kind_overrides_what_was_set_call_by_call, "13", "");
     in_child(single_calls_can_be_chosen, "13", "");
     in_child(single_calls_can_be_chosen, "12", "SIMCUPTI_VERSION=23");
 }

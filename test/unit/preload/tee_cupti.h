@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tee_cupti.h - for test_tee: a small CUPTI with one buffer at a time, as the real one asks for it on the thread that makes a record */
+/*
+ * tee_cupti.h - for test_tee: a small CUPTI with one buffer at a time, as the real one asks for it on the thread that makes a record
+ *
+ * Calls as cupti_activity.h has it: a single one is recorded "without using the activity kind"; a kind that is enabled or disabled after
+ * that overrides it.
+ */
 #ifndef KP_TEST_TEE_CUPTI_H
 #define KP_TEST_TEE_CUPTI_H
 
@@ -13,7 +18,8 @@ enum { MEMCPY2 = 22, RUNTIME = 5, DRIVER = 4, KERNEL = 10, SYNC = 38, EVENT = 36
 
 static struct fake {
     uint64_t now, kinds;
-    uint8_t runtime_off[1024], driver_on[1024];
+    uint8_t runtime_on[1024], driver_on[1024];
+    int requests;
     kp_cupti_request_fn request;
     kp_cupti_complete_fn complete;
     uint8_t *buffer;
@@ -44,14 +50,14 @@ static void deliver(void)
     if (b) fake.complete(NULL, 0, b, fake.bytes, fake.used);
 }
 
-static uint8_t *fake_record(uint32_t kind)
+static uint8_t *fake_wanted(uint32_t kind)
 {
     uint32_t n = kp_record_bytes(kind);
     size_t most = 0;
-    if (!(fake.kinds >> kind & 1)) return NULL;
     if (fake.buffer && fake.used + n > fake.bytes) deliver();
     if (!fake.buffer) {
         fake.used = 0;
+        fake.requests++;
         fake.request(&fake.buffer, &fake.bytes, &most);
     }
     if (!fake.buffer) {
@@ -65,13 +71,17 @@ static uint8_t *fake_record(uint32_t kind)
     return r;
 }
 
+static uint8_t *fake_record(uint32_t kind)
+{
+    return fake.kinds >> kind & 1 ? fake_wanted(kind) : NULL;
+}
+
 static void put32(uint8_t *r, size_t at, uint32_t v) { memcpy(r + at, &v, 4); }
 static void put64(uint8_t *r, size_t at, uint64_t v) { memcpy(r + at, &v, 8); }
 
 static void fake_call(uint32_t kind, uint32_t cbid, uint32_t correlation)
 {
-    bool is_on = kind == RUNTIME ? !fake.runtime_off[cbid] : true;
-    uint8_t *r = is_on ? fake_record(kind) : NULL;
+    uint8_t *r = (kind == RUNTIME ? fake.runtime_on : fake.driver_on)[cbid] ? fake_wanted(kind) : NULL;
     uint64_t start = stamp(), end = stamp();
     if (!r) return;
     put32(r, 4, cbid);
@@ -114,17 +124,23 @@ static int cupti_register(kp_cupti_request_fn request, kp_cupti_complete_fn comp
     fake.complete = complete;
     return request && complete ? 0 : 1;
 }
+static void set_kind(int kind, bool on)
+{
+    fake.kinds = on ? fake.kinds | UINT64_C(1) << kind : fake.kinds & ~(UINT64_C(1) << kind);
+    if (kind == RUNTIME) memset(fake.runtime_on, on, sizeof fake.runtime_on);
+    if (kind == DRIVER) memset(fake.driver_on, on, sizeof fake.driver_on);
+}
 static void (*after_enable)(void); /* what another thread does right then */
 static int cupti_enable(int kind)
 {
     void (*then)(void) = after_enable;
-    fake.kinds |= UINT64_C(1) << kind;
+    set_kind(kind, true);
     after_enable = NULL;
     if (then) then();
     return 0;
 }
-static int cupti_disable(int kind) { fake.kinds &= ~(UINT64_C(1) << kind); return 0; }
-static int cupti_runtime_api(uint32_t cbid, uint8_t on) { fake.runtime_off[cbid] = !on; return 0; }
+static int cupti_disable(int kind) { set_kind(kind, false); return 0; }
+static int cupti_runtime_api(uint32_t cbid, uint8_t on) { fake.runtime_on[cbid] = on; return 0; }
 static int cupti_driver_api(uint32_t cbid, uint8_t on) { fake.driver_on[cbid] = on; return 0; }
 static int cupti_attribute(int a, size_t *n, void *v) { (void)a, (void)n, (void)v; return 77; }
 static int cupti_clock(uint64_t (*clock)(void)) { fake.clock = clock; return 0; }
@@ -133,6 +149,8 @@ static int cupti_finalize(void)
 {
     fake.finalized_alone += is_control_taken;
     fake.kinds = 0;
+    memset(fake.runtime_on, 0, sizeof fake.runtime_on);
+    memset(fake.driver_on, 0, sizeof fake.driver_on);
     fake.request = NULL;
     fake.complete = NULL;
     fake.buffer = NULL;

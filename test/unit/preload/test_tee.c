@@ -267,7 +267,7 @@ static void calls_that_one_side_filters_are_seen_by_the_other(void **unused)
     our_noise = -1;
     client_start(); /* now the client filters and we do not */
     CALL("cuptiActivityEnableRuntimeApi", int (*)(uint32_t, uint8_t))(40, 0);
-    fake.runtime_off[40] = 0; /* as if we had a filter that wants it */
+    fake.runtime_on[40] = 1; /* as if we had a filter that wants it */
     fake_call(RUNTIME, 40, ++fake.correlation);
     client_stop();
     assert_int_equal(count_of(&theirs, RUNTIME), 1);

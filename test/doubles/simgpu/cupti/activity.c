@@ -7,13 +7,25 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- kinds --- */
+/*
+ * --- kinds ---
+ *
+ * cupti_activity.h of 13.0: single calls can be recorded "without using the activity kind"; a kind that is enabled or disabled after
+ * that overrides what was set call by call.
+ */
 
 /* CUDA_EVENT comes along with SYNCHRONIZATION; the others are parts of what the profiler of counters gives. */
 static bool is_enableable(uint32_t kind)
 {
     static const unsigned char never[] = {6, 7, 14, 21, 23, 27, 31, 36, 41, 42, 43, 44};
     return kind && kind < KIND_COUNT && layout_sizes[kind][simcupti_set.layout] && !memchr(never, (int)kind, sizeof never);
+}
+
+static void set_kind(uint32_t kind, bool is_on)
+{
+    simcupti.kinds[kind] = is_on;
+    if (kind == KIND_RUNTIME) memset(simcupti.filter[SIMGPU_RUNTIME], 0, sizeof simcupti.filter[SIMGPU_RUNTIME]);
+    if (kind == KIND_DRIVER) memset(simcupti.filter[SIMGPU_DRIVER], 0, sizeof simcupti.filter[SIMGPU_DRIVER]);
 }
 
 int simcupti_enable(uint32_t kind)
@@ -24,7 +36,7 @@ int simcupti_enable(uint32_t kind)
     pthread_mutex_lock(&simcupti_lock);
     simcupti_worker_start();
     simcupti.armed_pid = (int)getpid();
-    simcupti.kinds[kind] = true;
+    set_kind(kind, true);
     if (kind == KIND_GRAPH_TRACE) simcupti.is_graph_level = true;
     pthread_mutex_unlock(&simcupti_lock);
     return CUPTI_OK;
@@ -34,7 +46,7 @@ int simcupti_disable(uint32_t kind)
 {
     if (!is_enableable(kind)) return CUPTI_INVALID_KIND;
     pthread_mutex_lock(&simcupti_lock);
-    simcupti.kinds[kind] = false;
+    set_kind(kind, false);
     pthread_mutex_unlock(&simcupti_lock);
     return CUPTI_OK;
 }

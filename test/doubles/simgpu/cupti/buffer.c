@@ -106,6 +106,7 @@ static struct buffer *ask_client(void)
     size_t size = 0, max_records = 0;
     size_t info[8] = {sizeof info[0]}; /* CUpti_BufferCallbackRequestInfo: its size */
     bool has_client = simcupti.request || simcupti.request_v2;
+    if (has_client) simcupti_log_request();
     simcupti_in_client++;
     if (simcupti.request) simcupti.request(&data, &size, &max_records);
     else if (simcupti.request_v2) simcupti.request_v2(&data, &size, &max_records, info);

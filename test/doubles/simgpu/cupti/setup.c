@@ -216,12 +216,29 @@ static void log_enabled(char *text, size_t size)
         if (simcupti.kinds[kind] && n + 8 < size) n += (size_t)snprintf(text + n, size - n, "%s%d", n ? "," : "", kind);
 }
 
+static int count_single(void)
+{
+    static const int kind_of[] = {[SIMGPU_DRIVER] = KIND_DRIVER, [SIMGPU_RUNTIME] = KIND_RUNTIME};
+    int single = 0;
+    for (int domain = SIMGPU_DRIVER; domain <= SIMGPU_RUNTIME; domain++)
+        for (int cbid = 0; cbid < CBID_WORDS * 32 && !simcupti.kinds[kind_of[domain]]; cbid++) single += simcupti.filter[domain][cbid] > 0;
+    return single;
+}
+
+void simcupti_log_request(void)
+{
+    char enabled[256];
+    if (simcupti_set.log_fd < 0) return;
+    log_enabled(enabled, sizeof enabled);
+    log_line("\"request\":1,\"enabled\":[%s],\"single\":%d", enabled, count_single());
+}
+
 __attribute__((destructor)) static void say_what_is_left(void)
 {
     char enabled[256];
     log_enabled(enabled, sizeof enabled);
-    log_line("\"exit\":1,\"enabled\":[%s],\"armed_pid\":%d,\"outstanding\":%zu,\"dropped\":%zu,\"clock\":%d", enabled, simcupti.armed_pid,
-             simcupti_outstanding(), simcupti.dropped, simcupti.clock != NULL);
+    log_line("\"exit\":1,\"enabled\":[%s],\"single\":%d,\"armed_pid\":%d,\"outstanding\":%zu,\"dropped\":%zu,\"clock\":%d", enabled,
+             count_single(), simcupti.armed_pid, simcupti_outstanding(), simcupti.dropped, simcupti.clock != NULL);
 }
 
 /* --- faults --- */

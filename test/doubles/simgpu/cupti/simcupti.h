@@ -17,7 +17,8 @@
  * Settings, all from the environment, read at the first call:
  *   SIMCUPTI_VERSION=17|18|20..28|130001|...|130500   what it pretends to be (default by soname: 18, 27, 130200)
  *   SIMCUPTI_KEEP_SYMBOLS=1   leave functions in the symbol table that this version does not have
- *   SIMCUPTI_LOG=FILE         one JSON line a call: who called what, with which answer; "exit" tells what was left on
+ *   SIMCUPTI_LOG=FILE         one JSON line a call: who called what, with which answer; "request": the client is asked for a buffer;
+ *                             both that and "exit" tell what is on: kinds, and how many calls singly, without their kind
  *   SIMCUPTI_DUMP=FILE        the valid bytes of every buffer as it was handed over, one behind the other
  *   SIMCUPTI_CRASH_EARLY=1    any call before cuInit succeeded ends in SIGSEGV (13.2)
  *   SIMCUPTI_CRASH_NULL=1     a NULL buffer ends in SIGSEGV when the version is below 27
@@ -96,8 +97,7 @@ struct simcupti_state {
     simcupti_complete_v2_fn complete_v2;
     simcupti_time_fn clock;
     bool kinds[KIND_COUNT];
-    signed char filter[3][CBID_WORDS * 32]; /* [domain][cbid]: 0 as its kind, 1 on, -1 off */
-    bool has_filter[3];
+    signed char filter[3][CBID_WORDS * 32]; /* [domain][cbid]: 0 as its kind, 1 on (the kind or not), -1 off */
     bool is_graph_level; /* sticks */
     bool has_resource_overhead;
     uint64_t attributes[32];
@@ -129,6 +129,7 @@ bool simcupti_has(const char *function);       /* in this version */
 void simcupti_hang(void) __attribute__((noreturn));
 bool simcupti_hangs(const char *word);
 int simcupti_no_gpu(void); /* 15 or 999 */
+void simcupti_log_request(void);
 
 /* --- clock.c --- */
 uint64_t simcupti_now(void);                   /* as a record of the CPU would tell it */
