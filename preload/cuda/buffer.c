@@ -28,7 +28,7 @@
 #define MADV_POPULATE_WRITE 23 /* glibc before 2.35 */
 #endif
 
-enum { BUFFERS = 64, WARM = 2, CLIENTS_OUT = 128, DISCARD_BYTES = 1 << 20 };
+enum { BUFFERS = 64, WARM = 2, CLIENTS_OUT = 128, DISCARD_BYTES = 1 << 20, QUIET_BYTES = 32 << 10 };
 #define BUFFER_BYTES ((size_t)4 << 20)
 
 static uint8_t *pool, *discard;
@@ -89,6 +89,47 @@ bool kp_buffer_is_older_out(uint64_t mark)
     for (int i = 0; i < CLIENTS_OUT; i++)
         if (kp_load_acquire(&clients[i].buffer) && kp_load_relaxed(&clients[i].number) < mark) return true;
     return false;
+}
+
+/* ---- nothing is enabled ---- */
+
+static _Atomic uint32_t ends, quiet; /* how often all was disabled; which time that was, 0: something of ours is enabled */
+static _Atomic uint64_t unwanted;
+
+void kp_buffer_quiet(bool begins)
+{
+    kp_store_release(&quiet, begins ? kp_add_acq_rel(&ends, 1) + 1 : 0); /* pairs with: is_quiet */
+}
+
+void kp_buffer_quiet_anew(void)
+{
+    uint32_t seen = kp_load_relaxed(&quiet);
+    if (seen) (void)kp_cas_acq_rel(&quiet, &seen, kp_add_acq_rel(&ends, 1) + 1); /* pairs with: is_quiet */
+}
+
+static bool is_quiet(void)
+{
+    return kp_load_acquire(&quiet) && !kp_tee_wants_any(); /* pairs with: kp_buffer_quiet */
+}
+
+/* Each thread may ask once: for the record of the call that was under way. */
+static void count_unwanted(void)
+{
+    static _Thread_local uint32_t asked __attribute__((tls_model("initial-exec")));
+    uint32_t now = kp_load_relaxed(&quiet);
+    bool is_first = asked != now;
+    asked = now;
+    if (is_first) return;
+    kp_add_relaxed(&unwanted, 1);
+    KP_LOG_ONCE(0, "CUPTI goes on recording calls of CUDA though nothing is enabled any more: they stay slower than they were");
+}
+
+void kp_buffer_write_notes(void)
+{
+    char text[24];
+    if (!kp_load_relaxed(&ends)) return;
+    kp_fmt(text, sizeof text, "%lu", (unsigned long)kp_load_relaxed(&unwanted));
+    kp_cuda_note("gpu_requests_after_disarm", text);
 }
 
 /* ---- handing out ---- */
@@ -153,12 +194,14 @@ static void client_back(uint8_t *buffer)
 void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 {
     int saved = errno;
+    bool is_idle = is_quiet();
+    if (is_idle) count_unwanted();
     if (kp_cuda_state() != KP_CUDA_ARMED && kp_tee_has_client() && kp_tee_request(buffer, bytes, max_records) && *buffer) {
         client_out(*buffer);
     } else {
         if (!kp_load_relaxed(&kp_lane_ids_are_tids)) (void)kp_thread_get(); /* CUPTI names it by its pthread_self: remember its tid */
         *max_records = 0;
-        *bytes = BUFFER_BYTES;
+        *bytes = is_idle ? QUIET_BYTES : BUFFER_BYTES; /* a full one is soon followed by the next, and counted */
         *buffer = pool_take();
         if (!*buffer) {
             *bytes = DISCARD_BYTES;

@@ -27,16 +27,11 @@
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
-#include "preload/cuda/decode.h"
+#include "preload/cuda/room.h"
 #include "collector/base/kp_poison.h"
 
-enum { OPEN_MAX = 8, FILTERS = 64, HIDDEN = 8, WAIT_MAX_US = 1000000, WAIT_STEP_US = 100 };
+enum { OPEN_MAX = 8, WORDS = KP_CALLS / 64, HIDDEN = 8, WAIT_MAX_US = 1000000, WAIT_STEP_US = 100 };
 enum { EMPTY, IDLE, BUSY };
-/* A word of `filters`: a call and whether it is enabled. */
-#define USED (1u << 31)
-#define DRIVER (1u << 30)
-#define ENABLED (1u << 29)
-#define WHICH (~ENABLED)
 #define NO_END UINT64_MAX
 #define KNOWN (UINT64_C(1) << 32)
 
@@ -51,7 +46,12 @@ static _Atomic(kp_cupti_complete_fn) client_complete;
 static _Atomic uint64_t kinds_now, kinds_of_session; /* bits by kind */
 static _Atomic uint64_t begin, end;
 static _Atomic uint64_t first, after; /* marks: KNOWN | correlation id, 0: not known yet */
-static _Atomic uint32_t filters[FILTERS];
+/* Calls it set one by one, a bit each, by [is_driver]. Once their kind was disabled they say no more what is on, but still what
+ * its session was about: records of it are yet to come. */
+static struct {
+    _Atomic uint64_t set[WORDS], on[WORDS];
+    _Atomic bool is_over;
+} singly[2];
 static _Atomic uint64_t dropped;
 static struct open opened[OPEN_MAX];
 static _Atomic uint32_t hidden[HIDDEN], hidden_next; /* ids of our own threads, the last few of them */
@@ -70,17 +70,29 @@ bool kp_client_is_there(void)
     return kp_load_acquire(&client_request) && kp_load_acquire(&client_complete);
 }
 
+static void singly_forget(bool is_driver)
+{
+    for (int i = 0; i < WORDS; i++) atomic_store(&singly[is_driver].set[i], 0);
+    kp_store_relaxed(&singly[is_driver].is_over, false);
+}
+
 void kp_client_forget(void)
 {
     kp_store_release(&client_request, NULL); /* pairs with: client.c:kp_client_request */
     atomic_store(&kinds_now, 0);
     kp_store_relaxed(&kinds_of_session, 0);
-    for (int i = 0; i < FILTERS; i++) kp_store_relaxed(&filters[i], 0);
+    singly_forget(false);
+    singly_forget(true);
 }
 
 static uint64_t bit_of(uint32_t kind)
 {
     return kind < 64 ? UINT64_C(1) << kind : 0;
+}
+
+static bool is_api(uint32_t kind)
+{
+    return kind == KP_CUPTI_RUNTIME || kind == KP_CUPTI_DRIVER;
 }
 
 void kp_client_begin(uint64_t now)
@@ -97,12 +109,14 @@ void kp_client_begin(uint64_t now)
 void kp_client_enable(uint32_t kind, uint64_t now)
 {
     if (!atomic_load(&kinds_now)) kp_client_begin(now);
+    if (is_api(kind)) singly_forget(kind == KP_CUPTI_DRIVER); /* CUPTI's rule: the kind overrides */
     atomic_fetch_or_explicit(&kinds_of_session, bit_of(kind), memory_order_release); /* pairs with: client.c:kp_client_copy */
     atomic_fetch_or(&kinds_now, bit_of(kind));
 }
 
 bool kp_client_disable(uint32_t kind, uint64_t now)
 {
+    if (is_api(kind)) atomic_store(&singly[kind == KP_CUPTI_DRIVER].is_over, true);
     uint64_t before = atomic_fetch_and(&kinds_now, ~bit_of(kind));
     if (before != bit_of(kind)) return false;
     kp_store_relaxed(&end, now ? now : NO_END);
@@ -119,26 +133,41 @@ bool kp_client_is_active(void)
     return atomic_load(&kinds_now) != 0;
 }
 
-void kp_client_set_cbid(bool is_driver, uint32_t cbid, bool enabled)
+void kp_client_set_call(bool is_driver, uint32_t cbid, bool enabled)
 {
-    uint32_t which = USED | (is_driver ? DRIVER : 0) | cbid, value = which | (enabled ? ENABLED : 0);
-    for (int i = 0; i < FILTERS; i++) {
-        uint32_t seen = kp_load_relaxed(&filters[i]);
-        if (!seen && kp_cas_acq_rel(&filters[i], &seen, value)) return;
-        if ((seen & WHICH) != which) continue;
-        kp_store_relaxed(&filters[i], value);
-        return;
-    }
+    if (cbid >= KP_CALLS) return;
+    if (atomic_load(&singly[is_driver].is_over)) singly_forget(is_driver);
+    uint64_t bit = UINT64_C(1) << cbid % 64;
+    if (enabled) atomic_fetch_or(&singly[is_driver].on[cbid / 64], bit);
+    else atomic_fetch_and(&singly[is_driver].on[cbid / 64], ~bit);
+    atomic_fetch_or(&singly[is_driver].set[cbid / 64], bit);
 }
 
-bool kp_client_cbid(bool is_driver, uint32_t cbid, bool *enabled)
+static bool is_set_singly(bool is_driver, uint32_t cbid, bool *enabled)
 {
-    uint32_t which = USED | (is_driver ? DRIVER : 0) | cbid, seen;
-    for (int i = 0; i < FILTERS && (seen = kp_load_relaxed(&filters[i])) != 0; i++) {
-        if ((seen & WHICH) != which) continue;
-        *enabled = seen & ENABLED;
-        return true;
-    }
+    if (cbid >= KP_CALLS || !(atomic_load(&singly[is_driver].set[cbid / 64]) >> cbid % 64 & 1)) return false;
+    *enabled = atomic_load(&singly[is_driver].on[cbid / 64]) >> cbid % 64 & 1;
+    return true;
+}
+
+bool kp_client_chose_call(bool is_driver, uint32_t cbid)
+{
+    bool enabled;
+    return !atomic_load(&singly[is_driver].is_over) && is_set_singly(is_driver, cbid, &enabled);
+}
+
+bool kp_client_has_call(bool is_driver, uint32_t cbid)
+{
+    bool enabled;
+    if (!atomic_load(&singly[is_driver].is_over) && is_set_singly(is_driver, cbid, &enabled)) return enabled;
+    return kp_client_has(is_driver ? KP_CUPTI_DRIVER : KP_CUPTI_RUNTIME);
+}
+
+bool kp_client_has_calls(void)
+{
+    for (int driver = 0; driver < 2; driver++)
+        for (int i = 0; i < WORDS && !atomic_load(&singly[driver].is_over); i++)
+            if (atomic_load(&singly[driver].set[i]) & atomic_load(&singly[driver].on[i])) return true;
     return false;
 }
 
@@ -171,11 +200,6 @@ static const struct {
     [17] = {24, 0},  [22] = {16, 60}, [36] = {0, 4},   [38] = {8, 24},  [39] = {0, 16},  [48] = {8, 32},
     [49] = {32, 12}, [50] = {56, 12}, [51] = {8, 4},   [52] = {16, 32},
 };
-
-static bool is_api(uint32_t kind)
-{
-    return kind == KP_CUPTI_RUNTIME || kind == KP_CUPTI_DRIVER;
-}
 
 static bool is_lower(uint32_t a, uint32_t b) /* ids are 32 bits and wrap */
 {
@@ -242,7 +266,7 @@ static bool is_asked_for(const uint8_t *record, uint32_t kind)
         return kp_load_relaxed(&kinds_of_session) & (bit_of(KP_CUPTI_KERNEL) | bit_of(KP_CUPTI_CONCURRENT_KERNEL));
     if (!is_api(kind)) return has_kind;
     if (is_hidden(record)) return false;
-    is_said = kp_client_cbid(kind == KP_CUPTI_DRIVER, u32_at(record, KP_AT_API_cbid), &enabled);
+    is_said = is_set_singly(kind == KP_CUPTI_DRIVER, u32_at(record, KP_AT_API_cbid), &enabled);
     return is_said ? enabled : has_kind;
 }
 

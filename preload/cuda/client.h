@@ -20,8 +20,10 @@ void kp_client_enable(uint32_t kind, uint64_t now);
 bool kp_client_disable(uint32_t kind, uint64_t now); /* true: this ended the session */
 bool kp_client_has(uint32_t kind);
 bool kp_client_is_active(void); /* in a session */
-void kp_client_set_cbid(bool is_driver, uint32_t cbid, bool enabled);
-bool kp_client_cbid(bool is_driver, uint32_t cbid, bool *enabled); /* false: it did not say */
+void kp_client_set_call(bool is_driver, uint32_t cbid, bool enabled);
+bool kp_client_chose_call(bool is_driver, uint32_t cbid); /* it set this one, and its kind has not overridden that since */
+bool kp_client_has_call(bool is_driver, uint32_t cbid);   /* singly, or by its kind */
+bool kp_client_has_calls(void);                           /* any, singly */
 void kp_client_clock_changed(void); /* times of a running session cannot be compared any more */
 
 /* Calls of this thread are ours and not the client's: under both names that CUPTI may have for it. Once a thread. */

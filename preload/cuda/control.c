@@ -34,7 +34,7 @@ static const struct {
     {KP_CUPTI_RUNTIME, false, true},
 };
 static _Atomic uint64_t enabled_kinds; /* bit: we enabled it */
-static _Atomic bool has_filters;       /* calls are enabled one by one, not by the kind DRIVER */
+#define SINGLY UINT64_C(1)             /* in its place for no kind: calls are set one by one, the driver's have no kind */
 static _Atomic uint64_t dropped;
 static int64_t zeroed_before; /* ATTR_ZEROED as it was found when arming */
 
@@ -51,13 +51,11 @@ bool kp_cuda_wants(uint32_t kind)
     return kind < KP_CUPTI_KINDS && atomic_load(&enabled_kinds) >> kind & 1;
 }
 
-bool kp_cuda_wants_cbid(bool is_driver, uint32_t cbid, bool *enabled)
+/* Where CUPTI cannot tell single calls apart noise comes all the same, and is dropped when decoded. */
+bool kp_cuda_wants_call(bool is_driver, uint32_t cbid)
 {
-    if (!kp_load_relaxed(&has_filters) || cbid >= KP_CALLS || !kp_calls[is_driver][cbid].name) return false;
-    bool is_noise = kp_calls[is_driver][cbid].what & KP_CALL_NOISE;
-    if (is_driver == is_noise) return false; /* driver calls are off, and runtime calls on, unless we set them */
-    *enabled = is_driver;
-    return true;
+    const uint64_t by = is_driver ? SINGLY | UINT64_C(1) << KP_CUPTI_DRIVER : UINT64_C(1) << KP_CUPTI_RUNTIME;
+    return cbid < KP_CALLS && !(kp_calls[is_driver][cbid].what & KP_CALL_NOISE) && atomic_load(&enabled_kinds) & by;
 }
 
 uint64_t kp_cuda_dropped(void)
@@ -169,28 +167,52 @@ static int kind_enable(uint32_t kind, bool is_dumped)
     return code;
 }
 
+static bool has_single_calls(void)
+{
+    return kp_cupti.enable_driver_api && kp_cupti.enable_runtime_api;
+}
+
+static int single_set(bool is_driver, uint32_t cbid, bool enabled)
+{
+    return is_driver ? CALL(kp_cupti.enable_driver_api(cbid, enabled)) : CALL(kp_cupti.enable_runtime_api(cbid, enabled));
+}
+
+/* A kind of calls went through `now`: what the program set call by call went with it. */
+static void calls_follow(uint32_t kind, enum kp_filter_now now)
+{
+    if (has_single_calls() && (kind == KP_CUPTI_RUNTIME || kind == KP_CUPTI_DRIVER))
+        (void)kp_filter_apply(kind == KP_CUPTI_DRIVER, now, single_set);
+}
+
 /* tee.c does the same with the words exchanged: own word first, then the other's, and once more after a call. */
 static void kind_disable(uint32_t kind)
 {
     uint64_t bit = UINT64_C(1) << kind;
-    if (!(atomic_fetch_and(&enabled_kinds, ~bit) & bit) || kp_tee_wants(kind)) return;
-    (void)CALL(kp_cupti.disable((int)kind));
-    if (kp_tee_wants(kind)) (void)CALL(kp_cupti.enable((int)kind));
+    enum kp_filter_now now = KP_FILTER_AS_SET;
+    if (!(atomic_fetch_and(&enabled_kinds, ~bit) & bit)) return;
+    if (!kp_tee_wants(kind)) {
+        (void)CALL(kp_cupti.disable((int)kind));
+        now = KP_FILTER_ALL_OFF;
+        if (kp_tee_wants(kind)) {
+            (void)CALL(kp_cupti.enable((int)kind));
+            now = KP_FILTER_ALL_ON;
+        }
+    }
+    calls_follow(kind, now);
 }
 
 /* Driver calls one by one where CUPTI can: the kind DRIVER doubles the volume. Else all, and the rest is dropped when decoded. */
-static bool filters_set(bool is_on)
+static bool singles_enable(void)
 {
-    bool client;
-    if (!kp_cupti.enable_driver_api || !kp_cupti.enable_runtime_api) return false;
-    for (uint32_t cbid = 1; cbid < KP_CALLS; cbid++) {
-        bool is_kept = kp_calls[1][cbid].name && !(kp_calls[1][cbid].what & KP_CALL_NOISE);
-        bool is_noise = kp_calls[0][cbid].name && (kp_calls[0][cbid].what & KP_CALL_NOISE);
-        if (is_kept && !kp_tee_wants_cbid(true, cbid, &client) &&
-            CALL(kp_cupti.enable_driver_api(cbid, is_on)) != 0 && is_on) return false;
-        if (is_noise && !kp_tee_wants_cbid(false, cbid, &client)) (void)CALL(kp_cupti.enable_runtime_api(cbid, !is_on));
-    }
-    return true;
+    if (!has_single_calls()) return false;
+    calls_follow(KP_CUPTI_RUNTIME, KP_FILTER_ALL_ON); /* without noise */
+    atomic_fetch_or(&enabled_kinds, SINGLY);
+    return kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == 0;
+}
+
+static void singles_disable(void)
+{
+    if (atomic_fetch_and(&enabled_kinds, ~SINGLY) & SINGLY) calls_follow(KP_CUPTI_DRIVER, KP_FILTER_AS_SET);
 }
 
 static int kinds_enable(void)
@@ -200,18 +222,17 @@ static int kinds_enable(void)
         if (code != 0 && kinds[i].is_needed) return code;
         if (code != 0) kp_log(1, "CUPTI does not give records of kind %d (error %d)", kinds[i].kind, code);
     }
-    kp_store_relaxed(&has_filters, true);
-    bool is_filtered = filters_set(true);
-    kp_store_relaxed(&has_filters, is_filtered);
-    if (!is_filtered) (void)kind_enable(KP_CUPTI_DRIVER, false);
+    if (!singles_enable()) {
+        singles_disable();
+        (void)kind_enable(KP_CUPTI_DRIVER, false);
+    }
     return 0;
 }
 
 static void kinds_disable(void)
 {
     for (uint32_t kind = 1; kind < KP_CUPTI_KINDS; kind++) kind_disable(kind);
-    if (kp_load_relaxed(&has_filters)) filters_set(false);
-    kp_store_relaxed(&has_filters, false);
+    singles_disable();
 }
 
 /* ---- arm, flush, disarm ---- */
@@ -239,6 +260,7 @@ int kp_control_arm(void)
     if (code != 0) return refuse("cuptiActivityRegisterCallbacks", code);
     kp_device_write_all();
     kp_lane_forget_work();
+    kp_buffer_quiet(false);
     code = kinds_enable();
     if (code != 0) {
         kinds_disable();
@@ -266,12 +288,12 @@ void kp_control_flush(bool is_forced)
         KP_LOG_ONCE(0, "CUPTI dropped records of GPU work");
     }
     kp_lane_write_notes();
+    kp_buffer_write_notes();
 }
 
 void kp_control_forget(void)
 {
-    kp_store_relaxed(&enabled_kinds, 0);
-    kp_store_relaxed(&has_filters, false);
+    atomic_store(&enabled_kinds, 0);
 }
 
 void kp_control_stop(void)
@@ -286,5 +308,7 @@ void kp_control_disarm(bool is_forced)
     kp_control_flush(is_forced);
     if (zeroed_before == 0) (void)attribute_set(ATTR_ZEROED, 0);
     kp_tee_disarmed();
+    kp_buffer_quiet(true);
+    kp_buffer_write_notes();
     if (kp_cuda_state() == KP_CUDA_ARMED) kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
 }

@@ -9,6 +9,7 @@
  *   lane.c     a decoded buffer into the spool; losses, threads, names
  *   buffer.c   pool of buffers; the two callbacks that CUPTI has of us
  *   control.c  arm and disarm: every CUPTI call that changes something
+ *   filter.c   calls that CUPTI records one by one: ours and the program's
  *   helper.c   the thread kprof-cuda that makes them, and its watchdog
  *   source.c   state, and what boot.c drives
  *   tee.c      the program's own use of CUPTI (torch.profiler) beside ours
@@ -66,6 +67,7 @@ int kp_cupti_find(bool may_open);
 void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
 void kp_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes);
 bool kp_buffer_is_ours(const uint8_t *buffer); /* cut from our pool */
+void kp_buffer_quiet_anew(void); /* the program disabled its last kind: calls under way may ask once more */
 
 /* --- lane.c --- */
 
@@ -78,7 +80,7 @@ uint32_t kp_record_bytes(uint32_t kind);
 /* --- control.c: what we have of CUPTI --- */
 
 bool kp_cuda_wants(uint32_t kind); /* we have it enabled now: the program's Disable of it must not reach CUPTI */
-bool kp_cuda_wants_cbid(bool is_driver, uint32_t cbid, bool *enabled); /* we set a filter for this call: what it is */
+bool kp_cuda_wants_call(bool is_driver, uint32_t cbid); /* we have it recorded now, by its kind or singly */
 /* Dropped records that CUPTI told us of since the start of the process (its counter falls to 0 when read). */
 uint64_t kp_cuda_dropped(void);
 void kp_cuda_dropped_more(uint64_t records); /* the program read the counter: so many of ours may be among them */
@@ -104,7 +106,9 @@ bool kp_tee_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
  * what the client may see is copied into buffers that it gave: ours go back to the pool right after. */
 void kp_tee_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes, bool is_ours);
 bool kp_tee_wants(uint32_t kind);                          /* the client has it enabled: we must not disable it */
-bool kp_tee_wants_cbid(bool is_driver, uint32_t cbid, bool *enabled); /* the client's own filter; false: it has none */
+bool kp_tee_wants_any(void);                               /* the client has anything enabled */
+bool kp_tee_wants_call(bool is_driver, uint32_t cbid);     /* the client has it recorded now, by its kind or singly */
+bool kp_tee_chose_call(bool is_driver, uint32_t cbid);     /* the client said so of this very call, whatever its kind */
 /* On the thread that arms or disarms, before the first and after the last CUPTI call of it. Callbacks stay registered. Attributes
  * about buffers (zeroed, per thread) must be as they were found when disarmed: CUPTI may get the client's buffers from then on. */
 void kp_tee_arming(void);

@@ -70,6 +70,9 @@ void kp_buffer_warm(void);               /* the first buffers are made resident:
 uint64_t kp_buffer_mark(void);           /* buffers handed out from here on are younger */
 bool kp_buffer_is_older_out(uint64_t mark); /* one handed out before the mark is still with CUPTI */
 bool kp_buffer_any_asked(void);          /* CUPTI ever asked for one: before that nothing is to be flushed */
+/* We have nothing enabled from here on (false: again). What CUPTI asks for then, when the program has nothing either, is counted. */
+void kp_buffer_quiet(bool begins);
+void kp_buffer_write_notes(void);        /* that count; any thread that may write notes */
 
 /* --- clock.c: CUPTI's clock and ours --- */
 
@@ -86,6 +89,14 @@ uint32_t kp_domain_of(uint64_t stamp);   /* whose stamp this is; any thread */
 void kp_device_write_all(void);                       /* a DEVICE record each, from the driver */
 void kp_device_write(const struct kp_decoded *device); /* from CUPTI, if the driver did not tell */
 void kp_context_write(const struct kp_rec_context *context);
+
+/* --- filter.c: calls that CUPTI records one by one --- */
+
+enum kp_filter_now { KP_FILTER_ALL_ON, KP_FILTER_ALL_OFF, KP_FILTER_AS_SET }; /* their kind was enabled, disabled, left alone just now */
+typedef int (*kp_filter_set_fn)(bool is_driver, uint32_t cbid, bool enabled);
+/* Each call of the domain that either side wants is on afterwards, of those we or the program choose singly no other. 0, or what the
+ * last one that failed answered. */
+int kp_filter_apply(bool is_driver, enum kp_filter_now now, kp_filter_set_fn set);
 
 /* --- control.c: every call that changes something in CUPTI; on the thread kprof-cuda alone --- */
 

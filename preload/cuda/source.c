@@ -248,6 +248,11 @@ static void after_fork(bool is_child)
     if (!is_child) kp_helper_give_control();
 }
 
+static void tell(void)
+{
+    kp_buffer_write_notes();
+}
+
 const struct kp_source kp_cuda_source = {
     .name = "cuda",
     .attach = attach,
@@ -259,6 +264,7 @@ const struct kp_source kp_cuda_source = {
     .settle = settle,
     .is_drained = kp_helper_is_drained,
     .close_cycle = kp_lane_close,
+    .tell = tell,
     .before_fork = before_fork,
     .after_fork = after_fork,
 };

@@ -118,47 +118,25 @@ bool kp_tee_wants(uint32_t kind)
     return kp_client_has(kind);
 }
 
-bool kp_tee_wants_cbid(bool is_driver, uint32_t cbid, bool *enabled)
+bool kp_tee_wants_any(void)
 {
-    if (kp_client_cbid(is_driver, cbid, enabled)) return true;
-    *enabled = true;
-    return kp_client_has(is_driver ? KP_CUPTI_DRIVER : KP_CUPTI_RUNTIME);
+    return kp_client_is_active() || kp_client_has_calls();
+}
+
+bool kp_tee_wants_call(bool is_driver, uint32_t cbid)
+{
+    return kp_client_has_call(is_driver, cbid);
+}
+
+bool kp_tee_chose_call(bool is_driver, uint32_t cbid)
+{
+    return kp_client_chose_call(is_driver, cbid);
 }
 
 static int set_cbid(bool is_driver, uint32_t cbid, bool enabled)
 {
     int (*real)(uint32_t, uint8_t) = is_driver ? kp_cupti.enable_driver_api : kp_cupti.enable_runtime_api;
     return real ? real(cbid, enabled) : 0;
-}
-
-/* Filters stay as they were set last, also when the kind is enabled anew: so control.c's, which outlive its windows (driver calls
- * off, one by one), are lifted while the client has the kind. */
-static bool is_filtered_by_us(bool is_driver, uint32_t cbid)
-{
-    const struct kp_call *call = &kp_calls[is_driver][cbid];
-    return call->name && !(call->what & KP_CALL_NOISE) == is_driver;
-}
-
-/* The client has the kind now: what we keep quiet and it did not, it gets. */
-static void unfilter_calls(bool is_driver)
-{
-    bool ours, theirs;
-    for (uint32_t cbid = 0; kp_load_relaxed(&was_armed) && cbid < KP_CALLS; cbid++) {
-        if (!is_filtered_by_us(is_driver, cbid) || (kp_cuda_wants_cbid(is_driver, cbid, &ours) && ours)) continue;
-        if (kp_tee_wants_cbid(is_driver, cbid, &theirs) && theirs) set_cbid(is_driver, cbid, true);
-    }
-}
-
-/* The client disabled the kind: what was changed for it, or went with the kind, is set again. */
-static void filter_calls_again(bool is_driver)
-{
-    bool ours, theirs;
-    for (uint32_t cbid = 0; kp_load_relaxed(&was_armed) && cbid < KP_CALLS; cbid++) {
-        if (!is_filtered_by_us(is_driver, cbid)) continue;
-        bool wanted = kp_cuda_wants_cbid(is_driver, cbid, &ours) ? ours : !is_driver;
-        if (kp_client_cbid(is_driver, cbid, &theirs)) wanted = wanted && is_driver ? true : theirs;
-        set_cbid(is_driver, cbid, wanted);
-    }
 }
 
 static bool is_of_calls(uint32_t kind)
@@ -181,33 +159,42 @@ static int tap_enable(int kind)
         if (!had) (void)kp_client_disable(k, now);
         return result;
     }
-    if (is_of_calls(k)) unfilter_calls(k == KP_CUPTI_DRIVER);
     if (is_first && is_armed()) kp_client_have_buffer();
     return 0;
+}
+
+static int disable(uint32_t kind, enum kp_filter_now *now)
+{
+    int result = kp_cupti.disable((int)kind);
+    *now = KP_FILTER_ALL_OFF;
+    if (kp_cuda_wants(kind)) {
+        kp_cupti.enable((int)kind);
+        *now = KP_FILTER_ALL_ON;
+    }
+    return result;
 }
 
 static int tap_disable(int kind)
 {
     int result = 0;
+    enum kp_filter_now now = KP_FILTER_AS_SET;
     if (is_child()) return kp_cupti.disable(kind);
     uint32_t k = (uint32_t)kind;
     bool had = kp_client_has(k), ended = kp_client_disable(k, timestamp());
-    if (!had || !kp_cuda_wants(k)) {
-        result = kp_cupti.disable(kind);
-        if (kp_cuda_wants(k)) kp_cupti.enable(kind);
-    }
-    if (is_of_calls(k)) filter_calls_again(k == KP_CUPTI_DRIVER);
+    if (!had || !kp_cuda_wants(k)) result = disable(k, &now);
+    if (is_of_calls(k)) (void)kp_filter_apply(k == KP_CUPTI_DRIVER, now, set_cbid); /* its Disable overrode what we set call by call */
+    if (ended) kp_buffer_quiet_anew();
     if (ended && is_yielding) kp_cuda_come_back();
     return result;
 }
 
 static int tap_cbid(bool is_driver, uint32_t cbid, uint8_t enable)
 {
-    bool ours;
-    int result = 0;
     if (is_child()) return set_cbid(is_driver, cbid, enable);
-    kp_client_set_cbid(is_driver, cbid, enable);
-    if (enable || !kp_cuda_wants_cbid(is_driver, cbid, &ours) || !ours) result = set_cbid(is_driver, cbid, enable);
+    kp_client_set_call(is_driver, cbid, enable);
+    if (!enable && kp_cuda_wants_call(is_driver, cbid)) return 0;
+    int result = set_cbid(is_driver, cbid, enable);
+    if (!enable && kp_cuda_wants_call(is_driver, cbid)) set_cbid(is_driver, cbid, true); /* since then */
     return result;
 }
 

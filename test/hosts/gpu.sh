@@ -54,6 +54,12 @@ gpu() { # name, claims, [VARIABLE=value...] command...
   fi
 }
 
+says_not() { # name, pattern
+  [[ -z $only || $1 == *$only* ]] || return 0
+  if ! grep -aqE "$2" "$work/$1/err"; then ok=$((ok + 1)); echo "ok - gpu_$1 does not say '$2'"
+  else failed=$((failed + 1)); echo "not ok - gpu_$1 says '$2'"; fi
+}
+
 says() { # name, pattern
   [[ -z $only || $1 == *$only* ]] || return 0
   if grep -aqE "$2" "$work/$1/err"; then ok=$((ok + 1)); echo "ok - gpu_$1 says '$2'"
@@ -73,6 +79,10 @@ for version in 130001 130101 130200 130300 130400 130500; do gpu cupti13_$versio
 gpu cycles_20 "kernels=200 traces=20 left=off" KPROF_SCHEDULE=wait=1,warmup=1,active=1,repeat=20 "$bin/gpu" slow 65
 gpu no_warmup "kernels=40 traces=2 left=off" KPROF_SCHEDULE=wait=1,active=2,repeat=2 "$bin/gpu" slow 20
 gpu back_to_back "kernels=50 traces=5 left=off" KPROF_SCHEDULE=active=1,repeat=5 "$bin/gpu" slow 20
+gpu quiet_after "kernels=10 traces=1 left=off" KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 150
+says_not quiet_after 'goes on recording'
+gpu calls_go_on "kernels=10 traces=1 left=on" SIMCUPTI_STUCK=1 KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 150
+says calls_go_on 'CUPTI goes on recording calls of CUDA though nothing is enabled any more'
 gpu only_cpu "traces=0 calls=0" KPROF_ACTIVITIES=cpu "$bin/gpu" plain
 gpu cupti_off "calls=0" KPROF_CUPTI=off "$bin/gpu" plain
 

@@ -8,7 +8,7 @@ claims  kernels=N      in all traces together N kernels with times (N may be "al
         source=TEXT    the note gpu_source of each trace, as far as it goes
         gpu_KEY=VALUE  a count of the source's (kprof_gpu)
         dropped=counted  CUPTI dropped records, and each counts as lost
-        left=on|off    what CUPTI had enabled at the end: something, or nothing
+        left=on|off    what CUPTI had enabled at the end, kinds or single calls: something, or nothing
         calls=0        CUPTI was never called
 Always, for what came by CUPTI: each kernel lasts as long as it did and they lie as they lay (to 20 us), launches before their kernels.
 """
@@ -73,7 +73,7 @@ for claim in claims:
                   if not 0 < t["kprof"]["lost"] == int(t["kprof_gpu"].get("dropped", 0))]
     elif key.startswith("gpu_"):
         wrong += [f"{key} is {t['kprof_gpu'].get(key[4:])}" for t in traces if t["kprof_gpu"].get(key[4:]) != value]
-    elif key == "left" and (not exits or bool(exits[-1]["enabled"]) != (value == "on")):
+    elif key == "left" and (not exits or bool(exits[-1]["enabled"] or exits[-1]["single"]) != (value == "on")):
         wrong.append(f"CUPTI was left with {exits[-1:]}")
     elif key == "calls" and any("call" in line for line in cupti):
         wrong.append(f"CUPTI was called: {cupti[:1]}")

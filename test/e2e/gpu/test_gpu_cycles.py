@@ -49,4 +49,23 @@ def test_nothing_stays_enabled_after_the_last_cycle(cycled):
     said = [json.loads(line) for line in (cycled[0].folder / "cupti.log").read_text().splitlines()]
     assert [line["args"][0] for line in said if line.get("call") == "cuptiActivityEnable"], "the log says of no kind that it was enabled"
     ends = [line for line in said if line.get("exit")]
-    assert ends and ends[-1]["enabled"] == []
+    assert ends and ends[-1]["enabled"] == [] and ends[-1]["single"] == 0
+
+
+def test_cupti_wants_no_buffer_between_and_after_the_cycles(cycled):
+    """Single calls (cuptiActivityEnableRuntimeApi) are recorded without their kind: none may stay on."""
+    said = [json.loads(line) for line in (cycled[0].folder / "cupti.log").read_text().splitlines()]
+    requests = [line for line in said if line.get("request")]
+    assert requests, "CUPTI asked for no buffer at all"
+    assert [line for line in requests if not line["enabled"]] == []
+    counts = [trace["kprof_gpu"].get("requests_after_disarm") for trace in cycled[1]]
+    assert counts[-1] == "0" and set(counts) <= {None, "0"}  # the first may be written before it is known
+
+
+def test_no_call_is_recorded_long_after_the_only_window(tmp_path):
+    run = simgpu.run("training.py", tmp_path, "--parts", "mlp", "--steps", "60", kprof=True, shapes=False, KPROF_GZIP=0,
+                     schedule="wait=1,warmup=1,active=2,repeat=1", SIMCUPTI_LOG=tmp_path / "cupti.log").ok()
+    said = [json.loads(line) for line in (tmp_path / "cupti.log").read_text().splitlines()]
+    last = max(n for n, line in enumerate(said) if line.get("call") == "cuptiActivityDisable")
+    assert [line for line in said[last:] if line.get("request")] == [] and said[-1]["single"] == 0
+    assert not [line for line in run.said if "goes on recording" in line]

@@ -141,7 +141,15 @@ static int cupti_enable(int kind)
 }
 static int cupti_disable(int kind) { set_kind(kind, false); return 0; }
 static int cupti_runtime_api(uint32_t cbid, uint8_t on) { fake.runtime_on[cbid] = on; return 0; }
-static int cupti_driver_api(uint32_t cbid, uint8_t on) { fake.driver_on[cbid] = on; return 0; }
+static void (*before_single)(void); /* what another thread does right then */
+static int cupti_driver_api(uint32_t cbid, uint8_t on)
+{
+    void (*first)(void) = before_single;
+    before_single = NULL;
+    if (first) first();
+    fake.driver_on[cbid] = on;
+    return 0;
+}
 static int cupti_attribute(int a, size_t *n, void *v) { (void)a, (void)n, (void)v; return 77; }
 static int cupti_clock(uint64_t (*clock)(void)) { fake.clock = clock; return 0; }
 static bool is_control_taken;

@@ -18,18 +18,20 @@ static struct seen ours, theirs;
 struct kp_cupti kp_cupti;
 static enum kp_cuda_state state;
 static uint64_t our_kinds, our_dropped;
-static int our_noise = -1, finalized_told, clock_told, aside, back;
+static bool has_our_calls; /* driver calls singly */
+static int our_noise = -1, finalized_told, clock_told, aside, back, quiet_anew;
 struct kp_call kp_calls[2][KP_CALLS];
 static uint8_t pool[POOL][POOL_BYTES];
 static bool pool_out[POOL];
 
 enum kp_cuda_state kp_cuda_state(void) { return state; }
 bool kp_cuda_wants(uint32_t kind) { return our_kinds >> kind & 1; }
-bool kp_cuda_wants_cbid(bool is_driver, uint32_t cbid, bool *enabled)
+bool kp_cuda_wants_call(bool is_driver, uint32_t cbid)
 {
-    *enabled = false;
-    return our_kinds && !is_driver && (int)cbid == our_noise;
+    if (is_driver) return has_our_calls && kp_calls[1][cbid].name && !(kp_calls[1][cbid].what & KP_CALL_NOISE);
+    return our_kinds >> RUNTIME & 1 && (int)cbid != our_noise;
 }
+void kp_buffer_quiet_anew(void) { quiet_anew++; }
 uint64_t kp_cuda_dropped(void) { return our_dropped; }
 void kp_cuda_dropped_more(uint64_t n) { our_dropped += n; }
 void kp_cuda_clock_changing(void) {}
@@ -88,12 +90,20 @@ void kp_buffer_complete(void *c, uint32_t s, uint8_t *buffer, size_t bytes, size
     if (is_ours) pool_out[(buffer - pool[0]) / POOL_BYTES] = false;
 }
 
+static int set_single(bool is_driver, uint32_t cbid, bool enabled)
+{
+    return (is_driver ? kp_cupti.enable_driver_api : kp_cupti.enable_runtime_api)(cbid, enabled);
+}
+
 static void arm(void)
 {
     static const uint32_t kinds[] = {RUNTIME, KERNEL, SYNC};
     kp_tee_arming();
     kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete);
     for (int i = 0; i < 3; i++) our_kinds |= UINT64_C(1) << kinds[i], kp_cupti.enable((int)kinds[i]);
+    has_our_calls = true;
+    assert_int_equal(kp_filter_apply(false, KP_FILTER_ALL_ON, set_single), 0);
+    assert_int_equal(kp_filter_apply(true, KP_FILTER_AS_SET, set_single), 0);
     state = KP_CUDA_ARMED;
 }
 
@@ -105,6 +115,9 @@ static void disarm(void)
     our_kinds = 0;
     for (int i = 0; i < 3; i++)
         if (mine >> kinds[i] & 1 && !kp_tee_wants(kinds[i])) kp_cupti.disable((int)kinds[i]);
+    has_our_calls = false;
+    assert_int_equal(kp_filter_apply(false, kp_tee_wants(RUNTIME) ? KP_FILTER_AS_SET : KP_FILTER_ALL_OFF, set_single), 0);
+    assert_int_equal(kp_filter_apply(true, KP_FILTER_AS_SET, set_single), 0);
     state = KP_CUDA_CUPTI_FOUND;
     kp_tee_disarmed();
 }

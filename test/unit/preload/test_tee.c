@@ -49,6 +49,8 @@ static int reset(void **unused)
     client_refuses = 0;
     our_kinds = our_dropped = 0;
     our_noise = -1;
+    has_our_calls = false;
+    quiet_anew = 0;
     finalized_told = clock_told = aside = back = 0;
     state = KP_CUDA_CUPTI_FOUND;
     return 0;
@@ -250,25 +252,163 @@ static void drops_are_told_to_each_side_once(void **unused)
     assert_int_equal(n, 0);
 }
 
+enum { MALLOC = 20, CU_LAUNCH = 307, CU_GET = 12 };
+#define ENABLE(kind) assert_int_equal(CALL("cuptiActivityEnable", int (*)(int))(kind), 0)
+#define DISABLE(kind) assert_int_equal(CALL("cuptiActivityDisable", int (*)(int))(kind), 0)
+#define SINGLY(domain, cbid, on) assert_int_equal(CALL("cuptiActivityEnable" domain "Api", int (*)(uint32_t, uint8_t))(cbid, on), 0)
+
+/* cudaGetDevice is noise to us; of the driver we keep cuLaunchKernel and not cuDeviceGet. */
+static int reset_calls(void **state_of_test)
+{
+    our_noise = GET_DEVICE;
+    kp_calls[0][GET_DEVICE] = (struct kp_call){.name = "cudaGetDevice", .what = KP_CALL_NOISE};
+    kp_calls[0][MALLOC] = (struct kp_call){.name = "cudaMalloc"};
+    kp_calls[1][CU_LAUNCH] = (struct kp_call){.name = "cuLaunchKernel"};
+    kp_calls[1][CU_GET] = (struct kp_call){.name = "cuDeviceGet", .what = KP_CALL_NOISE};
+    int failed = reset(state_of_test);
+    our_noise = GET_DEVICE;
+    return failed;
+}
+
+static int forget_calls(void **unused)
+{
+    (void)unused;
+    memset(kp_calls, 0, sizeof kp_calls);
+    our_noise = -1;
+    return 0;
+}
+
+static int calls_on(void)
+{
+    int n = 0;
+    for (int i = 0; i < 1024; i++) n += fake.runtime_on[i] + fake.driver_on[i];
+    return n;
+}
+
+/* 2000 times what torch does between its launches. */
+static void call_on(void)
+{
+    for (int i = 0; i < 2000; i++) {
+        fake_call(RUNTIME, GET_DEVICE, ++fake.correlation);
+        fake_call(RUNTIME, MALLOC, ++fake.correlation);
+        fake_call(DRIVER, CU_LAUNCH, ++fake.correlation);
+    }
+}
+
+static void nothing_is_recorded_after_our_window(void **unused)
+{
+    (void)unused;
+    arm();
+    assert_int_equal(fake.runtime_on[GET_DEVICE] + fake.driver_on[CU_GET], 0);
+    assert_int_equal(fake.runtime_on[MALLOC] + fake.driver_on[CU_LAUNCH], 2);
+    disarm();
+    int requests = fake.requests;
+    call_on();
+    assert_int_equal(fake.requests - requests, 0);
+    assert_int_equal(calls_on(), 0);
+}
+
+static void nothing_is_recorded_after_a_session_outside_our_window(void **unused)
+{
+    (void)unused;
+    arm();
+    disarm();
+    client_start();
+    ENABLE(DRIVER);
+    launch(3);
+    DISABLE(DRIVER);
+    client_stop();
+    int requests = fake.requests;
+    call_on();
+    assert_int_equal(fake.requests - requests, 0);
+    assert_int_equal(calls_on(), 0);
+    assert_int_equal(quiet_anew, 1);
+}
+
+static void a_session_in_our_window_leaves_the_calls_that_we_want(void **unused)
+{
+    (void)unused;
+    arm();
+    client_start();
+    ENABLE(DRIVER);
+    assert_int_equal(fake.runtime_on[GET_DEVICE] + fake.driver_on[CU_GET], 2);
+    DISABLE(DRIVER); /* CUPTI's rule: what we set call by call goes with it */
+    assert_int_equal(fake.driver_on[CU_LAUNCH], 1);
+    assert_int_equal(fake.driver_on[CU_GET], 0);
+    client_stop();
+    assert_int_equal(fake.runtime_on[MALLOC], 1);
+    assert_int_equal(fake.runtime_on[GET_DEVICE], 0);
+    disarm();
+    assert_int_equal(calls_on(), 0);
+}
+
+static void calls_the_program_chose_singly_outlive_our_window(void **unused)
+{
+    (void)unused;
+    SINGLY("Runtime", GET_DEVICE, 1);
+    SINGLY("Driver", CU_LAUNCH, 1);
+    arm();
+    assert_int_equal(fake.runtime_on[GET_DEVICE], 1);
+    disarm();
+    assert_int_equal(calls_on(), 2);
+    assert_int_equal(fake.runtime_on[GET_DEVICE] + fake.driver_on[CU_LAUNCH], 2);
+    arm();
+    SINGLY("Runtime", GET_DEVICE, 0);
+    SINGLY("Driver", CU_LAUNCH, 0);
+    assert_int_equal(fake.runtime_on[GET_DEVICE], 0);
+    assert_int_equal(fake.driver_on[CU_LAUNCH], 1); /* ours */
+    disarm();
+    assert_int_equal(calls_on(), 0);
+}
+
+static void calls_the_program_left_out_stay_out_after_our_window(void **unused)
+{
+    (void)unused;
+    ENABLE(RUNTIME);
+    SINGLY("Runtime", MALLOC, 0);
+    assert_false(kp_tee_wants_call(false, MALLOC));
+    arm();
+    assert_int_equal(fake.runtime_on[MALLOC], 1);
+    disarm();
+    assert_int_equal(fake.runtime_on[MALLOC], 0);
+    assert_int_equal(fake.runtime_on[GET_DEVICE], 1);
+    ENABLE(RUNTIME); /* overrides */
+    assert_true(kp_tee_wants_call(false, MALLOC));
+    DISABLE(RUNTIME);
+    assert_int_equal(calls_on(), 0);
+}
+
+static void choose_launches(void) { SINGLY("Driver", CU_LAUNCH, 1); }
+static void a_call_enabled_while_we_disarm_stays_enabled(void **unused)
+{
+    (void)unused;
+    arm();
+    before_single = choose_launches;
+    disarm();
+    assert_null(before_single);
+    assert_int_equal(fake.driver_on[CU_LAUNCH], 1);
+    SINGLY("Driver", CU_LAUNCH, 0);
+    assert_int_equal(calls_on(), 0);
+    before_single = arm;
+    SINGLY("Driver", CU_LAUNCH, 0);
+    assert_int_equal(fake.driver_on[CU_LAUNCH], 1); /* ours by now */
+    disarm();
+}
+
 static void calls_that_one_side_filters_are_seen_by_the_other(void **unused)
 {
     (void)unused;
-    our_noise = GET_DEVICE;
-    kp_calls[0][GET_DEVICE] = (struct kp_call){.name = "cudaGetDevice", .what = KP_CALL_NOISE};
     arm();
-    cupti_runtime_api(GET_DEVICE, 0); /* control.c's filter */
-    client_start();                   /* wants every call of the runtime */
+    client_start(); /* wants every call of the runtime */
     fake_call(RUNTIME, GET_DEVICE, ++fake.correlation);
     client_stop();
     assert_int_equal(count_of(&theirs, RUNTIME), 1);
-    fake_call(RUNTIME, GET_DEVICE, ++fake.correlation); /* our filter is back */
+    fake_call(RUNTIME, GET_DEVICE, ++fake.correlation);
     cupti_flush(0);
     assert_int_equal(count_of(&ours, RUNTIME), 1);
-    our_noise = -1;
     client_start(); /* now the client filters and we do not */
-    CALL("cuptiActivityEnableRuntimeApi", int (*)(uint32_t, uint8_t))(40, 0);
-    fake.runtime_on[40] = 1; /* as if we had a filter that wants it */
-    fake_call(RUNTIME, 40, ++fake.correlation);
+    SINGLY("Runtime", MALLOC, 0);
+    fake_call(RUNTIME, MALLOC, ++fake.correlation);
     client_stop();
     assert_int_equal(count_of(&theirs, RUNTIME), 1);
     disarm();
@@ -278,16 +418,17 @@ static void calls_that_one_side_filters_are_seen_by_the_other(void **unused)
 static void driver_calls_we_left_off_are_on_in_a_session(void **unused)
 {
     (void)unused;
-    kp_calls[1][307] = (struct kp_call){.name = "cuLaunchKernel"};
-    kp_tee_arming(); /* a window was there once, and left cuLaunchKernel off */
-    kp_tee_disarmed();
-    CALL("cuptiActivityEnable", int (*)(int))(DRIVER);
-    assert_int_equal(fake.driver_on[307], 1);
-    CALL("cuptiActivityDisable", int (*)(int))(DRIVER);
-    assert_int_equal(fake.driver_on[307], 0);
-    CALL("cuptiActivityEnableDriverApi", int (*)(uint32_t, uint8_t))(307, 1); /* it alone, without the kind */
-    assert_int_equal(fake.driver_on[307], 1);
-    kp_calls[1][307].name = NULL;
+    arm();
+    disarm();
+    ENABLE(DRIVER);
+    assert_int_equal(fake.driver_on[CU_LAUNCH] + fake.driver_on[CU_GET], 2);
+    DISABLE(DRIVER);
+    assert_int_equal(calls_on(), 0);
+    SINGLY("Driver", CU_LAUNCH, 1); /* it alone, without the kind */
+    assert_int_equal(calls_on(), 1);
+    assert_true(kp_tee_wants_any());
+    SINGLY("Driver", CU_LAUNCH, 0);
+    assert_false(kp_tee_wants_any());
 }
 
 static uint64_t other_clock(void) { return 5 + fake.now / 100; }
@@ -518,6 +659,7 @@ static int set_up(void **unused)
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup(name, reset)
+#define C(name) cmocka_unit_test_setup_teardown(name, reset_calls, forget_calls)
     const struct CMUnitTest tests[] = {
         T(a_client_alone_gets_what_it_would_without_us),
         T(a_session_in_our_window_is_the_clients_and_all_is_ours),
@@ -531,8 +673,14 @@ int main(void)
         T(flushes_of_ours_do_not_cost_the_client_buffers),
         T(a_client_without_buffers_reads_of_drops_and_we_lose_nothing),
         T(drops_are_told_to_each_side_once),
-        T(calls_that_one_side_filters_are_seen_by_the_other),
-        T(driver_calls_we_left_off_are_on_in_a_session),
+        C(calls_that_one_side_filters_are_seen_by_the_other),
+        C(driver_calls_we_left_off_are_on_in_a_session),
+        C(nothing_is_recorded_after_our_window),
+        C(nothing_is_recorded_after_a_session_outside_our_window),
+        C(a_session_in_our_window_leaves_the_calls_that_we_want),
+        C(calls_the_program_chose_singly_outlive_our_window),
+        C(a_call_enabled_while_we_disarm_stays_enabled),
+        C(calls_the_program_left_out_stay_out_after_our_window),
         T(another_clock_is_told_once_and_old_stamps_are_not_the_clients),
         T(finalize_ends_both_and_both_may_begin_again),
         T(attributes_of_buffers_are_ours_while_we_are_armed),

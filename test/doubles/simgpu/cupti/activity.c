@@ -24,7 +24,7 @@ static bool is_enableable(uint32_t kind)
 static void set_kind(uint32_t kind, bool is_on)
 {
     simcupti.kinds[kind] = is_on;
-    if (kind == KIND_RUNTIME) memset(simcupti.filter[SIMGPU_RUNTIME], 0, sizeof simcupti.filter[SIMGPU_RUNTIME]);
+    if (kind == KIND_RUNTIME) memset(simcupti.filter[SIMGPU_RUNTIME], simcupti_set.stuck && !is_on, sizeof simcupti.filter[SIMGPU_RUNTIME]);
     if (kind == KIND_DRIVER) memset(simcupti.filter[SIMGPU_DRIVER], 0, sizeof simcupti.filter[SIMGPU_DRIVER]);
 }
 

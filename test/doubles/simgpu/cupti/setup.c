@@ -156,6 +156,7 @@ static void read_settings(void)
     set->shuffle = number("SIMCUPTI_SHUFFLE");
     set->truncate = number("SIMCUPTI_TRUNCATE");
     set->v2_used = number("SIMCUPTI_V2_USED");
+    set->stuck = number("SIMCUPTI_STUCK");
     set->holes = number("SIMCUPTI_HOLES");
     set->drop = number("SIMCUPTI_DROP");
     set->zero_every = number("SIMCUPTI_ZERO_EVERY");

@@ -27,6 +27,7 @@
  *                             that were there before something was enabled;
  *                             "fork": FlushAll hangs in a child of a process that had enabled something
  *   SIMCUPTI_SLOW=WORD:MS     a function whose name has WORD takes so long
+ *   SIMCUPTI_STUCK=1          calls go on being recorded when their kind was disabled
  *   SIMCUPTI_LATE_MS=N        GPU records are complete only N ms after the work ended
  *   SIMCUPTI_SHUFFLE=1        ready buffers are handed over in another order
  *   SIMCUPTI_HOLES=N          before every N-th record lies a zeroed one
@@ -80,7 +81,7 @@ typedef void (*simcupti_callback_fn)(void *user, int domain, uint32_t cbid, cons
 struct simcupti_settings {
     uint32_t version;
     int layout; /* index into layout_sizes */
-    bool crash_early, crash_null, shuffle, truncate, v2_used, is_multi_allowed;
+    bool crash_early, crash_null, shuffle, truncate, v2_used, is_multi_allowed, stuck;
     uint32_t holes, drop, zero_every, late_ms;
     uint64_t stale_ns;
     enum { REPLACED_NEW, REPLACED_OWN, REPLACED_LOST } replaced;
