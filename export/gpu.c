@@ -101,6 +101,22 @@ static void count_write(struct kp_trace *t, const char *kind, const struct kp_gp
     kp_json_char(&t->json, '}');
 }
 
+/* A note that grew is there several times. */
+static bool is_last(const struct kp_trace *t, const char *line, const char *value)
+{
+    char key[64];
+    size_t n = (size_t)(value - line);
+    if (n >= sizeof key) return true;
+    memcpy(key, line, n);
+    key[n] = 0;
+    return kp_reader_text(t->reader, key) == value + 1;
+}
+
+bool kp_gpu_has_counts(const struct kp_trace *t)
+{
+    return t->gpu || kp_reader_text(t->reader, "gpu_windows_cut");
+}
+
 void kp_gpu_counts_write(struct kp_trace *t)
 {
     static const char *const names[KP_KIND_N] = {
@@ -110,12 +126,12 @@ void kp_gpu_counts_write(struct kp_trace *t)
     const char *source = kp_reader_text(t->reader, "gpu_source"), *line = NULL;
     kp_json_lit(&t->json, "  \"kprof_gpu\": {\"source\": ");
     kp_json_cstring(&t->json, source ? source : "unknown");
-    for (uint32_t i = 0; i < KP_KIND_N; i++)
+    for (uint32_t i = 0; i < KP_KIND_N && t->gpu; i++)
         if (names[i]) count_write(t, names[i], &t->gpu->count[i]);
-    if (t->gpu->unlinked) kp_json_member(&t->json, ", \"unlinked\": ", t->gpu->unlinked);
+    if (t->gpu && t->gpu->unlinked) kp_json_member(&t->json, ", \"unlinked\": ", t->gpu->unlinked);
     while ((line = kp_reader_line(t->reader, line))) { /* whatever else the source noted */
         const char *value = strchr(line, '=');
-        if (strncmp(line, "gpu_", 4) != 0 || !value || !strncmp(line, "gpu_source=", 11)) continue;
+        if (strncmp(line, "gpu_", 4) != 0 || !value || !strncmp(line, "gpu_source=", 11) || !is_last(t, line, value)) continue;
         kp_json_lit(&t->json, ", ");
         kp_json_string(&t->json, line + 4, (size_t)(value - line) - 4);
         kp_json_lit(&t->json, ": ");

@@ -110,6 +110,7 @@ void kp_context_see(struct kp_gpu *g, uint32_t context, uint32_t device);
 uint32_t kp_context_device(const struct kp_trace *t, uint32_t context);
 void kp_rows_write(struct kp_trace *t);       /* process and thread rows of what was seen */
 void kp_device_keys_write(struct kp_trace *t); /* deviceProperties and versions, among the keys at the top */
+bool kp_gpu_has_counts(const struct kp_trace *t); /* GPU work, or some that is missing */
 void kp_gpu_counts_write(struct kp_trace *t); /* "kprof_gpu", behind the events */
 
 /* Parts of an event. tid may be any number. */

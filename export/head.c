@@ -258,7 +258,7 @@ void kp_tail_write(struct kp_trace *t)
     kp_json_lit(&t->json, "},\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"\",\"ts\":");
     kp_ts_write(t, end);
     kp_json_lit(&t->json, "}\n  ],\n");
-    if (t->gpu) kp_gpu_counts_write(t);
+    if (kp_gpu_has_counts(t)) kp_gpu_counts_write(t);
     if (t->heap) kp_heap_key_write(t->heap, t);
     kp_json_lit(&t->json, "  \"traceName\": ");
     kp_json_cstring(&t->json, t->result->path);

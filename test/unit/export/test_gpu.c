@@ -330,6 +330,31 @@ static void keys_at_the_top_tell_of_devices_and_versions(void **state)
     assert_has(line_of("\"kprof_gpu\""), "{\"source\": \"cupti\", \"calls\": {\"shown\": 1}, \"dropped\": \"12\"}");
 }
 
+static void a_note_that_grew_is_told_once(void **state)
+{
+    (void)state;
+    spool_begin();
+    test_spool_text(&spool, "gpu_source=cupti\ngpu_drop=1\ngpu_dropped=12\ngpu_late=3\ngpu_dropped=14\n");
+    call("cudaLaunchKernel", 1000, 1100, 1, 211, 0);
+    assert_int_equal(export_now(), 0);
+    assert_has(line_of("\"kprof_gpu\""), "{\"source\": \"cupti\", \"calls\": {\"shown\": 1}, \"drop\": \"1\", \"late\": \"3\", \"dropped\": \"14\"}");
+}
+
+static void a_window_whose_gpu_work_is_missing_says_so(void **state)
+{
+    (void)state;
+    window_begin(); /* no record of a device */
+    test_spool_text(&spool, "gpu_source=cupti\ngpu_windows_cut=1\n");
+    op("aten::add", 1000, 1100, 0);
+    assert_int_equal(export_now(), 0);
+    assert_has(line_of("\"kprof_gpu\""), "{\"source\": \"cupti\", \"windows_cut\": \"1\"}");
+    window_begin();
+    test_spool_text(&spool, "gpu_source=cupti\n");
+    op("aten::add", 1000, 1100, 0);
+    assert_int_equal(export_now(), 0);
+    assert_not(text, "\"kprof_gpu\"");
+}
+
 static void a_kernel_has_its_shape_and_occupancy(void **state)
 {
     (void)state;
@@ -541,6 +566,8 @@ int main(void)
         cmocka_unit_test(a_stream_that_waits_is_shown_when_it_did_work),
         cmocka_unit_test(an_annotation_reaches_over_its_work_on_each_stream),
         cmocka_unit_test(rows_are_named_for_what_was_used),
+        cmocka_unit_test(a_note_that_grew_is_told_once),
+        cmocka_unit_test(a_window_whose_gpu_work_is_missing_says_so),
         cmocka_unit_test(keys_at_the_top_tell_of_devices_and_versions),
         cmocka_unit_test(a_kernel_has_its_shape_and_occupancy),
         cmocka_unit_test(a_kernel_of_a_damaged_file_leaves_the_trace_whole),
