@@ -10,6 +10,7 @@ include test/hosts/gpu.mk
 include test/samples/cuda/files.mk
 include test/gpu/files.mk
 include test/arm64/files.mk
+include test/peers/files.mk
 
 unit-list: ; @echo $(UNIT_BINS)
 
