@@ -172,6 +172,18 @@ def test_a_python_without_a_gil_is_left_alone_with_one_line(torch_double, tmp_pa
 
 # ---- beside torch.profiler ----
 
+
+def test_torchs_own_profiler_with_stacks_tells_what_it_tells_without_us(tmp_path):
+    check_own_profiler(tmp_path)
+
+
+def check_own_profiler(folder, **python):
+    plain = harness.run_plain("stack_own.py", folder / "plain", **python).ok()
+    ours = harness.run_kprof("stack_own.py", folder / "ours", schedule=None, KPROF_WITH_STACK="1", **python).ok()
+    assert [n for name, n in json.loads(plain.out).items() if name.startswith("python_function") and name.endswith("): work")] == [3]
+    assert ours.out == plain.out, ours.explain()
+
+
 OWN = re.compile(r"torch/profiler/profiler\.py|kineto\.py|runpy")
 
 

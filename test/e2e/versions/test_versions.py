@@ -17,7 +17,7 @@ import pytest
 import facts
 import harness
 from test_memory import reports
-from test_stack import counted
+from test_stack import check_own_profiler, counted
 from test_steps import PYTHONS
 
 if not os.environ.get("KPROF_TEST_VERSIONS"):
@@ -268,3 +268,8 @@ def test_call_stacks_of_ops(version, pair, ours, python_of):
 def test_debians_build_is_the_wheels(program, what, stated):
     reference, candidate = stated("debian", program)
     assert not facts.differences(reference, candidate, [what])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_torchs_own_profiler_with_stacks_tells_what_it_tells_without_us(version, python_of, tmp_path):
+    check_own_profiler(tmp_path, python=python_of(version))
