@@ -23,7 +23,7 @@ with profile(activities=[ProfilerActivity.CPU], with_stack=True) as own:
 with tempfile.TemporaryDirectory() as folder:
     path = os.path.join(folder, "own.json")
     own.export_chrome_trace(path)
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8", errors="replace") as file:  # torch 2.6 writes bytes that are none
         trace = json.load(file)["traceEvents"]
 names = collections.Counter((e.get("cat"), e["name"]) for e in trace if e.get("ph") == "X")
 seen = {f"{cat} {os.path.basename(name)}": n for (cat, name), n in names.items() if cat == "cpu_op" or "stack_own.py" in name}
