@@ -19,6 +19,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -192,6 +193,13 @@ int kp_io_mprotect(void *p, size_t bytes, int prot)
     int rc = kp_fail_point("mprotect");
     if (rc < 0) return rc;
     return mprotect(p, bytes, prot) == 0 ? 0 : -errno;
+}
+
+uint64_t kp_io_address_limit(void)
+{
+    struct rlimit limit;
+    if (kp_fail_point("limit") != 0 || getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    return limit.rlim_cur;
 }
 
 int kp_io_fsync(int fd)

@@ -59,6 +59,7 @@ int kp_io_munmap(void *p, size_t bytes);
 int kp_io_mremap(void **out, void *p, size_t old_bytes, size_t bytes);
 int kp_io_madvise(void *p, size_t bytes, int advice);
 int kp_io_mprotect(void *p, size_t bytes, int prot);
+uint64_t kp_io_address_limit(void);                       /* RLIMIT_AS in bytes; UINT64_MAX: none */
 int kp_io_peek(const void *from, void *to, size_t bytes); /* reads memory that may not be there: 0, or -errno, never faults */
 int kp_io_poke(void *to, const void *from, size_t bytes); /* writes memory that may not be there, or not be writable: as peek */
 int kp_io_peek_pages(const void *from, size_t bytes); /* whether all of these pages can be read: 0, or -errno */

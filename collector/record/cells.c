@@ -17,7 +17,7 @@ static bool room_replace(struct kp_cells *cells, uint32_t old_index)
 {
     struct kp_chunk_head *chunk = kp_chunk_take_kept(cells->kind);
     if (chunk == NULL) return false;
-    uint64_t index = (uint64_t)((uint8_t *)chunk - kp_spool.base) / KP_CHUNK_BYTES;
+    uint64_t index = kp_spool_index(chunk);
     uint64_t seen = kp_load_relaxed(&cells->room_at);
     while (seen >> 32 == old_index)
         if (kp_cas_acq_rel(&cells->room_at, &seen, index << 32 | sizeof *chunk)) return true; /* pairs with: kp_cells_cut */

@@ -34,7 +34,8 @@ struct stack {
     uint8_t pad[KP_LINE - 8];
 };
 
-static struct info *infos;
+static struct info **infos; /* a row for each piece of the spool, made with it; kept over a fork */
+static uint32_t row_count;
 static struct stack free_stack __attribute__((aligned(KP_LINE)));
 static struct stack orphan_stack __attribute__((aligned(KP_LINE)));
 static _Atomic uint64_t taken_count __attribute__((aligned(KP_LINE)));
@@ -48,9 +49,9 @@ static inline uint64_t state_make(uint32_t cycle, unsigned what)
     return (uint64_t)cycle << 8 | what;
 }
 
-static inline uint32_t index_of(const struct kp_chunk_head *chunk)
+static inline struct info *info_of(uint32_t index)
 {
-    return (uint32_t)(((const uint8_t *)chunk - kp_spool.base) / KP_CHUNK_BYTES);
+    return &infos[index / KP_PIECE_CHUNKS][index % KP_PIECE_CHUNKS];
 }
 
 /* ---- stacks ---- */
@@ -58,7 +59,7 @@ static inline uint32_t index_of(const struct kp_chunk_head *chunk)
 static void stack_push(struct stack *s, uint32_t index)
 {
     uint64_t head = kp_load_relaxed(&s->head);
-    do kp_store_relaxed(&infos[index].next, (uint32_t)head);
+    do kp_store_relaxed(&info_of(index)->next, (uint32_t)head);
     /* pairs with: chunk.c:stack_pop (what was written to the chunk before it was given) */
     while (!kp_cas_acq_rel(&s->head, &head, ((head >> 32) + 1) << 32 | index));
 }
@@ -70,7 +71,7 @@ static uint32_t stack_pop(struct stack *s)
     do {
         index = (uint32_t)head;
         if (index == 0) return 0;
-        next = kp_load_relaxed(&infos[index].next); /* may be stale: then the tag differs and the swap fails */
+        next = kp_load_relaxed(&info_of(index)->next); /* may be stale: then the tag differs and the swap fails */
     } while (!kp_cas_acq_rel(&s->head, &head, ((head >> 32) + 1) << 32 | next));
     return index;
 }
@@ -79,7 +80,7 @@ static void free_push(uint32_t index)
 {
     /* pairs with: the readers' walk (a chunk that reads FREE is skipped) */
     kp_store_release(&kp_spool_chunk(index)->kind, KP_CHUNK_FREE);
-    kp_store_relaxed(&infos[index].state, FREE);
+    kp_store_relaxed(&info_of(index)->state, FREE);
     stack_push(&free_stack, index);
     kp_add_relaxed(&given_count, 1);
 }
@@ -145,7 +146,7 @@ struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle)
     chunk->cycle = cycle;
     kp_store_relaxed(&chunk->used, sizeof *chunk);
     owner_write(chunk, t);
-    kp_store_release(&infos[index].state, state_make(cycle, OWNED)); /* pairs with: kp_chunk_events */
+    kp_store_release(&info_of(index)->state, state_make(cycle, OWNED)); /* pairs with: kp_chunk_events */
     /* pairs with: the readers' walk (kind DATA or DEVICE: the head is whole, used counts) */
     kp_store_release(&chunk->kind, t->is_lane ? KP_CHUNK_DEVICE : KP_CHUNK_DATA);
     return chunk;
@@ -162,30 +163,30 @@ struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind)
     /* strings and frames are found cell by cell, each with a check of its own: all of the chunk may be looked at */
     const bool has_cells = kind == KP_CHUNK_STRINGS || kind == KP_CHUNK_FRAMES;
     kp_store_relaxed(&chunk->used, has_cells ? KP_CHUNK_BYTES : (uint32_t)sizeof *chunk);
-    kp_store_relaxed(&infos[index].state, KEPT);
+    kp_store_relaxed(&info_of(index)->state, KEPT);
     kp_store_release(&chunk->kind, kind); /* pairs with: the readers' walk */
     return chunk;
 }
 
 void kp_chunk_give_kept(struct kp_chunk_head *chunk)
 {
-    free_push(index_of(chunk));
+    free_push(kp_spool_index(chunk));
 }
 
 /* ---- orphans ---- */
 
 void kp_chunk_orphan(struct kp_chunk_head *chunk, uint32_t cycle)
 {
-    uint32_t index = index_of(chunk);
+    uint32_t index = kp_spool_index(chunk);
     uint64_t owned = state_make(cycle, OWNED);
-    if (kp_cas_acq_rel(&infos[index].state, &owned, state_make(cycle, ORPHAN))) stack_push(&orphan_stack, index);
+    if (kp_cas_acq_rel(&info_of(index)->state, &owned, state_make(cycle, ORPHAN))) stack_push(&orphan_stack, index);
 }
 
 /* Puts a popped orphan where it belongs: free when its cycle was recycled, else (other cycle) with its cycle. */
 static void orphan_settle(uint32_t index, uint64_t state)
 {
     if ((state & 255) == ORPHAN &&
-        kp_cas_acq_rel(&infos[index].state, &state, (state & ~(uint64_t)255) | OWNED)) return;
+        kp_cas_acq_rel(&info_of(index)->state, &state, (state & ~(uint64_t)255) | OWNED)) return;
     if ((state & 255) == DEAD) free_push(index);
 }
 
@@ -194,7 +195,7 @@ struct kp_chunk_head *kp_chunk_adopt(uint32_t cycle)
     uint32_t index;
     while ((index = stack_pop(&orphan_stack)) != 0) {
         uint64_t state = state_make(cycle, ORPHAN);
-        if (kp_cas_acq_rel(&infos[index].state, &state, state_make(cycle, OWNED))) return kp_spool_chunk(index);
+        if (kp_cas_acq_rel(&info_of(index)->state, &state, state_make(cycle, OWNED))) return kp_spool_chunk(index);
         orphan_settle(index, state);
     }
     return NULL;
@@ -206,17 +207,17 @@ static void orphans_sweep(void)
 {
     uint32_t index, kept = 0;
     while ((index = stack_pop(&orphan_stack)) != 0) {
-        uint64_t dead = kp_load_acquire(&infos[index].state); /* pairs with: chunk.c:kp_chunk_recycle */
+        uint64_t dead = kp_load_acquire(&info_of(index)->state); /* pairs with: chunk.c:kp_chunk_recycle */
         if ((dead & 255) == DEAD) {
             free_push(index);
         } else {
-            kp_store_relaxed(&infos[index].next, kept); /* set aside: in no stack while this runs */
+            kp_store_relaxed(&info_of(index)->next, kept); /* set aside: in no stack while this runs */
             kept = index;
         }
     }
     while (kept) {
         index = kept;
-        kept = kp_load_relaxed(&infos[index].next);
+        kept = kp_load_relaxed(&info_of(index)->next);
         stack_push(&orphan_stack, index);
     }
 }
@@ -224,10 +225,10 @@ static void orphans_sweep(void)
 /* Until the swap is ours: whoever pops an orphan to look at it may settle it as owned in between. */
 static void chunk_release(uint32_t index, uint32_t cycle)
 {
-    uint64_t state = kp_load_relaxed(&infos[index].state);
+    uint64_t state = kp_load_relaxed(&info_of(index)->state);
     while (state == state_make(cycle, OWNED) || state == state_make(cycle, ORPHAN)) {
         bool is_orphan = (state & 255) == ORPHAN; /* still on its stack, or in somebody's hand */
-        if (!kp_cas_acq_rel(&infos[index].state, &state, is_orphan ? state_make(cycle, DEAD) : FREE)) continue;
+        if (!kp_cas_acq_rel(&info_of(index)->state, &state, is_orphan ? state_make(cycle, DEAD) : FREE)) continue;
         if (!is_orphan) free_push(index);
         return;
     }
@@ -264,7 +265,7 @@ uint64_t kp_chunk_events(uint32_t cycle)
     uint64_t events = 0;
     uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
     for (uint32_t i = 1; i < chunks; i++) {
-        uint64_t state = kp_load_acquire(&infos[i].state); /* pairs with: kp_chunk_take, kp_chunk_orphan */
+        uint64_t state = kp_load_acquire(&info_of(i)->state); /* pairs with: kp_chunk_take, kp_chunk_orphan */
         if (state == state_make(cycle, OWNED) || state == state_make(cycle, ORPHAN)) events += events_count(kp_spool_chunk(i));
     }
     return events;
@@ -276,7 +277,7 @@ void kp_chunk_leave(void)
     const uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
     for (uint32_t i = 1, n; i < chunks; i += n + 1) {
         for (n = 0; i + n < chunks; n++) {
-            const unsigned is = kp_load_relaxed(&infos[i + n].state) & 255;
+            const unsigned is = kp_load_relaxed(&info_of(i + n)->state) & 255;
             if (is != OWNED && is != ORPHAN) break;
         }
         if (n) kp_spool_leave_pages(i, n);
@@ -287,8 +288,18 @@ void kp_chunk_leave(void)
 
 int kp_chunk_open(uint32_t max_chunks)
 {
-    infos = kp_map_alloc((size_t)max_chunks * sizeof *infos);
+    const uint32_t rows = (max_chunks + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS;
+    if (infos && rows <= row_count) return 0; /* of the parent's spool */
+    infos = kp_map_alloc(rows * sizeof *infos);
+    row_count = infos ? rows : 0;
     return infos ? 0 : -ENOMEM;
+}
+
+int kp_chunk_prepare(uint32_t last)
+{
+    struct info **row = &infos[last / KP_PIECE_CHUNKS];
+    if (!*row) *row = kp_arena_alloc(KP_PIECE_CHUNKS * sizeof **row);
+    return *row ? 0 : -ENOMEM;
 }
 
 void kp_chunk_add(uint32_t first, uint32_t count)
@@ -304,7 +315,7 @@ void kp_chunk_touch_free(uint32_t most)
 {
     uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
     for (uint32_t i = 1; i < chunks && most; i++)
-        if (kp_load_relaxed(&infos[i].state) == FREE) {
+        if (kp_load_relaxed(&info_of(i)->state) == FREE) {
             if (!kp_spool_touch(i, 1)) return;
             most--;
         }
@@ -312,8 +323,6 @@ void kp_chunk_touch_free(uint32_t most)
 
 void kp_chunk_after_fork(void)
 {
-    kp_map_free(infos, (size_t)kp_spool.max_chunks * sizeof *infos);
-    infos = NULL;
     kp_store_relaxed(&free_stack.head, 0);
     kp_store_relaxed(&orphan_stack.head, 0);
     kp_store_relaxed(&taken_count, 0);

@@ -20,7 +20,7 @@ uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around)
         kp_loss_count(KP_KIND_FRAME, KP_LOSS_NO_CHUNK);
         return 0;
     }
-    struct kp_rec_frame *f = (void *)(kp_spool.base + (size_t)cell * KP_STR_CELL);
+    struct kp_rec_frame *f = kp_spool_cell(cell);
     *f = (struct kp_rec_frame){.head = {.kind = KP_KIND_FRAME, .size = sizeof *f, .name = module}, .offset = offset, .around = around};
     kp_store_release(&f->check, kp_frame_check(f)); /* pairs with: the readers' look at it */
     return cell;

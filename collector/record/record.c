@@ -24,7 +24,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int rooms_open(const struct kp_record_options *options)
 {
     int rc = kp_spool_open(options);
-    if (rc == 0) rc = kp_chunk_open(kp_spool.max_chunks);
     if (rc == 0) rc = kp_string_open();
     if (rc < 0) return rc;
     if (kp_spool_grow(KP_RECORD_FIRST_CHUNKS) == 0) return -ENOSPC;
@@ -129,6 +128,5 @@ void kp_record_after_fork(void)
     kp_frame_after_fork();
     kp_chunk_after_fork();
     kp_loss_after_fork();
-    memset(&kp_spool, 0, sizeof kp_spool); /* the parent's file stays mapped here, untouched and forgotten */
-    kp_spool.fd = -1;
+    kp_spool_forget(); /* the parent's file stays mapped here, untouched */
 }

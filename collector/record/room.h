@@ -16,12 +16,14 @@
 
 #define KP_LINE 64 /* words that different threads write sit on lines of their own */
 
-/* ---- spool.c: the file, mapped for ever into one reserved range ---- */
+/* ---- spool.c: the file, mapped for ever, piece by piece ---- */
 
 enum { KP_SPOOL_NONE, KP_SPOOL_OPEN, KP_SPOOL_SHUT };
+#define KP_PIECE_CHUNKS 64u /* 4 MB */
+#define KP_PIECE_BYTES ((size_t)KP_PIECE_CHUNKS * KP_CHUNK_BYTES)
 struct kp_spool {
     _Atomic uint32_t state;
-    uint8_t *base;           /* chunk i lies at base + i * KP_CHUNK_BYTES, once i < chunks */
+    uint8_t **pieces;        /* chunk i lies in piece i / KP_PIECE_CHUNKS, once i < chunks; NULL: no addresses yet */
     uint32_t max_chunks;     /* cap, header included */
     _Atomic uint32_t chunks; /* fallocated, mapped and touched */
     _Atomic uint32_t trouble; /* enum kp_loss: why the file does not grow; KP_LOSS_NO_CHUNK: it does */
@@ -42,19 +44,28 @@ bool kp_spool_touch(uint32_t first, uint32_t count); /* write access to the page
 void kp_spool_leave_pages(uint32_t first, uint32_t count); /* of chunks, until they are looked at again; what they hold stays in the file */
 void kp_spool_retry(void); /* room may have come back: let grow try again */
 void kp_spool_abandon(void); /* open failed half way: file and mapping go */
+void kp_spool_forget(void);  /* a forked child: the file stays mapped as it is */
 void kp_spool_unlink(void);
 bool kp_spool_is_in_place(void); /* its path still leads to it */
 int kp_spool_reopen(void);
 bool kp_spool_is_ours(void); /* open, and this process made it (not a child that only inherited the mapping) */
-static inline struct kp_file_head *kp_spool_head(void) { return (struct kp_file_head *)kp_spool.base; }
+static inline struct kp_file_head *kp_spool_head(void) { return (struct kp_file_head *)kp_spool.pieces[0]; }
 static inline struct kp_chunk_head *kp_spool_chunk(uint32_t index)
 {
-    return (struct kp_chunk_head *)(kp_spool.base + (size_t)index * KP_CHUNK_BYTES);
+    return (struct kp_chunk_head *)(kp_spool.pieces[index / KP_PIECE_CHUNKS] + (size_t)(index % KP_PIECE_CHUNKS) * KP_CHUNK_BYTES);
 }
+/* What lies at a cell: they are counted through the file, and none reaches over the end of its chunk. */
+static inline void *kp_spool_cell(uint32_t cell)
+{
+    const size_t at = (size_t)cell * KP_STR_CELL;
+    return kp_spool.pieces[at / KP_PIECE_BYTES] + at % KP_PIECE_BYTES;
+}
+uint32_t kp_spool_index(const struct kp_chunk_head *chunk); /* its number. Not hot: looks for its piece */
 
 /* ---- chunk.c: who owns which chunk ---- */
 
 int kp_chunk_open(uint32_t max_chunks);
+int kp_chunk_prepare(uint32_t last); /* so that chunks up to this one may be added */
 void kp_chunk_add(uint32_t first, uint32_t count); /* fresh ones, straight from disk */
 #define KP_CHUNK_WANTED_MOST 16u /* so often asked for chunks (1 MB of records), a process is no short one: the writer keeps a stock */
 void kp_chunk_want(void);        /* a thread asks for a chunk */

@@ -3,9 +3,10 @@
  * spool.c - the spool file: made once, grown in segments, mapped for ever
  *
  * Called by: the opener (any host thread), then only the writer thread
- * Owns:      the file descriptor and one reserved range of addresses into which segments are mapped
- * Memory:    the range costs addresses only; a segment is fallocated before it is mapped, and touched before a hook
- *            sees it, so that no store of a hook ever waits for the disk's free space or dies by SIGBUS
+ * Owns:      the file descriptor and the pieces of addresses into which segments are mapped
+ * Memory:    addresses are taken 4 MB at a time (64 MB once so much is used), since the host may have limited itself; a segment is
+ *            fallocated before it is mapped, and touched before a hook sees it, so that no store of a hook ever waits for the disk's
+ *            free space or dies by SIGBUS
  * On fail:   the file keeps its size; records that find no chunk are counted under the reason
  * Safe in:   signal handlers no; after fork no (kp_record_after_fork forgets it all)
  */
@@ -19,6 +20,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
@@ -29,7 +31,8 @@
 #endif
 
 #define KP_SPOOL_MIN_CHUNKS 4u         /* header, meta, strings, records */
-#define KP_SPOOL_LEAST_RANGE 256u      /* chunks: below 16 MB of addresses it is not worth it */
+#define KP_SPOOL_FEW_PIECES 16u        /* 64 MB: from here on that many are reserved at once, for fewer mappings */
+#define KP_SPOOL_SHARE 8u              /* of a limit on addresses: not more than an eighth (reading it for a trace takes as much again) */
 #define KP_SPOOL_MOST_CHUNKS (1u << 21) /* 128 GB: what the number of a string's cell can name */
 #define KP_SPOOL_RETRY_NS 5000000000u  /* a full disk is asked again this often */
 
@@ -106,7 +109,7 @@ static int fd_get(void)
     return fd;
 }
 
-/* ---- growing ---- */
+/* ---- blocks on disk, and pages ---- */
 
 /* Blocks for `count` chunks behind what is there; on failure the file is cut back to what is mapped. */
 static int blocks_make(int fd, uint32_t first, uint32_t count)
@@ -117,20 +120,31 @@ static int blocks_make(int fd, uint32_t first, uint32_t count)
     return rc;
 }
 
-static int pages_populate(uint32_t first, uint32_t count)
+static uint32_t chunks_to_end(uint32_t first) /* of the piece */
 {
-    return kp_io_madvise(kp_spool.base + (size_t)first * KP_CHUNK_BYTES, (size_t)count * KP_CHUNK_BYTES, MADV_POPULATE_WRITE);
+    return KP_PIECE_CHUNKS - first % KP_PIECE_CHUNKS;
+}
+
+/* Pieces lie anywhere: what is to be done to chunks is done to the part of them in each. */
+static int chunks_advise(uint32_t first, uint32_t count, int advice)
+{
+    int rc = 0;
+    for (uint32_t n; count && rc == 0; first += n, count -= n) {
+        n = chunks_to_end(first) < count ? chunks_to_end(first) : count;
+        rc = kp_io_madvise(kp_spool_chunk(first), (size_t)n * KP_CHUNK_BYTES, advice);
+    }
+    return rc;
 }
 
 /* Makes the pages of chunks writable now, on our own thread, so that no hook takes the fault. False: Linux before 5.14. */
 bool kp_spool_touch(uint32_t first, uint32_t count)
 {
-    return pages_populate(first, count) == 0;
+    return chunks_advise(first, count, MADV_POPULATE_WRITE) == 0;
 }
 
 void kp_spool_leave_pages(uint32_t first, uint32_t count)
 {
-    (void)kp_io_madvise(kp_spool.base + (size_t)first * KP_CHUNK_BYTES, (size_t)count * KP_CHUNK_BYTES, MADV_DONTNEED);
+    (void)chunks_advise(first, count, MADV_DONTNEED);
 }
 
 /*
@@ -139,18 +153,79 @@ void kp_spool_leave_pages(uint32_t first, uint32_t count)
  */
 static int fresh_touch(uint32_t first, uint32_t count)
 {
-    _Atomic uint8_t *at = (_Atomic uint8_t *)kp_spool.base + (size_t)first * KP_CHUNK_BYTES;
+    _Atomic uint8_t *at = (_Atomic uint8_t *)kp_spool_chunk(first);
     int rc = kp_fail_point("populate");
-    if (rc == 0) rc = pages_populate(first, count);
+    if (rc == 0) rc = chunks_advise(first, count, MADV_POPULATE_WRITE);
     if (rc == 0) return 0;
     if (rc != -EINVAL) return rc == -EFAULT ? -ENOSPC : rc;
     for (size_t i = 0; i < (size_t)count * KP_CHUNK_BYTES; i += KP_PAGE) kp_store_relaxed(&at[i], 0);
     return 0;
 }
 
+/* ---- addresses ---- */
+
+static uint8_t **table; /* of the pieces: for one spool after the other, in a forked child */
+static uint32_t table_rows;
+
+static int table_open(uint64_t max_bytes)
+{
+    uint64_t chunks = max_bytes / KP_CHUNK_BYTES;
+    if (chunks < KP_SPOOL_MIN_CHUNKS) chunks = KP_SPOOL_MIN_CHUNKS;
+    if (chunks > KP_SPOOL_MOST_CHUNKS) chunks = KP_SPOOL_MOST_CHUNKS;
+    const uint32_t rows = (uint32_t)((chunks + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS);
+    if (rows > table_rows) {
+        table = kp_map_alloc(rows * sizeof *table);
+        table_rows = table ? rows : 0;
+    }
+    if (!table) return -ENOMEM;
+    memset(table, 0, table_rows * sizeof *table);
+    kp_spool.pieces = table;
+    kp_spool.max_chunks = (uint32_t)chunks;
+    return 0;
+}
+
+static int pieces_reserve(uint32_t first, uint32_t count)
+{
+    void *p;
+    const int rc = kp_io_mmap(&p, count * KP_PIECE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (uint32_t i = 0; i < count && rc == 0; i++) kp_spool.pieces[first + i] = (uint8_t *)p + i * KP_PIECE_BYTES;
+    return rc;
+}
+
+/* The piece of this chunk is there, and what chunk.c keeps of it. */
+static int piece_have(uint32_t chunk)
+{
+    const uint32_t piece = chunk / KP_PIECE_CHUNKS, pieces = (kp_spool.max_chunks + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS;
+    const bool is_much = piece >= KP_SPOOL_FEW_PIECES && piece + KP_SPOOL_FEW_PIECES <= pieces && kp_io_address_limit() == UINT64_MAX;
+    int rc = kp_chunk_prepare(chunk);
+    if (rc < 0 || kp_spool.pieces[piece]) return rc;
+    if (is_much) rc = pieces_reserve(piece, KP_SPOOL_FEW_PIECES);
+    return is_much && rc == 0 ? 0 : pieces_reserve(piece, 1);
+}
+
+/* How many chunks there may be now: a host that limits its addresses, also later on, shall have the most of them. */
+static uint32_t chunks_allowed(void)
+{
+    const uint64_t limit = kp_io_address_limit(), share = limit / KP_SPOOL_SHARE / KP_CHUNK_BYTES;
+    if (limit == UINT64_MAX || share >= kp_spool.max_chunks) return kp_spool.max_chunks;
+    return share > KP_PIECE_CHUNKS ? (uint32_t)share : KP_PIECE_CHUNKS;
+}
+
+uint32_t kp_spool_index(const struct kp_chunk_head *chunk)
+{
+    const uint32_t pieces = (kp_load_acquire(&kp_spool.chunks) + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS; /* pairs with: chunk.c:kp_chunk_add */
+    for (uint32_t i = 0; i < pieces; i++) {
+        const size_t at = (size_t)((const uint8_t *)chunk - kp_spool.pieces[i]);
+        if (at < KP_PIECE_BYTES) return i * KP_PIECE_CHUNKS + (uint32_t)(at / KP_CHUNK_BYTES);
+    }
+    return 0;
+}
+
+/* ---- growing ---- */
+
 static int segment_map(int fd, uint32_t first, uint32_t count)
 {
-    uint8_t *where = kp_spool.base + (size_t)first * KP_CHUNK_BYTES;
+    uint8_t *where = (uint8_t *)kp_spool_chunk(first);
     size_t bytes = (size_t)count * KP_CHUNK_BYTES;
     int rc = kp_io_mmap_at(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
                            (off_t)first * KP_CHUNK_BYTES);
@@ -159,12 +234,17 @@ static int segment_map(int fd, uint32_t first, uint32_t count)
     return fresh_touch(first, count);
 }
 
-static void trouble_set(enum kp_loss reason, int rc)
+static void cap_set(uint32_t allowed)
 {
-    kp_store_relaxed(&kp_spool.trouble, reason);
-    if (reason == KP_LOSS_CAP)
-        KP_LOG_ONCE(1, "spool %s has reached KPROF_MAX_MB, new events are dropped and counted", kp_spool.path);
-    if (reason != KP_LOSS_DISK) return;
+    kp_store_relaxed(&kp_spool.trouble, KP_LOSS_CAP);
+    if (allowed == kp_spool.max_chunks) KP_LOG_ONCE(1, "spool %s has reached KPROF_MAX_MB, new events are dropped and counted", kp_spool.path);
+    else KP_LOG_ONCE(0, "spool %s stays at an eighth of the addresses that the program allows itself (RLIMIT_AS), new events are dropped and counted",
+                     kp_spool.path);
+}
+
+static void trouble_set(int rc)
+{
+    kp_store_relaxed(&kp_spool.trouble, KP_LOSS_DISK);
     kp_store_relaxed(&retry_at_ns, kp_clock_ns(CLOCK_MONOTONIC) + KP_SPOOL_RETRY_NS);
     KP_LOG_ONCE(0, "cannot grow the spool %s (error %d%s); what it holds is kept, events that find no room are counted",
                 kp_spool.path, -rc, rc == -ENOSPC ? ", no space left" : "");
@@ -177,24 +257,24 @@ void kp_spool_retry(void)
 
 uint32_t kp_spool_grow(uint32_t want)
 {
-    uint32_t first = kp_load_relaxed(&kp_spool.chunks), left = kp_spool.max_chunks - first;
+    uint32_t first = kp_load_relaxed(&kp_spool.chunks), allowed = chunks_allowed(), left = allowed > first ? allowed - first : 0;
     uint32_t count = want < left ? want : left;
     if (kp_spool.is_broken) return 0;
     if (count == 0) {
-        trouble_set(KP_LOSS_CAP, 0);
+        cap_set(allowed);
         return 0;
     }
+    if (count > chunks_to_end(first)) count = chunks_to_end(first);
     if (kp_load_relaxed(&kp_spool.trouble) == KP_LOSS_DISK && kp_clock_ns(CLOCK_MONOTONIC) < kp_load_relaxed(&retry_at_ns)) return 0;
-    int rc = fd_get();
-    int fd = rc;
-    if (fd >= 0)
+    int fd = fd_get(), rc = fd < 0 ? fd : piece_have(first);
+    if (rc >= 0)
         while ((rc = blocks_make(fd, first, count)) == -ENOSPC && count > 1) count = count < 8 ? 1 : count / 4;
     if (rc >= 0) {
         rc = segment_map(fd, first, count);
         kp_spool.is_broken = rc < 0; /* the range may have a hole now, where the host's next mapping can land */
     }
     if (rc < 0) {
-        trouble_set(KP_LOSS_DISK, rc);
+        trouble_set(rc);
         return 0;
     }
     kp_store_relaxed(&kp_spool.trouble, KP_LOSS_NO_CHUNK);
@@ -203,24 +283,6 @@ uint32_t kp_spool_grow(uint32_t want)
 }
 
 /* ---- opening ---- */
-
-static int range_reserve(uint64_t max_bytes)
-{
-    uint64_t chunks = max_bytes / KP_CHUNK_BYTES;
-    if (chunks < KP_SPOOL_MIN_CHUNKS) chunks = KP_SPOOL_MIN_CHUNKS;
-    if (chunks > KP_SPOOL_MOST_CHUNKS) chunks = KP_SPOOL_MOST_CHUNKS;
-    for (;; chunks /= 2) {
-        void *p;
-        int rc = kp_io_mmap(&p, (size_t)chunks * KP_CHUNK_BYTES, PROT_NONE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (rc == 0) {
-            kp_spool.base = p;
-            kp_spool.max_chunks = (uint32_t)chunks;
-            return 0;
-        }
-        if (chunks / 2 < KP_SPOOL_LEAST_RANGE) return rc; /* a tight limit on addresses (ulimit -v) */
-    }
-}
 
 static void head_write(const char *host, uint64_t start_ns, const char *text)
 {
@@ -250,7 +312,9 @@ int kp_spool_open(const struct kp_record_options *options)
     host_get(host, sizeof host);
     kp_spool.pid = getpid();
     kp_spool.fd = -1;
-    int rc = range_reserve(options->max_bytes);
+    int rc = table_open(options->max_bytes);
+    if (rc == 0) rc = kp_chunk_open(kp_spool.max_chunks);
+    if (rc == 0) rc = piece_have(0);
     if (rc == 0) rc = file_make(options->dir, host, start_ns);
     if (rc == 0) rc = blocks_make(kp_spool.fd, 0, 1);
     if (rc == 0) rc = segment_map(kp_spool.fd, 0, 1);
@@ -294,7 +358,13 @@ void kp_spool_abandon(void)
         kp_spool_unlink();
         kp_io_close(kp_spool.fd);
     }
-    if (kp_spool.base) kp_io_munmap(kp_spool.base, (size_t)kp_spool.max_chunks * KP_CHUNK_BYTES);
+    for (uint32_t i = 0; kp_spool.pieces && i < table_rows; i++)
+        if (kp_spool.pieces[i]) kp_io_munmap(kp_spool.pieces[i], KP_PIECE_BYTES);
+    kp_spool_forget();
+}
+
+void kp_spool_forget(void)
+{
     memset(&kp_spool, 0, sizeof kp_spool);
     kp_spool.fd = -1;
 }

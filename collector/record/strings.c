@@ -31,9 +31,9 @@ static _Atomic uint32_t id_last, slot_count;
 
 /* ---- cells ---- */
 
-static struct kp_str *cell_get(uint32_t cell)
+static inline struct kp_str *cell_get(uint32_t cell)
 {
-    return (struct kp_str *)(kp_spool.base + (size_t)cell * KP_STR_CELL);
+    return kp_spool_cell(cell);
 }
 
 static uint32_t cell_write(const char *bytes, uint32_t len, uint64_t hash)
