@@ -10,10 +10,10 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "collector/base/kp_filecheck.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
@@ -86,7 +86,7 @@ static int sections_read(struct kp_elf *elf)
 
 int kp_elf_open(struct kp_elf *elf, const char *path)
 {
-    *elf = (struct kp_elf){.fd = path[0] == '/' ? kp_io_open(path, O_RDONLY | O_NONBLOCK, 0) : -1, .build_id = "-"};
+    *elf = (struct kp_elf){.fd = path[0] == '/' ? kp_filecheck_open_plain(path) : -1, .build_id = "-"};
     if (elf->fd < 0) return -ENOENT;
     const int rc = sections_read(elf);
     if (rc) kp_elf_close(elf);

@@ -9,10 +9,14 @@
 #include "export/cli/debugfile.h"
 
 #include <dwarf.h>
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "collector/base/kp_filecheck.h"
 #include "export/cli/ranges.h"
 #include "export/kineto.h"
 
@@ -38,6 +42,7 @@ struct kp_debugfile {
     struct unit *unit;
     size_t units_n, units_capacity;
     bool has_units;         /* they were read */
+    bool is_trusted;        /* the file is the caller's or root's */
 };
 
 bool kp_debugfile_can(void)
@@ -99,15 +104,25 @@ static void ranges_take(struct kp_ranges *to, Dwarf_Die *die, uint32_t what, boo
             kp_ranges_add(to, lo, hi, by_size ? hi - lo : what, what);
 }
 
+/* Strings in another file (dwz), which libdw would open by the name it is given. */
+static bool has_alternate(Dwarf *dwarf)
+{
+    const char *name;
+    const void *build_id;
+    return dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &build_id) > 0;
+}
+
 static void units_read(struct kp_debugfile *d)
 {
     d->has_units = true;
     Dwarf *dwarf = dwfl_module_getdwarf(d->module, &d->debug_bias);
     Dwarf_CU *cu = NULL;
-    Dwarf_Die die, split;
+    Dwarf_Die die, split = {0};
     uint8_t type;
-    while (dwarf && dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, &split) == 0) {
-        if (type != DW_UT_compile && type != DW_UT_skeleton)
+    if (dwarf && !d->is_trusted && has_alternate(dwarf))
+        return;
+    while (dwarf && dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, d->is_trusted ? &split : NULL) == 0) {
+        if (type != DW_UT_compile && (type != DW_UT_skeleton || !d->is_trusted))
             continue;
         struct unit *u = unit_add(d);
         u->die = die;
@@ -267,17 +282,38 @@ int kp_debugfile_find(struct kp_debugfile *d, uint64_t at, bool lines, struct kp
 
 /* ---- open, close ---- */
 
+/* libdwfl owns the descriptor once it has a module. */
+static Dwfl_Module *module_report(Dwfl *dwfl, const char *path, int fd)
+{
+    Dwfl_Module *module = dwfl ? dwfl_report_offline(dwfl, path, path, fd) : NULL;
+    if (!module)
+        close(fd);
+    return module;
+}
+
+/*
+ * The path may come out of somebody else's spool. What it names is opened once, if it is a plain file. A file of another user's may name further
+ * files by link: any on this machine, a device, too. Those are opened for files of root's and the caller's alone; a debug file of its build id
+ * is found for all.
+ */
 struct kp_debugfile *kp_debugfile_open(const char *path, const char *debug_path)
 {
-    struct kp_debugfile *d = calloc(1, sizeof *d);
-    if (!d)
+    struct stat st;
+    const int fd = kp_filecheck_open_plain(path);
+    struct kp_debugfile *d = fd < 0 || fstat(fd, &st) != 0 ? NULL : calloc(1, sizeof *d);
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
         return NULL;
+    }
+    d->is_trusted = st.st_uid == 0 || st.st_uid == geteuid();
     d->debug_path = (char *)debug_path;
-    d->callbacks = (Dwfl_Callbacks){.find_elf = dwfl_build_id_find_elf, .find_debuginfo = dwfl_standard_find_debuginfo,
+    d->callbacks = (Dwfl_Callbacks){.find_elf = dwfl_build_id_find_elf,
+                                    .find_debuginfo = d->is_trusted ? dwfl_standard_find_debuginfo : dwfl_build_id_find_debuginfo,
                                     .section_address = dwfl_offline_section_address, .debuginfo_path = debug_path ? &d->debug_path : NULL};
     (void)unsetenv("DEBUGINFOD_URLS"); /* libdwfl would ask these servers, for minutes if need be */
     d->dwfl = dwfl_begin(&d->callbacks);
-    d->module = d->dwfl ? dwfl_report_offline(d->dwfl, path, path, -1) : NULL;
+    d->module = module_report(d->dwfl, path, fd);
     if (!d->module || dwfl_report_end(d->dwfl, NULL, NULL) != 0 || !dwfl_module_getelf(d->module, &d->bias)) {
         kp_debugfile_close(d);
         return NULL;

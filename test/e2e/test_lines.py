@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames of machine code: functions, inlined functions and source lines are those of addr2line and gdb; files that are gone, changed, damaged."""
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -39,7 +40,7 @@ def record(program, folder):
 
 
 def memory(trace, *flags):
-    done = harness.cli("memory", trace, "--row-limit", "-1", *flags)
+    done = harness.cli("memory", trace, "--row-limit", "-1", *flags, timeout=120)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -164,6 +165,40 @@ def test_a_debug_file_by_its_link(stripped, tmp_path):
     shutil.copy2(next(debug.rglob("*.debug")), tmp_path / ".debug" / "linked.debug")
     subprocess.run(["objcopy", "--add-gnu-debuglink", tmp_path / ".debug" / "linked.debug", linked], check=True)
     assert frames_of(record(linked, tmp_path / "out"), linked)[0] == expected
+
+
+def of_another_user(program):
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    os.chown(program, 4242, 4242)
+
+
+def test_a_file_of_another_users_leads_to_no_further_one(stripped, tmp_path):
+    """By link or as a .dwo file it may name whatever there is: here a pipe, which would be waited for."""
+    program, _, expected, debug = stripped
+    linked = shutil.copy2(program, tmp_path / "linked")
+    (tmp_path / ".debug").mkdir()
+    pipe = tmp_path / ".debug" / "linked.debug"
+    shutil.copy2(next(debug.rglob("*.debug")), pipe)
+    subprocess.run(["objcopy", "--add-gnu-debuglink", pipe, linked], check=True)
+    trace = record(linked, tmp_path / "out")
+    pipe.unlink()
+    os.mkfifo(pipe)
+    of_another_user(linked)
+    told, own = frames_of(trace, linked)
+    assert len(own) == len(expected) and not any(line for places in told.values() for _, _, line, _ in places)
+    assert frames_of(trace, linked, "--debuginfo-path", debug)[0] == expected  # found by its build id
+
+
+def test_a_split_file_of_another_users_leads_to_no_further_one(tmp_path):
+    program = build(tmp_path, *WAYS["split"])
+    trace = record(program, tmp_path / "out")
+    (dwo,) = tmp_path.glob("*.dwo")
+    dwo.unlink()
+    os.mkfifo(dwo)
+    of_another_user(program)
+    told, own = frames_of(trace, program)
+    assert own and not any(line for places in told.values() for _, _, line, _ in places)
 
 
 def test_a_changed_file_tells_nothing(recorded, tmp_path):

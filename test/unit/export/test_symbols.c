@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collector/base/kp_elffile.h"
@@ -201,12 +203,29 @@ static void a_damaged_file_has_no_names(void **state)
     }
 }
 
+/* A path comes out of a spool, and opening some devices does something (a watchdog is armed). */
+static void what_is_no_file_is_not_even_opened(void **state)
+{
+    char path[300], event[4096];
+    struct kp_elf elf;
+    (void)state;
+    snprintf(path, sizeof path, "%s/pipe", kp_test_tmpdir());
+    assert_int_equal(mkfifo(path, 0600), 0);
+    const int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(inotify_add_watch(watch, path, IN_OPEN) >= 0);
+    assert_true(kp_elf_open(&elf, path) < 0);
+    assert_true(read(watch, event, sizeof event) < 0);
+    assert_true(kp_elf_open(&elf, "/dev/null") < 0);
+    close(watch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_lose_what_functions_take_and_return),
         cmocka_unit_test(frames_are_named_by_the_files_they_lie_in),
         cmocka_unit_test(a_damaged_file_has_no_names),
+        cmocka_unit_test(what_is_no_file_is_not_even_opened),
     };
     return cmocka_run_group_tests(tests, libraries_make, NULL);
 }
