@@ -57,10 +57,10 @@ static int begin(struct kp_trace *t)
 {
     char name[256];
     int rc = path_make(t, name, sizeof name);
-    if (!rc && !t->options->no_trace) rc = kp_sink_open(&t->sink, t->options->dir, name);
+    if (!rc && !t->options->no_trace) rc = kp_sink_open(&t->sink, t->options->dir, name, t->options->owner);
     if (!rc) rc = kp_json_init(&t->json, text_down, t);
     if (rc) return rc;
-    t->extras = kp_extras_open(t->options->extras, t->options->dir);
+    t->extras = kp_extras_open(t->options->extras, t->options->dir, t->options->owner);
     if (t->options->extras && !t->extras) t->result->extras_error = -ENOMEM;
     if (t->options->gzip && !t->options->no_trace && !(t->gz = kp_gz_open(&t->sink))) return -ENOMEM;
     t->flows = kp_flows_open();

@@ -9,6 +9,7 @@
 #include "export/extras.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +32,36 @@ static int kp_inhost_run(int (*fn)(void *context), void *context)
 {
     return fn(context);
 }
+
+static FILE *file_make(const char *path, const struct kp_export_owner *owner)
+{
+    const int fd = kp_io_open(path, O_WRONLY | O_CREAT | O_EXCL, owner ? 0600 : KP_IO_FILE_MODE);
+    if (fd < 0)
+        errno = -fd;
+    return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
+static int file_give(FILE *file, const struct kp_export_owner *owner)
+{
+    return !owner ? 0 : fflush(file) ? -EIO : kp_io_give(fileno(file), owner->uid, owner->gid, owner->mode);
+}
+#else
+static FILE *file_make(const char *path, const struct kp_export_owner *owner)
+{
+    (void)owner;
+    return fopen(path, "wxe");
+}
+
+static int file_give(FILE *file, const struct kp_export_owner *owner)
+{
+    (void)file, (void)owner;
+    return 0;
+}
 #endif
 
 struct kp_extras {
     unsigned which, written;
+    const struct kp_export_owner *owner;
     struct kp_trace *trace;
     struct kp_kineto_parser *parser;
     struct kp_tree tree;
@@ -58,16 +85,17 @@ static int make(void *context)
     return 0;
 }
 
-struct kp_extras *kp_extras_open(unsigned which, const char *dir)
+struct kp_extras *kp_extras_open(unsigned which, const char *dir, const struct kp_export_owner *owner)
 {
     struct kp_extras *x = NULL;
-    if (!(which & KP_EXTRAS) || kp_io_mkdirs(dir, 0777) || kp_inhost_begin(dir))
+    if (!(which & KP_EXTRAS) || kp_io_mkdirs(dir, KP_IO_FOLDER_MODE) || kp_inhost_begin(dir))
         return NULL;
     if (kp_inhost_run(make, &x) || !x) {
         kp_inhost_end();
         return NULL;
     }
     x->which = which;
+    x->owner = owner;
     return x;
 }
 
@@ -151,11 +179,13 @@ static int extra_write(struct kp_extras *x, const struct extra *extra)
         return -ENAMETOOLONG;
     if (snprintf(x->temporary, sizeof x->temporary, "%.*s.%.*s%s.part", dir, x->path, bytes, name, extra->end) >= (int)sizeof x->temporary)
         return -ENAMETOOLONG;
-    FILE *out = fopen(x->temporary, "wxe");
+    FILE *out = file_make(x->temporary, x->owner);
     if (!out)
         return errno ? -errno : -EIO;
     bool any = extra->write(x, out);
-    int rc = fclose(out) ? -EIO : 0;
+    int rc = file_give(out, x->owner);
+    if (fclose(out))
+        rc = -EIO;
     if (!rc && any)
         rc = kp_io_rename(x->temporary, path);
     if (rc || !any)

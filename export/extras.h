@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct kp_export_owner;
 struct kp_extras;
-/* `which`: bits of KP_EXTRA_. NULL: none is wanted, or no memory. `dir`: for what is remembered meanwhile. */
-struct kp_extras *kp_extras_open(unsigned which, const char *dir);
+/* `which`: bits of KP_EXTRA_. NULL: none is wanted, or no memory. `dir`: for what is remembered meanwhile. `owner`: of the command alone. */
+struct kp_extras *kp_extras_open(unsigned which, const char *dir, const struct kp_export_owner *owner);
 void kp_extras_text(struct kp_extras *extras, const char *text, size_t bytes); /* the next piece of the trace */
 /*
  * After the last piece: writes the files for DIR/NAME.pt.trace.json[.gz] as DIR/NAME.table.txt and so on. `written` (bits) has what is

@@ -31,6 +31,11 @@ struct kp_places {
     bool lines;           /* frames are written with inlined functions and source lines */
 };
 
+/* Whose the files become, and who may read them. */
+struct kp_export_owner {
+    uint32_t uid, gid, mode;
+};
+
 struct kp_export_options {
     const char *dir;          /* output folder, made when missing */
     const char *worker_name;  /* NULL: HOST_PID of the spool */
@@ -40,6 +45,7 @@ struct kp_export_options {
     const struct kp_places *places; /* NULL: frames have the names that tables of symbols tell */
     unsigned extras;          /* bits of KP_EXTRA_: what is written beside the trace */
     bool no_trace;            /* only that; result.path is where the trace would be */
+    const struct kp_export_owner *owner; /* NULL: the caller's, as his umask says. Else nobody else sees into them before they are another's */
     /* progress, may be NULL: events written so far, and whether the caller wants it to stop (non-zero stops) */
     int (*progress)(void *context, uint64_t events);
     void *context;

@@ -41,7 +41,7 @@ void kp_scratch_fini(struct kp_scratch *s)
 static int file_make(const char *dir)
 {
     char path[4096];
-    kp_io_mkdirs(dir, 0777);
+    kp_io_mkdirs(dir, KP_IO_FOLDER_MODE);
     int fd = kp_io_open(dir, O_TMPFILE | O_RDWR, 0600);
     if (fd >= 0) return fd;
     if (kp_fmt(path, sizeof path, "%s/.kprof-scratch.%d", dir, (int)getpid()) >= sizeof path) return -2;

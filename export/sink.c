@@ -12,19 +12,21 @@
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "export/kp_export.h"
 #include "collector/base/kp_poison.h"
 
-int kp_sink_open(struct kp_sink *s, const char *dir, const char *name)
+int kp_sink_open(struct kp_sink *s, const char *dir, const char *name, const struct kp_export_owner *owner)
 {
-    int rc = kp_io_mkdirs(dir, 0777);
+    int rc = kp_io_mkdirs(dir, KP_IO_FOLDER_MODE);
     s->fd = -1;
+    s->owner = owner;
     s->temporary[0] = 0;
     if (rc) return rc;
     if (kp_fmt(s->temporary, sizeof s->temporary, "%s/.%s.part", dir, name) >= sizeof s->temporary) {
         s->temporary[0] = 0;
         return -ENAMETOOLONG;
     }
-    s->fd = kp_io_open(s->temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    s->fd = kp_io_open(s->temporary, O_WRONLY | O_CREAT | O_EXCL, owner ? 0600 : KP_IO_FILE_MODE);
     if (s->fd >= 0) return 0;
     s->temporary[0] = 0;
     return s->fd;
@@ -40,6 +42,8 @@ int kp_sink_commit(struct kp_sink *s, const char *path)
 {
     int rc;
     if (s->fd >= 0) {
+        rc = s->owner ? kp_io_give(s->fd, s->owner->uid, s->owner->gid, s->owner->mode) : 0;
+        if (rc) return rc;
         rc = kp_io_fsync(s->fd);
         if (rc && rc != -EINVAL && rc != -EROFS) return rc; /* some file systems have nothing to sync */
         rc = kp_io_close(s->fd);

@@ -241,7 +241,7 @@ struct kp_inhost_file *kp_inhost_fopen(const char *path, const char *mode)
     (void)mode;
     struct kp_inhost_file *file = kp_inhost_calloc(1, sizeof *file);
     if (!file) return NULL;
-    file->fd = kp_io_open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    file->fd = kp_io_open(path, O_WRONLY | O_CREAT | O_EXCL, KP_IO_FILE_MODE);
     heap.out = file->fd;
     if (file->fd < 0) errno = -file->fd;
     return file->fd < 0 ? NULL : file;

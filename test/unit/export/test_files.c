@@ -4,16 +4,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "collector/base/kp_io.h"
 #include "export/gz.h"
+#include "export/kp_export.h"
 #include "export/sink.h"
 #include "export/tbname.h"
 #include "test/support/support.h"
 
-static char out[512], final[512];
+static char out[512], final[600];
 static struct kp_sink sink;
 
 static void names_are_what_the_viewers_look_for(void **state)
@@ -41,7 +43,7 @@ static void open_sink(const char *name)
 {
     snprintf(final, sizeof final, "%s/deep/er/%s", kp_test_tmpdir(), name);
     snprintf(out, sizeof out, "%s/deep/er", kp_test_tmpdir());
-    assert_int_equal(kp_sink_open(&sink, out, name), 0);
+    assert_int_equal(kp_sink_open(&sink, out, name, NULL), 0);
 }
 
 static void the_final_name_shows_only_a_whole_file(void **state)
@@ -66,6 +68,53 @@ static void a_file_that_is_there_is_not_replaced(void **state)
     assert_int_equal(kp_sink_commit(&sink, final), -EEXIST);
     strcat(final, "2");
     assert_int_equal(kp_sink_commit(&sink, final), 0); /* the next name is free */
+}
+
+static mode_t mode_of(const char *file)
+{
+    struct stat st;
+    assert_int_equal(lstat(file, &st), 0);
+    return st.st_mode & 07777;
+}
+
+static void nothing_we_make_is_everybodys_to_write(void **state)
+{
+    (void)state;
+    snprintf(out, sizeof out, "%s/open/house", kp_test_tmpdir());
+    snprintf(final, sizeof final, "%s/a.json", out);
+    const mode_t before = umask(0);
+    assert_int_equal(kp_sink_open(&sink, out, "a.json", NULL), 0);
+    umask(before);
+    assert_int_equal(kp_sink_commit(&sink, final), 0);
+    assert_int_equal(mode_of(final), 0664);
+    assert_int_equal(mode_of(out), 0775);
+    *strrchr(out, '/') = 0;
+    assert_int_equal(mode_of(out), 0775);
+}
+
+/* Secret until it is another's, then as he wants it. */
+static void what_is_given_away_was_nobody_elses_before(void **state)
+{
+    const struct kp_export_owner owner = {.uid = geteuid() ? geteuid() : 4242, .gid = getegid(), .mode = 0640};
+    struct stat st;
+    (void)state;
+    snprintf(out, sizeof out, "%s/given", kp_test_tmpdir());
+    snprintf(final, sizeof final, "%s/a.json", out);
+    const mode_t before = umask(0);
+    assert_int_equal(kp_sink_open(&sink, out, "a.json", &owner), 0);
+    umask(before);
+    assert_int_equal(mode_of(sink.temporary), 0600);
+    assert_int_equal(kp_sink_commit(&sink, final), 0);
+    assert_int_equal(mode_of(final), 0640);
+    assert_int_equal(stat(final, &st), 0);
+    assert_int_equal(st.st_uid, owner.uid);
+    kp_fail_set("give:1:1");
+    assert_int_equal(kp_sink_open(&sink, out, "b.json", &owner), 0);
+    snprintf(final, sizeof final, "%s/b.json", out);
+    assert_int_equal(kp_sink_commit(&sink, final), -EPERM);
+    kp_fail_set(NULL);
+    kp_sink_drop(&sink);
+    assert_int_equal(access(final, F_OK), -1); /* where it cannot be given, there is none */
 }
 
 static void a_full_disk_leaves_nothing(void **state)
@@ -114,6 +163,8 @@ int main(void)
         cmocka_unit_test(a_name_that_is_too_long_is_refused),
         cmocka_unit_test(the_final_name_shows_only_a_whole_file),
         cmocka_unit_test(a_file_that_is_there_is_not_replaced),
+        cmocka_unit_test(nothing_we_make_is_everybodys_to_write),
+        cmocka_unit_test(what_is_given_away_was_nobody_elses_before),
         cmocka_unit_test(a_full_disk_leaves_nothing),
         cmocka_unit_test(gzip_gives_back_every_byte),
     };

@@ -194,7 +194,7 @@ static int extras_write(unsigned which, const char *text, unsigned *written)
 {
     char name[400];
     kp_inhost_end();
-    struct kp_extras *x = kp_extras_open(which, folder);
+    struct kp_extras *x = kp_extras_open(which, folder, NULL);
     assert_non_null(x);
     snprintf(name, sizeof name, "%s/h_1.5.pt.trace.json.gz", folder);
     kp_extras_text(x, text, strlen(text));
@@ -230,6 +230,19 @@ static void what_there_is_nothing_of_is_no_file(void **state)
     assert_int_equal(written, 0);
 }
 
+static void no_file_is_everybodys_to_write(void **state)
+{
+    unsigned written;
+    struct stat st;
+    (void)state;
+    const mode_t before = umask(0);
+    assert_int_equal(extras_write(KP_EXTRA_TABLE, trace, &written), 0);
+    umask(before);
+    assert_true(is_there("h_1.5.table.txt"));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0664);
+}
+
 static void a_file_that_cannot_be_finished_is_not_there(void **state)
 {
     unsigned written;
@@ -253,6 +266,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(json_that_is_none_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_asked_for_is_written_beside_the_trace, setup, teardown),
         cmocka_unit_test_setup_teardown(what_there_is_nothing_of_is_no_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(no_file_is_everybodys_to_write, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_cannot_be_finished_is_not_there, setup, teardown),
     };
     return cmocka_run_group_tests_name("inside the host", tests, NULL, NULL);
