@@ -46,7 +46,7 @@ static int path_make(struct kp_trace *t, char *name, size_t bytes)
         int rc = kp_tbname_make(name, bytes, t->options->worker_name, host, head->pid, t->now_ns, t->options->gzip);
         if (rc) return rc;
         if (kp_fmt(t->result->path, sizeof t->result->path, "%s/%s", t->options->dir, name) >= sizeof t->result->path) return -ENAMETOOLONG;
-        if (!kp_io_exists(t->result->path)) return 0;
+        if (!kp_io_exists(t->result->path) && !kp_extras_exist(t->options->extras, t->result->path)) return 0;
         t->now_ns++;
     }
     return -EEXIST;

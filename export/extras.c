@@ -169,25 +169,41 @@ static const struct extra {
     {KP_EXTRA_MEMORY, ".memory.html", memory_write},
 };
 
-/* DIR/.NAME.end.part, then DIR/NAME.end. */
+/* DIR/NAME.end for DIR/NAME.pt.trace.json[.gz]; until it is whole DIR/.NAME.end.part. False: too long. */
+static bool path_make(char *out, size_t size, const char *trace_path, const char *end, bool is_whole)
+{
+    const char *slash = strrchr(trace_path, '/'), *name = slash ? slash + 1 : trace_path, *json = strstr(name, ".pt.trace.json");
+    const int dir = (int)(name - trace_path), bytes = json ? (int)(json - name) : (int)strlen(name);
+    return snprintf(out, size, "%.*s%s%.*s%s%s", dir, trace_path, is_whole ? "" : ".", bytes, name, end, is_whole ? "" : ".part") < (int)size;
+}
+
+bool kp_extras_exist(unsigned which, const char *trace_path)
+{
+    char path[4096];
+    for (size_t i = 0; i < sizeof extras / sizeof *extras; i++)
+        if ((which & extras[i].which) && path_make(path, sizeof path, trace_path, extras[i].end, true) && kp_io_exists(path))
+            return true;
+    return false;
+}
+
 static int extra_write(struct kp_extras *x, const struct extra *extra)
 {
-    const char *slash = strrchr(x->path, '/'), *name = slash ? slash + 1 : x->path, *json = strstr(name, ".pt.trace.json");
     char path[4096];
-    int dir = (int)(name - x->path), bytes = json ? (int)(json - name) : (int)strlen(name);
-    if (snprintf(path, sizeof path, "%.*s%.*s%s", dir, x->path, bytes, name, extra->end) >= (int)sizeof path)
+    if (!path_make(path, sizeof path, x->path, extra->end, true) || !path_make(x->temporary, sizeof x->temporary, x->path, extra->end, false)) {
+        x->temporary[0] = 0;
         return -ENAMETOOLONG;
-    if (snprintf(x->temporary, sizeof x->temporary, "%.*s.%.*s%s.part", dir, x->path, bytes, name, extra->end) >= (int)sizeof x->temporary)
-        return -ENAMETOOLONG;
+    }
     FILE *out = file_make(x->temporary, x->owner);
-    if (!out)
+    if (!out) {
+        x->temporary[0] = 0; /* somebody else's, if it is there */
         return errno ? -errno : -EIO;
+    }
     bool any = extra->write(x, out);
     int rc = file_give(out, x->owner);
     if (fclose(out))
         rc = -EIO;
     if (!rc && any)
-        rc = kp_io_rename(x->temporary, path);
+        rc = kp_io_rename_new(x->temporary, path);
     if (rc || !any)
         kp_io_unlink(x->temporary);
     x->temporary[0] = 0;

@@ -230,6 +230,35 @@ static void what_there_is_nothing_of_is_no_file(void **state)
     assert_int_equal(written, 0);
 }
 
+static void put(const char *name)
+{
+    assert_false(is_there(name));
+    FILE *file = fopen(path, "w");
+    fputs("somebody's", file);
+    fclose(file);
+}
+
+static void a_file_that_is_there_is_not_replaced(void **state)
+{
+    char name[400], line[64] = "";
+    unsigned written;
+    (void)state;
+    snprintf(name, sizeof name, "%s/h_1.5.pt.trace.json.gz", folder);
+    put("h_1.5.table.txt");
+    put(".h_1.5.stacks.txt.part");
+    assert_int_equal(extras_write(KP_EXTRAS, trace, &written), -EEXIST);
+    assert_int_equal(written, KP_EXTRA_MEMORY);
+    assert_true(is_there(".h_1.5.stacks.txt.part"));
+    assert_false(is_there(".h_1.5.table.txt.part"));
+    assert_true(is_there("h_1.5.table.txt"));
+    FILE *file = fopen(path, "r");
+    assert_non_null(fgets(line, sizeof line, file));
+    fclose(file);
+    assert_string_equal(line, "somebody's");
+    assert_true(kp_extras_exist(KP_EXTRAS, name));
+    assert_false(kp_extras_exist(KP_EXTRA_STACKS, name));
+}
+
 static void no_file_is_everybodys_to_write(void **state)
 {
     unsigned written;
@@ -266,6 +295,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(json_that_is_none_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_asked_for_is_written_beside_the_trace, setup, teardown),
         cmocka_unit_test_setup_teardown(what_there_is_nothing_of_is_no_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_file_that_is_there_is_not_replaced, setup, teardown),
         cmocka_unit_test_setup_teardown(no_file_is_everybodys_to_write, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_cannot_be_finished_is_not_there, setup, teardown),
     };
