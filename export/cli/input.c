@@ -115,6 +115,16 @@ static int spool_filter(const struct dirent *entry)
     return has_end(entry->d_name, ".kprof");
 }
 
+/* Nobody named it: a pipe would be waited for, and opening a device may do something. */
+static bool is_plain(const char *file)
+{
+    struct stat st;
+    bool plain = stat(file, &st) == 0 && S_ISREG(st.st_mode);
+    if (!plain)
+        fprintf(stderr, "kprof: %s: is no file, skipped\n", file);
+    return plain;
+}
+
 /* How many files of a kind were added, or -errno. */
 static int folder_scan(struct kp_input *input, const char *path, int (*filter)(const struct dirent *))
 {
@@ -125,21 +135,27 @@ static int folder_scan(struct kp_input *input, const char *path, int (*filter)(c
         kp_cli_say(stderr, "kprof: %s: %s", path, strerror(-rc));
         return rc;
     }
+    int added = 0;
     for (int i = 0; i < count; i++) {
         char *file = NULL;
         if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0)
             file = NULL;
-        if (file && filter == trace_filter)
+        free(entries[i]);
+        if (!file || !is_plain(file)) {
+            free(file);
+            continue;
+        }
+        added++;
+        if (filter == trace_filter) {
             input_add(input, file, strdup(file));
-        else if (file) {
+        } else {
             int failed = spool_add(input, file);
             rc = rc ? rc : failed;
             free(file);
         }
-        free(entries[i]);
     }
     free(entries);
-    return rc ? rc : count;
+    return rc ? rc : added;
 }
 
 static int folder_add(struct kp_input *input, const char *path)

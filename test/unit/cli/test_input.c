@@ -132,6 +132,30 @@ static void a_folder_with_spools_only_exports_them(void **state)
     kp_input_close(&input);
 }
 
+/* Nobody named them: a pipe would be waited for. */
+static void what_is_no_file_in_a_folder_is_passed_over(void **state)
+{
+    struct kp_input input;
+    char target[512];
+    (void)state;
+    assert_int_equal(mkfifo(in_folder("a.pt.trace.json"), 0600), 0);
+    assert_int_equal(mkdir(in_folder("b.pt.trace.json.gz"), 0700), 0);
+    assert_true(kp_input_open(&input, folder, NULL) < 0);
+    kp_input_close(&input);
+    assert_int_equal(mkfifo(in_folder("a.kprof"), 0600), 0);
+    spool_make("s.kprof");
+    assert_int_equal(kp_input_open(&input, folder, NULL), 0);
+    assert_true(input.count >= 1);
+    kp_input_close(&input);
+    put("c.txt", "{}");
+    snprintf(target, sizeof target, "%s", in_folder("c.txt"));
+    assert_int_equal(symlink(target, in_folder("c.pt.trace.json")), 0); /* to a file: somebody keeps his traces so */
+    assert_int_equal(kp_input_open(&input, folder, NULL), 0);
+    assert_int_equal(input.count, 1);
+    assert_string_equal(input.paths[0], in_folder("c.pt.trace.json"));
+    kp_input_close(&input);
+}
+
 static void a_spool_cut_to_its_head_is_an_error(void **state)
 {
     struct kp_input input;
@@ -152,6 +176,7 @@ int main(void)
         cmocka_unit_test_setup(a_folder_without_traces_and_a_missing_file_are_errors, setup),
         cmocka_unit_test_setup(a_spool_is_exported_to_a_folder_that_goes_away, setup),
         cmocka_unit_test_setup(a_folder_with_spools_only_exports_them, setup),
+        cmocka_unit_test_setup(what_is_no_file_in_a_folder_is_passed_over, setup),
         cmocka_unit_test_setup(a_spool_cut_to_its_head_is_an_error, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
