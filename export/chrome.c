@@ -28,11 +28,19 @@
 
 #define PROGRESS_EVENTS 4096u
 
+static bool has_file(const struct kp_trace *t)
+{
+    return !t->options->no_trace && !t->options->text;
+}
+
 static int text_down(void *context, const void *data, size_t bytes)
 {
     struct kp_trace *t = context;
+    t->text_bytes += bytes;
+    if (t->options->text_most && t->text_bytes > t->options->text_most) return -EFBIG;
     if (t->extras) kp_extras_text(t->extras, data, bytes);
-    if (t->options->no_trace) return 0;
+    if (t->options->text) return t->options->text(t->options->text_context, data, bytes);
+    if (!has_file(t)) return 0;
     return t->gz ? kp_gz_write(t->gz, data, bytes) : kp_sink_write(&t->sink, data, bytes);
 }
 
@@ -57,12 +65,13 @@ static int begin(struct kp_trace *t)
 {
     char name[256];
     int rc = path_make(t, name, sizeof name);
-    if (!rc && !t->options->no_trace) rc = kp_sink_open(&t->sink, t->options->dir, name, t->options->owner);
+    if (!rc && has_file(t)) rc = kp_sink_open(&t->sink, t->options->dir, name, t->options->owner);
+    if (t->options->part) kp_fmt(t->options->part, KP_PART_BYTES, "%s", t->sink.temporary);
     if (!rc) rc = kp_json_init(&t->json, text_down, t);
     if (rc) return rc;
-    t->extras = kp_extras_open(t->options->extras, t->options->dir, t->options->owner);
+    t->extras = kp_extras_open(t->options->extras, t->options->dir, t->options->owner, t->options->text_most);
     if (t->options->extras && !t->extras) t->result->extras_error = -ENOMEM;
-    if (t->options->gzip && !t->options->no_trace && !(t->gz = kp_gz_open(&t->sink))) return -ENOMEM;
+    if (t->options->gzip && has_file(t) && !(t->gz = kp_gz_open(&t->sink))) return -ENOMEM;
     t->flows = kp_flows_open();
     t->python = kp_pycalls_open();
     if (!t->flows || !t->python) return -ENOMEM;
@@ -115,7 +124,7 @@ static int event_take(void *context, const struct kp_event *e)
     kp_event_write(t, e);
     t->result->events += e->kind == KP_KIND_OP;
     t->result->steps += e->kind == KP_KIND_STEP;
-    if (t->index % PROGRESS_EVENTS) return 0;
+    if (t->index % PROGRESS_EVENTS) return t->json.error;
     if (t->options->progress && t->options->progress(t->options->context, t->index)) return -ECANCELED;
     return t->json.error;
 }
@@ -155,7 +164,7 @@ static int finish(struct kp_trace *t)
     kp_tail_write(t);
     rc = kp_json_flush(&t->json);
     if (!rc && t->gz) rc = kp_gz_finish(t->gz);
-    if (!rc && !t->options->no_trace) rc = kp_sink_commit(&t->sink, t->result->path);
+    if (!rc && has_file(t)) rc = kp_sink_commit(&t->sink, t->result->path);
     while (rc == -EEXIST && tries++ < 1000) { /* taken between path_make and here */
         char name[256];
         t->now_ns++;
@@ -171,6 +180,40 @@ static int cycle_find(struct kp_reader *r, uint32_t number, struct kp_cycle *out
     for (size_t i = kp_reader_cycles(r); i-- > 0;)
         if (!kp_reader_cycle(r, i, out) && out->number == number) return 0;
     return -ENOENT;
+}
+
+static int any_event(void *context, const struct kp_event *e)
+{
+    (void)context, (void)e;
+    return 1;
+}
+
+static int any_block(struct kp_reader *reader, uint32_t cycle)
+{
+    struct kp_heap_walk *walk;
+    struct kp_heap_event e;
+    const char *heap = kp_reader_text(reader, "KPROF_MALLOC");
+    if (!heap || strcmp(heap, "0") == 0) return 0;
+    int rc = kp_reader_heap_open(&walk, reader, cycle);
+    if (rc) return rc;
+    rc = kp_reader_heap_next(walk, &e);
+    kp_reader_heap_close(walk);
+    return rc;
+}
+
+int kp_export_has(struct kp_reader *reader, uint32_t cycle)
+{
+    struct kp_trace *t = kp_map_alloc(sizeof *t);
+    if (!t) return -ENOMEM;
+    t->reader = reader;
+    const uint64_t skipped = kp_reader_skipped(reader);
+    int rc = cycle_find(reader, cycle, &t->cycle);
+    if (!rc) rc = kp_reader_timeline(reader, cycle, any_event, t, NULL);
+    if (!rc && kp_reader_has_device(reader)) rc = kp_reader_device(reader, cycle, is_shown, t);
+    if (!rc) rc = any_block(reader, cycle);
+    kp_reader_skipped_set(reader, skipped);
+    kp_map_free(t, sizeof *t);
+    return rc;
 }
 
 int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_export_options *options, struct kp_export_result *result)
@@ -192,10 +235,12 @@ int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_ex
     if (!rc && t->heap && !t->begun) rc = begin(t);
     if (!rc) rc = t->begun ? finish(t) : -ENODATA;
     result->lost = t->cycle.lost;
+    result->text_bytes = t->text_bytes;
     if (rc) {
         kp_sink_drop(&t->sink);
         result->path[0] = 0;
     }
+    if (options->part) options->part[0] = 0;
     kp_gz_close(t->gz);
     kp_extras_close(t->extras);
     kp_flows_close(t->flows);

@@ -68,6 +68,7 @@ struct kp_extras {
     const char *text, *path;
     size_t bytes;
     char temporary[4096];
+    uint64_t most; /* bytes of folded stacks; 0: any number */
     int error;
 };
 
@@ -85,7 +86,7 @@ static int make(void *context)
     return 0;
 }
 
-struct kp_extras *kp_extras_open(unsigned which, const char *dir, const struct kp_export_owner *owner)
+struct kp_extras *kp_extras_open(unsigned which, const char *dir, const struct kp_export_owner *owner, uint64_t most)
 {
     struct kp_extras *x = NULL;
     if (!(which & KP_EXTRAS) || kp_io_mkdirs(dir, KP_IO_FOLDER_MODE) || kp_inhost_begin(dir))
@@ -96,6 +97,7 @@ struct kp_extras *kp_extras_open(unsigned which, const char *dir, const struct k
     }
     x->which = which;
     x->owner = owner;
+    x->most = most;
     return x;
 }
 
@@ -130,19 +132,25 @@ static bool table_write(struct kp_extras *x, FILE *out)
 struct lines {
     FILE *out;
     bool any;
+    uint64_t bytes, most; /* most 0: any number */
 };
 
 static void line_put(void *context, const char *stack, int64_t us)
 {
     struct lines *lines = context;
+    lines->bytes += strlen(stack);
+    if (lines->most && lines->bytes > lines->most)
+        return;
     fprintf(lines->out, "%s %lld\n", stack, (long long)us);
     lines->any = true;
 }
 
 static bool stacks_write(struct kp_extras *x, FILE *out)
 {
-    struct lines lines = {.out = out};
+    struct lines lines = {.out = out, .most = x->most};
     kp_folded_walk(&x->tree, false, line_put, &lines);
+    if (x->most && lines.bytes > x->most)
+        x->error = -EFBIG;
     return lines.any;
 }
 
@@ -202,6 +210,8 @@ static int extra_write(struct kp_extras *x, const struct extra *extra)
     int rc = file_give(out, x->owner);
     if (fclose(out))
         rc = -EIO;
+    if (!rc)
+        rc = x->error;
     if (!rc && any)
         rc = kp_io_rename_new(x->temporary, path);
     if (rc || !any)

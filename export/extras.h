@@ -13,8 +13,11 @@
 
 struct kp_export_owner;
 struct kp_extras;
-/* `which`: bits of KP_EXTRA_. NULL: none is wanted, or no memory. `dir`: for what is remembered meanwhile. `owner`: of the command alone. */
-struct kp_extras *kp_extras_open(unsigned which, const char *dir, const struct kp_export_owner *owner);
+/*
+ * `which`: bits of KP_EXTRA_. NULL: none is wanted, or no memory. `dir`: for what is remembered meanwhile. `owner`: of the command alone.
+ * `most`: bytes of folded stacks; 0: any number.
+ */
+struct kp_extras *kp_extras_open(unsigned which, const char *dir, const struct kp_export_owner *owner, uint64_t most);
 /* Whether a file is there that one of these would have to replace. */
 bool kp_extras_exist(unsigned which, const char *trace_path);
 void kp_extras_text(struct kp_extras *extras, const char *text, size_t bytes); /* the next piece of the trace */

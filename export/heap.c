@@ -213,7 +213,7 @@ int kp_heap_open(struct kp_heap **out, struct kp_trace *t)
     if (!h) return -ENOMEM;
     h->trace = t;
     h->step = NO_OP;
-    kp_scratch_init(&h->scratch, t->options->dir);
+    kp_scratch_init(&h->scratch, t->options->dir, t->options->scratch_most);
     kp_list_init(&h->sums, &h->scratch, sizeof(struct sums));
     const int rc = walk(h);
     kp_reader_heap_close(h->walk);
@@ -313,8 +313,9 @@ static void stack_write(struct kp_trace *t, uint32_t stack)
 {
     struct kp_frame frame;
     kp_json_char(&t->json, '[');
-    for (int i = 0; i < KP_FRAMES_MOST && kp_reader_native(t->reader, &stack, &frame); i++) {
-        if (i) kp_json_char(&t->json, ',');
+    kp_round_begin(&t->round);
+    for (bool any = false; kp_round_add(&t->round, stack) && kp_reader_native(t->reader, &stack, &frame) && !t->json.error; any = true) {
+        if (any) kp_json_char(&t->json, ',');
         frame_write(t, &frame);
     }
     kp_json_char(&t->json, ']');
@@ -337,21 +338,23 @@ static void site_write(struct kp_trace *t, const struct kp_site *s)
 /* Each module of the spool's frames, with the build id its file has to have. */
 struct modules {
     struct kp_trace *trace;
-    uint32_t *seen, n, cap;
+    uint32_t *seen, cap; /* a bit a module: ids of texts are dense */
+    uint32_t n;
 };
 
 static int module_write(void *context, uint32_t id, const struct kp_frame *f)
 {
     struct modules *m = context;
     (void)id;
-    for (uint32_t i = m->n; f->module && i-- > 0;)
-        if (m->seen[i] == f->module) return 0;
     if (!f->module) return 0;
-    if (m->n == m->cap) {
-        uint32_t *more = kp_map_double(m->seen, &m->cap, sizeof *more, 256);
+    while (f->module / 32 >= m->cap) {
+        uint32_t *more = kp_map_double(m->seen, &m->cap, sizeof *more, 1024);
         if (!more) return -ENOMEM;
         m->seen = more;
     }
+    uint32_t *const word = &m->seen[f->module / 32], bit = 1u << f->module % 32;
+    if (*word & bit) return 0;
+    *word |= bit;
     struct kp_json *j = &m->trace->json;
     if (m->n) kp_json_char(j, ',');
     kp_json_lit(j, "\n{\"path\":");
@@ -359,8 +362,8 @@ static int module_write(void *context, uint32_t id, const struct kp_frame *f)
     kp_json_lit(j, ",\"build_id\":");
     kp_json_cstring(j, f->build_id);
     kp_json_char(j, '}');
-    m->seen[m->n++] = f->module;
-    return 0;
+    m->n++;
+    return m->trace->json.error;
 }
 
 static void modules_write(struct kp_trace *t)
@@ -384,7 +387,7 @@ static void sites_write(const struct kp_heap *h, struct kp_trace *t)
     kp_json_lit(&t->json, ",\"peak_ts\":");
     kp_ts_write(t, s->peak_ns ? s->peak_ns : t->cycle.begin_ns);
     kp_json_lit(&t->json, ",\"sites\":[");
-    for (uint32_t i = 0; i < s->n; i++) {
+    for (uint32_t i = 0; i < s->n && !t->json.error; i++) {
         kp_json_raw(&t->json, i ? ",\n" : "\n", i ? 2 : 1);
         site_write(t, &s->of[i]);
     }

@@ -78,6 +78,33 @@ int kp_trace_finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kin
     return rc;
 }
 
+struct reading {
+    struct kp_kineto_parser *parser;
+    const int *stop;
+};
+
+static int text_take(void *context, const char *text, size_t bytes)
+{
+    const struct reading *r = context;
+    const int rc = kp_kineto_parser_feed(r->parser, text, bytes);
+    return rc || !r->stop ? rc : *r->stop;
+}
+
+int kp_trace_read(struct kp_trace **out, const struct kp_trace_wish *wish, char *why, size_t why_bytes)
+{
+    *out = NULL;
+    why[0] = 0;
+    struct kp_trace *trace = kp_trace_new();
+    if (!trace)
+        return -ENOMEM;
+    trace->keep = wish->keep;
+    trace->keep_context = wish->context;
+    struct kp_kineto_parser *parser = kp_kineto_parser_open(trace, wish->keep_args);
+    struct reading reading = {parser, wish->stop};
+    const int rc = wish->texts.each(wish->texts.from, text_take, &reading, why, why_bytes);
+    return kp_trace_finish(out, trace, parser, rc, wish->label, why, why_bytes);
+}
+
 int kp_trace_parse(struct kp_trace **out, const char *text, size_t bytes, bool keep_args, char *why, size_t why_bytes)
 {
     *out = NULL;

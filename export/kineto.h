@@ -79,16 +79,30 @@ struct kp_trace {
     bool with_flops, profile_memory, record_shapes, with_stack;
     bool has_stacks;       /* some event carries its call stack */
     bool is_ours;          /* written by libkprof: it has waits for the device, which torch's tables have on request only */
-    kp_trace_keep_fn keep; /* NULL: every event; see kp_trace_open_some */
+    kp_trace_keep_fn keep; /* NULL: every event; see kp_trace_wish */
     const void *keep_context;
     bool torn;             /* the file ended early; the events before the cut are here */
 };
 
-/* 0 or -errno (-EINVAL: not JSON or cut short); `why` gets one line with the file and the byte where it went wrong. */
+/* The text of a trace, piece by piece, wherever it comes from. A non-zero answer ends it and becomes the result. */
+typedef int (*kp_text_fn)(void *context, const char *text, size_t bytes);
+struct kp_texts {
+    int (*each)(const void *from, kp_text_fn take, void *context, char *why, size_t why_bytes); /* 0 or -errno; `why` gets one line, or stays */
+    const void *from;
+};
+struct kp_trace_wish {
+    struct kp_texts texts;
+    const char *label;     /* what messages call it */
+    bool keep_args;
+    kp_trace_keep_fn keep; /* NULL: every event; else those alone that it wants; times have no base yet when it is asked */
+    const void *context;
+    const int *stop;       /* set by `keep` to -errno: reading ends with it. NULL: it does not */
+};
+/* 0 or -errno (-EINVAL: not JSON or cut short); `why` gets one line with the label and the byte where it went wrong. */
+int kp_trace_read(struct kp_trace **out, const struct kp_trace_wish *wish, char *why, size_t why_bytes);
+/* kineto_file.c: a file's, gzip or plain; `from` is its path */
+int kp_text_file_each(const void *path, kp_text_fn take, void *context, char *why, size_t why_bytes);
 int kp_trace_open(struct kp_trace **out, const char *path, bool keep_args, char *why, size_t why_bytes);
-/* The same, of those events alone that `keep` wants; times have no base yet when it is asked. */
-int kp_trace_open_some(struct kp_trace **out, const char *path, bool keep_args, kp_trace_keep_fn keep, const void *context, char *why,
-                       size_t why_bytes);
 /* The same as kp_trace_open over a piece of memory; for tests. */
 int kp_trace_parse(struct kp_trace **out, const char *text, size_t bytes, bool keep_args, char *why, size_t why_bytes);
 void kp_trace_close(struct kp_trace *trace);
@@ -101,6 +115,8 @@ uint32_t kp_strings_put(struct kp_strings *strings, const char *text, size_t byt
 const char *kp_strings_get(const struct kp_strings *strings, uint32_t id);
 size_t kp_strings_bytes(const struct kp_strings *strings, uint32_t id);
 
+/* Called before memory that ran out ends the program. NULL: nobody */
+extern void (*kp_kineto_no_memory)(void);
 /* "12.345" microseconds as 12345 nanoseconds; exponents are understood, digits beyond the third are rounded. */
 int64_t kp_kineto_ns(const char *text, size_t bytes);
 void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);

@@ -15,6 +15,7 @@
 
 #include "collector/base/kp_utf8.h"
 
+enum { HELD_LEAST = 64 << 10, TOKEN_MOST = 16 << 20 };
 enum place { OUTSIDE, TOP, EVENTS, EVENT, ARGS, DIMS, CONCRETE, TYPES, DONE };
 
 enum key {
@@ -43,6 +44,9 @@ struct kp_kineto_parser {
     uint32_t last_cat;
     uint8_t last_kind;
     struct text dims, concrete;
+    struct text held;    /* pieces that wait until they are as long as what was read of the token they belong to */
+    size_t pending;      /* bytes since the parser told anything: of a token, or of blanks */
+    uint64_t told;       /* so many times it told something */
     uint64_t fed, bad;   /* bytes of earlier pieces; where the trouble is */
     bool torn;
     char why[160];
@@ -425,6 +429,7 @@ static void raw_string(struct kp_kineto_parser *p, const unsigned char *text, si
 static int on_number(void *context, const char *text, size_t bytes)
 {
     struct kp_kineto_parser *p = context;
+    p->told++;
     raw_value(p, text, bytes);
     if (p->skip)
         return 1;
@@ -447,6 +452,7 @@ static int on_number(void *context, const char *text, size_t bytes)
 static int on_string(void *context, const unsigned char *text, size_t bytes)
 {
     struct kp_kineto_parser *p = context;
+    p->told++;
     raw_string(p, text, bytes);
     if (p->skip)
         return 1;
@@ -468,6 +474,7 @@ static int on_string(void *context, const unsigned char *text, size_t bytes)
 static int on_bool(void *context, int value)
 {
     struct kp_kineto_parser *p = context;
+    p->told++;
     raw_value(p, value ? "true" : "false", value ? 4 : 5);
     if (!p->skip && p->place == ARGS && p->key == KEY_FINISHED && !value)
         p->event.flags |= KP_TRACE_UNFINISHED;
@@ -478,13 +485,16 @@ static int on_bool(void *context, int value)
 
 static int on_null(void *context)
 {
-    raw_value(context, "null", 4);
+    struct kp_kineto_parser *p = context;
+    p->told++;
+    raw_value(p, "null", 4);
     return 1;
 }
 
 static int on_key(void *context, const unsigned char *text, size_t bytes)
 {
     struct kp_kineto_parser *p = context;
+    p->told++;
     if (raw_on(p)) {
         raw_string(p, text, bytes);
         raw(p, ":", 1);
@@ -499,6 +509,7 @@ static int on_key(void *context, const unsigned char *text, size_t bytes)
 static int on_map_start(void *context)
 {
     struct kp_kineto_parser *p = context;
+    p->told++;
     raw_open(p, "{");
     if (p->skip) {
         p->skip++;
@@ -521,6 +532,7 @@ static int on_map_start(void *context)
 static int on_map_end(void *context)
 {
     struct kp_kineto_parser *p = context;
+    p->told++;
     raw_close(p, "}");
     if (p->skip) {
         p->skip--;
@@ -567,6 +579,7 @@ static void dims_close(struct kp_kineto_parser *p)
 static int on_array_start(void *context)
 {
     struct kp_kineto_parser *p = context;
+    p->told++;
     raw_open(p, "[");
     if (p->skip) {
         p->skip++;
@@ -597,6 +610,7 @@ static int on_array_start(void *context)
 static int on_array_end(void *context)
 {
     struct kp_kineto_parser *p = context;
+    p->told++;
     raw_close(p, "]");
     if (p->skip) {
         p->skip--;
@@ -629,6 +643,29 @@ static const yajl_callbacks callbacks = {
     .yajl_end_array = on_array_end,
 };
 
+/* libyajl takes for granted that there is memory. */
+static void *memory_take(void *context, size_t bytes)
+{
+    size_t capacity = 0;
+    (void)context;
+    return kp_kineto_grow(NULL, &capacity, bytes, 1);
+}
+
+static void *memory_grow(void *context, void *p, size_t bytes)
+{
+    size_t capacity = 0;
+    (void)context;
+    return kp_kineto_grow(p, &capacity, bytes, 1);
+}
+
+static void memory_give(void *context, void *p)
+{
+    (void)context;
+    free(p);
+}
+
+static yajl_alloc_funcs memory = {memory_take, memory_grow, memory_give, NULL};
+
 struct kp_kineto_parser *kp_kineto_parser_open(struct kp_trace *trace, bool keep_args)
 {
     size_t capacity = 0;
@@ -636,7 +673,7 @@ struct kp_kineto_parser *kp_kineto_parser_open(struct kp_trace *trace, bool keep
     memset(p, 0, sizeof *p);
     p->trace = trace;
     p->keep_args = keep_args;
-    p->yajl = yajl_alloc(&callbacks, NULL, p);
+    p->yajl = yajl_alloc(&callbacks, &memory, p);
     yajl_config(p->yajl, yajl_dont_validate_strings, 1); /* names may be any bytes */
     return p;
 }
@@ -646,6 +683,7 @@ void kp_kineto_parser_close(struct kp_kineto_parser *p)
     yajl_free(p->yajl);
     free(p->dims.data);
     free(p->concrete.data);
+    free(p->held.data);
     free(p);
 }
 
@@ -655,11 +693,13 @@ static int say(struct kp_kineto_parser *p, const char *what)
     return -EINVAL;
 }
 
-int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t bytes)
+static int parse(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
+    const uint64_t told = p->told;
     yajl_status status = yajl_parse(p->yajl, (const unsigned char *)text, bytes);
     if (status == yajl_status_ok) {
         p->fed += bytes;
+        p->pending = p->told == told ? p->pending + bytes : 0;
         return 0;
     }
     p->bad = p->fed + yajl_get_bytes_consumed(p->yajl);
@@ -671,8 +711,32 @@ int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t b
     return say(p, line);
 }
 
+/*
+ * libyajl reads a string that goes on over many pieces again from its beginning with each of them. So while one goes on, pieces are put together
+ * until they are as long as what was read of it, and no string is longer than TOKEN_MOST.
+ */
+int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    if (p->pending + p->held.used + bytes > TOKEN_MOST && p->pending) {
+        p->bad = p->fed - p->pending;
+        return say(p, "a string, a number or a gap of more than 16 MB begins near here");
+    }
+    if (p->pending < HELD_LEAST)
+        return parse(p, text, bytes);
+    text_add(&p->held, text, bytes);
+    if (p->held.used < p->pending)
+        return 0;
+    bytes = p->held.used;
+    p->held.used = 0;
+    return parse(p, p->held.data, bytes);
+}
+
 int kp_kineto_parser_end(struct kp_kineto_parser *p)
 {
+    const size_t held = p->held.used;
+    p->held.used = 0;
+    if (held && parse(p, p->held.data, held))
+        return -EINVAL;
     p->bad = p->fed; /* also where JSON is whole: what it lacks it lacks at its end */
     if (p->fed == 0)
         return say(p, "the file is empty");

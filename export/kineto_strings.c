@@ -25,9 +25,13 @@ struct kp_strings {
     size_t page_used, page_size;
 };
 
+void (*kp_kineto_no_memory)(void);
+
 static void *need(void *memory)
 {
     if (!memory) {
+        if (kp_kineto_no_memory)
+            kp_kineto_no_memory();
         fputs("kprof: out of memory\n", stderr);
         exit(1);
     }

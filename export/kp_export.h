@@ -49,7 +49,14 @@ struct kp_export_options {
     /* progress, may be NULL: events written so far, and whether the caller wants it to stop (non-zero stops) */
     int (*progress)(void *context, uint64_t events);
     void *context;
+    /* takes the trace's text, so that there is no file; non-zero ends the export and becomes its result. NULL: a file is written */
+    int (*text)(void *context, const char *text, size_t bytes);
+    void *text_context;
+    uint64_t text_most;       /* bytes of text before they are packed, for files by anybody: more is -EFBIG. 0: any number */
+    uint64_t scratch_most;    /* bytes of each scratch file, likewise: more is left out and counted, or -ENOMEM. 0: any number */
+    char *part;               /* room of KP_PART_BYTES for the temporary file's path while there is one: who is ended by a signal removes it. NULL: none */
 };
+enum { KP_PART_BYTES = 4096 };
 struct kp_export_result {
     char path[4096];
     uint64_t events, steps, lost;
@@ -58,11 +65,14 @@ struct kp_export_result {
     unsigned extras;     /* what of that is there */
     int extras_error;    /* 0, or -errno of the first of them that could not be written */
     uint64_t gpu_events; /* kernels, copies, fills and whole graphs */
+    uint64_t text_bytes; /* of the trace before it was packed, also of one that was given up */
 };
 /*
  * Writes cycle `cycle` as DIR/WORKER.TIMESTAMPNS.pt.trace.json[.gz], under a temporary name first, renamed when complete.
  * 0, -ENODATA when the cycle has no event (no file), or -errno.
  */
+/* Whether it would: 1, 0 (no event, no file), or -errno. Nothing is written. */
+int kp_export_has(struct kp_reader *reader, uint32_t cycle);
 int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_export_options *options,
                     struct kp_export_result *result);
 

@@ -29,7 +29,7 @@ static void frame_write(struct kp_trace *t, const char *text)
 static void python_write(struct kp_trace *t, uint32_t *python, bool is_all)
 {
     bool is_last = false;
-    while (*python && !is_last) {
+    while (*python && !is_last && t->frames++ < KP_FRAMES_MOST) {
         is_last = !is_all && kp_reader_called_by_c(t->reader, *python);
         const char *frame = kp_reader_frame(t->reader, python);
         if (frame) frame_write(t, frame);
@@ -39,10 +39,12 @@ static void python_write(struct kp_trace *t, uint32_t *python, bool is_all)
 int kp_native_stack_write(struct kp_trace *t, uint32_t native, uint32_t python)
 {
     struct kp_symbol symbol;
-    if (!t->symbols) t->symbols = kp_symbols_open(t->reader, t->options->dir, t->options->loads_cpp, t->options->places);
+    if (!t->symbols) t->symbols = kp_symbols_open(t->reader, t->options);
     if (!t->symbols) return -ENOMEM;
     bool is_begun = false;
-    for (uint32_t n = 0; n < KP_FRAMES_MOST && kp_symbols_next(t->symbols, &native, &symbol); n++) {
+    t->frames = 0;
+    kp_round_begin(&t->round);
+    while (kp_round_add(&t->round, native) && kp_symbols_next(t->symbols, &native, &symbol) && !t->json.error) {
         is_begun = is_begun || !symbol.is_recording;
         if (!is_begun) continue;
         if (symbol.is_python) python_write(t, &python, false);

@@ -11,6 +11,8 @@
 #include "export/gpu.h"
 #include "collector/base/kp_poison.h"
 
+enum { STREAMS_MOST = 1024 }; /* that work of one annotation is looked for on */
+
 uint32_t kp_note_number(struct kp_gpu *g, struct kp_op_thread *thread)
 {
     uint32_t at = thread->n ? thread->of[thread->n - 1].annotation : 0;
@@ -30,7 +32,8 @@ uint32_t kp_note_number(struct kp_gpu *g, struct kp_op_thread *thread)
 void kp_note_extend(struct kp_gpu *g, uint32_t number, uint32_t device, uint32_t stream, uint64_t start_ns, uint64_t end_ns)
 {
     struct kp_note *note = kp_list_at(&g->notes, number);
-    for (uint32_t at = note->span; at;) {
+    uint32_t streams = 0;
+    for (uint32_t at = note->span; at && streams < STREAMS_MOST; streams++) {
         struct kp_span *span = kp_list_at(&g->spans, at);
         if (span->device == device && span->stream == stream) {
             if (start_ns < span->start_ns) span->start_ns = start_ns;
@@ -40,7 +43,7 @@ void kp_note_extend(struct kp_gpu *g, uint32_t number, uint32_t device, uint32_t
         at = span->next;
     }
     if (!g->spans.n) (void)kp_list_add(&g->spans); /* as with notes */
-    struct kp_span *span = g->spans.n ? kp_list_add(&g->spans) : NULL;
+    struct kp_span *span = g->spans.n && streams < STREAMS_MOST ? kp_list_add(&g->spans) : NULL;
     if (!span) {
         g->unlinked++;
         return;
@@ -69,9 +72,9 @@ static void span_write(struct kp_trace *t, const struct kp_note *note, const str
 void kp_notes_write(struct kp_trace *t)
 {
     struct kp_gpu *g = t->gpu;
-    for (uint32_t i = 1; i < g->notes.n; i++) {
+    for (uint32_t i = 1; i < g->notes.n && !t->json.error; i++) {
         const struct kp_note *note = kp_list_at(&g->notes, i);
-        for (uint32_t at = note->span; at;) {
+        for (uint32_t at = note->span; at && !t->json.error;) {
             const struct kp_span *span = kp_list_at(&g->spans, at);
             span_write(t, note, span);
             at = span->next;

@@ -12,6 +12,7 @@ enum { KP_SCRATCH_SEGMENTS = 4096, KP_SCRATCH_ANONYMOUS = 8 /* so many without a
 
 struct kp_scratch {
     const char *dir; /* where the file is made, with the first piece */
+    uint64_t most;   /* bytes it may have, 0: as many segments as there are */
     int fd;          /* -1: none yet; -2: none to be had */
     uint32_t n, anonymous;
     size_t used; /* of the last segment */
@@ -19,7 +20,7 @@ struct kp_scratch {
     uint8_t *segment[KP_SCRATCH_SEGMENTS];
 };
 
-void kp_scratch_init(struct kp_scratch *s, const char *dir);
+void kp_scratch_init(struct kp_scratch *s, const char *dir, uint64_t most);
 void kp_scratch_fini(struct kp_scratch *s);
 void *kp_scratch_alloc(struct kp_scratch *s, size_t bytes); /* zeroed, at most a segment; NULL: none. Stays until _fini */
 /* A stretch of some 64 KB is looked at anew: once in a while all pages leave this process (not the file). */

@@ -304,14 +304,14 @@ static int frame_take(void *context, uint32_t id, const struct kp_frame *f)
     return 0;
 }
 
-struct kp_symbols *kp_symbols_open(const struct kp_reader *reader, const char *scratch_dir, bool may_load, const struct kp_places *places)
+struct kp_symbols *kp_symbols_open(const struct kp_reader *reader, const struct kp_export_options *options)
 {
     struct kp_symbols *s = kp_map_alloc(sizeof *s);
     if (!s) return NULL;
     s->reader = reader;
-    s->places = places;
-    kp_scratch_init(&s->scratch, scratch_dir);
-    kp_demangle_init(&s->names, &s->scratch, may_load);
+    s->places = options->places;
+    kp_scratch_init(&s->scratch, options->dir, options->scratch_most);
+    kp_demangle_init(&s->names, &s->scratch, options->loads_cpp);
     int rc = kp_reader_natives(reader, address_take, s);
     if (!rc) addresses_sort(s);
     if (!rc) rc = kp_reader_natives(reader, frame_take, s);

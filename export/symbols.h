@@ -8,8 +8,8 @@
 #include "export/kp_export.h"
 
 struct kp_symbols;
-/* Finds the names of all frames a spool has by now. NULL: no memory. may_load: a C++ library may be loaded to demangle. places: may be NULL. */
-struct kp_symbols *kp_symbols_open(const struct kp_reader *reader, const char *scratch_dir, bool may_load, const struct kp_places *places);
+/* Finds the names of all frames a spool has by now. NULL: no memory. */
+struct kp_symbols *kp_symbols_open(const struct kp_reader *reader, const struct kp_export_options *options);
 void kp_symbols_close(struct kp_symbols *s);
 
 struct kp_symbol {

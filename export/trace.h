@@ -8,6 +8,7 @@
 #include "export/json.h"
 #include "export/kp_export.h"
 #include "export/pycalls.h"
+#include "export/round.h"
 #include "export/sink.h"
 
 struct kp_trace {
@@ -21,6 +22,9 @@ struct kp_trace {
     struct kp_cycle cycle;
     uint64_t base_ns, now_ns;
     uint64_t index, flow; /* next Ev Idx; last flow id */
+    struct kp_round round; /* frames of the stack that is written */
+    uint32_t frames;      /* of Python in it */
+    uint64_t text_bytes;  /* made so far, before they are packed */
     uint32_t pid;
     bool begun;           /* the file exists, the head is written */
     char to_tid[64];      /* `","pid":N,"tid":` */

@@ -163,5 +163,6 @@ typedef int (*kp_frame_fn)(void *context, uint32_t id, const struct kp_frame *fr
 int kp_reader_natives(const struct kp_reader *reader, kp_frame_fn fn, void *context);
 bool kp_reader_native(const struct kp_reader *reader, uint32_t *stack, struct kp_frame *out);
 uint64_t kp_reader_skipped(const struct kp_reader *reader);
+void kp_reader_skipped_set(struct kp_reader *reader, uint64_t skipped); /* as it was, by who only looked whether anything is there */
 
 #endif

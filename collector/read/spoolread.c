@@ -322,6 +322,11 @@ uint64_t kp_reader_skipped(const struct kp_reader *r)
     return r->skipped;
 }
 
+void kp_reader_skipped_set(struct kp_reader *r, uint64_t skipped)
+{
+    r->skipped = skipped;
+}
+
 struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number)
 {
     uint32_t low = 0, high = r->cycles_n;

@@ -22,23 +22,6 @@ int kp_cli_fail(const char *command, const char *format, ...) __attribute__((for
 /* The same, with a pointer to the help; returns KP_EXIT_USAGE. */
 int kp_cli_misuse(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Traces behind the paths a user gives: a trace is itself, a folder its traces, a spool what it exports to. */
-struct kp_input {
-    char **paths;
-    char **labels;  /* what to call each: the path given, or the spool and its cycle */
-    size_t count, capacity, label_capacity;
-    const struct kp_places *places;
-    char *folder;   /* temporary folder with exported spools, removed by kp_input_close; NULL: none */
-};
-struct kp_places;
-/* 0 or -errno, then one line is on stderr. places: for the frames of spools, see kp_export.h; NULL: none. */
-int kp_input_open(struct kp_input *input, const char *path, const struct kp_places *places);
-void kp_input_close(struct kp_input *input);
-/* One trace of a command's arguments; `several`: more than one will come. Returns an exit code. */
-typedef int (*kp_input_fn)(void *context, const char *path, const char *label, bool several);
-/* Every trace behind n paths, in order; the worst exit code. One that cannot be read does not stop the others. */
-int kp_input_each(char **paths, int n, const struct kp_places *places, kp_input_fn fn, void *context);
-
 /* Options. A table ends with a row without a name. */
 enum kp_opt_kind { KP_OPT_FLAG, KP_OPT_VALUE, KP_OPT_SWITCH }; /* SWITCH: --x is 1, --no-x is 0, --x=VALUE */
 struct kp_opt {

@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/cli/budget.h"
 #include "export/cli/lines.h"
 #include "export/cli/sorted.h"
+#include "export/cli/source.h"
 #include "export/keyavg.h"
 #include "export/plain.h"
 
@@ -241,6 +243,7 @@ struct walk {
     size_t bytes;
     struct spans steps;
     int64_t since_ns; /* profiler's start, as times stand in the file */
+    int error;        /* its lines cannot be kept */
 };
 
 /* Nothing is kept in the trace. */
@@ -258,8 +261,10 @@ static bool event_take(const void *context, const struct kp_trace *trace, const 
         put_json(w->line, trace, &e);
     else
         put_line(w->line, trace, &e);
-    fflush(w->line);
-    kp_sorted_add(w->lines, e.start_ns, e.dur_ns, w->text, w->bytes);
+    if (fflush(w->line) != 0)
+        w->error = -ENOMEM;
+    else
+        w->error = kp_sorted_add(w->lines, e.start_ns, e.dur_ns, w->text, w->bytes);
     return false;
 }
 
@@ -288,23 +293,24 @@ static int lines_print(struct walk *w, const struct kp_trace *trace, const char 
     if (!w->f->json)
         printf("%15s  %13s  %10s  %-17s  %s\n", "start us", "duration us", "thread", "category", "name");
     const int rc = kp_sorted_each(w->lines, line_give, w);
-    return rc ? kp_cli_fail("events", "%s: no room to put its events in order: %s", path, strerror(-rc)) : 0;
+    return rc ? kp_cli_fail("events", "%s: its events cannot be put in order: %s", path, kp_budget_explain(rc)) : 0;
 }
 
-static int events_of(const struct filter *f, const char *path)
+static int events_of(const struct filter *f, const struct kp_source *source)
 {
     struct kp_trace *trace;
-    struct walk walk = {.f = f, .lines = kp_sorted_open(0)}, *w = &walk;
+    struct walk walk = {.f = f, .lines = kp_sorted_open(0, kp_budget_now()->disk)}, *w = &walk;
+    const struct kp_trace_wish wish = {kp_source_texts(source), source->path, f->json, event_take, &w, &walk.error};
     char why[512];
     int rc = -ENOMEM;
     w->line = open_memstream(&w->text, &w->bytes);
     if (!w->line)
-        return kp_cli_fail("events", "%s: no memory", path);
-    rc = kp_trace_open_some(&trace, path, f->json, event_take, &w, why, sizeof why);
+        return kp_cli_fail("events", "%s: no memory", source->path);
+    rc = kp_trace_read(&trace, &wish, why, sizeof why);
     if (rc)
         kp_cli_say(stderr, "kprof: %s", why);
     if (trace && (rc == 0 || f->partial))
-        rc = lines_print(w, trace, path);
+        rc = lines_print(w, trace, source->path);
     kp_trace_close(trace);
     kp_sorted_close(w->lines);
     fclose(w->line);
@@ -313,10 +319,10 @@ static int events_of(const struct filter *f, const char *path)
     return rc ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }
 
-static int events_of_one(void *context, const char *path, const char *label, bool several)
+static int events_of_one(void *context, const struct kp_source *source, bool several)
 {
-    (void)label, (void)several;
-    return events_of(context, path);
+    (void)several;
+    return events_of(context, source);
 }
 
 int kp_cmd_events(int argc, char **argv)
@@ -336,7 +342,7 @@ int kp_cmd_events(int argc, char **argv)
     if (!count)
         return kp_cli_misuse("events", "no file given");
     struct kp_lines *lines = kp_lines_open("events", &f.wish);
-    int worst = kp_input_each(argv, count, kp_lines_places(lines), events_of_one, &f);
+    int worst = kp_input_each("events", argv, count, kp_lines_places(lines), events_of_one, &f);
     kp_lines_close(lines);
     if (f.has_regex)
         regfree(&f.regex);

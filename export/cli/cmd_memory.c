@@ -7,6 +7,7 @@
 #include "export/cli/cli.h"
 #include "export/cli/heapview.h"
 #include "export/cli/lines.h"
+#include "export/cli/source.h"
 #include "export/memview.h"
 
 enum form { FORM_TABLE, FORM_JSON, FORM_RAW, FORM_SVG, FORM_HTML };
@@ -153,21 +154,22 @@ static int tree_show(const struct memory *m, struct kp_tree *tree, struct kp_mem
 }
 
 /* What the trace says of the host's heap, to be freed; NULL: nothing, or not in this form. */
-static char *heap_text(const struct memory *m, const char *path)
+static char *heap_text(const struct memory *m, const struct kp_source *source)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = m->form == FORM_TABLE || m->form == FORM_JSON ? open_memstream(&text, &bytes) : NULL;
     if (!out)
         return NULL;
-    bool is_there = kp_heapview_write(out, path, m->row_limit, m->form == FORM_JSON, m->places);
+    const struct kp_texts texts = kp_source_texts(source);
+    bool is_there = kp_heapview_write(out, &texts, m->row_limit, m->form == FORM_JSON, m->places);
     if (fclose(out) == 0 && is_there)
         return text;
     free(text);
     return NULL;
 }
 
-static int trace_show(void *context, const char *path, const char *label, bool several)
+static int trace_show(void *context, const struct kp_source *source, bool several)
 {
     const struct memory *m = context;
     struct kp_trace *trace;
@@ -176,14 +178,14 @@ static int trace_show(void *context, const char *path, const char *label, bool s
     int rc;
     if (several && (m->out || (m->form != FORM_TABLE && m->form != FORM_JSON)))
         return kp_cli_misuse("memory", "one output, and there are several traces");
-    if (kp_trace_open(&trace, path, false, why, sizeof why)) {
+    if (kp_source_read(source, &trace, why, sizeof why)) {
         kp_trace_close(trace);
         return kp_cli_fail("memory", "%s", why);
     }
-    char *heap = heap_text(m, path);
-    struct kp_mem_show show = {.device = -1, .row_limit = m->row_limit, .label = label, .members = heap};
+    char *heap = heap_text(m, source);
+    struct kp_mem_show show = {.device = -1, .row_limit = m->row_limit, .label = source->label, .members = heap};
     if (kp_tree_build(&tree, trace) < 0)
-        rc = kp_cli_fail("memory", "%s: too many events", label);
+        rc = kp_cli_fail("memory", "%s: too many events", source->label);
     else
         rc = tree_show(m, &tree, &show, several);
     free(heap);
@@ -240,7 +242,7 @@ int kp_cmd_memory(int argc, char **argv)
         return kp_cli_misuse("memory", "no file given");
     struct kp_lines *lines = kp_lines_open("memory", &m.wish);
     m.places = m.wish.lines ? kp_lines_places(lines) : NULL;
-    const int worst = kp_input_each(argv, count, NULL, trace_show, &m);
+    const int worst = kp_input_each("memory", argv, count, NULL, trace_show, &m);
     kp_lines_close(lines);
     return worst;
 }

@@ -2,6 +2,7 @@
 /* cmd_report.c - `kprof report`: the table of key_averages() for each trace */
 #include "export/cli/cli.h"
 #include "export/cli/lines.h"
+#include "export/cli/source.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -106,12 +107,12 @@ static int option_take(struct report *r, int id, const char *value)
     }
 }
 
-static int report_trace(void *context, const char *path, const char *label, bool heading)
+static int report_trace(void *context, const struct kp_source *source, bool heading)
 {
     const struct report *r = context;
     struct kp_trace *trace;
     char why[512];
-    int rc = kp_trace_open(&trace, path, false, why, sizeof why);
+    int rc = kp_source_read(source, &trace, why, sizeof why);
     if (rc) {
         kp_cli_say(stderr, "kprof: %s", why);
         if (!trace || !r->partial) {
@@ -122,7 +123,7 @@ static int report_trace(void *context, const char *path, const char *label, bool
     struct kp_tree tree;
     struct kp_keyavg averages;
     if (kp_tree_build(&tree, trace) < 0) {
-        kp_cli_say(stderr, "kprof: %s: too many events", label);
+        kp_cli_say(stderr, "kprof: %s: too many events", source->label);
         kp_trace_close(trace);
         return KP_EXIT_BAD_INPUT;
     }
@@ -133,7 +134,7 @@ static int report_trace(void *context, const char *path, const char *label, bool
     kp_keyavg_build(&averages, &tree, &r->group);
     kp_tree_fini(&tree);
     if (heading)
-        kp_cli_say(stdout, "%s:", label);
+        kp_cli_say(stdout, "%s:", source->label);
     kp_table_print(stdout, &averages, &r->table);
     kp_keyavg_fini(&averages);
     kp_trace_close(trace);
@@ -157,7 +158,7 @@ int kp_cmd_report(int argc, char **argv)
     if (!count)
         return kp_cli_misuse("report", "no file given");
     struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_wish){0});
-    const int worst = kp_input_each(argv, count, kp_lines_places(lines), report_trace, &r);
+    const int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);
     kp_lines_close(lines);
     return worst;
 }

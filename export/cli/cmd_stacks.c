@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "export/cli/budget.h"
 #include "export/cli/lines.h"
+#include "export/cli/source.h"
 #include "export/folded.h"
 
 struct stacks {
@@ -23,6 +25,7 @@ static const struct kp_opt flags[] = {
 static void line_print(void *context, const char *stack, int64_t us)
 {
     struct stacks *s = context;
+    kp_budget_print(strlen(stack));
     printf("%s %lld\n", stack, (long long)us);
     s->lines++;
 }
@@ -35,6 +38,7 @@ struct drawing {
 static void stack_draw(void *context, const char *stack, int64_t us)
 {
     struct drawing *d = context;
+    kp_budget_print(strlen(stack)); /* to walk through them takes as long as to print them */
     kp_flame_add(d->flame, stack, us);
     d->stacks++;
 }
@@ -55,7 +59,7 @@ static int lines_print(const struct kp_tree *tree, struct stacks *s)
     return s->lines;
 }
 
-static int trace_print(void *context, const char *path, const char *label, bool several)
+static int trace_print(void *context, const struct kp_source *source, bool several)
 {
     struct stacks *s = context;
     struct kp_trace *trace;
@@ -63,18 +67,18 @@ static int trace_print(void *context, const char *path, const char *label, bool 
     char why[512];
     if (several && s->svg)
         return kp_cli_misuse("stacks", "--svg draws one trace, and there are several");
-    if (kp_trace_open(&trace, path, false, why, sizeof why)) {
+    if (kp_source_read(source, &trace, why, sizeof why)) {
         kp_trace_close(trace);
         return kp_cli_fail("stacks", "%s", why);
     }
     if (kp_tree_build(&tree, trace) < 0) {
         kp_trace_close(trace);
-        return kp_cli_fail("stacks", "%s: too many events", label);
+        return kp_cli_fail("stacks", "%s: too many events", source->label);
     }
     kp_tree_fill_stacks(&tree, true);
     kp_tree_set_stacks(&tree);
-    if (!(s->svg ? flame_print(&tree, s, label) : lines_print(&tree, s)))
-        kp_cli_say(stderr, "kprof stacks: %s: no call stacks that cost anything; record with KPROF_WITH_STACK=1, ops or native", label);
+    if (!(s->svg ? flame_print(&tree, s, source->label) : lines_print(&tree, s)))
+        kp_cli_say(stderr, "kprof stacks: %s: no call stacks that cost anything; record with KPROF_WITH_STACK=1, ops or native", source->label);
     kp_tree_fini(&tree);
     kp_trace_close(trace);
     return KP_EXIT_DONE;
@@ -102,7 +106,7 @@ int kp_cmd_stacks(int argc, char **argv)
         return kp_cli_misuse("stacks", "no metric %s; known: self_cpu_time_total self_cuda_time_total", s.metric);
     if (!count) return kp_cli_misuse("stacks", "no file given");
     struct kp_lines *lines = kp_lines_open("stacks", &wish);
-    const int worst = kp_input_each(argv, count, kp_lines_places(lines), trace_print, &s);
+    const int worst = kp_input_each("stacks", argv, count, kp_lines_places(lines), trace_print, &s);
     kp_lines_close(lines);
     return worst;
 }

@@ -7,11 +7,13 @@
  */
 #include "export/cli/heapview.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yajl/yajl_tree.h>
-#include <zlib.h>
 
+#include "export/cli/budget.h"
+#include "export/cli/cli.h"
 #include "export/kineto.h"
 #include "export/plain.h"
 #include "export/symbolname.h"
@@ -19,7 +21,7 @@
 #define KEY "\n  \"kprof_heap\": "
 #define BEHIND ",\n  \"traceName\""
 
-enum { READ_BYTES = 1 << 18, FRAMES_SHOWN = 12, FEW_ROWS = 10, DEEPEST = 64, PLACES_MOST = 64, NAME_BYTES = 4096 };
+enum { FRAMES_SHOWN = 12, FEW_ROWS = 10, DEEPEST = 64, PLACES_MOST = 64, NAME_BYTES = 4096, FEW_VALUES = 65536 };
 
 struct text {
     char *bytes;
@@ -61,29 +63,38 @@ static bool key_find(struct text *t)
     return at != NULL;
 }
 
-/* The object's text, or NULL; to be freed. */
-static char *object_read(const char *path)
+struct finding {
+    struct text text;
+    bool is_found;
+};
+
+static int piece_take(void *context, const char *bytes, size_t n)
 {
-    struct text t = {0};
-    char *buffer = malloc(READ_BYTES), *end = NULL;
-    gzFile file = buffer ? gzopen(path, "rbe") : NULL;
-    bool found = false, good = file != NULL;
-    for (int n; good && (n = gzread(file, buffer, READ_BYTES)) > 0;) {
-        good = text_add(&t, buffer, (size_t)n);
-        found = found || (good && key_find(&t));
+    struct finding *f = context;
+    const uint64_t most = kp_budget_now()->memory / 16;
+    if ((most && f->text.used + n > most) || !text_add(&f->text, bytes, n))
+        return -ENOMEM;
+    f->is_found = f->is_found || key_find(&f->text);
+    return 0;
+}
+
+/* The object's text, or NULL; to be freed. */
+static char *object_read(const struct kp_texts *from)
+{
+    struct finding f = {0};
+    char why[512], *end = NULL;
+    const int rc = from->each(from->from, piece_take, &f, why, sizeof why);
+    if (f.is_found && !rc) {
+        f.text.bytes[f.text.used] = 0;
+        end = strstr(f.text.bytes, BEHIND);
     }
-    if (file)
-        gzclose(file);
-    free(buffer);
-    if (found && good) {
-        t.bytes[t.used] = 0;
-        end = strstr(t.bytes, BEHIND);
-    }
+    if (rc == -ENOMEM)
+        kp_cli_fail("memory", "what the trace says of the host's heap: %s", kp_budget_explain(rc));
     if (end) {
         *end = 0;
-        return t.bytes;
+        return f.text.bytes;
     }
-    free(t.bytes);
+    free(f.text.bytes);
     return NULL;
 }
 
@@ -271,22 +282,28 @@ static void object_print(const struct view *v, yajl_val object, long row_limit)
     free(sites);
 }
 
-/* Ours has three brackets in one another. libyajl frees a tree by recursion, and a file may hold any number. */
-static bool is_flat(const char *text)
+/*
+ * Ours has three brackets in one another, and values of some length. libyajl frees a tree by recursion and takes some 100 bytes a value, whether there is
+ * memory or not, and a file may hold any number.
+ */
+static bool is_ours(const char *text)
 {
-    size_t depth = 0;
+    size_t depth = 0, values = 0, at = 0;
     bool in_string = false;
-    for (; *text && depth < DEEPEST; text++) {
-        if (in_string && *text == '\\' && text[1])
-            text++;
-        else if (*text == '"')
+    for (; text[at] && depth < DEEPEST; at++) {
+        const char c = text[at];
+        if (in_string && c == '\\' && text[at + 1])
+            at++;
+        else if (c == '"')
             in_string = !in_string;
-        else if (!in_string && (*text == '[' || *text == '{'))
-            depth++;
-        else if (!in_string && (*text == ']' || *text == '}') && depth)
+        else if (!in_string && (c == '[' || c == '{'))
+            depth++, values++;
+        else if (!in_string && (c == ']' || c == '}') && depth)
             depth--;
+        else if (!in_string && c == ',')
+            values++;
     }
-    return depth < DEEPEST;
+    return depth < DEEPEST && values < FEW_VALUES + at / 8;
 }
 
 /* ---- JSON ---- */
@@ -357,10 +374,10 @@ static void frames_json(const struct view *v, yajl_val object)
     free(frames);
 }
 
-bool kp_heapview_write(FILE *out, const char *path, long row_limit, bool as_json, const struct kp_places *places)
+bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, bool as_json, const struct kp_places *places)
 {
-    char why[256], *text = object_read(path);
-    yajl_val object = text && is_flat(text) ? yajl_tree_parse(text, why, sizeof why) : NULL;
+    char why[256], *text = object_read(from);
+    yajl_val object = text && is_ours(text) ? yajl_tree_parse(text, why, sizeof why) : NULL;
     const struct view v = {out, places, object ? list(object, "modules") : NULL};
     if (object && as_json)
         fputs("\"kprof_heap\": ", out), kp_plain_json_raw(out, text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* input.c - finds the traces behind a path: a trace, a folder of them, or a spool, which is exported first */
-#include "export/cli/cli.h"
+/* input.c - finds the traces behind a path: a trace, a folder of them, or the cycles of a spool */
+#include "export/cli/source.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,18 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "collector/read/kp_read.h"
-#include "export/kineto.h"
+#include "export/cli/budget.h"
+#include "export/cli/cli.h"
 #include "export/kp_export.h"
 
+/* path and label are the input's from here on. */
 static void input_add(struct kp_input *input, char *path, char *label)
 {
-    input->paths = kp_kineto_grow(input->paths, &input->capacity, input->count + 1, sizeof *input->paths);
-    input->labels = kp_kineto_grow(input->labels, &input->label_capacity, input->count + 1, sizeof *input->labels);
-    input->paths[input->count] = path;
-    input->labels[input->count++] = label;
+    input->of = kp_kineto_grow(input->of, &input->capacity, input->count + 1, sizeof *input->of);
+    input->of[input->count++] = (struct kp_source){.input = input, .path = path, .label = label};
 }
 
 static bool has_end(const char *text, const char *end)
@@ -41,62 +40,41 @@ static bool is_spool(const char *path)
 
 /* ---- spools ---- */
 
-static int folder_make(struct kp_input *input)
-{
-    const char *parent = getenv("TMPDIR");
-    if (input->folder)
-        return 0;
-    if (asprintf(&input->folder, "%s/kprof-XXXXXX", parent && *parent ? parent : "/tmp") < 0)
-        input->folder = NULL;
-    if (!input->folder)
-        return -ENOMEM;
-    if (mkdtemp(input->folder))
-        return 0;
-    int rc = -errno;
-    kp_cli_say(stderr, "kprof: %s: no temporary folder: %s", input->folder, strerror(-rc));
-    free(input->folder);
-    input->folder = NULL;
-    return rc;
-}
-
+/* A cycle without an event has no trace. */
 static int cycle_add(struct kp_input *input, struct kp_reader *reader, const char *path, size_t index)
 {
     struct kp_cycle cycle;
-    struct kp_export_options options = {.dir = input->folder, .loads_cpp = true, .places = input->places};
-    struct kp_export_result *result = calloc(1, sizeof *result);
-    int rc = result ? kp_reader_cycle(reader, index, &cycle) : -ENOMEM;
+    char *label = NULL;
+    int rc = kp_reader_cycle(reader, index, &cycle);
     if (rc == 0)
-        rc = kp_export_trace(reader, cycle.number, &options, result);
-    if (rc == 0) {
-        char *label = NULL;
-        bool single = kp_reader_cycles(reader) == 1;
-        if ((single ? asprintf(&label, "%s", path) : asprintf(&label, "%s cycle %u", path, cycle.number)) > 0)
-            input_add(input, strdup(result->path), label);
-    } else if (rc != -ENODATA) {
-        kp_cli_say(stderr, "kprof: %s: cycle %zu cannot be exported: %s", path, index + 1, strerror(-rc));
-    }
-    free(result);
-    return rc;
+        rc = kp_export_has(reader, cycle.number);
+    if (rc < 0)
+        kp_cli_say(stderr, "kprof: %s: cycle %zu cannot be exported: %s", path, index + 1, kp_budget_explain(rc));
+    if (rc <= 0)
+        return rc;
+    const bool single = kp_reader_cycles(reader) == 1;
+    if ((single ? asprintf(&label, "%s", path) : asprintf(&label, "%s cycle %u", path, cycle.number)) < 0)
+        return -ENOMEM;
+    input_add(input, strdup(path), label);
+    input->of[input->count - 1].is_spool = true;
+    input->of[input->count - 1].cycle = index;
+    return 0;
 }
 
-/* Each cycle of a spool becomes a trace in a folder of its own, which goes when the input is closed. */
 static int spool_add(struct kp_input *input, const char *path)
 {
     struct kp_reader *reader;
     char why[512] = "unreadable";
-    int rc = folder_make(input);
-    if (rc)
-        return rc;
-    rc = kp_reader_open(&reader, path, why, sizeof why);
+    int rc = kp_reader_open(&reader, path, why, sizeof why);
     if (rc) {
         kp_cli_say(stderr, "kprof: %s%s%s", strstr(why, path) ? "" : path, strstr(why, path) ? "" : ": ", why);
         return rc;
     }
     size_t before = input->count;
-    for (size_t i = 0; i < kp_reader_cycles(reader) && (rc == 0 || rc == -ENODATA); i++)
+    for (size_t i = 0; i < kp_reader_cycles(reader) && rc == 0; i++)
         rc = cycle_add(input, reader, path, i);
     kp_reader_close(reader);
-    if (rc && rc != -ENODATA)
+    if (rc)
         return rc;
     if (input->count == before)
         kp_cli_say(stderr, "kprof: %s: the spool holds no event", path);
@@ -187,33 +165,37 @@ int kp_input_open(struct kp_input *input, const char *path, const struct kp_plac
 
 void kp_input_close(struct kp_input *input)
 {
+    kp_reader_close(input->reader);
     for (size_t i = 0; i < input->count; i++) {
-        if (input->folder && strncmp(input->paths[i], input->folder, strlen(input->folder)) == 0)
-            unlink(input->paths[i]);
-        free(input->paths[i]);
-        free(input->labels[i]);
+        free(input->of[i].path);
+        free(input->of[i].label);
     }
-    if (input->folder)
-        rmdir(input->folder);
-    free(input->folder);
-    free(input->paths);
-    free(input->labels);
+    free(input->of);
     memset(input, 0, sizeof *input);
 }
 
-int kp_input_each(char **paths, int n, const struct kp_places *places, kp_input_fn fn, void *context)
+/* All cycles of one spool share a budget. */
+static int source_give(const char *command, const struct kp_source *source, bool several, kp_input_fn fn, void *context)
+{
+    if (source == source->input->of || strcmp(source->path, source[-1].path) != 0)
+        kp_budget_begin(command, source->path);
+    return fn(context, source, several);
+}
+
+int kp_input_each(const char *command, char **paths, int n, const struct kp_places *places, kp_input_fn fn, void *context)
 {
     int worst = KP_EXIT_DONE, rc = KP_EXIT_DONE;
     bool several = n > 1;
     for (int i = 0; i < n; i++) {
         struct kp_input input;
+        kp_budget_begin(command, paths[i]);
         if (kp_input_open(&input, paths[i], places) < 0)
             worst = KP_EXIT_BAD_INPUT;
         several |= input.count > 1;
-        if (places && places->lines && input.count && !input.folder)
+        if (places && places->lines && input.count && !input.of[0].is_spool)
             kp_cli_say(stderr, "kprof: %s: a trace has the frames it was written with; lines come from its spool (KPROF_EXPORT=none)", paths[i]);
         for (size_t file = 0; file < input.count; file++)
-            if ((rc = fn(context, input.paths[file], input.labels[file], several)) == KP_EXIT_USAGE)
+            if ((rc = source_give(command, &input.of[file], several, fn, context)) == KP_EXIT_USAGE)
                 break; /* no other file mends that */
             else if (rc != KP_EXIT_DONE)
                 worst = KP_EXIT_BAD_INPUT;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/kineto.h"
+#include "export/cli/source.h"
 
 enum { PIECE = 8 << 20, READ_BYTES = 64 << 10 };
 
@@ -37,14 +37,15 @@ struct kp_sorted {
     size_t runs_n, runs_capacity;
     FILE *file;
     off_t written;
+    uint64_t most; /* that may be written; 0: any number */
     int error;
 };
 
-struct kp_sorted *kp_sorted_open(size_t piece)
+struct kp_sorted *kp_sorted_open(size_t piece, uint64_t most)
 {
     size_t capacity = 0;
     struct kp_sorted *s = kp_kineto_grow(NULL, &capacity, 1, sizeof *s);
-    *s = (struct kp_sorted){.piece = piece ? piece : PIECE};
+    *s = (struct kp_sorted){.piece = piece ? piece : PIECE, .most = most};
     return s;
 }
 
@@ -80,9 +81,8 @@ static int order_in_piece(const void *a, const void *b)
 
 static FILE *file_open(void)
 {
-    const char *folder = getenv("TMPDIR");
     char path[4096];
-    snprintf(path, sizeof path, "%s/kprof-XXXXXX", folder && *folder ? folder : "/tmp");
+    snprintf(path, sizeof path, "%s/kprof-XXXXXX", kp_source_temporary());
     const int fd = mkstemp(path);
     if (fd < 0)
         return NULL;
@@ -98,6 +98,8 @@ static void spill(struct kp_sorted *s)
         qsort(s->rows, s->rows_n, sizeof *s->rows, order_in_piece);
     s->runs = kp_kineto_grow(s->runs, &s->runs_capacity, s->runs_n + 1, sizeof *s->runs);
     struct run *run = &s->runs[s->runs_n++];
+    if (s->most && (uint64_t)s->written + s->used + s->rows_n * sizeof *s->rows > s->most)
+        s->error = -EDQUOT;
     *run = (struct run){.at = s->written, .end = s->written};
     for (size_t i = 0; i < s->rows_n && !s->error; i++) {
         const struct row *row = &s->rows[i];
@@ -109,15 +111,18 @@ static void spill(struct kp_sorted *s)
     s->rows_n = s->used = 0;
 }
 
-void kp_sorted_add(struct kp_sorted *s, int64_t start_ns, int64_t dur_ns, const char *line, size_t bytes)
+int kp_sorted_add(struct kp_sorted *s, int64_t start_ns, int64_t dur_ns, const char *line, size_t bytes)
 {
-    if (s->rows_n && s->used + bytes > s->piece)
+    if (s->rows_n && s->used + bytes > s->piece && !s->error)
         spill(s);
+    if (s->error)
+        return s->error;
     s->text = kp_kineto_grow(s->text, &s->capacity, s->used + bytes, 1);
     s->rows = kp_kineto_grow(s->rows, &s->rows_capacity, s->rows_n + 1, sizeof *s->rows);
     memcpy(s->text + s->used, line, bytes);
     s->rows[s->rows_n++] = (struct row){start_ns, dur_ns, s->used, bytes};
     s->used += bytes;
+    return 0;
 }
 
 /* ---- runs side by side ---- */

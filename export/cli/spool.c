@@ -11,6 +11,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
+#include "export/cli/budget.h"
 #include "export/cli/cli.h"
 #include "export/kp_export.h"
 
@@ -82,8 +83,10 @@ static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, c
     options->context = &progress;
     rc = kp_export_trace(reader, cycle->number, options, &result);
     kp_progress_end(&progress);
+    if (kp_budget_text(result.text_bytes) < 0 && rc >= 0) rc = -EFBIG;
+    options->text_most = options->text_most ? kp_budget_left() : 0;
     if (rc == -ENODATA) return 0;
-    if (rc < 0) return kp_cli_fail(wish->command, "%s: no trace into %s: %s", path, options->dir, strerror(-rc)), rc;
+    if (rc < 0) return kp_cli_fail(wish->command, "%s: no trace into %s: %s", path, options->dir, kp_budget_explain(rc)), rc;
     if (result.extras_error) kp_cli_fail(wish->command, "%s: not all that KPROF_EXPORT asked for: %s", result.path, strerror(-result.extras_error));
     if (!wish->quiet) written_say(&result, options->no_trace, cycle->complete);
     return 1;
@@ -97,19 +100,24 @@ int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_s
                                         .gzip = wish->gzip < 0 ? !gzip || strcmp(gzip, "0") != 0 : wish->gzip,
                                         .places = wish->places,
                                         .metadata = kp_reader_text(reader, "KPROF_METADATA")};
-    int written = 0;
+    int written = 0, rc = 0;
     extras_read(wish->exports ? wish->exports : kp_reader_text(reader, "KPROF_EXPORT"), &options);
     folder_of(path, folder, sizeof folder);
     if (!options.dir) options.dir = folder;
     if (!options.worker_name) options.worker_name = kp_reader_text(reader, "KPROF_WORKER_NAME");
-    for (size_t i = 0; i < kp_reader_cycles(reader); i++) {
+    kp_budget_begin(wish->command, path);
+    if (wish->gzip < 0 && !options.gzip) kp_budget_unpacked(); /* the spool's own wish takes no more than a temporary file would */
+    options.text_most = kp_budget_left();
+    options.scratch_most = kp_budget_now()->disk;
+    options.part = kp_budget_part();
+    for (size_t i = 0; i < kp_reader_cycles(reader) && rc >= 0; i++) {
         struct kp_cycle cycle;
-        int rc = kp_reader_cycle(reader, i, &cycle);
+        rc = kp_reader_cycle(reader, i, &cycle);
         if (rc == 0) rc = cycle_write(reader, &cycle, path, wish, &options);
-        if (rc < 0) return rc;
-        written += rc;
+        if (rc > 0) written++;
     }
-    return written;
+    kp_budget_end();
+    return rc < 0 ? rc : written;
 }
 
 void kp_spool_losses(const struct kp_reader *reader)

@@ -29,7 +29,7 @@ struct kp_json_push {
     int digits;
 };
 
-yajl_handle yajl_alloc(const yajl_callbacks *callbacks, void *unused, void *context)
+yajl_handle yajl_alloc(const yajl_callbacks *callbacks, yajl_alloc_funcs *unused, void *context)
 {
     size_t capacity = 0;
     struct kp_json_push *p = kp_kineto_grow(NULL, &capacity, 64, sizeof *p / 64 + 1);

@@ -82,8 +82,9 @@ static void heap(const uint8_t *data, size_t size)
     if (fd < 0 || !out || write(fd, data, size) != (ssize_t)size) abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     const struct kp_places asked = {NULL, places, plain, true};
-    kp_heapview_write(out, path, 2, false, NULL);
-    kp_heapview_write(out, path, 2, size & 1, &asked);
+    const struct kp_texts texts = {kp_text_file_each, path};
+    kp_heapview_write(out, &texts, 2, false, NULL);
+    kp_heapview_write(out, &texts, 2, size & 1, &asked);
     fclose(out);
     close(fd);
     free(text);

@@ -20,6 +20,12 @@
 #define yajl_free kp_json_push_close
 
 typedef struct kp_json_push *yajl_handle;
+typedef struct { /* not asked: memory is kp_kineto_grow's in any case */
+    void *(*malloc_fn)(void *context, size_t bytes);
+    void *(*realloc_fn)(void *context, void *p, size_t bytes);
+    void (*free_fn)(void *context, void *p);
+    void *context;
+} yajl_alloc_funcs;
 typedef enum { yajl_status_ok, yajl_status_client_canceled, yajl_status_error } yajl_status;
 enum { yajl_dont_validate_strings = 2 };
 typedef struct {
@@ -34,7 +40,7 @@ typedef struct {
     int (*yajl_end_array)(void *context);
 } yajl_callbacks;
 
-yajl_handle yajl_alloc(const yajl_callbacks *callbacks, void *unused, void *context); /* exits when memory is short */
+yajl_handle yajl_alloc(const yajl_callbacks *callbacks, yajl_alloc_funcs *unused, void *context); /* exits when memory is short */
 int yajl_config(yajl_handle handle, int option, ...);
 yajl_status yajl_parse(yajl_handle handle, const unsigned char *text, size_t bytes);
 yajl_status yajl_complete_parse(yajl_handle handle);

@@ -2,6 +2,7 @@
 /* test_input.c - what a path given to a command stands for */
 #include "test/support/support.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/source.h"
 #include "export/kineto.h"
 #include "test/support/spool.h"
 
@@ -43,7 +45,7 @@ static void a_trace_is_itself(void **state)
     put("a.json", "{}");
     assert_int_equal(kp_input_open(&input, in_folder("a.json"), NULL), 0);
     assert_int_equal(input.count, 1);
-    assert_string_equal(input.paths[0], in_folder("a.json"));
+    assert_string_equal(input.of[0].path, in_folder("a.json"));
     kp_input_close(&input);
     assert_int_equal(access(in_folder("a.json"), F_OK), 0);
 }
@@ -57,16 +59,16 @@ static void a_folder_is_its_traces_in_order_of_name(void **state)
     put("c.txt", "");
     assert_int_equal(kp_input_open(&input, folder, NULL), 0);
     assert_int_equal(input.count, 2);
-    assert_string_equal(input.paths[0], in_folder("a.pt.trace.json.gz"));
-    assert_string_equal(input.labels[1], in_folder("b.pt.trace.json"));
+    assert_string_equal(input.of[0].path, in_folder("a.pt.trace.json.gz"));
+    assert_string_equal(input.of[1].label, in_folder("b.pt.trace.json"));
     kp_input_close(&input);
 }
 
 static int asked;
 
-static int misuse(void *context, const char *path, const char *label, bool several)
+static int misuse(void *context, const struct kp_source *source, bool several)
 {
-    (void)path, (void)label, (void)several;
+    (void)source, (void)several;
     asked++;
     return *(const int *)context;
 }
@@ -79,10 +81,10 @@ static void a_misuse_ends_the_command_and_bad_input_does_not(void **state)
     put("a.pt.trace.json", "{}");
     put("b.pt.trace.json", "{}");
     asked = 0;
-    assert_int_equal(kp_input_each(paths, 2, NULL, misuse, &answer), KP_EXIT_USAGE);
+    assert_int_equal(kp_input_each("report", paths, 2, NULL, misuse, &answer), KP_EXIT_USAGE);
     assert_int_equal(asked, 1);
     answer = KP_EXIT_BAD_INPUT;
-    assert_int_equal(kp_input_each(paths, 2, NULL, misuse, &answer), KP_EXIT_BAD_INPUT);
+    assert_int_equal(kp_input_each("report", paths, 2, NULL, misuse, &answer), KP_EXIT_BAD_INPUT);
     assert_true(asked >= 5);
 }
 
@@ -104,22 +106,68 @@ static void spool_make(const char *name)
     test_spool_free(&spool);
 }
 
-static void a_spool_is_exported_to_a_folder_that_goes_away(void **state)
+static int entries(const char *path)
+{
+    DIR *dir = opendir(path);
+    int n = 0;
+    assert_non_null(dir);
+    while (readdir(dir)) n++;
+    closedir(dir);
+    return n - 2;
+}
+
+static void a_spool_is_read_without_a_file(void **state)
 {
     struct kp_input input;
     struct kp_trace *trace;
-    char why[256], kept[512];
+    char why[256], temporary[512];
     (void)state;
     spool_make("s.kprof");
+    snprintf(temporary, sizeof temporary, "%s/tmp", folder);
+    assert_int_equal(mkdir(temporary, 0700), 0);
+    setenv("TMPDIR", temporary, 1);
     assert_int_equal(kp_input_open(&input, in_folder("s.kprof"), NULL), 0);
-    assert_true(input.count >= 1);
-    assert_int_equal(kp_trace_open(&trace, input.paths[0], false, why, sizeof why), 0);
-    assert_true(trace->count > 0);
-    assert_true(trace->has_start);
-    kp_trace_close(trace);
-    snprintf(kept, sizeof kept, "%s", input.folder);
+    assert_int_equal(input.count, 1);
+    assert_string_equal(input.of[0].label, in_folder("s.kprof"));
+    for (int turn = 0; turn < 2; turn++) { /* it can be read again */
+        assert_int_equal(kp_source_read(&input.of[0], &trace, why, sizeof why), 0);
+        assert_true(trace->count > 0);
+        assert_true(trace->has_start);
+        kp_trace_close(trace);
+        assert_int_equal(entries(temporary), 0);
+    }
     kp_input_close(&input);
-    assert_int_not_equal(access(kept, F_OK), 0);
+    unsetenv("TMPDIR");
+}
+
+static void cycles_are_sources_of_their_own_and_those_without_an_event_are_none(void **state)
+{
+    struct test_spool s;
+    struct kp_input input;
+    struct kp_trace *trace;
+    char why[256], label[600];
+    (void)state;
+    test_spool_init(&s);
+    const uint32_t id = test_spool_name(&s, "aten::mm", 8), meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
+    test_spool_clock(&s, meta, 1000, 5000000, 1000);
+    for (uint32_t cycle = 1; cycle <= 3; cycle++) {
+        test_spool_cycle(&s, meta, cycle, cycle * 1000, cycle * 1000 + 900, 0);
+        const uint32_t chunk = test_spool_chunk(&s, KP_CHUNK_DATA, cycle, 10, 1, "a");
+        for (uint32_t op = 0; op < cycle && cycle != 2; op++)
+            test_spool_op(&s, chunk, &(struct test_op){.name = id, .start = cycle * 1000 + 10 + op, .ticks = 1, .seq = -1});
+    }
+    test_spool_save(&s, in_folder("c.kprof"), 0);
+    test_spool_free(&s);
+    assert_int_equal(kp_input_open(&input, in_folder("c.kprof"), NULL), 0);
+    assert_int_equal(input.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(label, sizeof label, "%s cycle %d", in_folder("c.kprof"), i ? 3 : 1);
+        assert_string_equal(input.of[i].label, label);
+        assert_int_equal(kp_source_read(&input.of[i], &trace, why, sizeof why), 0);
+        assert_int_equal(trace->count, (i ? 3 : 1) + 3); /* and the three of the profiler itself */
+        kp_trace_close(trace);
+    }
+    kp_input_close(&input);
 }
 
 static void a_folder_with_spools_only_exports_them(void **state)
@@ -174,7 +222,8 @@ int main(void)
         cmocka_unit_test_setup(a_folder_is_its_traces_in_order_of_name, setup),
         cmocka_unit_test_setup(a_misuse_ends_the_command_and_bad_input_does_not, setup),
         cmocka_unit_test_setup(a_folder_without_traces_and_a_missing_file_are_errors, setup),
-        cmocka_unit_test_setup(a_spool_is_exported_to_a_folder_that_goes_away, setup),
+        cmocka_unit_test_setup(a_spool_is_read_without_a_file, setup),
+        cmocka_unit_test_setup(cycles_are_sources_of_their_own_and_those_without_an_event_are_none, setup),
         cmocka_unit_test_setup(a_folder_with_spools_only_exports_them, setup),
         cmocka_unit_test_setup(what_is_no_file_in_a_folder_is_passed_over, setup),
         cmocka_unit_test_setup(a_spool_cut_to_its_head_is_an_error, setup),

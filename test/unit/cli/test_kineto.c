@@ -99,7 +99,7 @@ static void events_that_are_not_wanted_take_no_memory(void **state)
           "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"asked\",\"ts\":9,\"dur\":1,\"args\":{\"k\":2}},"
           "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"late\",\"ts\":12,\"dur\":1,\"args\":{\"k\":3}}]", file);
     fclose(file);
-    assert_int_equal(kp_trace_open_some(&t, path, true, is_kept, "asked", why, sizeof why), 0);
+    assert_int_equal(kp_trace_read(&t, &(struct kp_trace_wish){{kp_text_file_each, path}, path, true, is_kept, "asked", NULL}, why, sizeof why), 0);
     assert_int_equal(t->count, 1);
     assert_int_equal(t->args_bytes, sizeof "{'k':2}" - 1);
     assert_memory_equal(t->args_text + t->events[0].args, "{\"k\":2}", 7);

@@ -51,7 +51,7 @@ static void lines_come_in_order(size_t piece)
 {
     static struct line lines[LINES];
     static char text[100000];
-    struct kp_sorted *s = kp_sorted_open(piece);
+    struct kp_sorted *s = kp_sorted_open(piece, 0);
     srand(3);
     for (int i = 0; i < LINES; i++) {
         lines[i] = (struct line){rand() % 3000 - 100, rand() % 3, i};
@@ -79,7 +79,7 @@ static void lines_that_do_not_fit_come_in_order(void **state)
 
 static void nothing_is_nothing(void **state)
 {
-    struct kp_sorted *s = kp_sorted_open(0);
+    struct kp_sorted *s = kp_sorted_open(0, 0);
     (void)state;
     assert_int_equal(kp_sorted_each(s, line_check, NULL), 0);
     kp_sorted_close(s);
@@ -87,7 +87,7 @@ static void nothing_is_nothing(void **state)
 
 static void a_folder_without_room_is_told(void **state)
 {
-    struct kp_sorted *s = kp_sorted_open(10);
+    struct kp_sorted *s = kp_sorted_open(10, 0);
     char *before = getenv("TMPDIR");
     (void)state;
     before = before ? strdup(before) : NULL;

@@ -19,7 +19,7 @@ static void names_of_cpp_are_read_and_others_stay(void **state)
     static const char templated[] = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_";
     static const char triton[] = "triton_poi_fused_add_0";
     (void)state;
-    kp_scratch_init(&scratch, kp_test_tmpdir());
+    kp_scratch_init(&scratch, kp_test_tmpdir(), 0);
     kp_demangle_init(&d, &scratch, true);
     assert_string_equal(kp_demangle_name(&d, templated),
                         "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >"
@@ -36,7 +36,7 @@ static void a_thousand_names_are_kept(void **state)
     const char *plain[1000];
     struct kp_demangle d;
     (void)state;
-    kp_scratch_init(&scratch, kp_test_tmpdir());
+    kp_scratch_init(&scratch, kp_test_tmpdir(), 0);
     kp_demangle_init(&d, &scratch, true);
     for (int i = 0; i < 1000; i++) {
         snprintf(names[i], sizeof names[i], "_Z7name%03di", i);
@@ -69,7 +69,7 @@ static void the_deepest_name_fits_the_stack_of_our_threads(void **state)
     struct kp_demangle d;
     char done = 0;
     (void)state;
-    kp_scratch_init(&scratch, kp_test_tmpdir());
+    kp_scratch_init(&scratch, kp_test_tmpdir(), 0);
     kp_demangle_init(&d, &scratch, true);
     strcpy(deep, "_Z1f");
     memset(deep + 4, 'P', 1019);
@@ -93,7 +93,7 @@ static void a_list_keeps_what_was_put_after_its_pages_were_left(void **state)
 {
     struct kp_list l;
     (void)state;
-    kp_scratch_init(&scratch, kp_test_tmpdir());
+    kp_scratch_init(&scratch, kp_test_tmpdir(), 0);
     kp_list_init(&l, &scratch, 24);
     for (uint32_t i = 0; i < 300000; i++) *(uint32_t *)kp_list_add(&l) = i * 7;
     for (uint32_t i = 0; i < 1000; i++) kp_scratch_touch(&scratch);
@@ -107,7 +107,7 @@ static void without_a_file_there_are_32_mb_and_no_more(void **state)
 {
     size_t got = 0;
     (void)state;
-    kp_scratch_init(&scratch, "/proc/no-such-folder");
+    kp_scratch_init(&scratch, "/proc/no-such-folder", 0);
     while (kp_scratch_alloc(&scratch, 65536)) got += 65536;
     assert_int_equal(got, 32u << 20);
     memset(scratch.segment[0], 1, KP_SCRATCH_SEGMENT);

@@ -28,7 +28,7 @@ static int begin(void **state)
 {
     (void)state;
     memset(&s, 0, sizeof s);
-    kp_scratch_init(&scratch, kp_test_tmpdir());
+    kp_scratch_init(&scratch, kp_test_tmpdir(), 0);
     return kp_sites_open(&s, &scratch);
 }
 

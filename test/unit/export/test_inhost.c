@@ -194,7 +194,7 @@ static int extras_write(unsigned which, const char *text, unsigned *written)
 {
     char name[400];
     kp_inhost_end();
-    struct kp_extras *x = kp_extras_open(which, folder, NULL);
+    struct kp_extras *x = kp_extras_open(which, folder, NULL, 0);
     assert_non_null(x);
     snprintf(name, sizeof name, "%s/h_1.5.pt.trace.json.gz", folder);
     kp_extras_text(x, text, strlen(text));

@@ -151,7 +151,7 @@ static void frames_are_named_by_the_files_they_lie_in(void **state)
     snprintf(path, sizeof path, "%s/frames.kprof", kp_test_tmpdir());
     test_spool_save(&s, path, 0);
     assert_int_equal(kp_reader_open(&r, path, why, sizeof why), 0);
-    struct kp_symbols *symbols = kp_symbols_open(r, kp_test_tmpdir(), true, NULL);
+    struct kp_symbols *symbols = kp_symbols_open(r, &(struct kp_export_options){.dir = kp_test_tmpdir(), .loads_cpp = true});
     assert_non_null(symbols);
     snprintf(expected, sizeof expected, "libbare.so+0x%lx", (unsigned long)f.hidden);
     char other[64], gone[64];

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * budget.c - how much time, memory, text and disk a command may take for one file that it reads
+ *
+ * Called by: every command that reads traces or spools
+ * Owns:      RLIMIT_DATA's soft limit and the timer of processor time while a file is read; SIGPROF, SIGINT, SIGTERM and SIGHUP from the first file on
+ * On fail:   a limit that cannot be set is none
+ *
+ * A file may come from anybody. A megabyte of gzip is a gigabyte of events, and a spool may have each op refer to the same thousand frames: what is
+ * made of a file has to be limited by what the file is. A file that somebody recorded stays far below (docs/decisions/041); whoever trusts one that does
+ * not says so by KPROF_READ_LIMIT. Memory is limited by the kernel, so that no allocation is forgotten: it counts private pages, not those of a
+ * mapped spool or of a scratch file. Processor time is what is left where none of the others grows: a walk that was made long on purpose.
+ */
+#include "export/cli/budget.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "export/cli/cli.h"
+#include "export/kineto.h"
+#include "export/kp_export.h"
+#include "export/plain.h"
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { HAS_SHADOW = true }; /* memory is counted with what the sanitizer maps for itself */
+#elif defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+enum { HAS_SHADOW = true };
+#else
+enum { HAS_SHADOW = false };
+#endif
+#else
+enum { HAS_SHADOW = false };
+#endif
+
+#define MB (UINT64_C(1) << 20)
+enum { LINE = 1024 };
+
+/* Least, and for each byte of the file; seconds: for each megabyte. */
+static const struct {
+    uint64_t least, times;
+} seconds_of = {60, 10}, memory_of = {160 * MB, 128}, text_of = {256 * MB, 512}, disk_of = {128 * MB, 48};
+
+static struct {
+    const char *command, *path;
+    struct kp_budget now;
+    uint64_t taken, printed;
+    struct rlimit data; /* as it was */
+    bool is_limited, is_watched;
+    char part[KP_PART_BYTES];
+    char late[LINE];  /* what the timer says, ready to be written */
+    size_t late_bytes;
+    char explained[LINE];
+} budget;
+
+/* ---- how much ---- */
+
+static uint64_t multiply(uint64_t a, uint64_t b)
+{
+    uint64_t all;
+    return __builtin_mul_overflow(a, b, &all) ? UINT64_MAX : all;
+}
+
+static uint64_t part_of(uint64_t least, uint64_t times, uint64_t n, uint64_t factor)
+{
+    const uint64_t more = multiply(times, n), all = multiply(more > UINT64_MAX - least ? UINT64_MAX : least + more, factor);
+    return all >= (uint64_t)1 << 62 ? 0 : all;
+}
+
+void kp_budget_make(struct kp_budget *out, uint64_t file_bytes, const char *times)
+{
+    char *end;
+    const unsigned long long given = times ? strtoull(times, &end, 10) : 1;
+    const uint64_t factor = times && (end == times || *end || times[0] == '-') ? 1 : given;
+    *out = (struct kp_budget){0};
+    if (!factor || file_bytes == UINT64_MAX) return;
+    out->seconds = part_of(seconds_of.least, seconds_of.times, file_bytes / MB, factor);
+    out->memory = part_of(memory_of.least, memory_of.times, file_bytes, factor);
+    out->text = part_of(text_of.least, text_of.times, file_bytes, factor);
+    out->disk = part_of(disk_of.least, disk_of.times, file_bytes, factor);
+}
+
+static uint64_t size_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : UINT64_MAX;
+}
+
+/* ---- what is said ---- */
+
+#define WHAT_TO_DO "; if you trust it, KPROF_READ_LIMIT=4 allows four times as much, 0 anything"
+
+static void megabytes_say(uint64_t bytes, const char *of)
+{
+    snprintf(budget.explained, sizeof budget.explained, "more than %llu MB of %s, too much for a file of its size" WHAT_TO_DO,
+             (unsigned long long)(bytes / MB), of);
+}
+
+const char *kp_budget_explain(int rc)
+{
+    if (rc == -EFBIG && budget.now.text) megabytes_say(budget.now.text, "text come out of it");
+    else if (rc == -ENOMEM && budget.now.memory) megabytes_say(budget.now.memory, "memory or temporary files are needed to read it");
+    else if (rc == -EDQUOT && budget.now.disk) megabytes_say(budget.now.disk, "temporary files are needed to put its events in order");
+    else return strerror(-rc);
+    return budget.explained;
+}
+
+static void end_with(int rc)
+{
+    fflush(stdout);
+    kp_cli_fail(budget.command, "%s: %s", budget.path, kp_budget_explain(rc));
+    exit(KP_EXIT_BAD_INPUT);
+}
+
+static void no_memory(void)
+{
+    if (!budget.now.memory) return;
+    const struct rlimit data = budget.data;
+    if (budget.is_limited) (void)setrlimit(RLIMIT_DATA, &data); /* room for the message */
+    end_with(-ENOMEM);
+}
+
+int kp_budget_text(uint64_t bytes)
+{
+    budget.taken += bytes;
+    return budget.now.text && budget.taken > budget.now.text ? -EFBIG : 0;
+}
+
+void kp_budget_unpacked(void)
+{
+    if (budget.now.text > budget.now.disk) budget.now.text = budget.now.disk;
+}
+
+uint64_t kp_budget_left(void)
+{
+    if (!budget.now.text) return 0;
+    return budget.taken < budget.now.text ? budget.now.text - budget.taken : 1;
+}
+
+void kp_budget_print(size_t bytes)
+{
+    budget.printed += bytes;
+    if (budget.now.text && budget.printed > budget.now.text) end_with(-EFBIG);
+}
+
+/* ---- signals ---- */
+
+char *kp_budget_part(void)
+{
+    return budget.part;
+}
+
+static void on_late(int number)
+{
+    (void)number;
+    if (budget.part[0]) unlink(budget.part);
+    if (write(2, budget.late, budget.late_bytes) < 0) _exit(KP_EXIT_BAD_INPUT);
+    _exit(KP_EXIT_BAD_INPUT);
+}
+
+static void on_end(int number)
+{
+    if (budget.part[0]) unlink(budget.part);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void watch(void)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction old, action = {.sa_handler = on_end};
+    if (budget.is_watched) return;
+    budget.is_watched = true;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) sigaction(ends[i], &action, NULL);
+    action.sa_handler = on_late;
+    sigaction(SIGPROF, &action, NULL);
+    kp_kineto_no_memory = no_memory;
+}
+
+/* ---- one file ---- */
+
+/* Bytes of private pages by now. */
+static uint64_t data_bytes(void)
+{
+    unsigned long long all, resident, shared, text, unused, data = 0;
+    FILE *const file = fopen("/proc/self/statm", "re");
+    if (file && fscanf(file, "%llu %llu %llu %llu %llu %llu", &all, &resident, &shared, &text, &unused, &data) != 6) data = 0;
+    if (file) fclose(file);
+    return data * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void memory_limit(void)
+{
+    const uint64_t had = HAS_SHADOW || !budget.now.memory ? 0 : data_bytes();
+    if (!had || getrlimit(RLIMIT_DATA, &budget.data) != 0) return;
+    struct rlimit less = {had + budget.now.memory, budget.data.rlim_max};
+    if (budget.data.rlim_cur <= less.rlim_cur) return;
+    budget.is_limited = setrlimit(RLIMIT_DATA, &less) == 0;
+}
+
+static void time_limit(void)
+{
+    const struct itimerval timer = {.it_value.tv_sec = (time_t)budget.now.seconds};
+    char plain[LINE / 2];
+    (void)kp_plain_text(plain, sizeof plain, budget.path, strlen(budget.path));
+    const int n = snprintf(budget.late, sizeof budget.late, "kprof %s: %s: more than %llu s of processor time, too much for a file of its size" WHAT_TO_DO "\n",
+                           budget.command, plain, (unsigned long long)budget.now.seconds);
+    budget.late_bytes = n < LINE ? (size_t)n : LINE - 1;
+    setitimer(ITIMER_PROF, &timer, NULL); /* 0: none */
+}
+
+void kp_budget_begin(const char *command, const char *path)
+{
+    kp_budget_end();
+    kp_budget_make(&budget.now, size_of(path), getenv("KPROF_READ_LIMIT"));
+    budget.command = command;
+    budget.path = path;
+    budget.taken = budget.printed = 0;
+    watch();
+    memory_limit();
+    time_limit();
+}
+
+void kp_budget_more(uint64_t file_bytes)
+{
+    struct itimerval timer;
+    if (!budget.now.seconds || file_bytes == UINT64_MAX || getitimer(ITIMER_PROF, &timer) != 0) return;
+    const uint64_t more = seconds_of.times * (file_bytes / MB);
+    timer.it_value.tv_sec += (time_t)more;
+    budget.now.seconds += more;
+    setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+void kp_budget_end(void)
+{
+    const struct itimerval none = {.it_value.tv_sec = 0};
+    if (budget.is_watched) setitimer(ITIMER_PROF, &none, NULL);
+    if (budget.is_limited) (void)setrlimit(RLIMIT_DATA, &budget.data);
+    budget.is_limited = false;
+    budget.now = (struct kp_budget){0};
+}
+
+const struct kp_budget *kp_budget_now(void)
+{
+    return &budget.now;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * source.c - the text of a trace: a file's, or what a cycle of a spool exports to, which is handed on while it is made
+ *
+ * A spool's trace is never written down: whatever a spool makes of itself takes no disk.
+ */
+#include "export/cli/source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/read/kp_read.h"
+#include "export/cli/budget.h"
+#include "export/kp_export.h"
+
+const char *kp_source_temporary(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
+/* One spool is open at a time: that of the source that was read last. */
+static int reader_get(struct kp_input *input, const char *path, char *why, size_t why_bytes)
+{
+    if (input->reader && strcmp(input->reader_path, path) == 0)
+        return 0;
+    kp_reader_close(input->reader);
+    input->reader = NULL;
+    input->reader_path = path;
+    return kp_reader_open(&input->reader, path, why, why_bytes);
+}
+
+/* What is made of one file is counted over all of its cycles, and each time it is read. */
+struct counting {
+    kp_text_fn take;
+    void *context;
+};
+
+static int counted_take(void *context, const char *text, size_t bytes)
+{
+    const struct counting *c = context;
+    const int rc = kp_budget_text(bytes);
+    return rc ? rc : c->take(c->context, text, bytes);
+}
+
+static int cycle_each(const struct kp_source *s, struct counting *counting, char *why, size_t why_bytes)
+{
+    static struct kp_export_result result;
+    const struct kp_export_options options = {.dir = kp_source_temporary(), .loads_cpp = true, .places = s->input->places, .text = counted_take,
+                                              .text_context = counting, .scratch_most = kp_budget_now()->disk};
+    struct kp_cycle cycle;
+    int rc = reader_get(s->input, s->path, why, why_bytes);
+    if (rc)
+        return rc;
+    rc = kp_reader_cycle(s->input->reader, s->cycle, &cycle);
+    if (rc == 0)
+        rc = kp_export_trace(s->input->reader, cycle.number, &options, &result);
+    if (rc && rc != -EINVAL && !why[0]) /* that is the text's own trouble */
+        snprintf(why, why_bytes, "%s: cycle %zu cannot be exported: %s", s->path, s->cycle + 1, kp_budget_explain(rc));
+    return rc;
+}
+
+static int text_each(const void *from, kp_text_fn take, void *context, char *why, size_t why_bytes)
+{
+    const struct kp_source *s = from;
+    struct counting counting = {take, context};
+    why[0] = 0;
+    const int rc = s->is_spool ? cycle_each(s, &counting, why, why_bytes) : kp_text_file_each(s->path, counted_take, &counting, why, why_bytes);
+    if (rc && rc != -EINVAL && !why[0])
+        snprintf(why, why_bytes, "%s: %s", s->path, kp_budget_explain(rc));
+    return rc;
+}
+
+struct kp_texts kp_source_texts(const struct kp_source *s)
+{
+    return (struct kp_texts){text_each, s};
+}
+
+int kp_source_read(const struct kp_source *s, struct kp_trace **out, char *why, size_t why_bytes)
+{
+    const struct kp_trace_wish wish = {.texts = kp_source_texts(s), .label = s->path};
+    return kp_trace_read(out, &wish, why, why_bytes);
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/* source.h - the traces behind the paths a user gives: a trace is itself, a folder its traces, a spool what its cycles export to */
+#ifndef KP_SOURCE_H
+#define KP_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "export/kineto.h"
+
+struct kp_places;
+struct kp_reader;
+struct kp_input;
+
+struct kp_source {
+    struct kp_input *input;
+    char *path, *label;  /* label: what to call it: the path given, or the spool and its cycle */
+    size_t cycle;        /* index, of a spool */
+    bool is_spool;
+};
+struct kp_input {
+    struct kp_source *of;
+    size_t count, capacity;
+    const struct kp_places *places;
+    struct kp_reader *reader; /* the spool that was read last; NULL: none */
+    const char *reader_path;
+};
+
+/* --- input.c --- */
+
+/* 0 or -errno, then one line is on stderr. places: for the frames of spools, see kp_export.h; NULL: none. */
+int kp_input_open(struct kp_input *input, const char *path, const struct kp_places *places);
+void kp_input_close(struct kp_input *input);
+/* One trace of a command's arguments; `several`: more than one will come. Returns an exit code. */
+typedef int (*kp_input_fn)(void *context, const struct kp_source *source, bool several);
+/* Every trace behind n paths, in order; the worst exit code. One that cannot be read does not stop the others. Each has a budget of its own. */
+int kp_input_each(const char *command, char **paths, int n, const struct kp_places *places, kp_input_fn fn, void *context);
+
+/* --- source.c --- */
+
+int kp_source_read(const struct kp_source *source, struct kp_trace **out, char *why, size_t why_bytes); /* as kp_trace_read, every event */
+struct kp_texts kp_source_texts(const struct kp_source *source); /* its text alone, from the beginning each time */
+const char *kp_source_temporary(void); /* TMPDIR or /tmp */
+
+#endif
