@@ -6,8 +6,8 @@
 #   --table   writes a row of times for each program (docs/real-programs.md)
 #   PATTERN   only programs whose name holds it
 # Each program runs twice beside an empty library; after its `normal` (what differs between any two runs) both must be equal. Then once
-# beside ours in each mode. Compared: standard output, standard error (but for lines that begin "kprof:"), exit status, the files left
-# behind. Speaks TAP: one line a program and mode, and a total. Programs: *.programs in this folder; how one is written: program() below.
+# beside ours in each mode. Compared: standard output, standard error, exit status, the files left
+# behind; nothing is said by us (KPROF_LOG=none). Speaks TAP: one line a program and mode, and a total. Programs: *.programs in this folder; how one is written: program() below.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${KPROF_REAL_TMP:-/var/tmp}/kprof-real-XXXXXX") || exit 2
@@ -28,6 +28,7 @@ while [ $# -gt 0 ]; do
 done
 # shellcheck source=test/hosts/compare.sh
 . "$here/../compare.sh"
+quiet() { cat "$1"; } # nothing is said (KPROF_LOG=none): a line of ours is a difference
 ok=0 failed=0 skipped=0 programs=0
 ulimit -c 0
 
@@ -88,11 +89,6 @@ recorded() { # mode
   if [ "$1" = malloc ] && [ "$n" = 0 ]; then printf ' it was not recorded;'; fi
 }
 
-# Lines of ours that are not closing lines: told, since they may be what somebody has to know.
-notes() { # folder of a run
-  grep -ah '^kprof:' "$1/err" | grep -avE '^kprof: (wrote |kept |nothing to write as |no trace: )' | sed -E 's/[0-9]+/N/g' | sort | uniq -c | sort -rn | head -n 4 | sed 's/^/#   said/'
-}
-
 version_of() { # command -> version of the package that it comes from
   local package
   package=$(dpkg -S "$(readlink -f "$(command -v "$1")")" 2>/dev/null | head -n 1 | cut -d: -f1)
@@ -131,14 +127,13 @@ program() {
   for mode in "${order[@]}"; do
     if [[ " ${never:+${never%%: *}} " == *" $mode "* ]]; then skip "$name $mode" "${never#*: }"; row+=" | -"; continue; fi
     # shellcheck disable=SC2086
-    run "$b" "$work/kprof/libkprof.so" KPROF_DIR="$work/traces" KPROF_MAX_MB=256 ${modes[$mode]}
+    run "$b" "$work/kprof/libkprof.so" KPROF_LOG=none KPROF_DIR="$work/traces" KPROF_MAX_MB=256 ${modes[$mode]}
     what=$(differences "$a" "$b")
     [ "${unrecorded:-0}" = 1 ] || what+=$(recorded "$mode")
     ratio=$(($(cat "$b/ms") * 100 / (plain ? plain : 1)))
     ratio=$(printf '%d.%02d' $((ratio / 100)) $((ratio % 100)))
     row+=" | $ratio"
     if [ -z "$what" ]; then pass "$name $mode # time x $ratio, $(find "$work/traces" -name '*.gz' | wc -l) traces"; else fail "$name $mode:$what"; show "$a" "$b"; fi
-    notes "$b"
   done
   [ -z "$table" ] || echo "$row |" >>"$table"
 }
