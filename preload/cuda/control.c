@@ -37,6 +37,7 @@ static _Atomic uint64_t enabled_kinds; /* bit: we enabled it */
 #define SINGLY UINT64_C(1)             /* in its place for no kind: calls are set one by one, the driver's have no kind */
 static _Atomic uint64_t dropped;
 static int64_t zeroed_before; /* ATTR_ZEROED as it was found when arming */
+static uint64_t owed;         /* bit: a kind of the program's that our Disable may have hit; kprof-cuda's */
 
 /* Each call into CUPTI is watched from outside. */
 static int ended(int code)
@@ -48,14 +49,14 @@ static int ended(int code)
 
 bool kp_cuda_wants(uint32_t kind)
 {
-    return kind < KP_CUPTI_KINDS && atomic_load(&enabled_kinds) >> kind & 1;
+    return kind < KP_CUPTI_KINDS && atomic_load(&enabled_kinds) >> kind & 1 && kp_helper_may_call();
 }
 
 /* Where CUPTI cannot tell single calls apart noise comes all the same, and is dropped when decoded. */
 bool kp_cuda_wants_call(bool is_driver, uint32_t cbid)
 {
     const uint64_t by = is_driver ? SINGLY | UINT64_C(1) << KP_CUPTI_DRIVER : UINT64_C(1) << KP_CUPTI_RUNTIME;
-    return cbid < KP_CALLS && !(kp_calls[is_driver][cbid].what & KP_CALL_NOISE) && atomic_load(&enabled_kinds) & by;
+    return cbid < KP_CALLS && !(kp_calls[is_driver][cbid].what & KP_CALL_NOISE) && atomic_load(&enabled_kinds) & by && kp_helper_may_call();
 }
 
 uint64_t kp_cuda_dropped(void)
@@ -74,7 +75,6 @@ static int refuse(const char *what, int code)
 {
     char why[512], tool[256];
     const char *text = NULL;
-    if (code == NOT_CALLED) return -ETIMEDOUT; /* DEAD: that was said */
     if (kp_cupti.get_result_string) (void)CALL(kp_cupti.get_result_string(code, &text));
     if (code == V2_IN_USE || code == MULTIPLE_SUBSCRIBERS) {
         kp_other_tool(tool, sizeof tool);
@@ -130,7 +130,7 @@ static int prepare(void)
     static bool is_prepared;
     if (is_prepared) return 0;
     int code = CALL(kp_cupti.get_version(&kp_cupti.version));
-    if (code != 0) return refuse("cuptiGetVersion", code);
+    if (code != 0) return code == NOT_CALLED ? -ETIMEDOUT : refuse("cuptiGetVersion", code);
     if (!kp_helper_call_begins()) return -ETIMEDOUT;
     const char *why = kp_probe_sizes();
     kp_calls_fill();
@@ -184,17 +184,23 @@ static void calls_follow(uint32_t kind, enum kp_filter_now now)
         (void)kp_filter_apply(kind == KP_CUPTI_DRIVER, now, single_set);
 }
 
-/* tee.c does the same with the words exchanged: own word first, then the other's, and once more after a call. */
+/*
+ * tee.c does the same with the words exchanged: own word first, then the other's, and once more after a call. What could not be called
+ * stays marked, for kp_control_recover.
+ */
 static void kind_disable(uint32_t kind)
 {
     uint64_t bit = UINT64_C(1) << kind;
     enum kp_filter_now now = KP_FILTER_AS_SET;
     if (!(atomic_fetch_and(&enabled_kinds, ~bit) & bit)) return;
     if (!kp_tee_wants(kind)) {
-        (void)CALL(kp_cupti.disable((int)kind));
+        if (CALL(kp_cupti.disable((int)kind)) == NOT_CALLED) {
+            atomic_fetch_or(&enabled_kinds, bit);
+            return;
+        }
         now = KP_FILTER_ALL_OFF;
         if (kp_tee_wants(kind)) {
-            (void)CALL(kp_cupti.enable((int)kind));
+            if (CALL(kp_cupti.enable((int)kind)) == NOT_CALLED) owed |= bit;
             now = KP_FILTER_ALL_ON;
         }
     }
@@ -212,7 +218,8 @@ static bool singles_enable(void)
 
 static void singles_disable(void)
 {
-    if (atomic_fetch_and(&enabled_kinds, ~SINGLY) & SINGLY) calls_follow(KP_CUPTI_DRIVER, KP_FILTER_AS_SET);
+    if (!(atomic_fetch_and(&enabled_kinds, ~SINGLY) & SINGLY)) return;
+    if (kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == NOT_CALLED) atomic_fetch_or(&enabled_kinds, SINGLY);
 }
 
 static int kinds_enable(void)
@@ -237,6 +244,25 @@ static void kinds_disable(void)
 
 /* ---- arm, flush, disarm ---- */
 
+/* What else arming changed. Calls must be possible: as long as CUPTI takes buffers for zeroed it must get only such. */
+static void leave(void)
+{
+    if (zeroed_before == 0) (void)attribute_set(ATTR_ZEROED, 0);
+    kp_tee_disarmed();
+    kp_buffer_quiet(true);
+    kp_buffer_write_notes();
+}
+
+/* After a call that took too long nothing can be undone here: kp_control_recover does, and the next window may find CUPTI well. */
+static int arm_failed(const char *what, int code)
+{
+    if (code == NOT_CALLED || !kp_helper_may_call()) return -ETIMEDOUT;
+    kinds_disable();
+    if (!kp_helper_may_call()) return -ETIMEDOUT;
+    leave();
+    return refuse(what, code);
+}
+
 int kp_control_arm(void)
 {
     int err = kp_cupti_find(true);
@@ -257,17 +283,14 @@ int kp_control_arm(void)
     kp_tee_arming();
     zeroed_before = attribute_set(ATTR_ZEROED, 1); /* ours are; of the program's we know nothing */
     int code = CALL(kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete));
-    if (code != 0) return refuse("cuptiActivityRegisterCallbacks", code);
+    if (code != 0) return arm_failed("cuptiActivityRegisterCallbacks", code);
     kp_device_write_all();
     kp_lane_forget_work();
     kp_buffer_quiet(false);
     code = kinds_enable();
-    if (code != 0) {
-        kinds_disable();
-        return refuse("cuptiActivityEnable", code);
-    }
+    if (code != 0) return arm_failed("cuptiActivityEnable", code);
     kp_domain_sample();
-    if (kp_cuda_state() == KP_CUDA_DEAD) return -ETIMEDOUT;
+    if (!kp_helper_may_call()) return -ETIMEDOUT;
     kp_cuda_set_state(KP_CUDA_ARMED);
     (void)kp_helper_register_exit(true);
     return 0;
@@ -306,9 +329,21 @@ void kp_control_disarm(bool is_forced)
     kp_control_flush(false);
     kinds_disable();
     kp_control_flush(is_forced);
-    if (zeroed_before == 0) (void)attribute_set(ATTR_ZEROED, 0);
-    kp_tee_disarmed();
-    kp_buffer_quiet(true);
-    kp_buffer_write_notes();
+    if (!kp_helper_may_call()) return;
+    leave();
     if (kp_cuda_state() == KP_CUDA_ARMED) kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
+}
+
+/* First what costs the program something. A Disable of ours, too, may have been what took so long, and the program enabled meanwhile. */
+void kp_control_recover(void)
+{
+    kinds_disable();
+    for (uint32_t kind = 1; kind < KP_CUPTI_KINDS; kind++) {
+        if (!(owed >> kind & 1) || !kp_tee_wants(kind)) continue;
+        (void)CALL(kp_cupti.enable((int)kind));
+        calls_follow(kind, KP_FILTER_ALL_ON);
+    }
+    owed = 0;
+    kp_control_flush(false);
+    leave();
 }

@@ -16,8 +16,11 @@
  *   client.c   what of our buffers is the program's, and its own buffers that are filled with it
  *
  *   ABSENT -> DRIVER_LOADED -> CUINIT_OK -> CUPTI_FOUND <-> ARMED        SHARED: the program has CUPTI to itself (yield)
- *                  |               |            +--> REFUSED(reason)      DEAD: a CUPTI call hung, fork, exit
- *                  +---------------+-----------------^
+ *                  |               |          ^   |     |     |           DEAD: fork, exit
+ *                  |               |          |   |     +-----+-> STALLED (a call into CUPTI takes too long) -+
+ *                  |               |          |   |                                                           |
+ *                  |               |          +---|-----------when it has returned, and all is disabled-------+
+ *                  +---------------+--------------+--> REFUSED(reason)
  */
 #ifndef KP_CUDA_H
 #define KP_CUDA_H
@@ -37,6 +40,7 @@ enum kp_cuda_state {
     KP_CUDA_ARMED,
     KP_CUDA_REFUSED,       /* for good: CUPTI is not to be had, preload/cudart records what it can */
     KP_CUDA_SHARED,        /* KPROF_CUPTI=yield, and the program profiles itself */
+    KP_CUDA_STALLED,       /* a call of ours into CUPTI has not returned for long: nobody waits for it, no other is made */
     KP_CUDA_DEAD,          /* for good: no CUPTI call any more */
 };
 enum kp_cuda_state kp_cuda_state(void); /* any thread */
@@ -79,7 +83,8 @@ uint32_t kp_record_bytes(uint32_t kind);
 
 /* --- control.c: what we have of CUPTI --- */
 
-bool kp_cuda_wants(uint32_t kind); /* we have it enabled now: the program's Disable of it must not reach CUPTI */
+/* We have it enabled now: the program's Disable of it must not reach CUPTI. Never where we could not disable it later ourselves. */
+bool kp_cuda_wants(uint32_t kind);
 bool kp_cuda_wants_call(bool is_driver, uint32_t cbid); /* we have it recorded now, by its kind or singly */
 /* Dropped records that CUPTI told us of since the start of the process (its counter falls to 0 when read). */
 uint64_t kp_cuda_dropped(void);

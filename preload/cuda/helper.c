@@ -5,13 +5,17 @@
  * Called by: source.c (wanted or not, drained or not), inject.c, the host's exit
  * Owns:      the thread (made when a window wants GPU records, gone when nothing is enabled)
  * Locks:     control: a flag, tried; whoever has it may call into CUPTI on our behalf
- * On fail:   no thread: GPU work is not recorded. A call into CUPTI that hangs: DEAD, one line, nobody calls again
+ * On fail:   no thread: GPU work is not recorded. A call into CUPTI that takes too long: STALLED, one line, nobody waits or calls
  * Safe in:   signal handlers no; after fork nobody comes here (the gate is shut)
  *
  * A window has drained when all buffers handed out before its end came back, and as many kernels ran as were launched by then.
  * Kinds stay enabled meanwhile, so that nothing in flight is lost. What does not come when no kernel arrived for a second (or after
  * four) may be held back by what the program goes on to launch: then they are disabled, and the same time is waited again.
  * What never comes (a launch into a captured graph we did not see captured, a record CUPTI lost) is given up.
+ *
+ * Slow is not dead: Enable, Disable and flushes may wait for the device, and that for the slowest rank of a job. The call costs the windows it
+ * lasts through. When it returns all that may be enabled is disabled, and the next window is armed for as ever; within the same window
+ * (a run without a schedule has but one) only after a rest eight times as long as the call.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -27,10 +31,14 @@
 
 enum { END = -1, FLUSH_MS = 1000, DRAIN_MS = 20, DRAIN_IDLE_MS = 1000, DRAIN_MOST_MS = 4000, EXIT_IDLE_MS = 500, EXIT_DRAIN_MS = 2000,
        EXIT_WAIT_MS = 3500, POLL_MS = 20, POLL_FAST_MS = 1, POLL_FAST_FOR_MS = 2000, POLL_FOR_MS = 60000, ALONE_MS = 400, REST_MS = 200,
-       EXIT_NAP_NS = 1000000, MOMENT_MS = 300 };
+       EXIT_NAP_NS = 1000000, MOMENT_MS = 300, STALLS_SAID = 3, STALL_RESTS = 8, STALLED_POLL_MS = 100, NAP_MOST_MS = 1000 };
 
 static _Atomic uint32_t wake, is_running, wanted, control, poll_is_over, is_aside;
 static _Atomic uint64_t rest_until_ms;         /* not armed before */
+static _Atomic uint32_t rest_cycle;            /* in this window; 0: in any */
+static _Atomic uint32_t stalls, stalled_cycle; /* how many calls took too long; which window the last one began in */
+static uint64_t stalled_ms;                    /* how long it took; with control */
+static bool is_recovering;                     /* with control */
 static _Atomic uint64_t call_since_ms;         /* a call into CUPTI is being made since; 0: none */
 static _Atomic uint64_t drain_asked, drain_done; /* ends of windows, ticks */
 static _Atomic uint32_t exit_asked;
@@ -43,15 +51,21 @@ static uint64_t now_ms(void)
 
 /* ---- watching ---- */
 
+bool kp_helper_may_call(void)
+{
+    return kp_cuda_state() != KP_CUDA_DEAD && kp_cuda_state() != KP_CUDA_STALLED;
+}
+
 bool kp_helper_call_begins(void)
 {
-    if (kp_cuda_state() == KP_CUDA_DEAD) return false;
+    if (!kp_helper_may_call() && !(is_recovering && kp_cuda_state() == KP_CUDA_STALLED)) return false;
     kp_store_release(&call_since_ms, now_ms()); /* pairs with: kp_helper_check */
     return true;
 }
 
 void kp_helper_call_ends(void)
 {
+    if (!is_recovering) stalled_ms = now_ms() - kp_load_relaxed(&call_since_ms);
     kp_store_release(&call_since_ms, 0); /* pairs with: kp_helper_check */
 }
 
@@ -62,6 +76,36 @@ static void die(const char *why)
     if (kp_exchange_acq_rel(&said, 1)) return;
     kp_log(0, "%s: GPU work is not recorded any more", why);
     kp_cuda_note("gpu_cupti", "hung: the last records are missing");
+}
+
+bool kp_helper_has_stalled(void)
+{
+    return kp_load_relaxed(&stalls) != 0;
+}
+
+uint64_t kp_helper_call_ms(void)
+{
+    uint64_t since = kp_load_acquire(&call_since_ms), now = now_ms(); /* pairs with: kp_helper_call_begins */
+    return since && since < now ? now - since : 0;
+}
+
+/* Whether some window before the present one is still being drained: that is the one which the call was for. */
+static bool is_for_an_older_window(void)
+{
+    return kp_load_acquire(&drain_asked) > kp_load_acquire(&drain_done); /* pairs with: drain_end */
+}
+
+static void stall(uint64_t since)
+{
+    char text[24];
+    if (kp_load_acquire(&call_since_ms) != since || !kp_cuda_stall()) return; /* pairs with: kp_helper_call_begins */
+    uint32_t n = kp_add_acq_rel(&stalls, 1) + 1;
+    kp_store_relaxed(&stalled_cycle, is_for_an_older_window() ? 0 : kp_gate_cycle(kp_gate_get()));
+    kp_log(n <= STALLS_SAID ? 0 : 1, "a call into CUPTI takes longer than %d s: what the GPU does until it returns is not recorded",
+           KP_HELPER_HANG_MS / 1000);
+    kp_fmt(text, sizeof text, "%u", (unsigned)n);
+    kp_cuda_note("gpu_stalls", text);
+    kp_helper_poke(); /* it may have returned right now */
 }
 
 /* A process that was stopped (job control, a frozen container) finds a call old that is not: it gets a moment more. */
@@ -79,8 +123,8 @@ static bool is_overdue(uint64_t since, uint64_t now)
 bool kp_helper_check(void)
 {
     uint64_t since = kp_load_acquire(&call_since_ms); /* pairs with: kp_helper_call_begins */
-    if (kp_cuda_state() != KP_CUDA_DEAD && since && is_overdue(since, now_ms())) die("a call into CUPTI hangs");
-    return kp_cuda_state() == KP_CUDA_DEAD;
+    if (kp_helper_may_call() && since && is_overdue(since, now_ms())) stall(since);
+    return !kp_helper_may_call();
 }
 
 /* The thread kprof-cuda has it in each of its turns; tee.c's callers for a sample of the clock. Tried, not waited for. */
@@ -213,6 +257,39 @@ static void exit_turn(void)
     if (kp_cuda_state() != KP_CUDA_DEAD) kp_cuda_set_state(KP_CUDA_DEAD); /* quietly: the host is at its end */
 }
 
+/* The call has returned. */
+static int recover_turn(void)
+{
+    const uint64_t took_ms = stalled_ms;
+    const uint32_t cycle = kp_load_relaxed(&stalled_cycle), n = kp_load_relaxed(&stalls);
+    drain.is_on = drain.is_cut = drain.is_given_up = false;
+    kp_store_release(&drain_done, kp_load_relaxed(&drain_asked)); /* pairs with: kp_helper_is_drained */
+    is_recovering = true;
+    kp_control_recover();
+    is_recovering = false;
+    kp_store_relaxed(&rest_cycle, cycle);
+    kp_store_relaxed(&rest_until_ms, cycle ? now_ms() + STALL_RESTS * took_ms : 0);
+    if (kp_gate_get() & KP_GATE_RECORD) kp_cuda_count_cut(kp_gate_cycle(kp_gate_get()));
+    kp_log(n <= STALLS_SAID ? 0 : 1, "CUPTI has answered after %lu s: GPU work is recorded again from the next window on",
+           (unsigned long)(took_ms + 500) / 1000);
+    kp_cuda_unstall();
+    return 0;
+}
+
+static bool is_resting(uint64_t now)
+{
+    const uint32_t cycle = kp_load_relaxed(&rest_cycle);
+    return now < kp_load_relaxed(&rest_until_ms) && (!cycle || cycle == kp_gate_cycle(kp_gate_get()));
+}
+
+static int idle_turn(void)
+{
+    const uint64_t now = now_ms(), until = kp_load_relaxed(&rest_until_ms);
+    if (!kp_helper_is_wanted()) return END;
+    if (is_resting(now)) return until - now < NAP_MOST_MS ? (int)(until - now) : NAP_MOST_MS;
+    return kp_control_arm() == -EAGAIN ? POLL_MS : 0;
+}
+
 /* The program profiles itself, and comes first. */
 static int aside_turn(void)
 {
@@ -228,15 +305,14 @@ static int turn(void)
         exit_turn();
         return END;
     }
+    if (kp_cuda_state() == KP_CUDA_STALLED) return recover_turn();
     if (kp_load_acquire(&is_aside)) return aside_turn(); /* pairs with: kp_helper_stand_aside */
     switch (kp_cuda_state()) {
     case KP_CUDA_DRIVER_LOADED:
         return kp_helper_is_wanted() ? poll_turn() : END;
     case KP_CUDA_CUINIT_OK:
     case KP_CUDA_CUPTI_FOUND:
-        if (!kp_helper_is_wanted()) return END;
-        if (now_ms() < kp_load_relaxed(&rest_until_ms)) return POLL_MS;
-        return kp_control_arm() == -EAGAIN ? POLL_MS : 0;
+        return idle_turn();
     case KP_CUDA_ARMED:
         return armed_turn();
     default:
@@ -248,7 +324,7 @@ static bool has_work(void)
 {
     enum kp_cuda_state state = kp_cuda_state();
     bool rests = kp_load_relaxed(&poll_is_over) || kp_load_acquire(&is_aside); /* pairs with: kp_helper_stand_aside */
-    if (state == KP_CUDA_ARMED) return true;
+    if (state == KP_CUDA_ARMED || state == KP_CUDA_STALLED) return true;
     if (state == KP_CUDA_DRIVER_LOADED && rests) return false;
     return kp_helper_is_wanted() && (state == KP_CUDA_DRIVER_LOADED || state == KP_CUDA_CUINIT_OK || state == KP_CUDA_CUPTI_FOUND);
 }
@@ -274,7 +350,7 @@ static void *helper_main(void *unused)
     kp_tee_hide_this_thread();
     for (;;) {
         if (!(kp_gate_get() & KP_GATE_ON) || is_alone()) break;
-        int nap = POLL_FAST_MS;
+        int nap = kp_cuda_state() == KP_CUDA_STALLED ? STALLED_POLL_MS : POLL_FAST_MS;
         if (kp_helper_take_control()) {
             nap = turn();
             kp_helper_give_control();
@@ -316,6 +392,7 @@ void kp_helper_stand_aside(bool aside)
 void kp_helper_rest(bool begins)
 {
     if (!begins && !kp_load_relaxed(&rest_until_ms)) return;
+    kp_store_relaxed(&rest_cycle, 0);
     kp_store_relaxed(&rest_until_ms, begins ? now_ms() + REST_MS : 0);
     kp_helper_poke();
 }

@@ -104,6 +104,7 @@ int kp_control_arm(void);                /* 0: ARMED. Refusals set the state and
 void kp_control_disarm(bool is_forced);
 void kp_control_flush(bool is_forced);
 void kp_control_stop(void);              /* no new records; those under way still come. A disarm follows. */
+void kp_control_recover(void);           /* a call that took too long has returned: all that may be enabled is disabled */
 void kp_control_forget(void);            /* somebody finalized CUPTI: nothing is enabled any more */
 
 /* --- other.c --- */
@@ -119,12 +120,16 @@ bool kp_helper_is_wanted(void);
 void kp_helper_poke(void);
 void kp_helper_rest(bool begins);        /* CUPTI was finalized: arms in a moment, or (false) when it is used again */
 void kp_helper_stand_aside(bool aside);  /* disarm and become SHARED; false: back to CUPTI_FOUND */
-/* Brackets a CUPTI call, so that a hang is seen from outside. false: DEAD, do not call. */
+/* Brackets a CUPTI call, so that one that takes too long is seen from outside. false: do not call. */
 bool kp_helper_call_begins(void);
 void kp_helper_call_ends(void);
+bool kp_helper_may_call(void);           /* any thread: calls of ours are possible, so what is enabled will be disabled */
 bool kp_helper_take_control(void);       /* so that calls into CUPTI of ours come one behind another */
 void kp_helper_give_control(void);
-bool kp_helper_check(void);              /* any thread: a call hangs since KP_HELPER_HANG_MS: DEAD, one line. true: DEAD */
+/* Any thread: a call that was made KP_HELPER_HANG_MS ago and has not returned is STALLED, with a line. true: wait for nothing of CUPTI. */
+bool kp_helper_check(void);
+bool kp_helper_has_stalled(void);        /* ever */
+uint64_t kp_helper_call_ms(void);        /* for how long the call has been made that is under way; 0: none is */
 bool kp_helper_is_drained(uint64_t end_ticks);
 /* At the host's exit() what is under way is fetched, or a beginning arming waited for. false: that exit is over, do not arm. */
 bool kp_helper_register_exit(bool is_armed);
@@ -132,6 +137,9 @@ bool kp_helper_register_exit(bool is_armed);
 /* --- source.c --- */
 
 void kp_cuda_set_state(enum kp_cuda_state state);
+bool kp_cuda_stall(void);                /* STALLED, where calls into CUPTI are made; false: it is already, or they are not */
+void kp_cuda_unstall(void);              /* STALLED -> CUPTI_FOUND */
+void kp_cuda_count_cut(uint32_t cycle);  /* GPU work of this window is missing because CUPTI took too long. Any thread, in order of cycles. */
 void kp_cuda_refuse(const char *why);    /* REFUSED, one line, a note; the fallback is switched on */
 void kp_cuda_note(const char *key, const char *value);
 int kp_cuda_tee_start(void);             /* kp_tee_start with the setting, once. 0, or -EBUSY: to be asked again */

@@ -25,7 +25,8 @@
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
-enum { NOTES = 24, NOTE_BYTES = 1100, CUDA_NOT_INITIALIZED = 3, SETTLE_NAP_NS = 200000, ASIDE_MS = 2000, CLOCK_TRIES = 250, FORK_TRIES = 1000 };
+enum { NOTES = 32, NOTE_BYTES = 1100, CUDA_NOT_INITIALIZED = 3, SETTLE_NAP_NS = 200000, STALLED_SETTLE_MS = 50, ASIDE_MS = 2000,
+       CLOCK_TRIES = 250, FORK_TRIES = 1000 };
 
 static _Atomic uint32_t state = KP_CUDA_ABSENT;
 static _Atomic bool was_used;       /* cuInit succeeded: the program does use a GPU */
@@ -80,22 +81,49 @@ enum kp_cuda_state kp_cuda_state(void)
     return (enum kp_cuda_state)kp_load_acquire(&state); /* pairs with: kp_cuda_set_state */
 }
 
-/* REFUSED and DEAD are for good, but DEAD overrules. */
+/* REFUSED and DEAD are for good, but DEAD overrules; STALLED has an end of its own. */
 void kp_cuda_set_state(enum kp_cuda_state now)
 {
     uint32_t seen = kp_load_relaxed(&state);
     do {
-        if (seen == KP_CUDA_DEAD || (seen == KP_CUDA_REFUSED && now != KP_CUDA_DEAD)) return;
+        if (seen == KP_CUDA_DEAD || ((seen == KP_CUDA_REFUSED || seen == KP_CUDA_STALLED) && now != KP_CUDA_DEAD)) return;
     } while (!kp_cas_acq_rel(&state, &seen, (uint32_t)now)); /* pairs with: kp_cuda_state */
     if (now != KP_CUDA_ARMED) return;
     kp_cuda_note("gpu_source", "cupti");
     kp_boot_set_gpu(KP_GPU_CUPTI);
 }
 
+bool kp_cuda_stall(void)
+{
+    uint32_t seen = kp_load_relaxed(&state);
+    do {
+        if (seen != KP_CUDA_CUINIT_OK && seen != KP_CUDA_CUPTI_FOUND && seen != KP_CUDA_ARMED) return false;
+    } while (!kp_cas_acq_rel(&state, &seen, KP_CUDA_STALLED)); /* pairs with: kp_cuda_state */
+    return true;
+}
+
+void kp_cuda_unstall(void)
+{
+    uint32_t stalled = KP_CUDA_STALLED;
+    (void)kp_cas_acq_rel(&state, &stalled, KP_CUDA_CUPTI_FOUND); /* pairs with: kp_cuda_state */
+}
+
+void kp_cuda_count_cut(uint32_t cycle)
+{
+    static _Atomic uint32_t last, cut;
+    char text[24];
+    uint32_t seen = kp_load_relaxed(&last);
+    do {
+        if (seen >= cycle) return;
+    } while (!kp_cas_acq_rel(&last, &seen, cycle)); /* pairs with: itself */
+    kp_fmt(text, sizeof text, "%u", (unsigned)kp_add_relaxed(&cut, 1) + 1);
+    kp_cuda_note("gpu_windows_cut", text);
+}
+
 void kp_cuda_refuse(const char *why)
 {
     char text[NOTE_BYTES];
-    if (kp_cuda_state() == KP_CUDA_DEAD || kp_cuda_state() == KP_CUDA_REFUSED) return;
+    if (!kp_helper_may_call() || kp_cuda_state() == KP_CUDA_REFUSED) return; /* STALLED: the next window finds out again */
     kp_cuda_set_state(KP_CUDA_REFUSED);
     kp_fmt(text, sizeof text, "refused: %s", why);
     kp_cuda_note("gpu_cupti", text);
@@ -225,17 +253,20 @@ static void settle(uint64_t begin_ticks, uint32_t timeout_ms)
     static _Atomic uint64_t given_up; /* the window that was not waited for to the end: not again at each of its steps */
     if (kp_load_relaxed(&given_up) == begin_ticks) return;
     if (kp_cuda_state() == KP_CUDA_DRIVER_LOADED && kp_helper_is_wanted() && kp_cuda_see_cuinit()) kp_helper_poke();
+    if (kp_helper_has_stalled() || kp_helper_call_ms() > timeout_ms) /* it may do so again, or does it right now */
+        timeout_ms = timeout_ms < STALLED_SETTLE_MS ? timeout_ms : STALLED_SETTLE_MS;
     uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000u;
     while (may_arm_soon() && !kp_helper_check() && kp_clock_ns(CLOCK_MONOTONIC) < end) kp_io_nap(SETTLE_NAP_NS);
     if (!timeout_ms || !may_arm_soon()) return;
     kp_store_relaxed(&given_up, begin_ticks);
+    kp_cuda_count_cut(kp_gate_cycle(kp_gate_get()));
     KP_LOG_ONCE(0, "CUPTI is not ready after %u ms: what the GPU does before it is will be missing", timeout_ms);
 }
 
 /* The thread kprof-cuda calls into the loader and into CUPTI, whose locks a child would find taken. */
 static bool before_fork(void)
 {
-    for (int i = 0; i < FORK_TRIES && kp_cuda_state() != KP_CUDA_DEAD; i++) {
+    for (int i = 0; i < FORK_TRIES && !kp_helper_check(); i++) {
         if (kp_helper_take_control()) return true;
         kp_io_nap(SETTLE_NAP_NS);
     }
@@ -246,6 +277,13 @@ static bool before_fork(void)
 static void after_fork(bool is_child)
 {
     if (!is_child) kp_helper_give_control();
+}
+
+/* While a call is STALLED a window is closed as it is. */
+static void close_cycle(uint32_t cycle)
+{
+    if (kp_cuda_state() == KP_CUDA_STALLED) kp_cuda_count_cut(cycle);
+    kp_lane_close(cycle);
 }
 
 static void tell(void)
@@ -263,7 +301,7 @@ const struct kp_source kp_cuda_source = {
     .setup = setup,
     .settle = settle,
     .is_drained = kp_helper_is_drained,
-    .close_cycle = kp_lane_close,
+    .close_cycle = close_cycle,
     .tell = tell,
     .before_fork = before_fork,
     .after_fork = after_fork,

@@ -14,6 +14,8 @@
  *
  *   we are not armed   its buffers go to CUPTI and come back to it as they are
  *   we are armed       CUPTI fills our buffers; client.c copies what is the client's into buffers that it gives
+ *   STALLED, DEAD      as not armed: we cannot call CUPTI, so nothing of the client's is kept from it. Should CUPTI still take buffers
+ *                      for zeroed, its own are zeroed by us; what lies in ours is copied when they come back
  *   SHARED (yield)     as not armed; control.c keeps away until the client has disabled everything
  *
  * A kind is enabled at CUPTI while either side wants it. Enable is always passed on (twice does no harm); Disable only when we
@@ -25,6 +27,7 @@
  * buffer: so one is asked for as soon as its session begins.
  */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
@@ -67,6 +70,12 @@ static uint64_t timestamp(void)
     return kp_cupti.get_timestamp && kp_cupti.get_timestamp(&now) == 0 ? now : 0;
 }
 
+/* CUPTI fills buffers of ours, and may go on with one that is out already after we cannot call it any more. */
+static bool are_ours_out(void)
+{
+    return is_armed() || (!kp_helper_may_call() && kp_buffer_is_older_out(kp_buffer_mark()));
+}
+
 /* On a thread of the program's: it does not wait for the writer. */
 static void flush_finished(void)
 {
@@ -89,7 +98,7 @@ static int tap_register(kp_cupti_request_fn request, kp_cupti_complete_fn comple
     }
     kp_client_register(request, complete);
     kp_helper_rest(false); /* its earlier cuptiFinalize is through, then */
-    if (is_armed() && kp_client_is_active()) kp_client_have_buffer();
+    if (kp_client_is_active() && are_ours_out()) kp_client_have_buffer();
     return 0;
 }
 
@@ -100,7 +109,11 @@ bool kp_tee_has_client(void)
 
 bool kp_tee_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 {
-    return !kp_load_acquire(&are_ours_filled) && kp_client_request(buffer, bytes, max_records);
+    bool must_be_zero = kp_load_acquire(&are_ours_filled); /* pairs with: kp_tee_arming, kp_tee_disarmed */
+    if (must_be_zero && kp_helper_may_call()) return false;
+    if (!kp_client_request(buffer, bytes, max_records)) return false;
+    if (must_be_zero) memset(*buffer, 0, *bytes);
+    return true;
 }
 
 void kp_tee_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes, bool is_ours)
@@ -159,7 +172,7 @@ static int tap_enable(int kind)
         if (!had) (void)kp_client_disable(k, now);
         return result;
     }
-    if (is_first && is_armed()) kp_client_have_buffer();
+    if (is_first && are_ours_out()) kp_client_have_buffer();
     return 0;
 }
 
@@ -180,6 +193,7 @@ static int tap_disable(int kind)
     enum kp_filter_now now = KP_FILTER_AS_SET;
     if (is_child()) return kp_cupti.disable(kind);
     uint32_t k = (uint32_t)kind;
+    (void)kp_helper_check(); /* while a call of ours does not return nothing is kept from CUPTI */
     bool had = kp_client_has(k), ended = kp_client_disable(k, timestamp());
     if (!had || !kp_cuda_wants(k)) result = disable(k, &now);
     if (is_of_calls(k)) (void)kp_filter_apply(k == KP_CUPTI_DRIVER, now, set_cbid); /* its Disable overrode what we set call by call */

@@ -157,6 +157,24 @@ def test_off_never_calls_cupti(tmp_path):
     assert names["cuptiActivityRegisterCallbacks"] == 1 and names["cuptiGetVersion"] == 0 and names["cuptiActivityEnable"] == 7
 
 
+KINETOS = {1, 2, 10, 39, 5, 4, 17}
+
+
+@pytest.mark.parametrize("how,left", [({"SIMCUPTI_HANG": "GetNumDropped"}, {8, 9, 22, 38}), ({"SIMCUPTI_SLOW": "GetNumDropped:7000:1"}, set())])
+def test_a_call_of_ours_that_does_not_return_takes_nothing_from_the_program(tmp_path, how, left):
+    """The program's sessions lie where nobody can call CUPTI on our behalf: its Disable must reach CUPTI, or it is on for ever.
+    Once the call has returned (or never) only what is ours alone is (or stays) enabled."""
+    waits = 'z' * 95 # the window is over, and closed without what CUPTI still has
+    plan = f"l3s.l2s.{waits}Pl3spl2sPl50p{'z' * 50}l1s."
+    settings = {"KPROF_SCHEDULE": "wait=0,warmup=0,active=2,repeat=1", "KPROF_CUPTI": "tee", "SIMCUPTI_LOG": tmp_path / "calls", **how}
+    alone, _ = client(tmp_path / "alone", plan, preload=False)
+    records, run = client(tmp_path / "both", plan, **settings)
+    assert kinds_of(records) == kinds_of(alone), run.explain()
+    assert any("takes longer than 4 s" in line for line in run.said), run.said
+    end = json.loads((tmp_path / "calls").read_text().splitlines()[-1])
+    assert set(end["enabled"]) == left and end["single"] == 0, end
+
+
 # ---- somebody else has CUPTI ----
 
 @pytest.mark.parametrize("env,name", [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu.c - a CUDA program as nvcc would leave it, in many moods: gpu MOOD [STEPS]
+ * gpu.c - a CUDA program as nvcc would leave it, in many moods: gpu MOOD [STEPS [MS]]   MS: how long a slow one waits in each step
  *
  * Each step launches 10 kernels, one copy, one fill, and waits. Says on stdout how many kernels it launched.
  */
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     else if (strcmp(mood, "children") == 0) with_children(steps);
     else for (int i = 0; i < steps; i++) {
         one_step(NULL);
-        if (strcmp(mood, "slow") == 0) nap_ms(20);
+        if (strcmp(mood, "slow") == 0) nap_ms(argc > 3 ? atoi(argv[3]) : 20);
         if (strcmp(mood, "idle") == 0 && i == steps / 2) nap_ms(300);
         if (strcmp(mood, "reset") == 0 && i == steps / 2) {
             must(cudaDeviceReset(), "cudaDeviceReset");

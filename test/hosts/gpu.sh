@@ -106,6 +106,16 @@ gpu hang_in_register "traces=0" SIMCUPTI_HANG=RegisterCallbacks "$bin/gpu" plain
 gpu hang_in_disable "kernels=100" SIMCUPTI_HANG=Disable "$bin/gpu" plain
 gpu hang_at_exit "" SIMCUPTI_HANG=exit "$bin/gpu" plain
 LIMIT=9 gpu hang_in_the_middle "" SIMCUPTI_HANG=FlushAll "$bin/gpu" slow 150
+LIMIT=9 gpu hang_in_many_windows "" SIMCUPTI_HANG=ActivityEnable KPROF_SCHEDULE=wait=1,active=2,repeat=30 "$bin/gpu" slow 100
+says hang_in_many_windows 'a call into CUPTI takes longer than 4 s'
+
+# --- slow is not dead: a call of 5.5 s costs the window it lasts through, the next one is whole --------------------------
+LIMIT=20
+gpu slow_flush "kernels=10 traces=2 left=off cut=1 stalls=1" SIMCUPTI_SLOW=ActivityFlushAll:5500:1 KPROF_SCHEDULE=wait=5,warmup=1,active=1,repeat=2 "$bin/gpu" slow 14 840
+says slow_flush 'a call into CUPTI takes longer than 4 s'
+says slow_flush 'CUPTI has answered after [56] s: GPU work is recorded again'
+gpu slow_enable "kernels=10 traces=2 left=off cut=1" SIMCUPTI_SLOW=ActivityEnable:5500:3 KPROF_SCHEDULE=wait=5,warmup=1,active=1,repeat=2 "$bin/gpu" slow 14 840
+gpu slow_disable "kernels=20 traces=2 left=off cut=0" SIMCUPTI_SLOW=ActivityDisable:5500:1 KPROF_SCHEDULE=wait=5,warmup=1,active=1,repeat=2 "$bin/gpu" slow 14 840
 unset LIMIT
 
 # --- who else is there ------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ claims  kernels=N      in all traces together N kernels with times (N may be "al
         gpu_KEY=VALUE  a count of the source's (kprof_gpu)
         dropped=counted  CUPTI dropped records, and each counts as lost
         left=on|off    what CUPTI had enabled at the end, kinds or single calls: something, or nothing
+        cut=N, stalls=N  windows that CUPTI cut, calls of ours that took too long, by the last trace
         calls=0        CUPTI was never called
 Always, for what came by CUPTI: each kernel lasts as long as it did and they lie as they lay (to 20 us), launches before their kernels.
 """
@@ -75,6 +76,10 @@ for claim in claims:
         wrong += [f"{key} is {t['kprof_gpu'].get(key[4:])}" for t in traces if t["kprof_gpu"].get(key[4:]) != value]
     elif key == "left" and (not exits or bool(exits[-1]["enabled"] or exits[-1]["single"]) != (value == "on")):
         wrong.append(f"CUPTI was left with {exits[-1:]}")
+    elif key in ("cut", "stalls"):
+        said = traces[-1].get("kprof_gpu", {}).get({"cut": "windows_cut"}.get(key, key), "0") if traces else None
+        if said != value:
+            wrong.append(f"{key} is {said}, not {value}")
     elif key == "calls" and any("call" in line for line in cupti):
         wrong.append(f"CUPTI was called: {cupti[:1]}")
 # Who launches waits for CUPTI to be armed, at most a second: a busy machine may need longer, and then the first work is in no trace.

@@ -25,9 +25,11 @@ static uint8_t pool[POOL][POOL_BYTES];
 static bool pool_out[POOL];
 
 enum kp_cuda_state kp_cuda_state(void) { return state; }
-bool kp_cuda_wants(uint32_t kind) { return our_kinds >> kind & 1; }
+bool kp_helper_may_call(void);
+bool kp_cuda_wants(uint32_t kind) { return our_kinds >> kind & 1 && kp_helper_may_call(); }
 bool kp_cuda_wants_call(bool is_driver, uint32_t cbid)
 {
+    if (!kp_helper_may_call()) return false;
     if (is_driver) return has_our_calls && kp_calls[1][cbid].name && !(kp_calls[1][cbid].what & KP_CALL_NOISE);
     return our_kinds >> RUNTIME & 1 && (int)cbid != our_noise;
 }
@@ -40,6 +42,9 @@ void kp_helper_rest(bool begins) { (void)begins; }
 bool kp_helper_take_control(void) { return is_control_taken ? false : (is_control_taken = true); }
 void kp_helper_give_control(void) { is_control_taken = false; }
 bool kp_helper_call_begins(void) { return true; }
+static int checks;
+bool kp_helper_may_call(void) { return state != KP_CUDA_STALLED && state != KP_CUDA_DEAD; }
+bool kp_helper_check(void) { return checks++, !kp_helper_may_call(); }
 void kp_helper_call_ends(void) {}
 void kp_cuda_clock_changed(void) { clock_told++; }
 void kp_cuda_finalized(void) { finalized_told++, our_kinds = 0, state = KP_CUDA_CUPTI_FOUND; }

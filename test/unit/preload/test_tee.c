@@ -431,6 +431,62 @@ static void driver_calls_we_left_off_are_on_in_a_session(void **unused)
     assert_false(kp_tee_wants_any());
 }
 
+/* A call of ours into CUPTI does not return: what is enabled for us we cannot disable, and buffers of ours are outside. */
+static void a_session_goes_as_alone(enum kp_cuda_state then)
+{
+    arm();
+    launch(3);
+    state = then;
+    checks = 0;
+    launch(2);
+    client_start();
+    ENABLE(DRIVER);
+    SINGLY("Driver", CU_GET, 0);
+    assert_int_equal(fake.driver_on[CU_GET], 0);
+    launch(4);
+    DISABLE(DRIVER);
+    client_stop();
+    assert_int_equal(checks, 3); /* at each Disable: it may be overdue just now */
+    assert_int_equal(fake.kinds, UINT64_C(1) << SYNC); /* its own are off, though we had two of them on as well */
+    assert_int_equal(calls_on(), 0);
+    must_be(&theirs, 6, 9);
+    call_on();
+    assert_null(fake.buffer);
+}
+
+static void while_a_call_of_ours_does_not_return_nothing_is_kept_from_cupti(void **unused)
+{
+    (void)unused;
+    a_session_goes_as_alone(KP_CUDA_STALLED);
+    state = KP_CUDA_ARMED; /* recovered: for disarm() */
+    disarm();
+    assert_int_equal(fake.kinds, 0);
+}
+
+static void when_we_are_dead_nothing_is_kept_from_cupti(void **unused)
+{
+    (void)unused;
+    a_session_goes_as_alone(KP_CUDA_DEAD);
+}
+
+/* CUPTI was told that buffers are zeroed, and it cannot be told otherwise now. */
+static void the_programs_own_buffers_are_zeroed_when_ours_cannot_be_had(void **unused)
+{
+    (void)unused;
+    arm();
+    client_start();
+    cupti_flush(1);
+    state = KP_CUDA_STALLED;
+    memset(client_memory, 0xab, sizeof client_memory);
+    launch(1);
+    assert_false(kp_buffer_is_ours(fake.buffer));
+    for (size_t i = fake.used; i < fake.bytes; i++) assert_int_equal(fake.buffer[i], 0);
+    client_stop();
+    must_be(&theirs, 1, 1);
+    state = KP_CUDA_ARMED;
+    disarm();
+}
+
 static uint64_t other_clock(void) { return 5 + fake.now / 100; }
 static void another_clock_is_told_once_and_old_stamps_are_not_the_clients(void **unused)
 {
@@ -680,6 +736,9 @@ int main(void)
         C(a_session_in_our_window_leaves_the_calls_that_we_want),
         C(calls_the_program_chose_singly_outlive_our_window),
         C(a_call_enabled_while_we_disarm_stays_enabled),
+        C(while_a_call_of_ours_does_not_return_nothing_is_kept_from_cupti),
+        C(when_we_are_dead_nothing_is_kept_from_cupti),
+        C(the_programs_own_buffers_are_zeroed_when_ours_cannot_be_had),
         C(calls_the_program_left_out_stay_out_after_our_window),
         T(another_clock_is_told_once_and_old_stamps_are_not_the_clients),
         T(finalize_ends_both_and_both_may_begin_again),

@@ -276,13 +276,16 @@ static void hang_if_told(const char *function)
     }
 }
 
-/* WORD:MS */
+/* WORD:MS[:N] */
 static void wait_if_told(const char *function)
 {
+    static uint32_t calls;
     char word[64];
-    size_t n = strcspn(simcupti_set.slow, ":");
-    snprintf(word, sizeof word, "%.*s", (int)n, simcupti_set.slow);
-    if (n && simcupti_set.slow[n] && strcasestr(function, word)) usleep((unsigned)atoi(simcupti_set.slow + n + 1) * 1000);
+    unsigned ms = 0, nth = 0;
+    if (sscanf(simcupti_set.slow, "%63[^:]:%u:%u", word, &ms, &nth) < 2 || !strcasestr(function, word)) return;
+    if (nth && __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) != nth) return;
+    log_line("\"call\":\"%s\",\"slow\":%u", function, ms);
+    usleep(ms * 1000);
 }
 
 /* FUNCTION:N:CODE[,...] */

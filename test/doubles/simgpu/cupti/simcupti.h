@@ -26,7 +26,7 @@
  *   SIMCUPTI_HANG=WORD[,...]  a function whose name has WORD never returns; "exit": FlushAll hangs once the exit handlers ran
  *                             that were there before something was enabled;
  *                             "fork": FlushAll hangs in a child of a process that had enabled something
- *   SIMCUPTI_SLOW=WORD:MS     a function whose name has WORD takes so long
+ *   SIMCUPTI_SLOW=WORD:MS[:N] a function whose name has WORD takes so long; only its N-th call
  *   SIMCUPTI_STUCK=1          calls go on being recorded when their kind was disabled
  *   SIMCUPTI_LATE_MS=N        GPU records are complete only N ms after the work ended
  *   SIMCUPTI_SHUFFLE=1        ready buffers are handed over in another order
