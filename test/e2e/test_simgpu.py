@@ -137,7 +137,7 @@ def test_ops_annotations_and_waits(traced):
         op = ops[event["args"]["External id"]]
         assert op["ts"] <= event["ts"]
     assert {event["name"] for event in of(events, "gpu_user_annotation")} == {"the steps"}
-    waits = [row for row in truth if row["what"] == "sync"]
+    waits = [row for row in truth if row["what"] in ("sync", "query")]
     told = of(events, "cuda_sync")
     assert {"Stream Sync", "Context Sync", "Stream Wait Event"} <= {event["name"] for event in told}
     for event in told:

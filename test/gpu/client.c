@@ -8,6 +8,7 @@
  *   f    flush                                                          F as TEARDOWN_CUPTI=1: finalize in a call's exit
  *   K k  kprof_start, kprof_stop                                        b<n> n rounds on another thread, begun here
  *   j    waits for it                                                   z sleeps for 50 ms
+ *   q    records an event and asks whether it is reached, until it is
  * OUT gets the records of every session, a line each: session kind name correlation start end.
  */
 #include <dlfcn.h>
@@ -24,6 +25,10 @@ int cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, void *stream
 int cudaMemsetAsync(void *p, int value, size_t n, void *stream);
 int cudaLaunchKernel(const void *f, dim3 grid, dim3 block, void **args, size_t smem, void *stream);
 int cudaDeviceSynchronize(void);
+int cudaEventCreate(void **event);
+int cudaEventRecord(void *event, void *stream);
+int cudaEventQuery(void *event);
+int cudaStreamQuery(void *stream);
 int cudaGetDevice(int *device);
 void **__cudaRegisterFatBinary(const void *binary);
 void __cudaRegisterFatBinaryEnd(void **handle);
@@ -210,6 +215,14 @@ static void *work_there(void *n)
     return NULL;
 }
 
+static void poll_event(void)
+{
+    static void *event;
+    if (!event) cudaEventCreate(&event);
+    cudaEventRecord(event, NULL);
+    while (cudaEventQuery(event) || cudaStreamQuery(NULL)) usleep(100);
+}
+
 static void call_kprof(const char *name)
 {
     int (*f)(void);
@@ -234,6 +247,7 @@ static void follow(const char *plan)
         case 'b': pthread_create(&other, NULL, work_there, (void *)(intptr_t)n); break;
         case 'j': pthread_join(other, NULL); break;
         case 'z': usleep(50000); break;
+        case 'q': poll_event(); break;
         default: break;
         }
     }

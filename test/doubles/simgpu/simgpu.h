@@ -70,8 +70,10 @@ struct simgpu_work {
     void *observer_data;
 };
 
-struct simgpu_sync { /* a finished wait of the host (types 1, 3, 4), or a stream that waits for an event (2) */
+struct simgpu_sync { /* a finished wait of the host (types 1, 3, 4), a stream that waits for an event (2), a query (1, 3) */
     uint32_t type;   /* CUPTI's: 1 event, 2 stream waits for event, 3 stream, 4 context */
+    bool is_query;
+    int result;      /* of a query: 0, or 600: not ready */
     uint32_t context, stream, event, correlation; /* 0xffffffff: not applicable */
     uint64_t event_sync, start_ns, end_ns;
 };

@@ -163,6 +163,7 @@ int sim_stream_synchronize(struct sim_stream *stream);
 int sim_stream_query(struct sim_stream *stream);
 int sim_context_synchronize(struct sim_context *context);
 void sim_synced(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event, uint64_t start_ns);
+void sim_queried(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event, int result);
 
 /* --- events (event.c) --- */
 struct sim_event *sim_event_create(struct sim_context *context, uint32_t flags);

@@ -58,9 +58,10 @@ int sim_event_query(struct sim_event *event)
     if (sim_capture_unsafe()) return SIM_CAPTURE_UNSUPPORTED;
     int error = sim_context_error(event->context);
     if (error) return error;
-    if (sim_now() < event->time) return SIM_NOT_READY;
-    if (event->stream && event->stream->host_returned < event->host_asked) return SIM_NOT_READY;
-    return SIM_OK;
+    bool is_behind = event->stream && event->stream->host_returned < event->host_asked;
+    error = sim_now() < event->time || is_behind ? SIM_NOT_READY : SIM_OK;
+    sim_queried(1, event->context, event->stream ? event->stream_id : SIM_NOT_APPLICABLE, event, error);
+    return error;
 }
 
 int sim_event_synchronize(struct sim_event *event)

@@ -94,17 +94,26 @@ void sim_host_functions_wait(struct sim_stream *stream, uint64_t ticket)
     pthread_mutex_unlock(&host_lock);
 }
 
-void sim_synced(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event, uint64_t start_ns)
+static void tell_sync(struct simgpu_sync sync, const struct sim_event *event)
 {
-    struct simgpu_sync sync = {.type = type, .context = context->id, .stream = stream, .event = SIM_NOT_APPLICABLE,
-                               .correlation = sim_correlation(), .start_ns = start_ns, .end_ns = sim_now()};
-    if (event) {
-        sync.event = event->id;
-        sync.event_sync = event->sync_id;
-    }
+    sync.event = event ? event->id : SIM_NOT_APPLICABLE;
+    sync.event_sync = event ? event->sync_id : 0;
+    sync.correlation = sim_correlation();
+    sync.end_ns = sim_now();
     sim_truth_sync(&sync);
     const struct simgpu_observer *o = sim_observer();
     if (o && o->synced) o->synced(&sync);
+}
+
+void sim_synced(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event, uint64_t start_ns)
+{
+    tell_sync((struct simgpu_sync){.type = type, .context = context->id, .stream = stream, .start_ns = start_ns}, event);
+}
+
+void sim_queried(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event, int result)
+{
+    tell_sync((struct simgpu_sync){.type = type, .is_query = true, .result = result, .context = context->id, .stream = stream,
+                                   .start_ns = sim_now()}, event);
 }
 
 int sim_stream_synchronize(struct sim_stream *stream)
@@ -131,7 +140,9 @@ int sim_stream_query(struct sim_stream *stream)
     pthread_mutex_unlock(&host_lock);
     int error = sim_context_error(stream->context);
     if (error) return error;
-    return sim_now() < ready || is_behind ? SIM_NOT_READY : SIM_OK;
+    error = sim_now() < ready || is_behind ? SIM_NOT_READY : SIM_OK;
+    sim_queried(3, stream->context, stream->id, NULL, error);
+    return error;
 }
 
 int sim_context_synchronize(struct sim_context *context)

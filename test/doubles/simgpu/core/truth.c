@@ -73,9 +73,9 @@ void sim_truth_call(const struct simgpu_call *call)
 void sim_truth_sync(const struct simgpu_sync *s)
 {
     if (!is_on()) return;
-    line("{\"what\":\"sync\",\"type\":%u,\"pid\":%d,\"tid\":%d,\"context\":%u,\"stream\":%u,\"event\":%u,\"event_sync\":%" PRIu64
+    line("{\"what\":\"%s\",\"type\":%u,\"result\":%d,\"pid\":%d,\"tid\":%d,\"context\":%u,\"stream\":%u,\"event\":%u,\"event_sync\":%" PRIu64
          ",\"correlation\":%u,\"start\":%" PRIu64 ",\"end\":%" PRIu64 "}\n",
-         s->type, (int)getpid(), tid(), s->context, s->stream, s->event, s->event_sync, s->correlation, s->start_ns, s->end_ns);
+         s->is_query ? "query" : "sync", s->type, s->result, (int)getpid(), tid(), s->context, s->stream, s->event, s->event_sync, s->correlation, s->start_ns, s->end_ns);
 }
 
 void sim_truth_alloc(const struct simgpu_alloc *a)

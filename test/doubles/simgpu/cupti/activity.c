@@ -208,7 +208,7 @@ CUPTI_API int cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable)
 CUPTI_API int cuptiActivityEnableLatencyTimestamps(uint8_t enable) { API(CALL_V1, enable, 0, set_flag(&simcupti.latency_timestamps, enable)); }
 CUPTI_API int cuptiActivityEnableAllocationSource(uint8_t enable) { API(CALL_V1, enable, 0, set_flag(&simcupti.allocation_source, enable)); }
 CUPTI_API int cuptiActivityEnableLaunchAttributes(uint8_t enable) { API(CALL_V1, enable, 0, CUPTI_OK); }
-CUPTI_API int cuptiActivityEnableAllSyncRecords(uint8_t enable) { API(CALL_V1, enable, 0, CUPTI_OK); }
+CUPTI_API int cuptiActivityEnableAllSyncRecords(uint8_t enable) { API(CALL_V1, enable, 0, set_flag(&simcupti.ready_syncs_only, !enable)); }
 
 CUPTI_API int cuptiActivityRegisterTimestampCallback(simcupti_time_fn clock)
 {

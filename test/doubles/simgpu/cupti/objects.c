@@ -7,11 +7,18 @@
 #include <string.h>
 #include <unistd.h>
 
+/* From 12.8 on queries have records too: of the kind a wait would have (there is none of their own), and also when the answer was
+ * "not ready", until cuptiActivityEnableAllSyncRecords(0). */
+static bool is_query_told(int result)
+{
+    return simcupti_has("cuptiActivityEnableAllSyncRecords") && (result == 0 || !simcupti.ready_syncs_only);
+}
+
 void simcupti_on_synced(const struct simgpu_sync *sync)
 {
     if (simcupti_in_client) return;
-    if (sync->type == 3 || sync->type == 4) simcupti_tell_sync(sync->type == 3 ? 1 : 2);
-    if (!simcupti.kinds[KIND_SYNCHRONIZATION]) return;
+    if (!sync->is_query && (sync->type == 3 || sync->type == 4)) simcupti_tell_sync(sync->type == 3 ? 1 : 2);
+    if (!simcupti.kinds[KIND_SYNCHRONIZATION] || (sync->is_query && !is_query_told(sync->result))) return;
     uint64_t end = simcupti_host(sync->end_ns), length = sync->end_ns - sync->start_ns;
     uint64_t start = simcupti.clock ? simcupti_gpu(sync->start_ns) : end - length;
     pthread_mutex_lock(&simcupti_lock);
@@ -25,6 +32,7 @@ void simcupti_on_synced(const struct simgpu_sync *sync)
     simcupti_put(record, SYNCHRONIZATION_streamId, sync->stream);
     simcupti_put(record, SYNCHRONIZATION_cudaEventId, sync->event);
     simcupti_put(record, SYNCHRONIZATION_cudaEventSyncId, sync->event_sync);
+    simcupti_put(record, SYNCHRONIZATION_returnValue, (uint32_t)sync->result);
     simcupti_complete(slot);
     pthread_mutex_unlock(&simcupti_lock);
 }

@@ -103,7 +103,7 @@ struct simcupti_state {
     bool has_resource_overhead;
     uint64_t attributes[32];
     uint32_t thread_id_type, flush_period_ms;
-    bool event_timestamps, latency_timestamps, allocation_source;
+    bool event_timestamps, latency_timestamps, allocation_source, ready_syncs_only;
     bool v1_used, v2_used;
     size_t dropped;
     int armed_pid; /* who enabled something */
