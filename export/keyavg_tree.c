@@ -146,11 +146,9 @@ static struct kp_node *node_add(struct kp_tree *tree, size_t event)
     return node;
 }
 
-/* torch records waits only when told to (enable_cuda_sync_events); its usual table has none. */
 static bool is_left_out(const struct kp_trace *trace, const struct kp_trace_event *e)
 {
-    if (e->kind == KP_TRACE_OTHER || e->kind == KP_TRACE_MEMORY || is_skipped(kp_trace_text(trace, e->name))) return true;
-    return trace->is_ours && e->kind == KP_TRACE_GPU && strcmp(kp_trace_text(trace, e->cat), "cuda_sync") == 0;
+    return e->kind == KP_TRACE_OTHER || e->kind == KP_TRACE_MEMORY || is_skipped(kp_trace_text(trace, e->name));
 }
 
 static void nodes_add(struct kp_tree *tree, struct memory *m)

@@ -6,14 +6,15 @@
  * Memory:    16 bytes a recorded event, in the scratch.
  *
  * A wait names its event by context and number; the record it means is the last one of that event before it, in the order of
- * correlation ids (CUPTI's numbers of calls).
+ * correlation ids (CUPTI's numbers of calls). From 12.8 on CUPTI tells of queries (cudaEventQuery) too, with the type of a wait; one
+ * that was answered "not ready" is none.
  */
 #include <string.h>
 
 #include "export/gpu.h"
 #include "collector/base/kp_poison.h"
 
-enum { EVENT_SYNC = 1, STREAM_WAIT = 2, STREAM_SYNC = 3, CONTEXT_SYNC = 4 };
+enum { EVENT_SYNC = 1, STREAM_WAIT = 2, STREAM_SYNC = 3, CONTEXT_SYNC = 4, NOT_READY = 600 };
 #define SYNC_ROW 1000000 /* streams.c */
 
 void kp_waits_record(struct kp_gpu *g, const struct kp_rec_cudaevent *event)
@@ -122,7 +123,7 @@ static int sync_take(void *context, const struct kp_device_event *e)
     struct kp_trace *t = context;
     const struct kp_rec_sync *s = &e->of.sync;
     const struct kp_link *link;
-    if (e->kind != KP_KIND_SYNC) return 0;
+    if (e->kind != KP_KIND_SYNC || s->result == NOT_READY) return 0; /* a query, that waited for nothing */
     uint32_t device = kp_context_device(t, s->context);
     struct kp_stream *stream = kp_stream_get(t->gpu, device, s->stream);
     if (s->type == STREAM_WAIT && !(stream && stream->has_work)) {

@@ -36,6 +36,7 @@ static const struct {
 static _Atomic uint64_t enabled_kinds; /* bit: we enabled it */
 #define SINGLY UINT64_C(1)             /* in its place for no kind: calls are set one by one, the driver's have no kind */
 static _Atomic uint64_t dropped;
+static _Atomic bool are_queries_off;   /* CUPTI was told to leave out queries that were answered "not ready" */
 static int64_t zeroed_before; /* ATTR_ZEROED as it was found when arming */
 static uint64_t owed;         /* bit: a kind of the program's that our Disable may have hit; kprof-cuda's */
 
@@ -222,9 +223,23 @@ static void singles_disable(void)
     if (kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == NOT_CALLED) atomic_fetch_or(&enabled_kinds, SINGLY);
 }
 
+/* From 12.8 on waits have records of queries among them, also of those that found nothing done: allocators and NCCL ask by the thousand. */
+static void queries_off(void)
+{
+    if (!kp_cuda_wants_waits() || !kp_cupti.enable_all_sync_records || kp_tee_has_client()) return;
+    kp_store_release(&are_queries_off, CALL(kp_cupti.enable_all_sync_records(0)) == 0); /* pairs with: kp_cuda_queries_again */
+}
+
+void kp_cuda_queries_again(void)
+{
+    if (kp_exchange_acq_rel(&are_queries_off, 0)) (void)kp_cupti.enable_all_sync_records(1); /* as CUPTI has it by default */
+}
+
 static int kinds_enable(void)
 {
+    queries_off();
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i].kind == KP_CUPTI_SYNCHRONIZATION && !kp_cuda_wants_waits()) continue;
         int code = kind_enable(kinds[i].kind, kinds[i].is_dumped);
         if (code != 0 && kinds[i].is_needed) return code;
         if (code != 0) kp_log(1, "CUPTI does not give records of kind %d (error %d)", kinds[i].kind, code);
@@ -240,6 +255,9 @@ static void kinds_disable(void)
 {
     for (uint32_t kind = 1; kind < KP_CUPTI_KINDS; kind++) kind_disable(kind);
     singles_disable();
+    if (!kp_load_relaxed(&are_queries_off) || !kp_helper_call_begins()) return;
+    kp_cuda_queries_again();
+    kp_helper_call_ends();
 }
 
 /* ---- arm, flush, disarm ---- */
@@ -317,6 +335,7 @@ void kp_control_flush(bool is_forced)
 void kp_control_forget(void)
 {
     atomic_store(&enabled_kinds, 0);
+    kp_store_relaxed(&are_queries_off, false);
 }
 
 void kp_control_stop(void)

@@ -86,6 +86,8 @@ uint32_t kp_record_bytes(uint32_t kind);
 /* We have it enabled now: the program's Disable of it must not reach CUPTI. Never where we could not disable it later ourselves. */
 bool kp_cuda_wants(uint32_t kind);
 bool kp_cuda_wants_call(bool is_driver, uint32_t cbid); /* we have it recorded now, by its kind or singly */
+/* The program registers callbacks: it gets records of queries as without us. Any thread. */
+void kp_cuda_queries_again(void);
 /* Dropped records that CUPTI told us of since the start of the process (its counter falls to 0 when read). */
 uint64_t kp_cuda_dropped(void);
 void kp_cuda_dropped_more(uint64_t records); /* the program read the counter: so many of ours may be among them */

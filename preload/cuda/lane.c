@@ -300,6 +300,9 @@ static bool settle_call(struct lane *l, struct kp_decoded *d)
 static bool settle(struct lane *l, struct kp_decoded *d)
 {
     switch (d->head.kind) {
+    case KP_KIND_SYNC: /* beside a program that asks for them itself they come unasked */
+    case KP_KIND_CUDAEVENT:
+        return kp_cuda_wants_waits();
     case KP_KIND_API:
         return settle_call(l, d);
     case KP_KIND_KERNEL:

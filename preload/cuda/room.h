@@ -143,6 +143,7 @@ void kp_cuda_count_cut(uint32_t cycle);  /* GPU work of this window is missing b
 void kp_cuda_refuse(const char *why);    /* REFUSED, one line, a note; the fallback is switched on */
 void kp_cuda_note(const char *key, const char *value);
 int kp_cuda_tee_start(void);             /* kp_tee_start with the setting, once. 0, or -EBUSY: to be asked again */
+bool kp_cuda_wants_waits(void);          /* KPROF_CUDA_SYNC */
 bool kp_cuda_has_torch(void);            /* torch.profiler may come: CUPTI's ids of threads stay as they are */
 bool kp_cuda_see_driver(void);           /* ABSENT -> DRIVER_LOADED when libcuda.so.1 is there */
 bool kp_cuda_see_cuinit(void);           /* DRIVER_LOADED -> CUINIT_OK when cuInit succeeded; no CUPTI call */

@@ -132,6 +132,11 @@ void kp_cuda_refuse(const char *why)
     kp_boot_set_gpu(KP_GPU_HOOKS);
 }
 
+bool kp_cuda_wants_waits(void)
+{
+    return config && config->cuda_sync;
+}
+
 static void say_none(const char *why)
 {
     char text[96];

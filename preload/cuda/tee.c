@@ -90,6 +90,7 @@ static int tap_register(kp_cupti_request_fn request, kp_cupti_complete_fn comple
 {
     if (!request || !complete || is_child()) return kp_cupti.register_callbacks(request, complete);
     if (is_yielding) kp_cuda_stand_aside();
+    kp_cuda_queries_again();
     int result = is_armed() ? 0 : kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete);
     if (result != 0) return result;
     if (!kp_client_is_there()) {

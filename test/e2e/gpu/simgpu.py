@@ -48,13 +48,14 @@ def run(program, folder, *args, timeout=harness.LONG, plain=False, kprof=False, 
 class Oracle(harness.Run):
     """The program under torch.profiler, activities cpu and cuda."""
 
-    def __init__(self, program, folder, *args, schedule="1,1,3,1", shapes=True, memory=True, tables=None, timeout=harness.LONG, **env):
+    def __init__(self, program, folder, *args, schedule="1,1,3,1", shapes=True, memory=True, waits=False, tables=None, timeout=harness.LONG, **env):
         folder = pathlib.Path(folder)
         self.path = folder / "kineto.pt.trace.json"
         command = [harness.PYTHON, harness.HERE / "oracle" / "kineto.py", "--out", self.path, "--cuda"]
         command += ["--schedule", schedule] if schedule else []
         command += ["--shapes"] if shapes else []
         command += ["--memory"] if memory else []
+        command += ["--waits"] if waits else []
         if tables is not None:
             (folder / "wanted.json").write_text(json.dumps(tables))
             command += ["--tables", folder / "wanted.json", folder / "tables.json"]

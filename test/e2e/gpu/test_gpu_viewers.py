@@ -39,19 +39,17 @@ def in_order(trace, *categories):
 
 
 def trim(ours, theirs):
-    """Takes out what torch.profiler records only when asked (cuda_sync, overhead), and of both files waits that only one window
-    still holds: profiler.stop() waits inside of Kineto's, not of ours."""
+    """Takes out what torch.profiler records only when asked (overhead), and of both files waits that only one window still holds:
+    profiler.stop() waits inside of Kineto's, not of ours."""
+    assert not [gpufacts.of(trace, "cuda_sync") for trace in (ours, theirs) if gpufacts.of(trace, "cuda_sync")], "nobody asked for waits"
     keys = [{key_of(e) for e in gpufacts.of(trace, *gpufacts.API)} for trace in (ours, theirs)]
     lonely = keys[0] ^ keys[1]
     assert {key[1] for key in lonely} <= {"cudaDeviceSynchronize"} and len(lonely) <= 4, lonely
     numbers = {key[2] for key in lonely}
-    waits = {(e["pid"], e["tid"], facts.begin(e)) for e in gpufacts.of(ours, "cuda_sync")}
-    ours["traceEvents"] = [e for e in ours["traceEvents"] if e.get("cat") not in ("cuda_sync", "overhead") and
-                           not (e.get("cat") == "ac2g" and (e["pid"], e["tid"], facts.begin(e)) in waits)]
+    ours["traceEvents"] = [e for e in ours["traceEvents"] if e.get("cat") != "overhead"]
     for trace in (ours, theirs):
         trace["traceEvents"] = [e for e in trace["traceEvents"] if not (e.get("cat") in gpufacts.API and key_of(e) in lonely) and
-                                not (e.get("cat") == "ac2g" and e["id"] in numbers) and
-                                not (e.get("cat") == "cuda_sync" and gpufacts.args(e).get("correlation") in numbers)]
+                                not (e.get("cat") == "ac2g" and e["id"] in numbers)]
 
 
 def dated(ours, theirs):

@@ -2,7 +2,7 @@
 """The oracle: runs an unmodified script under torch.profiler, one profiler step after each optimizer's step.
 
 usage: kineto.py --out TRACE [--schedule wait,warmup,active,repeat] [--cuda] [--shapes] [--memory] [--stack] [--flops] [--modules]
-                 [--tables JSON_IN JSON_OUT] SCRIPT ARGS...
+                 [--waits] [--tables JSON_IN JSON_OUT] SCRIPT ARGS...
 Without --schedule everything from here to the script's end is recorded. --tables: a list of {"key_averages": {...},
 "table": {...}} in, the list of the tables' texts out. --nesting: [[parent or null, name, count], ...] of the stepped window,
 from the profiler's own tree (traces before 2.4 have whole microseconds, too coarse to find parents by time). --frames: of each op in
@@ -101,6 +101,7 @@ def main():
     parser.add_argument("--stack", action="store_true")
     parser.add_argument("--flops", action="store_true")
     parser.add_argument("--modules", action="store_true")
+    parser.add_argument("--waits", action="store_true")
     parser.add_argument("--tables", nargs=2)
     parser.add_argument("--nesting")
     parser.add_argument("--frames")
@@ -126,8 +127,12 @@ def main():
                 json.dump(texts, file)
 
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if options.cuda else [])
+    experimental = {}
+    if options.waits:
+        from torch._C._profiler import _ExperimentalConfig
+        experimental["experimental_config"] = _ExperimentalConfig(enable_cuda_sync_events=True)
     profiler = profile(activities=activities, schedule=plan, on_trace_ready=ready, record_shapes=options.shapes, profile_memory=options.memory,
-                       with_stack=options.stack, with_flops=options.flops, with_modules=options.modules)
+                       with_stack=options.stack, with_flops=options.flops, with_modules=options.modules, **experimental)
     step_after_every_optimizer(profiler.step)
     sys.argv = options.rest
     sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))  # in the place of this file's folder: who looks for a module makes as many calls

@@ -30,6 +30,7 @@ static const struct { const char *name, *good, *bad, *why; } samples[] = {
     {"KPROF_EXPORT", "none", "table,none", "asks for none and for something, using trace"},
     {"KPROF_METADATA", "{\"a\": [1]}", "{\"a\":}", "is not a JSON object (offset 5: expected a value), using nothing"},
     {"KPROF_CUPTI", "yield", "tee,off", "names more than one, using tee"},
+    {"KPROF_CUDA_SYNC", "1", "2", "is neither 0 nor 1, using 0"},
     {"KPROF_CHILDREN", "1", "yes", "is neither 0 nor 1, using 0"},
     {"KPROF_MAX_MB", "64", "64MB", "is not a number, using 4096"},
     {"KPROF_SPOOL_DIR", "/dev/shm", "\x01", "has a control character in it, using KPROF_DIR"},

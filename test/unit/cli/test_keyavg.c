@@ -208,7 +208,8 @@ static void kernels_count_for_the_op_that_launched_them(void **state)
     assert_true(row_named(w, "k")->self_device == 9);
 }
 
-static void waits_are_rows_in_kinetos_files_only(void **state)
+/* Both record them on request only. */
+static void waits_are_rows_in_both_files(void **state)
 {
     struct world *w = *state;
     for (int is_ours = 0; is_ours < 2; is_ours++) {
@@ -217,7 +218,7 @@ static void waits_are_rows_in_kinetos_files_only(void **state)
         add(w, "kernel", "k", 7, 20, 30, "\"External id\":1,\"correlation\":5");
         add(w, "cuda_sync", "Stream Sync", 7, 20, 60, "\"External id\":6,\"correlation\":6");
         build(w, &(struct kp_keyavg_options){0});
-        assert_int_equal(w->averages.count, is_ours ? 2 : 3);
+        assert_int_equal(w->averages.count, 3);
         assert_non_null(row_named(w, "k"));
         if (is_ours) continue;
         kp_keyavg_fini(&w->averages);
@@ -358,7 +359,7 @@ int main(void)
         WORLD_TEST(shapes_and_overloads_split_rows_only_when_asked),
         WORLD_TEST(memory_goes_to_every_op_open_at_the_time),
         WORLD_TEST(kernels_count_for_the_op_that_launched_them),
-        WORLD_TEST(waits_are_rows_in_kinetos_files_only),
+        WORLD_TEST(waits_are_rows_in_both_files),
         WORLD_TEST(old_kernels_are_credited_through_their_runtime_call),
         WORLD_TEST(an_op_left_open_is_async_and_outside_the_tree),
         WORLD_TEST(backward_ops_take_the_stack_of_their_forward_op),

@@ -41,11 +41,13 @@ static struct kp_rec_copy *copy(uint8_t kind, uint64_t from, uint64_t to, uint32
     return (void *)((uint8_t *)c + c->used - sizeof r);
 }
 
-static void wait_for(uint32_t type, uint64_t from, uint64_t to, uint32_t correlation, uint32_t stream, uint32_t event)
+static struct kp_rec_sync *wait_for(uint32_t type, uint64_t from, uint64_t to, uint32_t correlation, uint32_t stream, uint32_t event)
 {
     struct kp_rec_sync r = {.head = {.kind = KP_KIND_SYNC, .flags = KP_DEV_TICKS, .size = sizeof r}, .start = AT(from), .end = AT(to),
                             .correlation = correlation, .type = type, .context = 1, .stream = stream, .event = event};
+    struct kp_chunk_head *c = test_spool_at(&spool, lane);
     assert_true(test_spool_put(&spool, lane, &r, sizeof r));
+    return (void *)((uint8_t *)c + c->used - sizeof r);
 }
 
 static void recorded(uint32_t correlation, uint32_t stream, uint32_t event)

@@ -274,6 +274,20 @@ static void a_stream_that_waits_is_shown_when_it_did_work(void **state)
     assert_has(line_of("\"stream 7 (sync)\""), "\"tid\":1000007,");
 }
 
+static void a_query_that_found_nothing_done_is_no_wait(void **state)
+{
+    (void)state;
+    spool_begin();
+    recorded(10, 7, 4);
+    wait_for(1, 100, 101, 20, 7, 4)->result = 600; /* cudaEventQuery: not ready */
+    wait_for(1, 102, 103, 21, 7, 4);
+    wait_for(3, 110, 111, 22, 7, KP_DEV_NONE)->result = 600;
+    kernel("add", 600, 1600, 17, 0, 7);
+    assert_int_equal(export_now(), 0);
+    assert_int_equal(count("\"cat\":\"cuda_sync\""), 1);
+    assert_has(line_of("\"correlation\":21,"), "\"name\":\"Event Sync\"");
+}
+
 /* --- annotations, rows, keys --- */
 
 static void an_annotation_reaches_over_its_work_on_each_stream(void **state)
@@ -564,6 +578,7 @@ int main(void)
         cmocka_unit_test(copies_and_fills_are_named_and_measured),
         cmocka_unit_test(a_wait_names_the_last_record_of_its_event_before_it),
         cmocka_unit_test(a_stream_that_waits_is_shown_when_it_did_work),
+        cmocka_unit_test(a_query_that_found_nothing_done_is_no_wait),
         cmocka_unit_test(an_annotation_reaches_over_its_work_on_each_stream),
         cmocka_unit_test(rows_are_named_for_what_was_used),
         cmocka_unit_test(a_note_that_grew_is_told_once),

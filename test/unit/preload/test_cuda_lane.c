@@ -101,6 +101,14 @@ static void given(uint8_t *buffer, size_t valid)
     kp_buffer_complete(NULL, 0, buffer, (size_t)4 << 20, valid);
 }
 
+static void waits_are_asked_for(bool are)
+{
+    static struct kp_config settings;
+    settings.activities = KP_ACTIVITY_CUDA;
+    settings.cuda_sync = are;
+    kp_cuda_source.setup(&settings);
+}
+
 static void window(uint32_t cycle, uint32_t bits)
 {
     kp_gate_set(kp_gate_make(cycle, KP_GATE_ON | bits));
@@ -122,6 +130,7 @@ static int prepare(void **state)
     kp_calls[0][305] = (struct kp_call){.name = "cudaStreamBeginCapture_v10000", .len = 22, .what = KP_CALL_CAPTURE_BEGINS};
     kp_calls[0][306] = (struct kp_call){.name = "cudaStreamEndCapture_v10000", .len = 20, .what = KP_CALL_CAPTURE_ENDS};
     kp_cuda_set_state(KP_CUDA_ARMED);
+    waits_are_asked_for(true);
     return 0;
 }
 
@@ -230,6 +239,26 @@ static void only_events_are_kept_while_warming_up(void **state)
     window(4, KP_GATE_RECORD);
     kp_lane_close(3);
     kp_lane_forget_work();
+}
+
+/* torch.profiler, told to, enables waits itself: beside it they come into our buffers too. */
+static void waits_that_we_did_not_ask_for_are_not_kept(void **state)
+{
+    (void)state;
+    window(40, KP_GATE_RECORD);
+    kp_sizes[KP_CUPTI_SYNCHRONIZATION] = EVENT;
+    for (int asked = 0; asked < 2; asked++) {
+        waits_are_asked_for(asked);
+        uint8_t *buffer = taken();
+        put32(buffer, 0, KP_CUPTI_CUDA_EVENT);
+        put32(buffer, EVENT, KP_CUPTI_SYNCHRONIZATION);
+        put64(buffer, EVENT + KP_AT_SYNCHRONIZATION_start, 1000);
+        put64(buffer, EVENT + KP_AT_SYNCHRONIZATION_end, 2000);
+        given(buffer, (size_t)2 * EVENT);
+        assert_int_equal(found_in(40).kinds[KP_KIND_CUDAEVENT], asked);
+        assert_int_equal(found_in(40).kinds[KP_KIND_SYNC], asked);
+    }
+    kp_lane_close(40);
 }
 
 static void a_name_at_the_same_address_in_the_next_buffer_is_read_anew(void **state)
@@ -384,6 +413,7 @@ int main(void)
         cmocka_unit_test(the_pool_never_gives_null_and_gives_zeroed_buffers),
         cmocka_unit_test(a_child_may_write_to_a_buffer_that_was_out),
         cmocka_unit_test(a_call_is_of_the_thread_that_is_alive_under_that_name),
+        cmocka_unit_test(waits_that_we_did_not_ask_for_are_not_kept),
     };
     return cmocka_run_group_tests_name("cuda/lane", tests, prepare, NULL);
 }

@@ -51,7 +51,7 @@ static int reset(void **unused)
     our_noise = -1;
     has_our_calls = false;
     quiet_anew = 0;
-    finalized_told = clock_told = aside = back = 0;
+    finalized_told = clock_told = aside = back = queries_told = 0;
     state = KP_CUDA_CUPTI_FOUND;
     return 0;
 }
@@ -75,6 +75,7 @@ static void a_session_in_our_window_is_the_clients_and_all_is_ours(void **unused
     arm();
     launch(10);
     client_start();
+    assert_int_equal(queries_told, 1); /* what we keep CUPTI from telling, it gets */
     launch(20);
     fake_sync();
     client_stop();
