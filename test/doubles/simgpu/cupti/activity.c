@@ -32,6 +32,7 @@ int simcupti_enable(uint32_t kind)
 {
     if (!is_enableable(kind)) return CUPTI_INVALID_KIND;
     simcupti_observe();
+    simcupti_clock_latch();
     simcupti_clock_sample();
     pthread_mutex_lock(&simcupti_lock);
     simcupti_worker_start();

@@ -95,6 +95,7 @@ void simcupti_clock_set(simcupti_time_fn clock)
     pthread_mutex_lock(&clock_lock);
     sample_count = 0;
     last_gpu_end = stale_until = 0;
+    if (simcupti_set.latch && simcupti.clock) simcupti.spoiled++;
     simcupti.clock = clock;
     pthread_mutex_unlock(&clock_lock);
     simcupti_clock_sample();
@@ -128,9 +129,18 @@ static uint64_t stale_shift(uint64_t host_ns)
     return host_ns < stale_until ? simcupti_set.stale_ns : 0;
 }
 
+void simcupti_clock_latch(void)
+{
+    if (simcupti.is_latched) return;
+    simcupti.is_latched = true;
+    simcupti.first_clock = simcupti.clock;
+}
+
+uint64_t simcupti_spoiled(uint64_t host_ns) { return realtime(host_ns); }
+
 uint64_t simcupti_gpu(uint64_t host_ns)
 {
-    simcupti_time_fn clock = simcupti.clock;
+    simcupti_time_fn clock = simcupti_set.latch && simcupti.is_latched && !simcupti.first_clock ? NULL : simcupti.clock;
     if (!clock) return realtime(host_ns);
     simcupti_clock_sample();
     pthread_mutex_lock(&clock_lock);

@@ -155,6 +155,7 @@ static void read_settings(void)
     set->crash_null = number("SIMCUPTI_CRASH_NULL");
     set->shuffle = number("SIMCUPTI_SHUFFLE");
     set->truncate = number("SIMCUPTI_TRUNCATE");
+    set->latch = number("SIMCUPTI_LATCH");
     set->v2_used = number("SIMCUPTI_V2_USED");
     set->stuck = number("SIMCUPTI_STUCK");
     set->holes = number("SIMCUPTI_HOLES");

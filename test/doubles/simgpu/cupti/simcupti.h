@@ -35,6 +35,8 @@
  *   SIMCUPTI_DROP=N           every N-th record is dropped and counted
  *   SIMCUPTI_ZERO_EVERY=N     every N-th kernel has no timestamps (device buffers used up)
  *   SIMCUPTI_STALE_NS=N       after an idle of 100 ms GPU times are N ns too early for 10 ms (with a timestamp callback)
+ *   SIMCUPTI_LATCH=1          times of the GPU stay in the clock that was registered when a kind was enabled first (pytorch#190346), and
+ *                             each further registration costs one kernel its time: it has one of CLOCK_REALTIME (pytorch#192021)
  *   SIMCUPTI_OTHER_TOOL=NAME  somebody subscribed before
  *   SIMCUPTI_V2_USED=1        somebody uses the v2 activity API: v1 answers 14
  *   SIMCUPTI_REPLACED=own|lost  what becomes of buffers when another registers: its owner's callback gets them, or nobody
@@ -81,7 +83,7 @@ typedef void (*simcupti_callback_fn)(void *user, int domain, uint32_t cbid, cons
 struct simcupti_settings {
     uint32_t version;
     int layout; /* index into layout_sizes */
-    bool crash_early, crash_null, shuffle, truncate, v2_used, is_multi_allowed, stuck;
+    bool crash_early, crash_null, shuffle, truncate, v2_used, is_multi_allowed, stuck, latch;
     uint32_t holes, drop, zero_every, late_ms;
     uint64_t stale_ns;
     enum { REPLACED_NEW, REPLACED_OWN, REPLACED_LOST } replaced;
@@ -96,7 +98,9 @@ struct simcupti_state {
     simcupti_complete_fn complete;
     simcupti_request_v2_fn request_v2;
     simcupti_complete_v2_fn complete_v2;
-    simcupti_time_fn clock;
+    simcupti_time_fn clock, first_clock;
+    bool is_latched; /* first_clock is what was registered when a kind was enabled first */
+    unsigned spoiled; /* kernels still to get a time of another clock */
     bool kinds[KIND_COUNT];
     signed char filter[3][CBID_WORDS * 32]; /* [domain][cbid]: 0 as its kind, 1 on (the kind or not), -1 off */
     bool is_graph_level; /* sticks */
@@ -136,6 +140,8 @@ void simcupti_log_request(void);
 uint64_t simcupti_now(void);                   /* as a record of the CPU would tell it */
 uint64_t simcupti_host(uint64_t host_ns);      /* an API's time: the callback called now, or host_ns as CLOCK_REALTIME */
 uint64_t simcupti_gpu(uint64_t host_ns);       /* a time of the GPU, through the samples */
+uint64_t simcupti_spoiled(uint64_t host_ns);   /* as it is when a clock was registered again */
+void simcupti_clock_latch(void);               /* a kind is enabled */
 void simcupti_clock_sample(void);
 void simcupti_clock_set(simcupti_time_fn clock);
 uint32_t simcupti_thread_id(void);
