@@ -57,6 +57,7 @@ static void list_touch(const struct kp_torch_api *api, struct watch *adding, str
 void kp_torch_lock_find(const struct kp_torch_api *api)
 {
     struct watch adding = {0}, removing = {0};
+    list_lock = NULL;
     swap.inside = (const void *)(uintptr_t)api->add;
     swap.ours = (void *)(uintptr_t)watched_lock;
     if (!kp_hook_swap_begin(&swap)) return;
