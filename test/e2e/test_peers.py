@@ -45,11 +45,11 @@ MODES = {"idle": {}}
 '''
 
 
-def driver(folder, *words):
+def driver(folder, *words, tests=TESTS):
     source = folder / "cache/kprof/peers/made-1"
     (source / "source").mkdir(parents=True, exist_ok=True)
     (source / ".ready").touch()
-    (source / "source/test_made.py").write_text(TESTS)
+    (source / "source/test_made.py").write_text(tests)
     (source / "source/turn").write_text("0")
     (folder / "suites.py").write_text(TABLE % str(RUN.with_name("suites.py")))
     empty = folder / "libempty.so"
@@ -85,3 +85,9 @@ def test_what_did_not_run_in_time_is_counted(tmp_path):
     done = driver(tmp_path, "--limit", "0", "--select", "equal or both or skipped")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| made | 1 equal, 0 differ, 2 not run |" in done.stdout
+
+
+def test_a_file_that_cannot_be_collected_is_no_pass(tmp_path):
+    done = driver(tmp_path, tests="import nothing_of_this_name")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "not ok - made: test_made.py cannot be collected without us" in done.stdout

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plugin of pytest for run.py: writes down each test as it begins and as it ends, so that a death or a hang leaves the name and all before it.
 
-PEERS_LOG names the file, lines of JSON; PEERS_DONE one with the tests that are not run again; PEERS_SECONDS says after how long no other begins. What a test came to is its outcome, with the
-type of what it raised and the categories of its warnings: all that is the same in two runs.
+PEERS_LOG names the file, lines of JSON; PEERS_DONE one with the tests that are not run again; PEERS_SECONDS says how long after they are
+collected no other begins. What a test came to is its outcome, with the type of what it raised and the categories of its warnings: all that
+is the same in two runs.
 """
 import json
 import os
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-LOG, OWNER, UNTIL = os.environ["PEERS_LOG"], os.getpid(), time.monotonic() + float(os.environ["PEERS_SECONDS"])
+LOG, OWNER, SECONDS = os.environ["PEERS_LOG"], os.getpid(), float(os.environ["PEERS_SECONDS"])
 seen = {}  # test -> what its phases came to
 texts = {}
 
@@ -31,6 +32,7 @@ def pytest_collection_modifyitems(config, items):
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item.nodeid not in done]
+    config.peers_until = time.monotonic() + SECONDS
     say(what="tests", tests=[item.nodeid for item in items])
 
 
@@ -74,7 +76,7 @@ def pytest_warning_recorded(warning_message, when, nodeid):
 def pytest_runtest_protocol(item):
     result = yield
     say(what="end", test=item.nodeid, outcome=", ".join(sorted(seen.pop(item.nodeid, ()))), text=texts.pop(item.nodeid, ""))
-    if time.monotonic() > UNTIL:
+    if time.monotonic() > item.config.peers_until:
         say(what="time")
         item.session.shouldstop = "the time is up"
     return result

@@ -212,6 +212,9 @@ class Report:
         say("# %s: without us" % suite.name)
         plain = runner.suite(suite, at, python, None, seconds)
         self.store(suite.name, "plain", plain)
+        for test in [t for t, what in plain.outcomes.items() if what == "cannot be collected"]:
+            self.bad += 1
+            say("not ok - %s: %s cannot be collected without us:\n%s" % (suite.name, test, plain.texts[test][-600:]))
         ran = [t for t, what in plain.outcomes.items() if what != NOT_RUN]
         say("#   %d tests in %d s%s" % (len(ran), plain.seconds, counts(plain)))
         if not ran:
