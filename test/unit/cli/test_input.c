@@ -200,7 +200,7 @@ static void what_is_no_file_in_a_folder_is_passed_over(void **state)
     assert_int_equal(symlink(target, in_folder("c.pt.trace.json")), 0); /* to a file: somebody keeps his traces so */
     assert_int_equal(kp_input_open(&input, folder, NULL), 0);
     assert_int_equal(input.count, 1);
-    assert_string_equal(input.paths[0], in_folder("c.pt.trace.json"));
+    assert_string_equal(input.of[0].path, in_folder("c.pt.trace.json"));
     kp_input_close(&input);
 }
 
