@@ -13,31 +13,62 @@ bench-gpu: $(O)/test/bench/gpu_bench ## the same for device records: M/s, us a r
 .PHONY: bench-export bench-gpu
 
 # Fuzz targets: everything below them is built again with the sanitizers. FUZZ_SECONDS each, FUZZ= narrows the list. FUZZ_SEED 0 is
-# another way each time; CI goes the same one, so that what it finds is new in what it tests.
+# another way each time; CI goes the same one, so that what it finds is new in what it tests. They begin with the small files that test/fuzz/seeds.c
+# writes, and what earlier runs kept. `make fuzz-afl` runs the same targets under AFL++ (afl++ of scripts/setup optional).
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
-FUZZ ?= fuzz_spool fuzz_json fuzz_config fuzz_trace
+FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace $(if $(HAS_LIBDW),fuzz_elf)
+FUZZ_DIR := $(BUILD)/$(if $(findstring afl,$(FUZZ_CC)),fuzz-afl,fuzz)
+FUZZ_BUILD = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer -fsanitize=address,undefined -fno-sanitize-recover=undefined -o $@ $(filter %.c,$^)
+# a leak is one of a run in the host; a file of some KB that takes 2 GB or 20 s is a find, too
+FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -seed=$(FUZZ_SEED) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
+fuzz_len = $(if $(filter fuzz_elf,$(1)),32768,4096)
 # What the library compiles with a heap of its own has the C library's here, but the library's reader of JSON.
 FUZZ_EXPORT := $(filter-out export/inhost/libc.c,$(patsubst inhost/%,%,$(SRC_export)))
-$(BUILD)/fuzz/%: test/fuzz/%.c test/support/spool.c $(FUZZ_EXPORT) $(SRC_read) $(SRC_schedule) $(SRC_format) $(SRC_base)
+FUZZ_READING := test/support/spool.c $(FUZZ_EXPORT) $(SRC_read) $(SRC_schedule) $(SRC_format) $(SRC_base)
+$(FUZZ_DIR)/fuzz_dense: test/fuzz/dense.c test/fuzz/export_bridge.c export/flame.c export/memjson.c
+$(FUZZ_DIR)/%: test/fuzz/%.c $(FUZZ_READING)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
-	$(Q)$(FUZZ_CC) -Iexport/inhost $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	    -o $@ $(filter %.c,$^) -lz -lm -lpthread
-$(BUILD)/fuzz/fuzz_trace: test/fuzz/fuzz_trace.c export/inhost/json_push.c collector/base/jsoncheck.c \
-    $(filter export/kineto% export/keyavg% export/mem% export/table.c export/html.c export/plain.c export/cli/heapview.c,$(SRC_cli)) export/symbolname.c
+	$(Q)$(FUZZ_BUILD) -Iexport/inhost -lz -lm -lpthread
+$(FUZZ_DIR)/fuzz_trace: test/fuzz/fuzz_trace.c export/inhost/json_push.c collector/base/jsoncheck.c \
+    $(filter export/kineto% export/keyavg% export/mem% export/table.c export/folded.c export/flame.c export/html.c export/plain.c,$(SRC_cli)) \
+    export/symbolname.c export/cli/heapview.c export/cli/budget.c export/cli/opt.c
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
-	$(Q)$(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-	    -o $@ $(filter %.c,$^) $(CLI_LIBS) -lz -lm
-fuzz: $(FUZZ:%=$(BUILD)/fuzz/%) ## libFuzzer targets, FUZZ_SECONDS=60 each
-	@fail=0; for t in $(FUZZ); do mkdir -p $(BUILD)/fuzz/corpus/$$t; \
-	    if $(BUILD)/fuzz/$$t -max_total_time=$(FUZZ_SECONDS) -seed=$(FUZZ_SEED) -max_len=4096 -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/$$t- \
-	        $(BUILD)/fuzz/corpus/$$t >$(BUILD)/fuzz/$$t.log 2>&1; \
-	    then echo "ok - $$t, $$(sed -n 's/.*number_of_executed_units: //p' $(BUILD)/fuzz/$$t.log) inputs in $(FUZZ_SECONDS) s"; \
-	    else echo "not ok - $$t, see $(BUILD)/fuzz/$$t.log"; tail -n 30 $(BUILD)/fuzz/$$t.log | sed 's/^/# /'; fail=1; fi; done; exit $$fail
+	$(Q)$(FUZZ_BUILD) $(CLI_LIBS) -lz -lm
+$(FUZZ_DIR)/fuzz_elf: test/fuzz/fuzz_elf.c export/cli/debugfile.c export/cli/ranges.c export/kineto_strings.c $(SRC_base)
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$@)
+	$(Q)$(FUZZ_BUILD) $(CLI_LIBS) -lpthread
+$(BUILD)/fuzz/seeds: test/fuzz/seeds.c test/fuzz/dense.c test/support/spool.c $(SRC_base)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -g -o $(BUILD)/fuzz/make-seeds $(filter %.c,$^) -lz -lpthread
+	$(Q)rm -rf $@ && $(BUILD)/fuzz/make-seeds $@ && mkdir -p $@/fuzz_elf
+	$(Q)printf 'static inline __attribute__((always_inline)) int in(int x) { return x * 3; }\nint f(int x);\nint f(int x) { return in(x) + 1; }\nint g(void) { return f(2); }\n' | \
+	    $(CC) -g -O1 -shared -fPIC -nostdlib -Wl,--build-id -x c - -o $@/fuzz_elf/debug && cp $@/fuzz_elf/debug $@/fuzz_elf/stripped && strip -g $@/fuzz_elf/stripped
+fuzz: $(FUZZ:%=$(FUZZ_DIR)/%) $(BUILD)/fuzz/seeds ## libFuzzer targets, FUZZ_SECONDS=60 each
+	@fail=0; $(foreach t,$(FUZZ),mkdir -p $(BUILD)/fuzz/corpus/$(t); \
+	    if $(FUZZ_DIR)/$(t) $(FUZZ_FLAGS) -max_len=$(call fuzz_len,$(t)) -artifact_prefix=$(FUZZ_DIR)/$(t)- \
+	        $(BUILD)/fuzz/corpus/$(t) $(BUILD)/fuzz/seeds/$(t) >$(FUZZ_DIR)/$(t).log 2>&1; \
+	    then echo "ok - $(t), $$(sed -n 's/.*number_of_executed_units: //p' $(FUZZ_DIR)/$(t).log) inputs in $(FUZZ_SECONDS) s"; \
+	    else echo "not ok - $(t), see $(FUZZ_DIR)/$(t).log"; tail -n 30 $(FUZZ_DIR)/$(t).log | sed 's/^/# /'; fail=1; fi;) exit $$fail
 fuzz-smoke: ; @$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
+fuzz-afl: ## the same targets under AFL++ for FUZZ_SECONDS each
+	@if ! command -v afl-clang-fast >/dev/null; then echo "ok - fuzz_afl # SKIP AFL++ is not installed (scripts/setup optional)"; else \
+	    $(MAKE) --no-print-directory fuzz-afl-run FUZZ_CC=afl-clang-fast; fi
+# AFL++ needs a crash to be one for the kernel; the sanitizers' own reports would be exits
+AFL_ENV := AFL_SKIP_CPUFREQ=1 AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_NO_UI=1 AFL_NO_AFFINITY=1 AFL_AUTORESUME=1 \
+           ASAN_OPTIONS=abort_on_error=1:symbolize=0:detect_leaks=0 UBSAN_OPTIONS=abort_on_error=1:halt_on_error=1:symbolize=0
+fuzz-afl-run: $(FUZZ:%=$(FUZZ_DIR)/%) $(BUILD)/fuzz/seeds
+	@fail=0; $(foreach t,$(FUZZ),out=$(FUZZ_DIR)/out/$(t); mkdir -p $$out; \
+	    $(AFL_ENV) afl-fuzz -i $(BUILD)/fuzz/seeds/$(t) -o $$out -V $(FUZZ_SECONDS) -m none -t 20000 -g 1 -G $(call fuzz_len,$(t)) -- $(FUZZ_DIR)/$(t) >$(FUZZ_DIR)/$(t).log 2>&1; rc=$$?; \
+	    found=$$(ls $$out/default/crashes $$out/default/hangs 2>/dev/null | grep -c '^id'); \
+	    execs=$$(sed -n 's/^execs_done *: //p' $$out/default/fuzzer_stats 2>/dev/null); \
+	    if [ $$rc = 0 ] && [ "$$found" = 0 ]; then echo "ok - afl $(t), $${execs:-0} inputs in $(FUZZ_SECONDS) s"; \
+	    else echo "not ok - afl $(t): $$found crashes or hangs in $$out/default, see $(FUZZ_DIR)/$(t).log"; tail -n 8 $(FUZZ_DIR)/$(t).log | sed 's/^/# /'; fail=1; fi;) exit $$fail
+.PHONY: fuzz-afl fuzz-afl-run
 .PHONY: fuzz fuzz-smoke
 
 $(O)/test/bench/ops_bench: test/bench/ops_bench.c $(foreach r,preload export read record schedule format base,$(O)/lib$(r).a)
