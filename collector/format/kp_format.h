@@ -191,9 +191,13 @@ struct kp_rec_thread {
     char name[16];
 };
 
-/* KP_KIND_CYCLE (META): an active window. Written twice: when it opens (end 0) and when it closed. Last one counts. */
+/*
+ * KP_KIND_CYCLE (META): an active window. Written when it opens (end 0), when it closed, and when a trace was made of it, before its chunks
+ * are used for other cycles. Last one counts.
+ */
+enum { KP_CYCLE_SAVED = 1u << 0, KP_CYCLE_CUT_SHORT = 1u << 1, KP_CYCLE_EXPORTED = 1u << 2 }; /* cut short: by exit */
 struct kp_rec_cycle {
-    struct kp_rec head; /* flags: 1 = saved cleanly, 2 = cut short by exit, 4 = exported */
+    struct kp_rec head; /* flags: KP_CYCLE_* */
     uint32_t cycle, steps; /* number from 1; steps seen in it */
     uint64_t begin, end;   /* ticks of the active window: records that start outside are not shown */
     uint64_t warm_begin;   /* ticks when warming up began (start of the span) */

@@ -17,6 +17,8 @@
 
 struct kp_reader;
 
+#define KP_SPOOL_MOST_BYTES (INT64_C(1) << 37) /* the largest KPROF_MAX_MB: what is longer is no spool */
+
 struct kp_cycle {
     uint32_t number, steps;
     uint64_t begin_ns, end_ns, warm_begin_ns; /* ns since the Unix epoch */

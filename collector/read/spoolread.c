@@ -24,7 +24,6 @@
 #include "collector/read/order.h"
 #include "collector/base/kp_poison.h"
 
-#define KP_SPOOL_MOST_BYTES ((off_t)1 << 37) /* the largest KPROF_MAX_MB */
 #define CYCLES_LATE 64u
 #define KP_LEFT_BYTES (16u * KP_CHUNK_BYTES) /* given back at once: a call a chunk made up half of a short program's export */
 
@@ -243,7 +242,7 @@ static int map(struct kp_reader *r, int fd, const char *path, char *why, size_t 
     struct stat st;
     void *p = NULL;
     int rc = kp_io_fstat(fd, &st);
-    if (!rc && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct kp_file_head) || st.st_size > KP_SPOOL_MOST_BYTES)) {
+    if (!rc && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct kp_file_head) || st.st_size > (off_t)KP_SPOOL_MOST_BYTES)) {
         kp_fmt(why, why_bytes, "%s: not a kprof spool (%ld bytes)", path, (long)st.st_size);
         rc = -EINVAL;
     } else if (!rc) {
@@ -347,7 +346,7 @@ int kp_reader_cycle(const struct kp_reader *r, size_t index, struct kp_cycle *ou
     kp_clockmap_anchor(&clock, c->begin);
     *out = (struct kp_cycle){
         .number = c->cycle, .steps = c->steps, .first_step = c->first_step, .last_step = c->last_step, .lost = c->lost,
-        .complete = r->complete[index], .exported = c->head.flags & 4, .cut_short = c->head.flags & 2,
+        .complete = r->complete[index], .exported = c->head.flags & KP_CYCLE_EXPORTED, .cut_short = c->head.flags & KP_CYCLE_CUT_SHORT,
         .begin_ns = kp_clockmap_ns(&clock, c->begin), .end_ns = kp_clockmap_ns(&clock, c->end),
         .warm_begin_ns = kp_clockmap_ns(&clock, c->warm_begin),
     };

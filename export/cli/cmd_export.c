@@ -6,6 +6,8 @@
 #include "export/cli/cli.h"
 #include "export/cli/lines.h"
 #include "export/cli/spool.h"
+#include "export/cli/spoolfile.h"
+#include "export/kp_export.h"
 
 static const struct kp_opt flags[] = {
     {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of the spool)"},
@@ -15,13 +17,17 @@ static const struct kp_opt flags[] = {
     KP_LINES_OPTIONS("off"),
     {0}};
 
-static int spool_export(const char *path, const struct kp_spool_wish *wish)
+static int spool_export(const char *path, const struct kp_spool_wish *wish_of_all)
 {
+    struct kp_spool_wish wish = *wish_of_all;
+    struct kp_export_owner owner;
     struct kp_reader *reader;
+    struct stat st;
     char why[512] = "";
-    int rc = kp_reader_open(&reader, path, why, sizeof why);
+    int rc = kp_spoolfile_open(&reader, path, &st, why, sizeof why);
     if (rc < 0) return kp_cli_fail("export", "%s", why);
-    rc = kp_spool_write(reader, path, wish);
+    if (kp_spoolfile_owner(&st, &owner)) wish.owner = &owner; /* what is secret stays so, whoever makes a trace of it */
+    rc = kp_spool_write(reader, path, &wish);
     if (rc > 0) kp_spool_losses(reader);
     kp_reader_close(reader);
     if (rc == 0) return kp_cli_fail("export", "%s: holds no event, so no trace was written", path);

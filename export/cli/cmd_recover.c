@@ -2,7 +2,7 @@
 /* cmd_recover.c - kprof recover: the traces of processes that were killed */
 #include <dirent.h>
 #include <errno.h>
-#include <glob.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #include "export/cli/cli.h"
 #include "export/cli/lines.h"
-#include "export/cli/spool.h"
+#include "export/cli/rescue.h"
 
 static const struct kp_opt flags[] = {
     {"keep", 0, KP_OPT_FLAG, NULL, "leave the spools where they are"},
@@ -20,73 +20,6 @@ static const struct kp_opt flags[] = {
     KP_LINES_OPTIONS("off"),
     {0}};
 
-struct recovery {
-    struct kp_spool_wish wish;
-    bool keep, force;
-    unsigned traces, removed, running, bad;
-};
-
-/* True when the spool may be taken. */
-static bool is_free(struct recovery *r, const struct kp_file_head *head, const char *path)
-{
-    const enum kp_spool_state state = kp_spool_state(head, path);
-    if (state == KP_SPOOL_RUNNING) {
-        r->running++;
-        kp_cli_say(stdout, "kprof: %s: process %u is still running, left alone", path, head->pid);
-    }
-    if (state == KP_SPOOL_FOREIGN_HOST && !r->force) {
-        r->running++;
-        kp_cli_say(stdout, "kprof: %s: written on %.64s, left alone; --force when that process is gone", path, head->host);
-    }
-    return state == KP_SPOOL_GONE || (state == KP_SPOOL_FOREIGN_HOST && r->force);
-}
-
-static void spool_remove(struct recovery *r, const char *path)
-{
-    if (r->keep) return;
-    if (unlink(path) == 0)
-        r->removed++;
-    else
-        kp_cli_say(stderr, "kprof recover: %s: cannot be removed: %s", path, strerror(errno));
-}
-
-/* What the process was writing when it was killed: FOLDER/.HOST_PID.*.part, for the spool FOLDER/HOST_PID.NANOSECONDS.kprof. */
-static void parts_remove(const struct recovery *r, const char *path)
-{
-    const char *const slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
-    const char *end = strrchr(name, '.');
-    char pattern[4400];
-    glob_t found;
-    while (end && end > name && *--end != '.') continue;
-    if (r->keep || !end || end == name || strpbrk(path, "*?[\\")) return;
-    snprintf(pattern, sizeof pattern, "%.*s.%.*s.*.part", (int)(name - path), path, (int)(end - name), name);
-    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0) return;
-    for (size_t i = 0; i < found.gl_pathc; i++) unlink(found.gl_pathv[i]);
-    globfree(&found);
-}
-
-static void spool_recover(struct recovery *r, const char *path)
-{
-    struct kp_reader *reader;
-    char why[512] = "";
-    int rc = kp_reader_open(&reader, path, why, sizeof why);
-    if (rc < 0) {
-        r->bad++;
-        kp_cli_fail("recover", "%s", why);
-        return;
-    }
-    if (is_free(r, kp_reader_head(reader), path)) {
-        rc = kp_spool_write(reader, path, &r->wish);
-        if (rc >= 0) kp_spool_losses(reader);
-        if (rc == 0) kp_cli_say(stdout, "kprof: %s: holds no event, nothing to recover", path);
-        if (rc < 0) r->bad++;
-        if (rc > 0) r->traces += (unsigned)rc;
-        if (rc >= 0) parts_remove(r, path);
-        if (rc >= 0) spool_remove(r, path);
-    }
-    kp_reader_close(reader);
-}
-
 static int is_spool_name(const struct dirent *entry)
 {
     const char *const dot = strrchr(entry->d_name, '.');
@@ -94,73 +27,87 @@ static int is_spool_name(const struct dirent *entry)
 }
 
 /* What a killed program told its workers by: FOLDER/.HOST_PID-START.family. Of one that may still run it is needed. */
-static void families_remove(const struct recovery *r, const char *folder)
+static bool is_orphan(const char *rest)
 {
-    char pattern[4400], host[65] = "";
-    glob_t found;
+    char *end;
+    const unsigned long pid = strtoul(rest, &end, 10);
+    return end != rest && *end == '-' && !kp_spool_process_runs((uint32_t)pid);
+}
+
+static void families_remove(const struct kp_rescue *r, int dir)
+{
+    char host[65] = "", begin[80];
     gethostname(host, sizeof host - 1);
-    if (r->keep || strpbrk(folder, "*?[\\") || strpbrk(host, "*?[\\")) return;
-    snprintf(pattern, sizeof pattern, "%s/.%s_[0-9]*-*.family", folder, host);
-    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0) return;
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        const char *const pid = strrchr(found.gl_pathv[i], '_') + 1;
-        if (!kp_spool_process_runs((uint32_t)strtoul(pid, NULL, 10))) unlink(found.gl_pathv[i]);
-    }
-    globfree(&found);
+    snprintf(begin, sizeof begin, ".%s_", host);
+    if (!r->keep) kp_rescue_names_remove(dir, begin, ".family", is_orphan);
 }
 
-static void folder_recover(struct recovery *r, const char *path);
-
-/* Workers keep their spools in a folder below. */
-static void children_recover(struct recovery *r, const char *path)
+static void fail(struct kp_rescue *r, const char *path)
 {
-    char below[4300];
-    struct stat st;
-    snprintf(below, sizeof below, "%s/children", path);
-    if (stat(below, &st) != 0 || !S_ISDIR(st.st_mode)) return;
-    folder_recover(r, below);
-    families_remove(r, below);
+    r->bad++;
+    kp_cli_fail("recover", "%s: %s", path, strerror(errno));
 }
 
-static void folder_recover(struct recovery *r, const char *path)
+static bool spools_recover(struct kp_rescue *r, const struct kp_rescue_folder *folder)
 {
     struct dirent **entries;
-    const int count = scandir(path, &entries, is_spool_name, alphasort);
-    if (count < 0) {
-        r->bad++;
-        kp_cli_fail("recover", "%s: %s", path, strerror(errno));
-        return;
-    }
-    if (count == 0) kp_cli_say(stdout, "kprof: %s: no spool (*.kprof) in it", path);
+    const int count = scandirat(folder->dir, ".", &entries, is_spool_name, alphasort);
+    if (count < 0) return fail(r, folder->path), false;
+    if (count == 0) kp_cli_say(stdout, "kprof: %s: no spool (*.kprof) in it", folder->path);
     for (int i = 0; i < count; i++) {
-        char *file;
-        if (asprintf(&file, "%s/%s", path, entries[i]->d_name) > 0) {
-            spool_recover(r, file);
-            free(file);
-        }
+        kp_rescue_spool(r, folder, entries[i]->d_name, true);
         free(entries[i]);
     }
     free(entries);
-    children_recover(r, path);
+    return true;
 }
 
-static void path_recover(struct recovery *r, const char *path)
+/* Workers keep their spools in a folder below; a link to another may have been put there by anybody. */
+static void children_recover(struct kp_rescue *r, const struct kp_rescue_folder *above)
+{
+    char path[4300];
+    struct kp_rescue_folder below = {.dir = openat(above->dir, "children", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), .path = path};
+    const int error = below.dir < 0 ? errno : 0;
+    snprintf(path, sizeof path, "%s/children", above->path);
+    if (error == ENOTDIR) kp_cli_say(stdout, "kprof: %s: is a link or no folder, left alone", path);
+    else if (error && error != ENOENT) fail(r, path);
+    if (error) return;
+    if (fstat(below.dir, &below.st) != 0) fail(r, path);
+    else if (spools_recover(r, &below)) families_remove(r, below.dir);
+    close(below.dir);
+}
+
+static void folder_recover(struct kp_rescue *r, const char *path)
+{
+    struct kp_rescue_folder folder = {.dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .path = path};
+    if (folder.dir < 0 || fstat(folder.dir, &folder.st) != 0) fail(r, path);
+    else if (spools_recover(r, &folder)) children_recover(r, &folder);
+    if (folder.dir >= 0) close(folder.dir);
+}
+
+static void file_recover(struct kp_rescue *r, const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    char above[4300] = ".";
+    if (slash) snprintf(above, sizeof above, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    struct kp_rescue_folder folder = {.dir = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .path = above};
+    if (folder.dir < 0 || fstat(folder.dir, &folder.st) != 0) fail(r, above);
+    else kp_rescue_spool(r, &folder, slash ? slash + 1 : path, false);
+    if (folder.dir >= 0) close(folder.dir);
+}
+
+static void path_recover(struct kp_rescue *r, const char *path)
 {
     struct stat st;
-    if (stat(path, &st) != 0) {
-        r->bad++;
-        kp_cli_fail("recover", "%s: %s", path, strerror(errno));
-    } else if (S_ISDIR(st.st_mode)) {
-        folder_recover(r, path);
-    } else {
-        spool_recover(r, path);
-    }
+    if (stat(path, &st) != 0) fail(r, path);
+    else if (S_ISDIR(st.st_mode)) folder_recover(r, path);
+    else file_recover(r, path);
 }
 
 int kp_cmd_recover(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "recover", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct recovery r = {.wish = {.command = "recover", .gzip = -1}};
+    struct kp_rescue r = {.wish = {.command = "recover", .gzip = -1}};
     struct kp_lines_wish lines_wish = {0};
     const char *value;
     int count = 0, i;
@@ -181,7 +128,7 @@ int kp_cmd_recover(int argc, char **argv)
     r.wish.places = kp_lines_places(lines);
     for (i = 0; i < count; i++) path_recover(&r, argv[i]);
     kp_lines_close(lines);
-    if (r.traces + r.removed + r.running)
-        printf("kprof: recovered %u traces, removed %u spools, left %u alone\n", r.traces, r.removed, r.running);
+    if (r.traces + r.removed + r.left)
+        printf("kprof: recovered %u traces, removed %u spools, left %u alone\n", r.traces, r.removed, r.left);
     return r.bad ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }

@@ -12,6 +12,7 @@
 #include "collector/read/kp_read.h"
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
+#include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
 
 /* path and label are the input's from here on. */
@@ -65,7 +66,7 @@ static int spool_add(struct kp_input *input, const char *path)
 {
     struct kp_reader *reader;
     char why[512] = "unreadable";
-    int rc = kp_reader_open(&reader, path, why, sizeof why);
+    int rc = kp_spoolfile_open(&reader, path, NULL, why, sizeof why);
     if (rc) {
         kp_cli_say(stderr, "kprof: %s%s%s", strstr(why, path) ? "" : path, strstr(why, path) ? "" : ": ", why);
         return rc;
@@ -73,12 +74,17 @@ static int spool_add(struct kp_input *input, const char *path)
     size_t before = input->count;
     for (size_t i = 0; i < kp_reader_cycles(reader) && rc == 0; i++)
         rc = cycle_add(input, reader, path, i);
-    kp_reader_close(reader);
-    if (rc)
-        return rc;
-    if (input->count == before)
+    const bool is_wanted = rc == 0 && input->count > before;
+    if (is_wanted) { /* what was looked at is what is read, and copied once where that is needed */
+        kp_reader_close(input->reader);
+        input->reader = reader;
+        input->reader_path = input->of[input->count - 1].path;
+    } else {
+        kp_reader_close(reader);
+    }
+    if (rc == 0 && !is_wanted)
         kp_cli_say(stderr, "kprof: %s: the spool holds no event", path);
-    return input->count == before ? -ENODATA : 0;
+    return is_wanted ? 0 : rc ? rc : -ENODATA;
 }
 
 /* ---- folders ---- */
@@ -99,7 +105,7 @@ static bool is_plain(const char *file)
     struct stat st;
     bool plain = stat(file, &st) == 0 && S_ISREG(st.st_mode);
     if (!plain)
-        fprintf(stderr, "kprof: %s: is no file, skipped\n", file);
+        kp_cli_say(stderr, "kprof: %s: is no file, skipped", file);
     return plain;
 }
 

@@ -13,6 +13,7 @@
 
 #include "collector/read/kp_read.h"
 #include "export/cli/budget.h"
+#include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
 
 const char *kp_source_temporary(void)
@@ -29,7 +30,7 @@ static int reader_get(struct kp_input *input, const char *path, char *why, size_
     kp_reader_close(input->reader);
     input->reader = NULL;
     input->reader_path = path;
-    return kp_reader_open(&input->reader, path, why, why_bytes);
+    return kp_spoolfile_open(&input->reader, path, NULL, why, why_bytes);
 }
 
 /* What is made of one file is counted over all of its cycles, and each time it is read. */

@@ -57,16 +57,16 @@ static void extras_read(const char *list, struct kp_export_options *options)
     options->no_trace = !trace && options->extras;
 }
 
-static void written_say(const struct kp_export_result *result, bool no_trace, bool is_complete)
+static void written_say(const struct kp_export_result *result, bool no_trace, bool is_complete, const char *dir)
 {
-    const char *json = strstr(result->path, ".pt.trace.json");
+    const char *name = strrchr(result->path, '/'), *json = strstr(name, ".pt.trace.json");
     char extras[64] = "";
     size_t used = 0;
     for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows; i++)
         if (result->extras & extra_rows[i].bit)
             used += (size_t)snprintf(extras + used, sizeof extras - used, "%s%s", no_trace && !used ? "" : ", ", extra_rows[i].end);
-    kp_cli_say(stdout, "kprof: wrote %.*s%s (%llu steps, %llu events, %llu dropped%s)",
-               no_trace && json ? (int)(json - result->path) : (int)strlen(result->path), result->path, extras,
+    kp_cli_say(stdout, "kprof: wrote %s%.*s%s (%llu steps, %llu events, %llu dropped%s)", dir,
+               no_trace && json ? (int)(json - name) : (int)strlen(name), name, extras,
                (unsigned long long)result->steps, (unsigned long long)result->events, (unsigned long long)result->lost,
                is_complete ? "" : "; cut off where the process ended");
 }
@@ -74,21 +74,25 @@ static void written_say(const struct kp_export_result *result, bool no_trace, bo
 static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, const char *path, const struct kp_spool_wish *wish,
                        struct kp_export_options *options)
 {
-    static struct kp_export_result result;
+    static struct kp_export_result own;
+    struct kp_export_result *const result = wish->result ? wish->result : &own;
+    const char *const dir = wish->dir_shown ? wish->dir_shown : options->dir;
     struct kp_progress progress;
     int rc;
     options->loads_cpp = true;
     kp_progress_begin(&progress, path);
     options->progress = kp_progress_events;
     options->context = &progress;
-    rc = kp_export_trace(reader, cycle->number, options, &result);
+    rc = kp_export_trace(reader, cycle->number, options, result);
     kp_progress_end(&progress);
-    if (kp_budget_text(result.text_bytes) < 0 && rc >= 0) rc = -EFBIG;
+    if (kp_budget_text(result->text_bytes) < 0 && rc >= 0) rc = -EFBIG;
     options->text_most = options->text_most ? kp_budget_left() : 0;
     if (rc == -ENODATA) return 0;
-    if (rc < 0) return kp_cli_fail(wish->command, "%s: no trace into %s: %s", path, options->dir, kp_budget_explain(rc)), rc;
-    if (result.extras_error) kp_cli_fail(wish->command, "%s: not all that KPROF_EXPORT asked for: %s", result.path, strerror(-result.extras_error));
-    if (!wish->quiet) written_say(&result, options->no_trace, cycle->complete);
+    if (rc < 0) return kp_cli_fail(wish->command, "%s: no trace into %s: %s", path, dir, kp_budget_explain(rc)), rc;
+    if (result->extras_error)
+        kp_cli_fail(wish->command, "%s: not all that KPROF_EXPORT asked for into %s: %s", path, dir, strerror(-result->extras_error));
+    if (result->extras_error && options->no_trace) return result->extras_error; /* there is nothing else */
+    if (!wish->quiet) written_say(result, options->no_trace, cycle->complete, dir);
     return 1;
 }
 
@@ -99,6 +103,7 @@ int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_s
     struct kp_export_options options = {.dir = wish->dir, .worker_name = wish->worker_name,
                                         .gzip = wish->gzip < 0 ? !gzip || strcmp(gzip, "0") != 0 : wish->gzip,
                                         .places = wish->places,
+                                        .owner = wish->owner,
                                         .metadata = kp_reader_text(reader, "KPROF_METADATA")};
     int written = 0, rc = 0;
     extras_read(wish->exports ? wish->exports : kp_reader_text(reader, "KPROF_EXPORT"), &options);
@@ -113,6 +118,7 @@ int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_s
     for (size_t i = 0; i < kp_reader_cycles(reader) && rc >= 0; i++) {
         struct kp_cycle cycle;
         rc = kp_reader_cycle(reader, i, &cycle);
+        if (rc == 0 && wish->skips_exported && cycle.exported) continue;
         if (rc == 0) rc = cycle_write(reader, &cycle, path, wish, &options);
         if (rc > 0) written++;
     }

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rescue.c - the traces of one spool that its process left, made in a process of their own, and the spool's end
+ *
+ * A folder may be full of spools, some damaged or made to harm: each is read in a child with limits, so that the next is recovered whatever
+ * becomes of this one. Whoever runs this may be root, in a folder of a user who wants to know, or lose, another's files: nothing is reached by a
+ * link that a listing gave, what is made belongs to the spool's owner, and a spool goes only when its traces are on the disk.
+ */
+#include "export/cli/rescue.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "export/cli/apart.h"
+#include "export/cli/budget.h"
+#include "export/cli/cli.h"
+#include "export/cli/spoolfile.h"
+#include "export/kp_export.h"
+
+struct spool {
+    const struct kp_rescue *r;
+    const struct kp_rescue_folder *folder;
+    const char *name;
+    char path[4400];
+    int fd;
+    bool listed;
+    struct stat st;
+    struct kp_export_owner owner;
+};
+
+/* What the child found out. */
+struct outcome {
+    enum { BAD, LEFT, DONE } state;
+    unsigned traces;
+    struct kp_export_result result; /* of the trace in hand */
+};
+
+struct work {
+    const struct spool *s;
+    struct outcome *o;
+};
+
+/* ---- names in a folder ---- */
+
+void kp_rescue_names_remove(int dir, const char *begin, const char *end, bool (*wanted)(const char *rest))
+{
+    const int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *const names = again < 0 ? NULL : fdopendir(again);
+    const struct dirent *entry;
+    while (names && (entry = readdir(names)) != NULL) {
+        const size_t bytes = strlen(entry->d_name), first = strlen(begin), last = strlen(end);
+        if (bytes < first + last || strncmp(entry->d_name, begin, first) != 0 || strcmp(entry->d_name + bytes - last, end) != 0) continue;
+        if (!wanted || wanted(entry->d_name + first)) unlinkat(dir, entry->d_name, 0);
+    }
+    if (names) closedir(names);
+}
+
+/* What the process was writing when it was killed: FOLDER/.HOST_PID.*.part, for the spool FOLDER/HOST_PID.NANOSECONDS.kprof. */
+static void parts_remove(const struct spool *s)
+{
+    char begin[300];
+    const char *end = strrchr(s->name, '.');
+    while (end && end > s->name && *--end != '.') continue;
+    if (!end || end == s->name) return;
+    snprintf(begin, sizeof begin, ".%.*s.", (int)(end - s->name), s->name);
+    kp_rescue_names_remove(s->folder->dir, begin, ".part", NULL);
+}
+
+/* What the child was writing when it ended. */
+static void left_remove(const struct spool *s, const struct outcome *o)
+{
+    char begin[sizeof o->result.path + 1];
+    const char *const slash = strrchr(o->result.path, '/'), *const json = slash ? strstr(slash, ".pt.trace.json") : NULL;
+    const char *const where = s->r->wish.dir;
+    if (!json) return;
+    snprintf(begin, sizeof begin, ".%.*s.", (int)(json - slash - 1), slash + 1);
+    const int dir = where ? open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : s->folder->dir;
+    if (dir >= 0) kp_rescue_names_remove(dir, begin, ".part", NULL);
+    if (dir >= 0 && where) close(dir);
+}
+
+/* ---- in the child ---- */
+
+/* True when the spool may be taken. */
+static bool is_free(const struct spool *s, const struct kp_file_head *head)
+{
+    const enum kp_spool_state state = kp_spool_state(head, s->path);
+    if (state == KP_SPOOL_RUNNING) kp_cli_say(stdout, "kprof: %s: process %u is still running, left alone", s->path, head->pid);
+    if (state == KP_SPOOL_FOREIGN_HOST && !s->r->force)
+        kp_cli_say(stdout, "kprof: %s: written on %.64s, left alone; --force when that process is gone", s->path, head->host);
+    return state == KP_SPOOL_GONE || (state == KP_SPOOL_FOREIGN_HOST && s->r->force);
+}
+
+/*
+ * The caller's own spool gives what his umask says, but in a folder of somebody else's: there it might have been moved by him, to be seen. Another's
+ * spool gives what is his and as secret as the spool.
+ */
+static const struct kp_export_owner *owner_of(const struct spool *s, struct kp_export_owner *owner)
+{
+    const bool others = kp_spoolfile_owner(&s->st, owner);
+    const uid_t where = s->folder->st.st_uid;
+    return others || (!s->r->wish.dir && where != geteuid() && where != 0) ? owner : NULL;
+}
+
+static int folder_sync(const char *path)
+{
+    const int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int rc = dir < 0 || (fsync(dir) != 0 && errno != EINVAL && errno != EROFS) ? -errno : 0;
+    if (dir >= 0) close(dir);
+    return rc;
+}
+
+static bool has_exported(const struct kp_reader *reader)
+{
+    struct kp_cycle cycle;
+    for (size_t i = 0; i < kp_reader_cycles(reader); i++)
+        if (kp_reader_cycle(reader, i, &cycle) == 0 && cycle.exported) return true;
+    return false;
+}
+
+static void traces_write(const struct spool *s, struct kp_reader *reader, struct outcome *o)
+{
+    struct kp_spool_wish wish = s->r->wish;
+    struct kp_export_owner owner;
+    wish.owner = owner_of(s, &owner);
+    wish.result = &o->result;
+    wish.skips_exported = true;
+    if (!wish.dir) { /* the folder that was opened, whatever its path leads to */
+        if (fchdir(s->folder->dir) != 0) {
+            kp_cli_fail("recover", "%s: %s", s->folder->path, strerror(errno));
+            return;
+        }
+        wish.dir = ".";
+        wish.dir_shown = s->folder->path;
+    }
+    int rc = kp_spool_write(reader, s->path, &wish);
+    if (rc < 0) return;
+    kp_spool_losses(reader);
+    const char *const none = has_exported(reader) ? "there is a trace of all it holds" : "holds no event, nothing to recover";
+    if (rc == 0) kp_cli_say(stdout, "kprof: %s: %s", s->path, none);
+    const int synced = rc > 0 ? folder_sync(wish.dir) : 0;
+    o->traces = (unsigned)rc;
+    if (synced == 0) o->state = DONE;
+    else kp_cli_fail("recover", "%s: its traces may not be on the disk yet: %s", s->path, strerror(-synced));
+}
+
+static void recover(void *context)
+{
+    const struct work *const work = context;
+    struct kp_reader *reader;
+    char why[512] = "";
+    kp_budget_begin("recover", work->s->path);
+    if (kp_spoolfile_read(&reader, work->s->fd, work->s->path, why, sizeof why) < 0) {
+        kp_cli_fail("recover", "%s", why);
+        return;
+    }
+    if (is_free(work->s, kp_reader_head(reader))) traces_write(work->s, reader, work->o);
+    else work->o->state = LEFT;
+    kp_reader_close(reader);
+}
+
+/* ---- in this process ---- */
+
+static void spool_remove(struct kp_rescue *r, const struct spool *s)
+{
+    struct stat now;
+    if (r->keep) return;
+    if (fstatat(s->folder->dir, s->name, &now, s->listed ? AT_SYMLINK_NOFOLLOW : 0) != 0) return; /* its owner did */
+    if (now.st_dev != s->st.st_dev || now.st_ino != s->st.st_ino)
+        kp_cli_fail("recover", "%s: is another file by now, left alone", s->path);
+    else if (unlinkat(s->folder->dir, s->name, 0) == 0)
+        r->removed++;
+    else
+        kp_cli_fail("recover", "%s: cannot be removed: %s", s->path, strerror(errno));
+}
+
+static void opened_recover(struct kp_rescue *r, const struct spool *s)
+{
+    struct work work = {s, kp_apart_memory(sizeof *work.o)};
+    struct kp_budget budget;
+    char why[256] = "no memory";
+    kp_budget_make(&budget, (uint64_t)s->st.st_size, getenv("KPROF_READ_LIMIT"));
+    /* The budget ends it with a message. Where a damaged file has led it so far astray that it cannot, the kernel does. */
+    const struct kp_apart_limits limits = {.memory_bytes = 2 * budget.memory, .cpu_s = 2 * budget.seconds};
+    if (!work.o || kp_apart_run(recover, &work, &limits, why, sizeof why) != 0) {
+        r->bad++;
+        kp_cli_fail("recover", "%s: %s; it stays where it is", s->path, why);
+        if (work.o) left_remove(s, work.o);
+    } else {
+        r->bad += work.o->state == BAD;
+        r->left += work.o->state == LEFT;
+        r->traces += work.o->traces;
+        if (work.o->state == DONE && !r->keep) parts_remove(s);
+        if (work.o->state == DONE) spool_remove(r, s);
+    }
+    kp_apart_forget(work.o, sizeof *work.o);
+}
+
+/* Whether a name that a listing gave stands for what its folder's owner, or the caller, wrote. */
+static bool is_trusted(struct kp_rescue *r, const struct spool *s)
+{
+    const char *why = NULL;
+    if (!s->listed || !S_ISREG(s->st.st_mode)) return true; /* what is no file the reader refuses */
+    if (s->st.st_uid != geteuid() && s->st.st_uid != s->folder->st.st_uid) why = "belongs to another user than the folder";
+    else if (s->st.st_nlink > 1) why = "has another name, too (a hard link)";
+    if (!why) return true;
+    r->left++;
+    kp_cli_say(stdout, "kprof: %s: %s, left alone; name the file itself to recover it", s->path, why);
+    return false;
+}
+
+/* What could not be opened: nothing, when another recovered it meanwhile. */
+static void refusal_tell(struct kp_rescue *r, const struct spool *s, int error)
+{
+    struct stat st;
+    const bool there = fstatat(s->folder->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0, others = there && st.st_uid != geteuid();
+    if (s->listed && !there) return;
+    if (s->listed && (error == ELOOP || (error == EACCES && others))) {
+        r->left++;
+        kp_cli_say(stdout, "kprof: %s: %s", s->path,
+               error == ELOOP ? "is a link, left alone; name the file itself to recover it" : "belongs to another user, left alone");
+        return;
+    }
+    r->bad++;
+    kp_cli_fail("recover", "%s: %s", s->path, strerror(error));
+}
+
+static bool is_ours_alone(struct kp_rescue *r, const struct spool *s)
+{
+    char who[64];
+    struct stat st;
+    if (kp_spoolfile_lock(s->fd, who, sizeof who) != 0) {
+        r->left++;
+        kp_cli_say(stdout, "kprof: %s: %s is recovering it, left alone", s->path, who);
+        return false;
+    }
+    return fstat(s->fd, &st) != 0 || st.st_nlink != 0; /* else another recovered it meanwhile */
+}
+
+void kp_rescue_spool(struct kp_rescue *r, const struct kp_rescue_folder *folder, const char *name, bool listed)
+{
+    struct spool s = {.r = r, .folder = folder, .name = name, .listed = listed};
+    const char *const slash = folder->path[strlen(folder->path) - 1] == '/' ? "" : "/";
+    if (!listed && strcmp(folder->path, ".") == 0) snprintf(s.path, sizeof s.path, "%s", name);
+    else snprintf(s.path, sizeof s.path, "%s%s%s", folder->path, slash, name);
+    s.fd = openat(folder->dir, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (listed ? O_NOFOLLOW : 0)); /* a pipe is not waited for */
+    if (s.fd < 0 || fstat(s.fd, &s.st) != 0) refusal_tell(r, &s, errno);
+    else if (is_trusted(r, &s) && is_ours_alone(r, &s)) opened_recover(r, &s);
+    if (s.fd >= 0) close(s.fd);
+}
