@@ -171,7 +171,10 @@ static int finish(struct kp_trace *t)
         rc = path_make(t, name, sizeof name);
         if (!rc) rc = kp_sink_commit(&t->sink, t->result->path);
     }
+    void (*const written)(void *context) = rc ? NULL : t->options->written;
+    if (written && !t->options->no_trace) written(t->options->context);
     if (!rc && t->extras) t->result->extras_error = kp_extras_write(t->extras, t->result->path, &t->result->extras);
+    if (written && t->options->no_trace) written(t->options->context);
     return rc;
 }
 

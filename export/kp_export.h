@@ -48,6 +48,7 @@ struct kp_export_options {
     const struct kp_export_owner *owner; /* NULL: the caller's, as his umask says. Else nobody else sees into them before they are another's */
     /* progress, may be NULL: events written so far, and whether the caller wants it to stop (non-zero stops) */
     int (*progress)(void *context, uint64_t events);
+    void (*written)(void *context); /* may be NULL: the trace has its name; with no_trace, what is beside it was written */
     void *context;
     /* takes the trace's text, so that there is no file; non-zero ends the export and becomes its result. NULL: a file is written */
     int (*text)(void *context, const char *text, size_t bytes);

@@ -32,7 +32,7 @@ enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NIC
 
 static pthread_mutex_t finish_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct kp_config *config;
-static uint32_t to_export[EXPORTS_MAX];
+static struct kp_rec_cycle to_export[EXPORTS_MAX]; /* as the spool has them */
 static uint32_t export_head, export_count;
 static bool exporting, exiting;
 
@@ -70,7 +70,7 @@ static void close_one(const struct kp_window *window)
     if (is_late)
         KP_LOG_ONCE(1, "a thread stayed inside a hook for %d ms: its last record may miss the trace", QUIESCE_MS);
     struct kp_rec_cycle rec = {
-        .head = {.kind = KP_KIND_CYCLE, .flags = window->cut ? 2 : 1, .size = sizeof rec},
+        .head = {.kind = KP_KIND_CYCLE, .flags = window->cut ? KP_CYCLE_CUT_SHORT : KP_CYCLE_SAVED, .size = sizeof rec},
         .cycle = window->number,
         .steps = (uint32_t)window->steps,
         .begin = window->begin,
@@ -85,7 +85,7 @@ static void close_one(const struct kp_window *window)
     total.steps += window->steps;
     total.cut |= window->cut;
     if (!(config->exports & KP_EXPORTS_NONE) && !kp_children_is_worker() && export_count < EXPORTS_MAX) {
-        to_export[(export_head + export_count++) % EXPORTS_MAX] = window->number;
+        to_export[(export_head + export_count++) % EXPORTS_MAX] = rec;
     } else {
         total.kept++;
         total.events += kp_record_events(window->number);
@@ -93,12 +93,12 @@ static void close_one(const struct kp_window *window)
     }
 }
 
-static bool pop_export(uint32_t *number)
+static bool pop_export(struct kp_rec_cycle *cycle)
 {
     pthread_mutex_lock(&finish_lock);
     bool have = export_count > 0;
     if (have) {
-        *number = to_export[export_head];
+        *cycle = to_export[export_head];
         export_head = (export_head + 1) % EXPORTS_MAX;
         export_count--;
     } else {
@@ -109,9 +109,27 @@ static bool pop_export(uint32_t *number)
 }
 
 struct progress {
+    struct kp_rec_cycle *cycle;
     uint64_t began_ms;
     bool said, on_terminal;
 };
+
+/*
+ * From here on kprof recover makes no second trace of it, should this process be killed: noted before its chunks are given back, since what is left
+ * of them then is not all of the window.
+ */
+static void exported_note(struct kp_rec_cycle *cycle)
+{
+    if (cycle->head.flags & KP_CYCLE_EXPORTED) return;
+    cycle->head.flags |= KP_CYCLE_EXPORTED;
+    if (kp_record_meta(cycle, sizeof *cycle) != 0) KP_LOG_ONCE(1, "the spool cannot say that window %u was exported", cycle->cycle);
+}
+
+static void is_written(void *context)
+{
+    const struct progress *p = context;
+    exported_note(p->cycle);
+}
 
 /* One line, on a terminal, when the host already waits and it takes over a second. */
 static int show_progress(void *context, uint64_t events)
@@ -124,7 +142,7 @@ static int show_progress(void *context, uint64_t events)
     return 0;
 }
 
-static void account(uint32_t number, int err, const struct kp_export_result *result)
+static void account(struct kp_rec_cycle *cycle, int err, const struct kp_export_result *result)
 {
     pthread_mutex_lock(&finish_lock);
     if (err == 0) {
@@ -140,7 +158,9 @@ static void account(uint32_t number, int err, const struct kp_export_result *res
     }
     total.lost += result->lost; /* also where so much was dropped that there is no trace */
     pthread_mutex_unlock(&finish_lock);
-    if (err == 0 || err == -ENODATA) kp_record_recycle(number);
+    if (err != 0 && err != -ENODATA) return;
+    exported_note(cycle);
+    kp_record_recycle(cycle->cycle);
 }
 
 static int spool_open(struct kp_reader **reader, char *why, size_t why_bytes)
@@ -183,9 +203,9 @@ static void say_extras(const struct kp_export_result *result)
             kp_log(0, "nothing to write as %s: %s", extra_rows[i].end + 1, extra_rows[i].option);
 }
 
-static void export_one(uint32_t number, bool host_waits)
+static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
 {
-    struct progress progress = {.began_ms = kp_clock_ns(CLOCK_MONOTONIC) / 1000000,
+    struct progress progress = {.cycle = cycle, .began_ms = kp_clock_ns(CLOCK_MONOTONIC) / 1000000,
                                 .on_terminal = host_waits && kp_log_is_on_terminal()};
     struct kp_export_options options = {
         .dir = kp_boot_out_dir(),
@@ -195,6 +215,7 @@ static void export_one(uint32_t number, bool host_waits)
         .extras = config->exports & KP_EXTRAS,
         .no_trace = !(config->exports & KP_EXPORTS_TRACE),
         .progress = show_progress,
+        .written = is_written,
         .context = &progress,
     };
     struct kp_export_result result = {.events = 0};
@@ -203,19 +224,19 @@ static void export_one(uint32_t number, bool host_waits)
     kp_cycle_tell(); /* before the spool is read: its notes get into the trace */
     int err = spool_open(&reader, why, sizeof why);
     if (err == 0) {
-        err = kp_export_trace(reader, number, &options, &result);
+        err = kp_export_trace(reader, cycle->cycle, &options, &result);
         kp_reader_close(reader);
     }
     if (err && err != -ENODATA) say_failed(err, why);
     if (!err) say_extras(&result);
-    account(number, err, &result);
+    account(cycle, err, &result);
 }
 
 static void *export_thread(void *unused)
 {
-    uint32_t number;
+    struct kp_rec_cycle cycle;
     (void)unused;
-    while (pop_export(&number)) export_one(number, false);
+    while (pop_export(&cycle)) export_one(&cycle, false);
     return NULL;
 }
 
@@ -325,8 +346,8 @@ void kp_finish_exit(void)
     pthread_mutex_unlock(&finish_lock);
     kp_record_leave();
     wait_for_export_thread();
-    uint32_t number;
-    while (pop_export(&number)) export_one(number, true);
+    struct kp_rec_cycle cycle;
+    while (pop_export(&cycle)) export_one(&cycle, true);
     if (total.kept) kp_cycle_tell();
     if (!kp_children_are_collected()) say_closing_line();
     kp_children_collect();

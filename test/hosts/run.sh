@@ -430,6 +430,18 @@ for call in open write read pread fallocate mmap fsync rename unlink mkdir threa
     for nth in 1 2 1+; do records "train_fail_$call:$nth:$err" any KPROF_TEST_FAIL="$call:$nth:$err${lacks:+,$lacks}" -- "${trains[@]}" plain; done
   done
 done
+# killed once a trace has its name, in the middle of what follows: kprof recover makes no second one
+if wanted train_killed_after_trace && ! cannot train_killed_after_trace; then
+  if [ -n "${HOSTS_IN:-}" ]; then skip train_killed_after_trace "kprof does not run in this root"; else
+    once "$work/killed.ours" "$lib:$bin/libkpkilled.so" env KPROF_SCHEDULE=wait=1,active=2 "${trains[@]}" slow 2>/dev/null
+    "$(dirname "$lib")/kprof" recover "$work/cwd/kprof" >"$work/killed.said" 2>&1
+    n=$(for f in "$work"/cwd/kprof/*.gz; do zcat "$f" | grep -aqw '"ProfilerStep#1"' && echo; done | wc -l)
+    case "$(cat "$work/killed.ours/status") $n" in
+      "137 1") pass train_killed_after_trace ;;
+      *) fail "train_killed_after_trace: status $(cat "$work/killed.ours/status"), $n traces of one window: $(tr '\n' ' ' <"$work/killed.said")" ;;
+    esac
+  fi
+fi
 if wanted train_many && ! cannot train_many; then
   LIMIT=200 records train_many any KPROF_MAX_MB=64 -- "${trains[@]}" many "${HOSTS_MANY:-10000000}"
   line=$(grep -a '^kprof: wrote' "$work/train_many.ours/err")
