@@ -32,6 +32,7 @@
 #include "preload/cycle.h"
 #include "preload/hook/hook.h"
 #include "preload/inject.h"
+#include "preload/locks.h"
 #include "preload/native/kp_native.h"
 #include "preload/solo.h"
 #include "preload/source.h"
@@ -481,7 +482,7 @@ static void attach_first(void)
 {
     int err = kp_hook_start();
     if (err) kp_log(0, "not all modules could be tapped (error %d): what runs in them, and libraries opened later, may not be recorded", -err);
-    if (!err && (config->activities & KP_ACTIVITY_CUDA)) err = kp_inject_start();
+    if (!err) err = kp_inject_start(config->activities & KP_ACTIVITY_CUDA, kp_locks_rows, KP_LOCKS_ROWS);
     if (err) kp_log(0, "NVTX ranges cannot be recorded (error %d)", -err);
     kp_boot_modules_changed();
 }

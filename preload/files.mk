@@ -1,6 +1,6 @@
 # files.mk - the files of this room
 SRC_preload := preload/boot.c preload/cycle.c preload/inject.c preload/finish.c preload/children.c preload/spools.c preload/api.c preload/solo.c \
-               preload/confine.c preload/threadcount.c preload/arch/$(ARCH)/syscall.S
+               preload/confine.c preload/locks.c preload/threadcount.c preload/arch/$(ARCH)/syscall.S
 UNIT_preload := test/unit/preload/test_cycle.c test/unit/preload/test_threadcount.c
 -include preload/hook/files.mk
 -include preload/torch/files.mk

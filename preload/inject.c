@@ -57,21 +57,32 @@ static char *tap_secure_get(const char *name)
     return answer(name, real_secure_get(name), __builtin_return_address(0));
 }
 
-static struct kp_tap taps[] = {
-    {"getenv", NULL, (void *)(uintptr_t)tap_get},
-    {"secure_getenv", NULL, (void *)(uintptr_t)tap_secure_get},
+enum { MORE_MOST = 4 };
+static const struct kp_solo_row own_rows[] = {
+    {"getenv", (void *)(uintptr_t)tap_get, (void **)(void *)&real_get},
+    {"secure_getenv", (void *)(uintptr_t)tap_secure_get, (void **)(void *)&real_secure_get},
 };
+static struct kp_tap taps[sizeof own_rows / sizeof *own_rows + MORE_MOST];
+static uint32_t tap_count;
 
-int kp_inject_start(void)
+static int find(const struct kp_solo_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *real = dlsym(RTLD_DEFAULT, rows[i].symbol);
+        if (!real) return -ENOENT;
+        *rows[i].real = real;
+        taps[tap_count++] = (struct kp_tap){rows[i].symbol, real, rows[i].tap};
+    }
+    return 0;
+}
+
+int kp_inject_start(bool answers, const struct kp_solo_row *more, uint32_t count)
 {
     Dl_info self;
-    if (!dladdr((void *)(uintptr_t)kp_inject_start, &self) || !self.dli_fname[0]) return -ENOENT;
-    own_path = (char *)(uintptr_t)self.dli_fname;
-    for (size_t i = 0; i < sizeof taps / sizeof *taps; i++) {
-        taps[i].real = dlsym(RTLD_DEFAULT, taps[i].symbol);
-        if (!taps[i].real) return -ENOENT;
-    }
-    real_get = (ask_fn)(uintptr_t)taps[0].real;
-    real_secure_get = (ask_fn)(uintptr_t)taps[1].real;
-    return kp_hook_add_taps(taps, sizeof taps / sizeof *taps);
+    int err = count <= MORE_MOST ? find(more, count) : -ENOSPC;
+    if (!err && answers && (!dladdr((void *)(uintptr_t)kp_inject_start, &self) || !self.dli_fname[0])) err = -ENOENT;
+    if (!err && answers) err = find(own_rows, sizeof own_rows / sizeof *own_rows);
+    if (err) return err;
+    if (answers) own_path = (char *)(uintptr_t)self.dli_fname;
+    return kp_hook_add_taps(taps, tap_count);
 }

@@ -5,7 +5,15 @@
 #ifndef KP_INJECT_H
 #define KP_INJECT_H
 
-/* Once, from the constructor, after kp_hook_start, where NVTX and CUDA are to be recorded. 0 or -errno: nothing is answered. */
-int kp_inject_start(void);
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "preload/solo.h"
+
+/*
+ * Once, from the constructor, after kp_hook_start. answers: NVTX and CUDA are to be recorded. `more`: taps that go in at the start as well, since
+ * each set is a look through all modules. 0 or -errno: nothing is answered.
+ */
+int kp_inject_start(bool answers, const struct kp_solo_row *more, uint32_t count);
 
 #endif

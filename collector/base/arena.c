@@ -38,6 +38,41 @@ static size_t page_round(size_t bytes)
     return bytes > SIZE_MAX - p ? 0 : (bytes + p - 1) & ~(p - 1);
 }
 
+/* ---- the large ones, listed: beyond the list's end they are as the host's ---- */
+
+enum { LARGE = 65536 };
+static struct {
+    _Atomic uintptr_t from; /* 0: free */
+    _Atomic size_t bytes;
+} large[KP_MAP_LARGE_MOST];
+
+static void large_note(const void *p, size_t bytes)
+{
+    for (uint32_t i = 0; bytes >= LARGE && i < KP_MAP_LARGE_MOST; i++) {
+        uintptr_t none = 0;
+        if (kp_load_relaxed(&large[i].from) || !kp_cas_acq_rel(&large[i].from, &none, (uintptr_t)p)) continue; /* pairs with: itself */
+        kp_store_relaxed(&large[i].bytes, bytes);
+        return;
+    }
+}
+
+static void large_forget(const void *p, size_t bytes)
+{
+    for (uint32_t i = 0; bytes >= LARGE && i < KP_MAP_LARGE_MOST; i++) {
+        if (kp_load_relaxed(&large[i].from) != (uintptr_t)p) continue;
+        kp_store_relaxed(&large[i].bytes, 0);
+        kp_store_relaxed(&large[i].from, 0);
+        return;
+    }
+}
+
+bool kp_map_large(uint32_t i, uintptr_t *from, uintptr_t *to)
+{
+    *from = kp_load_relaxed(&large[i].from);
+    *to = *from + kp_load_relaxed(&large[i].bytes);
+    return *to > *from;
+}
+
 void *kp_map_alloc(size_t bytes)
 {
     void *p;
@@ -46,12 +81,17 @@ void *kp_map_alloc(size_t bytes)
     int kept = errno; /* may be a hook's first touch: the host's */
     int rc = kp_io_mmap(&p, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     errno = kept;
-    return rc < 0 ? NULL : p;
+    if (rc < 0) return NULL;
+    large_note(p, size);
+    return p;
 }
 
 void kp_map_free(void *p, size_t bytes)
 {
-    if (p) kp_io_munmap(p, page_round(bytes ? bytes : 1));
+    const size_t size = page_round(bytes ? bytes : 1);
+    if (!p) return;
+    large_forget(p, size); /* first: once it is unmapped, the next one may lie there */
+    kp_io_munmap(p, size);
 }
 
 void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes)
@@ -61,7 +101,10 @@ void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes)
     if (size == 0) return NULL;
     if (size == old_size) return p;
     void *q;
-    return kp_io_mremap(&q, p, old_size, size) < 0 ? NULL : q;
+    large_forget(p, old_size);
+    const int rc = kp_io_mremap(&q, p, old_size, size);
+    large_note(rc < 0 ? p : q, rc < 0 ? old_size : size);
+    return rc < 0 ? NULL : q;
 }
 
 void *kp_map_double(void *array, uint32_t *cap, size_t item_bytes, uint32_t first)

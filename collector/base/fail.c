@@ -35,7 +35,7 @@ static const struct point {
     {"getcwd", ENOENT}, {"uname", EPERM}, {"dup", EMFILE}, {"punch", EOPNOTSUPP}, {"terminal", ENOTTY},
     {"lock", ENOLCK}, {"give", EPERM}, {"seek", EINVAL},
     {"mmap", ENOMEM}, {"munmap", ENOMEM}, {"mremap", ENOMEM}, {"madvise", ENOMEM}, {"mprotect", ENOMEM}, {"populate", ENOMEM}, {"wipeonfork", EINVAL},
-    {"peek", EPERM}, {"arena", ENOMEM}, {"heap", ENOMEM}, {"limit", EPERM},
+    {"peek", EPERM}, {"arena", ENOMEM}, {"heap", ENOMEM}, {"limit", EPERM}, {"mlock", ENOMEM},
     {"thread", EAGAIN}, {"atfork", ENOMEM}, {"key", EAGAIN}, {"atexit", ENOMEM},
     {"wait", ENOSYS}, {"wake", ENOSYS}, {"nap", EINTR}, {"barrier", EPERM}, {"kill", EPERM}, {"prctl", EPERM}, {"nice", EACCES}, {"mask", EPERM},
     {"altstack", EPERM},

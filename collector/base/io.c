@@ -147,12 +147,20 @@ int kp_io_fallocate(int fd, off_t at, off_t bytes)
     return rc;
 }
 
+static _Atomic bool keeps_unlocked;
+
+void kp_io_keep_unlocked(bool is_wanted)
+{
+    kp_store_relaxed(&keeps_unlocked, is_wanted);
+}
+
 int kp_io_mmap(void **out, size_t bytes, int prot, int flags, int fd, off_t at)
 {
     int rc = kp_fail_point("mmap");
     if (rc < 0) return rc;
     void *p = mmap(NULL, bytes, prot, flags, fd, at);
     if (p == MAP_FAILED) return -errno;
+    if (kp_load_relaxed(&keeps_unlocked)) (void)kp_io_unlock_pages(p, bytes);
     *out = p;
     return 0;
 }
@@ -161,7 +169,9 @@ int kp_io_mmap_at(void *where, size_t bytes, int prot, int flags, int fd, off_t 
 {
     int rc = kp_fail_point("mmap");
     if (rc < 0) return rc;
-    return mmap(where, bytes, prot, flags | MAP_FIXED, fd, at) == MAP_FAILED ? -errno : 0;
+    if (mmap(where, bytes, prot, flags | MAP_FIXED, fd, at) == MAP_FAILED) return -errno;
+    if (kp_load_relaxed(&keeps_unlocked)) (void)kp_io_unlock_pages(where, bytes);
+    return 0;
 }
 
 int kp_io_munmap(void *p, size_t bytes)
@@ -195,11 +205,47 @@ int kp_io_mprotect(void *p, size_t bytes, int prot)
     return mprotect(p, bytes, prot) == 0 ? 0 : -errno;
 }
 
-uint64_t kp_io_address_limit(void)
+static uint64_t limit_get(int which)
 {
     struct rlimit limit;
-    if (kp_fail_point("limit") != 0 || getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    if (kp_fail_point("limit") != 0 || getrlimit((__rlimit_resource_t)which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
     return limit.rlim_cur;
+}
+
+uint64_t kp_io_address_limit(void)
+{
+    return limit_get(RLIMIT_AS);
+}
+
+uint64_t kp_io_lock_limit(void)
+{
+    return limit_get(RLIMIT_MEMLOCK);
+}
+
+uint64_t kp_io_addresses(void)
+{
+    char text[64] = "";
+    uint64_t pages = 0;
+    int fd = kp_io_open("/proc/self/statm", O_RDONLY, 0);
+    if (fd < 0) return 0;
+    if (kp_io_read(fd, text, sizeof text - 1) < 0) text[0] = '\0';
+    kp_io_close(fd);
+    for (const char *p = text; *p >= '0' && *p <= '9'; p++) pages = pages * 10 + (uint64_t)(*p - '0');
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+int kp_io_lock_pages(void *p, size_t bytes, bool on_fault)
+{
+    int rc = kp_fail_point("mlock");
+    if (rc < 0) return rc;
+    return syscall(SYS_mlock2, p, bytes, on_fault ? 1 : 0) == 0 ? 0 : -errno; /* MLOCK_ONFAULT */
+}
+
+int kp_io_unlock_pages(void *p, size_t bytes)
+{
+    int rc = kp_fail_point("mlock");
+    if (rc < 0) return rc;
+    return syscall(SYS_munlock, p, bytes) == 0 ? 0 : -errno;
 }
 
 int kp_io_fsync(int fd)

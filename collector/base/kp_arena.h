@@ -9,6 +9,7 @@
 #ifndef KP_ARENA_H
 #define KP_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,5 +20,9 @@ void kp_map_free(void *p, size_t bytes);
 void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes) __attribute__((warn_unused_result));
 /* Twice the items an array has room for, `first` when it has none (NULL, *cap 0). NULL: the old array and *cap are as they were. */
 void *kp_map_double(void *array, uint32_t *cap, size_t item_bytes, uint32_t first) __attribute__((warn_unused_result));
+
+/* The large ones of what is mapped now, by number, for who must tell our memory from the host's. false: none of that number. */
+#define KP_MAP_LARGE_MOST 128u
+bool kp_map_large(uint32_t i, uintptr_t *from, uintptr_t *to);
 
 #endif

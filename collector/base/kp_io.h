@@ -60,6 +60,11 @@ int kp_io_mremap(void **out, void *p, size_t old_bytes, size_t bytes);
 int kp_io_madvise(void *p, size_t bytes, int advice);
 int kp_io_mprotect(void *p, size_t bytes, int prot);
 uint64_t kp_io_address_limit(void);                       /* RLIMIT_AS in bytes; UINT64_MAX: none */
+uint64_t kp_io_addresses(void);                           /* taken by this process, in bytes; 0: not known. Opens a file */
+uint64_t kp_io_lock_limit(void);                          /* RLIMIT_MEMLOCK, likewise */
+int kp_io_lock_pages(void *p, size_t bytes, bool on_fault);     /* mlock */
+int kp_io_unlock_pages(void *p, size_t bytes);
+void kp_io_keep_unlocked(bool is_wanted);                 /* the kernel locks what is mapped from now on: what is ours is unlocked at once */
 int kp_io_peek(const void *from, void *to, size_t bytes); /* reads memory that may not be there: 0, or -errno, never faults */
 int kp_io_poke(void *to, const void *from, size_t bytes); /* writes memory that may not be there, or not be writable: as peek */
 int kp_io_peek_pages(const void *from, size_t bytes); /* whether all of these pages can be read: 0, or -errno */

@@ -172,6 +172,7 @@ int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms);
  * be writing wait until a later call. One caller at a time.
  */
 void kp_record_recycle(uint32_t cycle);
+bool kp_record_piece(uint32_t i, uintptr_t *from, uintptr_t *to); /* the addresses of the spool, by number; false: there are no more */
 uint64_t kp_record_events(uint32_t cycle); /* ops, calls, device work, ranges kept in a cycle; walks its chunks, not for hot paths */
 /*
  * Pages of records leave this process, which may be all of KPROF_MAX_MB: for when nothing is recorded any more and traces are still to be made.

@@ -93,6 +93,11 @@ void kp_record_recycle(uint32_t cycle)
     kp_spool_retry();
 }
 
+bool kp_record_piece(uint32_t i, uintptr_t *from, uintptr_t *to)
+{
+    return kp_spool_is_ours() && kp_spool_piece(i, from, to);
+}
+
 uint64_t kp_record_events(uint32_t cycle)
 {
     return kp_spool_is_ours() ? kp_chunk_events(cycle) : 0;

@@ -23,7 +23,7 @@ enum { KP_SPOOL_NONE, KP_SPOOL_OPEN, KP_SPOOL_SHUT };
 #define KP_PIECE_BYTES ((size_t)KP_PIECE_CHUNKS * KP_CHUNK_BYTES)
 struct kp_spool {
     _Atomic uint32_t state;
-    uint8_t **pieces;        /* chunk i lies in piece i / KP_PIECE_CHUNKS, once i < chunks; NULL: no addresses yet */
+    uint8_t *_Atomic *pieces; /* chunk i lies in piece i / KP_PIECE_CHUNKS, once i < chunks; NULL: no addresses yet */
     uint32_t max_chunks;     /* cap, header included */
     _Atomic uint32_t chunks; /* fallocated, mapped and touched */
     _Atomic uint32_t trouble; /* enum kp_loss: why the file does not grow; KP_LOSS_NO_CHUNK: it does */
@@ -49,17 +49,18 @@ void kp_spool_unlink(void);
 bool kp_spool_is_in_place(void); /* its path still leads to it */
 int kp_spool_reopen(void);
 bool kp_spool_is_ours(void); /* open, and this process made it (not a child that only inherited the mapping) */
-static inline struct kp_file_head *kp_spool_head(void) { return (struct kp_file_head *)kp_spool.pieces[0]; }
+static inline struct kp_file_head *kp_spool_head(void) { return (struct kp_file_head *)kp_load_relaxed(&kp_spool.pieces[0]); }
 static inline struct kp_chunk_head *kp_spool_chunk(uint32_t index)
 {
-    return (struct kp_chunk_head *)(kp_spool.pieces[index / KP_PIECE_CHUNKS] + (size_t)(index % KP_PIECE_CHUNKS) * KP_CHUNK_BYTES);
+    return (struct kp_chunk_head *)(kp_load_relaxed(&kp_spool.pieces[index / KP_PIECE_CHUNKS]) + (size_t)(index % KP_PIECE_CHUNKS) * KP_CHUNK_BYTES);
 }
 /* What lies at a cell: they are counted through the file, and none reaches over the end of its chunk. */
 static inline void *kp_spool_cell(uint32_t cell)
 {
     const size_t at = (size_t)cell * KP_STR_CELL;
-    return kp_spool.pieces[at / KP_PIECE_BYTES] + at % KP_PIECE_BYTES;
+    return kp_load_relaxed(&kp_spool.pieces[at / KP_PIECE_BYTES]) + at % KP_PIECE_BYTES;
 }
+bool kp_spool_piece(uint32_t i, uintptr_t *from, uintptr_t *to); /* also those that hold nothing yet */
 uint32_t kp_spool_index(const struct kp_chunk_head *chunk); /* its number. Not hot: looks for its piece */
 
 /* ---- chunk.c: who owns which chunk ---- */

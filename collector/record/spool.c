@@ -164,7 +164,7 @@ static int fresh_touch(uint32_t first, uint32_t count)
 
 /* ---- addresses ---- */
 
-static uint8_t **table; /* of the pieces: for one spool after the other, in a forked child */
+static uint8_t *_Atomic *table; /* of the pieces: for one spool after the other, in a forked child */
 static uint32_t table_rows;
 
 static int table_open(uint64_t max_bytes)
@@ -178,7 +178,7 @@ static int table_open(uint64_t max_bytes)
         table_rows = table ? rows : 0;
     }
     if (!table) return -ENOMEM;
-    memset(table, 0, table_rows * sizeof *table);
+    for (uint32_t i = 0; i < table_rows; i++) kp_store_relaxed(&table[i], NULL);
     kp_spool.pieces = table;
     kp_spool.max_chunks = (uint32_t)chunks;
     return 0;
@@ -188,7 +188,7 @@ static int pieces_reserve(uint32_t first, uint32_t count)
 {
     void *p;
     const int rc = kp_io_mmap(&p, count * KP_PIECE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    for (uint32_t i = 0; i < count && rc == 0; i++) kp_spool.pieces[first + i] = (uint8_t *)p + i * KP_PIECE_BYTES;
+    for (uint32_t i = 0; i < count && rc == 0; i++) kp_store_relaxed(&kp_spool.pieces[first + i], (uint8_t *)p + i * KP_PIECE_BYTES);
     return rc;
 }
 
@@ -198,7 +198,7 @@ static int piece_have(uint32_t chunk)
     const uint32_t piece = chunk / KP_PIECE_CHUNKS, pieces = (kp_spool.max_chunks + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS;
     const bool is_much = piece >= KP_SPOOL_FEW_PIECES && piece + KP_SPOOL_FEW_PIECES <= pieces && kp_io_address_limit() == UINT64_MAX;
     int rc = kp_chunk_prepare(chunk);
-    if (rc < 0 || kp_spool.pieces[piece]) return rc;
+    if (rc < 0 || kp_load_relaxed(&kp_spool.pieces[piece])) return rc;
     if (is_much) rc = pieces_reserve(piece, KP_SPOOL_FEW_PIECES);
     return is_much && rc == 0 ? 0 : pieces_reserve(piece, 1);
 }
@@ -211,11 +211,19 @@ static uint32_t chunks_allowed(void)
     return share > KP_PIECE_CHUNKS ? (uint32_t)share : KP_PIECE_CHUNKS;
 }
 
+bool kp_spool_piece(uint32_t i, uintptr_t *from, uintptr_t *to)
+{
+    if (i >= table_rows) return false;
+    *from = (uintptr_t)kp_load_relaxed(&kp_spool.pieces[i]);
+    *to = *from + KP_PIECE_BYTES;
+    return *from != 0;
+}
+
 uint32_t kp_spool_index(const struct kp_chunk_head *chunk)
 {
     const uint32_t pieces = (kp_load_acquire(&kp_spool.chunks) + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS; /* pairs with: chunk.c:kp_chunk_add */
     for (uint32_t i = 0; i < pieces; i++) {
-        const size_t at = (size_t)((const uint8_t *)chunk - kp_spool.pieces[i]);
+        const size_t at = (size_t)((const uint8_t *)chunk - kp_load_relaxed(&kp_spool.pieces[i]));
         if (at < KP_PIECE_BYTES) return i * KP_PIECE_CHUNKS + (uint32_t)(at / KP_CHUNK_BYTES);
     }
     return 0;
@@ -359,7 +367,7 @@ void kp_spool_abandon(void)
         kp_io_close(kp_spool.fd);
     }
     for (uint32_t i = 0; kp_spool.pieces && i < table_rows; i++)
-        if (kp_spool.pieces[i]) kp_io_munmap(kp_spool.pieces[i], KP_PIECE_BYTES);
+        if (kp_load_relaxed(&kp_spool.pieces[i])) kp_io_munmap(kp_load_relaxed(&kp_spool.pieces[i]), KP_PIECE_BYTES);
     kp_spool_forget();
 }
 

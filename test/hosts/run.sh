@@ -235,10 +235,15 @@ done
 same ending_static "$bin/ending_static" exit
 
 # a host that limits its own memory finds in it what it finds without us
-for what in 'as 200' 'as 1500' 'as 6000' 'as_late 400' 'as_late 3000'; do
+for what in 'as 400' 'as 1500' 'as 6000' 'as_late 400' 'as_late 3000'; do
   # shellcheck disable=SC2086
   for mode in plain: schedule:KPROF_SCHEDULE=wait=0,active=1 trace:KPROF_MALLOC=trace 'calls:KPROF_SYMBOLS=*'; do
     records "budget_${what/ /_}_${mode%%:*}" any ${mode#*:} -- "$bin/budget" "$bin" $what
+  done
+done
+for what in locks locks_now locks_next locks_touched; do
+  for mode in plain: schedule:KPROF_SCHEDULE=wait=0,active=1 count:KPROF_MALLOC=count trace:KPROF_MALLOC=trace 'calls:KPROF_SYMBOLS=*'; do
+    records "budget_${what}_${mode%%:*}" any ${mode#*:} -- "$bin/budget" "$bin" $what
   done
 done
 # a main thread that ends otherwise: status, and that it ends at all

@@ -89,12 +89,42 @@ static void no_memory_gives_null(void **state)
     assert_null(kp_map_alloc(SIZE_MAX));
 }
 
+static bool is_listed(const void *p, size_t bytes)
+{
+    uintptr_t from, to;
+    for (uint32_t i = 0; i < KP_MAP_LARGE_MOST; i++)
+        if (kp_map_large(i, &from, &to) && from <= (uintptr_t)p && (uintptr_t)p + bytes <= to) return true;
+    return false;
+}
+
+static void large_ones_are_listed_as_long_as_they_are_there(void **state)
+{
+    enum { MB = 1 << 20, MANY = KP_MAP_LARGE_MOST + 20 };
+    void *many[MANY];
+    (void)state;
+    char *p = kp_map_alloc(MB), *small = kp_map_alloc(4096);
+    assert_true(is_listed(p, MB));
+    assert_false(is_listed(small, 4096));
+    p = kp_map_grow(p, MB, 3 * MB);
+    assert_true(is_listed(p, 3 * MB));
+    kp_map_free(p, 3 * MB);
+    assert_false(is_listed(p, 3 * MB));
+    kp_map_free(small, 4096);
+    for (int i = 0; i < MANY; i++) assert_non_null(many[i] = kp_map_alloc(MB)); /* the list has an end, mappings have none */
+    for (int i = 0; i < MANY; i++) kp_map_free(many[i], MB);
+    assert_false(is_listed(many[0], MB));
+    p = kp_map_alloc(MB);
+    assert_true(is_listed(p, MB));
+    kp_map_free(p, MB);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_are_aligned_and_zeroed),      cmocka_unit_test(a_big_piece_gets_its_own_mapping),
         cmocka_unit_test(threads_never_get_the_same_piece),   cmocka_unit_test(a_map_keeps_its_contents_when_it_grows),
         cmocka_unit_test(no_memory_gives_null),
+        cmocka_unit_test(large_ones_are_listed_as_long_as_they_are_there),
     };
     return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
 }
