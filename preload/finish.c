@@ -167,7 +167,7 @@ static int spool_open(struct kp_reader **reader, char *why, size_t why_bytes)
 {
     const int fd = kp_record_reopen();
     if (fd < 0) {
-        kp_fmt(why, why_bytes, "the spool was removed");
+        kp_fmt(why, why_bytes, fd == -ENOENT ? "the spool was removed" : "the spool cannot be opened");
         return fd;
     }
     const int err = kp_reader_open_fd(reader, fd, kp_record_path(), why, why_bytes);

@@ -9,9 +9,9 @@
  * On fail:   the host has the kernel's answer, as it is with us there
  * Safe in:   after fork and vfork: passes on where the process is not ours
  *
- * mlockall compares all that is mapped with what an ordinary user may lock (RLIMIT_MEMLOCK, often 8 MB), and what it locks counts for all that comes. So
- * where it is refused, and would not be without us, the same is done map by map, ours left out; where it is granted, ours is unlocked again, and so
- * is what we map from then on (io.c). Stacks of our threads are counted with the host's.
+ * mlockall compares all that is mapped with what an ordinary user may lock (RLIMIT_MEMLOCK, often 8 MB), and what it locks counts for all
+ * that comes. So where it is refused, and would not be without us, the same is done map by map, ours left out; where it is granted, ours is
+ * unlocked again, and so is what we map from then on (io.c). Stacks of our threads are counted with the host's.
  */
 #include "preload/locks.h"
 
@@ -92,7 +92,8 @@ static int part_lock(struct range part, bool is_on_fault)
 static int hosts_lock(uintptr_t from, uintptr_t to, bool is_on_fault)
 {
     int rc = 0;
-    for (struct range part = hosts_first(from, to); rc == 0 && part.from < part.to; part = hosts_first(part.to, to)) rc = part_lock(part, is_on_fault);
+    for (struct range part = hosts_first(from, to); rc == 0 && part.from < part.to; part = hosts_first(part.to, to))
+        rc = part_lock(part, is_on_fault);
     return rc;
 }
 

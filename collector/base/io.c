@@ -34,7 +34,6 @@
 #include "collector/base/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"
 
-#define KP_IO_FD_MIN 100 /* above what shells and daemons hand around by number */
 
 /* ---- files ----
  * What other preloaded libraries stand in for (fakeroot: names and owners of files) is asked of the kernel: their functions may take locks of
@@ -49,9 +48,9 @@
 
 static int fd_high(int fd)
 {
-    if (fd < 0 || fd >= KP_IO_FD_MIN) return fd;
+    if (fd < 0 || fd >= KP_IO_FD_HIGH) return fd;
     int high = kp_fail_point("dup");
-    if (high == 0) high = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_MIN);
+    if (high == 0) high = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_HIGH);
     if (high < 0 && fd > STDERR_FILENO) return fd; /* a low limit on fds: the low number must do */
     if (high < 0) high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* but what the host prints must not land there */
     if (high < 0) high = -errno;
@@ -327,7 +326,7 @@ int kp_io_dup_high(int fd)
 {
     int rc = kp_fail_point("dup");
     if (rc < 0) return rc;
-    rc = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_MIN);
+    rc = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_HIGH);
     return rc < 0 ? -errno : rc;
 }
 

@@ -20,6 +20,12 @@
 struct stat;
 struct utsname;
 
+/*
+ * Above what shells and daemons hand around by number. Where the limit leaves no such number a low one must do: it is one the host counts on, so it is
+ * closed again after each use.
+ */
+#define KP_IO_FD_HIGH 100
+
 /* --- files ---
  * What we make is never open to everybody's writing, also where the host's umask is 0: a trace tells what the program saw, and whoever could
  * change it, or put another one into its folder, would be believed. */

@@ -93,7 +93,6 @@ void kp_log_follow_stderr(void)
  * keep the closing line from it. Where only a low number is to be had it is closed again: that is one the host counts on.
  */
 
-enum { LEAST_FD_KEPT = 100 };
 static const char *file_path;
 static char file_folder[4096]; /* empty: too long, or the path has none */
 static _Atomic uint64_t file_device, file_inode;
@@ -127,7 +126,7 @@ static int file_open(const char **why)
     int rc = file_look(why);
     if (rc < 0) return rc;
     int fd = kp_io_open(file_path, FLAGS, 0600);
-    if (fd == -ENOENT && kp_io_mkdirs(file_folder, 0777) == 0) fd = kp_io_open(file_path, FLAGS, 0600);
+    if (fd == -ENOENT && kp_io_mkdirs(file_folder, KP_IO_FOLDER_MODE) == 0) fd = kp_io_open(file_path, FLAGS, 0600);
     if (fd < 0) return fd;
     rc = kp_io_fstat(fd, &s);
     if (rc == 0) *why = kp_log_refuse_file(&s);
@@ -161,7 +160,7 @@ static int file_get(void)
     if (is_still_file(old)) return old;
     int fd = file_open(&why);
     if (fd < 0) return file_miss(fd, why), fd;
-    if (fd >= LEAST_FD_KEPT) (void)kp_cas_acq_rel(&file_fd, &old, fd); /* pairs with: itself. Else another thread was first: for this line alone */
+    if (fd >= KP_IO_FD_HIGH) (void)kp_cas_acq_rel(&file_fd, &old, fd); /* pairs with: itself. Else another thread was first: for this line alone */
     return fd;
 }
 

@@ -109,6 +109,14 @@ static int fd_get(void)
     return fd;
 }
 
+static void fd_give(void)
+{
+    const int fd = kp_load_relaxed(&kp_spool.fd);
+    if (fd >= KP_IO_FD_HIGH || !is_our_file(fd)) return;
+    kp_store_relaxed(&kp_spool.fd, -1);
+    kp_io_close(fd);
+}
+
 /* ---- blocks on disk, and pages ---- */
 
 /* Blocks for `count` chunks behind what is there; on failure the file is cut back to what is mapped. */
@@ -281,6 +289,7 @@ uint32_t kp_spool_grow(uint32_t want)
         rc = segment_map(fd, first, count);
         kp_spool.is_broken = rc < 0; /* the range may have a hole now, where the host's next mapping can land */
     }
+    fd_give();
     if (rc < 0) {
         trouble_set(rc);
         return 0;
@@ -329,6 +338,7 @@ int kp_spool_open(const struct kp_record_options *options)
     if (rc < 0) return rc;
     head_write(host, start_ns, options->text);
     kp_store_relaxed(&kp_spool.chunks, 1);
+    fd_give();
     return 0;
 }
 
@@ -351,7 +361,7 @@ int kp_spool_reopen(void)
 {
     char path[64];
     int fd = kp_io_open(kp_spool.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (is_our_file(fd)) return fd;
+    if (is_our_file(fd) || fd == -EMFILE || fd == -ENFILE) return fd;
     if (fd >= 0) kp_io_close(fd);
     kp_fmt(path, sizeof path, "/proc/self/fd/%d", kp_load_relaxed(&kp_spool.fd));
     fd = kp_io_open(path, O_RDONLY | O_NONBLOCK, 0);

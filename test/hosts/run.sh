@@ -246,6 +246,13 @@ for what in locks locks_now locks_next locks_touched; do
     records "budget_${what}_${mode%%:*}" any ${mode#*:} -- "$bin/budget" "$bin" $what
   done
 done
+# a host that allows itself few descriptors has them all
+for n in 4 5 6 12 60; do
+  for mode in plain: schedule:KPROF_SCHEDULE=wait=0,active=1 trace:KPROF_MALLOC=trace log:KPROF_LOG=kprof/lines.log children:KPROF_CHILDREN=1; do
+    records "fewfiles_${n}_${mode%%:*}" any ${mode#*:} -- "$bin/fewfiles" "$bin" $n
+  done
+  records "fewfiles_${n}_late" any -- "$bin/fewfiles" "$bin" $n late
+done
 # a main thread that ends otherwise: status, and that it ends at all
 for how in raw raw0 raw_later raw_thread raw_status killed uring uring_thread; do
   for mode in plain: schedule:KPROF_SCHEDULE=wait=0,active=1 trace:KPROF_MALLOC=trace 'calls:KPROF_SYMBOLS=*'; do
