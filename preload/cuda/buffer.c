@@ -236,7 +236,7 @@ void kp_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
         errno = saved;
         return;
     }
-    if (is_ours || kp_cuda_wants(KP_CUPTI_RUNTIME)) kp_lane_decode(buffer, valid_bytes);
+    if (is_ours || kp_cuda_has_calls()) kp_lane_decode(buffer, valid_bytes);
     if (!is_ours) client_back(buffer);
     if (!is_ours || kp_tee_has_client()) kp_tee_complete(context, stream, buffer, bytes, valid_bytes, is_ours);
     if (is_ours) {

@@ -53,6 +53,11 @@ bool kp_cuda_wants(uint32_t kind)
     return kind < KP_CUPTI_KINDS && atomic_load(&enabled_kinds) >> kind & 1 && kp_helper_may_call();
 }
 
+bool kp_cuda_has_calls(void)
+{
+    return atomic_load(&enabled_kinds) >> KP_CUPTI_RUNTIME & 1;
+}
+
 /* Where CUPTI cannot tell single calls apart noise comes all the same, and is dropped when decoded. */
 bool kp_cuda_wants_call(bool is_driver, uint32_t cbid)
 {

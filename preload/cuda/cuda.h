@@ -85,6 +85,7 @@ uint32_t kp_record_bytes(uint32_t kind);
 
 /* We have it enabled now: the program's Disable of it must not reach CUPTI. Never where we could not disable it later ourselves. */
 bool kp_cuda_wants(uint32_t kind);
+bool kp_cuda_has_calls(void); /* we enabled the runtime's calls and they are not disabled, whether we can do that or not */
 bool kp_cuda_wants_call(bool is_driver, uint32_t cbid); /* we have it recorded now, by its kind or singly */
 /* The program registers callbacks: it gets records of queries as without us. Any thread. */
 void kp_cuda_queries_again(void);

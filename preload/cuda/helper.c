@@ -29,9 +29,10 @@
 #include "preload/cuda/room.h"
 #include "collector/base/kp_poison.h"
 
-enum { END = -1, FLUSH_MS = 1000, DRAIN_MS = 20, DRAIN_IDLE_MS = 1000, DRAIN_MOST_MS = 4000, EXIT_IDLE_MS = 500, EXIT_DRAIN_MS = 2000,
-       EXIT_WAIT_MS = 3500, POLL_MS = 20, POLL_FAST_MS = 1, POLL_FAST_FOR_MS = 2000, POLL_FOR_MS = 60000, ALONE_MS = 400, REST_MS = 200,
-       EXIT_NAP_NS = 1000000, MOMENT_MS = 300, STALLS_SAID = 3, STALL_RESTS = 8, STALLED_POLL_MS = 100, NAP_MOST_MS = 1000 };
+enum { END = -1, FLUSH_MS = 1000, DRAIN_MS = 20, DRAIN_IDLE_MS = 1000, DRAIN_MOST_MS = 4000, MOMENT_MS = 300,
+       POLL_MS = 20, POLL_FAST_MS = 1, POLL_FAST_FOR_MS = 2000, POLL_FOR_MS = 60000, ALONE_MS = 400, REST_MS = 200, NAP_MOST_MS = 1000,
+       STALLS_SAID = 3, STALL_RESTS = 8, STALLED_POLL_MS = 100,
+       EXIT_IDLE_MS = 500, EXIT_DRAIN_MS = 2000, EXIT_CALLS_MS = 2300, EXIT_WAIT_MS = 3500, EXIT_NAP_NS = 1000000 };
 
 static _Atomic uint32_t wake, is_running, wanted, control, poll_is_over, is_aside;
 static _Atomic uint64_t rest_until_ms;         /* not armed before */
@@ -39,6 +40,7 @@ static _Atomic uint32_t rest_cycle;            /* in this window; 0: in any */
 static _Atomic uint32_t stalls, stalled_cycle; /* how many calls took too long; which window the last one began in */
 static uint64_t stalled_ms;                    /* how long it took; with control */
 static bool is_recovering;                     /* with control */
+static uint64_t exit_calls_until_ms;           /* exit_turn calls until then, so that no call is under way when exit goes on; with control */
 static _Atomic uint64_t call_since_ms;         /* a call into CUPTI is being made since; 0: none */
 static _Atomic uint64_t drain_asked, drain_done; /* ends of windows, ticks */
 static _Atomic uint32_t exit_asked;
@@ -53,12 +55,13 @@ static uint64_t now_ms(void)
 
 bool kp_helper_may_call(void)
 {
-    return kp_cuda_state() != KP_CUDA_DEAD && kp_cuda_state() != KP_CUDA_STALLED;
+    return kp_cuda_state() != KP_CUDA_DEAD && kp_cuda_state() != KP_CUDA_STALLED && !kp_load_acquire(&exit_asked); /* pairs with: at_exit */
 }
 
 bool kp_helper_call_begins(void)
 {
-    if (!kp_helper_may_call() && !(is_recovering && kp_cuda_state() == KP_CUDA_STALLED)) return false;
+    if (kp_cuda_state() == KP_CUDA_DEAD || (kp_cuda_state() == KP_CUDA_STALLED && !is_recovering)) return false;
+    if (kp_load_acquire(&exit_asked) && now_ms() >= exit_calls_until_ms) return false; /* pairs with: at_exit */
     kp_store_release(&call_since_ms, now_ms()); /* pairs with: kp_helper_check */
     return true;
 }
@@ -67,15 +70,6 @@ void kp_helper_call_ends(void)
 {
     if (!is_recovering) stalled_ms = now_ms() - kp_load_relaxed(&call_since_ms);
     kp_store_release(&call_since_ms, 0); /* pairs with: kp_helper_check */
-}
-
-static void die(const char *why)
-{
-    static _Atomic uint32_t said;
-    kp_cuda_set_state(KP_CUDA_DEAD);
-    if (kp_exchange_acq_rel(&said, 1)) return;
-    kp_log(0, "%s: GPU work is not recorded any more", why);
-    kp_cuda_note("gpu_cupti", "hung: the last records are missing");
 }
 
 bool kp_helper_has_stalled(void)
@@ -124,7 +118,7 @@ bool kp_helper_check(void)
 {
     uint64_t since = kp_load_acquire(&call_since_ms); /* pairs with: kp_helper_call_begins */
     if (kp_helper_may_call() && since && is_overdue(since, now_ms())) stall(since);
-    return !kp_helper_may_call();
+    return kp_cuda_state() == KP_CUDA_STALLED || kp_cuda_state() == KP_CUDA_DEAD;
 }
 
 /* The thread kprof-cuda has it in each of its turns; tee.c's callers for a sample of the clock. Tried, not waited for. */
@@ -242,19 +236,25 @@ static int armed_turn(void)
     return 0;
 }
 
+/*
+ * Nothing is disabled: that may wait for the device, and of a process that ends nothing is left enabled. Flushes do not. The forced one,
+ * which gives what a kernel that never ends holds back, comes last, and only where CUPTI never was slow. See decisions/045.
+ */
 static void exit_turn(void)
 {
+    exit_calls_until_ms = now_ms() + EXIT_CALLS_MS;
     if (kp_cuda_state() == KP_CUDA_ARMED) {
         drain_begin(kp_ticks());
+        drain.is_cut = true; /* what does not come now is given up */
         while (drain.is_on && kp_cuda_state() == KP_CUDA_ARMED) {
             kp_control_flush(false);
             drain_look(EXIT_IDLE_MS, EXIT_DRAIN_MS);
             if (drain.is_on) kp_io_nap(5000000);
         }
-        kp_control_disarm(drain.is_given_up);
+        if (drain.is_given_up && !kp_helper_has_stalled()) kp_control_flush(true);
         if (kp_lane_is_doubtful()) kp_log(0, "no kernels from CUPTI: %s", doubt); /* of a program too short for a turn */
     }
-    if (kp_cuda_state() != KP_CUDA_DEAD) kp_cuda_set_state(KP_CUDA_DEAD); /* quietly: the host is at its end */
+    kp_cuda_set_state(KP_CUDA_DEAD);
 }
 
 /* The call has returned. */
@@ -441,19 +441,29 @@ static bool is_left_alone(void)
     return is_idle;
 }
 
-/* Registered after the driver and cudart registered theirs: so it runs before them. The host may also be at its end while we arm:
- * then that is waited for, since CUPTI must not be called while the driver takes itself down. */
-static void at_exit(void *unused)
+/* CUPTI must not be called while the driver takes itself down: a call under way is waited for, and exit_turn. Until DEAD, or so long. */
+static void wait_for_last_call(void)
 {
     uint64_t end = now_ms() + EXIT_WAIT_MS;
+    kp_helper_poke();
+    while (!is_left_alone() && kp_cuda_state() != KP_CUDA_DEAD && now_ms() < end) kp_io_nap(EXIT_NAP_NS);
+    if (kp_cuda_state() == KP_CUDA_DEAD) return;
+    kp_log(0, "CUPTI did not hand over the last records in time: the program ends without them");
+    kp_cuda_note("gpu_cupti", "hung: the last records are missing");
+}
+
+/* Registered after the driver and cudart registered theirs: so it runs before them. A call that is STALLED is not waited for again. */
+static void at_exit(void *unused)
+{
     (void)unused;
     if (!(kp_gate_get() & KP_GATE_ON) || getpid() != pid_of_arming) return;
-    if (kp_cuda_state() == KP_CUDA_REFUSED || kp_helper_check()) return;
+    if (kp_cuda_state() == KP_CUDA_REFUSED || kp_cuda_state() == KP_CUDA_DEAD) return;
     int saved = errno;
-    kp_store_release(&exit_asked, 1); /* pairs with: turn */
-    kp_helper_poke();
-    while (!is_left_alone() && !kp_helper_check() && now_ms() < end) kp_io_nap(EXIT_NAP_NS); /* at last DEAD: exit_turn */
-    if (kp_cuda_state() != KP_CUDA_DEAD) die("CUPTI did not hand over the last records in time");
+    const bool is_stalled = kp_helper_check();
+    kp_store_release(&exit_asked, 1); /* pairs with: turn, kp_helper_call_begins */
+    if (is_stalled) kp_cuda_count_cut(kp_gate_cycle(kp_gate_get()));
+    else wait_for_last_call();
+    kp_cuda_set_state(KP_CUDA_DEAD);
     errno = saved;
 }
 

@@ -143,7 +143,7 @@ def test_yield_leaves_cupti_to_the_program(tmp_path):
     assert 2 * (3 + 2 + 1) <= kernels <= 2 * (3 + 3 + 2 + 1) # its last buffer may come when we are back
     calls = [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()]
     ours_only = [row["call"] for row in calls if row.get("args", [0])[0] == MEMCPY2 and "able" in row.get("call", "")]
-    assert ours_only == ["cuptiActivityEnable", "cuptiActivityDisable"] * 2
+    assert ours_only[:3] == ["cuptiActivityEnable", "cuptiActivityDisable", "cuptiActivityEnable"] # the window may end with the program
 
 
 def test_off_never_calls_cupti(tmp_path):
@@ -160,8 +160,8 @@ def test_off_never_calls_cupti(tmp_path):
 KINETOS = {1, 2, 10, 39, 5, 4, 17}
 
 
-@pytest.mark.parametrize("how,left", [({"SIMCUPTI_HANG": "GetNumDropped"}, {8, 9, 22, 38}), ({"SIMCUPTI_SLOW": "GetNumDropped:7000:1"}, set())])
-def test_a_call_of_ours_that_does_not_return_takes_nothing_from_the_program(tmp_path, how, left):
+@pytest.mark.parametrize("how,is_left", [({"SIMCUPTI_HANG": "GetNumDropped"}, True), ({"SIMCUPTI_SLOW": "GetNumDropped:7000:1"}, False)])
+def test_a_call_of_ours_that_does_not_return_takes_nothing_from_the_program(tmp_path, how, is_left):
     """The program's sessions lie where nobody can call CUPTI on our behalf: its Disable must reach CUPTI, or it is on for ever.
     Once the call has returned (or never) only what is ours alone is (or stays) enabled."""
     waits = 'z' * 95 # the window is over, and closed without what CUPTI still has
@@ -172,7 +172,7 @@ def test_a_call_of_ours_that_does_not_return_takes_nothing_from_the_program(tmp_
     assert kinds_of(records) == kinds_of(alone), run.explain()
     assert any("takes longer than 4 s" in line for line in run.said), run.said
     end = json.loads((tmp_path / "calls").read_text().splitlines()[-1])
-    assert set(end["enabled"]) == left and end["single"] == 0, end
+    assert bool(end["enabled"]) == is_left and not KINETOS & set(end["enabled"]) and end["single"] == 0, end
 
 
 # ---- somebody else has CUPTI ----

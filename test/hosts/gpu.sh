@@ -21,7 +21,7 @@ attempt() { # name, claims, what the bare run ended with, [VARIABLE=value...] co
   shift 3
   rm -rf "$at" && mkdir -p "$at"
   began=$(date +%s%N)
-  env LD_LIBRARY_PATH="$sim" SIMGPU_LOG="$at/truth" SIMCUPTI_LOG="$at/cupti" KPROF_DIR="$at/kprof" KPROF_GZIP=0 \
+  env LD_LIBRARY_PATH="$sim" SIMGPU_LOG="$at/truth" SIMCUPTI_LOG="$at/cupti" SIMCUPTI_CRASH_EXIT=1 KPROF_DIR="$at/kprof" KPROF_GZIP=0 \
     timeout -k 5 180 env LD_PRELOAD="$lib" "$@" >"$at/out" 2>"$at/err" </dev/null
   why=$?
   took=$((($(date +%s%N) - began) / 1000000))
@@ -66,7 +66,7 @@ says() { # name, pattern
   else failed=$((failed + 1)); echo "not ok - gpu_$1 does not say '$2'"; fi
 }
 
-whole="kernels=all traces=1 source=cupti left=off"
+whole="kernels=all traces=1 source=cupti left=on" # on: the window ends with the program, where nothing is disabled
 gpu plain "$whole" "$bin/gpu" plain
 gpu threads "$whole" "$bin/gpu" threads
 gpu static "$whole" "$bin/gpu_static" plain
@@ -95,19 +95,26 @@ gpu cut_buffer "kernels=100" SIMCUPTI_TRUNCATE=1 "$bin/gpu" plain
 gpu dropped "dropped=counted" SIMCUPTI_DROP=9 "$bin/gpu" plain
 says dropped ', [1-9][0-9]* dropped'
 gpu no_times "kernels=80 no_time=20 gpu_invalid_kernel=20" SIMCUPTI_ZERO_EVERY=5 "$bin/gpu" plain
-gpu never_ends "kernels=49 no_time=71" SIMGPU_HANG=50 "$bin/gpu" pending 2
+gpu never_ends "kernels=49 no_time=71 left=on" SIMGPU_HANG=50 "$bin/gpu" pending 2
 gpu clock_after_idle "$whole" SIMCUPTI_STALE_NS=1000000 "$bin/gpu" idle
 
 # --- hangs: the host goes on, and ends in time ----------------------------------------------------------------------
 LIMIT=6 # 4 for a call that hangs, or 3.5 for what is under way at exit; the rest is for a slow machine
-gpu hang_in_flush "" SIMCUPTI_HANG=FlushAll "$bin/gpu" plain
-gpu hang_in_enable "traces=0" SIMCUPTI_HANG=Enable "$bin/gpu" plain
-gpu hang_in_register "traces=0" SIMCUPTI_HANG=RegisterCallbacks "$bin/gpu" plain
-gpu hang_in_disable "kernels=100" SIMCUPTI_HANG=Disable "$bin/gpu" plain
-gpu hang_at_exit "" SIMCUPTI_HANG=exit "$bin/gpu" plain
-LIMIT=9 gpu hang_in_the_middle "" SIMCUPTI_HANG=FlushAll "$bin/gpu" slow 150
-LIMIT=9 gpu hang_in_many_windows "" SIMCUPTI_HANG=ActivityEnable KPROF_SCHEDULE=wait=1,active=2,repeat=30 "$bin/gpu" slow 100
+inside=SIMCUPTI_CRASH_EXIT=0 # nobody gets a thread out of a call that never returns
+gpu hang_in_flush "" $inside SIMCUPTI_HANG=FlushAll "$bin/gpu" plain
+gpu hang_in_enable "traces=0" $inside SIMCUPTI_HANG=Enable "$bin/gpu" plain
+gpu hang_in_register "traces=0" $inside SIMCUPTI_HANG=RegisterCallbacks "$bin/gpu" plain
+gpu hang_at_exit "" $inside SIMCUPTI_HANG=exit "$bin/gpu" plain
+LIMIT=9 gpu hang_in_the_middle "" $inside SIMCUPTI_HANG=FlushAll "$bin/gpu" slow 150
+LIMIT=9 gpu hang_in_many_windows "" $inside SIMCUPTI_HANG=ActivityEnable KPROF_SCHEDULE=wait=1,active=2,repeat=30 "$bin/gpu" slow 100
 says hang_in_many_windows 'a call into CUPTI takes longer than 4 s'
+
+# --- exit disables nothing and waits for no device: a collective whose other ranks are gone never ends -------------------
+LIMIT=3
+gpu hang_in_disable "$whole" SIMCUPTI_HANG=Disable "$bin/gpu" plain
+gpu stuck_at_exit "kernels=49 no_time=71 left=on" SIMGPU_HANG=50 SIMCUPTI_SYNC=Disable,SetAttribute,RegisterCallbacks "$bin/gpu" pending 2
+says_not stuck_at_exit 'CUPTI'
+LIMIT=6 gpu slow_at_exit "traces=1 left=on" SIMCUPTI_SLOW=GetNumDropped:1000 "$bin/gpu" plain
 
 # --- slow is not dead: a call of 5.5 s costs the window it lasts through, the next one is whole --------------------------
 LIMIT=20
@@ -122,7 +129,7 @@ unset LIMIT
 gpu other_subscriber "$whole" SIMCUPTI_OTHER_TOOL=nsys "$bin/gpu" plain
 gpu v2_in_use "left=off" SIMCUPTI_V2_USED=1 NSYS_PROFILING_SESSION_ID=1 "$bin/gpu" plain
 says v2_in_use 'taken by Nsight Systems'
-gpu injection_taken "traces=1 source=cupti left=off" CUDA_INJECTION64_PATH=/nowhere.so "$bin/gpu" plain
+gpu injection_taken "traces=1 source=cupti left=on" CUDA_INJECTION64_PATH=/nowhere.so "$bin/gpu" plain
 
 # --- drivers that are none ----------------------------------------------------------------------------------------------
 gpu stub "traces=0 calls=0" SIMGPU_STUB=1 SIMCUPTI_CRASH_EARLY=1 "$bin/gpu" count
@@ -132,11 +139,11 @@ gpu crashes_before_cuinit "$whole" SIMCUPTI_CRASH_EARLY=1 SIMCUPTI_VERSION=13020
 gpu no_cupti "calls=0" LD_LIBRARY_PATH="$bin/nocupti" "$bin/gpu" plain
 
 # --- the process's own life ---------------------------------------------------------------------------------------------
-gpu children "kernels=60 left=off" "$bin/gpu" children 6
-gpu reset "kernels=all left=off" "$bin/gpu" reset
+gpu children "kernels=60 left=on" "$bin/gpu" children 6
+gpu reset "kernels=all left=on" "$bin/gpu" reset
 gpu pending "$whole" "$bin/gpu" pending
 gpu _exit "traces=0" "$bin/gpu" _exit
-gpu ends_while_we_arm "left=off" SIMCUPTI_SLOW=ActivityEnable:60 "$bin/gpu" count
+gpu ends_while_we_arm "" SIMCUPTI_SLOW=ActivityEnable:60 "$bin/gpu" count
 gpu out_of_memory "kernels=0" SIMGPU_FAIL=cuMemAlloc_v2:1:2 "$bin/gpu" plain
 for nth in 1 2 3 4; do gpu mmap_fails_$nth "" KPROF_TEST_FAIL=mmap:$nth+:12 "$bin/gpu" plain; done
 gpu thread_fails "" KPROF_TEST_FAIL=thread:1+:11 "$bin/gpu" plain

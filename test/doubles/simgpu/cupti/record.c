@@ -474,6 +474,15 @@ void simcupti_catch_up(void)
     }
 }
 
+void simcupti_wait_for_work(void)
+{
+    for (bool is_busy = true; is_busy; nanosleep(&(struct timespec){0, 1000000}, NULL)) {
+        pthread_mutex_lock(&simcupti_lock);
+        is_busy = untold != NULL;
+        pthread_mutex_unlock(&simcupti_lock);
+    }
+}
+
 /* --- all of it --- */
 
 void simcupti_observe(void)

@@ -28,6 +28,7 @@ struct simcupti_settings simcupti_set = {.log_fd = -1, .dump_fd = -1};
 struct simcupti_state simcupti;
 pthread_mutex_t simcupti_lock = PTHREAD_MUTEX_INITIALIZER;
 _Thread_local int simcupti_in_client;
+int simcupti_inside;
 
 static const struct export {
     const char *name;
@@ -166,6 +167,8 @@ static void read_settings(void)
     set->fail = getenv("SIMCUPTI_FAIL");
     set->hang = getenv("SIMCUPTI_HANG");
     set->slow = getenv("SIMCUPTI_SLOW");
+    set->sync = getenv("SIMCUPTI_SYNC");
+    set->crash_exit = number("SIMCUPTI_CRASH_EXIT");
     set->other_tool = getenv("SIMCUPTI_OTHER_TOOL");
     const char *replaced = getenv("SIMCUPTI_REPLACED");
     set->replaced = !replaced ? REPLACED_NEW : !strcmp(replaced, "own") ? REPLACED_OWN : REPLACED_LOST;
@@ -241,6 +244,10 @@ __attribute__((destructor)) static void say_what_is_left(void)
     log_enabled(enabled, sizeof enabled);
     log_line("\"exit\":1,\"enabled\":[%s],\"single\":%d,\"armed_pid\":%d,\"outstanding\":%zu,\"dropped\":%zu,\"clock\":%d", enabled,
              count_single(), simcupti.armed_pid, simcupti_outstanding(), simcupti.dropped, simcupti.clock != NULL);
+    if (!simcupti_set.crash_exit || simcupti.armed_pid != (int)getpid() || !__atomic_load_n(&simcupti_inside, __ATOMIC_RELAXED)) return;
+    log_line("\"crash\":\"somebody is inside\"");
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
 }
 
 /* --- faults --- */
@@ -262,19 +269,24 @@ bool simcupti_hangs(const char *word)
     return false;
 }
 
-static void hang_if_told(const char *function)
+/* list: WORD[,...] */
+static bool is_meant(const char *list, const char *function)
 {
-    const char *at = simcupti_set.hang;
-    while (at && *at) {
+    for (const char *at = list; at && *at;) {
         char word[64];
         size_t n = strcspn(at, ",");
         snprintf(word, sizeof word, "%.*s", (int)n, at);
-        if (n && strcasestr(function, word)) {
-            log_line("\"call\":\"%s\",\"hangs\":1", function);
-            simcupti_hang();
-        }
+        if (n && strcasestr(function, word)) return true;
         at += n + (at[n] == ',');
     }
+    return false;
+}
+
+static void hang_if_told(const char *function)
+{
+    if (!is_meant(simcupti_set.hang, function)) return;
+    log_line("\"call\":\"%s\",\"hangs\":1", function);
+    simcupti_hang();
 }
 
 /* WORD:MS[:N] */
@@ -349,6 +361,7 @@ int simcupti_call(const char *name, int flags)
     if (!is_in_version(row)) return CUPTI_NOT_SUPPORTED;
     if (simcupti_set.hang) hang_if_told(name);
     if (simcupti_set.slow) wait_if_told(name);
+    if (is_meant(simcupti_set.sync, name)) simcupti_wait_for_work();
     if (simcupti_set.fail) {
         int code = told_to_fail(name, nth);
         if (code != GO_ON) return code;

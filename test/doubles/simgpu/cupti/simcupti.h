@@ -28,6 +28,8 @@
  *                             "fork": FlushAll hangs in a child of a process that had enabled something
  *   SIMCUPTI_SLOW=WORD:MS[:N] a function whose name has WORD takes so long; only its N-th call
  *   SIMCUPTI_STUCK=1          calls go on being recorded when their kind was disabled
+ *   SIMCUPTI_SYNC=WORD[,...]  a function whose name has WORD first waits until all work that is recorded has ended
+ *   SIMCUPTI_CRASH_EXIT=1     a thread of the process that enabled something is still inside CUPTI when it takes itself down: SIGSEGV
  *   SIMCUPTI_LATE_MS=N        GPU records are complete only N ms after the work ended
  *   SIMCUPTI_SHUFFLE=1        ready buffers are handed over in another order
  *   SIMCUPTI_HOLES=N          before every N-th record lies a zeroed one
@@ -83,11 +85,11 @@ typedef void (*simcupti_callback_fn)(void *user, int domain, uint32_t cbid, cons
 struct simcupti_settings {
     uint32_t version;
     int layout; /* index into layout_sizes */
-    bool crash_early, crash_null, shuffle, truncate, v2_used, is_multi_allowed, stuck, latch;
+    bool crash_early, crash_null, shuffle, truncate, v2_used, is_multi_allowed, stuck, latch, crash_exit;
     uint32_t holes, drop, zero_every, late_ms;
     uint64_t stale_ns;
     enum { REPLACED_NEW, REPLACED_OWN, REPLACED_LOST } replaced;
-    const char *fail, *hang, *slow, *other_tool;
+    const char *fail, *hang, *slow, *sync, *other_tool;
     int log_fd, dump_fd;
 };
 
@@ -119,14 +121,17 @@ extern pthread_mutex_t simcupti_lock;
 extern _Thread_local int simcupti_in_client; /* this thread is in a callback of the client */
 
 /* --- setup.c --- */
+extern int simcupti_inside; /* threads that are in a function of CUPTI */
 enum { CALL_FREE = 0, CALL_GPU = 1, CALL_V1 = 2, CALL_QUIET = 4, CALL_STUB_FAILS = 8 };
 #define GO_ON (-1)
 int simcupti_call(const char *name, int flags);
 int simcupti_answer(const char *name, int flags, uint64_t a, uint64_t b, int answer);
 /* The body of an exported function: checks, faults, the work, the log. */
 #define API(flags, a, b, work)                                                                                         \
+    __atomic_add_fetch(&simcupti_inside, 1, __ATOMIC_RELAXED);                                                         \
     int answer = simcupti_call(__func__, flags);                                                                       \
     if (answer == GO_ON) answer = (work);                                                                              \
+    __atomic_sub_fetch(&simcupti_inside, 1, __ATOMIC_RELAXED);                                                         \
     return simcupti_answer(__func__, flags, (uint64_t)(uintptr_t)(a), (uint64_t)(uintptr_t)(b), answer)
 const struct simgpu_core *simcupti_core(void); /* NULL: no simulated driver here */
 bool simcupti_is_up(void);
@@ -170,6 +175,7 @@ static inline void simcupti_put(uint8_t *record, struct layout_field field, uint
 /* --- record.c --- */
 void simcupti_observe(void); /* tells the core that we want to know */
 void simcupti_catch_up(void);
+void simcupti_wait_for_work(void); /* perhaps for ever */
 int simcupti_push(uint32_t kind, uint64_t id);
 int simcupti_pop(uint32_t kind, uint64_t *id);
 void simcupti_external_forget(void);
