@@ -116,10 +116,10 @@ int kp_pieces_make(struct kp_pieces *p, const struct kp_reader *r, uint32_t cycl
 int kp_pieces_of_device(struct kp_pieces *p, struct kp_reader *r, uint32_t cycle)
 {
     const struct kp_rec_cycle *c = kp_spool_cycle(r, cycle);
-    uint32_t last = cycle;
+    uint32_t last = UINT32_MAX; /* a cycle that only warms up has chunks, and is not announced yet */
     uint64_t latest = c ? kp_clockmap_mono(&r->clock, c->end) + LATE_NS : 0;
-    for (uint32_t i = 0; i < r->cycles_n; i++)
-        if (r->cycles[i].cycle > cycle && kp_clockmap_mono(&r->clock, r->cycles[i].warm_begin) <= latest) last = r->cycles[i].cycle;
+    for (uint32_t i = r->cycles_n; i-- > 0 && r->cycles[i].cycle > cycle;)
+        if (kp_clockmap_mono(&r->clock, r->cycles[i].warm_begin) > latest) last = r->cycles[i].cycle - 1;
     return collect(p, r, KP_CHUNK_DEVICE, cycle, last);
 }
 

@@ -79,6 +79,7 @@ for version in 130001 130101 130200 130300 130400 130500; do gpu cupti13_$versio
 gpu cycles_20 "kernels=200 traces=20 left=off" KPROF_SCHEDULE=wait=1,warmup=1,active=1,repeat=20 "$bin/gpu" slow 65
 gpu no_warmup "kernels=40 traces=2 left=off" KPROF_SCHEDULE=wait=1,active=2,repeat=2 "$bin/gpu" slow 20
 gpu back_to_back "kernels=50 traces=5 left=off" KPROF_SCHEDULE=active=1,repeat=5 "$bin/gpu" slow 20
+gpu warm_to_back "kernels=40 traces=4" KPROF_SCHEDULE=warmup=1,active=1,repeat=4 "$bin/gpu" slow 9 300
 gpu quiet_after "kernels=10 traces=1 left=off" KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 150
 says_not quiet_after 'goes on recording'
 gpu calls_go_on "kernels=10 traces=1 left=on" SIMCUPTI_STUCK=1 KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 150

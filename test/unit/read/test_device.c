@@ -294,6 +294,22 @@ static void a_window_takes_what_lies_in_chunks_of_the_next_but_not_of_one_long_a
     assert_int_equal(work[0].of.kernel.correlation, 2);
 }
 
+/* As read from inside the program: a cycle is announced when it records, and only warms up yet. */
+static void a_window_takes_what_lies_in_chunks_of_one_that_warms_up(void **state)
+{
+    (void)state;
+    spool_begin();
+    kernel(test_spool_chunk(&spool, KP_CHUNK_DEVICE, 2, 0, 9, "lane"), 3 * (uint64_t)SECOND, 4 * (uint64_t)SECOND, 2, KP_DEV_TICKS);
+    walk();
+    assert_int_equal(work_n, 1);
+    assert_int_equal(work[0].of.kernel.correlation, 2);
+    spool_begin();
+    test_spool_cycle(&spool, meta, 2, 2000 * (uint64_t)SECOND, 2001 * (uint64_t)SECOND, 0);
+    kernel(test_spool_chunk(&spool, KP_CHUNK_DEVICE, 3, 0, 9, "lane"), 3 * (uint64_t)SECOND, 4 * (uint64_t)SECOND, 3, KP_DEV_TICKS);
+    walk();
+    assert_int_equal(work_n, 0); /* behind one long after */
+}
+
 static void a_record_cut_short_is_skipped_and_counted(void **state)
 {
     struct kp_rec_kernel r = {.head = {.kind = KP_KIND_KERNEL, .size = 64}, .start = 3, .end = 4};
@@ -355,6 +371,7 @@ int main(void)
         cmocka_unit_test(calls_outside_the_window_are_left_out_and_bad_ones_counted),
         cmocka_unit_test(threads_are_known_by_chunks_and_by_records_of_their_names),
         cmocka_unit_test(a_window_takes_what_lies_in_chunks_of_the_next_but_not_of_one_long_after),
+        cmocka_unit_test(a_window_takes_what_lies_in_chunks_of_one_that_warms_up),
         cmocka_unit_test(a_record_cut_short_is_skipped_and_counted),
         cmocka_unit_test(ranges_of_nvtx_come_with_their_domain_and_only_in_a_timeline),
     };
