@@ -275,9 +275,67 @@ __attribute__((destructor)) static void at_exit(void)
     if (getenv("SIMCUPTI_HANG") && cupti) CUPTI(ActivityFlushAll, 1);
 }
 
+static uint64_t flush_ms(void)
+{
+    uint64_t begin = now_ns();
+    CHECK_IS(CUPTI(ActivityFlushAll, 0), 0);
+    return (now_ns() - begin) / 1000000;
+}
+static void only_the_second_flush_is_slow(void)
+{
+    arm("5");
+    CHECK(flush_ms() < 300);
+    CHECK(flush_ms() >= 300);
+    CHECK(flush_ms() < 300);
+}
+static void calls_go_on_after_their_kind(void)
+{
+    arm("5");
+    CHECK_IS(CUPTI(ActivityDisable, 5), 0);
+    finish(launch());
+    CHECK_IS(CUPTI(ActivityFlushAll, 0), 0);
+    CHECK_IS(count_of(5), 1);
+}
+static void *finish_later(void *work)
+{
+    wait_ms(300);
+    finish(work);
+    return NULL;
+}
+static void disable_waits_for_the_work(void)
+{
+    pthread_t thread;
+    arm("10");
+    CHECK_IS(CUPTI(ActivityDisable, 9), 0); /* nothing to wait for */
+    uint64_t begin = now_ns();
+    pthread_create(&thread, NULL, finish_later, launch());
+    CHECK_IS(CUPTI(ActivityDisable, 10), 0);
+    CHECK(now_ns() - begin >= 300000000);
+    pthread_join(thread, NULL);
+}
+static void *flush_for_ever(void *unused)
+{
+    CUPTI(ActivityFlushAll, 0);
+    return unused;
+}
+static void somebody_is_inside_at_exit(void)
+{
+    pthread_t thread;
+    arm("5");
+    pthread_create(&thread, NULL, flush_for_ever, NULL);
+    wait_ms(200);
+    exit(0);
+}
+
 static void test_told_faults(void **state)
 {
     (void)state;
+    in_child(only_the_second_flush_is_slow, "13", "SIMCUPTI_SLOW=Flush:300:2");
+    in_child(calls_go_on_after_their_kind, "13", "SIMCUPTI_STUCK=1");
+    in_child(disable_waits_for_the_work, "13", "SIMCUPTI_SYNC=Disable");
+    int inside = run_child(somebody_is_inside_at_exit, "13", "SIMCUPTI_CRASH_EXIT=1 SIMCUPTI_SLOW=Flush:20000", true);
+    assert_true(WIFSIGNALED(inside) && WTERMSIG(inside) == SIGSEGV);
+    in_child(somebody_is_inside_at_exit, "13", "SIMCUPTI_SLOW=Flush:20000");
     in_child(flush_in_a_forked_child, "13", "");
     in_child(flush_in_a_forked_child, "13", "SIMCUPTI_HANG=fork");
     in_child(flush_at_exit, "13", "SIMCUPTI_FAIL=nothing:1:1");
