@@ -6,10 +6,15 @@
  * Owns:      the last sample of the two newest domains
  * Locks:     none: the domains are read with a version word around them
  *
- * We register no timestamp callback: another one in the process would be replaced, and a registered one has stale stamps
- * after an idle time. The program may register its own (torch.profiler does, with the TSC): from then on CUPTI stamps in
- * another clock. The two differ by orders of magnitude (1.7e18 of CLOCK_REALTIME, 1e14 of a TSC), so a stamp belongs to the
- * domain whose last sample is nearest. A sample that jumps away from what its domain predicts begins a domain as well.
+ * Without torch we register no timestamp callback: another one in the process would be replaced, and a registered one has stale
+ * stamps after an idle time. With torch it is the processor's counter, and that before anything is enabled for the first time:
+ * torch.profiler registers just that at each of its starts, and CUPTI up to 13.2 goes on to stamp what GPUs do in the clock of the
+ * first enabling (pytorch#190346), and spoils a record at each further registration (pytorch#192021). Registered before, it
+ * need not be passed on again (tee.c).
+ *
+ * The program may register another: from then on CUPTI stamps in that. The two differ by orders of magnitude (1.7e18 of
+ * CLOCK_REALTIME, 1e14 of a TSC), so a stamp belongs to the domain whose last sample is nearest. A sample that jumps away from
+ * what its domain predicts begins a domain as well.
  */
 #include <string.h>
 #include <time.h>
@@ -19,16 +24,52 @@
 #include "preload/cuda/room.h"
 #include "collector/base/kp_poison.h"
 
-enum { TRIES = 20 };
+enum { TRIES = 20, LOOKS = 3, APART_TICKS = 1000 };
 #define JUMP_NS UINT64_C(60000000000) /* CLOCK_REALTIME may be set; a minute is no drift */
 
 static _Atomic uint32_t domain_now;                          /* number of the newest */
 static _Atomic uint64_t stamps[2];                           /* last sample of an even, of an odd domain; 0: none */
 static uint64_t mono_of_last;                                /* when the last sample was taken; kprof-cuda's */
 static _Atomic bool is_announced;                            /* kp_domain_next was called since the last sample */
+static _Atomic bool was_enabled;                             /* a kind was: CUPTI's clock is left as it is */
+static _Atomic bool is_counter;                              /* it is the processor's counter, registered by us */
+
+/* ---- a clock of our own ---- */
+
+static uint64_t counter(void)
+{
+    return kp_ticks();
+}
+
+void kp_domain_prepare(void)
+{
+    if (kp_exchange_acq_rel(&was_enabled, true) || !kp_cupti.register_timestamp_callback) return;
+    if (!kp_load_relaxed(&kp_clock_is_tsc) || !kp_cuda_has_torch() || kp_tee_has_client() || kp_tee_has_clock() || !kp_helper_call_begins()) return;
+    kp_store_release(&is_counter, kp_cupti.register_timestamp_callback(counter) == 0); /* pairs with: kp_domain_is_counter */
+    kp_helper_call_ends();
+}
+
+void kp_domain_forget(void)
+{
+    kp_store_relaxed(&was_enabled, false);
+    kp_store_release(&is_counter, false); /* pairs with: kp_domain_is_counter */
+}
+
+bool kp_domain_is_counter(uint64_t (*clock)(void))
+{
+    if (!clock || !kp_load_acquire(&is_counter)) return false; /* pairs with: kp_domain_prepare */
+    for (int i = 0; i < LOOKS; i++) {
+        uint64_t before = kp_ticks(), seen = clock(), after = kp_ticks();
+        if (seen + APART_TICKS < before || seen > after + APART_TICKS) return false;
+    }
+    return true;
+}
+
+/* ---- samples and domains ---- */
 
 void kp_domain_next(void)
 {
+    kp_store_release(&is_counter, false); /* pairs with: kp_domain_is_counter */
     kp_store_release(&is_announced, true); /* pairs with: kp_domain_sample */
 }
 

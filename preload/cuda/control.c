@@ -310,6 +310,7 @@ int kp_control_arm(void)
     kp_device_write_all();
     kp_lane_forget_work();
     kp_buffer_quiet(false);
+    kp_domain_prepare();
     code = kinds_enable();
     if (code != 0) return arm_failed("cuptiActivityEnable", code);
     kp_domain_sample();
@@ -341,6 +342,7 @@ void kp_control_forget(void)
 {
     atomic_store(&enabled_kinds, 0);
     kp_store_relaxed(&are_queries_off, false);
+    kp_domain_forget();
 }
 
 void kp_control_stop(void)

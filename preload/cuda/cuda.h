@@ -13,6 +13,7 @@
  *   helper.c   the thread kprof-cuda that makes them, and its watchdog
  *   source.c   state, and what boot.c drives
  *   tee.c      the program's own use of CUPTI (torch.profiler) beside ours
+ *   aside.c    yield: until when CUPTI is the program's alone
  *   client.c   what of our buffers is the program's, and its own buffers that are filled with it
  *
  *   ABSENT -> DRIVER_LOADED -> CUINIT_OK -> CUPTI_FOUND <-> ARMED        SHARED: the program has CUPTI to itself (yield)
@@ -98,15 +99,20 @@ void kp_cuda_dropped_more(uint64_t records); /* the program read the counter: so
 void kp_cuda_clock_changing(void); /* another timestamp callback is about to be registered */
 void kp_cuda_clock_changed(void); /* another timestamp callback was registered: a new domain of CUPTI's clock begins */
 void kp_cuda_finalized(void);     /* cuptiFinalize was called: nothing is enabled or registered any more; we arm again later */
-/* yield: the program registers its callbacks. Waits (bounded) until we have flushed, disabled and left; state SHARED. */
-void kp_cuda_stand_aside(void);
-void kp_cuda_come_back(void);     /* yield: the program has disabled all its kinds: arm again if a window wants it */
+/* yield: the program is about to use CUPTI, or does (is_session). Waits (bounded) until we have flushed, disabled and left. `code`: of
+ * the library that does; NULL: as last time. */
+void kp_cuda_stand_aside(bool is_session, const void *code);
+/* yield: the program has disabled all its kinds, or after that has flushed: we arm again a while later, if a window wants it. */
+void kp_cuda_come_back(bool is_flushed);
+/* This clock is what CUPTI has already: registered by us before anything was enabled, and the two read the same. */
+bool kp_domain_is_counter(uint64_t (*clock)(void));
 
 /* --- tee.c: the program as a client of CUPTI --- */
 
 /* Called when the table is filled (also in windows of no recording): from here on its taps may forward to kp_cupti. */
 int kp_tee_start(uint32_t config_cupti /* KP_CUPTI_TEE, ... */); /* 0, or -EBUSY: to be asked again */
 bool kp_tee_has_client(void); /* the program's callbacks are registered */
+bool kp_tee_has_clock(void);  /* a timestamp callback of its own is */
 /* kp_buffer_request and kp_buffer_complete are what CUPTI has registered from the first arming or the first client on, also
  * while nothing of ours is enabled. A buffer of the client's own for CUPTI, when we are not armed. false: one of ours is used. */
 bool kp_tee_request(uint8_t **buffer, size_t *bytes, size_t *max_records);

@@ -18,6 +18,7 @@
  * (a run without a schedule has but one) only after a rest eight times as long as the call.
  */
 #include <errno.h>
+#include <limits.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,7 +35,7 @@ enum { END = -1, FLUSH_MS = 1000, DRAIN_MS = 20, DRAIN_IDLE_MS = 1000, DRAIN_MOS
        STALLS_SAID = 3, STALL_RESTS = 8, STALLED_POLL_MS = 100,
        EXIT_IDLE_MS = 500, EXIT_DRAIN_MS = 2000, EXIT_CALLS_MS = 2300, EXIT_WAIT_MS = 3500, EXIT_NAP_NS = 1000000 };
 
-static _Atomic uint32_t wake, is_running, wanted, control, poll_is_over, is_aside;
+static _Atomic uint32_t wake, is_running, wanted, control, poll_is_over;
 static _Atomic uint64_t rest_until_ms;         /* not armed before */
 static _Atomic uint32_t rest_cycle;            /* in this window; 0: in any */
 static _Atomic uint32_t stalls, stalled_cycle; /* how many calls took too long; which window the last one began in */
@@ -291,11 +292,15 @@ static int idle_turn(void)
 }
 
 /* The program profiles itself, and comes first. */
-static int aside_turn(void)
+static int aside_turn(int left_ms)
 {
     if (kp_cuda_state() == KP_CUDA_ARMED) kp_control_disarm(false);
-    if (kp_cuda_state() == KP_CUDA_CUPTI_FOUND || kp_cuda_state() == KP_CUDA_CUINIT_OK) kp_cuda_set_state(KP_CUDA_SHARED);
-    return END;
+    bool begins = kp_cuda_state() == KP_CUDA_CUPTI_FOUND || kp_cuda_state() == KP_CUDA_CUINIT_OK;
+    if (begins) kp_cuda_set_state(KP_CUDA_SHARED);
+    if (kp_cuda_state() != KP_CUDA_SHARED) return END;
+    kp_aside_say(begins);
+    if (left_ms == INT_MAX || !kp_helper_is_wanted()) return END;
+    return left_ms < ALONE_MS ? left_ms : ALONE_MS;
 }
 
 /* What there is to do now; for how long to sleep then, or END. With control. */
@@ -306,7 +311,9 @@ static int turn(void)
         return END;
     }
     if (kp_cuda_state() == KP_CUDA_STALLED) return recover_turn();
-    if (kp_load_acquire(&is_aside)) return aside_turn(); /* pairs with: kp_helper_stand_aside */
+    int left_ms = kp_aside_left_ms();
+    if (left_ms) return aside_turn(left_ms);
+    if (kp_cuda_state() == KP_CUDA_SHARED) kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
     switch (kp_cuda_state()) {
     case KP_CUDA_DRIVER_LOADED:
         return kp_helper_is_wanted() ? poll_turn() : END;
@@ -323,9 +330,10 @@ static int turn(void)
 static bool has_work(void)
 {
     enum kp_cuda_state state = kp_cuda_state();
-    bool rests = kp_load_relaxed(&poll_is_over) || kp_load_acquire(&is_aside); /* pairs with: kp_helper_stand_aside */
+    int left_ms = kp_aside_left_ms();
     if (state == KP_CUDA_ARMED || state == KP_CUDA_STALLED) return true;
-    if (state == KP_CUDA_DRIVER_LOADED && rests) return false;
+    if (state == KP_CUDA_SHARED) return kp_helper_is_wanted() && left_ms != INT_MAX;
+    if (state == KP_CUDA_DRIVER_LOADED && (left_ms || kp_load_relaxed(&poll_is_over))) return false;
     return kp_helper_is_wanted() && (state == KP_CUDA_DRIVER_LOADED || state == KP_CUDA_CUINIT_OK || state == KP_CUDA_CUPTI_FOUND);
 }
 
@@ -379,13 +387,6 @@ void kp_helper_poke(void)
         KP_LOG_ONCE(0, "no thread for CUPTI: GPU work is not recorded");
     }
     errno = saved;
-}
-
-void kp_helper_stand_aside(bool aside)
-{
-    kp_store_release(&is_aside, aside); /* pairs with: turn */
-    if (!aside && kp_cuda_state() == KP_CUDA_SHARED) kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
-    kp_helper_poke();
 }
 
 /* Somebody's cuptiFinalize returns inside a CUDA call of the program: that call, and others under way, come to their end first. */

@@ -82,6 +82,8 @@ struct kp_domain {
 };
 void kp_domain_sample(void);             /* a DEVCLOCK record; helper thread, or the one that arms */
 void kp_domain_next(void);               /* another clock from here on */
+void kp_domain_prepare(void);            /* something is about to be enabled. With torch here, for the first time: our own clock is registered */
+void kp_domain_forget(void);             /* CUPTI was finalized: its clock is its own again */
 uint32_t kp_domain_of(uint64_t stamp);   /* whose stamp this is; any thread */
 
 /* --- device.c --- */
@@ -107,6 +109,11 @@ void kp_control_stop(void);              /* no new records; those under way stil
 void kp_control_recover(void);           /* a call that took too long has returned: all that may be enabled is disabled */
 void kp_control_forget(void);            /* somebody finalized CUPTI: nothing is enabled any more */
 
+/* --- aside.c: KPROF_CUPTI=yield --- */
+
+int kp_aside_left_ms(void);              /* we must not touch CUPTI for so long; INT_MAX: nobody knows, 0: we may */
+void kp_aside_say(bool begins);          /* on kprof-cuda; says it once, counts how often in a note */
+
 /* --- other.c --- */
 
 void kp_other_tool(char *out, size_t bytes);                    /* who has CUPTI, for the line that says so */
@@ -119,7 +126,6 @@ void kp_helper_want(bool armed);         /* any thread, microseconds */
 bool kp_helper_is_wanted(void);
 void kp_helper_poke(void);
 void kp_helper_rest(bool begins);        /* CUPTI was finalized: arms in a moment, or (false) when it is used again */
-void kp_helper_stand_aside(bool aside);  /* disarm and become SHARED; false: back to CUPTI_FOUND */
 /* Brackets a CUPTI call, so that one that takes too long is seen from outside. false: do not call. */
 bool kp_helper_call_begins(void);
 void kp_helper_call_ends(void);

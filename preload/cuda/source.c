@@ -25,8 +25,8 @@
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
-enum { NOTES = 32, NOTE_BYTES = 1100, CUDA_NOT_INITIALIZED = 3, SETTLE_NAP_NS = 200000, STALLED_SETTLE_MS = 50, ASIDE_MS = 2000,
-       CLOCK_TRIES = 250, FORK_TRIES = 1000 };
+enum { NOTES = 32, NOTE_BYTES = 1100, CUDA_NOT_INITIALIZED = 3, SETTLE_NAP_NS = 200000, STALLED_SETTLE_MS = 50, CLOCK_TRIES = 250,
+       FORK_TRIES = 1000 };
 
 static _Atomic uint32_t state = KP_CUDA_ABSENT;
 static _Atomic bool was_used;       /* cuInit succeeded: the program does use a GPU */
@@ -347,17 +347,5 @@ void kp_cuda_finalized(void)
 {
     uint32_t armed = KP_CUDA_ARMED;
     kp_control_forget();
-    if (kp_cas_acq_rel(&state, &armed, KP_CUDA_CUPTI_FOUND)) kp_helper_rest(true); /* pairs with: kp_cuda_state */
-}
-
-void kp_cuda_stand_aside(void)
-{
-    uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + (uint64_t)ASIDE_MS * 1000000u;
-    kp_helper_stand_aside(true);
-    while (kp_cuda_state() == KP_CUDA_ARMED && !kp_helper_check() && kp_clock_ns(CLOCK_MONOTONIC) < end) kp_io_nap(SETTLE_NAP_NS);
-}
-
-void kp_cuda_come_back(void)
-{
-    kp_helper_stand_aside(false);
+    if (kp_cas_acq_rel(&state, &armed, KP_CUDA_CUPTI_FOUND) || armed == KP_CUDA_SHARED) kp_helper_rest(true); /* pairs with: kp_cuda_state */
 }

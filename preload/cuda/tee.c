@@ -16,7 +16,7 @@
  *   we are armed       CUPTI fills our buffers; client.c copies what is the client's into buffers that it gives
  *   STALLED, DEAD      as not armed: we cannot call CUPTI, so nothing of the client's is kept from it. Should CUPTI still take buffers
  *                      for zeroed, its own are zeroed by us; what lies in ours is copied when they come back
- *   SHARED (yield)     as not armed; control.c keeps away until the client has disabled everything
+ *   SHARED (yield)     as not armed; control.c keeps away until the client has disabled everything (aside.c)
  *
  * A kind is enabled at CUPTI while either side wants it. Enable is always passed on (twice does no harm); Disable only when we
  * do not want the kind. Both sides first change their own word and then read the other's, and the one that disabled looks
@@ -89,7 +89,7 @@ static void flush_finished(void)
 static int tap_register(kp_cupti_request_fn request, kp_cupti_complete_fn complete)
 {
     if (!request || !complete || is_child()) return kp_cupti.register_callbacks(request, complete);
-    if (is_yielding) kp_cuda_stand_aside();
+    if (is_yielding) kp_cuda_stand_aside(false, (const void *)(uintptr_t)request);
     kp_cuda_queries_again();
     int result = is_armed() ? 0 : kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete);
     if (result != 0) return result;
@@ -106,6 +106,11 @@ static int tap_register(kp_cupti_request_fn request, kp_cupti_complete_fn comple
 bool kp_tee_has_client(void)
 {
     return kp_client_is_there();
+}
+
+bool kp_tee_has_clock(void)
+{
+    return kp_load_acquire(&client_clock) != NULL; /* pairs with: tap_clock */
 }
 
 bool kp_tee_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
@@ -163,6 +168,7 @@ static int tap_enable(int kind)
     bool is_first = !kp_client_is_active();
     uint32_t k = (uint32_t)kind;
     if (is_child()) return kp_cupti.enable(kind);
+    if (is_first && is_yielding && kp_client_is_there()) kp_cuda_stand_aside(true, NULL);
     if (is_first && is_armed()) flush_finished(); /* what was there before is not the client's */
     if (is_first) (void)kp_cuda_see_cuinit();     /* asks the driver: later on the client would see that call */
     uint64_t now = timestamp();
@@ -170,7 +176,7 @@ static int tap_enable(int kind)
     kp_client_enable(k, now); /* own word first: a Disable of ours that comes in between must see it */
     int result = kp_cupti.enable(kind);
     if (result != 0) {
-        if (!had) (void)kp_client_disable(k, now);
+        if (!had && kp_client_disable(k, now) && is_yielding) kp_cuda_come_back(false);
         return result;
     }
     if (is_first && are_ours_out()) kp_client_have_buffer();
@@ -199,7 +205,7 @@ static int tap_disable(int kind)
     if (!had || !kp_cuda_wants(k)) result = disable(k, &now);
     if (is_of_calls(k)) (void)kp_filter_apply(k == KP_CUPTI_DRIVER, now, set_cbid); /* its Disable overrode what we set call by call */
     if (ended) kp_buffer_quiet_anew();
-    if (ended && is_yielding) kp_cuda_come_back();
+    if (ended && is_yielding) kp_cuda_come_back(false);
     return result;
 }
 
@@ -246,6 +252,7 @@ static int tap_flush(uint32_t flag)
     kp_lane_allow_wait(true);
     if (!kp_client_is_there()) return result;
     kp_client_hand_over();
+    if (is_yielding && !kp_client_is_active()) kp_cuda_come_back(true);
     if (kp_client_is_active() && kp_load_relaxed(&was_armed)) kp_client_have_buffer(); /* ours may still be outside */
     return result;
 }
@@ -265,16 +272,19 @@ static int tap_dropped(void *context, uint32_t stream, size_t *out)
 
 /* --- what holds for both sides --- */
 
-/* The same function again (Kineto registers its own at every start) changes nothing. */
+/* The same clock again (Kineto registers its own at every start) changes nothing, and CUPTI takes it badly: while something of ours is
+ * enabled, or was when ours was registered, it is not passed on. */
 static int tap_clock(clock_fn clock)
 {
     if (is_child()) return kp_cupti.register_timestamp_callback(clock);
-    bool is_news = kp_load_acquire(&client_clock) != clock;
+    bool is_news = kp_load_acquire(&client_clock) != clock; /* pairs with: below */
+    if (kp_domain_is_counter(clock) || (clock && !is_news && is_armed())) return 0;
+    if (is_yielding) kp_cuda_stand_aside(false, (const void *)(uintptr_t)clock);
     if (is_news && is_armed()) flush_finished(); /* it is still of the old clock */
     if (is_news) kp_cuda_clock_changing();
     int result = kp_cupti.register_timestamp_callback(clock);
     if (result != 0 || !is_news) return result;
-    kp_store_release(&client_clock, clock);
+    kp_store_release(&client_clock, clock); /* pairs with: kp_tee_has_clock */
     kp_client_clock_changed();
     kp_cuda_clock_changed();
     return 0;
@@ -298,6 +308,7 @@ static int finalize(void)
     kp_store_release(&are_ours_filled, false);
     kp_store_release(&client_clock, NULL);
     kp_cuda_finalized();
+    if (is_yielding) kp_cuda_come_back(false);
     return 0;
 }
 

@@ -18,6 +18,7 @@ CALLS = ("cuda_runtime", "cuda_driver")
 KINDS = {"10": "kernel", "1": "gpu_memcpy", "2": "gpu_memset"}
 MEMCPY2 = 22  # the client does not ask for it
 CLOCKS = 1e-4  # each side fits the counter's clock by itself; on a busy machine a call or a session may last long
+BACK = 16  # z's: 50 ms each, in which we are back after a session of the program's
 ASKED_BY_US = {"4"}  # cuDeviceGetCount, once a process
 
 
@@ -30,10 +31,13 @@ def simgpu():
 
 # ---- a program in C ----
 
-def client(folder, plan, preload=True, code=0, **env):
+TEE, YIELD = {"KPROF_CUPTI": "tee"}, {}  # yield is the default
+
+
+def client(folder, plan, preload=True, code=0, how=TEE, **env):
     """(records of the client: session -> lines, the run)"""
     folder.mkdir()
-    settings = {"LD_LIBRARY_PATH": SIMGPU, **env}
+    settings = {"LD_LIBRARY_PATH": SIMGPU, **how, **env}
     if preload:
         settings.update(LD_PRELOAD=LIBRARY, KPROF_DIR=folder)
     run = Run([SIMGPU / "client", folder / "records", plan], folder, clean_environment(**settings), timeout=LONG)
@@ -134,22 +138,49 @@ def test_teardown_ends_both_and_both_begin_again(tmp_path):
 
 
 def test_yield_leaves_cupti_to_the_program(tmp_path):
-    plan = "l3s.Pl3sp.zzl2s.l1s."
+    plan = "l3s.Pl3sp." + "z" * BACK + "l2s.l1s."
     alone, _ = client(tmp_path / "alone", plan, preload=False)
-    records, run = client(tmp_path / "both", plan, KPROF_CUPTI="yield", KPROF_SCHEDULE="wait=0,warmup=0,active=4,repeat=1",
-                          SIMCUPTI_LOG=tmp_path / "calls")
+    records, run = client(tmp_path / "both", plan, how=YIELD, KPROF_SCHEDULE="wait=0,warmup=0,active=4,repeat=1", SIMCUPTI_LOG=tmp_path / "calls")
     assert kinds_of(records) == kinds_of(alone)
-    kernels = sum(event["cat"] == "kernel" for event in events(run.trace))
-    assert 2 * (3 + 2 + 1) <= kernels <= 2 * (3 + 3 + 2 + 1) # its last buffer may come when we are back
+    trace = json.loads(gzip.open(run.trace).read())
+    kernels = [event for event in events(run.trace) if event["cat"] == "kernel"]
+    assert len(kernels) == 2 * (3 + 2 + 1), "what runs in its session is its alone"
+    assert trace["kprof_gpu"]["yielded"] == "1 times"
     calls = [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()]
     ours_only = [row["call"] for row in calls if row.get("args", [0])[0] == MEMCPY2 and "able" in row.get("call", "")]
     assert ours_only[:3] == ["cuptiActivityEnable", "cuptiActivityDisable", "cuptiActivityEnable"] # the window may end with the program
+    said = [line for line in run.said if "CUPTI" in line]
+    assert said == ["kprof: client uses CUPTI itself: GPU work is not recorded until it is done (KPROF_CUPTI=tee records beside it)"]
+    nothing_of_ours_within(calls)
+
+
+def nothing_of_ours_within(calls):
+    """Sessions of the program, from the clock it registers to its forced flush, hold calls of its own thread alone."""
+    first = next(n for n, row in enumerate(calls) if row.get("call") == "cuptiActivityRegisterTimestampCallback")
+    tid = calls[first]["tid"]
+    last = max(n for n, row in enumerate(calls) if row["tid"] == tid and row.get("call") == "cuptiActivityFlushAll" and row["args"][0] == 1)
+    others = [row for row in calls[first:last] if row.get("tid") != tid]
+    assert not others, others
+
+
+def test_yield_in_every_order_leaves_the_program_what_it_has_alone(tmp_path):
+    for n, (plan, wait, warmup, active) in enumerate(PLANS):
+        alone, _ = client(tmp_path / f"alone{n}", plan, preload=False)
+        records, run = client(tmp_path / f"both{n}", plan, how=YIELD, KPROF_SCHEDULE=f"wait={wait},warmup={warmup},active={active},repeat=1")
+        assert kinds_of(records) == kinds_of(alone), plan
+        assert run.closing[3] == 0, run.said
+
+
+def test_yield_says_nothing_when_nothing_is_missed(tmp_path):
+    _, run = client(tmp_path / "both", "Pl3sp" + "z" * BACK + ".l2s.l2s.l2s.", how=YIELD, KPROF_SCHEDULE="wait=1,warmup=1,active=1,repeat=1")
+    assert not [line for line in run.said if "CUPTI" in line], run.said
+    assert sum(event["cat"] == "kernel" for event in events(run.trace)) == 2 * 2
 
 
 def test_off_never_calls_cupti(tmp_path):
     plan = "l3s.Pl3sp.l2s."
     alone, _ = client(tmp_path / "alone", plan, preload=False)
-    records, _ = client(tmp_path / "both", plan, KPROF_CUPTI="off", SIMCUPTI_LOG=tmp_path / "calls")
+    records, _ = client(tmp_path / "both", plan, how={"KPROF_CUPTI": "off"}, SIMCUPTI_LOG=tmp_path / "calls")
     work = [{row: n for row, n in kinds_of(some).items() if row[1] in KINDS} for some in (records, alone)]
     assert work[0] == work[1] # the fallback times work by CUDA events of its own: those calls the program's CUPTI does see
     calls = [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()]
@@ -192,10 +223,10 @@ def test_who_has_cupti_is_said_in_one_line(tmp_path, env, name):
 
 # ---- torch.profiler ----
 
-def train(folder, *sessions, preload=True, **env):
+def train(folder, *sessions, preload=True, how=TEE, **env):
     folder.mkdir()
     doubles = " ".join(str(SIMGPU / name) for name in DOUBLES)
-    settings = {"LD_LIBRARY_PATH": SIMGPU, "LD_PRELOAD": doubles, "DISABLE_ADDMM_CUDA_LT": 1, **env}
+    settings = {"LD_LIBRARY_PATH": SIMGPU, "LD_PRELOAD": doubles, "DISABLE_ADDMM_CUDA_LT": 1, **how, **env}
     if preload:
         settings.update(LD_PRELOAD=f"{LIBRARY} {doubles}", KPROF_DIR=folder)
     run = Run([PYTHON, SCRIPTS / "tee_steps.py", folder, *sessions], folder, clean_environment(**settings), timeout=LONG)
@@ -279,8 +310,21 @@ def test_torch_profiler_with_teardown(alone, tmp_path):
 
 
 def test_torch_profiler_with_yield(alone, tmp_path):
-    run = train(tmp_path / "both", "2-4", "6-6", KPROF_CUPTI="yield")
+    run = train(tmp_path / "both", "2-4", "6-6", how=YIELD)
     for n in range(2):
         assert names_of(events(run.folder / f"kineto{n}.json")) == alone[n]
     ours = events(run.trace)
     assert sum(event["cat"] == "cpu_op" for event in ours) > 0
+    assert len([line for line in run.said if line.startswith("kprof: torch.profiler uses CUPTI itself")]) == 1, run.said
+
+
+@pytest.mark.parametrize("how", [TEE, YIELD], ids=["tee", "yield"])
+def test_the_clock_that_torch_profiler_brings_is_there_before_anything_is_enabled(alone, tmp_path, how):
+    """Where CUPTI keeps to the clock of the first enabling and takes a registration badly (pytorch#190346, #192021), torch.profiler has
+    all of its kernels all the same: one more in its second session than without us."""
+    run = train(tmp_path / "both", "2-4", "6-6", how=how, SIMCUPTI_LATCH=1, SIMCUPTI_LOG=tmp_path / "calls")
+    for n in range(2):
+        assert names_of(events(run.folder / f"kineto{n}.json")) == alone[n]
+    calls = [json.loads(line).get("call") for line in (tmp_path / "calls").read_text().splitlines()]
+    assert calls.count("cuptiActivityRegisterTimestampCallback") == 1
+    assert calls.index("cuptiActivityRegisterTimestampCallback") < calls.index("cuptiActivityEnable")

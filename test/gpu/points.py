@@ -40,10 +40,14 @@ def register(m):
     return f"seen: replaced silently; buffers of the first {kept}; kernels a {a[3]} b {b[3]} of 10 + 20"
 
 
-@point("2 tee", "Beside torch.profiler (start, stop, start; TEARDOWN_CUPTI=1; CUDA graphs): has either a hole?", 120)
+@point("2 tee", "Beside torch.profiler (start, stop, start; yield, tee, TEARDOWN_CUPTI=1): has it what it has alone, and we all of it with tee?", 150)
 def tee(m):
-    bad = []
-    for name, env in (("tee", {}), ("teardown", {"TEARDOWN_CUPTI": 1})):
+    bad, alone = [], m.folder / "alone"
+    alone.mkdir(parents=True, exist_ok=True)
+    m.run(m.python, E2E / "teed.py", alone, "--times", 2)
+    expected = {path.name: len(gpufacts.of(facts.load(path), "kernel")) for path in sorted(alone.glob("kineto.*.json"))}
+    m.see(f"without us: {expected}")
+    for name, env in (("yield", {}), ("tee", {"KPROF_CUPTI": "tee"}), ("teardown", {"KPROF_CUPTI": "tee", "TEARDOWN_CUPTI": 1})):
         folder = m.folder / name
         done, traces = m.under_kprof(name, m.python, E2E / "teed.py", folder, "--times", 2, schedule=None, **env)
         if done.code != 0 or not traces:
@@ -57,8 +61,8 @@ def tee(m):
             equal = sum(gpufacts.args(e)["correlation"] in mine and
                         gpufacts.as_long(facts.ns(mine[gpufacts.args(e)["correlation"]]["dur"]), facts.ns(e["dur"])) for e in theirs)
             m.see(f"{name} {path.name}: {len(theirs)} kernels, {equal} equal in ours (correlation, duration to 1 ns), {len(ours)} ours in all")
-            if not theirs or equal != len(theirs):
-                bad.append(path.name)
+            if not theirs or len(theirs) != expected.get(path.name) or equal != (0 if name == "yield" else len(theirs)):
+                bad.append(f"{name} {path.name}")
     return f"BAD: {bad}" if bad else "good"
 
 

@@ -18,7 +18,7 @@ TIMES = 2
 @pytest.fixture(scope="module")
 def teed(kprof, tmp_path_factory):
     folder = tmp_path_factory.mktemp("teed")
-    run = kprof("teed.py", folder, "--times", str(TIMES), schedule=None)
+    run = kprof("teed.py", folder, "--times", str(TIMES), schedule=None, KPROF_CUPTI="tee")
     return facts.load(run.trace), [facts.load(folder / f"kineto.{n}.pt.trace.json") for n in range(TIMES)], \
         [json.loads((folder / f"averages.{n}.json").read_text()) for n in range(TIMES)]
 

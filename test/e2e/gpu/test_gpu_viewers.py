@@ -81,7 +81,8 @@ def folders(tmp_path_factory):
     for name in ("kineto", "ours", "dated"):
         (top / name).mkdir()
     kineto = top / "kineto" / "host_1.1000.pt.trace.json"
-    run = simgpu.run("stepped.py", top / "ours", kineto, kprof=True, schedule="wait=1,warmup=1,active=3,repeat=1").ok()
+    run = simgpu.run("stepped.py", top / "ours", kineto, kprof=True, schedule="wait=1,warmup=1,active=3,repeat=1",
+                     KPROF_CUPTI="tee").ok()
     ours, theirs = facts.load(run.trace), facts.load(kineto)
     assert sum(gpufacts.gpu_facts(theirs)["kernel"].values()) > 50
     trim(ours, theirs)

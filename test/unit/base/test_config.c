@@ -29,7 +29,7 @@ static const struct { const char *name, *good, *bad, *why; } samples[] = {
     {"KPROF_GZIP", "0", "01", "is neither 0 nor 1, using 1"},
     {"KPROF_EXPORT", "none", "table,none", "asks for none and for something, using trace"},
     {"KPROF_METADATA", "{\"a\": [1]}", "{\"a\":}", "is not a JSON object (offset 5: expected a value), using nothing"},
-    {"KPROF_CUPTI", "yield", "tee,off", "names more than one, using tee"},
+    {"KPROF_CUPTI", "tee", "tee,off", "names more than one, using yield"},
     {"KPROF_CUDA_SYNC", "1", "2", "is neither 0 nor 1, using 0"},
     {"KPROF_CHILDREN", "1", "yes", "is neither 0 nor 1, using 0"},
     {"KPROF_MAX_MB", "64", "64MB", "is not a number, using 4096"},
@@ -65,7 +65,7 @@ static void nothing_set_gives_defaults(void **state)
     assert_int_equal(kp_config_read_as(&c, env, false), 0);
     assert_true(c.on);
     assert_int_equal(c.activities, KP_ACTIVITY_CPU | KP_ACTIVITY_CUDA);
-    assert_int_equal(c.cupti, KP_CUPTI_TEE);
+    assert_int_equal(c.cupti, KP_CUPTI_YIELD);
     assert_null(c.schedule);
     assert_string_equal(c.step, "auto");
     assert_false(c.record_shapes);

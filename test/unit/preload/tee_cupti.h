@@ -28,7 +28,8 @@ static struct fake {
     int finish_at_flush; /* kernels in flight end at this many flushes from now */
     size_t pending[64];
     int pending_count, flushes, registered, finalized, finalized_alone;
-    uint64_t (*clock)(void);
+    uint64_t (*clock)(void), clock_kinds; /* what was enabled when it was registered last */
+    int clocks;
 } fake;
 
 uint32_t kp_record_bytes(uint32_t kind)
@@ -151,7 +152,7 @@ static int cupti_driver_api(uint32_t cbid, uint8_t on)
     return 0;
 }
 static int cupti_attribute(int a, size_t *n, void *v) { (void)a, (void)n, (void)v; return 77; }
-static int cupti_clock(uint64_t (*clock)(void)) { fake.clock = clock; return 0; }
+static int cupti_clock(uint64_t (*clock)(void)) { fake.clock = clock, fake.clocks++, fake.clock_kinds = fake.kinds; return 0; }
 static bool is_control_taken;
 static int cupti_finalize(void)
 {

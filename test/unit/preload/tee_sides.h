@@ -19,7 +19,9 @@ struct kp_cupti kp_cupti;
 static enum kp_cuda_state state;
 static uint64_t our_kinds, our_dropped;
 static bool has_our_calls; /* driver calls singly */
-static int our_noise = -1, finalized_told, clock_told, aside, back, quiet_anew;
+static int our_noise = -1, finalized_told, clock_told, aside, back, flushed_back, quiet_anew;
+static bool is_session_aside;
+static uint64_t counter(void) { return 7; }
 struct kp_call kp_calls[2][KP_CALLS];
 static uint8_t pool[POOL][POOL_BYTES];
 static bool pool_out[POOL];
@@ -50,8 +52,10 @@ bool kp_helper_check(void) { return checks++, !kp_helper_may_call(); }
 void kp_helper_call_ends(void) {}
 void kp_cuda_clock_changed(void) { clock_told++; }
 void kp_cuda_finalized(void) { finalized_told++, our_kinds = 0, state = KP_CUDA_CUPTI_FOUND; }
-void kp_cuda_stand_aside(void);
-void kp_cuda_come_back(void) { back++; }
+void kp_cuda_stand_aside(bool is_session, const void *code);
+void kp_cuda_come_back(bool is_flushed) { is_flushed ? flushed_back++ : back++; }
+static bool has_counter; /* registered by us, before all else */
+bool kp_domain_is_counter(uint64_t (*clock)(void)) { return has_counter && clock == counter; }
 void kp_lane_allow_wait(bool may) { (void)may; }
 uint64_t kp_buffer_mark(void) { return 0; }
 bool kp_buffer_is_older_out(uint64_t mark)
@@ -129,9 +133,11 @@ static void disarm(void)
     kp_tee_disarmed();
 }
 
-void kp_cuda_stand_aside(void)
+void kp_cuda_stand_aside(bool is_session, const void *code)
 {
+    (void)code;
     aside++;
+    is_session_aside = is_session;
     if (state == KP_CUDA_ARMED) disarm();
     state = KP_CUDA_SHARED;
 }
