@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_cuptirule.h"
 #include "collector/base/kp_log.h"
 #include "export/cli/settings.h"
 
@@ -117,6 +118,31 @@ static void torch_check(const char *python)
         say("warn", "torch: %s cannot be asked: %s", python, text[0] ? text : "it did not run");
 }
 
+static void cupti_rules_tell(uint32_t version)
+{
+    char name[64];
+    (void)kp_cuptirule_name(version, name, sizeof name);
+    say("ok", "CUPTI: it is %s", name);
+    for (const struct kp_cuptirule_row *row = NULL; (row = kp_cuptirule_next(version, row));) {
+        const bool is_rare = row->rule == KP_CUPTI_SHORT || row->rule == KP_CUPTI_LOOK; /* of most there are */
+        say(is_rare ? "ok" : "warn", "CUPTI: %s: %s", row->text, kp_cuptirule_consequence(row->rule));
+    }
+}
+
+/* Some crash when they are asked without a driver, some answer nothing. */
+static void cupti_version_check(const char *python, const char *library)
+{
+    static const char script[] = "import ctypes,resource,sys\n"
+                                 "resource.setrlimit(resource.RLIMIT_CORE,(0,0))\n"
+                                 "v=ctypes.c_uint32(0); e=ctypes.CDLL(sys.argv[1]).cuptiGetVersion(ctypes.byref(v))\n"
+                                 "print(v.value); sys.exit(0 if e==0 and v.value else 5)\n";
+    char text[1024], path[1024];
+    snprintf(path, sizeof path, "%s", library);
+    char *argv[] = {(char *)python, (char *)"-c", (char *)script, path, NULL};
+    if (output_of(NULL, argv, text, sizeof text) == 0) cupti_rules_tell((uint32_t)strtoul(text, NULL, 10));
+    else say("ok", "CUPTI: its version could not be asked (some want a driver)");
+}
+
 /* Where preload/cuda/find.c looks: beside the libcudart that torch brings, then in the toolkit. */
 static void cupti_check(const char *python)
 {
@@ -134,9 +160,10 @@ static void cupti_check(const char *python)
     char text[1024];
     char *argv[] = {(char *)python, (char *)"-c", (char *)script, NULL};
     const int rc = output_of(NULL, argv, text, sizeof text);
-    if (rc == 0)
+    if (rc == 0) {
         say("ok", "CUPTI: %s", text);
-    else if (rc == 3)
+        cupti_version_check(python, text);
+    } else if (rc == 3)
         say("warn", "CUPTI: %s: CUDA calls are recorded by hooks, unless the program brings one", text);
 }
 

@@ -131,28 +131,36 @@ static void attributes_set(void)
         kp_store_relaxed(&kp_lane_ids_are_tids, true); /* torch.profiler matches the default ids: not beside it */
 }
 
-static int prepare(void)
+/* Which CUPTI this is, whether it may be used, how long its records are. */
+static int learn(void)
 {
-    static bool is_prepared;
-    if (is_prepared) return 0;
+    char text[1200];
     int code = CALL(kp_cupti.get_version(&kp_cupti.version));
     if (code != 0) return code == NOT_CALLED ? -ETIMEDOUT : refuse("cuptiGetVersion", code);
+    kp_log(1, "CUPTI %u in %s", (unsigned)kp_cupti.version, kp_cupti.path);
+    note_versions();
+    kp_rules_set(kp_cupti.version);
+    if (kp_rules_forbid_arming()) return -EPERM;
     if (!kp_helper_call_begins()) return -ETIMEDOUT;
     const char *why = kp_probe_sizes();
     kp_calls_fill();
     kp_helper_call_ends();
-    if (why) {
-        char text[1200];
-        kp_fmt(text, sizeof text, "%s (version %u) is of no known layout: %s", kp_cupti.path, (unsigned)kp_cupti.version, why);
-        kp_cuda_refuse(text);
-        return -EPROTO;
-    }
+    if (!why) return 0;
+    kp_fmt(text, sizeof text, "%s (version %u) is of no known layout: %s", kp_cupti.path, (unsigned)kp_cupti.version, why);
+    kp_cuda_refuse(text);
+    return -EPROTO;
+}
+
+static int prepare(void)
+{
+    static bool is_prepared;
+    if (is_prepared) return kp_rules_forbid_arming() ? -EPERM : 0;
+    int err = learn();
+    if (err) return err;
     if (kp_buffer_setup() != 0 || kp_lane_setup() != 0) {
         kp_cuda_refuse("no memory for its buffers");
         return -ENOMEM;
     }
-    kp_log(1, "CUPTI %u in %s", (unsigned)kp_cupti.version, kp_cupti.path);
-    note_versions();
     attributes_set();
     is_prepared = true;
     return 0;
@@ -311,6 +319,7 @@ int kp_control_arm(void)
     kp_lane_forget_work();
     kp_buffer_quiet(false);
     kp_domain_prepare();
+    kp_rules_session();
     code = kinds_enable();
     if (code != 0) return arm_failed("cuptiActivityEnable", code);
     kp_domain_sample();

@@ -188,6 +188,11 @@ static void drain_look(uint64_t idle_ms, uint64_t most_ms)
 
 /* ---- what the thread does ---- */
 
+static bool shall_arm(void)
+{
+    return kp_helper_is_wanted() || kp_rules_want_touch();
+}
+
 static int poll_turn(void)
 {
     static uint64_t began_ms;
@@ -212,6 +217,11 @@ static int armed_turn(void)
     if (kp_lane_is_doubtful()) {
         kp_control_disarm(false);
         kp_cuda_refuse(doubt);
+        return END;
+    }
+    if (kp_rules_forbid_more()) {
+        kp_control_disarm(false);
+        kp_rules_tell_end();
         return END;
     }
     if (!drain.is_on && asked > kp_load_relaxed(&drain_done)) drain_begin(asked);
@@ -286,7 +296,7 @@ static bool is_resting(uint64_t now)
 static int idle_turn(void)
 {
     const uint64_t now = now_ms(), until = kp_load_relaxed(&rest_until_ms);
-    if (!kp_helper_is_wanted()) return END;
+    if (!shall_arm()) return END;
     if (is_resting(now)) return until - now < NAP_MOST_MS ? (int)(until - now) : NAP_MOST_MS;
     return kp_control_arm() == -EAGAIN ? POLL_MS : 0;
 }
@@ -316,7 +326,7 @@ static int turn(void)
     if (kp_cuda_state() == KP_CUDA_SHARED) kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
     switch (kp_cuda_state()) {
     case KP_CUDA_DRIVER_LOADED:
-        return kp_helper_is_wanted() ? poll_turn() : END;
+        return shall_arm() ? poll_turn() : END;
     case KP_CUDA_CUINIT_OK:
     case KP_CUDA_CUPTI_FOUND:
         return idle_turn();
@@ -334,7 +344,7 @@ static bool has_work(void)
     if (state == KP_CUDA_ARMED || state == KP_CUDA_STALLED) return true;
     if (state == KP_CUDA_SHARED) return kp_helper_is_wanted() && left_ms != INT_MAX;
     if (state == KP_CUDA_DRIVER_LOADED && (left_ms || kp_load_relaxed(&poll_is_over))) return false;
-    return kp_helper_is_wanted() && (state == KP_CUDA_DRIVER_LOADED || state == KP_CUDA_CUINIT_OK || state == KP_CUDA_CUPTI_FOUND);
+    return shall_arm() && (state == KP_CUDA_DRIVER_LOADED || state == KP_CUDA_CUINIT_OK || state == KP_CUDA_CUPTI_FOUND);
 }
 
 static void nap_until_poked(int ms)

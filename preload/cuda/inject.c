@@ -27,7 +27,7 @@ int InitializeInjection(void); /* the driver's name for it */
 static void wait_until_armed(void)
 {
     uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + WAIT_NS;
-    if (!kp_helper_is_wanted() || !kp_cuda_see_cuinit()) return;
+    if ((!kp_helper_is_wanted() && !kp_rules_want_touch()) || !kp_cuda_see_cuinit()) return;
     kp_helper_poke();
     while ((kp_cuda_state() == KP_CUDA_CUINIT_OK || kp_cuda_state() == KP_CUDA_CUPTI_FOUND) &&
            kp_clock_ns(CLOCK_MONOTONIC) < end)

@@ -28,7 +28,8 @@
 #include "preload/cuda/room.h"
 #include "collector/base/kp_poison.h"
 
-enum { LANES = 8, TURNS_MAX = 2000, WAIT_MS = 50, RECENT = 16, NAME_MOST = 8000, CHECKED_KERNELS = 32, KERNELS_GRID_MOST = 0x7fffffff };
+enum { LANES = 8, TURNS_MAX = 2000, WAIT_MS = 50, RECENT = 16, NAME_MOST = 8000, LOOK_BYTES = 1024, CHECKED_KERNELS = 32,
+       KERNELS_GRID_MOST = 0x7fffffff };
 
 struct lane {
     struct kp_thread *thread;
@@ -37,13 +38,14 @@ struct lane {
     uint32_t recent_at;
     uint32_t unknown_thread; /* no thread of ours has this id: not looked for again in this buffer */
     bool may_wait;
+    char text[NAME_MOST + 1]; /* a name that was looked at with care */
     uint8_t pad[64];
 };
 
 static struct lane lanes[LANES];
 static _Atomic uint32_t lane_count;
 static _Atomic uint32_t collecting, recorded_last, closed_last;
-_Atomic bool kp_lane_ids_are_tids;
+_Atomic bool kp_lane_ids_are_tids, kp_lane_looks;
 static _Thread_local bool cannot_wait __attribute__((tls_model("initial-exec")));
 
 static struct {
@@ -121,6 +123,7 @@ static uint64_t spread(uint32_t correlation)
 
 static void balance_call(struct lane *l, const struct kp_rec_api *api, uint32_t what)
 {
+    if (what & KP_CALL_CAPTURE_BEGINS) kp_graphs_see();
     if (what & KP_CALL_CAPTURE_BEGINS && api->result == 0) kp_add_relaxed(&count.captures, 1);
     if (what & KP_CALL_CAPTURE_ENDS && kp_load_relaxed(&count.captures) > 0) kp_add_relaxed(&count.captures, -1);
     if (!(what & KP_CALL_LAUNCH) || api->result != 0 || kp_load_relaxed(&count.captures) > 0) return;
@@ -133,7 +136,10 @@ static void balance_call(struct lane *l, const struct kp_rec_api *api, uint32_t 
 static void balance_kernel(const struct kp_rec_kernel *kernel)
 {
     kp_add_relaxed(&count.kernels, 1);
-    if (kernel->graph) return; /* of a launch that was counted as one */
+    if (kernel->graph) {
+        kp_graphs_see();
+        return; /* of a launch that was counted as one */
+    }
     kp_add_relaxed(&count.ran, 1);
     kp_add_relaxed(&count.ran_sum, spread(kernel->correlation));
 }
@@ -206,14 +212,29 @@ bool kp_lane_is_doubtful(void)
 
 /* ---- names and threads ---- */
 
+/* Text that may be gone with the module it came from: a copy; NULL: it is. */
+static const char *looked_at(struct lane *l, const char *text)
+{
+    for (size_t n = 0, step; n < NAME_MOST; n += step) {
+        step = LOOK_BYTES - ((uintptr_t)(text + n) & (LOOK_BYTES - 1)); /* what it ends on may be the last page there is */
+        if (step > NAME_MOST - n) step = NAME_MOST - n;
+        if (kp_io_peek(text + n, l->text + n, step) != 0) return NULL;
+        if (memchr(l->text + n, 0, step)) break;
+    }
+    l->text[NAME_MOST] = 0;
+    return l->text;
+}
+
 /* A kernel's name stays where it is as long as its buffer is being read, not longer: the cache serves one buffer. */
 static uint32_t kernel_name(struct lane *l, const char *text)
 {
     if (!text) return 0;
     uint32_t id = kp_name_cached(l->thread, text);
     if (id) return id;
-    id = kp_name_intern(l->thread, text, (uint32_t)strnlen(text, NAME_MOST));
-    kp_name_cache(l->thread, text, id);
+    const char *read = kp_load_relaxed(&kp_lane_looks) ? looked_at(l, text) : text;
+    if (read) id = kp_name_intern(l->thread, read, (uint32_t)strnlen(read, NAME_MOST));
+    else kp_loss_count(KP_KIND_KERNEL, KP_LOSS_NAME);
+    if (id) kp_name_cache(l->thread, text, id);
     return id;
 }
 
@@ -329,8 +350,8 @@ static void keep(struct lane *l, struct kp_decoded *d)
     if (d->is_invalid) kp_add_relaxed(&count.invalid[d->head.kind], 1);
     if (d->head.kind == 0 || (d->is_invalid && !(d->head.flags & KP_DEV_NO_TIME)) || !settle(l, d)) return;
     uint32_t cycle = kp_load_acquire(&collecting); /* pairs with: kp_lane_collect, kp_lane_close */
-    if (cycle == 0) {
-        kp_add_relaxed(&count.late, 1);
+    if (cycle == 0) { /* too late, or too early: enabled before the first window (KP_CUPTI_EARLY) */
+        kp_add_relaxed(&count.late, kp_load_relaxed(&closed_last) != 0);
         return;
     }
     if (d->head.kind != KP_KIND_CUDAEVENT && is_only_warming()) return;

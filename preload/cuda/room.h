@@ -31,6 +31,24 @@ extern uint16_t kp_sizes[KP_CUPTI_KINDS];
 /* Learns them. NULL, or why this CUPTI cannot be decoded. */
 const char *kp_probe_sizes(void);
 
+/* --- rules.c --- */
+
+void kp_rules_set(uint32_t version);
+uint32_t kp_rules_all(void);             /* KP_CUPTI_REFUSE, ... of kp_cuptirule.h; 0 before the version is known */
+/* KP_CUPTI_EARLY: to be enabled for a moment before the program may capture a graph, whatever the schedule says. Any thread. */
+bool kp_rules_want_touch(void);
+bool kp_rules_forbid_arming(void);       /* says so and sets the state */
+bool kp_rules_forbid_more(void);         /* while ARMED: graphs came up, and it is not the first window */
+void kp_rules_tell_end(void);            /* disarmed, for that */
+void kp_rules_session(void);             /* CUPTI begins to record, for us or for the program. Any thread */
+void kp_rules_finalized(void);           /* by the program */
+
+/* --- graphs.c --- */
+
+void kp_graphs_attach(void);             /* what begins a capture is tapped; again whenever modules came */
+void kp_graphs_see(void);                /* hot: one was seen */
+bool kp_graphs_are_used(void);
+
 /* --- names.c: CUPTI's names of calls --- */
 
 enum { KP_CALL_NOISE = 1, KP_CALL_LAUNCH = 2, KP_CALL_CAPTURE_BEGINS = 4, KP_CALL_CAPTURE_ENDS = 8 };
@@ -62,6 +80,7 @@ bool kp_lane_is_doubtful(void);          /* the first kernels did not look like 
 void kp_lane_write_notes(void);          /* counters of what was invalid, late, lost: as notes, when they changed */
 void kp_lane_count_lost(const uint8_t *buffer, size_t valid_bytes); /* a discarded buffer: its records are lost, by kind */
 extern _Atomic bool kp_lane_ids_are_tids; /* CUPTI was told to name threads by their tid */
+extern _Atomic bool kp_lane_looks;       /* KP_CUPTI_LOOK: a kernel's name may be gone */
 
 /* --- buffer.c --- */
 
@@ -147,6 +166,7 @@ bool kp_cuda_stall(void);                /* STALLED, where calls into CUPTI are 
 void kp_cuda_unstall(void);              /* STALLED -> CUPTI_FOUND */
 void kp_cuda_count_cut(uint32_t cycle);  /* GPU work of this window is missing because CUPTI took too long. Any thread, in order of cycles. */
 void kp_cuda_refuse(const char *why);    /* REFUSED, one line, a note; the fallback is switched on */
+void kp_cuda_end(const char *why);       /* as that, of a CUPTI that was used: nothing else records */
 void kp_cuda_note(const char *key, const char *value);
 int kp_cuda_tee_start(void);             /* kp_tee_start with the setting, once. 0, or -EBUSY: to be asked again */
 bool kp_cuda_wants_waits(void);          /* KPROF_CUDA_SYNC */

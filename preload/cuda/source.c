@@ -120,16 +120,27 @@ void kp_cuda_count_cut(uint32_t cycle)
     kp_cuda_note("gpu_windows_cut", text);
 }
 
-void kp_cuda_refuse(const char *why)
+static bool refuse(const char *how, const char *why)
 {
     char text[NOTE_BYTES];
-    if (!kp_helper_may_call() || kp_cuda_state() == KP_CUDA_REFUSED) return; /* STALLED: the next window finds out again */
+    if (!kp_helper_may_call() || kp_cuda_state() == KP_CUDA_REFUSED) return false; /* STALLED: the next window finds out again */
     kp_cuda_set_state(KP_CUDA_REFUSED);
-    kp_fmt(text, sizeof text, "refused: %s", why);
+    kp_fmt(text, sizeof text, "%s: %s", how, why);
     kp_cuda_note("gpu_cupti", text);
+    return true;
+}
+
+void kp_cuda_refuse(const char *why)
+{
+    if (!refuse("refused", why)) return;
     kp_cuda_note("gpu_source", "none (no CUPTI)");
     kp_log(0, "no GPU records from CUPTI: %s", why);
     kp_boot_set_gpu(KP_GPU_HOOKS);
+}
+
+void kp_cuda_end(const char *why)
+{
+    if (refuse("ended", why)) kp_log(0, "GPU work is not recorded any more: %s", why);
 }
 
 bool kp_cuda_wants_waits(void)
@@ -211,7 +222,11 @@ int kp_cuda_tee_start(void)
 static void see_cupti(void)
 {
     int saved = errno;
-    if (is_asked_for && !(config->cupti & KP_CUPTI_OFF) && kp_cupti_find(false) == 0) (void)kp_cuda_tee_start();
+    if (is_asked_for && !(config->cupti & KP_CUPTI_OFF)) {
+        kp_graphs_attach();
+        if (kp_cupti_find(false) == 0) (void)kp_cuda_tee_start();
+        if (kp_rules_want_touch()) kp_helper_poke();
+    }
     errno = saved;
 }
 
@@ -221,6 +236,7 @@ static bool attach(void)
     bool is_there = false;
     see_cupti();
     if (is_asked_for) is_there = kp_cuda_see_driver();
+    if (is_there && kp_rules_want_touch()) kp_helper_poke();
     if (is_there && config->cupti & KP_CUPTI_OFF) {
         kp_cuda_set_state(KP_CUDA_REFUSED);
         kp_cuda_note("gpu_cupti", "off (KPROF_CUPTI)");
@@ -347,5 +363,6 @@ void kp_cuda_finalized(void)
 {
     uint32_t armed = KP_CUDA_ARMED;
     kp_control_forget();
+    kp_rules_finalized();
     if (kp_cas_acq_rel(&state, &armed, KP_CUDA_CUPTI_FOUND) || armed == KP_CUDA_SHARED) kp_helper_rest(true); /* pairs with: kp_cuda_state */
 }

@@ -171,6 +171,7 @@ static int tap_enable(int kind)
     if (is_first && is_yielding && kp_client_is_there()) kp_cuda_stand_aside(true, NULL);
     if (is_first && is_armed()) flush_finished(); /* what was there before is not the client's */
     if (is_first) (void)kp_cuda_see_cuinit();     /* asks the driver: later on the client would see that call */
+    if (is_first && kp_client_is_there() && !is_armed()) kp_rules_session();
     uint64_t now = timestamp();
     bool had = kp_client_has(k);
     kp_client_enable(k, now); /* own word first: a Disable of ours that comes in between must see it */

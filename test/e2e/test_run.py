@@ -409,3 +409,21 @@ def test_doctor_names_the_cupti_that_torch_brings(tmp_path):
     assert " CUPTI: " in said and f"{tmp_path}/nvidia" not in said
     (tmp_path / "torch/version.py").write_text("__version__ = '9.9'\ncuda = None\n")
     assert " CUPTI: " not in harness.cli("doctor", harness.PYTHON, **here).stdout
+
+
+@pytest.mark.parametrize("version,refused", [(130000, 1), (130001, 0), (130101, 0)])
+def test_doctor_says_what_is_wrong_with_a_cupti(tmp_path, version, refused):
+    simulated = harness.BUILD / "simgpu" / "libcupti.so.13"
+    if not simulated.exists():
+        pytest.skip(f"no {simulated}: make simgpu")
+    for name, text in {"torch/__init__.py": "", "torch/version.py": "__version__ = '9.9'\ncuda = '13.0'\n"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "nvidia/cu13/lib").mkdir(parents=True)
+    (tmp_path / "nvidia/cu13/lib/libcupti.so.13").symlink_to(simulated)
+    said = harness.cli("doctor", harness.PYTHON, PYTHONPATH=tmp_path, KPROF_DIR=tmp_path / "out", SIMCUPTI_VERSION=version,
+                       LD_LIBRARY_PATH=simulated.parent).stdout
+    assert f"ok    CUPTI: it is CUPTI {version} (CUDA 13." in said
+    assert said.count("warn  CUPTI: it may hang the program when kernels are disabled") == refused
+    assert ("one window a process where CUDA graphs are used" in said) == (version < 130101)
+    assert "ok    CUPTI: names of kernels may be gone with their module (mended in 13.4 Update 1): read with care" in said

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu.c - a CUDA program as nvcc would leave it, in many moods: gpu MOOD [STEPS [MS]]   MS: how long a slow one waits in each step
+ * gpu.c - a CUDA program as nvcc would leave it, in many moods: gpu MOOD [STEPS [MS|AT]]   MS: how long a slow one waits in each step
  *
- * Each step launches 10 kernels, one copy, one fill, and waits. Says on stdout how many kernels it launched.
+ * Each step launches 10 kernels, one copy, one fill, and waits. Says on stdout how many kernels it launched. graph: its kernels are captured
+ * into a graph at step AT, which each step from there on launches as well. GPU_OPENS: a library that is loaded first (torch has libcupti);
+ * GPU_PAUSE: a step after which nothing happens for two seconds.
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +26,10 @@ int cudaLaunchKernel(const void *fn, dim3 grid, dim3 block, void **args, size_t 
 int cudaDeviceSynchronize(void);
 int cudaStreamCreate(cudaStream_t *stream);
 int cudaStreamSynchronize(cudaStream_t stream);
+int cudaStreamBeginCapture(cudaStream_t stream, int mode);
+int cudaStreamEndCapture(cudaStream_t stream, void **graph);
+int cudaGraphInstantiateWithFlags(void **run, void *graph, unsigned long long flags);
+int cudaGraphLaunch(void *run, cudaStream_t stream);
 int cudaGetDeviceCount(int *count);
 int cudaGetDevice(int *device);
 int cudaDeviceReset(void);
@@ -71,6 +78,24 @@ static void one_step(cudaStream_t stream)
     if (step) step();
 }
 
+static void graph_step(bool captures)
+{
+    static cudaStream_t stream;
+    static void *graph, *run;
+    if (captures) {
+        must(cudaStreamCreate(&stream), "cudaStreamCreate");
+        must(cudaStreamBeginCapture(stream, 0), "cudaStreamBeginCapture");
+        for (int i = 0; i < KERNELS; i++) launch(stream);
+        must(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+        must(cudaGraphInstantiateWithFlags(&run, graph, 0), "cudaGraphInstantiateWithFlags");
+        launched -= KERNELS;
+    }
+    if (!run) return;
+    must(cudaGraphLaunch(run, stream), "cudaGraphLaunch");
+    launched += KERNELS;
+    must(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
 static void *many_steps(void *steps)
 {
     cudaStream_t stream;
@@ -115,6 +140,7 @@ int main(int argc, char **argv)
 {
     const char *mood = argc > 1 ? argv[1] : "plain";
     int steps = argc > 2 ? atoi(argv[2]) : 10, count;
+    if (getenv("GPU_OPENS")) dlopen(getenv("GPU_OPENS"), RTLD_NOW);
     void **handle = __cudaRegisterFatBinary(&binary);
     __cudaRegisterFunction(handle, (const char *)saxpy, (char *)"saxpy", "_Z5saxpyifPfS_", -1, NULL, NULL, NULL, NULL, NULL);
     *(void **)&step = dlsym(RTLD_DEFAULT, "kprof_step");
@@ -127,8 +153,11 @@ int main(int argc, char **argv)
     if (strcmp(mood, "threads") == 0) with_threads(steps);
     else if (strcmp(mood, "children") == 0) with_children(steps);
     else for (int i = 0; i < steps; i++) {
+        if (strcmp(mood, "graph") == 0) graph_step(argc > 3 && i == atoi(argv[3]));
         one_step(NULL);
+        if (getenv("GPU_PAUSE") && i == atoi(getenv("GPU_PAUSE"))) nap_ms(2000);
         if (strcmp(mood, "slow") == 0) nap_ms(argc > 3 ? atoi(argv[3]) : 20);
+        if (strcmp(mood, "graph") == 0) nap_ms(20);
         if (strcmp(mood, "idle") == 0 && i == steps / 2) nap_ms(300);
         if (strcmp(mood, "reset") == 0 && i == steps / 2) {
             must(cudaDeviceReset(), "cudaDeviceReset");

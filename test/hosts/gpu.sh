@@ -73,7 +73,7 @@ gpu static "$whole" "$bin/gpu_static" plain
 gpu long "$whole" "$bin/gpu" plain 2000
 for version in 18 20 21 22 23 24 26 27 28; do gpu cupti12_$version "$whole" SIMCUPTI_VERSION=$version "$bin/gpu12" plain; done
 for version in 17 18; do gpu cupti11_$version "$whole" SIMCUPTI_VERSION=$version "$bin/gpu11" plain; done
-for version in 130001 130101 130200 130300 130400 130500; do gpu cupti13_$version "$whole" SIMCUPTI_VERSION=$version "$bin/gpu" plain; done
+for version in 130001 130100 130101 130200 130300 130400 130401 130500; do gpu cupti13_$version "$whole" SIMCUPTI_VERSION=$version "$bin/gpu" plain; done
 
 # --- windows ----------------------------------------------------------------------------------------------------
 gpu cycles_20 "kernels=200 traces=20 left=off" KPROF_SCHEDULE=wait=1,warmup=1,active=1,repeat=20 "$bin/gpu" slow 65
@@ -86,6 +86,24 @@ gpu calls_go_on "kernels=10 traces=1 left=on" SIMCUPTI_STUCK=1 KPROF_SCHEDULE=ac
 says calls_go_on 'CUPTI goes on recording calls of CUDA though nothing is enabled any more'
 gpu only_cpu "traces=0 calls=0" KPROF_ACTIVITIES=cpu "$bin/gpu" plain
 gpu cupti_off "calls=0" KPROF_CUPTI=off "$bin/gpu" plain
+
+# --- versions that are used less freely (cuptirule.def) -----------------------------------------------------------
+gpu cupti_refused "armed=0 traces=1" SIMCUPTI_VERSION=130000 "$bin/gpu" plain
+says cupti_refused 'no GPU records from CUPTI: CUPTI 130000 \(CUDA 13.0\): it may hang the program'
+windows=(KPROF_SCHEDULE=wait=15,warmup=1,active=2,repeat=2 GPU_PAUSE=25) # the first has drained before the second
+gpu one_window "armed=1 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" graph 38 1
+says one_window 'GPU work is not recorded any more: CUPTI 130001 \(CUDA 13.0 Update 1\): after its first window'
+gpu one_window_captured_late "armed=1 traces=2 kernels=20 left=off" "${windows[@]}" SIMCUPTI_VERSION=130100 "$bin/gpu" graph 38 28
+gpu windows_without_graphs "armed=2 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" slow 38
+gpu windows_of_a_sound_one "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=130101 "$bin/gpu" graph 38 1
+gpu static_one_window "armed=2 traces=2 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu_static" graph 80 28 # seen when its kernels come
+says static_one_window 'GPU work is not recorded any more: CUPTI 130001'
+for version in 18 22 23; do
+  gpu early_12_$version "armed=3 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=$version GPU_OPENS=libcupti.so.12 "$bin/gpu12" graph 38 1
+done
+gpu not_early_12_24 "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=24 GPU_OPENS=libcupti.so.12 "$bin/gpu12" graph 38 1
+gpu too_late "armed=0 traces=2" "${windows[@]}" SIMCUPTI_VERSION=22 "$bin/gpu12" graph 38 1
+says too_late 'no GPU records from CUPTI: CUPTI 22 \(CUDA 12.4\): it may hang or crash a program that captured CUDA graphs'
 
 # --- what CUPTI may do to its records -----------------------------------------------------------------------------
 gpu late "$whole" SIMCUPTI_LATE_MS=300 "$bin/gpu" plain

@@ -11,6 +11,7 @@ claims  kernels=N      in all traces together N kernels with times (N may be "al
         left=on|off    what CUPTI had enabled at the end, kinds or single calls: something, or nothing
         cut=N, stalls=N  windows that CUPTI cut, calls of ours that took too long, by the last trace
         calls=0        CUPTI was never called
+        armed=N        kernels were enabled N times
 Always, for what came by CUPTI: each kernel lasts as long as it did and they lie as they lay (to 20 us), launches before their kernels.
 """
 import glob
@@ -32,7 +33,7 @@ traces = []
 for path in sorted(glob.glob(folder + "/*.json")):
     with open(path, encoding="utf-8") as f:
         traces.append(json.load(f))
-truth = {w["correlation"]: w for w in lines(truth_path) if w.get("kind") == "kernel"}
+truth = {(w["correlation"], w["graph_node"]): w for w in lines(truth_path) if w.get("kind") == "kernel"}
 cupti = lines(cupti_path)
 wrong = []
 kernels, no_time, shifts = 0, 0, []
@@ -45,7 +46,7 @@ for trace in traces:
         if e.get("cat") != "kernel":
             continue
         kernels += 1
-        real = truth.get(e["args"]["correlation"])
+        real = truth.get((e["args"]["correlation"], e["args"].get("graph node id", 0)))
         if real is None or e["name"] != real["name"] or e["args"]["stream"] != real["stream"]:
             wrong.append(f"a kernel that never ran: {e}")
             continue
@@ -80,6 +81,10 @@ for claim in claims:
         said = traces[-1].get("kprof_gpu", {}).get({"cut": "windows_cut"}.get(key, key), "0") if traces else None
         if said != value:
             wrong.append(f"{key} is {said}, not {value}")
+    elif key == "armed":
+        times = sum(line.get("call") == "cuptiActivityEnable" and line["args"][0] == 10 and line["result"] == 0 for line in cupti)
+        if times != int(value):
+            wrong.append(f"kernels were enabled {times} times")
     elif key == "calls" and any("call" in line for line in cupti):
         wrong.append(f"CUPTI was called: {cupti[:1]}")
 # Who launches waits for CUPTI to be armed, at most a second: a busy machine may need longer, and then the first work is in no trace.

@@ -242,6 +242,39 @@ static void only_events_are_kept_while_warming_up(void **state)
     kp_lane_forget_work();
 }
 
+/* With KP_CUPTI_LOOK: the module a kernel came from was unloaded before its buffer came, and its text with it. */
+static void a_name_that_is_gone_is_lost_and_nothing_else(void **state)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    char *text = mmap(NULL, 2 * (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)state;
+    assert_true(text != MAP_FAILED);
+    window(41, KP_GATE_RECORD);
+    kp_store_relaxed(&kp_lane_looks, true);
+    char *last = strcpy(text + page - 8, "_Z4lasv"); /* ends with its page */
+    assert_int_equal(munmap(text + page, (size_t)page), 0);
+    uint8_t *buffer = taken();
+    size_t at = kernel(buffer, last, 9100001, 0);
+    at += kernel(buffer + at, text + page + 100, 9100002, 0);
+    memset(text, 'a', (size_t)page - 9); /* and one that runs off the end of what is there */
+    last[-1] = 'a', last[7] = 'a';
+    uint64_t lost = kp_loss_total();
+    at += kernel(buffer + at, text, 9100003, 0);
+    given(buffer, at);
+    struct found f = found_in(41);
+    assert_int_equal(f.kinds[KP_KIND_KERNEL], 3);
+    assert_int_equal(f.kernel_names, 0);
+    assert_int_equal(kp_loss_total() - lost, 3);
+    last[7] = 0;
+    buffer = taken();
+    given(buffer, kernel(buffer, last, 9100004, 0));
+    assert_int_equal(found_in(41).kernel_names, 1);
+    kp_store_relaxed(&kp_lane_looks, false);
+    kp_lane_close(41);
+    kp_lane_forget_work();
+    munmap(text, (size_t)page);
+}
+
 /* torch.profiler, told to, enables waits itself: beside it they come into our buffers too. */
 static void waits_that_we_did_not_ask_for_are_not_kept(void **state)
 {
@@ -414,6 +447,7 @@ int main(void)
         cmocka_unit_test(the_pool_never_gives_null_and_gives_zeroed_buffers),
         cmocka_unit_test(a_child_may_write_to_a_buffer_that_was_out),
         cmocka_unit_test(a_call_is_of_the_thread_that_is_alive_under_that_name),
+        cmocka_unit_test(a_name_that_is_gone_is_lost_and_nothing_else),
         cmocka_unit_test(waits_that_we_did_not_ask_for_are_not_kept),
     };
     return cmocka_run_group_tests_name("cuda/lane", tests, prepare, NULL);

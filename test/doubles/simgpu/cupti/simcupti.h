@@ -15,7 +15,7 @@
  * One lock guards all of it; it is never held while a client is called. Nothing here is fast.
  *
  * Settings, all from the environment, read at the first call:
- *   SIMCUPTI_VERSION=17|18|20..28|130001|...|130500   what it pretends to be (default by soname: 18, 27, 130200)
+ *   SIMCUPTI_VERSION=17|18|20..28|130000|130001|...|130401|130500   what it pretends to be (default by soname: 18, 27, 130200)
  *   SIMCUPTI_KEEP_SYMBOLS=1   leave functions in the symbol table that this version does not have
  *   SIMCUPTI_LOG=FILE         one JSON line a call: who called what, with which answer; "request": the client is asked for a buffer;
  *                             both that and "exit" tell what is on: kinds, and how many calls singly, without their kind
