@@ -26,9 +26,9 @@ static char *buffer; /* the C++ library's, from malloc */
 static size_t buffer_bytes;
 static _Atomic uint32_t is_used; /* one export at a time has it */
 
-void kp_demangle_init(struct kp_demangle *d, struct kp_scratch *scratch, bool may_load)
+void kp_demangle_init(struct kp_demangle *d, struct kp_scratch *scratch, bool may_load, const char *(*cpp)(const char *mangled))
 {
-    *d = (struct kp_demangle){.scratch = scratch, .may_load = may_load};
+    *d = (struct kp_demangle){.scratch = scratch, .may_load = may_load, .cpp = cpp};
 }
 
 void kp_demangle_fini(struct kp_demangle *d)
@@ -63,6 +63,12 @@ static const char *ask(struct kp_demangle *d, const char *mangled)
     uint32_t unused = 0;
     int status = -1;
     const char *kept = NULL;
+    if (d->cpp && strnlen(mangled, MANGLED_MAX + 1) <= MANGLED_MAX) {
+        const char *name = d->cpp(mangled);
+        kept = name ? text_keep(d, name) : NULL;
+        return kept ? kept : mangled;
+    }
+    if (d->cpp) return mangled;
     if (!d->is_known) function_find(d);
     if (!d->function || strnlen(mangled, MANGLED_MAX + 1) > MANGLED_MAX || !kp_cas_acq_rel(&is_used, &unused, 1)) return mangled;
     char *plain = d->function(mangled, buffer, &buffer_bytes, &status);

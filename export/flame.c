@@ -12,7 +12,7 @@
 
 #include "export/html.h"
 
-enum { WIDTH = 1200, ROW = 17, TOP = 46, BOTTOM = 12, SIDE = 10, LETTER = 7 };
+enum { WIDTH = 1200, ROW = 17, TOP = 46, BOTTOM = 12, SIDE = 10, LETTER = 7, SLOTS_FIRST = 256 };
 #define NARROW 0.0002 /* of the whole */
 
 struct box {
@@ -24,6 +24,8 @@ struct box {
 struct kp_flame {
     struct box *boxes; /* 0 is the whole; a parent comes before its children */
     size_t count, capacity;
+    uint32_t *slots;   /* boxes by parent and name, 0: free; a power of two */
+    size_t slot_count;
 };
 
 static uint32_t box_add(struct kp_flame *f, const char *name, size_t bytes, uint32_t parent)
@@ -56,15 +58,44 @@ void kp_flame_close(struct kp_flame *f)
     for (size_t i = 0; i < f->count; i++)
         free(f->boxes[i].name);
     free(f->boxes);
+    free(f->slots);
     free(f);
 }
 
-static uint32_t box_find(const struct kp_flame *f, uint32_t parent, const char *name, size_t bytes)
+/* Where the box is, or the free slot where it belongs. */
+static size_t slot_of(const struct kp_flame *f, uint32_t parent, const char *name, size_t bytes)
 {
-    for (uint32_t i = f->boxes[parent].first; i; i = f->boxes[i].next)
-        if (strncmp(f->boxes[i].name, name, bytes) == 0 && !f->boxes[i].name[bytes])
-            return i;
-    return 0;
+    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ parent;
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
+    size_t at = (size_t)((h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (f->slot_count - 1);
+    for (; f->slots[at]; at = (at + 1) & (f->slot_count - 1)) {
+        const struct box *b = &f->boxes[f->slots[at]];
+        if (b->parent == parent && strncmp(b->name, name, bytes) == 0 && !b->name[bytes])
+            break;
+    }
+    return at;
+}
+
+static void slots_widen(struct kp_flame *f)
+{
+    size_t unused = 0, count = f->slot_count ? 2 * f->slot_count : SLOTS_FIRST;
+    free(f->slots);
+    f->slots = kp_kineto_grow(NULL, &unused, count, sizeof *f->slots);
+    memset(f->slots, 0, count * sizeof *f->slots);
+    f->slot_count = count;
+    for (size_t i = 1; i < f->count; i++)
+        f->slots[slot_of(f, f->boxes[i].parent, f->boxes[i].name, strlen(f->boxes[i].name))] = (uint32_t)i;
+}
+
+static uint32_t box_get(struct kp_flame *f, uint32_t parent, const char *name, size_t bytes)
+{
+    if (2 * (f->count + 1) > f->slot_count)
+        slots_widen(f);
+    const size_t at = slot_of(f, parent, name, bytes);
+    if (!f->slots[at])
+        f->slots[at] = box_add(f, name, bytes, parent);
+    return f->slots[at];
 }
 
 void kp_flame_add(void *flame, const char *stack, int64_t us)
@@ -74,8 +105,7 @@ void kp_flame_add(void *flame, const char *stack, int64_t us)
     f->boxes[0].total += us;
     while (*stack) {
         size_t bytes = strcspn(stack, ";");
-        uint32_t inner = box_find(f, at, stack, bytes);
-        at = inner ? inner : box_add(f, stack, bytes, at);
+        at = box_get(f, at, stack, bytes);
         f->boxes[at].total += us;
         stack += bytes + (stack[bytes] == ';');
     }
@@ -83,24 +113,31 @@ void kp_flame_add(void *flame, const char *stack, int64_t us)
 
 /* ---- drawing ---- */
 
-static int name_order(const struct kp_flame *f, uint32_t a, uint32_t b)
+static int name_order(const void *a, const void *b, void *context)
 {
-    return strcmp(f->boxes[a].name, f->boxes[b].name);
+    const struct kp_flame *f = context;
+    return strcmp(f->boxes[*(const uint32_t *)a].name, f->boxes[*(const uint32_t *)b].name);
 }
 
-/* Children by name, so that two graphs of one program look alike: the list is sorted in place, by insertion. */
-static void children_sort(struct kp_flame *f, uint32_t parent)
+struct numbers {
+    uint32_t *of;
+    size_t capacity;
+};
+
+/* Children by name, so that two graphs of one program look alike. No two have one name. */
+static void children_sort(struct kp_flame *f, uint32_t parent, struct numbers *numbers)
 {
-    uint32_t sorted = 0;
-    for (uint32_t i = f->boxes[parent].first, next; i; i = next) {
-        uint32_t *link = &sorted;
-        next = f->boxes[i].next;
-        while (*link && name_order(f, *link, i) < 0)
-            link = &f->boxes[*link].next;
-        f->boxes[i].next = *link;
-        *link = i;
+    size_t n = 0;
+    for (uint32_t i = f->boxes[parent].first; i; i = f->boxes[i].next) {
+        numbers->of = kp_kineto_grow(numbers->of, &numbers->capacity, n + 1, sizeof *numbers->of);
+        numbers->of[n++] = i;
     }
-    f->boxes[parent].first = sorted;
+    if (n < 2)
+        return;
+    qsort_r(numbers->of, n, sizeof *numbers->of, name_order, f);
+    f->boxes[parent].first = numbers->of[0];
+    for (size_t i = 0; i < n; i++)
+        f->boxes[numbers->of[i]].next = i + 1 < n ? numbers->of[i + 1] : 0;
 }
 
 /* A colour of the fire for Python, of the sea for what is made in C, of the wood for modules; the same for the same name. */
@@ -143,11 +180,12 @@ static void boxes_put(struct kp_flame *f, FILE *out, unsigned height)
 {
     const double all = f->boxes[0].total ? (double)f->boxes[0].total : 1;
     size_t capacity = 0;
+    struct numbers numbers = {0};
     double *starts = kp_kineto_grow(NULL, &capacity, f->count, sizeof *starts);
     starts[0] = 0;
     for (uint32_t i = 0; i < f->count; i++) { /* a parent comes before its children */
         double at = starts[i], width = (double)f->boxes[i].total / all;
-        children_sort(f, i);
+        children_sort(f, i, &numbers);
         for (uint32_t c = f->boxes[i].first; c; c = f->boxes[c].next) {
             starts[c] = at;
             at += (double)f->boxes[c].total / all;
@@ -156,6 +194,7 @@ static void boxes_put(struct kp_flame *f, FILE *out, unsigned height)
             box_put(f, out, i, starts[i], width, height);
     }
     free(starts);
+    free(numbers.of);
 }
 
 static const char script[] =

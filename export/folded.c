@@ -49,32 +49,54 @@ static bool stack_turn(const char *stack, char **out, size_t *capacity)
     return used != 0;
 }
 
+/* Each stack is turned once, however many events have it, and kept as a string of the trace. */
+struct turned {
+    struct kp_trace *trace;
+    uint32_t *of; /* by the stack's string id: the line's + 1, 0: not yet */
+    size_t count, capacity, line_capacity, shown_capacity;
+    char *line, *shown;
+};
+
 /* A line of flamegraph.pl: frames, semicolons, a blank, a number. What may not stand in a line is shown as elsewhere. */
-static const char *line_plain(const char *line, char **shown, size_t *capacity)
+static uint32_t line_make(struct turned *t, uint32_t stack)
 {
-    const size_t bytes = strlen(line);
-    if (kp_plain_is(line, bytes))
-        return line;
-    *shown = kp_kineto_grow(*shown, capacity, 4 * bytes + 1, 1);
-    kp_plain_text(*shown, 4 * bytes + 1, line, bytes);
-    return *shown;
+    if (!stack_turn(kp_trace_text(t->trace, stack), &t->line, &t->line_capacity))
+        return 0;
+    const size_t bytes = strlen(t->line), most = 4 * bytes + 1;
+    if (kp_plain_is(t->line, bytes))
+        return kp_strings_put(t->trace->strings, t->line, bytes);
+    t->shown = kp_kineto_grow(t->shown, &t->shown_capacity, most, 1);
+    return kp_strings_put(t->trace->strings, t->shown, kp_plain_text(t->shown, most, t->line, bytes));
+}
+
+/* String id of the line, 0: no frame is left. */
+static uint32_t line_of(struct turned *t, uint32_t stack)
+{
+    if (stack >= t->count) {
+        t->of = kp_kineto_grow(t->of, &t->capacity, (size_t)stack + 1, sizeof *t->of);
+        memset(t->of + t->count, 0, (t->capacity - t->count) * sizeof *t->of);
+        t->count = t->capacity;
+    }
+    if (!t->of[stack])
+        t->of[stack] = line_make(t, stack) + 1;
+    return t->of[stack] - 1;
 }
 
 void kp_folded_walk(const struct kp_tree *tree, bool on_device, kp_folded_fn fn, void *context)
 {
-    char *line = NULL, *shown = NULL;
-    size_t capacity = 0, shown_capacity = 0;
+    struct turned turned = {.trace = tree->trace};
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         struct kp_values values;
         if (node->removed || !node->stack)
             continue;
         kp_tree_values(tree, i, &values);
-        double us = on_device ? values.self_device : values.self_cpu;
-        if (us < 1 || !stack_turn(kp_trace_text(tree->trace, node->stack), &line, &capacity))
-            continue;
-        fn(context, line_plain(line, &shown, &shown_capacity), (int64_t)us);
+        const double us = on_device ? values.self_device : values.self_cpu;
+        const uint32_t line = us < 1 ? 0 : line_of(&turned, node->stack);
+        if (line)
+            fn(context, kp_trace_text(tree->trace, line), (int64_t)us);
     }
-    free(line);
-    free(shown);
+    free(turned.of);
+    free(turned.line);
+    free(turned.shown);
 }

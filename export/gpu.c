@@ -22,7 +22,7 @@ int kp_gpu_open(struct kp_trace *t)
     kp_list_init(&g->spans, &g->scratch, sizeof(struct kp_span));
     kp_list_init(&g->comms, &g->scratch, KP_COMMS_KEPT_BYTES);
     kp_list_init(&g->records, &g->scratch, sizeof(struct kp_event_record));
-    kp_demangle_init(&g->names, &g->scratch, t->options->loads_cpp);
+    kp_demangle_init(&g->names, &g->scratch, t->options->loads_cpp, t->options->cpp);
     t->gpu = g;
     return 0;
 }

@@ -136,6 +136,24 @@ static uint32_t stack_cut(struct kp_trace *trace, uint32_t stack, uint32_t frame
     return id;
 }
 
+/* A stack is cut once, however many events have it. */
+struct cuts {
+    uint32_t *of; /* by the stack's string id: the cut's + 1, 0: not yet */
+    size_t count, capacity;
+};
+
+static uint32_t stack_of(struct cuts *cuts, struct kp_trace *trace, uint32_t stack, uint32_t frames)
+{
+    if (stack >= cuts->count) {
+        cuts->of = kp_kineto_grow(cuts->of, &cuts->capacity, (size_t)stack + 1, sizeof *cuts->of);
+        memset(cuts->of + cuts->count, 0, (cuts->capacity - cuts->count) * sizeof *cuts->of);
+        cuts->count = cuts->capacity;
+    }
+    if (!cuts->of[stack])
+        cuts->of[stack] = stack_cut(trace, stack, frames) + 1;
+    return cuts->of[stack] - 1;
+}
+
 static void row_set_stack(struct kp_row *row, struct kp_trace *trace, uint32_t stack)
 {
     size_t capacity = 0;
@@ -150,6 +168,7 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
 {
     struct kp_trace *trace = tree->trace;
     struct groups g = {0};
+    struct cuts cuts = {0};
     uint32_t none = kp_strings_put(trace->strings, "[]", 2);
     *out = (struct kp_keyavg){.trace = trace, .has_device = tree->has_device, .with_flops = trace->with_flops,
                               .profile_memory = trace->profile_memory};
@@ -164,7 +183,7 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
         if (options->by_shape)
             key.shapes = e->shapes ? e->shapes : none;
         if (options->by_stack && node->stack)
-            key.stack = stack_cut(trace, node->stack, options->by_stack);
+            key.stack = stack_of(&cuts, trace, node->stack, options->by_stack);
         bool is_new;
         struct kp_row *row = row_for(out, &g, &key, &is_new);
         if (is_new) {
@@ -185,6 +204,7 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
     }
     free(g.keys);
     free(g.slots);
+    free(cuts.of);
     return 0;
 }
 

@@ -11,30 +11,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/keyindex.h"
+
 struct open_call {
     int64_t end_ns;
     uint32_t stack; /* string id of its own name and those around it */
 };
 struct lane {
-    uint64_t thread;
     struct open_call *calls;
     size_t count, capacity;
 };
 struct lanes {
-    struct lane *of;
-    size_t count, capacity, last;
+    struct kp_keyindex threads;
+    struct lane *of; /* by their number */
+    size_t capacity;
 };
 
 static struct lane *lane_get(struct lanes *l, uint64_t thread)
 {
-    if (l->last < l->count && l->of[l->last].thread == thread)
-        return &l->of[l->last];
-    for (l->last = 0; l->last < l->count; l->last++)
-        if (l->of[l->last].thread == thread)
-            return &l->of[l->last];
-    l->of = kp_kineto_grow(l->of, &l->capacity, l->count + 1, sizeof *l->of);
-    l->of[l->count] = (struct lane){.thread = thread};
-    return &l->of[l->count++];
+    const size_t had = l->threads.count, at = kp_keyindex_get(&l->threads, thread);
+    if (at == had) {
+        l->of = kp_kineto_grow(l->of, &l->capacity, had + 1, sizeof *l->of);
+        l->of[at] = (struct lane){0};
+    }
+    return &l->of[at];
 }
 
 static uint32_t stack_with(struct kp_trace *trace, const char *name, const char *around, char **buffer, size_t *capacity)
@@ -101,9 +101,10 @@ void kp_tree_fill_stacks(struct kp_tree *tree, bool all)
     kp_op_ids_gather(&f.ids, tree);
     for (size_t i = 0; i < tree->count; i++)
         node_fill(&f, &tree->nodes[i]);
-    for (size_t i = 0; i < f.lanes.count; i++)
+    for (size_t i = 0; i < f.lanes.threads.count; i++)
         free(f.lanes.of[i].calls);
     free(f.lanes.of);
+    kp_keyindex_fini(&f.lanes.threads);
     free(f.buffer);
     kp_op_ids_fini(&f.ids);
 }

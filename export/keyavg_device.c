@@ -86,17 +86,17 @@ static bool is_by_correlation(const struct kp_tree *tree)
 /* CUPTI's numbers of calls, and the ops they were made in. */
 static void calls_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
 {
+    size_t capacity = 0;
+    int32_t *ops = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *ops); /* the innermost op of each node; parents come first */
     *ids = (struct kp_op_ids){0};
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = event_of(tree, i);
-        if (e->kind != KP_TRACE_RUNTIME || e->fwd_tid <= 0)
-            continue;
-        int32_t op = tree->nodes[i].parent;
-        while (op >= 0 && !is_op(event_of(tree, (size_t)op)))
-            op = tree->nodes[op].parent;
-        if (op >= 0)
-            id_add(ids, e->fwd_tid, (size_t)op);
+        const int32_t parent = tree->nodes[i].parent, around = parent < 0 ? -1 : ops[parent];
+        ops[i] = is_op(e) ? (int32_t)i : around;
+        if (e->kind == KP_TRACE_RUNTIME && e->fwd_tid > 0 && around >= 0)
+            id_add(ids, e->fwd_tid, (size_t)around);
     }
+    free(ops);
     ids_sort(ids);
 }
 
@@ -110,13 +110,27 @@ void kp_tree_add_kernels(struct kp_tree *tree)
         calls_gather(&ids, tree);
     else
         kp_op_ids_gather(&ids, tree);
+    size_t capacity = 0;
+    double *shared = kp_kineto_grow(NULL, &capacity, ids.count + 1, sizeof *shared); /* of ops with one id: what all of them get, at the first */
+    for (size_t i = 0; i < ids.count; i++)
+        shared[i] = 0;
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = event_of(tree, i);
         int64_t id = by_correlation ? e->fwd_tid : e->external_id;
         if (e->kind != KP_TRACE_GPU || id <= 0) /* not the range on the GPU of an annotation: its work counts by itself */
             continue;
-        for (size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, id); at < ids.count && ids.ids[at].id == id; at++)
+        const size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, id);
+        if (at == ids.count || ids.ids[at].id != id)
+            continue;
+        if (at + 1 < ids.count && ids.ids[at + 1].id == id)
+            shared[at] += kp_tree_span_us(tree, i);
+        else
             tree->nodes[ids.ids[at].node].device_us += kp_tree_span_us(tree, i);
     }
+    for (size_t at = 0, first = 0; at < ids.count; at++) {
+        first = at && ids.ids[at].id == ids.ids[at - 1].id ? first : at;
+        tree->nodes[ids.ids[at].node].device_us += shared[first];
+    }
+    free(shared);
     kp_op_ids_fini(&ids);
 }

@@ -17,17 +17,24 @@ struct forward {
     uint32_t node;
     bool votes;
 };
+struct backward {
+    int64_t seq, id; /* id: torch's of the forward thread */
+    uint32_t node;
+};
 struct vote {
     int64_t id;
-    uint64_t thread;
+    uint64_t thread, order; /* order: of equals the earlier one wins */
     size_t count;
 };
 struct stacks {
     struct forward *forwards; /* by (seq, thread, node) */
     size_t count, capacity;
-    struct vote *votes;
+    struct backward *backwards; /* by (seq, id, node) */
+    size_t backward_count, backward_capacity;
+    struct vote *votes; /* by id, the best first */
     size_t vote_count, vote_capacity;
 };
+enum { THREADS_MOST = 256 }; /* whose ops of one number are looked at */
 
 static const struct kp_trace_event *event_of(const struct kp_tree *tree, size_t node)
 {
@@ -79,26 +86,51 @@ static size_t forward_find(const struct stacks *s, int64_t seq, uint64_t thread)
     return low;
 }
 
-static void vote_add(struct stacks *s, int64_t id, uint64_t thread)
+static int vote_order(const void *a, const void *b)
 {
-    for (size_t i = 0; i < s->vote_count; i++)
-        if (s->votes[i].id == id && s->votes[i].thread == thread) {
-            s->votes[i].count++;
-            return;
-        }
-    s->votes = kp_kineto_grow(s->votes, &s->vote_capacity, s->vote_count + 1, sizeof *s->votes);
-    s->votes[s->vote_count++] = (struct vote){id, thread, 1};
+    const struct vote *x = a, *y = b;
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static int best_order(const void *a, const void *b)
+{
+    const struct vote *x = a, *y = b;
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Votes of one id for one thread become one, and the best of an id stands first. */
+static void votes_settle(struct stacks *s)
+{
+    size_t kept = 0;
+    if (!s->vote_count)
+        return;
+    qsort(s->votes, s->vote_count, sizeof *s->votes, vote_order);
+    for (size_t i = 0; i < s->vote_count; i++) {
+        struct vote *last = kept ? &s->votes[kept - 1] : NULL;
+        if (last && last->id == s->votes[i].id && last->thread == s->votes[i].thread)
+            last->count += s->votes[i].count;
+        else
+            s->votes[kept++] = s->votes[i];
+    }
+    s->vote_count = kept;
+    qsort(s->votes, kept, sizeof *s->votes, best_order);
 }
 
 static bool vote_best(const struct stacks *s, int64_t id, uint64_t *thread)
 {
-    size_t most = 0;
-    for (size_t i = 0; i < s->vote_count; i++)
-        if (s->votes[i].id == id && s->votes[i].count > most) {
-            most = s->votes[i].count;
-            *thread = s->votes[i].thread;
-        }
-    return most != 0;
+    const size_t at = kp_rows_from(s->votes, s->vote_count, sizeof *s->votes, id);
+    if (at == s->vote_count || s->votes[at].id != id)
+        return false;
+    *thread = s->votes[at].thread;
+    return true;
 }
 
 static void forwards_gather(struct stacks *s, const struct kp_tree *tree, const int32_t *backward)
@@ -114,16 +146,54 @@ static void forwards_gather(struct stacks *s, const struct kp_tree *tree, const 
         qsort(s->forwards, s->count, sizeof *s->forwards, forward_order);
 }
 
-static void votes_gather(struct stacks *s, const struct kp_tree *tree, const int32_t *backward)
+static int backward_order(const void *a, const void *b)
+{
+    const struct backward *x = a, *y = b;
+    if (x->seq != y->seq)
+        return x->seq < y->seq ? -1 : 1;
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static void backwards_gather(struct stacks *s, const struct kp_tree *tree, const int32_t *backward)
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = event_of(tree, i);
         if (backward[i] != (int32_t)i || !(e->flags & KP_TRACE_HAS_SEQ))
             continue;
-        for (size_t at = forward_find(s, e->number, 0); at < s->count && s->forwards[at].seq == e->number; at++)
-            if (s->forwards[at].votes)
-                vote_add(s, e->fwd_tid, s->forwards[at].thread);
+        s->backwards = kp_kineto_grow(s->backwards, &s->backward_capacity, s->backward_count + 1, sizeof *s->backwards);
+        s->backwards[s->backward_count++] = (struct backward){e->number, e->fwd_tid, (uint32_t)i};
     }
+    if (s->backward_count)
+        qsort(s->backwards, s->backward_count, sizeof *s->backwards, backward_order);
+}
+
+/* Every backward op of one number and id votes for the thread of every forward op of that number: so many times so many, at once. */
+static void votes_cast(struct stacks *s, const struct backward *of, size_t count)
+{
+    size_t threads = 0;
+    for (size_t at = forward_find(s, of->seq, 0); at < s->count && s->forwards[at].seq == of->seq && threads < THREADS_MOST; threads++) {
+        const uint64_t thread = s->forwards[at].thread;
+        const size_t end = thread == UINT64_MAX ? s->count : forward_find(s, of->seq, thread + 1);
+        size_t votes = 0;
+        for (; at < end && s->forwards[at].seq == of->seq; at++)
+            votes += s->forwards[at].votes;
+        if (!votes)
+            continue;
+        s->votes = kp_kineto_grow(s->votes, &s->vote_capacity, s->vote_count + 1, sizeof *s->votes);
+        s->votes[s->vote_count++] = (struct vote){of->id, thread, (uint64_t)of->node * THREADS_MOST + threads, votes * count};
+    }
+}
+
+static void votes_gather(struct stacks *s)
+{
+    for (size_t i = 0, end; i < s->backward_count; i = end) {
+        for (end = i + 1; end < s->backward_count && s->backwards[end].seq == s->backwards[i].seq && s->backwards[end].id == s->backwards[i].id;)
+            end++;
+        votes_cast(s, &s->backwards[i], end - i);
+    }
+    votes_settle(s);
 }
 
 static uint32_t stack_for(const struct stacks *s, const struct kp_tree *tree, const struct kp_trace_event *backward)
@@ -164,11 +234,13 @@ void kp_tree_set_stacks(struct kp_tree *tree)
         backward[i] = is_backward(tree, i) ? (int32_t)i : parent >= 0 ? backward[parent] : -1;
     }
     forwards_gather(&s, tree, backward);
-    votes_gather(&s, tree, backward);
+    backwards_gather(&s, tree, backward);
+    votes_gather(&s);
     for (size_t i = 0; i < tree->count; i++)
         tree->nodes[i].stack = backward[i] < 0 ? event_of(tree, i)->stack
                                                : stack_for(&s, tree, event_of(tree, (size_t)backward[i]));
     free(backward);
     free(s.forwards);
+    free(s.backwards);
     free(s.votes);
 }

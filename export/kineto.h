@@ -119,6 +119,9 @@ size_t kp_strings_bytes(const struct kp_strings *strings, uint32_t id);
 extern void (*kp_kineto_no_memory)(void);
 /* "12.345" microseconds as 12345 nanoseconds; exponents are understood, digits beyond the third are rounded. */
 int64_t kp_kineto_ns(const char *text, size_t bytes);
+int64_t kp_kineto_whole(const char *text, size_t bytes);
+uint64_t kp_kineto_address(const char *text, size_t bytes);
+uint8_t kp_kineto_kind(const char *category); /* KP_TRACE_* */
 void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);
 
 /* kineto_parse.c: the JSON machine behind kp_trace_open */

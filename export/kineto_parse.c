@@ -110,98 +110,6 @@ static enum key key_find(enum place place, const char *text, size_t bytes)
     return KEY_OTHER;
 }
 
-static const struct {
-    const char *cat;
-    uint8_t kind;
-} kind_rows[] = {
-    {"cpu_op", KP_TRACE_OP},
-    {"Operator", KP_TRACE_OP},
-    {"operator", KP_TRACE_OP},
-    {"symbol", KP_TRACE_OP}, /* ours, of KPROF_SYMBOLS */
-    {"user_annotation", KP_TRACE_ANNOTATION},
-    {"python_function", KP_TRACE_PYTHON},
-    {"cuda_runtime", KP_TRACE_RUNTIME},
-    {"cuda_driver", KP_TRACE_RUNTIME},
-    {"Runtime", KP_TRACE_RUNTIME},
-    {"runtime", KP_TRACE_RUNTIME},
-    {"xpu_runtime", KP_TRACE_RUNTIME},
-    {"xpu_driver", KP_TRACE_RUNTIME},
-    {"mtia_runtime", KP_TRACE_RUNTIME},
-    {"privateuse1_runtime", KP_TRACE_RUNTIME},
-    {"privateuse1_driver", KP_TRACE_RUNTIME},
-    {"hip_runtime", KP_TRACE_RUNTIME},
-    {"overhead", KP_TRACE_OVERHEAD},
-    {"cpu_instant_event", KP_TRACE_MEMORY},
-    {"kernel", KP_TRACE_GPU},
-    {"Kernel", KP_TRACE_GPU},
-    {"gpu_memcpy", KP_TRACE_GPU},
-    {"gpu_memset", KP_TRACE_GPU},
-    {"Memcpy", KP_TRACE_GPU},
-    {"Memset", KP_TRACE_GPU},
-    {"cuda_sync", KP_TRACE_GPU},
-    {"concurrent_kernel", KP_TRACE_GPU},
-    {"gpu_user_annotation", KP_TRACE_GPU_ANNOTATION},
-};
-
-static uint8_t kind_find(const char *cat)
-{
-    for (size_t i = 0; i < sizeof kind_rows / sizeof *kind_rows; i++)
-        if (strcmp(kind_rows[i].cat, cat) == 0)
-            return kind_rows[i].kind;
-    return KP_TRACE_OTHER;
-}
-
-/* Exact for the fixed form; an exponent (never written by Kineto) goes through long double. */
-int64_t kp_kineto_ns(const char *text, size_t bytes)
-{
-    const char *end = text + bytes;
-    const char *p = text;
-    bool minus = p < end && *p == '-';
-    if (minus)
-        p++;
-    int64_t value = 0;
-    int decimals = -1;
-    bool up = false;
-    for (; p < end; p++) {
-        if (*p == '.' && decimals < 0) {
-            decimals = 0;
-        } else if (*p == 'e' || *p == 'E') {
-            char copy[64];
-            snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 63 ? bytes : 63), text);
-            long double us = strtold(copy, NULL) * 1000.0L;
-            if (us > 9.2e18L || us < -9.2e18L)
-                return 0;
-            return (int64_t)(us + (us < 0 ? -0.5L : 0.5L));
-        } else if (*p < '0' || *p > '9') {
-            break;
-        } else if (decimals >= 3) {
-            if (decimals++ == 3)
-                up = *p >= '5';
-        } else if (value <= (INT64_MAX - 9) / 10) {
-            value = value * 10 + (*p - '0');
-            decimals += decimals >= 0;
-        }
-    }
-    for (int i = decimals < 0 ? 0 : decimals; i < 3; i++)
-        value = value <= INT64_MAX / 10 ? value * 10 : 0;
-    value += up;
-    return minus ? -value : value;
-}
-
-static int64_t whole(const char *text, size_t bytes)
-{
-    char copy[32];
-    snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 31 ? bytes : 31), text);
-    return strtoll(copy, NULL, 10);
-}
-
-static uint64_t address_of(const char *text, size_t bytes)
-{
-    char copy[32];
-    snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 31 ? bytes : 31), text);
-    return strtoull(copy, NULL, 10);
-}
-
 /* Keeps every sum of times and bytes inside 64 bits: times up to the year 2043, memory up to 64 TB. */
 static int64_t within(int64_t value, int64_t least, int64_t most)
 {
@@ -216,8 +124,8 @@ static void event_number(struct kp_kineto_parser *p, const char *text, size_t by
     switch (p->key) {
     case KEY_TS: e->start_ns = within(kp_kineto_ns(text, bytes), -(MOST_NS / 2), MOST_NS); break;
     case KEY_DUR: e->dur_ns = within(kp_kineto_ns(text, bytes), 0, MOST_NS); break;
-    case KEY_PID: e->pid = whole(text, bytes); break;
-    case KEY_TID: e->tid = whole(text, bytes); break;
+    case KEY_PID: e->pid = kp_kineto_whole(text, bytes); break;
+    case KEY_TID: e->tid = kp_kineto_whole(text, bytes); break;
     default: break;
     }
 }
@@ -225,7 +133,7 @@ static void event_number(struct kp_kineto_parser *p, const char *text, size_t by
 static void args_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     struct kp_trace_event *e = &p->event;
-    int64_t value = p->key == KEY_OTHER ? 0 : whole(text, bytes);
+    int64_t value = p->key == KEY_OTHER ? 0 : kp_kineto_whole(text, bytes);
     switch (p->key) {
     case KEY_EXTERNAL: e->external_id = value; break;
     case KEY_INDEX: e->index = (uint32_t)value; break;
@@ -239,7 +147,7 @@ static void args_number(struct kp_kineto_parser *p, const char *text, size_t byt
         p->memory.bytes = value;
         break;
     case KEY_DEVICE: e->device_type = (uint8_t)value; break;
-    case KEY_ADDRESS: p->memory.address = address_of(text, bytes); break;
+    case KEY_ADDRESS: p->memory.address = kp_kineto_address(text, bytes); break;
     case KEY_DEVICE_ID: p->memory.device = (int32_t)value; break;
     case KEY_ALLOCATED: p->memory.allocated = within(value, 0, MOST_BYTES); break;
     case KEY_RESERVED: p->memory.reserved = within(value, 0, MOST_BYTES); break;
@@ -249,7 +157,7 @@ static void args_number(struct kp_kineto_parser *p, const char *text, size_t byt
 
 static void top_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
-    int64_t value = whole(text, bytes);
+    int64_t value = kp_kineto_whole(text, bytes);
     switch (p->key) {
     case KEY_BASE: p->trace->base_ns = within(value, 0, MOST_NS); break;
     case KEY_FLOPS: p->trace->with_flops = value != 0; break;
@@ -320,7 +228,7 @@ static void event_end(struct kp_kineto_parser *p)
         return;
     if (e->cat != p->last_cat) {
         p->last_cat = e->cat;
-        p->last_kind = kind_find(kp_trace_text(t, e->cat));
+        p->last_kind = kp_kineto_kind(kp_trace_text(t, e->cat));
     }
     e->kind = e->cat ? p->last_kind : KP_TRACE_OTHER;
     if (e->phase != 'X' && e->kind != KP_TRACE_MEMORY)

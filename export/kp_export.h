@@ -42,6 +42,7 @@ struct kp_export_options {
     bool gzip;
     const char *metadata;     /* KPROF_METADATA, a JSON object; NULL none; a bad one was refused earlier */
     bool loads_cpp;           /* a C++ library may be loaded to read kernels' names; else only one that is there is asked */
+    const char *(*cpp)(const char *mangled); /* asked for names of C++ instead, valid until the next; NULL: a C++ library is */
     const struct kp_places *places; /* NULL: frames have the names that tables of symbols tell */
     unsigned extras;          /* bits of KP_EXTRA_: what is written beside the trace */
     bool no_trace;            /* only that; result.path is where the trace would be */
@@ -55,7 +56,8 @@ struct kp_export_options {
     void *text_context;
     uint64_t text_most;       /* bytes of text before they are packed, for files by anybody: more is -EFBIG. 0: any number */
     uint64_t scratch_most;    /* bytes of each scratch file, likewise: more is left out and counted, or -ENOMEM. 0: any number */
-    char *part;               /* room of KP_PART_BYTES for the temporary file's path while there is one: who is ended by a signal removes it. NULL: none */
+    /* room of KP_PART_BYTES for the temporary file's path while there is one: who is ended by a signal removes it. NULL: none */
+    char *part;
 };
 enum { KP_PART_BYTES = 4096 };
 struct kp_export_result {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LOOKS_MOST = 1024 }; /* ops of one number */
 enum { PASSES_AHEAD = 32 }; /* so many forward passes may have begun before the backward pass of the first */
 
 struct forward {
@@ -62,16 +63,19 @@ static int forward_order(const void *a, const void *b)
 static void forwards_find(struct forwards *f, const struct kp_tree *tree)
 {
     const struct kp_trace *trace = tree->trace;
+    size_t capacity = 0;
+    int64_t *top_ns = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *top_ns); /* parents come before their children */
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = &trace->events[tree->nodes[i].event];
+        const int32_t p = tree->nodes[i].parent;
+        const bool in_op = p >= 0 && trace->events[tree->nodes[p].event].kind == KP_TRACE_OP;
+        top_ns[i] = in_op ? top_ns[p] : tree->nodes[i].start_ns;
         if (e->kind != KP_TRACE_OP || !(e->flags & KP_TRACE_HAS_SEQ) || e->fwd_tid > 0 || e->number < 0)
             continue;
-        int64_t top_ns = e->start_ns;
-        for (int32_t p = tree->nodes[i].parent; p >= 0 && trace->events[tree->nodes[p].event].kind == KP_TRACE_OP; p = tree->nodes[p].parent)
-            top_ns = tree->nodes[p].start_ns;
         f->of = kp_kineto_grow(f->of, &f->capacity, f->count + 1, sizeof *f->of);
-        f->of[f->count++] = (struct forward){e->number, e->start_ns, top_ns, (uint64_t)e->tid ^ ((uint64_t)e->pid << 32)};
+        f->of[f->count++] = (struct forward){e->number, e->start_ns, in_op ? top_ns[i] : e->start_ns, (uint64_t)e->tid ^ ((uint64_t)e->pid << 32)};
     }
+    free(top_ns);
     if (f->count)
         qsort(f->of, f->count, sizeof *f->of, forward_order);
 }
@@ -93,7 +97,8 @@ static size_t forward_after(const struct forwards *f, int64_t seq, int64_t ns)
 /* Of each thread the last op with this number before the pass: ops that record nothing show the number of the next that does. */
 static void votes_cast(struct vote *votes, size_t most, size_t *count, const struct forwards *f, int64_t seq, int64_t before_ns)
 {
-    for (size_t i = forward_after(f, seq, before_ns); i-- > 0 && f->of[i].seq == seq;) {
+    size_t looks = 0;
+    for (size_t i = forward_after(f, seq, before_ns); i-- > 0 && f->of[i].seq == seq && looks++ < LOOKS_MOST;) {
         size_t v = 0;
         while (v < *count && votes[v].thread != f->of[i].thread)
             v++;
@@ -128,7 +133,8 @@ static void passes_settle(struct kp_memview *view)
         size_t count = 0, best = 0;
         struct kp_mem_pass *pass = &view->passes[view->nodes[i].pass];
         for (int32_t p = view->nodes[i].pass; i < view->node_count && view->nodes[i].pass == p; i++)
-            votes_cast(votes, 64, &count, &f, view->nodes[i].seq, pass->from_ns);
+            if (!count || view->nodes[i].seq != view->nodes[i - 1].seq) /* nobody votes twice */
+                votes_cast(votes, 64, &count, &f, view->nodes[i].seq, pass->from_ns);
         for (size_t v = 1; v < count; v++)
             if (votes[v].count > votes[best].count)
                 best = v;

@@ -5,15 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The stack of the op, else of the nearest op around it that has one. */
-static uint32_t stack_of(const struct kp_memview *view, const struct kp_mem_place *place)
-{
-    for (int32_t n = place->op; n >= 0; n = view->tree->nodes[n].parent)
-        if (view->tree->nodes[n].stack)
-            return view->tree->nodes[n].stack;
-    return 0;
-}
-
 static uint32_t name_of(const struct kp_memview *view, int32_t node)
 {
     return node < 0 ? 0 : view->tree->trace->events[view->tree->nodes[node].event].name;
@@ -25,7 +16,7 @@ static void group_add(struct kp_mem_groups *g, const struct kp_memview *view, co
     g->rows = kp_kineto_grow(g->rows, &g->capacity, g->count + 1, sizeof *g->rows);
     g->rows[g->count++] = (struct kp_mem_group){
         .op = name_of(view, has_op ? b->place.op : b->place.range), .top = name_of(view, has_op ? b->place.top : b->place.range),
-        .stack = stack_of(view, &b->place), .category = b->category, .bytes = b->bytes, .count = 1, .first_step = b->step,
+        .stack = b->place.op < 0 ? 0 : view->stacks[b->place.op], .category = b->category, .bytes = b->bytes, .count = 1, .first_step = b->step,
         .last_step = b->step, .steps = 1};
 }
 

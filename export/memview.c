@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/keyindex.h"
+
 #define NO_BLOCK SIZE_MAX
+enum { DEVICES_MOST = 256 };
 
 struct record {
     int64_t at_ns, bytes, allocated, reserved;
@@ -35,8 +38,9 @@ struct sweep {
     struct kp_memview *view;
     struct record *records; /* by time */
     size_t count, capacity;
-    struct lane *lanes;
-    size_t lane_count, lane_capacity, last;
+    struct kp_keyindex threads;
+    struct lane *lanes; /* by their number */
+    size_t lane_capacity;
     unsigned optimizers;
 };
 
@@ -66,7 +70,7 @@ static uint16_t device_find(struct kp_memview *view, int type, int id)
     for (size_t i = 0; i < view->device_count; i++)
         if (view->devices[i].type == type && view->devices[i].id == id)
             return (uint16_t)i;
-    if (view->device_count == UINT16_MAX)
+    if (view->device_count == DEVICES_MOST)
         return 0; /* a damaged file may name any number of devices */
     view->devices = kp_kineto_grow(view->devices, &view->device_capacity, view->device_count + 1, sizeof *view->devices);
     struct kp_mem_device *d = &view->devices[view->device_count];
@@ -127,14 +131,12 @@ static void records_add(struct sweep *s)
 static struct lane *lane_get(struct sweep *s, const struct kp_trace_event *e)
 {
     uint64_t thread = (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
-    if (s->last < s->lane_count && s->lanes[s->last].thread == thread)
-        return &s->lanes[s->last];
-    for (s->last = 0; s->last < s->lane_count; s->last++)
-        if (s->lanes[s->last].thread == thread)
-            return &s->lanes[s->last];
-    s->lanes = kp_kineto_grow(s->lanes, &s->lane_capacity, s->lane_count + 1, sizeof *s->lanes);
-    s->lanes[s->lane_count] = (struct lane){.thread = thread, .pass = -1};
-    return &s->lanes[s->lane_count++];
+    const size_t had = s->threads.count, at = kp_keyindex_get(&s->threads, thread);
+    if (at == had) {
+        s->lanes = kp_kineto_grow(s->lanes, &s->lane_capacity, had + 1, sizeof *s->lanes);
+        s->lanes[at] = (struct lane){.thread = thread, .pass = -1};
+    }
+    return &s->lanes[at];
 }
 
 static struct kp_mem_place lane_place(struct lane *lane, int64_t at_ns)
@@ -237,9 +239,10 @@ static void places_find(struct sweep *s)
 
 static void sweep_fini(struct sweep *s)
 {
-    for (size_t i = 0; i < s->lane_count; i++)
+    for (size_t i = 0; i < s->threads.count; i++)
         free(s->lanes[i].open);
     free(s->lanes);
+    kp_keyindex_fini(&s->threads);
     free(s->records);
 }
 
@@ -417,6 +420,17 @@ static void window_find(struct kp_memview *view, const struct sweep *s)
     }
 }
 
+static void stacks_find(struct kp_memview *view)
+{
+    const struct kp_tree *tree = view->tree;
+    size_t capacity = 0;
+    view->stacks = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *view->stacks);
+    for (size_t i = 0; i < tree->count; i++) { /* parents come before their children */
+        const struct kp_node *node = &tree->nodes[i];
+        view->stacks[i] = node->stack || node->parent < 0 ? node->stack : view->stacks[node->parent];
+    }
+}
+
 int kp_memview_build(struct kp_memview *view, struct kp_tree *tree)
 {
     struct sweep s = {.view = view};
@@ -432,6 +446,7 @@ int kp_memview_build(struct kp_memview *view, struct kp_tree *tree)
     blocks_pair(&s);
     sweep_fini(&s);
     steps_find(view);
+    stacks_find(view);
     kp_memview_categories(view);
     return 0;
 }
@@ -444,5 +459,6 @@ void kp_memview_fini(struct kp_memview *view)
     free(view->passes);
     free(view->nodes);
     free(view->outs);
+    free(view->stacks);
     memset(view, 0, sizeof *view);
 }

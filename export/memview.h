@@ -81,6 +81,7 @@ struct kp_memview {
     size_t node_count, node_capacity;
     struct kp_mem_out *outs;
     size_t out_count, out_capacity;
+    uint32_t *stacks;            /* of each node, else of the nearest around it that has one */
     int64_t begin_ns, end_ns;    /* of the window */
     const char *step_source;     /* what the steps are: ProfilerStep#, or the next best */
     bool no_addresses;           /* a trace of 2021: blocks cannot be told apart */

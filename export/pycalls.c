@@ -36,6 +36,7 @@ struct kp_pycalls {
     uint64_t id_last;
     struct stack *stacks;
     uint32_t stacks_n, stacks_cap, stack_last;
+    uint32_t *slots, slots_n; /* of threads: number of the stack + 1, 0: free */
     struct module *modules; /* type 0: free */
     uint32_t modules_n, modules_cap;
 };
@@ -52,26 +53,45 @@ void kp_pycalls_close(struct kp_pycalls *p)
         if (p->stacks[i].of) kp_map_free(p->stacks[i].of, p->stacks[i].cap * sizeof *p->stacks[i].of);
     if (p->stacks) kp_map_free(p->stacks, p->stacks_cap * sizeof *p->stacks);
     if (p->modules) kp_map_free(p->modules, p->modules_cap * sizeof *p->modules);
+    if (p->slots) kp_map_free(p->slots, p->slots_n * sizeof *p->slots);
     kp_map_free(p, sizeof *p);
 }
 
 /* ---- open calls ---- */
 
+/* Where the thread's number is, or the free slot where it belongs. */
+static uint32_t *slot_of(const struct kp_pycalls *p, uint32_t *slots, uint32_t count, uint32_t thread_no)
+{
+    uint32_t at = (uint32_t)(thread_no * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (count - 1);
+    while (slots[at] && p->stacks[slots[at] - 1].thread_no != thread_no) at = (at + 1) & (count - 1);
+    return &slots[at];
+}
+
 static struct stack *stack_find(struct kp_pycalls *p, uint32_t thread_no)
 {
     if (p->stack_last < p->stacks_n && p->stacks[p->stack_last].thread_no == thread_no) return &p->stacks[p->stack_last];
-    for (uint32_t i = 0; i < p->stacks_n; i++)
-        if (p->stacks[i].thread_no == thread_no) {
-            p->stack_last = i;
-            return &p->stacks[i];
-        }
-    return NULL;
+    const uint32_t number = p->slots_n ? *slot_of(p, p->slots, p->slots_n, thread_no) : 0;
+    if (!number) return NULL;
+    p->stack_last = number - 1;
+    return &p->stacks[number - 1];
+}
+
+static bool slots_grow(struct kp_pycalls *p)
+{
+    const uint32_t count = p->slots_n ? 2 * p->slots_n : 512;
+    uint32_t *slots = kp_map_alloc(count * sizeof *slots);
+    if (!slots) return false;
+    for (uint32_t i = 0; i < p->stacks_n; i++) *slot_of(p, slots, count, p->stacks[i].thread_no) = i + 1;
+    if (p->slots) kp_map_free(p->slots, p->slots_n * sizeof *slots);
+    p->slots = slots, p->slots_n = count;
+    return true;
 }
 
 static struct stack *stack_get(struct kp_pycalls *p, uint32_t thread_no)
 {
     struct stack *s = stack_find(p, thread_no);
     if (s) return s;
+    if (2 * (p->stacks_n + 1) > p->slots_n && !slots_grow(p)) return NULL;
     if (p->stacks_n == p->stacks_cap) {
         void *more = kp_map_double(p->stacks, &p->stacks_cap, sizeof *s, 256);
         if (!more) return NULL;
@@ -79,6 +99,7 @@ static struct stack *stack_get(struct kp_pycalls *p, uint32_t thread_no)
     }
     s = &p->stacks[p->stacks_n++];
     *s = (struct stack){.thread_no = thread_no};
+    *slot_of(p, p->slots, p->slots_n, thread_no) = p->stacks_n;
     return s;
 }
 

@@ -17,13 +17,14 @@
 
 #include "collector/base/kp_poison.h"
 
-enum { LONG = 120 };
+enum { LONG = 120, LOOKED_MOST = 1 << 18 };
 
 struct state {
     const char *at;
     char *out;
     size_t used, room, start; /* start: behind the last blank outside of brackets */
     unsigned depth;           /* of < ( { [ together */
+    unsigned looked;          /* letters looked at for closing brackets */
     size_t operator_end;      /* behind the signs of an operator */
     bool is_conversion;       /* behind "operator ": a type with blanks */
 };
@@ -38,11 +39,11 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
-/* Behind the bracket that closes the one at `at`; NULL: none does. */
-static const char *closing(const char *at)
+/* Behind the bracket that closes the one at s->at; NULL: none does. In a name of thousands that do not close each would look through all the rest. */
+static const char *closing(struct state *s)
 {
     unsigned depth = 0;
-    for (; *at; at++) {
+    for (const char *at = s->at; *at && s->looked < LOOKED_MOST; at++, s->looked++) {
         if (*at == '(' || *at == '{' || *at == '[') depth++;
         if (*at == ')' || *at == '}' || *at == ']')
             if (--depth == 0) return at + 1;
@@ -77,7 +78,7 @@ static bool is_behind_name(const struct state *s)
 static void character_take(struct state *s)
 {
     const char c = *s->at;
-    const char *behind = c == '(' && s->depth == 0 && is_behind_name(s) ? closing(s->at) : NULL;
+    const char *behind = c == '(' && s->depth == 0 && is_behind_name(s) ? closing(s) : NULL;
     if (behind) {
         s->at = behind;
         if (strncmp(s->at, " const", 6) == 0) s->at += 6;

@@ -311,7 +311,7 @@ struct kp_symbols *kp_symbols_open(const struct kp_reader *reader, const struct 
     s->reader = reader;
     s->places = options->places;
     kp_scratch_init(&s->scratch, options->dir, options->scratch_most);
-    kp_demangle_init(&s->names, &s->scratch, options->loads_cpp);
+    kp_demangle_init(&s->names, &s->scratch, options->loads_cpp, options->cpp);
     int rc = kp_reader_natives(reader, address_take, s);
     if (!rc) addresses_sort(s);
     if (!rc) rc = kp_reader_natives(reader, frame_take, s);

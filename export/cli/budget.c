@@ -3,13 +3,15 @@
  * budget.c - how much time, memory, text and disk a command may take for one file that it reads
  *
  * Called by: every command that reads traces or spools
- * Owns:      RLIMIT_DATA's soft limit and the timer of processor time while a file is read; SIGPROF, SIGINT, SIGTERM and SIGHUP from the first file on
+ * Owns:      RLIMIT_DATA's soft limit and the timer of processor time while a file is read; SIGPROF, SIGINT, SIGTERM and SIGHUP from
+ *            the first file on
  * On fail:   a limit that cannot be set is none
  *
- * A file may come from anybody. A megabyte of gzip is a gigabyte of events, and a spool may have each op refer to the same thousand frames: what is
- * made of a file has to be limited by what the file is. A file that somebody recorded stays far below (docs/decisions/041); whoever trusts one that does
- * not says so by KPROF_READ_LIMIT. Memory is limited by the kernel, so that no allocation is forgotten: it counts private pages, not those of a
- * mapped spool or of a scratch file. Processor time is what is left where none of the others grows: a walk that was made long on purpose.
+ * A file may come from anybody. A megabyte of gzip is a gigabyte of events, and a spool may have each op refer to the same thousand
+ * frames: what is made of a file has to be limited by what the file is. A file that somebody recorded stays far below
+ * (docs/decisions/041); whoever trusts one that does not says so by KPROF_READ_LIMIT. Memory is limited by the kernel, so that no
+ * allocation is forgotten: it counts private pages, not those of a mapped spool or of a scratch file. Processor time is what is left
+ * where none of the others grows: a walk that was made long on purpose.
  */
 #include "export/cli/budget.h"
 
@@ -212,8 +214,9 @@ static void time_limit(void)
     const struct itimerval timer = {.it_value.tv_sec = (time_t)budget.now.seconds};
     char plain[LINE / 2];
     (void)kp_plain_text(plain, sizeof plain, budget.path, strlen(budget.path));
-    const int n = snprintf(budget.late, sizeof budget.late, "kprof %s: %s: more than %llu s of processor time, too much for a file of its size" WHAT_TO_DO "\n",
-                           budget.command, plain, (unsigned long long)budget.now.seconds);
+    const int n = snprintf(budget.late, sizeof budget.late,
+                           "kprof %s: %s: more than %llu s of processor time, too much for a file of its size" WHAT_TO_DO "\n", budget.command,
+                           plain, (unsigned long long)budget.now.seconds);
     budget.late_bytes = n < LINE ? (size_t)n : LINE - 1;
     setitimer(ITIMER_PROF, &timer, NULL); /* 0: none */
 }

@@ -21,7 +21,7 @@
 #define KEY "\n  \"kprof_heap\": "
 #define BEHIND ",\n  \"traceName\""
 
-enum { FRAMES_SHOWN = 12, FEW_ROWS = 10, DEEPEST = 64, PLACES_MOST = 64, NAME_BYTES = 4096, FEW_VALUES = 65536 };
+enum { FRAMES_SHOWN = 12, FEW_ROWS = 10, DEEPEST = 64, PLACES_MOST = 64, NAME_BYTES = 4096, FEW_VALUES = 65536, MODULES_MOST = 4096 };
 
 struct text {
     char *bytes;
@@ -154,7 +154,7 @@ static int places_find(const struct view *v, const char *text, struct kp_place *
         return 0;
     snprintf(path, path_bytes, "%.*s", (int)(plus - text), text);
     const uint64_t offset = strtoull(plus + 1, NULL, 16);
-    for (size_t i = 0; i < n && !found && offset; i++) {
+    for (size_t i = 0; i < n && i < MODULES_MOST && !found && offset; i++) {
         yajl_val module = YAJL_GET_ARRAY(v->modules)->values[i];
         const char *its = string(module, "path"), *id = string(module, "build_id");
         struct kp_frame frame = {.path = path, .offset = offset};
@@ -283,8 +283,8 @@ static void object_print(const struct view *v, yajl_val object, long row_limit)
 }
 
 /*
- * Ours has three brackets in one another, and values of some length. libyajl frees a tree by recursion and takes some 100 bytes a value, whether there is
- * memory or not, and a file may hold any number.
+ * Ours has three brackets in one another, and values of some length. libyajl frees a tree by recursion and takes some 100 bytes a
+ * value, whether there is memory or not, and a file may hold any number.
  */
 static bool is_ours(const char *text)
 {

@@ -36,7 +36,6 @@ struct kp_lines {
     size_t answers_n, slots;
     struct kp_place *told;
     size_t told_n, told_capacity;
-    char *plain; /* the last name taken apart */
     bool is_told; /* that libdw is not there */
 };
 
@@ -135,10 +134,9 @@ static void answers_grow(struct kp_lines *l)
 
 static const char *plain_of(void *context, const char *mangled)
 {
-    struct kp_lines *l = context;
-    free(l->plain);
-    l->plain = kp_plainname(mangled);
-    return l->plain ? l->plain : mangled;
+    (void)context;
+    const char *plain = kp_plainname(mangled);
+    return plain ? plain : mangled;
 }
 
 /* Looks it up, and keeps what was found. */
@@ -206,7 +204,6 @@ void kp_lines_close(struct kp_lines *l)
     free(l->modules);
     free(l->answers);
     free(l->told);
-    free(l->plain);
     free(l);
 }
 

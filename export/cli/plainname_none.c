@@ -9,7 +9,13 @@ bool kp_plainname_can(void)
     return false;
 }
 
-char *kp_plainname(const char *mangled)
+const char *kp_plainname(const char *mangled)
+{
+    (void)mangled;
+    return NULL;
+}
+
+const char *kp_plainname_cpp(const char *mangled)
 {
     (void)mangled;
     return NULL;

@@ -13,6 +13,7 @@
 
 #include "collector/read/kp_read.h"
 #include "export/cli/budget.h"
+#include "export/cli/plainname.h"
 #include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
 
@@ -49,8 +50,8 @@ static int counted_take(void *context, const char *text, size_t bytes)
 static int cycle_each(const struct kp_source *s, struct counting *counting, char *why, size_t why_bytes)
 {
     static struct kp_export_result result;
-    const struct kp_export_options options = {.dir = kp_source_temporary(), .loads_cpp = true, .places = s->input->places, .text = counted_take,
-                                              .text_context = counting, .scratch_most = kp_budget_now()->disk};
+    const struct kp_export_options options = {.dir = kp_source_temporary(), .loads_cpp = true, .cpp = kp_plainname_can() ? kp_plainname_cpp : NULL,
+                                              .places = s->input->places, .text = counted_take, .text_context = counting, .scratch_most = kp_budget_now()->disk};
     struct kp_cycle cycle;
     int rc = reader_get(s->input, s->path, why, why_bytes);
     if (rc)

@@ -13,6 +13,7 @@
 #include "collector/base/kp_io.h"
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
+#include "export/cli/plainname.h"
 #include "export/kp_export.h"
 
 static void folder_of(const char *path, char *out, size_t size)
@@ -80,6 +81,7 @@ static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, c
     struct kp_progress progress;
     int rc;
     options->loads_cpp = true;
+    options->cpp = kp_plainname_can() ? kp_plainname_cpp : NULL;
     kp_progress_begin(&progress, path);
     options->progress = kp_progress_events;
     options->context = &progress;

@@ -72,11 +72,28 @@ static void names_are_read_as_their_language_writes_them(void **state)
     (void)state;
     if (!kp_plainname_can()) KP_SKIP("built without libiberty");
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        char *plain = kp_plainname(of[i].mangled);
+        const char *plain = kp_plainname(of[i].mangled);
         if (of[i].plain) assert_string_equal(plain, of[i].plain);
         else assert_null(plain);
-        free(plain);
     }
+}
+
+/* f(A<i, i>, A<A<i, i>, A<i, i> >, ...): each part is twice the one before, written in ten letters. */
+static void a_name_that_grows_without_end_stays_as_it_is(void **state)
+{
+    char mangled[512] = "_Z1f1AIiiE";
+    (void)state;
+    if (!kp_plainname_can()) KP_SKIP("built without libiberty");
+    for (int part = 0; part < 34; part++) {
+        const char *plain = kp_plainname(mangled);
+        if (part < 8) assert_non_null(plain);
+        if (part > 12) assert_null(plain);
+        if (plain) assert_true(strncmp(plain, "f(A<int, int>", 13) == 0 && strlen(plain) < 65536);
+        assert_true((plain == NULL) == (kp_plainname_cpp(mangled) == NULL));
+        const char digit = (char)(part < 10 ? '0' + part : 'A' + part - 10);
+        snprintf(mangled + strlen(mangled), sizeof mangled - strlen(mangled), "S_IS%c_S%c_E", digit, digit);
+    }
+    assert_string_equal(kp_plainname("_Z1fi"), "f(int)"); /* and the next one is read */
 }
 
 static void a_file_that_is_none_has_no_places(void **state)
@@ -99,6 +116,7 @@ int main(void)
         cmocka_unit_test(the_lightest_range_around_an_address_is_told),
         cmocka_unit_test(ranges_are_found_as_by_looking_at_all),
         cmocka_unit_test(names_are_read_as_their_language_writes_them),
+        cmocka_unit_test(a_name_that_grows_without_end_stays_as_it_is),
         cmocka_unit_test(a_file_that_is_none_has_no_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@ static void names_of_cpp_are_read_and_others_stay(void **state)
     static const char triton[] = "triton_poi_fused_add_0";
     (void)state;
     kp_scratch_init(&scratch, kp_test_tmpdir(), 0);
-    kp_demangle_init(&d, &scratch, true);
+    kp_demangle_init(&d, &scratch, true, NULL);
     assert_string_equal(kp_demangle_name(&d, templated),
                         "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >"
                         "(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)");
@@ -37,7 +37,7 @@ static void a_thousand_names_are_kept(void **state)
     struct kp_demangle d;
     (void)state;
     kp_scratch_init(&scratch, kp_test_tmpdir(), 0);
-    kp_demangle_init(&d, &scratch, true);
+    kp_demangle_init(&d, &scratch, true, NULL);
     for (int i = 0; i < 1000; i++) {
         snprintf(names[i], sizeof names[i], "_Z7name%03di", i);
         plain[i] = kp_demangle_name(&d, names[i]);
@@ -70,7 +70,7 @@ static void the_deepest_name_fits_the_stack_of_our_threads(void **state)
     char done = 0;
     (void)state;
     kp_scratch_init(&scratch, kp_test_tmpdir(), 0);
-    kp_demangle_init(&d, &scratch, true);
+    kp_demangle_init(&d, &scratch, true, NULL);
     strcpy(deep, "_Z1f");
     memset(deep + 4, 'P', 1019);
     strcpy(deep + 1023, "i");
@@ -81,7 +81,7 @@ static void the_deepest_name_fits_the_stack_of_our_threads(void **state)
     assert_int_equal(done, 1);
     strcat(deep, "i"); /* one more: not asked for */
     kp_demangle_fini(&d);
-    kp_demangle_init(&d, &scratch, true);
+    kp_demangle_init(&d, &scratch, true, NULL);
     assert_ptr_equal(kp_demangle_name(&d, deep), deep);
     kp_demangle_fini(&d);
     kp_scratch_fini(&scratch);

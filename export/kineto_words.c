@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/* kineto_words.c - numbers and categories of a trace, from their text */
+#include "export/kineto.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Exact for the fixed form; an exponent (never written by Kineto) goes through long double. */
+int64_t kp_kineto_ns(const char *text, size_t bytes)
+{
+    const char *end = text + bytes;
+    const char *p = text;
+    bool minus = p < end && *p == '-';
+    if (minus)
+        p++;
+    int64_t value = 0;
+    int decimals = -1;
+    bool up = false;
+    for (; p < end; p++) {
+        if (*p == '.' && decimals < 0) {
+            decimals = 0;
+        } else if (*p == 'e' || *p == 'E') {
+            char copy[64];
+            snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 63 ? bytes : 63), text);
+            long double us = strtold(copy, NULL) * 1000.0L;
+            if (us > 9.2e18L || us < -9.2e18L)
+                return 0;
+            return (int64_t)(us + (us < 0 ? -0.5L : 0.5L));
+        } else if (*p < '0' || *p > '9') {
+            break;
+        } else if (decimals >= 3) {
+            if (decimals++ == 3)
+                up = *p >= '5';
+        } else if (value <= (INT64_MAX - 9) / 10) {
+            value = value * 10 + (*p - '0');
+            decimals += decimals >= 0;
+        }
+    }
+    for (int i = decimals < 0 ? 0 : decimals; i < 3; i++)
+        value = value <= INT64_MAX / 10 ? value * 10 : 0;
+    value += up;
+    return minus ? -value : value;
+}
+
+int64_t kp_kineto_whole(const char *text, size_t bytes)
+{
+    char copy[32];
+    snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 31 ? bytes : 31), text);
+    return strtoll(copy, NULL, 10);
+}
+
+uint64_t kp_kineto_address(const char *text, size_t bytes)
+{
+    char copy[32];
+    snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 31 ? bytes : 31), text);
+    return strtoull(copy, NULL, 10);
+}
+
+static const struct {
+    const char *cat;
+    uint8_t kind;
+} kind_rows[] = {
+    {"cpu_op", KP_TRACE_OP},
+    {"Operator", KP_TRACE_OP},
+    {"operator", KP_TRACE_OP},
+    {"symbol", KP_TRACE_OP}, /* ours, of KPROF_SYMBOLS */
+    {"user_annotation", KP_TRACE_ANNOTATION},
+    {"python_function", KP_TRACE_PYTHON},
+    {"cuda_runtime", KP_TRACE_RUNTIME},
+    {"cuda_driver", KP_TRACE_RUNTIME},
+    {"Runtime", KP_TRACE_RUNTIME},
+    {"runtime", KP_TRACE_RUNTIME},
+    {"xpu_runtime", KP_TRACE_RUNTIME},
+    {"xpu_driver", KP_TRACE_RUNTIME},
+    {"mtia_runtime", KP_TRACE_RUNTIME},
+    {"privateuse1_runtime", KP_TRACE_RUNTIME},
+    {"privateuse1_driver", KP_TRACE_RUNTIME},
+    {"hip_runtime", KP_TRACE_RUNTIME},
+    {"overhead", KP_TRACE_OVERHEAD},
+    {"cpu_instant_event", KP_TRACE_MEMORY},
+    {"kernel", KP_TRACE_GPU},
+    {"Kernel", KP_TRACE_GPU},
+    {"gpu_memcpy", KP_TRACE_GPU},
+    {"gpu_memset", KP_TRACE_GPU},
+    {"Memcpy", KP_TRACE_GPU},
+    {"Memset", KP_TRACE_GPU},
+    {"cuda_sync", KP_TRACE_GPU},
+    {"concurrent_kernel", KP_TRACE_GPU},
+    {"gpu_user_annotation", KP_TRACE_GPU_ANNOTATION},
+};
+
+uint8_t kp_kineto_kind(const char *cat)
+{
+    for (size_t i = 0; i < sizeof kind_rows / sizeof *kind_rows; i++)
+        if (strcmp(kind_rows[i].cat, cat) == 0)
+            return kind_rows[i].kind;
+    return KP_TRACE_OTHER;
+}
