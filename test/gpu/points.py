@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What only a GPU and NVIDIA's own CUPTI can answer: the ten open points of the design, in their order."""
+"""What only a GPU and NVIDIA's own CUPTI can answer: the open points of the design, in their order."""
 import re
 import signal
 
@@ -149,3 +149,22 @@ def subscriber(m):
         m.complain(ran)
         return "BAD: the program or the probe failed"
     return f"seen: second subscription answers {done.says('subscribe again')[0]}, {kernels} kernels traced beside one"
+
+
+@point("11 filters", "Is a single call recorded without its kind, does its kind override it, and is nothing asked for after a window?", 90)
+def filters(m):
+    done = m.probe("filters")
+    if done.code != 0:
+        return "BAD: the probe failed"
+    counts = [int(line.split(": ")[1]) for line in done.out.splitlines() if line.startswith("records of 100 launches")]
+    ran, traces = m.under_kprof("filters", m.python, E2E / "training.py", "--parts", "mlp", "--steps", 40, schedule="wait=15,warmup=1,active=1,repeat=2")
+    if ran.code != 0 or len(traces) != 2:
+        m.complain(ran)
+        return "BAD: the program failed, or left no two traces"
+    asked = facts.load(traces[-1])["kprof_gpu"].get("requests_after_disarm")
+    m.see(f"buffers asked for between two windows of a training, but for one a thread: {asked}")
+    if counts:
+        none, singly, kind_off, without, kind_on, disabled = counts
+        if none or disabled or kind_off or without >= 100 or singly < 100 or kind_on < 100:
+            return f"BAD: not as the header says: {counts} records"
+    return "good: as the header says, and nothing is asked for after a window" if asked == "0" else f"BAD: {asked} buffers asked for after a window"

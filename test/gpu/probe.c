@@ -257,8 +257,10 @@ int main(int argc, char **argv)
         return ask_thread_id();
     if (strcmp(question, "launch-cost") == 0)
         return ask_launch_cost();
+    if (strcmp(question, "filters") == 0)
+        return ask_filters();
     if (strcmp(question, "subscriber") == 0)
         return ask_subscriber();
-    fprintf(stderr, "usage: probe register|strides|threads|clock|thread-id|launch-cost|subscriber [--cupti PATH] [--idle S]\n");
+    fprintf(stderr, "usage: probe register|strides|threads|clock|thread-id|launch-cost|filters|subscriber [--cupti PATH] [--idle S]\n");
     return 2;
 }

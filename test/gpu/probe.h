@@ -77,6 +77,7 @@ int ask_threads(void);
 int ask_clock(int idle_s);
 int ask_thread_id(void);
 int ask_launch_cost(void);
+int ask_filters(void);
 int ask_subscriber(void);
 
 #endif

@@ -216,6 +216,49 @@ int ask_launch_cost(void)
     return 0;
 }
 
+static size_t told(int launches)
+{
+    size_t before;
+    cupti.flush(1);
+    before = probe_count(&client_a, KIND_DRIVER);
+    probe_launch(launches);
+    probe_wait();
+    cupti.flush(1);
+    return probe_count(&client_a, KIND_DRIVER) - before;
+}
+
+/* 11: a call enabled singly, without its kind; and what a kind that is enabled or disabled after that makes of it */
+int ask_filters(void)
+{
+    enum { LAUNCHES = 100 };
+    probe_begin();
+    if (cupti.enable_driver_api == NULL) {
+        probe_say("single calls", "this release has none");
+        return 0;
+    }
+    probe_client(&client_a);
+    probe_must(cupti.enable(KIND_KERNEL), "enable kernels"); /* as in a window: CUPTI is up, and launches are nobody's yet */
+    probe_say("records of 100 launches, nothing of calls enabled", "%zu", told(LAUNCHES));
+    probe_must(cupti.enable_driver_api(CBID_LAUNCH, 1), "EnableDriverApi(307, 1)");
+    probe_say("records of 100 launches, cuLaunchKernel singly", "%zu", told(LAUNCHES));
+    probe_must(cupti.disable(KIND_DRIVER), "disable driver calls");
+    probe_say("records of 100 launches, then their kind disabled", "%zu", told(LAUNCHES));
+    probe_must(cupti.enable(KIND_DRIVER), "enable driver calls");
+    probe_must(cupti.enable_driver_api(CBID_LAUNCH, 0), "EnableDriverApi(307, 0)");
+    probe_say("records of 100 launches, their kind without cuLaunchKernel", "%zu", told(LAUNCHES));
+    probe_must(cupti.enable(KIND_DRIVER), "enable driver calls again");
+    probe_say("records of 100 launches, then their kind enabled again", "%zu", told(LAUNCHES));
+    probe_must(cupti.disable(KIND_DRIVER), "disable driver calls");
+    probe_must(cupti.enable_driver_api(CBID_LAUNCH, 1), "EnableDriverApi(307, 1)");
+    probe_must(cupti.enable_driver_api(CBID_LAUNCH, 0), "EnableDriverApi(307, 0)");
+    int requested = client_a.requested;
+    probe_must(cupti.disable(KIND_KERNEL), "disable kernels");
+    cupti.flush(1);
+    probe_say("records of 100 launches, all disabled", "%zu", told(LAUNCHES));
+    probe_say("buffers asked for after that", "%d", client_a.requested - requested);
+    return 0;
+}
+
 static void callback(void *arg, int domain, uint32_t cbid, const void *data) { (void)arg, (void)domain, (void)cbid, (void)data; }
 
 /* 10: activities beside a subscriber, and a second subscriber */
