@@ -21,8 +21,8 @@ struct stat;
 struct utsname;
 
 /*
- * Above what shells and daemons hand around by number. Where the limit leaves no such number a low one must do: it is one the host counts on, so it is
- * closed again after each use.
+ * Above what shells and daemons hand around by number. Where the limit leaves no such number a low one must do: it is
+ * one the host counts on, so it is closed again after each use.
  */
 #define KP_IO_FD_HIGH 100
 

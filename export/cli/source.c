@@ -51,7 +51,8 @@ static int cycle_each(const struct kp_source *s, struct counting *counting, char
 {
     static struct kp_export_result result;
     const struct kp_export_options options = {.dir = kp_source_temporary(), .loads_cpp = true, .cpp = kp_plainname_can() ? kp_plainname_cpp : NULL,
-                                              .places = s->input->places, .text = counted_take, .text_context = counting, .scratch_most = kp_budget_now()->disk};
+                                              .places = s->input->places, .text = counted_take, .text_context = counting,
+                                          .scratch_most = kp_budget_now()->disk};
     struct kp_cycle cycle;
     int rc = reader_get(s->input, s->path, why, why_bytes);
     if (rc)
