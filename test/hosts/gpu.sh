@@ -90,7 +90,7 @@ gpu cupti_off "calls=0" KPROF_CUPTI=off "$bin/gpu" plain
 # --- versions that are used less freely (cuptirule.def) -----------------------------------------------------------
 gpu cupti_refused "armed=0 traces=1" SIMCUPTI_VERSION=130000 "$bin/gpu" plain
 says cupti_refused 'no GPU records from CUPTI: CUPTI 130000 \(CUDA 13.0\): it may hang the program'
-windows=(KPROF_SCHEDULE=wait=15,warmup=1,active=2,repeat=2 GPU_PAUSE=25) # the first has drained before the second
+windows=("KPROF_SCHEDULE=wait=15,warmup=1,active=2,repeat=2" GPU_PAUSE=25) # the first has drained before the second
 gpu one_window "armed=1 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" graph 38 1
 says one_window 'GPU work is not recorded any more: CUPTI 130001 \(CUDA 13.0 Update 1\): after its first window'
 gpu one_window_captured_late "armed=1 traces=2 kernels=20 left=off" "${windows[@]}" SIMCUPTI_VERSION=130100 "$bin/gpu" graph 38 28
