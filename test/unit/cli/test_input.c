@@ -11,6 +11,7 @@
 
 #include "export/cli/cli.h"
 #include "export/cli/source.h"
+#include "export/cli/spoolfile.h"
 #include "export/kineto.h"
 #include "test/support/spool.h"
 
@@ -180,6 +181,52 @@ static void a_folder_with_spools_only_exports_them(void **state)
     kp_input_close(&input);
 }
 
+static int count(void *context, const struct kp_event *event)
+{
+    (void)event;
+    ++*(int *)context;
+    return 0;
+}
+
+/* What is mapped and cut off is a SIGBUS. A hole stays one: a file of a few kilobytes may say that it has 64 GB. */
+static void a_spool_that_others_may_change_is_read_from_a_copy(void **state)
+{
+    struct kp_reader *reader;
+    struct stat st;
+    char why[256] = "";
+    int whole = 0, copied = 0;
+    (void)state;
+    spool_make("s.kprof");
+    assert_int_equal(kp_spoolfile_open(&reader, in_folder("s.kprof"), &st, why, sizeof why), 0);
+    assert_int_equal(st.st_uid, geteuid());
+    assert_int_equal(kp_reader_events(reader, 1, count, &whole), 0);
+    kp_reader_close(reader);
+    assert_int_equal(truncate(in_folder("s.kprof"), (off_t)1 << 36), 0);
+    assert_int_equal(chmod(in_folder("s.kprof"), 0662), 0);
+    assert_int_equal(kp_spoolfile_open(&reader, in_folder("s.kprof"), NULL, why, sizeof why), 0);
+    assert_int_equal(truncate(in_folder("s.kprof"), 0), 0);
+    assert_int_equal(kp_reader_events(reader, 1, count, &copied), 0);
+    kp_reader_close(reader);
+    assert_true(whole > 0);
+    assert_int_equal(copied, whole);
+}
+
+static void without_room_for_a_copy_it_is_not_read(void **state)
+{
+    struct kp_reader *reader;
+    char why[256] = "";
+    const char *before = getenv("TMPDIR");
+    (void)state;
+    spool_make("s.kprof");
+    assert_int_equal(chmod(in_folder("s.kprof"), 0666), 0);
+    setenv("TMPDIR", "/proc", 1);
+    assert_true(kp_spoolfile_open(&reader, in_folder("s.kprof"), NULL, why, sizeof why) < 0);
+    if (before) setenv("TMPDIR", before, 1);
+    else unsetenv("TMPDIR");
+    assert_null(reader);
+    assert_non_null(strstr(why, "TMPDIR"));
+}
+
 /* Nobody named them: a pipe would be waited for. */
 static void what_is_no_file_in_a_folder_is_passed_over(void **state)
 {
@@ -225,6 +272,8 @@ int main(void)
         cmocka_unit_test_setup(a_spool_is_read_without_a_file, setup),
         cmocka_unit_test_setup(cycles_are_sources_of_their_own_and_those_without_an_event_are_none, setup),
         cmocka_unit_test_setup(a_folder_with_spools_only_exports_them, setup),
+        cmocka_unit_test_setup(a_spool_that_others_may_change_is_read_from_a_copy, setup),
+        cmocka_unit_test_setup(without_room_for_a_copy_it_is_not_read, setup),
         cmocka_unit_test_setup(what_is_no_file_in_a_folder_is_passed_over, setup),
         cmocka_unit_test_setup(a_spool_cut_to_its_head_is_an_error, setup),
     };
