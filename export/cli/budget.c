@@ -44,7 +44,9 @@ enum { HAS_SHADOW = false };
 #endif
 
 #define MB (UINT64_C(1) << 20)
-enum { LINE = 1024 };
+#define DEBUG_MOST (UINT64_C(8) << 30)
+#define DEBUG_A_SECOND (8 * MB)
+enum { LINE = 1024, DEBUG_TIMES = 4 }; /* memory that libdw takes for a byte of debug information */
 
 /* Least, and for each byte of the file; seconds: for each megabyte. */
 static const struct {
@@ -54,7 +56,7 @@ static const struct {
 static struct {
     const char *command, *path;
     struct kp_budget now;
-    uint64_t taken, printed;
+    uint64_t taken, printed, debug; /* debug: bytes that kp_budget_more was told of */
     struct rlimit data; /* as it was */
     bool is_limited, is_watched;
     char part[KP_PART_BYTES];
@@ -209,15 +211,20 @@ static void memory_limit(void)
     budget.is_limited = setrlimit(RLIMIT_DATA, &less) == 0;
 }
 
-static void time_limit(void)
+static void late_make(void)
 {
-    const struct itimerval timer = {.it_value.tv_sec = (time_t)budget.now.seconds};
     char plain[LINE / 2];
     (void)kp_plain_text(plain, sizeof plain, budget.path, strlen(budget.path));
     const int n = snprintf(budget.late, sizeof budget.late,
                            "kprof %s: %s: more than %llu s of processor time, too much for a file of its size" WHAT_TO_DO "\n", budget.command,
                            plain, (unsigned long long)budget.now.seconds);
     budget.late_bytes = n < LINE ? (size_t)n : LINE - 1;
+}
+
+static void time_limit(void)
+{
+    const struct itimerval timer = {.it_value.tv_sec = (time_t)budget.now.seconds};
+    late_make();
     setitimer(ITIMER_PROF, &timer, NULL); /* 0: none */
 }
 
@@ -227,20 +234,28 @@ void kp_budget_begin(const char *command, const char *path)
     kp_budget_make(&budget.now, size_of(path), getenv("KPROF_READ_LIMIT"));
     budget.command = command;
     budget.path = path;
-    budget.taken = budget.printed = 0;
+    budget.taken = budget.printed = budget.debug = 0;
     watch();
     memory_limit();
     time_limit();
 }
 
+/* A spool may name a thousand files: all of them together add no more than one large program has. */
 void kp_budget_more(uint64_t file_bytes)
 {
     struct itimerval timer;
-    if (!budget.now.seconds || file_bytes == UINT64_MAX || getitimer(ITIMER_PROF, &timer) != 0) return;
-    const uint64_t more = seconds_of.times * (file_bytes / MB);
-    timer.it_value.tv_sec += (time_t)more;
-    budget.now.seconds += more;
+    struct rlimit data;
+    const uint64_t left = DEBUG_MOST - budget.debug, bytes = file_bytes < left ? file_bytes : left;
+    if (!budget.now.seconds || getitimer(ITIMER_PROF, &timer) != 0) return;
+    budget.debug += bytes;
+    budget.now.seconds += bytes / DEBUG_A_SECOND;
+    timer.it_value.tv_sec += (time_t)(bytes / DEBUG_A_SECOND);
+    late_make();
     setitimer(ITIMER_PROF, &timer, NULL);
+    if (!budget.is_limited || getrlimit(RLIMIT_DATA, &data) != 0) return;
+    data.rlim_cur += DEBUG_TIMES * bytes;
+    budget.now.memory += DEBUG_TIMES * bytes;
+    (void)setrlimit(RLIMIT_DATA, &data);
 }
 
 void kp_budget_end(void)

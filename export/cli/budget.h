@@ -19,7 +19,7 @@ void kp_budget_make(struct kp_budget *out, uint64_t file_bytes, const char *time
 void kp_budget_begin(const char *command, const char *path);
 void kp_budget_end(void);
 const struct kp_budget *kp_budget_now(void); /* all 0 outside */
-/* More was needed to read on than memory allows, or than the processor may be used for: so many bytes of another file are looked through. */
+/* So many bytes of another file, debug information, are looked through for it: time and memory grow by what they may cost. */
 void kp_budget_more(uint64_t file_bytes);
 /* So many bytes of text came out of the file; 0, or -EFBIG when that is too much. */
 int kp_budget_text(uint64_t bytes);

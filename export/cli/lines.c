@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "collector/base/kp_elffile.h"
+#include "export/cli/budget.h"
 #include "export/cli/debugfile.h"
 #include "export/cli/plainname.h"
 #include "export/kineto.h"
@@ -51,6 +53,13 @@ static bool has_build_id(const char *path, const char *build_id)
     return is_it;
 }
 
+/* Debug information takes its own time, however small the file is that asks for it. */
+static void allow_for(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0) kp_budget_more((uint64_t)st.st_size);
+}
+
 /* DIR/.build-id/ab/cdef.debug for each DIR of the path that is absolute. */
 static struct kp_debugfile *by_build_id(const struct kp_lines *l, const char *build_id)
 {
@@ -60,8 +69,10 @@ static struct kp_debugfile *by_build_id(const struct kp_lines *l, const char *bu
         const size_t bytes = strcspn(dirs, ":");
         char file[4096];
         snprintf(file, sizeof file, "%.*s/.build-id/%.2s/%s.debug", (int)bytes, dirs, build_id, build_id + 2);
-        if (*dirs == '/' && has_build_id(file, build_id))
+        if (*dirs == '/' && has_build_id(file, build_id)) {
+            allow_for(file);
             found = kp_debugfile_open(file, l->wish.debug_path);
+        }
         dirs += bytes + (dirs[bytes] == ':');
     }
     return found;
@@ -84,8 +95,10 @@ static struct kp_debugfile *file_open(struct kp_lines *l, const char *path, cons
         l->is_told = true;
         return NULL;
     }
-    if (has_build_id(path, build_id))
+    if (has_build_id(path, build_id)) {
+        allow_for(path);
         return kp_debugfile_open(path, l->wish.debug_path);
+    }
     struct kp_debugfile *other = by_build_id(l, build_id);
     if (other)
         return other;
