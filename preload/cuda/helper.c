@@ -452,12 +452,14 @@ static bool is_left_alone(void)
     return is_idle;
 }
 
-/* CUPTI must not be called while the driver takes itself down: a call under way is waited for, and exit_turn. Until DEAD, or so long. */
+/* CUPTI must not be called while the driver takes itself down: a call under way is waited for, and exit_turn. Until DEAD, or so long; for
+ * no call longer than anywhere else. */
 static void wait_for_last_call(void)
 {
     uint64_t end = now_ms() + EXIT_WAIT_MS;
     kp_helper_poke();
-    while (!is_left_alone() && kp_cuda_state() != KP_CUDA_DEAD && now_ms() < end) kp_io_nap(EXIT_NAP_NS);
+    while (!is_left_alone() && kp_cuda_state() != KP_CUDA_DEAD && now_ms() < end && kp_helper_call_ms() <= KP_HELPER_HANG_MS)
+        kp_io_nap(EXIT_NAP_NS);
     if (kp_cuda_state() == KP_CUDA_DEAD) return;
     kp_log(0, "CUPTI did not hand over the last records in time: the program ends without them");
     kp_cuda_note("gpu_cupti", "hung: the last records are missing");

@@ -26,7 +26,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { NOTES = 32, NOTE_BYTES = 1100, CUDA_NOT_INITIALIZED = 3, SETTLE_NAP_NS = 200000, STALLED_SETTLE_MS = 50, CLOCK_TRIES = 250,
-       FORK_TRIES = 1000 };
+       FORK_TRIES = 1000, LONG_CALL_MS = 1000 };
 
 static _Atomic uint32_t state = KP_CUDA_ABSENT;
 static _Atomic bool was_used;       /* cuInit succeeded: the program does use a GPU */
@@ -269,13 +269,19 @@ static bool may_arm_soon(void)
     return kp_helper_is_wanted() && (now == KP_CUDA_CUINIT_OK || now == KP_CUDA_CUPTI_FOUND);
 }
 
+/* A call that is under way for long will hardly return now; one that was may take long again. */
+static uint32_t patience_ms(uint32_t timeout_ms)
+{
+    const uint32_t most = kp_helper_call_ms() > timeout_ms ? 1 : kp_helper_has_stalled() ? STALLED_SETTLE_MS : timeout_ms;
+    return timeout_ms < most ? timeout_ms : most;
+}
+
 static void settle(uint64_t begin_ticks, uint32_t timeout_ms)
 {
     static _Atomic uint64_t given_up; /* the window that was not waited for to the end: not again at each of its steps */
     if (kp_load_relaxed(&given_up) == begin_ticks) return;
     if (kp_cuda_state() == KP_CUDA_DRIVER_LOADED && kp_helper_is_wanted() && kp_cuda_see_cuinit()) kp_helper_poke();
-    if (kp_helper_has_stalled() || kp_helper_call_ms() > timeout_ms) /* it may do so again, or does it right now */
-        timeout_ms = timeout_ms < STALLED_SETTLE_MS ? timeout_ms : STALLED_SETTLE_MS;
+    timeout_ms = patience_ms(timeout_ms);
     uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000u;
     while (may_arm_soon() && !kp_helper_check() && kp_clock_ns(CLOCK_MONOTONIC) < end) kp_io_nap(SETTLE_NAP_NS);
     if (!timeout_ms || !may_arm_soon()) return;
@@ -287,7 +293,8 @@ static void settle(uint64_t begin_ticks, uint32_t timeout_ms)
 /* The thread kprof-cuda calls into the loader and into CUPTI, whose locks a child would find taken. */
 static bool before_fork(void)
 {
-    for (int i = 0; i < FORK_TRIES && !kp_helper_check(); i++) {
+    const int tries = kp_helper_call_ms() > LONG_CALL_MS ? 1 : FORK_TRIES; /* slow: a fork does not find it STALLED, nor waits */
+    for (int i = 0; i < tries && kp_cuda_state() != KP_CUDA_DEAD && kp_cuda_state() != KP_CUDA_STALLED; i++) {
         if (kp_helper_take_control()) return true;
         kp_io_nap(SETTLE_NAP_NS);
     }
