@@ -85,10 +85,11 @@ static int refuse(const char *what, int code)
     if (code == V2_IN_USE || code == MULTIPLE_SUBSCRIBERS) {
         kp_other_tool(tool, sizeof tool);
         kp_fmt(why, sizeof why, "CUPTI is taken by %s (%s: error %d)", tool, what, code);
+        kp_cuda_leave(why);
     } else {
         kp_fmt(why, sizeof why, "%s failed: %s (error %d)", what, text ? text : "?", code);
+        kp_cuda_refuse(why);
     }
-    kp_cuda_refuse(why);
     return -EPERM;
 }
 

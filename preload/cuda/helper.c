@@ -214,7 +214,7 @@ static int armed_turn(void)
 {
     static uint64_t flushed_ms;
     uint64_t asked = kp_load_acquire(&drain_asked); /* pairs with: ask_drain */
-    if (kp_lane_is_doubtful()) {
+    if (kp_lane_is_doubtful(false)) {
         kp_control_disarm(false);
         kp_cuda_refuse(doubt);
         return END;
@@ -263,7 +263,7 @@ static void exit_turn(void)
             if (drain.is_on) kp_io_nap(5000000);
         }
         if (drain.is_given_up && !kp_helper_has_stalled()) kp_control_flush(true);
-        if (kp_lane_is_doubtful()) kp_log(0, "no kernels from CUPTI: %s", doubt); /* of a program too short for a turn */
+        if (kp_lane_is_doubtful(true)) kp_log(0, "no kernels from CUPTI: %s", doubt); /* of a program too short for a turn */
     }
     kp_cuda_set_state(KP_CUDA_DEAD);
 }

@@ -28,7 +28,7 @@
 #include "preload/cuda/room.h"
 #include "collector/base/kp_poison.h"
 
-enum { LANES = 8, TURNS_MAX = 2000, WAIT_MS = 50, RECENT = 16, NAME_MOST = 8000, LOOK_BYTES = 1024, CHECKED_KERNELS = 32,
+enum { LANES = 8, TURNS_MAX = 2000, WAIT_MS = 50, RECENT = 16, NAME_MOST = 8000, LOOK_BYTES = 1024, CHECKED_KERNELS = 32, ODD_ENOUGH = 4,
        KERNELS_GRID_MOST = 0x7fffffff };
 
 struct lane {
@@ -54,7 +54,7 @@ static struct {
     _Atomic uint64_t launched_sum, ran_sum;
     _Atomic uint64_t base, base_sum;         /* differences that are not waited for any more */
     _Atomic int32_t captures;                /* streams being captured */
-    _Atomic uint32_t checked, doubtful;
+    _Atomic uint64_t sound, odd; /* of the first kernels */
 } count;
 
 /* ---- set-up and switching ---- */
@@ -182,7 +182,7 @@ uint64_t kp_lane_kernels(void)
 
 /* ---- is this what we think it is ---- */
 
-enum check { PASSES, FAILS, IS_NOT_KNOWN };
+enum check { PASSES, FAILS, IS_NOT_KNOWN, IS_ODD };
 
 /* The kernel may refuse to look (no descriptor for a pipe, a sandbox): that says nothing of the record. */
 static enum check kernel_look(const struct kp_decoded *d)
@@ -194,20 +194,28 @@ static enum check kernel_look(const struct kp_decoded *d)
     return k->grid[0] - 1 < KERNELS_GRID_MOST && k->block[0] - 1 < 4096 && k->device < 4096 ? PASSES : FAILS;
 }
 
-/* The first ones only: a layout is right or wrong for all of a process. */
-static enum check kernel_check(const struct kp_decoded *d)
+static bool is_wrong(uint64_t sound, uint64_t odd)
 {
-    if (kp_load_relaxed(&count.doubtful)) return FAILS;
-    if (kp_load_relaxed(&count.checked) >= CHECKED_KERNELS) return PASSES;
-    const enum check is = kernel_look(d);
-    if (is != IS_NOT_KNOWN) kp_add_relaxed(&count.checked, 1);
-    if (is == FAILS) kp_store_relaxed(&count.doubtful, 1);
-    return is;
+    return odd > CHECKED_KERNELS / 2 || (odd >= ODD_ENOUGH && sound == 0);
 }
 
-bool kp_lane_is_doubtful(void)
+/* The first ones only: a layout is right or wrong for all of a process. One that is odd proves nothing: a node of a graph that was updated
+ * from the device has no grid. It is kept where more were sound. */
+static enum check kernel_check(const struct kp_decoded *d)
 {
-    return kp_load_relaxed(&count.doubtful) != 0;
+    const uint64_t sound = kp_load_relaxed(&count.sound), odd = kp_load_relaxed(&count.odd);
+    if (is_wrong(sound, odd)) return FAILS;
+    if (sound + odd >= CHECKED_KERNELS) return PASSES;
+    const enum check is = kernel_look(d);
+    if (is == PASSES) kp_add_relaxed(&count.sound, 1);
+    if (is == FAILS) kp_add_relaxed(&count.odd, 1);
+    return is == FAILS && sound > odd ? IS_ODD : is;
+}
+
+bool kp_lane_is_doubtful(bool at_end)
+{
+    const uint64_t sound = kp_load_relaxed(&count.sound), odd = kp_load_relaxed(&count.odd);
+    return is_wrong(sound, odd) || (at_end && odd > sound);
 }
 
 /* ---- names and threads ---- */
@@ -226,12 +234,12 @@ static const char *looked_at(struct lane *l, const char *text)
 }
 
 /* A kernel's name stays where it is as long as its buffer is being read, not longer: the cache serves one buffer. */
-static uint32_t kernel_name(struct lane *l, const char *text)
+static uint32_t kernel_name(struct lane *l, const char *text, bool looks)
 {
     if (!text) return 0;
     uint32_t id = kp_name_cached(l->thread, text);
     if (id) return id;
-    const char *read = kp_load_relaxed(&kp_lane_looks) ? looked_at(l, text) : text;
+    const char *read = looks ? looked_at(l, text) : text;
     if (read) id = kp_name_intern(l->thread, read, (uint32_t)strnlen(read, NAME_MOST));
     else kp_loss_count(KP_KIND_KERNEL, KP_LOSS_NAME);
     if (id) kp_name_cache(l->thread, text, id);
@@ -300,7 +308,7 @@ static bool settle_kernel(struct lane *l, struct kp_decoded *d)
     const enum check is = kernel_check(d);
     if (is == FAILS) return false;
     balance_kernel(&d->kernel);
-    if (is == PASSES) d->head.name = kernel_name(l, d->name);
+    if (is != IS_NOT_KNOWN) d->head.name = kernel_name(l, d->name, is == IS_ODD || kp_load_relaxed(&kp_lane_looks));
     else kp_loss_count(KP_KIND_KERNEL, KP_LOSS_NAME);
     return true;
 }
@@ -434,10 +442,11 @@ void kp_lane_write_notes(void)
         [KP_KIND_MEMSET] = "gpu_invalid_memset",      [KP_KIND_SYNC] = "gpu_invalid_sync",
         [KP_KIND_OVERHEAD] = "gpu_invalid_overhead",  [KP_KIND_GRAPHRUN] = "gpu_invalid_graph",
     };
-    static uint64_t said[KP_KIND_N], said_late, said_holes, said_lost; /* only the thread kprof-cuda comes here */
+    static uint64_t said[KP_KIND_N], said_late, said_holes, said_lost, said_odd; /* only the thread kprof-cuda comes here */
     for (int kind = 0; kind < KP_KIND_N; kind++)
         if (keys[kind]) note_count(keys[kind], &count.invalid[kind], &said[kind]);
     note_count("gpu_late", &count.late, &said_late);
+    note_count("gpu_odd_kernels", &count.odd, &said_odd);
     note_count("gpu_hole_bytes", &count.holes, &said_holes);
     note_count("gpu_lost_bytes", &count.lost_bytes, &said_lost);
 }

@@ -76,7 +76,8 @@ uint64_t kp_lane_launched(void);         /* kernels, as far as decoded */
 bool kp_lane_has_run(uint64_t launched); /* so many kernels ran, or as many as were launched */
 uint64_t kp_lane_records(void);          /* decoded so far: moves while anything arrives */
 uint64_t kp_lane_kernels(void);
-bool kp_lane_is_doubtful(void);          /* the first kernels did not look like kernels: the layout is not what we think */
+/* Most of the first kernels did not look like kernels: the layout is not what we think. at_end: no more will come. */
+bool kp_lane_is_doubtful(bool at_end);
 void kp_lane_write_notes(void);          /* counters of what was invalid, late, lost: as notes, when they changed */
 void kp_lane_count_lost(const uint8_t *buffer, size_t valid_bytes); /* a discarded buffer: its records are lost, by kind */
 extern _Atomic bool kp_lane_ids_are_tids; /* CUPTI was told to name threads by their tid */
@@ -166,7 +167,8 @@ bool kp_cuda_stall(void);                /* STALLED, where calls into CUPTI are 
 void kp_cuda_unstall(void);              /* STALLED -> CUPTI_FOUND */
 void kp_cuda_count_cut(uint32_t cycle);  /* GPU work of this window is missing because CUPTI took too long. Any thread, in order of cycles. */
 void kp_cuda_refuse(const char *why);    /* REFUSED, one line, a note; the fallback is switched on */
-void kp_cuda_end(const char *why);       /* as that, of a CUPTI that was used: nothing else records */
+void kp_cuda_leave(const char *why);     /* as that, where hooks would put events of ours into another tool's records: nothing else records */
+void kp_cuda_end(const char *why);       /* as that, of a CUPTI that was used */
 void kp_cuda_note(const char *key, const char *value);
 int kp_cuda_tee_start(void);             /* kp_tee_start with the setting, once. 0, or -EBUSY: to be asked again */
 bool kp_cuda_wants_waits(void);          /* KPROF_CUDA_SYNC */

@@ -32,8 +32,8 @@ uint32_t kp_rules_all(void)
  * lacks a function; its version is not asked for before the driver is up. */
 bool kp_rules_want_touch(void)
 {
-    return kp_load_acquire(&kp_cupti.is_filled) && !kp_cupti.enable_allocation_source && !kp_load_relaxed(&is_touched) && /* pairs with: find.c */
-           !kp_tee_has_client();
+    if (!kp_load_acquire(&kp_cupti.is_filled) || kp_cupti.enable_allocation_source) return false; /* pairs with: find.c */
+    return !kp_load_relaxed(&is_touched) && !kp_tee_has_client();
 }
 
 /* Which rule forbids to arm; 0: none. */

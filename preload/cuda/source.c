@@ -138,6 +138,14 @@ void kp_cuda_refuse(const char *why)
     kp_boot_set_gpu(KP_GPU_HOOKS);
 }
 
+void kp_cuda_leave(const char *why)
+{
+    if (!refuse("refused", why)) return;
+    kp_cuda_note("gpu_source", "none (another tool has CUPTI)");
+    kp_log(0, "no GPU records: %s", why);
+    kp_boot_set_gpu(KP_GPU_OFF);
+}
+
 void kp_cuda_end(const char *why)
 {
     if (refuse("ended", why)) kp_log(0, "GPU work is not recorded any more: %s", why);
@@ -371,5 +379,6 @@ void kp_cuda_finalized(void)
     uint32_t armed = KP_CUDA_ARMED;
     kp_control_forget();
     kp_rules_finalized();
-    if (kp_cas_acq_rel(&state, &armed, KP_CUDA_CUPTI_FOUND) || armed == KP_CUDA_SHARED) kp_helper_rest(true); /* pairs with: kp_cuda_state */
+    bool was_armed = kp_cas_acq_rel(&state, &armed, KP_CUDA_CUPTI_FOUND); /* pairs with: kp_cuda_state */
+    if (was_armed || armed == KP_CUDA_SHARED) kp_helper_rest(true);
 }

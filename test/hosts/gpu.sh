@@ -60,6 +60,12 @@ says_not() { # name, pattern
   else failed=$((failed + 1)); echo "not ok - gpu_$1 says '$2'"; fi
 }
 
+silent() { # name, pattern
+  [[ -z $only || $1 == *$only* ]] || return 0
+  if grep -aqE "$2" "$work/$1/err"; then failed=$((failed + 1)); echo "not ok - gpu_$1 says '$2'"
+  else ok=$((ok + 1)); echo "ok - gpu_$1 does not say '$2'"; fi
+}
+
 says() { # name, pattern
   [[ -z $only || $1 == *$only* ]] || return 0
   if grep -aqE "$2" "$work/$1/err"; then ok=$((ok + 1)); echo "ok - gpu_$1 says '$2'"
@@ -86,23 +92,25 @@ gpu calls_go_on "kernels=10 traces=1 left=on" SIMCUPTI_STUCK=1 KPROF_SCHEDULE=ac
 says calls_go_on 'CUPTI goes on recording calls of CUDA though nothing is enabled any more'
 gpu only_cpu "traces=0 calls=0" KPROF_ACTIVITIES=cpu "$bin/gpu" plain
 gpu cupti_off "calls=0" KPROF_CUPTI=off "$bin/gpu" plain
+says cupti_off 'CUDA calls are recorded by hooks, not by CUPTI'
 
 # --- versions that are used less freely (cuptirule.def) -----------------------------------------------------------
 gpu cupti_refused "armed=0 traces=1" SIMCUPTI_VERSION=130000 "$bin/gpu" plain
+says cupti_refused 'CUDA calls are recorded by hooks, not by CUPTI: kernels of cuBLAS, cuDNN, NCCL, Triton .* are missing'
 says cupti_refused 'no GPU records from CUPTI: CUPTI 130000 \(CUDA 13.0\): it may hang the program'
 windows=("KPROF_SCHEDULE=wait=15,warmup=1,active=2,repeat=2" GPU_PAUSE=25) # the first has drained before the second
-gpu one_window "armed=1 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" graph 38 1
+gpu one_window "armed=1 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" graph 90 1
 says one_window 'GPU work is not recorded any more: CUPTI 130001 \(CUDA 13.0 Update 1\): after its first window'
-gpu one_window_captured_late "armed=1 traces=2 kernels=20 left=off" "${windows[@]}" SIMCUPTI_VERSION=130100 "$bin/gpu" graph 38 28
-gpu windows_without_graphs "armed=2 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" slow 38
-gpu windows_of_a_sound_one "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=130101 "$bin/gpu" graph 38 1
+gpu one_window_captured_late "armed=1 traces=2 kernels=20 left=off" "${windows[@]}" SIMCUPTI_VERSION=130100 "$bin/gpu" graph 90 28
+gpu windows_without_graphs "armed=2 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" slow 90
+gpu windows_of_a_sound_one "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=130101 "$bin/gpu" graph 90 1
 gpu static_one_window "armed=2 traces=2 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu_static" graph 80 28 # seen when its kernels come
 says static_one_window 'GPU work is not recorded any more: CUPTI 130001'
 for version in 18 22 23; do
-  gpu early_12_$version "armed=3 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=$version GPU_OPENS=libcupti.so.12 "$bin/gpu12" graph 38 1
+  gpu early_12_$version "armed=3 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=$version GPU_OPENS=libcupti.so.12 "$bin/gpu12" graph 90 1
 done
-gpu not_early_12_24 "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=24 GPU_OPENS=libcupti.so.12 "$bin/gpu12" graph 38 1
-gpu too_late "armed=0 traces=2" "${windows[@]}" SIMCUPTI_VERSION=22 "$bin/gpu12" graph 38 1
+gpu not_early_12_24 "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=24 GPU_OPENS=libcupti.so.12 "$bin/gpu12" graph 90 1
+gpu too_late "armed=0 traces=2" "${windows[@]}" SIMCUPTI_VERSION=22 "$bin/gpu12" graph 90 1
 says too_late 'no GPU records from CUPTI: CUPTI 22 \(CUDA 12.4\): it may hang or crash a program that captured CUDA graphs'
 
 # --- what CUPTI may do to its records -----------------------------------------------------------------------------
@@ -113,6 +121,7 @@ gpu holes "$whole" SIMCUPTI_HOLES=7 "$bin/gpu" plain
 gpu cut_buffer "kernels=100" SIMCUPTI_TRUNCATE=1 "$bin/gpu" plain
 gpu dropped "dropped=counted" SIMCUPTI_DROP=9 "$bin/gpu" plain
 says dropped ', [1-9][0-9]* dropped'
+gpu odd_kernel "$whole gpu_odd_kernels=1" SIMCUPTI_ODD=7 "$bin/gpu" plain
 gpu no_times "kernels=80 no_time=20 gpu_invalid_kernel=20" SIMCUPTI_ZERO_EVERY=5 "$bin/gpu" plain
 gpu never_ends "kernels=49 no_time=71 left=on" SIMGPU_HANG=50 "$bin/gpu" pending 2
 gpu clock_after_idle "$whole" SIMCUPTI_STALE_NS=1000000 "$bin/gpu" idle
@@ -147,7 +156,8 @@ unset LIMIT
 # --- who else is there ------------------------------------------------------------------------------------------------
 gpu other_subscriber "$whole" SIMCUPTI_OTHER_TOOL=nsys "$bin/gpu" plain
 gpu v2_in_use "left=off" SIMCUPTI_V2_USED=1 NSYS_PROFILING_SESSION_ID=1 "$bin/gpu" plain
-says v2_in_use 'taken by Nsight Systems'
+says v2_in_use 'no GPU records: CUPTI is taken by Nsight Systems'
+silent v2_in_use 'recorded by hooks'
 gpu injection_taken "traces=1 source=cupti left=on" CUDA_INJECTION64_PATH=/nowhere.so "$bin/gpu" plain
 
 # --- drivers that are none ----------------------------------------------------------------------------------------------

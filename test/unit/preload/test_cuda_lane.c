@@ -88,6 +88,13 @@ static size_t kernel(uint8_t *r, const char *name, uint32_t number, uint32_t gra
     return KERNEL;
 }
 
+static size_t odd_kernel(uint8_t *r, const char *name, uint32_t number)
+{
+    size_t bytes = kernel(r, name, number, 0);
+    put32(r, KP_AT_KERNEL_gridX, 0);
+    return bytes;
+}
+
 static uint8_t *taken(void)
 {
     uint8_t *buffer = NULL;
@@ -178,10 +185,61 @@ static void a_kernel_that_could_not_be_looked_at_has_no_name_and_the_next_ones_h
     given(buffer, at);
     kp_fail_set(NULL);
     struct found f = found_in(1);
-    assert_false(kp_lane_is_doubtful());
+    assert_false(kp_lane_is_doubtful(true));
     assert_int_equal(f.kinds[KP_KIND_KERNEL], 2);
     assert_int_equal(f.kernel_names, 1);
     assert_int_equal(kp_loss_total(), 1);
+}
+
+/* In children, before any kernel: what is found out of a layout is so for all of a process. */
+static int doubt_after(int sound, int odd)
+{
+    kp_gate_set(kp_gate_make(1, KP_GATE_ON | KP_GATE_RECORD)); /* and nothing is collected: the file is the parent's */
+    uint8_t *buffer = taken();
+    size_t at = 0;
+    for (int i = 0; i < sound; i++) at += kernel(buffer + at, "_Z5soundv", 9300000u + (uint32_t)i, 0);
+    for (int i = 0; i < odd; i++) {
+        const uint32_t number = 9400000u + (uint32_t)i;
+        at += i % 2 ? odd_kernel(buffer + at, "_Z3oddv", number) : kernel(buffer + at, NULL, number, 0);
+    }
+    given(buffer, at);
+    return kp_lane_is_doubtful(false) + 2 * kp_lane_is_doubtful(true);
+}
+
+static void a_layout_is_doubted_when_most_of_the_first_kernels_are_odd(void **state)
+{
+    static const struct { int sound, odd, doubt; } cases[] = {
+        {0, 1, 2}, {0, 3, 2}, {0, 4, 3}, {1, 1, 0}, {1, 16, 2}, {1, 17, 3}, {16, 16, 0}, {31, 1, 0}, {32, 40, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int status = -1;
+        pid_t child = fork();
+        if (child == 0) _exit(doubt_after(cases[i].sound, cases[i].odd));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), cases[i].doubt);
+    }
+}
+
+/* Still of the first kernels. A node of a graph that was updated from the device has no grid; one may lack its name. */
+static void an_odd_kernel_among_sound_ones_is_kept_and_refuses_nothing(void **state)
+{
+    (void)state;
+    window(1, KP_GATE_RECORD);
+    const struct found before = found_in(1);
+    const uint64_t lost = kp_loss_total();
+    uint8_t *buffer = taken();
+    size_t at = kernel(buffer, "_Z5soundv", 9200001, 0);
+    at += odd_kernel(buffer + at, "_Z3oddv", 9200002);
+    at += kernel(buffer + at, "_Z5soundv", 9200003, 0);
+    at += kernel(buffer + at, NULL, 9200004, 0);
+    given(buffer, at);
+    struct found f = found_in(1);
+    assert_false(kp_lane_is_doubtful(true));
+    assert_int_equal(f.kinds[KP_KIND_KERNEL] - before.kinds[KP_KIND_KERNEL], 4);
+    assert_int_equal(f.kernel_names - before.kernel_names, 3);
+    assert_int_equal(kp_loss_total(), lost);
 }
 
 static void buffers_of_several_threads_at_once_lose_nothing(void **state)
@@ -438,7 +496,9 @@ static void a_call_is_of_the_thread_that_is_alive_under_that_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_layout_is_doubted_when_most_of_the_first_kernels_are_odd),
         cmocka_unit_test(a_kernel_that_could_not_be_looked_at_has_no_name_and_the_next_ones_have),
+        cmocka_unit_test(an_odd_kernel_among_sound_ones_is_kept_and_refuses_nothing),
         cmocka_unit_test(buffers_of_several_threads_at_once_lose_nothing),
         cmocka_unit_test(what_comes_after_its_window_was_closed_is_not_written),
         cmocka_unit_test(only_events_are_kept_while_warming_up),

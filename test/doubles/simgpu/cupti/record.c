@@ -228,9 +228,10 @@ static void put_kernel(uint8_t *record, const struct simgpu_work *work)
     simcupti_put(record, KERNEL_deviceId, work->device);
     simcupti_put(record, KERNEL_contextId, work->context);
     simcupti_put(record, KERNEL_streamId, work->stream);
-    simcupti_put(record, KERNEL_gridX, work->grid[0]);
-    simcupti_put(record, KERNEL_gridY, work->grid[1]);
-    simcupti_put(record, KERNEL_gridZ, work->grid[2]);
+    bool is_odd = simcupti_set.odd && kernel_count + 1 == simcupti_set.odd;
+    simcupti_put(record, KERNEL_gridX, is_odd ? 0 : work->grid[0]);
+    simcupti_put(record, KERNEL_gridY, is_odd ? 0 : work->grid[1]);
+    simcupti_put(record, KERNEL_gridZ, is_odd ? 0 : work->grid[2]);
     simcupti_put(record, KERNEL_blockX, work->block[0]);
     simcupti_put(record, KERNEL_blockY, work->block[1]);
     simcupti_put(record, KERNEL_blockZ, work->block[2]);

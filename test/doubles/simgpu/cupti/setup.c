@@ -158,6 +158,7 @@ static void read_settings(void)
     set->holes = number("SIMCUPTI_HOLES");
     set->drop = number("SIMCUPTI_DROP");
     set->zero_every = number("SIMCUPTI_ZERO_EVERY");
+    set->odd = number("SIMCUPTI_ODD");
     set->late_ms = number("SIMCUPTI_LATE_MS");
     set->stale_ns = number("SIMCUPTI_STALE_NS");
     set->fail = getenv("SIMCUPTI_FAIL");

@@ -37,6 +37,7 @@
  *   SIMCUPTI_DROP=N           every N-th record is dropped and counted
  *   SIMCUPTI_ZERO_EVERY=N     every N-th kernel has no timestamps (device buffers used up)
  *   SIMCUPTI_STALE_NS=N       after an idle of 100 ms GPU times are N ns too early for 10 ms (with a timestamp callback)
+ *   SIMCUPTI_ODD=N            the N-th kernel has no grid, as a node of a graph that was updated from the device
  *   SIMCUPTI_LATCH=1          times of the GPU stay in the clock that was registered when a kind was enabled first (pytorch#190346), and
  *                             each further registration costs one kernel its time: it has one of CLOCK_REALTIME (pytorch#192021)
  *   SIMCUPTI_OTHER_TOOL=NAME  somebody subscribed before
@@ -86,7 +87,7 @@ struct simcupti_settings {
     uint32_t version;
     int layout; /* index into layout_sizes */
     bool crash_early, crash_null, shuffle, truncate, v2_used, is_multi_allowed, stuck, latch, crash_exit;
-    uint32_t holes, drop, zero_every, late_ms;
+    uint32_t holes, drop, zero_every, late_ms, odd;
     uint64_t stale_ns;
     enum { REPLACED_NEW, REPLACED_OWN, REPLACED_LOST } replaced;
     const char *fail, *hang, *slow, *sync, *other_tool;
