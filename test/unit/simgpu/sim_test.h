@@ -137,7 +137,7 @@ enum { MAX_SEEN = 512 };
 static __attribute__((unused)) struct simgpu_work seen[MAX_SEEN], done[MAX_SEEN];
 static __attribute__((unused)) struct simgpu_sync synced[MAX_SEEN];
 static __attribute__((unused)) struct simgpu_call calls[MAX_SEEN];
-static int seen_count, sync_count, call_count;
+static int seen_count, sync_count, query_count, call_count;
 static _Atomic int done_count;
 
 static void on_work(struct simgpu_work *w) { seen[seen_count++ % MAX_SEEN] = *w; }
@@ -146,7 +146,11 @@ static void on_done(struct simgpu_work *w)
     done[done_count % MAX_SEEN] = *w;
     done_count++; /* last: the test waits for it */
 }
-static void on_sync(const struct simgpu_sync *s) { synced[sync_count++ % MAX_SEEN] = *s; }
+static void on_sync(const struct simgpu_sync *s)
+{
+    if (s->is_query) query_count++; /* no wait */
+    else synced[sync_count++ % MAX_SEEN] = *s;
+}
 static void on_exit_call(struct simgpu_call *c) { calls[call_count++ % MAX_SEEN] = *c; }
 static const struct simgpu_observer observer = {.work_enqueued = on_work, .work_done = on_done, .synced = on_sync, .exit = on_exit_call};
 

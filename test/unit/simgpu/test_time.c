@@ -82,6 +82,7 @@ static void a_wait_for_a_stream_lasts_until_its_end_body(void)
     CHECK(now_ns() >= seen[0].end_ns);
     CHECK_IS(rt.cudaStreamQuery(stream), 0);
     CHECK_IS(sync_count, 1);
+    CHECK_IS(query_count, 2);
     CHECK_IS(synced[0].type, 3);
     CHECK_IS(synced[0].stream, 13);
     CHECK(synced[0].end_ns >= seen[0].end_ns);
