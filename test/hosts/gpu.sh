@@ -82,9 +82,9 @@ for version in 17 18; do gpu cupti11_$version "$whole" SIMCUPTI_VERSION=$version
 for version in 130001 130100 130101 130200 130300 130400 130401 130500; do gpu cupti13_$version "$whole" SIMCUPTI_VERSION=$version "$bin/gpu" plain; done
 
 # --- windows ----------------------------------------------------------------------------------------------------
-gpu cycles_20 "kernels=200 traces=20 left=off" KPROF_SCHEDULE=wait=1,warmup=1,active=1,repeat=20 "$bin/gpu" slow 65
-gpu no_warmup "kernels=40 traces=2 left=off" KPROF_SCHEDULE=wait=1,active=2,repeat=2 "$bin/gpu" slow 20
-gpu back_to_back "kernels=50 traces=5 left=off" KPROF_SCHEDULE=active=1,repeat=5 "$bin/gpu" slow 20
+gpu cycles_20 "kernels=200 traces=20 left=off" KPROF_SCHEDULE=wait=1,warmup=1,active=1,repeat=20 "$bin/gpu" slow 110
+gpu no_warmup "kernels=40 traces=2 left=off" KPROF_SCHEDULE=wait=1,active=2,repeat=2 "$bin/gpu" slow 60
+gpu back_to_back "kernels=50 traces=5 left=off" KPROF_SCHEDULE=active=1,repeat=5 "$bin/gpu" slow 60
 gpu warm_to_back "kernels=40 traces=4" KPROF_SCHEDULE=warmup=1,active=1,repeat=4 "$bin/gpu" slow 9 300
 gpu quiet_after "kernels=10 traces=1 left=off" KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 150
 says_not quiet_after 'goes on recording'
@@ -99,18 +99,18 @@ gpu cupti_refused "armed=0 traces=1" SIMCUPTI_VERSION=130000 "$bin/gpu" plain
 says cupti_refused 'CUDA calls are recorded by hooks, not by CUPTI: kernels of cuBLAS, cuDNN, NCCL, Triton .* are missing'
 says cupti_refused 'no GPU records from CUPTI: CUPTI 130000 \(CUDA 13.0\): it may hang the program'
 windows=("KPROF_SCHEDULE=wait=15,warmup=1,active=2,repeat=2" GPU_PAUSE=25) # the first has drained before the second
-gpu one_window "armed=1 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" graph 90 1
+gpu one_window "armed=1 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" graph 180 1
 says one_window 'GPU work is not recorded any more: CUPTI 130001 \(CUDA 13.0 Update 1\): after its first window'
-gpu one_window_captured_late "armed=1 traces=2 kernels=20 left=off" "${windows[@]}" SIMCUPTI_VERSION=130100 "$bin/gpu" graph 90 28
-gpu windows_without_graphs "armed=2 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" slow 90
-gpu windows_of_a_sound_one "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=130101 "$bin/gpu" graph 90 1
-gpu static_one_window "armed=2 traces=2 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu_static" graph 80 28 # seen when its kernels come
+gpu one_window_captured_late "armed=1 traces=2 kernels=20 left=off" "${windows[@]}" SIMCUPTI_VERSION=130100 "$bin/gpu" graph 180 28
+gpu windows_without_graphs "armed=2 traces=2 kernels=40 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu" slow 180
+gpu windows_of_a_sound_one "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=130101 "$bin/gpu" graph 180 1
+gpu static_one_window "armed=2 traces=2 left=off" "${windows[@]}" SIMCUPTI_VERSION=130001 "$bin/gpu_static" graph 160 28 # seen when its kernels come
 says static_one_window 'GPU work is not recorded any more: CUPTI 130001'
 for version in 18 22 23; do
-  gpu early_12_$version "armed=3 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=$version GPU_OPENS=libcupti.so.12 "$bin/gpu12" graph 90 1
+  gpu early_12_$version "armed=3 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=$version GPU_OPENS=libcupti.so.12 "$bin/gpu12" graph 180 1
 done
-gpu not_early_12_24 "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=24 GPU_OPENS=libcupti.so.12 "$bin/gpu12" graph 90 1
-gpu too_late "armed=0 traces=2" "${windows[@]}" SIMCUPTI_VERSION=22 "$bin/gpu12" graph 90 1
+gpu not_early_12_24 "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCUPTI_VERSION=24 GPU_OPENS=libcupti.so.12 "$bin/gpu12" graph 180 1
+gpu too_late "armed=0 traces=2" "${windows[@]}" SIMCUPTI_VERSION=22 "$bin/gpu12" graph 180 1
 says too_late 'no GPU records from CUPTI: CUPTI 22 \(CUDA 12.4\): it may hang or crash a program that captured CUDA graphs'
 
 # --- what CUPTI may do to its records -----------------------------------------------------------------------------
