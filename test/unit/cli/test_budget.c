@@ -333,6 +333,7 @@ static void signals_leave_neither_a_part_nor_a_temporary_file(void **state)
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         int status;
         const pid_t child = fork();
+        assert_true(child >= 0); /* kill(-1) is everybody */
         if (child == 0) _exit(kp_cmd_export(4, argv));
         for (int wait_ms = 0; !has_part() && wait_ms < 60000; wait_ms++) usleep(1000);
         assert_true(has_part());
