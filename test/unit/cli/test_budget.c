@@ -220,8 +220,8 @@ static void events_that_pack_well_take_no_gigabyte(void **state)
 {
     char *path = many_events(4000000);
     (void)state;
-    if (FEW) KP_SKIP("memory is not limited under a sanitizer");
-    for (size_t i = 0; i < OF_TRACES; i++) assert_bounded(&reading[i], path, i == 1 ? "temporary files are needed to put its events in order" : "MB of memory");
+    for (size_t i = FEW; i < (FEW ? 2 : OF_TRACES); i++) /* memory is not limited under a sanitizer; the disk is */
+        assert_bounded(&reading[i], path, i == 1 ? "temporary files are needed to put its events in order" : "MB of memory");
 }
 
 static void a_string_of_a_hundred_megabytes_is_refused_with_its_place(void **state)
