@@ -150,6 +150,7 @@ bool kp_record_is_open(void);
 const char *kp_record_path(void);
 /* This process's own spool, opened again to read it, also when somebody removed the file; -ENOENT: it cannot be reached. The caller closes it. */
 int kp_record_reopen(void);
+bool kp_record_is_full(void);     /* no chunk is free, and there will be none for now: the cap, or the disk. Any thread */
 bool kp_record_is_in_place(void); /* nobody removed or replaced it */
 /*
  * Keeps "key=value" for readers, who take the last of a key; newlines in value become blanks. In the header while it has room,

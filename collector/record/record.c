@@ -73,6 +73,11 @@ int kp_record_reopen(void)
     return kp_spool_reopen();
 }
 
+bool kp_record_is_full(void)
+{
+    return kp_load_relaxed(&kp_spool.trouble) != KP_LOSS_NO_CHUNK && kp_chunk_ready() == 0;
+}
+
 bool kp_record_is_in_place(void)
 {
     return kp_spool_is_in_place();

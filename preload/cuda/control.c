@@ -17,6 +17,7 @@
 
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
+#include "preload/cuda/limit.h"
 #include "preload/cuda/room.h"
 #include "collector/base/kp_poison.h"
 
@@ -326,6 +327,7 @@ int kp_control_arm(void)
     kp_domain_sample();
     if (!kp_helper_may_call()) return -ETIMEDOUT;
     kp_cuda_set_state(KP_CUDA_ARMED);
+    kp_limit_begin();
     (void)kp_helper_register_exit(true);
     return 0;
 }

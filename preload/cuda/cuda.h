@@ -10,6 +10,7 @@
  *   buffer.c   pool of buffers; the two callbacks that CUPTI has of us
  *   control.c  arm and disarm: every CUPTI call that changes something
  *   filter.c   calls that CUPTI records one by one: ours and the program's
+ *   limit.c    when CUPTI is off again before its window ends
  *   rules.c    what this CUPTI may be used for, by its version
  *   graphs.c   whether the program uses CUDA graphs
  *   helper.c   the thread kprof-cuda that makes them, and its watchdog

@@ -27,6 +27,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "preload/cuda/limit.h"
 #include "preload/cuda/room.h"
 #include "collector/base/kp_poison.h"
 
@@ -45,6 +46,7 @@ static uint64_t exit_calls_until_ms;           /* exit_turn calls until then, so
 static _Atomic uint64_t call_since_ms;         /* a call into CUPTI is being made since; 0: none */
 static _Atomic uint64_t drain_asked, drain_done; /* ends of windows, ticks */
 static _Atomic uint32_t exit_asked;
+static _Atomic uint32_t limited_cycle;           /* the window that had its limit; 0: none */
 static pid_t pid_of_arming;
 
 static uint64_t now_ms(void)
@@ -210,20 +212,41 @@ static int poll_turn(void)
 
 static const char doubt[] = "its records of kernels do not look like kernels";
 
+/* For the rest of the run. */
+static bool has_ended(void)
+{
+    const bool is_doubtful = kp_lane_is_doubtful(false);
+    if (!is_doubtful && !kp_rules_forbid_more()) return false;
+    kp_control_disarm(false);
+    if (is_doubtful) kp_cuda_refuse(doubt);
+    else kp_rules_tell_end();
+    return true;
+}
+
+static void ask_drain(uint64_t end)
+{
+    uint64_t seen = kp_load_relaxed(&drain_asked);
+    while (seen < end && !kp_cas_acq_rel(&drain_asked, &seen, end)) {} /* pairs with: armed_turn */
+}
+
+/* For the rest of the window: it ends for CUPTI now. */
+static void limit_look(void)
+{
+    const uint32_t cycle = kp_gate_cycle(kp_gate_get());
+    const enum kp_limit limit = kp_helper_is_wanted() ? kp_limit_reached() : KP_LIMIT_NONE;
+    if (limit == KP_LIMIT_NONE) return;
+    kp_store_release(&limited_cycle, cycle); /* pairs with: kp_helper_is_wanted */
+    kp_cuda_count_cut(cycle);
+    kp_limit_tell(limit);
+    ask_drain(kp_ticks());
+}
+
 static int armed_turn(void)
 {
     static uint64_t flushed_ms;
+    if (has_ended()) return END;
+    limit_look();
     uint64_t asked = kp_load_acquire(&drain_asked); /* pairs with: ask_drain */
-    if (kp_lane_is_doubtful(false)) {
-        kp_control_disarm(false);
-        kp_cuda_refuse(doubt);
-        return END;
-    }
-    if (kp_rules_forbid_more()) {
-        kp_control_disarm(false);
-        kp_rules_tell_end();
-        return END;
-    }
     if (!drain.is_on && asked > kp_load_relaxed(&drain_done)) drain_begin(asked);
     if (drain.is_on || now_ms() - flushed_ms >= FLUSH_MS) {
         kp_control_flush(false);
@@ -410,13 +433,9 @@ void kp_helper_rest(bool begins)
 
 bool kp_helper_is_wanted(void)
 {
+    const uint32_t limited = kp_load_acquire(&limited_cycle); /* pairs with: limit_look */
+    if (limited && limited == kp_gate_cycle(kp_gate_get())) return false;
     return kp_load_acquire(&wanted) != 0; /* pairs with: kp_helper_want */
-}
-
-static void ask_drain(uint64_t end)
-{
-    uint64_t seen = kp_load_relaxed(&drain_asked);
-    while (seen < end && !kp_cas_acq_rel(&drain_asked, &seen, end)) {} /* pairs with: armed_turn */
 }
 
 void kp_helper_want(bool armed)

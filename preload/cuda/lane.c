@@ -180,6 +180,11 @@ uint64_t kp_lane_kernels(void)
     return kp_load_relaxed(&count.kernels);
 }
 
+uint64_t kp_lane_timeless(void)
+{
+    return kp_load_relaxed(&count.invalid[KP_KIND_KERNEL]);
+}
+
 /* ---- is this what we think it is ---- */
 
 enum check { PASSES, FAILS, IS_NOT_KNOWN, IS_ODD };

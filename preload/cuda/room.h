@@ -76,6 +76,7 @@ uint64_t kp_lane_launched(void);         /* kernels, as far as decoded */
 bool kp_lane_has_run(uint64_t launched); /* so many kernels ran, or as many as were launched */
 uint64_t kp_lane_records(void);          /* decoded so far: moves while anything arrives */
 uint64_t kp_lane_kernels(void);
+uint64_t kp_lane_timeless(void);         /* kernels that CUPTI gave without times */
 /* Most of the first kernels did not look like kernels: the layout is not what we think. at_end: no more will come. */
 bool kp_lane_is_doubtful(bool at_end);
 void kp_lane_write_notes(void);          /* counters of what was invalid, late, lost: as notes, when they changed */
@@ -172,6 +173,7 @@ void kp_cuda_end(const char *why);       /* as that, of a CUPTI that was used */
 void kp_cuda_note(const char *key, const char *value);
 int kp_cuda_tee_start(void);             /* kp_tee_start with the setting, once. 0, or -EBUSY: to be asked again */
 bool kp_cuda_wants_waits(void);          /* KPROF_CUDA_SYNC */
+bool kp_cuda_has_schedule(void);         /* somebody said how long */
 bool kp_cuda_has_torch(void);            /* torch.profiler may come: CUPTI's ids of threads stay as they are */
 bool kp_cuda_see_driver(void);           /* ABSENT -> DRIVER_LOADED when libcuda.so.1 is there */
 bool kp_cuda_see_cuinit(void);           /* DRIVER_LOADED -> CUINIT_OK when cuInit succeeded; no CUPTI call */

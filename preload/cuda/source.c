@@ -156,6 +156,11 @@ bool kp_cuda_wants_waits(void)
     return config && config->cuda_sync;
 }
 
+bool kp_cuda_has_schedule(void)
+{
+    return config && config->schedule;
+}
+
 static void say_none(const char *why)
 {
     char text[96];

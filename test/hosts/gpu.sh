@@ -113,6 +113,20 @@ gpu not_early_12_24 "armed=2 traces=2 kernels=80 left=off" "${windows[@]}" SIMCU
 gpu too_late "armed=0 traces=2" "${windows[@]}" SIMCUPTI_VERSION=22 "$bin/gpu12" graph 180 1
 says too_late 'no GPU records from CUPTI: CUPTI 22 \(CUDA 12.4\): it may hang or crash a program that captured CUDA graphs'
 
+# --- off again at a limit -----------------------------------------------------------------------------------------
+gpu limit_minutes "traces=1 left=off armed=1 gpu_limit=minutes" KPROF_TEST_FAIL=gpu_minutes:2:1 "$bin/gpu" slow 300
+says limit_minutes 'GPU work is not recorded any more: 60 minutes without a schedule'
+gpu limit_records "traces=1 left=off armed=1 gpu_limit=records" SIMCUPTI_VERSION=130001 KPROF_TEST_FAIL=gpu_records:2:1 "$bin/gpu" slow 300
+says limit_records 'GPU work is not recorded any more: 20 million records without a schedule'
+gpu limit_not_with_a_schedule "traces=1 armed=1" KPROF_SCHEDULE=active=100000 KPROF_TEST_FAIL=gpu_minutes:1+:1 "$bin/gpu" slow 150
+silent limit_not_with_a_schedule 'not recorded'
+gpu limit_times "traces=1 left=off armed=1 gpu_limit=times" SIMCUPTI_ZERO_EVERY=1 "$bin/gpu" slow 300
+says limit_times 'GPU work is not recorded any more: CUPTI gives kernels without times'
+gpu limit_times_in_a_window "traces=2 armed=2 left=off" KPROF_SCHEDULE=active=200,repeat=2 SIMCUPTI_ZERO_EVERY=1 "$bin/gpu" slow 500
+says limit_times_in_a_window 'not recorded for the rest of this window: CUPTI gives kernels without times'
+gpu limit_spool "traces=1 left=off armed=1 gpu_limit=spool" KPROF_MAX_MB=2 "$bin/gpu" slow 4000 1
+says limit_spool 'GPU work is not recorded any more: there is no room in the spool'
+
 # --- what CUPTI may do to its records -----------------------------------------------------------------------------
 gpu late "$whole" SIMCUPTI_LATE_MS=300 "$bin/gpu" plain
 gpu late_window "kernels=20 traces=1 left=off" SIMCUPTI_LATE_MS=400 KPROF_SCHEDULE=wait=1,warmup=1,active=2,repeat=1 "$bin/gpu" slow 60
