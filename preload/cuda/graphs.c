@@ -85,11 +85,11 @@ void kp_graphs_attach(void)
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         struct library *l = &libraries[i];
         if (l->is_done || !kp_library_find(l->stem, path, sizeof path)) continue;
-        void *handle = l->found ? NULL : dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+        void *handle = l->found ? NULL : dlopen(path, RTLD_NOLOAD | RTLD_LAZY); /* stays as long as its functions are called */
         if (handle) find(l, handle);
         else dlerror();
         int err = l->found ? kp_hook_add_taps(l->taps, l->found) : 0;
-        l->is_done = l->found && err != -EBUSY; /* else the next look */
+        l->is_done = (l->found || handle) && err != -EBUSY; /* else the next look */
         if (err && err != -EBUSY) kp_log(1, "captures of CUDA graphs through %s cannot be seen (error %d)", l->stem, -err);
     }
 }
