@@ -211,12 +211,22 @@ static int piece_have(uint32_t chunk)
     return is_much && rc == 0 ? 0 : pieces_reserve(piece, 1);
 }
 
+/* How many chunks the pieces that are there have, and those that still fit: as much as the spool may take stays for the host. */
+static uint64_t chunks_fitting(uint64_t limit)
+{
+    const uint64_t used = kp_io_addresses(), spare = limit > used ? limit - used : 0, share = limit / KP_SPOOL_SHARE;
+    const uint64_t chunks = kp_load_relaxed(&kp_spool.chunks), pieces = (chunks + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS;
+    return (pieces + (spare > share ? (spare - share) / KP_PIECE_BYTES : 0)) * KP_PIECE_CHUNKS;
+}
+
 /* How many chunks there may be now: a host that limits its addresses, also later on, shall have the most of them. */
 static uint32_t chunks_allowed(void)
 {
     const uint64_t limit = kp_io_address_limit(), share = limit / KP_SPOOL_SHARE / KP_CHUNK_BYTES;
-    if (limit == UINT64_MAX || share >= kp_spool.max_chunks) return kp_spool.max_chunks;
-    return share > KP_PIECE_CHUNKS ? (uint32_t)share : KP_PIECE_CHUNKS;
+    if (limit == UINT64_MAX) return kp_spool.max_chunks;
+    const uint64_t fitting = chunks_fitting(limit), allowed = share < fitting ? share : fitting;
+    if (allowed >= kp_spool.max_chunks) return kp_spool.max_chunks;
+    return allowed > KP_PIECE_CHUNKS ? (uint32_t)allowed : KP_PIECE_CHUNKS;
 }
 
 bool kp_spool_piece(uint32_t i, uintptr_t *from, uintptr_t *to)
@@ -254,7 +264,7 @@ static void cap_set(uint32_t allowed)
 {
     kp_store_relaxed(&kp_spool.trouble, KP_LOSS_CAP);
     if (allowed == kp_spool.max_chunks) KP_LOG_ONCE(1, "spool %s has reached KPROF_MAX_MB, new events are dropped and counted", kp_spool.path);
-    else KP_LOG_ONCE(0, "spool %s stays at an eighth of the addresses that the program allows itself (RLIMIT_AS), new events are dropped and counted",
+    else KP_LOG_ONCE(0, "spool %s stays small, since the program limits its addresses (RLIMIT_AS): new events are dropped and counted",
                      kp_spool.path);
 }
 

@@ -140,7 +140,7 @@ for how in count trace; do
   for ending in return exit _exit quick_exit abort segv kill thread main_leaves cancel; do
     records "heap_ending_${ending}_$how" any KPROF_MALLOC=$how -- "$bin/ending" $ending
   done
-  for limit in '-n 8' '-v 300000' '-f 0' '-s 128'; do
+  for limit in '-n 8' '-v 400000' '-f 0' '-s 128'; do # 400,000: glibc takes 64 MB for each thread that meets another
     records "heap_ulimit${limit// /}_$how" any KPROF_MALLOC=$how -- bash -c "trap '' XFSZ; ulimit $limit; exec \"\$0\" \"\$@\"" "$bin/heap" "$bin" glibc
   done
 done

@@ -218,17 +218,46 @@ static int grow_under_a_limit(void)
     return 0;
 }
 
-static void a_limit_on_addresses_leaves_the_host_the_most_of_them(void **state)
+/* As above, for a program that goes to its limit by itself. */
+static int grow_beside_a_large_host(void)
+{
+    const struct rlimit limit = {256 << 20, 256 << 20};
+    uint64_t lost;
+    if (addresses_taken() > 100 << 20) return 77;
+    if (setrlimit(RLIMIT_AS, &limit) != 0) return 1;
+    open_spool(4096, NULL);
+    const size_t bytes = limit.rlim_cur - addresses_taken() - (42 << 20); /* two pieces more than an eighth */
+    if (mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) return 2;
+    gate_record(1);
+    (void)fill(4000000, &lost);
+    if (lost != 5000 || lost_for(KP_LOSS_CAP) == 0) return 3;
+    if (kp_load_relaxed(&kp_spool.chunks) != 3 * KP_PIECE_CHUNKS) return 4;
+    if (limit.rlim_cur - addresses_taken() < limit.rlim_cur / 8) return 5;
+    return 0;
+}
+
+static void assert_in_child(int (*run)(void))
 {
     int status;
-    (void)state;
     assert_non_null(kp_test_tmpdir());
     pid_t pid = fork();
-    if (pid == 0) _exit(grow_under_a_limit());
+    if (pid == 0) _exit(run());
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == 77) KP_SKIP("no limit on addresses can be set in a program of this size");
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void a_limit_on_addresses_leaves_the_host_the_most_of_them(void **state)
+{
+    (void)state;
+    assert_in_child(grow_under_a_limit);
+}
+
+static void a_host_near_its_limit_on_addresses_keeps_room_to_grow(void **state)
+{
+    (void)state;
+    assert_in_child(grow_beside_a_large_host);
 }
 
 /* More than the pieces that are taken one by one: chunks of both kinds are found by number and number by chunk, and the file reads whole. */
@@ -313,6 +342,7 @@ int main(void)
         cmocka_unit_test(an_open_that_misses_one_mapping_leaves_nothing),
         cmocka_unit_test(addresses_may_be_short),
         cmocka_unit_test(a_limit_on_addresses_leaves_the_host_the_most_of_them),
+        cmocka_unit_test(a_host_near_its_limit_on_addresses_keeps_room_to_grow),
         cmocka_unit_test(pieces_lie_anywhere),
         cmocka_unit_test(an_older_kernel_is_served_by_hand),
     };
