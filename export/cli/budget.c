@@ -8,14 +8,15 @@
  * On fail:   a limit that cannot be set is none
  *
  * A file may come from anybody. A megabyte of gzip is a gigabyte of events, and a spool may have each op refer to the same thousand
- * frames: what is made of a file has to be limited by what the file is. A file that somebody recorded stays far below
- * (docs/decisions/041); whoever trusts one that does not says so by KPROF_READ_LIMIT. Memory is limited by the kernel, so that no
- * allocation is forgotten: it counts private pages, not those of a mapped spool or of a scratch file. Processor time is what is left
- * where none of the others grows: a walk that was made long on purpose.
+ * frames: what is made of a file has to be limited by the data that the file has (a hole of a terabyte costs nothing). A recorded
+ * file stays far below (docs/decisions/041); KPROF_READ_LIMIT raises the limits for a trusted file that does not. The kernel limits
+ * memory, so that no allocation is forgotten: it counts private pages, not those of a mapped spool or of a scratch file. The limit on
+ * processor time stops a walk that was made long on purpose and uses nothing else.
  */
 #include "export/cli/budget.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ enum { HAS_SHADOW = false };
 #define MB (UINT64_C(1) << 20)
 #define DEBUG_MOST (UINT64_C(8) << 30)
 #define DEBUG_A_SECOND (8 * MB)
-enum { LINE = 1024, DEBUG_TIMES = 4 }; /* memory that libdw takes for a byte of debug information */
+enum { LINE = 1024, EXTENTS_MAX = 65536, DEBUG_TIMES = 4 }; /* memory that libdw takes for a byte of debug information */
 
 /* Least, and for each byte of the file; seconds: for each megabyte. */
 static const struct {
@@ -92,10 +93,28 @@ void kp_budget_make(struct kp_budget *out, uint64_t file_bytes, const char *time
     out->disk = part_of(disk_of.least, disk_of.times, file_bytes, factor);
 }
 
+uint64_t kp_budget_data(int fd, uint64_t size)
+{
+    uint64_t data = 0;
+    off_t at = 0;
+    for (int extents = 0; extents < EXTENTS_MAX; extents++) {
+        const off_t first = lseek(fd, at, SEEK_DATA);
+        if (first < 0) return errno == ENXIO ? data : size; /* nothing but a hole is left; or holes are not told here */
+        at = lseek(fd, first, SEEK_HOLE);
+        if (at <= first) return size;
+        data += (uint64_t)(at - first);
+    }
+    return data;
+}
+
 static uint64_t size_of(const char *path)
 {
     struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : UINT64_MAX;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return UINT64_MAX;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    const uint64_t data = fd < 0 ? (uint64_t)st.st_size : kp_budget_data(fd, (uint64_t)st.st_size);
+    if (fd >= 0) close(fd);
+    return data;
 }
 
 /* ---- what is said ---- */

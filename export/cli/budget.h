@@ -14,6 +14,8 @@ struct kp_budget {
     uint64_t disk;    /* bytes of each temporary file */
 };
 void kp_budget_make(struct kp_budget *out, uint64_t file_bytes, const char *times);
+/* Bytes of data in a file of that size, without its holes; moves fd's offset. `size` where the file system tells of no holes. */
+uint64_t kp_budget_data(int fd, uint64_t size);
 
 /* The limits hold from here to _end. One at a time; a second _begin ends the first. `path`: what messages name. */
 void kp_budget_begin(const char *command, const char *path);

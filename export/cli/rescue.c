@@ -184,7 +184,7 @@ static void opened_recover(struct kp_rescue *r, const struct spool *s)
     struct work work = {s, kp_apart_memory(sizeof *work.o)};
     struct kp_budget budget;
     char why[256] = "no memory";
-    kp_budget_make(&budget, (uint64_t)s->st.st_size, getenv("KPROF_READ_LIMIT"));
+    kp_budget_make(&budget, kp_budget_data(s->fd, (uint64_t)s->st.st_size), getenv("KPROF_READ_LIMIT"));
     /* The budget ends it with a message. Where a damaged file has led it so far astray that it cannot, the kernel does. */
     const struct kp_apart_limits limits = {.memory_bytes = 2 * budget.memory, .cpu_s = 2 * budget.seconds};
     if (!work.o || kp_apart_run(recover, &work, &limits, why, sizeof why) != 0) {

@@ -289,6 +289,26 @@ static void budgets_grow_with_the_file(void **state)
     assert_true(!more.memory && !more.disk && !more.text && !more.seconds);
 }
 
+static void a_hole_adds_nothing_to_the_budget_of_a_file(void **state)
+{
+    char path[4200];
+    struct kp_budget data, hole;
+    (void)state;
+    snprintf(path, sizeof path, "%s/hole", folder);
+    const int fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0600);
+    assert_true(fd >= 0 && pwrite(fd, path, sizeof path, 0) == sizeof path && pwrite(fd, path, sizeof path, (off_t)1 << 32) == sizeof path);
+    assert_true(kp_budget_data(fd, ((uint64_t)1 << 32) + sizeof path) < 1 << 20);
+    kp_budget_make(&data, 1 << 20, NULL);
+    kp_budget_begin("report", path);
+    hole = *kp_budget_now();
+    kp_budget_end();
+    assert_true(hole.memory <= data.memory && hole.text <= data.text && hole.disk <= data.disk && hole.seconds <= data.seconds);
+    assert_int_equal(ftruncate(fd, 0) + ftruncate(fd, (off_t)1 << 40), 0); /* a hole to its end */
+    assert_int_equal(kp_budget_data(fd, (uint64_t)1 << 40), 0);
+    close(fd);
+    unlink(path);
+}
+
 /* ---- time and signals ---- */
 
 static int spin(int argc, char **argv)
@@ -357,6 +377,7 @@ int main(void)
         cmocka_unit_test_setup(strings_of_some_megabytes_are_read, setup),
         cmocka_unit_test_setup(a_limit_can_be_raised_and_lifted, setup),
         cmocka_unit_test(budgets_grow_with_the_file),
+        cmocka_unit_test_setup(a_hole_adds_nothing_to_the_budget_of_a_file, setup),
         cmocka_unit_test_setup(time_ends_a_command_with_a_message_and_without_a_part, setup),
         cmocka_unit_test_setup(signals_leave_neither_a_part_nor_a_temporary_file, setup),
     };
