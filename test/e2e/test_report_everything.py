@@ -19,7 +19,7 @@ REPORT = harness.HERE / "report"
 SIMGPU = harness.BUILD / platform.machine() / "simgpu"
 METRICS = ["self_cpu_time_total", "self_cuda_time_total"]
 SETTINGS = {"KPROF_SCHEDULE": "wait=0,warmup=1,active=2,repeat=1", "KPROF_GZIP": 0, "KPROF_RECORD_SHAPES": 1, "KPROF_PROFILE_MEMORY": 1,
-            "KPROF_WITH_FLOPS": 1}
+            "KPROF_WITH_FLOPS": 1, "KPROF_CUPTI": "tee"}
 
 
 def recorded(folder, device, *alone, **env):
