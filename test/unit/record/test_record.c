@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_record.c - the spool's life: made, described, ticked, closed, lost fds, children */
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "test/unit/record/walk.h"
@@ -134,6 +135,12 @@ static void meta_records_are_kept_and_checked(void **state)
     walk_close(&w);
 }
 
+/* Beside a writer that uses it: by the system call, which TSan does not know. */
+static void host_close(int fd)
+{
+    assert_int_equal(syscall(SYS_close, fd), 0);
+}
+
 static void the_host_may_close_every_fd(void **state)
 {
     struct stat before, after;
@@ -142,7 +149,7 @@ static void the_host_may_close_every_fd(void **state)
     snprintf(other, sizeof other, "%s/other", kp_test_tmpdir());
     int spool_fd = kp_spool.fd;
     assert_true(spool_fd >= 100);
-    close(spool_fd);
+    host_close(spool_fd);
     int fd = open(other, O_RDWR | O_CREAT | O_TRUNC, 0600);
     assert_int_equal(dup2(fd, spool_fd), spool_fd); /* the number is somebody else's now */
     assert_int_equal(stat(kp_record_path(), &before), 0);
@@ -188,7 +195,7 @@ static void what_stands_in_the_spools_place_is_not_read(void **state)
     close(open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     assert_false(kp_record_is_in_place());
     assert_true(reopens_as(st.st_ino));
-    close(kp_spool.fd); /* the host has done so */
+    host_close(kp_spool.fd);
     assert_int_equal(kp_record_reopen(), -ENOENT);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink(aside, path), 0); /* to the file itself: a link is not followed all the same */
