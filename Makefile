@@ -55,7 +55,7 @@ include preload/files.mk
 include test/files.mk
 include scripts/install.mk
 
-ROOMS := base format record read schedule export preload cli
+ROOMS := base format record read schedule export $(PRELOAD_ROOMS) cli
 obj = $(patsubst %.S,$(O)/%.o,$(patsubst %.c,$(O)/%.o,$(SRC_$(1))))
 lib = $(O)/lib$(1).a
 define room
@@ -79,7 +79,7 @@ $(O)/%.o: %.S
 	$(call say,AS,$<)
 	$(Q)$(CC) $(CPPFLAGS) -fPIC -MMD -MP -c $< -o $@
 
-SO_ROOMS := base format record read schedule export preload
+SO_ROOMS := base format record read schedule export $(PRELOAD_ROOMS)
 CLI_ROOMS := cli export schedule read format base
 $(O)/libkprof.so: $(foreach r,$(SO_ROOMS),$(call obj,$(r))) preload/exports.map
 	$(call say,LD,$@)
@@ -100,7 +100,7 @@ BELOW_read := format base
 BELOW_schedule := base
 BELOW_export := read format base
 BELOW_cli := export read schedule format base
-BELOW_preload := export read record schedule format base
+$(foreach r,$(PRELOAD_ROOMS),$(eval BELOW_$(r) := $(filter-out $(r),$(PRELOAD_ROOMS)) export read record schedule format base))
 define unit
 $(O)/test/unit/$(1)/%: test/unit/$(1)/%.c $(call lib,$(1)) $(foreach b,$(BELOW_$(1)),$(call lib,$(b))) $(SUPPORT)
 	@mkdir -p $$(@D)
