@@ -7,7 +7,29 @@ SRC_export += export/sink.c export/gz.c export/tbname.c export/flows.c export/me
 SRC_export += export/scratch.c export/opstack.c export/occupancy.c export/demangle.c export/links.c export/notes.c export/streams.c \
               export/comms.c export/symbolname.c export/symbols.c export/native.c export/calls.c export/work.c export/waits.c export/gpu.c
 UNIT_export += test/unit/export/test_symbols.c test/unit/export/test_heapsites.c test/unit/export/test_memory.c test/unit/export/test_demangle.c test/unit/export/test_occupancy.c test/unit/export/test_gpu.c test/unit/export/test_chrome.c test/unit/export/test_flows.c test/unit/export/test_files.c test/unit/export/test_pycalls.c test/unit/export/test_named.c
-INHOST := extras kineto kineto_parse kineto_words kineto_strings keyavg keyavg_tree keyavg_flops keyavg_device keyavg_stacks keyavg_calls keyindex table folded \
-          memview memcategory memcurve memgroups memtable memsvg html plain inhost/json_push
-SRC_export += export/inhost/libc.c $(INHOST:%=inhost/export/%.c)
+# What a table, stacks and memory are made with inside the host: with a heap and files of its own (export/inhost/libc.h).
+INHOST := export/extras.c \
+          export/kineto.c \
+          export/kineto_parse.c \
+          export/kineto_words.c \
+          export/kineto_strings.c \
+          export/keyavg.c \
+          export/keyavg_tree.c \
+          export/keyavg_flops.c \
+          export/keyavg_device.c \
+          export/keyavg_stacks.c \
+          export/keyavg_calls.c \
+          export/keyindex.c \
+          export/table.c \
+          export/folded.c \
+          export/memview.c \
+          export/memcategory.c \
+          export/memcurve.c \
+          export/memgroups.c \
+          export/memtable.c \
+          export/memsvg.c \
+          export/html.c \
+          export/plain.c \
+          export/inhost/json_push.c
+SRC_export += export/inhost/libc.c $(INHOST:%=inhost/%)
 UNIT_export += test/unit/export/test_inhost.c
