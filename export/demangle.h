@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "export/scratch.h"
+#include "export/out/scratch.h"
 
 struct kp_demangled {
     const char *mangled, *plain; /* mangled: the key, an address that stays; NULL: free place */

@@ -10,7 +10,7 @@
 #include "export/heap.h"
 #include "export/inputs.h"
 #include "export/native.h"
-#include "export/trace.h"
+#include "export/out/trace.h"
 #include "collector/base/kp_poison.h"
 
 #define USER_SCOPE 7

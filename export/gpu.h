@@ -15,8 +15,8 @@
 
 #include "export/demangle.h"
 #include "export/opstack.h"
-#include "export/scratch.h"
-#include "export/trace.h"
+#include "export/out/scratch.h"
+#include "export/out/trace.h"
 
 /* --- links.c: one entry a correlation id, in pages of the scratch --- */
 

@@ -7,8 +7,8 @@
 #ifndef KP_EXPORT_HEAP_H
 #define KP_EXPORT_HEAP_H
 
-#include "export/scratch.h"
-#include "export/trace.h"
+#include "export/out/scratch.h"
+#include "export/out/trace.h"
 
 struct kp_heap;
 /* NULL in *out when the spool holds nothing of the heap in this cycle. 0 or -errno. */

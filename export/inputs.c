@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "collector/format/kp_inputs.h"
-#include "export/double.h"
+#include "export/out/double.h"
 
 #include "collector/base/kp_poison.h"
 

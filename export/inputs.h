@@ -4,7 +4,7 @@
 #define KP_EXPORT_INPUTS_H
 
 #include "collector/read/kp_read.h"
-#include "export/json.h"
+#include "export/out/json.h"
 
 /*
  * Writes `,"Concrete Inputs":[..],"Input type":[..],"Input Strides":[..],"Input Dims":[..]` (each member behind a comma)

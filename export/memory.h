@@ -3,7 +3,7 @@
 #ifndef KP_EXPORT_MEMORY_H
 #define KP_EXPORT_MEMORY_H
 
-#include "export/trace.h"
+#include "export/out/trace.h"
 
 /*
  * The CPU's blocks that this window saw taken and not given back: for the sizes of those that are given back, and the total.

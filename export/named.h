@@ -3,7 +3,7 @@
 #ifndef KP_NAMED_H
 #define KP_NAMED_H
 
-#include "export/trace.h"
+#include "export/out/trace.h"
 
 struct kp_named;
 /* *out stays NULL when the spool has none of them. 0 or -ENOMEM. */

@@ -3,7 +3,7 @@
 #ifndef KP_EXPORT_NATIVE_H
 #define KP_EXPORT_NATIVE_H
 
-#include "export/trace.h"
+#include "export/out/trace.h"
 
 /*
  * Writes the frames of an op, innermost first, each with ';' behind: those of machine code, and before each frame of the interpreter the

@@ -4,7 +4,7 @@
 #define KP_EXPORT_PYCALLS_H
 
 #include "collector/read/kp_read.h"
-#include "export/json.h"
+#include "export/out/json.h"
 
 struct kp_pycalls;
 struct kp_pycalls *kp_pycalls_open(void); /* NULL: no memory */

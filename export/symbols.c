@@ -20,7 +20,7 @@
 #include "collector/base/kp_elffile.h"
 #include "collector/base/kp_log.h"
 #include "export/demangle.h"
-#include "export/scratch.h"
+#include "export/out/scratch.h"
 #include "export/symbolname.h"
 #include "collector/base/kp_poison.h"
 

@@ -14,9 +14,9 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_log.h"
 #include "export/comms.h"
-#include "export/double.h"
 #include "export/gpu.h"
 #include "export/occupancy.h"
+#include "export/out/double.h"
 #include "collector/base/kp_poison.h"
 
 #define PROGRESS_RECORDS 65536u

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
-#include "export/scratch.h"
+#include "export/out/scratch.h"
 #include "test/support/support.h"
 
 static struct kp_scratch scratch;

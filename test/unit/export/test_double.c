@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_double.c - doubles as text equal C's %.17g */
-#include "export/double.h"
+#include "export/out/double.h"
 
 #include <float.h>
 #include <math.h>

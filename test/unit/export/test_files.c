@@ -9,9 +9,9 @@
 #include <zlib.h>
 
 #include "collector/base/kp_io.h"
-#include "export/gz.h"
 #include "export/kp_export.h"
-#include "export/sink.h"
+#include "export/out/gz.h"
+#include "export/out/sink.h"
 #include "export/tbname.h"
 #include "test/support/support.h"
 

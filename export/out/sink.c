@@ -5,7 +5,7 @@
  * Called by: chrome.c (export thread inside the host, CLI)
  * On fail:   -errno; the temporary file is removed. The final name only ever shows a complete file, and never replaces one.
  */
-#include "export/sink.h"
+#include "export/out/sink.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@
  *
  * Each segment is fallocated before it is mapped: a store never meets a full disk.
  */
-#include "export/scratch.h"
+#include "export/out/scratch.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * A double is m * 2^e. For e >= 0 that is a whole number; for e < 0 it is (m * 5^-e) / 10^-e. Either way a whole number
  * whose decimal digits are all known (at most 767) and a place for the point: so 17 digits are cut and rounded exactly.
  */
-#include "export/double.h"
+#include "export/out/double.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "export/sink.h"
+#include "export/out/sink.h"
 
 struct kp_gz;
 

@@ -6,7 +6,7 @@
  * Memory:    one mapped buffer per writer.
  * On fail:   keeps the first error of the sink, drops the rest.
  */
-#include "export/json.h"
+#include "export/out/json.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -4,12 +4,12 @@
 #define KP_EXPORT_TRACE_H
 
 #include "export/flows.h"
-#include "export/gz.h"
-#include "export/json.h"
 #include "export/kp_export.h"
+#include "export/out/gz.h"
+#include "export/out/json.h"
+#include "export/out/round.h"
+#include "export/out/sink.h"
 #include "export/pycalls.h"
-#include "export/round.h"
-#include "export/sink.h"
 
 struct kp_trace {
     struct kp_json json;

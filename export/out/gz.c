@@ -5,7 +5,7 @@
  * zlib with an allocator of our own: one mapped block holds its state and the output buffer. Level 1: a trace repeats itself
  * so much that higher levels cost time and win little (`make bench-export` has the figures).
  */
-#include "export/gz.h"
+#include "export/out/gz.h"
 
 #include <errno.h>
 #include <stdint.h>
