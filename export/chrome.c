@@ -22,7 +22,7 @@
 #include "export/heap.h"
 #include "export/memory.h"
 #include "export/named.h"
-#include "export/symbols.h"
+#include "export/names/framenames.h"
 #include "export/tbname.h"
 #include "collector/base/kp_poison.h"
 

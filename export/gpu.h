@@ -13,7 +13,7 @@
 #ifndef KP_EXPORT_GPU_H
 #define KP_EXPORT_GPU_H
 
-#include "export/demangle.h"
+#include "export/names/demangle.h"
 #include "export/opstack.h"
 #include "export/out/scratch.h"
 #include "export/out/trace.h"

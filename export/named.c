@@ -17,8 +17,8 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_log.h"
-#include "export/demangle.h"
-#include "export/symbolname.h"
+#include "export/names/demangle.h"
+#include "export/names/shorten.h"
 #include "collector/base/kp_poison.h"
 
 enum { ROWS = 8, ROWS_FIRST = 256, ENDS_FIRST = 16, TEXT_MAX = 2048 };

@@ -3,7 +3,7 @@
  * native.c - call stacks of ops with machine code and Python in one
  *
  * Called by: event.c
- * Memory:    that of symbols.c, from the first such stack of a trace on
+ * Memory:    that of framenames.c, from the first such stack of a trace on
  * On fail:   -ENOMEM, which ends the export
  *
  * The interpreter's loop is one frame of machine code for all the Python frames that call each other without C between them; the
@@ -16,7 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "export/symbols.h"
+#include "export/names/framenames.h"
 #include "collector/base/kp_poison.h"
 
 static void frame_write(struct kp_trace *t, const char *text)

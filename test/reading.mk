@@ -34,7 +34,7 @@ $(FUZZ_DIR)/%: test/fuzz/%.c $(FUZZ_READING)
 	$(Q)$(FUZZ_BUILD) -Iexport/inhost -lz -lm -lpthread
 $(FUZZ_DIR)/fuzz_trace: test/fuzz/fuzz_trace.c export/inhost/json_push.c collector/base/jsoncheck.c \
     $(filter export/kineto% export/key% export/mem% export/table.c export/folded.c export/flame.c export/html.c export/plain.c,$(SRC_cli)) \
-    export/symbolname.c export/cli/heapview.c export/cli/budget.c export/cli/opt.c
+    export/names/shorten.c export/cli/heapview.c export/cli/budget.c export/cli/opt.c
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_BUILD) $(CLI_LIBS) -lz -lm

@@ -31,7 +31,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
-#define KP_IO_STACK ((size_t)512 << 10) /* address space: the C++ library's reading of names (export/demangle.c) is what may need it */
+#define KP_IO_STACK ((size_t)512 << 10) /* address space: the C++ library's reading of names (export/names/demangle.c) is what may need it */
 
 _Thread_local bool kp_io_is_ours __attribute__((tls_model("initial-exec")));
 static _Atomic unsigned helpers;

@@ -68,7 +68,7 @@ static const char *name_cut(struct kp_debugfile *d, const char *name)
     return d->cut[d->cut_n++] = strndup(name, bytes);
 }
 
-/* One that others may call comes first, as in symbols.c; then the first of the table. */
+/* One that others may call comes first, as in framenames.c; then the first of the table. */
 static void symbols_read(struct kp_debugfile *d)
 {
     const int n = dwfl_module_getsymtab(d->module);

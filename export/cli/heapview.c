@@ -15,8 +15,8 @@
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
 #include "export/kineto.h"
+#include "export/names/shorten.h"
 #include "export/plain.h"
-#include "export/symbolname.h"
 
 #define KEY "\n  \"kprof_heap\": "
 #define BEHIND ",\n  \"traceName\""

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <zlib.h>
 
-#include "export/symbolname.h"
+#include "export/names/shorten.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { SECONDS_MOST = 100 };

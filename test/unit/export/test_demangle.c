@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_demangle.c - names of kernels, and the memory they and the links lie in */
-#include "export/demangle.h"
+#include "export/names/demangle.h"
 
 #include <pthread.h>
 #include <stdio.h>

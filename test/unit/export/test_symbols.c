@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_symbols.c - frames of machine code get the names of their modules' files */
-#include "export/symbols.h"
+#include "export/names/framenames.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_elffile.h"
-#include "export/symbolname.h"
+#include "export/names/shorten.h"
 #include "test/support/spool.h"
 #include "test/support/support.h"
 

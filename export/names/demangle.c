@@ -10,7 +10,7 @@
  * asked to get the same names. It is found at run time: this library needs libc only. Without one, names stay mangled, and
  * `kprof export` of the spool shows them as C++ later.
  */
-#include "export/demangle.h"
+#include "export/names/demangle.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * symbolname.c - a function's name short enough for a stack
+ * shorten.c - a function's name short enough for a stack
  *
- * Called by: symbols.c
+ * Called by: framenames.c
  * Memory:    none. On fail: a name that is not understood stays as it is.
  *
  * A name is read once from left to right with the depth of brackets. Parentheses right behind a name are what a function takes
  * and go, also in the middle ("f(int)::{lambda(int)#1}::operator()(int) const"); those behind anything else belong to the name
  * ("(anonymous namespace)"). What stands before the last blank outside of all brackets is what the function returns.
  */
-#include "export/symbolname.h"
+#include "export/names/shorten.h"
 
 #include <stdbool.h>
 #include <stdint.h>

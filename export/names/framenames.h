@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* symbols.h - names for the frames of machine code stacks */
+/* framenames.h - names for the frames of machine code stacks */
 #ifndef KP_SYMBOLS_H
 #define KP_SYMBOLS_H
 

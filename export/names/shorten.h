@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* symbolname.h - a function's name short enough for a stack */
+/* shorten.h - a function's name short enough for a stack */
 #ifndef KP_SYMBOLNAME_H
 #define KP_SYMBOLNAME_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * symbols.c - names for the frames of machine code stacks, from the files of the modules
+ * framenames.c - names for the frames of machine code stacks, from the files of the modules
  *
  * Called by: the export thread inside the host, the CLI
  * Memory:    32 bytes an address and at most 48 a frame; texts in a scratch file
@@ -11,7 +11,7 @@
  * /usr/lib/debug/.build-id instead. Of several symbols for one address one that others may call wins. In the CLI libdw is asked for
  * the names that these tables do not tell, and for source lines (kp_export.h: struct kp_places).
  */
-#include "export/symbols.h"
+#include "export/names/framenames.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,9 +19,9 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_elffile.h"
 #include "collector/base/kp_log.h"
-#include "export/demangle.h"
+#include "export/names/demangle.h"
+#include "export/names/shorten.h"
 #include "export/out/scratch.h"
-#include "export/symbolname.h"
 #include "collector/base/kp_poison.h"
 
 enum { NAME_BYTES = 4096, TEXT_BLOCK = 65536, PLACES_MOST = 64 };
