@@ -19,7 +19,7 @@
 #include "collector/base/kp_log.h"
 #include "export/extras.h"
 #include "export/gpu.h"
-#include "export/heap.h"
+#include "export/heap/allocations.h"
 #include "export/memory.h"
 #include "export/named.h"
 #include "export/names/framenames.h"

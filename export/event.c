@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "export/comms.h"
-#include "export/heap.h"
+#include "export/heap/allocations.h"
 #include "export/inputs.h"
 #include "export/native.h"
 #include "export/out/trace.h"

@@ -3,7 +3,7 @@ SRC_export := export/out/json.c
 UNIT_export := test/unit/export/test_json.c
 SRC_export += export/inputs.c export/out/double.c
 UNIT_export += test/unit/export/test_inputs.c test/unit/export/test_double.c
-SRC_export += export/out/sink.c export/out/gz.c export/tbname.c export/flows.c export/memory.c export/metadata.c export/head.c export/event.c export/pycalls.c export/heapsites.c export/heap.c export/named.c export/chrome.c
+SRC_export += export/out/sink.c export/out/gz.c export/tbname.c export/flows.c export/memory.c export/metadata.c export/head.c export/event.c export/pycalls.c export/heap/heapsites.c export/heap/allocations.c export/named.c export/chrome.c
 SRC_export += export/out/scratch.c export/opstack.c export/occupancy.c export/names/demangle.c export/links.c export/notes.c export/streams.c \
               export/comms.c export/names/shorten.c export/names/framenames.c export/native.c export/calls.c export/work.c export/waits.c export/gpu.c
 UNIT_export += test/unit/export/test_symbols.c test/unit/export/test_heapsites.c test/unit/export/test_memory.c test/unit/export/test_demangle.c test/unit/export/test_occupancy.c test/unit/export/test_gpu.c test/unit/export/test_chrome.c test/unit/export/test_flows.c test/unit/export/test_files.c test/unit/export/test_pycalls.c test/unit/export/test_named.c

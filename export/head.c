@@ -8,7 +8,7 @@
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_log.h"
 #include "export/gpu.h"
-#include "export/heap.h"
+#include "export/heap/allocations.h"
 #include "collector/base/kp_poison.h"
 
 #define QUARTER_S 7889238u /* Kineto counts times from a multiple of a quarter of a year */

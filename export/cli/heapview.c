@@ -2,7 +2,7 @@
 /*
  * heapview.c - finds the key kprof_heap of a trace and shows it: totals, leaks, peak, the sites that allocate most
  *
- * The key is written by export/heap.c behind all events, on a line of its own, so it is found without parsing them: a line break
+ * The key is written by export/heap/allocations.c behind all events, on a line of its own, so it is found without parsing them: a line break
  * inside a JSON string is escaped.
  */
 #include "export/cli/heapview.h"

@@ -2,7 +2,7 @@
 /*
  * heapsites.c - blocks of the heap by where they were taken: live, at the peak, for ever
  *
- * Called by: heap.c, for every block in order of time
+ * Called by: allocations.c, for every block in order of time
  * Memory:    24 bytes a live block, at most half full, in the scratch (a table grown out of stays there); mapped: 72 bytes a site
  * On fail:   -ENOMEM
  *
@@ -14,7 +14,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/format/kp_heap.h"
-#include "export/heap.h"
+#include "export/heap/allocations.h"
 #include "collector/base/kp_poison.h"
 
 enum { FIRST_SLOTS = 4096, STACK_SLOTS = 2048, LASTS = 64, LOOKS = 4096 /* at as many blocks: a touch of the scratch */ };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heap.h - the host's heap in a trace: allocations of each op and step, live bytes over time, peak, leaks, sites
+ * allocations.h - the host's heap in a trace: allocations of each op and step, live bytes over time, peak, leaks, sites
  *
  * One walk before the trace is written joins the heap's events with the ops; then each op finds its sums by its place in the walk.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heap.c - joins the host's allocations with the ops they were made in, and writes what they come to
+ * allocations.c - joins the host's allocations with the ops they were made in, and writes what they come to
  *
  * Called by: chrome.c (open, args, counters), event.c (args), head.c (the key)
  * Memory:    24 bytes an op and heapsites.c's blocks in the scratch; 64 bytes an open op, 72 bytes a site
@@ -9,7 +9,7 @@
  * kp_heap_open walks the ops and steps in order of time and, between two of them, the heap's events up to there. Each event belongs
  * to the innermost op its thread is in, and with it to all around that; and to the step that runs, whichever thread made it.
  */
-#include "export/heap.h"
+#include "export/heap/allocations.h"
 
 #include <errno.h>
 #include <string.h>
