@@ -18,7 +18,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "export/extras.h"
-#include "export/gpu.h"
+#include "export/gpu/gpu.h"
 #include "export/heap/allocations.h"
 #include "export/memory.h"
 #include "export/named.h"

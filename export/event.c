@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "export/comms.h"
+#include "export/gpu/collectives.h"
 #include "export/heap/allocations.h"
 #include "export/inputs.h"
 #include "export/native.h"

@@ -4,8 +4,8 @@ UNIT_export := test/unit/export/test_json.c
 SRC_export += export/inputs.c export/out/double.c
 UNIT_export += test/unit/export/test_inputs.c test/unit/export/test_double.c
 SRC_export += export/out/sink.c export/out/gz.c export/tbname.c export/flows.c export/memory.c export/metadata.c export/head.c export/event.c export/pycalls.c export/heap/heapsites.c export/heap/allocations.c export/named.c export/chrome.c
-SRC_export += export/out/scratch.c export/opstack.c export/occupancy.c export/names/demangle.c export/links.c export/notes.c export/streams.c \
-              export/comms.c export/names/shorten.c export/names/framenames.c export/native.c export/calls.c export/work.c export/waits.c export/gpu.c
+SRC_export += export/out/scratch.c export/gpu/opstack.c export/gpu/occupancy.c export/names/demangle.c export/gpu/correlation.c export/gpu/annotations.c export/gpu/streams.c \
+              export/gpu/collectives.c export/names/shorten.c export/names/framenames.c export/native.c export/gpu/cuda_calls.c export/gpu/activity.c export/gpu/cuda_sync.c export/gpu/counts.c
 UNIT_export += test/unit/export/test_symbols.c test/unit/export/test_heapsites.c test/unit/export/test_memory.c test/unit/export/test_demangle.c test/unit/export/test_occupancy.c test/unit/export/test_gpu.c test/unit/export/test_chrome.c test/unit/export/test_flows.c test/unit/export/test_files.c test/unit/export/test_pycalls.c test/unit/export/test_named.c
 # What a table, stacks and memory are made with inside the host: with a heap and files of its own (export/inhost/libc.h).
 INHOST := export/extras.c \

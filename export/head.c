@@ -7,7 +7,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_log.h"
-#include "export/gpu.h"
+#include "export/gpu/gpu.h"
 #include "export/heap/allocations.h"
 #include "collector/base/kp_poison.h"
 

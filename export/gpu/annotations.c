@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * notes.c - annotations that launched work, and the extent of that work on each stream (gpu_user_annotation)
+ * annotations.c - annotations that launched work, and the extent of that work on each stream (gpu_user_annotation)
  *
- * Called by: calls.c, work.c, chrome.c
+ * Called by: cuda_calls.c, activity.c, chrome.c
  * Memory:    24 bytes an annotation and 32 bytes an annotation and stream, in the scratch.
  */
 #include <string.h>
 
 #include "collector/base/kp_log.h"
-#include "export/gpu.h"
+#include "export/gpu/gpu.h"
 #include "collector/base/kp_poison.h"
 
 enum { STREAMS_MOST = 1024 }; /* that work of one annotation is looked for on */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * comms.c - the arguments of collectives as torch.profiler writes them on record_param_comms, and Kineto on its kernels
+ * collectives.c - the arguments of collectives as torch.profiler writes them on record_param_comms, and Kineto on its kernels
  *
- * Called by: event.c (an op of a collective), work.c (every kernel of a window with collectives: hot)
+ * Called by: event.c (an op of a collective), activity.c (every kernel of a window with collectives: hot)
  * Memory:    a copy of each collective's record in the scratch, where there are GPUs, and 16 bytes to find it.
  *
  * Lists are texts. Of more than 30 values the first 29 are shown, then "...", then the last.
  */
-#include "export/comms.h"
+#include "export/gpu/collectives.h"
 
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct kept { /* an item of gpu->comms */
     const struct kp_comms *comms; /* in the scratch, no longer than its lists */
 };
 
-_Static_assert(sizeof(struct kept) == KP_COMMS_KEPT_BYTES, "gpu.c makes the list");
+_Static_assert(sizeof(struct kept) == KP_COMMS_KEPT_BYTES, "counts.c makes the list");
 
 static const char *const dtypes[] = { /* by c10::ScalarType */
     "Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double", "ComplexHalf", "ComplexFloat", "ComplexDouble", "Bool", "QInt8", "QUInt8",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu.c - what a trace says of GPUs outside its events: device properties, versions, counts
+ * counts.c - what a trace says of GPUs outside its events: device properties, versions, counts
  */
-#include "export/gpu.h"
+#include "export/gpu/gpu.h"
 
-#include "export/comms.h"
+#include "export/gpu/collectives.h"
 
 #include <errno.h>
 #include <string.h>

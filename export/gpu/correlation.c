@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * links.c - correlation id -> the op and the annotation a call into CUDA was made in
+ * correlation.c - correlation id -> the op and the annotation a call into CUDA was made in
  *
- * Called by: calls.c (hot), work.c (hot)
+ * Called by: cuda_calls.c (hot), activity.c (hot)
  * Memory:    8 bytes an id of the window's range in the scratch, 4 MB of address space for the pages' table.
  *
  * CUPTI counts its calls up, so ids of a window lie side by side: an array finds them, and walks in the order of time stay on a page.
  */
 #include "collector/base/kp_arena.h"
-#include "export/gpu.h"
+#include "export/gpu/gpu.h"
 #include "collector/base/kp_poison.h"
 
 static struct kp_link *page_get(struct kp_links *l, struct kp_scratch *scratch, uint32_t correlation)

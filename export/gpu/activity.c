@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * work.c - what ran on the devices: kernels, copies, fills, and CUPTI's own overhead
+ * activity.c - what ran on the devices: kernels, copies, fills, and CUPTI's own overhead
  *
  * Called by: chrome.c, once the host's events are written (hot: every record of the window's chunks)
  *
@@ -13,9 +13,9 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_log.h"
-#include "export/comms.h"
-#include "export/gpu.h"
-#include "export/occupancy.h"
+#include "export/gpu/collectives.h"
+#include "export/gpu/gpu.h"
+#include "export/gpu/occupancy.h"
 #include "export/out/double.h"
 #include "collector/base/kp_poison.h"
 

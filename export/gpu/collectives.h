@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* comms.h - the arguments of collectives: on their op, and on the kernels it launched */
+/* collectives.h - the arguments of collectives: on their op, and on the kernels it launched */
 #ifndef KP_EXPORT_COMMS_H
 #define KP_EXPORT_COMMS_H
 
-#include "export/gpu.h"
+#include "export/gpu/gpu.h"
 
 /* Each with a comma before it. */
 void kp_comms_op_write(struct kp_trace *t, const struct kp_comms *c);

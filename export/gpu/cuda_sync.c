@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * waits.c - waits for devices (cuda_sync), each with the event record it waited for
+ * cuda_sync.c - waits for devices (cuda_sync), each with the event record it waited for
  *
- * Called by: work.c; a walk of its own, since a wait of a stream is shown only on streams that did work
+ * Called by: activity.c; a walk of its own, since a wait of a stream is shown only on streams that did work
  * Memory:    16 bytes a recorded event, in the scratch.
  *
  * A wait names its event by context and number; the record it means is the last one of that event before it, in the order of
@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "export/gpu.h"
+#include "export/gpu/gpu.h"
 #include "collector/base/kp_poison.h"
 
 enum { EVENT_SYNC = 1, STREAM_WAIT = 2, STREAM_SYNC = 3, CONTEXT_SYNC = 4, NOT_READY = 600 };

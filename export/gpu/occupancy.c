@@ -5,7 +5,7 @@
  * Pure. As Kineto asks for it: no opt-in to more shared memory than a block has by default (so a kernel that uses more has
  * occupancy 0), default carve-out, no barriers. Its float arithmetic is kept, float for float.
  */
-#include "export/occupancy.h"
+#include "export/gpu/occupancy.h"
 
 #include <math.h>
 #include <stddef.h>

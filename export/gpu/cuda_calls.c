@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * calls.c - calls into CUDA as Kineto shows them, linked to the op and the annotation around them; NVTX ranges
+ * cuda_calls.c - calls into CUDA as Kineto shows them, linked to the op and the annotation around them; NVTX ranges
  *
  * Called by: chrome.c, for events in order of time: ops at their start, calls at their middle (hot)
  *
@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "export/gpu.h"
+#include "export/gpu/gpu.h"
 #include "collector/base/kp_poison.h"
 
 #define USER_SCOPE 7

@@ -2,12 +2,12 @@
 /*
  * streams.c - the streams and devices a trace has work of: their rows, and what follows what on them
  *
- * Called by: work.c, waits.c (hot), head.c, chrome.c
+ * Called by: activity.c, cuda_sync.c (hot), head.c, chrome.c
  */
 #include <string.h>
 
 #include "collector/base/kp_log.h"
-#include "export/gpu.h"
+#include "export/gpu/gpu.h"
 #include "collector/base/kp_poison.h"
 
 #define GPU_SORT 5000000u          /* as Kineto: devices below all processes */

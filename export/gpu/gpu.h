@@ -2,23 +2,23 @@
 /*
  * gpu.h - the GPU side of a trace being written, shared by the files that write its parts
  *
- *   calls.c   calls into CUDA, as they come in the walk of the host's events: each is linked to the op around it
- *   links.c   correlation id -> that op, its annotation
- *   work.c    kernels, copies, fills: a second walk, joined by correlation id
- *   waits.c   cuda_sync: a third walk, when there are any
+ *   cuda_calls.c   calls into CUDA, as they come in the walk of the host's events: each is linked to the op around it
+ *   correlation.c   correlation id -> that op, its annotation
+ *   activity.c    kernels, copies, fills: a second walk, joined by correlation id
+ *   cuda_sync.c   cuda_sync: a third walk, when there are any
  *   streams.c streams seen: their rows, and what follows what on them
- *   comms.c   arguments of collectives, and those of them kernels get
- *   notes.c   annotations that launched work, and its extent on each stream
+ *   collectives.c   arguments of collectives, and those of them kernels get
+ *   annotations.c   annotations that launched work, and its extent on each stream
  */
 #ifndef KP_EXPORT_GPU_H
 #define KP_EXPORT_GPU_H
 
+#include "export/gpu/opstack.h"
 #include "export/names/demangle.h"
-#include "export/opstack.h"
 #include "export/out/scratch.h"
 #include "export/out/trace.h"
 
-/* --- links.c: one entry a correlation id, in pages of the scratch --- */
+/* --- correlation.c: one entry a correlation id, in pages of the scratch --- */
 
 enum { KP_LINK_PAGE = 8192 /* entries: 64 KB */, KP_LINK_PAGES = 1 << 19 };
 struct kp_link {
@@ -46,7 +46,7 @@ struct kp_gpu_context {
     uint32_t context, device;
 };
 
-/* --- notes.c --- */
+/* --- annotations.c --- */
 
 struct kp_note { /* an annotation that launched work */
     uint32_t external, span; /* its External id; its first span, 0: none */
@@ -58,7 +58,7 @@ struct kp_span {
     uint32_t device, stream, next, pad;
 };
 
-/* --- waits.c --- */
+/* --- cuda_sync.c --- */
 
 struct kp_event_record { /* a cudaEventRecord */
     uint32_t context, event, correlation, stream;
@@ -85,7 +85,7 @@ struct kp_gpu {
     uint32_t contexts_n;
     struct kp_stream streams[KP_STREAMS]; /* a hash table */
     uint32_t streams_n;
-    struct kp_shape *shapes; /* work.c */
+    struct kp_shape *shapes; /* activity.c */
 };
 
 /* --- the walk of the host's events --- */

@@ -2,10 +2,10 @@
 /*
  * opstack.c - per thread, the ops that are open at the current time of a walk
  *
- * Called by: chrome.c and calls.c, for every event (hot)
+ * Called by: chrome.c and cuda_calls.c, for every event (hot)
  * Memory:    a place a thread and 56 bytes an open op. Ops of a thread nest, so what ends first is what was opened last.
  */
-#include "export/opstack.h"
+#include "export/gpu/opstack.h"
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_poison.h"
