@@ -2,7 +2,7 @@
 /*
  * extras.c - what KPROF_EXPORT writes beside a trace: NAME.table.txt, NAME.stacks.txt, NAME.memory.html
  *
- * Called by: chrome.c, on the export thread inside the host, in the command
+ * Called by: export.c, on the export thread inside the host, in the command
  * Owns:      the events of the trace, in kp_inhost's heap (the command: in its own)
  * On fail:   that file is not there, nor a part of it; the trace is
  */

@@ -2,7 +2,7 @@
 /*
  * activity.c - what ran on the devices: kernels, copies, fills, and CUPTI's own overhead
  *
- * Called by: chrome.c, once the host's events are written (hot: every record of the window's chunks)
+ * Called by: export.c, once the host's events are written (hot: every record of the window's chunks)
  *
  * Which window work belongs to: Kineto takes what began and ended between its start and its stop, and waits for the devices before
  * it stops. Nobody waits here. So work that a call of the window launched belongs to the window, if it began within it or later;

@@ -2,7 +2,7 @@
 /*
  * annotations.c - annotations that launched work, and the extent of that work on each stream (gpu_user_annotation)
  *
- * Called by: cuda_calls.c, activity.c, chrome.c
+ * Called by: cuda_calls.c, activity.c, export.c
  * Memory:    24 bytes an annotation and 32 bytes an annotation and stream, in the scratch.
  */
 #include <string.h>

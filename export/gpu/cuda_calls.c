@@ -2,7 +2,7 @@
 /*
  * cuda_calls.c - calls into CUDA as Kineto shows them, linked to the op and the annotation around them; NVTX ranges
  *
- * Called by: chrome.c, for events in order of time: ops at their start, calls at their middle (hot)
+ * Called by: export.c, for events in order of time: ops at their start, calls at their middle (hot)
  *
  * What Kineto leaves out as noise is left out here: six runtime calls, and of the driver all but launches and virtual memory. An arrow begins at
  * calls that start work or wait for it.

@@ -2,7 +2,7 @@
 /*
  * streams.c - the streams and devices a trace has work of: their rows, and what follows what on them
  *
- * Called by: activity.c, cuda_sync.c (hot), head.c, chrome.c
+ * Called by: activity.c, cuda_sync.c (hot), toplevel.c, export.c
  */
 #include <string.h>
 

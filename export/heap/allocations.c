@@ -2,7 +2,7 @@
 /*
  * allocations.c - joins the host's allocations with the ops they were made in, and writes what they come to
  *
- * Called by: chrome.c (open, args, counters), event.c (args), head.c (the key)
+ * Called by: export.c (open, args, counters), event.c (args), toplevel.c (the key)
  * Memory:    24 bytes an op and heapsites.c's blocks in the scratch; 64 bytes an open op, 72 bytes a site
  * On fail:   -errno
  *

@@ -2,7 +2,7 @@
 /*
  * sink.c - a file that is there whole or not at all
  *
- * Called by: chrome.c (export thread inside the host, CLI)
+ * Called by: export.c (export thread inside the host, CLI)
  * On fail:   -errno; the temporary file is removed. The final name only ever shows a complete file, and never replaces one.
  */
 #include "export/out/sink.h"

@@ -3,13 +3,13 @@
 #ifndef KP_EXPORT_TRACE_H
 #define KP_EXPORT_TRACE_H
 
-#include "export/flows.h"
 #include "export/kp_export.h"
 #include "export/out/gz.h"
 #include "export/out/json.h"
 #include "export/out/round.h"
 #include "export/out/sink.h"
-#include "export/pycalls.h"
+#include "export/trace/fwdbwd.h"
+#include "export/trace/pycalls.h"
 
 struct kp_trace {
     struct kp_json json;
@@ -30,7 +30,7 @@ struct kp_trace {
     char to_tid[64];      /* `","pid":N,"tid":` */
     size_t to_tid_bytes;
     struct kp_flows *flows;
-    struct kp_blocks *blocks; /* memory.h: from the first event of memory on */
+    struct kp_blocks *blocks; /* torch_memory.h: from the first event of memory on */
     struct kp_gpu *gpu; /* NULL: the spool says nothing of GPUs */
     struct kp_pycalls *python;
     struct kp_named *named; /* NULL: no calls of functions by name */

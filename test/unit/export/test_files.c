@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_files.c - names of trace files, and that a file is there whole or not at all (tbname.c, sink.c, gz.c) */
+/* test_files.c - names of trace files, and that a file is there whole or not at all (filename.c, sink.c, gz.c) */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "export/kp_export.h"
 #include "export/out/gz.h"
 #include "export/out/sink.h"
-#include "export/tbname.h"
+#include "export/trace/filename.h"
 #include "test/support/support.h"
 
 static char out[512], final[600];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_pycalls.c - who called whom, numbers of modules and call stacks, out of calls in order of start */
-#include "export/pycalls.h"
+#include "export/trace/pycalls.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * tbname.c - names of trace files, as the TensorBoard plugin and HTA look for them
+ * filename.c - names of trace files, as the TensorBoard plugin and HTA look for them
  */
-#include "export/tbname.h"
+#include "export/trace/filename.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * chrome.c - a cycle of a spool as a trace file of Kineto's shape
+ * export.c - a cycle of a spool as a trace file of Kineto's shape
  *
  * Called by: the export thread inside the host, the CLI
  * Memory:    a fixed set of mapped blocks (1 MB, 8 MB more at most for the arrows of a training run, 6 MB with GPUs); what grows with
@@ -20,10 +20,10 @@
 #include "export/extras.h"
 #include "export/gpu/gpu.h"
 #include "export/heap/allocations.h"
-#include "export/memory.h"
-#include "export/named.h"
 #include "export/names/framenames.h"
-#include "export/tbname.h"
+#include "export/trace/filename.h"
+#include "export/trace/symbol_slices.h"
+#include "export/trace/torch_memory.h"
 #include "collector/base/kp_poison.h"
 
 #define PROGRESS_EVENTS 4096u

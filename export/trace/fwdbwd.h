@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* flows.h - pairs forward ops with the backward ops they caused, as Kineto does */
+/* fwdbwd.h - pairs forward ops with the backward ops they caused, as Kineto does */
 #ifndef KP_FLOWS_H
 #define KP_FLOWS_H
 

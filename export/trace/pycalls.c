@@ -10,7 +10,7 @@
  * the last of the list is the caller of what starts now, and the list is its call stack. An object of torch.nn.Module is
  * numbered among those of its class when it is first called, as Kineto does.
  */
-#include "export/pycalls.h"
+#include "export/trace/pycalls.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * inputs.c - the inputs of an op in the four arrays that Kineto's traces have
+ * input_args.c - the inputs of an op in the four arrays that Kineto's traces have
  *
  * Reads kp_inputs.h's byte stream, which may be torn: what cannot be read is shown as an empty input, so that the
  * four arrays always have one entry an input. Numbers are printed as torch prints an IValue.
  */
-#include "export/inputs.h"
+#include "export/trace/input_args.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* native.h - call stacks of ops with machine code and Python in one */
+/* mixed_stacks.h - call stacks of ops with machine code and Python in one */
 #ifndef KP_EXPORT_NATIVE_H
 #define KP_EXPORT_NATIVE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tbname.h - names of trace files, as the TensorBoard plugin and HTA look for them */
+/* filename.h - names of trace files, as the TensorBoard plugin and HTA look for them */
 #ifndef KP_TBNAME_H
 #define KP_TBNAME_H
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memory.c - allocations as Kineto shows them: sizes of freed blocks, running totals of the CPU
+ * torch_memory.c - allocations as Kineto shows them: sizes of freed blocks, running totals of the CPU
  *
- * Called by: chrome.c, for every event of memory in order of time
+ * Called by: export.c, for every event of memory in order of time
  * Memory:    a mapped table of the blocks taken at present, 16 bytes each, at most half full
  * On fail:   -ENOMEM
  */
-#include "export/memory.h"
+#include "export/trace/torch_memory.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * native.c - call stacks of ops with machine code and Python in one
+ * mixed_stacks.c - call stacks of ops with machine code and Python in one
  *
  * Called by: event.c
  * Memory:    that of framenames.c, from the first such stack of a trace on
@@ -11,7 +11,7 @@
  * what a debugger shows where the op starts, less torch's own call of those who record; without those of machine code it is what
  * KPROF_WITH_STACK=ops writes.
  */
-#include "export/native.h"
+#include "export/trace/mixed_stacks.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* named.h - calls of functions by name (KPROF_SYMBOLS) in a trace */
+/* symbol_slices.h - calls of functions by name (KPROF_SYMBOLS) in a trace */
 #ifndef KP_NAMED_H
 #define KP_NAMED_H
 

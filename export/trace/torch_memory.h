@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* memory.h - what torch's allocators took and gave back, as Kineto's [memory] events */
+/* torch_memory.h - what torch's allocators took and gave back, as Kineto's [memory] events */
 #ifndef KP_EXPORT_MEMORY_H
 #define KP_EXPORT_MEMORY_H
 

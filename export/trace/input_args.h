@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* inputs.h - the inputs of an op as Kineto shows them */
+/* input_args.h - the inputs of an op as Kineto shows them */
 #ifndef KP_EXPORT_INPUTS_H
 #define KP_EXPORT_INPUTS_H
 

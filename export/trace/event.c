@@ -2,15 +2,15 @@
 /*
  * event.c - one event of a spool as the event Kineto would have written, and the arrows between them
  *
- * Called by: chrome.c, for every event in order of start time (hot: no search, no allocation)
+ * Called by: export.c, for every event in order of start time (hot: no search, no allocation)
  */
 #include <string.h>
 
 #include "export/gpu/collectives.h"
 #include "export/heap/allocations.h"
-#include "export/inputs.h"
-#include "export/native.h"
 #include "export/out/trace.h"
+#include "export/trace/input_args.h"
+#include "export/trace/mixed_stacks.h"
 #include "collector/base/kp_poison.h"
 
 #define USER_SCOPE 7

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * head.c - everything of a trace around its events: top-level keys, metadata events, span and instants
+ * toplevel.c - everything of a trace around its events: top-level keys, metadata events, span and instants
  */
 #include <string.h>
 
