@@ -16,10 +16,10 @@
 #include <string.h>
 
 #include "collector/base/kp_io.h"
-#include "export/folded.h"
 #include "export/kp_export.h"
 #include "export/memview.h"
-#include "export/table.h"
+#include "export/report/folded.h"
+#include "export/report/table.h"
 
 #ifndef KP_INHOST_LIBC_H /* the command has a heap, and may exit */
 static int kp_inhost_begin(const char *dir)

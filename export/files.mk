@@ -9,27 +9,27 @@ SRC_export += export/out/scratch.c export/gpu/opstack.c export/gpu/occupancy.c e
 UNIT_export += test/unit/export/test_symbols.c test/unit/export/test_heapsites.c test/unit/export/test_memory.c test/unit/export/test_demangle.c test/unit/export/test_occupancy.c test/unit/export/test_gpu.c test/unit/export/test_chrome.c test/unit/export/test_flows.c test/unit/export/test_files.c test/unit/export/test_pycalls.c test/unit/export/test_named.c
 # What a table, stacks and memory are made with inside the host: with a heap and files of its own (export/inhost/libc.h).
 INHOST := export/extras.c \
-          export/kineto.c \
-          export/kineto_parse.c \
-          export/kineto_words.c \
-          export/kineto_strings.c \
-          export/keyavg.c \
-          export/keyavg_tree.c \
-          export/keyavg_flops.c \
-          export/keyavg_device.c \
-          export/keyavg_stacks.c \
-          export/keyavg_calls.c \
-          export/keyindex.c \
-          export/table.c \
-          export/folded.c \
+          export/report/kineto.c \
+          export/report/kineto_parse.c \
+          export/report/kineto_words.c \
+          export/report/kineto_strings.c \
+          export/report/keyavg.c \
+          export/report/keyavg_tree.c \
+          export/report/keyavg_flops.c \
+          export/report/keyavg_device.c \
+          export/report/keyavg_stacks.c \
+          export/report/keyavg_calls.c \
+          export/report/keyindex.c \
+          export/report/table.c \
+          export/report/folded.c \
           export/memview.c \
           export/memcategory.c \
           export/memcurve.c \
           export/memgroups.c \
           export/memtable.c \
           export/memsvg.c \
-          export/html.c \
-          export/plain.c \
+          export/report/html.c \
+          export/report/plain.c \
           export/inhost/json_push.c
 SRC_export += export/inhost/libc.c $(INHOST:%=inhost/%)
 UNIT_export += test/unit/export/test_inhost.c

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/plain.h"
+#include "export/report/plain.h"
 
 static void member_put(FILE *out, const char *key, const char *text)
 {

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/html.h"
-#include "export/table.h"
+#include "export/report/html.h"
+#include "export/report/table.h"
 
 enum { SLICES = 800, LEFT = 90, RIGHT = 20, WIDTH = LEFT + SLICES + RIGHT, PLOT = 260, HEAD = 46, PANEL = HEAD + PLOT + 34, LEGEND = 18 };
 

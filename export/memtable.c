@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/plain.h"
-#include "export/table.h"
+#include "export/report/plain.h"
+#include "export/report/table.h"
 
 enum { NAME_WIDTH = 40, PLACE_BYTES = 256 };
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/keyindex.h"
+#include "export/report/keyindex.h"
 
 #define NO_BLOCK SIZE_MAX
 enum { DEVICES_MOST = 256 };

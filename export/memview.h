@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "export/keyavg.h"
+#include "export/report/keyavg.h"
 
 /* torch's categories in torch's order; the last one is ours. */
 enum kp_mem_category {

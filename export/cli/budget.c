@@ -28,9 +28,9 @@
 #include <unistd.h>
 
 #include "export/cli/cli.h"
-#include "export/kineto.h"
 #include "export/kp_export.h"
-#include "export/plain.h"
+#include "export/report/kineto.h"
+#include "export/report/plain.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { HAS_SHADOW = true }; /* memory is counted with what the sanitizer maps for itself */

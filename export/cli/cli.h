@@ -15,7 +15,7 @@ enum { KP_EXIT_DONE = 0, KP_EXIT_BAD_INPUT = 1, KP_EXIT_USAGE = 2 };
 #include "export/cli/commands.def"
 #undef KP_COMMAND
 
-/* One line. It and those below show what is in names and texts of files as export/plain.h has it. */
+/* One line. It and those below show what is in names and texts of files as export/report/plain.h has it. */
 void kp_cli_say(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "kprof NAME: message" on stderr; returns KP_EXIT_BAD_INPUT. */
 int kp_cli_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));

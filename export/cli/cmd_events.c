@@ -14,8 +14,8 @@
 #include "export/cli/lines.h"
 #include "export/cli/sorted.h"
 #include "export/cli/source.h"
-#include "export/keyavg.h"
-#include "export/plain.h"
+#include "export/report/keyavg.h"
+#include "export/report/plain.h"
 
 struct filter {
     const char *glob, *cat;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/table.h"
+#include "export/report/table.h"
 
 struct report {
     struct kp_keyavg_options group;

@@ -18,7 +18,7 @@
 
 #include "collector/base/kp_filecheck.h"
 #include "export/cli/ranges.h"
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 enum { DEPTH_MOST = 64, RANGES_MOST = 1 << 20, INLINED_MOST = 64 };
 

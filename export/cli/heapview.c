@@ -14,9 +14,9 @@
 
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
-#include "export/kineto.h"
 #include "export/names/shorten.h"
-#include "export/plain.h"
+#include "export/report/kineto.h"
+#include "export/report/plain.h"
 
 #define KEY "\n  \"kprof_heap\": "
 #define BEHIND ",\n  \"traceName\""

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "export/kineto.h"
 #include "export/kp_export.h"
+#include "export/report/kineto.h"
 
 /* Totals, leaks, the peak and who allocates most; as_json: the trace's own, as a member of an object. false: the trace has nothing of the heap (or
  * cannot be read: who reads its events says so). row_limit: rows of a table, -1 all. places: asked for

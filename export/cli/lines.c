@@ -16,7 +16,7 @@
 #include "export/cli/budget.h"
 #include "export/cli/debugfile.h"
 #include "export/cli/plainname.h"
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 enum { PLACES_MOST = 64, SLOTS_FIRST = 4096 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "export/cli/cli.h"
-#include "export/plain.h"
+#include "export/report/plain.h"
 
 /* Names of files and what a file says of itself are part of it: one line, whatever is in them. */
 static void line_put(FILE *to, const char *format, va_list args, const char *behind)

@@ -5,7 +5,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "export/cli/cli.h"
-#include "export/plain.h"
+#include "export/report/plain.h"
 
 void kp_progress_begin(struct kp_progress *progress, const char *what)
 {

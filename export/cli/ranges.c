@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 void kp_ranges_add(struct kp_ranges *r, uint64_t lo, uint64_t hi, uint64_t weight, uint32_t what)
 {

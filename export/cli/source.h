@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 struct kp_places;
 struct kp_reader;

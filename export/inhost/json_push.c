@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 enum { DEEPEST = 256 };
 enum state { BETWEEN, STRING, ESCAPE, UNICODE, WORD };

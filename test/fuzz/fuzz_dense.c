@@ -13,10 +13,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "export/folded.h"
-#include "export/kineto.h"
 #include "export/memview.h"
-#include "export/table.h"
+#include "export/report/folded.h"
+#include "export/report/kineto.h"
+#include "export/report/table.h"
 #include "test/fuzz/dense.h"
 #include "test/fuzz/export_bridge.h"
 

@@ -10,7 +10,7 @@
 #include "export/cli/heapview.h"
 #include "export/inhost/yajl/yajl_parse.h"
 #include "export/memview.h"
-#include "export/table.h"
+#include "export/report/table.h"
 
 static void tables(struct kp_trace *trace, const struct kp_keyavg_options *group, const struct kp_table_options *table)
 {

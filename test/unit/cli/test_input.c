@@ -12,7 +12,7 @@
 #include "export/cli/cli.h"
 #include "export/cli/source.h"
 #include "export/cli/spoolfile.h"
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 #include "test/support/spool.h"
 
 static char folder[256];

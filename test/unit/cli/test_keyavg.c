@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/keyavg.h"
+#include "export/report/keyavg.h"
 
 struct world {
     struct kp_trace *trace;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 static struct kp_trace *parse(const char *json)
 {

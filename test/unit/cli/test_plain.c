@@ -7,11 +7,11 @@
 
 #include "collector/base/kp_utf8.h"
 #include "export/cli/heapview.h"
-#include "export/folded.h"
-#include "export/html.h"
 #include "export/memview.h"
-#include "export/plain.h"
-#include "export/table.h"
+#include "export/report/folded.h"
+#include "export/report/html.h"
+#include "export/report/plain.h"
+#include "export/report/table.h"
 #include "test/support/spool.h"
 
 /* Sets a clipboard, clears the screen, forges a line; the same in 8-bit controls, as UTF-8 and as bytes that are none. */

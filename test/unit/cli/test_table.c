@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/table.h"
+#include "export/report/table.h"
 
 static const char *time_text(double us, char unit)
 {

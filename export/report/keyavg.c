@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* keyavg.c - gathers the nodes of a tree into one row per key, and sorts rows */
-#include "export/table.h"
+#include "export/report/table.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_file.c - the text of a trace file, gzip or plain, piece by piece (the command only) */
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 #include <errno.h>
 #include <stdio.h>

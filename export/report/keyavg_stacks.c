@@ -6,7 +6,7 @@
  * so the kernel thread behind each id is voted for: the one whose forward ops have the most of its sequence numbers.
  * Files say nothing of the stacks of CUDA's calls and of what devices did: they are those of their ops.
  */
-#include "export/keyavg.h"
+#include "export/report/keyavg.h"
 
 #include <stdlib.h>
 #include <string.h>

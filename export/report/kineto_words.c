@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_words.c - numbers and categories of a trace, from their text */
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* table.c - the text of key_averages().table(): columns, widths, frame, numbers */
-#include "export/table.h"
+#include "export/report/table.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/plain.h"
+#include "export/report/plain.h"
 
 #define COLUMN 12
 #define MAX_COLUMNS 24

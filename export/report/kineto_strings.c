@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto_strings.c - stores each string of a trace once and numbers it */
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 #include <stdio.h>
 #include <stdlib.h>

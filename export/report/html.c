@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* html.c - text inside HTML and SVG */
-#include "export/html.h"
+#include "export/report/html.h"
 
 #include <string.h>
 
-#include "export/plain.h"
+#include "export/report/plain.h"
 
 static void letters_put(FILE *out, const char *text)
 {

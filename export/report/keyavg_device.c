@@ -5,7 +5,7 @@
  * A kernel carries the id of its op as External id. Files from before 2024 write the CUPTI correlation there instead:
  * then the way goes over the runtime call with the same correlation to the op it was made in.
  */
-#include "export/keyavg.h"
+#include "export/report/keyavg.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* keyindex.c - numbers for 64-bit keys: a trace may have any number of threads, and each event asks for its own */
-#include "export/keyindex.h"
+#include "export/report/keyindex.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 enum { FIRST = 64 };
 

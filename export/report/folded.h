@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "export/keyavg.h"
+#include "export/report/keyavg.h"
 
 /* What a line of export_stacks costs: self_cpu_time_total, self_cuda_time_total (or xpu, privateuse1). false: no such metric. */
 bool kp_folded_metric(const char *name, bool *on_device);

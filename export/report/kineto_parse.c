@@ -5,7 +5,7 @@
  * The machine knows five places: outside, the top object, the array of events, an event, its args. Everything else is
  * skipped by depth. "Input Dims" is turned into the text Python prints for it, as the tables group by that text.
  */
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -296,7 +296,7 @@ static void raw_close(struct kp_kineto_parser *p, const char *bracket)
     p->comma = true;
 }
 
-/* One that is not ASCII, as export/plain.c shows it in JSON; how many bytes it is. */
+/* One that is not ASCII, as export/report/plain.c shows it in JSON; how many bytes it is. */
 static size_t raw_letter(struct kp_kineto_parser *p, const unsigned char *text, size_t left)
 {
     const size_t n = kp_utf8_length(text, left);

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "export/keyavg.h"
+#include "export/report/keyavg.h"
 
 struct kp_table_options {
     const char *sort_by; /* NULL: order of first appearance */

@@ -8,7 +8,7 @@
  * Names of ops are any bytes. To a terminal ESC ] 52 sets the clipboard, ESC [ 2 J clears the screen, 0x9b is the same as ESC [, and a
  * newline in the name of an op forges a line of `kprof events`. torch's tables show all of that as it is; ours are equal but for these letters.
  */
-#include "export/plain.h"
+#include "export/report/plain.h"
 
 #include <string.h>
 

@@ -6,12 +6,12 @@
  * open on an event's thread when it starts. Of ranges on a device torch takes the calls of the range's host thread at the time
  * the device begins. Calls into CUDA that belong to an op have that op's stack, see keyavg_stacks.c.
  */
-#include "export/keyavg.h"
+#include "export/report/keyavg.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/keyindex.h"
+#include "export/report/keyindex.h"
 
 struct open_call {
     int64_t end_ns;

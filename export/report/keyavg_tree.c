@@ -6,7 +6,7 @@
  * earlier one that encloses it; a child that is alone under a parent of the same name is folded into it. Calls into
  * CUDA nest likewise, also those that no op is linked to.
  */
-#include "export/keyavg.h"
+#include "export/report/keyavg.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #ifndef KP_KEYAVG_H
 #define KP_KEYAVG_H
 
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 struct kp_node {
     uint32_t event;             /* index into the trace */

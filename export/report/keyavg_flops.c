@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* keyavg_flops.c - floating point operations of an op from the sizes of its inputs, by torch's formulas */
-#include "export/keyavg.h"
+#include "export/report/keyavg.h"
 
 #include <stdlib.h>
 #include <string.h>

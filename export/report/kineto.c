@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* kineto.c - a trace in memory: made, filled by the JSON machine, closed */
-#include "export/kineto.h"
+#include "export/report/kineto.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* folded.c - the call stacks of a trace, a line an event, as torch's export_stacks writes them */
-#include "export/folded.h"
+#include "export/report/folded.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/plain.h"
+#include "export/report/plain.h"
 
 bool kp_folded_metric(const char *name, bool *on_device)
 {

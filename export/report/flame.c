@@ -5,12 +5,12 @@
  * Stacks come folded ("outer;inner"). Frames of one name under one parent are one box, as wide as all that happened in it. Boxes too
  * narrow to be seen are left out, so the file's size does not grow with the run.
  */
-#include "export/folded.h"
+#include "export/report/folded.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/html.h"
+#include "export/report/html.h"
 
 enum { WIDTH = 1200, ROW = 17, TOP = 46, BOTTOM = 12, SIDE = 10, LETTER = 7, SLOTS_FIRST = 256 };
 #define NARROW 0.0002 /* of the whole */
