@@ -17,8 +17,8 @@
 
 #include "collector/base/kp_io.h"
 #include "export/kp_export.h"
-#include "export/memview.h"
 #include "export/report/folded.h"
+#include "export/report/memory/memblocks.h"
 #include "export/report/table.h"
 
 #ifndef KP_INHOST_LIBC_H /* the command has a heap, and may exit */

@@ -22,12 +22,12 @@ INHOST := export/extras.c \
           export/report/keyindex.c \
           export/report/table.c \
           export/report/folded.c \
-          export/memview.c \
-          export/memcategory.c \
-          export/memcurve.c \
-          export/memgroups.c \
-          export/memtable.c \
-          export/memsvg.c \
+          export/report/memory/memblocks.c \
+          export/report/memory/memcategory.c \
+          export/report/memory/memcurve.c \
+          export/report/memory/memgroups.c \
+          export/report/memory/memtable.c \
+          export/report/memory/memsvg.c \
           export/report/html.c \
           export/report/plain.c \
           export/inhost/json_push.c

@@ -27,13 +27,13 @@ fuzz_len = $(if $(filter fuzz_elf,$(1)),32768,4096)
 # What the library compiles with a heap of its own has the C library's here, but the library's reader of JSON.
 FUZZ_EXPORT := $(filter-out export/inhost/libc.c,$(patsubst inhost/%,%,$(SRC_export)))
 FUZZ_READING := test/support/spool.c $(FUZZ_EXPORT) $(SRC_read) $(SRC_schedule) $(SRC_format) $(SRC_base)
-$(FUZZ_DIR)/fuzz_dense: test/fuzz/dense.c test/fuzz/export_bridge.c export/report/flame.c export/memjson.c
+$(FUZZ_DIR)/fuzz_dense: test/fuzz/dense.c test/fuzz/export_bridge.c export/report/flame.c export/report/memory/memjson.c
 $(FUZZ_DIR)/%: test/fuzz/%.c $(FUZZ_READING)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_BUILD) -Iexport/inhost -lz -lm -lpthread
 $(FUZZ_DIR)/fuzz_trace: test/fuzz/fuzz_trace.c export/inhost/json_push.c collector/base/jsoncheck.c \
-    $(filter export/report/% export/mem%,$(SRC_cli)) \
+    $(filter export/report/%,$(SRC_cli)) \
     export/names/shorten.c export/cli/heapview.c export/cli/budget.c export/cli/opt.c
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)

@@ -8,7 +8,7 @@
 #include "export/cli/heapview.h"
 #include "export/cli/lines.h"
 #include "export/cli/source.h"
-#include "export/memview.h"
+#include "export/report/memory/memblocks.h"
 
 enum form { FORM_TABLE, FORM_JSON, FORM_RAW, FORM_SVG, FORM_HTML };
 

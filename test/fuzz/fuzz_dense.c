@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "export/memview.h"
 #include "export/report/folded.h"
 #include "export/report/kineto.h"
+#include "export/report/memory/memblocks.h"
 #include "export/report/table.h"
 #include "test/fuzz/dense.h"
 #include "test/fuzz/export_bridge.h"

@@ -9,7 +9,7 @@
 #include "collector/base/kp_jsoncheck.h"
 #include "export/cli/heapview.h"
 #include "export/inhost/yajl/yajl_parse.h"
-#include "export/memview.h"
+#include "export/report/memory/memblocks.h"
 #include "export/report/table.h"
 
 static void tables(struct kp_trace *trace, const struct kp_keyavg_options *group, const struct kp_table_options *table)

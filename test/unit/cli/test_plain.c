@@ -7,9 +7,9 @@
 
 #include "collector/base/kp_utf8.h"
 #include "export/cli/heapview.h"
-#include "export/memview.h"
 #include "export/report/folded.h"
 #include "export/report/html.h"
+#include "export/report/memory/memblocks.h"
 #include "export/report/plain.h"
 #include "export/report/table.h"
 #include "test/support/spool.h"

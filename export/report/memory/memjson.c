@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* memjson.c - memory for machines: all of it as JSON, and torch's raw timeline of one device */
-#include "export/memview.h"
+#include "export/report/memory/memblocks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

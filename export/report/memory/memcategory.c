@@ -6,7 +6,7 @@
  * sequence numbers that their ops share with the nodes of a backward pass), backward passes, steps of an optimizer.
  * docs/decisions/023 has the rules, one by one, and where they differ from torch's.
  */
-#include "export/memview.h"
+#include "export/report/memory/memblocks.h"
 
 #include <stdlib.h>
 #include <string.h>

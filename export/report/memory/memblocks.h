@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memview.h - what a trace tells of memory: blocks, what each is for, the timeline, the peak, what stays from step to step
+ * memblocks.h - what a trace tells of memory: blocks, what each is for, the timeline, the peak, what stays from step to step
  *
  * A trace has no tensors, only blocks and the ops around them; docs/decisions/023 says how torch's categories are told from that.
  */

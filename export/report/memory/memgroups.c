@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* memgroups.c - blocks put together by the op that took them: what was live at a moment, what stays from step to step */
-#include "export/memview.h"
+#include "export/report/memory/memblocks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memview.c - the blocks of a trace: taken where, given back when; the steps and the backward passes they fall into
+ * memblocks.c - the blocks of a trace: taken where, given back when; the steps and the backward passes they fall into
  *
  * One sweep over ops and events of memory by time finds the place of each event: what was open on its thread. Then the events
  * are put in order of address, where a block given back follows the same block taken.
  */
-#include "export/memview.h"
+#include "export/report/memory/memblocks.h"
 
 #include <errno.h>
 #include <stdlib.h>

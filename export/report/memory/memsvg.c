@@ -5,7 +5,7 @@
  * The time is cut into 800 stretches, and each shows its highest moment: a peak of a microsecond is seen, and the file does not grow
  * with the window. The title of a stretch (what the mouse shows) has the numbers.
  */
-#include "export/memview.h"
+#include "export/report/memory/memblocks.h"
 
 #include <stdlib.h>
 #include <string.h>
