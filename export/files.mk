@@ -8,7 +8,7 @@ SRC_export += export/out/scratch.c export/gpu/opstack.c export/gpu/occupancy.c e
               export/gpu/collectives.c export/names/shorten.c export/names/framenames.c export/trace/mixed_stacks.c export/gpu/cuda_calls.c export/gpu/activity.c export/gpu/cuda_sync.c export/gpu/counts.c
 UNIT_export += test/unit/export/test_symbols.c test/unit/export/test_heapsites.c test/unit/export/test_memory.c test/unit/export/test_demangle.c test/unit/export/test_occupancy.c test/unit/export/test_gpu.c test/unit/export/test_chrome.c test/unit/export/test_flows.c test/unit/export/test_files.c test/unit/export/test_pycalls.c test/unit/export/test_named.c
 # What a table, stacks and memory are made with inside the host: with a heap and files of its own (export/inhost/libc.h).
-INHOST := export/extras.c \
+INHOST := export/extras/extras.c \
           export/report/kineto.c \
           export/report/kineto_parse.c \
           export/report/kineto_words.c \

@@ -17,7 +17,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "export/extras.h"
+#include "export/extras/extras.h"
 #include "export/gpu/gpu.h"
 #include "export/heap/allocations.h"
 #include "export/names/framenames.h"

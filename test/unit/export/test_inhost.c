@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
-#include "export/extras.h"
+#include "export/extras/extras.h"
 #include "export/inhost/yajl/yajl_parse.h"
 #include "export/kp_export.h"
 #include "test/support/support.h"

@@ -6,7 +6,7 @@
  * Owns:      the events of the trace, in kp_inhost's heap (the command: in its own)
  * On fail:   that file is not there, nor a part of it; the trace is
  */
-#include "export/extras.h"
+#include "export/extras/extras.h"
 
 #include <errno.h>
 #include <fcntl.h>
