@@ -33,7 +33,7 @@
 #include "preload/hook/hook.h"
 #include "preload/inject.h"
 #include "preload/locks.h"
-#include "preload/native/kp_native.h"
+#include "preload/unwind/kp_unwind.h"
 #include "preload/solo.h"
 #include "preload/source.h"
 #include "preload/spools.h"

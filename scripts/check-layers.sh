@@ -12,7 +12,7 @@ room_of() { # path -> room
     collector/record/*) echo record ;; collector/read/*) echo read ;;
     schedule/*) echo schedule ;; export/cli/*) echo cli ;; export/*) echo export ;;
     preload/hook/*|preload/arch/*) echo hook ;;
-    preload/native/*) echo native ;;
+    preload/unwind/*) echo unwind ;;
     preload/*/*) d=${1#preload/}; echo "preload_${d%%/*}" ;;
     preload/*) echo preload ;; *) echo other ;;
   esac
@@ -27,9 +27,9 @@ may_see() { # room -> the rooms it may include besides itself
     export) echo "read format base" ;;
     cli) echo "export read format base schedule" ;;
     hook) echo "preload record format base" ;; # of preload only guard.h and source.h
-    native) echo "record format base" ;;
-    preload_*) echo "preload hook native record schedule format base" ;;
-    preload) echo "hook native record schedule export read format base" ;; # boot.c and its files wire everything
+    unwind) echo "record format base" ;;
+    preload_*) echo "preload hook unwind record schedule format base" ;;
+    preload) echo "hook unwind record schedule export read format base" ;; # boot.c and its files wire everything
   esac
 }
 
@@ -42,7 +42,7 @@ is_door() { # room, header
     schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/ctl_client.h ]] ;;
     export) [ "$2" = export/kp_export.h ] ;;
     hook) [ "$2" = preload/hook/hook.h ] ;;
-    native) [ "$2" = preload/native/kp_native.h ] ;;
+    unwind) [ "$2" = preload/unwind/kp_unwind.h ] ;;
     preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/caller.h || $2 == preload/kprof.h ]] ;;
     *) return 1 ;;
   esac
@@ -95,8 +95,8 @@ preload/torch/breach.c preload/hook/got.h
 preload/hook/breach.c preload/torch/torch.h
 preload/torch/breach.c preload/python/python.h
 preload/python/breach.c preload/torch/torch.h
-preload/torch/breach.c preload/native/rule.h
-preload/native/breach.c preload/source.h
+preload/torch/breach.c preload/unwind/rule.h
+preload/unwind/breach.c preload/source.h
 preload/hook/breach.c schedule/kp_schedule.h
 preload/breach.c preload/hook/modules.h
 preload/breach.c room.h

@@ -4,7 +4,7 @@
  *
  *   source.c   which library is the allocator, when the taps are put in
  *   taps.c     the functions that stand in the host's words for malloc and its kin
- *   put.c      what they record: a count, or a block with its stack (preload/native)
+ *   put.c      what they record: a count, or a block with its stack (preload/unwind)
  */
 #ifndef KP_HEAP_H
 #define KP_HEAP_H

@@ -22,7 +22,7 @@
 #include "collector/base/kp_io.h"
 #include "preload/guard.h"
 #include "preload/heap/heap.h"
-#include "preload/native/kp_native.h"
+#include "preload/unwind/kp_unwind.h"
 #include "preload/source.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"

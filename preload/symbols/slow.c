@@ -17,7 +17,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "preload/guard.h"
-#include "preload/native/kp_native.h"
+#include "preload/unwind/kp_unwind.h"
 #include "preload/source.h"
 #include "preload/symbols/symbols.h"
 #include "collector/base/kp_poison.h"

@@ -20,7 +20,7 @@
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_log.h"
 #include "preload/hook/hook.h"
-#include "preload/native/kp_native.h"
+#include "preload/unwind/kp_unwind.h"
 #include "preload/source.h"
 #include "preload/symbols/symbols.h"
 #include "collector/base/kp_poison.h"

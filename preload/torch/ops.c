@@ -14,7 +14,7 @@
 #include "collector/base/kp_clock.h"
 #include "preload/caller.h"
 #include "preload/guard.h"
-#include "preload/native/kp_native.h"
+#include "preload/unwind/kp_unwind.h"
 #include "preload/source.h"
 #include "preload/torch/entry.h"
 #include "preload/torch/torch.h"

@@ -20,7 +20,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/caller.h"
-#include "preload/native/kp_native.h"
+#include "preload/unwind/kp_unwind.h"
 #include "preload/torch/entry.h"
 #include "preload/torch/torch.h"
 #include "schedule/kp_schedule.h"

@@ -6,7 +6,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "collector/record/kp_record.h"
-#include "preload/native/kp_native.h"
+#include "preload/unwind/kp_unwind.h"
 
 enum { ROUNDS = 20000 };
 static volatile int sink;

@@ -12,7 +12,7 @@
  * and the return address are followed, so callees that keep others cost nothing. Expressions are known in the forms compilers
  * and the kernel's signal frames have: a register plus an offset, and what lies there.
  */
-#include "preload/native/rule.h"
+#include "preload/unwind/rule.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_native.h - door of the native room: the machine code call stack of the calling thread
+ * kp_unwind.h - door of the unwind room: the machine code call stack of the calling thread
  *
  * Called by: sources, inside a hook (hot). Safe in signal handlers and in programs without frame pointers.
  */
-#ifndef KP_NATIVE_H
-#define KP_NATIVE_H
+#ifndef KP_UNWIND_H
+#define KP_UNWIND_H
 
 #include <stdbool.h>
 #include <stdint.h>

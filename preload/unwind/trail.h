@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/native/kp_native.h"
+#include "preload/unwind/kp_unwind.h"
 
 enum { KP_TRAIL_WORDS = 4 };
 

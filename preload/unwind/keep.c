@@ -16,9 +16,9 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/record/kp_record.h"
-#include "preload/native/kp_native.h"
-#include "preload/native/modules.h"
-#include "preload/native/trail.h"
+#include "preload/unwind/kp_unwind.h"
+#include "preload/unwind/modules.h"
+#include "preload/unwind/trail.h"
 #include "collector/base/kp_poison.h"
 
 enum { SEEN = 4096, FRAMES = 1u << 20, FRAMES_MOST = FRAMES / 4 * 3, PROBES = 64 };

@@ -12,7 +12,7 @@
  * From glibc 2.35 on _dl_find_object tells, without a lock, for code that is being run. Before that the modules of the last look are
  * believed, and what they say is read with care: one of them may have been unloaded since.
  */
-#include "preload/native/modules.h"
+#include "preload/unwind/modules.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +29,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
-#include "preload/native/kp_native.h"
+#include "preload/unwind/kp_unwind.h"
 #include "collector/base/kp_poison.h"
 
 enum { LISTED_MAX = 2048, NAMED = 256, PATH = 1024, NOTES = 1024, SEGMENTS = 64, BUILD_ID_MAX = 32 };

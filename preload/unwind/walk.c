@@ -30,9 +30,9 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "preload/native/kp_native.h"
-#include "preload/native/modules.h"
-#include "preload/native/trail.h"
+#include "preload/unwind/kp_unwind.h"
+#include "preload/unwind/modules.h"
+#include "preload/unwind/trail.h"
 #include "collector/base/kp_poison.h"
 
 #define PAGE UINT64_C(4096) /* or a whole number of them: what is looked at is looked at more finely than need be */

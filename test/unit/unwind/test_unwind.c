@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_native.c - machine code stacks are those the compiler's own unwinder sees, wherever they are asked for */
+/* test_unwind.c - machine code stacks are those the compiler's own unwinder sees, wherever they are asked for */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -19,8 +19,8 @@
 #include "collector/base/kp_io.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
-#include "preload/native/kp_native.h"
-#include "preload/native/modules.h"
+#include "preload/unwind/kp_unwind.h"
+#include "preload/unwind/modules.h"
 #include "test/support/support.h"
 
 enum { DEPTH = KP_NATIVE_DEPTH };
@@ -385,7 +385,7 @@ static void a_stack_is_kept_once_and_told(void **state)
     }
     assert_true(inside >= 21 && inside <= 22); /* perhaps this test is right behind it */
     assert_int_equal(n, 1 + 21 + depth); /* here kp_native_stack is no library's own */
-    assert_non_null(strstr(of[1].path, "test_native"));
+    assert_non_null(strstr(of[1].path, "test_unwind"));
     assert_int_equal(strlen(of[1].build_id), 40);
     for (int i = 1; i < depth; i++) assert_int_equal(of[n - i].base + of[n - i].offset, frames[depth - i]);
     stack = 12345678;

@@ -3,7 +3,7 @@
 #ifndef KP_NATIVE_MODULES_H
 #define KP_NATIVE_MODULES_H
 
-#include "preload/native/rule.h"
+#include "preload/unwind/rule.h"
 
 void kp_native_modules_setup(void);
 uint32_t kp_native_generation(void); /* changes when modules were unloaded */
