@@ -2,7 +2,7 @@
 /*
  * elffile.c - reads the tables of symbols of an ELF file
  *
- * Called by: export/names/framenames.c, preload/symbols/hidden.c, on the export thread inside the host; the CLI
+ * Called by: export/names/framenames.c, preload/calltrace/hidden.c, on the export thread inside the host; the CLI
  * Memory:    a block of the stack; nothing is mapped, so a file that shrinks meanwhile is no SIGBUS of the host
  * On fail:   what cannot be read is not there. Files may be damaged: every size is checked against the file's.
  */

@@ -10,7 +10,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_hash.h"
-#include "preload/symbols/symbols.h"
+#include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 
 enum { FIRST = 1u << 15, MOST = 1u << 22 };

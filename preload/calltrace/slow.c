@@ -19,7 +19,7 @@
 #include "preload/guard.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/source.h"
-#include "preload/symbols/symbols.h"
+#include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 
 enum { GRANULE = 16384, BLOCKS = KP_SYMBOL_CALLS / KP_SYMBOL_BLOCK, BLOCKS_IN_PAGE = KP_SYMBOL_PAGE / KP_SYMBOL_BLOCK, LINE = 64, ARENA_ALIGNS = 16 };

@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "preload/symbols/symbols.h"
+#include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 
 enum { NESTING_MAX = 64 };

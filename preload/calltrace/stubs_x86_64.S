@@ -17,7 +17,7 @@
  * then the caller's address is taken as it is, not less one as for a call, so the rule gives it less one. The true return address lies at
  * a distance from the stub that the first word of the stub's page tells.
  */
-#include "preload/symbols/symbols.h"
+#include "preload/calltrace/calltrace.h"
 
         .hidden kp_symbol_row_base, kp_symbols_armed, kp_symbols_vectors
         .hidden kp_symbol_enter, kp_symbol_enter_slow, kp_symbol_exit

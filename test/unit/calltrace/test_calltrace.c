@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_symbols.c - patterns, names as C++ has them (beside c++filt's), rows, stubs */
+/* test_calltrace.c - patterns, names as C++ has them (beside c++filt's), rows, stubs */
 #include "test/support/support.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/symbols/symbols.h"
+#include "preload/calltrace/calltrace.h"
 
 static bool matches(const char *glob, const char *text)
 {

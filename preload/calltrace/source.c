@@ -22,7 +22,7 @@
 #include "preload/hook/hook.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/source.h"
-#include "preload/symbols/symbols.h"
+#include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* of this library, from the linker */

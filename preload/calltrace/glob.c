@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "preload/symbols/symbols.h"
+#include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 
 bool kp_glob_matches(const char *glob, size_t bytes, const char *text)

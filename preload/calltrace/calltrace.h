@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * symbols.h - calls of functions by name (KPROF_SYMBOLS): the room's map
+ * calltrace.h - calls of functions by name (KPROF_SYMBOLS): the room's map
  *
  *   source.c   the setting, which words are taken, what is said of the rest; hidden.c: functions that only their own file knows of
  *   glob.c     patterns; name.c: a C++ name as far as patterns need it

@@ -21,7 +21,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_elffile.h"
 #include "collector/base/kp_log.h"
-#include "preload/symbols/symbols.h"
+#include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 
 enum { MODULES_MOST = 1024, PATH_MOST = 512, LOOK_EVERY = 1024, NOTES_MOST = 4096 };

@@ -17,7 +17,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "preload/guard.h"
-#include "preload/symbols/symbols.h"
+#include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 
 /* The hot half calls nothing but at its end: so it needs no frame and keeps no register. Where the clock has to be called, a copy of it does. */

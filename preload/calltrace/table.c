@@ -13,7 +13,7 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_hash.h"
-#include "preload/symbols/symbols.h"
+#include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 
 enum { BUCKETS = KP_SYMBOL_ROWS * 2, STUB_BYTES = 1 << KP_SYMBOL_STUB_SHIFT };
