@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 
 #include "collector/base/kp_gate.h"
-#include "preload/heap/heap.h"
+#include "preload/malloc/malloc.h"
 #include "collector/base/kp_poison.h"
 
 enum { NEWS = 8, GIVES = 14 };

@@ -17,7 +17,7 @@
 
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_log.h"
-#include "preload/heap/heap.h"
+#include "preload/malloc/malloc.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"

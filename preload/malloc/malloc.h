@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heap.h - the host's heap as a source: the room's map
+ * malloc.h - the host's heap as a source: the room's map
  *
  *   source.c   which library is the allocator, when the taps are put in
  *   taps.c     the functions that stand in the host's words for malloc and its kin
  *   put.c      what they record: a count, or a block with its stack (preload/unwind)
  */
-#ifndef KP_HEAP_H
-#define KP_HEAP_H
+#ifndef KP_MALLOC_H
+#define KP_MALLOC_H
 
 #include <stdbool.h>
 #include <stddef.h>

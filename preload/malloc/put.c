@@ -21,7 +21,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "preload/guard.h"
-#include "preload/heap/heap.h"
+#include "preload/malloc/malloc.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/source.h"
 #include "schedule/kp_schedule.h"
