@@ -64,12 +64,12 @@ extern const struct kp_source kp_torch_source, kp_python_source, kp_markers_sour
 /* Who records what the program asks of CUDA. Kept by boot.c, so that sources need not know each other. */
 enum kp_gpu {
     KP_GPU_OPEN,  /* no CUDA in this process so far, or not decided yet */
-    KP_GPU_CUPTI, /* preload/cuda */
+    KP_GPU_CUPTI, /* preload/cupti */
     KP_GPU_HOOKS, /* for good: CUPTI is not to be had (or KPROF_CUPTI=off), preload/cudart records what our own hooks see */
     KP_GPU_OFF,   /* KPROF_ACTIVITIES without cuda, or CUPTI is another tool's: nobody */
 };
 enum kp_gpu kp_boot_gpu(void);
-void kp_boot_set_gpu(enum kp_gpu gpu); /* preload/cuda's word; tells every source when it is news. Any thread, no lock held. */
+void kp_boot_set_gpu(enum kp_gpu gpu); /* preload/cupti's word; tells every source when it is news. Any thread, no lock held. */
 
 /* boot.c's, called by a source inside its hook when a marked range ended (t->inside is set). */
 struct kp_thread;

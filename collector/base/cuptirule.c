@@ -2,7 +2,7 @@
 /*
  * cuptirule.c - which CUPTI must not be used, or only so
  *
- * Called by: preload/cuda (before arming), kprof doctor
+ * Called by: preload/cupti (before arming), kprof doctor
  * Memory:    none
  * Safe in:   anywhere: pure
  */

@@ -123,10 +123,10 @@ static struct kp_thread *bear(void)
         return NULL;
     }
     kp_store_relaxed(&t->inside, 1); /* libc may allocate below: hooks it meets pass through */
-    kp_store_release(&t->pthread_id, 0); /* pairs with: preload/cuda/lane.c:thread_tid; of the dead thread it served */
+    kp_store_release(&t->pthread_id, 0); /* pairs with: preload/cupti/lane.c:thread_tid; of the dead thread it served */
     kp_store_release(&t->tid, kp_io_tid()); /* pairs with: lane.c:tid_of, which then sees the 0 */
     t->thread_no = kp_add_relaxed(&number_last, 1) + 1;
-    kp_store_release(&t->pthread_id, (uint64_t)(uintptr_t)pthread_self()); /* pairs with: preload/cuda/lane.c:thread_tid */
+    kp_store_release(&t->pthread_id, (uint64_t)(uintptr_t)pthread_self()); /* pairs with: preload/cupti/lane.c:thread_tid */
     memset(t->name, 0, sizeof t->name);
     kp_io_thread_name(t->name);
     key_bind(t);

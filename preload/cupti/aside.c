@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * aside.c - KPROF_CUPTI=yield: CUPTI is the program's as long as it profiles itself
+ *
+ * Called by: tee.c in calls of the program (stand aside, come back), helper.c on the thread kprof-cuda (for how long still)
+ * Owns:      until when we stand aside
+ * Locks:     none
+ * On fail:   where our last call into CUPTI lasts too long the program goes on beside us, as with tee
+ * Safe in:   signal handlers no; after fork nobody comes here
+ *
+ *   it registers callbacks, or a clock   it is about to begin: we disable all of ours first, and wait for what it enables
+ *   it enables a kind                    until it has disabled all
+ *   all is disabled                      it still fetches its records: we come back a moment after its flush, or a while later
+ *
+ * So nothing of ours is enabled while something of its own is, and no clock is changed while something of ours is.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "preload/cupti/room.h"
+#include "preload/source.h"
+#include "collector/base/kp_poison.h"
+
+enum { ABOUT_TO_MS = 5000, FETCHES_MS = 1000, FETCHED_MS = 200, WAIT_MS = 2000, NAP_NS = 200000 };
+#define SESSION UINT64_MAX
+
+static _Atomic uint64_t until_ms; /* 0: not at all; SESSION: as long as the program has anything enabled */
+static _Atomic(const void *) whose; /* code of the library that uses CUPTI */
+
+static uint64_t now_ms(void)
+{
+    return kp_clock_ns(CLOCK_MONOTONIC) / 1000000;
+}
+
+int kp_aside_left_ms(void)
+{
+    uint64_t until = kp_load_acquire(&until_ms), now = now_ms(); /* pairs with: kp_cuda_stand_aside, kp_cuda_come_back */
+    if (until == SESSION) return INT_MAX;
+    return until > now ? (int)(until - now) : 0;
+}
+
+void kp_cuda_stand_aside(bool is_session, const void *code)
+{
+    uint64_t seen = kp_load_relaxed(&until_ms), end = now_ms() + WAIT_MS;
+    uint64_t until = is_session ? SESSION : now_ms() + ABOUT_TO_MS;
+    if (code) kp_store_release(&whose, code); /* pairs with: name_of_client */
+    while (seen != SESSION && !kp_cas_acq_rel(&until_ms, &seen, until)) {} /* pairs with: kp_aside_left_ms */
+    kp_helper_poke();
+    while (kp_cuda_state() == KP_CUDA_ARMED && !kp_helper_check() && now_ms() < end) kp_io_nap(NAP_NS);
+}
+
+void kp_cuda_come_back(bool is_flushed)
+{
+    uint64_t seen = kp_load_relaxed(&until_ms);
+    if (seen == 0 || (is_flushed && seen == SESSION)) return;
+    kp_store_release(&until_ms, now_ms() + (is_flushed ? FETCHED_MS : FETCHES_MS)); /* pairs with: kp_aside_left_ms */
+    kp_helper_poke();
+}
+
+/* ---- what is said ---- */
+
+static const char *name_of_client(void)
+{
+    Dl_info info;
+    const void *code = kp_load_acquire(&whose); /* pairs with: kp_cuda_stand_aside */
+    const char *file = code && dladdr(code, &info) && info.dli_fname ? info.dli_fname : "";
+    const char *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+    if (strncmp(name, "libtorch", 8) == 0) return "torch.profiler";
+    return name[0] ? name : "the program";
+}
+
+void kp_aside_say(bool begins)
+{
+    static uint32_t times;
+    char text[16];
+    if (!kp_helper_is_wanted()) return;
+    KP_LOG_ONCE(0, "%s uses CUPTI itself: GPU work is not recorded until it is done (KPROF_CUPTI=tee records beside it)", name_of_client());
+    times += begins || times == 0;
+    kp_fmt(text, sizeof text, "%u times", (unsigned)times);
+    kp_cuda_note("gpu_yielded", text);
+    if (kp_boot_gpu() == KP_GPU_OPEN) kp_cuda_note("gpu_source", "none (the program uses CUPTI itself)");
+}

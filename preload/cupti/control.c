@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * control.c - arm, flush, disarm: every call that changes something in CUPTI
+ *
+ * Called by: helper.c on the thread kprof-cuda
+ * Owns:      which kinds and filters of ours are enabled
+ * Locks:     none is held around a call into CUPTI, which may call us back
+ * On fail:   what is not to be had is left out; without calls or kernels GPU recording is refused, with one line
+ * Safe in:   signal handlers no; after fork nobody comes here
+ *
+ * Order: attributes before callbacks, callbacks before kinds; what exists already (devices, contexts) is asked for by
+ * EnableAndDump. Never cuptiSubscribe (one seat a process, torch.profiler wants it), never cuptiFinalize.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
+#include "preload/cupti/limit.h"
+#include "preload/cupti/room.h"
+#include "collector/base/kp_poison.h"
+
+enum { ATTR_ZEROED = 5, ATTR_PER_THREAD = 9, VERSION_12_3 = 21, VERSION_13 = 130000, THREAD_IDS_SYSTEM = 1, NOT_CALLED = -1,
+       V2_IN_USE = 14, MULTIPLE_SUBSCRIBERS = 39 };
+
+static const struct {
+    uint8_t kind;
+    bool is_dumped, is_needed;
+} kinds[] = {
+    {KP_CUPTI_DEVICE, true, false},         {KP_CUPTI_CONTEXT, true, false},
+    {KP_CUPTI_CONCURRENT_KERNEL, false, true}, {KP_CUPTI_MEMCPY, false, false},
+    {KP_CUPTI_MEMCPY2, false, false},       {KP_CUPTI_MEMSET, false, false},
+    {KP_CUPTI_SYNCHRONIZATION, false, false}, {KP_CUPTI_OVERHEAD, false, false},
+    {KP_CUPTI_RUNTIME, false, true},
+};
+static _Atomic uint64_t enabled_kinds; /* bit: we enabled it */
+#define SINGLY UINT64_C(1)             /* in its place for no kind: calls are set one by one, the driver's have no kind */
+static _Atomic uint64_t dropped;
+static _Atomic bool are_queries_off;   /* CUPTI was told to leave out queries that were answered "not ready" */
+static int64_t zeroed_before; /* ATTR_ZEROED as it was found when arming */
+static uint64_t owed;         /* bit: a kind of the program's that our Disable may have hit; kprof-cuda's */
+
+/* Each call into CUPTI is watched from outside. */
+static int ended(int code)
+{
+    kp_helper_call_ends();
+    return code;
+}
+#define CALL(expression) (kp_helper_call_begins() ? ended(expression) : NOT_CALLED)
+
+bool kp_cuda_wants(uint32_t kind)
+{
+    return kind < KP_CUPTI_KINDS && atomic_load(&enabled_kinds) >> kind & 1 && kp_helper_may_call();
+}
+
+bool kp_cuda_has_calls(void)
+{
+    return atomic_load(&enabled_kinds) >> KP_CUPTI_RUNTIME & 1;
+}
+
+/* Where CUPTI cannot tell single calls apart noise comes all the same, and is dropped when decoded. */
+bool kp_cuda_wants_call(bool is_driver, uint32_t cbid)
+{
+    const uint64_t by = is_driver ? SINGLY | UINT64_C(1) << KP_CUPTI_DRIVER : UINT64_C(1) << KP_CUPTI_RUNTIME;
+    return cbid < KP_CALLS && !(kp_calls[is_driver][cbid].what & KP_CALL_NOISE) && atomic_load(&enabled_kinds) & by && kp_helper_may_call();
+}
+
+uint64_t kp_cuda_dropped(void)
+{
+    return kp_load_relaxed(&dropped);
+}
+
+void kp_cuda_dropped_more(uint64_t records)
+{
+    if (kp_cuda_state() == KP_CUDA_ARMED) kp_add_relaxed(&dropped, records);
+}
+
+/* ---- refusals ---- */
+
+static int refuse(const char *what, int code)
+{
+    char why[512], tool[256];
+    const char *text = NULL;
+    if (kp_cupti.get_result_string) (void)CALL(kp_cupti.get_result_string(code, &text));
+    if (code == V2_IN_USE || code == MULTIPLE_SUBSCRIBERS) {
+        kp_other_tool(tool, sizeof tool);
+        kp_fmt(why, sizeof why, "CUPTI is taken by %s (%s: error %d)", tool, what, code);
+        kp_cuda_leave(why);
+    } else {
+        kp_fmt(why, sizeof why, "%s failed: %s (error %d)", what, text ? text : "?", code);
+        kp_cuda_refuse(why);
+    }
+    return -EPERM;
+}
+
+/* ---- once a process ---- */
+
+static void note_number(const char *key, uint64_t value)
+{
+    char text[24];
+    kp_fmt(text, sizeof text, "%lu", (unsigned long)value);
+    kp_cuda_note(key, text);
+}
+
+static void note_versions(void)
+{
+    int driver = 0;
+    note_number("cupti_version", kp_cupti.version);
+    kp_cuda_note("gpu_cupti_path", kp_cupti.path);
+    if (kp_driver.version && kp_driver.version(&driver) == 0) note_number("cuda_driver_version", (uint64_t)driver);
+    int runtime = kp_runtime_version();
+    if (runtime) note_number("cuda_runtime_version", (uint64_t)runtime);
+}
+
+/* Its width is CUPTI's affair: what it gives is what it takes. The value before; -1: not to be had. */
+static int64_t attribute_set(int attribute, uint64_t value)
+{
+    uint64_t before = 0;
+    size_t bytes = sizeof before;
+    if (!kp_cupti.get_attribute || !kp_cupti.set_attribute) return -1;
+    if (CALL(kp_cupti.get_attribute(attribute, &bytes, &before)) != 0 || bytes == 0 || bytes > sizeof before) return -1;
+    if (before != value && CALL(kp_cupti.set_attribute(attribute, &bytes, &value)) != 0) return -1;
+    return (int64_t)before;
+}
+
+/* For the process's life, so only where nobody else will come. Buffers per thread: 13.0 made that the default. */
+static void attributes_set(void)
+{
+    if (kp_tee_has_client() || kp_cuda_has_torch()) return;
+    if (kp_cupti.version >= VERSION_12_3 && kp_cupti.version < VERSION_13) (void)attribute_set(ATTR_PER_THREAD, 1);
+    if ( kp_cupti.set_thread_id_type && CALL(kp_cupti.set_thread_id_type(THREAD_IDS_SYSTEM)) == 0)
+        kp_store_relaxed(&kp_lane_ids_are_tids, true); /* torch.profiler matches the default ids: not beside it */
+}
+
+/* Which CUPTI this is, whether it may be used, how long its records are. */
+static int learn(void)
+{
+    char text[1200];
+    int code = CALL(kp_cupti.get_version(&kp_cupti.version));
+    if (code != 0) return code == NOT_CALLED ? -ETIMEDOUT : refuse("cuptiGetVersion", code);
+    kp_log(1, "CUPTI %u in %s", (unsigned)kp_cupti.version, kp_cupti.path);
+    note_versions();
+    kp_rules_set(kp_cupti.version);
+    if (kp_rules_forbid_arming()) return -EPERM;
+    if (!kp_helper_call_begins()) return -ETIMEDOUT;
+    const char *why = kp_probe_sizes();
+    kp_calls_fill();
+    kp_helper_call_ends();
+    if (!why) return 0;
+    kp_fmt(text, sizeof text, "%s (version %u) is of no known layout: %s", kp_cupti.path, (unsigned)kp_cupti.version, why);
+    kp_cuda_refuse(text);
+    return -EPROTO;
+}
+
+static int prepare(void)
+{
+    static bool is_prepared;
+    if (is_prepared) return kp_rules_forbid_arming() ? -EPERM : 0;
+    int err = learn();
+    if (err) return err;
+    if (kp_buffer_setup() != 0 || kp_lane_setup() != 0) {
+        kp_cuda_refuse("no memory for its buffers");
+        return -ENOMEM;
+    }
+    attributes_set();
+    is_prepared = true;
+    return 0;
+}
+
+/* ---- kinds and filters ---- */
+
+static void kind_disable(uint32_t kind);
+
+/* Own word first: a Disable of the program's that comes in between must see it. */
+static int kind_enable(uint32_t kind, bool is_dumped)
+{
+    int code = NOT_CALLED;
+    atomic_fetch_or(&enabled_kinds, UINT64_C(1) << kind);
+    if (is_dumped && kp_cupti.enable_and_dump) code = CALL(kp_cupti.enable_and_dump((int)kind));
+    else code = CALL(kp_cupti.enable((int)kind));
+    if (code != 0) kind_disable(kind); /* one of the program's may have been kept from CUPTI */
+    return code;
+}
+
+static bool has_single_calls(void)
+{
+    return kp_cupti.enable_driver_api && kp_cupti.enable_runtime_api;
+}
+
+static int single_set(bool is_driver, uint32_t cbid, bool enabled)
+{
+    return is_driver ? CALL(kp_cupti.enable_driver_api(cbid, enabled)) : CALL(kp_cupti.enable_runtime_api(cbid, enabled));
+}
+
+/* A kind of calls went through `now`: what the program set call by call went with it. */
+static void calls_follow(uint32_t kind, enum kp_filter_now now)
+{
+    if (has_single_calls() && (kind == KP_CUPTI_RUNTIME || kind == KP_CUPTI_DRIVER))
+        (void)kp_filter_apply(kind == KP_CUPTI_DRIVER, now, single_set);
+}
+
+/*
+ * tee.c does the same with the words exchanged: own word first, then the other's, and once more after a call. What could not be called
+ * stays marked, for kp_control_recover.
+ */
+static void kind_disable(uint32_t kind)
+{
+    uint64_t bit = UINT64_C(1) << kind;
+    enum kp_filter_now now = KP_FILTER_AS_SET;
+    if (!(atomic_fetch_and(&enabled_kinds, ~bit) & bit)) return;
+    if (!kp_tee_wants(kind)) {
+        if (CALL(kp_cupti.disable((int)kind)) == NOT_CALLED) {
+            atomic_fetch_or(&enabled_kinds, bit);
+            return;
+        }
+        now = KP_FILTER_ALL_OFF;
+        if (kp_tee_wants(kind)) {
+            if (CALL(kp_cupti.enable((int)kind)) == NOT_CALLED) owed |= bit;
+            now = KP_FILTER_ALL_ON;
+        }
+    }
+    calls_follow(kind, now);
+}
+
+/* Driver calls one by one where CUPTI can: the kind DRIVER doubles the volume. Else all, and the rest is dropped when decoded. */
+static bool singles_enable(void)
+{
+    if (!has_single_calls()) return false;
+    calls_follow(KP_CUPTI_RUNTIME, KP_FILTER_ALL_ON); /* without noise */
+    atomic_fetch_or(&enabled_kinds, SINGLY);
+    return kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == 0;
+}
+
+static void singles_disable(void)
+{
+    if (!(atomic_fetch_and(&enabled_kinds, ~SINGLY) & SINGLY)) return;
+    if (kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == NOT_CALLED) atomic_fetch_or(&enabled_kinds, SINGLY);
+}
+
+/* From 12.8 on waits have records of queries among them, also of those that found nothing done: allocators and NCCL ask by the thousand. */
+static void queries_off(void)
+{
+    if (!kp_cuda_wants_waits() || !kp_cupti.enable_all_sync_records || kp_tee_has_client()) return;
+    kp_store_release(&are_queries_off, CALL(kp_cupti.enable_all_sync_records(0)) == 0); /* pairs with: kp_cuda_queries_again */
+}
+
+void kp_cuda_queries_again(void)
+{
+    if (kp_exchange_acq_rel(&are_queries_off, 0)) (void)kp_cupti.enable_all_sync_records(1); /* as CUPTI has it by default */
+}
+
+static int kinds_enable(void)
+{
+    queries_off();
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i].kind == KP_CUPTI_SYNCHRONIZATION && !kp_cuda_wants_waits()) continue;
+        int code = kind_enable(kinds[i].kind, kinds[i].is_dumped);
+        if (code != 0 && kinds[i].is_needed) return code;
+        if (code != 0) kp_log(1, "CUPTI does not give records of kind %d (error %d)", kinds[i].kind, code);
+    }
+    if (!singles_enable()) {
+        singles_disable();
+        (void)kind_enable(KP_CUPTI_DRIVER, false);
+    }
+    return 0;
+}
+
+static void kinds_disable(void)
+{
+    for (uint32_t kind = 1; kind < KP_CUPTI_KINDS; kind++) kind_disable(kind);
+    singles_disable();
+    if (!kp_load_relaxed(&are_queries_off) || !kp_helper_call_begins()) return;
+    kp_cuda_queries_again();
+    kp_helper_call_ends();
+}
+
+/* ---- arm, flush, disarm ---- */
+
+/* What else arming changed. Calls must be possible: as long as CUPTI takes buffers for zeroed it must get only such. */
+static void leave(void)
+{
+    if (zeroed_before == 0) (void)attribute_set(ATTR_ZEROED, 0);
+    kp_tee_disarmed();
+    kp_buffer_quiet(true);
+    kp_buffer_write_notes();
+}
+
+/* After a call that took too long nothing can be undone here: kp_control_recover does, and the next window may find CUPTI well. */
+static int arm_failed(const char *what, int code)
+{
+    if (code == NOT_CALLED || !kp_helper_may_call()) return -ETIMEDOUT;
+    kinds_disable();
+    if (!kp_helper_may_call()) return -ETIMEDOUT;
+    leave();
+    return refuse(what, code);
+}
+
+int kp_control_arm(void)
+{
+    int err = kp_cupti_find(true);
+    if (err == -EAGAIN) return err;
+    if (err) {
+        kp_cuda_refuse(err == -ENOSYS ? "a function of it is missing" : "no libcupti that belongs to this program's CUDA was found");
+        return err;
+    }
+    if (kp_cuda_tee_start() == -EBUSY) return -EAGAIN; /* the program's calls must be seen before ours change anything */
+    if (!kp_helper_register_exit(false)) {
+        kp_cuda_set_state(KP_CUDA_DEAD);
+        return -ESHUTDOWN;
+    }
+    err = prepare();
+    if (err) return err;
+    kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
+    kp_buffer_warm();
+    kp_tee_arming();
+    zeroed_before = attribute_set(ATTR_ZEROED, 1); /* ours are; of the program's we know nothing */
+    int code = CALL(kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete));
+    if (code != 0) return arm_failed("cuptiActivityRegisterCallbacks", code);
+    kp_device_write_all();
+    kp_lane_forget_work();
+    kp_buffer_quiet(false);
+    kp_domain_prepare();
+    kp_rules_session();
+    code = kinds_enable();
+    if (code != 0) return arm_failed("cuptiActivityEnable", code);
+    kp_domain_sample();
+    if (!kp_helper_may_call()) return -ETIMEDOUT;
+    kp_cuda_set_state(KP_CUDA_ARMED);
+    kp_limit_begin();
+    (void)kp_helper_register_exit(true);
+    return 0;
+}
+
+void kp_control_flush(bool is_forced)
+{
+    static uint64_t said;
+    size_t lost = 0;
+    if (!kp_buffer_any_asked()) return; /* nothing was ever recorded; after a fork such a flush hangs */
+    (void)CALL(kp_cupti.flush_all(is_forced));
+    kp_domain_sample();
+    if (kp_cupti.get_num_dropped && CALL(kp_cupti.get_num_dropped(NULL, 0, &lost)) == 0 && lost)
+        kp_add_relaxed(&dropped, lost);
+    if (kp_load_relaxed(&dropped) != said) {
+        for (; said < kp_load_relaxed(&dropped); said++) kp_loss_count(0, KP_LOSS_CAP); /* of no kind: CUPTI does not tell */
+        note_number("gpu_dropped", said);
+        KP_LOG_ONCE(0, "CUPTI dropped records of GPU work");
+    }
+    kp_lane_write_notes();
+    kp_buffer_write_notes();
+}
+
+void kp_control_forget(void)
+{
+    atomic_store(&enabled_kinds, 0);
+    kp_store_relaxed(&are_queries_off, false);
+    kp_domain_forget();
+}
+
+void kp_control_stop(void)
+{
+    kinds_disable();
+}
+
+void kp_control_disarm(bool is_forced)
+{
+    kp_control_flush(false);
+    kinds_disable();
+    kp_control_flush(is_forced);
+    if (!kp_helper_may_call()) return;
+    leave();
+    if (kp_cuda_state() == KP_CUDA_ARMED) kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
+}
+
+/* First what costs the program something. A Disable of ours, too, may have been what took so long, and the program enabled meanwhile. */
+void kp_control_recover(void)
+{
+    kinds_disable();
+    for (uint32_t kind = 1; kind < KP_CUPTI_KINDS; kind++) {
+        if (!(owed >> kind & 1) || !kp_tee_wants(kind)) continue;
+        (void)CALL(kp_cupti.enable((int)kind));
+        calls_follow(kind, KP_FILTER_ALL_ON);
+    }
+    owed = 0;
+    kp_control_flush(false);
+    leave();
+}

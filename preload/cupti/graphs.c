@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * graphs.c - whether the program uses CUDA graphs: some CUPTIs must know (cuptirule.def)
+ *
+ * Called by: source.c when modules changed (attach); the program's threads when a capture begins; lane.c (hot)
+ * Owns:      the answer, and the taps on what begins a capture
+ * Locks:     none
+ * On fail:   captures are seen only by what CUPTI tells while it is on; so are those of a static cudart, of the driver's own
+ *            functions taken by dlsym, and graphs that are built node by node
+ * Safe in:   a tap passes on, also after fork
+ *
+ * A capture is rare and no short call: what the tap adds is one store.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+
+#include "collector/base/kp_log.h"
+#include "preload/cupti/room.h"
+#include "preload/hook/hook.h"
+#include "collector/base/kp_poison.h"
+
+/* All take pointers and whole numbers, at most six: one type does for all. */
+typedef int (*capture_fn)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+
+#define RUNTIME(X) \
+    X(cudaStreamBeginCapture) X(cudaStreamBeginCapture_ptsz) X(cudaStreamBeginCaptureToGraph) X(cudaStreamBeginCaptureToGraph_ptsz)
+#define DRIVER(X)                                                                                             \
+    X(cuStreamBeginCapture) X(cuStreamBeginCapture_ptsz) X(cuStreamBeginCapture_v2) X(cuStreamBeginCapture_v2_ptsz) \
+    X(cuStreamBeginCaptureToGraph) X(cuStreamBeginCaptureToGraph_ptsz)
+
+static _Atomic bool are_used;
+
+void kp_graphs_see(void)
+{
+    if (!kp_load_relaxed(&are_used)) kp_store_relaxed(&are_used, true);
+}
+
+bool kp_graphs_are_used(void)
+{
+    return kp_load_relaxed(&are_used);
+}
+
+#define TAP(name)                                                                                                   \
+    static capture_fn real_##name;                                                                                  \
+    static int tap_##name(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f)             \
+    {                                                                                                               \
+        kp_graphs_see();                                                                                            \
+        return real_##name(a, b, c, d, e, f);                                                                       \
+    }
+RUNTIME(TAP)
+DRIVER(TAP)
+
+struct row {
+    const char *name;
+    capture_fn *real, tap;
+};
+#define ROW(name) {#name, &real_##name, tap_##name},
+static const struct row runtime[] = {RUNTIME(ROW)}, driver[] = {DRIVER(ROW)};
+enum { MOST = sizeof driver / sizeof *driver };
+
+static struct library {
+    const char *stem;
+    const struct row *rows;
+    size_t count;
+    struct kp_tap taps[MOST];
+    uint32_t found;
+    bool is_done;
+} libraries[] = {{.stem = "libcudart", .rows = runtime, .count = sizeof runtime / sizeof *runtime},
+                 {.stem = "libcuda", .rows = driver, .count = sizeof driver / sizeof *driver}};
+
+static void find(struct library *l, void *handle)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        void *real = dlsym(handle, l->rows[i].name);
+        if (!real) continue;
+        *(void **)l->rows[i].real = real;
+        l->taps[l->found++] = (struct kp_tap){l->rows[i].name, real, (void *)(uintptr_t)l->rows[i].tap};
+    }
+    dlerror();
+}
+
+void kp_graphs_attach(void)
+{
+    char path[1024];
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        struct library *l = &libraries[i];
+        if (l->is_done || !kp_library_find(l->stem, path, sizeof path)) continue;
+        void *handle = l->found ? NULL : dlopen(path, RTLD_NOLOAD | RTLD_LAZY); /* stays as long as its functions are called */
+        if (handle) find(l, handle);
+        else dlerror();
+        int err = l->found ? kp_hook_add_taps(l->taps, l->found) : 0;
+        l->is_done = (l->found || handle) && err != -EBUSY; /* else the next look */
+        if (err && err != -EBUSY) kp_log(1, "captures of CUDA graphs through %s cannot be seen (error %d)", l->stem, -err);
+    }
+}

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * lane.c - a completed buffer of CUPTI's into the spool
+ *
+ * Called by: buffer.c on CUPTI's worker thread, or on whoever flushes: several at once
+ * Owns:      the lanes (kp_record.h), what is counted of records, the balance of launches and kernels
+ * Locks:     a flag per lane, tried and not waited for: with every lane taken a buffer waits its turn for a bounded time
+ * Memory:    none after kp_lane_setup
+ * On fail:   a record without room is counted by kind and dropped; on a thread of nobody's it waits for the writer first
+ * Safe in:   after fork no (the gate is shut, nothing is decoded)
+ *
+ * Which cycle. `collecting` is the number of the cycle whose chunks take what arrives. A lane sets its `inside`, then reads it,
+ * record by record; whoever closes a cycle stores 0, makes every processor see it and waits for `inside` (kp_record_quiesce):
+ * so nobody writes to a chunk that was read and taken back. What arrives while it is 0 came too late, and is counted.
+ *
+ * The balance. Each kernel launch among the calls is one kernel to come. Sums of correlations, plus for a launch, minus for a
+ * kernel, are 0 when all came, in whatever order. Launches into a graph being captured run nothing, nodes of graphs were
+ * not launched one by one: neither counts. What is lost on the way unbalances it for good, until kp_lane_forget_work.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "collector/base/kp_gate.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
+#include "preload/cupti/room.h"
+#include "collector/base/kp_poison.h"
+
+enum { LANES = 8, TURNS_MAX = 2000, WAIT_MS = 50, RECENT = 16, NAME_MOST = 8000, LOOK_BYTES = 1024, CHECKED_KERNELS = 32, ODD_ENOUGH = 4,
+       KERNELS_GRID_MOST = 0x7fffffff };
+
+struct lane {
+    struct kp_thread *thread;
+    _Atomic uint32_t is_taken;
+    uint32_t recent[RECENT]; /* correlations of the last launches: a driver call inside a runtime call is not a second one */
+    uint32_t recent_at;
+    uint32_t unknown_thread; /* no thread of ours has this id: not looked for again in this buffer */
+    bool may_wait;
+    char text[NAME_MOST + 1]; /* a name that was looked at with care */
+    uint8_t pad[64];
+};
+
+static struct lane lanes[LANES];
+static _Atomic uint32_t lane_count;
+static _Atomic uint32_t collecting, recorded_last, closed_last;
+_Atomic bool kp_lane_ids_are_tids, kp_lane_looks;
+static _Thread_local bool cannot_wait __attribute__((tls_model("initial-exec")));
+
+static struct {
+    _Atomic uint64_t records, kernels, late, holes, lost_bytes, invalid[KP_KIND_N];
+    _Atomic uint64_t launched, ran;          /* how many; and the sums of their correlations */
+    _Atomic uint64_t launched_sum, ran_sum;
+    _Atomic uint64_t base, base_sum;         /* differences that are not waited for any more */
+    _Atomic int32_t captures;                /* streams being captured */
+    _Atomic uint64_t sound, odd; /* of the first kernels */
+} count;
+
+/* ---- set-up and switching ---- */
+
+int kp_lane_setup(void)
+{
+    while (kp_load_relaxed(&lane_count) < LANES) {
+        struct lane *l = &lanes[kp_load_relaxed(&lane_count)];
+        l->thread = kp_lane_open("cuda");
+        if (!l->thread) break;
+        kp_name_cache(l->thread, NULL, 1); /* makes the cache; the entry is forgotten with each buffer */
+        kp_store_release(&lane_count, kp_load_relaxed(&lane_count) + 1); /* pairs with: lane_take */
+    }
+    return kp_load_relaxed(&lane_count) ? 0 : -ENOMEM;
+}
+
+void kp_lane_collect(uint32_t cycle)
+{
+    if (kp_gate_get() & KP_GATE_RECORD) kp_store_relaxed(&recorded_last, cycle);
+    kp_store_release(&collecting, cycle); /* pairs with: kp_lane_decode */
+}
+
+void kp_lane_close(uint32_t cycle)
+{
+    uint32_t seen = cycle;
+    (void)kp_cas_acq_rel(&collecting, &seen, 0); /* pairs with: kp_lane_decode; kp_record_quiesce waits for who read the old one */
+    if (kp_load_relaxed(&closed_last) < cycle) kp_store_relaxed(&closed_last, cycle);
+}
+
+void kp_lane_allow_wait(bool may)
+{
+    cannot_wait = !may;
+}
+
+/* Warming up, and no window before it still drains: what arrives began before the window. */
+static bool is_only_warming(void)
+{
+    return (kp_gate_get() & (KP_GATE_WARM | KP_GATE_RECORD)) == KP_GATE_WARM &&
+           kp_load_relaxed(&recorded_last) <= kp_load_relaxed(&closed_last);
+}
+
+static struct lane *lane_take(void)
+{
+    uint32_t lanes_now = kp_load_acquire(&lane_count); /* pairs with: kp_lane_setup */
+    for (int turn = 0; turn < TURNS_MAX && lanes_now; turn++) {
+        for (uint32_t i = 0; i < lanes_now; i++)
+            if (!kp_load_relaxed(&lanes[i].is_taken) && !kp_exchange_acquire(&lanes[i].is_taken, 1)) return &lanes[i];
+        sched_yield();
+    }
+    return NULL;
+}
+
+/* ---- launches and kernels ---- */
+
+static bool was_recent(const struct lane *l, uint32_t correlation)
+{
+    for (int i = 0; i < RECENT; i++)
+        if (l->recent[i] == correlation) return true;
+    return false;
+}
+
+static uint64_t spread(uint32_t correlation)
+{
+    return ((uint64_t)correlation + 1) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static void balance_call(struct lane *l, const struct kp_rec_api *api, uint32_t what)
+{
+    if (what & KP_CALL_CAPTURE_BEGINS) kp_graphs_see();
+    if (what & KP_CALL_CAPTURE_BEGINS && api->result == 0) kp_add_relaxed(&count.captures, 1);
+    if (what & KP_CALL_CAPTURE_ENDS && kp_load_relaxed(&count.captures) > 0) kp_add_relaxed(&count.captures, -1);
+    if (!(what & KP_CALL_LAUNCH) || api->result != 0 || kp_load_relaxed(&count.captures) > 0) return;
+    if (was_recent(l, api->correlation)) return;
+    l->recent[l->recent_at++ % RECENT] = api->correlation;
+    kp_add_relaxed(&count.launched, 1);
+    kp_add_relaxed(&count.launched_sum, spread(api->correlation));
+}
+
+static void balance_kernel(const struct kp_rec_kernel *kernel)
+{
+    kp_add_relaxed(&count.kernels, 1);
+    if (kernel->graph) {
+        kp_graphs_see();
+        return; /* of a launch that was counted as one */
+    }
+    kp_add_relaxed(&count.ran, 1);
+    kp_add_relaxed(&count.ran_sum, spread(kernel->correlation));
+}
+
+static uint64_t difference(uint64_t *sum)
+{
+    *sum = kp_load_relaxed(&count.launched_sum) - kp_load_relaxed(&count.ran_sum);
+    return kp_load_relaxed(&count.launched) - kp_load_relaxed(&count.ran);
+}
+
+void kp_lane_forget_work(void)
+{
+    uint64_t sum, n = difference(&sum);
+    kp_store_relaxed(&count.base, n);
+    kp_store_relaxed(&count.base_sum, sum);
+}
+
+uint64_t kp_lane_launched(void)
+{
+    return kp_load_relaxed(&count.launched) - kp_load_relaxed(&count.base);
+}
+
+/* Streams run side by side: of so many kernels one may be younger and another still missing, when they are not exactly balanced. */
+bool kp_lane_has_run(uint64_t launched)
+{
+    uint64_t sum, n = difference(&sum);
+    if (n == kp_load_relaxed(&count.base) && sum == kp_load_relaxed(&count.base_sum)) return true;
+    return (int64_t)(kp_load_relaxed(&count.ran) - launched) >= 0;
+}
+
+uint64_t kp_lane_records(void)
+{
+    return kp_load_relaxed(&count.records);
+}
+
+uint64_t kp_lane_kernels(void)
+{
+    return kp_load_relaxed(&count.kernels);
+}
+
+uint64_t kp_lane_timeless(void)
+{
+    return kp_load_relaxed(&count.invalid[KP_KIND_KERNEL]);
+}
+
+/* ---- is this what we think it is ---- */
+
+enum check { PASSES, FAILS, IS_NOT_KNOWN, IS_ODD };
+
+/* The kernel may refuse to look (no descriptor for a pipe, a sandbox): that says nothing of the record. */
+static enum check kernel_look(const struct kp_decoded *d)
+{
+    const struct kp_rec_kernel *k = &d->kernel;
+    char first;
+    const int rc = d->name ? kp_io_peek(d->name, &first, 1) : -EFAULT;
+    if (rc != 0) return rc == -EFAULT ? FAILS : IS_NOT_KNOWN;
+    return k->grid[0] - 1 < KERNELS_GRID_MOST && k->block[0] - 1 < 4096 && k->device < 4096 ? PASSES : FAILS;
+}
+
+static bool is_wrong(uint64_t sound, uint64_t odd)
+{
+    return odd > CHECKED_KERNELS / 2 || (odd >= ODD_ENOUGH && sound == 0);
+}
+
+/* The first ones only: a layout is right or wrong for all of a process. One that is odd proves nothing: a node of a graph that was updated
+ * from the device has no grid. It is kept where more were sound. */
+static enum check kernel_check(const struct kp_decoded *d)
+{
+    const uint64_t sound = kp_load_relaxed(&count.sound), odd = kp_load_relaxed(&count.odd);
+    if (is_wrong(sound, odd)) return FAILS;
+    if (sound + odd >= CHECKED_KERNELS) return PASSES;
+    const enum check is = kernel_look(d);
+    if (is == PASSES) kp_add_relaxed(&count.sound, 1);
+    if (is == FAILS) kp_add_relaxed(&count.odd, 1);
+    return is == FAILS && sound > odd ? IS_ODD : is;
+}
+
+bool kp_lane_is_doubtful(bool at_end)
+{
+    const uint64_t sound = kp_load_relaxed(&count.sound), odd = kp_load_relaxed(&count.odd);
+    return is_wrong(sound, odd) || (at_end && odd > sound);
+}
+
+/* ---- names and threads ---- */
+
+/* Text that may be gone with the module it came from: a copy; NULL: it is. */
+static const char *looked_at(struct lane *l, const char *text)
+{
+    for (size_t n = 0, step; n < NAME_MOST; n += step) {
+        step = LOOK_BYTES - ((uintptr_t)(text + n) & (LOOK_BYTES - 1)); /* what it ends on may be the last page there is */
+        if (step > NAME_MOST - n) step = NAME_MOST - n;
+        if (kp_io_peek(text + n, l->text + n, step) != 0) return NULL;
+        if (memchr(l->text + n, 0, step)) break;
+    }
+    l->text[NAME_MOST] = 0;
+    return l->text;
+}
+
+/* A kernel's name stays where it is as long as its buffer is being read, not longer: the cache serves one buffer. */
+static uint32_t kernel_name(struct lane *l, const char *text, bool looks)
+{
+    if (!text) return 0;
+    uint32_t id = kp_name_cached(l->thread, text);
+    if (id) return id;
+    const char *read = looks ? looked_at(l, text) : text;
+    if (read) id = kp_name_intern(l->thread, read, (uint32_t)strnlen(read, NAME_MOST));
+    else kp_loss_count(KP_KIND_KERNEL, KP_LOSS_NAME);
+    if (id) kp_name_cache(l->thread, text, id);
+    return id;
+}
+
+static uint32_t call_name(struct lane *l, struct kp_call *call)
+{
+    uint32_t id = kp_load_relaxed(&call->id);
+    if (id || !call->name) return id;
+    id = kp_name_intern(l->thread, call->name, call->len);
+    kp_store_relaxed(&call->id, id);
+    return id;
+}
+
+static bool is_named(const struct kp_thread *t, uint32_t thread_id)
+{
+    uint64_t id = kp_load_acquire(&t->pthread_id); /* pairs with: thread.c:kp_thread_birth */
+    return id != 0 && (uint32_t)id == thread_id;
+}
+
+/* 0: it serves another thread by now. */
+static uint32_t tid_of(const struct kp_thread *t, uint32_t thread_id)
+{
+    const uint32_t tid = kp_load_acquire(&t->tid); /* pairs with: thread.c:kp_thread_birth */
+    return is_named(t, thread_id) ? tid : 0;
+}
+
+/* CUPTI names a thread by the low half of its pthread_self(), unless it was told to use the tid. 0: a thread we never met. */
+static uint32_t thread_tid(struct lane *l, uint32_t thread_id)
+{
+    static _Atomic(struct kp_thread *) guess;
+    if (kp_load_relaxed(&kp_lane_ids_are_tids)) return thread_id;
+    struct kp_thread *t = kp_load_acquire(&guess); /* pairs with: below */
+    if (t && is_named(t, thread_id) && kp_load_relaxed(&t->life) == KP_THREAD_ALIVE) return tid_of(t, thread_id);
+    if (thread_id == l->unknown_thread) return 0;
+    struct kp_thread *found = NULL; /* of those that ended the youngest, if none is alive: libc uses a stack again, and so its name */
+    for (t = kp_thread_first(); t; t = t->next) {
+        if (!is_named(t, thread_id) || (found && found->thread_no > t->thread_no)) continue;
+        found = t;
+        if (kp_load_relaxed(&t->life) == KP_THREAD_ALIVE) break;
+    }
+    if (!found) l->unknown_thread = thread_id;
+    else kp_store_release(&guess, found); /* pairs with: above */
+    return found ? tid_of(found, thread_id) : 0;
+}
+
+/* ---- one record ---- */
+
+static void put(struct lane *l, const struct kp_decoded *d, uint32_t cycle)
+{
+    uint64_t gate = kp_gate_make(cycle, 0);
+    uint32_t bytes = d->head.size;
+    struct kp_thread *t = l->thread;
+    bool is_full = !kp_put_has_room(t, gate, bytes);
+    if (is_full && l->may_wait && !kp_put_wait(t, gate, bytes, WAIT_MS)) l->may_wait = false; /* once a buffer */
+    void *room = kp_put_reserve(t, gate, bytes, (enum kp_kind)d->head.kind);
+    if (!room) return;
+    memcpy(room, d, bytes);
+    kp_put_commit(t, bytes);
+}
+
+/* As settle_call. Of one that could not be looked at the name is not read. */
+static bool settle_kernel(struct lane *l, struct kp_decoded *d)
+{
+    const enum check is = kernel_check(d);
+    if (is == FAILS) return false;
+    balance_kernel(&d->kernel);
+    if (is != IS_NOT_KNOWN) d->head.name = kernel_name(l, d->name, is == IS_ODD || kp_load_relaxed(&kp_lane_looks));
+    else kp_loss_count(KP_KIND_KERNEL, KP_LOSS_NAME);
+    return true;
+}
+
+/* Whether it is kept; fills in its name. */
+static bool settle_call(struct lane *l, struct kp_decoded *d)
+{
+    bool is_driver = d->head.flags & KP_DEV_DRIVER;
+    if (d->api.cbid >= KP_CALLS) return !is_driver;
+    struct kp_call *call = &kp_calls[is_driver][d->api.cbid];
+    if (call->what & (KP_CALL_LAUNCH | KP_CALL_CAPTURE_BEGINS | KP_CALL_CAPTURE_ENDS)) balance_call(l, &d->api, call->what);
+    if (call->what & KP_CALL_NOISE) return false;
+    d->head.name = call_name(l, call);
+    d->api.tid = thread_tid(l, d->api.thread_id);
+    return true;
+}
+
+static bool settle(struct lane *l, struct kp_decoded *d)
+{
+    switch (d->head.kind) {
+    case KP_KIND_SYNC: /* beside a program that asks for them itself they come unasked */
+    case KP_KIND_CUDAEVENT:
+        return kp_cuda_wants_waits();
+    case KP_KIND_API:
+        return settle_call(l, d);
+    case KP_KIND_KERNEL:
+        return settle_kernel(l, d);
+    case KP_KIND_CONTEXT:
+        kp_context_write(&d->context);
+        return false;
+    case KP_KIND_DEVICE:
+        kp_device_write(d);
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Every kind with times has them in the same place. */
+static uint64_t stamp_of(const struct kp_decoded *d)
+{
+    return d->head.kind == KP_KIND_CUDAEVENT ? 0 : d->api.start;
+}
+
+static void keep(struct lane *l, struct kp_decoded *d)
+{
+    if (d->is_invalid) kp_add_relaxed(&count.invalid[d->head.kind], 1);
+    if (d->head.kind == 0 || (d->is_invalid && !(d->head.flags & KP_DEV_NO_TIME)) || !settle(l, d)) return;
+    uint32_t cycle = kp_load_acquire(&collecting); /* pairs with: kp_lane_collect, kp_lane_close */
+    if (cycle == 0) { /* too late, or too early: enabled before the first window (KP_CUPTI_EARLY) */
+        kp_add_relaxed(&count.late, kp_load_relaxed(&closed_last) != 0);
+        return;
+    }
+    if (d->head.kind != KP_KIND_CUDAEVENT && is_only_warming()) return;
+    if (kp_domain_of(stamp_of(d)) & 1) d->head.flags |= KP_DEV_DOMAIN;
+    put(l, d, cycle);
+}
+
+_Static_assert(offsetof(struct kp_rec_kernel, start) == 8 && offsetof(struct kp_rec_copy, start) == 8 &&
+               offsetof(struct kp_rec_sync, start) == 8 && offsetof(struct kp_rec_overhead, start) == 8 &&
+               offsetof(struct kp_rec_graphrun, start) == 8 && offsetof(struct kp_rec_api, start) == 8, "stamp_of");
+
+static void decode_all(struct lane *l, const uint8_t *buffer, size_t valid_bytes)
+{
+    struct kp_walk walk = {.at = buffer, .end = buffer + valid_bytes, .sizes = kp_sizes};
+    struct kp_decoded d;
+    const uint8_t *record;
+    uint32_t bytes;
+    uint64_t records = 0;
+    for (; (record = kp_walk_next(&walk, &bytes)); records++) {
+        kp_decode_record(record, bytes, &d);
+        keep(l, &d);
+    }
+    kp_add_relaxed(&count.records, records);
+    if (walk.holes) kp_add_relaxed(&count.holes, walk.holes);
+    if (walk.lost) kp_add_relaxed(&count.lost_bytes, walk.lost);
+}
+
+void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes)
+{
+    if (!(kp_gate_get() & KP_GATE_ON) || !valid_bytes) return;
+    if (kp_cuda_state() != KP_CUDA_ARMED && kp_load_relaxed(&collecting) == 0) return; /* the program's own, between our windows */
+    int saved = errno;
+    struct lane *l = lane_take();
+    if (!l) {
+        kp_lane_count_lost(buffer, valid_bytes);
+        errno = saved;
+        return;
+    }
+    l->may_wait = !cannot_wait;
+    l->unknown_thread = 0;
+    if (l->thread->names) memset(l->thread->names, 0, sizeof *l->thread->names);
+    kp_store_relaxed(&l->thread->inside, 1);
+    kp_signal_fence();
+    decode_all(l, buffer, valid_bytes);
+    kp_signal_fence();
+    kp_store_release(&l->thread->inside, 0); /* pairs with: quiesce.c:is_quiet */
+    kp_store_release(&l->is_taken, 0);       /* pairs with: lane_take */
+    errno = saved;
+}
+
+void kp_lane_count_lost(const uint8_t *buffer, size_t valid_bytes)
+{
+    struct kp_walk walk = {.at = buffer, .end = buffer + valid_bytes, .sizes = kp_sizes};
+    struct kp_decoded d;
+    const uint8_t *record;
+    uint32_t bytes;
+    while ((record = kp_walk_next(&walk, &bytes))) {
+        kp_decode_record(record, bytes, &d);
+        if (d.head.kind) kp_loss_count((enum kp_kind)d.head.kind, KP_LOSS_CAP);
+    }
+}
+
+/* ---- what went wrong, for readers ---- */
+
+static void note_count(const char *key, _Atomic uint64_t *value, uint64_t *said)
+{
+    char text[24];
+    uint64_t now = kp_load_relaxed(value);
+    if (now == *said) return;
+    *said = now;
+    kp_fmt(text, sizeof text, "%lu", (unsigned long)now);
+    kp_cuda_note(key, text);
+}
+
+void kp_lane_write_notes(void)
+{
+    static const char *const keys[KP_KIND_N] = {
+        [KP_KIND_API] = "gpu_invalid_api",
+        [KP_KIND_KERNEL] = "gpu_invalid_kernel",      [KP_KIND_MEMCPY] = "gpu_invalid_memcpy",
+        [KP_KIND_MEMSET] = "gpu_invalid_memset",      [KP_KIND_SYNC] = "gpu_invalid_sync",
+        [KP_KIND_OVERHEAD] = "gpu_invalid_overhead",  [KP_KIND_GRAPHRUN] = "gpu_invalid_graph",
+    };
+    static uint64_t said[KP_KIND_N], said_late, said_holes, said_lost, said_odd; /* only the thread kprof-cuda comes here */
+    for (int kind = 0; kind < KP_KIND_N; kind++)
+        if (keys[kind]) note_count(keys[kind], &count.invalid[kind], &said[kind]);
+    note_count("gpu_late", &count.late, &said_late);
+    note_count("gpu_odd_kernels", &count.odd, &said_odd);
+    note_count("gpu_hole_bytes", &count.holes, &said_holes);
+    note_count("gpu_lost_bytes", &count.lost_bytes, &said_lost);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * other.c - who has CUPTI, when we may not
+ *
+ * Called by: control.c, after CUPTI refused us
+ * Memory:    none; the name goes into the caller's buffer
+ * On fail:   "another profiler"
+ *
+ * From CUDA 13.0 on CUPTI names the subscriber whom a second one meets. Subscribing is what asks; should the seat be free after
+ * all, it is given back at once. Older ones tell nothing: then what launchers of profilers put into the environment is looked at.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/base/kp_log.h"
+#include "preload/cupti/room.h"
+#include "collector/base/kp_poison.h"
+
+enum { NAME_BYTES = 64 };
+
+/* As cuptiSubscribe_v2 had it first (13.0); later fields are told apart by `size`. */
+struct subscriber_params {
+    size_t size;
+    const char *name;
+    char *old_name;
+    size_t old_size;
+};
+
+static void on_call(void *data, int domain, uint32_t cbid, const void *info)
+{
+    (void)data, (void)domain, (void)cbid, (void)info; /* never enabled */
+}
+
+static bool holder(char name[NAME_BYTES])
+{
+    struct subscriber_params params = {sizeof params, "libkprof", name, NAME_BYTES};
+    void *seat = NULL;
+    if (!kp_cupti.subscribe_v2 || !kp_cupti.unsubscribe || !kp_helper_call_begins()) return false;
+    if (kp_cupti.subscribe_v2(&seat, on_call, NULL, &params) == 0 && seat) (void)kp_cupti.unsubscribe(seat);
+    kp_helper_call_ends();
+    name[NAME_BYTES - 1] = 0;
+    return name[0] != 0;
+}
+
+static bool is_setting(const char *entry, const char *name)
+{
+    return strncmp(entry, name, strlen(name)) == 0;
+}
+
+/* Both injection variables may name us. */
+const char *kp_other_tool_in(char *const *environment)
+{
+    for (char *const *e = environment; e && *e; e++) {
+        if (is_setting(*e, "NSYS_")) return "Nsight Systems";
+        if (is_setting(*e, "NV_COMPUTE_PROFILER")) return *e;
+        if ((is_setting(*e, "CUDA_INJECTION64_PATH=") || is_setting(*e, "NVTX_INJECTION64_PATH=")) && !strstr(*e, "/libkprof"))
+            return *e;
+    }
+    return "another profiler";
+}
+
+void kp_other_tool(char *out, size_t bytes)
+{
+    char name[NAME_BYTES] = "";
+    kp_fmt(out, bytes, "%s", holder(name) ? name : kp_other_tool_in(environ));
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rules.c - what the CUPTI that is there may be used for, by its version (collector/base/cuptirule.def)
+ *
+ * Called by: control.c and helper.c on the thread kprof-cuda; source.c, inject.c (is it to be begun early?)
+ * Owns:      the version's rules, how often CUPTI was armed
+ * Locks:     none
+ * On fail:   nothing can
+ */
+#include "preload/cupti/room.h"
+
+#include "collector/base/kp_cuptirule.h"
+#include "collector/base/kp_poison.h"
+
+static _Atomic uint32_t rules;
+static _Atomic uint32_t sessions;     /* times that CUPTI recorded: for us, or for the program */
+static _Atomic bool is_touched;       /* it was there before the program could capture a graph, or will never be */
+static _Atomic bool was_finalized;
+
+void kp_rules_set(uint32_t version)
+{
+    kp_store_relaxed(&rules, kp_cuptirule_all(version));
+    kp_store_relaxed(&kp_lane_looks, (kp_load_relaxed(&rules) & KP_CUPTI_LOOK) != 0);
+}
+
+uint32_t kp_rules_all(void)
+{
+    return kp_load_relaxed(&rules);
+}
+
+/* Only of a CUPTI that the program has loaded (torch has): which one it would be is not looked for before a window. What is older than 12.6
+ * lacks a function; its version is not asked for before the driver is up. */
+bool kp_rules_want_touch(void)
+{
+    if (!kp_load_acquire(&kp_cupti.is_filled) || kp_cupti.enable_allocation_source) return false; /* pairs with: find.c */
+    return !kp_load_relaxed(&is_touched) && !kp_tee_has_client();
+}
+
+/* Which rule forbids to arm; 0: none. */
+static uint32_t forbidden(uint32_t before)
+{
+    const uint32_t all = kp_rules_all();
+    const bool are_graphs = kp_graphs_are_used();
+    if (all & KP_CUPTI_REFUSE) return KP_CUPTI_REFUSE;
+    if (are_graphs && all & KP_CUPTI_EARLY && !before && !kp_tee_has_client()) return KP_CUPTI_EARLY;
+    if (are_graphs && all & KP_CUPTI_ONE_WINDOW && before) return KP_CUPTI_ONE_WINDOW;
+    if (are_graphs && all & KP_CUPTI_ONCE && kp_load_relaxed(&was_finalized)) return KP_CUPTI_ONCE;
+    return 0;
+}
+
+static bool tell(uint32_t rule)
+{
+    char why[400];
+    if (!rule) return false;
+    (void)kp_cuptirule_why(kp_cupti.version, rule, why, sizeof why);
+    if (kp_load_relaxed(&sessions)) kp_cuda_end(why);
+    else kp_cuda_refuse(why);
+    return true;
+}
+
+bool kp_rules_forbid_arming(void)
+{
+    kp_store_relaxed(&is_touched, true); /* with what follows, or never */
+    return tell(forbidden(kp_load_relaxed(&sessions)));
+}
+
+bool kp_rules_forbid_more(void)
+{
+    return kp_graphs_are_used() && forbidden(kp_load_relaxed(&sessions) - 1) == KP_CUPTI_ONE_WINDOW;
+}
+
+void kp_rules_tell_end(void)
+{
+    (void)tell(KP_CUPTI_ONE_WINDOW);
+}
+
+void kp_rules_session(void)
+{
+    kp_add_relaxed(&sessions, 1);
+}
+
+void kp_rules_finalized(void)
+{
+    kp_store_relaxed(&was_finalized, true);
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tee_sides.h - for test_tee: our half, as control.c, buffer.c and lane.c have it, and the program's half, as Kineto does it */
+#ifndef KP_TEST_TEE_SIDES_H
+#define KP_TEST_TEE_SIDES_H
+
+#include "preload/hook/hook.h"
+#include "test/unit/cupti/tee_cupti.h"
+
+enum { POOL = 16, POOL_BYTES = 1 << 16, CLIENTS = 64, SEEN_MAX = 4096 };
+
+/* ---- our half: what control.c, buffer.c and lane.c stand for ---- */
+
+struct seen {
+    uint32_t count, kind[SEEN_MAX], correlation[SEEN_MAX];
+    uint64_t end[SEEN_MAX];
+};
+static struct seen ours, theirs;
+struct kp_cupti kp_cupti;
+static enum kp_cuda_state state;
+static uint64_t our_kinds, our_dropped;
+static bool has_our_calls; /* driver calls singly */
+static int our_noise = -1, finalized_told, clock_told, aside, back, flushed_back, quiet_anew;
+static bool is_session_aside;
+static uint64_t counter(void) { return 7; }
+struct kp_call kp_calls[2][KP_CALLS];
+static uint8_t pool[POOL][POOL_BYTES];
+static bool pool_out[POOL];
+
+enum kp_cuda_state kp_cuda_state(void) { return state; }
+bool kp_helper_may_call(void);
+bool kp_cuda_wants(uint32_t kind) { return our_kinds >> kind & 1 && kp_helper_may_call(); }
+bool kp_cuda_wants_call(bool is_driver, uint32_t cbid)
+{
+    if (!kp_helper_may_call()) return false;
+    if (is_driver) return has_our_calls && kp_calls[1][cbid].name && !(kp_calls[1][cbid].what & KP_CALL_NOISE);
+    return our_kinds >> RUNTIME & 1 && (int)cbid != our_noise;
+}
+void kp_buffer_quiet_anew(void) { quiet_anew++; }
+static int queries_told;
+void kp_cuda_queries_again(void) { queries_told++; }
+void kp_rules_session(void) {}
+uint64_t kp_cuda_dropped(void) { return our_dropped; }
+void kp_cuda_dropped_more(uint64_t n) { our_dropped += n; }
+void kp_cuda_clock_changing(void) {}
+bool kp_cuda_see_cuinit(void) { return true; }
+void kp_helper_rest(bool begins) { (void)begins; }
+bool kp_helper_take_control(void) { return is_control_taken ? false : (is_control_taken = true); }
+void kp_helper_give_control(void) { is_control_taken = false; }
+bool kp_helper_call_begins(void) { return true; }
+static int checks;
+bool kp_helper_may_call(void) { return state != KP_CUDA_STALLED && state != KP_CUDA_DEAD; }
+bool kp_helper_check(void) { return checks++, !kp_helper_may_call(); }
+void kp_helper_call_ends(void) {}
+void kp_cuda_clock_changed(void) { clock_told++; }
+void kp_cuda_finalized(void) { finalized_told++, our_kinds = 0, state = KP_CUDA_CUPTI_FOUND; }
+void kp_cuda_stand_aside(bool is_session, const void *code);
+void kp_cuda_come_back(bool is_flushed) { is_flushed ? flushed_back++ : back++; }
+static bool has_counter; /* registered by us, before all else */
+bool kp_domain_is_counter(uint64_t (*clock)(void)) { return has_counter && clock == counter; }
+void kp_lane_allow_wait(bool may) { (void)may; }
+uint64_t kp_buffer_mark(void) { return 0; }
+bool kp_buffer_is_older_out(uint64_t mark)
+{
+    (void)mark;
+    for (int i = 0; i < POOL; i++)
+        if (pool_out[i]) return true;
+    return false;
+}
+bool kp_buffer_is_ours(const uint8_t *b) { return b >= pool[0] && b < pool[0] + sizeof pool; }
+
+static void look(struct seen *s, const uint8_t *buffer, size_t valid)
+{
+    uint32_t kind, n;
+    for (size_t at = 0; at < valid; at += n) {
+        memcpy(&kind, buffer + at, 4);
+        n = kp_record_bytes(kind);
+        assert_int_not_equal(n, 0);
+        assert_true(s->count < SEEN_MAX);
+        s->kind[s->count] = kind;
+        memcpy(&s->correlation[s->count], buffer + at + (kind == KERNEL ? 92 : kind == SYNC ? 24 : kind == EVENT ? 4 : 32), 4);
+        memcpy(&s->end[s->count++], buffer + at + (kind == KERNEL ? 24 : 16), 8);
+    }
+}
+
+void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *most)
+{
+    if (kp_tee_has_client() && kp_tee_request(buffer, bytes, most)) return;
+    for (int i = 0; i < POOL; i++)
+        if (!pool_out[i]) {
+            pool_out[i] = true;
+            *buffer = pool[i], *bytes = POOL_BYTES, *most = 0;
+            return;
+        }
+    *buffer = NULL;
+}
+
+void kp_buffer_complete(void *c, uint32_t s, uint8_t *buffer, size_t bytes, size_t valid)
+{
+    bool is_ours = kp_buffer_is_ours(buffer);
+    if (our_kinds) look(&ours, buffer, valid);
+    if (!is_ours || kp_tee_has_client()) kp_tee_complete(c, s, buffer, bytes, valid, is_ours);
+    if (is_ours) pool_out[(buffer - pool[0]) / POOL_BYTES] = false;
+}
+
+static int set_single(bool is_driver, uint32_t cbid, bool enabled)
+{
+    return (is_driver ? kp_cupti.enable_driver_api : kp_cupti.enable_runtime_api)(cbid, enabled);
+}
+
+static void arm(void)
+{
+    static const uint32_t kinds[] = {RUNTIME, KERNEL, SYNC};
+    kp_tee_arming();
+    kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete);
+    for (int i = 0; i < 3; i++) our_kinds |= UINT64_C(1) << kinds[i], kp_cupti.enable((int)kinds[i]);
+    has_our_calls = true;
+    assert_int_equal(kp_filter_apply(false, KP_FILTER_ALL_ON, set_single), 0);
+    assert_int_equal(kp_filter_apply(true, KP_FILTER_AS_SET, set_single), 0);
+    state = KP_CUDA_ARMED;
+}
+
+static void disarm(void)
+{
+    static const uint32_t kinds[] = {RUNTIME, KERNEL, SYNC};
+    uint64_t mine = our_kinds;
+    cupti_flush(0);
+    our_kinds = 0;
+    for (int i = 0; i < 3; i++)
+        if (mine >> kinds[i] & 1 && !kp_tee_wants(kinds[i])) kp_cupti.disable((int)kinds[i]);
+    has_our_calls = false;
+    assert_int_equal(kp_filter_apply(false, kp_tee_wants(RUNTIME) ? KP_FILTER_AS_SET : KP_FILTER_ALL_OFF, set_single), 0);
+    assert_int_equal(kp_filter_apply(true, KP_FILTER_AS_SET, set_single), 0);
+    state = KP_CUDA_CUPTI_FOUND;
+    kp_tee_disarmed();
+}
+
+void kp_cuda_stand_aside(bool is_session, const void *code)
+{
+    (void)code;
+    aside++;
+    is_session_aside = is_session;
+    if (state == KP_CUDA_ARMED) disarm();
+    state = KP_CUDA_SHARED;
+}
+
+/* ---- the program's half, as Kineto does it ---- */
+
+static struct kp_tap program[16]; /* through what its calls go */
+static uint32_t program_count;
+int kp_hook_add_taps(const struct kp_tap *taps, uint32_t n)
+{
+    memcpy(program, taps, n * sizeof *taps);
+    program_count = n;
+    return 0;
+}
+static void *called(const char *name)
+{
+    for (uint32_t i = 0; i < program_count; i++)
+        if (strcmp(program[i].symbol, name) == 0) return program[i].tap;
+    fail_msg("no tap on %s", name);
+    return NULL;
+}
+#define CALL(name, type) ((type)(uintptr_t)called(name))
+
+static uint8_t client_memory[CLIENTS][1 << 14];
+static size_t client_bytes = 1 << 14;
+static int client_state[CLIENTS]; /* 0 free, 1 given, 2 back */
+static size_t client_valid[CLIENTS];
+static int client_refuses;
+
+static void client_request(uint8_t **buffer, size_t *bytes, size_t *most)
+{
+    *buffer = NULL, *bytes = client_bytes, *most = 0;
+    for (int i = 0; i < CLIENTS && !client_refuses; i++)
+        if (client_state[i] == 0) {
+            client_state[i] = 1;
+            *buffer = client_memory[i];
+            return;
+        }
+}
+static void client_complete(void *c, uint32_t s, uint8_t *buffer, size_t bytes, size_t valid)
+{
+    (void)c, (void)s;
+    size_t i = (size_t)(buffer - client_memory[0]) / sizeof client_memory[0];
+    assert_in_range(i, 0, CLIENTS - 1);
+    assert_int_equal(client_state[i], 1);
+    assert_in_range(valid, 0, bytes);
+    client_state[i] = 2;
+    client_valid[i] = valid;
+    look(&theirs, buffer, valid);
+}
+static int client_given(void)
+{
+    int n = 0;
+    for (int i = 0; i < CLIENTS; i++) n += client_state[i] == 1;
+    return n;
+}
+
+static void client_start(void)
+{
+    assert_int_equal(CALL("cuptiActivityRegisterCallbacks", int (*)(kp_cupti_request_fn, kp_cupti_complete_fn))(client_request, client_complete), 0);
+    assert_int_equal(CALL("cuptiActivityEnable", int (*)(int))(KERNEL), 0);
+    assert_int_equal(CALL("cuptiActivityEnable", int (*)(int))(RUNTIME), 0);
+}
+static void client_flush(uint32_t flag)
+{
+    if (client_given()) assert_int_equal(CALL("cuptiActivityFlushAll", int (*)(uint32_t))(flag), 0); /* Kineto's rule */
+}
+static void client_stop(void)
+{
+    assert_int_equal(CALL("cuptiActivityDisable", int (*)(int))(KERNEL), 0);
+    assert_int_equal(CALL("cuptiActivityDisable", int (*)(int))(RUNTIME), 0);
+    client_flush(1);
+    assert_int_equal(client_given(), 0);
+    for (int i = 0; i < CLIENTS; i++) client_state[i] = 0;
+}
+
+#endif
