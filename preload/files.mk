@@ -1,5 +1,5 @@
 # files.mk - the files of this room; each folder in it is an archive of its own
-PRELOAD_ROOMS := preload unwind calltrace malloc cupti
+PRELOAD_ROOMS := preload unwind calltrace malloc cupti cuda_hooks
 SRC_preload := preload/boot.c preload/cycle.c preload/inject.c preload/finish.c preload/children.c preload/spools.c preload/api.c preload/solo.c \
                preload/confine.c preload/locks.c preload/threadcount.c preload/arch/$(ARCH)/syscall.S
 UNIT_preload := test/unit/preload/test_cycle.c test/unit/preload/test_threadcount.c
@@ -7,7 +7,7 @@ UNIT_preload := test/unit/preload/test_cycle.c test/unit/preload/test_threadcoun
 -include preload/torch/files.mk
 -include preload/python/files.mk
 -include preload/cupti/files.mk
--include preload/cudart/files.mk
+-include preload/cuda_hooks/files.mk
 -include preload/nvtx/files.mk
 -include preload/unwind/files.mk
 -include preload/malloc/files.mk

@@ -65,7 +65,7 @@ extern const struct kp_source kp_torch_source, kp_python_source, kp_markers_sour
 enum kp_gpu {
     KP_GPU_OPEN,  /* no CUDA in this process so far, or not decided yet */
     KP_GPU_CUPTI, /* preload/cupti */
-    KP_GPU_HOOKS, /* for good: CUPTI is not to be had (or KPROF_CUPTI=off), preload/cudart records what our own hooks see */
+    KP_GPU_HOOKS, /* for good: CUPTI is not to be had (or KPROF_CUPTI=off), preload/cuda_hooks records what our own hooks see */
     KP_GPU_OFF,   /* KPROF_ACTIVITIES without cuda, or CUPTI is another tool's: nobody */
 };
 enum kp_gpu kp_boot_gpu(void);

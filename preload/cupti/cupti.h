@@ -42,7 +42,7 @@ enum kp_cuda_state {
     KP_CUDA_CUINIT_OK,
     KP_CUDA_CUPTI_FOUND,   /* its table is filled; nothing of ours is enabled */
     KP_CUDA_ARMED,
-    KP_CUDA_REFUSED,       /* for good: CUPTI is not to be had, preload/cudart records what it can */
+    KP_CUDA_REFUSED,       /* for good: CUPTI is not to be had, preload/cuda_hooks records what it can */
     KP_CUDA_SHARED,        /* KPROF_CUPTI=yield, and the program profiles itself */
     KP_CUDA_STALLED,       /* a call of ours into CUPTI has not returned for long: nobody waits for it, no other is made */
     KP_CUDA_DEAD,          /* for good: no CUPTI call any more */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/cudart/cudart.h"
+#include "preload/cuda_hooks/cuda_hooks.h"
 #include "preload/hook/hook.h"
 #include "preload/source.h"
 #include "test/support/support.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "collector/base/kp_gate.h"
-#include "preload/cudart/tap.h"
+#include "preload/cuda_hooks/tap.h"
 #include "preload/hook/hook.h"
 #include "collector/base/kp_poison.h"
 
@@ -49,7 +49,7 @@ static inline uint8_t kind_of(int kind)
                       .target_device = (uint32_t)(to), .is_async = !(blocks), .is_blocking = (blocks)})
 
 #define KP_TAP(...) KP_TAP_DEFINE(false, __VA_ARGS__)
-#include "preload/cudart/runtime.def"
+#include "preload/cuda_hooks/runtime.def"
 #undef KP_TAP
 
 /* ---- not calls to record: what tells names, and what takes contexts down ---- */
@@ -79,7 +79,7 @@ static void tap_register(void **handle, const char *function, char *device_funct
 
 #define KP_TAP(symbol, ...) {#symbol, (void **)&real_##symbol, (void *)(uintptr_t)tap_##symbol},
 static const struct kp_tap_row rows[] = {
-#include "preload/cudart/runtime.def"
+#include "preload/cuda_hooks/runtime.def"
     {"cudaDeviceReset", (void **)&real_reset, (void *)(uintptr_t)tap_reset},
     {"__cudaGetKernel", (void **)&real_get_kernel, (void *)(uintptr_t)tap_get_kernel},
 };

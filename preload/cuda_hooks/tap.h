@@ -3,7 +3,7 @@
 #ifndef KP_CUDART_TAP_H
 #define KP_CUDART_TAP_H
 
-#include "preload/cudart/cudart.h"
+#include "preload/cuda_hooks/cuda_hooks.h"
 
 typedef struct kp_dim3 D3;
 typedef unsigned int U;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
-#include "preload/cudart/cudart.h"
+#include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"
 
 enum { STREAMS = 1024, PROBES = 32, NUMBER_DEFAULT = 7, NUMBER_FIRST = 13, FORGET_WAIT_MS = 50 };

@@ -17,7 +17,7 @@
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "preload/cudart/cudart.h"
+#include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"
 
 enum { BUSY_TRIES = 20, BUSY_NAP_NS = 10000000 };

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "collector/base/kp_log.h"
-#include "preload/cudart/cudart.h"
+#include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"
 
 enum { ENTRIES = 16384, PROBES = 64 };

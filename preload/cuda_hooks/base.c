@@ -12,7 +12,7 @@
  * event's time to a part of a microsecond, plus half the distance of those two readings (some microseconds).
  */
 #include "collector/base/kp_clock.h"
-#include "preload/cudart/cudart.h"
+#include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"
 
 enum { TRIES = 3, NON_BLOCKING = 1, EVENT_DEFAULT = 0, NOT_READY = 600 };

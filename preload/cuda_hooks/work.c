@@ -16,7 +16,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
-#include "preload/cudart/cudart.h"
+#include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"
 
 enum { PROBES = 16, EVENT_DEFAULT = 0, LEGACY_STREAM = 1 /* cudaStreamLegacy */ };

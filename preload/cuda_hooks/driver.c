@@ -9,7 +9,7 @@
  * Safe in:   after fork yes (the gate reads 0 in a child)
  */
 #include "collector/base/kp_gate.h"
-#include "preload/cudart/tap.h"
+#include "preload/cuda_hooks/tap.h"
 #include "preload/hook/hook.h"
 #include "collector/base/kp_poison.h"
 
@@ -19,7 +19,7 @@
 #define KIND_OF(k) (k)
 
 #define KP_TAP(...) KP_TAP_DEFINE(true, __VA_ARGS__)
-#include "preload/cudart/driver.def"
+#include "preload/cuda_hooks/driver.def"
 #undef KP_TAP
 
 static int (*real_destroy)(void *);
@@ -45,7 +45,7 @@ static int tap_primary_release(int device)
 
 #define KP_TAP(symbol, ...) {#symbol, (void **)&real_##symbol, (void *)(uintptr_t)tap_##symbol},
 static const struct kp_tap_row rows[] = {
-#include "preload/cudart/driver.def"
+#include "preload/cuda_hooks/driver.def"
     {"cuCtxDestroy_v2", (void **)&real_destroy, (void *)(uintptr_t)tap_destroy},
     {"cuDevicePrimaryCtxReset_v2", (void **)&real_primary_reset, (void *)(uintptr_t)tap_primary_reset},
     {"cuDevicePrimaryCtxRelease_v2", (void **)&real_primary_release, (void *)(uintptr_t)tap_primary_release},

@@ -21,7 +21,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "preload/cudart/cudart.h"
+#include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"
 
 enum { NAP_MS = 4, BUSY_MS = 1, IDLE_MS = 200, UNDONE_MAX = 64, CLOSE_WAIT_MS = 400, LINGER = 100, NOT_READY = 600, RELAXED = 2 };

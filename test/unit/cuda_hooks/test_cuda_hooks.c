@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_cudart.c - hooked CUDA calls on a driver played by hand: events, names, captures, windows, errors */
+/* test_cuda_hooks.c - hooked CUDA calls on a driver played by hand: events, names, captures, windows, errors */
 #include <errno.h>
 #include <pthread.h>
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_fail.h"
-#include "preload/cudart/cudart.h"
+#include "preload/cuda_hooks/cuda_hooks.h"
 #include "test/support/records.h"
 
 /* ---- the driver: events happen at once, at the time they are recorded, unless told otherwise ---- */
@@ -361,5 +361,5 @@ int main(void)
         cmocka_unit_test(contexts_that_the_host_takes_down_are_not_touched_again),
         cmocka_unit_test(streams_have_small_numbers_of_their_own),
     };
-    return cmocka_run_group_tests_name("cudart", tests, begin, end);
+    return cmocka_run_group_tests_name("cuda_hooks", tests, begin, end);
 }

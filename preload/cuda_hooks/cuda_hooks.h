@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cudart.h - what the files of preload/cudart share: CUDA calls seen by our own hooks, where there is no CUPTI
+ * cuda_hooks.h - what the files of preload/cuda_hooks share: CUDA calls seen by our own hooks, where there is no CUPTI
  *
  *   runtime.def  driver.def   the functions tapped, a row each
  *   runtime.c    driver.c     the taps made of those rows
@@ -16,8 +16,8 @@
  * What we ask of CUDA is asked of the driver: its functions leave the error that cudaGetLastError tells alone. Where only the
  * runtime knows (cudaFuncGetName) that error is looked at before and put right after.
  */
-#ifndef KP_CUDART_H
-#define KP_CUDART_H
+#ifndef KP_CUDA_HOOKS_H
+#define KP_CUDA_HOOKS_H
 
 #include <stdbool.h>
 #include <stddef.h>

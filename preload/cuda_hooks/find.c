@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "preload/cudart/cudart.h"
+#include "preload/cuda_hooks/cuda_hooks.h"
 #include "preload/hook/hook.h"
 #include "collector/base/kp_poison.h"
 

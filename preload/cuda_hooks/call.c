@@ -15,7 +15,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
-#include "preload/cudart/cudart.h"
+#include "preload/cuda_hooks/cuda_hooks.h"
 #include "preload/guard.h"
 #include "collector/base/kp_poison.h"
 
