@@ -1,16 +1,16 @@
 # files.mk - how foreign calls are taken: modules, their words, the taps
-SRC_preload += preload/hook/image.c preload/hook/wanted.c preload/hook/got.c preload/hook/modules.c preload/hook/dlfollow.c preload/hook/loader.c preload/hook/swap.c preload/hook/library.c preload/hook/words.c \
+SRC_hook := preload/hook/image.c preload/hook/wanted.c preload/hook/got.c preload/hook/modules.c preload/hook/dlfollow.c preload/hook/loader.c preload/hook/swap.c preload/hook/library.c preload/hook/words.c \
                preload/arch/$(ARCH)/tap.S $(if $(filter x86_64,$(ARCH)),preload/arch/x86_64/call.S)
-UNIT_preload += test/unit/preload/test_image.c test/unit/preload/test_wanted.c test/unit/preload/test_got.c test/unit/preload/test_modules.c \
-                test/unit/preload/test_dlfollow.c test/unit/preload/test_guard.c test/unit/preload/test_taps.c test/unit/preload/test_loader.c test/unit/preload/test_swap.c test/unit/preload/test_library.c
+UNIT_hook := test/unit/hook/test_image.c test/unit/hook/test_wanted.c test/unit/hook/test_got.c test/unit/hook/test_modules.c \
+                test/unit/hook/test_dlfollow.c test/unit/hook/test_guard.c test/unit/hook/test_taps.c test/unit/hook/test_loader.c test/unit/hook/test_swap.c test/unit/hook/test_library.c
 
 # What test_taps.c and test_swap.c open: a library, and callers of it bound late, at once, and through words of data.
-$(O)/test/unit/preload/test_taps $(O)/test/unit/preload/test_swap: | $(O)/test/unit/preload/taps-libs
-$(O)/test/unit/preload/taps-libs: test/unit/preload/lib_called.c test/unit/preload/lib_calls.c
+$(O)/test/unit/hook/test_taps $(O)/test/unit/hook/test_swap: | $(O)/test/unit/hook/taps-libs
+$(O)/test/unit/hook/taps-libs: test/unit/hook/lib_called.c test/unit/hook/lib_calls.c
 	@mkdir -p $(@D)
 	$(call say,LIBS,$@)
-	$(Q)cd $(@D) && $(CC) -O1 -fPIC -shared -o libcalled.so $(CURDIR)/test/unit/preload/lib_called.c
+	$(Q)cd $(@D) && $(CC) -O1 -fPIC -shared -o libcalled.so $(CURDIR)/test/unit/hook/lib_called.c
 	$(Q)cd $(@D) && for how in "lazy -Wl,-z,lazy" "now -Wl,-z,now,-z,relro" "noplt -fno-plt -Wl,-z,now,-z,relro"; do set -- $$how; \
-	  name=$$1; shift; $(CC) -O1 -fPIC -shared $$* -o libcalls_$$name.so $(CURDIR)/test/unit/preload/lib_calls.c -L. -lcalled \
+	  name=$$1; shift; $(CC) -O1 -fPIC -shared $$* -o libcalls_$$name.so $(CURDIR)/test/unit/hook/lib_calls.c -L. -lcalled \
 	  -Wl,-rpath,'$$ORIGIN' || exit 1; done
 	$(Q)touch $@
