@@ -25,6 +25,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rest.h"
 #include "preload/boot.h"
+#include "preload/solo.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
@@ -79,8 +80,8 @@ void kp_confine_look(long number, unsigned long a, unsigned long b, unsigned lon
     else if (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c)) confine("confines itself", "seccomp");
 }
 
-const struct kp_solo_row kp_confine_rows[KP_CONFINE_ROWS] = {
-    {"prctl", (void *)(uintptr_t)tap_prctl, (void **)(void *)&real_prctl},
-    {"seccomp_load", (void *)(uintptr_t)tap_seccomp_load, (void **)(void *)&real_seccomp_load},
-    {"syscall", (void *)(uintptr_t)kp_confine_tap_syscall, &kp_confine_real_syscall},
+const struct kp_tap_row kp_confine_rows[KP_CONFINE_ROWS] = {
+    {"prctl", (void **)(void *)&real_prctl, (void *)(uintptr_t)tap_prctl},
+    {"seccomp_load", (void **)(void *)&real_seccomp_load, (void *)(uintptr_t)tap_seccomp_load},
+    {"syscall", &kp_confine_real_syscall, (void *)(uintptr_t)kp_confine_tap_syscall},
 };

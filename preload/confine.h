@@ -5,9 +5,9 @@
 #ifndef KP_CONFINE_H
 #define KP_CONFINE_H
 
-#include "preload/solo.h"
+#include "preload/hook/hook.h"
 
 enum { KP_CONFINE_ROWS = 3 };
-extern const struct kp_solo_row kp_confine_rows[KP_CONFINE_ROWS];
+extern const struct kp_tap_row kp_confine_rows[KP_CONFINE_ROWS];
 
 #endif

@@ -58,14 +58,14 @@ static char *tap_secure_get(const char *name)
 }
 
 enum { MORE_MOST = 4 };
-static const struct kp_solo_row own_rows[] = {
-    {"getenv", (void *)(uintptr_t)tap_get, (void **)(void *)&real_get},
-    {"secure_getenv", (void *)(uintptr_t)tap_secure_get, (void **)(void *)&real_secure_get},
+static const struct kp_tap_row own_rows[] = {
+    {"getenv", (void **)(void *)&real_get, (void *)(uintptr_t)tap_get},
+    {"secure_getenv", (void **)(void *)&real_secure_get, (void *)(uintptr_t)tap_secure_get},
 };
 static struct kp_tap taps[sizeof own_rows / sizeof *own_rows + MORE_MOST];
 static uint32_t tap_count;
 
-static int find(const struct kp_solo_row *rows, size_t count)
+static int find(const struct kp_tap_row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         void *real = dlsym(RTLD_DEFAULT, rows[i].symbol);
@@ -76,7 +76,7 @@ static int find(const struct kp_solo_row *rows, size_t count)
     return 0;
 }
 
-int kp_inject_start(bool answers, const struct kp_solo_row *more, uint32_t count)
+int kp_inject_start(bool answers, const struct kp_tap_row *more, uint32_t count)
 {
     Dl_info self;
     int err = count <= MORE_MOST ? find(more, count) : -ENOSPC;

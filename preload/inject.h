@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "preload/solo.h"
+#include "preload/hook/hook.h"
 
 /*
  * Once, from the constructor, after kp_hook_start. answers: NVTX and CUDA are to be recorded. `more`: taps that go in at the start as well, since
  * each set is a look through all modules. 0 or -errno: nothing is answered.
  */
-int kp_inject_start(bool answers, const struct kp_solo_row *more, uint32_t count);
+int kp_inject_start(bool answers, const struct kp_tap_row *more, uint32_t count);
 
 #endif

@@ -27,6 +27,7 @@
 #include "collector/base/kp_rest.h"
 #include "collector/record/kp_record.h"
 #include "preload/boot.h"
+#include "preload/solo.h"
 #include "collector/base/kp_poison.h"
 
 #ifndef MCL_ONFAULT
@@ -166,4 +167,4 @@ static int tap_mlockall(int flags)
     return result;
 }
 
-const struct kp_solo_row kp_locks_rows[KP_LOCKS_ROWS] = {{"mlockall", (void *)(uintptr_t)tap_mlockall, (void **)(void *)&real_mlockall}};
+const struct kp_tap_row kp_locks_rows[KP_LOCKS_ROWS] = {{"mlockall", (void **)(void *)&real_mlockall, (void *)(uintptr_t)tap_mlockall}};

@@ -5,10 +5,10 @@
 #ifndef KP_LOCKS_H
 #define KP_LOCKS_H
 
-#include "preload/solo.h"
+#include "preload/hook/hook.h"
 
 /* Functions whose calls come to us from the start on (kp_inject_start). */
 enum { KP_LOCKS_ROWS = 1 };
-extern const struct kp_solo_row kp_locks_rows[KP_LOCKS_ROWS];
+extern const struct kp_tap_row kp_locks_rows[KP_LOCKS_ROWS];
 
 #endif

@@ -95,15 +95,15 @@ static int tap_fstatat(int folder, const char *path, void *answer, int flags)
     return end(true, real_fstatat(folder, path, answer, flags));
 }
 
-#define ENTRY(name, ...) {#name, (void *)(uintptr_t)tap_##name, (void **)(void *)&real_##name},
-static const struct kp_solo_row own_rows[] = {
-    ROWS(ENTRY) ENTRY(fstatat){"fstatat64", (void *)(uintptr_t)tap_fstatat, (void **)(void *)&real_fstatat},
+#define ENTRY(name, ...) {#name, (void **)(void *)&real_##name, (void *)(uintptr_t)tap_##name},
+static const struct kp_tap_row own_rows[] = {
+    ROWS(ENTRY) ENTRY(fstatat){"fstatat64", (void **)(void *)&real_fstatat, (void *)(uintptr_t)tap_fstatat},
 };
 enum { OWN_ROWS = sizeof own_rows / sizeof *own_rows };
 static struct kp_tap taps[OWN_ROWS + KP_CONFINE_ROWS];
 static uint32_t tap_count;
 
-static void find(const struct kp_solo_row *rows, uint32_t count)
+static void find(const struct kp_tap_row *rows, uint32_t count)
 {
     uintptr_t module;
     for (uint32_t i = 0; i < count; i++) {

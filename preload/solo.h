@@ -7,13 +7,6 @@
 
 #include <stdbool.h>
 
-/* A function whose calls come to us. */
-struct kp_solo_row {
-    const char *symbol;
-    void *tap;
-    void **real; /* where it calls on */
-};
-
 /* Puts the taps in, and those of confine.c: when the first of our threads may be made. As kp_hook_add_taps. */
 void kp_solo_install(void);
 /* Not so in a vfork child, which runs on our memory, and has none of our threads. */

@@ -26,6 +26,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/format/kp_device.h"
 #include "collector/record/kp_record.h"
+#include "preload/hook/hook.h"
 
 struct kp_dim3 {
     unsigned x, y, z;
@@ -218,12 +219,6 @@ void kp_kernel_link(const void *kernel, const void *function);   /* __cudaGetKer
 
 /* --- find.c, for the next two --- */
 
-struct kp_tap;
-struct kp_tap_row {
-    const char *symbol;
-    void **real;
-    void *tap;
-};
 /* Taps those rows that `library` has, for good; `taps` (as many) stays with the taps. How many, or -errno of kp_hook_add_taps. */
 int kp_rows_tap(void *library, const struct kp_tap_row *rows, size_t rows_n, struct kp_tap *taps);
 

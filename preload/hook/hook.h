@@ -36,6 +36,13 @@ struct kp_tap {
     void *tap;
 };
 
+/* A tap of a function that is looked up by its name. */
+struct kp_tap_row {
+    const char *symbol;
+    void **real; /* where the tap calls on */
+    void *tap;
+};
+
 /*
  * Adds a set of taps, now and for modules to come. Takes some milliseconds: from attach() or a thread of ours, not in a hook
  * and not in set_mode. 0; -EEXIST: one of these functions is tapped; -ENOSPC; -EBUSY: another thread is in a long scan, or
