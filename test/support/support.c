@@ -2,6 +2,7 @@
 /* support.c - small helpers shared by the unit tests */
 #include "test/support/support.h"
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,4 +40,15 @@ const char *kp_test_tmpdir(void)
     maker = getpid();
     on_exit(tmpdir_remove, dir);
     return dir;
+}
+
+bool kp_test_has_other_users(void)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/of-another", kp_test_tmpdir());
+    const int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    const bool has = fd >= 0 && geteuid() == 0 && fchown(fd, 4242, 4242) == 0;
+    if (fd >= 0) close(fd);
+    unlink(path);
+    return has;
 }

@@ -156,7 +156,7 @@ static void what_is_no_file_of_ours_is_refused_and_stays_as_it_is(void **state)
 static void another_users_file_is_refused(void **state)
 {
     (void)state;
-    if (geteuid() != 0) KP_SKIP("needs root");
+    KP_NEEDS_OTHER_USERS();
     const char *path = path_of("theirs");
     close(open(path, O_CREAT | O_WRONLY, 0666));
     assert_int_equal(chown(path, 65534, 65534), 0);

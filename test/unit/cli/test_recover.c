@@ -295,7 +295,7 @@ enum { THEM = 4242, OTHERS = 4243 };
 static void of_another_users_spool_all_is_his_and_as_secret(void **state)
 {
     (void)state;
-    if (geteuid() != 0) KP_SKIP("needs root");
+    KP_NEEDS_OTHER_USERS();
     spool_of_put("a.kprof", THEM, 0600);
     assert_int_equal(chown(folder, THEM, THEM), 0);
     assert_int_equal(run(kp_cmd_recover, folder, NULL, NULL), KP_EXIT_DONE);
@@ -309,7 +309,7 @@ static void of_another_users_spool_all_is_his_and_as_secret(void **state)
 static void a_mode_that_was_given_to_a_spool_is_that_of_its_trace(void **state)
 {
     (void)state;
-    if (geteuid() != 0) KP_SKIP("needs root");
+    KP_NEEDS_OTHER_USERS();
     spool_of_put("a.kprof", THEM, 0646);
     assert_int_equal(run(kp_cmd_recover, in_folder("a.kprof"), NULL, NULL), KP_EXIT_DONE);
     assert_int_equal(made(".gz").st_mode & 07777, 0644);
@@ -319,7 +319,7 @@ static void a_mode_that_was_given_to_a_spool_is_that_of_its_trace(void **state)
 static void a_spool_of_neither_the_folders_owner_nor_the_caller_is_left_alone_unless_named(void **state)
 {
     (void)state;
-    if (geteuid() != 0) KP_SKIP("needs root");
+    KP_NEEDS_OTHER_USERS();
     spool_of_put("a.kprof", OTHERS, 0600);
     assert_int_equal(chown(folder, THEM, THEM), 0);
     assert_int_equal(run(kp_cmd_recover, folder, NULL, NULL), KP_EXIT_DONE);
@@ -334,7 +334,7 @@ static void a_spool_of_neither_the_folders_owner_nor_the_caller_is_left_alone_un
 static void the_callers_own_spool_in_a_folder_of_somebody_elses_stays_secret(void **state)
 {
     (void)state;
-    if (geteuid() != 0) KP_SKIP("needs root");
+    KP_NEEDS_OTHER_USERS();
     spool_of_put("a.kprof", 0, 0600);
     assert_int_equal(chown(folder, THEM, THEM), 0);
     assert_int_equal(run(kp_cmd_recover, folder, NULL, NULL), KP_EXIT_DONE);
@@ -345,7 +345,7 @@ static void the_callers_own_spool_in_a_folder_of_somebody_elses_stays_secret(voi
 static void a_user_leaves_the_spools_of_others_alone(void **state)
 {
     (void)state;
-    if (geteuid() != 0) KP_SKIP("needs root");
+    KP_NEEDS_OTHER_USERS();
     spool_of_put("a.kprof", OTHERS, 0600);
     spool_of_put("b.kprof", THEM, 0600);
     assert_int_equal(chmod(folder, 01777), 0);
@@ -362,7 +362,7 @@ static void a_user_leaves_the_spools_of_others_alone(void **state)
 static void of_another_users_spool_export_is_as_careful(void **state)
 {
     (void)state;
-    if (geteuid() != 0) KP_SKIP("needs root");
+    KP_NEEDS_OTHER_USERS();
     spool_of_put("a.kprof", THEM, 0600);
     assert_int_equal(run(kp_cmd_export, in_folder("a.kprof"), NULL, NULL), KP_EXIT_DONE);
     assert_int_equal(made(".gz").st_uid, THEM);
