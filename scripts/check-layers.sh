@@ -11,8 +11,9 @@ room_of() { # path -> room
     collector/base/*) echo base ;; collector/format/*) echo format ;;
     collector/record/*) echo record ;; collector/read/*) echo read ;;
     schedule/*) echo schedule ;; export/cli/*) echo cli ;; export/*) echo export ;;
-    preload/hook/*|preload/arch/*) echo hook ;;
+    preload/hook/*) echo hook ;;
     preload/unwind/*) echo unwind ;;
+    preload/run/*) echo run ;;
     preload/*/*) d=${1#preload/}; echo "preload_${d%%/*}" ;;
     preload/*) echo preload ;; *) echo other ;;
   esac
@@ -29,7 +30,8 @@ may_see() { # room -> the rooms it may include besides itself
     hook) echo "preload record format base" ;; # of preload only guard.h and source.h
     unwind) echo "record format base" ;;
     preload_*) echo "preload hook unwind record schedule format base" ;;
-    preload) echo "hook unwind record schedule export read format base" ;; # boot.c and its files wire everything
+    preload) echo "record format base" ;;
+    run) echo "preload hook unwind record schedule export read format base" ;; # boot.c and its files wire everything
   esac
 }
 
@@ -41,7 +43,7 @@ is_door() { # room, header
     read) [ "$2" = collector/read/kp_read.h ] ;;
     schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/ctl_client.h ]] ;;
     export) [ "$2" = export/kp_export.h ] ;;
-    hook) [ "$2" = preload/hook/hook.h ] ;;
+    hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;
     unwind) [ "$2" = preload/unwind/kp_unwind.h ] ;;
     preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/caller.h || $2 == preload/kprof.h ]] ;;
     *) return 1 ;;
@@ -98,7 +100,9 @@ preload/python/breach.c preload/torch/torch.h
 preload/torch/breach.c preload/unwind/rule.h
 preload/unwind/breach.c preload/source.h
 preload/hook/breach.c schedule/kp_schedule.h
-preload/breach.c preload/hook/modules.h
+preload/run/breach.c preload/hook/modules.h
+preload/torch/breach.c preload/run/boot.h
+preload/breach.c preload/hook/hook.h
 preload/breach.c room.h
 BREACHES
   [ $failed = 0 ] && echo "check-layers: every breach was seen"

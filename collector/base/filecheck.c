@@ -2,7 +2,7 @@
 /*
  * filecheck.c - whose a file is and of which kind, asked of a descriptor before the file is read or mapped
  *
- * Called by: preload/children.c and spools.c, at exit and in workers; elffile.c, on the export thread; the CLI
+ * Called by: preload/run/children.c and spools.c, at exit and in workers; elffile.c, on the export thread; the CLI
  * On fail:   -errno, and nothing stays open
  */
 #include "collector/base/kp_filecheck.h"

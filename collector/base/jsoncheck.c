@@ -2,7 +2,7 @@
 /*
  * jsoncheck.c - says whether a text is JSON, and where it stops being so
  *
- * Called by: config.c (constructor), preload/api.c (kprof_metadata_json), the CLI
+ * Called by: config.c (constructor), preload/run/api.c (kprof_metadata_json), the CLI
  * Memory:    never allocates; one bit a level on the stack tells an object from a list.
  * Safe in:   signal handlers yes; after fork yes
  *

@@ -2,7 +2,7 @@
 /*
  * rest.c - threads of ours that go away for a moment, and come again
  *
- * Called by: writer.c, boot.c (start their threads); preload/solo.c (around a call of the host)
+ * Called by: writer.c, boot.c (start their threads); preload/run/solo.c (around a call of the host)
  * Owns:      the table of such threads, the word `wanted`
  * Locks:     `turn`, an atomic flag, for the whole of a rest; waited for at most TURN_MS, and then gone without a rest
  * Memory:    none

@@ -2,7 +2,7 @@
 /*
  * inject.c - the driver's own word that cuInit is under way: InitializeInjection
  *
- * Called by: libcuda inside cuInit, which finds us by CUDA_INJECTION64_PATH (preload/inject.c answers it, or the user set it)
+ * Called by: libcuda inside cuInit, which finds us by CUDA_INJECTION64_PATH (preload/hook/getenv.c answers it, or the user set it)
  * On fail:   helper.c asks the driver now and then whether cuInit is through
  *
  * Documented by NVIDIA, and the one way to see programs whose cudart is linked statically before their first launch. CUPTI is armed

@@ -2,7 +2,7 @@
 /*
  * dlfollow.c - follows the host's dlopen calls without becoming their caller
  *
- * Called by: the taps (arch/.../tap.S) on any host thread, before a dl function; boot.c (start); the writer's tick
+ * Called by: the taps (tap_ARCH.S) on any host thread, before a dl function; boot.c (start); the writer's tick
  * Owns:      the taps of the dl functions, the flag `scanning`
  * Locks:     `scanning`, waited for at most WAIT_MAX_US, and then gone without
  * Memory:    none of its own; about 3 KB of stack

@@ -9,7 +9,7 @@
  * On fail:   the call is made with our threads there
  * Safe in:   after fork and vfork: passes through where the process is not ours
  */
-#include "preload/solo.h"
+#include "preload/run/solo.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -21,8 +21,8 @@
 
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rest.h"
-#include "preload/boot.h"
-#include "preload/confine.h"
+#include "preload/run/boot.h"
+#include "preload/run/confine.h"
 #include "preload/hook/hook.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"

@@ -27,17 +27,17 @@
 #include "collector/base/kp_otherlibc.h"
 #include "collector/base/kp_rest.h"
 #include "collector/record/kp_record.h"
-#include "preload/boot.h"
-#include "preload/children.h"
-#include "preload/cycle.h"
+#include "preload/run/boot.h"
+#include "preload/run/children.h"
+#include "preload/run/cycle.h"
 #include "preload/hook/hook.h"
-#include "preload/inject.h"
-#include "preload/locks.h"
+#include "preload/hook/getenv.h"
+#include "preload/run/locks.h"
 #include "preload/unwind/kp_unwind.h"
-#include "preload/solo.h"
+#include "preload/run/solo.h"
 #include "preload/source.h"
-#include "preload/spools.h"
-#include "preload/threadcount.h"
+#include "preload/run/spools.h"
+#include "preload/run/threadcount.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
@@ -482,7 +482,7 @@ static void attach_first(void)
 {
     int err = kp_hook_start();
     if (err) kp_log(0, "not all modules could be tapped (error %d): what runs in them, and libraries opened later, may not be recorded", -err);
-    if (!err) err = kp_inject_start(config->activities & KP_ACTIVITY_CUDA, kp_locks_rows, KP_LOCKS_ROWS);
+    if (!err) err = kp_getenv_start(config->activities & KP_ACTIVITY_CUDA, kp_locks_rows, KP_LOCKS_ROWS);
     if (err) kp_log(0, "NVTX ranges cannot be recorded (error %d)", -err);
     kp_boot_modules_changed();
 }

@@ -7,7 +7,7 @@
 
 #include "preload/hook/hook.h"
 
-/* Functions whose calls come to us from the start on (kp_inject_start). */
+/* Functions whose calls come to us from the start on (kp_getenv_start). */
 enum { KP_LOCKS_ROWS = 1 };
 extern const struct kp_tap_row kp_locks_rows[KP_LOCKS_ROWS];
 

@@ -8,7 +8,7 @@
  * On fail:   a trace that cannot be written stays in the spool, which then is not removed; one line says so
  * Safe in:   signal handlers no; after fork no
  */
-#include "preload/cycle.h"
+#include "preload/run/cycle.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +23,9 @@
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "export/kp_export.h"
-#include "preload/boot.h"
-#include "preload/children.h"
-#include "preload/spools.h"
+#include "preload/run/boot.h"
+#include "preload/run/children.h"
+#include "preload/run/spools.h"
 #include "collector/base/kp_poison.h"
 
 enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10 };

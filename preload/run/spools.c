@@ -13,7 +13,7 @@
  * spool says when its process began, in which space of process numbers and since which start of the machine, which an exec does not change. Where the
  * kernel does not tell (no /proc), nothing is looked for.
  */
-#include "preload/spools.h"
+#include "preload/run/spools.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "export/kp_export.h"
-#include "preload/boot.h"
+#include "preload/run/boot.h"
 #include "collector/base/kp_poison.h"
 
 static const struct kp_config *settings;

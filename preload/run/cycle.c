@@ -16,7 +16,7 @@
  *     a step begins that is recorded -> its STEP record, behind what sources put of before it
  *   kprof_start opens a window at any time; the schedule counts on and its next save, or kprof_stop, ends it
  */
-#include "preload/cycle.h"
+#include "preload/run/cycle.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_quiet.h"
 #include "collector/record/kp_record.h"
-#include "preload/boot.h"
+#include "preload/run/boot.h"
 #include "collector/base/kp_poison.h"
 
 enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200, FORK_WAIT_MS = 5000, SETTLE_MS = 1000 };

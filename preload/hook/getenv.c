@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * inject.c - tells NVTX and the CUDA driver where we are, without a word in the environment
+ * getenv.c - tells NVTX and the CUDA driver where we are, without a word in the environment
  *
  * Called by: boot.c (constructor); any host thread that asks for an environment variable
  * Owns:      the taps on getenv and secure_getenv
@@ -12,7 +12,7 @@
  * them, and so would every program it starts, also one started without LD_PRELOAD to be left alone. So the variables stay unset
  * and only the question is answered (decisions/013): by our own path, where the host has set nothing itself.
  */
-#include "preload/inject.h"
+#include "preload/hook/getenv.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -76,11 +76,11 @@ static int find(const struct kp_tap_row *rows, size_t count)
     return 0;
 }
 
-int kp_inject_start(bool answers, const struct kp_tap_row *more, uint32_t count)
+int kp_getenv_start(bool answers, const struct kp_tap_row *more, uint32_t count)
 {
     Dl_info self;
     int err = count <= MORE_MOST ? find(more, count) : -ENOSPC;
-    if (!err && answers && (!dladdr((void *)(uintptr_t)kp_inject_start, &self) || !self.dli_fname[0])) err = -ENOENT;
+    if (!err && answers && (!dladdr((void *)(uintptr_t)kp_getenv_start, &self) || !self.dli_fname[0])) err = -ENOENT;
     if (!err && answers) err = find(own_rows, sizeof own_rows / sizeof *own_rows);
     if (err) return err;
     if (answers) own_path = (char *)(uintptr_t)self.dli_fname;

@@ -15,7 +15,7 @@
  * the steps is open, and looks for it 50 times a second, until it sees a step of its own. Without a schedule it records from its
  * first op on. Workers end by os._exit or are killed, so what they leave is made traces of by the process that has the steps, at its exit.
  */
-#include "preload/children.h"
+#include "preload/run/children.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,9 +32,9 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
-#include "preload/boot.h"
-#include "preload/cycle.h"
-#include "preload/spools.h"
+#include "preload/run/boot.h"
+#include "preload/run/cycle.h"
+#include "preload/run/spools.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 

@@ -12,7 +12,7 @@
  * recorded is written now, none of our threads stays, and nothing of ours makes a call or looks at a clock afterwards. A call by an
  * inlined instruction is not seen.
  */
-#include "preload/confine.h"
+#include "preload/run/confine.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -24,8 +24,8 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rest.h"
-#include "preload/boot.h"
-#include "preload/solo.h"
+#include "preload/run/boot.h"
+#include "preload/run/solo.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
@@ -68,7 +68,7 @@ static int tap_seccomp_load(const void *context)
     return real_seccomp_load(context);
 }
 
-/* syscall.S: jumps on to the real one, so that what returns twice, or on another stack, does so as it would alone. */
+/* syscall_ARCH.S: jumps on to the real one, so that what returns twice, or on another stack, does so as it would alone. */
 extern void *kp_confine_real_syscall;
 void kp_confine_tap_syscall(void);
 void kp_confine_look(long number, unsigned long a, unsigned long b, unsigned long c); /* called by it: prctl and seccomp alone */

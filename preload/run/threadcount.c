@@ -13,7 +13,7 @@
  * process with threads may find locks taken for ever. Ours take none that a child needs (boot.c), and without us
  * there would be no warning.
  */
-#include "preload/threadcount.h"
+#include "preload/run/threadcount.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -24,7 +24,7 @@
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "preload/boot.h"
+#include "preload/run/boot.h"
 #include "preload/hook/hook.h"
 #include "collector/base/kp_poison.h"
 

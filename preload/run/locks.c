@@ -2,7 +2,7 @@
 /*
  * locks.c - a host that locks its memory finds ours neither counted nor locked
  *
- * Called by: host threads in mlockall (a tap, put in with those of inject.c)
+ * Called by: host threads in mlockall (a tap, put in with those of getenv.c)
  * Owns:      nothing
  * Locks:     none of its own
  * Memory:    2 KB of stack
@@ -13,7 +13,7 @@
  * that comes. So where it is refused, and would not be without us, the same is done map by map, ours left out; where it is granted, ours is
  * unlocked again, and so is what we map from then on (io.c). Stacks of our threads are counted with the host's.
  */
-#include "preload/locks.h"
+#include "preload/run/locks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +26,8 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_rest.h"
 #include "collector/record/kp_record.h"
-#include "preload/boot.h"
-#include "preload/solo.h"
+#include "preload/run/boot.h"
+#include "preload/run/solo.h"
 #include "collector/base/kp_poison.h"
 
 #ifndef MCL_ONFAULT

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_threadcount.c - the number of threads in /proc/self/stat is lowered by ours, and by nothing else */
-#include "preload/threadcount.h"
+#include "preload/run/threadcount.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "preload/boot.h"
+#include "preload/run/boot.h"
 #include "preload/source.h"
 #include "test/support/support.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_cycle.c - steps open and close windows, and the spool says which steps and ops lie in which */
-#include "preload/cycle.h"
+#include "preload/run/cycle.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
-#include "preload/boot.h"
+#include "preload/run/boot.h"
 #include "test/support/support.h"
 
 static struct kp_config *config;
