@@ -45,7 +45,7 @@ is_door() { # room, header
     export) [ "$2" = export/kp_export.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;
     unwind) [ "$2" = preload/unwind/kp_unwind.h ] ;;
-    preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/caller.h || $2 == preload/kprof.h ]] ;;
+    preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/python_bridge.h || $2 == preload/kprof.h ]] ;;
     *) return 1 ;;
   esac
 }

@@ -2,7 +2,7 @@
 /*
  * find.c - is CPython in this process, which release, and where are its fields
  *
- * Called by: a source's attach through caller.h (outside hooks, one call at a time). Cold.
+ * Called by: a source's attach through python_bridge.h (outside hooks, one call at a time). Cold.
  * Owns:      what is known of the interpreter, constant once found
  * Memory:    none. On fail: nothing is found; optimizers are told apart by name.
  *
@@ -18,7 +18,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "preload/caller.h"
+#include "preload/python_bridge.h"
 #include "preload/python/python.h"
 #include "collector/base/kp_poison.h"
 

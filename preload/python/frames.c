@@ -2,7 +2,7 @@
 /*
  * frames.c - whose step() is this: the frames of the calling thread, read from outside
  *
- * Called by: torch/ops.c through caller.h, inside a hook, at the end of an optimizer's step and at no other op
+ * Called by: torch/ops.c through python_bridge.h, inside a hook, at the end of an optimizer's step and at no other op
  * Owns:      the address of torch's wrapper, once seen
  * Memory:    none. Locks: none; not the GIL either, which the caller may or may not have.
  * On fail:   0, and the optimizer is known by its name as if there were no Python
@@ -21,7 +21,7 @@
 
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_io.h"
-#include "preload/caller.h"
+#include "preload/python_bridge.h"
 #include "preload/python/python.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"

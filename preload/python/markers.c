@@ -23,7 +23,7 @@
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "preload/caller.h"
+#include "preload/python_bridge.h"
 #include "preload/guard.h"
 #include "preload/python/calls.h"
 #include "preload/source.h"

@@ -2,7 +2,7 @@
 /*
  * stacks.c - the Python call stack of the calling thread as one number, read without the GIL
  *
- * Called by: torch/ops.c through caller.h, inside a hook, at the start of every op (hot)
+ * Called by: torch/ops.c through python_bridge.h, inside a hook, at the start of every op (hot)
  * Owns:      struct pystacks, one a thread: stacks and frames it has seen, by hash
  * Locks:     none; not the GIL either, which torch lets go of before an op
  * Memory:    none but a thread's first touch (64 KB of address space)
@@ -16,7 +16,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_log.h"
-#include "preload/caller.h"
+#include "preload/python_bridge.h"
 #include "preload/python/calls.h"
 #include "collector/base/kp_poison.h"
 

@@ -12,7 +12,7 @@
  * clock is read last in start and first in end, so our own work is not counted as the op's.
  */
 #include "collector/base/kp_clock.h"
-#include "preload/caller.h"
+#include "preload/python_bridge.h"
 #include "preload/guard.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/source.h"

@@ -19,7 +19,7 @@
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "preload/caller.h"
+#include "preload/python_bridge.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/torch/entry.h"
 #include "preload/torch/torch.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "collector/base/kp_io.h"
-#include "preload/caller.h"
+#include "preload/python_bridge.h"
 #include "schedule/kp_schedule.h"
 #include "test/support/support.h"
 

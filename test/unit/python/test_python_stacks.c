@@ -7,7 +7,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "collector/read/kp_read.h"
-#include "preload/caller.h"
+#include "preload/python_bridge.h"
 #include "test/support/support.h"
 
 static const struct kp_python_layout layouts[] = {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * caller.h - what a source may ask about the interpreter that called it, if one did
+ * python_bridge.h - what a source may ask about the interpreter that called it, if one did
  */
-#ifndef KP_CALLER_H
-#define KP_CALLER_H
+#ifndef KP_PYTHON_BRIDGE_H
+#define KP_PYTHON_BRIDGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
