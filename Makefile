@@ -55,7 +55,7 @@ include preload/files.mk
 include test/files.mk
 include scripts/install.mk
 
-ROOMS := base format record read schedule export $(PRELOAD_ROOMS) cli
+ROOMS := base format record read schedule $(EXPORT_CLI) inhost $(PRELOAD_ROOMS) cli
 obj = $(patsubst %.S,$(O)/%.o,$(patsubst %.c,$(O)/%.o,$(SRC_$(1))))
 lib = $(O)/lib$(1).a
 define room
@@ -79,8 +79,8 @@ $(O)/%.o: %.S
 	$(call say,AS,$<)
 	$(Q)$(CC) $(CPPFLAGS) -fPIC -MMD -MP -c $< -o $@
 
-SO_ROOMS := base format record read schedule export $(PRELOAD_ROOMS)
-CLI_ROOMS := cli export schedule read format base
+SO_ROOMS := base format record read schedule $(EXPORT_SO) $(PRELOAD_ROOMS)
+CLI_ROOMS := cli $(EXPORT_CLI) schedule read format base
 $(O)/libkprof.so: $(foreach r,$(SO_ROOMS),$(call obj,$(r))) preload/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -o $@ $(filter %.o,$^) $(ZLIB_A) $(LDFLAGS)
@@ -98,14 +98,22 @@ BELOW_format := base
 BELOW_record := format base
 BELOW_read := format base
 BELOW_schedule := base
-BELOW_export := read format base
-BELOW_cli := export read schedule format base
-$(foreach r,$(PRELOAD_ROOMS),$(eval BELOW_$(r) := $(filter-out $(r),$(PRELOAD_ROOMS)) export read record schedule format base))
+BELOW_out := read format base
+BELOW_names := out read format base
+BELOW_heap := out read format base
+BELOW_gpu := names out read format base
+BELOW_report := base
+BELOW_memory := report base
+BELOW_extras := memory report base
+BELOW_inhost := $(EXPORT_WRITES) read format base
+BELOW_trace := $(filter-out trace,$(EXPORT_SO)) read format base
+BELOW_cli := $(EXPORT_CLI) read schedule format base
+$(foreach r,$(PRELOAD_ROOMS),$(eval BELOW_$(r) := $(filter-out $(r),$(PRELOAD_ROOMS)) $(EXPORT_SO) read record schedule format base))
 define unit
 $(O)/test/unit/$(1)/%: test/unit/$(1)/%.c $(call lib,$(1)) $(foreach b,$(BELOW_$(1)),$(call lib,$(b))) $(SUPPORT)
 	@mkdir -p $$(@D)
 	$(call say,UNIT,$$@)
-	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter cli,$(1)),$(CLI_LIBS)) -lz -lm -lcmocka -lpthread -ldl
+	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter report memory extras cli,$(1)),$(CLI_LIBS)) -lz -lm -lcmocka -lpthread -ldl
 UNIT_BINS += $(patsubst test/unit/$(1)/%.c,$(O)/test/unit/$(1)/%,$(UNIT_$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call unit,$(r))))

@@ -55,14 +55,14 @@ record-bench: $(O)/test/bench/record_bench ## ns a record and a name, as ratios 
 	@$<
 .PHONY: record-bench
 
-$(O)/test/bench/native_bench: test/bench/native_bench.c $(foreach r,$(PRELOAD_ROOMS) export read record schedule format base,$(O)/lib$(r).a)
+$(O)/test/bench/native_bench: test/bench/native_bench.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lm -lpthread
 native-bench: $(O)/test/bench/native_bench ## ns a machine code stack, beside the compiler's own unwinder
 	@$(O)/test/bench/native_bench
 .PHONY: native-bench
 
-$(O)/test/bench/decode_bench: test/bench/decode_bench.c $(foreach r,$(PRELOAD_ROOMS) export read record schedule format base,$(O)/lib$(r).a)
+$(O)/test/bench/decode_bench: test/bench/decode_bench.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl
@@ -70,7 +70,7 @@ decode-bench: $(O)/test/bench/decode_bench ## CUPTI's buffers into the spool: re
 	@$< $(MRECORDS)
 .PHONY: decode-bench
 
-$(O)/test/oracle/cupti_walker: test/oracle/cupti_walker.c $(SUPPORT) $(foreach r,$(PRELOAD_ROOMS) export read record schedule format base,$(O)/lib$(r).a)
+$(O)/test/oracle/cupti_walker: test/oracle/cupti_walker.c $(SUPPORT) $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< $(SUPPORT) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lcmocka -lpthread -ldl
@@ -81,7 +81,7 @@ cupti-oracle: $(O)/test/oracle/cupti_walker ## the real libcupti 11.8 and 12.9: 
 	else echo "ok - cupti_oracle # SKIP the wheels of test/requirements/cupti.txt cannot be had"; fi
 .PHONY: cupti-oracle
 
-$(O)/test/oracle/torch_layout: test/oracle/torch_layout.c test/doubles/strange_layout.c $(foreach r,$(PRELOAD_ROOMS) export read record schedule format base,$(O)/lib$(r).a)
+$(O)/test/oracle/torch_layout: test/oracle/torch_layout.c test/doubles/strange_layout.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl

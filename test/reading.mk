@@ -1,6 +1,6 @@
 # reading.mk - bench and fuzz targets of the reading side (reader, exporter)
 # What a program of the reading side links (this file is read before the Makefile's own list of libraries).
-READING := $(O)/test/support/support.o $(O)/test/support/spool.o $(O)/libexport.a $(O)/libread.a $(O)/libformat.a $(O)/libbase.a
+READING := $(O)/test/support/support.o $(O)/test/support/spool.o $(EXPORT_SO:%=$(O)/lib%.a) $(O)/libread.a $(O)/libformat.a $(O)/libbase.a
 LINK_READING = $(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(READING) -Wl,--end-group -lz -lm -lpthread
 $(O)/test/bench/export_bench $(O)/test/bench/gpu_bench: $(O)/test/bench/%: test/bench/%.c $(READING)
 	@mkdir -p $(@D)
@@ -25,7 +25,7 @@ FUZZ_BUILD = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsan
 FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -seed=$(FUZZ_SEED) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
 fuzz_len = $(if $(filter fuzz_elf,$(1)),32768,4096)
 # What the library compiles with a heap of its own has the C library's here, but the library's reader of JSON.
-FUZZ_EXPORT := $(filter-out export/inhost/libc.c,$(patsubst inhost/%,%,$(SRC_export)))
+FUZZ_EXPORT := $(foreach r,$(EXPORT_WRITES),$(SRC_$(r))) $(INHOST)
 FUZZ_READING := test/support/spool.c $(FUZZ_EXPORT) $(SRC_read) $(SRC_schedule) $(SRC_format) $(SRC_base)
 $(FUZZ_DIR)/fuzz_dense: test/fuzz/dense.c test/fuzz/export_bridge.c export/report/flame.c export/report/memory/memjson.c
 $(FUZZ_DIR)/%: test/fuzz/%.c $(FUZZ_READING)
@@ -33,7 +33,7 @@ $(FUZZ_DIR)/%: test/fuzz/%.c $(FUZZ_READING)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_BUILD) -Iexport/inhost -lz -lm -lpthread
 $(FUZZ_DIR)/fuzz_trace: test/fuzz/fuzz_trace.c export/inhost/json_push.c collector/base/jsoncheck.c \
-    $(filter export/report/%,$(SRC_cli)) \
+    $(SRC_report) $(SRC_memory) \
     export/names/shorten.c export/cli/heapview.c export/cli/budget.c export/cli/opt.c
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
@@ -71,7 +71,7 @@ fuzz-afl-run: $(FUZZ:%=$(FUZZ_DIR)/%) $(BUILD)/fuzz/seeds
 .PHONY: fuzz-afl fuzz-afl-run
 .PHONY: fuzz fuzz-smoke
 
-$(O)/test/bench/ops_bench: test/bench/ops_bench.c $(foreach r,preload export read record schedule format base,$(O)/lib$(r).a)
+$(O)/test/bench/ops_bench: test/bench/ops_bench.c $(foreach r,preload $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,-z,muldefs,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl

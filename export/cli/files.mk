@@ -6,19 +6,44 @@ HAS_LIBDW := $(HAS_LIBDW)
 HAS_LIBIBERTY := $(HAS_LIBIBERTY)
 CLI_LACKS := $(if $(HAS_LIBDW),,source lines (libdw-dev)) $(if $(HAS_LIBIBERTY),,and names of Rust (libiberty-dev))
 CLI_LIBS := -lyajl $(if $(HAS_LIBDW),-ldw -lelf) $(if $(HAS_LIBIBERTY),-liberty)
-SRC_cli := export/cli/kprof.c export/cli/input.c export/cli/source.c export/cli/budget.c export/cli/cmd_report.c export/cli/cmd_events.c
-SRC_cli += export/report/kineto.c export/report/kineto_file.c export/extras/extras.c export/report/kineto_parse.c export/report/kineto_words.c export/report/kineto_strings.c
-SRC_cli += export/report/keyavg.c export/report/keyavg_tree.c export/report/keyavg_flops.c export/report/keyavg_device.c export/report/keyavg_stacks.c
-SRC_cli += export/report/keyavg_calls.c export/report/keyindex.c export/report/table.c
-SRC_cli += export/report/folded.c export/report/flame.c export/cli/cmd_stacks.c
-SRC_cli += export/report/memory/memblocks.c export/report/memory/memcategory.c export/report/memory/memcurve.c export/report/memory/memgroups.c export/report/memory/memtable.c export/report/memory/memjson.c export/report/memory/memsvg.c export/report/html.c export/report/plain.c
-SRC_cli += export/cli/cmd_memory.c export/cli/heapview.c
-SRC_cli += export/cli/opt.c export/cli/progress.c export/cli/library.c export/cli/settings.c export/cli/target.c
-SRC_cli += export/cli/cmd_run.c export/cli/cmd_config.c export/cli/cmd_doctor.c
-SRC_cli += export/cli/cmd_export.c export/cli/cmd_recover.c export/cli/rescue.c export/cli/apart.c export/cli/spool.c export/cli/spoolfile.c
-SRC_cli += export/cli/lines.c export/cli/ranges.c export/cli/sorted.c
-SRC_cli += export/cli/$(if $(HAS_LIBDW),debugfile.c,debugfile_none.c) export/cli/$(if $(HAS_LIBIBERTY),plainname.c,plainname_none.c)
-UNIT_cli := test/unit/cli/test_table.c test/unit/cli/test_kineto.c test/unit/cli/test_keyavg.c test/unit/cli/test_input.c
-UNIT_cli += test/unit/cli/test_lines.c test/unit/cli/test_sorted.c test/unit/cli/test_opt.c test/unit/cli/test_target.c
-UNIT_cli += test/unit/cli/test_plain.c test/unit/cli/test_budget.c test/unit/cli/test_crafted.c test/unit/cli/test_recover.c test/unit/cli/test_apart.c
-UNIT_cli += test/unit/cli/test_folded.c test/unit/cli/test_memview.c
+SRC_cli := \
+    export/cli/apart.c \
+    export/cli/budget.c \
+    export/cli/cmd_config.c \
+    export/cli/cmd_doctor.c \
+    export/cli/cmd_events.c \
+    export/cli/cmd_export.c \
+    export/cli/cmd_memory.c \
+    export/cli/cmd_recover.c \
+    export/cli/cmd_report.c \
+    export/cli/cmd_run.c \
+    export/cli/cmd_stacks.c \
+    export/cli/heapview.c \
+    export/cli/input.c \
+    export/cli/kprof.c \
+    export/cli/library.c \
+    export/cli/lines.c \
+    export/cli/opt.c \
+    export/cli/progress.c \
+    export/cli/ranges.c \
+    export/cli/rescue.c \
+    export/cli/settings.c \
+    export/cli/sorted.c \
+    export/cli/source.c \
+    export/cli/spool.c \
+    export/cli/spoolfile.c \
+    export/cli/target.c \
+    export/cli/$(if $(HAS_LIBDW),debugfile.c,debugfile_none.c) \
+    export/cli/$(if $(HAS_LIBIBERTY),plainname.c,plainname_none.c)
+UNIT_cli := \
+    test/unit/cli/test_apart.c \
+    test/unit/cli/test_budget.c \
+    test/unit/cli/test_crafted.c \
+    test/unit/cli/test_input.c \
+    test/unit/cli/test_lines.c \
+    test/unit/cli/test_memview.c \
+    test/unit/cli/test_opt.c \
+    test/unit/cli/test_plain.c \
+    test/unit/cli/test_recover.c \
+    test/unit/cli/test_sorted.c \
+    test/unit/cli/test_target.c

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_chrome.c - a spool becomes a trace of Kineto's shape */
+/* test_export.c - a spool becomes a trace of Kineto's shape */
 #include "export/kp_export.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_symbols.c - frames of machine code get the names of their modules' files */
+/* test_framenames.c - frames of machine code get the names of their modules' files */
 #include "export/names/framenames.h"
 
 #include <dlfcn.h>

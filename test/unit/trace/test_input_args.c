@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_inputs.c - encoded inputs come out as the four arrays of a Kineto trace */
+/* test_input_args.c - encoded inputs come out as the four arrays of a Kineto trace */
 #include "export/trace/input_args.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_gpu.c - the rules of the GPU side of a trace, each on a small spool */
-#include "test/unit/export/gpu_spool.h"
+/* test_gpu_trace.c - the rules of the GPU side of a trace, each on a small spool */
+#include "test/unit/trace/gpu_spool.h"
 
 #include <errno.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* gpu_spool.h - for test_gpu: CUDA calls and device work in the window of window_spool.h */
+/* gpu_spool.h - for test_gpu_trace: CUDA calls and device work in the window of window_spool.h */
 #ifndef KP_TEST_GPU_SPOOL_H
 #define KP_TEST_GPU_SPOOL_H
 
-#include "test/unit/export/window_spool.h"
+#include "test/unit/trace/window_spool.h"
 
 static uint32_t lane;
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_named.c - calls of functions by name in a trace: rows, ends, names; records of any damage */
+/* test_symbol_slices.c - calls of functions by name in a trace: rows, ends, names; records of any damage */
 #include "collector/format/kp_symbol.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "test/unit/export/window_spool.h"
+#include "test/unit/trace/window_spool.h"
 
 enum { OTHER_NO = 2, OTHER_TID = 4250, BESIDE = 0x40000000, ROWS = 8, PLENTY = 400 };
 

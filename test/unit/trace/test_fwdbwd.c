@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_flows.c - arrows from forward to backward ops, by Kineto's rule */
+/* test_fwdbwd.c - arrows from forward to backward ops, by Kineto's rule */
 #include "export/trace/fwdbwd.h"
 
 #include "test/support/support.h"

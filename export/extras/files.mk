@@ -1,0 +1,3 @@
+# files.mk - the files of this room
+SRC_extras := \
+    export/extras/extras.c

@@ -1,0 +1,24 @@
+# files.mk - the files of this room
+SRC_report := \
+    export/report/flame.c \
+    export/report/folded.c \
+    export/report/html.c \
+    export/report/keyavg.c \
+    export/report/keyavg_calls.c \
+    export/report/keyavg_device.c \
+    export/report/keyavg_flops.c \
+    export/report/keyavg_stacks.c \
+    export/report/keyavg_tree.c \
+    export/report/keyindex.c \
+    export/report/kineto.c \
+    export/report/kineto_file.c \
+    export/report/kineto_parse.c \
+    export/report/kineto_strings.c \
+    export/report/kineto_words.c \
+    export/report/plain.c \
+    export/report/table.c
+UNIT_report := \
+    test/unit/report/test_folded.c \
+    test/unit/report/test_keyavg.c \
+    test/unit/report/test_kineto.c \
+    test/unit/report/test_table.c
