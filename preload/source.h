@@ -46,7 +46,7 @@ struct kp_source {
     /* What is to be said of the run so far: before the first trace is written, perhaps again before others. The export thread, or the one
      * that ends the program; may read files. */
     void (*tell)(void);
-    /* kp_boot_gpu has a new answer. Any thread, no lock held. */
+    /* kp_run_gpu has a new answer. Any thread, no lock held. */
     void (*gpu_changed)(void);
     /* The host forks: no thread of this source is inside the loader, or in a library of the host's, until after_fork (only after true;
      * in the parent, and first of all in the child). Waits for a bounded time. false: the source stays out of this child. */
@@ -55,7 +55,7 @@ struct kp_source {
     /* Inside fork, in a child that shall record (KPROF_CHILDREN): what was the parent's is forgotten. No record, no thread, no lock.
      * NULL: this source stays out of children. */
     void (*begin_in_child)(void);
-    /* It records from the start on, before any op: attached is as good as kp_boot_worked. */
+    /* It records from the start on, before any op: attached is as good as kp_run_saw_activity. */
     bool works_from_start;
 };
 extern const struct kp_source kp_torch_source, kp_python_source, kp_markers_source, kp_nvtx_source,
@@ -68,22 +68,22 @@ enum kp_gpu {
     KP_GPU_HOOKS, /* for good: CUPTI is not to be had (or KPROF_CUPTI=off), preload/cuda_hooks records what our own hooks see */
     KP_GPU_OFF,   /* KPROF_ACTIVITIES without cuda, or CUPTI is another tool's: nobody */
 };
-enum kp_gpu kp_boot_gpu(void);
-void kp_boot_set_gpu(enum kp_gpu gpu); /* preload/cupti's word; tells every source when it is news. Any thread, no lock held. */
+enum kp_gpu kp_run_gpu(void);
+void kp_run_set_gpu(enum kp_gpu gpu); /* preload/cupti's word; tells every source when it is news. Any thread, no lock held. */
 
 /* boot.c's, called by a source inside its hook when a marked range ended (t->inside is set). */
 struct kp_thread;
-void kp_boot_step(struct kp_thread *thread, uint64_t now_ticks);
+void kp_run_step(struct kp_thread *thread, uint64_t now_ticks);
 /* boot.c's, called at the first work a source saw (source.saw_work is true): in a child recording begins. Not inside a hook. */
-void kp_boot_worked(void);
+void kp_run_saw_activity(void);
 /* boot.c's: whether this process says how its run went; else the one that started it says it for all. */
-bool kp_boot_speaks(void);
+bool kp_run_may_log(void);
 /*
  * boot.c's: false when the program that started this one, as shells and launchers do, has this library as well, and the setting ("KPROF_X=").
  * Reads files; not from signal handlers.
  */
-bool kp_boot_is_first(const char *setting);
+bool kp_parent_lacks(const char *setting);
 /* boot.c's, called by hook/dlfollow.c outside any hook when modules may have changed. */
-void kp_boot_modules_changed(void);
+void kp_run_modules_changed(void);
 
 #endif

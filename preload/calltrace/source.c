@@ -216,7 +216,7 @@ static void say(const struct report *r, const struct kp_symbols_hidden *hidden, 
     if (hidden->late) kp_fmt(bare + n, sizeof bare - n, "; there was no time to read %u files", hidden->late);
     if (!hooked) {
         /* the programs that a shell or a launcher starts: the first one has said it */
-        const bool is_known = !r->unhooked && !hidden->functions && !kp_boot_is_first("KPROF_SYMBOLS=");
+        const bool is_known = !r->unhooked && !hidden->functions && !kp_parent_lacks("KPROF_SYMBOLS=");
         kp_log(is_known,
                "KPROF_SYMBOLS: nothing calls a function like %s through a word that can be taken (%u of them are defined, %u static or hidden%s)",
                globs, r->unhooked + hidden->functions, hidden->functions, bare);
@@ -234,7 +234,7 @@ static void tell(void)
 {
     struct report r = {.used = 0};
     struct kp_symbols_hidden hidden;
-    if (!globs || is_refused || is_said || !kp_boot_speaks()) return;
+    if (!globs || is_refused || is_said || !kp_run_may_log()) return;
     is_said = true;
     const uint32_t hooked = functions_count(&r);
     kp_hook_each_function(look_at, &r);

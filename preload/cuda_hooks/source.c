@@ -32,7 +32,7 @@ static void setup(const struct kp_config *config)
 
 static bool is_wanted(void)
 {
-    return is_sure || kp_boot_gpu() == KP_GPU_HOOKS;
+    return is_sure || kp_run_gpu() == KP_GPU_HOOKS;
 }
 
 /* The gate decides at each call. */
@@ -77,7 +77,7 @@ static bool attach_runtime(void)
     static void *library;
     int saved = errno;
     bool done = false;
-    if (kp_boot_gpu() == KP_GPU_OFF || kp_boot_gpu() == KP_GPU_CUPTI) return false;
+    if (kp_run_gpu() == KP_GPU_OFF || kp_run_gpu() == KP_GPU_CUPTI) return false;
     if (!library) library = kp_cudart_library("libcudart");
     if (library) {
         (void)kp_runtime_tap_registration(library); /* without it names are looked up another way */
@@ -95,7 +95,7 @@ static void gpu_changed(void)
 {
     for (int i = 0; is_wanted() && i < BUSY_TRIES; i++) {
         kp_store_relaxed(&is_busy, false);
-        kp_boot_modules_changed();
+        kp_run_modules_changed();
         if (!kp_load_relaxed(&is_busy)) return;
         kp_io_nap(BUSY_NAP_NS);
     }

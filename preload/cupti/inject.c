@@ -38,7 +38,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 {
     int saved = errno;
     if (!(kp_gate_get() & KP_GATE_ON)) return 1;
-    kp_boot_modules_changed(); /* loaded by the driver alone, we hear of libcuda only now */
+    kp_run_modules_changed(); /* loaded by the driver alone, we hear of libcuda only now */
     wait_until_armed();
     kp_helper_poke(); /* not armed: it asks the driver until cuInit is through */
     errno = saved;

@@ -90,7 +90,7 @@ void kp_cuda_set_state(enum kp_cuda_state now)
     } while (!kp_cas_acq_rel(&state, &seen, (uint32_t)now)); /* pairs with: kp_cuda_state */
     if (now != KP_CUDA_ARMED) return;
     kp_cuda_note("gpu_source", "cupti");
-    kp_boot_set_gpu(KP_GPU_CUPTI);
+    kp_run_set_gpu(KP_GPU_CUPTI);
 }
 
 bool kp_cuda_stall(void)
@@ -135,7 +135,7 @@ void kp_cuda_refuse(const char *why)
     if (!refuse("refused", why)) return;
     kp_cuda_note("gpu_source", "none (no CUPTI)");
     kp_log(0, "no GPU records from CUPTI: %s", why);
-    kp_boot_set_gpu(KP_GPU_HOOKS);
+    kp_run_set_gpu(KP_GPU_HOOKS);
 }
 
 void kp_cuda_leave(const char *why)
@@ -143,7 +143,7 @@ void kp_cuda_leave(const char *why)
     if (!refuse("refused", why)) return;
     kp_cuda_note("gpu_source", "none (another tool has CUPTI)");
     kp_log(0, "no GPU records: %s", why);
-    kp_boot_set_gpu(KP_GPU_OFF);
+    kp_run_set_gpu(KP_GPU_OFF);
 }
 
 void kp_cuda_end(const char *why)
@@ -213,7 +213,7 @@ static void setup(const struct kp_config *settings)
     is_asked_for = config->activities & KP_ACTIVITY_CUDA;
     if (!is_asked_for) {
         kp_cuda_note("gpu_source", "off (KPROF_ACTIVITIES)");
-        kp_boot_set_gpu(KP_GPU_OFF);
+        kp_run_set_gpu(KP_GPU_OFF);
         return;
     }
 }
@@ -254,7 +254,7 @@ static bool attach(void)
         kp_cuda_set_state(KP_CUDA_REFUSED);
         kp_cuda_note("gpu_cupti", "off (KPROF_CUPTI)");
         kp_cuda_note("gpu_source", "none (no CUPTI)");
-        kp_boot_set_gpu(KP_GPU_HOOKS);
+        kp_run_set_gpu(KP_GPU_HOOKS);
     }
     errno = saved;
     return is_there;

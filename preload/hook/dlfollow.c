@@ -91,7 +91,7 @@ static void scan_and_tell(void)
         int err = kp_modules_apply(taps, TAPS, false);
         if (err) KP_LOG_ONCE(0, "the list of modules is not complete (error %d): a late torch may go unnoticed", -err);
     }
-    kp_boot_modules_changed();
+    kp_run_modules_changed();
     kp_store_release(&is_telling, false); /* pairs with: scan_if_changed */
 }
 

@@ -113,7 +113,7 @@ void kp_hook_each_function(void (*each)(void *arg, const char *symbol, uintptr_t
 /* First scan: taps dlopen, dlmopen, dlsym, dlvsym in every module mapped so far. Call once, from the constructor,
  * when the gate says KP_GATE_ON. 0, or -errno (then nothing is tapped and kp_hook_scan alone notices modules). */
 int kp_hook_start(void);
-/* When modules came or went since the last scan: taps the new ones, then calls kp_boot_modules_changed(). One short
+/* When modules came or went since the last scan: taps the new ones, then calls kp_run_modules_changed(). One short
  * call of dl_iterate_phdr when nothing changed. A thread of ours, not inside a hook. */
 void kp_hook_scan(void);
 /* The forking thread: no thread of ours is inside the loader until kp_hook_after_fork (in the parent, only after true). */

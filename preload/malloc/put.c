@@ -125,7 +125,7 @@ static __attribute__((noinline)) void begin_run(void)
 {
     const int saved = errno;
     kp_io_is_ours = true; /* what a thread and a file of ours need of libc */
-    kp_boot_worked();
+    kp_run_saw_activity();
     kp_io_is_ours = false;
     errno = saved;
 }

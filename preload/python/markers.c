@@ -327,7 +327,7 @@ static int ask_again(void *unused)
 {
     (void)unused;
     is_asking = false;
-    kp_boot_modules_changed();
+    kp_run_modules_changed();
     return 0;
 }
 

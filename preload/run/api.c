@@ -39,7 +39,7 @@ struct ranges {
 static inline __attribute__((always_inline)) struct kp_thread *enter(int *err)
 {
     *err = -ENOSYS;
-    if (!kp_boot_is_ours()) return NULL;
+    if (!kp_run_is_active()) return NULL;
     struct kp_thread *self = kp_thread_get();
     *err = -EBUSY;
     if (!self || !kp_guard_mark(self)) return NULL;
@@ -58,13 +58,13 @@ int kprof_step(void)
 {
     int kept = errno;
     int err;
-    if (kp_boot_is_ours()) kp_cycle_begin_run(true);
+    if (kp_run_is_active()) kp_cycle_begin_run(true);
     struct kp_thread *self = enter(&err);
     if (!self) return err;
     if (!kp_steps_takes_api())
         err = -EPERM;
     else if (kp_steps_api())
-        kp_boot_step(self, kp_ticks());
+        kp_run_step(self, kp_ticks());
     leave(self);
     errno = kept;
     return err;
@@ -72,13 +72,13 @@ int kprof_step(void)
 
 long long kprof_step_num(void)
 {
-    return kp_boot_is_ours() ? (long long)kp_steps_seen() : -ENOSYS;
+    return kp_run_is_active() ? (long long)kp_steps_seen() : -ENOSYS;
 }
 
 int kprof_start(void)
 {
     int kept = errno;
-    int err = kp_boot_is_ours() ? kp_cycle_start() : -ENOSYS;
+    int err = kp_run_is_active() ? kp_cycle_start() : -ENOSYS;
     errno = kept;
     return err;
 }
@@ -86,7 +86,7 @@ int kprof_start(void)
 int kprof_stop(void)
 {
     int kept = errno;
-    if (!kp_boot_is_ours()) return -ENOSYS;
+    if (!kp_run_is_active()) return -ENOSYS;
     int err = kp_cycle_stop();
     if (err == 0) kp_record_poke();
     errno = kept;
@@ -128,7 +128,7 @@ int kprof_range_push(const char *name)
     int kept = errno;
     int err;
     if (!name) return -EINVAL;
-    if (kp_boot_is_ours()) kp_cycle_begin_run(true);
+    if (kp_run_is_active()) kp_cycle_begin_run(true);
     struct kp_thread *self = enter(&err);
     if (!self) return err;
     struct ranges *stack = ranges_of(self);
@@ -177,7 +177,7 @@ static int keep_metadata(const char *key, const char *json)
 {
     char line[128];
     if (!*key || strlen(key) > 100 || strpbrk(key, "=\n\"\\")) return -EINVAL;
-    int kept = errno, err = kp_boot_open_spool();
+    int kept = errno, err = kp_run_open_spool();
     if (err) return err;
     kp_fmt(line, sizeof line, "meta.%s", key);
     err = kp_record_note(line, json);
@@ -219,7 +219,7 @@ static bool quote(char *out, size_t size, const char *text)
 
 int kprof_metadata_json(const char *key, const char *json)
 {
-    if (!kp_boot_is_ours()) return -ENOSYS;
+    if (!kp_run_is_active()) return -ENOSYS;
     if (!key || !json || !is_json(json)) return -EINVAL;
     return keep_metadata(key, json);
 }
@@ -227,7 +227,7 @@ int kprof_metadata_json(const char *key, const char *json)
 int kprof_metadata(const char *key, const char *value)
 {
     char quoted[4096];
-    if (!kp_boot_is_ours()) return -ENOSYS;
+    if (!kp_run_is_active()) return -ENOSYS;
     if (!key || !value || !quote(quoted, sizeof quoted, value)) return -EINVAL;
     return keep_metadata(key, quoted);
 }

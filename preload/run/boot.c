@@ -54,7 +54,7 @@ static struct kp_schedule schedule;
 static struct kp_step_rule step_rule;
 static _Atomic bool alive;
 
-bool kp_boot_is_ours(void)
+bool kp_run_is_active(void)
 {
     return kp_load_acquire(&alive) && (kp_gate_get() & KP_GATE_ON);
 }
@@ -81,14 +81,14 @@ static bool worked_again(void)
 
 static _Atomic uint32_t gpu = KP_GPU_OPEN;
 
-enum kp_gpu kp_boot_gpu(void)
+enum kp_gpu kp_run_gpu(void)
 {
-    return (enum kp_gpu)kp_load_acquire(&gpu); /* pairs with: kp_boot_set_gpu */
+    return (enum kp_gpu)kp_load_acquire(&gpu); /* pairs with: kp_run_set_gpu */
 }
 
-void kp_boot_set_gpu(enum kp_gpu now)
+void kp_run_set_gpu(enum kp_gpu now)
 {
-    if (kp_exchange_acq_rel(&gpu, (uint32_t)now) == (uint32_t)now) return; /* pairs with: kp_boot_gpu */
+    if (kp_exchange_acq_rel(&gpu, (uint32_t)now) == (uint32_t)now) return; /* pairs with: kp_run_gpu */
     for (size_t i = 0; sources[i]; i++)
         if (sources[i]->gpu_changed) sources[i]->gpu_changed();
 }
@@ -151,17 +151,17 @@ static void fix_log(void)
     kp_log_set_target(config->log);
 }
 
-const char *kp_boot_out_dir(void)
+const char *kp_run_out_dir(void)
 {
     return out_dir;
 }
 
-const char *kp_boot_spool_dir(void)
+const char *kp_run_spool_dir(void)
 {
     return spool_dir;
 }
 
-const char *kp_boot_shown(const char *path)
+const char *kp_path_display(const char *path)
 {
     size_t n = strlen(start_dir);
     return n && strncmp(path, start_dir, n) == 0 && path[n] == '/' ? path + n + 1 : path;
@@ -169,7 +169,7 @@ const char *kp_boot_shown(const char *path)
 
 static void writer_tick(void)
 {
-    if (!kp_boot_is_ours()) return;
+    if (!kp_run_is_active()) return;
     kp_log_follow_stderr();
     kp_hook_scan();
     kp_finish_tick();
@@ -184,15 +184,15 @@ static _Atomic bool is_exiting;
 int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's; it may allocate, once for many handlers */
 enum { TURN_TRIES = 200, TURN_NAP_NS = 1000000 };
 
-bool kp_boot_turn_begin(void)
+bool kp_run_turn_begin(void)
 {
     if (atomic_flag_test_and_set_explicit(&turn, memory_order_acquire)) return false;
-    if (kp_boot_is_ours() && !kp_load_relaxed(&is_exiting)) return true;
-    kp_boot_turn_end();
+    if (kp_run_is_active() && !kp_load_relaxed(&is_exiting)) return true;
+    kp_run_turn_end();
     return false;
 }
 
-void kp_boot_turn_end(void)
+void kp_run_turn_end(void)
 {
     atomic_flag_clear_explicit(&turn, memory_order_release);
 }
@@ -203,7 +203,7 @@ static void exit_begins(void *unused)
     (void)unused;
     for (int i = 0; i < TURN_TRIES && atomic_flag_test_and_set_explicit(&turn, memory_order_acquire); i++) kp_io_nap(TURN_NAP_NS);
     kp_store_relaxed(&is_exiting, true);
-    kp_boot_turn_end();
+    kp_run_turn_end();
     errno = saved;
 }
 
@@ -215,16 +215,16 @@ static void *clock_thread(void *unused)
 {
     uint64_t period;
     (void)unused;
-    while (kp_boot_is_ours() && !kp_io_helpers_alone() && (period = kp_steps_time_period_ns()) != 0) {
+    while (kp_run_is_active() && !kp_io_helpers_alone() && (period = kp_steps_time_period_ns()) != 0) {
         if (period > SECOND_NS) period = SECOND_NS; /* looks whether the process is over; a step comes when it is due */
         kp_rest_nap(period);
         if (kp_rest_is_wanted()) break;
-        if (!kp_boot_turn_begin()) continue;
+        if (!kp_run_turn_begin()) continue;
         if (kp_boot_saw_work() && kp_steps_time(kp_clock_ns(CLOCK_MONOTONIC), worked_again())) {
             struct kp_thread *self = kp_thread_get();
-            if (self) kp_boot_step(self, kp_ticks());
+            if (self) kp_run_step(self, kp_ticks());
         }
-        kp_boot_turn_end();
+        kp_run_turn_end();
     }
     return NULL;
 }
@@ -238,7 +238,7 @@ static void start_clock(void)
 
 static _Atomic int spool_failed;
 
-bool kp_boot_cannot_record(void)
+bool kp_run_cannot_record(void)
 {
     return kp_load_relaxed(&spool_failed) != 0;
 }
@@ -246,13 +246,13 @@ bool kp_boot_cannot_record(void)
 static void note_worker(void)
 {
     char pid[16];
-    kp_fmt(pid, sizeof pid, "%d", (int)kp_children_parent());
+    kp_fmt(pid, sizeof pid, "%d", (int)kp_run_parent_pid());
     kp_record_note("parent_pid", pid);
     kp_children_register(kp_record_path());
 }
 
 /* Asked at every window: said once, and not tried again. */
-int kp_boot_open_spool(void)
+int kp_run_open_spool(void)
 {
     struct kp_record_options options = {
         .dir = spool_dir,
@@ -265,16 +265,16 @@ int kp_boot_open_spool(void)
     err = kp_record_open(&options);
     if (err) kp_store_relaxed(&spool_failed, err);
     if (!err) kp_spools_note_process();
-    if (!err && kp_children_is_worker()) note_worker();
+    if (!err && kp_run_is_worker()) note_worker();
     return err;
 }
 
-bool kp_boot_speaks(void)
+bool kp_run_may_log(void)
 {
     return !kp_children_are_collected();
 }
 
-bool kp_boot_is_first(const char *setting)
+bool kp_parent_lacks(const char *setting)
 {
     return !kp_children_parent_has(setting);
 }
@@ -315,7 +315,7 @@ static void begin_run(void)
     }
     kp_cycle_begin_run(false);
     if (!is_run_begun && schedule.set) watch_exit();
-    if (!is_run_begun && kp_children_is_worker() && schedule.set) kp_children_follow();
+    if (!is_run_begun && kp_run_is_worker() && schedule.set) kp_children_follow();
     else if (!is_run_begun) start_clock();
     is_run_begun = true;
 }
@@ -332,14 +332,14 @@ static void attach_sources(void)
         works |= sources[i]->works_from_start;
     }
     if (is_news) begin_run();
-    if (works) kp_boot_worked();
+    if (works) kp_run_saw_activity();
 }
 
 /* Of a process that was not forked the run began when a source attached. The bit goes first: what begins allocates and makes calls. */
-void kp_boot_worked(void)
+void kp_run_saw_activity(void)
 {
     if (kp_gate_get() & KP_GATE_AWAITED) kp_gate_set(kp_gate_get() & ~(uint64_t)KP_GATE_AWAITED);
-    if (!kp_boot_is_ours() || kp_exchange_acq_rel(&has_worked, true)) return;
+    if (!kp_run_is_active() || kp_exchange_acq_rel(&has_worked, true)) return;
     kp_children_worked();
     if (is_forked) begin_run();
 }
@@ -348,9 +348,9 @@ void kp_boot_worked(void)
  * Never waits: a thread that finds another attaching leaves word, and that one looks again. Both change `attaching` by an exchange: if the
  * asking one comes first, the other reads what it wrote there, and so sees its word; a plain store of 0 would not do.
  */
-void kp_boot_modules_changed(void)
+void kp_run_modules_changed(void)
 {
-    if (!kp_boot_is_ours()) return;
+    if (!kp_run_is_active()) return;
     int saved = errno;
     (void)kp_exchange_acq_rel(&is_asked, true);
     while (!kp_exchange_acq_rel(&attaching, 1)) { /* pairs with: below */
@@ -375,7 +375,7 @@ static void before_fork(void)
 {
     holds_scan = holds_cycle = false;
     held_sources = lost_sources = 0;
-    if (!kp_boot_is_ours()) return;
+    if (!kp_run_is_active()) return;
     int saved = errno;
     holds_scan = kp_hook_before_fork();
     holds_cycle = kp_cycle_before_fork();
@@ -403,10 +403,10 @@ static void after_fork_in_parent(void)
 /* All that was going on is the parent's. */
 static void begin_in_child(void)
 {
-    const bool was_worker = kp_children_is_worker();
+    const bool was_worker = kp_run_is_worker();
     uint32_t n = 0;
     kp_children_forked();
-    if (!was_worker && kp_children_is_worker()) move_to_children();
+    if (!was_worker && kp_run_is_worker()) move_to_children();
     kp_io_after_fork();
     kp_rest_after_fork();
     kp_hook_begin_in_child();
@@ -484,7 +484,7 @@ static void attach_first(void)
     if (err) kp_log(0, "not all modules could be tapped (error %d): what runs in them, and libraries opened later, may not be recorded", -err);
     if (!err) err = kp_getenv_start(config->activities & KP_ACTIVITY_CUDA, kp_locks_rows, KP_LOCKS_ROWS);
     if (err) kp_log(0, "NVTX ranges cannot be recorded (error %d)", -err);
-    kp_boot_modules_changed();
+    kp_run_modules_changed();
 }
 
 static int start(void)
@@ -504,7 +504,7 @@ static int start(void)
     kp_finish_setup(config);
     kp_spools_setup(config);
     kp_children_setup(config);
-    if (kp_children_is_worker()) move_to_children();
+    if (kp_run_is_worker()) move_to_children();
     (void)kp_io_mprotect(config, sizeof *config, PROT_READ);
     if (kp_fail_point("atfork") != 0 || __register_atfork(before_fork, after_fork_in_parent, after_fork_in_child, &__dso_handle) != 0)
         return refuse("no memory to follow forks", -ENOMEM);
@@ -524,7 +524,7 @@ __attribute__((constructor)) static void kprof_begin(void)
 
 __attribute__((destructor)) static void kprof_end(void)
 {
-    if (!kp_boot_is_ours()) return;
+    if (!kp_run_is_active()) return;
     int saved = errno;
     /* exit() in a signal handler: what it struck never goes on. A step with its lock held leaves the rest to kprof recover. */
     bool is_ended = kp_cycle_end_run();
@@ -536,7 +536,7 @@ __attribute__((destructor)) static void kprof_end(void)
     errno = saved;
 }
 
-void kp_boot_end_early(void)
+void kp_run_end_early(void)
 {
     exit_begins(NULL);
     kprof_end();

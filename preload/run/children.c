@@ -130,7 +130,7 @@ void kp_children_setup(const struct kp_config *config)
     char name[256];
     settings = config;
     if (!config->children || !kp_children_is_multiprocessing()) return;
-    const int folder = folder_open(kp_boot_spool_dir());
+    const int folder = folder_open(kp_run_spool_dir());
     if (folder < 0) return;
     family_name(name, sizeof name, getppid());
     const int fd = kp_filecheck_open_own(folder, name, O_RDWR);
@@ -145,9 +145,9 @@ void kp_children_setup(const struct kp_config *config)
 static int family_make(const char *name)
 {
     char path[4200];
-    kp_fmt(path, sizeof path, "%s/children", kp_boot_spool_dir());
+    kp_fmt(path, sizeof path, "%s/children", kp_run_spool_dir());
     int rc = kp_io_mkdirs(path, KP_IO_FOLDER_MODE);
-    const int folder = rc < 0 ? rc : folder_open(kp_boot_spool_dir());
+    const int folder = rc < 0 ? rc : folder_open(kp_run_spool_dir());
     if (folder < 0) return folder;
     (void)kp_io_unlink_at(folder, name); /* of the program that executed this one: its name is ours alone */
     int fd = kp_io_open_at(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
@@ -169,7 +169,7 @@ void kp_children_worked(void)
     struct family *ours = fd < 0 ? NULL : family_map(fd);
     if (!ours) {
         if (kp_exchange_acq_rel(&is_refused, true)) return; /* that was said */
-        KP_LOG_ONCE(0, "%s/children/%s cannot be made: forked children are not recorded", kp_boot_spool_dir(), name); /* once for all of them */
+        KP_LOG_ONCE(0, "%s/children/%s cannot be made: forked children are not recorded", kp_run_spool_dir(), name); /* once for all of them */
         return;
     }
     ours->pid = getpid();
@@ -182,12 +182,12 @@ bool kp_children_are_wanted(void)
     return settings && settings->children && !kp_load_relaxed(&is_refused);
 }
 
-bool kp_children_is_worker(void)
+bool kp_run_is_worker(void)
 {
     return parent_pid != 0;
 }
 
-int32_t kp_children_parent(void)
+int32_t kp_run_parent_pid(void)
 {
     return parent_pid;
 }
@@ -204,13 +204,13 @@ static void *follow(void *unused)
     const struct family *f = kp_load_acquire(&family); /* pairs with: children.c:kp_children_worked */
     uint32_t followed = 0;
     (void)unused;
-    while (kp_boot_is_ours() && !kp_io_helpers_alone() && kp_steps_seen() == 0) {
+    while (kp_run_is_active() && !kp_io_helpers_alone() && kp_steps_seen() == 0) {
         const uint32_t now = kp_load_acquire(&f->window); /* pairs with: cycle.c:show_window */
-        if (now != followed && kp_boot_turn_begin()) {
+        if (now != followed && kp_run_turn_begin()) {
             if (followed && kp_cycle_stop() == 0) kp_record_poke();
             if (now) kp_cycle_start();
             followed = now;
-            kp_boot_turn_end();
+            kp_run_turn_end();
         }
         kp_io_nap(LOOK_NS);
     }
@@ -258,7 +258,7 @@ bool kp_children_are_collected(void)
 /* Where the traces go others may have put a folder of theirs, too. One that is not there yet is made. */
 static bool can_write_traces(void)
 {
-    const int fd = folder_open(kp_boot_out_dir());
+    const int fd = folder_open(kp_run_out_dir());
     if (fd >= 0) kp_io_close(fd);
     return fd >= 0 || fd == -ENOENT;
 }
@@ -274,20 +274,20 @@ static void spools_collect(struct family *f, int folder, struct paths *p, struct
     family_name(p->out, sizeof p->out, getpid());
     (void)kp_io_unlink_at(folder, p->out);
     if ((settings->exports & KP_EXPORTS_NONE) || !can_write_traces()) return;
-    kp_fmt(p->out, sizeof p->out, "%s/children", kp_boot_out_dir());
+    kp_fmt(p->out, sizeof p->out, "%s/children", kp_run_out_dir());
     while (next_left(f, &at, p->name)) kp_spools_export(folder, p->name, p->out, made);
     if (made->traces)
-        kp_log(0, "wrote %u trace%s of forked children to %s", made->traces, made->traces == 1 ? "" : "s", kp_boot_shown(p->out));
+        kp_log(0, "wrote %u trace%s of forked children to %s", made->traces, made->traces == 1 ? "" : "s", kp_path_display(p->out));
 }
 
 void kp_children_collect(void)
 {
     struct family *f = kp_load_relaxed(&family);
     if (!f || parent_pid) return;
-    const int folder = folder_open(kp_boot_spool_dir());
+    const int folder = folder_open(kp_run_spool_dir());
     struct paths *p = folder < 0 ? NULL : kp_map_alloc(sizeof *p);
     struct kp_spools_made made = {0};
-    const char *above = kp_boot_shown(kp_boot_spool_dir());
+    const char *above = kp_path_display(kp_run_spool_dir());
     if (p) spools_collect(f, folder, p, &made);
     else if (folder >= 0)
         kp_log(0, "no memory for the traces of forked children: what they recorded stays in %s/children, see: kprof recover", above);

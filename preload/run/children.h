@@ -26,8 +26,8 @@ bool kp_children_is_multiprocessing(void);
 bool kp_children_parent_has(const char *setting);
 /* In a forked child, inside fork. A worker, when who forked it (or whose worker that is) ran ops. */
 void kp_children_forked(void);
-bool kp_children_is_worker(void);
-int32_t kp_children_parent(void); /* the process that has the steps; 0: no worker */
+bool kp_run_is_worker(void);
+int32_t kp_run_parent_pid(void); /* the process that has the steps; 0: no worker */
 /* In a worker, with a schedule: its windows begin and end with those of the process that has the steps. */
 void kp_children_follow(void);
 /* In a worker: its spool was opened; at its exit the process that has the steps makes a trace of what is left in it. */

@@ -34,9 +34,9 @@ enum { REST_MS = 300 };
 static void confine(const char *what, const char *how)
 {
     int saved = errno;
-    if (!kp_boot_is_ours() || !kp_solo_is_owner()) return;
-    kp_log(!kp_boot_speaks(), "the program %s (%s): what it does from here on is not recorded", what, how);
-    kp_boot_end_early();
+    if (!kp_run_is_active() || !kp_solo_is_owner()) return;
+    kp_log(!kp_run_may_log(), "the program %s (%s): what it does from here on is not recorded", what, how);
+    kp_run_end_early();
     (void)kp_rest_begin(REST_MS);
     kp_clock_forbid();
     errno = saved;

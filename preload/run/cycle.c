@@ -181,7 +181,7 @@ static bool open_window(uint64_t now)
         KP_LOG_ONCE(0, "the exporter is %d windows behind: windows are left out until it has caught up", WAITING_MAX);
         return false;
     }
-    if (kp_boot_open_spool() != 0) return false;
+    if (kp_run_open_spool() != 0) return false;
     memset(&current, 0, sizeof current);
     current.number = ++last_number;
     current.warm_begin = now;
@@ -293,7 +293,7 @@ static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, 
     return has_turned;
 }
 
-void kp_boot_step(struct kp_thread *thread, uint64_t now)
+void kp_run_step(struct kp_thread *thread, uint64_t now)
 {
     struct kp_transition turn;
     int kept = errno; /* the host's: we are inside one of its calls */

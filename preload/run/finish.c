@@ -84,7 +84,7 @@ static void close_one(const struct kp_window *window)
     if (kp_record_meta(&rec, sizeof rec) != 0) KP_LOG_ONCE(0, "the end of a window could not be written to the spool");
     total.steps += window->steps;
     total.cut |= window->cut;
-    if (!(config->exports & KP_EXPORTS_NONE) && !kp_children_is_worker() && export_count < EXPORTS_MAX) {
+    if (!(config->exports & KP_EXPORTS_NONE) && !kp_run_is_worker() && export_count < EXPORTS_MAX) {
         to_export[(export_head + export_count++) % EXPORTS_MAX] = rec;
     } else {
         total.kept++;
@@ -178,7 +178,7 @@ static int spool_open(struct kp_reader **reader, char *why, size_t why_bytes)
 static void say_failed(int err, const char *why)
 {
     const bool is_kept = kp_record_is_in_place();
-    kp_log(0, "no trace written to %s: %s (error %d); the records %s %s%s", kp_boot_out_dir(), why[0] ? why : "export failed",
+    kp_log(0, "no trace written to %s: %s (error %d); the records %s %s%s", kp_run_out_dir(), why[0] ? why : "export failed",
            -err, is_kept ? "stay in" : "are lost with", kp_record_path(), is_kept ? ", see: kprof recover" : ", which was removed");
 }
 
@@ -197,7 +197,7 @@ static void say_extras(const struct kp_export_result *result)
     said |= missing;
     if (result->extras_error && missing)
         kp_log(0, "not all of KPROF_EXPORT could be written to %s (error %d); `kprof report`, `stacks` and `memory` make it of the trace",
-               kp_boot_out_dir(), -result->extras_error);
+               kp_run_out_dir(), -result->extras_error);
     for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows && !result->extras_error; i++)
         if (missing & extra_rows[i].bit)
             kp_log(0, "nothing to write as %s: %s", extra_rows[i].end + 1, extra_rows[i].option);
@@ -208,7 +208,7 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
     struct progress progress = {.cycle = cycle, .began_ms = kp_clock_ns(CLOCK_MONOTONIC) / 1000000,
                                 .on_terminal = host_waits && kp_log_is_on_terminal()};
     struct kp_export_options options = {
-        .dir = kp_boot_out_dir(),
+        .dir = kp_run_out_dir(),
         .worker_name = config->worker_name,
         .gzip = config->gzip,
         .metadata = config->metadata,
@@ -294,8 +294,8 @@ static void say_totals(const char *head, const char *path)
 static void say_nothing_written(const struct kp_schedule *schedule)
 {
     uint64_t seen = kp_steps_seen();
-    if (!schedule->set || total.failed || kp_cycle_ever_recorded() || kp_children_is_worker()) return;
-    if (kp_boot_cannot_record()) return; /* that was the reason, and it was said */
+    if (!schedule->set || total.failed || kp_cycle_ever_recorded() || kp_run_is_worker()) return;
+    if (kp_run_cannot_record()) return; /* that was the reason, and it was said */
     if (!seen && (!kp_boot_saw_work() || kp_children_is_multiprocessing())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
     kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu", (unsigned long)seen, plural(seen), (unsigned long)needed);
@@ -305,7 +305,7 @@ static void say_nothing_written(const struct kp_schedule *schedule)
 static const char *last_written(char *out, size_t bytes)
 {
     bool any = config->exports & KP_EXPORTS_TRACE;
-    const char *path = kp_boot_shown(total.last), *json = strstr(path, ".pt.trace.json");
+    const char *path = kp_path_display(total.last), *json = strstr(path, ".pt.trace.json");
     size_t n = any || !json ? strlen(path) : (size_t)(json - path);
     if (n >= bytes) n = bytes - 1;
     memcpy(out, path, n);
@@ -329,11 +329,11 @@ static void say_closing_line(void)
         kp_fmt(head, sizeof head, "wrote %lu traces, the last is ", (unsigned long)total.traces);
         say_totals(head, last);
     } else if (total.kept && total.events) {
-        say_totals("kept ", kp_boot_shown(kp_record_path()));
+        say_totals("kept ", kp_path_display(kp_record_path()));
     }
     if (total.traces && total.kept)
         kp_log(0, "the exporter was behind: %lu more window%s stay%s in %s, see: kprof export", (unsigned long)total.kept,
-               plural(total.kept), total.kept == 1 ? "s" : "", kp_boot_shown(kp_record_path()));
+               plural(total.kept), total.kept == 1 ? "s" : "", kp_path_display(kp_record_path()));
     if (kp_cycle_skipped())
         kp_log(0, "%lu windows were left out: the exporter was behind", (unsigned long)kp_cycle_skipped());
 }

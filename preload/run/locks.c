@@ -154,7 +154,7 @@ static int tap_mlockall(int flags)
 {
     const int result = real_mlockall(flags);
     int saved = errno;
-    if (!kp_boot_is_ours()) return result;
+    if (!kp_run_is_active()) return result;
     if (result == 0) {
         kp_io_keep_unlocked(flags & MCL_FUTURE);
         ours_unlock();

@@ -37,7 +37,7 @@ bool kp_solo_is_owner(void)
 
 static bool begin(void)
 {
-    if (!kp_boot_is_ours() || !kp_solo_is_owner()) return false;
+    if (!kp_run_is_active() || !kp_solo_is_owner()) return false;
     int saved = errno;
     bool is_rest = kp_rest_begin(REST_MS);
     errno = saved;

@@ -150,7 +150,7 @@ static void spool_consider(struct search *s, const char *name, struct work *w)
 {
     const int fd = spool_open(s->dir, name, w);
     if (fd < 0) return;
-    if (is_of_this_process(w->reader)) opened_export(w, s->dir, name, kp_boot_out_dir(), &s->made);
+    if (is_of_this_process(w->reader)) opened_export(w, s->dir, name, kp_run_out_dir(), &s->made);
     else kp_reader_close(w->reader);
     kp_io_close(fd);
 }
@@ -185,14 +185,14 @@ void kp_spools_replaced(void)
     if ((settings->exports & KP_EXPORTS_NONE) || !process[0]) return;
     struct search *s = kp_map_alloc(sizeof *s);
     if (!s) return;
-    s->dir = kp_io_open(kp_boot_spool_dir(), O_RDONLY | O_DIRECTORY, 0);
-    if (s->dir >= 0 && names_begin(s)) (void)kp_io_each_name(kp_boot_spool_dir(), consider, s);
+    s->dir = kp_io_open(kp_run_spool_dir(), O_RDONLY | O_DIRECTORY, 0);
+    if (s->dir >= 0 && names_begin(s)) (void)kp_io_each_name(kp_run_spool_dir(), consider, s);
     if (s->dir >= 0) kp_io_close(s->dir);
     if (s->made.traces)
         kp_log(0, "wrote %u trace%s of programs that this process ran before (exec) to %s", s->made.traces, s->made.traces == 1 ? "" : "s",
-               kp_boot_shown(kp_boot_out_dir()));
+               kp_path_display(kp_run_out_dir()));
     if (s->made.failed)
         kp_log(0, "%u spool%s of programs that this process ran before (exec) stay in %s, see: kprof recover", s->made.failed,
-               s->made.failed == 1 ? "" : "s", kp_boot_shown(kp_boot_spool_dir()));
+               s->made.failed == 1 ? "" : "s", kp_path_display(kp_run_spool_dir()));
     kp_map_free(s, sizeof *s);
 }

@@ -70,7 +70,7 @@ static FILE *(*real_fopen)(const char *path, const char *mode), *(*real_fopen64)
 
 static FILE *opened(FILE *f, const char *path)
 {
-    if (!f || strcmp(path, "/proc/self/stat") != 0 || !kp_boot_is_ours() || getpid() != owner) return f;
+    if (!f || strcmp(path, "/proc/self/stat") != 0 || !kp_run_is_active() || getpid() != owner) return f;
     int saved = errno;
     ours_leave_out(f);
     errno = saved;

@@ -179,7 +179,7 @@ static inline void end_record(struct kp_thread *t, uint64_t gate, struct kp_torc
     struct kp_rec_op *rec = s->rec;
     t->ended++;
     if (rec && (gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == s->cycle) kp_put_end(&rec->ticks, rec->start, now);
-    if (__builtin_expect(s->mark != 0, 0) && ends_step(s->mark)) kp_boot_step(t, now);
+    if (__builtin_expect(s->mark != 0, 0) && ends_step(s->mark)) kp_run_step(t, now);
 }
 
 void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot)
@@ -209,6 +209,6 @@ void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot)
     (void)slot;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_STEPS)) return;
     uint32_t mark = kp_torch_step_mark(rf, is_user_range(rf));
-    if (mark && ends_step(mark)) kp_boot_step(guard.thread, now);
+    if (mark && ends_step(mark)) kp_run_step(guard.thread, now);
     KP_HOOK_LEAVE(&guard);
 }

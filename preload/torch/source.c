@@ -82,7 +82,7 @@ KP_TORCH_HIDDEN void **kp_torch_work_start(void **context, const uint8_t *rf)
     int saved = errno;
     const bool is_first = !kp_exchange_acq_rel(&worked, true);
     work_unhook();
-    if (is_first) kp_boot_worked();
+    if (is_first) kp_run_saw_activity();
     errno = saved;
     return context;
 }

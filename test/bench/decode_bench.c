@@ -22,8 +22,8 @@
 
 enum { NAMES = 200, KERNEL_BYTES = 232, API_BYTES = 40, COPY_BYTES = 96, FLOOR = 5000000, GROWTH_KB = 1024 };
 
-void kp_boot_set_gpu(enum kp_gpu gpu) { (void)gpu; }
-void kp_boot_modules_changed(void) {}
+void kp_run_set_gpu(enum kp_gpu gpu) { (void)gpu; }
+void kp_run_modules_changed(void) {}
 
 static char names[NAMES][160];
 static uint64_t clock_now = 1790857026000000000u;

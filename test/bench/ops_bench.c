@@ -18,7 +18,7 @@ int kp_hook_add_taps_own(const struct kp_tap *taps, uint32_t tap_count) /* as bo
     return -EBUSY;
 }
 
-void kp_boot_step(struct kp_thread *thread, uint64_t now_ticks)
+void kp_run_step(struct kp_thread *thread, uint64_t now_ticks)
 {
     (void)thread, (void)now_ticks;
 }

@@ -15,8 +15,8 @@
 #include "test/support/layouts.h"
 #include "test/support/support.h"
 
-void kp_boot_set_gpu(enum kp_gpu gpu) { (void)gpu; }
-void kp_boot_modules_changed(void) {}
+void kp_run_set_gpu(enum kp_gpu gpu) { (void)gpu; }
+void kp_run_modules_changed(void) {}
 
 static int release = -1, failed;
 static const char *const kinds[] = {"MEMCPY", "MEMSET", "KERNEL", "DRIVER", "RUNTIME", "DEVICE", "CONTEXT", "CONCURRENT_KERNEL",

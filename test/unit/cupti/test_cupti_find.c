@@ -6,9 +6,9 @@
 #include "preload/source.h"
 #include "test/support/support.h"
 
-void kp_boot_set_gpu(enum kp_gpu gpu) { (void)gpu; }
-enum kp_gpu kp_boot_gpu(void) { return KP_GPU_OPEN; }
-void kp_boot_modules_changed(void) {}
+void kp_run_set_gpu(enum kp_gpu gpu) { (void)gpu; }
+enum kp_gpu kp_run_gpu(void) { return KP_GPU_OPEN; }
+void kp_run_modules_changed(void) {}
 
 static bool is_place(const char *folder, int major, const char *wanted)
 {

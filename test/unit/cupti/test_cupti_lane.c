@@ -18,9 +18,9 @@
 #include "preload/source.h"
 #include "test/support/support.h"
 
-void kp_boot_set_gpu(enum kp_gpu gpu) { (void)gpu; }
-void kp_boot_modules_changed(void) {}
-enum kp_gpu kp_boot_gpu(void) { return KP_GPU_CUPTI; }
+void kp_run_set_gpu(enum kp_gpu gpu) { (void)gpu; }
+void kp_run_modules_changed(void) {}
+enum kp_gpu kp_run_gpu(void) { return KP_GPU_CUPTI; }
 
 enum { API = 40, KERNEL = 224, EVENT = 56, THREADS = 4, BUFFERS_EACH = 12, PAIRS = 3000 };
 static _Atomic uint32_t correlation;

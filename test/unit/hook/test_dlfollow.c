@@ -24,7 +24,7 @@ _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial
 static int told;
 static _Atomic int tells; /* 1: it shall take its time, 2: it is at it, 3: let it go on, 4: done */
 static void *(*call_inside)(void *, const char *);
-void kp_boot_modules_changed(void)
+void kp_run_modules_changed(void)
 {
     told++;
     if (tells == 1) {

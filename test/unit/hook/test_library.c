@@ -10,8 +10,8 @@
 #include "preload/source.h"
 #include "test/support/support.h"
 
-void kp_boot_set_gpu(enum kp_gpu gpu) { (void)gpu; }
-void kp_boot_modules_changed(void) {}
+void kp_run_set_gpu(enum kp_gpu gpu) { (void)gpu; }
+void kp_run_modules_changed(void) {}
 
 static void a_librarys_path_tells_its_folder_and_version(void **state)
 {

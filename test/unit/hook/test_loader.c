@@ -10,7 +10,7 @@
 #include "preload/source.h"
 #include "test/support/support.h"
 
-void kp_boot_modules_changed(void) {}
+void kp_run_modules_changed(void) {}
 
 static int calls;
 static void *(*real_zeroed)(size_t, size_t);

@@ -9,7 +9,7 @@
 #include "preload/source.h"
 #include "test/support/support.h"
 
-void kp_boot_modules_changed(void) {}
+void kp_run_modules_changed(void) {}
 
 static struct kp_hook_swap swap = {.symbol = "called_f07"};
 static int calls;

@@ -20,7 +20,7 @@ enum { FUNCTIONS = 40, BY_TAP = 1000 };
 _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
 
 static void (*at_scan)(void);
-void kp_boot_modules_changed(void)
+void kp_run_modules_changed(void)
 {
     if (at_scan) at_scan();
 }

@@ -15,7 +15,7 @@ int InitializeInjectionNvtx2(kp_nvtx_export_fn export_get);
 static unsigned told;
 static uint32_t cycle;
 
-void kp_boot_modules_changed(void) /* boot.c's, which this test leaves out */
+void kp_run_modules_changed(void) /* boot.c's, which this test leaves out */
 {
     told++;
 }

@@ -10,14 +10,14 @@
 #include "test/support/support.h"
 
 /* boot.c's, which this test leaves out */
-void kp_boot_step(struct kp_thread *thread, uint64_t now_ticks)
+void kp_run_step(struct kp_thread *thread, uint64_t now_ticks)
 {
     (void)thread;
     (void)now_ticks;
 }
 
-void kp_boot_worked(void) {}
-void kp_boot_modules_changed(void)
+void kp_run_saw_activity(void) {}
+void kp_run_modules_changed(void)
 {
 }
 

@@ -12,10 +12,10 @@ int kp_hook_add_taps_own(const struct kp_tap *taps, uint32_t tap_count) /* as bo
     return -EBUSY;
 }
 
-void kp_boot_step(struct kp_thread *thread, uint64_t now_ticks);
-void kp_boot_worked(void);
-void kp_boot_worked(void) {}
-void kp_boot_step(struct kp_thread *thread, uint64_t now_ticks) /* boot.c's, which this test leaves out */
+void kp_run_step(struct kp_thread *thread, uint64_t now_ticks);
+void kp_run_saw_activity(void);
+void kp_run_saw_activity(void) {}
+void kp_run_step(struct kp_thread *thread, uint64_t now_ticks) /* boot.c's, which this test leaves out */
 {
     (void)thread, (void)now_ticks;
 }
