@@ -41,7 +41,7 @@ ZLIB_A ?= $(firstword $(wildcard $(CROSS_ROOT)/usr/lib/$(MULTIARCH)/libz.a /usr/
 all: $(BUILD)/libkprof.so $(BUILD)/kprof
 
 # What unit tests and oracles share.
-SUPPORT := $(O)/test/support/support.o $(O)/test/support/spool.o $(O)/test/support/layouts.o
+SUPPORT := $(addprefix $(O)/test/support/,support.o spool.o layouts.o filter.o)
 
 # Rooms, lowest first. Each files.mk sets SRC_<room> (and UNIT_<room>, the unit tests of it).
 include collector/base/files.mk
@@ -119,12 +119,22 @@ endef
 $(foreach r,$(ROOMS),$(eval $(call unit,$(r))))
 
 unit-build: $(UNIT_BINS)
-unit-test: $(UNIT_BINS) ## build and run every unit test (cmocka)
-	@fail=0; for t in $(UNIT_BINS); do $$t || { fail=1; echo "FAILED: $$t"; }; done; exit $$fail
-unit-test-%: ; @$(MAKE) --no-print-directory unit-room ROOM=$*
+# Programs run side by side (-j2); the output of each stays whole.
+RUN_UNITS = $(MAKE) --no-print-directory --keep-going --output-sync=target
+unit-test: $(UNIT_BINS) ## build and run every unit test (cmocka); -j2 runs two programs at once
+	+@$(RUN_UNITS) $(UNIT_BINS:%=ran/%)
+unit-test-%: ; +@$(MAKE) --no-print-directory unit-room ROOM=$*
+ROOM_BINS = $(filter $(O)/test/unit/$(ROOM)/%,$(UNIT_BINS))
 unit-room:
-	@$(MAKE) --no-print-directory $(filter $(O)/test/unit/$(ROOM)/%,$(UNIT_BINS))
-	@fail=0; for t in $(filter $(O)/test/unit/$(ROOM)/%,$(UNIT_BINS)); do $$t || fail=1; done; exit $$fail
+	+@$(MAKE) -s --no-print-directory $(ROOM_BINS) && $(RUN_UNITS) $(ROOM_BINS:%=ran/%)
+ran/%: ; @$* || { echo "FAILED: $*"; exit 1; }
+
+# T: test_chunk, or record/test_chunk where two rooms have one; K: a part of a test's name, or a pattern with * in it.
+T_BINS = $(filter %/$(T),$(UNIT_BINS))
+t: ## build and run one unit test program: T=test_chunk, of it only the tests that K=fork names
+	@[ -n "$(T)" ] && [ -n "$(T_BINS)" ] || { echo "t: no unit test is called '$(T)' (T=test_chunk; make unit-list has all)" >&2; exit 2; }
+	+@$(MAKE) -s --no-print-directory $(T_BINS)
+	+@CMOCKA_TEST_FILTER='$(if $(K),$(if $(findstring *,$(K)),$(K),*$(K)*))' $(RUN_UNITS) $(T_BINS:%=ran/%)
 
 clean: ## remove the build folder
 	rm -rf $(BUILD)
@@ -132,6 +142,6 @@ clean: ## remove the build folder
 DEPS := $(shell [ -d $(O) ] && find $(O) -name '*.d')
 -include $(DEPS)
 
-.PHONY: all unit-build unit-test unit-room clean
+.PHONY: all unit-build unit-test unit-room t clean
 .DEFAULT_GOAL := all
 .SECONDARY:

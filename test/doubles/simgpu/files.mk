@@ -73,8 +73,8 @@ SIM_UNIT := $(UNIT_simgpu:%.c=$(O)/%)
 $(O)/test/unit/simgpu/libinjected.so: test/unit/simgpu/injected.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -fPIC -shared -o $@ $<
-$(SIM_UNIT): $(O)/%: %.c $(SIM_LIBS) $(SIM_O)/smoke $(O)/test/unit/simgpu/libinjected.so
+$(SIM_UNIT): $(O)/%: %.c $(SIM_LIBS) $(SIM_O)/smoke $(O)/test/unit/simgpu/libinjected.so $(O)/test/support/filter.o
 	@mkdir -p $(@D)
 	$(call say,UNIT,$@)
-	$(Q)$(CC) -D_GNU_SOURCE -I. $(SIM_CFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -o $@ $< -lcmocka -lpthread -ldl
+	$(Q)$(CC) -D_GNU_SOURCE -I. $(SIM_CFLAGS) $(CFLAGS) -MMD -MP -MF $@.d -o $@ $< $(O)/test/support/filter.o -lcmocka -lpthread -ldl
 UNIT_BINS += $(SIM_UNIT)

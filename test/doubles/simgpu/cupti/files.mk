@@ -32,8 +32,8 @@ SIMCUPTI_UNIT := $(addprefix $(O)/test/unit/doubles/,test_cupti_records test_cup
 $(SIMGPU_OUT)/fake/libcuda.so.1: test/unit/doubles/fake_core.c test/doubles/simgpu/simgpu.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -Wno-missing-prototypes -shared -Wl,-soname,libcuda.so.1 -o $@ $<
-$(SIMCUPTI_UNIT): $(O)/%: %.c test/unit/doubles/cupti_test.h $(SIMCUPTI_LIBS) $(SIMGPU_OUT)/fake/libcuda.so.1
+$(SIMCUPTI_UNIT): $(O)/%: %.c test/unit/doubles/cupti_test.h $(SIMCUPTI_LIBS) $(SIMGPU_OUT)/fake/libcuda.so.1 $(O)/test/support/filter.o
 	@mkdir -p $(@D)
 	$(call say,UNIT,$@)
-	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) -Wno-strict-prototypes $(CFLAGS) -o $@ $< -lcmocka -lpthread -ldl
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) -Wno-strict-prototypes $(CFLAGS) -o $@ $< $(O)/test/support/filter.o -lcmocka -lpthread -ldl
 UNIT_BINS += $(SIMCUPTI_UNIT)
