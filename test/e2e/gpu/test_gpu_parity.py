@@ -8,6 +8,7 @@ import pytest
 
 import facts
 import gpufacts
+import harness
 
 PROGRAMS = {"training.py": {}, "graphed.py": {}}
 HOST = ["steps", "op counts", "categories", "ops by step", *facts.INPUTS, "nesting", "threads", "fwd-bwd pairs", "fwdbwd flows"]
@@ -60,9 +61,9 @@ def test_no_host_event_crosses_another_with_cuda_calls(program, pair, loaded):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_the_shared_comparison_agrees_on_the_gpu(program, pair, shared):
+def test_a_second_comparison_agrees_on_the_gpu(program, pair):
     reference, candidate = pair(program)
-    said = subprocess.run([sys.executable, shared / "tools" / "compare.py", reference.trace, candidate.trace, "--json"], capture_output=True, text=True,
+    said = subprocess.run([sys.executable, harness.HERE / "oracle" / "compare.py", reference.trace, candidate.trace, "--json"], capture_output=True, text=True,
                           check=True)
     scores = facts.json.loads(said.stdout)
     wanted = {"kernel", "gpu_memcpy", "cuda_runtime", "op counts", "nesting", "memory events (bytes)"}
@@ -72,15 +73,15 @@ def test_the_shared_comparison_agrees_on_the_gpu(program, pair, shared):
     assert {name: score for name, score in scores.items() if score != 1.0} == {}
 
 
-def shared_check(tool, run, shared, tmp_path):
+def second_check(tool, run, tmp_path):
     (tmp_path / "ours").mkdir(exist_ok=True)
     path = tmp_path / "ours" / "trace.json"
     path.write_bytes(facts.gzip.decompress(run.trace.read_bytes()))
-    return subprocess.run([sys.executable, shared / "tools" / tool, path], capture_output=True, text=True, check=True).stdout
+    return subprocess.run([sys.executable, harness.HERE / "oracle" / tool, path], capture_output=True, text=True, check=True).stdout
 
 
-def test_the_shared_rules_hold_in_our_file(pair, shared, tmp_path):
-    said = shared_check("check_rules.py", pair("training.py")[1], shared, tmp_path)
+def test_rules_derived_a_second_time_hold_in_our_file(pair, tmp_path):
+    said = second_check("check_rules.py", pair("training.py")[1], tmp_path)
     right, all_ = map(int, re.search(r"innermost cpu_op: (\d+) of (\d+)", said).groups())
     assert right == all_ > 50, said
     assert "keys equal True missing [] extra []" in said, said
@@ -88,6 +89,6 @@ def test_the_shared_rules_hold_in_our_file(pair, shared, tmp_path):
     assert pairs == equal > 100, said
 
 
-def test_the_shared_check_of_occupancy_finds_nothing(pair, shared, tmp_path):
-    said = shared_check("check_occupancy.py", pair("training.py")[1], shared, tmp_path)
+def test_a_second_check_of_occupancy_finds_nothing(pair, tmp_path):
+    said = second_check("check_occupancy.py", pair("training.py")[1], tmp_path)
     assert re.search(r"kernels [1-9]\d+ blocksPerSM mismatch 0 warpsPerSM mismatch 0 occupancy mismatch 0", said), said
