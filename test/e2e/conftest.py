@@ -25,12 +25,18 @@ def build():
 
 
 @pytest.fixture(scope="session")
-def shared():
-    """The reference data beside the project, when there."""
-    folder = pathlib.Path(os.environ.get("KPROF_SHARED", harness.ROOT.parent / "shared"))
-    if not (folder / "tools").is_dir():
-        pytest.skip(f"no reference data ({folder}); KPROF_SHARED names its folder")
-    return folder
+def real_gpu_trace():
+    """real_gpu_trace(name): a trace that Kineto wrote on a real GPU; those are others' files, which none needs to have (test/data/README.md)."""
+    def find(name):
+        folder = os.environ.get("KPROF_GPU_TRACES")
+        if not folder:
+            pytest.skip("traces of real GPUs are optional: KPROF_GPU_TRACES names a folder of them (test/data/README.md)")
+        found = sorted((pathlib.Path(folder) / name).glob("*.pt.trace.json*"))
+        if not found:
+            pytest.skip(f"KPROF_GPU_TRACES has no {name}")
+        return found[0]
+
+    return find
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 """Traces of real GPUs, written by Kineto, told again as spools of ours: what our exporter computes is what those files say.
 
 Kineto's own numbers are the oracle: which op launched what, occupancy, blocks and warps a multiprocessor, bandwidth, arrows, the
-extent of annotations on streams, whom a wait waited for. The traces are beside the project (see `shared`); without them all skip.
+extent of annotations on streams, whom a wait waited for. The traces are others' files (KPROF_GPU_TRACES); without them all skip.
 """
 import collections
 import decimal
@@ -23,12 +23,9 @@ DEVICE = (*gputraces.WORK, "cuda_sync")
 
 
 @pytest.fixture(scope="module", params=TRACES)
-def both(request, shared, tmp_path_factory):
+def both(request, real_gpu_trace, tmp_path_factory):
     """Kineto's trace and ours of the same run: name, events of the one, of the other, our file, Kineto's trace."""
-    folder = shared / "reference" / "gpu_traces" / request.param
-    if not folder.is_dir():
-        pytest.skip(f"no {folder}")
-    path = sorted(p for p in folder.glob("*.pt.trace.json*"))[0]
+    path = real_gpu_trace(request.param)
     out = tmp_path_factory.mktemp(request.param)
     trace = gputraces.load(path)
     theirs = gputraces.prepared(trace)
@@ -158,20 +155,20 @@ def test_annotations_reach_over_the_same_work(both):
         assert all(abs(a - b) <= 1001 for a, b in zip(span, spans[1][which])), (which, span, spans[1][which])
 
 
-def tool(shared, name, file):
-    done = subprocess.run([sys.executable, shared / "tools" / name, file], capture_output=True, text=True)
+def tool(name, file):
+    done = subprocess.run([sys.executable, harness.HERE / "oracle" / name, file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
 
-def test_the_rules_hold_when_others_derive_them(both, shared):
+def test_the_rules_hold_when_others_derive_them(both):
     _, _, ours, file, *_ = both
-    said = tool(shared, "check_rules.py", file)
+    said = tool("check_rules.py", file)
     for right, all_of, unlinked in re.findall(r"innermost cpu_op: (\d+) of (\d+) \(no enclosing op: (\d+)\)", said):
         assert int(right) + int(unlinked) >= int(all_of) - int(all_of) // 1000, said
     if of(ours, "gpu_user_annotation"):
         assert "keys equal True" in said, said
-    said = tool(shared, "check_occupancy.py", file)
+    said = tool("check_occupancy.py", file)
     for mismatches in re.findall(r"mismatch (\d+)", said):
         assert mismatches == "0", said
 

@@ -18,15 +18,12 @@ NO_STREAM_THEN = {"cp_alexnet_a100": 4294967295, "event_sync_multi_a100": -1}
 
 
 @pytest.fixture(scope="module", params=TRACES)
-def folders(request, shared, tmp_path_factory):
+def folders(request, real_gpu_trace, tmp_path_factory):
     """A folder with kineto/ and ours/, a trace in each."""
-    source = shared / "reference" / "gpu_traces" / request.param
-    if not source.is_dir():
-        pytest.skip(f"no {source}")
+    path = real_gpu_trace(request.param)
     top = tmp_path_factory.mktemp(request.param)
     for name in ("kineto", "ours"):
         (top / name).mkdir()
-    path = next(source.glob("*.pt.trace.json*"))
     trace = gputraces.load(path)
     gputraces.write(trace, gputraces.prepared(trace), top / "told.kprof")
     assert harness.cli("export", top / "told.kprof", "-o", top / "ours").returncode == 0

@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 KPROF = os.environ.get("KPROF", str(ROOT / "build" / "kprof"))
 PYTHON = os.environ.get("KPROF_PYTHON", sys.executable)
-SHARED = pathlib.Path(os.environ.get("KPROF_SHARED", ROOT.parent / "shared"))
+DATA = ROOT / "test" / "data"
 PROGRAMS = ["train", "train_shapes", "train_memory", "train_stack", "threads", "threads_shapes", "threads_overloads",
             "threads_stack", "tiny", "unfinished"]
 REFERENCE = {
@@ -82,15 +82,12 @@ def test_every_table_of_a_run_is_the_one_torch_prints(runs, program):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_reference_tables_are_printed_again(variant):
-    traces = list((SHARED / "reference" / "traces" / variant).glob("*.json.gz"))
-    if not traces:
-        pytest.skip(f"no reference data in {SHARED.name}/reference (set KPROF_SHARED)")
     seen = 0
     for name, argv in REFERENCE.items():
-        expected = SHARED / "reference" / "tables" / f"{variant}.table.{name}.txt"
+        expected = DATA / "tables" / f"{variant}.{name}.txt"
         if not expected.exists():
             continue
-        told = kprof("report", *argv, traces[0])
+        told = kprof("report", *argv, DATA / "traces" / f"{variant}.pt.trace.json.gz")
         assert told.stdout == expected.read_text(encoding="utf-8"), name
         seen += 1
     assert seen >= 3
@@ -98,14 +95,12 @@ def test_the_reference_tables_are_printed_again(variant):
 
 @pytest.mark.parametrize("name", ["amd_mi250", "triton_a100", "event_sync_multi_a100", "nccl_a100",
                                   "tb_resnet50_nw0_v100_2021"])
-def test_a_gpu_trace_gives_the_tables_torch_makes_of_its_events(name, tmp_path):
-    traces = sorted((SHARED / "reference" / "gpu_traces" / name).glob("*.pt.trace.json.gz"))
-    if not traces:
-        pytest.skip(f"no reference data in {SHARED.name}/reference (set KPROF_SHARED)")
-    made = subprocess.run([PYTHON, HERE / "report" / "torch_tables.py", traces[0], tmp_path, "GPU"],
+def test_a_gpu_trace_gives_the_tables_torch_makes_of_its_events(name, real_gpu_trace, tmp_path):
+    trace = real_gpu_trace(name)
+    made = subprocess.run([PYTHON, HERE / "report" / "torch_tables.py", trace, tmp_path, "GPU"],
                           capture_output=True, text=True, timeout=harness.LONG)
     assert made.returncode == 0, made.stderr[-3000:]
-    assert not wrong_tables(traces[0], tmp_path / "tables.json", least=6)
+    assert not wrong_tables(trace, tmp_path / "tables.json", least=6)
 
 
 def test_a_gzip_trace_gives_the_table_of_the_plain_one(runs, tmp_path):
