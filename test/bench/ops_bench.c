@@ -10,7 +10,7 @@
 #include "preload/hook/hook.h"
 #include "preload/source.h"
 #include "schedule/kp_schedule.h"
-#include "test/doubles/mini_torch.h"
+#include "test/doubles/torch_fields.h"
 
 int kp_hook_add_taps_own(const struct kp_tap *taps, uint32_t tap_count) /* as boot.c, left out */
 {
@@ -82,7 +82,7 @@ static double best_of(uint32_t bits, int rounds, int n)
 int main(int argc, char **argv)
 {
     char dir[] = "/tmp/kprof-bench-XXXXXX";
-    struct kp_torch_api api = mini_torch(215, 32);
+    struct kp_torch_api api = torch_fields(215, 32);
     struct kp_schedule none = {.set = false};
     struct kp_step_rule rule = {.kind = KP_RULE_API};
     int n = argc > 1 ? atoi(argv[1]) : 20000;

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "test/doubles/minitorch.h"
+#include "test/doubles/libtorch_double.h"
 
 static void (*begin)(struct mini_range *, const char *, int);
 static void (*end)(struct mini_range *);

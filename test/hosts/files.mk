@@ -43,7 +43,7 @@ $(HOST_O)/libempty.so: test/hosts/empty.c
 $(HOST_O)/libkp%.so: test/hosts/lib_%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -fPIC -shared -o $@ $< -Wl,--enable-new-dtags,-rpath,'$$ORIGIN/sub'
-$(HOST_O)/libtorch_cpu.so: test/doubles/minitorch.c test/doubles/minitorch.h
+$(HOST_O)/libtorch_cpu.so: test/doubles/libtorch_double.c test/doubles/libtorch_double.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -O2 -fPIC -shared -o $@ $<
 $(HOST_O)/sub/libkpdeep.so: test/hosts/lib_deep.c

@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "test/doubles/minitorch.h"
+#include "test/doubles/libtorch_double.h"
 
 static void work(const char *dir)
 {

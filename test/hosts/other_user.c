@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "test/doubles/minitorch.h"
+#include "test/doubles/libtorch_double.h"
 #include "test/support/spool.h"
 
 enum { VICTIM = 52001, OTHER = 52002, TRIES = 1000, NAP_US = 10000 };

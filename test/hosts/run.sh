@@ -362,7 +362,7 @@ else
   skip musl "no musl-gcc here"
 fi
 
-# --- recording, on a torch of one file (test/doubles/minitorch.c) -----------------------------------------------------
+# --- recording, on a torch of one file (test/doubles/libtorch_double.c) -----------------------------------------------------
 trains=("$bin/trains" "$bin")
 records train_plain 2000 -- "${trains[@]}" plain
 records train_children 4000 -- "${trains[@]}" children

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "preload/kprof.h"
-#include "test/doubles/minitorch.h"
+#include "test/doubles/libtorch_double.h"
 
 static void (*begin)(struct mini_range *, const char *, int);
 static void (*end)(struct mini_range *);

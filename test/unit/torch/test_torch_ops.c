@@ -13,7 +13,7 @@
 #include "preload/hook/hook.h"
 #include "preload/source.h"
 #include "schedule/kp_schedule.h"
-#include "test/doubles/mini_torch.h"
+#include "test/doubles/torch_fields.h"
 #include "test/support/support.h"
 
 static unsigned steps;
@@ -644,7 +644,7 @@ static int begin(void **state)
 {
     static char path[4096];
     (void)state;
-    kp_torch.api = mini_torch(215, 32);
+    kp_torch.api = torch_fields(215, 32);
     kp_torch_layout_make(&kp_torch.layout, 215, 32);
     kp_torch_selfcheck(&kp_torch.api, &kp_torch.layout);
     kp_clock_init();

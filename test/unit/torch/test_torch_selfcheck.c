@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "preload/hook/hook.h"
-#include "test/doubles/mini_torch.h"
+#include "test/doubles/torch_fields.h"
 #include "test/support/support.h"
 
 int kp_hook_add_taps_own(const struct kp_tap *taps, uint32_t tap_count) /* as boot.c, left out */
@@ -38,7 +38,7 @@ static void a_right_layout_is_proved_in_every_version_and_flavour(void **state)
     (void)state;
     for (size_t i = 0; i < 2 * sizeof versions / sizeof *versions; i++) {
         uint32_t version = versions[i / 2], string_bytes = i % 2 ? 8 : 32;
-        struct kp_torch_api api = mini_torch(version, string_bytes);
+        struct kp_torch_api api = torch_fields(version, string_bytes);
         struct kp_torch_layout l = check(&api, version, string_bytes), expected;
         kp_torch_layout_make(&expected, version, string_bytes);
         assert_int_equal(l.dropped, 0);
@@ -53,7 +53,7 @@ static void a_right_layout_is_proved_in_every_version_and_flavour(void **state)
 static void fields_that_moved_are_found(void **state)
 {
     (void)state;
-    struct kp_torch_api api = mini_torch(217, 32);
+    struct kp_torch_api api = torch_fields(217, 32);
     mini.at.rf_thread = 96, mini.at.rf_scope = 104, mini.at.rf_fn = 176, mini.at.rf_schema = 208;
     mini.at.rf_seq = 224, mini.at.rf_inputs = 240, mini.at.rf_fwd = 360, mini.at.rf_handle = 368;
     mini.at.rf_async = 376, mini.at.rf_bytes = 400, mini.at.ti_ndim = 48, mini.at.ti_dtype = 152;
@@ -85,22 +85,22 @@ static void fields_that_moved_are_found(void **state)
 static void what_cannot_be_proved_is_dropped_alone(void **state)
 {
     (void)state;
-    struct kp_torch_api api = mini_torch(216, 32);
+    struct kp_torch_api api = torch_fields(216, 32);
     mini.lies_about_inputs = true;
     assert_int_equal(check(&api, 216, 32).dropped, KP_TORCH_NO_INPUTS);
-    api = mini_torch(216, 32);
+    api = torch_fields(216, 32);
     mini.lies_about_names = true;
     assert_int_equal(check(&api, 216, 32).dropped, KP_TORCH_NO_SCHEMA | KP_TORCH_NO_INPUTS);
-    api = mini_torch(216, 32);
+    api = torch_fields(216, 32);
     mini.has_no_tensors = true;
     assert_int_equal(check(&api, 216, 32).dropped, KP_TORCH_NO_TENSORS);
-    api = mini_torch(216, 32);
+    api = torch_fields(216, 32);
     mini.has_no_lists = true;
     assert_int_equal(check(&api, 216, 32).dropped, KP_TORCH_NO_LISTS);
-    api = mini_torch(216, 32);
+    api = torch_fields(216, 32);
     api.set_async = NULL;
     assert_int_equal(check(&api, 216, 32).dropped, KP_TORCH_NO_ASYNC | KP_TORCH_NO_FWD);
-    api = mini_torch(216, 32);
+    api = torch_fields(216, 32);
     api.from_int = NULL;
     assert_int_equal(check(&api, 216, 32).dropped, KP_TORCH_NO_SCALARS | KP_TORCH_NO_LISTS);
 }
@@ -108,20 +108,20 @@ static void what_cannot_be_proved_is_dropped_alone(void **state)
 static void an_unknown_version_may_have_either_string(void **state)
 {
     (void)state;
-    struct kp_torch_api api = mini_torch(299, 8);
+    struct kp_torch_api api = torch_fields(299, 8);
     struct kp_torch_layout l = check(&api, 299, 8);
     assert_int_equal(l.dropped, 0);
     assert_int_equal(l.rf_seq, l.rf_fn + 16);
-    api = mini_torch(299, 8); /* taken for the other: fast names and what rests on them cannot be proved */
+    api = torch_fields(299, 8); /* taken for the other: fast names and what rests on them cannot be proved */
     assert_int_equal(check(&api, 299, 32).dropped, KP_TORCH_NO_SCHEMA | KP_TORCH_NO_INPUTS);
-    api = mini_torch(299, 32);
+    api = torch_fields(299, 32);
     assert_int_equal(check(&api, 299, 8).dropped, KP_TORCH_NO_SCHEMA | KP_TORCH_NO_INPUTS);
 }
 
 static void versions_from_before_the_c_shim_rest_on_the_table(void **state)
 {
     (void)state;
-    struct kp_torch_api api = mini_torch(201, 8);
+    struct kp_torch_api api = torch_fields(201, 8);
     api.from_blob = NULL, api.from_int = NULL, api.from_text = NULL, api.from_texts = NULL;
     assert_int_equal(check(&api, 201, 8).dropped, 0);
 }
@@ -129,7 +129,7 @@ static void versions_from_before_the_c_shim_rest_on_the_table(void **state)
 static void without_constructors_only_names_are_left(void **state)
 {
     (void)state;
-    struct kp_torch_api api = mini_torch(216, 32);
+    struct kp_torch_api api = torch_fields(216, 32);
     api.make = NULL;
     assert_int_equal(check(&api, 216, 32).dropped, ~0u);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* minitorch.h - a torch of one file for tests: RecordFunction under torch's own names, laid out as in 2.15 */
-#ifndef KP_TEST_MINITORCH_H
-#define KP_TEST_MINITORCH_H
+/* libtorch_double.h - a torch of one file for tests: RecordFunction under torch's own names, laid out as in 2.15 */
+#ifndef KP_TEST_LIBTORCH_DOUBLE_H
+#define KP_TEST_LIBTORCH_DOUBLE_H
 
 #include <stdint.h>
 

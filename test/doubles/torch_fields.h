@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mini_torch.h - a torch of our own for unit tests: the same functions, its fields wherever a test wants them */
-#ifndef KP_TEST_MINI_TORCH_H
-#define KP_TEST_MINI_TORCH_H
+/* torch_fields.h - a torch of our own for unit tests: the same functions, its fields wherever a test wants them */
+#ifndef KP_TEST_TORCH_FIELDS_H
+#define KP_TEST_TORCH_FIELDS_H
 
 #include <stdlib.h>
 #include <string.h>
@@ -216,7 +216,7 @@ static const char *mini_backend_name(uint8_t backend)
 }
 
 /* Fresh, right in every way, laid out as that version. */
-static struct kp_torch_api mini_torch(uint32_t version, uint32_t string_bytes)
+static struct kp_torch_api torch_fields(uint32_t version, uint32_t string_bytes)
 {
     memset(&mini, 0, sizeof mini);
     kp_torch_layout_make(&mini.at, version, string_bytes);
