@@ -41,34 +41,34 @@ bench-heap: all ## what a pair of malloc and free costs beside heaptrack
 	@$(MAKE) --no-print-directory bench BENCH_ARGS="--only heap $(BENCH_ARGS)"
 bench-symbols: all ## what a hooked call costs (KPROF_SYMBOLS), beside uftrace's
 	@mkdir -p $(O)/test/bench
-	@$(CC) -O2 -o $(O)/test/bench/symbols_bench test/bench/symbols_bench.c -lz
-	@test/bench/symbols.sh $(abspath $(O)/test/bench/symbols_bench) $(BUILD)/libkprof.so $(TURNS)
+	@$(CC) -O2 -o $(O)/test/bench/bench_symbols test/bench/bench_symbols.c -lz
+	@test/bench/symbols.sh $(abspath $(O)/test/bench/bench_symbols) $(BUILD)/libkprof.so $(TURNS)
 .PHONY: bench-symbols
 .PHONY: bench-heap
 .PHONY: unit-list test e2e e2e-kill e2e-forks e2e-versions bench
 
-$(O)/test/bench/record_bench: test/bench/record_bench.c $(O)/librecord.a $(O)/libformat.a $(O)/libbase.a
+$(O)/test/bench/bench_record: test/bench/bench_record.c $(O)/librecord.a $(O)/libformat.a $(O)/libbase.a
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< $(filter %.a,$^) -lpthread
-record-bench: $(O)/test/bench/record_bench ## ns a record and a name, as ratios to a plain store and to a clock read
+bench-record: $(O)/test/bench/bench_record ## ns a record and a name, as ratios to a plain store and to a clock read
 	@$<
-.PHONY: record-bench
+.PHONY: bench-record
 
 $(O)/test/bench/native_bench: test/bench/native_bench.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lm -lpthread
-native-bench: $(O)/test/bench/native_bench ## ns a machine code stack, beside the compiler's own unwinder
-	@$(O)/test/bench/native_bench
-.PHONY: native-bench
+bench-native: $(O)/test/bench/bench_native ## ns a machine code stack, beside the compiler's own unwinder
+	@$(O)/test/bench/bench_native
+.PHONY: bench-native
 
 $(O)/test/bench/decode_bench: test/bench/decode_bench.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl
-decode-bench: $(O)/test/bench/decode_bench ## CUPTI's buffers into the spool: records a second, memory flat
+bench-decode: $(O)/test/bench/bench_decode ## CUPTI's buffers into the spool: records a second, memory flat
 	@$< $(MRECORDS)
-.PHONY: decode-bench
+.PHONY: bench-decode
 
 $(O)/test/oracle/cupti_walker: test/oracle/cupti_walker.c $(SUPPORT) $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)

@@ -2,13 +2,13 @@
 # What a program of the reading side links (this file is read before the Makefile's own list of libraries).
 READING := $(O)/test/support/support.o $(O)/test/support/spool.o $(EXPORT_SO:%=$(O)/lib%.a) $(O)/libread.a $(O)/libformat.a $(O)/libbase.a
 LINK_READING = $(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(READING) -Wl,--end-group -lz -lm -lpthread
-$(O)/test/bench/export_bench $(O)/test/bench/gpu_bench: $(O)/test/bench/%: test/bench/%.c $(READING)
+$(O)/test/bench/bench_export $(O)/test/bench/bench_gpu: $(O)/test/bench/%: test/bench/%.c $(READING)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
 	$(Q)$(LINK_READING) -lcmocka
-bench-export: $(O)/test/bench/export_bench ## reader and exporter: events/s, us and bytes an op
+bench-export: $(O)/test/bench/bench_export ## reader and exporter: events/s, us and bytes an op
 	@d=$$(mktemp -d) && $< $$d $(MOPS); rc=$$?; rm -rf $$d; exit $$rc
-bench-gpu: $(O)/test/bench/gpu_bench ## the same for device records: M/s, us a record, memory
+bench-gpu: $(O)/test/bench/bench_gpu ## the same for device records: M/s, us a record, memory
 	@d=$$(mktemp -d) && $< $$d $(MRECORDS); rc=$$?; rm -rf $$d; exit $$rc
 .PHONY: bench-export bench-gpu
 
@@ -75,6 +75,6 @@ $(O)/test/bench/ops_bench: test/bench/ops_bench.c $(foreach r,preload $(EXPORT_S
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,-z,muldefs,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl
-ops-bench: $(O)/test/bench/ops_bench ## ns a pair of torch's callbacks costs us, bare and with inputs
+bench-ops: $(O)/test/bench/bench_ops ## ns a pair of torch's callbacks costs us, bare and with inputs
 	@$<
-.PHONY: ops-bench
+.PHONY: bench-ops

@@ -129,8 +129,8 @@ def waiting(quick):
 
 def heap(quick):
     """Pairs of malloc and free, by a program that tells its own processor time; heaptrack's part that runs beside it is not counted."""
-    program = BUILD / "heap_bench"
-    subprocess.run(["gcc", "-O2", "-o", program, HERE / "heap_bench.c"], check=True)
+    program = BUILD / "bench_heap"
+    subprocess.run(["gcc", "-O2", "-o", program, HERE / "bench_heap.c"], check=True)
     turns, pairs = (3, 500_000) if quick else (7, 2_000_000)
     ways = {"alone": [], "0": [], "count": [], "trace": [], "heaptrack": []}
     for _ in range(turns):

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * record_bench.c - what one record and one name cost a host thread, and what rate the writer keeps up with
+ * bench_record.c - what one record and one name cost a host thread, and what rate the writer keeps up with
  *
  * Each figure is a ratio to a loop of the same process: storing the same 24 bytes to plain memory, or reading the
- * clock once. usage: record_bench [seconds per sustained rate, 2 by default]
+ * clock once. usage: bench_record [seconds per sustained rate, 2 by default]
  */
 #include <pthread.h>
 #include <stdio.h>

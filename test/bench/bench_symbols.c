@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* symbols_bench.c - calls of a function through the PLT as fast as they go: ns of processor time a call, of the best of several rounds
+/* bench_symbols.c - calls of a function through the PLT as fast as they go: ns of processor time a call, of the best of several rounds
  *
- * usage: symbols_bench CALLS [many]        the function is zlibVersion: another library's, and nothing but a return
+ * usage: bench_symbols CALLS [many]        the function is zlibVersion: another library's, and nothing but a return
  *                                          many: six such functions, from 24 places in no order, as a processor has to guess in a program
  */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ops_bench.c - ns a pair of torch's callbacks costs, bare and with three inputs, on a RecordFunction made by hand */
+/* bench_ops.c - ns a pair of torch's callbacks costs, bare and with three inputs, on a RecordFunction made by hand */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* heap_bench.c - pairs of malloc and free as fast as they go: ns of processor time a pair, of the best of several rounds
+/* bench_heap.c - pairs of malloc and free as fast as they go: ns of processor time a pair, of the best of several rounds
  *
- * usage: heap_bench PAIRS [DEPTH]    DEPTH: frames of C between main and malloc (default 1)
+ * usage: bench_heap PAIRS [DEPTH]    DEPTH: frames of C between main and malloc (default 1)
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu_bench.c - device records/s of the reader, and CPU time and memory of an export that joins them
+ * bench_gpu.c - device records/s of the reader, and CPU time and memory of an export that joins them
  *
- * usage: gpu_bench DIR [MILLION_RECORDS]: makes a spool of launches (an op, a call and a kernel each; calls and kernels count as
+ * usage: bench_gpu DIR [MILLION_RECORDS]: makes a spool of launches (an op, a call and a kernel each; calls and kernels count as
  * device records), walks it, exports it with gzip, and removes what it wrote. One line a figure: name, value, unit.
  */
 #include <fcntl.h>
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     struct kp_reader *r;
     struct stat st;
     if (argc < 2) return 2;
-    snprintf(path, sizeof path, "%s/gpu_bench.kprof", argv[1]);
+    snprintf(path, sizeof path, "%s/bench_gpu.kprof", argv[1]);
     make(path, records / 2);
     if (kp_reader_open(&r, path, why, sizeof why)) {
         fprintf(stderr, "%s\n", why);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode_bench.c - CUPTI's buffers into the spool: records a second on one core, and whether memory stays flat
+ * bench_decode.c - CUPTI's buffers into the spool: records a second on one core, and whether memory stays flat
  *
- * usage: decode_bench [MILLION_RECORDS]    10 by default; exit 1 when it is slower than FLOOR records a second or grows
+ * usage: bench_decode [MILLION_RECORDS]    10 by default; exit 1 when it is slower than FLOOR records a second or grows
  *
  * Buffers of 4 MB as CUPTI 13 fills them: calls, kernels of 200 names, copies. Only kp_buffer_complete is timed; a
  * window is closed and its chunks taken back after each million, as with a schedule.
@@ -106,7 +106,7 @@ static long resident_kb(void)
 
 static void prepare(void)
 {
-    char dir[] = "/tmp/kprof-decode-bench-XXXXXX";
+    char dir[] = "/tmp/kprof-bench-decode-XXXXXX";
     struct kp_record_options options = {.dir = mkdtemp(dir), .max_bytes = (uint64_t)768 << 20, .text = ""};
     kp_clock_init();
     if (kp_gate_init() != 0 || kp_record_open(&options) != 0 || kp_buffer_setup() != 0 || kp_lane_setup() != 0) exit(2);
