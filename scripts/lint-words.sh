@@ -1,7 +1,45 @@
 #!/usr/bin/env bash
-# lint-words.sh - shellcheck and codespell over what they are for; a tool that is missing is said to be
+# lint-words.sh - shellcheck, codespell, and the words of docs/STYLE.md
+#
+# usage: lint-words.sh [--self-test]
+# A tool that is not installed is named and skipped. scripts/words-held.txt lists the files that are held to STYLE.md's words: there the
+# phrases below and the names in scripts/words-retired.txt are errors, and so are wide lines of prose in .md files.
 set -uo pipefail
 bad=0
+phrases='kin|anew|nobody|somebody|whoever|of ours|as likely as not|for good'
+
+# Prints FILE:LINE: what is wrong in the files given. Text between backquotes may quote a log line, so phrases are not looked for there.
+words() { # files
+  awk -v phrases="(^|[^A-Za-z0-9_-])($phrases)([^A-Za-z0-9_-]|$)" -v retired="$(dirname "$0")/words-retired.txt" '
+    function say(text) { print FILENAME ":" FNR ": " text; bad = 1 }
+    BEGIN { while ((getline line < retired) > 0) if (line !~ /^#/ && split(line, part, " ")) said[part[1]] = substr(line, length(part[1]) + 2) }
+    { plain = tolower($0); gsub(/`[^`]*`/, "", plain)
+      if (match(plain, phrases)) say("\"" substr(plain, RSTART, RLENGTH) "\" is not plain: docs/STYLE.md, Words")
+      for (r in said) if (match($0, r)) say(substr($0, RSTART, RLENGTH) " is retired: " said[r])
+      widest = FILENAME ~ /docs\/decisions\/[0-9]/ ? 100 : 120
+      if (FILENAME ~ /\.md$/ && !/^\|/ && length($0) > widest) say("is " length($0) " columns wide, of " widest) }
+    END { exit bad }' "$@"
+}
+
+self_test() {
+  local made wrong
+  made=$(mktemp -d) || exit 2
+  # shellcheck disable=SC2064
+  trap "rm -rf '$made'" EXIT
+  echo "The writer refills the list; \`nobody\` is quoted." >"$made/right.md"
+  words "$made/right.md" || { echo "lint-words: plain text was refused"; return 1; }
+  for wrong in 'a thread of ours' 'Nobody waits.' 'It begins anew' 'see preload/native/walk.c' "$(printf 'x%.0s' {1..121})"; do
+    echo "$wrong" >"$made/wrong.md"
+    words "$made/wrong.md" >/dev/null && { echo "lint-words: not seen: $wrong"; return 1; }
+  done
+  return 0
+}
+
+[ "${1:-}" != --self-test ] || { self_test; exit; }
+mapfile -t held < <(grep -v '^#' "$(dirname "$0")/words-held.txt" | xargs -d '\n' git ls-files --)
+words "${held[@]}" || bad=1
+self_test || bad=1
+
 mapfile -t shell < <(git ls-files | while read -r f; do [ -f "$f" ] && head -n 1 "$f" 2>/dev/null | grep -qE '^#!.*\b(ba)?sh\b' && echo "$f"; done)
 if command -v shellcheck >/dev/null; then
   shellcheck -S warning "${shell[@]}" || bad=1
