@@ -21,6 +21,19 @@ words() { # files
     END { exit bad }' "$@"
 }
 
+# A page of docs/decisions has a date and a status, and the index has its row, in order.
+decisions() {
+  local page file rows
+  for page in docs/decisions/[0-9]*.md; do
+    file=${page##*/}
+    grep -qE '^Date: [0-9]{4}-[0-9]{2}-[0-9]{2}\. Status: (holds|in part|superseded by [0-9]{3})' "$page" ||
+      { echo "$page: has no line \"Date: YYYY-MM-DD. Status: ...\""; bad=1; }
+    grep -qF "| [${file%%-*}]($file) |" docs/decisions/README.md || { echo "$page: is not in docs/decisions/README.md"; bad=1; }
+  done
+  rows=$(grep -oE '^\| \[[0-9]{3}\]' docs/decisions/README.md)
+  [ "$rows" = "$(sort <<<"$rows")" ] || { echo "docs/decisions/README.md: rows are not in order"; bad=1; }
+}
+
 self_test() {
   local made wrong
   made=$(mktemp -d) || exit 2
@@ -38,6 +51,7 @@ self_test() {
 [ "${1:-}" != --self-test ] || { self_test; exit; }
 mapfile -t held < <(grep -v '^#' "$(dirname "$0")/words-held.txt" | xargs -d '\n' git ls-files --)
 words "${held[@]}" || bad=1
+decisions
 self_test || bad=1
 
 mapfile -t shell < <(git ls-files | while read -r f; do [ -f "$f" ] && head -n 1 "$f" 2>/dev/null | grep -qE '^#!.*\b(ba)?sh\b' && echo "$f"; done)
