@@ -29,37 +29,6 @@ struct kp_shape {
     char text[724]; /* more than it takes with every number at its longest */
 };
 
-void kp_json_member(struct kp_json *j, const char *before, uint64_t value)
-{
-    kp_json_raw(j, before, strlen(before));
-    kp_json_u64(j, value);
-}
-
-void kp_gpu_place_write(struct kp_trace *t, uint64_t pid, int64_t tid, uint64_t start_ns, uint64_t end_ns)
-{
-    kp_json_member(&t->json, "\",\"pid\":", pid);
-    kp_json_lit(&t->json, ",\"tid\":");
-    kp_json_i64(&t->json, tid);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, start_ns);
-    kp_json_lit(&t->json, ",\"dur\":");
-    kp_json_us(&t->json, end_ns - start_ns);
-}
-
-void kp_gpu_arrow_write(struct kp_trace *t, char phase, uint32_t correlation, uint64_t pid, int64_t tid, uint64_t start_ns)
-{
-    kp_json_lit(&t->json, "{\"ph\":\"");
-    kp_json_char(&t->json, phase);
-    kp_json_member(&t->json, "\",\"id\":", correlation);
-    kp_json_member(&t->json, ",\"pid\":", pid);
-    kp_json_lit(&t->json, ",\"tid\":");
-    kp_json_i64(&t->json, tid);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, start_ns);
-    if (phase == 'f') kp_json_lit(&t->json, ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\"},\n");
-    else kp_json_lit(&t->json, ",\"cat\":\"ac2g\",\"name\":\"ac2g\"},\n");
-}
-
 bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32_t correlation, const struct kp_link **link)
 {
     struct kp_gpu_count *count = &t->gpu->count[e->kind];
@@ -156,7 +125,7 @@ static uint64_t begin_write(struct kp_trace *t, const struct kp_device_event *e,
 {
     struct kp_stream *s = kp_stream_get(t->gpu, device, stream);
     uint64_t start_ns = s ? kp_stream_follow(s, e) : e->start_ns, end_ns = start_ns + (e->end_ns - e->start_ns);
-    kp_gpu_place_write(t, device, stream, start_ns, end_ns);
+    kp_slice_place_write(t, device, stream, start_ns, end_ns);
     kp_json_lit(&t->json, ",\"args\":{");
     if (link && link->external) {
         kp_json_member(&t->json, "\"External id\":", link->external);
@@ -191,7 +160,7 @@ static void channel_write(struct kp_trace *t, bool has_channel, uint32_t channel
 static void end_write(struct kp_trace *t, uint32_t correlation, uint32_t device, uint32_t stream, uint64_t start_ns)
 {
     kp_json_lit(&t->json, "}},\n");
-    if (correlation) kp_gpu_arrow_write(t, 'f', correlation, device, stream, start_ns);
+    if (correlation) kp_slice_arrow_write(t, 'f', correlation, device, stream, start_ns);
 }
 
 static void kernel_write(struct kp_trace *t, const struct kp_device_event *e, const struct kp_link *link)
@@ -342,7 +311,6 @@ int kp_work_write(struct kp_trace *t)
     t->gpu->shapes = kp_map_alloc(SHAPES * sizeof *t->gpu->shapes);
     if (!t->gpu->shapes) return -ENOMEM;
     rc = kp_reader_device(t->reader, t->cycle.number, device_take, t);
-    if (!rc && t->gpu->syncs) rc = kp_waits_write(t);
     kp_map_free(t->gpu->shapes, SHAPES * sizeof *t->gpu->shapes);
     t->gpu->shapes = NULL;
     return rc;

@@ -63,7 +63,7 @@ static void span_write(struct kp_trace *t, const struct kp_note *note, const str
     }
     kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"");
     kp_json_text(&t->json, name, strlen(name));
-    kp_gpu_place_write(t, span->device, span->stream, span->start_ns - 1, span->end_ns + 1);
+    kp_slice_place_write(t, span->device, span->stream, span->start_ns - 1, span->end_ns + 1);
     kp_json_lit(&t->json, ",\"args\":{\"External id\":");
     kp_json_u64(&t->json, note->external);
     kp_json_lit(&t->json, "}},\n");

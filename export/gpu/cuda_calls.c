@@ -100,7 +100,7 @@ void kp_call_write(struct kp_trace *t, const struct kp_event *e)
     if (e->flags & KP_DEV_DRIVER) kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"cuda_driver\",\"name\":\"");
     else kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"");
     kp_json_text(&t->json, e->name, strlen(e->name));
-    kp_gpu_place_write(t, t->pid, e->tid, start_ns, end_ns);
+    kp_slice_place_write(t, t->pid, e->tid, start_ns, end_ns);
     kp_json_lit(&t->json, ",\"args\":{");
     if (thread->n && thread->of[thread->n - 1].external) {
         kp_json_lit(&t->json, "\"External id\":");
@@ -116,7 +116,7 @@ void kp_call_write(struct kp_trace *t, const struct kp_event *e)
     kp_json_u64(&t->json, e->correlation);
     if (e->result > 0) kp_json_member(&t->json, ",\"result\":", (uint64_t)e->result);
     kp_json_lit(&t->json, "}},\n");
-    if (has_arrow) kp_gpu_arrow_write(t, 's', e->correlation, t->pid, e->tid, start_ns);
+    if (has_arrow) kp_slice_arrow_write(t, 's', e->correlation, t->pid, e->tid, start_ns);
 }
 
 /* --- what calls are linked to --- */
@@ -151,7 +151,7 @@ static void range_write(struct kp_trace *t, const struct kp_event *e)
 {
     kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"nvtx\",\"name\":\"");
     kp_json_text(&t->json, e->name, strlen(e->name));
-    kp_gpu_place_write(t, t->pid, e->tid, e->start_ns, e->end_ns);
+    kp_slice_place_write(t, t->pid, e->tid, e->start_ns, e->end_ns);
     kp_json_lit(&t->json, ",\"args\":{\"domain\":");
     kp_json_cstring(&t->json, e->domain);
     if (e->flags & KP_OP_UNFINISHED) kp_json_lit(&t->json, ",\"finished\":false");

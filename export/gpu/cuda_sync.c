@@ -2,7 +2,7 @@
 /*
  * cuda_sync.c - waits for devices (cuda_sync), each with the event record it waited for
  *
- * Called by: activity.c; a walk of its own, since a wait of a stream is shown only on streams that did work
+ * Called by: export.c; a walk of its own, since a wait of a stream is shown only on streams that did work
  * Memory:    16 bytes a recorded event, in the scratch.
  *
  * A wait names its event by context and number; the record it means is the last one of that event before it, in the order of
@@ -134,9 +134,9 @@ static int sync_take(void *context, const struct kp_device_event *e)
     int64_t row = row_of(s, stream);
     kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"");
     kp_json_raw(&t->json, name_of(s->type), strlen(name_of(s->type)));
-    kp_gpu_place_write(t, device, row, e->start_ns, e->end_ns);
+    kp_slice_place_write(t, device, row, e->start_ns, e->end_ns);
     args_write(t, s, link, device);
-    if (s->correlation) kp_gpu_arrow_write(t, 'f', s->correlation, device, row, e->start_ns);
+    if (s->correlation) kp_slice_arrow_write(t, 'f', s->correlation, device, row, e->start_ns);
     return t->json.error;
 }
 

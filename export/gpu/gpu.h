@@ -16,7 +16,7 @@
 #include "export/gpu/opstack.h"
 #include "export/names/demangle.h"
 #include "export/out/scratch.h"
-#include "export/out/trace.h"
+#include "export/out/slice.h"
 
 /* --- correlation.c: one entry a correlation id, in pages of the scratch --- */
 
@@ -95,9 +95,9 @@ void kp_nvtx_write(struct kp_trace *t, const struct kp_event *e);
 uint32_t kp_note_number(struct kp_gpu *g, struct kp_op_thread *thread); /* of the innermost annotation; 0: none */
 
 /* --- the walks of the devices' records --- */
-int kp_work_write(struct kp_trace *t);  /* kernels, copies, fills, overhead, and cuda_sync; 0 or -errno */
+int kp_work_write(struct kp_trace *t);  /* kernels, copies, fills, overhead; 0 or -errno */
 void kp_waits_record(struct kp_gpu *g, const struct kp_rec_cudaevent *event);
-int kp_waits_write(struct kp_trace *t); /* 0 or -errno */
+int kp_waits_write(struct kp_trace *t); /* cuda_sync, after all work; 0 or -errno */
 void kp_notes_write(struct kp_trace *t); /* gpu_user_annotation */
 /* Whether a record belongs to this window; counted when not. Sets *link (NULL: no call of this window launched it). */
 bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32_t correlation, const struct kp_link **link);
@@ -112,11 +112,6 @@ void kp_rows_write(struct kp_trace *t);       /* process and thread rows of what
 void kp_device_keys_write(struct kp_trace *t); /* deviceProperties and versions, among the keys at the top */
 bool kp_gpu_has_counts(const struct kp_trace *t); /* GPU work, or some that is missing */
 void kp_gpu_counts_write(struct kp_trace *t); /* "kprof_gpu", behind the events */
-
-/* Parts of an event. tid may be any number. */
-void kp_gpu_place_write(struct kp_trace *t, uint64_t pid, int64_t tid, uint64_t start_ns, uint64_t end_ns);
-void kp_gpu_arrow_write(struct kp_trace *t, char phase, uint32_t correlation, uint64_t pid, int64_t tid, uint64_t start_ns);
-void kp_json_member(struct kp_json *j, const char *before, uint64_t value); /* `,"name":` and a number */
 
 int kp_gpu_open(struct kp_trace *t); /* 0 or -ENOMEM; t->gpu stays NULL when the spool says nothing of GPUs */
 void kp_gpu_close(struct kp_gpu *g);

@@ -18,6 +18,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/format/kp_heap.h"
 #include "export/out/scratch.h"
+#include "export/out/slice.h"
 #include "collector/base/kp_poison.h"
 
 enum { BUCKETS = 2048, DEPTH_FIRST = 64, THREADS_FIRST = 256, THREADS_MOST = 1u << 22, NO_OP = UINT32_MAX };

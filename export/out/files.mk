@@ -4,7 +4,8 @@ SRC_out := \
     export/out/gz.c \
     export/out/json.c \
     export/out/scratch.c \
-    export/out/sink.c
+    export/out/sink.c \
+    export/out/slice.c
 UNIT_out := \
     test/unit/out/test_double.c \
     test/unit/out/test_json.c

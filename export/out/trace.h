@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* trace.h - a trace being written, shared by the files that write its parts */
+/* trace.h - a trace being written: what those who write its parts have in common */
 #ifndef KP_EXPORT_TRACE_H
 #define KP_EXPORT_TRACE_H
 
@@ -8,8 +8,6 @@
 #include "export/out/json.h"
 #include "export/out/round.h"
 #include "export/out/sink.h"
-#include "export/trace/fwdbwd.h"
-#include "export/trace/pycalls.h"
 
 struct kp_trace {
     struct kp_json json;
@@ -37,20 +35,5 @@ struct kp_trace {
     struct kp_heap *heap; /* NULL: the host's heap was not recorded */
     struct kp_symbols *symbols; /* NULL: no stack of machine code so far */
 };
-
-/* One M event on a row of any process. The argument is a string or, when text is NULL, a number. */
-void kp_row_write(struct kp_trace *t, const char *name, uint64_t pid, uint64_t tid, const char *arg, const char *text, uint64_t number);
-void kp_thread_row_write(struct kp_trace *t, uint32_t tid, const char *name);
-void kp_head_write(struct kp_trace *t); /* all up to and with the metadata events */
-void kp_tail_write(struct kp_trace *t); /* span, instants, traceName */
-/* Members of KPROF_METADATA and of kprof_metadata(), each as `  "key": value,\n`. */
-void kp_metadata_write(struct kp_trace *t);
-void kp_event_write(struct kp_trace *t, const struct kp_event *e);
-
-/* ts of a time: relative to the base, never negative. */
-static inline void kp_ts_write(struct kp_trace *t, uint64_t ns)
-{
-    kp_json_us(&t->json, ns > t->base_ns ? ns - t->base_ns : 0);
-}
 
 #endif

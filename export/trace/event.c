@@ -8,9 +8,12 @@
 
 #include "export/gpu/collectives.h"
 #include "export/heap/allocations.h"
-#include "export/out/trace.h"
+#include "export/out/slice.h"
+#include "export/trace/fwdbwd.h"
 #include "export/trace/input_args.h"
 #include "export/trace/mixed_stacks.h"
+#include "export/trace/parts.h"
+#include "export/trace/pycalls.h"
 #include "collector/base/kp_poison.h"
 
 #define USER_SCOPE 7

@@ -22,6 +22,9 @@
 #include "export/heap/allocations.h"
 #include "export/names/framenames.h"
 #include "export/trace/filename.h"
+#include "export/trace/fwdbwd.h"
+#include "export/trace/parts.h"
+#include "export/trace/pycalls.h"
 #include "export/trace/symbol_slices.h"
 #include "export/trace/torch_memory.h"
 #include "collector/base/kp_poison.h"
@@ -148,6 +151,7 @@ static int devices_write(struct kp_trace *t)
 {
     if (!t->gpu) return 0;
     int rc = kp_work_write(t);
+    if (!rc && t->gpu->syncs) rc = kp_waits_write(t);
     const enum kp_kind work[] = {KP_KIND_KERNEL, KP_KIND_MEMCPY, KP_KIND_MEMSET, KP_KIND_GRAPHRUN};
     for (size_t i = 0; i < sizeof work / sizeof *work; i++) t->result->gpu_events += t->gpu->count[work[i]].shown;
     if (!rc) kp_notes_write(t);

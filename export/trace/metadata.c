@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "collector/base/kp_jsoncheck.h"
-#include "export/out/trace.h"
+#include "export/trace/parts.h"
 #include "collector/base/kp_poison.h"
 
 enum { KEY_BYTES = 256 };

@@ -19,6 +19,7 @@
 #include "collector/base/kp_log.h"
 #include "export/names/demangle.h"
 #include "export/names/shorten.h"
+#include "export/out/slice.h"
 #include "collector/base/kp_poison.h"
 
 enum { ROWS = 8, ROWS_FIRST = 256, ENDS_FIRST = 16, TEXT_MAX = 2048 };

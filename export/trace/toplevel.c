@@ -9,6 +9,8 @@
 #include "collector/base/kp_log.h"
 #include "export/gpu/gpu.h"
 #include "export/heap/allocations.h"
+#include "export/out/slice.h"
+#include "export/trace/parts.h"
 #include "collector/base/kp_poison.h"
 
 #define QUARTER_S 7889238u /* Kineto counts times from a multiple of a quarter of a year */
@@ -171,32 +173,6 @@ static void ours_write(struct kp_trace *t)
 }
 
 /* --- metadata events --- */
-
-void kp_row_write(struct kp_trace *t, const char *name, uint64_t pid, uint64_t tid, const char *arg, const char *text, uint64_t number)
-{
-    kp_json_lit(&t->json, "{\"ph\":\"M\",\"name\":");
-    kp_json_cstring(&t->json, name);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, t->cycle.begin_ns);
-    kp_json_lit(&t->json, ",\"pid\":");
-    kp_json_u64(&t->json, pid);
-    kp_json_lit(&t->json, ",\"tid\":");
-    kp_json_u64(&t->json, tid);
-    kp_json_lit(&t->json, ",\"args\":{");
-    kp_json_cstring(&t->json, arg);
-    kp_json_char(&t->json, ':');
-    if (text) kp_json_cstring(&t->json, text);
-    else kp_json_u64(&t->json, number);
-    kp_json_lit(&t->json, "}},\n");
-}
-
-void kp_thread_row_write(struct kp_trace *t, uint32_t tid, const char *name)
-{
-    char text[64];
-    kp_fmt(text, sizeof text, "thread %u (%s)", tid, name);
-    kp_row_write(t, "thread_name", t->pid, tid, "name", text, 0);
-    kp_row_write(t, "thread_sort_index", t->pid, tid, "sort_index", NULL, tid);
-}
 
 static int thread_take(void *context, uint32_t tid, uint32_t thread_no, const char *name)
 {

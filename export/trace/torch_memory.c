@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "collector/base/kp_arena.h"
+#include "export/out/slice.h"
 #include "collector/base/kp_poison.h"
 
 enum { FIRST_SLOTS = 1024 };

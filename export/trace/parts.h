@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/* parts.h - the parts of a trace that the files of this folder write for each other */
+#ifndef KP_EXPORT_PARTS_H
+#define KP_EXPORT_PARTS_H
+
+#include "export/out/trace.h"
+
+void kp_head_write(struct kp_trace *t); /* all up to and with the metadata events */
+void kp_tail_write(struct kp_trace *t); /* span, instants, traceName */
+/* Members of KPROF_METADATA and of kprof_metadata(), each as `  "key": value,\n`. */
+void kp_metadata_write(struct kp_trace *t);
+void kp_event_write(struct kp_trace *t, const struct kp_event *e);
+
+#endif
