@@ -1,5 +1,6 @@
 # files.mk - the files of this room; each folder in it is an archive of its own
-PRELOAD_ROOMS := run unwind calltrace malloc cupti cuda_hooks torch python nvtx hook
+PRELOAD_ROOMS := preload run unwind calltrace malloc cupti cuda_hooks torch python nvtx hook
+SRC_preload := preload/run.c
 -include preload/hook/files.mk
 -include preload/torch/files.mk
 -include preload/python/files.mk

@@ -61,29 +61,4 @@ struct kp_source {
 extern const struct kp_source kp_torch_source, kp_python_source, kp_markers_source, kp_nvtx_source,
     kp_cuda_source, kp_cudart_source, kp_driver_source, kp_heap_source, kp_symbols_source;
 
-/* Who records what the program asks of CUDA. Kept by boot.c, so that sources need not know each other. */
-enum kp_gpu {
-    KP_GPU_OPEN,  /* no CUDA in this process so far, or not decided yet */
-    KP_GPU_CUPTI, /* preload/cupti */
-    KP_GPU_HOOKS, /* for good: CUPTI is not to be had (or KPROF_CUPTI=off), preload/cuda_hooks records what our own hooks see */
-    KP_GPU_OFF,   /* KPROF_ACTIVITIES without cuda, or CUPTI is another tool's: nobody */
-};
-enum kp_gpu kp_run_gpu(void);
-void kp_run_set_gpu(enum kp_gpu gpu); /* preload/cupti's word; tells every source when it is news. Any thread, no lock held. */
-
-/* boot.c's, called by a source inside its hook when a marked range ended (t->inside is set). */
-struct kp_thread;
-void kp_run_step(struct kp_thread *thread, uint64_t now_ticks);
-/* boot.c's, called at the first work a source saw (source.saw_work is true): in a child recording begins. Not inside a hook. */
-void kp_run_saw_activity(void);
-/* boot.c's: whether this process says how its run went; else the one that started it says it for all. */
-bool kp_run_may_log(void);
-/*
- * boot.c's: false when the program that started this one, as shells and launchers do, has this library as well, and the setting ("KPROF_X=").
- * Reads files; not from signal handlers.
- */
-bool kp_parent_lacks(const char *setting);
-/* boot.c's, called by hook/dlfollow.c outside any hook when modules may have changed. */
-void kp_run_modules_changed(void);
-
 #endif

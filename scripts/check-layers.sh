@@ -27,7 +27,7 @@ may_see() { # room -> the rooms it may include besides itself
     schedule) echo "base" ;;
     export) echo "read format base" ;;
     cli) echo "export read format base schedule" ;;
-    hook) echo "preload record format base" ;; # of preload only guard.h and source.h
+    hook) echo "preload record format base" ;; # of preload only guard.h and run.h
     unwind) echo "record format base" ;;
     preload_*) echo "preload hook unwind record schedule format base" ;;
     preload) echo "record format base" ;;
@@ -45,7 +45,7 @@ is_door() { # room, header
     export) [ "$2" = export/kp_export.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;
     unwind) [ "$2" = preload/unwind/kp_unwind.h ] ;;
-    preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/python_bridge.h || $2 == preload/kprof.h ]] ;;
+    preload) [[ $2 == preload/guard.h || $2 == preload/source.h || $2 == preload/run.h || $2 == preload/python_bridge.h || $2 == preload/kprof.h ]] ;;
     *) return 1 ;;
   esac
 }
@@ -101,7 +101,7 @@ preload/torch/breach.c preload/unwind/rule.h
 preload/unwind/breach.c preload/source.h
 preload/hook/breach.c schedule/kp_schedule.h
 preload/run/breach.c preload/hook/modules.h
-preload/torch/breach.c preload/run/boot.h
+preload/torch/breach.c preload/run/cycle.h
 preload/breach.c preload/hook/hook.h
 preload/breach.c room.h
 BREACHES

@@ -18,7 +18,7 @@
 #include "collector/base/kp_io.h"
 #include "preload/guard.h"
 #include "preload/unwind/kp_unwind.h"
-#include "preload/source.h"
+#include "preload/run.h"
 #include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 

@@ -21,6 +21,7 @@
 #include "collector/base/kp_log.h"
 #include "preload/hook/hook.h"
 #include "preload/unwind/kp_unwind.h"
+#include "preload/run.h"
 #include "preload/source.h"
 #include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"

@@ -10,6 +10,7 @@
  * Nothing is installed before boot.c says that CUPTI is not to be had (KP_GPU_HOOKS): beside CUPTI's records these would count
  * everything twice.
  */
+#include "preload/run.h"
 #include "preload/source.h"
 
 #include <errno.h>

@@ -23,7 +23,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/cupti/room.h"
-#include "preload/source.h"
+#include "preload/run.h"
 #include "collector/base/kp_poison.h"
 
 enum { ABOUT_TO_MS = 5000, FETCHES_MS = 1000, FETCHED_MS = 200, WAIT_MS = 2000, NAP_NS = 200000 };

@@ -16,7 +16,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_io.h"
 #include "preload/cupti/room.h"
-#include "preload/source.h"
+#include "preload/run.h"
 #include "collector/base/kp_poison.h"
 
 enum { NAP_NS = 100000, WAIT_NS = 500000000 };

@@ -22,6 +22,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/cupti/room.h"
+#include "preload/run.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 

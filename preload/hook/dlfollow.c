@@ -42,7 +42,7 @@
 #include "preload/hook/hook.h"
 #include "preload/hook/modules.h"
 #include "preload/hook/words.h"
-#include "preload/source.h"
+#include "preload/run.h"
 #include "collector/base/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"
 

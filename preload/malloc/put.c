@@ -23,7 +23,7 @@
 #include "preload/guard.h"
 #include "preload/malloc/malloc.h"
 #include "preload/unwind/kp_unwind.h"
-#include "preload/source.h"
+#include "preload/run.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 

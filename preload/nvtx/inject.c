@@ -17,6 +17,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_log.h"
 #include "preload/nvtx/nvtx.h"
+#include "preload/run.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 

@@ -26,6 +26,7 @@
 #include "preload/python_bridge.h"
 #include "preload/guard.h"
 #include "preload/python/calls.h"
+#include "preload/run.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 

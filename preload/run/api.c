@@ -15,7 +15,7 @@
 #include "collector/base/kp_jsoncheck.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
-#include "preload/run/boot.h"
+#include "preload/run.h"
 #include "preload/run/cycle.h"
 #include "preload/guard.h"
 #define KPROF_IMPLEMENTATION

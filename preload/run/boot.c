@@ -4,7 +4,7 @@
  *
  * Called by: the loader (constructor, destructor), fork (child handler), hook/dlfollow.c (modules changed),
  *            the writer thread (tick)
- * Owns:      the frozen configuration, the list of sources
+ * Owns:      the frozen configuration, the list of sources; fills run.c with what the others ask of the run
  * Locks:     attach_lock (an atomic flag, never waited for)
  * On fail:   any step of start-up that fails leaves the process as if we were not there
  * Safe in:   after fork: the child is inert (its gate page is wiped), or, with KPROF_CHILDREN=1, begins anew at its first op; a
@@ -27,7 +27,6 @@
 #include "collector/base/kp_otherlibc.h"
 #include "collector/base/kp_rest.h"
 #include "collector/record/kp_record.h"
-#include "preload/run/boot.h"
 #include "preload/run/children.h"
 #include "preload/run/cycle.h"
 #include "preload/hook/hook.h"
@@ -35,6 +34,7 @@
 #include "preload/run/locks.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/run/solo.h"
+#include "preload/run.h"
 #include "preload/source.h"
 #include "preload/run/spools.h"
 #include "preload/run/threadcount.h"
@@ -52,43 +52,25 @@ static _Atomic uint32_t attaching;
 static struct kp_config *config; /* read-only once the constructor is through */
 static struct kp_schedule schedule;
 static struct kp_step_rule step_rule;
-static _Atomic bool alive;
 
-bool kp_run_is_active(void)
-{
-    return kp_load_acquire(&alive) && (kp_gate_get() & KP_GATE_ON);
-}
-
-const struct kp_schedule *kp_boot_schedule(void)
-{
-    return &schedule;
-}
-
-bool kp_boot_saw_work(void)
+/* Whether the host ran any op at all while nothing was recorded: then a closing line is owed. */
+static bool saw_work(void)
 {
     for (size_t i = 0; sources[i]; i++)
         if (attached[i] && sources[i]->saw_work && sources[i]->saw_work()) return true;
     return false;
 }
 
-/* As kp_boot_saw_work, since this was last asked. torch's word goes before that of CUDA, which knows only that it was used. */
+/* As saw_work, since this was last asked. torch's word goes before that of CUDA, which knows only that it was used. */
 static bool worked_again(void)
 {
     for (size_t i = 0; sources[i]; i++)
         if (attached[i] && sources[i]->worked_again && sources[i]->saw_work()) return sources[i]->worked_again();
-    return kp_boot_saw_work();
+    return saw_work();
 }
 
-static _Atomic uint32_t gpu = KP_GPU_OPEN;
-
-enum kp_gpu kp_run_gpu(void)
+static void gpu_changed(void)
 {
-    return (enum kp_gpu)kp_load_acquire(&gpu); /* pairs with: kp_run_set_gpu */
-}
-
-void kp_run_set_gpu(enum kp_gpu now)
-{
-    if (kp_exchange_acq_rel(&gpu, (uint32_t)now) == (uint32_t)now) return; /* pairs with: kp_run_gpu */
     for (size_t i = 0; sources[i]; i++)
         if (sources[i]->gpu_changed) sources[i]->gpu_changed();
 }
@@ -112,59 +94,19 @@ static size_t launcher_lines(char *buf, size_t size)
 
 enum { LAUNCHER_BYTES = 8192 };
 static char header_text[LAUNCHER_BYTES + sizeof((struct kp_config *)0)->store + sizeof((struct kp_config *)0)->lines];
-static char start_dir[2048], out_dir[4096], spool_dir[4096], log_path[4096];
-
-/* Absolute, since the host may change its folder before anything is written. */
-static void absolute(char *out, size_t size, const char *dir)
-{
-    if (dir[0] == '/' || !start_dir[0])
-        kp_fmt(out, size, "%s", dir);
-    else
-        kp_fmt(out, size, "%s/%s", start_dir, dir);
-}
-
-/* A worker's files must not lie where a reader takes each trace for a rank. */
-static void move_to_children(void)
-{
-    const size_t out = strlen(out_dir), spool = strlen(spool_dir);
-    kp_fmt(out_dir + out, sizeof out_dir - out, "/children");
-    kp_fmt(spool_dir + spool, sizeof spool_dir - spool, "/children");
-}
-
-static void fix_folders(void)
-{
-    if (kp_io_getcwd(start_dir, sizeof start_dir) != 0) start_dir[0] = 0;
-    absolute(out_dir, sizeof out_dir, config->dir);
-    absolute(spool_dir, sizeof spool_dir, config->spool_dir ? config->spool_dir : config->dir);
-}
+static char log_path[4096];
 
 /* Before anything is said. */
 static void fix_log(void)
 {
     kp_log_hold_stderr();
     if (strcmp(config->log, "stderr") != 0 && strcmp(config->log, "none") != 0) {
-        absolute(log_path, sizeof log_path, config->log);
+        kp_path_make_absolute(log_path, sizeof log_path, config->log);
         if (strlen(log_path) < sizeof log_path - 1) kp_log_set_target(log_path);
         else kp_config_refuse(config, KP_SET_log, "is too long", "using stderr");
         return;
     }
     kp_log_set_target(config->log);
-}
-
-const char *kp_run_out_dir(void)
-{
-    return out_dir;
-}
-
-const char *kp_run_spool_dir(void)
-{
-    return spool_dir;
-}
-
-const char *kp_path_display(const char *path)
-{
-    size_t n = strlen(start_dir);
-    return n && strncmp(path, start_dir, n) == 0 && path[n] == '/' ? path + n + 1 : path;
 }
 
 static void writer_tick(void)
@@ -175,35 +117,13 @@ static void writer_tick(void)
     kp_finish_tick();
 }
 
-/*
- * A thread of ours that calls into torch must not do so while exit() destroys torch's objects. exit() calls exit_begins before that: it was
- * registered when torch was there already. A thread that is at it is waited for, but not for ever: the host may exit in a signal handler.
- */
-static atomic_flag turn = ATOMIC_FLAG_INIT;
-static _Atomic bool is_exiting;
 int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's; it may allocate, once for many handlers */
-enum { TURN_TRIES = 200, TURN_NAP_NS = 1000000 };
-
-bool kp_run_turn_begin(void)
-{
-    if (atomic_flag_test_and_set_explicit(&turn, memory_order_acquire)) return false;
-    if (kp_run_is_active() && !kp_load_relaxed(&is_exiting)) return true;
-    kp_run_turn_end();
-    return false;
-}
-
-void kp_run_turn_end(void)
-{
-    atomic_flag_clear_explicit(&turn, memory_order_release);
-}
 
 static void exit_begins(void *unused)
 {
     int saved = errno;
     (void)unused;
-    for (int i = 0; i < TURN_TRIES && atomic_flag_test_and_set_explicit(&turn, memory_order_acquire); i++) kp_io_nap(TURN_NAP_NS);
-    kp_store_relaxed(&is_exiting, true);
-    kp_run_turn_end();
+    kp_run_turn_close();
     errno = saved;
 }
 
@@ -220,7 +140,7 @@ static void *clock_thread(void *unused)
         kp_rest_nap(period);
         if (kp_rest_is_wanted()) break;
         if (!kp_run_turn_begin()) continue;
-        if (kp_boot_saw_work() && kp_steps_time(kp_clock_ns(CLOCK_MONOTONIC), worked_again())) {
+        if (saw_work() && kp_steps_time(kp_clock_ns(CLOCK_MONOTONIC), worked_again())) {
             struct kp_thread *self = kp_thread_get();
             if (self) kp_run_step(self, kp_ticks());
         }
@@ -236,13 +156,6 @@ static void start_clock(void)
         kp_log(0, "no thread for steps by time: only the program's own steps count");
 }
 
-static _Atomic int spool_failed;
-
-bool kp_run_cannot_record(void)
-{
-    return kp_load_relaxed(&spool_failed) != 0;
-}
-
 static void note_worker(void)
 {
     char pid[16];
@@ -251,37 +164,23 @@ static void note_worker(void)
     kp_children_register(kp_record_path());
 }
 
-/* Asked at every window: said once, and not tried again. */
-int kp_run_open_spool(void)
+static int open_spool(void)
 {
     struct kp_record_options options = {
-        .dir = spool_dir,
+        .dir = kp_run_spool_dir(),
         .max_bytes = config->max_mb << 20,
         .text = header_text,
         .tick = writer_tick,
     };
-    int err = kp_load_relaxed(&spool_failed);
-    if (err || kp_record_is_open()) return err;
-    err = kp_record_open(&options);
-    if (err) kp_store_relaxed(&spool_failed, err);
+    if (kp_record_is_open()) return 0;
+    int err = kp_record_open(&options);
     if (!err) kp_spools_note_process();
     if (!err && kp_run_is_worker()) note_worker();
     return err;
 }
 
-bool kp_run_may_log(void)
-{
-    return !kp_children_are_collected();
-}
-
-bool kp_parent_lacks(const char *setting)
-{
-    return !kp_children_parent_has(setting);
-}
-
 static bool is_run_begun;
 static _Atomic bool is_asked; /* sources shall attach */
-static _Atomic bool has_worked;
 static bool is_forked; /* a child that records */
 
 /* A forked child has its parent's handlers. Not twice: it may begin inside a call of libc that has this list locked, and allocates. */
@@ -296,7 +195,7 @@ static void watch_exit(void)
 static void give_up(void)
 {
     kp_gate_set(0);
-    kp_store_release(&alive, false);
+    kp_run_set_active(false);
     kp_log(0, "nothing is recorded: the program forbade itself the processor's clock (PR_SET_TSC)");
 }
 
@@ -310,6 +209,7 @@ static void begin_run(void)
         kp_log_keep();
         kp_config_complain(config);
         kp_config_log(config);
+        kp_run_own();
         kp_solo_install();
         kp_threadcount_install();
     }
@@ -335,11 +235,9 @@ static void attach_sources(void)
     if (works) kp_run_saw_activity();
 }
 
-/* Of a process that was not forked the run began when a source attached. The bit goes first: what begins allocates and makes calls. */
-void kp_run_saw_activity(void)
+/* Of a process that was not forked the run began when a source attached. */
+static void first_activity(void)
 {
-    if (kp_gate_get() & KP_GATE_AWAITED) kp_gate_set(kp_gate_get() & ~(uint64_t)KP_GATE_AWAITED);
-    if (!kp_run_is_active() || kp_exchange_acq_rel(&has_worked, true)) return;
     kp_children_worked();
     if (is_forked) begin_run();
 }
@@ -348,7 +246,7 @@ void kp_run_saw_activity(void)
  * Never waits: a thread that finds another attaching leaves word, and that one looks again. Both change `attaching` by an exchange: if the
  * asking one comes first, the other reads what it wrote there, and so sees its word; a plain store of 0 would not do.
  */
-void kp_run_modules_changed(void)
+static void modules_changed(void)
 {
     if (!kp_run_is_active()) return;
     int saved = errno;
@@ -406,16 +304,14 @@ static void begin_in_child(void)
     const bool was_worker = kp_run_is_worker();
     uint32_t n = 0;
     kp_children_forked();
-    if (!was_worker && kp_run_is_worker()) move_to_children();
+    if (!was_worker && kp_run_is_worker()) kp_run_move_to_children();
     kp_io_after_fork();
     kp_rest_after_fork();
     kp_hook_begin_in_child();
     kp_native_begin_in_child(); /* frames kept so far are in the parent's file */
-    kp_store_relaxed(&spool_failed, 0);
+    kp_run_begin_in_child();
     kp_store_relaxed(&is_asked, false);
-    kp_store_relaxed(&has_worked, false);
     is_forked = true;
-    atomic_flag_clear_explicit(&turn, memory_order_relaxed);
     kp_store_relaxed(&attaching, 0);
     is_run_begun = false;
     for (size_t i = 0; sources[i]; i++) {
@@ -428,17 +324,17 @@ static void begin_in_child(void)
     kp_cycle_begin_in_child(&schedule, child_sources);
     kp_finish_begin_in_child();
     kp_gate_set(kp_gate_make(0, KP_GATE_ON));
-    kp_store_release(&alive, true);
+    kp_run_set_active(true);
     for (size_t i = 0; i < n; i++) child_sources[i]->begin_in_child();
 }
 
 static void after_fork_in_child(void)
 {
-    const bool goes_on = kp_children_are_wanted() && kp_load_acquire(&alive) && holds_cycle;
+    bool goes_on = kp_children_are_wanted() && holds_cycle;
     int saved = errno;
     give_sources(true);
     kp_gate_set(0); /* it is, unless a test went without (gate.c) */
-    kp_store_release(&alive, false);
+    goes_on &= kp_run_set_active(false);
     kp_log_leave();
     kp_record_after_fork();
     if (goes_on) begin_in_child();
@@ -470,7 +366,7 @@ static int read_settings(void)
     if (!config) return refuse_early();
     kp_config_read(config, environ);
     if (!config->on) return -ECANCELED;
-    fix_folders();
+    kp_run_set_folders(config->dir, config->spool_dir ? config->spool_dir : config->dir);
     fix_log();
     kp_schedule_settle(config, &schedule, &step_rule);
     size_t used = launcher_lines(header_text, LAUNCHER_BYTES); /* first: the rank must not be what a long KPROF_METADATA pushes out */
@@ -484,13 +380,24 @@ static void attach_first(void)
     if (err) kp_log(0, "not all modules could be tapped (error %d): what runs in them, and libraries opened later, may not be recorded", -err);
     if (!err) err = kp_getenv_start(config->activities & KP_ACTIVITY_CUDA, kp_locks_rows, KP_LOCKS_ROWS);
     if (err) kp_log(0, "NVTX ranges cannot be recorded (error %d)", -err);
-    kp_run_modules_changed();
+    modules_changed();
 }
+
+static void end_early(void);
+static const struct kp_run_calls calls = {
+    .modules_changed = modules_changed,
+    .step = kp_cycle_step,
+    .first_activity = first_activity,
+    .gpu_changed = gpu_changed,
+    .open_spool = open_spool,
+    .end = end_early,
+};
 
 static int start(void)
 {
     int err = read_settings();
     if (err) return err;
+    kp_run_set_calls(&calls);
     kp_log_set_level((int)config->verbose);
     kp_fail_set(config->test_fail);
     kp_clock_init();
@@ -501,15 +408,15 @@ static int start(void)
     kp_cycle_setup(config, &schedule, sources);
     for (size_t i = 0; sources[i]; i++)
         if (sources[i]->setup) sources[i]->setup(config);
-    kp_finish_setup(config);
+    kp_finish_setup(config, &schedule, saw_work);
     kp_spools_setup(config);
     kp_children_setup(config);
-    if (kp_run_is_worker()) move_to_children();
+    if (kp_run_is_worker()) kp_run_move_to_children();
     (void)kp_io_mprotect(config, sizeof *config, PROT_READ);
     if (kp_fail_point("atfork") != 0 || __register_atfork(before_fork, after_fork_in_parent, after_fork_in_child, &__dso_handle) != 0)
         return refuse("no memory to follow forks", -ENOMEM);
     kp_gate_set(kp_gate_make(0, KP_GATE_ON));
-    kp_store_release(&alive, true);
+    kp_run_set_active(true);
     attach_first();
     return 0;
 }
@@ -532,11 +439,11 @@ __attribute__((destructor)) static void kprof_end(void)
     if (is_ended) kp_finish_exit();
     else kp_log(0, "exit() struck a step in the middle: no trace is written now, see: kprof recover %s", kp_record_path());
     kp_gate_set(0);
-    kp_store_release(&alive, false);
+    kp_run_set_active(false);
     errno = saved;
 }
 
-void kp_run_end_early(void)
+static void end_early(void)
 {
     exit_begins(NULL);
     kprof_end();

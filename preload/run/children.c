@@ -32,7 +32,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
-#include "preload/run/boot.h"
+#include "preload/run.h"
 #include "preload/run/cycle.h"
 #include "preload/run/spools.h"
 #include "schedule/kp_schedule.h"
@@ -52,7 +52,6 @@ struct family {
 
 static struct family *_Atomic family;
 static const struct kp_config *settings;
-static int32_t parent_pid; /* of a worker */
 static _Atomic bool is_refused; /* there is no place for what children record */
 
 static void family_name(char *name, size_t bytes, int32_t pid)
@@ -99,32 +98,6 @@ bool kp_children_is_multiprocessing(void)
     return n > 0 && (memmem(line, (size_t)n, "--multiprocessing-fork", 22) || memmem(line, (size_t)n, "multiprocessing.forkserver", 26));
 }
 
-/* Whether a file of the parent's in /proc holds these bytes, at most 64. */
-static bool parent_says(const char *file, const char *what)
-{
-    char text[4096] = "", path[64];
-    const size_t bytes = strlen(what);
-    kp_fmt(path, sizeof path, "/proc/%d/%s", (int)getppid(), file);
-    const int fd = kp_io_open(path, O_RDONLY, 0);
-    bool is = false;
-    ssize_t n = fd < 0 ? 0 : 1;
-    for (size_t has = 0; n > 0 && !is;) {
-        n = kp_io_read(fd, text + has, sizeof text - has);
-        has += n > 0 ? (size_t)n : 0;
-        is = memmem(text, has, what, bytes) != NULL;
-        const size_t keep = has < bytes - 1 ? has : bytes - 1; /* they may lie on both sides of the end of a read */
-        memmove(text, text + has - keep, keep);
-        has = keep;
-    }
-    if (fd >= 0) kp_io_close(fd);
-    return is;
-}
-
-bool kp_children_parent_has(const char *setting)
-{
-    return parent_says("environ", setting) && parent_says("maps", "/libkprof.so");
-}
-
 void kp_children_setup(const struct kp_config *config)
 {
     char name[256];
@@ -139,7 +112,7 @@ void kp_children_setup(const struct kp_config *config)
     struct family *theirs = fd < 0 ? NULL : family_map(fd);
     if (!theirs) return;
     kp_store_release(&family, theirs); /* pairs with: children.c:follow */
-    parent_pid = theirs->pid;
+    kp_run_set_parent_pid(theirs->pid);
 }
 
 static int family_make(const char *name)
@@ -182,20 +155,10 @@ bool kp_children_are_wanted(void)
     return settings && settings->children && !kp_load_relaxed(&is_refused);
 }
 
-bool kp_run_is_worker(void)
-{
-    return parent_pid != 0;
-}
-
-int32_t kp_run_parent_pid(void)
-{
-    return parent_pid;
-}
-
 void kp_children_forked(void)
 {
     const struct family *f = kp_load_relaxed(&family);
-    if (f) parent_pid = f->pid;
+    if (f) kp_run_set_parent_pid(f->pid);
 }
 
 /* A window that is open is closed with the other process's, also one of the worker's own schedule. */
@@ -220,14 +183,14 @@ static void *follow(void *unused)
 void kp_children_follow(void)
 {
     if (kp_io_thread(follow, NULL, "kprof-follow") != 0)
-        kp_log(0, "no thread to follow the windows of process %d: this worker is not recorded", (int)parent_pid);
+        kp_log(0, "no thread to follow the windows of process %d: this worker is not recorded", (int)kp_run_parent_pid());
 }
 
 void kp_children_register(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     struct family *f = kp_load_relaxed(&family);
-    if (!f || !parent_pid || strlen(name) >= NAME_BYTES) return;
+    if (!f || !kp_run_is_worker() || strlen(name) >= NAME_BYTES) return;
     const uint32_t row = kp_add_relaxed(&f->spools, 1);
     if (row >= SPOOLS_MAX) return;
     kp_fmt(f->spool[row].name, NAME_BYTES, "%s", name);
@@ -248,11 +211,6 @@ static bool next_left(struct family *f, uint32_t *at, char name[NAME_BYTES])
         return true;
     }
     return false;
-}
-
-bool kp_children_are_collected(void)
-{
-    return parent_pid && kp_io_process_start(parent_pid);
 }
 
 /* Where the traces go others may have put a folder of theirs, too. One that is not there yet is made. */
@@ -283,7 +241,7 @@ static void spools_collect(struct family *f, int folder, struct paths *p, struct
 void kp_children_collect(void)
 {
     struct family *f = kp_load_relaxed(&family);
-    if (!f || parent_pid) return;
+    if (!f || kp_run_is_worker()) return;
     const int folder = folder_open(kp_run_spool_dir());
     struct paths *p = folder < 0 ? NULL : kp_map_alloc(sizeof *p);
     struct kp_spools_made made = {0};

@@ -19,15 +19,8 @@ void kp_children_worked(void);
 
 /* Started by Python's multiprocessing (spawn, forkserver): a DataLoader worker maybe, which runs ops but owes nobody a step. */
 bool kp_children_is_multiprocessing(void);
-/*
- * The program that started this one, as shells and launchers do, has this library as well and was started with the setting, named with its "=",
- * at most 64 bytes. Reads files; not from signal handlers.
- */
-bool kp_children_parent_has(const char *setting);
 /* In a forked child, inside fork. A worker, when who forked it (or whose worker that is) ran ops. */
 void kp_children_forked(void);
-bool kp_run_is_worker(void);
-int32_t kp_run_parent_pid(void); /* the process that has the steps; 0: no worker */
 /* In a worker, with a schedule: its windows begin and end with those of the process that has the steps. */
 void kp_children_follow(void);
 /* In a worker: its spool was opened; at its exit the process that has the steps makes a trace of what is left in it. */
@@ -35,7 +28,5 @@ void kp_children_register(const char *spool_path);
 
 /* At exit of the process that has the steps: traces of what its dead workers left, and one line about them. */
 void kp_children_collect(void);
-/* In a worker: the process that has the steps is there, and will. */
-bool kp_children_are_collected(void);
 
 #endif

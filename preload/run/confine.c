@@ -24,8 +24,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rest.h"
-#include "preload/run/boot.h"
-#include "preload/run/solo.h"
+#include "preload/run.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
@@ -34,7 +33,7 @@ enum { REST_MS = 300 };
 static void confine(const char *what, const char *how)
 {
     int saved = errno;
-    if (!kp_run_is_active() || !kp_solo_is_owner()) return;
+    if (!kp_run_is_active() || !kp_run_is_owner()) return;
     kp_log(!kp_run_may_log(), "the program %s (%s): what it does from here on is not recorded", what, how);
     kp_run_end_early();
     (void)kp_rest_begin(REST_MS);

@@ -28,7 +28,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_quiet.h"
 #include "collector/record/kp_record.h"
-#include "preload/run/boot.h"
+#include "preload/run.h"
 #include "collector/base/kp_poison.h"
 
 enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200, FORK_WAIT_MS = 5000, SETTLE_MS = 1000 };
@@ -293,7 +293,7 @@ static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, 
     return has_turned;
 }
 
-void kp_run_step(struct kp_thread *thread, uint64_t now)
+void kp_cycle_step(struct kp_thread *thread, uint64_t now)
 {
     struct kp_transition turn;
     int kept = errno; /* the host's: we are inside one of its calls */

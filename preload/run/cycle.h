@@ -28,6 +28,9 @@ void kp_cycle_setup(const struct kp_config *config, const struct kp_schedule *sc
 /* A source is attached (or the API was used): enter the schedule's step 0, or tell the source what to do. Thread-safe.
  * may_wait: no module is being loaded on this thread, nor cuInit or NVTX set up: others, with the GIL maybe, would wait for it. */
 void kp_cycle_begin_run(bool may_wait);
+struct kp_thread;
+/* A step ends, on a thread inside its hook (t->inside is set). */
+void kp_cycle_step(struct kp_thread *thread, uint64_t now_ticks);
 /* kprof_start(): records from now on whatever the schedule says. 0 or -errno. */
 int kp_cycle_start(void);
 /* kprof_stop(): ends the window; the schedule counts on, but skips what is left of its active steps. 0 or -EALREADY. */
@@ -52,7 +55,8 @@ void kp_cycle_leave(uint32_t number); /* the sources put nothing more into chunk
 uint64_t kp_cycle_skipped(void); /* windows not recorded because too many waited for the exporter */
 
 /* --- finish.c --- */
-void kp_finish_setup(const struct kp_config *config);
+/* saw_work: whether the host ran any op at all. */
+void kp_finish_setup(const struct kp_config *config, const struct kp_schedule *schedule, bool (*saw_work)(void));
 void kp_finish_begin_in_child(void);
 /* Writer thread, each tick: closes windows and hands them to the export thread. */
 void kp_finish_tick(void);

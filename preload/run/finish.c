@@ -23,7 +23,7 @@
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "export/kp_export.h"
-#include "preload/run/boot.h"
+#include "preload/run.h"
 #include "preload/run/children.h"
 #include "preload/run/spools.h"
 #include "collector/base/kp_poison.h"
@@ -32,6 +32,8 @@ enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NIC
 
 static pthread_mutex_t finish_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct kp_config *config;
+static const struct kp_schedule *schedule;
+static bool (*saw_work)(void);
 static struct kp_rec_cycle to_export[EXPORTS_MAX]; /* as the spool has them */
 static uint32_t export_head, export_count;
 static bool exporting, exiting;
@@ -44,9 +46,11 @@ static struct {
     char last[4096];
 } total;
 
-void kp_finish_setup(const struct kp_config *settings)
+void kp_finish_setup(const struct kp_config *settings, const struct kp_schedule *wanted, bool (*asked)(void))
 {
     config = settings;
+    schedule = wanted;
+    saw_work = asked;
 }
 
 void kp_finish_begin_in_child(void)
@@ -281,7 +285,7 @@ static void say_totals(const char *head, const char *path)
 {
     char steps[64] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
     enum kp_step_source source = kp_steps_source();
-    uint64_t n = kp_boot_schedule()->set ? total.steps : kp_steps_seen(); /* without one they mark nothing, see decisions/003 */
+    uint64_t n = schedule->set ? total.steps : kp_steps_seen(); /* without one they mark nothing, see decisions/003 */
     if (source != KP_STEP_NONE)
         kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), kp_step_source_name(source));
     if (total.gpu_events) kp_fmt(gpu, sizeof gpu, "%lu on GPUs, ", (unsigned long)total.gpu_events);
@@ -291,12 +295,12 @@ static void say_totals(const char *head, const char *path)
            (unsigned long)total.lost, total.cut && total.steps ? ", cut short by exit" : "");
 }
 
-static void say_nothing_written(const struct kp_schedule *schedule)
+static void say_nothing_written(void)
 {
     uint64_t seen = kp_steps_seen();
     if (!schedule->set || total.failed || kp_cycle_ever_recorded() || kp_run_is_worker()) return;
     if (kp_run_cannot_record()) return; /* that was the reason, and it was said */
-    if (!seen && (!kp_boot_saw_work() || kp_children_is_multiprocessing())) return;
+    if (!seen && (!saw_work() || kp_children_is_multiprocessing())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
     kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu", (unsigned long)seen, plural(seen), (unsigned long)needed);
 }
@@ -349,9 +353,9 @@ void kp_finish_exit(void)
     struct kp_rec_cycle cycle;
     while (pop_export(&cycle)) export_one(&cycle, true);
     if (total.kept) kp_cycle_tell();
-    if (!kp_children_are_collected()) say_closing_line();
+    if (kp_run_may_log()) say_closing_line();
     kp_children_collect();
-    say_nothing_written(kp_boot_schedule());
+    say_nothing_written();
     if (!kp_record_is_open()) return;
     kp_spools_replaced();
     kp_record_close(!total.failed && !(total.kept && total.events));

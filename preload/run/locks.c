@@ -26,8 +26,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_rest.h"
 #include "collector/record/kp_record.h"
-#include "preload/run/boot.h"
-#include "preload/run/solo.h"
+#include "preload/run.h"
 #include "collector/base/kp_poison.h"
 
 #ifndef MCL_ONFAULT
@@ -144,7 +143,7 @@ static bool fits_alone(void)
 /* While our threads are away: they map, and what they map is not listed at once. */
 static bool lock_alone(bool is_on_fault)
 {
-    const bool is_rest = kp_solo_is_owner() && kp_rest_begin(REST_MS);
+    const bool is_rest = kp_run_is_owner() && kp_rest_begin(REST_MS);
     const bool is_done = fits_alone() && hosts_lock_all(is_on_fault) == 0;
     if (is_rest) kp_rest_end();
     return is_done;

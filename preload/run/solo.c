@@ -21,23 +21,17 @@
 
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rest.h"
-#include "preload/run/boot.h"
+#include "preload/run.h"
 #include "preload/run/confine.h"
 #include "preload/hook/hook.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
 enum { REST_MS = 300 };
-static pid_t owner; /* a vfork child runs on our memory, and has none of our threads */
-
-bool kp_solo_is_owner(void)
-{
-    return getpid() == owner;
-}
 
 static bool begin(void)
 {
-    if (!kp_run_is_active() || !kp_solo_is_owner()) return false;
+    if (!kp_run_is_active() || !kp_run_is_owner()) return false;
     int saved = errno;
     bool is_rest = kp_rest_begin(REST_MS);
     errno = saved;
@@ -117,7 +111,6 @@ static void find(const struct kp_tap_row *rows, uint32_t count)
 /* One set for all: each set is a look through all modules. */
 void kp_solo_install(void)
 {
-    owner = getpid();
     if (tap_count) return; /* a child: they are in */
     find(own_rows, OWN_ROWS);
     find(kp_confine_rows, KP_CONFINE_ROWS);

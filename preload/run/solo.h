@@ -9,7 +9,5 @@
 
 /* Puts the taps in, and those of confine.c: when the first of our threads may be made. As kp_hook_add_taps. */
 void kp_solo_install(void);
-/* Not so in a vfork child, which runs on our memory, and has none of our threads. */
-bool kp_solo_is_owner(void);
 
 #endif

@@ -29,7 +29,7 @@
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "export/kp_export.h"
-#include "preload/run/boot.h"
+#include "preload/run.h"
 #include "collector/base/kp_poison.h"
 
 static const struct kp_config *settings;

@@ -24,12 +24,11 @@
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "preload/run/boot.h"
+#include "preload/run.h"
 #include "preload/hook/hook.h"
 #include "collector/base/kp_poison.h"
 
 enum { FIELD_STATE = 3, FIELD_THREADS = 20 };
-static pid_t owner; /* a vfork child runs on our memory, and has none of our threads */
 
 /* The number in text[from, *to), made smaller; what is behind it moves up. */
 static size_t number_lower(char *text, size_t from, size_t to, size_t bytes, uint32_t by)
@@ -70,7 +69,7 @@ static FILE *(*real_fopen)(const char *path, const char *mode), *(*real_fopen64)
 
 static FILE *opened(FILE *f, const char *path)
 {
-    if (!f || strcmp(path, "/proc/self/stat") != 0 || !kp_run_is_active() || getpid() != owner) return f;
+    if (!f || strcmp(path, "/proc/self/stat") != 0 || !kp_run_is_active() || !kp_run_is_owner()) return f;
     int saved = errno;
     ours_leave_out(f);
     errno = saved;
@@ -92,7 +91,6 @@ void kp_threadcount_install(void)
     static struct kp_tap taps[] = {{"fopen", NULL, (void *)(uintptr_t)tap_fopen},
                                    {"fopen64", NULL, (void *)(uintptr_t)tap_fopen64}};
     uintptr_t module;
-    owner = getpid();
     if (taps[0].real) return; /* a child: they are in */
     *(void **)&real_fopen = taps[0].real = kp_hook_first("fopen", &module);
     *(void **)&real_fopen64 = taps[1].real = kp_hook_first("fopen64", &module);

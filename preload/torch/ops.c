@@ -15,7 +15,7 @@
 #include "preload/python_bridge.h"
 #include "preload/guard.h"
 #include "preload/unwind/kp_unwind.h"
-#include "preload/source.h"
+#include "preload/run.h"
 #include "preload/torch/entry.h"
 #include "preload/torch/torch.h"
 #include "schedule/kp_schedule.h"

@@ -10,6 +10,7 @@
  * Ops in flight keep the callbacks they started with, so what is removed may still be called: this library is
  * never unloaded (-z nodelete), and late ends find a slot of their own.
  */
+#include "preload/run.h"
 #include "preload/source.h"
 
 #include <errno.h>

@@ -18,12 +18,8 @@
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/cupti/room.h"
-#include "preload/source.h"
 
 enum { NAMES = 200, KERNEL_BYTES = 232, API_BYTES = 40, COPY_BYTES = 96, FLOOR = 5000000, GROWTH_KB = 1024 };
-
-void kp_run_set_gpu(enum kp_gpu gpu) { (void)gpu; }
-void kp_run_modules_changed(void) {}
 
 static char names[NAMES][160];
 static uint64_t clock_now = 1790857026000000000u;

@@ -8,7 +8,6 @@
 
 #include "collector/base/kp_clock.h"
 #include "preload/hook/hook.h"
-#include "preload/source.h"
 #include "schedule/kp_schedule.h"
 #include "test/doubles/torch_fields.h"
 
@@ -16,11 +15,6 @@ int kp_hook_add_taps_own(const struct kp_tap *taps, uint32_t tap_count) /* as bo
 {
     (void)taps, (void)tap_count;
     return -EBUSY;
-}
-
-void kp_run_step(struct kp_thread *thread, uint64_t now_ticks)
-{
-    (void)thread, (void)now_ticks;
 }
 
 static const struct {

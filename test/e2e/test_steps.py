@@ -67,12 +67,12 @@ def test_an_optimizer_that_rests_is_given_up_after_64_steps_of_another(ours):
 def walk(tmp_path_factory):
     """preload/python alone as a library: the product exports none of its insides."""
     library = tmp_path_factory.mktemp("walk") / "libwalk.so"
-    boot = library.with_name("boot.c")  # what preload/python asks of a room above it
-    boot.write_text("void kp_run_modules_changed(void);\nvoid kp_run_modules_changed(void) {}\n"
-                    "int kp_hook_add_taps(const void *taps, unsigned count);\nint kp_hook_add_taps(const void *taps, unsigned count) { return !taps || !count; }\n")
-    sources = [path for room in ("preload/python", "collector/record", "collector/base") for path in (harness.ROOT / room).glob("*.c")]
+    hook = library.with_name("hook.c")  # what preload/python asks of the room hook
+    hook.write_text("int kp_hook_add_taps(const void *taps, unsigned count);\nint kp_hook_add_taps(const void *taps, unsigned count) { return !taps || !count; }\n")
+    sources = [harness.ROOT / "preload/run.c"]
+    sources += [path for room in ("preload/python", "collector/record", "collector/base") for path in (harness.ROOT / room).glob("*.c")]
     subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", '-DKP_VERSION="test"', "-shared", "-fPIC", "-O1",
-                    "-I", harness.ROOT, *sources, boot, "-Wl,-z,defs", "-o", library], check=True)
+                    "-I", harness.ROOT, *sources, hook, "-Wl,-z,defs", "-o", library], check=True)
     return library
 
 

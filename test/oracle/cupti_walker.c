@@ -11,12 +11,8 @@
 #include <string.h>
 
 #include "preload/cupti/room.h"
-#include "preload/source.h"
 #include "test/support/layouts.h"
 #include "test/support/support.h"
-
-void kp_run_set_gpu(enum kp_gpu gpu) { (void)gpu; }
-void kp_run_modules_changed(void) {}
 
 static int release = -1, failed;
 static const char *const kinds[] = {"MEMCPY", "MEMSET", "KERNEL", "DRIVER", "RUNTIME", "DEVICE", "CONTEXT", "CONCURRENT_KERNEL",

@@ -11,19 +11,10 @@
 #include <string.h>
 
 #include "preload/hook/hook.h"
-#include "preload/source.h"
 #include "preload/torch/torch.h"
 
 extern int kp_strange_shift;
 void kp_strange_true_layout(struct kp_torch_layout *layout, uint32_t version, uint32_t string_bytes);
-
-void kp_run_step(struct kp_thread *thread, uint64_t now_ticks) /* boot.c's, left out */
-{
-    (void)thread, (void)now_ticks;
-}
-void kp_run_saw_activity(void);
-void kp_run_saw_activity(void) {}
-void kp_run_modules_changed(void) {}
 
 #define FIELD(member, bits) {#member, offsetof(struct kp_torch_layout, member), sizeof(((struct kp_torch_layout *)0)->member), bits}
 static const struct {

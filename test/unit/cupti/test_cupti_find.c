@@ -3,12 +3,8 @@
 #include <string.h>
 
 #include "preload/cupti/room.h"
-#include "preload/source.h"
 #include "test/support/support.h"
 
-void kp_run_set_gpu(enum kp_gpu gpu) { (void)gpu; }
-enum kp_gpu kp_run_gpu(void) { return KP_GPU_OPEN; }
-void kp_run_modules_changed(void) {}
 
 static bool is_place(const char *folder, int major, const char *wanted)
 {

@@ -15,12 +15,10 @@
 #include "collector/record/kp_record.h"
 #include "collector/record/room.h"
 #include "preload/cupti/room.h"
+#include "preload/run.h"
 #include "preload/source.h"
 #include "test/support/support.h"
 
-void kp_run_set_gpu(enum kp_gpu gpu) { (void)gpu; }
-void kp_run_modules_changed(void) {}
-enum kp_gpu kp_run_gpu(void) { return KP_GPU_CUPTI; }
 
 enum { API = 40, KERNEL = 224, EVENT = 56, THREADS = 4, BUFFERS_EACH = 12, PAIRS = 3000 };
 static _Atomic uint32_t correlation;
@@ -127,6 +125,7 @@ static int prepare(void **state)
 {
     struct kp_record_options options = {.dir = kp_test_tmpdir(), .max_bytes = (uint64_t)256 << 20, .text = ""};
     (void)state;
+    kp_run_set_gpu(KP_GPU_CUPTI);
     kp_clock_init();
     if (kp_gate_init() != 0 || kp_record_open(&options) != 0 || kp_buffer_setup() != 0 || kp_lane_setup() != 0) return -1;
     kp_sizes[KP_CUPTI_RUNTIME] = kp_sizes[KP_CUPTI_DRIVER] = API;

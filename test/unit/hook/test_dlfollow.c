@@ -13,7 +13,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/hook/hook.h"
 #include "preload/hook/taps.h"
-#include "preload/source.h"
+#include "preload/run.h"
 #include "test/support/support.h"
 
 #define LATE_LIBRARY "libresolv.so.2"
@@ -24,7 +24,7 @@ _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial
 static int told;
 static _Atomic int tells; /* 1: it shall take its time, 2: it is at it, 3: let it go on, 4: done */
 static void *(*call_inside)(void *, const char *);
-void kp_run_modules_changed(void)
+static void modules_changed(void)
 {
     told++;
     if (tells == 1) {
@@ -276,5 +276,6 @@ int main(void)
         cmocka_unit_test_setup(a_dlsym_waits_for_another_thread_that_tells, reset),
         cmocka_unit_test_setup(a_forked_child_can_ask_the_loader, reset),
     };
+    kp_run_set_calls(&(struct kp_run_calls){.modules_changed = modules_changed});
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -7,11 +7,8 @@
 
 #include "preload/cuda_hooks/cuda_hooks.h"
 #include "preload/hook/hook.h"
-#include "preload/source.h"
 #include "test/support/support.h"
 
-void kp_run_set_gpu(enum kp_gpu gpu) { (void)gpu; }
-void kp_run_modules_changed(void) {}
 
 static void a_librarys_path_tells_its_folder_and_version(void **state)
 {

@@ -7,10 +7,8 @@
 #include <sys/auxv.h>
 
 #include "preload/hook/image.h"
-#include "preload/source.h"
 #include "test/support/support.h"
 
-void kp_run_modules_changed(void) {}
 
 static int calls;
 static void *(*real_zeroed)(size_t, size_t);

@@ -6,10 +6,8 @@
 #include <unistd.h>
 
 #include "preload/hook/hook.h"
-#include "preload/source.h"
 #include "test/support/support.h"
 
-void kp_run_modules_changed(void) {}
 
 static struct kp_hook_swap swap = {.symbol = "called_f07"};
 static int calls;

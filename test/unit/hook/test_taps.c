@@ -11,7 +11,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/hook/hook.h"
 #include "preload/hook/modules.h"
-#include "preload/source.h"
+#include "preload/run.h"
 #include "test/support/support.h"
 
 enum { FUNCTIONS = 40, BY_TAP = 1000 };
@@ -20,7 +20,7 @@ enum { FUNCTIONS = 40, BY_TAP = 1000 };
 _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
 
 static void (*at_scan)(void);
-void kp_run_modules_changed(void)
+static void modules_changed(void)
 {
     if (at_scan) at_scan();
 }
@@ -268,5 +268,6 @@ int main(void)
         cmocka_unit_test(loads_and_unloads_grow_nothing),
         cmocka_unit_test(calls_go_on_while_taps_come_and_go),
     };
+    kp_run_set_calls(&(struct kp_run_calls){.modules_changed = modules_changed});
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

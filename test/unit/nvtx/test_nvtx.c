@@ -7,6 +7,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "preload/nvtx/nvtx.h"
+#include "preload/run.h"
 #include "preload/source.h"
 #include "test/support/records.h"
 
@@ -15,7 +16,7 @@ int InitializeInjectionNvtx2(kp_nvtx_export_fn export_get);
 static unsigned told;
 static uint32_t cycle;
 
-void kp_run_modules_changed(void) /* boot.c's, which this test leaves out */
+static void modules_changed(void)
 {
     told++;
 }
@@ -308,6 +309,7 @@ static int begin(void **state)
     static struct kp_config config;
     (void)state;
     config.activities = KP_ACTIVITY_CUDA;
+    kp_run_set_calls(&(struct kp_run_calls){.modules_changed = modules_changed});
     kp_nvtx_source.setup(&config);
     kp_clock_init();
     snprintf(path, sizeof path, "%s", kp_test_tmpdir());

@@ -13,7 +13,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
-#include "preload/run/boot.h"
+#include "preload/run.h"
 #include "test/support/support.h"
 
 static struct kp_config *config;
@@ -61,7 +61,7 @@ static void settle_note(uint64_t begin_ticks, uint32_t timeout_ms)
 static const struct kp_source fake = {.name = "fake", .set_mode = mode_note, .settle = settle_note};
 static const struct kp_source *const sources[] = {&fake, NULL};
 
-int kp_run_open_spool(void)
+static int open_spool(void)
 {
     static char dir[300];
     snprintf(dir, sizeof dir, "%s", kp_test_tmpdir());
@@ -81,6 +81,7 @@ static void setup(const char *schedule)
     memset(&plan, 0, sizeof plan);
     if (schedule) assert_int_equal(kp_schedule_parse(schedule, &plan, why, sizeof why), 0);
     assert_int_equal(kp_steps_init(&plan, &rule), 0);
+    kp_run_set_calls(&(struct kp_run_calls){.open_spool = open_spool});
     kp_cycle_setup(config, &plan, sources);
 }
 
@@ -99,7 +100,7 @@ static void op(struct kp_thread *t)
 static void step(struct kp_thread *t)
 {
     kp_steps_api();
-    kp_run_step(t, kp_ticks());
+    kp_cycle_step(t, kp_ticks());
 }
 
 struct seen {
@@ -307,7 +308,7 @@ static void steps_do_not_touch(void **state)
     uint64_t last = 0;
     for (int i = 0; i < 9; i++) {
         kp_steps_api();
-        kp_run_step(t, last = kp_ticks());
+        kp_cycle_step(t, last = kp_ticks());
     }
     assert_true(kp_cycle_take_closed(&w, false));
     assert_int_equal(w.steps, 8);
@@ -330,11 +331,11 @@ static void seconds_give_way_to_the_first_real_step(void **state)
     rule.kind = KP_RULE_AUTO;
     setup("wait=1,active=20,repeat=1");
     for (uint64_t i = 100; i < 135; i++)
-        if (kp_steps_time(i * second, true)) kp_run_step(t, kp_ticks());
+        if (kp_steps_time(i * second, true)) kp_cycle_step(t, kp_ticks());
     assert_int_equal(kp_steps_source(), KP_STEP_TIME);
     assert_false(kp_cycle_take_closed(&w, false)); /* its window is open */
     for (int i = 0; i < 21; i++)
-        if (kp_steps_api()) kp_run_step(t, kp_ticks());
+        if (kp_steps_api()) kp_cycle_step(t, kp_ticks());
     assert_true(kp_cycle_take_closed(&w, false)); /* of seconds */
     assert_true(w.steps < 20 && w.steps > 0);
     assert_true(kp_cycle_take_closed(&w, false)); /* of steps, all of them */

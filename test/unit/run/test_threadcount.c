@@ -5,12 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "preload/run/boot.h"
-#include "preload/source.h"
 #include "test/support/support.h"
-
-void kp_run_modules_changed(void) {}
-bool kp_run_is_active(void) { return true; }
 
 /* As the kernel writes it: the name may have anything in it. */
 #define STAT(name, threads) "4242 (" name ") S 1 4242 1 34816 4242 4194304 5 0 1 0 2 3 0 0 20 0 " threads " 0 1234 5678 90\n"

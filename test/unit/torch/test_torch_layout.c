@@ -9,18 +9,6 @@
 #include "preload/source.h"
 #include "test/support/support.h"
 
-/* boot.c's, which this test leaves out */
-void kp_run_step(struct kp_thread *thread, uint64_t now_ticks)
-{
-    (void)thread;
-    (void)now_ticks;
-}
-
-void kp_run_saw_activity(void) {}
-void kp_run_modules_changed(void)
-{
-}
-
 enum { VERSIONS = 17 };
 static const uint32_t versions[VERSIONS] = {113, 200, 201, 202, 203, 204, 205, 206, 207,
                                             208, 209, 210, 211, 212, 213, 214, 215};

@@ -5,13 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "preload/source.h"
 #include "preload/torch/torch.h"
 #include "test/support/support.h"
 
-void kp_run_modules_changed(void) {}
-void kp_run_saw_activity(void) {}
-void kp_run_step(struct kp_thread *thread, uint64_t now_ticks) { (void)thread, (void)now_ticks; }
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER, other_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned added, removed;

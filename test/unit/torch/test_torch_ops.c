@@ -11,6 +11,7 @@
 #include "collector/read/kp_read.h"
 #include "collector/record/room.h"
 #include "preload/hook/hook.h"
+#include "preload/run.h"
 #include "preload/source.h"
 #include "schedule/kp_schedule.h"
 #include "test/doubles/torch_fields.h"
@@ -26,8 +27,7 @@ int kp_hook_add_taps_own(const struct kp_tap *taps, uint32_t tap_count) /* as bo
     return -EBUSY;
 }
 
-void kp_run_saw_activity(void) {}
-void kp_run_step(struct kp_thread *thread, uint64_t now_ticks) /* boot.c's, which this test leaves out */
+static void step_count(struct kp_thread *thread, uint64_t now_ticks)
 {
     assert_non_null(thread);
     assert_true(now_ticks != 0);

@@ -12,14 +12,6 @@ int kp_hook_add_taps_own(const struct kp_tap *taps, uint32_t tap_count) /* as bo
     return -EBUSY;
 }
 
-void kp_run_step(struct kp_thread *thread, uint64_t now_ticks);
-void kp_run_saw_activity(void);
-void kp_run_saw_activity(void) {}
-void kp_run_step(struct kp_thread *thread, uint64_t now_ticks) /* boot.c's, which this test leaves out */
-{
-    (void)thread, (void)now_ticks;
-}
-
 static struct kp_torch_layout check(const struct kp_torch_api *api, uint32_t version, uint32_t string_bytes)
 {
     struct kp_torch_layout l;

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * run.c - what is true of the run and of this process, and the way up to boot.c
+ *
+ * Called by: every file of preload
+ * Owns:      the words below; boot.c fills them
+ * Locks:     the turn (an atomic flag): exit waits for its holder, for a bounded time
+ * On fail:   before boot.c has filled them nothing is active, and every call up does nothing
+ * Safe in:   signal handlers what only loads a word; after fork yes (kp_run_begin_in_child)
+ */
+#include "preload/run.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_gate.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_poison.h"
+
+static struct kp_run_calls up;
+static _Atomic bool alive, has_worked;
+static _Atomic int spool_failed;
+static _Atomic uint32_t gpu = KP_GPU_OPEN;
+static pid_t owner;
+static int32_t parent_pid;
+static char start_dir[2048], out_dir[4096], spool_dir[4096];
+
+void kp_run_set_calls(const struct kp_run_calls *calls)
+{
+    up = *calls;
+}
+
+void kp_run_step(struct kp_thread *thread, uint64_t now_ticks)
+{
+    if (up.step) up.step(thread, now_ticks);
+}
+
+/* The bit goes first: what begins a run allocates and makes calls. */
+void kp_run_saw_activity(void)
+{
+    if (kp_gate_get() & KP_GATE_AWAITED) kp_gate_set(kp_gate_get() & ~(uint64_t)KP_GATE_AWAITED);
+    if (!kp_run_is_active() || kp_exchange_acq_rel(&has_worked, true)) return;
+    if (up.first_activity) up.first_activity();
+}
+
+void kp_run_modules_changed(void)
+{
+    if (up.modules_changed) up.modules_changed();
+}
+
+/* Asked at every window: said once, and not tried again. */
+int kp_run_open_spool(void)
+{
+    int err = kp_load_relaxed(&spool_failed);
+    if (err || !up.open_spool) return err;
+    err = up.open_spool();
+    if (err) kp_store_relaxed(&spool_failed, err);
+    return err;
+}
+
+bool kp_run_cannot_record(void)
+{
+    return kp_load_relaxed(&spool_failed) != 0;
+}
+
+void kp_run_end_early(void)
+{
+    if (up.end) up.end();
+}
+
+enum kp_gpu kp_run_gpu(void)
+{
+    return (enum kp_gpu)kp_load_acquire(&gpu); /* pairs with: kp_run_set_gpu */
+}
+
+void kp_run_set_gpu(enum kp_gpu now)
+{
+    if (kp_exchange_acq_rel(&gpu, (uint32_t)now) == (uint32_t)now) return; /* pairs with: kp_run_gpu */
+    if (up.gpu_changed) up.gpu_changed();
+}
+
+bool kp_run_is_active(void)
+{
+    return kp_load_acquire(&alive) && (kp_gate_get() & KP_GATE_ON);
+}
+
+bool kp_run_set_active(bool is_active)
+{
+    return kp_exchange_acq_rel(&alive, is_active);
+}
+
+bool kp_run_is_owner(void)
+{
+    return getpid() == owner;
+}
+
+void kp_run_own(void)
+{
+    owner = getpid();
+}
+
+int32_t kp_run_parent_pid(void)
+{
+    return parent_pid;
+}
+
+bool kp_run_is_worker(void)
+{
+    return parent_pid != 0;
+}
+
+void kp_run_set_parent_pid(int32_t pid)
+{
+    parent_pid = pid;
+}
+
+/* The process that has the steps is there, and will. */
+bool kp_run_may_log(void)
+{
+    return !(parent_pid && kp_io_process_start(parent_pid));
+}
+
+/* Whether a file of the parent's in /proc holds these bytes, at most 64. */
+static bool parent_says(const char *file, const char *what)
+{
+    char text[4096] = "", path[64];
+    const size_t bytes = strlen(what);
+    kp_fmt(path, sizeof path, "/proc/%d/%s", (int)getppid(), file);
+    const int fd = kp_io_open(path, O_RDONLY, 0);
+    bool is = false;
+    ssize_t n = fd < 0 ? 0 : 1;
+    for (size_t has = 0; n > 0 && !is;) {
+        n = kp_io_read(fd, text + has, sizeof text - has);
+        has += n > 0 ? (size_t)n : 0;
+        is = memmem(text, has, what, bytes) != NULL;
+        const size_t keep = has < bytes - 1 ? has : bytes - 1; /* they may lie on both sides of the end of a read */
+        memmove(text, text + has - keep, keep);
+        has = keep;
+    }
+    if (fd >= 0) kp_io_close(fd);
+    return is;
+}
+
+bool kp_parent_lacks(const char *setting)
+{
+    return !(parent_says("environ", setting) && parent_says("maps", "/libkprof.so"));
+}
+
+void kp_path_make_absolute(char *out, size_t size, const char *path)
+{
+    if (path[0] == '/' || !start_dir[0])
+        kp_fmt(out, size, "%s", path);
+    else
+        kp_fmt(out, size, "%s/%s", start_dir, path);
+}
+
+void kp_run_set_folders(const char *out, const char *spool)
+{
+    if (kp_io_getcwd(start_dir, sizeof start_dir) != 0) start_dir[0] = 0;
+    kp_path_make_absolute(out_dir, sizeof out_dir, out);
+    kp_path_make_absolute(spool_dir, sizeof spool_dir, spool);
+}
+
+/* A worker's files must not lie where a reader takes each trace for a rank. */
+void kp_run_move_to_children(void)
+{
+    const size_t out = strlen(out_dir), spool = strlen(spool_dir);
+    kp_fmt(out_dir + out, sizeof out_dir - out, "/children");
+    kp_fmt(spool_dir + spool, sizeof spool_dir - spool, "/children");
+}
+
+const char *kp_run_out_dir(void)
+{
+    return out_dir;
+}
+
+const char *kp_run_spool_dir(void)
+{
+    return spool_dir;
+}
+
+const char *kp_path_display(const char *path)
+{
+    size_t n = strlen(start_dir);
+    return n && strncmp(path, start_dir, n) == 0 && path[n] == '/' ? path + n + 1 : path;
+}
+
+/*
+ * A thread of ours that calls into torch must not do so while exit() destroys torch's objects. exit() closes the turn before that: its handler was
+ * registered when torch was there already. A thread that is at it is waited for, but not for ever: the host may exit in a signal handler.
+ */
+static atomic_flag turn = ATOMIC_FLAG_INIT;
+static _Atomic bool is_exiting;
+enum { TURN_TRIES = 200, TURN_NAP_NS = 1000000 };
+
+bool kp_run_turn_begin(void)
+{
+    if (atomic_flag_test_and_set_explicit(&turn, memory_order_acquire)) return false;
+    if (kp_run_is_active() && !kp_load_relaxed(&is_exiting)) return true;
+    kp_run_turn_end();
+    return false;
+}
+
+void kp_run_turn_end(void)
+{
+    atomic_flag_clear_explicit(&turn, memory_order_release);
+}
+
+void kp_run_turn_close(void)
+{
+    for (int i = 0; i < TURN_TRIES && atomic_flag_test_and_set_explicit(&turn, memory_order_acquire); i++) kp_io_nap(TURN_NAP_NS);
+    kp_store_relaxed(&is_exiting, true);
+    kp_run_turn_end();
+}
+
+void kp_run_begin_in_child(void)
+{
+    kp_store_relaxed(&spool_failed, 0);
+    kp_store_relaxed(&has_worked, false);
+    atomic_flag_clear_explicit(&turn, memory_order_relaxed);
+}
