@@ -55,17 +55,17 @@ bench-record: $(O)/test/bench/bench_record ## ns a record and a name, as ratios 
 	@$<
 .PHONY: bench-record
 
-$(O)/test/bench/native_bench: test/bench/native_bench.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
+$(O)/test/bench/bench_native: test/bench/bench_native.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lm -lpthread
 bench-native: $(O)/test/bench/bench_native ## ns a machine code stack, beside the compiler's own unwinder
 	@$(O)/test/bench/bench_native
 .PHONY: bench-native
 
-$(O)/test/bench/decode_bench: test/bench/decode_bench.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
+$(O)/test/bench/bench_decode: test/bench/bench_decode.c $(foreach r,$(PRELOAD_ROOMS) $(EXPORT_SO) read record schedule format base,$(O)/lib$(r).a)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
-	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< -Wl,-z,muldefs,--start-group $(filter %.a,$^) -Wl,--end-group -lz -lpthread -ldl
 bench-decode: $(O)/test/bench/bench_decode ## CUPTI's buffers into the spool: records a second, memory flat
 	@$< $(MRECORDS)
 .PHONY: bench-decode

@@ -8,7 +8,7 @@
 
 #include "preload/torch/torch.h"
 
-/* Where mini torch keeps its fields, and what is wrong with it. */
+/* Where this torch keeps its fields, and what is wrong with it. */
 static struct {
     struct kp_torch_layout at;
     bool lies_about_names, lies_about_inputs, has_no_tensors, has_no_lists;
