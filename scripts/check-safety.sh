@@ -2,7 +2,7 @@
 # check-safety.sh - every test that docs/safety.md's tables of pains name is there
 #
 # usage: check-safety.sh [--self-test]
-# A test is named as `KIND:NAME`: hosts (test/hosts/run.sh), gpu (test/hosts/gpu.sh), faults (a host of test/hosts/faults.py), unit
+# A test is named as `KIND:NAME`: hosts (test/hosts/run.sh), gpu (test/gpu/hosts/run.sh), faults (a host of test/hosts/faults.py), unit
 # (FILE:NAME, or a FILE), e2e (a function test_NAME, or a FILE.py), make (a target). Each row of these tables must name one, or say "none:" and why.
 set -uo pipefail
 export LC_ALL=C
@@ -14,7 +14,7 @@ patterns() { # script, words that come before a name
   grep -oE "(^|[ ;|&(])($2) \"?[A-Za-z0-9_\$\{\}/:+ .-]*" "$1" | sed -E "s/^[ ;|&(]*($2) \"?//; s/\\\$\{[^}]*\}/.+/g; s/\\\$[A-Za-z_]+/.+/g; s/[ \"].*//" | grep -E '[a-z]{3}' | sort -u
 }
 hosts=$(patterns "$root/test/hosts/run.sh" 'same|records|skip|pass'; grep -oE 'name=[a-z_${}]+' "$root/test/hosts/run.sh" | sed -E 's/name=//; s/\$\{[^}]*\}/.+/g; s/\$[a-z]+/.+/g')
-gpu=$(patterns "$root/test/hosts/gpu.sh" 'gpu')
+gpu=$(patterns "$root/test/gpu/hosts/run.sh" 'gpu')
 
 is_there() { # kind, name
   case $1 in

@@ -6,8 +6,8 @@ include test/reading.mk
 include test/doubles/simgpu/files.mk
 include test/doubles/simgpu/vendor/files.mk
 include test/doubles/simgpu/cupti/files.mk
-include test/hosts/gpu.mk
-include test/samples/cuda/files.mk
+include test/gpu/hosts/files.mk
+include test/gpu/samples/files.mk
 include test/gpu/files.mk
 include test/arm64/files.mk
 include test/peers/files.mk

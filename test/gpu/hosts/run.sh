@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# gpu.sh - a CUDA program on the simulated GPU, with and without us: every fault of a driver and of CUPTI, each a test
+# run.sh - a CUDA program on the simulated GPU, with and without us: every fault of a driver and of CUPTI, each a test
 #
-# usage: gpu.sh FOLDER_OF_PROGRAMS FOLDER_OF_SIMGPU LIBKPROF_SO [PATTERN]
+# usage: run.sh FOLDER_OF_PROGRAMS FOLDER_OF_SIMGPU LIBKPROF_SO [PATTERN]
 # Each case runs the program bare and with us: the same standard output and exit status, not longer than LIMIT
-# seconds, and gpu_check.py's claims about the traces. Speaks TAP.
+# seconds, and check.py's claims about the traces. Speaks TAP.
 set -uo pipefail
 bin=$(cd "$1" && pwd) sim=$(cd "$2" && pwd) lib=$3 only=${4:-}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -29,7 +29,7 @@ attempt() { # name, claims, what the bare run ended with, [VARIABLE=value...] co
   elif ! cmp -s "$work/$name.bare" "$at/out"; then why="stdout changed"
   elif grep -qav '^kprof:' "$at/err"; then why="stderr has $(grep -av '^kprof:' "$at/err" | head -n 1)"
   elif [ $took -gt $((${LIMIT:-120} * 1000)) ]; then why="took $took ms"
-  else why=$(python3 "$here/gpu_check.py" "$at/truth" "$at/cupti" "$at/kprof" $claims 2>&1) && why=""
+  else why=$(python3 "$here/check.py" "$at/truth" "$at/cupti" "$at/kprof" $claims 2>&1) && why=""
   fi
 }
 

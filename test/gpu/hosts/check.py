@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpu_check.py TRUTH CUPTI_LOG TRACES CLAIM... - what our traces say of a run on the simulated GPU, beside what it really did
+"""check.py TRUTH CUPTI_LOG TRACES CLAIM... - what our traces say of a run on the simulated GPU, beside what it really did
 
 claims  kernels=N      in all traces together N kernels with times (N may be "all": as many as the simulator ran)
         no_time=N      so many of them were kept without times

@@ -5,7 +5,7 @@
 #   static/NAME  -cudart static, NVIDIA's own: for a real GPU only (scripts/gpu-check)
 # No nvcc: `make samples` says so and makes nothing; the tests that need them are counted as skipped.
 NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
-SAMPLES := test/samples/cuda
+SAMPLES := test/gpu/samples
 SAMPLE_NAMES := saxpy streams graph managed threads driver
 SAMPLE_DIR := $(BUILD)/samples
 SAMPLE_KINDS ?= shared none static
