@@ -226,7 +226,7 @@ static uint32_t chunks_count(const struct kp_reader *r, int fd)
 {
     struct kp_file_head *head = (void *)(uintptr_t)r->file;
     uint32_t all = (uint32_t)((r->file_bytes + KP_CHUNK_BYTES - 1) / KP_CHUNK_BYTES), magic;
-    uint32_t n = kp_load_acquire(&head->chunks); /* pairs with: chunk.c:kp_chunk_add */
+    uint32_t n = kp_load_acquire(&head->chunks); /* pairs with: chunk.c:chunks_add */
     if (n > all) n = all;
     for (uint32_t i = n; i < all; i++) {
         const int64_t data = kp_io_data_next(fd, (int64_t)i * KP_CHUNK_BYTES); /* a hole of a terabyte is not looked through */

@@ -236,7 +236,7 @@ static void chunk_release(uint32_t index, uint32_t cycle)
 
 void kp_chunk_recycle(uint32_t cycle)
 {
-    uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
+    uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:chunks_add */
     for (uint32_t i = 1; i < chunks; i++) chunk_release(i, cycle);
     orphans_sweep();
 }
@@ -263,7 +263,7 @@ static uint64_t events_count(const struct kp_chunk_head *chunk)
 uint64_t kp_chunk_events(uint32_t cycle)
 {
     uint64_t events = 0;
-    uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
+    uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:chunks_add */
     for (uint32_t i = 1; i < chunks; i++) {
         uint64_t state = kp_load_acquire(&info_of(i)->state); /* pairs with: kp_chunk_take, kp_chunk_orphan */
         if (state == state_make(cycle, OWNED) || state == state_make(cycle, ORPHAN)) events += events_count(kp_spool_chunk(i));
@@ -274,7 +274,7 @@ uint64_t kp_chunk_events(uint32_t cycle)
 /* The records stay, in the file. A thread that still writes there has the page come back. */
 void kp_chunk_leave(void)
 {
-    const uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
+    const uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:chunks_add */
     for (uint32_t i = 1, n; i < chunks; i += n + 1) {
         for (n = 0; i + n < chunks; n++) {
             const unsigned is = kp_load_relaxed(&info_of(i + n)->state) & 255;
@@ -295,14 +295,14 @@ int kp_chunk_open(uint32_t max_chunks)
     return infos ? 0 : -ENOMEM;
 }
 
-int kp_chunk_prepare(uint32_t last)
+static bool row_have(uint32_t chunk)
 {
-    struct info **row = &infos[last / KP_PIECE_CHUNKS];
+    struct info **row = &infos[chunk / KP_PIECE_CHUNKS];
     if (!*row) *row = kp_arena_alloc(KP_PIECE_CHUNKS * sizeof **row);
-    return *row ? 0 : -ENOMEM;
+    return *row;
 }
 
-void kp_chunk_add(uint32_t first, uint32_t count)
+static void chunks_add(uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++) kp_spool_chunk(i)->magic = KP_CHUNK_MAGIC;
     kp_store_release(&kp_spool_head()->chunks, first + count); /* pairs with: the readers' walk */
@@ -310,10 +310,22 @@ void kp_chunk_add(uint32_t first, uint32_t count)
     for (uint32_t i = first + count; i-- > first;) free_push(i); /* the lowest comes off first: files read in order */
 }
 
+uint32_t kp_chunk_grow(uint32_t want)
+{
+    const uint32_t first = kp_load_relaxed(&kp_spool.chunks);
+    if (first < kp_spool.max_chunks && !row_have(first)) {
+        kp_spool_refuse(-ENOMEM);
+        return 0;
+    }
+    const uint32_t count = kp_spool_grow(first, want); /* all of one piece, so of one row */
+    if (count) chunks_add(first, count);
+    return count;
+}
+
 /* Writeback has made pages of chunks that lay ready for long read-only again. */
 void kp_chunk_touch_free(uint32_t most)
 {
-    uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:kp_chunk_add */
+    uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:chunks_add */
     for (uint32_t i = 1; i < chunks && most; i++)
         if (kp_load_relaxed(&info_of(i)->state) == FREE) {
             if (!kp_spool_touch(i, 1)) return;

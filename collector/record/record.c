@@ -24,9 +24,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int rooms_open(const struct kp_record_options *options)
 {
     int rc = kp_spool_open(options);
+    if (rc == 0) rc = kp_chunk_open(kp_spool.max_chunks);
     if (rc == 0) rc = kp_string_open();
     if (rc < 0) return rc;
-    if (kp_spool_grow(KP_RECORD_FIRST_CHUNKS) == 0) return -ENOSPC;
+    if (kp_chunk_grow(KP_RECORD_FIRST_CHUNKS) == 0) return -ENOSPC;
     kp_quiesce_open();
     kp_store_release(&kp_spool.state, KP_SPOOL_OPEN); /* pairs with: chunk.c:free_pop */
     rc = kp_meta_open();
@@ -133,6 +134,7 @@ void kp_record_after_fork(void)
     waiting_count = 0;
     kp_thread_after_fork();
     kp_writer_after_fork();
+    kp_wakeup_after_fork();
     kp_meta_after_fork();
     kp_string_after_fork();
     kp_frame_after_fork();

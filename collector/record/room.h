@@ -37,8 +37,9 @@ struct kp_spool {
 extern struct kp_spool kp_spool;
 
 int kp_spool_open(const struct kp_record_options *options);
-/* Up to `want` more chunks on disk, mapped and free; how many came. Writer thread, or the opener before it runs. */
-uint32_t kp_spool_grow(uint32_t want);
+/* Up to `want` more chunks on disk and mapped, from `first` (the next one) on; how many came. Only kp_chunk_grow calls it. */
+uint32_t kp_spool_grow(uint32_t first, uint32_t want);
+void kp_spool_refuse(int rc); /* the spool could not grow, -errno: says so, and lets some seconds pass before the next try */
 #define KP_PAGE 4096u
 bool kp_spool_touch(uint32_t first, uint32_t count); /* write access to the pages of chunks, faults taken here */
 void kp_spool_leave_pages(uint32_t first, uint32_t count); /* of chunks, until they are looked at again; what they hold stays in the file */
@@ -66,8 +67,8 @@ uint32_t kp_spool_index(const struct kp_chunk_head *chunk); /* its number. Not h
 /* ---- chunk.c: who owns which chunk ---- */
 
 int kp_chunk_open(uint32_t max_chunks);
-int kp_chunk_prepare(uint32_t last); /* so that chunks up to this one may be added */
-void kp_chunk_add(uint32_t first, uint32_t count); /* fresh ones, straight from disk */
+/* Up to `want` fresh chunks become free; how many came. Writer thread, or the opener before it runs. */
+uint32_t kp_chunk_grow(uint32_t want);
 #define KP_CHUNK_WANTED_MOST 16u /* so often asked for chunks (1 MB of records), a process is no short one: the writer keeps a stock */
 void kp_chunk_want(void);        /* a thread asks for a chunk */
 uint32_t kp_chunk_wanted(void);  /* how often one did, up to the above */
@@ -108,6 +109,9 @@ int kp_meta_open(void);
 void kp_meta_after_fork(void);
 void kp_quiesce_open(void);
 bool kp_quiesce_is_pending(uint32_t cycle); /* a wait for this cycle, or a later one, ran out of time */
+/* wakeup.c: kp_record_poke ends the writer's sleep */
+void kp_wakeup_wait(uint64_t ns); /* at most so long */
+void kp_wakeup_after_fork(void);
 int kp_writer_open(void (*tick)(void));
 void kp_writer_close(void);
 void kp_writer_after_fork(void);

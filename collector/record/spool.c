@@ -200,15 +200,14 @@ static int pieces_reserve(uint32_t first, uint32_t count)
     return rc;
 }
 
-/* The piece of this chunk is there, and what chunk.c keeps of it. */
+/* The piece of this chunk has addresses. */
 static int piece_have(uint32_t chunk)
 {
     const uint32_t piece = chunk / KP_PIECE_CHUNKS, pieces = (kp_spool.max_chunks + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS;
     const bool is_much = piece >= KP_SPOOL_FEW_PIECES && piece + KP_SPOOL_FEW_PIECES <= pieces && kp_io_address_limit() == UINT64_MAX;
-    int rc = kp_chunk_prepare(chunk);
-    if (rc < 0 || kp_load_relaxed(&kp_spool.pieces[piece])) return rc;
-    if (is_much) rc = pieces_reserve(piece, KP_SPOOL_FEW_PIECES);
-    return is_much && rc == 0 ? 0 : pieces_reserve(piece, 1);
+    if (kp_load_relaxed(&kp_spool.pieces[piece])) return 0;
+    if (is_much && pieces_reserve(piece, KP_SPOOL_FEW_PIECES) == 0) return 0;
+    return pieces_reserve(piece, 1);
 }
 
 /* How many chunks the pieces that are there have, and those that still fit: as much as the spool may take stays for the host. */
@@ -239,7 +238,7 @@ bool kp_spool_piece(uint32_t i, uintptr_t *from, uintptr_t *to)
 
 uint32_t kp_spool_index(const struct kp_chunk_head *chunk)
 {
-    const uint32_t pieces = (kp_load_acquire(&kp_spool.chunks) + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS; /* pairs with: chunk.c:kp_chunk_add */
+    const uint32_t pieces = (kp_load_acquire(&kp_spool.chunks) + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS; /* pairs with: chunk.c:chunks_add */
     for (uint32_t i = 0; i < pieces; i++) {
         const size_t at = (size_t)((const uint8_t *)chunk - kp_load_relaxed(&kp_spool.pieces[i]));
         if (at < KP_PIECE_BYTES) return i * KP_PIECE_CHUNKS + (uint32_t)(at / KP_CHUNK_BYTES);
@@ -268,7 +267,7 @@ static void cap_set(uint32_t allowed)
                      kp_spool.path);
 }
 
-static void trouble_set(int rc)
+void kp_spool_refuse(int rc)
 {
     kp_store_relaxed(&kp_spool.trouble, KP_LOSS_DISK);
     kp_store_relaxed(&retry_at_ns, kp_clock_ns(CLOCK_MONOTONIC) + KP_SPOOL_RETRY_NS);
@@ -281,9 +280,9 @@ void kp_spool_retry(void)
     kp_store_relaxed(&retry_at_ns, 0);
 }
 
-uint32_t kp_spool_grow(uint32_t want)
+uint32_t kp_spool_grow(uint32_t first, uint32_t want)
 {
-    uint32_t first = kp_load_relaxed(&kp_spool.chunks), allowed = chunks_allowed(), left = allowed > first ? allowed - first : 0;
+    uint32_t allowed = chunks_allowed(), left = allowed > first ? allowed - first : 0;
     uint32_t count = want < left ? want : left;
     if (kp_spool.is_broken) return 0;
     if (count == 0) {
@@ -301,11 +300,10 @@ uint32_t kp_spool_grow(uint32_t want)
     }
     fd_give();
     if (rc < 0) {
-        trouble_set(rc);
+        kp_spool_refuse(rc);
         return 0;
     }
     kp_store_relaxed(&kp_spool.trouble, KP_LOSS_NO_CHUNK);
-    kp_chunk_add(first, count);
     return count;
 }
 
@@ -340,7 +338,6 @@ int kp_spool_open(const struct kp_record_options *options)
     kp_spool.pid = getpid();
     kp_spool.fd = -1;
     int rc = table_open(options->max_bytes);
-    if (rc == 0) rc = kp_chunk_open(kp_spool.max_chunks);
     if (rc == 0) rc = piece_have(0);
     if (rc == 0) rc = file_make(options->dir, host, start_ns);
     if (rc == 0) rc = blocks_make(kp_spool.fd, 0, 1);

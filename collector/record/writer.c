@@ -2,14 +2,13 @@
 /*
  * writer.c - the helper thread kprof-writer: keeps chunks ready, samples the clock, runs boot's tick
  *
- * Called by: record.c (open, close); hooks only poke it
+ * Called by: record.c (open, close); hooks only wake it (wakeup.c)
  * Owns:      the size of the stock: what the process uses in half a second, and never less than a floor
  * Locks:     none; sleeps in a futex for at most one tick
- * Safe in:   kp_record_poke: signal handlers yes; after fork the thread is not there (kp_writer_after_fork)
+ * Safe in:   signal handlers no; after fork the thread is not there (kp_writer_after_fork)
  */
 #include "collector/record/room.h"
 
-#include <errno.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,7 +29,6 @@
 
 enum { NOT_RUNNING, RUNNING, STOPPING, STOPPED };
 
-static _Atomic uint32_t poked __attribute__((aligned(KP_LINE)));
 static _Atomic uint32_t stage;
 static _Atomic uint32_t writer_tid;
 static void (*tick_fn)(void);
@@ -39,21 +37,6 @@ static struct {
     uint64_t at_ns, taken, per_second;
     uint64_t clock_ns;
 } pace;
-
-void kp_record_poke(void)
-{
-    int saved = errno;
-    /* pairs with: writer.c:poke_wait */
-    if (kp_load_relaxed(&poked) == 0 && kp_exchange_acq_rel(&poked, 1) == 0)
-        kp_io_wake(&poked);
-    errno = saved;
-}
-
-static void poke_wait(void)
-{
-    kp_io_wait(&poked, 0, KP_WRITER_TICK_NS);
-    kp_exchange_acq_rel(&poked, 0); /* pairs with: writer.c:kp_record_poke; a poke from here on wakes the next wait */
-}
 
 /* How many chunks shall lie ready: rises with the consumption at once, falls slowly. */
 static uint32_t stock_wanted(uint64_t now_ns)
@@ -90,7 +73,7 @@ static void stock_refill(uint64_t now_ns)
     if (is_small()) return;
     kp_chunk_set_mark(want - want / 4);
     while (kp_chunk_ready() < want && kp_load_relaxed(&stage) == RUNNING) /* an exit waits for us */
-        if (kp_spool_grow(KP_WRITER_SEGMENT) == 0) break; /* hooks do not poke while there is trouble: the tick asks again */
+        if (kp_chunk_grow(KP_WRITER_SEGMENT) == 0) break; /* hooks do not poke while there is trouble: the tick asks again */
 }
 
 static void clock_keep(uint64_t now_ns)
@@ -128,7 +111,7 @@ static void *writer_main(void *arg)
         cycle_prepare();
         clock_keep(now_ns);
         if (tick_fn) tick_fn();
-        poke_wait();
+        kp_wakeup_wait(KP_WRITER_TICK_NS);
     }
     kp_store_release(&stage, STOPPED); /* pairs with: writer.c:kp_writer_close */
     return NULL;
@@ -162,6 +145,5 @@ void kp_writer_after_fork(void)
 {
     kp_store_relaxed(&stage, NOT_RUNNING);
     kp_store_relaxed(&writer_tid, 0);
-    kp_store_relaxed(&poked, 0);
     tick_fn = NULL;
 }
