@@ -2,7 +2,7 @@
 /*
  * text.c - the "key=value" lines of a spool: the header's, and the notes behind them
  *
- * Called by: spoolread.c
+ * Called by: reader.c
  * Memory:    mapped blocks: the lines themselves, 16 bytes a line
  * On fail:   -ENOMEM
  *

@@ -89,7 +89,7 @@ static inline void *kp_put_reserve(struct kp_thread *t, uint64_t gate, uint32_t 
 static inline void kp_put_commit(struct kp_thread *t, uint32_t bytes)
 {
     t->at += bytes;
-    /* pairs with: spoolread.c (used is loaded with acquire) */
+    /* pairs with: reader.c (used is loaded with acquire) */
     kp_store_release(&t->chunk->used, (uint32_t)(t->at - (uint8_t *)t->chunk));
 }
 

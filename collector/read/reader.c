@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * spoolread.c - opens a spool, finished, torn or still being written, and says what is in it
+ * reader.c - opens a spool, finished, torn or still being written, and says what is in it
  *
  * Called by: the CLI, the export thread inside the host
  * Owns:      a private read-only mapping, the string table, the clock map, the list of cycles
