@@ -29,15 +29,6 @@ struct kp_calls_run {
     struct entry of[RUN_MAX];
 };
 
-bool kp_device_span(struct kp_reader *r, uint8_t flags, uint64_t start, uint64_t end, uint64_t *start_ns, uint64_t *end_ns)
-{
-    if (!start || end < start || flags & KP_DEV_NO_TIME) return false;
-    if (!(flags & KP_DEV_TICKS)) return kp_devclock_span(&r->gpus.clock, &r->clock, flags & KP_DEV_DOMAIN, start, end, start_ns, end_ns);
-    *start_ns = kp_clockmap_ns(&r->clock, start);
-    *end_ns = kp_clockmap_ns(&r->clock, end);
-    return true;
-}
-
 /* The next call of a piece that starts in the window; false: no more. */
 static bool call_read(struct kp_calls *c, const uint8_t **at, const uint8_t *end, struct kp_call *call, uint64_t *invalid)
 {
@@ -47,7 +38,8 @@ static bool call_read(struct kp_calls *c, const uint8_t **at, const uint8_t *end
         if (rec->kind != KP_KIND_API || bytes < sizeof call->api) continue;
         memcpy(&call->api, rec, sizeof call->api);
         call->api.head.size = (uint16_t)bytes; /* as it was checked: the file may change */
-        if (!kp_device_span(c->r, call->api.head.flags, call->api.start, call->api.end, &call->start_ns, &call->end_ns)) {
+        if (!kp_devclock_span(&c->r->gpus.clock, &c->r->clock, call->api.head.flags, call->api.start, call->api.end, &call->start_ns,
+                              &call->end_ns)) {
             ++*invalid;
             continue;
         }

@@ -30,9 +30,4 @@ int kp_calls_init(struct kp_calls *c, struct kp_reader *r, const struct kp_rec_c
 int kp_calls_next(struct kp_calls *c); /* moves on; 0 or -ENOMEM. The end is n == 0. */
 void kp_calls_fini(struct kp_calls *c);
 
-/*
- * Range of a record of kp_device.h as wall time. False: it has none: end 0, the end before the start, an unknown clock.
- */
-bool kp_device_span(struct kp_reader *r, uint8_t flags, uint64_t start, uint64_t end, uint64_t *start_ns, uint64_t *end_ns);
-
 #endif

@@ -183,7 +183,7 @@ static uint64_t mono_of(struct kp_devclock *d, const struct kp_devclock_domain *
     return far > INT64_MAX - line->base ? INT64_MAX : line->base + (uint64_t)far;
 }
 
-bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, bool odd, uint64_t start, uint64_t end, uint64_t *start_ns, uint64_t *end_ns)
+static bool device_span(struct kp_devclock *d, struct kp_clockmap *clock, bool odd, uint64_t start, uint64_t end, uint64_t *start_ns, uint64_t *end_ns)
 {
     const struct kp_devclock_domain *domain = domain_find(d, odd, start);
     if (!domain) { /* no sample: CUPTI's usual clock is CLOCK_REALTIME */
@@ -192,5 +192,15 @@ bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, bool odd
     }
     *start_ns = kp_clockmap_real(clock, mono_of(d, domain, start));
     *end_ns = domain->is_ns ? *start_ns + (end - start) : kp_clockmap_real(clock, mono_of(d, domain, end));
+    return true;
+}
+
+bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, uint8_t flags, uint64_t start, uint64_t end, uint64_t *start_ns,
+                      uint64_t *end_ns)
+{
+    if (!start || end < start || flags & KP_DEV_NO_TIME) return false;
+    if (!(flags & KP_DEV_TICKS)) return device_span(d, clock, flags & KP_DEV_DOMAIN, start, end, start_ns, end_ns);
+    *start_ns = kp_clockmap_ns(clock, start);
+    *end_ns = kp_clockmap_ns(clock, end);
     return true;
 }

@@ -32,9 +32,10 @@ int kp_devclock_add(struct kp_devclock *d, const struct kp_rec_devclock *sample)
 int kp_devclock_finish(struct kp_devclock *d, struct kp_clockmap *clock, uint64_t start_ns);
 void kp_devclock_fini(struct kp_devclock *d);
 /*
- * A range of device time as wall time; odd: which of two neighbouring domains (KP_DEV_DOMAIN). start <= end before and after.
- * False: nothing ties that clock to time.
+ * The range of a record of kp_device.h, with its flags (KP_DEV_*), as wall time. start <= end before and after. False: it has none (end 0, or
+ * before the start), or nothing ties its clock to wall time.
  */
-bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, bool odd, uint64_t start, uint64_t end, uint64_t *start_ns, uint64_t *end_ns);
+bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, uint8_t flags, uint64_t start, uint64_t end, uint64_t *start_ns,
+                      uint64_t *end_ns);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
-#include "collector/read/calls.h"
+#include "collector/read/order.h"
 #include "collector/read/spool.h"
 #include "collector/base/kp_poison.h"
 
@@ -38,7 +38,8 @@ static void times_set(struct kp_reader *r, struct kp_device_event *e)
     e->start_ns = e->end_ns = 0;
     if (e->kind == KP_KIND_CUDAEVENT) return;
     if (e->of.head.flags & KP_DEV_NO_TIME || !end) e->trouble = KP_DEVICE_NO_TIME;
-    else if (!kp_device_span(r, e->of.head.flags, start, end, &e->start_ns, &e->end_ns)) e->trouble = KP_DEVICE_INVALID;
+    else if (!kp_devclock_span(&r->gpus.clock, &r->clock, e->of.head.flags, start, end, &e->start_ns, &e->end_ns))
+        e->trouble = KP_DEVICE_INVALID;
     e->raw_start = start, e->raw_end = end;
 }
 
@@ -103,12 +104,6 @@ const struct kp_rec_device *kp_reader_gpu(const struct kp_reader *r, uint32_t id
 uint32_t kp_reader_gpus(const struct kp_reader *r)
 {
     return r->gpus.devices;
-}
-
-const char *kp_reader_name(const struct kp_reader *r, uint32_t id)
-{
-    const struct kp_name *n = kp_names_get(&r->names, id);
-    return n ? n->name : "";
 }
 
 int64_t kp_reader_context_device(const struct kp_reader *r, uint32_t context)

@@ -16,6 +16,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_hash.h"
 #include "collector/format/kp_format.h"
+#include "collector/read/spool.h"
 #include "collector/base/kp_poison.h"
 
 #define COPY_BYTES 131072u
@@ -78,7 +79,7 @@ int kp_names_add_chunk(struct kp_names *n, const uint8_t *chunk, uint32_t bytes,
     while (at + KP_STR_CELL <= bytes && in_vain < HASHED_MOST) {
         const struct kp_str *s = (const void *)(chunk + at);
         at += KP_STR_CELL;
-        /* pairs with: names.c of the record room (magic is stored last) */
+        /* pairs with: strings.c, which stores the magic last */
         if (kp_load_acquire(&s->magic) != KP_STR_MAGIC) continue;
         room = bytes - (at - KP_STR_CELL) - head;
         if (!s->id || s->id >= limit || s->len > room) continue;
@@ -102,4 +103,10 @@ void kp_names_fini(struct kp_names *n)
     }
     if (n->of) kp_map_free(n->of, n->cap * sizeof *n->of);
     *n = (struct kp_names){0};
+}
+
+const char *kp_reader_name(const struct kp_reader *r, uint32_t id)
+{
+    const struct kp_name *n = kp_names_get(&r->names, id);
+    return n ? n->name : "";
 }

@@ -4,8 +4,7 @@
  *
  * Called by: the CLI, the export thread inside the host
  * Owns:      a private read-only mapping, the string table, the clock map, the list of cycles
- * Memory:    mapped blocks; grows with strings and cycles, not with events. Of the file itself a chunk a thread, and 1 MB, is in memory
- *            on our account: a host with a spool of 4 GB must not look 4 GB bigger while its trace is written.
+ * Memory:    mapped blocks; grows with strings and cycles, not with events
  * On fail:   what cannot be believed is skipped and counted. Nothing read from the file is used as a size or an
  *            offset before it was compared with the file's real length.
  */
@@ -25,41 +24,6 @@
 #include "collector/base/kp_poison.h"
 
 #define CYCLES_LATE 64u
-#define KP_LEFT_BYTES (16u * KP_CHUNK_BYTES) /* given back at once: a call a chunk made up half of a short program's export */
-
-const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used)
-{
-    size_t from = (size_t)i * KP_CHUNK_BYTES, have = r->file_bytes - from;
-    struct kp_chunk_head *head = (void *)(uintptr_t)(r->file + from);
-    uint32_t said;
-    if (have > KP_CHUNK_BYTES) have = KP_CHUNK_BYTES;
-    if (have < sizeof *head || head->magic != KP_CHUNK_MAGIC) return NULL;
-    said = kp_load_acquire(&head->used); /* pairs with: kp_record.h:kp_put_commit */
-    if (said < sizeof *head) said = sizeof *head;
-    *used = said < have ? said : (uint32_t)have;
-    return head;
-}
-
-static void give_back(const struct kp_reader *r)
-{
-    struct kp_left *left = r->left;
-    if (left->to) (void)kp_io_madvise((void *)(uintptr_t)(r->file + left->from), left->to - left->from, MADV_DONTNEED);
-    *left = (struct kp_left){0};
-}
-
-void kp_spool_leave(const struct kp_reader *r, const void *at)
-{
-    struct kp_left *left = r->left;
-    size_t from = (size_t)((const uint8_t *)at - r->file) & ~(size_t)(KP_CHUNK_BYTES - 1), to = from + KP_CHUNK_BYTES;
-    if (to > r->file_bytes) to = r->file_bytes;
-    if (from >= left->from && to <= left->to) return;
-    if (from != left->to) {
-        give_back(r);
-        left->from = from;
-    }
-    left->to = to;
-    if (to - left->from >= KP_LEFT_BYTES) give_back(r);
-}
 
 static uint32_t kind_of(const struct kp_chunk_head *head)
 {
@@ -324,17 +288,6 @@ uint64_t kp_reader_skipped(const struct kp_reader *r)
 void kp_reader_skipped_set(struct kp_reader *r, uint64_t skipped)
 {
     r->skipped = skipped;
-}
-
-struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number)
-{
-    uint32_t low = 0, high = r->cycles_n;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (r->cycles[mid].cycle < number) low = mid + 1;
-        else high = mid;
-    }
-    return low < r->cycles_n && r->cycles[low].cycle == number ? &r->cycles[low] : NULL;
 }
 
 int kp_reader_cycle(const struct kp_reader *r, size_t index, struct kp_cycle *out)

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * file.c - the mapped file of a reader: its chunks, and which of its pages are in memory
+ *
+ * Called by: the other files of this room
+ * Memory:    a chunk for each thread, and 1 MB: a host with a spool of 4 GB must not look 4 GB bigger while its trace is written
+ * On fail:   a chunk that is none is NULL. No size of the file is believed before it was compared with the real one.
+ */
+#include "collector/read/spool.h"
+
+#include <sys/mman.h>
+
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_poison.h"
+
+#define KP_LEFT_BYTES (16u * KP_CHUNK_BYTES) /* dropped at once: one call for each chunk was half of a short program's export */
+
+const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used)
+{
+    size_t from = (size_t)i * KP_CHUNK_BYTES, have = r->file_bytes - from;
+    struct kp_chunk_head *head = (void *)(uintptr_t)(r->file + from);
+    uint32_t said;
+    if (have > KP_CHUNK_BYTES) have = KP_CHUNK_BYTES;
+    if (have < sizeof *head || head->magic != KP_CHUNK_MAGIC) return NULL;
+    said = kp_load_acquire(&head->used); /* pairs with: kp_record.h:kp_put_commit */
+    if (said < sizeof *head) said = sizeof *head;
+    *used = said < have ? said : (uint32_t)have;
+    return head;
+}
+
+static void give_back(const struct kp_reader *r)
+{
+    struct kp_left *left = r->left;
+    if (left->to) (void)kp_io_madvise((void *)(uintptr_t)(r->file + left->from), left->to - left->from, MADV_DONTNEED);
+    *left = (struct kp_left){0};
+}
+
+void kp_spool_leave(const struct kp_reader *r, const void *at)
+{
+    struct kp_left *left = r->left;
+    size_t from = (size_t)((const uint8_t *)at - r->file) & ~(size_t)(KP_CHUNK_BYTES - 1), to = from + KP_CHUNK_BYTES;
+    if (to > r->file_bytes) to = r->file_bytes;
+    if (from >= left->from && to <= left->to) return;
+    if (from != left->to) {
+        give_back(r);
+        left->from = from;
+    }
+    left->to = to;
+    if (to - left->from >= KP_LEFT_BYTES) give_back(r);
+}
+
+struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number)
+{
+    uint32_t low = 0, high = r->cycles_n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (r->cycles[mid].cycle < number) low = mid + 1;
+        else high = mid;
+    }
+    return low < r->cycles_n && r->cycles[low].cycle == number ? &r->cycles[low] : NULL;
+}
