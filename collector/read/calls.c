@@ -34,7 +34,7 @@ static bool call_read(struct kp_calls *c, const uint8_t **at, const uint8_t *end
 {
     const struct kp_rec *rec;
     uint32_t bytes;
-    while (*at < end && (rec = kp_spool_record(at, end, &bytes))) {
+    while (*at < end && (rec = kp_file_record(at, end, &bytes))) {
         if (rec->kind != KP_KIND_API || bytes < sizeof call->api) continue;
         memcpy(&call->api, rec, sizeof call->api);
         call->api.head.size = (uint16_t)bytes; /* as it was checked: the file may change */
@@ -70,7 +70,7 @@ static void lead_add(struct kp_calls *c, uint32_t piece)
     for (struct kp_call call; call_read(c, &at, end, &call, &c->invalid);)
         if (call.middle_ns < first) first = call.middle_ns;
     if (first != UINT64_MAX) c->heap[c->n++] = (struct kp_calls_lead){.middle_ns = first, .piece = piece};
-    kp_spool_leave(c->r, c->pieces.of[piece].at);
+    kp_file_drop_pages(c->r, c->pieces.of[piece].at);
 }
 
 /* The calls of a chunk in order. Nearly sorted as they come: a call is written when it ends, one inside it before it. */
@@ -114,7 +114,7 @@ static int settle(struct kp_calls *c)
             if (call_read(c, &at, piece->end, &c->call, &seen)) return 0;
             lead->run->at = lead->run->n; /* changed under us */
         }
-        kp_spool_leave(c->r, piece->at);
+        kp_file_drop_pages(c->r, piece->at);
         lead->run->next = c->unused, c->unused = lead->run;
         c->heap[0] = c->heap[--c->n];
         if (c->n) sift(c, 0);

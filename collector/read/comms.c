@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "collector/read/spool.h"
+#include "collector/read/reader.h"
 #include "collector/base/kp_poison.h"
 
 bool kp_comms_read(struct kp_comms *out, const struct kp_rec *rec, uint32_t bytes)

@@ -14,7 +14,7 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/read/order.h"
-#include "collector/read/spool.h"
+#include "collector/read/reader.h"
 #include "collector/base/kp_poison.h"
 
 static uint32_t bytes_of(uint8_t kind)
@@ -50,7 +50,7 @@ static int piece_walk(struct kp_reader *r, const struct kp_piece *piece, kp_devi
     struct kp_device_event e;
     uint32_t bytes;
     int rc = 0;
-    while (!rc && at < piece->end && (rec = kp_spool_record(&at, piece->end, &bytes))) {
+    while (!rc && at < piece->end && (rec = kp_file_record(&at, piece->end, &bytes))) {
         uint32_t need = bytes_of(rec->kind);
         if (!need) continue;
         if (bytes < need) {
@@ -71,14 +71,14 @@ static int piece_walk(struct kp_reader *r, const struct kp_piece *piece, kp_devi
 
 int kp_reader_device(struct kp_reader *r, uint32_t cycle, kp_device_fn fn, void *context)
 {
-    const struct kp_rec_cycle *c = kp_spool_cycle(r, cycle);
+    const struct kp_rec_cycle *c = kp_file_cycle(r, cycle);
     struct kp_pieces pieces;
     if (!c) return -ENOENT;
     kp_clockmap_anchor(&r->clock, c->begin);
     int rc = kp_pieces_of_device(&pieces, r, cycle);
     for (uint32_t i = 0; !rc && i < pieces.n; i++) {
         rc = piece_walk(r, &pieces.of[i], fn, context);
-        kp_spool_leave(r, pieces.of[i].at);
+        kp_file_drop_pages(r, pieces.of[i].at);
     }
     kp_pieces_fini(&pieces);
     return rc;
@@ -89,9 +89,9 @@ int kp_reader_device(struct kp_reader *r, uint32_t cycle, kp_device_fn fn, void 
 bool kp_reader_has_device(const struct kp_reader *r)
 {
     for (uint32_t i = 1, used; i < r->chunks; i++) {
-        struct kp_chunk_head *head = (void *)(uintptr_t)kp_spool_chunk(r, i, &used);
+        struct kp_chunk_head *head = (void *)(uintptr_t)kp_file_chunk(r, i, &used);
         if (head && kp_load_acquire(&head->kind) == KP_CHUNK_DEVICE) return true; /* pairs with: chunk.c */
-        if (head) kp_spool_leave(r, head);
+        if (head) kp_file_drop_pages(r, head);
     }
     return false;
 }

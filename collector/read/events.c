@@ -18,7 +18,7 @@
 #include "collector/read/calls.h"
 #include "collector/read/merge.h"
 #include "collector/read/order.h"
-#include "collector/read/spool.h"
+#include "collector/read/reader.h"
 #include "collector/base/kp_poison.h"
 
 #define EVALUATE "autograd::engine::evaluate_function: "
@@ -126,7 +126,7 @@ static const struct kp_rec *record_next(const struct walk *w, uint32_t *piece, u
         *at = w->pieces.of[*piece].at;
         *end = w->pieces.of[*piece].end;
     }
-    const struct kp_rec *rec = kp_spool_record(at, *end, bytes);
+    const struct kp_rec *rec = kp_file_record(at, *end, bytes);
     if (!rec) *at = *end; /* changed under us since the pieces were cut */
     return rec;
 }
@@ -276,7 +276,7 @@ static bool cursor_next(struct walk *w, struct cursor *c)
         bool more = c->at != c->end || c->piece + 1 != c->pieces_end;
         uint32_t bytes, piece = c->piece;
         const struct kp_rec *rec = record_next(w, &c->piece, c->pieces_end, &c->at, &c->end, &bytes);
-        if (!more || piece != c->piece) kp_spool_leave(w->r, w->pieces.of[piece].at);
+        if (!more || piece != c->piece) kp_file_drop_pages(w->r, w->pieces.of[piece].at);
         if (!more) return false;
         if (rec && !w->has_all && is_extra(rec->kind)) continue;
         if (rec && stand_on(c, rec, bytes, w->cycle ? w->cycle->end : 0)) return true;
@@ -303,7 +303,7 @@ static void walk_fini(struct walk *w)
 static int walk_init(struct walk *w, struct kp_reader *r, uint32_t cycle, bool has_all)
 {
     int rc;
-    *w = (struct walk){.r = r, .cycle = kp_spool_cycle(r, cycle), .has_all = has_all};
+    *w = (struct walk){.r = r, .cycle = kp_file_cycle(r, cycle), .has_all = has_all};
     rc = kp_pieces_make(&w->pieces, r, cycle);
     w->lost += w->pieces.torn;
     if (rc || !w->pieces.n) return rc;
@@ -334,10 +334,10 @@ static int threads_read(struct kp_reader *r, uint32_t cycle)
     int rc = 0;
     for (int has_last_word = 0; has_last_word < 2; has_last_word++) {
         for (uint32_t i = 1, used; !rc && i < r->chunks; i++) {
-            struct kp_chunk_head *head = (void *)(uintptr_t)kp_spool_chunk(r, i, &used);
+            struct kp_chunk_head *head = (void *)(uintptr_t)kp_file_chunk(r, i, &used);
             if (!head) continue;
             if (kp_load_acquire(&head->kind) == KP_CHUNK_DATA) rc = thread_read(r, head, cycle, has_last_word); /* pairs with: chunk.c */
-            kp_spool_leave(r, head);
+            kp_file_drop_pages(r, head);
         }
     }
     return rc;
@@ -413,7 +413,7 @@ static bool event_next(const uint8_t **at, const uint8_t *end, struct cursor *c)
 {
     const struct kp_rec *rec;
     uint32_t bytes;
-    while (*at < end && (rec = kp_spool_record(at, end, &bytes)))
+    while (*at < end && (rec = kp_file_record(at, end, &bytes)))
         if (stand_on(c, rec, bytes, 0)) return true;
     return false;
 }
@@ -423,9 +423,9 @@ void kp_events_close(struct kp_reader *r)
 {
     for (uint32_t i = 1; i < r->chunks; i++) {
         uint32_t used;
-        struct kp_chunk_head *head = (void *)(uintptr_t)kp_spool_chunk(r, i, &used);
+        struct kp_chunk_head *head = (void *)(uintptr_t)kp_file_chunk(r, i, &used);
         if (!head || kp_load_acquire(&head->kind) != KP_CHUNK_DATA) continue; /* pairs with: chunk.c */
-        struct kp_rec_cycle *cycle = kp_spool_cycle(r, head->cycle);
+        struct kp_rec_cycle *cycle = kp_file_cycle(r, head->cycle);
         if (!cycle || r->complete[cycle - r->cycles]) continue;
         const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
         for (struct cursor c; event_next(&at, end, &c);) {
@@ -435,7 +435,7 @@ void kp_events_close(struct kp_reader *r)
         }
         const uint64_t heap_end = kp_heap_end((const uint8_t *)(head + 1), end);
         if (heap_end > cycle->end) cycle->end = heap_end;
-        kp_spool_leave(r, head);
+        kp_file_drop_pages(r, head);
     }
 }
 
@@ -450,7 +450,7 @@ static bool is_shown(const struct kp_piece *p, const struct kp_rec_cycle *cycle)
 
 int kp_reader_threads(struct kp_reader *r, uint32_t cycle, kp_thread_fn fn, void *context)
 {
-    const struct kp_rec_cycle *c = kp_spool_cycle(r, cycle);
+    const struct kp_rec_cycle *c = kp_file_cycle(r, cycle);
     struct kp_pieces pieces;
     int rc = c ? kp_pieces_make(&pieces, r, cycle) : -ENOENT;
     if (rc) return rc;

@@ -6,7 +6,7 @@
  * Memory:    a chunk for each thread, and 1 MB: a host with a spool of 4 GB must not look 4 GB bigger while its trace is written
  * On fail:   a chunk that is none is NULL. No size of the file is believed before it was compared with the real one.
  */
-#include "collector/read/spool.h"
+#include "collector/read/reader.h"
 
 #include <sys/mman.h>
 
@@ -14,9 +14,9 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
-#define KP_LEFT_BYTES (16u * KP_CHUNK_BYTES) /* dropped at once: one call for each chunk was half of a short program's export */
+#define KP_DROP_BYTES (16u * KP_CHUNK_BYTES) /* dropped at once: one call for each chunk was half of a short program's export */
 
-const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used)
+const struct kp_chunk_head *kp_file_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used)
 {
     size_t from = (size_t)i * KP_CHUNK_BYTES, have = r->file_bytes - from;
     struct kp_chunk_head *head = (void *)(uintptr_t)(r->file + from);
@@ -31,26 +31,26 @@ const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i
 
 static void give_back(const struct kp_reader *r)
 {
-    struct kp_left *left = r->left;
-    if (left->to) (void)kp_io_madvise((void *)(uintptr_t)(r->file + left->from), left->to - left->from, MADV_DONTNEED);
-    *left = (struct kp_left){0};
+    struct kp_drop *drop = r->drop;
+    if (drop->to) (void)kp_io_madvise((void *)(uintptr_t)(r->file + drop->from), drop->to - drop->from, MADV_DONTNEED);
+    *drop = (struct kp_drop){0};
 }
 
-void kp_spool_leave(const struct kp_reader *r, const void *at)
+void kp_file_drop_pages(const struct kp_reader *r, const void *at)
 {
-    struct kp_left *left = r->left;
+    struct kp_drop *drop = r->drop;
     size_t from = (size_t)((const uint8_t *)at - r->file) & ~(size_t)(KP_CHUNK_BYTES - 1), to = from + KP_CHUNK_BYTES;
     if (to > r->file_bytes) to = r->file_bytes;
-    if (from >= left->from && to <= left->to) return;
-    if (from != left->to) {
+    if (from >= drop->from && to <= drop->to) return;
+    if (from != drop->to) {
         give_back(r);
-        left->from = from;
+        drop->from = from;
     }
-    left->to = to;
-    if (to - left->from >= KP_LEFT_BYTES) give_back(r);
+    drop->to = to;
+    if (to - drop->from >= KP_DROP_BYTES) give_back(r);
 }
 
-struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number)
+struct kp_rec_cycle *kp_file_cycle(const struct kp_reader *r, uint32_t number)
 {
     uint32_t low = 0, high = r->cycles_n;
     while (low < high) {

@@ -14,7 +14,7 @@
 #include "collector/format/kp_heap.h"
 #include "collector/read/merge.h"
 #include "collector/read/order.h"
-#include "collector/read/spool.h"
+#include "collector/read/reader.h"
 #include "collector/base/kp_poison.h"
 
 struct cursor {
@@ -48,7 +48,7 @@ uint64_t kp_heap_end(const uint8_t *at, const uint8_t *end)
     const struct kp_rec *rec;
     uint64_t last = 0;
     uint32_t bytes;
-    while (at < end && (rec = kp_spool_record(&at, end, &bytes))) {
+    while (at < end && (rec = kp_file_record(&at, end, &bytes))) {
         const uint64_t start = is_ours(rec, bytes) ? ((const struct kp_rec_heap *)(const void *)rec)->start : 0;
         if (start >= last && start < UINT64_MAX) last = start + (start != 0);
     }
@@ -60,13 +60,13 @@ static bool cursor_next(const struct kp_heap_walk *w, struct cursor *c)
 {
     for (;;) {
         while (c->at < c->end) {
-            c->rec = kp_spool_record(&c->at, c->end, &c->bytes);
+            c->rec = kp_file_record(&c->at, c->end, &c->bytes);
             if (!c->rec) break;
             if (!is_ours(c->rec, c->bytes)) continue;
             c->start = ((const struct kp_rec_heap *)(const void *)c->rec)->start;
             if (c->start >= w->cycle->begin && c->start < w->cycle->end) return true;
         }
-        kp_spool_leave(w->r, c->piece->at);
+        kp_file_drop_pages(w->r, c->piece->at);
         if (c->piece == c->last) return false;
         c->piece++;
         c->at = c->piece->at;
@@ -89,7 +89,7 @@ static void add_cursors(struct kp_heap_walk *w)
 
 static int begin(struct kp_heap_walk *w, uint32_t cycle)
 {
-    w->cycle = kp_spool_cycle(w->r, cycle);
+    w->cycle = kp_file_cycle(w->r, cycle);
     if (!w->cycle) return -ENOENT;
     kp_clockmap_anchor(&w->r->clock, w->cycle->begin);
     int rc = kp_pieces_make(&w->pieces, w->r, cycle);

@@ -16,7 +16,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_hash.h"
 #include "collector/format/kp_format.h"
-#include "collector/read/spool.h"
+#include "collector/read/reader.h"
 #include "collector/base/kp_poison.h"
 
 #define COPY_BYTES 131072u

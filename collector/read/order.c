@@ -35,7 +35,7 @@ static int cut(struct kp_pieces *p, const struct kp_chunk_head *head, uint32_t u
     struct kp_piece piece = {.at = at, .order = head->order, .thread_no = head->thread_no, .tid = head->tid, .name = head->thread_name};
     uint32_t bytes;
     while (at < end) {
-        const struct kp_rec *rec = kp_spool_record(&at, end, &bytes);
+        const struct kp_rec *rec = kp_file_record(&at, end, &bytes);
         if (!rec) {
             p->torn++;
             break;
@@ -86,19 +86,19 @@ static int collect(struct kp_pieces *p, const struct kp_reader *r, uint32_t kind
     *p = (struct kp_pieces){0};
     for (uint32_t i = 1; i < r->chunks; i++) {
         uint32_t used;
-        struct kp_chunk_head *head = (void *)(uintptr_t)kp_spool_chunk(r, i, &used);
+        struct kp_chunk_head *head = (void *)(uintptr_t)kp_file_chunk(r, i, &used);
         struct kp_piece whole;
         int rc;
         if (!head) continue;
         if (kp_load_acquire(&head->kind) != kind) { /* pairs with: chunk.c */
-            kp_spool_leave(r, head);
+            kp_file_drop_pages(r, head);
             continue;
         }
         whole = (struct kp_piece){.at = (uint8_t *)(head + 1), .end = (uint8_t *)head + used, .order = head->order};
         bool is_wanted = kind == KP_CHUNK_META || (head->cycle >= first && head->cycle <= last);
         if (!is_wanted) rc = 0;
         else rc = kind == KP_CHUNK_DATA ? cut(p, head, used) : push(p, &whole);
-        kp_spool_leave(r, head);
+        kp_file_drop_pages(r, head);
         if (rc) {
             kp_pieces_fini(p);
             return rc;
@@ -115,7 +115,7 @@ int kp_pieces_make(struct kp_pieces *p, const struct kp_reader *r, uint32_t cycl
 
 int kp_pieces_of_device(struct kp_pieces *p, struct kp_reader *r, uint32_t cycle)
 {
-    const struct kp_rec_cycle *c = kp_spool_cycle(r, cycle);
+    const struct kp_rec_cycle *c = kp_file_cycle(r, cycle);
     uint32_t last = UINT32_MAX; /* a cycle that only warms up has chunks, and is not announced yet */
     uint64_t latest = c ? kp_clockmap_mono(&r->clock, c->end) + LATE_NS : 0;
     for (uint32_t i = r->cycles_n; i-- > 0 && r->cycles[i].cycle > cycle;)

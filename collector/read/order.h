@@ -3,7 +3,7 @@
 #ifndef KP_READ_ORDER_H
 #define KP_READ_ORDER_H
 
-#include "collector/read/spool.h"
+#include "collector/read/reader.h"
 
 struct kp_piece { /* records of one thread, one behind another */
     const uint8_t *at, *end;

@@ -8,7 +8,7 @@
  * On fail:   what cannot be believed is skipped and counted. Nothing read from the file is used as a size or an
  *            offset before it was compared with the file's real length.
  */
-#include "collector/read/spool.h"
+#include "collector/read/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static int text_copy(struct kp_reader *r)
 
 static int cycle_put(struct kp_reader *r, const struct kp_rec_cycle *c)
 {
-    struct kp_rec_cycle *known = kp_spool_cycle(r, c->cycle);
+    struct kp_rec_cycle *known = kp_file_cycle(r, c->cycle);
     uint32_t at = r->cycles_n;
     if (known) {
         *known = *c;
@@ -92,7 +92,7 @@ static int meta_walk(struct kp_reader *r, const struct kp_chunk_head *head, uint
     const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
     uint32_t bytes;
     while (at < end) {
-        const struct kp_rec *rec = kp_spool_record(&at, end, &bytes);
+        const struct kp_rec *rec = kp_file_record(&at, end, &bytes);
         if (!rec) {
             r->skipped++;
             return 0;
@@ -130,14 +130,14 @@ static int strings_read(struct kp_reader *r)
     uint32_t limit = cells < 1u << 24 ? (uint32_t)cells : 1u << 24;
     for (uint32_t i = 1; i < r->chunks; i++) {
         uint32_t used;
-        const struct kp_chunk_head *head = kp_spool_chunk(r, i, &used);
+        const struct kp_chunk_head *head = kp_file_chunk(r, i, &used);
         size_t have = r->file_bytes - (size_t)i * KP_CHUNK_BYTES;
         if (!head) {
             uint32_t magic = 0;
             if (have >= sizeof magic) memcpy(&magic, r->file + (size_t)i * KP_CHUNK_BYTES, sizeof magic);
             r->skipped += magic != 0; /* a chunk of zeroes was prepared and never used */
         } else if (kind_of(head) != KP_CHUNK_STRINGS) {
-            kp_spool_leave(r, head);
+            kp_file_drop_pages(r, head);
         } else {
             if (kp_names_add_chunk(&r->names, (const uint8_t *)head, (uint32_t)(have < KP_CHUNK_BYTES ? have : KP_CHUNK_BYTES), limit))
                 return -ENOMEM;
@@ -224,7 +224,7 @@ int kp_reader_open_fd(struct kp_reader **out, int fd, const char *path, char *wh
     struct kp_reader *r = kp_map_alloc(sizeof *r);
     int rc = -ENOMEM;
     *out = NULL;
-    if (r) r->left = &r->left_is;
+    if (r) r->drop = &r->drop_is;
     if (r) rc = map(r, fd, path, why, why_bytes);
     if (!rc) rc = fill(r, path, why, why_bytes);
     if (!rc) *out = r;

@@ -6,7 +6,7 @@
  * Memory:    none. On fail: the stack ends where a text or a frame was lost, or where a damaged file does not lead outwards. Frames of
  *            machine code may lead round in a damaged file: who follows them counts (KP_FRAMES_MOST).
  */
-#include "collector/read/spool.h"
+#include "collector/read/reader.h"
 
 #include <string.h>
 
@@ -58,7 +58,7 @@ bool kp_reader_native(const struct kp_reader *r, uint32_t *stack, struct kp_fram
     *stack = 0;
     *out = (struct kp_frame){.path = ""};
     if (!cell || at / KP_CHUNK_BYTES == 0 || at / KP_CHUNK_BYTES >= r->chunks || at + sizeof *f > r->file_bytes) return false;
-    const struct kp_chunk_head *head = kp_spool_chunk(r, (uint32_t)(at / KP_CHUNK_BYTES), &used);
+    const struct kp_chunk_head *head = kp_file_chunk(r, (uint32_t)(at / KP_CHUNK_BYTES), &used);
     if (!head || kp_load_acquire(&head->kind) != KP_CHUNK_FRAMES) return false; /* pairs with: chunk.c */
     if (at % KP_CHUNK_BYTES < sizeof *head || f->head.kind != KP_KIND_FRAME) return false;
     if (kp_load_acquire((_Atomic uint64_t *)(uintptr_t)&f->check) != kp_frame_check(f)) return false; /* pairs with: frames.c */
@@ -77,7 +77,7 @@ int kp_reader_natives(const struct kp_reader *r, kp_frame_fn fn, void *context)
     struct kp_frame frame;
     int rc = 0;
     for (uint32_t i = 1, used; !rc && i < r->chunks; i++) {
-        const struct kp_chunk_head *head = kp_spool_chunk(r, i, &used);
+        const struct kp_chunk_head *head = kp_file_chunk(r, i, &used);
         if (!head || kp_load_acquire(&head->kind) != KP_CHUNK_FRAMES) continue; /* pairs with: chunk.c */
         for (uint32_t cell = sizeof *head / KP_STR_CELL; !rc && cell < CELLS; cell++) {
             uint32_t id = i * CELLS + cell;

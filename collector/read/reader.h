@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* spool.h - inside of a reader, shared by the files of this room */
-#ifndef KP_READ_SPOOL_H
-#define KP_READ_SPOOL_H
+/* reader.h - inside of a reader, shared by the files of this room */
+#ifndef KP_READ_READER_H
+#define KP_READ_READER_H
 
 #include "collector/base/kp_atomic.h"
 #include "collector/read/clockmap.h"
@@ -10,14 +10,14 @@
 #include "collector/read/names.h"
 #include "collector/read/text.h"
 
-struct kp_left {
+struct kp_drop {
     size_t from, to; /* offsets in the file of neighbours that a pass is through with, not yet given back */
 };
 
 struct kp_reader {
     const uint8_t *file; /* mapped read-only; somebody may still be writing it */
     size_t file_bytes;
-    struct kp_left *left, left_is; /* each pass writes through the pointer */
+    struct kp_drop *drop, drop_is; /* each pass writes through the pointer */
     uint32_t chunks; /* that may be looked at, the last one perhaps cut; header included */
     struct kp_text text; /* lines of the header, and notes */
     struct kp_names names;
@@ -30,10 +30,10 @@ struct kp_reader {
 };
 
 /* Head of chunk i when there is one, with how many bytes of records may be read (`used`, cut to the file). Else NULL. */
-const struct kp_chunk_head *kp_spool_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used);
+const struct kp_chunk_head *kp_file_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used);
 /* A pass is through with the chunk `at` lies in: with its neighbours' its pages soon leave this process (not the file, nor the cache). */
-void kp_spool_leave(const struct kp_reader *r, const void *at);
-struct kp_rec_cycle *kp_spool_cycle(const struct kp_reader *r, uint32_t number);
+void kp_file_drop_pages(const struct kp_reader *r, const void *at);
+struct kp_rec_cycle *kp_file_cycle(const struct kp_reader *r, uint32_t number);
 
 /* `end` of every cycle that has none becomes the end of its last event (0: no event). */
 void kp_events_close(struct kp_reader *r);
@@ -43,7 +43,7 @@ uint64_t kp_heap_end(const uint8_t *at, const uint8_t *end); /* heap.c: ticks ri
  * The record at *at, which moves behind it; NULL when what lies there is no record that ends at or before `end`. Its size is
  * read only once and is the caller's from then on: the file of a running process may change at any time.
  */
-static inline const struct kp_rec *kp_spool_record(const uint8_t **at, const uint8_t *end, uint32_t *bytes)
+static inline const struct kp_rec *kp_file_record(const uint8_t **at, const uint8_t *end, uint32_t *bytes)
 {
     const struct kp_rec *rec = (const void *)*at;
     if ((size_t)(end - *at) < sizeof *rec) return NULL;
