@@ -8,7 +8,7 @@ lint: ## layers, headers, file and function sizes, shellcheck, codespell
 	@scripts/check-safety.sh
 	@scripts/check-safety.sh --self-test
 	@$(MAKE) --no-print-directory check-calls
-check-calls: $(BUILD)/libkprof.so ## no system call of the library but in io.c, where a test can make it fail
+check-calls: $(BUILD)/libkprof.so ## no system call of the library but in io_*.c, where a test can make it fail
 	@scripts/check-calls.sh $(foreach r,$(SO_ROOMS),$(call obj,$(r)))
 check-headers: ; @scripts/check-headers.sh $(CC)
 check-layers: ; @scripts/check-layers.sh && scripts/check-layers.sh --self-test

@@ -2,7 +2,7 @@
 /*
  * fail.c - failures on demand, and how often each call was made
  *
- * Called by: io.c, arena.c and whoever makes a call of libc that may fail, before the call; any thread, also hooks
+ * Called by: io_*.c, arena.c and whoever makes a call of libc that may fail, before the call; any thread, also hooks
  * Owns:      the list of failures, the file of counts: both empty but in tests
  * Locks:     none. Without a test: one load.
  * On fail:   a specification that cannot be read, or a file that cannot be mapped, makes nothing fail

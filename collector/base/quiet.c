@@ -2,7 +2,7 @@
 /*
  * quiet.c - lets a write of ours fail without a signal to the host, and keeps handlers out of what must not be left half done
  *
- * Called by: io.c and log.c, around the calls that may raise one; any thread, also in signal handlers; thread.c and cycle.c (kp_stay)
+ * Called by: io_file.c and log.c, around the calls that may raise one; any thread, also in signal handlers; thread.c and cycle.c (kp_stay)
  * On fail:   a mask that cannot be set leaves things as they are
  */
 #include "collector/base/kp_quiet.h"

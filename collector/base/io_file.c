@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * io_file.c - the system calls on files, each with a point where a test can make it fail (fail.c)
+ *
+ * Called by: boot, writer and exporter threads, the CLI; never a hook
+ * On fail:   -errno; nothing is logged here
+ */
+#include "collector/base/kp_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h> /* rename, renameat2 */
+#include <stdint.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/base/kp_fail.h"
+#include "collector/base/kp_quiet.h"
+#include "collector/base/kp_otherlibc.h"
+#include "collector/base/kp_poison.h"
+
+/*
+ * What other preloaded libraries stand in for (fakeroot: names and owners of files) is asked of the kernel: their functions may take locks of
+ * the host's, in a thread it knows nothing of, and what we do is no business of theirs. struct stat is the kernel's own on 64-bit machines.
+ */
+
+/* Runs a call until it is not interrupted; its value, or -errno. */
+#define KP_IO_RETRY(out, call)                                                                     \
+    do {                                                                                           \
+        (out) = (call);                                                                            \
+        if ((out) < 0) (out) = -errno;                                                             \
+    } while ((out) == -EINTR)
+
+static int fd_high(int fd)
+{
+    if (fd < 0 || fd >= KP_IO_FD_HIGH) return fd;
+    int high = kp_fail_point("dup");
+    if (high == 0) high = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_HIGH);
+    if (high < 0 && fd > STDERR_FILENO) return fd; /* a low limit on fds: the low number must do */
+    if (high < 0) high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* but what the host prints must not land there */
+    if (high < 0) high = -errno;
+    close(fd);
+    return high;
+}
+
+int kp_io_open(const char *path, int flags, int mode)
+{
+    int fd = kp_fail_point("open");
+    if (fd < 0) return fd;
+    KP_IO_RETRY(fd, open(path, flags | O_CLOEXEC, mode));
+    return fd_high(fd);
+}
+
+int kp_io_open_at(int dir, const char *name, int flags, int mode)
+{
+    int fd = kp_fail_point("open");
+    if (fd < 0) return fd;
+    KP_IO_RETRY(fd, openat(dir, name, flags | O_CLOEXEC, mode));
+    return fd_high(fd);
+}
+
+int kp_io_close(int fd)
+{
+    const int rc = kp_fail_point("close"); /* the kernel gives the number back all the same */
+    return close(fd) == 0 || errno == EINTR ? rc : -errno;
+}
+
+static ssize_t write_quietly(int fd, const char *p, size_t bytes)
+{
+    struct kp_quiet quiet;
+    ssize_t n;
+    kp_quiet_begin(&quiet);
+    KP_IO_RETRY(n, write(fd, p, bytes));
+    kp_quiet_end(&quiet);
+    return n;
+}
+
+ssize_t kp_io_write_all(int fd, const void *data, size_t bytes)
+{
+    const char *p = data;
+    size_t left = bytes;
+    while (left) {
+        ssize_t n = kp_fail_point("write");
+        if (n == 0) n = write_quietly(fd, p, left);
+        if (n < 0) return n;
+        if (n == 0) return -EIO;
+        p += n;
+        left -= (size_t)n;
+    }
+    return (ssize_t)bytes;
+}
+
+ssize_t kp_io_read(int fd, void *data, size_t bytes)
+{
+    ssize_t n = kp_fail_point("read");
+    if (n == 0) KP_IO_RETRY(n, read(fd, data, bytes));
+    return n;
+}
+
+ssize_t kp_io_pread(int fd, void *data, size_t bytes, off_t at)
+{
+    ssize_t n = kp_fail_point("pread");
+    if (n == 0) KP_IO_RETRY(n, pread(fd, data, bytes, at));
+    return n;
+}
+
+/* The slow way to the same promise: every block of the range exists on disk. The range is past the end of the file. */
+static int zeroes_write(int fd, off_t at, off_t bytes)
+{
+    static const char zeroes[16384];
+    while (bytes > 0) {
+        ssize_t n;
+        size_t part = bytes < (off_t)sizeof zeroes ? (size_t)bytes : sizeof zeroes;
+        KP_IO_RETRY(n, pwrite(fd, zeroes, part, at));
+        if (n < 0) return (int)n;
+        if (n == 0) return -EIO;
+        at += n;
+        bytes -= n;
+    }
+    return 0;
+}
+
+int kp_io_fallocate(int fd, off_t at, off_t bytes)
+{
+    struct kp_quiet quiet; /* over the file size limit both raise SIGXFSZ */
+    int rc = kp_fail_point("fallocate");
+    kp_quiet_begin(&quiet);
+    if (rc == 0) KP_IO_RETRY(rc, fallocate(fd, 0, at, bytes));
+    if (rc == -EOPNOTSUPP || rc == -ENOSYS) rc = zeroes_write(fd, at, bytes);
+    kp_quiet_end(&quiet);
+    return rc;
+}
+
+int kp_io_fsync(int fd)
+{
+    int rc = kp_fail_point("fsync");
+    if (rc == 0) KP_IO_RETRY(rc, fsync(fd));
+    return rc;
+}
+
+int kp_io_truncate(int fd, off_t bytes)
+{
+    int rc = kp_fail_point("truncate");
+    if (rc == 0) KP_IO_RETRY(rc, ftruncate(fd, bytes));
+    return rc;
+}
+
+int kp_io_lock(int fd)
+{
+    int rc = kp_fail_point("lock");
+    if (rc == 0) KP_IO_RETRY(rc, flock(fd, LOCK_EX | LOCK_NB));
+    return rc;
+}
+
+int kp_io_give(int fd, uint32_t uid, uint32_t gid, uint32_t mode)
+{
+    int rc = kp_fail_point("give");
+    if (rc < 0) return rc;
+    return syscall(SYS_fchown, fd, uid, gid) == 0 && syscall(SYS_fchmod, fd, mode) == 0 ? 0 : -errno;
+}
+
+int64_t kp_io_data_next(int fd, int64_t at)
+{
+    const int rc = kp_fail_point("seek");
+    if (rc < 0) return rc;
+    const off_t next = lseek(fd, at, SEEK_DATA);
+    return next < 0 ? -errno : next;
+}
+
+void kp_io_punch(int fd, off_t at, off_t bytes)
+{
+    if (kp_fail_point("punch") == 0) (void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes);
+}
+
+int kp_io_stat(const char *path, struct stat *out)
+{
+    int rc = kp_fail_point("stat");
+    if (rc < 0) return rc;
+    return syscall(SYS_newfstatat, AT_FDCWD, path, out, 0) == 0 ? 0 : -errno;
+}
+
+int kp_io_fstat(int fd, struct stat *out)
+{
+    int rc = kp_fail_point("stat");
+    if (rc < 0) return rc;
+    return syscall(SYS_fstat, fd, out) == 0 ? 0 : -errno;
+}
+
+bool kp_io_exists(const char *path)
+{
+    return kp_fail_point("access") == 0 && access(path, F_OK) == 0;
+}
+
+ssize_t kp_io_readlink(const char *path, char *out, size_t bytes)
+{
+    int rc = kp_fail_point("readlink");
+    if (rc < 0) return rc;
+    ssize_t n = readlink(path, out, bytes);
+    return n < 0 ? -errno : n;
+}
+
+int kp_io_getcwd(char *out, size_t bytes)
+{
+    int rc = kp_fail_point("getcwd");
+    if (rc < 0) return rc;
+    return getcwd(out, bytes) ? 0 : -errno;
+}
+
+int kp_io_dup_high(int fd)
+{
+    int rc = kp_fail_point("dup");
+    if (rc < 0) return rc;
+    rc = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_HIGH);
+    return rc < 0 ? -errno : rc;
+}
+
+bool kp_io_is_terminal(int fd)
+{
+    return kp_fail_point("terminal") == 0 && isatty(fd);
+}
+
+int kp_io_rename_new(const char *from, const char *to)
+{
+    int rc = kp_fail_point("rename");
+    if (rc < 0) return rc;
+    if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -errno;
+    return kp_io_exists(to) ? -EEXIST : kp_io_rename(from, to); /* a file system that cannot do it */
+}
+
+int kp_io_rename(const char *from, const char *to)
+{
+    int rc = kp_fail_point("rename");
+    if (rc < 0) return rc;
+    return syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to) == 0 ? 0 : -errno;
+}
+
+int kp_io_unlink(const char *path)
+{
+    int rc = kp_fail_point("unlink");
+    if (rc < 0) return rc;
+    return syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0 ? 0 : -errno;
+}
+
+int kp_io_unlink_at(int dir, const char *name)
+{
+    int rc = kp_fail_point("unlink");
+    if (rc < 0) return rc;
+    return syscall(SYS_unlinkat, dir, name, 0) == 0 ? 0 : -errno;
+}
+
+static int dir_make(const char *path, int mode)
+{
+    struct stat st;
+    if (syscall(SYS_mkdirat, AT_FDCWD, path, mode) == 0) return 0;
+    int rc = -errno;
+    if (syscall(SYS_newfstatat, AT_FDCWD, path, &st, 0) != 0) return rc;
+    return S_ISDIR(st.st_mode) ? 0 : -ENOTDIR;
+}
+
+int kp_io_mkdirs(const char *path, int mode)
+{
+    char part[4096];
+    size_t n = strlen(path);
+    int rc = kp_fail_point("mkdir");
+    if (rc < 0) return rc;
+    if (n == 0) return -ENOENT;
+    if (n >= sizeof part) return -ENAMETOOLONG;
+    memcpy(part, path, n + 1);
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        rc = dir_make(part, mode);
+        *slash = '/';
+        if (rc < 0) return rc;
+    }
+    return dir_make(part, mode);
+}
+
+struct kernel_entry { /* as getdents64 gives them */
+    uint64_t inode;
+    int64_t next;
+    uint16_t bytes;
+    uint8_t type;
+    char name[];
+};
+
+int kp_io_each_name(const char *dir, void (*visit)(void *context, const char *name), void *context)
+{
+    _Alignas(struct kernel_entry) char some[4096];
+    const int fd = kp_io_open(dir, O_RDONLY | O_DIRECTORY, 0);
+    long n = fd;
+    while (fd >= 0) {
+        n = kp_fail_point("list");
+        if (n == 0) n = syscall(SYS_getdents64, fd, some, sizeof some);
+        if (n == -1) n = -errno;
+        if (n <= 0) break;
+        for (long at = 0; at < n;) {
+            const struct kernel_entry *entry = (const void *)(some + at);
+            if (entry->name[0] != '.') visit(context, entry->name);
+            at += entry->bytes;
+        }
+    }
+    if (fd >= 0) kp_io_close(fd);
+    return (int)n;
+}

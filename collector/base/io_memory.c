@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * io_memory.c - the system calls on memory: mappings, page locks, limits, and copies of memory that may not be there
+ *
+ * Called by: boot, writer and exporter threads, the CLI; a hook only for the first record of a thread
+ *            (mmap) and at the end of an optimizer's step (peek)
+ * On fail:   -errno; nothing is logged here
+ */
+#include "collector/base/kp_io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "collector/base/kp_atomic.h"
+#include "collector/base/kp_fail.h"
+#include "collector/base/kp_poison.h"
+
+static _Atomic bool keeps_unlocked;
+
+void kp_io_keep_unlocked(bool is_wanted)
+{
+    kp_store_relaxed(&keeps_unlocked, is_wanted);
+}
+
+int kp_io_mmap(void **out, size_t bytes, int prot, int flags, int fd, off_t at)
+{
+    int rc = kp_fail_point("mmap");
+    if (rc < 0) return rc;
+    void *p = mmap(NULL, bytes, prot, flags, fd, at);
+    if (p == MAP_FAILED) return -errno;
+    if (kp_load_relaxed(&keeps_unlocked)) (void)kp_io_unlock_pages(p, bytes);
+    *out = p;
+    return 0;
+}
+
+int kp_io_mmap_at(void *where, size_t bytes, int prot, int flags, int fd, off_t at)
+{
+    int rc = kp_fail_point("mmap");
+    if (rc < 0) return rc;
+    if (mmap(where, bytes, prot, flags | MAP_FIXED, fd, at) == MAP_FAILED) return -errno;
+    if (kp_load_relaxed(&keeps_unlocked)) (void)kp_io_unlock_pages(where, bytes);
+    return 0;
+}
+
+int kp_io_munmap(void *p, size_t bytes)
+{
+    int rc = kp_fail_point("munmap");
+    if (rc < 0) return rc;
+    return munmap(p, bytes) == 0 ? 0 : -errno;
+}
+
+int kp_io_mremap(void **out, void *p, size_t old_bytes, size_t bytes)
+{
+    int rc = kp_fail_point("mremap");
+    if (rc < 0) return rc;
+    void *q = mremap(p, old_bytes, bytes, MREMAP_MAYMOVE);
+    if (q == MAP_FAILED) return -errno;
+    *out = q;
+    return 0;
+}
+
+int kp_io_madvise(void *p, size_t bytes, int advice)
+{
+    int rc = kp_fail_point("madvise");
+    if (rc < 0) return rc;
+    return madvise(p, bytes, advice) == 0 ? 0 : -errno;
+}
+
+int kp_io_mprotect(void *p, size_t bytes, int prot)
+{
+    int rc = kp_fail_point("mprotect");
+    if (rc < 0) return rc;
+    return mprotect(p, bytes, prot) == 0 ? 0 : -errno;
+}
+
+static uint64_t limit_get(int which)
+{
+    struct rlimit limit;
+    if (kp_fail_point("limit") != 0 || getrlimit((__rlimit_resource_t)which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    return limit.rlim_cur;
+}
+
+uint64_t kp_io_address_limit(void)
+{
+    return limit_get(RLIMIT_AS);
+}
+
+uint64_t kp_io_lock_limit(void)
+{
+    return limit_get(RLIMIT_MEMLOCK);
+}
+
+uint64_t kp_io_addresses(void)
+{
+    char text[64] = "";
+    uint64_t pages = 0;
+    int fd = kp_io_open("/proc/self/statm", O_RDONLY, 0);
+    if (fd < 0) return 0;
+    if (kp_io_read(fd, text, sizeof text - 1) < 0) text[0] = '\0';
+    kp_io_close(fd);
+    for (const char *p = text; *p >= '0' && *p <= '9'; p++) pages = pages * 10 + (uint64_t)(*p - '0');
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+int kp_io_lock_pages(void *p, size_t bytes, bool on_fault)
+{
+    int rc = kp_fail_point("mlock");
+    if (rc < 0) return rc;
+    return syscall(SYS_mlock2, p, bytes, on_fault ? 1 : 0) == 0 ? 0 : -errno; /* MLOCK_ONFAULT */
+}
+
+int kp_io_unlock_pages(void *p, size_t bytes)
+{
+    int rc = kp_fail_point("mlock");
+    if (rc < 0) return rc;
+    return syscall(SYS_munlock, p, bytes) == 0 ? 0 : -errno;
+}
+
+/* ---- memory that may not be there ---- */
+
+/*
+ * Where process_vm_readv is not there (emulators) or not allowed (a sandbox) the bytes go through a pipe: write answers EFAULT as well.
+ * By number, since libc's write and read are places where a thread may be cancelled.
+ */
+enum { PIECE = 4096 }; /* what any pipe takes without waiting; also what is asked for at once, since no page is smaller */
+
+static int peek_through(const int fds[2], const uint8_t *from, uint8_t *to, size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        const size_t want = bytes - done < PIECE ? bytes - done : PIECE;
+        const long got = syscall(SYS_write, fds[1], from + done, want);
+        if (got <= 0) return got < 0 ? -errno : -EFAULT;
+        if (syscall(SYS_read, fds[0], to + done, (size_t)got) != got) return -EIO;
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+static int peek_by_pipe(const struct iovec *pieces, unsigned n, uint8_t *to)
+{
+    int fds[2];
+    if (syscall(SYS_pipe2, fds, O_CLOEXEC | O_NONBLOCK) != 0) return -errno;
+    int rc = 0;
+    for (unsigned i = 0; i < n && rc == 0; i++) {
+        rc = peek_through(fds, pieces[i].iov_base, to, pieces[i].iov_len);
+        to += pieces[i].iov_len;
+    }
+    syscall(SYS_close, fds[0]);
+    syscall(SYS_close, fds[1]);
+    return rc;
+}
+
+/*
+ * The kernel copies, and answers EFAULT where a load of ours would kill the host. Memory is asked of the calling thread: the main one, whose number
+ * the process has, may have ended by pthread_exit, and has none then.
+ */
+static int peek(const struct iovec *pieces, unsigned n, uint8_t *to, size_t bytes)
+{
+    const struct iovec local = {to, bytes};
+    int rc = kp_fail_point("peek");
+    if (rc < 0) return rc;
+    rc = kp_fail_point("vm_readv");
+    const ssize_t got = rc < 0 ? rc : process_vm_readv((pid_t)kp_io_tid(), &local, 1, pieces, n, 0);
+    if (got == (ssize_t)bytes) return 0;
+    rc = rc < 0 ? rc : got < 0 ? -errno : -EFAULT;
+    return rc == -ENOSYS || rc == -EPERM ? peek_by_pipe(pieces, n, to) : rc;
+}
+
+int kp_io_peek(const void *from, void *to, size_t bytes)
+{
+    const struct iovec remote = {(void *)(uintptr_t)from, bytes};
+    return peek(&remote, 1, to, bytes);
+}
+
+int kp_io_poke(void *to, const void *from, size_t bytes)
+{
+    struct iovec local = {(void *)(uintptr_t)from, bytes}, remote = {to, bytes};
+    int rc = kp_fail_point("peek");
+    if (rc < 0) return rc;
+    ssize_t put = process_vm_writev((pid_t)kp_io_tid(), &local, 1, &remote, 1, 0);
+    if (put < 0) return -errno;
+    return put == (ssize_t)bytes ? 0 : -EFAULT;
+}
+
+int kp_io_peek_pages(const void *from, size_t bytes)
+{
+    enum { AT_ONCE = 32 };
+    uint8_t to[AT_ONCE];
+    struct iovec remote[AT_ONCE];
+    int rc = 0;
+    for (uintptr_t at = (uintptr_t)from, end = at + bytes; at < end && rc == 0;) {
+        unsigned n = 0;
+        for (; n < AT_ONCE && at < end; at = (at | (PIECE - 1)) + 1) remote[n++] = (struct iovec){(void *)at, 1};
+        rc = peek(remote, n, to, n);
+    }
+    return rc;
+}
