@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_sort.h"
 #include "collector/base/kp_poison.h"
 
 #define RUN_MAX (KP_CHUNK_BYTES / sizeof(struct kp_rec_api))
@@ -51,15 +52,16 @@ static bool call_read(struct kp_calls *c, const uint8_t **at, const uint8_t *end
 
 /* --- the heap of chunks --- */
 
-static void sift(struct kp_calls *c, uint32_t at)
+static bool is_earlier(const void *a, const void *b, const void *context)
 {
-    struct kp_calls_lead x = c->heap[at];
-    for (uint32_t child; (child = 2 * at + 1) < c->n; at = child) {
-        if (child + 1 < c->n && c->heap[child + 1].middle_ns < c->heap[child].middle_ns) child++;
-        if (c->heap[child].middle_ns >= x.middle_ns) break;
-        c->heap[at] = c->heap[child];
-    }
-    c->heap[at] = x;
+    (void)context;
+    return ((const struct kp_calls_lead *)a)->middle_ns < ((const struct kp_calls_lead *)b)->middle_ns;
+}
+
+/* The first chunk of the heap stands at another call now. */
+static void first_moved(struct kp_calls *c)
+{
+    if (c->n) kp_heap_sift(c->heap, sizeof *c->heap, 0, c->n, false, is_earlier, NULL);
 }
 
 /* Looks through a chunk once: it takes part from the first middle among its calls on. */
@@ -117,7 +119,7 @@ static int settle(struct kp_calls *c)
         kp_file_drop_pages(c->r, piece->at);
         lead->run->next = c->unused, c->unused = lead->run;
         c->heap[0] = c->heap[--c->n];
-        if (c->n) sift(c, 0);
+        first_moved(c);
     }
     return 0;
 }
@@ -127,7 +129,7 @@ int kp_calls_next(struct kp_calls *c)
     struct kp_calls_lead *lead = &c->heap[0];
     if (++lead->run->at < lead->run->n) {
         lead->middle_ns = lead->run->of[lead->run->at].middle_ns;
-        sift(c, 0);
+        first_moved(c);
     }
     return settle(c);
 }
@@ -140,7 +142,7 @@ int kp_calls_init(struct kp_calls *c, struct kp_reader *r, const struct kp_rec_c
     c->heap = kp_map_alloc(c->pieces.n * sizeof *c->heap);
     if (!c->heap) return -ENOMEM;
     for (uint32_t i = 0; i < c->pieces.n; i++) lead_add(c, i);
-    for (uint32_t i = c->n / 2; i-- > 0;) sift(c, i);
+    kp_heap_make(c->heap, sizeof *c->heap, c->n, false, is_earlier, NULL);
     return settle(c);
 }
 

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_search.h"
 #include "collector/base/kp_poison.h"
 
 #define FRACTION 48
@@ -136,16 +137,16 @@ static uint64_t add(uint64_t a, uint64_t b)
     return a > INT64_MAX || a + b > INT64_MAX ? INT64_MAX : a + b;
 }
 
+static bool has_begun(const void *line, const void *ticks)
+{
+    return ((const struct kp_clock_line *)line)->from <= *(const uint64_t *)ticks;
+}
+
 /* The last line that begins at or before ticks, or the first. */
 static uint32_t find(const struct kp_clockmap *m, uint64_t ticks)
 {
-    uint32_t low = 0, high = m->n;
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-        if (m->lines[mid].from <= ticks) low = mid;
-        else high = mid;
-    }
-    return low;
+    const uint32_t begun = (uint32_t)kp_search(m->lines, sizeof *m->lines, m->n, has_begun, &ticks);
+    return begun ? begun - 1 : 0;
 }
 
 void kp_clockmap_anchor(struct kp_clockmap *m, uint64_t ticks)

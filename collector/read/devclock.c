@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_search.h"
 #include "collector/base/kp_poison.h"
 
 #define FRACTION 48
@@ -156,18 +157,20 @@ static const struct kp_devclock_domain *domain_find(struct kp_devclock *d, bool 
     return best;
 }
 
+static bool has_begun(const void *line, const void *device)
+{
+    return ((const struct kp_devclock_line *)line)->from <= *(const uint64_t *)device;
+}
+
+/* The last line of the domain that begins at or before this time, or its first. */
 static const struct kp_devclock_line *line_find(struct kp_devclock *d, const struct kp_devclock_domain *domain, uint64_t device)
 {
-    uint32_t low = domain->first, high = domain->first + domain->n;
+    const uint32_t first = domain->first, end = first + domain->n;
     const struct kp_devclock_line *last = &d->lines[d->line];
-    if (d->line >= low && d->line < high && device >= last->from && (d->line + 1 == high || device < last[1].from)) return last;
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-        if (d->lines[mid].from <= device) low = mid;
-        else high = mid;
-    }
-    d->line = low;
-    return &d->lines[low];
+    if (d->line >= first && d->line < end && device >= last->from && (d->line + 1 == end || device < last[1].from)) return last;
+    const uint32_t begun = (uint32_t)kp_search(&d->lines[first], sizeof *d->lines, domain->n, has_begun, &device);
+    d->line = begun ? first + begun - 1 : first;
+    return &d->lines[d->line];
 }
 
 /* CLOCK_MONOTONIC of a device time. */

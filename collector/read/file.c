@@ -12,6 +12,7 @@
 
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_io.h"
+#include "collector/base/kp_search.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_DROP_BYTES (16u * KP_CHUNK_BYTES) /* dropped at once: one call for each chunk was half of a short program's export */
@@ -50,13 +51,13 @@ void kp_file_drop_pages(const struct kp_reader *r, const void *at)
     if (to - drop->from >= KP_DROP_BYTES) give_back(r);
 }
 
+static bool is_earlier_cycle(const void *item, const void *number)
+{
+    return ((const struct kp_rec_cycle *)item)->cycle < *(const uint32_t *)number;
+}
+
 struct kp_rec_cycle *kp_file_cycle(const struct kp_reader *r, uint32_t number)
 {
-    uint32_t low = 0, high = r->cycles_n;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (r->cycles[mid].cycle < number) low = mid + 1;
-        else high = mid;
-    }
-    return low < r->cycles_n && r->cycles[low].cycle == number ? &r->cycles[low] : NULL;
+    const size_t i = kp_search(r->cycles, sizeof *r->cycles, r->cycles_n, is_earlier_cycle, &number);
+    return i < r->cycles_n && r->cycles[i].cycle == number ? &r->cycles[i] : NULL;
 }

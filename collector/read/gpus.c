@@ -46,47 +46,26 @@ int kp_gpus_take(struct kp_gpus *g, const struct kp_rec *rec, uint32_t bytes)
 
 /* --- threads --- */
 
-static struct kp_gpu_thread *place_find(struct kp_gpu_thread *of, uint32_t cap, uint32_t thread_id)
-{
-    uint32_t at = thread_id * 0x9e3779b1u;
-    for (at ^= at >> 15;; at++) {
-        struct kp_gpu_thread *place = &of[at & (cap - 1)];
-        if (!place->tid || place->thread_id == thread_id) return place;
-    }
-}
-
-static int threads_grow(struct kp_gpus *g)
-{
-    uint32_t cap = g->threads_cap ? g->threads_cap * 2 : 256;
-    struct kp_gpu_thread *of = kp_map_alloc(cap * sizeof *of);
-    if (!of) return -ENOMEM;
-    for (uint32_t i = 0; i < g->threads_cap; i++)
-        if (g->threads[i].tid) *place_find(of, cap, g->threads[i].thread_id) = g->threads[i];
-    if (g->threads) kp_map_free(g->threads, g->threads_cap * sizeof *of);
-    g->threads = of, g->threads_cap = cap;
-    return 0;
-}
-
 int kp_gpus_thread(struct kp_gpus *g, uint32_t thread_id, uint32_t tid)
 {
     if (!thread_id || !tid) return 0;
-    if (g->threads_n * 2 >= g->threads_cap && threads_grow(g)) return -ENOMEM;
-    struct kp_gpu_thread *place = place_find(g->threads, g->threads_cap, thread_id);
-    g->threads_n += !place->tid;
-    *place = (struct kp_gpu_thread){thread_id, tid};
+    g->threads.item_bytes = sizeof(struct kp_gpu_thread);
+    struct kp_gpu_thread *thread = kp_idtable_add(&g->threads, thread_id);
+    if (!thread) return -ENOMEM;
+    thread->tid = tid;
     return 0;
 }
 
 uint32_t kp_gpus_tid(const struct kp_gpus *g, uint32_t thread_id)
 {
-    const struct kp_gpu_thread *place = g->threads_cap ? place_find(g->threads, g->threads_cap, thread_id) : NULL;
-    return place && place->tid ? place->tid : thread_id;
+    const struct kp_gpu_thread *thread = kp_idtable_find(&g->threads, thread_id);
+    return thread ? thread->tid : thread_id;
 }
 
 void kp_gpus_fini(struct kp_gpus *g)
 {
     kp_devclock_fini(&g->clock);
     if (g->contexts) kp_map_free(g->contexts, g->contexts_cap * sizeof *g->contexts);
-    if (g->threads) kp_map_free(g->threads, g->threads_cap * sizeof *g->threads);
+    kp_idtable_fini(&g->threads);
     *g = (struct kp_gpus){0};
 }

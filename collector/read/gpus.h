@@ -7,12 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/base/kp_idtable.h"
 #include "collector/format/kp_device.h"
 #include "collector/read/devclock.h"
 
 enum { KP_GPUS_MAX = 256 };
 struct kp_gpu_thread {
-    uint32_t thread_id, tid; /* tid 0: free place */
+    uint64_t thread_id;
+    uint32_t tid;
 };
 struct kp_gpus {
     struct kp_devclock clock;
@@ -20,8 +22,7 @@ struct kp_gpus {
     uint32_t devices;                                /* the highest id + 1 */
     struct kp_rec_context *contexts;
     uint32_t contexts_n, contexts_cap;
-    struct kp_gpu_thread *threads; /* a hash table, at most half full */
-    uint32_t threads_n, threads_cap;
+    struct kp_idtable threads; /* of kp_gpu_thread */
 };
 
 int kp_gpus_take(struct kp_gpus *g, const struct kp_rec *rec, uint32_t bytes); /* a META record of any kind; 0 or -ENOMEM */

@@ -11,22 +11,14 @@
 #include <stddef.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_sort.h"
 #include "collector/base/kp_poison.h"
 
-static bool is_earlier(const struct kp_merge_entry *a, const struct kp_merge_entry *b)
+static bool is_earlier(const void *left, const void *right, const void *context)
 {
+    const struct kp_merge_entry *a = left, *b = right;
+    (void)context;
     return a->start != b->start ? a->start < b->start : a->which < b->which;
-}
-
-static void sift(struct kp_merge *m, uint32_t at)
-{
-    const struct kp_merge_entry x = m->of[at];
-    for (uint32_t child; (child = 2 * at + 1) < m->n; at = child) {
-        if (child + 1 < m->n && is_earlier(&m->of[child + 1], &m->of[child])) child++;
-        if (!is_earlier(&m->of[child], &x)) break;
-        m->of[at] = m->of[child];
-    }
-    m->of[at] = x;
 }
 
 int kp_merge_init(struct kp_merge *m, uint32_t most)
@@ -48,12 +40,12 @@ void kp_merge_add(struct kp_merge *m, uint64_t start, uint32_t which)
 
 void kp_merge_begin(struct kp_merge *m)
 {
-    for (uint32_t i = m->n / 2; i-- > 0;) sift(m, i);
+    kp_heap_make(m->of, sizeof *m->of, m->n, false, is_earlier, NULL);
 }
 
 void kp_merge_moved(struct kp_merge *m, bool more, uint64_t start)
 {
     if (more) m->of[0].start = start;
     else m->of[0] = m->of[--m->n];
-    if (m->n) sift(m, 0);
+    if (m->n) kp_heap_sift(m->of, sizeof *m->of, 0, m->n, false, is_earlier, NULL);
 }

@@ -3,7 +3,7 @@
  * order.c - the pieces of a cycle, by thread and in the order they were written
  *
  * A chunk belongs to its first owner until a THREAD record hands it on; each stretch is a piece. Sorting the pieces by
- * (thread_no, order) lines up what each thread wrote, whichever chunks it got. Own heap sort: libc's may call malloc.
+ * (thread_no, order) lines up what each thread wrote, whichever chunks it got.
  */
 #include "collector/read/order.h"
 
@@ -12,6 +12,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_sort.h"
 #include "collector/base/kp_poison.h"
 
 #define LATE_NS ((uint64_t)600 * 1000000000u) /* what CUPTI has not delivered by then never comes */
@@ -51,33 +52,13 @@ static int cut(struct kp_pieces *p, const struct kp_chunk_head *head, uint32_t u
     return push(p, &piece);
 }
 
-static bool is_before(const struct kp_piece *a, const struct kp_piece *b)
+static bool is_before(const void *left, const void *right, const void *context)
 {
+    const struct kp_piece *a = left, *b = right;
+    (void)context;
     if (a->thread_no != b->thread_no) return a->thread_no < b->thread_no;
     if (a->order != b->order) return a->order < b->order;
     return a->at < b->at;
-}
-
-static void sift(struct kp_piece *of, uint32_t at, uint32_t n)
-{
-    struct kp_piece x = of[at];
-    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && is_before(&of[child], &of[child + 1])) child++;
-        if (!is_before(&x, &of[child])) break;
-        of[at] = of[child];
-    }
-    of[at] = x;
-}
-
-static void sort(struct kp_piece *of, uint32_t n)
-{
-    for (uint32_t i = n / 2; i-- > 0;) sift(of, i, n);
-    while (n > 1) {
-        struct kp_piece x = of[0];
-        of[0] = of[--n];
-        of[n] = x;
-        sift(of, 0, n);
-    }
 }
 
 /* Every chunk of one kind (for DATA and DEVICE: of the cycles from first to last). */
@@ -104,7 +85,7 @@ static int collect(struct kp_pieces *p, const struct kp_reader *r, uint32_t kind
             return rc;
         }
     }
-    if (p->n) sort(p->of, p->n);
+    if (p->n) kp_sort(p->of, sizeof *p->of, p->n, is_before, NULL);
     return 0;
 }
 

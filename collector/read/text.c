@@ -17,6 +17,8 @@
 #include <string.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_search.h"
+#include "collector/base/kp_sort.h"
 #include "collector/base/kp_poison.h"
 
 enum { UNSETTLED_LEAST = 65536 };
@@ -71,33 +73,12 @@ static int key_compare(const struct kp_text *t, const struct kp_text_line *a, co
     return differ ? differ : (a->key_bytes > bytes) - (a->key_bytes < bytes);
 }
 
-static bool is_before(const struct kp_text *t, const struct kp_text_line *a, const struct kp_text_line *b)
+static bool is_before(const void *left, const void *right, const void *text)
 {
+    const struct kp_text *t = text;
+    const struct kp_text_line *a = left, *b = right;
     const int keys = key_compare(t, a, t->bytes + b->at, b->key_bytes);
     return keys ? keys < 0 : a->at < b->at;
-}
-
-static void sift(struct kp_text *t, uint32_t at, uint32_t n)
-{
-    struct kp_text_line *of = t->lines, x = of[at];
-    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && is_before(t, &of[child], &of[child + 1])) child++;
-        if (!is_before(t, &x, &of[child])) break;
-        of[at] = of[child];
-    }
-    of[at] = x;
-}
-
-/* By heap: libc's sort may call malloc. */
-static void sort(struct kp_text *t)
-{
-    for (uint32_t i = t->n / 2; i-- > 0;) sift(t, i, t->n);
-    for (uint32_t n = t->n; n > 1;) {
-        const struct kp_text_line last = t->lines[0];
-        t->lines[0] = t->lines[--n];
-        t->lines[n] = last;
-        sift(t, 0, n);
-    }
 }
 
 static int index_make(struct kp_text *t)
@@ -113,7 +94,7 @@ static int index_make(struct kp_text *t)
         }
         t->lines[t->n++] = (struct kp_text_line){.at = (uint64_t)(line - t->bytes), .key_bytes = (uint32_t)(equals - line)};
     }
-    sort(t);
+    kp_sort(t->lines, sizeof *t->lines, t->n, is_before, t);
     return 0;
 }
 
@@ -166,17 +147,24 @@ int kp_text_settle(struct kp_text *t)
     return rc;
 }
 
+struct key {
+    const struct kp_text *text;
+    const char *key;
+    size_t bytes;
+};
+
+static bool is_up_to(const void *item, const void *key)
+{
+    const struct key *k = key;
+    return key_compare(k->text, item, k->key, k->bytes) <= 0;
+}
+
 const char *kp_text_get(const struct kp_text *t, const char *key)
 {
-    const size_t bytes = strlen(key);
-    uint32_t low = 0, high = t->n; /* behind the last line of the key */
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (key_compare(t, &t->lines[middle], key, bytes) <= 0) low = middle + 1;
-        else high = middle;
-    }
-    if (!low || key_compare(t, &t->lines[low - 1], key, bytes) != 0) return NULL;
-    return t->bytes + t->lines[low - 1].at + bytes + 1;
+    const struct key k = {t, key, strlen(key)};
+    const size_t behind = kp_search(t->lines, sizeof *t->lines, t->n, is_up_to, &k); /* the last line of the key */
+    if (!behind || key_compare(t, &t->lines[behind - 1], key, k.bytes) != 0) return NULL;
+    return t->bytes + t->lines[behind - 1].at + k.bytes + 1;
 }
 
 void kp_text_fini(struct kp_text *t)

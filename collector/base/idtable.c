@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * idtable.c - a hash table from a 64-bit id to an item of the caller's
+ *
+ * Called by: the reader; whoever looks up by number, off the hot path
+ * Memory:    mapped, doubled when half of it is used
+ * On fail:   NULL; the table stays as it was
+ */
+#include "collector/base/kp_idtable.h"
+
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_poison.h"
+
+enum { FIRST = 256 };
+
+/* The place of an id: the one it is in, or the free one where it belongs. */
+static uint64_t *place_find(const struct kp_idtable *t, uint64_t id)
+{
+    const uint64_t mixed = id * UINT64_C(0x9e3779b97f4a7c15);
+    for (uint64_t at = mixed >> 32;; at++) {
+        uint64_t *place = (void *)((uint8_t *)t->items + (at & (t->cap - 1)) * t->item_bytes);
+        if (!*place || *place == id) return place;
+    }
+}
+
+void *kp_idtable_find(const struct kp_idtable *t, uint64_t id)
+{
+    uint64_t *place = t->cap && id ? place_find(t, id) : NULL;
+    return place && *place ? place : NULL;
+}
+
+static int grow(struct kp_idtable *t)
+{
+    struct kp_idtable wider = *t;
+    wider.cap = t->cap ? t->cap * 2 : FIRST;
+    wider.items = kp_map_alloc((size_t)wider.cap * t->item_bytes);
+    if (!wider.items) return -1;
+    for (uint32_t i = 0; i < t->cap; i++) {
+        const uint64_t *item = (const void *)((const uint8_t *)t->items + (size_t)i * t->item_bytes);
+        if (*item) memcpy(place_find(&wider, *item), item, t->item_bytes);
+    }
+    if (t->items) kp_map_free(t->items, (size_t)t->cap * t->item_bytes);
+    *t = wider;
+    return 0;
+}
+
+void *kp_idtable_add(struct kp_idtable *t, uint64_t id)
+{
+    if (t->n >= t->cap / 2 && grow(t)) return NULL;
+    uint64_t *place = place_find(t, id);
+    t->n += !*place;
+    *place = id;
+    return place;
+}
+
+void kp_idtable_fini(struct kp_idtable *t)
+{
+    if (t->items) kp_map_free(t->items, (size_t)t->cap * t->item_bytes);
+    t->items = NULL;
+    t->n = t->cap = 0;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kp_idtable.h - a hash table from a 64-bit id to an item of the caller's
+ *
+ * Open addressing, at most half full, in mapped memory. One thread at a time; not signal-safe.
+ */
+#ifndef KP_IDTABLE_H
+#define KP_IDTABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct kp_idtable {
+    void *items;      /* each begins with its uint64_t id; 0: a free place */
+    uint32_t n, cap;
+    uint32_t item_bytes; /* set by the caller before the first add; all else 0: empty */
+};
+
+void *kp_idtable_find(const struct kp_idtable *table, uint64_t id); /* NULL: not there */
+/* The item of an id, which is not 0. A new one is zero but for its id. NULL: no memory. An add moves the items. */
+void *kp_idtable_add(struct kp_idtable *table, uint64_t id) __attribute__((warn_unused_result));
+void kp_idtable_fini(struct kp_idtable *table);
+
+#endif
