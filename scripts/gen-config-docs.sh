@@ -18,7 +18,7 @@ Made by `scripts/gen-config-docs.sh` from `collector/base/config.def`: change th
 
 Every setting is an environment variable, and a flag of `kprof run`. `kprof config` shows each value and where it came
 from. A bad value never stops the program: one line on stderr names the variable, the value and what is used instead.
-An empty value is the same as none. A set-user-id program reads none of them. The values in force are written into the spool.
+An empty value is the same as none. A set-user-id program reads none of them. The spool holds the values in force.
 
 TEXT
   "$kprof" config --markdown
