@@ -14,7 +14,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
-#include "collector/base/kp_rest.h"
+#include "collector/base/kp_helper_pause.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_WRITER_TICK_NS 50000000
@@ -105,7 +105,7 @@ static void *writer_main(void *arg)
     (void)arg;
     kp_store_relaxed(&writer_tid, kp_io_tid());
     while (kp_load_acquire(&stage) == RUNNING && !is_left_alone()) { /* pairs with: writer.c:kp_writer_close */
-        if (kp_rest_is_wanted()) return NULL; /* to be called again */
+        if (kp_helpers_pause_wanted()) return NULL; /* to be called again */
         uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);
         stock_refill(now_ns);
         cycle_prepare();
@@ -124,7 +124,7 @@ int kp_writer_open(void (*tick)(void))
     pace.taken = kp_chunk_taken();
     pace.per_second = 0;
     kp_store_release(&stage, RUNNING);
-    int rc = kp_rest_thread(writer_main, "kprof-writer", KP_WRITER_NICE, kp_record_poke);
+    int rc = kp_helpers_start(writer_main, "kprof-writer", KP_WRITER_NICE, kp_record_poke);
     if (rc < 0) kp_store_release(&stage, NOT_RUNNING);
     return rc;
 }

@@ -25,7 +25,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_otherlibc.h"
-#include "collector/base/kp_rest.h"
+#include "collector/base/kp_helper_pause.h"
 #include "collector/record/kp_record.h"
 #include "preload/run/children.h"
 #include "preload/run/cycle.h"
@@ -137,8 +137,8 @@ static void *clock_thread(void *unused)
     (void)unused;
     while (kp_run_is_active() && !kp_io_helpers_alone() && (period = kp_steps_time_period_ns()) != 0) {
         if (period > SECOND_NS) period = SECOND_NS; /* looks whether the process is over; a step comes when it is due */
-        kp_rest_nap(period);
-        if (kp_rest_is_wanted()) break;
+        kp_helpers_sleep(period);
+        if (kp_helpers_pause_wanted()) break;
         if (!kp_run_turn_begin()) continue;
         if (saw_work() && kp_steps_time(kp_clock_ns(CLOCK_MONOTONIC), worked_again())) {
             struct kp_thread *self = kp_thread_get();
@@ -152,7 +152,7 @@ static void *clock_thread(void *unused)
 static void start_clock(void)
 {
     if (!schedule.set || !kp_steps_time_period_ns()) return;
-    if (kp_rest_thread(clock_thread, "kprof-clock", KP_IO_NICE, NULL) != 0)
+    if (kp_helpers_start(clock_thread, "kprof-clock", KP_IO_NICE, NULL) != 0)
         kp_log(0, "no thread for steps by time: only the program's own steps count");
 }
 
@@ -306,7 +306,7 @@ static void begin_in_child(void)
     kp_children_forked();
     if (!was_worker && kp_run_is_worker()) kp_run_move_to_children();
     kp_io_after_fork();
-    kp_rest_after_fork();
+    kp_helpers_after_fork();
     kp_hook_begin_in_child();
     kp_native_begin_in_child(); /* frames kept so far are in the parent's file */
     kp_run_begin_in_child();

@@ -23,7 +23,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_rest.h"
+#include "collector/base/kp_helper_pause.h"
 #include "preload/run.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
@@ -36,7 +36,7 @@ static void confine(const char *what, const char *how)
     if (!kp_run_is_active() || !kp_run_is_owner()) return;
     kp_log(!kp_run_may_log(), "the program %s (%s): what it does from here on is not recorded", what, how);
     kp_run_end_early();
-    (void)kp_rest_begin(REST_MS);
+    (void)kp_helpers_pause(REST_MS);
     kp_clock_forbid();
     errno = saved;
 }

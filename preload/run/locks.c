@@ -24,7 +24,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_io.h"
-#include "collector/base/kp_rest.h"
+#include "collector/base/kp_helper_pause.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"
@@ -143,9 +143,9 @@ static bool fits_alone(void)
 /* While our threads are away: they map, and what they map is not listed at once. */
 static bool lock_alone(bool is_on_fault)
 {
-    const bool is_rest = kp_run_is_owner() && kp_rest_begin(REST_MS);
+    const bool is_rest = kp_run_is_owner() && kp_helpers_pause(REST_MS);
     const bool is_done = fits_alone() && hosts_lock_all(is_on_fault) == 0;
-    if (is_rest) kp_rest_end();
+    if (is_rest) kp_helpers_resume();
     return is_done;
 }
 

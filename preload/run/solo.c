@@ -5,7 +5,7 @@
  * Called by: host threads in setuid and its kin, unshare and setns, fstatat (taps); boot.c (puts them in when a run begins, and those of
  *            confine.c)
  * Owns:      the set of taps, which stays for good
- * Locks:     none of its own (rest.c has a flag)
+ * Locks:     none of its own (helper_pause.c has a flag)
  * On fail:   the call is made with our threads there
  * Safe in:   after fork and vfork: passes through where the process is not ours
  */
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_rest.h"
+#include "collector/base/kp_helper_pause.h"
 #include "preload/run.h"
 #include "preload/run/confine.h"
 #include "preload/hook/hook.h"
@@ -33,7 +33,7 @@ static bool begin(void)
 {
     if (!kp_run_is_active() || !kp_run_is_owner()) return false;
     int saved = errno;
-    bool is_rest = kp_rest_begin(REST_MS);
+    bool is_rest = kp_helpers_pause(REST_MS);
     errno = saved;
     return is_rest;
 }
@@ -41,7 +41,7 @@ static bool begin(void)
 static int end(bool is_rest, int result)
 {
     int saved = errno;
-    if (is_rest) kp_rest_end();
+    if (is_rest) kp_helpers_resume();
     errno = saved;
     return result;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rest.c - threads of ours that go away for a moment, and come again
+ * helper_pause.c - threads of ours that go away for a moment, and come again
  *
  * Called by: writer.c, boot.c (start their threads); preload/run/solo.c (around a call of the host)
  * Owns:      the table of such threads, the word `wanted`
  * Locks:     `turn`, an atomic flag, for the whole of a rest; waited for at most TURN_MS, and then gone without a rest
  * Memory:    none
  * On fail:   a thread that does not go in time stays; one that cannot be made again stays away, said once
- * Safe in:   signal handlers yes, if the host's own call is; after fork: kp_rest_after_fork
+ * Safe in:   signal handlers yes, if the host's own call is; after fork: kp_helpers_after_fork
  */
-#include "collector/base/kp_rest.h"
+#include "collector/base/kp_helper_pause.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -29,21 +29,21 @@ static struct row {
     int nice;
     _Atomic uint32_t tid; /* 0: it does not run */
     _Atomic uint32_t was_sent; /* SENT until it goes, GONE from then on; 0: not at all, or the rest is over */
-} rows[KP_REST_THREADS];
+} rows[KP_HELPERS_MAX];
 static _Atomic uint32_t row_count, wanted;
 static atomic_flag turn = ATOMIC_FLAG_INIT;
 
 enum { SENT = 1, GONE };
-static _Thread_local bool saw_rest __attribute__((tls_model("initial-exec")));
+static _Thread_local bool saw_pause __attribute__((tls_model("initial-exec")));
 
-bool kp_rest_is_wanted(void)
+bool kp_helpers_pause_wanted(void)
 {
-    const bool is = kp_load_acquire(&wanted) != 0; /* pairs with: kp_rest_begin */
-    if (is) saw_rest = true;
+    const bool is = kp_load_acquire(&wanted) != 0; /* pairs with: kp_helpers_pause */
+    if (is) saw_pause = true;
     return is;
 }
 
-void kp_rest_nap(uint64_t ns)
+void kp_helpers_sleep(uint64_t ns)
 {
     kp_io_wait(&wanted, 0, ns);
 }
@@ -51,13 +51,13 @@ void kp_rest_nap(uint64_t ns)
 static void *row_main(void *arg)
 {
     struct row *row = arg;
-    kp_store_release(&row->tid, kp_io_tid()); /* pairs with: kp_rest_begin */
+    kp_store_release(&row->tid, kp_io_tid()); /* pairs with: kp_helpers_pause */
     for (;;) {
         uint32_t sent = SENT;
-        saw_rest = false;
+        saw_pause = false;
         void *result = row->body(NULL);
-        if (kp_cas_acq_rel(&row->was_sent, &sent, GONE)) return result; /* pairs with: kp_rest_end, which starts it anew */
-        if (saw_rest) continue; /* it went so late that the rest is over: nobody starts it anew */
+        if (kp_cas_acq_rel(&row->was_sent, &sent, GONE)) return result; /* pairs with: kp_helpers_resume, which starts it anew */
+        if (saw_pause) continue; /* it went so late that the rest is over: nobody starts it anew */
         kp_store_release(&row->tid, 0);
         return result;
     }
@@ -71,11 +71,11 @@ static int row_start(struct row *row)
     return rc;
 }
 
-int kp_rest_thread(void *(*body)(void *), const char *name, int nice, void (*wake)(void))
+int kp_helpers_start(void *(*body)(void *), const char *name, int nice, void (*wake)(void))
 {
     uint32_t i = 0, n = kp_load_acquire(&row_count);
     while (i < n && rows[i].body != body) i++;
-    if (i == KP_REST_THREADS) return -ENOSPC;
+    if (i == KP_HELPERS_MAX) return -ENOSPC;
     struct row *row = &rows[i];
     row->body = body, row->wake = wake, row->name = name, row->nice = nice;
     kp_store_relaxed(&row->was_sent, 0);
@@ -107,14 +107,14 @@ static uint32_t rows_send(void)
         sent += runs;
     }
     if (!sent) return 0;
-    kp_store_release(&wanted, 1); /* pairs with: kp_rest_is_wanted */
+    kp_store_release(&wanted, 1); /* pairs with: kp_helpers_pause_wanted */
     kp_io_wake(&wanted);
     for (uint32_t i = 0, n = kp_load_acquire(&row_count); i < n; i++)
         if (kp_load_relaxed(&rows[i].was_sent) && rows[i].wake) rows[i].wake();
     return sent;
 }
 
-bool kp_rest_begin(uint32_t timeout_ms)
+bool kp_helpers_pause(uint32_t timeout_ms)
 {
     if (kp_load_acquire(&row_count) == 0 || !turn_take()) return false;
     if (!rows_send()) {
@@ -130,9 +130,9 @@ bool kp_rest_begin(uint32_t timeout_ms)
     return true;
 }
 
-void kp_rest_end(void)
+void kp_helpers_resume(void)
 {
-    kp_store_release(&wanted, 0); /* pairs with: kp_rest_is_wanted */
+    kp_store_release(&wanted, 0); /* pairs with: kp_helpers_pause_wanted */
     for (uint32_t i = 0, n = kp_load_acquire(&row_count); i < n; i++) {
         struct row *row = &rows[i];
         uint32_t sent = SENT;
@@ -144,7 +144,7 @@ void kp_rest_end(void)
     atomic_flag_clear_explicit(&turn, memory_order_release);
 }
 
-void kp_rest_after_fork(void)
+void kp_helpers_after_fork(void)
 {
     kp_store_relaxed(&row_count, 0);
     kp_store_relaxed(&wanted, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_rest.c - threads that go away for a moment, and come again */
+/* test_helper_pause.c - threads that go away for a moment, and come again */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -11,21 +11,21 @@
 
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_io.h"
-#include "collector/base/kp_rest.h"
+#include "collector/base/kp_helper_pause.h"
 
 static _Atomic uint32_t starts, woken, stop;
 
 static void *sleeper(void *arg)
 {
     kp_add_relaxed(&starts, 1);
-    while (!kp_rest_is_wanted() && !kp_load_acquire(&stop)) kp_rest_nap(10000000000u);
+    while (!kp_helpers_pause_wanted() && !kp_load_acquire(&stop)) kp_helpers_sleep(10000000000u);
     return arg;
 }
 
 static void *poller(void *arg)
 {
     kp_add_relaxed(&starts, 1);
-    while (!kp_rest_is_wanted() && !kp_load_acquire(&stop)) kp_io_nap(1000000);
+    while (!kp_helpers_pause_wanted() && !kp_load_acquire(&stop)) kp_io_nap(1000000);
     return arg;
 }
 
@@ -61,21 +61,21 @@ static void there_is_no_rest_where_no_thread_is(void **state)
     assert_int_equal(pthread_create(&one, NULL, nothing, NULL), 0);
     assert_int_equal(pthread_join(one, NULL), 0);
     alone = threads();
-    assert_false(kp_rest_begin(20000));
+    assert_false(kp_helpers_pause(20000));
 }
 
 static void threads_are_gone_while_a_rest_lasts_and_come_again(void **state)
 {
     (void)state;
-    assert_int_equal(kp_rest_thread(sleeper, "sleeper", 0, NULL), 0);
-    assert_int_equal(kp_rest_thread(poller, "poller", 0, wake), 0);
+    assert_int_equal(kp_helpers_start(sleeper, "sleeper", 0, NULL), 0);
+    assert_int_equal(kp_helpers_start(poller, "poller", 0, wake), 0);
     await(&starts, 2);
     for (uint32_t i = 1; i <= 3; i++) {
-        assert_true(kp_rest_begin(20000));
+        assert_true(kp_helpers_pause(20000));
         assert_int_equal(threads(), alone);
         assert_int_equal(kp_io_helpers(), 0);
         assert_int_equal(kp_load_acquire(&woken), i);
-        kp_rest_end();
+        kp_helpers_resume();
         await(&starts, 2 + 2 * i);
     }
 }
@@ -84,11 +84,11 @@ static void one_that_ended_by_itself_stays_away(void **state)
 {
     (void)state;
     kp_store_release(&stop, 1);
-    assert_true(kp_rest_begin(20000)); /* wakes them */
-    kp_rest_end();
+    assert_true(kp_helpers_pause(20000)); /* wakes them */
+    kp_helpers_resume();
     await(&starts, 10); /* called again: they end at once */
     for (int i = 0; i < 20000 && threads() > alone; i++) kp_io_nap(1000000);
-    assert_false(kp_rest_begin(20000));
+    assert_false(kp_helpers_pause(20000));
     assert_int_equal(kp_load_acquire(&starts), 10);
 }
 
@@ -97,7 +97,7 @@ static _Atomic uint32_t late_starts, late_saw, late_may_go;
 static void *goes_late(void *arg)
 {
     kp_add_relaxed(&late_starts, 1);
-    while (!kp_rest_is_wanted() && !kp_load_acquire(&late_may_go)) kp_io_nap(1000000);
+    while (!kp_helpers_pause_wanted() && !kp_load_acquire(&late_may_go)) kp_io_nap(1000000);
     kp_store_release(&late_saw, 1);
     while (!kp_load_acquire(&late_may_go)) kp_io_nap(1000000);
     return arg;
@@ -106,11 +106,11 @@ static void *goes_late(void *arg)
 static void one_that_goes_when_the_rest_is_over_comes_again(void **state)
 {
     (void)state;
-    assert_int_equal(kp_rest_thread(goes_late, "late", 0, NULL), 0);
+    assert_int_equal(kp_helpers_start(goes_late, "late", 0, NULL), 0);
     await(&late_starts, 1);
-    assert_true(kp_rest_begin(20)); /* it is waited for in vain */
+    assert_true(kp_helpers_pause(20)); /* it is waited for in vain */
     await(&late_saw, 1);
-    kp_rest_end();
+    kp_helpers_resume();
     kp_store_release(&late_may_go, 1);
     await(&late_starts, 2);
     for (int i = 0; i < 20000 && threads() > alone; i++) kp_io_nap(1000000); /* it ended by itself then */
