@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_fail.h"
-#include "collector/base/kp_quiet.h"
+#include "collector/base/kp_sigblock.h"
 #include "collector/base/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"
 
@@ -70,11 +70,11 @@ int kp_io_close(int fd)
 
 static ssize_t write_quietly(int fd, const char *p, size_t bytes)
 {
-    struct kp_quiet quiet;
+    struct kp_sigblock_write quiet;
     ssize_t n;
-    kp_quiet_begin(&quiet);
+    kp_sigblock_write_begin(&quiet);
     KP_IO_RETRY(n, write(fd, p, bytes));
-    kp_quiet_end(&quiet);
+    kp_sigblock_write_end(&quiet);
     return n;
 }
 
@@ -125,12 +125,12 @@ static int zeroes_write(int fd, off_t at, off_t bytes)
 
 int kp_io_fallocate(int fd, off_t at, off_t bytes)
 {
-    struct kp_quiet quiet; /* over the file size limit both raise SIGXFSZ */
+    struct kp_sigblock_write quiet; /* over the file size limit both raise SIGXFSZ */
     int rc = kp_fail_point("fallocate");
-    kp_quiet_begin(&quiet);
+    kp_sigblock_write_begin(&quiet);
     if (rc == 0) KP_IO_RETRY(rc, fallocate(fd, 0, at, bytes));
     if (rc == -EOPNOTSUPP || rc == -ENOSYS) rc = zeroes_write(fd, at, bytes);
-    kp_quiet_end(&quiet);
+    kp_sigblock_write_end(&quiet);
     return rc;
 }
 

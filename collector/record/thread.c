@@ -19,7 +19,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_io.h"
-#include "collector/base/kp_quiet.h"
+#include "collector/base/kp_sigblock.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
@@ -141,12 +141,12 @@ static struct kp_thread *bear(void)
 /* A handler that left by a jump would leave a thread that is never born. */
 struct kp_thread *kp_thread_birth(void)
 {
-    struct kp_stay stay;
+    struct kp_sigblock_all stay;
     if (stage != UNBORN) return NULL;
     const int saved = errno;
-    kp_stay_begin(&stay);
+    kp_sigblock_all_begin(&stay);
     struct kp_thread *t = stage == UNBORN ? bear() : kp_thread_self; /* a handler's hook may have come first */
-    kp_stay_end(&stay);
+    kp_sigblock_all_end(&stay);
     errno = saved;
     return t;
 }

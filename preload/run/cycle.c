@@ -26,7 +26,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "collector/base/kp_quiet.h"
+#include "collector/base/kp_sigblock.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"
@@ -68,12 +68,12 @@ static _Atomic uint32_t unseen, *shown = &unseen; /* number of the window that r
  */
 struct held {
     int cancel;
-    struct kp_stay stay;
+    struct kp_sigblock_all stay;
 };
 
 static void lock_take(struct held *held)
 {
-    kp_stay_begin(&held->stay);
+    kp_sigblock_all_begin(&held->stay);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &held->cancel);
     is_holder = true; /* before it is: a handler that strikes in between waits in vain for a moment, and no longer */
     pthread_mutex_lock(&cycle_lock);
@@ -84,7 +84,7 @@ static void lock_give(const struct held *held)
     pthread_mutex_unlock(&cycle_lock);
     is_holder = false;
     pthread_setcancelstate(held->cancel, NULL);
-    kp_stay_end(&held->stay); /* last: a handler of what was waiting may leave from here */
+    kp_sigblock_all_end(&held->stay); /* last: a handler of what was waiting may leave from here */
 }
 
 /* For exit and fork, which a signal handler may call on the very thread that holds the lock. */

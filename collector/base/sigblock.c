@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * quiet.c - lets a write of ours fail without a signal to the host, and keeps handlers out of what must not be left half done
+ * sigblock.c - lets a write of ours fail without a signal to the host, and keeps handlers out of what must not be left half done
  *
- * Called by: io_file.c and log.c, around the calls that may raise one; any thread, also in signal handlers; thread.c and cycle.c (kp_stay)
+ * Called by: io_file.c and log.c, around the calls that may raise one; any thread, also in signal handlers; thread.c and cycle.c (kp_sigblock_all)
  * On fail:   a mask that cannot be set leaves things as they are
  */
-#include "collector/base/kp_quiet.h"
+#include "collector/base/kp_sigblock.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@
 static const int raised_by_writes[] = {SIGPIPE, SIGXFSZ, SIGTTOU};
 enum { RAISED = sizeof raised_by_writes / sizeof *raised_by_writes };
 
-void kp_quiet_begin(struct kp_quiet *q)
+void kp_sigblock_write_begin(struct kp_sigblock_write *q)
 {
     sigset_t block;
     int saved = errno;
@@ -29,7 +29,7 @@ void kp_quiet_begin(struct kp_quiet *q)
     errno = saved;
 }
 
-void kp_quiet_end(struct kp_quiet *q)
+void kp_sigblock_write_end(struct kp_sigblock_write *q)
 {
     sigset_t now, ours;
     int saved = errno;
@@ -47,7 +47,7 @@ void kp_quiet_end(struct kp_quiet *q)
     errno = saved;
 }
 
-void kp_stay_begin(struct kp_stay *s)
+void kp_sigblock_all_begin(struct kp_sigblock_all *s)
 {
     static const int caused[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
     sigset_t block;
@@ -56,7 +56,7 @@ void kp_stay_begin(struct kp_stay *s)
     s->is_blocked = kp_fail_point("mask") == 0 && pthread_sigmask(SIG_BLOCK, &block, &s->old_mask) == 0;
 }
 
-void kp_stay_end(const struct kp_stay *s)
+void kp_sigblock_all_end(const struct kp_sigblock_all *s)
 {
     if (s->is_blocked) pthread_sigmask(SIG_SETMASK, &s->old_mask, NULL);
 }

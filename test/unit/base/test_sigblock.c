@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_quiet.c - a write of ours that raises a signal does not reach the host */
-#include "collector/base/kp_quiet.h"
+/* test_sigblock.c - a write of ours that raises a signal does not reach the host */
+#include "collector/base/kp_sigblock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,14 +51,14 @@ static int write_over_the_limit(void)
 
 static int a_pending_one_of_the_hosts(void)
 {
-    struct kp_quiet q;
+    struct kp_sigblock_write q;
     sigset_t pipe_signal, pending;
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);
     sigprocmask(SIG_BLOCK, &pipe_signal, NULL);
     raise(SIGPIPE);
-    kp_quiet_begin(&q);
-    kp_quiet_end(&q);
+    kp_sigblock_write_begin(&q);
+    kp_sigblock_write_end(&q);
     sigpending(&pending);
     return sigismember(&pending, SIGPIPE) ? 0 : 5;
 }
@@ -83,12 +83,12 @@ static void a_signal_that_was_pending_before_stays_so(void **state)
 
 static void the_mask_is_what_it_was(void **state)
 {
-    struct kp_quiet q;
+    struct kp_sigblock_write q;
     sigset_t before, after;
     (void)state;
     sigprocmask(SIG_BLOCK, NULL, &before);
-    kp_quiet_begin(&q);
-    kp_quiet_end(&q);
+    kp_sigblock_write_begin(&q);
+    kp_sigblock_write_end(&q);
     sigprocmask(SIG_BLOCK, NULL, &after);
     for (int s = 1; s < 65; s++) assert_int_equal(sigismember(&before, s), sigismember(&after, s));
 }
