@@ -11,7 +11,7 @@
  * birth, a new chunk, a new name, a step) keeps it there. The gate is read twice:
  * once before anything else, so that a shut gate costs one load, and once after `inside` is set. kp_record_quiesce
  * waits for `inside`, after it has made every processor see the new gate: a hook that read the old gate is waited for. A hook
- * that never leaves, since a handler that struck it did not return, is noticed (collector/record/left.c).
+ * that never leaves, since a handler that struck it did not return, is noticed (collector/record/abandoned.c).
  */
 #ifndef KP_GUARD_H
 #define KP_GUARD_H
@@ -32,8 +32,8 @@ struct kp_guard {
  */
 static inline __attribute__((always_inline)) bool kp_guard_mark(struct kp_thread *t)
 {
-    if (__builtin_expect(kp_load_relaxed(&t->inside) != 0, 0)) return kp_thread_take_back(t, __builtin_frame_address(0));
-    kp_store_relaxed(&t->inside, kp_inside_of(__builtin_frame_address(0)));
+    if (__builtin_expect(kp_load_relaxed(&t->inside) != 0, 0)) return kp_inside_reclaim(t, __builtin_frame_address(0));
+    kp_store_relaxed(&t->inside, kp_inside_tag(__builtin_frame_address(0)));
     kp_signal_fence();
     return true;
 }
@@ -52,7 +52,7 @@ static inline __attribute__((always_inline)) bool kp_guard_try(struct kp_guard *
 static inline __attribute__((always_inline)) bool kp_guard_enter(struct kp_guard *g, uint32_t bits)
 {
     if (__builtin_expect(kp_guard_try(g, bits), 1)) return true;
-    if (__builtin_expect((kp_gate_get() & bits & KP_GATE_RECORD) && kp_thread_self, 0)) kp_thread_refused(kp_thread_self);
+    if (__builtin_expect((kp_gate_get() & bits & KP_GATE_RECORD) && kp_thread_self, 0)) kp_inside_refused(kp_thread_self);
     return false;
 }
 

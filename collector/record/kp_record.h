@@ -28,7 +28,7 @@ struct kp_thread {
     struct kp_chunk_head *chunk;
     uint32_t chunk_cycle; /* cycle the current chunk belongs to; 0: no chunk */
     uint32_t ended;       /* ranges that ended on this thread: who sums up events between them looks whether it moved */
-    _Atomic uint64_t inside; /* not 0 while in a hook: re-entry guard, and what closing a cycle waits for. 1, or kp_inside_of its frame */
+    _Atomic uint64_t inside; /* not 0 while in a hook: re-entry guard, and what closing a cycle waits for. 1, or kp_inside_tag its frame */
     _Atomic uint32_t tid;
     uint32_t thread_no;   /* never reused: tells a source that this struct serves a new thread */
     void *source_state[KP_STATES]; /* one per source (KP_STATE_*), made lazily by that source */
@@ -58,17 +58,17 @@ extern void (*kp_thread_dies)(struct kp_thread *thread);
 /* All threads and lanes, newest first; entries are never freed (reused for new threads after exit). For the writer side. */
 struct kp_thread *kp_thread_first(void);
 
-/* Where a hook's frame is, and the lower bits of the return address in it: while they are there, so may the hook be (left.c). */
-enum { KP_INSIDE_BITS = 48 };
-static inline uint64_t kp_inside_of(const uintptr_t *frame) { return (uintptr_t)frame + ((uint64_t)frame[1] << KP_INSIDE_BITS); }
+/* Where a hook's frame is, and the lower bits of the return address in it: while they are there, so may the hook be (abandoned.c). */
+enum { KP_INSIDE_TAG_AT = 48 };
+static inline uint64_t kp_inside_tag(const uintptr_t *frame) { return (uintptr_t)frame + ((uint64_t)frame[1] << KP_INSIDE_TAG_AT); }
 /*
  * A hook of `frame` (its __builtin_frame_address(0)) enters. true: the thread was in none, or in one that is gone, since a signal handler that
  * struck it left by siglongjmp or an exception: what that one had begun is as if it had not been. On the thread, not hot, keeps errno.
  */
-bool kp_thread_take_back(struct kp_thread *t, const uintptr_t *frame);
-void kp_thread_refused(const struct kp_thread *t); /* a hook passed through: counted, unless we are in the thread by our own doing */
+bool kp_inside_reclaim(struct kp_thread *t, const uintptr_t *frame);
+void kp_inside_refused(const struct kp_thread *t); /* a hook passed through: counted, unless we are in the thread by our own doing */
 /* Whether the hook a thread was seen in is over: nothing of its frame is left. Any thread; a system call, keeps errno. */
-bool kp_thread_is_left(const struct kp_thread *t);
+bool kp_inside_is_abandoned(const struct kp_thread *t);
 
 /* --- hot path. The caller has set t->inside and read the gate once. --- */
 

@@ -19,7 +19,7 @@
 
 static void chunk_set(struct kp_thread *t, struct kp_chunk_head *chunk, uint32_t cycle)
 {
-    t->chunk_cycle = 0; /* none while this is half done: it may be left so (left.c) */
+    t->chunk_cycle = 0; /* none while this is half done: it may be left so (abandoned.c) */
     kp_signal_fence();
     t->chunk = chunk;
     t->at = (uint8_t *)chunk + kp_load_relaxed(&chunk->used);

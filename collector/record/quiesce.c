@@ -45,7 +45,7 @@ static bool is_quiet(struct kp_thread *t)
 {
     /* pairs with: the guard's store of 0 on leaving a hook */
     if (kp_load_acquire(&t->inside) == 0 || t == kp_thread_self) return true;
-    if (!kp_thread_is_left(t)) return false;
+    if (!kp_inside_is_abandoned(t)) return false;
     barrier_everywhere(); /* the word it was told by is no release: what the hook wrote before is to be seen, too */
     return true;
 }

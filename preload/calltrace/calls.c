@@ -87,7 +87,7 @@ static HOT uintptr_t enter(struct kp_symbol_row *row, uintptr_t *slot, bool is_t
     if (__builtin_expect(!t, 0)) return without_push(kp_gate_get());
     if (__builtin_expect(kp_load_relaxed(&t->inside) != 0, 0)) /* to be found out whether it still is */
         return (kp_gate_get() & KP_GATE_RECORD) ? KP_SYMBOL_IS_SLOW : KP_SYMBOL_GOES_ON;
-    kp_store_relaxed(&t->inside, kp_inside_of(FRAME));
+    kp_store_relaxed(&t->inside, kp_inside_tag(FRAME));
     kp_signal_fence();
     const uint64_t gate = kp_gate_get();
     struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];
@@ -205,7 +205,7 @@ static COLD void leave_oddly(struct kp_symbol_call *call, struct kp_thread *t, u
 
 static HOT void leave(struct kp_symbol_call *call, struct kp_thread *t, uint64_t now)
 {
-    kp_store_relaxed(&t->inside, kp_inside_of(FRAME));
+    kp_store_relaxed(&t->inside, kp_inside_tag(FRAME));
     kp_signal_fence();
     const uint64_t gate = kp_gate_get();
     struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];

@@ -79,12 +79,12 @@ static uintptr_t thread_id(void)
     return (uintptr_t)&kp_thread_self;
 }
 
-/* One that this very thread holds may have been left, as a hook may (collector/record/left.c). */
+/* One that this very thread holds may have been left, as a hook may (collector/record/abandoned.c). */
 static bool lane_take(struct lane *lane, const uintptr_t *frame)
 {
     if (!lane->thread) return false;
-    if (!atomic_flag_test_and_set_explicit(&lane->is_taken, memory_order_acquire)) kp_store_relaxed(&lane->thread->inside, kp_inside_of(frame));
-    else if (kp_load_relaxed(&lane->holder) != thread_id() || !kp_thread_take_back(lane->thread, frame)) return false;
+    if (!atomic_flag_test_and_set_explicit(&lane->is_taken, memory_order_acquire)) kp_store_relaxed(&lane->thread->inside, kp_inside_tag(frame));
+    else if (kp_load_relaxed(&lane->holder) != thread_id() || !kp_inside_reclaim(lane->thread, frame)) return false;
     kp_signal_fence();
     kp_store_relaxed(&lane->holder, thread_id());
     kp_signal_fence();
@@ -115,7 +115,7 @@ static bool enter_lane(struct way *way, const uintptr_t *frame)
 static __attribute__((noinline)) bool enter_slowly(struct way *way, const uintptr_t *frame)
 {
     struct kp_thread *t = kp_thread_get();
-    if (!t || !kp_thread_take_back(t, frame)) return enter_lane(way, frame);
+    if (!t || !kp_inside_reclaim(t, frame)) return enter_lane(way, frame);
     way->guard = (struct kp_guard){t, kp_gate_get()};
     return true;
 }
@@ -138,7 +138,7 @@ static inline __attribute__((always_inline)) bool enter(struct way *way)
     if (!(kp_gate_get() & KP_GATE_RECORD)) return false;
     struct kp_thread *t = kp_thread_self;
     if (__builtin_expect(!t || kp_load_relaxed(&t->inside), 0)) return enter_slowly(way, __builtin_frame_address(0));
-    kp_store_relaxed(&t->inside, kp_inside_of(__builtin_frame_address(0)));
+    kp_store_relaxed(&t->inside, kp_inside_tag(__builtin_frame_address(0)));
     kp_signal_fence();
     way->guard.thread = t;
     way->guard.gate = kp_gate_get();

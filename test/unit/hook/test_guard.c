@@ -46,7 +46,7 @@ static void an_open_gate_lets_one_in(void **state)
     errno = EXDEV;
     assert_true(KP_HOOK_ENTER(&g, KP_GATE_RECORD));
     assert_int_equal(kp_gate_cycle(g.gate), 3);
-    assert_true(thread.inside == kp_inside_of(__builtin_frame_address(0)));
+    assert_true(thread.inside == kp_inside_tag(__builtin_frame_address(0)));
     const uint64_t lost = kp_loss_total();
     assert_false(enters_deeper());
     assert_int_equal(kp_loss_total() - lost, 1);
@@ -150,7 +150,7 @@ static void a_hook_that_was_left_by_a_jump_is_forgotten_when_its_frame_is_overwr
     assert_true(thread.inside > 1);
     const uint64_t was = thread.inside;
     overwrite();
-    assert_true(kp_thread_is_left(&thread));
+    assert_true(kp_inside_is_abandoned(&thread));
     assert_true(thread.inside == was);
     handler_set(SIG_IGN, 0);
     assert_int_equal(hook_at(9), 1 + 45);
@@ -167,7 +167,7 @@ static void left_from_a_signal_stack(void **state)
     if (!sigsetjmp(away, 1)) hook_at(2);
     assert_true(thread.inside > 1);
     overwrite();
-    assert_true(kp_thread_is_left(&thread));
+    assert_true(kp_inside_is_abandoned(&thread));
     handler_set(switch_or_return, SA_ONSTACK); /* live, with hooks above and below it in addresses */
     switches = false;
     assert_int_equal(hook_at(2), 1 + 3);
@@ -231,7 +231,7 @@ static void a_hook_that_sleeps_on_another_stack_is_not_forgotten(void **state)
     for (int depth = 0; depth < 20; depth++) { /* the handler is away: nobody enters, above or below */
         overwrite();
         assert_true(hook_at(depth) < 0);
-        assert_false(kp_thread_is_left(&thread));
+        assert_false(kp_inside_is_abandoned(&thread));
     }
     assert_true(thread.inside == was);
     switches = false;
@@ -275,9 +275,9 @@ static void where_memory_cannot_be_looked_at_the_hook_counts_as_there(void **sta
     overwrite();
     kp_fail_set("peek:1");
     errno = EXDEV;
-    assert_false(kp_thread_is_left(&thread));
+    assert_false(kp_inside_is_abandoned(&thread));
     kp_fail_set(NULL);
-    assert_true(kp_thread_is_left(&thread));
+    assert_true(kp_inside_is_abandoned(&thread));
     assert_int_equal(errno, EXDEV);
 }
 
@@ -288,10 +288,10 @@ static void a_frame_whose_memory_is_gone_is_gone(void **state)
     uintptr_t *at = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(at != MAP_FAILED);
     at[1] = 0x1234567;
-    thread.inside = kp_inside_of(at);
-    assert_false(kp_thread_is_left(&thread));
+    thread.inside = kp_inside_tag(at);
+    assert_false(kp_inside_is_abandoned(&thread));
     munmap(at, (size_t)page);
-    assert_true(kp_thread_is_left(&thread));
+    assert_true(kp_inside_is_abandoned(&thread));
 }
 
 int main(void)

@@ -329,7 +329,7 @@ static atomic_bool is_left, may_end;
 static void *leaves_a_hook(void *frame)
 {
     struct kp_thread *t = kp_thread_get();
-    kp_store_relaxed(&t->inside, kp_inside_of(frame));
+    kp_store_relaxed(&t->inside, kp_inside_tag(frame));
     kp_store_release(&is_left, true);
     while (!kp_load_acquire(&may_end)) usleep(1000);
     return NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * left.c - a hook that never ends: a signal handler struck it and left by siglongjmp, an exception, another context
+ * abandoned.c - a hook that never ends: a signal handler struck it and left by siglongjmp, an exception, another context
  *
  * Called by: any host thread whose hook finds the thread inside another (rare); whoever closes a window
  * Locks:     none. Memory: none.
@@ -24,10 +24,10 @@ enum { REACH = 2048 };  /* about what a stack has left wherever signals come */
 
 static const uintptr_t *frame_of(uint64_t inside)
 {
-    return (const uintptr_t *)(uintptr_t)(inside & ((UINT64_C(1) << KP_INSIDE_BITS) - 1));
+    return (const uintptr_t *)(uintptr_t)(inside & ((UINT64_C(1) << KP_INSIDE_TAG_AT) - 1));
 }
 
-bool kp_thread_is_left(const struct kp_thread *t)
+bool kp_inside_is_abandoned(const struct kp_thread *t)
 {
     const uint64_t inside = kp_load_relaxed(&t->inside);
     uintptr_t word;
@@ -35,7 +35,7 @@ bool kp_thread_is_left(const struct kp_thread *t)
     const int saved = errno;
     const int rc = kp_io_peek(frame_of(inside) + 1, &word, sizeof word);
     errno = saved;
-    return rc == -EFAULT || (rc == 0 && (uint64_t)word << KP_INSIDE_BITS != inside - (uintptr_t)frame_of(inside));
+    return rc == -EFAULT || (rc == 0 && (uint64_t)word << KP_INSIDE_TAG_AT != inside - (uintptr_t)frame_of(inside));
 }
 
 /* A record that was begun is not there; one whose commit was under way is, when it was published. */
@@ -61,20 +61,20 @@ static bool is_gone(const struct kp_thread *t, uint64_t inside, const uintptr_t 
     const uintptr_t was = (uintptr_t)frame_of(inside), is = (uintptr_t)frame;
     if (was == is) return true;
     if (was < is && is - was < REACH && !kp_io_is_on_signal_stack()) run_over(is - was);
-    return kp_thread_is_left(t);
+    return kp_inside_is_abandoned(t);
 }
 
-bool kp_thread_take_back(struct kp_thread *t, const uintptr_t *frame)
+bool kp_inside_reclaim(struct kp_thread *t, const uintptr_t *frame)
 {
     const uint64_t inside = kp_load_relaxed(&t->inside);
     if (inside == NO_FRAME || (inside && !is_gone(t, inside, frame))) return false;
-    kp_store_relaxed(&t->inside, kp_inside_of(frame));
+    kp_store_relaxed(&t->inside, kp_inside_tag(frame));
     kp_signal_fence();
     if (inside) forget_half_done(t);
     return true;
 }
 
-void kp_thread_refused(const struct kp_thread *t)
+void kp_inside_refused(const struct kp_thread *t)
 {
     if (kp_load_relaxed(&t->inside) > NO_FRAME) kp_loss_count(0, KP_LOSS_REENTRY);
 }
