@@ -92,7 +92,7 @@ schedule/breach.c preload/source.h
 schedule/breach.c collector/record/kp_record.h
 export/breach.c collector/record/kp_record.h
 export/breach.c schedule/kp_schedule.h
-preload/torch/breach.c collector/record/room.h
+preload/torch/breach.c collector/record/record_internal.h
 preload/torch/breach.c preload/hook/got.h
 preload/hook/breach.c preload/torch/torch.h
 preload/torch/breach.c preload/python/python.h

@@ -12,7 +12,7 @@
  * in that very place, the hook is gone. Where the stack is now says nothing: on signal stacks and those of coroutines it is anywhere. (A program that
  * copies its stack away, and back again later, in a handler that struck a hook, is not told apart.)
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include <errno.h>
 

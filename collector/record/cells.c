@@ -8,7 +8,7 @@
  * On fail:   0: no chunk to be had
  * Safe in:   signal handlers yes; after fork no
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include "collector/base/kp_poison.h"
 

@@ -16,7 +16,7 @@
  * Every change of owner is a compare-and-swap of the state word with its cycle in it, so a thread that comes late
  * (its cycle was recycled meanwhile) loses the swap and touches nothing.
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include <errno.h>
 #include <string.h>

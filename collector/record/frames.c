@@ -7,7 +7,7 @@
  * Locks:     none. On fail: 0, counted.
  * Safe in:   signal handlers yes; after fork no (kp_frame_after_fork first)
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include "collector/base/kp_poison.h"
 

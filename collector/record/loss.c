@@ -6,7 +6,7 @@
  * Owns:      the table in the file's header, and one in memory for the time before there is a file
  * Safe in:   signal handlers yes; after fork yes (the child counts in memory)
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include "collector/base/kp_poison.h"
 

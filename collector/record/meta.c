@@ -8,7 +8,7 @@
  * Locks:     one mutex over all of it (kept around plain stores only)
  * Safe in:   signal handlers no; after fork no (kp_meta_after_fork makes the mutex anew)
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * On fail:   NULL, and the record is counted under its kind and the reason
  * Safe in:   signal handlers yes (the guard kept out a handler that came inside a hook)
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
  * executes this process between our store to the gate and our loads of `inside`: a hook either shows inside = 1 here, or
  * loads the gate after the barrier and sees the new one. So it is enough to see each thread outside once.
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include <errno.h>
 #include <time.h>

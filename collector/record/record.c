@@ -7,7 +7,7 @@
  * On fail:   one line says what could not be had; nothing is left on disk, nothing is recorded
  * Safe in:   signal handlers no; kp_record_after_fork belongs to the child side of fork
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include <errno.h>
 #include <string.h>

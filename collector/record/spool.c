@@ -10,7 +10,7 @@
  * On fail:   the file keeps its size; records that find no chunk are counted under the reason
  * Safe in:   signal handlers no; after fork no (kp_record_after_fork forgets it all)
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
  *
  *   slot = hash's upper half << 32 | cell       cell = offset in the file / KP_STR_CELL; 0: empty
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include <errno.h>
 #include <string.h>

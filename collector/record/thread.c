@@ -9,7 +9,7 @@
  * On fail:   NULL: this thread's hooks pass through, counted as "no slot"
  * Safe in:   signal handlers yes (a birth that is interrupted shows NULL to the handler)
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include <errno.h>
 #include <string.h>

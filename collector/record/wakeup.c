@@ -6,7 +6,7 @@
  * Locks:     none; a futex
  * Safe in:   kp_record_poke: signal handlers yes, keeps errno; after fork: kp_wakeup_after_fork
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include <errno.h>
 

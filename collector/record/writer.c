@@ -7,7 +7,7 @@
  * Locks:     none; sleeps in a futex for at most one tick
  * Safe in:   signal handlers no; after fork the thread is not there (kp_writer_after_fork)
  */
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 
 #include <time.h>
 #include <unistd.h>

@@ -13,7 +13,7 @@
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_gate.h"
 #include "collector/record/kp_record.h"
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 #include "preload/cupti/room.h"
 #include "preload/run.h"
 #include "preload/source.h"

@@ -17,7 +17,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_io.h"
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 #include "test/support/support.h"
 
 /* The records of the tests: `number` counts up per thread, `check` tells a torn one. */

@@ -9,7 +9,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/format/kp_inputs.h"
 #include "collector/read/kp_read.h"
-#include "collector/record/room.h"
+#include "collector/record/record_internal.h"
 #include "preload/hook/hook.h"
 #include "preload/run.h"
 #include "preload/source.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * room.h - what the files of collector/record share among themselves; nobody else includes it
+ * record_internal.h - what the files of collector/record share among themselves; nobody else includes it
  *
  * spool.c holds the file and its mapping, chunk.c deals pieces of it out, thread.c keeps who writes where,
  * put.c and strings.c are the hot path, meta.c, loss.c, quiesce.c and writer.c stand behind it, record.c is the door.
  */
-#ifndef KP_RECORD_ROOM_H
-#define KP_RECORD_ROOM_H
+#ifndef KP_RECORD_INTERNAL_H
+#define KP_RECORD_INTERNAL_H
 
 #include <pthread.h>
 #include <stddef.h>
