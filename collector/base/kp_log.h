@@ -28,7 +28,7 @@ void kp_log_hold_stderr(void);
 void kp_log_keep(void);
 /* Once in a while: a host that closed a pipe as 2, or put /dev/null there, may want its reader to see the end. */
 void kp_log_follow_stderr(void);
-void kp_log_leave(void); /* in a forked child: whoever reads must not wait for it */
+void kp_log_release(void); /* in a forked child: whoever reads must not wait for it */
 /* Formats into buf (always NUL-terminated when size > 0), same formats; returns the length that was needed. */
 size_t kp_fmt(char *buf, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 size_t kp_vfmt(char *buf, size_t size, const char *format, va_list args);

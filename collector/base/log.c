@@ -196,7 +196,7 @@ void kp_log_keep(void)
     errno = saved;
 }
 
-void kp_log_leave(void)
+void kp_log_release(void)
 {
     int saved = errno;
     stderr_leave();

@@ -272,7 +272,7 @@ uint64_t kp_chunk_events(uint32_t cycle)
 }
 
 /* The records stay, in the file. A thread that still writes there has the page come back. */
-void kp_chunk_leave(void)
+void kp_chunk_drop_pages(void)
 {
     const uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:chunks_add */
     for (uint32_t i = 1, n; i < chunks; i += n + 1) {
@@ -280,7 +280,7 @@ void kp_chunk_leave(void)
             const unsigned is = kp_load_relaxed(&info_of(i + n)->state) & 255;
             if (is != OWNED && is != ORPHAN) break;
         }
-        if (n) kp_spool_leave_pages(i, n);
+        if (n) kp_spool_drop_pages(i, n);
     }
 }
 

@@ -179,7 +179,7 @@ uint64_t kp_record_events(uint32_t cycle); /* ops, calls, device work, ranges ke
  * Pages of records leave this process, which may be all of KPROF_MAX_MB: for when nothing is recorded any more and traces are still to be made.
  * Records stay as they are, in the file. Not from signal handlers.
  */
-void kp_record_leave(void);
+void kp_record_drop_pages(void);
 /* Stops the writer (bounded), marks the file closed; unlinks it when asked. The mapping stays: late hooks cannot fault. */
 void kp_record_close(bool unlink_file);
 /* Child side of fork: forget the thread, never touch the shared file. Called by the at-fork handler. */

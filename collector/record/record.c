@@ -109,9 +109,9 @@ uint64_t kp_record_events(uint32_t cycle)
     return kp_spool_is_ours() ? kp_chunk_events(cycle) : 0;
 }
 
-void kp_record_leave(void)
+void kp_record_drop_pages(void)
 {
-    if (kp_spool_is_ours()) kp_chunk_leave();
+    if (kp_spool_is_ours()) kp_chunk_drop_pages();
 }
 
 void kp_record_close(bool unlink_file)

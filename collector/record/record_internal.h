@@ -42,7 +42,7 @@ uint32_t kp_spool_grow(uint32_t first, uint32_t want);
 void kp_spool_refuse(int rc); /* the spool could not grow, -errno: says so, and lets some seconds pass before the next try */
 #define KP_PAGE 4096u
 bool kp_spool_touch(uint32_t first, uint32_t count); /* write access to the pages of chunks, faults taken here */
-void kp_spool_leave_pages(uint32_t first, uint32_t count); /* of chunks, until they are looked at again; what they hold stays in the file */
+void kp_spool_drop_pages(uint32_t first, uint32_t count); /* of chunks, until they are looked at again; what they hold stays in the file */
 void kp_spool_retry(void); /* room may have come back: let grow try again */
 void kp_spool_abandon(void); /* open failed half way: file and mapping go */
 void kp_spool_forget(void);  /* a forked child: the file stays mapped as it is */
@@ -73,7 +73,7 @@ uint32_t kp_chunk_grow(uint32_t want);
 void kp_chunk_want(void);        /* a thread asks for a chunk */
 uint32_t kp_chunk_wanted(void);  /* how often one did, up to the above */
 void kp_chunk_touch_free(uint32_t most); /* the next `most` free chunks, see kp_spool_touch */
-void kp_chunk_leave(void); /* all that hold records, see kp_spool_leave_pages */
+void kp_chunk_drop_pages(void); /* all that hold records, see kp_spool_drop_pages */
 struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle); /* for records; NULL: none ready */
 struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind);        /* for strings and meta: never recycled */
 void kp_chunk_give_kept(struct kp_chunk_head *chunk);

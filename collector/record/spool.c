@@ -150,7 +150,7 @@ bool kp_spool_touch(uint32_t first, uint32_t count)
     return chunks_advise(first, count, MADV_POPULATE_WRITE) == 0;
 }
 
-void kp_spool_leave_pages(uint32_t first, uint32_t count)
+void kp_spool_drop_pages(uint32_t first, uint32_t count)
 {
     (void)chunks_advise(first, count, MADV_DONTNEED);
 }

@@ -335,7 +335,7 @@ static void after_fork_in_child(void)
     give_sources(true);
     kp_gate_set(0); /* it is, unless a test went without (gate.c) */
     goes_on &= kp_run_set_active(false);
-    kp_log_leave();
+    kp_log_release();
     kp_record_after_fork();
     if (goes_on) begin_in_child();
     errno = saved;

@@ -348,7 +348,7 @@ void kp_finish_exit(void)
     exiting = true;
     close_all(true);
     pthread_mutex_unlock(&finish_lock);
-    kp_record_leave();
+    kp_record_drop_pages();
     wait_for_export_thread();
     struct kp_rec_cycle cycle;
     while (pop_export(&cycle)) export_one(&cycle, true);

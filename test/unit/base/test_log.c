@@ -106,7 +106,7 @@ static const char *sent_to(const char *target, const char *line)
     kp_log_set_target(target);
     kp_log_keep();
     kp_log(0, "%s", line);
-    kp_log_leave();
+    kp_log_release();
     kp_log_set_target("stderr");
     return capture_end();
 }
@@ -178,7 +178,7 @@ static void a_number_the_host_took_is_not_written_to(void **state)
     for (int fd = 100; fd < 140; fd++)
         if (fstat(fd, &s) == 0 && s.st_ino == ours.st_ino && s.st_dev == ours.st_dev) dup2(file, taken = fd);
     kp_log(0, "after that");
-    kp_log_leave();
+    kp_log_release();
     kp_log_set_target("stderr");
     assert_string_equal(capture_end(), "");
     assert_true(taken >= 100);

@@ -143,7 +143,7 @@ static void pages_of_records_leave_and_records_stay(void **state)
     }
     kp_chunk_orphan(chunks[50], 1);
     const int before = pages_here(chunks, MANY);
-    kp_record_leave();
+    kp_record_drop_pages();
     const int after = pages_here(chunks, MANY);
     /* the first of each may be looked at again */
     if (pages_can_leave() && (before < MANY || after > before / 8)) fail_msg("%d pages before, %d after", before, after);
