@@ -157,7 +157,7 @@ bool kp_record_is_in_place(void); /* nobody removed or replaced it */
  * then as NOTE records. Any thread, not in a hook. 0, -EBADF (no spool), -E2BIG (over KP_MAX_RECORD) or -ENOSPC.
  */
 int kp_record_note(const char *key, const char *value);
-void kp_record_poke(void);    /* wakes the writer; async-signal-safe, at most one futex wake */
+void kp_writer_wake(void);    /* wakes the writer; async-signal-safe, at most one futex wake */
 
 /* Appends a META record (any thread, takes a mutex, not in a hook). Used for CYCLE and CLOCK records. */
 int kp_record_meta(const void *record, uint32_t bytes);

@@ -109,7 +109,7 @@ int kp_meta_open(void);
 void kp_meta_after_fork(void);
 void kp_quiesce_open(void);
 bool kp_quiesce_is_pending(uint32_t cycle); /* a wait for this cycle, or a later one, ran out of time */
-/* wakeup.c: kp_record_poke ends the writer's sleep */
+/* wakeup.c: kp_writer_wake ends the writer's sleep */
 void kp_wakeup_wait(uint64_t ns); /* at most so long */
 void kp_wakeup_after_fork(void);
 int kp_writer_open(void (*tick)(void));

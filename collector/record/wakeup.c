@@ -4,7 +4,7 @@
  *
  * Called by: any thread (wake), the writer thread (wait)
  * Locks:     none; a futex
- * Safe in:   kp_record_poke: signal handlers yes, keeps errno; after fork: kp_wakeup_after_fork
+ * Safe in:   kp_writer_wake: signal handlers yes, keeps errno; after fork: kp_wakeup_after_fork
  */
 #include "collector/record/record_internal.h"
 
@@ -15,7 +15,7 @@
 
 static _Atomic uint32_t is_due __attribute__((aligned(KP_LINE)));
 
-void kp_record_poke(void)
+void kp_writer_wake(void)
 {
     int saved = errno;
     /* pairs with: wakeup.c:kp_wakeup_wait */
@@ -26,7 +26,7 @@ void kp_record_poke(void)
 void kp_wakeup_wait(uint64_t ns)
 {
     kp_io_wait(&is_due, 0, ns);
-    kp_exchange_acq_rel(&is_due, 0); /* pairs with: wakeup.c:kp_record_poke; a wake from here on ends the next wait */
+    kp_exchange_acq_rel(&is_due, 0); /* pairs with: wakeup.c:kp_writer_wake; a wake from here on ends the next wait */
 }
 
 void kp_wakeup_after_fork(void)

@@ -124,7 +124,7 @@ int kp_writer_open(void (*tick)(void))
     pace.taken = kp_chunk_taken();
     pace.per_second = 0;
     kp_store_release(&stage, RUNNING);
-    int rc = kp_helpers_start(writer_main, "kprof-writer", KP_WRITER_NICE, kp_record_poke);
+    int rc = kp_helpers_start(writer_main, "kprof-writer", KP_WRITER_NICE, kp_writer_wake);
     if (rc < 0) kp_store_release(&stage, NOT_RUNNING);
     return rc;
 }
@@ -134,7 +134,7 @@ void kp_writer_close(void)
     if (kp_load_acquire(&stage) != RUNNING) return;
     kp_store_release(&stage, STOPPING); /* pairs with: writer.c:writer_main */
     if (kp_load_relaxed(&writer_tid) == kp_io_tid()) return; /* closing from the tick itself */
-    kp_record_poke();
+    kp_writer_wake();
     for (int i = 0; i < KP_WRITER_STOP_MS && kp_load_acquire(&stage) != STOPPED; i++) {
         if (kp_io_is_thread_gone(kp_load_relaxed(&writer_tid))) return; /* it rested, and could not come again */
         kp_io_nap(1000000);

@@ -88,7 +88,7 @@ int kprof_stop(void)
     int kept = errno;
     if (!kp_run_is_active()) return -ENOSYS;
     int err = kp_cycle_stop();
-    if (err == 0) kp_record_poke();
+    if (err == 0) kp_writer_wake();
     errno = kept;
     return err;
 }

@@ -304,7 +304,7 @@ void kp_cycle_step(struct kp_thread *thread, uint64_t now)
     const uint64_t begin = current.begin;
     lock_give(&held);
     if (turned) settle_and_begin_step(thread, turn.step, begin, SETTLE_MS);
-    if (turned) kp_record_poke(); /* the writer closes a window, or prepares one */
+    if (turned) kp_writer_wake(); /* the writer closes a window, or prepares one */
     errno = kept;
 }
 

@@ -148,7 +148,7 @@ static void stock_await(void)
 {
     for (int i = 0; i < 60000 && kp_chunk_ready() < 100; i++) {
         kp_chunk_want();
-        kp_record_poke();
+        kp_writer_wake();
         usleep(1000);
     }
 }

@@ -82,7 +82,7 @@ static void a_disk_that_is_full_for_a_while(void **state)
     assert_int_equal(hook_put(0, 1000), 1000); /* what was recycled serves again */
     kp_fail_set(NULL);
     kp_record_recycle(1);
-    kp_record_poke();
+    kp_writer_wake();
     stock_wait(120); /* and the file grows again */
     spool_forget(true);
 }

@@ -112,7 +112,7 @@ static void a_poke_makes_the_writer_tick_at_once(void **state)
     (void)state;
     for (int i = 0; i < 3000 && answered < 6; i++) {
         const unsigned before = atomic_load(&ticks);
-        kp_record_poke();
+        kp_writer_wake();
         usleep(5000);
         answered = atomic_load(&ticks) > before ? answered + 1 : 0;
     }

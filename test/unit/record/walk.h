@@ -213,7 +213,7 @@ static inline void open_spool(uint64_t max_mb, void (*tick)(void))
 static inline void stock_wait(uint32_t chunks)
 {
     for (unsigned i = 0; i < KP_CHUNK_WANTED_MOST; i++) kp_chunk_want();
-    kp_record_poke();
+    kp_writer_wake();
     for (int i = 0; i < 60000 && kp_chunk_ready() < chunks; i++) usleep(1000);
     assert_true(kp_chunk_ready() >= chunks);
 }
@@ -223,7 +223,7 @@ static inline void trouble_wait(enum kp_loss reason)
 {
     for (int i = 0; i < 60000 && kp_load_relaxed(&kp_spool.trouble) != reason; i++) {
         kp_chunk_want();
-        kp_record_poke();
+        kp_writer_wake();
         usleep(1000);
     }
     assert_int_equal(kp_load_relaxed(&kp_spool.trouble), reason);
