@@ -42,11 +42,11 @@ struct kp_thread {
 enum { KP_THREAD_ALIVE = 1, KP_THREAD_DEAD };
 
 extern _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
-struct kp_thread *kp_thread_birth(void); /* slow half of kp_thread_get; NULL: none to be had or the thread is dying */
+struct kp_thread *kp_thread_create(void); /* slow half of kp_thread_get; NULL: none to be had or the thread is dying */
 static inline struct kp_thread *kp_thread_get(void)
 {
     struct kp_thread *t = kp_thread_self;
-    return t ? t : kp_thread_birth();
+    return t ? t : kp_thread_create();
 }
 /*
  * A writer that is no thread, for records that somebody else's threads hand over (kp_device.h): chunks of kind
@@ -54,7 +54,7 @@ static inline struct kp_thread *kp_thread_get(void)
  */
 struct kp_thread *kp_lane_open(const char *name);
 /* Called when a thread of the host ends, on it, while hooks pass through and its state is still its own. Set once, or NULL. */
-extern void (*kp_thread_dies)(struct kp_thread *thread);
+extern void (*kp_thread_on_exit)(struct kp_thread *thread);
 /* All threads and lanes, newest first; entries are never freed (reused for new threads after exit). For the writer side. */
 struct kp_thread *kp_thread_first(void);
 

@@ -30,7 +30,7 @@ enum { UNBORN, IN_BIRTH, BORN, GONE };
 _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
 static _Thread_local uint8_t stage __attribute__((tls_model("initial-exec")));
 
-void (*kp_thread_dies)(struct kp_thread *thread);
+void (*kp_thread_on_exit)(struct kp_thread *thread);
 static struct kp_thread *_Atomic list_head;
 static _Atomic uint32_t number_last, alive_count, dead_count;
 static _Atomic uint32_t key_made; /* 0, or key + 1 */
@@ -53,7 +53,7 @@ static void thread_die(void *arg)
     if (t != kp_thread_self) return; /* of a parent, before a fork */
     kp_store_relaxed(&t->inside, 1); /* a signal handler's hook from here on passes through */
     kp_signal_fence();
-    if (kp_thread_dies) kp_thread_dies(t);
+    if (kp_thread_on_exit) kp_thread_on_exit(t);
     stage = GONE;
     kp_thread_self = NULL;
     if (t->chunk && t->end - t->at >= KP_ORPHAN_ROOM) kp_chunk_orphan(t->chunk, t->chunk_cycle);
@@ -139,7 +139,7 @@ static struct kp_thread *bear(void)
 }
 
 /* A handler that left by a jump would leave a thread that is never born. */
-struct kp_thread *kp_thread_birth(void)
+struct kp_thread *kp_thread_create(void)
 {
     struct kp_sigblock_all stay;
     if (stage != UNBORN) return NULL;

@@ -139,7 +139,7 @@ static bool attach(void)
     if (!kp_symbol_calls_make()) return refuse("there is no memory for open calls");
     kp_symbols_vectors = kp_symbols_vector_kind();
     kp_native_set_returns((uintptr_t)&kp_symbol_exits, KP_SYMBOL_CALLS * 8u, (uintptr_t)kp_symbol_returns);
-    kp_thread_dies = kp_symbols_thread_dies;
+    kp_thread_on_exit = kp_symbols_thread_dies;
     return kp_hook_take_words(&taker) == 0 || refuse("the words of this program could not be looked at");
 }
 

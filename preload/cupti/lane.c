@@ -262,14 +262,14 @@ static uint32_t call_name(struct lane *l, struct kp_call *call)
 
 static bool is_named(const struct kp_thread *t, uint32_t thread_id)
 {
-    uint64_t id = kp_load_acquire(&t->pthread_id); /* pairs with: thread.c:kp_thread_birth */
+    uint64_t id = kp_load_acquire(&t->pthread_id); /* pairs with: thread.c:kp_thread_create */
     return id != 0 && (uint32_t)id == thread_id;
 }
 
 /* 0: it serves another thread by now. */
 static uint32_t tid_of(const struct kp_thread *t, uint32_t thread_id)
 {
-    const uint32_t tid = kp_load_acquire(&t->tid); /* pairs with: thread.c:kp_thread_birth */
+    const uint32_t tid = kp_load_acquire(&t->tid); /* pairs with: thread.c:kp_thread_create */
     return is_named(t, thread_id) ? tid : 0;
 }
 

@@ -15,7 +15,7 @@
 static struct kp_thread thread;
 static bool birth_fails;
 _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
-struct kp_thread *kp_thread_birth(void)
+struct kp_thread *kp_thread_create(void)
 {
     return birth_fails ? NULL : (kp_thread_self = &thread);
 }
