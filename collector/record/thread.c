@@ -25,7 +25,7 @@
 
 #define KP_ORPHAN_ROOM 1024 /* bytes left that make a dead thread's chunk worth handing on */
 
-enum { UNBORN, IN_BIRTH, BORN, GONE };
+enum { NOT_CREATED, CREATING, CREATED, EXITED };
 
 _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
 static _Thread_local uint8_t stage __attribute__((tls_model("initial-exec")));
@@ -45,16 +45,16 @@ uint32_t kp_thread_count(void)
     return kp_load_relaxed(&alive_count);
 }
 
-/* ---- death ---- */
+/* ---- exit ---- */
 
-static void thread_die(void *arg)
+static void thread_exit(void *arg)
 {
     struct kp_thread *t = arg;
     if (t != kp_thread_self) return; /* of a parent, before a fork */
     kp_store_relaxed(&t->inside, 1); /* a signal handler's hook from here on passes through */
     kp_signal_fence();
     if (kp_thread_on_exit) kp_thread_on_exit(t);
-    stage = GONE;
+    stage = EXITED;
     kp_thread_self = NULL;
     if (t->chunk && t->end - t->at >= KP_ORPHAN_ROOM) kp_chunk_orphan(t->chunk, t->chunk_cycle);
     t->chunk = NULL;
@@ -73,14 +73,14 @@ static void key_bind(struct kp_thread *t)
     uint32_t made = kp_load_acquire(&key_made); /* pairs with: itself below */
     if (made == 0) {
         pthread_key_t key;
-        if (kp_fail_point("key") != 0 || pthread_key_create(&key, thread_die) != 0) return;
+        if (kp_fail_point("key") != 0 || pthread_key_create(&key, thread_exit) != 0) return;
         if (kp_cas_acq_rel(&key_made, &made, (uint32_t)key + 1)) made = (uint32_t)key + 1;
         else pthread_key_delete(key);
     }
     pthread_setspecific((pthread_key_t)(made - 1), t);
 }
 
-/* ---- birth ---- */
+/* ---- creation ---- */
 
 static struct kp_thread *thread_reuse(void)
 {
@@ -88,7 +88,7 @@ static struct kp_thread *thread_reuse(void)
     for (struct kp_thread *t = kp_thread_first(); t; t = t->next) {
         uint32_t dead = KP_THREAD_DEAD;
         if (kp_load_relaxed(&t->life) != dead) continue;
-        if (!kp_cas_acq_rel(&t->life, &dead, KP_THREAD_ALIVE)) continue; /* pairs with: thread.c:thread_die */
+        if (!kp_cas_acq_rel(&t->life, &dead, KP_THREAD_ALIVE)) continue; /* pairs with: thread.c:thread_exit */
         kp_add_relaxed(&dead_count, (uint32_t)-1);
         return t;
     }
@@ -111,15 +111,15 @@ static struct kp_thread *thread_new(void)
     return t;
 }
 
-static struct kp_thread *bear(void)
+static struct kp_thread *state_create(void)
 {
-    stage = IN_BIRTH;
+    stage = CREATING;
     kp_signal_fence();
     struct kp_thread *t = thread_reuse();
     if (t == NULL) t = thread_new();
     if (t == NULL) {
         kp_loss_count(0, KP_LOSS_NO_SLOT);
-        stage = UNBORN;
+        stage = NOT_CREATED;
         return NULL;
     }
     kp_store_relaxed(&t->inside, 1); /* libc may allocate below: hooks it meets pass through */
@@ -134,7 +134,7 @@ static struct kp_thread *bear(void)
     kp_store_release(&t->inside, 0); /* pairs with: quiesce.c:is_quiet */
     kp_signal_fence();
     kp_thread_self = t;
-    stage = BORN;
+    stage = CREATED;
     return t;
 }
 
@@ -142,10 +142,10 @@ static struct kp_thread *bear(void)
 struct kp_thread *kp_thread_create(void)
 {
     struct kp_sigblock_all stay;
-    if (stage != UNBORN) return NULL;
+    if (stage != NOT_CREATED) return NULL;
     const int saved = errno;
     kp_sigblock_all_begin(&stay);
-    struct kp_thread *t = stage == UNBORN ? bear() : kp_thread_self; /* a handler's hook may have come first */
+    struct kp_thread *t = stage == NOT_CREATED ? state_create() : kp_thread_self; /* a handler's hook may have come first */
     kp_sigblock_all_end(&stay);
     errno = saved;
     return t;
@@ -178,7 +178,7 @@ void kp_thread_after_fork(void)
     uint32_t made = kp_load_relaxed(&key_made);
     if (made) pthread_setspecific((pthread_key_t)(made - 1), NULL);
     kp_thread_self = NULL;
-    stage = UNBORN;
+    stage = NOT_CREATED;
     kp_store_relaxed(&list_head, NULL);
     kp_store_relaxed(&alive_count, 0);
     kp_store_relaxed(&dead_count, 0);
