@@ -42,7 +42,7 @@ static _Atomic uint64_t taken_count __attribute__((aligned(KP_LINE)));
 static _Atomic uint64_t order_last __attribute__((aligned(KP_LINE)));
 static _Atomic uint64_t given_count __attribute__((aligned(KP_LINE)));
 static _Atomic uint32_t ready_mark;
-static _Atomic uint32_t wanted; /* how often threads asked for a chunk for records, up to KP_CHUNK_WANTED_MOST */
+static _Atomic uint32_t wanted; /* how often threads asked for a chunk for records, up to KP_CHUNK_DEMAND_MAX */
 
 static inline uint64_t state_make(uint32_t cycle, unsigned what)
 {
@@ -106,12 +106,12 @@ uint64_t kp_chunk_taken(void)
     return kp_load_relaxed(&taken_count);
 }
 
-void kp_chunk_want(void)
+void kp_chunk_ask(void)
 {
-    if (kp_load_relaxed(&wanted) < KP_CHUNK_WANTED_MOST) kp_add_relaxed(&wanted, 1);
+    if (kp_load_relaxed(&wanted) < KP_CHUNK_DEMAND_MAX) kp_add_relaxed(&wanted, 1);
 }
 
-uint32_t kp_chunk_wanted(void)
+uint32_t kp_chunk_demand(void)
 {
     return kp_load_relaxed(&wanted);
 }
@@ -139,7 +139,7 @@ static void owner_write(struct kp_chunk_head *chunk, const struct kp_thread *t)
 
 struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle)
 {
-    kp_chunk_want();
+    kp_chunk_ask();
     uint32_t index = free_pop();
     if (index == 0) return NULL;
     struct kp_chunk_head *chunk = kp_spool_chunk(index);

@@ -62,7 +62,7 @@ bool kp_put_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint3
         if (kp_chunk_ready() > KP_PUT_SPARE) return true;
         if (kp_load_relaxed(&kp_spool.trouble) != KP_LOSS_NO_CHUNK) return kp_chunk_ready() > 0;
         if (naps * KP_PUT_NAP_NS >= (uint64_t)timeout_ms * 1000000u) return kp_chunk_ready() > 0;
-        kp_chunk_want();
+        kp_chunk_ask();
         kp_writer_wake();
         kp_io_nap(KP_PUT_NAP_NS);
     }

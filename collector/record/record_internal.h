@@ -69,9 +69,9 @@ uint32_t kp_spool_index(const struct kp_chunk_head *chunk); /* its number. Not h
 int kp_chunk_open(uint32_t max_chunks);
 /* Up to `want` fresh chunks become free; how many came. Writer thread, or the opener before it runs. */
 uint32_t kp_chunk_grow(uint32_t want);
-#define KP_CHUNK_WANTED_MOST 16u /* so often asked for chunks (1 MB of records), a process is no short one: the writer keeps a stock */
-void kp_chunk_want(void);        /* a thread asks for a chunk */
-uint32_t kp_chunk_wanted(void);  /* how often one did, up to the above */
+#define KP_CHUNK_DEMAND_MAX 16u /* so often asked for chunks (1 MB of records), a process is no short one: the writer keeps a stock */
+void kp_chunk_ask(void);        /* a thread asks for a chunk */
+uint32_t kp_chunk_demand(void);  /* how often one did, up to the above */
 void kp_chunk_touch_free(uint32_t most); /* the next `most` free chunks, see kp_spool_touch */
 void kp_chunk_drop_pages(void); /* all that hold records, see kp_spool_drop_pages */
 struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle); /* for records; NULL: none ready */

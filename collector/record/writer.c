@@ -60,10 +60,10 @@ static uint32_t stock_wanted(uint64_t now_ns)
  */
 static bool is_small(void)
 {
-    uint32_t asked = kp_chunk_wanted(), ready = kp_chunk_ready();
-    if (asked >= KP_CHUNK_WANTED_MOST) return false;
+    uint32_t asked = kp_chunk_demand(), ready = kp_chunk_ready();
+    if (asked >= KP_CHUNK_DEMAND_MAX) return false;
     if (asked && (ready < KP_WRITER_SEGMENT / 2 || ready < 2 * kp_thread_count())) return false;
-    kp_chunk_set_mark(asked ? ready - (KP_CHUNK_WANTED_MOST - asked) + 1 : ready);
+    kp_chunk_set_mark(asked ? ready - (KP_CHUNK_DEMAND_MAX - asked) + 1 : ready);
     return true;
 }
 

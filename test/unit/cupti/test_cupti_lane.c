@@ -147,7 +147,7 @@ static int prepare(void **state)
 static void stock_await(void)
 {
     for (int i = 0; i < 60000 && kp_chunk_ready() < 100; i++) {
-        kp_chunk_want();
+        kp_chunk_ask();
         kp_writer_wake();
         usleep(1000);
     }

@@ -212,7 +212,7 @@ static inline void open_spool(uint64_t max_mb, void (*tick)(void))
 /* The writer has done its first round: `chunks` lie ready. */
 static inline void stock_wait(uint32_t chunks)
 {
-    for (unsigned i = 0; i < KP_CHUNK_WANTED_MOST; i++) kp_chunk_want();
+    for (unsigned i = 0; i < KP_CHUNK_DEMAND_MAX; i++) kp_chunk_ask();
     kp_writer_wake();
     for (int i = 0; i < 60000 && kp_chunk_ready() < chunks; i++) usleep(1000);
     assert_true(kp_chunk_ready() >= chunks);
@@ -222,7 +222,7 @@ static inline void stock_wait(uint32_t chunks)
 static inline void trouble_wait(enum kp_loss reason)
 {
     for (int i = 0; i < 60000 && kp_load_relaxed(&kp_spool.trouble) != reason; i++) {
-        kp_chunk_want();
+        kp_chunk_ask();
         kp_writer_wake();
         usleep(1000);
     }

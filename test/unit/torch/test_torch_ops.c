@@ -385,7 +385,7 @@ static void every_op_is_in_its_window_exactly_once(void **state)
     (void)state;
     kp_store_relaxed(&workers_left, WORKERS);
     for (int i = 0; i < 60000 && kp_chunk_ready() < 250; i++) { /* what they write fits into this, should the writer not come by for long */
-        kp_chunk_want();
+        kp_chunk_ask();
         kp_writer_wake();
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
