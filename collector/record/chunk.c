@@ -91,7 +91,7 @@ static uint32_t free_pop(void)
     uint32_t index = stack_pop(&free_stack);
     if (index) kp_add_relaxed(&taken_count, 1);
     bool is_low = kp_chunk_ready() < kp_load_relaxed(&ready_mark);
-    if (is_low && kp_load_relaxed(&kp_spool.trouble) == KP_LOSS_NO_CHUNK) kp_writer_wake();
+    if (is_low && kp_load_relaxed(&kp_spool.grow_error) == KP_LOSS_NO_CHUNK) kp_writer_wake();
     return index;
 }
 

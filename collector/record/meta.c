@@ -58,7 +58,7 @@ int kp_record_meta(const void *record, uint32_t bytes)
         rc = 0;
     }
     pthread_mutex_unlock(&lock);
-    if (rc < 0) kp_loss_count(head->kind, kp_load_relaxed(&kp_spool.trouble));
+    if (rc < 0) kp_loss_count(head->kind, kp_load_relaxed(&kp_spool.grow_error));
     return rc;
 }
 

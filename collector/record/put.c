@@ -60,7 +60,7 @@ bool kp_put_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint3
         if (kp_put_has_room(t, gate, bytes)) return true;
         if ((gate & KP_GATE_RECORD) && kp_gate_get() != gate) return false; /* who closes it waits for us to leave */
         if (kp_chunk_ready() > KP_PUT_SPARE) return true;
-        if (kp_load_relaxed(&kp_spool.trouble) != KP_LOSS_NO_CHUNK) return kp_chunk_ready() > 0;
+        if (kp_load_relaxed(&kp_spool.grow_error) != KP_LOSS_NO_CHUNK) return kp_chunk_ready() > 0;
         if (naps * KP_PUT_NAP_NS >= (uint64_t)timeout_ms * 1000000u) return kp_chunk_ready() > 0;
         kp_chunk_ask();
         kp_writer_wake();
@@ -79,7 +79,7 @@ void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_ki
     if (cycle && is_first && !t->is_lane && orphan_continue(t, cycle, bytes)) return t->at;
     struct kp_chunk_head *chunk = cycle ? kp_chunk_take(t, cycle) : NULL;
     if (chunk == NULL) {
-        kp_loss_count(kind, kp_load_relaxed(&kp_spool.trouble));
+        kp_loss_count(kind, kp_load_relaxed(&kp_spool.grow_error));
         return NULL;
     }
     chunk_set(t, chunk, cycle);

@@ -76,7 +76,7 @@ int kp_record_reopen(void)
 
 bool kp_record_is_full(void)
 {
-    return kp_load_relaxed(&kp_spool.trouble) != KP_LOSS_NO_CHUNK && kp_chunk_ready() == 0;
+    return kp_load_relaxed(&kp_spool.grow_error) != KP_LOSS_NO_CHUNK && kp_chunk_ready() == 0;
 }
 
 bool kp_record_is_in_place(void)

@@ -26,7 +26,7 @@ struct kp_spool {
     uint8_t *_Atomic *pieces; /* chunk i lies in piece i / KP_PIECE_CHUNKS, once i < chunks; NULL: no addresses yet */
     uint32_t max_chunks;     /* cap, header included */
     _Atomic uint32_t chunks; /* fallocated, mapped and touched */
-    _Atomic uint32_t trouble; /* enum kp_loss: why the file does not grow; KP_LOSS_NO_CHUNK: it does */
+    _Atomic uint32_t grow_error; /* enum kp_loss: why the file does not grow; KP_LOSS_NO_CHUNK: it does */
     _Atomic int fd;          /* a hint: the host may have closed it or given its number to another file */
     dev_t dev;
     ino_t ino;

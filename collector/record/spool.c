@@ -259,9 +259,9 @@ static int segment_map(int fd, uint32_t first, uint32_t count)
     return fresh_touch(first, count);
 }
 
-static void cap_set(uint32_t allowed)
+static void cap_refuse(uint32_t allowed)
 {
-    kp_store_relaxed(&kp_spool.trouble, KP_LOSS_CAP);
+    kp_store_relaxed(&kp_spool.grow_error, KP_LOSS_CAP);
     if (allowed == kp_spool.max_chunks) KP_LOG_ONCE(1, "spool %s has reached KPROF_MAX_MB, new events are dropped and counted", kp_spool.path);
     else KP_LOG_ONCE(0, "spool %s stays small, since the program limits its addresses (RLIMIT_AS): new events are dropped and counted",
                      kp_spool.path);
@@ -269,7 +269,7 @@ static void cap_set(uint32_t allowed)
 
 void kp_spool_refuse(int rc)
 {
-    kp_store_relaxed(&kp_spool.trouble, KP_LOSS_DISK);
+    kp_store_relaxed(&kp_spool.grow_error, KP_LOSS_DISK);
     kp_store_relaxed(&retry_at_ns, kp_clock_ns(CLOCK_MONOTONIC) + KP_SPOOL_RETRY_NS);
     KP_LOG_ONCE(0, "cannot grow the spool %s (error %d%s); what it holds is kept, events that find no room are counted",
                 kp_spool.path, -rc, rc == -ENOSPC ? ", no space left" : "");
@@ -286,11 +286,11 @@ uint32_t kp_spool_grow(uint32_t first, uint32_t want)
     uint32_t count = want < left ? want : left;
     if (kp_spool.is_broken) return 0;
     if (count == 0) {
-        cap_set(allowed);
+        cap_refuse(allowed);
         return 0;
     }
     if (count > chunks_to_end(first)) count = chunks_to_end(first);
-    if (kp_load_relaxed(&kp_spool.trouble) == KP_LOSS_DISK && kp_clock_ns(CLOCK_MONOTONIC) < kp_load_relaxed(&retry_at_ns)) return 0;
+    if (kp_load_relaxed(&kp_spool.grow_error) == KP_LOSS_DISK && kp_clock_ns(CLOCK_MONOTONIC) < kp_load_relaxed(&retry_at_ns)) return 0;
     int fd = fd_get(), rc = fd < 0 ? fd : piece_have(first);
     if (rc >= 0)
         while ((rc = blocks_make(fd, first, count)) == -ENOSPC && count > 1) count = count < 8 ? 1 : count / 4;
@@ -303,7 +303,7 @@ uint32_t kp_spool_grow(uint32_t first, uint32_t want)
         kp_spool_refuse(rc);
         return 0;
     }
-    kp_store_relaxed(&kp_spool.trouble, KP_LOSS_NO_CHUNK);
+    kp_store_relaxed(&kp_spool.grow_error, KP_LOSS_NO_CHUNK);
     return count;
 }
 

@@ -33,7 +33,7 @@ static void the_cap_holds_and_is_counted(void **state)
     uint64_t lost;
     (void)state;
     open_spool(8, NULL);
-    trouble_wait(KP_LOSS_CAP);
+    grow_error_wait(KP_LOSS_CAP);
     gate_record(1);
     uint64_t kept = fill(1000000, &lost);
     assert_int_equal(lost, 5000);
@@ -69,7 +69,7 @@ static void a_disk_that_is_full_for_a_while(void **state)
     (void)state;
     kp_fail_set("fallocate:3+"); /* header and first stock, then no more */
     open_spool(256, NULL);
-    trouble_wait(KP_LOSS_DISK);
+    grow_error_wait(KP_LOSS_DISK);
     gate_record(1);
     uint64_t kept = fill(1000000, &lost);
     assert_int_equal(lost, 5000);
@@ -93,7 +93,7 @@ static void a_mapping_that_fails(void **state)
     (void)state;
     open_spool(256, NULL);
     kp_fail_set("mmap:1+:12"); /* the first segment is there already */
-    trouble_wait(KP_LOSS_DISK);
+    grow_error_wait(KP_LOSS_DISK);
     gate_record(1);
     uint64_t kept = fill(1000000, &lost);
     assert_int_equal(lost, 5000);
@@ -180,7 +180,7 @@ static void addresses_may_be_short(void **state)
     (void)state;
     open_spool(64, NULL);
     kp_fail_set("mmap:1+:12"); /* as under ulimit -v: no addresses for the next piece */
-    trouble_wait(KP_LOSS_DISK);
+    grow_error_wait(KP_LOSS_DISK);
     assert_int_equal(kp_load_relaxed(&kp_spool.chunks), KP_PIECE_CHUNKS);
     assert_false(kp_spool.is_broken);
     kp_fail_set(NULL);
@@ -299,7 +299,7 @@ static int fill_small_disk(void)
         return 77;
     struct kp_record_options o = {.dir = dir, .max_bytes = 64 << 20};
     if (kp_gate_init() != 0 || kp_record_open(&o) != 0) return 1;
-    trouble_wait(KP_LOSS_DISK);
+    grow_error_wait(KP_LOSS_DISK);
     gate_record(1);
     uint64_t kept = fill(1000000, &lost);
     if (lost != 5000 || lost_for(KP_LOSS_DISK) == 0) return 2;

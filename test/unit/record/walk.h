@@ -219,14 +219,14 @@ static inline void stock_wait(uint32_t chunks)
 }
 
 /* The writer has found out why the file grows no further. */
-static inline void trouble_wait(enum kp_loss reason)
+static inline void grow_error_wait(enum kp_loss reason)
 {
-    for (int i = 0; i < 60000 && kp_load_relaxed(&kp_spool.trouble) != reason; i++) {
+    for (int i = 0; i < 60000 && kp_load_relaxed(&kp_spool.grow_error) != reason; i++) {
         kp_chunk_ask();
         kp_writer_wake();
         usleep(1000);
     }
-    assert_int_equal(kp_load_relaxed(&kp_spool.trouble), reason);
+    assert_int_equal(kp_load_relaxed(&kp_spool.grow_error), reason);
 }
 
 /* Ends the spool of this process and forgets it, as a forked child does; the next open_spool makes a new one. */
