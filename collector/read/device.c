@@ -37,9 +37,9 @@ static void times_set(struct kp_reader *r, struct kp_device_event *e)
     uint64_t start = e->of.overhead.start, end = e->of.overhead.end;
     e->start_ns = e->end_ns = 0;
     if (e->kind == KP_KIND_CUDAEVENT) return;
-    if (e->of.head.flags & KP_DEV_NO_TIME || !end) e->trouble = KP_DEVICE_NO_TIME;
+    if (e->of.head.flags & KP_DEV_NO_TIME || !end) e->time_status = KP_TIME_NONE;
     else if (!kp_devclock_span(&r->gpus.clock, &r->clock, e->of.head.flags, start, end, &e->start_ns, &e->end_ns))
-        e->trouble = KP_DEVICE_INVALID;
+        e->time_status = KP_TIME_INVALID;
     e->raw_start = start, e->raw_end = end;
 }
 
@@ -59,7 +59,7 @@ static int piece_walk(struct kp_reader *r, const struct kp_piece *piece, kp_devi
         }
         memcpy(&e.of, rec, need);
         e.kind = e.of.head.kind;
-        e.trouble = KP_DEVICE_GOOD;
+        e.time_status = KP_TIME_OK;
         const struct kp_name *n = kp_names_get(&r->names, e.of.head.name);
         e.name = n ? n->name : "name lost";
         times_set(r, &e);

@@ -72,10 +72,10 @@ struct kp_event {
 };
 
 /* Work of a GPU, a wait for it, or CUPTI's own time. Valid during the callback only, the name as long as the reader. */
-enum { KP_DEVICE_GOOD, KP_DEVICE_NO_TIME, KP_DEVICE_INVALID };
+enum { KP_TIME_OK, KP_TIME_NONE, KP_TIME_INVALID };
 struct kp_device_event {
     enum kp_kind kind;      /* KERNEL, MEMCPY, MEMSET, SYNC, CUDAEVENT, OVERHEAD, GRAPHRUN */
-    uint8_t trouble;        /* not GOOD: it has no times. NO_TIME: never seen to end; INVALID: they make no sense */
+    uint8_t time_status;       /* not GOOD: it has no times. NO_TIME: never seen to end; INVALID: they make no sense */
     const char *name;       /* of a kernel, as recorded */
     uint64_t start_ns, end_ns;
     uint64_t raw_start, raw_end; /* before they were mapped: two ranges of one clock keep their order */

@@ -33,9 +33,9 @@ bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32
 {
     struct kp_gpu_count *count = &t->gpu->count[e->kind];
     *link = kp_links_get(&t->gpu->links, &t->gpu->scratch, correlation);
-    if (e->trouble == KP_DEVICE_NO_TIME) {
+    if (e->time_status == KP_TIME_NONE) {
         count->no_time++;
-    } else if (e->trouble == KP_DEVICE_INVALID) {
+    } else if (e->time_status == KP_TIME_INVALID) {
         count->invalid++;
     } else if (e->start_ns < t->cycle.begin_ns || (!*link && e->end_ns > t->cycle.end_ns)) {
         count->outside++;

@@ -135,7 +135,7 @@ static int event_take(void *context, const struct kp_event *e)
 static int is_shown(void *context, const struct kp_device_event *e)
 {
     const struct kp_trace *t = context;
-    return e->trouble == KP_DEVICE_GOOD && e->kind != KP_KIND_CUDAEVENT && e->start_ns >= t->cycle.begin_ns && e->end_ns <= t->cycle.end_ns;
+    return e->time_status == KP_TIME_OK && e->kind != KP_KIND_CUDAEVENT && e->start_ns >= t->cycle.begin_ns && e->end_ns <= t->cycle.end_ns;
 }
 
 /* A window without any event of the host has a trace when a device did something in it. */

@@ -193,7 +193,7 @@ static void without_a_sample_times_are_taken_for_wall_time(void **state)
     kernel(lane, 5000, 6000, 2, 0);
     walk();
     assert_int_equal(work[0].start_ns, WALL + 3 * (uint64_t)SECOND);
-    assert_int_equal(work[1].trouble, KP_DEVICE_INVALID);
+    assert_int_equal(work[1].time_status, KP_TIME_INVALID);
 }
 
 static void work_without_times_is_told_from_work_with_bad_ones(void **state)
@@ -205,10 +205,10 @@ static void work_without_times_is_told_from_work_with_bad_ones(void **state)
     kernel(lane, 3 * (uint64_t)SECOND, 4 * (uint64_t)SECOND, 3, KP_DEV_TICKS | KP_DEV_NO_TIME);
     kernel(lane, 3 * (uint64_t)SECOND, 4 * (uint64_t)SECOND, 4, KP_DEV_TICKS);
     walk();
-    assert_int_equal(work[0].trouble, KP_DEVICE_NO_TIME);
-    assert_int_equal(work[1].trouble, KP_DEVICE_INVALID);
-    assert_int_equal(work[2].trouble, KP_DEVICE_NO_TIME);
-    assert_int_equal(work[3].trouble, KP_DEVICE_GOOD);
+    assert_int_equal(work[0].time_status, KP_TIME_NONE);
+    assert_int_equal(work[1].time_status, KP_TIME_INVALID);
+    assert_int_equal(work[2].time_status, KP_TIME_NONE);
+    assert_int_equal(work[3].time_status, KP_TIME_OK);
 }
 
 /* --- calls --- */
