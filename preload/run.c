@@ -42,7 +42,7 @@ void kp_run_step(struct kp_thread *thread, uint64_t now_ticks)
 /* The bit goes first: what begins a run allocates and makes calls. */
 void kp_run_saw_activity(void)
 {
-    if (kp_gate_get() & KP_GATE_AWAITED) kp_gate_set(kp_gate_get() & ~(uint64_t)KP_GATE_AWAITED);
+    if (kp_gate_get() & KP_GATE_CHILD_PENDING) kp_gate_set(kp_gate_get() & ~(uint64_t)KP_GATE_CHILD_PENDING);
     if (!kp_run_is_active() || kp_exchange_acq_rel(&has_worked, true)) return;
     if (up.first_activity) up.first_activity();
 }

@@ -24,7 +24,7 @@ enum {
     KP_GATE_MODULES = 1u << 9, /* ops carry the TorchScript module they run in */
     KP_GATE_NATIVE = 1u << 7, /* and their machine code stack */
     KP_GATE_MEMORY = 1u << 6, /* keep what torch's allocators do */
-    KP_GATE_AWAITED = 1u << 17, /* a forked child whose first allocation or call begins its run (kp_run_saw_activity) */
+    KP_GATE_CHILD_PENDING = 1u << 17, /* a forked child whose first allocation or call begins its run (kp_run_saw_activity) */
     KP_GATE_CHILD = 1u << 16, /* a forked child that records: no GPU of its own */
 };
 

@@ -76,7 +76,7 @@ uintptr_t kp_symbol_push(struct kp_symbol_calls *c, struct kp_thread *t, uint64_
 
 static inline uintptr_t without_push(uint64_t gate)
 {
-    return (gate & (KP_GATE_RECORD | KP_GATE_AWAITED)) ? KP_SYMBOL_IS_SLOW : KP_SYMBOL_GOES_ON;
+    return (gate & (KP_GATE_RECORD | KP_GATE_CHILD_PENDING)) ? KP_SYMBOL_IS_SLOW : KP_SYMBOL_GOES_ON;
 }
 
 static HOT uintptr_t enter(struct kp_symbol_row *row, uintptr_t *slot, bool is_tsc)

@@ -251,7 +251,7 @@ static void begin_in_child(void)
     if (!globs || is_refused) return;
     kp_symbols_begin_in_child();
     kp_store_relaxed(&kp_symbols_armed, true);
-    kp_gate_set(kp_gate_get() | KP_GATE_AWAITED);
+    kp_gate_set(kp_gate_get() | KP_GATE_CHILD_PENDING);
 }
 
 const struct kp_source kp_symbols_source = {

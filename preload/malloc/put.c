@@ -133,7 +133,7 @@ static __attribute__((noinline)) void begin_run(void)
 static inline __attribute__((always_inline)) bool enter(struct way *way)
 {
     if (kp_io_is_ours) return false;
-    if (__builtin_expect((kp_gate_get() & KP_GATE_AWAITED) != 0, 0)) begin_run();
+    if (__builtin_expect((kp_gate_get() & KP_GATE_CHILD_PENDING) != 0, 0)) begin_run();
     way->lane = NULL;
     if (!(kp_gate_get() & KP_GATE_RECORD)) return false;
     struct kp_thread *t = kp_thread_self;

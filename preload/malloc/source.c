@@ -82,7 +82,7 @@ static void begin_in_child(void)
 {
     if (mode == KP_HEAP_OFF || is_refused) return;
     kp_heap_put_begin_in_child();
-    kp_gate_set(kp_gate_get() | KP_GATE_AWAITED);
+    kp_gate_set(kp_gate_get() | KP_GATE_CHILD_PENDING);
 }
 
 const struct kp_source kp_heap_source = {
