@@ -43,7 +43,7 @@ int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, un
  * default instead). The texts of `rule` point into `config`.
  */
 struct kp_config;
-void kp_schedule_settle(struct kp_config *config, struct kp_schedule *schedule, struct kp_step_rule *rule);
+void kp_schedule_from_config(struct kp_config *config, struct kp_schedule *schedule, struct kp_step_rule *rule);
 
 /* Fixed once before any thread steps (tests may call it again). The pattern is compiled here, with libc's malloc.
  * 0, or -EINVAL (bad pattern: nothing steps by range then). */

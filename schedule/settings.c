@@ -106,7 +106,7 @@ int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, un
     return 0;
 }
 
-void kp_schedule_settle(struct kp_config *config, struct kp_schedule *schedule, struct kp_step_rule *rule)
+void kp_schedule_from_config(struct kp_config *config, struct kp_schedule *schedule, struct kp_step_rule *rule)
 {
     char why[200];
     memset(schedule, 0, sizeof *schedule);

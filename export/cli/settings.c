@@ -26,7 +26,7 @@ struct kp_config *kp_settings_read(void)
     struct kp_schedule schedule;
     struct kp_step_rule rule;
     kp_config_read_as(&config, environ, false);
-    kp_schedule_settle(&config, &schedule, &rule);
+    kp_schedule_from_config(&config, &schedule, &rule);
     return &config;
 }
 

@@ -368,7 +368,7 @@ static int read_settings(void)
     if (!config->on) return -ECANCELED;
     kp_run_set_folders(config->dir, config->spool_dir ? config->spool_dir : config->dir);
     fix_log();
-    kp_schedule_settle(config, &schedule, &step_rule);
+    kp_schedule_from_config(config, &schedule, &step_rule);
     size_t used = launcher_lines(header_text, LAUNCHER_BYTES); /* first: the rank must not be what a long KPROF_METADATA pushes out */
     kp_config_text(config, header_text + used, sizeof header_text - used);
     return 0;

@@ -33,7 +33,7 @@ static void settings_fuzz(char *text)
     }
     env[n] = NULL;
     demand(kp_config_read_as(&config, env, false) >= 0);
-    kp_schedule_settle(&config, &schedule, &rule);
+    kp_schedule_from_config(&config, &schedule, &rule);
     demand(config.lines_used <= sizeof config.lines && config.store_used <= sizeof config.store);
     demand(config.dir && config.step && config.max_mb >= 1 && config.exports);
     length = kp_config_text(&config, big, sizeof big);

@@ -57,7 +57,7 @@ static void a_bad_schedule_and_a_bad_rule_leave_defaults_and_one_line_each(void 
     struct kp_step_rule rule;
     (void)state;
     assert_int_equal(kp_config_read_as(&config, env, false), 0);
-    kp_schedule_settle(&config, &schedule, &rule);
+    kp_schedule_from_config(&config, &schedule, &rule);
     assert_false(schedule.set);
     assert_int_equal(rule.kind, KP_RULE_AUTO);
     assert_int_equal(config.complaints, 2);
@@ -74,7 +74,7 @@ static void good_texts_arrive(void **state)
     struct kp_step_rule rule;
     (void)state;
     kp_config_read_as(&config, env, false);
-    kp_schedule_settle(&config, &schedule, &rule);
+    kp_schedule_from_config(&config, &schedule, &rule);
     assert_true(schedule.set);
     assert_int_equal(schedule.active, 2);
     assert_int_equal(rule.kind, KP_RULE_TIME);
