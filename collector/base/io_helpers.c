@@ -33,7 +33,7 @@
 
 #define KP_IO_STACK ((size_t)512 << 10) /* address space: the C++ library's reading of names (export/names/demangle.c) is what may need it */
 
-_Thread_local bool kp_io_is_ours __attribute__((tls_model("initial-exec")));
+_Thread_local bool kp_in_profiler __attribute__((tls_model("initial-exec")));
 static _Atomic unsigned helpers;
 static _Atomic uint32_t leaving; /* the thread of ours that ended last; 0: none did */
 
@@ -213,7 +213,7 @@ static void thread_calm(int more)
 static void *thread_main(void *arg)
 {
     struct start *s = arg;
-    kp_io_is_ours = true;
+    kp_in_profiler = true;
     if (kp_fail_point("prctl") == 0) prctl(PR_SET_NAME, s->name, 0, 0, 0);
     thread_calm(s->nice);
     void *result = s->body(s->arg);
@@ -235,10 +235,10 @@ static int thread_create(struct start *s, size_t stack)
     if (rc) return -rc;
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     if (stack) pthread_attr_setstacksize(&attr, stack);
-    const bool was_ours = kp_io_is_ours;
-    kp_io_is_ours = true;
+    const bool was_ours = kp_in_profiler;
+    kp_in_profiler = true;
     rc = pthread_create(&thread, &attr, thread_main, s);
-    kp_io_is_ours = was_ours;
+    kp_in_profiler = was_ours;
     pthread_attr_destroy(&attr);
     return -rc;
 }

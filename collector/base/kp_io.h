@@ -80,7 +80,7 @@ int kp_io_peek_pages(const void *from, size_t bytes); /* whether all of these pa
  * What this thread does is ours and not the host's: always in a thread made by kp_io_thread, else around calls into libc and the
  * loader that allocate for us. Who counts the host's allocations looks at it.
  */
-extern _Thread_local bool kp_io_is_ours __attribute__((tls_model("initial-exec")));
+extern _Thread_local bool kp_in_profiler __attribute__((tls_model("initial-exec")));
 int kp_io_thread(void *(*body)(void *), void *arg, const char *name); /* detached, all signals blocked, nice'd, 512 KB stack */
 int kp_io_thread_nice(void *(*body)(void *), void *arg, const char *name, int more); /* so much nicer than its maker */
 /* Sleeps so long. nanosleep is a cancellation point, this is not: a host's thread must not be cancelled in the middle of us. */

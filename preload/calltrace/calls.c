@@ -83,7 +83,7 @@ static HOT uintptr_t enter(struct kp_symbol_row *row, uintptr_t *slot, bool is_t
 {
     const uintptr_t at = (uintptr_t)slot;
     struct kp_thread *t = kp_thread_self;
-    if (__builtin_expect(kp_io_is_ours, 0)) return KP_SYMBOL_GOES_ON;
+    if (__builtin_expect(kp_in_profiler, 0)) return KP_SYMBOL_GOES_ON;
     if (__builtin_expect(!t, 0)) return without_push(kp_gate_get());
     if (__builtin_expect(kp_load_relaxed(&t->inside) != 0, 0)) /* to be found out whether it still is */
         return (kp_gate_get() & KP_GATE_RECORD) ? KP_SYMBOL_IS_SLOW : KP_SYMBOL_GOES_ON;

@@ -212,7 +212,7 @@ uintptr_t kp_symbol_enter_slow(struct kp_symbol_row *row, uintptr_t *slot)
     struct kp_guard guard;
     const int saved = errno;
     uintptr_t next = KP_SYMBOL_GOES_ON;
-    if (kp_io_is_ours) return next;
+    if (kp_in_profiler) return next;
     if (kp_gate_get() & KP_GATE_CHILD_PENDING) kp_run_saw_activity(); /* a child's first call */
     if (!kp_guard_try(&guard, KP_GATE_RECORD)) return next;
     if (guard.gate & KP_GATE_RECORD) next = enter(&guard, row, slot);

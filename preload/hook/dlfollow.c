@@ -62,8 +62,8 @@ static _Thread_local bool is_inside __attribute__((tls_model("initial-exec")));
 static void set_inside(bool is)
 {
     static _Thread_local bool was_ours __attribute__((tls_model("initial-exec")));
-    if (is) was_ours = kp_io_is_ours;
-    kp_io_is_ours = is || was_ours;
+    if (is) was_ours = kp_in_profiler;
+    kp_in_profiler = is || was_ours;
     is_inside = is;
 }
 

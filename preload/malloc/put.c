@@ -124,15 +124,15 @@ static __attribute__((noinline)) bool enter_slowly(struct way *way, const uintpt
 static __attribute__((noinline)) void begin_run(void)
 {
     const int saved = errno;
-    kp_io_is_ours = true; /* what a thread and a file of ours need of libc */
+    kp_in_profiler = true; /* what a thread and a file of ours need of libc */
     kp_run_saw_activity();
-    kp_io_is_ours = false;
+    kp_in_profiler = false;
     errno = saved;
 }
 
 static inline __attribute__((always_inline)) bool enter(struct way *way)
 {
-    if (kp_io_is_ours) return false;
+    if (kp_in_profiler) return false;
     if (__builtin_expect((kp_gate_get() & KP_GATE_CHILD_PENDING) != 0, 0)) begin_run();
     way->lane = NULL;
     if (!(kp_gate_get() & KP_GATE_RECORD)) return false;

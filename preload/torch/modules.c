@@ -162,9 +162,9 @@ static uint32_t ask(struct kp_thread *t)
 uint32_t kp_torch_modules_id(struct kp_thread *t)
 {
     if (!is_usable) return 0;
-    const bool was_ours = kp_io_is_ours;
-    kp_io_is_ours = true;
+    const bool was_ours = kp_in_profiler;
+    kp_in_profiler = true;
     const uint32_t id = ask(t);
-    kp_io_is_ours = was_ours;
+    kp_in_profiler = was_ours;
     return id;
 }

@@ -515,7 +515,7 @@ static void hierarchy_get(void *texts)
     const uint32_t bytes = kp_torch.layout.string_bytes;
     uint8_t **vector = texts;
     size_t n = 0;
-    assert_true(kp_io_is_ours); /* the host's heap does not count it */
+    assert_true(kp_in_profiler); /* the host's heap does not count it */
     if (!hierarchy) _Unwind_RaiseException(&exception);
     assert_non_null(hierarchy); /* nobody caught it */
     while (hierarchy[n]) n++;
@@ -602,7 +602,7 @@ static void ops_carry_the_modules_that_torchscript_runs(uint32_t string_bytes)
     assert_int_equal(texts_alive, 0);
     assert_int_equal(blocks_alive, 0);
     assert_int_equal(caught, 1);
-    assert_false(kp_io_is_ours);
+    assert_false(kp_in_profiler);
 }
 
 static void modules_are_joined_given_back_and_what_is_thrown_is_caught(void **state)
