@@ -44,11 +44,11 @@ enum { LARGE = 65536 };
 static struct {
     _Atomic uintptr_t from; /* 0: free */
     _Atomic size_t bytes;
-} large[KP_MAP_LARGE_MOST];
+} large[KP_MAP_LARGE_MAX];
 
 static void large_note(const void *p, size_t bytes)
 {
-    for (uint32_t i = 0; bytes >= LARGE && i < KP_MAP_LARGE_MOST; i++) {
+    for (uint32_t i = 0; bytes >= LARGE && i < KP_MAP_LARGE_MAX; i++) {
         uintptr_t none = 0;
         if (kp_load_relaxed(&large[i].from) || !kp_cas_acq_rel(&large[i].from, &none, (uintptr_t)p)) continue; /* pairs with: itself */
         kp_store_relaxed(&large[i].bytes, bytes);
@@ -58,7 +58,7 @@ static void large_note(const void *p, size_t bytes)
 
 static void large_forget(const void *p, size_t bytes)
 {
-    for (uint32_t i = 0; bytes >= LARGE && i < KP_MAP_LARGE_MOST; i++) {
+    for (uint32_t i = 0; bytes >= LARGE && i < KP_MAP_LARGE_MAX; i++) {
         if (kp_load_relaxed(&large[i].from) != (uintptr_t)p) continue;
         kp_store_relaxed(&large[i].bytes, 0);
         kp_store_relaxed(&large[i].from, 0);

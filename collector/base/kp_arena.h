@@ -22,7 +22,7 @@ void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes) __attribute__((wa
 void *kp_map_double(void *array, uint32_t *cap, size_t item_bytes, uint32_t first) __attribute__((warn_unused_result));
 
 /* The large ones of what is mapped now, by number, for who must tell our memory from the host's. false: none of that number. */
-#define KP_MAP_LARGE_MOST 128u
+#define KP_MAP_LARGE_MAX 128u
 bool kp_map_large(uint32_t i, uintptr_t *from, uintptr_t *to);
 
 #endif

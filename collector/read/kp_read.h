@@ -152,8 +152,8 @@ const char *kp_reader_name(const struct kp_reader *reader, uint32_t id);        
 /* One frame of a call stack; *stack becomes the one around it, 0 behind the last. NULL: none, or its text was lost. */
 const char *kp_reader_frame(const struct kp_reader *reader, uint32_t *stack);
 bool kp_reader_called_by_c(const struct kp_reader *reader, uint32_t stack); /* whether the interpreter was entered for this frame */
-/* One frame of a machine code stack, likewise; the path as long as the reader. A damaged file may lead round: count to KP_FRAMES_MOST. */
-enum { KP_FRAMES_MOST = 1024 };
+/* One frame of a machine code stack, likewise; the path as long as the reader. A damaged file may lead round: count to KP_FRAMES_MAX. */
+enum { KP_FRAMES_MAX = 1024 };
 struct kp_frame {
     uint32_t module;                /* equal numbers: the same module at the same place; 0: none */
     const char *path;               /* "": none, the address is that of the process */

@@ -20,7 +20,7 @@
 #include "collector/base/kp_poison.h"
 
 #define COPY_BYTES 131072u
-#define HASHED_MOST (4u * KP_CHUNK_BYTES) /* of one chunk, in vain: cells that each claim all that follows are damage */
+#define HASHED_MAX (4u * KP_CHUNK_BYTES) /* of one chunk, in vain: cells that each claim all that follows are damage */
 
 struct kp_names_copy { /* room for texts that need a NUL of our own */
     struct kp_names_copy *next;
@@ -76,7 +76,7 @@ int kp_names_add_chunk(struct kp_names *n, const uint8_t *chunk, uint32_t bytes,
 {
     const uint32_t head = offsetof(struct kp_str, bytes);
     uint32_t at = sizeof(struct kp_chunk_head), room, in_vain = 0;
-    while (at + KP_STR_CELL <= bytes && in_vain < HASHED_MOST) {
+    while (at + KP_STR_CELL <= bytes && in_vain < HASHED_MAX) {
         const struct kp_str *s = (const void *)(chunk + at);
         at += KP_STR_CELL;
         /* pairs with: strings.c, which stores the magic last */

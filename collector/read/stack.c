@@ -4,7 +4,7 @@
  *
  * Called by: kp_read.h
  * Memory:    none. On fail: the stack ends where a text or a frame was lost, or where a damaged file does not lead outwards. Frames of
- *            machine code may lead round in a damaged file: who follows them counts (KP_FRAMES_MOST).
+ *            machine code may lead round in a damaged file: who follows them counts (KP_FRAMES_MAX).
  */
 #include "collector/read/reader.h"
 
@@ -31,7 +31,7 @@ const char *kp_reader_frame(const struct kp_reader *r, uint32_t *stack)
     return text + 1;
 }
 
-enum { DIGITS_MOST = 16 };
+enum { DIGITS_MAX = 16 };
 
 /* "BUILDID BASE LO HI" behind the path. */
 static void module_read(const struct kp_name *n, char *id, size_t id_bytes, struct kp_frame *out)
@@ -43,7 +43,7 @@ static void module_read(const struct kp_name *n, char *id, size_t id_bytes, stru
     id[used] = 0;
     for (size_t i = 0; i < 3 && *at == ' '; i++) {
         uint64_t value = 0;
-        const char *const end = at + 1 + DIGITS_MOST; /* of a damaged text as long as a chunk they are not all read, for each of its frames */
+        const char *const end = at + 1 + DIGITS_MAX; /* of a damaged text as long as a chunk they are not all read, for each of its frames */
         for (at++; at < end && *at && *at != ' '; at++) value = value << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
         *places[i] = value;
     }

@@ -21,7 +21,7 @@
 #include "collector/base/kp_poison.h"
 
 #define KP_STRING_SLOTS 262144u
-#define KP_STRING_MOST (KP_STRING_SLOTS / 4 * 3) /* beyond, probing gets long */
+#define KP_STRING_MAX (KP_STRING_SLOTS / 4 * 3) /* beyond, probing gets long */
 #define KP_STRING_PROBES 512u
 #define KP_STRING_BYTES 32000u /* a longer text is cut */
 
@@ -62,7 +62,7 @@ static uint32_t slot_match(uint64_t slot, const char *bytes, uint32_t len, uint6
 
 static uint32_t table_add(_Atomic uint64_t *slots, uint32_t at, const char *bytes, uint32_t len, uint64_t hash)
 {
-    if (kp_load_relaxed(&slot_count) >= KP_STRING_MOST) return 0;
+    if (kp_load_relaxed(&slot_count) >= KP_STRING_MAX) return 0;
     uint32_t cell = cell_write(bytes, len, hash);
     if (cell == 0) return 0;
     for (uint32_t probe = 0; probe < KP_STRING_PROBES; probe++, at = (at + 1) & (KP_STRING_SLOTS - 1)) {

@@ -21,7 +21,7 @@
 #define KP_WRITER_CLOCK_NS 1000000000u
 #define KP_WRITER_NICE 1           /* it needs little, but a starved writer drops events */
 #define KP_WRITER_STOCK 256u       /* chunks ready at least: 16 MB */
-#define KP_WRITER_STOCK_MOST 4096u /* and at most: 256 MB */
+#define KP_WRITER_STOCK_MAX 4096u /* and at most: 256 MB */
 #define KP_WRITER_SEGMENT 64u      /* the file grows by so many at once (1-2 ms), so that a rush meets fresh ones early */
 #define KP_WRITER_RATE_NS 10000000u /* shorter spans tell nothing about the rate */
 #define KP_WRITER_STOP_MS 1000
@@ -51,7 +51,7 @@ static uint32_t stock_wanted(uint64_t now_ns)
     uint64_t want = pace.per_second / 2, threads = 2 * (uint64_t)kp_thread_count();
     if (want < threads) want = threads;
     if (want < KP_WRITER_STOCK) want = KP_WRITER_STOCK;
-    return want > KP_WRITER_STOCK_MOST ? KP_WRITER_STOCK_MOST : (uint32_t)want;
+    return want > KP_WRITER_STOCK_MAX ? KP_WRITER_STOCK_MAX : (uint32_t)want;
 }
 
 /*

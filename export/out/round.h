@@ -8,7 +8,7 @@
 
 #include "collector/read/kp_read.h"
 
-enum { KP_ROUND_SLOTS = 2 * KP_FRAMES_MOST };
+enum { KP_ROUND_SLOTS = 2 * KP_FRAMES_MAX };
 struct kp_round { /* the frames of one stack, a hash table that is emptied by counting on */
     uint32_t id[KP_ROUND_SLOTS], walk[KP_ROUND_SLOTS], now, n;
 };
@@ -21,7 +21,7 @@ static inline void kp_round_begin(struct kp_round *r)
     r->now = 1;
 }
 
-/* False: the frame was there before, or KP_FRAMES_MOST were: the stack ends before it. */
+/* False: the frame was there before, or KP_FRAMES_MAX were: the stack ends before it. */
 static inline bool kp_round_add(struct kp_round *r, uint32_t id)
 {
     uint32_t at = id * 0x9e3779b1u >> 16 & (KP_ROUND_SLOTS - 1);
@@ -29,7 +29,7 @@ static inline bool kp_round_add(struct kp_round *r, uint32_t id)
         if (r->id[at] == id) return false;
     r->walk[at] = r->now;
     r->id[at] = id;
-    return r->n++ < KP_FRAMES_MOST;
+    return r->n++ < KP_FRAMES_MAX;
 }
 
 #endif

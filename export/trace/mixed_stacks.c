@@ -29,7 +29,7 @@ static void frame_write(struct kp_trace *t, const char *text)
 static void python_write(struct kp_trace *t, uint32_t *python, bool is_all)
 {
     bool is_last = false;
-    while (*python && !is_last && t->frames++ < KP_FRAMES_MOST) {
+    while (*python && !is_last && t->frames++ < KP_FRAMES_MAX) {
         is_last = !is_all && kp_reader_called_by_c(t->reader, *python);
         const char *frame = kp_reader_frame(t->reader, python);
         if (frame) frame_write(t, frame);

@@ -49,8 +49,8 @@ static bool ours_next(uint32_t *at, struct range *out)
         *out = (struct range){(uintptr_t)__ehdr_start & ~(uintptr_t)(PAGE - 1), ((uintptr_t)_end + PAGE - 1) & ~(uintptr_t)(PAGE - 1)};
         return true;
     }
-    if (i <= KP_MAP_LARGE_MOST) return kp_map_large(i - 1, &out->from, &out->to) || ours_next(at, out);
-    return kp_record_piece(i - 1 - KP_MAP_LARGE_MOST, &out->from, &out->to);
+    if (i <= KP_MAP_LARGE_MAX) return kp_map_large(i - 1, &out->from, &out->to) || ours_next(at, out);
+    return kp_record_piece(i - 1 - KP_MAP_LARGE_MAX, &out->from, &out->to);
 }
 
 static uint64_t ours_sum(void)

@@ -92,14 +92,14 @@ static void no_memory_gives_null(void **state)
 static bool is_listed(const void *p, size_t bytes)
 {
     uintptr_t from, to;
-    for (uint32_t i = 0; i < KP_MAP_LARGE_MOST; i++)
+    for (uint32_t i = 0; i < KP_MAP_LARGE_MAX; i++)
         if (kp_map_large(i, &from, &to) && from <= (uintptr_t)p && (uintptr_t)p + bytes <= to) return true;
     return false;
 }
 
 static void large_ones_are_listed_as_long_as_they_are_there(void **state)
 {
-    enum { MB = 1 << 20, MANY = KP_MAP_LARGE_MOST + 20 };
+    enum { MB = 1 << 20, MANY = KP_MAP_LARGE_MAX + 20 };
     void *many[MANY];
     (void)state;
     char *p = kp_map_alloc(MB), *small = kp_map_alloc(4096);
