@@ -14,11 +14,11 @@
  *              The report that takes over counts no step: the lower source counted that iteration already. From TIME it is
  *              the first step of all: the schedule starts over.
  *
- * Of several optimizers one has the seat, the first that stepped, and only its steps count. It is known by its identity
- * (the object; the caller finds it), or by its range's name where that cannot be had. Who takes the seat from it:
- *     it is gone (destroyed): the next to step. That counts a step, unless it had stepped beside the seated one and
+ * Of several optimizers one has the tracked, the first that stepped, and only its steps count. It is known by its identity
+ * (the object; the caller finds it), or by its range's name where that cannot be had. Who takes the tracked from it:
+ *     it is gone (destroyed): the next to step. That counts a step, unless it had stepped others_seen the seated one and
  *         not yet since the seated one's last step: that iteration is counted
- *     it is silent: the next to step after PATIENCE steps of others. That one counts no step, as above
+ *     it is silent: the next to step after TAKEOVER_AFTER steps of others. That one counts no step, as above
  */
 #include "schedule/kp_schedule.h"
 
@@ -38,10 +38,10 @@ enum {
     MARK_KIND = 3u << 28,
     MARK_HASH = (1u << 28) - 1,
     BATCHES_ALONE = 16, /* batches without an optimizer step before the DataLoader counts */
-    PATIENCE = 64,      /* steps of other optimizers before the seated one is given up */
+    TAKEOVER_AFTER = 64,      /* steps of other optimizers before the seated one is given up */
 };
-/* What the seat holds: nobody yet, one that is gone, a mark (below 2^30), or an identity (has the top bit). */
-enum { SEAT_FREE, SEAT_LEFT };
+/* What the tracked holds: nobody yet, one that is gone, a mark (below 2^30), or an identity (has the top bit). */
+enum { TRACKED_NONE, TRACKED_GONE };
 #define SECOND_NS UINT64_C(1000000000)
 #define SILENCE_NS (30 * SECOND_NS)
 
@@ -52,8 +52,8 @@ static bool pattern_ready;
 
 static _Alignas(64) _Atomic uint64_t finished; /* steps that ended */
 static _Atomic uint32_t source;                /* enum kp_step_source, only ever rises */
-static _Atomic uint64_t seat;                  /* the optimizer that counts */
-static _Atomic uint64_t beside;                /* a bit (by hash) for each that stepped since the seat was taken */
+static _Atomic uint64_t tracked;                  /* the optimizer that counts */
+static _Atomic uint64_t others_seen;                /* a bit (by hash) for each that stepped since the tracked was taken */
 static _Atomic uint32_t silence;               /* steps of others since the seated one's last */
 static _Atomic uint32_t batches;
 static _Atomic bool starts_over;               /* the next step is the first one that counts */
@@ -83,8 +83,8 @@ void kp_steps_start_over(const struct kp_schedule *schedule)
     plan = *schedule;
     kp_store_relaxed(&finished, 0);
     kp_store_relaxed(&source, KP_STEP_NONE);
-    kp_store_relaxed(&seat, SEAT_FREE);
-    kp_store_relaxed(&beside, 0);
+    kp_store_relaxed(&tracked, TRACKED_NONE);
+    kp_store_relaxed(&others_seen, 0);
     kp_store_relaxed(&silence, 0);
     kp_store_relaxed(&batches, 0);
     kp_store_relaxed(&starts_over, false);
@@ -126,10 +126,10 @@ uint32_t kp_steps_classify(const char *name, bool user_scope)
 }
 
 /*
- * Whether `who` may count this step. It takes the seat when a lower one holds it, and then counts only from its next report on. But
+ * Whether `who` may count this step. It takes the tracked when a lower one holds it, and then counts only from its next report on. But
  * seconds are no steps, they only stood in for them: when the first real one comes the count starts over with it.
  */
-static bool seat_take(uint32_t who)
+static bool source_take(uint32_t who)
 {
     uint32_t seen = kp_load_relaxed(&source);
     while (seen < who) {
@@ -140,33 +140,33 @@ static bool seat_take(uint32_t who)
     return seen == who;
 }
 
-static uint64_t beside_bit(uint64_t who)
+static uint64_t others_bit(uint64_t who)
 {
     return UINT64_C(1) << (who * UINT64_C(0x9E3779B97F4A7C15) >> 58);
 }
 
-/* Not the seated one: whether it may take the seat. Lost updates of two threads only lengthen the patience. */
-static bool may_take_seat(uint64_t seen, uint64_t who)
+/* Not the seated one: whether it may take the tracked. Lost updates of two threads only lengthen the patience. */
+static bool may_take_over(uint64_t seen, uint64_t who)
 {
-    if (seen == SEAT_FREE || seen == SEAT_LEFT) return true;
-    if (kp_add_relaxed(&silence, 1) >= PATIENCE) return true;
-    kp_store_relaxed(&beside, kp_load_relaxed(&beside) | beside_bit(who));
+    if (seen == TRACKED_NONE || seen == TRACKED_GONE) return true;
+    if (kp_add_relaxed(&silence, 1) >= TAKEOVER_AFTER) return true;
+    kp_store_relaxed(&others_seen, kp_load_relaxed(&others_seen) | others_bit(who));
     return false;
 }
 
 /* Whether the step that `who` made counts among those of optimizers. */
 static bool optimizer_counts(uint64_t who)
 {
-    uint64_t seen = kp_load_relaxed(&seat);
+    uint64_t seen = kp_load_relaxed(&tracked);
     if (seen == who) {
         kp_store_relaxed(&silence, 0);
         return true;
     }
-    if (!may_take_seat(seen, who) || !kp_cas_acq_rel(&seat, &seen, who)) return false;
-    const bool counted_already = kp_load_relaxed(&silence) == 0 && (kp_load_relaxed(&beside) & beside_bit(who));
+    if (!may_take_over(seen, who) || !kp_cas_acq_rel(&tracked, &seen, who)) return false;
+    const bool counted_already = kp_load_relaxed(&silence) == 0 && (kp_load_relaxed(&others_seen) & others_bit(who));
     kp_store_relaxed(&silence, 0);
-    kp_store_relaxed(&beside, 0);
-    return seen == SEAT_FREE || (seen == SEAT_LEFT && !counted_already);
+    kp_store_relaxed(&others_seen, 0);
+    return seen == TRACKED_NONE || (seen == TRACKED_GONE && !counted_already);
 }
 
 bool kp_steps_wants_optimizer(uint32_t mark)
@@ -176,23 +176,23 @@ bool kp_steps_wants_optimizer(uint32_t mark)
 
 uint64_t kp_steps_optimizer(void)
 {
-    const uint64_t seen = kp_load_relaxed(&seat);
+    const uint64_t seen = kp_load_relaxed(&tracked);
     return seen & KP_STEP_IDENTITY ? seen : 0;
 }
 
 void kp_steps_optimizer_gone(uint64_t optimizer)
 {
-    (void)kp_cas_acq_rel(&seat, &optimizer, SEAT_LEFT);
+    (void)kp_cas_acq_rel(&tracked, &optimizer, TRACKED_GONE);
 }
 
 bool kp_steps_range_end(uint32_t mark, uint64_t optimizer)
 {
     switch (mark & MARK_KIND) {
-    case MARK_OPTIMIZER: return optimizer_counts(optimizer ? optimizer : mark) && seat_take(KP_STEP_OPTIMIZER);
+    case MARK_OPTIMIZER: return optimizer_counts(optimizer ? optimizer : mark) && source_take(KP_STEP_OPTIMIZER);
     case MARK_DATALOADER:
         if (kp_load_relaxed(&source) > KP_STEP_DATALOADER) return false;
-        return kp_add_relaxed(&batches, 1) >= BATCHES_ALONE && seat_take(KP_STEP_DATALOADER);
-    case MARK_RULE: return seat_take(KP_STEP_RANGE);
+        return kp_add_relaxed(&batches, 1) >= BATCHES_ALONE && source_take(KP_STEP_DATALOADER);
+    case MARK_RULE: return source_take(KP_STEP_RANGE);
     default: return false;
     }
 }
@@ -204,7 +204,7 @@ bool kp_steps_takes_api(void)
 
 bool kp_steps_api(void)
 {
-    return kp_steps_takes_api() && seat_take(KP_STEP_API);
+    return kp_steps_takes_api() && source_take(KP_STEP_API);
 }
 
 uint64_t kp_steps_time_period_ns(void)
@@ -236,7 +236,7 @@ bool kp_steps_time(uint64_t now_ns, bool did_work)
     }
     /* The caller's own clock is never exact: a call that comes a sixteenth too early counts. */
     if (now_ns - from + period / 16 < due) return false;
-    if (!seat_take(KP_STEP_TIME)) return false;
+    if (!source_take(KP_STEP_TIME)) return false;
     /* The next one is due a period after this was due, not after it came; what was missed is not made up for. */
     kp_store_relaxed(&clock_from, now_ns - from < due + period ? from + due : now_ns);
     if (silent)
