@@ -53,7 +53,8 @@ static inline struct state *state_get(struct kp_thread *t)
     return s && s->lane && s->thread_no == t->thread_no ? s : state_make(t);
 }
 
-struct kp_thread *kp_call_lane(struct kp_thread *t)
+/* The calling thread's lane of KP_CHUNK_DEVICE chunks. Inside a hook. NULL: no memory. */
+static struct kp_thread *lane_get(struct kp_thread *t)
 {
     struct state *s = state_get(t);
     return s ? s->lane : NULL;
@@ -95,7 +96,7 @@ static inline uint32_t constant_name(struct kp_thread *t, const char *name)
 
 static void put_api(const struct kp_call *call, const struct kp_call_kind *kind, int result, uint64_t end)
 {
-    struct kp_thread *t = call->thread, *lane = kp_call_lane(t);
+    struct kp_thread *t = call->thread, *lane = lane_get(t);
     if (!lane) return;
     kp_store_relaxed(&lane->inside, 1);
     struct kp_rec_api *rec = kp_put_reserve(lane, call->gate, sizeof *rec, KP_KIND_API);
@@ -160,7 +161,7 @@ void kp_call_end(struct kp_call *call, const struct kp_call_kind *kind, int resu
     if (KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) {
         if ((guard.gate & KP_GATE_RECORD) && kp_gate_cycle(guard.gate) == kp_gate_cycle(call->gate)) {
             put_api(call, kind, result, end);
-            if (has_work) kp_work_put(call, kernel_name(guard.thread, call, name, name == room));
+            if (has_work) kp_work_put(call, s ? s->lane : NULL, kernel_name(guard.thread, call, name, name == room));
             has_work = false;
         }
         KP_HOOK_LEAVE(&guard);

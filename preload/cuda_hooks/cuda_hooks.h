@@ -129,8 +129,6 @@ bool kp_call_begin(struct kp_call *call);
 void kp_call_end(struct kp_call *call, const struct kp_call_kind *kind, int result);
 bool kp_call_seen(void); /* the host has called any tapped function */
 extern _Atomic bool kp_call_any;
-/* The calling thread's lane of KP_CHUNK_DEVICE chunks. Inside a hook. NULL: no memory. */
-struct kp_thread *kp_call_lane(struct kp_thread *t);
 
 /* --- work.c --- */
 
@@ -138,7 +136,7 @@ struct kp_thread *kp_call_lane(struct kp_thread *t);
 void kp_work_begin(struct kp_call *call);
 void kp_work_end(struct kp_call *call, int result);
 /* Inside a hook: the record of work without times, or hands the item to the resolver. */
-void kp_work_put(struct kp_call *call, uint32_t name);
+void kp_work_put(struct kp_call *call, struct kp_thread *lane, uint32_t name);
 
 enum { KP_ITEM_FREE, KP_ITEM_TAKEN, KP_ITEM_READY };
 struct kp_item {
@@ -181,8 +179,6 @@ extern struct kp_context kp_contexts[KP_CONTEXTS];
 struct kp_context *kp_context_current(void); /* NULL: none, or one too many */
 /* Numbers like CUPTI's: 7 is the default stream, others from 13 on. KP_DEV_NONE: too many streams. */
 uint32_t kp_stream_number(void *stream, uint32_t tid);
-/* The host takes contexts down (cudaDeviceReset): waits, bounded, until the resolver is out, forgets their events. */
-void kp_contexts_forget(void);
 
 /* --- base.c: the resolver's --- */
 
@@ -199,6 +195,8 @@ void kp_resolve_wake(void); /* a window opens: look often from now on */
 void kp_resolve_flush(uint32_t timeout_ms);
 bool kp_resolve_is_drained(uint64_t end_ticks);
 void kp_resolve_close(uint32_t cycle);
+/* The host takes contexts down (cudaDeviceReset): waits, bounded, until the resolver is out, forgets their events. */
+void kp_contexts_forget(void);
 extern _Atomic uint32_t kp_resolve_busy; /* 1: the resolver is calling CUDA; 2: it must not */
 
 /* --- names.c --- */

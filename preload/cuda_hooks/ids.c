@@ -10,7 +10,6 @@
  *
  * A stream's handle that the host destroyed and CUDA gave out again keeps its number.
  */
-#include <errno.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,7 +18,7 @@
 #include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"
 
-enum { STREAMS = 1024, PROBES = 32, NUMBER_DEFAULT = 7, NUMBER_FIRST = 13, FORGET_WAIT_MS = 50 };
+enum { STREAMS = 1024, PROBES = 32, NUMBER_DEFAULT = 7, NUMBER_FIRST = 13 };
 enum { LEGACY = 1, PER_THREAD = 2 }; /* handles that stand for the default stream and the thread's own */
 
 static _Atomic uint64_t streams[STREAMS]; /* address of 48 bits, number of 16 */
@@ -68,7 +67,7 @@ static struct kp_context *context_of(void *handle)
 {
     for (uint32_t i = 0; i < KP_CONTEXTS; i++) {
         struct kp_context *c = &kp_contexts[i];
-        if (kp_load_acquire(&c->is_gone)) continue; /* pairs with: kp_contexts_forget */
+        if (kp_load_acquire(&c->is_gone)) continue; /* pairs with: resolve.c:kp_contexts_forget */
         void *seen = kp_load_acquire(&c->handle);   /* pairs with: context_make */
         if (seen == handle) return c;
         if (!seen) return context_make(c, handle);
@@ -81,20 +80,4 @@ struct kp_context *kp_context_current(void)
     void *handle = NULL;
     if (kp_cudrv.cuCtxGetCurrent(&handle) != 0 || !handle) return NULL;
     return context_of(handle);
-}
-
-void kp_contexts_forget(void)
-{
-    int saved = errno;
-    kp_resolve_flush(FORGET_WAIT_MS);
-    for (int i = 0; i < FORGET_WAIT_MS * 10; i++) {
-        uint32_t idle = 0;
-        if (kp_cas_acq_rel(&kp_resolve_busy, &idle, 2)) break; /* pairs with: resolve.c:turn_take */
-        kp_io_nap(100000);
-    }
-    for (uint32_t i = 0; i < KP_CONTEXTS; i++)
-        if (kp_load_relaxed(&kp_contexts[i].handle)) kp_store_release(&kp_contexts[i].is_gone, true); /* pairs with: work.c, resolve.c */
-    uint32_t held = 2;
-    (void)kp_cas_acq_rel(&kp_resolve_busy, &held, 0);
-    errno = saved;
 }

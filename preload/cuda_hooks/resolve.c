@@ -2,7 +2,7 @@
 /*
  * resolve.c - the thread kprof-gpu: looks which work is done, and writes its record with the times of its events
  *
- * Called by: itself; the writer thread (is_drained, close)
+ * Called by: itself; the writer thread (is_drained, close); a host thread that takes contexts down (kp_contexts_forget)
  * Owns:      READY items, the lane "cuda events"
  * Locks:     kp_resolve_busy: held while CUDA is called, so that a host that resets its device can keep us out
  * On fail:   a record without times (KP_DEV_NO_TIME)
@@ -24,7 +24,7 @@
 #include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"
 
-enum { NAP_MS = 4, BUSY_MS = 1, IDLE_MS = 200, UNDONE_MAX = 64, CLOSE_WAIT_MS = 400, LINGER = 100, NOT_READY = 600, RELAXED = 2 };
+enum { NAP_MS = 4, BUSY_MS = 1, IDLE_MS = 200, UNDONE_MAX = 64, CLOSE_WAIT_MS = 400, LINGER = 100, NOT_READY = 600, RELAXED = 2, FORGET_WAIT_MS = 50 };
 #define GIVE_UP_NS UINT64_C(2000000000)
 
 _Atomic uint32_t kp_resolve_busy;
@@ -36,7 +36,7 @@ static _Atomic uint32_t is_woken;
 static bool turn_take(void)
 {
     uint32_t idle = 0;
-    return kp_cas_acq_rel(&kp_resolve_busy, &idle, 1); /* pairs with: ids.c:kp_contexts_forget */
+    return kp_cas_acq_rel(&kp_resolve_busy, &idle, 1); /* pairs with: kp_contexts_forget */
 }
 
 static void turn_give(void)
@@ -125,7 +125,7 @@ static bool look_at(struct kp_item *item, struct kp_context **current)
 {
     struct kp_context *c = item->context;
     int state = -1;
-    if (!kp_load_acquire(&c->is_gone)) { /* pairs with: ids.c:kp_contexts_forget */
+    if (!kp_load_acquire(&c->is_gone)) { /* pairs with: kp_contexts_forget */
         if (*current != c) {
             void *popped;
             if (*current) kp_cudrv.cuCtxPopCurrent_v2(&popped);
@@ -279,4 +279,20 @@ void kp_resolve_close(uint32_t cycle)
     kp_store_relaxed(&hurry_ticks, 0);
     if (kp_load_relaxed(&closed_cycle) < cycle) kp_store_release(&closed_cycle, cycle); /* pairs with: put_record */
     if (!is_noted) is_noted = kp_record_note("gpu_source", "interception") == 0;
+}
+
+void kp_contexts_forget(void)
+{
+    int saved = errno;
+    kp_resolve_flush(FORGET_WAIT_MS);
+    for (int i = 0; i < FORGET_WAIT_MS * 10; i++) {
+        uint32_t idle = 0;
+        if (kp_cas_acq_rel(&kp_resolve_busy, &idle, 2)) break; /* pairs with: turn_take */
+        kp_io_nap(100000);
+    }
+    for (uint32_t i = 0; i < KP_CONTEXTS; i++)
+        if (kp_load_relaxed(&kp_contexts[i].handle)) kp_store_release(&kp_contexts[i].is_gone, true); /* pairs with: work.c, look_at */
+    uint32_t held = 2;
+    (void)kp_cas_acq_rel(&kp_resolve_busy, &held, 0);
+    errno = saved;
 }

@@ -36,7 +36,7 @@ int kp_items_open(void)
 static bool events_make(struct kp_item *item, struct kp_context *context)
 {
     if (item->context == context) return true;
-    if (item->context && !kp_load_acquire(&item->context->is_gone)) { /* pairs with: ids.c:kp_contexts_forget */
+    if (item->context && !kp_load_acquire(&item->context->is_gone)) { /* pairs with: resolve.c:kp_contexts_forget */
         kp_cudrv.cuEventDestroy_v2(item->start);
         kp_cudrv.cuEventDestroy_v2(item->end);
     }
@@ -188,7 +188,7 @@ static uint32_t record_fill(struct kp_item *item, const struct kp_call *call, ui
     return bytes;
 }
 
-void kp_work_put(struct kp_call *call, uint32_t name)
+void kp_work_put(struct kp_call *call, struct kp_thread *lane, uint32_t name)
 {
     struct kp_item local = {.context = NULL}, *item = call->item;
     if (item) {
@@ -197,7 +197,6 @@ void kp_work_put(struct kp_call *call, uint32_t name)
         kp_store_release(&item->state, KP_ITEM_READY); /* pairs with: resolve.c:look_at */
         return;
     }
-    struct kp_thread *lane = kp_call_lane(call->thread);
     if (!lane) return;
     if (kp_load_acquire(&kp_cudrv.is_filled) && kp_cudrv.cuCtxGetCurrent && kp_cudrv.cuCtxGetDevice) local.context = kp_context_current();
     uint32_t bytes = record_fill(&local, call, name);

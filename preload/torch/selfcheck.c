@@ -12,10 +12,8 @@
  * into a field and one of torch's exported accessors asked for it. Foreign memory is read through the kernel
  * (process_vm_readv on ourselves), which answers EFAULT where a load would kill the host.
  */
-#include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_io.h"
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"
 
@@ -26,18 +24,6 @@ enum { ROOM = 2048, MARGIN = 256 };
 struct subject {
     _Alignas(64) uint8_t at[ROOM];
 };
-
-bool kp_torch_peek(const void *from, void *to, size_t bytes)
-{
-    if ((uintptr_t)from < 4096) return false;
-    int err = kp_io_peek(from, to, bytes);
-    if (err == 0) return true;
-    /* Not allowed here (seccomp): a known version's layout may be followed plainly, an unknown one may not. */
-    bool denied = err == -EPERM || err == -ENOSYS;
-    if (!denied || (kp_torch.layout.version && !kp_torch_is_known(kp_torch.layout.version))) return false;
-    memcpy(to, from, bytes);
-    return true;
-}
 
 static void build(const struct kp_torch_api *api, struct subject *s, uint8_t scope, uint8_t paint)
 {

@@ -27,7 +27,6 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-struct kp_torch kp_torch;
 static bool wants_memory, wants_modules, wants_native;
 static _Atomic bool attached;
 

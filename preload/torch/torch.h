@@ -119,7 +119,9 @@ struct kp_torch {
     char version_text[24];
     bool marks_ops; /* the rule for steps names an op, not a user range */
 };
+/* --- state.c --- */
 extern struct kp_torch kp_torch; /* filled by attach, constant afterwards */
+bool kp_torch_peek(const void *from, void *to, size_t bytes); /* never faults */
 
 /* find.c: true once libtorch_cpu is loaded and ready and the api is filled in; else costs one look at dlpi_adds. */
 bool kp_torch_find(struct kp_torch_api *api);
@@ -141,7 +143,6 @@ void kp_torch_lock_give(void);                           /* only after true; in 
 void kp_torch_selfcheck(const struct kp_torch_api *api, struct kp_torch_layout *layout);
 void kp_torch_selfcheck_values(const struct kp_torch_api *api, struct kp_torch_layout *layout);
 void kp_torch_selfcheck_keys(const struct kp_torch_api *api, struct kp_torch_layout *layout);
-bool kp_torch_peek(const void *from, void *to, size_t bytes); /* never faults */
 
 /* slots.c: the observer contexts we hand to torch. */
 struct kp_torch_pool;
