@@ -7,13 +7,16 @@ lint: ## layers, headers, file and function sizes, shellcheck, codespell
 	@scripts/lint-words.sh
 	@scripts/check-safety.sh
 	@scripts/check-safety.sh --self-test
-	@$(MAKE) --no-print-directory check-calls
+	@$(MAKE) --no-print-directory check-calls check-circles
 check-calls: $(BUILD)/libkprof.so ## no system call of the library but in io_*.c, where a test can make it fail
 	@scripts/check-calls.sh $(foreach r,$(SO_ROOMS),$(call obj,$(r)))
+check-circles: $(BUILD)/libkprof.so $(BUILD)/kprof ## calls go down: no circle of files or of folders but the listed ones
+	@scripts/check-circles.sh --self-test
+	@scripts/check-circles.sh $(foreach r,$(sort $(SO_ROOMS) $(CLI_ROOMS)),$(call obj,$(r)))
 check-headers: ; @scripts/check-headers.sh $(CC)
 check-layers: ; @scripts/check-layers.sh && scripts/check-layers.sh --self-test
 check-abi: $(BUILD)/libkprof.so ## what the library needs, exports and asks of glibc
 	@scripts/check-abi.sh $<
 format: ## clang-format in place on the C files named in FILES=
 	clang-format -i $(or $(FILES),$(error FILES= names what to format))
-.PHONY: check-calls lint check-headers check-layers check-abi format
+.PHONY: check-calls check-circles lint check-headers check-layers check-abi format
