@@ -108,7 +108,15 @@ BELOW_extras := memory report base
 BELOW_inhost := $(EXPORT_WRITES) read format base
 BELOW_trace := $(filter-out trace,$(EXPORT_SO)) read format base
 BELOW_cli := $(EXPORT_CLI) read schedule format base
-$(foreach r,$(PRELOAD_ROOMS),$(eval BELOW_$(r) := $(filter-out $(r),$(PRELOAD_ROOMS)) $(EXPORT_SO) read record schedule format base))
+# Tests of sources read back what they wrote: no source calls read (check-layers.sh).
+BELOW_preload := base
+BELOW_hook := preload record format base
+BELOW_unwind := read record format base
+$(foreach r,python nvtx cupti cuda_hooks,$(eval BELOW_$(r) := hook preload read record format base))
+BELOW_malloc := hook unwind preload record schedule format base
+BELOW_calltrace := hook unwind preload record format base
+BELOW_torch := python hook unwind preload read record schedule format base
+BELOW_run := $(filter-out run,$(PRELOAD_ROOMS)) $(EXPORT_SO) read record schedule format base
 define unit
 $(O)/test/unit/$(1)/%: test/unit/$(1)/%.c $(call lib,$(1)) $(foreach b,$(BELOW_$(1)),$(call lib,$(b))) $(SUPPORT)
 	@mkdir -p $$(@D)

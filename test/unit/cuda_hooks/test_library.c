@@ -9,7 +9,6 @@
 #include "preload/hook/hook.h"
 #include "test/support/support.h"
 
-
 static void a_librarys_path_tells_its_folder_and_version(void **state)
 {
     size_t folder;
