@@ -186,7 +186,8 @@ static uint64_t mono_of(struct kp_devclock *d, const struct kp_devclock_domain *
     return far > INT64_MAX - line->base ? INT64_MAX : line->base + (uint64_t)far;
 }
 
-static bool device_span(struct kp_devclock *d, struct kp_clockmap *clock, bool odd, uint64_t start, uint64_t end, uint64_t *start_ns, uint64_t *end_ns)
+static bool device_span(struct kp_devclock *d, struct kp_clockmap *clock, bool odd, uint64_t start, uint64_t end, uint64_t *start_ns,
+                        uint64_t *end_ns)
 {
     const struct kp_devclock_domain *domain = domain_find(d, odd, start);
     if (!domain) { /* no sample: CUPTI's usual clock is CLOCK_REALTIME */

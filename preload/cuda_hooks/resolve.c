@@ -24,7 +24,8 @@
 #include "preload/cuda_hooks/cuda_hooks.h"
 #include "collector/base/kp_poison.h"
 
-enum { NAP_MS = 4, BUSY_MS = 1, IDLE_MS = 200, UNDONE_MAX = 64, CLOSE_WAIT_MS = 400, LINGER = 100, NOT_READY = 600, RELAXED = 2, FORGET_WAIT_MS = 50 };
+enum { NAP_MS = 4, BUSY_MS = 1, IDLE_MS = 200, UNDONE_MAX = 64, CLOSE_WAIT_MS = 400, LINGER = 100 };
+enum { NOT_READY = 600, RELAXED = 2, FORGET_WAIT_MS = 50 };
 #define GIVE_UP_NS UINT64_C(2000000000)
 
 _Atomic uint32_t kp_resolve_busy;
