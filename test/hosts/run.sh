@@ -4,6 +4,7 @@
 # usage: run.sh FOLDER_OF_PROGRAMS LIBKPROF_SO [PATTERN]
 # Compared: standard output, standard error (but for lines that begin "kprof:"), exit status, and the files left behind.
 # HOSTS_IN=ROOT HOSTS_SKIPS=FILE: programs of another processor, run in that root (test/arm64/files.mk); what FILE names (or FILE:FILE) is skipped.
+# HOSTS_MATCH=REGEX: only tests of these names run, and no other is counted (scripts/test --fast).
 # Speaks TAP, with a total; what cannot run here is skipped and counted. Exit 0 when nothing failed.
 set -uo pipefail
 bin=$(cd "$1" && pwd) lib=$2 only=${3:-}
@@ -18,7 +19,7 @@ ulimit -c 0
 pass() { ok=$((ok + 1)); echo "ok - $1"; }
 fail() { failed=$((failed + 1)); echo "not ok - $1"; }
 skip() { skipped=$((skipped + 1)); echo "ok - $1 # SKIP $2"; }
-wanted() { [[ -z $only || $1 == *$only* ]]; }
+wanted() { [[ -z $only || $1 == *$only* ]] && [[ -z ${HOSTS_MATCH:-} || $1 =~ ^(${HOSTS_MATCH:-})$ ]]; }
 # Where the programs run: here, or in a root of another processor, with what its emulator lacks told in KPROF_TEST_FAIL.
 lacks=${HOSTS_IN:+unwiped:1+}
 cannot() { # name: a test that the place cannot run, with its reason
