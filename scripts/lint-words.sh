@@ -10,14 +10,15 @@ phrases='kin|anew|nobody|somebody|whoever|of ours|as likely as not|for good'
 
 # Prints FILE:LINE: what is wrong in the files given. Text between backquotes may quote a log line, so phrases are not looked for there.
 words() { # files
-  awk -v phrases="(^|[^A-Za-z0-9_-])($phrases)([^A-Za-z0-9_-]|$)" -v retired="$(dirname "$0")/words-retired.txt" '
+  LC_ALL=C awk -v phrases="(^|[^A-Za-z0-9_-])($phrases)([^A-Za-z0-9_-]|$)" -v retired="$(dirname "$0")/words-retired.txt" '
     function say(text) { print FILENAME ":" FNR ": " text; bad = 1 }
     BEGIN { while ((getline line < retired) > 0) if (line !~ /^#/ && split(line, part, " ")) said[part[1]] = substr(line, length(part[1]) + 2) }
     { plain = tolower($0); gsub(/`[^`]*`/, "", plain)
       if (match(plain, phrases)) say("\"" substr(plain, RSTART, RLENGTH) "\" is not plain: docs/STYLE.md, Words")
       for (r in said) if (match($0, r)) say(substr($0, RSTART, RLENGTH) " is retired: " said[r])
       widest = FILENAME ~ /docs\/decisions\/[0-9]/ ? 100 : 120
-      if (FILENAME ~ /\.md$/ && !/^\|/ && length($0) > widest) say("is " length($0) " columns wide, of " widest) }
+      wide = $0; gsub(/[\200-\277]/, "", wide)
+      if (FILENAME ~ /\.md$/ && !/^[|#]/ && length(wide) > widest) say("is " length(wide) " columns wide, of " widest) }
     END { exit bad }' "$@"
 }
 
