@@ -50,7 +50,7 @@ void kp_cuda_stand_aside(bool is_session, const void *code)
     uint64_t until = is_session ? SESSION : now_ms() + ABOUT_TO_MS;
     if (code) kp_store_release(&whose, code); /* pairs with: name_of_client */
     while (seen != SESSION && !kp_cas_acq_rel(&until_ms, &seen, until)) {} /* pairs with: kp_aside_left_ms */
-    kp_helper_poke();
+    kp_helper_wake();
     while (kp_cuda_state() == KP_CUDA_ARMED && !kp_helper_check() && now_ms() < end) kp_io_nap(NAP_NS);
 }
 
@@ -59,7 +59,7 @@ void kp_cuda_come_back(bool is_flushed)
     uint64_t seen = kp_load_relaxed(&until_ms);
     if (seen == 0 || (is_flushed && seen == SESSION)) return;
     kp_store_release(&until_ms, now_ms() + (is_flushed ? FETCHED_MS : FETCHES_MS)); /* pairs with: kp_aside_left_ms */
-    kp_helper_poke();
+    kp_helper_wake();
 }
 
 /* ---- what is said ---- */

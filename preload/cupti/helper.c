@@ -102,7 +102,7 @@ static void stall(uint64_t since)
            KP_HELPER_HANG_MS / 1000);
     kp_fmt(text, sizeof text, "%u", (unsigned)n);
     kp_cuda_note("gpu_stalls", text);
-    kp_helper_poke(); /* it may have returned right now */
+    kp_helper_wake(); /* it may have returned right now */
 }
 
 /* A process that was stopped (job control, a frozen container) finds a call old that is not: it gets a moment more. */
@@ -373,7 +373,7 @@ static bool has_work(void)
 static void nap_until_poked(int ms)
 {
     if (ms > 0) kp_io_wait(&wake, 0, (uint64_t)ms * 1000000);
-    (void)kp_exchange_acq_rel(&wake, 0); /* pairs with: kp_helper_poke */
+    (void)kp_exchange_acq_rel(&wake, 0); /* pairs with: kp_helper_wake */
 }
 
 static bool is_alone(void)
@@ -400,17 +400,17 @@ static void *helper_main(void *unused)
             nap_until_poked(nap);
             continue;
         }
-        kp_store_release(&is_running, 0); /* pairs with: kp_helper_poke */
+        kp_store_release(&is_running, 0); /* pairs with: kp_helper_wake */
         (void)kp_exchange_acq_rel(&wake, 0); /* who pokes exchanges it, too: whichever comes second sees what the other stored before */
         if (!has_work() || kp_exchange_acq_rel(&is_running, 1)) return NULL;
     }
-    kp_store_release(&is_running, 0); /* pairs with: kp_helper_poke */
+    kp_store_release(&is_running, 0); /* pairs with: kp_helper_wake */
     return NULL;
 }
 
 /* ---- from outside ---- */
 
-void kp_helper_poke(void)
+void kp_helper_wake(void)
 {
     int saved = errno;
     /* pairs with: nap_until_poked */
@@ -428,7 +428,7 @@ void kp_helper_rest(bool begins)
     if (!begins && !kp_load_relaxed(&rest_until_ms)) return;
     kp_store_relaxed(&rest_cycle, 0);
     kp_store_relaxed(&rest_until_ms, begins ? now_ms() + REST_MS : 0);
-    kp_helper_poke();
+    kp_helper_wake();
 }
 
 bool kp_helper_is_wanted(void)
@@ -443,7 +443,7 @@ void kp_helper_want(bool armed)
     if (!armed && kp_cuda_state() == KP_CUDA_ARMED) ask_drain(kp_ticks());
     if (armed) kp_store_relaxed(&poll_is_over, 0);
     kp_store_release(&wanted, armed); /* pairs with: kp_helper_is_wanted */
-    kp_helper_poke();
+    kp_helper_wake();
 }
 
 bool kp_helper_is_drained(uint64_t end_ticks)
@@ -452,7 +452,7 @@ bool kp_helper_is_drained(uint64_t end_ticks)
     if (kp_load_acquire(&drain_done) >= end_ticks) return true; /* pairs with: drain_end */
     if (kp_load_relaxed(&drain_asked) < end_ticks) {
         ask_drain(end_ticks);
-        kp_helper_poke();
+        kp_helper_wake();
     }
     return false;
 }
@@ -476,7 +476,7 @@ static bool is_left_alone(void)
 static void wait_for_last_call(void)
 {
     uint64_t end = now_ms() + EXIT_WAIT_MS;
-    kp_helper_poke();
+    kp_helper_wake();
     while (!is_left_alone() && kp_cuda_state() != KP_CUDA_DEAD && now_ms() < end && kp_helper_call_ms() <= KP_HELPER_HANG_MS)
         kp_io_nap(EXIT_NAP_NS);
     if (kp_cuda_state() == KP_CUDA_DEAD) return;

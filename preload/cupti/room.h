@@ -145,7 +145,7 @@ const char *kp_other_tool_in(char *const *environment); /* what the environment 
 enum { KP_HELPER_HANG_MS = 4000 };
 void kp_helper_want(bool armed);         /* any thread, microseconds */
 bool kp_helper_is_wanted(void);
-void kp_helper_poke(void);
+void kp_helper_wake(void);
 void kp_helper_rest(bool begins);        /* CUPTI was finalized: arms in a moment, or (false) when it is used again */
 /* Brackets a CUPTI call, so that one that takes too long is seen from outside. false: do not call. */
 bool kp_helper_call_begins(void);

@@ -239,7 +239,7 @@ static void see_cupti(void)
     if (is_asked_for && !(config->cupti & KP_CUPTI_OFF)) {
         kp_graphs_attach();
         if (kp_cupti_find(false) == 0) (void)kp_cuda_tee_start();
-        if (kp_rules_want_touch()) kp_helper_poke();
+        if (kp_rules_want_touch()) kp_helper_wake();
     }
     errno = saved;
 }
@@ -250,7 +250,7 @@ static bool attach(void)
     bool is_there = false;
     see_cupti();
     if (is_asked_for) is_there = kp_cuda_see_driver();
-    if (is_there && kp_rules_want_touch()) kp_helper_poke();
+    if (is_there && kp_rules_want_touch()) kp_helper_wake();
     if (is_there && config->cupti & KP_CUPTI_OFF) {
         kp_cuda_set_state(KP_CUDA_REFUSED);
         kp_cuda_note("gpu_cupti", "off (KPROF_CUPTI)");
@@ -294,7 +294,7 @@ static void settle(uint64_t begin_ticks, uint32_t timeout_ms)
 {
     static _Atomic uint64_t given_up; /* the window that was not waited for to the end: not again at each of its steps */
     if (kp_load_relaxed(&given_up) == begin_ticks) return;
-    if (kp_cuda_state() == KP_CUDA_DRIVER_LOADED && kp_helper_is_wanted() && kp_cuda_see_cuinit()) kp_helper_poke();
+    if (kp_cuda_state() == KP_CUDA_DRIVER_LOADED && kp_helper_is_wanted() && kp_cuda_see_cuinit()) kp_helper_wake();
     timeout_ms = patience_ms(timeout_ms);
     uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000u;
     while (may_arm_soon() && !kp_helper_check() && kp_clock_ns(CLOCK_MONOTONIC) < end) kp_io_nap(SETTLE_NAP_NS);
@@ -363,7 +363,7 @@ static void sample_now(void)
         }
         kp_io_nap(SETTLE_NAP_NS);
     }
-    kp_helper_poke();
+    kp_helper_wake();
 }
 
 /* The old clock's last sample. */
