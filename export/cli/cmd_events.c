@@ -24,7 +24,7 @@ struct filter {
     int64_t from_ns, to_ns; /* after the profiler's start */
     int64_t tid;
     long first_step, last_step; /* -1: no */
-    struct kp_lines_wish wish;
+    struct kp_lines_options wish;
 };
 struct span {
     int64_t start_ns, end_ns; /* start first: kp_rows_from */

@@ -17,9 +17,9 @@ static const struct kp_opt flags[] = {
     KP_LINES_OPTIONS("off"),
     {0}};
 
-static int spool_export(const char *path, const struct kp_spool_wish *wish_of_all)
+static int spool_export(const char *path, const struct kp_spool_options *wish_of_all)
 {
-    struct kp_spool_wish wish = *wish_of_all;
+    struct kp_spool_options wish = *wish_of_all;
     struct kp_export_owner owner;
     struct kp_reader *reader;
     struct stat st;
@@ -37,8 +37,8 @@ static int spool_export(const char *path, const struct kp_spool_wish *wish_of_al
 int kp_cmd_export(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "export", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct kp_spool_wish wish = {.command = "export", .gzip = -1};
-    struct kp_lines_wish lines_wish = {0};
+    struct kp_spool_options wish = {.command = "export", .gzip = -1};
+    struct kp_lines_options lines_wish = {0};
     const char *value;
     int count = 0, worst = KP_EXIT_DONE, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {

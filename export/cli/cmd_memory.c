@@ -16,7 +16,7 @@ struct memory {
     enum form form;
     const char *device, *out;
     long row_limit, first_step, last_step; /* steps: -1 all */
-    struct kp_lines_wish wish;
+    struct kp_lines_options wish;
     const struct kp_places *places; /* for frames of the host's heap; NULL: they stay addresses */
 };
 

@@ -108,7 +108,7 @@ int kp_cmd_recover(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "recover", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct kp_rescue r = {.wish = {.command = "recover", .gzip = -1}};
-    struct kp_lines_wish lines_wish = {0};
+    struct kp_lines_options lines_wish = {0};
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {

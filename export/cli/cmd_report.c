@@ -157,7 +157,7 @@ int kp_cmd_report(int argc, char **argv)
     }
     if (!count)
         return kp_cli_misuse("report", "no file given");
-    struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_wish){0});
+    struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_options){0});
     const int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);
     kp_lines_close(lines);
     return worst;

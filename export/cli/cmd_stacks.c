@@ -88,7 +88,7 @@ int kp_cmd_stacks(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "stacks", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct stacks s = {.metric = "self_cpu_time_total"};
-    struct kp_lines_wish wish = {0};
+    struct kp_lines_options wish = {0};
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {

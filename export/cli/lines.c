@@ -30,7 +30,7 @@ struct answer { /* by module and address, open addressing */
 };
 struct kp_lines {
     const char *command;
-    struct kp_lines_wish wish;
+    struct kp_lines_options wish;
     struct kp_places places;
     struct module *modules;
     size_t modules_n, modules_capacity, last; /* last: the module asked for before */
@@ -188,7 +188,7 @@ static int find(void *context, const struct kp_frame *frame, uint64_t at, struct
 
 /* ---- open, close ---- */
 
-void kp_lines_option(struct kp_lines_wish *wish, const char *name, const char *value)
+void kp_lines_option(struct kp_lines_options *wish, const char *name, const char *value)
 {
     if (strcmp(name, "lines") == 0)
         wish->lines = strcmp(value, "0") != 0;
@@ -196,7 +196,7 @@ void kp_lines_option(struct kp_lines_wish *wish, const char *name, const char *v
         wish->debug_path = value;
 }
 
-struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_wish *wish)
+struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_options *wish)
 {
     size_t capacity = 0;
     struct kp_lines *l = kp_kineto_grow(NULL, &capacity, 1, sizeof *l);

@@ -10,7 +10,7 @@
 #include "export/kp_export.h"
 
 /* What a command was told; the rows stand at the end of its table of options. */
-struct kp_lines_wish {
+struct kp_lines_options {
     bool lines;
     const char *debug_path; /* NULL: the usual places */
 };
@@ -18,11 +18,11 @@ struct kp_lines_wish {
     {"lines", 0, KP_OPT_SWITCH, NULL, "frames of machine code with inlined functions and source lines (" when ")"},                                 \
         {"debuginfo-path", 0, KP_OPT_VALUE, "PATH", "where debug files are looked for, as eu-addr2line has it (default: :.debug:/usr/lib/debug)"}
 
-void kp_lines_option(struct kp_lines_wish *wish, const char *name, const char *value); /* one of these two */
+void kp_lines_option(struct kp_lines_options *wish, const char *name, const char *value); /* one of these two */
 
 struct kp_lines;
 /* command: for messages. Ends the program when there is no memory. */
-struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_wish *wish);
+struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_options *wish);
 void kp_lines_close(struct kp_lines *l);
 /* What stands at an address of a module, as kp_export.h has it. A module whose file is gone or another one is told once on stderr. */
 int kp_lines_find(struct kp_lines *l, const char *path, const char *build_id, uint64_t at, struct kp_place *out, int most);

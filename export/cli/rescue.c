@@ -125,7 +125,7 @@ static bool has_exported(const struct kp_reader *reader)
 
 static void traces_write(const struct spool *s, struct kp_reader *reader, struct outcome *o)
 {
-    struct kp_spool_wish wish = s->r->wish;
+    struct kp_spool_options wish = s->r->wish;
     struct kp_export_owner owner;
     wish.owner = owner_of(s, &owner);
     wish.result = &o->result;

@@ -72,7 +72,7 @@ static void written_say(const struct kp_export_result *result, bool no_trace, bo
                is_complete ? "" : "; cut off where the process ended");
 }
 
-static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, const char *path, const struct kp_spool_wish *wish,
+static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, const char *path, const struct kp_spool_options *wish,
                        struct kp_export_options *options)
 {
     static struct kp_export_result own;
@@ -98,7 +98,7 @@ static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, c
     return 1;
 }
 
-int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_spool_wish *wish)
+int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_spool_options *wish)
 {
     char folder[4096];
     const char *const gzip = kp_reader_text(reader, "KPROF_GZIP");

@@ -98,7 +98,7 @@ static void a_name_that_grows_without_end_stays_as_it_is(void **state)
 
 static void a_file_that_is_none_has_no_places(void **state)
 {
-    struct kp_lines *l = kp_lines_open("test", &(struct kp_lines_wish){0});
+    struct kp_lines *l = kp_lines_open("test", &(struct kp_lines_options){0});
     struct kp_place of[4];
     (void)state;
     for (int again = 0; again < 2; again++) {
