@@ -15,7 +15,7 @@ preload/hook/dlfollow preload/hook/tap_aarch64: the taps are assembly and count 
 preload/run/confine preload/run/syscall_x86_64: the tap is assembly and looks in C
 preload/run/confine preload/run/syscall_aarch64: the tap is assembly and looks in C
 preload/python/calls preload/python/hook: to be untied
-preload/cupti/aside preload/cupti/buffer preload/cupti/clock preload/cupti/control preload/cupti/filter preload/cupti/helper preload/cupti/lane preload/cupti/limit preload/cupti/other preload/cupti/rules preload/cupti/source preload/cupti/tee: to be untied
+preload/cupti/aside preload/cupti/buffer preload/cupti/control preload/cupti/filter preload/cupti/helper preload/cupti/tee: to be untied
 export/gpu/activity export/gpu/cuda_sync: to be untied
 export/report/keyavg export/report/table: to be untied
 export/report/keyavg_device export/report/keyavg_tree: to be untied

@@ -65,6 +65,18 @@ void kp_client_register(kp_cupti_request_fn request, kp_cupti_complete_fn comple
     kp_store_release(&client_request, request);   /* pairs with: client.c:kp_client_request */
 }
 
+static _Atomic(kp_client_clock_fn) client_clock;
+
+kp_client_clock_fn kp_client_clock(void)
+{
+    return kp_load_acquire(&client_clock); /* pairs with: kp_client_set_clock */
+}
+
+void kp_client_set_clock(kp_client_clock_fn clock)
+{
+    kp_store_release(&client_clock, clock); /* pairs with: kp_client_clock */
+}
+
 bool kp_client_is_there(void)
 {
     return kp_load_acquire(&client_request) && kp_load_acquire(&client_complete);

@@ -10,7 +10,11 @@
 /* --- what it asked for --- */
 
 void kp_client_register(kp_cupti_request_fn request, kp_cupti_complete_fn complete);
-bool kp_client_is_there(void);
+bool kp_client_is_there(void); /* its callbacks are registered */
+/* The timestamp callback of its own that it registered; NULL: none. */
+typedef uint64_t (*kp_client_clock_fn)(void);
+kp_client_clock_fn kp_client_clock(void);
+void kp_client_set_clock(kp_client_clock_fn clock);
 void kp_client_forget(void); /* cuptiFinalize: nothing is registered or enabled any more */
 
 /* A session is the time in which the client has a kind enabled: from the first Enable to the last Disable. Only what was called

@@ -21,6 +21,7 @@
 
 #include "collector/base/kp_clock.h"
 #include "collector/record/kp_record.h"
+#include "preload/cupti/client.h"
 #include "preload/cupti/room.h"
 #include "collector/base/kp_poison.h"
 
@@ -44,7 +45,7 @@ static uint64_t counter(void)
 void kp_domain_prepare(void)
 {
     if (kp_exchange_acq_rel(&was_enabled, true) || !kp_cupti.register_timestamp_callback) return;
-    if (!kp_load_relaxed(&kp_clock_is_tsc) || !kp_cuda_has_torch() || kp_tee_has_client() || kp_tee_has_clock()) return;
+    if (!kp_load_relaxed(&kp_clock_is_tsc) || !kp_cuda_has_torch() || kp_client_is_there() || kp_client_clock()) return;
     if (!kp_helper_call_begins()) return;
     kp_store_release(&is_counter, kp_cupti.register_timestamp_callback(counter) == 0); /* pairs with: kp_domain_is_counter */
     kp_helper_call_ends();

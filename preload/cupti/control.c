@@ -17,6 +17,7 @@
 
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
+#include "preload/cupti/client.h"
 #include "preload/cupti/limit.h"
 #include "preload/cupti/room.h"
 #include "collector/base/kp_poison.h"
@@ -127,7 +128,7 @@ static int64_t attribute_set(int attribute, uint64_t value)
 /* For the process's life, so only where nobody else will come. Buffers per thread: 13.0 made that the default. */
 static void attributes_set(void)
 {
-    if (kp_tee_has_client() || kp_cuda_has_torch()) return;
+    if (kp_client_is_there() || kp_cuda_has_torch()) return;
     if (kp_cupti.version >= VERSION_12_3 && kp_cupti.version < VERSION_13) (void)attribute_set(ATTR_PER_THREAD, 1);
     if ( kp_cupti.set_thread_id_type && CALL(kp_cupti.set_thread_id_type(THREAD_IDS_SYSTEM)) == 0)
         kp_store_relaxed(&kp_lane_ids_are_tids, true); /* torch.profiler matches the default ids: not beside it */
@@ -241,7 +242,7 @@ static void singles_disable(void)
 /* From 12.8 on waits have records of queries among them, also of those that found nothing done: allocators and NCCL ask by the thousand. */
 static void queries_off(void)
 {
-    if (!kp_cuda_wants_waits() || !kp_cupti.enable_all_sync_records || kp_tee_has_client()) return;
+    if (!kp_cuda_wants_waits() || !kp_cupti.enable_all_sync_records || kp_client_is_there()) return;
     kp_store_release(&are_queries_off, CALL(kp_cupti.enable_all_sync_records(0)) == 0); /* pairs with: kp_cuda_queries_again */
 }
 
@@ -304,7 +305,8 @@ int kp_control_arm(void)
         kp_cuda_refuse(err == -ENOSYS ? "a function of it is missing" : "no libcupti that belongs to this program's CUDA was found");
         return err;
     }
-    if (kp_cuda_tee_start() == -EBUSY) return -EAGAIN; /* the program's calls must be seen before ours change anything */
+    const struct kp_config *config = kp_cuda_config();
+    if (config && kp_tee_start_once(config->cupti) == -EBUSY) return -EAGAIN; /* the program's calls must be seen before ours change anything */
     if (!kp_helper_register_exit(false)) {
         kp_cuda_set_state(KP_CUDA_DEAD);
         return -ESHUTDOWN;

@@ -13,8 +13,10 @@
  *   limit.c    when CUPTI is off again before its window ends
  *   rules.c    what this CUPTI may be used for, by its version
  *   graphs.c   whether the program uses CUDA graphs
- *   helper.c   the thread kprof-cuda that makes them, and its watchdog
- *   source.c   state, and what boot.c drives
+ *   helper.c   the thread kprof-cuda that makes them, and when a call takes too long
+ *   watchdog.c the brackets of each call into CUPTI
+ *   state.c    the state, and notes
+ *   source.c   what boot.c drives
  *   tee.c      the program's own use of CUPTI (torch.profiler) beside ours
  *   aside.c    yield: until when CUPTI is the program's alone
  *   client.c   what of our buffers is the program's, and its own buffers that are filled with it
@@ -113,9 +115,8 @@ bool kp_domain_is_counter(uint64_t (*clock)(void));
 /* --- tee.c: the program as a client of CUPTI --- */
 
 /* Called when the table is filled (also in windows of no recording): from here on its taps may forward to kp_cupti. */
-int kp_tee_start(uint32_t config_cupti /* KP_CUPTI_TEE, ... */); /* 0, or -EBUSY: to be asked again */
-bool kp_tee_has_client(void); /* the program's callbacks are registered */
-bool kp_tee_has_clock(void);  /* a timestamp callback of its own is */
+int kp_tee_start(uint32_t config_cupti /* KP_CUPTI_TEE, ... */); /* 0 or -errno; -EBUSY: to be asked again */
+int kp_tee_start_once(uint32_t config_cupti); /* that, unless it was done. 0 or -EBUSY; any thread */
 /* kp_buffer_request and kp_buffer_complete are what CUPTI has registered from the first arming or the first client on, also
  * while nothing of ours is enabled. A buffer of the client's own for CUPTI, when we are not armed. false: one of ours is used. */
 bool kp_tee_request(uint8_t **buffer, size_t *bytes, size_t *max_records);

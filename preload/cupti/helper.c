@@ -2,9 +2,9 @@
 /*
  * helper.c - the thread kprof-cuda: waits for cuInit, arms, flushes, drains, disarms; and who watches it
  *
- * Called by: source.c (wanted or not, drained or not), inject.c, the host's exit
+ * Called by: source.c (wanted or not, drained or not), inject.c, tee.c inside calls of the program, the host's exit
  * Owns:      the thread (made when a window wants GPU records, gone when nothing is enabled)
- * Locks:     control: a flag, tried; whoever has it may call into CUPTI on our behalf
+ * Locks:     control (watchdog.c)
  * On fail:   no thread: GPU work is not recorded. A call into CUPTI that takes too long: STALLED, one line, nobody waits or calls
  * Safe in:   signal handlers no; after fork nobody comes here (the gate is shut)
  *
@@ -33,19 +33,14 @@
 
 enum { END = -1, FLUSH_MS = 1000, DRAIN_MS = 20, DRAIN_IDLE_MS = 1000, DRAIN_MOST_MS = 4000, MOMENT_MS = 300,
        POLL_MS = 20, POLL_FAST_MS = 1, POLL_FAST_FOR_MS = 2000, POLL_FOR_MS = 60000, ALONE_MS = 400, REST_MS = 200, NAP_MOST_MS = 1000,
-       STALLS_SAID = 3, STALL_RESTS = 8, STALLED_POLL_MS = 100,
+       CLOCK_TRIES = 250, CLOCK_NAP_NS = 200000, STALLS_SAID = 3, STALL_RESTS = 8, STALLED_POLL_MS = 100,
        EXIT_IDLE_MS = 500, EXIT_DRAIN_MS = 2000, EXIT_CALLS_MS = 2300, EXIT_WAIT_MS = 3500, EXIT_NAP_NS = 1000000 };
 
-static _Atomic uint32_t wake, is_running, wanted, control, poll_is_over;
+static _Atomic uint32_t wake, is_running, wanted, poll_is_over;
 static _Atomic uint64_t rest_until_ms;         /* not armed before */
 static _Atomic uint32_t rest_cycle;            /* in this window; 0: in any */
 static _Atomic uint32_t stalls, stalled_cycle; /* how many calls took too long; which window the last one began in */
-static uint64_t stalled_ms;                    /* how long it took; with control */
-static bool is_recovering;                     /* with control */
-static uint64_t exit_calls_until_ms;           /* exit_turn calls until then, so that no call is under way when exit goes on; with control */
-static _Atomic uint64_t call_since_ms;         /* a call into CUPTI is being made since; 0: none */
 static _Atomic uint64_t drain_asked, drain_done; /* ends of windows, ticks */
-static _Atomic uint32_t exit_asked;
 static _Atomic uint32_t limited_cycle;           /* the window that had its limit; 0: none */
 static pid_t pid_of_arming;
 
@@ -56,34 +51,9 @@ static uint64_t now_ms(void)
 
 /* ---- watching ---- */
 
-bool kp_helper_may_call(void)
-{
-    return kp_cuda_state() != KP_CUDA_DEAD && kp_cuda_state() != KP_CUDA_STALLED && !kp_load_acquire(&exit_asked); /* pairs with: at_exit */
-}
-
-bool kp_helper_call_begins(void)
-{
-    if (kp_cuda_state() == KP_CUDA_DEAD || (kp_cuda_state() == KP_CUDA_STALLED && !is_recovering)) return false;
-    if (kp_load_acquire(&exit_asked) && now_ms() >= exit_calls_until_ms) return false; /* pairs with: at_exit */
-    kp_store_release(&call_since_ms, now_ms()); /* pairs with: kp_helper_check */
-    return true;
-}
-
-void kp_helper_call_ends(void)
-{
-    if (!is_recovering) stalled_ms = now_ms() - kp_load_relaxed(&call_since_ms);
-    kp_store_release(&call_since_ms, 0); /* pairs with: kp_helper_check */
-}
-
 bool kp_helper_has_stalled(void)
 {
     return kp_load_relaxed(&stalls) != 0;
-}
-
-uint64_t kp_helper_call_ms(void)
-{
-    uint64_t since = kp_load_acquire(&call_since_ms), now = now_ms(); /* pairs with: kp_helper_call_begins */
-    return since && since < now ? now - since : 0;
 }
 
 /* Whether some window before the present one is still being drained: that is the one which the call was for. */
@@ -95,7 +65,7 @@ static bool is_for_an_older_window(void)
 static void stall(uint64_t since)
 {
     char text[24];
-    if (kp_load_acquire(&call_since_ms) != since || !kp_cuda_stall()) return; /* pairs with: kp_helper_call_begins */
+    if (kp_load_acquire(&kp_watchdog.call_since_ms) != since || !kp_cuda_stall()) return; /* pairs with: watchdog.c:kp_helper_call_begins */
     uint32_t n = kp_add_acq_rel(&stalls, 1) + 1;
     kp_store_relaxed(&stalled_cycle, is_for_an_older_window() ? 0 : kp_gate_cycle(kp_gate_get()));
     kp_log(n <= STALLS_SAID ? 0 : 1, "a call into CUPTI takes longer than %d s: what the GPU does until it returns is not recorded",
@@ -119,20 +89,9 @@ static bool is_overdue(uint64_t since, uint64_t now)
 
 bool kp_helper_check(void)
 {
-    uint64_t since = kp_load_acquire(&call_since_ms); /* pairs with: kp_helper_call_begins */
+    uint64_t since = kp_load_acquire(&kp_watchdog.call_since_ms); /* pairs with: watchdog.c:kp_helper_call_begins */
     if (kp_helper_may_call() && since && is_overdue(since, now_ms())) stall(since);
     return kp_cuda_state() == KP_CUDA_STALLED || kp_cuda_state() == KP_CUDA_DEAD;
-}
-
-/* The thread kprof-cuda has it in each of its turns; tee.c's callers for a sample of the clock. Tried, not waited for. */
-bool kp_helper_take_control(void)
-{
-    return !kp_exchange_acquire(&control, 1);
-}
-
-void kp_helper_give_control(void)
-{
-    kp_store_release(&control, 0); /* pairs with: kp_helper_take_control */
 }
 
 /* ---- one drain at a time ---- */
@@ -276,7 +235,7 @@ static int armed_turn(void)
  */
 static void exit_turn(void)
 {
-    exit_calls_until_ms = now_ms() + EXIT_CALLS_MS;
+    kp_watchdog.exit_calls_until_ms = now_ms() + EXIT_CALLS_MS;
     if (kp_cuda_state() == KP_CUDA_ARMED) {
         drain_begin(kp_ticks());
         drain.is_cut = true; /* what does not come now is given up */
@@ -294,13 +253,13 @@ static void exit_turn(void)
 /* The call has returned. */
 static int recover_turn(void)
 {
-    const uint64_t took_ms = stalled_ms;
+    const uint64_t took_ms = kp_watchdog.stalled_ms;
     const uint32_t cycle = kp_load_relaxed(&stalled_cycle), n = kp_load_relaxed(&stalls);
     drain.is_on = drain.is_cut = drain.is_given_up = false;
     kp_store_release(&drain_done, kp_load_relaxed(&drain_asked)); /* pairs with: kp_helper_is_drained */
-    is_recovering = true;
+    kp_watchdog.is_recovering = true;
     kp_control_recover();
-    is_recovering = false;
+    kp_watchdog.is_recovering = false;
     kp_store_relaxed(&rest_cycle, cycle);
     kp_store_relaxed(&rest_until_ms, cycle ? now_ms() + STALL_RESTS * took_ms : 0);
     if (kp_gate_get() & KP_GATE_RECORD) kp_cuda_count_cut(kp_gate_cycle(kp_gate_get()));
@@ -339,7 +298,7 @@ static int aside_turn(int left_ms)
 /* What there is to do now; for how long to sleep then, or END. With control. */
 static int turn(void)
 {
-    if (kp_load_acquire(&exit_asked)) { /* pairs with: at_exit */
+    if (kp_load_acquire(&kp_cuda_exit_asked)) { /* pairs with: at_exit */
         exit_turn();
         return END;
     }
@@ -492,7 +451,7 @@ static void at_exit(void *unused)
     if (kp_cuda_state() == KP_CUDA_REFUSED || kp_cuda_state() == KP_CUDA_DEAD) return;
     int saved = errno;
     const bool is_stalled = kp_helper_check();
-    kp_store_release(&exit_asked, 1); /* pairs with: turn, kp_helper_call_begins */
+    kp_store_release(&kp_cuda_exit_asked, 1); /* pairs with: turn, kp_helper_call_begins */
     if (is_stalled) kp_cuda_count_cut(kp_gate_cycle(kp_gate_get()));
     else wait_for_last_call();
     kp_cuda_set_state(KP_CUDA_DEAD);
@@ -506,4 +465,42 @@ bool kp_helper_register_exit(bool is_armed)
     pid_of_arming = getpid();
     if (!is_registered[is_armed]) is_registered[is_armed] = __cxa_atexit(at_exit, NULL, NULL) == 0;
     return is_registered[is_armed] && (kp_gate_get() & KP_GATE_ON);
+}
+
+/* ---- what tee.c tells ---- */
+
+/* Whoever has control has it for moments, or for the length of a flush. */
+static void sample_now(void)
+{
+    if (kp_cuda_state() != KP_CUDA_ARMED) return;
+    for (int i = 0; i < CLOCK_TRIES; i++) {
+        if (kp_helper_take_control()) {
+            kp_domain_sample();
+            kp_helper_give_control();
+            return;
+        }
+        kp_io_nap(CLOCK_NAP_NS);
+    }
+    kp_helper_poke();
+}
+
+/* The old clock's last sample. */
+void kp_cuda_clock_changing(void)
+{
+    sample_now();
+}
+
+/* Stamps of the new clock may arrive at once: it must be known by then. */
+void kp_cuda_clock_changed(void)
+{
+    kp_domain_next();
+    sample_now();
+}
+
+/* Nothing is enabled any more; the next window, or the helper's next turn, arms from the beginning. */
+void kp_cuda_finalized(void)
+{
+    kp_control_forget();
+    kp_rules_finalized();
+    if (kp_cuda_disarm_finalized()) kp_helper_rest(true);
 }

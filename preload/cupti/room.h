@@ -147,21 +147,38 @@ void kp_helper_want(bool armed);         /* any thread, microseconds */
 bool kp_helper_is_wanted(void);
 void kp_helper_wake(void);
 void kp_helper_rest(bool begins);        /* CUPTI was finalized: arms in a moment, or (false) when it is used again */
-/* Brackets a CUPTI call, so that one that takes too long is seen from outside. false: do not call. */
-bool kp_helper_call_begins(void);
-void kp_helper_call_ends(void);
-bool kp_helper_may_call(void);           /* any thread: calls of ours are possible, so what is enabled will be disabled */
-bool kp_helper_take_control(void);       /* so that calls into CUPTI of ours come one behind another */
-void kp_helper_give_control(void);
 /* Any thread: a call that was made KP_HELPER_HANG_MS ago and has not returned is STALLED, with a line. true: wait for nothing of CUPTI. */
 bool kp_helper_check(void);
 bool kp_helper_has_stalled(void);        /* ever */
-uint64_t kp_helper_call_ms(void);        /* for how long the call has been made that is under way; 0: none is */
 bool kp_helper_is_drained(uint64_t end_ticks);
 /* At the host's exit() what is under way is fetched, or a beginning arming waited for. false: that exit is over, do not arm. */
 bool kp_helper_register_exit(bool is_armed);
 
-/* --- source.c --- */
+/* --- watchdog.c --- */
+
+struct kp_watchdog {
+    _Atomic uint64_t call_since_ms; /* a call into CUPTI is being made since; 0: none */
+    uint64_t stalled_ms;            /* how long the last one took; with control */
+    uint64_t exit_calls_until_ms;   /* exit_turn calls until then, so that no call is under way when exit goes on; with control */
+    bool is_recovering;             /* with control */
+};
+extern struct kp_watchdog kp_watchdog; /* the last two are helper.c's to change */
+/* Brackets a CUPTI call, so that one that takes too long is seen from outside. false: do not call. */
+bool kp_helper_call_begins(void);
+void kp_helper_call_ends(void);
+bool kp_helper_take_control(void);       /* so that calls into CUPTI of ours come one behind another */
+void kp_helper_give_control(void);
+uint64_t kp_helper_call_ms(void);        /* for how long the call has been made that is under way; 0: none is */
+
+/* --- state.c --- */
+
+extern _Atomic uint32_t kp_cuda_exit_asked; /* the host is in exit(): helper.c's */
+bool kp_helper_may_call(void);           /* any thread: calls of ours are possible, so what is enabled will be disabled */
+void kp_cuda_set_config(const struct kp_config *settings);
+const struct kp_config *kp_cuda_config(void); /* NULL: not yet */
+void kp_cuda_notes_write(void);          /* those that wait, when there is a spool */
+bool kp_cuda_was_used(void);             /* cuInit succeeded */
+bool kp_cuda_disarm_finalized(void);     /* ARMED -> CUPTI_FOUND; true: it was armed, or shared */
 
 void kp_cuda_set_state(enum kp_cuda_state state);
 bool kp_cuda_stall(void);                /* STALLED, where calls into CUPTI are made; false: it is already, or they are not */
@@ -171,7 +188,6 @@ void kp_cuda_refuse(const char *why);    /* REFUSED, one line, a note; the fallb
 void kp_cuda_leave(const char *why);     /* as that, where hooks would put events of ours into another tool's records: nothing else records */
 void kp_cuda_end(const char *why);       /* as that, of a CUPTI that was used */
 void kp_cuda_note(const char *key, const char *value);
-int kp_cuda_tee_start(void);             /* kp_tee_start with the setting, once. 0, or -EBUSY: to be asked again */
 bool kp_cuda_wants_waits(void);          /* KPROF_CUDA_SYNC */
 bool kp_cuda_has_schedule(void);         /* somebody said how long */
 bool kp_cuda_has_torch(void);            /* torch.profiler may come: CUPTI's ids of threads stay as they are */

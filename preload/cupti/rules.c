@@ -7,6 +7,7 @@
  * Locks:     none
  * On fail:   nothing can
  */
+#include "preload/cupti/client.h"
 #include "preload/cupti/room.h"
 
 #include "collector/base/kp_cuptirule.h"
@@ -33,7 +34,7 @@ uint32_t kp_rules_all(void)
 bool kp_rules_want_touch(void)
 {
     if (!kp_load_acquire(&kp_cupti.is_filled) || kp_cupti.enable_allocation_source) return false; /* pairs with: find.c */
-    return !kp_load_relaxed(&is_touched) && !kp_tee_has_client();
+    return !kp_load_relaxed(&is_touched) && !kp_client_is_there();
 }
 
 /* Which rule forbids to arm; 0: none. */
@@ -42,7 +43,7 @@ static uint32_t forbidden(uint32_t before)
     const uint32_t all = kp_rules_all();
     const bool are_graphs = kp_graphs_are_used();
     if (all & KP_CUPTI_REFUSE) return KP_CUPTI_REFUSE;
-    if (are_graphs && all & KP_CUPTI_EARLY && !before && !kp_tee_has_client()) return KP_CUPTI_EARLY;
+    if (are_graphs && all & KP_CUPTI_EARLY && !before && !kp_client_is_there()) return KP_CUPTI_EARLY;
     if (are_graphs && all & KP_CUPTI_ONE_WINDOW && before) return KP_CUPTI_ONE_WINDOW;
     if (are_graphs && all & KP_CUPTI_ONCE && kp_load_relaxed(&was_finalized)) return KP_CUPTI_ONCE;
     return 0;

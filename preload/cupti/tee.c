@@ -46,7 +46,6 @@ static bool is_yielding;
 static pid_t pid_of_start;
 static _Atomic bool was_armed; /* what CUPTI brings may be more than the client asked for */
 static _Atomic bool are_ours_filled; /* from arming to disarmed CUPTI is told that buffers are zeroed: it gets only ours */
-static _Atomic(clock_fn) client_clock;
 static _Atomic uint64_t dropped_told; /* of kp_cuda_dropped(): the client knows of these */
 
 enum tapped {
@@ -101,16 +100,6 @@ static int tap_register(kp_cupti_request_fn request, kp_cupti_complete_fn comple
     kp_helper_rest(false); /* its earlier cuptiFinalize is through, then */
     if (kp_client_is_active() && are_ours_out()) kp_client_have_buffer();
     return 0;
-}
-
-bool kp_tee_has_client(void)
-{
-    return kp_client_is_there();
-}
-
-bool kp_tee_has_clock(void)
-{
-    return kp_load_acquire(&client_clock) != NULL; /* pairs with: tap_clock */
 }
 
 bool kp_tee_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
@@ -278,14 +267,14 @@ static int tap_dropped(void *context, uint32_t stream, size_t *out)
 static int tap_clock(clock_fn clock)
 {
     if (is_child()) return kp_cupti.register_timestamp_callback(clock);
-    bool is_news = kp_load_acquire(&client_clock) != clock; /* pairs with: below */
+    bool is_news = kp_client_clock() != clock;
     if (kp_domain_is_counter(clock) || (clock && !is_news && is_armed())) return 0;
     if (is_yielding) kp_cuda_stand_aside(false, (const void *)(uintptr_t)clock);
     if (is_news && is_armed()) flush_finished(); /* it is still of the old clock */
     if (is_news) kp_cuda_clock_changing();
     int result = kp_cupti.register_timestamp_callback(clock);
     if (result != 0 || !is_news) return result;
-    kp_store_release(&client_clock, clock); /* pairs with: kp_tee_has_clock */
+    kp_client_set_clock(clock);
     kp_client_clock_changed();
     kp_cuda_clock_changed();
     return 0;
@@ -307,7 +296,7 @@ static int finalize(void)
     if (result != 0) return result;
     kp_client_forget();
     kp_store_release(&are_ours_filled, false);
-    kp_store_release(&client_clock, NULL);
+    kp_client_set_clock(NULL);
     kp_cuda_finalized();
     if (is_yielding) kp_cuda_come_back(false);
     return 0;
@@ -386,4 +375,15 @@ int kp_tee_start(uint32_t config_cupti)
     if (err && err != -EBUSY && err != -EEXIST)
         kp_log(0, "the program's use of CUPTI cannot be followed (error %d): beside torch.profiler one of the two may miss GPU work", -err);
     return err;
+}
+
+int kp_tee_start_once(uint32_t config_cupti)
+{
+    enum { NOT_YET, STARTING, STARTED };
+    static _Atomic uint32_t stage;
+    uint32_t seen = NOT_YET;
+    if (!kp_cas_acq_rel(&stage, &seen, STARTING)) return seen == STARTED ? 0 : -EBUSY; /* pairs with: itself */
+    int err = kp_tee_start(config_cupti);
+    kp_store_release(&stage, err == -EBUSY ? NOT_YET : STARTED); /* pairs with: itself */
+    return err == -EBUSY ? err : 0;
 }

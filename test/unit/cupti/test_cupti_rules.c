@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_cuptirule.h"
+#include "preload/cupti/client.h"
 #include "preload/cupti/room.h"
 #include "test/support/support.h"
 
@@ -19,7 +20,7 @@ static bool are_graphs, has_client;
 static char refusal[400], end[400];
 
 bool kp_graphs_are_used(void) { return are_graphs; }
-bool kp_tee_has_client(void) { return has_client; }
+bool kp_client_is_there(void) { return has_client; }
 void kp_cuda_refuse(const char *why) { snprintf(refusal, sizeof refusal, "%s", why); }
 void kp_cuda_end(const char *why) { snprintf(end, sizeof end, "%s", why); }
 

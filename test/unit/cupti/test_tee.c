@@ -525,7 +525,7 @@ static void finalize_ends_both_and_both_may_begin_again(void **unused)
     assert_int_equal(finalized_told, 1);
     assert_int_equal(fake.finalized_alone, 1); /* no call of ours under way */
     assert_false(is_control_taken);
-    assert_false(kp_tee_has_client());
+    assert_false(kp_client_is_there());
     arm();
     launch(2);
     memset(&theirs, 0, sizeof theirs);

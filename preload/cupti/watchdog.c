@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * watchdog.c - the brackets of each call into CUPTI: whether it may be made, since when it is under way
+ *
+ * Called by: each file of the room that calls CUPTI; helper.c, which says when a call takes too long
+ * Owns:      since when a call is being made; the flag control
+ * Locks:     control: a flag, tried; whoever has it may call into CUPTI on our behalf
+ * On fail:   no call is made
+ */
+#include <time.h>
+
+#include "collector/base/kp_clock.h"
+#include "preload/cupti/room.h"
+#include "collector/base/kp_poison.h"
+
+struct kp_watchdog kp_watchdog;
+static _Atomic uint32_t control;
+
+static uint64_t now_ms(void)
+{
+    return kp_clock_ns(CLOCK_MONOTONIC) / 1000000;
+}
+
+bool kp_helper_call_begins(void)
+{
+    if (kp_cuda_state() == KP_CUDA_DEAD) return false;
+    if (kp_cuda_state() == KP_CUDA_STALLED && !kp_watchdog.is_recovering) return false;
+    const bool is_exiting = kp_load_acquire(&kp_cuda_exit_asked); /* pairs with: helper.c:at_exit */
+    if (is_exiting && now_ms() >= kp_watchdog.exit_calls_until_ms) return false;
+    kp_store_release(&kp_watchdog.call_since_ms, now_ms()); /* pairs with: helper.c:kp_helper_check */
+    return true;
+}
+
+void kp_helper_call_ends(void)
+{
+    if (!kp_watchdog.is_recovering) kp_watchdog.stalled_ms = now_ms() - kp_load_relaxed(&kp_watchdog.call_since_ms);
+    kp_store_release(&kp_watchdog.call_since_ms, 0); /* pairs with: helper.c:kp_helper_check */
+}
+
+uint64_t kp_helper_call_ms(void)
+{
+    uint64_t since = kp_load_acquire(&kp_watchdog.call_since_ms), now = now_ms(); /* pairs with: kp_helper_call_begins */
+    return since && since < now ? now - since : 0;
+}
+
+/* The thread kprof-cuda has it in each of its turns; tee.c's callers for a sample of the clock. Tried, not waited for. */
+bool kp_helper_take_control(void)
+{
+    return !kp_exchange_acquire(&control, 1);
+}
+
+void kp_helper_give_control(void)
+{
+    kp_store_release(&control, 0); /* pairs with: kp_helper_take_control */
+}
