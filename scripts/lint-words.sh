@@ -2,24 +2,36 @@
 # lint-words.sh - shellcheck, codespell, and the words of docs/STYLE.md
 #
 # usage: lint-words.sh [--self-test]
-# A tool that is not installed is named and skipped. scripts/words-held.txt lists the files that are held to STYLE.md's words: there the
-# phrases below and the names in scripts/words-retired.txt are errors, and so are wide lines of prose in .md files.
+# A tool that is not installed is named and skipped. The names in scripts/words-retired.txt are errors in every tracked file.
+# scripts/words-held.txt lists the files that are held to STYLE.md's words: there the phrases below are errors, and so are
+# wide lines of prose in .md files.
 set -uo pipefail
 bad=0
+here=$(cd "$(dirname "$0")" && pwd)
 phrases='kin|anew|nobody|somebody|whoever|of ours|as likely as not|for good'
 
-# Prints FILE:LINE: what is wrong in the files given. Text between backquotes may quote a log line, so phrases are not looked for there.
+# Prints FILE:LINE: what is wrong in the files given. Text between backquotes may quote a log line: no phrase is an error there.
 words() { # files
-  LC_ALL=C awk -v phrases="(^|[^A-Za-z0-9_-])($phrases)([^A-Za-z0-9_-]|$)" -v retired="$(dirname "$0")/words-retired.txt" '
+  LC_ALL=C awk -v phrases="(^|[^A-Za-z0-9_-])($phrases)([^A-Za-z0-9_-]|$)" '
     function say(text) { print FILENAME ":" FNR ": " text; bad = 1 }
-    BEGIN { while ((getline line < retired) > 0) if (line !~ /^#/ && split(line, part, " ")) said[part[1]] = substr(line, length(part[1]) + 2) }
     { plain = tolower($0); gsub(/`[^`]*`/, "", plain)
       if (match(plain, phrases)) say("\"" substr(plain, RSTART, RLENGTH) "\" is not plain: docs/STYLE.md, Words")
-      for (r in said) if (match($0, r)) say(substr($0, RSTART, RLENGTH) " is retired: " said[r])
       widest = FILENAME ~ /docs\/decisions\/[0-9]/ ? 100 : 120
       wide = $0; gsub(/[\200-\277]/, "", wide)
       if (FILENAME ~ /\.md$/ && !/^[|#]/ && length(wide) > widest) say("is " length(wide) " columns wide, of " widest) }
     END { exit bad }' "$@"
+}
+
+# Prints FILE:LINE: the name that is gone, and what is said now.
+retired() { # arguments of git grep that say where, words-retired.txt left out
+  local list pattern now found=0 all
+  list=$here/words-retired.txt
+  all=$(grep -v '^#' "$list" | cut -d' ' -f1 | paste -sd'|')
+  git grep -qE -e "$all" "$@" || return 0
+  while read -r pattern now; do
+    git grep -noE -e "$pattern" "$@" | sed "s|$| is retired: $now|" | grep . && found=1
+  done < <(grep -v '^#' "$list")
+  return $found
 }
 
 # A page of docs/decisions has a date and a status, and the index has its row, in order.
@@ -42,16 +54,19 @@ self_test() {
   trap "rm -rf '$made'" EXIT
   echo "The writer refills the list; \`nobody\` is quoted." >"$made/right.md"
   words "$made/right.md" || { echo "lint-words: plain text was refused"; return 1; }
-  for wrong in 'a thread of ours' 'Nobody waits.' 'It begins anew' 'see preload/native/walk.c' "$(printf 'x%.0s' {1..121})"; do
+  for wrong in 'a thread of ours' 'Nobody waits.' 'It begins anew' "$(printf 'x%.0s' {1..121})"; do
     echo "$wrong" >"$made/wrong.md"
     words "$made/wrong.md" >/dev/null && { echo "lint-words: not seen: $wrong"; return 1; }
   done
+  echo "see preload/""native/walk.c" >"$made/wrong.md"
+  (cd "$made" && retired --no-index -- wrong.md >/dev/null) && { echo "lint-words: a retired name was not seen"; return 1; }
   return 0
 }
 
 [ "${1:-}" != --self-test ] || { self_test; exit; }
-mapfile -t held < <(grep -v '^#' "$(dirname "$0")/words-held.txt" | xargs -d '\n' git ls-files --)
+mapfile -t held < <(grep -v '^#' "$here/words-held.txt" | xargs -d '\n' git ls-files --)
 words "${held[@]}" || bad=1
+retired -- . ':!scripts/words-retired.txt' ':!CHANGELOG.md' || bad=1
 decisions
 self_test || bad=1
 
