@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * arena.c - all memory of the .so: pieces of mmap, never malloc
+ * arena.c - all memory of the library: mapped pages, never malloc
  *
- * Called by: hooks on a thread's first touch, boot, writer and exporter threads, the CLI
- * Owns:      the current block of the arena; old blocks stay mapped, full, for ever
- * Locks:     none: a block is cut by an atomic add, and replaced by one compare-and-swap
+ * Called by: hooks on a thread's first record, boot, writer and exporter threads, the CLI
+ * Owns:      the current block of the arena. Full blocks stay mapped.
+ * Locks:     none. An atomic add cuts a piece off a block, a compare-and-swap replaces a full block.
  * On fail:   returns NULL; the caller does without
- * Safe in:   signal handlers no; after fork yes (a child cuts on in its own copy)
+ * Safe in:   signal handlers no; after fork yes (a child goes on in its own copy)
  */
 #include "collector/base/kp_arena.h"
 
@@ -23,7 +23,7 @@
 #define KP_ARENA_BIG (KP_ARENA_BLOCK / 4) /* from here on a piece gets a mapping of its own */
 
 struct block {
-    _Atomic size_t used; /* may run past the end: whoever overshoots makes the next block */
+    _Atomic size_t used; /* may run past the end: then the caller makes the next block */
     uint8_t pad[56];
     uint8_t room[];
 };
@@ -38,7 +38,7 @@ static size_t page_round(size_t bytes)
     return bytes > SIZE_MAX - p ? 0 : (bytes + p - 1) & ~(p - 1);
 }
 
-/* ---- the large ones, listed: beyond the list's end they are as the host's ---- */
+/* ---- the list of large mappings; those beyond its end count as the host's ---- */
 
 enum { LARGE = 65536 };
 static struct {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * clock.c - choice of the tick source, and samples that tie ticks to time
+ * clock.c - chooses the source of ticks, and takes samples that tie ticks to time
  *
- * The TSC is taken only when the kernel trusts it itself (it is the current clocksource) and the CPU says that it
- * runs at one rate through all sleep states. Anything else costs 24 ns a stamp and is right.
+ * The library uses the TSC only where the kernel uses it as clocksource and the CPU runs it at one rate through all
+ * sleep states. Otherwise it reads CLOCK_MONOTONIC, which costs about 24 ns and is always right.
  */
 #include "collector/base/kp_clock.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * config.c - reads every setting once: environment in, checked struct out
+ * config.c - reads every setting once: from the environment into a checked struct
  *
  * Called by: boot.c (constructor), the CLI
- * Memory:    never allocates; texts are copied into the struct.
- * On fail:   keeps one line per bad value and uses the default.
+ * Memory:    never allocates; copies the texts into the struct.
+ * On fail:   keeps one line for each bad value and uses the default.
  * Safe in:   signal handlers no; after fork yes (only reads its arguments)
  */
 #include "collector/base/kp_config.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuptirule.c - which CUPTI must not be used, or only so
+ * cuptirule.c - finds the rule of cuptirule.def for a version of CUPTI
  *
  * Called by: preload/cupti (before arming), kprof doctor
  * Memory:    none
- * Safe in:   anywhere: pure
+ * Safe in:   everywhere: pure
  */
 #include "collector/base/kp_cuptirule.h"
 

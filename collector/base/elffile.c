@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * elffile.c - reads the tables of symbols of an ELF file
+ * elffile.c - reads the symbol tables of an ELF file
  *
  * Called by: export/names/framenames.c, preload/calltrace/hidden.c, on the export thread inside the host; the CLI
- * Memory:    a block of the stack; nothing is mapped, so a file that shrinks meanwhile is no SIGBUS of the host
- * On fail:   what cannot be read is not there. Files may be damaged: every size is checked against the file's.
+ * Memory:    a block on the stack. The file is not mapped, so a file that shrinks causes no SIGBUS in the host.
+ * On fail:   what cannot be read is left out. Files may be damaged: every size is checked against the file's length.
  */
 #include "collector/base/kp_elffile.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fail.c - failures on demand, and how often each call was made
+ * fail.c - makes a chosen call fail, for tests, and counts the calls
  *
- * Called by: io_*.c, arena.c and whoever makes a call of libc that may fail, before the call; any thread, also hooks
- * Owns:      the list of failures, the file of counts: both empty but in tests
+ * Called by: io_*.c, arena.c and callers of libc functions that may fail, before the call. Any thread, also hooks.
+ * Owns:      the list of failures and the file of counts; both are empty outside tests
  * Locks:     none. Without a test: one load.
- * On fail:   a specification that cannot be read, or a file that cannot be mapped, makes nothing fail
- * Safe in:   signal handlers yes; after fork yes (a child counts on)
+ * On fail:   a specification that cannot be parsed, or a file that cannot be mapped, makes nothing fail
+ * Safe in:   signal handlers yes; after fork yes (a child goes on counting)
  */
 #include "collector/base/kp_fail.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * filecheck.c - whose a file is and of which kind, asked of a descriptor before the file is read or mapped
+ * filecheck.c - checks owner and kind of an open file before it is read or mapped
  *
  * Called by: preload/run/children.c and spools.c, at exit and in workers; elffile.c, on the export thread; the CLI
- * On fail:   -errno, and nothing stays open
+ * On fail:   -errno, and no descriptor stays open
  */
 #include "collector/base/kp_filecheck.h"
 

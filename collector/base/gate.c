@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gate.c - the gate word and the page it lives on
+ * gate.c - the gate word and its page
  *
- * Until kp_gate_init succeeds the pointer shows a constant zero word: hooks see "off", and kp_gate_set does nothing.
+ * Until kp_gate_init succeeds, the pointer leads to a constant zero word: hooks read "off", and kp_gate_set does
+ * nothing.
  */
 #include "collector/base/kp_gate.h"
 
@@ -16,7 +17,10 @@
 static _Atomic uint64_t shut; /* never written */
 _Atomic uint64_t *kp_gate_word = &shut;
 
-/* An emulator may say yes to every advice and follow none (qemu-user 7.2): a kernel refuses this one for a page that is shared. */
+/*
+ * An emulator may say yes to every advice and follow none (qemu-user 7.2): a kernel refuses this one for a page
+ * that is shared.
+ */
 static int wipe_prove(size_t bytes)
 {
     void *page;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * helper_pause.c - threads of ours that go away for a moment, and come again
+ * helper_pause.c - pauses our helper threads while the host makes a call that requires a single-threaded process
  *
- * Called by: writer.c, boot.c (start their threads); preload/run/solo.c (around a call of the host)
- * Owns:      the table of such threads, the word `wanted`
- * Locks:     `turn`, an atomic flag, for the whole of a rest; waited for at most TURN_MS, and then gone without a rest
+ * Called by: writer.c and boot.c (start their threads); preload/run/solo.c (around a call of the host)
+ * Owns:      the table of helper threads, the word `wanted`
+ * Locks:     `turn`, an atomic flag, for a whole pause. A caller that waited TURN_MS for it goes on without a pause.
  * Memory:    none
- * On fail:   a thread that does not go in time stays; one that cannot be made again stays away, said once
+ * On fail:   a thread that does not end in time keeps running. A thread that cannot be started again is logged once.
  * Safe in:   signal handlers yes, if the host's own call is; after fork: kp_helpers_after_fork
  */
 #include "collector/base/kp_helper_pause.h"
@@ -28,7 +28,7 @@ static struct row {
     const char *name;
     int nice;
     _Atomic uint32_t tid; /* 0: it does not run */
-    _Atomic uint32_t was_sent; /* SENT until it goes, GONE from then on; 0: not at all, or the rest is over */
+    _Atomic uint32_t was_sent; /* SENT until it ends, then GONE; 0: no pause for it */
 } rows[KP_HELPERS_MAX];
 static _Atomic uint32_t row_count, wanted;
 static atomic_flag turn = ATOMIC_FLAG_INIT;
@@ -56,8 +56,8 @@ static void *row_main(void *arg)
         uint32_t sent = SENT;
         saw_pause = false;
         void *result = row->body(NULL);
-        if (kp_cas_acq_rel(&row->was_sent, &sent, GONE)) return result; /* pairs with: kp_helpers_resume, which starts it anew */
-        if (saw_pause) continue; /* it went so late that the rest is over: nobody starts it anew */
+        if (kp_cas_acq_rel(&row->was_sent, &sent, GONE)) return result; /* pairs with: kp_helpers_resume */
+        if (saw_pause) continue; /* it ended so late that the pause is over: kp_helpers_resume did not start it again */
         kp_store_release(&row->tid, 0);
         return result;
     }
@@ -65,7 +65,7 @@ static void *row_main(void *arg)
 
 static int row_start(struct row *row)
 {
-    kp_store_relaxed(&row->tid, UINT32_MAX); /* it is on its way */
+    kp_store_relaxed(&row->tid, UINT32_MAX); /* it is starting */
     int rc = kp_io_thread_nice(row_main, row, row->name, row->nice);
     if (rc) kp_store_relaxed(&row->tid, 0);
     return rc;
@@ -136,7 +136,7 @@ void kp_helpers_resume(void)
     for (uint32_t i = 0, n = kp_load_acquire(&row_count); i < n; i++) {
         struct row *row = &rows[i];
         uint32_t sent = SENT;
-        if (kp_cas_acq_rel(&row->was_sent, &sent, 0) || sent != GONE) continue; /* pairs with: row_main. It has not gone: it stays */
+        if (kp_cas_acq_rel(&row->was_sent, &sent, 0) || sent != GONE) continue; /* pairs with: row_main. It still runs */
         kp_store_release(&row->was_sent, 0);
         if (row_start(row) != 0)
             KP_LOG_ONCE(0, "%s could not be started again after the program changed its user or namespace: records may be dropped", row->name);

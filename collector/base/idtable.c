@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * idtable.c - a hash table from a 64-bit id to an item of the caller's
+ * idtable.c - a hash table from a 64-bit id to an item of the caller
  *
- * Called by: the reader; whoever looks up by number, off the hot path
+ * Called by: the reader, off the hot path
  * Memory:    mapped, doubled when half of it is used
  * On fail:   NULL; the table stays as it was
  */

@@ -23,8 +23,9 @@
 #include "collector/base/kp_poison.h"
 
 /*
- * What other preloaded libraries stand in for (fakeroot: names and owners of files) is asked of the kernel: their functions may take locks of
- * the host's, in a thread it knows nothing of, and what we do is no business of theirs. struct stat is the kernel's own on 64-bit machines.
+ * Calls that other preloaded libraries intercept (fakeroot: names and owners of files) go to the kernel directly.
+ * Their versions may take locks of the host, on a thread it does not know. On 64-bit machines struct stat is the
+ * kernel's own.
  */
 
 /* Runs a call until it is not interrupted; its value, or -errno. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * io_helpers.c - threads of ours: how they are made, whether only they are left, and when a process began
+ * io_helpers.c - starts our helper threads, and finds out whether the host's own threads have all ended
  *
- * Called by: boot, record, sources (make threads); threads of ours (ask whether they are alone)
- * Owns:      the count of threads made here
+ * Called by: boot, record, sources (start threads); helper threads (ask whether they are alone)
+ * Owns:      the number of helper threads
  * Locks:     none
  * Memory:    a few bytes of the arena for each thread
  * On fail:   -errno; nothing is logged here
@@ -45,7 +45,7 @@ struct start {
     sigset_t mask; /* the host's */
 };
 
-/* What the kernel says of a process behind its name, from the state on; NULL: nothing. */
+/* Reads a stat file of proc(5). Returns the text from the state on, behind the name, or NULL. */
 static const char *process_read(const char *path, char *text, size_t bytes)
 {
     int fd = kp_io_open(path, O_RDONLY, 0);
@@ -57,7 +57,7 @@ static const char *process_read(const char *path, char *text, size_t bytes)
     return end && end[1] == ' ' ? end + 2 : NULL;
 }
 
-/* A number of it, by its place in proc(5), where the state is the third. */
+/* A field of that text by its number in proc(5), where the state is the third. */
 static uint64_t process_field(const char *at, int number)
 {
     uint64_t value = 0;
@@ -78,8 +78,8 @@ uint64_t kp_io_process_start(int32_t pid)
 }
 
 /*
- * The main thread ended before the others: it stays as a zombie, which has no memory. Asked often, and of programs of one thread, which may count
- * on the lowest number a descriptor can have (close, then dup): so without a file where that can be.
+ * A main thread that ended before the others stays as a zombie, which has no memory. This is asked often, so without
+ * opening a file where possible: a program of one thread may count on the lowest free descriptor (close, then dup).
  */
 static int main_look(void) /* 1: gone, 0: there, or -errno */
 {
@@ -113,8 +113,9 @@ static bool is_main_gone(void)
 }
 
 /*
- * Threads of the kernel's among the host's (io_uring: iou-sqp-PID, iou-wrk-PID), which end with the process and keep none: PF_IO_WORKER. Told by
- * opening files, so only where the main thread is gone and there are more threads than ours; not again soon where that did not change.
+ * Threads of the kernel among the host's (io_uring: iou-sqp-PID, iou-wrk-PID, flag PF_IO_WORKER) do not keep a
+ * process alive. Finding them opens files. So it is done only once the main thread is gone and there are more threads
+ * than ours, and not soon again while that number stays.
  */
 enum { FLAGS = 9, EXIT_CODE = 52, IO_WORKER = 0x10, LOOK_AGAIN = 8 };
 
@@ -127,7 +128,7 @@ static void worker_count(void *context, const char *tid)
 
 static _Atomic uint64_t threads_seen;
 static _Atomic uint32_t looks;
-static _Atomic bool has_others; /* threads of the host's lived on after its main one */
+static _Atomic bool has_others; /* other threads of the host outlived its main thread */
 
 static bool are_kernels(uint64_t threads, uint64_t ours)
 {
@@ -165,7 +166,7 @@ bool kp_io_helpers_alone(void)
     return main_look() == 1 && are_kernels(threads, ours);
 }
 
-/* By this signal and no other way: as a filter that the host set ends a thread of it (SECCOMP_RET_KILL_THREAD), and then the process. */
+/* Ends the process by this signal, as a seccomp filter of the host ended its main thread (SECCOMP_RET_KILL_THREAD). */
 static void end_by_signal(int number)
 {
     struct sigaction usual = {.sa_handler = SIG_DFL};
@@ -178,9 +179,10 @@ static void end_by_signal(int number)
 }
 
 /*
- * The host ended its only thread by SYS_exit, or it was ended: since Linux 5.17 the process has the status of the thread that ends last, and that
- * is one of ours. After pthread_exit the main thread's is 0, and libc's exit() follows in the last thread. Where other threads of the host's
- * outlived the main one, theirs would count: they are no longer there to be asked.
+ * The host's only thread ended by SYS_exit or by a signal. Since Linux 5.17 a process has the status of its last
+ * thread, which is one of ours: so it takes over the main thread's. After pthread_exit that status is 0, and libc's
+ * exit() follows in the last thread. Where other threads outlived the main one, their status would count, but it is
+ * no longer known.
  */
 static void end_as_main(void)
 {
@@ -198,7 +200,7 @@ void kp_io_after_fork(void)
     kp_store_relaxed(&has_others, false);
 }
 
-/* A thread of ours that is woken by a host thread shall not take its processor from it. */
+/* A host thread that wakes a helper thread must not lose its processor to it. */
 static void thread_calm(int more)
 {
     const id_t tid = (id_t)kp_io_tid();

@@ -125,8 +125,8 @@ int kp_io_unlock_pages(void *p, size_t bytes)
 /* ---- memory that may not be there ---- */
 
 /*
- * Where process_vm_readv is not there (emulators) or not allowed (a sandbox) the bytes go through a pipe: write answers EFAULT as well.
- * By number, since libc's write and read are places where a thread may be cancelled.
+ * Where process_vm_readv is missing (emulators) or forbidden (a sandbox), the bytes go through a pipe: write answers
+ * EFAULT as well. By system call number, since libc's write and read are cancellation points.
  */
 enum { PIECE = 4096 }; /* what any pipe takes without waiting; also what is asked for at once, since no page is smaller */
 
@@ -157,8 +157,8 @@ static int peek_by_pipe(const struct iovec *pieces, unsigned n, uint8_t *to)
 }
 
 /*
- * The kernel copies, and answers EFAULT where a load of ours would kill the host. Memory is asked of the calling thread: the main one, whose number
- * the process has, may have ended by pthread_exit, and has none then.
+ * The kernel copies, and answers EFAULT where a load would kill the host. The call names the calling thread: a main
+ * thread that ended by pthread_exit has no memory any more.
  */
 static int peek(const struct iovec *pieces, unsigned n, uint8_t *to, size_t bytes)
 {

@@ -23,7 +23,10 @@
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_poison.h"
 
-/* Whoever counts naps waits as long as it means to, also under a storm of signals and where a filter refuses the call. */
+/*
+ * Sleeps for the whole time, also under a storm of signals, or where a filter refuses the call. So a caller can
+ * count sleeps.
+ */
 void kp_io_nap(uint64_t ns)
 {
     const uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + ns;
@@ -40,7 +43,7 @@ void kp_io_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t ns)
     int rc = kp_fail_point("wait");
     if (rc == 0 && syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &most, NULL, 0) != 0) rc = -errno;
     bool has_waited = rc == 0 || rc == -EAGAIN || rc == -EINTR || rc == -ETIMEDOUT;
-    if (!has_waited) kp_io_nap(ns < 1000000 ? ns : 1000000); /* refused: our thread shall not take a processor for itself */
+    if (!has_waited) kp_io_nap(ns < 1000000 ? ns : 1000000); /* refused: do not spin */
 }
 
 void kp_io_wake(_Atomic uint32_t *word)

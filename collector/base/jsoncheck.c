@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * jsoncheck.c - says whether a text is JSON, and where it stops being so
+ * jsoncheck.c - checks that a text is JSON, and finds where it stops being so
  *
  * Called by: config.c (constructor), preload/run/api.c (kprof_metadata_json), the CLI
- * Memory:    never allocates; one bit a level on the stack tells an object from a list.
+ * Memory:    never allocates. One bit for each level, on the stack, tells an object from a list.
  * Safe in:   signal handlers yes; after fork yes
  *
- * A loop, not a recursion, so that a hostile text cannot use up a small stack.
+ * A loop and no recursion, so a hostile text cannot use up a small stack.
  */
 #include "collector/base/kp_jsoncheck.h"
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_arena.h - all memory of the .so: pieces of mmap, never malloc
+ * kp_arena.h - all memory of the library: mapped pages, never malloc
  *
- * kp_arena_alloc: small, zeroed, 16-byte aligned, never freed (state that lives as long as the process).
- * kp_map_alloc/free: page-sized, zeroed, can be given back (buffers of the exporter and the reader).
- * Both return NULL when memory is short; thread-safe; not signal-safe. The CLI uses them too.
+ * kp_arena_alloc: small pieces, zeroed, aligned to 16 bytes, never freed. For state that lives as long as the
+ * process. kp_map_alloc/free: whole pages, zeroed, can be freed. For the buffers of the exporter and the reader.
+ * Both return NULL when memory is short. Both are thread-safe, neither is signal-safe. The command line uses them
+ * too.
  */
 #ifndef KP_ARENA_H
 #define KP_ARENA_H
@@ -18,10 +19,13 @@ void *kp_map_alloc(size_t bytes) __attribute__((warn_unused_result));
 void kp_map_free(void *p, size_t bytes);
 /* Grows a kp_map_alloc'ed block (contents kept, may move). NULL: the old block is still there. */
 void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes) __attribute__((warn_unused_result));
-/* Twice the items an array has room for, `first` when it has none (NULL, *cap 0). NULL: the old array and *cap are as they were. */
+/*
+ * Doubles the capacity of an array; an empty one (NULL, *cap 0) gets `first` items. NULL: the array and *cap stay
+ * as they were.
+ */
 void *kp_map_double(void *array, uint32_t *cap, size_t item_bytes, uint32_t first) __attribute__((warn_unused_result));
 
-/* The large ones of what is mapped now, by number, for who must tell our memory from the host's. false: none of that number. */
+/* The large mappings there are now, by number: tells our memory from the host's. False: none has this number. */
 #define KP_MAP_LARGE_MAX 128u
 bool kp_map_large(uint32_t i, uintptr_t *from, uintptr_t *to);
 

@@ -2,8 +2,8 @@
 /*
  * kp_atomic.h - the only way this project touches shared words
  *
- * Each wrapper carries its memory order in its name. A release has a comment
- * "pairs with: file.c:function" and the matching acquire names it back.
+ * Each wrapper names its memory order. A release has a comment "pairs with: file.c:function".
+ * The matching acquire names the release.
  */
 #ifndef KP_ATOMIC_H
 #define KP_ATOMIC_H

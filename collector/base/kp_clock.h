@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_clock.h - stamps for hooks: raw ticks, converted to time only when reading
+ * kp_clock.h - time stamps for hooks: raw ticks, which the reader converts to time
  *
- * Ticks are the TSC when the kernel itself uses it as clocksource and the CPU says it is invariant
- * (then KP_CLOCK_TSC), else CLOCK_MONOTONIC in ns (KP_CLOCK_MONO). Never goes backwards on a thread.
+ * Ticks are the TSC when the kernel uses it as clocksource and the CPU calls it invariant (KP_CLOCK_TSC).
+ * Else they are CLOCK_MONOTONIC in ns (KP_CLOCK_MONO). They never go backwards on a thread.
  */
 #ifndef KP_CLOCK_H
 #define KP_CLOCK_H
@@ -44,8 +44,8 @@ struct kp_clock_pair {
 
 void kp_clock_init(void);
 /*
- * From here on each stamp is 0: the host is about to have the kernel send SIGSEGV to whoever reads the TSC. Nothing is recorded any more; what is
- * left on the stack of a hook still asks.
+ * From here on each stamp is 0: the host is about to have the kernel send SIGSEGV to whoever reads the TSC. Nothing
+ * is recorded any more; what is left on the stack of a hook still asks.
  */
 void kp_clock_forbid(void);
 void kp_clock_sample(struct kp_clock_pair *out);

@@ -3,11 +3,11 @@
  * kp_config.h - every setting, read once from the environment, then constant
  *
  * Called by: boot.c (constructor, before any thread), the CLI, tests.
- * Memory:    none allocated: texts are copied into the struct (a host may overwrite its environment: setproctitle
- *            does), so a struct kp_config must not be copied by value. Put it into kp_map_alloc'ed pages, and
- *            make those read-only when all is parsed.
- * On fail:   a bad value is never an error: the default is used and one line is kept for kp_config_complain. The lines
- *            wait there so that a shell or a launcher that records nothing says nothing.
+ * Memory:    allocates none. The struct holds copies of the texts, since setproctitle overwrites the environment. So
+ *            the struct must not be copied by value. Put it into pages of kp_map_alloc, and make those read-only
+ *            later.
+ * On fail:   a bad value is never an error. The setting gets its default, and kp_config_complain logs a line about
+ *            it. That comes later, so a shell or a launcher that records nothing logs nothing.
  */
 #ifndef KP_CONFIG_H
 #define KP_CONFIG_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_cuptirule.h - which CUPTI must not be used, or only so: the table of cuptirule.def, for the recorder and for kprof doctor
+ * kp_cuptirule.h - which versions of CUPTI must not be used, or with limits: the rows of cuptirule.def
  *
- * Pure: no state, no call.
+ * For the recorder and for `kprof doctor`. Pure: no state, no system call.
  */
 #ifndef KP_CUPTIRULE_H
 #define KP_CUPTIRULE_H

@@ -28,13 +28,16 @@ struct kp_elf {
 /* 0, or -errno; -EINVAL: no ELF file of this machine's kind. */
 int kp_elf_open(struct kp_elf *elf, const char *path);
 void kp_elf_close(struct kp_elf *elf);
-/* The build id among notes in memory that may go away, in hexadecimal and with its NUL; nothing is written where none is that fits. */
+/*
+ * Finds the build id among notes in memory, which may be unmapped meanwhile. Writes it in hexadecimal with a NUL;
+ * nothing when none fits.
+ */
 void kp_elf_build_id(uintptr_t notes, size_t bytes, char *out, size_t out_bytes);
 int kp_elf_functions(const struct kp_elf *elf, const struct kp_elf_table *table, kp_elf_fn fn, void *context);
-/* A symbol's name, cut to the room there is; "" when it cannot be read. */
+/* A symbol's name, cut to `bytes`; "" when it cannot be read. */
 void kp_elf_name(const struct kp_elf *elf, const struct kp_elf_table *table, uint32_t name, char *out, size_t bytes);
 
-/* The same for many names that lie near each other in the file, as those of a table mostly do: a block is read at once. */
+/* The same for many names that lie close together in the file: reads a block at once. */
 struct kp_elf_names {
     const struct kp_elf *elf;
     const struct kp_elf_table *table;

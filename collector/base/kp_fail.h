@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_fail.h - failures on demand: what makes any call of ours fail in a test
+ * kp_fail.h - makes a chosen call fail, for tests
  *
- * KPROF_TEST_FAIL=NAME:N[+][:ERRNO],...: the N-th call of that name fails with that errno (ENOSPC by default, 0 for the error that such
- * a call has in life), N+ all calls from the N-th on: mmap:3,fallocate:1+:28,open:2:1. Names are those of the table in fail.c. The
- * name `any` stands for all of them: any:K fails the K-th call of all, with the error of life.
- * in:FILE counts the calls in that file (mapped, of 4096 bytes at least; test/hosts/faults.py reads it), so all processes of a program
- * count together, also those that are killed.
+ * KPROF_TEST_FAIL=NAME:N[+][:ERRNO],...  The N-th call of that name fails with that errno; N+ means all calls from
+ * the N-th on. Examples: mmap:3,fallocate:1+:28,open:2:1. The errno is ENOSPC unless given, and 0 picks the call's
+ * usual error. The table in fail.c has the names. The name `any` stands for all of them: any:K fails the K-th call
+ * with its usual error. in:FILE keeps the counts in that file, which must have 4096 bytes. All processes of a program
+ * then count together, killed ones included. test/hosts/faults.py reads the file.
  */
 #ifndef KP_FAIL_H
 #define KP_FAIL_H

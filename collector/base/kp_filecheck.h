@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_filecheck.h - whose a file is and of which kind, asked of a descriptor before the file is read or mapped
+ * kp_filecheck.h - checks owner and kind of an open file before it is read or mapped
  *
- * A path may lead elsewhere a moment after it was looked at. So a file is opened once, and what was opened is looked at.
+ * A path may lead elsewhere a moment after a check. So the file is opened once, and the check uses the descriptor.
  */
 #ifndef KP_FILECHECK_H
 #define KP_FILECHECK_H
@@ -12,20 +12,20 @@
 struct stat;
 
 /*
- * Nobody but this user (and root) can cut it off or write to it while it is mapped: a plain file of his, under one name, whose mode lets
- * no other user in.
+ * True when only this user and root can truncate or write the file while it is mapped. It is a plain file of this
+ * user with one name, and its mode shuts other users out.
  */
 bool kp_filecheck_is_own(const struct stat *st);
 /* Opens such a file in a folder, without following a link or waiting for a pipe. -EPERM: it is another kind of file. */
 int kp_filecheck_open_own(int dir, const char *name, int flags);
 /*
- * Opens a folder in which others may add files, but cannot exchange those of this user: it is his or root's, and where everybody may write
- * to it, it is sticky. -EPERM: it is none.
+ * Opens a folder in which other users cannot replace this user's files. It belongs to this user or root, and is sticky
+ * where all users may write. -EPERM: it is no such folder.
  */
 int kp_filecheck_open_folder(const char *path);
 /*
- * Opens a plain file to read. What is no plain file is never opened, since that alone may wait for ever (a pipe) or do something (a device):
- * -EINVAL. Links are followed.
+ * Opens a plain file to read, and follows links. -EINVAL: it is no plain file. Such a file is never opened, since
+ * opening a pipe may block and opening a device may have effects.
  */
 int kp_filecheck_open_plain(const char *path);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_gate.h - the one word every hook looks at first
+ * kp_gate.h - the one word that every hook reads first
  *
  * Called by: every hook (hot, one relaxed load), boot.c and cycle code (store)
- * Owns:      one page, private, MADV_WIPEONFORK: a child process reads 0 (off) however it was forked
+ * Owns:      one private page with MADV_WIPEONFORK, so a child process reads 0 (off) however it was forked
  * Safe in:   signal handlers yes; after fork yes (reads 0)
  */
 #ifndef KP_GATE_H
@@ -13,9 +13,9 @@
 
 #include "collector/base/kp_atomic.h"
 
-/* Low 32 bits: what hooks shall do. High 32 bits: number of the cycle being recorded (from 1). */
+/* Low 32 bits: what hooks do. High 32 bits: the number of the cycle that is being recorded, from 1. */
 enum {
-    KP_GATE_ON = 1u << 0,     /* this process is ours: 0 in a forked child */
+    KP_GATE_ON = 1u << 0,     /* this process is profiled; 0 in a forked child */
     KP_GATE_WARM = 1u << 1,   /* warming up: do the work, keep nothing */
     KP_GATE_RECORD = 1u << 2, /* active: keep records */
     KP_GATE_SHAPES = 1u << 3, /* copy the inputs of ops */
@@ -37,9 +37,9 @@ static inline uint64_t kp_gate_make(uint32_t cycle, uint32_t bits)
     return (uint64_t)cycle << 32 | bits;
 }
 
-/* Maps the wipe-on-fork page. 0, or -errno (then the gate stays shut for ever). Call once, from the constructor. */
+/* Maps the wipe-on-fork page. 0 or -errno, and then the gate stays closed. Call it once, from the constructor. */
 int kp_gate_init(void);
-/* Publishes a new gate word; hooks see it at their next call. */
+/* Publishes a new gate word. Hooks see it at their next call. */
 void kp_gate_set(uint64_t gate);
 
 #endif

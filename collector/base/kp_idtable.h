@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_idtable.h - a hash table from a 64-bit id to an item of the caller's
+ * kp_idtable.h - a hash table from a 64-bit id to an item of the caller
  *
  * Open addressing, at most half full, in mapped memory. One thread at a time; not signal-safe.
  */

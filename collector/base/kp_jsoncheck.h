@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_jsoncheck.h - is this text one JSON value? Nothing is built, nothing is allocated
+ * kp_jsoncheck.h - checks that a text is one JSON value; builds and allocates nothing
  *
- * Strict RFC 8259, well-formed UTF-8 asked for; at most 512 levels deep. Reads only inside text[0..bytes).
+ * Strict RFC 8259 with well-formed UTF-8, at most 512 levels deep. Reads only text[0..bytes).
  */
 #ifndef KP_JSONCHECK_H
 #define KP_JSONCHECK_H

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_otherlibc.h - lets a program with another C library than glibc start with us in LD_PRELOAD
+ * kp_otherlibc.h - lets a program with another C library than glibc start while this library is in LD_PRELOAD
  *
- * musl's loader honours LD_PRELOAD and ends a program whose preloaded library asks for a name that musl has not. So what only glibc has
- * is asked for weakly, in every file that asks for it (one strong reference is enough to end the host), and without glibc the library
- * does nothing at all. scripts/check-abi.sh knows the same names.
+ * musl's loader honours LD_PRELOAD, and ends the program when the library needs a name that musl lacks. So each file
+ * that uses a name of glibc alone declares it weak. One strong reference would be enough to end the host. Without
+ * glibc the library does nothing. scripts/check-abi.sh has the same list of names.
  */
 #ifndef KP_OTHERLIBC_H
 #define KP_OTHERLIBC_H

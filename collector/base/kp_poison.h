@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_poison.h - names that no source of the .so may use; include it last
+ * kp_poison.h - names that no source of the library may use; include it last
  *
- * The host's heap, its stdio, its environment and its life are not ours: see docs of each replacement
- * (kp_arena.h, kp_log.h, kp_io.h, configuration is read once by boot.c).
+ * The library must not touch the host's heap, stdio, environment or exit. Use kp_arena.h, kp_log.h and kp_io.h
+ * instead. boot.c reads the configuration once.
  */
 #ifndef KP_POISON_H
 #define KP_POISON_H

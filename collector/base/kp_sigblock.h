@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_sigblock.h - lets a write of ours fail without a signal to the host, and keeps handlers out of what must not be left half done
+ * kp_sigblock.h - blocks signals around our writes, and around critical sections
  *
- * A write may raise SIGPIPE (nobody reads), SIGXFSZ (over the file size limit) or SIGTTOU (not in the foreground), and
- * each of them ends or stops a host that does not expect it. Between begin and end they are blocked for this thread,
- * and one that our write raised is taken back; one that was pending before stays. Async-signal-safe, keeps errno.
+ * A write may raise SIGPIPE (no reader), SIGXFSZ (file size limit) or SIGTTOU (background process). Each of them ends
+ * or stops a host that does not expect it. The write section blocks them for this thread, and consumes one that our
+ * write raised. A signal that was pending before stays pending. Async-signal-safe, keeps errno.
  */
 #ifndef KP_SIGBLOCK_H
 #define KP_SIGBLOCK_H
@@ -20,8 +20,9 @@ void kp_sigblock_write_begin(struct kp_sigblock_write *q);
 void kp_sigblock_write_end(struct kp_sigblock_write *q);
 
 /*
- * Between begin and end no signal handler runs on this thread that could leave what is half done by a jump. What an instruction of its own causes
- * is not kept from it. Any thread; keeps errno. Where the mask cannot be set things are as they are.
+ * Blocks all asynchronous signals on this thread, so that no handler can longjmp out of a critical section.
+ * Synchronous faults (SIGSEGV and the like) are still delivered. Any thread; keeps errno. Where the mask cannot be
+ * set, nothing happens.
  */
 struct kp_sigblock_all {
     sigset_t old_mask;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_sort.h - heap sort, and the heap for those who take one item after another
+ * kp_sort.h - heap sort, and a heap for callers that take one item after another
  *
- * libc's qsort may call malloc, so the library has its own. No recursion and no memory. All is inlined: where the item size
- * and the order are constants, the compiler makes a loop of plain moves and compares of it. Equal items keep no order.
+ * libc's qsort may call malloc, so the library has its own. It neither recurses nor allocates. Equal items keep no
+ * order. All is inlined: with a constant item size and order the compiler makes a loop of plain moves and compares.
  */
 #ifndef KP_SORT_H
 #define KP_SORT_H

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * log.c - the only road to stderr, or to the file or the silence that stands in for it (KPROF_LOG)
+ * log.c - the only way to stderr, or to what replaces it (KPROF_LOG)
  *
- * Called by: anybody, anywhere (also signal handlers)
- * Owns:      the duplicate of stderr, or the descriptor of the file: compared with what it was before it is used
+ * Called by: any thread, anywhere, also in signal handlers
+ * Owns:      the duplicate of stderr, or the log file's descriptor. Each use first checks that it is still the same
+ *            file.
  * Locks:     none
- * Memory:    512 bytes of stack; twice that, once, where a file cannot be had
- * On fail:   a line that cannot be written is lost; the host never notices
+ * Memory:    512 bytes of stack; twice that, once, where the log file cannot be opened
+ * On fail:   a line that cannot be written is lost; the host does not notice
  */
 #include "collector/base/kp_log.h"
 
@@ -89,8 +90,9 @@ void kp_log_follow_stderr(void)
 }
 
 /* ---- a file ----
- * Opened at the first line, or when a run begins, and kept: what the host may do later (chroot, another user, a full table of descriptors) does not
- * keep the closing line from it. Where only a low number is to be had it is closed again: that is one the host counts on.
+ * Opened at the first line, or when a run begins, and kept: what the host may do later (chroot, another user, a full
+ * table of descriptors) does not keep the closing line from it. Where only a low number is to be had it is closed
+ * again: that is one the host counts on.
  */
 
 static const char *file_path;
@@ -143,7 +145,10 @@ static bool is_still_file(int fd)
     return fd >= 0 && kp_io_fstat(fd, &s) == 0 && s.st_dev == kp_load_relaxed(&file_device) && s.st_ino == kp_load_relaxed(&file_inode);
 }
 
-/* Told once, on stderr. A file that could be had before and cannot now loses lines instead: the host's stderr stays its own. */
+/*
+ * Told once, on stderr. A file that could be had before and cannot now loses lines instead: the host's stderr stays
+ * its own.
+ */
 static void file_miss(int rc, const char *why)
 {
     char text[48];

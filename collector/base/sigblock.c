@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sigblock.c - lets a write of ours fail without a signal to the host, and keeps handlers out of what must not be left half done
+ * sigblock.c - blocks signals around our writes, and around critical sections
  *
- * Called by: io_file.c and log.c, around the calls that may raise one; any thread, also in signal handlers; thread.c and cycle.c (kp_sigblock_all)
- * On fail:   a mask that cannot be set leaves things as they are
+ * Called by: io_file.c and log.c around writes, on any thread, also in signal handlers; thread.c and cycle.c
+ * On fail:   where the mask cannot be set, no signal is blocked
  */
 #include "collector/base/kp_sigblock.h"
 
