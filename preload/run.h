@@ -27,7 +27,7 @@ void kp_run_set_calls(const struct kp_run_calls *calls);
 
 /* A source calls it inside its hook when a marked range ended (t->inside is set). */
 void kp_run_step(struct kp_thread *thread, uint64_t now_ticks);
-/* At the first work a source saw (source.saw_work is true): in a child recording begins. Not inside a hook. */
+/* At the first work a source saw (source.had_activity is true): in a child recording begins. Not inside a hook. */
 void kp_run_saw_activity(void);
 /* Modules may have changed, or a source has something to record only now: the others attach. Outside any hook. */
 void kp_run_modules_changed(void);

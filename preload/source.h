@@ -23,12 +23,12 @@ struct kp_source {
      * from inside one of its own callbacks at a step; must return in microseconds. */
     void (*set_mode)(enum kp_source_mode mode);
     /* Whether the host did anything this source would have recorded, also while OFF or STEPS; may be NULL (no). */
-    bool (*saw_work)(void);
+    bool (*had_activity)(void);
 
     /* --- the rest may be NULL --- */
 
     /* Whether the host did any since this was last asked. One thread asks. */
-    bool (*worked_again)(void);
+    bool (*had_activity_since)(void);
 
     /* KP_ACTIVITY_*: FULL becomes STEPS when KPROF_ACTIVITIES has none of them. 0: always asked for. */
     uint32_t activities;
@@ -37,7 +37,7 @@ struct kp_source {
     /* A window records since `begin_ticks`: waits, at most so long, until this source does. The thread that steps, no lock held;
      * its first record of the window comes after this. May be called again for the same window. 0: must not wait for anything,
      * the thread may be inside a dlopen or cuInit of the host for which other threads of it wait. */
-    void (*settle)(uint64_t begin_ticks, uint32_t timeout_ms);
+    void (*wait_ready)(uint64_t begin_ticks, uint32_t timeout_ms);
     /* Whether all that began in a window before `end_ticks` was handed over, or is given up. Until it says yes the window is not
      * closed. The writer thread, 20 times a second; must not wait. */
     bool (*is_drained)(uint64_t end_ticks);
@@ -45,7 +45,7 @@ struct kp_source {
     void (*close_cycle)(uint32_t cycle);
     /* What is to be said of the run so far: before the first trace is written, perhaps again before others. The export thread, or the one
      * that ends the program; may read files. */
-    void (*tell)(void);
+    void (*report)(void);
     /* kp_run_gpu has a new answer. Any thread, no lock held. */
     void (*gpu_changed)(void);
     /* The host forks: no thread of this source is inside the loader, or in a library of the host's, until after_fork (only after true;
@@ -56,7 +56,7 @@ struct kp_source {
      * NULL: this source stays out of children. */
     void (*begin_in_child)(void);
     /* It records from the start on, before any op: attached is as good as kp_run_saw_activity. */
-    bool works_from_start;
+    bool starts_active;
 };
 extern const struct kp_source kp_torch_source, kp_python_source, kp_markers_source, kp_nvtx_source,
     kp_cuda_source, kp_cudart_source, kp_driver_source, kp_heap_source, kp_symbols_source;

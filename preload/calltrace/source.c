@@ -148,7 +148,7 @@ static void set_mode(enum kp_source_mode mode)
     kp_store_relaxed(&kp_symbols_armed, mode == KP_SOURCE_FULL);
 }
 
-static bool saw_work(void)
+static bool had_activity(void)
 {
     return true;
 }
@@ -231,7 +231,7 @@ static void say(const struct report *r, const struct kp_symbols_hidden *hidden, 
     say_unmatched(r->used);
 }
 
-static void tell(void)
+static void report(void)
 {
     struct report r = {.used = 0};
     struct kp_symbols_hidden hidden;
@@ -259,8 +259,8 @@ const struct kp_source kp_symbols_source = {
     .setup = setup,
     .attach = attach,
     .set_mode = set_mode,
-    .saw_work = saw_work,
-    .tell = tell,
+    .had_activity = had_activity,
+    .report = report,
     .begin_in_child = begin_in_child,
-    .works_from_start = true,
+    .starts_active = true,
 };

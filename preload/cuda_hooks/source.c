@@ -107,7 +107,7 @@ const struct kp_source kp_cudart_source = {
     .setup = setup,
     .attach = attach_runtime,
     .set_mode = set_mode,
-    .saw_work = kp_call_seen,
+    .had_activity = kp_call_seen,
     .activities = KP_ACTIVITY_CUDA,
     .is_drained = kp_resolve_is_drained,
     .close_cycle = kp_resolve_close,
@@ -133,6 +133,6 @@ const struct kp_source kp_driver_source = {
     .name = "cuda driver",
     .attach = attach_driver,
     .set_mode = set_mode,
-    .saw_work = kp_call_seen,
+    .had_activity = kp_call_seen,
     .activities = KP_ACTIVITY_CUDA,
 };

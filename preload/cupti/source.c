@@ -2,7 +2,7 @@
 /*
  * source.c - CUDA as a source of events: what boot.c drives
  *
- * Called by: boot.c (attach, one call at a time), cycle.c at steps (set_mode, settle), finish.c on the writer thread (drained, closed)
+ * Called by: boot.c (attach, one call at a time), cycle.c at steps (set_mode, wait_ready), finish.c on the writer thread (drained, closed)
  * Owns:      nothing but the settings
  * Locks:     none
  * On fail:   REFUSED or DEAD, with one line: ops are recorded as ever
@@ -83,7 +83,7 @@ static void set_mode(enum kp_source_mode mode)
     kp_helper_want(mode == KP_SOURCE_FULL);
 }
 
-static bool saw_work(void)
+static bool had_activity(void)
 {
     return kp_cuda_was_used() || (kp_cuda_state() == KP_CUDA_DRIVER_LOADED && kp_cuda_see_cuinit());
 }
@@ -101,7 +101,7 @@ static uint32_t patience_ms(uint32_t timeout_ms)
     return timeout_ms < most ? timeout_ms : most;
 }
 
-static void settle(uint64_t begin_ticks, uint32_t timeout_ms)
+static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 {
     static _Atomic uint64_t given_up; /* the window that was not waited for to the end: not again at each of its steps */
     if (kp_load_relaxed(&given_up) == begin_ticks) return;
@@ -139,7 +139,7 @@ static void close_cycle(uint32_t cycle)
     kp_lane_close(cycle);
 }
 
-static void tell(void)
+static void report(void)
 {
     kp_buffer_write_notes();
 }
@@ -149,13 +149,13 @@ const struct kp_source kp_cuda_source = {
     .attach = attach,
     .modules_changed = see_cupti,
     .set_mode = set_mode,
-    .saw_work = saw_work,
+    .had_activity = had_activity,
     .activities = KP_ACTIVITY_CUDA,
     .setup = setup,
-    .settle = settle,
+    .wait_ready = wait_ready,
     .is_drained = kp_helper_is_drained,
     .close_cycle = close_cycle,
-    .tell = tell,
+    .report = report,
     .before_fork = before_fork,
     .after_fork = after_fork,
 };

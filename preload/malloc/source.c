@@ -73,7 +73,7 @@ static void set_mode(enum kp_source_mode unused)
     (void)unused;
 }
 
-static bool saw_work(void)
+static bool had_activity(void)
 {
     return true;
 }
@@ -90,8 +90,8 @@ const struct kp_source kp_heap_source = {
     .setup = setup,
     .attach = attach,
     .set_mode = set_mode,
-    .saw_work = saw_work,
+    .had_activity = had_activity,
     .modules_changed = modules_changed,
     .begin_in_child = begin_in_child,
-    .works_from_start = true,
+    .starts_active = true,
 };

@@ -74,6 +74,6 @@ const struct kp_source kp_nvtx_source = {
     .setup = setup,
     .attach = is_injected,
     .set_mode = set_mode,
-    .saw_work = is_injected,
+    .had_activity = is_injected,
     .begin_in_child = kp_nvtx_texts_forget,
 };

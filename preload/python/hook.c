@@ -243,7 +243,7 @@ static int install_later(void *unused)
     return 0;
 }
 
-static void settle(uint64_t begin_ticks, uint32_t timeout_ms)
+static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 {
     const uint64_t gate = kp_gate_get();
     const uint32_t cycle = kp_gate_cycle(gate);
@@ -296,7 +296,7 @@ static bool attach(void)
     if (!python || !kp_python_api_find(python)) return false;
     on_event = kp_pycalls_event_of(python->layout.version);
     if (wants_calls) kp_pyhandover_attach(on_event);
-    kp_store_release(&attached, true); /* pairs with: settle, set_mode */
+    kp_store_release(&attached, true); /* pairs with: wait_ready, set_mode */
     return true;
 }
 
@@ -311,6 +311,6 @@ const struct kp_source kp_python_source = {
     .setup = setup,
     .attach = attach,
     .set_mode = set_mode,
-    .settle = settle,
+    .wait_ready = wait_ready,
     .begin_in_child = begin_in_child,
 };

@@ -210,7 +210,7 @@ static bool is_usable(void)
     return true;
 }
 
-static void settle(uint64_t begin_ticks, uint32_t timeout_ms)
+static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 {
     (void)begin_ticks;
     if (!is_usable() || kp_load_relaxed(&installed_cycle) == kp_gate_cycle(kp_gate_get()) || is_over()) return;
@@ -357,5 +357,5 @@ const struct kp_source kp_markers_source = {
     .setup = setup,
     .attach = attach,
     .set_mode = set_mode,
-    .settle = settle,
+    .wait_ready = wait_ready,
 };

@@ -54,19 +54,19 @@ static struct kp_schedule schedule;
 static struct kp_step_rule step_rule;
 
 /* Whether the host ran any op at all while nothing was recorded: then a closing line is owed. */
-static bool saw_work(void)
+static bool had_activity(void)
 {
     for (size_t i = 0; sources[i]; i++)
-        if (attached[i] && sources[i]->saw_work && sources[i]->saw_work()) return true;
+        if (attached[i] && sources[i]->had_activity && sources[i]->had_activity()) return true;
     return false;
 }
 
-/* As saw_work, since this was last asked. torch's word goes before that of CUDA, which knows only that it was used. */
-static bool worked_again(void)
+/* As had_activity, since this was last asked. torch's word goes before that of CUDA, which knows only that it was used. */
+static bool had_activity_since(void)
 {
     for (size_t i = 0; sources[i]; i++)
-        if (attached[i] && sources[i]->worked_again && sources[i]->saw_work()) return sources[i]->worked_again();
-    return saw_work();
+        if (attached[i] && sources[i]->had_activity_since && sources[i]->had_activity()) return sources[i]->had_activity_since();
+    return had_activity();
 }
 
 static void gpu_changed(void)
@@ -140,7 +140,7 @@ static void *clock_thread(void *unused)
         kp_helpers_sleep(period);
         if (kp_helpers_pause_wanted()) break;
         if (!kp_run_turn_begin()) continue;
-        if (saw_work() && kp_steps_time(kp_clock_ns(CLOCK_MONOTONIC), worked_again())) {
+        if (had_activity() && kp_steps_time(kp_clock_ns(CLOCK_MONOTONIC), had_activity_since())) {
             struct kp_thread *self = kp_thread_get();
             if (self) kp_run_step(self, kp_ticks());
         }
@@ -229,7 +229,7 @@ static void attach_sources(void)
         if (attached[i] && sources[i]->modules_changed) sources[i]->modules_changed();
         if (attached[i] || !sources[i]->attach()) continue;
         attached[i] = is_news = true;
-        works |= sources[i]->works_from_start;
+        works |= sources[i]->starts_active;
     }
     if (is_news) begin_run();
     if (works) kp_run_saw_activity();
@@ -408,7 +408,7 @@ static int start(void)
     kp_cycle_setup(config, &schedule, sources);
     for (size_t i = 0; sources[i]; i++)
         if (sources[i]->setup) sources[i]->setup(config);
-    kp_finish_setup(config, &schedule, saw_work);
+    kp_finish_setup(config, &schedule, had_activity);
     kp_spools_setup(config);
     kp_children_setup(config);
     if (kp_run_is_worker()) kp_run_move_to_children();

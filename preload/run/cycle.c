@@ -264,7 +264,7 @@ static uint64_t end_step(uint64_t now)
 static void settle_sources(uint64_t begin, uint32_t timeout_ms)
 {
     for (const struct kp_source *const *s = sources; begin && *s; s++)
-        if ((*s)->settle) (*s)->settle(begin, timeout_ms);
+        if ((*s)->wait_ready) (*s)->wait_ready(begin, timeout_ms);
 }
 
 /* The step that begins, once sources have settled: what they put of before the window comes first in it. */
@@ -428,7 +428,7 @@ void kp_cycle_leave(uint32_t number)
 void kp_cycle_tell(void)
 {
     for (const struct kp_source *const *s = sources; *s; s++)
-        if ((*s)->tell) (*s)->tell();
+        if ((*s)->report) (*s)->report();
 }
 
 bool kp_cycle_take_closed(struct kp_window *out, bool at_exit)

@@ -56,7 +56,7 @@ uint64_t kp_cycle_skipped(void); /* windows not recorded because too many waited
 
 /* --- finish.c --- */
 /* saw_work: whether the host ran any op at all. */
-void kp_finish_setup(const struct kp_config *config, const struct kp_schedule *schedule, bool (*saw_work)(void));
+void kp_finish_setup(const struct kp_config *config, const struct kp_schedule *schedule, bool (*had_activity)(void));
 void kp_finish_begin_in_child(void);
 /* Writer thread, each tick: closes windows and hands them to the export thread. */
 void kp_finish_tick(void);

@@ -33,7 +33,7 @@ enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NIC
 static pthread_mutex_t finish_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct kp_config *config;
 static const struct kp_schedule *schedule;
-static bool (*saw_work)(void);
+static bool (*had_activity)(void);
 static struct kp_rec_cycle to_export[EXPORTS_MAX]; /* as the spool has them */
 static uint32_t export_head, export_count;
 static bool exporting, exiting;
@@ -50,7 +50,7 @@ void kp_finish_setup(const struct kp_config *settings, const struct kp_schedule 
 {
     config = settings;
     schedule = wanted;
-    saw_work = asked;
+    had_activity = asked;
 }
 
 void kp_finish_begin_in_child(void)
@@ -300,7 +300,7 @@ static void say_nothing_written(void)
     uint64_t seen = kp_steps_seen();
     if (!schedule->set || total.failed || kp_cycle_ever_recorded() || kp_run_is_worker()) return;
     if (kp_run_cannot_record()) return; /* that was the reason, and it was said */
-    if (!seen && (!saw_work() || kp_children_is_multiprocessing())) return;
+    if (!seen && (!had_activity() || kp_children_is_multiprocessing())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
     kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu", (unsigned long)seen, plural(seen), (unsigned long)needed);
 }

@@ -101,12 +101,12 @@ static void work_hook(void)
     if (kp_load_acquire(&worked_lately)) work_unhook(); /* the first op was faster than add's return */
 }
 
-static bool saw_work(void)
+static bool had_activity(void)
 {
     return kp_load_relaxed(&worked);
 }
 
-static bool worked_again(void)
+static bool had_activity_since(void)
 {
     if (atomic_flag_test_and_set_explicit(&rearming, memory_order_acquire)) return true; /* the host forks: ask again */
     const bool has_worked = kp_exchange_acq_rel(&worked_lately, false);
@@ -244,8 +244,8 @@ const struct kp_source kp_torch_source = {
     .setup = setup,
     .attach = attach,
     .set_mode = set_mode,
-    .saw_work = saw_work,
-    .worked_again = worked_again,
+    .had_activity = had_activity,
+    .had_activity_since = had_activity_since,
     .before_fork = before_fork,
     .after_fork = after_fork,
     .begin_in_child = begin_in_child,

@@ -114,7 +114,7 @@ static void a_library_gets_our_handlers_and_keeps_what_we_do_not_handle(void **s
     assert_null(core2[14]);
     assert_null(core2[15]);
     assert_true(kp_nvtx_source.attach());
-    assert_true(kp_nvtx_source.saw_work());
+    assert_true(kp_nvtx_source.had_activity());
 }
 
 static void shorter_tables_are_filled_as_far_as_they_go(void **state)

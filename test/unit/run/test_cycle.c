@@ -58,7 +58,7 @@ static void settle_note(uint64_t begin_ticks, uint32_t timeout_ms)
     kp_put_commit(t, sizeof *rec);
 }
 
-static const struct kp_source fake = {.name = "fake", .set_mode = mode_note, .settle = settle_note};
+static const struct kp_source fake = {.name = "fake", .set_mode = mode_note, .wait_ready = settle_note};
 static const struct kp_source *const sources[] = {&fake, NULL};
 
 static int open_spool(void)
