@@ -24,7 +24,7 @@
 static struct kp_run_calls up;
 static _Atomic bool alive, has_worked;
 static _Atomic int spool_failed;
-static _Atomic uint32_t gpu = KP_GPU_OPEN;
+static _Atomic uint32_t gpu = KP_GPU_UNDECIDED;
 static pid_t owner;
 static int32_t parent_pid;
 static char start_dir[2048], out_dir[4096], spool_dir[4096];
@@ -72,14 +72,14 @@ void kp_run_end_early(void)
     if (up.end) up.end();
 }
 
-enum kp_gpu kp_run_gpu(void)
+enum kp_gpu_backend kp_run_gpu_backend(void)
 {
-    return (enum kp_gpu)kp_load_acquire(&gpu); /* pairs with: kp_run_set_gpu */
+    return (enum kp_gpu_backend)kp_load_acquire(&gpu); /* pairs with: kp_run_set_gpu_backend */
 }
 
-void kp_run_set_gpu(enum kp_gpu now)
+void kp_run_set_gpu_backend(enum kp_gpu_backend now)
 {
-    if (kp_exchange_acq_rel(&gpu, (uint32_t)now) == (uint32_t)now) return; /* pairs with: kp_run_gpu */
+    if (kp_exchange_acq_rel(&gpu, (uint32_t)now) == (uint32_t)now) return; /* pairs with: kp_run_gpu_backend */
     if (up.gpu_changed) up.gpu_changed();
 }
 

@@ -38,14 +38,14 @@ bool kp_run_cannot_record(void); /* that failed */
 void kp_run_end_early(void);
 
 /* --- who records what the program asks of CUDA: kept here, so that sources need not know each other --- */
-enum kp_gpu {
-    KP_GPU_OPEN,  /* no CUDA in this process so far, or not decided yet */
-    KP_GPU_CUPTI, /* preload/cupti */
-    KP_GPU_HOOKS, /* for good: CUPTI is not to be had (or KPROF_CUPTI=off), preload/cuda_hooks records what our own hooks see */
-    KP_GPU_OFF,   /* KPROF_ACTIVITIES without cuda, or CUPTI is another tool's: nobody */
+enum kp_gpu_backend {
+    KP_GPU_UNDECIDED, /* no CUDA in this process so far, or not decided yet */
+    KP_GPU_CUPTI,     /* preload/cupti */
+    KP_GPU_INTERCEPT, /* for good: CUPTI is not to be had (or KPROF_CUPTI=off), preload/cuda_hooks records what our own hooks see */
+    KP_GPU_OFF,       /* KPROF_ACTIVITIES without cuda, or CUPTI is another tool's: nobody */
 };
-enum kp_gpu kp_run_gpu(void);
-void kp_run_set_gpu(enum kp_gpu gpu); /* preload/cupti's word; tells every source when it is news. Any thread, no lock held. */
+enum kp_gpu_backend kp_run_gpu_backend(void);
+void kp_run_set_gpu_backend(enum kp_gpu_backend gpu); /* preload/cupti's word; tells every source when it is news. Any thread, no lock held. */
 
 /* --- this process --- */
 /* False before start, after exit, in a forked child, with KPROF=0. */

@@ -46,7 +46,7 @@ struct kp_source {
     /* What is to be said of the run so far: before the first trace is written, perhaps again before others. The export thread, or the one
      * that ends the program; may read files. */
     void (*report)(void);
-    /* kp_run_gpu has a new answer. Any thread, no lock held. */
+    /* kp_run_gpu_backend has a new answer. Any thread, no lock held. */
     void (*gpu_changed)(void);
     /* The host forks: no thread of this source is inside the loader, or in a library of the host's, until after_fork (only after true;
      * in the parent, and first of all in the child). Waits for a bounded time. false: the source stays out of this child. */

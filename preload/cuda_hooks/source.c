@@ -7,7 +7,7 @@
  * Locks:     none
  * On fail:   what cannot be tapped is not recorded; one line says so
  *
- * Nothing is installed before boot.c says that CUPTI is not to be had (KP_GPU_HOOKS): beside CUPTI's records these would count
+ * Nothing is installed before boot.c says that CUPTI is not to be had (KP_GPU_INTERCEPT): beside CUPTI's records these would count
  * everything twice.
  */
 #include "preload/run.h"
@@ -33,7 +33,7 @@ static void setup(const struct kp_config *config)
 
 static bool is_wanted(void)
 {
-    return is_sure || kp_run_gpu() == KP_GPU_HOOKS;
+    return is_sure || kp_run_gpu_backend() == KP_GPU_INTERCEPT;
 }
 
 /* The gate decides at each call. */
@@ -78,7 +78,7 @@ static bool attach_runtime(void)
     static void *library;
     int saved = errno;
     bool done = false;
-    if (kp_run_gpu() == KP_GPU_OFF || kp_run_gpu() == KP_GPU_CUPTI) return false;
+    if (kp_run_gpu_backend() == KP_GPU_OFF || kp_run_gpu_backend() == KP_GPU_CUPTI) return false;
     if (!library) library = kp_cudart_library("libcudart");
     if (library) {
         (void)kp_runtime_tap_registration(library); /* without it names are looked up another way */

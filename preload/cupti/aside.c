@@ -83,5 +83,5 @@ void kp_aside_say(bool begins)
     times += begins || times == 0;
     kp_fmt(text, sizeof text, "%u times", (unsigned)times);
     kp_cuda_note("gpu_yielded", text);
-    if (kp_run_gpu() == KP_GPU_OPEN) kp_cuda_note("gpu_source", "none (the program uses CUPTI itself)");
+    if (kp_run_gpu_backend() == KP_GPU_UNDECIDED) kp_cuda_note("gpu_source", "none (the program uses CUPTI itself)");
 }

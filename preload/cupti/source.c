@@ -37,7 +37,7 @@ static void setup(const struct kp_config *settings)
     is_asked_for = config->activities & KP_ACTIVITY_CUDA;
     if (!is_asked_for) {
         kp_cuda_note("gpu_source", "off (KPROF_ACTIVITIES)");
-        kp_run_set_gpu(KP_GPU_OFF);
+        kp_run_set_gpu_backend(KP_GPU_OFF);
         return;
     }
 }
@@ -66,7 +66,7 @@ static bool attach(void)
         kp_cuda_set_state(KP_CUDA_REFUSED);
         kp_cuda_note("gpu_cupti", "off (KPROF_CUPTI)");
         kp_cuda_note("gpu_source", "none (no CUPTI)");
-        kp_run_set_gpu(KP_GPU_HOOKS);
+        kp_run_set_gpu_backend(KP_GPU_INTERCEPT);
     }
     errno = saved;
     return is_there;

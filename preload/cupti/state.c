@@ -80,7 +80,7 @@ void kp_cuda_set_state(enum kp_cuda_state now)
     } while (!kp_cas_acq_rel(&state, &seen, (uint32_t)now)); /* pairs with: kp_cuda_state */
     if (now != KP_CUDA_ARMED) return;
     kp_cuda_note("gpu_source", "cupti");
-    kp_run_set_gpu(KP_GPU_CUPTI);
+    kp_run_set_gpu_backend(KP_GPU_CUPTI);
 }
 
 bool kp_cuda_stall(void)
@@ -138,7 +138,7 @@ void kp_cuda_refuse(const char *why)
     if (!refuse("refused", why)) return;
     kp_cuda_note("gpu_source", "none (no CUPTI)");
     kp_log(0, "no GPU records from CUPTI: %s", why);
-    kp_run_set_gpu(KP_GPU_HOOKS);
+    kp_run_set_gpu_backend(KP_GPU_INTERCEPT);
 }
 
 void kp_cuda_leave(const char *why)
@@ -146,7 +146,7 @@ void kp_cuda_leave(const char *why)
     if (!refuse("refused", why)) return;
     kp_cuda_note("gpu_source", "none (another tool has CUPTI)");
     kp_log(0, "no GPU records: %s", why);
-    kp_run_set_gpu(KP_GPU_OFF);
+    kp_run_set_gpu_backend(KP_GPU_OFF);
 }
 
 void kp_cuda_end(const char *why)

@@ -55,7 +55,7 @@ void kp_cycle_leave(uint32_t number); /* the sources put nothing more into chunk
 uint64_t kp_cycle_skipped(void); /* windows not recorded because too many waited for the exporter */
 
 /* --- finish.c --- */
-/* saw_work: whether the host ran any op at all. */
+/* had_activity: whether the host ran any op at all. */
 void kp_finish_setup(const struct kp_config *config, const struct kp_schedule *schedule, bool (*had_activity)(void));
 void kp_finish_begin_in_child(void);
 /* Writer thread, each tick: closes windows and hands them to the export thread. */

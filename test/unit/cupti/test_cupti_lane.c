@@ -125,7 +125,7 @@ static int prepare(void **state)
 {
     struct kp_record_options options = {.dir = kp_test_tmpdir(), .max_bytes = (uint64_t)256 << 20, .text = ""};
     (void)state;
-    kp_run_set_gpu(KP_GPU_CUPTI);
+    kp_run_set_gpu_backend(KP_GPU_CUPTI);
     kp_clock_init();
     if (kp_gate_init() != 0 || kp_record_open(&options) != 0 || kp_buffer_setup() != 0 || kp_lane_setup() != 0) return -1;
     kp_sizes[KP_CUPTI_RUNTIME] = kp_sizes[KP_CUPTI_DRIVER] = API;
