@@ -481,7 +481,7 @@ static void sample_now(void)
         }
         kp_io_nap(CLOCK_NAP_NS);
     }
-    kp_helper_poke();
+    kp_helper_wake();
 }
 
 /* The old clock's last sample. */

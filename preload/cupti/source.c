@@ -49,7 +49,7 @@ static void see_cupti(void)
     int saved = errno;
     if (is_asked_for && !(config->cupti & KP_CUPTI_OFF)) {
         kp_graphs_attach();
-        if (kp_cupti_find(false) == 0) (void)kp_cuda_tee_start();
+        if (kp_cupti_find(false) == 0) (void)kp_tee_start_once(config->cupti);
         if (kp_rules_want_touch()) kp_helper_wake();
     }
     errno = saved;
@@ -159,43 +159,3 @@ const struct kp_source kp_cuda_source = {
     .before_fork = before_fork,
     .after_fork = after_fork,
 };
-
-/* ---- what tee.c tells ---- */
-
-/* Whoever has control has it for moments, or for the length of a flush. */
-static void sample_now(void)
-{
-    if (kp_cuda_state() != KP_CUDA_ARMED) return;
-    for (int i = 0; i < CLOCK_TRIES; i++) {
-        if (kp_helper_take_control()) {
-            kp_domain_sample();
-            kp_helper_give_control();
-            return;
-        }
-        kp_io_nap(SETTLE_NAP_NS);
-    }
-    kp_helper_wake();
-}
-
-/* The old clock's last sample. */
-void kp_cuda_clock_changing(void)
-{
-    sample_now();
-}
-
-/* Stamps of the new clock may arrive at once: it must be known by then. */
-void kp_cuda_clock_changed(void)
-{
-    kp_domain_next();
-    sample_now();
-}
-
-/* Nothing is enabled any more; the next window, or the helper's next turn, arms from the beginning. */
-void kp_cuda_finalized(void)
-{
-    uint32_t armed = KP_CUDA_ARMED;
-    kp_control_forget();
-    kp_rules_finalized();
-    bool was_armed = kp_cas_acq_rel(&state, &armed, KP_CUDA_CUPTI_FOUND); /* pairs with: kp_cuda_state */
-    if (was_armed || armed == KP_CUDA_SHARED) kp_helper_rest(true);
-}
