@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * abandoned.c - a hook that never ends: a signal handler struck it and left by siglongjmp, an exception, another context
+ * abandoned.c - detects a hook that a signal handler abandoned by siglongjmp, an exception or setcontext
  *
- * Called by: any host thread whose hook finds the thread inside another (rare); whoever closes a window
- * Locks:     none. Memory: none.
- * On fail:   where memory cannot be looked at, the hook counts as there: what its thread does is not recorded, and counted
+ * Called by: any host thread whose hook finds the thread inside another hook (rare); the thread that closes a window
+ * Locks:     none
+ * Memory:    none
+ * On fail:   where memory cannot be read, the hook counts as running. What its thread does is dropped and counted.
  * Safe in:   signal handlers yes; after fork yes
  *
- * `inside` says in which frame the hook is, and 16 bits of the return address in it. While the hook is there, be it struck by nested handlers, or
- * asleep on a stack that nobody runs on just now, they are what they were: it returns by them. So when they are others, or a hook has its own frame
- * in that very place, the hook is gone. Where the stack is now says nothing: on signal stacks and those of coroutines it is anywhere. (A program that
- * copies its stack away, and back again later, in a handler that struck a hook, is not told apart.)
+ * `inside` holds the address of the hook's frame and 16 bits of the return address in it. As long as the hook is on
+ * some stack, that return address is unchanged in memory, even under nested handlers or on a suspended coroutine
+ * stack. So the hook is gone once it differs, or once another hook has its own frame at that address. The stack
+ * pointer tells nothing, since signal handlers and coroutines have stacks anywhere. One case is not detected: a
+ * handler that struck a hook copies the stack away, and later back.
  */
 #include "collector/record/record_internal.h"
 
@@ -19,7 +21,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
-enum { NO_FRAME = 1 }; /* lanes, birth and death: not to be told */
+enum { NO_FRAME = 1 }; /* a lane, or a thread state that is created or ended: no frame to compare */
 enum { REACH = 2048 };  /* about what a stack has left wherever signals come */
 
 static const uintptr_t *frame_of(uint64_t inside)
@@ -38,7 +40,7 @@ bool kp_inside_is_abandoned(const struct kp_thread *t)
     return rc == -EFAULT || (rc == 0 && (uint64_t)word << KP_INSIDE_TAG_AT != inside - (uintptr_t)frame_of(inside));
 }
 
-/* A record that was begun is not there; one whose commit was under way is, when it was published. */
+/* Drops a record that was begun. One that was already published stays. */
 static void forget_half_done(struct kp_thread *t)
 {
     if (t->chunk_cycle) t->at = (uint8_t *)t->chunk + kp_load_relaxed(&t->chunk->used);
@@ -46,9 +48,9 @@ static void forget_half_done(struct kp_thread *t)
 }
 
 /*
- * What lies below the stack's end is nobody's: an old frame a little below is overwritten here, which else the next deeper call would do. Not on a
- * stack of signals: it may be an array in a frame that called the hook, which is there then, below its end. No further than needed: of a small
- * stack there may be no more.
+ * Memory below the stack pointer is free. If the old frame lies close below, overwrite it now instead of waiting for
+ * a deeper call to do so. Not on a signal stack: that may be an array in a frame of the hook's own caller. No further
+ * than needed, since a small stack may have no more room.
  */
 static __attribute__((noinline)) void run_over(size_t bytes)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cells.c - room for small things that stay in the file for good: texts, frames
+ * cells.c - cuts cells off chunks that are never recycled: for names and frames
  *
  * Called by: strings.c and frames.c, on any host thread inside a hook
  * Owns:      the current chunk of each kind
- * Locks:     none: a piece is cut off by one addition, a new chunk put in place by one swap
- * On fail:   0: no chunk to be had
+ * Locks:     none. An atomic add cuts a cell off, a compare-and-swap puts a new chunk in place.
+ * On fail:   0: there is no free chunk
  * Safe in:   signal handlers yes; after fork no
  */
 #include "collector/record/record_internal.h"

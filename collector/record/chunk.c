@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * chunk.c - hands each thread private pieces of the spool to write into
+ * chunk.c - gives each thread chunks of the spool of its own to write into
  *
  * Called by: any host thread inside a hook (take, adopt: when its chunk is full), the writer and exporter threads
- * Owns:      the stack of free chunks, the stack of orphans, and one state word per chunk
- * Locks:     none; both stacks are lock-free. A tag in the upper half of each head makes a pop that slept notice that
- *            the stack changed under it, even when the same chunk is on top again.
+ * Owns:      the stack of free chunks, the stack of orphans, and one state word for each chunk
+ * Locks:     none; both stacks are lock-free. The upper half of each head is a tag. It tells a slow pop that the
+ *            stack changed, even when the same chunk is on top again.
  * On fail:   NULL; the caller counts a drop. Never blocks.
  * Safe in:   signal handlers yes; after fork no (kp_chunk_after_fork first)
  *
- *   FREE --take--> OWNED(cycle) --its thread dies--> ORPHAN(cycle) --adopt--> OWNED(cycle)
- *    ^               |                                  |
- *    +---recycle-----+                                  +--recycle--> DEAD --whoever pops it--> FREE
+ *   FREE --take--> OWNED(cycle) --its thread exits--> ORPHAN(cycle) --adopt--> OWNED(cycle)
+ *    ^               |                                   |
+ *    +---recycle-----+                                   +--recycle--> DEAD --the next pop--> FREE
  *
- * Every change of owner is a compare-and-swap of the state word with its cycle in it, so a thread that comes late
- * (its cycle was recycled meanwhile) loses the swap and touches nothing.
+ * Each change of owner is a compare-and-swap of the state word, which contains the cycle. A thread whose cycle was
+ * recycled meanwhile loses the swap and touches nothing.
  */
 #include "collector/record/record_internal.h"
 
@@ -182,7 +182,7 @@ void kp_chunk_orphan(struct kp_chunk_head *chunk, uint32_t cycle)
     if (kp_cas_acq_rel(&info_of(index)->state, &owned, state_make(cycle, ORPHAN))) stack_push(&orphan_stack, index);
 }
 
-/* Puts a popped orphan where it belongs: free when its cycle was recycled, else (other cycle) with its cycle. */
+/* Handles a popped orphan of another cycle: it becomes owned again, or free when its cycle was recycled. */
 static void orphan_settle(uint32_t index, uint64_t state)
 {
     if ((state & 255) == ORPHAN &&
@@ -222,12 +222,12 @@ static void orphans_sweep(void)
     }
 }
 
-/* Until the swap is ours: whoever pops an orphan to look at it may settle it as owned in between. */
+/* Repeats until the swap succeeds: kp_chunk_adopt may turn an orphan into an owned chunk in between. */
 static void chunk_release(uint32_t index, uint32_t cycle)
 {
     uint64_t state = kp_load_relaxed(&info_of(index)->state);
     while (state == state_make(cycle, OWNED) || state == state_make(cycle, ORPHAN)) {
-        bool is_orphan = (state & 255) == ORPHAN; /* still on its stack, or in somebody's hand */
+        bool is_orphan = (state & 255) == ORPHAN; /* still on its stack, or popped by an adopter */
         if (!kp_cas_acq_rel(&info_of(index)->state, &state, is_orphan ? state_make(cycle, DEAD) : FREE)) continue;
         if (!is_orphan) free_push(index);
         return;
@@ -271,7 +271,7 @@ uint64_t kp_chunk_events(uint32_t cycle)
     return events;
 }
 
-/* The records stay, in the file. A thread that still writes there has the page come back. */
+/* The file keeps the records. A thread that still writes there faults its page in again. */
 void kp_chunk_drop_pages(void)
 {
     const uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:chunks_add */
@@ -322,7 +322,7 @@ uint32_t kp_chunk_grow(uint32_t want)
     return count;
 }
 
-/* Writeback has made pages of chunks that lay ready for long read-only again. */
+/* Writeback has made the pages of long-waiting free chunks read-only again. */
 void kp_chunk_touch_free(uint32_t most)
 {
     uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:chunks_add */

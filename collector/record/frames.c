@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * frames.c - frames of machine code stacks, put into the file
+ * frames.c - puts frames of machine code stacks into the file
  *
  * Called by: any host thread inside a hook, for a frame it did not meet before
  * Owns:      the current chunk of frames
- * Locks:     none. On fail: 0, counted.
+ * Locks:     none
+ * On fail:   0, counted
  * Safe in:   signal handlers yes; after fork no (kp_frame_after_fork first)
  */
 #include "collector/record/record_internal.h"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_record.h - door of the write side: put records into the spool from inside a hook
+ * kp_record.h - the door of the write side: puts records into the spool from inside a hook
  *
  * Called by: any host thread inside a hook (put, name: hot); boot and cycle code (open, cycle, close)
- * Owns:      the spool file, its chunks, the per-thread write state, the helper thread kprof-writer
- * Locks:     none on the hot path. Memory: never allocates on the hot path but for a thread's first touch.
- * On fail:   a record that finds no room is counted (kind, reason) and dropped. Never blocks, never signals.
+ * Owns:      the spool file, its chunks, each thread's write state, the helper thread kprof-writer
+ * Locks:     none on the hot path
+ * Memory:    the hot path allocates only at a thread's first record
+ * On fail:   a record that finds no room is dropped and counted by kind and reason. Never blocks, never signals.
  */
 #ifndef KP_RECORD_H
 #define KP_RECORD_H
@@ -27,47 +28,59 @@ struct kp_thread {
     uint8_t *at, *end;    /* free room of the current chunk */
     struct kp_chunk_head *chunk;
     uint32_t chunk_cycle; /* cycle the current chunk belongs to; 0: no chunk */
-    uint32_t ended;       /* ranges that ended on this thread: who sums up events between them looks whether it moved */
-    _Atomic uint64_t inside; /* not 0 while in a hook: re-entry guard, and what closing a cycle waits for. 1, or kp_inside_tag its frame */
+    uint32_t ended;       /* counts finished ranges, for the heap counter */
+    _Atomic uint64_t inside; /* not 0 in a hook (re-entry guard, quiesce): 1, or kp_inside_tag of its frame */
     _Atomic uint32_t tid;
-    uint32_t thread_no;   /* never reused: tells a source that this struct serves a new thread */
+    uint32_t thread_no;   /* never reused: shows a source that this struct serves a new thread */
     void *source_state[KP_STATES]; /* one per source (KP_STATE_*), made lazily by that source */
     struct kp_thread *next; /* list of all threads ever seen */
     struct kp_strcache *names;
     char name[16];
     _Atomic uint32_t life; /* enum below; a dead struct is reused, with its source_state */
     bool is_lane;          /* made by kp_lane_open: no thread of the host */
-    _Atomic uint64_t pthread_id; /* pthread_self(), stored behind tid; 0: a lane, or being born */
+    _Atomic uint64_t pthread_id; /* pthread_self(), stored after tid; 0: a lane, or not created yet */
 };
 enum { KP_THREAD_ALIVE = 1, KP_THREAD_DEAD };
 
 extern _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
-struct kp_thread *kp_thread_create(void); /* slow half of kp_thread_get; NULL: none to be had or the thread is dying */
+struct kp_thread *kp_thread_create(void); /* slow half of kp_thread_get; NULL: no memory, or the thread is exiting */
 static inline struct kp_thread *kp_thread_get(void)
 {
     struct kp_thread *t = kp_thread_self;
     return t ? t : kp_thread_create();
 }
 /*
- * A writer that is no thread, for records that somebody else's threads hand over (kp_device.h): chunks of kind
- * KP_CHUNK_DEVICE. Whoever writes sets `inside` and holds it alone; it lives for ever. NULL: no memory. Any thread, not hot.
+ * A lane: a write state that belongs to no thread, for records that CUPTI's threads deliver (kp_device.h). Its chunks
+ * are of kind KP_CHUNK_DEVICE. Its user sets `inside` and must be the only one. It is never freed. NULL: no memory.
+ * Any thread, not hot.
  */
 struct kp_thread *kp_lane_open(const char *name);
-/* Called when a thread of the host ends, on it, while hooks pass through and its state is still its own. Set once, or NULL. */
+/*
+ * Called on each host thread that exits, while its hooks pass through and its state is still its own. Set once, or
+ * NULL.
+ */
 extern void (*kp_thread_on_exit)(struct kp_thread *thread);
-/* All threads and lanes, newest first; entries are never freed (reused for new threads after exit). For the writer side. */
+/*
+ * All threads and lanes, newest first; entries are never freed (reused for new threads after exit). For the writer
+ * side.
+ */
 struct kp_thread *kp_thread_first(void);
 
-/* Where a hook's frame is, and the lower bits of the return address in it: while they are there, so may the hook be (abandoned.c). */
+/*
+ * The address of a hook's frame and the low bits of the return address in it. While memory has both, the hook may
+ * run (abandoned.c).
+ */
 enum { KP_INSIDE_TAG_AT = 48 };
 static inline uint64_t kp_inside_tag(const uintptr_t *frame) { return (uintptr_t)frame + ((uint64_t)frame[1] << KP_INSIDE_TAG_AT); }
 /*
- * A hook of `frame` (its __builtin_frame_address(0)) enters. true: the thread was in none, or in one that is gone, since a signal handler that
- * struck it left by siglongjmp or an exception: what that one had begun is as if it had not been. On the thread, not hot, keeps errno.
+ * A hook with this frame (its __builtin_frame_address(0)) enters. True: the thread was in no hook, or in one that a
+ * signal handler abandoned by siglongjmp or an exception. What the abandoned hook had begun is undone. On the thread,
+ * not hot, keeps errno.
  */
 bool kp_inside_reclaim(struct kp_thread *t, const uintptr_t *frame);
-void kp_inside_refused(const struct kp_thread *t); /* a hook passed through: counted, unless we are in the thread by our own doing */
-/* Whether the hook a thread was seen in is over: nothing of its frame is left. Any thread; a system call, keeps errno. */
+/* A hook passed through: counted, except while the thread's state is created or ended. */
+void kp_inside_refused(const struct kp_thread *t);
+/* Whether the hook that `inside` names is gone. Any thread; makes a system call, keeps errno. */
 bool kp_inside_is_abandoned(const struct kp_thread *t);
 
 /* --- hot path. The caller has set t->inside and read the gate once. --- */
@@ -93,7 +106,10 @@ static inline void kp_put_commit(struct kp_thread *t, uint32_t bytes)
     kp_store_release(&t->chunk->used, (uint32_t)(t->at - (uint8_t *)t->chunk));
 }
 
-/* Fills in the end of an OP or STEP record put earlier: 0 would say that it is still open, so a duration is at least 1. */
+/*
+ * Fills in the end of an OP or STEP record put earlier: 0 would say that it is still open, so a duration is at
+ * least 1.
+ */
 static inline void kp_put_end(_Atomic uint64_t *ticks, uint64_t start, uint64_t end)
 {
     /* pairs with: events.c:span_of, which takes 0 for still open */
@@ -123,12 +139,15 @@ static inline uint32_t kp_name_cached(struct kp_thread *t, const void *key) /* 0
 }
 void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id);
 
-/* A frame of a machine code stack, for good: its id, which a record may carry as its stack. 0: no room (counted). Lock-free. */
+/*
+ * Writes a frame of a machine code stack. Its id may be a record's stack in any later record. 0: no room (counted).
+ * Lock-free.
+ */
 uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around);
 
 /*
- * For a thread that may wait: false when the next record of `bytes` has no room and the writer made none in timeout_ms (or
- * cannot: the cap, the disk; or the gate, where it says RECORD, is another meanwhile). Pokes the writer meanwhile.
+ * For a thread that may wait: wakes the writer until the next record of `bytes` has room. False: no room in
+ * timeout_ms, or none to come (KPROF_MAX_MB, a full disk), or a recording gate changed meanwhile.
  */
 bool kp_put_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint32_t timeout_ms);
 
@@ -141,20 +160,24 @@ struct kp_record_options {
     const char *dir;       /* KPROF_SPOOL_DIR or KPROF_DIR; made when missing */
     uint64_t max_bytes;    /* KPROF_MAX_MB */
     const char *text;      /* configuration lines for the header */
-    /* Called on the writer thread about 20 times a second and whenever it was poked: boot.c hangs cycle work here. */
+    /* The writer thread calls it about 20 times a second and at each wake: boot.c's cycle work. */
     void (*tick)(void);
 };
 /* Opens the spool and starts the writer thread; idempotent. 0 or -errno (one line was logged; nothing is recorded). */
 int kp_record_open(const struct kp_record_options *options);
 bool kp_record_is_open(void);
 const char *kp_record_path(void);
-/* This process's own spool, opened again to read it, also when somebody removed the file; -ENOENT: it cannot be reached. The caller closes it. */
-int kp_record_reopen(void);
-bool kp_record_is_full(void);     /* no chunk is free, and there will be none for now: the cap, or the disk. Any thread */
-bool kp_record_is_in_place(void); /* nobody removed or replaced it */
 /*
- * Keeps "key=value" for readers, who take the last of a key; newlines in value become blanks. In the header while it has room,
- * then as NOTE records. Any thread, not in a hook. 0, -EBADF (no spool), -E2BIG (over KP_MAX_RECORD) or -ENOSPC.
+ * Opens this process's own spool to read it, also when the file was removed. -ENOENT: it cannot be reached. The
+ * caller closes it.
+ */
+int kp_record_reopen(void);
+bool kp_record_is_full(void);     /* no chunk is free and none comes soon: KPROF_MAX_MB, or a full disk. Any thread */
+bool kp_record_is_in_place(void); /* the file was neither removed nor replaced */
+/*
+ * Keeps "key=value" for readers, which use the last value of a key. Newlines in the value become blanks. Goes into
+ * the header while that has room, then into NOTE records. Any thread, not in a hook. 0, -EBADF (no spool), -E2BIG
+ * (over KP_MAX_RECORD) or -ENOSPC.
  */
 int kp_record_note(const char *key, const char *value);
 void kp_writer_wake(void);    /* wakes the writer; async-signal-safe, at most one futex wake */
@@ -164,25 +187,29 @@ int kp_record_meta(const void *record, uint32_t bytes);
 void kp_record_clock(void);   /* samples the clock and appends it */
 
 /*
- * Waits (at most timeout_ms) until no thread is inside a hook that may still write to a cycle older than the gate
- * shows: afterwards all chunks of `cycle` are quiet. 0 or -ETIMEDOUT. Writer or exporter thread only.
+ * Waits until no thread is inside a hook that may still write to a cycle older than the gate's. Afterwards no chunk of
+ * `cycle` changes. 0 or -ETIMEDOUT. Writer or exporter thread only.
  */
 int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms);
 /*
- * Chunks of `cycle` become free for new records (it was exported or is not wanted). Those of a cycle in which a thread may still
- * be writing wait until a later call. One caller at a time.
+ * Frees the chunks of a cycle that was exported or is not wanted. If a thread may still be writing to it, a later
+ * call frees them. One caller at a time.
  */
 void kp_record_recycle(uint32_t cycle);
-bool kp_record_piece(uint32_t i, uintptr_t *from, uintptr_t *to); /* the addresses of the spool, by number; false: there are no more */
-uint64_t kp_record_events(uint32_t cycle); /* ops, calls, device work, ranges kept in a cycle; walks its chunks, not for hot paths */
+bool kp_record_piece(uint32_t i, uintptr_t *from, uintptr_t *to); /* addresses of the spool; false: no more */
+/* How many ops, calls, device records and ranges a cycle holds. Walks its chunks, so not for hot paths. */
+uint64_t kp_record_events(uint32_t cycle);
 /*
- * Pages of records leave this process, which may be all of KPROF_MAX_MB: for when nothing is recorded any more and traces are still to be made.
- * Records stay as they are, in the file. Not from signal handlers.
+ * Drops the pages of all records from this process's memory, which may be all of KPROF_MAX_MB. The file keeps the
+ * records. For the time when recording is over and traces are still to be written. Not from signal handlers.
  */
 void kp_record_drop_pages(void);
-/* Stops the writer (bounded), marks the file closed; unlinks it when asked. The mapping stays: late hooks cannot fault. */
+/*
+ * Stops the writer (bounded), marks the file closed, unlinks it if asked. The mapping stays, so a late hook cannot
+ * fault.
+ */
 void kp_record_close(bool unlink_file);
-/* Child side of fork: forget the thread, never touch the shared file. Called by the at-fork handler. */
+/* In a forked child: forgets the writer thread, never touches the parent's file. Called by the at-fork handler. */
 void kp_record_after_fork(void);
 
 #endif

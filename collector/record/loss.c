@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * loss.c - counts what was not kept, by kind and reason
+ * loss.c - counts dropped records by kind and reason
  *
- * Called by: any host thread inside a hook; anybody else
- * Owns:      the table in the file's header, and one in memory for the time before there is a file
+ * Called by: any host thread inside a hook, and any other thread
+ * Owns:      the table in the file's header, and one in memory for the time before the file exists
  * Safe in:   signal handlers yes; after fork yes (the child counts in memory)
  */
 #include "collector/record/record_internal.h"

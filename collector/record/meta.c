@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * meta.c - records about the recording: cycles, clock samples, notes in the header
+ * meta.c - writes records about the recording: cycles, clock samples, notes in the header
  *
  * Called by: boot and cycle code, the writer thread; never a hook
- * Owns:      the current chunk of meta records and one in reserve, so that the end of a cycle finds room although
- *            events have taken every other chunk
- * Locks:     one mutex over all of it (kept around plain stores only)
- * Safe in:   signal handlers no; after fork no (kp_meta_after_fork makes the mutex anew)
+ * Owns:      the current chunk of meta records, and one in reserve. So a cycle's end finds room although events have
+ *            taken every other chunk.
+ * Locks:     one mutex, held only around plain stores
+ * Safe in:   signal handlers no; after fork no (kp_meta_after_fork makes a new mutex)
  */
 #include "collector/record/record_internal.h"
 

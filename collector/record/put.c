@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * put.c - the slow half of putting a record: the chunk is full, of another cycle, or not there
+ * put.c - the slow half of putting a record: the chunk is full, of another cycle, or missing
  *
  * Called by: any host thread inside a hook, once in some thousand records
- * Locks:     none; at most one futex wake (the stock of chunks runs low)
- * On fail:   NULL, and the record is counted under its kind and the reason
- * Safe in:   signal handlers yes (the guard kept out a handler that came inside a hook)
+ * Locks:     none; at most one futex wake, when few free chunks remain
+ * On fail:   NULL, and the record is counted by kind and reason
+ * Safe in:   signal handlers yes (the guard turned away a handler that came inside a hook)
  */
 #include "collector/record/record_internal.h"
 

@@ -2,12 +2,13 @@
 /*
  * quiesce.c - waits until no thread can still write to a cycle that is over
  *
- * Called by: the writer or exporter thread, after the gate was changed
+ * Called by: the writer or exporter thread, after it changed the gate
  * Locks:     none; the wait is bounded
  *
- * A hook stores `inside` and then loads the gate; both are plain on its side. The barrier below runs on every CPU that
- * executes this process between our store to the gate and our loads of `inside`: a hook either shows inside = 1 here, or
- * loads the gate after the barrier and sees the new one. So it is enough to see each thread outside once.
+ * A hook stores `inside` and then loads the gate, both with plain instructions. The barrier below runs on every CPU
+ * that executes this process, between our store to the gate and our loads of `inside`. So a hook either shows a
+ * non-zero `inside` here, or loads the gate after the barrier and sees the new one. It is enough to see each thread
+ * outside once.
  */
 #include "collector/record/record_internal.h"
 

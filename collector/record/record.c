@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * record.c - the door's open and close
+ * record.c - opens and closes the write side
  *
  * Called by: boot and cycle code; never a hook
  * Locks:     one mutex around open and close
- * On fail:   one line says what could not be had; nothing is left on disk, nothing is recorded
+ * On fail:   one log line says what failed. No file is left on disk, and nothing is recorded.
  * Safe in:   signal handlers no; kp_record_after_fork belongs to the child side of fork
  */
 #include "collector/record/record_internal.h"

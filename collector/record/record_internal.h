@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * record_internal.h - what the files of collector/record share among themselves; nobody else includes it
+ * record_internal.h - what the files of collector/record share; no other room includes it
  *
- * spool.c holds the file and its mapping, chunk.c deals pieces of it out, thread.c keeps who writes where,
- * put.c and strings.c are the hot path, meta.c, loss.c, quiesce.c and writer.c stand behind it, record.c is the door.
+ * spool.c holds the file and its mapping, chunk.c gives chunks of it to threads, thread.c keeps each thread's state.
+ * put.c and strings.c are the hot path. meta.c, loss.c, quiesce.c, wakeup.c and writer.c work behind it. record.c
+ * opens and closes it all.
  */
 #ifndef KP_RECORD_INTERNAL_H
 #define KP_RECORD_INTERNAL_H
@@ -14,7 +15,7 @@
 
 #include "collector/record/kp_record.h"
 
-#define KP_LINE 64 /* words that different threads write sit on lines of their own */
+#define KP_LINE 64 /* cache line: words that different threads write do not share one */
 
 /* ---- spool.c: the file, mapped for ever, piece by piece ---- */
 
@@ -27,7 +28,7 @@ struct kp_spool {
     uint32_t max_chunks;     /* cap, header included */
     _Atomic uint32_t chunks; /* fallocated, mapped and touched */
     _Atomic uint32_t grow_error; /* enum kp_loss: why the file does not grow; KP_LOSS_NO_CHUNK: it does */
-    _Atomic int fd;          /* a hint: the host may have closed it or given its number to another file */
+    _Atomic int fd;          /* a hint: the host may have closed it, or reused its number */
     dev_t dev;
     ino_t ino;
     pid_t pid;
@@ -37,17 +38,20 @@ struct kp_spool {
 extern struct kp_spool kp_spool;
 
 int kp_spool_open(const struct kp_record_options *options);
-/* Up to `want` more chunks on disk and mapped, from `first` (the next one) on; how many came. Only kp_chunk_grow calls it. */
+/*
+ * Up to `want` more chunks on disk and mapped, from `first` (the next one) on; how many came. Only kp_chunk_grow
+ * calls it.
+ */
 uint32_t kp_spool_grow(uint32_t first, uint32_t want);
 void kp_spool_refuse(int rc); /* the spool could not grow, -errno: says so, and lets some seconds pass before the next try */
 #define KP_PAGE 4096u
-bool kp_spool_touch(uint32_t first, uint32_t count); /* write access to the pages of chunks, faults taken here */
-void kp_spool_drop_pages(uint32_t first, uint32_t count); /* of chunks, until they are looked at again; what they hold stays in the file */
-void kp_spool_retry(void); /* room may have come back: let grow try again */
-void kp_spool_abandon(void); /* open failed half way: file and mapping go */
-void kp_spool_forget(void);  /* a forked child: the file stays mapped as it is */
+bool kp_spool_touch(uint32_t first, uint32_t count); /* makes their pages writable, so hooks take no fault */
+void kp_spool_drop_pages(uint32_t first, uint32_t count); /* of chunks, from memory; the file keeps what they hold */
+void kp_spool_retry(void); /* chunks were freed: let grow try again */
+void kp_spool_abandon(void); /* open failed half way: removes file and mapping */
+void kp_spool_forget(void);  /* in a forked child: the parent's file stays mapped */
 void kp_spool_unlink(void);
-bool kp_spool_is_in_place(void); /* its path still leads to it */
+bool kp_spool_is_in_place(void); /* the path still leads to it */
 int kp_spool_reopen(void);
 bool kp_spool_is_ours(void); /* open, and this process made it (not a child that only inherited the mapping) */
 static inline struct kp_file_head *kp_spool_head(void) { return (struct kp_file_head *)kp_load_relaxed(&kp_spool.pieces[0]); }
@@ -55,7 +59,7 @@ static inline struct kp_chunk_head *kp_spool_chunk(uint32_t index)
 {
     return (struct kp_chunk_head *)(kp_load_relaxed(&kp_spool.pieces[index / KP_PIECE_CHUNKS]) + (size_t)(index % KP_PIECE_CHUNKS) * KP_CHUNK_BYTES);
 }
-/* What lies at a cell: they are counted through the file, and none reaches over the end of its chunk. */
+/* The address of a cell. Cells are numbered through the file, and none crosses the end of its chunk. */
 static inline void *kp_spool_cell(uint32_t cell)
 {
     const size_t at = (size_t)cell * KP_STR_CELL;
@@ -69,36 +73,36 @@ uint32_t kp_spool_index(const struct kp_chunk_head *chunk); /* its number. Not h
 int kp_chunk_open(uint32_t max_chunks);
 /* Up to `want` fresh chunks become free; how many came. Writer thread, or the opener before it runs. */
 uint32_t kp_chunk_grow(uint32_t want);
-#define KP_CHUNK_DEMAND_MAX 16u /* so often asked for chunks (1 MB of records), a process is no short one: the writer keeps a stock */
+#define KP_CHUNK_DEMAND_MAX 16u /* after so many requests (1 MB) the writer keeps a stock */
 void kp_chunk_ask(void);        /* a thread asks for a chunk */
-uint32_t kp_chunk_demand(void);  /* how often one did, up to the above */
+uint32_t kp_chunk_demand(void);  /* the number of requests so far, at most KP_CHUNK_DEMAND_MAX */
 void kp_chunk_touch_free(uint32_t most); /* the next `most` free chunks, see kp_spool_touch */
 void kp_chunk_drop_pages(void); /* all that hold records, see kp_spool_drop_pages */
 struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle); /* for records; NULL: none ready */
 struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind);        /* for strings and meta: never recycled */
 void kp_chunk_give_kept(struct kp_chunk_head *chunk);
-struct kp_chunk_head *kp_chunk_adopt(uint32_t cycle); /* a dead thread's half-used chunk of that cycle */
+struct kp_chunk_head *kp_chunk_adopt(uint32_t cycle); /* a half-used chunk of that cycle whose thread exited */
 void kp_chunk_orphan(struct kp_chunk_head *chunk, uint32_t cycle);
 void kp_chunk_recycle(uint32_t cycle);
 uint32_t kp_chunk_ready(void);
-uint64_t kp_chunk_taken(void); /* since open: its growth is the consumption */
-void kp_chunk_set_mark(uint32_t mark); /* a stock below it pokes the writer */
+uint64_t kp_chunk_taken(void); /* chunks taken since open */
+void kp_chunk_set_mark(uint32_t mark); /* a stock below it wakes the writer */
 uint64_t kp_order_next(void);
 uint64_t kp_chunk_events(uint32_t cycle);
 void kp_chunk_after_fork(void);
 
-/* ---- cells.c: room that is never recycled, in cells of KP_STR_CELL bytes ---- */
+/* ---- cells.c: cells of KP_STR_CELL bytes, never recycled ---- */
 
 struct kp_cells {
     _Atomic uint64_t room_at __attribute__((aligned(KP_LINE))); /* chunk index << 32 | offset of the next cell */
     enum kp_chunk_kind kind;
 };
-uint32_t kp_cells_cut(struct kp_cells *cells, uint32_t bytes); /* number of the first cell in the file; 0: no chunk to be had */
+uint32_t kp_cells_cut(struct kp_cells *cells, uint32_t bytes); /* the first cell's number; 0: no free chunk */
 
 /* ---- the rest ---- */
 
 uint32_t kp_thread_count(void); /* alive now */
-bool kp_thread_is_gone(const struct kp_thread *t); /* the kernel knows no such thread any more */
+bool kp_thread_is_gone(const struct kp_thread *t); /* the thread has exited */
 void kp_thread_after_fork(void);
 int kp_string_open(void);
 void kp_string_after_fork(void);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * spool.c - the spool file: made once, grown in segments, mapped for ever
+ * spool.c - the spool file: created once, grown in segments, never unmapped
  *
  * Called by: the opener (any host thread), then only the writer thread
- * Owns:      the file descriptor and the pieces of addresses into which segments are mapped
- * Memory:    addresses are taken 4 MB at a time (64 MB once so much is used), since the host may have limited itself; a segment is
- *            fallocated before it is mapped, and touched before a hook sees it, so that no store of a hook ever waits for the disk's
- *            free space or dies by SIGBUS
- * On fail:   the file keeps its size; records that find no chunk are counted under the reason
+ * Owns:      the file descriptor, and the address ranges that segments are mapped into
+ * Memory:    reserves addresses 4 MB at a time, or 64 MB once it uses that much, since the host may limit them. A
+ *            segment is allocated on disk, mapped and touched before a hook sees it. So no store of a hook waits for
+ *            disk space or dies by SIGBUS.
+ * On fail:   the file keeps its size; records that find no chunk are counted by reason
  * Safe in:   signal handlers no; after fork no (kp_record_after_fork forgets it all)
  */
 #include "collector/record/record_internal.h"
@@ -144,7 +144,10 @@ static int chunks_advise(uint32_t first, uint32_t count, int advice)
     return rc;
 }
 
-/* Makes the pages of chunks writable now, on our own thread, so that no hook takes the fault. False: Linux before 5.14. */
+/*
+ * Makes the pages of chunks writable now, on our own thread, so that no hook takes the fault. False: Linux before
+ * 5.14.
+ */
 bool kp_spool_touch(uint32_t first, uint32_t count)
 {
     return chunks_advise(first, count, MADV_POPULATE_WRITE) == 0;
@@ -156,8 +159,9 @@ void kp_spool_drop_pages(uint32_t first, uint32_t count)
 }
 
 /*
- * The same for chunks that nobody else knows yet; on older kernels by hand. (MAP_POPULATE would only read a shared mapping.)
- * A file system that has no block behind a page after all (copy on write) says so here, and not by SIGBUS in a hook.
+ * The same for chunks that nobody else knows yet; on older kernels by hand. (MAP_POPULATE would only read a shared
+ * mapping.) A file system that has no block behind a page after all (copy on write) says so here, and not by SIGBUS
+ * in a hook.
  */
 static int fresh_touch(uint32_t first, uint32_t count)
 {
@@ -210,7 +214,10 @@ static int piece_have(uint32_t chunk)
     return pieces_reserve(piece, 1);
 }
 
-/* How many chunks the pieces that are there have, and those that still fit: as much as the spool may take stays for the host. */
+/*
+ * How many chunks the pieces that are there have, and those that still fit: as much as the spool may take stays for
+ * the host.
+ */
 static uint64_t chunks_fitting(uint64_t limit)
 {
     const uint64_t used = kp_io_addresses(), spare = limit > used ? limit - used : 0, share = limit / KP_SPOOL_SHARE;
@@ -361,8 +368,9 @@ void kp_spool_unlink(void)
 }
 
 /*
- * A training script may empty the folder it logs to: what is mapped and open is still all there. And whoever else may write to the folder may have
- * put something in the file's place: what was opened is compared, whichever way it was reached.
+ * A training script may empty the folder it logs to: what is mapped and open is still all there. And whoever else may
+ * write to the folder may have put something in the file's place: what was opened is compared, whichever way it was
+ * reached.
  */
 int kp_spool_reopen(void)
 {

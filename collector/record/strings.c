@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * strings.c - one number for each distinct text, and the text in the file before anybody sees the number
+ * strings.c - gives each distinct text an id, and writes the text to the file before any caller sees the id
  *
  * Called by: any host thread inside a hook
  * Owns:      a fixed hash table (addresses only until used) and the current chunk of strings
- * Locks:     none. A text is written to the file first, then its place in the table is claimed by one swap;
- *            who loses the swap to the same text uses the winner's number, its own cell stays as a harmless double.
- * On fail:   number 0 ("name lost"), counted
+ * Locks:     none. A thread writes the text to the file, then claims a slot by one compare-and-swap. A thread that
+ *            loses to the same text uses the winner's id. Its own cell stays as a harmless duplicate.
+ * On fail:   id 0 ("name lost"), counted
  * Safe in:   signal handlers yes; after fork no (kp_string_after_fork first)
  *
  *   slot = hash's upper half << 32 | cell       cell = offset in the file / KP_STR_CELL; 0: empty

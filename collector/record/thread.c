@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * thread.c - the write state of each host thread: unborn, alive, dead
+ * thread.c - the write state of each host thread: not created, alive, dead
  *
- * Called by: any host thread at its first hook (birth) and by libc when it ends (death)
- * Owns:      the list of all thread structs; they are reused, never given back
- * Locks:     none. The list only grows at its head; a dead entry is claimed by a compare-and-swap of `life`.
- * Memory:    arena (mmap). pthread_setspecific may make libc allocate once per thread; hooks it meets pass through.
+ * Called by: any host thread at its first hook (creation) and by libc when the thread exits
+ * Owns:      the list of all thread structs. They are reused, never freed.
+ * Locks:     none. The list only grows at its head. A compare-and-swap of `life` claims a dead entry.
+ * Memory:    arena. pthread_setspecific may make libc allocate once for each thread; hooks pass through meanwhile.
  * On fail:   NULL: this thread's hooks pass through, counted as "no slot"
- * Safe in:   signal handlers yes (a birth that is interrupted shows NULL to the handler)
+ * Safe in:   signal handlers yes (a handler that interrupts a creation gets NULL)
  */
 #include "collector/record/record_internal.h"
 
@@ -67,7 +67,7 @@ static void thread_exit(void *arg)
     kp_store_release(&t->life, KP_THREAD_DEAD);
 }
 
-/* The key exists for its destructor. Two first births may race: one key is used, the other given back. */
+/* The key exists for its destructor. Two first creations may race: one key is used, the other deleted. */
 static void key_bind(struct kp_thread *t)
 {
     uint32_t made = kp_load_acquire(&key_made); /* pairs with: itself below */
@@ -138,7 +138,7 @@ static struct kp_thread *state_create(void)
     return t;
 }
 
-/* A handler that left by a jump would leave a thread that is never born. */
+/* Signals are blocked: a handler that jumped out would leave this thread without a state for ever. */
 struct kp_thread *kp_thread_create(void)
 {
     struct kp_sigblock_all stay;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * writer.c - the helper thread kprof-writer: keeps chunks ready, samples the clock, runs boot's tick
+ * writer.c - the helper thread kprof-writer: keeps free chunks ready, samples the clock, runs boot's tick
  *
  * Called by: record.c (open, close); hooks only wake it (wakeup.c)
- * Owns:      the size of the stock: what the process uses in half a second, and never less than a floor
+ * Owns:      the number of chunks to keep ready: half a second's use, within fixed limits
  * Locks:     none; sleeps in a futex for at most one tick
- * Safe in:   signal handlers no; after fork the thread is not there (kp_writer_after_fork)
+ * Safe in:   signal handlers no; after fork the thread does not exist (kp_writer_after_fork)
  */
 #include "collector/record/record_internal.h"
 
@@ -55,8 +55,8 @@ static uint32_t stock_wanted(uint64_t now_ns)
 }
 
 /*
- * A process that only imports torch (a launcher, a compile worker), or that a shell starts and that ends at once, shall cost no
- * more than the first segment: the stock grows once a quarter of that was taken, which wakes the writer.
+ * A process that only imports torch (a launcher, a compile worker), or that ends at once, costs no more than the first
+ * segment. The stock grows once a quarter of that is taken, which wakes the writer.
  */
 static bool is_small(void)
 {
@@ -73,7 +73,7 @@ static void stock_refill(uint64_t now_ns)
     if (is_small()) return;
     kp_chunk_set_mark(want - want / 4);
     while (kp_chunk_ready() < want && kp_load_relaxed(&stage) == RUNNING) /* an exit waits for us */
-        if (kp_chunk_grow(KP_WRITER_SEGMENT) == 0) break; /* hooks do not poke while there is trouble: the tick asks again */
+        if (kp_chunk_grow(KP_WRITER_SEGMENT) == 0) break; /* after a grow error the tick retries */
 }
 
 static void clock_keep(uint64_t now_ns)
@@ -83,7 +83,7 @@ static void clock_keep(uint64_t now_ns)
     kp_record_clock();
 }
 
-/* A window warms up or begins: its first chunks shall cost the hooks nothing. */
+/* A window warms up or begins: touch its first chunks, so that hooks take no page faults. */
 static void cycle_prepare(void)
 {
     static uint32_t prepared;
@@ -93,7 +93,7 @@ static void cycle_prepare(void)
     kp_chunk_touch_free(KP_WRITER_STOCK);
 }
 
-/* The host's threads are gone: nothing more will come, and the process waits for us to end. */
+/* All host threads have ended: no more records come, and the process waits for this thread. */
 static bool is_left_alone(void)
 {
     static uint32_t rounds;
