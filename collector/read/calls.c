@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * calls.c - the calls into CUDA of a cycle, by the time of their middle
+ * calls.c - the CUDA calls of a cycle, in order of the middle of each call
  *
  * Called by: events.c, which merges them into the events of the threads
- * Memory:    24 bytes a chunk with calls in it, and about 20 KB for each chunk that is open: one that has calls both before and
- *            behind the current time. Lanes deliver nearly in order, so those are few however many calls there are.
+ * Memory:    24 bytes for each chunk with calls, and about 20 KB for each open chunk. A chunk is open while it has
+ *            calls before and after the current time. Lanes deliver nearly in order, so few chunks are open at once.
  *
- * By the middle and not by the start: a call's time comes through another clock than that of the ops around it, and a
- * middle stays inside its op where an edge may stick out.
+ * A call's time comes through another clock than that of the ops around it. So its edges may stick out of its op, but
+ * its middle does not. That is why the middle gives the order.
  */
 #include "collector/read/calls.h"
 
@@ -75,7 +75,10 @@ static void lead_add(struct kp_calls *c, uint32_t piece)
     kp_file_drop_pages(c->r, c->pieces.of[piece].at);
 }
 
-/* The calls of a chunk in order. Nearly sorted as they come: a call is written when it ends, one inside it before it. */
+/*
+ * The calls of a chunk in order. Nearly sorted as they come: a call is written when it ends, one inside it before
+ * it.
+ */
 static void run_fill(struct kp_calls *c, struct kp_calls_run *run, uint32_t piece)
 {
     const uint8_t *from = c->pieces.of[piece].at, *at = from, *end = c->pieces.of[piece].end;

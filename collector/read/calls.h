@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* calls.h - the calls into CUDA of a cycle, by the time of their middle */
+/* calls.h - the CUDA calls of a cycle, in order of the middle of each call */
 #ifndef KP_READ_CALLS_H
 #define KP_READ_CALLS_H
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * clockmap.c - ticks to ns since the Unix epoch, piecewise linear between the samples of a spool
+ * clockmap.c - maps ticks to ns since the Unix epoch, piecewise linear between the samples of a spool
  *
- * The slope comes from CLOCK_MONOTONIC, which never jumps; one sample's wall time anchors all of it. So a wall clock
- * that is set while a window is recorded neither bends nor reverses its trace. Each line multiplies by a 48-bit fraction
- * rounded down, and never goes past the next line's base: a later tick is never an earlier time.
+ * The slope comes from CLOCK_MONOTONIC, which never jumps. The wall time of one sample anchors all times. So a wall
+ * clock that is set inside a window neither bends nor reverses its trace. Each line multiplies by a 48-bit fraction,
+ * rounded down, and stops at the next line's base: a later tick is never an earlier time.
  *
- * Where the machine slept between two samples, ticks went on and CLOCK_MONOTONIC did not (or the other way round): a gap, across
- * which the line before goes on at the usual rate and the next sample begins anew.
+ * Where the machine slept between two samples, ticks and CLOCK_MONOTONIC went on differently. That is a gap: the line
+ * before it continues at the usual rate, and the next sample begins a new line.
  */
 #include "collector/read/clockmap.h"
 
@@ -36,7 +36,10 @@ int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample)
     return 0;
 }
 
-/* Slope between two samples; 0 when they make no sense (no clock of ours ticks slower than 15 MHz or faster than 64 GHz). */
+/*
+ * Slope between two samples; 0 when they make no sense (no clock of ours ticks slower than 15 MHz or faster than 64
+ * GHz).
+ */
 static uint64_t slope_of(const struct kp_clock_line *a, const struct kp_clock_line *b)
 {
     uint64_t ticks = b->from - a->from, ns = b->base - a->base;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* clockmap.h - ticks to ns since the Unix epoch, piecewise linear between the samples of a spool */
+/* clockmap.h - maps ticks to ns since the Unix epoch, piecewise linear between the samples of a spool */
 #ifndef KP_READ_CLOCKMAP_H
 #define KP_READ_CLOCKMAP_H
 
@@ -24,7 +24,10 @@ struct kp_clockmap {
 int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample); /* 0 or -ENOMEM */
 /* After the last add. kind: KP_CLOCK_TSC or KP_CLOCK_MONO. start_ns: wall time when there is no sample at all. */
 void kp_clockmap_finish(struct kp_clockmap *m, uint32_t kind, uint64_t start_ns);
-/* Wall times from now on are as the wall clock was at `ticks` (at the first sample from there on), whatever it was set to before or after. */
+/*
+ * Wall times from now on are as the wall clock was at `ticks` (at the first sample from there on), whatever it was
+ * set to before or after.
+ */
 void kp_clockmap_anchor(struct kp_clockmap *m, uint64_t ticks);
 void kp_clockmap_fini(struct kp_clockmap *m);
 uint64_t kp_clockmap_ns(struct kp_clockmap *m, uint64_t ticks);

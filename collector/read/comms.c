@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * comms.c - what a COMMS record says, checked
+ * comms.c - reads and checks a COMMS record
  *
- * Called by: events.c, for the record behind a record_param_comms
- * On fail:   false: too short for what it counts, or no such record. The record is copied first, since the file may change under us.
+ * Called by: events.c, for the record after a record_param_comms
+ * On fail:   false: another record, or too short for its counts. The record is copied first, since the file may
+ *            change.
  */
 #include <string.h>
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * devclock.c - times that CUPTI stamped to ns since the Unix epoch, through the DEVCLOCK samples of a spool
+ * devclock.c - maps CUPTI's times to ns since the Unix epoch, through the DEVCLOCK samples of a spool
  *
- * Each sample ties a value of CUPTI's clock to ticks, which the clock map ties to CLOCK_MONOTONIC. Between two samples a time lies
- * on the line through them; before the first and behind the last the slope of the whole domain goes on. CUPTI's clock may be changed
- * while a spool is written (torch.profiler registers one of its own): a new domain, with lines of its own. Where the clock
- * jumped between two samples (CLOCK_REALTIME was set), neither side's slope crosses the jump.
+ * Each sample ties a value of CUPTI's clock to ticks, and the clock map ties ticks to CLOCK_MONOTONIC. A time between
+ * two samples lies on the line through them. Before the first and after the last, the slope of the whole domain
+ * continues. CUPTI's clock may change while a spool is written, since torch.profiler registers its own. Then a new
+ * domain begins, with its own lines. Where the clock jumped between two samples (CLOCK_REALTIME was set), no slope
+ * crosses the jump.
  *
- * A clock that counts ns keeps every duration as measured: only where it starts is mapped. Else both ends are.
+ * A clock that counts ns keeps every duration as measured, and only its start is mapped. Otherwise both ends are
+ * mapped.
  */
 #include "collector/read/devclock.h"
 
@@ -63,7 +65,10 @@ static uint64_t slope_guess(const struct kp_devclock_line *only, const struct kp
     return off < NEAR_NS ? clock->slope : ONE;
 }
 
-/* Leaves out samples measured badly (a thread that was preempted between its two looks) and those too close to the one before. */
+/*
+ * Leaves out samples measured badly (a thread that was preempted between its two looks) and those too close to the
+ * one before.
+ */
 static uint32_t lines_keep(struct kp_devclock *d, uint32_t first, uint32_t end)
 {
     uint64_t best = UINT64_MAX;

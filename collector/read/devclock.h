@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* devclock.h - times that CUPTI stamped to ns since the Unix epoch, through the DEVCLOCK samples of a spool */
+/* devclock.h - maps CUPTI's times to ns since the Unix epoch, through the DEVCLOCK samples of a spool */
 #ifndef KP_READ_DEVCLOCK_H
 #define KP_READ_DEVCLOCK_H
 
@@ -32,8 +32,8 @@ int kp_devclock_add(struct kp_devclock *d, const struct kp_rec_devclock *sample)
 int kp_devclock_finish(struct kp_devclock *d, struct kp_clockmap *clock, uint64_t start_ns);
 void kp_devclock_fini(struct kp_devclock *d);
 /*
- * The range of a record of kp_device.h, with its flags (KP_DEV_*), as wall time. start <= end before and after. False: it has none (end 0, or
- * before the start), or nothing ties its clock to wall time.
+ * The range of a record of kp_device.h, with its flags (KP_DEV_*), as wall time. start <= end before and after.
+ * False: it has none (end 0, or before the start), or nothing ties its clock to wall time.
  */
 bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, uint8_t flags, uint64_t start, uint64_t end, uint64_t *start_ns,
                       uint64_t *end_ns);

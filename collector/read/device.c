@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * device.c - walks what a spool says of the work of GPUs in a cycle
+ * device.c - walks the device records of a cycle
  *
  * Called by: kp_read.h
- * Memory:    the list of the chunks. Each chunk is left once it was read.
+ * Memory:    the list of chunks. The pages of each chunk are dropped once it was read.
  *
- * In the order they were delivered: nothing is sorted, a viewer sorts anyway. Which window a record belongs to depends on the
- * call that launched it, so all records of the chunks are given and the caller chooses.
+ * The walk gives records in the order of their delivery, since a viewer sorts anyway. The call that launched a record
+ * decides its window. So the walk gives all records of the chunks, and the caller chooses.
  */
 #include <errno.h>
 #include <string.h>

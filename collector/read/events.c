@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * events.c - walks the events of a cycle, threads merged by the time their events start
+ * events.c - walks the events of a cycle; merges threads by the start of their events
  *
  * Called by: kp_read.h
- * Memory:    the list of pieces and one cursor a thread for as long as the walk lasts.
+ * Memory:    the list of pieces, and one cursor for each thread, while the walk lasts.
  *
- * A cursor stands on the next event of its thread (records lie in order of start); a heap holds the cursors by that time.
+ * A thread's records lie in order of start, and a cursor stands on its next event. A heap orders the cursors by that
+ * start.
  */
 #include <errno.h>
 #include <string.h>
@@ -89,7 +90,8 @@ static bool is_extra(uint8_t kind)
 
 /*
  * Stands on a record; false when it is no event or too short. What is still open ends
- * with the window (0: not known), and so does what ended between the stamp of the window's end and the closing of the gate.
+ * with the window (0: not known), and so does what ended between the stamp of the window's end and the closing of the
+ * gate.
  */
 static bool stand_on(struct cursor *c, const struct kp_rec *rec, uint32_t bytes, uint64_t window_end)
 {
@@ -360,7 +362,10 @@ static int call_give(struct walk *w, kp_event_fn fn, void *context)
     return fn(context, &e);
 }
 
-/* Hands out the event the first cursor stands on when it is inside the window, and the calls whose middle lies before it. */
+/*
+ * Hands out the event the first cursor stands on when it is inside the window, and the calls whose middle lies
+ * before it.
+ */
 static int event_give(struct walk *w, kp_event_fn fn, void *context)
 {
     struct cursor *c = &w->cursors[w->merge.of[0].which];

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * file.c - the mapped file of a reader: its chunks, and which of its pages are in memory
+ * file.c - the mapped file of a reader: finds chunks and cycles, drops pages
  *
  * Called by: the other files of this room
- * Memory:    a chunk for each thread, and 1 MB: a host with a spool of 4 GB must not look 4 GB bigger while its trace is written
- * On fail:   a chunk that is none is NULL. No size of the file is believed before it was compared with the real one.
+ * Memory:    one chunk for each thread, and 1 MB. A host must not seem 4 GB larger while the trace of 4 GB is
+ *            written.
+ * On fail:   a chunk without its magic is NULL. No size in the file is used before a check against the file's length.
  */
 #include "collector/read/reader.h"
 

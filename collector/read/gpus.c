@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpus.c - what the META records of a spool say of GPUs: devices, contexts, the device clock, CUPTI's names of threads
+ * gpus.c - reads the META records about GPUs: devices, contexts, the device clock, CUPTI's thread ids
  *
  * Memory: grows with devices, contexts, clock samples and threads, not with events.
  */

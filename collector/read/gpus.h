@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* gpus.h - what the META records of a spool say of GPUs: devices, contexts, the device clock, CUPTI's names of threads */
+/* gpus.h - the META records about GPUs: devices, contexts, the device clock, CUPTI's thread ids */
 #ifndef KP_READ_GPUS_H
 #define KP_READ_GPUS_H
 

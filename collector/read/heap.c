@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heap.c - walks what a cycle says of the host's heap, all threads merged by time
+ * heap.c - walks the records of the host's heap in a cycle; merges threads by time
  *
  * Called by: kp_read.h
- * Memory:    the list of pieces and one cursor a thread for as long as the walk lasts.
+ * Memory:    the list of pieces, and one cursor for each thread, while the walk lasts.
  *
- * Whoever joins it with the ops asks for one event after another, so this is no callback but a cursor.
+ * The caller joins these events with ops, so it asks for one after another: a cursor and no callback.
  */
 #include <errno.h>
 

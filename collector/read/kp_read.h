@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_read.h - door of the read side: a spool, whole or torn, as events in order
+ * kp_read.h - the door of the read side: gives the events of a spool in order, whether it is whole or torn
  *
- * Called by: the CLI, the export thread inside the host, tests. Not thread-safe per reader; many readers may live at
- * once. Bounded memory: the file is mapped, an index entry per chunk piece is kept. Recovery is the normal path.
+ * Called by: the CLI, the export thread inside the host, tests. A reader serves one thread; many readers may exist at
+ *            once.
+ * Memory:    bounded: the mapped file, and an index entry for each piece of a chunk. Recovery is the normal path.
  */
 #ifndef KP_READ_H
 #define KP_READ_H
@@ -27,13 +28,19 @@ struct kp_cycle {
     bool exported, cut_short; /* its writer says: a trace was made of it; the program ended before its last step */
 };
 
-/* A collective as torch told of it, checked: the values of all lists one behind another, as many of each as kp_comms_shown says. */
+/*
+ * A collective as torch told of it, checked: the values of all lists one behind another, as many of each as
+ * kp_comms_shown says.
+ */
 struct kp_comms {
     struct kp_rec_comms rec;
     int64_t values[KP_COMMS_LISTS * KP_COMMS_SHOWN];
 };
 
-/* One event, valid during the callback only (the name and overload of an OP: as long as the reader). Times: ns since the Unix epoch, start <= end. */
+/*
+ * One event, valid during the callback only (the name and overload of an OP: as long as the reader). Times: ns
+ * since the Unix epoch, start <= end.
+ */
 struct kp_event {
     enum kp_kind kind;      /* OP, STEP or PYCALL; of a timeline API, NVTX, MEMORY and SYMBOL, too */
     const char *name;       /* never NULL, NUL-terminated ("name lost" when it could not be kept) */
@@ -75,7 +82,7 @@ struct kp_event {
 enum { KP_TIME_OK, KP_TIME_NONE, KP_TIME_INVALID };
 struct kp_device_event {
     enum kp_kind kind;      /* KERNEL, MEMCPY, MEMSET, SYNC, CUDAEVENT, OVERHEAD, GRAPHRUN */
-    uint8_t time_status;       /* not GOOD: it has no times. NO_TIME: never seen to end; INVALID: they make no sense */
+    uint8_t time_status;       /* KP_TIME_OK: it has times. NONE: it never ended; INVALID: they make no sense */
     const char *name;       /* of a kernel, as recorded */
     uint64_t start_ns, end_ns;
     uint64_t raw_start, raw_end; /* before they were mapped: two ranges of one clock keep their order */
@@ -98,8 +105,8 @@ typedef int (*kp_thread_fn)(void *context, uint32_t tid, uint32_t thread_no, con
 /* 0 or -errno: -EINVAL not a spool, -ENOTSUP a newer version, -ENODATA no chunk in it. `why` gets one clear line. */
 int kp_reader_open(struct kp_reader **out, const char *path, char *why, size_t why_bytes);
 /*
- * The same of an open file, which stays the caller's; `path` is for what is said. The file is mapped: whoever may cut it off can end this process
- * with SIGBUS, so a file that others may write to is copied first, or refused (kp_filecheck.h).
+ * The same for an open file, which stays the caller's; `path` is for messages. The file is mapped, so truncating it
+ * ends this process with SIGBUS. The caller copies or refuses a file that other users may write to (kp_filecheck.h).
  */
 int kp_reader_open_fd(struct kp_reader **out, int fd, const char *path, char *why, size_t why_bytes);
 void kp_reader_close(struct kp_reader *reader);
@@ -112,22 +119,21 @@ int kp_reader_cycle(const struct kp_reader *reader, size_t index, struct kp_cycl
 /* Names of the threads with events in a cycle. */
 int kp_reader_threads(struct kp_reader *reader, uint32_t cycle, kp_thread_fn fn, void *context);
 /*
- * Every event of a cycle that started inside its window, threads merged by start time: so parents come before their
- * children, forward ops before the backward ops they caused. Torn records are skipped and counted.
+ * Every event that started inside the cycle's window, with all threads merged by start time. So parents come before
+ * their children, and forward ops before the backward ops they cause. Torn records are skipped and counted.
  */
 int kp_reader_events(struct kp_reader *reader, uint32_t cycle, kp_event_fn fn, void *context);
 /*
- * The same with calls into CUDA, each at its middle (so behind the op it was made in), NVTX ranges at their
- * start, and what allocators of tensors did.
- * Calls start inside the window, as ops do; *invalid (may be NULL) counts those whose times make no sense.
+ * The same with CUDA calls, NVTX ranges and allocations of tensors. A call comes at its middle, so after the op that
+ * made it. Calls start inside the window, as ops do. *invalid (may be NULL) counts calls whose times make no sense.
  */
 int kp_reader_timeline(struct kp_reader *reader, uint32_t cycle, kp_event_fn fn, void *context, uint64_t *invalid);
 /*
- * Every record of GPUs that may belong to a cycle, in the order they were delivered: also those of warming up, and of later cycles
- * whose chunks hold what came late. The caller chooses; see docs/trace-format.md.
+ * Every device record that may belong to a cycle, in the order of delivery. That includes records of the warm-up, and
+ * late records in chunks of later cycles. The caller chooses; see docs/trace-format.md.
  */
 int kp_reader_device(struct kp_reader *reader, uint32_t cycle, kp_device_fn fn, void *context);
-/* What a host thread did to the heap: one block (trace), or some (count). */
+/* One allocation or free of a host thread (trace), or several (count). */
 struct kp_heap_event {
     uint64_t start_ns;
     uint32_t thread_no;   /* 0: not told */
@@ -149,10 +155,13 @@ uint32_t kp_reader_gpus(const struct kp_reader *reader);                        
 const struct kp_rec_device *kp_reader_gpu(const struct kp_reader *reader, uint32_t id);    /* NULL: not told */
 int64_t kp_reader_context_device(const struct kp_reader *reader, uint32_t context);       /* -1: not told */
 const char *kp_reader_name(const struct kp_reader *reader, uint32_t id);                   /* "": none */
-/* One frame of a call stack; *stack becomes the one around it, 0 behind the last. NULL: none, or its text was lost. */
+/* One frame of a call stack; *stack becomes its caller's, 0 after the outermost. NULL: none, or its text was lost. */
 const char *kp_reader_frame(const struct kp_reader *reader, uint32_t *stack);
 bool kp_reader_called_by_c(const struct kp_reader *reader, uint32_t stack); /* whether the interpreter was entered for this frame */
-/* One frame of a machine code stack, likewise; the path as long as the reader. A damaged file may lead round: count to KP_FRAMES_MAX. */
+/*
+ * One frame of a machine code stack, likewise; the path lives as long as the reader. A damaged file may form a
+ * circle: count to KP_FRAMES_MAX.
+ */
 enum { KP_FRAMES_MAX = 1024 };
 struct kp_frame {
     uint32_t module;                /* equal numbers: the same module at the same place; 0: none */
@@ -165,6 +174,6 @@ typedef int (*kp_frame_fn)(void *context, uint32_t id, const struct kp_frame *fr
 int kp_reader_natives(const struct kp_reader *reader, kp_frame_fn fn, void *context);
 bool kp_reader_native(const struct kp_reader *reader, uint32_t *stack, struct kp_frame *out);
 uint64_t kp_reader_skipped(const struct kp_reader *reader);
-void kp_reader_skipped_set(struct kp_reader *reader, uint64_t skipped); /* as it was, by who only looked whether anything is there */
+void kp_reader_skipped_set(struct kp_reader *reader, uint64_t skipped); /* restores the count after a mere look */
 
 #endif

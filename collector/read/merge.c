@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * merge.c - threads merged by time: which of many cursors stands earliest
+ * merge.c - merges threads by time: finds the earliest of many cursors
  *
  * Called by: events.c, heap.c
- * Memory:    16 bytes a cursor. On fail: -ENOMEM.
+ * Memory:    16 bytes for each cursor
+ * On fail:   -ENOMEM
  */
 #include "collector/read/merge.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* merge.h - threads merged by time: which of many cursors stands earliest */
+/* merge.h - merges threads by time: the earliest of many cursors */
 #ifndef KP_READ_MERGE_H
 #define KP_READ_MERGE_H
 

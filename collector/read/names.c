@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * names.c - the string table of a spool: id -> text, pointing into the mapping
+ * names.c - the string table of a spool: from an id to its text in the mapping
  *
- * A cell is believed only when its hash fits its bytes; whatever else lies in the chunk (a torn tail, foreign bytes) is
- * stepped over cell by cell until the next good one. A string with no NUL behind it in its own last cell is copied: what
- * follows is another string, perhaps one that is written later, while the host goes on.
+ * A cell counts only when its hash fits its bytes. The reader steps over anything else in the chunk (a torn tail,
+ * foreign bytes), cell by cell, until the next good one. A text that fills its last cell has no NUL of its own, so it
+ * is copied. The next cell holds another string, perhaps one that the host writes later.
  */
 #include "collector/read/names.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* names.h - the string table of a spool: id -> text, pointing into the mapping */
+/* names.h - the string table of a spool: from an id to its text in the mapping */
 #ifndef KP_READ_NAMES_H
 #define KP_READ_NAMES_H
 
@@ -15,7 +15,10 @@ struct kp_names {
     struct kp_names_copy *copies;
 };
 
-/* Takes every good string of a STRINGS chunk (bytes: what the file has of it). Ids from `limit` on are not believed. 0 or -ENOMEM. */
+/*
+ * Takes every good string of a STRINGS chunk (bytes: what the file has of it). Ids from `limit` on are not
+ * believed. 0 or -ENOMEM.
+ */
 int kp_names_add_chunk(struct kp_names *n, const uint8_t *chunk, uint32_t bytes, uint32_t limit);
 void kp_names_fini(struct kp_names *n);
 static inline const struct kp_name *kp_names_get(const struct kp_names *n, uint32_t id)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * order.c - the pieces of a cycle, by thread and in the order they were written
+ * order.c - the pieces of a cycle, by thread and in the order of writing
  *
- * A chunk belongs to its first owner until a THREAD record hands it on; each stretch is a piece. Sorting the pieces by
- * (thread_no, order) lines up what each thread wrote, whichever chunks it got.
+ * A chunk belongs to its first owner until a THREAD record names the next; each stretch is a piece. Sorted by
+ * (thread_no, order), the pieces of a thread stand in the order in which it wrote them, whichever chunks it used.
  */
 #include "collector/read/order.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* order.h - the pieces of a cycle, by thread and in the order they were written */
+/* order.h - the pieces of a cycle, by thread and in the order of writing */
 #ifndef KP_READ_ORDER_H
 #define KP_READ_ORDER_H
 
@@ -19,7 +19,10 @@ struct kp_pieces {
 
 /* 0 or -ENOMEM. */
 int kp_pieces_make(struct kp_pieces *p, const struct kp_reader *r, uint32_t cycle);
-/* DEVICE chunks that may hold records of a cycle, one piece each: its own and those of the cycles begun within some minutes after it. */
+/*
+ * DEVICE chunks that may hold records of a cycle, one piece each: its own and those of the cycles begun within some
+ * minutes after it.
+ */
 int kp_pieces_of_device(struct kp_pieces *p, struct kp_reader *r, uint32_t cycle);
 int kp_pieces_of_meta(struct kp_pieces *p, const struct kp_reader *r); /* META chunks, one piece each */
 void kp_pieces_fini(struct kp_pieces *p);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * reader.c - opens a spool, finished, torn or still being written, and says what is in it
+ * reader.c - opens a spool that is finished, torn or still being written, and answers what it contains
  *
  * Called by: the CLI, the export thread inside the host
  * Owns:      a private read-only mapping, the string table, the clock map, the list of cycles
  * Memory:    mapped blocks; grows with strings and cycles, not with events
- * On fail:   what cannot be believed is skipped and counted. Nothing read from the file is used as a size or an
- *            offset before it was compared with the file's real length.
+ * On fail:   damaged parts are skipped and counted. No size or offset in the file is used before a check against the
+ *            file's length.
  */
 #include "collector/read/reader.h"
 
@@ -147,8 +147,8 @@ static int strings_read(struct kp_reader *r)
 }
 
 /*
- * A cycle without a closing record ends with its last event; the last cycle of the file with the last clock sample, if that is
- * later: the process lived, and what was open then hung at least until there.
+ * A cycle without a closing record ends with its last event; the last cycle of the file with the last clock sample,
+ * if that is later: the process lived, and what was open then hung at least until there.
  */
 static int cycles_close(struct kp_reader *r)
 {
@@ -183,8 +183,9 @@ static int fill(struct kp_reader *r, const char *path, char *why, size_t why_byt
 }
 
 /*
- * How many chunks may be looked at. Behind those the header counts a running process may be making room, and will cut it off
- * again when the disk is full, so nothing there is touched through the mapping before it was seen to be a chunk.
+ * How many chunks may be looked at. Behind those the header counts a running process may be making room, and will cut
+ * it off again when the disk is full, so nothing there is touched through the mapping before it was seen to be a
+ * chunk.
  */
 static uint32_t chunks_count(const struct kp_reader *r, int fd)
 {

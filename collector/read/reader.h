@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reader.h - inside of a reader, shared by the files of this room */
+/* reader.h - the inside of a reader, which the files of this room share */
 #ifndef KP_READ_READER_H
 #define KP_READ_READER_H
 
@@ -11,11 +11,11 @@
 #include "collector/read/text.h"
 
 struct kp_drop {
-    size_t from, to; /* offsets in the file of neighbours that a pass is through with, not yet given back */
+    size_t from, to; /* offsets in the file of neighbours that a pass has read and not yet dropped */
 };
 
 struct kp_reader {
-    const uint8_t *file; /* mapped read-only; somebody may still be writing it */
+    const uint8_t *file; /* mapped read-only; a process may still be writing it */
     size_t file_bytes;
     struct kp_drop *drop, drop_is; /* each pass writes through the pointer */
     uint32_t chunks; /* that may be looked at, the last one perhaps cut; header included */
@@ -29,9 +29,12 @@ struct kp_reader {
     uint64_t skipped;
 };
 
-/* Head of chunk i when there is one, with how many bytes of records may be read (`used`, cut to the file). Else NULL. */
+/* The head of chunk i, and how many of its bytes may be read (`used`, cut to the file). NULL: there is none. */
 const struct kp_chunk_head *kp_file_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used);
-/* A pass is through with the chunk `at` lies in: with its neighbours' its pages soon leave this process (not the file, nor the cache). */
+/*
+ * A pass has read the chunk that `at` lies in. Its pages soon leave this process, together with its neighbours';
+ * the file stays cached.
+ */
 void kp_file_drop_pages(const struct kp_reader *r, const void *at);
 struct kp_rec_cycle *kp_file_cycle(const struct kp_reader *r, uint32_t number);
 
@@ -40,8 +43,8 @@ void kp_events_close(struct kp_reader *r);
 uint64_t kp_heap_end(const uint8_t *at, const uint8_t *end); /* heap.c: ticks right after the last of these records of the heap; 0: none */
 
 /*
- * The record at *at, which moves behind it; NULL when what lies there is no record that ends at or before `end`. Its size is
- * read only once and is the caller's from then on: the file of a running process may change at any time.
+ * The record at *at, which then moves to the next one. NULL: no record there ends at or before `end`. Use *bytes and
+ * never the record's own size again: the file of a running process may change at any time.
  */
 static inline const struct kp_rec *kp_file_record(const uint8_t **at, const uint8_t *end, uint32_t *bytes)
 {

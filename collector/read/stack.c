@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * stack.c - the call stacks that records carry, frame by frame: Python's and machine code's
+ * stack.c - reads the call stacks of records frame by frame: Python's, and machine code's
  *
  * Called by: kp_read.h
- * Memory:    none. On fail: the stack ends where a text or a frame was lost, or where a damaged file does not lead outwards. Frames of
- *            machine code may lead round in a damaged file: who follows them counts (KP_FRAMES_MAX).
+ * Memory:    none
+ * On fail:   the stack ends at a lost text or frame, or where a damaged file does not lead outwards. Machine code
+ *            frames of a damaged file may form a circle, so callers count them (KP_FRAMES_MAX).
  */
 #include "collector/read/reader.h"
 

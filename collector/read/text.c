@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * text.c - the "key=value" lines of a spool: the header's, and the notes behind them
+ * text.c - the "key=value" lines of a spool: the header's lines, and the notes after them
  *
  * Called by: reader.c
- * Memory:    mapped blocks: the lines themselves, 16 bytes a line
+ * Memory:    mapped blocks: the lines, and 16 bytes for each
  * On fail:   -ENOMEM
  *
- * A program that notes its step for days leaves one line: a note takes the place of every earlier line of its key. Notes are only put
- * behind one another at first; once they have doubled the text all of it is settled: the lines are sorted by key, those said again
- * go. So however many notes a file holds, with however many keys, the work grows as their sort does.
+ * A note replaces every earlier line of its key, so a program that notes its step for days leaves one line. Notes are
+ * first appended. Once they doubled the text, it is settled: the lines are sorted by key, and replaced ones are
+ * removed. So the work grows as that sort does, however many notes and keys a file has.
  */
 #include "collector/read/text.h"
 

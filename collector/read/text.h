@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* text.h - the "key=value" lines of a spool: the header's, and the notes behind them */
+/* text.h - the "key=value" lines of a spool: the header's lines, and the notes after them */
 #ifndef KP_READ_TEXT_H
 #define KP_READ_TEXT_H
 
