@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_schedule.h - door of the deciding side: when to record
+ * kp_schedule.h - the door of the schedule: decides when to record
  *
- * machine.c is pure: (parameters, step) -> action, exactly torch.profiler.schedule. steps.c arbitrates who may step.
- * Called by: boot and the sources (step reports, possibly inside a hook: no lock, no allocation, no system call).
+ * machine.c is pure: (parameters, step) -> action, exactly as torch.profiler.schedule. steps.c decides which source
+ * may count steps.
+ * Called by: boot and the sources, which report steps, possibly inside a hook: no lock, no allocation, no system
+ *            call.
  */
 #ifndef KP_SCHEDULE_H
 #define KP_SCHEDULE_H
@@ -19,14 +21,17 @@ struct kp_schedule {
     uint64_t skip_first, wait, warmup, active, repeat, skip_first_wait;
 };
 
-/* ProfilerAction of step `step` (from 0). Defined for every step and every tuple with active >= 1, each number below 10^15. */
+/*
+ * ProfilerAction of step `step` (from 0). Defined for every step and every tuple with active >= 1, each number
+ * below 10^15.
+ */
 enum kp_action kp_schedule_action(const struct kp_schedule *schedule, uint64_t step);
 /* Parses "wait=1,warmup=1,active=3,repeat=1". 0, or -EINVAL with one clear phrase in why. */
 int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsigned long why_bytes);
 /* Smallest number of finished steps after which a first trace is complete; UINT64_MAX when never (no schedule). */
 uint64_t kp_schedule_steps_needed(const struct kp_schedule *schedule);
 
-/* Who made a step, by rank: a lower rank never steps again once a higher one has (INTERFACE, Steps). */
+/* The source of a step, by rank. Once a higher rank has stepped, a lower one never steps again. */
 enum kp_step_source { KP_STEP_NONE, KP_STEP_TIME, KP_STEP_DATALOADER, KP_STEP_OPTIMIZER, KP_STEP_RANGE, KP_STEP_API };
 const char *kp_step_source_name(enum kp_step_source source);
 
@@ -39,8 +44,8 @@ struct kp_step_rule {
 int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, unsigned long why_bytes);
 
 /*
- * Parses KPROF_SCHEDULE and KPROF_STEP of a configuration. A bad one is refused there (kp_config_refuse: one line, the
- * default instead). The texts of `rule` point into `config`.
+ * Parses KPROF_SCHEDULE and KPROF_STEP of a configuration. kp_config_refuse replaces a bad value by the default and
+ * keeps one line about it. The texts of `rule` point into `config`.
  */
 struct kp_config;
 void kp_schedule_from_config(struct kp_config *config, struct kp_schedule *schedule, struct kp_step_rule *rule);
@@ -48,7 +53,7 @@ void kp_schedule_from_config(struct kp_config *config, struct kp_schedule *sched
 /* Fixed once before any thread steps (tests may call it again). The pattern is compiled here, with libc's malloc.
  * 0, or -EINVAL (bad pattern: nothing steps by range then). */
 int kp_steps_init(const struct kp_schedule *schedule, const struct kp_step_rule *rule);
-/* In a forked child that records: no step was seen yet, and this is the schedule. The rule stays. */
+/* In a forked child that records: forgets all steps and takes this schedule. The rule stays. */
 void kp_steps_start_over(const struct kp_schedule *schedule);
 /* Whether the rule needs ops (op:REGEX), not only user ranges, to be seen while waiting. */
 bool kp_steps_needs_ops(void);
@@ -64,16 +69,16 @@ uint64_t kp_steps_time_period_ns(void);
 uint32_t kp_steps_classify(const char *name, bool user_scope);
 /*
  * A marked range ended. Returns true when this is a step: then the caller calls kp_steps_advance. Lock-free.
- * `optimizer` tells the object that stepped from others of its class: any value with the bit KP_STEP_IDENTITY. 0 where that
- * is not known: then optimizers are told apart by name, and of two of one class each step counts.
+ * `optimizer` tells the object that stepped from others of its class: any value with the bit KP_STEP_IDENTITY. 0
+ * where that is not known: then optimizers are told apart by name, and of two of one class each step counts.
  */
 #define KP_STEP_IDENTITY (UINT64_C(1) << 63)
 bool kp_steps_range_end(uint32_t mark, uint64_t optimizer);
 /* Whether `optimizer` matters at the end of this range; where not, the caller need not look for it. */
 bool kp_steps_wants_optimizer(uint32_t mark);
-/* The optimizer whose steps count; 0: none yet, or known by name only. */
+/* The tracked optimizer; 0: none yet, or known by name only. */
 uint64_t kp_steps_optimizer(void);
-/* That object is no more: the next optimizer to step takes over. Nothing happens when it does not count any longer. */
+/* That object was destroyed: the next optimizer to step takes over. Without effect when it is not the tracked one. */
 void kp_steps_optimizer_gone(uint64_t optimizer);
 /*
  * kprof_step() was called: from then on the only source. True when this counts a step; false when the rule forbids
@@ -83,9 +88,9 @@ bool kp_steps_api(void);
 bool kp_steps_takes_api(void);
 /*
  * Called by one thread every kp_steps_time_period_ns with CLOCK_MONOTONIC ns; true when time must step (rule time, or
- * auto with a schedule after 30 s of silence, which it says once). Silence starts at the first call: start calling when the
- * first event was seen, not while the program still loads its data. did_work: whether anything was done since the last call;
- * under auto, time without any does not count.
+ * auto with a schedule after 30 s of silence, which it says once). Silence starts at the first call: start calling
+ * when the first event was seen, not while the program still loads its data. did_work: whether anything was done
+ * since the last call; under auto, time without any does not count.
  */
 bool kp_steps_time(uint64_t now_ns, bool did_work);
 
@@ -95,7 +100,10 @@ struct kp_transition {
     enum kp_step_source source;
     bool starts_over;               /* steps were seconds so far: what they recorded is over, the schedule is at its step 1 */
 };
-/* Counts one step; fills the transition. Only one thread at a time wins; a loser returns false (its step is not counted). */
+/*
+ * Counts one step; fills the transition. Only one thread at a time wins; a loser returns false (its step is not
+ * counted).
+ */
 bool kp_steps_advance(struct kp_transition *out);
 uint64_t kp_steps_seen(void);       /* steps finished so far */
 enum kp_step_source kp_steps_source(void);

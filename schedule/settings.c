@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * settings.c - KPROF_STEP and KPROF_SCHEDULE from text to struct
+ * settings.c - parses KPROF_STEP and KPROF_SCHEDULE
  *
  * Called by: boot.c (constructor), the CLI
- * Memory:    regcomp, to try a pattern, uses libc's malloc and gives it back.
+ * Memory:    regcomp tests a pattern with libc's malloc, and frees it.
  */
 #include <errno.h>
 #include <regex.h>
@@ -39,8 +39,9 @@ static bool period_parse(const char *text, uint64_t *out_ns)
 }
 
 /*
- * libc's regcomp copies what a + or {n,m} repeats, copies of copies when they nest: "a++++++++++++++++++++++++" takes all memory.
- * This product is never smaller than the growth. Back-references are refused since matching them may take for ever.
+ * libc's regcomp copies what a + or {n,m} repeats, copies of copies when they nest: "a++++++++++++++++++++++++" takes
+ * all memory. This product is never smaller than the growth. Back-references are refused since matching them may take
+ * for ever.
  */
 static bool is_cheap(const char *pattern)
 {

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * steps.c - decides who may say that a step ended
+ * steps.c - decides which source may count steps
  *
- * Called by: sources inside a hook (range_end, api, advance: hot, lock-free, no system call), once per new name (classify), and one
- *            thread by the clock (time)
- * Owns:      the step counter and the source in force
- * Locks:     none of its own; regexec inside classify takes one of libc's and may use malloc, hence never on the hot path.
+ * Called by: sources inside a hook (range_end, api, advance: hot, lock-free, no system call); sources at each new
+ *            name (classify); one thread by the clock (time)
+ * Owns:      the step counter, and the source that counts
+ * Locks:     none of its own. regexec in classify takes a lock of libc and may use malloc, so it is not for the hot
+ *            path.
  * Memory:    kp_steps_init compiles one pattern with libc's malloc; else none.
- * Safe in:   signal handlers yes, but classify; after fork yes, but a child of ours stays off
+ * Safe in:   signal handlers yes, except classify; after fork yes, but a child stays off
  *
- *     rank     TIME < DATALOADER < OPTIMIZER < API         (RANGE is alone: a rule with a pattern knows no other source)
- *     auto     a source of a higher rank takes over when it first reports, and lower ones are silent for good.
- *              The report that takes over counts no step: the lower source counted that iteration already. From TIME it is
- *              the first step of all: the schedule starts over.
+ *     rank     TIME < DATALOADER < OPTIMIZER < API         (RANGE is alone: a rule with a pattern has no other
+ * source)
+ *     auto     a source of a higher rank takes over when it first reports, and lower ones never count again.
+ *              The report that takes over counts no step, since the lower source counted that iteration already. When
+ *              it takes over from TIME, it is the first step of all: the schedule starts over.
  *
- * Of several optimizers one has the tracked, the first that stepped, and only its steps count. It is known by its identity
- * (the object; the caller finds it), or by its range's name where that cannot be had. Who takes the tracked from it:
- *     it is gone (destroyed): the next to step. That counts a step, unless it had stepped others_seen the seated one and
- *         not yet since the seated one's last step: that iteration is counted
- *     it is silent: the next to step after TAKEOVER_AFTER steps of others. That one counts no step, as above
+ * Of several optimizers the first that steps is tracked, and only its steps count. Its identity is its object, which
+ * the caller finds, or else the name of its range. Another optimizer takes over when the tracked one
+ *     is destroyed: at that one's next step. That counts a step, unless it stepped in this iteration already, that is
+ *         while the other was tracked and since its last step
+ *     is silent: at the next step after TAKEOVER_AFTER steps of others. That counts no step, as above
  */
 #include "schedule/kp_schedule.h"
 
@@ -38,9 +40,9 @@ enum {
     MARK_KIND = 3u << 28,
     MARK_HASH = (1u << 28) - 1,
     BATCHES_ALONE = 16, /* batches without an optimizer step before the DataLoader counts */
-    TAKEOVER_AFTER = 64,      /* steps of other optimizers before the seated one is given up */
+    TAKEOVER_AFTER = 64, /* steps of other optimizers before one of them takes over */
 };
-/* What the tracked holds: nobody yet, one that is gone, a mark (below 2^30), or an identity (has the top bit). */
+/* Values of `tracked`: none yet, a destroyed one, a mark (below 2^30), or an identity (has the top bit). */
 enum { TRACKED_NONE, TRACKED_GONE };
 #define SECOND_NS UINT64_C(1000000000)
 #define SILENCE_NS (30 * SECOND_NS)
@@ -52,9 +54,9 @@ static bool pattern_ready;
 
 static _Alignas(64) _Atomic uint64_t finished; /* steps that ended */
 static _Atomic uint32_t source;                /* enum kp_step_source, only ever rises */
-static _Atomic uint64_t tracked;                  /* the optimizer that counts */
-static _Atomic uint64_t others_seen;                /* a bit (by hash) for each that stepped since the tracked was taken */
-static _Atomic uint32_t silence;               /* steps of others since the seated one's last */
+static _Atomic uint64_t tracked;               /* the optimizer that counts */
+static _Atomic uint64_t others_seen;           /* a bit (by hash) for each other one that stepped since */
+static _Atomic uint32_t silence;               /* steps of others since the tracked one's last */
 static _Atomic uint32_t batches;
 static _Atomic bool starts_over;               /* the next step is the first one that counts */
 static _Atomic uint64_t clock_asked;           /* time: when it was last asked */
@@ -126,8 +128,8 @@ uint32_t kp_steps_classify(const char *name, bool user_scope)
 }
 
 /*
- * Whether `who` may count this step. It takes the tracked when a lower one holds it, and then counts only from its next report on. But
- * seconds are no steps, they only stood in for them: when the first real one comes the count starts over with it.
+ * Whether this source may count the step. It takes over from a lower source, and then counts from its next report on.
+ * Timer steps are only a fallback: the first real step restarts the count.
  */
 static bool source_take(uint32_t who)
 {
@@ -145,7 +147,7 @@ static uint64_t others_bit(uint64_t who)
     return UINT64_C(1) << (who * UINT64_C(0x9E3779B97F4A7C15) >> 58);
 }
 
-/* Not the seated one: whether it may take the tracked. Lost updates of two threads only lengthen the patience. */
+/* Whether another than the tracked optimizer may take over. Lost updates of two threads only delay it. */
 static bool may_take_over(uint64_t seen, uint64_t who)
 {
     if (seen == TRACKED_NONE || seen == TRACKED_GONE) return true;
@@ -214,7 +216,10 @@ uint64_t kp_steps_time_period_ns(void)
     return SECOND_NS;
 }
 
-/* Where nobody asked for steps by time, time in which nothing was done is not counted: until its end it lies before `clock_from`. */
+/*
+ * Where nobody asked for steps by time, time in which nothing was done is not counted: until its end it lies before
+ * `clock_from`.
+ */
 static bool is_idle(uint64_t now_ns, uint64_t from, bool did_work)
 {
     const uint64_t since = kp_exchange_acq_rel(&clock_asked, now_ns);
