@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collector/base/kp_jsoncheck.h"
+#include "collector/base/kp_utf8.h"
 #include "export/trace/parts.h"
 #include "collector/base/kp_poison.h"
 
@@ -22,15 +23,6 @@ static unsigned hex_read(const char *at)
         value = value << 4 | (digit ? (unsigned)(digit - digits) & 15 : 0);
     }
     return value;
-}
-
-static size_t utf8_put(char *out, unsigned value)
-{
-    const unsigned more = value < 0x80 ? 0 : value < 0x800 ? 1 : value < 0x10000 ? 2 : 3;
-    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
-    for (unsigned k = more; k; k--, value >>= 6) out[k] = (char)(0x80 | (value & 0x3f));
-    out[0] = (char)(lead[more] | value);
-    return more + 1;
 }
 
 /* One character of a checked JSON string, its escape resolved. */
@@ -55,7 +47,7 @@ static size_t letter_read(const char **at, char *out)
         value = 0x10000 + ((value & 0x3ff) << 10 | (hex_read(from + 8) & 0x3ff));
         *at += 6;
     }
-    return utf8_put(out, value);
+    return kp_utf8_put(out, value);
 }
 
 /* The key as plain text; its length, cut at what there is room for. */

@@ -16,6 +16,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_hash.h"
+#include "collector/base/kp_utf8.h"
 #include "collector/base/kp_poison.h"
 
 enum { TEXT_MAX_BYTES = 1024, SLOTS = 8192, PROBES = 64 };
@@ -35,14 +36,7 @@ static uint32_t utf8_make(char out[TEXT_MAX_BYTES], const wchar_t *wide)
     for (; *wide && n + 4 <= TEXT_MAX_BYTES; wide++) {
         uint32_t c = (uint32_t)*wide;
         if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = '?';
-        if (c < 0x80) {
-            out[n++] = (char)c;
-            continue;
-        }
-        uint32_t more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-        static const uint8_t lead[] = {0, 0xc0, 0xe0, 0xf0};
-        out[n++] = (char)(lead[more] | c >> 6 * more);
-        while (more--) out[n++] = (char)(0x80 | (c >> 6 * more & 0x3f));
+        n += (uint32_t)kp_utf8_put(out + n, c);
     }
     return n;
 }

@@ -16,6 +16,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_utf8.h"
 #include "preload/python_bridge.h"
 #include "preload/python/calls.h"
 #include "collector/base/kp_poison.h"
@@ -123,30 +124,6 @@ static uint32_t frames_read(const struct kp_python_layout *l, const void *thread
 
 /* ---- texts ---- */
 
-static size_t utf8_put(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xc0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        out[0] = (char)(0xe0 | c >> 12);
-        out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | c >> 18);
-    out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
-}
-
 /* A str as UTF-8, cut to the room there is. */
 static void text_read(const struct kp_python_layout *l, const void *str, char *out, size_t room)
 {
@@ -161,7 +138,7 @@ static void text_read(const struct kp_python_layout *l, const void *str, char *o
     if (!is_compact || (width != 1 && width != 2 && width != 4)) length = 0;
     for (uint64_t i = 0; i < length && used + 5 < room; i++) {
         memcpy(&c, at + i * width, width); /* little endian */
-        used += utf8_put(out + used, c);
+        used += kp_utf8_put(out + used, c);
     }
     out[used] = 0;
 }
