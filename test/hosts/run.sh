@@ -115,7 +115,7 @@ for how in own altstack; do
     records "$name" any KPROF_MALLOC=$malloc -- "$bin/jumps" "$bin" $how 200 2
     if wanted "$name" && [ -e "$work/$name.ours" ]; then
       n=$(find "$work/cwd/kprof" -name '*.gz' -exec zcat {} + 2>/dev/null | grep -ac '"aten::after"')
-      if [ "$n" = 4000 ]; then pass "$name is recorded to the end"; else fail "$name: of 4000 ops after the jumps $n are recorded"; fi
+      if [ "$n" = 4000 ]; then pass "$name is recorded to the end"; else fail "$name: of 4000 ops after the jumps $n are recorded ($(grep -a '^kprof:' "$work/$name.ours/err" | tail -n 1))"; fi
     fi
   done
 done
