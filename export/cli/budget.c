@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
 #include "export/report/kineto.h"
 #include "export/report/plain.h"
@@ -96,14 +97,8 @@ void kp_budget_make(struct kp_budget *out, uint64_t file_bytes, const char *time
 uint64_t kp_budget_data(int fd, uint64_t size)
 {
     uint64_t data = 0;
-    off_t at = 0;
-    for (int extents = 0; extents < EXTENTS_MAX; extents++) {
-        const off_t first = lseek(fd, at, SEEK_DATA);
-        if (first < 0) return errno == ENXIO ? data : size; /* nothing but a hole is left; or holes are not told here */
-        at = lseek(fd, first, SEEK_HOLE);
-        if (at <= first) return size;
-        data += (uint64_t)(at - first);
-    }
+    off_t begin, end = 0;
+    for (int n = 0; n < EXTENTS_MAX && kp_spoolfile_extent(fd, (off_t)size, &begin, &end); n++) data += (uint64_t)(end - begin);
     return data;
 }
 

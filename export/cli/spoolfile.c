@@ -47,18 +47,24 @@ static int piece_copy(int from, int to, off_t at, off_t end, void *buffer)
     return 0;
 }
 
+bool kp_spoolfile_extent(int fd, off_t bytes, off_t *begin, off_t *end)
+{
+    if (*end >= bytes) return false;
+    const off_t data = lseek(fd, *end, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return false;
+    const off_t hole = data < 0 ? bytes : lseek(fd, data, SEEK_HOLE);
+    *begin = data < 0 ? *end : data;
+    *end = hole < 0 || hole > bytes ? bytes : hole;
+    return true;
+}
+
 /* From the front on, as its program writes it: what a chunk says to be complete is then complete behind it. Holes stay holes. */
 static int bytes_copy(int from, int to, off_t bytes)
 {
     void *const buffer = malloc(COPY_BYTES);
     int rc = buffer ? 0 : -ENOMEM;
-    for (off_t at = 0; rc == 0 && at < bytes;) {
-        const off_t data = lseek(from, at, SEEK_DATA);
-        if (data < 0 && errno == ENXIO) break;
-        const off_t hole = data < 0 ? bytes : lseek(from, data, SEEK_HOLE), end = hole < 0 || hole > bytes ? bytes : hole;
-        rc = piece_copy(from, to, data < 0 ? at : data, end, buffer);
-        at = end;
-    }
+    off_t begin, end = 0;
+    while (rc == 0 && kp_spoolfile_extent(from, bytes, &begin, &end)) rc = piece_copy(from, to, begin, end, buffer);
     if (rc == 0 && ftruncate(to, bytes) != 0) rc = -errno;
     free(buffer);
     return rc;

@@ -3,6 +3,7 @@
 #ifndef KP_SPOOLFILE_H
 #define KP_SPOOLFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
@@ -16,6 +17,11 @@ struct kp_export_owner;
  */
 int kp_spoolfile_open(struct kp_reader **out, const char *path, struct stat *st, char *why, size_t why_bytes);
 int kp_spoolfile_read(struct kp_reader **out, int fd, const char *path, char *why, size_t why_bytes);
+/*
+ * The next stretch of data of a file of so many bytes, from *end on (0 at first): false when only a hole is left. Moves fd's offset. Where the file
+ * system tells of no holes all is data.
+ */
+bool kp_spoolfile_extent(int fd, off_t bytes, off_t *begin, off_t *end);
 /* 0, or -EWOULDBLOCK: somebody else is at it, and `who` says which process. Ends with the descriptor. */
 int kp_spoolfile_lock(int fd, char *who, size_t who_bytes);
 /*
