@@ -27,6 +27,12 @@ static inline uint64_t kp_clock_ns(clockid_t id)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* CLOCK_MONOTONIC */
+static inline uint64_t kp_clock_ms(void)
+{
+    return kp_clock_ns(CLOCK_MONOTONIC) / 1000000;
+}
+
 static inline uint64_t kp_ticks(void)
 {
 #if defined(__x86_64__)

@@ -32,33 +32,28 @@ enum { ABOUT_TO_MS = 5000, FETCHES_MS = 1000, FETCHED_MS = 200, WAIT_MS = 2000, 
 static _Atomic uint64_t until_ms; /* 0: not at all; SESSION: as long as the program has anything enabled */
 static _Atomic(const void *) whose; /* code of the library that uses CUPTI */
 
-static uint64_t now_ms(void)
-{
-    return kp_clock_ns(CLOCK_MONOTONIC) / 1000000;
-}
-
 int kp_aside_left_ms(void)
 {
-    uint64_t until = kp_load_acquire(&until_ms), now = now_ms(); /* pairs with: kp_cuda_stand_aside, kp_cuda_come_back */
+    uint64_t until = kp_load_acquire(&until_ms), now = kp_clock_ms(); /* pairs with: kp_cuda_stand_aside, kp_cuda_come_back */
     if (until == SESSION) return INT_MAX;
     return until > now ? (int)(until - now) : 0;
 }
 
 void kp_cuda_stand_aside(bool is_session, const void *code)
 {
-    uint64_t seen = kp_load_relaxed(&until_ms), end = now_ms() + WAIT_MS;
-    uint64_t until = is_session ? SESSION : now_ms() + ABOUT_TO_MS;
+    uint64_t seen = kp_load_relaxed(&until_ms), end = kp_clock_ms() + WAIT_MS;
+    uint64_t until = is_session ? SESSION : kp_clock_ms() + ABOUT_TO_MS;
     if (code) kp_store_release(&whose, code); /* pairs with: name_of_client */
     while (seen != SESSION && !kp_cas_acq_rel(&until_ms, &seen, until)) {} /* pairs with: kp_aside_left_ms */
     kp_helper_wake();
-    while (kp_cuda_state() == KP_CUDA_ARMED && !kp_helper_check() && now_ms() < end) kp_io_nap(NAP_NS);
+    while (kp_cuda_state() == KP_CUDA_ARMED && !kp_helper_check() && kp_clock_ms() < end) kp_io_nap(NAP_NS);
 }
 
 void kp_cuda_come_back(bool is_flushed)
 {
     uint64_t seen = kp_load_relaxed(&until_ms);
     if (seen == 0 || (is_flushed && seen == SESSION)) return;
-    kp_store_release(&until_ms, now_ms() + (is_flushed ? FETCHED_MS : FETCHES_MS)); /* pairs with: kp_aside_left_ms */
+    kp_store_release(&until_ms, kp_clock_ms() + (is_flushed ? FETCHED_MS : FETCHES_MS)); /* pairs with: kp_aside_left_ms */
     kp_helper_wake();
 }
 

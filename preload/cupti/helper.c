@@ -44,11 +44,6 @@ static _Atomic uint64_t drain_asked, drain_done; /* ends of windows, ticks */
 static _Atomic uint32_t limited_cycle;           /* the window that had its limit; 0: none */
 static pid_t pid_of_arming;
 
-static uint64_t now_ms(void)
-{
-    return kp_clock_ns(CLOCK_MONOTONIC) / 1000000;
-}
-
 /* ---- watching ---- */
 
 bool kp_helper_has_stalled(void)
@@ -90,7 +85,7 @@ static bool is_overdue(uint64_t since, uint64_t now)
 bool kp_helper_check(void)
 {
     uint64_t since = kp_load_acquire(&kp_watchdog.call_since_ms); /* pairs with: watchdog.c:kp_helper_call_begins */
-    if (kp_helper_may_call() && since && is_overdue(since, now_ms())) stall(since);
+    if (kp_helper_may_call() && since && is_overdue(since, kp_clock_ms())) stall(since);
     return kp_cuda_state() == KP_CUDA_STALLED || kp_cuda_state() == KP_CUDA_DEAD;
 }
 
@@ -113,7 +108,7 @@ static void drain_begin(uint64_t end)
     drain.clean_rounds = 0;
     drain.end = end;
     drain.mark = kp_buffer_mark();
-    drain.began_ms = drain.moved_ms = now_ms();
+    drain.began_ms = drain.moved_ms = kp_clock_ms();
     drain.kernels = kp_lane_kernels();
 }
 
@@ -127,7 +122,7 @@ static void drain_end(bool is_given_up)
 
 static void drain_look(uint64_t idle_ms, uint64_t most_ms)
 {
-    uint64_t now = now_ms(), kernels = kp_lane_kernels();
+    uint64_t now = kp_clock_ms(), kernels = kp_lane_kernels();
     if (kernels != drain.kernels) drain.moved_ms = now;
     drain.kernels = kernels;
     if (!drain.are_buffers_back && !kp_buffer_is_older_out(drain.mark)) {
@@ -159,7 +154,7 @@ static int poll_turn(void)
     static uint64_t began_ms;
     if (kp_cuda_see_cuinit()) return 0;
     if (kp_cuda_state() != KP_CUDA_DRIVER_LOADED) return END;
-    uint64_t now = now_ms();
+    uint64_t now = kp_clock_ms();
     if (!began_ms) began_ms = now;
     if (now - began_ms > POLL_FOR_MS) {
         began_ms = 0;
@@ -207,9 +202,9 @@ static int armed_turn(void)
     limit_look();
     uint64_t asked = kp_load_acquire(&drain_asked); /* pairs with: ask_drain */
     if (!drain.is_on && asked > kp_load_relaxed(&drain_done)) drain_begin(asked);
-    if (drain.is_on || now_ms() - flushed_ms >= FLUSH_MS) {
+    if (drain.is_on || kp_clock_ms() - flushed_ms >= FLUSH_MS) {
         kp_control_flush(false);
-        flushed_ms = now_ms();
+        flushed_ms = kp_clock_ms();
     }
     if (drain.is_on) drain_look(DRAIN_IDLE_MS, DRAIN_MOST_MS);
     if (kp_cuda_state() != KP_CUDA_ARMED) return END;
@@ -221,7 +216,7 @@ static int armed_turn(void)
     }
     if (drain.is_on) return DRAIN_MS;
     if (kp_helper_is_wanted() || kp_load_acquire(&drain_asked) > kp_load_relaxed(&drain_done)) {
-        uint64_t since = now_ms() - flushed_ms;
+        uint64_t since = kp_clock_ms() - flushed_ms;
         return since < FLUSH_MS ? (int)(FLUSH_MS - since) : 0;
     }
     drain.is_cut = false;
@@ -235,7 +230,7 @@ static int armed_turn(void)
  */
 static void exit_turn(void)
 {
-    kp_watchdog.exit_calls_until_ms = now_ms() + EXIT_CALLS_MS;
+    kp_watchdog.exit_calls_until_ms = kp_clock_ms() + EXIT_CALLS_MS;
     if (kp_cuda_state() == KP_CUDA_ARMED) {
         drain_begin(kp_ticks());
         drain.is_cut = true; /* what does not come now is given up */
@@ -261,7 +256,7 @@ static int recover_turn(void)
     kp_control_recover();
     kp_watchdog.is_recovering = false;
     kp_store_relaxed(&rest_cycle, cycle);
-    kp_store_relaxed(&rest_until_ms, cycle ? now_ms() + STALL_RESTS * took_ms : 0);
+    kp_store_relaxed(&rest_until_ms, cycle ? kp_clock_ms() + STALL_RESTS * took_ms : 0);
     if (kp_gate_get() & KP_GATE_RECORD) kp_cuda_count_cut(kp_gate_cycle(kp_gate_get()));
     kp_log(n <= STALLS_SAID ? 0 : 1, "CUPTI has answered after %lu s: GPU work is recorded again from the next window on",
            (unsigned long)(took_ms + 500) / 1000);
@@ -277,7 +272,7 @@ static bool is_resting(uint64_t now)
 
 static int idle_turn(void)
 {
-    const uint64_t now = now_ms(), until = kp_load_relaxed(&rest_until_ms);
+    const uint64_t now = kp_clock_ms(), until = kp_load_relaxed(&rest_until_ms);
     if (!shall_arm()) return END;
     if (is_resting(now)) return until - now < NAP_MOST_MS ? (int)(until - now) : NAP_MOST_MS;
     return kp_control_arm() == -EAGAIN ? POLL_MS : 0;
@@ -338,7 +333,7 @@ static void nap_until_poked(int ms)
 static bool is_alone(void)
 {
     static uint64_t asked_ms;
-    uint64_t now = now_ms();
+    uint64_t now = kp_clock_ms();
     if (now - asked_ms < ALONE_MS) return false;
     asked_ms = now;
     return kp_io_helpers_alone();
@@ -386,7 +381,7 @@ void kp_helper_rest(bool begins)
 {
     if (!begins && !kp_load_relaxed(&rest_until_ms)) return;
     kp_store_relaxed(&rest_cycle, 0);
-    kp_store_relaxed(&rest_until_ms, begins ? now_ms() + REST_MS : 0);
+    kp_store_relaxed(&rest_until_ms, begins ? kp_clock_ms() + REST_MS : 0);
     kp_helper_wake();
 }
 
@@ -434,9 +429,9 @@ static bool is_left_alone(void)
  * no call longer than anywhere else. */
 static void wait_for_last_call(void)
 {
-    uint64_t end = now_ms() + EXIT_WAIT_MS;
+    uint64_t end = kp_clock_ms() + EXIT_WAIT_MS;
     kp_helper_wake();
-    while (!is_left_alone() && kp_cuda_state() != KP_CUDA_DEAD && now_ms() < end && kp_helper_call_ms() <= KP_HELPER_HANG_MS)
+    while (!is_left_alone() && kp_cuda_state() != KP_CUDA_DEAD && kp_clock_ms() < end && kp_helper_call_ms() <= KP_HELPER_HANG_MS)
         kp_io_nap(EXIT_NAP_NS);
     if (kp_cuda_state() == KP_CUDA_DEAD) return;
     kp_log(0, "CUPTI did not hand over the last records in time: the program ends without them");

@@ -56,11 +56,6 @@ static struct {
     uint64_t full_since_ms;         /* 0: there is room */
 } begun;
 
-static uint64_t now_ms(void)
-{
-    return kp_clock_ns(CLOCK_MONOTONIC) / 1000000;
-}
-
 void kp_limit_begin(void)
 {
     const uint32_t cycle = kp_gate_cycle(kp_gate_get());
@@ -69,7 +64,7 @@ void kp_limit_begin(void)
     begun.full_since_ms = 0;
     if (cycle && cycle == begun.cycle) return; /* the window goes on after a pause: what it has used stays used */
     begun.cycle = cycle;
-    begun.ms = now_ms();
+    begun.ms = kp_clock_ms();
     begun.records = kp_lane_records();
 }
 
@@ -92,7 +87,7 @@ static struct kp_limit_seen look(uint64_t now)
 enum kp_limit kp_limit_reached(void)
 {
     const bool has_schedule = kp_cuda_has_schedule();
-    const struct kp_limit_seen seen = look(now_ms());
+    const struct kp_limit_seen seen = look(kp_clock_ms());
     const enum kp_limit limit = kp_limit_of(&seen, kp_rules_all(), has_schedule);
     if (limit != KP_LIMIT_NONE || has_schedule) return limit;
     if (kp_fail_point("gpu_records") != 0) return KP_LIMIT_RECORDS; /* as if so many had come */

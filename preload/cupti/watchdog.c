@@ -16,30 +16,25 @@
 struct kp_watchdog kp_watchdog;
 static _Atomic uint32_t control;
 
-static uint64_t now_ms(void)
-{
-    return kp_clock_ns(CLOCK_MONOTONIC) / 1000000;
-}
-
 bool kp_helper_call_begins(void)
 {
     if (kp_cuda_state() == KP_CUDA_DEAD) return false;
     if (kp_cuda_state() == KP_CUDA_STALLED && !kp_watchdog.is_recovering) return false;
     const bool is_exiting = kp_load_acquire(&kp_cuda_exit_asked); /* pairs with: helper.c:at_exit */
-    if (is_exiting && now_ms() >= kp_watchdog.exit_calls_until_ms) return false;
-    kp_store_release(&kp_watchdog.call_since_ms, now_ms()); /* pairs with: helper.c:kp_helper_check */
+    if (is_exiting && kp_clock_ms() >= kp_watchdog.exit_calls_until_ms) return false;
+    kp_store_release(&kp_watchdog.call_since_ms, kp_clock_ms()); /* pairs with: helper.c:kp_helper_check */
     return true;
 }
 
 void kp_helper_call_ends(void)
 {
-    if (!kp_watchdog.is_recovering) kp_watchdog.stalled_ms = now_ms() - kp_load_relaxed(&kp_watchdog.call_since_ms);
+    if (!kp_watchdog.is_recovering) kp_watchdog.stalled_ms = kp_clock_ms() - kp_load_relaxed(&kp_watchdog.call_since_ms);
     kp_store_release(&kp_watchdog.call_since_ms, 0); /* pairs with: helper.c:kp_helper_check */
 }
 
 uint64_t kp_helper_call_ms(void)
 {
-    uint64_t since = kp_load_acquire(&kp_watchdog.call_since_ms), now = now_ms(); /* pairs with: kp_helper_call_begins */
+    uint64_t since = kp_load_acquire(&kp_watchdog.call_since_ms), now = kp_clock_ms(); /* pairs with: kp_helper_call_begins */
     return since && since < now ? now - since : 0;
 }
 
