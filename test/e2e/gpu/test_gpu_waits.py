@@ -61,7 +61,7 @@ def test_unasked_cupti_makes_no_record_of_waits(tmp_path):
 def test_a_query_that_found_nothing_done_is_no_wait(tmp_path):
     shown, asked, told, _ = polls(tmp_path, KPROF_CUDA_SYNC=1)
     assert sum(shown.values()) == 1 + asked[0]  # cudaDeviceSynchronize, and each answer that it is reached
-    assert told[0] == 0, "left out while we record"
+    assert told in ([0], [0, 1]), "left out while we record, told again afterwards, unless that is the exit, which disables nothing"
 
 
 def test_after_a_window_cupti_tells_of_queries_again(tmp_path):
