@@ -96,6 +96,14 @@ static void *small_thread(void *arg)
     return arg;
 }
 
+/* A program that has no room for a thread would hang below for its signals: it says so and ends. */
+static void begin(pthread_t *t, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+    if (pthread_create(t, attr, run, arg) == 0) return;
+    printf("no thread\n");
+    exit(9);
+}
+
 static void threads(void)
 {
     pthread_attr_t attr;
@@ -104,8 +112,7 @@ static void threads(void)
     pthread_key_create(&key, dying);
     for (int i = 0; i < 50; i++) {
         pthread_t t[8];
-        for (int k = 0; k < 8; k++)
-            if (pthread_create(&t[k], &attr, small_thread, NULL) != 0) printf("no thread\n");
+        for (int k = 0; k < 8; k++) begin(&t[k], &attr, small_thread, NULL);
         for (int k = 0; k < 8; k++) pthread_join(t[k], NULL);
     }
     printf("400 threads\n");
@@ -135,7 +142,7 @@ static void signals(int in_allocator)
     struct itimerval timer = {{0, 500}, {0, 500}}, none = {{0, 0}, {0, 0}};
     pthread_t t;
     signal(SIGALRM, handler);
-    pthread_create(&t, NULL, spins, in_allocator ? (void *)1 : NULL);
+    begin(&t, NULL, spins, in_allocator ? (void *)1 : NULL);
     sigemptyset(&alarm_set);
     sigaddset(&alarm_set, SIGALRM);
     pthread_sigmask(SIG_BLOCK, &alarm_set, NULL);
@@ -155,7 +162,7 @@ static void forks(void)
     pthread_t t;
     int sum = 0;
     stop = 0;
-    pthread_create(&t, NULL, spins, (void *)1);
+    begin(&t, NULL, spins, (void *)1);
     for (int i = 0; i < 20; i++) {
         char *before = strdup("before");
         pid_t pid = fork();
@@ -203,7 +210,7 @@ static void *hurries(void *arg)
 static int rush(void)
 {
     pthread_t t[16];
-    for (int i = 0; i < 16; i++) pthread_create(&t[i], NULL, hurries, NULL);
+    for (int i = 0; i < 16; i++) begin(&t[i], NULL, hurries, NULL);
     for (int i = 0; i < 16; i++) pthread_join(t[i], NULL);
     return 0;
 }

@@ -142,9 +142,10 @@ for how in count trace; do
     records "heap_ending_${ending}_$how" any KPROF_MALLOC=$how -- "$bin/ending" $ending
   done
   addresses=300000
-  [ "$how" = count ] || addresses=400000 # the tables for stacks, and glibc takes 64 MB for each thread that meets another
+  [ "$how" = count ] || addresses=400000 # the tables for stacks
+  # four arenas: without a bound glibc alone takes 64 MB for each thread that meets another, and a thread's stack may find no room, with us or without
   for limit in '-n 8' "-v $addresses" '-f 0' '-s 128'; do
-    records "heap_ulimit${limit// /}_$how" any KPROF_MALLOC=$how -- bash -c "trap '' XFSZ; ulimit $limit; exec \"\$0\" \"\$@\"" "$bin/heap" "$bin" glibc
+    records "heap_ulimit${limit// /}_$how" any KPROF_MALLOC=$how -- env MALLOC_ARENA_MAX=4 bash -c "trap '' XFSZ; ulimit $limit; exec \"\$0\" \"\$@\"" "$bin/heap" "$bin" glibc
   done
 done
 
