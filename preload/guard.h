@@ -52,7 +52,8 @@ static inline __attribute__((always_inline)) bool kp_guard_try(struct kp_guard *
 static inline __attribute__((always_inline)) bool kp_guard_enter(struct kp_guard *g, uint32_t bits)
 {
     if (__builtin_expect(kp_guard_try(g, bits), 1)) return true;
-    if (__builtin_expect((kp_gate_get() & bits & KP_GATE_RECORD) && kp_thread_self, 0)) kp_inside_refused(kp_thread_self);
+    if (__builtin_expect((kp_gate_get() & bits & KP_GATE_RECORD) && kp_thread_self, 0))
+        kp_inside_refused(kp_thread_self);
     return false;
 }
 

@@ -23,17 +23,17 @@ extern "C" {
  * The library itself defines KPROF_IMPLEMENTATION and gets plain declarations.
  */
 #ifdef KPROF_IMPLEMENTATION
-#define KPROF_FUNCTION(result, name, parameters, arguments)                                                            \
+#define KPROF_FUNCTION(result, name, parameters, arguments) \
     __attribute__((visibility("default"))) result name parameters;
 #else
-#define KPROF_FUNCTION(result, name, parameters, arguments)                                                            \
-    result name##_weak parameters __asm__(#name) __attribute__((weak));                                                \
-    static __inline__ result name parameters __asm__(#name "_inline");                                                 \
-    static __inline__ result name parameters                                                                           \
-    {                                                                                                                  \
-        result(*call) parameters;                                                                                      \
-        KPROF_ADDRESS(call, name);                                                                                     \
-        return call ? call arguments : (result)-ENOSYS;                                                                \
+#define KPROF_FUNCTION(result, name, parameters, arguments)             \
+    result name##_weak parameters __asm__(#name) __attribute__((weak)); \
+    static __inline__ result name parameters __asm__(#name "_inline");  \
+    static __inline__ result name parameters                            \
+    {                                                                   \
+        result(*call) parameters;                                       \
+        KPROF_ADDRESS(call, name);                                      \
+        return call ? call arguments : (result)-ENOSYS;                 \
     }
 /*
  * The address comes out of the global offset table, which the dynamic linker fills in: a program built with -no-pie
@@ -42,7 +42,7 @@ extern "C" {
 #if defined(__x86_64__) && defined(__LP64__)
 #define KPROF_ADDRESS(call, name) __asm__(".weak " #name "\n\tmovq " #name "@GOTPCREL(%%rip), %0" : "=r"(call))
 #elif defined(__aarch64__) && defined(__LP64__)
-#define KPROF_ADDRESS(call, name)                                                                                      \
+#define KPROF_ADDRESS(call, name) \
     __asm__(".weak " #name "\n\tadrp %0, :got:" #name "\n\tldr %0, [%0, :got_lo12:" #name "]" : "=r"(call))
 #else
 #define KPROF_ADDRESS(call, name) ((call) = name##_weak)

@@ -29,10 +29,7 @@ static pid_t owner;
 static int32_t parent_pid;
 static char start_dir[2048], out_dir[4096], spool_dir[4096];
 
-void kp_run_set_calls(const struct kp_run_calls *calls)
-{
-    up = *calls;
-}
+void kp_run_set_calls(const struct kp_run_calls *calls) { up = *calls; }
 
 void kp_run_step(struct kp_thread *thread, uint64_t now_ticks)
 {
@@ -62,10 +59,7 @@ int kp_run_open_spool(void)
     return err;
 }
 
-bool kp_run_cannot_record(void)
-{
-    return kp_load_relaxed(&spool_failed) != 0;
-}
+bool kp_run_cannot_record(void) { return kp_load_relaxed(&spool_failed) != 0; }
 
 void kp_run_end_early(void)
 {
@@ -83,46 +77,22 @@ void kp_run_set_gpu_backend(enum kp_gpu_backend now)
     if (up.gpu_changed) up.gpu_changed();
 }
 
-bool kp_run_is_active(void)
-{
-    return kp_load_acquire(&alive) && (kp_gate_get() & KP_GATE_ON);
-}
+bool kp_run_is_active(void) { return kp_load_acquire(&alive) && (kp_gate_get() & KP_GATE_ON); }
 
-bool kp_run_set_active(bool is_active)
-{
-    return kp_exchange_acq_rel(&alive, is_active);
-}
+bool kp_run_set_active(bool is_active) { return kp_exchange_acq_rel(&alive, is_active); }
 
-bool kp_run_is_owner(void)
-{
-    return getpid() == owner;
-}
+bool kp_run_is_owner(void) { return getpid() == owner; }
 
-void kp_run_own(void)
-{
-    owner = getpid();
-}
+void kp_run_own(void) { owner = getpid(); }
 
-int32_t kp_run_parent_pid(void)
-{
-    return parent_pid;
-}
+int32_t kp_run_parent_pid(void) { return parent_pid; }
 
-bool kp_run_is_worker(void)
-{
-    return parent_pid != 0;
-}
+bool kp_run_is_worker(void) { return parent_pid != 0; }
 
-void kp_run_set_parent_pid(int32_t pid)
-{
-    parent_pid = pid;
-}
+void kp_run_set_parent_pid(int32_t pid) { parent_pid = pid; }
 
 /* The process that has the steps is there, and will. */
-bool kp_run_may_log(void)
-{
-    return !(parent_pid && kp_io_process_start(parent_pid));
-}
+bool kp_run_may_log(void) { return !(parent_pid && kp_io_process_start(parent_pid)); }
 
 /* Whether a file of the parent's in /proc holds these bytes, at most 64. */
 static bool parent_says(const char *file, const char *what)
@@ -152,10 +122,8 @@ bool kp_parent_lacks(const char *setting)
 
 void kp_path_make_absolute(char *out, size_t size, const char *path)
 {
-    if (path[0] == '/' || !start_dir[0])
-        kp_fmt(out, size, "%s", path);
-    else
-        kp_fmt(out, size, "%s/%s", start_dir, path);
+    if (path[0] == '/' || !start_dir[0]) kp_fmt(out, size, "%s", path);
+    else kp_fmt(out, size, "%s/%s", start_dir, path);
 }
 
 void kp_run_set_folders(const char *out, const char *spool)
@@ -173,15 +141,9 @@ void kp_run_move_to_children(void)
     kp_fmt(spool_dir + spool, sizeof spool_dir - spool, "/children");
 }
 
-const char *kp_run_out_dir(void)
-{
-    return out_dir;
-}
+const char *kp_run_out_dir(void) { return out_dir; }
 
-const char *kp_run_spool_dir(void)
-{
-    return spool_dir;
-}
+const char *kp_run_spool_dir(void) { return spool_dir; }
 
 const char *kp_path_display(const char *path)
 {
@@ -205,14 +167,12 @@ bool kp_run_turn_begin(void)
     return false;
 }
 
-void kp_run_turn_end(void)
-{
-    atomic_flag_clear_explicit(&turn, memory_order_release);
-}
+void kp_run_turn_end(void) { atomic_flag_clear_explicit(&turn, memory_order_release); }
 
 void kp_run_turn_close(void)
 {
-    for (int i = 0; i < TURN_TRIES && atomic_flag_test_and_set_explicit(&turn, memory_order_acquire); i++) kp_io_nap(TURN_NAP_NS);
+    for (int i = 0; i < TURN_TRIES && atomic_flag_test_and_set_explicit(&turn, memory_order_acquire); i++)
+        kp_io_nap(TURN_NAP_NS);
     kp_store_relaxed(&is_exiting, true);
     kp_run_turn_end();
 }

@@ -42,10 +42,11 @@ enum kp_gpu_backend {
     KP_GPU_UNDECIDED, /* no CUDA in this process so far, or not decided yet */
     KP_GPU_CUPTI,     /* preload/cupti */
     KP_GPU_INTERCEPT, /* for good: CUPTI is not to be had (or KPROF_CUPTI=off), preload/cuda_hooks records what our own hooks see */
-    KP_GPU_OFF,       /* KPROF_ACTIVITIES without cuda, or CUPTI is another tool's: nobody */
+    KP_GPU_OFF, /* KPROF_ACTIVITIES without cuda, or CUPTI is another tool's: nobody */
 };
 enum kp_gpu_backend kp_run_gpu_backend(void);
-void kp_run_set_gpu_backend(enum kp_gpu_backend gpu); /* preload/cupti's word; tells every source when it is news. Any thread, no lock held. */
+void kp_run_set_gpu_backend(
+    enum kp_gpu_backend gpu); /* preload/cupti's word; tells every source when it is news. Any thread, no lock held. */
 
 /* --- this process --- */
 /* False before start, after exit, in a forked child, with KPROF=0. */

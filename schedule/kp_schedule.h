@@ -38,8 +38,8 @@ const char *kp_step_source_name(enum kp_step_source source);
 /* What KPROF_STEP chose: auto, optimizer, api, range:REGEX, op:REGEX, time:250ms. */
 struct kp_step_rule {
     enum { KP_RULE_AUTO, KP_RULE_OPTIMIZER, KP_RULE_API, KP_RULE_RANGE, KP_RULE_OP, KP_RULE_TIME } kind;
-    const char *pattern;  /* RANGE, OP: POSIX extended regular expression */
-    uint64_t period_ns;   /* TIME */
+    const char *pattern; /* RANGE, OP: POSIX extended regular expression */
+    uint64_t period_ns;  /* TIME */
 };
 int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, unsigned long why_bytes);
 
@@ -95,17 +95,17 @@ bool kp_steps_takes_api(void);
 bool kp_steps_time(uint64_t now_ns, bool did_work);
 
 struct kp_transition {
-    uint64_t step;                  /* number of the step that begins */
-    enum kp_action before, after;   /* action of the step that ended, and of the one that begins */
+    uint64_t step;                /* number of the step that begins */
+    enum kp_action before, after; /* action of the step that ended, and of the one that begins */
     enum kp_step_source source;
-    bool starts_over;               /* steps were seconds so far: what they recorded is over, the schedule is at its step 1 */
+    bool starts_over; /* steps were seconds so far: what they recorded is over, the schedule is at its step 1 */
 };
 /*
  * Counts one step; fills the transition. Only one thread at a time wins; a loser returns false (its step is not
  * counted).
  */
 bool kp_steps_advance(struct kp_transition *out);
-uint64_t kp_steps_seen(void);       /* steps finished so far */
+uint64_t kp_steps_seen(void); /* steps finished so far */
 enum kp_step_source kp_steps_source(void);
 
 #endif

@@ -45,7 +45,10 @@ uint64_t kp_schedule_steps_needed(const struct kp_schedule *s)
 /* The field that a key names, or NULL. */
 static uint64_t *field_named(struct kp_schedule *s, const char *key, size_t length)
 {
-    const struct { const char *name; uint64_t *field; } fields[] = {
+    const struct {
+        const char *name;
+        uint64_t *field;
+    } fields[] = {
         {"skip_first", &s->skip_first}, {"wait", &s->wait},     {"warmup", &s->warmup},
         {"active", &s->active},         {"repeat", &s->repeat}, {"skip_first_wait", &s->skip_first_wait},
     };

@@ -24,8 +24,10 @@ static int complain(char *why, unsigned long why_bytes, const char *phrase)
 /* "250ms" to ns. */
 static bool period_parse(const char *text, uint64_t *out_ns)
 {
-    static const struct { const char *unit; uint64_t ns; } units[] = {
-        {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {"m", 60000000000}};
+    static const struct {
+        const char *unit;
+        uint64_t ns;
+    } units[] = {{"us", 1000}, {"ms", 1000000}, {"s", 1000000000}, {"m", 60000000000}};
     uint64_t n = 0;
     const char *p = text;
     for (; *p >= '0' && *p <= '9' && n < 1000000000; p++) n = n * 10 + (uint64_t)(*p - '0');
@@ -68,7 +70,8 @@ static int pattern_check(const char *pattern, char *why, unsigned long why_bytes
     int rc;
     if (!*pattern) return complain(why, why_bytes, "has no regular expression");
     if (strlen(pattern) > 1000) return complain(why, why_bytes, "has too long a regular expression");
-    if (!is_cheap(pattern)) return complain(why, why_bytes, "has a back-reference or repeats too much (+ and {} nested)");
+    if (!is_cheap(pattern))
+        return complain(why, why_bytes, "has a back-reference or repeats too much (+ and {} nested)");
     rc = regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB);
     if (rc == 0) {
         regfree(&compiled);

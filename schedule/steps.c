@@ -39,7 +39,7 @@ enum {
     MARK_RULE = 3u << 28,
     MARK_KIND = 3u << 28,
     MARK_HASH = (1u << 28) - 1,
-    BATCHES_ALONE = 16, /* batches without an optimizer step before the DataLoader counts */
+    BATCHES_ALONE = 16,  /* batches without an optimizer step before the DataLoader counts */
     TAKEOVER_AFTER = 64, /* steps of other optimizers before one of them takes over */
 };
 /* Values of `tracked`: none yet, a destroyed one, a mark (below 2^30), or an identity (has the top bit). */
@@ -58,9 +58,9 @@ static _Atomic uint64_t tracked;               /* the optimizer that counts */
 static _Atomic uint64_t others_seen;           /* a bit (by hash) for each other one that stepped since */
 static _Atomic uint32_t silence;               /* steps of others since the tracked one's last */
 static _Atomic uint32_t batches;
-static _Atomic bool starts_over;               /* the next step is the first one that counts */
-static _Atomic uint64_t clock_asked;           /* time: when it was last asked */
-static _Atomic uint64_t clock_from;            /* time: when silence began, then when the last step was; 0: not yet */
+static _Atomic bool starts_over;     /* the next step is the first one that counts */
+static _Atomic uint64_t clock_asked; /* time: when it was last asked */
+static _Atomic uint64_t clock_from;  /* time: when silence began, then when the last step was; 0: not yet */
 
 const char *kp_step_source_name(enum kp_step_source which)
 {
@@ -94,10 +94,7 @@ void kp_steps_start_over(const struct kp_schedule *schedule)
     kp_store_relaxed(&clock_asked, 0);
 }
 
-bool kp_steps_needs_ops(void)
-{
-    return rule.kind == KP_RULE_OP;
-}
+bool kp_steps_needs_ops(void) { return rule.kind == KP_RULE_OP; }
 
 /* FNV-1a, folded to 28 bits. */
 static uint32_t name_hash(const char *name)
@@ -142,10 +139,7 @@ static bool source_take(uint32_t who)
     return seen == who;
 }
 
-static uint64_t others_bit(uint64_t who)
-{
-    return UINT64_C(1) << (who * UINT64_C(0x9E3779B97F4A7C15) >> 58);
-}
+static uint64_t others_bit(uint64_t who) { return UINT64_C(1) << (who * UINT64_C(0x9E3779B97F4A7C15) >> 58); }
 
 /* Whether another than the tracked optimizer may take over. Lost updates of two threads only delay it. */
 static bool may_take_over(uint64_t seen, uint64_t who)
@@ -182,10 +176,7 @@ uint64_t kp_steps_optimizer(void)
     return seen & KP_STEP_IDENTITY ? seen : 0;
 }
 
-void kp_steps_optimizer_gone(uint64_t optimizer)
-{
-    (void)kp_cas_acq_rel(&tracked, &optimizer, TRACKED_GONE);
-}
+void kp_steps_optimizer_gone(uint64_t optimizer) { (void)kp_cas_acq_rel(&tracked, &optimizer, TRACKED_GONE); }
 
 bool kp_steps_range_end(uint32_t mark, uint64_t optimizer)
 {
@@ -199,15 +190,9 @@ bool kp_steps_range_end(uint32_t mark, uint64_t optimizer)
     }
 }
 
-bool kp_steps_takes_api(void)
-{
-    return rule.kind == KP_RULE_AUTO || rule.kind == KP_RULE_API;
-}
+bool kp_steps_takes_api(void) { return rule.kind == KP_RULE_AUTO || rule.kind == KP_RULE_API; }
 
-bool kp_steps_api(void)
-{
-    return kp_steps_takes_api() && source_take(KP_STEP_API);
-}
+bool kp_steps_api(void) { return kp_steps_takes_api() && source_take(KP_STEP_API); }
 
 uint64_t kp_steps_time_period_ns(void)
 {
@@ -265,12 +250,6 @@ bool kp_steps_advance(struct kp_transition *out)
     return true;
 }
 
-uint64_t kp_steps_seen(void)
-{
-    return kp_load_relaxed(&finished);
-}
+uint64_t kp_steps_seen(void) { return kp_load_relaxed(&finished); }
 
-enum kp_step_source kp_steps_source(void)
-{
-    return (enum kp_step_source)kp_load_relaxed(&source);
-}
+enum kp_step_source kp_steps_source(void) { return (enum kp_step_source)kp_load_relaxed(&source); }

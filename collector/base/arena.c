@@ -50,7 +50,8 @@ static void large_note(const void *p, size_t bytes)
 {
     for (uint32_t i = 0; bytes >= LARGE && i < KP_MAP_LARGE_MAX; i++) {
         uintptr_t none = 0;
-        if (kp_load_relaxed(&large[i].from) || !kp_cas_acq_rel(&large[i].from, &none, (uintptr_t)p)) continue; /* pairs with: itself */
+        if (kp_load_relaxed(&large[i].from) || !kp_cas_acq_rel(&large[i].from, &none, (uintptr_t)p))
+            continue; /* pairs with: itself */
         kp_store_relaxed(&large[i].bytes, bytes);
         return;
     }

@@ -18,16 +18,25 @@
 #include "collector/base/kp_poison.h"
 
 const struct kp_config_row kp_config_rows[KP_SET_COUNT] = {
-#define KP_SETTING(field, row_name, row_type, row_default, row_low, row_high, row_values, row_torch, row_meta, row_doc) \
-    [KP_SET_##field] = {.name = (row_name), .fallback = (row_default), .values = (row_values), .torch = (row_torch), \
-                        .meta = (row_meta), .doc = (row_doc), .type = KP_TYPE_##row_type, .low = (row_low), \
-                        .high = (row_high), .offset = offsetof(struct kp_config, field)},
+#define KP_SETTING(field, row_name, row_type, row_default, row_low, row_high, row_values, row_torch, row_meta, \
+                   row_doc)                                                                                    \
+    [KP_SET_##field] = {.name = (row_name),                                                                    \
+                        .fallback = (row_default),                                                             \
+                        .values = (row_values),                                                                \
+                        .torch = (row_torch),                                                                  \
+                        .meta = (row_meta),                                                                    \
+                        .doc = (row_doc),                                                                      \
+                        .type = KP_TYPE_##row_type,                                                            \
+                        .low = (row_low),                                                                      \
+                        .high = (row_high),                                                                    \
+                        .offset = offsetof(struct kp_config, field)},
 #include "collector/base/config.def"
 #undef KP_SETTING
 };
 
 /* Variables that start with KPROF but are read by scripts and tests only. */
-static const char *const others[] = {"KPROF_LIB", "KPROF_PYTHON", "KPROF_GPU_TRACES", "KPROF_BUILD", "KPROF_COMMAND", "KPROF_READ_LIMIT"};
+static const char *const others[] = {"KPROF_LIB",   "KPROF_PYTHON",  "KPROF_GPU_TRACES",
+                                     "KPROF_BUILD", "KPROF_COMMAND", "KPROF_READ_LIMIT"};
 
 static void *field_of(struct kp_config *config, enum kp_config_index index)
 {
@@ -145,7 +154,8 @@ static bool set_words(struct kp_config *config, enum kp_config_index index, cons
     if (!bits) return refuse(config, index, value, "names nothing");
     if (index == KP_SET_exports && (bits & KP_EXPORTS_NONE) && bits != KP_EXPORTS_NONE)
         return refuse(config, index, value, "asks for none and for something");
-    if ((index == KP_SET_cupti || index == KP_SET_with_stack) && bits & (bits - 1)) return refuse(config, index, value, "names more than one");
+    if ((index == KP_SET_cupti || index == KP_SET_with_stack) && bits & (bits - 1))
+        return refuse(config, index, value, "names more than one");
     *(uint32_t *)field_of(config, index) = bits;
     return true;
 }
@@ -186,9 +196,8 @@ static bool set_json(struct kp_config *config, enum kp_config_index index, const
 
 typedef bool (*set_fn)(struct kp_config *config, enum kp_config_index index, const char *value);
 static const set_fn setters[] = {
-    [KP_TYPE_BOOL] = set_bool, [KP_TYPE_NUMBER] = set_number, [KP_TYPE_SET] = set_words,
-    [KP_TYPE_TEXT] = set_line, [KP_TYPE_NAME] = set_name,     [KP_TYPE_JSON] = set_json,
-    [KP_TYPE_SCHEDULE] = set_line, [KP_TYPE_STEP] = set_line,
+    [KP_TYPE_BOOL] = set_bool, [KP_TYPE_NUMBER] = set_number, [KP_TYPE_SET] = set_words,     [KP_TYPE_TEXT] = set_line,
+    [KP_TYPE_NAME] = set_name, [KP_TYPE_JSON] = set_json,     [KP_TYPE_SCHEDULE] = set_line, [KP_TYPE_STEP] = set_line,
 };
 
 bool kp_config_set(struct kp_config *config, enum kp_config_index index, const char *value)
@@ -201,10 +210,8 @@ bool kp_config_set(struct kp_config *config, enum kp_config_index index, const c
 static void set_default(struct kp_config *config, enum kp_config_index index)
 {
     const struct kp_config_row *row = &kp_config_rows[index];
-    if (row->type >= KP_TYPE_TEXT)
-        *(const char **)field_of(config, index) = row->fallback[0] ? row->fallback : NULL;
-    else
-        setters[row->type](config, index, row->fallback);
+    if (row->type >= KP_TYPE_TEXT) *(const char **)field_of(config, index) = row->fallback[0] ? row->fallback : NULL;
+    else setters[row->type](config, index, row->fallback);
     config->from_env &= ~(1u << index);
 }
 
@@ -269,10 +276,8 @@ static void unknown(struct kp_config *config, const char *entry, size_t length)
     memcpy(name, entry, length);
     name[length] = 0;
     near = kp_config_nearest(name);
-    if (near)
-        keep_line(config, "%s is no setting of kprof, ignored; did you mean %s?", name, near);
-    else
-        keep_line(config, "%s is no setting of kprof, ignored; `kprof config` lists them", name);
+    if (near) keep_line(config, "%s is no setting of kprof, ignored; did you mean %s?", name, near);
+    else keep_line(config, "%s is no setting of kprof, ignored; `kprof config` lists them", name);
 }
 
 /* One NAME=VALUE. As with getenv the first of two equal names counts, and an empty value is no value. */
@@ -287,10 +292,8 @@ static void take_entry(struct kp_config *config, const char *entry, uint32_t *se
         *seen |= 1u << i;
         return;
     }
-    if (is_named(entry, length, "KPROF_TEST_FAIL"))
-        config->test_fail = keep_text(config, value);
-    else
-        unknown(config, entry, length);
+    if (is_named(entry, length, "KPROF_TEST_FAIL")) config->test_fail = keep_text(config, value);
+    else unknown(config, entry, length);
 }
 
 int kp_config_read_as(struct kp_config *out, char **environ_like, bool secure)
@@ -318,7 +321,8 @@ void kp_config_complain(const struct kp_config *config)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     if (atomic_flag_test_and_set_explicit(&said, memory_order_relaxed)) return;
-    for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1) kp_log(0, "%s", config->lines + at);
+    for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1)
+        kp_log(0, "%s", config->lines + at);
 }
 
 static size_t words_value(uint32_t bits, const char *words, char *buf, size_t size)
@@ -368,10 +372,13 @@ size_t kp_config_text(const struct kp_config *config, char *buf, size_t size)
     size_t used = 0;
     for (int i = 0; i < KP_SET_COUNT; i++) {
         const size_t start = used;
-        if (kp_config_rows[i].type >= KP_TYPE_TEXT && !*(const char *const *)field_in(config, (enum kp_config_index)i)) continue;
+        if (kp_config_rows[i].type >= KP_TYPE_TEXT && !*(const char *const *)field_in(config, (enum kp_config_index)i))
+            continue;
         used += kp_fmt(buf + (used < size ? used : size), used < size ? size - used : 0, "%s=", kp_config_rows[i].name);
-        used += kp_config_value(config, (enum kp_config_index)i, buf + (used < size ? used : size), used < size ? size - used : 0);
-        for (size_t p = start; p < used && p + 1 < size; p++) /* a line break between two JSON tokens means the same as a space */
+        used += kp_config_value(config, (enum kp_config_index)i, buf + (used < size ? used : size),
+                                used < size ? size - used : 0);
+        for (size_t p = start; p < used && p + 1 < size;
+             p++) /* a line break between two JSON tokens means the same as a space */
             if (buf[p] == '\n' || buf[p] == '\r') buf[p] = ' ';
         used += kp_fmt(buf + (used < size ? used : size), used < size ? size - used : 0, "\n");
     }

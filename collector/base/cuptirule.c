@@ -36,8 +36,9 @@ uint32_t kp_cuptirule_all(uint32_t version)
 /* Up to 12.9 versions were counted, and several releases had one number; from 13.0 on the number is the release. */
 size_t kp_cuptirule_name(uint32_t version, char *out, size_t bytes)
 {
-    static const char *const counted[] = {[17] = "11.7", [18] = "11.8 to 12.1", [20] = "12.2", [21] = "12.3", [22] = "12.4", [23] = "12.5",
-                                          [24] = "12.6", [25] = "12.6", [26] = "12.8", [27] = "12.9", [28] = "12.9 Update 1"};
+    static const char *const counted[] = {
+        [17] = "11.7", [18] = "11.8 to 12.1", [20] = "12.2", [21] = "12.3", [22] = "12.4",         [23] = "12.5",
+        [24] = "12.6", [25] = "12.6",         [26] = "12.8", [27] = "12.9", [28] = "12.9 Update 1"};
     const char *release = version < sizeof counted / sizeof *counted ? counted[version] : NULL;
     const uint32_t major = version / 10000, minor = version / 100 % 100, update = version % 100;
     if (release) return kp_fmt(out, bytes, "CUPTI %u (CUDA %s)", version, release);

@@ -60,11 +60,15 @@ static void section_note(struct kp_elf *elf, const Elf64_Ehdr *head, const Elf64
 {
     Elf64_Shdr names;
     if (s->sh_type == SHT_NOTE)
-        note_read(read_at, elf, s->sh_offset, s->sh_offset + (s->sh_size < NOTES_MAX ? s->sh_size : NOTES_MAX), elf->build_id, sizeof elf->build_id);
+        note_read(read_at, elf, s->sh_offset, s->sh_offset + (s->sh_size < NOTES_MAX ? s->sh_size : NOTES_MAX),
+                  elf->build_id, sizeof elf->build_id);
     if ((s->sh_type != SHT_SYMTAB && s->sh_type != SHT_DYNSYM) || s->sh_entsize != sizeof(Elf64_Sym)) return;
-    if (s->sh_link >= head->e_shnum || !read_at(elf, &names, sizeof names, head->e_shoff + (uint64_t)s->sh_link * sizeof names)) return;
+    if (s->sh_link >= head->e_shnum ||
+        !read_at(elf, &names, sizeof names, head->e_shoff + (uint64_t)s->sh_link * sizeof names))
+        return;
     if (s->sh_offset > file_bytes || s->sh_size > file_bytes - s->sh_offset) return; /* of a debug file: not in it */
-    if (names.sh_type != SHT_STRTAB || names.sh_offset > file_bytes || names.sh_size > file_bytes - names.sh_offset) return;
+    if (names.sh_type != SHT_STRTAB || names.sh_offset > file_bytes || names.sh_size > file_bytes - names.sh_offset)
+        return;
     *(s->sh_type == SHT_SYMTAB ? &elf->full : &elf->dynamic) =
         (struct kp_elf_table){s->sh_offset, s->sh_size, names.sh_offset, names.sh_size};
 }
@@ -75,7 +79,9 @@ static int sections_read(struct kp_elf *elf)
     Elf64_Shdr section;
     struct stat st;
     if (kp_io_fstat(elf->fd, &st) != 0 || !S_ISREG(st.st_mode) || !read_at(elf, &head, sizeof head, 0)) return -EINVAL;
-    if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB) return -EINVAL;
+    if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
+        head.e_ident[EI_DATA] != ELFDATA2LSB)
+        return -EINVAL;
     if (head.e_shentsize != sizeof section || head.e_shnum > SECTIONS_MAX) return -EINVAL;
     for (uint32_t i = 0; i < head.e_shnum; i++) {
         if (!read_at(elf, &section, sizeof section, head.e_shoff + (uint64_t)i * sizeof section)) break;
@@ -110,7 +116,8 @@ int kp_elf_functions(const struct kp_elf *elf, const struct kp_elf_table *table,
         for (uint64_t i = 0; !rc && i < n; i++) {
             const unsigned type = ELF64_ST_TYPE(of[i].st_info);
             if ((type != STT_FUNC && type != STT_GNU_IFUNC) || of[i].st_shndx == SHN_UNDEF || !of[i].st_value) continue;
-            const struct kp_elf_symbol s = {of[i].st_value, of[i].st_size, of[i].st_name, ELF64_ST_BIND(of[i].st_info) != STB_LOCAL};
+            const struct kp_elf_symbol s = {of[i].st_value, of[i].st_size, of[i].st_name,
+                                            ELF64_ST_BIND(of[i].st_info) != STB_LOCAL};
             rc = fn(context, &s);
         }
     }
@@ -137,14 +144,16 @@ char *kp_elf_names_get(struct kp_elf_names *n, uint32_t name)
 {
     const uint64_t left = name < n->table->names_bytes ? n->table->names_bytes - name : 0;
     uint64_t at = name - n->from;
-    if (name < n->from || at >= n->bytes || !memchr(n->block + at, 0, n->bytes - at)) { /* not in the block, or not all of it */
+    if (name < n->from || at >= n->bytes ||
+        !memchr(n->block + at, 0, n->bytes - at)) { /* not in the block, or not all of it */
         at = left && name > BEFORE ? BEFORE : left ? name : 0;
         n->from = name - (uint32_t)at;
         n->bytes = left + at < sizeof n->block ? (uint32_t)(left + at) : (uint32_t)sizeof n->block;
         if (n->bytes && !read_at(n->elf, n->block, n->bytes, n->table->names_at + n->from)) n->bytes = 0;
     }
     const char *from = n->block + at;
-    const size_t bytes = n->bytes > at ? strnlen(from, n->bytes - at < sizeof n->name ? n->bytes - at : sizeof n->name - 1) : 0;
+    const size_t bytes =
+        n->bytes > at ? strnlen(from, n->bytes - at < sizeof n->name ? n->bytes - at : sizeof n->name - 1) : 0;
     memcpy(n->name, from, bytes);
     n->name[bytes] = 0;
     return n->name;

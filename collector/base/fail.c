@@ -30,15 +30,16 @@ static const struct point {
     char name[NAME];
     int error;
 } points[] = {
-    {"open", EMFILE}, {"close", EIO}, {"read", EIO}, {"pread", EIO}, {"write", ENOSPC}, {"fallocate", ENOSPC}, {"truncate", EIO},
-    {"fsync", EIO}, {"rename", EIO}, {"unlink", EACCES}, {"mkdir", EACCES}, {"stat", EACCES}, {"access", EACCES}, {"list", EIO}, {"readlink", EACCES},
-    {"getcwd", ENOENT}, {"uname", EPERM}, {"dup", EMFILE}, {"punch", EOPNOTSUPP}, {"terminal", ENOTTY},
-    {"lock", ENOLCK}, {"give", EPERM}, {"seek", EINVAL},
-    {"mmap", ENOMEM}, {"munmap", ENOMEM}, {"mremap", ENOMEM}, {"madvise", ENOMEM}, {"mprotect", ENOMEM}, {"populate", ENOMEM}, {"wipeonfork", EINVAL},
-    {"peek", EPERM}, {"arena", ENOMEM}, {"heap", ENOMEM}, {"limit", EPERM}, {"mlock", ENOMEM},
-    {"thread", EAGAIN}, {"atfork", ENOMEM}, {"key", EAGAIN}, {"atexit", ENOMEM},
-    {"wait", ENOSYS}, {"wake", ENOSYS}, {"nap", EINTR}, {"barrier", EPERM}, {"kill", EPERM}, {"prctl", EPERM}, {"nice", EACCES}, {"mask", EPERM},
-    {"altstack", EPERM},
+    {"open", EMFILE},      {"close", EIO},      {"read", EIO},        {"pread", EIO},        {"write", ENOSPC},
+    {"fallocate", ENOSPC}, {"truncate", EIO},   {"fsync", EIO},       {"rename", EIO},       {"unlink", EACCES},
+    {"mkdir", EACCES},     {"stat", EACCES},    {"access", EACCES},   {"list", EIO},         {"readlink", EACCES},
+    {"getcwd", ENOENT},    {"uname", EPERM},    {"dup", EMFILE},      {"punch", EOPNOTSUPP}, {"terminal", ENOTTY},
+    {"lock", ENOLCK},      {"give", EPERM},     {"seek", EINVAL},     {"mmap", ENOMEM},      {"munmap", ENOMEM},
+    {"mremap", ENOMEM},    {"madvise", ENOMEM}, {"mprotect", ENOMEM}, {"populate", ENOMEM},  {"wipeonfork", EINVAL},
+    {"peek", EPERM},       {"arena", ENOMEM},   {"heap", ENOMEM},     {"limit", EPERM},      {"mlock", ENOMEM},
+    {"thread", EAGAIN},    {"atfork", ENOMEM},  {"key", EAGAIN},      {"atexit", ENOMEM},    {"wait", ENOSYS},
+    {"wake", ENOSYS},      {"nap", EINTR},      {"barrier", EPERM},   {"kill", EPERM},       {"prctl", EPERM},
+    {"nice", EACCES},      {"mask", EPERM},     {"altstack", EPERM},
 };
 enum { KNOWN = sizeof points / sizeof *points };
 
@@ -85,7 +86,8 @@ static void tally_map(const char *path, size_t n)
     int fd = open(name, O_RDWR | O_CLOEXEC);
     if (fd < 0) return;
     void *at = MAP_FAILED;
-    if (syscall(SYS_fstat, fd, &st) == 0 && st.st_size >= TALLY_BYTES) at = mmap(NULL, TALLY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (syscall(SYS_fstat, fd, &st) == 0 && st.st_size >= TALLY_BYTES)
+        at = mmap(NULL, TALLY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (at == MAP_FAILED) return;
     struct tally *t = at;
@@ -149,7 +151,7 @@ int kp_fail_point(const char *name)
     unsigned n = kp_load_acquire(&failure_count); /* pairs with: fail.c:kp_fail_set */
     if (__builtin_expect(n == 0, 1)) return 0;
     struct tally *t = kp_load_acquire(&tally); /* pairs with: fail.c:tally_map */
-    const int row = point_find(name); /* -1: not a call, but a test's wish (python/find.c) */
+    const int row = point_find(name);          /* -1: not a call, but a test's wish (python/find.c) */
     const uint64_t all = row < 0 ? 0 : kp_add_relaxed(&t->total, 1) + 1;
     const uint64_t of_name = row < 0 ? 0 : kp_add_relaxed(&t->of[row].calls, 1) + 1;
     for (unsigned i = 0; i < n; i++) {

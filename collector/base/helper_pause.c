@@ -27,7 +27,7 @@ static struct row {
     void (*wake)(void);
     const char *name;
     int nice;
-    _Atomic uint32_t tid; /* 0: it does not run */
+    _Atomic uint32_t tid;      /* 0: it does not run */
     _Atomic uint32_t was_sent; /* SENT until it ends, then GONE; 0: no pause for it */
 } rows[KP_HELPERS_MAX];
 static _Atomic uint32_t row_count, wanted;
@@ -43,10 +43,7 @@ bool kp_helpers_pause_wanted(void)
     return is;
 }
 
-void kp_helpers_sleep(uint64_t ns)
-{
-    kp_io_wait(&wanted, 0, ns);
-}
+void kp_helpers_sleep(uint64_t ns) { kp_io_wait(&wanted, 0, ns); }
 
 static void *row_main(void *arg)
 {
@@ -123,7 +120,8 @@ bool kp_helpers_pause(uint32_t timeout_ms)
     }
     for (uint32_t naps = 0; naps < timeout_ms * NAPS_IN_MS; naps++) {
         bool all = true;
-        for (uint32_t i = 0, n = kp_load_acquire(&row_count); i < n; i++) all &= !kp_load_relaxed(&rows[i].was_sent) || is_gone(&rows[i]);
+        for (uint32_t i = 0, n = kp_load_acquire(&row_count); i < n; i++)
+            all &= !kp_load_relaxed(&rows[i].was_sent) || is_gone(&rows[i]);
         if (all && kp_io_helpers() == 0) break;
         kp_io_nap(NAP_NS);
     }
@@ -136,10 +134,14 @@ void kp_helpers_resume(void)
     for (uint32_t i = 0, n = kp_load_acquire(&row_count); i < n; i++) {
         struct row *row = &rows[i];
         uint32_t sent = SENT;
-        if (kp_cas_acq_rel(&row->was_sent, &sent, 0) || sent != GONE) continue; /* pairs with: row_main. It still runs */
+        if (kp_cas_acq_rel(&row->was_sent, &sent, 0) || sent != GONE)
+            continue; /* pairs with: row_main. It still runs */
         kp_store_release(&row->was_sent, 0);
         if (row_start(row) != 0)
-            KP_LOG_ONCE(0, "%s could not be started again after the program changed its user or namespace: records may be dropped", row->name);
+            KP_LOG_ONCE(
+                0,
+                "%s could not be started again after the program changed its user or namespace: records may be dropped",
+                row->name);
     }
     atomic_flag_clear_explicit(&turn, memory_order_release);
 }

@@ -29,10 +29,10 @@
  */
 
 /* Runs a call until it is not interrupted; its value, or -errno. */
-#define KP_IO_RETRY(out, call)                                                                     \
-    do {                                                                                           \
-        (out) = (call);                                                                            \
-        if ((out) < 0) (out) = -errno;                                                             \
+#define KP_IO_RETRY(out, call)         \
+    do {                               \
+        (out) = (call);                \
+        if ((out) < 0) (out) = -errno; \
     } while ((out) == -EINTR)
 
 static int fd_high(int fd)
@@ -41,7 +41,8 @@ static int fd_high(int fd)
     int high = kp_fail_point("dup");
     if (high == 0) high = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_HIGH);
     if (high < 0 && fd > STDERR_FILENO) return fd; /* a low limit on fds: the low number must do */
-    if (high < 0) high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* but what the host prints must not land there */
+    if (high < 0)
+        high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* but what the host prints must not land there */
     if (high < 0) high = -errno;
     close(fd);
     return high;
@@ -190,10 +191,7 @@ int kp_io_fstat(int fd, struct stat *out)
     return syscall(SYS_fstat, fd, out) == 0 ? 0 : -errno;
 }
 
-bool kp_io_exists(const char *path)
-{
-    return kp_fail_point("access") == 0 && access(path, F_OK) == 0;
-}
+bool kp_io_exists(const char *path) { return kp_fail_point("access") == 0 && access(path, F_OK) == 0; }
 
 ssize_t kp_io_readlink(const char *path, char *out, size_t bytes)
 {
@@ -218,10 +216,7 @@ int kp_io_dup_high(int fd)
     return rc < 0 ? -errno : rc;
 }
 
-bool kp_io_is_terminal(int fd)
-{
-    return kp_fail_point("terminal") == 0 && isatty(fd);
-}
+bool kp_io_is_terminal(int fd) { return kp_fail_point("terminal") == 0 && isatty(fd); }
 
 int kp_io_rename_new(const char *from, const char *to)
 {

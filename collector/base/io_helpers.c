@@ -31,7 +31,9 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
-#define KP_IO_STACK ((size_t)512 << 10) /* address space: the C++ library's reading of names (export/names/demangle.c) is what may need it */
+#define KP_IO_STACK \
+    ((size_t)512    \
+     << 10) /* address space: the C++ library's reading of names (export/names/demangle.c) is what may need it */
 
 _Thread_local bool kp_in_profiler __attribute__((tls_model("initial-exec")));
 static _Atomic unsigned helpers;
@@ -93,7 +95,8 @@ static int main_look(void) /* 1: gone, 0: there, or -errno */
 static const char *task_read(const char *tid, char *text, size_t bytes)
 {
     char path[64];
-    return kp_fmt(path, sizeof path, "/proc/self/task/%s/stat", tid) < sizeof path ? process_read(path, text, bytes) : NULL;
+    return kp_fmt(path, sizeof path, "/proc/self/task/%s/stat", tid) < sizeof path ? process_read(path, text, bytes)
+                                                                                   : NULL;
 }
 
 static const char *main_read(char *text, size_t bytes)
@@ -141,10 +144,7 @@ static bool are_kernels(uint64_t threads, uint64_t ours)
     return false;
 }
 
-uint32_t kp_io_helpers(void)
-{
-    return kp_load_relaxed(&helpers);
-}
+uint32_t kp_io_helpers(void) { return kp_load_relaxed(&helpers); }
 
 void kp_io_helpers_settle(void)
 {

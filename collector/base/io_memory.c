@@ -23,10 +23,7 @@
 
 static _Atomic bool keeps_unlocked;
 
-void kp_io_keep_unlocked(bool is_wanted)
-{
-    kp_store_relaxed(&keeps_unlocked, is_wanted);
-}
+void kp_io_keep_unlocked(bool is_wanted) { kp_store_relaxed(&keeps_unlocked, is_wanted); }
 
 int kp_io_mmap(void **out, size_t bytes, int prot, int flags, int fd, off_t at)
 {
@@ -82,19 +79,15 @@ int kp_io_mprotect(void *p, size_t bytes, int prot)
 static uint64_t limit_get(int which)
 {
     struct rlimit limit;
-    if (kp_fail_point("limit") != 0 || getrlimit((__rlimit_resource_t)which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+    if (kp_fail_point("limit") != 0 || getrlimit((__rlimit_resource_t)which, &limit) != 0 ||
+        limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
     return limit.rlim_cur;
 }
 
-uint64_t kp_io_address_limit(void)
-{
-    return limit_get(RLIMIT_AS);
-}
+uint64_t kp_io_address_limit(void) { return limit_get(RLIMIT_AS); }
 
-uint64_t kp_io_lock_limit(void)
-{
-    return limit_get(RLIMIT_MEMLOCK);
-}
+uint64_t kp_io_lock_limit(void) { return limit_get(RLIMIT_MEMLOCK); }
 
 uint64_t kp_io_addresses(void)
 {
@@ -128,7 +121,9 @@ int kp_io_unlock_pages(void *p, size_t bytes)
  * Where process_vm_readv is missing (emulators) or forbidden (a sandbox), the bytes go through a pipe: write answers
  * EFAULT as well. By system call number, since libc's write and read are cancellation points.
  */
-enum { PIECE = 4096 }; /* what any pipe takes without waiting; also what is asked for at once, since no page is smaller */
+enum {
+    PIECE = 4096
+}; /* what any pipe takes without waiting; also what is asked for at once, since no page is smaller */
 
 static int peek_through(const int fds[2], const uint8_t *from, uint8_t *to, size_t bytes)
 {

@@ -65,10 +65,7 @@ int kp_io_barrier(void)
     return rc;
 }
 
-uint32_t kp_io_tid(void)
-{
-    return (uint32_t)syscall(SYS_gettid);
-}
+uint32_t kp_io_tid(void) { return (uint32_t)syscall(SYS_gettid); }
 
 bool kp_io_is_on_signal_stack(void)
 {

@@ -27,10 +27,7 @@ struct check {
     uint64_t is_object[DEPTH_MAX / 64];
 };
 
-static int peek(const struct check *c)
-{
-    return c->at < c->bytes ? c->text[c->at] : -1;
-}
+static int peek(const struct check *c) { return c->at < c->bytes ? c->text[c->at] : -1; }
 
 static bool fail(struct check *c, const char *why)
 {
@@ -44,10 +41,7 @@ static void skip_space(struct check *c)
     while ((ch = peek(c)) == ' ' || ch == '\t' || ch == '\n' || ch == '\r') c->at++;
 }
 
-static bool is_hex(int ch)
-{
-    return (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'f') || (ch >= 'A' && ch <= 'F');
-}
+static bool is_hex(int ch) { return (ch >= '0' && ch <= '9') || (ch >= 'a' && ch <= 'f') || (ch >= 'A' && ch <= 'F'); }
 
 static bool take_escape(struct check *c)
 {
@@ -112,10 +106,8 @@ static bool take_digits(struct check *c)
 static bool take_number(struct check *c)
 {
     if (peek(c) == '-') c->at++;
-    if (peek(c) == '0')
-        c->at++;
-    else if (!take_digits(c))
-        return false;
+    if (peek(c) == '0') c->at++;
+    else if (!take_digits(c)) return false;
     if (peek(c) == '.') {
         c->at++;
         if (!take_digits(c)) return false;
@@ -156,10 +148,8 @@ static bool go_in(struct check *c, bool object)
 {
     const uint64_t bit = UINT64_C(1) << (c->depth % 64);
     if (c->depth == DEPTH_MAX) return fail(c, "nested too deep");
-    if (object)
-        c->is_object[c->depth / 64] |= bit;
-    else
-        c->is_object[c->depth / 64] &= ~bit;
+    if (object) c->is_object[c->depth / 64] |= bit;
+    else c->is_object[c->depth / 64] &= ~bit;
     c->depth++;
     c->at++;
     skip_space(c);

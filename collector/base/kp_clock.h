@@ -28,10 +28,7 @@ static inline uint64_t kp_clock_ns(clockid_t id)
 }
 
 /* CLOCK_MONOTONIC */
-static inline uint64_t kp_clock_ms(void)
-{
-    return kp_clock_ns(CLOCK_MONOTONIC) / 1000000;
-}
+static inline uint64_t kp_clock_ms(void) { return kp_clock_ns(CLOCK_MONOTONIC) / 1000000; }
 
 static inline uint64_t kp_ticks(void)
 {

@@ -16,13 +16,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KP_ACTIVITY_CPU = 1u << 0, KP_ACTIVITY_CUDA = 1u << 1 };   /* activities, order of the values in config.def */
+enum { KP_ACTIVITY_CPU = 1u << 0, KP_ACTIVITY_CUDA = 1u << 1 }; /* activities, order of the values in config.def */
 enum { KP_CUPTI_TEE = 1u << 0, KP_CUPTI_YIELD = 1u << 1, KP_CUPTI_OFF = 1u << 2 }; /* cupti: one of them */
-enum { /* exports */
-    KP_EXPORTS_TRACE = 1u << 0, KP_EXPORTS_TABLE = 1u << 1, KP_EXPORTS_STACKS = 1u << 2, KP_EXPORTS_MEMORY = 1u << 3, KP_EXPORTS_NONE = 1u << 4,
+enum {                                                                             /* exports */
+       KP_EXPORTS_TRACE = 1u << 0,
+       KP_EXPORTS_TABLE = 1u << 1,
+       KP_EXPORTS_STACKS = 1u << 2,
+       KP_EXPORTS_MEMORY = 1u << 3,
+       KP_EXPORTS_NONE = 1u << 4,
 };
 
-enum { KP_STACK_NONE = 1u << 0, KP_STACK_CALLS = 1u << 1, KP_STACK_OPS = 1u << 2, KP_STACK_NATIVE = 1u << 3 }; /* with_stack: one of them */
+enum {
+    KP_STACK_NONE = 1u << 0,
+    KP_STACK_CALLS = 1u << 1,
+    KP_STACK_OPS = 1u << 2,
+    KP_STACK_NATIVE = 1u << 3
+}; /* with_stack: one of them */
 
 enum { KP_HEAP_OFF = 1u << 0, KP_HEAP_COUNT = 1u << 1, KP_HEAP_TRACE = 1u << 2 }; /* heap: one of them */
 
@@ -50,18 +59,27 @@ struct kp_config {
 #define KP_SETTING(field, name, type, ...) KP_CONFIG_TYPE_##type field;
 #include "collector/base/config.def"
 #undef KP_SETTING
-    const char *test_fail;  /* KPROF_TEST_FAIL, for kp_fail_set; NULL: not set */
-    uint32_t from_env;      /* bit 1u << KP_SET_x: the value in force came from the environment */
-    uint32_t refused;       /* bit: a value was given and refused */
-    bool secure;            /* setuid or file capabilities: nothing was read, and `on` is false */
-    int complaints;         /* lines kept for kp_config_complain */
+    const char *test_fail; /* KPROF_TEST_FAIL, for kp_fail_set; NULL: not set */
+    uint32_t from_env;     /* bit 1u << KP_SET_x: the value in force came from the environment */
+    uint32_t refused;      /* bit: a value was given and refused */
+    bool secure;           /* setuid or file capabilities: nothing was read, and `on` is false */
+    int complaints;        /* lines kept for kp_config_complain */
     size_t store_used, lines_used;
-    char lines[4096];       /* the kept lines, each ends with NUL */
-    char store[36864];      /* the texts */
+    char lines[4096];  /* the kept lines, each ends with NUL */
+    char store[36864]; /* the texts */
 };
 
 /* The rows as text, for the CLI, the documentation and the parser. */
-enum kp_config_type { KP_TYPE_BOOL, KP_TYPE_NUMBER, KP_TYPE_SET, KP_TYPE_TEXT, KP_TYPE_NAME, KP_TYPE_JSON, KP_TYPE_SCHEDULE, KP_TYPE_STEP };
+enum kp_config_type {
+    KP_TYPE_BOOL,
+    KP_TYPE_NUMBER,
+    KP_TYPE_SET,
+    KP_TYPE_TEXT,
+    KP_TYPE_NAME,
+    KP_TYPE_JSON,
+    KP_TYPE_SCHEDULE,
+    KP_TYPE_STEP
+};
 struct kp_config_row {
     const char *name, *fallback, *values, *torch, *meta, *doc;
     enum kp_config_type type;

@@ -21,8 +21,8 @@ struct kp_elf_table {
     uint64_t at, bytes, names_at, names_bytes;
 };
 struct kp_elf {
-    int fd; /* -1: none */
-    char build_id[KP_BUILD_ID_TEXT]; /* hexadecimal, "-": none */
+    int fd;                            /* -1: none */
+    char build_id[KP_BUILD_ID_TEXT];   /* hexadecimal, "-": none */
     struct kp_elf_table full, dynamic; /* .symtab and .dynsym; bytes 0: none */
 };
 /* 0, or -errno; -EINVAL: no ELF file of this machine's kind. */

@@ -18,7 +18,8 @@
  * each once. 0 or -errno.
  */
 enum { KP_HELPERS_MAX = 4 };
-int kp_helpers_start(void *(*body)(void *), const char *name, int nice, void (*wake)(void)) __attribute__((warn_unused_result));
+int kp_helpers_start(void *(*body)(void *), const char *name, int nice, void (*wake)(void))
+    __attribute__((warn_unused_result));
 bool kp_helpers_pause_wanted(void);
 void kp_helpers_sleep(uint64_t ns); /* ends early when a pause begins */
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct kp_idtable {
-    void *items;      /* each begins with its uint64_t id; 0: a free place */
+    void *items; /* each begins with its uint64_t id; 0: a free place */
     uint32_t n, cap;
     uint32_t item_bytes; /* set by the caller before the first add; all else 0: empty */
 };

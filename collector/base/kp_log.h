@@ -37,11 +37,10 @@ size_t kp_fmt(char *buf, size_t size, const char *format, ...) __attribute__((fo
 size_t kp_vfmt(char *buf, size_t size, const char *format, va_list args);
 
 /* Logs once for each place in the source. */
-#define KP_LOG_ONCE(level, ...)                                                                    \
-    do {                                                                                           \
-        static atomic_flag kp_said = ATOMIC_FLAG_INIT;                                             \
-        if (!atomic_flag_test_and_set_explicit(&kp_said, memory_order_relaxed))                    \
-            kp_log((level), __VA_ARGS__);                                                          \
+#define KP_LOG_ONCE(level, ...)                                                                               \
+    do {                                                                                                      \
+        static atomic_flag kp_said = ATOMIC_FLAG_INIT;                                                        \
+        if (!atomic_flag_test_and_set_explicit(&kp_said, memory_order_relaxed)) kp_log((level), __VA_ARGS__); \
     } while (0)
 
 #endif

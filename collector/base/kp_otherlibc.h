@@ -23,9 +23,6 @@ const char *gnu_get_libc_version(void);
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *object);
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
-static inline bool kp_libc_is_glibc(void)
-{
-    return gnu_get_libc_version != 0;
-}
+static inline bool kp_libc_is_glibc(void) { return gnu_get_libc_version != 0; }
 
 #endif

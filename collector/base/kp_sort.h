@@ -17,8 +17,8 @@ enum { KP_SORT_ITEM_MAX = 128 }; /* bytes of an item */
 typedef bool (*kp_before_fn)(const void *a, const void *b, const void *context);
 
 /* Item `at` moves down until no item below it belongs above it. is_max: the last item is on top, else the first. */
-static inline __attribute__((always_inline)) void kp_heap_sift(void *items, size_t bytes, size_t at, size_t n, bool is_max,
-                                                               kp_before_fn is_before, const void *context)
+static inline __attribute__((always_inline)) void kp_heap_sift(void *items, size_t bytes, size_t at, size_t n,
+                                                               bool is_max, kp_before_fn is_before, const void *context)
 {
     _Alignas(16) uint8_t x[KP_SORT_ITEM_MAX];
     uint8_t *p = items;
@@ -33,13 +33,14 @@ static inline __attribute__((always_inline)) void kp_heap_sift(void *items, size
 }
 
 /* Makes a heap of items in any order; the first item becomes the top. */
-static inline __attribute__((always_inline)) void kp_heap_make(void *items, size_t bytes, size_t n, bool is_max, kp_before_fn is_before,
-                                                               const void *context)
+static inline __attribute__((always_inline)) void kp_heap_make(void *items, size_t bytes, size_t n, bool is_max,
+                                                               kp_before_fn is_before, const void *context)
 {
     for (size_t i = n / 2; i-- > 0;) kp_heap_sift(items, bytes, i, n, is_max, is_before, context);
 }
 
-static inline __attribute__((always_inline)) void kp_sort(void *items, size_t bytes, size_t n, kp_before_fn is_before, const void *context)
+static inline __attribute__((always_inline)) void kp_sort(void *items, size_t bytes, size_t n, kp_before_fn is_before,
+                                                          const void *context)
 {
     _Alignas(16) uint8_t top[KP_SORT_ITEM_MAX];
     uint8_t *p = items;

@@ -28,10 +28,7 @@ static const unsigned level_cap[] = {64, 500, 2000};
 static _Atomic unsigned level_lines[3];
 static _Atomic int verbose_level;
 
-void kp_log_set_level(int verbose)
-{
-    kp_store_relaxed(&verbose_level, verbose);
-}
+void kp_log_set_level(int verbose) { kp_store_relaxed(&verbose_level, verbose); }
 
 enum { TO_STDERR, TO_NONE, TO_FILE };
 static _Atomic uint32_t where;
@@ -84,7 +81,8 @@ void kp_log_follow_stderr(void)
     struct stat now, null;
     if (!has_reader || kp_load_relaxed(&kept) < 0 || is_still_stderr(STDERR_FILENO)) return;
     int saved = errno;
-    if (kp_io_fstat(STDERR_FILENO, &now) != 0 || (kp_io_stat("/dev/null", &null) == 0 && now.st_rdev == null.st_rdev && S_ISCHR(now.st_mode)))
+    if (kp_io_fstat(STDERR_FILENO, &now) != 0 ||
+        (kp_io_stat("/dev/null", &null) == 0 && now.st_rdev == null.st_rdev && S_ISCHR(now.st_mode)))
         stderr_leave();
     errno = saved;
 }
@@ -142,7 +140,8 @@ static int file_open(const char **why)
 static bool is_still_file(int fd)
 {
     struct stat s;
-    return fd >= 0 && kp_io_fstat(fd, &s) == 0 && s.st_dev == kp_load_relaxed(&file_device) && s.st_ino == kp_load_relaxed(&file_inode);
+    return fd >= 0 && kp_io_fstat(fd, &s) == 0 && s.st_dev == kp_load_relaxed(&file_device) &&
+           s.st_ino == kp_load_relaxed(&file_inode);
 }
 
 /*
@@ -152,7 +151,8 @@ static bool is_still_file(int fd)
 static void file_miss(int rc, const char *why)
 {
     char text[48];
-    if (kp_load_relaxed(&was_file_open) || kp_exchange_acq_rel(&where, TO_STDERR) != TO_FILE) return; /* pairs with: itself */
+    if (kp_load_relaxed(&was_file_open) || kp_exchange_acq_rel(&where, TO_STDERR) != TO_FILE)
+        return; /* pairs with: itself */
     if (!why) kp_fmt(text, sizeof text, "cannot be opened (error %d)", -rc);
     kp_log(0, "KPROF_LOG=%s %s, using stderr", file_path, why ? why : text);
 }
@@ -165,7 +165,9 @@ static int file_get(void)
     if (is_still_file(old)) return old;
     int fd = file_open(&why);
     if (fd < 0) return file_miss(fd, why), fd;
-    if (fd >= KP_IO_FD_HIGH) (void)kp_cas_acq_rel(&file_fd, &old, fd); /* pairs with: itself. Else another thread was first: for this line alone */
+    if (fd >= KP_IO_FD_HIGH)
+        (void)kp_cas_acq_rel(&file_fd, &old,
+                             fd); /* pairs with: itself. Else another thread was first: for this line alone */
     return fd;
 }
 
@@ -209,10 +211,7 @@ void kp_log_release(void)
     errno = saved;
 }
 
-bool kp_log_is_on_terminal(void)
-{
-    return kp_load_relaxed(&where) == TO_STDERR && kp_io_is_terminal(STDERR_FILENO);
-}
+bool kp_log_is_on_terminal(void) { return kp_load_relaxed(&where) == TO_STDERR && kp_io_is_terminal(STDERR_FILENO); }
 
 /* A descriptor for a line, and what the line begins with: in a file that several processes write, whose it is. */
 static int line_begin(char *line, size_t bytes, size_t *head)

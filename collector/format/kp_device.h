@@ -22,7 +22,8 @@ enum {
     KP_DEV_EVENTS = 1u << 1,  /* KERNEL, MEMCPY, MEMSET: times were measured by CUDA events around the work */
     KP_DEV_DRIVER = 1u << 2,  /* API: a cu* call, not a cuda* one */
     KP_DEV_NO_TIME = 1u << 3, /* work that was launched but never seen to end: times mean nothing */
-    KP_DEV_DOMAIN = 1u << 4,  /* clock domain of the times is the odd one (domain & 1): a change of CUPTI's clock flips it */
+    KP_DEV_DOMAIN =
+        1u << 4, /* clock domain of the times is the odd one (domain & 1): a change of CUPTI's clock flips it */
 };
 #define KP_DEV_NONE 0xffffffffu /* "not applicable", as CUPTI writes it, of streams, events */
 
@@ -35,7 +36,7 @@ struct kp_rec_api {
     uint32_t tid;         /* kernel tid, 0: only thread_id is known */
     uint32_t thread_id;   /* as CUPTI gives it (low half of pthread_self, or the tid) */
     int32_t result;
-    uint32_t stream;      /* KP_DEV_NONE: not known (CUPTI does not tell) */
+    uint32_t stream; /* KP_DEV_NONE: not known (CUPTI does not tell) */
 };
 
 /* KP_KIND_KERNEL. name: mangled, as the device code has it. */
@@ -48,10 +49,15 @@ struct kp_rec_kernel {
     uint32_t local_per_thread, registers;
     uint64_t graph_node;
     uint32_t graph, channel;
-    int32_t priority;       /* only when has & KP_KERNEL_PRIORITY */
+    int32_t priority; /* only when has & KP_KERNEL_PRIORITY */
     uint8_t channel_type, launch_type, has, pad;
 };
-enum { KP_KERNEL_GRAPH = 1, KP_KERNEL_CHANNEL = 2, KP_KERNEL_PRIORITY = 4, KP_KERNEL_SHAPE = 8 /* grid, block, memory are known */ };
+enum {
+    KP_KERNEL_GRAPH = 1,
+    KP_KERNEL_CHANNEL = 2,
+    KP_KERNEL_PRIORITY = 4,
+    KP_KERNEL_SHAPE = 8 /* grid, block, memory are known */
+};
 
 /* KP_KIND_MEMCPY, KP_KIND_MEMSET. */
 struct kp_rec_copy {
@@ -62,7 +68,7 @@ struct kp_rec_copy {
     uint8_t channel_type, has, is_peer, pad;
     uint64_t graph_node;
     uint32_t graph, channel;
-    uint32_t value;                                       /* MEMSET */
+    uint32_t value;                                            /* MEMSET */
     uint32_t src_device, src_context, dst_device, dst_context; /* only when is_peer */
     uint32_t pad2;
 };
@@ -87,7 +93,7 @@ struct kp_rec_cudaevent {
 struct kp_rec_overhead {
     struct kp_rec head;
     uint64_t start, end;
-    uint32_t type;                      /* CUPTI's overhead kind */
+    uint32_t type; /* CUPTI's overhead kind */
     uint32_t object, pid_or_device, tid_or_context;
     uint32_t correlation, pad;
 };
@@ -100,13 +106,18 @@ struct kp_rec_graphrun {
 };
 
 /* KP_KIND_NVTX: a range or mark; in the chunk of the thread that made it, put at its start, times in ticks. name: its text. */
-enum { KP_NVTX_RANGE = 0, KP_NVTX_MARK = 1, KP_NVTX_START = 2, KP_NVTX_END = 3 }; /* START and END pair by id, over threads */
+enum {
+    KP_NVTX_RANGE = 0,
+    KP_NVTX_MARK = 1,
+    KP_NVTX_START = 2,
+    KP_NVTX_END = 3
+}; /* START and END pair by id, over threads */
 struct kp_rec_nvtx {
     struct kp_rec head;
     uint64_t start;
     _Atomic uint64_t ticks; /* as in an op: 0 still open */
     uint64_t id;
-    uint32_t domain;        /* name id of the domain, 0: the default domain */
+    uint32_t domain; /* name id of the domain, 0: the default domain */
     uint8_t type, pad[3];
 };
 

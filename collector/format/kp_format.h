@@ -21,11 +21,20 @@
 #define KP_CHUNK_MAGIC 0x4843504bu /* "KPCH" */
 #define KP_STR_MAGIC 0x5453504bu   /* "KPST" */
 #define KP_FRAME_MAGIC UINT64_C(0x454d4152464b5052)
-#define KP_STR_CELL 32u            /* strings start on multiples of this inside a string chunk */
-#define KP_MAX_RECORD 32768u       /* bytes, header included */
+#define KP_STR_CELL 32u      /* strings start on multiples of this inside a string chunk */
+#define KP_MAX_RECORD 32768u /* bytes, header included */
 
 /* Reasons for which a record was not kept; counted per kind in the header's table. */
-enum kp_loss { KP_LOSS_NO_CHUNK, KP_LOSS_CAP, KP_LOSS_DISK, KP_LOSS_NO_SLOT, KP_LOSS_TOO_BIG, KP_LOSS_NAME, KP_LOSS_REENTRY, KP_LOSS_N };
+enum kp_loss {
+    KP_LOSS_NO_CHUNK,
+    KP_LOSS_CAP,
+    KP_LOSS_DISK,
+    KP_LOSS_NO_SLOT,
+    KP_LOSS_TOO_BIG,
+    KP_LOSS_NAME,
+    KP_LOSS_REENTRY,
+    KP_LOSS_N
+};
 
 enum kp_kind {
 #define KP_KIND(name, number, text) KP_KIND_##name = number,
@@ -38,33 +47,40 @@ struct kp_file_head { /* at offset 0, fills the first chunk */
     char magic[8];
     uint32_t version;
     uint32_t chunk_bytes;
-    uint32_t head_bytes;   /* sizeof(struct kp_file_head) of the writer */
+    uint32_t head_bytes; /* sizeof(struct kp_file_head) of the writer */
     uint32_t pid, ppid;
-    uint32_t clock_kind;   /* KP_CLOCK_TSC or KP_CLOCK_MONO */
-    uint64_t start_real_ns; /* when the spool was opened */
+    uint32_t clock_kind;     /* KP_CLOCK_TSC or KP_CLOCK_MONO */
+    uint64_t start_real_ns;  /* when the spool was opened */
     _Atomic uint32_t chunks; /* chunks fallocated so far, header included; the file may be longer, never shorter */
     _Atomic uint32_t closed; /* 1 after a clean close */
     char host[64];
-    char program[64];      /* base name of argv[0] */
+    char program[64];                            /* base name of argv[0] */
     _Atomic uint64_t loss[KP_KIND_N][KP_LOSS_N]; /* since start of the process */
-    _Atomic uint32_t text_bytes; /* bytes committed in text[] */
+    _Atomic uint32_t text_bytes;                 /* bytes committed in text[] */
     uint32_t pad;
-    char text[];           /* "key=value\n" lines: configuration, torch version, rank variables, notes */
+    char text[]; /* "key=value\n" lines: configuration, torch version, rank variables, notes */
 };
 #define KP_FILE_TEXT_MAX (KP_CHUNK_BYTES - sizeof(struct kp_file_head))
 
-enum kp_chunk_kind { KP_CHUNK_FREE = 0, KP_CHUNK_DATA = 1, KP_CHUNK_STRINGS = 2, KP_CHUNK_META = 3, KP_CHUNK_DEVICE = 4, KP_CHUNK_FRAMES = 5 };
+enum kp_chunk_kind {
+    KP_CHUNK_FREE = 0,
+    KP_CHUNK_DATA = 1,
+    KP_CHUNK_STRINGS = 2,
+    KP_CHUNK_META = 3,
+    KP_CHUNK_DEVICE = 4,
+    KP_CHUNK_FRAMES = 5
+};
 
 struct kp_chunk_head {
     uint32_t magic;
     _Atomic uint32_t kind;
-    uint32_t cycle;       /* of its records (DATA, DEVICE); a chunk never mixes cycles */
-    uint32_t tid;         /* first owner; a THREAD record changes it for what follows */
-    uint32_t thread_no;   /* unique per thread of the process, from 1; tids are reused, these are not */
+    uint32_t cycle;        /* of its records (DATA, DEVICE); a chunk never mixes cycles */
+    uint32_t tid;          /* first owner; a THREAD record changes it for what follows */
+    uint32_t thread_no;    /* unique per thread of the process, from 1; tids are reused, these are not */
     _Atomic uint32_t used; /* bytes committed, this header included; release-stored by the owner */
-    uint64_t order;       /* process-wide counter at the time it was taken: sorts the pieces of one thread */
-    char thread_name[16]; /* pthread name at first sight */
-    uint64_t pthread_id;  /* pthread_self() of the first owner, 0 in a lane: CUPTI names threads by its low half */
+    uint64_t order;        /* process-wide counter at the time it was taken: sorts the pieces of one thread */
+    char thread_name[16];  /* pthread name at first sight */
+    uint64_t pthread_id;   /* pthread_self() of the first owner, 0 in a lane: CUPTI names threads by its low half */
     uint64_t reserved;
 };
 _Static_assert(sizeof(struct kp_chunk_head) == 64, "chunk head is one cache line");
@@ -83,29 +99,30 @@ struct kp_rec {
  * process was killed) is seen as such. Optional words follow in the order of the flag bits.
  */
 enum {
-    KP_OP_SEQ = 1u << 0,        /* i64 sequence number, u64 forward thread id (torch's logical id) */
-    KP_OP_HANDLE = 1u << 1,     /* u64 record function id */
-    KP_OP_INPUTS = 1u << 2,     /* u32 number of inputs, then kp_inputs.h up to the end of the record */
-    KP_OP_ASYNC = 1u << 3,      /* RecordFunction said is_async */
-    KP_OP_STACK = 1u << 4,      /* u32 Python call stack (kp_python.h), u32 machine code stack (kp_rec_frame); before the inputs */
-    KP_OP_MODULES = 1u << 5,    /* u32 string id of the TorchScript modules, u32 0; before the inputs */
+    KP_OP_SEQ = 1u << 0,    /* i64 sequence number, u64 forward thread id (torch's logical id) */
+    KP_OP_HANDLE = 1u << 1, /* u64 record function id */
+    KP_OP_INPUTS = 1u << 2, /* u32 number of inputs, then kp_inputs.h up to the end of the record */
+    KP_OP_ASYNC = 1u << 3,  /* RecordFunction said is_async */
+    KP_OP_STACK =
+        1u << 4, /* u32 Python call stack (kp_python.h), u32 machine code stack (kp_rec_frame); before the inputs */
+    KP_OP_MODULES = 1u << 5, /* u32 string id of the TorchScript modules, u32 0; before the inputs */
     /* Never in a file, a reader sets them: `ticks` is 0; seq and forward thread are those of the backward op inside. */
     KP_OP_UNFINISHED = 1u << 7,
     KP_OP_SEQ_OF_CHILD = 1u << 6,
 };
 struct kp_rec_op {
-    struct kp_rec head;      /* name: id of "name" or "name\0overload" */
-    uint64_t start;          /* ticks */
-    _Atomic uint64_t ticks;  /* duration, at least 1; 0: still open */
-    uint32_t rt_tid;         /* torch's logical id of the thread that made it */
-    uint8_t scope;           /* RecordScope */
+    struct kp_rec head;     /* name: id of "name" or "name\0overload" */
+    uint64_t start;         /* ticks */
+    _Atomic uint64_t ticks; /* duration, at least 1; 0: still open */
+    uint32_t rt_tid;        /* torch's logical id of the thread that made it */
+    uint8_t scope;          /* RecordScope */
     uint8_t pad[3];
 };
 _Static_assert(sizeof(struct kp_rec_op) == 32, "an op without extras is 32 bytes");
 
 /* KP_KIND_STEP: a ProfilerStep#N range of the thread that stepped, put when the step begins. */
 struct kp_rec_step {
-    struct kp_rec head;     /* flags: enum kp_step_source of the schedule room */
+    struct kp_rec head; /* flags: enum kp_step_source of the schedule room */
     uint64_t start;
     _Atomic uint64_t ticks; /* as in an op */
     uint64_t number;
@@ -122,9 +139,9 @@ enum {
 };
 struct kp_rec_memory {
     struct kp_rec head;
-    uint64_t start;   /* ticks */
+    uint64_t start; /* ticks */
     uint64_t address;
-    int64_t bytes;    /* negative: given back */
+    int64_t bytes; /* negative: given back */
     /* --- with KP_MEMORY_TOTALS --- */
     uint64_t allocated, reserved; /* in bytes, after it */
     uint8_t device_type;          /* c10::DeviceType: 0 CPU, 1 CUDA */
@@ -140,7 +157,7 @@ _Static_assert(sizeof(struct kp_rec_memory) == 56, "a report with totals is 56 b
  * of one longer than KP_COMMS_SHOWN the first ones and the very last.
  */
 enum {
-    KP_COMMS_SEQ = 1u << 0,   /* torch has `sequence`, p2p and async (from 2.12 on) */
+    KP_COMMS_SEQ = 1u << 0, /* torch has `sequence`, p2p and async (from 2.12 on) */
     KP_COMMS_P2P = 1u << 1,
     KP_COMMS_ASYNC = 1u << 2,
     KP_COMMS_PEER = 1u << 3,  /* `rank` counts in the ranks of the group: `peer` is that rank */
@@ -148,33 +165,30 @@ enum {
 };
 enum { KP_COMMS_SHOWN = 30, KP_COMMS_LISTS = 3 };
 struct kp_rec_comms {
-    struct kp_rec head;           /* name: of the collective */
+    struct kp_rec head; /* name: of the collective */
     int64_t in_elements, out_elements;
-    int64_t sequence;             /* negative: none */
+    int64_t sequence; /* negative: none */
     int64_t peer;
     uint32_t group_name, group_description; /* string ids, 0: empty */
     int32_t rank, group_size, rank_start, rank_stride;
     uint32_t count[KP_COMMS_LISTS]; /* how long each list is, shown or not */
-    uint8_t dtype;                /* c10::ScalarType */
+    uint8_t dtype;                  /* c10::ScalarType */
     uint8_t pad[3];
 };
 _Static_assert(sizeof(struct kp_rec_comms) == 80, "a collective without lists is 80 bytes");
 enum { KP_COMMS_MAX_BYTES = sizeof(struct kp_rec_comms) + KP_COMMS_LISTS * KP_COMMS_SHOWN * 8 };
-static inline uint32_t kp_comms_shown(uint32_t count)
-{
-    return count < KP_COMMS_SHOWN ? count : KP_COMMS_SHOWN;
-}
+static inline uint32_t kp_comms_shown(uint32_t count) { return count < KP_COMMS_SHOWN ? count : KP_COMMS_SHOWN; }
 
 /*
  * KP_KIND_FRAME (FRAMES): a frame of a machine code stack. Its id is its cell: its place in the file / KP_STR_CELL. A stack is the id of
  * its innermost frame. The module is a text, "PATH\0BUILDID BASE LO HI" (hexadecimal; BUILDID - when it has none).
  */
 struct kp_rec_frame {
-    struct kp_rec head;      /* name: the module, 0: none, offset is the address itself */
-    uint64_t offset;         /* return address - BASE: as the module's own tables count. One less lies in the call. */
-    uint32_t around;         /* the frame that called it, 0: none */
+    struct kp_rec head; /* name: the module, 0: none, offset is the address itself */
+    uint64_t offset;    /* return address - BASE: as the module's own tables count. One less lies in the call. */
+    uint32_t around;    /* the frame that called it, 0: none */
     uint32_t pad;
-    _Atomic uint64_t check;  /* kp_frame_check, stored last */
+    _Atomic uint64_t check; /* kp_frame_check, stored last */
 };
 _Static_assert(sizeof(struct kp_rec_frame) == KP_STR_CELL, "a frame fills a cell");
 static inline uint64_t kp_frame_check(const struct kp_rec_frame *f)
@@ -197,12 +211,12 @@ struct kp_rec_thread {
  */
 enum { KP_CYCLE_SAVED = 1u << 0, KP_CYCLE_CUT_SHORT = 1u << 1, KP_CYCLE_EXPORTED = 1u << 2 }; /* cut short: by exit */
 struct kp_rec_cycle {
-    struct kp_rec head; /* flags: KP_CYCLE_* */
+    struct kp_rec head;    /* flags: KP_CYCLE_* */
     uint32_t cycle, steps; /* number from 1; steps seen in it */
     uint64_t begin, end;   /* ticks of the active window: records that start outside are not shown */
     uint64_t warm_begin;   /* ticks when warming up began (start of the span) */
     uint64_t first_step, last_step;
-    uint64_t lost;         /* records lost in this cycle */
+    uint64_t lost; /* records lost in this cycle */
 };
 
 /* KP_KIND_CLOCK (META): ties ticks to time; taken at cycle edges and every second between. */
@@ -216,9 +230,9 @@ struct kp_rec_clock {
 /* A string: starts on a KP_STR_CELL boundary of a STRINGS chunk; magic is release-stored last. */
 struct kp_str {
     _Atomic uint32_t magic;
-    uint32_t id;    /* from 1, dense, in order of first sight */
-    uint64_t hash;  /* kp_hash64 of the bytes: a reader trusts a cell only when it matches */
-    uint32_t len;   /* bytes, an inner NUL splits name and overload */
+    uint32_t id;   /* from 1, dense, in order of first sight */
+    uint64_t hash; /* kp_hash64 of the bytes: a reader trusts a cell only when it matches */
+    uint32_t len;  /* bytes, an inner NUL splits name and overload */
     char bytes[];
 };
 

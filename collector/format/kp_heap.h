@@ -19,8 +19,8 @@
 #include "collector/format/kp_format.h"
 
 enum {
-    KP_HEAP_FREE = 1u << 0,     /* given back */
-    KP_HEAP_REALLOC = 1u << 1,  /* by realloc */
+    KP_HEAP_FREE = 1u << 0,    /* given back */
+    KP_HEAP_REALLOC = 1u << 1, /* by realloc */
     KP_HEAP_LONG = 1u << 2,
     KP_HEAP_MAPPED = 1u << 3,   /* by mmap, munmap or mremap, always long: no part of the heap */
     KP_HEAP_RESTORED = 1u << 4, /* the realloc failed: the block this thread gave back last is still there */
@@ -38,10 +38,10 @@ _Static_assert(sizeof(struct kp_rec_heap) == 32, "a long block is 32 bytes");
 enum { KP_HEAP_LIVE = 1u << 0 }; /* `live` is known: the allocator tells how large a block is */
 struct kp_rec_heapcount {
     struct kp_rec head;
-    uint64_t start;                  /* ticks, of the first */
-    _Atomic uint64_t taken, given;   /* blocks */
-    _Atomic uint64_t bytes;          /* asked for */
-    _Atomic int64_t live;            /* by how many bytes the heap grew, as the allocator rounds them */
+    uint64_t start;                /* ticks, of the first */
+    _Atomic uint64_t taken, given; /* blocks */
+    _Atomic uint64_t bytes;        /* asked for */
+    _Atomic int64_t live;          /* by how many bytes the heap grew, as the allocator rounds them */
 };
 _Static_assert(sizeof(struct kp_rec_heapcount) == 48, "a count is 48 bytes");
 

@@ -18,8 +18,9 @@
 
 #include "collector/format/kp_format.h"
 enum {
-    KP_PY_C = 1u << 0,      /* a function made in C; the name's first part is "<built-in ...>" */
-    KP_PY_MODULE = 1u << 1, /* torch.nn.Module.__call__: the name's first part is the class, and a kp_rec_pymodule follows */
+    KP_PY_C = 1u << 0, /* a function made in C; the name's first part is "<built-in ...>" */
+    KP_PY_MODULE =
+        1u << 1, /* torch.nn.Module.__call__: the name's first part is the class, and a kp_rec_pymodule follows */
     KP_PY_OPEN = 1u << 2,
 };
 struct kp_rec_pycall {

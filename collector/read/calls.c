@@ -31,7 +31,8 @@ struct kp_calls_run {
 };
 
 /* The next call of a piece that starts in the window; false: no more. */
-static bool call_read(struct kp_calls *c, const uint8_t **at, const uint8_t *end, struct kp_call *call, uint64_t *invalid)
+static bool call_read(struct kp_calls *c, const uint8_t **at, const uint8_t *end, struct kp_call *call,
+                      uint64_t *invalid)
 {
     const struct kp_rec *rec;
     uint32_t bytes;
@@ -39,8 +40,8 @@ static bool call_read(struct kp_calls *c, const uint8_t **at, const uint8_t *end
         if (rec->kind != KP_KIND_API || bytes < sizeof call->api) continue;
         memcpy(&call->api, rec, sizeof call->api);
         call->api.head.size = (uint16_t)bytes; /* as it was checked: the file may change */
-        if (!kp_devclock_span(&c->r->gpus.clock, &c->r->clock, call->api.head.flags, call->api.start, call->api.end, &call->start_ns,
-                              &call->end_ns)) {
+        if (!kp_devclock_span(&c->r->gpus.clock, &c->r->clock, call->api.head.flags, call->api.start, call->api.end,
+                              &call->start_ns, &call->end_ns)) {
             ++*invalid;
             continue;
         }
@@ -139,7 +140,8 @@ int kp_calls_next(struct kp_calls *c)
 
 int kp_calls_init(struct kp_calls *c, struct kp_reader *r, const struct kp_rec_cycle *cycle)
 {
-    *c = (struct kp_calls){.r = r, .begin_ns = kp_clockmap_ns(&r->clock, cycle->begin), .end_ns = kp_clockmap_ns(&r->clock, cycle->end)};
+    *c = (struct kp_calls){
+        .r = r, .begin_ns = kp_clockmap_ns(&r->clock, cycle->begin), .end_ns = kp_clockmap_ns(&r->clock, cycle->end)};
     int rc = kp_pieces_of_device(&c->pieces, r, cycle->cycle);
     if (rc || !c->pieces.n) return rc;
     c->heap = kp_map_alloc(c->pieces.n * sizeof *c->heap);

@@ -26,8 +26,9 @@ struct kp_calls {
     struct kp_call call;       /* the current one, while n */
 };
 
-int kp_calls_init(struct kp_calls *c, struct kp_reader *r, const struct kp_rec_cycle *cycle); /* 0 or -ENOMEM; anchor the clock map before */
-int kp_calls_next(struct kp_calls *c); /* moves on; 0 or -ENOMEM. The end is n == 0. */
+int kp_calls_init(struct kp_calls *c, struct kp_reader *r,
+                  const struct kp_rec_cycle *cycle); /* 0 or -ENOMEM; anchor the clock map before */
+int kp_calls_next(struct kp_calls *c);               /* moves on; 0 or -ENOMEM. The end is n == 0. */
 void kp_calls_fini(struct kp_calls *c);
 
 #endif

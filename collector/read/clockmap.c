@@ -31,8 +31,8 @@ int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample)
         if (!lines) return -ENOMEM;
         m->lines = lines;
     }
-    m->lines[m->n++] = (struct kp_clock_line){.from = sample->ticks, .base = sample->mono_ns,
-                                              .real_minus_mono = sample->real_ns - sample->mono_ns};
+    m->lines[m->n++] = (struct kp_clock_line){
+        .from = sample->ticks, .base = sample->mono_ns, .real_minus_mono = sample->real_ns - sample->mono_ns};
     return 0;
 }
 
@@ -176,15 +176,9 @@ static uint64_t mono_of(struct kp_clockmap *m, uint64_t ticks)
     return m->last + 1 < m->n && ns > line[1].base ? line[1].base : ns;
 }
 
-uint64_t kp_clockmap_mono(struct kp_clockmap *m, uint64_t ticks)
-{
-    return m->n ? mono_of(m, ticks) : ticks;
-}
+uint64_t kp_clockmap_mono(struct kp_clockmap *m, uint64_t ticks) { return m->n ? mono_of(m, ticks) : ticks; }
 
-uint64_t kp_clockmap_real(const struct kp_clockmap *m, uint64_t mono_ns)
-{
-    return add(mono_ns, m->real_minus_mono);
-}
+uint64_t kp_clockmap_real(const struct kp_clockmap *m, uint64_t mono_ns) { return add(mono_ns, m->real_minus_mono); }
 
 uint64_t kp_clockmap_ns(struct kp_clockmap *m, uint64_t ticks)
 {

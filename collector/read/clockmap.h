@@ -13,11 +13,11 @@ struct kp_clock_line { /* CLOCK_MONOTONIC = base + (ticks - from) * slope / 2^48
 };
 struct kp_clockmap {
     struct kp_clock_line *lines;
-    uint32_t n, cap, last; /* last: where the previous look-up ended */
-    uint32_t rejected;     /* samples that made no sense */
-    uint64_t slope;        /* over all lines: used before the first, behind the last and into gaps */
+    uint32_t n, cap, last;    /* last: where the previous look-up ended */
+    uint32_t rejected;        /* samples that made no sense */
+    uint64_t slope;           /* over all lines: used before the first, behind the last and into gaps */
     uint64_t real_minus_mono; /* what is added to every time: see kp_clockmap_anchor */
-    uint64_t last_ticks;   /* of the last sample that made sense; 0: none */
+    uint64_t last_ticks;      /* of the last sample that made sense; 0: none */
 };
 
 /* In the order they were taken; one that goes back is rejected. */
@@ -31,7 +31,8 @@ void kp_clockmap_finish(struct kp_clockmap *m, uint32_t kind, uint64_t start_ns)
 void kp_clockmap_anchor(struct kp_clockmap *m, uint64_t ticks);
 void kp_clockmap_fini(struct kp_clockmap *m);
 uint64_t kp_clockmap_ns(struct kp_clockmap *m, uint64_t ticks);
-uint64_t kp_clockmap_mono(struct kp_clockmap *m, uint64_t ticks);          /* the same as CLOCK_MONOTONIC, whatever the anchor ... */
-uint64_t kp_clockmap_real(const struct kp_clockmap *m, uint64_t mono_ns);  /* ... and that as wall time */
+uint64_t kp_clockmap_mono(struct kp_clockmap *m,
+                          uint64_t ticks); /* the same as CLOCK_MONOTONIC, whatever the anchor ... */
+uint64_t kp_clockmap_real(const struct kp_clockmap *m, uint64_t mono_ns); /* ... and that as wall time */
 
 #endif

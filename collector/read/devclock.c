@@ -22,8 +22,8 @@
 #define FRACTION 48
 #define ONE ((uint64_t)1 << FRACTION)
 #define LATE_MAX 1024u                         /* samples of later domains that may have been written before one */
-#define APART_NS 10000000u                      /* samples that lie closer say little about the slope */
-#define NEAR_NS ((uint64_t)3600 * 1000000000u)  /* a single sample so close to ticks is of the clock of ticks */
+#define APART_NS 10000000u                     /* samples that lie closer say little about the slope */
+#define NEAR_NS ((uint64_t)3600 * 1000000000u) /* a single sample so close to ticks is of the clock of ticks */
 #define YEARS_NS ((uint64_t)315360000 * 1000000000u)
 
 __extension__ typedef unsigned __int128 wide;
@@ -41,7 +41,8 @@ int kp_devclock_add(struct kp_devclock *d, const struct kp_rec_devclock *sample)
     }
     uint32_t at = d->n++;
     for (; at && d->lines[at - 1].domain > sample->domain; at--) d->lines[at] = d->lines[at - 1]; /* nearly never */
-    d->lines[at] = (struct kp_devclock_line){.from = sample->device, .ticks = sample->ticks, .width = sample->width, .domain = sample->domain};
+    d->lines[at] = (struct kp_devclock_line){
+        .from = sample->device, .ticks = sample->ticks, .width = sample->width, .domain = sample->domain};
     return 0;
 }
 
@@ -77,7 +78,8 @@ static uint32_t lines_keep(struct kp_devclock *d, uint32_t first, uint32_t end)
         if (d->lines[i].width < best) best = d->lines[i].width;
     for (uint32_t i = first; i < end; i++) {
         struct kp_devclock_line line = d->lines[i], *last = n > first ? &d->lines[n - 1] : NULL;
-        if (line.width / 4 > best && line.width / 4 - best > 1000) continue; /* so the best one stays, whatever a file says */
+        if (line.width / 4 > best && line.width / 4 - best > 1000)
+            continue; /* so the best one stays, whatever a file says */
         if (last && (line.from <= last->from || line.base <= last->base)) {
             d->rejected += line.from != last->from;
             continue;
@@ -96,7 +98,8 @@ static uint64_t slope_usual(const struct kp_devclock_line *lines, uint32_t n, co
     for (uint32_t i = 0; i + 1 < n; i++) {
         uint64_t slope = slope_of(&lines[i], &lines[i + 1]);
         uint32_t agree = 0;
-        for (uint32_t k = 0; slope && k + 1 < n && k < 64; k++) agree += is_near(slope_of(&lines[k], &lines[k + 1]), slope);
+        for (uint32_t k = 0; slope && k + 1 < n && k < 64; k++)
+            agree += is_near(slope_of(&lines[k], &lines[k + 1]), slope);
         if (slope && agree * 2 >= (n - 1 < 64 ? n - 1 : 64)) return is_near(all, slope) ? all : slope;
     }
     return all ? all : ONE;
@@ -168,11 +171,13 @@ static bool has_begun(const void *line, const void *device)
 }
 
 /* The last line of the domain that begins at or before this time, or its first. */
-static const struct kp_devclock_line *line_find(struct kp_devclock *d, const struct kp_devclock_domain *domain, uint64_t device)
+static const struct kp_devclock_line *line_find(struct kp_devclock *d, const struct kp_devclock_domain *domain,
+                                                uint64_t device)
 {
     const uint32_t first = domain->first, end = first + domain->n;
     const struct kp_devclock_line *last = &d->lines[d->line];
-    if (d->line >= first && d->line < end && device >= last->from && (d->line + 1 == end || device < last[1].from)) return last;
+    if (d->line >= first && d->line < end && device >= last->from && (d->line + 1 == end || device < last[1].from))
+        return last;
     const uint32_t begun = (uint32_t)kp_search(&d->lines[first], sizeof *d->lines, domain->n, has_begun, &device);
     d->line = begun ? first + begun - 1 : first;
     return &d->lines[d->line];
@@ -191,8 +196,8 @@ static uint64_t mono_of(struct kp_devclock *d, const struct kp_devclock_domain *
     return far > INT64_MAX - line->base ? INT64_MAX : line->base + (uint64_t)far;
 }
 
-static bool device_span(struct kp_devclock *d, struct kp_clockmap *clock, bool odd, uint64_t start, uint64_t end, uint64_t *start_ns,
-                        uint64_t *end_ns)
+static bool device_span(struct kp_devclock *d, struct kp_clockmap *clock, bool odd, uint64_t start, uint64_t end,
+                        uint64_t *start_ns, uint64_t *end_ns)
 {
     const struct kp_devclock_domain *domain = domain_find(d, odd, start);
     if (!domain) { /* no sample: CUPTI's usual clock is CLOCK_REALTIME */
@@ -204,8 +209,8 @@ static bool device_span(struct kp_devclock *d, struct kp_clockmap *clock, bool o
     return true;
 }
 
-bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, uint8_t flags, uint64_t start, uint64_t end, uint64_t *start_ns,
-                      uint64_t *end_ns)
+bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, uint8_t flags, uint64_t start, uint64_t end,
+                      uint64_t *start_ns, uint64_t *end_ns)
 {
     if (!start || end < start || flags & KP_DEV_NO_TIME) return false;
     if (!(flags & KP_DEV_TICKS)) return device_span(d, clock, flags & KP_DEV_DOMAIN, start, end, start_ns, end_ns);

@@ -9,7 +9,8 @@
 #include "collector/format/kp_device.h"
 #include "collector/read/clockmap.h"
 
-struct kp_devclock_line { /* CLOCK_MONOTONIC = base + (device - from) * slope / 2^48, up to the next line of its domain */
+struct
+    kp_devclock_line { /* CLOCK_MONOTONIC = base + (device - from) * slope / 2^48, up to the next line of its domain */
     uint64_t from, ticks, base, slope, width;
     uint32_t domain;
 };
@@ -35,7 +36,7 @@ void kp_devclock_fini(struct kp_devclock *d);
  * The range of a record of kp_device.h, with its flags (KP_DEV_*), as wall time. start <= end before and after.
  * False: it has none (end 0, or before the start), or nothing ties its clock to wall time.
  */
-bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, uint8_t flags, uint64_t start, uint64_t end, uint64_t *start_ns,
-                      uint64_t *end_ns);
+bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, uint8_t flags, uint64_t start, uint64_t end,
+                      uint64_t *start_ns, uint64_t *end_ns);
 
 #endif

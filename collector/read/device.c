@@ -101,10 +101,7 @@ const struct kp_rec_device *kp_reader_gpu(const struct kp_reader *r, uint32_t id
     return id < r->gpus.devices ? r->gpus.device[id] : NULL;
 }
 
-uint32_t kp_reader_gpus(const struct kp_reader *r)
-{
-    return r->gpus.devices;
-}
+uint32_t kp_reader_gpus(const struct kp_reader *r) { return r->gpus.devices; }
 
 int64_t kp_reader_context_device(const struct kp_reader *r, uint32_t context)
 {

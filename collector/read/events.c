@@ -34,9 +34,9 @@ struct cursor {
     uint8_t flags;  /* and its flags: read once, the file may change */
     uint64_t start_ticks, end_ticks;
     bool is_open;
-    bool is_cut;     /* by the end of the window */
-    uint16_t cuts;   /* so many were, of those handed out */
-    uint8_t kind; /* OP, STEP, NVTX, PYCALL, MEMORY or SYMBOL */
+    bool is_cut;   /* by the end of the window */
+    uint16_t cuts; /* so many were, of those handed out */
+    uint8_t kind;  /* OP, STEP, NVTX, PYCALL, MEMORY or SYMBOL */
 };
 
 struct walk {
@@ -46,8 +46,8 @@ struct walk {
     struct cursor *cursors; /* by thread_no */
     struct kp_merge merge;
     uint32_t cursors_n;
-    uint64_t lost;          /* records that were no good */
-    bool has_all;           /* calls into CUDA and NVTX ranges, too */
+    uint64_t lost; /* records that were no good */
+    bool has_all;  /* calls into CUDA and NVTX ranges, too */
     struct kp_calls calls;
     struct kp_comms comms; /* of the event handed out */
     char step_name[40];
@@ -83,10 +83,7 @@ static uint32_t bytes_least(uint8_t kind, uint8_t flags)
 }
 
 /* Only in a timeline. */
-static bool is_extra(uint8_t kind)
-{
-    return kind == KP_KIND_NVTX || kind == KP_KIND_MEMORY || kind == KP_KIND_SYMBOL;
-}
+static bool is_extra(uint8_t kind) { return kind == KP_KIND_NVTX || kind == KP_KIND_MEMORY || kind == KP_KIND_SYMBOL; }
 
 /*
  * Stands on a record; false when it is no event or too short. What is still open ends
@@ -314,7 +311,8 @@ static int walk_init(struct walk *w, struct kp_reader *r, uint32_t cycle, bool h
     for (uint32_t from = 0, to; from < w->pieces.n; from = to) {
         struct cursor *c = &w->cursors[w->cursors_n++];
         for (to = from + 1; to < w->pieces.n && w->pieces.of[to].thread_no == w->pieces.of[from].thread_no;) to++;
-        *c = (struct cursor){.piece = from, .pieces_end = to, .at = w->pieces.of[from].at, .end = w->pieces.of[from].end};
+        *c = (struct cursor){
+            .piece = from, .pieces_end = to, .at = w->pieces.of[from].at, .end = w->pieces.of[from].end};
         if (cursor_next(w, c)) kp_merge_add(&w->merge, c->start_ticks, w->cursors_n - 1);
     }
     kp_merge_begin(&w->merge);
@@ -338,7 +336,8 @@ static int threads_read(struct kp_reader *r, uint32_t cycle)
         for (uint32_t i = 1, used; !rc && i < r->chunks; i++) {
             struct kp_chunk_head *head = (void *)(uintptr_t)kp_file_chunk(r, i, &used);
             if (!head) continue;
-            if (kp_load_acquire(&head->kind) == KP_CHUNK_DATA) rc = thread_read(r, head, cycle, has_last_word); /* pairs with: chunk.c */
+            if (kp_load_acquire(&head->kind) == KP_CHUNK_DATA)
+                rc = thread_read(r, head, cycle, has_last_word); /* pairs with: chunk.c */
             kp_file_drop_pages(r, head);
         }
     }
@@ -355,8 +354,15 @@ static int call_give(struct walk *w, kp_event_fn fn, void *context)
 {
     const struct kp_call *call = &w->calls.call;
     const struct kp_rec_api *api = &call->api;
-    struct kp_event e = {.kind = KP_KIND_API, .start_ns = call->start_ns, .end_ns = call->end_ns, .middle_ns = call->middle_ns, .seq = -1,
-                         .flags = api->head.flags, .correlation = api->correlation, .cbid = api->cbid, .result = api->result};
+    struct kp_event e = {.kind = KP_KIND_API,
+                         .start_ns = call->start_ns,
+                         .end_ns = call->end_ns,
+                         .middle_ns = call->middle_ns,
+                         .seq = -1,
+                         .flags = api->head.flags,
+                         .correlation = api->correlation,
+                         .cbid = api->cbid,
+                         .result = api->result};
     name_get(w->r, api->head.name, &e);
     e.tid = api->tid ? api->tid : kp_gpus_tid(&w->r->gpus, api->thread_id);
     return fn(context, &e);
@@ -380,7 +386,8 @@ static int event_give(struct walk *w, kp_event_fn fn, void *context)
     return rc ? rc : fn(context, &e);
 }
 
-static int events_walk(struct kp_reader *r, uint32_t cycle, bool has_all, kp_event_fn fn, void *context, uint64_t *invalid)
+static int events_walk(struct kp_reader *r, uint32_t cycle, bool has_all, kp_event_fn fn, void *context,
+                       uint64_t *invalid)
 {
     struct walk w;
     int rc = walk_init(&w, r, cycle, has_all);

@@ -34,9 +34,12 @@ int kp_gpus_take(struct kp_gpus *g, const struct kp_rec *rec, uint32_t bytes)
 {
     const struct kp_rec_device *device = (const void *)rec;
     const struct kp_rec_threadid *thread = (const void *)rec;
-    if (rec->kind == KP_KIND_DEVCLOCK && bytes >= sizeof(struct kp_rec_devclock)) return kp_devclock_add(&g->clock, (const void *)rec);
-    if (rec->kind == KP_KIND_CONTEXT && bytes >= sizeof(struct kp_rec_context)) return context_take(g, (const void *)rec);
-    if (rec->kind == KP_KIND_THREADID && bytes >= sizeof *thread) return kp_gpus_thread(g, thread->thread_id, thread->tid);
+    if (rec->kind == KP_KIND_DEVCLOCK && bytes >= sizeof(struct kp_rec_devclock))
+        return kp_devclock_add(&g->clock, (const void *)rec);
+    if (rec->kind == KP_KIND_CONTEXT && bytes >= sizeof(struct kp_rec_context))
+        return context_take(g, (const void *)rec);
+    if (rec->kind == KP_KIND_THREADID && bytes >= sizeof *thread)
+        return kp_gpus_thread(g, thread->thread_id, thread->tid);
     if (rec->kind == KP_KIND_DEVICE && bytes >= sizeof *device && device->id < KP_GPUS_MAX) {
         g->device[device->id] = device;
         if (device->id >= g->devices) g->devices = device->id + 1;

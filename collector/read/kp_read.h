@@ -24,7 +24,7 @@ struct kp_cycle {
     uint32_t number, steps;
     uint64_t begin_ns, end_ns, warm_begin_ns; /* ns since the Unix epoch */
     uint64_t first_step, last_step, lost;
-    bool complete; /* closed by its writer; false: the process died in it, end_ns is the last event's end */
+    bool complete;            /* closed by its writer; false: the process died in it, end_ns is the last event's end */
     bool exported, cut_short; /* its writer says: a trace was made of it; the program ended before its last step */
 };
 
@@ -42,31 +42,31 @@ struct kp_comms {
  * since the Unix epoch, start <= end.
  */
 struct kp_event {
-    enum kp_kind kind;      /* OP, STEP or PYCALL; of a timeline API, NVTX, MEMORY and SYMBOL, too */
-    const char *name;       /* never NULL, NUL-terminated ("name lost" when it could not be kept) */
-    const char *overload;   /* "" when none */
+    enum kp_kind kind;    /* OP, STEP or PYCALL; of a timeline API, NVTX, MEMORY and SYMBOL, too */
+    const char *name;     /* never NULL, NUL-terminated ("name lost" when it could not be kept) */
+    const char *overload; /* "" when none */
     uint64_t start_ns, end_ns;
     uint32_t tid, thread_no; /* kernel tid where it began */
-    uint32_t rt_tid;        /* torch's logical id of the creating thread */
-    uint8_t scope;          /* RecordScope: 0 function, 1 backward, 2 TorchScript, 7 user */
-    uint8_t flags;          /* KP_OP_* of the record */
-    int64_t seq;            /* -1: none */
-    uint64_t fwd_tid;       /* torch's logical id, 0: none */
+    uint32_t rt_tid;         /* torch's logical id of the creating thread */
+    uint8_t scope;           /* RecordScope: 0 function, 1 backward, 2 TorchScript, 7 user */
+    uint8_t flags;           /* KP_OP_* of the record */
+    int64_t seq;             /* -1: none */
+    uint64_t fwd_tid;        /* torch's logical id, 0: none */
     uint64_t handle;
-    uint64_t step;          /* STEP: number */
-    const uint8_t *inputs;  /* kp_inputs.h; NULL: none recorded */
+    uint64_t step;         /* STEP: number */
+    const uint8_t *inputs; /* kp_inputs.h; NULL: none recorded */
     uint32_t inputs_bytes, inputs_count;
-    uint32_t stack;         /* innermost Python frame, for kp_reader_frame; 0: none recorded */
-    const char *modules;    /* of TorchScript, as torch.profiler joins them; NULL: none. As long as the reader */
-    uint32_t native;        /* innermost frame of machine code, for kp_reader_native; 0: none recorded */
+    uint32_t stack;               /* innermost Python frame, for kp_reader_frame; 0: none recorded */
+    const char *modules;          /* of TorchScript, as torch.profiler joins them; NULL: none. As long as the reader */
+    uint32_t native;              /* innermost frame of machine code, for kp_reader_native; 0: none recorded */
     const struct kp_comms *comms; /* of record_param_comms; NULL: not known */
     /* API. flags: KP_DEV_*. The walk has it at its middle. */
     uint64_t middle_ns;
     uint32_t correlation, cbid;
     int32_t result;
     /* NVTX */
-    uint8_t nvtx;           /* KP_NVTX_* */
-    const char *domain;     /* NULL: the default domain */
+    uint8_t nvtx;       /* KP_NVTX_* */
+    const char *domain; /* NULL: the default domain */
     uint64_t nvtx_id;
     /* PYCALL. name and overload: the function, and where it was called; flags: KP_PY_*. MODULE: the object and its class. */
     uint64_t module_self, module_type;
@@ -81,9 +81,9 @@ struct kp_event {
 /* Work of a GPU, a wait for it, or CUPTI's own time. Valid during the callback only, the name as long as the reader. */
 enum { KP_TIME_OK, KP_TIME_NONE, KP_TIME_INVALID };
 struct kp_device_event {
-    enum kp_kind kind;      /* KERNEL, MEMCPY, MEMSET, SYNC, CUDAEVENT, OVERHEAD, GRAPHRUN */
-    uint8_t time_status;       /* KP_TIME_OK: it has times. NONE: it never ended; INVALID: they make no sense */
-    const char *name;       /* of a kernel, as recorded */
+    enum kp_kind kind;   /* KERNEL, MEMCPY, MEMSET, SYNC, CUDAEVENT, OVERHEAD, GRAPHRUN */
+    uint8_t time_status; /* KP_TIME_OK: it has times. NONE: it never ended; INVALID: they make no sense */
+    const char *name;    /* of a kernel, as recorded */
     uint64_t start_ns, end_ns;
     uint64_t raw_start, raw_end; /* before they were mapped: two ranges of one clock keep their order */
     union {
@@ -136,38 +136,39 @@ int kp_reader_device(struct kp_reader *reader, uint32_t cycle, kp_device_fn fn, 
 /* One allocation or free of a host thread (trace), or several (count). */
 struct kp_heap_event {
     uint64_t start_ns;
-    uint32_t thread_no;   /* 0: not told */
-    uint32_t stack;       /* innermost frame, for kp_reader_native; 0: lost */
+    uint32_t thread_no; /* 0: not told */
+    uint32_t stack;     /* innermost frame, for kp_reader_native; 0: lost */
     bool is_count, tells_live;
-    uint8_t flags;        /* KP_HEAP_* of one block */
+    uint8_t flags; /* KP_HEAP_* of one block */
     uint64_t address;
     uint64_t taken, given; /* blocks of the heap: of one block, one of the two is 1 unless it is mapped or restored */
-    uint64_t bytes;       /* asked for; of a block given back 0, unless it is mapped */
-    int64_t live;         /* count, with tells_live: by how much the heap grew */
+    uint64_t bytes;        /* asked for; of a block given back 0, unless it is mapped */
+    int64_t live;          /* count, with tells_live: by how much the heap grew */
 };
 struct kp_heap_walk;
 /* All of a cycle's, threads merged by time. 0 or -errno. The walk ends before its reader. */
 int kp_reader_heap_open(struct kp_heap_walk **out, struct kp_reader *reader, uint32_t cycle);
 bool kp_reader_heap_next(struct kp_heap_walk *walk, struct kp_heap_event *out); /* false: no more */
 void kp_reader_heap_close(struct kp_heap_walk *walk);
-bool kp_reader_has_device(const struct kp_reader *reader);                                 /* anything of GPUs at all */
-uint32_t kp_reader_gpus(const struct kp_reader *reader);                                   /* highest device id + 1 */
-const struct kp_rec_device *kp_reader_gpu(const struct kp_reader *reader, uint32_t id);    /* NULL: not told */
-int64_t kp_reader_context_device(const struct kp_reader *reader, uint32_t context);       /* -1: not told */
-const char *kp_reader_name(const struct kp_reader *reader, uint32_t id);                   /* "": none */
+bool kp_reader_has_device(const struct kp_reader *reader);                              /* anything of GPUs at all */
+uint32_t kp_reader_gpus(const struct kp_reader *reader);                                /* highest device id + 1 */
+const struct kp_rec_device *kp_reader_gpu(const struct kp_reader *reader, uint32_t id); /* NULL: not told */
+int64_t kp_reader_context_device(const struct kp_reader *reader, uint32_t context);     /* -1: not told */
+const char *kp_reader_name(const struct kp_reader *reader, uint32_t id);                /* "": none */
 /* One frame of a call stack; *stack becomes its caller's, 0 after the outermost. NULL: none, or its text was lost. */
 const char *kp_reader_frame(const struct kp_reader *reader, uint32_t *stack);
-bool kp_reader_called_by_c(const struct kp_reader *reader, uint32_t stack); /* whether the interpreter was entered for this frame */
+bool kp_reader_called_by_c(const struct kp_reader *reader,
+                           uint32_t stack); /* whether the interpreter was entered for this frame */
 /*
  * One frame of a machine code stack, likewise; the path lives as long as the reader. A damaged file may form a
  * circle: count to KP_FRAMES_MAX.
  */
 enum { KP_FRAMES_MAX = 1024 };
 struct kp_frame {
-    uint32_t module;                /* equal numbers: the same module at the same place; 0: none */
-    const char *path;               /* "": none, the address is that of the process */
-    char build_id[72];              /* hexadecimal, "-": none */
-    uint64_t offset, base, lo, hi;  /* where its call returns to, less base; where the module was loaded */
+    uint32_t module;               /* equal numbers: the same module at the same place; 0: none */
+    const char *path;              /* "": none, the address is that of the process */
+    char build_id[72];             /* hexadecimal, "-": none */
+    uint64_t offset, base, lo, hi; /* where its call returns to, less base; where the module was loaded */
 };
 /* Every frame there is, in the order of their ids. Non-zero stops and becomes the result. */
 typedef int (*kp_frame_fn)(void *context, uint32_t id, const struct kp_frame *frame);

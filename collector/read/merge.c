@@ -39,10 +39,7 @@ void kp_merge_add(struct kp_merge *m, uint64_t start, uint32_t which)
     m->of[m->n++] = (struct kp_merge_entry){start, which};
 }
 
-void kp_merge_begin(struct kp_merge *m)
-{
-    kp_heap_make(m->of, sizeof *m->of, m->n, false, is_earlier, NULL);
-}
+void kp_merge_begin(struct kp_merge *m) { kp_heap_make(m->of, sizeof *m->of, m->n, false, is_earlier, NULL); }
 
 void kp_merge_moved(struct kp_merge *m, bool more, uint64_t start)
 {

@@ -10,7 +10,7 @@ struct kp_merge { /* a heap: of[0] is the earliest, of two at one time the one o
     struct kp_merge_entry {
         uint64_t start;
         uint32_t which; /* the caller's number of a cursor */
-    } *of;
+    } * of;
     uint32_t n, most;
 };
 

@@ -33,7 +33,8 @@ static int push(struct kp_pieces *p, const struct kp_piece *piece)
 static int cut(struct kp_pieces *p, const struct kp_chunk_head *head, uint32_t used)
 {
     const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
-    struct kp_piece piece = {.at = at, .order = head->order, .thread_no = head->thread_no, .tid = head->tid, .name = head->thread_name};
+    struct kp_piece piece = {
+        .at = at, .order = head->order, .thread_no = head->thread_no, .tid = head->tid, .name = head->thread_name};
     uint32_t bytes;
     while (at < end) {
         const struct kp_rec *rec = kp_file_record(&at, end, &bytes);
@@ -45,7 +46,8 @@ static int cut(struct kp_pieces *p, const struct kp_chunk_head *head, uint32_t u
             const struct kp_rec_thread *t = (const void *)rec;
             piece.end = (const uint8_t *)rec;
             if (push(p, &piece)) return -ENOMEM;
-            piece = (struct kp_piece){.at = at, .order = t->order, .thread_no = t->thread_no, .tid = t->tid, .name = t->name};
+            piece = (struct kp_piece){
+                .at = at, .order = t->order, .thread_no = t->thread_no, .tid = t->tid, .name = t->name};
         }
     }
     piece.end = at;
@@ -104,10 +106,7 @@ int kp_pieces_of_device(struct kp_pieces *p, struct kp_reader *r, uint32_t cycle
     return collect(p, r, KP_CHUNK_DEVICE, cycle, last);
 }
 
-int kp_pieces_of_meta(struct kp_pieces *p, const struct kp_reader *r)
-{
-    return collect(p, r, KP_CHUNK_META, 0, 0);
-}
+int kp_pieces_of_meta(struct kp_pieces *p, const struct kp_reader *r) { return collect(p, r, KP_CHUNK_META, 0, 0); }
 
 void kp_pieces_fini(struct kp_pieces *p)
 {

@@ -40,11 +40,13 @@ static int head_check(const struct kp_reader *r, const char *path, char *why, si
         return -EINVAL;
     }
     if (head->version > KP_FORMAT_VERSION) {
-        kp_fmt(why, why_bytes, "%s: spool format %u, this program reads up to %u", path, head->version, KP_FORMAT_VERSION);
+        kp_fmt(why, why_bytes, "%s: spool format %u, this program reads up to %u", path, head->version,
+               KP_FORMAT_VERSION);
         return -ENOTSUP;
     }
     if (head->chunk_bytes != KP_CHUNK_BYTES || head->head_bytes < sizeof *head || head->head_bytes >= KP_CHUNK_BYTES) {
-        kp_fmt(why, why_bytes, "%s: damaged header at offset %u", path, (unsigned)offsetof(struct kp_file_head, chunk_bytes));
+        kp_fmt(why, why_bytes, "%s: damaged header at offset %u", path,
+               (unsigned)offsetof(struct kp_file_head, chunk_bytes));
         return -EINVAL;
     }
     if (r->file_bytes < KP_CHUNK_BYTES + sizeof(struct kp_chunk_head)) {
@@ -139,7 +141,8 @@ static int strings_read(struct kp_reader *r)
         } else if (kind_of(head) != KP_CHUNK_STRINGS) {
             kp_file_drop_pages(r, head);
         } else {
-            if (kp_names_add_chunk(&r->names, (const uint8_t *)head, (uint32_t)(have < KP_CHUNK_BYTES ? have : KP_CHUNK_BYTES), limit))
+            if (kp_names_add_chunk(&r->names, (const uint8_t *)head,
+                                   (uint32_t)(have < KP_CHUNK_BYTES ? have : KP_CHUNK_BYTES), limit))
                 return -ENOMEM;
         }
     }
@@ -194,10 +197,12 @@ static uint32_t chunks_count(const struct kp_reader *r, int fd)
     uint32_t n = kp_load_acquire(&head->chunks); /* pairs with: chunk.c:chunks_add */
     if (n > all) n = all;
     for (uint32_t i = n; i < all; i++) {
-        const int64_t data = kp_io_data_next(fd, (int64_t)i * KP_CHUNK_BYTES); /* a hole of a terabyte is not looked through */
+        const int64_t data =
+            kp_io_data_next(fd, (int64_t)i * KP_CHUNK_BYTES); /* a hole of a terabyte is not looked through */
         if (data == -ENXIO) break;
         if (data / KP_CHUNK_BYTES > i) i = (uint32_t)(data / KP_CHUNK_BYTES);
-        if (kp_io_pread(fd, &magic, sizeof magic, (off_t)i * KP_CHUNK_BYTES) == sizeof magic && magic == KP_CHUNK_MAGIC) n = i + 1;
+        if (kp_io_pread(fd, &magic, sizeof magic, (off_t)i * KP_CHUNK_BYTES) == sizeof magic && magic == KP_CHUNK_MAGIC)
+            n = i + 1;
     }
     return n;
 }
@@ -207,7 +212,8 @@ static int map(struct kp_reader *r, int fd, const char *path, char *why, size_t 
     struct stat st;
     void *p = NULL;
     int rc = kp_io_fstat(fd, &st);
-    if (!rc && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct kp_file_head) || st.st_size > (off_t)KP_SPOOL_MOST_BYTES)) {
+    if (!rc && (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct kp_file_head) ||
+                st.st_size > (off_t)KP_SPOOL_MOST_BYTES)) {
         kp_fmt(why, why_bytes, "%s: not a kprof spool (%ld bytes)", path, (long)st.st_size);
         rc = -EINVAL;
     } else if (!rc) {
@@ -261,35 +267,17 @@ void kp_reader_close(struct kp_reader *r)
 
 /* --- what a reader knows --- */
 
-const struct kp_file_head *kp_reader_head(const struct kp_reader *r)
-{
-    return (const void *)r->file;
-}
+const struct kp_file_head *kp_reader_head(const struct kp_reader *r) { return (const void *)r->file; }
 
-const char *kp_reader_line(const struct kp_reader *r, const char *previous)
-{
-    return kp_text_next(&r->text, previous);
-}
+const char *kp_reader_line(const struct kp_reader *r, const char *previous) { return kp_text_next(&r->text, previous); }
 
-const char *kp_reader_text(const struct kp_reader *r, const char *key)
-{
-    return kp_text_get(&r->text, key);
-}
+const char *kp_reader_text(const struct kp_reader *r, const char *key) { return kp_text_get(&r->text, key); }
 
-size_t kp_reader_cycles(const struct kp_reader *r)
-{
-    return r->cycles_n;
-}
+size_t kp_reader_cycles(const struct kp_reader *r) { return r->cycles_n; }
 
-uint64_t kp_reader_skipped(const struct kp_reader *r)
-{
-    return r->skipped;
-}
+uint64_t kp_reader_skipped(const struct kp_reader *r) { return r->skipped; }
 
-void kp_reader_skipped_set(struct kp_reader *r, uint64_t skipped)
-{
-    r->skipped = skipped;
-}
+void kp_reader_skipped_set(struct kp_reader *r, uint64_t skipped) { r->skipped = skipped; }
 
 int kp_reader_cycle(const struct kp_reader *r, size_t index, struct kp_cycle *out)
 {
@@ -299,9 +287,16 @@ int kp_reader_cycle(const struct kp_reader *r, size_t index, struct kp_cycle *ou
     c = &r->cycles[index];
     kp_clockmap_anchor(&clock, c->begin);
     *out = (struct kp_cycle){
-        .number = c->cycle, .steps = c->steps, .first_step = c->first_step, .last_step = c->last_step, .lost = c->lost,
-        .complete = r->complete[index], .exported = c->head.flags & KP_CYCLE_EXPORTED, .cut_short = c->head.flags & KP_CYCLE_CUT_SHORT,
-        .begin_ns = kp_clockmap_ns(&clock, c->begin), .end_ns = kp_clockmap_ns(&clock, c->end),
+        .number = c->cycle,
+        .steps = c->steps,
+        .first_step = c->first_step,
+        .last_step = c->last_step,
+        .lost = c->lost,
+        .complete = r->complete[index],
+        .exported = c->head.flags & KP_CYCLE_EXPORTED,
+        .cut_short = c->head.flags & KP_CYCLE_CUT_SHORT,
+        .begin_ns = kp_clockmap_ns(&clock, c->begin),
+        .end_ns = kp_clockmap_ns(&clock, c->end),
         .warm_begin_ns = kp_clockmap_ns(&clock, c->warm_begin),
     };
     return 0;

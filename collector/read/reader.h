@@ -18,8 +18,8 @@ struct kp_reader {
     const uint8_t *file; /* mapped read-only; a process may still be writing it */
     size_t file_bytes;
     struct kp_drop *drop, drop_is; /* each pass writes through the pointer */
-    uint32_t chunks; /* that may be looked at, the last one perhaps cut; header included */
-    struct kp_text text; /* lines of the header, and notes */
+    uint32_t chunks;               /* that may be looked at, the last one perhaps cut; header included */
+    struct kp_text text;           /* lines of the header, and notes */
     struct kp_names names;
     struct kp_clockmap clock;
     struct kp_gpus gpus;
@@ -40,7 +40,8 @@ struct kp_rec_cycle *kp_file_cycle(const struct kp_reader *r, uint32_t number);
 
 /* `end` of every cycle that has none becomes the end of its last event (0: no event). */
 void kp_events_close(struct kp_reader *r);
-uint64_t kp_heap_end(const uint8_t *at, const uint8_t *end); /* heap.c: ticks right after the last of these records of the heap; 0: none */
+uint64_t kp_heap_end(const uint8_t *at,
+                     const uint8_t *end); /* heap.c: ticks right after the last of these records of the heap; 0: none */
 
 /*
  * The record at *at, which then moves to the next one. NULL: no record there ends at or before `end`. Use *bytes and

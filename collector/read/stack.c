@@ -44,8 +44,11 @@ static void module_read(const struct kp_name *n, char *id, size_t id_bytes, stru
     id[used] = 0;
     for (size_t i = 0; i < 3 && *at == ' '; i++) {
         uint64_t value = 0;
-        const char *const end = at + 1 + DIGITS_MAX; /* of a damaged text as long as a chunk they are not all read, for each of its frames */
-        for (at++; at < end && *at && *at != ' '; at++) value = value << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+        const char *const end =
+            at + 1 +
+            DIGITS_MAX; /* of a damaged text as long as a chunk they are not all read, for each of its frames */
+        for (at++; at < end && *at && *at != ' '; at++)
+            value = value << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
         *places[i] = value;
     }
 }
@@ -58,11 +61,13 @@ bool kp_reader_native(const struct kp_reader *r, uint32_t *stack, struct kp_fram
     const uint32_t cell = *stack;
     *stack = 0;
     *out = (struct kp_frame){.path = ""};
-    if (!cell || at / KP_CHUNK_BYTES == 0 || at / KP_CHUNK_BYTES >= r->chunks || at + sizeof *f > r->file_bytes) return false;
+    if (!cell || at / KP_CHUNK_BYTES == 0 || at / KP_CHUNK_BYTES >= r->chunks || at + sizeof *f > r->file_bytes)
+        return false;
     const struct kp_chunk_head *head = kp_file_chunk(r, (uint32_t)(at / KP_CHUNK_BYTES), &used);
     if (!head || kp_load_acquire(&head->kind) != KP_CHUNK_FRAMES) return false; /* pairs with: chunk.c */
     if (at % KP_CHUNK_BYTES < sizeof *head || f->head.kind != KP_KIND_FRAME) return false;
-    if (kp_load_acquire((_Atomic uint64_t *)(uintptr_t)&f->check) != kp_frame_check(f)) return false; /* pairs with: frames.c */
+    if (kp_load_acquire((_Atomic uint64_t *)(uintptr_t)&f->check) != kp_frame_check(f))
+        return false; /* pairs with: frames.c */
     const struct kp_name *module = f->head.name ? kp_names_get(&r->names, f->head.name) : NULL;
     out->module = f->head.name;
     out->offset = f->offset;

@@ -92,7 +92,8 @@ static int index_make(struct kp_text *t)
             if (!lines) return -ENOMEM;
             t->lines = lines;
         }
-        t->lines[t->n++] = (struct kp_text_line){.at = (uint64_t)(line - t->bytes), .key_bytes = (uint32_t)(equals - line)};
+        t->lines[t->n++] =
+            (struct kp_text_line){.at = (uint64_t)(line - t->bytes), .key_bytes = (uint32_t)(equals - line)};
     }
     kp_sort(t->lines, sizeof *t->lines, t->n, is_before, t);
     return 0;

@@ -22,7 +22,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { NO_FRAME = 1 }; /* a lane, or a thread state that is created or ended: no frame to compare */
-enum { REACH = 2048 };  /* about what a stack has left wherever signals come */
+enum { REACH = 2048 }; /* about what a stack has left wherever signals come */
 
 static const uintptr_t *frame_of(uint64_t inside)
 {

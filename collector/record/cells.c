@@ -20,7 +20,8 @@ static bool room_replace(struct kp_cells *cells, uint32_t old_index)
     uint64_t index = kp_spool_index(chunk);
     uint64_t seen = kp_load_relaxed(&cells->room_at);
     while (seen >> 32 == old_index)
-        if (kp_cas_acq_rel(&cells->room_at, &seen, index << 32 | sizeof *chunk)) return true; /* pairs with: kp_cells_cut */
+        if (kp_cas_acq_rel(&cells->room_at, &seen, index << 32 | sizeof *chunk))
+            return true; /* pairs with: kp_cells_cut */
     kp_chunk_give_kept(chunk);
     return true;
 }

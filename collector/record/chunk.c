@@ -44,15 +44,9 @@ static _Atomic uint64_t given_count __attribute__((aligned(KP_LINE)));
 static _Atomic uint32_t ready_mark;
 static _Atomic uint32_t wanted; /* how often threads asked for a chunk for records, up to KP_CHUNK_DEMAND_MAX */
 
-static inline uint64_t state_make(uint32_t cycle, unsigned what)
-{
-    return (uint64_t)cycle << 8 | what;
-}
+static inline uint64_t state_make(uint32_t cycle, unsigned what) { return (uint64_t)cycle << 8 | what; }
 
-static inline struct info *info_of(uint32_t index)
-{
-    return &infos[index / KP_PIECE_CHUNKS][index % KP_PIECE_CHUNKS];
-}
+static inline struct info *info_of(uint32_t index) { return &infos[index / KP_PIECE_CHUNKS][index % KP_PIECE_CHUNKS]; }
 
 /* ---- stacks ---- */
 
@@ -101,30 +95,18 @@ uint32_t kp_chunk_ready(void)
     return given > taken ? (uint32_t)(given - taken) : 0;
 }
 
-uint64_t kp_chunk_taken(void)
-{
-    return kp_load_relaxed(&taken_count);
-}
+uint64_t kp_chunk_taken(void) { return kp_load_relaxed(&taken_count); }
 
 void kp_chunk_ask(void)
 {
     if (kp_load_relaxed(&wanted) < KP_CHUNK_DEMAND_MAX) kp_add_relaxed(&wanted, 1);
 }
 
-uint32_t kp_chunk_demand(void)
-{
-    return kp_load_relaxed(&wanted);
-}
+uint32_t kp_chunk_demand(void) { return kp_load_relaxed(&wanted); }
 
-void kp_chunk_set_mark(uint32_t mark)
-{
-    kp_store_relaxed(&ready_mark, mark);
-}
+void kp_chunk_set_mark(uint32_t mark) { kp_store_relaxed(&ready_mark, mark); }
 
-uint64_t kp_order_next(void)
-{
-    return kp_add_relaxed(&order_last, 1) + 1;
-}
+uint64_t kp_order_next(void) { return kp_add_relaxed(&order_last, 1) + 1; }
 
 /* ---- taking ---- */
 
@@ -157,7 +139,8 @@ struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind)
     uint32_t index = free_pop();
     if (index == 0) return NULL;
     struct kp_chunk_head *chunk = kp_spool_chunk(index);
-    if (chunk->order) memset(chunk + 1, 0, KP_CHUNK_BYTES - sizeof *chunk); /* records of old must not look like strings */
+    if (chunk->order)
+        memset(chunk + 1, 0, KP_CHUNK_BYTES - sizeof *chunk); /* records of old must not look like strings */
     chunk->cycle = chunk->tid = chunk->thread_no = 0;
     chunk->order = kp_order_next();
     /* strings and frames are found cell by cell, each with a check of its own: all of the chunk may be looked at */
@@ -168,10 +151,7 @@ struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind)
     return chunk;
 }
 
-void kp_chunk_give_kept(struct kp_chunk_head *chunk)
-{
-    free_push(kp_spool_index(chunk));
-}
+void kp_chunk_give_kept(struct kp_chunk_head *chunk) { free_push(kp_spool_index(chunk)); }
 
 /* ---- orphans ---- */
 
@@ -185,8 +165,8 @@ void kp_chunk_orphan(struct kp_chunk_head *chunk, uint32_t cycle)
 /* Handles a popped orphan of another cycle: it becomes owned again, or free when its cycle was recycled. */
 static void orphan_settle(uint32_t index, uint64_t state)
 {
-    if ((state & 255) == ORPHAN &&
-        kp_cas_acq_rel(&info_of(index)->state, &state, (state & ~(uint64_t)255) | OWNED)) return;
+    if ((state & 255) == ORPHAN && kp_cas_acq_rel(&info_of(index)->state, &state, (state & ~(uint64_t)255) | OWNED))
+        return;
     if ((state & 255) == DEAD) free_push(index);
 }
 
@@ -266,7 +246,8 @@ uint64_t kp_chunk_events(uint32_t cycle)
     uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:chunks_add */
     for (uint32_t i = 1; i < chunks; i++) {
         uint64_t state = kp_load_acquire(&info_of(i)->state); /* pairs with: kp_chunk_take, kp_chunk_orphan */
-        if (state == state_make(cycle, OWNED) || state == state_make(cycle, ORPHAN)) events += events_count(kp_spool_chunk(i));
+        if (state == state_make(cycle, OWNED) || state == state_make(cycle, ORPHAN))
+            events += events_count(kp_spool_chunk(i));
     }
     return events;
 }
@@ -305,8 +286,8 @@ static bool row_have(uint32_t chunk)
 static void chunks_add(uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++) kp_spool_chunk(i)->magic = KP_CHUNK_MAGIC;
-    kp_store_release(&kp_spool_head()->chunks, first + count); /* pairs with: the readers' walk */
-    kp_store_release(&kp_spool.chunks, first + count);         /* pairs with: chunk.c:kp_chunk_recycle */
+    kp_store_release(&kp_spool_head()->chunks, first + count);   /* pairs with: the readers' walk */
+    kp_store_release(&kp_spool.chunks, first + count);           /* pairs with: chunk.c:kp_chunk_recycle */
     for (uint32_t i = first + count; i-- > first;) free_push(i); /* the lowest comes off first: files read in order */
 }
 

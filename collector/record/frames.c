@@ -22,12 +22,10 @@ uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around)
         return 0;
     }
     struct kp_rec_frame *f = kp_spool_cell(cell);
-    *f = (struct kp_rec_frame){.head = {.kind = KP_KIND_FRAME, .size = sizeof *f, .name = module}, .offset = offset, .around = around};
+    *f = (struct kp_rec_frame){
+        .head = {.kind = KP_KIND_FRAME, .size = sizeof *f, .name = module}, .offset = offset, .around = around};
     kp_store_release(&f->check, kp_frame_check(f)); /* pairs with: the readers' look at it */
     return cell;
 }
 
-void kp_frame_after_fork(void)
-{
-    kp_store_relaxed(&cells.room_at, 0);
-}
+void kp_frame_after_fork(void) { kp_store_relaxed(&cells.room_at, 0); }

@@ -19,25 +19,33 @@
 #include "collector/format/kp_format.h"
 
 enum {
-    KP_STATE_TORCH = 0, KP_STATE_SYMBOLS = 1, KP_STATE_CUDART = 2, KP_STATE_NVTX = 3, KP_STATE_PYTHON = 4, KP_STATE_NATIVE = 5, KP_STATE_HEAP = 6,
-    KP_STATE_MARKERS = 7, KP_STATE_API = 8, KP_STATES = 9
+    KP_STATE_TORCH = 0,
+    KP_STATE_SYMBOLS = 1,
+    KP_STATE_CUDART = 2,
+    KP_STATE_NVTX = 3,
+    KP_STATE_PYTHON = 4,
+    KP_STATE_NATIVE = 5,
+    KP_STATE_HEAP = 6,
+    KP_STATE_MARKERS = 7,
+    KP_STATE_API = 8,
+    KP_STATES = 9
 };
 
 /* Per-thread write state; sits in arena pages, reached by one initial-exec TLS pointer. */
 struct kp_thread {
-    uint8_t *at, *end;    /* free room of the current chunk */
+    uint8_t *at, *end; /* free room of the current chunk */
     struct kp_chunk_head *chunk;
-    uint32_t chunk_cycle; /* cycle the current chunk belongs to; 0: no chunk */
-    uint32_t ended;       /* counts finished ranges, for the heap counter */
+    uint32_t chunk_cycle;    /* cycle the current chunk belongs to; 0: no chunk */
+    uint32_t ended;          /* counts finished ranges, for the heap counter */
     _Atomic uint64_t inside; /* not 0 in a hook (re-entry guard, quiesce): 1, or kp_inside_tag of its frame */
     _Atomic uint32_t tid;
-    uint32_t thread_no;   /* never reused: shows a source that this struct serves a new thread */
+    uint32_t thread_no;            /* never reused: shows a source that this struct serves a new thread */
     void *source_state[KP_STATES]; /* one per source (KP_STATE_*), made lazily by that source */
-    struct kp_thread *next; /* list of all threads ever seen */
+    struct kp_thread *next;        /* list of all threads ever seen */
     struct kp_strcache *names;
     char name[16];
-    _Atomic uint32_t life; /* enum below; a dead struct is reused, with its source_state */
-    bool is_lane;          /* made by kp_lane_open: no thread of the host */
+    _Atomic uint32_t life;       /* enum below; a dead struct is reused, with its source_state */
+    bool is_lane;                /* made by kp_lane_open: no thread of the host */
     _Atomic uint64_t pthread_id; /* pthread_self(), stored after tid; 0: a lane, or not created yet */
 };
 enum { KP_THREAD_ALIVE = 1, KP_THREAD_DEAD };
@@ -71,7 +79,10 @@ struct kp_thread *kp_thread_first(void);
  * run (abandoned.c).
  */
 enum { KP_INSIDE_TAG_AT = 48 };
-static inline uint64_t kp_inside_tag(const uintptr_t *frame) { return (uintptr_t)frame + ((uint64_t)frame[1] << KP_INSIDE_TAG_AT); }
+static inline uint64_t kp_inside_tag(const uintptr_t *frame)
+{
+    return (uintptr_t)frame + ((uint64_t)frame[1] << KP_INSIDE_TAG_AT);
+}
 /*
  * A hook with this frame (its __builtin_frame_address(0)) enters. True: the thread was in no hook, or in one that a
  * signal handler abandoned by siglongjmp or an exception. What the abandoned hook had begun is undone. On the thread,
@@ -157,9 +168,9 @@ uint64_t kp_loss_total(void);
 /* --- cold path --- */
 
 struct kp_record_options {
-    const char *dir;       /* KPROF_SPOOL_DIR or KPROF_DIR; made when missing */
-    uint64_t max_bytes;    /* KPROF_MAX_MB */
-    const char *text;      /* configuration lines for the header */
+    const char *dir;    /* KPROF_SPOOL_DIR or KPROF_DIR; made when missing */
+    uint64_t max_bytes; /* KPROF_MAX_MB */
+    const char *text;   /* configuration lines for the header */
     /* The writer thread calls it about 20 times a second and at each wake: boot.c's cycle work. */
     void (*tick)(void);
 };
@@ -180,11 +191,11 @@ bool kp_record_is_in_place(void); /* the file was neither removed nor replaced *
  * (over KP_MAX_RECORD) or -ENOSPC.
  */
 int kp_record_note(const char *key, const char *value);
-void kp_writer_wake(void);    /* wakes the writer; async-signal-safe, at most one futex wake */
+void kp_writer_wake(void); /* wakes the writer; async-signal-safe, at most one futex wake */
 
 /* Appends a META record (any thread, takes a mutex, not in a hook). Used for CYCLE and CLOCK records. */
 int kp_record_meta(const void *record, uint32_t bytes);
-void kp_record_clock(void);   /* samples the clock and appends it */
+void kp_record_clock(void); /* samples the clock and appends it */
 
 /*
  * Waits until no thread is inside a hook that may still write to a cycle older than the gate's. Afterwards no chunk of

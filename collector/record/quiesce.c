@@ -24,17 +24,12 @@
 #define KP_QUIESCE_DRAIN_NS 10000000 /* without the system call: longer than any store waits to be seen */
 
 static bool has_membarrier;
-static _Atomic uint32_t pending_cycle; /* the last one whose wait ran out of time: a thread may be inside any up to it */
+static _Atomic uint32_t
+    pending_cycle; /* the last one whose wait ran out of time: a thread may be inside any up to it */
 
-static void pause_ns(long ns)
-{
-    kp_io_nap((uint64_t)ns);
-}
+static void pause_ns(long ns) { kp_io_nap((uint64_t)ns); }
 
-void kp_quiesce_open(void)
-{
-    has_membarrier = kp_io_barrier_register() == 0;
-}
+void kp_quiesce_open(void) { has_membarrier = kp_io_barrier_register() == 0; }
 
 static void barrier_everywhere(void)
 {
@@ -72,7 +67,4 @@ int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms)
     return rc;
 }
 
-bool kp_quiesce_is_pending(uint32_t cycle)
-{
-    return kp_load_relaxed(&pending_cycle) >= cycle;
-}
+bool kp_quiesce_is_pending(uint32_t cycle) { return kp_load_relaxed(&pending_cycle) >= cycle; }

@@ -46,7 +46,8 @@ int kp_record_open(const struct kp_record_options *options)
     uint32_t state = kp_load_relaxed(&kp_spool.state);
     int rc = state == KP_SPOOL_OPEN ? 0 : state == KP_SPOOL_SHUT ? -ESHUTDOWN : rooms_open(options);
     if (rc < 0 && state == KP_SPOOL_NONE) {
-        KP_LOG_ONCE(0, "cannot make a spool in %s (error %d); nothing is recorded", options->dir, -rc); /* once also for forked children */
+        KP_LOG_ONCE(0, "cannot make a spool in %s (error %d); nothing is recorded", options->dir,
+                    -rc); /* once also for forked children */
         kp_store_release(&kp_spool.state, KP_SPOOL_NONE);
         kp_meta_after_fork();
         kp_string_after_fork();
@@ -59,30 +60,18 @@ int kp_record_open(const struct kp_record_options *options)
     return rc;
 }
 
-bool kp_record_is_open(void)
-{
-    return kp_spool_is_ours();
-}
+bool kp_record_is_open(void) { return kp_spool_is_ours(); }
 
-const char *kp_record_path(void)
-{
-    return kp_spool.path;
-}
+const char *kp_record_path(void) { return kp_spool.path; }
 
-int kp_record_reopen(void)
-{
-    return kp_spool_reopen();
-}
+int kp_record_reopen(void) { return kp_spool_reopen(); }
 
 bool kp_record_is_full(void)
 {
     return kp_load_relaxed(&kp_spool.grow_error) != KP_LOSS_NO_CHUNK && kp_chunk_ready() == 0;
 }
 
-bool kp_record_is_in_place(void)
-{
-    return kp_spool_is_in_place();
-}
+bool kp_record_is_in_place(void) { return kp_spool_is_in_place(); }
 
 static uint32_t waiting[KP_RECORD_WAITING], waiting_count; /* cycles to take back when everybody has left them */
 
@@ -104,10 +93,7 @@ bool kp_record_piece(uint32_t i, uintptr_t *from, uintptr_t *to)
     return kp_spool_is_ours() && kp_spool_piece(i, from, to);
 }
 
-uint64_t kp_record_events(uint32_t cycle)
-{
-    return kp_spool_is_ours() ? kp_chunk_events(cycle) : 0;
-}
+uint64_t kp_record_events(uint32_t cycle) { return kp_spool_is_ours() ? kp_chunk_events(cycle) : 0; }
 
 void kp_record_drop_pages(void)
 {

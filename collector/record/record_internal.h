@@ -25,14 +25,14 @@ enum { KP_SPOOL_NONE, KP_SPOOL_OPEN, KP_SPOOL_SHUT };
 struct kp_spool {
     _Atomic uint32_t state;
     uint8_t *_Atomic *pieces; /* chunk i lies in piece i / KP_PIECE_CHUNKS, once i < chunks; NULL: no addresses yet */
-    uint32_t max_chunks;     /* cap, header included */
-    _Atomic uint32_t chunks; /* fallocated, mapped and touched */
+    uint32_t max_chunks;      /* cap, header included */
+    _Atomic uint32_t chunks;  /* fallocated, mapped and touched */
     _Atomic uint32_t grow_error; /* enum kp_loss: why the file does not grow; KP_LOSS_NO_CHUNK: it does */
-    _Atomic int fd;          /* a hint: the host may have closed it, or reused its number */
+    _Atomic int fd;              /* a hint: the host may have closed it, or reused its number */
     dev_t dev;
     ino_t ino;
     pid_t pid;
-    bool is_broken;          /* a mapping failed: never grows again */
+    bool is_broken; /* a mapping failed: never grows again */
     char path[1024];
 };
 extern struct kp_spool kp_spool;
@@ -43,21 +43,26 @@ int kp_spool_open(const struct kp_record_options *options);
  * calls it.
  */
 uint32_t kp_spool_grow(uint32_t first, uint32_t want);
-void kp_spool_refuse(int rc); /* the spool could not grow, -errno: says so, and lets some seconds pass before the next try */
+void kp_spool_refuse(
+    int rc); /* the spool could not grow, -errno: says so, and lets some seconds pass before the next try */
 #define KP_PAGE 4096u
-bool kp_spool_touch(uint32_t first, uint32_t count); /* makes their pages writable, so hooks take no fault */
+bool kp_spool_touch(uint32_t first, uint32_t count);      /* makes their pages writable, so hooks take no fault */
 void kp_spool_drop_pages(uint32_t first, uint32_t count); /* of chunks, from memory; the file keeps what they hold */
-void kp_spool_retry(void); /* chunks were freed: let grow try again */
-void kp_spool_abandon(void); /* open failed half way: removes file and mapping */
-void kp_spool_forget(void);  /* in a forked child: the parent's file stays mapped */
+void kp_spool_retry(void);                                /* chunks were freed: let grow try again */
+void kp_spool_abandon(void);                              /* open failed half way: removes file and mapping */
+void kp_spool_forget(void);                               /* in a forked child: the parent's file stays mapped */
 void kp_spool_unlink(void);
 bool kp_spool_is_in_place(void); /* the path still leads to it */
 int kp_spool_reopen(void);
 bool kp_spool_is_ours(void); /* open, and this process made it (not a child that only inherited the mapping) */
-static inline struct kp_file_head *kp_spool_head(void) { return (struct kp_file_head *)kp_load_relaxed(&kp_spool.pieces[0]); }
+static inline struct kp_file_head *kp_spool_head(void)
+{
+    return (struct kp_file_head *)kp_load_relaxed(&kp_spool.pieces[0]);
+}
 static inline struct kp_chunk_head *kp_spool_chunk(uint32_t index)
 {
-    return (struct kp_chunk_head *)(kp_load_relaxed(&kp_spool.pieces[index / KP_PIECE_CHUNKS]) + (size_t)(index % KP_PIECE_CHUNKS) * KP_CHUNK_BYTES);
+    return (struct kp_chunk_head *)(kp_load_relaxed(&kp_spool.pieces[index / KP_PIECE_CHUNKS]) +
+                                    (size_t)(index % KP_PIECE_CHUNKS) * KP_CHUNK_BYTES);
 }
 /* The address of a cell. Cells are numbered through the file, and none crosses the end of its chunk. */
 static inline void *kp_spool_cell(uint32_t cell)
@@ -66,18 +71,18 @@ static inline void *kp_spool_cell(uint32_t cell)
     return kp_load_relaxed(&kp_spool.pieces[at / KP_PIECE_BYTES]) + at % KP_PIECE_BYTES;
 }
 bool kp_spool_piece(uint32_t i, uintptr_t *from, uintptr_t *to); /* also those that hold nothing yet */
-uint32_t kp_spool_index(const struct kp_chunk_head *chunk); /* its number. Not hot: looks for its piece */
+uint32_t kp_spool_index(const struct kp_chunk_head *chunk);      /* its number. Not hot: looks for its piece */
 
 /* ---- chunk.c: who owns which chunk ---- */
 
 int kp_chunk_open(uint32_t max_chunks);
 /* Up to `want` fresh chunks become free; how many came. Writer thread, or the opener before it runs. */
 uint32_t kp_chunk_grow(uint32_t want);
-#define KP_CHUNK_DEMAND_MAX 16u /* after so many requests (1 MB) the writer keeps a stock */
-void kp_chunk_ask(void);        /* a thread asks for a chunk */
-uint32_t kp_chunk_demand(void);  /* the number of requests so far, at most KP_CHUNK_DEMAND_MAX */
+#define KP_CHUNK_DEMAND_MAX 16u          /* after so many requests (1 MB) the writer keeps a stock */
+void kp_chunk_ask(void);                 /* a thread asks for a chunk */
+uint32_t kp_chunk_demand(void);          /* the number of requests so far, at most KP_CHUNK_DEMAND_MAX */
 void kp_chunk_touch_free(uint32_t most); /* the next `most` free chunks, see kp_spool_touch */
-void kp_chunk_drop_pages(void); /* all that hold records, see kp_spool_drop_pages */
+void kp_chunk_drop_pages(void);          /* all that hold records, see kp_spool_drop_pages */
 struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle); /* for records; NULL: none ready */
 struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind);        /* for strings and meta: never recycled */
 void kp_chunk_give_kept(struct kp_chunk_head *chunk);
@@ -85,7 +90,7 @@ struct kp_chunk_head *kp_chunk_adopt(uint32_t cycle); /* a half-used chunk of th
 void kp_chunk_orphan(struct kp_chunk_head *chunk, uint32_t cycle);
 void kp_chunk_recycle(uint32_t cycle);
 uint32_t kp_chunk_ready(void);
-uint64_t kp_chunk_taken(void); /* chunks taken since open */
+uint64_t kp_chunk_taken(void);         /* chunks taken since open */
 void kp_chunk_set_mark(uint32_t mark); /* a stock below it wakes the writer */
 uint64_t kp_order_next(void);
 uint64_t kp_chunk_events(uint32_t cycle);
@@ -101,7 +106,7 @@ uint32_t kp_cells_cut(struct kp_cells *cells, uint32_t bytes); /* the first cell
 
 /* ---- the rest ---- */
 
-uint32_t kp_thread_count(void); /* alive now */
+uint32_t kp_thread_count(void);                    /* alive now */
 bool kp_thread_is_gone(const struct kp_thread *t); /* the thread has exited */
 void kp_thread_after_fork(void);
 int kp_string_open(void);

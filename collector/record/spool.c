@@ -30,11 +30,12 @@
 #define MADV_POPULATE_WRITE 23 /* glibc before 2.35 */
 #endif
 
-#define KP_SPOOL_MIN_CHUNKS 4u         /* header, meta, strings, records */
-#define KP_SPOOL_FEW_PIECES 16u        /* 64 MB: from here on that many are reserved at once, for fewer mappings */
-#define KP_SPOOL_SHARE 8u              /* of a limit on addresses: not more than an eighth (reading it for a trace takes as much again) */
+#define KP_SPOOL_MIN_CHUNKS 4u  /* header, meta, strings, records */
+#define KP_SPOOL_FEW_PIECES 16u /* 64 MB: from here on that many are reserved at once, for fewer mappings */
+#define KP_SPOOL_SHARE \
+    8u /* of a limit on addresses: not more than an eighth (reading it for a trace takes as much again) */
 #define KP_SPOOL_MOST_CHUNKS (1u << 21) /* 128 GB: what the number of a string's cell can name */
-#define KP_SPOOL_RETRY_NS 5000000000u  /* a full disk is asked again this often */
+#define KP_SPOOL_RETRY_NS 5000000000u   /* a full disk is asked again this often */
 
 struct kp_spool kp_spool = {.fd = -1};
 static _Atomic uint64_t retry_at_ns;
@@ -90,10 +91,7 @@ static int our_file_check(int fd) /* 1, 0, or -errno: not known */
     return st.st_dev == kp_spool.dev && st.st_ino == kp_spool.ino;
 }
 
-static bool is_our_file(int fd)
-{
-    return our_file_check(fd) == 1;
-}
+static bool is_our_file(int fd) { return our_file_check(fd) == 1; }
 
 /* An fd of the spool for one use, or -errno. A number that is no longer ours is left alone, not closed. */
 static int fd_get(void)
@@ -128,10 +126,7 @@ static int blocks_make(int fd, uint32_t first, uint32_t count)
     return rc;
 }
 
-static uint32_t chunks_to_end(uint32_t first) /* of the piece */
-{
-    return KP_PIECE_CHUNKS - first % KP_PIECE_CHUNKS;
-}
+static uint32_t chunks_to_end(uint32_t first) /* of the piece */ { return KP_PIECE_CHUNKS - first % KP_PIECE_CHUNKS; }
 
 /* Pieces lie anywhere: what is to be done to chunks is done to the part of them in each. */
 static int chunks_advise(uint32_t first, uint32_t count, int advice)
@@ -148,15 +143,9 @@ static int chunks_advise(uint32_t first, uint32_t count, int advice)
  * Makes the pages of chunks writable now, on our own thread, so that no hook takes the fault. False: Linux before
  * 5.14.
  */
-bool kp_spool_touch(uint32_t first, uint32_t count)
-{
-    return chunks_advise(first, count, MADV_POPULATE_WRITE) == 0;
-}
+bool kp_spool_touch(uint32_t first, uint32_t count) { return chunks_advise(first, count, MADV_POPULATE_WRITE) == 0; }
 
-void kp_spool_drop_pages(uint32_t first, uint32_t count)
-{
-    (void)chunks_advise(first, count, MADV_DONTNEED);
-}
+void kp_spool_drop_pages(uint32_t first, uint32_t count) { (void)chunks_advise(first, count, MADV_DONTNEED); }
 
 /*
  * The same for chunks that nobody else knows yet; on older kernels by hand. (MAP_POPULATE would only read a shared
@@ -199,16 +188,20 @@ static int table_open(uint64_t max_bytes)
 static int pieces_reserve(uint32_t first, uint32_t count)
 {
     void *p;
-    const int rc = kp_io_mmap(&p, count * KP_PIECE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    for (uint32_t i = 0; i < count && rc == 0; i++) kp_store_relaxed(&kp_spool.pieces[first + i], (uint8_t *)p + i * KP_PIECE_BYTES);
+    const int rc =
+        kp_io_mmap(&p, count * KP_PIECE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (uint32_t i = 0; i < count && rc == 0; i++)
+        kp_store_relaxed(&kp_spool.pieces[first + i], (uint8_t *)p + i * KP_PIECE_BYTES);
     return rc;
 }
 
 /* The piece of this chunk has addresses. */
 static int piece_have(uint32_t chunk)
 {
-    const uint32_t piece = chunk / KP_PIECE_CHUNKS, pieces = (kp_spool.max_chunks + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS;
-    const bool is_much = piece >= KP_SPOOL_FEW_PIECES && piece + KP_SPOOL_FEW_PIECES <= pieces && kp_io_address_limit() == UINT64_MAX;
+    const uint32_t piece = chunk / KP_PIECE_CHUNKS,
+                   pieces = (kp_spool.max_chunks + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS;
+    const bool is_much =
+        piece >= KP_SPOOL_FEW_PIECES && piece + KP_SPOOL_FEW_PIECES <= pieces && kp_io_address_limit() == UINT64_MAX;
     if (kp_load_relaxed(&kp_spool.pieces[piece])) return 0;
     if (is_much && pieces_reserve(piece, KP_SPOOL_FEW_PIECES) == 0) return 0;
     return pieces_reserve(piece, 1);
@@ -221,7 +214,8 @@ static int piece_have(uint32_t chunk)
 static uint64_t chunks_fitting(uint64_t limit)
 {
     const uint64_t used = kp_io_addresses(), spare = limit > used ? limit - used : 0, share = limit / KP_SPOOL_SHARE;
-    const uint64_t chunks = kp_load_relaxed(&kp_spool.chunks), pieces = (chunks + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS;
+    const uint64_t chunks = kp_load_relaxed(&kp_spool.chunks),
+                   pieces = (chunks + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS;
     return (pieces + (spare > share ? (spare - share) / KP_PIECE_BYTES : 0)) * KP_PIECE_CHUNKS;
 }
 
@@ -245,7 +239,8 @@ bool kp_spool_piece(uint32_t i, uintptr_t *from, uintptr_t *to)
 
 uint32_t kp_spool_index(const struct kp_chunk_head *chunk)
 {
-    const uint32_t pieces = (kp_load_acquire(&kp_spool.chunks) + KP_PIECE_CHUNKS - 1) / KP_PIECE_CHUNKS; /* pairs with: chunk.c:chunks_add */
+    const uint32_t pieces = (kp_load_acquire(&kp_spool.chunks) + KP_PIECE_CHUNKS - 1) /
+                            KP_PIECE_CHUNKS; /* pairs with: chunk.c:chunks_add */
     for (uint32_t i = 0; i < pieces; i++) {
         const size_t at = (size_t)((const uint8_t *)chunk - kp_load_relaxed(&kp_spool.pieces[i]));
         if (at < KP_PIECE_BYTES) return i * KP_PIECE_CHUNKS + (uint32_t)(at / KP_CHUNK_BYTES);
@@ -259,8 +254,7 @@ static int segment_map(int fd, uint32_t first, uint32_t count)
 {
     uint8_t *where = (uint8_t *)kp_spool_chunk(first);
     size_t bytes = (size_t)count * KP_CHUNK_BYTES;
-    int rc = kp_io_mmap_at(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                           (off_t)first * KP_CHUNK_BYTES);
+    int rc = kp_io_mmap_at(where, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)first * KP_CHUNK_BYTES);
     if (rc < 0) return rc;
     (void)kp_io_madvise(where, bytes, MADV_DONTDUMP); /* the file has it already */
     return fresh_touch(first, count);
@@ -269,9 +263,13 @@ static int segment_map(int fd, uint32_t first, uint32_t count)
 static void cap_refuse(uint32_t allowed)
 {
     kp_store_relaxed(&kp_spool.grow_error, KP_LOSS_CAP);
-    if (allowed == kp_spool.max_chunks) KP_LOG_ONCE(1, "spool %s has reached KPROF_MAX_MB, new events are dropped and counted", kp_spool.path);
-    else KP_LOG_ONCE(0, "spool %s stays small, since the program limits its addresses (RLIMIT_AS): new events are dropped and counted",
-                     kp_spool.path);
+    if (allowed == kp_spool.max_chunks)
+        KP_LOG_ONCE(1, "spool %s has reached KPROF_MAX_MB, new events are dropped and counted", kp_spool.path);
+    else
+        KP_LOG_ONCE(0,
+                    "spool %s stays small, since the program limits its addresses (RLIMIT_AS): new events are dropped "
+                    "and counted",
+                    kp_spool.path);
 }
 
 void kp_spool_refuse(int rc)
@@ -282,10 +280,7 @@ void kp_spool_refuse(int rc)
                 kp_spool.path, -rc, rc == -ENOSPC ? ", no space left" : "");
 }
 
-void kp_spool_retry(void)
-{
-    kp_store_relaxed(&retry_at_ns, 0);
-}
+void kp_spool_retry(void) { kp_store_relaxed(&retry_at_ns, 0); }
 
 uint32_t kp_spool_grow(uint32_t first, uint32_t want)
 {
@@ -297,7 +292,9 @@ uint32_t kp_spool_grow(uint32_t first, uint32_t want)
         return 0;
     }
     if (count > chunks_to_end(first)) count = chunks_to_end(first);
-    if (kp_load_relaxed(&kp_spool.grow_error) == KP_LOSS_DISK && kp_clock_ns(CLOCK_MONOTONIC) < kp_load_relaxed(&retry_at_ns)) return 0;
+    if (kp_load_relaxed(&kp_spool.grow_error) == KP_LOSS_DISK &&
+        kp_clock_ns(CLOCK_MONOTONIC) < kp_load_relaxed(&retry_at_ns))
+        return 0;
     int fd = fd_get(), rc = fd < 0 ? fd : piece_have(first);
     if (rc >= 0)
         while ((rc = blocks_make(fd, first, count)) == -ENOSPC && count > 1) count = count < 8 ? 1 : count / 4;
@@ -402,7 +399,4 @@ void kp_spool_forget(void)
     kp_spool.fd = -1;
 }
 
-bool kp_spool_is_ours(void)
-{
-    return kp_load_acquire(&kp_spool.state) == KP_SPOOL_OPEN && kp_spool.pid == getpid();
-}
+bool kp_spool_is_ours(void) { return kp_load_acquire(&kp_spool.state) == KP_SPOOL_OPEN && kp_spool.pid == getpid(); }

@@ -31,10 +31,7 @@ static _Atomic uint32_t id_last, slot_count;
 
 /* ---- cells ---- */
 
-static inline struct kp_str *cell_get(uint32_t cell)
-{
-    return kp_spool_cell(cell);
-}
+static inline struct kp_str *cell_get(uint32_t cell) { return kp_spool_cell(cell); }
 
 static uint32_t cell_write(const char *bytes, uint32_t len, uint64_t hash)
 {

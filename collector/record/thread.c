@@ -35,15 +35,9 @@ static struct kp_thread *_Atomic list_head;
 static _Atomic uint32_t number_last, alive_count, dead_count;
 static _Atomic uint32_t key_made; /* 0, or key + 1 */
 
-struct kp_thread *kp_thread_first(void)
-{
-    return kp_load_acquire(&list_head); /* pairs with: thread.c:thread_new */
-}
+struct kp_thread *kp_thread_first(void) { return kp_load_acquire(&list_head); /* pairs with: thread.c:thread_new */ }
 
-uint32_t kp_thread_count(void)
-{
-    return kp_load_relaxed(&alive_count);
-}
+uint32_t kp_thread_count(void) { return kp_load_relaxed(&alive_count); }
 
 /* ---- exit ---- */
 
@@ -122,11 +116,12 @@ static struct kp_thread *state_create(void)
         stage = NOT_CREATED;
         return NULL;
     }
-    kp_store_relaxed(&t->inside, 1); /* libc may allocate below: hooks it meets pass through */
+    kp_store_relaxed(&t->inside, 1);     /* libc may allocate below: hooks it meets pass through */
     kp_store_release(&t->pthread_id, 0); /* pairs with: preload/cupti/lane.c:thread_tid; of the dead thread it served */
     kp_store_release(&t->tid, kp_io_tid()); /* pairs with: lane.c:tid_of, which then sees the 0 */
     t->thread_no = kp_add_relaxed(&number_last, 1) + 1;
-    kp_store_release(&t->pthread_id, (uint64_t)(uintptr_t)pthread_self()); /* pairs with: preload/cupti/lane.c:thread_tid */
+    kp_store_release(&t->pthread_id,
+                     (uint64_t)(uintptr_t)pthread_self()); /* pairs with: preload/cupti/lane.c:thread_tid */
     memset(t->name, 0, sizeof t->name);
     kp_io_thread_name(t->name);
     key_bind(t);
@@ -145,7 +140,8 @@ struct kp_thread *kp_thread_create(void)
     if (stage != NOT_CREATED) return NULL;
     const int saved = errno;
     kp_sigblock_all_begin(&stay);
-    struct kp_thread *t = stage == NOT_CREATED ? state_create() : kp_thread_self; /* a handler's hook may have come first */
+    struct kp_thread *t =
+        stage == NOT_CREATED ? state_create() : kp_thread_self; /* a handler's hook may have come first */
     kp_sigblock_all_end(&stay);
     errno = saved;
     return t;

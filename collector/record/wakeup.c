@@ -29,7 +29,4 @@ void kp_wakeup_wait(uint64_t ns)
     kp_exchange_acq_rel(&is_due, 0); /* pairs with: wakeup.c:kp_writer_wake; a wake from here on ends the next wait */
 }
 
-void kp_wakeup_after_fork(void)
-{
-    kp_store_relaxed(&is_due, 0);
-}
+void kp_wakeup_after_fork(void) { kp_store_relaxed(&is_due, 0); }

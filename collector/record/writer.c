@@ -19,10 +19,10 @@
 
 #define KP_WRITER_TICK_NS 50000000
 #define KP_WRITER_CLOCK_NS 1000000000u
-#define KP_WRITER_NICE 1           /* it needs little, but a starved writer drops events */
-#define KP_WRITER_STOCK 256u       /* chunks ready at least: 16 MB */
+#define KP_WRITER_NICE 1          /* it needs little, but a starved writer drops events */
+#define KP_WRITER_STOCK 256u      /* chunks ready at least: 16 MB */
 #define KP_WRITER_STOCK_MAX 4096u /* and at most: 256 MB */
-#define KP_WRITER_SEGMENT 64u      /* the file grows by so many at once (1-2 ms), so that a rush meets fresh ones early */
+#define KP_WRITER_SEGMENT 64u /* the file grows by so many at once (1-2 ms), so that a rush meets fresh ones early */
 #define KP_WRITER_RATE_NS 10000000u /* shorter spans tell nothing about the rate */
 #define KP_WRITER_STOP_MS 1000
 #define KP_WRITER_ROUNDS 8u /* so many ticks from one look for the host's threads to the next */
@@ -73,7 +73,7 @@ static void stock_refill(uint64_t now_ns)
     if (is_small()) return;
     kp_chunk_set_mark(want - want / 4);
     while (kp_chunk_ready() < want && kp_load_relaxed(&stage) == RUNNING) /* an exit waits for us */
-        if (kp_chunk_grow(KP_WRITER_SEGMENT) == 0) break; /* after a grow error the tick retries */
+        if (kp_chunk_grow(KP_WRITER_SEGMENT) == 0) break;                 /* after a grow error the tick retries */
 }
 
 static void clock_keep(uint64_t now_ns)
@@ -105,7 +105,7 @@ static void *writer_main(void *arg)
     (void)arg;
     kp_store_relaxed(&writer_tid, kp_io_tid());
     while (kp_load_acquire(&stage) == RUNNING && !is_left_alone()) { /* pairs with: writer.c:kp_writer_close */
-        if (kp_helpers_pause_wanted()) return NULL; /* to be called again */
+        if (kp_helpers_pause_wanted()) return NULL;                  /* to be called again */
         uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);
         stock_refill(now_ns);
         cycle_prepare();
@@ -132,7 +132,7 @@ int kp_writer_open(void (*tick)(void))
 void kp_writer_close(void)
 {
     if (kp_load_acquire(&stage) != RUNNING) return;
-    kp_store_release(&stage, STOPPING); /* pairs with: writer.c:writer_main */
+    kp_store_release(&stage, STOPPING);                      /* pairs with: writer.c:writer_main */
     if (kp_load_relaxed(&writer_tid) == kp_io_tid()) return; /* closing from the tick itself */
     kp_writer_wake();
     for (int i = 0; i < KP_WRITER_STOP_MS && kp_load_acquire(&stage) != STOPPED; i++) {

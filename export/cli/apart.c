@@ -29,7 +29,8 @@ static void limit_set(int which, uint64_t soft, uint64_t hard)
 {
     struct rlimit limit;
     if (getrlimit(which, &limit) != 0) return;
-    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > soft) limit.rlim_cur = soft; /* a tighter one of the caller's stays */
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > soft)
+        limit.rlim_cur = soft; /* a tighter one of the caller's stays */
     if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > hard) limit.rlim_max = hard;
     (void)setrlimit(which, &limit);
 }
@@ -56,16 +57,16 @@ static void child_run(void (*fn)(void *context), void *context, const struct kp_
 static int end_tell(int status, const struct kp_apart_limits *limits, char *why, size_t why_bytes)
 {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
-    if (WIFEXITED(status))
-        snprintf(why, why_bytes, "reading it ended with status %d", WEXITSTATUS(status));
+    if (WIFEXITED(status)) snprintf(why, why_bytes, "reading it ended with status %d", WEXITSTATUS(status));
     else if (WTERMSIG(status) == SIGXCPU)
-        snprintf(why, why_bytes, "reading it took more than %llu s of processor time", (unsigned long long)limits->cpu_s);
-    else
-        snprintf(why, why_bytes, "reading it ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        snprintf(why, why_bytes, "reading it took more than %llu s of processor time",
+                 (unsigned long long)limits->cpu_s);
+    else snprintf(why, why_bytes, "reading it ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     return -1;
 }
 
-int kp_apart_run(void (*fn)(void *context), void *context, const struct kp_apart_limits *limits, char *why, size_t why_bytes)
+int kp_apart_run(void (*fn)(void *context), void *context, const struct kp_apart_limits *limits, char *why,
+                 size_t why_bytes)
 {
     int status = 0;
     fflush(stdout);

@@ -48,7 +48,11 @@ enum { HAS_SHADOW = false };
 #define MB (UINT64_C(1) << 20)
 #define DEBUG_MOST (UINT64_C(8) << 30)
 #define DEBUG_A_SECOND (8 * MB)
-enum { LINE = 1024, EXTENTS_MAX = 65536, DEBUG_TIMES = 4 }; /* memory that libdw takes for a byte of debug information */
+enum {
+    LINE = 1024,
+    EXTENTS_MAX = 65536,
+    DEBUG_TIMES = 4
+}; /* memory that libdw takes for a byte of debug information */
 
 /* Least, and for each byte of the file; seconds: for each megabyte. */
 static const struct {
@@ -59,10 +63,10 @@ static struct {
     const char *command, *path;
     struct kp_budget now;
     uint64_t taken, printed, debug; /* debug: bytes that kp_budget_more was told of */
-    struct rlimit data; /* as it was */
+    struct rlimit data;             /* as it was */
     bool is_limited, is_watched;
     char part[KP_PART_BYTES];
-    char late[LINE];  /* what the timer says, ready to be written */
+    char late[LINE]; /* what the timer says, ready to be written */
     size_t late_bytes;
     char explained[LINE];
 } budget;
@@ -77,7 +81,8 @@ static uint64_t multiply(uint64_t a, uint64_t b)
 
 static uint64_t part_of(uint64_t least, uint64_t times, uint64_t n, uint64_t factor)
 {
-    const uint64_t more = multiply(times, n), all = multiply(more > UINT64_MAX - least ? UINT64_MAX : least + more, factor);
+    const uint64_t more = multiply(times, n),
+                   all = multiply(more > UINT64_MAX - least ? UINT64_MAX : least + more, factor);
     return all >= (uint64_t)1 << 62 ? 0 : all;
 }
 
@@ -98,7 +103,8 @@ uint64_t kp_budget_data(int fd, uint64_t size)
 {
     uint64_t data = 0;
     off_t begin, end = 0;
-    for (int n = 0; n < EXTENTS_MAX && kp_spoolfile_extent(fd, (off_t)size, &begin, &end); n++) data += (uint64_t)(end - begin);
+    for (int n = 0; n < EXTENTS_MAX && kp_spoolfile_extent(fd, (off_t)size, &begin, &end); n++)
+        data += (uint64_t)(end - begin);
     return data;
 }
 
@@ -118,15 +124,18 @@ static uint64_t size_of(const char *path)
 
 static void megabytes_say(uint64_t bytes, const char *of)
 {
-    snprintf(budget.explained, sizeof budget.explained, "more than %llu MB of %s, too much for a file of its size" WHAT_TO_DO,
-             (unsigned long long)(bytes / MB), of);
+    snprintf(budget.explained, sizeof budget.explained,
+             "more than %llu MB of %s, too much for a file of its size" WHAT_TO_DO, (unsigned long long)(bytes / MB),
+             of);
 }
 
 const char *kp_budget_explain(int rc)
 {
     if (rc == -EFBIG && budget.now.text) megabytes_say(budget.now.text, "text come out of it");
-    else if (rc == -ENOMEM && budget.now.memory) megabytes_say(budget.now.memory, "memory or temporary files are needed to read it");
-    else if (rc == -EDQUOT && budget.now.disk) megabytes_say(budget.now.disk, "temporary files are needed to put its events in order");
+    else if (rc == -ENOMEM && budget.now.memory)
+        megabytes_say(budget.now.memory, "memory or temporary files are needed to read it");
+    else if (rc == -EDQUOT && budget.now.disk)
+        megabytes_say(budget.now.disk, "temporary files are needed to put its events in order");
     else return strerror(-rc);
     return budget.explained;
 }
@@ -171,10 +180,7 @@ void kp_budget_print(size_t bytes)
 
 /* ---- signals ---- */
 
-char *kp_budget_part(void)
-{
-    return budget.part;
-}
+char *kp_budget_part(void) { return budget.part; }
 
 static void on_late(int number)
 {
@@ -211,7 +217,8 @@ static uint64_t data_bytes(void)
 {
     unsigned long long all, resident, shared, text, unused, data = 0;
     FILE *const file = fopen("/proc/self/statm", "re");
-    if (file && fscanf(file, "%llu %llu %llu %llu %llu %llu", &all, &resident, &shared, &text, &unused, &data) != 6) data = 0;
+    if (file && fscanf(file, "%llu %llu %llu %llu %llu %llu", &all, &resident, &shared, &text, &unused, &data) != 6)
+        data = 0;
     if (file) fclose(file);
     return data * (uint64_t)sysconf(_SC_PAGESIZE);
 }
@@ -229,9 +236,10 @@ static void late_make(void)
 {
     char plain[LINE / 2];
     (void)kp_plain_text(plain, sizeof plain, budget.path, strlen(budget.path));
-    const int n = snprintf(budget.late, sizeof budget.late,
-                           "kprof %s: %s: more than %llu s of processor time, too much for a file of its size" WHAT_TO_DO "\n", budget.command,
-                           plain, (unsigned long long)budget.now.seconds);
+    const int n =
+        snprintf(budget.late, sizeof budget.late,
+                 "kprof %s: %s: more than %llu s of processor time, too much for a file of its size" WHAT_TO_DO "\n",
+                 budget.command, plain, (unsigned long long)budget.now.seconds);
     budget.late_bytes = n < LINE ? (size_t)n : LINE - 1;
 }
 
@@ -281,7 +289,4 @@ void kp_budget_end(void)
     budget.now = (struct kp_budget){0};
 }
 
-const struct kp_budget *kp_budget_now(void)
-{
-    return &budget.now;
-}
+const struct kp_budget *kp_budget_now(void) { return &budget.now; }

@@ -35,9 +35,9 @@ enum { KP_OPT_END = -1, KP_OPT_ARGUMENT = -2, KP_OPT_BAD = -3, KP_OPT_HELP = -4 
 struct kp_opt_scan {
     const char *command;
     const struct kp_opt *table;
-    int argc, at;   /* at: index of the next word */
+    int argc, at; /* at: index of the next word */
     char **argv;
-    bool no_more;   /* after -- */
+    bool no_more;          /* after -- */
     bool stop_at_argument; /* the first argument ends the options (kprof run) */
 };
 /* Next option, or argument (*value). On KP_OPT_BAD the message is out already. */

@@ -18,7 +18,9 @@ static void table_print(const struct kp_config *config)
         const uint32_t bit = 1u << i;
         kp_config_value(config, (enum kp_config_index)i, value, sizeof value);
         printf("%-22s %-28s %s\n", kp_config_rows[i].name, value[0] ? value : "-",
-               config->refused & bit ? "default (the environment's value is bad)" : config->from_env & bit ? "environment" : "default");
+               config->refused & bit    ? "default (the environment's value is bad)"
+               : config->from_env & bit ? "environment"
+                                        : "default");
     }
 }
 
@@ -33,7 +35,8 @@ static void escaped_print(const char *text, const char *special)
 
 static void markdown_print(void)
 {
-    printf("| variable | flag of `kprof run` | values | default | torch.profiler's name | what it does |\n|---|---|---|---|---|---|\n");
+    printf("| variable | flag of `kprof run` | values | default | torch.profiler's name | what it does "
+           "|\n|---|---|---|---|---|---|\n");
     for (int i = 0; i < KP_SET_COUNT; i++) {
         const struct kp_config_row *const row = &kp_config_rows[i];
         const struct kp_opt *const flag = &kp_settings_flags()[i];

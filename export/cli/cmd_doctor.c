@@ -75,11 +75,10 @@ static void library_check(void)
         return;
     }
     rc = output_of(library, argv, text, sizeof text);
-    if (rc == 0 && !text[0])
-        say("ok", "libkprof.so: %s, loads", library);
-    else
-        say("fail", "libkprof.so: %s does not load: %s", library, text[0] ? text : "/bin/true fails under it");
-    if (strpbrk(library, " :")) say("fail", "libkprof.so: its path has a space or colon, which LD_PRELOAD cannot hold; put a copy elsewhere");
+    if (rc == 0 && !text[0]) say("ok", "libkprof.so: %s, loads", library);
+    else say("fail", "libkprof.so: %s does not load: %s", library, text[0] ? text : "/bin/true fails under it");
+    if (strpbrk(library, " :"))
+        say("fail", "libkprof.so: its path has a space or colon, which LD_PRELOAD cannot hold; put a copy elsewhere");
 }
 
 static void preload_check(void)
@@ -91,7 +90,8 @@ static void preload_check(void)
         if (strchr(p, '/') && access(p, R_OK) != 0)
             say("warn", "LD_PRELOAD: %s cannot be read; every program will complain about it", p);
         else
-            say("ok", "LD_PRELOAD: %s is preloaded already%s", p, strstr(p, "libkprof") ? "" : "; it runs beside kprof");
+            say("ok", "LD_PRELOAD: %s is preloaded already%s", p,
+                strstr(p, "libkprof") ? "" : "; it runs beside kprof");
     }
     free(copy);
 }
@@ -110,12 +110,9 @@ static void torch_check(const char *python)
     char text[1024];
     char *argv[] = {(char *)python, (char *)"-c", (char *)script, NULL};
     const int rc = output_of(NULL, argv, text, sizeof text);
-    if (rc == 0)
-        say("ok", "torch: %s", text);
-    else if (rc == 3)
-        say("warn", "torch: %s has no torch; name the program you run: `kprof doctor CMD`", python);
-    else
-        say("warn", "torch: %s cannot be asked: %s", python, text[0] ? text : "it did not run");
+    if (rc == 0) say("ok", "torch: %s", text);
+    else if (rc == 3) say("warn", "torch: %s has no torch; name the program you run: `kprof doctor CMD`", python);
+    else say("warn", "torch: %s cannot be asked: %s", python, text[0] ? text : "it did not run");
 }
 
 static void cupti_rules_tell(uint32_t version)
@@ -154,7 +151,8 @@ static void cupti_check(const char *python)
         "exec(open(os.path.join(d,'version.py')).read(),v)\n"
         "if not v.get('cuda'): sys.exit(4)\n"
         "n=u.find_spec('nvidia'); n=list(n.submodule_search_locations or []) if n else []\n"
-        "p=[f+g for f in n for g in ('/cu[0-9]*/lib','/cuda_cupti/lib')]+[d+'/lib','/usr/local/cuda/extras/CUPTI/lib64']\n"
+        "p=[f+g for f in n for g in "
+        "('/cu[0-9]*/lib','/cuda_cupti/lib')]+[d+'/lib','/usr/local/cuda/extras/CUPTI/lib64']\n"
         "f=[x for g in p for x in sorted(glob.glob(g+'/libcupti*.so*'))]\n"
         "print(f[0] if f else 'none beside torch, none in /usr/local/cuda'); sys.exit(0 if f else 3)\n";
     char text[1024];
@@ -163,8 +161,7 @@ static void cupti_check(const char *python)
     if (rc == 0) {
         say("ok", "CUPTI: %s", text);
         cupti_version_check(python, text);
-    } else if (rc == 3)
-        say("warn", "CUPTI: %s: CUDA calls are recorded by hooks, unless the program brings one", text);
+    } else if (rc == 3) say("warn", "CUPTI: %s: CUDA calls are recorded by hooks, unless the program brings one", text);
 }
 
 static bool is_python(const char *path)
@@ -208,10 +205,10 @@ static void clock_check(void)
     char source[64];
     line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source);
     kp_clock_init();
-    if (kp_load_relaxed(&kp_clock_is_tsc))
-        say("ok", "clock: the processor's own counter (tsc)");
+    if (kp_load_relaxed(&kp_clock_is_tsc)) say("ok", "clock: the processor's own counter (tsc)");
     else
-        say("warn", "clock: clock_gettime (clocksource %s): right, but each stamp costs about twice as much", source[0] ? source : "unknown");
+        say("warn", "clock: clock_gettime (clocksource %s): right, but each stamp costs about twice as much",
+            source[0] ? source : "unknown");
 }
 
 /* The folders. */
@@ -264,12 +261,9 @@ static const char *spool_try(const char *folder)
     unlink(path);
     rc = posix_fallocate(fd, 0, (off_t)bytes);
     map = rc ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (rc)
-        snprintf(why, sizeof why, "no room can be reserved there: %s", strerror(rc));
-    else if (map == MAP_FAILED)
-        snprintf(why, sizeof why, "files cannot be mapped there: %s", strerror(errno));
-    else
-        munmap(map, bytes);
+    if (rc) snprintf(why, sizeof why, "no room can be reserved there: %s", strerror(rc));
+    else if (map == MAP_FAILED) snprintf(why, sizeof why, "files cannot be mapped there: %s", strerror(errno));
+    else munmap(map, bytes);
     close(fd);
     return rc || map == MAP_FAILED ? why : NULL;
 }
@@ -291,13 +285,14 @@ static void folder_check(const char *what, const char *path, bool spool, uint64_
         say("fail", "%s: %s (%s): %s; choose another folder (%s)", what, path, filesystem_name((long)fs.f_type), wrong,
             spool ? "KPROF_SPOOL_DIR" : "KPROF_DIR");
     else if (spool && free_mb < max_mb)
-        say("warn", "%s: %s (%s), %llu MB free, less than KPROF_MAX_MB=%llu: a long recording may fill the disk", what, path,
-            filesystem_name((long)fs.f_type), (unsigned long long)free_mb, (unsigned long long)max_mb);
+        say("warn", "%s: %s (%s), %llu MB free, less than KPROF_MAX_MB=%llu: a long recording may fill the disk", what,
+            path, filesystem_name((long)fs.f_type), (unsigned long long)free_mb, (unsigned long long)max_mb);
     else if (spool && (fs.f_type == 0x6969 || fs.f_type == 0x65735546))
-        say("warn", "%s: %s is on a network (%s): KPROF_SPOOL_DIR on a local disk disturbs the program less", what, path,
-            filesystem_name((long)fs.f_type));
+        say("warn", "%s: %s is on a network (%s): KPROF_SPOOL_DIR on a local disk disturbs the program less", what,
+            path, filesystem_name((long)fs.f_type));
     else
-        say("ok", "%s: %s (%s), writable, %llu MB free", what, path, filesystem_name((long)fs.f_type), (unsigned long long)free_mb);
+        say("ok", "%s: %s (%s), writable, %llu MB free", what, path, filesystem_name((long)fs.f_type),
+            (unsigned long long)free_mb);
 }
 
 /* The GPU. */
@@ -316,12 +311,10 @@ static void gpu_check(const struct kp_config *config)
 {
     char driver[256];
     line_of("/proc/driver/nvidia/version", driver, sizeof driver);
-    if (!driver[0] && !has_entry("/dev", "nvidia"))
-        say("ok", "GPU: no NVIDIA driver here; CPU events are recorded");
+    if (!driver[0] && !has_entry("/dev", "nvidia")) say("ok", "GPU: no NVIDIA driver here; CPU events are recorded");
     else if (!(config->activities & KP_ACTIVITY_CUDA))
         say("warn", "GPU: its work is left out: KPROF_ACTIVITIES has no cuda");
-    else
-        say("ok", "GPU: %s", driver[0] ? driver : "an NVIDIA device is here");
+    else say("ok", "GPU: %s", driver[0] ? driver : "an NVIDIA device is here");
 }
 
 static void log_check(const struct kp_config *config)
@@ -331,7 +324,8 @@ static void log_check(const struct kp_config *config)
     const char *const path = config->log;
     const bool is_there = lstat(path, &st) == 0;
     if (strcmp(path, "stderr") == 0 || strcmp(path, "none") == 0) {
-        say("ok", "lines: %s", path[0] == 's' ? "to standard error" : "none (KPROF_LOG=none): also not why nothing was written");
+        say("ok", "lines: %s",
+            path[0] == 's' ? "to standard error" : "none (KPROF_LOG=none): also not why nothing was written");
         return;
     }
     const char *wrong = is_there ? kp_log_refuse_file(&st) : NULL;
@@ -343,8 +337,10 @@ static void log_check(const struct kp_config *config)
 
 static void settings_check(const struct kp_config *config)
 {
-    if (!config->complaints) say("ok", "settings: %s", config->from_env ? "those in the environment are good" : "none in the environment");
-    for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1) say("warn", "settings: %s", config->lines + at);
+    if (!config->complaints)
+        say("ok", "settings: %s", config->from_env ? "those in the environment are good" : "none in the environment");
+    for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1)
+        say("warn", "settings: %s", config->lines + at);
     if (!config->on) say("warn", "settings: KPROF=0 switches everything off");
 }
 
@@ -352,7 +348,8 @@ static const struct kp_opt flags[] = {{0}};
 
 int kp_cmd_doctor(int argc, char **argv)
 {
-    struct kp_opt_scan scan = {.command = "doctor", .table = flags, .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
+    struct kp_opt_scan scan = {
+        .command = "doctor", .table = flags, .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
     const struct kp_config *const config = kp_settings_read();
     const char *value;
     const int i = kp_opt_next(&scan, &value);

@@ -41,7 +41,8 @@ static const struct kp_opt flags[] = {
     [NAME] = {"name", 0, KP_OPT_VALUE, "PATTERN", "a glob (aten::*), or /REGEX/"},
     [CAT] = {"cat", 0, KP_OPT_VALUE, "C", "category: cpu_op, user_annotation, python_function, kernel..."},
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "events that start within ProfilerStep#A to #B; A alone: one step"},
-    [FROM] = {"from", 0, KP_OPT_VALUE, "US", "those that start so many microseconds after the profiler's start, or later"},
+    [FROM] = {"from", 0, KP_OPT_VALUE, "US",
+              "those that start so many microseconds after the profiler's start, or later"},
     [TO] = {"to", 0, KP_OPT_VALUE, "US", "or earlier"},
     [TID] = {"tid", 0, KP_OPT_VALUE, "N", "one thread, or stream of a GPU"},
     [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, list what is there"},
@@ -56,8 +57,7 @@ static int name_set(struct filter *f, const char *pattern)
         return 0;
     }
     char *inner = strndup(pattern + 1, bytes - 2);
-    if (f->has_regex)
-        regfree(&f->regex);
+    if (f->has_regex) regfree(&f->regex);
     int rc = inner ? regcomp(&f->regex, inner, REG_EXTENDED | REG_NOSUB) : REG_ESPACE;
     f->has_regex = rc == 0;
     free(inner);
@@ -83,8 +83,7 @@ static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
 {
     char *end;
     (void)strtod(text, &end);
-    if (end == text || *end)
-        return kp_cli_misuse("events", "--%s is a time in microseconds, not %s", flag, text);
+    if (end == text || *end) return kp_cli_misuse("events", "--%s is a time in microseconds, not %s", flag, text);
     *out = kp_kineto_ns(text, strlen(text));
     *has = true;
     return 0;
@@ -122,11 +121,11 @@ static bool is_step(const struct kp_trace *trace, const struct kp_trace_event *e
     return e->kind == KP_TRACE_ANNOTATION && strncmp(kp_trace_text(trace, e->name), "ProfilerStep#", 13) == 0;
 }
 
-static void step_take(struct spans *steps, const struct kp_trace *trace, const struct kp_trace_event *e, const struct filter *f)
+static void step_take(struct spans *steps, const struct kp_trace *trace, const struct kp_trace_event *e,
+                      const struct filter *f)
 {
     const long step = strtol(kp_trace_text(trace, e->name) + 13, NULL, 10);
-    if (step < f->first_step || step > f->last_step)
-        return;
+    if (step < f->first_step || step > f->last_step) return;
     steps->spans = kp_kineto_grow(steps->spans, &steps->capacity, steps->count + 1, sizeof *steps->spans);
     steps->spans[steps->count++] = (struct span){e->start_ns, e->start_ns + e->dur_ns};
 }
@@ -141,14 +140,11 @@ static int span_order(const void *a, const void *b)
 static void steps_sort(struct spans *steps)
 {
     size_t kept = 0;
-    if (steps->count)
-        qsort(steps->spans, steps->count, sizeof *steps->spans, span_order);
+    if (steps->count) qsort(steps->spans, steps->count, sizeof *steps->spans, span_order);
     for (size_t i = 0; i < steps->count; i++) {
         struct span *last = kept ? &steps->spans[kept - 1] : NULL;
-        if (!last || steps->spans[i].start_ns > last->end_ns)
-            steps->spans[kept++] = steps->spans[i];
-        else if (steps->spans[i].end_ns > last->end_ns)
-            last->end_ns = steps->spans[i].end_ns;
+        if (!last || steps->spans[i].start_ns > last->end_ns) steps->spans[kept++] = steps->spans[i];
+        else if (steps->spans[i].end_ns > last->end_ns) last->end_ns = steps->spans[i].end_ns;
     }
     steps->count = kept;
 }
@@ -163,14 +159,10 @@ static bool is_in_steps(const struct spans *steps, int64_t at_ns)
 static bool is_named(const struct kp_trace *trace, const struct kp_trace_event *e, const struct filter *f)
 {
     const char *name = kp_trace_text(trace, e->name);
-    if (e->kind == KP_TRACE_OTHER && !e->cat)
-        return false;
-    if (f->glob && fnmatch(f->glob, name, 0) != 0)
-        return false;
-    if (f->has_regex && regexec(&f->regex, name, 0, NULL, 0) != 0)
-        return false;
-    if (f->cat && strcmp(f->cat, kp_trace_text(trace, e->cat)) != 0)
-        return false;
+    if (e->kind == KP_TRACE_OTHER && !e->cat) return false;
+    if (f->glob && fnmatch(f->glob, name, 0) != 0) return false;
+    if (f->has_regex && regexec(&f->regex, name, 0, NULL, 0) != 0) return false;
+    if (f->cat && strcmp(f->cat, kp_trace_text(trace, e->cat)) != 0) return false;
     return !f->has_tid || (e->tid == f->tid && !(e->flags & KP_TRACE_TEXT_TID));
 }
 
@@ -184,10 +176,8 @@ static void put_us(FILE *out, int64_t ns)
 
 static void put_json_id(FILE *out, const struct kp_trace *trace, int64_t id, bool is_text)
 {
-    if (is_text)
-        kp_plain_json(out, kp_trace_text(trace, (uint32_t)id));
-    else
-        fprintf(out, "%" PRId64, id);
+    if (is_text) kp_plain_json(out, kp_trace_text(trace, (uint32_t)id));
+    else fprintf(out, "%" PRId64, id);
 }
 
 static void put_json(FILE *out, const struct kp_trace *trace, const struct kp_trace_event *e)
@@ -217,12 +207,11 @@ static void put_json(FILE *out, const struct kp_trace *trace, const struct kp_tr
 static void put_line(FILE *out, const struct kp_trace *trace, const struct kp_trace_event *e)
 {
     char dur[32] = "-", thread[32];
-    if (e->phase == 'X')
-        snprintf(dur, sizeof dur, "%" PRId64 ".%03" PRId64, e->dur_ns / 1000, e->dur_ns % 1000);
+    if (e->phase == 'X') snprintf(dur, sizeof dur, "%" PRId64 ".%03" PRId64, e->dur_ns / 1000, e->dur_ns % 1000);
     if (e->flags & KP_TRACE_TEXT_TID)
-        kp_plain_text(thread, sizeof thread, kp_trace_text(trace, (uint32_t)e->tid), strlen(kp_trace_text(trace, (uint32_t)e->tid)));
-    else
-        snprintf(thread, sizeof thread, "%" PRId64, e->tid);
+        kp_plain_text(thread, sizeof thread, kp_trace_text(trace, (uint32_t)e->tid),
+                      strlen(kp_trace_text(trace, (uint32_t)e->tid)));
+    else snprintf(thread, sizeof thread, "%" PRId64, e->tid);
     char category[32];
     const char *cat = kp_trace_text(trace, e->cat);
     const size_t letters = kp_plain_text(category, sizeof category, cat, strlen(cat));
@@ -238,7 +227,7 @@ static void put_line(FILE *out, const struct kp_trace *trace, const struct kp_tr
 struct walk {
     const struct filter *f;
     struct kp_sorted *lines;
-    FILE *line;      /* writes to text */
+    FILE *line; /* writes to text */
     char *text;
     size_t bytes;
     struct spans steps;
@@ -252,19 +241,13 @@ static bool event_take(const void *context, const struct kp_trace *trace, const 
     struct walk *w = *(struct walk *const *)context;
     struct kp_trace_event e = *event;
     e.args_bytes = (uint32_t)(trace->args_bytes - e.args);
-    if (w->f->first_step >= 0 && is_step(trace, &e))
-        step_take(&w->steps, trace, &e, w->f);
-    if (!is_named(trace, &e, w->f))
-        return false;
+    if (w->f->first_step >= 0 && is_step(trace, &e)) step_take(&w->steps, trace, &e, w->f);
+    if (!is_named(trace, &e, w->f)) return false;
     rewind(w->line);
-    if (w->f->json)
-        put_json(w->line, trace, &e);
-    else
-        put_line(w->line, trace, &e);
-    if (fflush(w->line) != 0)
-        w->error = -ENOMEM;
-    else
-        w->error = kp_sorted_add(w->lines, e.start_ns, e.dur_ns, w->text, w->bytes);
+    if (w->f->json) put_json(w->line, trace, &e);
+    else put_line(w->line, trace, &e);
+    if (fflush(w->line) != 0) w->error = -ENOMEM;
+    else w->error = kp_sorted_add(w->lines, e.start_ns, e.dur_ns, w->text, w->bytes);
     return false;
 }
 
@@ -273,10 +256,8 @@ static void line_give(void *context, int64_t start_ns, const char *line, size_t 
     const struct walk *w = context;
     const struct filter *f = w->f;
     const int64_t at_ns = start_ns - w->since_ns;
-    if ((f->has_from && at_ns < f->from_ns) || (f->has_to && at_ns > f->to_ns))
-        return;
-    if (f->first_step >= 0 && !is_in_steps(&w->steps, start_ns))
-        return;
+    if ((f->has_from && at_ns < f->from_ns) || (f->has_to && at_ns > f->to_ns)) return;
+    if (f->first_step >= 0 && !is_in_steps(&w->steps, start_ns)) return;
     if (!f->json) {
         const uint64_t positive = at_ns < 0 ? 0 - (uint64_t)at_ns : (uint64_t)at_ns;
         char at[32];
@@ -290,8 +271,7 @@ static int lines_print(struct walk *w, const struct kp_trace *trace, const char 
 {
     w->since_ns = trace->start_ns - trace->base_ns;
     steps_sort(&w->steps);
-    if (!w->f->json)
-        printf("%15s  %13s  %10s  %-17s  %s\n", "start us", "duration us", "thread", "category", "name");
+    if (!w->f->json) printf("%15s  %13s  %10s  %-17s  %s\n", "start us", "duration us", "thread", "category", "name");
     const int rc = kp_sorted_each(w->lines, line_give, w);
     return rc ? kp_cli_fail("events", "%s: its events cannot be put in order: %s", path, kp_budget_explain(rc)) : 0;
 }
@@ -304,13 +284,10 @@ static int events_of(const struct filter *f, const struct kp_source *source)
     char why[512];
     int rc = -ENOMEM;
     w->line = open_memstream(&w->text, &w->bytes);
-    if (!w->line)
-        return kp_cli_fail("events", "%s: no memory", source->path);
+    if (!w->line) return kp_cli_fail("events", "%s: no memory", source->path);
     rc = kp_trace_read(&trace, &wish, why, sizeof why);
-    if (rc)
-        kp_cli_say(stderr, "kprof: %s", why);
-    if (trace && (rc == 0 || f->partial))
-        rc = lines_print(w, trace, source->path);
+    if (rc) kp_cli_say(stderr, "kprof: %s", why);
+    if (trace && (rc == 0 || f->partial)) rc = lines_print(w, trace, source->path);
     kp_trace_close(trace);
     kp_sorted_close(w->lines);
     fclose(w->line);
@@ -332,19 +309,14 @@ int kp_cmd_events(int argc, char **argv)
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_HELP)
-            return kp_cli_help("events", flags);
-        if (i == KP_OPT_ARGUMENT)
-            argv[count++] = (char *)value; /* that word was read already */
-        else if (option_take(&f, i, value))
-            return KP_EXIT_USAGE;
+        if (i == KP_OPT_HELP) return kp_cli_help("events", flags);
+        if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
+        else if (option_take(&f, i, value)) return KP_EXIT_USAGE;
     }
-    if (!count)
-        return kp_cli_misuse("events", "no file given");
+    if (!count) return kp_cli_misuse("events", "no file given");
     struct kp_lines *lines = kp_lines_open("events", &f.wish);
     int worst = kp_input_each("events", argv, count, kp_lines_places(lines), events_of_one, &f);
     kp_lines_close(lines);
-    if (f.has_regex)
-        regfree(&f.regex);
+    if (f.has_regex) regfree(&f.regex);
     return worst;
 }

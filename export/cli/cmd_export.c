@@ -11,9 +11,11 @@
 
 static const struct kp_opt flags[] = {
     {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of the spool)"},
-    {"worker-name", 0, KP_OPT_VALUE, "NAME", "first part of the file names (default: what the run was told, or HOST_PID)"},
+    {"worker-name", 0, KP_OPT_VALUE, "NAME",
+     "first part of the file names (default: what the run was told, or HOST_PID)"},
     {"gzip", 0, KP_OPT_SWITCH, NULL, "write .json.gz or .json (default: what the run was told)"},
-    {"export", 0, KP_OPT_VALUE, "LIST", "any of trace,table,stacks,memory (default: what the run was told; trace if that was none)"},
+    {"export", 0, KP_OPT_VALUE, "LIST",
+     "any of trace,table,stacks,memory (default: what the run was told; trace if that was none)"},
     KP_LINES_OPTIONS("off"),
     {0}};
 
@@ -48,7 +50,8 @@ int kp_cmd_export(int argc, char **argv)
         case 2: wish.gzip = strcmp(value, "0") != 0; break;
         case 3:
             wish.exports = value;
-            if (!kp_spool_exports_known(value)) return kp_cli_misuse("export", "--export is any of trace,table,stacks,memory, not %s", value);
+            if (!kp_spool_exports_known(value))
+                return kp_cli_misuse("export", "--export is any of trace,table,stacks,memory, not %s", value);
             break;
         case 4:
         case 5: kp_lines_option(&lines_wish, flags[i].name, value); break;

@@ -44,11 +44,9 @@ static bool number_read(const char *text, long least, long *out, const char **en
 static bool steps_read(struct memory *m, const char *text)
 {
     const char *end;
-    if (!number_read(text, 0, &m->first_step, &end))
-        return false;
+    if (!number_read(text, 0, &m->first_step, &end)) return false;
     m->last_step = m->first_step;
-    if (*end == '-' && !number_read(end + 1, 0, &m->last_step, &end))
-        return false;
+    if (*end == '-' && !number_read(end + 1, 0, &m->last_step, &end)) return false;
     return !*end && m->last_step >= m->first_step;
 }
 
@@ -56,15 +54,12 @@ static bool steps_read(struct memory *m, const char *text)
 static int device_find(const struct kp_memview *view, const char *name)
 {
     long id = -1;
-    if (!name)
-        return -1;
+    if (!name) return -1;
     const bool is_cpu = strncmp(name, "cpu", 3) == 0;
     const char *colon = strchr(name, ':');
-    if (colon && !is_cpu)
-        id = strtol(colon + 1, NULL, 10);
+    if (colon && !is_cpu) id = strtol(colon + 1, NULL, 10);
     for (size_t i = 0; i < view->device_count; i++)
-        if ((view->devices[i].type == 0) == is_cpu && (is_cpu || id < 0 || view->devices[i].id == id))
-            return (int)i;
+        if ((view->devices[i].type == 0) == is_cpu && (is_cpu || id < 0 || view->devices[i].id == id)) return (int)i;
     return -2;
 }
 
@@ -83,8 +78,7 @@ static bool steps_apply(const struct kp_memview *view, const struct memory *m, s
     bool found = m->first_step < 0;
     for (size_t i = 0; i < view->step_count && m->first_step >= 0; i++) {
         const struct kp_mem_step *step = &view->steps[i];
-        if (step->number < m->first_step || step->number > m->last_step)
-            continue;
+        if (step->number < m->first_step || step->number > m->last_step) continue;
         show->from_ns = !found || step->from_ns < show->from_ns ? step->from_ns : show->from_ns;
         show->to_ns = !found || step->to_ns > show->to_ns ? step->to_ns : show->to_ns;
         found = true;
@@ -112,17 +106,12 @@ static void view_put(FILE *out, const struct kp_memview *view, const struct memo
 static int show_it(const struct kp_memview *view, const struct memory *m, const struct kp_mem_show *show, bool several)
 {
     FILE *out = m->out ? fopen(m->out, "we") : stdout;
-    if (!out)
-        return kp_cli_fail("memory", "%s: %s", m->out, strerror(errno));
-    if (m->form == FORM_TABLE && several)
-        kp_cli_say(out, "%s:", show->label);
-    if (show->members && (!view || m->form == FORM_TABLE))
-        heap_put(out, m, show->members);
-    if (view)
-        view_put(out, view, m, show);
+    if (!out) return kp_cli_fail("memory", "%s: %s", m->out, strerror(errno));
+    if (m->form == FORM_TABLE && several) kp_cli_say(out, "%s:", show->label);
+    if (show->members && (!view || m->form == FORM_TABLE)) heap_put(out, m, show->members);
+    if (view) view_put(out, view, m, show);
     bool failed = fflush(out) != 0 || ferror(out);
-    if (out != stdout)
-        failed |= fclose(out) != 0;
+    if (out != stdout) failed |= fclose(out) != 0;
     return failed ? kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", strerror(errno)) : KP_EXIT_DONE;
 }
 
@@ -133,21 +122,20 @@ static int tree_show(const struct memory *m, struct kp_tree *tree, struct kp_mem
     kp_tree_fill_stacks(tree, true);
     kp_tree_set_stacks(tree);
     if (kp_memview_build(&view, tree) < 0) {
-        if (show->members)
-            rc = show_it(NULL, m, show, several);
+        if (show->members) rc = show_it(NULL, m, show, several);
         else
-            rc = kp_cli_fail("memory", "%s: no event of memory; record with KPROF_PROFILE_MEMORY=1 (profile_memory=True), or KPROF_MALLOC=trace",
+            rc = kp_cli_fail("memory",
+                             "%s: no event of memory; record with KPROF_PROFILE_MEMORY=1 (profile_memory=True), or "
+                             "KPROF_MALLOC=trace",
                              show->label);
     } else {
         show->device = device_find(&view, m->device);
         show->from_ns = view.begin_ns;
         show->to_ns = view.end_ns;
-        if (show->device == -2)
-            rc = kp_cli_fail("memory", "%s: no memory of %s was recorded", show->label, m->device);
+        if (show->device == -2) rc = kp_cli_fail("memory", "%s: no memory of %s was recorded", show->label, m->device);
         else if (!steps_apply(&view, m, show))
             rc = kp_cli_fail("memory", "%s: no step of %ld-%ld in it", show->label, m->first_step, m->last_step);
-        else
-            rc = show_it(&view, m, show, several);
+        else rc = show_it(&view, m, show, several);
     }
     kp_memview_fini(&view);
     return rc;
@@ -159,12 +147,10 @@ static char *heap_text(const struct memory *m, const struct kp_source *source)
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = m->form == FORM_TABLE || m->form == FORM_JSON ? open_memstream(&text, &bytes) : NULL;
-    if (!out)
-        return NULL;
+    if (!out) return NULL;
     const struct kp_texts texts = kp_source_texts(source);
     bool is_there = kp_heapview_write(out, &texts, m->row_limit, m->form == FORM_JSON, m->places);
-    if (fclose(out) == 0 && is_there)
-        return text;
+    if (fclose(out) == 0 && is_there) return text;
     free(text);
     return NULL;
 }
@@ -184,10 +170,8 @@ static int trace_show(void *context, const struct kp_source *source, bool severa
     }
     char *heap = heap_text(m, source);
     struct kp_mem_show show = {.device = -1, .row_limit = m->row_limit, .label = source->label, .members = heap};
-    if (kp_tree_build(&tree, trace) < 0)
-        rc = kp_cli_fail("memory", "%s: too many events", source->label);
-    else
-        rc = tree_show(m, &tree, &show, several);
+    if (kp_tree_build(&tree, trace) < 0) rc = kp_cli_fail("memory", "%s: too many events", source->label);
+    else rc = tree_show(m, &tree, &show, several);
     free(heap);
     kp_tree_fini(&tree);
     kp_trace_close(trace);
@@ -201,8 +185,7 @@ static int value_take(struct memory *m, int option, const char *value)
     case 4: m->out = value; break;
     case 5:
         m->device = value;
-        if (!is_device(value))
-            return kp_cli_misuse("memory", "a device is cpu, cuda or cuda:N, not %s", value);
+        if (!is_device(value)) return kp_cli_misuse("memory", "a device is cpu, cuda or cuda:N, not %s", value);
         break;
     case 6:
         if (!number_read(value, -1, &m->row_limit, &end) || *end)
@@ -211,8 +194,7 @@ static int value_take(struct memory *m, int option, const char *value)
     case 8:
     case 9: kp_lines_option(&m->wish, flags[option].name, value); break;
     default:
-        if (!steps_read(m, value))
-            return kp_cli_misuse("memory", "steps are A or A-B, not %s", value);
+        if (!steps_read(m, value)) return kp_cli_misuse("memory", "steps are A or A-B, not %s", value);
     }
     return KP_EXIT_DONE;
 }
@@ -225,21 +207,15 @@ int kp_cmd_memory(int argc, char **argv)
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_ARGUMENT)
-            argv[count++] = (char *)value; /* that word was read already */
-        else if (i == KP_OPT_HELP)
-            return kp_cli_help("memory", flags);
-        else if (i < 0)
-            return KP_EXIT_USAGE;
+        if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
+        else if (i == KP_OPT_HELP) return kp_cli_help("memory", flags);
+        else if (i < 0) return KP_EXIT_USAGE;
         else if (i < 4 && m.form != FORM_TABLE && m.form != forms[i])
             return kp_cli_misuse("memory", "--json, --svg, --html and --raw are one choice");
-        else if (i < 4)
-            m.form = forms[i];
-        else if (value_take(&m, i, value) != KP_EXIT_DONE)
-            return KP_EXIT_USAGE;
+        else if (i < 4) m.form = forms[i];
+        else if (value_take(&m, i, value) != KP_EXIT_DONE) return KP_EXIT_USAGE;
     }
-    if (!count)
-        return kp_cli_misuse("memory", "no file given");
+    if (!count) return kp_cli_misuse("memory", "no file given");
     struct kp_lines *lines = kp_lines_open("memory", &m.wish);
     m.places = m.wish.lines ? kp_lines_places(lines) : NULL;
     const int worst = kp_input_each("memory", argv, count, NULL, trace_show, &m);

@@ -16,7 +16,8 @@
 static const struct kp_opt flags[] = {
     {"keep", 0, KP_OPT_FLAG, NULL, "leave the spools where they are"},
     {"dir", 'o', KP_OPT_VALUE, "DIR", "folder for the traces (default: the folder of each spool)"},
-    {"force", 0, KP_OPT_FLAG, NULL, "also spools that another machine wrote: is its process gone? That cannot be seen from here"},
+    {"force", 0, KP_OPT_FLAG, NULL,
+     "also spools that another machine wrote: is its process gone? That cannot be seen from here"},
     KP_LINES_OPTIONS("off"),
     {0}};
 
@@ -66,7 +67,8 @@ static bool spools_recover(struct kp_rescue *r, const struct kp_rescue_folder *f
 static void children_recover(struct kp_rescue *r, const struct kp_rescue_folder *above)
 {
     char path[4300];
-    struct kp_rescue_folder below = {.dir = openat(above->dir, "children", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), .path = path};
+    struct kp_rescue_folder below = {
+        .dir = openat(above->dir, "children", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), .path = path};
     const int error = below.dir < 0 ? errno : 0;
     snprintf(path, sizeof path, "%s/children", above->path);
     if (error == ENOTDIR) kp_cli_say(stdout, "kprof: %s: is a link or no folder, left alone", path);

@@ -18,12 +18,25 @@ struct report {
 };
 
 enum option_id {
-    SORT, LIMIT, BY_SHAPE, BY_SHAPES, BY_OVERLOAD, BY_STACK, PYTHON, TOP_LEVEL, HEADER, UNIT, NAME_WIDTH, SHAPES_WIDTH, SOURCE_WIDTH,
+    SORT,
+    LIMIT,
+    BY_SHAPE,
+    BY_SHAPES,
+    BY_OVERLOAD,
+    BY_STACK,
+    PYTHON,
+    TOP_LEVEL,
+    HEADER,
+    UNIT,
+    NAME_WIDTH,
+    SHAPES_WIDTH,
+    SOURCE_WIDTH,
     PARTIAL,
 };
 
 static const struct kp_opt flags[] = {
-    [SORT] = {"sort-by", 0, KP_OPT_VALUE, "KEY", "descending, by one of torch's names; default: order of first appearance"},
+    [SORT] = {"sort-by", 0, KP_OPT_VALUE, "KEY",
+              "descending, by one of torch's names; default: order of first appearance"},
     [LIMIT] = {"row-limit", 0, KP_OPT_VALUE, "N", "default 100, -1: all"},
     [BY_SHAPE] = {"group-by-input-shape", 0, KP_OPT_FLAG, NULL, "one row per name and input shapes"},
     [BY_SHAPES] = {"group-by-input-shapes", 0, KP_OPT_FLAG, NULL, "the same"},
@@ -44,15 +57,16 @@ static bool number_read(const char *text, long least, long *out)
     char *end;
     errno = 0;
     long value = strtol(text, &end, 10);
-    if (errno || *end || end == text || value < least || value > 1000000000)
-        return false;
+    if (errno || *end || end == text || value < least || value > 1000000000) return false;
     *out = value;
     return true;
 }
 
 static int number_set(long *out, long least, const char *flag, const char *text)
 {
-    return number_read(text, least, out) ? 0 : kp_cli_misuse("report", "--%s is a number from %ld on, not %s", flag, least, text);
+    return number_read(text, least, out)
+               ? 0
+               : kp_cli_misuse("report", "--%s is a number from %ld on, not %s", flag, least, text);
 }
 
 static int width_set(int *out, const char *flag, const char *text)
@@ -127,14 +141,11 @@ static int report_trace(void *context, const struct kp_source *source, bool head
         kp_trace_close(trace);
         return KP_EXIT_BAD_INPUT;
     }
-    if (r->group.by_stack && trace->has_stacks)
-        kp_tree_fill_stacks(&tree, trace->is_ours);
-    if (r->group.by_stack)
-        kp_tree_set_stacks(&tree);
+    if (r->group.by_stack && trace->has_stacks) kp_tree_fill_stacks(&tree, trace->is_ours);
+    if (r->group.by_stack) kp_tree_set_stacks(&tree);
     kp_keyavg_build(&averages, &tree, &r->group);
     kp_tree_fini(&tree);
-    if (heading)
-        kp_cli_say(stdout, "%s:", source->label);
+    if (heading) kp_cli_say(stdout, "%s:", source->label);
     kp_table_print(stdout, &averages, &r->table);
     kp_keyavg_fini(&averages);
     kp_trace_close(trace);
@@ -148,15 +159,11 @@ int kp_cmd_report(int argc, char **argv)
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_HELP)
-            return printf("sort keys: %s\n\n", kp_keyavg_keys()), kp_cli_help("report", flags);
-        if (i == KP_OPT_ARGUMENT)
-            argv[count++] = (char *)value; /* that word was read already */
-        else if (option_take(&r, i, value))
-            return KP_EXIT_USAGE;
+        if (i == KP_OPT_HELP) return printf("sort keys: %s\n\n", kp_keyavg_keys()), kp_cli_help("report", flags);
+        if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
+        else if (option_take(&r, i, value)) return KP_EXIT_USAGE;
     }
-    if (!count)
-        return kp_cli_misuse("report", "no file given");
+    if (!count) return kp_cli_misuse("report", "no file given");
     struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_options){0});
     const int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);
     kp_lines_close(lines);

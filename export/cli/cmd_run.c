@@ -15,9 +15,12 @@ static int preload_set(const char *library)
     char *text;
     int rc;
     if (strpbrk(library, " :"))
-        return kp_cli_fail("run", "%s has a space or colon in its path, which LD_PRELOAD cannot hold; put a copy elsewhere and set KPROF_LIB",
-                           library);
-    if (asprintf(&text, "%s%s%s", library, old && *old ? ":" : "", old ? old : "") < 0) return kp_cli_fail("run", "out of memory");
+        return kp_cli_fail(
+            "run",
+            "%s has a space or colon in its path, which LD_PRELOAD cannot hold; put a copy elsewhere and set KPROF_LIB",
+            library);
+    if (asprintf(&text, "%s%s%s", library, old && *old ? ":" : "", old ? old : "") < 0)
+        return kp_cli_fail("run", "out of memory");
     rc = setenv("LD_PRELOAD", text, 1);
     free(text);
     return rc ? kp_cli_fail("run", "LD_PRELOAD cannot be set: %s", strerror(errno)) : KP_EXIT_DONE;
@@ -27,7 +30,8 @@ static int preload_set(const char *library)
 static const char *log_anchored(const char *value)
 {
     static char path[8192], folder[4096];
-    if (value[0] == '/' || strcmp(value, "stderr") == 0 || strcmp(value, "none") == 0 || !getcwd(folder, sizeof folder)) return value;
+    if (value[0] == '/' || strcmp(value, "stderr") == 0 || strcmp(value, "none") == 0 || !getcwd(folder, sizeof folder))
+        return value;
     return (size_t)snprintf(path, sizeof path, "%s/%s", folder, value) < sizeof path ? path : value;
 }
 
@@ -48,7 +52,8 @@ static int flags_take(struct kp_opt_scan *scan)
 
 int kp_cmd_run(int argc, char **argv)
 {
-    struct kp_opt_scan scan = {.command = "run", .table = kp_settings_flags(), .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
+    struct kp_opt_scan scan = {
+        .command = "run", .table = kp_settings_flags(), .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
     char library[4096], path[4096], why[4600];
     int rc;
     rc = flags_take(&scan);

@@ -65,8 +65,7 @@ static int trace_print(void *context, const struct kp_source *source, bool sever
     struct kp_trace *trace;
     struct kp_tree tree;
     char why[512];
-    if (several && s->svg)
-        return kp_cli_misuse("stacks", "--svg draws one trace, and there are several");
+    if (several && s->svg) return kp_cli_misuse("stacks", "--svg draws one trace, and there are several");
     if (kp_source_read(source, &trace, why, sizeof why)) {
         kp_trace_close(trace);
         return kp_cli_fail("stacks", "%s", why);
@@ -78,7 +77,9 @@ static int trace_print(void *context, const struct kp_source *source, bool sever
     kp_tree_fill_stacks(&tree, true);
     kp_tree_set_stacks(&tree);
     if (!(s->svg ? flame_print(&tree, s, source->label) : lines_print(&tree, s)))
-        kp_cli_say(stderr, "kprof stacks: %s: no call stacks that cost anything; record with KPROF_WITH_STACK=1, ops or native", source->label);
+        kp_cli_say(stderr,
+                   "kprof stacks: %s: no call stacks that cost anything; record with KPROF_WITH_STACK=1, ops or native",
+                   source->label);
     kp_tree_fini(&tree);
     kp_trace_close(trace);
     return KP_EXIT_DONE;

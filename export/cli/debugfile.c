@@ -41,14 +41,11 @@ struct kp_debugfile {
     size_t cut_n, cut_capacity;
     struct unit *unit;
     size_t units_n, units_capacity;
-    bool has_units;         /* they were read */
-    bool is_trusted;        /* the file is the caller's or root's */
+    bool has_units;  /* they were read */
+    bool is_trusted; /* the file is the caller's or root's */
 };
 
-bool kp_debugfile_can(void)
-{
-    return true;
-}
+bool kp_debugfile_can(void) { return true; }
 
 /* ---- symbols ---- */
 
@@ -62,8 +59,7 @@ static bool is_function(const GElf_Sym *symbol)
 static const char *name_cut(struct kp_debugfile *d, const char *name)
 {
     const size_t bytes = strcspn(name, "@");
-    if (!bytes || !name[bytes])
-        return name;
+    if (!bytes || !name[bytes]) return name;
     d->cut = kp_kineto_grow(d->cut, &d->cut_capacity, d->cut_n + 1, sizeof *d->cut);
     return d->cut[d->cut_n++] = strndup(name, bytes);
 }
@@ -77,8 +73,7 @@ static void symbols_read(struct kp_debugfile *d)
         GElf_Sym symbol;
         GElf_Addr at;
         const char *name = dwfl_module_getsym_info(d->module, i, &symbol, &at, NULL, NULL, NULL);
-        if (!name || !*name || !is_function(&symbol))
-            continue;
+        if (!name || !*name || !is_function(&symbol)) continue;
         const uint64_t local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL;
         d->names[i] = name_cut(d, name);
         kp_ranges_add(&d->symbols, at - d->bias, at - d->bias + symbol.st_size, local << 32 | (uint32_t)i, (uint32_t)i);
@@ -100,8 +95,7 @@ static void ranges_take(struct kp_ranges *to, Dwarf_Die *die, uint32_t what, boo
     Dwarf_Addr base, lo, hi;
     ptrdiff_t next = 0;
     for (int i = 0; i < RANGES_MOST && (next = dwarf_ranges(die, next, &base, &lo, &hi)) > 0; i++)
-        if (lo)
-            kp_ranges_add(to, lo, hi, by_size ? hi - lo : what, what);
+        if (lo) kp_ranges_add(to, lo, hi, by_size ? hi - lo : what, what);
 }
 
 /* Strings in another file (dwz), which libdw would open by the name it is given. */
@@ -119,11 +113,9 @@ static void units_read(struct kp_debugfile *d)
     Dwarf_CU *cu = NULL;
     Dwarf_Die die, split = {0};
     uint8_t type;
-    if (dwarf && !d->is_trusted && has_alternate(dwarf))
-        return;
+    if (dwarf && !d->is_trusted && has_alternate(dwarf)) return;
     while (dwarf && dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, d->is_trusted ? &split : NULL) == 0) {
-        if (type != DW_UT_compile && (type != DW_UT_skeleton || !d->is_trusted))
-            continue;
+        if (type != DW_UT_compile && (type != DW_UT_skeleton || !d->is_trusted)) continue;
         struct unit *u = unit_add(d);
         u->die = die;
         u->whole = type == DW_UT_skeleton && split.addr ? split : die;
@@ -146,8 +138,7 @@ static bool step(Dwarf_Die *at, bool down, Dwarf_Die *out)
 {
     Dwarf_Die next;
     const int rc = down ? dwarf_child(at, &next) : dwarf_siblingof(at, &next);
-    if (rc != 0 || dwarf_dieoffset(&next) <= dwarf_dieoffset(at))
-        return false;
+    if (rc != 0 || dwarf_dieoffset(&next) <= dwarf_dieoffset(at)) return false;
     *out = next;
     return true;
 }
@@ -158,16 +149,13 @@ static void functions_read(struct unit *u)
     int depth = 0;
     Dwarf_Off last = 0;
     u->is_read = true;
-    if (!step(&u->whole, true, &path[0]))
-        return;
+    if (!step(&u->whole, true, &path[0])) return;
     while (depth >= 0) {
         Dwarf_Die *die = &path[depth];
         const Dwarf_Off at = dwarf_dieoffset(die);
-        if (at <= last)
-            break;
+        if (at <= last) break;
         last = at;
-        if (dwarf_tag(die) == DW_TAG_subprogram)
-            function_add(u, die);
+        if (dwarf_tag(die) == DW_TAG_subprogram) function_add(u, die);
         if (depth + 1 < DEPTH_MOST && step(die, true, &path[depth + 1])) {
             depth++;
             continue;
@@ -188,20 +176,16 @@ struct chain {
 static bool inlined_find(Dwarf_Die *around, Dwarf_Addr at, struct chain *chain, int depth)
 {
     Dwarf_Die die;
-    if (depth > DEPTH_MOST || chain->n == INLINED_MOST)
-        return false;
+    if (depth > DEPTH_MOST || chain->n == INLINED_MOST) return false;
     for (bool more = step(around, true, &die); more; more = step(&die, false, &die)) {
         const int tag = dwarf_tag(&die);
         const bool is_inlined = tag == DW_TAG_inlined_subroutine;
         if (!is_inlined && tag != DW_TAG_lexical_block && tag != DW_TAG_try_block && tag != DW_TAG_catch_block)
             continue;
         const bool has_addresses = dwarf_hasattr(&die, DW_AT_low_pc) || dwarf_hasattr(&die, DW_AT_ranges);
-        if (has_addresses && dwarf_haspc(&die, at) != 1)
-            continue;
-        if (is_inlined && has_addresses)
-            chain->of[chain->n++] = die;
-        if (inlined_find(&die, at, chain, depth + 1) || has_addresses)
-            return true;
+        if (has_addresses && dwarf_haspc(&die, at) != 1) continue;
+        if (is_inlined && has_addresses) chain->of[chain->n++] = die;
+        if (inlined_find(&die, at, chain, depth + 1) || has_addresses) return true;
     }
     return false;
 }
@@ -210,8 +194,7 @@ static const char *name_of(Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
     const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
-    if (!name)
-        name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
+    if (!name) name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
     return name ? name : dwarf_diename(die);
 }
 
@@ -229,15 +212,15 @@ static void call_take(struct unit *u, Dwarf_Die *inlined, struct kp_debugplace *
     size_t n;
     const uint32_t file = number_of(inlined, DW_AT_call_file);
     to->line = number_of(inlined, DW_AT_call_line);
-    to->file = dwarf_getsrcfiles(&u->whole, &files, &n) == 0 && file < n ? dwarf_filesrc(files, file, NULL, NULL) : NULL;
+    to->file =
+        dwarf_getsrcfiles(&u->whole, &files, &n) == 0 && file < n ? dwarf_filesrc(files, file, NULL, NULL) : NULL;
 }
 
 static void line_take(struct unit *u, Dwarf_Addr at, struct kp_debugplace *to)
 {
     Dwarf_Line *line = dwarf_getsrc_die(&u->die, at);
     int number = 0;
-    if (!line || dwarf_lineno(line, &number) != 0 || number <= 0)
-        return;
+    if (!line || dwarf_lineno(line, &number) != 0 || number <= 0) return;
     to->line = (uint32_t)number;
     to->file = dwarf_linesrc(line, NULL, NULL);
 }
@@ -247,11 +230,9 @@ static int places_take(struct unit *u, Dwarf_Addr at, struct kp_debugplace *out,
     struct chain chain = {.n = 0};
     struct kp_debugplace where = {0};
     int n = 0;
-    if (!u->is_read)
-        functions_read(u);
+    if (!u->is_read) functions_read(u);
     const struct kp_range *function = kp_ranges_find(&u->functions, at);
-    if (function)
-        (void)inlined_find(&u->of[function->what], at, &chain, 0);
+    if (function) (void)inlined_find(&u->of[function->what], at, &chain, 0);
     line_take(u, at, &where);
     for (int i = chain.n - 1; i >= 0 && n + 1 < most; i--) {
         out[n] = where;
@@ -265,18 +246,14 @@ static int places_take(struct unit *u, Dwarf_Addr at, struct kp_debugplace *out,
 
 int kp_debugfile_find(struct kp_debugfile *d, uint64_t at, bool lines, struct kp_debugplace *out, int most)
 {
-    if (lines && !d->has_units)
-        units_read(d);
+    if (lines && !d->has_units) units_read(d);
     const struct kp_range *symbol = kp_ranges_find(&d->symbols, at);
     const Dwarf_Addr debug_at = at + d->bias - d->debug_bias;
     const struct kp_range *unit = kp_ranges_find(&d->units, debug_at);
     int n = 0;
-    if (unit)
-        n = places_take(&d->unit[unit->what], debug_at, out, most);
-    if (symbol && !n)
-        out[n++] = (struct kp_debugplace){0};
-    if (symbol)
-        out[n - 1].function = d->names[symbol->what];
+    if (unit) n = places_take(&d->unit[unit->what], debug_at, out, most);
+    if (symbol && !n) out[n++] = (struct kp_debugplace){0};
+    if (symbol) out[n - 1].function = d->names[symbol->what];
     return n;
 }
 
@@ -286,8 +263,7 @@ int kp_debugfile_find(struct kp_debugfile *d, uint64_t at, bool lines, struct kp
 static Dwfl_Module *module_report(Dwfl *dwfl, const char *path, int fd)
 {
     Dwfl_Module *module = dwfl ? dwfl_report_offline(dwfl, path, path, fd) : NULL;
-    if (!module)
-        close(fd);
+    if (!module) close(fd);
     return module;
 }
 
@@ -302,15 +278,16 @@ struct kp_debugfile *kp_debugfile_open(const char *path, const char *debug_path)
     const int fd = kp_filecheck_open_plain(path);
     struct kp_debugfile *d = fd < 0 || fstat(fd, &st) != 0 ? NULL : calloc(1, sizeof *d);
     if (!d) {
-        if (fd >= 0)
-            close(fd);
+        if (fd >= 0) close(fd);
         return NULL;
     }
     d->is_trusted = st.st_uid == 0 || st.st_uid == geteuid();
     d->debug_path = (char *)debug_path;
-    d->callbacks = (Dwfl_Callbacks){.find_elf = dwfl_build_id_find_elf,
-                                    .find_debuginfo = d->is_trusted ? dwfl_standard_find_debuginfo : dwfl_build_id_find_debuginfo,
-                                    .section_address = dwfl_offline_section_address, .debuginfo_path = debug_path ? &d->debug_path : NULL};
+    d->callbacks =
+        (Dwfl_Callbacks){.find_elf = dwfl_build_id_find_elf,
+                         .find_debuginfo = d->is_trusted ? dwfl_standard_find_debuginfo : dwfl_build_id_find_debuginfo,
+                         .section_address = dwfl_offline_section_address,
+                         .debuginfo_path = debug_path ? &d->debug_path : NULL};
     (void)unsetenv("DEBUGINFOD_URLS"); /* libdwfl would ask these servers, for minutes if need be */
     d->dwfl = dwfl_begin(&d->callbacks);
     d->module = module_report(d->dwfl, path, fd);
@@ -324,18 +301,15 @@ struct kp_debugfile *kp_debugfile_open(const char *path, const char *debug_path)
 
 void kp_debugfile_close(struct kp_debugfile *d)
 {
-    if (!d)
-        return;
-    if (d->dwfl)
-        dwfl_end(d->dwfl);
+    if (!d) return;
+    if (d->dwfl) dwfl_end(d->dwfl);
     for (size_t i = 0; i < d->units_n; i++) {
         kp_ranges_fini(&d->unit[i].functions);
         free(d->unit[i].of);
     }
     kp_ranges_fini(&d->symbols);
     kp_ranges_fini(&d->units);
-    for (size_t i = 0; i < d->cut_n; i++)
-        free(d->cut[i]);
+    for (size_t i = 0; i < d->cut_n; i++) free(d->cut[i]);
     free(d->cut);
     free(d->names);
     free(d->unit);

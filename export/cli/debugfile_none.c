@@ -4,10 +4,7 @@
 
 #include <stddef.h>
 
-bool kp_debugfile_can(void)
-{
-    return false;
-}
+bool kp_debugfile_can(void) { return false; }
 
 struct kp_debugfile *kp_debugfile_open(const char *path, const char *debug_path)
 {
@@ -15,10 +12,7 @@ struct kp_debugfile *kp_debugfile_open(const char *path, const char *debug_path)
     return NULL;
 }
 
-void kp_debugfile_close(struct kp_debugfile *d)
-{
-    (void)d;
-}
+void kp_debugfile_close(struct kp_debugfile *d) { (void)d; }
 
 int kp_debugfile_find(struct kp_debugfile *d, uint64_t at, bool lines, struct kp_debugplace *out, int most)
 {

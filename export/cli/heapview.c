@@ -21,7 +21,15 @@
 #define KEY "\n  \"kprof_heap\": "
 #define BEHIND ",\n  \"traceName\""
 
-enum { FRAMES_SHOWN = 12, FEW_ROWS = 10, DEEPEST = 64, PLACES_MOST = 64, NAME_BYTES = 4096, FEW_VALUES = 65536, MODULES_MOST = 4096 };
+enum {
+    FRAMES_SHOWN = 12,
+    FEW_ROWS = 10,
+    DEEPEST = 64,
+    PLACES_MOST = 64,
+    NAME_BYTES = 4096,
+    FEW_VALUES = 65536,
+    MODULES_MOST = 4096
+};
 
 struct text {
     char *bytes;
@@ -38,8 +46,7 @@ static bool text_add(struct text *t, const char *bytes, size_t n)
     if (t->used + n + 1 > t->capacity) {
         size_t capacity = (t->used + n + 1) * 2;
         char *more = realloc(t->bytes, capacity);
-        if (!more)
-            return false;
+        if (!more) return false;
         t->bytes = more;
         t->capacity = capacity;
     }
@@ -55,10 +62,8 @@ static bool key_find(struct text *t)
     char *at = t->used ? memmem(t->bytes, t->used, KEY, sizeof KEY - 1) : NULL;
     size_t keep = t->used < sizeof KEY ? t->used : sizeof KEY;
     const char *from = at ? at + sizeof KEY - 1 : t->bytes + t->used - keep;
-    if (at)
-        keep = t->used - (size_t)(from - t->bytes);
-    if (t->used)
-        memmove(t->bytes, from, keep);
+    if (at) keep = t->used - (size_t)(from - t->bytes);
+    if (t->used) memmove(t->bytes, from, keep);
     t->used = keep;
     return at != NULL;
 }
@@ -72,8 +77,7 @@ static int piece_take(void *context, const char *bytes, size_t n)
 {
     struct finding *f = context;
     const uint64_t most = kp_budget_now()->memory / 16;
-    if ((most && f->text.used + n > most) || !text_add(&f->text, bytes, n))
-        return -ENOMEM;
+    if ((most && f->text.used + n > most) || !text_add(&f->text, bytes, n)) return -ENOMEM;
     f->is_found = f->is_found || key_find(&f->text);
     return 0;
 }
@@ -88,8 +92,7 @@ static char *object_read(const struct kp_texts *from)
         f.text.bytes[f.text.used] = 0;
         end = strstr(f.text.bytes, BEHIND);
     }
-    if (rc == -ENOMEM)
-        kp_cli_fail("memory", "what the trace says of the host's heap: %s", kp_budget_explain(rc));
+    if (rc == -ENOMEM) kp_cli_fail("memory", "what the trace says of the host's heap: %s", kp_budget_explain(rc));
     if (end) {
         *end = 0;
         return f.text.bytes;
@@ -150,16 +153,14 @@ static int places_find(const struct view *v, const char *text, struct kp_place *
     const char *plus = strrchr(text, '+');
     const size_t n = v->modules ? YAJL_GET_ARRAY(v->modules)->len : 0;
     int found = 0;
-    if (!v->places || !plus || plus == text)
-        return 0;
+    if (!v->places || !plus || plus == text) return 0;
     snprintf(path, path_bytes, "%.*s", (int)(plus - text), text);
     const uint64_t offset = strtoull(plus + 1, NULL, 16);
     for (size_t i = 0; i < n && i < MODULES_MOST && !found && offset; i++) {
         yajl_val module = YAJL_GET_ARRAY(v->modules)->values[i];
         const char *its = string(module, "path"), *id = string(module, "build_id");
         struct kp_frame frame = {.path = path, .offset = offset};
-        if (!its || !id || strcmp(its, path) != 0 || strlen(id) >= sizeof frame.build_id)
-            continue;
+        if (!its || !id || strcmp(its, path) != 0 || strlen(id) >= sizeof frame.build_id) continue;
         snprintf(frame.build_id, sizeof frame.build_id, "%s", id);
         found = v->places->find(v->places->context, &frame, offset - 1, of, PLACES_MOST);
     }
@@ -168,9 +169,9 @@ static int places_find(const struct view *v, const char *text, struct kp_place *
 
 static const char *name_of(const struct view *v, const struct kp_place *place, char *out, size_t bytes)
 {
-    const char *plain = place->function && v->places->plain ? v->places->plain(v->places->context, place->function) : place->function;
-    if (!plain || strlen(plain) >= bytes)
-        return place->function ? place->function : "?";
+    const char *plain =
+        place->function && v->places->plain ? v->places->plain(v->places->context, place->function) : place->function;
+    if (!plain || strlen(plain) >= bytes) return place->function ? place->function : "?";
     (void)kp_symbol_short(plain, out, bytes);
     return out;
 }
@@ -190,12 +191,10 @@ static void frame_print(const struct view *v, const char *text)
             fprintf(v->out, ":%u", of[i].line);
         }
         fputs(of[i].is_inlined ? " (inlined)" : " in ", v->out);
-        if (!of[i].is_inlined)
-            kp_plain_put(v->out, of[i].file ? (slash ? slash + 1 : path) : text);
+        if (!of[i].is_inlined) kp_plain_put(v->out, of[i].file ? (slash ? slash + 1 : path) : text);
         fputc('\n', v->out);
     }
-    if (n)
-        return;
+    if (n) return;
     fputs("        ", v->out);
     kp_plain_put(v->out, text);
     fputc('\n', v->out);
@@ -208,17 +207,16 @@ static void stack_print(const struct view *v, yajl_val stack)
         const char *frame = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[i]);
         frame_print(v, frame ? frame : "?");
     }
-    if (n > FRAMES_SHOWN)
-        fprintf(v->out, "        and %zu more\n", n - FRAMES_SHOWN);
-    if (!n)
-        fprintf(v->out, "        call stack not known\n");
+    if (n > FRAMES_SHOWN) fprintf(v->out, "        and %zu more\n", n - FRAMES_SHOWN);
+    if (!n) fprintf(v->out, "        call stack not known\n");
 }
 
 /* ---- tables ---- */
 
 enum column { LIVE, PEAK, ALL };
 
-static void table_print(const struct view *v, const char *title, struct site *sites, size_t n, enum column column, long row_limit)
+static void table_print(const struct view *v, const char *title, struct site *sites, size_t n, enum column column,
+                        long row_limit)
 {
     static int (*const orders[])(const void *, const void *) = {by_live, by_peak, by_count};
     size_t rows = row_limit < 0 ? n : (size_t)row_limit, shown = 0, left = 0;
@@ -229,8 +227,7 @@ static void table_print(const struct view *v, const char *title, struct site *si
         const struct site *s = &sites[i];
         const long long bytes = column == LIVE ? s->live_bytes : column == PEAK ? s->peak_bytes : s->bytes;
         const long long blocks = column == LIVE ? s->live_blocks : column == PEAK ? s->peak_blocks : s->allocations;
-        if (!blocks)
-            continue;
+        if (!blocks) continue;
         if (shown == rows) {
             left++;
             continue;
@@ -239,10 +236,8 @@ static void table_print(const struct view *v, const char *title, struct site *si
         stack_print(v, s->stack);
         shown++;
     }
-    if (left)
-        fprintf(out, "    and %zu more call stacks\n", left);
-    if (!shown)
-        fprintf(out, "    none\n");
+    if (left) fprintf(out, "    and %zu more call stacks\n", left);
+    if (!shown) fprintf(out, "    none\n");
 }
 
 static struct site *sites_read(yajl_val object, size_t *n)
@@ -252,8 +247,9 @@ static struct site *sites_read(yajl_val object, size_t *n)
     struct site *sites = calloc(*n + 1, sizeof *sites);
     for (size_t i = 0; sites && i < *n; i++) {
         yajl_val v = YAJL_GET_ARRAY(all)->values[i];
-        sites[i] = (struct site){number(v, "allocations"), number(v, "bytes"), number(v, "peak_blocks"), number(v, "peak_bytes"),
-                                 number(v, "live_blocks"), number(v, "live_bytes"), list(v, "stack")};
+        sites[i] = (struct site){number(v, "allocations"), number(v, "bytes"),       number(v, "peak_blocks"),
+                                 number(v, "peak_bytes"),  number(v, "live_blocks"), number(v, "live_bytes"),
+                                 list(v, "stack")};
     }
     return sites;
 }
@@ -265,15 +261,20 @@ static void object_print(const struct view *v, yajl_val object, long row_limit)
     struct site *sites = sites_read(object, &n);
     const long rows = row_limit ? row_limit : FEW_ROWS;
     const bool is_traced = list(object, "sites") != NULL;
-    fprintf(out, "host heap: %lld allocations of %lld bytes in all, %lld frees\n", number(object, "allocations"), number(object, "bytes"),
-            number(object, "frees"));
+    fprintf(out, "host heap: %lld allocations of %lld bytes in all, %lld frees\n", number(object, "allocations"),
+            number(object, "bytes"), number(object, "frees"));
     if (!is_traced)
-        fprintf(out, "it grew by %lld bytes; record with KPROF_MALLOC=trace for peak and leaks\n", number(object, "live_bytes"));
+        fprintf(out, "it grew by %lld bytes; record with KPROF_MALLOC=trace for peak and leaks\n",
+                number(object, "live_bytes"));
     if (is_traced && sites) {
-        fprintf(out, "peak: %lld bytes; at the end %lld bytes in %lld blocks are still there; %lld frees of blocks taken before\n",
-                number(object, "peak_bytes"), number(object, "live_bytes"), number(object, "live_blocks"), number(object, "unknown_frees"));
+        fprintf(out,
+                "peak: %lld bytes; at the end %lld bytes in %lld blocks are still there; %lld frees of blocks taken "
+                "before\n",
+                number(object, "peak_bytes"), number(object, "live_bytes"), number(object, "live_blocks"),
+                number(object, "unknown_frees"));
         if (number(object, "unkept_blocks"))
-            fprintf(out, "no room to follow %lld blocks: counted as allocations, but not as still there or at the peak\n",
+            fprintf(out,
+                    "no room to follow %lld blocks: counted as allocations, but not as still there or at the peak\n",
                     number(object, "unkept_blocks"));
         table_print(v, "still there at the end, most bytes first:", sites, n, LIVE, rows);
         table_print(v, "there at the peak, most bytes first:", sites, n, PEAK, rows);
@@ -292,16 +293,11 @@ static bool is_ours(const char *text)
     bool in_string = false;
     for (; text[at] && depth < DEEPEST; at++) {
         const char c = text[at];
-        if (in_string && c == '\\' && text[at + 1])
-            at++;
-        else if (c == '"')
-            in_string = !in_string;
-        else if (!in_string && (c == '[' || c == '{'))
-            depth++, values++;
-        else if (!in_string && (c == ']' || c == '}') && depth)
-            depth--;
-        else if (!in_string && c == ',')
-            values++;
+        if (in_string && c == '\\' && text[at + 1]) at++;
+        else if (c == '"') in_string = !in_string;
+        else if (!in_string && (c == '[' || c == '{')) depth++, values++;
+        else if (!in_string && (c == ']' || c == '}') && depth) depth--;
+        else if (!in_string && c == ',') values++;
     }
     return depth < DEEPEST && values < FEW_VALUES + at / 8;
 }
@@ -321,10 +317,7 @@ static void place_json(const struct view *v, const struct kp_place *place)
     fprintf(v->out, "%s}", place->is_inlined ? ",\"inlined\":true" : "");
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* Every frame of all sites, each once. To be freed; the texts are the tree's. */
 static const char **frames_list(yajl_val object, size_t *n)
@@ -342,11 +335,9 @@ static const char **frames_list(yajl_val object, size_t *n)
         }
     }
     *n = 0;
-    if (all)
-        qsort(of, all, sizeof *of, by_text);
+    if (all) qsort(of, all, sizeof *of, by_text);
     for (size_t i = 0; i < all; i++)
-        if (!*n || strcmp(of[*n - 1], of[i]) != 0)
-            of[(*n)++] = of[i];
+        if (!*n || strcmp(of[*n - 1], of[i]) != 0) of[(*n)++] = of[i];
     return of;
 }
 
@@ -360,8 +351,7 @@ static void frames_json(const struct view *v, yajl_val object)
     fputs(", \"kprof_frames\": {", v->out);
     for (size_t i = 0; i < n; i++) {
         const int places = places_find(v, frames[i], of, path, sizeof path);
-        if (!places)
-            continue;
+        if (!places) continue;
         fputs(written++ ? ",\n" : "", v->out);
         kp_plain_json(v->out, frames[i]);
         for (int k = 0; k < places; k++) {
@@ -374,20 +364,17 @@ static void frames_json(const struct view *v, yajl_val object)
     free(frames);
 }
 
-bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, bool as_json, const struct kp_places *places)
+bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, bool as_json,
+                       const struct kp_places *places)
 {
     char why[256], *text = object_read(from);
     yajl_val object = text && is_ours(text) ? yajl_tree_parse(text, why, sizeof why) : NULL;
     const struct view v = {out, places, object ? list(object, "modules") : NULL};
-    if (object && as_json)
-        fputs("\"kprof_heap\": ", out), kp_plain_json_raw(out, text);
-    if (object && as_json && places)
-        frames_json(&v, object);
-    else if (object && !as_json)
-        object_print(&v, object, row_limit);
+    if (object && as_json) fputs("\"kprof_heap\": ", out), kp_plain_json_raw(out, text);
+    if (object && as_json && places) frames_json(&v, object);
+    else if (object && !as_json) object_print(&v, object, row_limit);
     const bool is_there = object != NULL;
-    if (object)
-        yajl_tree_free(object);
+    if (object) yajl_tree_free(object);
     free(text);
     return is_there;
 }

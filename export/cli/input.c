@@ -32,9 +32,9 @@ static bool is_spool(const char *path)
 {
     char magic[8] = "";
     FILE *file = fopen(path, "rbe");
-    if (!file)
-        return false;
-    bool spool = fread(magic, 1, sizeof magic, file) == sizeof magic && memcmp(magic, KP_FORMAT_MAGIC, sizeof magic) == 0;
+    if (!file) return false;
+    bool spool =
+        fread(magic, 1, sizeof magic, file) == sizeof magic && memcmp(magic, KP_FORMAT_MAGIC, sizeof magic) == 0;
     fclose(file);
     return spool;
 }
@@ -47,12 +47,10 @@ static int cycle_add(struct kp_input *input, struct kp_reader *reader, const cha
     struct kp_cycle cycle;
     char *label = NULL;
     int rc = kp_reader_cycle(reader, index, &cycle);
-    if (rc == 0)
-        rc = kp_export_has(reader, cycle.number);
+    if (rc == 0) rc = kp_export_has(reader, cycle.number);
     if (rc < 0)
         kp_cli_say(stderr, "kprof: %s: cycle %zu cannot be exported: %s", path, index + 1, kp_budget_explain(rc));
-    if (rc <= 0)
-        return rc;
+    if (rc <= 0) return rc;
     const bool single = kp_reader_cycles(reader) == 1;
     if ((single ? asprintf(&label, "%s", path) : asprintf(&label, "%s cycle %u", path, cycle.number)) < 0)
         return -ENOMEM;
@@ -72,8 +70,7 @@ static int spool_add(struct kp_input *input, const char *path)
         return rc;
     }
     size_t before = input->count;
-    for (size_t i = 0; i < kp_reader_cycles(reader) && rc == 0; i++)
-        rc = cycle_add(input, reader, path, i);
+    for (size_t i = 0; i < kp_reader_cycles(reader) && rc == 0; i++) rc = cycle_add(input, reader, path, i);
     const bool is_wanted = rc == 0 && input->count > before;
     if (is_wanted) { /* what was looked at is what is read, and copied once where that is needed */
         kp_reader_close(input->reader);
@@ -82,8 +79,7 @@ static int spool_add(struct kp_input *input, const char *path)
     } else {
         kp_reader_close(reader);
     }
-    if (rc == 0 && !is_wanted)
-        kp_cli_say(stderr, "kprof: %s: the spool holds no event", path);
+    if (rc == 0 && !is_wanted) kp_cli_say(stderr, "kprof: %s: the spool holds no event", path);
     return is_wanted ? 0 : rc ? rc : -ENODATA;
 }
 
@@ -94,18 +90,14 @@ static int trace_filter(const struct dirent *entry)
     return has_end(entry->d_name, ".pt.trace.json") || has_end(entry->d_name, ".pt.trace.json.gz");
 }
 
-static int spool_filter(const struct dirent *entry)
-{
-    return has_end(entry->d_name, ".kprof");
-}
+static int spool_filter(const struct dirent *entry) { return has_end(entry->d_name, ".kprof"); }
 
 /* Nobody named it: a pipe would be waited for, and opening a device may do something. */
 static bool is_plain(const char *file)
 {
     struct stat st;
     bool plain = stat(file, &st) == 0 && S_ISREG(st.st_mode);
-    if (!plain)
-        kp_cli_say(stderr, "kprof: %s: is no file, skipped", file);
+    if (!plain) kp_cli_say(stderr, "kprof: %s: is no file, skipped", file);
     return plain;
 }
 
@@ -122,8 +114,7 @@ static int folder_scan(struct kp_input *input, const char *path, int (*filter)(c
     int added = 0;
     for (int i = 0; i < count; i++) {
         char *file = NULL;
-        if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0)
-            file = NULL;
+        if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0) file = NULL;
         free(entries[i]);
         if (!file || !is_plain(file)) {
             free(file);
@@ -145,10 +136,8 @@ static int folder_scan(struct kp_input *input, const char *path, int (*filter)(c
 static int folder_add(struct kp_input *input, const char *path)
 {
     int count = folder_scan(input, path, trace_filter);
-    if (count == 0)
-        count = folder_scan(input, path, spool_filter);
-    if (count == 0)
-        kp_cli_say(stderr, "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder", path);
+    if (count == 0) count = folder_scan(input, path, spool_filter);
+    if (count == 0) kp_cli_say(stderr, "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder", path);
     return count > 0 ? 0 : count ? count : -ENOENT;
 }
 
@@ -161,10 +150,8 @@ int kp_input_open(struct kp_input *input, const char *path, const struct kp_plac
         kp_cli_say(stderr, "kprof: %s: %s", path, strerror(-rc));
         return rc;
     }
-    if (S_ISDIR(st.st_mode))
-        return folder_add(input, path);
-    if (is_spool(path))
-        return spool_add(input, path);
+    if (S_ISDIR(st.st_mode)) return folder_add(input, path);
+    if (is_spool(path)) return spool_add(input, path);
     input_add(input, strdup(path), strdup(path));
     return 0;
 }
@@ -188,26 +175,27 @@ static int source_give(const char *command, const struct kp_source *source, bool
     return fn(context, source, several);
 }
 
-int kp_input_each(const char *command, char **paths, int n, const struct kp_places *places, kp_input_fn fn, void *context)
+int kp_input_each(const char *command, char **paths, int n, const struct kp_places *places, kp_input_fn fn,
+                  void *context)
 {
     int worst = KP_EXIT_DONE, rc = KP_EXIT_DONE;
     bool several = n > 1;
     for (int i = 0; i < n; i++) {
         struct kp_input input;
         kp_budget_begin(command, paths[i]);
-        if (kp_input_open(&input, paths[i], places) < 0)
-            worst = KP_EXIT_BAD_INPUT;
+        if (kp_input_open(&input, paths[i], places) < 0) worst = KP_EXIT_BAD_INPUT;
         several |= input.count > 1;
         if (places && places->lines && input.count && !input.of[0].is_spool)
-            kp_cli_say(stderr, "kprof: %s: a trace has the frames it was written with; lines come from its spool (KPROF_EXPORT=none)", paths[i]);
+            kp_cli_say(
+                stderr,
+                "kprof: %s: a trace has the frames it was written with; lines come from its spool (KPROF_EXPORT=none)",
+                paths[i]);
         for (size_t file = 0; file < input.count; file++)
             if ((rc = source_give(command, &input.of[file], several, fn, context)) == KP_EXIT_USAGE)
                 break; /* no other file mends that */
-            else if (rc != KP_EXIT_DONE)
-                worst = KP_EXIT_BAD_INPUT;
+            else if (rc != KP_EXIT_DONE) worst = KP_EXIT_BAD_INPUT;
         kp_input_close(&input);
-        if (rc == KP_EXIT_USAGE)
-            return rc;
+        if (rc == KP_EXIT_USAGE) return rc;
     }
     return worst;
 }

@@ -24,14 +24,15 @@ static const struct command *command_find(const char *name)
 
 static int help(FILE *to)
 {
-    fprintf(to, "kprof %s - profiles PyTorch programs without a change to them\n\nusage: kprof COMMAND ...\n\n", KP_VERSION);
+    fprintf(to, "kprof %s - profiles PyTorch programs without a change to them\n\nusage: kprof COMMAND ...\n\n",
+            KP_VERSION);
     for (size_t i = 0; i < COMMANDS; i++) {
         char left[80];
         snprintf(left, sizeof left, "%s %s", commands[i].name, commands[i].arguments);
         fprintf(to, "  %-28s %s\n", left, commands[i].summary);
     }
-    fprintf(to, "  %-28s %s\n\nSettings are variables (KPROF_DIR, KPROF_SCHEDULE, ...) or flags of `kprof run`.\n", "help [COMMAND]",
-            "shows the flags of a command");
+    fprintf(to, "  %-28s %s\n\nSettings are variables (KPROF_DIR, KPROF_SCHEDULE, ...) or flags of `kprof run`.\n",
+            "help [COMMAND]", "shows the flags of a command");
     return to == stdout ? KP_EXIT_DONE : KP_EXIT_USAGE;
 }
 

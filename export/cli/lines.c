@@ -46,8 +46,7 @@ struct kp_lines {
 static bool has_build_id(const char *path, const char *build_id)
 {
     struct kp_elf elf;
-    if (kp_elf_open(&elf, path))
-        return false;
+    if (kp_elf_open(&elf, path)) return false;
     const bool is_it = strcmp(elf.build_id, build_id) == 0;
     kp_elf_close(&elf);
     return is_it;
@@ -79,16 +78,12 @@ static struct kp_debugfile *by_build_id(const struct kp_lines *l, const char *bu
 }
 
 /* Neither the kernel's pages nor a library that was never a file have one to read. */
-static bool is_file(const char *path)
-{
-    return path[0] == '/';
-}
+static bool is_file(const char *path) { return path[0] == '/'; }
 
 static struct kp_debugfile *file_open(struct kp_lines *l, const char *path, const char *build_id)
 {
     struct kp_elf elf;
-    if (!is_file(path))
-        return NULL;
+    if (!is_file(path)) return NULL;
     if (!kp_debugfile_can()) {
         if (l->wish.lines && !l->is_told)
             kp_cli_say(stderr, "kprof %s: built without libdw, so there are no source lines", l->command);
@@ -100,24 +95,21 @@ static struct kp_debugfile *file_open(struct kp_lines *l, const char *path, cons
         return kp_debugfile_open(path, l->wish.debug_path);
     }
     struct kp_debugfile *other = by_build_id(l, build_id);
-    if (other)
-        return other;
+    if (other) return other;
     const bool is_there = kp_elf_open(&elf, path) == 0;
-    if (is_there)
-        kp_elf_close(&elf);
+    if (is_there) kp_elf_close(&elf);
     if (l->wish.lines)
-        kp_cli_say(stderr, "kprof %s: %s%s: no source lines of it", l->command, path, is_there ? " (changed file)" : " (file cannot be read)");
+        kp_cli_say(stderr, "kprof %s: %s%s: no source lines of it", l->command, path,
+                   is_there ? " (changed file)" : " (file cannot be read)");
     return NULL;
 }
 
 static size_t module_find(struct kp_lines *l, const char *path, const char *build_id)
 {
     const struct module *last = l->modules_n ? &l->modules[l->last] : NULL;
-    if (last && strcmp(last->path, path) == 0 && strcmp(last->build_id, build_id) == 0)
-        return l->last;
+    if (last && strcmp(last->path, path) == 0 && strcmp(last->build_id, build_id) == 0) return l->last;
     for (size_t i = 0; i < l->modules_n; i++)
-        if (strcmp(l->modules[i].path, path) == 0 && strcmp(l->modules[i].build_id, build_id) == 0)
-            return l->last = i;
+        if (strcmp(l->modules[i].path, path) == 0 && strcmp(l->modules[i].build_id, build_id) == 0) return l->last = i;
     l->modules = kp_kineto_grow(l->modules, &l->modules_capacity, l->modules_n + 1, sizeof *l->modules);
     l->modules[l->modules_n] = (struct module){strdup(path), strdup(build_id), file_open(l, path, build_id)};
     return l->last = l->modules_n++;
@@ -138,8 +130,7 @@ static void answers_grow(struct kp_lines *l)
     struct answer *of = kp_kineto_grow(NULL, &capacity, slots, sizeof *of);
     memset(of, 0, slots * sizeof *of);
     for (size_t i = 0; i < l->slots; i++)
-        if (l->answers[i].module)
-            *answer_place(of, slots, l->answers[i].module, l->answers[i].at) = l->answers[i];
+        if (l->answers[i].module) *answer_place(of, slots, l->answers[i].module, l->answers[i].at) = l->answers[i];
     free(l->answers);
     l->answers = of;
     l->slots = slots;
@@ -165,11 +156,11 @@ static void answer_make(struct kp_lines *l, struct answer *answer)
         l->told[l->told_n++] = (struct kp_place){found[i].function, found[i].file, found[i].line, i + 1 < n};
 }
 
-int kp_lines_find(struct kp_lines *l, const char *path, const char *build_id, uint64_t at, struct kp_place *out, int most)
+int kp_lines_find(struct kp_lines *l, const char *path, const char *build_id, uint64_t at, struct kp_place *out,
+                  int most)
 {
     const uint32_t module = (uint32_t)module_find(l, path, build_id) + 1;
-    if (l->answers_n * 2 >= l->slots)
-        answers_grow(l);
+    if (l->answers_n * 2 >= l->slots) answers_grow(l);
     struct answer *answer = answer_place(l->answers, l->slots, module, at);
     if (!answer->module) {
         *answer = (struct answer){.at = at, .module = module};
@@ -177,7 +168,8 @@ int kp_lines_find(struct kp_lines *l, const char *path, const char *build_id, ui
         answer_make(l, answer);
     }
     const int n = (int)answer->n < most ? (int)answer->n : most;
-    memcpy(out, l->told + answer->first + (answer->n - (uint32_t)n), (size_t)n * sizeof *out); /* the function itself stays */
+    memcpy(out, l->told + answer->first + (answer->n - (uint32_t)n),
+           (size_t)n * sizeof *out); /* the function itself stays */
     return n;
 }
 
@@ -190,10 +182,8 @@ static int find(void *context, const struct kp_frame *frame, uint64_t at, struct
 
 void kp_lines_option(struct kp_lines_options *wish, const char *name, const char *value)
 {
-    if (strcmp(name, "lines") == 0)
-        wish->lines = strcmp(value, "0") != 0;
-    else
-        wish->debug_path = value;
+    if (strcmp(name, "lines") == 0) wish->lines = strcmp(value, "0") != 0;
+    else wish->debug_path = value;
 }
 
 struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_options *wish)
@@ -207,8 +197,7 @@ struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_option
 
 void kp_lines_close(struct kp_lines *l)
 {
-    if (!l)
-        return;
+    if (!l) return;
     for (size_t i = 0; i < l->modules_n; i++) {
         kp_debugfile_close(l->modules[i].file);
         free(l->modules[i].path);
@@ -220,7 +209,4 @@ void kp_lines_close(struct kp_lines *l)
     free(l);
 }
 
-const struct kp_places *kp_lines_places(struct kp_lines *l)
-{
-    return &l->places;
-}
+const struct kp_places *kp_lines_places(struct kp_lines *l) { return &l->places; }

@@ -14,9 +14,12 @@ struct kp_lines_options {
     bool lines;
     const char *debug_path; /* NULL: the usual places */
 };
-#define KP_LINES_OPTIONS(when)                                                                                                                       \
-    {"lines", 0, KP_OPT_SWITCH, NULL, "frames of machine code with inlined functions and source lines (" when ")"},                                 \
-        {"debuginfo-path", 0, KP_OPT_VALUE, "PATH", "where debug files are looked for, as eu-addr2line has it (default: :.debug:/usr/lib/debug)"}
+#define KP_LINES_OPTIONS(when)                                                                                      \
+    {"lines", 0, KP_OPT_SWITCH, NULL, "frames of machine code with inlined functions and source lines (" when ")"}, \
+    {                                                                                                               \
+        "debuginfo-path", 0, KP_OPT_VALUE, "PATH",                                                                  \
+            "where debug files are looked for, as eu-addr2line has it (default: :.debug:/usr/lib/debug)"            \
+    }
 
 void kp_lines_option(struct kp_lines_options *wish, const char *name, const char *value); /* one of these two */
 
@@ -25,7 +28,8 @@ struct kp_lines;
 struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_options *wish);
 void kp_lines_close(struct kp_lines *l);
 /* What stands at an address of a module, as kp_export.h has it. A module whose file is gone or another one is told once on stderr. */
-int kp_lines_find(struct kp_lines *l, const char *path, const char *build_id, uint64_t at, struct kp_place *out, int most);
+int kp_lines_find(struct kp_lines *l, const char *path, const char *build_id, uint64_t at, struct kp_place *out,
+                  int most);
 const struct kp_places *kp_lines_places(struct kp_lines *l); /* for kp_export_options */
 
 #endif

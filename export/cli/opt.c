@@ -75,10 +75,8 @@ int kp_cli_help(const char *command, const struct kp_opt *table)
         char left[64], letter[8] = "    ";
         const char *const meta = table->meta ? table->meta : "VALUE";
         if (table->letter) snprintf(letter, sizeof letter, "-%c, ", table->letter);
-        if (table->kind == KP_OPT_VALUE)
-            snprintf(left, sizeof left, "%s--%s %s", letter, table->name, meta);
-        else
-            snprintf(left, sizeof left, "%s--%s%s", letter, table->kind == KP_OPT_SWITCH ? "[no-]" : "", table->name);
+        if (table->kind == KP_OPT_VALUE) snprintf(left, sizeof left, "%s--%s %s", letter, table->name, meta);
+        else snprintf(left, sizeof left, "%s--%s%s", letter, table->kind == KP_OPT_SWITCH ? "[no-]" : "", table->name);
         printf("  %-32s %s\n", left, table->help);
     }
     return KP_EXIT_DONE;

@@ -21,26 +21,22 @@ static struct {
     jmp_buf too_long;
 } plain;
 
-bool kp_plainname_can(void)
-{
-    return true;
-}
+bool kp_plainname_can(void) { return true; }
 
 static void take(const char *piece, size_t bytes, void *unused)
 {
     (void)unused;
-    if (bytes >= PLAIN_MOST - plain.used)
-        longjmp(plain.too_long, 1);
+    if (bytes >= PLAIN_MOST - plain.used) longjmp(plain.too_long, 1);
     memcpy(plain.text + plain.used, piece, bytes);
     plain.used += bytes;
     plain.text[plain.used] = 0;
 }
 
-static const char *ask(int (*language)(const char *, int, demangle_callbackref, void *), const char *mangled, int options)
+static const char *ask(int (*language)(const char *, int, demangle_callbackref, void *), const char *mangled,
+                       int options)
 {
     plain.used = 0;
-    if (setjmp(plain.too_long) != 0)
-        return NULL;
+    if (setjmp(plain.too_long) != 0) return NULL;
     return language(mangled, options, take, NULL) && plain.used ? plain.text : NULL;
 }
 

@@ -4,10 +4,7 @@
 
 #include <stddef.h>
 
-bool kp_plainname_can(void)
-{
-    return false;
-}
+bool kp_plainname_can(void) { return false; }
 
 const char *kp_plainname(const char *mangled)
 {

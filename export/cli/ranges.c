@@ -8,8 +8,7 @@
 
 void kp_ranges_add(struct kp_ranges *r, uint64_t lo, uint64_t hi, uint64_t weight, uint32_t what)
 {
-    if (hi <= lo)
-        return;
+    if (hi <= lo) return;
     r->of = kp_kineto_grow(r->of, &r->capacity, r->n + 1, sizeof *r->of);
     r->of[r->n++] = (struct kp_range){.lo = lo, .hi = hi, .weight = weight, .what = what};
 }
@@ -17,16 +16,14 @@ void kp_ranges_add(struct kp_ranges *r, uint64_t lo, uint64_t hi, uint64_t weigh
 static int order(const void *a, const void *b)
 {
     const struct kp_range *x = a, *y = b;
-    if (x->lo != y->lo)
-        return x->lo < y->lo ? -1 : 1;
+    if (x->lo != y->lo) return x->lo < y->lo ? -1 : 1;
     return (x->weight > y->weight) - (x->weight < y->weight);
 }
 
 void kp_ranges_sort(struct kp_ranges *r)
 {
     uint64_t most = 0;
-    if (r->n)
-        qsort(r->of, r->n, sizeof *r->of, order);
+    if (r->n) qsort(r->of, r->n, sizeof *r->of, order);
     for (size_t i = 0; i < r->n; i++) {
         most = r->of[i].hi > most ? r->of[i].hi : most;
         r->of[i].most = most;
@@ -39,15 +36,12 @@ const struct kp_range *kp_ranges_find(const struct kp_ranges *r, uint64_t at)
     size_t lo = 0, hi = r->n;
     while (lo < hi) { /* the first that begins behind it */
         size_t middle = lo + (hi - lo) / 2;
-        if (r->of[middle].lo <= at)
-            lo = middle + 1;
-        else
-            hi = middle;
+        if (r->of[middle].lo <= at) lo = middle + 1;
+        else hi = middle;
     }
     while (lo > 0 && r->of[lo - 1].most > at) {
         const struct kp_range *x = &r->of[--lo];
-        if (x->hi > at && (!best || x->weight < best->weight))
-            best = x;
+        if (x->hi > at && (!best || x->weight < best->weight)) best = x;
     }
     return best;
 }

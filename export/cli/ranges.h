@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 struct kp_range {
-    uint64_t lo, hi;   /* hi: behind its last address */
-    uint64_t most;     /* highest hi of all up to this one */
-    uint64_t weight;   /* of several that hold an address the lightest is told */
-    uint32_t what;     /* the caller's */
+    uint64_t lo, hi; /* hi: behind its last address */
+    uint64_t most;   /* highest hi of all up to this one */
+    uint64_t weight; /* of several that hold an address the lightest is told */
+    uint32_t what;   /* the caller's */
 };
 struct kp_ranges {
     struct kp_range *of;

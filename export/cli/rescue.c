@@ -54,7 +54,9 @@ void kp_rescue_names_remove(int dir, const char *begin, const char *end, bool (*
     const struct dirent *entry;
     while (names && (entry = readdir(names)) != NULL) {
         const size_t bytes = strlen(entry->d_name), first = strlen(begin), last = strlen(end);
-        if (bytes < first + last || strncmp(entry->d_name, begin, first) != 0 || strcmp(entry->d_name + bytes - last, end) != 0) continue;
+        if (bytes < first + last || strncmp(entry->d_name, begin, first) != 0 ||
+            strcmp(entry->d_name + bytes - last, end) != 0)
+            continue;
         if (!wanted || wanted(entry->d_name + first)) unlinkat(dir, entry->d_name, 0);
     }
     if (names) closedir(names);
@@ -75,7 +77,8 @@ static void parts_remove(const struct spool *s)
 static void left_remove(const struct spool *s, const struct outcome *o)
 {
     char begin[sizeof o->result.path + 1];
-    const char *const slash = strrchr(o->result.path, '/'), *const json = slash ? strstr(slash, ".pt.trace.json") : NULL;
+    const char *const slash = strrchr(o->result.path, '/'), *const json =
+                                                                slash ? strstr(slash, ".pt.trace.json") : NULL;
     const char *const where = s->r->wish.dir;
     if (!json) return;
     snprintf(begin, sizeof begin, ".%.*s.", (int)(json - slash - 1), slash + 1);
@@ -90,9 +93,11 @@ static void left_remove(const struct spool *s, const struct outcome *o)
 static bool is_free(const struct spool *s, const struct kp_file_head *head)
 {
     const enum kp_spool_state state = kp_spool_state(head, s->path);
-    if (state == KP_SPOOL_RUNNING) kp_cli_say(stdout, "kprof: %s: process %u is still running, left alone", s->path, head->pid);
+    if (state == KP_SPOOL_RUNNING)
+        kp_cli_say(stdout, "kprof: %s: process %u is still running, left alone", s->path, head->pid);
     if (state == KP_SPOOL_FOREIGN_HOST && !s->r->force)
-        kp_cli_say(stdout, "kprof: %s: written on %.64s, left alone; --force when that process is gone", s->path, head->host);
+        kp_cli_say(stdout, "kprof: %s: written on %.64s, left alone; --force when that process is gone", s->path,
+                   head->host);
     return state == KP_SPOOL_GONE || (state == KP_SPOOL_FOREIGN_HOST && s->r->force);
 }
 
@@ -141,7 +146,8 @@ static void traces_write(const struct spool *s, struct kp_reader *reader, struct
     int rc = kp_spool_write(reader, s->path, &wish);
     if (rc < 0) return;
     kp_spool_losses(reader);
-    const char *const none = has_exported(reader) ? "there is a trace of all it holds" : "holds no event, nothing to recover";
+    const char *const none =
+        has_exported(reader) ? "there is a trace of all it holds" : "holds no event, nothing to recover";
     if (rc == 0) kp_cli_say(stdout, "kprof: %s: %s", s->path, none);
     const int synced = rc > 0 ? folder_sync(wish.dir) : 0;
     o->traces = (unsigned)rc;
@@ -173,10 +179,8 @@ static void spool_remove(struct kp_rescue *r, const struct spool *s)
     if (fstatat(s->folder->dir, s->name, &now, s->listed ? AT_SYMLINK_NOFOLLOW : 0) != 0) return; /* its owner did */
     if (now.st_dev != s->st.st_dev || now.st_ino != s->st.st_ino)
         kp_cli_fail("recover", "%s: is another file by now, left alone", s->path);
-    else if (unlinkat(s->folder->dir, s->name, 0) == 0)
-        r->removed++;
-    else
-        kp_cli_fail("recover", "%s: cannot be removed: %s", s->path, strerror(errno));
+    else if (unlinkat(s->folder->dir, s->name, 0) == 0) r->removed++;
+    else kp_cli_fail("recover", "%s: cannot be removed: %s", s->path, strerror(errno));
 }
 
 static void opened_recover(struct kp_rescue *r, const struct spool *s)
@@ -206,7 +210,8 @@ static bool is_trusted(struct kp_rescue *r, const struct spool *s)
 {
     const char *why = NULL;
     if (!s->listed || !S_ISREG(s->st.st_mode)) return true; /* what is no file the reader refuses */
-    if (s->st.st_uid != geteuid() && s->st.st_uid != s->folder->st.st_uid) why = "belongs to another user than the folder";
+    if (s->st.st_uid != geteuid() && s->st.st_uid != s->folder->st.st_uid)
+        why = "belongs to another user than the folder";
     else if (s->st.st_nlink > 1) why = "has another name, too (a hard link)";
     if (!why) return true;
     r->left++;
@@ -218,12 +223,14 @@ static bool is_trusted(struct kp_rescue *r, const struct spool *s)
 static void refusal_tell(struct kp_rescue *r, const struct spool *s, int error)
 {
     struct stat st;
-    const bool there = fstatat(s->folder->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0, others = there && st.st_uid != geteuid();
+    const bool there = fstatat(s->folder->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0,
+               others = there && st.st_uid != geteuid();
     if (s->listed && !there) return;
     if (s->listed && (error == ELOOP || (error == EACCES && others))) {
         r->left++;
         kp_cli_say(stdout, "kprof: %s: %s", s->path,
-               error == ELOOP ? "is a link, left alone; name the file itself to recover it" : "belongs to another user, left alone");
+                   error == ELOOP ? "is a link, left alone; name the file itself to recover it"
+                                  : "belongs to another user, left alone");
         return;
     }
     r->bad++;
@@ -248,7 +255,9 @@ void kp_rescue_spool(struct kp_rescue *r, const struct kp_rescue_folder *folder,
     const char *const slash = folder->path[strlen(folder->path) - 1] == '/' ? "" : "/";
     if (!listed && strcmp(folder->path, ".") == 0) snprintf(s.path, sizeof s.path, "%s", name);
     else snprintf(s.path, sizeof s.path, "%s%s%s", folder->path, slash, name);
-    s.fd = openat(folder->dir, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (listed ? O_NOFOLLOW : 0)); /* a pipe is not waited for */
+    s.fd =
+        openat(folder->dir, name,
+               O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (listed ? O_NOFOLLOW : 0)); /* a pipe is not waited for */
     if (s.fd < 0 || fstat(s.fd, &s.st) != 0) refusal_tell(r, &s, errno);
     else if (is_trusted(r, &s) && is_ours_alone(r, &s)) opened_recover(r, &s);
     if (s.fd >= 0) close(s.fd);

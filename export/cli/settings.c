@@ -14,8 +14,8 @@ const struct kp_opt *kp_settings_flags(void)
     for (int i = 0; i < KP_SET_COUNT; i++) {
         const struct kp_config_row *const row = &kp_config_rows[i];
         kp_opt_name_of(row->name, names[i], sizeof names[0]);
-        table[i] = (struct kp_opt){names[i], i == KP_SET_dir ? 'o' : 0, row->type == KP_TYPE_BOOL ? KP_OPT_SWITCH : KP_OPT_VALUE,
-                                   row->meta, row->doc};
+        table[i] = (struct kp_opt){names[i], i == KP_SET_dir ? 'o' : 0,
+                                   row->type == KP_TYPE_BOOL ? KP_OPT_SWITCH : KP_OPT_VALUE, row->meta, row->doc};
     }
     return table;
 }
@@ -39,7 +39,8 @@ const char *kp_settings_set(struct kp_config *config, enum kp_config_index index
     int rc = 0;
     if (!*value) return "needs a value";
     if (!kp_config_set(config, index, value)) {
-        char *const line = config->lines + before, *const tail = strstr(line, ", using "), *const text = strchr(line, '=');
+        char *const line = config->lines + before, *const tail = strstr(line, ", using "),
+                    *const text = strchr(line, '=');
         if (tail) *tail = 0; /* nothing is used instead here: the command stops */
         return text ? text + 1 : line;
     }

@@ -22,10 +22,10 @@ struct row {
     size_t at, bytes; /* in the text of the piece; in a file the text follows */
 };
 struct run {
-    off_t at, end;    /* what was not read yet */
+    off_t at, end; /* what was not read yet */
     char *buffer;
     size_t from, to, room; /* of the buffer: read and not given yet */
-    struct row row;   /* it stands on; its text follows in the buffer */
+    struct row row;        /* it stands on; its text follows in the buffer */
 };
 struct kp_sorted {
     size_t piece;
@@ -51,12 +51,9 @@ struct kp_sorted *kp_sorted_open(size_t piece, uint64_t most)
 
 void kp_sorted_close(struct kp_sorted *s)
 {
-    if (!s)
-        return;
-    for (size_t i = 0; i < s->runs_n; i++)
-        free(s->runs[i].buffer);
-    if (s->file)
-        fclose(s->file);
+    if (!s) return;
+    for (size_t i = 0; i < s->runs_n; i++) free(s->runs[i].buffer);
+    if (s->file) fclose(s->file);
     free(s->runs);
     free(s->rows);
     free(s->text);
@@ -67,8 +64,7 @@ void kp_sorted_close(struct kp_sorted *s)
 
 static int order(const struct row *x, const struct row *y)
 {
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
     return x->dur_ns != y->dur_ns ? (x->dur_ns > y->dur_ns ? -1 : 1) : 0;
 }
 
@@ -84,26 +80,23 @@ static FILE *file_open(void)
     char path[4096];
     snprintf(path, sizeof path, "%s/kprof-XXXXXX", kp_source_temporary());
     const int fd = mkstemp(path);
-    if (fd < 0)
-        return NULL;
+    if (fd < 0) return NULL;
     unlink(path);
     return fdopen(fd, "w+");
 }
 
 static void spill(struct kp_sorted *s)
 {
-    if (!s->file && !(s->file = file_open()))
-        s->error = -errno;
-    if (s->rows_n)
-        qsort(s->rows, s->rows_n, sizeof *s->rows, order_in_piece);
+    if (!s->file && !(s->file = file_open())) s->error = -errno;
+    if (s->rows_n) qsort(s->rows, s->rows_n, sizeof *s->rows, order_in_piece);
     s->runs = kp_kineto_grow(s->runs, &s->runs_capacity, s->runs_n + 1, sizeof *s->runs);
     struct run *run = &s->runs[s->runs_n++];
-    if (s->most && (uint64_t)s->written + s->used + s->rows_n * sizeof *s->rows > s->most)
-        s->error = -EDQUOT;
+    if (s->most && (uint64_t)s->written + s->used + s->rows_n * sizeof *s->rows > s->most) s->error = -EDQUOT;
     *run = (struct run){.at = s->written, .end = s->written};
     for (size_t i = 0; i < s->rows_n && !s->error; i++) {
         const struct row *row = &s->rows[i];
-        if (fwrite(row, sizeof *row, 1, s->file) != 1 || fwrite(s->text + row->at, 1, row->bytes, s->file) != row->bytes)
+        if (fwrite(row, sizeof *row, 1, s->file) != 1 ||
+            fwrite(s->text + row->at, 1, row->bytes, s->file) != row->bytes)
             s->error = errno ? -errno : -EIO;
         run->end += (off_t)(sizeof *row + row->bytes);
     }
@@ -113,10 +106,8 @@ static void spill(struct kp_sorted *s)
 
 int kp_sorted_add(struct kp_sorted *s, int64_t start_ns, int64_t dur_ns, const char *line, size_t bytes)
 {
-    if (s->rows_n && s->used + bytes > s->piece && !s->error)
-        spill(s);
-    if (s->error)
-        return s->error;
+    if (s->rows_n && s->used + bytes > s->piece && !s->error) spill(s);
+    if (s->error) return s->error;
     s->text = kp_kineto_grow(s->text, &s->capacity, s->used + bytes, 1);
     s->rows = kp_kineto_grow(s->rows, &s->rows_capacity, s->rows_n + 1, sizeof *s->rows);
     memcpy(s->text + s->used, line, bytes);
@@ -130,10 +121,8 @@ int kp_sorted_add(struct kp_sorted *s, int64_t start_ns, int64_t dur_ns, const c
 /* So many bytes in the buffer from `from` on. */
 static bool run_has(struct kp_sorted *s, struct run *run, size_t bytes)
 {
-    if (run->to - run->from >= bytes)
-        return true;
-    if (run->buffer)
-        memmove(run->buffer, run->buffer + run->from, run->to - run->from);
+    if (run->to - run->from >= bytes) return true;
+    if (run->buffer) memmove(run->buffer, run->buffer + run->from, run->to - run->from);
     run->to -= run->from;
     run->from = 0;
     run->buffer = kp_kineto_grow(run->buffer, &run->room, bytes > READ_BYTES ? bytes : READ_BYTES, 1);
@@ -153,8 +142,7 @@ static bool run_has(struct kp_sorted *s, struct run *run, size_t bytes)
 /* The run stands on its next row, text included; false: there is none. */
 static bool run_next(struct kp_sorted *s, struct run *run)
 {
-    if (!run_has(s, run, sizeof run->row))
-        return false;
+    if (!run_has(s, run, sizeof run->row)) return false;
     memcpy(&run->row, run->buffer + run->from, sizeof run->row);
     run->from += sizeof run->row;
     return run_has(s, run, run->row.bytes);
@@ -167,19 +155,16 @@ static void runs_merge(struct kp_sorted *s, kp_sorted_fn fn, void *context)
         if (run_next(s, &s->runs[i])) {
             const struct run moved = s->runs[open];
             s->runs[open++] = s->runs[i];
-            if (open - 1 != i)
-                s->runs[i] = moved;
+            if (open - 1 != i) s->runs[i] = moved;
         }
     while (open && !s->error) {
         size_t first = 0;
         for (size_t i = 1; i < open; i++) /* of equals the earlier run */
-            if (order(&s->runs[i].row, &s->runs[first].row) < 0)
-                first = i;
+            if (order(&s->runs[i].row, &s->runs[first].row) < 0) first = i;
         struct run *run = &s->runs[first];
         fn(context, run->row.start_ns, run->buffer + run->from, run->row.bytes);
         run->from += run->row.bytes;
-        if (run_next(s, run))
-            continue;
+        if (run_next(s, run)) continue;
         const struct run over = *run;
         memmove(run, run + 1, (--open - first) * sizeof *run);
         s->runs[open] = over;
@@ -190,15 +175,11 @@ int kp_sorted_each(struct kp_sorted *s, kp_sorted_fn fn, void *context)
 {
     if (s->runs_n) {
         spill(s);
-        if (!s->error && fflush(s->file) != 0)
-            s->error = -errno;
-        if (!s->error)
-            runs_merge(s, fn, context);
+        if (!s->error && fflush(s->file) != 0) s->error = -errno;
+        if (!s->error) runs_merge(s, fn, context);
         return s->error;
     }
-    if (s->rows_n)
-        qsort(s->rows, s->rows_n, sizeof *s->rows, order_in_piece);
-    for (size_t i = 0; i < s->rows_n; i++)
-        fn(context, s->rows[i].start_ns, s->text + s->rows[i].at, s->rows[i].bytes);
+    if (s->rows_n) qsort(s->rows, s->rows_n, sizeof *s->rows, order_in_piece);
+    for (size_t i = 0; i < s->rows_n; i++) fn(context, s->rows[i].start_ns, s->text + s->rows[i].at, s->rows[i].bytes);
     return 0;
 }

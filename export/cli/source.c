@@ -26,8 +26,7 @@ const char *kp_source_temporary(void)
 /* One spool is open at a time: that of the source that was read last. */
 static int reader_get(struct kp_input *input, const char *path, char *why, size_t why_bytes)
 {
-    if (input->reader && strcmp(input->reader_path, path) == 0)
-        return 0;
+    if (input->reader && strcmp(input->reader_path, path) == 0) return 0;
     kp_reader_close(input->reader);
     input->reader = NULL;
     input->reader_path = path;
@@ -50,16 +49,18 @@ static int counted_take(void *context, const char *text, size_t bytes)
 static int cycle_each(const struct kp_source *s, struct counting *counting, char *why, size_t why_bytes)
 {
     static struct kp_export_result result;
-    const struct kp_export_options options = {.dir = kp_source_temporary(), .loads_cpp = true, .cpp = kp_plainname_can() ? kp_plainname_cpp : NULL,
-                                              .places = s->input->places, .text = counted_take, .text_context = counting,
-                                          .scratch_most = kp_budget_now()->disk};
+    const struct kp_export_options options = {.dir = kp_source_temporary(),
+                                              .loads_cpp = true,
+                                              .cpp = kp_plainname_can() ? kp_plainname_cpp : NULL,
+                                              .places = s->input->places,
+                                              .text = counted_take,
+                                              .text_context = counting,
+                                              .scratch_most = kp_budget_now()->disk};
     struct kp_cycle cycle;
     int rc = reader_get(s->input, s->path, why, why_bytes);
-    if (rc)
-        return rc;
+    if (rc) return rc;
     rc = kp_reader_cycle(s->input->reader, s->cycle, &cycle);
-    if (rc == 0)
-        rc = kp_export_trace(s->input->reader, cycle.number, &options, &result);
+    if (rc == 0) rc = kp_export_trace(s->input->reader, cycle.number, &options, &result);
     if (rc && rc != -EINVAL && !why[0]) /* that is the text's own trouble */
         snprintf(why, why_bytes, "%s: cycle %zu cannot be exported: %s", s->path, s->cycle + 1, kp_budget_explain(rc));
     return rc;
@@ -70,16 +71,13 @@ static int text_each(const void *from, kp_text_fn take, void *context, char *why
     const struct kp_source *s = from;
     struct counting counting = {take, context};
     why[0] = 0;
-    const int rc = s->is_spool ? cycle_each(s, &counting, why, why_bytes) : kp_text_file_each(s->path, counted_take, &counting, why, why_bytes);
-    if (rc && rc != -EINVAL && !why[0])
-        snprintf(why, why_bytes, "%s: %s", s->path, kp_budget_explain(rc));
+    const int rc = s->is_spool ? cycle_each(s, &counting, why, why_bytes)
+                               : kp_text_file_each(s->path, counted_take, &counting, why, why_bytes);
+    if (rc && rc != -EINVAL && !why[0]) snprintf(why, why_bytes, "%s: %s", s->path, kp_budget_explain(rc));
     return rc;
 }
 
-struct kp_texts kp_source_texts(const struct kp_source *s)
-{
-    return (struct kp_texts){text_each, s};
-}
+struct kp_texts kp_source_texts(const struct kp_source *s) { return (struct kp_texts){text_each, s}; }
 
 int kp_source_read(const struct kp_source *s, struct kp_trace **out, char *why, size_t why_bytes)
 {

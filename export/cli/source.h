@@ -14,8 +14,8 @@ struct kp_input;
 
 struct kp_source {
     struct kp_input *input;
-    char *path, *label;  /* label: what to call it: the path given, or the spool and its cycle */
-    size_t cycle;        /* index, of a spool */
+    char *path, *label; /* label: what to call it: the path given, or the spool and its cycle */
+    size_t cycle;       /* index, of a spool */
     bool is_spool;
 };
 struct kp_input {
@@ -34,12 +34,14 @@ void kp_input_close(struct kp_input *input);
 /* One trace of a command's arguments; `several`: more than one will come. Returns an exit code. */
 typedef int (*kp_input_fn)(void *context, const struct kp_source *source, bool several);
 /* Every trace behind n paths, in order; the worst exit code. One that cannot be read does not stop the others. Each has a budget of its own. */
-int kp_input_each(const char *command, char **paths, int n, const struct kp_places *places, kp_input_fn fn, void *context);
+int kp_input_each(const char *command, char **paths, int n, const struct kp_places *places, kp_input_fn fn,
+                  void *context);
 
 /* --- source.c --- */
 
-int kp_source_read(const struct kp_source *source, struct kp_trace **out, char *why, size_t why_bytes); /* as kp_trace_read, every event */
+int kp_source_read(const struct kp_source *source, struct kp_trace **out, char *why,
+                   size_t why_bytes);                            /* as kp_trace_read, every event */
 struct kp_texts kp_source_texts(const struct kp_source *source); /* its text alone, from the beginning each time */
-const char *kp_source_temporary(void); /* TMPDIR or /tmp */
+const char *kp_source_temporary(void);                           /* TMPDIR or /tmp */
 
 #endif

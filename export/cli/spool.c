@@ -19,16 +19,16 @@
 static void folder_of(const char *path, char *out, size_t size)
 {
     const char *const slash = strrchr(path, '/');
-    if (!slash)
-        snprintf(out, size, ".");
-    else
-        snprintf(out, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    if (!slash) snprintf(out, size, ".");
+    else snprintf(out, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
 }
 
 static const struct {
     const char *word, *end;
     unsigned bit;
-} extra_rows[] = {{"table", ".table.txt", KP_EXTRA_TABLE}, {"stacks", ".stacks.txt", KP_EXTRA_STACKS}, {"memory", ".memory.html", KP_EXTRA_MEMORY}};
+} extra_rows[] = {{"table", ".table.txt", KP_EXTRA_TABLE},
+                  {"stacks", ".stacks.txt", KP_EXTRA_STACKS},
+                  {"memory", ".memory.html", KP_EXTRA_MEMORY}};
 
 bool kp_spool_exports_known(const char *list)
 {
@@ -65,15 +65,16 @@ static void written_say(const struct kp_export_result *result, bool no_trace, bo
     size_t used = 0;
     for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows; i++)
         if (result->extras & extra_rows[i].bit)
-            used += (size_t)snprintf(extras + used, sizeof extras - used, "%s%s", no_trace && !used ? "" : ", ", extra_rows[i].end);
+            used += (size_t)snprintf(extras + used, sizeof extras - used, "%s%s", no_trace && !used ? "" : ", ",
+                                     extra_rows[i].end);
     kp_cli_say(stdout, "kprof: wrote %s%.*s%s (%llu steps, %llu events, %llu dropped%s)", dir,
                no_trace && json ? (int)(json - name) : (int)strlen(name), name, extras,
                (unsigned long long)result->steps, (unsigned long long)result->events, (unsigned long long)result->lost,
                is_complete ? "" : "; cut off where the process ended");
 }
 
-static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, const char *path, const struct kp_spool_options *wish,
-                       struct kp_export_options *options)
+static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, const char *path,
+                       const struct kp_spool_options *wish, struct kp_export_options *options)
 {
     static struct kp_export_result own;
     struct kp_export_result *const result = wish->result ? wish->result : &own;
@@ -92,7 +93,8 @@ static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, c
     if (rc == -ENODATA) return 0;
     if (rc < 0) return kp_cli_fail(wish->command, "%s: no trace into %s: %s", path, dir, kp_budget_explain(rc)), rc;
     if (result->extras_error)
-        kp_cli_fail(wish->command, "%s: not all that KPROF_EXPORT asked for into %s: %s", path, dir, strerror(-result->extras_error));
+        kp_cli_fail(wish->command, "%s: not all that KPROF_EXPORT asked for into %s: %s", path, dir,
+                    strerror(-result->extras_error));
     if (result->extras_error && options->no_trace) return result->extras_error; /* there is nothing else */
     if (!wish->quiet) written_say(result, options->no_trace, cycle->complete, dir);
     return 1;
@@ -102,7 +104,8 @@ int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_s
 {
     char folder[4096];
     const char *const gzip = kp_reader_text(reader, "KPROF_GZIP");
-    struct kp_export_options options = {.dir = wish->dir, .worker_name = wish->worker_name,
+    struct kp_export_options options = {.dir = wish->dir,
+                                        .worker_name = wish->worker_name,
                                         .gzip = wish->gzip < 0 ? !gzip || strcmp(gzip, "0") != 0 : wish->gzip,
                                         .places = wish->places,
                                         .owner = wish->owner,
@@ -113,7 +116,8 @@ int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_s
     if (!options.dir) options.dir = folder;
     if (!options.worker_name) options.worker_name = kp_reader_text(reader, "KPROF_WORKER_NAME");
     kp_budget_begin(wish->command, path);
-    if (wish->gzip < 0 && !options.gzip) kp_budget_unpacked(); /* the spool's own wish takes no more than a temporary file would */
+    if (wish->gzip < 0 && !options.gzip)
+        kp_budget_unpacked(); /* the spool's own wish takes no more than a temporary file would */
     options.text_most = kp_budget_left();
     options.scratch_most = kp_budget_now()->disk;
     options.part = kp_budget_part();
@@ -130,8 +134,9 @@ int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_s
 
 void kp_spool_losses(const struct kp_reader *reader)
 {
-    static const char *const reasons[KP_LOSS_N] = {"no free chunk", "KPROF_MAX_MB reached", "disk full", "no slot for the thread",
-                                                   "too big", "name lost", "inside our own code"};
+    static const char *const reasons[KP_LOSS_N] = {
+        "no free chunk", "KPROF_MAX_MB reached", "disk full", "no slot for the thread", "too big",
+        "name lost",     "inside our own code"};
     static const char *const kinds[KP_KIND_N] = {
 #define KP_KIND(name, number, text) [number] = text,
 #include "collector/format/kinds.def"
@@ -141,9 +146,12 @@ void kp_spool_losses(const struct kp_reader *reader)
     for (int kind = 0; kind < KP_KIND_N; kind++)
         for (int why = 0; why < KP_LOSS_N; why++) {
             const uint64_t n = head->loss[kind][why];
-            if (n) printf("kprof: dropped: %llu %s (%s)\n", (unsigned long long)n, kinds[kind] ? kinds[kind] : "records", reasons[why]);
+            if (n)
+                printf("kprof: dropped: %llu %s (%s)\n", (unsigned long long)n, kinds[kind] ? kinds[kind] : "records",
+                       reasons[why]);
         }
-    if (kp_reader_skipped(reader)) printf("kprof: torn: %llu records skipped\n", (unsigned long long)kp_reader_skipped(reader));
+    if (kp_reader_skipped(reader))
+        printf("kprof: torn: %llu records skipped\n", (unsigned long long)kp_reader_skipped(reader));
 }
 
 /* Start of a process in ns since the epoch, 0 when it is not there. */
@@ -157,10 +165,7 @@ static uint64_t process_start_ns(uint32_t pid)
            ticks * (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-bool kp_spool_process_runs(uint32_t pid)
-{
-    return process_start_ns(pid) != 0;
-}
+bool kp_spool_process_runs(uint32_t pid) { return process_start_ns(pid) != 0; }
 
 /*
  * 1, 0, or -errno when the maps cannot be read. By the file's name, which holds pid and time: some file systems show another inode

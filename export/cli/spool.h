@@ -9,17 +9,17 @@
 #include "collector/read/kp_read.h"
 
 struct kp_spool_options {
-    const char *command; /* for the messages */
-    const char *dir;     /* NULL: the folder of the spool */
+    const char *command;   /* for the messages */
+    const char *dir;       /* NULL: the folder of the spool */
     const char *dir_shown; /* what messages call it; NULL: dir */
     const char *worker_name;
-    int gzip;            /* 1, 0, -1: as the spool's own settings say */
-    const char *exports; /* as KPROF_EXPORT; NULL: as the spool's own settings say */
-    const struct kp_places *places; /* as in kp_export.h; NULL: none */
+    int gzip;                            /* 1, 0, -1: as the spool's own settings say */
+    const char *exports;                 /* as KPROF_EXPORT; NULL: as the spool's own settings say */
+    const struct kp_places *places;      /* as in kp_export.h; NULL: none */
     const struct kp_export_owner *owner; /* as in kp_export.h */
-    struct kp_export_result *result; /* of the trace in hand, for who looks from outside; NULL: nobody does */
-    bool quiet;          /* no line about what was written */
-    bool skips_exported; /* a window of which its own program made a trace before it was killed */
+    struct kp_export_result *result;     /* of the trace in hand, for who looks from outside; NULL: nobody does */
+    bool quiet;                          /* no line about what was written */
+    bool skips_exported;                 /* a window of which its own program made a trace before it was killed */
 };
 struct kp_export_owner;
 struct kp_export_result;

@@ -41,7 +41,8 @@ static int piece_copy(int from, int to, off_t at, off_t end, void *buffer)
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return got < 0 ? -errno : 0; /* cut off meanwhile: zeros follow */
         for (ssize_t put = 0, n; put < got; put += n)
-            if ((n = pwrite(to, (char *)buffer + put, (size_t)(got - put), at + put)) <= 0) return n < 0 ? -errno : -EIO;
+            if ((n = pwrite(to, (char *)buffer + put, (size_t)(got - put), at + put)) <= 0)
+                return n < 0 ? -errno : -EIO;
         at += got;
     }
     return 0;
@@ -75,13 +76,14 @@ int kp_spoolfile_read(struct kp_reader **out, int fd, const char *path, char *wh
     struct stat st;
     *out = NULL;
     if (fstat(fd, &st) != 0) return -errno;
-    if (!S_ISREG(st.st_mode) || st.st_size > (off_t)KP_SPOOL_MOST_BYTES || !may_change(&st)) return kp_reader_open_fd(out, fd, path, why, why_bytes);
+    if (!S_ISREG(st.st_mode) || st.st_size > (off_t)KP_SPOOL_MOST_BYTES || !may_change(&st))
+        return kp_reader_open_fd(out, fd, path, why, why_bytes);
     const int copy = nameless_make();
     int rc = copy < 0 ? copy : bytes_copy(fd, copy, st.st_size);
     if (rc < 0)
-        snprintf(why, why_bytes, "%s: others may change it, so it is copied to TMPDIR before it is read: %s", path, strerror(-rc));
-    else
-        rc = kp_reader_open_fd(out, copy, path, why, why_bytes);
+        snprintf(why, why_bytes, "%s: others may change it, so it is copied to TMPDIR before it is read: %s", path,
+                 strerror(-rc));
+    else rc = kp_reader_open_fd(out, copy, path, why, why_bytes);
     if (copy >= 0) close(copy);
     return rc;
 }
@@ -113,7 +115,9 @@ static void holder_find(int fd, char *who, size_t who_bytes)
         while (fgets(line, sizeof line, locks)) {
             unsigned long long inode;
             int pid;
-            if (sscanf(line, "%*d: FLOCK %*s %*s %d %*x:%*x:%llu", &pid, &inode) != 2 || inode != (unsigned long long)st.st_ino) continue;
+            if (sscanf(line, "%*d: FLOCK %*s %*s %d %*x:%*x:%llu", &pid, &inode) != 2 ||
+                inode != (unsigned long long)st.st_ino)
+                continue;
             snprintf(who, who_bytes, "process %d", pid);
         }
     if (locks) fclose(locks);
@@ -133,7 +137,8 @@ bool kp_spoolfile_owner(const struct stat *spool, struct kp_export_owner *out)
 {
     const bool can_give = geteuid() == 0;
     const uint32_t most = can_give ? KP_IO_FILE_MODE : S_IRUSR | S_IWUSR;
-    *out = (struct kp_export_owner){.uid = can_give ? spool->st_uid : geteuid(), .gid = can_give ? spool->st_gid : getegid(),
+    *out = (struct kp_export_owner){.uid = can_give ? spool->st_uid : geteuid(),
+                                    .gid = can_give ? spool->st_gid : getegid(),
                                     .mode = (spool->st_mode & most) | S_IRUSR};
     return spool->st_uid != geteuid();
 }

@@ -124,13 +124,16 @@ static int elf_check(const char *path, char *why, size_t why_bytes)
     }
     if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_machine != own_machine()) {
         close(fd);
-        snprintf(why, why_bytes, "%s is built for %s, libkprof.so for %s", path, machine_name(elf.e_machine), machine_name(own_machine()));
+        snprintf(why, why_bytes, "%s is built for %s, libkprof.so for %s", path, machine_name(elf.e_machine),
+                 machine_name(own_machine()));
         return KP_EXIT_BAD_INPUT;
     }
     whole = interp_read(fd, &elf, interp, sizeof interp);
     close(fd);
     if (!whole) return snprintf(why, why_bytes, "%s is a damaged program file", path), NOT_EXECUTABLE;
-    if (!interp[0]) return snprintf(why, why_bytes, "%s is linked statically: nothing can be preloaded into it", path), KP_EXIT_BAD_INPUT;
+    if (!interp[0])
+        return snprintf(why, why_bytes, "%s is linked statically: nothing can be preloaded into it", path),
+               KP_EXIT_BAD_INPUT;
     if (strstr(interp, "musl"))
         return snprintf(why, why_bytes, "%s runs on musl libc; libkprof.so needs glibc", path), KP_EXIT_BAD_INPUT;
     return 0;
@@ -142,9 +145,12 @@ static int rights_check(const char *path, char *why, size_t why_bytes)
     struct stat st;
     if (stat(path, &st) != 0) return 0;
     if ((st.st_mode & S_ISUID && st.st_uid != geteuid()) || (st.st_mode & S_ISGID && st.st_gid != getegid()))
-        return snprintf(why, why_bytes, "%s is set-user-id or set-group-id: the system ignores LD_PRELOAD for it", path), KP_EXIT_BAD_INPUT;
+        return snprintf(why, why_bytes, "%s is set-user-id or set-group-id: the system ignores LD_PRELOAD for it",
+                        path),
+               KP_EXIT_BAD_INPUT;
     if (geteuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
-        return snprintf(why, why_bytes, "%s has file capabilities: the system ignores LD_PRELOAD for it", path), KP_EXIT_BAD_INPUT;
+        return snprintf(why, why_bytes, "%s has file capabilities: the system ignores LD_PRELOAD for it", path),
+               KP_EXIT_BAD_INPUT;
     return 0;
 }
 
@@ -162,7 +168,8 @@ static int check_at(const char *path, int depth, char *why, size_t why_bytes)
         rc = elf_check(path, why, why_bytes);
         return rc ? rc : rights_check(path, why, why_bytes);
     }
-    if (depth == SCRIPT_DEPTH) return snprintf(why, why_bytes, "%s: scripts of scripts, too deep", path), NOT_EXECUTABLE;
+    if (depth == SCRIPT_DEPTH)
+        return snprintf(why, why_bytes, "%s: scripts of scripts, too deep", path), NOT_EXECUTABLE;
     rc = path_find(interpreter, found, sizeof found);
     if (rc) return snprintf(why, why_bytes, "%s: its interpreter %s is not there", path, interpreter), rc;
     rc = check_at(found, depth + 1, why, why_bytes);

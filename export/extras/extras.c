@@ -28,16 +28,12 @@ static int kp_inhost_begin(const char *dir)
     return 0;
 }
 static void kp_inhost_end(void) {}
-static int kp_inhost_run(int (*fn)(void *context), void *context)
-{
-    return fn(context);
-}
+static int kp_inhost_run(int (*fn)(void *context), void *context) { return fn(context); }
 
 static FILE *file_make(const char *path, const struct kp_export_owner *owner)
 {
     const int fd = kp_io_open(path, O_WRONLY | O_CREAT | O_EXCL, owner ? 0600 : KP_IO_FILE_MODE);
-    if (fd < 0)
-        errno = -fd;
+    if (fd < 0) errno = -fd;
     return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
@@ -76,11 +72,9 @@ static int make(void *context)
 {
     struct kp_extras **out = context;
     struct kp_extras *x = calloc(1, sizeof *x);
-    if (!x)
-        return -ENOMEM;
+    if (!x) return -ENOMEM;
     x->trace = kp_trace_new();
-    if (!x->trace)
-        return -ENOMEM;
+    if (!x->trace) return -ENOMEM;
     x->parser = kp_kineto_parser_open(x->trace, false);
     *out = x;
     return 0;
@@ -89,8 +83,7 @@ static int make(void *context)
 struct kp_extras *kp_extras_open(unsigned which, const char *dir, const struct kp_export_owner *owner, uint64_t most)
 {
     struct kp_extras *x = NULL;
-    if (!(which & KP_EXTRAS) || kp_io_mkdirs(dir, KP_IO_FOLDER_MODE) || kp_inhost_begin(dir))
-        return NULL;
+    if (!(which & KP_EXTRAS) || kp_io_mkdirs(dir, KP_IO_FOLDER_MODE) || kp_inhost_begin(dir)) return NULL;
     if (kp_inhost_run(make, &x) || !x) {
         kp_inhost_end();
         return NULL;
@@ -111,8 +104,7 @@ void kp_extras_text(struct kp_extras *x, const char *text, size_t bytes)
 {
     x->text = text;
     x->bytes = bytes;
-    if (!x->error)
-        x->error = kp_inhost_run(feed, x);
+    if (!x->error) x->error = kp_inhost_run(feed, x);
 }
 
 /* ---- the files ---- */
@@ -139,8 +131,7 @@ static void line_put(void *context, const char *stack, int64_t us)
 {
     struct lines *lines = context;
     lines->bytes += strlen(stack);
-    if (lines->most && lines->bytes > lines->most)
-        return;
+    if (lines->most && lines->bytes > lines->most) return;
     fprintf(lines->out, "%s %lld\n", stack, (long long)us);
     lines->any = true;
 }
@@ -149,8 +140,7 @@ static bool stacks_write(struct kp_extras *x, FILE *out)
 {
     struct lines lines = {.out = out, .most = x->most};
     kp_folded_walk(&x->tree, false, line_put, &lines);
-    if (x->most && lines.bytes > x->most)
-        x->error = -EFBIG;
+    if (x->most && lines.bytes > x->most) x->error = -EFBIG;
     return lines.any;
 }
 
@@ -159,10 +149,12 @@ static bool memory_write(struct kp_extras *x, FILE *out)
     struct kp_memview view;
     const char *slash = strrchr(x->path, '/');
     bool any = kp_memview_build(&view, &x->tree) == 0;
-    const struct kp_mem_show show = {.device = -1, .row_limit = 10, .from_ns = view.begin_ns, .to_ns = view.end_ns,
+    const struct kp_mem_show show = {.device = -1,
+                                     .row_limit = 10,
+                                     .from_ns = view.begin_ns,
+                                     .to_ns = view.end_ns,
                                      .label = slash ? slash + 1 : x->path};
-    if (any)
-        kp_memhtml_write(out, &view, &show);
+    if (any) kp_memhtml_write(out, &view, &show);
     kp_memview_fini(&view);
     return any;
 }
@@ -171,7 +163,8 @@ static const struct extra {
     unsigned which;
     const char *end;
     bool (*write)(struct kp_extras *x, FILE *out);
-} extras[] = { /* the table first: the others fill in call stacks */
+} extras[] = {
+    /* the table first: the others fill in call stacks */
     {KP_EXTRA_TABLE, ".table.txt", table_write},
     {KP_EXTRA_STACKS, ".stacks.txt", stacks_write},
     {KP_EXTRA_MEMORY, ".memory.html", memory_write},
@@ -180,16 +173,19 @@ static const struct extra {
 /* DIR/NAME.end for DIR/NAME.pt.trace.json[.gz]; until it is whole DIR/.NAME.end.part. False: too long. */
 static bool path_make(char *out, size_t size, const char *trace_path, const char *end, bool is_whole)
 {
-    const char *slash = strrchr(trace_path, '/'), *name = slash ? slash + 1 : trace_path, *json = strstr(name, ".pt.trace.json");
+    const char *slash = strrchr(trace_path, '/'), *name = slash ? slash + 1 : trace_path,
+               *json = strstr(name, ".pt.trace.json");
     const int dir = (int)(name - trace_path), bytes = json ? (int)(json - name) : (int)strlen(name);
-    return snprintf(out, size, "%.*s%s%.*s%s%s", dir, trace_path, is_whole ? "" : ".", bytes, name, end, is_whole ? "" : ".part") < (int)size;
+    return snprintf(out, size, "%.*s%s%.*s%s%s", dir, trace_path, is_whole ? "" : ".", bytes, name, end,
+                    is_whole ? "" : ".part") < (int)size;
 }
 
 bool kp_extras_exist(unsigned which, const char *trace_path)
 {
     char path[4096];
     for (size_t i = 0; i < sizeof extras / sizeof *extras; i++)
-        if ((which & extras[i].which) && path_make(path, sizeof path, trace_path, extras[i].end, true) && kp_io_exists(path))
+        if ((which & extras[i].which) && path_make(path, sizeof path, trace_path, extras[i].end, true) &&
+            kp_io_exists(path))
             return true;
     return false;
 }
@@ -197,7 +193,8 @@ bool kp_extras_exist(unsigned which, const char *trace_path)
 static int extra_write(struct kp_extras *x, const struct extra *extra)
 {
     char path[4096];
-    if (!path_make(path, sizeof path, x->path, extra->end, true) || !path_make(x->temporary, sizeof x->temporary, x->path, extra->end, false)) {
+    if (!path_make(path, sizeof path, x->path, extra->end, true) ||
+        !path_make(x->temporary, sizeof x->temporary, x->path, extra->end, false)) {
         x->temporary[0] = 0;
         return -ENAMETOOLONG;
     }
@@ -208,14 +205,10 @@ static int extra_write(struct kp_extras *x, const struct extra *extra)
     }
     bool any = extra->write(x, out);
     int rc = file_give(out, x->owner);
-    if (fclose(out))
-        rc = -EIO;
-    if (!rc)
-        rc = x->error;
-    if (!rc && any)
-        rc = kp_io_rename_new(x->temporary, path);
-    if (rc || !any)
-        kp_io_unlink(x->temporary);
+    if (fclose(out)) rc = -EIO;
+    if (!rc) rc = x->error;
+    if (!rc && any) rc = kp_io_rename_new(x->temporary, path);
+    if (rc || !any) kp_io_unlink(x->temporary);
     x->temporary[0] = 0;
     x->written |= !rc && any ? extra->which : 0;
     return rc;
@@ -228,13 +221,10 @@ static int write_all(void *context)
     struct kp_kineto_parser *parser = x->parser;
     x->parser = NULL; /* closed by what follows */
     int rc = kp_trace_finish(&x->trace, x->trace, parser, 0, "trace", why, sizeof why), first = 0;
-    if (rc)
-        return rc;
-    if (kp_tree_build(&x->tree, x->trace) < 0)
-        return -E2BIG;
+    if (rc) return rc;
+    if (kp_tree_build(&x->tree, x->trace) < 0) return -E2BIG;
     for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
-        if (!(x->which & extras[i].which))
-            continue;
+        if (!(x->which & extras[i].which)) continue;
         if (i == 1 || (i == 2 && !(x->which & KP_EXTRA_STACKS))) {
             kp_tree_fill_stacks(&x->tree, true);
             kp_tree_set_stacks(&x->tree);
@@ -248,8 +238,7 @@ static int write_all(void *context)
 int kp_extras_write(struct kp_extras *x, const char *trace_path, unsigned *written)
 {
     x->path = trace_path;
-    if (!x->error)
-        x->error = kp_inhost_run(write_all, x);
+    if (!x->error) x->error = kp_inhost_run(write_all, x);
     if (x->temporary[0]) /* memory ended in the middle of it */
         kp_io_unlink(x->temporary);
     *written = x->written;

@@ -29,7 +29,8 @@ struct kp_shape {
     char text[724]; /* more than it takes with every number at its longest */
 };
 
-bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32_t correlation, const struct kp_link **link)
+bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32_t correlation,
+                     const struct kp_link **link)
 {
     struct kp_gpu_count *count = &t->gpu->count[e->kind];
     *link = kp_links_get(&t->gpu->links, &t->gpu->scratch, correlation);
@@ -92,11 +93,13 @@ static uint32_t shape_text(struct kp_shape *s, const struct kp_trace *t, const s
     text_add(&x, ",\"registers per thread\":%u,\"shared memory\":%u", k->registers, k->static_smem + k->dynamic_smem);
     float_add(&x, ",\"blocks per SM\":", o.blocks_per_sm);
     float_add(&x, ",\"warps per SM\":", o.warps_per_sm);
-    text_add(&x, ",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"est. achieved occupancy %%\":%d", k->grid[0], k->grid[1], k->grid[2],
-             k->block[0], k->block[1], k->block[2], o.percent);
+    text_add(&x, ",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"est. achieved occupancy %%\":%d", k->grid[0], k->grid[1],
+             k->grid[2], k->block[0], k->block[1], k->block[2], o.percent);
     text_add(&x, ",\"occupancy\":{\"activeBlocksPerMultiprocessor\":%d", o.active);
     limits_add(&x, o.limits);
-    text_add(&x, ",\"blockLimitRegs\":%d,\"blockLimitSharedMem\":%d,\"blockLimitWarps\":%d,\"blockLimitBlocks\":%d,\"blockLimitBarriers\":%d",
+    text_add(&x,
+             ",\"blockLimitRegs\":%d,\"blockLimitSharedMem\":%d,\"blockLimitWarps\":%d,\"blockLimitBlocks\":%d,"
+             "\"blockLimitBarriers\":%d",
              o.by_regs, o.by_smem, o.by_warps, o.by_blocks, o.limits ? INT32_MAX : 0);
     text_add(&x, ",\"allocatedRegistersPerBlock\":%d,\"allocatedSharedMemPerBlock\":%d}", o.registers, o.smem);
     return (uint32_t)(x.at - s->text);
@@ -104,7 +107,8 @@ static uint32_t shape_text(struct kp_shape *s, const struct kp_trace *t, const s
 
 static void shape_write(struct kp_trace *t, const struct kp_rec_kernel *k)
 {
-    struct kp_shape key = {.device = k->device, .registers = k->registers, .static_smem = k->static_smem, .dynamic_smem = k->dynamic_smem};
+    struct kp_shape key = {
+        .device = k->device, .registers = k->registers, .static_smem = k->static_smem, .dynamic_smem = k->dynamic_smem};
     memcpy(key.grid, k->grid, sizeof key.grid);
     memcpy(key.block, k->block, sizeof key.block);
     uint32_t words[10], hash = 0;
@@ -121,7 +125,8 @@ static void shape_write(struct kp_trace *t, const struct kp_rec_kernel *k)
 /* --- one piece of work --- */
 
 /* Everything up to the arguments; the work takes its place on its stream. Where it is shown to begin. */
-static uint64_t begin_write(struct kp_trace *t, const struct kp_device_event *e, const struct kp_link *link, uint32_t device, uint32_t stream)
+static uint64_t begin_write(struct kp_trace *t, const struct kp_device_event *e, const struct kp_link *link,
+                            uint32_t device, uint32_t stream)
 {
     struct kp_stream *s = kp_stream_get(t->gpu, device, stream);
     uint64_t start_ns = s ? kp_stream_follow(s, e) : e->start_ns, end_ns = start_ns + (e->end_ns - e->start_ns);
@@ -188,13 +193,15 @@ static void kernel_write(struct kp_trace *t, const struct kp_device_event *e, co
 
 static const char *copy_kind(uint8_t kind)
 {
-    static const char *const names[] = {NULL, "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
+    static const char *const names[] = {NULL,   "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                        "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
     return kind && kind < sizeof names / sizeof *names ? names[kind] : "<unknown>";
 }
 
 static const char *memory_kind(uint8_t kind)
 {
-    static const char *const names[] = {"Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static"};
+    static const char *const names[] = {"Unknown", "Pageable", "Pinned",        "Device",
+                                        "Array",   "Managed",  "Device Static", "Managed Static"};
     return kind < sizeof names / sizeof *names ? names[kind] : "Unrecognized";
 }
 
@@ -215,9 +222,11 @@ static void copy_write(struct kp_trace *t, const struct kp_device_event *e, cons
     const struct kp_rec_copy *c = &e->of.copy;
     char name[80], number[KP_DOUBLE_TEXT];
     kp_context_see(t->gpu, c->context, c->device);
-    if (e->kind == KP_KIND_MEMSET) kp_fmt(name, sizeof name, "gpu_memset\",\"name\":\"Memset (%s)", memory_kind(c->dst_kind));
-    else kp_fmt(name, sizeof name, "gpu_memcpy\",\"name\":\"Memcpy %s (%s -> %s)", copy_kind(c->kind), memory_kind(c->src_kind),
-                memory_kind(c->dst_kind));
+    if (e->kind == KP_KIND_MEMSET)
+        kp_fmt(name, sizeof name, "gpu_memset\",\"name\":\"Memset (%s)", memory_kind(c->dst_kind));
+    else
+        kp_fmt(name, sizeof name, "gpu_memcpy\",\"name\":\"Memcpy %s (%s -> %s)", copy_kind(c->kind),
+               memory_kind(c->src_kind), memory_kind(c->dst_kind));
     kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"");
     kp_json_raw(&t->json, name, strlen(name));
     uint64_t start_ns = begin_write(t, e, link, c->device, c->stream);

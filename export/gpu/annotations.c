@@ -29,7 +29,8 @@ uint32_t kp_note_number(struct kp_gpu *g, struct kp_op_thread *thread)
     return op->note = g->notes.n - 1;
 }
 
-void kp_note_extend(struct kp_gpu *g, uint32_t number, uint32_t device, uint32_t stream, uint64_t start_ns, uint64_t end_ns)
+void kp_note_extend(struct kp_gpu *g, uint32_t number, uint32_t device, uint32_t stream, uint64_t start_ns,
+                    uint64_t end_ns)
 {
     struct kp_note *note = kp_list_at(&g->notes, number);
     uint32_t streams = 0;
@@ -48,7 +49,8 @@ void kp_note_extend(struct kp_gpu *g, uint32_t number, uint32_t device, uint32_t
         g->unlinked++;
         return;
     }
-    *span = (struct kp_span){.start_ns = start_ns, .end_ns = end_ns, .device = device, .stream = stream, .next = note->span};
+    *span = (struct kp_span){
+        .start_ns = start_ns, .end_ns = end_ns, .device = device, .stream = stream, .next = note->span};
     note->span = g->spans.n - 1;
 }
 

@@ -22,11 +22,55 @@ struct kept { /* an item of gpu->comms */
 
 _Static_assert(sizeof(struct kept) == KP_COMMS_KEPT_BYTES, "counts.c makes the list");
 
-static const char *const dtypes[] = { /* by c10::ScalarType */
-    "Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double", "ComplexHalf", "ComplexFloat", "ComplexDouble", "Bool", "QInt8", "QUInt8",
-    "QInt32", "BFloat16", "QUInt4x2", "QUInt2x4", "Bits1x8", "Bits2x4", "Bits4x2", "Bits8", "Bits16", "Float8_e5m2", "Float8_e4m3fn",
-    "Float8_e5m2fnuz", "Float8_e4m3fnuz", "UInt16", "UInt32", "UInt64", "UInt1", "UInt2", "UInt3", "UInt4", "UInt5", "UInt6", "UInt7", "Int1",
-    "Int2", "Int3", "Int4", "Int5", "Int6", "Int7", "Float8_e8m0fnu", "Float4_e2m1fn_x2", "BComplex32",
+static const char *const dtypes[] = {
+    /* by c10::ScalarType */
+    "Byte",
+    "Char",
+    "Short",
+    "Int",
+    "Long",
+    "Half",
+    "Float",
+    "Double",
+    "ComplexHalf",
+    "ComplexFloat",
+    "ComplexDouble",
+    "Bool",
+    "QInt8",
+    "QUInt8",
+    "QInt32",
+    "BFloat16",
+    "QUInt4x2",
+    "QUInt2x4",
+    "Bits1x8",
+    "Bits2x4",
+    "Bits4x2",
+    "Bits8",
+    "Bits16",
+    "Float8_e5m2",
+    "Float8_e4m3fn",
+    "Float8_e5m2fnuz",
+    "Float8_e4m3fnuz",
+    "UInt16",
+    "UInt32",
+    "UInt64",
+    "UInt1",
+    "UInt2",
+    "UInt3",
+    "UInt4",
+    "UInt5",
+    "UInt6",
+    "UInt7",
+    "Int1",
+    "Int2",
+    "Int3",
+    "Int4",
+    "Int5",
+    "Int6",
+    "Int7",
+    "Float8_e8m0fnu",
+    "Float4_e2m1fn_x2",
+    "BComplex32",
 };
 
 /* --- the number torch gives a collective --- */
@@ -128,7 +172,8 @@ static void both_write(struct kp_trace *t, const struct kp_comms *c)
 void kp_comms_op_write(struct kp_trace *t, const struct kp_comms *c)
 {
     const struct kp_rec_comms *r = &c->rec;
-    const char *no = r->head.flags & KP_COMMS_TYPED ? "false" : "0", *yes = r->head.flags & KP_COMMS_TYPED ? "true" : "1";
+    const char *no = r->head.flags & KP_COMMS_TYPED ? "false" : "0",
+               *yes = r->head.flags & KP_COMMS_TYPED ? "true" : "1";
     both_write(t, c);
     number_write(t, ",\"Rank\":", r->rank);
     if (r->rank_start >= 0) number_write(t, ",\"Global rank start\":", r->rank_start);

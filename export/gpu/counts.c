@@ -45,11 +45,21 @@ void kp_gpu_close(struct kp_gpu *g)
 
 static void device_write(struct kp_trace *t, const struct kp_rec_device *d)
 {
-    const struct { const char *name; uint64_t value; } numbers[] = {
-        {"totalGlobalMem", d->total_memory}, {"computeMajor", d->major}, {"computeMinor", d->minor},
-        {"maxThreadsPerBlock", d->max_threads_per_block}, {"maxThreadsPerMultiprocessor", d->max_threads_per_sm},
-        {"regsPerBlock", d->regs_per_block}, {"warpSize", d->warp_size}, {"sharedMemPerBlock", d->smem_per_block},
-        {"numSms", d->sms}, {"regsPerMultiprocessor", d->regs_per_sm}, {"sharedMemPerBlockOptin", d->smem_per_block_optin},
+    const struct {
+        const char *name;
+        uint64_t value;
+    } numbers[] = {
+        {"totalGlobalMem", d->total_memory},
+        {"computeMajor", d->major},
+        {"computeMinor", d->minor},
+        {"maxThreadsPerBlock", d->max_threads_per_block},
+        {"maxThreadsPerMultiprocessor", d->max_threads_per_sm},
+        {"regsPerBlock", d->regs_per_block},
+        {"warpSize", d->warp_size},
+        {"sharedMemPerBlock", d->smem_per_block},
+        {"numSms", d->sms},
+        {"regsPerMultiprocessor", d->regs_per_sm},
+        {"sharedMemPerBlockOptin", d->smem_per_block_optin},
         {"sharedMemPerMultiprocessor", d->smem_per_sm},
     };
     kp_json_member(&t->json, "\n    {\"id\": ", d->id);
@@ -112,16 +122,14 @@ static bool is_last(const struct kp_trace *t, const char *line, const char *valu
     return kp_reader_text(t->reader, key) == value + 1;
 }
 
-bool kp_gpu_has_counts(const struct kp_trace *t)
-{
-    return t->gpu || kp_reader_text(t->reader, "gpu_windows_cut");
-}
+bool kp_gpu_has_counts(const struct kp_trace *t) { return t->gpu || kp_reader_text(t->reader, "gpu_windows_cut"); }
 
 void kp_gpu_counts_write(struct kp_trace *t)
 {
     static const char *const names[KP_KIND_N] = {
-        [KP_KIND_API] = "calls", [KP_KIND_KERNEL] = "kernel", [KP_KIND_MEMCPY] = "gpu_memcpy", [KP_KIND_MEMSET] = "gpu_memset",
-        [KP_KIND_SYNC] = "cuda_sync", [KP_KIND_OVERHEAD] = "overhead", [KP_KIND_GRAPHRUN] = "graph runs", [KP_KIND_NVTX] = "nvtx",
+        [KP_KIND_API] = "calls",           [KP_KIND_KERNEL] = "kernel",  [KP_KIND_MEMCPY] = "gpu_memcpy",
+        [KP_KIND_MEMSET] = "gpu_memset",   [KP_KIND_SYNC] = "cuda_sync", [KP_KIND_OVERHEAD] = "overhead",
+        [KP_KIND_GRAPHRUN] = "graph runs", [KP_KIND_NVTX] = "nvtx",
     };
     const char *source = kp_reader_text(t->reader, "gpu_source"), *line = NULL;
     kp_json_lit(&t->json, "  \"kprof_gpu\": {\"source\": ");
@@ -131,7 +139,8 @@ void kp_gpu_counts_write(struct kp_trace *t)
     if (t->gpu && t->gpu->unlinked) kp_json_member(&t->json, ", \"unlinked\": ", t->gpu->unlinked);
     while ((line = kp_reader_line(t->reader, line))) { /* whatever else the source noted */
         const char *value = strchr(line, '=');
-        if (strncmp(line, "gpu_", 4) != 0 || !value || !strncmp(line, "gpu_source=", 11) || !is_last(t, line, value)) continue;
+        if (strncmp(line, "gpu_", 4) != 0 || !value || !strncmp(line, "gpu_source=", 11) || !is_last(t, line, value))
+            continue;
         kp_json_lit(&t->json, ", ");
         kp_json_string(&t->json, line + 4, (size_t)(value - line) - 4);
         kp_json_lit(&t->json, ": ");

@@ -14,21 +14,40 @@
 
 #define USER_SCOPE 7
 enum { IS_SHOWN = 1, HAS_ARROW = 2 };
-enum { CBID_MEMCPY = 31, CBID_MEMSET2D_ASYNC = 52 }; /* CUPTI's numbers of cudaMemcpy and the last call behind it that Kineto draws from */
+enum {
+    CBID_MEMCPY = 31,
+    CBID_MEMSET2D_ASYNC = 52
+}; /* CUPTI's numbers of cudaMemcpy and the last call behind it that Kineto draws from */
 
 static const struct rule {
     const char *name;
     uint8_t what;
-} runtime_rules[] = {
-    {"cudaGetDevice", 0}, {"cudaSetDevice", 0}, {"cudaGetLastError", 0}, {"cudaEventCreate", 0}, {"cudaEventCreateWithFlags", 0},
-    {"cudaEventDestroy", 0}, {"cudaLaunchKernel", IS_SHOWN | HAS_ARROW}, {"cudaLaunchKernelExC", IS_SHOWN | HAS_ARROW},
-    {"cudaLaunchCooperativeKernel", IS_SHOWN | HAS_ARROW}, {"cudaLaunchCooperativeKernelMultiDevice", IS_SHOWN | HAS_ARROW},
-    {"cudaGraphLaunch", IS_SHOWN | HAS_ARROW}, {"cudaStreamSynchronize", IS_SHOWN | HAS_ARROW},
-    {"cudaDeviceSynchronize", IS_SHOWN | HAS_ARROW}, {"cudaStreamWaitEvent", IS_SHOWN | HAS_ARROW},
-}, driver_rules[] = {
-    {"cuLaunchKernel", IS_SHOWN | HAS_ARROW}, {"cuLaunchKernelEx", IS_SHOWN | HAS_ARROW}, {"cuMemCreate", IS_SHOWN}, {"cuMemMap", IS_SHOWN},
-    {"cuMemUnmap", IS_SHOWN}, {"cuMemRelease", IS_SHOWN}, {"cuMemExportToShareableHandle", IS_SHOWN},
-    {"cuMemImportFromShareableHandle", IS_SHOWN},
+} runtime_rules[] =
+    {
+        {"cudaGetDevice", 0},
+        {"cudaSetDevice", 0},
+        {"cudaGetLastError", 0},
+        {"cudaEventCreate", 0},
+        {"cudaEventCreateWithFlags", 0},
+        {"cudaEventDestroy", 0},
+        {"cudaLaunchKernel", IS_SHOWN | HAS_ARROW},
+        {"cudaLaunchKernelExC", IS_SHOWN | HAS_ARROW},
+        {"cudaLaunchCooperativeKernel", IS_SHOWN | HAS_ARROW},
+        {"cudaLaunchCooperativeKernelMultiDevice", IS_SHOWN | HAS_ARROW},
+        {"cudaGraphLaunch", IS_SHOWN | HAS_ARROW},
+        {"cudaStreamSynchronize", IS_SHOWN | HAS_ARROW},
+        {"cudaDeviceSynchronize", IS_SHOWN | HAS_ARROW},
+        {"cudaStreamWaitEvent", IS_SHOWN | HAS_ARROW},
+},
+  driver_rules[] = {
+      {"cuLaunchKernel", IS_SHOWN | HAS_ARROW},
+      {"cuLaunchKernelEx", IS_SHOWN | HAS_ARROW},
+      {"cuMemCreate", IS_SHOWN},
+      {"cuMemMap", IS_SHOWN},
+      {"cuMemUnmap", IS_SHOWN},
+      {"cuMemRelease", IS_SHOWN},
+      {"cuMemExportToShareableHandle", IS_SHOWN},
+      {"cuMemImportFromShareableHandle", IS_SHOWN},
 };
 
 /* Calls of the per-thread default stream carry a suffix and are the same calls. */
@@ -48,7 +67,8 @@ static uint8_t rule_find(const struct rule *rules, size_t n, const char *name, u
 static uint8_t what_of(const struct kp_event *e)
 {
     uint8_t otherwise = IS_SHOWN;
-    if (e->flags & KP_DEV_DRIVER) return rule_find(driver_rules, sizeof driver_rules / sizeof *driver_rules, e->name, 0);
+    if (e->flags & KP_DEV_DRIVER)
+        return rule_find(driver_rules, sizeof driver_rules / sizeof *driver_rules, e->name, 0);
     if (e->cbid) {
         if (e->cbid >= CBID_MEMCPY && e->cbid <= CBID_MEMSET2D_ASYNC) return IS_SHOWN | HAS_ARROW;
     } else if (!strncmp(e->name, "cudaMemcpy", 10) || !strncmp(e->name, "cudaMemset", 10)) {
@@ -76,7 +96,8 @@ static bool link_make(struct kp_gpu *g, struct kp_op_thread *thread, const struc
     struct kp_link *link = e->correlation ? kp_links_make(&g->links, &g->scratch, e->correlation) : NULL;
     g->unlinked += e->correlation && !link;
     if (!link) return false;
-    bool has_arrow = what & HAS_ARROW && !link->has_arrow; /* one a correlation: a driver call inside a runtime call has the same */
+    bool has_arrow =
+        what & HAS_ARROW && !link->has_arrow; /* one a correlation: a driver call inside a runtime call has the same */
     link->external = thread->n ? thread->of[thread->n - 1].external & 0x7fffffffu : 0;
     link->note = kp_note_number(g, thread) & 0x7fffffffu;
     link->is_there = true;

@@ -56,7 +56,8 @@ static void records_sort(const struct kp_list *l)
 }
 
 /* The last record of the event before (or at) a correlation id; NULL: none seen. */
-static const struct kp_event_record *record_find(const struct kp_list *l, uint32_t context, uint32_t event, uint32_t correlation)
+static const struct kp_event_record *record_find(const struct kp_list *l, uint32_t context, uint32_t event,
+                                                 uint32_t correlation)
 {
     struct kp_event_record key = {.context = context, .event = event, .correlation = correlation}, *r;
     uint32_t low = 0, high = l->n;
@@ -80,10 +81,7 @@ static const char *name_of(uint32_t type)
     }
 }
 
-static int64_t or_none(uint32_t id)
-{
-    return id == KP_DEV_NONE ? -1 : (int64_t)id;
-}
+static int64_t or_none(uint32_t id) { return id == KP_DEV_NONE ? -1 : (int64_t)id; }
 
 static void number_write(struct kp_trace *t, const char *name, int64_t value)
 {

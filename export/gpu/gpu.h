@@ -22,15 +22,18 @@
 
 enum { KP_LINK_PAGE = 8192 /* entries: 64 KB */, KP_LINK_PAGES = 1 << 19 };
 struct kp_link {
-    uint32_t external : 31, is_there : 1; /* External id of the op, 0: none; is_there: a call of this window has the id */
-    uint32_t note : 31, has_arrow : 1;    /* number of the annotation, 0: none; an arrow begins at a call of the id */
+    uint32_t external : 31,
+        is_there : 1;                  /* External id of the op, 0: none; is_there: a call of this window has the id */
+    uint32_t note : 31, has_arrow : 1; /* number of the annotation, 0: none; an arrow begins at a call of the id */
 };
 struct kp_links {
     struct kp_link **pages; /* address space for all ids; memory for those seen */
     uint32_t last;          /* page looked at last */
 };
-struct kp_link *kp_links_make(struct kp_links *l, struct kp_scratch *scratch, uint32_t correlation); /* NULL: no memory */
-const struct kp_link *kp_links_get(struct kp_links *l, struct kp_scratch *scratch, uint32_t correlation); /* NULL: no call of this window */
+struct kp_link *kp_links_make(struct kp_links *l, struct kp_scratch *scratch,
+                              uint32_t correlation); /* NULL: no memory */
+const struct kp_link *kp_links_get(struct kp_links *l, struct kp_scratch *scratch,
+                                   uint32_t correlation); /* NULL: no call of this window */
 void kp_links_fini(struct kp_links *l);
 
 /* --- streams.c --- */
@@ -39,8 +42,8 @@ enum { KP_STREAMS = 8192, KP_GPU_ROWS = 256 /* devices that get rows of their ow
 struct kp_stream {
     uint32_t device, stream;
     bool is_there, has_work, has_row, has_sync_row;
-    uint8_t flags;              /* of the record the next two are of */
-    uint64_t raw_end, end_ns;   /* of the latest work */
+    uint8_t flags;            /* of the record the next two are of */
+    uint64_t raw_end, end_ns; /* of the latest work */
 };
 struct kp_gpu_context {
     uint32_t context, device;
@@ -48,7 +51,7 @@ struct kp_gpu_context {
 
 /* --- annotations.c --- */
 
-struct kp_note { /* an annotation that launched work */
+struct kp_note {             /* an annotation that launched work */
     uint32_t external, span; /* its External id; its first span, 0: none */
     const char *name;        /* NULL: a step */
     uint64_t step;
@@ -76,8 +79,8 @@ struct kp_gpu {
     struct kp_list notes, spans, records, comms;
     struct kp_demangle names;
     struct kp_gpu_count count[KP_KIND_N];
-    uint64_t unlinked;  /* calls and work whose link could not be kept: no memory */
-    uint64_t syncs;     /* SYNC records seen in the second walk */
+    uint64_t unlinked; /* calls and work whose link could not be kept: no memory */
+    uint64_t syncs;    /* SYNC records seen in the second walk */
     uint64_t walked;
     bool has_overhead;
     bool has_process[KP_GPU_ROWS];
@@ -89,29 +92,32 @@ struct kp_gpu {
 };
 
 /* --- the walk of the host's events --- */
-void kp_gpu_op(struct kp_trace *t, const struct kp_event *e, uint64_t external); /* an op, a step or an NVTX range begins */
+void kp_gpu_op(struct kp_trace *t, const struct kp_event *e,
+               uint64_t external); /* an op, a step or an NVTX range begins */
 void kp_call_write(struct kp_trace *t, const struct kp_event *e);
 void kp_nvtx_write(struct kp_trace *t, const struct kp_event *e);
 uint32_t kp_note_number(struct kp_gpu *g, struct kp_op_thread *thread); /* of the innermost annotation; 0: none */
 
 /* --- the walks of the devices' records --- */
-int kp_work_write(struct kp_trace *t);  /* kernels, copies, fills, overhead; 0 or -errno */
+int kp_work_write(struct kp_trace *t); /* kernels, copies, fills, overhead; 0 or -errno */
 void kp_waits_record(struct kp_gpu *g, const struct kp_rec_cudaevent *event);
-int kp_waits_write(struct kp_trace *t); /* cuda_sync, after all work; 0 or -errno */
+int kp_waits_write(struct kp_trace *t);  /* cuda_sync, after all work; 0 or -errno */
 void kp_notes_write(struct kp_trace *t); /* gpu_user_annotation */
 /* Whether a record belongs to this window; counted when not. Sets *link (NULL: no call of this window launched it). */
-bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32_t correlation, const struct kp_link **link);
-void kp_note_extend(struct kp_gpu *g, uint32_t note, uint32_t device, uint32_t stream, uint64_t start_ns, uint64_t end_ns);
+bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32_t correlation,
+                     const struct kp_link **link);
+void kp_note_extend(struct kp_gpu *g, uint32_t note, uint32_t device, uint32_t stream, uint64_t start_ns,
+                    uint64_t end_ns);
 
 struct kp_stream *kp_stream_get(struct kp_gpu *g, uint32_t device, uint32_t stream); /* NULL: too many */
 /* Start of a piece of work as shown: not before the end of the one before it on the stream, when it did not overlap that. */
 uint64_t kp_stream_follow(struct kp_stream *stream, const struct kp_device_event *e);
 void kp_context_see(struct kp_gpu *g, uint32_t context, uint32_t device);
 uint32_t kp_context_device(const struct kp_trace *t, uint32_t context);
-void kp_rows_write(struct kp_trace *t);       /* process and thread rows of what was seen */
-void kp_device_keys_write(struct kp_trace *t); /* deviceProperties and versions, among the keys at the top */
+void kp_rows_write(struct kp_trace *t);           /* process and thread rows of what was seen */
+void kp_device_keys_write(struct kp_trace *t);    /* deviceProperties and versions, among the keys at the top */
 bool kp_gpu_has_counts(const struct kp_trace *t); /* GPU work, or some that is missing */
-void kp_gpu_counts_write(struct kp_trace *t); /* "kprof_gpu", behind the events */
+void kp_gpu_counts_write(struct kp_trace *t);     /* "kprof_gpu", behind the events */
 
 int kp_gpu_open(struct kp_trace *t); /* 0 or -ENOMEM; t->gpu stays NULL when the spool says nothing of GPUs */
 void kp_gpu_close(struct kp_gpu *g);

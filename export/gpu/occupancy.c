@@ -13,10 +13,7 @@
 #define NO_LIMIT INT32_MAX
 enum { REGS_UNIT = 256, REGS_MOST = 65536, WARP = 32 };
 
-static int64_t round_up(int64_t v, int64_t unit)
-{
-    return (v + unit - 1) / unit * unit;
-}
+static int64_t round_up(int64_t v, int64_t unit) { return (v + unit - 1) / unit * unit; }
 
 static int32_t blocks_of(const struct kp_rec_device *d)
 {
@@ -53,15 +50,17 @@ static int32_t by_shared_memory(const struct kp_rec_device *d, uint32_t bytes, i
 }
 
 /* False: the device's numbers make no sense; nothing is said then. */
-static int limits_find(struct kp_occupancy *o, const struct kp_rec_device *d, const struct kp_rec_kernel *k, int32_t threads)
+static int limits_find(struct kp_occupancy *o, const struct kp_rec_device *d, const struct kp_rec_kernel *k,
+                       int32_t threads)
 {
     int64_t warps = ((int64_t)threads + WARP - 1) / WARP;
-    if (threads <= 0 || !d->max_threads_per_block || !d->max_threads_per_sm || !d->regs_per_block || !d->regs_per_sm || !d->smem_per_block ||
-        !d->smem_per_sm || !d->sms)
+    if (threads <= 0 || !d->max_threads_per_block || !d->max_threads_per_sm || !d->regs_per_block || !d->regs_per_sm ||
+        !d->smem_per_block || !d->smem_per_sm || !d->sms)
         return 0;
     o->by_regs = by_registers(d, k->registers, warps, d->major == 6 && !d->minor ? 2 : 4, &o->registers);
     if (d->major == 6 && !d->minor && !by_registers(d, k->registers, warps, 4, &o->registers)) o->by_regs = 0;
-    o->by_warps = (uint32_t)threads > d->max_threads_per_block ? 0 : (int32_t)(d->max_threads_per_sm / WARP / (uint64_t)warps);
+    o->by_warps =
+        (uint32_t)threads > d->max_threads_per_block ? 0 : (int32_t)(d->max_threads_per_sm / WARP / (uint64_t)warps);
     o->by_blocks = blocks_of(d);
     o->by_smem = by_shared_memory(d, k->static_smem + k->dynamic_smem, &o->smem);
     o->active = o->by_regs < o->by_smem ? o->by_regs : o->by_smem;
@@ -74,7 +73,8 @@ static int limits_find(struct kp_occupancy *o, const struct kp_rec_device *d, co
 
 void kp_occupancy_make(struct kp_occupancy *o, const struct kp_rec_device *device, const struct kp_rec_kernel *k)
 {
-    int32_t blocks = (int32_t)(k->grid[0] * k->grid[1] * k->grid[2]), threads = (int32_t)(k->block[0] * k->block[1] * k->block[2]);
+    int32_t blocks = (int32_t)(k->grid[0] * k->grid[1] * k->grid[2]),
+            threads = (int32_t)(k->block[0] * k->block[1] * k->block[2]);
     *o = (struct kp_occupancy){.blocks_per_sm = INFINITY};
     if (device && device->sms) o->blocks_per_sm = (float)blocks / (float)device->sms;
     o->warps_per_sm = o->blocks_per_sm * (float)threads / (float)WARP;

@@ -38,7 +38,8 @@ struct kp_op_thread *kp_opstack_thread(struct kp_opstack *s, uint32_t tid)
 
 void kp_opstack_close(struct kp_op_thread *thread, uint64_t now_ns)
 {
-    while (thread->n && thread->of[thread->n - 1].end_ns <= now_ns) thread->last_end_ns = thread->of[--thread->n].end_ns;
+    while (thread->n && thread->of[thread->n - 1].end_ns <= now_ns)
+        thread->last_end_ns = thread->of[--thread->n].end_ns;
 }
 
 struct kp_open_op *kp_opstack_open(struct kp_op_thread *thread, uint64_t start_ns, uint64_t end_ns)
@@ -49,7 +50,9 @@ struct kp_open_op *kp_opstack_open(struct kp_op_thread *thread, uint64_t start_n
         thread->of = of;
     }
     struct kp_open_op *around = thread->n ? &thread->of[thread->n - 1] : NULL, *op = &thread->of[thread->n++];
-    *op = (struct kp_open_op){.start_ns = start_ns, .end_ns = end_ns, .external = around ? around->external : 0,
+    *op = (struct kp_open_op){.start_ns = start_ns,
+                              .end_ns = end_ns,
+                              .external = around ? around->external : 0,
                               .annotation = around ? around->annotation : 0};
     return op;
 }

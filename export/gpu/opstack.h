@@ -11,8 +11,8 @@ struct kp_open_op {
     uint32_t external;   /* External id of the innermost op that is no annotation: this one or one around it; 0: none */
     uint32_t annotation; /* 1 + place in the stack of the innermost annotation: this one or one around it; 0: none */
     /* of an annotation */
-    uint32_t own, note;  /* its External id; its number among the notes, 0: nothing was launched in it yet */
-    const char *name;    /* NULL: a step */
+    uint32_t own, note; /* its External id; its number among the notes, 0: nothing was launched in it yet */
+    const char *name;   /* NULL: a step */
     uint64_t step;
 };
 struct kp_op_thread {
@@ -28,7 +28,7 @@ struct kp_opstack {
 };
 
 struct kp_op_thread *kp_opstack_thread(struct kp_opstack *s, uint32_t tid); /* made when missing; NULL: no memory */
-void kp_opstack_close(struct kp_op_thread *thread, uint64_t now_ns); /* what ended by now */
+void kp_opstack_close(struct kp_op_thread *thread, uint64_t now_ns);        /* what ended by now */
 /* Opens an op behind those that are open. The caller fills in the rest. NULL: no memory. */
 struct kp_open_op *kp_opstack_open(struct kp_op_thread *thread, uint64_t start_ns, uint64_t end_ns);
 void kp_opstack_fini(struct kp_opstack *s);

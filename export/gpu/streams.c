@@ -10,9 +10,9 @@
 #include "export/gpu/gpu.h"
 #include "collector/base/kp_poison.h"
 
-#define GPU_SORT 5000000u          /* as Kineto: devices below all processes */
+#define GPU_SORT 5000000u /* as Kineto: devices below all processes */
 #define OVERHEAD_SORT 16777226u
-#define SYNC_ROW 1000000u          /* "Stream Sync" overlaps the kernels it waits for: a row of its own */
+#define SYNC_ROW 1000000u /* "Stream Sync" overlaps the kernels it waits for: a row of its own */
 
 struct kp_stream *kp_stream_get(struct kp_gpu *g, uint32_t device, uint32_t stream)
 {
@@ -31,7 +31,8 @@ struct kp_stream *kp_stream_get(struct kp_gpu *g, uint32_t device, uint32_t stre
 uint64_t kp_stream_follow(struct kp_stream *s, const struct kp_device_event *e)
 {
     uint64_t start_ns = e->start_ns;
-    if (s->has_work && s->flags == e->of.head.flags && e->raw_start >= s->raw_end && start_ns < s->end_ns) start_ns = s->end_ns;
+    if (s->has_work && s->flags == e->of.head.flags && e->raw_start >= s->raw_end && start_ns < s->end_ns)
+        start_ns = s->end_ns;
     if (!s->has_work || s->flags != e->of.head.flags || e->raw_end > s->raw_end) {
         s->raw_end = e->raw_end;
         s->end_ns = start_ns + (e->end_ns - e->start_ns);
@@ -45,7 +46,8 @@ void kp_context_see(struct kp_gpu *g, uint32_t context, uint32_t device)
 {
     for (uint32_t i = 0; i < g->contexts_n; i++)
         if (g->contexts[i].context == context) return;
-    if (g->contexts_n < sizeof g->contexts / sizeof *g->contexts) g->contexts[g->contexts_n++] = (struct kp_gpu_context){context, device};
+    if (g->contexts_n < sizeof g->contexts / sizeof *g->contexts)
+        g->contexts[g->contexts_n++] = (struct kp_gpu_context){context, device};
 }
 
 uint32_t kp_context_device(const struct kp_trace *t, uint32_t context)
@@ -110,7 +112,8 @@ void kp_rows_write(struct kp_trace *t)
     if (!g->has_overhead) return;
     kp_json_lit(&t->json, "{\"ph\":\"M\",\"name\":\"process_name\",\"ts\":");
     kp_ts_write(t, t->cycle.begin_ns);
-    kp_json_lit(&t->json, ",\"pid\":-1,\"tid\":0,\"args\":{\"name\":\"CUPTI Overhead\"}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":");
+    kp_json_lit(&t->json, ",\"pid\":-1,\"tid\":0,\"args\":{\"name\":\"CUPTI "
+                          "Overhead\"}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\",\"ts\":");
     kp_ts_write(t, t->cycle.begin_ns);
     kp_json_lit(&t->json, ",\"pid\":-1,\"tid\":0,\"args\":{\"sort_index\":");
     kp_json_u64(&t->json, OVERHEAD_SORT);

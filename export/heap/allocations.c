@@ -54,11 +54,11 @@ struct kp_heap {
     struct sums total;
     struct thread *threads;
     uint32_t threads_cap;
-    uint32_t step;       /* number of the step that runs, NO_OP: none */
+    uint32_t step; /* number of the step that runs, NO_OP: none */
     uint64_t step_end_ns;
     struct kp_sites sites;
     struct series live, mapped;
-    uint32_t written;    /* OPs and STEPs that kp_heap_args_next saw */
+    uint32_t written; /* OPs and STEPs that kp_heap_args_next saw */
     int error;
 };
 
@@ -195,7 +195,9 @@ static int walk(struct kp_heap *h)
     for (uint32_t i = 0; i < h->threads_cap; i++) close_ops(h, &h->threads[i], UINT64_MAX);
     kp_sites_settle(&h->sites);
     if (h->sites.unkept)
-        kp_log(0, "no room to follow %lu blocks of the heap: they are counted, but not in live bytes, the peak and what is left",
+        kp_log(0,
+               "no room to follow %lu blocks of the heap: they are counted, but not in live bytes, the peak and what "
+               "is left",
                (unsigned long)h->sites.unkept);
     return rc;
 }
@@ -236,10 +238,7 @@ void kp_heap_close(struct kp_heap *h)
     kp_map_free(h, sizeof *h);
 }
 
-uint64_t kp_heap_allocations(const struct kp_heap *h)
-{
-    return h->total.taken;
-}
+uint64_t kp_heap_allocations(const struct kp_heap *h) { return h->total.taken; }
 
 /* --- what is written --- */
 
@@ -251,10 +250,7 @@ static void number(struct kp_json *j, const char *key, uint64_t value)
     kp_json_u64(j, value);
 }
 
-void kp_heap_args_next(struct kp_heap *h)
-{
-    h->written++;
-}
+void kp_heap_args_next(struct kp_heap *h) { h->written++; }
 
 void kp_heap_args_write(const struct kp_heap *h, struct kp_json *j)
 {
@@ -315,7 +311,8 @@ static void stack_write(struct kp_trace *t, uint32_t stack)
     struct kp_frame frame;
     kp_json_char(&t->json, '[');
     kp_round_begin(&t->round);
-    for (bool any = false; kp_round_add(&t->round, stack) && kp_reader_native(t->reader, &stack, &frame) && !t->json.error; any = true) {
+    for (bool any = false;
+         kp_round_add(&t->round, stack) && kp_reader_native(t->reader, &stack, &frame) && !t->json.error; any = true) {
         if (any) kp_json_char(&t->json, ',');
         frame_write(t, &frame);
     }

@@ -17,7 +17,12 @@
 #include "export/heap/allocations.h"
 #include "collector/base/kp_poison.h"
 
-enum { FIRST_SLOTS = 4096, STACK_SLOTS = 2048, LASTS = 64, LOOKS = 4096 /* at as many blocks: a touch of the scratch */ };
+enum {
+    FIRST_SLOTS = 4096,
+    STACK_SLOTS = 2048,
+    LASTS = 64,
+    LOOKS = 4096 /* at as many blocks: a touch of the scratch */
+};
 
 struct kp_heap_block {
     uint64_t address; /* 0: empty */
@@ -25,10 +30,7 @@ struct kp_heap_block {
     uint32_t site, pad;
 };
 
-static struct kp_heap_block *block_at(const struct kp_sites *s, uint32_t at)
-{
-    return kp_list_at(&s->blocks, at);
-}
+static struct kp_heap_block *block_at(const struct kp_sites *s, uint32_t at) { return kp_list_at(&s->blocks, at); }
 
 /* Empty slots. */
 static int blocks_make(struct kp_sites *s, struct kp_scratch *scratch, uint32_t slots)
@@ -40,10 +42,7 @@ static int blocks_make(struct kp_sites *s, struct kp_scratch *scratch, uint32_t 
     return 0;
 }
 
-int kp_sites_open(struct kp_sites *s, struct kp_scratch *scratch)
-{
-    return blocks_make(s, scratch, FIRST_SLOTS);
-}
+int kp_sites_open(struct kp_sites *s, struct kp_scratch *scratch) { return blocks_make(s, scratch, FIRST_SLOTS); }
 
 void kp_sites_close(struct kp_sites *s)
 {
@@ -192,7 +191,8 @@ static void give(struct kp_sites *s, const struct kp_heap_event *e)
         if (e->flags & KP_HEAP_REALLOC) last->thread_no = 0;
         return;
     }
-    if (e->flags & KP_HEAP_REALLOC) *last = (struct kp_heap_restore){block->address, block->bytes, block->site, e->thread_no};
+    if (e->flags & KP_HEAP_REALLOC)
+        *last = (struct kp_heap_restore){block->address, block->bytes, block->site, e->thread_no};
     live_take(s, block);
     slot_empty(s, slot);
 }

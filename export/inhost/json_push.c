@@ -114,14 +114,21 @@ static bool letter(struct kp_json_push *p, char c)
 {
     p->seen = true;
     switch (c) {
-    case ' ': case '\n': case '\r': case '\t': case ':': return true;
-    case ',':
-        p->is_key = p->depth && p->open[p->depth - 1] == '{';
-        return true;
-    case '{': case '[': return bracket_open(p, c);
-    case '}': case ']': return bracket_close(p, c);
+    case ' ':
+    case '\n':
+    case '\r':
+    case '\t':
+    case ':': return true;
+    case ',': p->is_key = p->depth && p->open[p->depth - 1] == '{'; return true;
+    case '{':
+    case '[': return bracket_open(p, c);
+    case '}':
+    case ']': return bracket_close(p, c);
     case '"': p->state = STRING; return true;
-    default: p->state = WORD; keep(p, &c, 1); return true;
+    default:
+        p->state = WORD;
+        keep(p, &c, 1);
+        return true;
     }
 }
 
@@ -152,7 +159,8 @@ static bool unicode(struct kp_json_push *p, char c)
         p->high = p->code;
         return true;
     }
-    if (p->high && p->code >= 0xdc00 && p->code < 0xe000) p->code = 0x10000 + ((p->high - 0xd800) << 10) + (p->code - 0xdc00);
+    if (p->high && p->code >= 0xdc00 && p->code < 0xe000)
+        p->code = 0x10000 + ((p->high - 0xd800) << 10) + (p->code - 0xdc00);
     p->high = 0;
     keep_code(p, p->code);
     return true;
@@ -199,18 +207,12 @@ yajl_status yajl_complete_parse(yajl_handle p)
     return p->state == BETWEEN && !p->depth && p->seen ? yajl_status_ok : yajl_status_error;
 }
 
-size_t yajl_get_bytes_consumed(yajl_handle p)
-{
-    return p->consumed;
-}
+size_t yajl_get_bytes_consumed(yajl_handle p) { return p->consumed; }
 
 unsigned char *yajl_get_error(yajl_handle p, int verbose, const unsigned char *text, size_t bytes)
 {
     (void)p, (void)verbose, (void)text, (void)bytes;
-    return (unsigned char *)(uintptr_t)"unreadable";
+    return (unsigned char *)(uintptr_t) "unreadable";
 }
 
-void yajl_free_error(yajl_handle p, unsigned char *message)
-{
-    (void)p, (void)message;
-}
+void yajl_free_error(yajl_handle p, unsigned char *message) { (void)p, (void)message; }

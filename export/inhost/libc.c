@@ -107,7 +107,9 @@ static struct block *block_map(size_t mapped)
         heap.end += (off_t)mapped;
         return b;
     }
-    if (heap.anonymous + mapped > ANONYMOUS_MOST || kp_io_mmap(&p, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) return NULL;
+    if (heap.anonymous + mapped > ANONYMOUS_MOST ||
+        kp_io_mmap(&p, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
+        return NULL;
     heap.anonymous += mapped;
     ((struct block *)p)->at = -1;
     return p;
@@ -177,14 +179,16 @@ void *kp_inhost_realloc(void *p, size_t bytes)
 
 /* ---- sorting: by merging, stable as glibc's ---- */
 
-void kp_inhost_qsort_r(void *items, size_t count, size_t bytes, int (*order)(const void *, const void *, void *), void *context)
+void kp_inhost_qsort_r(void *items, size_t count, size_t bytes, int (*order)(const void *, const void *, void *),
+                       void *context)
 {
     if (count < 2) return;
     uint8_t *from = items, *spare = kp_inhost_malloc(count * bytes), *to = spare;
     if (!spare) kp_inhost_exit(1);
     for (size_t width = 1; width < count; width *= 2) {
         for (size_t low = 0; low < count; low += 2 * width) {
-            size_t middle = low + width < count ? low + width : count, high = low + 2 * width < count ? low + 2 * width : count;
+            size_t middle = low + width < count ? low + width : count,
+                   high = low + 2 * width < count ? low + 2 * width : count;
             size_t i = low, j = middle;
             for (size_t k = low; k < high; k++) {
                 bool left = i < middle && (j >= high || order(from + i * bytes, from + j * bytes, context) <= 0);
@@ -220,7 +224,8 @@ double kp_inhost_log10(double x)
 
 double kp_inhost_pow(double ten, double n)
 {
-    static const double powers[] = {1, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15};
+    static const double powers[] = {1,    1e-1, 1e-2,  1e-3,  1e-4,  1e-5,  1e-6,  1e-7,
+                                    1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15};
     int index = (int)-n;
     (void)ten;
     return powers[index < 0 ? 0 : index > 15 ? 15 : index];

@@ -32,7 +32,8 @@ void *kp_inhost_realloc(void *p, size_t bytes);
 void kp_inhost_free(void *p);
 void kp_inhost_exit(int status) __attribute__((noreturn));
 void kp_inhost_qsort(void *items, size_t count, size_t bytes, int (*order)(const void *, const void *));
-void kp_inhost_qsort_r(void *items, size_t count, size_t bytes, int (*order)(const void *, const void *, void *), void *context);
+void kp_inhost_qsort_r(void *items, size_t count, size_t bytes, int (*order)(const void *, const void *, void *),
+                       void *context);
 double kp_inhost_log10(double x);           /* its whole part, from 1 on: enough for a power of a thousand */
 double kp_inhost_pow(double ten, double n); /* 10 to the -15th up to the 0th */
 

@@ -20,13 +20,15 @@
 #include "collector/base/kp_poison.h"
 
 #define TEXT_BLOCK 65536u
-#define MANGLED_MAX 1024u /* the function's own limit: longer ones it gives up on. Up to here 400 KB of stack are enough for it */
+#define MANGLED_MAX \
+    1024u /* the function's own limit: longer ones it gives up on. Up to here 400 KB of stack are enough for it */
 
 static char *buffer; /* the C++ library's, from malloc */
 static size_t buffer_bytes;
 static _Atomic uint32_t is_used; /* one export at a time has it */
 
-void kp_demangle_init(struct kp_demangle *d, struct kp_scratch *scratch, bool may_load, const char *(*cpp)(const char *mangled))
+void kp_demangle_init(struct kp_demangle *d, struct kp_scratch *scratch, bool may_load,
+                      const char *(*cpp)(const char *mangled))
 {
     *d = (struct kp_demangle){.scratch = scratch, .may_load = may_load, .cpp = cpp};
 }
@@ -41,7 +43,9 @@ static void function_find(struct kp_demangle *d)
 {
     void *library = dlopen("libstdc++.so.6", d->may_load ? RTLD_LAZY : RTLD_LAZY | RTLD_NOLOAD);
     d->is_known = true;
-    if (library) *(void **)&d->function = dlsym(library, "__cxa_demangle"); /* it stays open: never are we the ones who unload it */
+    if (library)
+        *(void **)&d->function =
+            dlsym(library, "__cxa_demangle"); /* it stays open: never are we the ones who unload it */
 }
 
 static const char *text_keep(struct kp_demangle *d, const char *text)
@@ -70,7 +74,8 @@ static const char *ask(struct kp_demangle *d, const char *mangled)
     }
     if (d->cpp) return mangled;
     if (!d->is_known) function_find(d);
-    if (!d->function || strnlen(mangled, MANGLED_MAX + 1) > MANGLED_MAX || !kp_cas_acq_rel(&is_used, &unused, 1)) return mangled;
+    if (!d->function || strnlen(mangled, MANGLED_MAX + 1) > MANGLED_MAX || !kp_cas_acq_rel(&is_used, &unused, 1))
+        return mangled;
     char *plain = d->function(mangled, buffer, &buffer_bytes, &status);
     if (plain && !status) {
         buffer = plain; /* perhaps moved */

@@ -111,7 +111,8 @@ static void addresses_sort(struct kp_symbols *s)
         sift(s->addresses, 0, n);
     }
     for (uint32_t i = 0; i < s->n; i++)
-        if (!kept || is_before(&s->addresses[kept - 1], s->addresses[i].module, s->addresses[i].offset)) s->addresses[kept++] = s->addresses[i];
+        if (!kept || is_before(&s->addresses[kept - 1], s->addresses[i].module, s->addresses[i].offset))
+            s->addresses[kept++] = s->addresses[i];
     s->n = kept;
 }
 
@@ -170,7 +171,8 @@ static const char *base_name(const char *path)
 
 static bool is_recording(const char *mangled)
 {
-    static const char *const of[] = {"_ZN2at14RecordFunction", "_ZN2at18RecordFunctionGuard", "_ZN3c1010Dispatcher17runRecordFunction"};
+    static const char *const of[] = {"_ZN2at14RecordFunction", "_ZN2at18RecordFunctionGuard",
+                                     "_ZN3c1010Dispatcher17runRecordFunction"};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (strncmp(mangled, of[i], strlen(of[i])) == 0) return true;
     return false;
@@ -196,7 +198,8 @@ static void name_set(struct kp_symbols *s, struct address *a, const char *module
     a->text = text_keep(s, s->plain);
 }
 
-static void table_read(struct kp_symbols *s, const struct kp_elf *elf, const struct kp_elf_table *table, uint32_t from, const char *path)
+static void table_read(struct kp_symbols *s, const struct kp_elf *elf, const struct kp_elf_table *table, uint32_t from,
+                       const char *path)
 {
     struct match m = {s, s->addresses[from].module};
     if (!table->bytes) return;
@@ -243,7 +246,8 @@ static size_t line_put(struct kp_symbols *s, size_t used, const struct kp_place 
 }
 
 /* What was inlined at an address stands before its own text, each with ';' behind. */
-static void places_set(struct kp_symbols *s, const struct kp_frame *f, struct address *a, const struct kp_place *of, int n)
+static void places_set(struct kp_symbols *s, const struct kp_frame *f, struct address *a, const struct kp_place *of,
+                       int n)
 {
     size_t used = 0;
     for (int i = 0; i + 1 < n && used + 2 * NAME_BYTES < sizeof s->plain; i++) {
@@ -274,7 +278,8 @@ static void module_read(struct kp_symbols *s, const struct kp_frame *f, uint32_t
 {
     char debug[128];
     if (strlen(f->build_id) > 2) {
-        kp_fmt(debug, sizeof debug, "/usr/lib/debug/.build-id/%c%c/%s.debug", f->build_id[0], f->build_id[1], f->build_id + 2);
+        kp_fmt(debug, sizeof debug, "/usr/lib/debug/.build-id/%c%c/%s.debug", f->build_id[0], f->build_id[1],
+               f->build_id + 2);
         file_read(s, debug, f, from);
     }
     file_read(s, f->path, f, from);
@@ -282,7 +287,8 @@ static void module_read(struct kp_symbols *s, const struct kp_frame *f, uint32_t
     for (uint32_t i = from; i < s->n && s->addresses[i].module == f->module; i++) {
         struct address *a = &s->addresses[i];
         if (a->text) continue;
-        kp_fmt(s->mangled, sizeof s->mangled, "%s%s0x%lx", base_name(f->path), f->module ? "+" : "", (unsigned long)a->offset);
+        kp_fmt(s->mangled, sizeof s->mangled, "%s%s0x%lx", base_name(f->path), f->module ? "+" : "",
+               (unsigned long)a->offset);
         a->text = text_keep(s, s->mangled);
     }
 }

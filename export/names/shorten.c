@@ -102,7 +102,8 @@ static size_t fold(char *name, size_t n)
     size_t used = 0;
     unsigned depth = 0;
     for (size_t i = 0; i < n; i++) {
-        const bool is_operator = (name[i] == '<' || name[i] == '>') && i >= 8 && memcmp(name + i - 8, "operator", 8) == 0;
+        const bool is_operator =
+            (name[i] == '<' || name[i] == '>') && i >= 8 && memcmp(name + i - 8, "operator", 8) == 0;
         const bool is_arrow = name[i] == '>' && i && name[i - 1] == '-';
         if (name[i] == '>' && depth && !is_arrow && !is_operator && --depth == 0) {
             if (used + 4 <= i) {
@@ -125,8 +126,9 @@ static bool is_rust_hash(const char *at)
 
 static const struct {
     const char *from, *to;
-} rust_signs[] = {{"$LT$", "<"},  {"$GT$", ">"},   {"$RF$", "&"},   {"$BP$", "*"},   {"$C$", ","},    {"$LP$", "("},    {"$RP$", ")"},
-                  {"$u20$", " "}, {"$u7b$", "{"},  {"$u7d$", "}"},  {"$u5b$", "["},  {"$u5d$", "]"},  {"$u27$", "'"},   {"..", "::"}};
+} rust_signs[] = {{"$LT$", "<"},  {"$GT$", ">"},  {"$RF$", "&"},  {"$BP$", "*"},  {"$C$", ","},
+                  {"$LP$", "("},  {"$RP$", ")"},  {"$u20$", " "}, {"$u7b$", "{"}, {"$u7d$", "}"},
+                  {"$u5b$", "["}, {"$u5d$", "]"}, {"$u27$", "'"}, {"..", "::"}};
 
 static size_t rust_take(const char *name, size_t n, char *out, size_t room)
 {

@@ -36,10 +36,7 @@ static void *state_take(void *opaque, uInt items, uInt size)
     return p;
 }
 
-static void state_give(void *opaque, void *p)
-{
-    (void)opaque, (void)p; /* the block goes as a whole */
-}
+static void state_give(void *opaque, void *p) { (void)opaque, (void)p; /* the block goes as a whole */ }
 
 struct kp_gz *kp_gz_open(struct kp_sink *sink)
 {

@@ -112,10 +112,7 @@ void kp_json_us(struct kp_json *j, uint64_t ns)
 /* --- strings --- */
 
 /* May stand in a string as it is. */
-static inline bool is_plain(unsigned char c)
-{
-    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-}
+static inline bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
 
 /* One character that is not plain; returns how many bytes of s it took. */
 static size_t escape_one(char **out, const unsigned char *s, size_t left)
@@ -124,7 +121,12 @@ static size_t escape_one(char **out, const unsigned char *s, size_t left)
     char *o = *out;
     size_t n;
     if (s[0] < 0x80) {
-        char brief = s[0] == '"' ? '"' : s[0] == '\\' ? '\\' : s[0] == '\n' ? 'n' : s[0] == '\t' ? 't' : s[0] == '\r' ? 'r' : 0;
+        char brief = s[0] == '"'    ? '"'
+                     : s[0] == '\\' ? '\\'
+                     : s[0] == '\n' ? 'n'
+                     : s[0] == '\t' ? 't'
+                     : s[0] == '\r' ? 'r'
+                                    : 0;
         if (brief) {
             *out = o + 2;
             o[0] = '\\', o[1] = brief;
@@ -146,10 +148,8 @@ static void escape_slice(struct kp_json *j, const unsigned char *s, size_t bytes
     char *o = need(j, bytes * 6);
     const unsigned char *end = s + bytes;
     while (s < end) {
-        if (__builtin_expect(is_plain(*s), 1))
-            *o++ = (char)*s++;
-        else
-            s += escape_one(&o, s, (size_t)(end - s));
+        if (__builtin_expect(is_plain(*s), 1)) *o++ = (char)*s++;
+        else s += escape_one(&o, s, (size_t)(end - s));
     }
     j->used = (size_t)(o - j->buf);
 }
@@ -173,7 +173,4 @@ void kp_json_string(struct kp_json *j, const char *text, size_t bytes)
     kp_json_char(j, '"');
 }
 
-void kp_json_cstring(struct kp_json *j, const char *text)
-{
-    kp_json_string(j, text, strlen(text));
-}
+void kp_json_cstring(struct kp_json *j, const char *text) { kp_json_string(j, text, strlen(text)); }

@@ -70,7 +70,8 @@ void *kp_scratch_alloc(struct kp_scratch *s, size_t bytes)
     bytes = (bytes + 15) & ~(size_t)15;
     if (bytes > KP_SCRATCH_SEGMENT) return NULL;
     if (!s->n || s->used + bytes > KP_SCRATCH_SEGMENT) {
-        const bool is_full = s->n == KP_SCRATCH_SEGMENTS || (s->most && (s->n + 1) * (uint64_t)KP_SCRATCH_SEGMENT > s->most);
+        const bool is_full =
+            s->n == KP_SCRATCH_SEGMENTS || (s->most && (s->n + 1) * (uint64_t)KP_SCRATCH_SEGMENT > s->most);
         uint8_t *segment = is_full ? NULL : segment_make(s);
         if (!segment) return NULL;
         s->segment[s->n++] = segment;

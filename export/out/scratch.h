@@ -8,7 +8,11 @@
 #include <stdint.h>
 
 #define KP_SCRATCH_SEGMENT ((size_t)4 << 20)
-enum { KP_SCRATCH_SEGMENTS = 4096, KP_SCRATCH_ANONYMOUS = 8 /* so many without a file: 32 MB */, KP_SCRATCH_BLOCK = 65536 };
+enum {
+    KP_SCRATCH_SEGMENTS = 4096,
+    KP_SCRATCH_ANONYMOUS = 8 /* so many without a file: 32 MB */,
+    KP_SCRATCH_BLOCK = 65536
+};
 
 struct kp_scratch {
     const char *dir; /* where the file is made, with the first piece */
@@ -22,7 +26,8 @@ struct kp_scratch {
 
 void kp_scratch_init(struct kp_scratch *s, const char *dir, uint64_t most);
 void kp_scratch_fini(struct kp_scratch *s);
-void *kp_scratch_alloc(struct kp_scratch *s, size_t bytes); /* zeroed, at most a segment; NULL: none. Stays until _fini */
+void *kp_scratch_alloc(struct kp_scratch *s,
+                       size_t bytes); /* zeroed, at most a segment; NULL: none. Stays until _fini */
 /* A stretch of some 64 KB is looked at anew: once in a while all pages leave this process (not the file). */
 void kp_scratch_touch(struct kp_scratch *s);
 

@@ -28,7 +28,8 @@ void kp_slice_place_write(struct kp_trace *t, uint64_t pid, int64_t tid, uint64_
     kp_json_us(&t->json, end_ns - start_ns);
 }
 
-void kp_slice_arrow_write(struct kp_trace *t, char phase, uint32_t correlation, uint64_t pid, int64_t tid, uint64_t start_ns)
+void kp_slice_arrow_write(struct kp_trace *t, char phase, uint32_t correlation, uint64_t pid, int64_t tid,
+                          uint64_t start_ns)
 {
     kp_json_lit(&t->json, "{\"ph\":\"");
     kp_json_char(&t->json, phase);

@@ -19,20 +19,20 @@ struct kp_trace {
     struct kp_export_result *result;
     struct kp_cycle cycle;
     uint64_t base_ns, now_ns;
-    uint64_t index, flow; /* next Ev Idx; last flow id */
+    uint64_t index, flow;  /* next Ev Idx; last flow id */
     struct kp_round round; /* frames of the stack that is written */
-    uint32_t frames;      /* of Python in it */
-    uint64_t text_bytes;  /* made so far, before they are packed */
+    uint32_t frames;       /* of Python in it */
+    uint64_t text_bytes;   /* made so far, before they are packed */
     uint32_t pid;
-    bool begun;           /* the file exists, the head is written */
-    char to_tid[64];      /* `","pid":N,"tid":` */
+    bool begun;      /* the file exists, the head is written */
+    char to_tid[64]; /* `","pid":N,"tid":` */
     size_t to_tid_bytes;
     struct kp_flows *flows;
     struct kp_blocks *blocks; /* torch_memory.h: from the first event of memory on */
-    struct kp_gpu *gpu; /* NULL: the spool says nothing of GPUs */
+    struct kp_gpu *gpu;       /* NULL: the spool says nothing of GPUs */
     struct kp_pycalls *python;
-    struct kp_named *named; /* NULL: no calls of functions by name */
-    struct kp_heap *heap; /* NULL: the host's heap was not recorded */
+    struct kp_named *named;     /* NULL: no calls of functions by name */
+    struct kp_heap *heap;       /* NULL: the host's heap was not recorded */
     struct kp_symbols *symbols; /* NULL: no stack of machine code so far */
 };
 

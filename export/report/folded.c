@@ -9,10 +9,10 @@
 
 bool kp_folded_metric(const char *name, bool *on_device)
 {
-    static const char *const device[] = {"self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total", "self_device_time_total"};
+    static const char *const device[] = {"self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total",
+                                         "self_device_time_total"};
     *on_device = false;
-    if (strcmp(name, "self_cpu_time_total") == 0)
-        return true;
+    if (strcmp(name, "self_cpu_time_total") == 0) return true;
     for (size_t i = 0; i < sizeof device / sizeof *device; i++)
         if (strcmp(name, device[i]) == 0) {
             *on_device = true;
@@ -28,21 +28,16 @@ static bool stack_turn(const char *stack, char **out, size_t *capacity)
     *out = kp_kineto_grow(*out, capacity, bytes + 2, 1);
     for (size_t end = bytes; end > 0;) {
         size_t from = end - (stack[end - 1] == ';'), to = from;
-        while (from > 0 && stack[from - 1] != ';')
-            from--;
+        while (from > 0 && stack[from - 1] != ';') from--;
         end = from;
-        if (from == to)
-            continue;
+        if (from == to) continue;
         char *frame = *out + used + (used > 0);
-        if (used)
-            (*out)[used] = ';';
+        if (used) (*out)[used] = ';';
         memcpy(frame, stack + from, to - from);
         frame[to - from] = 0;
-        if (kp_keyavg_is_helper(frame))
-            continue;
+        if (kp_keyavg_is_helper(frame)) continue;
         for (char *p = frame; *p; p++)
-            if (*p == ' ' || *p == '\t' || *p == '\n')
-                *p = '_';
+            if (*p == ' ' || *p == '\t' || *p == '\n') *p = '_';
         used = (size_t)(frame - *out) + (to - from);
     }
     (*out)[used] = 0;
@@ -60,11 +55,9 @@ struct turned {
 /* A line of flamegraph.pl: frames, semicolons, a blank, a number. What may not stand in a line is shown as elsewhere. */
 static uint32_t line_make(struct turned *t, uint32_t stack)
 {
-    if (!stack_turn(kp_trace_text(t->trace, stack), &t->line, &t->line_capacity))
-        return 0;
+    if (!stack_turn(kp_trace_text(t->trace, stack), &t->line, &t->line_capacity)) return 0;
     const size_t bytes = strlen(t->line), most = 4 * bytes + 1;
-    if (kp_plain_is(t->line, bytes))
-        return kp_strings_put(t->trace->strings, t->line, bytes);
+    if (kp_plain_is(t->line, bytes)) return kp_strings_put(t->trace->strings, t->line, bytes);
     t->shown = kp_kineto_grow(t->shown, &t->shown_capacity, most, 1);
     return kp_strings_put(t->trace->strings, t->shown, kp_plain_text(t->shown, most, t->line, bytes));
 }
@@ -77,8 +70,7 @@ static uint32_t line_of(struct turned *t, uint32_t stack)
         memset(t->of + t->count, 0, (t->capacity - t->count) * sizeof *t->of);
         t->count = t->capacity;
     }
-    if (!t->of[stack])
-        t->of[stack] = line_make(t, stack) + 1;
+    if (!t->of[stack]) t->of[stack] = line_make(t, stack) + 1;
     return t->of[stack] - 1;
 }
 
@@ -88,13 +80,11 @@ void kp_folded_walk(const struct kp_tree *tree, bool on_device, kp_folded_fn fn,
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         struct kp_values values;
-        if (node->removed || !node->stack)
-            continue;
+        if (node->removed || !node->stack) continue;
         kp_tree_values(tree, i, &values);
         const double us = on_device ? values.self_device : values.self_cpu;
         const uint32_t line = us < 1 ? 0 : line_of(&turned, node->stack);
-        if (line)
-            fn(context, kp_trace_text(tree->trace, line), (int64_t)us);
+        if (line) fn(context, kp_trace_text(tree->trace, line), (int64_t)us);
     }
     free(turned.of);
     free(turned.line);

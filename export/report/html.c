@@ -8,8 +8,7 @@
 
 static void letters_put(FILE *out, const char *text)
 {
-    for (; *text; text++)
-        switch (*text) {
+    for (; *text; text++) switch (*text) {
         case '<': fputs("&lt;", out); break;
         case '>': fputs("&gt;", out); break;
         case '&': fputs("&amp;", out); break;
@@ -27,7 +26,8 @@ void kp_html_text(FILE *out, const char *text)
         size_t n = strcspn(text, "\n");
         for (size_t at = 0, part; at < n; at += part) {
             part = n - at < PIECE ? n - at : PIECE;
-            while (part > PIECE - 4 && ((unsigned char)text[at + part] & 0xc0) == 0x80) part--; /* not inside a letter */
+            while (part > PIECE - 4 && ((unsigned char)text[at + part] & 0xc0) == 0x80)
+                part--; /* not inside a letter */
             kp_plain_text(shown, sizeof shown, text + at, part);
             letters_put(out, shown);
         }

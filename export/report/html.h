@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
-void kp_html_text(FILE *out, const char *text); /* as text or in an attribute; control characters but line breaks are left out */
+void kp_html_text(FILE *out,
+                  const char *text); /* as text or in an attribute; control characters but line breaks are left out */
 
 #endif

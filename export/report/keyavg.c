@@ -43,8 +43,7 @@ static void groups_widen(struct groups *g, size_t rows)
     g->slot_count = count;
     for (size_t row = 0; row < rows; row++) {
         size_t at = key_hash(&g->keys[row]) & (count - 1);
-        while (g->slots[at])
-            at = (at + 1) & (count - 1);
+        while (g->slots[at]) at = (at + 1) & (count - 1);
         g->slots[at] = (uint32_t)row + 1;
     }
 }
@@ -52,8 +51,7 @@ static void groups_widen(struct groups *g, size_t rows)
 /* The row of a key; a new one starts with its first node's own fields. */
 static struct kp_row *row_for(struct kp_keyavg *out, struct groups *g, const struct group_key *key, bool *is_new)
 {
-    if (out->count * 2 >= g->slot_count)
-        groups_widen(g, out->count);
+    if (out->count * 2 >= g->slot_count) groups_widen(g, out->count);
     size_t at = key_hash(key) & (g->slot_count - 1);
     for (; g->slots[at]; at = (at + 1) & (g->slot_count - 1))
         if (key_same(&g->keys[g->slots[at] - 1], key)) {
@@ -73,10 +71,9 @@ static struct kp_row *row_for(struct kp_keyavg *out, struct groups *g, const str
 static double node_flops(const struct kp_trace *trace, const struct kp_node *node)
 {
     const struct kp_trace_event *e = &trace->events[node->event];
-    if (e->kind != KP_TRACE_OP || !trace->with_flops || !e->shapes)
-        return 0;
-    return kp_flops(kp_trace_text(trace, node->name), kp_trace_text(trace, e->shapes), kp_trace_text(trace, e->concrete),
-                    e->flags & KP_TRACE_TENSOR_FIRST);
+    if (e->kind != KP_TRACE_OP || !trace->with_flops || !e->shapes) return 0;
+    return kp_flops(kp_trace_text(trace, node->name), kp_trace_text(trace, e->shapes),
+                    kp_trace_text(trace, e->concrete), e->flags & KP_TRACE_TENSOR_FIRST);
 }
 
 static void row_add(struct kp_row *row, const struct kp_tree *tree, size_t index)
@@ -100,13 +97,15 @@ static void row_add(struct kp_row *row, const struct kp_tree *tree, size_t index
 bool kp_keyavg_is_helper(const char *frame)
 {
     static const char *const pairs[][2] = {
-        {"autograd/__init__", "_make_grads"}, {"autograd/__init__", "backward"}, {"torch/tensor", "backward"},
-        {"_internal/common_utils", "prof_callable"}, {"_internal/common_utils", "prof_func_call"},
+        {"autograd/__init__", "_make_grads"},
+        {"autograd/__init__", "backward"},
+        {"torch/tensor", "backward"},
+        {"_internal/common_utils", "prof_callable"},
+        {"_internal/common_utils", "prof_func_call"},
         {"_internal/common_utils", "prof_meth_call"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (strstr(frame, pairs[i][0]) && strstr(frame, pairs[i][1]))
-            return true;
+        if (strstr(frame, pairs[i][0]) && strstr(frame, pairs[i][1])) return true;
     return false;
 }
 
@@ -149,8 +148,7 @@ static uint32_t stack_of(struct cuts *cuts, struct kp_trace *trace, uint32_t sta
         memset(cuts->of + cuts->count, 0, (cuts->capacity - cuts->count) * sizeof *cuts->of);
         cuts->count = cuts->capacity;
     }
-    if (!cuts->of[stack])
-        cuts->of[stack] = stack_cut(trace, stack, frames) + 1;
+    if (!cuts->of[stack]) cuts->of[stack] = stack_cut(trace, stack, frames) + 1;
     return cuts->of[stack] - 1;
 }
 
@@ -170,20 +168,18 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
     struct groups g = {0};
     struct cuts cuts = {0};
     uint32_t none = kp_strings_put(trace->strings, "[]", 2);
-    *out = (struct kp_keyavg){.trace = trace, .has_device = tree->has_device, .with_flops = trace->with_flops,
+    *out = (struct kp_keyavg){.trace = trace,
+                              .has_device = tree->has_device,
+                              .with_flops = trace->with_flops,
                               .profile_memory = trace->profile_memory};
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
-        if (node->removed || (node->is_python && !options->python_functions))
-            continue;
+        if (node->removed || (node->is_python && !options->python_functions)) continue;
         const struct kp_trace_event *e = &trace->events[node->event];
         struct group_key key = {.name = node->name, .on_device = node->on_device, .is_annotation = node->is_annotation};
-        if (options->by_overload)
-            key.overload = node->overload;
-        if (options->by_shape)
-            key.shapes = e->shapes ? e->shapes : none;
-        if (options->by_stack && node->stack)
-            key.stack = stack_of(&cuts, trace, node->stack, options->by_stack);
+        if (options->by_overload) key.overload = node->overload;
+        if (options->by_shape) key.shapes = e->shapes ? e->shapes : none;
+        if (options->by_stack && node->stack) key.stack = stack_of(&cuts, trace, node->stack, options->by_stack);
         bool is_new;
         struct kp_row *row = row_for(out, &g, &key, &is_new);
         if (is_new) {
@@ -210,8 +206,7 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
 
 void kp_keyavg_fini(struct kp_keyavg *averages)
 {
-    for (size_t i = 0; i < averages->count; i++)
-        free(averages->rows[i].stack);
+    for (size_t i = 0; i < averages->count; i++) free(averages->rows[i].stack);
     free(averages->rows);
     averages->rows = NULL;
     averages->count = 0;
@@ -220,7 +215,14 @@ void kp_keyavg_fini(struct kp_keyavg *averages)
 /* ---- sorting ---- */
 
 enum key_type {
-    KEY_DOUBLE, KEY_INT, KEY_FLAG, KEY_TIME_TEXT, KEY_NAME, KEY_SHAPES, KEY_OVERLOAD, KEY_STACK,
+    KEY_DOUBLE,
+    KEY_INT,
+    KEY_FLAG,
+    KEY_TIME_TEXT,
+    KEY_NAME,
+    KEY_SHAPES,
+    KEY_OVERLOAD,
+    KEY_STACK,
     KEY_SAME, /* equal in every row that a trace gives */
 };
 
@@ -271,22 +273,21 @@ static const struct sort_key *key_find(const char *key)
                      at + strlen(devices[i]));
     }
     for (size_t i = 0; i < sizeof sort_keys / sizeof *sort_keys; i++)
-        if (strcmp(sort_keys[i].name, wanted) == 0)
-            return &sort_keys[i];
+        if (strcmp(sort_keys[i].name, wanted) == 0) return &sort_keys[i];
     return NULL;
 }
 
-bool kp_keyavg_has_key(const char *key)
-{
-    return key_find(key) != NULL;
-}
+bool kp_keyavg_has_key(const char *key) { return key_find(key) != NULL; }
 
 const char *kp_keyavg_keys(void)
 {
-    return "cpu_time cpu_time_total self_cpu_time_total count cpu_memory_usage self_cpu_memory_usage flops key input_shapes "
+    return "cpu_time cpu_time_total self_cpu_time_total count cpu_memory_usage self_cpu_memory_usage flops key "
+           "input_shapes "
            "overload_name stack is_async is_user_annotation is_legacy is_remote node_id cuda_time cuda_time_total "
-           "self_cuda_time_total cuda_memory_usage self_cuda_memory_usage device_time device_time_total self_device_time_total "
-           "device_memory_usage self_device_memory_usage (xpu and privateuse1 like cuda; a time with _str: by its text)";
+           "self_cuda_time_total cuda_memory_usage self_cuda_memory_usage device_time device_time_total "
+           "self_device_time_total "
+           "device_memory_usage self_device_memory_usage (xpu and privateuse1 like cuda; a time with _str: by its "
+           "text)";
 }
 
 struct sort_context {
@@ -294,10 +295,7 @@ struct sort_context {
     const struct kp_trace *trace;
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* Two lists as kp_trace_event.shapes has them, "[[2, 3], []]", in the order Python gives lists. */
 static int shapes_order(const char *a, const char *b)
@@ -306,8 +304,7 @@ static int shapes_order(const char *a, const char *b)
         if (is_digit(*a) && is_digit(*b)) {
             char *a_end, *b_end;
             unsigned long long x = strtoull(a, &a_end, 10), y = strtoull(b, &b_end, 10);
-            if (x != y)
-                return x < y ? -1 : 1;
+            if (x != y) return x < y ? -1 : 1;
             a = a_end;
             b = b_end;
         } else if (*a != *b) { /* the list that ends is the smaller one: "]" against ", 4]" */
@@ -324,8 +321,7 @@ static int stack_order(const struct kp_row *x, const struct kp_row *y)
 {
     for (uint32_t i = 0; i < x->stack_count && i < y->stack_count; i++) {
         int order = strcmp(x->stack[i], y->stack[i]);
-        if (order)
-            return order;
+        if (order) return order;
     }
     return (x->stack_count > y->stack_count) - (x->stack_count < y->stack_count);
 }
@@ -368,16 +364,13 @@ static int row_order(const void *a, const void *b, void *context)
 int kp_keyavg_sort(struct kp_keyavg *averages, const char *key)
 {
     const struct sort_key *found = key_find(key);
-    if (!found)
-        return -EINVAL;
+    if (!found) return -EINVAL;
     size_t capacity = 0;
     struct sorted *all = kp_kineto_grow(NULL, &capacity, averages->count + 1, sizeof *all);
-    for (size_t i = 0; i < averages->count; i++)
-        all[i] = (struct sorted){averages->rows[i], i};
+    for (size_t i = 0; i < averages->count; i++) all[i] = (struct sorted){averages->rows[i], i};
     struct sort_context context = {found, averages->trace};
     qsort_r(all, averages->count, sizeof *all, row_order, &context);
-    for (size_t i = 0; i < averages->count; i++)
-        averages->rows[i] = all[i].row;
+    for (size_t i = 0; i < averages->count; i++) averages->rows[i] = all[i].row;
     free(all);
     return 0;
 }

@@ -11,16 +11,16 @@
 #include "export/report/kineto.h"
 
 struct kp_node {
-    uint32_t event;             /* index into the trace */
-    uint32_t name, overload;    /* string ids after torch's rewriting */
-    uint32_t stack;             /* string id; set by kp_tree_set_stacks */
+    uint32_t event;                                        /* index into the trace */
+    uint32_t name, overload;                               /* string ids after torch's rewriting */
+    uint32_t stack;                                        /* string id; set by kp_tree_set_stacks */
     int32_t parent, first_child, last_child, next_sibling; /* -1: none */
     uint32_t children;
-    double device_us;           /* device work launched by it; kp_tree_build adds its children's */
+    double device_us; /* device work launched by it; kp_tree_build adds its children's */
     int64_t cpu_bytes, device_bytes;
     int64_t start_ns, end_ns;
     bool on_device, is_annotation, is_python, removed;
-    bool is_async;              /* stands outside the tree, no self time */
+    bool is_async; /* stands outside the tree, no self time */
 };
 
 struct kp_tree {

@@ -37,7 +37,8 @@ static struct lane *lane_get(struct lanes *l, uint64_t thread)
     return &l->of[at];
 }
 
-static uint32_t stack_with(struct kp_trace *trace, const char *name, const char *around, char **buffer, size_t *capacity)
+static uint32_t stack_with(struct kp_trace *trace, const char *name, const char *around, char **buffer,
+                           size_t *capacity)
 {
     size_t bytes = strlen(name), more = strlen(around);
     *buffer = kp_kineto_grow(*buffer, capacity, bytes + more + 2, 1);
@@ -47,16 +48,12 @@ static uint32_t stack_with(struct kp_trace *trace, const char *name, const char 
     return kp_strings_put(trace->strings, *buffer, bytes + 1 + more);
 }
 
-static uint64_t thread_of(const struct kp_trace_event *e)
-{
-    return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
-}
+static uint64_t thread_of(const struct kp_trace_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
 
 /* The calls open on a thread at a time. Nodes come by time, so calls that ended before are gone for good. */
 static uint32_t stack_at(struct lane *lane, int64_t at_ns)
 {
-    while (lane->count && lane->calls[lane->count - 1].end_ns <= at_ns)
-        lane->count--;
+    while (lane->count && lane->calls[lane->count - 1].end_ns <= at_ns) lane->count--;
     return lane->count ? lane->calls[lane->count - 1].stack : 0;
 }
 
@@ -64,7 +61,9 @@ static uint32_t stack_at(struct lane *lane, int64_t at_ns)
 static const struct kp_trace_event *range_of(const struct kp_tree *tree, const struct kp_op_ids *ids, int64_t id)
 {
     size_t at = kp_rows_from(ids->ids, ids->count, sizeof *ids->ids, id);
-    return id > 0 && at < ids->count && ids->ids[at].id == id ? &tree->trace->events[tree->nodes[ids->ids[at].node].event] : NULL;
+    return id > 0 && at < ids->count && ids->ids[at].id == id
+               ? &tree->trace->events[tree->nodes[ids->ids[at].node].event]
+               : NULL;
 }
 
 struct filling {
@@ -80,17 +79,17 @@ static void node_fill(struct filling *f, const struct kp_node *node)
 {
     struct kp_trace *trace = f->tree->trace;
     struct kp_trace_event *e = &trace->events[node->event];
-    const struct kp_trace_event *on = e->kind == KP_TRACE_GPU_ANNOTATION ? range_of(f->tree, &f->ids, e->external_id) : e;
+    const struct kp_trace_event *on =
+        e->kind == KP_TRACE_GPU_ANNOTATION ? range_of(f->tree, &f->ids, e->external_id) : e;
     if (!on || e->kind == KP_TRACE_GPU) /* what a device does has the stack of its op */
         return;
     struct lane *lane = lane_get(&f->lanes, thread_of(on));
     uint32_t around = stack_at(lane, node->start_ns);
     bool of_none = e->kind == KP_TRACE_RUNTIME && e->external_id <= 0, of_op = e->kind == KP_TRACE_RUNTIME && !of_none;
-    if (!e->stack && (of_none || node->on_device || (f->all && !of_op)))
-        e->stack = around;
-    if (!node->is_python)
-        return;
-    uint32_t own = stack_with(trace, kp_trace_text(trace, e->name), kp_trace_text(trace, around), &f->buffer, &f->capacity);
+    if (!e->stack && (of_none || node->on_device || (f->all && !of_op))) e->stack = around;
+    if (!node->is_python) return;
+    uint32_t own =
+        stack_with(trace, kp_trace_text(trace, e->name), kp_trace_text(trace, around), &f->buffer, &f->capacity);
     lane->calls = kp_kineto_grow(lane->calls, &lane->capacity, lane->count + 1, sizeof *lane->calls);
     lane->calls[lane->count++] = (struct open_call){node->end_ns, own};
 }
@@ -99,10 +98,8 @@ void kp_tree_fill_stacks(struct kp_tree *tree, bool all)
 {
     struct filling f = {.tree = tree, .all = all};
     kp_op_ids_gather(&f.ids, tree);
-    for (size_t i = 0; i < tree->count; i++)
-        node_fill(&f, &tree->nodes[i]);
-    for (size_t i = 0; i < f.lanes.threads.count; i++)
-        free(f.lanes.of[i].calls);
+    for (size_t i = 0; i < tree->count; i++) node_fill(&f, &tree->nodes[i]);
+    for (size_t i = 0; i < f.lanes.threads.count; i++) free(f.lanes.of[i].calls);
     free(f.lanes.of);
     kp_keyindex_fini(&f.lanes.threads);
     free(f.buffer);

@@ -23,8 +23,7 @@ static bool is_op(const struct kp_trace_event *e)
 static int id_order(const void *a, const void *b)
 {
     const struct kp_op_id *x = a, *y = b;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
+    if (x->id != y->id) return x->id < y->id ? -1 : 1;
     return (x->node > y->node) - (x->node < y->node);
 }
 
@@ -36,8 +35,7 @@ static void id_add(struct kp_op_ids *ids, int64_t id, size_t node)
 
 static void ids_sort(struct kp_op_ids *ids)
 {
-    if (ids->count)
-        qsort(ids->ids, ids->count, sizeof *ids->ids, id_order);
+    if (ids->count) qsort(ids->ids, ids->count, sizeof *ids->ids, id_order);
 }
 
 size_t kp_rows_from(const void *rows, size_t count, size_t row_bytes, int64_t key)
@@ -47,10 +45,8 @@ size_t kp_rows_from(const void *rows, size_t count, size_t row_bytes, int64_t ke
         size_t middle = low + (high - low) / 2;
         int64_t at;
         memcpy(&at, (const char *)rows + middle * row_bytes, sizeof at);
-        if (at < key)
-            low = middle + 1;
-        else
-            high = middle;
+        if (at < key) low = middle + 1;
+        else high = middle;
     }
     return low;
 }
@@ -59,15 +55,11 @@ void kp_op_ids_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
 {
     *ids = (struct kp_op_ids){0};
     for (size_t i = 0; i < tree->count; i++)
-        if (is_op(event_of(tree, i)) && !tree->nodes[i].is_async)
-            id_add(ids, event_of(tree, i)->external_id, i);
+        if (is_op(event_of(tree, i)) && !tree->nodes[i].is_async) id_add(ids, event_of(tree, i)->external_id, i);
     ids_sort(ids);
 }
 
-void kp_op_ids_fini(struct kp_op_ids *ids)
-{
-    free(ids->ids);
-}
+void kp_op_ids_fini(struct kp_op_ids *ids) { free(ids->ids); }
 
 /* Nine in ten ids that equal the correlation are no ids of ops. */
 static bool is_by_correlation(const struct kp_tree *tree)
@@ -75,8 +67,7 @@ static bool is_by_correlation(const struct kp_tree *tree)
     size_t same = 0, all = 0;
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = event_of(tree, i);
-        if (e->kind != KP_TRACE_GPU || e->external_id <= 0)
-            continue;
+        if (e->kind != KP_TRACE_GPU || e->external_id <= 0) continue;
         all++;
         same += e->external_id == e->fwd_tid;
     }
@@ -87,14 +78,14 @@ static bool is_by_correlation(const struct kp_tree *tree)
 static void calls_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
 {
     size_t capacity = 0;
-    int32_t *ops = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *ops); /* the innermost op of each node; parents come first */
+    int32_t *ops = kp_kineto_grow(NULL, &capacity, tree->count + 1,
+                                  sizeof *ops); /* the innermost op of each node; parents come first */
     *ids = (struct kp_op_ids){0};
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = event_of(tree, i);
         const int32_t parent = tree->nodes[i].parent, around = parent < 0 ? -1 : ops[parent];
         ops[i] = is_op(e) ? (int32_t)i : around;
-        if (e->kind == KP_TRACE_RUNTIME && e->fwd_tid > 0 && around >= 0)
-            id_add(ids, e->fwd_tid, (size_t)around);
+        if (e->kind == KP_TRACE_RUNTIME && e->fwd_tid > 0 && around >= 0) id_add(ids, e->fwd_tid, (size_t)around);
     }
     free(ops);
     ids_sort(ids);
@@ -103,29 +94,24 @@ static void calls_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
 void kp_tree_add_kernels(struct kp_tree *tree)
 {
     struct kp_op_ids ids;
-    if (!tree->has_device)
-        return;
+    if (!tree->has_device) return;
     bool by_correlation = is_by_correlation(tree);
-    if (by_correlation)
-        calls_gather(&ids, tree);
-    else
-        kp_op_ids_gather(&ids, tree);
+    if (by_correlation) calls_gather(&ids, tree);
+    else kp_op_ids_gather(&ids, tree);
     size_t capacity = 0;
-    double *shared = kp_kineto_grow(NULL, &capacity, ids.count + 1, sizeof *shared); /* of ops with one id: what all of them get, at the first */
-    for (size_t i = 0; i < ids.count; i++)
-        shared[i] = 0;
+    double *shared = kp_kineto_grow(NULL, &capacity, ids.count + 1,
+                                    sizeof *shared); /* of ops with one id: what all of them get, at the first */
+    for (size_t i = 0; i < ids.count; i++) shared[i] = 0;
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = event_of(tree, i);
         int64_t id = by_correlation ? e->fwd_tid : e->external_id;
-        if (e->kind != KP_TRACE_GPU || id <= 0) /* not the range on the GPU of an annotation: its work counts by itself */
+        if (e->kind != KP_TRACE_GPU ||
+            id <= 0) /* not the range on the GPU of an annotation: its work counts by itself */
             continue;
         const size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, id);
-        if (at == ids.count || ids.ids[at].id != id)
-            continue;
-        if (at + 1 < ids.count && ids.ids[at + 1].id == id)
-            shared[at] += kp_tree_span_us(tree, i);
-        else
-            tree->nodes[ids.ids[at].node].device_us += kp_tree_span_us(tree, i);
+        if (at == ids.count || ids.ids[at].id != id) continue;
+        if (at + 1 < ids.count && ids.ids[at + 1].id == id) shared[at] += kp_tree_span_us(tree, i);
+        else tree->nodes[ids.ids[at].node].device_us += kp_tree_span_us(tree, i);
     }
     for (size_t at = 0, first = 0; at < ids.count; at++) {
         first = at && ids.ids[at].id == ids.ids[at - 1].id ? first : at;

@@ -43,31 +43,25 @@ static const struct kp_trace_event *event_of(const struct kp_tree *tree, size_t 
 
 static bool is_engine(const struct kp_tree *tree, size_t node)
 {
-    return strncmp(kp_trace_text(tree->trace, tree->nodes[node].name), "autograd::engine::evaluate_function: ", 37) == 0;
+    return strncmp(kp_trace_text(tree->trace, tree->nodes[node].name), "autograd::engine::evaluate_function: ", 37) ==
+           0;
 }
 
 static bool is_backward(const struct kp_tree *tree, size_t node)
 {
     const struct kp_trace_event *e = event_of(tree, node);
-    if (e->kind != KP_TRACE_OP)
-        return false;
-    if (e->fwd_tid > 0)
-        return !is_engine(tree, node);
+    if (e->kind != KP_TRACE_OP) return false;
+    if (e->fwd_tid > 0) return !is_engine(tree, node);
     return strcmp(kp_trace_text(tree->trace, e->name), "torch::autograd::AccumulateGrad") == 0;
 }
 
-static uint64_t thread_of(const struct kp_trace_event *e)
-{
-    return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
-}
+static uint64_t thread_of(const struct kp_trace_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
 
 static int forward_order(const void *a, const void *b)
 {
     const struct forward *x = a, *y = b;
-    if (x->seq != y->seq)
-        return x->seq < y->seq ? -1 : 1;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
+    if (x->seq != y->seq) return x->seq < y->seq ? -1 : 1;
+    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
     return (x->node > y->node) - (x->node < y->node);
 }
 
@@ -78,10 +72,8 @@ static size_t forward_find(const struct stacks *s, int64_t seq, uint64_t thread)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct forward *f = &s->forwards[middle];
-        if (f->seq < seq || (f->seq == seq && f->thread < thread))
-            low = middle + 1;
-        else
-            high = middle;
+        if (f->seq < seq || (f->seq == seq && f->thread < thread)) low = middle + 1;
+        else high = middle;
     }
     return low;
 }
@@ -89,20 +81,16 @@ static size_t forward_find(const struct stacks *s, int64_t seq, uint64_t thread)
 static int vote_order(const void *a, const void *b)
 {
     const struct vote *x = a, *y = b;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
+    if (x->id != y->id) return x->id < y->id ? -1 : 1;
+    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
     return (x->order > y->order) - (x->order < y->order);
 }
 
 static int best_order(const void *a, const void *b)
 {
     const struct vote *x = a, *y = b;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    if (x->count != y->count)
-        return x->count > y->count ? -1 : 1;
+    if (x->id != y->id) return x->id < y->id ? -1 : 1;
+    if (x->count != y->count) return x->count > y->count ? -1 : 1;
     return (x->order > y->order) - (x->order < y->order);
 }
 
@@ -110,15 +98,12 @@ static int best_order(const void *a, const void *b)
 static void votes_settle(struct stacks *s)
 {
     size_t kept = 0;
-    if (!s->vote_count)
-        return;
+    if (!s->vote_count) return;
     qsort(s->votes, s->vote_count, sizeof *s->votes, vote_order);
     for (size_t i = 0; i < s->vote_count; i++) {
         struct vote *last = kept ? &s->votes[kept - 1] : NULL;
-        if (last && last->id == s->votes[i].id && last->thread == s->votes[i].thread)
-            last->count += s->votes[i].count;
-        else
-            s->votes[kept++] = s->votes[i];
+        if (last && last->id == s->votes[i].id && last->thread == s->votes[i].thread) last->count += s->votes[i].count;
+        else s->votes[kept++] = s->votes[i];
     }
     s->vote_count = kept;
     qsort(s->votes, kept, sizeof *s->votes, best_order);
@@ -127,8 +112,7 @@ static void votes_settle(struct stacks *s)
 static bool vote_best(const struct stacks *s, int64_t id, uint64_t *thread)
 {
     const size_t at = kp_rows_from(s->votes, s->vote_count, sizeof *s->votes, id);
-    if (at == s->vote_count || s->votes[at].id != id)
-        return false;
+    if (at == s->vote_count || s->votes[at].id != id) return false;
     *thread = s->votes[at].thread;
     return true;
 }
@@ -142,17 +126,14 @@ static void forwards_gather(struct stacks *s, const struct kp_tree *tree, const 
         s->forwards = kp_kineto_grow(s->forwards, &s->capacity, s->count + 1, sizeof *s->forwards);
         s->forwards[s->count++] = (struct forward){e->number, thread_of(e), (uint32_t)i, !is_engine(tree, i)};
     }
-    if (s->count)
-        qsort(s->forwards, s->count, sizeof *s->forwards, forward_order);
+    if (s->count) qsort(s->forwards, s->count, sizeof *s->forwards, forward_order);
 }
 
 static int backward_order(const void *a, const void *b)
 {
     const struct backward *x = a, *y = b;
-    if (x->seq != y->seq)
-        return x->seq < y->seq ? -1 : 1;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
+    if (x->seq != y->seq) return x->seq < y->seq ? -1 : 1;
+    if (x->id != y->id) return x->id < y->id ? -1 : 1;
     return (x->node > y->node) - (x->node < y->node);
 }
 
@@ -160,36 +141,35 @@ static void backwards_gather(struct stacks *s, const struct kp_tree *tree, const
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = event_of(tree, i);
-        if (backward[i] != (int32_t)i || !(e->flags & KP_TRACE_HAS_SEQ))
-            continue;
+        if (backward[i] != (int32_t)i || !(e->flags & KP_TRACE_HAS_SEQ)) continue;
         s->backwards = kp_kineto_grow(s->backwards, &s->backward_capacity, s->backward_count + 1, sizeof *s->backwards);
         s->backwards[s->backward_count++] = (struct backward){e->number, e->fwd_tid, (uint32_t)i};
     }
-    if (s->backward_count)
-        qsort(s->backwards, s->backward_count, sizeof *s->backwards, backward_order);
+    if (s->backward_count) qsort(s->backwards, s->backward_count, sizeof *s->backwards, backward_order);
 }
 
 /* Every backward op of one number and id votes for the thread of every forward op of that number: so many times so many, at once. */
 static void votes_cast(struct stacks *s, const struct backward *of, size_t count)
 {
     size_t threads = 0;
-    for (size_t at = forward_find(s, of->seq, 0); at < s->count && s->forwards[at].seq == of->seq && threads < THREADS_MOST; threads++) {
+    for (size_t at = forward_find(s, of->seq, 0);
+         at < s->count && s->forwards[at].seq == of->seq && threads < THREADS_MOST; threads++) {
         const uint64_t thread = s->forwards[at].thread;
         const size_t end = thread == UINT64_MAX ? s->count : forward_find(s, of->seq, thread + 1);
         size_t votes = 0;
-        for (; at < end && s->forwards[at].seq == of->seq; at++)
-            votes += s->forwards[at].votes;
-        if (!votes)
-            continue;
+        for (; at < end && s->forwards[at].seq == of->seq; at++) votes += s->forwards[at].votes;
+        if (!votes) continue;
         s->votes = kp_kineto_grow(s->votes, &s->vote_capacity, s->vote_count + 1, sizeof *s->votes);
-        s->votes[s->vote_count++] = (struct vote){of->id, thread, (uint64_t)of->node * THREADS_MOST + threads, votes * count};
+        s->votes[s->vote_count++] =
+            (struct vote){of->id, thread, (uint64_t)of->node * THREADS_MOST + threads, votes * count};
     }
 }
 
 static void votes_gather(struct stacks *s)
 {
     for (size_t i = 0, end; i < s->backward_count; i = end) {
-        for (end = i + 1; end < s->backward_count && s->backwards[end].seq == s->backwards[i].seq && s->backwards[end].id == s->backwards[i].id;)
+        for (end = i + 1; end < s->backward_count && s->backwards[end].seq == s->backwards[i].seq &&
+                          s->backwards[end].id == s->backwards[i].id;)
             end++;
         votes_cast(s, &s->backwards[i], end - i);
     }
@@ -199,11 +179,9 @@ static void votes_gather(struct stacks *s)
 static uint32_t stack_for(const struct stacks *s, const struct kp_tree *tree, const struct kp_trace_event *backward)
 {
     uint64_t thread;
-    if (!(backward->flags & KP_TRACE_HAS_SEQ) || !vote_best(s, backward->fwd_tid, &thread))
-        return 0;
+    if (!(backward->flags & KP_TRACE_HAS_SEQ) || !vote_best(s, backward->fwd_tid, &thread)) return 0;
     size_t at = forward_find(s, backward->number, thread);
-    if (at >= s->count || s->forwards[at].seq != backward->number || s->forwards[at].thread != thread)
-        return 0;
+    if (at >= s->count || s->forwards[at].seq != backward->number || s->forwards[at].thread != thread) return 0;
     return event_of(tree, s->forwards[at].node)->stack;
 }
 
@@ -214,11 +192,9 @@ static void stacks_link(struct kp_tree *tree)
     kp_op_ids_gather(&ids, tree);
     for (size_t i = 0; i < tree->count; i++) {
         struct kp_trace_event *e = &tree->trace->events[tree->nodes[i].event];
-        if ((e->kind != KP_TRACE_RUNTIME && e->kind != KP_TRACE_GPU) || e->external_id <= 0 || e->stack)
-            continue;
+        if ((e->kind != KP_TRACE_RUNTIME && e->kind != KP_TRACE_GPU) || e->external_id <= 0 || e->stack) continue;
         size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, e->external_id);
-        if (at < ids.count && ids.ids[at].id == e->external_id)
-            e->stack = event_of(tree, ids.ids[at].node)->stack;
+        if (at < ids.count && ids.ids[at].id == e->external_id) e->stack = event_of(tree, ids.ids[at].node)->stack;
     }
     kp_op_ids_fini(&ids);
 }
@@ -237,8 +213,8 @@ void kp_tree_set_stacks(struct kp_tree *tree)
     backwards_gather(&s, tree, backward);
     votes_gather(&s);
     for (size_t i = 0; i < tree->count; i++)
-        tree->nodes[i].stack = backward[i] < 0 ? event_of(tree, i)->stack
-                                               : stack_for(&s, tree, event_of(tree, (size_t)backward[i]));
+        tree->nodes[i].stack =
+            backward[i] < 0 ? event_of(tree, i)->stack : stack_for(&s, tree, event_of(tree, (size_t)backward[i]));
     free(backward);
     free(s.forwards);
     free(s.backwards);

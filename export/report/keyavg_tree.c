@@ -30,8 +30,7 @@ struct memory {
 static int memory_order(const void *a, const void *b)
 {
     const struct memory_record *x = a, *y = b;
-    if (x->at_ns != y->at_ns)
-        return x->at_ns < y->at_ns ? -1 : 1;
+    if (x->at_ns != y->at_ns) return x->at_ns < y->at_ns ? -1 : 1;
     return (x->event > y->event) - (x->event < y->event);
 }
 
@@ -46,16 +45,14 @@ static void memory_init(struct memory *m, const struct kp_trace *trace)
     memset(m, 0, sizeof *m);
     for (size_t i = 0; i < trace->count; i++) {
         const struct kp_trace_event *e = &trace->events[i];
-        if (e->kind != KP_TRACE_MEMORY || !is_named(trace, e, "[memory]"))
-            continue;
+        if (e->kind != KP_TRACE_MEMORY || !is_named(trace, e, "[memory]")) continue;
         bool host = e->device_type == 0 || e->device_type == 2 || e->device_type == 5;
         bool gpu = e->device_type == 1 || e->device_type == 6 || e->device_type == 12 || e->device_type == 20;
         m->records = kp_kineto_grow(m->records, &capacity, m->count + 1, sizeof *m->records);
         m->records[m->count++] = (struct memory_record){
             .at_ns = e->start_ns, .cpu = host ? e->number : 0, .device = gpu ? e->number : 0, .event = (uint32_t)i};
     }
-    if (m->count)
-        qsort(m->records, m->count, sizeof *m->records, memory_order);
+    if (m->count) qsort(m->records, m->count, sizeof *m->records, memory_order);
     size_t sums = 0, more = 0;
     m->cpu_sum = kp_kineto_grow(NULL, &sums, m->count + 1, sizeof *m->cpu_sum);
     m->device_sum = kp_kineto_grow(NULL, &more, m->count + 1, sizeof *m->device_sum);
@@ -82,8 +79,7 @@ static size_t memory_from(const struct memory *m, int64_t ns)
 static void memory_charge(const struct memory *m, struct kp_node *node)
 {
     size_t from = memory_from(m, node->start_ns), to = memory_from(m, node->end_ns + 1);
-    if (from >= to)
-        return;
+    if (from >= to) return;
     node->cpu_bytes = m->cpu_sum[to] - m->cpu_sum[from];
     node->device_bytes = m->device_sum[to] - m->device_sum[from];
 }
@@ -93,12 +89,17 @@ static void memory_charge(const struct memory *m, struct kp_node *node)
 static bool is_skipped(const char *name)
 {
     static const char *const skipped[] = {
-        "profiler::_record_function_enter", "profiler::_record_function_enter_new", "profiler::_record_function_exit",
-        "aten::is_leaf", "aten::output_nr", "aten::_version", "[memory]", "[OutOfMemory]",
+        "profiler::_record_function_enter",
+        "profiler::_record_function_enter_new",
+        "profiler::_record_function_exit",
+        "aten::is_leaf",
+        "aten::output_nr",
+        "aten::_version",
+        "[memory]",
+        "[OutOfMemory]",
     };
     for (size_t i = 0; i < sizeof skipped / sizeof *skipped; i++)
-        if (strcmp(skipped[i], name) == 0)
-            return true;
+        if (strcmp(skipped[i], name) == 0) return true;
     return false;
 }
 
@@ -114,7 +115,8 @@ static void name_split(struct kp_tree *tree, struct kp_node *node)
     }
     const char *colons = e->kind == KP_TRACE_OP ? strstr(name, "::") : NULL;
     const char *dot = colons ? strchr(colons, '.') : NULL;
-    if (!dot || strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != (size_t)(colons - name) ||
+    if (!dot ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != (size_t)(colons - name) ||
         strpbrk(colons + 2, ":( /<,"))
         return;
     node->name = kp_strings_put(strings, name, (size_t)(dot - name));
@@ -126,8 +128,12 @@ static struct kp_node *node_add(struct kp_tree *tree, size_t event)
     const struct kp_trace_event *e = &tree->trace->events[event];
     tree->nodes = kp_kineto_grow(tree->nodes, &tree->capacity, tree->count + 1, sizeof *tree->nodes);
     struct kp_node *node = &tree->nodes[tree->count++];
-    *node = (struct kp_node){.event = (uint32_t)event, .name = e->name, .parent = -1, .first_child = -1,
-                             .last_child = -1, .next_sibling = -1};
+    *node = (struct kp_node){.event = (uint32_t)event,
+                             .name = e->name,
+                             .parent = -1,
+                             .first_child = -1,
+                             .last_child = -1,
+                             .next_sibling = -1};
     node->start_ns = e->start_ns;
     node->end_ns = e->start_ns + e->dur_ns;
     if (e->kind == KP_TRACE_GPU_ANNOTATION && e->dur_ns >= 2) { /* files show it 1 ns longer at each end than it is */
@@ -156,12 +162,10 @@ static void nodes_add(struct kp_tree *tree, struct memory *m)
     struct kp_trace *trace = tree->trace;
     for (size_t i = 0; i < trace->count; i++) {
         const struct kp_trace_event *e = &trace->events[i];
-        if (is_left_out(trace, e))
-            continue;
+        if (is_left_out(trace, e)) continue;
         struct kp_node *node = node_add(tree, i);
         name_split(tree, node);
-        if (m->count && !node->on_device)
-            memory_charge(m, node);
+        if (m->count && !node->on_device) memory_charge(m, node);
     }
 }
 
@@ -175,16 +179,14 @@ static void memory_add_loose(struct kp_tree *tree, struct memory *m)
         for (size_t i = 0; i < tree->count; i++) {
             const struct kp_node *node = &tree->nodes[i];
             size_t from = memory_from(m, node->start_ns), to = memory_from(m, node->end_ns + 1);
-            if (node->on_device || from >= to)
-                continue;
+            if (node->on_device || from >= to) continue;
             edges[from]++;
             edges[to]--;
         }
         int64_t depth = 0;
         for (size_t i = 0; i < m->count; i++) {
             depth += edges[i];
-            if (depth > 0)
-                continue;
+            if (depth > 0) continue;
             struct kp_node *node = node_add(tree, m->records[i].event);
             node->cpu_bytes = m->records[i].cpu;
             node->device_bytes = m->records[i].device;
@@ -192,7 +194,8 @@ static void memory_add_loose(struct kp_tree *tree, struct memory *m)
         free(edges);
     }
     for (size_t i = 0; i < tree->trace->count; i++)
-        if (tree->trace->events[i].kind == KP_TRACE_MEMORY && is_named(tree->trace, &tree->trace->events[i], "[OutOfMemory]"))
+        if (tree->trace->events[i].kind == KP_TRACE_MEMORY &&
+            is_named(tree->trace, &tree->trace->events[i], "[OutOfMemory]"))
             node_add(tree, i);
 }
 
@@ -200,13 +203,10 @@ static int node_order(const void *a, const void *b, void *context)
 {
     const struct kp_node *x = a, *y = b;
     const struct kp_trace_event *events = context;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    if (x->end_ns != y->end_ns)
-        return x->end_ns > y->end_ns ? -1 : 1;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    if (x->end_ns != y->end_ns) return x->end_ns > y->end_ns ? -1 : 1;
     uint32_t i = events[x->event].index, j = events[y->event].index;
-    if (i != j)
-        return i < j ? -1 : 1;
+    if (i != j) return i < j ? -1 : 1;
     return (x->event > y->event) - (x->event < y->event);
 }
 
@@ -220,8 +220,7 @@ struct lane {
 static int lane_order(const void *a, const void *b)
 {
     const struct lane *x = a, *y = b;
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
+    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
     return (x->node > y->node) - (x->node < y->node);
 }
 
@@ -235,10 +234,8 @@ static void child_add(struct kp_tree *tree, int32_t parent, int32_t child)
 {
     struct kp_node *p = &tree->nodes[parent];
     tree->nodes[child].parent = parent;
-    if (p->last_child < 0)
-        p->first_child = child;
-    else
-        tree->nodes[p->last_child].next_sibling = child;
+    if (p->last_child < 0) p->first_child = child;
+    else tree->nodes[p->last_child].next_sibling = child;
     p->last_child = child;
     p->children++;
 }
@@ -254,8 +251,7 @@ static void nodes_nest(struct kp_tree *tree)
     size_t depth_capacity = 0, depth = 0;
     int32_t *open = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (i && lanes[i].thread != lanes[i - 1].thread)
-            depth = 0;
+        if (i && lanes[i].thread != lanes[i - 1].thread) depth = 0;
         const struct kp_node *node = &tree->nodes[lanes[i].node];
         while (depth) {
             const struct kp_node *top = &tree->nodes[open[depth - 1]];
@@ -278,8 +274,7 @@ static void nodes_fold(struct kp_tree *tree)
     for (size_t i = 0; i < tree->count; i++) {
         struct kp_node *node = &tree->nodes[i];
         struct kp_node *parent = node->parent < 0 ? NULL : &tree->nodes[node->parent];
-        if (!parent || parent->name != node->name || parent->children != 1)
-            continue;
+        if (!parent || parent->name != node->name || parent->children != 1) continue;
         parent->first_child = node->first_child;
         parent->last_child = node->last_child;
         parent->children = node->children;
@@ -296,8 +291,7 @@ static void device_settle(struct kp_tree *tree)
     for (size_t i = tree->count; i-- > 0;) {
         struct kp_node *node = &tree->nodes[i];
         double device = 0;
-        for (int32_t c = node->first_child; c >= 0; c = tree->nodes[c].next_sibling)
-            device += tree->nodes[c].device_us;
+        for (int32_t c = node->first_child; c >= 0; c = tree->nodes[c].next_sibling) device += tree->nodes[c].device_us;
         node->device_us += device;
     }
 }
@@ -319,8 +313,7 @@ void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *o
         return;
     }
     out->cpu_total = span;
-    if (n->is_async)
-        return;
+    if (n->is_async) return;
     out->self_cpu_bytes = n->cpu_bytes;
     out->self_device_bytes = n->device_bytes;
     for (int32_t c = n->first_child; c >= 0; c = tree->nodes[c].next_sibling) {
@@ -344,10 +337,8 @@ int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace)
     nodes_add(tree, &m);
     memory_add_loose(tree, &m);
     memory_fini(&m);
-    if (tree->count > INT32_MAX)
-        return -E2BIG;
-    if (tree->count == 0)
-        return 0;
+    if (tree->count > INT32_MAX) return -E2BIG;
+    if (tree->count == 0) return 0;
     qsort_r(tree->nodes, tree->count, sizeof *tree->nodes, node_order, trace->events);
     nodes_nest(tree);
     kp_tree_add_kernels(tree);

@@ -15,8 +15,7 @@ static size_t place_of(const struct kp_keyindex *x, uint64_t key)
     h *= UINT64_C(0xff51afd7ed558ccd);
     h ^= h >> 33;
     size_t at = (size_t)(h * UINT64_C(0xc4ceb9fe1a85ec53) >> 32) & (x->slot_count - 1);
-    while (x->slots[at] && x->keys[x->slots[at] - 1] != key)
-        at = (at + 1) & (x->slot_count - 1);
+    while (x->slots[at] && x->keys[x->slots[at] - 1] != key) at = (at + 1) & (x->slot_count - 1);
     return at;
 }
 
@@ -27,16 +26,13 @@ static void widen(struct kp_keyindex *x)
     x->slots = kp_kineto_grow(NULL, &unused, count, sizeof *x->slots);
     memset(x->slots, 0, count * sizeof *x->slots);
     x->slot_count = count;
-    for (size_t i = 0; i < x->count; i++)
-        x->slots[place_of(x, x->keys[i])] = (uint32_t)i + 1;
+    for (size_t i = 0; i < x->count; i++) x->slots[place_of(x, x->keys[i])] = (uint32_t)i + 1;
 }
 
 size_t kp_keyindex_get(struct kp_keyindex *x, uint64_t key)
 {
-    if (x->last < x->count && x->keys[x->last] == key)
-        return x->last;
-    if (2 * (x->count + 1) > x->slot_count)
-        widen(x);
+    if (x->last < x->count && x->keys[x->last] == key) return x->last;
+    if (2 * (x->count + 1) > x->slot_count) widen(x);
     const size_t at = place_of(x, key);
     if (!x->slots[at]) {
         x->keys = kp_kineto_grow(x->keys, &x->capacity, x->count + 1, sizeof *x->keys);

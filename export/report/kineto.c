@@ -10,15 +10,13 @@
 struct kp_trace *kp_trace_new(void)
 {
     struct kp_trace *trace = calloc(1, sizeof *trace);
-    if (trace)
-        trace->strings = kp_strings_open();
+    if (trace) trace->strings = kp_strings_open();
     return trace;
 }
 
 void kp_trace_close(struct kp_trace *trace)
 {
-    if (!trace)
-        return;
+    if (!trace) return;
     kp_strings_close(trace->strings);
     free(trace->events);
     free(trace->memory);
@@ -26,23 +24,18 @@ void kp_trace_close(struct kp_trace *trace)
     free(trace);
 }
 
-const char *kp_trace_text(const struct kp_trace *trace, uint32_t id)
-{
-    return kp_strings_get(trace->strings, id);
-}
+const char *kp_trace_text(const struct kp_trace *trace, uint32_t id) { return kp_strings_get(trace->strings, id); }
 
 /* Where the profiler started is the anchor of torch's floats; files that do not say get their first event. */
 static void trace_settle(struct kp_trace *trace)
 {
-    for (size_t i = 0; i < trace->count; i++)
-        trace->events[i].start_ns += trace->base_ns;
+    for (size_t i = 0; i < trace->count; i++) trace->events[i].start_ns += trace->base_ns;
     if (trace->has_start) {
         trace->start_ns += trace->base_ns;
         trace->end_ns += trace->base_ns;
         return;
     }
-    if (trace->has_first)
-        trace->start_ns = trace->first_ns + trace->base_ns;
+    if (trace->has_first) trace->start_ns = trace->first_ns + trace->base_ns;
 }
 
 static void explain(const struct kp_kineto_parser *parser, const struct kp_trace *trace, const char *path, char *why,
@@ -52,11 +45,10 @@ static void explain(const struct kp_kineto_parser *parser, const struct kp_trace
              (unsigned long long)kp_kineto_parser_offset(parser), kp_kineto_parser_why(parser), trace->seen);
 }
 
-int kp_trace_finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kineto_parser *parser, int rc, const char *path, char *why,
-                    size_t why_bytes)
+int kp_trace_finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kineto_parser *parser, int rc,
+                    const char *path, char *why, size_t why_bytes)
 {
-    if (rc == 0)
-        rc = kp_kineto_parser_end(parser);
+    if (rc == 0) rc = kp_kineto_parser_end(parser);
     if (rc == 0 && !trace->has_events) {
         snprintf(why, why_bytes, "%s: byte %llu: the end of JSON without traceEvents: not a trace", path,
                  (unsigned long long)kp_kineto_parser_offset(parser));
@@ -65,8 +57,7 @@ int kp_trace_finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kin
         *out = NULL;
         return -EINVAL;
     }
-    if (rc == -EINVAL)
-        explain(parser, trace, path, why, why_bytes);
+    if (rc == -EINVAL) explain(parser, trace, path, why, why_bytes);
     trace->torn = rc == -EINVAL && kp_kineto_parser_is_torn(parser);
     kp_kineto_parser_close(parser);
     trace_settle(trace);
@@ -95,8 +86,7 @@ int kp_trace_read(struct kp_trace **out, const struct kp_trace_wish *wish, char 
     *out = NULL;
     why[0] = 0;
     struct kp_trace *trace = kp_trace_new();
-    if (!trace)
-        return -ENOMEM;
+    if (!trace) return -ENOMEM;
     trace->keep = wish->keep;
     trace->keep_context = wish->context;
     struct kp_kineto_parser *parser = kp_kineto_parser_open(trace, wish->keep_args);
@@ -109,8 +99,7 @@ int kp_trace_parse(struct kp_trace **out, const char *text, size_t bytes, bool k
 {
     *out = NULL;
     struct kp_trace *trace = kp_trace_new();
-    if (!trace)
-        return -ENOMEM;
+    if (!trace) return -ENOMEM;
     struct kp_kineto_parser *parser = kp_kineto_parser_open(trace, keep_args);
     int rc = kp_kineto_parser_feed(parser, text, bytes);
     return kp_trace_finish(out, trace, parser, rc, "text", why, why_bytes);

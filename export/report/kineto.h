@@ -19,8 +19,8 @@ enum kp_trace_kind {
     KP_TRACE_PYTHON,     /* python_function */
     KP_TRACE_RUNTIME,    /* calls of the CUDA, HIP, XPU runtimes and drivers, on the host */
     KP_TRACE_OVERHEAD,
-    KP_TRACE_MEMORY,     /* [memory] and [OutOfMemory] */
-    KP_TRACE_GPU,        /* kernels, copies, sets, syncs on a device */
+    KP_TRACE_MEMORY, /* [memory] and [OutOfMemory] */
+    KP_TRACE_GPU,    /* kernels, copies, sets, syncs on a device */
     KP_TRACE_GPU_ANNOTATION,
 };
 
@@ -38,23 +38,23 @@ struct kp_trace_event {
     int64_t fwd_tid;     /* torch's logical id of the forward thread; RUNTIME and GPU: the CUPTI correlation */
     uint64_t args;       /* offset into args_text when asked for */
     uint32_t args_bytes;
-    uint32_t name, cat;      /* string ids */
-    uint32_t shapes;         /* Input Dims as Python prints them; 0: none */
-    uint32_t concrete;       /* Concrete Inputs, one a line; 0: none, kept for convolutions only */
-    uint32_t stack;          /* Call stack, 0: none */
-    uint32_t index;          /* Ev Idx, UINT32_MAX: none */
-    uint8_t device_type;     /* MEMORY: c10 device type */
+    uint32_t name, cat;  /* string ids */
+    uint32_t shapes;     /* Input Dims as Python prints them; 0: none */
+    uint32_t concrete;   /* Concrete Inputs, one a line; 0: none, kept for convolutions only */
+    uint32_t stack;      /* Call stack, 0: none */
+    uint32_t index;      /* Ev Idx, UINT32_MAX: none */
+    uint8_t device_type; /* MEMORY: c10 device type */
     uint8_t kind, flags;
     char phase;
 };
 
 /* What a [memory] or [OutOfMemory] event says beyond its bytes, in the order of the file. */
 struct kp_trace_memory {
-    uint64_t address;   /* 0: not told */
-    int64_t bytes;      /* as told; the event's own number is kept small enough for sums */
+    uint64_t address;            /* 0: not told */
+    int64_t bytes;               /* as told; the event's own number is kept small enough for sums */
     int64_t allocated, reserved; /* the allocator's totals after it; -1: not told */
     uint32_t event;
-    int32_t device;     /* -1: none, the CPU */
+    int32_t device; /* -1: none, the CPU */
 };
 
 struct kp_strings;
@@ -64,39 +64,41 @@ typedef bool (*kp_trace_keep_fn)(const void *context, const struct kp_trace *tra
 struct kp_trace {
     struct kp_trace_event *events;
     size_t count, capacity;
-    size_t seen;           /* in the file, kept or not */
+    size_t seen; /* in the file, kept or not */
     struct kp_trace_memory *memory;
     size_t memory_count, memory_capacity;
     struct kp_strings *strings;
     char *args_text;
     size_t args_bytes, args_capacity;
-    int64_t base_ns;       /* 0: the file has none */
-    int64_t start_ns;      /* when the profiler started; the first event's start where the file does not say */
-    int64_t first_ns;      /* start of the earliest event, kept or not */
-    int64_t end_ns;        /* when it stopped; the end of ops that were still open then */
+    int64_t base_ns;  /* 0: the file has none */
+    int64_t start_ns; /* when the profiler started; the first event's start where the file does not say */
+    int64_t first_ns; /* start of the earliest event, kept or not */
+    int64_t end_ns;   /* when it stopped; the end of ops that were still open then */
     bool has_start, has_first;
-    bool has_events;       /* a list of events is there, however empty; false: not a trace */
+    bool has_events; /* a list of events is there, however empty; false: not a trace */
     bool with_flops, profile_memory, record_shapes, with_stack;
-    bool has_stacks;       /* some event carries its call stack */
-    bool is_ours;          /* written by libkprof: it has waits for the device, which torch's tables have on request only */
+    bool has_stacks; /* some event carries its call stack */
+    bool is_ours;    /* written by libkprof: it has waits for the device, which torch's tables have on request only */
     kp_trace_keep_fn keep; /* NULL: every event; see kp_trace_wish */
     const void *keep_context;
-    bool torn;             /* the file ended early; the events before the cut are here */
+    bool torn; /* the file ended early; the events before the cut are here */
 };
 
 /* The text of a trace, piece by piece, wherever it comes from. A non-zero answer ends it and becomes the result. */
 typedef int (*kp_text_fn)(void *context, const char *text, size_t bytes);
 struct kp_texts {
-    int (*each)(const void *from, kp_text_fn take, void *context, char *why, size_t why_bytes); /* 0 or -errno; `why` gets one line, or stays */
+    int (*each)(const void *from, kp_text_fn take, void *context, char *why,
+                size_t why_bytes); /* 0 or -errno; `why` gets one line, or stays */
     const void *from;
 };
 struct kp_trace_wish {
     struct kp_texts texts;
-    const char *label;     /* what messages call it */
+    const char *label; /* what messages call it */
     bool keep_args;
-    kp_trace_keep_fn keep; /* NULL: every event; else those alone that it wants; times have no base yet when it is asked */
+    kp_trace_keep_fn
+        keep; /* NULL: every event; else those alone that it wants; times have no base yet when it is asked */
     const void *context;
-    const int *stop;       /* set by `keep` to -errno: reading ends with it. NULL: it does not */
+    const int *stop; /* set by `keep` to -errno: reading ends with it. NULL: it does not */
 };
 /* 0 or -errno (-EINVAL: not JSON or cut short); `why` gets one line with the label and the byte where it went wrong. */
 int kp_trace_read(struct kp_trace **out, const struct kp_trace_wish *wish, char *why, size_t why_bytes);
@@ -128,8 +130,8 @@ void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_
 struct kp_kineto_parser;
 struct kp_trace *kp_trace_new(void);
 /* After the last piece (rc: 0, or what went wrong before): closes the parser. As kp_trace_open. */
-int kp_trace_finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kineto_parser *parser, int rc, const char *path, char *why,
-                    size_t why_bytes);
+int kp_trace_finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kineto_parser *parser, int rc,
+                    const char *path, char *why, size_t why_bytes);
 struct kp_kineto_parser *kp_kineto_parser_open(struct kp_trace *trace, bool keep_args);
 void kp_kineto_parser_close(struct kp_kineto_parser *parser);
 /* 0, or -EINVAL with `bad_byte` = offset of the trouble in the whole text and `why` = what it is. */

@@ -15,12 +15,11 @@ static int end_of(gzFile file, int got, const char *path, uint64_t total, char *
 {
     int code = Z_OK, rc = 0;
     const char *text = gzerror(file, &code);
-    if (code == Z_ERRNO)
-        rc = errno ? -errno : -EIO;
-    else if (got < 0 && code != Z_BUF_ERROR)
-        rc = -EIO;
+    if (code == Z_ERRNO) rc = errno ? -errno : -EIO;
+    else if (got < 0 && code != Z_BUF_ERROR) rc = -EIO;
     if (rc)
-        snprintf(why, why_bytes, "%s: byte %llu of the unpacked text: %s", path, (unsigned long long)total, code == Z_ERRNO ? strerror(-rc) : text);
+        snprintf(why, why_bytes, "%s: byte %llu of the unpacked text: %s", path, (unsigned long long)total,
+                 code == Z_ERRNO ? strerror(-rc) : text);
     return rc;
 }
 
@@ -59,5 +58,7 @@ int kp_text_file_each(const void *path, kp_text_fn take, void *context, char *wh
 
 int kp_trace_open(struct kp_trace **out, const char *path, bool keep_args, char *why, size_t why_bytes)
 {
-    return kp_trace_read(out, &(struct kp_trace_wish){.texts = {kp_text_file_each, path}, .label = path, .keep_args = keep_args}, why, why_bytes);
+    return kp_trace_read(
+        out, &(struct kp_trace_wish){.texts = {kp_text_file_each, path}, .label = path, .keep_args = keep_args}, why,
+        why_bytes);
 }

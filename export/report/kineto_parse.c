@@ -19,9 +19,37 @@ enum { HELD_LEAST = 64 << 10, TOKEN_MOST = 16 << 20 };
 enum place { OUTSIDE, TOP, EVENTS, EVENT, ARGS, DIMS, CONCRETE, TYPES, DONE };
 
 enum key {
-    KEY_OTHER, KEY_EVENTS, KEY_BASE, KEY_FLOPS, KEY_MEMORY, KEY_SHAPES, KEY_STACKS, KEY_OURS, KEY_PH, KEY_CAT, KEY_NAME, KEY_PID,
-    KEY_TID, KEY_TS, KEY_DUR, KEY_ARGS, KEY_EXTERNAL, KEY_INDEX, KEY_SEQ, KEY_FWD, KEY_DIMS, KEY_CONCRETE, KEY_TYPES, KEY_STACK,
-    KEY_BYTES, KEY_DEVICE, KEY_FINISHED, KEY_ADDRESS, KEY_DEVICE_ID, KEY_ALLOCATED, KEY_RESERVED,
+    KEY_OTHER,
+    KEY_EVENTS,
+    KEY_BASE,
+    KEY_FLOPS,
+    KEY_MEMORY,
+    KEY_SHAPES,
+    KEY_STACKS,
+    KEY_OURS,
+    KEY_PH,
+    KEY_CAT,
+    KEY_NAME,
+    KEY_PID,
+    KEY_TID,
+    KEY_TS,
+    KEY_DUR,
+    KEY_ARGS,
+    KEY_EXTERNAL,
+    KEY_INDEX,
+    KEY_SEQ,
+    KEY_FWD,
+    KEY_DIMS,
+    KEY_CONCRETE,
+    KEY_TYPES,
+    KEY_STACK,
+    KEY_BYTES,
+    KEY_DEVICE,
+    KEY_FINISHED,
+    KEY_ADDRESS,
+    KEY_DEVICE_ID,
+    KEY_ALLOCATED,
+    KEY_RESERVED,
 };
 
 struct text {
@@ -34,28 +62,27 @@ struct kp_kineto_parser {
     yajl_handle yajl;
     enum place place;
     enum key key;
-    unsigned skip;       /* depth of the value being skipped */
-    unsigned level;      /* depth inside Input Dims; place in Input type */
-    size_t entry;        /* where the current entry of Input Dims starts */
-    bool nested;         /* that entry is a list of tensors */
+    unsigned skip;  /* depth of the value being skipped */
+    unsigned level; /* depth inside Input Dims; place in Input type */
+    size_t entry;   /* where the current entry of Input Dims starts */
+    bool nested;    /* that entry is a list of tensors */
     bool keep_args, comma;
     struct kp_trace_event event;
     struct kp_trace_memory memory;
     uint32_t last_cat;
     uint8_t last_kind;
     struct text dims, concrete;
-    struct text held;    /* pieces that wait until they are as long as what was read of the token they belong to */
-    size_t pending;      /* bytes since the parser told anything: of a token, or of blanks */
-    uint64_t told;       /* so many times it told something */
-    uint64_t fed, bad;   /* bytes of earlier pieces; where the trouble is */
+    struct text held;  /* pieces that wait until they are as long as what was read of the token they belong to */
+    size_t pending;    /* bytes since the parser told anything: of a token, or of blanks */
+    uint64_t told;     /* so many times it told something */
+    uint64_t fed, bad; /* bytes of earlier pieces; where the trouble is */
     bool torn;
     char why[160];
 };
 
 static void text_add(struct text *t, const char *data, size_t bytes)
 {
-    if (bytes == 0)
-        return;
+    if (bytes == 0) return;
     t->data = kp_kineto_grow(t->data, &t->capacity, t->used + bytes, 1);
     memcpy(t->data + t->used, data, bytes);
     t->used += bytes;
@@ -105,7 +132,8 @@ static const struct {
 static enum key key_find(enum place place, const char *text, size_t bytes)
 {
     for (size_t i = 0; i < sizeof key_rows / sizeof *key_rows; i++)
-        if (key_rows[i].place == place && strlen(key_rows[i].text) == bytes && memcmp(key_rows[i].text, text, bytes) == 0)
+        if (key_rows[i].place == place && strlen(key_rows[i].text) == bytes &&
+            memcmp(key_rows[i].text, text, bytes) == 0)
             return (enum key)key_rows[i].key;
     return KEY_OTHER;
 }
@@ -207,9 +235,9 @@ static void args_string(struct kp_kineto_parser *p, const char *text, size_t byt
 /* A tensor's is the name of its numbers' type; "" stands for what is neither tensor nor number. */
 static void type_take(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
-    const bool is_tensor = bytes && !(bytes == 6 && !memcmp(text, "Scalar", 6)) && !(bytes == 10 && !memcmp(text + 6, "List", 4));
-    if (p->level++ == 0 && is_tensor)
-        p->event.flags |= KP_TRACE_TENSOR_FIRST;
+    const bool is_tensor =
+        bytes && !(bytes == 6 && !memcmp(text, "Scalar", 6)) && !(bytes == 10 && !memcmp(text + 6, "List", 4));
+    if (p->level++ == 0 && is_tensor) p->event.flags |= KP_TRACE_TENSOR_FIRST;
 }
 
 /* ---- an event ends ---- */
@@ -224,22 +252,19 @@ static void event_end(struct kp_kineto_parser *p)
 {
     struct kp_trace *t = p->trace;
     struct kp_trace_event *e = &p->event;
-    if (e->phase != 'X' && e->phase != 'i' && e->phase != 'I')
-        return;
+    if (e->phase != 'X' && e->phase != 'i' && e->phase != 'I') return;
     if (e->cat != p->last_cat) {
         p->last_cat = e->cat;
         p->last_kind = kp_kineto_kind(kp_trace_text(t, e->cat));
     }
     e->kind = e->cat ? p->last_kind : KP_TRACE_OTHER;
-    if (e->phase != 'X' && e->kind != KP_TRACE_MEMORY)
-        e->kind = KP_TRACE_OTHER;
+    if (e->phase != 'X' && e->kind != KP_TRACE_MEMORY) e->kind = KP_TRACE_OTHER;
     if (e->kind == KP_TRACE_OTHER && is_profiler_span(p) && !t->has_start) {
         t->has_start = true;
         t->start_ns = e->start_ns;
         t->end_ns = e->start_ns + e->dur_ns;
     }
-    if (!t->has_first || e->start_ns < t->first_ns)
-        t->first_ns = e->start_ns;
+    if (!t->has_first || e->start_ns < t->first_ns) t->first_ns = e->start_ns;
     t->has_first = true;
     t->seen++;
     if (t->keep && !t->keep(t->keep_context, t, e)) {
@@ -249,8 +274,7 @@ static void event_end(struct kp_kineto_parser *p)
     e->args_bytes = (uint32_t)(t->args_bytes - e->args);
     t->events = kp_kineto_grow(t->events, &t->capacity, t->count + 1, sizeof *t->events);
     t->events[t->count++] = *e;
-    if (e->kind != KP_TRACE_MEMORY)
-        return;
+    if (e->kind != KP_TRACE_MEMORY) return;
     p->memory.event = (uint32_t)(t->count - 1);
     t->memory = kp_kineto_grow(t->memory, &t->memory_capacity, t->memory_count + 1, sizeof *t->memory);
     t->memory[t->memory_count++] = p->memory;
@@ -261,24 +285,18 @@ static void event_end(struct kp_kineto_parser *p)
 static void raw(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     struct kp_trace *t = p->trace;
-    if (bytes == 0)
-        return;
+    if (bytes == 0) return;
     t->args_text = kp_kineto_grow(t->args_text, &t->args_capacity, t->args_bytes + bytes, 1);
     memcpy(t->args_text + t->args_bytes, text, bytes);
     t->args_bytes += bytes;
 }
 
-static bool raw_on(const struct kp_kineto_parser *p)
-{
-    return p->keep_args && p->place >= ARGS && p->place <= TYPES;
-}
+static bool raw_on(const struct kp_kineto_parser *p) { return p->keep_args && p->place >= ARGS && p->place <= TYPES; }
 
 static void raw_value(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
-    if (!raw_on(p))
-        return;
-    if (p->comma)
-        raw(p, ",", 1);
+    if (!raw_on(p)) return;
+    if (p->comma) raw(p, ",", 1);
     raw(p, text, bytes);
     p->comma = true;
 }
@@ -291,8 +309,7 @@ static void raw_open(struct kp_kineto_parser *p, const char *bracket)
 
 static void raw_close(struct kp_kineto_parser *p, const char *bracket)
 {
-    if (raw_on(p))
-        raw(p, bracket, 1);
+    if (raw_on(p)) raw(p, bracket, 1);
     p->comma = true;
 }
 
@@ -303,17 +320,14 @@ static size_t raw_letter(struct kp_kineto_parser *p, const unsigned char *text, 
     char code[8];
     if (n == 2 && text[0] == 0xc2 && text[1] < 0xa0)
         raw(p, code, (size_t)snprintf(code, sizeof code, "\\u%04x", text[1]));
-    else if (n)
-        raw(p, (const char *)text, n);
-    else
-        raw(p, "\xef\xbf\xbd", 3);
+    else if (n) raw(p, (const char *)text, n);
+    else raw(p, "\xef\xbf\xbd", 3);
     return n ? n : 1;
 }
 
 static void raw_string(struct kp_kineto_parser *p, const unsigned char *text, size_t bytes)
 {
-    if (!raw_on(p))
-        return;
+    if (!raw_on(p)) return;
     raw_value(p, "\"", 1);
     for (size_t i = 0, n; i < bytes; i += n) {
         char code[8];
@@ -339,17 +353,14 @@ static int on_number(void *context, const char *text, size_t bytes)
     struct kp_kineto_parser *p = context;
     p->told++;
     raw_value(p, text, bytes);
-    if (p->skip)
-        return 1;
+    if (p->skip) return 1;
     switch (p->place) {
     case TOP: top_number(p, text, bytes); break;
     case EVENT: event_number(p, text, bytes); break;
     case ARGS: args_number(p, text, bytes); break;
     case DIMS:
-        if (p->level != 2 || p->nested)
-            break;
-        if (p->dims.used > p->entry + 1)
-            text_add(&p->dims, ", ", 2);
+        if (p->level != 2 || p->nested) break;
+        if (p->dims.used > p->entry + 1) text_add(&p->dims, ", ", 2);
         text_add(&p->dims, text, bytes);
         break;
     default: break;
@@ -362,14 +373,10 @@ static int on_string(void *context, const unsigned char *text, size_t bytes)
     struct kp_kineto_parser *p = context;
     p->told++;
     raw_string(p, text, bytes);
-    if (p->skip)
-        return 1;
-    if (p->place == EVENT)
-        event_string(p, (const char *)text, bytes);
-    else if (p->place == ARGS)
-        args_string(p, (const char *)text, bytes);
-    else if (p->place == TOP && p->key == KEY_BASE)
-        top_number(p, (const char *)text, bytes);
+    if (p->skip) return 1;
+    if (p->place == EVENT) event_string(p, (const char *)text, bytes);
+    else if (p->place == ARGS) args_string(p, (const char *)text, bytes);
+    else if (p->place == TOP && p->key == KEY_BASE) top_number(p, (const char *)text, bytes);
     else if (p->place == CONCRETE) {
         text_add(&p->concrete, (const char *)text, bytes);
         text_add(&p->concrete, "\n", 1);
@@ -384,10 +391,8 @@ static int on_bool(void *context, int value)
     struct kp_kineto_parser *p = context;
     p->told++;
     raw_value(p, value ? "true" : "false", value ? 4 : 5);
-    if (!p->skip && p->place == ARGS && p->key == KEY_FINISHED && !value)
-        p->event.flags |= KP_TRACE_UNFINISHED;
-    if (!p->skip && p->place == TOP)
-        top_number(p, value ? "1" : "0", 1);
+    if (!p->skip && p->place == ARGS && p->key == KEY_FINISHED && !value) p->event.flags |= KP_TRACE_UNFINISHED;
+    if (!p->skip && p->place == TOP) top_number(p, value ? "1" : "0", 1);
     return 1;
 }
 
@@ -408,8 +413,7 @@ static int on_key(void *context, const unsigned char *text, size_t bytes)
         raw(p, ":", 1);
         p->comma = false;
     }
-    if (!p->skip)
-        p->key = key_find(p->place, (const char *)text, bytes);
+    if (!p->skip) p->key = key_find(p->place, (const char *)text, bytes);
     p->trace->is_ours |= !p->skip && p->key == KEY_OURS;
     return 1;
 }
@@ -461,8 +465,7 @@ static void dims_open(struct kp_kineto_parser *p)
     if (p->level == 2) { /* a tensor inside a list: torch's tables show the list as [] */
         p->nested = true;
     } else if (p->level == 1) {
-        if (p->dims.used > 1)
-            text_add(&p->dims, ", ", 2);
+        if (p->dims.used > 1) text_add(&p->dims, ", ", 2);
         p->entry = p->dims.used;
         p->nested = false;
         text_add(&p->dims, "[", 1);
@@ -474,8 +477,7 @@ static void dims_close(struct kp_kineto_parser *p)
 {
     p->level--;
     if (p->level == 1) {
-        if (p->nested)
-            p->dims.used = p->entry + 1;
+        if (p->nested) p->dims.used = p->entry + 1;
         text_add(&p->dims, "]", 1);
     } else if (p->level == 0) {
         text_add(&p->dims, "]", 1);
@@ -629,11 +631,9 @@ int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t b
         p->bad = p->fed - p->pending;
         return say(p, "a string, a number or a gap of more than 16 MB begins near here");
     }
-    if (p->pending < HELD_LEAST)
-        return parse(p, text, bytes);
+    if (p->pending < HELD_LEAST) return parse(p, text, bytes);
     text_add(&p->held, text, bytes);
-    if (p->held.used < p->pending)
-        return 0;
+    if (p->held.used < p->pending) return 0;
     bytes = p->held.used;
     p->held.used = 0;
     return parse(p, p->held.data, bytes);
@@ -643,30 +643,19 @@ int kp_kineto_parser_end(struct kp_kineto_parser *p)
 {
     const size_t held = p->held.used;
     p->held.used = 0;
-    if (held && parse(p, p->held.data, held))
-        return -EINVAL;
+    if (held && parse(p, p->held.data, held)) return -EINVAL;
     p->bad = p->fed; /* also where JSON is whole: what it lacks it lacks at its end */
-    if (p->fed == 0)
-        return say(p, "the file is empty");
+    if (p->fed == 0) return say(p, "the file is empty");
     p->torn = true;
     if (yajl_complete_parse(p->yajl) != yajl_status_ok)
-        return say(p, p->place >= EVENT && p->place <= TYPES ? "the file ends inside an event" :
-                                                                    "the file ends inside the JSON");
+        return say(p, p->place >= EVENT && p->place <= TYPES ? "the file ends inside an event"
+                                                             : "the file ends inside the JSON");
     p->torn = false;
     return 0;
 }
 
-uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *p)
-{
-    return p->bad;
-}
+uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *p) { return p->bad; }
 
-const char *kp_kineto_parser_why(const struct kp_kineto_parser *p)
-{
-    return p->why;
-}
+const char *kp_kineto_parser_why(const struct kp_kineto_parser *p) { return p->why; }
 
-bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *p)
-{
-    return p->torn;
-}
+bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *p) { return p->torn; }

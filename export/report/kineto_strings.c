@@ -30,8 +30,7 @@ void (*kp_kineto_no_memory)(void);
 static void *need(void *memory)
 {
     if (!memory) {
-        if (kp_kineto_no_memory)
-            kp_kineto_no_memory();
+        if (kp_kineto_no_memory) kp_kineto_no_memory();
         fputs("kprof: out of memory\n", stderr);
         exit(1);
     }
@@ -40,11 +39,9 @@ static void *need(void *memory)
 
 void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes)
 {
-    if (wanted <= *capacity)
-        return memory;
+    if (wanted <= *capacity) return memory;
     size_t next = *capacity ? *capacity + *capacity / 2 : 64;
-    if (next < wanted)
-        next = wanted;
+    if (next < wanted) next = wanted;
     *capacity = next;
     return need(realloc(memory, next * item_bytes));
 }
@@ -60,8 +57,7 @@ static uint32_t hash_of(const char *text, size_t bytes)
         text += 8;
         bytes -= 8;
     }
-    while (bytes--)
-        h = (h ^ (unsigned char)*text++) * 0x100000001b3u;
+    while (bytes--) h = (h ^ (unsigned char)*text++) * 0x100000001b3u;
     h ^= h >> 32;
     return (uint32_t)h;
 }
@@ -89,8 +85,7 @@ static void widen(struct kp_strings *s)
     s->slot_count = count;
     for (size_t id = 1; id < s->count; id++) {
         size_t at = s->entries[id].hash & (count - 1);
-        while (s->slots[at])
-            at = (at + 1) & (count - 1);
+        while (s->slots[at]) at = (at + 1) & (count - 1);
         s->slots[at] = (uint32_t)id;
     }
 }
@@ -107,8 +102,7 @@ struct kp_strings *kp_strings_open(void)
 
 void kp_strings_close(struct kp_strings *s)
 {
-    if (!s)
-        return;
+    if (!s) return;
     while (s->pages) {
         struct page *next = s->pages->next;
         free(s->pages);
@@ -121,14 +115,12 @@ void kp_strings_close(struct kp_strings *s)
 
 uint32_t kp_strings_put(struct kp_strings *s, const char *text, size_t bytes)
 {
-    if (bytes == 0)
-        return 0;
+    if (bytes == 0) return 0;
     uint32_t hash = hash_of(text, bytes);
     size_t at = hash & (s->slot_count - 1);
     for (; s->slots[at]; at = (at + 1) & (s->slot_count - 1)) {
         const struct entry *e = &s->entries[s->slots[at]];
-        if (e->hash == hash && e->bytes == bytes && memcmp(e->text, text, bytes) == 0)
-            return s->slots[at];
+        if (e->hash == hash && e->bytes == bytes && memcmp(e->text, text, bytes) == 0) return s->slots[at];
     }
     char *copy = room_for(s, bytes + 1);
     memcpy(copy, text, bytes);
@@ -137,17 +129,10 @@ uint32_t kp_strings_put(struct kp_strings *s, const char *text, size_t bytes)
     s->entries[s->count] = (struct entry){copy, (uint32_t)bytes, hash};
     uint32_t id = (uint32_t)s->count++;
     s->slots[at] = id;
-    if (s->count * 2 > s->slot_count)
-        widen(s);
+    if (s->count * 2 > s->slot_count) widen(s);
     return id;
 }
 
-const char *kp_strings_get(const struct kp_strings *s, uint32_t id)
-{
-    return id < s->count ? s->entries[id].text : "";
-}
+const char *kp_strings_get(const struct kp_strings *s, uint32_t id) { return id < s->count ? s->entries[id].text : ""; }
 
-size_t kp_strings_bytes(const struct kp_strings *s, uint32_t id)
-{
-    return id < s->count ? s->entries[id].bytes : 0;
-}
+size_t kp_strings_bytes(const struct kp_strings *s, uint32_t id) { return id < s->count ? s->entries[id].bytes : 0; }

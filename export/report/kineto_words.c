@@ -12,8 +12,7 @@ int64_t kp_kineto_ns(const char *text, size_t bytes)
     const char *end = text + bytes;
     const char *p = text;
     bool minus = p < end && *p == '-';
-    if (minus)
-        p++;
+    if (minus) p++;
     int64_t value = 0;
     int decimals = -1;
     bool up = false;
@@ -24,21 +23,18 @@ int64_t kp_kineto_ns(const char *text, size_t bytes)
             char copy[64];
             snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 63 ? bytes : 63), text);
             long double us = strtold(copy, NULL) * 1000.0L;
-            if (us > 9.2e18L || us < -9.2e18L)
-                return 0;
+            if (us > 9.2e18L || us < -9.2e18L) return 0;
             return (int64_t)(us + (us < 0 ? -0.5L : 0.5L));
         } else if (*p < '0' || *p > '9') {
             break;
         } else if (decimals >= 3) {
-            if (decimals++ == 3)
-                up = *p >= '5';
+            if (decimals++ == 3) up = *p >= '5';
         } else if (value <= (INT64_MAX - 9) / 10) {
             value = value * 10 + (*p - '0');
             decimals += decimals >= 0;
         }
     }
-    for (int i = decimals < 0 ? 0 : decimals; i < 3; i++)
-        value = value <= INT64_MAX / 10 ? value * 10 : 0;
+    for (int i = decimals < 0 ? 0 : decimals; i < 3; i++) value = value <= INT64_MAX / 10 ? value * 10 : 0;
     value += up;
     return minus ? -value : value;
 }
@@ -93,7 +89,6 @@ static const struct {
 uint8_t kp_kineto_kind(const char *cat)
 {
     for (size_t i = 0; i < sizeof kind_rows / sizeof *kind_rows; i++)
-        if (strcmp(kind_rows[i].cat, cat) == 0)
-            return kind_rows[i].kind;
+        if (strcmp(kind_rows[i].cat, cat) == 0) return kind_rows[i].kind;
     return KP_TRACE_OTHER;
 }

@@ -17,8 +17,8 @@
 enum { SHOWN = 8 }; /* bytes of one letter, however it is shown */
 
 struct letter {
-    size_t taken;    /* bytes of the text */
-    unsigned code;   /* of a control letter or a bad byte */
+    size_t taken;  /* bytes of the text */
+    unsigned code; /* of a control letter or a bad byte */
     bool is_plain, is_bad;
 };
 
@@ -43,10 +43,7 @@ static size_t plain_run(const char *text, size_t bytes)
     return n;
 }
 
-bool kp_plain_is(const char *text, size_t bytes)
-{
-    return plain_run(text, bytes) == bytes;
-}
+bool kp_plain_is(const char *text, size_t bytes) { return plain_run(text, bytes) == bytes; }
 
 size_t kp_plain_text(char *out, size_t room, const char *text, size_t bytes)
 {
@@ -84,21 +81,16 @@ static void put(FILE *out, const char *text, bool has_lines)
     }
 }
 
-void kp_plain_put(FILE *out, const char *text)
-{
-    put(out, text, false);
-}
+void kp_plain_put(FILE *out, const char *text) { put(out, text, false); }
 
-void kp_plain_lines(FILE *out, const char *text)
-{
-    put(out, text, true);
-}
+void kp_plain_lines(FILE *out, const char *text) { put(out, text, true); }
 
 static void json_letters(FILE *out, const char *text, bool is_raw)
 {
     for (size_t left = strlen(text); left;) {
         const struct letter c = letter_at((const unsigned char *)text, left);
-        const bool stays = is_raw ? c.is_plain || (!c.is_bad && strchr("\n\r\t", (int)c.code)) : c.is_plain && c.code != '"' && c.code != '\\';
+        const bool stays = is_raw ? c.is_plain || (!c.is_bad && strchr("\n\r\t", (int)c.code))
+                                  : c.is_plain && c.code != '"' && c.code != '\\';
         if (stays || (c.is_plain && c.taken > 1)) fwrite(text, 1, c.taken, out);
         else if (c.is_bad) fputs("\xef\xbf\xbd", out);
         else if (c.is_plain) fprintf(out, "\\%c", (int)c.code);
@@ -114,7 +106,4 @@ void kp_plain_json(FILE *out, const char *text)
     fputc('"', out);
 }
 
-void kp_plain_json_raw(FILE *out, const char *text)
-{
-    json_letters(out, text, true);
-}
+void kp_plain_json_raw(FILE *out, const char *text) { json_letters(out, text, true); }

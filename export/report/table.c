@@ -16,7 +16,7 @@
 struct layout {
     const char *heads[MAX_COLUMNS];
     int widths[MAX_COLUMNS];
-    int count, line; /* columns; letters of a whole line */
+    int count, line;          /* columns; letters of a whole line */
     int name, shapes, source; /* widths */
     bool overloads, shape_column, device, device_memory, flops, stacks;
     double flops_scale;
@@ -33,21 +33,16 @@ struct cells {
 
 char *kp_table_time(char *out, size_t bytes, double us, char unit)
 {
-    if (unit == 's' || (!unit && us >= 1e6))
-        snprintf(out, bytes, "%.3fs", us / 1e6);
-    else if (unit == 'm' || (!unit && us >= 1e3))
-        snprintf(out, bytes, "%.3fms", us / 1e3);
-    else
-        snprintf(out, bytes, "%.3fus", us);
+    if (unit == 's' || (!unit && us >= 1e6)) snprintf(out, bytes, "%.3fs", us / 1e6);
+    else if (unit == 'm' || (!unit && us >= 1e3)) snprintf(out, bytes, "%.3fms", us / 1e3);
+    else snprintf(out, bytes, "%.3fus", us);
     return out;
 }
 
 char *kp_table_share(char *out, size_t bytes, double us, double total_us)
 {
-    if (total_us == 0)
-        snprintf(out, bytes, "NaN");
-    else
-        snprintf(out, bytes, "%.2f%%", us * 100.0 / total_us);
+    if (total_us == 0) snprintf(out, bytes, "NaN");
+    else snprintf(out, bytes, "%.2f%%", us * 100.0 / total_us);
     return out;
 }
 
@@ -73,42 +68,36 @@ static size_t letter_bytes(const char *text)
     unsigned char c = (unsigned char)*text;
     size_t wanted = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
     for (size_t i = 1; i < wanted; i++)
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
-            return 1;
+        if (((unsigned char)text[i] & 0xc0) != 0x80) return 1;
     return wanted;
 }
 
 size_t kp_table_letters(const char *text)
 {
     size_t letters = 0;
-    for (; *text; text += letter_bytes(text))
-        letters++;
+    for (; *text; text += letter_bytes(text)) letters++;
     return letters;
 }
 
 static const char *letters_skip(const char *text, size_t letters)
 {
-    while (letters-- && *text)
-        text += letter_bytes(text);
+    while (letters-- && *text) text += letter_bytes(text);
     return text;
 }
 
 static void put_many(FILE *out, char letter, int times)
 {
-    while (times-- > 0)
-        putc(letter, out);
+    while (times-- > 0) putc(letter, out);
 }
 
 /* One cell: `text` cut to `cut` letters (-1: whole) plus `tail`, padded to `width` and followed by two blanks. */
 static void put_cell(FILE *out, const char *text, int cut, const char *tail, int width, bool left)
 {
     size_t letters = kp_table_letters(text);
-    if (cut >= 0 && letters > (size_t)cut)
-        letters = (size_t)cut;
+    if (cut >= 0 && letters > (size_t)cut) letters = (size_t)cut;
     size_t bytes = (size_t)(letters_skip(text, letters) - text);
     int pad = width - (int)letters - (int)kp_table_letters(tail);
-    if (!left)
-        put_many(out, ' ', pad);
+    if (!left) put_many(out, ' ', pad);
     fwrite(text, 1, bytes, out);
     fputs(tail, out);
     put_many(out, ' ', left && pad > 0 ? pad + 2 : 2);
@@ -124,8 +113,7 @@ static void put_name(FILE *out, const char *name, const struct kp_table_options 
         keep = most - 3;
         if (keep < 0) /* a slice from the right, as Python's */
             keep += (int)kp_table_letters(name);
-        if (keep < 0)
-            keep = 0;
+        if (keep < 0) keep = 0;
     }
     put_cell(out, name, keep, cut ? "..." : "", width, false);
 }
@@ -137,8 +125,7 @@ static void put_source(FILE *out, const char *frame, const struct layout *l)
     char *cut = NULL;
     if (letters > l->source) {
         frame = letters_skip(frame, (size_t)(letters - l->source));
-        if (l->source > 3 && asprintf(&cut, "...%s", letters_skip(frame, 3)) < 0)
-            cut = NULL;
+        if (l->source > 3 && asprintf(&cut, "...%s", letters_skip(frame, 3)) < 0) cut = NULL;
     }
     put_cell(out, cut ? cut : frame, -1, "", width, !l->flops);
     free(cut);
@@ -149,8 +136,7 @@ static uint32_t id_plain(struct kp_trace *trace, uint32_t id)
 {
     const char *text = kp_trace_text(trace, id);
     const size_t bytes = strlen(text);
-    if (kp_plain_is(text, bytes))
-        return id;
+    if (kp_plain_is(text, bytes)) return id;
     size_t capacity = 0;
     char *shown = kp_kineto_grow(NULL, &capacity, 4 * bytes + 1, 1);
     const uint32_t plain = kp_strings_put(trace->strings, shown, kp_plain_text(shown, 4 * bytes + 1, text, bytes));
@@ -202,16 +188,14 @@ static void layout_measure(struct layout *l, const struct kp_keyavg *a, const st
         l->shape_column |= row->shapes && letters > 2;
         l->device |= row->self_device > 0;
         l->device_memory |= row->self_device_bytes > 0;
-        if (row->flops > 0 && (least == 0 || row->flops < least))
-            least = row->flops;
+        if (row->flops > 0 && (least == 0 || row->flops < least)) least = row->flops;
         for (uint32_t frame = 0; frame < row->stack_count; frame++) {
             letters = kp_table_letters(row->stack[frame]);
             source = letters > source ? letters : source;
         }
         l->stacks |= row->stack_count != 0;
         l->self_cpu += row->self_cpu;
-        if (row->on_device && !row->is_annotation)
-            l->self_device += row->self_device;
+        if (row->on_device && !row->is_annotation) l->self_device += row->self_device;
     }
     l->name = at_most(name, o->name_width);
     l->shapes = at_most(shapes, o->shapes_width);
@@ -222,7 +206,7 @@ static void layout_measure(struct layout *l, const struct kp_keyavg *a, const st
 
 static const char *flops_head(struct layout *l)
 {
-    static const char *const heads[] = {"Total FLOPs", "Total KFLOPs", "Total MFLOPs",
+    static const char *const heads[] = {"Total FLOPs",  "Total KFLOPs", "Total MFLOPs",
                                         "Total GFLOPs", "Total TFLOPs", "Total PFLOPs"};
     double power = log10(l->flops_scale) / 3;
     power = power < 0 ? 0 : power > 5 ? 5 : power;
@@ -236,12 +220,9 @@ static void layout_columns(struct layout *l, const struct kp_keyavg *a)
     static const char *const cpu[] = {"Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"};
     static const char *const gpu[] = {"Self CUDA", "Self CUDA %", "CUDA total", "CUDA time avg"};
     column_add(l, "Name", l->name);
-    if (l->overloads)
-        column_add(l, "Overload Name", l->name);
-    for (size_t i = 0; i < sizeof cpu / sizeof *cpu; i++)
-        column_add(l, cpu[i], COLUMN);
-    for (size_t i = 0; l->device && i < sizeof gpu / sizeof *gpu; i++)
-        column_add(l, gpu[i], COLUMN);
+    if (l->overloads) column_add(l, "Overload Name", l->name);
+    for (size_t i = 0; i < sizeof cpu / sizeof *cpu; i++) column_add(l, cpu[i], COLUMN);
+    for (size_t i = 0; l->device && i < sizeof gpu / sizeof *gpu; i++) column_add(l, gpu[i], COLUMN);
     if (a->profile_memory) {
         column_add(l, "CPU Mem", COLUMN);
         column_add(l, "Self CPU Mem", COLUMN);
@@ -251,12 +232,9 @@ static void layout_columns(struct layout *l, const struct kp_keyavg *a)
         }
     }
     column_add(l, "# of Calls", COLUMN);
-    if (l->shape_column)
-        column_add(l, "Input Shapes", l->shapes);
-    if (l->stacks)
-        column_add(l, "Source Location", l->source);
-    if (l->flops)
-        column_add(l, flops_head(l), COLUMN);
+    if (l->shape_column) column_add(l, "Input Shapes", l->shapes);
+    if (l->stacks) column_add(l, "Source Location", l->source);
+    if (l->flops) column_add(l, flops_head(l), COLUMN);
     l->line -= 2;
 }
 
@@ -268,10 +246,7 @@ static char *cell(struct cells *c)
     return c->text[c->count++];
 }
 
-static void time_cell(struct cells *c, double us, char unit)
-{
-    kp_table_time(cell(c), sizeof c->text[0], us, unit);
-}
+static void time_cell(struct cells *c, double us, char unit) { kp_table_time(cell(c), sizeof c->text[0], us, unit); }
 
 static void share_cell(struct cells *c, double us, double total)
 {
@@ -283,10 +258,8 @@ static void row_numbers(struct cells *c, const struct kp_row *row, const struct 
 {
     share_cell(c, row->self_cpu, l->self_cpu);
     time_cell(c, row->self_cpu, unit);
-    if (row->is_async)
-        strcpy(cell(c), "0");
-    else
-        share_cell(c, row->cpu_total, l->self_cpu);
+    if (row->is_async) strcpy(cell(c), "0");
+    else share_cell(c, row->cpu_total, l->self_cpu);
     time_cell(c, row->cpu_total, unit);
     time_cell(c, row->cpu_avg, unit);
     if (l->device) {
@@ -310,23 +283,19 @@ static void row_numbers(struct cells *c, const struct kp_row *row, const struct 
 static void row_tail(FILE *out, const struct kp_row *row, const struct layout *l, const struct kp_keyavg *a, int column)
 {
     char text[40] = "--";
-    if (l->shape_column)
-        put_cell(out, kp_trace_text(a->trace, row->shapes), l->shapes, "", l->widths[column++], false);
+    if (l->shape_column) put_cell(out, kp_trace_text(a->trace, row->shapes), l->shapes, "", l->widths[column++], false);
     if (l->flops) {
-        if (row->flops > 0)
-            snprintf(text, sizeof text, "%8.3f", row->flops * l->flops_scale);
+        if (row->flops > 0) snprintf(text, sizeof text, "%8.3f", row->flops * l->flops_scale);
         put_cell(out, text, -1, "", l->widths[column], l->stacks);
         column++;
     }
-    if (!l->stacks)
-        return;
+    if (!l->stacks) return;
     put_source(out, row->stack_count ? row->stack[0] : "", l);
 }
 
 static void put_blank(FILE *out, const struct layout *l, int columns)
 {
-    for (int i = 0; i < columns; i++)
-        put_many(out, ' ', l->widths[i] + 2);
+    for (int i = 0; i < columns; i++) put_many(out, ' ', l->widths[i] + 2);
 }
 
 static void row_frames(FILE *out, const struct kp_row *row, const struct layout *l)
@@ -346,15 +315,12 @@ static void put_row(FILE *out, const struct kp_row *row, const struct layout *l,
     struct cells c = {.count = 0};
     int column = 1 + l->overloads;
     put_name(out, kp_trace_text(a->trace, row->name), o, l->name);
-    if (l->overloads)
-        put_name(out, kp_trace_text(a->trace, row->overload), o, l->name);
+    if (l->overloads) put_name(out, kp_trace_text(a->trace, row->overload), o, l->name);
     row_numbers(&c, row, l, a, o->time_unit);
-    for (int i = 0; i < c.count; i++)
-        put_cell(out, c.text[i], -1, "", l->widths[column++], false);
+    for (int i = 0; i < c.count; i++) put_cell(out, c.text[i], -1, "", l->widths[column++], false);
     row_tail(out, row, l, a, column);
     putc('\n', out);
-    if (l->stacks)
-        row_frames(out, row, l);
+    if (l->stacks) row_frames(out, row, l);
 }
 
 /* ---- frame ---- */
@@ -387,10 +353,8 @@ static void put_head(FILE *out, const struct layout *l, const struct kp_table_op
 
 int kp_table_print(FILE *out, struct kp_keyavg *a, const struct kp_table_options *o)
 {
-    if (o->sort_by && kp_keyavg_sort(a, o->sort_by) < 0)
-        return -EINVAL;
-    if (a->count == 0)
-        return 0;
+    if (o->sort_by && kp_keyavg_sort(a, o->sort_by) < 0) return -EINVAL;
+    if (a->count == 0) return 0;
     struct layout l = {.count = 0};
     rows_plain(a);
     layout_measure(&l, a, o);
@@ -398,8 +362,7 @@ int kp_table_print(FILE *out, struct kp_keyavg *a, const struct kp_table_options
     put_head(out, &l, o);
     long printed = 0;
     for (size_t i = 0; i < a->count && printed != o->row_limit; i++) {
-        if (o->top_level_only && a->rows[i].has_parent)
-            continue;
+        if (o->top_level_only && a->rows[i].has_parent) continue;
         put_row(out, &a->rows[i], &l, a, o);
         printed++;
     }

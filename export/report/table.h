@@ -8,14 +8,17 @@
 #include "export/report/keyavg.h"
 
 struct kp_table_options {
-    const char *sort_by; /* NULL: order of first appearance */
-    const char *header;  /* NULL: none */
-    long row_limit;      /* -1: all */
+    const char *sort_by;                        /* NULL: order of first appearance */
+    const char *header;                         /* NULL: none */
+    long row_limit;                             /* -1: all */
     int name_width, shapes_width, source_width; /* most letters; 0: no limit */
     bool top_level_only;
-    char time_unit;      /* 's', 'm', 'u'; 0: by size */
+    char time_unit; /* 's', 'm', 'u'; 0: by size */
 };
-#define KP_TABLE_DEFAULTS {.row_limit = 100, .name_width = 55, .shapes_width = 80, .source_width = 75}
+#define KP_TABLE_DEFAULTS                                                          \
+    {                                                                              \
+        .row_limit = 100, .name_width = 55, .shapes_width = 80, .source_width = 75 \
+    }
 
 /* Sorts the rows when asked to; nothing is printed for no rows. 0 or -EINVAL for an unknown key. */
 int kp_table_print(FILE *out, struct kp_keyavg *averages, const struct kp_table_options *options);

@@ -53,7 +53,8 @@ static void recorded_stack_write(struct kp_trace *t, uint32_t stack)
     const char *frame = kp_reader_frame(t->reader, &stack);
     if (!frame) return;
     kp_json_lit(&t->json, ",\"Call stack\":\"");
-    for (uint32_t n = 0; frame && n < KP_FRAMES_MAX && !t->json.error; n++, frame = kp_reader_frame(t->reader, &stack)) {
+    for (uint32_t n = 0; frame && n < KP_FRAMES_MAX && !t->json.error;
+         n++, frame = kp_reader_frame(t->reader, &stack)) {
         kp_json_text(&t->json, frame, strlen(frame));
         kp_json_char(&t->json, ';');
     }

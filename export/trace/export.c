@@ -31,10 +31,7 @@
 
 #define PROGRESS_EVENTS 4096u
 
-static bool has_file(const struct kp_trace *t)
-{
-    return !t->options->no_trace && !t->options->text;
-}
+static bool has_file(const struct kp_trace *t) { return !t->options->no_trace && !t->options->text; }
 
 static int text_down(void *context, const void *data, size_t bytes)
 {
@@ -56,7 +53,8 @@ static int path_make(struct kp_trace *t, char *name, size_t bytes)
     for (int tries = 0; tries < 1000; tries++) {
         int rc = kp_tbname_make(name, bytes, t->options->worker_name, host, head->pid, t->now_ns, t->options->gzip);
         if (rc) return rc;
-        if (kp_fmt(t->result->path, sizeof t->result->path, "%s/%s", t->options->dir, name) >= sizeof t->result->path) return -ENAMETOOLONG;
+        if (kp_fmt(t->result->path, sizeof t->result->path, "%s/%s", t->options->dir, name) >= sizeof t->result->path)
+            return -ENAMETOOLONG;
         if (!kp_io_exists(t->result->path) && !kp_extras_exist(t->options->extras, t->result->path)) return 0;
         t->now_ns++;
     }
@@ -88,7 +86,8 @@ static int begin(struct kp_trace *t)
 /* A program that runs torch.profiler itself marks its steps as well: beside ours every viewer would count them twice. */
 static bool is_second_mark(const struct kp_trace *t, const struct kp_event *e)
 {
-    if (e->kind != KP_KIND_OP || e->scope != 7 || !t->result->steps || strncmp(e->name, "ProfilerStep#", 13) != 0) return false;
+    if (e->kind != KP_KIND_OP || e->scope != 7 || !t->result->steps || strncmp(e->name, "ProfilerStep#", 13) != 0)
+        return false;
     return e->name[13] && !e->name[13 + strspn(e->name + 13, "0123456789")];
 }
 
@@ -135,7 +134,8 @@ static int event_take(void *context, const struct kp_event *e)
 static int is_shown(void *context, const struct kp_device_event *e)
 {
     const struct kp_trace *t = context;
-    return e->time_status == KP_TIME_OK && e->kind != KP_KIND_CUDAEVENT && e->start_ns >= t->cycle.begin_ns && e->end_ns <= t->cycle.end_ns;
+    return e->time_status == KP_TIME_OK && e->kind != KP_KIND_CUDAEVENT && e->start_ns >= t->cycle.begin_ns &&
+           e->end_ns <= t->cycle.end_ns;
 }
 
 /* A window without any event of the host has a trace when a device did something in it. */
@@ -223,7 +223,8 @@ int kp_export_has(struct kp_reader *reader, uint32_t cycle)
     return rc;
 }
 
-int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_export_options *options, struct kp_export_result *result)
+int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_export_options *options,
+                    struct kp_export_result *result)
 {
     struct kp_trace *t = kp_map_alloc(sizeof *t);
     int rc = t ? 0 : -ENOMEM;

@@ -16,15 +16,52 @@
 
 /* c10's names of the scalar types; a number never changed its meaning. */
 static const char *const dtype_names[] = {
-    "unsigned char", "signed char", "short int", "int", "long int", "c10::Half", "float", "double",
-    "c10::complex<c10::Half>", "c10::complex<float>", "c10::complex<double>", "bool", "c10::qint8", "c10::quint8",
-    "c10::qint32", "c10::BFloat16", "c10::quint4x2", "c10::quint2x4", "c10::bits1x8", "c10::bits2x4", "c10::bits4x2",
-    "c10::bits8", "c10::bits16", "c10::Float8_e5m2", "c10::Float8_e4m3fn", "c10::Float8_e5m2fnuz",
-    "c10::Float8_e4m3fnuz", "short unsigned int", "unsigned int", "long unsigned int",
-    "c10::dummy_uint1_7_t<1>", "c10::dummy_uint1_7_t<2>", "c10::dummy_uint1_7_t<3>", "c10::dummy_uint1_7_t<4>",
-    "c10::dummy_uint1_7_t<5>", "c10::dummy_uint1_7_t<6>", "c10::dummy_uint1_7_t<7>", "c10::dummy_int1_7_t<1>",
-    "c10::dummy_int1_7_t<2>", "c10::dummy_int1_7_t<3>", "c10::dummy_int1_7_t<4>", "c10::dummy_int1_7_t<5>",
-    "c10::dummy_int1_7_t<6>", "c10::dummy_int1_7_t<7>", "c10::Float8_e8m0fnu", "c10::Float4_e2m1fn_x2",
+    "unsigned char",
+    "signed char",
+    "short int",
+    "int",
+    "long int",
+    "c10::Half",
+    "float",
+    "double",
+    "c10::complex<c10::Half>",
+    "c10::complex<float>",
+    "c10::complex<double>",
+    "bool",
+    "c10::qint8",
+    "c10::quint8",
+    "c10::qint32",
+    "c10::BFloat16",
+    "c10::quint4x2",
+    "c10::quint2x4",
+    "c10::bits1x8",
+    "c10::bits2x4",
+    "c10::bits4x2",
+    "c10::bits8",
+    "c10::bits16",
+    "c10::Float8_e5m2",
+    "c10::Float8_e4m3fn",
+    "c10::Float8_e5m2fnuz",
+    "c10::Float8_e4m3fnuz",
+    "short unsigned int",
+    "unsigned int",
+    "long unsigned int",
+    "c10::dummy_uint1_7_t<1>",
+    "c10::dummy_uint1_7_t<2>",
+    "c10::dummy_uint1_7_t<3>",
+    "c10::dummy_uint1_7_t<4>",
+    "c10::dummy_uint1_7_t<5>",
+    "c10::dummy_uint1_7_t<6>",
+    "c10::dummy_uint1_7_t<7>",
+    "c10::dummy_int1_7_t<1>",
+    "c10::dummy_int1_7_t<2>",
+    "c10::dummy_int1_7_t<3>",
+    "c10::dummy_int1_7_t<4>",
+    "c10::dummy_int1_7_t<5>",
+    "c10::dummy_int1_7_t<6>",
+    "c10::dummy_int1_7_t<7>",
+    "c10::Float8_e8m0fnu",
+    "c10::Float4_e2m1fn_x2",
     "c10::complex<c10::BFloat16>",
 };
 
@@ -33,8 +70,8 @@ struct walk {
 };
 struct entry {
     uint8_t tag, dtype, flags, ndim;
-    uint16_t count;       /* of a list */
-    const uint8_t *data;  /* sizes of a tensor, value of a scalar, first item of a list */
+    uint16_t count;      /* of a list */
+    const uint8_t *data; /* sizes of a tensor, value of a scalar, first item of a list */
 };
 
 static bool take(struct walk *w, void *to, size_t bytes)
@@ -48,10 +85,7 @@ static bool take(struct walk *w, void *to, size_t bytes)
     return true;
 }
 
-static unsigned word_bytes(const struct entry *tensor)
-{
-    return tensor->flags & KP_IN_TENSOR_NARROW ? 4 : 8;
-}
+static unsigned word_bytes(const struct entry *tensor) { return tensor->flags & KP_IN_TENSOR_NARROW ? 4 : 8; }
 
 static bool tensor_take(struct walk *w, struct entry *e)
 {
@@ -141,15 +175,9 @@ static void dims_write(struct kp_json *j, const struct entry *e, const uint8_t *
     kp_json_char(j, ']');
 }
 
-static void sizes_write(struct kp_json *j, const struct entry *e, const uint8_t *end)
-{
-    dims_write(j, e, end, false);
-}
+static void sizes_write(struct kp_json *j, const struct entry *e, const uint8_t *end) { dims_write(j, e, end, false); }
 
-static void strides_write(struct kp_json *j, const struct entry *e, const uint8_t *end)
-{
-    dims_write(j, e, end, true);
-}
+static void strides_write(struct kp_json *j, const struct entry *e, const uint8_t *end) { dims_write(j, e, end, true); }
 
 /* ---- Input type ---- */
 

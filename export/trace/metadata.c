@@ -62,10 +62,13 @@ static bool is_ours(const char *written, size_t written_bytes)
 {
     char key[KEY_BYTES];
     size_t bytes = key_plain(written, written_bytes, key);
-    static const char *const ours[] = {"schemaVersion", "deviceProperties", "trace_id", "host_name", "displayTimeUnit",
-                                       "baseTimeNanoseconds", "traceEvents", "traceName", "distributedInfo", "record_shapes",
-                                       "profile_memory", "with_stack", "with_modules", "with_flops", "kprof",
-                                       "kprof_gpu", "cupti_version", "cuda_runtime_version", "cuda_driver_version"};
+    static const char *const ours[] = {"schemaVersion",      "deviceProperties", "trace_id",
+                                       "host_name",          "displayTimeUnit",  "baseTimeNanoseconds",
+                                       "traceEvents",        "traceName",        "distributedInfo",
+                                       "record_shapes",      "profile_memory",   "with_stack",
+                                       "with_modules",       "with_flops",       "kprof",
+                                       "kprof_gpu",          "cupti_version",    "cuda_runtime_version",
+                                       "cuda_driver_version"};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (strlen(ours[i]) == bytes && !memcmp(ours[i], key, bytes)) return true;
     return false;
@@ -82,10 +85,7 @@ static void member_write(struct kp_trace *t, const char *key, size_t key_bytes, 
     kp_json_lit(&t->json, ",\n");
 }
 
-static const char *blank_skip(const char *at)
-{
-    return at + strspn(at, " \t\r\n");
-}
+static const char *blank_skip(const char *at) { return at + strspn(at, " \t\r\n"); }
 
 static const char *string_skip(const char *at) /* stands on the opening quote */
 {

@@ -37,14 +37,11 @@ struct kp_pycalls {
     struct stack *stacks;
     uint32_t stacks_n, stacks_cap, stack_last;
     uint32_t *slots, slots_n; /* of threads: number of the stack + 1, 0: free */
-    struct module *modules; /* type 0: free */
+    struct module *modules;   /* type 0: free */
     uint32_t modules_n, modules_cap;
 };
 
-struct kp_pycalls *kp_pycalls_open(void)
-{
-    return kp_map_alloc(sizeof(struct kp_pycalls));
-}
+struct kp_pycalls *kp_pycalls_open(void) { return kp_map_alloc(sizeof(struct kp_pycalls)); }
 
 void kp_pycalls_close(struct kp_pycalls *p)
 {
@@ -69,7 +66,8 @@ static uint32_t *slot_of(const struct kp_pycalls *p, uint32_t *slots, uint32_t c
 
 static struct stack *stack_find(struct kp_pycalls *p, uint32_t thread_no)
 {
-    if (p->stack_last < p->stacks_n && p->stacks[p->stack_last].thread_no == thread_no) return &p->stacks[p->stack_last];
+    if (p->stack_last < p->stacks_n && p->stacks[p->stack_last].thread_no == thread_no)
+        return &p->stacks[p->stack_last];
     const uint32_t number = p->slots_n ? *slot_of(p, p->slots, p->slots_n, thread_no) : 0;
     if (!number) return NULL;
     p->stack_last = number - 1;
@@ -156,7 +154,8 @@ int kp_pycalls_take(struct kp_pycalls *p, const struct kp_event *call, struct kp
     if (!s) return -ENOMEM;
     leave_ended(s, call->start_ns);
     *out = (struct kp_pycall){.id = ++p->id_last, .parent = s->n ? s->of[s->n - 1].id : 0, .module = -1};
-    if (call->flags & KP_PY_MODULE && module_number(p, call->module_self, call->module_type, &out->module)) return -ENOMEM;
+    if (call->flags & KP_PY_MODULE && module_number(p, call->module_self, call->module_type, &out->module))
+        return -ENOMEM;
     if (s->n == s->cap) {
         void *more = kp_map_double(s->of, &s->cap, sizeof *s->of, 256);
         if (!more) return -ENOMEM;

@@ -29,13 +29,13 @@ struct row {
     uint32_t thread_no, beside, tid; /* beside 0: the thread's own */
     bool is_taken;                   /* thread_no may be 0: a damaged file */
     uint32_t n, cap;
-    uint64_t *ends;                  /* of the slices that are open, innermost last */
+    uint64_t *ends; /* of the slices that are open, innermost last */
 };
 struct kp_named {
     struct kp_trace *t;
-    struct row *rows;   /* a hash table by thread_no and beside */
+    struct row *rows; /* a hash table by thread_no and beside */
     uint32_t rows_n, cap;
-    uint32_t beside_n;  /* rows beside so far */
+    uint32_t beside_n; /* rows beside so far */
     struct kp_demangle names;
     struct kp_scratch scratch;
     char text[TEXT_MAX];
@@ -94,7 +94,8 @@ static struct row *row_get(struct kp_named *n, const struct kp_event *e, uint32_
     struct row *row = place(n->rows, n->cap, e->thread_no, beside);
     if (row->is_taken) return row;
     n->rows_n++;
-    *row = (struct row){.is_taken = true, .thread_no = e->thread_no, .beside = beside, .tid = beside ? BESIDE + n->beside_n++ : e->tid};
+    *row = (struct row){
+        .is_taken = true, .thread_no = e->thread_no, .beside = beside, .tid = beside ? BESIDE + n->beside_n++ : e->tid};
     return row;
 }
 
@@ -128,7 +129,8 @@ int kp_named_around(struct kp_named *n, const struct kp_event *e)
 
 static const char *name_get(struct kp_named *n, const struct kp_event *e)
 {
-    if (strncmp(e->name, "_Z", 2) != 0) return e->name; /* a function of C called f: the demangler takes it for a type, float */
+    if (strncmp(e->name, "_Z", 2) != 0)
+        return e->name; /* a function of C called f: the demangler takes it for a type, float */
     const char *plain = kp_demangle_name(&n->names, e->name);
     if (plain == e->name) return plain;
     kp_symbol_short(plain, n->text, sizeof n->text);

@@ -39,7 +39,10 @@ static void key_number(struct kp_trace *t, const char *key, uint64_t value)
 static void id_write(struct kp_trace *t)
 {
     const struct kp_file_head *head = kp_reader_head(t->reader);
-    struct { char host[64]; uint64_t start, pid, cycle, salt; } seed = {.start = head->start_real_ns, .pid = head->pid, .cycle = t->cycle.number};
+    struct {
+        char host[64];
+        uint64_t start, pid, cycle, salt;
+    } seed = {.start = head->start_real_ns, .pid = head->pid, .cycle = t->cycle.number};
     char hex[32];
     memcpy(seed.host, head->host, strnlen(head->host, sizeof head->host));
     for (int half = 0; half < 2; half++) {
@@ -65,8 +68,9 @@ static bool number_read(const struct kp_trace *t, const char *key, uint32_t *out
 static void distributed_write(struct kp_trace *t)
 {
     static const char *const launchers[][2] = {
-        {"env.RANK", "env.WORLD_SIZE"}, {"env.OMPI_COMM_WORLD_RANK", "env.OMPI_COMM_WORLD_SIZE"}, {"env.PMI_RANK", "env.PMI_SIZE"},
-        {"env.PMIX_RANK", "env.PMI_SIZE"}, {"env.SLURM_PROCID", "env.SLURM_NTASKS"},
+        {"env.RANK", "env.WORLD_SIZE"},           {"env.OMPI_COMM_WORLD_RANK", "env.OMPI_COMM_WORLD_SIZE"},
+        {"env.PMI_RANK", "env.PMI_SIZE"},         {"env.PMIX_RANK", "env.PMI_SIZE"},
+        {"env.SLURM_PROCID", "env.SLURM_NTASKS"},
     };
     uint32_t rank = 0, size = 0;
     const char *backend = kp_reader_text(t->reader, "backend");
@@ -90,8 +94,10 @@ static void distributed_write(struct kp_trace *t)
 
 static void options_write(struct kp_trace *t)
 {
-    static const char *const names[][2] = {{"KPROF_RECORD_SHAPES", "record_shapes"}, {"KPROF_PROFILE_MEMORY", "profile_memory"},
-                                           {"KPROF_WITH_STACK", "with_stack"}, {"KPROF_WITH_MODULES", "with_modules"},
+    static const char *const names[][2] = {{"KPROF_RECORD_SHAPES", "record_shapes"},
+                                           {"KPROF_PROFILE_MEMORY", "profile_memory"},
+                                           {"KPROF_WITH_STACK", "with_stack"},
+                                           {"KPROF_WITH_MODULES", "with_modules"},
                                            {"KPROF_WITH_FLOPS", "with_flops"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = kp_reader_text(t->reader, names[i][0]);
@@ -104,7 +110,9 @@ static void options_write(struct kp_trace *t)
 static const char *kind_name(int kind)
 {
     switch (kind) {
-#define KP_KIND(name, number, text) case number: return #name;
+#define KP_KIND(name, number, text) \
+    case number:                    \
+        return #name;
 #include "collector/format/kinds.def"
 #undef KP_KIND
     default: return NULL;
@@ -220,7 +228,8 @@ void kp_head_write(struct kp_trace *t)
 void kp_tail_write(struct kp_trace *t)
 {
     uint64_t begin = t->cycle.warm_begin_ns, end = t->cycle.end_ns;
-    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"pid\":\"Spans\",\"tid\":\"PyTorch Profiler\",\"ts\":");
+    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler "
+                          "(0)\",\"pid\":\"Spans\",\"tid\":\"PyTorch Profiler\",\"ts\":");
     kp_ts_write(t, begin);
     kp_json_lit(&t->json, ",\"dur\":");
     kp_json_us(&t->json, end > begin ? end - begin : 0);
@@ -231,7 +240,8 @@ void kp_tail_write(struct kp_trace *t)
     kp_json_lit(&t->json, "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Iteration Start: PyTorch Profiler\",\"pid\":\"Traces\","
                           "\"tid\":\"Trace PyTorch Profiler\",\"ts\":");
     kp_ts_write(t, begin);
-    kp_json_lit(&t->json, "},\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"\",\"ts\":");
+    kp_json_lit(&t->json,
+                "},\n{\"ph\":\"i\",\"s\":\"g\",\"name\":\"Record Window End\",\"pid\":\"\",\"tid\":\"\",\"ts\":");
     kp_ts_write(t, end);
     kp_json_lit(&t->json, "}\n  ],\n");
     if (kp_gpu_has_counts(t)) kp_gpu_counts_write(t);

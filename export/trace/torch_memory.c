@@ -71,10 +71,7 @@ static int grow(struct kp_blocks *b)
 }
 
 /* A damaged file may hold any number. */
-static int64_t moved(int64_t total, uint64_t by)
-{
-    return (int64_t)((uint64_t)total + by);
-}
+static int64_t moved(int64_t total, uint64_t by) { return (int64_t)((uint64_t)total + by); }
 
 int kp_blocks_take(struct kp_blocks *b, uint64_t address, int64_t bytes, int64_t *total)
 {
@@ -104,10 +101,7 @@ static void slot_empty(struct kp_blocks *b, size_t hole)
     b->used--;
 }
 
-int64_t kp_blocks_total(const struct kp_blocks *b)
-{
-    return b->total;
-}
+int64_t kp_blocks_total(const struct kp_blocks *b) { return b->total; }
 
 int64_t kp_blocks_give(struct kp_blocks *b, uint64_t address, int64_t *total)
 {
@@ -163,7 +157,7 @@ int kp_memory_write(struct kp_trace *t, const struct kp_event *e)
         rc = kp_blocks_take(t->blocks, e->address, bytes, &total);
         if (!rc) write(t, e, bytes, total);
     } else if ((bytes = kp_blocks_give(t->blocks, e->address, &total)) != 0) {
-        write(t, e, (int64_t)-(uint64_t)bytes, total);
+        write(t, e, (int64_t) - (uint64_t)bytes, total);
     }
     return rc;
 }

@@ -12,20 +12,15 @@
 
 static const char *globs;
 
-static void setup(const struct kp_config *config)
-{
-    globs = config->symbols;
-}
+static void setup(const struct kp_config *config) { globs = config->symbols; }
 
 static bool attach(void)
 {
-    if (globs) KP_LOG_ONCE(0, "KPROF_SYMBOLS: not on this processor, only on x86-64: no calls of functions are recorded");
+    if (globs)
+        KP_LOG_ONCE(0, "KPROF_SYMBOLS: not on this processor, only on x86-64: no calls of functions are recorded");
     return false;
 }
 
-static void set_mode(enum kp_source_mode unused)
-{
-    (void)unused;
-}
+static void set_mode(enum kp_source_mode unused) { (void)unused; }
 
 const struct kp_source kp_symbols_source = {.name = "symbols", .setup = setup, .attach = attach, .set_mode = set_mode};

@@ -21,7 +21,8 @@
 #include "collector/base/kp_poison.h"
 
 /* The hot half calls nothing but at its end: so it needs no frame and keeps no register. Where the clock has to be called, a copy of it does. */
-#define FRAME ((const uintptr_t *)__builtin_dwarf_cfa() - 2) /* where __builtin_frame_address(0) is in what keeps a frame */
+#define FRAME \
+    ((const uintptr_t *)__builtin_dwarf_cfa() - 2) /* where __builtin_frame_address(0) is in what keeps a frame */
 #define HOT inline __attribute__((always_inline))
 #define COLD __attribute__((noinline, cold))
 
@@ -30,7 +31,8 @@ _Atomic uint32_t kp_symbols_armed;
 
 static HOT void end(const struct kp_symbol_call *call, uint64_t gate, uint64_t now)
 {
-    if (__builtin_expect((gate & KP_GATE_RECORD) && call->cycle == kp_gate_cycle(gate), 1)) kp_put_end(&call->rec->ticks, call->rec->start, now);
+    if (__builtin_expect((gate & KP_GATE_RECORD) && call->cycle == kp_gate_cycle(gate), 1))
+        kp_put_end(&call->rec->ticks, call->rec->start, now);
 }
 
 void kp_symbol_end(struct kp_symbol_call *call, uint64_t gate, uint64_t now)
@@ -40,8 +42,9 @@ void kp_symbol_end(struct kp_symbol_call *call, uint64_t gate, uint64_t now)
 }
 
 /* Returns the exit stub, which calls the function. */
-static HOT uintptr_t push(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate, const struct kp_symbol_row *row, uintptr_t *slot,
-                          struct kp_symbol_row *lazy, bool is_foreign, bool is_tsc)
+static HOT uintptr_t push(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate,
+                          const struct kp_symbol_row *row, uintptr_t *slot, struct kp_symbol_row *lazy, bool is_foreign,
+                          bool is_tsc)
 {
     struct kp_rec_symbol *rec = (struct kp_rec_symbol *)(void *)t->at;
     const uint32_t number = kp_symbol_number(c, c->n);
@@ -69,7 +72,8 @@ static HOT uintptr_t push(struct kp_symbol_calls *c, struct kp_thread *t, uint64
     return kp_symbol_exit_of(number) - KP_SYMBOL_CALL_BYTES;
 }
 
-uintptr_t kp_symbol_push(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate, struct kp_symbol_row *row, uintptr_t *slot, bool is_foreign)
+uintptr_t kp_symbol_push(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate, struct kp_symbol_row *row,
+                         uintptr_t *slot, bool is_foreign)
 {
     return push(c, t, gate, row, slot, kp_load_relaxed(&row->word) ? row : NULL, is_foreign, false);
 }
@@ -93,21 +97,19 @@ static HOT uintptr_t enter(struct kp_symbol_row *row, uintptr_t *slot, bool is_t
     struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];
     uintptr_t next;
     /* Below the last call on the thread's own stack, with room for all, of a bound word: then there is nothing to find out. */
-    if (__builtin_expect((gate & KP_GATE_RECORD) && c && at < c->under && at >= c->lo && c->n < c->room && kp_load_relaxed(&row->id) &&
-                         !kp_load_relaxed(&row->word) && t->chunk_cycle == kp_gate_cycle(gate) &&
-                         (uintptr_t)(t->end - t->at) >= sizeof(struct kp_rec_symbol), 1))
+    if (__builtin_expect((gate & KP_GATE_RECORD) && c && at < c->under && at >= c->lo && c->n < c->room &&
+                             kp_load_relaxed(&row->id) && !kp_load_relaxed(&row->word) &&
+                             t->chunk_cycle == kp_gate_cycle(gate) &&
+                             (uintptr_t)(t->end - t->at) >= sizeof(struct kp_rec_symbol),
+                         1))
         next = push(c, t, gate, row, slot, NULL, false, is_tsc);
-    else
-        next = without_push(gate);
+    else next = without_push(gate);
     kp_signal_fence();
     kp_store_release(&t->inside, 0); /* pairs with: kp_record_quiesce */
     return next;
 }
 
-static COLD uintptr_t enter_by_clock(struct kp_symbol_row *row, uintptr_t *slot)
-{
-    return enter(row, slot, false);
-}
+static COLD uintptr_t enter_by_clock(struct kp_symbol_row *row, uintptr_t *slot) { return enter(row, slot, false); }
 
 uintptr_t kp_symbol_enter(struct kp_symbol_row *row, uintptr_t *slot)
 {
@@ -147,7 +149,8 @@ void kp_symbol_bound(struct kp_symbol_row *row)
 /* A call the stack is above, or whose frame something else lies in. */
 static void left_behind(struct kp_symbol_calls *c, struct kp_symbol_call *call, uint64_t gate, uint64_t now)
 {
-    if (!call->is_left) kp_symbol_end(call, gate, !call->is_ended && c->left_ticks > call->rec->start ? c->left_ticks : now);
+    if (!call->is_left)
+        kp_symbol_end(call, gate, !call->is_ended && c->left_ticks > call->rec->start ? c->left_ticks : now);
     call->is_left = true;
     if (call->lazy) c->unbound = call->lazy;
     if (call->is_noted) kp_store_relaxed(&call->state, KP_CALL_DONE);
@@ -167,7 +170,8 @@ void kp_symbol_settle(struct kp_symbol_calls *c, uintptr_t slot, uint64_t gate, 
     for (uint32_t i = c->n; i-- > 0;) {
         struct kp_symbol_call *call = &kp_symbol_open[kp_symbol_number(c, i)];
         if (call->is_foreign || kp_load_relaxed(&call->state) == KP_CALL_DONE) continue;
-        const bool is_there = call->slot >= slot && *(const uintptr_t *)call->slot == kp_symbol_exit_of(kp_symbol_number(c, i));
+        const bool is_there =
+            call->slot >= slot && *(const uintptr_t *)call->slot == kp_symbol_exit_of(kp_symbol_number(c, i));
         if (call->slot > slot && (is_there || !call->is_noted)) {
             if (lands) call->is_noted = false; /* it was not left by what was noted */
             is_top = false;
@@ -236,10 +240,7 @@ static HOT void out(uintptr_t stub, uint64_t now)
     else leave(call, t, now);
 }
 
-static COLD void exit_by_clock(uintptr_t stub)
-{
-    out(stub, kp_ticks());
-}
+static COLD void exit_by_clock(uintptr_t stub) { out(stub, kp_ticks()); }
 
 /* The return address is out of the stub's word by now. */
 void kp_symbol_exit(uintptr_t stub)

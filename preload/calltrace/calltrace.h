@@ -15,14 +15,14 @@
 #ifndef KP_SYMBOL_ROOM_H
 #define KP_SYMBOL_ROOM_H
 
-#define KP_SYMBOL_ROWS 16384 /* functions that can be hooked: as many entry stubs */
-#define KP_SYMBOL_ROW_SHIFT 6 /* bytes of a row: 1 << 6 */
-#define KP_SYMBOL_STUB_SHIFT 4 /* bytes of an entry stub: 1 << 4 */
+#define KP_SYMBOL_ROWS 16384    /* functions that can be hooked: as many entry stubs */
+#define KP_SYMBOL_ROW_SHIFT 6   /* bytes of a row: 1 << 6 */
+#define KP_SYMBOL_STUB_SHIFT 4  /* bytes of an entry stub: 1 << 4 */
 #define KP_SYMBOL_STUB_CALLED 9 /* of them, up to where its call returns to */
-#define KP_SYMBOL_CALLS 65536 /* calls that can be open at once: as many exit stubs */
-#define KP_SYMBOL_PAGE 512    /* exit stubs in a page; the first of each is a number for unwinders instead */
-#define KP_SYMBOL_BLOCK 16    /* of them, what a thread takes at once */
-#define KP_SYMBOL_CALL_BYTES 3 /* of an exit stub, the call: behind it is where it returns to */
+#define KP_SYMBOL_CALLS 65536   /* calls that can be open at once: as many exit stubs */
+#define KP_SYMBOL_PAGE 512      /* exit stubs in a page; the first of each is a number for unwinders instead */
+#define KP_SYMBOL_BLOCK 16      /* of them, what a thread takes at once */
+#define KP_SYMBOL_CALL_BYTES 3  /* of an exit stub, the call: behind it is where it returns to */
 
 #ifndef __ASSEMBLER__
 #include <stdbool.h>
@@ -34,18 +34,19 @@
 
 /* What is done at a call. */
 enum kp_symbol_does {
-    KP_SYMBOL_CALL,  /* recorded */
-    KP_SYMBOL_JUMPS, /* it leaves frames without returning (longjmp): calls around are noted */
+    KP_SYMBOL_CALL,   /* recorded */
+    KP_SYMBOL_JUMPS,  /* it leaves frames without returning (longjmp): calls around are noted */
     KP_SYMBOL_THROWS, /* the same, and cleanups run in between */
-    KP_SYMBOL_LANDS, /* frames were left (a handler begins) */
-    KP_SYMBOL_ENDS,  /* it ends the thread */
+    KP_SYMBOL_LANDS,  /* frames were left (a handler begins) */
+    KP_SYMBOL_ENDS,   /* it ends the thread */
 };
 struct kp_symbol_row {
     _Atomic uintptr_t target; /* first: where the stub jumps */
     const char *name, *object;
-    _Atomic uintptr_t word;   /* not 0: the word this row is for; the loader overwrites it at the first call, and target leads to it */
-    _Atomic uint32_t id;      /* string id of the name; 0: not in this spool, and where something else is done at calls */
-    uint8_t does;             /* enum kp_symbol_does */
+    _Atomic uintptr_t
+        word; /* not 0: the word this row is for; the loader overwrites it at the first call, and target leads to it */
+    _Atomic uint32_t id; /* string id of the name; 0: not in this spool, and where something else is done at calls */
+    uint8_t does;        /* enum kp_symbol_does */
     uint8_t pad[27];
 };
 _Static_assert(sizeof(struct kp_symbol_row) == 1 << KP_SYMBOL_ROW_SHIFT, "stubs count in rows");
@@ -57,13 +58,14 @@ struct kp_symbol_call {
     struct kp_rec_symbol *rec;
     struct kp_symbol_calls *owner;
     struct kp_symbol_row *lazy; /* first call through this row */
-    uintptr_t under;      /* what the owner's was before */
-    uint32_t place;       /* among the owner's calls */
+    uintptr_t under;            /* what the owner's was before */
+    uint32_t place;             /* among the owner's calls */
     uint32_t cycle;
     bool is_foreign; /* not on the thread's own stack */
     bool is_noted;   /* longjmp or throw was called inside it: if the stack is above it next time, it is gone */
-    bool is_left;    /* the stack was above it, and its record has an end; it may still come back (a stack that is copied away) */
-    bool is_ended;   /* its record has an end */
+    bool
+        is_left; /* the stack was above it, and its record has an end; it may still come back (a stack that is copied away) */
+    bool is_ended; /* its record has an end */
     _Atomic uint8_t state;
 } __attribute__((aligned(64)));
 
@@ -73,37 +75,43 @@ enum { KP_SYMBOL_LANDS_LATE = 1000 };
 /* A thread's open calls, innermost last. */
 enum { KP_SYMBOL_BLOCKS = 64, KP_SYMBOL_DEPTH = KP_SYMBOL_BLOCKS * KP_SYMBOL_BLOCK };
 struct kp_symbol_calls { /* what each call needs first, in one line of the cache */
-    uintptr_t lo, under;  /* calls from lo to below `under` nest in the last one: nothing else has to be looked at. under 0: it has */
-    uint32_t n, room;     /* calls, and how many there are numbers for */
+    uintptr_t lo,
+        under; /* calls from lo to below `under` nest in the last one: nothing else has to be looked at. under 0: it has */
+    uint32_t n, room; /* calls, and how many there are numbers for */
     uint16_t block[KP_SYMBOL_BLOCKS];
-    uintptr_t hi;         /* of the thread's own stack, which from lo on is known to be readable */
-    uintptr_t foreign;    /* some of it is known not to be on it: a granule, 0: none */
-    uint32_t thread_no;   /* whom it serves */
-    uint8_t noted;        /* KP_NOTED_*: some call is */
-    uint32_t settled;     /* calls since then */
+    uintptr_t hi;                  /* of the thread's own stack, which from lo on is known to be readable */
+    uintptr_t foreign;             /* some of it is known not to be on it: a granule, 0: none */
+    uint32_t thread_no;            /* whom it serves */
+    uint8_t noted;                 /* KP_NOTED_*: some call is */
+    uint32_t settled;              /* calls since then */
     struct kp_symbol_row *unbound; /* its first call was left, not returned from: the word is still to be looked at */
-    uint64_t left_ticks;  /* when the last longjmp or throw was called */
+    uint64_t left_ticks;           /* when the last longjmp or throw was called */
 };
 
 /*
  * All of it comes when it is asked for: in .bss it would count against RLIMIT_DATA of every program. The words of return addresses lie where the
  * stubs say, in pages of the library that are read-only until then.
  */
-extern struct kp_symbol_row *kp_symbol_rows;  /* KP_SYMBOL_ROWS */
-extern uintptr_t kp_symbol_row_base;          /* plus where an entry stub's call returns to, times 4 (a row is 4 stubs): its row */
+extern struct kp_symbol_row *kp_symbol_rows; /* KP_SYMBOL_ROWS */
+extern uintptr_t
+    kp_symbol_row_base; /* plus where an entry stub's call returns to, times 4 (a row is 4 stubs): its row */
 extern struct kp_symbol_call *kp_symbol_open; /* KP_SYMBOL_CALLS */
 extern uintptr_t kp_symbol_returns[KP_SYMBOL_CALLS];
-bool kp_symbol_calls_make(void); /* false: no memory. Once, before there is a row */
+bool kp_symbol_calls_make(void);          /* false: no memory. Once, before there is a row */
 extern _Atomic uint32_t kp_symbols_armed; /* 0: stubs jump on at once */
 extern uint32_t kp_symbols_vectors;       /* 0 SSE, 1 AVX, 2 AVX-512: what arguments may lie in */
 
 /* --- stubs_x86_64.S --- */
 void kp_symbol_stubs(void); /* the first entry stub; a stub every 16 bytes */
-void kp_symbol_exits(void); /* the first exit stub; one every 8 bytes: a call of the row in r11, and where that returns to */
+void kp_symbol_exits(
+    void); /* the first exit stub; one every 8 bytes: a call of the row in r11, and where that returns to */
 bool kp_symbols_shadow_stack(void); /* the processor keeps return addresses itself */
 uint32_t kp_symbols_vector_kind(void);
 
-static inline uintptr_t kp_symbol_exit_of(uint32_t call) { return (uintptr_t)&kp_symbol_exits + call * 8u + KP_SYMBOL_CALL_BYTES; }
+static inline uintptr_t kp_symbol_exit_of(uint32_t call)
+{
+    return (uintptr_t)&kp_symbol_exits + call * 8u + KP_SYMBOL_CALL_BYTES;
+}
 static inline bool kp_symbol_is_exit(uintptr_t at) { return at - (uintptr_t)&kp_symbol_exits < KP_SYMBOL_CALLS * 8u; }
 static inline uint32_t kp_symbol_number(const struct kp_symbol_calls *c, uint32_t at)
 {
@@ -112,12 +120,16 @@ static inline uint32_t kp_symbol_number(const struct kp_symbol_calls *c, uint32_
 
 /* --- calls.c, slow.c: from the stubs --- */
 /* What the entry stub does next; anything else is an exit stub, which calls the function. Of the slow half: not IS_SLOW. */
-enum { KP_SYMBOL_GOES_ON = 0, /* jumps to the function */ KP_SYMBOL_IS_SLOW = 1 /* kp_symbol_enter_slow, which may use vector registers */ };
+enum {
+    KP_SYMBOL_GOES_ON = 0,
+    /* jumps to the function */ KP_SYMBOL_IS_SLOW = 1 /* kp_symbol_enter_slow, which may use vector registers */
+};
 uintptr_t kp_symbol_enter(struct kp_symbol_row *row, uintptr_t *slot);
 uintptr_t kp_symbol_enter_slow(struct kp_symbol_row *row, uintptr_t *slot);
 void kp_symbol_exit(uintptr_t stub);
 /* Puts the record and exchanges the return address. There is room for both. The exit stub that calls the function. */
-uintptr_t kp_symbol_push(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate, struct kp_symbol_row *row, uintptr_t *slot, bool is_foreign);
+uintptr_t kp_symbol_push(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate, struct kp_symbol_row *row,
+                         uintptr_t *slot, bool is_foreign);
 void kp_symbol_end(struct kp_symbol_call *call, uint64_t gate, uint64_t now);
 void kp_symbol_bound(struct kp_symbol_row *row);
 void kp_symbol_pop(struct kp_symbol_calls *c);
@@ -129,7 +141,8 @@ void kp_symbols_thread_dies(struct kp_thread *t);
 
 /* --- table.c --- */
 /* The row for a function; rows of words that are not bound yet have one each. NULL: all are taken. One thread at a time. */
-struct kp_symbol_row *kp_symbol_row_get(const char *name, const char *object, uintptr_t target, uintptr_t lazy_word, enum kp_symbol_does does);
+struct kp_symbol_row *kp_symbol_row_get(const char *name, const char *object, uintptr_t target, uintptr_t lazy_word,
+                                        enum kp_symbol_does does);
 uint32_t kp_symbol_rows_used(void);
 uintptr_t kp_symbol_stub_of(const struct kp_symbol_row *row);
 struct kp_symbol_row *kp_symbol_row_of(uintptr_t stub); /* NULL: no stub */

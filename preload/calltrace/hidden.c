@@ -38,7 +38,7 @@ struct count {
     struct kp_symbol_names seen; /* what the module in hand shows to others */
     uint64_t until_ns;
     uint32_t looked, n;
-    bool is_dynamic;          /* it goes through .dynsym */
+    bool is_dynamic; /* it goes through .dynsym */
     struct module of[MODULES_MOST];
 };
 
@@ -101,7 +101,8 @@ static bool full_open(struct kp_elf *debug, const struct kp_elf *own)
 {
     char path[128];
     if (strlen(own->build_id) <= 2) return false;
-    kp_fmt(path, sizeof path, "/usr/lib/debug/.build-id/%c%c/%s.debug", own->build_id[0], own->build_id[1], own->build_id + 2);
+    kp_fmt(path, sizeof path, "/usr/lib/debug/.build-id/%c%c/%s.debug", own->build_id[0], own->build_id[1],
+           own->build_id + 2);
     if (kp_elf_open(debug, path)) return false;
     if (debug->full.bytes && strcmp(debug->build_id, own->build_id) == 0) return true;
     kp_elf_close(debug);

@@ -15,10 +15,7 @@
 
 enum { FIRST = 1u << 15, MOST = 1u << 22 };
 
-static uint64_t hash_of(const char *name)
-{
-    return kp_hash64(name, strlen(name)) | 1; /* 0: free */
-}
+static uint64_t hash_of(const char *name) { return kp_hash64(name, strlen(name)) | 1; /* 0: free */ }
 
 /* Where it is, or would be. */
 static uint64_t *place(uint64_t *of, uint32_t cap, uint64_t hash)

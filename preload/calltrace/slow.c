@@ -22,7 +22,13 @@
 #include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 
-enum { GRANULE = 16384, BLOCKS = KP_SYMBOL_CALLS / KP_SYMBOL_BLOCK, BLOCKS_IN_PAGE = KP_SYMBOL_PAGE / KP_SYMBOL_BLOCK, LINE = 64, ARENA_ALIGNS = 16 };
+enum {
+    GRANULE = 16384,
+    BLOCKS = KP_SYMBOL_CALLS / KP_SYMBOL_BLOCK,
+    BLOCKS_IN_PAGE = KP_SYMBOL_PAGE / KP_SYMBOL_BLOCK,
+    LINE = 64,
+    ARENA_ALIGNS = 16
+};
 
 uint32_t kp_symbols_vectors;
 static _Atomic uint32_t blocks_taken;
@@ -104,7 +110,9 @@ static void note(struct kp_symbol_calls *c, uintptr_t slot, bool is_own, uint64_
     for (uint32_t i = c->n; i-- > 0;) {
         const uint32_t number = kp_symbol_number(c, i);
         struct kp_symbol_call *call = &kp_symbol_open[number];
-        if (call->is_foreign || (is_own && call->slot <= slot) || *(const uintptr_t *)call->slot != kp_symbol_exit_of(number)) continue;
+        if (call->is_foreign || (is_own && call->slot <= slot) ||
+            *(const uintptr_t *)call->slot != kp_symbol_exit_of(number))
+            continue;
         call->is_noted = true;
         c->noted = what;
     }
@@ -158,7 +166,8 @@ static void name_get(struct kp_thread *t, struct kp_symbol_row *row)
 }
 
 /* The function that was called jumps on to another with its own return address: what it did is over. */
-static void tail_call(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate, struct kp_symbol_row *row, uintptr_t *slot, bool is_foreign)
+static void tail_call(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate, struct kp_symbol_row *row,
+                      uintptr_t *slot, bool is_foreign)
 {
     if (!c->n) return;
     const uint32_t number = kp_symbol_number(c, c->n - 1);
@@ -173,7 +182,8 @@ static void tail_call(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t g
     kp_symbol_push(c, t, gate, row, slot, is_foreign);
 }
 
-static uintptr_t call(struct kp_symbol_calls *c, const struct kp_guard *g, struct kp_symbol_row *row, uintptr_t *slot, bool is_own)
+static uintptr_t call(struct kp_symbol_calls *c, const struct kp_guard *g, struct kp_symbol_row *row, uintptr_t *slot,
+                      bool is_own)
 {
     struct kp_thread *t = g->thread;
     name_get(t, row);

@@ -40,25 +40,77 @@ struct special {
     enum kp_symbol_does does;
 };
 static const struct special specials[] = {
-    {"longjmp", KP_SYMBOL_JUMPS}, {"_longjmp", KP_SYMBOL_JUMPS}, {"siglongjmp", KP_SYMBOL_JUMPS}, {"__longjmp_chk", KP_SYMBOL_JUMPS},
-    {"__cxa_throw", KP_SYMBOL_THROWS}, {"__cxa_rethrow", KP_SYMBOL_THROWS}, {"_Unwind_Resume", KP_SYMBOL_THROWS},
-    {"_Unwind_RaiseException", KP_SYMBOL_THROWS}, {"_Unwind_Resume_or_Rethrow", KP_SYMBOL_THROWS},
-    {"_Unwind_ForcedUnwind", KP_SYMBOL_THROWS}, {"__cxa_begin_catch", KP_SYMBOL_LANDS}, {"pthread_exit", KP_SYMBOL_ENDS},
+    {"longjmp", KP_SYMBOL_JUMPS},
+    {"_longjmp", KP_SYMBOL_JUMPS},
+    {"siglongjmp", KP_SYMBOL_JUMPS},
+    {"__longjmp_chk", KP_SYMBOL_JUMPS},
+    {"__cxa_throw", KP_SYMBOL_THROWS},
+    {"__cxa_rethrow", KP_SYMBOL_THROWS},
+    {"_Unwind_Resume", KP_SYMBOL_THROWS},
+    {"_Unwind_RaiseException", KP_SYMBOL_THROWS},
+    {"_Unwind_Resume_or_Rethrow", KP_SYMBOL_THROWS},
+    {"_Unwind_ForcedUnwind", KP_SYMBOL_THROWS},
+    {"__cxa_begin_catch", KP_SYMBOL_LANDS},
+    {"pthread_exit", KP_SYMBOL_ENDS},
     /* in a child of vfork the stack is above them next, in the parent */
-    {"execve", KP_SYMBOL_JUMPS}, {"execv", KP_SYMBOL_JUMPS}, {"execvp", KP_SYMBOL_JUMPS}, {"execvpe", KP_SYMBOL_JUMPS}, {"execl", KP_SYMBOL_JUMPS},
-    {"execlp", KP_SYMBOL_JUMPS}, {"execle", KP_SYMBOL_JUMPS}, {"fexecve", KP_SYMBOL_JUMPS}, {"execveat", KP_SYMBOL_JUMPS},
-    {"_exit", KP_SYMBOL_JUMPS}, {"_Exit", KP_SYMBOL_JUMPS},
+    {"execve", KP_SYMBOL_JUMPS},
+    {"execv", KP_SYMBOL_JUMPS},
+    {"execvp", KP_SYMBOL_JUMPS},
+    {"execvpe", KP_SYMBOL_JUMPS},
+    {"execl", KP_SYMBOL_JUMPS},
+    {"execlp", KP_SYMBOL_JUMPS},
+    {"execle", KP_SYMBOL_JUMPS},
+    {"fexecve", KP_SYMBOL_JUMPS},
+    {"execveat", KP_SYMBOL_JUMPS},
+    {"_exit", KP_SYMBOL_JUMPS},
+    {"_Exit", KP_SYMBOL_JUMPS},
 };
 /*
  * What returns twice, or asks where it was called from, or keeps other registers than functions do, or is called while the loader binds: a
  * return to somewhere else would be seen. A star at the end stands for any.
  */
 static const char *const excluded[] = {
-    "setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "vfork", "__vfork", "getcontext", "setcontext", "makecontext", "swapcontext",
-    "clone", "__clone", "__clone2", "dlopen", "dlmopen", "dlsym", "dlvsym", "__tls_get_addr", "__libc_start_main", "mcount", "_mcount",
-    "__fentry__", "__morestack", "_dl_*", "__cyg_profile_func_*", "_Unwind_*", "__gxx_personality_v0", "__gcc_personality_v0",
-    "rust_eh_personality", "__sigreturn", "__libc_longjmp", "__libc_siglongjmp", "__sanitizer_*", "__asan_*", "__tsan_*", "__msan_*",
-    "*unw_getcontext", "_Ux86_64_*getcontext*", "_ITM_beginTransaction", "__regcall*", "__svml_*",
+    "setjmp",
+    "_setjmp",
+    "sigsetjmp",
+    "__sigsetjmp",
+    "vfork",
+    "__vfork",
+    "getcontext",
+    "setcontext",
+    "makecontext",
+    "swapcontext",
+    "clone",
+    "__clone",
+    "__clone2",
+    "dlopen",
+    "dlmopen",
+    "dlsym",
+    "dlvsym",
+    "__tls_get_addr",
+    "__libc_start_main",
+    "mcount",
+    "_mcount",
+    "__fentry__",
+    "__morestack",
+    "_dl_*",
+    "__cyg_profile_func_*",
+    "_Unwind_*",
+    "__gxx_personality_v0",
+    "__gcc_personality_v0",
+    "rust_eh_personality",
+    "__sigreturn",
+    "__libc_longjmp",
+    "__libc_siglongjmp",
+    "__sanitizer_*",
+    "__asan_*",
+    "__tsan_*",
+    "__msan_*",
+    "*unw_getcontext",
+    "_Ux86_64_*getcontext*",
+    "_ITM_beginTransaction",
+    "__regcall*",
+    "__svml_*",
 };
 
 static const struct special *special_find(const char *name)
@@ -75,20 +127,11 @@ static bool is_excluded(const char *name)
     return false;
 }
 
-static bool is_asked_for(const char *name)
-{
-    return kp_globs_match(globs, name, NULL) && !is_excluded(name);
-}
+static bool is_asked_for(const char *name) { return kp_globs_match(globs, name, NULL) && !is_excluded(name); }
 
-static bool wants(const char *name)
-{
-    return special_find(name) || is_asked_for(name);
-}
+static bool wants(const char *name) { return special_find(name) || is_asked_for(name); }
 
-static bool is_ours(uintptr_t at)
-{
-    return at >= (uintptr_t)__ehdr_start && at < (uintptr_t)_end;
-}
+static bool is_ours(uintptr_t at) { return at >= (uintptr_t)__ehdr_start && at < (uintptr_t)_end; }
 
 static uintptr_t take(const struct kp_word *word)
 {
@@ -104,10 +147,7 @@ static uintptr_t take(const struct kp_word *word)
     return kp_symbol_stub_of(row);
 }
 
-static void left(const char *name)
-{
-    left_n += !special_find(name);
-}
+static void left(const char *name) { left_n += !special_find(name); }
 
 static uintptr_t real(uintptr_t holds)
 {
@@ -143,15 +183,9 @@ static bool attach(void)
     return kp_hook_take_words(&taker) == 0 || refuse("the words of this program could not be looked at");
 }
 
-static void set_mode(enum kp_source_mode mode)
-{
-    kp_store_relaxed(&kp_symbols_armed, mode == KP_SOURCE_FULL);
-}
+static void set_mode(enum kp_source_mode mode) { kp_store_relaxed(&kp_symbols_armed, mode == KP_SOURCE_FULL); }
 
-static bool had_activity(void)
-{
-    return true;
-}
+static bool had_activity(void) { return true; }
 
 /* ---- what is said, once, before the first trace is written ---- */
 
@@ -199,8 +233,7 @@ static void say_unmatched(uint64_t used)
         glob += strspn(glob, ", ");
         const size_t bytes = strcspn(glob, ",");
         if (!bytes) break;
-        if (number < 64 && !(used >> number & 1))
-            say_nothing(glob, bytes);
+        if (number < 64 && !(used >> number & 1)) say_nothing(glob, bytes);
         glob += bytes;
     }
 }
@@ -210,7 +243,9 @@ static void say(const struct report *r, const struct kp_symbols_hidden *hidden, 
 {
     char bare[128] = "", note[192];
     size_t n = 0;
-    kp_fmt(note, sizeof note, "hooked %u, words %u, not hooked: exported %u, static or hidden %u, pointers %u; stripped files %u, unread files %u",
+    kp_fmt(note, sizeof note,
+           "hooked %u, words %u, not hooked: exported %u, static or hidden %u, pointers %u; stripped files %u, unread "
+           "files %u",
            hooked, words_n, r->unhooked, hidden->functions, left_n, hidden->bare, hidden->late);
     (void)kp_record_note("symbols", note);
     if (hidden->bare) n = kp_fmt(bare, sizeof bare, "; what is static in %u stripped files is not known", hidden->bare);
@@ -219,15 +254,17 @@ static void say(const struct report *r, const struct kp_symbols_hidden *hidden, 
         /* the programs that a shell or a launcher starts: the first one has said it */
         const bool is_known = !r->unhooked && !hidden->functions && !kp_parent_lacks("KPROF_SYMBOLS=");
         kp_log(is_known,
-               "KPROF_SYMBOLS: nothing calls a function like %s through a word that can be taken (%u of them are defined, %u static or hidden%s)",
+               "KPROF_SYMBOLS: nothing calls a function like %s through a word that can be taken (%u of them are "
+               "defined, %u static or hidden%s)",
                globs, r->unhooked + hidden->functions, hidden->functions, bare);
         return;
     }
     /* a program that calls none of them, as those that shells start, has nothing to tell */
     kp_log(r->called ? 0 : 1,
-           "KPROF_SYMBOLS: %u functions are hooked, by %u words that calls go through; not to be hooked: %u more that no such word leads to, "
-              "%u static or hidden ones, %u words that serve as pointers, too%s%s", hooked, words_n, r->unhooked, hidden->functions, left_n, bare,
-           full_n ? "; the table is full" : "");
+           "KPROF_SYMBOLS: %u functions are hooked, by %u words that calls go through; not to be hooked: %u more that "
+           "no such word leads to, "
+           "%u static or hidden ones, %u words that serve as pointers, too%s%s",
+           hooked, words_n, r->unhooked, hidden->functions, left_n, bare, full_n ? "; the table is full" : "");
     say_unmatched(r->used);
 }
 
@@ -242,7 +279,8 @@ static void report(void)
     kp_symbol_names_clear(&r.names);
     const uint64_t began_ns = kp_clock_ns(CLOCK_MONOTONIC);
     kp_symbols_hidden_count(is_asked_for, &hidden);
-    kp_log(1, "KPROF_SYMBOLS: the modules' files were read in %u ms", (unsigned)((kp_clock_ns(CLOCK_MONOTONIC) - began_ns) / 1000000));
+    kp_log(1, "KPROF_SYMBOLS: the modules' files were read in %u ms",
+           (unsigned)((kp_clock_ns(CLOCK_MONOTONIC) - began_ns) / 1000000));
     say(&r, &hidden, hooked);
 }
 

@@ -22,23 +22,26 @@ struct kp_symbol_row *kp_symbol_rows;
 uintptr_t kp_symbol_row_base;
 static struct table {
     struct kp_symbol_row rows[KP_SYMBOL_ROWS];
-    uintptr_t keys[KP_SYMBOL_ROWS]; /* what tells a row: the function, or the word while it is not bound. The key of a bound row stays what it was */
-    uint16_t buckets[BUCKETS];      /* number of a row + 1 */
-} *table;
+    uintptr_t keys
+        [KP_SYMBOL_ROWS]; /* what tells a row: the function, or the word while it is not bound. The key of a bound row stays what it was */
+    uint16_t buckets[BUCKETS]; /* number of a row + 1 */
+} * table;
 static uint32_t rows_n;
 
 static bool table_make(void)
 {
     if (!table) table = kp_map_alloc(sizeof *table);
     kp_symbol_rows = table ? table->rows : NULL;
-    kp_symbol_row_base =
-        (uintptr_t)kp_symbol_rows - (((uintptr_t)&kp_symbol_stubs + KP_SYMBOL_STUB_CALLED) << (KP_SYMBOL_ROW_SHIFT - KP_SYMBOL_STUB_SHIFT));
+    kp_symbol_row_base = (uintptr_t)kp_symbol_rows - (((uintptr_t)&kp_symbol_stubs + KP_SYMBOL_STUB_CALLED)
+                                                      << (KP_SYMBOL_ROW_SHIFT - KP_SYMBOL_STUB_SHIFT));
     return table != NULL;
 }
 
 static uint32_t hash_of(const char *name, uintptr_t where)
 {
-    const struct { uint64_t name, where; } key = {kp_hash64(name, strlen(name)), where};
+    const struct {
+        uint64_t name, where;
+    } key = {kp_hash64(name, strlen(name)), where};
     return (uint32_t)kp_hash64(&key, sizeof key) % BUCKETS;
 }
 
@@ -46,12 +49,14 @@ static struct kp_symbol_row *find(const char *name, uintptr_t key, uint32_t *at)
 {
     for (*at = hash_of(name, key); table->buckets[*at]; *at = (*at + 1) % BUCKETS) {
         const uint32_t number = table->buckets[*at] - 1u;
-        if (table->keys[number] == key && strcmp(kp_symbol_rows[number].name, name) == 0) return &kp_symbol_rows[number];
+        if (table->keys[number] == key && strcmp(kp_symbol_rows[number].name, name) == 0)
+            return &kp_symbol_rows[number];
     }
     return NULL;
 }
 
-struct kp_symbol_row *kp_symbol_row_get(const char *name, const char *object, uintptr_t target, uintptr_t lazy_word, enum kp_symbol_does does)
+struct kp_symbol_row *kp_symbol_row_get(const char *name, const char *object, uintptr_t target, uintptr_t lazy_word,
+                                        enum kp_symbol_does does)
 {
     uint32_t at;
     const uintptr_t key = lazy_word ? lazy_word : target;
@@ -77,10 +82,7 @@ struct kp_symbol_row *kp_symbol_row_get(const char *name, const char *object, ui
     return row;
 }
 
-uint32_t kp_symbol_rows_used(void)
-{
-    return rows_n;
-}
+uint32_t kp_symbol_rows_used(void) { return rows_n; }
 
 uintptr_t kp_symbol_stub_of(const struct kp_symbol_row *row)
 {
@@ -90,5 +92,6 @@ uintptr_t kp_symbol_stub_of(const struct kp_symbol_row *row)
 struct kp_symbol_row *kp_symbol_row_of(uintptr_t stub)
 {
     const uintptr_t at = stub - (uintptr_t)&kp_symbol_stubs;
-    return at < (uintptr_t)KP_SYMBOL_ROWS * STUB_BYTES && at % STUB_BYTES == 0 ? &kp_symbol_rows[at / STUB_BYTES] : NULL;
+    return at < (uintptr_t)KP_SYMBOL_ROWS * STUB_BYTES && at % STUB_BYTES == 0 ? &kp_symbol_rows[at / STUB_BYTES]
+                                                                               : NULL;
 }

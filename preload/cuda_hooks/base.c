@@ -32,7 +32,8 @@ static double ticks_per_ns(void)
 {
     if (!kp_load_relaxed(&kp_clock_is_tsc)) return 1.0;
     if (last.mono_ns - first.mono_ns < 1000000) kp_clock_sample(&last);
-    return last.mono_ns > first.mono_ns ? (double)(last.ticks - first.ticks) / (double)(last.mono_ns - first.mono_ns) : 0;
+    return last.mono_ns > first.mono_ns ? (double)(last.ticks - first.ticks) / (double)(last.mono_ns - first.mono_ns)
+                                        : 0;
 }
 
 /* Records an event in the idle stream and watches it happen: after it was last seen undone, before it was seen done. */
@@ -46,7 +47,8 @@ static bool take_one(struct kp_context *c, void *event, struct kp_base *out)
         if (state != NOT_READY) break;
         not_before = asked;
         asked = kp_ticks();
-        if (kp_clock_ns(CLOCK_MONOTONIC) - began_ns > WAIT_NS) return false; /* a device that is busy with itself: another time */
+        if (kp_clock_ns(CLOCK_MONOTONIC) - began_ns > WAIT_NS)
+            return false; /* a device that is busy with itself: another time */
     }
     uint64_t apart = kp_ticks() - not_before;
     *out = (struct kp_base){.event = event, .ticks = not_before + apart / 2, .width = apart / 2};

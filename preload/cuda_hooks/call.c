@@ -28,10 +28,7 @@ struct state {
 static _Atomic uint32_t correlation_last;
 _Atomic bool kp_call_any;
 
-bool kp_call_seen(void)
-{
-    return kp_load_relaxed(&kp_call_any);
-}
+bool kp_call_seen(void) { return kp_load_relaxed(&kp_call_any); }
 
 static __attribute__((noinline)) struct state *state_make(struct kp_thread *t)
 {

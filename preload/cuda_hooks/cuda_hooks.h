@@ -46,26 +46,26 @@ struct kp_driver_config { /* CUlaunchConfig */
 
 /* --- find.c: functions we call; NULL where the library has none of that name --- */
 
-#define KP_DRIVER_CALLS(X)                                                     \
-    X(int, cuCtxGetCurrent, (void **))                                         \
-    X(int, cuCtxGetDevice, (int *))                                            \
-    X(int, cuCtxPushCurrent_v2, (void *))                                      \
-    X(int, cuCtxPopCurrent_v2, (void **))                                      \
-    X(int, cuStreamIsCapturing, (void *, int *))                               \
-    X(int, cuStreamCreate, (void **, unsigned))                                \
-    X(int, cuThreadExchangeStreamCaptureMode, (int *))                         \
-    X(int, cuEventCreate, (void **, unsigned))                                 \
-    X(int, cuEventDestroy_v2, (void *))                                        \
-    X(int, cuEventRecord, (void *, void *))                                    \
-    X(int, cuEventQuery, (void *))                                             \
-    X(int, cuEventElapsedTime, (float *, void *, void *))                      \
-    X(int, cuPointerGetAttribute, (void *, int, uint64_t))                     \
-    X(int, cuFuncGetName, (const char **, void *))                             \
-    X(int, cuFuncGetAttribute, (int *, int, void *))                           \
-    X(int, cuKernelGetFunction, (void **, void *))                             \
-    X(int, cuKernelGetName, (const char **, void *))                           \
-    X(int, cuDeviceGetName, (char *, int, int))                                \
-    X(int, cuDeviceGetAttribute, (int *, int, int))                            \
+#define KP_DRIVER_CALLS(X)                                 \
+    X(int, cuCtxGetCurrent, (void **))                     \
+    X(int, cuCtxGetDevice, (int *))                        \
+    X(int, cuCtxPushCurrent_v2, (void *))                  \
+    X(int, cuCtxPopCurrent_v2, (void **))                  \
+    X(int, cuStreamIsCapturing, (void *, int *))           \
+    X(int, cuStreamCreate, (void **, unsigned))            \
+    X(int, cuThreadExchangeStreamCaptureMode, (int *))     \
+    X(int, cuEventCreate, (void **, unsigned))             \
+    X(int, cuEventDestroy_v2, (void *))                    \
+    X(int, cuEventRecord, (void *, void *))                \
+    X(int, cuEventQuery, (void *))                         \
+    X(int, cuEventElapsedTime, (float *, void *, void *))  \
+    X(int, cuPointerGetAttribute, (void *, int, uint64_t)) \
+    X(int, cuFuncGetName, (const char **, void *))         \
+    X(int, cuFuncGetAttribute, (int *, int, void *))       \
+    X(int, cuKernelGetFunction, (void **, void *))         \
+    X(int, cuKernelGetName, (const char **, void *))       \
+    X(int, cuDeviceGetName, (char *, int, int))            \
+    X(int, cuDeviceGetAttribute, (int *, int, int))        \
     X(int, cuDeviceTotalMem_v2, (size_t *, int))
 struct kp_cudrv {
 #define KP_MEMBER(result, name, arguments) result(*name) arguments;
@@ -74,11 +74,11 @@ struct kp_cudrv {
 };
 extern struct kp_cudrv kp_cudrv;
 
-#define KP_RUNTIME_CALLS(X)                                                    \
-    X(int, cudaFuncGetName, (const char **, const void *))                     \
-    X(int, cudaGetFuncBySymbol, (void **, const void *))                       \
-    X(int, cudaPeekAtLastError, (void))                                        \
-    X(int, cudaStreamIsCapturing, (void *, int *))                             \
+#define KP_RUNTIME_CALLS(X)                                \
+    X(int, cudaFuncGetName, (const char **, const void *)) \
+    X(int, cudaGetFuncBySymbol, (void **, const void *))   \
+    X(int, cudaPeekAtLastError, (void))                    \
+    X(int, cudaStreamIsCapturing, (void *, int *))         \
     X(int, cudaGetLastError, (void))
 struct kp_cudart {
     KP_RUNTIME_CALLS(KP_MEMBER)
@@ -93,14 +93,18 @@ void kp_cudart_fill_driver(void *library);
 
 /* --- call.c --- */
 
-enum kp_name_by { KP_BY_FUNCTION, KP_BY_KERNEL, KP_BY_CUFUNCTION }; /* host function, cudaKernel_t or CUkernel, CUfunction */
+enum kp_name_by {
+    KP_BY_FUNCTION,
+    KP_BY_KERNEL,
+    KP_BY_CUFUNCTION
+}; /* host function, cudaKernel_t or CUkernel, CUfunction */
 
 /* What a call puts on a device; kind 0: nothing. */
 struct kp_work {
     uint8_t kind;     /* KP_KIND_KERNEL, MEMCPY, MEMSET, GRAPHRUN */
     bool is_blocking; /* returns when it is done: no events around it */
     uint8_t copy_kind, name_by, is_async, is_peer;
-    const void *function;      /* KERNEL */
+    const void *function;           /* KERNEL */
     const struct kp_kernel *kernel; /* what is known of it; NULL: nothing */
     struct kp_dim3 grid, block;
     uint64_t smem, bytes;
@@ -113,10 +117,10 @@ struct kp_call {
     struct kp_thread *thread; /* NULL: not recorded */
     uint64_t gate, start;
     uint32_t correlation;
-    bool is_inner;            /* called by another call that is recorded: the work is that one's */
-    bool is_capturing;        /* goes into a graph, runs nothing */
-    void *stream;             /* as the driver takes it */
-    struct kp_item *item;     /* events around the work; NULL: none */
+    bool is_inner;        /* called by another call that is recorded: the work is that one's */
+    bool is_capturing;    /* goes into a graph, runs nothing */
+    void *stream;         /* as the driver takes it */
+    struct kp_item *item; /* events around the work; NULL: none */
     struct kp_work work;
 };
 struct kp_call_kind {
@@ -167,7 +171,7 @@ struct kp_context {
     _Atomic(void *) handle;
     uint32_t number;
     int device;
-    _Atomic bool is_gone;   /* reset by the host: its events are no more */
+    _Atomic bool is_gone; /* reset by the host: its events are no more */
     /* the resolver's own */
     bool is_told;
     void *stream;

@@ -53,7 +53,4 @@ static const struct kp_tap_row rows[] = {
 #undef KP_TAP
 static struct kp_tap taps[sizeof rows / sizeof *rows];
 
-int kp_driver_tap(void *library)
-{
-    return kp_rows_tap(library, rows, sizeof rows / sizeof *rows, taps);
-}
+int kp_driver_tap(void *library) { return kp_rows_tap(library, rows, sizeof rows / sizeof *rows, taps); }

@@ -83,7 +83,8 @@ static void by_driver(struct kp_kernel *e, enum kp_name_by by, const void *handl
     }
     *name = NULL;
     if (kp_cudrv.cuKernelGetName && kp_cudrv.cuKernelGetName(name, h) != 0) *name = NULL;
-    if (*name && kp_cudrv.cuKernelGetFunction && kp_cudrv.cuKernelGetFunction(&function, h) == 0) facts_get(e, function);
+    if (*name && kp_cudrv.cuKernelGetFunction && kp_cudrv.cuKernelGetFunction(&function, h) == 0)
+        facts_get(e, function);
 }
 
 static const char *by_place(const void *function, char *room, size_t room_bytes)
@@ -91,8 +92,7 @@ static const char *by_place(const void *function, char *room, size_t room_bytes)
     Dl_info info;
     if (!dladdr(function, &info)) return NULL;
     const char *file = strrchr(info.dli_fname, '/');
-    if (info.dli_sname && info.dli_saddr == function)
-        kp_fmt(room, room_bytes, "%s", info.dli_sname);
+    if (info.dli_sname && info.dli_saddr == function) kp_fmt(room, room_bytes, "%s", info.dli_sname);
     else
         kp_fmt(room, room_bytes, "%s+0x%lx", file ? file + 1 : info.dli_fname,
                (unsigned long)((uintptr_t)function - (uintptr_t)info.dli_fbase));
@@ -111,6 +111,6 @@ const char *kp_kernel_ask(struct kp_kernel *e, enum kp_name_by by, char *room, s
     if (function && (by == KP_BY_FUNCTION || !name)) is_known = by_runtime(e, function, &name);
     if (name) kp_store_release(&e->name, name);
     if (!kp_load_acquire(&kp_cudrv.is_filled)) is_known = false; /* the driver was mapped a moment ago: ask again */
-    kp_store_release(&e->is_known, is_known); /* pairs with: call.c, who reads the facts then */
+    kp_store_release(&e->is_known, is_known);                    /* pairs with: call.c, who reads the facts then */
     return name || !function ? name : by_place(function, room, room_bytes);
 }

@@ -66,19 +66,32 @@ static void tell_device(struct kp_context *c)
     if (kp_cudrv.cuDeviceTotalMem_v2) kp_cudrv.cuDeviceTotalMem_v2(&total, d);
     if (kp_cudrv.cuDeviceGetName) kp_cudrv.cuDeviceGetName(name, sizeof name, d);
     struct kp_rec_device rec = {
-        .head = {.kind = KP_KIND_DEVICE, .size = sizeof rec, .name = kp_name_intern(lane, name, (uint32_t)strnlen(name, sizeof name))},
+        .head = {.kind = KP_KIND_DEVICE,
+                 .size = sizeof rec,
+                 .name = kp_name_intern(lane, name, (uint32_t)strnlen(name, sizeof name))},
         .id = (uint32_t)d,
-        .major = (uint32_t)attribute(75, d), .minor = (uint32_t)attribute(76, d), .warp_size = (uint32_t)attribute(10, d),
+        .major = (uint32_t)attribute(75, d),
+        .minor = (uint32_t)attribute(76, d),
+        .warp_size = (uint32_t)attribute(10, d),
         .total_memory = total,
-        .max_threads_per_block = (uint32_t)attribute(1, d), .max_threads_per_sm = (uint32_t)attribute(39, d),
-        .regs_per_block = (uint32_t)attribute(12, d), .regs_per_sm = (uint32_t)attribute(82, d),
-        .smem_per_block = (uint32_t)attribute(8, d), .smem_per_block_optin = (uint32_t)attribute(97, d),
-        .smem_per_sm = (uint32_t)attribute(81, d), .sms = (uint32_t)attribute(16, d),
-        .max_blocks_per_sm = (uint32_t)attribute(106, d), .core_clock_khz = (uint32_t)attribute(13, d),
+        .max_threads_per_block = (uint32_t)attribute(1, d),
+        .max_threads_per_sm = (uint32_t)attribute(39, d),
+        .regs_per_block = (uint32_t)attribute(12, d),
+        .regs_per_sm = (uint32_t)attribute(82, d),
+        .smem_per_block = (uint32_t)attribute(8, d),
+        .smem_per_block_optin = (uint32_t)attribute(97, d),
+        .smem_per_sm = (uint32_t)attribute(81, d),
+        .sms = (uint32_t)attribute(16, d),
+        .max_blocks_per_sm = (uint32_t)attribute(106, d),
+        .core_clock_khz = (uint32_t)attribute(13, d),
     };
     if (rec.warp_size) rec.max_warps_per_sm = rec.max_threads_per_sm / rec.warp_size;
     struct kp_rec_context context = {
-        .head = {.kind = KP_KIND_CONTEXT, .size = sizeof context}, .context = c->number, .device = (uint32_t)d, .null_stream = 7, .sms = rec.sms,
+        .head = {.kind = KP_KIND_CONTEXT, .size = sizeof context},
+        .context = c->number,
+        .device = (uint32_t)d,
+        .null_stream = 7,
+        .sms = rec.sms,
     };
     (void)kp_record_meta(&rec, sizeof rec); /* without it the trace says less of the device */
     (void)kp_record_meta(&context, sizeof context);
@@ -110,7 +123,8 @@ static void put_record(const struct kp_item *item)
     kp_store_relaxed(&lane->inside, 1);
     kp_signal_fence();
     if (item->cycle > kp_load_acquire(&closed_cycle)) { /* pairs with: kp_resolve_close */
-        void *rec = kp_put_reserve(lane, kp_gate_make(item->cycle, KP_GATE_ON | KP_GATE_RECORD), item->bytes, (enum kp_kind)item->rec.head.kind);
+        void *rec = kp_put_reserve(lane, kp_gate_make(item->cycle, KP_GATE_ON | KP_GATE_RECORD), item->bytes,
+                                   (enum kp_kind)item->rec.head.kind);
         if (rec) {
             memcpy(rec, &item->rec, item->bytes);
             kp_put_commit(lane, item->bytes);
@@ -206,7 +220,8 @@ static void *resolver(void *unused)
     (void)unused;
     while ((kp_gate_get() & KP_GATE_ON) && !kp_io_helpers_alone()) {
         bool is_open = (kp_gate_get() & KP_GATE_RECORD) != 0;
-        linger = is_open ? LINGER : linger - (linger > 0); /* a window that has just closed waits for what is in flight */
+        linger =
+            is_open ? LINGER : linger - (linger > 0); /* a window that has just closed waits for what is in flight */
         nap(done ? BUSY_MS : linger ? NAP_MS : IDLE_MS);
         if (!kp_load_relaxed(&kp_cudrv.has_events) || !turn_take()) continue;
         if (!is_relaxed) is_relaxed = relax();
@@ -243,9 +258,11 @@ bool kp_resolve_is_drained(uint64_t end_ticks)
     uint64_t waited_ns = kp_clock_ns(CLOCK_MONOTONIC) - since_ns;
     for (uint32_t i = 0; i < KP_ITEMS; i++) {
         struct kp_item *item = &kp_items[i];
-        if (kp_load_acquire(&item->state) != KP_ITEM_READY || item->ticks > end_ticks) continue; /* pairs with: work.c:kp_work_put */
+        if (kp_load_acquire(&item->state) != KP_ITEM_READY || item->ticks > end_ticks)
+            continue; /* pairs with: work.c:kp_work_put */
         if (waited_ns < GIVE_UP_NS) return false;
-        KP_LOG_ONCE(1, "work on a device was not done %d s after its window: its times are not known", (int)(GIVE_UP_NS / 1000000000));
+        KP_LOG_ONCE(1, "work on a device was not done %d s after its window: its times are not known",
+                    (int)(GIVE_UP_NS / 1000000000));
         kp_store_relaxed(&hurry_ticks, end_ticks);
         return waited_ns > GIVE_UP_NS + GIVE_UP_NS / 8; /* the resolver hangs */
     }
@@ -255,7 +272,8 @@ bool kp_resolve_is_drained(uint64_t end_ticks)
 static bool has_ready(uint32_t cycle)
 {
     for (uint32_t i = 0; i < KP_ITEMS; i++)
-        if (kp_load_acquire(&kp_items[i].state) == KP_ITEM_READY && kp_items[i].cycle <= cycle) return true; /* pairs with: kp_work_put */
+        if (kp_load_acquire(&kp_items[i].state) == KP_ITEM_READY && kp_items[i].cycle <= cycle)
+            return true; /* pairs with: kp_work_put */
     return false;
 }
 
@@ -292,7 +310,8 @@ void kp_contexts_forget(void)
         kp_io_nap(100000);
     }
     for (uint32_t i = 0; i < KP_CONTEXTS; i++)
-        if (kp_load_relaxed(&kp_contexts[i].handle)) kp_store_release(&kp_contexts[i].is_gone, true); /* pairs with: work.c, look_at */
+        if (kp_load_relaxed(&kp_contexts[i].handle))
+            kp_store_release(&kp_contexts[i].is_gone, true); /* pairs with: work.c, look_at */
     uint32_t held = 2;
     (void)kp_cas_acq_rel(&kp_resolve_busy, &held, 0);
     errno = saved;

@@ -40,13 +40,18 @@ static inline uint8_t kind_of(int kind)
     return (unsigned)kind < sizeof kinds ? kinds[kind] : KIND_BY_PLACE;
 }
 #define KIND_OF(k) kind_of(k)
-#define COPY_3D(c, blocks)                                                                                             \
+#define COPY_3D(c, blocks) \
     ((c) ? COPY_AS((c)->target.at, (c)->source.at, (c)->width * (c)->height * (c)->depth, (c)->kind, blocks) : NOTHING)
 /* A symbol is no address: of a copy by place only the other end tells. */
 #define COPY_SYMBOL(d, p, n, k, blocks) COPY_AS(d, p, n, (k) == 4 ? ((d) ? 2 : 1) : (k), blocks)
-#define COPY_PEER(n, from, to, blocks)                                                                                 \
-    ((struct kp_work){.kind = KP_KIND_MEMCPY, .is_peer = 1, .bytes = (n), .source_device = (uint32_t)(from),           \
-                      .target_device = (uint32_t)(to), .is_async = !(blocks), .is_blocking = (blocks)})
+#define COPY_PEER(n, from, to, blocks)                   \
+    ((struct kp_work){.kind = KP_KIND_MEMCPY,            \
+                      .is_peer = 1,                      \
+                      .bytes = (n),                      \
+                      .source_device = (uint32_t)(from), \
+                      .target_device = (uint32_t)(to),   \
+                      .is_async = !(blocks),             \
+                      .is_blocking = (blocks)})
 
 #define KP_TAP(...) KP_TAP_DEFINE(false, __VA_ARGS__)
 #include "preload/cuda_hooks/runtime.def"
@@ -70,8 +75,8 @@ static int tap_get_kernel(void **kernel, const void *function)
 }
 
 static void (*real_register)(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
-static void tap_register(void **handle, const char *function, char *device_function, const char *name, int threads, void *tid, void *bid,
-                         void *block, void *grid, int *warp_size)
+static void tap_register(void **handle, const char *function, char *device_function, const char *name, int threads,
+                         void *tid, void *bid, void *block, void *grid, int *warp_size)
 {
     real_register(handle, function, device_function, name, threads, tid, bid, block, grid, warp_size);
     if (kp_gate_get() & KP_GATE_ON) kp_kernel_register(function, name);
@@ -86,10 +91,7 @@ static const struct kp_tap_row rows[] = {
 #undef KP_TAP
 static struct kp_tap taps[sizeof rows / sizeof *rows];
 
-int kp_runtime_tap(void *library)
-{
-    return kp_rows_tap(library, rows, sizeof rows / sizeof *rows, taps);
-}
+int kp_runtime_tap(void *library) { return kp_rows_tap(library, rows, sizeof rows / sizeof *rows, taps); }
 
 /* Registration runs when a library is loaded, before anybody knows who will record. Only where nothing else tells names. */
 int kp_runtime_tap_registration(void *library)

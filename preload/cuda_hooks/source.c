@@ -31,10 +31,7 @@ static void setup(const struct kp_config *config)
     is_sure = (config->activities & KP_ACTIVITY_CUDA) && (config->cupti & KP_CUPTI_OFF);
 }
 
-static bool is_wanted(void)
-{
-    return is_sure || kp_run_gpu_backend() == KP_GPU_INTERCEPT;
-}
+static bool is_wanted(void) { return is_sure || kp_run_gpu_backend() == KP_GPU_INTERCEPT; }
 
 /* The gate decides at each call. */
 static void set_mode(enum kp_source_mode mode)
@@ -45,7 +42,8 @@ static void set_mode(enum kp_source_mode mode)
 /* Whoever adds up such a trace gets wrong sums: of arithmetic, of overlap, of communication. */
 static void say(void)
 {
-    KP_LOG_ONCE(0, "CUDA calls are recorded by hooks, not by CUPTI: kernels of cuBLAS, cuDNN, NCCL, Triton and of all that brings a CUDA "
+    KP_LOG_ONCE(0, "CUDA calls are recorded by hooks, not by CUPTI: kernels of cuBLAS, cuDNN, NCCL, Triton and of all "
+                   "that brings a CUDA "
                    "runtime of its own are missing, those of a CUDA graph are one piece");
 }
 

@@ -20,7 +20,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { PROBES = 16, EVENT_DEFAULT = 0, LEGACY_STREAM = 1 /* cudaStreamLegacy */ };
-enum { MEMORY_TYPE = 2, TYPE_HOST = 1, TYPE_DEVICE = 2, TYPE_ARRAY = 3 };         /* cuPointerGetAttribute */
+enum { MEMORY_TYPE = 2, TYPE_HOST = 1, TYPE_DEVICE = 2, TYPE_ARRAY = 3 };            /* cuPointerGetAttribute */
 enum { COPY_HTOD = 1, COPY_DTOH = 2, COPY_DTOD = 8, COPY_HTOH = 9, COPY_PTOP = 10 }; /* CUPTI's */
 enum { PAGEABLE = 1, PINNED = 2, DEVICE = 3, ARRAY = 4 };
 
@@ -73,7 +73,8 @@ static bool is_captured_says_runtime(void *stream)
 {
     int saved = errno, status = 0;
     bool is_named = (uintptr_t)stream > LEGACY_STREAM;
-    bool is = is_named && kp_cudart.cudaStreamIsCapturing && kp_cudart.cudaStreamIsCapturing(stream, &status) == 0 && status > 0;
+    bool is = is_named && kp_cudart.cudaStreamIsCapturing && kp_cudart.cudaStreamIsCapturing(stream, &status) == 0 &&
+              status > 0;
     errno = saved;
     return is;
 }
@@ -115,14 +116,12 @@ static uint8_t memory_kind(const void *at)
 {
     unsigned type = 0;
     if (!kp_cudrv.cuPointerGetAttribute) return 0;
-    if (kp_cudrv.cuPointerGetAttribute(&type, MEMORY_TYPE, (uint64_t)(uintptr_t)at) != 0) return PAGEABLE; /* CUDA does not know it */
+    if (kp_cudrv.cuPointerGetAttribute(&type, MEMORY_TYPE, (uint64_t)(uintptr_t)at) != 0)
+        return PAGEABLE; /* CUDA does not know it */
     return type == TYPE_HOST ? PINNED : type == TYPE_DEVICE ? DEVICE : type == TYPE_ARRAY ? ARRAY : 0;
 }
 
-static bool is_host(uint8_t kind)
-{
-    return kind == PAGEABLE || kind == PINNED;
-}
+static bool is_host(uint8_t kind) { return kind == PAGEABLE || kind == PINNED; }
 
 /* cudaMemcpyDefault: by where the two lie. */
 static uint8_t copy_kind(uint8_t from, uint8_t to)
@@ -151,7 +150,8 @@ static uint32_t fill_kernel(struct kp_rec_kernel *rec, const struct kp_work *w)
 static uint32_t fill_copy(struct kp_rec_copy *rec, const struct kp_work *w)
 {
     bool is_set = w->kind == KP_KIND_MEMSET;
-    *rec = (struct kp_rec_copy){.head = {.kind = w->kind, .size = sizeof *rec}, .bytes = w->bytes, .is_async = w->is_async, .value = w->value};
+    *rec = (struct kp_rec_copy){
+        .head = {.kind = w->kind, .size = sizeof *rec}, .bytes = w->bytes, .is_async = w->is_async, .value = w->value};
     if (w->target) rec->dst_kind = memory_kind(w->target);
     if (w->source) rec->src_kind = memory_kind(w->source);
     rec->kind = is_set || w->copy_kind ? w->copy_kind : copy_kind(rec->src_kind, rec->dst_kind);
@@ -176,7 +176,10 @@ static uint32_t record_fill(struct kp_item *item, const struct kp_call *call, ui
         item->rec.kernel.device = device, item->rec.kernel.context = context, item->rec.kernel.stream = stream;
     } else if (call->work.kind == KP_KIND_GRAPHRUN) {
         item->rec.run = (struct kp_rec_graphrun){.head = {.kind = KP_KIND_GRAPHRUN, .size = sizeof item->rec.run},
-                                                 .correlation = call->correlation, .device = device, .context = context, .stream = stream};
+                                                 .correlation = call->correlation,
+                                                 .device = device,
+                                                 .context = context,
+                                                 .stream = stream};
         bytes = sizeof item->rec.run;
     } else {
         bytes = fill_copy(&item->rec.copy, &call->work);
@@ -198,7 +201,8 @@ void kp_work_put(struct kp_call *call, struct kp_thread *lane, uint32_t name)
         return;
     }
     if (!lane) return;
-    if (kp_load_acquire(&kp_cudrv.is_filled) && kp_cudrv.cuCtxGetCurrent && kp_cudrv.cuCtxGetDevice) local.context = kp_context_current();
+    if (kp_load_acquire(&kp_cudrv.is_filled) && kp_cudrv.cuCtxGetCurrent && kp_cudrv.cuCtxGetDevice)
+        local.context = kp_context_current();
     uint32_t bytes = record_fill(&local, call, name);
     local.rec.head.flags |= KP_DEV_NO_TIME;
     kp_store_relaxed(&lane->inside, 1);

@@ -29,12 +29,13 @@
 enum { ABOUT_TO_MS = 5000, FETCHES_MS = 1000, FETCHED_MS = 200, WAIT_MS = 2000, NAP_NS = 200000 };
 #define SESSION UINT64_MAX
 
-static _Atomic uint64_t until_ms; /* 0: not at all; SESSION: as long as the program has anything enabled */
+static _Atomic uint64_t until_ms;   /* 0: not at all; SESSION: as long as the program has anything enabled */
 static _Atomic(const void *) whose; /* code of the library that uses CUPTI */
 
 int kp_aside_left_ms(void)
 {
-    uint64_t until = kp_load_acquire(&until_ms), now = kp_clock_ms(); /* pairs with: kp_cuda_stand_aside, kp_cuda_come_back */
+    uint64_t until = kp_load_acquire(&until_ms),
+             now = kp_clock_ms(); /* pairs with: kp_cuda_stand_aside, kp_cuda_come_back */
     if (until == SESSION) return INT_MAX;
     return until > now ? (int)(until - now) : 0;
 }
@@ -43,7 +44,7 @@ void kp_cuda_stand_aside(bool is_session, const void *code)
 {
     uint64_t seen = kp_load_relaxed(&until_ms), end = kp_clock_ms() + WAIT_MS;
     uint64_t until = is_session ? SESSION : kp_clock_ms() + ABOUT_TO_MS;
-    if (code) kp_store_release(&whose, code); /* pairs with: name_of_client */
+    if (code) kp_store_release(&whose, code);                              /* pairs with: name_of_client */
     while (seen != SESSION && !kp_cas_acq_rel(&until_ms, &seen, until)) {} /* pairs with: kp_aside_left_ms */
     kp_helper_wake();
     while (kp_cuda_state() == KP_CUDA_ARMED && !kp_helper_check() && kp_clock_ms() < end) kp_io_nap(NAP_NS);
@@ -53,7 +54,8 @@ void kp_cuda_come_back(bool is_flushed)
 {
     uint64_t seen = kp_load_relaxed(&until_ms);
     if (seen == 0 || (is_flushed && seen == SESSION)) return;
-    kp_store_release(&until_ms, kp_clock_ms() + (is_flushed ? FETCHED_MS : FETCHES_MS)); /* pairs with: kp_aside_left_ms */
+    kp_store_release(&until_ms,
+                     kp_clock_ms() + (is_flushed ? FETCHED_MS : FETCHES_MS)); /* pairs with: kp_aside_left_ms */
     kp_helper_wake();
 }
 
@@ -74,7 +76,9 @@ void kp_aside_say(bool begins)
     static uint32_t times;
     char text[16];
     if (!kp_helper_is_wanted()) return;
-    KP_LOG_ONCE(0, "%s uses CUPTI itself: GPU work is not recorded until it is done (KPROF_CUPTI=tee records beside it)", name_of_client());
+    KP_LOG_ONCE(0,
+                "%s uses CUPTI itself: GPU work is not recorded until it is done (KPROF_CUPTI=tee records beside it)",
+                name_of_client());
     times += begins || times == 0;
     kp_fmt(text, sizeof text, "%u times", (unsigned)times);
     kp_cuda_note("gpu_yielded", text);

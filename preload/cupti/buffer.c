@@ -33,21 +33,22 @@ enum { BUFFERS = 64, WARM = 2, CLIENTS_OUT = 128, DISCARD_BYTES = 1 << 20, QUIET
 #define BUFFER_BYTES ((size_t)4 << 20)
 
 static uint8_t *pool, *discard;
-static _Atomic uint64_t out_bits;                 /* buffer i is with CUPTI */
-static _Atomic uint64_t numbers[BUFFERS];         /* of its last handing out */
+static _Atomic uint64_t out_bits;         /* buffer i is with CUPTI */
+static _Atomic uint64_t numbers[BUFFERS]; /* of its last handing out */
 static _Atomic uint64_t number_last;
 static _Atomic uint32_t discards; /* how many have `discard`; SHARED: two at once since it was last nobody's */
 #define SHARED (1u << 31)
 static struct {
     _Atomic(uint8_t *) buffer;
     _Atomic uint64_t number;
-} clients[CLIENTS_OUT];                           /* the program's buffers that are with CUPTI */
+} clients[CLIENTS_OUT]; /* the program's buffers that are with CUPTI */
 
 int kp_buffer_setup(void)
 {
     if (pool) return 0;
     void *p;
-    int rc = kp_io_mmap(&p, BUFFERS * BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int rc = kp_io_mmap(&p, BUFFERS * BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                        -1, 0);
     if (rc < 0) return rc;
     discard = kp_map_alloc(DISCARD_BYTES);
     if (!discard) {
@@ -63,7 +64,9 @@ int kp_buffer_setup(void)
 void kp_buffer_warm(void)
 {
     static bool is_warm;
-    if (pool && !is_warm) (void)kp_io_madvise(pool, WARM * BUFFER_BYTES, MADV_POPULATE_WRITE); /* old kernels refuse: then they fault in */
+    if (pool && !is_warm)
+        (void)kp_io_madvise(pool, WARM * BUFFER_BYTES,
+                            MADV_POPULATE_WRITE); /* old kernels refuse: then they fault in */
     is_warm = true;
 }
 
@@ -72,15 +75,9 @@ bool kp_buffer_is_ours(const uint8_t *buffer)
     return pool && (buffer == discard || (buffer >= pool && buffer < pool + BUFFERS * BUFFER_BYTES));
 }
 
-uint64_t kp_buffer_mark(void)
-{
-    return kp_load_acquire(&number_last) + 1;
-}
+uint64_t kp_buffer_mark(void) { return kp_load_acquire(&number_last) + 1; }
 
-bool kp_buffer_any_asked(void)
-{
-    return kp_load_relaxed(&number_last) != 0 || kp_load_relaxed(&discards) != 0;
-}
+bool kp_buffer_any_asked(void) { return kp_load_relaxed(&number_last) != 0 || kp_load_relaxed(&discards) != 0; }
 
 bool kp_buffer_is_older_out(uint64_t mark)
 {
@@ -94,7 +91,8 @@ bool kp_buffer_is_older_out(uint64_t mark)
 
 /* ---- nothing is enabled ---- */
 
-static _Atomic uint32_t ends, quiet; /* how often all was disabled; which time that was, 0: something of ours is enabled */
+static _Atomic uint32_t ends,
+    quiet; /* how often all was disabled; which time that was, 0: something of ours is enabled */
 static _Atomic uint64_t unwanted;
 
 void kp_buffer_quiet(bool begins)
@@ -108,10 +106,7 @@ void kp_buffer_quiet_anew(void)
     if (seen) (void)kp_cas_acq_rel(&quiet, &seen, kp_add_acq_rel(&ends, 1) + 1); /* pairs with: is_quiet */
 }
 
-static bool is_quiet(void)
-{
-    return kp_load_acquire(&quiet) && !kp_tee_wants_any(); /* pairs with: kp_buffer_quiet */
-}
+static bool is_quiet(void) { return kp_load_acquire(&quiet) && !kp_tee_wants_any(); /* pairs with: kp_buffer_quiet */ }
 
 /* Each thread may ask once: for the record of the call that was under way. */
 static void count_unwanted(void)
@@ -122,7 +117,8 @@ static void count_unwanted(void)
     asked = now;
     if (is_first) return;
     kp_add_relaxed(&unwanted, 1);
-    KP_LOG_ONCE(0, "CUPTI goes on recording calls of CUDA though nothing is enabled any more: they stay slower than they were");
+    KP_LOG_ONCE(
+        0, "CUPTI goes on recording calls of CUDA though nothing is enabled any more: they stay slower than they were");
 }
 
 void kp_buffer_write_notes(void)
@@ -197,10 +193,12 @@ void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
     int saved = errno;
     bool is_idle = is_quiet();
     if (is_idle) count_unwanted();
-    if (kp_cuda_state() != KP_CUDA_ARMED && kp_client_is_there() && kp_tee_request(buffer, bytes, max_records) && *buffer) {
+    if (kp_cuda_state() != KP_CUDA_ARMED && kp_client_is_there() && kp_tee_request(buffer, bytes, max_records) &&
+        *buffer) {
         client_out(*buffer);
     } else {
-        if (!kp_load_relaxed(&kp_lane_ids_are_tids)) (void)kp_thread_get(); /* CUPTI names it by its pthread_self: remember its tid */
+        if (!kp_load_relaxed(&kp_lane_ids_are_tids))
+            (void)kp_thread_get(); /* CUPTI names it by its pthread_self: remember its tid */
         *max_records = 0;
         *bytes = is_idle ? QUIET_BYTES : BUFFER_BYTES; /* a full one is soon followed by the next, and counted */
         *buffer = pool_take();

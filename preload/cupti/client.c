@@ -77,10 +77,7 @@ void kp_client_set_clock(kp_client_clock_fn clock)
     kp_store_release(&client_clock, clock); /* pairs with: kp_client_clock */
 }
 
-bool kp_client_is_there(void)
-{
-    return kp_load_acquire(&client_request) && kp_load_acquire(&client_complete);
-}
+bool kp_client_is_there(void) { return kp_load_acquire(&client_request) && kp_load_acquire(&client_complete); }
 
 static void singly_forget(bool is_driver)
 {
@@ -97,15 +94,9 @@ void kp_client_forget(void)
     singly_forget(true);
 }
 
-static uint64_t bit_of(uint32_t kind)
-{
-    return kind < 64 ? UINT64_C(1) << kind : 0;
-}
+static uint64_t bit_of(uint32_t kind) { return kind < 64 ? UINT64_C(1) << kind : 0; }
 
-static bool is_api(uint32_t kind)
-{
-    return kind == KP_CUPTI_RUNTIME || kind == KP_CUPTI_DRIVER;
-}
+static bool is_api(uint32_t kind) { return kind == KP_CUPTI_RUNTIME || kind == KP_CUPTI_DRIVER; }
 
 void kp_client_begin(uint64_t now)
 {
@@ -122,7 +113,8 @@ void kp_client_enable(uint32_t kind, uint64_t now)
 {
     if (!atomic_load(&kinds_now)) kp_client_begin(now);
     if (is_api(kind)) singly_forget(kind == KP_CUPTI_DRIVER); /* CUPTI's rule: the kind overrides */
-    atomic_fetch_or_explicit(&kinds_of_session, bit_of(kind), memory_order_release); /* pairs with: client.c:kp_client_copy */
+    atomic_fetch_or_explicit(&kinds_of_session, bit_of(kind),
+                             memory_order_release); /* pairs with: client.c:kp_client_copy */
     atomic_fetch_or(&kinds_now, bit_of(kind));
 }
 
@@ -135,15 +127,9 @@ bool kp_client_disable(uint32_t kind, uint64_t now)
     return true;
 }
 
-bool kp_client_has(uint32_t kind)
-{
-    return atomic_load(&kinds_now) & bit_of(kind);
-}
+bool kp_client_has(uint32_t kind) { return atomic_load(&kinds_now) & bit_of(kind); }
 
-bool kp_client_is_active(void)
-{
-    return atomic_load(&kinds_now) != 0;
-}
+bool kp_client_is_active(void) { return atomic_load(&kinds_now) != 0; }
 
 void kp_client_set_call(bool is_driver, uint32_t cbid, bool enabled)
 {
@@ -183,10 +169,7 @@ bool kp_client_has_calls(void)
     return false;
 }
 
-void kp_client_clock_changed(void)
-{
-    kp_store_relaxed(&begin, 0);
-}
+void kp_client_clock_changed(void) { kp_store_relaxed(&begin, 0); }
 
 /* --- whose is a record --- */
 
@@ -208,15 +191,12 @@ static uint64_t u64_at(const uint8_t *record, uint32_t offset)
 static const struct {
     uint8_t start, correlation;
 } fields[64] = {
-    [1] = {16, 44},  [2] = {16, 44},  [3] = {16, 92},  [4] = {8, 32},   [5] = {8, 32},   [10] = {16, 92},
-    [17] = {24, 0},  [22] = {16, 60}, [36] = {0, 4},   [38] = {8, 24},  [39] = {0, 16},  [48] = {8, 32},
-    [49] = {32, 12}, [50] = {56, 12}, [51] = {8, 4},   [52] = {16, 32},
+    [1] = {16, 44},  [2] = {16, 44},  [3] = {16, 92}, [4] = {8, 32},   [5] = {8, 32},  [10] = {16, 92},
+    [17] = {24, 0},  [22] = {16, 60}, [36] = {0, 4},  [38] = {8, 24},  [39] = {0, 16}, [48] = {8, 32},
+    [49] = {32, 12}, [50] = {56, 12}, [51] = {8, 4},  [52] = {16, 32},
 };
 
-static bool is_lower(uint32_t a, uint32_t b) /* ids are 32 bits and wrap */
-{
-    return (int32_t)(a - b) < 0;
-}
+static bool is_lower(uint32_t a, uint32_t b) /* ids are 32 bits and wrap */ { return (int32_t)(a - b) < 0; }
 
 static void lower_mark(_Atomic uint64_t *mark, uint32_t correlation)
 {
@@ -244,7 +224,8 @@ static bool is_in_session(const uint8_t *record, uint32_t kind, uint64_t now)
 {
     uint32_t correlation = fields[kind].correlation ? u32_at(record, fields[kind].correlation) : 0;
     uint64_t start = fields[kind].start ? u64_at(record, fields[kind].start) : 0;
-    uint64_t first_mark = kp_load_acquire(&first), after_mark = kp_load_acquire(&after); /* pairs with: client.c:kp_client_begin */
+    uint64_t first_mark = kp_load_acquire(&first),
+             after_mark = kp_load_acquire(&after); /* pairs with: client.c:kp_client_begin */
     if (!kp_load_relaxed(&begin) || (!correlation && !start)) return true;
     if (is_api(kind)) return is_in_time(start, now) && start <= kp_load_relaxed(&end);
     if (!correlation) return is_in_time(start, now) && start <= kp_load_relaxed(&end);
@@ -272,7 +253,8 @@ static bool is_hidden(const uint8_t *record)
 static bool is_asked_for(const uint8_t *record, uint32_t kind)
 {
     bool enabled, is_said;
-    uint32_t enabled_by = kind == KP_CUPTI_CUDA_EVENT ? KP_CUPTI_SYNCHRONIZATION : kind; /* comes along, cannot be enabled */
+    uint32_t enabled_by =
+        kind == KP_CUPTI_CUDA_EVENT ? KP_CUPTI_SYNCHRONIZATION : kind; /* comes along, cannot be enabled */
     bool has_kind = kp_load_relaxed(&kinds_of_session) & bit_of(enabled_by);
     if (kind == KP_CUPTI_KERNEL || kind == KP_CUPTI_CONCURRENT_KERNEL)
         return kp_load_relaxed(&kinds_of_session) & (bit_of(KP_CUPTI_KERNEL) | bit_of(KP_CUPTI_CONCURRENT_KERNEL));
@@ -315,7 +297,8 @@ bool kp_client_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
     return *buffer && *bytes;
 }
 
-void kp_client_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes, bool may_have_more)
+void kp_client_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes,
+                        bool may_have_more)
 {
     kp_cupti_complete_fn complete = kp_load_acquire(&client_complete); /* pairs with: client.c:kp_client_register */
     size_t keep = 0, at = 0;
@@ -422,13 +405,10 @@ void kp_client_hand_over(void)
     for (int i = 0; i < OPEN_MAX; i++) {
         uint32_t seen = IDLE;
         o = &opened[i];
-        if (!kp_cas_acq_rel(&o->state, &seen, BUSY)) continue; /* pairs with: client.c:put_back */
+        if (!kp_cas_acq_rel(&o->state, &seen, BUSY)) continue;   /* pairs with: client.c:put_back */
         if (o->used || !kp_client_is_active()) hand_over_one(o); /* an empty one is as good for what is to come */
         put_back(o);
     }
 }
 
-uint64_t kp_client_take_dropped(void)
-{
-    return kp_exchange_acq_rel(&dropped, 0);
-}
+uint64_t kp_client_take_dropped(void) { return kp_exchange_acq_rel(&dropped, 0); }

@@ -25,10 +25,11 @@ bool kp_client_disable(uint32_t kind, uint64_t now); /* true: this ended the ses
 bool kp_client_has(uint32_t kind);
 bool kp_client_is_active(void); /* in a session */
 void kp_client_set_call(bool is_driver, uint32_t cbid, bool enabled);
-bool kp_client_chose_call(bool is_driver, uint32_t cbid); /* it set this one, and its kind has not overridden that since */
-bool kp_client_has_call(bool is_driver, uint32_t cbid);   /* singly, or by its kind */
-bool kp_client_has_calls(void);                           /* any, singly */
-void kp_client_clock_changed(void); /* times of a running session cannot be compared any more */
+bool kp_client_chose_call(bool is_driver,
+                          uint32_t cbid); /* it set this one, and its kind has not overridden that since */
+bool kp_client_has_call(bool is_driver, uint32_t cbid); /* singly, or by its kind */
+bool kp_client_has_calls(void);                         /* any, singly */
+void kp_client_clock_changed(void);                     /* times of a running session cannot be compared any more */
 
 /* Calls of this thread are ours and not the client's: under both names that CUPTI may have for it. Once a thread. */
 void kp_client_hide_this_thread(void);
@@ -38,7 +39,8 @@ void kp_client_hide_this_thread(void);
 /* A buffer of the client's for CUPTI to fill directly. false: it gave none. */
 bool kp_client_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
 /* A buffer of the client's that CUPTI filled: takes out (in place) what the client did not ask for when `may_have_more`. */
-void kp_client_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes, bool may_have_more);
+void kp_client_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes,
+                        bool may_have_more);
 /* Copies what the client may see of a buffer that is not its own. `now`: CUPTI's time, 0: not known. */
 void kp_client_copy(const uint8_t *buffer, size_t valid_bytes, uint64_t now);
 /* While we fill its buffers: one is asked for as soon as a session begins. Kineto flushes only when it has given a buffer. */

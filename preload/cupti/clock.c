@@ -28,26 +28,24 @@
 enum { TRIES = 20, LOOKS = 3, APART_TICKS = 1000 };
 #define JUMP_NS UINT64_C(60000000000) /* CLOCK_REALTIME may be set; a minute is no drift */
 
-static _Atomic uint32_t domain_now;                          /* number of the newest */
-static _Atomic uint64_t stamps[2];                           /* last sample of an even, of an odd domain; 0: none */
-static uint64_t mono_of_last;                                /* when the last sample was taken; kprof-cuda's */
-static _Atomic bool is_announced;                            /* kp_domain_next was called since the last sample */
-static _Atomic bool was_enabled;                             /* a kind was: CUPTI's clock is left as it is */
-static _Atomic bool is_counter;                              /* it is the processor's counter, registered by us */
+static _Atomic uint32_t domain_now; /* number of the newest */
+static _Atomic uint64_t stamps[2];  /* last sample of an even, of an odd domain; 0: none */
+static uint64_t mono_of_last;       /* when the last sample was taken; kprof-cuda's */
+static _Atomic bool is_announced;   /* kp_domain_next was called since the last sample */
+static _Atomic bool was_enabled;    /* a kind was: CUPTI's clock is left as it is */
+static _Atomic bool is_counter;     /* it is the processor's counter, registered by us */
 
 /* ---- a clock of our own ---- */
 
-static uint64_t counter(void)
-{
-    return kp_ticks();
-}
+static uint64_t counter(void) { return kp_ticks(); }
 
 void kp_domain_prepare(void)
 {
     if (kp_exchange_acq_rel(&was_enabled, true) || !kp_cupti.register_timestamp_callback) return;
     if (!kp_load_relaxed(&kp_clock_is_tsc) || !kp_cuda_has_torch() || kp_client_is_there() || kp_client_clock()) return;
     if (!kp_helper_call_begins()) return;
-    kp_store_release(&is_counter, kp_cupti.register_timestamp_callback(counter) == 0); /* pairs with: kp_domain_is_counter */
+    kp_store_release(&is_counter,
+                     kp_cupti.register_timestamp_callback(counter) == 0); /* pairs with: kp_domain_is_counter */
     kp_helper_call_ends();
 }
 
@@ -71,14 +69,11 @@ bool kp_domain_is_counter(uint64_t (*clock)(void))
 
 void kp_domain_next(void)
 {
-    kp_store_release(&is_counter, false); /* pairs with: kp_domain_is_counter */
+    kp_store_release(&is_counter, false);  /* pairs with: kp_domain_is_counter */
     kp_store_release(&is_announced, true); /* pairs with: kp_domain_sample */
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : b - a;
-}
+static uint64_t distance(uint64_t a, uint64_t b) { return a > b ? a - b : b - a; }
 
 static bool has_jumped(uint64_t device, uint64_t mono_ns)
 {

@@ -22,25 +22,37 @@
 #include "preload/cupti/room.h"
 #include "collector/base/kp_poison.h"
 
-enum { ATTR_ZEROED = 5, ATTR_PER_THREAD = 9, VERSION_12_3 = 21, VERSION_13 = 130000, THREAD_IDS_SYSTEM = 1, NOT_CALLED = -1,
-       V2_IN_USE = 14, MULTIPLE_SUBSCRIBERS = 39 };
+enum {
+    ATTR_ZEROED = 5,
+    ATTR_PER_THREAD = 9,
+    VERSION_12_3 = 21,
+    VERSION_13 = 130000,
+    THREAD_IDS_SYSTEM = 1,
+    NOT_CALLED = -1,
+    V2_IN_USE = 14,
+    MULTIPLE_SUBSCRIBERS = 39
+};
 
 static const struct {
     uint8_t kind;
     bool is_dumped, is_needed;
 } kinds[] = {
-    {KP_CUPTI_DEVICE, true, false},         {KP_CUPTI_CONTEXT, true, false},
-    {KP_CUPTI_CONCURRENT_KERNEL, false, true}, {KP_CUPTI_MEMCPY, false, false},
-    {KP_CUPTI_MEMCPY2, false, false},       {KP_CUPTI_MEMSET, false, false},
-    {KP_CUPTI_SYNCHRONIZATION, false, false}, {KP_CUPTI_OVERHEAD, false, false},
+    {KP_CUPTI_DEVICE, true, false},
+    {KP_CUPTI_CONTEXT, true, false},
+    {KP_CUPTI_CONCURRENT_KERNEL, false, true},
+    {KP_CUPTI_MEMCPY, false, false},
+    {KP_CUPTI_MEMCPY2, false, false},
+    {KP_CUPTI_MEMSET, false, false},
+    {KP_CUPTI_SYNCHRONIZATION, false, false},
+    {KP_CUPTI_OVERHEAD, false, false},
     {KP_CUPTI_RUNTIME, false, true},
 };
 static _Atomic uint64_t enabled_kinds; /* bit: we enabled it */
-#define SINGLY UINT64_C(1)             /* in its place for no kind: calls are set one by one, the driver's have no kind */
+#define SINGLY UINT64_C(1) /* in its place for no kind: calls are set one by one, the driver's have no kind */
 static _Atomic uint64_t dropped;
-static _Atomic bool are_queries_off;   /* CUPTI was told to leave out queries that were answered "not ready" */
-static int64_t zeroed_before; /* ATTR_ZEROED as it was found when arming */
-static uint64_t owed;         /* bit: a kind of the program's that our Disable may have hit; kprof-cuda's */
+static _Atomic bool are_queries_off; /* CUPTI was told to leave out queries that were answered "not ready" */
+static int64_t zeroed_before;        /* ATTR_ZEROED as it was found when arming */
+static uint64_t owed;                /* bit: a kind of the program's that our Disable may have hit; kprof-cuda's */
 
 /* Each call into CUPTI is watched from outside. */
 static int ended(int code)
@@ -55,22 +67,17 @@ bool kp_cuda_wants(uint32_t kind)
     return kind < KP_CUPTI_KINDS && atomic_load(&enabled_kinds) >> kind & 1 && kp_helper_may_call();
 }
 
-bool kp_cuda_has_calls(void)
-{
-    return atomic_load(&enabled_kinds) >> KP_CUPTI_RUNTIME & 1;
-}
+bool kp_cuda_has_calls(void) { return atomic_load(&enabled_kinds) >> KP_CUPTI_RUNTIME & 1; }
 
 /* Where CUPTI cannot tell single calls apart noise comes all the same, and is dropped when decoded. */
 bool kp_cuda_wants_call(bool is_driver, uint32_t cbid)
 {
     const uint64_t by = is_driver ? SINGLY | UINT64_C(1) << KP_CUPTI_DRIVER : UINT64_C(1) << KP_CUPTI_RUNTIME;
-    return cbid < KP_CALLS && !(kp_calls[is_driver][cbid].what & KP_CALL_NOISE) && atomic_load(&enabled_kinds) & by && kp_helper_may_call();
+    return cbid < KP_CALLS && !(kp_calls[is_driver][cbid].what & KP_CALL_NOISE) && atomic_load(&enabled_kinds) & by &&
+           kp_helper_may_call();
 }
 
-uint64_t kp_cuda_dropped(void)
-{
-    return kp_load_relaxed(&dropped);
-}
+uint64_t kp_cuda_dropped(void) { return kp_load_relaxed(&dropped); }
 
 void kp_cuda_dropped_more(uint64_t records)
 {
@@ -130,7 +137,7 @@ static void attributes_set(void)
 {
     if (kp_client_is_there() || kp_cuda_has_torch()) return;
     if (kp_cupti.version >= VERSION_12_3 && kp_cupti.version < VERSION_13) (void)attribute_set(ATTR_PER_THREAD, 1);
-    if ( kp_cupti.set_thread_id_type && CALL(kp_cupti.set_thread_id_type(THREAD_IDS_SYSTEM)) == 0)
+    if (kp_cupti.set_thread_id_type && CALL(kp_cupti.set_thread_id_type(THREAD_IDS_SYSTEM)) == 0)
         kp_store_relaxed(&kp_lane_ids_are_tids, true); /* torch.profiler matches the default ids: not beside it */
 }
 
@@ -149,7 +156,8 @@ static int learn(void)
     kp_calls_fill();
     kp_helper_call_ends();
     if (!why) return 0;
-    kp_fmt(text, sizeof text, "%s (version %u) is of no known layout: %s", kp_cupti.path, (unsigned)kp_cupti.version, why);
+    kp_fmt(text, sizeof text, "%s (version %u) is of no known layout: %s", kp_cupti.path, (unsigned)kp_cupti.version,
+           why);
     kp_cuda_refuse(text);
     return -EPROTO;
 }
@@ -184,14 +192,12 @@ static int kind_enable(uint32_t kind, bool is_dumped)
     return code;
 }
 
-static bool has_single_calls(void)
-{
-    return kp_cupti.enable_driver_api && kp_cupti.enable_runtime_api;
-}
+static bool has_single_calls(void) { return kp_cupti.enable_driver_api && kp_cupti.enable_runtime_api; }
 
 static int single_set(bool is_driver, uint32_t cbid, bool enabled)
 {
-    return is_driver ? CALL(kp_cupti.enable_driver_api(cbid, enabled)) : CALL(kp_cupti.enable_runtime_api(cbid, enabled));
+    return is_driver ? CALL(kp_cupti.enable_driver_api(cbid, enabled))
+                     : CALL(kp_cupti.enable_runtime_api(cbid, enabled));
 }
 
 /* A kind of calls went through `now`: what the program set call by call went with it. */
@@ -243,12 +249,14 @@ static void singles_disable(void)
 static void queries_off(void)
 {
     if (!kp_cuda_wants_waits() || !kp_cupti.enable_all_sync_records || kp_client_is_there()) return;
-    kp_store_release(&are_queries_off, CALL(kp_cupti.enable_all_sync_records(0)) == 0); /* pairs with: kp_cuda_queries_again */
+    kp_store_release(&are_queries_off,
+                     CALL(kp_cupti.enable_all_sync_records(0)) == 0); /* pairs with: kp_cuda_queries_again */
 }
 
 void kp_cuda_queries_again(void)
 {
-    if (kp_exchange_acq_rel(&are_queries_off, 0)) (void)kp_cupti.enable_all_sync_records(1); /* as CUPTI has it by default */
+    if (kp_exchange_acq_rel(&are_queries_off, 0))
+        (void)kp_cupti.enable_all_sync_records(1); /* as CUPTI has it by default */
 }
 
 static int kinds_enable(void)
@@ -302,11 +310,13 @@ int kp_control_arm(void)
     int err = kp_cupti_find(true);
     if (err == -EAGAIN) return err;
     if (err) {
-        kp_cuda_refuse(err == -ENOSYS ? "a function of it is missing" : "no libcupti that belongs to this program's CUDA was found");
+        kp_cuda_refuse(err == -ENOSYS ? "a function of it is missing"
+                                      : "no libcupti that belongs to this program's CUDA was found");
         return err;
     }
     const struct kp_config *config = kp_cuda_config();
-    if (config && kp_tee_start_once(config->cupti) == -EBUSY) return -EAGAIN; /* the program's calls must be seen before ours change anything */
+    if (config && kp_tee_start_once(config->cupti) == -EBUSY)
+        return -EAGAIN; /* the program's calls must be seen before ours change anything */
     if (!kp_helper_register_exit(false)) {
         kp_cuda_set_state(KP_CUDA_DEAD);
         return -ESHUTDOWN;
@@ -344,7 +354,8 @@ void kp_control_flush(bool is_forced)
     if (kp_cupti.get_num_dropped && CALL(kp_cupti.get_num_dropped(NULL, 0, &lost)) == 0 && lost)
         kp_add_relaxed(&dropped, lost);
     if (kp_load_relaxed(&dropped) != said) {
-        for (; said < kp_load_relaxed(&dropped); said++) kp_loss_count(0, KP_LOSS_CAP); /* of no kind: CUPTI does not tell */
+        for (; said < kp_load_relaxed(&dropped); said++)
+            kp_loss_count(0, KP_LOSS_CAP); /* of no kind: CUPTI does not tell */
         note_number("gpu_dropped", said);
         KP_LOG_ONCE(0, "CUPTI dropped records of GPU work");
     }
@@ -359,10 +370,7 @@ void kp_control_forget(void)
     kp_domain_forget();
 }
 
-void kp_control_stop(void)
-{
-    kinds_disable();
-}
+void kp_control_stop(void) { kinds_disable(); }
 
 void kp_control_disarm(bool is_forced)
 {

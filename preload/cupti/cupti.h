@@ -42,12 +42,12 @@ enum kp_cuda_state {
     KP_CUDA_ABSENT,        /* no libcuda.so.1, or a stub */
     KP_CUDA_DRIVER_LOADED, /* cuInit was not yet seen to succeed */
     KP_CUDA_CUINIT_OK,
-    KP_CUDA_CUPTI_FOUND,   /* its table is filled; nothing of ours is enabled */
+    KP_CUDA_CUPTI_FOUND, /* its table is filled; nothing of ours is enabled */
     KP_CUDA_ARMED,
-    KP_CUDA_REFUSED,       /* for good: CUPTI is not to be had, preload/cuda_hooks records what it can */
-    KP_CUDA_SHARED,        /* KPROF_CUPTI=yield, and the program profiles itself */
-    KP_CUDA_STALLED,       /* a call of ours into CUPTI has not returned for long: nobody waits for it, no other is made */
-    KP_CUDA_DEAD,          /* for good: no CUPTI call any more */
+    KP_CUDA_REFUSED, /* for good: CUPTI is not to be had, preload/cuda_hooks records what it can */
+    KP_CUDA_SHARED,  /* KPROF_CUPTI=yield, and the program profiles itself */
+    KP_CUDA_STALLED, /* a call of ours into CUPTI has not returned for long: nobody waits for it, no other is made */
+    KP_CUDA_DEAD,    /* for good: no CUPTI call any more */
 };
 enum kp_cuda_state kp_cuda_state(void); /* any thread */
 
@@ -91,7 +91,8 @@ uint32_t kp_record_bytes(uint32_t kind);
 
 /* We have it enabled now: the program's Disable of it must not reach CUPTI. Never where we could not disable it later ourselves. */
 bool kp_cuda_wants(uint32_t kind);
-bool kp_cuda_has_calls(void); /* we enabled the runtime's calls and they are not disabled, whether we can do that or not */
+bool kp_cuda_has_calls(
+    void); /* we enabled the runtime's calls and they are not disabled, whether we can do that or not */
 bool kp_cuda_wants_call(bool is_driver, uint32_t cbid); /* we have it recorded now, by its kind or singly */
 /* The program registers callbacks: it gets records of queries as without us. Any thread. */
 void kp_cuda_queries_again(void);
@@ -102,8 +103,9 @@ void kp_cuda_dropped_more(uint64_t records); /* the program read the counter: so
 /* --- what tee.c tells us; any thread of the program, inside its call --- */
 
 void kp_cuda_clock_changing(void); /* another timestamp callback is about to be registered */
-void kp_cuda_clock_changed(void); /* another timestamp callback was registered: a new domain of CUPTI's clock begins */
-void kp_cuda_finalized(void);     /* cuptiFinalize was called: nothing is enabled or registered any more; we arm again later */
+void kp_cuda_clock_changed(void);  /* another timestamp callback was registered: a new domain of CUPTI's clock begins */
+void kp_cuda_finalized(
+    void); /* cuptiFinalize was called: nothing is enabled or registered any more; we arm again later */
 /* yield: the program is about to use CUPTI, or does (is_session). Waits (bounded) until we have flushed, disabled and left. `code`: of
  * the library that does; NULL: as last time. */
 void kp_cuda_stand_aside(bool is_session, const void *code);
@@ -116,17 +118,17 @@ bool kp_domain_is_counter(uint64_t (*clock)(void));
 
 /* Called when the table is filled (also in windows of no recording): from here on its taps may forward to kp_cupti. */
 int kp_tee_start(uint32_t config_cupti /* KP_CUPTI_TEE, ... */); /* 0 or -errno; -EBUSY: to be asked again */
-int kp_tee_start_once(uint32_t config_cupti); /* that, unless it was done. 0 or -EBUSY; any thread */
+int kp_tee_start_once(uint32_t config_cupti);                    /* that, unless it was done. 0 or -EBUSY; any thread */
 /* kp_buffer_request and kp_buffer_complete are what CUPTI has registered from the first arming or the first client on, also
  * while nothing of ours is enabled. A buffer of the client's own for CUPTI, when we are not armed. false: one of ours is used. */
 bool kp_tee_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
 /* A buffer came back and was decoded by us. The client's own (!is_ours) goes to it, without what it did not ask for. Of ours
  * what the client may see is copied into buffers that it gave: ours go back to the pool right after. */
 void kp_tee_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes, bool is_ours);
-bool kp_tee_wants(uint32_t kind);                          /* the client has it enabled: we must not disable it */
-bool kp_tee_wants_any(void);                               /* the client has anything enabled */
-bool kp_tee_wants_call(bool is_driver, uint32_t cbid);     /* the client has it recorded now, by its kind or singly */
-bool kp_tee_chose_call(bool is_driver, uint32_t cbid);     /* the client said so of this very call, whatever its kind */
+bool kp_tee_wants(uint32_t kind);                      /* the client has it enabled: we must not disable it */
+bool kp_tee_wants_any(void);                           /* the client has anything enabled */
+bool kp_tee_wants_call(bool is_driver, uint32_t cbid); /* the client has it recorded now, by its kind or singly */
+bool kp_tee_chose_call(bool is_driver, uint32_t cbid); /* the client said so of this very call, whatever its kind */
 /* On the thread that arms or disarms, before the first and after the last CUPTI call of it. Callbacks stay registered. Attributes
  * about buffers (zeroed, per thread) must be as they were found when disarmed: CUPTI may get the client's buffers from then on. */
 void kp_tee_arming(void);

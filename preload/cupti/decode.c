@@ -15,18 +15,15 @@
 
 #include "collector/base/kp_poison.h"
 
-#define GET(to, record, kind, field)                                                                                 \
-    do {                                                                                                              \
-        _Static_assert(sizeof(to) >= KP_BYTES_##kind##_##field, "the field does not fit: " #kind "." #field);         \
-        memcpy(&(to), (record) + KP_AT_##kind##_##field, KP_BYTES_##kind##_##field);                                  \
+#define GET(to, record, kind, field)                                                                          \
+    do {                                                                                                      \
+        _Static_assert(sizeof(to) >= KP_BYTES_##kind##_##field, "the field does not fit: " #kind "." #field); \
+        memcpy(&(to), (record) + KP_AT_##kind##_##field, KP_BYTES_##kind##_##field);                          \
     } while (0)
 #define HAS(bytes, kind, field) ((bytes) >= (uint32_t)KP_NEEDS_##kind##_##field)
 #define HEAD(number, type) ((struct kp_rec){.kind = (number), .size = sizeof(type)})
 
-static bool is_timed(uint64_t start, uint64_t end)
-{
-    return start != 0 && end >= start;
-}
+static bool is_timed(uint64_t start, uint64_t end) { return start != 0 && end >= start; }
 
 /* Work on a device is kept without its times: that it ran, and how often, is known. */
 static void mark_times(struct kp_decoded *out, uint64_t start, uint64_t end)
@@ -259,18 +256,12 @@ static const struct {
     decode_fn decode;
     uint32_t least; /* bytes every release has */
 } rows[KP_CUPTI_KINDS] = {
-    [KP_CUPTI_MEMCPY] = {decode_copy, 88},
-    [KP_CUPTI_MEMSET] = {decode_memset, 88},
-    [KP_CUPTI_KERNEL] = {decode_kernel, 176},
-    [KP_CUPTI_DRIVER] = {decode_api, 40},
-    [KP_CUPTI_RUNTIME] = {decode_api, 40},
-    [KP_CUPTI_DEVICE] = {decode_device, 176},
-    [KP_CUPTI_CONTEXT] = {decode_context, 16},
-    [KP_CUPTI_CONCURRENT_KERNEL] = {decode_kernel, 176},
-    [KP_CUPTI_OVERHEAD] = {decode_overhead, 40},
-    [KP_CUPTI_MEMCPY2] = {decode_copy, 96},
-    [KP_CUPTI_CUDA_EVENT] = {decode_event, 24},
-    [KP_CUPTI_SYNCHRONIZATION] = {decode_sync, 40},
+    [KP_CUPTI_MEMCPY] = {decode_copy, 88},          [KP_CUPTI_MEMSET] = {decode_memset, 88},
+    [KP_CUPTI_KERNEL] = {decode_kernel, 176},       [KP_CUPTI_DRIVER] = {decode_api, 40},
+    [KP_CUPTI_RUNTIME] = {decode_api, 40},          [KP_CUPTI_DEVICE] = {decode_device, 176},
+    [KP_CUPTI_CONTEXT] = {decode_context, 16},      [KP_CUPTI_CONCURRENT_KERNEL] = {decode_kernel, 176},
+    [KP_CUPTI_OVERHEAD] = {decode_overhead, 40},    [KP_CUPTI_MEMCPY2] = {decode_copy, 96},
+    [KP_CUPTI_CUDA_EVENT] = {decode_event, 24},     [KP_CUPTI_SYNCHRONIZATION] = {decode_sync, 40},
     [KP_CUPTI_GRAPH_TRACE] = {decode_graphrun, 48},
 };
 

@@ -20,12 +20,24 @@ enum { DEVICES = 64, CONTEXTS = 64, NAME_BYTES = 256 };
 
 /* CUdevice_attribute */
 enum {
-    ATTR_THREADS_PER_BLOCK = 1, ATTR_SMEM_PER_BLOCK = 8, ATTR_WARP = 10, ATTR_REGS_PER_BLOCK = 12, ATTR_CLOCK_KHZ = 13,
-    ATTR_SMS = 16, ATTR_MEMORY_KHZ = 36, ATTR_BUS_BITS = 37, ATTR_THREADS_PER_SM = 39, ATTR_MAJOR = 75, ATTR_MINOR = 76,
-    ATTR_SMEM_PER_SM = 81, ATTR_REGS_PER_SM = 82, ATTR_SMEM_OPTIN = 97, ATTR_BLOCKS_PER_SM = 106,
+    ATTR_THREADS_PER_BLOCK = 1,
+    ATTR_SMEM_PER_BLOCK = 8,
+    ATTR_WARP = 10,
+    ATTR_REGS_PER_BLOCK = 12,
+    ATTR_CLOCK_KHZ = 13,
+    ATTR_SMS = 16,
+    ATTR_MEMORY_KHZ = 36,
+    ATTR_BUS_BITS = 37,
+    ATTR_THREADS_PER_SM = 39,
+    ATTR_MAJOR = 75,
+    ATTR_MINOR = 76,
+    ATTR_SMEM_PER_SM = 81,
+    ATTR_REGS_PER_SM = 82,
+    ATTR_SMEM_OPTIN = 97,
+    ATTR_BLOCKS_PER_SM = 106,
 };
 
-static _Atomic uint64_t written;       /* bit: the device has its record */
+static _Atomic uint64_t written;            /* bit: the device has its record */
 static _Atomic uint64_t contexts[CONTEXTS]; /* context << 32 | device + 1, as written last */
 
 static uint32_t ask(int device, int attribute)

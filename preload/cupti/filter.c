@@ -32,7 +32,9 @@ int kp_filter_apply(bool is_driver, enum kp_filter_now now, kp_filter_set_fn set
     int failed = 0;
     for (uint32_t cbid = 1; cbid < KP_CALLS; cbid++) {
         bool wanted = is_wanted(is_driver, cbid), is = !wanted;
-        if (!may_differ(is_driver, cbid) || (now == KP_FILTER_ALL_ON && wanted) || (now == KP_FILTER_ALL_OFF && !wanted)) continue;
+        if (!may_differ(is_driver, cbid) || (now == KP_FILTER_ALL_ON && wanted) ||
+            (now == KP_FILTER_ALL_OFF && !wanted))
+            continue;
         for (int look = 0; look < LOOKS && is != wanted; look++) {
             is = wanted;
             int code = set(is_driver, cbid, is);

@@ -123,8 +123,8 @@ static void *open_matching(char *path, size_t bytes)
 static int fill(void *handle)
 {
     const char *missing = NULL;
-#define KP_CUPTI(member, name, needed, result, arguments)                  \
-    *(void **)&kp_cupti.member = dlsym(handle, name);                      \
+#define KP_CUPTI(member, name, needed, result, arguments) \
+    *(void **)&kp_cupti.member = dlsym(handle, name);     \
     if ((needed) && !kp_cupti.member) missing = name;
 #include "preload/cupti/cupti.def"
 #undef KP_CUPTI

@@ -22,11 +22,14 @@
 /* All take pointers and whole numbers, at most six: one type does for all. */
 typedef int (*capture_fn)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 
-#define RUNTIME(X) \
-    X(cudaStreamBeginCapture) X(cudaStreamBeginCapture_ptsz) X(cudaStreamBeginCaptureToGraph) X(cudaStreamBeginCaptureToGraph_ptsz)
-#define DRIVER(X)                                                                                             \
-    X(cuStreamBeginCapture) X(cuStreamBeginCapture_ptsz) X(cuStreamBeginCapture_v2) X(cuStreamBeginCapture_v2_ptsz) \
-    X(cuStreamBeginCaptureToGraph) X(cuStreamBeginCaptureToGraph_ptsz)
+#define RUNTIME(X)            \
+    X(cudaStreamBeginCapture) \
+    X(cudaStreamBeginCapture_ptsz) X(cudaStreamBeginCaptureToGraph) X(cudaStreamBeginCaptureToGraph_ptsz)
+#define DRIVER(X)                \
+    X(cuStreamBeginCapture)      \
+    X(cuStreamBeginCapture_ptsz) \
+    X(cuStreamBeginCapture_v2)   \
+    X(cuStreamBeginCapture_v2_ptsz) X(cuStreamBeginCaptureToGraph) X(cuStreamBeginCaptureToGraph_ptsz)
 
 static _Atomic bool are_used;
 
@@ -35,17 +38,14 @@ void kp_graphs_see(void)
     if (!kp_load_relaxed(&are_used)) kp_store_relaxed(&are_used, true);
 }
 
-bool kp_graphs_are_used(void)
-{
-    return kp_load_relaxed(&are_used);
-}
+bool kp_graphs_are_used(void) { return kp_load_relaxed(&are_used); }
 
-#define TAP(name)                                                                                                   \
-    static capture_fn real_##name;                                                                                  \
-    static int tap_##name(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f)             \
-    {                                                                                                               \
-        kp_graphs_see();                                                                                            \
-        return real_##name(a, b, c, d, e, f);                                                                       \
+#define TAP(name)                                                                                       \
+    static capture_fn real_##name;                                                                      \
+    static int tap_##name(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f) \
+    {                                                                                                   \
+        kp_graphs_see();                                                                                \
+        return real_##name(a, b, c, d, e, f);                                                           \
     }
 RUNTIME(TAP)
 DRIVER(TAP)
@@ -85,11 +85,13 @@ void kp_graphs_attach(void)
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         struct library *l = &libraries[i];
         if (l->is_done || !kp_library_find(l->stem, path, sizeof path)) continue;
-        void *handle = l->found ? NULL : dlopen(path, RTLD_NOLOAD | RTLD_LAZY); /* stays as long as its functions are called */
+        void *handle =
+            l->found ? NULL : dlopen(path, RTLD_NOLOAD | RTLD_LAZY); /* stays as long as its functions are called */
         if (handle) find(l, handle);
         else dlerror();
         int err = l->found ? kp_hook_add_taps(l->taps, l->found) : 0;
         l->is_done = (l->found || handle) && err != -EBUSY; /* else the next look */
-        if (err && err != -EBUSY) kp_log(1, "captures of CUDA graphs through %s cannot be seen (error %d)", l->stem, -err);
+        if (err && err != -EBUSY)
+            kp_log(1, "captures of CUDA graphs through %s cannot be seen (error %d)", l->stem, -err);
     }
 }

@@ -31,25 +31,43 @@
 #include "preload/cupti/room.h"
 #include "collector/base/kp_poison.h"
 
-enum { END = -1, FLUSH_MS = 1000, DRAIN_MS = 20, DRAIN_IDLE_MS = 1000, DRAIN_MOST_MS = 4000, MOMENT_MS = 300,
-       POLL_MS = 20, POLL_FAST_MS = 1, POLL_FAST_FOR_MS = 2000, POLL_FOR_MS = 60000, ALONE_MS = 400, REST_MS = 200, NAP_MOST_MS = 1000,
-       CLOCK_TRIES = 250, CLOCK_NAP_NS = 200000, STALLS_SAID = 3, STALL_RESTS = 8, STALLED_POLL_MS = 100,
-       EXIT_IDLE_MS = 500, EXIT_DRAIN_MS = 2000, EXIT_CALLS_MS = 2300, EXIT_WAIT_MS = 3500, EXIT_NAP_NS = 1000000 };
+enum {
+    END = -1,
+    FLUSH_MS = 1000,
+    DRAIN_MS = 20,
+    DRAIN_IDLE_MS = 1000,
+    DRAIN_MOST_MS = 4000,
+    MOMENT_MS = 300,
+    POLL_MS = 20,
+    POLL_FAST_MS = 1,
+    POLL_FAST_FOR_MS = 2000,
+    POLL_FOR_MS = 60000,
+    ALONE_MS = 400,
+    REST_MS = 200,
+    NAP_MOST_MS = 1000,
+    CLOCK_TRIES = 250,
+    CLOCK_NAP_NS = 200000,
+    STALLS_SAID = 3,
+    STALL_RESTS = 8,
+    STALLED_POLL_MS = 100,
+    EXIT_IDLE_MS = 500,
+    EXIT_DRAIN_MS = 2000,
+    EXIT_CALLS_MS = 2300,
+    EXIT_WAIT_MS = 3500,
+    EXIT_NAP_NS = 1000000
+};
 
 static _Atomic uint32_t wake, is_running, wanted, poll_is_over;
-static _Atomic uint64_t rest_until_ms;         /* not armed before */
-static _Atomic uint32_t rest_cycle;            /* in this window; 0: in any */
-static _Atomic uint32_t stalls, stalled_cycle; /* how many calls took too long; which window the last one began in */
+static _Atomic uint64_t rest_until_ms;           /* not armed before */
+static _Atomic uint32_t rest_cycle;              /* in this window; 0: in any */
+static _Atomic uint32_t stalls, stalled_cycle;   /* how many calls took too long; which window the last one began in */
 static _Atomic uint64_t drain_asked, drain_done; /* ends of windows, ticks */
 static _Atomic uint32_t limited_cycle;           /* the window that had its limit; 0: none */
 static pid_t pid_of_arming;
 
 /* ---- watching ---- */
 
-bool kp_helper_has_stalled(void)
-{
-    return kp_load_relaxed(&stalls) != 0;
-}
+bool kp_helper_has_stalled(void) { return kp_load_relaxed(&stalls) != 0; }
 
 /* Whether some window before the present one is still being drained: that is the one which the call was for. */
 static bool is_for_an_older_window(void)
@@ -60,10 +78,12 @@ static bool is_for_an_older_window(void)
 static void stall(uint64_t since)
 {
     char text[24];
-    if (kp_load_acquire(&kp_watchdog.call_since_ms) != since || !kp_cuda_stall()) return; /* pairs with: watchdog.c:kp_helper_call_begins */
+    if (kp_load_acquire(&kp_watchdog.call_since_ms) != since || !kp_cuda_stall())
+        return; /* pairs with: watchdog.c:kp_helper_call_begins */
     uint32_t n = kp_add_acq_rel(&stalls, 1) + 1;
     kp_store_relaxed(&stalled_cycle, is_for_an_older_window() ? 0 : kp_gate_cycle(kp_gate_get()));
-    kp_log(n <= STALLS_SAID ? 0 : 1, "a call into CUPTI takes longer than %d s: what the GPU does until it returns is not recorded",
+    kp_log(n <= STALLS_SAID ? 0 : 1,
+           "a call into CUPTI takes longer than %d s: what the GPU does until it returns is not recorded",
            KP_HELPER_HANG_MS / 1000);
     kp_fmt(text, sizeof text, "%u", (unsigned)n);
     kp_cuda_note("gpu_stalls", text);
@@ -93,9 +113,9 @@ bool kp_helper_check(void)
 
 static struct {
     bool is_on, is_given_up;
-    bool is_cut;                 /* nothing is enabled any more */
-    uint64_t end;                /* what is drained: windows up to these ticks */
-    uint64_t mark, launched;     /* buffers older than this; launches among them */
+    bool is_cut;             /* nothing is enabled any more */
+    uint64_t end;            /* what is drained: windows up to these ticks */
+    uint64_t mark, launched; /* buffers older than this; launches among them */
     bool are_buffers_back;
     uint32_t clean_rounds;
     uint64_t began_ms, moved_ms, kernels;
@@ -144,10 +164,7 @@ static void drain_look(uint64_t idle_ms, uint64_t most_ms)
 
 /* ---- what the thread does ---- */
 
-static bool shall_arm(void)
-{
-    return kp_helper_is_wanted() || kp_rules_want_touch();
-}
+static bool shall_arm(void) { return kp_helper_is_wanted() || kp_rules_want_touch(); }
 
 static int poll_turn(void)
 {
@@ -208,7 +225,8 @@ static int armed_turn(void)
     }
     if (drain.is_on) drain_look(DRAIN_IDLE_MS, DRAIN_MOST_MS);
     if (kp_cuda_state() != KP_CUDA_ARMED) return END;
-    if (drain.is_cut && kp_helper_is_wanted()) { /* the next window begins: what is missing of the last one is given up */
+    if (drain.is_cut &&
+        kp_helper_is_wanted()) { /* the next window begins: what is missing of the last one is given up */
         if (drain.is_on) drain_end(true);
         drain.is_cut = false;
         kp_control_disarm(false);
@@ -240,7 +258,8 @@ static void exit_turn(void)
             if (drain.is_on) kp_io_nap(5000000);
         }
         if (drain.is_given_up && !kp_helper_has_stalled()) kp_control_flush(true);
-        if (kp_lane_is_doubtful(true)) kp_log(0, "no kernels from CUPTI: %s", doubt); /* of a program too short for a turn */
+        if (kp_lane_is_doubtful(true))
+            kp_log(0, "no kernels from CUPTI: %s", doubt); /* of a program too short for a turn */
     }
     kp_cuda_set_state(KP_CUDA_DEAD);
 }
@@ -258,7 +277,8 @@ static int recover_turn(void)
     kp_store_relaxed(&rest_cycle, cycle);
     kp_store_relaxed(&rest_until_ms, cycle ? kp_clock_ms() + STALL_RESTS * took_ms : 0);
     if (kp_gate_get() & KP_GATE_RECORD) kp_cuda_count_cut(kp_gate_cycle(kp_gate_get()));
-    kp_log(n <= STALLS_SAID ? 0 : 1, "CUPTI has answered after %lu s: GPU work is recorded again from the next window on",
+    kp_log(n <= STALLS_SAID ? 0 : 1,
+           "CUPTI has answered after %lu s: GPU work is recorded again from the next window on",
            (unsigned long)(took_ms + 500) / 1000);
     kp_cuda_unstall();
     return 0;
@@ -302,15 +322,11 @@ static int turn(void)
     if (left_ms) return aside_turn(left_ms);
     if (kp_cuda_state() == KP_CUDA_SHARED) kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
     switch (kp_cuda_state()) {
-    case KP_CUDA_DRIVER_LOADED:
-        return shall_arm() ? poll_turn() : END;
+    case KP_CUDA_DRIVER_LOADED: return shall_arm() ? poll_turn() : END;
     case KP_CUDA_CUINIT_OK:
-    case KP_CUDA_CUPTI_FOUND:
-        return idle_turn();
-    case KP_CUDA_ARMED:
-        return armed_turn();
-    default:
-        return END;
+    case KP_CUDA_CUPTI_FOUND: return idle_turn();
+    case KP_CUDA_ARMED: return armed_turn();
+    default: return END;
     }
 }
 
@@ -321,7 +337,8 @@ static bool has_work(void)
     if (state == KP_CUDA_ARMED || state == KP_CUDA_STALLED) return true;
     if (state == KP_CUDA_SHARED) return kp_helper_is_wanted() && left_ms != INT_MAX;
     if (state == KP_CUDA_DRIVER_LOADED && (left_ms || kp_load_relaxed(&poll_is_over))) return false;
-    return shall_arm() && (state == KP_CUDA_DRIVER_LOADED || state == KP_CUDA_CUINIT_OK || state == KP_CUDA_CUPTI_FOUND);
+    return shall_arm() &&
+           (state == KP_CUDA_DRIVER_LOADED || state == KP_CUDA_CUINIT_OK || state == KP_CUDA_CUPTI_FOUND);
 }
 
 static void nap_until_poked(int ms)
@@ -355,7 +372,8 @@ static void *helper_main(void *unused)
             continue;
         }
         kp_store_release(&is_running, 0); /* pairs with: kp_helper_wake */
-        (void)kp_exchange_acq_rel(&wake, 0); /* who pokes exchanges it, too: whichever comes second sees what the other stored before */
+        (void)kp_exchange_acq_rel(
+            &wake, 0); /* who pokes exchanges it, too: whichever comes second sees what the other stored before */
         if (!has_work() || kp_exchange_acq_rel(&is_running, 1)) return NULL;
     }
     kp_store_release(&is_running, 0); /* pairs with: kp_helper_wake */
@@ -431,7 +449,8 @@ static void wait_for_last_call(void)
 {
     uint64_t end = kp_clock_ms() + EXIT_WAIT_MS;
     kp_helper_wake();
-    while (!is_left_alone() && kp_cuda_state() != KP_CUDA_DEAD && kp_clock_ms() < end && kp_helper_call_ms() <= KP_HELPER_HANG_MS)
+    while (!is_left_alone() && kp_cuda_state() != KP_CUDA_DEAD && kp_clock_ms() < end &&
+           kp_helper_call_ms() <= KP_HELPER_HANG_MS)
         kp_io_nap(EXIT_NAP_NS);
     if (kp_cuda_state() == KP_CUDA_DEAD) return;
     kp_log(0, "CUPTI did not hand over the last records in time: the program ends without them");
@@ -480,10 +499,7 @@ static void sample_now(void)
 }
 
 /* The old clock's last sample. */
-void kp_cuda_clock_changing(void)
-{
-    sample_now();
-}
+void kp_cuda_clock_changing(void) { sample_now(); }
 
 /* Stamps of the new clock may arrive at once: it must be known by then. */
 void kp_cuda_clock_changed(void)

@@ -28,13 +28,23 @@
 #include "preload/cupti/room.h"
 #include "collector/base/kp_poison.h"
 
-enum { LANES = 8, TURNS_MAX = 2000, WAIT_MS = 50, RECENT = 16, NAME_MOST = 8000, LOOK_BYTES = 1024, CHECKED_KERNELS = 32, ODD_ENOUGH = 4,
-       KERNELS_GRID_MOST = 0x7fffffff };
+enum {
+    LANES = 8,
+    TURNS_MAX = 2000,
+    WAIT_MS = 50,
+    RECENT = 16,
+    NAME_MOST = 8000,
+    LOOK_BYTES = 1024,
+    CHECKED_KERNELS = 32,
+    ODD_ENOUGH = 4,
+    KERNELS_GRID_MOST = 0x7fffffff
+};
 
 struct lane {
     struct kp_thread *thread;
     _Atomic uint32_t is_taken;
-    uint32_t recent[RECENT]; /* correlations of the last launches: a driver call inside a runtime call is not a second one */
+    uint32_t
+        recent[RECENT]; /* correlations of the last launches: a driver call inside a runtime call is not a second one */
     uint32_t recent_at;
     uint32_t unknown_thread; /* no thread of ours has this id: not looked for again in this buffer */
     bool may_wait;
@@ -50,11 +60,11 @@ static _Thread_local bool cannot_wait __attribute__((tls_model("initial-exec")))
 
 static struct {
     _Atomic uint64_t records, kernels, late, holes, lost_bytes, invalid[KP_KIND_N];
-    _Atomic uint64_t launched, ran;          /* how many; and the sums of their correlations */
+    _Atomic uint64_t launched, ran; /* how many; and the sums of their correlations */
     _Atomic uint64_t launched_sum, ran_sum;
-    _Atomic uint64_t base, base_sum;         /* differences that are not waited for any more */
-    _Atomic int32_t captures;                /* streams being captured */
-    _Atomic uint64_t sound, odd; /* of the first kernels */
+    _Atomic uint64_t base, base_sum; /* differences that are not waited for any more */
+    _Atomic int32_t captures;        /* streams being captured */
+    _Atomic uint64_t sound, odd;     /* of the first kernels */
 } count;
 
 /* ---- set-up and switching ---- */
@@ -80,14 +90,12 @@ void kp_lane_collect(uint32_t cycle)
 void kp_lane_close(uint32_t cycle)
 {
     uint32_t seen = cycle;
-    (void)kp_cas_acq_rel(&collecting, &seen, 0); /* pairs with: kp_lane_decode; kp_record_quiesce waits for who read the old one */
+    (void)kp_cas_acq_rel(&collecting, &seen,
+                         0); /* pairs with: kp_lane_decode; kp_record_quiesce waits for who read the old one */
     if (kp_load_relaxed(&closed_last) < cycle) kp_store_relaxed(&closed_last, cycle);
 }
 
-void kp_lane_allow_wait(bool may)
-{
-    cannot_wait = !may;
-}
+void kp_lane_allow_wait(bool may) { cannot_wait = !may; }
 
 /* Warming up, and no window before it still drains: what arrives began before the window. */
 static bool is_only_warming(void)
@@ -116,10 +124,7 @@ static bool was_recent(const struct lane *l, uint32_t correlation)
     return false;
 }
 
-static uint64_t spread(uint32_t correlation)
-{
-    return ((uint64_t)correlation + 1) * UINT64_C(0x9e3779b97f4a7c15);
-}
+static uint64_t spread(uint32_t correlation) { return ((uint64_t)correlation + 1) * UINT64_C(0x9e3779b97f4a7c15); }
 
 static void balance_call(struct lane *l, const struct kp_rec_api *api, uint32_t what)
 {
@@ -157,10 +162,7 @@ void kp_lane_forget_work(void)
     kp_store_relaxed(&count.base_sum, sum);
 }
 
-uint64_t kp_lane_launched(void)
-{
-    return kp_load_relaxed(&count.launched) - kp_load_relaxed(&count.base);
-}
+uint64_t kp_lane_launched(void) { return kp_load_relaxed(&count.launched) - kp_load_relaxed(&count.base); }
 
 /* Streams run side by side: of so many kernels one may be younger and another still missing, when they are not exactly balanced. */
 bool kp_lane_has_run(uint64_t launched)
@@ -170,20 +172,11 @@ bool kp_lane_has_run(uint64_t launched)
     return (int64_t)(kp_load_relaxed(&count.ran) - launched) >= 0;
 }
 
-uint64_t kp_lane_records(void)
-{
-    return kp_load_relaxed(&count.records);
-}
+uint64_t kp_lane_records(void) { return kp_load_relaxed(&count.records); }
 
-uint64_t kp_lane_kernels(void)
-{
-    return kp_load_relaxed(&count.kernels);
-}
+uint64_t kp_lane_kernels(void) { return kp_load_relaxed(&count.kernels); }
 
-uint64_t kp_lane_timeless(void)
-{
-    return kp_load_relaxed(&count.invalid[KP_KIND_KERNEL]);
-}
+uint64_t kp_lane_timeless(void) { return kp_load_relaxed(&count.invalid[KP_KIND_KERNEL]); }
 
 /* ---- is this what we think it is ---- */
 
@@ -229,7 +222,8 @@ bool kp_lane_is_doubtful(bool at_end)
 static const char *looked_at(struct lane *l, const char *text)
 {
     for (size_t n = 0, step; n < NAME_MOST; n += step) {
-        step = LOOK_BYTES - ((uintptr_t)(text + n) & (LOOK_BYTES - 1)); /* what it ends on may be the last page there is */
+        step =
+            LOOK_BYTES - ((uintptr_t)(text + n) & (LOOK_BYTES - 1)); /* what it ends on may be the last page there is */
         if (step > NAME_MOST - n) step = NAME_MOST - n;
         if (kp_io_peek(text + n, l->text + n, step) != 0) return NULL;
         if (memchr(l->text + n, 0, step)) break;
@@ -281,7 +275,8 @@ static uint32_t thread_tid(struct lane *l, uint32_t thread_id)
     struct kp_thread *t = kp_load_acquire(&guess); /* pairs with: below */
     if (t && is_named(t, thread_id) && kp_load_relaxed(&t->life) == KP_THREAD_ALIVE) return tid_of(t, thread_id);
     if (thread_id == l->unknown_thread) return 0;
-    struct kp_thread *found = NULL; /* of those that ended the youngest, if none is alive: libc uses a stack again, and so its name */
+    struct kp_thread *found =
+        NULL; /* of those that ended the youngest, if none is alive: libc uses a stack again, and so its name */
     for (t = kp_thread_first(); t; t = t->next) {
         if (!is_named(t, thread_id) || (found && found->thread_no > t->thread_no)) continue;
         found = t;
@@ -324,7 +319,8 @@ static bool settle_call(struct lane *l, struct kp_decoded *d)
     bool is_driver = d->head.flags & KP_DEV_DRIVER;
     if (d->api.cbid >= KP_CALLS) return !is_driver;
     struct kp_call *call = &kp_calls[is_driver][d->api.cbid];
-    if (call->what & (KP_CALL_LAUNCH | KP_CALL_CAPTURE_BEGINS | KP_CALL_CAPTURE_ENDS)) balance_call(l, &d->api, call->what);
+    if (call->what & (KP_CALL_LAUNCH | KP_CALL_CAPTURE_BEGINS | KP_CALL_CAPTURE_ENDS))
+        balance_call(l, &d->api, call->what);
     if (call->what & KP_CALL_NOISE) return false;
     d->head.name = call_name(l, call);
     d->api.tid = thread_tid(l, d->api.thread_id);
@@ -335,28 +331,17 @@ static bool settle(struct lane *l, struct kp_decoded *d)
 {
     switch (d->head.kind) {
     case KP_KIND_SYNC: /* beside a program that asks for them itself they come unasked */
-    case KP_KIND_CUDAEVENT:
-        return kp_cuda_wants_waits();
-    case KP_KIND_API:
-        return settle_call(l, d);
-    case KP_KIND_KERNEL:
-        return settle_kernel(l, d);
-    case KP_KIND_CONTEXT:
-        kp_context_write(&d->context);
-        return false;
-    case KP_KIND_DEVICE:
-        kp_device_write(d);
-        return false;
-    default:
-        return true;
+    case KP_KIND_CUDAEVENT: return kp_cuda_wants_waits();
+    case KP_KIND_API: return settle_call(l, d);
+    case KP_KIND_KERNEL: return settle_kernel(l, d);
+    case KP_KIND_CONTEXT: kp_context_write(&d->context); return false;
+    case KP_KIND_DEVICE: kp_device_write(d); return false;
+    default: return true;
     }
 }
 
 /* Every kind with times has them in the same place. */
-static uint64_t stamp_of(const struct kp_decoded *d)
-{
-    return d->head.kind == KP_KIND_CUDAEVENT ? 0 : d->api.start;
-}
+static uint64_t stamp_of(const struct kp_decoded *d) { return d->head.kind == KP_KIND_CUDAEVENT ? 0 : d->api.start; }
 
 static void keep(struct lane *l, struct kp_decoded *d)
 {
@@ -373,8 +358,9 @@ static void keep(struct lane *l, struct kp_decoded *d)
 }
 
 _Static_assert(offsetof(struct kp_rec_kernel, start) == 8 && offsetof(struct kp_rec_copy, start) == 8 &&
-               offsetof(struct kp_rec_sync, start) == 8 && offsetof(struct kp_rec_overhead, start) == 8 &&
-               offsetof(struct kp_rec_graphrun, start) == 8 && offsetof(struct kp_rec_api, start) == 8, "stamp_of");
+                   offsetof(struct kp_rec_sync, start) == 8 && offsetof(struct kp_rec_overhead, start) == 8 &&
+                   offsetof(struct kp_rec_graphrun, start) == 8 && offsetof(struct kp_rec_api, start) == 8,
+               "stamp_of");
 
 static void decode_all(struct lane *l, const uint8_t *buffer, size_t valid_bytes)
 {
@@ -395,7 +381,8 @@ static void decode_all(struct lane *l, const uint8_t *buffer, size_t valid_bytes
 void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes)
 {
     if (!(kp_gate_get() & KP_GATE_ON) || !valid_bytes) return;
-    if (kp_cuda_state() != KP_CUDA_ARMED && kp_load_relaxed(&collecting) == 0) return; /* the program's own, between our windows */
+    if (kp_cuda_state() != KP_CUDA_ARMED && kp_load_relaxed(&collecting) == 0)
+        return; /* the program's own, between our windows */
     int saved = errno;
     struct lane *l = lane_take();
     if (!l) {
@@ -442,12 +429,13 @@ static void note_count(const char *key, _Atomic uint64_t *value, uint64_t *said)
 void kp_lane_write_notes(void)
 {
     static const char *const keys[KP_KIND_N] = {
-        [KP_KIND_API] = "gpu_invalid_api",
-        [KP_KIND_KERNEL] = "gpu_invalid_kernel",      [KP_KIND_MEMCPY] = "gpu_invalid_memcpy",
-        [KP_KIND_MEMSET] = "gpu_invalid_memset",      [KP_KIND_SYNC] = "gpu_invalid_sync",
-        [KP_KIND_OVERHEAD] = "gpu_invalid_overhead",  [KP_KIND_GRAPHRUN] = "gpu_invalid_graph",
+        [KP_KIND_API] = "gpu_invalid_api",        [KP_KIND_KERNEL] = "gpu_invalid_kernel",
+        [KP_KIND_MEMCPY] = "gpu_invalid_memcpy",  [KP_KIND_MEMSET] = "gpu_invalid_memset",
+        [KP_KIND_SYNC] = "gpu_invalid_sync",      [KP_KIND_OVERHEAD] = "gpu_invalid_overhead",
+        [KP_KIND_GRAPHRUN] = "gpu_invalid_graph",
     };
-    static uint64_t said[KP_KIND_N], said_late, said_holes, said_lost, said_odd; /* only the thread kprof-cuda comes here */
+    static uint64_t said[KP_KIND_N], said_late, said_holes, said_lost,
+        said_odd; /* only the thread kprof-cuda comes here */
     for (int kind = 0; kind < KP_KIND_N; kind++)
         if (keys[kind]) note_count(keys[kind], &count.invalid[kind], &said[kind]);
     note_count("gpu_late", &count.late, &said_late);

@@ -28,15 +28,9 @@
 enum { MINUTES = 240, MINUTES_SHORT = 60, MILLIONS = 100, MILLIONS_FEW = 20, BURST = 256, FULL_MS = 1000 };
 enum { MS = 60000, MILLION = 1000000 };
 
-uint64_t kp_limit_minutes(uint32_t rules)
-{
-    return rules & KP_CUPTI_SHORT ? MINUTES_SHORT : MINUTES;
-}
+uint64_t kp_limit_minutes(uint32_t rules) { return rules & KP_CUPTI_SHORT ? MINUTES_SHORT : MINUTES; }
 
-uint64_t kp_limit_millions(uint32_t rules)
-{
-    return rules & KP_CUPTI_FEW ? MILLIONS_FEW : MILLIONS;
-}
+uint64_t kp_limit_millions(uint32_t rules) { return rules & KP_CUPTI_FEW ? MILLIONS_FEW : MILLIONS; }
 
 enum kp_limit kp_limit_of(const struct kp_limit_seen *now, uint32_t rules, bool has_schedule)
 {
@@ -51,9 +45,9 @@ enum kp_limit kp_limit_of(const struct kp_limit_seen *now, uint32_t rules, bool 
 
 static struct {
     uint32_t cycle;
-    uint64_t ms, records;           /* when it began */
-    uint64_t kernels, timeless;     /* at the last look */
-    uint64_t full_since_ms;         /* 0: there is room */
+    uint64_t ms, records;       /* when it began */
+    uint64_t kernels, timeless; /* at the last look */
+    uint64_t full_since_ms;     /* 0: there is room */
 } begun;
 
 void kp_limit_begin(void)
@@ -101,7 +95,10 @@ enum kp_limit kp_limit_reached(void)
 void kp_limit_tell(enum kp_limit limit)
 {
     static const char *const names[] = {
-        [KP_LIMIT_RECORDS] = "records", [KP_LIMIT_MINUTES] = "minutes", [KP_LIMIT_TIMES] = "times", [KP_LIMIT_SPOOL] = "spool",
+        [KP_LIMIT_RECORDS] = "records",
+        [KP_LIMIT_MINUTES] = "minutes",
+        [KP_LIMIT_TIMES] = "times",
+        [KP_LIMIT_SPOOL] = "spool",
     };
     static uint32_t said;
     const int level = said >> limit & 1;
@@ -117,10 +114,9 @@ void kp_limit_tell(enum kp_limit limit)
     case KP_LIMIT_TIMES:
         kp_fmt(why, sizeof why, "CUPTI gives kernels without times (its buffers on the GPU are used up)");
         break;
-    default:
-        kp_fmt(why, sizeof why, "there is no room in the spool (KPROF_MAX_MB, or the disk)");
-        break;
+    default: kp_fmt(why, sizeof why, "there is no room in the spool (KPROF_MAX_MB, or the disk)"); break;
     }
     kp_cuda_note("gpu_limit", names[limit]);
-    kp_log(level, "GPU work is not recorded %s: %s", kp_cuda_has_schedule() ? "for the rest of this window" : "any more", why);
+    kp_log(level, "GPU work is not recorded %s: %s",
+           kp_cuda_has_schedule() ? "for the rest of this window" : "any more", why);
 }

@@ -41,12 +41,22 @@ static bool begins(const char *name, size_t len, const char *with)
 
 uint32_t kp_call_sort(bool is_driver, const char *name, size_t len)
 {
-    static const char *const noise[] = {"cudaGetDevice", "cudaSetDevice", "cudaGetLastError", "cudaEventCreate",
-                                        "cudaEventCreateWithFlags", "cudaEventDestroy", NULL};
-    static const char *const driver[] = {"cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemRelease",
-                                         "cuMemExportToShareableHandle", "cuMemImportFromShareableHandle", NULL};
+    static const char *const noise[] = {"cudaGetDevice",
+                                        "cudaSetDevice",
+                                        "cudaGetLastError",
+                                        "cudaEventCreate",
+                                        "cudaEventCreateWithFlags",
+                                        "cudaEventDestroy",
+                                        NULL};
+    static const char *const driver[] = {"cuMemCreate",
+                                         "cuMemMap",
+                                         "cuMemUnmap",
+                                         "cuMemRelease",
+                                         "cuMemExportToShareableHandle",
+                                         "cuMemImportFromShareableHandle",
+                                         NULL};
     static const char *const launches[] = {"cudaLaunchKernel", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel",
-                                           "cuLaunchKernel", "cuLaunchKernelEx", NULL};
+                                           "cuLaunchKernel",   "cuLaunchKernelEx",    NULL};
     size_t bare = len > 5 && memcmp(name + len - 5, "_ptsz", 5) == 0 ? len - 5 : len;
     if (is_one_of(launches, name, bare)) return KP_CALL_LAUNCH;
     if (is_driver) return is_one_of(driver, name, len) ? 0 : KP_CALL_NOISE;

@@ -42,10 +42,7 @@ static bool holder(char name[NAME_BYTES])
     return name[0] != 0;
 }
 
-static bool is_setting(const char *entry, const char *name)
-{
-    return strncmp(entry, name, strlen(name)) == 0;
-}
+static bool is_setting(const char *entry, const char *name) { return strncmp(entry, name, strlen(name)) == 0; }
 
 /* Both injection variables may name us. */
 const char *kp_other_tool_in(char *const *environment)
@@ -53,7 +50,8 @@ const char *kp_other_tool_in(char *const *environment)
     for (char *const *e = environment; e && *e; e++) {
         if (is_setting(*e, "NSYS_")) return "Nsight Systems";
         if (is_setting(*e, "NV_COMPUTE_PROFILER")) return *e;
-        if ((is_setting(*e, "CUDA_INJECTION64_PATH=") || is_setting(*e, "NVTX_INJECTION64_PATH=")) && !strstr(*e, "/libkprof"))
+        if ((is_setting(*e, "CUDA_INJECTION64_PATH=") || is_setting(*e, "NVTX_INJECTION64_PATH=")) &&
+            !strstr(*e, "/libkprof"))
             return *e;
     }
     return "another profiler";

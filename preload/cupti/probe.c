@@ -21,10 +21,7 @@ enum { PROBE_BYTES = 8192, API_BYTES = 40, KERNEL_LEAST = 176 };
 
 uint16_t kp_sizes[KP_CUPTI_KINDS];
 
-uint32_t kp_record_bytes(uint32_t kind)
-{
-    return kind < KP_CUPTI_KINDS ? kp_sizes[kind] : 0;
-}
+uint32_t kp_record_bytes(uint32_t kind) { return kind < KP_CUPTI_KINDS ? kp_sizes[kind] : 0; }
 
 static uint16_t probe_kind(uint32_t kind)
 {
@@ -41,8 +38,10 @@ static uint16_t probe_kind(uint32_t kind)
 static void cross_check(uint32_t kind)
 {
     size_t said = 0;
-    if (!kp_cupti.get_struct_size || kp_cupti.get_struct_size((int)kind, 0, &said) != 0 || said == kp_sizes[kind]) return;
-    kp_log(1, "CUPTI calls its records of kind %u %zu bytes long, its walker takes %u", kind, said, (unsigned)kp_sizes[kind]);
+    if (!kp_cupti.get_struct_size || kp_cupti.get_struct_size((int)kind, 0, &said) != 0 || said == kp_sizes[kind])
+        return;
+    kp_log(1, "CUPTI calls its records of kind %u %zu bytes long, its walker takes %u", kind, said,
+           (unsigned)kp_sizes[kind]);
 }
 
 const char *kp_probe_sizes(void)

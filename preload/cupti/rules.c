@@ -14,8 +14,8 @@
 #include "collector/base/kp_poison.h"
 
 static _Atomic uint32_t rules;
-static _Atomic uint32_t sessions;     /* times that CUPTI recorded: for us, or for the program */
-static _Atomic bool is_touched;       /* it was there before the program could capture a graph, or will never be */
+static _Atomic uint32_t sessions; /* times that CUPTI recorded: for us, or for the program */
+static _Atomic bool is_touched;   /* it was there before the program could capture a graph, or will never be */
 static _Atomic bool was_finalized;
 
 void kp_rules_set(uint32_t version)
@@ -24,16 +24,14 @@ void kp_rules_set(uint32_t version)
     kp_store_relaxed(&kp_lane_looks, (kp_load_relaxed(&rules) & KP_CUPTI_LOOK) != 0);
 }
 
-uint32_t kp_rules_all(void)
-{
-    return kp_load_relaxed(&rules);
-}
+uint32_t kp_rules_all(void) { return kp_load_relaxed(&rules); }
 
 /* Only of a CUPTI that the program has loaded (torch has): which one it would be is not looked for before a window. What is older than 12.6
  * lacks a function; its version is not asked for before the driver is up. */
 bool kp_rules_want_touch(void)
 {
-    if (!kp_load_acquire(&kp_cupti.is_filled) || kp_cupti.enable_allocation_source) return false; /* pairs with: find.c */
+    if (!kp_load_acquire(&kp_cupti.is_filled) || kp_cupti.enable_allocation_source)
+        return false; /* pairs with: find.c */
     return !kp_load_relaxed(&is_touched) && !kp_client_is_there();
 }
 
@@ -70,17 +68,8 @@ bool kp_rules_forbid_more(void)
     return kp_graphs_are_used() && forbidden(kp_load_relaxed(&sessions) - 1) == KP_CUPTI_ONE_WINDOW;
 }
 
-void kp_rules_tell_end(void)
-{
-    (void)tell(KP_CUPTI_ONE_WINDOW);
-}
+void kp_rules_tell_end(void) { (void)tell(KP_CUPTI_ONE_WINDOW); }
 
-void kp_rules_session(void)
-{
-    kp_add_relaxed(&sessions, 1);
-}
+void kp_rules_session(void) { kp_add_relaxed(&sessions, 1); }
 
-void kp_rules_finalized(void)
-{
-    kp_store_relaxed(&was_finalized, true);
-}
+void kp_rules_finalized(void) { kp_store_relaxed(&was_finalized, true); }

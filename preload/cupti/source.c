@@ -26,7 +26,7 @@
 enum { SETTLE_NAP_NS = 200000, STALLED_SETTLE_MS = 50, FORK_TRIES = 1000, LONG_CALL_MS = 1000 };
 
 static const struct kp_config *config;
-static bool is_asked_for;           /* KPROF_ACTIVITIES has cuda */
+static bool is_asked_for; /* KPROF_ACTIVITIES has cuda */
 
 /* ---- what boot.c drives ---- */
 
@@ -97,13 +97,16 @@ static bool may_arm_soon(void)
 /* A call that is under way for long will hardly return now; one that was may take long again. */
 static uint32_t patience_ms(uint32_t timeout_ms)
 {
-    const uint32_t most = kp_helper_call_ms() > timeout_ms ? 1 : kp_helper_has_stalled() ? STALLED_SETTLE_MS : timeout_ms;
+    const uint32_t most = kp_helper_call_ms() > timeout_ms ? 1
+                          : kp_helper_has_stalled()        ? STALLED_SETTLE_MS
+                                                           : timeout_ms;
     return timeout_ms < most ? timeout_ms : most;
 }
 
 static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 {
-    static _Atomic uint64_t given_up; /* the window that was not waited for to the end: not again at each of its steps */
+    static _Atomic uint64_t
+        given_up; /* the window that was not waited for to the end: not again at each of its steps */
     if (kp_load_relaxed(&given_up) == begin_ticks) return;
     if (kp_cuda_state() == KP_CUDA_DRIVER_LOADED && kp_helper_is_wanted() && kp_cuda_see_cuinit()) kp_helper_wake();
     timeout_ms = patience_ms(timeout_ms);
@@ -118,7 +121,8 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 /* The thread kprof-cuda calls into the loader and into CUPTI, whose locks a child would find taken. */
 static bool before_fork(void)
 {
-    const int tries = kp_helper_call_ms() > LONG_CALL_MS ? 1 : FORK_TRIES; /* slow: a fork does not find it STALLED, nor waits */
+    const int tries =
+        kp_helper_call_ms() > LONG_CALL_MS ? 1 : FORK_TRIES; /* slow: a fork does not find it STALLED, nor waits */
     for (int i = 0; i < tries && kp_cuda_state() != KP_CUDA_DEAD && kp_cuda_state() != KP_CUDA_STALLED; i++) {
         if (kp_helper_take_control()) return true;
         kp_io_nap(SETTLE_NAP_NS);
@@ -139,10 +143,7 @@ static void close_cycle(uint32_t cycle)
     kp_lane_close(cycle);
 }
 
-static void report(void)
-{
-    kp_buffer_write_notes();
-}
+static void report(void) { kp_buffer_write_notes(); }
 
 const struct kp_source kp_cuda_source = {
     .name = "cuda",

@@ -54,7 +54,8 @@ void kp_cuda_note(const char *key, const char *value)
     if (!notes_take()) return;
     for (int i = 0; i < NOTES; i++) {
         if (notes[i].key && strcmp(notes[i].key, key) != 0) continue;
-        if (notes[i].key && strcmp(notes[i].value, value) == 0) break; /* no news: driver calls are asked for hundreds of times */
+        if (notes[i].key && strcmp(notes[i].value, value) == 0)
+            break; /* no news: driver calls are asked for hundreds of times */
         notes[i].key = key;
         kp_fmt(notes[i].value, sizeof notes[i].value, "%s", value);
         notes[i].is_new = true;
@@ -76,7 +77,8 @@ void kp_cuda_set_state(enum kp_cuda_state now)
 {
     uint32_t seen = kp_load_relaxed(&state);
     do {
-        if (seen == KP_CUDA_DEAD || ((seen == KP_CUDA_REFUSED || seen == KP_CUDA_STALLED) && now != KP_CUDA_DEAD)) return;
+        if (seen == KP_CUDA_DEAD || ((seen == KP_CUDA_REFUSED || seen == KP_CUDA_STALLED) && now != KP_CUDA_DEAD))
+            return;
     } while (!kp_cas_acq_rel(&state, &seen, (uint32_t)now)); /* pairs with: kp_cuda_state */
     if (now != KP_CUDA_ARMED) return;
     kp_cuda_note("gpu_source", "cupti");
@@ -126,7 +128,8 @@ bool kp_helper_may_call(void)
 static bool refuse(const char *how, const char *why)
 {
     char text[NOTE_BYTES];
-    if (!kp_helper_may_call() || kp_cuda_state() == KP_CUDA_REFUSED) return false; /* STALLED: the next window finds out again */
+    if (!kp_helper_may_call() || kp_cuda_state() == KP_CUDA_REFUSED)
+        return false; /* STALLED: the next window finds out again */
     kp_cuda_set_state(KP_CUDA_REFUSED);
     kp_fmt(text, sizeof text, "%s: %s", how, why);
     kp_cuda_note("gpu_cupti", text);
@@ -154,25 +157,13 @@ void kp_cuda_end(const char *why)
     if (refuse("ended", why)) kp_log(0, "GPU work is not recorded any more: %s", why);
 }
 
-void kp_cuda_set_config(const struct kp_config *settings)
-{
-    config = settings;
-}
+void kp_cuda_set_config(const struct kp_config *settings) { config = settings; }
 
-const struct kp_config *kp_cuda_config(void)
-{
-    return config;
-}
+const struct kp_config *kp_cuda_config(void) { return config; }
 
-bool kp_cuda_wants_waits(void)
-{
-    return config && config->cuda_sync;
-}
+bool kp_cuda_wants_waits(void) { return config && config->cuda_sync; }
 
-bool kp_cuda_has_schedule(void)
-{
-    return config && config->schedule;
-}
+bool kp_cuda_has_schedule(void) { return config && config->schedule; }
 
 static void say_none(const char *why)
 {
@@ -191,12 +182,11 @@ bool kp_cuda_see_driver(void)
         if (!is_stub_said) say_none("libcuda.so.1 is the toolkit's stub");
         is_stub_said = true;
         return false;
-    case KP_FOUND_DRIVER:
-        break;
-    default:
-        return false;
+    case KP_FOUND_DRIVER: break;
+    default: return false;
     }
-    if (kp_cas_acq_rel(&state, &absent, KP_CUDA_DRIVER_LOADED)) say_none("cuInit was not called"); /* pairs with: kp_cuda_state */
+    if (kp_cas_acq_rel(&state, &absent, KP_CUDA_DRIVER_LOADED))
+        say_none("cuInit was not called"); /* pairs with: kp_cuda_state */
     return true;
 }
 
@@ -218,7 +208,4 @@ bool kp_cuda_see_cuinit(void)
     return true;
 }
 
-bool kp_cuda_was_used(void)
-{
-    return kp_load_relaxed(&was_used);
-}
+bool kp_cuda_was_used(void) { return kp_load_relaxed(&was_used); }

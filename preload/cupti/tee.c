@@ -45,23 +45,28 @@ enum { ATTRIBUTE_ZEROED_BUFFERS = 5, ATTRIBUTE_BUFFER_PER_THREAD = 9 };
 static bool is_yielding;
 static pid_t pid_of_start;
 static _Atomic bool was_armed; /* what CUPTI brings may be more than the client asked for */
-static _Atomic bool are_ours_filled; /* from arming to disarmed CUPTI is told that buffers are zeroed: it gets only ours */
+static _Atomic bool
+    are_ours_filled; /* from arming to disarmed CUPTI is told that buffers are zeroed: it gets only ours */
 static _Atomic uint64_t dropped_told; /* of kp_cuda_dropped(): the client knows of these */
 
 enum tapped {
-    REGISTER, ENABLE, DISABLE, FLUSH, CLOCK, FINALIZE, DROPPED, RUNTIME_API, DRIVER_API, SET_ATTRIBUTE, TAPPED
+    REGISTER,
+    ENABLE,
+    DISABLE,
+    FLUSH,
+    CLOCK,
+    FINALIZE,
+    DROPPED,
+    RUNTIME_API,
+    DRIVER_API,
+    SET_ATTRIBUTE,
+    TAPPED
 };
 
 /* A forked child: none of ours is there, and a call more than the child's own may hang in a CUPTI that was not made for this. */
-static bool is_child(void)
-{
-    return getpid() != pid_of_start;
-}
+static bool is_child(void) { return getpid() != pid_of_start; }
 
-static bool is_armed(void)
-{
-    return kp_cuda_state() == KP_CUDA_ARMED;
-}
+static bool is_armed(void) { return kp_cuda_state() == KP_CUDA_ARMED; }
 
 static uint64_t timestamp(void)
 {
@@ -113,33 +118,19 @@ bool kp_tee_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 
 void kp_tee_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes, bool is_ours)
 {
-    if (is_ours)
-        kp_client_copy(buffer, valid_bytes, timestamp());
-    else
-        kp_client_complete(context, stream, buffer, bytes, valid_bytes, kp_load_relaxed(&was_armed));
+    if (is_ours) kp_client_copy(buffer, valid_bytes, timestamp());
+    else kp_client_complete(context, stream, buffer, bytes, valid_bytes, kp_load_relaxed(&was_armed));
 }
 
 /* --- kinds --- */
 
-bool kp_tee_wants(uint32_t kind)
-{
-    return kp_client_has(kind);
-}
+bool kp_tee_wants(uint32_t kind) { return kp_client_has(kind); }
 
-bool kp_tee_wants_any(void)
-{
-    return kp_client_is_active() || kp_client_has_calls();
-}
+bool kp_tee_wants_any(void) { return kp_client_is_active() || kp_client_has_calls(); }
 
-bool kp_tee_wants_call(bool is_driver, uint32_t cbid)
-{
-    return kp_client_has_call(is_driver, cbid);
-}
+bool kp_tee_wants_call(bool is_driver, uint32_t cbid) { return kp_client_has_call(is_driver, cbid); }
 
-bool kp_tee_chose_call(bool is_driver, uint32_t cbid)
-{
-    return kp_client_chose_call(is_driver, cbid);
-}
+bool kp_tee_chose_call(bool is_driver, uint32_t cbid) { return kp_client_chose_call(is_driver, cbid); }
 
 static int set_cbid(bool is_driver, uint32_t cbid, bool enabled)
 {
@@ -147,10 +138,7 @@ static int set_cbid(bool is_driver, uint32_t cbid, bool enabled)
     return real ? real(cbid, enabled) : 0;
 }
 
-static bool is_of_calls(uint32_t kind)
-{
-    return kind == KP_CUPTI_RUNTIME || kind == KP_CUPTI_DRIVER;
-}
+static bool is_of_calls(uint32_t kind) { return kind == KP_CUPTI_RUNTIME || kind == KP_CUPTI_DRIVER; }
 
 static int tap_enable(int kind)
 {
@@ -193,7 +181,8 @@ static int tap_disable(int kind)
     (void)kp_helper_check(); /* while a call of ours does not return nothing is kept from CUPTI */
     bool had = kp_client_has(k), ended = kp_client_disable(k, timestamp());
     if (!had || !kp_cuda_wants(k)) result = disable(k, &now);
-    if (is_of_calls(k)) (void)kp_filter_apply(k == KP_CUPTI_DRIVER, now, set_cbid); /* its Disable overrode what we set call by call */
+    if (is_of_calls(k))
+        (void)kp_filter_apply(k == KP_CUPTI_DRIVER, now, set_cbid); /* its Disable overrode what we set call by call */
     if (ended) kp_buffer_quiet_anew();
     if (ended && is_yielding) kp_cuda_come_back(false);
     return result;
@@ -209,15 +198,9 @@ static int tap_cbid(bool is_driver, uint32_t cbid, uint8_t enable)
     return result;
 }
 
-static int tap_runtime_api(uint32_t cbid, uint8_t enable)
-{
-    return tap_cbid(false, cbid, enable);
-}
+static int tap_runtime_api(uint32_t cbid, uint8_t enable) { return tap_cbid(false, cbid, enable); }
 
-static int tap_driver_api(uint32_t cbid, uint8_t enable)
-{
-    return tap_cbid(true, cbid, enable);
-}
+static int tap_driver_api(uint32_t cbid, uint8_t enable) { return tap_cbid(true, cbid, enable); }
 
 /* --- flush --- */
 
@@ -315,7 +298,9 @@ static int tap_finalize(void)
 /* Two attributes are about buffers, and while we are armed the buffers are ours. */
 static int tap_set_attribute(int attribute, size_t *bytes, void *value)
 {
-    if (!is_child() && is_armed() && (attribute == ATTRIBUTE_BUFFER_PER_THREAD || attribute == ATTRIBUTE_ZEROED_BUFFERS)) return 0;
+    if (!is_child() && is_armed() &&
+        (attribute == ATTRIBUTE_BUFFER_PER_THREAD || attribute == ATTRIBUTE_ZEROED_BUFFERS))
+        return 0;
     return kp_cupti.set_attribute(attribute, bytes, value);
 }
 
@@ -359,9 +344,16 @@ int kp_tee_start(uint32_t config_cupti)
     };
 #define REAL(which, member) [which] = (void *)(uintptr_t)kp_cupti.member
     void *const real[TAPPED] = {
-        REAL(REGISTER, register_callbacks), REAL(ENABLE, enable), REAL(DISABLE, disable), REAL(FLUSH, flush_all),
-        REAL(CLOCK, register_timestamp_callback), REAL(FINALIZE, finalize), REAL(DROPPED, get_num_dropped),
-        REAL(RUNTIME_API, enable_runtime_api), REAL(DRIVER_API, enable_driver_api), REAL(SET_ATTRIBUTE, set_attribute),
+        REAL(REGISTER, register_callbacks),
+        REAL(ENABLE, enable),
+        REAL(DISABLE, disable),
+        REAL(FLUSH, flush_all),
+        REAL(CLOCK, register_timestamp_callback),
+        REAL(FINALIZE, finalize),
+        REAL(DROPPED, get_num_dropped),
+        REAL(RUNTIME_API, enable_runtime_api),
+        REAL(DRIVER_API, enable_driver_api),
+        REAL(SET_ATTRIBUTE, set_attribute),
     };
 #undef REAL
     static struct kp_tap found[TAPPED]; /* this CUPTI may lack some */
@@ -373,7 +365,10 @@ int kp_tee_start(uint32_t config_cupti)
         if (real[i]) found[count++] = (struct kp_tap){all[i].symbol, real[i], all[i].tap};
     int err = kp_hook_add_taps(found, count);
     if (err && err != -EBUSY && err != -EEXIST)
-        kp_log(0, "the program's use of CUPTI cannot be followed (error %d): beside torch.profiler one of the two may miss GPU work", -err);
+        kp_log(0,
+               "the program's use of CUPTI cannot be followed (error %d): beside torch.profiler one of the two may "
+               "miss GPU work",
+               -err);
     return err;
 }
 

@@ -28,23 +28,19 @@ bool kp_helper_call_begins(void)
 
 void kp_helper_call_ends(void)
 {
-    if (!kp_watchdog.is_recovering) kp_watchdog.stalled_ms = kp_clock_ms() - kp_load_relaxed(&kp_watchdog.call_since_ms);
+    if (!kp_watchdog.is_recovering)
+        kp_watchdog.stalled_ms = kp_clock_ms() - kp_load_relaxed(&kp_watchdog.call_since_ms);
     kp_store_release(&kp_watchdog.call_since_ms, 0); /* pairs with: helper.c:kp_helper_check */
 }
 
 uint64_t kp_helper_call_ms(void)
 {
-    uint64_t since = kp_load_acquire(&kp_watchdog.call_since_ms), now = kp_clock_ms(); /* pairs with: kp_helper_call_begins */
+    uint64_t since = kp_load_acquire(&kp_watchdog.call_since_ms),
+             now = kp_clock_ms(); /* pairs with: kp_helper_call_begins */
     return since && since < now ? now - since : 0;
 }
 
 /* The thread kprof-cuda has it in each of its turns; tee.c's callers for a sample of the clock. Tried, not waited for. */
-bool kp_helper_take_control(void)
-{
-    return !kp_exchange_acquire(&control, 1);
-}
+bool kp_helper_take_control(void) { return !kp_exchange_acquire(&control, 1); }
 
-void kp_helper_give_control(void)
-{
-    kp_store_release(&control, 0); /* pairs with: kp_helper_take_control */
-}
+void kp_helper_give_control(void) { kp_store_release(&control, 0); /* pairs with: kp_helper_take_control */ }

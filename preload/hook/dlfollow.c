@@ -125,15 +125,9 @@ void kp_hook_scan(void)
     atomic_flag_clear_explicit(&scanning, memory_order_release);
 }
 
-bool kp_hook_before_fork(void)
-{
-    return !is_inside && take_turn();
-}
+bool kp_hook_before_fork(void) { return !is_inside && take_turn(); }
 
-void kp_hook_after_fork(void)
-{
-    atomic_flag_clear_explicit(&scanning, memory_order_release);
-}
+void kp_hook_after_fork(void) { atomic_flag_clear_explicit(&scanning, memory_order_release); }
 
 void kp_hook_begin_in_child(void)
 {
@@ -181,10 +175,7 @@ static int add_taps(const struct kp_tap *set, uint32_t tap_count, take_fn take)
     return err;
 }
 
-int kp_hook_add_taps(const struct kp_tap *set, uint32_t tap_count)
-{
-    return add_taps(set, tap_count, NULL);
-}
+int kp_hook_add_taps(const struct kp_tap *set, uint32_t tap_count) { return add_taps(set, tap_count, NULL); }
 
 int kp_hook_add_taps_own(const struct kp_tap *set, uint32_t tap_count)
 {

@@ -27,7 +27,8 @@
 typedef char *(*ask_fn)(const char *name);
 
 static ask_fn real_get, real_secure_get;
-static char *own_path; /* as the loader has it, so that dlopen finds the mapped library by name, wherever the host has gone */
+static char
+    *own_path; /* as the loader has it, so that dlopen finds the mapped library by name, wherever the host has gone */
 
 /* Kineto in libtorch_cpu asks for it as well and behaves differently when it is set: only the driver is answered. */
 static __attribute__((noinline)) bool is_driver(void *caller)
@@ -47,10 +48,7 @@ static char *answer(const char *name, char *value, void *caller)
     return value;
 }
 
-static char *tap_get(const char *name)
-{
-    return answer(name, real_get(name), __builtin_return_address(0));
-}
+static char *tap_get(const char *name) { return answer(name, real_get(name), __builtin_return_address(0)); }
 
 static char *tap_secure_get(const char *name)
 {

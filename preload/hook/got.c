@@ -92,10 +92,7 @@ static uint32_t name_of_reloc(const struct search *s, uint32_t symbol)
     return KP_NOT_WANTED;
 }
 
-bool kp_got_is_word(uint32_t type)
-{
-    return type == RELOC_JUMP_SLOT || type == RELOC_GLOB_DAT;
-}
+bool kp_got_is_word(uint32_t type) { return type == RELOC_JUMP_SLOT || type == RELOC_GLOB_DAT; }
 
 /* Where text is relocated, a pointer may lie in a page that is not writable: those modules' pointers are left alone. */
 static bool is_of_interest(const struct kp_image *image, uint32_t type)
@@ -103,7 +100,7 @@ static bool is_of_interest(const struct kp_image *image, uint32_t type)
     return kp_got_is_word(type) || (type == RELOC_POINTER && !image->has_text_relocations);
 }
 
-static void search_table(struct search *s, const ElfW(Rela) *table, size_t count)
+static void search_table(struct search *s, const ElfW(Rela) * table, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t type = (uint32_t)ELF64_R_TYPE(table[i].r_info), symbol = (uint32_t)ELF64_R_SYM(table[i].r_info);
@@ -112,7 +109,9 @@ static void search_table(struct search *s, const ElfW(Rela) *table, size_t count
         uintptr_t at = s->image->base + table[i].r_offset;
         if (name == KP_NOT_WANTED || at < s->image->lo || at + sizeof(void *) > s->image->hi || at % sizeof(void *))
             continue;
-        s->each(s->arg, &(struct kp_slot){.at = at, .name = name, .is_relro = kp_image_in_relro(s->image, at),
+        s->each(s->arg, &(struct kp_slot){.at = at,
+                                          .name = name,
+                                          .is_relro = kp_image_in_relro(s->image, at),
                                           .is_pointer = type == RELOC_POINTER});
         s->found++;
     }
@@ -128,10 +127,7 @@ uint32_t kp_got_find(const struct kp_image *image, uint32_t first, kp_got_fn eac
     return s.found;
 }
 
-uintptr_t kp_got_read(uintptr_t at)
-{
-    return kp_load_relaxed((_Atomic uintptr_t *)at);
-}
+uintptr_t kp_got_read(uintptr_t at) { return kp_load_relaxed((_Atomic uintptr_t *)at); }
 
 int kp_got_write(const struct kp_slot *slot, uintptr_t expected, uintptr_t value)
 {
@@ -141,6 +137,7 @@ int kp_got_write(const struct kp_slot *slot, uintptr_t expected, uintptr_t value
     if (rc < 0) return rc;
     bool done = kp_cas_acq_rel((_Atomic uintptr_t *)slot->at, &expected, value);
     /* the word is written, whatever becomes of its page: the kernel may be out of mappings for a moment */
-    if (slot->is_relro && kp_io_mprotect(page, page_bytes, PROT_READ) != 0) (void)kp_io_mprotect(page, page_bytes, PROT_READ);
+    if (slot->is_relro && kp_io_mprotect(page, page_bytes, PROT_READ) != 0)
+        (void)kp_io_mprotect(page, page_bytes, PROT_READ);
     return done ? 0 : -EAGAIN;
 }

@@ -10,7 +10,7 @@
 
 struct kp_slot {
     uintptr_t at;
-    uint32_t name;   /* number of the name in wanted.h */
+    uint32_t name; /* number of the name in wanted.h */
     bool is_relro;
     bool is_pointer; /* a function's address in the module's data, not a word that calls go through */
 };

@@ -93,10 +93,10 @@ bool kp_library_find(const char *stem, char *path, size_t bytes);
  * Words of the PLT are shown, and GOT words that their module uses for nothing but calls; pointers to functions are not touched.
  */
 struct kp_word {
-    uintptr_t at, holds;  /* where it lies, where calls go */
-    const char *symbol;   /* as long as take() */
-    const char *object;   /* base name of the module the function is in, for good; "": not known */
-    bool is_lazy;         /* it holds the module's own stub: with the first call the loader stores the function here */
+    uintptr_t at, holds; /* where it lies, where calls go */
+    const char *symbol;  /* as long as take() */
+    const char *object;  /* base name of the module the function is in, for good; "": not known */
+    bool is_lazy;        /* it holds the module's own stub: with the first call the loader stores the function here */
 };
 struct kp_word_taker {
     bool (*wants)(const char *symbol);

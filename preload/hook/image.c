@@ -87,7 +87,7 @@ static bool inside(const struct kp_image *image, const void *p)
     return (uintptr_t)p >= image->lo && (uintptr_t)p < image->hi;
 }
 
-static void read_entry(struct kp_image *image, const ElfW(Dyn) *d, size_t *relative, const uint32_t **gnu_hash)
+static void read_entry(struct kp_image *image, const ElfW(Dyn) * d, size_t *relative, const uint32_t **gnu_hash)
 {
     uintptr_t at = moved(image, d->d_un.d_ptr);
     switch (d->d_tag) {
@@ -150,7 +150,8 @@ const char *kp_image_version(const struct kp_image *image, uint32_t index)
     for (; need; need = need->vn_next ? (const void *)((const char *)need + need->vn_next) : NULL) {
         const ElfW(Vernaux) *aux = (const void *)((const char *)need + need->vn_aux);
         for (uint32_t i = 0; i < need->vn_cnt; i++, aux = (const void *)((const char *)aux + aux->vna_next))
-            if (aux->vna_other == version) return aux->vna_name < image->strings_bytes ? image->strings + aux->vna_name : NULL;
+            if (aux->vna_other == version)
+                return aux->vna_name < image->strings_bytes ? image->strings + aux->vna_name : NULL;
     }
     return NULL;
 }

@@ -18,14 +18,14 @@ struct kp_image {
     const ElfW(Sym) * symbols;
     const char *strings;
     size_t strings_bytes;
-    const ElfW(Rela) * plt;       /* JUMP_SLOTs */
+    const ElfW(Rela) * plt; /* JUMP_SLOTs */
     size_t plt_count;
-    const ElfW(Rela) * rela;      /* the rest, RELATIVE ones at the front left out */
+    const ElfW(Rela) * rela; /* the rest, RELATIVE ones at the front left out */
     size_t rela_count;
     const uint32_t *gnu_hash;
-    const ElfW(Half) * versions;  /* of each symbol; NULL: none */
-    const ElfW(Verneed) * needs;  /* versions of other modules' symbols; NULL: none */
-    uint32_t imports_end;         /* undefined symbols have smaller indices, but for hashed ones; 0: not known */
+    const ElfW(Half) * versions; /* of each symbol; NULL: none */
+    const ElfW(Verneed) * needs; /* versions of other modules' symbols; NULL: none */
+    uint32_t imports_end;        /* undefined symbols have smaller indices, but for hashed ones; 0: not known */
     bool has_text_relocations;
 };
 

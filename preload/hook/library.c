@@ -26,7 +26,9 @@ bool kp_library_parse(const char *path, const char *stem, size_t *folder_bytes, 
     size_t len = strlen(stem);
     if (strncmp(p, stem, len) != 0) return false;
     p += len;
-    if (*p == '-') p += 1 + strspn(p + 1, "0123456789abcdef"); /* as old torch wheels name what they bring: libcudart-d0da41ae.so.11.0 */
+    if (*p == '-')
+        p += 1 + strspn(p + 1,
+                        "0123456789abcdef"); /* as old torch wheels name what they bring: libcudart-d0da41ae.so.11.0 */
     if (strncmp(p, ".so", 3) != 0) return false;
     p += 3;
     if (*p && *p != '.') return false;

@@ -26,17 +26,16 @@ struct first {
     uintptr_t address, module;
 };
 
-static bool is_inside(const struct kp_image *image, uintptr_t at)
-{
-    return at >= image->lo && at < image->hi;
-}
+static bool is_inside(const struct kp_image *image, uintptr_t at) { return at >= image->lo && at < image->hi; }
 
 static int look_for_first(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct first *first = arg;
     struct kp_image image;
     (void)size;
-    if (!kp_image_read(&image, info) || is_inside(&image, (uintptr_t)&kp_hook_first) || is_inside(&image, getauxval(AT_BASE))) return 0;
+    if (!kp_image_read(&image, info) || is_inside(&image, (uintptr_t)&kp_hook_first) ||
+        is_inside(&image, getauxval(AT_BASE)))
+        return 0;
     const uint32_t index = kp_image_hashed(&image, first->symbol);
     const ElfW(Sym) *s = &image.symbols[index];
     if (!index || s->st_shndx == SHN_UNDEF) return 0;

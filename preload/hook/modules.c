@@ -69,17 +69,14 @@ static struct kp_modules_stats stats;
 
 struct pass {
     bool with_self, lacks_memory;
-    bool is_aside; /* not a scan: what came or went is still to be told of by the next one */
+    bool is_aside;          /* not a scan: what came or went is still to be told of by the next one */
     struct module *finding; /* whose words are being searched */
-    struct module *old;   /* those of the last scan not yet met in this one */
-    struct module **tail; /* where the next one met goes */
+    struct module *old;     /* those of the last scan not yet met in this one */
+    struct module **tail;   /* where the next one met goes */
     unsigned long long adds, subs;
 };
 
-static uint64_t name_hash(const char *name)
-{
-    return name ? kp_hash64(name, strlen(name)) : 0;
-}
+static uint64_t name_hash(const char *name) { return name ? kp_hash64(name, strlen(name)) : 0; }
 
 static struct module *entry_take(void)
 {
@@ -251,8 +248,10 @@ static int tap_word(const struct module *m, const struct kp_slot *slot)
     const struct kp_tap *tap = kp_wanted_choose(&m->image, slot->name, kp_words_real(holds), !slot->is_pointer);
     const int err = tap ? kp_got_write(slot, holds, (uintptr_t)tap->tap) : -ENOENT;
     if (tap && err && err != -EAGAIN)
-        KP_LOG_ONCE(0, "a page of a module could not be made writable (error %d): its calls of %s, and maybe others, are not recorded", -err,
-                    kp_wanted_name(slot->name));
+        KP_LOG_ONCE(0,
+                    "a page of a module could not be made writable (error %d): its calls of %s, and maybe others, are "
+                    "not recorded",
+                    -err, kp_wanted_name(slot->name));
     return err ? -1 : 1;
 }
 
@@ -423,7 +422,4 @@ bool kp_modules_changed(void)
     return pass.adds != kp_load_acquire(&last_adds) || pass.subs != kp_load_acquire(&last_subs);
 }
 
-void kp_modules_stats_get(struct kp_modules_stats *out)
-{
-    *out = stats;
-}
+void kp_modules_stats_get(struct kp_modules_stats *out) { *out = stats; }

@@ -28,7 +28,7 @@ struct kp_modules_stats {
     uint32_t modules, free_entries; /* in the list; entries waiting to be used again */
     uint32_t words, free_blocks;    /* found; blocks of words waiting to be used again */
     uint32_t tapped_modules, tapped_words;
-    uint32_t refused;               /* words of a wanted name that lead elsewhere or could not be written */
+    uint32_t refused; /* words of a wanted name that lead elsewhere or could not be written */
     uint64_t scans;
 };
 void kp_modules_stats_get(struct kp_modules_stats *out);

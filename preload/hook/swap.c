@@ -26,10 +26,7 @@ struct pass {
     uint32_t words;
 };
 
-static bool is_inside(const struct kp_image *image, uintptr_t at)
-{
-    return at >= image->lo && at < image->hi;
-}
+static bool is_inside(const struct kp_image *image, uintptr_t at) { return at >= image->lo && at < image->hi; }
 
 /* Bound: the word holds the function. Not bound: it holds a place of the module itself. */
 static void see_real(struct pass *pass, const struct kp_slot *slot)
@@ -51,7 +48,7 @@ static void put_back(struct pass *pass, const struct kp_slot *slot)
     if (kp_got_read(slot->at) == ours && kp_got_write(slot, ours, (uintptr_t)pass->swap->real) == 0) pass->words++;
 }
 
-static void search_table(struct pass *pass, const ElfW(Rela) *table, size_t count)
+static void search_table(struct pass *pass, const ElfW(Rela) * table, size_t count)
 {
     const struct kp_image *image = pass->image;
     for (size_t i = 0; i < count; i++) {
@@ -93,7 +90,4 @@ bool kp_hook_swap_begin(struct kp_hook_swap *swap)
     return words_each(swap, put_ours) != 0;
 }
 
-void kp_hook_swap_end(struct kp_hook_swap *swap)
-{
-    words_each(swap, put_back);
-}
+void kp_hook_swap_end(struct kp_hook_swap *swap) { words_each(swap, put_back); }

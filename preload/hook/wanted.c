@@ -49,10 +49,7 @@ static uint16_t free_entry;
 static uint16_t buckets[BUCKETS]; /* number of a name + 1 */
 static uint64_t pairs[PAIR_BITS / 64];
 
-static uint32_t pair_of(const char *name)
-{
-    return (uint32_t)(uint8_t)name[0] << 8 | (name[0] ? (uint8_t)name[1] : 0);
-}
+static uint32_t pair_of(const char *name) { return (uint32_t)(uint8_t)name[0] << 8 | (name[0] ? (uint8_t)name[1] : 0); }
 
 static uint32_t hash_of(const char *name)
 {
@@ -73,20 +70,11 @@ uint32_t kp_wanted_find(const char *name)
     return KP_NOT_WANTED;
 }
 
-uint32_t kp_wanted_count(void)
-{
-    return name_count;
-}
+uint32_t kp_wanted_count(void) { return name_count; }
 
-const char *kp_wanted_name(uint32_t number)
-{
-    return names[number].symbol;
-}
+const char *kp_wanted_name(uint32_t number) { return names[number].symbol; }
 
-bool kp_wanted_is_any(uint32_t number)
-{
-    return names[number].first != NONE;
-}
+bool kp_wanted_is_any(uint32_t number) { return names[number].first != NONE; }
 
 static uint32_t add_name(const char *symbol)
 {
@@ -104,10 +92,8 @@ static void add_tap(const struct kp_tap *tap)
 {
     struct name *name = &names[add_name(tap->symbol)];
     uint16_t at = free_entry;
-    if (at)
-        free_entry = entries[at].next;
-    else
-        at = (uint16_t)++entries_used;
+    if (at) free_entry = entries[at].next;
+    else at = (uint16_t)++entries_used;
     entries[at] = (struct entry){.tap = tap, .next = name->first};
     name->first = at;
 }
@@ -168,10 +154,7 @@ bool kp_wanted_has(const struct kp_tap *taps)
     return false;
 }
 
-static bool is_inside(const struct kp_image *image, uintptr_t at)
-{
-    return at >= image->lo && at < image->hi;
-}
+static bool is_inside(const struct kp_image *image, uintptr_t at) { return at >= image->lo && at < image->hi; }
 
 static int take_set(const struct kp_tap *taps, uint32_t tap_count, bool is_common)
 {
@@ -180,15 +163,9 @@ static int take_set(const struct kp_tap *taps, uint32_t tap_count, bool is_commo
     return 0;
 }
 
-int kp_wanted_take_own(const struct kp_tap *taps, uint32_t tap_count)
-{
-    return take_set(taps, tap_count, false);
-}
+int kp_wanted_take_own(const struct kp_tap *taps, uint32_t tap_count) { return take_set(taps, tap_count, false); }
 
-int kp_wanted_take_common(const struct kp_tap *taps, uint32_t tap_count)
-{
-    return take_set(taps, tap_count, true);
-}
+int kp_wanted_take_common(const struct kp_tap *taps, uint32_t tap_count) { return take_set(taps, tap_count, true); }
 
 static bool set_of(const struct kp_tap *tap, bool is_common)
 {
@@ -197,10 +174,7 @@ static bool set_of(const struct kp_tap *tap, bool is_common)
     return false;
 }
 
-static bool takes_own(const struct kp_tap *tap)
-{
-    return set_of(tap, false);
-}
+static bool takes_own(const struct kp_tap *tap) { return set_of(tap, false); }
 
 bool kp_wanted_is_own(uint32_t number, uintptr_t address)
 {

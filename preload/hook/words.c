@@ -45,10 +45,7 @@ int kp_words_set_taker(const struct kp_word_taker *one)
     return 0;
 }
 
-bool kp_words_have_taker(void)
-{
-    return kp_load_relaxed(&taker) != NULL;
-}
+bool kp_words_have_taker(void) { return kp_load_relaxed(&taker) != NULL; }
 
 uintptr_t kp_words_real(uintptr_t holds)
 {
@@ -57,10 +54,7 @@ uintptr_t kp_words_real(uintptr_t holds)
     return real ? real : holds;
 }
 
-bool kp_words_are_marked(const struct kp_words_mark *mark)
-{
-    return !mark->at || kp_got_read(mark->at) == mark->holds;
-}
+bool kp_words_are_marked(const struct kp_words_mark *mark) { return !mark->at || kp_got_read(mark->at) == mark->holds; }
 
 /* ---- objects ---- */
 
@@ -288,11 +282,12 @@ struct visit {
 static bool relro_lift(struct visit *v)
 {
     const struct kp_image *m = v->image;
-    if (!v->is_open) v->is_open = kp_io_mprotect((void *)m->relro_lo, m->relro_hi - m->relro_lo, PROT_READ | PROT_WRITE) == 0;
+    if (!v->is_open)
+        v->is_open = kp_io_mprotect((void *)m->relro_lo, m->relro_hi - m->relro_lo, PROT_READ | PROT_WRITE) == 0;
     return v->is_open;
 }
 
-static void word_take(struct visit *v, uintptr_t at, const char *symbol, const ElfW(Sym) *s)
+static void word_take(struct visit *v, uintptr_t at, const char *symbol, const ElfW(Sym) * s)
 {
     const struct kp_image *m = v->image;
     struct kp_word word = {.at = at, .holds = kp_got_read(at), .symbol = symbol};
@@ -308,7 +303,8 @@ static void word_take(struct visit *v, uintptr_t at, const char *symbol, const E
     word.object = word.is_lazy && s->st_shndx == SHN_UNDEF ? object_of_name(symbol) : object_of(word.holds);
     const uintptr_t value = v->taker->take(&word);
     if (!value) return;
-    if ((kp_image_in_relro(m, at) && !relro_lift(v)) || !kp_cas_acq_rel((_Atomic uintptr_t *)at, &expected, value)) v->taker->left(symbol);
+    if ((kp_image_in_relro(m, at) && !relro_lift(v)) || !kp_cas_acq_rel((_Atomic uintptr_t *)at, &expected, value))
+        v->taker->left(symbol);
     else *v->mark = (struct kp_words_mark){at, value};
 }
 
@@ -317,9 +313,9 @@ static bool is_in_module(const struct kp_image *m, uintptr_t at)
     return at >= m->lo && at + sizeof(void *) <= m->hi && at % sizeof(void *) == 0;
 }
 
-typedef void (*word_fn)(struct visit *v, uintptr_t at, const char *symbol, const ElfW(Sym) *s);
+typedef void (*word_fn)(struct visit *v, uintptr_t at, const char *symbol, const ElfW(Sym) * s);
 
-static void each_word(struct visit *v, const ElfW(Rela) *table, size_t count, uint32_t type, word_fn fn)
+static void each_word(struct visit *v, const ElfW(Rela) * table, size_t count, uint32_t type, word_fn fn)
 {
     const struct kp_image *m = v->image;
     for (size_t i = 0; i < count; i++) {
@@ -334,14 +330,14 @@ static void each_word(struct visit *v, const ElfW(Rela) *table, size_t count, ui
     }
 }
 
-static void got_note(struct visit *v, uintptr_t at, const char *symbol, const ElfW(Sym) *s)
+static void got_note(struct visit *v, uintptr_t at, const char *symbol, const ElfW(Sym) * s)
 {
     (void)s;
     if (v->uses->n < USES_MAX) use_add(v->uses, at);
     else v->taker->left(symbol);
 }
 
-static void got_take(struct visit *v, uintptr_t at, const char *symbol, const ElfW(Sym) *s)
+static void got_take(struct visit *v, uintptr_t at, const char *symbol, const ElfW(Sym) * s)
 {
     const struct use *use = use_find(v->uses, at);
     if (use && use->is_call && !use->is_other) word_take(v, at, symbol, s);
@@ -381,13 +377,15 @@ static int look_at_functions(struct dl_phdr_info *info, size_t size, void *arg)
     const struct functions *f = arg;
     struct kp_image image;
     (void)size;
-    if (!kp_image_read(&image, info) || ((uintptr_t)&kp_words_take >= image.lo && (uintptr_t)&kp_words_take < image.hi)) return 0;
+    if (!kp_image_read(&image, info) || ((uintptr_t)&kp_words_take >= image.lo && (uintptr_t)&kp_words_take < image.hi))
+        return 0;
     const uint32_t end = kp_image_symbols_end(&image);
     for (uint32_t i = 1; i < end; i++) {
         const ElfW(Sym) *s = &image.symbols[i];
         const uint32_t type = ELF64_ST_TYPE(s->st_info);
         if (s->st_shndx == SHN_UNDEF || !s->st_value || (type != STT_FUNC && type != STT_GNU_IFUNC)) continue;
-        if (f->taker->wants(kp_image_name(&image, i))) f->each(f->arg, kp_image_name(&image, i), image.base + s->st_value);
+        if (f->taker->wants(kp_image_name(&image, i)))
+            f->each(f->arg, kp_image_name(&image, i), image.base + s->st_value);
     }
     return 0;
 }

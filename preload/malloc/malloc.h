@@ -26,9 +26,9 @@ uint32_t kp_heap_taps_make(struct kp_tap taps[KP_HEAP_TAPS_MAX], uintptr_t *modu
 uint32_t kp_heap_map_taps_make(struct kp_tap taps[KP_HEAP_TAPS_MAX]); /* mmap and its kin */
 
 /* --- put.c --- */
-extern bool kp_heap_is_traced; /* else counted */
+extern bool kp_heap_is_traced;                 /* else counted */
 extern size_t (*kp_heap_size_of)(void *block); /* NULL: this allocator does not tell */
-int kp_heap_put_setup(void); /* 0 or -ENOMEM */
+int kp_heap_put_setup(void);                   /* 0 or -ENOMEM */
 void kp_heap_put_begin_in_child(void);
 /* A block was taken; flags: KP_HEAP_*. `live`: by how much the heap grew (count). */
 void kp_heap_put_taken(void *block, size_t bytes, int64_t live, uint32_t flags);

@@ -74,16 +74,14 @@ void kp_heap_put_begin_in_child(void)
     }
 }
 
-static uintptr_t thread_id(void)
-{
-    return (uintptr_t)&kp_thread_self;
-}
+static uintptr_t thread_id(void) { return (uintptr_t)&kp_thread_self; }
 
 /* One that this very thread holds may have been left, as a hook may (collector/record/abandoned.c). */
 static bool lane_take(struct lane *lane, const uintptr_t *frame)
 {
     if (!lane->thread) return false;
-    if (!atomic_flag_test_and_set_explicit(&lane->is_taken, memory_order_acquire)) kp_store_relaxed(&lane->thread->inside, kp_inside_tag(frame));
+    if (!atomic_flag_test_and_set_explicit(&lane->is_taken, memory_order_acquire))
+        kp_store_relaxed(&lane->thread->inside, kp_inside_tag(frame));
     else if (kp_load_relaxed(&lane->holder) != thread_id() || !kp_inside_reclaim(lane->thread, frame)) return false;
     kp_signal_fence();
     kp_store_relaxed(&lane->holder, thread_id());
@@ -158,7 +156,8 @@ static struct kp_rec_heapcount *count_begin(const struct kp_guard *g, struct cou
     struct kp_thread *t = g->thread;
     struct kp_rec_heapcount *rec = kp_put_reserve(t, g->gate, sizeof *rec, KP_KIND_HEAPCOUNT);
     if (!rec) return NULL;
-    rec->head = (struct kp_rec){.kind = KP_KIND_HEAPCOUNT, .flags = kp_heap_size_of ? KP_HEAP_LIVE : 0, .size = sizeof *rec};
+    rec->head =
+        (struct kp_rec){.kind = KP_KIND_HEAPCOUNT, .flags = kp_heap_size_of ? KP_HEAP_LIVE : 0, .size = sizeof *rec};
     rec->start = kp_ticks();
     kp_store_relaxed(&rec->taken, 0);
     kp_store_relaxed(&rec->given, 0);
@@ -177,7 +176,8 @@ static inline struct kp_rec_heapcount *count_get(const struct kp_guard *g)
     if (!c) c = t->source_state[KP_STATE_HEAP] = kp_arena_alloc(sizeof *c);
     if (!c) kp_loss_count(KP_KIND_HEAPCOUNT, KP_LOSS_NO_SLOT);
     if (!c) return NULL;
-    bool is_same = c->at == t->at && c->ended == t->ended && c->cycle == kp_gate_cycle(g->gate) && c->steps == steps && c->thread_no == t->thread_no;
+    bool is_same = c->at == t->at && c->ended == t->ended && c->cycle == kp_gate_cycle(g->gate) && c->steps == steps &&
+                   c->thread_no == t->thread_no;
     return is_same ? c->rec : count_begin(g, c, steps);
 }
 
@@ -198,7 +198,8 @@ static void count(const struct kp_guard *g, uint32_t taken, uint32_t given, uint
 static bool is_short(uint64_t address, uint64_t bytes, uint32_t flags)
 {
     if (flags & KP_HEAP_MAPPED) return false;
-    return (flags & KP_HEAP_FREE) || (address % 8 == 0 && address < KP_HEAP_ADDRESS_END && bytes >> KP_HEAP_BYTES_BITS == 0);
+    return (flags & KP_HEAP_FREE) ||
+           (address % 8 == 0 && address < KP_HEAP_ADDRESS_END && bytes >> KP_HEAP_BYTES_BITS == 0);
 }
 
 /*
@@ -215,7 +216,8 @@ static __attribute__((noinline)) void wait_for_room(const struct kp_guard *g, ui
         const bool has = kp_put_wait(g->thread, g->gate, size, WAIT_MS);
         const uint64_t now = kp_clock_ns(CLOCK_MONOTONIC);
         if (has) kp_store_relaxed(&in_vain, 0);
-        else if (now - began >= WAIT_NS) kp_store_relaxed(&next_ns, now + (WAIT_NS << (kp_add_relaxed(&in_vain, 1) % WAIT_LONGER)));
+        else if (now - began >= WAIT_NS)
+            kp_store_relaxed(&next_ns, now + (WAIT_NS << (kp_add_relaxed(&in_vain, 1) % WAIT_LONGER)));
     }
     errno = saved;
 }

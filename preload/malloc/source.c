@@ -68,15 +68,9 @@ static void modules_changed(void)
     if (kp_heap_is_traced) kp_native_modules_changed();
 }
 
-static void set_mode(enum kp_source_mode unused)
-{
-    (void)unused;
-}
+static void set_mode(enum kp_source_mode unused) { (void)unused; }
 
-static bool had_activity(void)
-{
-    return true;
-}
+static bool had_activity(void) { return true; }
 
 static void begin_in_child(void)
 {

@@ -151,25 +151,27 @@ static void *tap_resize_array(void *old, size_t n, size_t each)
 
 /* --- the many forms of operator new, delete and free: what follows the first argument is handed on as it is --- */
 
-#define NEW(i)                                                           \
-    static void *tap_new##i(size_t bytes, uintptr_t a, uintptr_t b)      \
-    {                                                                    \
-        void *block = real_new[i](bytes, a, b);                          \
-        if (is_on()) took(block, bytes, 0);                      \
-        return block;                                                    \
+#define NEW(i)                                                      \
+    static void *tap_new##i(size_t bytes, uintptr_t a, uintptr_t b) \
+    {                                                               \
+        void *block = real_new[i](bytes, a, b);                     \
+        if (is_on()) took(block, bytes, 0);                         \
+        return block;                                               \
     }
-#define GIVE(i)                                                          \
-    static void tap_give##i(void *block, uintptr_t a, uintptr_t b)       \
-    {                                                                    \
-        if (is_on()) gives(block);                                       \
-        real_give[i](block, a, b);                                       \
+#define GIVE(i)                                                    \
+    static void tap_give##i(void *block, uintptr_t a, uintptr_t b) \
+    {                                                              \
+        if (is_on()) gives(block);                                 \
+        real_give[i](block, a, b);                                 \
     }
+/* clang-format off */
 NEW(0) NEW(1) NEW(2) NEW(3) NEW(4) NEW(5) NEW(6) NEW(7)
 GIVE(0) GIVE(1) GIVE(2) GIVE(3) GIVE(4) GIVE(5) GIVE(6) GIVE(7) GIVE(8) GIVE(9) GIVE(10) GIVE(11) GIVE(12) GIVE(13)
+    /* clang-format on */
 
-/* --- mapped memory --- */
+    /* --- mapped memory --- */
 
-static void *mapped(void *block, size_t bytes)
+    static void *mapped(void *block, size_t bytes)
 {
     if (is_on() && block != MAP_FAILED) kp_heap_put_taken(block, bytes, 0, KP_HEAP_MAPPED);
     return block;
@@ -210,7 +212,10 @@ struct row {
     const char *symbol;
     void *real, *tap; /* real: the word that keeps it */
 };
-#define ROW(symbol, word, tap) {symbol, (void *)&(word), (void *)(uintptr_t)(tap)}
+#define ROW(symbol, word, tap)                            \
+    {                                                     \
+        symbol, (void *)&(word), (void *)(uintptr_t)(tap) \
+    }
 #define NEW_ROW(symbol, i) ROW(symbol, real_new[i], tap_new##i)
 #define GIVE_ROW(symbol, i) ROW(symbol, real_give[i], tap_give##i)
 
@@ -223,18 +228,32 @@ static const struct row rows[] = {
     ROW("memalign", real_aligned_old, tap_aligned_old),
     ROW("valloc", real_page, tap_page),
     ROW("pvalloc", real_pages, tap_pages),
-    GIVE_ROW("free", 0), GIVE_ROW("free_sized", 1), GIVE_ROW("free_aligned_sized", 2),
+    GIVE_ROW("free", 0),
+    GIVE_ROW("free_sized", 1),
+    GIVE_ROW("free_aligned_sized", 2),
 };
 /* Those of libc call the ones above by name and are seen there. */
 static const struct row rows_not_of_libc[] = {
     ROW("reallocarray", real_resize_array, tap_resize_array),
-    NEW_ROW("_Znwm", 0), NEW_ROW("_Znam", 1), NEW_ROW("_ZnwmRKSt9nothrow_t", 2), NEW_ROW("_ZnamRKSt9nothrow_t", 3),
-    NEW_ROW("_ZnwmSt11align_val_t", 4), NEW_ROW("_ZnamSt11align_val_t", 5),
-    NEW_ROW("_ZnwmSt11align_val_tRKSt9nothrow_t", 6), NEW_ROW("_ZnamSt11align_val_tRKSt9nothrow_t", 7),
-    GIVE_ROW("_ZdlPv", 3), GIVE_ROW("_ZdaPv", 4), GIVE_ROW("_ZdlPvm", 5), GIVE_ROW("_ZdaPvm", 6),
-    GIVE_ROW("_ZdlPvRKSt9nothrow_t", 7), GIVE_ROW("_ZdaPvRKSt9nothrow_t", 8),
-    GIVE_ROW("_ZdlPvSt11align_val_t", 9), GIVE_ROW("_ZdaPvSt11align_val_t", 10),
-    GIVE_ROW("_ZdlPvmSt11align_val_t", 11), GIVE_ROW("_ZdaPvmSt11align_val_t", 12), GIVE_ROW("cfree", 13),
+    NEW_ROW("_Znwm", 0),
+    NEW_ROW("_Znam", 1),
+    NEW_ROW("_ZnwmRKSt9nothrow_t", 2),
+    NEW_ROW("_ZnamRKSt9nothrow_t", 3),
+    NEW_ROW("_ZnwmSt11align_val_t", 4),
+    NEW_ROW("_ZnamSt11align_val_t", 5),
+    NEW_ROW("_ZnwmSt11align_val_tRKSt9nothrow_t", 6),
+    NEW_ROW("_ZnamSt11align_val_tRKSt9nothrow_t", 7),
+    GIVE_ROW("_ZdlPv", 3),
+    GIVE_ROW("_ZdaPv", 4),
+    GIVE_ROW("_ZdlPvm", 5),
+    GIVE_ROW("_ZdaPvm", 6),
+    GIVE_ROW("_ZdlPvRKSt9nothrow_t", 7),
+    GIVE_ROW("_ZdaPvRKSt9nothrow_t", 8),
+    GIVE_ROW("_ZdlPvSt11align_val_t", 9),
+    GIVE_ROW("_ZdaPvSt11align_val_t", 10),
+    GIVE_ROW("_ZdlPvmSt11align_val_t", 11),
+    GIVE_ROW("_ZdaPvmSt11align_val_t", 12),
+    GIVE_ROW("cfree", 13),
 };
 static const struct row map_rows[] = {
     ROW("mmap", real_map, tap_map),

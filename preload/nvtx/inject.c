@@ -24,10 +24,7 @@
 static bool is_wanted;
 static _Atomic bool injected;
 
-static void setup(const struct kp_config *config)
-{
-    is_wanted = (config->activities & KP_ACTIVITY_CUDA) != 0;
-}
+static void setup(const struct kp_config *config) { is_wanted = (config->activities & KP_ACTIVITY_CUDA) != 0; }
 
 /* An older NVTX has shorter tables: what is beyond their ends has no handler. */
 static bool install(const struct kp_nvtx_callbacks *callbacks)
@@ -38,7 +35,8 @@ static bool install(const struct kp_nvtx_callbacks *callbacks)
         const struct kp_nvtx_handler *h = &kp_nvtx_handlers[i];
         kp_nvtx_fn **table = NULL;
         unsigned count = 0;
-        if (!callbacks->table_get((int)h->module, &table, &count) || !table || h->number >= count || !table[h->number]) continue;
+        if (!callbacks->table_get((int)h->module, &table, &count) || !table || h->number >= count || !table[h->number])
+            continue;
         *table[h->number] = h->fn;
         installed++;
     }
@@ -50,7 +48,8 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(kp_nvtx_expo
 int InitializeInjectionNvtx2(kp_nvtx_export_fn export_get)
 {
     int saved = errno;
-    bool done = is_wanted && (kp_gate_get() & KP_GATE_ON) && export_get && install(export_get(KP_NVTX_EXPORT_CALLBACKS));
+    bool done =
+        is_wanted && (kp_gate_get() & KP_GATE_ON) && export_get && install(export_get(KP_NVTX_EXPORT_CALLBACKS));
     if (done) {
         kp_log(1, "a library's NVTX ranges are recorded");
         if (!kp_exchange_acq_rel(&injected, true)) kp_run_modules_changed(); /* we have something to record */
@@ -59,15 +58,9 @@ int InitializeInjectionNvtx2(kp_nvtx_export_fn export_get)
     return done;
 }
 
-static bool is_injected(void)
-{
-    return kp_load_relaxed(&injected);
-}
+static bool is_injected(void) { return kp_load_relaxed(&injected); }
 
-static void set_mode(enum kp_source_mode mode)
-{
-    (void)mode; /* the gate decides at each call */
-}
+static void set_mode(enum kp_source_mode mode) { (void)mode; /* the gate decides at each call */ }
 
 const struct kp_source kp_nvtx_source = {
     .name = "nvtx",

@@ -49,7 +49,8 @@ static struct stack *stack_get(struct kp_thread *t, uint32_t cycle)
     return s;
 }
 
-static struct kp_rec_nvtx *put(const struct kp_guard *g, struct kp_nvtx_text *domain, uint32_t name, uint8_t type, uint64_t id)
+static struct kp_rec_nvtx *put(const struct kp_guard *g, struct kp_nvtx_text *domain, uint32_t name, uint8_t type,
+                               uint64_t id)
 {
     struct kp_thread *t = g->thread;
     struct kp_rec_nvtx *rec = kp_put_reserve(t, g->gate, sizeof *rec, KP_KIND_NVTX);
@@ -71,7 +72,8 @@ static void push(struct kp_nvtx_text *domain, struct kp_nvtx_message message)
     if (!KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return;
     struct stack *s = guard.gate & KP_GATE_RECORD ? stack_get(guard.thread, kp_gate_cycle(guard.gate)) : NULL;
     if (s && s->depth < DEPTH_MAX) {
-        s->ranges[s->depth] = (struct pushed){put(&guard, domain, kp_nvtx_message_name(guard.thread, message), KP_NVTX_RANGE, 0), domain};
+        s->ranges[s->depth] =
+            (struct pushed){put(&guard, domain, kp_nvtx_message_name(guard.thread, message), KP_NVTX_RANGE, 0), domain};
         kp_signal_fence(); /* a handler may leave from here: what is pushed is whole */
         s->depth++;
     } else if (s) {
@@ -115,7 +117,8 @@ static uint64_t put_one(struct kp_nvtx_text *domain, struct kp_nvtx_message mess
     struct kp_guard guard;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return 0;
     if (guard.gate & KP_GATE_RECORD) {
-        uint32_t name = type == KP_NVTX_END ? (uint32_t)(id >> NUMBER_BITS) : kp_nvtx_message_name(guard.thread, message);
+        uint32_t name =
+            type == KP_NVTX_END ? (uint32_t)(id >> NUMBER_BITS) : kp_nvtx_message_name(guard.thread, message);
         uint64_t number = (type == KP_NVTX_START ? kp_add_relaxed(&last_id, 1) + 1 : id) & NUMBER_MASK;
         put(&guard, domain, name, type, number);
         id = number | (name < 1u << (64 - NUMBER_BITS) ? (uint64_t)name << NUMBER_BITS : 0);
@@ -136,10 +139,16 @@ static void mark_ex(const struct kp_nvtx_event *e) { put_one(NULL, kp_nvtx_event
 static void mark_a(const char *text) { put_one(NULL, TEXT_A(text), KP_NVTX_MARK, 0); }
 static void mark_w(const wchar_t *text) { put_one(NULL, TEXT_W(text), KP_NVTX_MARK, 0); }
 
-static uint64_t start_ex(const struct kp_nvtx_event *e) { return put_one(NULL, kp_nvtx_event_message(e), KP_NVTX_START, 0); }
+static uint64_t start_ex(const struct kp_nvtx_event *e)
+{
+    return put_one(NULL, kp_nvtx_event_message(e), KP_NVTX_START, 0);
+}
 static uint64_t start_a(const char *text) { return put_one(NULL, TEXT_A(text), KP_NVTX_START, 0); }
 static uint64_t start_w(const wchar_t *text) { return put_one(NULL, TEXT_W(text), KP_NVTX_START, 0); }
-static void range_end(uint64_t id) { if (id) put_one(NULL, NO_TEXT, KP_NVTX_END, id); }
+static void range_end(uint64_t id)
+{
+    if (id) put_one(NULL, NO_TEXT, KP_NVTX_END, id);
+}
 
 static int push_message(struct kp_nvtx_text *domain, struct kp_nvtx_message message)
 {
@@ -181,8 +190,16 @@ static struct kp_nvtx_text *keep(struct kp_nvtx_message message)
 {
     return kp_gate_get() & KP_GATE_ON ? kp_nvtx_text_keep(message) : NULL;
 }
-static struct kp_nvtx_text *string_a(struct kp_nvtx_text *domain, const char *text) { (void)domain; return keep(TEXT_A(text)); }
-static struct kp_nvtx_text *string_w(struct kp_nvtx_text *domain, const wchar_t *text) { (void)domain; return keep(TEXT_W(text)); }
+static struct kp_nvtx_text *string_a(struct kp_nvtx_text *domain, const char *text)
+{
+    (void)domain;
+    return keep(TEXT_A(text));
+}
+static struct kp_nvtx_text *string_w(struct kp_nvtx_text *domain, const wchar_t *text)
+{
+    (void)domain;
+    return keep(TEXT_W(text));
+}
 static struct kp_nvtx_text *domain_a(const char *text) { return keep(TEXT_A(text)); }
 static struct kp_nvtx_text *domain_w(const wchar_t *text) { return keep(TEXT_W(text)); }
 

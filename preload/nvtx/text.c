@@ -108,10 +108,8 @@ struct kp_nvtx_text *kp_nvtx_text_keep(struct kp_nvtx_message message)
     int saved = errno;
     struct kp_nvtx_text *text = NULL;
     if (!message.at) return NULL;
-    if (message.type == KP_NVTX_TEXT_WIDE)
-        text = table_keep(utf8, utf8_make(utf8, message.at));
-    else
-        text = table_keep(message.at, (uint32_t)strnlen(message.at, TEXT_MAX_BYTES));
+    if (message.type == KP_NVTX_TEXT_WIDE) text = table_keep(utf8, utf8_make(utf8, message.at));
+    else text = table_keep(message.at, (uint32_t)strnlen(message.at, TEXT_MAX_BYTES));
     errno = saved;
     return text;
 }

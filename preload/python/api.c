@@ -33,8 +33,8 @@ bool kp_python_api_find(const struct kp_python *python)
         void *found = dlsym(RTLD_DEFAULT, symbols[i].name);
         *(void **)((char *)&kp_python_api + symbols[i].offset) = found;
         if (found || !symbols[i].is_needed) continue;
-        kp_log(0, "Python %u.%u has no %s: Python calls are not recorded", python->layout.version / 100, python->layout.version % 100,
-               symbols[i].name);
+        kp_log(0, "Python %u.%u has no %s: Python calls are not recorded", python->layout.version / 100,
+               python->layout.version % 100, symbols[i].name);
         is_refused = true;
         break;
     }

@@ -33,10 +33,7 @@ void kp_pycalls_window(uint32_t cycle, uint64_t begin_ticks)
     kp_store_release(&window_cycle, cycle); /* pairs with: calls.c:start_of */
 }
 
-static inline const struct kp_python_layout *layout_get(void)
-{
-    return &kp_python_get()->layout;
-}
+static inline const struct kp_python_layout *layout_get(void) { return &kp_python_get()->layout; }
 
 /* ---- open calls ---- */
 
@@ -98,11 +95,13 @@ static inline struct kp_rec_pycall *put(struct kp_thread *t, uint64_t gate, uint
     return rec;
 }
 
-static struct kp_rec_pycall *put_module(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t flags, const void *self)
+static struct kp_rec_pycall *put_module(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t flags,
+                                        const void *self)
 {
     struct kp_rec_pymodule *rec = kp_put_reserve(t, gate, sizeof *rec, KP_KIND_PYCALL);
     if (!rec) return NULL;
-    rec->call.head = (struct kp_rec){.kind = KP_KIND_PYCALL, .flags = flags | KP_PY_MODULE, .size = sizeof *rec, .name = name};
+    rec->call.head =
+        (struct kp_rec){.kind = KP_KIND_PYCALL, .flags = flags | KP_PY_MODULE, .size = sizeof *rec, .name = name};
     kp_store_relaxed(&rec->call.ticks, 0);
     rec->self = (uint64_t)(uintptr_t)self;
     rec->type = (uint64_t)(uintptr_t)kp_python_at(self, 8);
@@ -142,7 +141,8 @@ static const void *module_self(const struct kp_python_layout *l, const void *fra
     return kp_python_unheld(l, kp_python_at(frame, l->frame_locals));
 }
 
-static struct kp_rec_pycall *module_start(struct kp_thread *t, struct kp_pycalls *c, uint64_t gate, void *object, uint8_t flags)
+static struct kp_rec_pycall *module_start(struct kp_thread *t, struct kp_pycalls *c, uint64_t gate, void *object,
+                                          uint8_t flags)
 {
     const struct kp_python_layout *l = layout_get();
     const void *frame = kp_pyframe_of(l, object), *back = kp_pyframe_back(l, frame), *self = module_self(l, frame);
@@ -151,12 +151,13 @@ static struct kp_rec_pycall *module_start(struct kp_thread *t, struct kp_pycalls
     const uint64_t check = back ? kp_pycode_check(l, kp_pyframe_code(l, back)) : 0;
     struct kp_py_site *s = site_at(c, type, caller);
     if (!is_site(s, type, caller, check))
-        site_keep(s, (struct kp_py_site){type, caller, check, kp_pysite_module(t, object, (const void *)(uintptr_t)type), 0});
+        site_keep(
+            s, (struct kp_py_site){type, caller, check, kp_pysite_module(t, object, (const void *)(uintptr_t)type), 0});
     return put_module(t, gate, s->name, flags, self);
 }
 
-static __attribute__((noinline)) void site_name(struct kp_thread *t, struct kp_py_site *s, void *object, uint64_t callee, uint64_t caller,
-                                                uint64_t check)
+static __attribute__((noinline)) void site_name(struct kp_thread *t, struct kp_py_site *s, void *object,
+                                                uint64_t callee, uint64_t caller, uint64_t check)
 {
     site_keep(s, (struct kp_py_site){callee, caller, check, kp_pysite_call(t, object), 0});
 }
@@ -189,7 +190,8 @@ static __attribute__((noinline)) void c_site_name(struct kp_thread *t, struct kp
 {
     uint8_t marks = 0;
     const uint32_t name = kp_pysite_c_call(t, object, function, &marks);
-    site_keep(s, (struct kp_py_site){(uint64_t)(uintptr_t)kp_python_at(function, METHOD_TABLE), caller, check, name, marks});
+    site_keep(
+        s, (struct kp_py_site){(uint64_t)(uintptr_t)kp_python_at(function, METHOD_TABLE), caller, check, name, marks});
 }
 
 static __attribute__((noinline)) void setter_called(const void *function)
@@ -304,7 +306,8 @@ static HOT void event_take(const struct kp_python_layout *l, const struct kp_gua
     case C_CALL: c_call_start(l, t, c, g->gate, frame, arg); break;
     case C_EXCEPTION:
     case C_RETURN:
-        if (__builtin_expect(pop(c, (const uint8_t *)frame + 1, now) & KP_PY_STARTS_THREAD, 0)) kp_pyhook_threads_changed();
+        if (__builtin_expect(pop(c, (const uint8_t *)frame + 1, now) & KP_PY_STARTS_THREAD, 0))
+            kp_pyhook_threads_changed();
         break;
     default: break;
     }
@@ -334,12 +337,12 @@ static HOT int event(const struct kp_python_layout *l, void *frame, int what, vo
 }
 
 /* One function for each release, so that its offsets are constants there: a fifth fewer instructions. */
-#define KP_PYTHON_LAYOUT(version, ...)                                                                                 \
-    static int event_##version(void *object, void *frame, int what, void *arg)                                         \
-    {                                                                                                                  \
-        static const struct kp_python_layout l = {version, __VA_ARGS__};                                               \
-        (void)object;                                                                                                  \
-        return event(&l, frame, what, arg);                                                                            \
+#define KP_PYTHON_LAYOUT(version, ...)                                         \
+    static int event_##version(void *object, void *frame, int what, void *arg) \
+    {                                                                          \
+        static const struct kp_python_layout l = {version, __VA_ARGS__};       \
+        (void)object;                                                          \
+        return event(&l, frame, what, arg);                                    \
     }
 #include "preload/python/layouts.def"
 #undef KP_PYTHON_LAYOUT
@@ -347,8 +350,8 @@ static HOT int event(const struct kp_python_layout *l, void *frame, int what, vo
 kp_python_profile_fn kp_pycalls_event_of(uint32_t version)
 {
     switch (version) {
-#define KP_PYTHON_LAYOUT(version, ...)                                                                                 \
-    case version:                                                                                                      \
+#define KP_PYTHON_LAYOUT(version, ...) \
+    case version:                      \
         return event_##version;
 #include "preload/python/layouts.def"
 #undef KP_PYTHON_LAYOUT

@@ -30,7 +30,7 @@ struct kp_python_api {
     void *(*this_frame)(void);
     int (*frame_line)(void *frame);
     int (*code_line)(const void *code, int offset); /* also without the GIL: it reads what never changes */
-    void *(*frame_back)(void *frame); /* from 3.9 on; a new reference */
+    void *(*frame_back)(void *frame);               /* from 3.9 on; a new reference */
     void *(*frame_code)(void *frame);
     void (*drop)(void *object);
     const char *(*text_of)(void *text);
@@ -52,7 +52,7 @@ struct kp_python_api {
     const void *list_type, *text_type, *module_type;
     int (*is_subtype)(const void *type, const void *of);
 };
-extern struct kp_python_api kp_python_api; /* constant once kp_python_api_find said true */
+extern struct kp_python_api kp_python_api;               /* constant once kp_python_api_find said true */
 bool kp_python_api_find(const struct kp_python *python); /* false: one line was logged */
 
 /* One call that is not over. */
@@ -69,7 +69,7 @@ struct kp_py_site {
 };
 enum { KP_PY_STARTS_THREAD = 1, KP_PY_SETS_PROFILE = 2 }; /* marks: of C functions that matter here */
 enum { KP_PY_SITES = 8192, KP_PY_DEPTH = 2048 };
-struct kp_pycalls { /* of a thread, in source_state */
+struct kp_pycalls {        /* of a thread, in source_state */
     uint32_t cycle, depth; /* depth may exceed KP_PY_DEPTH: what is deeper is not recorded */
     uint32_t thread_no;    /* the thread it serves: a struct kp_thread is reused */
     struct kp_py_open open[KP_PY_DEPTH];
@@ -86,8 +86,9 @@ void kp_pycalls_window(uint32_t cycle, uint64_t begin_ticks); /* before a window
 uint32_t kp_pysite_call(struct kp_thread *t, void *frame);
 uint32_t kp_pysite_c_call(struct kp_thread *t, void *frame, const void *function, uint8_t *marks);
 uint32_t kp_pysite_module(struct kp_thread *t, void *frame, const void *type);
-void kp_pysite_prepare(void);        /* once a window: the folders that are cut off file names */
-const char *kp_pysite_file(const char *file); /* without the folder that is cut off; also without the GIL once prepared */
+void kp_pysite_prepare(void); /* once a window: the folders that are cut off file names */
+const char *
+kp_pysite_file(const char *file);         /* without the folder that is cut off; also without the GIL once prepared */
 extern const void *kp_pysite_module_code; /* code object of torch.nn.Module.__call__; NULL: not known yet */
 
 /* stacks.c: the line at a place (kp_pyframe_place); below 0: none */
@@ -96,13 +97,14 @@ int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t
 void kp_pystacks_enable(void);
 
 /* hook.c */
-void kp_pyhook_threads_changed(void);  /* a thread was made: it gets our profile function, too. The GIL is held. */
-void kp_pyhook_replaced(void);         /* the program is about to set a profile function of its own */
-void kp_pyhook_remove(void);           /* from the calling thread. The GIL is held. */
+void kp_pyhook_threads_changed(void); /* a thread was made: it gets our profile function, too. The GIL is held. */
+void kp_pyhook_replaced(void);        /* the program is about to set a profile function of its own */
+void kp_pyhook_remove(void);          /* from the calling thread. The GIL is held. */
 
 /* handover.c: the GIL is held. */
-void kp_pyhandover_attach(kp_python_profile_fn ours);  /* once `ours` is what hook.c sets */
-void kp_pyhandover_setter(const void *function);       /* is about to be called under ours: perhaps one that sets a profile function */
+void kp_pyhandover_attach(kp_python_profile_fn ours); /* once `ours` is what hook.c sets */
+void kp_pyhandover_setter(
+    const void *function); /* is about to be called under ours: perhaps one that sets a profile function */
 
 static inline void *kp_python_at(const void *base, size_t offset)
 {

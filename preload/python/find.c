@@ -61,7 +61,8 @@ static uint32_t version_find(void)
     const char *text = ask ? ask() : NULL; /* "3.10.13 (main, ..." */
     if (!text || strncmp(text, "3.", 2) != 0) return 0;
     uint32_t minor = 0;
-    for (const char *p = text + 2; *p >= '0' && *p <= '9' && minor < 100; p++) minor = minor * 10 + (uint32_t)(*p - '0');
+    for (const char *p = text + 2; *p >= '0' && *p <= '9' && minor < 100; p++)
+        minor = minor * 10 + (uint32_t)(*p - '0');
     return 300 + minor;
 }
 
@@ -93,9 +94,11 @@ static bool is_confirmed(const struct kp_python_layout *l)
 /* KPROF_TEST_FAIL=layout:1:N plays a Python that has the field N elsewhere. */
 static void layout_spoil(struct kp_python_layout *l)
 {
-    uint16_t *fields[] = {&l->thread_frame, &l->thread_profile, &l->frame_back, &l->frame_code, &l->frame_place, &l->code_file, &l->code_name};
+    uint16_t *fields[] = {&l->thread_frame, &l->thread_profile, &l->frame_back, &l->frame_code,
+                          &l->frame_place,  &l->code_file,      &l->code_name};
     const size_t which = (size_t)-kp_fail_point("layout");
-    if (which > 0 && which <= sizeof fields / sizeof *fields) *fields[which - 1] += fields[which - 1] == &l->code_name ? -8 : 8;
+    if (which > 0 && which <= sizeof fields / sizeof *fields)
+        *fields[which - 1] += fields[which - 1] == &l->code_name ? -8 : 8;
 }
 
 static const struct kp_python_layout *layout_find(uint32_t version)

@@ -29,7 +29,9 @@
 #define FUNCTION "wrapper"
 #define FILE_TAIL "optim/optimizer.py"
 enum { FRAMES_MAX = 12, FRAME_HEAD = 80, TAIL_MAX = 24, OBJECT_BITS = 48 };
-enum { MISSES_MAX = 16 }; /* ranges of that name without a wrapper in a row: the program's own, not worth another look */
+enum {
+    MISSES_MAX = 16
+}; /* ranges of that name without a wrapper in a row: the program's own, not worth another look */
 
 static _Atomic(const void *) wrapper; /* its code object, NULL: not seen yet */
 static _Atomic uint32_t misses;

@@ -27,7 +27,7 @@
 
 enum { THREADS_MAX = 65536, FRAMES_MAX = 64 };
 
-static kp_python_profile_fn on_event; /* constant once attached */
+static kp_python_profile_fn on_event;                         /* constant once attached */
 static bool wants_calls, wants_stacks, is_proved, is_refused; /* refused: what was read did not fit what Python says */
 static _Atomic bool attached;
 static _Atomic uint32_t installed_cycle, pending_cycle, watched_cycle; /* watched: until its end */
@@ -81,10 +81,7 @@ static void threads_install(void)
     }
 }
 
-void kp_pyhook_threads_changed(void)
-{
-    threads_install();
-}
+void kp_pyhook_threads_changed(void) { threads_install(); }
 
 /* ---- what is read must be what Python says ---- */
 
@@ -99,10 +96,7 @@ static void *word_at(const void *base, size_t offset)
     return rc == 0 || rc == -EFAULT ? word : kp_python_at(base, offset);
 }
 
-static bool is_text(const void *object)
-{
-    return word_at(object, 8) == kp_python_api.text_type;
-}
+static bool is_text(const void *object) { return word_at(object, 8) == kp_python_api.text_type; }
 
 /* Whether the text where the layout says is the one that Python tells of the code. */
 static bool is_text_of(const void *code, size_t offset, const char *member)
@@ -134,7 +128,8 @@ static bool is_frame_right(const struct kp_python_layout *l, void *object)
 {
     const void *frame = frame_of(l, object), *code = kp_python_unheld(l, word_at(frame, l->frame_code));
     void *said = kp_python_api.frame_code ? kp_python_api.frame_code(object) : (void *)(uintptr_t)code;
-    const bool same = said == code && is_text_of(code, l->code_file, "co_filename") && is_text_of(code, l->code_name, "co_name");
+    const bool same =
+        said == code && is_text_of(code, l->code_file, "co_filename") && is_text_of(code, l->code_name, "co_name");
     if (kp_python_api.frame_code) kp_python_api.drop(said);
     return same && kp_pystack_line(l, code, kp_pyframe_place(l, frame)) == kp_python_api.frame_line(object);
 }
@@ -180,7 +175,7 @@ static bool prove(void)
     const struct kp_python *python = kp_python_get();
     void *thread = python->thread_state(), *frame = kp_python_api.this_frame();
     if (is_proved || is_refused) return is_proved;
-    if (!thread || !frame) return false; /* nothing runs here: the next window */
+    if (!thread || !frame) return false;     /* nothing runs here: the next window */
     if (wants_calls && profile_of(thread)) { /* the program's, if the layout is right: not ours to try on */
         kp_pyhook_replaced();
         return false;
@@ -189,8 +184,10 @@ static bool prove(void)
                 is_thread_right(&python->layout, thread, frame) && (!wants_calls || is_profile_right(thread));
     is_refused = !is_proved;
     if (is_refused)
-        kp_log(0, "Python %u.%u: its frames are not where they should be, so Python calls and call stacks are not recorded",
-               python->layout.version / 100, python->layout.version % 100);
+        kp_log(
+            0,
+            "Python %u.%u: its frames are not where they should be, so Python calls and call stacks are not recorded",
+            python->layout.version / 100, python->layout.version % 100);
     return is_proved;
 }
 
@@ -259,7 +256,8 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
         kp_python_api.give_gil(state);
     } else if (!is_over()) {
         kp_store_release(&pending_cycle, cycle); /* pairs with: hook.c:install_later */
-        if (kp_python_api.call_later(install_later, NULL) != 0) KP_LOG_ONCE(0, "Python is busy: calls of a window are not recorded");
+        if (kp_python_api.call_later(install_later, NULL) != 0)
+            KP_LOG_ONCE(0, "Python is busy: calls of a window are not recorded");
     }
     errno = saved;
 }
@@ -275,7 +273,8 @@ static void set_mode(enum kp_source_mode mode)
     const void *thread = kp_python_get()->thread_state();
     if (!c || !thread || !cycle || c->cycle != cycle || c->thread_no != t->thread_no) return;
     if (profile_of(thread) != on_event) kp_pyhook_replaced();
-    else if (kp_gate_get() & KP_GATE_RECORD && kp_gate_cycle(kp_gate_get()) == cycle) kp_store_relaxed(&watched_cycle, cycle);
+    else if (kp_gate_get() & KP_GATE_RECORD && kp_gate_cycle(kp_gate_get()) == cycle)
+        kp_store_relaxed(&watched_cycle, cycle);
 }
 
 static void setup(const struct kp_config *config)
@@ -301,10 +300,7 @@ static bool attach(void)
 }
 
 /* Windows of a child have numbers of their own, so what is kept by window is not taken for its own. */
-static void begin_in_child(void)
-{
-    kp_store_relaxed(&watched_cycle, 0);
-}
+static void begin_in_child(void) { kp_store_relaxed(&watched_cycle, 0); }
 
 const struct kp_source kp_python_source = {
     .name = "python",

@@ -31,7 +31,15 @@
 #include "collector/base/kp_poison.h"
 
 #define FLAG "_is_profiler_enabled"
-enum { DEPTH = 256, AT_NAME = 16, DESCRIPTOR_METHOD = 40, NO_ARGUMENTS = 4, ARGUMENTS = 1, BYTES_LEAST = 32, BYTES_MOST = 64 };
+enum {
+    DEPTH = 256,
+    AT_NAME = 16,
+    DESCRIPTOR_METHOD = 40,
+    NO_ARGUMENTS = 4,
+    ARGUMENTS = 1,
+    BYTES_LEAST = 32,
+    BYTES_MOST = 64
+};
 enum { USER_SCOPE = 7 };
 
 typedef void *(*method_fn)(void *self, void *args);
@@ -44,7 +52,7 @@ struct open {
     const void *self;
     struct kp_rec_op *rec; /* NULL: not recorded */
 };
-struct markers { /* of a thread */
+struct markers {                      /* of a thread */
     uint32_t cycle, thread_no, depth; /* depth may exceed DEPTH: what is deeper is not recorded */
     struct open open[DEPTH];
 };
@@ -54,7 +62,7 @@ static _Atomic bool attached;
 static void *flag_module, *on, *off; /* on: ours; off: False */
 static struct method *enter_method, *exit_method;
 static method_fn torch_enter, torch_exit;
-static size_t guard_at; /* in the object: not NULL while torch has made a range for it */
+static size_t guard_at;    /* in the object: not NULL while torch has made a range for it */
 static size_t keywords_at; /* a dict or NULL; 0: this torch has none */
 static const void *dict_type;
 static _Atomic uint32_t installed_cycle;
@@ -91,7 +99,8 @@ static struct kp_rec_op *put(struct kp_thread *t, uint64_t gate, uint32_t name, 
     struct kp_rec_op *rec = kp_put_reserve(t, gate, bytes, KP_KIND_OP);
     if (!rec) return NULL;
     memset(rec, 0, bytes);
-    rec->head = (struct kp_rec){.kind = KP_KIND_OP, .flags = stack ? KP_OP_STACK : 0, .size = (uint16_t)bytes, .name = name};
+    rec->head =
+        (struct kp_rec){.kind = KP_KIND_OP, .flags = stack ? KP_OP_STACK : 0, .size = (uint16_t)bytes, .name = name};
     rec->scope = scope;
     if (stack) *(uint64_t *)(rec + 1) = stack;
     rec->start = kp_ticks();
@@ -231,7 +240,9 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 static void set_mode(enum kp_source_mode mode)
 {
     (void)mode;
-    if (!kp_load_acquire(&attached) || !kp_load_relaxed(&installed_cycle) || kp_gate_get() & KP_GATE_RECORD || is_over()) return;
+    if (!kp_load_acquire(&attached) || !kp_load_relaxed(&installed_cycle) || kp_gate_get() & KP_GATE_RECORD ||
+        is_over())
+        return;
     int saved = errno;
     (void)kp_python_api.call_later(follow_later, NULL);
     errno = saved;
@@ -264,9 +275,11 @@ static bool is_laid_out(void *class)
     void *name = kp_python_api.text_make("kprof"), *bytes = kp_python_api.member_get(class, "__basicsize__");
     void *object = name ? kp_python_api.call_with(class, name, NULL) : NULL;
     const long size = bytes ? kp_python_api.int_value(bytes) : 0;
-    bool is_right = object && size >= BYTES_LEAST && size <= BYTES_MOST && size % 8 == 0 && kp_python_at(object, AT_NAME) == name;
+    bool is_right =
+        object && size >= BYTES_LEAST && size <= BYTES_MOST && size % 8 == 0 && kp_python_at(object, AT_NAME) == name;
     if (is_right) guard_at = (size_t)size - 8;
-    if (is_right && guard_at >= AT_NAME + 24) keywords_at = guard_at - 8; /* name, input_values, keyword_values, guard */
+    if (is_right && guard_at >= AT_NAME + 24)
+        keywords_at = guard_at - 8; /* name, input_values, keyword_values, guard */
     for (size_t at = AT_NAME + 8; is_right && at < (size_t)size; at += 8) is_right = !kp_python_at(object, at);
     if (object) kp_python_api.drop(object);
     if (bytes) kp_python_api.drop(bytes);
@@ -292,7 +305,8 @@ static bool prove(void *modules)
 
 static bool is_still_imported(void *modules)
 {
-    void *torch = kp_python_api.dict_get(modules, "torch"), *spec = torch ? kp_python_api.member_get(torch, "__spec__") : NULL;
+    void *torch = kp_python_api.dict_get(modules, "torch"),
+         *spec = torch ? kp_python_api.member_get(torch, "__spec__") : NULL;
     void *mark = spec ? kp_python_api.member_get(spec, "_initializing") : NULL;
     const bool is_done = torch && (!mark || mark == (void *)(uintptr_t)dlsym(RTLD_DEFAULT, "_Py_FalseStruct"));
     if (mark) kp_python_api.drop(mark);
@@ -317,7 +331,10 @@ static bool look(void)
         is_refused = !is_ready;
         if (flag) kp_python_api.drop(flag);
         kp_python_api.forget_error();
-        if (is_refused) kp_log(0, "KPROF_COMPILE_RANGES: this torch's markers cannot be recorded without its profiler, so they are not");
+        if (is_refused)
+            kp_log(
+                0,
+                "KPROF_COMPILE_RANGES: this torch's markers cannot be recorded without its profiler, so they are not");
     }
     kp_python_api.error_give(error[0], error[1], error[2]);
     if (is_ready) kp_store_release(&attached, true); /* pairs with: set_mode */

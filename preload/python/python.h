@@ -11,13 +11,14 @@
 
 /* Offsets in bytes, of one release. */
 struct kp_python_layout {
-    uint32_t version; /* major * 100 + minor */
+    uint32_t version;                     /* major * 100 + minor */
     uint16_t thread_cframe, thread_frame; /* thread state -> frame; by way of a third object when cframe is not 0 */
     uint16_t thread_profile;              /* thread state -> its profile function */
     uint16_t frame_back, frame_code, frame_owner, frame_locals; /* owner 0: has none */
     uint16_t frame_place;  /* where in the code it is: an int offset up to 3.10, an address from 3.11 on */
     uint16_t object_frame; /* frame object -> frame; 0: they are one (up to 3.10) */
-    uint16_t code_file, code_name, code_bytes; /* bytes: where the bytecode begins, 0: not in the code object (up to 3.10) */
+    uint16_t code_file, code_name,
+        code_bytes;                 /* bytes: where the bytecode begins, 0: not in the code object (up to 3.10) */
     uint16_t text_ascii, text_wide; /* where the characters of a str begin */
     uint16_t tuple_items;
 };

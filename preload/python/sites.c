@@ -19,8 +19,16 @@
 #include "preload/python/calls.h"
 #include "collector/base/kp_poison.h"
 
-enum { FOLDERS = 64, TEXT = 3072, FOLDER_BYTES = 512, C_SELF = 24, C_METHODS = 16, TYPE_OF = 8, TYPE_NAME = 24,
-       TYPE_BYTES = 104 };
+enum {
+    FOLDERS = 64,
+    TEXT = 3072,
+    FOLDER_BYTES = 512,
+    C_SELF = 24,
+    C_METHODS = 16,
+    TYPE_OF = 8,
+    TYPE_NAME = 24,
+    TYPE_BYTES = 104
+};
 
 const void *kp_pysite_module_code;
 static char folders[FOLDERS][FOLDER_BYTES]; /* each ends in '/'; in descending order */
@@ -33,7 +41,9 @@ static void folder_add(const char *path)
     char full[FOLDER_BYTES], cwd[FOLDER_BYTES];
     if (!path || folder_count == FOLDERS) return;
     if (path[0] == '/') kp_fmt(full, sizeof full, "%s", path);
-    else if (kp_io_getcwd(cwd, sizeof cwd) != 0 || kp_fmt(full, sizeof full, path[0] ? "%s/%s" : "%s%s", cwd, path) >= sizeof full) return;
+    else if (kp_io_getcwd(cwd, sizeof cwd) != 0 ||
+             kp_fmt(full, sizeof full, path[0] ? "%s/%s" : "%s%s", cwd, path) >= sizeof full)
+        return;
     size_t n = strlen(full);
     while (n > 1 && full[n - 1] == '/') full[--n] = 0;
     if (n + 2 > sizeof full || strlen(path) >= sizeof full) return;
@@ -46,10 +56,7 @@ static void folder_add(const char *path)
     folder_count++;
 }
 
-static bool is_text(const void *object)
-{
-    return object && kp_python_at(object, TYPE_OF) == kp_python_api.text_type;
-}
+static bool is_text(const void *object) { return object && kp_python_at(object, TYPE_OF) == kp_python_api.text_type; }
 
 static const char *text_get(void *object)
 {
@@ -91,7 +98,8 @@ static void folder_of_prefix(const char *which)
     const char *prefix = text_get(kp_python_api.sys_get(which));
     const uint32_t version = kp_python_get()->layout.version;
     if (!prefix) return;
-    if (kp_fmt(path, sizeof path, "%s/lib/python3.%u/site-packages", prefix, version % 100) < sizeof path) folder_add(path);
+    if (kp_fmt(path, sizeof path, "%s/lib/python3.%u/site-packages", prefix, version % 100) < sizeof path)
+        folder_add(path);
 }
 
 void kp_pysite_prepare(void)
@@ -179,8 +187,10 @@ uint32_t kp_pysite_call(struct kp_thread *t, void *frame)
     char text[TEXT];
     const void *code = code_of(frame);
     const char *file = code_text(code, l->code_file), *name = code_text(code, l->code_name);
-    if (!kp_pysite_module_code && ends_in(name, "_call_impl") && ends_in(file, "torch/nn/modules/module.py")) module_code_find();
-    const size_t used = kp_fmt(text, TEXT / 2, "%s(%d): %s", kp_pysite_file(file), kp_python_api.frame_line(frame), name);
+    if (!kp_pysite_module_code && ends_in(name, "_call_impl") && ends_in(file, "torch/nn/modules/module.py"))
+        module_code_find();
+    const size_t used =
+        kp_fmt(text, TEXT / 2, "%s(%d): %s", kp_pysite_file(file), kp_python_api.frame_line(frame), name);
     return kp_name_intern(t, text, place_of_caller(text, used < TEXT / 2 ? used : TEXT / 2 - 1, frame));
 }
 
@@ -212,7 +222,8 @@ static const struct c_name *c_name_get(const void *function)
 
 static uint8_t marks_of(const char *name)
 {
-    if (strcmp(name, "start_new_thread") == 0 || strcmp(name, "start_joinable_thread") == 0 || strcmp(name, "start_new") == 0)
+    if (strcmp(name, "start_new_thread") == 0 || strcmp(name, "start_joinable_thread") == 0 ||
+        strcmp(name, "start_new") == 0)
         return KP_PY_STARTS_THREAD;
     return strcmp(name, "setprofile") == 0 || strcmp(name, "_setprofileallthreads") == 0 ? KP_PY_SETS_PROFILE : 0;
 }
@@ -224,7 +235,9 @@ uint32_t kp_pysite_c_call(struct kp_thread *t, void *frame, const void *function
     size_t used;
     *marks = marks_of(n->text);
     if (!n->self) used = kp_fmt(text, TEXT / 2, "<built-in function %s>", n->text);
-    else used = kp_fmt(text, TEXT / 2, "<built-in method %s of %s object at 0x%lx>", n->text, n->type, (unsigned long)(uintptr_t)n->self);
+    else
+        used = kp_fmt(text, TEXT / 2, "<built-in method %s of %s object at 0x%lx>", n->text, n->type,
+                      (unsigned long)(uintptr_t)n->self);
     return kp_name_intern(t, text, place_add(text, used < TEXT / 2 ? used : TEXT / 2 - 1, frame));
 }
 

@@ -69,11 +69,11 @@ static HOT uint64_t key_read(const struct kp_python_layout *l, const void *threa
 }
 
 /* One function for each release, so that its offsets are constants there. */
-#define KP_PYTHON_LAYOUT(version, ...)                                                                                 \
-    static uint64_t key_##version(const void *thread)                                                                  \
-    {                                                                                                                  \
-        static const struct kp_python_layout l = {version, __VA_ARGS__};                                               \
-        return key_read(&l, thread);                                                                                   \
+#define KP_PYTHON_LAYOUT(version, ...)                                   \
+    static uint64_t key_##version(const void *thread)                    \
+    {                                                                    \
+        static const struct kp_python_layout l = {version, __VA_ARGS__}; \
+        return key_read(&l, thread);                                     \
     }
 #include "preload/python/layouts.def"
 #undef KP_PYTHON_LAYOUT
@@ -83,8 +83,8 @@ typedef uint64_t (*key_fn)(const void *thread);
 static key_fn key_of(uint32_t version)
 {
     switch (version) {
-#define KP_PYTHON_LAYOUT(version, ...)                                                                                 \
-    case version:                                                                                                      \
+#define KP_PYTHON_LAYOUT(version, ...) \
+    case version:                      \
         return key_##version;
 #include "preload/python/layouts.def"
 #undef KP_PYTHON_LAYOUT
@@ -157,13 +157,15 @@ static uint32_t frame_put(struct kp_thread *t, const struct kp_python_layout *l,
     if (line < 0) return around; /* 3.13: a frame of the interpreter's own */
     text_read(l, kp_python_at(p->code, l->code_file), file, sizeof file);
     text_read(l, kp_python_at(p->code, l->code_name), name, sizeof name);
-    const size_t n = kp_fmt(text, sizeof text, "%u%s%s(%d): %s", around, p->is_called_by_c ? "!" : ";", kp_pysite_file(file), line, name);
+    const size_t n = kp_fmt(text, sizeof text, "%u%s%s(%d): %s", around, p->is_called_by_c ? "!" : ";",
+                            kp_pysite_file(file), line, name);
     return kp_name_intern(t, text, (uint32_t)(n < sizeof text ? n : sizeof text - 1));
 }
 
 /* ---- what was seen ---- */
 
-static uint32_t stack_put(struct kp_thread *t, const struct kp_python_layout *l, struct pystacks *s, const struct place *places, uint32_t n)
+static uint32_t stack_put(struct kp_thread *t, const struct kp_python_layout *l, struct pystacks *s,
+                          const struct place *places, uint32_t n)
 {
     uint32_t id = 0;
     while (n-- > 0) {

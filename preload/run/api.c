@@ -31,7 +31,7 @@ struct range {
 };
 struct ranges {
     uint32_t thread_no; /* a thread struct is reused: ranges of a dead thread are forgotten */
-    uint32_t depth; /* may exceed RANGES_MAX: what lies above is counted, not kept */
+    uint32_t depth;     /* may exceed RANGES_MAX: what lies above is counted, not kept */
     struct range open[RANGES_MAX];
 };
 
@@ -61,19 +61,14 @@ int kprof_step(void)
     if (kp_run_is_active()) kp_cycle_begin_run(true);
     struct kp_thread *self = enter(&err);
     if (!self) return err;
-    if (!kp_steps_takes_api())
-        err = -EPERM;
-    else if (kp_steps_api())
-        kp_run_step(self, kp_ticks());
+    if (!kp_steps_takes_api()) err = -EPERM;
+    else if (kp_steps_api()) kp_run_step(self, kp_ticks());
     leave(self);
     errno = kept;
     return err;
 }
 
-long long kprof_step_num(void)
-{
-    return kp_run_is_active() ? (long long)kp_steps_seen() : -ENOSYS;
-}
+long long kprof_step_num(void) { return kp_run_is_active() ? (long long)kp_steps_seen() : -ENOSYS; }
 
 int kprof_start(void)
 {
@@ -151,7 +146,8 @@ int kprof_range_push(const char *name)
 static void end_range(const struct range *r, uint64_t end)
 {
     uint64_t gate = kp_gate_get();
-    if (r->rec && (gate & KP_GATE_RECORD) && r->cycle == kp_gate_cycle(gate)) kp_put_end(&r->rec->ticks, r->rec->start, end);
+    if (r->rec && (gate & KP_GATE_RECORD) && r->cycle == kp_gate_cycle(gate))
+        kp_put_end(&r->rec->ticks, r->rec->start, end);
 }
 
 int kprof_range_pop(void)
@@ -162,10 +158,8 @@ int kprof_range_pop(void)
     struct kp_thread *self = enter(&err);
     if (!self) return err;
     struct ranges *stack = ranges_of(self);
-    if (!stack || !stack->depth)
-        err = -ENOENT;
-    else if (--stack->depth < RANGES_MAX)
-        end_range(&stack->open[stack->depth], end);
+    if (!stack || !stack->depth) err = -ENOENT;
+    else if (--stack->depth < RANGES_MAX) end_range(&stack->open[stack->depth], end);
     self->ended++;
     leave(self);
     errno = kept;

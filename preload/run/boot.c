@@ -43,10 +43,12 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static const struct kp_source *const sources[] = {&kp_torch_source, &kp_python_source, &kp_markers_source, &kp_nvtx_source, &kp_cuda_source,
-                                                 &kp_cudart_source, &kp_driver_source, &kp_heap_source, &kp_symbols_source, NULL};
+static const struct kp_source *const sources[] = {
+    &kp_torch_source,  &kp_python_source, &kp_markers_source, &kp_nvtx_source,    &kp_cuda_source,
+    &kp_cudart_source, &kp_driver_source, &kp_heap_source,    &kp_symbols_source, NULL};
 static bool attached[sizeof sources / sizeof sources[0]];
-static const struct kp_source *child_sources[sizeof sources / sizeof sources[0]]; /* in a child: those that go on there */
+static const struct kp_source
+    *child_sources[sizeof sources / sizeof sources[0]]; /* in a child: those that go on there */
 static bool is_out[sizeof sources / sizeof sources[0]]; /* in a child: those that stay out of it */
 static _Atomic uint32_t attaching;
 static struct kp_config *config; /* read-only once the constructor is through */
@@ -65,7 +67,8 @@ static bool had_activity(void)
 static bool had_activity_since(void)
 {
     for (size_t i = 0; sources[i]; i++)
-        if (attached[i] && sources[i]->had_activity_since && sources[i]->had_activity()) return sources[i]->had_activity_since();
+        if (attached[i] && sources[i]->had_activity_since && sources[i]->had_activity())
+            return sources[i]->had_activity_since();
     return had_activity();
 }
 
@@ -78,10 +81,20 @@ static void gpu_changed(void)
 /* Launcher variables a reader needs to tell the rank; read once, like all of the environment. */
 static size_t launcher_lines(char *buf, size_t size)
 {
-    static const char *const names[] = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS",
-                                        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
-                                        "PMIX_RANK", "PT_PROFILER_JOB_NAME", "PT_PROFILER_JOB_VERSION",
-                                        "PT_PROFILER_JOB_ATTEMPT_INDEX", NULL};
+    static const char *const names[] = {"RANK",
+                                        "LOCAL_RANK",
+                                        "WORLD_SIZE",
+                                        "SLURM_PROCID",
+                                        "SLURM_NTASKS",
+                                        "OMPI_COMM_WORLD_RANK",
+                                        "OMPI_COMM_WORLD_SIZE",
+                                        "PMI_RANK",
+                                        "PMI_SIZE",
+                                        "PMIX_RANK",
+                                        "PT_PROFILER_JOB_NAME",
+                                        "PT_PROFILER_JOB_VERSION",
+                                        "PT_PROFILER_JOB_ATTEMPT_INDEX",
+                                        NULL};
     size_t used = 0;
     for (char **e = environ; e && *e; e++)
         for (const char *const *n = names; *n; n++) {
@@ -181,7 +194,7 @@ static int open_spool(void)
 
 static bool is_run_begun;
 static _Atomic bool is_asked; /* sources shall attach */
-static bool is_forked; /* a child that records */
+static bool is_forked;        /* a child that records */
 
 /* A forked child has its parent's handlers. Not twice: it may begin inside a call of libc that has this list locked, and allocates. */
 static void watch_exit(void)
@@ -267,7 +280,8 @@ static void modules_changed(void)
 static _Thread_local bool holds_scan __attribute__((tls_model("initial-exec")));
 static _Thread_local bool holds_cycle __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t held_sources __attribute__((tls_model("initial-exec"))); /* a bit each */
-static _Thread_local uint32_t lost_sources __attribute__((tls_model("initial-exec"))); /* those that were not to be had */
+static _Thread_local uint32_t lost_sources
+    __attribute__((tls_model("initial-exec"))); /* those that were not to be had */
 
 static void before_fork(void)
 {
@@ -369,7 +383,8 @@ static int read_settings(void)
     kp_run_set_folders(config->dir, config->spool_dir ? config->spool_dir : config->dir);
     fix_log();
     kp_schedule_from_config(config, &schedule, &step_rule);
-    size_t used = launcher_lines(header_text, LAUNCHER_BYTES); /* first: the rank must not be what a long KPROF_METADATA pushes out */
+    size_t used = launcher_lines(
+        header_text, LAUNCHER_BYTES); /* first: the rank must not be what a long KPROF_METADATA pushes out */
     kp_config_text(config, header_text + used, sizeof header_text - used);
     return 0;
 }
@@ -377,7 +392,11 @@ static int read_settings(void)
 static void attach_first(void)
 {
     int err = kp_hook_start();
-    if (err) kp_log(0, "not all modules could be tapped (error %d): what runs in them, and libraries opened later, may not be recorded", -err);
+    if (err)
+        kp_log(0,
+               "not all modules could be tapped (error %d): what runs in them, and libraries opened later, may not be "
+               "recorded",
+               -err);
     if (!err) err = kp_getenv_start(config->activities & KP_ACTIVITY_CUDA, kp_locks_rows, KP_LOCKS_ROWS);
     if (err) kp_log(0, "NVTX ranges cannot be recorded (error %d)", -err);
     modules_changed();
@@ -413,7 +432,8 @@ static int start(void)
     kp_children_setup(config);
     if (kp_run_is_worker()) kp_run_move_to_children();
     (void)kp_io_mprotect(config, sizeof *config, PROT_READ);
-    if (kp_fail_point("atfork") != 0 || __register_atfork(before_fork, after_fork_in_parent, after_fork_in_child, &__dso_handle) != 0)
+    if (kp_fail_point("atfork") != 0 ||
+        __register_atfork(before_fork, after_fork_in_parent, after_fork_in_child, &__dso_handle) != 0)
         return refuse("no memory to follow forks", -ENOMEM);
     kp_gate_set(kp_gate_make(0, KP_GATE_ON));
     kp_run_set_active(true);
@@ -437,7 +457,9 @@ __attribute__((destructor)) static void kprof_end(void)
     bool is_ended = kp_cycle_end_run();
     if (kp_thread_self) kp_store_release(&kp_thread_self->inside, 0); /* pairs with: quiesce.c:is_quiet */
     if (is_ended) kp_finish_exit();
-    else kp_log(0, "exit() struck a step in the middle: no trace is written now, see: kprof recover %s", kp_record_path());
+    else
+        kp_log(0, "exit() struck a step in the middle: no trace is written now, see: kprof recover %s",
+               kp_record_path());
     kp_gate_set(0);
     kp_run_set_active(false);
     errno = saved;

@@ -41,7 +41,7 @@
 enum { SPOOLS_MAX = 4096, NAME_BYTES = 120, LOOK_NS = 20000000 };
 
 struct family {
-    int32_t pid; /* of the process that has the steps */
+    int32_t pid;             /* of the process that has the steps */
     _Atomic uint32_t window; /* number of the window that records, 0: none */
     _Atomic uint32_t spools; /* rows asked for; may exceed SPOOLS_MAX */
     struct {
@@ -72,7 +72,10 @@ static int folder_open(const char *above)
     const int fd = kp_filecheck_open_folder(path);
     if (fd == -EPERM || fd == -ENOTDIR || fd == -ELOOP) {
         kp_store_relaxed(&is_refused, true);
-        KP_LOG_ONCE(0, "%s is another user's, no folder, or everybody may write to it: forked children and workers are not recorded there", path);
+        KP_LOG_ONCE(0,
+                    "%s is another user's, no folder, or everybody may write to it: forked children and workers are "
+                    "not recorded there",
+                    path);
     }
     return fd;
 }
@@ -81,7 +84,8 @@ static int folder_open(const char *above)
 static struct family *family_map(int fd)
 {
     struct stat st;
-    const bool is_whole = kp_io_fstat(fd, &st) == 0 && kp_filecheck_is_own(&st) && st.st_size >= (off_t)sizeof(struct family);
+    const bool is_whole =
+        kp_io_fstat(fd, &st) == 0 && kp_filecheck_is_own(&st) && st.st_size >= (off_t)sizeof(struct family);
     void *at = NULL;
     if (is_whole && kp_io_mmap(&at, sizeof(struct family), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) != 0) at = NULL;
     kp_io_close(fd);
@@ -95,7 +99,8 @@ bool kp_children_is_multiprocessing(void)
     if (fd < 0) return false;
     ssize_t n = kp_io_read(fd, line, sizeof line);
     kp_io_close(fd);
-    return n > 0 && (memmem(line, (size_t)n, "--multiprocessing-fork", 22) || memmem(line, (size_t)n, "multiprocessing.forkserver", 26));
+    return n > 0 && (memmem(line, (size_t)n, "--multiprocessing-fork", 22) ||
+                     memmem(line, (size_t)n, "multiprocessing.forkserver", 26));
 }
 
 void kp_children_setup(const struct kp_config *config)
@@ -108,7 +113,8 @@ void kp_children_setup(const struct kp_config *config)
     family_name(name, sizeof name, getppid());
     const int fd = kp_filecheck_open_own(folder, name, O_RDWR);
     kp_io_close(folder);
-    if (fd == -EPERM || fd == -ELOOP) kp_log(0, "%s is not a file of this user alone: this process is nobody's worker", name);
+    if (fd == -EPERM || fd == -ELOOP)
+        kp_log(0, "%s is not a file of this user alone: this process is nobody's worker", name);
     struct family *theirs = fd < 0 ? NULL : family_map(fd);
     if (!theirs) return;
     kp_store_release(&family, theirs); /* pairs with: children.c:follow */
@@ -124,7 +130,8 @@ static int family_make(const char *name)
     if (folder < 0) return folder;
     (void)kp_io_unlink_at(folder, name); /* of the program that executed this one: its name is ours alone */
     int fd = kp_io_open_at(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-    if (fd >= 0 && kp_io_fallocate(fd, 0, sizeof(struct family)) != 0) { /* a page that finds no room on the disk is a SIGBUS */
+    if (fd >= 0 &&
+        kp_io_fallocate(fd, 0, sizeof(struct family)) != 0) { /* a page that finds no room on the disk is a SIGBUS */
         kp_io_close(fd);
         (void)kp_io_unlink_at(folder, name);
         fd = -EIO;
@@ -142,7 +149,8 @@ void kp_children_worked(void)
     struct family *ours = fd < 0 ? NULL : family_map(fd);
     if (!ours) {
         if (kp_exchange_acq_rel(&is_refused, true)) return; /* that was said */
-        KP_LOG_ONCE(0, "%s/children/%s cannot be made: forked children are not recorded", kp_run_spool_dir(), name); /* once for all of them */
+        KP_LOG_ONCE(0, "%s/children/%s cannot be made: forked children are not recorded", kp_run_spool_dir(),
+                    name); /* once for all of them */
         return;
     }
     ours->pid = getpid();
@@ -150,10 +158,7 @@ void kp_children_worked(void)
     kp_cycle_show_window(&ours->window);
 }
 
-bool kp_children_are_wanted(void)
-{
-    return settings && settings->children && !kp_load_relaxed(&is_refused);
-}
+bool kp_children_are_wanted(void) { return settings && settings->children && !kp_load_relaxed(&is_refused); }
 
 void kp_children_forked(void)
 {
@@ -183,7 +188,8 @@ static void *follow(void *unused)
 void kp_children_follow(void)
 {
     if (kp_io_thread(follow, NULL, "kprof-follow") != 0)
-        kp_log(0, "no thread to follow the windows of process %d: this worker is not recorded", (int)kp_run_parent_pid());
+        kp_log(0, "no thread to follow the windows of process %d: this worker is not recorded",
+               (int)kp_run_parent_pid());
 }
 
 void kp_children_register(const char *path)
@@ -205,7 +211,7 @@ static bool next_left(struct family *f, uint32_t *at, char name[NAME_BYTES])
     while (*at < rows) {
         const uint32_t row = (*at)++;
         const int32_t pid = kp_load_acquire(&f->spool[row].pid); /* pairs with: children.c:kp_children_register */
-        if (!pid || kp_io_process_start(pid)) continue; /* it runs */
+        if (!pid || kp_io_process_start(pid)) continue;          /* it runs */
         memcpy(name, f->spool[row].name, NAME_BYTES);
         name[NAME_BYTES - 1] = '\0';
         return true;
@@ -235,7 +241,8 @@ static void spools_collect(struct family *f, int folder, struct paths *p, struct
     kp_fmt(p->out, sizeof p->out, "%s/children", kp_run_out_dir());
     while (next_left(f, &at, p->name)) kp_spools_export(folder, p->name, p->out, made);
     if (made->traces)
-        kp_log(0, "wrote %u trace%s of forked children to %s", made->traces, made->traces == 1 ? "" : "s", kp_path_display(p->out));
+        kp_log(0, "wrote %u trace%s of forked children to %s", made->traces, made->traces == 1 ? "" : "s",
+               kp_path_display(p->out));
 }
 
 void kp_children_collect(void)
@@ -248,9 +255,13 @@ void kp_children_collect(void)
     const char *above = kp_path_display(kp_run_spool_dir());
     if (p) spools_collect(f, folder, p, &made);
     else if (folder >= 0)
-        kp_log(0, "no memory for the traces of forked children: what they recorded stays in %s/children, see: kprof recover", above);
+        kp_log(
+            0,
+            "no memory for the traces of forked children: what they recorded stays in %s/children, see: kprof recover",
+            above);
     if (made.failed)
-        kp_log(0, "%u spool%s of forked children stay in %s/children, see: kprof recover", made.failed, made.failed == 1 ? "" : "s", above);
+        kp_log(0, "%u spool%s of forked children stay in %s/children, see: kprof recover", made.failed,
+               made.failed == 1 ? "" : "s", above);
     if (p) kp_map_free(p, sizeof *p);
     if (folder >= 0) kp_io_close(folder);
 }

@@ -70,7 +70,8 @@ static int tap_seccomp_load(const void *context)
 /* syscall_ARCH.S: jumps on to the real one, so that what returns twice, or on another stack, does so as it would alone. */
 extern void *kp_confine_real_syscall;
 void kp_confine_tap_syscall(void);
-void kp_confine_look(long number, unsigned long a, unsigned long b, unsigned long c); /* called by it: prctl and seccomp alone */
+void kp_confine_look(long number, unsigned long a, unsigned long b,
+                     unsigned long c); /* called by it: prctl and seccomp alone */
 void *kp_confine_real_syscall;
 
 void kp_confine_look(long number, unsigned long a, unsigned long b, unsigned long c)

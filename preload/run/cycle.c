@@ -47,10 +47,10 @@ static const struct kp_source *const *sources;
 static enum kp_source_mode source_mode; /* what the sources were told last, for those that attach later */
 static uint32_t wanted_bits, wanted_activities;
 static bool started, ended;
-static bool is_phase_left; /* kprof_stop: what is left of the schedule's active steps is not recorded */
-static struct kp_window current;   /* number 0: none open; begin 0: warming up */
+static bool is_phase_left;       /* kprof_stop: what is left of the schedule's active steps is not recorded */
+static struct kp_window current; /* number 0: none open; begin 0: warming up */
 static uint32_t last_number;
-static uint64_t step_begin;        /* ticks at which the step in progress began */
+static uint64_t step_begin; /* ticks at which the step in progress began */
 static uint64_t step_number;
 static struct kp_rec_step *open_step; /* in the current window's chunks */
 static struct kp_window waiting[WAITING_MAX];
@@ -106,7 +106,8 @@ void kp_cycle_setup(const struct kp_config *config, const struct kp_schedule *wa
     wanted_bits = KP_GATE_ON | KP_GATE_STEPS | (config->record_shapes || config->with_flops ? KP_GATE_SHAPES : 0) |
                   (config->profile_memory ? KP_GATE_MEMORY : 0) |
                   (config->with_stack & (KP_STACK_OPS | KP_STACK_NATIVE) ? KP_GATE_STACKS : 0) |
-                  (config->with_stack & KP_STACK_NATIVE ? KP_GATE_NATIVE : 0) | (config->with_modules ? KP_GATE_MODULES : 0);
+                  (config->with_stack & KP_STACK_NATIVE ? KP_GATE_NATIVE : 0) |
+                  (config->with_modules ? KP_GATE_MODULES : 0);
 }
 
 /* Numbers go on: a record that was open at the fork belongs to none of the child's windows. */
@@ -160,10 +161,7 @@ static void announce_window(void)
 }
 
 /* Others may look at it, without a lock: workers do. */
-static void show_window(uint32_t number)
-{
-    kp_store_release(shown, number); /* pairs with: children.c:follow */
-}
+static void show_window(uint32_t number) { kp_store_release(shown, number); /* pairs with: children.c:follow */ }
 
 void kp_cycle_show_window(_Atomic uint32_t *word)
 {
@@ -214,10 +212,8 @@ static void enter(enum kp_action action, uint64_t now)
         rest();
         return;
     }
-    if (is_recording(action))
-        activate_window(now);
-    else
-        kp_gate_set(kp_gate_make(current.number, wanted_bits | KP_GATE_WARM));
+    if (is_recording(action)) activate_window(now);
+    else kp_gate_set(kp_gate_make(current.number, wanted_bits | KP_GATE_WARM));
     set_sources(KP_SOURCE_FULL);
 }
 
@@ -227,7 +223,8 @@ static void close_window(uint64_t now, bool cut)
         show_window(0);
         current.end = now;
         current.cut = cut;
-        current.lost = kp_loss_total() - current.lost; /* the next window may begin, and lose, before the writer closes this one */
+        current.lost =
+            kp_loss_total() - current.lost; /* the next window may begin, and lose, before the writer closes this one */
         waiting[(waiting_head + waiting_count++) % WAITING_MAX] = current;
     }
     memset(&current, 0, sizeof current);
@@ -312,7 +309,8 @@ void kp_cycle_step(struct kp_thread *thread, uint64_t now)
 static bool is_done(void)
 {
     const uint64_t gate = kp_load_acquire(&done_gate); /* pairs with: done_keep */
-    return gate && gate == kp_gate_get() && kp_load_relaxed(&done_attached) == kp_load_acquire(&attached_count); /* pairs with: done_keep */
+    return gate && gate == kp_gate_get() &&
+           kp_load_relaxed(&done_attached) == kp_load_acquire(&attached_count); /* pairs with: done_keep */
 }
 
 static void done_keep(bool may_wait, uint64_t gate, uint32_t attached)
@@ -389,27 +387,19 @@ bool kp_cycle_end_run(void)
 {
     if (!lock_try(LOCK_WAIT_MS)) return false;
     ended = true;
-    const uint64_t now = started ? end_step(kp_ticks()) : 0; /* without a run no clock is read: the host may have forbidden itself to */
+    const uint64_t now =
+        started ? end_step(kp_ticks()) : 0; /* without a run no clock is read: the host may have forbidden itself to */
     kp_gate_set(kp_gate_make(last_number, KP_GATE_ON));
     close_window(now, true);
     pthread_mutex_unlock(&cycle_lock);
     return true;
 }
 
-bool kp_cycle_before_fork(void)
-{
-    return lock_try(FORK_WAIT_MS);
-}
+bool kp_cycle_before_fork(void) { return lock_try(FORK_WAIT_MS); }
 
-void kp_cycle_after_fork(void)
-{
-    pthread_mutex_unlock(&cycle_lock);
-}
+void kp_cycle_after_fork(void) { pthread_mutex_unlock(&cycle_lock); }
 
-bool kp_cycle_ever_recorded(void)
-{
-    return ever_recorded;
-}
+bool kp_cycle_ever_recorded(void) { return ever_recorded; }
 
 static bool are_sources_drained(uint64_t end)
 {
@@ -450,7 +440,4 @@ bool kp_cycle_take_closed(struct kp_window *out, bool at_exit)
     return have;
 }
 
-uint64_t kp_cycle_skipped(void)
-{
-    return skipped;
-}
+uint64_t kp_cycle_skipped(void) { return skipped; }

@@ -14,11 +14,11 @@
 
 /* A window on its way from open to exported. */
 struct kp_window {
-    uint32_t number;                      /* cycle number in the spool, from 1 */
-    uint64_t warm_begin, begin, end;      /* ticks; begin 0 while warming up */
+    uint32_t number;                 /* cycle number in the spool, from 1 */
+    uint64_t warm_begin, begin, end; /* ticks; begin 0 while warming up */
     uint64_t first_step, steps;
-    uint64_t lost;                        /* records lost in it; while it is open: kp_loss_total() at its begin */
-    bool cut;                             /* closed by exit, not by its schedule or kprof_stop */
+    uint64_t lost; /* records lost in it; while it is open: kp_loss_total() at its begin */
+    bool cut;      /* closed by exit, not by its schedule or kprof_stop */
 };
 
 /* --- cycle.c --- */
@@ -50,9 +50,9 @@ bool kp_cycle_ever_recorded(void);
  * The caller owns it then. At exit nothing is waited for. One thread at a time.
  */
 bool kp_cycle_take_closed(struct kp_window *out, bool at_exit);
-void kp_cycle_tell(void); /* the sources say what is to be said; the export thread or the one that exits */
+void kp_cycle_tell(void);             /* the sources say what is to be said; the export thread or the one that exits */
 void kp_cycle_leave(uint32_t number); /* the sources put nothing more into chunks of this window */
-uint64_t kp_cycle_skipped(void); /* windows not recorded because too many waited for the exporter */
+uint64_t kp_cycle_skipped(void);      /* windows not recorded because too many waited for the exporter */
 
 /* --- finish.c --- */
 /* had_activity: whether the host ran any op at all. */

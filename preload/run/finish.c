@@ -69,7 +69,8 @@ void kp_finish_begin_in_child(void)
 static void close_one(const struct kp_window *window)
 {
     kp_cycle_leave(window->number);
-    static bool is_late; /* one thread that stays inside is not waited for again at each of many windows; under finish_lock */
+    static bool
+        is_late; /* one thread that stays inside is not waited for again at each of many windows; under finish_lock */
     is_late = kp_record_quiesce(window->number, is_late ? 0 : QUIESCE_MS) != 0;
     if (is_late)
         KP_LOG_ONCE(1, "a thread stayed inside a hook for %d ms: its last record may miss the trace", QUIESCE_MS);
@@ -126,7 +127,8 @@ static void exported_note(struct kp_rec_cycle *cycle)
 {
     if (cycle->head.flags & KP_CYCLE_EXPORTED) return;
     cycle->head.flags |= KP_CYCLE_EXPORTED;
-    if (kp_record_meta(cycle, sizeof *cycle) != 0) KP_LOG_ONCE(1, "the spool cannot say that window %u was exported", cycle->cycle);
+    if (kp_record_meta(cycle, sizeof *cycle) != 0)
+        KP_LOG_ONCE(1, "the spool cannot say that window %u was exported", cycle->cycle);
 }
 
 static void is_written(void *context)
@@ -182,8 +184,9 @@ static int spool_open(struct kp_reader **reader, char *why, size_t why_bytes)
 static void say_failed(int err, const char *why)
 {
     const bool is_kept = kp_record_is_in_place();
-    kp_log(0, "no trace written to %s: %s (error %d); the records %s %s%s", kp_run_out_dir(), why[0] ? why : "export failed",
-           -err, is_kept ? "stay in" : "are lost with", kp_record_path(), is_kept ? ", see: kprof recover" : ", which was removed");
+    kp_log(0, "no trace written to %s: %s (error %d); the records %s %s%s", kp_run_out_dir(),
+           why[0] ? why : "export failed", -err, is_kept ? "stay in" : "are lost with", kp_record_path(),
+           is_kept ? ", see: kprof recover" : ", which was removed");
 }
 
 static const struct {
@@ -200,7 +203,9 @@ static void say_extras(const struct kp_export_result *result)
     unsigned missing = config->exports & KP_EXTRAS & ~result->extras & ~said;
     said |= missing;
     if (result->extras_error && missing)
-        kp_log(0, "not all of KPROF_EXPORT could be written to %s (error %d); `kprof report`, `stacks` and `memory` make it of the trace",
+        kp_log(0,
+               "not all of KPROF_EXPORT could be written to %s (error %d); `kprof report`, `stacks` and `memory` make "
+               "it of the trace",
                kp_run_out_dir(), -result->extras_error);
     for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows && !result->extras_error; i++)
         if (missing & extra_rows[i].bit)
@@ -209,7 +214,8 @@ static void say_extras(const struct kp_export_result *result)
 
 static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
 {
-    struct progress progress = {.cycle = cycle, .began_ms = kp_clock_ns(CLOCK_MONOTONIC) / 1000000,
+    struct progress progress = {.cycle = cycle,
+                                .began_ms = kp_clock_ns(CLOCK_MONOTONIC) / 1000000,
                                 .on_terminal = host_waits && kp_log_is_on_terminal()};
     struct kp_export_options options = {
         .dir = kp_run_out_dir(),
@@ -257,7 +263,8 @@ void kp_finish_tick(void)
         close_all(false);
         if (export_count && !exporting) {
             exporting = true;
-            if (kp_io_thread_nice(export_thread, NULL, "kprof-export", EXPORT_NICE) != 0) exporting = false; /* left for exit */
+            if (kp_io_thread_nice(export_thread, NULL, "kprof-export", EXPORT_NICE) != 0)
+                exporting = false; /* left for exit */
         }
     }
     pthread_mutex_unlock(&finish_lock);
@@ -276,10 +283,7 @@ static void wait_for_export_thread(void)
     }
 }
 
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
+static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 
 static void say_totals(const char *head, const char *path)
 {
@@ -289,10 +293,13 @@ static void say_totals(const char *head, const char *path)
     if (source != KP_STEP_NONE)
         kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), kp_step_source_name(source));
     if (total.gpu_events) kp_fmt(gpu, sizeof gpu, "%lu on GPUs, ", (unsigned long)total.gpu_events);
-    if (total.allocations) kp_fmt(heap, sizeof heap, "%lu allocation%s, ", (unsigned long)total.allocations, plural(total.allocations));
-    if (total.calls) kp_fmt(calls, sizeof calls, "%lu call%s of functions, ", (unsigned long)total.calls, plural(total.calls));
-    kp_log(0, "%s%s (%s%lu op%s, %s%s%s%lu dropped%s)", head, path, steps, (unsigned long)total.events, plural(total.events), gpu, heap, calls,
-           (unsigned long)total.lost, total.cut && total.steps ? ", cut short by exit" : "");
+    if (total.allocations)
+        kp_fmt(heap, sizeof heap, "%lu allocation%s, ", (unsigned long)total.allocations, plural(total.allocations));
+    if (total.calls)
+        kp_fmt(calls, sizeof calls, "%lu call%s of functions, ", (unsigned long)total.calls, plural(total.calls));
+    kp_log(0, "%s%s (%s%lu op%s, %s%s%s%lu dropped%s)", head, path, steps, (unsigned long)total.events,
+           plural(total.events), gpu, heap, calls, (unsigned long)total.lost,
+           total.cut && total.steps ? ", cut short by exit" : "");
 }
 
 static void say_nothing_written(void)
@@ -302,7 +309,8 @@ static void say_nothing_written(void)
     if (kp_run_cannot_record()) return; /* that was the reason, and it was said */
     if (!seen && (!had_activity() || kp_children_is_multiprocessing())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
-    kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu", (unsigned long)seen, plural(seen), (unsigned long)needed);
+    kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu", (unsigned long)seen, plural(seen),
+           (unsigned long)needed);
 }
 
 /* The last trace and what was written beside it: "DIR/NAME.pt.trace.json.gz, .table.txt", or "DIR/NAME.table.txt" alone. */
@@ -336,8 +344,9 @@ static void say_closing_line(void)
         say_totals("kept ", kp_path_display(kp_record_path()));
     }
     if (total.traces && total.kept)
-        kp_log(0, "the exporter was behind: %lu more window%s stay%s in %s, see: kprof export", (unsigned long)total.kept,
-               plural(total.kept), total.kept == 1 ? "s" : "", kp_path_display(kp_record_path()));
+        kp_log(0, "the exporter was behind: %lu more window%s stay%s in %s, see: kprof export",
+               (unsigned long)total.kept, plural(total.kept), total.kept == 1 ? "s" : "",
+               kp_path_display(kp_record_path()));
     if (kp_cycle_skipped())
         kp_log(0, "%lu windows were left out: the exporter was behind", (unsigned long)kp_cycle_skipped());
 }

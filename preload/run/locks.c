@@ -46,7 +46,8 @@ static bool ours_next(uint32_t *at, struct range *out)
 {
     const uint32_t i = (*at)++;
     if (i == 0) {
-        *out = (struct range){(uintptr_t)__ehdr_start & ~(uintptr_t)(PAGE - 1), ((uintptr_t)_end + PAGE - 1) & ~(uintptr_t)(PAGE - 1)};
+        *out = (struct range){(uintptr_t)__ehdr_start & ~(uintptr_t)(PAGE - 1),
+                              ((uintptr_t)_end + PAGE - 1) & ~(uintptr_t)(PAGE - 1)};
         return true;
     }
     if (i <= KP_MAP_LARGE_MAX) return kp_map_large(i - 1, &out->from, &out->to) || ours_next(at, out);
@@ -100,7 +101,8 @@ static int hosts_lock(uintptr_t from, uintptr_t to, bool is_on_fault)
 static const char *hex_read(const char *p, uintptr_t *out)
 {
     uintptr_t v = 0;
-    for (; (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'); p++) v = v << 4 | (uintptr_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
+    for (; (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'); p++)
+        v = v << 4 | (uintptr_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
     *out = v;
     return p;
 }
@@ -166,4 +168,5 @@ static int tap_mlockall(int flags)
     return result;
 }
 
-const struct kp_tap_row kp_locks_rows[KP_LOCKS_ROWS] = {{"mlockall", (void **)(void *)&real_mlockall, (void *)(uintptr_t)tap_mlockall}};
+const struct kp_tap_row kp_locks_rows[KP_LOCKS_ROWS] = {
+    {"mlockall", (void **)(void *)&real_mlockall, (void *)(uintptr_t)tap_mlockall}};

@@ -47,25 +47,25 @@ static int end(bool is_rest, int result)
 }
 
 /* One row a function: its name, its parameters, its arguments. */
-#define ROWS(ROW)                                                                                      \
-    ROW(setuid, (uid_t a), (a))                                                                        \
-    ROW(seteuid, (uid_t a), (a))                                                                       \
-    ROW(setreuid, (uid_t a, uid_t b), (a, b))                                                          \
-    ROW(setresuid, (uid_t a, uid_t b, uid_t c), (a, b, c))                                             \
-    ROW(setgid, (gid_t a), (a))                                                                        \
-    ROW(setegid, (gid_t a), (a))                                                                       \
-    ROW(setregid, (gid_t a, gid_t b), (a, b))                                                          \
-    ROW(setresgid, (gid_t a, gid_t b, gid_t c), (a, b, c))                                             \
-    ROW(setgroups, (size_t a, const gid_t *b), (a, b))                                                 \
-    ROW(initgroups, (const char *a, gid_t b), (a, b))                                                  \
-    ROW(unshare, (int a), (a))                                                                         \
+#define ROWS(ROW)                                          \
+    ROW(setuid, (uid_t a), (a))                            \
+    ROW(seteuid, (uid_t a), (a))                           \
+    ROW(setreuid, (uid_t a, uid_t b), (a, b))              \
+    ROW(setresuid, (uid_t a, uid_t b, uid_t c), (a, b, c)) \
+    ROW(setgid, (gid_t a), (a))                            \
+    ROW(setegid, (gid_t a), (a))                           \
+    ROW(setregid, (gid_t a, gid_t b), (a, b))              \
+    ROW(setresgid, (gid_t a, gid_t b, gid_t c), (a, b, c)) \
+    ROW(setgroups, (size_t a, const gid_t *b), (a, b))     \
+    ROW(initgroups, (const char *a, gid_t b), (a, b))      \
+    ROW(unshare, (int a), (a))                             \
     ROW(setns, (int a, int b), (a, b))
-#define TAP(name, parameters, arguments)                                                               \
-    static int(*real_##name) parameters;                                                               \
-    static int tap_##name parameters                                                                   \
-    {                                                                                                  \
-        bool is_rest = begin();                                                                        \
-        return end(is_rest, real_##name arguments);                                                    \
+#define TAP(name, parameters, arguments)            \
+    static int(*real_##name) parameters;            \
+    static int tap_##name parameters                \
+    {                                               \
+        bool is_rest = begin();                     \
+        return end(is_rest, real_##name arguments); \
     }
 ROWS(TAP)
 

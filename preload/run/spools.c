@@ -34,10 +34,7 @@
 
 static const struct kp_config *settings;
 
-void kp_spools_setup(const struct kp_config *config)
-{
-    settings = config;
-}
+void kp_spools_setup(const struct kp_config *config) { settings = config; }
 
 /* Large: not for a host's stack. */
 struct work {
@@ -85,7 +82,8 @@ static int spool_open(int dir, const char *name, struct work *w)
 
 static void opened_export(struct work *w, int dir, const char *name, const char *out, struct kp_spools_made *made)
 {
-    if (settings->worker_name) kp_fmt(w->worker, sizeof w->worker, "%s_%u", settings->worker_name, (unsigned)kp_reader_head(w->reader)->pid);
+    if (settings->worker_name)
+        kp_fmt(w->worker, sizeof w->worker, "%s_%u", settings->worker_name, (unsigned)kp_reader_head(w->reader)->pid);
     const int traces = windows_export(w, out);
     kp_reader_close(w->reader);
     if (traces < 0) made->failed++;
@@ -189,10 +187,10 @@ void kp_spools_replaced(void)
     if (s->dir >= 0 && names_begin(s)) (void)kp_io_each_name(kp_run_spool_dir(), consider, s);
     if (s->dir >= 0) kp_io_close(s->dir);
     if (s->made.traces)
-        kp_log(0, "wrote %u trace%s of programs that this process ran before (exec) to %s", s->made.traces, s->made.traces == 1 ? "" : "s",
-               kp_path_display(kp_run_out_dir()));
+        kp_log(0, "wrote %u trace%s of programs that this process ran before (exec) to %s", s->made.traces,
+               s->made.traces == 1 ? "" : "s", kp_path_display(kp_run_out_dir()));
     if (s->made.failed)
-        kp_log(0, "%u spool%s of programs that this process ran before (exec) stay in %s, see: kprof recover", s->made.failed,
-               s->made.failed == 1 ? "" : "s", kp_path_display(kp_run_spool_dir()));
+        kp_log(0, "%u spool%s of programs that this process ran before (exec) stay in %s, see: kprof recover",
+               s->made.failed, s->made.failed == 1 ? "" : "s", kp_path_display(kp_run_spool_dir()));
     kp_map_free(s, sizeof *s);
 }

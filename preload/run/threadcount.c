@@ -76,15 +76,9 @@ static FILE *opened(FILE *f, const char *path)
     return f;
 }
 
-static FILE *tap_fopen(const char *path, const char *mode)
-{
-    return opened(real_fopen(path, mode), path);
-}
+static FILE *tap_fopen(const char *path, const char *mode) { return opened(real_fopen(path, mode), path); }
 
-static FILE *tap_fopen64(const char *path, const char *mode)
-{
-    return opened(real_fopen64(path, mode), path);
-}
+static FILE *tap_fopen64(const char *path, const char *mode) { return opened(real_fopen64(path, mode), path); }
 
 void kp_threadcount_install(void)
 {

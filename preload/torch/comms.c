@@ -19,9 +19,22 @@
 
 /* torch::ParamCommsDebugInfo where std::string takes 32 bytes. A std::tuple lies in memory last member first. */
 enum {
-    AT_GROUP_DESCRIPTION = 8, AT_GROUP_NAME = 40, AT_RANK = 72, AT_GROUP_SIZE = 76, AT_NAME = 80, AT_IN = 112, AT_OUT = 120,
-    AT_DTYPE = 128, AT_IN_SIZES = 136, AT_OUT_SIZES = 160, AT_RANK_START = 184, AT_RANK_STRIDE = 188, AT_RANKS = 192,
-    AT_ASYNC = 216, AT_SEQUENCE = 224, AT_P2P = 232, /* from 2.12 on */
+    AT_GROUP_DESCRIPTION = 8,
+    AT_GROUP_NAME = 40,
+    AT_RANK = 72,
+    AT_GROUP_SIZE = 76,
+    AT_NAME = 80,
+    AT_IN = 112,
+    AT_OUT = 120,
+    AT_DTYPE = 128,
+    AT_IN_SIZES = 136,
+    AT_OUT_SIZES = 160,
+    AT_RANK_START = 184,
+    AT_RANK_STRIDE = 188,
+    AT_RANKS = 192,
+    AT_ASYNC = 216,
+    AT_SEQUENCE = 224,
+    AT_P2P = 232, /* from 2.12 on */
 };
 enum { FIRST_VERSION = 207, WITH_SEQUENCE = 212, TYPED = 214, OLD_KIND = 4, VTABLE_HEAD = 16, NAME_MAX_BYTES = 4096 };
 
@@ -30,7 +43,8 @@ static uintptr_t kind; /* what to ask torch for */
 
 void kp_torch_comms_attach(const struct kp_torch_api *api, const struct kp_torch_layout *layout)
 {
-    bool is_known = kp_torch_is_known(layout->version) && layout->version >= FIRST_VERSION && layout->string_bytes == 32;
+    bool is_known =
+        kp_torch_is_known(layout->version) && layout->version >= FIRST_VERSION && layout->string_bytes == 32;
     if (!is_known || !api->debug_info || !api->comms_vtable || (layout->version >= 213 && !api->comms_kind)) return;
     kind = api->comms_kind ? *api->comms_kind : OLD_KIND;
     kp_store_release(&kp_torch_comms_id, 0); /* pairs with: nothing; hooks come after attach */
@@ -122,6 +136,7 @@ __attribute__((noinline)) void kp_torch_comms_put(struct kp_thread *t, uint64_t 
     rec->count[1] = list_put(info + AT_OUT_SIZES, &to);
     rec->count[2] = list_put(info + AT_RANKS, &to);
     uint32_t bytes = (uint32_t)((uint8_t *)to - (uint8_t *)rec);
-    rec->head = (struct kp_rec){.kind = KP_KIND_COMMS, .flags = flags_fill(rec, info), .size = (uint16_t)bytes, .name = name};
+    rec->head =
+        (struct kp_rec){.kind = KP_KIND_COMMS, .flags = flags_fill(rec, info), .size = (uint16_t)bytes, .name = name};
     kp_put_commit(t, bytes);
 }

@@ -11,10 +11,11 @@
  */
 #if defined(__aarch64__)
 #define KP_TORCH_ENTRY(fn) fn##_entry
-#define KP_TORCH_ENTRY_MAKE(fn)                                                                                          \
-    __asm__(".pushsection .text\n.balign 16\n.hidden " #fn "_entry\n.globl " #fn "_entry\n.type " #fn "_entry, %function\n" \
-            #fn "_entry:\n    .cfi_startproc\n    hint #34\n    mov x1, x0\n    mov x0, x8\n    b " #fn "\n"      \
-            "    .cfi_endproc\n.size " #fn "_entry, . - " #fn "_entry\n.popsection\n");                             \
+#define KP_TORCH_ENTRY_MAKE(fn)                                                                          \
+    __asm__(".pushsection .text\n.balign 16\n.hidden " #fn "_entry\n.globl " #fn "_entry\n.type " #fn    \
+            "_entry, %function\n" #fn                                                                    \
+            "_entry:\n    .cfi_startproc\n    hint #34\n    mov x1, x0\n    mov x0, x8\n    b " #fn "\n" \
+            "    .cfi_endproc\n.size " #fn "_entry, . - " #fn "_entry\n.popsection\n");                  \
     extern int kp_torch_no_such_word /* takes the semicolon */
 #define KP_TORCH_HIDDEN __attribute__((visibility("hidden"), used))
 void **kp_torch_op_start_entry(void **context, const uint8_t *rf);

@@ -28,10 +28,7 @@ static int adds_now(struct dl_phdr_info *info, size_t size, void *context)
     return 1;
 }
 
-bool kp_torch_has(const char *symbol)
-{
-    return library && dlsym(library, symbol);
-}
+bool kp_torch_has(const char *symbol) { return library && dlsym(library, symbol); }
 
 /* The host's, where it has its own: what torch allocates by it must be given back to it. */
 static void *cpp_find(const char *symbol)
@@ -43,8 +40,10 @@ static void *cpp_find(const char *symbol)
 static void cpp_look_up(struct kp_torch_api *api)
 {
     const bool is_new = kp_torch_has("_ZN5torch3jit22currentModuleHierarchyB5cxx11Ev");
-    *(void **)&api->modules = dlsym(library, is_new ? "_ZN5torch3jit22currentModuleHierarchyB5cxx11Ev" : "_ZN5torch3jit22currentModuleHierarchyEv");
-    *(void **)&api->text_drop = dlsym(library, is_new ? "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEED1Ev" : "_ZNSsD1Ev");
+    *(void **)&api->modules = dlsym(library, is_new ? "_ZN5torch3jit22currentModuleHierarchyB5cxx11Ev"
+                                                    : "_ZN5torch3jit22currentModuleHierarchyEv");
+    *(void **)&api->text_drop =
+        dlsym(library, is_new ? "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEED1Ev" : "_ZNSsD1Ev");
     *(void **)&api->block_drop = cpp_find("_ZdlPv");
     *(void **)&api->set_register = dlsym(library, "_Unwind_SetGR");
     *(void **)&api->set_place = dlsym(library, "_Unwind_SetIP");
@@ -58,7 +57,7 @@ static void look_up(struct kp_torch_api *api)
 #include "preload/torch/symbols.def"
 #undef KP_TORCH_SYMBOL
     const char *options = kp_torch_has("_ZN2at11show_configB5cxx11Ev") ? "_ZN6caffe215GetBuildOptionsB5cxx11Ev"
-                                                                      : "_ZN6caffe215GetBuildOptionsEv";
+                                                                       : "_ZN6caffe215GetBuildOptionsEv";
     *(void **)&api->build_options = dlsym(library, options);
     cpp_look_up(api);
     dlerror(); /* a failed look-up of ours is not the host's news */

@@ -24,7 +24,10 @@
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"
 
-enum { TAKE_TRIES = 20000, TAKE_NAP_NS = 250000 }; /* 5 s: its holder copies a short list; or a signal handler forks right there */
+enum {
+    TAKE_TRIES = 20000,
+    TAKE_NAP_NS = 250000
+}; /* 5 s: its holder copies a short list; or a signal handler forks right there */
 
 static struct kp_hook_swap swap = {.symbol = "pthread_mutex_lock"};
 static pthread_mutex_t *list_lock; /* constant once attached */

@@ -32,20 +32,18 @@ enum { KEEPING = KP_GATE_RECORD | KP_GATE_MEMORY, TAPS_MAX = 5 };
 static const struct kp_torch_api *real;
 static void (*real_report)(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
 static void (*real_report_oom)(int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
-static uintptr_t c10_begin, c10_end; /* where libc10's code lies */
+static uintptr_t c10_begin, c10_end;                                                /* where libc10's code lies */
 static _Thread_local bool is_allocating __attribute__((tls_model("initial-exec"))); /* still set when alloc_cpu threw */
 
-static inline bool is_kept(uint64_t gate)
-{
-    return (gate & KEEPING) == KEEPING;
-}
+static inline bool is_kept(uint64_t gate) { return (gate & KEEPING) == KEEPING; }
 
 static void put(uint64_t address, int64_t bytes, uint32_t flags, const struct kp_rec_memory *totals)
 {
     struct kp_guard guard;
     uint32_t size = totals ? (uint32_t)sizeof *totals : KP_MEMORY_SHORT_BYTES;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return;
-    struct kp_rec_memory *rec = is_kept(guard.gate) ? kp_put_reserve(guard.thread, guard.gate, size, KP_KIND_MEMORY) : NULL;
+    struct kp_rec_memory *rec =
+        is_kept(guard.gate) ? kp_put_reserve(guard.thread, guard.gate, size, KP_KIND_MEMORY) : NULL;
     if (rec) {
         if (totals) *rec = *totals;
         rec->head = (struct kp_rec){.kind = KP_KIND_MEMORY, .flags = (uint8_t)flags, .size = (uint16_t)size};
@@ -57,10 +55,11 @@ static void put(uint64_t address, int64_t bytes, uint32_t flags, const struct kp
     KP_HOOK_LEAVE(&guard);
 }
 
-static void put_report(uint64_t address, int64_t bytes, size_t allocated, size_t reserved, uint16_t device, uint32_t flags)
+static void put_report(uint64_t address, int64_t bytes, size_t allocated, size_t reserved, uint16_t device,
+                       uint32_t flags)
 {
-    struct kp_rec_memory totals = {.allocated = allocated, .reserved = reserved, .device_type = (uint8_t)device,
-                                   .device = (int8_t)(device >> 8)};
+    struct kp_rec_memory totals = {
+        .allocated = allocated, .reserved = reserved, .device_type = (uint8_t)device, .device = (int8_t)(device >> 8)};
     put(address, bytes, flags | KP_MEMORY_TOTALS, &totals);
 }
 
@@ -92,14 +91,12 @@ static bool tap_memory_enabled(void)
 
 /* --- devices; the CPU's own reports to a torch.profiler pass through --- */
 
-static inline bool is_device(uint16_t device)
-{
-    return (device & 0xff) != 0;
-}
+static inline bool is_device(uint16_t device) { return (device & 0xff) != 0; }
 
 static void tap_report(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device)
 {
-    if (is_device(device) && is_kept(kp_gate_get())) put_report((uintptr_t)block, bytes, allocated, reserved, device, 0);
+    if (is_device(device) && is_kept(kp_gate_get()))
+        put_report((uintptr_t)block, bytes, allocated, reserved, device, 0);
     real_report(block, bytes, allocated, reserved, device);
 }
 
@@ -154,9 +151,11 @@ void kp_torch_memory_attach(const struct kp_torch_api *api)
     real_report_oom = api->report_oom ? api->report_oom : api->report_oom_1_13;
     tap_cpu(api);
     tap_add(api->report ? "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
-                        : "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE", (uintptr_t)real_report, (uintptr_t)tap_report);
+                        : "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE",
+            (uintptr_t)real_report, (uintptr_t)tap_report);
     tap_add(api->report_oom ? "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
-                            : "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE", (uintptr_t)real_report_oom, (uintptr_t)tap_report_oom);
+                            : "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE",
+            (uintptr_t)real_report_oom, (uintptr_t)tap_report_oom);
     int err = kp_hook_add_taps_own(taps, taps_n);
     if (err) kp_log(0, "torch's allocators cannot be tapped (error %d): no memory is recorded", -err);
 }

@@ -30,21 +30,31 @@ static bool is_usable;
 
 void kp_torch_modules_attach(const struct kp_torch_api *api, const char *version)
 {
-    is_usable = api->modules && api->text_drop && api->block_drop && api->set_register && api->set_place && api->catch_begin &&
-                api->catch_end;
-    if (!is_usable) kp_log(0, "torch %s does not tell TorchScript's modules: recorded without Module Hierarchy", version);
+    is_usable = api->modules && api->text_drop && api->block_drop && api->set_register && api->set_place &&
+                api->catch_begin && api->catch_end;
+    if (!is_usable)
+        kp_log(0, "torch %s does not tell TorchScript's modules: recorded without Module Hierarchy", version);
 }
 
 /* ---- what is thrown ---- */
 
 /* The psABI's numbers. */
-enum { SEARCHING = 1, IS_HANDLER = 4, IS_FORCED = 8, FOUND = 6, INSTALL = 7, GO_ON = 8, REGISTER_RESULT = 0 /* rax, x0 */ };
+enum {
+    SEARCHING = 1,
+    IS_HANDLER = 4,
+    IS_FORCED = 8,
+    FOUND = 6,
+    INSTALL = 7,
+    GO_ON = 8,
+    REGISTER_RESULT = 0 /* rax, x0 */
+};
 
 extern const char kp_torch_landing[] __attribute__((visibility("hidden")));
 int kp_torch_catch(int version, int actions, uint64_t class, void *exception, void *context);
 
 /* The unwinder asks this of the frame below: everything is caught, but for a thread that is being ended (it goes on). */
-__attribute__((visibility("hidden"), used)) int kp_torch_catch(int version, int actions, uint64_t class, void *exception, void *context)
+__attribute__((visibility("hidden"), used)) int kp_torch_catch(int version, int actions, uint64_t class,
+                                                               void *exception, void *context)
 {
     (void)version, (void)class;
     if (actions & IS_FORCED) return GO_ON;
@@ -56,58 +66,54 @@ __attribute__((visibility("hidden"), used)) int kp_torch_catch(int version, int 
 }
 
 /* void *kp_torch_call_caught(void (*fn)(void *), void *place): what was thrown, or NULL. fn returns an object into that place. */
-#define CALL_CAUGHT_BEGIN                                                                           \
-    ".pushsection .text\n"                                                                          \
-    ".balign 16\n"                                                                                  \
-    ".hidden kp_torch_call_caught, kp_torch_landing\n"                                              \
-    ".globl kp_torch_call_caught, kp_torch_landing\n"                                               \
-    ".type kp_torch_call_caught, %function\n"                                                       \
-    "kp_torch_call_caught:\n"                                                                       \
-    "    .cfi_startproc\n"                                                                          \
+#define CALL_CAUGHT_BEGIN                              \
+    ".pushsection .text\n"                             \
+    ".balign 16\n"                                     \
+    ".hidden kp_torch_call_caught, kp_torch_landing\n" \
+    ".globl kp_torch_call_caught, kp_torch_landing\n"  \
+    ".type kp_torch_call_caught, %function\n"          \
+    "kp_torch_call_caught:\n"                          \
+    "    .cfi_startproc\n"                             \
     "    .cfi_personality 0x1b, kp_torch_catch\n" /* 4 bytes, relative: no relocation */
-#define CALL_CAUGHT_END                                                                             \
-    "    .cfi_endproc\n"                                                                            \
-    ".size kp_torch_call_caught, . - kp_torch_call_caught\n"                                        \
+#define CALL_CAUGHT_END                                      \
+    "    .cfi_endproc\n"                                     \
+    ".size kp_torch_call_caught, . - kp_torch_call_caught\n" \
     ".popsection\n"
 
 #if defined(__x86_64__)
-__asm__(CALL_CAUGHT_BEGIN
-        "    push %rbp\n"
-        "    .cfi_def_cfa_offset 16\n"
-        "    .cfi_offset %rbp, -16\n"
-        "    mov %rsp, %rbp\n"
-        "    .cfi_def_cfa_register %rbp\n"
-        "    mov %rdi, %rax\n"
-        "    mov %rsi, %rdi\n"
-        "    call *%rax\n"
-        "    xor %eax, %eax\n"
-        "kp_torch_landing:\n" /* the exception in rax */
-        "    endbr64\n"
-        "    pop %rbp\n"
-        "    .cfi_def_cfa %rsp, 8\n"
-        "    ret\n"
-        CALL_CAUGHT_END);
+__asm__(CALL_CAUGHT_BEGIN "    push %rbp\n"
+                          "    .cfi_def_cfa_offset 16\n"
+                          "    .cfi_offset %rbp, -16\n"
+                          "    mov %rsp, %rbp\n"
+                          "    .cfi_def_cfa_register %rbp\n"
+                          "    mov %rdi, %rax\n"
+                          "    mov %rsi, %rdi\n"
+                          "    call *%rax\n"
+                          "    xor %eax, %eax\n"
+                          "kp_torch_landing:\n" /* the exception in rax */
+                          "    endbr64\n"
+                          "    pop %rbp\n"
+                          "    .cfi_def_cfa %rsp, 8\n"
+                          "    ret\n" CALL_CAUGHT_END);
 #elif defined(__aarch64__)
-__asm__(CALL_CAUGHT_BEGIN
-        "    hint #34\n" /* bti c */
-        "    stp x29, x30, [sp, #-16]!\n"
-        "    .cfi_def_cfa_offset 16\n"
-        "    .cfi_offset 29, -16\n"
-        "    .cfi_offset 30, -8\n"
-        "    mov x29, sp\n"
-        "    mov x9, x0\n"
-        "    mov x8, x1\n" /* where C++ returns objects */
-        "    mov x0, x1\n" /* for a function in C (tests) */
-        "    blr x9\n"
-        "    mov x0, #0\n"
-        "kp_torch_landing:\n" /* the exception in x0 */
-        "    hint #36\n" /* bti j */
-        "    ldp x29, x30, [sp], #16\n"
-        "    .cfi_restore 29\n"
-        "    .cfi_restore 30\n"
-        "    .cfi_def_cfa_offset 0\n"
-        "    ret\n"
-        CALL_CAUGHT_END);
+__asm__(CALL_CAUGHT_BEGIN "    hint #34\n" /* bti c */
+                          "    stp x29, x30, [sp, #-16]!\n"
+                          "    .cfi_def_cfa_offset 16\n"
+                          "    .cfi_offset 29, -16\n"
+                          "    .cfi_offset 30, -8\n"
+                          "    mov x29, sp\n"
+                          "    mov x9, x0\n"
+                          "    mov x8, x1\n" /* where C++ returns objects */
+                          "    mov x0, x1\n" /* for a function in C (tests) */
+                          "    blr x9\n"
+                          "    mov x0, #0\n"
+                          "kp_torch_landing:\n" /* the exception in x0 */
+                          "    hint #36\n"      /* bti j */
+                          "    ldp x29, x30, [sp], #16\n"
+                          "    .cfi_restore 29\n"
+                          "    .cfi_restore 30\n"
+                          "    .cfi_def_cfa_offset 0\n"
+                          "    ret\n" CALL_CAUGHT_END);
 #else
 #error "how C++ returns objects here is not known"
 #endif

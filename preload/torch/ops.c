@@ -38,9 +38,11 @@ static inline uint64_t stack_get(struct kp_thread *t, uint64_t gate)
 }
 
 /* Backward ops have no modules: torch.profiler does not ask for theirs either. */
-static __attribute__((noinline)) void callers_get(struct callers *c, struct kp_thread *t, uint64_t gate, const uint8_t *rf)
+static __attribute__((noinline)) void callers_get(struct callers *c, struct kp_thread *t, uint64_t gate,
+                                                  const uint8_t *rf)
 {
-    const bool is_backward = rf[kp_torch.layout.rf_scope] == KP_TORCH_BACKWARD_SCOPE && !(kp_torch.layout.dropped & KP_TORCH_NO_SCOPE);
+    const bool is_backward =
+        rf[kp_torch.layout.rf_scope] == KP_TORCH_BACKWARD_SCOPE && !(kp_torch.layout.dropped & KP_TORCH_NO_SCOPE);
     c->stack = gate & KP_GATE_STACKS ? stack_get(t, gate) : 0;
     c->modules = gate & KP_GATE_MODULES && !is_backward ? kp_torch_modules_id(t) : 0;
     c->flags = (c->stack ? KP_OP_STACK : 0u) | (c->modules ? KP_OP_MODULES : 0u);
@@ -105,7 +107,8 @@ static inline bool wants_inputs(uint64_t gate, const uint8_t *rf)
 }
 
 /* The record of an op with inputs; where the chunk is too short for them the record is made anew in the next. */
-static struct kp_rec_op *put_with_inputs(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name, const struct callers *callers)
+static struct kp_rec_op *put_with_inputs(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name,
+                                         const struct callers *callers)
 {
     uint8_t *first = kp_put_reserve(t, gate, USUAL_BYTES, KP_KIND_OP), *at = first;
     if (!at) return NULL;
@@ -123,7 +126,8 @@ static struct kp_rec_op *put_with_inputs(struct kp_thread *t, uint64_t gate, con
     return rec;
 }
 
-static inline struct kp_rec_op *put_bare(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name, const struct callers *callers)
+static inline struct kp_rec_op *put_bare(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name,
+                                         const struct callers *callers)
 {
     struct kp_rec_op *rec = kp_put_reserve(t, gate, HEAD_BYTES_MAX, KP_KIND_OP);
     if (!rec) return NULL;
@@ -142,10 +146,10 @@ static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t g
     s->mark = mark_get(gate, rf);
     struct callers wanted, *callers = NULL;
     if (gate & (KP_GATE_STACKS | KP_GATE_MODULES)) callers_get(callers = &wanted, t, gate, rf);
-    if (!(gate & KP_GATE_RECORD))
-        s->rec = NULL; /* warming up: the names are known by now */
+    if (!(gate & KP_GATE_RECORD)) s->rec = NULL; /* warming up: the names are known by now */
     else
-        s->rec = wants_inputs(gate, rf) ? put_with_inputs(t, gate, rf, name, callers) : put_bare(t, gate, rf, name, callers);
+        s->rec =
+            wants_inputs(gate, rf) ? put_with_inputs(t, gate, rf, name, callers) : put_bare(t, gate, rf, name, callers);
     if (kp_torch_is_comms(t, name) && s->rec) kp_torch_comms_put(t, gate);
     return s;
 }

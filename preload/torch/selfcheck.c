@@ -49,7 +49,8 @@ static bool points_to_canary(const struct subject *s, size_t at)
 }
 
 /* The offset where word has this value: `likely` or the expected one if it has, else the only one, else 0. */
-static uint16_t find_word(const struct subject *s, const struct kp_torch_layout *l, uint16_t likely, uint16_t expected, uint64_t value)
+static uint16_t find_word(const struct subject *s, const struct kp_torch_layout *l, uint16_t likely, uint16_t expected,
+                          uint64_t value)
 {
     uint16_t found = 0;
     if (likely && kp_torch_word(s->at, likely) == value) return likely;
@@ -110,7 +111,8 @@ static void check_name(const struct kp_torch_api *api, struct kp_torch_layout *l
 }
 
 /* Not where the name lies: num_inputs looks at its kind first, and may do anything when that is none. */
-static bool proves_inputs(const struct kp_torch_api *api, const struct kp_torch_layout *l, struct subject *s, uint16_t at)
+static bool proves_inputs(const struct kp_torch_api *api, const struct kp_torch_layout *l, struct subject *s,
+                          uint16_t at)
 {
     static const uint64_t values[] = {5, 0, 77};
     if (at + 16 > l->rf_fn && at < l->rf_schema + 8) return false;

@@ -71,10 +71,7 @@ static bool find_fields(struct kp_torch_layout *l, const struct sample *a, const
     return true;
 }
 
-static bool is_named(const char *name, const char *wanted)
-{
-    return name && strcmp(name, wanted) == 0;
-}
+static bool is_named(const char *name, const char *wanted) { return name && strcmp(name, wanted) == 0; }
 
 /* A DispatchKeySet has a bit for each backend and above them one for each kind of tensor, numbered anew by nearly
  * every version; torch names them. Only the kinds without strides matter here. */
@@ -132,7 +129,9 @@ static uint16_t find_text(const uint8_t *object, uint16_t expected, const char *
     const char *chars = NULL;
     for (uint16_t i = 0; i <= 64; i = (uint16_t)(i + 8)) {
         const uint16_t at = i ? i : expected;
-        if (kp_torch_peek(object + at, &chars, sizeof chars) && kp_torch_peek(chars, seen, bytes) && memcmp(seen, text, bytes) == 0) return at;
+        if (kp_torch_peek(object + at, &chars, sizeof chars) && kp_torch_peek(chars, seen, bytes) &&
+            memcmp(seen, text, bytes) == 0)
+            return at;
     }
     return 0;
 }
@@ -182,10 +181,8 @@ static bool check_list(const struct kp_torch_api *api, struct kp_torch_layout *l
 void kp_torch_selfcheck_values(const struct kp_torch_api *api, struct kp_torch_layout *l)
 {
     bool known = kp_torch_is_known(l->version);
-    if (api->from_blob && api->drop_tensor)
-        check_tensors(api, l);
-    else if (!known)
-        l->dropped |= KP_TORCH_NO_TENSORS;
+    if (api->from_blob && api->drop_tensor) check_tensors(api, l);
+    else if (!known) l->dropped |= KP_TORCH_NO_TENSORS;
     if (!(l->dropped & KP_TORCH_NO_TENSORS)) kp_torch_selfcheck_keys(api, l);
     if (!l->undefined_tensor) l->dropped |= KP_TORCH_NO_TENSORS;
     if (!l->tensor_type) l->dropped |= KP_TORCH_NO_LISTS;

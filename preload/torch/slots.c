@@ -31,10 +31,7 @@ static const struct {
     void (*destroy_and_delete)(struct kp_torch_slot *);
 } slot_class = {0, NULL, slot_keep, slot_delete};
 
-static void slot_keep(struct kp_torch_slot *slot)
-{
-    (void)slot;
-}
+static void slot_keep(struct kp_torch_slot *slot) { (void)slot; }
 
 static void give_home(struct kp_torch_slot *slot)
 {

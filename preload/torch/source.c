@@ -45,11 +45,11 @@ static const struct {
     uint32_t bit;
     const char *what;
 } parts[] = {
-    {KP_TORCH_NO_SCOPE, "scopes"},        {KP_TORCH_NO_THREAD, "torch's thread ids"},
+    {KP_TORCH_NO_SCOPE, "scopes"},         {KP_TORCH_NO_THREAD, "torch's thread ids"},
     {KP_TORCH_NO_SEQ, "sequence numbers"}, {KP_TORCH_NO_FWD, "forward threads"},
-    {KP_TORCH_NO_ASYNC, "async marks"},   {KP_TORCH_NO_SCHEMA, "fast names"},
-    {KP_TORCH_NO_INPUTS, "inputs"},       {KP_TORCH_NO_TENSORS, "tensor shapes"},
-    {KP_TORCH_NO_LISTS, "lists"},         {KP_TORCH_NO_SCALARS, "scalars"},
+    {KP_TORCH_NO_ASYNC, "async marks"},    {KP_TORCH_NO_SCHEMA, "fast names"},
+    {KP_TORCH_NO_INPUTS, "inputs"},        {KP_TORCH_NO_TENSORS, "tensor shapes"},
+    {KP_TORCH_NO_LISTS, "lists"},          {KP_TORCH_NO_SCALARS, "scalars"},
 };
 
 static void say_what_was_dropped(const struct kp_torch_layout *l, const char *text)
@@ -60,8 +60,7 @@ static void say_what_was_dropped(const struct kp_torch_layout *l, const char *te
         if (!(l->dropped & parts[i].bit) || used >= sizeof list) continue;
         used += kp_fmt(list + used, sizeof list - used, "%s%s", used ? ", " : "", parts[i].what);
     }
-    if (used)
-        kp_log(0, "torch %s: its layout could not be proved, recorded without: %s", text, list);
+    if (used) kp_log(0, "torch %s: its layout could not be proved, recorded without: %s", text, list);
     else if (!kp_torch_is_known(l->version))
         kp_log(1, "torch %s is newer than any version known here; its layout was found and proved", text);
 }
@@ -95,16 +94,14 @@ static void work_end(const uint8_t *rf, struct kp_torch_slot *slot)
 
 static void work_hook(void)
 {
-    struct kp_torch_callback callback = {.start = KP_TORCH_ENTRY(kp_torch_work_start), .end = work_end, .sampling = 1.0};
+    struct kp_torch_callback callback = {
+        .start = KP_TORCH_ENTRY(kp_torch_work_start), .end = work_end, .sampling = 1.0};
     memset(callback.scopes, 1, sizeof callback.scopes);
     (void)kp_exchange_acq_rel(&work_handle, kp_torch.api.add(callback));
     if (kp_load_acquire(&worked_lately)) work_unhook(); /* the first op was faster than add's return */
 }
 
-static bool had_activity(void)
-{
-    return kp_load_relaxed(&worked);
-}
+static bool had_activity(void) { return kp_load_relaxed(&worked); }
 
 static bool had_activity_since(void)
 {
@@ -163,8 +160,7 @@ static bool attach(void)
     bool usable = api->add && api->remove && api->name;
     if (usable) {
         uint32_t string_bytes = kp_torch_has("_ZN2at11show_configB5cxx11Ev") ? 32 : 8;
-        uint32_t version =
-            kp_torch_version(api, string_bytes, kp_torch.version_text, sizeof kp_torch.version_text);
+        uint32_t version = kp_torch_version(api, string_bytes, kp_torch.version_text, sizeof kp_torch.version_text);
         kp_torch_layout_make(&kp_torch.layout, version, string_bytes);
         kp_torch_selfcheck(api, &kp_torch.layout);
         kp_torch_comms_attach(api, &kp_torch.layout);
@@ -202,8 +198,7 @@ static void install(uint32_t what)
         memset(callback.scopes, kp_torch.marks_ops, sizeof callback.scopes);
         callback.scopes[KP_TORCH_USER_SCOPE] = 1;
         break;
-    default:
-        return;
+    default: return;
     }
     handle = kp_torch.api.add(callback);
 }

@@ -49,10 +49,10 @@ struct kp_torch_api {
     bool (*is_enabled)(void);
     uint64_t (*abi_version)(void);
     void *(*build_options)(void);
-    const void *undefined_tensor; /* the object whose address stands for "undefined" */
+    const void *undefined_tensor;            /* the object whose address stands for "undefined" */
     const void *const *(*tensor_type)(void); /* c10::TensorType::get(): a reference to a shared_ptr */
     const void *(*string_type)(void);        /* c10::StringType::get(): a plain pointer in a struct */
-    const char *(*key_name)(uint16_t key);         /* c10::toString(DispatchKey) */
+    const char *(*key_name)(uint16_t key);   /* c10::toString(DispatchKey) */
     const char *(*backend_name)(uint8_t backend);
     int32_t (*from_blob)(void *data, int64_t ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                          int32_t dtype, int32_t device, int32_t index, void **out);
@@ -99,7 +99,7 @@ enum {
 
 /* Offsets in bytes. Every field from layout.c, then proved or corrected by selfcheck.c. */
 struct kp_torch_layout {
-    uint32_t version; /* major * 100 + minor */
+    uint32_t version;      /* major * 100 + minor */
     uint32_t string_bytes; /* sizeof(std::string) of this build: 8 or 32 */
     uint32_t dropped;
     uint16_t rf_thread, rf_scope, rf_fn, rf_schema, rf_seq, rf_inputs, rf_fwd, rf_handle, rf_async, rf_bytes;
@@ -120,7 +120,7 @@ struct kp_torch {
     bool marks_ops; /* the rule for steps names an op, not a user range */
 };
 /* --- state.c --- */
-extern struct kp_torch kp_torch; /* filled by attach, constant afterwards */
+extern struct kp_torch kp_torch;                              /* filled by attach, constant afterwards */
 bool kp_torch_peek(const void *from, void *to, size_t bytes); /* never faults */
 
 /* find.c: true once libtorch_cpu is loaded and ready and the api is filled in; else costs one look at dlpi_adds. */
@@ -157,8 +157,8 @@ struct kp_torch_slot {
 struct kp_torch_pool {
     struct kp_torch_slot *idle; /* owner only */
     struct kp_thread *owner;
-    struct kp_torch_pool *next; /* of all pools; never removed */
-    char *buffer; /* modules.c's; NULL: none yet */
+    struct kp_torch_pool *next;                            /* of all pools; never removed */
+    char *buffer;                                          /* modules.c's; NULL: none yet */
     _Alignas(64) _Atomic(struct kp_torch_slot *) returned; /* given back by others */
 };
 struct kp_torch_slot *kp_torch_slot_take_slowly(struct kp_thread *t);
@@ -183,7 +183,7 @@ void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot);
 void kp_torch_memory_attach(const struct kp_torch_api *api);
 /* names.c */
 uint32_t kp_torch_name_find(struct kp_thread *t, const uint8_t *rf); /* what is not in the thread's cache */
-uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope); /* 0: no step mark */
+uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope);     /* 0: no step mark */
 /* inputs.c: encodes the inputs of an op at `at`; the end, or NULL when `end` came first. */
 uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, uint8_t *at, uint8_t *end,
                                 uint32_t *count);
@@ -195,10 +195,12 @@ uint32_t kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *
 
 /* comms.c: the arguments of collectives. */
 void kp_torch_comms_attach(const struct kp_torch_api *api, const struct kp_torch_layout *layout); /* once, after find */
-extern _Atomic uint32_t kp_torch_comms_id; /* of the name of their ops; 0: to be asked for; UINT32_MAX: they are not read */
+extern _Atomic uint32_t
+    kp_torch_comms_id; /* of the name of their ops; 0: to be asked for; UINT32_MAX: they are not read */
 uint32_t kp_torch_comms_intern(struct kp_thread *t); /* never 0 */
-void kp_torch_comms_forget(void); /* the name: the spool is a new one */
-void kp_torch_comms_put(struct kp_thread *t, uint64_t gate); /* a COMMS record, when torch tells of a collective on this thread */
+void kp_torch_comms_forget(void);                    /* the name: the spool is a new one */
+void kp_torch_comms_put(struct kp_thread *t,
+                        uint64_t gate); /* a COMMS record, when torch tells of a collective on this thread */
 
 /* modules.c: the "Module Hierarchy" of TorchScript, for KPROF_WITH_MODULES. */
 void kp_torch_modules_attach(const struct kp_torch_api *api, const char *version); /* once, after find */

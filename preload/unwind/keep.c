@@ -30,7 +30,8 @@ struct met {
     uint32_t id;
 };
 struct seen {
-    struct met of[SEEN]; /* stacks by all their addresses, frames by theirs and what is around; both of a generation of modules */
+    struct met of
+        [SEEN]; /* stacks by all their addresses, frames by theirs and what is around; both of a generation of modules */
     uintptr_t frames[KP_NATIVE_DEPTH];
     struct kp_trail trail;
 };
@@ -70,7 +71,7 @@ static uint32_t frame_keep(struct frames *table, uint32_t module, uint64_t offse
     const uint64_t key = mix(mix(mix(FRAME_KEY + kp_native_file(), module), offset), around) | 1;
     uint32_t at = (uint32_t)(key >> 40) & (FRAMES - 1), free_at = FRAMES;
     for (uint32_t i = 0; i < PROBES && free_at == FRAMES; i++, at = (at + 1) & (FRAMES - 1)) {
-        const uint64_t seen = kp_load_acquire(&table->key[at]);             /* pairs with: below */
+        const uint64_t seen = kp_load_acquire(&table->key[at]);                /* pairs with: below */
         const uint32_t id = seen == key ? kp_load_acquire(&table->id[at]) : 0; /* pairs with: below */
         if (id) return id;
         if (seen == 0) free_at = at;
@@ -96,7 +97,8 @@ static void met_keep(struct met *met, uint64_t key, uint32_t id)
 }
 
 /* What this thread met lately at that address is known without asking whose it is. */
-static uint32_t frame_id(struct kp_thread *t, struct seen *s, struct frames *table, uint32_t generation, uintptr_t pc, uint32_t around)
+static uint32_t frame_id(struct kp_thread *t, struct seen *s, struct frames *table, uint32_t generation, uintptr_t pc,
+                         uint32_t around)
 {
     const uint64_t key = mix(mix(generation + UINT64_C(1), pc), around);
     struct met *met = &s->of[key % SEEN];

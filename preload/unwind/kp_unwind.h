@@ -39,10 +39,10 @@ bool kp_native_own_stack(uintptr_t at, uintptr_t *lo, uintptr_t *hi);
 void kp_native_set_returns(uintptr_t lo, uintptr_t bytes, uintptr_t words);
 
 struct kp_native_stats {
-    uint64_t rules;    /* return addresses whose rule was looked up */
-    uint64_t unknown;  /* and had none */
-    uint64_t cut;      /* stacks deeper than was asked for */
-    uint64_t foreign;  /* walks on a stack that is not the thread's own (signal stacks, fibers) */
+    uint64_t rules;   /* return addresses whose rule was looked up */
+    uint64_t unknown; /* and had none */
+    uint64_t cut;     /* stacks deeper than was asked for */
+    uint64_t foreign; /* walks on a stack that is not the thread's own (signal stacks, fibers) */
 };
 void kp_native_stats_get(struct kp_native_stats *out);
 

@@ -55,33 +55,24 @@ static struct module *listed; /* an old C library */
 static _Atomic uint32_t listed_n;
 static _Atomic uint32_t generation, file;
 static atomic_flag is_busy = ATOMIC_FLAG_INIT; /* a thread looks at the modules */
-static _Atomic uint64_t named[NAMED]; /* half a hash of the module, its name's id */
+static _Atomic uint64_t named[NAMED];          /* half a hash of the module, its name's id */
 static char program[PATH];
 static uintptr_t ours_lo, ours_hi;
 
 extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
 
-uint32_t kp_native_generation(void)
-{
-    return kp_load_acquire(&generation); /* pairs with: kp_native_modules_changed */
-}
+uint32_t kp_native_generation(void) { return kp_load_acquire(&generation); /* pairs with: kp_native_modules_changed */ }
 
 void kp_native_begin_in_child(void)
 {
     atomic_flag_clear_explicit(&is_busy, memory_order_relaxed); /* whoever looked is not here */
-    kp_add_acq_rel(&generation, 1); /* pairs with: kp_native_generation */
+    kp_add_acq_rel(&generation, 1);                             /* pairs with: kp_native_generation */
     kp_add_relaxed(&file, 1);
 }
 
-uint32_t kp_native_file(void)
-{
-    return kp_load_relaxed(&file);
-}
+uint32_t kp_native_file(void) { return kp_load_relaxed(&file); }
 
-bool kp_native_is_ours(uintptr_t pc)
-{
-    return pc >= ours_lo && pc < ours_hi;
-}
+bool kp_native_is_ours(uintptr_t pc) { return pc >= ours_lo && pc < ours_hi; }
 
 /* ---- an old C library: a list ---- */
 
@@ -209,7 +200,9 @@ static void build_id_read(uintptr_t lo, uintptr_t hi, uintptr_t base, char *hex,
 {
     ElfW(Ehdr) head;
     ElfW(Phdr) p;
-    if (hi - lo < sizeof head || kp_io_peek((const void *)lo, &head, sizeof head) != 0 || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return;
+    if (hi - lo < sizeof head || kp_io_peek((const void *)lo, &head, sizeof head) != 0 ||
+        memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+        return;
     for (uint32_t i = 0; i < head.e_phnum && i < SEGMENTS && !hex[0]; i++) {
         const uintptr_t at = lo + head.e_phoff + i * sizeof p;
         if (at + sizeof p > hi || kp_io_peek((const void *)at, &p, sizeof p) != 0) return;
@@ -225,7 +218,8 @@ static uint32_t module_name(struct kp_thread *t, const char *path, uintptr_t lo,
     size_t n = kp_fmt(text, PATH, "%s", path);
     if (n >= PATH) n = PATH - 1;
     n++; /* the NUL parts the path from the rest */
-    n += kp_fmt(text + n, sizeof text - n, "%s %lx %lx %lx", hex[0] ? hex : "-", (unsigned long)base, (unsigned long)lo, (unsigned long)hi);
+    n += kp_fmt(text + n, sizeof text - n, "%s %lx %lx %lx", hex[0] ? hex : "-", (unsigned long)base, (unsigned long)lo,
+                (unsigned long)hi);
     errno = saved;
     return kp_name_intern(t, text, (uint32_t)n);
 }

@@ -118,7 +118,9 @@ static uintptr_t get_pointer(struct bytes *b, uint8_t encoding)
     const uintptr_t here = (uintptr_t)b->at;
     int64_t value = 0;
     switch (encoding & 0x0f) {
-    case 0x0: case 0x4: case 0xc: value = (int64_t)get(b, 8); break;
+    case 0x0:
+    case 0x4:
+    case 0xc: value = (int64_t)get(b, 8); break;
     case 0x1: value = (int64_t)get_uleb(b); break;
     case 0x2: value = (int64_t)get(b, 2); break;
     case 0x3: value = (int64_t)get(b, 4); break;
@@ -317,27 +319,52 @@ static void step_extended(struct machine *m, const struct cie *cie, struct bytes
 {
     uint64_t reg;
     switch (op) {
-    case 0x00: break;                                                             /* nop */
-    case 0x05: reg = get_uleb(b); place_set(&m->row, reg, HOW_ON_CFA, (int64_t)get_uleb(b) * cie->data_align); break;
+    case 0x00: break; /* nop */
+    case 0x05:
+        reg = get_uleb(b);
+        place_set(&m->row, reg, HOW_ON_CFA, (int64_t)get_uleb(b) * cie->data_align);
+        break;
     case 0x06: restore(m, get_uleb(b)); break;
     case 0x07: place_set(&m->row, get_uleb(b), HOW_UNDEFINED, 0); break;
     case 0x08: place_set(&m->row, get_uleb(b), HOW_SAME, 0); break;
-    case 0x09: place_set(&m->row, get_uleb(b), HOW_BAD, 0); (void)get_uleb(b); break; /* in another register */
+    case 0x09:
+        place_set(&m->row, get_uleb(b), HOW_BAD, 0);
+        (void)get_uleb(b);
+        break; /* in another register */
     case 0x0a: keep(m, false); break;
     case 0x0b: keep(m, true); break;
-    case 0x0c: reg = get_uleb(b); cfa_set(m, reg, (int64_t)get_uleb(b)); break;
+    case 0x0c:
+        reg = get_uleb(b);
+        cfa_set(m, reg, (int64_t)get_uleb(b));
+        break;
     case 0x0d: m->row.cfa.how = place_on(get_uleb(b), 0).how; break;
     case 0x0e: m->row.cfa.at = (int64_t)get_uleb(b); break;
     case 0x0f: m->row.cfa = expression_read(b, m->pc, &m->row.cfa_is_word); break;
     case 0x10: expression_of_register(m, b); break;
-    case 0x11: reg = get_uleb(b); place_set(&m->row, reg, HOW_ON_CFA, get_sleb(b) * cie->data_align); break;
-    case 0x12: reg = get_uleb(b); cfa_set(m, reg, get_sleb(b) * cie->data_align); break;
+    case 0x11:
+        reg = get_uleb(b);
+        place_set(&m->row, reg, HOW_ON_CFA, get_sleb(b) * cie->data_align);
+        break;
+    case 0x12:
+        reg = get_uleb(b);
+        cfa_set(m, reg, get_sleb(b) * cie->data_align);
+        break;
     case 0x13: m->row.cfa.at = get_sleb(b) * cie->data_align; break;
-    case 0x14: case 0x15: place_set(&m->row, get_uleb(b), HOW_BAD, 0); (void)get_uleb(b); break; /* val_offset: of no use here */
-    case 0x16: place_set(&m->row, get_uleb(b), HOW_BAD, 0); skip(b, get_uleb(b)); break;
-    case 0x2d: break;                                                             /* AArch64: the return address is signed */
-    case 0x2e: (void)get_uleb(b); break;                                          /* GNU_args_size */
-    case 0x2f: reg = get_uleb(b); place_set(&m->row, reg, HOW_ON_CFA, -(int64_t)get_uleb(b) * cie->data_align); break;
+    case 0x14:
+    case 0x15:
+        place_set(&m->row, get_uleb(b), HOW_BAD, 0);
+        (void)get_uleb(b);
+        break; /* val_offset: of no use here */
+    case 0x16:
+        place_set(&m->row, get_uleb(b), HOW_BAD, 0);
+        skip(b, get_uleb(b));
+        break;
+    case 0x2d: break;                    /* AArch64: the return address is signed */
+    case 0x2e: (void)get_uleb(b); break; /* GNU_args_size */
+    case 0x2f:
+        reg = get_uleb(b);
+        place_set(&m->row, reg, HOW_ON_CFA, -(int64_t)get_uleb(b) * cie->data_align);
+        break;
     default: m->is_bad = true;
     }
 }
@@ -384,7 +411,8 @@ static union kp_rule pack(const struct row *row, bool is_signal)
         rule.is_known = 1, rule.ra_on = KP_ON_NONE;
         return rule;
     }
-    const bool is_in_link = row->ra.how == HOW_SAME && REG_RA == REG_FP + 1; /* AArch64: a function that calls nothing, or nothing yet */
+    const bool is_in_link =
+        row->ra.how == HOW_SAME && REG_RA == REG_FP + 1; /* AArch64: a function that calls nothing, or nothing yet */
     if (!is_cfa_good || row->fp.how == HOW_BAD || row->ra.how == HOW_BAD || row->ra.how == HOW_ON_FP) return rule;
     if (row->ra.how == HOW_SAME && !is_in_link) return rule;
     if (!fits(row->cfa.at, 20) || !fits(row->fp.at, 12) || !fits(row->ra.at, 10)) return rule;

@@ -8,7 +8,13 @@
 #include <stdint.h>
 
 /* What an address of memory is counted from. */
-enum { KP_ON_CFA = 0, KP_ON_SP = 1, KP_ON_FP = 2, KP_ON_NONE = 3, KP_IN_LINK = 2 /* of ra: where calls leave it, AArch64's x30 */ };
+enum {
+    KP_ON_CFA = 0,
+    KP_ON_SP = 1,
+    KP_ON_FP = 2,
+    KP_ON_NONE = 3,
+    KP_IN_LINK = 2 /* of ra: where calls leave it, AArch64's x30 */
+};
 
 /*
  * One word, so that threads read and write it as a whole. The canonical frame address is the stack pointer of the caller. It is

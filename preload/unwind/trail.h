@@ -19,7 +19,7 @@ enum { KP_TRAIL_WORDS = 4 };
 struct kp_trail_frame {
     uintptr_t pc, sp, fp;
     uintptr_t at[KP_TRAIL_WORDS], value[KP_TRAIL_WORDS]; /* words the step outwards read */
-    uint32_t words, id;                                  /* id: of the stack from here outwards, the caller's to fill in */
+    uint32_t words, id; /* id: of the stack from here outwards, the caller's to fill in */
 };
 struct kp_trail {
     uint32_t generation;

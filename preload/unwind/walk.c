@@ -36,9 +36,9 @@
 #include "collector/base/kp_poison.h"
 
 #define PAGE UINT64_C(4096) /* or a whole number of them: what is looked at is looked at more finely than need be */
-#define DEEP_MAX (UINT64_C(64) << 20)    /* further down than this at once is another stack */
-#define FOREIGN_STEP (16 * PAGE)         /* of another stack, what is looked at at once */
-#define EXACT (UINT64_C(1) << 63)        /* key of an address that is no return address: a signal came there */
+#define DEEP_MAX (UINT64_C(64) << 20) /* further down than this at once is another stack */
+#define FOREIGN_STEP (16 * PAGE)      /* of another stack, what is looked at at once */
+#define EXACT (UINT64_C(1) << 63)     /* key of an address that is no return address: a signal came there */
 #define BUSY UINT64_C(1)
 
 enum { RULES = 65536, PROBES = 8, FOREIGN_MAX = 64, SWITCHES_MAX = 8 };
@@ -67,8 +67,8 @@ struct walk {
     uintptr_t link; /* AArch64: the register with the return address, of what a signal struck */
     struct span stack;
     bool is_foreign, is_exact, is_sp_lost;
-    bool is_guess; /* a frame pointer was believed: pc may be any word, of a module that goes away right now */
-    uint32_t looks; /* at pages of another stack */
+    bool is_guess;   /* a frame pointer was believed: pc may be any word, of a module that goes away right now */
+    uint32_t looks;  /* at pages of another stack */
     uint32_t read_n; /* words the step read, where and what */
     uintptr_t read_at[KP_TRAIL_WORDS], read[KP_TRAIL_WORDS];
     uint32_t switches;
@@ -112,7 +112,8 @@ static bool stack_enter(struct walk *w, uintptr_t sp)
 /* Of another stack the pages up to `end` are looked at as they are needed. */
 static bool stack_extend(struct walk *w, uintptr_t end)
 {
-    if (!w->is_foreign || end < w->stack.lo || end - w->stack.hi > FOREIGN_STEP || w->looks++ == FOREIGN_MAX) return false;
+    if (!w->is_foreign || end < w->stack.lo || end - w->stack.hi > FOREIGN_STEP || w->looks++ == FOREIGN_MAX)
+        return false;
     const uintptr_t hi = (end + PAGE - 1) & ~(PAGE - 1);
     const bool is_good = is_readable(w->stack.hi, hi);
     if (is_good) w->stack.hi = hi;
@@ -149,7 +150,8 @@ static inline void return_get(struct walk *w, uintptr_t *pc)
 
 #if defined(__x86_64__)
 
-static const bool is_link_kept = false; /* a call leaves the return address in a register, a function that calls puts it on the stack */
+static const bool is_link_kept =
+    false; /* a call leaves the return address in a register, a function that calls puts it on the stack */
 static bool rule_of_trampoline(uintptr_t pc, union kp_rule *rule) { return (void)pc, (void)rule, false; }
 static bool link_read(struct walk *w) { return (void)w, true; }
 static inline uintptr_t unsigned_address(uintptr_t pc) { return pc; }
@@ -160,7 +162,12 @@ static const bool is_link_kept = true;
 
 /* Where the kernel put the registers of what a signal struck, above the stack pointer that the trampoline is entered with. */
 enum { SIGNAL_REGISTERS = 128 /* siginfo */ + offsetof(ucontext_t, uc_mcontext.regs) };
-enum { SIGNAL_FP = SIGNAL_REGISTERS + 29 * 8, SIGNAL_LINK = SIGNAL_FP + 8, SIGNAL_SP = SIGNAL_LINK + 8, SIGNAL_PC = SIGNAL_SP + 8 };
+enum {
+    SIGNAL_FP = SIGNAL_REGISTERS + 29 * 8,
+    SIGNAL_LINK = SIGNAL_FP + 8,
+    SIGNAL_SP = SIGNAL_LINK + 8,
+    SIGNAL_PC = SIGNAL_SP + 8
+};
 
 /* The handler returns to "mov x8, #rt_sigreturn; svc #0", of the vdso or elsewhere: what .eh_frame says of it leaves out the function struck. */
 static bool rule_of_trampoline(uintptr_t pc, union kp_rule *rule)
@@ -168,15 +175,18 @@ static bool rule_of_trampoline(uintptr_t pc, union kp_rule *rule)
     const uint32_t form[2] = {0xd2801168, 0xd4000001};
     uint32_t code[2];
     if (kp_io_peek((const void *)pc, code, sizeof code) != 0 || memcmp(code, form, sizeof code) != 0) return false;
-    *rule = (union kp_rule){.is_known = 1, .is_signal = 1, .cfa_is_word = 1, .cfa_at = SIGNAL_SP / 8, .fp_on = KP_ON_SP, .fp_at = SIGNAL_FP / 8,
-                            .ra_on = KP_ON_SP, .ra_at = SIGNAL_PC / 8};
+    *rule = (union kp_rule){.is_known = 1,
+                            .is_signal = 1,
+                            .cfa_is_word = 1,
+                            .cfa_at = SIGNAL_SP / 8,
+                            .fp_on = KP_ON_SP,
+                            .fp_at = SIGNAL_FP / 8,
+                            .ra_on = KP_ON_SP,
+                            .ra_at = SIGNAL_PC / 8};
     return true;
 }
 
-static bool link_read(struct walk *w)
-{
-    return word_read(w, w->sp + SIGNAL_LINK, &w->link);
-}
+static bool link_read(struct walk *w) { return word_read(w, w->sp + SIGNAL_LINK, &w->link); }
 
 /* Without the signature it may carry; an instruction that older processors pass over. */
 static inline uintptr_t unsigned_address(uintptr_t pc)
@@ -209,9 +219,11 @@ static union kp_rule rule_make(uintptr_t pc, bool is_exact, uint32_t generation,
     return rule;
 }
 
-static __attribute__((noinline)) union kp_rule rule_fill(struct slot *table, uint64_t key, uint64_t hash, uint32_t generation, bool is_guess)
+static __attribute__((noinline)) union kp_rule rule_fill(struct slot *table, uint64_t key, uint64_t hash,
+                                                         uint32_t generation, bool is_guess)
 {
-    const union kp_rule rule = rule_make((key & EXACT) ? key & ~EXACT : key - 1, (key & EXACT) != 0, generation, is_guess);
+    const union kp_rule rule =
+        rule_make((key & EXACT) ? key & ~EXACT : key - 1, (key & EXACT) != 0, generation, is_guess);
     for (uint32_t i = 0; i < PROBES; i++) {
         struct slot *s = &table[(hash + i) & (RULES - 1)];
         uint64_t seen = kp_load_acquire(&s->key); /* pairs with: rule_fill */
@@ -248,7 +260,8 @@ static bool step_by_link(struct walk *w)
 {
     struct kp_unwind_table table;
     const uintptr_t pc = unsigned_address(w->link);
-    if (!is_link_kept || !w->is_exact || !kp_native_table_find(w->pc, &table) || !kp_native_table_find(pc - 1, &table)) return false;
+    if (!is_link_kept || !w->is_exact || !kp_native_table_find(w->pc, &table) || !kp_native_table_find(pc - 1, &table))
+        return false;
     w->is_exact = false;
     w->pc = pc;
     w->is_guess = true;
@@ -261,7 +274,9 @@ static bool step_by_pointer(struct walk *w)
     uintptr_t fp, pc;
     struct kp_unwind_table table;
     if (step_by_link(w)) return true;
-    if (w->is_exact || w->fp < w->sp || w->fp - w->sp > DEEP_MAX || !word_read(w, w->fp, &fp) || !word_read(w, w->fp + 8, &pc)) return false;
+    if (w->is_exact || w->fp < w->sp || w->fp - w->sp > DEEP_MAX || !word_read(w, w->fp, &fp) ||
+        !word_read(w, w->fp + 8, &pc))
+        return false;
     pc = unsigned_address(pc);
     return_get(w, &pc);
     if (!kp_native_table_find(pc - 1, &table)) return false;
@@ -310,7 +325,8 @@ static inline bool step(struct walk *w, struct slot *table, uint32_t generation)
     if (__builtin_expect(w->is_sp_lost, 0) && !cfa_by_pointer(w, rule, &cfa)) return step_by_pointer(w);
     if (rule.cfa_is_word && !word_read(w, cfa, &cfa)) return false;
     const uintptr_t bases[4] = {cfa, w->sp, w->fp, 0};
-    if (rule.fp_on != KP_ON_NONE && !word_read(w, bases[rule.fp_on] + (uintptr_t)((int64_t)rule.fp_at * 8), &fp)) return false;
+    if (rule.fp_on != KP_ON_NONE && !word_read(w, bases[rule.fp_on] + (uintptr_t)((int64_t)rule.fp_at * 8), &fp))
+        return false;
     if (!return_read(w, rule, bases[rule.ra_on], &pc)) return false;
     const bool was_exact = w->is_exact;
     w->is_exact = false;
@@ -331,7 +347,8 @@ __attribute__((noinline)) int kp_native_walk(uintptr_t *frames, int most)
 {
     struct slot *table = kp_load_acquire(&rules); /* pairs with: kp_native_setup */
     const uintptr_t *frame = __builtin_frame_address(0);
-    struct walk w = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), .fp = frame[0]};
+    struct walk w = {
+        .pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), .fp = frame[0]};
     int n = 0;
     if (!table || !stack_enter(&w, (uintptr_t)frame)) return 0;
     const uint32_t generation = kp_native_generation();
@@ -372,7 +389,8 @@ static uint32_t rejoin(struct kp_trail *trail, uint32_t n, struct walk *w)
     uint32_t changed = n;
     while (changed && holds(&trail->of[changed - 1])) changed--;
     if (!changed) return n;
-    for (uint32_t i = n; i-- > changed && trail->fresh_n < KP_NATIVE_DEPTH;) trail->fresh[trail->fresh_n++] = trail->of[i];
+    for (uint32_t i = n; i-- > changed && trail->fresh_n < KP_NATIVE_DEPTH;)
+        trail->fresh[trail->fresh_n++] = trail->of[i];
     w->pc = trail->of[changed - 1].pc, w->sp = trail->of[changed - 1].sp, w->fp = trail->of[changed - 1].fp;
     return 0;
 }
@@ -393,7 +411,8 @@ __attribute__((noinline)) bool kp_native_trail_walk(struct kp_trail *trail)
 {
     struct slot *table = kp_load_acquire(&rules); /* pairs with: kp_native_setup */
     const uintptr_t *frame = __builtin_frame_address(0);
-    struct walk w = {.pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), .fp = frame[0]};
+    struct walk w = {
+        .pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), .fp = frame[0]};
     const uint32_t generation = kp_native_generation();
     uint32_t n = trail->generation == generation ? trail->n : 0;
     if (!table || !stack_enter(&w, (uintptr_t)frame) || w.is_foreign) return false;
@@ -439,12 +458,16 @@ void kp_native_setup(void)
     dlerror(); /* a failed look-up of ours is not the host's news */
     struct slot *table = kp_map_alloc(RULES * sizeof *table);
     const int err = !table ? -ENOMEM : kp_io_peek_pages(&end, sizeof end);
-    if (err) kp_log(0, "there are no machine code stacks: %s (error %d)", table ? "a thread's stack cannot be read with care" : "no memory", -err);
+    if (err)
+        kp_log(0, "there are no machine code stacks: %s (error %d)",
+               table ? "a thread's stack cannot be read with care" : "no memory", -err);
     kp_store_release(&rules, table); /* pairs with: walk.c:kp_native_walk */
 }
 
 void kp_native_stats_get(struct kp_native_stats *out)
 {
-    *out = (struct kp_native_stats){.rules = kp_load_relaxed(&counts[COUNT_RULES]), .unknown = kp_load_relaxed(&counts[COUNT_UNKNOWN]),
-                                    .cut = kp_load_relaxed(&counts[COUNT_CUT]), .foreign = kp_load_relaxed(&foreign_count)};
+    *out = (struct kp_native_stats){.rules = kp_load_relaxed(&counts[COUNT_RULES]),
+                                    .unknown = kp_load_relaxed(&counts[COUNT_UNKNOWN]),
+                                    .cut = kp_load_relaxed(&counts[COUNT_CUT]),
+                                    .foreign = kp_load_relaxed(&foreign_count)};
 }

@@ -113,7 +113,8 @@ static void prepare(void)
     kp_calls[0][211] = (struct kp_call){.name = "cudaLaunchKernel", .len = 16, .what = KP_CALL_LAUNCH};
     kp_store_relaxed(&kp_lane_ids_are_tids, true);
     for (int i = 0; i < NAMES; i++)
-        snprintf(names[i], sizeof names[i], "_ZN2at6native29vectorized_elementwise_kernelILi%dENS0_11FUNC_NAMEIfEESt5arrayIPcLm2EEEEviT0_T1_", i);
+        snprintf(names[i], sizeof names[i],
+                 "_ZN2at6native29vectorized_elementwise_kernelILi%dENS0_11FUNC_NAMEIfEESt5arrayIPcLm2EEEEviT0_T1_", i);
     kp_cuda_set_state(KP_CUDA_ARMED);
 }
 
@@ -141,8 +142,9 @@ int main(int argc, char **argv)
     }
     const double rate = (double)done * 1e9 / (double)taken_ns;
     const long grown_kb = resident_kb() - first_kb;
-    printf("%llu records, %.1f ns each, %.2f million a second on one core, %llu lost, memory %+ld kB\n", (unsigned long long)done,
-           (double)taken_ns / (double)done, rate / 1e6, (unsigned long long)kp_loss_total(), grown_kb);
+    printf("%llu records, %.1f ns each, %.2f million a second on one core, %llu lost, memory %+ld kB\n",
+           (unsigned long long)done, (double)taken_ns / (double)done, rate / 1e6, (unsigned long long)kp_loss_total(),
+           grown_kb);
     kp_record_close(true);
     return rate < FLOOR || grown_kb > GROWTH_KB || kp_loss_total() != 0;
 }

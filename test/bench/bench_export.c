@@ -15,12 +15,38 @@
 #include "export/kp_export.h"
 #include "test/support/spool.h"
 
-static const char *const names[] = {
-    "aten::linear", "aten::addmm", "aten::t", "aten::transpose", "aten::as_strided", "aten::empty", "aten::copy_", "aten::relu",
-    "aten::clamp_min", "aten::_softmax", "aten::native_layer_norm", "aten::matmul", "aten::bmm", "aten::view", "aten::add_", "aten::mul_",
-    "aten::convolution", "aten::mkldnn_convolution", "aten::to", "aten::_to_copy", "aten::empty_strided", "aten::fill_", "aten::zero_",
-    "autograd::engine::evaluate_function: AddmmBackward0", "AddmmBackward0", "ReluBackward0", "aten::mm", "aten::sum", "aten::detach", "detach",
-    "torch::autograd::AccumulateGrad", "aten::addcdiv_"};
+static const char *const names[] = {"aten::linear",
+                                    "aten::addmm",
+                                    "aten::t",
+                                    "aten::transpose",
+                                    "aten::as_strided",
+                                    "aten::empty",
+                                    "aten::copy_",
+                                    "aten::relu",
+                                    "aten::clamp_min",
+                                    "aten::_softmax",
+                                    "aten::native_layer_norm",
+                                    "aten::matmul",
+                                    "aten::bmm",
+                                    "aten::view",
+                                    "aten::add_",
+                                    "aten::mul_",
+                                    "aten::convolution",
+                                    "aten::mkldnn_convolution",
+                                    "aten::to",
+                                    "aten::_to_copy",
+                                    "aten::empty_strided",
+                                    "aten::fill_",
+                                    "aten::zero_",
+                                    "autograd::engine::evaluate_function: AddmmBackward0",
+                                    "AddmmBackward0",
+                                    "ReluBackward0",
+                                    "aten::mm",
+                                    "aten::sum",
+                                    "aten::detach",
+                                    "detach",
+                                    "torch::autograd::AccumulateGrad",
+                                    "aten::addcdiv_"};
 #define NAMES (sizeof names / sizeof *names)
 #define THREADS 4
 
@@ -60,18 +86,25 @@ static uint32_t any(uint32_t below)
 
 static void make(const char *path, uint64_t ops, int shapes)
 {
-    static const uint8_t inputs[] = {1, 6, 0, 2, 32, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
-                                     1, 6, 0, 1, 64, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 1, 0, 0, 0, 0, 0, 0, 0};
+    static const uint8_t inputs[] = {1, 6, 0, 2, 32, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0,  0, 64, 0,
+                                     0, 0, 0, 0, 0,  0, 1, 0, 0, 0, 0, 0, 0,  0, 1, 6, 0, 1, 64, 0, 0,  0,
+                                     0, 0, 0, 0, 1,  0, 0, 0, 0, 0, 0, 0, 3,  1, 0, 0, 0, 0, 0,  0, 0};
     struct test_spool s;
     uint32_t meta, id[NAMES], chunk[THREADS] = {0};
     uint64_t at[THREADS] = {2000, 2000, 2000, 2000}, end = 0;
     test_spool_init(&s);
     for (size_t i = 0; i < NAMES; i++) id[i] = test_spool_name(&s, names[i], (uint32_t)strlen(names[i]));
     meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
-    for (uint64_t t = 0; t < 400; t++) test_spool_clock(&s, meta, 1000 + t * 3000000000u, 1790857027000000000u + t * 1000000000u, 5000 + t * 1000000000u);
+    for (uint64_t t = 0; t < 400; t++)
+        test_spool_clock(&s, meta, 1000 + t * 3000000000u, 1790857027000000000u + t * 1000000000u,
+                         5000 + t * 1000000000u);
     for (uint64_t i = 0; i < ops; i++) {
         uint32_t t = i % 64 < 48 ? 0 : any(THREADS);
-        struct test_op op = {.name = id[any(NAMES)], .start = at[t] + 300 + any(8000), .ticks = 1500 + any(30000), .rt_tid = t + 1, .seq = -1};
+        struct test_op op = {.name = id[any(NAMES)],
+                             .start = at[t] + 300 + any(8000),
+                             .ticks = 1500 + any(30000),
+                             .rt_tid = t + 1,
+                             .seq = -1};
         if (i % 8 == 0) op.seq = (int64_t)(i / 16), op.fwd_tid = i % 16 ? 1 : 0;
         if (shapes) op.inputs = inputs, op.inputs_bytes = sizeof inputs, op.inputs_count = 3;
         if (!chunk[t] || KP_CHUNK_BYTES - test_spool_at(&s, chunk[t])->used < 256)
@@ -106,7 +139,8 @@ static void export_once(const char *dir, struct kp_reader *r, bool gzip, const c
         fprintf(stderr, "export failed: %d\n", rc);
         exit(1);
     }
-    printf("%s_us_per_op %.3f us\n%s_bytes_per_op %.1f bytes\n", label, took * 1e6 / (double)result.events, label, (double)st.st_size / (double)result.events);
+    printf("%s_us_per_op %.3f us\n%s_bytes_per_op %.1f bytes\n", label, took * 1e6 / (double)result.events, label,
+           (double)st.st_size / (double)result.events);
     printf("%s_memory %ld KB\n", label, most_kb - base_kb);
     unlink(result.path);
 }

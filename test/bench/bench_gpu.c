@@ -65,7 +65,9 @@ struct pen {
 
 static void pen_flush(struct pen *p)
 {
-    if (p->chunk.head.used > sizeof p->chunk.head && write(p->fd, p->chunk.bytes, sizeof p->chunk) != (ssize_t)sizeof p->chunk) exit(1);
+    if (p->chunk.head.used > sizeof p->chunk.head &&
+        write(p->fd, p->chunk.bytes, sizeof p->chunk) != (ssize_t)sizeof p->chunk)
+        exit(1);
     p->chunk.head.used = sizeof p->chunk.head;
 }
 
@@ -74,8 +76,13 @@ static void pen_put(struct pen *p, uint32_t kind, const void *record, uint32_t b
     if (p->chunk.head.used + bytes > KP_CHUNK_BYTES) pen_flush(p);
     if (p->chunk.head.used == sizeof p->chunk.head) {
         memset(p->chunk.bytes, 0, sizeof p->chunk);
-        p->chunk.head = (struct kp_chunk_head){.magic = KP_CHUNK_MAGIC, .kind = kind, .cycle = 1, .tid = 4242, .thread_no = kind == KP_CHUNK_DATA ? 1 : 9,
-                                               .used = sizeof p->chunk.head, .order = ++p->order};
+        p->chunk.head = (struct kp_chunk_head){.magic = KP_CHUNK_MAGIC,
+                                               .kind = kind,
+                                               .cycle = 1,
+                                               .tid = 4242,
+                                               .thread_no = kind == KP_CHUNK_DATA ? 1 : 9,
+                                               .used = sizeof p->chunk.head,
+                                               .order = ++p->order};
     }
     memcpy(p->chunk.bytes + p->chunk.head.used, record, bytes);
     p->chunk.head.used += bytes;
@@ -90,12 +97,25 @@ static void launches_write(const char *path, uint64_t launches, const uint32_t *
     ops.chunk.head.used = calls.chunk.head.used = kernels.chunk.head.used = sizeof(struct kp_chunk_head);
     for (uint64_t i = 0; i < launches; i++) {
         uint64_t at = BEGIN + i * EVERY;
-        struct kp_rec_op op = {.head = {.kind = KP_KIND_OP, .size = sizeof op, .name = ids[0]}, .start = at, .ticks = 3500, .rt_tid = 1};
-        struct kp_rec_api api = {.head = {.kind = KP_KIND_API, .size = sizeof api, .name = ids[1]}, .start = at + 1000, .end = at + 2500,
-                                 .correlation = (uint32_t)(i * 2 + 7), .cbid = 211, .tid = 4242, .stream = KP_DEV_NONE};
-        struct kp_rec_kernel k = {.head = {.kind = KP_KIND_KERNEL, .size = sizeof k, .name = ids[2 + i % 16]}, .start = at + 5000, .end = at + 8000,
-                                  .correlation = api.correlation, .context = 1, .stream = 7, .grid = {(uint32_t)(i % 512 + 1), 1, 1},
-                                  .block = {256, 1, 1}, .registers = 32, .has = KP_KERNEL_SHAPE | KP_KERNEL_GRAPH};
+        struct kp_rec_op op = {
+            .head = {.kind = KP_KIND_OP, .size = sizeof op, .name = ids[0]}, .start = at, .ticks = 3500, .rt_tid = 1};
+        struct kp_rec_api api = {.head = {.kind = KP_KIND_API, .size = sizeof api, .name = ids[1]},
+                                 .start = at + 1000,
+                                 .end = at + 2500,
+                                 .correlation = (uint32_t)(i * 2 + 7),
+                                 .cbid = 211,
+                                 .tid = 4242,
+                                 .stream = KP_DEV_NONE};
+        struct kp_rec_kernel k = {.head = {.kind = KP_KIND_KERNEL, .size = sizeof k, .name = ids[2 + i % 16]},
+                                  .start = at + 5000,
+                                  .end = at + 8000,
+                                  .correlation = api.correlation,
+                                  .context = 1,
+                                  .stream = 7,
+                                  .grid = {(uint32_t)(i % 512 + 1), 1, 1},
+                                  .block = {256, 1, 1},
+                                  .registers = 32,
+                                  .has = KP_KERNEL_SHAPE | KP_KERNEL_GRAPH};
         pen_put(&ops, KP_CHUNK_DATA, &op, sizeof op);
         pen_put(&calls, KP_CHUNK_DEVICE, &api, sizeof api);
         pen_put(&kernels, KP_CHUNK_DEVICE, &k, sizeof k);
@@ -120,7 +140,8 @@ static void make(const char *path, uint64_t launches)
     meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
     for (uint64_t i = 0; i < 60; i++) {
         uint64_t t = WALL + i * 1000000000u;
-        struct kp_rec_devclock d = {.head = {.kind = KP_KIND_DEVCLOCK, .size = sizeof d}, .ticks = t, .device = t, .width = 40};
+        struct kp_rec_devclock d = {
+            .head = {.kind = KP_KIND_DEVCLOCK, .size = sizeof d}, .ticks = t, .device = t, .width = 40};
         test_spool_clock(&s, meta, t, t, t);
         test_spool_put(&s, meta, &d, sizeof d);
     }
@@ -173,14 +194,17 @@ int main(int argc, char **argv)
     walk(r);
     memory_now(&anonymous_kb, &file_kb);
     double before = cpu_s();
-    int rc = kp_export_trace(r, 1, &(struct kp_export_options){.dir = argv[1], .gzip = true, .progress = watch, .loads_cpp = true}, &result);
+    int rc = kp_export_trace(
+        r, 1, &(struct kp_export_options){.dir = argv[1], .gzip = true, .progress = watch, .loads_cpp = true}, &result);
     double took = cpu_s() - before;
     if (rc || stat(result.path, &st)) {
         fprintf(stderr, "export failed: %d\n", rc);
         return 1;
     }
-    printf("gpu_gzip_us_per_record %.3f us\ngpu_gzip_bytes_per_record %.1f bytes\n", took * 1e6 / (double)records, (double)st.st_size / (double)records);
-    printf("gpu_memory_anonymous %ld KB\ngpu_memory_of_files %ld KB\n", most_anonymous_kb - anonymous_kb, most_file_kb - file_kb);
+    printf("gpu_gzip_us_per_record %.3f us\ngpu_gzip_bytes_per_record %.1f bytes\n", took * 1e6 / (double)records,
+           (double)st.st_size / (double)records);
+    printf("gpu_memory_anonymous %ld KB\ngpu_memory_of_files %ld KB\n", most_anonymous_kb - anonymous_kb,
+           most_file_kb - file_kb);
     printf("gpu_memory_of_files_before %ld KB\n", file_kb);
     kp_reader_close(r);
     unlink(result.path);

@@ -92,8 +92,8 @@ int main(int argc, char **argv)
     double stamp = (double)(kp_clock_ns(CLOCK_MONOTONIC) - before) / 2000000;
     double off = best_of(0, 10, n), warm = best_of(KP_GATE_WARM, 10, n), bare = best_of(KP_GATE_RECORD, 30, n);
     double shapes = best_of(KP_GATE_RECORD | KP_GATE_SHAPES, 30, n);
-    printf("ns a pair of callbacks: gate shut %.1f, warming up %.1f, bare %.1f, with 3 inputs %.1f; a stamp %.1f%s\n", off, warm, bare,
-           shapes, stamp, sum ? "" : "!");
+    printf("ns a pair of callbacks: gate shut %.1f, warming up %.1f, bare %.1f, with 3 inputs %.1f; a stamp %.1f%s\n",
+           off, warm, bare, shapes, stamp, sum ? "" : "!");
     kp_record_close(true);
     return rmdir(dir);
 }

@@ -27,7 +27,8 @@ static double plain(struct kp_thread *t)
     (void)t;
     for (uint32_t i = 0; i < N; i++, p += sizeof(struct kp_rec_op)) {
         if (p + 64 > memory + sizeof memory) p = memory;
-        *(struct kp_rec_op *)p = (struct kp_rec_op){.head = {.kind = 1, .size = sizeof(struct kp_rec_op), .name = i}, .start = i, .ticks = i};
+        *(struct kp_rec_op *)p = (struct kp_rec_op){
+            .head = {.kind = 1, .size = sizeof(struct kp_rec_op), .name = i}, .start = i, .ticks = i};
         __asm__ volatile("" ::: "memory");
     }
     return 0;
@@ -122,8 +123,9 @@ static void sustain(double million_a_second, double seconds)
     }
     kp_gate_set(kp_gate_make(cycle, KP_GATE_ON));
     if (kp_record_quiesce(cycle, 1000) == 0) kp_record_recycle(cycle);
-    printf("sustained %4.1f M/s: %.1f M records in %.1f s, dropped %.3f per mille (first 100 ms: %llu records)\n", million_a_second,
-           (double)count / 1e6, seconds, 1000.0 * (double)dropped / (double)count, (unsigned long long)early);
+    printf("sustained %4.1f M/s: %.1f M records in %.1f s, dropped %.3f per mille (first 100 ms: %llu records)\n",
+           million_a_second, (double)count / 1e6, seconds, 1000.0 * (double)dropped / (double)count,
+           (unsigned long long)early);
 }
 
 int main(int argc, char **argv)
@@ -134,9 +136,11 @@ int main(int argc, char **argv)
     struct kp_record_options o = {.dir = path, .max_bytes = (uint64_t)4096 << 20};
     kp_clock_init();
     if (kp_gate_init() != 0 || kp_record_open(&o) != 0) return 1;
-    for (int i = 0; i < 512; i++) sizes[i] = (uint32_t)snprintf(names[i], sizeof names[i], "aten::some_operator_%d", i * 7919);
+    for (int i = 0; i < 512; i++)
+        sizes[i] = (uint32_t)snprintf(names[i], sizeof names[i], "aten::some_operator_%d", i * 7919);
     plain(NULL); /* touch the memory */
-    double base = best_ns(plain), tick = best_ns(clock_one), one = best_ns(put), hit = best_ns(cached), look = best_ns(intern);
+    double base = best_ns(plain), tick = best_ns(clock_one), one = best_ns(put), hit = best_ns(cached),
+           look = best_ns(intern);
     printf("plain store of 24 bytes      %6.2f ns\n", base);
     printf("one stamp (%s)              %6.2f ns\n", kp_load_relaxed(&kp_clock_is_tsc) ? "tsc" : "mono", tick);
     printf("reserve + fill + commit      %6.2f ns  %5.2f x plain store, %4.2f x stamp\n", one, one / base, one / tick);

@@ -35,7 +35,8 @@ static unsigned long one(long n)
 static unsigned long many(long n)
 {
     unsigned long sum = 0;
-    for (long i = 0; i < n; i += PLACES) sum += V + C + T + T + A + E + F + V + E + C + A + F + T + C + V + V + F + A + E + T + C + A + F + E;
+    for (long i = 0; i < n; i += PLACES)
+        sum += V + C + T + T + A + E + F + V + E + C + A + F + T + C + V + V + F + A + E + T + C + A + F + E;
     return sum;
 }
 

@@ -20,8 +20,19 @@ enum { MOVED = MINI_MOVED, MINOR = 99 };
 #else
 enum { MOVED = 0, MINOR = 15 };
 #endif
-enum { RF_THREAD = 88 + MOVED, RF_SCOPE = 96 + MOVED, RF_FN = 160 + 2 * MOVED, RF_SCHEMA = RF_FN + 32, RF_SEQ = RF_FN + 40,
-       RF_INPUTS = RF_FN + 48, RF_FWD = RF_FN + 144, RF_HANDLE = RF_FN + 152, RF_ASYNC = RF_FN + 160, RF_BYTES = RF_FN + 184, CALLBACKS = 4 };
+enum {
+    RF_THREAD = 88 + MOVED,
+    RF_SCOPE = 96 + MOVED,
+    RF_FN = 160 + 2 * MOVED,
+    RF_SCHEMA = RF_FN + 32,
+    RF_SEQ = RF_FN + 40,
+    RF_INPUTS = RF_FN + 48,
+    RF_FWD = RF_FN + 144,
+    RF_HANDLE = RF_FN + 152,
+    RF_ASYNC = RF_FN + 160,
+    RF_BYTES = RF_FN + 184,
+    CALLBACKS = 4
+};
 
 /* A std::unique_ptr is returned as what is too large for registers: into a place that the caller names. */
 struct in_place {
@@ -68,7 +79,8 @@ void mini_set_async(uint8_t *rf) NAMED("_ZN2at14RecordFunction9_setAsyncEv");
 void mini_make(uint8_t *rf, uint8_t scope) NAMED("_ZN2at14RecordFunctionC1ENS_11RecordScopeE");
 void mini_unmake(uint8_t *rf) NAMED("_ZN2at14RecordFunctionD1Ev");
 void mini_before(uint8_t *rf, struct view name, int64_t seq)
-    NAMED("_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_traitsIcEESt17reference_wrapperIKN3c1014FunctionSchemaEEEEl");
+    NAMED("_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_traitsIcEESt17reference_"
+          "wrapperIKN3c1014FunctionSchemaEEEEl");
 uint64_t mini_thread(void) NAMED("_ZN2at14RecordFunction15currentThreadIdEv");
 void mini_enable(bool on) NAMED("_ZN2at20enableRecordFunctionEb");
 bool mini_is_enabled(void) NAMED("_ZN2at23isRecordFunctionEnabledEv");
@@ -79,10 +91,7 @@ char mini_undefined[64];
 
 /* Like a static object of C++: gone once exit() has run its handlers, before any library's destructor. */
 static atomic_bool is_destroyed;
-static void destroy(void)
-{
-    atomic_store(&is_destroyed, true);
-}
+static void destroy(void) { atomic_store(&is_destroyed, true); }
 static void registry_use(void)
 {
     static atomic_flag is_made = ATOMIC_FLAG_INIT;
@@ -122,18 +131,9 @@ const char *mini_overload(const uint8_t *rf)
     const struct schema *schema = schema_of(rf);
     return schema ? schema->overload : "";
 }
-size_t mini_inputs(const uint8_t *rf)
-{
-    return *(const size_t *)(rf + RF_INPUTS + 8);
-}
-bool mini_is_async(const uint8_t *rf)
-{
-    return rf[RF_ASYNC];
-}
-void mini_set_async(uint8_t *rf)
-{
-    rf[RF_ASYNC] = 1;
-}
+size_t mini_inputs(const uint8_t *rf) { return *(const size_t *)(rf + RF_INPUTS + 8); }
+bool mini_is_async(const uint8_t *rf) { return rf[RF_ASYNC]; }
+void mini_set_async(uint8_t *rf) { rf[RF_ASYNC] = 1; }
 uint64_t mini_thread(void)
 {
     if (!thread_id) thread_id = atomic_fetch_add(&threads, 1) + 1;
@@ -147,31 +147,17 @@ void mini_make(uint8_t *rf, uint8_t scope)
     rf[RF_SCOPE] = scope;
     memset(rf + RF_SEQ, 0xff, 8);
 }
-void mini_unmake(uint8_t *rf)
-{
-    memset(rf, 0xdd, RF_BYTES);
-}
+void mini_unmake(uint8_t *rf) { memset(rf, 0xdd, RF_BYTES); }
 void mini_before(uint8_t *rf, struct view name, int64_t seq)
 {
     memcpy(rf + RF_FN, &name.text, sizeof name.text);
     memcpy(rf + RF_FN + 8, &name.len, sizeof name.len);
     memcpy(rf + RF_SEQ, &seq, sizeof seq);
 }
-void mini_enable(bool on)
-{
-    is_off = !on;
-}
-bool mini_is_enabled(void)
-{
-    return !is_off;
-}
-uint64_t mini_abi(void)
-{
-    return 2ull << 56 | (uint64_t)MINOR << 48;
-}
-void mini_show_config(void)
-{
-}
+void mini_enable(bool on) { is_off = !on; }
+bool mini_is_enabled(void) { return !is_off; }
+uint64_t mini_abi(void) { return 2ull << 56 | (uint64_t)MINOR << 48; }
+void mini_show_config(void) {}
 
 void mini_begin(struct mini_range *range, const char *name, int user)
 {
@@ -208,7 +194,4 @@ void mini_op(const char *name)
     mini_end(&range);
 }
 
-uint64_t mini_ops_made(void)
-{
-    return atomic_load(&made);
-}
+uint64_t mini_ops_made(void) { return atomic_load(&made); }

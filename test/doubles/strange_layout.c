@@ -14,10 +14,12 @@ int kp_strange_shift = 8; /* bytes; a test may set another */
 
 static void move(struct kp_torch_layout *l)
 {
-    uint16_t *const offsets[] = {&l->rf_thread, &l->rf_scope, &l->rf_fn, &l->rf_schema, &l->rf_seq, &l->rf_inputs, &l->rf_fwd,
-                                 &l->rf_handle, &l->rf_async, &l->rf_bytes, &l->list_items, &l->list_type, &l->string_text,
-                                 &l->ti_ndim, &l->ti_dtype, &l->ti_policy, &l->ti_keys};
-    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) *offsets[i] = (uint16_t)(*offsets[i] + kp_strange_shift);
+    uint16_t *const offsets[] = {&l->rf_thread,  &l->rf_scope,  &l->rf_fn,       &l->rf_schema, &l->rf_seq,
+                                 &l->rf_inputs,  &l->rf_fwd,    &l->rf_handle,   &l->rf_async,  &l->rf_bytes,
+                                 &l->list_items, &l->list_type, &l->string_text, &l->ti_ndim,   &l->ti_dtype,
+                                 &l->ti_policy,  &l->ti_keys};
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++)
+        *offsets[i] = (uint16_t)(*offsets[i] + kp_strange_shift);
     l->tag_string = (uint8_t)(l->tag_string + 3);
     l->tag_bool = (uint8_t)(l->tag_bool + 3);
     l->tag_list = (uint8_t)(l->tag_list + 7);

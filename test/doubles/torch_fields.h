@@ -13,15 +13,12 @@ static struct {
     struct kp_torch_layout at;
     bool lies_about_names, lies_about_inputs, has_no_tensors, has_no_lists;
     bool enabled;
-    int alive;      /* RecordFunctions, tensors and values not given back */
-    int ran_enabled; /* objects that other observers would have seen */
+    int alive;          /* RecordFunctions, tensors and values not given back */
+    int ran_enabled;    /* objects that other observers would have seen */
     int asked_nonsense; /* questions about an object whose name was of no kind: torch may do anything then */
 } mini;
 
-static void mini_word(void *base, size_t at, uint64_t value)
-{
-    memcpy((uint8_t *)base + at, &value, sizeof value);
-}
+static void mini_word(void *base, size_t at, uint64_t value) { memcpy((uint8_t *)base + at, &value, sizeof value); }
 
 static void mini_string(void *at, const char *text)
 {
@@ -39,10 +36,7 @@ static void mini_string_drop(void *at)
     if (text) free(text - 24);
 }
 
-static uint64_t mini_thread_id(void)
-{
-    return 77;
-}
+static uint64_t mini_thread_id(void) { return 77; }
 
 static void mini_make(void *rf, uint8_t scope)
 {
@@ -97,25 +91,13 @@ static size_t mini_num_inputs(const void *rf)
     return mini.lies_about_inputs ? 3 : kp_torch_word(rf, mini.at.rf_inputs + 8u);
 }
 
-static bool mini_is_async(const void *rf)
-{
-    return ((const uint8_t *)rf)[mini.at.rf_async];
-}
+static bool mini_is_async(const void *rf) { return ((const uint8_t *)rf)[mini.at.rf_async]; }
 
-static void mini_set_async(void *rf)
-{
-    ((uint8_t *)rf)[mini.at.rf_async] = 1;
-}
+static void mini_set_async(void *rf) { ((uint8_t *)rf)[mini.at.rf_async] = 1; }
 
-static void mini_enable(bool on)
-{
-    mini.enabled = on;
-}
+static void mini_enable(bool on) { mini.enabled = on; }
 
-static bool mini_is_enabled(void)
-{
-    return mini.enabled;
-}
+static bool mini_is_enabled(void) { return mini.enabled; }
 
 /* ---- values ---- */
 
@@ -127,10 +109,7 @@ static const void *const *mini_tensor_type(void)
     return &type;
 }
 
-static const void *mini_string_type(void)
-{
-    return &mini_types[1];
-}
+static const void *mini_string_type(void) { return &mini_types[1]; }
 
 static void mini_tensor(uint8_t *impl, int64_t ndim, const int64_t *sizes, const int64_t *strides, uint16_t dtype)
 {
@@ -222,13 +201,28 @@ static struct kp_torch_api torch_fields(uint32_t version, uint32_t string_bytes)
     kp_torch_layout_make(&mini.at, version, string_bytes);
     mini.enabled = true;
     return (struct kp_torch_api){
-        .name = mini_name, .overload = mini_overload, .num_inputs = mini_num_inputs, .is_async = mini_is_async,
-        .set_async = mini_set_async, .make = mini_make, .unmake = mini_unmake, .before_view = mini_before_view,
-        .thread_id = mini_thread_id, .enable = mini_enable, .is_enabled = mini_is_enabled,
-        .undefined_tensor = &mini_types[7], .tensor_type = mini_tensor_type, .string_type = mini_string_type,
-        .key_name = mini_key_name, .backend_name = mini_backend_name, .from_blob = mini_from_blob,
-        .drop_tensor = mini_drop, .from_int = mini_from_int, .from_text = mini_from_text,
-        .from_texts = mini_from_texts, .drop_value = mini_drop,
+        .name = mini_name,
+        .overload = mini_overload,
+        .num_inputs = mini_num_inputs,
+        .is_async = mini_is_async,
+        .set_async = mini_set_async,
+        .make = mini_make,
+        .unmake = mini_unmake,
+        .before_view = mini_before_view,
+        .thread_id = mini_thread_id,
+        .enable = mini_enable,
+        .is_enabled = mini_is_enabled,
+        .undefined_tensor = &mini_types[7],
+        .tensor_type = mini_tensor_type,
+        .string_type = mini_string_type,
+        .key_name = mini_key_name,
+        .backend_name = mini_backend_name,
+        .from_blob = mini_from_blob,
+        .drop_tensor = mini_drop,
+        .from_int = mini_from_int,
+        .from_text = mini_from_text,
+        .from_texts = mini_from_texts,
+        .drop_value = mini_drop,
     };
 }
 

@@ -11,10 +11,7 @@ struct input {
     const uint8_t *at, *end;
 };
 
-static uint8_t byte(struct input *in)
-{
-    return in->at < in->end ? *in->at++ : 0;
-}
+static uint8_t byte(struct input *in) { return in->at < in->end ? *in->at++ : 0; }
 
 static uint64_t word(struct input *in)
 {
@@ -57,8 +54,10 @@ static void frame_make(struct making *m, struct input *in)
         if (m->s->chunks >= CHUNKS_MOST) return;
         m->frames = test_spool_chunk(m->s, KP_CHUNK_FRAMES, 0, 0, 0, "");
     }
-    const uint32_t cell = (uint32_t)((m->frames * (uint64_t)KP_CHUNK_BYTES + test_spool_at(m->s, m->frames)->used) / KP_STR_CELL);
-    const uint32_t first = m->frames * (KP_CHUNK_BYTES / KP_STR_CELL) + (uint32_t)(sizeof(struct kp_chunk_head) / KP_STR_CELL);
+    const uint32_t cell =
+        (uint32_t)((m->frames * (uint64_t)KP_CHUNK_BYTES + test_spool_at(m->s, m->frames)->used) / KP_STR_CELL);
+    const uint32_t first =
+        m->frames * (KP_CHUNK_BYTES / KP_STR_CELL) + (uint32_t)(sizeof(struct kp_chunk_head) / KP_STR_CELL);
     f.around = around == 255 ? 0 : first + around; /* inwards, outwards, or itself */
     f.check = kp_frame_check(&f);
     if (test_spool_put(m->s, m->frames, &f, sizeof f) && m->frames_n < 64) m->frame_cells[m->frames_n++] = cell;
@@ -75,7 +74,8 @@ static void record_make(struct making *m, struct input *in)
     for (uint8_t i = 0; i < words; i++) room[1 + i] = word(in);
     head->size = (uint16_t)(8 * (words + 1));
     if (head->kind == KP_KIND_HEAP && m->frames_n) head->name = m->frame_cells[head->name % m->frames_n];
-    if (head->kind == KP_KIND_OP && head->flags & KP_OP_STACK && m->frames_n) { /* the second half of the stack's word is a frame */
+    if (head->kind == KP_KIND_OP && head->flags & KP_OP_STACK &&
+        m->frames_n) { /* the second half of the stack's word is a frame */
         const int at = 4 + (head->flags & KP_OP_SEQ ? 2 : 0) + (head->flags & KP_OP_HANDLE ? 1 : 0);
         room[at] = (room[at] & 0xff) | (uint64_t)m->frame_cells[(room[at] >> 8 & 63) % m->frames_n] << 32;
     }

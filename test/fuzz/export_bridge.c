@@ -15,7 +15,8 @@ int fuzz_export_each(const void *from, int (*take)(void *context, const char *te
 {
     struct fuzz_export *f = (struct fuzz_export *)(uintptr_t)from;
     static struct kp_export_result result;
-    const struct kp_export_options options = {.dir = "/dev/shm", .text = take, .text_context = context, .text_most = TEXT_MOST, .scratch_most = 32 << 20};
+    const struct kp_export_options options = {
+        .dir = "/dev/shm", .text = take, .text_context = context, .text_most = TEXT_MOST, .scratch_most = 32 << 20};
     struct kp_reader *reader;
     struct kp_cycle cycle;
     char path[64], why[256];

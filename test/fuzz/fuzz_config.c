@@ -24,10 +24,8 @@ static void settings_fuzz(char *text)
     size_t n = 0, length;
     for (line = strtok_r(text, "\n", &save); line && n < 32; line = strtok_r(NULL, "\n", &save)) {
         const char *const name = kp_config_rows[(unsigned char)line[0] % KP_SET_COUNT].name;
-        if (line[0] == 'K')
-            snprintf(copies[n], sizeof copies[0], "%s", line);
-        else
-            snprintf(copies[n], sizeof copies[0], "%s=%s", name, line + 1);
+        if (line[0] == 'K') snprintf(copies[n], sizeof copies[0], "%s", line);
+        else snprintf(copies[n], sizeof copies[0], "%s=%s", name, line + 1);
         env[n] = copies[n];
         n++;
     }
@@ -38,7 +36,9 @@ static void settings_fuzz(char *text)
     demand(config.dir && config.step && config.max_mb >= 1 && config.exports);
     length = kp_config_text(&config, big, sizeof big);
     demand(length < sizeof big && strlen(big) == length);
-    if (schedule.set) demand(schedule.active > 0 && kp_schedule_action(&schedule, kp_schedule_steps_needed(&schedule) - 1) == KP_ACTION_RECORD_AND_SAVE);
+    if (schedule.set)
+        demand(schedule.active > 0 &&
+               kp_schedule_action(&schedule, kp_schedule_steps_needed(&schedule) - 1) == KP_ACTION_RECORD_AND_SAVE);
 }
 
 /* What is accepted stays accepted with white space around it, and no part of it may be read past its end. */

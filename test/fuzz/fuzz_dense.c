@@ -32,7 +32,8 @@ static void memory_show(struct kp_tree *tree)
 {
     struct kp_memview view;
     if (!kp_memview_build(&view, tree)) {
-        const struct kp_mem_show all = {.device = -1, .row_limit = 10, .from_ns = view.begin_ns, .to_ns = view.end_ns, .label = "f"};
+        const struct kp_mem_show all = {
+            .device = -1, .row_limit = 10, .from_ns = view.begin_ns, .to_ns = view.end_ns, .label = "f"};
         kp_memhtml_write(sink, &view, &all);
         kp_memjson_write(sink, &view, &all);
     }
@@ -41,7 +42,8 @@ static void memory_show(struct kp_tree *tree)
 
 static void trace_show(struct kp_trace *trace)
 {
-    const struct kp_keyavg_options group = {.by_shape = true, .by_overload = true, .python_functions = true, .by_stack = 3};
+    const struct kp_keyavg_options group = {
+        .by_shape = true, .by_overload = true, .python_functions = true, .by_stack = 3};
     const struct kp_table_options table = KP_TABLE_DEFAULTS;
     struct kp_keyavg averages;
     struct kp_tree tree;

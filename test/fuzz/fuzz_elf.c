@@ -36,7 +36,8 @@ static void names_compare(const struct kp_elf *elf, const struct kp_elf_table *t
     kp_elf_names_begin(&names, elf, table);
     for (uint32_t at = 0; at < 64; at++) {
         kp_elf_name(elf, table, at * 7, name, sizeof name);
-        if (strcmp(kp_elf_names_get(&names, at * 7), name) != 0 && table->names_at + table->names_bytes < INT64_MAX) abort();
+        if (strcmp(kp_elf_names_get(&names, at * 7), name) != 0 && table->names_at + table->names_bytes < INT64_MAX)
+            abort();
     }
 }
 
@@ -48,7 +49,9 @@ static void places_find(const char *path, const struct seen *s)
         const int n = kp_debugfile_find(d, s->at[i], true, out, PLACES);
         if (n < 0 || n > PLACES) abort();
         for (int k = 0; k < n; k++)
-            if ((out[k].function && strlen(out[k].function) > 1 << 20) || (out[k].file && strlen(out[k].file) > 1 << 20)) abort();
+            if ((out[k].function && strlen(out[k].function) > 1 << 20) ||
+                (out[k].file && strlen(out[k].file) > 1 << 20))
+                abort();
     }
     kp_debugfile_close(d);
 }

@@ -27,18 +27,24 @@ static struct test_spool good;
 static void gpu_add(struct test_spool *s)
 {
     const uint32_t name = test_spool_name(s, "_Z3addPfS_i", 11);
-    const uint32_t lane = test_spool_chunk(s, KP_CHUNK_DEVICE, 1, 0, 9, "lane"), meta = test_spool_chunk(s, KP_CHUNK_META, 0, 4242, 1, "");
-#define PUT(chunk, type, kind_, ...)                                                                                                                     \
-    test_spool_put(s, chunk, &(struct type){.head = {.kind = KP_KIND_##kind_, .size = sizeof(struct type), .name = name, .flags = KP_DEV_TICKS}, __VA_ARGS__}, \
-                   sizeof(struct type))
+    const uint32_t lane = test_spool_chunk(s, KP_CHUNK_DEVICE, 1, 0, 9, "lane"),
+                   meta = test_spool_chunk(s, KP_CHUNK_META, 0, 4242, 1, "");
+#define PUT(chunk, type, kind_, ...)                                                                             \
+    test_spool_put(                                                                                              \
+        s, chunk,                                                                                                \
+        &(struct type){                                                                                          \
+            .head = {.kind = KP_KIND_##kind_, .size = sizeof(struct type), .name = name, .flags = KP_DEV_TICKS}, \
+            __VA_ARGS__},                                                                                        \
+        sizeof(struct type))
     PUT(meta, kp_rec_devclock, DEVCLOCK, .ticks = 1500, .device = 99000, .width = 5);
     PUT(meta, kp_rec_devclock, DEVCLOCK, .ticks = 60001500, .device = 60099000, .width = 5);
-    PUT(meta, kp_rec_device, DEVICE, .major = 8, .sms = 108, .max_threads_per_sm = 2048, .max_threads_per_block = 1024, .regs_per_sm = 65536,
-        .regs_per_block = 65536, .smem_per_sm = 167936, .smem_per_block = 49152);
+    PUT(meta, kp_rec_device, DEVICE, .major = 8, .sms = 108, .max_threads_per_sm = 2048, .max_threads_per_block = 1024,
+        .regs_per_sm = 65536, .regs_per_block = 65536, .smem_per_sm = 167936, .smem_per_block = 49152);
     PUT(meta, kp_rec_context, CONTEXT, .context = 1);
     PUT(meta, kp_rec_threadid, THREADID, .thread_id = 7, .tid = 4250);
     PUT(lane, kp_rec_api, API, .start = 2120, .end = 2140, .correlation = 5, .cbid = 211, .tid = 4242);
-    PUT(lane, kp_rec_kernel, KERNEL, .start = 2200, .end = 2300, .correlation = 5, .stream = 7, .grid = {9, 1, 1}, .block = {64, 1, 1}, .has = 15);
+    PUT(lane, kp_rec_kernel, KERNEL, .start = 2200, .end = 2300, .correlation = 5, .stream = 7, .grid = {9, 1, 1},
+        .block = {64, 1, 1}, .has = 15);
     PUT(lane, kp_rec_copy, MEMCPY, .start = 2300, .end = 2400, .correlation = 6, .bytes = 64, .is_peer = 1);
     PUT(lane, kp_rec_copy, MEMSET, .start = 2300, .end = 2400, .correlation = 7, .bytes = 64);
     PUT(lane, kp_rec_cudaevent, CUDAEVENT, .correlation = 8, .event = 3, .stream = 7);
@@ -53,9 +59,14 @@ static void gpu_add(struct test_spool *s)
 static void python_and_memory_add(struct test_spool *s)
 {
     const uint32_t name = test_spool_name(s, "nn.Module: Linear\0train.py(7): main", 35);
-    struct kp_rec_memory m = {.head = {.kind = KP_KIND_MEMORY, .size = KP_MEMORY_SHORT_BYTES}, .start = 4910, .address = 4096, .bytes = 64};
-    struct kp_rec_pymodule call = {.call = {.head = {.kind = KP_KIND_PYCALL, .size = sizeof call, .name = name, .flags = KP_PY_MODULE},
-                                            .start = 4940, .ticks = 50}, .self = 1, .type = 2};
+    struct kp_rec_memory m = {
+        .head = {.kind = KP_KIND_MEMORY, .size = KP_MEMORY_SHORT_BYTES}, .start = 4910, .address = 4096, .bytes = 64};
+    struct kp_rec_pymodule call = {
+        .call = {.head = {.kind = KP_KIND_PYCALL, .size = sizeof call, .name = name, .flags = KP_PY_MODULE},
+                 .start = 4940,
+                 .ticks = 50},
+        .self = 1,
+        .type = 2};
     test_spool_put(s, 3, &m, m.head.size);
     m.head.flags = KP_MEMORY_FREE, m.start = 4920;
     test_spool_put(s, 3, &m, m.head.size);
@@ -68,12 +79,17 @@ static void python_and_memory_add(struct test_spool *s)
 static void heap_and_native_add(struct test_spool *s)
 {
     static const char module[] = "/proc/self/exe\0- 1000 1000 9000";
-    const uint32_t frames = test_spool_chunk(s, KP_CHUNK_FRAMES, 0, 0, 0, ""), lane = test_spool_chunk(s, KP_CHUNK_DATA, 1, 4260, 3, "heap");
-    const uint32_t cell = (uint32_t)((frames * (uint64_t)KP_CHUNK_BYTES + test_spool_at(s, frames)->used) / KP_STR_CELL);
+    const uint32_t frames = test_spool_chunk(s, KP_CHUNK_FRAMES, 0, 0, 0, ""),
+                   lane = test_spool_chunk(s, KP_CHUNK_DATA, 1, 4260, 3, "heap");
+    const uint32_t cell =
+        (uint32_t)((frames * (uint64_t)KP_CHUNK_BYTES + test_spool_at(s, frames)->used) / KP_STR_CELL);
     struct kp_rec_frame f = {.head = {.kind = KP_KIND_FRAME, .size = sizeof f}, .offset = 0x7f0012345678};
-    struct kp_rec_heap b = {.head = {.kind = KP_KIND_HEAP, .name = cell + 1, .size = KP_HEAP_SHORT_BYTES}, .start = 2110};
-    struct kp_rec_heapcount count = {.head = {.kind = KP_KIND_HEAPCOUNT, .size = sizeof count, .flags = KP_HEAP_LIVE}, .start = 2600};
-    static const uint16_t flags[] = {0, KP_HEAP_LONG, KP_HEAP_FREE, KP_HEAP_FREE | KP_HEAP_REALLOC, KP_HEAP_RESTORED, KP_HEAP_MAPPED | KP_HEAP_LONG};
+    struct kp_rec_heap b = {.head = {.kind = KP_KIND_HEAP, .name = cell + 1, .size = KP_HEAP_SHORT_BYTES},
+                            .start = 2110};
+    struct kp_rec_heapcount count = {.head = {.kind = KP_KIND_HEAPCOUNT, .size = sizeof count, .flags = KP_HEAP_LIVE},
+                                     .start = 2600};
+    static const uint16_t flags[] = {
+        0, KP_HEAP_LONG, KP_HEAP_FREE, KP_HEAP_FREE | KP_HEAP_REALLOC, KP_HEAP_RESTORED, KP_HEAP_MAPPED | KP_HEAP_LONG};
     f.check = kp_frame_check(&f);
     test_spool_put(s, frames, &f, sizeof f);
     f.head.name = test_spool_name(s, module, sizeof module - 1), f.offset = 0x1234, f.around = cell;
@@ -97,12 +113,14 @@ static void heap_and_native_add(struct test_spool *s)
  */
 static void calls_by_name_add(struct test_spool *s)
 {
-    static const char names[3][64] = {"_ZN2at4_ops10add_Tensor4callERKNS_6TensorES4_RKN3c106ScalarE\0a", "SSL_read\0libssl.so.3", "f\0libx.so"};
+    static const char names[3][64] = {"_ZN2at4_ops10add_Tensor4callERKNS_6TensorES4_RKN3c106ScalarE\0a",
+                                      "SSL_read\0libssl.so.3", "f\0libx.so"};
     const uint32_t own = test_spool_chunk(s, KP_CHUNK_DATA, 1, 4270, 4, "calls");
     uint32_t id[4] = {0};
     for (size_t i = 0; i < 3; i++) id[i] = test_spool_name(s, names[i], (uint32_t)sizeof names[i] - 1);
     for (uint64_t i = 0; i < 12; i++) {
-        struct kp_rec_symbol r = {.head = {.kind = KP_KIND_SYMBOL, .size = sizeof r, .name = id[i % 4]}, .start = 2100 + i * 10};
+        struct kp_rec_symbol r = {.head = {.kind = KP_KIND_SYMBOL, .size = sizeof r, .name = id[i % 4]},
+                                  .start = 2100 + i * 10};
         r.ticks = i < 10 ? 500 + i * 20 : i == 10 ? 0 : UINT64_MAX - 5;
         test_spool_put(s, own, &r, sizeof r);
         r.start = 4950 + i, r.ticks = i % 3 ? 20 : 0;
@@ -127,7 +145,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static void patch(uint8_t *file, size_t bytes, const uint8_t *data, size_t size)
 {
     for (; size >= 4; data += 4, size -= 4) {
-        size_t at = (size_t)(data[0] % (bytes / KP_CHUNK_BYTES)) * KP_CHUNK_BYTES + ((data[1] | (size_t)data[2] << 8) % (data[0] & 128 ? 65536u : 1024u));
+        size_t at = (size_t)(data[0] % (bytes / KP_CHUNK_BYTES)) * KP_CHUNK_BYTES +
+                    ((data[1] | (size_t)data[2] << 8) % (data[0] & 128 ? 65536u : 1024u));
         if (at < bytes) file[at] = data[3];
     }
 }

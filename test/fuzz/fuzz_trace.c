@@ -42,8 +42,10 @@ static void memory(struct kp_trace *trace)
         kp_tree_fill_stacks(&tree, true);
         kp_tree_set_stacks(&tree);
         if (!kp_memview_build(&view, &tree)) {
-            const struct kp_mem_show all = {.device = -1, .row_limit = 10, .from_ns = view.begin_ns, .to_ns = view.end_ns, .label = "<f>"};
-            const struct kp_mem_show one = {.device = 0, .row_limit = -1, .from_ns = view.begin_ns, .to_ns = view.begin_ns, .label = "f"};
+            const struct kp_mem_show all = {
+                .device = -1, .row_limit = 10, .from_ns = view.begin_ns, .to_ns = view.end_ns, .label = "<f>"};
+            const struct kp_mem_show one = {
+                .device = 0, .row_limit = -1, .from_ns = view.begin_ns, .to_ns = view.begin_ns, .label = "f"};
             kp_memhtml_write(out, &view, &all);
             kp_memjson_write(out, &view, &all);
             kp_memtable_write(out, &view, &one);
@@ -90,15 +92,32 @@ static void heap(const uint8_t *data, size_t size)
     free(text);
 }
 
-static int on_flag(void *context, int value) { (void)context, (void)value; return 1; }
-static int on_number(void *context, const char *text, size_t bytes) { (void)context, (void)text, (void)bytes; return 1; }
-static int on_string(void *context, const unsigned char *text, size_t bytes) { (void)context, (void)text, (void)bytes; return 1; }
-static int on_sign(void *context) { (void)context; return 1; }
+static int on_flag(void *context, int value)
+{
+    (void)context, (void)value;
+    return 1;
+}
+static int on_number(void *context, const char *text, size_t bytes)
+{
+    (void)context, (void)text, (void)bytes;
+    return 1;
+}
+static int on_string(void *context, const unsigned char *text, size_t bytes)
+{
+    (void)context, (void)text, (void)bytes;
+    return 1;
+}
+static int on_sign(void *context)
+{
+    (void)context;
+    return 1;
+}
 
 /* What the library reads traces with takes whatever is JSON, but for a nesting deeper than 256. */
 static void push(const uint8_t *data, size_t size)
 {
-    static const yajl_callbacks calls = {on_sign, on_flag, on_number, on_string, on_sign, on_string, on_sign, on_sign, on_sign};
+    static const yajl_callbacks calls = {on_sign,   on_flag, on_number, on_string, on_sign,
+                                         on_string, on_sign, on_sign,   on_sign};
     size_t half = size / 2, open = 0, offset;
     const char *why;
     yajl_handle p = yajl_alloc(&calls, NULL, NULL);
@@ -107,7 +126,8 @@ static void push(const uint8_t *data, size_t size)
     if (status == yajl_status_ok) status = yajl_complete_parse(p);
     yajl_free(p);
     for (size_t i = 0; i < size; i++) open += data[i] == '[' || data[i] == '{';
-    if (!kp_jsoncheck_value((const char *)data, size, &offset, &why) && status != yajl_status_ok && open <= 256) abort();
+    if (!kp_jsoncheck_value((const char *)data, size, &offset, &why) && status != yajl_status_ok && open <= 256)
+        abort();
 }
 
 /* A trace read in two pieces has the events of the one read whole. */
@@ -133,8 +153,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct kp_keyavg_options plain = {0};
     struct kp_keyavg_options grouped = {.by_shape = true, .by_overload = true, .python_functions = true, .by_stack = 2};
     struct kp_table_options defaults = KP_TABLE_DEFAULTS;
-    struct kp_table_options narrow = {.row_limit = -1, .name_width = 2, .shapes_width = 3, .source_width = 2,
-                                      .sort_by = "self_cpu_time_total", .header = "h", .time_unit = 'm'};
+    struct kp_table_options narrow = {.row_limit = -1,
+                                      .name_width = 2,
+                                      .shapes_width = 3,
+                                      .source_width = 2,
+                                      .sort_by = "self_cpu_time_total",
+                                      .header = "h",
+                                      .time_unit = 'm'};
     struct kp_trace *trace;
     char why[256] = "";
     int rc = kp_trace_parse(&trace, (const char *)data, size, true, why, sizeof why);

@@ -70,29 +70,39 @@ static void dense_write(void)
     names(); /* ops, with numbers, stacks, modules, inputs */
     ADD(DENSE_FRAME, 3, 255, 200, 0, 7, DENSE_FRAME, 3, 0, 201, 1, 2, DENSE_FRAME, 3, 3, 9, DENSE_FRAME, 0, 2, 9);
     for (uint8_t i = 0; i < 6; i++) ADD(DENSE_RECORD, KP_KIND_OP, 0, 1, 3, 130 + i, 30, 1);
-    ADD(DENSE_RECORD, KP_KIND_OP, KP_OP_SEQ, 1, 5, 140, 30, 1, 5, 0, DENSE_RECORD, KP_KIND_OP, 0, 9, 3, 150, 40, 2, DENSE_RECORD, KP_KIND_OP, KP_OP_SEQ, 10, 5, 151, 20, 2, 5, 1);
-    ADD(DENSE_RECORD, KP_KIND_OP, KP_OP_STACK | KP_OP_HANDLE, 1, 5, 160, 10, 1, 77, 5, DENSE_RECORD, KP_KIND_OP, KP_OP_STACK | KP_OP_MODULES, 1, 5, 161, 9, 1, 193, 1, 5, 4);
+    ADD(DENSE_RECORD, KP_KIND_OP, KP_OP_SEQ, 1, 5, 140, 30, 1, 5, 0, DENSE_RECORD, KP_KIND_OP, 0, 9, 3, 150, 40, 2,
+        DENSE_RECORD, KP_KIND_OP, KP_OP_SEQ, 10, 5, 151, 20, 2, 5, 1);
+    ADD(DENSE_RECORD, KP_KIND_OP, KP_OP_STACK | KP_OP_HANDLE, 1, 5, 160, 10, 1, 77, 5, DENSE_RECORD, KP_KIND_OP,
+        KP_OP_STACK | KP_OP_MODULES, 1, 5, 161, 9, 1, 193, 1, 5, 4);
     ADD(DENSE_RECORD, KP_KIND_STEP, 0, 0, 3, 170, 90, 4, DENSE_RECORD, KP_KIND_NVTX, 0, 2, 6, 171, 5, 0, 0, 0, 0);
     put("fuzz_dense", "ops", dense, dense_n);
 
     names(); /* Python, memory, the heap, calls by name */
     ADD(DENSE_FRAME, 3, 255, 200, 0, 7, DENSE_FRAME, 3, 0, 201, 1, 2);
-    ADD(DENSE_RECORD, KP_KIND_PYCALL, KP_PY_MODULE, 4, 6, 130, 90, 1, 2, 0, 0, DENSE_RECORD, KP_KIND_PYCALL, KP_PY_C, 4, 2, 131, 60);
-    ADD(DENSE_RECORD, KP_KIND_MEMORY, 0, 0, 3, 132, 64, 40, DENSE_RECORD, KP_KIND_MEMORY, KP_MEMORY_FREE, 0, 3, 133, 64, 0);
-    ADD(DENSE_RECORD, KP_KIND_MEMORY, KP_MEMORY_TOTALS, 0, 6, 134, 64, 40, 40, 80, 1, DENSE_RECORD, KP_KIND_SYMBOL, 0, 6, 2, 135, 90, DENSE_RECORD, KP_KIND_SYMBOL, 0, 7, 2, 136, 99);
-    ADD(DENSE_CHUNK, 0, 1, 3, DENSE_RECORD, KP_KIND_HEAP, 0, 1, 2, 137, 200, DENSE_RECORD, KP_KIND_HEAP, KP_HEAP_LONG, 0, 3, 138, 64, 90, DENSE_RECORD, KP_KIND_HEAP, KP_HEAP_FREE, 0, 2, 139, 64);
+    ADD(DENSE_RECORD, KP_KIND_PYCALL, KP_PY_MODULE, 4, 6, 130, 90, 1, 2, 0, 0, DENSE_RECORD, KP_KIND_PYCALL, KP_PY_C, 4,
+        2, 131, 60);
+    ADD(DENSE_RECORD, KP_KIND_MEMORY, 0, 0, 3, 132, 64, 40, DENSE_RECORD, KP_KIND_MEMORY, KP_MEMORY_FREE, 0, 3, 133, 64,
+        0);
+    ADD(DENSE_RECORD, KP_KIND_MEMORY, KP_MEMORY_TOTALS, 0, 6, 134, 64, 40, 40, 80, 1, DENSE_RECORD, KP_KIND_SYMBOL, 0,
+        6, 2, 135, 90, DENSE_RECORD, KP_KIND_SYMBOL, 0, 7, 2, 136, 99);
+    ADD(DENSE_CHUNK, 0, 1, 3, DENSE_RECORD, KP_KIND_HEAP, 0, 1, 2, 137, 200, DENSE_RECORD, KP_KIND_HEAP, KP_HEAP_LONG,
+        0, 3, 138, 64, 90, DENSE_RECORD, KP_KIND_HEAP, KP_HEAP_FREE, 0, 2, 139, 64);
     put("fuzz_dense", "heap", dense, dense_n);
 
     names(); /* GPUs */
-    ADD(DENSE_CHUNK, 2, 0, 0, DENSE_RECORD, KP_KIND_DEVCLOCK, 0, 0, 4, 130, 200, 0, 9, 5, 0, DENSE_RECORD, KP_KIND_DEVCLOCK, 0, 0, 4, 180, 210, 0, 9, 5, 1);
+    ADD(DENSE_CHUNK, 2, 0, 0, DENSE_RECORD, KP_KIND_DEVCLOCK, 0, 0, 4, 130, 200, 0, 9, 5, 0, DENSE_RECORD,
+        KP_KIND_DEVCLOCK, 0, 0, 4, 180, 210, 0, 9, 5, 1);
     ADD(DENSE_RECORD, KP_KIND_CONTEXT, 0, 0, 1, 1, DENSE_CHUNK, 1, 1, 9);
-    ADD(DENSE_RECORD, KP_KIND_API, KP_DEV_TICKS, 7, 6, 140, 150, 5, 7, 9, 0, DENSE_RECORD, KP_KIND_KERNEL, KP_DEV_TICKS, 7, 20, 151, 160, 5, 0, 0, 7, 1, 1, 9, 1, 64, 1);
-    ADD(DENSE_RECORD, KP_KIND_MEMCPY, KP_DEV_TICKS, 0, 12, 161, 165, 6, 64, 1, DENSE_RECORD, KP_KIND_SYNC, KP_DEV_TICKS, 0, 8, 166, 169, 9, 2, 3, 7, DENSE_RECORD, KP_KIND_CUDAEVENT, 0, 0, 6, 0, 0, 8, 3);
+    ADD(DENSE_RECORD, KP_KIND_API, KP_DEV_TICKS, 7, 6, 140, 150, 5, 7, 9, 0, DENSE_RECORD, KP_KIND_KERNEL, KP_DEV_TICKS,
+        7, 20, 151, 160, 5, 0, 0, 7, 1, 1, 9, 1, 64, 1);
+    ADD(DENSE_RECORD, KP_KIND_MEMCPY, KP_DEV_TICKS, 0, 12, 161, 165, 6, 64, 1, DENSE_RECORD, KP_KIND_SYNC, KP_DEV_TICKS,
+        0, 8, 166, 169, 9, 2, 3, 7, DENSE_RECORD, KP_KIND_CUDAEVENT, 0, 0, 6, 0, 0, 8, 3);
     ADD(DENSE_CYCLE, 2, 150, 190, 1, DENSE_CLOCK, 180, 190, 20);
     put("fuzz_dense", "gpu", dense, dense_n);
 
     dense_n = 0;
-    text("meta.key=1"), text("meta.key=\"two\""), text("KPROF_METADATA={\"a\":1,\"a\":2}"), text("gpu_note=x"), text("env.RANK=3");
+    text("meta.key=1"), text("meta.key=\"two\""), text("KPROF_METADATA={\"a\":1,\"a\":2}"), text("gpu_note=x"),
+        text("env.RANK=3");
     string("\x1b[2J\n\x9b\xff;name", 13);
     ADD(DENSE_RECORD, KP_KIND_OP, 0, 1, 3, 130, 30, 1);
     put("fuzz_dense", "text", dense, dense_n);
@@ -103,20 +113,34 @@ static void dense_write(void)
 static void traces_write(void)
 {
     static const char events[] =
-        "{\"schemaVersion\":1,\"with_flops\":1,\"profile_memory\":1,\"kprof\":{},\"baseTimeNanoseconds\":1000000,\"traceEvents\":[\n"
-        "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#1\",\"pid\":7,\"tid\":8,\"ts\":1,\"dur\":90,\"args\":{\"External id\":1}},\n"
-        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::conv2d\",\"pid\":7,\"tid\":8,\"ts\":1.5,\"dur\":22.25,\"args\":{\"External id\":3,\"Sequence number\":4,\"Ev Idx\":9,"
-        "\"Input Dims\":[[2,3,4,4],[[1],[2,2]],[]],\"Input type\":[\"float\",\"\",\"Scalar\"],\"Concrete Inputs\":[\"\",\"[1, 1]\"],\"Call stack\":\"a;b;\"}},\n"
-        "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"train.py(3): main\",\"pid\":7,\"tid\":8,\"ts\":1,\"dur\":80,\"args\":{\"Python id\":1}},\n"
-        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"AddBackward0\",\"pid\":7,\"tid\":9,\"ts\":30,\"dur\":5,\"args\":{\"Sequence number\":4,\"Fwd thread id\":1}},\n"
-        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":7,\"tid\":8,\"ts\":2,\"dur\":1,\"args\":{\"External id\":3,\"correlation\":5}},\n"
-        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":4,\"dur\":3,\"args\":{\"External id\":3,\"correlation\":5}},\n"
-        "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":7,\"tid\":8,\"ts\":3,\"args\":{\"Total Allocated\":64,\"Bytes\":64,\"Device Id\":-1,"
+        "{\"schemaVersion\":1,\"with_flops\":1,\"profile_memory\":1,\"kprof\":{},\"baseTimeNanoseconds\":1000000,"
+        "\"traceEvents\":[\n"
+        "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#1\",\"pid\":7,\"tid\":8,\"ts\":1,\"dur\":90,"
+        "\"args\":{\"External id\":1}},\n"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::conv2d\",\"pid\":7,\"tid\":8,\"ts\":1.5,\"dur\":22.25,"
+        "\"args\":{\"External id\":3,\"Sequence number\":4,\"Ev Idx\":9,"
+        "\"Input Dims\":[[2,3,4,4],[[1],[2,2]],[]],\"Input type\":[\"float\",\"\",\"Scalar\"],\"Concrete "
+        "Inputs\":[\"\",\"[1, 1]\"],\"Call stack\":\"a;b;\"}},\n"
+        "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"train.py(3): "
+        "main\",\"pid\":7,\"tid\":8,\"ts\":1,\"dur\":80,\"args\":{\"Python id\":1}},\n"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"AddBackward0\",\"pid\":7,\"tid\":9,\"ts\":30,\"dur\":5,\"args\":{"
+        "\"Sequence number\":4,\"Fwd thread id\":1}},\n"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":7,\"tid\":8,\"ts\":2,\"dur\":1,"
+        "\"args\":{\"External id\":3,\"correlation\":5}},\n"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":4,\"dur\":3,\"args\":{\"External "
+        "id\":3,\"correlation\":5}},\n"
+        "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":7,\"tid\":8,\"ts\":3,"
+        "\"args\":{\"Total Allocated\":64,\"Bytes\":64,\"Device Id\":-1,"
         "\"Device Type\":0,\"Addr\":4096}},\n"
-        "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"pid\":\"Spans\",\"tid\":\"PyTorch Profiler\",\"ts\":1,\"dur\":99,\"args\":{\"Op count\":0}}\n  ],\n"
-        "  \"kprof_heap\": {\"mode\":\"trace\",\"allocations\":1,\"bytes\":8,\"live_blocks\":1,\"live_bytes\":8,\"sites\":[{\"allocations\":1,\"bytes\":8,\"live_blocks\":1,"
-        "\"live_bytes\":8,\"peak_blocks\":1,\"peak_bytes\":8,\"stack\":[\"/lib/a+0x10\"]}],\"modules\":[{\"path\":\"/lib/a\",\"build_id\":\"ab\"}]},\n  \"traceName\": \"t\"}";
-    static const char nul[] = "{\"kprof\\u0000AAAA\":1,\"traceEvents\":[{\"ph\":\"X\",\"name\\u0000\":\"\\u001b[2J\\n\",\"name\":\"\xff\",\"ts\":1e3,\"dur\":-1}]}";
+        "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"pid\":\"Spans\",\"tid\":\"PyTorch "
+        "Profiler\",\"ts\":1,\"dur\":99,\"args\":{\"Op count\":0}}\n  ],\n"
+        "  \"kprof_heap\": "
+        "{\"mode\":\"trace\",\"allocations\":1,\"bytes\":8,\"live_blocks\":1,\"live_bytes\":8,\"sites\":[{"
+        "\"allocations\":1,\"bytes\":8,\"live_blocks\":1,"
+        "\"live_bytes\":8,\"peak_blocks\":1,\"peak_bytes\":8,\"stack\":[\"/lib/a+0x10\"]}],\"modules\":[{\"path\":\"/"
+        "lib/a\",\"build_id\":\"ab\"}]},\n  \"traceName\": \"t\"}";
+    static const char nul[] = "{\"kprof\\u0000AAAA\":1,\"traceEvents\":[{\"ph\":\"X\",\"name\\u0000\":\"\\u001b["
+                              "2J\\n\",\"name\":\"\xff\",\"ts\":1e3,\"dur\":-1}]}";
     static const char list[] = "[{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"a\",\"ts\":\"5\",\"dur\":\"1\"}]";
     uint8_t packed[4096];
     char path[600];
@@ -135,7 +159,8 @@ static void traces_write(void)
 
 int main(int argc, char **argv)
 {
-    static const uint8_t patches[] = {0x10, 3, 64, 0, 9, 2, 70, 0, 255, 1, 100, 0, 7}, laid[] = {0x11, 1, 0, 0, 0, 1, 0, 0, 0, 146, 16, 0, 0};
+    static const uint8_t patches[] = {0x10, 3, 64, 0, 9, 2, 70, 0, 255, 1, 100, 0, 7},
+                         laid[] = {0x11, 1, 0, 0, 0, 1, 0, 0, 0, 146, 16, 0, 0};
     if (argc != 2) return 2;
     folder = argv[1];
     mkdir(folder, 0777);

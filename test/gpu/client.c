@@ -19,7 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct { unsigned x, y, z; } dim3;
+typedef struct {
+    unsigned x, y, z;
+} dim3;
 int cudaMalloc(void **p, size_t n);
 int cudaMemcpyAsync(void *to, const void *from, size_t n, int kind, void *stream);
 int cudaMemsetAsync(void *p, int value, size_t n, void *stream);
@@ -32,8 +34,8 @@ int cudaStreamQuery(void *stream);
 int cudaGetDevice(int *device);
 void **__cudaRegisterFatBinary(const void *binary);
 void __cudaRegisterFatBinaryEnd(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid, void *bid, void *bd,
-                            void *gd, int *size);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid,
+                            void *bid, void *bd, void *gd, int *size);
 
 typedef void (*request_fn)(uint8_t **, size_t *, size_t *);
 typedef void (*complete_fn)(void *, uint32_t, uint8_t *, size_t, size_t);
@@ -108,8 +110,18 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t byt
     pthread_mutex_unlock(&lock);
 }
 
-static uint32_t u32(const uint8_t *r, int at) { uint32_t v; memcpy(&v, r + at, 4); return v; }
-static uint64_t u64(const uint8_t *r, int at) { uint64_t v; memcpy(&v, r + at, 8); return v; }
+static uint32_t u32(const uint8_t *r, int at)
+{
+    uint32_t v;
+    memcpy(&v, r + at, 4);
+    return v;
+}
+static uint64_t u64(const uint8_t *r, int at)
+{
+    uint64_t v;
+    memcpy(&v, r + at, 8);
+    return v;
+}
 
 static void write_record(const uint8_t *r)
 {
@@ -119,9 +131,14 @@ static void write_record(const uint8_t *r)
     if (kind == 10) memcpy(&name, r + 104, 8), correlation = 92;
     if (kind == 5 || kind == 4) start = 8, correlation = 32;
     if (kind == 39) fprintf(out, "%d 39 %u %u %llu 0\n", session, u32(r, 4), u32(r, 16), (unsigned long long)u64(r, 8));
-    else if (kind == 5 || kind == 4) fprintf(out, "%d %u %u %u %llu %llu\n", session, kind, u32(r, 4), u32(r, correlation), (unsigned long long)u64(r, start), (unsigned long long)u64(r, start + 8));
+    else if (kind == 5 || kind == 4)
+        fprintf(out, "%d %u %u %u %llu %llu\n", session, kind, u32(r, 4), u32(r, correlation),
+                (unsigned long long)u64(r, start), (unsigned long long)u64(r, start + 8));
     else if (kind == 17) fprintf(out, "%d 17 %u 0 0 0\n", session, u32(r, 4));
-    else fprintf(out, "%d %u %s %u %llu %llu\n", session, kind, name, kind == 10 || kind == 1 || kind == 2 ? u32(r, correlation) : 0, (unsigned long long)u64(r, start), (unsigned long long)u64(r, start + 8));
+    else
+        fprintf(out, "%d %u %s %u %llu %llu\n", session, kind, name,
+                kind == 10 || kind == 1 || kind == 2 ? u32(r, correlation) : 0, (unsigned long long)u64(r, start),
+                (unsigned long long)u64(r, start + 8));
 }
 
 /* As Kineto: nothing is flushed when no buffer was ever given. */
@@ -136,7 +153,8 @@ static void take_records(void)
     for (i = 0; i < BUFFERS; i++) {
         void *record = NULL;
         if (!ready[i]) continue;
-        while (ready_bytes[i] && cuptiActivityGetNextRecord(ready[i], ready_bytes[i], &record) == 0) write_record(record);
+        while (ready_bytes[i] && cuptiActivityGetNextRecord(ready[i], ready_bytes[i], &record) == 0)
+            write_record(record);
         free(ready[i]);
         ready[i] = NULL;
     }

@@ -26,7 +26,8 @@ static const char ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry kp_probe_kernel(.param .u64 a)\n{\n"
     "  .reg .pred %p<2>;\n  .reg .b32 %r<3>;\n  .reg .b64 %rd<3>;\n"
     "  ld.param.u64 %rd1, [a];\n  cvta.to.global.u64 %rd2, %rd1;\n  mov.u32 %r1, 0;\n"
-    "again:\n  st.volatile.global.u32 [%rd2], %r1;\n  add.s32 %r1, %r1, 1;\n  setp.lt.s32 %p1, %r1, 200;\n  @%p1 bra again;\n  ret;\n}\n";
+    "again:\n  st.volatile.global.u32 [%rd2], %r1;\n  add.s32 %r1, %r1, 1;\n  setp.lt.s32 %p1, %r1, 200;\n  @%p1 bra "
+    "again;\n  ret;\n}\n";
 
 void probe_say(const char *name, const char *format, ...)
 {
@@ -41,8 +42,7 @@ void probe_say(const char *name, const char *format, ...)
 
 void probe_must(int result, const char *what)
 {
-    if (result == 0)
-        return;
+    if (result == 0) return;
     probe_say("failed", "%s answered %d", what, result);
     exit(3);
 }
@@ -70,10 +70,7 @@ uint64_t probe_u64(const uint8_t *record, size_t at)
 
 /* --- libraries --- */
 
-static void symbol(void *library, const char *name, void *pointer)
-{
-    *(void **)pointer = dlsym(library, name);
-}
+static void symbol(void *library, const char *name, void *pointer) { *(void **)pointer = dlsym(library, name); }
 
 static void cupti_find(void *library)
 {
@@ -108,7 +105,7 @@ static void driver_find(void *library)
 
 void probe_open(const char *cupti_path)
 {
-    static const char *const names[] = { NULL, "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so" };
+    static const char *const names[] = {NULL, "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so"};
     void *libcuda = dlopen("libcuda.so.1", RTLD_NOW), *library = NULL;
     if (libcuda == NULL) {
         probe_say("failed", "no libcuda.so.1 here");
@@ -146,7 +143,7 @@ void probe_begin(void)
 
 void probe_launch(int times)
 {
-    void *arguments[] = { &memory };
+    void *arguments[] = {&memory};
     for (int i = 0; i < times; i++)
         probe_must(driver.launch(function, 1, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL), "cuLaunchKernel");
 }
@@ -161,10 +158,8 @@ static void thread_note(uint64_t *seen, int *n)
 {
     uint64_t tid = (uint64_t)gettid();
     for (int i = 0; i < *n; i++)
-        if (seen[i] == tid)
-            return;
-    if (*n < 64)
-        seen[(*n)++] = tid;
+        if (seen[i] == tid) return;
+    if (*n < 64) seen[(*n)++] = tid;
 }
 
 static void client_request(struct client *client, uint8_t **buffer, size_t *bytes, size_t *records)
@@ -181,8 +176,7 @@ static void client_request(struct client *client, uint8_t **buffer, size_t *byte
 static void record_keep(struct client *client, const uint8_t *record)
 {
     uint32_t kind = probe_u32(record, 0);
-    if (client->records_n == PROBE_RECORDS)
-        return;
+    if (client->records_n == PROBE_RECORDS) return;
     size_t at = client->records_n++;
     bool is_api = kind == KIND_DRIVER || kind == KIND_RUNTIME;
     bool is_kernel = kind == KIND_KERNEL;
@@ -199,14 +193,19 @@ static void client_complete(struct client *client, uint8_t *buffer, size_t valid
     pthread_mutex_lock(&client_lock);
     client->completed++;
     thread_note(client->complete_tid, &client->complete_tids);
-    while (valid > 0 && cupti.next(buffer, valid, &record) == 0)
-        record_keep(client, record);
+    while (valid > 0 && cupti.next(buffer, valid, &record) == 0) record_keep(client, record);
     pthread_mutex_unlock(&client_lock);
     free(buffer);
 }
 
-static void request_a(uint8_t **buffer, size_t *bytes, size_t *records) { client_request(&client_a, buffer, bytes, records); }
-static void request_b(uint8_t **buffer, size_t *bytes, size_t *records) { client_request(&client_b, buffer, bytes, records); }
+static void request_a(uint8_t **buffer, size_t *bytes, size_t *records)
+{
+    client_request(&client_a, buffer, bytes, records);
+}
+static void request_b(uint8_t **buffer, size_t *bytes, size_t *records)
+{
+    client_request(&client_b, buffer, bytes, records);
+}
 
 static void complete_a(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
 {
@@ -223,14 +222,14 @@ static void complete_b(void *context, uint32_t stream, uint8_t *buffer, size_t b
 void probe_client(struct client *client)
 {
     bool is_a = client == &client_a;
-    probe_must(cupti.register_callbacks(is_a ? request_a : request_b, is_a ? complete_a : complete_b), "cuptiActivityRegisterCallbacks");
+    probe_must(cupti.register_callbacks(is_a ? request_a : request_b, is_a ? complete_a : complete_b),
+               "cuptiActivityRegisterCallbacks");
 }
 
 size_t probe_count(const struct client *client, uint32_t kind)
 {
     size_t n = 0;
-    for (size_t i = 0; i < client->records_n; i++)
-        n += client->records[i].kind == kind;
+    for (size_t i = 0; i < client->records_n; i++) n += client->records[i].kind == kind;
     return n;
 }
 
@@ -239,28 +238,19 @@ int main(int argc, char **argv)
     const char *path = NULL, *question = argc > 1 ? argv[1] : "";
     int idle_s = 5;
     for (int i = 2; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--cupti") == 0)
-            path = argv[i + 1];
-        else if (strcmp(argv[i], "--idle") == 0)
-            idle_s = atoi(argv[i + 1]);
+        if (strcmp(argv[i], "--cupti") == 0) path = argv[i + 1];
+        else if (strcmp(argv[i], "--idle") == 0) idle_s = atoi(argv[i + 1]);
     }
     probe_open(path);
-    if (strcmp(question, "register") == 0)
-        return ask_register();
-    if (strcmp(question, "strides") == 0)
-        return ask_strides();
-    if (strcmp(question, "threads") == 0)
-        return ask_threads();
-    if (strcmp(question, "clock") == 0)
-        return ask_clock(idle_s);
-    if (strcmp(question, "thread-id") == 0)
-        return ask_thread_id();
-    if (strcmp(question, "launch-cost") == 0)
-        return ask_launch_cost();
-    if (strcmp(question, "filters") == 0)
-        return ask_filters();
-    if (strcmp(question, "subscriber") == 0)
-        return ask_subscriber();
-    fprintf(stderr, "usage: probe register|strides|threads|clock|thread-id|launch-cost|filters|subscriber [--cupti PATH] [--idle S]\n");
+    if (strcmp(question, "register") == 0) return ask_register();
+    if (strcmp(question, "strides") == 0) return ask_strides();
+    if (strcmp(question, "threads") == 0) return ask_threads();
+    if (strcmp(question, "clock") == 0) return ask_clock(idle_s);
+    if (strcmp(question, "thread-id") == 0) return ask_thread_id();
+    if (strcmp(question, "launch-cost") == 0) return ask_launch_cost();
+    if (strcmp(question, "filters") == 0) return ask_filters();
+    if (strcmp(question, "subscriber") == 0) return ask_subscriber();
+    fprintf(stderr, "usage: probe register|strides|threads|clock|thread-id|launch-cost|filters|subscriber [--cupti "
+                    "PATH] [--idle S]\n");
     return 2;
 }

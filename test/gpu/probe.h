@@ -41,7 +41,8 @@ struct driver {
     int (*set_current)(void *context);
     int (*module_load)(void **module, const void *image);
     int (*module_function)(void **function, void *module, const char *name);
-    int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+    int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                  void **);
     int (*synchronize)(void);
     int (*alloc)(uint64_t *address, size_t bytes);
 };
@@ -49,9 +50,9 @@ struct driver {
 extern struct cupti cupti;
 extern struct driver driver;
 
-void probe_open(const char *cupti_path);       /* ends the program when a library is not there */
-void probe_begin(void);                        /* cuInit, context, kernel */
-void probe_launch(int times);                  /* kernels of some microseconds, on the legacy stream */
+void probe_open(const char *cupti_path); /* ends the program when a library is not there */
+void probe_begin(void);                  /* cuInit, context, kernel */
+void probe_launch(int times);            /* kernels of some microseconds, on the legacy stream */
 void probe_wait(void);
 void probe_must(int result, const char *what); /* ends the program */
 void probe_say(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -65,7 +66,10 @@ struct client {
     int request_tids, complete_tids; /* how many different threads called */
     uint64_t request_tid[64], complete_tid[64];
     size_t records_n;
-    struct { uint32_t kind, thread, correlation; uint64_t start, end; } records[PROBE_RECORDS];
+    struct {
+        uint32_t kind, thread, correlation;
+        uint64_t start, end;
+    } records[PROBE_RECORDS];
 };
 extern struct client client_a, client_b;
 void probe_client(struct client *client); /* registers its callbacks */

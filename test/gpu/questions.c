@@ -14,8 +14,8 @@ enum { CBID_LAUNCH = 307, ATTRIBUTE_PER_THREAD = 9 };
 
 static void client_say(const char *name, const struct client *client)
 {
-    probe_say(name, "requested %d, completed %d, records %zu (kernels %zu)", client->requested, client->completed, client->records_n,
-              probe_count(client, KIND_KERNEL));
+    probe_say(name, "requested %d, completed %d, records %zu (kernels %zu)", client->requested, client->completed,
+              client->records_n, probe_count(client, KIND_KERNEL));
 }
 
 /* 1: a second registration while a buffer of the first client is out */
@@ -46,17 +46,15 @@ int ask_strides(void)
         uint8_t *first = NULL, *second = NULL;
         size_t told = 0;
         memset(buffer, 0, sizeof buffer);
-        for (size_t at = 0; at < sizeof buffer; at += 8)
-            memcpy(buffer + at, &kind, sizeof kind);
+        for (size_t at = 0; at < sizeof buffer; at += 8) memcpy(buffer + at, &kind, sizeof kind);
         int result = cupti.next(buffer, sizeof buffer, &first);
         second = first;
-        if (result == 0)
-            result = cupti.next(buffer, sizeof buffer, &second);
+        if (result == 0) result = cupti.next(buffer, sizeof buffer, &second);
         int asked = cupti.struct_size != NULL ? cupti.struct_size(kind, 0, &told) : -1;
         if (result == 0)
-            probe_say("kind", "%u stride %ld struct-size %ld", kind, (long)(second - first), asked == 0 ? (long)told : -1L);
-        else if (result != 21 && result != 999)
-            probe_say("kind", "%u error %d", kind, result);
+            probe_say("kind", "%u stride %ld struct-size %ld", kind, (long)(second - first),
+                      asked == 0 ? (long)told : -1L);
+        else if (result != 21 && result != 999) probe_say("kind", "%u error %d", kind, result);
     }
     return 0;
 }
@@ -83,10 +81,8 @@ int ask_threads(void)
     probe_client(&client_a);
     probe_must(cupti.enable(KIND_KERNEL), "enable kernels");
     probe_must(cupti.enable(KIND_DRIVER), "enable driver calls");
-    for (int i = 0; i < 4; i++)
-        pthread_create(&threads[i], NULL, launcher, NULL);
-    for (int i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, launcher, NULL);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
     probe_wait();
     sleep(2); /* does a worker hand buffers back by itself? */
     probe_say("before any flush", "requested %d, completed %d", client_a.requested, client_a.completed);
@@ -96,9 +92,9 @@ int ask_threads(void)
     client_say("after flush 1", &client_a);
     probe_say("threads that asked for buffers", "%d", client_a.request_tids);
     bool has_main = false;
-    for (int i = 0; i < client_a.complete_tids; i++)
-        has_main |= client_a.complete_tid[i] == (uint64_t)getpid();
-    probe_say("threads that handed back", "%d, the flushing thread %s", client_a.complete_tids, has_main ? "among them" : "not among them");
+    for (int i = 0; i < client_a.complete_tids; i++) has_main |= client_a.complete_tid[i] == (uint64_t)getpid();
+    probe_say("threads that handed back", "%d, the flushing thread %s", client_a.complete_tids,
+              has_main ? "among them" : "not among them");
     return 0;
 }
 
@@ -142,11 +138,11 @@ int ask_clock(int idle_s)
     probe_begin();
     probe_client(&client_a);
     probe_must(cupti.enable(KIND_KERNEL), "enable kernels");
-    int64_t realtime = offset_best(CLOCK_REALTIME), monotonic = offset_best(CLOCK_MONOTONIC), raw = offset_best(CLOCK_MONOTONIC_RAW);
+    int64_t realtime = offset_best(CLOCK_REALTIME), monotonic = offset_best(CLOCK_MONOTONIC),
+            raw = offset_best(CLOCK_MONOTONIC_RAW);
     probe_say("clock minus CLOCK_REALTIME", "%lld ns", (long long)realtime);
     kernel_place("kernel at once");
-    for (int i = 0; i < 3; i++)
-        kernel_place("kernel again");
+    for (int i = 0; i < 3; i++) kernel_place("kernel again");
     sleep((unsigned)idle_s);
     kernel_place("kernel after idle");
     kernel_place("kernel after that");
@@ -167,11 +163,13 @@ int ask_thread_id(void)
     probe_wait();
     cupti.flush(1);
     for (size_t i = 0; i < client_a.records_n; i++) {
-        if (client_a.records[i].kind != KIND_DRIVER)
-            continue;
+        if (client_a.records[i].kind != KIND_DRIVER) continue;
         uint32_t id = client_a.records[i].thread;
-        probe_say("threadId", "%u; pthread_self low half %u, gettid %u: it is the %s", id, (uint32_t)(uintptr_t)pthread_self(),
-                  (uint32_t)gettid(), id == (uint32_t)(uintptr_t)pthread_self() ? "truncated pthread_self" : id == (uint32_t)gettid() ? "gettid" : "neither");
+        probe_say("threadId", "%u; pthread_self low half %u, gettid %u: it is the %s", id,
+                  (uint32_t)(uintptr_t)pthread_self(), (uint32_t)gettid(),
+                  id == (uint32_t)(uintptr_t)pthread_self() ? "truncated pthread_self"
+                  : id == (uint32_t)gettid()                ? "gettid"
+                                                            : "neither");
         return 0;
     }
     probe_say("threadId", "no driver record came");
@@ -237,7 +235,8 @@ int ask_filters(void)
         return 0;
     }
     probe_client(&client_a);
-    probe_must(cupti.enable(KIND_KERNEL), "enable kernels"); /* as in a window: CUPTI is up, and launches are nobody's yet */
+    probe_must(cupti.enable(KIND_KERNEL),
+               "enable kernels"); /* as in a window: CUPTI is up, and launches are nobody's yet */
     probe_say("records of 100 launches, nothing of calls enabled", "%zu", told(LAUNCHES));
     probe_must(cupti.enable_driver_api(CBID_LAUNCH, 1), "EnableDriverApi(307, 1)");
     probe_say("records of 100 launches, cuLaunchKernel singly", "%zu", told(LAUNCHES));
@@ -259,7 +258,10 @@ int ask_filters(void)
     return 0;
 }
 
-static void callback(void *arg, int domain, uint32_t cbid, const void *data) { (void)arg, (void)domain, (void)cbid, (void)data; }
+static void callback(void *arg, int domain, uint32_t cbid, const void *data)
+{
+    (void)arg, (void)domain, (void)cbid, (void)data;
+}
 
 /* 10: activities beside a subscriber, and a second subscriber */
 int ask_subscriber(void)

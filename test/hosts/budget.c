@@ -68,7 +68,9 @@ static long locked_kb(void)
 static void lock_memory(int flags)
 {
     struct rlimit limit;
-    if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)) exit(98);
+    if (geteuid() == 0 &&
+        (setgroups(0, NULL) != 0 || setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0))
+        exit(98);
     getrlimit(RLIMIT_MEMLOCK, &limit);
     if (limit.rlim_cur > (rlim_t)8 << 20) limit.rlim_cur = (rlim_t)8 << 20;
     if (limit.rlim_cur == (rlim_t)8 << 20) setrlimit(RLIMIT_MEMLOCK, &limit);

@@ -22,15 +22,13 @@ static int wait_for(long child)
 }
 
 #if defined(__x86_64__)
-static void other_stack_begin(void)
-{
-    syscall(SYS_exit, 6);
-}
+static void other_stack_begin(void) { syscall(SYS_exit, 6); }
 
 /* The child's first return takes its address from there. */
 static long clone_on_another_stack(void)
 {
-    uintptr_t *top = (uintptr_t *)mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 65536 / sizeof(uintptr_t) - 8;
+    uintptr_t *top = (uintptr_t *)mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) +
+                     65536 / sizeof(uintptr_t) - 8;
     top[0] = (uintptr_t)other_stack_begin;
     return syscall(SYS_clone, CLONE_VM | SIGCHLD, top, NULL, NULL, NULL);
 }
@@ -45,7 +43,8 @@ int main(void)
         memset(page, 'a' + i, sizeof page);
         write(file, page, sizeof page);
     }
-    const char *second = (const char *)syscall(SYS_mmap, NULL, 65536, PROT_READ, MAP_SHARED, file, 65536); /* the sixth argument tells */
+    const char *second =
+        (const char *)syscall(SYS_mmap, NULL, 65536, PROT_READ, MAP_SHARED, file, 65536); /* the sixth argument tells */
     printf("%c%c\n", second[0], second[65535]);
     errno = 0;
     long rc = syscall(SYS_mmap, NULL, 65536, PROT_READ, MAP_SHARED, -1, 0);

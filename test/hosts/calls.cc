@@ -18,11 +18,17 @@
 #include <unwind.h>
 #include <vector>
 
-struct small { long a; double b; };
-struct large { long a[9]; };
+struct small {
+    long a;
+    double b;
+};
+struct large {
+    long a[9];
+};
 extern "C" {
 double calls_sum(int n, ...);
-double calls_many(double, double, double, double, double, double, double, double, double, long, long, long, long, long, long, long);
+double calls_many(double, double, double, double, double, double, double, double, double, long, long, long, long, long,
+                  long, long);
 long double calls_long(long double, int);
 _Complex double calls_complex(_Complex double);
 _Complex long double calls_long_complex(_Complex long double);
@@ -43,9 +49,11 @@ long keeps_all(void);
 
 /* What of its registers is left to a caller by a function that promises to leave all but rax and r11. */
 __asm__(".text\n.type keeps_all, @function\nkeeps_all: pushq %rbp\n movq %rsp, %rbp\n"
-        "movl $1, %edi\n movl $20, %esi\n movl $300, %edx\n movl $4000, %ecx\n movl $50000, %r8d\n movl $600000, %r9d\n movl $7000000, %r10d\n"
+        "movl $1, %edi\n movl $20, %esi\n movl $300, %edx\n movl $4000, %ecx\n movl $50000, %r8d\n movl $600000, "
+        "%r9d\n movl $7000000, %r10d\n"
         "call calls_keeps@PLT\n"
-        "addq %rdi, %rax\n addq %rsi, %rax\n addq %rdx, %rax\n addq %rcx, %rax\n addq %r8, %rax\n addq %r9, %rax\n addq %r10, %rax\n"
+        "addq %rdi, %rax\n addq %rsi, %rax\n addq %rdx, %rax\n addq %rcx, %rax\n addq %r8, %rax\n addq %r9, %rax\n "
+        "addq %r10, %rax\n"
         "popq %rbp\n ret\n.size keeps_all, . - keeps_all\n");
 
 static void values()
@@ -54,7 +62,8 @@ static void values()
     large l{};
     for (int i = 0; i < 9; i++) l.a[i] = i * i;
     l = calls_large(l, 3);
-    printf("%g %g %Lg\n", calls_sum(6, 0.5, 1, 1.5, 2, 2.5, 3), calls_many(1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7), calls_long(1.5L, 3));
+    printf("%g %g %Lg\n", calls_sum(6, 0.5, 1, 1.5, 2, 2.5, 3),
+           calls_many(1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7), calls_long(1.5L, 3));
     _Complex double z = calls_complex(1.0 + 2.0i);
     _Complex long double y = calls_long_complex(1.0L + 2.0Li);
     printf("%g %g %Lg %Lg %ld %g %ld\n", __real__ z, __imag__ z, __real__ y, __imag__ y, s.a, s.b, l.a[8]);
@@ -66,14 +75,16 @@ static void values()
 __attribute__((target("avx"))) static void avx()
 {
     double out[4];
-    for (int i = 0; i < 3; i++) _mm256_storeu_pd(out, calls_avx(_mm256_setr_pd(1, 2, 3, 4), _mm256_setr_pd(5, 6, 7, 8 + i)));
+    for (int i = 0; i < 3; i++)
+        _mm256_storeu_pd(out, calls_avx(_mm256_setr_pd(1, 2, 3, 4), _mm256_setr_pd(5, 6, 7, 8 + i)));
     printf("avx %g %g %g %g\n", out[0], out[1], out[2], out[3]);
 }
 
 __attribute__((target("avx512f"))) static void avx512()
 {
     double out[8];
-    for (int i = 0; i < 3; i++) _mm512_storeu_pd(out, calls_avx512(_mm512_set1_pd(3 + i), _mm512_setr_pd(1, 2, 3, 4, 5, 6, 7, 8)));
+    for (int i = 0; i < 3; i++)
+        _mm512_storeu_pd(out, calls_avx512(_mm512_set1_pd(3 + i), _mm512_setr_pd(1, 2, 3, 4, 5, 6, 7, 8)));
     printf("avx512 %g %g\n", out[0], out[7]);
 }
 
@@ -377,7 +388,14 @@ int main(int argc, char **argv)
     calls_back(shows, &seen);
     printf("%d\n", seen);
     std::vector<std::thread> more;
-    for (int i = 0; i < 4; i++) more.emplace_back([] { for (int k = 0; k < 50; k++) try { throws((void *)3); } catch (...) { calls_plain(k); } });
+    for (int i = 0; i < 4; i++)
+        more.emplace_back([] {
+            for (int k = 0; k < 50; k++) try {
+                    throws((void *)3);
+                } catch (...) {
+                    calls_plain(k);
+                }
+        });
     for (auto &t : more) t.join();
     printf("end\n");
     return calls_plain(2);

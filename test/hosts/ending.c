@@ -12,8 +12,17 @@ static void second(void) { puts("registered second"); }
 static void quick(void) { write(1, "quick\n", 6); }
 __attribute__((destructor)) static void last(void) { puts("destructor"); }
 static void *leaves(void *arg) { exit((int)(long)arg); }
-static void *stays(void *arg) { sleep(1); puts("the last thread"); return arg; }
-static void *cancelled(void *arg) { for (;;) pause(); return arg; }
+static void *stays(void *arg)
+{
+    sleep(1);
+    puts("the last thread");
+    return arg;
+}
+static void *cancelled(void *arg)
+{
+    for (;;) pause();
+    return arg;
+}
 
 int main(int argc, char **argv)
 {

@@ -127,7 +127,8 @@ static void handler(int n)
     handled++;
 }
 
-static long most = LONG_MAX; /* blocks of a loop whose length is a matter of time: an allocator that gives none again has not more */
+static long most =
+    LONG_MAX; /* blocks of a loop whose length is a matter of time: an allocator that gives none again has not more */
 
 static void *spins(void *arg)
 {

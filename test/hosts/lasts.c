@@ -29,7 +29,8 @@ static void work(const char *dir)
     snprintf(path, sizeof path, "%s/libtorch_cpu.so", dir);
     void *handle = dlopen(path, RTLD_NOW);
     if (!handle) exit(99);
-    void (*begin)(struct mini_range *, const char *, int) = (void (*)(struct mini_range *, const char *, int))dlsym(handle, "mini_begin");
+    void (*begin)(struct mini_range *, const char *, int) =
+        (void (*)(struct mini_range *, const char *, int))dlsym(handle, "mini_begin");
     void (*end)(struct mini_range *) = (void (*)(struct mini_range *))dlsym(handle, "mini_end");
     for (int i = 0; i < 50; i++) {
         begin(&r, "aten::add", 0);

@@ -13,8 +13,12 @@ static void *body(void *arg) { return arg; }
 
 int main(int argc, char **argv)
 {
-    static const struct { const char *name; int what; rlim_t value; } limits[] = {
-        {"nofile", RLIMIT_NOFILE, 4}, {"as", RLIMIT_AS, 64 << 20},   {"fsize", RLIMIT_FSIZE, 0},
+    static const struct {
+        const char *name;
+        int what;
+        rlim_t value;
+    } limits[] = {
+        {"nofile", RLIMIT_NOFILE, 4},   {"as", RLIMIT_AS, 64 << 20},     {"fsize", RLIMIT_FSIZE, 0},
         {"stack", RLIMIT_STACK, 65536}, {"data", RLIMIT_DATA, 16 << 20}, {"nproc", RLIMIT_NPROC, 1},
     };
     pthread_t t;

@@ -56,7 +56,8 @@ int main(int argc, char **argv)
     printf("%d %s\n", none == NULL, dlerror());
     printf("%d %s\n", dlsym(RTLD_DEFAULT, "no_such_symbol") == NULL, dlerror() ? "told" : "silent");
     printf("%d\n", dlsym(RTLD_DEFAULT, "getpid") == (void *)getpid && dlerror() == NULL);
-    printf("versioned %d\n", dlvsym(RTLD_DEFAULT, "getpid", "GLIBC_2.2.5") != NULL || dlvsym(RTLD_DEFAULT, "getpid", "GLIBC_2.17") != NULL);
+    printf("versioned %d\n", dlvsym(RTLD_DEFAULT, "getpid", "GLIBC_2.2.5") != NULL ||
+                                 dlvsym(RTLD_DEFAULT, "getpid", "GLIBC_2.17") != NULL);
     printf("address of dlsym agrees %d\n", dlsym(RTLD_DEFAULT, "dlsym") != NULL);
     return 0;
 }

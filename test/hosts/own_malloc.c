@@ -17,7 +17,10 @@ void *malloc(size_t n)
     memcpy(room + at, &n, sizeof n);
     return room + at + 16;
 }
-void free(void *p) { if (p) __atomic_fetch_add(&frees, 1, __ATOMIC_RELAXED); }
+void free(void *p)
+{
+    if (p) __atomic_fetch_add(&frees, 1, __ATOMIC_RELAXED);
+}
 void *calloc(size_t a, size_t b) { return malloc(a * b); }
 void *realloc(void *p, size_t n)
 {

@@ -22,7 +22,8 @@
 
 static int filter_set(struct sock_fprog *prog, int is_raw)
 {
-    return is_raw ? (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, prog) : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, prog, 0, 0);
+    return is_raw ? (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, prog)
+                  : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, prog, 0, 0);
 }
 
 static void blocks(int n)
@@ -42,7 +43,8 @@ static int asks(void)
 static int strict(int is_raw)
 {
     blocks(100);
-    int rc = is_raw ? (int)syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) : prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
+    int rc = is_raw ? (int)syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0)
+                    : prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
     blocks(100);
     if (rc == 0) write(1, "strict\n", 7);
     return (int)syscall(SYS_exit, 4);
@@ -52,7 +54,12 @@ static int confined(int is_raw)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        ALLOW(SYS_write), ALLOW(SYS_brk), ALLOW(SYS_mmap), ALLOW(SYS_munmap), ALLOW(SYS_exit_group), ALLOW(SYS_rt_sigprocmask),
+        ALLOW(SYS_write),
+        ALLOW(SYS_brk),
+        ALLOW(SYS_mmap),
+        ALLOW(SYS_munmap),
+        ALLOW(SYS_exit_group),
+        ALLOW(SYS_rt_sigprocmask),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_THREAD),
     };
     struct sock_fprog prog = {sizeof filter / sizeof *filter, filter};
@@ -76,12 +83,25 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "kill")) rare = SECCOMP_RET_KILL_PROCESS;
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        DENY(SYS_memfd_create, rare), DENY(SYS_perf_event_open, rare), DENY(SYS_eventfd2, rare),
-        DENY(SYS_userfaultfd, rare), DENY(SYS_process_vm_writev, rare), DENY(SYS_ptrace, rare),
-        DENY(SYS_socket, rare), DENY(SYS_bpf, rare), DENY(SYS_kcmp, rare), DENY(SYS_signalfd4, rare),
-        DENY(SYS_membarrier, useful), DENY(SYS_fallocate, useful), DENY(SYS_sched_setattr, useful),
-        DENY(SYS_sched_setscheduler, useful), DENY(SYS_setpriority, useful), DENY(SYS_unlinkat, useful),
-        DENY(SYS_process_vm_readv, useful), DENY(SYS_ftruncate, useful), DENY(SYS_fdatasync, useful),
+        DENY(SYS_memfd_create, rare),
+        DENY(SYS_perf_event_open, rare),
+        DENY(SYS_eventfd2, rare),
+        DENY(SYS_userfaultfd, rare),
+        DENY(SYS_process_vm_writev, rare),
+        DENY(SYS_ptrace, rare),
+        DENY(SYS_socket, rare),
+        DENY(SYS_bpf, rare),
+        DENY(SYS_kcmp, rare),
+        DENY(SYS_signalfd4, rare),
+        DENY(SYS_membarrier, useful),
+        DENY(SYS_fallocate, useful),
+        DENY(SYS_sched_setattr, useful),
+        DENY(SYS_sched_setscheduler, useful),
+        DENY(SYS_setpriority, useful),
+        DENY(SYS_unlinkat, useful),
+        DENY(SYS_process_vm_readv, useful),
+        DENY(SYS_ftruncate, useful),
+        DENY(SYS_fdatasync, useful),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog prog = {sizeof filter / sizeof *filter, filter};

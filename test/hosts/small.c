@@ -36,7 +36,9 @@ static void answers(int is_modest)
     char *p = calloc(10, 10);
     printf("%d %s\n", p[5], errno == EXDEV ? "errno kept" : "errno changed");
     p = realloc(p, 100000);
-    if (!is_modest) printf("%d\n", malloc(huge) == NULL && errno == ENOMEM); /* a sanitizer tells of it, with its process's number */
+    if (!is_modest)
+        printf("%d\n",
+               malloc(huge) == NULL && errno == ENOMEM); /* a sanitizer tells of it, with its process's number */
     free(p);
     p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     p = mremap(p, 8192, 65536, MREMAP_MAYMOVE);

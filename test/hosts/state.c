@@ -47,7 +47,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++) printf("env %s\n", env[i]);
     printf("preload is still set: %d\n", getenv("LD_PRELOAD") != NULL);
     mode_t m = umask(0);
-    printf("umask %o cwd is kept %d locale %s\n", (unsigned)m, getcwd(cwd, sizeof cwd) != NULL, setlocale(LC_ALL, NULL));
+    printf("umask %o cwd is kept %d locale %s\n", (unsigned)m, getcwd(cwd, sizeof cwd) != NULL,
+           setlocale(LC_ALL, NULL));
     printf("rounding %d exceptions %d\n", fegetround(), fetestexcept(FE_ALL_EXCEPT));
     for (int r = 0; r < RLIMIT_NLIMITS; r++) {
         struct rlimit l;

@@ -42,7 +42,8 @@ static void blocks(int n)
 
 static void forbid(int is_raw)
 {
-    int mode = 0, rc = is_raw ? (int)syscall(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) : prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+    int mode = 0, rc = is_raw ? (int)syscall(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0)
+                              : prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
     int asked = prctl(PR_GET_TSC, &mode, 0, 0, 0);
     printf("forbidden %d, asked %d: %d\n", rc, asked, mode);
     fflush(stdout);
@@ -56,7 +57,8 @@ int main(int argc, char **argv)
     if (strcmp(when, "idle") == 0) forbid(is_raw);
     if (strcmp(when, "heap") == 0) blocks(500), forbid(is_raw), blocks(500);
     if (strcmp(when, "ops") == 0) load(argv[1]), ops(50), forbid(is_raw), ops(50);
-    if (strcmp(when, "inside") == 0) load(argv[1]), begin(&outer, "aten::outer", 0), ops(50), forbid(is_raw), ops(50), end(&outer);
+    if (strcmp(when, "inside") == 0)
+        load(argv[1]), begin(&outer, "aten::outer", 0), ops(50), forbid(is_raw), ops(50), end(&outer);
     if (strcmp(when, "late") == 0) forbid(is_raw), load(argv[1]), ops(100);
     puts("bye");
     return 5;

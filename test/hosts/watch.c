@@ -36,7 +36,8 @@ __attribute__((destructor)) static void look(void)
     char line[64];
     if (!file) return;
     /* one of ours was told to end, and is at it; one that was just made has no name yet: twice in a row there must be none */
-    for (int i = 0, none = 0; i < 300 && none < 2; i++, usleep(10000)) none = count("/proc/self/task", 1) ? 0 : none + 1;
+    for (int i = 0, none = 0; i < 300 && none < 2; i++, usleep(10000))
+        none = count("/proc/self/task", 1) ? 0 : none + 1;
     /* more than there are by rights may be at it for long, on a busy disk */
     for (int i = 0; i < 3000 && most && count("/proc/self/task", 1) > atoi(most); i++) usleep(10000);
     snprintf(line, sizeof line, "%d %d\n", count("/proc/self/fd", 0), count("/proc/self/task", 1));

@@ -15,14 +15,30 @@
 #include "test/support/support.h"
 
 static int release = -1, failed;
-static const char *const kinds[] = {"MEMCPY", "MEMSET", "KERNEL", "DRIVER", "RUNTIME", "DEVICE", "CONTEXT", "CONCURRENT_KERNEL",
-                                    "OVERHEAD", "MEMCPY2", "CUDA_EVENT", "STREAM", "SYNCHRONIZATION", "EXTERNAL_CORRELATION",
-                                    "GRAPH_TRACE", "MEMORY2", "NAME", "MARKER"};
+static const char *const kinds[] = {"MEMCPY",
+                                    "MEMSET",
+                                    "KERNEL",
+                                    "DRIVER",
+                                    "RUNTIME",
+                                    "DEVICE",
+                                    "CONTEXT",
+                                    "CONCURRENT_KERNEL",
+                                    "OVERHEAD",
+                                    "MEMCPY2",
+                                    "CUDA_EVENT",
+                                    "STREAM",
+                                    "SYNCHRONIZATION",
+                                    "EXTERNAL_CORRELATION",
+                                    "GRAPH_TRACE",
+                                    "MEMORY2",
+                                    "NAME",
+                                    "MARKER"};
 enum { KINDS = sizeof kinds / sizeof *kinds, ROUNDS = 2000, BYTES = 16384 };
 
 static void verdict(bool is_good, const char *what, const char *detail)
 {
-    printf("%sok - cupti_oracle_%s %s%s%s\n", is_good ? "" : "not ", kp_releases[release], what, detail[0] ? ": " : "", detail);
+    printf("%sok - cupti_oracle_%s %s%s%s\n", is_good ? "" : "not ", kp_releases[release], what, detail[0] ? ": " : "",
+           detail);
     failed += !is_good;
 }
 
@@ -91,19 +107,26 @@ static void check_names(void)
         const char *name;
         uint32_t what;
     } calls[] = {
-        {0, 211, "cudaLaunchKernel", KP_CALL_LAUNCH}, {0, 269, "cudaLaunchCooperativeKernel", KP_CALL_LAUNCH},
-        {0, 41, "cudaMemcpyAsync", 0},                {0, 51, "cudaMemsetAsync", 0},
-        {0, 20, "cudaMalloc", 0},                     {0, 311, "cudaGraphLaunch", 0},
-        {0, 165, "cudaDeviceSynchronize", 0},         {1, 307, "cuLaunchKernel", KP_CALL_LAUNCH},
-        {1, 277, "cuMemcpyHtoDAsync_v2", KP_CALL_NOISE}, {1, 17, "cuCtxSynchronize", KP_CALL_NOISE},
+        {0, 211, "cudaLaunchKernel", KP_CALL_LAUNCH},
+        {0, 269, "cudaLaunchCooperativeKernel", KP_CALL_LAUNCH},
+        {0, 41, "cudaMemcpyAsync", 0},
+        {0, 51, "cudaMemsetAsync", 0},
+        {0, 20, "cudaMalloc", 0},
+        {0, 311, "cudaGraphLaunch", 0},
+        {0, 165, "cudaDeviceSynchronize", 0},
+        {1, 307, "cuLaunchKernel", KP_CALL_LAUNCH},
+        {1, 277, "cuMemcpyHtoDAsync_v2", KP_CALL_NOISE},
+        {1, 17, "cuCtxSynchronize", KP_CALL_NOISE},
     };
     char detail[128] = "";
     unsigned noise = 0;
     kp_calls_fill();
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         const struct kp_call *c = &kp_calls[calls[i].is_driver][calls[i].cbid];
-        if (!c->name || c->len != strlen(calls[i].name) || strncmp(c->name, calls[i].name, c->len) || c->what != calls[i].what)
-            snprintf(detail, sizeof detail, "%u is %.*s", calls[i].cbid, c->name ? c->len : 4, c->name ? c->name : "none");
+        if (!c->name || c->len != strlen(calls[i].name) || strncmp(c->name, calls[i].name, c->len) ||
+            c->what != calls[i].what)
+            snprintf(detail, sizeof detail, "%u is %.*s", calls[i].cbid, c->name ? c->len : 4,
+                     c->name ? c->name : "none");
     }
     for (int i = 0; i < KP_CALLS; i++) noise += kp_calls[0][i].what == KP_CALL_NOISE;
     if (noise != 6) snprintf(detail, sizeof detail, "%u runtime calls are left out, not 6", noise);

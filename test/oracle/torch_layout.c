@@ -16,21 +16,42 @@
 extern int kp_strange_shift;
 void kp_strange_true_layout(struct kp_torch_layout *layout, uint32_t version, uint32_t string_bytes);
 
-#define FIELD(member, bits) {#member, offsetof(struct kp_torch_layout, member), sizeof(((struct kp_torch_layout *)0)->member), bits}
+#define FIELD(member, bits)                                                                                    \
+    {                                                                                                          \
+#member, offsetof(struct kp_torch_layout, member), sizeof(((struct kp_torch_layout *)0)->member), bits \
+    }
 static const struct {
     const char *name;
     size_t at, bytes;
     uint32_t unless; /* dropped bits, any of which says that the field is not used */
 } fields[] = {
-    FIELD(rf_thread, KP_TORCH_NO_THREAD), FIELD(rf_scope, KP_TORCH_NO_SCOPE), FIELD(rf_fn, KP_TORCH_NO_SCHEMA),
-    FIELD(rf_schema, KP_TORCH_NO_SCHEMA), FIELD(schema_overload, KP_TORCH_NO_SCHEMA), FIELD(rf_seq, KP_TORCH_NO_SEQ),
-    FIELD(rf_inputs, KP_TORCH_NO_INPUTS), FIELD(rf_fwd, KP_TORCH_NO_FWD), FIELD(rf_handle, KP_TORCH_NO_FWD),
-    FIELD(rf_async, KP_TORCH_NO_ASYNC), FIELD(list_items, KP_TORCH_NO_LISTS), FIELD(list_type, KP_TORCH_NO_LISTS),
-    FIELD(tag_list, KP_TORCH_NO_LISTS), FIELD(string_text, KP_TORCH_NO_SCALARS), FIELD(tag_int, KP_TORCH_NO_SCALARS),
-    FIELD(tag_double, KP_TORCH_NO_SCALARS), FIELD(tag_complex, KP_TORCH_NO_SCALARS), FIELD(tag_bool, KP_TORCH_NO_SCALARS),
-    FIELD(tag_string, KP_TORCH_NO_SCALARS), FIELD(tag_symint, KP_TORCH_NO_SCALARS), FIELD(tag_symbool, KP_TORCH_NO_SCALARS),
-    FIELD(ti_ndim, KP_TORCH_NO_TENSORS), FIELD(ti_dtype, KP_TORCH_NO_TENSORS), FIELD(ti_policy, KP_TORCH_NO_TENSORS),
-    FIELD(ti_keys, KP_TORCH_NO_TENSORS), FIELD(unstrided, KP_TORCH_NO_TENSORS), FIELD(undefined_tensor, KP_TORCH_NO_TENSORS),
+    FIELD(rf_thread, KP_TORCH_NO_THREAD),
+    FIELD(rf_scope, KP_TORCH_NO_SCOPE),
+    FIELD(rf_fn, KP_TORCH_NO_SCHEMA),
+    FIELD(rf_schema, KP_TORCH_NO_SCHEMA),
+    FIELD(schema_overload, KP_TORCH_NO_SCHEMA),
+    FIELD(rf_seq, KP_TORCH_NO_SEQ),
+    FIELD(rf_inputs, KP_TORCH_NO_INPUTS),
+    FIELD(rf_fwd, KP_TORCH_NO_FWD),
+    FIELD(rf_handle, KP_TORCH_NO_FWD),
+    FIELD(rf_async, KP_TORCH_NO_ASYNC),
+    FIELD(list_items, KP_TORCH_NO_LISTS),
+    FIELD(list_type, KP_TORCH_NO_LISTS),
+    FIELD(tag_list, KP_TORCH_NO_LISTS),
+    FIELD(string_text, KP_TORCH_NO_SCALARS),
+    FIELD(tag_int, KP_TORCH_NO_SCALARS),
+    FIELD(tag_double, KP_TORCH_NO_SCALARS),
+    FIELD(tag_complex, KP_TORCH_NO_SCALARS),
+    FIELD(tag_bool, KP_TORCH_NO_SCALARS),
+    FIELD(tag_string, KP_TORCH_NO_SCALARS),
+    FIELD(tag_symint, KP_TORCH_NO_SCALARS),
+    FIELD(tag_symbool, KP_TORCH_NO_SCALARS),
+    FIELD(ti_ndim, KP_TORCH_NO_TENSORS),
+    FIELD(ti_dtype, KP_TORCH_NO_TENSORS),
+    FIELD(ti_policy, KP_TORCH_NO_TENSORS),
+    FIELD(ti_keys, KP_TORCH_NO_TENSORS),
+    FIELD(unstrided, KP_TORCH_NO_TENSORS),
+    FIELD(undefined_tensor, KP_TORCH_NO_TENSORS),
     FIELD(tensor_type, KP_TORCH_NO_LISTS),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
@@ -42,10 +63,7 @@ static void told(bool ok, const char *what, const char *more)
     failures += !ok;
 }
 
-static bool is_symbolic(size_t i)
-{
-    return strncmp(fields[i].name, "tag_sym", 7) == 0;
-}
+static bool is_symbolic(size_t i) { return strncmp(fields[i].name, "tag_sym", 7) == 0; }
 
 /* How many fields are believed; *wrong: of these not as in `row`. Symbolic numbers' tags may be unknown by themselves. */
 static int compare(const struct kp_torch_layout *row, const struct kp_torch_layout *found, int *wrong)
@@ -94,8 +112,10 @@ int main(int argc, char **argv)
         kp_torch_layout_make(&found, version, string_bytes);
         kp_torch_selfcheck(&api, &found);
         int believed = compare(&row, &found, &wrong);
-        snprintf(more, sizeof more, " by %d: %d of %d fields found, %d wrong, dropped %#x", shifts[i], believed, all, wrong, found.dropped);
-        told(!wrong && believed > 0 && (version < 210 || !found.dropped), "as an unknown version, every field moved", more);
+        snprintf(more, sizeof more, " by %d: %d of %d fields found, %d wrong, dropped %#x", shifts[i], believed, all,
+                 wrong, found.dropped);
+        told(!wrong && believed > 0 && (version < 210 || !found.dropped), "as an unknown version, every field moved",
+             more);
     }
     return failures != 0;
 }

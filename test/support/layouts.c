@@ -47,10 +47,7 @@ static const char *line_of(const char *kind)
     return line + strlen(key);
 }
 
-uint32_t kp_layout_kind(const char *kind)
-{
-    return (uint32_t)atoi(line_of(kind));
-}
+uint32_t kp_layout_kind(const char *kind) { return (uint32_t)atoi(line_of(kind)); }
 
 uint32_t kp_layout_bytes(const char *kind, int release)
 {

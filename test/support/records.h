@@ -31,10 +31,7 @@ static inline struct records records_open(const char *path)
     return r;
 }
 
-static inline void records_close(struct records *r)
-{
-    munmap(r->base, r->bytes);
-}
+static inline void records_close(struct records *r) { munmap(r->base, r->bytes); }
 
 /* The text of a name id, "" for 0; "?" when the spool has no such name. */
 static inline const char *records_name(const struct records *r, uint32_t id)
@@ -57,7 +54,8 @@ static inline const char *records_name(const struct records *r, uint32_t id)
 }
 
 /* Up to `room` records of `kind` in chunks of `cycle`, in the order of the chunks. */
-static inline size_t records_find(const struct records *r, uint32_t cycle, enum kp_kind kind, const void **out, size_t room)
+static inline size_t records_find(const struct records *r, uint32_t cycle, enum kp_kind kind, const void **out,
+                                  size_t room)
 {
     size_t found = 0;
     for (size_t c = KP_CHUNK_BYTES; c + KP_CHUNK_BYTES <= r->bytes; c += KP_CHUNK_BYTES) {

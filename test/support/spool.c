@@ -10,10 +10,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_hash.h"
 
-struct kp_file_head *test_spool_head(struct test_spool *s)
-{
-    return (void *)s->bytes;
-}
+struct kp_file_head *test_spool_head(struct test_spool *s) { return (void *)s->bytes; }
 
 struct kp_chunk_head *test_spool_at(struct test_spool *s, uint32_t chunk)
 {
@@ -65,7 +62,8 @@ void test_spool_text(struct test_spool *s, const char *lines)
     head->text_bytes += (uint32_t)n;
 }
 
-uint32_t test_spool_chunk(struct test_spool *s, uint32_t kind, uint32_t cycle, uint32_t tid, uint32_t thread_no, const char *name)
+uint32_t test_spool_chunk(struct test_spool *s, uint32_t kind, uint32_t cycle, uint32_t tid, uint32_t thread_no,
+                          const char *name)
 {
     uint32_t i = grow(s);
     struct kp_chunk_head *c = test_spool_at(s, i);
@@ -110,14 +108,20 @@ uint32_t test_spool_name(struct test_spool *s, const char *bytes, uint32_t len)
 
 void test_spool_clock(struct test_spool *s, uint32_t chunk, uint64_t ticks, uint64_t real_ns, uint64_t mono_ns)
 {
-    struct kp_rec_clock r = {.head = {.kind = KP_KIND_CLOCK, .size = sizeof r}, .ticks = ticks, .real_ns = real_ns, .mono_ns = mono_ns};
+    struct kp_rec_clock r = {
+        .head = {.kind = KP_KIND_CLOCK, .size = sizeof r}, .ticks = ticks, .real_ns = real_ns, .mono_ns = mono_ns};
     test_spool_put(s, chunk, &r, sizeof r);
 }
 
-void test_spool_cycle(struct test_spool *s, uint32_t chunk, uint32_t cycle, uint64_t begin, uint64_t end, uint32_t steps)
+void test_spool_cycle(struct test_spool *s, uint32_t chunk, uint32_t cycle, uint64_t begin, uint64_t end,
+                      uint32_t steps)
 {
     struct kp_rec_cycle r = {.head = {.kind = KP_KIND_CYCLE, .size = sizeof r, .flags = end ? 1 : 0},
-                             .cycle = cycle, .steps = steps, .begin = begin, .end = end, .warm_begin = begin > 500 ? begin - 500 : begin};
+                             .cycle = cycle,
+                             .steps = steps,
+                             .begin = begin,
+                             .end = end,
+                             .warm_begin = begin > 500 ? begin - 500 : begin};
     test_spool_put(s, chunk, &r, sizeof r);
 }
 
@@ -126,12 +130,12 @@ int test_spool_op(struct test_spool *s, uint32_t chunk, const struct test_op *op
     uint64_t room[KP_MAX_RECORD / 8] = {0};
     struct kp_rec_op *r = (void *)room;
     uint8_t *more = (uint8_t *)(r + 1);
-#define ADD(flag, condition, value, type)                                                          \
-    if (condition) {                                                                               \
-        type v_ = (value);                                                                         \
-        memcpy(more, &v_, sizeof v_);                                                              \
-        more += sizeof v_;                                                                         \
-        r->head.flags |= (flag);                                                                   \
+#define ADD(flag, condition, value, type) \
+    if (condition) {                      \
+        type v_ = (value);                \
+        memcpy(more, &v_, sizeof v_);     \
+        more += sizeof v_;                \
+        r->head.flags |= (flag);          \
     }
     r->head = (struct kp_rec){.kind = KP_KIND_OP, .flags = op->flags, .name = op->name};
     r->start = op->start;
@@ -151,7 +155,8 @@ int test_spool_op(struct test_spool *s, uint32_t chunk, const struct test_op *op
 
 int test_spool_step(struct test_spool *s, uint32_t chunk, uint64_t start, uint64_t end, uint64_t number)
 {
-    struct kp_rec_step r = {.head = {.kind = KP_KIND_STEP, .size = sizeof r}, .start = start, .ticks = end - start, .number = number};
+    struct kp_rec_step r = {
+        .head = {.kind = KP_KIND_STEP, .size = sizeof r}, .start = start, .ticks = end - start, .number = number};
     return test_spool_put(s, chunk, &r, sizeof r);
 }
 
@@ -165,17 +170,33 @@ void test_spool_save(const struct test_spool *s, const char *path, size_t bytes)
 }
 
 /* One step: a linear layer forward on the main thread, its backward on autograd's. */
-static void one_step(struct test_spool *s, const uint32_t *id, uint32_t main_chunk, uint32_t back_chunk, uint64_t at, uint64_t n)
+static void one_step(struct test_spool *s, const uint32_t *id, uint32_t main_chunk, uint32_t back_chunk, uint64_t at,
+                     uint64_t n)
 {
-    static const uint8_t inputs[] = {1, 6, 0, 2, 8, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 7, 0, 0, 0, 0, 0, 0, 0};
+    static const uint8_t inputs[] = {1, 6, 0, 2, 8, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0,
+                                     0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3, 7, 0, 0, 0, 0, 0, 0, 0};
     int64_t seq = (int64_t)(n * 2);
     test_spool_step(s, main_chunk, at + 50, at + 400, n);
-    test_spool_op(s, main_chunk, &(struct test_op){.name = id[2], .start = at + 100, .ticks = 80, .scope = 7, .rt_tid = 1, .seq = -1, .handle = n});
-    test_spool_op(s, main_chunk, &(struct test_op){.name = id[0], .start = at + 110, .ticks = 50, .rt_tid = 1, .seq = seq,
-                                                   .inputs = inputs, .inputs_bytes = sizeof inputs, .inputs_count = 2});
-    test_spool_op(s, main_chunk, &(struct test_op){.name = id[1], .start = at + 120, .ticks = 30, .rt_tid = 1, .seq = seq});
-    test_spool_op(s, back_chunk, &(struct test_op){.name = id[3], .start = at + 200, .ticks = 60, .rt_tid = 2, .seq = -1});
-    test_spool_op(s, back_chunk, &(struct test_op){.name = id[4], .start = at + 210, .ticks = 40, .scope = 1, .rt_tid = 2, .seq = seq, .fwd_tid = 1});
+    test_spool_op(s, main_chunk,
+                  &(struct test_op){
+                      .name = id[2], .start = at + 100, .ticks = 80, .scope = 7, .rt_tid = 1, .seq = -1, .handle = n});
+    test_spool_op(s, main_chunk,
+                  &(struct test_op){.name = id[0],
+                                    .start = at + 110,
+                                    .ticks = 50,
+                                    .rt_tid = 1,
+                                    .seq = seq,
+                                    .inputs = inputs,
+                                    .inputs_bytes = sizeof inputs,
+                                    .inputs_count = 2});
+    test_spool_op(s, main_chunk,
+                  &(struct test_op){.name = id[1], .start = at + 120, .ticks = 30, .rt_tid = 1, .seq = seq});
+    test_spool_op(s, back_chunk,
+                  &(struct test_op){.name = id[3], .start = at + 200, .ticks = 60, .rt_tid = 2, .seq = -1});
+    test_spool_op(
+        s, back_chunk,
+        &(struct test_op){
+            .name = id[4], .start = at + 210, .ticks = 40, .scope = 1, .rt_tid = 2, .seq = seq, .fwd_tid = 1});
 }
 
 void test_spool_training(struct test_spool *s)
@@ -185,7 +206,8 @@ void test_spool_training(struct test_spool *s)
     const uint64_t wall = 1790857026000000000u + 1000000000u;
     uint32_t id[5], meta, main_chunk, back_chunk;
     test_spool_init(s);
-    test_spool_text(s, "KPROF_RECORD_SHAPES=1\ntorch_version=2.15.0\nstep_source=optimizer\nenv.RANK=3\nenv.WORLD_SIZE=8\n");
+    test_spool_text(
+        s, "KPROF_RECORD_SHAPES=1\ntorch_version=2.15.0\nstep_source=optimizer\nenv.RANK=3\nenv.WORLD_SIZE=8\n");
     for (int i = 0; i < 5; i++) id[i] = test_spool_name(s, names[i], (uint32_t)strlen(names[i]));
     meta = test_spool_chunk(s, KP_CHUNK_META, 0, 4242, 1, "python");
     main_chunk = test_spool_chunk(s, KP_CHUNK_DATA, 1, 4242, 1, "python");

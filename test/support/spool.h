@@ -20,13 +20,15 @@ void test_spool_free(struct test_spool *s);
 void test_spool_text(struct test_spool *s, const char *lines);
 struct kp_file_head *test_spool_head(struct test_spool *s);
 /* A new chunk; returns its number. */
-uint32_t test_spool_chunk(struct test_spool *s, uint32_t kind, uint32_t cycle, uint32_t tid, uint32_t thread_no, const char *name);
+uint32_t test_spool_chunk(struct test_spool *s, uint32_t kind, uint32_t cycle, uint32_t tid, uint32_t thread_no,
+                          const char *name);
 struct kp_chunk_head *test_spool_at(struct test_spool *s, uint32_t chunk);
 /* Appends a record; 0 when the chunk is full. */
 int test_spool_put(struct test_spool *s, uint32_t chunk, const void *rec, uint32_t bytes);
 uint32_t test_spool_name(struct test_spool *s, const char *bytes, uint32_t len); /* id */
 void test_spool_clock(struct test_spool *s, uint32_t chunk, uint64_t ticks, uint64_t real_ns, uint64_t mono_ns);
-void test_spool_cycle(struct test_spool *s, uint32_t chunk, uint32_t cycle, uint64_t begin, uint64_t end, uint32_t steps);
+void test_spool_cycle(struct test_spool *s, uint32_t chunk, uint32_t cycle, uint64_t begin, uint64_t end,
+                      uint32_t steps);
 
 struct test_op { /* what may be said about an op; zero is the common case but seq: -1 for none */
     uint32_t name;

@@ -13,10 +13,7 @@
 static pid_t maker;
 
 /* As the library's constructor does: where an emulator lacks something, test/arm64 says so in KPROF_TEST_FAIL. */
-__attribute__((constructor)) static void failures_begin(void)
-{
-    kp_fail_set(getenv("KPROF_TEST_FAIL"));
-}
+__attribute__((constructor)) static void failures_begin(void) { kp_fail_set(getenv("KPROF_TEST_FAIL")); }
 
 static int entry_remove(const char *path, const struct stat *st, int type, struct FTW *where)
 {

@@ -16,14 +16,16 @@ const char *kp_test_tmpdir(void);
 
 /* Whether files can be given to other users: by root, unless of a user namespace that has one user. */
 bool kp_test_has_other_users(void);
-#define KP_NEEDS_OTHER_USERS() \
-    do { if (!kp_test_has_other_users()) KP_SKIP("needs root, and another user"); } while (0)
+#define KP_NEEDS_OTHER_USERS()                                                   \
+    do {                                                                         \
+        if (!kp_test_has_other_users()) KP_SKIP("needs root, and another user"); \
+    } while (0)
 
 /* A test that cannot run says why. */
-#define KP_SKIP(why)                      \
-    do {                                  \
+#define KP_SKIP(why)                         \
+    do {                                     \
         print_message("skipped: %s\n", why); \
-        skip();                           \
+        skip();                              \
     } while (0)
 
 #endif

@@ -40,7 +40,8 @@ typedef struct {
     int (*yajl_end_array)(void *context);
 } yajl_callbacks;
 
-yajl_handle yajl_alloc(const yajl_callbacks *callbacks, yajl_alloc_funcs *unused, void *context); /* exits when memory is short */
+yajl_handle yajl_alloc(const yajl_callbacks *callbacks, yajl_alloc_funcs *unused,
+                       void *context); /* exits when memory is short */
 int yajl_config(yajl_handle handle, int option, ...);
 yajl_status yajl_parse(yajl_handle handle, const unsigned char *text, size_t bytes);
 yajl_status yajl_complete_parse(yajl_handle handle);

@@ -48,31 +48,24 @@ static const struct kp_mem_place nowhere = {-1, -1, -1, -1, -1, -1, -1, 0};
 
 const char *kp_mem_op_name(const struct kp_memview *view, int32_t node)
 {
-    return node < 0 ? "" : kp_trace_text(view->tree->trace, view->tree->trace->events[view->tree->nodes[node].event].name);
+    return node < 0 ? ""
+                    : kp_trace_text(view->tree->trace, view->tree->trace->events[view->tree->nodes[node].event].name);
 }
 
-bool kp_mem_is_optimizer(const char *name)
-{
-    return strncmp(name, "Optimizer.step#", 15) == 0;
-}
+bool kp_mem_is_optimizer(const char *name) { return strncmp(name, "Optimizer.step#", 15) == 0; }
 
 /* ---- devices ---- */
 
-static bool is_host(int type)
-{
-    return type == 0 || type == 2 || type == 5; /* CPU, MKLDNN, IDEEP */
-}
+static bool is_host(int type) { return type == 0 || type == 2 || type == 5; /* CPU, MKLDNN, IDEEP */ }
 
 static uint16_t device_find(struct kp_memview *view, int type, int id)
 {
-    if (is_host(type))
-        type = 0, id = -1;
+    if (is_host(type)) type = 0, id = -1;
     for (size_t i = 0; i < view->device_count; i++)
-        if (view->devices[i].type == type && view->devices[i].id == id)
-            return (uint16_t)i;
-    if (view->device_count == DEVICES_MOST)
-        return 0; /* a damaged file may name any number of devices */
-    view->devices = kp_kineto_grow(view->devices, &view->device_capacity, view->device_count + 1, sizeof *view->devices);
+        if (view->devices[i].type == type && view->devices[i].id == id) return (uint16_t)i;
+    if (view->device_count == DEVICES_MOST) return 0; /* a damaged file may name any number of devices */
+    view->devices =
+        kp_kineto_grow(view->devices, &view->device_capacity, view->device_count + 1, sizeof *view->devices);
     struct kp_mem_device *d = &view->devices[view->device_count];
     *d = (struct kp_mem_device){.type = type, .id = id, .reserved_most = -1};
     snprintf(d->name, sizeof d->name, type == 0 ? "CPU" : "GPU %d", id);
@@ -82,8 +75,7 @@ static uint16_t device_find(struct kp_memview *view, int type, int id)
 static int device_order(const void *a, const void *b)
 {
     const struct kp_mem_device *x = a, *y = b;
-    if (x->type != y->type)
-        return x->type < y->type ? -1 : 1;
+    if (x->type != y->type) return x->type < y->type ? -1 : 1;
     return (x->id > y->id) - (x->id < y->id);
 }
 
@@ -93,8 +85,7 @@ static void devices_find(struct kp_memview *view)
     const struct kp_trace *trace = view->tree->trace;
     for (size_t i = 0; i < trace->memory_count; i++)
         device_find(view, trace->events[trace->memory[i].event].device_type, trace->memory[i].device);
-    if (view->device_count)
-        qsort(view->devices, view->device_count, sizeof *view->devices, device_order);
+    if (view->device_count) qsort(view->devices, view->device_count, sizeof *view->devices, device_order);
 }
 
 /* ---- events of memory ---- */
@@ -102,8 +93,7 @@ static void devices_find(struct kp_memview *view)
 static int time_order(const void *a, const void *b)
 {
     const struct record *x = a, *y = b;
-    if (x->at_ns != y->at_ns)
-        return x->at_ns < y->at_ns ? -1 : 1;
+    if (x->at_ns != y->at_ns) return x->at_ns < y->at_ns ? -1 : 1;
     return (x->order > y->order) - (x->order < y->order);
 }
 
@@ -114,16 +104,20 @@ static void records_add(struct sweep *s)
         const struct kp_trace_memory *m = &trace->memory[i];
         const struct kp_trace_event *e = &trace->events[m->event];
         bool is_out = strcmp(kp_trace_text(trace, e->name), "[OutOfMemory]") == 0;
-        if (!is_out && strcmp(kp_trace_text(trace, e->name), "[memory]") != 0)
-            continue;
+        if (!is_out && strcmp(kp_trace_text(trace, e->name), "[memory]") != 0) continue;
         s->view->no_addresses |= !is_out && !m->address;
         s->records = kp_kineto_grow(s->records, &s->capacity, s->count + 1, sizeof *s->records);
-        s->records[s->count++] = (struct record){.at_ns = e->start_ns, .bytes = is_out ? m->bytes : e->number, .allocated = m->allocated,
-            .reserved = m->reserved, .address = m->address, .place = nowhere, .order = m->event,
-            .device = device_find(s->view, e->device_type, m->device), .is_out = is_out};
+        s->records[s->count++] = (struct record){.at_ns = e->start_ns,
+                                                 .bytes = is_out ? m->bytes : e->number,
+                                                 .allocated = m->allocated,
+                                                 .reserved = m->reserved,
+                                                 .address = m->address,
+                                                 .place = nowhere,
+                                                 .order = m->event,
+                                                 .device = device_find(s->view, e->device_type, m->device),
+                                                 .is_out = is_out};
     }
-    if (s->count)
-        qsort(s->records, s->count, sizeof *s->records, time_order);
+    if (s->count) qsort(s->records, s->count, sizeof *s->records, time_order);
 }
 
 /* ---- the sweep ---- */
@@ -142,10 +136,8 @@ static struct lane *lane_get(struct sweep *s, const struct kp_trace_event *e)
 static struct kp_mem_place lane_place(struct lane *lane, int64_t at_ns)
 {
     struct kp_mem_place place = nowhere;
-    while (lane->count && lane->open[lane->count - 1].end_ns < at_ns)
-        lane->count--;
-    if (lane->count)
-        place = lane->open[lane->count - 1].place;
+    while (lane->count && lane->open[lane->count - 1].end_ns < at_ns) lane->count--;
+    if (lane->count) place = lane->open[lane->count - 1].place;
     place.thread = lane->thread;
     return place;
 }
@@ -159,20 +151,24 @@ static int32_t pass_at(struct sweep *s, struct lane *lane, const struct kp_trace
     struct kp_memview *view = s->view;
     bool has_seq = e->flags & KP_TRACE_HAS_SEQ;
     struct kp_mem_pass *pass = lane->pass < 0 ? NULL : &view->passes[lane->pass];
-    if (!pass || !pass->open || pass->optimizers != s->optimizers || (has_seq && pass->most_seq >= 0 && e->number >= pass->most_seq)) {
+    if (!pass || !pass->open || pass->optimizers != s->optimizers ||
+        (has_seq && pass->most_seq >= 0 && e->number >= pass->most_seq)) {
         view->passes = kp_kineto_grow(view->passes, &view->pass_capacity, view->pass_count + 1, sizeof *view->passes);
         lane->pass = (int32_t)view->pass_count;
         pass = &view->passes[view->pass_count++];
-        *pass = (struct kp_mem_pass){.from_ns = e->start_ns, .to_ns = e->start_ns, .forward_ns = INT64_MAX, .most_seq = -1,
-                                     .optimizers = s->optimizers, .open = true};
+        *pass = (struct kp_mem_pass){.from_ns = e->start_ns,
+                                     .to_ns = e->start_ns,
+                                     .forward_ns = INT64_MAX,
+                                     .most_seq = -1,
+                                     .optimizers = s->optimizers,
+                                     .open = true};
     }
     if (has_seq) {
         pass->most_seq = e->number > pass->most_seq ? e->number : pass->most_seq;
         view->nodes = kp_kineto_grow(view->nodes, &view->node_capacity, view->node_count + 1, sizeof *view->nodes);
         view->nodes[view->node_count++] = (struct kp_mem_node){e->number, lane->pass};
     }
-    if (e->start_ns + e->dur_ns > pass->to_ns)
-        pass->to_ns = e->start_ns + e->dur_ns;
+    if (e->start_ns + e->dur_ns > pass->to_ns) pass->to_ns = e->start_ns + e->dur_ns;
     return lane->pass;
 }
 
@@ -182,23 +178,21 @@ static bool has_schema(const char *name)
     return colons && strncmp(name, "autograd::engine::", 18) != 0 && !strpbrk(name, " <(/");
 }
 
-static void op_enter(struct sweep *s, struct lane *lane, const struct kp_trace_event *e, int32_t node, struct kp_mem_place *place)
+static void op_enter(struct sweep *s, struct lane *lane, const struct kp_trace_event *e, int32_t node,
+                     struct kp_mem_place *place)
 {
     const char *name = kp_trace_text(s->view->tree->trace, e->name);
     bool is_engine = strncmp(name, "autograd::engine::evaluate_function: ", 37) == 0;
     bool in_engine = place->op >= 0 && place->op == place->engine;
-    if (place->top < 0)
-        place->top = node;
+    if (place->top < 0) place->top = node;
     if (is_engine && place->engine < 0) {
         place->engine = node;
         place->pass = pass_at(s, lane, e);
     }
     place->op = node;
-    if (place->leaf >= 0 || is_engine || !(in_engine || has_schema(name)))
-        return;
+    if (place->leaf >= 0 || is_engine || !(in_engine || has_schema(name))) return;
     place->leaf = node;
-    if (place->engine < 0 && lane->pass >= 0)
-        s->view->passes[lane->pass].open = false;
+    if (place->engine < 0 && lane->pass >= 0) s->view->passes[lane->pass].open = false;
 }
 
 static void node_enter(struct sweep *s, int32_t node)
@@ -206,8 +200,7 @@ static void node_enter(struct sweep *s, int32_t node)
     const struct kp_node *n = &s->view->tree->nodes[node];
     const struct kp_trace *trace = s->view->tree->trace;
     const struct kp_trace_event *e = &trace->events[n->event];
-    if (n->on_device || e->kind == KP_TRACE_MEMORY)
-        return;
+    if (n->on_device || e->kind == KP_TRACE_MEMORY) return;
     struct lane *lane = lane_get(s, e);
     struct kp_mem_place place = lane_place(lane, n->start_ns);
     if (e->kind == KP_TRACE_OP) {
@@ -229,18 +222,15 @@ static void places_find(struct sweep *s)
     size_t node = 0;
     for (size_t i = 0; i < s->count; i++) {
         struct record *r = &s->records[i];
-        for (; node < tree->count && tree->nodes[node].start_ns <= r->at_ns; node++)
-            node_enter(s, (int32_t)node);
+        for (; node < tree->count && tree->nodes[node].start_ns <= r->at_ns; node++) node_enter(s, (int32_t)node);
         r->place = lane_place(lane_get(s, &tree->trace->events[r->order]), r->at_ns);
     }
-    for (; node < tree->count; node++)
-        node_enter(s, (int32_t)node);
+    for (; node < tree->count; node++) node_enter(s, (int32_t)node);
 }
 
 static void sweep_fini(struct sweep *s)
 {
-    for (size_t i = 0; i < s->threads.count; i++)
-        free(s->lanes[i].open);
+    for (size_t i = 0; i < s->threads.count; i++) free(s->lanes[i].open);
     free(s->lanes);
     kp_keyindex_fini(&s->threads);
     free(s->records);
@@ -251,8 +241,7 @@ static void sweep_fini(struct sweep *s)
 static void before_find(struct sweep *s)
 {
     struct kp_memview *view = s->view;
-    for (size_t d = 0; d < view->device_count; d++)
-        view->devices[d].before_bytes = -1;
+    for (size_t d = 0; d < view->device_count; d++) view->devices[d].before_bytes = -1;
     for (size_t i = 0; i < s->count; i++) {
         const struct record *r = &s->records[i];
         struct kp_mem_device *d = &view->devices[r->device];
@@ -262,21 +251,17 @@ static void before_find(struct sweep *s)
         } else if (d->before_bytes < 0 && r->allocated >= 0) {
             d->before_bytes = d->type && r->allocated > r->bytes ? r->allocated - r->bytes : 0;
         }
-        if (d->type && r->reserved > d->reserved_most)
-            d->reserved_most = r->reserved;
+        if (d->type && r->reserved > d->reserved_most) d->reserved_most = r->reserved;
     }
     for (size_t d = 0; d < view->device_count; d++)
-        if (view->devices[d].before_bytes < 0)
-            view->devices[d].before_bytes = 0;
+        if (view->devices[d].before_bytes < 0) view->devices[d].before_bytes = 0;
 }
 
 static int address_order(const void *a, const void *b)
 {
     const struct record *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    if (x->address != y->address)
-        return x->address < y->address ? -1 : 1;
+    if (x->device != y->device) return x->device < y->device ? -1 : 1;
+    if (x->address != y->address) return x->address < y->address ? -1 : 1;
     return time_order(a, b);
 }
 
@@ -284,8 +269,15 @@ static struct kp_mem_block *block_add(struct kp_memview *view, const struct reco
 {
     view->blocks = kp_kineto_grow(view->blocks, &view->block_capacity, view->block_count + 1, sizeof *view->blocks);
     struct kp_mem_block *b = &view->blocks[view->block_count++];
-    *b = (struct kp_mem_block){.from_ns = r->at_ns, .to_ns = INT64_MAX, .bytes = bytes, .address = r->address, .place = r->place,
-                               .freed_leaf = -1, .step = -1, .device = r->device, .category = KP_MEM_UNKNOWN};
+    *b = (struct kp_mem_block){.from_ns = r->at_ns,
+                               .to_ns = INT64_MAX,
+                               .bytes = bytes,
+                               .address = r->address,
+                               .place = r->place,
+                               .freed_leaf = -1,
+                               .step = -1,
+                               .device = r->device,
+                               .category = KP_MEM_UNKNOWN};
     return b;
 }
 
@@ -294,11 +286,9 @@ static void record_pair(struct kp_memview *view, size_t *live, const struct reco
 {
     struct kp_mem_block *b = *live == NO_BLOCK ? NULL : &view->blocks[*live];
     if (r->bytes >= 0) {
-        if (b)
-            b->to_ns = r->at_ns;
+        if (b) b->to_ns = r->at_ns;
         *live = r->bytes ? view->block_count : NO_BLOCK;
-        if (r->bytes)
-            block_add(view, r, r->bytes);
+        if (r->bytes) block_add(view, r, r->bytes);
         return;
     }
     if (!b) {
@@ -317,10 +307,8 @@ static void record_pair(struct kp_memview *view, size_t *live, const struct reco
 static int block_order(const void *a, const void *b)
 {
     const struct kp_mem_block *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    if (x->from_ns != y->from_ns)
-        return x->from_ns < y->from_ns ? -1 : 1;
+    if (x->device != y->device) return x->device < y->device ? -1 : 1;
+    if (x->from_ns != y->from_ns) return x->from_ns < y->from_ns ? -1 : 1;
     return (x->address > y->address) - (x->address < y->address);
 }
 
@@ -328,18 +316,14 @@ static void blocks_pair(struct sweep *s)
 {
     struct kp_memview *view = s->view;
     size_t live = NO_BLOCK;
-    if (s->count)
-        qsort(s->records, s->count, sizeof *s->records, address_order);
+    if (s->count) qsort(s->records, s->count, sizeof *s->records, address_order);
     for (size_t i = 0; i < s->count; i++) {
         const struct record *r = &s->records[i];
-        if (r->is_out || !r->address)
-            continue;
-        if (i && (s->records[i - 1].address != r->address || s->records[i - 1].device != r->device))
-            live = NO_BLOCK;
+        if (r->is_out || !r->address) continue;
+        if (i && (s->records[i - 1].address != r->address || s->records[i - 1].device != r->device)) live = NO_BLOCK;
         record_pair(view, &live, r);
     }
-    if (view->block_count)
-        qsort(view->blocks, view->block_count, sizeof *view->blocks, block_order);
+    if (view->block_count) qsort(view->blocks, view->block_count, sizeof *view->blocks, block_order);
     for (size_t i = view->block_count; i-- > 0;) {
         struct kp_mem_device *d = &view->devices[view->blocks[i].device];
         d->first = i;
@@ -364,7 +348,8 @@ static void steps_of_optimizers(struct kp_memview *view)
     for (size_t i = 0; i < view->tree->count; i++) {
         const struct kp_node *n = &view->tree->nodes[i];
         const struct kp_trace_event *e = &trace->events[n->event];
-        if (e->kind != KP_TRACE_ANNOTATION || !kp_mem_is_optimizer(kp_trace_text(trace, e->name)) || (name && e->name != name))
+        if (e->kind != KP_TRACE_ANNOTATION || !kp_mem_is_optimizer(kp_trace_text(trace, e->name)) ||
+            (name && e->name != name))
             continue;
         name = e->name;
         step_add(view, from_ns, n->end_ns, (long)view->step_count);
@@ -384,8 +369,7 @@ static void steps_find(struct kp_memview *view)
             step_add(view, n->start_ns, n->end_ns, strtol(name + 13, NULL, 10));
     }
     view->step_source = "ProfilerStep";
-    if (!view->step_count)
-        steps_of_optimizers(view);
+    if (!view->step_count) steps_of_optimizers(view);
     for (size_t i = 0; i < view->block_count; i++)
         if (view->blocks[i].from_ns != INT64_MIN)
             view->blocks[i].step = (int32_t)kp_mem_step_at(view, view->blocks[i].from_ns);
@@ -397,10 +381,8 @@ long kp_mem_step_at(const struct kp_memview *view, int64_t at_ns)
     size_t low = 0, high = view->step_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (view->steps[middle].from_ns <= at_ns)
-            low = middle + 1;
-        else
-            high = middle;
+        if (view->steps[middle].from_ns <= at_ns) low = middle + 1;
+        else high = middle;
     }
     return low && view->steps[low - 1].to_ns >= at_ns ? (long)low - 1 : -1;
 }
@@ -413,10 +395,8 @@ static void window_find(struct kp_memview *view, const struct sweep *s)
     view->begin_ns = s->records[0].at_ns;
     view->end_ns = s->records[s->count - 1].at_ns;
     for (size_t i = 0; i < tree->count; i++) {
-        if (tree->nodes[i].start_ns < view->begin_ns)
-            view->begin_ns = tree->nodes[i].start_ns;
-        if (tree->nodes[i].end_ns > view->end_ns)
-            view->end_ns = tree->nodes[i].end_ns;
+        if (tree->nodes[i].start_ns < view->begin_ns) view->begin_ns = tree->nodes[i].start_ns;
+        if (tree->nodes[i].end_ns > view->end_ns) view->end_ns = tree->nodes[i].end_ns;
     }
 }
 
@@ -438,8 +418,7 @@ int kp_memview_build(struct kp_memview *view, struct kp_tree *tree)
     view->tree = tree;
     devices_find(view);
     records_add(&s);
-    if (!s.count)
-        return -ENODATA;
+    if (!s.count) return -ENODATA;
     window_find(view, &s);
     places_find(&s);
     before_find(&s);

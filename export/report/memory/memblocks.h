@@ -13,18 +13,26 @@
 
 /* torch's categories in torch's order; the last one is ours. */
 enum kp_mem_category {
-    KP_MEM_PARAMETER, KP_MEM_OPTIMIZER, KP_MEM_INPUT, KP_MEM_TEMPORARY, KP_MEM_ACTIVATION, KP_MEM_GRADIENT, KP_MEM_AUTOGRAD,
-    KP_MEM_UNKNOWN, KP_MEM_BEFORE /* taken before the window, so nobody saw for what */, KP_MEM_CATEGORIES
+    KP_MEM_PARAMETER,
+    KP_MEM_OPTIMIZER,
+    KP_MEM_INPUT,
+    KP_MEM_TEMPORARY,
+    KP_MEM_ACTIVATION,
+    KP_MEM_GRADIENT,
+    KP_MEM_AUTOGRAD,
+    KP_MEM_UNKNOWN,
+    KP_MEM_BEFORE /* taken before the window, so nobody saw for what */,
+    KP_MEM_CATEGORIES
 };
 
 /* The place in the program where something happened: nodes of the tree, -1: none. */
 struct kp_mem_place {
-    int32_t op, top;     /* innermost and outermost op */
-    int32_t leaf;        /* the outermost that has a schema or is a node of autograd: what torch calls one step of data flow */
-    int32_t engine;      /* the outermost evaluate_function of autograd */
-    int32_t optimizer;   /* Optimizer.step# */
-    int32_t range;       /* innermost annotation */
-    int32_t pass;        /* backward pass */
+    int32_t op, top; /* innermost and outermost op */
+    int32_t leaf; /* the outermost that has a schema or is a node of autograd: what torch calls one step of data flow */
+    int32_t engine;    /* the outermost evaluate_function of autograd */
+    int32_t optimizer; /* Optimizer.step# */
+    int32_t range;     /* innermost annotation */
+    int32_t pass;      /* backward pass */
     uint64_t thread;
 };
 
@@ -34,24 +42,25 @@ struct kp_mem_block {
     uint64_t address;
     struct kp_mem_place place;
     int32_t freed_leaf;
-    int32_t step;        /* index of the step it was taken in, -1: none */
+    int32_t step; /* index of the step it was taken in, -1: none */
     uint16_t device;
     uint8_t category;
 };
 
 struct kp_mem_device {
-    int type, id;           /* c10 device type and index; CPU: 0, -1 */
-    char name[24];          /* CPU, GPU 0 */
-    size_t first, count;    /* its blocks */
-    int64_t before_bytes;   /* what was taken before the window and not given back in it */
-    int64_t reserved_most;  /* -1: not told */
+    int type, id;          /* c10 device type and index; CPU: 0, -1 */
+    char name[24];         /* CPU, GPU 0 */
+    size_t first, count;   /* its blocks */
+    int64_t before_bytes;  /* what was taken before the window and not given back in it */
+    int64_t reserved_most; /* -1: not told */
 };
 struct kp_mem_step {
     int64_t from_ns, to_ns;
     long number;
 };
 struct kp_mem_pass { /* one backward pass of one thread */
-    int64_t from_ns, to_ns, forward_ns; /* forward_ns: where the forward pass began whose nodes it walks; INT64_MAX: not seen */
+    int64_t from_ns, to_ns,
+        forward_ns; /* forward_ns: where the forward pass began whose nodes it walks; INT64_MAX: not seen */
     int64_t most_seq;
     uint64_t forward_thread;
     unsigned optimizers; /* how many Optimizer.step# had begun */
@@ -81,10 +90,10 @@ struct kp_memview {
     size_t node_count, node_capacity;
     struct kp_mem_out *outs;
     size_t out_count, out_capacity;
-    uint32_t *stacks;            /* of each node, else of the nearest around it that has one */
-    int64_t begin_ns, end_ns;    /* of the window */
-    const char *step_source;     /* what the steps are: ProfilerStep#, or the next best */
-    bool no_addresses;           /* a trace of 2021: blocks cannot be told apart */
+    uint32_t *stacks;         /* of each node, else of the nearest around it that has one */
+    int64_t begin_ns, end_ns; /* of the window */
+    const char *step_source;  /* what the steps are: ProfilerStep#, or the next best */
+    bool no_addresses;        /* a trace of 2021: blocks cannot be told apart */
 };
 
 /* The tree has had kp_tree_fill_stacks and kp_tree_set_stacks when its trace has stacks. -ENODATA: the trace has no event of memory. */
@@ -114,11 +123,13 @@ struct kp_mem_curve {
     const struct kp_mem_device *device;
 };
 /* Within [from_ns, to_ns]. */
-void kp_mem_curve_build(struct kp_mem_curve *curve, const struct kp_memview *view, size_t device, int64_t from_ns, int64_t to_ns);
+void kp_mem_curve_build(struct kp_mem_curve *curve, const struct kp_memview *view, size_t device, int64_t from_ns,
+                        int64_t to_ns);
 void kp_mem_curve_fini(struct kp_mem_curve *curve);
 void kp_mem_sum_add(struct kp_mem_sum *sum, const struct kp_mem_point *point);
 /* The highest moment of each of n equal stretches: n sums (calloc'd), and when (ns). */
-struct kp_mem_sum *kp_mem_curve_slices(const struct kp_mem_curve *curve, int64_t from_ns, int64_t to_ns, size_t n, int64_t *at_ns);
+struct kp_mem_sum *kp_mem_curve_slices(const struct kp_mem_curve *curve, int64_t from_ns, int64_t to_ns, size_t n,
+                                       int64_t *at_ns);
 
 /* ---- memgroups.c: blocks by op ---- */
 
@@ -141,18 +152,21 @@ void kp_mem_groups_fini(struct kp_mem_groups *groups);
 /* ---- what is shown ---- */
 
 struct kp_mem_show {
-    int device;         /* index, -1: all */
-    long row_limit;     /* -1: all */
+    int device;     /* index, -1: all */
+    long row_limit; /* -1: all */
     int64_t from_ns, to_ns;
     const char *label;
     const char *members; /* JSON: put first into the object; NULL: none */
 };
 void kp_memtable_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show); /* memtable.c */
 void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show);  /* memjson.c */
-void kp_memjson_raw(FILE *out, const struct kp_memview *view, size_t device); /* torch's export_memory_timeline(.raw.json.gz) */
-void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show);   /* memsvg.c */
-void kp_memhtml_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show);  /* the drawing and the tables */
-const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out, size_t bytes); /* module and innermost frame */
+void kp_memjson_raw(FILE *out, const struct kp_memview *view,
+                    size_t device); /* torch's export_memory_timeline(.raw.json.gz) */
+void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show); /* memsvg.c */
+void kp_memhtml_write(FILE *out, const struct kp_memview *view,
+                      const struct kp_mem_show *show); /* the drawing and the tables */
+const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out,
+                              size_t bytes);                       /* module and innermost frame */
 long kp_mem_step_at(const struct kp_memview *view, int64_t at_ns); /* index, -1: none */
 
 #endif

@@ -45,8 +45,8 @@ struct sizes {
 
 const char *kp_mem_category_name(unsigned category)
 {
-    static const char *const names[] = {"Parameter", "Optimizer state", "Input", "Temporary", "Activation", "Gradient", "Autograd detail",
-                                        "Unknown", "Before the window"};
+    static const char *const names[] = {"Parameter", "Optimizer state", "Input",   "Temporary",        "Activation",
+                                        "Gradient",  "Autograd detail", "Unknown", "Before the window"};
     return category < sizeof names / sizeof *names ? names[category] : "";
 }
 
@@ -55,8 +55,7 @@ const char *kp_mem_category_name(unsigned category)
 static int forward_order(const void *a, const void *b)
 {
     const struct forward *x = a, *y = b;
-    if (x->seq != y->seq)
-        return x->seq < y->seq ? -1 : 1;
+    if (x->seq != y->seq) return x->seq < y->seq ? -1 : 1;
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
@@ -64,20 +63,20 @@ static void forwards_find(struct forwards *f, const struct kp_tree *tree)
 {
     const struct kp_trace *trace = tree->trace;
     size_t capacity = 0;
-    int64_t *top_ns = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *top_ns); /* parents come before their children */
+    int64_t *top_ns =
+        kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *top_ns); /* parents come before their children */
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = &trace->events[tree->nodes[i].event];
         const int32_t p = tree->nodes[i].parent;
         const bool in_op = p >= 0 && trace->events[tree->nodes[p].event].kind == KP_TRACE_OP;
         top_ns[i] = in_op ? top_ns[p] : tree->nodes[i].start_ns;
-        if (e->kind != KP_TRACE_OP || !(e->flags & KP_TRACE_HAS_SEQ) || e->fwd_tid > 0 || e->number < 0)
-            continue;
+        if (e->kind != KP_TRACE_OP || !(e->flags & KP_TRACE_HAS_SEQ) || e->fwd_tid > 0 || e->number < 0) continue;
         f->of = kp_kineto_grow(f->of, &f->capacity, f->count + 1, sizeof *f->of);
-        f->of[f->count++] = (struct forward){e->number, e->start_ns, in_op ? top_ns[i] : e->start_ns, (uint64_t)e->tid ^ ((uint64_t)e->pid << 32)};
+        f->of[f->count++] = (struct forward){e->number, e->start_ns, in_op ? top_ns[i] : e->start_ns,
+                                             (uint64_t)e->tid ^ ((uint64_t)e->pid << 32)};
     }
     free(top_ns);
-    if (f->count)
-        qsort(f->of, f->count, sizeof *f->of, forward_order);
+    if (f->count) qsort(f->of, f->count, sizeof *f->of, forward_order);
 }
 
 static size_t forward_after(const struct forwards *f, int64_t seq, int64_t ns)
@@ -86,38 +85,32 @@ static size_t forward_after(const struct forwards *f, int64_t seq, int64_t ns)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct forward *x = &f->of[middle];
-        if (x->seq < seq || (x->seq == seq && x->start_ns < ns))
-            low = middle + 1;
-        else
-            high = middle;
+        if (x->seq < seq || (x->seq == seq && x->start_ns < ns)) low = middle + 1;
+        else high = middle;
     }
     return low;
 }
 
 /* Of each thread the last op with this number before the pass: ops that record nothing show the number of the next that does. */
-static void votes_cast(struct vote *votes, size_t most, size_t *count, const struct forwards *f, int64_t seq, int64_t before_ns)
+static void votes_cast(struct vote *votes, size_t most, size_t *count, const struct forwards *f, int64_t seq,
+                       int64_t before_ns)
 {
     size_t looks = 0;
     for (size_t i = forward_after(f, seq, before_ns); i-- > 0 && f->of[i].seq == seq && looks++ < LOOKS_MOST;) {
         size_t v = 0;
-        while (v < *count && votes[v].thread != f->of[i].thread)
-            v++;
-        if (v == most || (v < *count && votes[v].last_seq == seq))
-            continue;
-        if (v == *count)
-            votes[(*count)++] = (struct vote){.thread = f->of[i].thread, .first_ns = INT64_MAX};
+        while (v < *count && votes[v].thread != f->of[i].thread) v++;
+        if (v == most || (v < *count && votes[v].last_seq == seq)) continue;
+        if (v == *count) votes[(*count)++] = (struct vote){.thread = f->of[i].thread, .first_ns = INT64_MAX};
         votes[v].last_seq = seq;
         votes[v].count++;
-        if (f->of[i].top_ns < votes[v].first_ns)
-            votes[v].first_ns = f->of[i].top_ns;
+        if (f->of[i].top_ns < votes[v].first_ns) votes[v].first_ns = f->of[i].top_ns;
     }
 }
 
 static int node_order(const void *a, const void *b)
 {
     const struct kp_mem_node *x = a, *y = b;
-    if (x->pass != y->pass)
-        return x->pass < y->pass ? -1 : 1;
+    if (x->pass != y->pass) return x->pass < y->pass ? -1 : 1;
     return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
@@ -126,8 +119,7 @@ static void passes_settle(struct kp_memview *view)
 {
     struct forwards f = {0};
     forwards_find(&f, view->tree);
-    if (view->node_count)
-        qsort(view->nodes, view->node_count, sizeof *view->nodes, node_order);
+    if (view->node_count) qsort(view->nodes, view->node_count, sizeof *view->nodes, node_order);
     for (size_t i = 0; i < view->node_count;) {
         struct vote votes[64];
         size_t count = 0, best = 0;
@@ -136,10 +128,8 @@ static void passes_settle(struct kp_memview *view)
             if (!count || view->nodes[i].seq != view->nodes[i - 1].seq) /* nobody votes twice */
                 votes_cast(votes, 64, &count, &f, view->nodes[i].seq, pass->from_ns);
         for (size_t v = 1; v < count; v++)
-            if (votes[v].count > votes[best].count)
-                best = v;
-        if (!count)
-            continue;
+            if (votes[v].count > votes[best].count) best = v;
+        if (!count) continue;
         pass->forward_ns = votes[best].first_ns;
         pass->forward_thread = votes[best].thread;
     }
@@ -152,8 +142,7 @@ static void optimizers_find(struct spans *out, const struct kp_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_trace_event *e = &tree->trace->events[tree->nodes[i].event];
-        if (e->kind != KP_TRACE_ANNOTATION || !kp_mem_is_optimizer(kp_trace_text(tree->trace, e->name)))
-            continue;
+        if (e->kind != KP_TRACE_ANNOTATION || !kp_mem_is_optimizer(kp_trace_text(tree->trace, e->name))) continue;
         out->of = kp_kineto_grow(out->of, &out->capacity, out->count + 1, sizeof *out->of);
         out->of[out->count][0] = tree->nodes[i].start_ns;
         out->of[out->count++][1] = tree->nodes[i].end_ns;
@@ -165,10 +154,8 @@ static bool is_optimizer_between(const struct spans *optimizers, int64_t from_ns
     size_t low = 0, high = optimizers->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (optimizers->of[middle][0] < from_ns)
-            low = middle + 1;
-        else
-            high = middle;
+        if (optimizers->of[middle][0] < from_ns) low = middle + 1;
+        else high = middle;
     }
     return low < optimizers->count && optimizers->of[low][0] < to_ns;
 }
@@ -179,10 +166,8 @@ static size_t pass_after(const struct kp_memview *view, int64_t ns)
     size_t low = 0, high = view->pass_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (view->passes[middle].from_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
+        if (view->passes[middle].from_ns <= ns) low = middle + 1;
+        else high = middle;
     }
     return low;
 }
@@ -202,10 +187,10 @@ static bool is_input(const struct kp_memview *view, const struct spans *optimize
 {
     size_t p = pass_after(view, b->from_ns);
     int64_t forward_ns = p < view->pass_count ? view->passes[p].forward_ns : INT64_MAX;
-    if (forward_ns == INT64_MAX || b->step < 0 || b->place.leaf < 0 || forward_ns <= b->from_ns || b->to_ns < forward_ns)
+    if (forward_ns == INT64_MAX || b->step < 0 || b->place.leaf < 0 || forward_ns <= b->from_ns ||
+        b->to_ns < forward_ns)
         return false;
-    if (is_optimizer_between(optimizers, b->from_ns, forward_ns))
-        return false;
+    if (is_optimizer_between(optimizers, b->from_ns, forward_ns)) return false;
     size_t next = (size_t)b->step + 1;
     return next >= view->step_count || b->to_ns <= view->steps[next].to_ns;
 }
@@ -213,20 +198,16 @@ static bool is_input(const struct kp_memview *view, const struct spans *optimize
 static unsigned category_of(const struct kp_memview *view, const struct spans *optimizers, const struct kp_mem_block *b)
 {
     const struct kp_mem_place *place = &b->place;
-    if (b->from_ns == INT64_MIN)
-        return KP_MEM_BEFORE;
-    if (place->leaf >= 0 && place->leaf == b->freed_leaf)
-        return KP_MEM_TEMPORARY;
-    if (place->pass >= 0)
-        return b->to_ns > view->passes[place->pass].to_ns ? KP_MEM_GRADIENT : KP_MEM_AUTOGRAD;
+    if (b->from_ns == INT64_MIN) return KP_MEM_BEFORE;
+    if (place->leaf >= 0 && place->leaf == b->freed_leaf) return KP_MEM_TEMPORARY;
+    if (place->pass >= 0) return b->to_ns > view->passes[place->pass].to_ns ? KP_MEM_GRADIENT : KP_MEM_AUTOGRAD;
     const struct kp_mem_pass *pass = place->leaf < 0 ? NULL : pass_of_forward(view, b);
     if (place->optimizer >= 0) {
         int64_t end_ns = view->tree->nodes[place->optimizer].end_ns;
         if (!pass || pass->from_ns > end_ns) /* else the optimizer calls the model: a closure */
             return b->to_ns > end_ns ? KP_MEM_OPTIMIZER : KP_MEM_TEMPORARY;
     }
-    if (pass)
-        return KP_MEM_ACTIVATION;
+    if (pass) return KP_MEM_ACTIVATION;
     return is_input(view, optimizers, b) ? KP_MEM_INPUT : KP_MEM_UNKNOWN;
 }
 
@@ -235,14 +216,11 @@ static unsigned category_of(const struct kp_memview *view, const struct spans *o
 static int size_order(const void *a, const void *b)
 {
     const struct size_row *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? -1 : 1;
+    if (x->device != y->device) return x->device < y->device ? -1 : 1;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
     if ((x->block == NO_BLOCK) != (y->block == NO_BLOCK)) /* gradients first */
         return x->block == NO_BLOCK ? -1 : 1;
-    if (x->pass != y->pass)
-        return x->pass < y->pass ? -1 : 1;
+    if (x->pass != y->pass) return x->pass < y->pass ? -1 : 1;
     return (x->block > y->block) - (x->block < y->block);
 }
 
@@ -253,15 +231,14 @@ static void sizes_find(struct sizes *s, const struct kp_memview *view)
     for (size_t i = 0; i < view->block_count; i++) {
         const struct kp_mem_block *b = &view->blocks[i];
         bool is_gradient = b->category == KP_MEM_GRADIENT;
-        bool is_old = (b->category == KP_MEM_UNKNOWN || b->category == KP_MEM_INPUT) && b->from_ns < first->forward_ns &&
-                      b->from_ns < first->from_ns && b->to_ns > first->to_ns;
-        if (!is_gradient && !is_old)
-            continue;
+        bool is_old = (b->category == KP_MEM_UNKNOWN || b->category == KP_MEM_INPUT) &&
+                      b->from_ns < first->forward_ns && b->from_ns < first->from_ns && b->to_ns > first->to_ns;
+        if (!is_gradient && !is_old) continue;
         s->rows = kp_kineto_grow(s->rows, &s->capacity, s->count + 1, sizeof *s->rows);
-        s->rows[s->count++] = (struct size_row){b->bytes, is_gradient ? b->place.pass : 0, b->device, is_gradient ? NO_BLOCK : i};
+        s->rows[s->count++] =
+            (struct size_row){b->bytes, is_gradient ? b->place.pass : 0, b->device, is_gradient ? NO_BLOCK : i};
     }
-    if (s->count)
-        qsort(s->rows, s->count, sizeof *s->rows, size_order);
+    if (s->count) qsort(s->rows, s->count, sizeof *s->rows, size_order);
 }
 
 /* A parameter has a gradient of its own size: as many blocks of a size as one pass had gradients of it. */
@@ -269,14 +246,12 @@ static void parameters_find(struct kp_memview *view)
 {
     struct sizes s = {0};
     size_t run = 0, most = 0;
-    if (!view->pass_count)
-        return;
+    if (!view->pass_count) return;
     sizes_find(&s, view);
     for (size_t i = 0; i < s.count; i++) {
         const struct size_row *row = &s.rows[i], *last = i ? &s.rows[i - 1] : NULL;
         bool is_same = last && last->device == row->device && last->bytes == row->bytes;
-        if (!is_same)
-            most = 0;
+        if (!is_same) most = 0;
         if (row->block == NO_BLOCK) {
             run = is_same && last->pass == row->pass ? run + 1 : 1;
             most = run > most ? run : most;

@@ -8,8 +8,7 @@
 static int point_order(const void *a, const void *b)
 {
     const struct kp_mem_point *x = a, *y = b;
-    if (x->at_ns != y->at_ns)
-        return x->at_ns < y->at_ns ? -1 : 1;
+    if (x->at_ns != y->at_ns) return x->at_ns < y->at_ns ? -1 : 1;
     if ((x->bytes < 0) != (y->bytes < 0)) /* given back before taken: one address at one moment is no peak */
         return x->bytes < 0 ? -1 : 1;
     return (x->block > y->block) - (x->block < y->block);
@@ -35,10 +34,8 @@ static void settle(struct kp_mem_curve *c, int64_t from_ns)
     for (size_t i = 0; i < c->count; i++) {
         kp_mem_sum_add(&now, &c->points[i]);
         for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-            if (now.of[k] > c->most.of[k])
-                c->most.of[k] = now.of[k];
-        if (now.total <= c->peak.total)
-            continue;
+            if (now.of[k] > c->most.of[k]) c->most.of[k] = now.of[k];
+        if (now.total <= c->peak.total) continue;
         c->peak = now;
         c->peak_ns = c->points[i].at_ns;
     }
@@ -46,7 +43,8 @@ static void settle(struct kp_mem_curve *c, int64_t from_ns)
     c->end = now;
 }
 
-void kp_mem_curve_build(struct kp_mem_curve *c, const struct kp_memview *view, size_t device, int64_t from_ns, int64_t to_ns)
+void kp_mem_curve_build(struct kp_mem_curve *c, const struct kp_memview *view, size_t device, int64_t from_ns,
+                        int64_t to_ns)
 {
     memset(c, 0, sizeof *c);
     c->device = &view->devices[device];
@@ -54,17 +52,12 @@ void kp_mem_curve_build(struct kp_mem_curve *c, const struct kp_memview *view, s
     for (size_t i = c->device->first; i < c->device->first + c->device->count; i++) {
         const struct kp_mem_block *b = &view->blocks[i];
         const struct kp_mem_point old = {.bytes = b->bytes, .category = b->category};
-        if (b->from_ns > to_ns || b->to_ns < from_ns)
-            continue;
-        if (b->from_ns < from_ns)
-            kp_mem_sum_add(&c->begin, &old);
-        else
-            point_add(c, b->from_ns, b->bytes, i, b->category);
-        if (b->to_ns <= to_ns)
-            point_add(c, b->to_ns, -b->bytes, i, b->category);
+        if (b->from_ns > to_ns || b->to_ns < from_ns) continue;
+        if (b->from_ns < from_ns) kp_mem_sum_add(&c->begin, &old);
+        else point_add(c, b->from_ns, b->bytes, i, b->category);
+        if (b->to_ns <= to_ns) point_add(c, b->to_ns, -b->bytes, i, b->category);
     }
-    if (c->count)
-        qsort(c->points, c->count, sizeof *c->points, point_order);
+    if (c->count) qsort(c->points, c->count, sizeof *c->points, point_order);
     settle(c, from_ns);
 }
 
@@ -75,7 +68,8 @@ void kp_mem_curve_fini(struct kp_mem_curve *c)
     c->count = 0;
 }
 
-struct kp_mem_sum *kp_mem_curve_slices(const struct kp_mem_curve *c, int64_t from_ns, int64_t to_ns, size_t n, int64_t *at_ns)
+struct kp_mem_sum *kp_mem_curve_slices(const struct kp_mem_curve *c, int64_t from_ns, int64_t to_ns, size_t n,
+                                       int64_t *at_ns)
 {
     size_t capacity = 0, i = 0;
     struct kp_mem_sum *slices = kp_kineto_grow(NULL, &capacity, n, sizeof *slices);
@@ -87,8 +81,7 @@ struct kp_mem_sum *kp_mem_curve_slices(const struct kp_mem_curve *c, int64_t fro
         at_ns[s] = from_ns + (int64_t)(span * (double)s / (double)n);
         for (; i < c->count && (c->points[i].at_ns < end_ns || s + 1 == n); i++) {
             kp_mem_sum_add(&now, &c->points[i]);
-            if (now.total <= slices[s].total)
-                continue;
+            if (now.total <= slices[s].total) continue;
             slices[s] = now;
             at_ns[s] = c->points[i].at_ns;
         }

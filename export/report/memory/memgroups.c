@@ -14,20 +14,22 @@ static void group_add(struct kp_mem_groups *g, const struct kp_memview *view, co
 {
     bool has_op = b->place.op >= 0;
     g->rows = kp_kineto_grow(g->rows, &g->capacity, g->count + 1, sizeof *g->rows);
-    g->rows[g->count++] = (struct kp_mem_group){
-        .op = name_of(view, has_op ? b->place.op : b->place.range), .top = name_of(view, has_op ? b->place.top : b->place.range),
-        .stack = b->place.op < 0 ? 0 : view->stacks[b->place.op], .category = b->category, .bytes = b->bytes, .count = 1, .first_step = b->step,
-        .last_step = b->step, .steps = 1};
+    g->rows[g->count++] = (struct kp_mem_group){.op = name_of(view, has_op ? b->place.op : b->place.range),
+                                                .top = name_of(view, has_op ? b->place.top : b->place.range),
+                                                .stack = b->place.op < 0 ? 0 : view->stacks[b->place.op],
+                                                .category = b->category,
+                                                .bytes = b->bytes,
+                                                .count = 1,
+                                                .first_step = b->step,
+                                                .last_step = b->step,
+                                                .steps = 1};
 }
 
 static int key_compare(const struct kp_mem_group *x, const struct kp_mem_group *y)
 {
-    if (x->op != y->op)
-        return x->op < y->op ? -1 : 1;
-    if (x->top != y->top)
-        return x->top < y->top ? -1 : 1;
-    if (x->stack != y->stack)
-        return x->stack < y->stack ? -1 : 1;
+    if (x->op != y->op) return x->op < y->op ? -1 : 1;
+    if (x->top != y->top) return x->top < y->top ? -1 : 1;
+    if (x->stack != y->stack) return x->stack < y->stack ? -1 : 1;
     return (x->category > y->category) - (x->category < y->category);
 }
 
@@ -41,8 +43,7 @@ static int key_order(const void *a, const void *b)
 static int bytes_order(const void *a, const void *b)
 {
     const struct kp_mem_group *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
     return key_compare(x, y);
 }
 
@@ -50,8 +51,7 @@ static int bytes_order(const void *a, const void *b)
 static void groups_merge(struct kp_mem_groups *g)
 {
     size_t kept = 0;
-    if (!g->count)
-        return;
+    if (!g->count) return;
     qsort(g->rows, g->count, sizeof *g->rows, key_order);
     for (size_t i = 0; i < g->count; i++) {
         const struct kp_mem_group row = g->rows[i];
@@ -74,8 +74,7 @@ void kp_mem_groups_live(struct kp_mem_groups *g, const struct kp_memview *view, 
     const struct kp_mem_device *d = &view->devices[device];
     memset(g, 0, sizeof *g);
     for (size_t i = d->first; i < d->first + d->count; i++)
-        if (view->blocks[i].from_ns <= at_ns && view->blocks[i].to_ns > at_ns)
-            group_add(g, view, &view->blocks[i]);
+        if (view->blocks[i].from_ns <= at_ns && view->blocks[i].to_ns > at_ns) group_add(g, view, &view->blocks[i]);
     groups_merge(g);
 }
 
@@ -89,13 +88,11 @@ void kp_mem_groups_leaks(struct kp_mem_groups *g, const struct kp_memview *view,
     memset(g, 0, sizeof *g);
     for (size_t i = d->first; i < d->first + d->count; i++) {
         const struct kp_mem_block *b = &view->blocks[i];
-        if (b->to_ns > end_ns && b->step >= 0 && b->step < before_last)
-            group_add(g, view, b);
+        if (b->to_ns > end_ns && b->step >= 0 && b->step < before_last) group_add(g, view, b);
     }
     groups_merge(g);
     for (size_t i = 0; i < g->count; i++)
-        if (g->rows[i].steps >= 2 && 2 * g->rows[i].steps >= before_last)
-            g->rows[kept++] = g->rows[i];
+        if (g->rows[i].steps >= 2 && 2 * g->rows[i].steps >= before_last) g->rows[kept++] = g->rows[i];
     g->count = kept;
 }
 
@@ -113,12 +110,13 @@ const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, cha
     size_t line_bytes = 0, module_bytes = 0;
     while (*text) {
         size_t n = strcspn(text, ";");
-        if (!module && strncmp(text, "nn.Module: ", 11) == 0)
-            module = text + 11, module_bytes = n - 11;
-        else if (!line && strncmp(text, "<built-in", 9) != 0 && strncmp(text, "torch/", 6) != 0 && strncmp(text, "nn.Module: ", 11) != 0)
+        if (!module && strncmp(text, "nn.Module: ", 11) == 0) module = text + 11, module_bytes = n - 11;
+        else if (!line && strncmp(text, "<built-in", 9) != 0 && strncmp(text, "torch/", 6) != 0 &&
+                 strncmp(text, "nn.Module: ", 11) != 0)
             line = text, line_bytes = n;
         text += n + (text[n] == ';');
     }
-    snprintf(out, bytes, "%.*s%s%.*s", (int)module_bytes, module ? module : "", module && line ? ", " : "", (int)line_bytes, line ? line : "");
+    snprintf(out, bytes, "%.*s%s%.*s", (int)module_bytes, module ? module : "", module && line ? ", " : "",
+             (int)line_bytes, line ? line : "");
     return out;
 }

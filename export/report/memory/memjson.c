@@ -26,8 +26,7 @@ static void sum_put(FILE *out, const char *key, const struct kp_mem_sum *sum)
 static void step_put(FILE *out, const struct kp_memview *view, int64_t at_ns)
 {
     long step = kp_mem_step_at(view, at_ns);
-    if (step >= 0)
-        fprintf(out, "\"step\":%ld,", view->steps[step].number);
+    if (step >= 0) fprintf(out, "\"step\":%ld,", view->steps[step].number);
 }
 
 static void group_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row, bool is_leak)
@@ -37,15 +36,15 @@ static void group_put(FILE *out, const struct kp_memview *view, const struct kp_
     member_put(out, "op", kp_trace_text(trace, row->op));
     member_put(out, "outermost_op", kp_trace_text(trace, row->top));
     member_put(out, "category", kp_mem_category_name(row->category));
-    if (row->stack)
-        member_put(out, "stack", kp_trace_text(trace, row->stack));
+    if (row->stack) member_put(out, "stack", kp_trace_text(trace, row->stack));
     if (is_leak)
-        fprintf(out, "\"steps\":%ld,\"first_step\":%ld,\"last_step\":%ld,", row->steps, view->steps[row->first_step].number,
-                view->steps[row->last_step].number);
+        fprintf(out, "\"steps\":%ld,\"first_step\":%ld,\"last_step\":%ld,", row->steps,
+                view->steps[row->first_step].number, view->steps[row->last_step].number);
     fprintf(out, "\"bytes\":%" PRId64 ",\"blocks\":%zu}", row->bytes, row->count);
 }
 
-static void groups_put(FILE *out, const struct kp_memview *view, const char *key, struct kp_mem_groups *g, long limit, bool is_leak)
+static void groups_put(FILE *out, const struct kp_memview *view, const char *key, struct kp_mem_groups *g, long limit,
+                       bool is_leak)
 {
     fprintf(out, "\"%s\":[", key);
     for (size_t i = 0; i < g->count && (limit < 0 || i < (size_t)limit); i++) {
@@ -62,8 +61,7 @@ static void outs_put(FILE *out, const struct kp_memview *view, size_t device)
     fputs("\"out_of_memory\":[", out);
     for (size_t i = 0; i < view->out_count; i++) {
         const struct kp_mem_out *o = &view->outs[i];
-        if (o->device != device)
-            continue;
+        if (o->device != device) continue;
         fprintf(out, "%s{\"ns\":%" PRId64 ",", comma, o->at_ns);
         step_put(out, view, o->at_ns);
         member_put(out, "op", kp_mem_op_name(view, o->place.op));
@@ -82,12 +80,10 @@ static void timeline_put(FILE *out, const struct kp_mem_curve *c, int64_t from_n
     for (size_t i = 0; i <= c->count; i++) {
         if (i == c->count || c->points[i].at_ns != at_ns) {
             fprintf(out, "\n[%" PRId64 ",%" PRId64, at_ns, now.total);
-            for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-                fprintf(out, ",%" PRId64, now.of[k]);
+            for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++) fprintf(out, ",%" PRId64, now.of[k]);
             fputs(i == c->count ? "]" : "],", out);
         }
-        if (i == c->count)
-            break;
+        if (i == c->count) break;
         kp_mem_sum_add(&now, &c->points[i]);
         at_ns = c->points[i].at_ns;
     }
@@ -102,9 +98,9 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     kp_mem_curve_build(&c, view, device, show->from_ns, show->to_ns);
     fputc('{', out);
     member_put(out, "device", d->name);
-    fprintf(out, "\"device_type\":%d,\"device_id\":%d,\"blocks\":%zu,\"peak_ns\":%" PRId64 ",", d->type, d->id, d->count, c.peak_ns);
-    if (d->reserved_most >= 0)
-        fprintf(out, "\"reserved_most\":%" PRId64 ",", d->reserved_most);
+    fprintf(out, "\"device_type\":%d,\"device_id\":%d,\"blocks\":%zu,\"peak_ns\":%" PRId64 ",", d->type, d->id,
+            d->count, c.peak_ns);
+    if (d->reserved_most >= 0) fprintf(out, "\"reserved_most\":%" PRId64 ",", d->reserved_most);
     step_put(out, view, c.peak_ns);
     fputc('\n', out);
     sum_put(out, "peak", &c.peak);
@@ -125,18 +121,15 @@ void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_
 {
     const char *comma = "";
     fputc('{', out);
-    if (show->members)
-        fprintf(out, "%s,\n", show->members);
+    if (show->members) fprintf(out, "%s,\n", show->members);
     member_put(out, "file", show->label);
     member_put(out, "step_source", view->step_source);
-    fprintf(out, "\"steps\":%zu,\"begin_ns\":%" PRId64 ",\"end_ns\":%" PRId64 ",\"categories\":[\"All\"", view->step_count, view->begin_ns,
-            view->end_ns);
-    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-        fprintf(out, ",\"%s\"", kp_mem_category_name(k));
+    fprintf(out, "\"steps\":%zu,\"begin_ns\":%" PRId64 ",\"end_ns\":%" PRId64 ",\"categories\":[\"All\"",
+            view->step_count, view->begin_ns, view->end_ns);
+    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++) fprintf(out, ",\"%s\"", kp_mem_category_name(k));
     fputs("],\n\"devices\":[", out);
     for (size_t d = 0; d < view->device_count; d++) {
-        if (show->device >= 0 && (size_t)show->device != d)
-            continue;
+        if (show->device >= 0 && (size_t)show->device != d) continue;
         fputs(comma, out);
         device_put(out, view, d, show);
         comma = ",\n";

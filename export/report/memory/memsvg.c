@@ -13,10 +13,19 @@
 #include "export/report/html.h"
 #include "export/report/table.h"
 
-enum { SLICES = 800, LEFT = 90, RIGHT = 20, WIDTH = LEFT + SLICES + RIGHT, PLOT = 260, HEAD = 46, PANEL = HEAD + PLOT + 34, LEGEND = 18 };
+enum {
+    SLICES = 800,
+    LEFT = 90,
+    RIGHT = 20,
+    WIDTH = LEFT + SLICES + RIGHT,
+    PLOT = 260,
+    HEAD = 46,
+    PANEL = HEAD + PLOT + 34,
+    LEGEND = 18
+};
 
-static const char *const colours[KP_MEM_CATEGORIES] = {"#006400", "#daa520", "#222222", "#9370db", "#e03030", "#1414cd", "#4169e1", "#999999",
-                                                       "#cccccc"};
+static const char *const colours[KP_MEM_CATEGORIES] = {"#006400", "#daa520", "#222222", "#9370db", "#e03030",
+                                                       "#1414cd", "#4169e1", "#999999", "#cccccc"};
 
 struct panel {
     const struct kp_memview *view;
@@ -39,14 +48,12 @@ static void area_put(FILE *out, const struct panel *p, unsigned category)
     int64_t below[SLICES];
     for (size_t i = 0; i < SLICES; i++) {
         below[i] = 0;
-        for (unsigned k = 0; k < category; k++)
-            below[i] += p->slices[i].of[k];
+        for (unsigned k = 0; k < category; k++) below[i] += p->slices[i].of[k];
     }
     fprintf(out, "<path fill=\"%s\" d=\"", colours[category]);
     for (size_t i = 0; i < SLICES; i++)
         fprintf(out, "%c%zu %.1fh1", i ? 'L' : 'M', LEFT + i, y_of(p, below[i] + p->slices[i].of[category]));
-    for (size_t i = SLICES; i-- > 0;)
-        fprintf(out, "L%zu %.1fh-1", LEFT + i + 1, y_of(p, below[i]));
+    for (size_t i = SLICES; i-- > 0;) fprintf(out, "L%zu %.1fh-1", LEFT + i + 1, y_of(p, below[i]));
     fputs("z\"/>\n", out);
 }
 
@@ -55,8 +62,7 @@ static void title_put(FILE *out, const struct panel *p, size_t i)
     char size[32];
     long step = kp_mem_step_at(p->view, p->at[i]);
     fprintf(out, "%.3f ms", (double)(p->at[i] - p->view->begin_ns) / 1e6);
-    if (step >= 0)
-        fprintf(out, ", %s#%ld", p->view->step_source, p->view->steps[step].number);
+    if (step >= 0) fprintf(out, ", %s#%ld", p->view->step_source, p->view->steps[step].number);
     fprintf(out, "\nAll: %s", kp_table_bytes(size, sizeof size, p->slices[i].total));
     for (unsigned k = KP_MEM_CATEGORIES; k-- > 0;)
         if (p->slices[i].of[k])
@@ -77,11 +83,10 @@ static void steps_put(FILE *out, const struct panel *p)
     size_t every = shown / 40 + 1; /* no more lines than can be told apart */
     for (size_t i = 0; i < p->view->step_count; i += every) {
         const struct kp_mem_step *step = &p->view->steps[i];
-        if (step->from_ns < p->show->from_ns || step->from_ns > p->show->to_ns)
-            continue;
+        if (step->from_ns < p->show->from_ns || step->from_ns > p->show->to_ns) continue;
         double x = x_of(p, step->from_ns);
-        fprintf(out, "<path class=\"s\" d=\"M%.1f %.1fv%d\"/><text class=\"n\" x=\"%.1f\" y=\"%.1f\">%ld</text>\n", x, p->top, PLOT, x + 2,
-                p->top + 9, step->number);
+        fprintf(out, "<path class=\"s\" d=\"M%.1f %.1fv%d\"/><text class=\"n\" x=\"%.1f\" y=\"%.1f\">%ld</text>\n", x,
+                p->top, PLOT, x + 2, p->top + 9, step->number);
     }
 }
 
@@ -90,12 +95,15 @@ static void axes_put(FILE *out, const struct panel *p)
     char size[32];
     for (int i = 0; i <= 4; i++) {
         double y = p->top + PLOT - i * PLOT / 4.0;
-        fprintf(out, "<path class=\"g\" d=\"M%d %.1fh%d\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT, y, SLICES, LEFT - 6,
-                y + 4, kp_table_bytes(size, sizeof size, p->curve.peak.total * i / 4));
+        fprintf(out, "<path class=\"g\" d=\"M%d %.1fh%d\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
+                LEFT, y, SLICES, LEFT - 6, y + 4, kp_table_bytes(size, sizeof size, p->curve.peak.total * i / 4));
     }
     for (int i = 0; i <= 5; i++)
-        fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.3f ms</text>\n", LEFT + i * SLICES / 5.0, p->top + PLOT + 15,
-                ((double)(p->show->from_ns - p->view->begin_ns) + (double)(p->show->to_ns - p->show->from_ns) * i / 5.0) / 1e6);
+        fprintf(
+            out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.3f ms</text>\n", LEFT + i * SLICES / 5.0,
+            p->top + PLOT + 15,
+            ((double)(p->show->from_ns - p->view->begin_ns) + (double)(p->show->to_ns - p->show->from_ns) * i / 5.0) /
+                1e6);
 }
 
 static void panel_put(FILE *out, struct panel *p, size_t device, double y)
@@ -104,15 +112,16 @@ static void panel_put(FILE *out, struct panel *p, size_t device, double y)
     p->top = y + HEAD;
     kp_mem_curve_build(&p->curve, p->view, device, p->show->from_ns, p->show->to_ns);
     p->slices = kp_mem_curve_slices(&p->curve, p->show->from_ns, p->show->to_ns, SLICES, p->at);
-    fprintf(out, "<text x=\"%d\" y=\"%.1f\" class=\"h\">%s: peak %s at %.3f ms</text>\n", LEFT, y + HEAD - 8, p->curve.device->name,
-            kp_table_bytes(size, sizeof size, p->curve.peak.total), (double)(p->curve.peak_ns - p->view->begin_ns) / 1e6);
+    fprintf(out, "<text x=\"%d\" y=\"%.1f\" class=\"h\">%s: peak %s at %.3f ms</text>\n", LEFT, y + HEAD - 8,
+            p->curve.device->name, kp_table_bytes(size, sizeof size, p->curve.peak.total),
+            (double)(p->curve.peak_ns - p->view->begin_ns) / 1e6);
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-        if (p->curve.most.of[k])
-            area_put(out, p, k);
+        if (p->curve.most.of[k]) area_put(out, p, k);
     axes_put(out, p);
     steps_put(out, p);
     for (size_t i = 0; i < SLICES; i++) {
-        fprintf(out, "<rect class=\"t\" x=\"%zu\" y=\"%.1f\" width=\"1\" height=\"%d\"><title>", LEFT + i, p->top, PLOT);
+        fprintf(out, "<rect class=\"t\" x=\"%zu\" y=\"%.1f\" width=\"1\" height=\"%d\"><title>", LEFT + i, p->top,
+                PLOT);
         title_put(out, p, i);
         fputs("</title></rect>\n", out);
     }
@@ -123,8 +132,9 @@ static void panel_put(FILE *out, struct panel *p, size_t device, double y)
 static void legend_put(FILE *out)
 {
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-        fprintf(out, "<rect x=\"%u\" y=\"28\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%u\" y=\"37\">%s</text>\n", LEFT + k * 92, colours[k],
-                LEFT + 13 + k * 92, kp_mem_category_name(k));
+        fprintf(out,
+                "<rect x=\"%u\" y=\"28\" width=\"10\" height=\"10\" fill=\"%s\"/><text x=\"%u\" y=\"37\">%s</text>\n",
+                LEFT + k * 92, colours[k], LEFT + 13 + k * 92, kp_mem_category_name(k));
 }
 
 void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
@@ -132,16 +142,20 @@ void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_m
     struct panel p = {.view = view, .show = show};
     size_t panels = show->device < 0 ? view->device_count : 1, drawn = 0;
     const int height = HEAD + LEGEND + (int)panels * PANEL;
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n", WIDTH, height, WIDTH, height);
-    fputs("<style>text{font:10px monospace;pointer-events:none}.h{font-size:13px}.g{stroke:#ccc;stroke-width:.5}.s{stroke:#888;stroke-width:.5;"
-          "stroke-dasharray:3}.n{fill:#666}.t{fill:#000;fill-opacity:0}.t:hover{fill-opacity:.25}</style>\n<rect width=\"100%\" height=\"100%\" "
-          "fill=\"#fcfcf8\"/>\n<text x=\"90\" y=\"18\" class=\"h\">", out);
+    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n", WIDTH,
+            height, WIDTH, height);
+    fputs(
+        "<style>text{font:10px "
+        "monospace;pointer-events:none}.h{font-size:13px}.g{stroke:#ccc;stroke-width:.5}.s{stroke:#888;stroke-width:.5;"
+        "stroke-dasharray:3}.n{fill:#666}.t{fill:#000;fill-opacity:0}.t:hover{fill-opacity:.25}</style>\n<rect "
+        "width=\"100%\" height=\"100%\" "
+        "fill=\"#fcfcf8\"/>\n<text x=\"90\" y=\"18\" class=\"h\">",
+        out);
     kp_html_text(out, show->label);
     fputs("</text>\n", out);
     legend_put(out);
     for (size_t d = 0; d < view->device_count; d++)
-        if (show->device < 0 || (size_t)show->device == d)
-            panel_put(out, &p, d, LEGEND + 10 + (double)drawn++ * PANEL);
+        if (show->device < 0 || (size_t)show->device == d) panel_put(out, &p, d, LEGEND + 10 + (double)drawn++ * PANEL);
     fputs("</svg>\n", out);
 }
 

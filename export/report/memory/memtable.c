@@ -21,10 +21,8 @@ static const char *size_text(int64_t bytes)
 static void step_text(const struct kp_memview *view, int64_t at_ns, char *out, size_t bytes)
 {
     long step = kp_mem_step_at(view, at_ns);
-    if (step < 0)
-        snprintf(out, bytes, "-");
-    else
-        snprintf(out, bytes, "%s#%ld", view->step_source, view->steps[step].number);
+    if (step < 0) snprintf(out, bytes, "-");
+    else snprintf(out, bytes, "%s#%ld", view->step_source, view->steps[step].number);
 }
 
 static const char *letters_skip(const char *text, size_t letters)
@@ -43,8 +41,7 @@ static void name_put(FILE *out, const char *text, size_t width)
     const size_t letters = kp_table_letters(name);
     if (letters > width)
         fprintf(out, "%.*s..%s", (int)(letters_skip(name, head) - name), name, letters_skip(name, letters - tail));
-    else
-        fprintf(out, "%s%*s", name, (int)(width - letters), "");
+    else fprintf(out, "%s%*s", name, (int)(width - letters), "");
     free(name);
 }
 
@@ -69,21 +66,21 @@ static void rest_put(FILE *out, const struct kp_mem_groups *g, size_t shown)
 {
     int64_t bytes = 0;
     size_t blocks = 0;
-    for (size_t i = shown; i < g->count; i++)
-        bytes += g->rows[i].bytes, blocks += g->rows[i].count;
-    if (shown < g->count)
-        fprintf(out, "  %12s %7zu  and %zu more rows\n", size_text(bytes), blocks, g->count - shown);
+    for (size_t i = shown; i < g->count; i++) bytes += g->rows[i].bytes, blocks += g->rows[i].count;
+    if (shown < g->count) fprintf(out, "  %12s %7zu  and %zu more rows\n", size_text(bytes), blocks, g->count - shown);
 }
 
-static void live_put(FILE *out, const struct kp_memview *view, const struct kp_mem_curve *c, const struct kp_mem_show *show)
+static void live_put(FILE *out, const struct kp_memview *view, const struct kp_mem_curve *c,
+                     const struct kp_mem_show *show)
 {
     struct kp_mem_groups g;
     kp_mem_groups_live(&g, view, (size_t)(c->device - view->devices), c->peak_ns);
     size_t shown = rows_shown(&g, show);
-    fprintf(out, "\n  Live at the peak, by op\n  %12s %7s  %-17s %-*s  %-*s  %s\n", "Bytes", "Blocks", "Category", NAME_WIDTH, "Op", NAME_WIDTH,
-            "Outermost op", "Module, call site");
+    fprintf(out, "\n  Live at the peak, by op\n  %12s %7s  %-17s %-*s  %-*s  %s\n", "Bytes", "Blocks", "Category",
+            NAME_WIDTH, "Op", NAME_WIDTH, "Outermost op", "Module, call site");
     for (size_t i = 0; i < shown; i++) {
-        fprintf(out, "  %12s %7zu  %-17s ", size_text(g.rows[i].bytes), g.rows[i].count, kp_mem_category_name(g.rows[i].category));
+        fprintf(out, "  %12s %7zu  %-17s ", size_text(g.rows[i].bytes), g.rows[i].count,
+                kp_mem_category_name(g.rows[i].category));
         places_put(out, view, &g.rows[i]);
     }
     rest_put(out, &g, shown);
@@ -97,29 +94,29 @@ static void categories_put(FILE *out, const struct kp_mem_curve *c)
     fprintf(out, "\n  %-17s %12s %12s %12s %12s\n", "Category", "At the peak", "Highest", "At the end", "At the start");
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
         if (c->most.of[k])
-            fprintf(out, "  %-17s %12s %12s %12s %12s\n", kp_mem_category_name(k), size_text(c->peak.of[k]), size_text(c->most.of[k]),
-                    size_text(c->end.of[k]), size_text(c->begin.of[k]));
-    fprintf(out, "  %-17s %12s %12s %12s %12s\n", "All", size_text(c->peak.total), size_text(c->most.total), size_text(c->end.total),
-            size_text(c->begin.total));
+            fprintf(out, "  %-17s %12s %12s %12s %12s\n", kp_mem_category_name(k), size_text(c->peak.of[k]),
+                    size_text(c->most.of[k]), size_text(c->end.of[k]), size_text(c->begin.of[k]));
+    fprintf(out, "  %-17s %12s %12s %12s %12s\n", "All", size_text(c->peak.total), size_text(c->most.total),
+            size_text(c->end.total), size_text(c->begin.total));
 }
 
-static void timeline_put(FILE *out, const struct kp_memview *view, const struct kp_mem_curve *c, const struct kp_mem_show *show)
+static void timeline_put(FILE *out, const struct kp_memview *view, const struct kp_mem_curve *c,
+                         const struct kp_mem_show *show)
 {
     enum { LINES = 20 };
     int64_t at[LINES];
     struct kp_mem_sum *slices = kp_mem_curve_slices(c, show->from_ns, show->to_ns, LINES, at);
-    fprintf(out, "\n  Timeline (the highest moment of each of %d stretches)\n  %12s %-20s %12s", LINES, "ms", "Step", "All");
+    fprintf(out, "\n  Timeline (the highest moment of each of %d stretches)\n  %12s %-20s %12s", LINES, "ms", "Step",
+            "All");
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-        if (c->most.of[k])
-            fprintf(out, " %17s", kp_mem_category_name(k));
+        if (c->most.of[k]) fprintf(out, " %17s", kp_mem_category_name(k));
     fputc('\n', out);
     for (size_t i = 0; i < LINES; i++) {
         char step[64];
         step_text(view, at[i], step, sizeof step);
         fprintf(out, "  %12.3f %-20s %12s", (double)(at[i] - view->begin_ns) / 1e6, step, size_text(slices[i].total));
         for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
-            if (c->most.of[k])
-                fprintf(out, " %17s", size_text(slices[i].of[k]));
+            if (c->most.of[k]) fprintf(out, " %17s", size_text(slices[i].of[k]));
         fputc('\n', out);
     }
     free(slices);
@@ -129,7 +126,8 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
 {
     struct kp_mem_groups g;
     if (view->step_count < 3) {
-        fprintf(out, "\n  What grows from step to step: the window has %zu steps, three are needed to tell\n", view->step_count);
+        fprintf(out, "\n  What grows from step to step: the window has %zu steps, three are needed to tell\n",
+                view->step_count);
         return;
     }
     kp_mem_groups_leaks(&g, view, device);
@@ -138,13 +136,16 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
         fputs("\n  Nothing grows from step to step\n", out);
         return;
     }
-    fprintf(out, "\n  Grows from step to step: taken in a step, never given back\n  %12s %7s  %12s %-12s %-*s  %-*s  %s\n", "Bytes", "Blocks",
-            "A step", "In steps", NAME_WIDTH, "Op", NAME_WIDTH, "Outermost op", "Module, call site");
+    fprintf(out,
+            "\n  Grows from step to step: taken in a step, never given back\n  %12s %7s  %12s %-12s %-*s  %-*s  %s\n",
+            "Bytes", "Blocks", "A step", "In steps", NAME_WIDTH, "Op", NAME_WIDTH, "Outermost op", "Module, call site");
     for (size_t i = 0; i < shown; i++) {
         const struct kp_mem_group *row = &g.rows[i];
         char steps[48];
-        snprintf(steps, sizeof steps, "%ld of %ld-%ld", row->steps, view->steps[row->first_step].number, view->steps[row->last_step].number);
-        fprintf(out, "  %12s %7zu  %12s %-12s ", size_text(row->bytes), row->count, size_text(row->bytes / row->steps), steps);
+        snprintf(steps, sizeof steps, "%ld of %ld-%ld", row->steps, view->steps[row->first_step].number,
+                 view->steps[row->last_step].number);
+        fprintf(out, "  %12s %7zu  %12s %-12s ", size_text(row->bytes), row->count, size_text(row->bytes / row->steps),
+                steps);
         places_put(out, view, row);
     }
     rest_put(out, &g, shown);
@@ -156,11 +157,10 @@ static void outs_put(FILE *out, const struct kp_memview *view, size_t device, co
     for (size_t i = 0; i < view->out_count; i++) {
         const struct kp_mem_out *o = &view->outs[i];
         char step[64];
-        if (o->device != device || o->at_ns < show->from_ns || o->at_ns > show->to_ns)
-            continue;
+        if (o->device != device || o->at_ns < show->from_ns || o->at_ns > show->to_ns) continue;
         step_text(view, o->at_ns, step, sizeof step);
-        fprintf(out, "\n  Out of memory at %.3f ms (%s): %s asked for, %s taken then, in ", (double)(o->at_ns - view->begin_ns) / 1e6, step,
-                size_text(o->bytes), size_text(o->allocated));
+        fprintf(out, "\n  Out of memory at %.3f ms (%s): %s asked for, %s taken then, in ",
+                (double)(o->at_ns - view->begin_ns) / 1e6, step, size_text(o->bytes), size_text(o->allocated));
         kp_plain_put(out, o->place.op < 0 ? "(outside any op)" : kp_mem_op_name(view, o->place.op));
         fputc('\n', out);
     }
@@ -173,10 +173,9 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     char step[64];
     kp_mem_curve_build(&c, view, device, show->from_ns, show->to_ns);
     step_text(view, c.peak_ns, step, sizeof step);
-    fprintf(out, "%s: peak %s at %.3f ms (%s), %zu blocks", d->name, size_text(c.peak.total), (double)(c.peak_ns - view->begin_ns) / 1e6, step,
-            d->count);
-    if (d->reserved_most >= 0)
-        fprintf(out, ", at most %s reserved", size_text(d->reserved_most));
+    fprintf(out, "%s: peak %s at %.3f ms (%s), %zu blocks", d->name, size_text(c.peak.total),
+            (double)(c.peak_ns - view->begin_ns) / 1e6, step, d->count);
+    if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", size_text(d->reserved_most));
     fputc('\n', out);
     outs_put(out, view, device, show);
     if (d->count || d->before_bytes) {
@@ -191,9 +190,7 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
 
 void kp_memtable_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
 {
-    if (view->no_addresses)
-        fputs("Some events of memory have no address (traces of 2021): they are left out\n", out);
+    if (view->no_addresses) fputs("Some events of memory have no address (traces of 2021): they are left out\n", out);
     for (size_t d = 0; d < view->device_count; d++)
-        if (show->device < 0 || (size_t)show->device == d)
-            device_put(out, view, d, show);
+        if (show->device < 0 || (size_t)show->device == d) device_put(out, view, d, show);
 }

@@ -26,7 +26,10 @@ static const struct row runtime_rows[] = {
 #undef SIM_DRIVER
 #undef SIM_RUNTIME
 };
-enum { DRIVER_ROWS = sizeof driver_rows / sizeof *driver_rows, RUNTIME_ROWS = sizeof runtime_rows / sizeof *runtime_rows };
+enum {
+    DRIVER_ROWS = sizeof driver_rows / sizeof *driver_rows,
+    RUNTIME_ROWS = sizeof runtime_rows / sizeof *runtime_rows
+};
 
 static const struct row *rows_of(int domain, size_t *count)
 {

@@ -21,9 +21,9 @@
     (__VA_ARGS__)
 
 /* In a function: SIM_PARAMS(a, b) declares params_ with the values of a and b. */
-#define SIM_PARAMS(...)           \
-    struct {                      \
-        SIM_FIELDS(__VA_ARGS__)   \
+#define SIM_PARAMS(...)         \
+    struct {                    \
+        SIM_FIELDS(__VA_ARGS__) \
     } params_ = {__VA_ARGS__}
 
 #endif

@@ -32,48 +32,56 @@ enum simgpu_domain { SIMGPU_DRIVER = 1, SIMGPU_RUNTIME = 2 }; /* CUPTI's callbac
 /* One call of an API. cudart's call and the cu* call inside it share the correlation. */
 struct simgpu_call {
     enum simgpu_domain domain;
-    uint32_t cbid;           /* CUPTI's number: cbids.def has those that matter, others get their header's number */
-    const char *name;        /* "cudaLaunchKernel_v7000" as cuptiGetCallbackName tells it */
-    const void *params;      /* the <fn>_params struct of CUPTI's callbacks, or NULL */
-    const char *symbol;      /* mangled kernel name of launches, or NULL */
+    uint32_t cbid;      /* CUPTI's number: cbids.def has those that matter, others get their header's number */
+    const char *name;   /* "cudaLaunchKernel_v7000" as cuptiGetCallbackName tells it */
+    const void *params; /* the <fn>_params struct of CUPTI's callbacks, or NULL */
+    const char *symbol; /* mangled kernel name of launches, or NULL */
     uint32_t correlation;
     uint64_t enter_ns, exit_ns; /* host; exit set when it returns */
-    int result;              /* set by call_enter already when the call must fail (an injected error); then by call_exit */
-    void *observer_data;     /* the observer's, from enter to exit */
+    int result;          /* set by call_enter already when the call must fail (an injected error); then by call_exit */
+    void *observer_data; /* the observer's, from enter to exit */
 };
 
-enum simgpu_kind { SIMGPU_KERNEL, SIMGPU_MEMCPY, SIMGPU_MEMSET, SIMGPU_HOST_FUNCTION, SIMGPU_EVENT_RECORD, SIMGPU_EVENT_WAIT };
+enum simgpu_kind {
+    SIMGPU_KERNEL,
+    SIMGPU_MEMCPY,
+    SIMGPU_MEMSET,
+    SIMGPU_HOST_FUNCTION,
+    SIMGPU_EVENT_RECORD,
+    SIMGPU_EVENT_WAIT
+};
 
 /* A piece of work in a stream. Lives until its observer was told that it is done (and at least until its end). */
 struct simgpu_work {
     enum simgpu_kind kind;
     uint32_t device, context, stream; /* CUPTI's numbers */
     uint32_t correlation;
-    uint64_t start_ns, end_ns;        /* host clock, decided at enqueue; UINT64_MAX: never */
-    const char *name;                 /* KERNEL: mangled; lives as long as the process */
+    uint64_t start_ns, end_ns; /* host clock, decided at enqueue; UINT64_MAX: never */
+    const char *name;          /* KERNEL: mangled; lives as long as the process */
     uint32_t grid[3], block[3], cluster[3];
     uint32_t static_smem, dynamic_smem, registers, local_per_thread;
     int32_t priority;
-    uint64_t graph_node;              /* 0: not of a graph */
-    uint32_t graph;                   /* the executable graph; source_*: the template it was made from */
+    uint64_t graph_node; /* 0: not of a graph */
+    uint32_t graph;      /* the executable graph; source_*: the template it was made from */
     uint32_t source_graph;
     uint64_t source_graph_node;
-    uint64_t graph_launch;            /* which launch of it (1, 2, ...); the last node of a launch has is_graph_last */
+    uint64_t graph_launch; /* which launch of it (1, 2, ...); the last node of a launch has is_graph_last */
     bool is_graph_last;
-    uint64_t bytes;                   /* MEMCPY, MEMSET */
+    uint64_t bytes;                                  /* MEMCPY, MEMSET */
     uint8_t copy_kind, src_kind, dst_kind, is_async; /* CUPTI's numbers */
-    uint32_t value;                   /* MEMSET */
+    uint32_t value;                                  /* MEMSET */
     uint32_t peer_src_device, peer_dst_device, peer_src_context, peer_dst_context;
     bool is_peer;
-    uint32_t event;                   /* EVENT_*: CUPTI's event id */
-    uint64_t event_sync;              /* which recording of it */
+    uint32_t event;      /* EVENT_*: CUPTI's event id */
+    uint64_t event_sync; /* which recording of it */
     void *observer_data;
 };
 
-struct simgpu_sync { /* a finished wait of the host (types 1, 3, 4), a stream that waits for an event (2), a query (1, 3) */
-    uint32_t type;   /* CUPTI's: 1 event, 2 stream waits for event, 3 stream, 4 context */
+struct
+    simgpu_sync { /* a finished wait of the host (types 1, 3, 4), a stream that waits for an event (2), a query (1, 3) */
+    uint32_t type; /* CUPTI's: 1 event, 2 stream waits for event, 3 stream, 4 context */
     bool is_query;
-    int result;      /* of a query: 0, or 600: not ready */
+    int result;                                   /* of a query: 0, or 600: not ready */
     uint32_t context, stream, event, correlation; /* 0xffffffff: not applicable */
     uint64_t event_sync, start_ns, end_ns;
 };
@@ -112,7 +120,7 @@ struct simgpu_core {
     uint32_t size; /* of this struct */
     /* --- for cupti --- */
     void (*observe)(const struct simgpu_observer *observer); /* replaces the one before; NULL: nobody */
-    bool (*is_initialised)(void);       /* cuInit succeeded in this process (false again in a forked child) */
+    bool (*is_initialised)(void); /* cuInit succeeded in this process (false again in a forked child) */
     int (*device_count)(void);
     const struct simgpu_device *(*device)(int index);
     uint64_t (*host_ns)(void);
@@ -133,8 +141,8 @@ struct simgpu_core {
     void (*next_kernel)(uint64_t start_ns, uint64_t end_ns);
     const char *(*function_name)(const void *function); /* NULL: not a CUfunction or CUkernel of libcuda */
     void *(*current_context)(void);                     /* this thread's CUcontext, without a call of the API */
-    int (*use_device)(int index);                       /* makes the primary context (if need be) and the thread's current one */
-    int (*sticky_error)(void);                          /* of the thread's context: 0, or what every call answers now */
+    int (*use_device)(int index); /* makes the primary context (if need be) and the thread's current one */
+    int (*sticky_error)(void);    /* of the thread's context: 0, or what every call answers now */
     void (*note)(const char *what, const char *detail); /* a line of the ground truth */
 };
 

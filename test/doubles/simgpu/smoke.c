@@ -70,7 +70,7 @@ static void set_up(void)
     launch(0, streams[0]);
     launch(1, streams[0]);
     MUST(cudaStreamEndCapture(streams[0], &graph));
-    kernels = 0; /* captured, not run */
+    kernels = 0;                                          /* captured, not run */
     MUST(cudaGraphInstantiateWithFlags(&exec, graph, 0)); /* the one form that all versions share */
 }
 

@@ -16,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef struct { unsigned x, y, z; } dim3;
+typedef struct {
+    unsigned x, y, z;
+} dim3;
 typedef void *cudaStream_t;
 int cudaMalloc(void **p, size_t bytes);
 int cudaFree(void *p);
@@ -34,11 +36,14 @@ int cudaGetDeviceCount(int *count);
 int cudaGetDevice(int *device);
 int cudaDeviceReset(void);
 void **__cudaRegisterFatBinary(void *binary);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid, void *bid,
-                            void *block, void *grid, int *size);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name, int limit, void *tid,
+                            void *bid, void *block, void *grid, int *size);
 
 enum { KERNELS = 10, BYTES = 1 << 20, THREADS = 4 };
-static struct { int magic, version; void *data, *file; } binary = {0x466243b1, 1, NULL, NULL};
+static struct {
+    int magic, version;
+    void *data, *file;
+} binary = {0x466243b1, 1, NULL, NULL};
 static void saxpy(void) {}
 static void *device_memory;
 static char host_memory[BYTES];
@@ -65,7 +70,8 @@ static void launch(cudaStream_t stream)
     void *args[] = {&n, &a, &device_memory, &device_memory};
     int device;
     must(cudaGetDevice(&device), "cudaGetDevice");
-    must(cudaLaunchKernel((const void *)saxpy, (dim3){4, 1, 1}, (dim3){256, 1, 1}, args, 0, stream), "cudaLaunchKernel");
+    must(cudaLaunchKernel((const void *)saxpy, (dim3){4, 1, 1}, (dim3){256, 1, 1}, args, 0, stream),
+         "cudaLaunchKernel");
     launched++;
 }
 
@@ -142,7 +148,8 @@ int main(int argc, char **argv)
     int steps = argc > 2 ? atoi(argv[2]) : 10, count;
     if (getenv("GPU_OPENS")) dlopen(getenv("GPU_OPENS"), RTLD_NOW);
     void **handle = __cudaRegisterFatBinary(&binary);
-    __cudaRegisterFunction(handle, (const char *)saxpy, (char *)"saxpy", "_Z5saxpyifPfS_", -1, NULL, NULL, NULL, NULL, NULL);
+    __cudaRegisterFunction(handle, (const char *)saxpy, (char *)"saxpy", "_Z5saxpyifPfS_", -1, NULL, NULL, NULL, NULL,
+                           NULL);
     *(void **)&step = dlsym(RTLD_DEFAULT, "kprof_step");
     if (strcmp(mood, "count") == 0) {
         int code = cudaGetDeviceCount(&count);
@@ -152,18 +159,19 @@ int main(int argc, char **argv)
     prepare();
     if (strcmp(mood, "threads") == 0) with_threads(steps);
     else if (strcmp(mood, "children") == 0) with_children(steps);
-    else for (int i = 0; i < steps; i++) {
-        if (strcmp(mood, "graph") == 0) graph_step(argc > 3 && i == atoi(argv[3]));
-        one_step(NULL);
-        if (getenv("GPU_PAUSE") && i == atoi(getenv("GPU_PAUSE"))) nap_ms(2000);
-        if (strcmp(mood, "slow") == 0) nap_ms(argc > 3 ? atoi(argv[3]) : 20);
-        if (strcmp(mood, "graph") == 0) nap_ms(20);
-        if (strcmp(mood, "idle") == 0 && i == steps / 2) nap_ms(300);
-        if (strcmp(mood, "reset") == 0 && i == steps / 2) {
-            must(cudaDeviceReset(), "cudaDeviceReset");
-            prepare();
+    else
+        for (int i = 0; i < steps; i++) {
+            if (strcmp(mood, "graph") == 0) graph_step(argc > 3 && i == atoi(argv[3]));
+            one_step(NULL);
+            if (getenv("GPU_PAUSE") && i == atoi(getenv("GPU_PAUSE"))) nap_ms(2000);
+            if (strcmp(mood, "slow") == 0) nap_ms(argc > 3 ? atoi(argv[3]) : 20);
+            if (strcmp(mood, "graph") == 0) nap_ms(20);
+            if (strcmp(mood, "idle") == 0 && i == steps / 2) nap_ms(300);
+            if (strcmp(mood, "reset") == 0 && i == steps / 2) {
+                must(cudaDeviceReset(), "cudaDeviceReset");
+                prepare();
+            }
         }
-    }
     if (strcmp(mood, "pending") == 0)
         for (int i = 0; i < 100; i++) launch(NULL);
     printf("launched %u\n", launched);

@@ -110,7 +110,8 @@ static void large_ones_are_listed_as_long_as_they_are_there(void **state)
     kp_map_free(p, 3 * MB);
     assert_false(is_listed(p, 3 * MB));
     kp_map_free(small, 4096);
-    for (int i = 0; i < MANY; i++) assert_non_null(many[i] = kp_map_alloc(MB)); /* the list has an end, mappings have none */
+    for (int i = 0; i < MANY; i++)
+        assert_non_null(many[i] = kp_map_alloc(MB)); /* the list has an end, mappings have none */
     for (int i = 0; i < MANY; i++) kp_map_free(many[i], MB);
     assert_false(is_listed(many[0], MB));
     p = kp_map_alloc(MB);
@@ -121,8 +122,10 @@ static void large_ones_are_listed_as_long_as_they_are_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_are_aligned_and_zeroed),      cmocka_unit_test(a_big_piece_gets_its_own_mapping),
-        cmocka_unit_test(threads_never_get_the_same_piece),   cmocka_unit_test(a_map_keeps_its_contents_when_it_grows),
+        cmocka_unit_test(pieces_are_aligned_and_zeroed),
+        cmocka_unit_test(a_big_piece_gets_its_own_mapping),
+        cmocka_unit_test(threads_never_get_the_same_piece),
+        cmocka_unit_test(a_map_keeps_its_contents_when_it_grows),
         cmocka_unit_test(no_memory_gives_null),
         cmocka_unit_test(large_ones_are_listed_as_long_as_they_are_there),
     };

@@ -11,7 +11,9 @@
 static struct kp_config c;
 
 /* One good value that is not the default, and one bad one (NULL: any text is good), for every row of config.def. */
-static const struct { const char *name, *good, *bad, *why; } samples[] = {
+static const struct {
+    const char *name, *good, *bad, *why;
+} samples[] = {
     {"KPROF", "0", "2", "is neither 0 nor 1, using 1"},
     {"KPROF_ACTIVITIES", "cpu", "gpu", "is not any of cpu,cuda, using cpu,cuda"},
     {"KPROF_SCHEDULE", "wait=1,active=2", "a\nb", "has a control character in it, using nothing"},
@@ -60,7 +62,8 @@ static void every_row_has_a_sample_here_and_a_sentence(void **state)
 
 static void nothing_set_gives_defaults(void **state)
 {
-    char *env[] = {(char *)"PATH=/bin", (char *)"KPROFILER=1", (char *)"KPROF", (char *)"XKPROF_DIR=1", (char *)"K=1", NULL};
+    char *env[] = {(char *)"PATH=/bin",    (char *)"KPROFILER=1", (char *)"KPROF",
+                   (char *)"XKPROF_DIR=1", (char *)"K=1",         NULL};
     (void)state;
     assert_int_equal(kp_config_read_as(&c, env, false), 0);
     assert_true(c.on);
@@ -119,7 +122,8 @@ static void every_bad_value_gives_one_line_and_the_default(void **state)
 
 static void an_unknown_variable_is_named_with_the_nearest_known_one(void **state)
 {
-    char *env[] = {(char *)"KPROF_SHEDULE=x", (char *)"KPROF_FROBNICATE=x", (char *)"KPROF_TEST_FAIL=open:1", (char *)"KPROF_PYTHON=x", (char *)"KPROF_TEST_KILLS=2", NULL};
+    char *env[] = {(char *)"KPROF_SHEDULE=x", (char *)"KPROF_FROBNICATE=x", (char *)"KPROF_TEST_FAIL=open:1",
+                   (char *)"KPROF_PYTHON=x",  (char *)"KPROF_TEST_KILLS=2", NULL};
     (void)state;
     assert_int_equal(kp_config_read_as(&c, env, false), 2);
     assert_string_equal(c.lines, "KPROF_SHEDULE is no setting of kprof, ignored; did you mean KPROF_SCHEDULE?");
@@ -150,7 +154,8 @@ static void the_first_of_two_and_an_empty_one_count_as_with_getenv(void **state)
 
 static void a_secure_program_reads_nothing_and_stays_off(void **state)
 {
-    char *env[] = {(char *)"KPROF=1", (char *)"KPROF_DIR=/etc", (char *)"KPROF_X=1", (char *)"KPROF_TEST_FAIL=open:1", NULL};
+    char *env[] = {(char *)"KPROF=1", (char *)"KPROF_DIR=/etc", (char *)"KPROF_X=1", (char *)"KPROF_TEST_FAIL=open:1",
+                   NULL};
     (void)state;
     assert_int_equal(kp_config_read_as(&c, env, true), 0);
     assert_false(c.on);
@@ -170,9 +175,19 @@ static void the_environment_may_change_afterwards(void **state)
 
 static void numbers_at_their_ends(void **state)
 {
-    const struct { const char *text; bool good; } cases[] = {
-        {"1", true}, {"131072", true}, {"0", false}, {"131073", false}, {"18446744073709551617", false}, {"-1", false},
-        {"1.5", false}, {" 1", false}, {"99999999999999999999999999999", false},
+    const struct {
+        const char *text;
+        bool good;
+    } cases[] = {
+        {"1", true},
+        {"131072", true},
+        {"0", false},
+        {"131073", false},
+        {"18446744073709551617", false},
+        {"-1", false},
+        {"1.5", false},
+        {" 1", false},
+        {"99999999999999999999999999999", false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

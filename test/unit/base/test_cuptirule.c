@@ -9,7 +9,10 @@
 enum { OLD = KP_CUPTI_EARLY | KP_CUPTI_ONCE | KP_CUPTI_SHORT | KP_CUPTI_LOOK, RECENT = KP_CUPTI_SHORT | KP_CUPTI_LOOK };
 
 /* Every version that is known, what is done about it, and what it is called. */
-static const struct { uint32_t version, rules; const char *name; } known[] = {
+static const struct {
+    uint32_t version, rules;
+    const char *name;
+} known[] = {
     {17, OLD, "CUPTI 17 (CUDA 11.7)"},
     {18, OLD, "CUPTI 18 (CUDA 11.8 to 12.1)"},
     {20, OLD, "CUPTI 20 (CUDA 12.2)"},

@@ -88,8 +88,7 @@ static void a_file_that_is_too_short_fails_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_is_a_call_of_whatever_name),
-        cmocka_unit_test(an_allocation_fails_where_it_was_ordered),
+        cmocka_unit_test(any_is_a_call_of_whatever_name), cmocka_unit_test(an_allocation_fails_where_it_was_ordered),
         cmocka_unit_test(a_file_that_is_too_short_fails_nothing),
         cmocka_unit_test(a_file_counts_for_all_processes), /* last: the file stays the place of counts */
     };

@@ -7,12 +7,12 @@
 #include "collector/base/kp_log.h"
 #include "test/support/support.h"
 
-#define SAME(...)                                                                                  \
-    do {                                                                                           \
-        char mine[256], libc[256];                                                                 \
-        size_t n = kp_fmt(mine, sizeof mine, __VA_ARGS__);                                         \
-        assert_int_equal(n, snprintf(libc, sizeof libc, __VA_ARGS__));                             \
-        assert_string_equal(mine, libc);                                                           \
+#define SAME(...)                                                      \
+    do {                                                               \
+        char mine[256], libc[256];                                     \
+        size_t n = kp_fmt(mine, sizeof mine, __VA_ARGS__);             \
+        assert_int_equal(n, snprintf(libc, sizeof libc, __VA_ARGS__)); \
+        assert_string_equal(mine, libc);                               \
     } while (0)
 
 static void it_formats_as_libc_does(void **state)

@@ -30,7 +30,8 @@ static void names_that_differ_a_little_do_not_collide(void **state)
     char name[64];
     (void)state;
     for (int i = 0; i < N; i++) {
-        size_t n = (size_t)snprintf(name, sizeof name, i % 2 ? "aten::op_%d" : "autograd::engine::evaluate_function: Op%dBackward0", i);
+        size_t n = (size_t)snprintf(name, sizeof name,
+                                    i % 2 ? "aten::op_%d" : "autograd::engine::evaluate_function: Op%dBackward0", i);
         seen[i] = kp_hash64(name, n);
     }
     qsort(seen, N, sizeof *seen, u64_order);

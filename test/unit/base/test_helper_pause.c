@@ -29,17 +29,12 @@ static void *poller(void *arg)
     return arg;
 }
 
-static void wake(void)
-{
-    kp_add_relaxed(&woken, 1);
-}
+static void wake(void) { kp_add_relaxed(&woken, 1); }
 
-static unsigned long alone; /* threads at the start: an emulator has one of its own, and a sanitizer from the first on that is made */
+static unsigned long
+    alone; /* threads at the start: an emulator has one of its own, and a sanitizer from the first on that is made */
 
-static void *nothing(void *arg)
-{
-    return arg;
-}
+static void *nothing(void *arg) { return arg; }
 
 static unsigned long threads(void)
 {

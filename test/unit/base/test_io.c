@@ -287,12 +287,17 @@ static void a_process_is_told_by_its_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_fd_is_high_and_closes_on_exec), cmocka_unit_test(a_low_fd_limit_still_gives_an_fd),
-        cmocka_unit_test(folders_are_made_on_the_way),      cmocka_unit_test(fallocate_makes_the_blocks_exist),
+        cmocka_unit_test(an_fd_is_high_and_closes_on_exec),
+        cmocka_unit_test(a_low_fd_limit_still_gives_an_fd),
+        cmocka_unit_test(folders_are_made_on_the_way),
+        cmocka_unit_test(fallocate_makes_the_blocks_exist),
         cmocka_unit_test(a_nap_that_is_refused_lasts_as_long),
-        cmocka_unit_test(a_failure_comes_at_its_number),    cmocka_unit_test(a_malformed_order_fails_nothing),
-        cmocka_unit_test(a_helper_thread_is_named_nice_and_deaf), cmocka_unit_test(memory_that_is_not_there_is_no_fault),
-        cmocka_unit_test(names_of_a_folder_come_once),      cmocka_unit_test(a_process_is_told_by_its_start),
+        cmocka_unit_test(a_failure_comes_at_its_number),
+        cmocka_unit_test(a_malformed_order_fails_nothing),
+        cmocka_unit_test(a_helper_thread_is_named_nice_and_deaf),
+        cmocka_unit_test(memory_that_is_not_there_is_no_fault),
+        cmocka_unit_test(names_of_a_folder_come_once),
+        cmocka_unit_test(a_process_is_told_by_its_start),
         cmocka_unit_test(peeks_are_answered_when_the_main_thread_has_ended),
     };
     return cmocka_run_group_tests_name("io", tests, NULL, NULL);

@@ -140,10 +140,15 @@ static void what_is_no_file_of_ours_is_refused_and_stays_as_it_is(void **state)
     assert_int_equal(symlink(own, path_of("link")), 0);
     assert_int_equal(link(own, path_of("second")), 0);
     assert_int_equal(mkfifo(path_of("fifo"), 0600), 0);
-    const struct { const char *path, *why; } cases[] = {
-        {path_of("link"), "is no regular file, using stderr\nkprof: a line\n"}, {path_of("second"), "has other names, too (links), using stderr\nkprof: a line\n"},
-        {path_of("fifo"), "is no regular file, using stderr\nkprof: a line\n"}, {"/dev/null", "is no regular file, using stderr\nkprof: a line\n"},
-        {"/", "is no regular file, using stderr\nkprof: a line\n"}, {"/proc/none/x", "cannot be opened (error 2), using stderr\nkprof: a line\n"},
+    const struct {
+        const char *path, *why;
+    } cases[] = {
+        {path_of("link"), "is no regular file, using stderr\nkprof: a line\n"},
+        {path_of("second"), "has other names, too (links), using stderr\nkprof: a line\n"},
+        {path_of("fifo"), "is no regular file, using stderr\nkprof: a line\n"},
+        {"/dev/null", "is no regular file, using stderr\nkprof: a line\n"},
+        {"/", "is no regular file, using stderr\nkprof: a line\n"},
+        {"/proc/none/x", "cannot be opened (error 2), using stderr\nkprof: a line\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char begin[700];

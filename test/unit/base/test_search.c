@@ -6,10 +6,7 @@
 
 #include "test/support/support.h"
 
-static bool is_below(const void *item, const void *key)
-{
-    return *(const uint32_t *)item < *(const uint32_t *)key;
-}
+static bool is_below(const void *item, const void *key) { return *(const uint32_t *)item < *(const uint32_t *)key; }
 
 static void the_bound_is_where_a_walk_stops(void **state)
 {

@@ -8,10 +8,7 @@
 
 #include "preload/calltrace/calltrace.h"
 
-static bool matches(const char *glob, const char *text)
-{
-    return kp_glob_matches(glob, strlen(glob), text);
-}
+static bool matches(const char *glob, const char *text) { return kp_glob_matches(glob, strlen(glob), text); }
 
 static void a_glob_matches_whole_names(void **state)
 {
@@ -35,7 +32,8 @@ static void a_list_tells_which_of_it_matched(void **state)
 {
     uint64_t used = 0;
     (void)state;
-    assert_true(kp_globs_match("nothing, at::_ops::*::call ,SSL_*", "_ZN2at4_ops10add_Tensor4callERKNS_6TensorES4_RKN3c106ScalarE", &used));
+    assert_true(kp_globs_match("nothing, at::_ops::*::call ,SSL_*",
+                               "_ZN2at4_ops10add_Tensor4callERKNS_6TensorES4_RKN3c106ScalarE", &used));
     assert_int_equal(used, 2);
     assert_true(kp_globs_match("nothing, at::_ops::*::call ,SSL_*", "SSL_read", &used));
     assert_int_equal(used, 6);
@@ -69,7 +67,9 @@ static void names_of_cpp_are_read(void **state)
 
 static void what_is_no_name_is_refused(void **state)
 {
-    static const char *const bad[] = {"", "_", "_Z", "_ZN", "_ZN3fo", "_ZN99999999999999999999aE", "_ZN3fooI", "_ZN3fooIXE", "_ZZ3foovE1x", "main", "_Z999foo", "_ZNE"};
+    static const char *const bad[] = {
+        "",         "_",          "_Z",          "_ZN",  "_ZN3fo",   "_ZN99999999999999999999aE",
+        "_ZN3fooI", "_ZN3fooIXE", "_ZZ3foovE1x", "main", "_Z999foo", "_ZNE"};
     char name[KP_SYMBOL_NAME_MAX], deep[4096] = "_ZN1a", tiny[8];
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(kp_symbol_name(bad[i], name, sizeof name));
@@ -84,7 +84,9 @@ static bool strip(char *plain)
     static char text[16384];
     char *out = text;
     int depth = 0;
-    if (strpbrk(plain, "({") == NULL || strstr(plain, "operator") || strchr(plain, '{') || strstr(plain, "decltype") || strchr(plain, '[')) return false;
+    if (strpbrk(plain, "({") == NULL || strstr(plain, "operator") || strchr(plain, '{') || strstr(plain, "decltype") ||
+        strchr(plain, '['))
+        return false;
     for (char *at = plain; *at; at++) {
         if (*at == '<' && !depth++) out += sprintf(out, "<...>");
         if (*at == '(' && !depth && strncmp(at, "(anonymous namespace)", 21) != 0) break;
@@ -99,9 +101,12 @@ static bool strip(char *plain)
 
 static void names_are_those_of_cxxfilt(void **state)
 {
-    FILE *list = popen("f=$(ldconfig -p 2>/dev/null | sed -n 's/.*libstdc++.so.6 .*=> //p' | head -n 1); [ -r \"$f\" ] || exit; "
-                       "n=$(nm -D --defined-only \"$f\" | sed -n 's/.* [TW] \\(_Z[^@]*\\).*/\\1/p' | sort -u); "
-                       "echo \"$n\" | c++filt | { while read -r plain && read -r name <&3; do printf '%s\\t%s\\n' \"$name\" \"$plain\"; done; } 3<<E\n$n\nE\n", "r");
+    FILE *list =
+        popen("f=$(ldconfig -p 2>/dev/null | sed -n 's/.*libstdc++.so.6 .*=> //p' | head -n 1); [ -r \"$f\" ] || exit; "
+              "n=$(nm -D --defined-only \"$f\" | sed -n 's/.* [TW] \\(_Z[^@]*\\).*/\\1/p' | sort -u); "
+              "echo \"$n\" | c++filt | { while read -r plain && read -r name <&3; do printf '%s\\t%s\\n' \"$name\" "
+              "\"$plain\"; done; } 3<<E\n$n\nE\n",
+              "r");
     static char line[16384];
     char name[KP_SYMBOL_NAME_MAX];
     unsigned n = 0, unread = 0;
@@ -112,7 +117,8 @@ static void names_are_those_of_cxxfilt(void **state)
         if (!plain || line[2] == 'T' || line[2] == 'G') continue; /* thunks and the like */
         *plain++ = 0;
         plain[strcspn(plain, "\n")] = 0;
-        if (strncmp(line, "_ZNKS", 5) == 0 || strncmp(line, "_ZNS", 4) == 0) { /* typedefs of std: c++filt writes them out */
+        if (strncmp(line, "_ZNKS", 5) == 0 ||
+            strncmp(line, "_ZNS", 4) == 0) { /* typedefs of std: c++filt writes them out */
             const char second = line[strcspn(line, "S") + 1];
             if (second != 't') continue;
         }
@@ -165,7 +171,8 @@ static void exit_stubs_are_known(void **state)
         uint64_t distance;
         memcpy(&distance, (const void *)(kp_symbol_exit_of(page) - KP_SYMBOL_CALL_BYTES), sizeof distance);
         assert_ptr_equal((const void *)(kp_symbol_exit_of(page + 1) + distance), &kp_symbol_returns[page + 1]);
-        assert_memory_equal((const void *)(kp_symbol_exit_of(page + 1) - KP_SYMBOL_CALL_BYTES), "\x41\xff\x13", KP_SYMBOL_CALL_BYTES); /* call *(%r11) */
+        assert_memory_equal((const void *)(kp_symbol_exit_of(page + 1) - KP_SYMBOL_CALL_BYTES), "\x41\xff\x13",
+                            KP_SYMBOL_CALL_BYTES); /* call *(%r11) */
     }
 }
 
@@ -176,7 +183,8 @@ static void entry_stubs_tell_their_rows(void **state)
     for (uint32_t i = 0; i < KP_SYMBOL_ROWS; i += KP_SYMBOL_ROWS - 1) {
         const uintptr_t stub = kp_symbol_stub_of(&kp_symbol_rows[i]), behind = stub + KP_SYMBOL_STUB_CALLED;
         assert_int_equal(*(const uint8_t *)(behind - 5), 0xe8); /* call, 5 bytes */
-        assert_ptr_equal((const void *)((behind << (KP_SYMBOL_ROW_SHIFT - KP_SYMBOL_STUB_SHIFT)) + kp_symbol_row_base), &kp_symbol_rows[i]);
+        assert_ptr_equal((const void *)((behind << (KP_SYMBOL_ROW_SHIFT - KP_SYMBOL_STUB_SHIFT)) + kp_symbol_row_base),
+                         &kp_symbol_rows[i]);
     }
 }
 
@@ -206,10 +214,11 @@ static void names_count_once_however_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_glob_matches_whole_names),   cmocka_unit_test(a_list_tells_which_of_it_matched), cmocka_unit_test(names_of_cpp_are_read),
-        cmocka_unit_test(what_is_no_name_is_refused),   cmocka_unit_test(names_are_those_of_cxxfilt),       cmocka_unit_test(a_function_has_one_row),
-        cmocka_unit_test(exit_stubs_are_known),         cmocka_unit_test(rows_end_and_say_so),
-        cmocka_unit_test(entry_stubs_tell_their_rows),  cmocka_unit_test(names_count_once_however_many),
+        cmocka_unit_test(a_glob_matches_whole_names),  cmocka_unit_test(a_list_tells_which_of_it_matched),
+        cmocka_unit_test(names_of_cpp_are_read),       cmocka_unit_test(what_is_no_name_is_refused),
+        cmocka_unit_test(names_are_those_of_cxxfilt),  cmocka_unit_test(a_function_has_one_row),
+        cmocka_unit_test(exit_stubs_are_known),        cmocka_unit_test(rows_end_and_say_so),
+        cmocka_unit_test(entry_stubs_tell_their_rows), cmocka_unit_test(names_count_once_however_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,10 +16,10 @@
 #include "test/support/support.h"
 
 struct ran {
-    int status;       /* exit status, or -signal */
-    double seconds;   /* of processor time */
-    long megabytes;   /* at most in memory */
-    char *out, *err;  /* what it wrote, at most SAID_MOST; to be freed */
+    int status;      /* exit status, or -signal */
+    double seconds;  /* of processor time */
+    long megabytes;  /* at most in memory */
+    char *out, *err; /* what it wrote, at most SAID_MOST; to be freed */
 };
 enum { SAID_MOST = 1 << 20 };
 
@@ -54,15 +54,19 @@ __attribute__((unused)) static struct ran run_command(int (*command)(int, char *
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        const struct rlimit files = {file_most ? file_most : RLIM_INFINITY, file_most ? file_most : RLIM_INFINITY}, time = {300, 300}, none = {0, 0};
-        if (output_to(out, 1) || output_to(err, 2) || setrlimit(RLIMIT_FSIZE, &files) || setrlimit(RLIMIT_CPU, &time) || setrlimit(RLIMIT_CORE, &none)) _exit(99);
+        const struct rlimit files = {file_most ? file_most : RLIM_INFINITY, file_most ? file_most : RLIM_INFINITY},
+                            time = {300, 300}, none = {0, 0};
+        if (output_to(out, 1) || output_to(err, 2) || setrlimit(RLIMIT_FSIZE, &files) || setrlimit(RLIMIT_CPU, &time) ||
+            setrlimit(RLIMIT_CORE, &none))
+            _exit(99);
         const int rc = command(argc, argv);
         fflush(NULL);
         _exit(rc);
     }
     assert_int_equal(wait4(child, &status, 0, &used), child);
     ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    ran.seconds = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+    ran.seconds = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                  (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
     ran.megabytes = used.ru_maxrss >> 10;
     ran.out = said(out);
     ran.err = said(err);

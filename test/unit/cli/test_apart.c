@@ -14,10 +14,7 @@
 static const struct kp_apart_limits wide = {.memory_bytes = UINT64_C(1) << 40, .cpu_s = 600};
 static char why[256];
 
-static void tell(void *context)
-{
-    *(int *)context = 42;
-}
+static void tell(void *context) { *(int *)context = 42; }
 
 static void what_it_found_out_is_seen_outside(void **state)
 {

@@ -20,10 +20,7 @@ enum { MEMORY_MOST = 300, SECONDS_MOST = 40, FEW = 0 }; /* some 2 s on a machine
 
 static char folder[300], temporary[400], out[400];
 
-static char *word(const char *text)
-{
-    return (char *)(uintptr_t)text;
-}
+static char *word(const char *text) { return (char *)(uintptr_t)text; }
 
 static int setup(void **state)
 {
@@ -82,10 +79,14 @@ static char *ring_of_frames(uint32_t ops)
     test_spool_text(&s, "KPROF_WITH_STACK=native\n");
     memset(name, 'f', sizeof name);
     memcpy(name + NAME, "\0- 0 0 9", 8);
-    const uint32_t module = test_spool_name(&s, name, sizeof name), op_name = test_spool_name(&s, "op", 2), chunk = test_spool_chunk(&s, KP_CHUNK_FRAMES, 0, 0, 0, "");
-    const uint32_t first = (uint32_t)((chunk * (uint64_t)KP_CHUNK_BYTES + test_spool_at(&s, chunk)->used) / KP_STR_CELL);
+    const uint32_t module = test_spool_name(&s, name, sizeof name), op_name = test_spool_name(&s, "op", 2),
+                   chunk = test_spool_chunk(&s, KP_CHUNK_FRAMES, 0, 0, 0, "");
+    const uint32_t first =
+        (uint32_t)((chunk * (uint64_t)KP_CHUNK_BYTES + test_spool_at(&s, chunk)->used) / KP_STR_CELL);
     for (uint32_t i = 0; i < FRAMES; i++) {
-        struct kp_rec_frame f = {.head = {.kind = KP_KIND_FRAME, .size = sizeof f, .name = module}, .offset = 0x1000 + i, .around = first + (i + 1) % FRAMES};
+        struct kp_rec_frame f = {.head = {.kind = KP_KIND_FRAME, .size = sizeof f, .name = module},
+                                 .offset = 0x1000 + i,
+                                 .around = first + (i + 1) % FRAMES};
         f.check = kp_frame_check(&f);
         assert_true(test_spool_put(&s, chunk, &f, sizeof f));
     }
@@ -93,13 +94,17 @@ static char *ring_of_frames(uint32_t ops)
         struct {
             struct kp_rec_op op;
             uint32_t python, native;
-        } r = {.op = {.head = {.kind = KP_KIND_OP, .flags = KP_OP_STACK, .size = sizeof r, .name = op_name}, .start = 3000 + i * 2000, .ticks = 1500}, .native = first + i % FRAMES};
+        } r = {.op = {.head = {.kind = KP_KIND_OP, .flags = KP_OP_STACK, .size = sizeof r, .name = op_name},
+                      .start = 3000 + i * 2000,
+                      .ticks = 1500},
+               .native = first + i % FRAMES};
         if (!data || !test_spool_put(&s, data, &r, sizeof r)) {
             data = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 4242, 1, "python");
             test_spool_put(&s, data, &r, sizeof r);
         }
     }
-    struct kp_rec_cycle *cycle = (void *)((uint8_t *)test_spool_at(&s, 1) + sizeof(struct kp_chunk_head) + sizeof(struct kp_rec_clock));
+    struct kp_rec_cycle *cycle =
+        (void *)((uint8_t *)test_spool_at(&s, 1) + sizeof(struct kp_chunk_head) + sizeof(struct kp_rec_clock));
     cycle->end = 4000 + ops * 2000u;
     return spool_save(&s, "frames.kprof");
 }
@@ -121,7 +126,8 @@ static char *long_names(uint32_t ops)
     return spool_save(&s, "names.kprof");
 }
 
-static char *zipped(const char *name, const char *begin, const char *piece, size_t piece_bytes, uint32_t times, const char *end)
+static char *zipped(const char *name, const char *begin, const char *piece, size_t piece_bytes, uint32_t times,
+                    const char *end)
 {
     gzFile file = gzopen(path_of(name), "wb6");
     assert_non_null(file);
@@ -134,7 +140,8 @@ static char *zipped(const char *name, const char *begin, const char *piece, size
 
 static char *many_events(uint32_t events)
 {
-    static const char event[] = "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1},\n";
+    static const char event[] =
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1},\n";
     return zipped("events.pt.trace.json.gz", "{\"traceEvents\":[\n", event, sizeof event - 1, events, "{}]}");
 }
 
@@ -142,7 +149,8 @@ static char *long_string(void)
 {
     static char piece[1 << 20];
     memset(piece, 's', sizeof piece);
-    return zipped("string.pt.trace.json.gz", "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"", piece, sizeof piece, 100, "\"}]}");
+    return zipped("string.pt.trace.json.gz", "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"", piece, sizeof piece, 100,
+                  "\"}]}");
 }
 
 /* ---- the commands ---- */
@@ -162,14 +170,16 @@ static void assert_bounded(const struct command *c, char *path, const char *part
     struct ran ran = run_command(c->run, DISK_MOST, argv);
     if (ran.status != KP_EXIT_BAD_INPUT) fail_msg("%s: status %d: %.300s", argv[0], ran.status, ran.err);
     if (!strstr(ran.err, part)) fail_msg("%s: %s\nis not in: %.600s", argv[0], part, ran.err);
-    if (ran.seconds > SECONDS_MOST || ran.megabytes > MEMORY_MOST) fail_msg("%s took %.1f s and %ld MB", argv[0], ran.seconds, ran.megabytes);
+    if (ran.seconds > SECONDS_MOST || ran.megabytes > MEMORY_MOST)
+        fail_msg("%s took %.1f s and %ld MB", argv[0], ran.seconds, ran.megabytes);
     assert_int_equal(entries(temporary), 0);
     assert_int_equal(entries(out), 0);
     ran_free(&ran);
 }
 
 static struct command reading[] = {
-    {kp_cmd_report, {0}}, {kp_cmd_events, {0}}, {kp_cmd_stacks, {0}}, {kp_cmd_memory, {0}}, {kp_cmd_export, {0}}, {kp_cmd_recover, {0}},
+    {kp_cmd_report, {0}}, {kp_cmd_events, {0}}, {kp_cmd_stacks, {0}},
+    {kp_cmd_memory, {0}}, {kp_cmd_export, {0}}, {kp_cmd_recover, {0}},
 };
 enum { OF_TRACES = 4, ALL = sizeof reading / sizeof *reading };
 
@@ -195,7 +205,8 @@ static void names_of_any_length_fill_no_disk(void **state)
 {
     char *path = long_names(13000);
     (void)state;
-    for (size_t i = FEW ? 4 : 0; i < ALL; i++) assert_bounded(&reading[i], path, i == 1 ? "temporary files" : "MB of text come out of it");
+    for (size_t i = FEW ? 4 : 0; i < ALL; i++)
+        assert_bounded(&reading[i], path, i == 1 ? "temporary files" : "MB of text come out of it");
 }
 
 static void a_spool_chooses_no_unpacked_trace_beyond_that(void **state)
@@ -221,21 +232,24 @@ static void events_that_pack_well_take_no_gigabyte(void **state)
     char *path = many_events(4000000);
     (void)state;
     for (size_t i = FEW; i < (FEW ? 2 : OF_TRACES); i++) /* memory is not limited under a sanitizer; the disk is */
-        assert_bounded(&reading[i], path, i == 1 ? "temporary files are needed to put its events in order" : "MB of memory");
+        assert_bounded(&reading[i], path,
+                       i == 1 ? "temporary files are needed to put its events in order" : "MB of memory");
 }
 
 static void a_string_of_a_hundred_megabytes_is_refused_with_its_place(void **state)
 {
     char *path = long_string();
     (void)state;
-    for (size_t i = 0; i < OF_TRACES; i++) assert_bounded(&reading[i], path, "a string, a number or a gap of more than 16 MB begins near here");
+    for (size_t i = 0; i < OF_TRACES; i++)
+        assert_bounded(&reading[i], path, "a string, a number or a gap of more than 16 MB begins near here");
 }
 
 /* A string that goes on for many pieces is read once, not from its beginning with each of them. */
 static void strings_of_some_megabytes_are_read(void **state)
 {
     enum { LONG = 15 << 20, TIMES = 3 };
-    static const char begin[] = "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"", end[] = "\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1},\n";
+    static const char begin[] = "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"",
+                      end[] = "\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1},\n";
     char *piece = malloc(LONG + sizeof end), *argv[] = {word("report"), word("--max-name-column-width=10"), NULL, NULL};
     (void)state;
     memset(piece, 'x', LONG);
@@ -265,7 +279,8 @@ static void a_limit_can_be_raised_and_lifted(void **state)
         if (rows[i].limit) setenv("KPROF_READ_LIMIT", rows[i].limit, 1);
         else unsetenv("KPROF_READ_LIMIT");
         ran = run_command(kp_cmd_export, 0, argv);
-        if (ran.status != (rows[i].good ? 0 : 1)) fail_msg("KPROF_READ_LIMIT=%s: %d: %.300s", rows[i].limit ? rows[i].limit : "", ran.status, ran.err);
+        if (ran.status != (rows[i].good ? 0 : 1))
+            fail_msg("KPROF_READ_LIMIT=%s: %d: %.300s", rows[i].limit ? rows[i].limit : "", ran.status, ran.err);
         ran_free(&ran);
     }
     unsetenv("KPROF_READ_LIMIT");
@@ -278,9 +293,12 @@ static void budgets_grow_with_the_file(void **state)
     kp_budget_make(&small, 1 << 20, NULL);
     kp_budget_make(&large, (uint64_t)1 << 30, NULL);
     kp_budget_make(&more, 1 << 20, "3");
-    assert_true(small.memory <= (uint64_t)300 << 20 && small.disk <= (uint64_t)200 << 20 && small.text <= (uint64_t)1 << 30 && small.seconds <= 120);
-    assert_true(large.memory >= (uint64_t)64 << 30 && large.disk >= (uint64_t)32 << 30 && large.text >= (uint64_t)500 << 30 && large.seconds >= 3600);
-    assert_true(more.memory == 3 * small.memory && more.disk == 3 * small.disk && more.text == 3 * small.text && more.seconds == 3 * small.seconds);
+    assert_true(small.memory <= (uint64_t)300 << 20 && small.disk <= (uint64_t)200 << 20 &&
+                small.text <= (uint64_t)1 << 30 && small.seconds <= 120);
+    assert_true(large.memory >= (uint64_t)64 << 30 && large.disk >= (uint64_t)32 << 30 &&
+                large.text >= (uint64_t)500 << 30 && large.seconds >= 3600);
+    assert_true(more.memory == 3 * small.memory && more.disk == 3 * small.disk && more.text == 3 * small.text &&
+                more.seconds == 3 * small.seconds);
     kp_budget_make(&none, 1 << 20, "0");
     assert_true(!none.memory && !none.disk && !none.text && !none.seconds);
     kp_budget_make(&none, UINT64_MAX, NULL); /* a pipe */
@@ -296,13 +314,15 @@ static void a_hole_adds_nothing_to_the_budget_of_a_file(void **state)
     (void)state;
     snprintf(path, sizeof path, "%s/hole", folder);
     const int fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0600);
-    assert_true(fd >= 0 && pwrite(fd, path, sizeof path, 0) == sizeof path && pwrite(fd, path, sizeof path, (off_t)1 << 32) == sizeof path);
+    assert_true(fd >= 0 && pwrite(fd, path, sizeof path, 0) == sizeof path &&
+                pwrite(fd, path, sizeof path, (off_t)1 << 32) == sizeof path);
     assert_true(kp_budget_data(fd, ((uint64_t)1 << 32) + sizeof path) < 1 << 20);
     kp_budget_make(&data, 1 << 20, NULL);
     kp_budget_begin("report", path);
     hole = *kp_budget_now();
     kp_budget_end();
-    assert_true(hole.memory <= data.memory && hole.text <= data.text && hole.disk <= data.disk && hole.seconds <= data.seconds);
+    assert_true(hole.memory <= data.memory && hole.text <= data.text && hole.disk <= data.disk &&
+                hole.seconds <= data.seconds);
     assert_int_equal(ftruncate(fd, 0) + ftruncate(fd, (off_t)1 << 40), 0); /* a hole to its end */
     assert_int_equal(kp_budget_data(fd, (uint64_t)1 << 40), 0);
     close(fd);
@@ -329,7 +349,8 @@ static void time_ends_a_command_with_a_message_and_without_a_part(void **state)
     fclose(fopen(path, "w"));
     struct ran ran = run_command(spin, 0, argv);
     assert_int_equal(ran.status, KP_EXIT_BAD_INPUT);
-    assert_non_null(strstr(ran.err, "\\x1b.json: more than 60 s of processor time, too much for a file of its size; if you trust it, KPROF_READ_LIMIT=4"));
+    assert_non_null(strstr(ran.err, "\\x1b.json: more than 60 s of processor time, too much for a file of its size; if "
+                                    "you trust it, KPROF_READ_LIMIT=4"));
     snprintf(path, sizeof path, "%s/x.part", folder);
     assert_int_not_equal(access(path, F_OK), 0);
     ran_free(&ran);

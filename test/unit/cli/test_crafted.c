@@ -36,18 +36,19 @@ __attribute__((format(printf, 1, 2))) static void event(const char *format, ...)
     assert_true(n < (int)sizeof line && gzwrite(file, line, (unsigned)n) == n);
 }
 
-static char *word(const char *text)
-{
-    return (char *)(uintptr_t)text;
-}
+static char *word(const char *text) { return (char *)(uintptr_t)text; }
 
 static void run_all(void)
 {
     static const struct {
         int (*run)(int, char **);
         const char *argv[3];
-    } rows[] = {{kp_cmd_report, {"report", "--group-by-stack-n=3", NULL}}, {kp_cmd_events, {"events", NULL, NULL}}, {kp_cmd_stacks, {"stacks", NULL, NULL}},
-                {kp_cmd_stacks, {"stacks", "--svg", NULL}}, {kp_cmd_memory, {"memory", NULL, NULL}}, {kp_cmd_memory, {"memory", "--json", NULL}}};
+    } rows[] = {{kp_cmd_report, {"report", "--group-by-stack-n=3", NULL}},
+                {kp_cmd_events, {"events", NULL, NULL}},
+                {kp_cmd_stacks, {"stacks", NULL, NULL}},
+                {kp_cmd_stacks, {"stacks", "--svg", NULL}},
+                {kp_cmd_memory, {"memory", NULL, NULL}},
+                {kp_cmd_memory, {"memory", "--json", NULL}}};
     gzputs(file, "{}]}");
     assert_int_equal(gzclose(file), Z_OK);
     setenv("KPROF_READ_LIMIT", "10", 1); /* time alone is what counts here */
@@ -57,8 +58,10 @@ static void run_all(void)
         for (; rows[i].argv[n]; n++) argv[n] = word(rows[i].argv[n]);
         argv[n] = path;
         struct ran ran = run_command(rows[i].run, 0, argv);
-        if (ran.status != 0 && ran.status != KP_EXIT_BAD_INPUT) fail_msg("%s: status %d: %.300s", argv[0], ran.status, ran.err);
-        if (ran.status && !strstr(ran.err, "no event of memory") && !strstr(ran.err, "no call stacks")) fail_msg("%s: %.300s", argv[0], ran.err);
+        if (ran.status != 0 && ran.status != KP_EXIT_BAD_INPUT)
+            fail_msg("%s: status %d: %.300s", argv[0], ran.status, ran.err);
+        if (ran.status && !strstr(ran.err, "no event of memory") && !strstr(ran.err, "no call stacks"))
+            fail_msg("%s: %.300s", argv[0], ran.err);
         if (ran.seconds > SECONDS_MOST) fail_msg("%s took %.1f s", argv[0], ran.seconds);
         ran_free(&ran);
     }
@@ -71,11 +74,18 @@ static void ops_of_one_sequence_number(void **state)
     (void)state;
     begin("sequence");
     for (int i = 0; i < MANY; i++) {
-        event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":1,\"args\":{\"Sequence number\":7,\"Call stack\":\"s;\"}},\n", 2 * i);
-        event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"autograd::engine::evaluate_function: A\",\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":1,\"args\":{\"Sequence number\":7}},\n", 2 * i);
-        event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"B\",\"pid\":1,\"tid\":3,\"ts\":%d,\"dur\":1,\"args\":{\"Sequence number\":7,\"Fwd thread id\":%d}},\n", 2 * i, 1 + i % 3);
+        event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":1,\"args\":{"
+              "\"Sequence number\":7,\"Call stack\":\"s;\"}},\n",
+              2 * i);
+        event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"autograd::engine::evaluate_function: "
+              "A\",\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":1,\"args\":{\"Sequence number\":7}},\n",
+              2 * i);
+        event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"B\",\"pid\":1,\"tid\":3,\"ts\":%d,\"dur\":1,\"args\":{"
+              "\"Sequence number\":7,\"Fwd thread id\":%d}},\n",
+              2 * i, 1 + i % 3);
     }
-    event("{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":5,\"args\":{\"Total Allocated\":8,\"Bytes\":8,\"Addr\":64,\"Device Type\":0,\"Device Id\":-1}},\n");
+    event("{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":5,\"args\":{"
+          "\"Total Allocated\":8,\"Bytes\":8,\"Addr\":64,\"Device Type\":0,\"Device Id\":-1}},\n");
     run_all();
 }
 
@@ -84,8 +94,12 @@ static void ops_and_kernels_of_one_id(void **state)
     (void)state;
     begin("ids");
     for (int i = 0; i < MANY; i++) {
-        event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":1,\"args\":{\"External id\":5}},\n", 2 * i);
-        event("{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":1,\"args\":{\"External id\":5,\"correlation\":%d}},\n", 2 * i, i + 10);
+        event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":1,\"args\":{"
+              "\"External id\":5}},\n",
+              2 * i);
+        event("{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":1,\"args\":{"
+              "\"External id\":5,\"correlation\":%d}},\n",
+              2 * i, i + 10);
     }
     run_all();
 }
@@ -95,12 +109,21 @@ static void calls_deep_in_one_another(void **state)
 {
     (void)state;
     begin("deep");
-    event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":900000,\"args\":{\"External id\":1,\"Sequence number\":1}},\n");
+    event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":900000,\"args\":{"
+          "\"External id\":1,\"Sequence number\":1}},\n");
     for (int i = 0; i < MANY; i++) {
-        event("{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"c\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":%d,\"args\":{\"correlation\":%d}},\n", i, 2 * (MANY - i), i + 1);
-        event("{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":1,\"args\":{\"External id\":%d,\"correlation\":%d}},\n", i, i + 1, i + 1);
-        event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":%d,\"args\":{\"Sequence number\":%d}},\n", i, 2 * (MANY - i), i);
-        event("{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,\"tid\":2,\"ts\":%d,\"args\":{\"Total Allocated\":8,\"Bytes\":8,\"Addr\":%d,\"Device Type\":0,\"Device Id\":-1}},\n", MANY, 64 + i);
+        event("{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"c\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":%d,\"args\":"
+              "{\"correlation\":%d}},\n",
+              i, 2 * (MANY - i), i + 1);
+        event("{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":1,\"args\":{"
+              "\"External id\":%d,\"correlation\":%d}},\n",
+              i, i + 1, i + 1);
+        event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"b\",\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":%d,\"args\":{"
+              "\"Sequence number\":%d}},\n",
+              i, 2 * (MANY - i), i);
+        event("{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,\"tid\":2,\"ts\":%d,"
+              "\"args\":{\"Total Allocated\":8,\"Bytes\":8,\"Addr\":%d,\"Device Type\":0,\"Device Id\":-1}},\n",
+              MANY, 64 + i);
     }
     run_all();
 }
@@ -111,8 +134,11 @@ static void a_thread_and_a_device_for_each_event(void **state)
     begin("threads");
     for (int turn = 0; turn < 2; turn++)
         for (int i = 0; i < MANY; i++) {
-            event("{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"f\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"dur\":1},\n", i, turn * MANY + i);
-            event("{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"args\":{\"Total Allocated\":8,\"Bytes\":8,\"Addr\":%d,\"Device Type\":1,\"Device Id\":%d}},\n",
+            event(
+                "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"f\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"dur\":1},\n",
+                i, turn * MANY + i);
+            event("{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,\"tid\":%d,\"ts\":%d,"
+                  "\"args\":{\"Total Allocated\":8,\"Bytes\":8,\"Addr\":%d,\"Device Type\":1,\"Device Id\":%d}},\n",
                   i, turn * MANY + i, 64 + i, i);
         }
     run_all();
@@ -123,7 +149,9 @@ static void a_frame_for_each_event(void **state)
     (void)state;
     begin("frames");
     for (int i = 0; i < MANY; i++)
-        event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":1,\"args\":{\"Call stack\":\"frame_%d_of_many;main;\"}},\n", 2 * i, i);
+        event("{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":%d,\"dur\":1,\"args\":{"
+              "\"Call stack\":\"frame_%d_of_many;main;\"}},\n",
+              2 * i, i);
     run_all();
 }
 
@@ -136,11 +164,14 @@ static void a_stack_without_a_frame_for_each_event(void **state)
     begin("empty");
     memset(stack, ';', LONG);
     stack[LONG] = 0;
-    gzputs(file, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":1,\"args\":{\"External id\":5,\"Call stack\":\"");
+    gzputs(file, "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":1,\"args\":{"
+                 "\"External id\":5,\"Call stack\":\"");
     gzputs(file, stack);
     gzputs(file, "\"}},\n");
     for (int i = 0; i < MANY; i++)
-        event("{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"c\",\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":1,\"args\":{\"External id\":5,\"correlation\":%d}},\n", 2 * i, i + 10);
+        event("{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"c\",\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":1,\"args\":{"
+              "\"External id\":5,\"correlation\":%d}},\n",
+              2 * i, i + 10);
     run_all();
     free(stack);
 }

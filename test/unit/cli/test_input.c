@@ -155,7 +155,8 @@ static void cycles_are_sources_of_their_own_and_those_without_an_event_are_none(
         test_spool_cycle(&s, meta, cycle, cycle * 1000, cycle * 1000 + 900, 0);
         const uint32_t chunk = test_spool_chunk(&s, KP_CHUNK_DATA, cycle, 10, 1, "a");
         for (uint32_t op = 0; op < cycle && cycle != 2; op++)
-            test_spool_op(&s, chunk, &(struct test_op){.name = id, .start = cycle * 1000 + 10 + op, .ticks = 1, .seq = -1});
+            test_spool_op(&s, chunk,
+                          &(struct test_op){.name = id, .start = cycle * 1000 + 10 + op, .ticks = 1, .seq = -1});
     }
     test_spool_save(&s, in_folder("c.kprof"), 0);
     test_spool_free(&s);

@@ -24,7 +24,8 @@ static void the_lightest_range_around_an_address_is_told(void **state)
     static const struct {
         uint64_t at;
         uint32_t what;
-    } of[] = {{9, 0}, {10, 1}, {20, 2}, {22, 3}, {23, 3}, {24, 2}, {29, 2}, {30, 1}, {40, 1}, {600, 1}, {999, 1}, {1000, 5}, {1999, 5}, {2000, 0}};
+    } of[] = {{9, 0},  {10, 1}, {20, 2},  {22, 3},  {23, 3},   {24, 2},   {29, 2},
+              {30, 1}, {40, 1}, {600, 1}, {999, 1}, {1000, 5}, {1999, 5}, {2000, 0}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         const struct kp_range *found = kp_ranges_find(&r, of[i].at);
         assert_int_equal(found ? found->what : 0, of[i].what);
@@ -57,9 +58,11 @@ static void names_are_read_as_their_language_writes_them(void **state)
     static const struct {
         const char *mangled, *plain;
     } of[] = {
-        {"_ZN2at4_ops10add_Tensor4callERKNS_6TensorES4_RKN3c106ScalarE", "at::_ops::add_Tensor::call(at::Tensor const&, at::Tensor const&, c10::Scalar const&)"},
+        {"_ZN2at4_ops10add_Tensor4callERKNS_6TensorES4_RKN3c106ScalarE",
+         "at::_ops::add_Tensor::call(at::Tensor const&, at::Tensor const&, c10::Scalar const&)"},
         {"_ZN4core3fmt5write17h01234567890abcdeE", "core::fmt::write"},
-        {"_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE", "<alloc::string::String as core::fmt::Display>::fmt"},
+        {"_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$3fmt17h0123456789abcdefE",
+         "<alloc::string::String as core::fmt::Display>::fmt"},
         {"_RNvC6_123foo3bar", "123foo::bar"},
         {"_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"},
         {"_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>"},
@@ -106,7 +109,8 @@ static void a_file_that_is_none_has_no_places(void **state)
         assert_int_equal(kp_lines_find(l, "[vdso]", "-", 16, of, 4), 0);
         assert_int_equal(kp_lines_find(l, "/dev/null", "-", 16, of, 4), 0);
     }
-    for (uint64_t at = 0; at < 20000; at++) assert_int_equal(kp_lines_find(l, "/nowhere/lib.so", "0123456789", at, of, 4), 0);
+    for (uint64_t at = 0; at < 20000; at++)
+        assert_int_equal(kp_lines_find(l, "/nowhere/lib.so", "0123456789", at, of, 4), 0);
     kp_lines_close(l);
 }
 

@@ -21,15 +21,13 @@ struct world {
 
 static void add(struct world *w, const char *cat, const char *name, int tid, int ts, int dur, const char *args)
 {
-    w->used += (size_t)snprintf(w->json + w->used, sizeof w->json - w->used,
-                                "%s{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"dur\":%d,\"args\":{%s}}",
-                                w->used ? "," : "", cat, name, tid, ts, dur, args);
+    w->used += (size_t)snprintf(
+        w->json + w->used, sizeof w->json - w->used,
+        "%s{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"dur\":%d,\"args\":{%s}}",
+        w->used ? "," : "", cat, name, tid, ts, dur, args);
 }
 
-static void op(struct world *w, const char *name, int ts, int dur)
-{
-    add(w, "cpu_op", name, 1, ts, dur, "");
-}
+static void op(struct world *w, const char *name, int ts, int dur) { add(w, "cpu_op", name, 1, ts, dur, ""); }
 
 static void op_with(struct world *w, const char *name, int ts, int dur, const char *args)
 {
@@ -53,17 +51,15 @@ static void node(struct world *w, const char *name, int seq, int ts, int dur)
 
 static void memory_at(struct world *w, int type, int device, int ts, long address, long bytes, long allocated)
 {
-    w->used += (size_t)snprintf(w->json + w->used, sizeof w->json - w->used,
-                                ",{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":%d,"
-                                "\"args\":{\"Total Reserved\":0,\"Total Allocated\":%ld,\"Bytes\":%ld,\"Device Id\":%d,\"Device Type\":%d,"
-                                "\"Addr\":%ld,\"finished\":false}}",
-                                ts, allocated, bytes, device, type, address);
+    w->used += (size_t)snprintf(
+        w->json + w->used, sizeof w->json - w->used,
+        ",{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":%d,"
+        "\"args\":{\"Total Reserved\":0,\"Total Allocated\":%ld,\"Bytes\":%ld,\"Device Id\":%d,\"Device Type\":%d,"
+        "\"Addr\":%ld,\"finished\":false}}",
+        ts, allocated, bytes, device, type, address);
 }
 
-static void memory(struct world *w, int ts, long address, long bytes)
-{
-    memory_at(w, 0, -1, ts, address, bytes, 0);
-}
+static void memory(struct world *w, int ts, long address, long bytes) { memory_at(w, 0, -1, ts, address, bytes, 0); }
 
 static void build(struct world *w)
 {
@@ -79,8 +75,7 @@ static void build(struct world *w)
 static const char *taken(const struct world *w, int ts)
 {
     for (size_t i = 0; i < w->view.block_count; i++)
-        if (w->view.blocks[i].from_ns == ts * INT64_C(1000))
-            return kp_mem_category_name(w->view.blocks[i].category);
+        if (w->view.blocks[i].from_ns == ts * INT64_C(1000)) return kp_mem_category_name(w->view.blocks[i].category);
     return "no such block";
 }
 
@@ -217,7 +212,7 @@ static void blocks_of_before_count_from_the_beginning(void **state)
 {
     struct world *w = *state;
     op(w, "aten::mul", 10, 100);
-    memory_at(w, 1, 0, 20, 512, 100, 1100); /* a thousand were there */
+    memory_at(w, 1, 0, 20, 512, 100, 1100);  /* a thousand were there */
     memory_at(w, 1, 0, 30, 1024, -400, 700); /* of which these go */
     memory_at(w, 1, 1, 40, 512, 64, 64);
     memory(w, 50, 16, 5);
@@ -325,7 +320,8 @@ static char *shown(const struct world *w, void (*write)(FILE *, const struct kp_
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    const struct kp_mem_show show = {.device = -1, .row_limit = 10, .from_ns = w->view.begin_ns, .to_ns = w->view.end_ns, .label = "a <b> & \"c\""};
+    const struct kp_mem_show show = {
+        .device = -1, .row_limit = 10, .from_ns = w->view.begin_ns, .to_ns = w->view.end_ns, .label = "a <b> & \"c\""};
     write(out, &w->view, &show);
     fclose(out);
     return text;
@@ -371,7 +367,8 @@ static void a_trace_without_memory_says_so(void **state)
 {
     struct world *w = *state;
     char why[256];
-    static const char text[] = "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}]}";
+    static const char text[] =
+        "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}]}";
     assert_int_equal(kp_trace_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
     assert_int_equal(kp_memview_build(&w->view, &w->tree), -ENODATA);
@@ -399,16 +396,21 @@ static char *heap_said(const char *before, const char *object, bool as_json)
 
 static void the_heap_of_the_host_is_found_and_told(void **state)
 {
-    static const char object[] = "{\"mode\":\"trace\",\"allocations\":3,\"frees\":1,\"bytes\":30,\"unknown_frees\":0,\"live_blocks\":2,\"live_bytes\":20,"
-                                 "\"peak_bytes\":30,\"peak_ts\":1.000,\"sites\":[\n{\"allocations\":1,\"bytes\":5,\"peak_blocks\":1,\"peak_bytes\":5,"
-                                 "\"live_blocks\":1,\"live_bytes\":5,\"stack\":[]},\n{\"allocations\":2,\"bytes\":25,\"peak_blocks\":2,"
-                                 "\"peak_bytes\":25,\"live_blocks\":1,\"live_bytes\":15,\"stack\":[\"/a[{{+0x1\",\"/b+0x2\"]}]}";
+    static const char object[] =
+        "{\"mode\":\"trace\",\"allocations\":3,\"frees\":1,\"bytes\":30,\"unknown_frees\":0,\"live_blocks\":2,\"live_"
+        "bytes\":20,"
+        "\"peak_bytes\":30,\"peak_ts\":1.000,\"sites\":[\n{\"allocations\":1,\"bytes\":5,\"peak_blocks\":1,\"peak_"
+        "bytes\":5,"
+        "\"live_blocks\":1,\"live_bytes\":5,\"stack\":[]},\n{\"allocations\":2,\"bytes\":25,\"peak_blocks\":2,"
+        "\"peak_bytes\":25,\"live_blocks\":1,\"live_bytes\":15,\"stack\":[\"/a[{{+0x1\",\"/b+0x2\"]}]}";
     static const char unkept[] = "{\"mode\":\"trace\",\"allocations\":8,\"unkept_blocks\":7,\"sites\":[]}";
     enum { PIECE = 1 << 18 };
     char *padding = calloc(1, PIECE + 2), *text = heap_said("", object, false);
     (void)state;
     assert_non_null(strstr(text, "host heap: 3 allocations of 30 bytes in all, 1 frees\n"));
-    assert_non_null(strstr(text, "most bytes first:\n    15 bytes in 1 block\n        /a[{{+0x1\n        /b+0x2\n    and 1 more call stacks\n"));
+    assert_non_null(strstr(
+        text,
+        "most bytes first:\n    15 bytes in 1 block\n        /a[{{+0x1\n        /b+0x2\n    and 1 more call stacks\n"));
     assert_null(strstr(text, "no room to follow"));
     free(text);
     text = heap_said("", unkept, false);
@@ -448,7 +450,11 @@ static void the_heap_and_the_tensors_are_one_object(void **state)
     memory(w, 20, 16, 100);
     build(w);
     FILE *out = open_memstream(&text, &bytes);
-    const struct kp_mem_show show = {.device = -1, .row_limit = 1, .from_ns = w->view.begin_ns, .to_ns = w->view.end_ns, .label = "t",
+    const struct kp_mem_show show = {.device = -1,
+                                     .row_limit = 1,
+                                     .from_ns = w->view.begin_ns,
+                                     .to_ns = w->view.end_ns,
+                                     .label = "t",
                                      .members = "\"kprof_heap\": {}"};
     kp_memjson_write(out, &w->view, &show);
     fclose(out);
@@ -460,14 +466,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_step_of_a_training_has_torchs_categories, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_there_before_and_has_a_gradient_of_its_size_is_a_parameter, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_there_before_and_has_a_gradient_of_its_size_is_a_parameter, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(without_a_backward_pass_only_temporaries_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(a_model_called_by_its_optimizer_has_activations, setup, teardown),
         cmocka_unit_test_setup_teardown(a_second_pass_begins_where_the_numbers_rise, setup, teardown),
         cmocka_unit_test_setup_teardown(blocks_of_before_count_from_the_beginning, setup, teardown),
         cmocka_unit_test_setup_teardown(an_address_taken_twice_ends_the_first_block, setup, teardown),
         cmocka_unit_test_setup_teardown(the_peak_is_told_by_op, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_each_step_leaves_behind_grows_and_what_the_last_leaves_does_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_each_step_leaves_behind_grows_and_what_the_last_leaves_does_not, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(without_marks_steps_end_with_the_optimizers, setup, teardown),
         cmocka_unit_test_setup_teardown(the_drawing_stands_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(torchs_raw_timeline, setup, teardown),

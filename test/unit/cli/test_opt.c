@@ -7,17 +7,19 @@
 #include "export/cli/settings.h"
 #include "test/support/support.h"
 
-static const struct kp_opt table[] = {
-    {"dir", 'o', KP_OPT_VALUE, "DIR", "folder"}, {"keep", 'k', KP_OPT_FLAG, NULL, "keep"}, {"gzip", 0, KP_OPT_SWITCH, NULL, "gzip"}, {0}};
+static const struct kp_opt table[] = {{"dir", 'o', KP_OPT_VALUE, "DIR", "folder"},
+                                      {"keep", 'k', KP_OPT_FLAG, NULL, "keep"},
+                                      {"gzip", 0, KP_OPT_SWITCH, NULL, "gzip"},
+                                      {0}};
 
 static struct kp_opt_scan scan_of(int argc, char **argv)
 {
     const struct kp_opt_scan scan = {.command = "test", .table = table, .argc = argc, .argv = argv, .at = 0};
     return scan;
 }
-#define SCAN(...)                                                                                                      \
-    const char *words[] = {__VA_ARGS__};                                                                               \
-    struct kp_opt_scan scan = scan_of(sizeof words / sizeof words[0], (char **)words);                                 \
+#define SCAN(...)                                                                      \
+    const char *words[] = {__VA_ARGS__};                                               \
+    struct kp_opt_scan scan = scan_of(sizeof words / sizeof words[0], (char **)words); \
     const char *value = NULL
 
 static void a_value_comes_by_equals_by_the_next_word_or_glued_to_its_letter(void **state)

@@ -15,7 +15,10 @@
 #include "test/support/spool.h"
 
 /* Sets a clipboard, clears the screen, forges a line; the same in 8-bit controls, as UTF-8 and as bytes that are none. */
-#define EVIL "\x1b]52;c;ZXZpbA==\a\x1b[2J\nforged\t\r\x7f\xc2\x9b" "31m\x9b" "32m\xff\xed\xa0\x80"
+#define EVIL                                              \
+    "\x1b]52;c;ZXZpbA==\a\x1b[2J\nforged\t\r\x7f\xc2\x9b" \
+    "31m\x9b"                                             \
+    "32m\xff\xed\xa0\x80"
 #define SHOWN "\\x1b]52;c;ZXZpbA==\\x07\\x1b[2J\\x0aforged\\x09\\x0d\\x7f\\x9b31m\\x9b32m\\xff\\xed\\xa0\\x80"
 
 static char folder[300];
@@ -25,7 +28,8 @@ static void assert_plain(const char *text)
 {
     for (size_t left = strlen(text), n; left; text += n, left -= n) {
         n = (unsigned char)*text < 0x80 ? 1 : kp_utf8_length((const unsigned char *)text, left);
-        if (!n || (n == 1 && *text != '\n' && ((unsigned char)*text < 0x20 || *text == 0x7f)) || (n == 2 && *text == '\xc2' && (unsigned char)text[1] < 0xa0))
+        if (!n || (n == 1 && *text != '\n' && ((unsigned char)*text < 0x20 || *text == 0x7f)) ||
+            (n == 2 && *text == '\xc2' && (unsigned char)text[1] < 0xa0))
             fail_msg("byte 0x%02x in: %.60s", (unsigned char)*text, text);
     }
 }
@@ -42,8 +46,15 @@ static void letters_stay_and_controls_are_spelled_out(void **state)
 {
     static const struct {
         const char *text, *shown;
-    } rows[] = {{"", ""}, {"aten::add_", "aten::add_"}, {"a\\x", "a\\x"}, {"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80"},
-                {"\xc2\xa0\xc2\x85", "\xc2\xa0\\x85"}, {"\x01\x1f\x7f", "\\x01\\x1f\\x7f"}, {"\xc3", "\\xc3"}, {"\xe2\x82", "\\xe2\\x82"}, {EVIL, SHOWN}};
+    } rows[] = {{"", ""},
+                {"aten::add_", "aten::add_"},
+                {"a\\x", "a\\x"},
+                {"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80"},
+                {"\xc2\xa0\xc2\x85", "\xc2\xa0\\x85"},
+                {"\x01\x1f\x7f", "\\x01\\x1f\\x7f"},
+                {"\xc3", "\\xc3"},
+                {"\xe2\x82", "\\xe2\\x82"},
+                {EVIL, SHOWN}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char out[256];
@@ -63,7 +74,8 @@ static void a_text_without_room_ends_behind_a_letter(void **state)
         if (!room) continue;
         assert_true(strlen(out) < room);
         assert_plain(out);
-        assert_true(!strncmp(out, "a\xe2\x82\xac\\x1b!", strlen(out)) && (strlen(out) < 5 || strlen(out) == 8 || strlen(out) == 9 || strlen(out) == 4));
+        assert_true(!strncmp(out, "a\xe2\x82\xac\\x1b!", strlen(out)) &&
+                    (strlen(out) < 5 || strlen(out) == 8 || strlen(out) == 9 || strlen(out) == 4));
     }
 }
 
@@ -76,7 +88,8 @@ static void json_strings_say_the_same_in_their_own_way(void **state)
     kp_plain_json(out, "\"\\\n\x1b\x7f\xc2\x9b\xff\xc3\xa4");
     kp_plain_json_raw(out, "{\n\t\"a\\n\": \"\x7f\xc2\x9b\xff\x1b\"}");
     fclose(out);
-    assert_string_equal(text, "\"\\\"\\\\\\u000a\\u001b\\u007f\\u009b\xef\xbf\xbd\xc3\xa4\"{\n\t\"a\\n\": \"\\u007f\\u009b\xef\xbf\xbd\\u001b\"}");
+    assert_string_equal(text, "\"\\\"\\\\\\u000a\\u001b\\u007f\\u009b\xef\xbf\xbd\xc3\xa4\"{\n\t\"a\\n\": "
+                              "\"\\u007f\\u009b\xef\xbf\xbd\\u001b\"}");
     free(text);
 }
 
@@ -86,7 +99,8 @@ static void pages_have_it_spelled_out_and_keep_their_lines(void **state)
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     (void)state;
-    for (size_t n = 1; n + 4 < sizeof big; n += 3) memcpy(big + n, "\xe2\x82\xac", 4); /* no letter is torn where the text is taken in pieces */
+    for (size_t n = 1; n + 4 < sizeof big; n += 3)
+        memcpy(big + n, "\xe2\x82\xac", 4); /* no letter is torn where the text is taken in pieces */
     kp_html_text(out, "a<b>\n\x1b&\xff\n");
     kp_html_text(out, big);
     fclose(out);
@@ -100,14 +114,19 @@ static void pages_have_it_spelled_out_and_keep_their_lines(void **state)
 
 static const char json[] =
     "{\"baseTimeNanoseconds\":0,\"traceEvents\":["
-    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"%s\",\"pid\":1,\"tid\":1,\"ts\":10,\"dur\":50,\"args\":{\"External id\":1,\"Call stack\":\"f %s;g;\",\"Input Dims\":[[2]],"
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"%s\",\"pid\":1,\"tid\":1,\"ts\":10,\"dur\":50,\"args\":{\"External "
+    "id\":1,\"Call stack\":\"f %s;g;\",\"Input Dims\":[[2]],"
     "\"%s\":\"%s\"}},\n"
-    "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":11,\"args\":{\"Total Reserved\":0,\"Total Allocated\":64,\"Bytes\":64,\"Device Id\":-1,"
+    "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":11,"
+    "\"args\":{\"Total Reserved\":0,\"Total Allocated\":64,\"Bytes\":64,\"Device Id\":-1,"
     "\"Device Type\":0,\"Addr\":4096}},\n"
-    "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[OutOfMemory]\",\"pid\":1,\"tid\":1,\"ts\":12,\"args\":{\"Total Reserved\":0,\"Total Allocated\":64,\"Bytes\":64,\"Device Id\":-1,"
+    "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[OutOfMemory]\",\"pid\":1,\"tid\":1,\"ts\":12,"
+    "\"args\":{\"Total Reserved\":0,\"Total Allocated\":64,\"Bytes\":64,\"Device Id\":-1,"
     "\"Device Type\":0}},\n"
     "{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"x\",\"pid\":1,\"tid\":\"%s\",\"ts\":70,\"dur\":5}],\n"
-    "  \"kprof_heap\": {\"mode\":\"trace\",\"allocations\":1,\"bytes\":8,\"live_blocks\":1,\"live_bytes\":8,\"sites\":[{\"allocations\":1,\"bytes\":8,\"live_blocks\":1,\"live_bytes\":8,"
+    "  \"kprof_heap\": "
+    "{\"mode\":\"trace\",\"allocations\":1,\"bytes\":8,\"live_blocks\":1,\"live_bytes\":8,\"sites\":[{\"allocations\":"
+    "1,\"bytes\":8,\"live_blocks\":1,\"live_bytes\":8,"
     "\"peak_blocks\":1,\"peak_bytes\":8,\"stack\":[\"/lib/%s+0x10\"]}],\"modules\":[]},\n  \"traceName\": \"t\"}";
 
 /* EVIL as a file has it: by its escapes where JSON allows no such letter. */
@@ -115,10 +134,13 @@ static void trace_write(const char *path)
 {
     char evil[400];
     size_t n = 0;
-    for (const char *c = EVIL; *c; c++) n += (size_t)snprintf(evil + n, sizeof evil - n, (unsigned char)*c < 0x20 ? "\\u%04x" : "%c", (unsigned char)*c);
+    for (const char *c = EVIL; *c; c++)
+        n +=
+            (size_t)snprintf(evil + n, sizeof evil - n, (unsigned char)*c < 0x20 ? "\\u%04x" : "%c", (unsigned char)*c);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, json, evil, evil, evil, evil, evil, evil, "\\u001b[2J\\n\x7f\xc2\x9b"); /* the heap's part has to be UTF-8 */
+    fprintf(file, json, evil, evil, evil, evil, evil, evil,
+            "\\u001b[2J\\n\x7f\xc2\x9b"); /* the heap's part has to be UTF-8 */
     fclose(file);
 }
 
@@ -130,10 +152,7 @@ static char *trace_path(void)
     return path;
 }
 
-static char *word(const char *text)
-{
-    return (char *)(uintptr_t)text;
-}
+static char *word(const char *text) { return (char *)(uintptr_t)text; }
 
 static void every_command_says_names_of_a_trace_plainly(void **state)
 {
@@ -143,10 +162,14 @@ static void every_command_says_names_of_a_trace_plainly(void **state)
         char *argv[5];
         const char *part;
     } rows[] = {
-        {kp_cmd_report, {word("report"), path, word("--max-name-column-width=none"), word("--group-by-stack-n=5")}, SHOWN},
+        {kp_cmd_report,
+         {word("report"), path, word("--max-name-column-width=none"), word("--group-by-stack-n=5")},
+         SHOWN},
         {kp_cmd_events, {word("events"), path}, SHOWN},
         {kp_cmd_events, {word("events"), path, word("--json")}, "\\u001b]52;c;ZXZpbA==\\u0007\\u001b[2J\\u000aforged"},
-        {kp_cmd_stacks, {word("stacks"), path}, "g;ZXZpbA==\\x07\\x1b[2J_forged_\\x0d\\x7f\\x9b31m\\x9b32m\\xff\\xed\\xa0\\x80;c;f_\\x1b]52 50\n"},
+        {kp_cmd_stacks,
+         {word("stacks"), path},
+         "g;ZXZpbA==\\x07\\x1b[2J_forged_\\x0d\\x7f\\x9b31m\\x9b32m\\xff\\xed\\xa0\\x80;c;f_\\x1b]52 50\n"},
         {kp_cmd_stacks, {word("stacks"), path, word("--svg")}, "\\x1b]52"},
         {kp_cmd_memory, {word("memory"), path}, "in " SHOWN "\n"},
         {kp_cmd_memory, {word("memory"), path}, "/lib/\\x1b[2J\\x0a\\x7f\\x9b+0x10\n"},
@@ -201,7 +224,8 @@ static void hosts_and_names_of_files_are_said_plainly(void **state)
 
 static void every_command_says_names_of_missing_files_plainly(void **state)
 {
-    int (*commands[])(int, char **) = {kp_cmd_report, kp_cmd_events, kp_cmd_stacks, kp_cmd_memory, kp_cmd_export, kp_cmd_recover, kp_cmd_run, kp_cmd_doctor};
+    int (*commands[])(int, char **) = {kp_cmd_report, kp_cmd_events,  kp_cmd_stacks, kp_cmd_memory,
+                                       kp_cmd_export, kp_cmd_recover, kp_cmd_run,    kp_cmd_doctor};
     char *argv[] = {word("it"), word("/none/\x1b[2J\n"), NULL}, *misuse[] = {word("it"), word("--\x1b[2J\n"), NULL};
     (void)state;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {

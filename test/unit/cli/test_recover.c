@@ -45,10 +45,8 @@ static void spool_put(const char *name, uint32_t pid, const char *host, size_t b
     test_spool_head(&s)->pid = pid;
     test_spool_head(&s)->closed = 0;
     test_spool_head(&s)->start_real_ns = kp_clock_ns(CLOCK_REALTIME);
-    if (host)
-        snprintf(test_spool_head(&s)->host, sizeof test_spool_head(&s)->host, "%s", host);
-    else
-        gethostname(test_spool_head(&s)->host, sizeof test_spool_head(&s)->host - 1);
+    if (host) snprintf(test_spool_head(&s)->host, sizeof test_spool_head(&s)->host, "%s", host);
+    else gethostname(test_spool_head(&s)->host, sizeof test_spool_head(&s)->host - 1);
     test_spool_save(&s, in_folder(name), bytes);
     test_spool_free(&s);
 }
@@ -409,7 +407,8 @@ static void of_many_at_once_each_spool_gets_one_trace(void **state)
 static void a_window_of_which_there_is_a_trace_gets_no_second_one(void **state)
 {
     struct test_spool s;
-    struct kp_rec_cycle again = {.head = {.kind = KP_KIND_CYCLE, .flags = KP_CYCLE_SAVED | KP_CYCLE_EXPORTED, .size = sizeof again}};
+    struct kp_rec_cycle again = {
+        .head = {.kind = KP_KIND_CYCLE, .flags = KP_CYCLE_SAVED | KP_CYCLE_EXPORTED, .size = sizeof again}};
     (void)state;
     test_spool_training(&s);
     test_spool_head(&s)->pid = gone_pid();
@@ -508,7 +507,8 @@ int main(void)
         cmocka_unit_test_setup(of_the_callers_own_spool_traces_are_as_his_umask_says, folder_make),
         cmocka_unit_test_setup(of_another_users_spool_all_is_his_and_as_secret, folder_make),
         cmocka_unit_test_setup(a_mode_that_was_given_to_a_spool_is_that_of_its_trace, folder_make),
-        cmocka_unit_test_setup(a_spool_of_neither_the_folders_owner_nor_the_caller_is_left_alone_unless_named, folder_make),
+        cmocka_unit_test_setup(a_spool_of_neither_the_folders_owner_nor_the_caller_is_left_alone_unless_named,
+                               folder_make),
         cmocka_unit_test_setup(the_callers_own_spool_in_a_folder_of_somebody_elses_stays_secret, folder_make),
         cmocka_unit_test_setup(a_user_leaves_the_spools_of_others_alone, folder_make),
         cmocka_unit_test_setup(of_another_users_spool_export_is_as_careful, folder_make),

@@ -28,15 +28,16 @@ static const char *file_put(const char *name, const void *bytes, size_t size, un
     return to;
 }
 
-static const char *text_put(const char *name, const char *text)
-{
-    return file_put(name, text, strlen(text), 0755);
-}
+static const char *text_put(const char *name, const char *text) { return file_put(name, text, strlen(text), 0755); }
 
 /* A program header table with one row, and an interpreter's name behind it. */
 static const char *elf_put(const char *name, unsigned machine, unsigned char class, const char *interp, unsigned mode)
 {
-    struct { Elf64_Ehdr elf; Elf64_Phdr ph; char interp[64]; } image;
+    struct {
+        Elf64_Ehdr elf;
+        Elf64_Phdr ph;
+        char interp[64];
+    } image;
     memset(&image, 0, sizeof image);
     memcpy(image.elf.e_ident, ELFMAG, SELFMAG);
     image.elf.e_ident[EI_CLASS] = class;
@@ -79,7 +80,8 @@ static void what_is_not_there_gives_127_and_what_is_no_program_126(void **state)
     expect("/no/such/file", 127, "not found");
     expect("/", 126, "not an executable file");
     expect(file_put("plain", "x", 1, 0644), 126, "not an executable file");
-    expect(text_put("text", "hello, I am no program, but I am long enough to hold a whole header of sixty-four bytes"), 126, "neither a program");
+    expect(text_put("text", "hello, I am no program, but I am long enough to hold a whole header of sixty-four bytes"),
+           126, "neither a program");
     expect(text_put("empty", ""), 126, "neither a program");
 }
 

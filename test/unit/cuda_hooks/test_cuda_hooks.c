@@ -21,12 +21,38 @@ static int capture_status, capture_error, calls_of_driver;
 static bool are_stuck;
 static _Atomic bool is_late; /* the device has not come to any work yet */
 
-static int ctx_get(void **c) { *c = current_context; return current_context ? 0 : 201; }
-static int device_get(int *d) { *d = 3; return 0; }
-static int ctx_push(void *c) { (void)c; return 0; }
-static int ctx_pop(void **c) { *c = NULL; return 0; }
-static int is_capturing(void *s, int *status) { (void)s; *status = capture_status; return capture_error; }
-static int stream_make(void **s, unsigned f) { (void)f; *s = (void *)0x77; return 0; }
+static int ctx_get(void **c)
+{
+    *c = current_context;
+    return current_context ? 0 : 201;
+}
+static int device_get(int *d)
+{
+    *d = 3;
+    return 0;
+}
+static int ctx_push(void *c)
+{
+    (void)c;
+    return 0;
+}
+static int ctx_pop(void **c)
+{
+    *c = NULL;
+    return 0;
+}
+static int is_capturing(void *s, int *status)
+{
+    (void)s;
+    *status = capture_status;
+    return capture_error;
+}
+static int stream_make(void **s, unsigned f)
+{
+    (void)f;
+    *s = (void *)0x77;
+    return 0;
+}
 static int event_make(void **e, unsigned f)
 {
     (void)f;
@@ -34,7 +60,11 @@ static int event_make(void **e, unsigned f)
     *e = &events[at < 20000 ? at : 0];
     return at < 20000 ? 0 : 2;
 }
-static int event_destroy(void *e) { (void)e; return 0; }
+static int event_destroy(void *e)
+{
+    (void)e;
+    return 0;
+}
 static int event_record(void *e, void *stream)
 {
     bool ours = stream == (void *)0x77;
@@ -58,7 +88,12 @@ static int elapsed(float *ms, void *from, void *to)
 
 static int kept_error, names_asked;
 static int peek(void) { return kept_error; }
-static int take(void) { int e = kept_error; kept_error = 0; return e; }
+static int take(void)
+{
+    int e = kept_error;
+    kept_error = 0;
+    return e;
+}
 static int func_name(const char **name, const void *f)
 {
     names_asked++;
@@ -70,7 +105,11 @@ static int func_name(const char **name, const void *f)
 static uint32_t cycle;
 static const struct kp_call_kind launch = {"cudaLaunchKernel", 211, false}, outer = {"cudaOuter", 1, false};
 
-static void window_open(void) { kp_gate_set(kp_gate_make(++cycle, KP_GATE_ON | KP_GATE_RECORD)); kp_resolve_wake(); }
+static void window_open(void)
+{
+    kp_gate_set(kp_gate_make(++cycle, KP_GATE_ON | KP_GATE_RECORD));
+    kp_resolve_wake();
+}
 static void window_close(void)
 {
     uint64_t end = kp_ticks();
@@ -96,7 +135,8 @@ static bool call_begin(struct kp_call *call, const void *function)
 {
     if (!kp_call_begin(call)) return false;
     call->stream = (void *)0x5000;
-    call->work = (struct kp_work){.kind = KP_KIND_KERNEL, .function = function, .grid = {2, 3, 4}, .block = {32, 1, 1}, .smem = 64};
+    call->work = (struct kp_work){
+        .kind = KP_KIND_KERNEL, .function = function, .grid = {2, 3, 4}, .block = {32, 1, 1}, .smem = 64};
     kp_work_begin(call);
     return true;
 }
@@ -238,7 +278,8 @@ static void work_that_never_ends_is_given_up(void **state)
     launch_one((void *)0x100, 0);
     window_close(); /* some two seconds */
     assert_int_equal(find(KP_KIND_KERNEL), 2);
-    assert_int_equal((kernel(0)->head.flags & KP_DEV_NO_TIME) + (kernel(1)->head.flags & KP_DEV_NO_TIME), KP_DEV_NO_TIME);
+    assert_int_equal((kernel(0)->head.flags & KP_DEV_NO_TIME) + (kernel(1)->head.flags & KP_DEV_NO_TIME),
+                     KP_DEV_NO_TIME);
     records_close(&spool);
 }
 
@@ -304,7 +345,8 @@ static void streams_have_small_numbers_of_their_own(void **state)
     (void)state;
     assert_int_equal(kp_stream_number(NULL, 1), 7);
     assert_int_equal(kp_stream_number((void *)1, 1), 7);
-    uint32_t a = kp_stream_number((void *)0x7f0000001000, 1), mine = kp_stream_number((void *)2, 10), other = kp_stream_number((void *)2, 11);
+    uint32_t a = kp_stream_number((void *)0x7f0000001000, 1), mine = kp_stream_number((void *)2, 10),
+             other = kp_stream_number((void *)2, 11);
     assert_true(a >= 13 && mine >= 13 && other >= 13 && a != mine && mine != other);
     assert_int_equal(kp_stream_number((void *)0x7f0000001000, 2), a);
     assert_int_equal(kp_stream_number((void *)2, 10), mine);

@@ -23,7 +23,8 @@ static void a_librarys_path_tells_its_folder_and_version(void **state)
     assert_true(kp_library_parse("/l/libcuda.so.550.54.15", "libcuda", &folder, &major, &minor));
     assert_true(kp_library_parse("/l/libcuda.so", "libcuda", &folder, &major, &minor));
     assert_int_equal(major, -1);
-    static const char *const others[] = {"/l/libcudart.so.12", "/l/libcudadebugger.so.1", "/l/libcuda.so1", "/l/notlibcuda.so.1", "", "/l/"};
+    static const char *const others[] = {
+        "/l/libcudart.so.12", "/l/libcudadebugger.so.1", "/l/libcuda.so1", "/l/notlibcuda.so.1", "", "/l/"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         assert_false(kp_library_parse(others[i], "libcuda", &folder, &major, &minor));
 }
@@ -33,7 +34,9 @@ static void *load(const char *folder, const char *file)
 {
     char path[512], command[2048];
     snprintf(path, sizeof path, "%s/%s", folder, file);
-    snprintf(command, sizeof command, "mkdir -p %s && echo 'int cudaRuntimeGetVersion(int *n) { return *n = 11000, 0; }' | cc -shared -fPIC -x c - -o %s",
+    snprintf(command, sizeof command,
+             "mkdir -p %s && echo 'int cudaRuntimeGetVersion(int *n) { return *n = 11000, 0; }' | cc -shared -fPIC -x "
+             "c - -o %s",
              folder, path);
     return system(command) == 0 ? dlopen(path, RTLD_NOW) : NULL;
 }

@@ -34,7 +34,11 @@ static struct fake {
 
 uint32_t kp_record_bytes(uint32_t kind)
 {
-    return kind == RUNTIME || kind == DRIVER ? 40 : kind == KERNEL ? 208 : kind == SYNC || kind == EVENT ? 56 : kind == MEMCPY2 ? 96 : 0;
+    return kind == RUNTIME || kind == DRIVER ? 40
+           : kind == KERNEL                  ? 208
+           : kind == SYNC || kind == EVENT   ? 56
+           : kind == MEMCPY2                 ? 96
+                                             : 0;
 }
 
 static uint64_t stamp(void)
@@ -72,10 +76,7 @@ static uint8_t *fake_wanted(uint32_t kind)
     return r;
 }
 
-static uint8_t *fake_record(uint32_t kind)
-{
-    return fake.kinds >> kind & 1 ? fake_wanted(kind) : NULL;
-}
+static uint8_t *fake_record(uint32_t kind) { return fake.kinds >> kind & 1 ? fake_wanted(kind) : NULL; }
 
 static void put32(uint8_t *r, size_t at, uint32_t v) { memcpy(r + at, &v, 4); }
 static void put64(uint8_t *r, size_t at, uint64_t v) { memcpy(r + at, &v, 8); }
@@ -100,10 +101,8 @@ static uint32_t fake_launch(bool in_flight)
     if (!r) return correlation;
     put32(r, 92, correlation);
     put64(r, 16, stamp());
-    if (in_flight)
-        fake.pending[fake.pending_count++] = (size_t)(r - fake.buffer);
-    else
-        put64(r, 24, stamp());
+    if (in_flight) fake.pending[fake.pending_count++] = (size_t)(r - fake.buffer);
+    else put64(r, 24, stamp());
     return correlation;
 }
 
@@ -117,7 +116,11 @@ static void fake_sync(void)
     if (r) put32(r, 4, correlation);
 }
 
-static int cupti_get_timestamp(uint64_t *out) { *out = stamp(); return 0; }
+static int cupti_get_timestamp(uint64_t *out)
+{
+    *out = stamp();
+    return 0;
+}
 static int cupti_register(kp_cupti_request_fn request, kp_cupti_complete_fn complete)
 {
     fake.registered++;
@@ -140,8 +143,16 @@ static int cupti_enable(int kind)
     if (then) then();
     return 0;
 }
-static int cupti_disable(int kind) { set_kind(kind, false); return 0; }
-static int cupti_runtime_api(uint32_t cbid, uint8_t on) { fake.runtime_on[cbid] = on; return 0; }
+static int cupti_disable(int kind)
+{
+    set_kind(kind, false);
+    return 0;
+}
+static int cupti_runtime_api(uint32_t cbid, uint8_t on)
+{
+    fake.runtime_on[cbid] = on;
+    return 0;
+}
 static void (*before_single)(void); /* what another thread does right then */
 static int cupti_driver_api(uint32_t cbid, uint8_t on)
 {
@@ -151,8 +162,16 @@ static int cupti_driver_api(uint32_t cbid, uint8_t on)
     fake.driver_on[cbid] = on;
     return 0;
 }
-static int cupti_attribute(int a, size_t *n, void *v) { (void)a, (void)n, (void)v; return 77; }
-static int cupti_clock(uint64_t (*clock)(void)) { fake.clock = clock, fake.clocks++, fake.clock_kinds = fake.kinds; return 0; }
+static int cupti_attribute(int a, size_t *n, void *v)
+{
+    (void)a, (void)n, (void)v;
+    return 77;
+}
+static int cupti_clock(uint64_t (*clock)(void))
+{
+    fake.clock = clock, fake.clocks++, fake.clock_kinds = fake.kinds;
+    return 0;
+}
 static bool is_control_taken;
 static int cupti_finalize(void)
 {

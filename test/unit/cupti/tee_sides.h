@@ -77,7 +77,13 @@ static void look(struct seen *s, const uint8_t *buffer, size_t valid)
         assert_int_not_equal(n, 0);
         assert_true(s->count < SEEN_MAX);
         s->kind[s->count] = kind;
-        memcpy(&s->correlation[s->count], buffer + at + (kind == KERNEL ? 92 : kind == SYNC ? 24 : kind == EVENT ? 4 : 32), 4);
+        memcpy(&s->correlation[s->count],
+               buffer + at +
+                   (kind == KERNEL  ? 92
+                    : kind == SYNC  ? 24
+                    : kind == EVENT ? 4
+                                    : 32),
+               4);
         memcpy(&s->end[s->count++], buffer + at + (kind == KERNEL ? 24 : 16), 8);
     }
 }
@@ -128,7 +134,8 @@ static void disarm(void)
     for (int i = 0; i < 3; i++)
         if (mine >> kinds[i] & 1 && !kp_tee_wants(kinds[i])) kp_cupti.disable((int)kinds[i]);
     has_our_calls = false;
-    assert_int_equal(kp_filter_apply(false, kp_tee_wants(RUNTIME) ? KP_FILTER_AS_SET : KP_FILTER_ALL_OFF, set_single), 0);
+    assert_int_equal(kp_filter_apply(false, kp_tee_wants(RUNTIME) ? KP_FILTER_AS_SET : KP_FILTER_ALL_OFF, set_single),
+                     0);
     assert_int_equal(kp_filter_apply(true, KP_FILTER_AS_SET, set_single), 0);
     state = KP_CUDA_CUPTI_FOUND;
     kp_tee_disarmed();
@@ -198,7 +205,9 @@ static int client_given(void)
 
 static void client_start(void)
 {
-    assert_int_equal(CALL("cuptiActivityRegisterCallbacks", int (*)(kp_cupti_request_fn, kp_cupti_complete_fn))(client_request, client_complete), 0);
+    assert_int_equal(CALL("cuptiActivityRegisterCallbacks",
+                          int (*)(kp_cupti_request_fn, kp_cupti_complete_fn))(client_request, client_complete),
+                     0);
     assert_int_equal(CALL("cuptiActivityEnable", int (*)(int))(KERNEL), 0);
     assert_int_equal(CALL("cuptiActivityEnable", int (*)(int))(RUNTIME), 0);
 }

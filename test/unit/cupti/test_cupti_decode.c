@@ -10,7 +10,8 @@
 
 static const char *const *json_kinds(const char *ours)
 {
-    static const char *const api[] = {"RUNTIME", "DRIVER", NULL}, *const kernel[] = {"CONCURRENT_KERNEL", "KERNEL", NULL};
+    static const char *const api[] = {"RUNTIME", "DRIVER", NULL}, *const kernel[] = {"CONCURRENT_KERNEL", "KERNEL",
+                                                                                     NULL};
     static const char *same[2];
     if (strcmp(ours, "API") == 0) return api;
     if (strcmp(ours, "KERNEL") == 0) return kernel;
@@ -26,7 +27,8 @@ static void check_row(const char *ours, const char *field, uint32_t at, uint32_t
             bool has = kp_layout_field(*kind, field, release, &real_at, &real_bytes);
             if (record == 0) continue;
             if (has != (record >= needs) || (has && (real_at != at || real_bytes != bytes || at + bytes > record)))
-                fail_msg("%s.%s of CUPTI %s: at %u, %u bytes, in a record of %u", *kind, field, kp_releases[release], real_at, real_bytes, record);
+                fail_msg("%s.%s of CUPTI %s: at %u, %u bytes, in a record of %u", *kind, field, kp_releases[release],
+                         real_at, real_bytes, record);
         }
 }
 
@@ -91,9 +93,9 @@ static void set_times(void)
     set("end", END);
 }
 
-#define EACH_RELEASE(kind)                                               \
-    kp_layouts_load();                                                   \
-    for (int release = 0; release < kp_release_count; release++)         \
+#define EACH_RELEASE(kind)                                       \
+    kp_layouts_load();                                           \
+    for (int release = 0; release < kp_release_count; release++) \
         if (kp_layout_bytes(kind, release) && (make(kind, release), true))
 
 static void a_kernel_is_decoded_in_every_release(void **state)
@@ -106,12 +108,14 @@ static void a_kernel_is_decoded_in_every_release(void **state)
         {
             set_times();
             uint64_t queued = set("queued", 77), node = set("graphNodeId", UINT64_C(0x1234567890));
-            uint64_t name = set("name", (uintptr_t)"_Z3abcv"), registers = set("registersPerThread", 255);
+            uint64_t name = set("name", (uintptr_t) "_Z3abcv"), registers = set("registersPerThread", 255);
             uint64_t device = set("deviceId", 3), context = set("contextId", 4), stream = set("streamId", 7);
             uint64_t correlation = set("correlationId", 0xfffffff1u), local = set("localMemoryPerThread", 96);
-            set("gridX", 1000000), set("gridY", 2), set("gridZ", 3), set("blockX", 1024), set("blockY", 5), set("blockZ", 6);
+            set("gridX", 1000000), set("gridY", 2), set("gridZ", 3), set("blockX", 1024), set("blockY", 5),
+                set("blockZ", 6);
             uint64_t smem = set("staticSharedMemory", 49152), dynamic = set("dynamicSharedMemory", 180000);
-            uint64_t graph = set("graphId", 9), channel = set("channelID", 11), type = set("channelType", 1), launch = set("launchType", 2);
+            uint64_t graph = set("graphId", 9), channel = set("channelID", 11), type = set("channelType", 1),
+                     launch = set("launchType", 2);
             set("priority", (uint64_t)(int64_t)-5);
             struct kp_decoded d = decoded();
             struct kp_rec_kernel *k = &d.kernel;
@@ -121,11 +125,13 @@ static void a_kernel_is_decoded_in_every_release(void **state)
             assert_int_equal(d.head.flags, 0);
             assert_true(d.name == (const char *)(uintptr_t)name);
             assert_true(k->start == START && k->end == END && k->queued == queued && k->graph_node == node);
-            assert_true(k->registers == registers && k->device == device && k->context == context && k->stream == stream);
+            assert_true(k->registers == registers && k->device == device && k->context == context &&
+                        k->stream == stream);
             assert_true(k->correlation == correlation && k->local_per_thread == local);
             assert_true(k->grid[0] == 1000000 && k->grid[1] == 2 && k->grid[2] == 3);
             assert_true(k->block[0] == 1024 && k->block[1] == 5 && k->block[2] == 6);
-            assert_true(k->static_smem == smem && k->dynamic_smem == dynamic && k->graph == graph && k->channel == channel);
+            assert_true(k->static_smem == smem && k->dynamic_smem == dynamic && k->graph == graph &&
+                        k->channel == channel);
             assert_true(k->channel_type == type && k->launch_type == launch);
             assert_int_equal(k->has & KP_KERNEL_GRAPH, KP_KERNEL_GRAPH);
             assert_int_equal(!!(k->has & KP_KERNEL_PRIORITY), has("priority"));
@@ -144,12 +150,14 @@ static void calls_are_decoded_in_every_release(void **state)
         EACH_RELEASE(names[i])
         {
             set_times();
-            set("cbid", 211), set("threadId", 0x8000beef), set("correlationId", 42), set("returnValue", (uint64_t)(int64_t)-2);
+            set("cbid", 211), set("threadId", 0x8000beef), set("correlationId", 42),
+                set("returnValue", (uint64_t)(int64_t)-2);
             struct kp_decoded d = decoded();
             assert_int_equal(d.head.kind, KP_KIND_API);
             assert_int_equal(d.head.flags, i ? KP_DEV_DRIVER : 0);
             assert_true(d.api.start == START && d.api.end == END && d.api.cbid == 211 && d.api.correlation == 42);
-            assert_true(d.api.thread_id == 0x8000beef && d.api.result == -2 && d.api.tid == 0 && d.api.stream == KP_DEV_NONE);
+            assert_true(d.api.thread_id == 0x8000beef && d.api.result == -2 && d.api.tid == 0 &&
+                        d.api.stream == KP_DEV_NONE);
         }
     }
 }
@@ -163,19 +171,23 @@ static void copies_and_fills_are_decoded_in_every_release(void **state)
         {
             set_times();
             set("bytes", UINT64_C(5000000000)), set("deviceId", 1), set("contextId", 2), set("streamId", 3);
-            set("correlationId", 4), set("graphNodeId", 0), set("graphId", 0), set("channelID", 5), set("channelType", 2);
-            set("copyKind", 8), set("srcKind", 3), set("dstKind", 4), set("flags", 1), set("value", 0xab), set("memoryKind", 3);
+            set("correlationId", 4), set("graphNodeId", 0), set("graphId", 0), set("channelID", 5),
+                set("channelType", 2);
+            set("copyKind", 8), set("srcKind", 3), set("dstKind", 4), set("flags", 1), set("value", 0xab),
+                set("memoryKind", 3);
             set("srcDeviceId", 10), set("srcContextId", 11), set("dstDeviceId", 12), set("dstContextId", 13);
             struct kp_decoded d = decoded();
             struct kp_rec_copy *c = &d.copy;
             assert_int_equal(d.head.kind, i == 2 ? KP_KIND_MEMSET : KP_KIND_MEMCPY);
             assert_true(c->start == START && c->end == END && c->bytes == UINT64_C(5000000000) && c->is_async);
-            assert_true(c->device == 1 && c->context == 2 && c->stream == 3 && c->correlation == 4 && c->channel == 5 && c->channel_type == 2);
+            assert_true(c->device == 1 && c->context == 2 && c->stream == 3 && c->correlation == 4 && c->channel == 5 &&
+                        c->channel_type == 2);
             assert_int_equal(c->has, KP_KERNEL_GRAPH | KP_KERNEL_CHANNEL);
             assert_int_equal(c->is_peer, i == 1);
             if (i == 2) assert_true(c->value == 0xab && c->dst_kind == 3);
             else assert_true(c->kind == 8 && c->src_kind == 3 && c->dst_kind == 4);
-            if (i == 1) assert_true(c->src_device == 10 && c->src_context == 11 && c->dst_device == 12 && c->dst_context == 13);
+            if (i == 1)
+                assert_true(c->src_device == 10 && c->src_context == 11 && c->dst_device == 12 && c->dst_context == 13);
         }
     }
 }
@@ -191,7 +203,8 @@ static void waits_and_events_are_decoded_in_every_release(void **state)
         struct kp_decoded d = decoded();
         assert_int_equal(d.head.kind, KP_KIND_SYNC);
         assert_true(d.sync.start == START && d.sync.end == END && d.sync.type == 2 && d.sync.correlation == 5);
-        assert_true(d.sync.context == 6 && d.sync.stream == 7 && d.sync.event == 8 && d.sync.event_sync == sync && d.sync.result == result);
+        assert_true(d.sync.context == 6 && d.sync.stream == 7 && d.sync.event == 8 && d.sync.event_sync == sync &&
+                    d.sync.result == result);
     }
     EACH_RELEASE("CUDA_EVENT")
     {
@@ -217,8 +230,10 @@ static void overheads_graphs_and_contexts_are_decoded_in_every_release(void **st
         uint64_t correlation = set("correlationId", 9);
         struct kp_decoded d = decoded();
         assert_int_equal(d.head.kind, KP_KIND_OVERHEAD);
-        assert_true(d.overhead.start == START && d.overhead.end == END && d.overhead.type == 0x40000 && d.overhead.object == 1);
-        assert_true(d.overhead.pid_or_device == 100 && d.overhead.tid_or_context == 200 && d.overhead.correlation == correlation);
+        assert_true(d.overhead.start == START && d.overhead.end == END && d.overhead.type == 0x40000 &&
+                    d.overhead.object == 1);
+        assert_true(d.overhead.pid_or_device == 100 && d.overhead.tid_or_context == 200 &&
+                    d.overhead.correlation == correlation);
     }
     EACH_RELEASE("GRAPH_TRACE")
     {
@@ -226,7 +241,8 @@ static void overheads_graphs_and_contexts_are_decoded_in_every_release(void **st
         set("correlationId", 1), set("deviceId", 2), set("graphId", 3), set("contextId", 4), set("streamId", 5);
         struct kp_decoded d = decoded();
         assert_int_equal(d.head.kind, KP_KIND_GRAPHRUN);
-        assert_true(d.graphrun.correlation == 1 && d.graphrun.device == 2 && d.graphrun.graph == 3 && d.graphrun.context == 4 && d.graphrun.stream == 5);
+        assert_true(d.graphrun.correlation == 1 && d.graphrun.device == 2 && d.graphrun.graph == 3 &&
+                    d.graphrun.context == 4 && d.graphrun.stream == 5);
     }
     EACH_RELEASE("CONTEXT")
     {
@@ -234,7 +250,8 @@ static void overheads_graphs_and_contexts_are_decoded_in_every_release(void **st
         uint64_t sms = set("numMultiprocessors", 132);
         struct kp_decoded d = decoded();
         assert_int_equal(d.head.kind, KP_KIND_CONTEXT);
-        assert_true(d.context.context == 1 && d.context.device == 2 && d.context.null_stream == 7 && d.context.sms == sms);
+        assert_true(d.context.context == 1 && d.context.device == 2 && d.context.null_stream == 7 &&
+                    d.context.sms == sms);
     }
 }
 
@@ -245,19 +262,27 @@ static void a_device_is_decoded_in_every_release(void **state)
     {
         uint32_t at, bytes;
         set("id", 2), set("computeCapabilityMajor", 9), set("computeCapabilityMinor", 1), set("numThreadsPerWarp", 32);
-        set("globalMemorySize", UINT64_C(85899345920)), set("maxThreadsPerBlock", 1024), set("maxWarpsPerMultiprocessor", 64);
-        set("maxRegistersPerBlock", 65536), set("maxRegistersPerMultiprocessor", 65537), set("maxSharedMemoryPerBlock", 49152);
-        set("maxSharedMemoryPerMultiprocessor", 233472), set("numMultiprocessors", 132), set("maxBlocksPerMultiprocessor", 32);
-        set("coreClockRate", 1980000), set("globalMemoryBandwidth", UINT64_C(3352320000)), set("isMigEnabled", 1), set("name", 0x1000);
+        set("globalMemorySize", UINT64_C(85899345920)), set("maxThreadsPerBlock", 1024),
+            set("maxWarpsPerMultiprocessor", 64);
+        set("maxRegistersPerBlock", 65536), set("maxRegistersPerMultiprocessor", 65537),
+            set("maxSharedMemoryPerBlock", 49152);
+        set("maxSharedMemoryPerMultiprocessor", 233472), set("numMultiprocessors", 132),
+            set("maxBlocksPerMultiprocessor", 32);
+        set("coreClockRate", 1980000), set("globalMemoryBandwidth", UINT64_C(3352320000)), set("isMigEnabled", 1),
+            set("name", 0x1000);
         assert_true(kp_layout_field("DEVICE", "uuid", release, &at, &bytes));
         memset(made.bytes + at, 0x5a, bytes);
         struct kp_decoded d = decoded();
         assert_int_equal(d.head.kind, KP_KIND_DEVICE);
         assert_true(d.device.id == 2 && d.device.major == 9 && d.device.minor == 1 && d.device.warp_size == 32);
-        assert_true(d.device.total_memory == UINT64_C(85899345920) && d.device.max_threads_per_block == 1024 && d.device.max_threads_per_sm == 2048);
-        assert_true(d.device.regs_per_block == 65536 && d.device.regs_per_sm == 65537 && d.device.smem_per_block == 49152);
-        assert_true(d.device.smem_per_sm == 233472 && d.device.sms == 132 && d.device.max_blocks_per_sm == 32 && d.device.max_warps_per_sm == 64);
-        assert_true(d.device.core_clock_khz == 1980000 && d.device.bandwidth_kb == UINT64_C(3352320000) && d.device.mig == 1);
+        assert_true(d.device.total_memory == UINT64_C(85899345920) && d.device.max_threads_per_block == 1024 &&
+                    d.device.max_threads_per_sm == 2048);
+        assert_true(d.device.regs_per_block == 65536 && d.device.regs_per_sm == 65537 &&
+                    d.device.smem_per_block == 49152);
+        assert_true(d.device.smem_per_sm == 233472 && d.device.sms == 132 && d.device.max_blocks_per_sm == 32 &&
+                    d.device.max_warps_per_sm == 64);
+        assert_true(d.device.core_clock_khz == 1980000 && d.device.bandwidth_kb == UINT64_C(3352320000) &&
+                    d.device.mig == 1);
         assert_true(d.device.uuid[0] == 0x5a && d.device.uuid[15] == 0x5a && d.name == (const char *)0x1000);
     }
 }
@@ -267,7 +292,8 @@ static void work_without_times_is_kept_and_a_call_without_is_not_good(void **sta
     static const struct {
         uint64_t start, end;
     } bad[] = {{0, 0}, {0, END}, {START, 0}, {END, START}};
-    static const char *const kinds[] = {"CONCURRENT_KERNEL", "MEMCPY", "MEMCPY2", "MEMSET", "RUNTIME", "SYNCHRONIZATION", "OVERHEAD"};
+    static const char *const kinds[] = {"CONCURRENT_KERNEL", "MEMCPY",          "MEMCPY2", "MEMSET",
+                                        "RUNTIME",           "SYNCHRONIZATION", "OVERHEAD"};
     (void)state;
     kp_layouts_load();
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
@@ -297,7 +323,8 @@ static void a_record_shorter_than_any_release_has_it_is_left_alone(void **state)
 
 /* ---- the walk ---- */
 
-static uint16_t sizes[KP_CUPTI_KINDS] = {[KP_CUPTI_RUNTIME] = 40, [KP_CUPTI_CONCURRENT_KERNEL] = 176, [KP_CUPTI_MEMSET] = 88};
+static uint16_t sizes[KP_CUPTI_KINDS] = {
+    [KP_CUPTI_RUNTIME] = 40, [KP_CUPTI_CONCURRENT_KERNEL] = 176, [KP_CUPTI_MEMSET] = 88};
 static uint8_t buffer[4096];
 
 static size_t add(size_t at, uint32_t kind)

@@ -5,7 +5,6 @@
 #include "preload/cupti/room.h"
 #include "test/support/support.h"
 
-
 static bool is_place(const char *folder, int major, const char *wanted)
 {
     char place[256];
@@ -19,9 +18,11 @@ static void libcupti_is_looked_for_where_wheels_and_toolkits_keep_it(void **stat
     char place[256];
     (void)state;
     assert_true(is_place("/s/nvidia/cu13/lib", 13, "/s/nvidia/cu13/lib/libcupti.so.13"));
-    assert_true(is_place("/s/nvidia/cuda_runtime/lib", 12, "/s/nvidia/cuda_runtime/lib/../../cuda_cupti/lib/libcupti.so.12"));
+    assert_true(
+        is_place("/s/nvidia/cuda_runtime/lib", 12, "/s/nvidia/cuda_runtime/lib/../../cuda_cupti/lib/libcupti.so.12"));
     assert_true(is_place("/usr/local/cuda/lib64", 12, "/usr/local/cuda/lib64/../extras/CUPTI/lib64/libcupti.so.12"));
-    assert_true(is_place("/c/targets/x86_64-linux/lib", 12, "/c/targets/x86_64-linux/lib/../../../extras/CUPTI/lib64/libcupti.so.12"));
+    assert_true(is_place("/c/targets/x86_64-linux/lib", 12,
+                         "/c/targets/x86_64-linux/lib/../../../extras/CUPTI/lib64/libcupti.so.12"));
     assert_true(is_place("/a", 11, "/a/libcupti.so.11.8"));
     assert_true(is_place("/a", 11, "/a/libcupti.so.11.7"));
     assert_true(is_place("/a", 13, "libcupti.so.13"));
@@ -46,10 +47,7 @@ static void a_calls_name_loses_its_version_and_nothing_else(void **state)
     assert_int_equal(kp_call_length(""), 0);
 }
 
-static uint32_t sort(bool is_driver, const char *name)
-{
-    return kp_call_sort(is_driver, name, strlen(name));
-}
+static uint32_t sort(bool is_driver, const char *name) { return kp_call_sort(is_driver, name, strlen(name)); }
 
 static void calls_that_torch_profiler_leaves_out_are_noise(void **state)
 {

@@ -19,7 +19,6 @@
 #include "preload/source.h"
 #include "test/support/support.h"
 
-
 enum { API = 40, KERNEL = 224, EVENT = 56, THREADS = 4, BUFFERS_EACH = 12, PAIRS = 3000 };
 static _Atomic uint32_t correlation;
 
@@ -102,10 +101,7 @@ static uint8_t *taken(void)
     return buffer;
 }
 
-static void given(uint8_t *buffer, size_t valid)
-{
-    kp_buffer_complete(NULL, 0, buffer, (size_t)4 << 20, valid);
-}
+static void given(uint8_t *buffer, size_t valid) { kp_buffer_complete(NULL, 0, buffer, (size_t)4 << 20, valid); }
 
 static void waits_are_asked_for(bool are)
 {
@@ -127,14 +123,16 @@ static int prepare(void **state)
     (void)state;
     kp_run_set_gpu_backend(KP_GPU_CUPTI);
     kp_clock_init();
-    if (kp_gate_init() != 0 || kp_record_open(&options) != 0 || kp_buffer_setup() != 0 || kp_lane_setup() != 0) return -1;
+    if (kp_gate_init() != 0 || kp_record_open(&options) != 0 || kp_buffer_setup() != 0 || kp_lane_setup() != 0)
+        return -1;
     kp_sizes[KP_CUPTI_RUNTIME] = kp_sizes[KP_CUPTI_DRIVER] = API;
     kp_sizes[KP_CUPTI_CONCURRENT_KERNEL] = KERNEL;
     kp_sizes[KP_CUPTI_CUDA_EVENT] = EVENT;
     kp_calls[0][211] = (struct kp_call){.name = "cudaLaunchKernel_v7000", .len = 16, .what = KP_CALL_LAUNCH};
     kp_calls[1][307] = (struct kp_call){.name = "cuLaunchKernel", .len = 14, .what = KP_CALL_LAUNCH};
     kp_calls[0][17] = (struct kp_call){.name = "cudaGetDevice_v3020", .len = 13, .what = KP_CALL_NOISE};
-    kp_calls[0][305] = (struct kp_call){.name = "cudaStreamBeginCapture_v10000", .len = 22, .what = KP_CALL_CAPTURE_BEGINS};
+    kp_calls[0][305] =
+        (struct kp_call){.name = "cudaStreamBeginCapture_v10000", .len = 22, .what = KP_CALL_CAPTURE_BEGINS};
     kp_calls[0][306] = (struct kp_call){.name = "cudaStreamEndCapture_v10000", .len = 20, .what = KP_CALL_CAPTURE_ENDS};
     kp_cuda_set_state(KP_CUDA_ARMED);
     waits_are_asked_for(true);
@@ -207,7 +205,9 @@ static int doubt_after(int sound, int odd)
 
 static void a_layout_is_doubted_when_most_of_the_first_kernels_are_odd(void **state)
 {
-    static const struct { int sound, odd, doubt; } cases[] = {
+    static const struct {
+        int sound, odd, doubt;
+    } cases[] = {
         {0, 1, 2}, {0, 3, 2}, {0, 4, 3}, {1, 1, 0}, {1, 16, 2}, {1, 17, 3}, {16, 16, 0}, {31, 1, 0}, {32, 40, 0},
     };
     (void)state;
@@ -380,15 +380,9 @@ static size_t a_launch_by_both(uint8_t *b)
     return at + call(b + at, KP_CUPTI_DRIVER, 307, 501);
 }
 
-static size_t its_kernel(uint8_t *b)
-{
-    return kernel(b, "_Z3onev", 501, 0);
-}
+static size_t its_kernel(uint8_t *b) { return kernel(b, "_Z3onev", 501, 0); }
 
-static size_t a_graph_node(uint8_t *b)
-{
-    return kernel(b, "_Z3onev", 502, 7);
-}
+static size_t a_graph_node(uint8_t *b) { return kernel(b, "_Z3onev", 502, 7); }
 
 static size_t a_capture(uint8_t *b)
 {
@@ -439,7 +433,8 @@ static void the_pool_never_gives_null_and_gives_zeroed_buffers(void **state)
     size_t valid = kernel(out[79], "_Z4lostv", 1, 0);
     const uint64_t lost = kp_loss_total();
     for (int i = 79; i > 64; i--) kp_buffer_complete(NULL, 0, out[i], 1 << 20, valid);
-    kp_buffer_complete(NULL, 0, out[64], 1 << 20, valid); /* the last one out: what it holds can be trusted and counted */
+    kp_buffer_complete(NULL, 0, out[64], 1 << 20,
+                       valid); /* the last one out: what it holds can be trusted and counted */
     assert_int_equal(kp_loss_total(), lost + 1);
     memset(out[0], 0x11, 4096);
     for (int i = 0; i < 64; i++) given(out[i], i == 0 ? 4096 : 0);

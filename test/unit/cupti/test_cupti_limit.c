@@ -8,21 +8,16 @@
 enum { SOUND = 0, MINUTE = 60000, HOUR = 60 * MINUTE };
 #define MILLION UINT64_C(1000000)
 
-static enum kp_limit without(struct kp_limit_seen seen, uint32_t rules)
-{
-    return kp_limit_of(&seen, rules, false);
-}
+static enum kp_limit without(struct kp_limit_seen seen, uint32_t rules) { return kp_limit_of(&seen, rules, false); }
 
-static enum kp_limit with(struct kp_limit_seen seen, uint32_t rules)
-{
-    return kp_limit_of(&seen, rules, true);
-}
+static enum kp_limit with(struct kp_limit_seen seen, uint32_t rules) { return kp_limit_of(&seen, rules, true); }
 
 static void without_a_schedule_there_are_limits(void **state)
 {
     (void)state;
     assert_int_equal(without((struct kp_limit_seen){0}, SOUND), KP_LIMIT_NONE);
-    assert_int_equal(without((struct kp_limit_seen){.ms = 4 * HOUR - 1, .records = 100 * MILLION - 1}, SOUND), KP_LIMIT_NONE);
+    assert_int_equal(without((struct kp_limit_seen){.ms = 4 * HOUR - 1, .records = 100 * MILLION - 1}, SOUND),
+                     KP_LIMIT_NONE);
     assert_int_equal(without((struct kp_limit_seen){.ms = 4 * HOUR}, SOUND), KP_LIMIT_MINUTES);
     assert_int_equal(without((struct kp_limit_seen){.records = 100 * MILLION}, SOUND), KP_LIMIT_RECORDS);
 }

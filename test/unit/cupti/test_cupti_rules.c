@@ -38,12 +38,12 @@ static void in_a_child(void (*body)(void))
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
 }
-#define MUST(condition) \
-    do { \
-        if (!(condition)) { \
+#define MUST(condition)                                                         \
+    do {                                                                        \
+        if (!(condition)) {                                                     \
             fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #condition); \
-            _exit(1); \
-        } \
+            _exit(1);                                                           \
+        }                                                                       \
     } while (0)
 
 static void is_there(uint32_t version)
@@ -147,7 +147,12 @@ static void names_body(void)
     MUST(!kp_lane_looks);
 }
 
-#define CASE(name) static void name(void **state) { (void)state; in_a_child(name##_body); }
+#define CASE(name)                 \
+    static void name(void **state) \
+    {                              \
+        (void)state;               \
+        in_a_child(name##_body);   \
+    }
 CASE(refused)
 CASE(windows)
 CASE(one_window)

@@ -238,7 +238,8 @@ static void a_client_without_buffers_reads_of_drops_and_we_lose_nothing(void **u
 static void drops_are_told_to_each_side_once(void **unused)
 {
     size_t n = 0;
-    int (*read_it)(void *, uint32_t, size_t *) = CALL("cuptiActivityGetNumDroppedRecords", int (*)(void *, uint32_t, size_t *));
+    int (*read_it)(void *, uint32_t, size_t *) =
+        CALL("cuptiActivityGetNumDroppedRecords", int (*)(void *, uint32_t, size_t *));
     (void)unused;
     our_dropped = 100; /* before the client came */
     client_start();
@@ -256,7 +257,8 @@ static void drops_are_told_to_each_side_once(void **unused)
 enum { MALLOC = 20, CU_LAUNCH = 307, CU_GET = 12 };
 #define ENABLE(kind) assert_int_equal(CALL("cuptiActivityEnable", int (*)(int))(kind), 0)
 #define DISABLE(kind) assert_int_equal(CALL("cuptiActivityDisable", int (*)(int))(kind), 0)
-#define SINGLY(domain, cbid, on) assert_int_equal(CALL("cuptiActivityEnable" domain "Api", int (*)(uint32_t, uint8_t))(cbid, on), 0)
+#define SINGLY(domain, cbid, on) \
+    assert_int_equal(CALL("cuptiActivityEnable" domain "Api", int (*)(uint32_t, uint8_t))(cbid, on), 0)
 
 /* cudaGetDevice is noise to us; of the driver we keep cuLaunchKernel and not cuDeviceGet. */
 static int reset_calls(void **state_of_test)
@@ -447,7 +449,7 @@ static void a_session_goes_as_alone(enum kp_cuda_state then)
     launch(4);
     DISABLE(DRIVER);
     client_stop();
-    assert_int_equal(checks, 3); /* at each Disable: it may be overdue just now */
+    assert_int_equal(checks, 3);                       /* at each Disable: it may be overdue just now */
     assert_int_equal(fake.kinds, UINT64_C(1) << SYNC); /* its own are off, though we had two of them on as well */
     assert_int_equal(calls_on(), 0);
     must_be(&theirs, 6, 9);
@@ -492,7 +494,7 @@ static uint64_t other_clock(void) { return 5 + fake.now / 100; }
 static void another_clock_is_told_once_and_old_stamps_are_not_the_clients(void **unused)
 {
     (void)unused;
-    int (*set_clock)(uint64_t (*)(void)) = CALL("cuptiActivityRegisterTimestampCallback", int (*)(uint64_t (*)(void)));
+    int (*set_clock)(uint64_t(*)(void)) = CALL("cuptiActivityRegisterTimestampCallback", int (*)(uint64_t(*)(void)));
     fake.now = 1000000;
     arm();
     launch(4);
@@ -558,7 +560,9 @@ static void calls_of_our_own_threads_are_not_shown(void **unused)
     kp_client_hide_this_thread();
     kp_client_register(client_request, client_complete);
     kp_client_enable(RUNTIME, 1);
-    for (int i = 0; i < 2; i++) put32(buffer, (size_t)i * 40, RUNTIME), put64(buffer, (size_t)i * 40 + 8, 100), put32(buffer, (size_t)i * 40 + 32, (uint32_t)i + 1);
+    for (int i = 0; i < 2; i++)
+        put32(buffer, (size_t)i * 40, RUNTIME), put64(buffer, (size_t)i * 40 + 8, 100),
+            put32(buffer, (size_t)i * 40 + 32, (uint32_t)i + 1);
     put32(buffer, 28, (uint32_t)(uintptr_t)pthread_self());
     put32(buffer, 40 + 28, 12345);
     kp_client_copy(buffer, sizeof buffer, 0);
@@ -615,7 +619,8 @@ static void a_forked_childs_calls_are_passed_on_and_nothing_else_is_called(void 
     pid_t child = fork();
     if (child == 0) {
         int flushes = fake.flushes, registered = fake.registered;
-        CALL("cuptiActivityRegisterCallbacks", int (*)(kp_cupti_request_fn, kp_cupti_complete_fn))(client_request, count_bytes);
+        CALL("cuptiActivityRegisterCallbacks", int (*)(kp_cupti_request_fn, kp_cupti_complete_fn))
+        (client_request, count_bytes);
         CALL("cuptiActivityEnable", int (*)(int))(KERNEL);
         CALL("cuptiActivityDisable", int (*)(int))(KERNEL);
         bool is_plain = fake.flushes == flushes && fake.registered == registered + 1 && fake.request == client_request;
@@ -668,17 +673,17 @@ static void with_yield_nothing_of_ours_is_enabled_when_a_clock_is_changed(void *
     (void)unused;
     kp_tee_start(KP_CUPTI_YIELD);
     arm();
-    CALL("cuptiActivityRegisterTimestampCallback", int (*)(uint64_t (*)(void)))(other_clock);
+    CALL("cuptiActivityRegisterTimestampCallback", int (*)(uint64_t(*)(void)))(other_clock);
     assert_int_equal(aside, 1);
     assert_int_equal(fake.clock_kinds, 0);
-    CALL("cuptiActivityRegisterTimestampCallback", int (*)(uint64_t (*)(void)))(NULL);
+    CALL("cuptiActivityRegisterTimestampCallback", int (*)(uint64_t(*)(void)))(NULL);
     kp_tee_start(KP_CUPTI_TEE);
 }
 
 static void a_clock_that_is_there_already_is_not_registered_again(void **unused)
 {
     (void)unused;
-    int (*set_clock)(uint64_t (*)(void)) = CALL("cuptiActivityRegisterTimestampCallback", int (*)(uint64_t (*)(void)));
+    int (*set_clock)(uint64_t(*)(void)) = CALL("cuptiActivityRegisterTimestampCallback", int (*)(uint64_t(*)(void)));
     arm();
     has_counter = true;
     assert_int_equal(set_clock(counter), 0);
@@ -724,7 +729,8 @@ static void *copier(void *unused)
 {
     static _Thread_local uint8_t buffer[PER_ROUND * 40];
     (void)unused;
-    for (int i = 0; i < PER_ROUND; i++) put32(buffer, (size_t)i * 40, RUNTIME), put64(buffer, (size_t)i * 40 + 8, 1u << 30);
+    for (int i = 0; i < PER_ROUND; i++)
+        put32(buffer, (size_t)i * 40, RUNTIME), put64(buffer, (size_t)i * 40 + 8, 1u << 30);
     for (int i = 0; i < ROUNDS; i++) kp_client_copy(buffer, sizeof buffer, 0);
     __atomic_add_fetch(&copiers_done, 1, __ATOMIC_SEQ_CST);
     return NULL;

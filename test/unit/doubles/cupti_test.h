@@ -26,20 +26,20 @@
 
 #include "test/doubles/simgpu/simgpu.h"
 
-#define CHECK(is_true)                                                                                                 \
-    do {                                                                                                               \
-        if (!(is_true)) {                                                                                              \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #is_true);                                      \
-            _exit(1);                                                                                                  \
-        }                                                                                                              \
+#define CHECK(is_true)                                                            \
+    do {                                                                          \
+        if (!(is_true)) {                                                         \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #is_true); \
+            _exit(1);                                                             \
+        }                                                                         \
     } while (0)
-#define CHECK_IS(a, b)                                                                                                 \
-    do {                                                                                                               \
-        long long a_ = (long long)(a), b_ = (long long)(b);                                                            \
-        if (a_ != b_) {                                                                                                \
-            fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #a, a_, b_);                          \
-            _exit(1);                                                                                                  \
-        }                                                                                                              \
+#define CHECK_IS(a, b)                                                                        \
+    do {                                                                                      \
+        long long a_ = (long long)(a), b_ = (long long)(b);                                   \
+        if (a_ != b_) {                                                                       \
+            fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #a, a_, b_); \
+            _exit(1);                                                                         \
+        }                                                                                     \
     } while (0)
 
 static void *cupti, *fake;
@@ -116,12 +116,12 @@ static inline void in_child(void (*run)(void), const char *library, const char *
 
 enum { BUFFER_BYTES = 8192, MAX_RECORDS = 4096 };
 static struct {
-    size_t size;           /* of the buffers handed out; 0: NULL */
+    size_t size; /* of the buffers handed out; 0: NULL */
     int requests, completions;
     pthread_t requester, completer;
     uint8_t records[MAX_RECORDS][256];
     int count, end; /* how the last walk ended */
-    uint8_t *kept; /* the last buffer, when is_keeping */
+    uint8_t *kept;  /* the last buffer, when is_keeping */
     bool is_keeping;
     uint32_t buffer_of[MAX_RECORDS]; /* which completion a record came with */
 } client = {.size = BUFFER_BYTES};
@@ -194,9 +194,15 @@ static inline uint64_t now_ns(void)
 
 static uint32_t last_correlation;
 
-static inline struct simgpu_call begin_call(enum simgpu_domain domain, uint32_t cbid, const char *name, uint32_t correlation)
+static inline struct simgpu_call begin_call(enum simgpu_domain domain, uint32_t cbid, const char *name,
+                                            uint32_t correlation)
 {
-    struct simgpu_call call = {.domain = domain, .cbid = cbid, .name = name, .correlation = correlation, .enter_ns = now_ns(), .symbol = "_Z6kernelv"};
+    struct simgpu_call call = {.domain = domain,
+                               .cbid = cbid,
+                               .name = name,
+                               .correlation = correlation,
+                               .enter_ns = now_ns(),
+                               .symbol = "_Z6kernelv"};
     observer()->enter(&call);
     return call;
 }
@@ -226,8 +232,17 @@ static inline struct simgpu_work *launch_as(struct simgpu_work like)
 }
 static inline struct simgpu_work *launch(void)
 {
-    return launch_as((struct simgpu_work){.kind = SIMGPU_KERNEL, .context = 1, .stream = 7, .name = "_Z6kernelv", .grid = {4, 3, 2}, .block = {128, 1, 1},
-                                          .registers = 32, .static_smem = 1024, .dynamic_smem = 2048, .priority = -1, .cluster = {2, 1, 1}});
+    return launch_as((struct simgpu_work){.kind = SIMGPU_KERNEL,
+                                          .context = 1,
+                                          .stream = 7,
+                                          .name = "_Z6kernelv",
+                                          .grid = {4, 3, 2},
+                                          .block = {128, 1, 1},
+                                          .registers = 32,
+                                          .static_smem = 1024,
+                                          .dynamic_smem = 2048,
+                                          .priority = -1,
+                                          .cluster = {2, 1, 1}});
 }
 static inline void finish(struct simgpu_work *work)
 {

@@ -14,7 +14,11 @@ static bool is_initialised(void) { return is_up; }
 static int device_count(void) { return 1; }
 static const struct simgpu_device *device(int index)
 {
-    static const struct simgpu_device only = {.name = "Fake", .major = 9, .sms = 132, .warp_size = 32, .max_threads_per_sm = 2048,
+    static const struct simgpu_device only = {.name = "Fake",
+                                              .major = 9,
+                                              .sms = 132,
+                                              .warp_size = 32,
+                                              .max_threads_per_sm = 2048,
                                               .total_memory = 1ull << 30};
     return index == 0 ? &only : NULL;
 }

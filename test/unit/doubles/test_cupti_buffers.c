@@ -198,7 +198,8 @@ static void test_null(void **state)
     (void)state;
     in_child(without_buffers_records_are_counted, "13", "SIMCUPTI_CRASH_NULL=1");
     in_child(without_buffers_records_are_counted, "12", "SIMCUPTI_VERSION=26");
-    int status = run_child(without_buffers_records_are_counted, "12", "SIMCUPTI_VERSION=26 SIMCUPTI_CRASH_NULL=1", true);
+    int status =
+        run_child(without_buffers_records_are_counted, "12", "SIMCUPTI_VERSION=26 SIMCUPTI_CRASH_NULL=1", true);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }
 
@@ -261,7 +262,8 @@ static void buffers_come_in_another_order(void)
     client.size = 400;
     arm("5");
     for (int i = 0; i < 40; i++) finish(launch());
-    for (int i = 0; i < 12000 && __atomic_load_n(&client.completions, __ATOMIC_ACQUIRE) < 3; i++) wait_ms(5); /* the fourth is not full yet */
+    for (int i = 0; i < 12000 && __atomic_load_n(&client.completions, __ATOMIC_ACQUIRE) < 3; i++)
+        wait_ms(5); /* the fourth is not full yet */
     CHECK_IS(CUPTI(ActivityFlushAll, 0), 0);
     CHECK_IS(client.count, 40);
     CHECK(u32(client.records[0], 32) > 10);
@@ -340,8 +342,9 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flush), cmocka_unit_test(test_worker),   cmocka_unit_test(test_per_thread), cmocka_unit_test(test_register),
-        cmocka_unit_test(test_null),  cmocka_unit_test(test_faults),   cmocka_unit_test(test_finalize),   cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_flush),    cmocka_unit_test(test_worker),  cmocka_unit_test(test_per_thread),
+        cmocka_unit_test(test_register), cmocka_unit_test(test_null),    cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_finalize), cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

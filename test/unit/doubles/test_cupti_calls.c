@@ -159,7 +159,8 @@ static void another_tool_is_named(void)
 {
     char name[64] = "";
     void *handle = NULL;
-    struct params params = {.size = sizeof params, .name = "us", .old_name = name, .old_size = sizeof name, .allows_others = 1};
+    struct params params = {
+        .size = sizeof params, .name = "us", .old_name = name, .old_size = sizeof name, .allows_others = 1};
     CHECK_IS(CUPTI(Subscribe, &handle, listen, &heard), 39);
     CHECK_IS(CUPTI(Subscribe_v2, &handle, listen, &heard, &params), 39);
     CHECK(!strcmp(name, "Nsight Systems"));
@@ -168,7 +169,8 @@ static void several_subscribe_when_all_allow_it(void)
 {
     char name[64] = "";
     void *first = NULL, *second = NULL, *third = NULL;
-    struct params params = {.size = sizeof params, .name = "A", .old_name = name, .old_size = sizeof name, .allows_others = 1};
+    struct params params = {
+        .size = sizeof params, .name = "A", .old_name = name, .old_size = sizeof name, .allows_others = 1};
     CHECK_IS(CUPTI(Subscribe_v2, &first, listen, &heard, &params), 0);
     params.name = "B";
     CHECK_IS(CUPTI(Subscribe_v2, &second, listen, &heard, &params), 0);
@@ -402,8 +404,9 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_before_driver), cmocka_unit_test(test_kinds),       cmocka_unit_test(test_functions), cmocka_unit_test(test_subscribers),
-        cmocka_unit_test(test_told_faults),   cmocka_unit_test(test_log),         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_before_driver), cmocka_unit_test(test_kinds),       cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_subscribers),   cmocka_unit_test(test_told_faults), cmocka_unit_test(test_log),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ static void api_and_kernel_share_a_correlation(void)
     CHECK(u64(kernel, 16) >= u64(runtime, 8));
     struct timespec real;
     clock_gettime(CLOCK_REALTIME, &real);
-    CHECK(llabs((long long)(u64(kernel, 16) - ((uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec))) < 60000000000);
+    CHECK(llabs((long long)(u64(kernel, 16) - ((uint64_t)real.tv_sec * 1000000000u + (uint64_t)real.tv_nsec))) <
+          60000000000);
     CHECK(!strcmp((const char *)(uintptr_t)u64(kernel, 104), "_Z6kernelv"));
     CHECK_IS(u32(kernel, 52), 4);
     CHECK_IS(u32(kernel, 60), 2);
@@ -66,9 +67,10 @@ static void test_sizes(void **state)
     static const struct {
         const char *library, *version;
         uint32_t kernel, memcpy, sync;
-    } rows[] = {{"11.8", "17", 176, 88, 40},   {"11.8", "18", 200, 88, 40},   {"12", "18", 208, 88, 40},     {"12", "20", 208, 88, 40},
-                {"12", "26", 208, 96, 56},     {"12", "28", 208, 96, 56},     {"13", "130001", 216, 96, 56}, {"13", "130101", 224, 96, 56},
-                {"13", "130200", 224, 96, 56}, {"13", "130300", 232, 96, 56}, {"13", "130400", 248, 112, 56}, {"13", "130500", 248, 112, 56}};
+    } rows[] = {{"11.8", "17", 176, 88, 40},   {"11.8", "18", 200, 88, 40},    {"12", "18", 208, 88, 40},
+                {"12", "20", 208, 88, 40},     {"12", "26", 208, 96, 56},      {"12", "28", 208, 96, 56},
+                {"13", "130001", 216, 96, 56}, {"13", "130101", 224, 96, 56},  {"13", "130200", 224, 96, 56},
+                {"13", "130300", 232, 96, 56}, {"13", "130400", 248, 112, 56}, {"13", "130500", 248, 112, 56}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char settings[64];
         snprintf(settings, sizeof settings, "SIMCUPTI_VERSION=%s", rows[i].version);
@@ -120,7 +122,8 @@ static void external_ids_precede_their_call(void)
     CHECK_IS(CUPTI(ActivityFlushAll, 0), 0);
     static const struct {
         uint32_t kind, external, id, correlation;
-    } want[] = {{39, 3, 100, 1}, {39, 4, 200, 1}, {5, 0, 0, 1}, {4, 0, 0, 1}, {39, 3, 100, 2}, {5, 0, 0, 2}, {4, 0, 0, 2}};
+    } want[] = {{39, 3, 100, 1}, {39, 4, 200, 1}, {5, 0, 0, 1}, {4, 0, 0, 1},
+                {39, 3, 100, 2}, {5, 0, 0, 2},    {4, 0, 0, 2}};
     CHECK_IS(client.count, 7);
     for (int i = 0; i < 7; i++) {
         CHECK_IS(u32(client.records[i], 0), want[i].kind);
@@ -207,7 +210,12 @@ static void waits_and_events_are_told(void)
     arm("38");
     struct simgpu_work event = {.kind = SIMGPU_EVENT_RECORD, .context = 1, .stream = 13, .event = 5, .event_sync = 77};
     finish(launch_as(event));
-    observer()->synced(&(struct simgpu_sync){.type = 3, .context = 1, .stream = 13, .event = UINT32_MAX, .correlation = 9, .start_ns = now_ns() - 5000,
+    observer()->synced(&(struct simgpu_sync){.type = 3,
+                                             .context = 1,
+                                             .stream = 13,
+                                             .event = UINT32_MAX,
+                                             .correlation = 9,
+                                             .start_ns = now_ns() - 5000,
                                              .end_ns = now_ns()});
     CHECK_IS(CUPTI(ActivityFlushAll, 0), 0);
     const uint8_t *recorded = nth_of(36, 0), *sync = nth_of(38, 0);
@@ -294,7 +302,8 @@ static void devices_contexts_streams_and_memory_are_told(void)
     CHECK_IS(CUPTI(ActivityEnableAndDump, 8), 0);
     CHECK_IS(CUPTI(ActivityEnableAndDump, 9), 0);
     CHECK_IS(CUPTI(ActivityEnableAndDump, 37), 0);
-    observer()->allocated(&(struct simgpu_alloc){.kind = 3, .address = 0x1000, .bytes = 512, .correlation = 4, .context = 1, .host_ns = now_ns()});
+    observer()->allocated(&(struct simgpu_alloc){
+        .kind = 3, .address = 0x1000, .bytes = 512, .correlation = 4, .context = 1, .host_ns = now_ns()});
     observer()->allocated(&(struct simgpu_alloc){.is_free = true, .kind = 3, .address = 0x1000, .bytes = 512});
     observer()->stream_made(1, 14, -5, 1);
     CHECK_IS(CUPTI(ActivityFlushAll, 0), 0);
@@ -320,11 +329,24 @@ static void test_dump(void **state)
 static void copies_fills_and_host_functions_are_told(void)
 {
     arm("1 2 22 58");
-    finish(launch_as((struct simgpu_work){.kind = SIMGPU_MEMCPY, .bytes = 4096, .copy_kind = 1, .src_kind = 1, .dst_kind = 3, .is_async = 1, .device = 1,
-                                          .context = 2, .stream = 14}));
-    finish(launch_as((struct simgpu_work){.kind = SIMGPU_MEMCPY, .bytes = 64, .copy_kind = 10, .is_peer = true, .peer_src_device = 3,
-                                          .peer_dst_device = 4, .peer_dst_context = 5}));
-    finish(launch_as((struct simgpu_work){.kind = SIMGPU_MEMSET, .bytes = 77, .value = 9, .dst_kind = 3, .stream = 15}));
+    finish(launch_as((struct simgpu_work){.kind = SIMGPU_MEMCPY,
+                                          .bytes = 4096,
+                                          .copy_kind = 1,
+                                          .src_kind = 1,
+                                          .dst_kind = 3,
+                                          .is_async = 1,
+                                          .device = 1,
+                                          .context = 2,
+                                          .stream = 14}));
+    finish(launch_as((struct simgpu_work){.kind = SIMGPU_MEMCPY,
+                                          .bytes = 64,
+                                          .copy_kind = 10,
+                                          .is_peer = true,
+                                          .peer_src_device = 3,
+                                          .peer_dst_device = 4,
+                                          .peer_dst_context = 5}));
+    finish(
+        launch_as((struct simgpu_work){.kind = SIMGPU_MEMSET, .bytes = 77, .value = 9, .dst_kind = 3, .stream = 15}));
     finish(launch_as((struct simgpu_work){.kind = SIMGPU_HOST_FUNCTION, .stream = 16}));
     CHECK_IS(CUPTI(ActivityFlushAll, 0), 0);
     const uint8_t *copy = nth_of(1, 0), *peer = nth_of(22, 0), *fill = nth_of(2, 0), *host = nth_of(58, 0);
@@ -427,9 +449,10 @@ static void test_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_api_and_kernel), cmocka_unit_test(test_sizes), cmocka_unit_test(test_walker),
-        cmocka_unit_test(test_external),      cmocka_unit_test(test_filters), cmocka_unit_test(test_sync),
-        cmocka_unit_test(test_graphs),        cmocka_unit_test(test_dump),    cmocka_unit_test(test_clock),   cmocka_unit_test(test_other_work),
+        cmocka_unit_test(test_api_and_kernel), cmocka_unit_test(test_sizes),   cmocka_unit_test(test_walker),
+        cmocka_unit_test(test_external),       cmocka_unit_test(test_filters), cmocka_unit_test(test_sync),
+        cmocka_unit_test(test_graphs),         cmocka_unit_test(test_dump),    cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_other_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,13 +9,22 @@
 
 static struct kp_rec_device a100(void)
 {
-    return (struct kp_rec_device){.major = 8, .warp_size = 32, .max_threads_per_block = 1024, .max_threads_per_sm = 2048, .regs_per_block = 65536,
-                                  .regs_per_sm = 65536, .smem_per_block = 49152, .smem_per_sm = 167936, .sms = 108};
+    return (struct kp_rec_device){.major = 8,
+                                  .warp_size = 32,
+                                  .max_threads_per_block = 1024,
+                                  .max_threads_per_sm = 2048,
+                                  .regs_per_block = 65536,
+                                  .regs_per_sm = 65536,
+                                  .smem_per_block = 49152,
+                                  .smem_per_sm = 167936,
+                                  .sms = 108};
 }
 
-static struct kp_occupancy of(const struct kp_rec_device *d, uint32_t blocks, uint32_t threads, uint32_t registers, uint32_t smem)
+static struct kp_occupancy of(const struct kp_rec_device *d, uint32_t blocks, uint32_t threads, uint32_t registers,
+                              uint32_t smem)
 {
-    struct kp_rec_kernel k = {.grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .registers = registers, .static_smem = smem};
+    struct kp_rec_kernel k = {
+        .grid = {blocks, 1, 1}, .block = {threads, 1, 1}, .registers = registers, .static_smem = smem};
     struct kp_occupancy o;
     kp_occupancy_make(&o, d, &k);
     return o;
@@ -32,7 +41,7 @@ static void the_least_limit_counts_and_is_named(void **state)
     o = of(&d, 100000, 256, 80, 0); /* 80 * 32 = 2560 a warp: 6 warps a part, 24 in all, 3 blocks */
     assert_int_equal(o.by_regs, 3);
     assert_int_equal(o.limits, KP_LIMIT_REGS);
-    assert_int_equal(o.percent, 38); /* 37.5: half away from zero */
+    assert_int_equal(o.percent, 38);   /* 37.5: half away from zero */
     o = of(&d, 100000, 32, 16, 20000); /* 20000 + 1024 in steps of 128 */
     assert_int_equal(o.smem, 21120);
     assert_int_equal(o.by_smem, 7);
@@ -62,8 +71,11 @@ static void few_blocks_achieve_little(void **state)
 static void compute_capabilities_differ(void **state)
 {
     struct kp_rec_device d = a100();
-    static const struct { uint32_t major, minor; int32_t blocks; } rows[] = {{6, 0, 32}, {7, 0, 32}, {7, 5, 16}, {8, 0, 32}, {8, 6, 16}, {8, 9, 24},
-                                                                             {9, 0, 32}, {10, 0, 32}, {10, 1, 24}, {11, 0, 24}, {12, 0, 24}};
+    static const struct {
+        uint32_t major, minor;
+        int32_t blocks;
+    } rows[] = {{6, 0, 32}, {7, 0, 32},  {7, 5, 16},  {8, 0, 32},  {8, 6, 16}, {8, 9, 24},
+                {9, 0, 32}, {10, 0, 32}, {10, 1, 24}, {11, 0, 24}, {12, 0, 24}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         d.major = rows[i].major, d.minor = rows[i].minor;

@@ -16,12 +16,16 @@ static struct kp_scratch scratch;
 
 static int taken(uint64_t address, uint64_t bytes, uint32_t stack, uint64_t now)
 {
-    return kp_sites_take(&s, &(struct kp_heap_event){.address = address, .bytes = bytes, .stack = stack, .start_ns = now, .thread_no = 1, .taken = 1});
+    return kp_sites_take(
+        &s, &(struct kp_heap_event){
+                .address = address, .bytes = bytes, .stack = stack, .start_ns = now, .thread_no = 1, .taken = 1});
 }
 
 static int given(uint64_t address, uint32_t flags, uint32_t thread_no)
 {
-    return kp_sites_take(&s, &(struct kp_heap_event){.address = address, .flags = (uint8_t)(KP_HEAP_FREE | flags), .thread_no = thread_no, .given = 1});
+    return kp_sites_take(
+        &s, &(struct kp_heap_event){
+                .address = address, .flags = (uint8_t)(KP_HEAP_FREE | flags), .thread_no = thread_no, .given = 1});
 }
 
 static int begin(void **state)
@@ -49,7 +53,10 @@ static const struct kp_site *site(uint32_t stack)
 
 static void all_is_as_in_plain_arrays(void **state)
 {
-    static struct { uint64_t bytes; uint32_t stack; } model[PLACES];
+    static struct {
+        uint64_t bytes;
+        uint32_t stack;
+    } model[PLACES];
     static uint64_t live[SITES + 1], at_peak[SITES + 1], takes[SITES + 1];
     uint64_t total = 0, peak = 0, blocks = 0;
     (void)state;
@@ -108,7 +115,8 @@ static void a_free_that_was_lost_is_made_up_for_when_the_block_is_taken_again(vo
 
 static void a_block_whose_realloc_failed_is_still_there(void **state)
 {
-    struct kp_heap_event back = {.address = 0x1000, .bytes = 77, .flags = KP_HEAP_RESTORED | KP_HEAP_REALLOC, .thread_no = 3};
+    struct kp_heap_event back = {
+        .address = 0x1000, .bytes = 77, .flags = KP_HEAP_RESTORED | KP_HEAP_REALLOC, .thread_no = 3};
     (void)state;
     assert_int_equal(taken(0x1000, 100, 1, 1), 0);
     assert_int_equal(given(0x1000, KP_HEAP_REALLOC, 3), 0);

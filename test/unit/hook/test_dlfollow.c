@@ -188,7 +188,8 @@ static void threads_that_load_and_unload_do_not_disturb_each_other(void **state)
     pthread_t threads[THREADS];
     void *failed;
     (void)state;
-    for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, load_and_unload, &loops[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, load_and_unload, &loops[i]), 0);
     for (int i = 0; i < 300; i++) {
         kp_hook_scan();
         usleep(1000);

@@ -79,7 +79,8 @@ static void names_nobody_imports_are_not_found(void **state)
 {
     struct kp_image image;
     struct found f;
-    struct kp_tap taps[] = {{"no_such_function_anywhere", NULL, NULL}, {"getppi", NULL, NULL}, {"getppid_", NULL, NULL}};
+    struct kp_tap taps[] = {
+        {"no_such_function_anywhere", NULL, NULL}, {"getppi", NULL, NULL}, {"getppid_", NULL, NULL}};
     (void)state;
     assert_int_equal(dl_iterate_phdr(look, &image), 1);
     assert_int_equal(kp_wanted_add(taps, 3), 0);

@@ -15,10 +15,7 @@
 static struct kp_thread thread;
 static bool birth_fails;
 _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
-struct kp_thread *kp_thread_create(void)
-{
-    return birth_fails ? NULL : (kp_thread_self = &thread);
-}
+struct kp_thread *kp_thread_create(void) { return birth_fails ? NULL : (kp_thread_self = &thread); }
 
 static int reset(void **state)
 {
@@ -210,10 +207,7 @@ static void a_hook_is_there_under_a_signal_stack_in_a_frame_around_it(void **sta
 }
 
 static int coroutine_result;
-static void coroutine_run(void)
-{
-    coroutine_result = hook_at(1);
-}
+static void coroutine_run(void) { coroutine_result = hook_at(1); }
 
 static void a_hook_that_sleeps_on_another_stack_is_not_forgotten(void **state)
 {

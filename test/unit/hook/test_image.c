@@ -66,7 +66,8 @@ static void relative_relocations_are_left_out(void **state)
     (void)state;
     dl_iterate_phdr(look, &f);
     assert_true(f.is_read);
-    for (size_t i = 0; i < f.image.rela_count; i++) assert_int_not_equal(ELF64_R_TYPE(f.image.rela[i].r_info), RELATIVE);
+    for (size_t i = 0; i < f.image.rela_count; i++)
+        assert_int_not_equal(ELF64_R_TYPE(f.image.rela[i].r_info), RELATIVE);
 }
 
 static void relro_is_whole_pages_inside_the_module(void **state)

@@ -9,7 +9,6 @@
 #include "preload/hook/image.h"
 #include "test/support/support.h"
 
-
 static int calls;
 static void *(*real_zeroed)(size_t, size_t);
 static void *(*real_resize)(void *, size_t);
@@ -35,7 +34,7 @@ static void the_first_function_is_the_one_dlsym_finds(void **state)
     assert_int_not_equal(libc, 0);
     assert_null(kp_hook_first("no_function_of_this_name", &none));
     assert_int_equal(none, 0);
-#if !defined(__SANITIZE_ADDRESS__) /* which has a strlen of its own */
+#if !defined(__SANITIZE_ADDRESS__)               /* which has a strlen of its own */
     assert_null(kp_hook_first("strlen", &none)); /* chosen at run time */
 #endif
 }
@@ -45,8 +44,10 @@ static void what_the_loader_allocates_is_seen(void **state)
 {
     uintptr_t module;
     void *zeroed = kp_hook_first("calloc", &module), *resize = kp_hook_first("realloc", &module);
-    struct kp_tap taps[] = {{"calloc", zeroed, (void *)(uintptr_t)tap_zeroed}, {"realloc", resize, (void *)(uintptr_t)tap_resize}};
-    struct kp_tap back[] = {{"calloc", (void *)(uintptr_t)tap_zeroed, zeroed}, {"realloc", (void *)(uintptr_t)tap_resize, resize}};
+    struct kp_tap taps[] = {{"calloc", zeroed, (void *)(uintptr_t)tap_zeroed},
+                            {"realloc", resize, (void *)(uintptr_t)tap_resize}};
+    struct kp_tap back[] = {{"calloc", (void *)(uintptr_t)tap_zeroed, zeroed},
+                            {"realloc", (void *)(uintptr_t)tap_resize, resize}};
     (void)state;
     real_zeroed = (void *(*)(size_t, size_t))(uintptr_t)zeroed;
     real_resize = (void *(*)(void *, size_t))(uintptr_t)resize;

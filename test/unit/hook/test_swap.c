@@ -8,7 +8,6 @@
 #include "preload/hook/hook.h"
 #include "test/support/support.h"
 
-
 static struct kp_hook_swap swap = {.symbol = "called_f07"};
 static int calls;
 

@@ -31,12 +31,14 @@ static char names[FUNCTIONS][16];
 static struct kp_tap taps[FUNCTIONS];
 
 typedef int (*number_fn)(int);
+/* clang-format off */
 #define T(n) static int tap_##n(int x) { return ((number_fn)(uintptr_t)taps[1##n - 100].real)(x) + BY_TAP; }
 #define TEN(d) T(d##0) T(d##1) T(d##2) T(d##3) T(d##4) T(d##5) T(d##6) T(d##7) T(d##8) T(d##9)
 TEN(0) TEN(1) TEN(2) TEN(3)
 #undef T
 #define T(n) tap_##n,
 static const number_fn functions[] = {TEN(0) TEN(1) TEN(2) TEN(3)};
+/* clang-format on */
 
 struct caller {
     void *handle;

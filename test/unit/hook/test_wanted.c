@@ -65,8 +65,8 @@ static void of_two_libraries_each_function_has_its_own_tap(void **state)
     assert_ptr_equal(kp_wanted_choose(&caller, number, (uintptr_t)&code[0], true), &taps[0]);
     assert_ptr_equal(kp_wanted_choose(&caller, number, (uintptr_t)&code[2], true), &taps[1]);
     assert_null(kp_wanted_choose(&caller, number, 0x1234, true));
-    assert_null(kp_wanted_choose(&caller, number, 0x8010, true));                 /* not bound yet: to which of the two? */
-    assert_null(kp_wanted_choose(&library, number, (uintptr_t)&code[0], true));   /* its own */
+    assert_null(kp_wanted_choose(&caller, number, 0x8010, true)); /* not bound yet: to which of the two? */
+    assert_null(kp_wanted_choose(&library, number, (uintptr_t)&code[0], true)); /* its own */
     assert_ptr_equal(kp_wanted_held(number, (uintptr_t)&code[3]), &taps[1]);
     assert_null(kp_wanted_held(number, (uintptr_t)&code[2]));
     kp_wanted_remove(&taps[0], 2);

@@ -91,10 +91,7 @@ static void files_are_written_whole_and_numbers_as_in_c(void **state)
     assert_null(kp_inhost_fopen(path, "wxe")); /* there already */
 }
 
-static int tens(const void *a, const void *b)
-{
-    return *(const int *)a / 10 - *(const int *)b / 10;
-}
+static int tens(const void *a, const void *b) { return *(const int *)a / 10 - *(const int *)b / 10; }
 
 static void sorting_is_stable(void **state)
 {
@@ -134,18 +131,65 @@ static void a_file_that_memory_ended_in_is_closed(void **state)
 static char seen[1024];
 static void note(const char *what, const void *text, size_t bytes)
 {
-    snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s%.*s ", what, (int)bytes, text ? (const char *)text : "");
+    snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s%.*s ", what, (int)bytes,
+             text ? (const char *)text : "");
 }
-static int on_null(void *c) { (void)c; note("null", NULL, 0); return 1; }
-static int on_bool(void *c, int v) { (void)c; note(v ? "true" : "false", NULL, 0); return 1; }
-static int on_number(void *c, const char *t, size_t n) { (void)c; note("#", t, n); return 1; }
-static int on_string(void *c, const unsigned char *t, size_t n) { (void)c; note("'", t, n); return 1; }
-static int on_key(void *c, const unsigned char *t, size_t n) { (void)c; note("k", t, n); return 1; }
-static int on_map(void *c) { (void)c; note("{", NULL, 0); return 1; }
-static int on_map_end(void *c) { (void)c; note("}", NULL, 0); return 1; }
-static int on_array(void *c) { (void)c; note("[", NULL, 0); return 1; }
-static int on_array_end(void *c) { (void)c; note("]", NULL, 0); return 1; }
-static const yajl_callbacks calls = {on_null, on_bool, on_number, on_string, on_map, on_key, on_map_end, on_array, on_array_end};
+static int on_null(void *c)
+{
+    (void)c;
+    note("null", NULL, 0);
+    return 1;
+}
+static int on_bool(void *c, int v)
+{
+    (void)c;
+    note(v ? "true" : "false", NULL, 0);
+    return 1;
+}
+static int on_number(void *c, const char *t, size_t n)
+{
+    (void)c;
+    note("#", t, n);
+    return 1;
+}
+static int on_string(void *c, const unsigned char *t, size_t n)
+{
+    (void)c;
+    note("'", t, n);
+    return 1;
+}
+static int on_key(void *c, const unsigned char *t, size_t n)
+{
+    (void)c;
+    note("k", t, n);
+    return 1;
+}
+static int on_map(void *c)
+{
+    (void)c;
+    note("{", NULL, 0);
+    return 1;
+}
+static int on_map_end(void *c)
+{
+    (void)c;
+    note("}", NULL, 0);
+    return 1;
+}
+static int on_array(void *c)
+{
+    (void)c;
+    note("[", NULL, 0);
+    return 1;
+}
+static int on_array_end(void *c)
+{
+    (void)c;
+    note("]", NULL, 0);
+    return 1;
+}
+static const yajl_callbacks calls = {on_null, on_bool,    on_number, on_string,   on_map,
+                                     on_key,  on_map_end, on_array,  on_array_end};
 
 static yajl_status parse(const char *text, size_t cut)
 {
@@ -161,11 +205,13 @@ static yajl_status parse(const char *text, size_t cut)
 
 static void json_is_the_same_wherever_it_is_cut(void **state)
 {
-    static const char text[] = "{\"a\": [1, -2.5e3, true, false, null, \"\"], \"b\\\"\\\\\\n\": {\"\\u00e9\\ud83d\\ude00\": \"x\\/y\"}, \"c\":{}}";
+    static const char text[] = "{\"a\": [1, -2.5e3, true, false, null, \"\"], \"b\\\"\\\\\\n\": "
+                               "{\"\\u00e9\\ud83d\\ude00\": \"x\\/y\"}, \"c\":{}}";
     (void)state;
     for (size_t cut = 0; cut <= strlen(text); cut++) {
         assert_int_equal(parse(text, cut), yajl_status_ok);
-        assert_string_equal(seen, "{ ka [ #1 #-2.5e3 true false null ' ] kb\"\\\n { k\xc3\xa9\xf0\x9f\x98\x80 'x/y } kc { } } ");
+        assert_string_equal(
+            seen, "{ ka [ #1 #-2.5e3 true false null ' ] kb\"\\\n { k\xc3\xa9\xf0\x9f\x98\x80 'x/y } kc { } } ");
     }
 }
 
@@ -178,11 +224,12 @@ static void json_that_is_none_is_refused(void **state)
 
 /* ---- beside a trace ---- */
 
-static const char trace[] =
-    "{\"profile_memory\":1,\"traceEvents\":["
-    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"pid\":1,\"tid\":1,\"ts\":10,\"dur\":5,\"args\":{\"Ev Idx\":0,\"Call stack\":\"f.py(1): g;\"}},"
-    "{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":12,\"args\":{\"Total Reserved\":0,"
-    "\"Total Allocated\":64,\"Bytes\":64,\"Device Id\":-1,\"Device Type\":0,\"Addr\":4096}}]}";
+static const char trace[] = "{\"profile_memory\":1,\"traceEvents\":["
+                            "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"pid\":1,\"tid\":1,\"ts\":10,"
+                            "\"dur\":5,\"args\":{\"Ev Idx\":0,\"Call stack\":\"f.py(1): g;\"}},"
+                            "{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,"
+                            "\"tid\":1,\"ts\":12,\"args\":{\"Total Reserved\":0,"
+                            "\"Total Allocated\":64,\"Bytes\":64,\"Device Id\":-1,\"Device Type\":0,\"Addr\":4096}}]}";
 
 static bool is_there(const char *name)
 {
@@ -280,7 +327,8 @@ static void a_file_that_cannot_be_finished_is_not_there(void **state)
     assert_int_equal(extras_write(KP_EXTRAS, trace, &written), -EIO);
     kp_fail_set(NULL);
     assert_int_equal(written, 0);
-    assert_false(is_there("h_1.5.table.txt") || is_there(".h_1.5.table.txt.part") || is_there(".h_1.5.memory.html.part"));
+    assert_false(is_there("h_1.5.table.txt") || is_there(".h_1.5.table.txt.part") ||
+                 is_there(".h_1.5.memory.html.part"));
 }
 
 int main(void)

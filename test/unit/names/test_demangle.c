@@ -16,14 +16,16 @@ static struct kp_scratch scratch;
 static void names_of_cpp_are_read_and_others_stay(void **state)
 {
     struct kp_demangle d;
-    static const char templated[] = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_";
+    static const char templated[] =
+        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_";
     static const char triton[] = "triton_poi_fused_add_0";
     (void)state;
     kp_scratch_init(&scratch, kp_test_tmpdir(), 0);
     kp_demangle_init(&d, &scratch, true, NULL);
-    assert_string_equal(kp_demangle_name(&d, templated),
-                        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >"
-                        "(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)");
+    assert_string_equal(
+        kp_demangle_name(&d, templated),
+        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >"
+        "(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)");
     assert_ptr_equal(kp_demangle_name(&d, triton), triton);
     assert_ptr_equal(kp_demangle_name(&d, templated), kp_demangle_name(&d, templated));
     kp_demangle_fini(&d);

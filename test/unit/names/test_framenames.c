@@ -29,8 +29,10 @@ static void names_lose_what_functions_take_and_return(void **state)
     static const struct {
         const char *name, *is;
     } of[] = {
-        {"at::_ops::add_Tensor::call(at::Tensor const&, at::Tensor const&, c10::Scalar const&)", "at::_ops::add_Tensor::call"},
-        {"at::native::(anonymous namespace)::add_kernel(at::TensorIteratorBase&, c10::Scalar const&)", "at::native::(anonymous namespace)::add_kernel"},
+        {"at::_ops::add_Tensor::call(at::Tensor const&, at::Tensor const&, c10::Scalar const&)",
+         "at::_ops::add_Tensor::call"},
+        {"at::native::(anonymous namespace)::add_kernel(at::TensorIteratorBase&, c10::Scalar const&)",
+         "at::native::(anonymous namespace)::add_kernel"},
         {"void (anonymous namespace)::f<int>(int)", "(anonymous namespace)::f<int>"},
         {"at::Tensor c10::Dispatcher::call<at::Tensor, long>(long) const", "c10::Dispatcher::call<at::Tensor, long>"},
         {"f(int)::{lambda(int, float)#1}::operator()(int, float) const", "f::{lambda(int, float)#1}::operator()"},
@@ -46,10 +48,12 @@ static void names_lose_what_functions_take_and_return(void **state)
         {"_PyEval_EvalFrameDefault", "_PyEval_EvalFrameDefault"},
         {"foo(int) [clone .cold]", "foo"},
         {"core::fmt::write::h0123456789abcdef", "core::fmt::write"},
-        {"_$LT$alloc..string..String$u20$as$u20$core..fmt..Write$GT$::write_str::h0123456789abcdef", "<alloc::string::String as core::fmt::Write>::write_str"},
+        {"_$LT$alloc..string..String$u20$as$u20$core..fmt..Write$GT$::write_str::h0123456789abcdef",
+         "<alloc::string::String as core::fmt::Write>::write_str"},
         {"a;b", "a,b"},
         {"", ""},
-        {"void c10::impl::wrap<c10::CompileTimeFunctionPointer<at::Tensor (at::Tensor const&, std::vector<at::Tensor, std::allocator<at::Tensor> >), "
+        {"void c10::impl::wrap<c10::CompileTimeFunctionPointer<at::Tensor (at::Tensor const&, std::vector<at::Tensor, "
+         "std::allocator<at::Tensor> >), "
          "&at::native::something_that_is_long>, c10::List<int> >::call<A>(c10::OperatorKernel*)",
          "c10::impl::wrap<...>::call<...>"},
     };
@@ -59,9 +63,10 @@ static void names_lose_what_functions_take_and_return(void **state)
 /* ---- files ---- */
 
 /* The demangler takes f for a type, float. */
-static const char source[] = "static __attribute__((noinline)) int hidden(int n) { __asm__ volatile(\"\" : \"+r\"(n)); return n * 3; }\\n"
-                             "namespace at { struct A { int call(int n); }; int A::call(int n) { return hidden(n) + 1; } }\\n"
-                             "extern \"C\" int f(int n) { return hidden(n) + 2; }\\n";
+static const char source[] =
+    "static __attribute__((noinline)) int hidden(int n) { __asm__ volatile(\"\" : \"+r\"(n)); return n * 3; }\\n"
+    "namespace at { struct A { int call(int n); }; int A::call(int n) { return hidden(n) + 1; } }\\n"
+    "extern \"C\" int f(int n) { return hidden(n) + 2; }\\n";
 static char library[512], stripped[512];
 
 static int libraries_make(void **state)
@@ -70,7 +75,8 @@ static int libraries_make(void **state)
     (void)state;
     snprintf(library, sizeof library, "%s/libone.so", kp_test_tmpdir());
     snprintf(stripped, sizeof stripped, "%s/libbare.so", kp_test_tmpdir());
-    snprintf(command, sizeof command, "printf '%s' | c++ -O1 -fPIC -shared -Wl,--build-id -x c++ - -o %s && strip -o %s %s", source, library,
+    snprintf(command, sizeof command,
+             "printf '%s' | c++ -O1 -fPIC -shared -Wl,--build-id -x c++ - -o %s && strip -o %s %s", source, library,
              stripped, library);
     if (system(command) != 0) library[0] = 0;
     return 0;
@@ -111,13 +117,16 @@ static void find(struct found *f)
 }
 
 /* A spool with a frame for each of these modules at each of these places, in order; returns the id of the last. */
-static uint32_t frames_put(struct test_spool *s, uint32_t chunk, uint32_t module, const uint64_t *at, unsigned n, uint32_t around)
+static uint32_t frames_put(struct test_spool *s, uint32_t chunk, uint32_t module, const uint64_t *at, unsigned n,
+                           uint32_t around)
 {
     for (unsigned i = 0; i < n; i++) {
-        struct kp_rec_frame f = {.head = {.kind = KP_KIND_FRAME, .size = sizeof f, .name = module}, .offset = at[i], .around = around};
+        struct kp_rec_frame f = {
+            .head = {.kind = KP_KIND_FRAME, .size = sizeof f, .name = module}, .offset = at[i], .around = around};
         f.check = kp_frame_check(&f);
         test_spool_put(s, chunk, &f, sizeof f);
-        around = (uint32_t)((chunk * (uint64_t)KP_CHUNK_BYTES + test_spool_at(s, chunk)->used - sizeof f) / KP_STR_CELL);
+        around =
+            (uint32_t)((chunk * (uint64_t)KP_CHUNK_BYTES + test_spool_at(s, chunk)->used - sizeof f) / KP_STR_CELL);
     }
     return around;
 }
@@ -151,14 +160,16 @@ static void frames_are_named_by_the_files_they_lie_in(void **state)
     snprintf(path, sizeof path, "%s/frames.kprof", kp_test_tmpdir());
     test_spool_save(&s, path, 0);
     assert_int_equal(kp_reader_open(&r, path, why, sizeof why), 0);
-    struct kp_symbols *symbols = kp_symbols_open(r, &(struct kp_export_options){.dir = kp_test_tmpdir(), .loads_cpp = true});
+    struct kp_symbols *symbols =
+        kp_symbols_open(r, &(struct kp_export_options){.dir = kp_test_tmpdir(), .loads_cpp = true});
     assert_non_null(symbols);
     snprintf(expected, sizeof expected, "libbare.so+0x%lx", (unsigned long)f.hidden);
     char other[64], gone[64];
     snprintf(other, sizeof other, "libone.so+0x%lx", (unsigned long)f.plain);
     snprintf(gone, sizeof gone, "libgone.so+0x%lx", (unsigned long)f.plain);
-    const char *const names[] = {"libone.so: f", "libone.so: hidden", "libone.so: at::A::call", "libone.so: f", expected,
-                                 "libbare.so: f", gone, other, "0x7f0012345677"};
+    const char *const names[] = {
+        "libone.so: f", "libone.so: hidden", "libone.so: at::A::call", "libone.so: f", expected, "libbare.so: f", gone,
+        other,          "0x7f0012345677"};
     struct kp_symbol symbol;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         assert_true(kp_symbols_next(symbols, &stack, &symbol));
@@ -187,7 +198,8 @@ static void a_damaged_file_has_no_names(void **state)
         memcpy(damaged, bytes, n);
         srand(round);
         const size_t cut = round % 4 ? n : (size_t)rand() % n;
-        for (unsigned i = 0; i < 20; i++) damaged[(size_t)rand() % (i % 2 ? n : 64)] = (uint8_t)rand(); /* the head as often as all else */
+        for (unsigned i = 0; i < 20; i++)
+            damaged[(size_t)rand() % (i % 2 ? n : 64)] = (uint8_t)rand(); /* the head as often as all else */
         FILE *out = fopen(path, "wb");
         fwrite(damaged, 1, cut, out);
         fclose(out);

@@ -16,10 +16,7 @@ int InitializeInjectionNvtx2(kp_nvtx_export_fn export_get);
 static unsigned told;
 static uint32_t cycle;
 
-static void modules_changed(void)
-{
-    told++;
-}
+static void modules_changed(void) { told++; }
 
 /* ---- a library with NVTX inside: words for its handlers, and tables of pointers to them ---- */
 
@@ -45,10 +42,7 @@ static int table_get(int module, kp_nvtx_fn ***table, unsigned *count)
 }
 
 static struct kp_nvtx_callbacks callbacks = {sizeof callbacks, table_get};
-static const void *export_get(uint32_t table)
-{
-    return table == KP_NVTX_EXPORT_CALLBACKS ? &callbacks : NULL;
-}
+static const void *export_get(uint32_t table) { return table == KP_NVTX_EXPORT_CALLBACKS ? &callbacks : NULL; }
 
 static void library_load(void)
 {
@@ -74,13 +68,11 @@ static int push_a(const char *text) { return CALL(core[KP_NVTX_PUSH_A], text_fn,
 static int pop(void) { return CALL(core[KP_NVTX_POP], none_fn); }
 static struct kp_nvtx_event event(int32_t type, const void *message)
 {
-    return (struct kp_nvtx_event){.version = 3, .bytes = sizeof(struct kp_nvtx_event), .message_type = type, .message = message};
+    return (struct kp_nvtx_event){
+        .version = 3, .bytes = sizeof(struct kp_nvtx_event), .message_type = type, .message = message};
 }
 
-static void window_open(void)
-{
-    kp_gate_set(kp_gate_make(++cycle, KP_GATE_ON | KP_GATE_RECORD));
-}
+static void window_open(void) { kp_gate_set(kp_gate_make(++cycle, KP_GATE_ON | KP_GATE_RECORD)); }
 static void window_close(void)
 {
     kp_gate_set(kp_gate_make(cycle, KP_GATE_ON));
@@ -95,7 +87,10 @@ static size_t read_back(void)
     return records_find(&spool, cycle, KP_KIND_NVTX, (const void **)seen, 512);
 }
 static const char *name_of(size_t i) { return records_name(&spool, seen[i]->head.name); }
-static uint64_t ends(size_t i) { return seen[i]->start + kp_load_relaxed(&((struct kp_rec_nvtx *)(uintptr_t)seen[i])->ticks); }
+static uint64_t ends(size_t i)
+{
+    return seen[i]->start + kp_load_relaxed(&((struct kp_rec_nvtx *)(uintptr_t)seen[i])->ticks);
+}
 static bool is_open(size_t i) { return ends(i) == seen[i]->start; }
 
 static void a_library_gets_our_handlers_and_keeps_what_we_do_not_handle(void **state)
@@ -158,11 +153,13 @@ static void ranges_nest_and_say_their_names_in_every_form(void **state)
     void *domain = CALL(core2[KP_NVTX_DOMAIN_CREATE_A], handle_fn, "NCCL");
     void *string = CALL(core2[KP_NVTX_DOMAIN_STRING_A], string_fn, domain, "ncclAllReduce");
     assert_ptr_equal(domain, CALL(core2[KP_NVTX_DOMAIN_CREATE_A], handle_fn, "NCCL"));
-    struct kp_nvtx_event registered = event(KP_NVTX_TEXT_REGISTERED, string), ascii = event(KP_NVTX_TEXT_ASCII, "with attributes");
+    struct kp_nvtx_event registered = event(KP_NVTX_TEXT_REGISTERED, string),
+                         ascii = event(KP_NVTX_TEXT_ASCII, "with attributes");
     struct kp_nvtx_event none = event(KP_NVTX_TEXT_NONE, "not a text"), small = ascii;
     small.bytes = 16; /* no room for a message in it */
     assert_int_equal(push_a("outer"), KP_NVTX_NO_TRACKING);
-    CALL(core[KP_NVTX_PUSH_W], wide_fn, L"gr\u00fc\u00df \u20ac \U0001f600\U000f0000"
+    CALL(core[KP_NVTX_PUSH_W], wide_fn,
+         L"gr\u00fc\u00df \u20ac \U0001f600\U000f0000"
          L"\xd800");
     CALL(core2[KP_NVTX_DOMAIN_PUSH_EX], domain_event_fn, domain, &registered);
     CALL(core[KP_NVTX_PUSH_EX], event_fn, &ascii);
@@ -184,14 +181,16 @@ static void ranges_nest_and_say_their_names_in_every_form(void **state)
     assert_int_equal(seen[6]->type, KP_NVTX_MARK);
     for (size_t i = 0; i < 6; i++) assert_int_equal(seen[i]->type, KP_NVTX_RANGE);
     for (size_t i = 0; i < 7; i++) assert_false(is_open(i));
-    assert_true(ends(5) <= ends(4) && ends(4) <= ends(3) && ends(3) <= ends(1) && ends(1) <= ends(0) && ends(0) <= ends(2));
+    assert_true(ends(5) <= ends(4) && ends(4) <= ends(3) && ends(3) <= ends(1) && ends(1) <= ends(0) &&
+                ends(0) <= ends(2));
     records_close(&spool);
 }
 
 static void a_pop_takes_the_innermost_range_of_its_domain(void **state)
 {
     (void)state;
-    void *one = CALL(core2[KP_NVTX_DOMAIN_CREATE_A], handle_fn, "one"), *two = CALL(core2[KP_NVTX_DOMAIN_CREATE_A], handle_fn, "two");
+    void *one = CALL(core2[KP_NVTX_DOMAIN_CREATE_A], handle_fn, "one"),
+         *two = CALL(core2[KP_NVTX_DOMAIN_CREATE_A], handle_fn, "two");
     struct kp_nvtx_event a = event(KP_NVTX_TEXT_ASCII, "a");
     window_open();
     CALL(core2[KP_NVTX_DOMAIN_PUSH_EX], domain_event_fn, one, &a);
@@ -248,7 +247,8 @@ static void a_start_and_its_end_on_another_thread_share_an_id_and_a_name(void **
     pthread_t thread;
     assert_int_equal(CALL(core[KP_NVTX_START_A], start_fn, "too early"), 0);
     window_open();
-    uint64_t first = CALL(core[KP_NVTX_START_A], start_fn, "first"), second = CALL(core[KP_NVTX_START_A], start_fn, "second");
+    uint64_t first = CALL(core[KP_NVTX_START_A], start_fn, "first"),
+             second = CALL(core[KP_NVTX_START_A], start_fn, "second");
     assert_true(first && second && first != second);
     assert_int_equal(pthread_create(&thread, NULL, end_it, &first), 0);
     pthread_join(thread, NULL);
@@ -292,7 +292,8 @@ static void a_forked_child_records_nothing_and_is_told_so(void **state)
     if (child == 0) {
         int bad = push_a("in the child") != KP_NVTX_NO_TRACKING || pop() != KP_NVTX_NO_TRACKING ||
                   CALL(core[KP_NVTX_START_A], start_fn, "x") != 0 ||
-                  CALL(core2[KP_NVTX_DOMAIN_CREATE_A], handle_fn, "a new domain") != NULL || InitializeInjectionNvtx2(export_get);
+                  CALL(core2[KP_NVTX_DOMAIN_CREATE_A], handle_fn, "a new domain") != NULL ||
+                  InitializeInjectionNvtx2(export_get);
         _exit(bad);
     }
     int status;

@@ -20,10 +20,44 @@ static void expect(double v)
 
 static void known_values_are_printed_as_printf_does(void **state)
 {
-    static const double values[] = {0.0, -0.0, 1, -1, 0.1, 0.2, 0.3, 1e-5, 9.9999e-5, 1e-4, 1e16, 1e17, 123456789012345678., 1.5e300,
-                                    DBL_MIN, DBL_MAX, DBL_TRUE_MIN, DBL_EPSILON, 5e-324, 2.2250738585072011e-308, 1e22, 1e23,
-                                    0.5, 0.25, 99999999999999999., 9007199254740993., 1e10, 10000000000.5, INFINITY, -INFINITY, NAN, -NAN,
-                                    3.141592653589793, 100, 1e100, 1e-100, 4503599627370497.5, 0.99999999999999994};
+    static const double values[] = {0.0,
+                                    -0.0,
+                                    1,
+                                    -1,
+                                    0.1,
+                                    0.2,
+                                    0.3,
+                                    1e-5,
+                                    9.9999e-5,
+                                    1e-4,
+                                    1e16,
+                                    1e17,
+                                    123456789012345678.,
+                                    1.5e300,
+                                    DBL_MIN,
+                                    DBL_MAX,
+                                    DBL_TRUE_MIN,
+                                    DBL_EPSILON,
+                                    5e-324,
+                                    2.2250738585072011e-308,
+                                    1e22,
+                                    1e23,
+                                    0.5,
+                                    0.25,
+                                    99999999999999999.,
+                                    9007199254740993.,
+                                    1e10,
+                                    10000000000.5,
+                                    INFINITY,
+                                    -INFINITY,
+                                    NAN,
+                                    -NAN,
+                                    3.141592653589793,
+                                    100,
+                                    1e100,
+                                    1e-100,
+                                    4503599627370497.5,
+                                    0.99999999999999994};
     (void)state;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) expect(values[i]);
 }

@@ -14,9 +14,16 @@ enum { OBJECT_FRAME = 24, BACK = 48, CODE = 32, OWNER = 69, LOCALS = 72, PLACE =
 
 /* --- a Python 3.11 --- */
 
-static struct kp_python python = {.layout = {.version = 311, .thread_frame = 8, .frame_back = BACK, .frame_code = CODE, .frame_owner = OWNER,
-                                             .frame_locals = LOCALS, .frame_place = PLACE, .object_frame = OBJECT_FRAME,
-                                             .code_file = FILE_AT, .code_name = NAME_AT}};
+static struct kp_python python = {.layout = {.version = 311,
+                                             .thread_frame = 8,
+                                             .frame_back = BACK,
+                                             .frame_code = CODE,
+                                             .frame_owner = OWNER,
+                                             .frame_locals = LOCALS,
+                                             .frame_place = PLACE,
+                                             .object_frame = OBJECT_FRAME,
+                                             .code_file = FILE_AT,
+                                             .code_name = NAME_AT}};
 struct kp_python_api kp_python_api;
 const void *kp_pysite_module_code;
 static unsigned named, removed, replaced, threads;
@@ -85,7 +92,9 @@ uint32_t kp_pysite_c_call(struct kp_thread *t, void *object, const void *functio
     const char *name = ((const struct function *)function)->method->name;
     (void)object;
     named++;
-    *marks = strcmp(name, "start_new_thread") == 0 ? KP_PY_STARTS_THREAD : strcmp(name, "setprofile") == 0 ? KP_PY_SETS_PROFILE : 0;
+    *marks = strcmp(name, "start_new_thread") == 0 ? KP_PY_STARTS_THREAD
+             : strcmp(name, "setprofile") == 0     ? KP_PY_SETS_PROFILE
+                                                   : 0;
     return kp_name_intern(t, name, (uint32_t)strlen(name));
 }
 struct object {
@@ -140,7 +149,11 @@ static unsigned window_read(void)
     char why[256];
     kp_gate_set(kp_gate_make(cycle, KP_GATE_ON));
     assert_int_equal(kp_record_quiesce(cycle, 5000), 0);
-    struct kp_rec_cycle rec = {.head = {.kind = KP_KIND_CYCLE, .size = sizeof rec}, .cycle = cycle, .begin = begun, .warm_begin = begun, .end = kp_ticks()};
+    struct kp_rec_cycle rec = {.head = {.kind = KP_KIND_CYCLE, .size = sizeof rec},
+                               .cycle = cycle,
+                               .begin = begun,
+                               .warm_begin = begun,
+                               .end = kp_ticks()};
     assert_int_equal(kp_record_meta(&rec, sizeof rec), 0);
     kp_record_clock();
     seen_count = 0;
@@ -234,7 +247,7 @@ static void a_return_that_was_missed_is_made_up_for(void **state)
     window_open();
     event(&outer, CALL, NULL);
     event(&inner, CALL, NULL);
-    event(&inner, C_CALL, &len); /* neither of these two returns */
+    event(&inner, C_CALL, &len);    /* neither of these two returns */
     event(&stranger, RETURN, NULL); /* no call of ours */
     event(&outer, RETURN, NULL);
     event(&outer, CALL, NULL);

@@ -32,10 +32,7 @@ static struct {
     int depth;
 } world;
 
-static void put(uint8_t *base, size_t offset, const void *value)
-{
-    memcpy(base + offset, &value, sizeof value);
-}
+static void put(uint8_t *base, size_t offset, const void *value) { memcpy(base + offset, &value, sizeof value); }
 
 static void put_text(uint8_t *at, const char *text, unsigned width, bool ascii)
 {
@@ -87,10 +84,7 @@ static void push_all(void)
     push("/home/me/train.py", "main");
 }
 
-static uint64_t ask(void)
-{
-    return kp_python_optimizer_find(&world.python, world.thread);
-}
+static uint64_t ask(void) { return kp_python_optimizer_find(&world.python, world.thread); }
 
 static void the_optimizer_of_the_wrapper_is_found_in_every_layout(void **state)
 {

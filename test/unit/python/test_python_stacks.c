@@ -161,7 +161,8 @@ static void frames_are_told_from_the_innermost_on_in_every_layout(void **state)
         push(0, 3);
         push(1, 7);
         push(2, 20);
-        assert_string_equal(stack_told(ask()), "torch/nn.py(103): forward;/home/train.py(107): main;/home/train.py(120): <module>;");
+        assert_string_equal(stack_told(ask()),
+                            "torch/nn.py(103): forward;/home/train.py(107): main;/home/train.py(120): <module>;");
     }
 }
 
@@ -219,7 +220,9 @@ static void names_of_every_width_are_written_as_utf8(void **state)
         uint32_t chars[4];
         unsigned width;
         const char *utf8;
-    } names[] = {{{'e', 0xe9, 0}, 1, "e\xc3\xa9"}, {{0x65e5, 0x672c, 0}, 2, "\xe6\x97\xa5\xe6\x9c\xac"}, {{0x1f40d, 'x', 0}, 4, "\xf0\x9f\x90\x8dx"}};
+    } names[] = {{{'e', 0xe9, 0}, 1, "e\xc3\xa9"},
+                 {{0x65e5, 0x672c, 0}, 2, "\xe6\x97\xa5\xe6\x9c\xac"},
+                 {{0x1f40d, 'x', 0}, 4, "\xf0\x9f\x90\x8dx"}};
     char wanted[64];
     (void)state;
     for (unsigned i = 0; i < LAYOUTS; i++)

@@ -43,7 +43,8 @@ static void beyond_the_edges_the_whole_slope_counts(void **state)
 
 static void a_wall_clock_that_is_set_bends_nothing(void **state)
 {
-    const struct kp_clock_pair p[] = {{1000, WALL, 1000}, {2000, WALL - 3600000000000u, 2000}, {3000, WALL + 9000000000000u, 3000}};
+    const struct kp_clock_pair p[] = {
+        {1000, WALL, 1000}, {2000, WALL - 3600000000000u, 2000}, {3000, WALL + 9000000000000u, 3000}};
     struct kp_clockmap m = map_of(p, 3, KP_CLOCK_TSC);
     (void)state;
     assert_int_equal(kp_clockmap_ns(&m, 2000), WALL + 1000);
@@ -53,7 +54,8 @@ static void a_wall_clock_that_is_set_bends_nothing(void **state)
 
 static void samples_without_sense_are_rejected(void **state)
 {
-    const struct kp_clock_pair p[] = {{1000, WALL, 1000}, {900, WALL, 2000}, {2000, WALL, 900}, {2001, WALL, UINT64_MAX}, {3000, WALL + 2000, 3000}};
+    const struct kp_clock_pair p[] = {
+        {1000, WALL, 1000}, {900, WALL, 2000}, {2000, WALL, 900}, {2001, WALL, UINT64_MAX}, {3000, WALL + 2000, 3000}};
     struct kp_clockmap m = map_of(p, 5, KP_CLOCK_TSC);
     (void)state;
     assert_int_equal(m.rejected, 3);
@@ -66,8 +68,10 @@ static void samples_without_sense_are_rejected(void **state)
 static void sleep_between_two_samples_is_a_gap(void **state)
 {
     const uint64_t hour = 3600000000000u;
-    const struct kp_clock_pair p[] = {{1000, WALL, 1000}, {1000 + 2000000000, WALL + 1000000000, 1000001000},
-                                      {hour, WALL + hour, 2000001000}, {hour + 2000000000, WALL + hour + 1000000000, 3000001000}};
+    const struct kp_clock_pair p[] = {{1000, WALL, 1000},
+                                      {1000 + 2000000000, WALL + 1000000000, 1000001000},
+                                      {hour, WALL + hour, 2000001000},
+                                      {hour + 2000000000, WALL + hour + 1000000000, 3000001000}};
     struct kp_clockmap m = map_of(p, 4, KP_CLOCK_TSC);
     (void)state;
     assert_int_equal(m.rejected, 0);
@@ -89,7 +93,7 @@ static void samples_that_lie_too_close_do_not_make_the_slope(void **state)
     for (uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + 20000000; kp_clock_ns(CLOCK_MONOTONIC) < end;) {}
     kp_clock_sample(&c);
     b = a;
-    b.ticks += (c.ticks - a.ticks) / 10000;     /* 2 us later ... */
+    b.ticks += (c.ticks - a.ticks) / 10000;      /* 2 us later ... */
     b.mono_ns += (c.mono_ns - a.mono_ns) / 9500; /* ... and read 5 % wrong */
     struct kp_clockmap m = map_of((struct kp_clock_pair[]){a, b}, 2, KP_CLOCK_TSC);
     uint64_t ns = kp_clockmap_ns(&m, c.ticks) - kp_clockmap_ns(&m, a.ticks), want = c.mono_ns - a.mono_ns;

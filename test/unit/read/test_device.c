@@ -43,20 +43,32 @@ static struct kp_reader *spool_open(void)
 
 static void devclock(uint64_t ticks, uint64_t device, uint32_t domain, uint64_t width)
 {
-    struct kp_rec_devclock r = {.head = {.kind = KP_KIND_DEVCLOCK, .size = sizeof r}, .ticks = ticks, .device = device, .width = width, .domain = domain};
+    struct kp_rec_devclock r = {.head = {.kind = KP_KIND_DEVCLOCK, .size = sizeof r},
+                                .ticks = ticks,
+                                .device = device,
+                                .width = width,
+                                .domain = domain};
     assert_true(test_spool_put(&spool, meta, &r, sizeof r));
 }
 
 static void kernel(uint32_t chunk, uint64_t start, uint64_t end, uint32_t correlation, uint8_t flags)
 {
-    struct kp_rec_kernel r = {.head = {.kind = KP_KIND_KERNEL, .flags = flags, .size = sizeof r}, .start = start, .end = end, .correlation = correlation};
+    struct kp_rec_kernel r = {.head = {.kind = KP_KIND_KERNEL, .flags = flags, .size = sizeof r},
+                              .start = start,
+                              .end = end,
+                              .correlation = correlation};
     assert_true(test_spool_put(&spool, chunk, &r, sizeof r));
 }
 
 static void api(uint32_t chunk, uint64_t start, uint64_t end, uint32_t correlation, uint32_t tid, uint32_t thread_id)
 {
-    struct kp_rec_api r = {.head = {.kind = KP_KIND_API, .flags = KP_DEV_TICKS, .size = sizeof r}, .start = start, .end = end,
-                           .correlation = correlation, .tid = tid, .thread_id = thread_id, .stream = KP_DEV_NONE};
+    struct kp_rec_api r = {.head = {.kind = KP_KIND_API, .flags = KP_DEV_TICKS, .size = sizeof r},
+                           .start = start,
+                           .end = end,
+                           .correlation = correlation,
+                           .tid = tid,
+                           .thread_id = thread_id,
+                           .stream = KP_DEV_NONE};
     assert_true(test_spool_put(&spool, chunk, &r, sizeof r));
 }
 
@@ -98,8 +110,10 @@ static void a_clock_of_ns_keeps_durations_as_measured_while_it_drifts(void **sta
 {
     (void)state;
     spool_begin();
-    for (uint64_t s = 1; s < 10; s++) devclock(s * SECOND, 77 * (uint64_t)SECOND + s * SECOND + s * 20000, 0, 50); /* 20 us a second too fast */
-    kernel(lane, 77 * (uint64_t)SECOND + 4 * (uint64_t)SECOND + 4 * 20000 + 500, 77 * (uint64_t)SECOND + 4 * (uint64_t)SECOND + 4 * 20000 + 500 + 123456789, 1, 0);
+    for (uint64_t s = 1; s < 10; s++)
+        devclock(s * SECOND, 77 * (uint64_t)SECOND + s * SECOND + s * 20000, 0, 50); /* 20 us a second too fast */
+    kernel(lane, 77 * (uint64_t)SECOND + 4 * (uint64_t)SECOND + 4 * 20000 + 500,
+           77 * (uint64_t)SECOND + 4 * (uint64_t)SECOND + 4 * 20000 + 500 + 123456789, 1, 0);
     walk();
     assert_int_equal(work_n, 1);
     assert_in_range(work[0].start_ns, WALL + 4 * (uint64_t)SECOND + 498, WALL + 4 * (uint64_t)SECOND + 502);
@@ -148,7 +162,8 @@ static void samples_of_domains_that_fall_are_damage(void **state)
 /* The smallest width of a domain is the measure of all: near 2^64 it must not wrap round, and the best sample always stays. */
 static void samples_of_any_width_leave_one(void **state)
 {
-    static const uint64_t widths[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 500, UINT64_MAX - 1000, UINT64_MAX / 4, 0};
+    static const uint64_t widths[] = {UINT64_MAX,        UINT64_MAX - 1, UINT64_MAX - 500,
+                                      UINT64_MAX - 1000, UINT64_MAX / 4, 0};
     (void)state;
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
         spool_begin();
@@ -167,7 +182,8 @@ static void a_sample_that_was_measured_badly_does_not_count(void **state)
 {
     (void)state;
     spool_begin();
-    for (uint64_t s = 1; s < 10; s++) devclock(s * SECOND, 7 * (uint64_t)SECOND + s * SECOND + (s == 4 ? 3000000 : 0), 0, s == 4 ? 5000000 : 50);
+    for (uint64_t s = 1; s < 10; s++)
+        devclock(s * SECOND, 7 * (uint64_t)SECOND + s * SECOND + (s == 4 ? 3000000 : 0), 0, s == 4 ? 5000000 : 50);
     kernel(lane, 7 * (uint64_t)SECOND + 4 * (uint64_t)SECOND, 7 * (uint64_t)SECOND + 4 * (uint64_t)SECOND + 10, 1, 0);
     walk();
     assert_in_range(work[0].start_ns, WALL + 4 * (uint64_t)SECOND - 2, WALL + 4 * (uint64_t)SECOND + 2);
@@ -177,7 +193,8 @@ static void a_clock_that_was_set_bends_no_line_but_the_one_across_the_jump(void 
 {
     (void)state;
     spool_begin();
-    for (uint64_t s = 1; s < 10; s++) devclock(s * SECOND, WALL + s * SECOND + (s > 5 ? 30 * (uint64_t)SECOND : 0), 0, 50);
+    for (uint64_t s = 1; s < 10; s++)
+        devclock(s * SECOND, WALL + s * SECOND + (s > 5 ? 30 * (uint64_t)SECOND : 0), 0, 50);
     kernel(lane, WALL + 3 * (uint64_t)SECOND + 7, WALL + 3 * (uint64_t)SECOND + 17, 1, 0);
     kernel(lane, WALL + 37 * (uint64_t)SECOND + 7, WALL + 37 * (uint64_t)SECOND + 17, 2, 0);
     walk();
@@ -217,9 +234,12 @@ static void calls_come_behind_the_op_their_middle_lies_in(void **state)
 {
     (void)state;
     spool_begin();
-    test_spool_op(&spool, main_chunk, &(struct test_op){.start = 2 * (uint64_t)SECOND + 100, .ticks = 1000, .rt_tid = 1, .seq = -1});
-    test_spool_op(&spool, main_chunk, &(struct test_op){.start = 2 * (uint64_t)SECOND + 500, .ticks = 100, .rt_tid = 1, .seq = -1});
-    api(lane, 2 * (uint64_t)SECOND + 490, 2 * (uint64_t)SECOND + 590, 7, 4242, 0); /* begins 10 ns before its op, says its clock */
+    test_spool_op(&spool, main_chunk,
+                  &(struct test_op){.start = 2 * (uint64_t)SECOND + 100, .ticks = 1000, .rt_tid = 1, .seq = -1});
+    test_spool_op(&spool, main_chunk,
+                  &(struct test_op){.start = 2 * (uint64_t)SECOND + 500, .ticks = 100, .rt_tid = 1, .seq = -1});
+    api(lane, 2 * (uint64_t)SECOND + 490, 2 * (uint64_t)SECOND + 590, 7, 4242,
+        0); /* begins 10 ns before its op, says its clock */
     walk();
     assert_int_equal(events_n, 3);
     assert_int_equal(events[2].kind, KP_KIND_API);
@@ -262,7 +282,8 @@ static void calls_outside_the_window_are_left_out_and_bad_ones_counted(void **st
 
 static void threads_are_known_by_chunks_and_by_records_of_their_names(void **state)
 {
-    struct kp_rec_threadid named = {.head = {.kind = KP_KIND_THREADID, .size = sizeof named}, .thread_id = 0x1234, .tid = 4250};
+    struct kp_rec_threadid named = {
+        .head = {.kind = KP_KIND_THREADID, .size = sizeof named}, .thread_id = 0x1234, .tid = 4250};
     (void)state;
     spool_begin();
     test_spool_at(&spool, main_chunk)->pthread_id = 0x7f00deadbeefu;
@@ -287,8 +308,10 @@ static void a_window_takes_what_lies_in_chunks_of_the_next_but_not_of_one_long_a
     spool_begin();
     test_spool_cycle(&spool, meta, 2, 9 * (uint64_t)SECOND, 10 * (uint64_t)SECOND, 0);
     test_spool_cycle(&spool, meta, 3, 2000 * (uint64_t)SECOND, 2001 * (uint64_t)SECOND, 0);
-    kernel(test_spool_chunk(&spool, KP_CHUNK_DEVICE, 2, 0, 9, "lane"), 3 * (uint64_t)SECOND, 4 * (uint64_t)SECOND, 2, KP_DEV_TICKS);
-    kernel(test_spool_chunk(&spool, KP_CHUNK_DEVICE, 3, 0, 9, "lane"), 3 * (uint64_t)SECOND, 4 * (uint64_t)SECOND, 3, KP_DEV_TICKS);
+    kernel(test_spool_chunk(&spool, KP_CHUNK_DEVICE, 2, 0, 9, "lane"), 3 * (uint64_t)SECOND, 4 * (uint64_t)SECOND, 2,
+           KP_DEV_TICKS);
+    kernel(test_spool_chunk(&spool, KP_CHUNK_DEVICE, 3, 0, 9, "lane"), 3 * (uint64_t)SECOND, 4 * (uint64_t)SECOND, 3,
+           KP_DEV_TICKS);
     walk();
     assert_int_equal(work_n, 1);
     assert_int_equal(work[0].of.kernel.correlation, 2);
@@ -299,13 +322,15 @@ static void a_window_takes_what_lies_in_chunks_of_one_that_warms_up(void **state
 {
     (void)state;
     spool_begin();
-    kernel(test_spool_chunk(&spool, KP_CHUNK_DEVICE, 2, 0, 9, "lane"), 3 * (uint64_t)SECOND, 4 * (uint64_t)SECOND, 2, KP_DEV_TICKS);
+    kernel(test_spool_chunk(&spool, KP_CHUNK_DEVICE, 2, 0, 9, "lane"), 3 * (uint64_t)SECOND, 4 * (uint64_t)SECOND, 2,
+           KP_DEV_TICKS);
     walk();
     assert_int_equal(work_n, 1);
     assert_int_equal(work[0].of.kernel.correlation, 2);
     spool_begin();
     test_spool_cycle(&spool, meta, 2, 2000 * (uint64_t)SECOND, 2001 * (uint64_t)SECOND, 0);
-    kernel(test_spool_chunk(&spool, KP_CHUNK_DEVICE, 3, 0, 9, "lane"), 3 * (uint64_t)SECOND, 4 * (uint64_t)SECOND, 3, KP_DEV_TICKS);
+    kernel(test_spool_chunk(&spool, KP_CHUNK_DEVICE, 3, 0, 9, "lane"), 3 * (uint64_t)SECOND, 4 * (uint64_t)SECOND, 3,
+           KP_DEV_TICKS);
     walk();
     assert_int_equal(work_n, 0); /* behind one long after */
 }
@@ -330,7 +355,8 @@ static void a_record_cut_short_is_skipped_and_counted(void **state)
 
 static void ranges_of_nvtx_come_with_their_domain_and_only_in_a_timeline(void **state)
 {
-    struct kp_rec_nvtx n = {.head = {.kind = KP_KIND_NVTX, .size = sizeof n}, .start = 3 * (uint64_t)SECOND, .ticks = 50, .id = 5};
+    struct kp_rec_nvtx n = {
+        .head = {.kind = KP_KIND_NVTX, .size = sizeof n}, .start = 3 * (uint64_t)SECOND, .ticks = 50, .id = 5};
     struct kp_reader *r;
     (void)state;
     spool_begin();

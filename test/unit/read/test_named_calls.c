@@ -35,7 +35,8 @@ static void begin(uint64_t window_end)
 
 static void put(uint32_t chunk, uint32_t name, uint64_t start, uint64_t ticks)
 {
-    struct kp_rec_symbol rec = {.head = {.kind = KP_KIND_SYMBOL, .size = sizeof rec, .name = name}, .start = start, .ticks = ticks};
+    struct kp_rec_symbol rec = {
+        .head = {.kind = KP_KIND_SYMBOL, .size = sizeof rec, .name = name}, .start = start, .ticks = ticks};
     assert_true(test_spool_put(&s, chunk, &rec, sizeof rec));
 }
 
@@ -89,7 +90,8 @@ static void a_call_comes_back_as_it_was_put(void **state)
     assert_string_equal(names[0], "SSL_read");
     assert_string_equal(objects[0], "libssl.so.3");
     assert_true(seen[0].start_ns == 2000 && seen[0].end_ns == 2500);
-    assert_true(seen[0].tid == 10 && seen[0].thread_no == 1 && seen[0].flags == 0 && seen[0].seq == -1 && seen[0].scope == 0);
+    assert_true(seen[0].tid == 10 && seen[0].thread_no == 1 && seen[0].flags == 0 && seen[0].seq == -1 &&
+                seen[0].scope == 0);
     assert_true(!seen[0].inputs && !seen[0].stack && !seen[0].domain && !seen[0].correlation);
     assert_int_equal(kp_reader_skipped(r), 0);
     kp_reader_close(r);
@@ -106,7 +108,8 @@ static void calls_of_two_threads_come_by_their_start(void **state)
     read_all();
     static const char expected[] = "abbabaa";
     assert_int_equal(given, 7);
-    for (uint32_t i = 0; i < 7; i++) assert_true(names[i][0] == expected[i] && seen[i].tid == (expected[i] == 'a' ? 10 : 20));
+    for (uint32_t i = 0; i < 7; i++)
+        assert_true(names[i][0] == expected[i] && seen[i].tid == (expected[i] == 'a' ? 10 : 20));
     assert_int_equal(seen[6].kind, KP_KIND_OP);
     kp_reader_close(r);
 }
@@ -161,7 +164,8 @@ static void only_what_begins_in_the_window_is_given(void **state)
     (void)state;
     begin(END);
     const uint32_t id = test_spool_name(&s, "f\0x", 3);
-    put(one, id, BEGIN - 1, 5000), put(one, id, BEGIN, 10), put(one, id, END - 1, 10), put(one, id, END, 10), put(one, id, END + 5000, 0);
+    put(one, id, BEGIN - 1, 5000), put(one, id, BEGIN, 10), put(one, id, END - 1, 10), put(one, id, END, 10),
+        put(one, id, END + 5000, 0);
     read_all();
     assert_int_equal(given, 2);
     assert_true(seen[0].start_ns == BEGIN && seen[1].start_ns == END - 1);

@@ -63,7 +63,8 @@ static void cells_that_claim_the_whole_chunk_are_not_all_hashed(void **state)
         struct kp_names n = start();
         for (uint32_t i = 0; i < bad; i++) {
             struct kp_str *s = (void *)(chunk + 64 + i * KP_STR_CELL);
-            s->id = 1 + i, s->len = (uint32_t)(KP_CHUNK_BYTES - 64 - i * KP_STR_CELL - offsetof(struct kp_str, bytes)), s->hash = 7, s->magic = KP_STR_MAGIC;
+            s->id = 1 + i, s->len = (uint32_t)(KP_CHUNK_BYTES - 64 - i * KP_STR_CELL - offsetof(struct kp_str, bytes)),
+            s->hash = 7, s->magic = KP_STR_MAGIC;
         }
         put(KP_CHUNK_BYTES - KP_STR_CELL, 50, "good", 4);
         assert_int_equal(kp_names_add_chunk(&n, chunk, sizeof chunk, 500), 0);
@@ -89,7 +90,8 @@ static void a_name_does_not_run_on_into_a_cell_written_later(void **state)
 static void a_torn_cell_does_not_hide_the_next(void **state)
 {
     struct kp_names n = start();
-    uint32_t second = put(64, 1, "a rather long name that takes more than one cell of the chunk", 61), third = put(second, 2, "x", 1);
+    uint32_t second = put(64, 1, "a rather long name that takes more than one cell of the chunk", 61),
+             third = put(second, 2, "x", 1);
     (void)state;
     put(third, 3, "y", 1);
     chunk[64 + 30] ^= 1; /* the first one's bytes */

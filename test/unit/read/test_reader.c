@@ -77,8 +77,11 @@ static void a_training_run_comes_back_by_start_time(void **state)
     assert_int_equal(seen.n, 18);
     assert_int_equal(seen.steps, 3);
     assert_false(seen.backwards);
-    assert_int_equal(strncmp(seen.names, "ProfilerStep#1 ## forward \"x\" ## aten::linear aten::addmm "
-                             "autograd::engine::evaluate_function: AddmmBackward0 AddmmBackward0 ", 100), 0);
+    assert_int_equal(strncmp(seen.names,
+                             "ProfilerStep#1 ## forward \"x\" ## aten::linear aten::addmm "
+                             "autograd::engine::evaluate_function: AddmmBackward0 AddmmBackward0 ",
+                             100),
+                     0);
     assert_int_equal(kp_reader_skipped(r), 0);
     assert_string_equal(kp_reader_text(r, "env.RANK"), "3");
     assert_null(kp_reader_text(r, "env.RAN"));
@@ -110,7 +113,8 @@ static void notes_follow_the_lines_of_the_header(void **state)
     note_put(&s, meta, "a=3");
     note_put(&s, meta, "cc=4");
     note_put(&s, meta, "");
-    test_spool_put(&s, meta, &(struct kp_rec){.kind = KP_KIND_NOTE, .size = sizeof(struct kp_rec)}, sizeof(struct kp_rec));
+    test_spool_put(&s, meta, &(struct kp_rec){.kind = KP_KIND_NOTE, .size = sizeof(struct kp_rec)},
+                   sizeof(struct kp_rec));
     assert_int_equal(reopen(&s, 0), 0);
     assert_string_equal(kp_reader_text(r, "a"), "3");
     assert_string_equal(kp_reader_text(r, "b"), "2");
@@ -118,7 +122,8 @@ static void notes_follow_the_lines_of_the_header(void **state)
     while ((line = kp_reader_line(r, line))) lines++;
     assert_int_equal(lines, 3); /* one a key */
     kp_reader_close(r);
-    for (int i = 0; i < 900; i++) note_put(&s, meta, "long=a value of some length, again and again"); /* the text grows */
+    for (int i = 0; i < 900; i++)
+        note_put(&s, meta, "long=a value of some length, again and again"); /* the text grows */
     assert_int_equal(reopen(&s, 0), 0);
     assert_string_equal(kp_reader_text(r, "long"), "a value of some length, again and again");
     kp_reader_close(r);
@@ -138,7 +143,8 @@ static void many_notes_take_no_more_time_than_their_sort(void **state)
         test_spool_init(&s);
         test_spool_text(&s, "k000007=header\nother=1\nno key\nother=2\n");
         for (uint32_t c = 0; c < CHUNKS; c++)
-            for (uint32_t meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, ""); test_spool_at(&s, meta)->used + 64 <= KP_CHUNK_BYTES; n++) {
+            for (uint32_t meta = test_spool_chunk(&s, KP_CHUNK_META, 0, 1, 1, "");
+                 test_spool_at(&s, meta)->used + 64 <= KP_CHUNK_BYTES; n++) {
                 snprintf(text, sizeof text, "k%06u=%u", turn ? n % 100 : n, n);
                 note_put(&s, meta, text);
             }
@@ -189,8 +195,17 @@ static void what_an_op_carries_comes_back(void **state)
     test_spool_clock(&s, meta, 2000, 2001000, 2000);
     test_spool_cycle(&s, meta, 1, 1000, 5000, 0);
     a = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
-    test_spool_op(&s, a, &(struct test_op){.name = id, .start = 1100, .ticks = 200, .seq = 7, .fwd_tid = 4, .handle = 9, .rt_tid = 6,
-                                           .inputs = data, .inputs_bytes = sizeof data, .inputs_count = 1});
+    test_spool_op(&s, a,
+                  &(struct test_op){.name = id,
+                                    .start = 1100,
+                                    .ticks = 200,
+                                    .seq = 7,
+                                    .fwd_tid = 4,
+                                    .handle = 9,
+                                    .rt_tid = 6,
+                                    .inputs = data,
+                                    .inputs_bytes = sizeof data,
+                                    .inputs_count = 1});
     assert_int_equal(reopen(&s, 0), 0);
     assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
     assert_int_equal(seen.n, 1);
@@ -241,7 +256,8 @@ static void autograds_range_has_the_numbers_of_the_backward_op_inside(void **sta
 static void pieces_of_a_thread_are_sorted_and_chunks_change_hands(void **state)
 {
     struct test_spool s;
-    struct kp_rec_thread hand = {.head = {.kind = KP_KIND_THREAD, .size = sizeof hand}, .tid = 30, .thread_no = 3, .order = 9, .name = "third"};
+    struct kp_rec_thread hand = {
+        .head = {.kind = KP_KIND_THREAD, .size = sizeof hand}, .tid = 30, .thread_no = 3, .order = 9, .name = "third"};
     uint32_t meta, one, two, id[4];
     (void)state;
     test_spool_init(&s);
@@ -330,7 +346,8 @@ static void of_ops_that_outlast_the_window_each_ends_before_the_one_around_it(vo
     test_spool_clock(&s, meta, 2000, 2001000, 2000);
     test_spool_cycle(&s, meta, 1, 1000, 5000, 0);
     a = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 10, 1, "a");
-    for (uint64_t i = 0; i < 20; i++) test_spool_op(&s, a, &(struct test_op){.start = 4000 + i, .ticks = i % 2 ? 2000 : 0, .seq = -1});
+    for (uint64_t i = 0; i < 20; i++)
+        test_spool_op(&s, a, &(struct test_op){.start = 4000 + i, .ticks = i % 2 ? 2000 : 0, .seq = -1});
     assert_int_equal(reopen(&s, 0), 0);
     last_end = cut_count = 0;
     assert_int_equal(kp_reader_timeline(r, 1, ends_fall, NULL, NULL), 0);
@@ -400,7 +417,8 @@ static void each_window_has_the_wall_time_of_its_own_begin(void **state)
     test_spool_clock(&s, meta, 7001, 9006001, 7001); /* the clock was set by 7 ms between the two */
     test_spool_clock(&s, meta, 9000, 1008000, 9000); /* and again inside the second */
     for (uint32_t i = 1; i <= 2; i++)
-        test_spool_op(&s, test_spool_chunk(&s, KP_CHUNK_DATA, i, 10, 1, "a"), &(struct test_op){.start = i * 4000, .ticks = 100, .seq = -1});
+        test_spool_op(&s, test_spool_chunk(&s, KP_CHUNK_DATA, i, 10, 1, "a"),
+                      &(struct test_op){.start = i * 4000, .ticks = 100, .seq = -1});
     assert_int_equal(reopen(&s, 0), 0);
     assert_int_equal(kp_reader_cycle(r, 0, &c), 0);
     assert_int_equal(c.begin_ns, 2000000);
@@ -593,7 +611,8 @@ static void names_that_are_mostly_garbage_are_lost_but_nothing_else(void **state
     (void)state;
     test_spool_training(&s);
     strings = (uint8_t *)test_spool_at(&s, 1);
-    for (uint32_t i = 64 + 32; i < KP_CHUNK_BYTES; i++) strings[i] = (uint8_t)(i * 37); /* only the first name survives */
+    for (uint32_t i = 64 + 32; i < KP_CHUNK_BYTES; i++)
+        strings[i] = (uint8_t)(i * 37); /* only the first name survives */
     assert_int_equal(reopen(&s, 0), 0);
     assert_int_equal(kp_reader_events(r, 1, see, &seen), 0);
     assert_int_equal(seen.n, 18);
@@ -668,7 +687,8 @@ static void damaged_bytes_never_harm_the_reader(void **state)
 
 static void a_damaged_call_stack_ends_and_leads_nowhere_else(void **state)
 {
-    static const char *const frames[] = {"0;a(1): f", "1;b(2): g", "3;itself", "9;ahead", "x;no number", "", "99999999999999;far", "2;c(3): h;i"};
+    static const char *const frames[] = {"0;a(1): f",   "1;b(2): g", "3;itself",           "9;ahead",
+                                         "x;no number", "",          "99999999999999;far", "2;c(3): h;i"};
     struct test_spool s;
     char path[300];
     (void)state;

@@ -36,7 +36,8 @@ static void two_threads_never_hold_one_chunk(void **state)
     open_spool(1, NULL); /* 16 chunks: the top of the stack is fought for */
     usleep(50000);
     uint32_t ready = kp_chunk_ready();
-    for (uintptr_t i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&t[i], NULL, take_and_give, (void *)(i + 1)), 0);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, take_and_give, (void *)(i + 1)), 0);
     for (int i = 0; i < 100 && !atomic_load(&doubled); i++) usleep(10000);
     atomic_store(&stop, true);
     for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
@@ -112,7 +113,9 @@ static int pages_here(struct kp_chunk_head *const *chunks, int n)
     for (int i = 0; i < n; i++)
         for (size_t at = 0; at < KP_CHUNK_BYTES; at += page) {
             uint64_t entry = 0;
-            assert_int_equal(pread(fd, &entry, sizeof entry, (off_t)(((uintptr_t)chunks[i] + at) / page * sizeof entry)), sizeof entry);
+            assert_int_equal(
+                pread(fd, &entry, sizeof entry, (off_t)(((uintptr_t)chunks[i] + at) / page * sizeof entry)),
+                sizeof entry);
             here += entry >> 63 != 0;
         }
     close(fd);
@@ -146,10 +149,12 @@ static void pages_of_records_leave_and_records_stay(void **state)
     kp_record_drop_pages();
     const int after = pages_here(chunks, MANY);
     /* the first of each may be looked at again */
-    if (pages_can_leave() && (before < MANY || after > before / 8)) fail_msg("%d pages before, %d after", before, after);
+    if (pages_can_leave() && (before < MANY || after > before / 8))
+        fail_msg("%d pages before, %d after", before, after);
     for (int i = 0; i < MANY; i++) {
         assert_int_equal(chunks[i]->kind, KP_CHUNK_DATA);
-        for (size_t at = sizeof *chunks[i]; at < KP_CHUNK_BYTES; at++) assert_int_equal(((const uint8_t *)chunks[i])[at], i + 1);
+        for (size_t at = sizeof *chunks[i]; at < KP_CHUNK_BYTES; at++)
+            assert_int_equal(((const uint8_t *)chunks[i])[at], i + 1);
     }
     spool_forget(true);
 }

@@ -18,7 +18,8 @@ static void *record_for_ever(void *arg)
         struct test_rec *r = kp_put_reserve(t, kp_gate_get(), sizeof *r, KP_KIND_OP);
         if (r) {
             r->head = (struct kp_rec){.kind = KP_KIND_OP, .size = sizeof *r};
-            r->head.name = kp_name_intern(t, name, (uint32_t)snprintf(name, sizeof name, "name %u", (unsigned)(number % TEST_NAMES)));
+            r->head.name = kp_name_intern(
+                t, name, (uint32_t)snprintf(name, sizeof name, "name %u", (unsigned)(number % TEST_NAMES)));
             r->number = number;
             r->thread_no = t->thread_no;
             r->check = TEST_CHECK(number, t->thread_no);
@@ -31,10 +32,7 @@ static void *record_for_ever(void *arg)
     return NULL;
 }
 
-static void *come_and_go(void *arg)
-{
-    return (void *)(uintptr_t)hook_put(0, 3 + (uint32_t)(uintptr_t)arg % 5);
-}
+static void *come_and_go(void *arg) { return (void *)(uintptr_t)hook_put(0, 3 + (uint32_t)(uintptr_t)arg % 5); }
 
 static void child(int told)
 {

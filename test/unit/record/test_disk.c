@@ -21,10 +21,7 @@ static uint64_t fill(uint64_t most, uint64_t *lost)
     return kept;
 }
 
-static uint64_t lost_for(enum kp_loss reason)
-{
-    return kp_spool_head()->loss[KP_KIND_OP][reason];
-}
+static uint64_t lost_for(enum kp_loss reason) { return kp_spool_head()->loss[KP_KIND_OP][reason]; }
 
 static void the_cap_holds_and_is_counted(void **state)
 {
@@ -121,9 +118,8 @@ static void an_open_that_fails_leaves_nothing_and_may_be_tried_again(void **stat
         const char *spec;
         int rc;
     } rows[] = {
-        {"mkdir:1:13", -EACCES},     {"open:1:30", -EROFS},         {"open:1:24", -EMFILE},
-        {"fallocate:1:28", -ENOSPC}, {"fallocate:2+:28", -ENOSPC},  {"mmap:1+:12", -ENOMEM},
-        {"thread:1:11", -EAGAIN},    {"populate:1:14", -ENOSPC},
+        {"mkdir:1:13", -EACCES},      {"open:1:30", -EROFS},   {"open:1:24", -EMFILE},   {"fallocate:1:28", -ENOSPC},
+        {"fallocate:2+:28", -ENOSPC}, {"mmap:1+:12", -ENOMEM}, {"thread:1:11", -EAGAIN}, {"populate:1:14", -ENOSPC},
     };
     struct kp_record_options o = {.dir = kp_test_tmpdir(), .max_bytes = 64 << 20};
     (void)state;
@@ -270,7 +266,8 @@ static void pieces_lie_anywhere(void **state)
     uint64_t kept = fill(8000000, &lost);
     assert_true(kept * sizeof(struct test_rec) > 120u << 20);
     assert_true(kp_load_relaxed(&kp_spool.chunks) > 30 * KP_PIECE_CHUNKS);
-    for (uint32_t i = 0; i < kp_load_relaxed(&kp_spool.chunks); i++) assert_int_equal(kp_spool_index(kp_spool_chunk(i)), i);
+    for (uint32_t i = 0; i < kp_load_relaxed(&kp_spool.chunks); i++)
+        assert_int_equal(kp_spool_index(kp_spool_chunk(i)), i);
     assert_int_equal(spool_check(kp_record_path(), 1), kept);
     spool_forget(true);
 }

@@ -92,7 +92,8 @@ static void the_writer_ticks_and_samples_the_clock(void **state)
     const uint64_t from_ns = kp_clock_ns(CLOCK_MONOTONIC);
     uint64_t samples = 0, passed_ms = 0;
     (void)state;
-    for (int i = 0; i < 40 && (samples < 2 || atomic_load(&ticks) - before < 5); i++) { /* a busy machine needs longer */
+    for (int i = 0; i < 40 && (samples < 2 || atomic_load(&ticks) - before < 5);
+         i++) { /* a busy machine needs longer */
         struct walk w;
         usleep(1600000);
         walk_open(&w, kp_record_path());
@@ -136,10 +137,7 @@ static void meta_records_are_kept_and_checked(void **state)
 }
 
 /* Beside a writer that uses it: by the system call, which TSan does not know. */
-static void host_close(int fd)
-{
-    assert_int_equal(syscall(SYS_close, fd), 0);
-}
+static void host_close(int fd) { assert_int_equal(syscall(SYS_close, fd), 0); }
 
 static void the_host_may_close_every_fd(void **state)
 {
@@ -162,7 +160,7 @@ static void the_host_may_close_every_fd(void **state)
     assert_int_equal(stat(kp_record_path(), &after), 0);
     assert_true(after.st_size > before.st_size);
     assert_int_equal(fstat(fd, &after), 0);
-    assert_int_equal(after.st_size, 0); /* never touched */
+    assert_int_equal(after.st_size, 0);            /* never touched */
     assert_int_equal(fcntl(spool_fd, F_GETFD), 0); /* nor closed */
     close(spool_fd);
     close(fd);
@@ -275,7 +273,8 @@ static void the_tick_itself_may_close(void **state)
     snprintf(path, sizeof path, "%s", kp_record_path());
     for (int i = 0; i < 60000 && (kp_record_is_open() || kp_io_helpers()); i++) usleep(1000);
     assert_false(kp_record_is_open());
-    assert_int_equal(kp_io_helpers(), 0); /* the writer has left: forgetting a spool while it runs is not for a living process */
+    assert_int_equal(kp_io_helpers(),
+                     0); /* the writer has left: forgetting a spool while it runs is not for a living process */
     assert_int_equal(access(path, F_OK), -1);
     spool_forget(false);
 }

@@ -42,7 +42,7 @@ static void a_long_text_is_cut_and_found_again(void **state)
     assert_true(a != 0);
     assert_int_equal(kp_name_intern(t, big, sizeof big), a);
     assert_int_equal(kp_name_intern(t, big, sizeof big - 1), a); /* what is cut off does not count */
-    for (char c = 'a'; c < 'f'; c++) { /* more than one chunk of them */
+    for (char c = 'a'; c < 'f'; c++) {                           /* more than one chunk of them */
         big[0] = c;
         assert_true(kp_name_intern(t, big, sizeof big) > a);
     }
@@ -105,7 +105,8 @@ static void threads_agree_on_every_id(void **state)
 }
 
 enum { ROUNDS = 20000, ROUNDS_LEAST = 500, ROUNDS_S = 10 };
-static _Atomic uint32_t arrived, rounds = ROUNDS; /* on a busy machine each meeting costs a turn of the scheduler: fewer do */
+static _Atomic uint32_t arrived,
+    rounds = ROUNDS; /* on a busy machine each meeting costs a turn of the scheduler: fewer do */
 static uint32_t round_ids[2][ROUNDS];
 
 /* Both threads reach each name at the same instant: one of them loses the swap. */
@@ -117,7 +118,8 @@ static void *intern_in_step(void *arg)
     const uint64_t end_ns = kp_clock_ns(CLOCK_MONOTONIC) + ROUNDS_S * UINT64_C(1000000000);
     for (uint32_t i = 0; i < atomic_load(&rounds); i++) {
         int n = snprintf(name, sizeof name, "step %u", i);
-        if (me == 0 && i >= ROUNDS_LEAST && kp_clock_ns(CLOCK_MONOTONIC) > end_ns) atomic_store(&rounds, i + 1); /* the other one comes here, too */
+        if (me == 0 && i >= ROUNDS_LEAST && kp_clock_ns(CLOCK_MONOTONIC) > end_ns)
+            atomic_store(&rounds, i + 1); /* the other one comes here, too */
         atomic_fetch_add(&arrived, 1);
         for (int spin = 0; atomic_load(&arrived) < 2 * (i + 1); spin++)
             if (spin > 1000) sched_yield();
@@ -183,9 +185,12 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_text_has_the_same_id), cmocka_unit_test(the_text_is_in_the_file),
-        cmocka_unit_test(a_long_text_is_cut_and_found_again), cmocka_unit_test(the_cache_answers_by_address),
-        cmocka_unit_test(threads_agree_on_every_id), cmocka_unit_test(who_loses_the_race_takes_the_winners_id),
+        cmocka_unit_test(the_same_text_has_the_same_id),
+        cmocka_unit_test(the_text_is_in_the_file),
+        cmocka_unit_test(a_long_text_is_cut_and_found_again),
+        cmocka_unit_test(the_cache_answers_by_address),
+        cmocka_unit_test(threads_agree_on_every_id),
+        cmocka_unit_test(who_loses_the_race_takes_the_winners_id),
         cmocka_unit_test(a_full_table_loses_names_and_counts_them),
     };
     return cmocka_run_group_tests_name("strings", tests, setup, teardown);

@@ -94,7 +94,8 @@ static uint64_t hook_put_counted(uint64_t number)
         struct test_rec *r = kp_put_reserve(t, gate, sizeof *r, KP_KIND_OP);
         if (r) {
             r->head = (struct kp_rec){.kind = KP_KIND_OP, .size = sizeof *r};
-            r->head.name = kp_name_intern(t, name, (uint32_t)snprintf(name, sizeof name, "name %u", (unsigned)(number % TEST_NAMES)));
+            r->head.name = kp_name_intern(
+                t, name, (uint32_t)snprintf(name, sizeof name, "name %u", (unsigned)(number % TEST_NAMES)));
             r->number = number++;
             r->thread_no = t->thread_no;
             r->check = TEST_CHECK(r->number, r->thread_no);

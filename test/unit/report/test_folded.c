@@ -8,8 +8,12 @@
 
 #include "test/support/support.h"
 
-#define OP(name, tid, ts, dur, more) "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":1,\"tid\":" #tid ",\"ts\":" #ts ",\"dur\":" #dur ",\"args\":{\"Ev Idx\":0" more "}},"
-#define PY(name, tid, ts, dur) "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"" name "\",\"pid\":1,\"tid\":" #tid ",\"ts\":" #ts ",\"dur\":" #dur ",\"args\":{\"Python id\":1}},"
+#define OP(name, tid, ts, dur, more)                                                                                 \
+    "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":1,\"tid\":" #tid ",\"ts\":" #ts ",\"dur\":" #dur \
+    ",\"args\":{\"Ev Idx\":0" more "}},"
+#define PY(name, tid, ts, dur)                                                                               \
+    "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"" name "\",\"pid\":1,\"tid\":" #tid ",\"ts\":" #ts \
+    ",\"dur\":" #dur ",\"args\":{\"Python id\":1}},"
 #define STACK(text) ",\"Call stack\":\"" text "\""
 
 static char lines[8192];
@@ -47,38 +51,52 @@ static const char *folded(const char *events, bool fill)
 static void a_line_has_the_outermost_frame_first_and_no_blanks(void **state)
 {
     (void)state;
-    assert_string_equal(folded(OP("aten::add", 1, 10, 5, STACK("f.py(3): g h;f.py(9): <module>;")), false), "f.py(9):_<module>;f.py(3):_g_h 5\n");
+    assert_string_equal(folded(OP("aten::add", 1, 10, 5, STACK("f.py(3): g h;f.py(9): <module>;")), false),
+                        "f.py(9):_<module>;f.py(3):_g_h 5\n");
     assert_string_equal(folded(OP("aten::add", 1, 10, 5, STACK("a;\\tb\\nc;")), false), "_b_c;a 5\n");
 }
 
 static void what_costs_less_than_a_microsecond_or_has_no_stack_is_left_out(void **state)
 {
     (void)state;
-    assert_string_equal(folded(OP("aten::add", 1, 10, 0.999, STACK("a;")) OP("aten::mul", 1, 20, 5, "") OP("aten::neg", 1, 30, 1.9, STACK("b;")), false),
+    assert_string_equal(folded(OP("aten::add", 1, 10, 0.999, STACK("a;")) OP("aten::mul", 1, 20, 5, "")
+                                   OP("aten::neg", 1, 30, 1.9, STACK("b;")),
+                               false),
                         "b 1\n");
 }
 
 static void time_of_children_is_not_the_parents(void **state)
 {
     (void)state;
-    assert_string_equal(folded(OP("aten::linear", 1, 10, 10, STACK("a;")) OP("aten::addmm", 1, 12, 7, STACK("a;")), false), "a 3\na 7\n");
+    assert_string_equal(
+        folded(OP("aten::linear", 1, 10, 10, STACK("a;")) OP("aten::addmm", 1, 12, 7, STACK("a;")), false),
+        "a 3\na 7\n");
 }
 
 static void frames_of_autograds_own_are_left_out(void **state)
 {
     (void)state;
-    assert_string_equal(folded(OP("aten::ones_like", 1, 10, 5, STACK("torch/autograd/__init__.py(60): _make_grads;torch/autograd/__init__.py(9): backward;m.py(1): f;")), false),
-                        "m.py(1):_f 5\n");
-    assert_string_equal(folded(OP("aten::ones_like", 1, 10, 5, STACK("torch/autograd/__init__.py(60): _make_grads;")), false), "");
+    assert_string_equal(
+        folded(
+            OP("aten::ones_like", 1, 10, 5,
+               STACK(
+                   "torch/autograd/__init__.py(60): _make_grads;torch/autograd/__init__.py(9): backward;m.py(1): f;")),
+            false),
+        "m.py(1):_f 5\n");
+    assert_string_equal(
+        folded(OP("aten::ones_like", 1, 10, 5, STACK("torch/autograd/__init__.py(60): _make_grads;")), false), "");
 }
 
 static void stacks_that_are_not_told_come_from_the_calls_around(void **state)
 {
-    static const char events[] = PY("m.py(1): <module>", 1, 0, 100) PY("m.py(5): f", 1, 10, 20) OP("aten::add", 1, 12, 5, "")
-        OP("aten::mul", 1, 30, 5, "") OP("aten::neg", 2, 12, 5, "") PY("m.py(8): g", 1, 40, 10);
+    static const char events[] =
+        PY("m.py(1): <module>", 1, 0, 100) PY("m.py(5): f", 1, 10, 20) OP("aten::add", 1, 12, 5, "")
+            OP("aten::mul", 1, 30, 5, "") OP("aten::neg", 2, 12, 5, "") PY("m.py(8): g", 1, 40, 10);
     (void)state;
     assert_string_equal(folded(events, false), "");
-    assert_string_equal(folded(events, true), "m.py(1):_<module> 15\nm.py(1):_<module>;m.py(5):_f 5\nm.py(1):_<module> 5\nm.py(1):_<module> 10\n");
+    assert_string_equal(
+        folded(events, true),
+        "m.py(1):_<module> 15\nm.py(1):_<module>;m.py(5):_f 5\nm.py(1):_<module> 5\nm.py(1):_<module> 10\n");
 }
 
 static const char *folded_on_device(const char *events, bool fill)
@@ -89,16 +107,22 @@ static const char *folded_on_device(const char *events, bool fill)
     return lines;
 }
 
-#define GPU(cat, name, tid, ts, dur, id) "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":" #tid ",\"tid\":" #tid ",\"ts\":" #ts ",\"dur\":" #dur ",\"args\":{\"correlation\":7,\"External id\":" #id "}},"
+#define GPU(cat, name, tid, ts, dur, id)                                                                    \
+    "{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":" #tid ",\"tid\":" #tid ",\"ts\":" #ts \
+    ",\"dur\":" #dur ",\"args\":{\"correlation\":7,\"External id\":" #id "}},"
 #define ID(id) ",\"External id\":" #id
 
 static void what_a_device_does_has_the_stack_of_its_op(void **state)
 {
     (void)state;
-    assert_string_equal(folded_on_device(OP("aten::add", 1, 10, 9, STACK("f;g;") ID(4)) GPU("cuda_runtime", "cudaLaunchKernel", 1, 11, 2, 4)
-                                             GPU("kernel", "k", 9, 30, 5, 4) GPU("kernel", "of none", 9, 40, 5, 44), false),
+    assert_string_equal(folded_on_device(OP("aten::add", 1, 10, 9, STACK("f;g;") ID(4))
+                                             GPU("cuda_runtime", "cudaLaunchKernel", 1, 11, 2, 4)
+                                                 GPU("kernel", "k", 9, 30, 5, 4) GPU("kernel", "of none", 9, 40, 5, 44),
+                                         false),
                         "g;f 5\ng;f 5\n"); /* the op, too: it is its own device time */
-    assert_string_equal(folded(OP("aten::add", 1, 10, 9, STACK("f;g;") ID(4)) GPU("cuda_runtime", "cudaLaunchKernel", 1, 11, 2, 4), false),
+    assert_string_equal(folded(OP("aten::add", 1, 10, 9, STACK("f;g;") ID(4))
+                                   GPU("cuda_runtime", "cudaLaunchKernel", 1, 11, 2, 4),
+                               false),
                         "g;f 7\ng;f 2\n");
 }
 
@@ -106,24 +130,32 @@ static void work_of_the_backward_pass_keeps_the_stack_it_was_launched_with(void 
 {
     (void)state;
     assert_string_equal(folded_on_device(OP("aten::mul", 1, 10, 5, STACK("forward;") ",\"Sequence number\":3" ID(1))
-                                             OP("MulBackward0", 2, 20, 5, STACK("backward;") ",\"Sequence number\":3,\"Fwd thread id\":1" ID(2))
-                                                 GPU("kernel", "k", 9, 30, 5, 2), false),
+                                             OP("MulBackward0", 2, 20, 5,
+                                                STACK("backward;") ",\"Sequence number\":3,\"Fwd thread id\":1" ID(2))
+                                                 GPU("kernel", "k", 9, 30, 5, 2),
+                                         false),
                         "forward 5\nbackward 5\n");
 }
 
 static void a_range_on_a_device_has_the_calls_open_on_its_thread(void **state)
 {
-    static const char events[] = PY("m", 1, 0, 100) PY("f", 1, 10, 20) PY("g", 2, 10, 90)
-        "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":5,\"dur\":50,\"args\":{\"External id\":3}},"
-        GPU("gpu_user_annotation", "r", 9, 20, 8, 3) GPU("gpu_user_annotation", "r", 9, 40, 4, 3) GPU("gpu_user_annotation", "lost", 9, 40, 4, 33);
+    static const char events[] = PY("m", 1, 0, 100) PY("f", 1, 10, 20)
+        PY("g", 2, 10, 90) "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"r\",\"pid\":1,\"tid\":1,\"ts\":5,"
+                           "\"dur\":50,\"args\":{\"External id\":3}}," GPU("gpu_user_annotation", "r", 9, 20, 8, 3)
+                               GPU("gpu_user_annotation", "r", 9, 40, 4, 3)
+                                   GPU("gpu_user_annotation", "lost", 9, 40, 4, 33);
     (void)state;
-    assert_string_equal(folded_on_device(events, true), "m;f 7\nm 3\n"); /* such ranges are shown a nanosecond longer at each end */
+    assert_string_equal(folded_on_device(events, true),
+                        "m;f 7\nm 3\n"); /* such ranges are shown a nanosecond longer at each end */
 }
 
 static void a_call_of_no_op_has_the_calls_around_it(void **state)
 {
-    static const char events[] = PY("m", 1, 0, 100) OP("aten::add", 1, 10, 9, STACK("f;") ID(4)) "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":"
-        "\"cudaDeviceSynchronize\",\"pid\":1,\"tid\":1,\"ts\":50,\"dur\":5,\"args\":{\"correlation\":8}},";
+    static const char events[] = PY("m", 1, 0, 100) OP(
+        "aten::add", 1, 10, 9,
+        STACK("f;")
+            ID(4)) "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":"
+                   "\"cudaDeviceSynchronize\",\"pid\":1,\"tid\":1,\"ts\":50,\"dur\":5,\"args\":{\"correlation\":8}},";
     (void)state;
     assert_string_equal(folded(events, true), "f 9\nm 5\n");
 }

@@ -21,17 +21,18 @@ struct world {
 /* One event: category, name, thread, start and duration in microseconds, further args. */
 static void add(struct world *w, const char *cat, const char *name, int tid, int ts, int dur, const char *args)
 {
-    w->used += (size_t)snprintf(w->json + w->used, sizeof w->json - w->used,
-                                "%s{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"dur\":%d,"
-                                "\"args\":{%s}}",
-                                w->used ? "," : "", strcmp(cat, "cpu_instant_event") ? "X" : "i", cat, name, tid, ts, dur,
-                                args);
+    w->used += (size_t)snprintf(
+        w->json + w->used, sizeof w->json - w->used,
+        "%s{\"ph\":\"%s\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"dur\":%d,"
+        "\"args\":{%s}}",
+        w->used ? "," : "", strcmp(cat, "cpu_instant_event") ? "X" : "i", cat, name, tid, ts, dur, args);
 }
 
 static void build(struct world *w, const struct kp_keyavg_options *options)
 {
     char text[9000], why[256];
-    snprintf(text, sizeof text, "{%s\"profile_memory\":1,\"with_flops\":1,\"traceEvents\":[%s]}", w->is_ours ? "\"kprof\":{\"a\":1}," : "", w->json);
+    snprintf(text, sizeof text, "{%s\"profile_memory\":1,\"with_flops\":1,\"traceEvents\":[%s]}",
+             w->is_ours ? "\"kprof\":{\"a\":1}," : "", w->json);
     assert_int_equal(kp_trace_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
     kp_tree_set_stacks(&w->tree);
@@ -46,8 +47,7 @@ static const char *name_at(const struct world *w, size_t row)
 static struct kp_row *row_named(struct world *w, const char *name)
 {
     for (size_t i = 0; i < w->averages.count; i++)
-        if (strcmp(name_at(w, i), name) == 0)
-            return &w->averages.rows[i];
+        if (strcmp(name_at(w, i), name) == 0) return &w->averages.rows[i];
     fail_msg("no row %s", name);
     return NULL;
 }
@@ -296,13 +296,11 @@ static void shapes_and_stacks_sort_as_pythons_lists(void **state)
     add(w, "cpu_op", "e", 1, 60, 1, "\"Input Dims\":[[9,4],[]],\"Call stack\":\"m;g\"");
     build(w, &by_shape);
     assert_int_equal(kp_keyavg_sort(&w->averages, "input_shapes"), 0);
-    for (size_t i = 0; i < 6; i++)
-        assert_string_equal(name_at(w, i), expected[i]);
+    for (size_t i = 0; i < 6; i++) assert_string_equal(name_at(w, i), expected[i]);
     kp_keyavg_fini(&w->averages);
     kp_keyavg_build(&w->averages, &w->tree, &(struct kp_keyavg_options){.by_stack = 2});
     assert_int_equal(kp_keyavg_sort(&w->averages, "stack"), 0);
-    for (size_t i = 0; i < 6; i++)
-        assert_string_equal(name_at(w, i), expected[i]);
+    for (size_t i = 0; i < 6; i++) assert_string_equal(name_at(w, i), expected[i]);
 }
 
 static void times_sort_by_their_text_when_asked(void **state)

@@ -16,15 +16,11 @@ static struct kp_trace *parse(const char *json)
     struct kp_trace *trace;
     char why[256] = "";
     int rc = kp_trace_parse(&trace, json, strlen(json), true, why, sizeof why);
-    if (rc)
-        fail_msg("%s", why);
+    if (rc) fail_msg("%s", why);
     return trace;
 }
 
-static int64_t ns(const char *text)
-{
-    return kp_kineto_ns(text, strlen(text));
-}
+static int64_t ns(const char *text) { return kp_kineto_ns(text, strlen(text)); }
 
 static void times_are_exact_nanoseconds(void **state)
 {
@@ -46,7 +42,8 @@ static void an_event_has_all_its_fields(void **state)
     struct kp_trace *t = parse(
         "{\"schemaVersion\":1,\"with_flops\":1,\"other\":{\"traceEvents\":[1,[2]]},\"baseTimeNanoseconds\":1000000,"
         "\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"args\":{\"name\":\"x\"}},"
-        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::\\u00e4\",\"pid\":7,\"tid\":8,\"ts\":1.5,\"dur\":2.25,\"args\":"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::\\u00e4\",\"pid\":7,\"tid\":8,\"ts\":1.5,\"dur\":2.25,"
+        "\"args\":"
         "{\"External id\":3,\"Sequence number\":4,\"Fwd thread id\":1,\"Ev Idx\":9,"
         "\"Input Dims\":[[2,3],[[1],[2,2]],[]],\"deep\":{\"Ev Idx\":5},\"Call stack\":\"a;b;\"}}],\"tail\":[]}");
     assert_int_equal(t->count, 1);
@@ -71,11 +68,16 @@ static void an_event_has_all_its_fields(void **state)
 
 static void arguments_are_kept_as_they_stood(void **state)
 {
-    static const char args[] = "{\"External id\":3,\"Concrete Inputs\":[\"[6, 3]\",\"\"],\"Input type\":[\"float\",[\"c\",1]],\"Input Strides\":[[3,1],[]],"
-                               "\"Input Dims\":[[6,3],[[1],[2]]],\"grid\":[1,2,3],\"occupancy\":{\"a\":[],\"b\":null},\"x\":1.50,\"finished\":false}";
+    static const char args[] =
+        "{\"External id\":3,\"Concrete Inputs\":[\"[6, 3]\",\"\"],\"Input type\":[\"float\",[\"c\",1]],\"Input "
+        "Strides\":[[3,1],[]],"
+        "\"Input "
+        "Dims\":[[6,3],[[1],[2]]],\"grid\":[1,2,3],\"occupancy\":{\"a\":[],\"b\":null},\"x\":1.50,\"finished\":false}";
     char text[1024];
     (void)state;
-    snprintf(text, sizeof text, "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"ts\":1,\"dur\":2,\"args\":%s}]}", args);
+    snprintf(text, sizeof text,
+             "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"ts\":1,\"dur\":2,\"args\":%s}]}",
+             args);
     struct kp_trace *t = parse(text);
     assert_int_equal(t->events[0].args_bytes, sizeof args - 1);
     assert_memory_equal(t->args_text + t->events[0].args, args, sizeof args - 1);
@@ -97,9 +99,13 @@ static void events_that_are_not_wanted_take_no_memory(void **state)
     assert_non_null(file);
     fputs("[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"early\",\"ts\":5,\"dur\":1,\"args\":{\"k\":1}},"
           "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"asked\",\"ts\":9,\"dur\":1,\"args\":{\"k\":2}},"
-          "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"late\",\"ts\":12,\"dur\":1,\"args\":{\"k\":3}}]", file);
+          "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"late\",\"ts\":12,\"dur\":1,\"args\":{\"k\":3}}]",
+          file);
     fclose(file);
-    assert_int_equal(kp_trace_read(&t, &(struct kp_trace_wish){{kp_text_file_each, path}, path, true, is_kept, "asked", NULL}, why, sizeof why), 0);
+    assert_int_equal(
+        kp_trace_read(&t, &(struct kp_trace_wish){{kp_text_file_each, path}, path, true, is_kept, "asked", NULL}, why,
+                      sizeof why),
+        0);
     assert_int_equal(t->count, 1);
     assert_int_equal(t->args_bytes, sizeof "{'k':2}" - 1);
     assert_memory_equal(t->args_text + t->events[0].args, "{\"k\":2}", 7);
@@ -123,8 +129,9 @@ static void a_trace_without_a_profiler_span_starts_at_its_first_event(void **sta
 static void old_files_have_their_own_names_for_things(void **state)
 {
     (void)state;
-    struct kp_trace *t = parse("{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"aten::mm\",\"pid\":\"1\",\"tid\":\"2\","
-                               "\"ts\":1621401187223005,\"dur\":40,\"args\":{\"external id\":12,\"Input dims\":[[1]]}}]}");
+    struct kp_trace *t =
+        parse("{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"aten::mm\",\"pid\":\"1\",\"tid\":\"2\","
+              "\"ts\":1621401187223005,\"dur\":40,\"args\":{\"external id\":12,\"Input dims\":[[1]]}}]}");
     assert_int_equal(t->events[0].kind, KP_TRACE_OP);
     assert_int_equal(t->events[0].external_id, 12);
     assert_int_equal(t->events[0].start_ns, 1621401187223005000);
@@ -134,8 +141,9 @@ static void old_files_have_their_own_names_for_things(void **state)
 
 static void every_cut_of_a_file_is_refused_and_none_crashes(void **state)
 {
-    const char *json = "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\\u00e9\",\"ts\":1.0,\"dur\":2.0,"
-                       "\"args\":{\"Input Dims\":[[2,3],[[1]]],\"Concrete Inputs\":[\"\",\"x\"]}}]}";
+    const char *json =
+        "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\\u00e9\",\"ts\":1.0,\"dur\":2.0,"
+        "\"args\":{\"Input Dims\":[[2,3],[[1]]],\"Concrete Inputs\":[\"\",\"x\"]}}]}";
     (void)state;
     for (size_t bytes = 0; bytes < strlen(json); bytes++) {
         struct kp_trace *t;
@@ -230,7 +238,9 @@ static void equal_strings_share_an_id(void **state)
 static void a_key_with_a_nul_in_it_is_another_key(void **state)
 {
     enum { LONG = 1 << 20 };
-    static const char begin[] = "{\"kprof\\u0000", middle[] = "\":1,\"traceEvents\":[{\"ph\":\"X\",\"name\\u0000x\":\"no\",\"name\":\"yes\",\"ts\":1,\"dur\":1}]}";
+    static const char
+        begin[] = "{\"kprof\\u0000",
+        middle[] = "\":1,\"traceEvents\":[{\"ph\":\"X\",\"name\\u0000x\":\"no\",\"name\":\"yes\",\"ts\":1,\"dur\":1}]}";
     char *json = malloc(LONG + sizeof begin + sizeof middle);
     size_t n = sizeof begin - 1;
     (void)state;

@@ -76,9 +76,10 @@ static char *table_of(const char *json, const struct kp_keyavg_options *group, c
     return text;
 }
 
-#define TWO                                                                                                      \
-    "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":10.0,"        \
-    "\"dur\":3.0},{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"pid\":1,\"tid\":1,\"ts\":20.0,\"dur\":1.0}]}"
+#define TWO                                                                                                           \
+    "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":10.0,"       \
+    "\"dur\":3.0},{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"pid\":1,\"tid\":1,\"ts\":20.0,\"dur\":1." \
+    "0}]}"
 
 static void a_small_table_is_printed_letter_for_letter(void **state)
 {
@@ -89,15 +90,14 @@ static void a_small_table_is_printed_letter_for_letter(void **state)
     (void)state;
     char *text = table_of(TWO, &group, &table);
     assert_string_equal(
-        text,
-        "=================================================================================================\n"
-        "H\n"
-        "-------------  ------------  ------------  ------------  ------------  ------------  ------------  \n"
-        "         Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg    # of Calls  \n"
-        "-------------  ------------  ------------  ------------  ------------  ------------  ------------  \n"
-        "     aten::mm        75.00%       3.000us        75.00%       3.000us       3.000us             1  \n"
-        "-------------  ------------  ------------  ------------  ------------  ------------  ------------  \n"
-        "Self CPU time total: 4.000us\n");
+        text, "=================================================================================================\n"
+              "H\n"
+              "-------------  ------------  ------------  ------------  ------------  ------------  ------------  \n"
+              "         Name    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg    # of Calls  \n"
+              "-------------  ------------  ------------  ------------  ------------  ------------  ------------  \n"
+              "     aten::mm        75.00%       3.000us        75.00%       3.000us       3.000us             1  \n"
+              "-------------  ------------  ------------  ------------  ------------  ------------  ------------  \n"
+              "Self CPU time total: 4.000us\n");
     free(text);
 }
 

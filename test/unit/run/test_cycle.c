@@ -65,7 +65,9 @@ static int open_spool(void)
 {
     static char dir[300];
     snprintf(dir, sizeof dir, "%s", kp_test_tmpdir());
-    return kp_record_is_open() ? 0 : kp_record_open(&(struct kp_record_options){.dir = dir, .max_bytes = 256 << 20, .text = ""});
+    return kp_record_is_open()
+               ? 0
+               : kp_record_open(&(struct kp_record_options){.dir = dir, .max_bytes = 256 << 20, .text = ""});
 }
 
 static void setup(const char *schedule)
@@ -152,7 +154,8 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
         assert_true(kp_cycle_take_closed(&w, false));
         assert_int_equal(w.number, number);
         assert_int_equal(w.steps, 2);
-        assert_int_equal(w.lost, 2 * w.first_step + 3); /* of its own steps, not of warming up or of those before and after */
+        assert_int_equal(w.lost,
+                         2 * w.first_step + 3); /* of its own steps, not of warming up or of those before and after */
         assert_false(w.cut);
         assert_int_equal(w.first_step, number == 1 ? 3 : 7);
         struct seen s = read_cycle(number);

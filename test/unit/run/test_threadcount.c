@@ -8,7 +8,8 @@
 #include "test/support/support.h"
 
 /* As the kernel writes it: the name may have anything in it. */
-#define STAT(name, threads) "4242 (" name ") S 1 4242 1 34816 4242 4194304 5 0 1 0 2 3 0 0 20 0 " threads " 0 1234 5678 90\n"
+#define STAT(name, threads) \
+    "4242 (" name ") S 1 4242 1 34816 4242 4194304 5 0 1 0 2 3 0 0 20 0 " threads " 0 1234 5678 90\n"
 
 static void must_become(const char *before, uint32_t by, const char *after)
 {
@@ -39,7 +40,8 @@ static void what_cannot_be_is_left_as_it_is(void **state)
     must_become("", 1, "");
     must_become("4242 (python", 1, "4242 (python");
     must_become("4242 (python) S 1 2 3", 1, "4242 (python) S 1 2 3");
-    must_become("1 (p) S 1 4242 1 34816 4242 4194304 5 0 1 0 2 3 0 0 20 0 7", 1, "1 (p) S 1 4242 1 34816 4242 4194304 5 0 1 0 2 3 0 0 20 0 7"); /* cut off: more digits may follow */
+    must_become("1 (p) S 1 4242 1 34816 4242 4194304 5 0 1 0 2 3 0 0 20 0 7", 1,
+                "1 (p) S 1 4242 1 34816 4242 4194304 5 0 1 0 2 3 0 0 20 0 7"); /* cut off: more digits may follow */
 }
 
 int main(void)

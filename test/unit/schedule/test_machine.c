@@ -37,8 +37,13 @@ static void every_step_of_random_tuples_is_as_written_out(void **state)
     enum kp_action plan[STEPS];
     (void)state;
     for (int i = 0; i < 20000; i++) {
-        const struct kp_schedule s = {true, next_random(&seed) % 9, next_random(&seed) % 9, next_random(&seed) % 5,
-                                      1 + next_random(&seed) % 6, next_random(&seed) % 5, next_random(&seed) % 3};
+        const struct kp_schedule s = {true,
+                                      next_random(&seed) % 9,
+                                      next_random(&seed) % 9,
+                                      next_random(&seed) % 5,
+                                      1 + next_random(&seed) % 6,
+                                      next_random(&seed) % 5,
+                                      next_random(&seed) % 3};
         write_out(&s, plan);
         for (uint64_t step = 0; step < STEPS; step++) assert_int_equal(kp_schedule_action(&s, step), plan[step]);
     }
@@ -50,8 +55,13 @@ static void steps_needed_is_the_first_save_plus_one(void **state)
     enum kp_action plan[STEPS];
     (void)state;
     for (int i = 0; i < 2000; i++) {
-        const struct kp_schedule s = {true, next_random(&seed) % 9, next_random(&seed) % 9, next_random(&seed) % 5,
-                                      1 + next_random(&seed) % 6, next_random(&seed) % 5, next_random(&seed) % 3};
+        const struct kp_schedule s = {true,
+                                      next_random(&seed) % 9,
+                                      next_random(&seed) % 9,
+                                      next_random(&seed) % 5,
+                                      1 + next_random(&seed) % 6,
+                                      next_random(&seed) % 5,
+                                      next_random(&seed) % 3};
         uint64_t first = 0;
         write_out(&s, plan);
         while (plan[first] != KP_ACTION_RECORD_AND_SAVE) first++;
@@ -73,7 +83,8 @@ static void a_full_text_sets_every_field(void **state)
     struct kp_schedule s;
     char why[200];
     (void)state;
-    assert_int_equal(kp_schedule_parse("repeat=5,active=4,warmup=3,wait=2,skip_first=1,skip_first_wait=6", &s, why, sizeof why), 0);
+    assert_int_equal(
+        kp_schedule_parse("repeat=5,active=4,warmup=3,wait=2,skip_first=1,skip_first_wait=6", &s, why, sizeof why), 0);
     assert_true(s.set);
     assert_int_equal(s.skip_first, 1);
     assert_int_equal(s.wait, 2);
@@ -86,10 +97,20 @@ static void a_full_text_sets_every_field(void **state)
 static void a_bad_text_is_refused_with_a_phrase_and_leaves_the_output_alone(void **state)
 {
     const char *const bad[][2] = {
-        {"wait=1", "active=N"}, {"active=0", "active=N"}, {"", "active=N"}, {"active=1,activ=2", "unknown part 'activ=2'"},
-        {"active=1,active=2", "says twice"}, {"active=x", "whole number"}, {"active=-1", "whole number"},
-        {"active=1 ", "whole number"}, {"active=1,", "comma"}, {"active", "whole number"}, {"active=", "whole number"},
-        {"active=1000000000000000", "below 10^15"}, {"active=99999999999999999999999", "below 10^15"}, {",active=1", "unknown"},
+        {"wait=1", "active=N"},
+        {"active=0", "active=N"},
+        {"", "active=N"},
+        {"active=1,activ=2", "unknown part 'activ=2'"},
+        {"active=1,active=2", "says twice"},
+        {"active=x", "whole number"},
+        {"active=-1", "whole number"},
+        {"active=1 ", "whole number"},
+        {"active=1,", "comma"},
+        {"active", "whole number"},
+        {"active=", "whole number"},
+        {"active=1000000000000000", "below 10^15"},
+        {"active=99999999999999999999999", "below 10^15"},
+        {",active=1", "unknown"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -106,8 +127,10 @@ static void huge_numbers_do_not_wrap(void **state)
     struct kp_schedule s;
     char why[200];
     (void)state;
-    assert_int_equal(kp_schedule_parse("wait=999999999999999,warmup=999999999999999,active=999999999999999,skip_first_wait=1",
-                                       &s, why, sizeof why), 0);
+    assert_int_equal(
+        kp_schedule_parse("wait=999999999999999,warmup=999999999999999,active=999999999999999,skip_first_wait=1", &s,
+                          why, sizeof why),
+        0);
     assert_int_equal(kp_schedule_action(&s, 0), KP_ACTION_WARMUP);
     assert_int_equal(kp_schedule_action(&s, 999999999999999), KP_ACTION_RECORD);
     assert_int_equal(kp_schedule_action(&s, 2 * UINT64_C(999999999999999) - 1), KP_ACTION_RECORD_AND_SAVE);

@@ -36,10 +36,23 @@ static void every_rule_parses(void **state)
 static void a_bad_rule_is_refused_with_a_phrase(void **state)
 {
     const char *const bad[][2] = {
-        {"", "none of"}, {"Auto", "none of"}, {"symbol:x", "none of"}, {"kernel:x", "none of"}, {"range:", "no regular expression"},
-        {"range:(", "not a regular expression"}, {"op:[", "not a regular expression"}, {"time:", "needs a time"}, {"time:0s", "needs a time"},
-        {"time:5", "needs a time"}, {"time:5h", "needs a time"}, {"op:a++++++++++++++++++++++++++++++", "repeats too much"}, {"range:(a{99}){99}", "repeats too much"},
-        {"range:a{99999999999}", "repeats too much"}, {"range:(a)\\1", "back-reference"}, {"time:99999999999s", "needs a time"}, {"time:10us", "shorter than 1ms"},
+        {"", "none of"},
+        {"Auto", "none of"},
+        {"symbol:x", "none of"},
+        {"kernel:x", "none of"},
+        {"range:", "no regular expression"},
+        {"range:(", "not a regular expression"},
+        {"op:[", "not a regular expression"},
+        {"time:", "needs a time"},
+        {"time:0s", "needs a time"},
+        {"time:5", "needs a time"},
+        {"time:5h", "needs a time"},
+        {"op:a++++++++++++++++++++++++++++++", "repeats too much"},
+        {"range:(a{99}){99}", "repeats too much"},
+        {"range:a{99999999999}", "repeats too much"},
+        {"range:(a)\\1", "back-reference"},
+        {"time:99999999999s", "needs a time"},
+        {"time:10us", "shorter than 1ms"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -61,7 +74,9 @@ static void a_bad_schedule_and_a_bad_rule_leave_defaults_and_one_line_each(void 
     assert_false(schedule.set);
     assert_int_equal(rule.kind, KP_RULE_AUTO);
     assert_int_equal(config.complaints, 2);
-    assert_string_equal(config.lines, "KPROF_SCHEDULE=wait=1 needs active=N with N at least 1, recording everything from start to exit");
+    assert_string_equal(
+        config.lines,
+        "KPROF_SCHEDULE=wait=1 needs active=N with N at least 1, recording everything from start to exit");
     assert_non_null(strstr(config.lines + strlen(config.lines) + 1, "KPROF_STEP=range:( is not a regular expression"));
     assert_null(config.schedule);
     assert_string_equal(config.step, "auto");

@@ -29,10 +29,7 @@ static void count(bool is_step)
     if (is_step) assert_true(kp_steps_advance(&t));
 }
 
-static void end(const char *name)
-{
-    count(kp_steps_range_end(kp_steps_classify(name, true), 0));
-}
+static void end(const char *name) { count(kp_steps_range_end(kp_steps_classify(name, true), 0)); }
 
 static void only_the_first_optimizer_steps(void **state)
 {
@@ -364,8 +361,9 @@ static void a_time_rule_keeps_its_period_and_does_not_catch_up(void **state)
 
 static void a_transition_names_both_actions_and_the_source(void **state)
 {
-    const enum kp_action want[] = {KP_ACTION_NONE, KP_ACTION_WARMUP, KP_ACTION_RECORD, KP_ACTION_RECORD, KP_ACTION_RECORD_AND_SAVE,
-                                   KP_ACTION_NONE, KP_ACTION_NONE};
+    const enum kp_action want[] = {KP_ACTION_NONE,   KP_ACTION_WARMUP,          KP_ACTION_RECORD,
+                                   KP_ACTION_RECORD, KP_ACTION_RECORD_AND_SAVE, KP_ACTION_NONE,
+                                   KP_ACTION_NONE};
     struct kp_transition t;
     (void)state;
     start("auto");

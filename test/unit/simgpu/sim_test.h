@@ -50,20 +50,20 @@ static const struct simgpu_core *core;
 static __attribute__((unused)) char sim_folder[PATH_MAX];
 
 /* In a child: says where it went wrong and ends. */
-#define CHECK(condition)                                                               \
-    do {                                                                               \
-        if (!(condition)) {                                                            \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);    \
-            _exit(1);                                                                  \
-        }                                                                              \
+#define CHECK(condition)                                                            \
+    do {                                                                            \
+        if (!(condition)) {                                                         \
+            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+            _exit(1);                                                               \
+        }                                                                           \
     } while (0)
-#define CHECK_IS(value, wanted)                                                                                          \
-    do {                                                                                                                 \
-        long long is_ = (long long)(value), wanted_ = (long long)(wanted);                                               \
-        if (is_ != wanted_) {                                                                                            \
-            fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #value, is_, wanted_);                  \
-            _exit(1);                                                                                                    \
-        }                                                                                                                \
+#define CHECK_IS(value, wanted)                                                                         \
+    do {                                                                                                \
+        long long is_ = (long long)(value), wanted_ = (long long)(wanted);                              \
+        if (is_ != wanted_) {                                                                           \
+            fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #value, is_, wanted_); \
+            _exit(1);                                                                                   \
+        }                                                                                               \
     } while (0)
 
 static inline uint64_t now_ns(void)
@@ -152,7 +152,8 @@ static void on_sync(const struct simgpu_sync *s)
     else synced[sync_count++ % MAX_SEEN] = *s;
 }
 static void on_exit_call(struct simgpu_call *c) { calls[call_count++ % MAX_SEEN] = *c; }
-static const struct simgpu_observer observer = {.work_enqueued = on_work, .work_done = on_done, .synced = on_sync, .exit = on_exit_call};
+static const struct simgpu_observer observer = {
+    .work_enqueued = on_work, .work_done = on_done, .synced = on_sync, .exit = on_exit_call};
 
 static inline void sim_watch(void) { core->observe(&observer); }
 
@@ -174,11 +175,11 @@ static inline void in_child(void (*body)(void), const char *const *settings)
 }
 
 #define WITH(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define SIM_TEST(name, ...)                                          \
-    static void name(void **state)                                   \
-    {                                                                \
-        (void)state;                                                 \
-        in_child(name##_body, (const char *const[]){__VA_ARGS__});   \
+#define SIM_TEST(name, ...)                                        \
+    static void name(void **state)                                 \
+    {                                                              \
+        (void)state;                                               \
+        in_child(name##_body, (const char *const[]){__VA_ARGS__}); \
     }
 
 #endif

@@ -60,7 +60,8 @@ static void the_parameters_of_a_call_are_its_arguments_in_order_body(void)
     core->observe(&reader);
     CHECK_IS(rt.cudaLaunchKernel(&stub_b, grid, block, NULL, 1024, NULL), 0);
     CHECK(launch_params.function == &stub_b);
-    CHECK(memcmp(&launch_params.grid, &grid, sizeof grid) == 0 && memcmp(&launch_params.block, &block, sizeof block) == 0);
+    CHECK(memcmp(&launch_params.grid, &grid, sizeof grid) == 0 &&
+          memcmp(&launch_params.block, &block, sizeof block) == 0);
     CHECK_IS(launch_params.smem, 1024);
 }
 SIM_TEST(the_parameters_of_a_call_are_its_arguments_in_order, NULL)
@@ -85,7 +86,8 @@ static void each_runtime_has_its_version_and_forms_body(void)
         const char *file;
         int version;
         bool has_handles, has_capture_v3, has_properties_v2;
-    } rows[] = {{"libcudart.so.11.0", 11080, false, false, false}, {"libcudart.so.12", 12090, true, true, true},
+    } rows[] = {{"libcudart.so.11.0", 11080, false, false, false},
+                {"libcudart.so.12", 12090, true, true, true},
                 {"libcudart.so.13", 13020, true, false, false}};
     sim_load_driver();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -108,7 +110,8 @@ static void the_smoke_program_runs_on_each_runtime_body(void)
     char command[2 * PATH_MAX + 128], said[128] = "";
     sim_load_driver(); /* for the folder's name */
     for (int i = 0; i < 3; i++) {
-        snprintf(command, sizeof command, "LD_LIBRARY_PATH=%s/simgpu %s/simgpu/smoke %s 5", sim_folder, sim_folder, runtimes[i]);
+        snprintf(command, sizeof command, "LD_LIBRARY_PATH=%s/simgpu %s/simgpu/smoke %s 5", sim_folder, sim_folder,
+                 runtimes[i]);
         FILE *f = popen(command, "r");
         CHECK(f != NULL && fgets(said, sizeof said, f) != NULL);
         CHECK_IS(pclose(f), 0);
@@ -142,7 +145,8 @@ static void properties_and_attributes_agree_body(void)
     CHECK_IS(rt.cudaDriverGetVersion(&driver), 0);
     CHECK_IS(driver, 12040);
 }
-SIM_TEST(properties_and_attributes_agree, "SIMGPU_DEVICES=2", "SIMGPU_MEMORY_MB=1024", "SIMGPU_DRIVER_VERSION=12040", NULL)
+SIM_TEST(properties_and_attributes_agree, "SIMGPU_DEVICES=2", "SIMGPU_MEMORY_MB=1024", "SIMGPU_DRIVER_VERSION=12040",
+         NULL)
 
 static void each_device_has_its_context_and_copies_between_them_are_told_body(void)
 {
@@ -246,7 +250,9 @@ static void modules_hold_the_kernels_of_their_text_body(void)
     sim_start();
     CHECK_IS(rt.cudaSetDevice(0), 0);
     sim_watch();
-    CHECK_IS(cu.cuModuleLoadData(&module, ".version 8.0\n.global .align 4 .b32 table[5];\n.visible .entry triton_poi_fused_0(\n.param .u64 x)\n{ ret; }\n"), 0);
+    CHECK_IS(cu.cuModuleLoadData(&module, ".version 8.0\n.global .align 4 .b32 table[5];\n.visible .entry "
+                                          "triton_poi_fused_0(\n.param .u64 x)\n{ ret; }\n"),
+             0);
     CHECK_IS(cu.cuModuleGetFunction(&function, module, "triton_poi_fused_0"), 0);
     CHECK_IS(cu.cuModuleGetFunction(&function, module, "absent"), 500);
     CHECK_IS(cu.cuModuleGetGlobal_v2(&at, &bytes, module, "table"), 0);
@@ -293,12 +299,13 @@ static void the_log_tells_what_the_observer_was_told_body(void)
     rt.cudaDeviceSynchronize();
     FILE *f = fopen(getenv("SIMGPU_LOG"), "r");
     CHECK(f != NULL);
-    snprintf(wanted, sizeof wanted, "\"correlation\":%u,\"start\":%llu,\"end\":%llu,\"device_start\":%llu", seen[0].correlation,
-             (unsigned long long)seen[0].start_ns, (unsigned long long)seen[0].end_ns,
+    snprintf(wanted, sizeof wanted, "\"correlation\":%u,\"start\":%llu,\"end\":%llu,\"device_start\":%llu",
+             seen[0].correlation, (unsigned long long)seen[0].start_ns, (unsigned long long)seen[0].end_ns,
              (unsigned long long)core->device_ns(seen[0].start_ns));
     int works = 0, syncs = 0, launches = 0;
     while (fgets(line, sizeof line, f)) {
-        if (strstr(line, "\"what\":\"work\"")) works += strstr(line, wanted) && strstr(line, "\"name\":\"_Z6kernelPf\"");
+        if (strstr(line, "\"what\":\"work\""))
+            works += strstr(line, wanted) && strstr(line, "\"name\":\"_Z6kernelPf\"");
         syncs += strstr(line, "\"what\":\"sync\",\"type\":4") != NULL;
         launches += strstr(line, "\"name\":\"cudaLaunchKernel_v7000\",\"cbid\":211") != NULL;
     }

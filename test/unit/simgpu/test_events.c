@@ -32,12 +32,12 @@ static void a_stream_waits_for_the_recording_that_was_there_body(void)
     rt.cudaStreamCreateWithFlags(&a, 1);
     rt.cudaStreamCreateWithFlags(&b, 1);
     rt.cudaEventCreate(&event);
-    sim_launch(&stub_a, a);      /* 0 */
-    rt.cudaEventRecord(event, a);/* 1 */
+    sim_launch(&stub_a, a);              /* 0 */
+    rt.cudaEventRecord(event, a);        /* 1 */
     rt.cudaStreamWaitEvent(b, event, 0); /* 2 */
-    sim_launch(&stub_a, a);      /* 3 */
-    rt.cudaEventRecord(event, a);/* 4: a newer recording, which b does not wait for */
-    sim_launch(&stub_b, b);      /* 5 */
+    sim_launch(&stub_a, a);              /* 3 */
+    rt.cudaEventRecord(event, a);        /* 4: a newer recording, which b does not wait for */
+    sim_launch(&stub_b, b);              /* 5 */
     CHECK_IS(seen[2].kind, SIMGPU_EVENT_WAIT);
     CHECK_IS(seen[2].event_sync, seen[1].event_sync);
     CHECK(seen[4].event_sync == seen[1].event_sync + 1);

@@ -37,7 +37,8 @@ static void a_broken_kernel_is_noticed_later_and_for_good_body(void)
     CHECK_IS(sim_launch(&stub_a, NULL), 0);
     CHECK_IS(seen[2].context, 2); /* the primary context was made anew */
 }
-SIM_TEST(a_broken_kernel_is_noticed_later_and_for_good, "SIMGPU_FAIL=kernel:2:719", "SIMGPU_RULES=kernel=500000000", NULL)
+SIM_TEST(a_broken_kernel_is_noticed_later_and_for_good, "SIMGPU_FAIL=kernel:2:719", "SIMGPU_RULES=kernel=500000000",
+         NULL)
 
 static void memory_runs_out_at_the_limit_body(void)
 {

@@ -110,7 +110,8 @@ static void streams_run_side_by_side_but_blocking_ones_follow_the_null_stream_bo
     CHECK_IS(seen[1].stream, 14);
     CHECK_IS(seen[3].stream, 15);
 }
-SIM_TEST(streams_run_side_by_side_but_blocking_ones_follow_the_null_stream, "SIMGPU_RULES=kernel=30000000000", NULL) /* nobody waits for them */
+SIM_TEST(streams_run_side_by_side_but_blocking_ones_follow_the_null_stream, "SIMGPU_RULES=kernel=30000000000",
+         NULL) /* nobody waits for them */
 
 static void kernels_wait_for_a_free_slot_body(void)
 {
@@ -163,7 +164,7 @@ static void the_device_has_a_clock_of_its_own_body(void)
 {
     sim_load_driver();
     uint64_t host = 5000000000000u;
-    CHECK_IS(core->device_ns(host), host + 5000000 + 123456);        /* 1 ppm of 5000 s */
+    CHECK_IS(core->device_ns(host), host + 5000000 + 123456); /* 1 ppm of 5000 s */
     CHECK_IS(core->device_ns(2 * host) - core->device_ns(host), host + 5000000);
     CHECK_IS(core->device_ns(UINT64_MAX), UINT64_MAX);
 }

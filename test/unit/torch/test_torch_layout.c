@@ -16,7 +16,8 @@ static const uint32_t versions[VERSIONS] = {113, 200, 201, 202, 203, 204, 205, 2
 /* item of the csv -> what the formula says of it; -1 when the item is absent in that version */
 static int formula(const char *item, const struct kp_torch_layout *l)
 {
-#define ROW(text, value) if (strcmp(item, text) == 0) return (int)(value)
+#define ROW(text, value) \
+    if (strcmp(item, text) == 0) return (int)(value)
     ROW("RF", l->rf_bytes);
     ROW("RF.fn_", l->rf_fn);
     ROW("FD.index", l->rf_schema - l->rf_fn);

@@ -8,7 +8,6 @@
 #include "preload/torch/torch.h"
 #include "test/support/support.h"
 
-
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER, other_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned added, removed;
 static bool takes_another;

@@ -272,12 +272,19 @@ static void inputs_are_copied_as_the_profiler_shows_them(void **state)
     const double half = 0.5;
     uint64_t half_bits;
     memcpy(&half_bits, &half, 8);
-    struct value values[] = {
-        {(uintptr_t)a, l->tag_tensor, 0}, {(uintptr_t)b, l->tag_tensor, 0}, {0, 0, 0}, {(uint64_t)-7, l->tag_int, 0},
-        {half_bits, l->tag_double, 0}, {1, l->tag_bool, 0}, {(uintptr_t)list, l->tag_list, 0},
-        {(uintptr_t)tensors, l->tag_list, 0}, {(uintptr_t)opaque, l->tag_tensor, 0},
-        {(uintptr_t)sparse, l->tag_tensor, 0},
-        {(uintptr_t)l->undefined_tensor, l->tag_tensor, 0}, {(uintptr_t)text, l->tag_string, 0}, {0, l->tag_symint, 0}};
+    struct value values[] = {{(uintptr_t)a, l->tag_tensor, 0},
+                             {(uintptr_t)b, l->tag_tensor, 0},
+                             {0, 0, 0},
+                             {(uint64_t)-7, l->tag_int, 0},
+                             {half_bits, l->tag_double, 0},
+                             {1, l->tag_bool, 0},
+                             {(uintptr_t)list, l->tag_list, 0},
+                             {(uintptr_t)tensors, l->tag_list, 0},
+                             {(uintptr_t)opaque, l->tag_tensor, 0},
+                             {(uintptr_t)sparse, l->tag_tensor, 0},
+                             {(uintptr_t)l->undefined_tensor, l->tag_tensor, 0},
+                             {(uintptr_t)text, l->tag_string, 0},
+                             {0, l->tag_symint, 0}};
     struct op op = op_make();
     mini_word(op.rf, l->rf_inputs, (uintptr_t)values);
     mini_word(op.rf, l->rf_inputs + 8u, sizeof values / sizeof *values);
@@ -287,9 +294,9 @@ static void inputs_are_copied_as_the_profiler_shows_them(void **state)
     window_close();
     assert_int_equal(events_read(), 1);
     assert_int_equal(seen[0].event.inputs_count, sizeof values / sizeof *values);
-    static const uint8_t tags[] = {KP_IN_TENSOR, KP_IN_TENSOR, KP_IN_NONE, KP_IN_INT, KP_IN_DOUBLE, KP_IN_BOOL,
-                                   KP_IN_SCALAR_LIST, KP_IN_TENSOR_LIST, KP_IN_NONE, KP_IN_TENSOR, KP_IN_NONE,
-                                   KP_IN_NONE, KP_IN_SYMBOL};
+    static const uint8_t tags[] = {KP_IN_TENSOR, KP_IN_TENSOR,      KP_IN_NONE,        KP_IN_INT,  KP_IN_DOUBLE,
+                                   KP_IN_BOOL,   KP_IN_SCALAR_LIST, KP_IN_TENSOR_LIST, KP_IN_NONE, KP_IN_TENSOR,
+                                   KP_IN_NONE,   KP_IN_NONE,        KP_IN_SYMBOL};
     static const size_t sizes[] = {20, 116, 1, 9, 9, 2, 21, 139, 1, 12, 1, 1, 1};
     static const uint32_t narrow[] = {2, 3, 3, 1};
     const uint8_t *at = seen[0].inputs;
@@ -343,7 +350,7 @@ static void steps_are_reported_when_a_marked_range_ends(void **state)
     window_close();
     kp_gate_set(kp_gate_make(cycle, KP_GATE_ON | KP_GATE_STEPS)); /* waiting: the cheap callback */
     struct op op = op_make();
-    mini_word(op.rf, kp_torch.layout.rf_fn, (uintptr_t)"Optimizer.step#SGD.step");
+    mini_word(op.rf, kp_torch.layout.rf_fn, (uintptr_t) "Optimizer.step#SGD.step");
     mini_word(op.rf, kp_torch.layout.rf_fn + 8u, 23);
     op.rf[kp_torch.layout.rf_scope] = 7;
     errno = 17;
@@ -384,7 +391,8 @@ static void every_op_is_in_its_window_exactly_once(void **state)
     uint64_t lost = kp_loss_total();
     (void)state;
     kp_store_relaxed(&workers_left, WORKERS);
-    for (int i = 0; i < 60000 && kp_chunk_ready() < 250; i++) { /* what they write fits into this, should the writer not come by for long */
+    for (int i = 0; i < 60000 && kp_chunk_ready() < 250;
+         i++) { /* what they write fits into this, should the writer not come by for long */
         kp_chunk_ask();
         kp_writer_wake();
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -413,10 +421,7 @@ static uint8_t info[240];
 static const uint64_t vtable[4];
 static const uintptr_t kind_of_comms = 4711;
 
-static const void *info_get(uintptr_t kind)
-{
-    return kind == kind_of_comms ? info : NULL;
-}
+static const void *info_get(uintptr_t kind) { return kind == kind_of_comms ? info : NULL; }
 
 static void info_text(size_t at, const char *text)
 {
@@ -495,7 +500,9 @@ static void a_collective_is_kept_with_its_op(void **state)
 static void collectives_of_a_torch_we_do_not_know_are_not_read(void **state)
 {
     (void)state;
-    const struct { uint32_t version, string_bytes; } unknown[] = {{206, 8}, {206, 32}, {207, 8}, {216, 32}};
+    const struct {
+        uint32_t version, string_bytes;
+    } unknown[] = {{206, 8}, {206, 32}, {207, 8}, {216, 32}};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         struct kp_torch_layout layout;
         kp_torch_layout_make(&layout, unknown[i].version, unknown[i].string_bytes);
@@ -545,19 +552,11 @@ static void *catch_begin(void *thrown)
     return thrown;
 }
 
-static void catch_end(void)
-{
-}
+static void catch_end(void) {}
 
-static void set_register(void *context, int number, uintptr_t value)
-{
-    _Unwind_SetGR(context, number, value);
-}
+static void set_register(void *context, int number, uintptr_t value) { _Unwind_SetGR(context, number, value); }
 
-static void set_place(void *context, uintptr_t address)
-{
-    _Unwind_SetIP(context, address);
-}
+static void set_place(void *context, uintptr_t address) { _Unwind_SetIP(context, address); }
 
 static void op_in(const char *const *modules, uint8_t scope)
 {
@@ -596,7 +595,8 @@ static void ops_carry_the_modules_that_torchscript_runs(uint32_t string_bytes)
     cycle--;
     assert_int_equal(events_read(), 6);
     cycle++;
-    static const char *const want[] = {"TOP(Net)::forward.fc1(Linear)::forward.", "none", "none", "none", "TOP(Net)::forward.fc1(Linear)::forward."};
+    static const char *const want[] = {"TOP(Net)::forward.fc1(Linear)::forward.", "none", "none", "none",
+                                       "TOP(Net)::forward.fc1(Linear)::forward."};
     for (size_t i = 0; i < 5; i++) assert_string_equal(seen[i].modules, want[i]);
     assert_memory_equal(seen[5].modules, "first.xxx", 9);
     assert_int_equal(texts_alive, 0);

@@ -49,7 +49,8 @@ static void fields_that_moved_are_found(void **state)
     mini.at.rf_thread = 96, mini.at.rf_scope = 104, mini.at.rf_fn = 176, mini.at.rf_schema = 208;
     mini.at.rf_seq = 224, mini.at.rf_inputs = 240, mini.at.rf_fwd = 360, mini.at.rf_handle = 368;
     mini.at.rf_async = 376, mini.at.rf_bytes = 400, mini.at.ti_ndim = 48, mini.at.ti_dtype = 152;
-    mini.at.list_items = 24, mini.at.list_type = 8, mini.at.string_text = 24, mini.at.tag_string++, mini.at.tag_list++, mini.at.tag_bool++;
+    mini.at.list_items = 24, mini.at.list_type = 8, mini.at.string_text = 24, mini.at.tag_string++, mini.at.tag_list++,
+    mini.at.tag_bool++;
     struct kp_torch_layout l = check(&api, 217, 32);
     assert_int_equal(l.dropped, 0);
     assert_int_equal(l.rf_thread, 96);

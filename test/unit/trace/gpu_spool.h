@@ -15,16 +15,28 @@ static void spool_begin(void)
 
 static void call(const char *s, uint64_t from, uint64_t to, uint32_t correlation, uint32_t cbid, uint8_t flags)
 {
-    struct kp_rec_api r = {.head = {.kind = KP_KIND_API, .flags = flags | KP_DEV_TICKS, .size = sizeof r, .name = name(s)}, .start = AT(from),
-                           .end = AT(to), .correlation = correlation, .cbid = cbid, .tid = 4242, .stream = KP_DEV_NONE};
+    struct kp_rec_api r = {
+        .head = {.kind = KP_KIND_API, .flags = flags | KP_DEV_TICKS, .size = sizeof r, .name = name(s)},
+        .start = AT(from),
+        .end = AT(to),
+        .correlation = correlation,
+        .cbid = cbid,
+        .tid = 4242,
+        .stream = KP_DEV_NONE};
     assert_true(test_spool_put(&spool, lane, &r, sizeof r));
 }
 
-static struct kp_rec_kernel *kernel(const char *s, uint64_t from, uint64_t to, uint32_t correlation, uint32_t device, uint32_t stream)
+static struct kp_rec_kernel *kernel(const char *s, uint64_t from, uint64_t to, uint32_t correlation, uint32_t device,
+                                    uint32_t stream)
 {
     struct kp_chunk_head *c = test_spool_at(&spool, lane);
-    struct kp_rec_kernel r = {.head = {.kind = KP_KIND_KERNEL, .flags = KP_DEV_TICKS, .size = sizeof r}, .start = AT(from), .end = AT(to),
-                              .correlation = correlation, .device = device, .context = 1, .stream = stream};
+    struct kp_rec_kernel r = {.head = {.kind = KP_KIND_KERNEL, .flags = KP_DEV_TICKS, .size = sizeof r},
+                              .start = AT(from),
+                              .end = AT(to),
+                              .correlation = correlation,
+                              .device = device,
+                              .context = 1,
+                              .stream = stream};
     uint32_t id = name(s); /* may move the chunks */
     r.head.name = id;
     assert_true(test_spool_put(&spool, lane, &r, sizeof r));
@@ -34,17 +46,32 @@ static struct kp_rec_kernel *kernel(const char *s, uint64_t from, uint64_t to, u
 
 static struct kp_rec_copy *copy(uint8_t kind, uint64_t from, uint64_t to, uint32_t correlation, uint64_t bytes)
 {
-    struct kp_rec_copy r = {.head = {.kind = kind, .flags = KP_DEV_TICKS, .size = sizeof r}, .start = AT(from), .end = AT(to),
-                            .correlation = correlation, .bytes = bytes, .context = 1, .stream = 7, .kind = 1, .src_kind = 1, .dst_kind = 3};
+    struct kp_rec_copy r = {.head = {.kind = kind, .flags = KP_DEV_TICKS, .size = sizeof r},
+                            .start = AT(from),
+                            .end = AT(to),
+                            .correlation = correlation,
+                            .bytes = bytes,
+                            .context = 1,
+                            .stream = 7,
+                            .kind = 1,
+                            .src_kind = 1,
+                            .dst_kind = 3};
     struct kp_chunk_head *c = test_spool_at(&spool, lane);
     assert_true(test_spool_put(&spool, lane, &r, sizeof r));
     return (void *)((uint8_t *)c + c->used - sizeof r);
 }
 
-static struct kp_rec_sync *wait_for(uint32_t type, uint64_t from, uint64_t to, uint32_t correlation, uint32_t stream, uint32_t event)
+static struct kp_rec_sync *wait_for(uint32_t type, uint64_t from, uint64_t to, uint32_t correlation, uint32_t stream,
+                                    uint32_t event)
 {
-    struct kp_rec_sync r = {.head = {.kind = KP_KIND_SYNC, .flags = KP_DEV_TICKS, .size = sizeof r}, .start = AT(from), .end = AT(to),
-                            .correlation = correlation, .type = type, .context = 1, .stream = stream, .event = event};
+    struct kp_rec_sync r = {.head = {.kind = KP_KIND_SYNC, .flags = KP_DEV_TICKS, .size = sizeof r},
+                            .start = AT(from),
+                            .end = AT(to),
+                            .correlation = correlation,
+                            .type = type,
+                            .context = 1,
+                            .stream = stream,
+                            .event = event};
     struct kp_chunk_head *c = test_spool_at(&spool, lane);
     assert_true(test_spool_put(&spool, lane, &r, sizeof r));
     return (void *)((uint8_t *)c + c->used - sizeof r);
@@ -52,15 +79,29 @@ static struct kp_rec_sync *wait_for(uint32_t type, uint64_t from, uint64_t to, u
 
 static void recorded(uint32_t correlation, uint32_t stream, uint32_t event)
 {
-    struct kp_rec_cudaevent r = {.head = {.kind = KP_KIND_CUDAEVENT, .size = sizeof r}, .correlation = correlation, .context = 1, .stream = stream, .event = event};
+    struct kp_rec_cudaevent r = {.head = {.kind = KP_KIND_CUDAEVENT, .size = sizeof r},
+                                 .correlation = correlation,
+                                 .context = 1,
+                                 .stream = stream,
+                                 .event = event};
     assert_true(test_spool_put(&spool, lane, &r, sizeof r));
 }
 
 static void device(void)
 {
-    struct kp_rec_device d = {.head = {.kind = KP_KIND_DEVICE, .size = sizeof d, .name = name("NVIDIA A100")}, .id = 0, .major = 8, .warp_size = 32,
-                              .total_memory = 42314694656u, .max_threads_per_block = 1024, .max_threads_per_sm = 2048, .regs_per_block = 65536,
-                              .regs_per_sm = 65536, .smem_per_block = 49152, .smem_per_block_optin = 166912, .smem_per_sm = 167936, .sms = 108};
+    struct kp_rec_device d = {.head = {.kind = KP_KIND_DEVICE, .size = sizeof d, .name = name("NVIDIA A100")},
+                              .id = 0,
+                              .major = 8,
+                              .warp_size = 32,
+                              .total_memory = 42314694656u,
+                              .max_threads_per_block = 1024,
+                              .max_threads_per_sm = 2048,
+                              .regs_per_block = 65536,
+                              .regs_per_sm = 65536,
+                              .smem_per_block = 49152,
+                              .smem_per_block_optin = 166912,
+                              .smem_per_sm = 167936,
+                              .sms = 108};
     assert_true(test_spool_put(&spool, meta, &d, sizeof d));
 }
 

@@ -57,10 +57,7 @@ static int export_as(const struct test_spool *s, const struct kp_export_options 
     return rc;
 }
 
-static const char *plain_dir(void)
-{
-    return in_dir("out");
-}
+static const char *plain_dir(void) { return in_dir("out"); }
 
 static int export_plain(const struct test_spool *s, const char *metadata)
 {
@@ -76,7 +73,8 @@ static void assert_valid(void)
 {
     size_t offset = 0;
     const char *why = "";
-    if (kp_jsoncheck_object(text, strlen(text), &offset, &why)) fail_msg("%s at %zu: %.60s", why, offset, text + offset);
+    if (kp_jsoncheck_object(text, strlen(text), &offset, &why))
+        fail_msg("%s at %zu: %.60s", why, offset, text + offset);
 }
 
 static int files_in(const char *dir)
@@ -148,7 +146,11 @@ static void metadata_is_merged_but_cannot_replace_our_keys(void **state)
     (void)state;
     test_spool_training(&s);
     test_spool_text(&s, "meta.lr=0.1\nmeta.lr=0.2\nmeta.bad=[1,\nmeta.traceEvents=[]\n");
-    assert_int_equal(export_plain(&s, " { \"a\" : { \"b\":[1, \"}\" ]} , \"traceEvents\":[], \"\\u0074raceEvents\":1,\"lr\":9, \"z\":null } "), 0);
+    assert_int_equal(
+        export_plain(
+            &s,
+            " { \"a\" : { \"b\":[1, \"}\" ]} , \"traceEvents\":[], \"\\u0074raceEvents\":1,\"lr\":9, \"z\":null } "),
+        0);
     assert_valid();
     assert_has("\n  \"a\": { \"b\":[1, \"}\" ]},\n");
     assert_has("\n  \"z\": null,\n");
@@ -169,8 +171,10 @@ static void of_a_key_said_twice_the_last_value_counts(void **state)
     (void)state;
     test_spool_training(&s);
     test_spool_text(&s, "meta.\xc3\xa9t\xc3\xa9=\"said later\"\n");
-    assert_int_equal(export_plain(&s, "{\"a\":1,\"b\":{\"a\":2},\"\\u0061\":[3],\"\\u00e9t\\u00e9\":4,\"\\ud83d\\ude00\":5,\"\xf0\x9f\x98\x80\":6,"
-                                      "\"\\u00e8\":7,\"\\u00e9\":8}"), 0);
+    assert_int_equal(export_plain(&s, "{\"a\":1,\"b\":{\"a\":2},\"\\u0061\":[3],\"\\u00e9t\\u00e9\":4,"
+                                      "\"\\ud83d\\ude00\":5,\"\xf0\x9f\x98\x80\":6,"
+                                      "\"\\u00e8\":7,\"\\u00e9\":8}"),
+                     0);
     assert_valid();
     assert_null(strstr(text, "\"a\": 1"));
     assert_has("\n  \"b\": {\"a\":2},\n  \"\\u0061\": [3],\n");
@@ -284,7 +288,8 @@ static void progress_may_stop_the_export(void **state)
         if (!chunk || !test_spool_op(&s, chunk, &(struct test_op){.name = 1, .start = 3000, .ticks = 5, .seq = -1}))
             chunk = test_spool_chunk(&s, KP_CHUNK_DATA, 1, 77, 3, "w");
     }
-    assert_int_equal(export_as(&s, &(struct kp_export_options){.dir = in_dir("stopped"), .progress = stop_it}), -ECANCELED);
+    assert_int_equal(export_as(&s, &(struct kp_export_options){.dir = in_dir("stopped"), .progress = stop_it}),
+                     -ECANCELED);
     assert_int_equal(files_in(in_dir("stopped")), 0);
     test_spool_free(&s);
 }
@@ -296,7 +301,9 @@ static void files_never_replace_each_other(void **state)
     test_spool_training(&s);
     for (int i = 0; i < 20; i++) {
         struct kp_reader *r = open_spool(&s);
-        assert_int_equal(kp_export_trace(r, 1, &(struct kp_export_options){.dir = in_dir("many"), .worker_name = "a/b c"}, &result), 0);
+        assert_int_equal(
+            kp_export_trace(r, 1, &(struct kp_export_options){.dir = in_dir("many"), .worker_name = "a/b c"}, &result),
+            0);
         kp_reader_close(r);
         assert_non_null(strstr(result.path, "/many/a_b_c."));
     }

@@ -95,7 +95,8 @@ static void nothing_we_make_is_everybodys_to_write(void **state)
 /* Secret until it is another's, then as he wants it. */
 static void what_is_given_away_was_nobody_elses_before(void **state)
 {
-    const struct kp_export_owner owner = {.uid = kp_test_has_other_users() ? 4242 : geteuid(), .gid = getegid(), .mode = 0640};
+    const struct kp_export_owner owner = {
+        .uid = kp_test_has_other_users() ? 4242 : geteuid(), .gid = getegid(), .mode = 0640};
     struct stat st;
     (void)state;
     snprintf(out, sizeof out, "%s/given", kp_test_tmpdir());

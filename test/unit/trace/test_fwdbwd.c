@@ -9,7 +9,8 @@ static struct kp_flow_from from;
 
 static bool take(int64_t seq, uint32_t thread, uint64_t fwd, uint64_t start, uint32_t tid)
 {
-    struct kp_event e = {.kind = KP_KIND_OP, .seq = seq, .rt_tid = thread, .fwd_tid = fwd, .start_ns = start, .tid = tid};
+    struct kp_event e = {
+        .kind = KP_KIND_OP, .seq = seq, .rt_tid = thread, .fwd_tid = fwd, .start_ns = start, .tid = tid};
     from = (struct kp_flow_from){0};
     return kp_flows_take(flows, &e, &from);
 }

@@ -23,7 +23,8 @@ static void work_gets_the_id_of_the_innermost_op_around_its_call(void **state)
     assert_has(line, us(400));
     line = line_of("\"cat\":\"kernel\"");
     assert_has(line, "\"pid\":0,\"tid\":7,");
-    assert_has(line, "\"args\":{\"External id\":2,\"queued\":0,\"device\":0,\"context\":1,\"stream\":7,\"correlation\":17");
+    assert_has(line,
+               "\"args\":{\"External id\":2,\"queued\":0,\"device\":0,\"context\":1,\"stream\":7,\"correlation\":17");
     assert_has(line, "\"dur\":1.000,");
 }
 
@@ -68,8 +69,8 @@ static void edges_of_a_call_stay_in_the_op_its_middle_lies_in(void **state)
     (void)state;
     spool_begin();
     op("aten::add", 100, 500, 0);
-    call("cudaLaunchKernel", 80, 300, 17, 211, 0);   /* sticks out in front */
-    call("cudaLaunchKernel", 400, 520, 18, 211, 0);  /* and behind */
+    call("cudaLaunchKernel", 80, 300, 17, 211, 0);  /* sticks out in front */
+    call("cudaLaunchKernel", 400, 520, 18, 211, 0); /* and behind */
     assert_int_equal(export_now(), 0);
     assert_has(line_of("\"correlation\":17}"), us(100));
     assert_has(line_of("\"correlation\":17}"), "\"dur\":0.200,");
@@ -81,7 +82,9 @@ static void edges_of_a_call_stay_in_the_op_its_middle_lies_in(void **state)
 
 static void calls_that_kineto_takes_for_noise_are_left_out(void **state)
 {
-    static const char *const noise[] = {"cudaGetDevice", "cudaSetDevice", "cudaGetLastError", "cudaEventCreate", "cudaEventCreateWithFlags", "cudaEventDestroy"};
+    static const char *const noise[] = {
+        "cudaGetDevice",   "cudaSetDevice", "cudaGetLastError", "cudaEventCreate", "cudaEventCreateWithFlags",
+        "cudaEventDestroy"};
     (void)state;
     spool_begin();
     for (uint32_t i = 0; i < 6; i++) call(noise[i], 100 + i * 10, 105 + i * 10, 1 + i, 300 + i, 0);
@@ -98,10 +101,17 @@ static void calls_that_kineto_takes_for_noise_are_left_out(void **state)
 
 static void arrows_begin_at_launches_copies_graphs_and_waits(void **state)
 {
-    static const struct { const char *name; uint32_t cbid; int has; } calls[] = {
-        {"cudaLaunchKernelExC", 430, 1}, {"cudaLaunchKernel_ptsz", 214, 1}, {"cudaGraphLaunch", 311, 1}, {"cudaMemcpyAsync", 41, 1}, {"cudaMemset", 49, 1},
-        {"cudaStreamSynchronize", 131, 1}, {"cudaStreamWaitEvent", 147, 1}, {"cudaEventRecord", 135, 0}, {"cudaMemcpyPeer", 160, 0},
-        {"cudaMemcpyAsync", 0, 1}, {"cudaEventQuery", 136, 0},
+    static const struct {
+        const char *name;
+        uint32_t cbid;
+        int has;
+    } calls[] = {
+        {"cudaLaunchKernelExC", 430, 1}, {"cudaLaunchKernel_ptsz", 214, 1},
+        {"cudaGraphLaunch", 311, 1},     {"cudaMemcpyAsync", 41, 1},
+        {"cudaMemset", 49, 1},           {"cudaStreamSynchronize", 131, 1},
+        {"cudaStreamWaitEvent", 147, 1}, {"cudaEventRecord", 135, 0},
+        {"cudaMemcpyPeer", 160, 0},      {"cudaMemcpyAsync", 0, 1},
+        {"cudaEventQuery", 136, 0},
     };
     int expected = 0;
     (void)state;
@@ -216,8 +226,9 @@ static void work_that_follows_work_begins_behind_it(void **state)
     const char *names[] = {"\"name\":\"first\"", "\"name\":\"second\"", "\"name\":\"beside\""};
     for (int i = 0; i < 3; i++) assert_int_equal(sscanf(strstr(line_of(names[i]), "\"ts\":"), "\"ts\":%lf", &at[i]), 1);
     assert_has(line_of("\"name\":\"first\""), "\"dur\":500.000,");
-    assert_true(at[1] > at[0] + 499.9985 && at[1] < at[0] + 500.0015); /* a double holds a trace's times to a ns or so */
-    assert_true(at[2] < at[0] + 499.9); /* where it is without that */
+    assert_true(at[1] > at[0] + 499.9985 &&
+                at[1] < at[0] + 500.0015); /* a double holds a trace's times to a ns or so */
+    assert_true(at[2] < at[0] + 499.9);    /* where it is without that */
 }
 
 /* --- copies --- */
@@ -229,14 +240,17 @@ static void copies_and_fills_are_named_and_measured(void **state)
     copy(KP_KIND_MEMCPY, 100, 1100, 5, 8000);
     copy(KP_KIND_MEMSET, 2000, 2000, 6, 64);
     struct kp_rec_copy *peer = copy(KP_KIND_MEMCPY, 3000, 3010, 7, 20);
-    peer->is_peer = 1, peer->kind = 10, peer->src_kind = 3, peer->src_device = 1, peer->src_context = 3, peer->dst_device = 2, peer->dst_context = 4;
+    peer->is_peer = 1, peer->kind = 10, peer->src_kind = 3, peer->src_device = 1, peer->src_context = 3,
+    peer->dst_device = 2, peer->dst_context = 4;
     assert_int_equal(export_now(), 0);
     assert_has(line_of("Memcpy HtoD (Pageable -> Device)"),
-               "\"args\":{\"device\":0,\"context\":1,\"stream\":7,\"correlation\":5,\"bytes\":8000,\"memory bandwidth (GB/s)\":8}");
+               "\"args\":{\"device\":0,\"context\":1,\"stream\":7,\"correlation\":5,\"bytes\":8000,\"memory bandwidth "
+               "(GB/s)\":8}");
     assert_has(line_of("Memset (Device)"), "\"cat\":\"gpu_memset\"");
     assert_not(line_of("Memset (Device)"), "bandwidth"); /* it took no time */
-    assert_has(line_of("Memcpy PtoP (Device -> Device)"), "\"args\":{\"fromDevice\":1,\"inDevice\":0,\"toDevice\":2,\"fromContext\":3,\"inContext\":1,"
-                                                          "\"toContext\":4,\"stream\":7,\"correlation\":7,\"bytes\":20,\"memory bandwidth (GB/s)\":2}");
+    assert_has(line_of("Memcpy PtoP (Device -> Device)"),
+               "\"args\":{\"fromDevice\":1,\"inDevice\":0,\"toDevice\":2,\"fromContext\":3,\"inContext\":1,"
+               "\"toContext\":4,\"stream\":7,\"correlation\":7,\"bytes\":20,\"memory bandwidth (GB/s)\":2}");
 }
 
 /* --- waits --- */
@@ -252,8 +266,10 @@ static void a_wait_names_the_last_record_of_its_event_before_it(void **state)
     wait_for(1, 300, 400, 40, KP_DEV_NONE, 4);
     wait_for(1, 500, 600, 5, KP_DEV_NONE, 4);
     assert_int_equal(export_now(), 0);
-    assert_has(line_of("\"correlation\":20,"), "\"args\":{\"External id\":20,\"cuda_sync_kind\":\"Event Sync\",\"wait_on_stream\":7,"
-               "\"wait_on_cuda_event_record_corr_id\":10,\"wait_on_cuda_event_id\":4,\"stream\":-1,\"correlation\":20,\"device\":0,\"context\":1}");
+    assert_has(line_of("\"correlation\":20,"),
+               "\"args\":{\"External id\":20,\"cuda_sync_kind\":\"Event Sync\",\"wait_on_stream\":7,"
+               "\"wait_on_cuda_event_record_corr_id\":10,\"wait_on_cuda_event_id\":4,\"stream\":-1,\"correlation\":20,"
+               "\"device\":0,\"context\":1}");
     assert_has(line_of("\"correlation\":40,"), "\"wait_on_stream\":13,\"wait_on_cuda_event_record_corr_id\":30,");
     assert_has(line_of("\"correlation\":5,"), "\"wait_on_stream\":-1,\"wait_on_cuda_event_record_corr_id\":-1,");
     line_of("{\"name\":\"Device 0\"}");
@@ -311,7 +327,8 @@ static void an_annotation_reaches_over_its_work_on_each_stream(void **state)
     assert_has(line, us(1499));
     assert_has(line, "\"dur\":1.502,\"args\":{\"External id\":2}}");
     line_of("\"gpu_user_annotation\",\"name\":\"## forward ##\",\"pid\":0,\"tid\":20,");
-    assert_has(line_of("\"gpu_user_annotation\",\"name\":\"ProfilerStep#3\",\"pid\":0,\"tid\":7,"), "\"External id\":1}");
+    assert_has(line_of("\"gpu_user_annotation\",\"name\":\"ProfilerStep#3\",\"pid\":0,\"tid\":7,"),
+               "\"External id\":1}");
 }
 
 static void rows_are_named_for_what_was_used(void **state)
@@ -330,13 +347,18 @@ static void keys_at_the_top_tell_of_devices_and_versions(void **state)
 {
     (void)state;
     spool_begin();
-    test_spool_text(&spool, "cupti_version=28\ncuda_driver_version=13000\ncuda_runtime_version=soon\ngpu_source=cupti\ngpu_dropped=12\n");
+    test_spool_text(
+        &spool,
+        "cupti_version=28\ncuda_driver_version=13000\ncuda_runtime_version=soon\ngpu_source=cupti\ngpu_dropped=12\n");
     device();
     call("cudaLaunchKernel", 1000, 1100, 1, 211, 0);
     assert_int_equal(export_now(), 0);
-    assert_has(text, "{\"id\": 0, \"name\": \"NVIDIA A100\", \"totalGlobalMem\": 42314694656, \"computeMajor\": 8, \"computeMinor\": 0, "
-                     "\"maxThreadsPerBlock\": 1024, \"maxThreadsPerMultiprocessor\": 2048, \"regsPerBlock\": 65536, \"warpSize\": 32, "
-                     "\"sharedMemPerBlock\": 49152, \"numSms\": 108, \"regsPerMultiprocessor\": 65536, \"sharedMemPerBlockOptin\": 166912, "
+    assert_has(text, "{\"id\": 0, \"name\": \"NVIDIA A100\", \"totalGlobalMem\": 42314694656, \"computeMajor\": 8, "
+                     "\"computeMinor\": 0, "
+                     "\"maxThreadsPerBlock\": 1024, \"maxThreadsPerMultiprocessor\": 2048, \"regsPerBlock\": 65536, "
+                     "\"warpSize\": 32, "
+                     "\"sharedMemPerBlock\": 49152, \"numSms\": 108, \"regsPerMultiprocessor\": 65536, "
+                     "\"sharedMemPerBlockOptin\": 166912, "
                      "\"sharedMemPerMultiprocessor\": 167936}");
     assert_has(text, "\"cupti_version\": 28,");
     assert_has(text, "\"cuda_driver_version\": 13000,");
@@ -351,7 +373,9 @@ static void a_note_that_grew_is_told_once(void **state)
     test_spool_text(&spool, "gpu_source=cupti\ngpu_drop=1\ngpu_dropped=12\ngpu_late=3\ngpu_dropped=14\n");
     call("cudaLaunchKernel", 1000, 1100, 1, 211, 0);
     assert_int_equal(export_now(), 0);
-    assert_has(line_of("\"kprof_gpu\""), "{\"source\": \"cupti\", \"calls\": {\"shown\": 1}, \"drop\": \"1\", \"late\": \"3\", \"dropped\": \"14\"}");
+    assert_has(
+        line_of("\"kprof_gpu\""),
+        "{\"source\": \"cupti\", \"calls\": {\"shown\": 1}, \"drop\": \"1\", \"late\": \"3\", \"dropped\": \"14\"}");
 }
 
 static void a_window_whose_gpu_work_is_missing_says_so(void **state)
@@ -377,15 +401,22 @@ static void a_kernel_has_its_shape_and_occupancy(void **state)
     call("cudaLaunchKernel", 1000, 1100, 1, 211, 0);
     struct kp_rec_kernel *k = kernel("_Z3addPfS_i", 2000, 3000, 1, 0, 7);
     k->has = KP_KERNEL_SHAPE | KP_KERNEL_PRIORITY | KP_KERNEL_CHANNEL;
-    k->grid[0] = 216, k->grid[1] = k->grid[2] = 1, k->block[0] = 256, k->block[1] = k->block[2] = 1, k->registers = 32, k->static_smem = 1024, k->dynamic_smem = 8;
+    k->grid[0] = 216, k->grid[1] = k->grid[2] = 1, k->block[0] = 256, k->block[1] = k->block[2] = 1, k->registers = 32,
+    k->static_smem = 1024, k->dynamic_smem = 8;
     k->priority = -1, k->channel = 12, k->channel_type = 1;
     assert_int_equal(export_now(), 0);
     const char *line = line_of("\"cat\":\"kernel\"");
     assert_has(line, "\"name\":\"add(float*, float*, int)\"");
-    assert_has(line, ",\"registers per thread\":32,\"shared memory\":1032,\"blocks per SM\":2,\"warps per SM\":16,\"grid\":[216,1,1],\"block\":[256,1,1],"
-                     "\"est. achieved occupancy %\":25,\"occupancy\":{\"activeBlocksPerMultiprocessor\":8,\"limitingFactors\":\"WARPS|REGS\",\"blockLimitRegs\":8,"
-                     "\"blockLimitSharedMem\":77,\"blockLimitWarps\":8,\"blockLimitBlocks\":32,\"blockLimitBarriers\":2147483647,"
-                     "\"allocatedRegistersPerBlock\":8192,\"allocatedSharedMemPerBlock\":2176},\"priority\":-1,\"channel\":12,\"channel_type\":1}}");
+    assert_has(
+        line,
+        ",\"registers per thread\":32,\"shared memory\":1032,\"blocks per SM\":2,\"warps per "
+        "SM\":16,\"grid\":[216,1,1],\"block\":[256,1,1],"
+        "\"est. achieved occupancy "
+        "%\":25,\"occupancy\":{\"activeBlocksPerMultiprocessor\":8,\"limitingFactors\":\"WARPS|REGS\","
+        "\"blockLimitRegs\":8,"
+        "\"blockLimitSharedMem\":77,\"blockLimitWarps\":8,\"blockLimitBlocks\":32,\"blockLimitBarriers\":2147483647,"
+        "\"allocatedRegistersPerBlock\":8192,\"allocatedSharedMemPerBlock\":2176},\"priority\":-1,\"channel\":12,"
+        "\"channel_type\":1}}");
 }
 
 /* Every number as long as it can be: the text of the shape has room for that. */
@@ -408,7 +439,10 @@ static void a_kernel_of_a_damaged_file_leaves_the_trace_whole(void **state)
 
 static void overhead_has_a_process_of_its_own(void **state)
 {
-    struct kp_rec_overhead r = {.head = {.kind = KP_KIND_OVERHEAD, .flags = KP_DEV_TICKS, .size = sizeof r}, .start = AT(10), .end = AT(30), .type = 1u << 16};
+    struct kp_rec_overhead r = {.head = {.kind = KP_KIND_OVERHEAD, .flags = KP_DEV_TICKS, .size = sizeof r},
+                                .start = AT(10),
+                                .end = AT(30),
+                                .type = 1u << 16};
     (void)state;
     spool_begin();
     call("cudaLaunchKernel", 1000, 1100, 1, 211, 0);
@@ -422,8 +456,12 @@ static void overhead_has_a_process_of_its_own(void **state)
 
 static void nvtx(const char *s, uint8_t type, uint64_t from, uint64_t ticks, uint64_t id, const char *domain)
 {
-    struct kp_rec_nvtx n = {.head = {.kind = KP_KIND_NVTX, .size = sizeof n, .name = name(s)}, .start = AT(from), .ticks = ticks, .id = id,
-                            .domain = name(domain), .type = type};
+    struct kp_rec_nvtx n = {.head = {.kind = KP_KIND_NVTX, .size = sizeof n, .name = name(s)},
+                            .start = AT(from),
+                            .ticks = ticks,
+                            .id = id,
+                            .domain = name(domain),
+                            .type = type};
     assert_true(test_spool_put(&spool, main_chunk, &n, sizeof n));
 }
 
@@ -497,9 +535,18 @@ static void whichever_memory_is_missing_there_is_a_whole_trace_or_none(void **st
 /* A send to rank 5 of a group of 40, whose ranks are 0, 5, 10, ...; `bytes`: of the record, 0: all it takes. */
 static void collective(uint32_t in_count, uint32_t bytes)
 {
-    struct kp_comms c = {.rec = {.head = {.kind = KP_KIND_COMMS, .flags = KP_COMMS_SEQ | KP_COMMS_ASYNC | KP_COMMS_PEER | KP_COMMS_TYPED},
-                                 .in_elements = 5, .out_elements = 7, .sequence = 17, .peer = 5, .rank = 1, .group_size = 40, .rank_start = -1,
-                                 .rank_stride = 5, .count = {in_count, 0, 40}, .dtype = 15}};
+    struct kp_comms c = {.rec = {.head = {.kind = KP_KIND_COMMS,
+                                          .flags = KP_COMMS_SEQ | KP_COMMS_ASYNC | KP_COMMS_PEER | KP_COMMS_TYPED},
+                                 .in_elements = 5,
+                                 .out_elements = 7,
+                                 .sequence = 17,
+                                 .peer = 5,
+                                 .rank = 1,
+                                 .group_size = 40,
+                                 .rank_start = -1,
+                                 .rank_stride = 5,
+                                 .count = {in_count, 0, 40},
+                                 .dtype = 15}};
     c.rec.head.name = name("send");
     c.rec.group_name = name("0");
     c.rec.group_description = name("pipe \"line\"");
@@ -521,11 +568,20 @@ static void a_collective_has_its_arguments_and_gives_them_to_its_kernels(void **
     kernel("ncclDevKernel_SendRecv", 600, 1600, 17, 0, 7);
     kernel("add", 1600, 2600, 18, 0, 7);
     assert_int_equal(export_now(), 0);
-    static const char *const both[] = {
-        "\"Collective name\":\"send\"", "\"dtype\":\"BFloat16\"", "\"In msg nelems\":5", "\"Out msg nelems\":7", "\"Group size\":40",
-        "\"In split size\":\"[4]\"", "\"Out split size\":\"[]\"", "\"Process Group Name\":\"0\"",
-        "\"Process Group Description\":\"pipe \\\"line\\\"\"", "\"Process Group Ranks\":\"[0, 5, 10, ", ", 135, 140, ..., 195]\"", "\"Dst Rank\":5",
-        "\"Seq\":17", "\"Comms Id\":"};
+    static const char *const both[] = {"\"Collective name\":\"send\"",
+                                       "\"dtype\":\"BFloat16\"",
+                                       "\"In msg nelems\":5",
+                                       "\"Out msg nelems\":7",
+                                       "\"Group size\":40",
+                                       "\"In split size\":\"[4]\"",
+                                       "\"Out split size\":\"[]\"",
+                                       "\"Process Group Name\":\"0\"",
+                                       "\"Process Group Description\":\"pipe \\\"line\\\"\"",
+                                       "\"Process Group Ranks\":\"[0, 5, 10, ",
+                                       ", 135, 140, ..., 195]\"",
+                                       "\"Dst Rank\":5",
+                                       "\"Seq\":17",
+                                       "\"Comms Id\":"};
     static const char *const of_op[] = {"\"Rank\":1,", "\"Global rank stride\":5", "\"Is asynchronized op\":true"};
     for (size_t i = 0; i < sizeof both / sizeof *both; i++) {
         assert_has(line_of("\"name\":\"record_param_comms\""), both[i]);
@@ -543,7 +599,9 @@ static void a_collective_has_its_arguments_and_gives_them_to_its_kernels(void **
 static void a_torn_record_of_a_collective_leaves_its_op_whole(void **state)
 {
     (void)state;
-    const struct { uint32_t in_count, bytes; } torn[] = {{1, 80}, {1, 72}, {1, 8}, {30, 0}, {UINT32_MAX, 0}, {1, 80 + 30 * 8}};
+    const struct {
+        uint32_t in_count, bytes;
+    } torn[] = {{1, 80}, {1, 72}, {1, 8}, {30, 0}, {UINT32_MAX, 0}, {1, 80 + 30 * 8}};
     for (size_t i = 0; i < sizeof torn / sizeof *torn; i++) {
         spool_begin();
         op("record_param_comms", 100, 900, 0);

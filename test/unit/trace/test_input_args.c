@@ -30,31 +30,20 @@ static void put(const void *data, size_t n)
     used += (uint32_t)n;
 }
 
-static void put8(uint8_t v)
-{
-    put(&v, 1);
-}
+static void put8(uint8_t v) { put(&v, 1); }
 
 static void put_tensor(uint8_t dtype, uint8_t flags, uint8_t ndim, const int64_t *dims)
 {
     put8(KP_IN_TENSOR), put8(dtype), put8(flags), put8(ndim);
-    for (unsigned i = 0; i < ndim * (flags & KP_IN_TENSOR_NO_STRIDES ? 1u : 2u); i++) put(&dims[i], flags & KP_IN_TENSOR_NARROW ? 4 : 8);
+    for (unsigned i = 0; i < ndim * (flags & KP_IN_TENSOR_NO_STRIDES ? 1u : 2u); i++)
+        put(&dims[i], flags & KP_IN_TENSOR_NARROW ? 4 : 8);
 }
 
-static void put_int(int64_t v)
-{
-    put8(KP_IN_INT), put(&v, 8);
-}
+static void put_int(int64_t v) { put8(KP_IN_INT), put(&v, 8); }
 
-static void put_double(double v)
-{
-    put8(KP_IN_DOUBLE), put(&v, 8);
-}
+static void put_double(double v) { put8(KP_IN_DOUBLE), put(&v, 8); }
 
-static void put_list(uint8_t tag, uint16_t count)
-{
-    put8(tag), put(&count, 2);
-}
+static void put_list(uint8_t tag, uint16_t count) { put8(tag), put(&count, 2); }
 
 static const char *shown(uint32_t count, uint32_t size)
 {

@@ -22,7 +22,8 @@ static int keep(void *context, const void *data, size_t bytes)
 
 static struct kp_pycall call(struct kp_pycalls *p, uint32_t thread, const char *name, uint64_t start, uint64_t end)
 {
-    struct kp_event e = {.kind = KP_KIND_PYCALL, .name = name, .overload = "", .thread_no = thread, .start_ns = start, .end_ns = end};
+    struct kp_event e = {
+        .kind = KP_KIND_PYCALL, .name = name, .overload = "", .thread_no = thread, .start_ns = start, .end_ns = end};
     struct kp_pycall out;
     assert_int_equal(kp_pycalls_take(p, &e, &out), 0);
     return out;
@@ -30,8 +31,15 @@ static struct kp_pycall call(struct kp_pycalls *p, uint32_t thread, const char *
 
 static int64_t module(struct kp_pycalls *p, uint64_t self, uint64_t type, uint64_t at)
 {
-    struct kp_event e = {.kind = KP_KIND_PYCALL, .name = "nn.Module: L", .overload = "", .thread_no = 1, .flags = KP_PY_MODULE,
-                         .start_ns = at, .end_ns = at + 10, .module_self = self, .module_type = type};
+    struct kp_event e = {.kind = KP_KIND_PYCALL,
+                         .name = "nn.Module: L",
+                         .overload = "",
+                         .thread_no = 1,
+                         .flags = KP_PY_MODULE,
+                         .start_ns = at,
+                         .end_ns = at + 10,
+                         .module_self = self,
+                         .module_type = type};
     struct kp_pycall out;
     assert_int_equal(kp_pycalls_take(p, &e, &out), 0);
     return out.module;
@@ -55,8 +63,10 @@ static void the_caller_is_the_innermost_call_that_is_not_over(void **state)
 {
     struct kp_pycalls *p = kp_pycalls_open();
     (void)state;
-    const struct kp_pycall main_ = call(p, 1, "main", 100, 1000), a = call(p, 1, "a", 100, 200), b = call(p, 1, "b", 150, 200);
-    const struct kp_pycall other = call(p, 2, "other", 160, 300), c = call(p, 1, "c", 200, 300), d = call(p, 1, "d", 1000, 1010);
+    const struct kp_pycall main_ = call(p, 1, "main", 100, 1000), a = call(p, 1, "a", 100, 200),
+                           b = call(p, 1, "b", 150, 200);
+    const struct kp_pycall other = call(p, 2, "other", 160, 300), c = call(p, 1, "c", 200, 300),
+                           d = call(p, 1, "d", 1000, 1010);
     assert_int_equal(main_.id, 1);
     assert_int_equal(main_.parent, 0);
     assert_int_equal(a.parent, main_.id);

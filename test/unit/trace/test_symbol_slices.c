@@ -22,7 +22,8 @@ static void begin_for(const char *globs)
 
 static void put(uint32_t chunk, uint32_t id, uint64_t start, uint64_t ticks)
 {
-    struct kp_rec_symbol r = {.head = {.kind = KP_KIND_SYMBOL, .size = sizeof r, .name = id}, .start = start, .ticks = ticks};
+    struct kp_rec_symbol r = {
+        .head = {.kind = KP_KIND_SYMBOL, .size = sizeof r, .name = id}, .start = start, .ticks = ticks};
     assert_true(test_spool_put(&spool, chunk, &r, sizeof r));
 }
 
@@ -133,7 +134,8 @@ static void a_call_that_outlives_what_it_began_in_goes_beside(void **state)
     assert_slice("back", 4242, 600, 650);
     assert_int_equal(count("calls beside thread 4242"), 2);
     assert_has(line_of("\"name\":\"calls beside thread 4242\""), "\"tid\":1073741824");
-    assert_int_equal(count("\"tid\":1073741824,\"args\":{\"sort_index\":4242}"), 1); /* a viewer puts it below its thread */
+    assert_int_equal(count("\"tid\":1073741824,\"args\":{\"sort_index\":4242}"),
+                     1); /* a viewer puts it below its thread */
 }
 
 static void threads_have_rows_of_their_own(void **state)
@@ -201,10 +203,12 @@ static void deep_calls_and_many_threads_have_room(void **state)
     const uint32_t id = function("deep", "libx.so"), own = function("own", "libx.so");
     for (uint32_t i = 0; i < DEEP; i++) put(main_chunk, id, AT(i), 900000 - 2 * i);
     srand(3);
-    for (uint32_t i = 0; i < THREADS; i++) chunks[i] = test_spool_chunk(&spool, KP_CHUNK_DATA, 1, 5000 + i, 10 + (uint32_t)rand() % 1000000, "many");
+    for (uint32_t i = 0; i < THREADS; i++)
+        chunks[i] = test_spool_chunk(&spool, KP_CHUNK_DATA, 1, 5000 + i, 10 + (uint32_t)rand() % 1000000, "many");
     for (uint32_t turn = 0; turn < 2; turn++) /* none nests in the one before */
         for (uint32_t row = 0; row < ROWS; row++)
-            for (uint32_t i = 0; i < THREADS; i++) put(chunks[i], own, AT(5000 + turn * 100000 + row * 1000 + i), 50000);
+            for (uint32_t i = 0; i < THREADS; i++)
+                put(chunks[i], own, AT(5000 + turn * 100000 + row * 1000 + i), 50000);
     assert_int_equal(export_now(), 0);
     assert_int_equal(slices_read(text, all, DEEP + 2 * THREADS * ROWS), DEEP + 2 * THREADS * ROWS);
     for (uint32_t i = 0; i < DEEP; i++) assert_true(all[i].tid == 4242 && all[i].to == 900000 - i);
@@ -262,7 +266,8 @@ static void rows_nest_whatever_ends_when(void **state)
         }
         assert_int_equal(export_now(), 0);
         assert_int_equal(slices_read(text, all, PLENTY), PLENTY);
-        for (uint32_t i = 0; i < PLENTY; i++) assert_true(all[i].to == to[i] || (all[i].tid == BESIDE + ROWS - 2 && all[i].to < to[i]));
+        for (uint32_t i = 0; i < PLENTY; i++)
+            assert_true(all[i].to == to[i] || (all[i].tid == BESIDE + ROWS - 2 && all[i].to < to[i]));
         for (uint32_t row = 0; row < ROWS; row++) assert_nest(all, PLENTY, row ? BESIDE + row - 1 : 4242);
     }
 }
@@ -281,7 +286,8 @@ static void a_call_without_an_end_ends_with_the_window_and_says_so(void **state)
     const struct slice first = slice("main"), second = slice("run"), late = slice("too late");
     assert_true(first.unfinished && second.unfinished && !late.unfinished && !slice("done").unfinished);
     assert_true(first.tid == 4242 && second.tid == 4242 && late.tid == 4242);
-    assert_true(first.to > second.to && second.to > late.to && late.to >= 1000000 && first.to <= 1000000 + 256); /* nested at a viewer's resolution */
+    assert_true(first.to > second.to && second.to > late.to && late.to >= 1000000 &&
+                first.to <= 1000000 + 256); /* nested at a viewer's resolution */
     assert_int_equal(count("\"finished\":false"), 2);
 }
 
@@ -352,8 +358,8 @@ static void names_are_those_of_cpp_and_the_linkers_beside(void **state)
     put(main_chunk, function("nowhere", ""), AT(700), 100);
     assert_int_equal(export_now(), 0);
     assert_has(line_of("at::_ops::add_Tensor::call"), "\"name\":\"at::_ops::add_Tensor::call\"");
-    assert_has(line_of("at::_ops::add_Tensor::call"),
-               "\"args\":{\"object\":\"libx.so\",\"symbol\":\"_ZN2at4_ops10add_Tensor4callERKNS_6TensorES4_RKN3c106ScalarE\",\"Ev Idx\":0}}");
+    assert_has(line_of("at::_ops::add_Tensor::call"), "\"args\":{\"object\":\"libx.so\",\"symbol\":\"_ZN2at4_ops10add_"
+                                                      "Tensor4callERKNS_6TensorES4_RKN3c106ScalarE\",\"Ev Idx\":0}}");
     assert_has(line_of("_ZNothing"), "\"args\":{\"object\":\"libx.so\",\"Ev Idx\":1}}");
     assert_has(line_of("quo"), "\"name\":\"quo\\\"te\"");
     assert_has(line_of("quo"), "\"object\":\"a\\\\b.so\"");
@@ -389,7 +395,9 @@ static void a_record_too_short_for_a_call_is_none(void **state)
 {
     (void)state;
     begin_for("*");
-    const struct kp_rec_symbol r = {.head = {.kind = KP_KIND_SYMBOL, .size = 16, .name = function("cut", "libx.so")}, .start = AT(100), .ticks = 50};
+    const struct kp_rec_symbol r = {.head = {.kind = KP_KIND_SYMBOL, .size = 16, .name = function("cut", "libx.so")},
+                                    .start = AT(100),
+                                    .ticks = 50};
     assert_true(test_spool_put(&spool, main_chunk, &r, 16));
     called(main_chunk, "whole", 200, 300);
     assert_int_equal(export_now(), 0);
@@ -420,7 +428,8 @@ static void calls_of_no_thread_take_no_more_room_than_others(void **state)
 static void threads_put(uint32_t chunk, uint32_t id, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        struct kp_rec_thread t = {.head = {.kind = KP_KIND_THREAD, .size = sizeof t}, .tid = 5000 + i, .thread_no = 10 + i, .order = 1};
+        struct kp_rec_thread t = {
+            .head = {.kind = KP_KIND_THREAD, .size = sizeof t}, .tid = 5000 + i, .thread_no = 10 + i, .order = 1};
         assert_true(test_spool_put(&spool, chunk, &t, sizeof t));
         put(chunk, id, AT(300 + i), 10);
         put(chunk, id, AT(305 + i), 10);
@@ -430,7 +439,12 @@ static void threads_put(uint32_t chunk, uint32_t id, uint32_t n)
 /* Whatever there is no memory for: an error and no file, or all of it. */
 static void without_memory_there_is_no_half_a_trace(void **state)
 {
-    enum { THREADS = 100, DEEP = 16, CALLS = DEEP + 2 + 2 * THREADS, TRIES = 500 }; /* DEEP: as many as there is room for at first */
+    enum {
+        THREADS = 100,
+        DEEP = 16,
+        CALLS = DEEP + 2 + 2 * THREADS,
+        TRIES = 500
+    }; /* DEEP: as many as there is room for at first */
     static struct slice all[PLENTY];
     char point[32];
     int failed = 0;
@@ -450,7 +464,8 @@ static void without_memory_there_is_no_half_a_trace(void **state)
         assert_true(rc == 0 || (rc == -ENOMEM && !result.path[0]));
         if (rc) continue;
         assert_int_equal(slices_read(text, all, PLENTY), CALLS);
-        assert_true(all[DEEP].tid == 4242 && all[DEEP].to == 150 && all[DEEP + 1].tid == BESIDE && all[DEEP + 1].to == 160);
+        assert_true(all[DEEP].tid == 4242 && all[DEEP].to == 150 && all[DEEP + 1].tid == BESIDE &&
+                    all[DEEP + 1].to == 160);
         assert_int_equal(count("calls beside"), 1 + THREADS);
     }
     assert_true(failed > 10 && failed < TRIES - 20); /* so all points were passed */

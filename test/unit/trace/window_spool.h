@@ -36,14 +36,13 @@ static void window_begin(void)
     main_chunk = test_spool_chunk(&spool, KP_CHUNK_DATA, 1, 4242, 1, "python");
 }
 
-static uint32_t name(const char *s)
-{
-    return s ? test_spool_name(&spool, s, (uint32_t)strlen(s)) : 0;
-}
+static uint32_t name(const char *s) { return s ? test_spool_name(&spool, s, (uint32_t)strlen(s)) : 0; }
 
 static void op(const char *s, uint64_t from, uint64_t to, uint8_t scope)
 {
-    test_spool_op(&spool, main_chunk, &(struct test_op){.name = name(s), .start = AT(from), .ticks = to - from, .scope = scope, .rt_tid = 1, .seq = -1});
+    test_spool_op(&spool, main_chunk,
+                  &(struct test_op){
+                      .name = name(s), .start = AT(from), .ticks = to - from, .scope = scope, .rt_tid = 1, .seq = -1});
 }
 
 static int export_now(void)

@@ -56,7 +56,8 @@ static void assert_same(int at_least)
     assert_true(both.ours_n >= at_least);
     assert_int_equal(both.ours_n, both.theirs_n);
     for (int i = 1; i < both.ours_n; i++)
-        if (both.ours[i] != both.theirs[i]) fail_msg("frame %d of %d: %lx, not %lx", i, both.ours_n, both.ours[i], both.theirs[i]);
+        if (both.ours[i] != both.theirs[i])
+            fail_msg("frame %d of %d: %lx, not %lx", i, both.ours_n, both.ours[i], both.theirs[i]);
 }
 
 /* ---- code of many shapes ---- */
@@ -173,7 +174,8 @@ static void a_signal_shows_what_it_struck(void **state)
 {
     struct sigaction action = {.sa_handler = on_signal};
     struct kp_native_stats before, after;
-    stack_t alternate = {.ss_size = 65536, .ss_sp = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)};
+    stack_t alternate = {.ss_size = 65536,
+                         .ss_sp = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)};
     (void)state;
     sigaction(SIGUSR1, &action, NULL);
     struck(5);
@@ -216,10 +218,7 @@ static NOINLINE void spin(void)
     }
 }
 
-static NOINLINE void note_caller(void)
-{
-    kept.ours[0] = (uintptr_t)__builtin_return_address(0);
-}
+static NOINLINE void note_caller(void) { kept.ours[0] = (uintptr_t)__builtin_return_address(0); }
 
 static void a_signal_may_strike_anywhere(void **state)
 {
@@ -293,9 +292,11 @@ static const char *library_make(const char *name, int shape)
     static char path[4096];
     char command[9000];
     snprintf(path, sizeof path, "%s/lib%s.so", kp_test_tmpdir(), name);
-    snprintf(command, sizeof command,
-             "printf 'int outer(int (*f)(int), int n) { volatile char room[%d]; room[0] = 1; return f(n) + room[0]; }' |"
-             " ${CC:-cc} -O2 -fomit-frame-pointer -fPIC -shared -Wl,--build-id -x c - -o %s", 16 + 64 * shape, path);
+    snprintf(
+        command, sizeof command,
+        "printf 'int outer(int (*f)(int), int n) { volatile char room[%d]; room[0] = 1; return f(n) + room[0]; }' |"
+        " ${CC:-cc} -O2 -fomit-frame-pointer -fPIC -shared -Wl,--build-id -x c - -o %s",
+        16 + 64 * shape, path);
     return system(command) == 0 ? path : NULL;
 }
 
@@ -356,7 +357,9 @@ static void code_made_at_run_time_is_passed_by_its_frame_pointer(void **state)
 
 /* ---- kept ---- */
 
-static __attribute__((noinline, noclone, optimize("no-optimize-sibling-calls", "no-reorder-blocks-and-partition"))) uint32_t stack_of(struct kp_thread *t, int depth)
+static __attribute__((noinline, noclone, optimize("no-optimize-sibling-calls", "no-reorder-blocks-and-partition")))
+uint32_t
+stack_of(struct kp_thread *t, int depth)
 {
     const uint32_t id = depth ? stack_of(t, depth - 1) : kp_native_stack(t);
     sink++;
@@ -384,7 +387,7 @@ static void a_stack_is_kept_once_and_told(void **state)
         inside += at > (uintptr_t)stack_of && at < (uintptr_t)stack_of + 256;
     }
     assert_true(inside >= 21 && inside <= 22); /* perhaps this test is right behind it */
-    assert_int_equal(n, 1 + 21 + depth); /* here kp_native_stack is no library's own */
+    assert_int_equal(n, 1 + 21 + depth);       /* here kp_native_stack is no library's own */
     assert_non_null(strstr(of[1].path, "test_unwind"));
     assert_int_equal(strlen(of[1].build_id), 40);
     for (int i = 1; i < depth; i++) assert_int_equal(of[n - i].base + of[n - i].offset, frames[depth - i]);
@@ -436,7 +439,7 @@ static void libraries_that_come_and_go_add_no_frames(void **state)
     }
     assert_int_not_equal(first, 0);
     assert_int_equal(changes, 10000);
-    assert_true(others < 100); /* on a busy machine the writer may have no chunk ready for a name */
+    assert_true(others < 100);  /* on a busy machine the writer may have no chunk ready for a name */
     kp_native_begin_in_child(); /* in another file they are put again */
     assert_int_not_equal(stack_of(t, 20), first);
 }
@@ -446,7 +449,10 @@ static void libraries_that_come_and_go_add_no_frames(void **state)
  * others others. What the walk that remembers says is compared with what the one that does not says.
  */
 enum { MET = 1 << 16, VISITS = 20000 };
-static struct { uint64_t frames; uint32_t id; } met[MET];
+static struct {
+    uint64_t frames;
+    uint32_t id;
+} met[MET];
 static uint32_t met_n, visits, wrong;
 
 static __attribute__((noinline)) void meet(struct kp_thread *t)
@@ -455,7 +461,8 @@ static __attribute__((noinline)) void meet(struct kp_thread *t)
     const uint32_t id = kp_native_stack(t);
     const int n = kp_native_walk(frames, KP_NATIVE_DEPTH);
     uint64_t hash = 1469598103934665603u;
-    for (int i = 1; i < n; i++) hash = (hash ^ frames[i]) * 1099511628211u; /* the innermost two calls are not the same */
+    for (int i = 1; i < n; i++)
+        hash = (hash ^ frames[i]) * 1099511628211u; /* the innermost two calls are not the same */
     uint32_t at = 0;
     while (at < met_n && met[at].frames != hash) at++;
     if (at == met_n && met_n < MET) {
@@ -469,15 +476,15 @@ static __attribute__((noinline)) void meet(struct kp_thread *t)
 
 static void calls(struct kp_thread *t, unsigned seed, int depth);
 
-#define CALLS(name, bytes)                                                                     \
-    static __attribute__((noinline)) void name(struct kp_thread *t, unsigned seed, int depth)  \
-    {                                                                                          \
-        volatile char room[bytes];                                                             \
-        room[seed % (bytes)] = (char)depth;                                                    \
-        if (depth == 0 || seed % 11 == 0) meet(t);                                             \
-        else calls(t, seed * 1103515245 + 12345, depth - 1);                                   \
-        room[0] = room[seed % (bytes)];                                                        \
-        if (room[0] && seed % 3 == 0) meet(t);                                                 \
+#define CALLS(name, bytes)                                                                    \
+    static __attribute__((noinline)) void name(struct kp_thread *t, unsigned seed, int depth) \
+    {                                                                                         \
+        volatile char room[bytes];                                                            \
+        room[seed % (bytes)] = (char)depth;                                                   \
+        if (depth == 0 || seed % 11 == 0) meet(t);                                            \
+        else calls(t, seed * 1103515245 + 12345, depth - 1);                                  \
+        room[0] = room[seed % (bytes)];                                                       \
+        if (room[0] && seed % 3 == 0) meet(t);                                                \
     }
 CALLS(calls_small, 8)
 CALLS(calls_middle, 88)

@@ -38,7 +38,9 @@ int sim_capture_unsafe(void)
     for (int i = 0; i < active_count; i++) {
         struct sim_capture *c = active[i];
         bool is_mine = c->thread == tid();
-        if (c->mode == SIM_MODE_RELAXED || (!is_mine && (c->mode == SIM_MODE_THREAD || mode_of_thread == SIM_MODE_THREAD))) continue;
+        if (c->mode == SIM_MODE_RELAXED ||
+            (!is_mine && (c->mode == SIM_MODE_THREAD || mode_of_thread == SIM_MODE_THREAD)))
+            continue;
         c->status = SIM_CAPTURE_BROKEN;
         error = SIM_CAPTURE_UNSUPPORTED;
     }
@@ -107,14 +109,10 @@ int sim_capture_op(struct sim_stream *stream, const struct sim_op *op)
 {
     int error;
     sim_lock();
-    if (stream->capture && stream->capture->status == SIM_CAPTURE_BROKEN)
-        error = SIM_CAPTURE_INVALIDATED;
-    else if (op->work.kind == SIMGPU_EVENT_RECORD && !op->is_external)
-        error = record(stream, op->event);
-    else if (op->work.kind == SIMGPU_EVENT_WAIT && !op->is_external)
-        error = join(stream, op->event);
-    else
-        error = add(stream, sim_node_type_of(op), op);
+    if (stream->capture && stream->capture->status == SIM_CAPTURE_BROKEN) error = SIM_CAPTURE_INVALIDATED;
+    else if (op->work.kind == SIMGPU_EVENT_RECORD && !op->is_external) error = record(stream, op->event);
+    else if (op->work.kind == SIMGPU_EVENT_WAIT && !op->is_external) error = join(stream, op->event);
+    else error = add(stream, sim_node_type_of(op), op);
     sim_unlock();
     return error;
 }
@@ -134,7 +132,8 @@ int sim_capture_implicit(const struct sim_stream *stream)
     int error = SIM_OK;
     if (active_count == 0 || stream != &c->null_stream) return SIM_OK;
     for (struct sim_stream *s = c->streams; s; s = s->next)
-        if (s->capture && !(s->flags & 1) && s->capture->mode != SIM_MODE_RELAXED) error = sim_capture_break(s, CAPTURE_IMPLICIT);
+        if (s->capture && !(s->flags & 1) && s->capture->mode != SIM_MODE_RELAXED)
+            error = sim_capture_break(s, CAPTURE_IMPLICIT);
     return error;
 }
 

@@ -19,10 +19,8 @@ int sim_context_bind(struct sim_context *context)
     if (context != NULL && context->magic != SIM_MAGIC_CONTEXT) return SIM_INVALID_CONTEXT;
     if (depth == 0 && context != NULL) depth = 1;
     if (depth == 0) return SIM_OK;
-    if (context == NULL)
-        depth--;
-    else
-        stack[depth - 1] = context;
+    if (context == NULL) depth--;
+    else stack[depth - 1] = context;
     return SIM_OK;
 }
 
@@ -47,10 +45,11 @@ static void fill(struct sim_context *c, int device)
     c->next_stream_id = SIM_FIRST_STREAM_ID;
     c->next_event_id = 0;
     c->next_sync_id = 0;
-    c->limits[0] = 1024;      /* stack */
-    c->limits[1] = 1u << 20;  /* printf */
-    c->limits[2] = 8u << 20;  /* heap */
-    c->null_stream = (struct sim_stream){.magic = SIM_MAGIC_STREAM, .id = SIM_NULL_STREAM_ID, .context = c, .uid = SIM_NULL_STREAM_ID};
+    c->limits[0] = 1024;     /* stack */
+    c->limits[1] = 1u << 20; /* printf */
+    c->limits[2] = 8u << 20; /* heap */
+    c->null_stream = (struct sim_stream){
+        .magic = SIM_MAGIC_STREAM, .id = SIM_NULL_STREAM_ID, .context = c, .uid = SIM_NULL_STREAM_ID};
     struct sim_context **end = &contexts;
     while (*end) end = &(*end)->next;
     c->next = NULL;

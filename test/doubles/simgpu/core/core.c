@@ -130,7 +130,8 @@ static uint32_t context_of(int index)
 static void each_context(void (*fn)(void *, uint32_t, uint32_t, uint32_t), void *arg)
 {
     sim_lock();
-    for (struct sim_context *c = sim_contexts(); c; c = c->next) fn(arg, c->id, (uint32_t)c->device, SIM_NULL_STREAM_ID);
+    for (struct sim_context *c = sim_contexts(); c; c = c->next)
+        fn(arg, c->id, (uint32_t)c->device, SIM_NULL_STREAM_ID);
     sim_unlock();
 }
 

@@ -22,13 +22,33 @@ enum { SIM_MAGIC_STREAM = 0x5354524d, SIM_MAGIC_EVENT = 0x45564e54, SIM_MAGIC_CO
 
 /* Errors of both APIs that the core itself gives; the numbers are the same in both. */
 enum {
-    SIM_OK = 0, SIM_INVALID_VALUE = 1, SIM_OUT_OF_MEMORY = 2, SIM_NOT_INITIALIZED = 3, SIM_STUB_LIBRARY = 34,
-    SIM_NO_DEVICE = 100, SIM_INVALID_DEVICE = 101, SIM_INVALID_IMAGE = 200, SIM_INVALID_CONTEXT = 201,
-    SIM_PEER_ALREADY = 704, SIM_PEER_NOT_ENABLED = 705,
-    SIM_ALREADY_MAPPED = 208, SIM_INVALID_HANDLE = 400, SIM_NOT_FOUND = 500, SIM_NOT_READY = 600, SIM_ILLEGAL_ADDRESS = 700,
-    SIM_HOST_ALREADY_REGISTERED = 712, SIM_HOST_NOT_REGISTERED = 713, SIM_LAUNCH_FAILED = 719, SIM_NOT_SUPPORTED = 801,
-    SIM_CAPTURE_UNSUPPORTED = 900, SIM_CAPTURE_INVALIDATED = 901, SIM_CAPTURE_UNMATCHED = 903, SIM_CAPTURE_UNJOINED = 904,
-    SIM_CAPTURE_ISOLATION = 905, SIM_CAPTURED_EVENT = 907, SIM_CAPTURE_WRONG_THREAD = 908,
+    SIM_OK = 0,
+    SIM_INVALID_VALUE = 1,
+    SIM_OUT_OF_MEMORY = 2,
+    SIM_NOT_INITIALIZED = 3,
+    SIM_STUB_LIBRARY = 34,
+    SIM_NO_DEVICE = 100,
+    SIM_INVALID_DEVICE = 101,
+    SIM_INVALID_IMAGE = 200,
+    SIM_INVALID_CONTEXT = 201,
+    SIM_PEER_ALREADY = 704,
+    SIM_PEER_NOT_ENABLED = 705,
+    SIM_ALREADY_MAPPED = 208,
+    SIM_INVALID_HANDLE = 400,
+    SIM_NOT_FOUND = 500,
+    SIM_NOT_READY = 600,
+    SIM_ILLEGAL_ADDRESS = 700,
+    SIM_HOST_ALREADY_REGISTERED = 712,
+    SIM_HOST_NOT_REGISTERED = 713,
+    SIM_LAUNCH_FAILED = 719,
+    SIM_NOT_SUPPORTED = 801,
+    SIM_CAPTURE_UNSUPPORTED = 900,
+    SIM_CAPTURE_INVALIDATED = 901,
+    SIM_CAPTURE_UNMATCHED = 903,
+    SIM_CAPTURE_UNJOINED = 904,
+    SIM_CAPTURE_ISOLATION = 905,
+    SIM_CAPTURED_EVENT = 907,
+    SIM_CAPTURE_WRONG_THREAD = 908,
 };
 
 struct sim_capture;
@@ -46,23 +66,23 @@ struct sim_stream {
     uint32_t magic, id;
     struct sim_context *context;
     int32_t priority;
-    uint32_t flags;                      /* 1: does not wait for the null stream */
-    uint64_t busy_until;                 /* when all that was put in has ended */
-    uint64_t host_asked, host_returned;  /* host functions put in, and come back */
-    struct sim_capture *capture;         /* being recorded into a graph */
+    uint32_t flags;                     /* 1: does not wait for the null stream */
+    uint64_t busy_until;                /* when all that was put in has ended */
+    uint64_t host_asked, host_returned; /* host functions put in, and come back */
+    struct sim_capture *capture;        /* being recorded into a graph */
     struct sim_nodes tail;
     struct sim_stream *next;
     uint64_t uid;
 };
 
 struct sim_event {
-    uint32_t magic, id, flags;           /* 1 blocking sync, 2 no timing, 4 interprocess */
+    uint32_t magic, id, flags; /* 1 blocking sync, 2 no timing, 4 interprocess */
     struct sim_context *context;
-    struct sim_stream *stream;           /* of the last recording */
+    struct sim_stream *stream; /* of the last recording */
     uint32_t stream_id;
-    uint64_t time, sync_id;              /* when it is reached; 0: never recorded */
-    uint64_t host_asked;                 /* host functions of the stream that come before it */
-    struct sim_capture *capture;         /* recorded while its stream was captured */
+    uint64_t time, sync_id;      /* when it is reached; 0: never recorded */
+    uint64_t host_asked;         /* host functions of the stream that come before it */
+    struct sim_capture *capture; /* recorded while its stream was captured */
     struct sim_nodes nodes;
 };
 
@@ -74,7 +94,7 @@ struct sim_context {
     struct sim_stream null_stream, *streams;
     uint32_t next_stream_id, next_event_id;
     uint64_t next_sync_id;
-    int error;                           /* asynchronous and sticky, seen from error_at on */
+    int error; /* asynchronous and sticky, seen from error_at on */
     uint64_t error_at;
     uint64_t limits[8];
     struct sim_context *next;
@@ -120,8 +140,8 @@ struct sim_op {
 /* --- locks, state of the process (core.c) --- */
 void sim_lock(void);
 void sim_unlock(void);
-int sim_init(void);            /* cuInit; 0 or its error */
-int sim_init_state(void);      /* 0, or why calls fail: not initialised, forked */
+int sim_init(void);       /* cuInit; 0 or its error */
+int sim_init_state(void); /* 0, or why calls fail: not initialised, forked */
 const struct simgpu_observer *sim_observer(void);
 struct sim_device *sim_device_at(int index); /* NULL: no such device */
 int sim_device_count(void);
@@ -135,7 +155,7 @@ uint32_t sim_correlation(void); /* of the call this thread is in */
 const struct simgpu_call *sim_call_current(void);
 
 /* --- faults (fault.c) --- */
-int sim_fault_of_call(const char *name);  /* 0, or the error that this call must give */
+int sim_fault_of_call(const char *name);   /* 0, or the error that this call must give */
 int sim_fault_of_kernel(bool *is_hanging); /* counts kernels; error that the context falls into at its end */
 
 /* --- time (clock.c) --- */
@@ -162,8 +182,10 @@ uint64_t sim_stream_ready_ns(const struct sim_stream *stream); /* lock held: whe
 int sim_stream_synchronize(struct sim_stream *stream);
 int sim_stream_query(struct sim_stream *stream);
 int sim_context_synchronize(struct sim_context *context);
-void sim_synced(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event, uint64_t start_ns);
-void sim_queried(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event, int result);
+void sim_synced(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event,
+                uint64_t start_ns);
+void sim_queried(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event,
+                 int result);
 
 /* --- events (event.c) --- */
 struct sim_event *sim_event_create(struct sim_context *context, uint32_t flags);
@@ -188,7 +210,8 @@ void sim_host_functions_wait(struct sim_stream *stream, uint64_t ticket); /* unt
 
 /* --- capture (capture.c) --- */
 int sim_capture_op(struct sim_stream *stream, const struct sim_op *op);
-int sim_capture_implicit(const struct sim_stream *stream); /* lock held; 0, or the error of work in the null stream beside a capture */
+int sim_capture_implicit(
+    const struct sim_stream *stream); /* lock held; 0, or the error of work in the null stream beside a capture */
 
 /* --- ground truth (truth.c) --- */
 void sim_truth_work(const struct simgpu_work *work);

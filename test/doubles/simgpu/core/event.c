@@ -13,11 +13,11 @@ struct sim_event *sim_event_create(struct sim_context *context, uint32_t flags)
 {
     sim_lock();
     struct sim_event *e = spare;
+    if (e) spare = (struct sim_event *)(void *)e->stream;
+    else e = calloc(1, sizeof *e);
     if (e)
-        spare = (struct sim_event *)(void *)e->stream;
-    else
-        e = calloc(1, sizeof *e);
-    if (e) *e = (struct sim_event){.magic = SIM_MAGIC_EVENT, .id = ++context->next_event_id, .flags = flags, .context = context};
+        *e = (struct sim_event){
+            .magic = SIM_MAGIC_EVENT, .id = ++context->next_event_id, .flags = flags, .context = context};
     sim_unlock();
     return e;
 }
@@ -37,14 +37,16 @@ void sim_event_destroy(struct sim_event *event)
 
 int sim_event_record(struct sim_event *event, struct sim_stream *stream, bool is_external)
 {
-    struct sim_op op = {.work = {.kind = SIMGPU_EVENT_RECORD, .event = event->id}, .event = event, .is_external = is_external};
+    struct sim_op op = {
+        .work = {.kind = SIMGPU_EVENT_RECORD, .event = event->id}, .event = event, .is_external = is_external};
     return sim_enqueue(stream, &op);
 }
 
 int sim_event_wait(struct sim_stream *stream, struct sim_event *event, bool is_external)
 {
     uint64_t start = sim_now();
-    struct sim_op op = {.work = {.kind = SIMGPU_EVENT_WAIT, .event = event->id, .event_sync = event->sync_id}, .event = event,
+    struct sim_op op = {.work = {.kind = SIMGPU_EVENT_WAIT, .event = event->id, .event_sync = event->sync_id},
+                        .event = event,
                         .is_external = is_external};
     bool is_captured = stream->capture != NULL || event->capture != NULL;
     int error = sim_enqueue(stream, &op);
@@ -76,7 +78,8 @@ int sim_event_synchronize(struct sim_event *event)
 
 int sim_event_elapsed_ms(float *ms, struct sim_event *from, struct sim_event *to)
 {
-    if ((from->flags & DISABLE_TIMING) || (to->flags & DISABLE_TIMING) || !from->time || !to->time) return SIM_INVALID_HANDLE;
+    if ((from->flags & DISABLE_TIMING) || (to->flags & DISABLE_TIMING) || !from->time || !to->time)
+        return SIM_INVALID_HANDLE;
     uint64_t now = sim_now();
     if (now < from->time || now < to->time) return SIM_NOT_READY;
     int64_t ns = (int64_t)(sim_device_ns(to->time) - sim_device_ns(from->time));

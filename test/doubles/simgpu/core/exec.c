@@ -10,7 +10,6 @@
 
 #include "test/doubles/simgpu/core/graph.h"
 
-
 bool sim_exec_is(const struct sim_exec *exec) { return exec != NULL && exec->magic == SIM_MAGIC_EXEC; }
 
 /* --- laying out --- */

@@ -18,7 +18,10 @@ static int fault_count;
 static _Atomic uint64_t kernels;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static int default_error(const char *name) { return strcmp(name, "kernel") == 0 ? SIM_ILLEGAL_ADDRESS : SIM_OUT_OF_MEMORY; }
+static int default_error(const char *name)
+{
+    return strcmp(name, "kernel") == 0 ? SIM_ILLEGAL_ADDRESS : SIM_OUT_OF_MEMORY;
+}
 
 static void parse(void)
 {
@@ -51,7 +54,8 @@ int sim_fault_of_call(const char *name)
 {
     pthread_once(&once, parse);
     for (int i = 0; i < fault_count; i++)
-        if (is_same(faults[i].name, name) && atomic_fetch_add(&faults[i].seen, 1) + 1 == faults[i].at) return faults[i].error;
+        if (is_same(faults[i].name, name) && atomic_fetch_add(&faults[i].seen, 1) + 1 == faults[i].at)
+            return faults[i].error;
     return 0;
 }
 

@@ -49,14 +49,15 @@ struct sim_graph *sim_graph_create(void)
 
 enum sim_node_type sim_node_type_of(const struct sim_op *op)
 {
-    static const enum sim_node_type types[] = {[SIMGPU_KERNEL] = SIM_NODE_KERNEL, [SIMGPU_MEMCPY] = SIM_NODE_MEMCPY,
-                                               [SIMGPU_MEMSET] = SIM_NODE_MEMSET, [SIMGPU_HOST_FUNCTION] = SIM_NODE_HOST,
-                                               [SIMGPU_EVENT_RECORD] = SIM_NODE_RECORD, [SIMGPU_EVENT_WAIT] = SIM_NODE_WAIT};
+    static const enum sim_node_type types[] = {
+        [SIMGPU_KERNEL] = SIM_NODE_KERNEL,       [SIMGPU_MEMCPY] = SIM_NODE_MEMCPY,
+        [SIMGPU_MEMSET] = SIM_NODE_MEMSET,       [SIMGPU_HOST_FUNCTION] = SIM_NODE_HOST,
+        [SIMGPU_EVENT_RECORD] = SIM_NODE_RECORD, [SIMGPU_EVENT_WAIT] = SIM_NODE_WAIT};
     return types[op->work.kind];
 }
 
-struct sim_node *sim_node_create(struct sim_graph *graph, enum sim_node_type type, const struct sim_op *op, struct sim_node *const *needs,
-                                 size_t count)
+struct sim_node *sim_node_create(struct sim_graph *graph, enum sim_node_type type, const struct sim_op *op,
+                                 struct sim_node *const *needs, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (!sim_node_is(needs[i]) || needs[i]->graph != graph) return NULL;

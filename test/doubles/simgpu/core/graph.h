@@ -10,11 +10,26 @@
 
 #include "test/doubles/simgpu/core/core.h"
 
-enum { SIM_MAGIC_GRAPH = 0x47524150, SIM_MAGIC_NODE = 0x4e4f4445, SIM_MAGIC_EXEC = 0x45584543, SIM_MAGIC_OBJECT = 0x4f424a54 };
+enum {
+    SIM_MAGIC_GRAPH = 0x47524150,
+    SIM_MAGIC_NODE = 0x4e4f4445,
+    SIM_MAGIC_EXEC = 0x45584543,
+    SIM_MAGIC_OBJECT = 0x4f424a54
+};
 enum sim_capture_status { SIM_CAPTURE_NONE, SIM_CAPTURE_ACTIVE, SIM_CAPTURE_BROKEN };
 enum sim_capture_mode { SIM_MODE_GLOBAL, SIM_MODE_THREAD, SIM_MODE_RELAXED };
-enum sim_node_type { SIM_NODE_KERNEL, SIM_NODE_MEMCPY, SIM_NODE_MEMSET, SIM_NODE_HOST, SIM_NODE_GRAPH, SIM_NODE_EMPTY, SIM_NODE_WAIT,
-                     SIM_NODE_RECORD, SIM_NODE_ALLOC = 10, SIM_NODE_FREE = 11 };
+enum sim_node_type {
+    SIM_NODE_KERNEL,
+    SIM_NODE_MEMCPY,
+    SIM_NODE_MEMSET,
+    SIM_NODE_HOST,
+    SIM_NODE_GRAPH,
+    SIM_NODE_EMPTY,
+    SIM_NODE_WAIT,
+    SIM_NODE_RECORD,
+    SIM_NODE_ALLOC = 10,
+    SIM_NODE_FREE = 11
+};
 
 struct sim_graph;
 
@@ -83,8 +98,8 @@ uint32_t sim_graph_next_id(void); /* of graphs and executable graphs alike */
 struct sim_graph *sim_graph_create(void);
 struct sim_graph *sim_graph_clone(const struct sim_graph *graph);
 void sim_graph_destroy(struct sim_graph *graph);
-struct sim_node *sim_node_create(struct sim_graph *graph, enum sim_node_type type, const struct sim_op *op, struct sim_node *const *needs,
-                                 size_t count); /* NULL: a need is not of this graph */
+struct sim_node *sim_node_create(struct sim_graph *graph, enum sim_node_type type, const struct sim_op *op,
+                                 struct sim_node *const *needs, size_t count); /* NULL: a need is not of this graph */
 void sim_node_destroy(struct sim_node *node);
 enum sim_node_type sim_node_type_of(const struct sim_op *op);
 

@@ -116,12 +116,9 @@ void sim_image_read(struct sim_image *image, const void *code)
         code = ((const struct wrapper *)code)->data;
         memcpy(&magic, code, sizeof magic);
     }
-    if (memcmp(code, ELFMAG, SELFMAG) == 0)
-        read_elf(image, code);
-    else if (magic == FAT_MAGIC)
-        read_fat(image, code);
-    else
-        read_ptx(image, code);
+    if (memcmp(code, ELFMAG, SELFMAG) == 0) read_elf(image, code);
+    else if (magic == FAT_MAGIC) read_fat(image, code);
+    else read_ptx(image, code);
     if (image->count == 0) image->is_open = true;
 }
 
@@ -135,6 +132,7 @@ void sim_image_close(struct sim_image *image)
 const struct sim_symbol *sim_image_find(const struct sim_image *image, const char *name, bool is_kernel)
 {
     for (size_t i = 0; i < image->count; i++)
-        if (image->symbols[i].is_kernel == is_kernel && strcmp(image->symbols[i].name, name) == 0) return &image->symbols[i];
+        if (image->symbols[i].is_kernel == is_kernel && strcmp(image->symbols[i].name, name) == 0)
+            return &image->symbols[i];
     return NULL;
 }

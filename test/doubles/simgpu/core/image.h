@@ -19,7 +19,8 @@ struct sim_image {
     bool is_open; /* the form was not understood (or is compressed): any name may be in it */
 };
 
-void sim_image_read(struct sim_image *image, const void *code); /* an ELF cubin, a fat binary, its wrapper, or PTX text */
+void sim_image_read(struct sim_image *image,
+                    const void *code); /* an ELF cubin, a fat binary, its wrapper, or PTX text */
 void sim_image_close(struct sim_image *image);
 const struct sim_symbol *sim_image_find(const struct sim_image *image, const char *name, bool is_kernel);
 

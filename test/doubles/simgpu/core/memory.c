@@ -19,10 +19,8 @@ static size_t position_of(uintptr_t at) /* the first block that begins after it 
     size_t low = 0, high = block_count;
     while (low < high) {
         size_t mid = (low + high) / 2;
-        if (blocks[mid].base <= at)
-            low = mid + 1;
-        else
-            high = mid;
+        if (blocks[mid].base <= at) low = mid + 1;
+        else high = mid;
     }
     return low;
 }
@@ -75,9 +73,15 @@ void sim_memory_unreserve(int device, size_t bytes)
 
 static void tell(const struct sim_block *block, bool is_free, uint32_t stream)
 {
-    struct simgpu_alloc alloc = {.is_free = is_free, .kind = block->kind, .address = block->base, .bytes = block->bytes,
-                                 .host_ns = sim_now(), .device = (uint32_t)block->device, .context = block->context->id,
-                                 .stream = stream, .correlation = sim_correlation()};
+    struct simgpu_alloc alloc = {.is_free = is_free,
+                                 .kind = block->kind,
+                                 .address = block->base,
+                                 .bytes = block->bytes,
+                                 .host_ns = sim_now(),
+                                 .device = (uint32_t)block->device,
+                                 .context = block->context->id,
+                                 .stream = stream,
+                                 .correlation = sim_correlation()};
     sim_truth_alloc(&alloc);
     const struct simgpu_observer *o = sim_observer();
     if (o && o->allocated) o->allocated(&alloc);
@@ -92,10 +96,11 @@ static void count_pool(struct sim_pool *pool, size_t bytes, bool is_free)
     if (pool->used > pool->used_high) pool->used_high = pool->used;
 }
 
-int sim_memory_alloc(struct sim_context *context, uint8_t kind, size_t bytes, uint32_t flags, struct sim_pool *pool, uint32_t stream,
-                     void **out)
+int sim_memory_alloc(struct sim_context *context, uint8_t kind, size_t bytes, uint32_t flags, struct sim_pool *pool,
+                     uint32_t stream, void **out)
 {
-    struct sim_block block = {.bytes = bytes, .kind = kind, .device = context->device, .context = context, .pool = pool, .flags = flags};
+    struct sim_block block = {
+        .bytes = bytes, .kind = kind, .device = context->device, .context = context, .pool = pool, .flags = flags};
     if (counts(kind) && !sim_memory_reserve(block.device, bytes)) return SIM_OUT_OF_MEMORY;
     void *at = mmap(NULL, rounded(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
@@ -133,8 +138,13 @@ int sim_memory_free(void *at, uint8_t kind, uint32_t stream)
 
 int sim_memory_register(struct sim_context *context, void *at, size_t bytes, uint32_t flags)
 {
-    struct sim_block block = {.base = (uintptr_t)at, .bytes = bytes, .kind = SIM_PINNED, .is_registered = true,
-                              .device = context->device, .context = context, .flags = flags};
+    struct sim_block block = {.base = (uintptr_t)at,
+                              .bytes = bytes,
+                              .kind = SIM_PINNED,
+                              .is_registered = true,
+                              .device = context->device,
+                              .context = context,
+                              .flags = flags};
     if (at == NULL || bytes == 0) return SIM_INVALID_VALUE;
     sim_lock();
     bool is_taken = block_of(block.base) != NULL;

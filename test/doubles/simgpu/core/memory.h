@@ -28,8 +28,8 @@ struct sim_pool {
     struct sim_pool *next;
 };
 
-int sim_memory_alloc(struct sim_context *context, uint8_t kind, size_t bytes, uint32_t flags, struct sim_pool *pool, uint32_t stream,
-                     void **out);
+int sim_memory_alloc(struct sim_context *context, uint8_t kind, size_t bytes, uint32_t flags, struct sim_pool *pool,
+                     uint32_t stream, void **out);
 int sim_memory_free(void *at, uint8_t kind, uint32_t stream); /* kind 0: any but registered */
 int sim_memory_register(struct sim_context *context, void *at, size_t bytes, uint32_t flags);
 int sim_memory_unregister(void *at);

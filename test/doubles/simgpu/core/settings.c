@@ -31,14 +31,15 @@ static void read_environment(void)
         .seed = (uint64_t)number("SIMGPU_SEED", 1),
         .jitter_percent = number("SIMGPU_JITTER_PERCENT", 5), /* of every duration, from the seed */
         .kernel_ns = (uint64_t)number("SIMGPU_KERNEL_NS", 2000),
-        .block_ns = (uint64_t)number("SIMGPU_BLOCK_NS", 20), /* on top, for each wave of a block on every SM */
+        .block_ns = (uint64_t)number("SIMGPU_BLOCK_NS", 20),    /* on top, for each wave of a block on every SM */
         .kernel_slots = (int)number("SIMGPU_KERNEL_SLOTS", 32), /* kernels that run side by side */
         .rules = getenv("SIMGPU_RULES"), /* "gemm=50000;softmax=4000": part of a name = ns, first match counts */
         .copy_gbs = number("SIMGPU_COPY_GBS", 25),
         .hang_at = (uint64_t)number("SIMGPU_HANG", 0),
-        .fail = getenv("SIMGPU_FAIL"), /* "cuMemAlloc_v2:3:2,kernel:5:719": call or "kernel" (asynchronous), count, error */
+        .fail =
+            getenv("SIMGPU_FAIL"), /* "cuMemAlloc_v2:3:2,kernel:5:719": call or "kernel" (asynchronous), count, error */
         .log = getenv("SIMGPU_LOG"),
-        .log_calls = flag("SIMGPU_LOG_CALLS"), /* the calls too, not only the work */
+        .log_calls = flag("SIMGPU_LOG_CALLS"),            /* the calls too, not only the work */
         .has_nested_calls = flag("SIMGPU_NESTED_DRIVER"), /* CUPTI also hears of cu* calls that a cuda* call makes */
         .is_stub = flag("SIMGPU_STUB"),
         .has_no_device = flag("SIMGPU_NO_DEVICE"),

@@ -13,7 +13,8 @@ static uint64_t last_uid = 16;
 static struct sim_stream *per_thread(struct sim_context *context)
 {
     static _Thread_local struct sim_stream *mine;
-    if (mine == NULL || mine->context != context || mine->magic != SIM_MAGIC_STREAM) mine = sim_stream_create(context, 0, 0);
+    if (mine == NULL || mine->context != context || mine->magic != SIM_MAGIC_STREAM)
+        mine = sim_stream_create(context, 0, 0);
     return mine;
 }
 
@@ -40,7 +41,8 @@ struct sim_stream *sim_stream_create(struct sim_context *context, uint32_t flags
     struct sim_stream *s = calloc(1, sizeof *s);
     if (s == NULL) return NULL;
     sim_lock();
-    *s = (struct sim_stream){.magic = SIM_MAGIC_STREAM, .id = context->next_stream_id++, .context = context, .flags = flags};
+    *s = (struct sim_stream){
+        .magic = SIM_MAGIC_STREAM, .id = context->next_stream_id++, .context = context, .flags = flags};
     s->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
     s->uid = ++last_uid;
     struct sim_stream **end = &context->streams;
@@ -105,15 +107,23 @@ static void tell_sync(struct simgpu_sync sync, const struct sim_event *event)
     if (o && o->synced) o->synced(&sync);
 }
 
-void sim_synced(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event, uint64_t start_ns)
+void sim_synced(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event,
+                uint64_t start_ns)
 {
-    tell_sync((struct simgpu_sync){.type = type, .context = context->id, .stream = stream, .start_ns = start_ns}, event);
+    tell_sync((struct simgpu_sync){.type = type, .context = context->id, .stream = stream, .start_ns = start_ns},
+              event);
 }
 
-void sim_queried(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event, int result)
+void sim_queried(uint32_t type, const struct sim_context *context, uint32_t stream, const struct sim_event *event,
+                 int result)
 {
-    tell_sync((struct simgpu_sync){.type = type, .is_query = true, .result = result, .context = context->id, .stream = stream,
-                                   .start_ns = sim_now()}, event);
+    tell_sync((struct simgpu_sync){.type = type,
+                                   .is_query = true,
+                                   .result = result,
+                                   .context = context->id,
+                                   .stream = stream,
+                                   .start_ns = sim_now()},
+              event);
 }
 
 int sim_stream_synchronize(struct sim_stream *stream)

@@ -47,7 +47,8 @@ static void push(struct timeline *t, struct due due)
     }
     size_t i = t->count++;
     t->heap[i] = due;
-    for (; i > 0 && is_before(&t->heap[i], &t->heap[(i - 1) / 2]); i = (i - 1) / 2) swap(&t->heap[i], &t->heap[(i - 1) / 2]);
+    for (; i > 0 && is_before(&t->heap[i], &t->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        swap(&t->heap[i], &t->heap[(i - 1) / 2]);
 }
 
 static struct due pop(struct timeline *t)

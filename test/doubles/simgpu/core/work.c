@@ -9,8 +9,7 @@
 /* --- copies and fills, for real --- */
 static void fill(unsigned char *at, size_t width, uint32_t value, uint32_t value_bytes)
 {
-    if (value_bytes <= 1)
-        memset(at, (int)(value & 0xff), width);
+    if (value_bytes <= 1) memset(at, (int)(value & 0xff), width);
     else
         for (size_t i = 0; i + value_bytes <= width; i += value_bytes) memcpy(at + i, &value, value_bytes);
 }
@@ -21,10 +20,8 @@ void sim_data_apply(const struct sim_data *d)
     for (size_t i = 0; d->dst && i < d->height * depth; i++) {
         size_t row = i % d->height, slice = i / d->height;
         unsigned char *to = (unsigned char *)d->dst + row * d->dst_pitch + slice * d->dst_slice;
-        if (d->src)
-            memmove(to, (const unsigned char *)d->src + row * d->src_pitch + slice * d->src_slice, d->width);
-        else
-            fill(to, d->width, d->value, d->value_bytes);
+        if (d->src) memmove(to, (const unsigned char *)d->src + row * d->src_pitch + slice * d->src_slice, d->width);
+        else fill(to, d->width, d->value, d->value_bytes);
     }
 }
 
@@ -78,7 +75,8 @@ static void schedule(struct sim_stream *s, struct sim_op *op, uint64_t not_befor
     bool is_mark = w->kind == SIMGPU_EVENT_RECORD || w->kind == SIMGPU_EVENT_WAIT;
     bool is_given = take_given_times(w);
     uint64_t start = not_before_ns; /* nodes of a graph: their launch has counted the latency already */
-    if (w->graph == 0) start = later(start, is_given ? next.start_ns : sim_now() + (is_mark ? 0 : sim_settings()->latency_ns));
+    if (w->graph == 0)
+        start = later(start, is_given ? next.start_ns : sim_now() + (is_mark ? 0 : sim_settings()->latency_ns));
     uint64_t *engine = engine_of(device, w);
     if (engine) start = later(start, *engine);
     if (w->kind == SIMGPU_EVENT_WAIT) start = later(start, op->event->time);
@@ -174,7 +172,8 @@ int sim_enqueue(struct sim_stream *stream, struct sim_op *op)
 {
     int error = sim_context_error(stream->context);
     if (error) return error;
-    if (stream->capture || (op->work.kind == SIMGPU_EVENT_WAIT && op->event->capture)) return sim_capture_op(stream, op);
+    if (stream->capture || (op->work.kind == SIMGPU_EVENT_WAIT && op->event->capture))
+        return sim_capture_op(stream, op);
     sim_lock();
     error = sim_capture_implicit(stream);
     sim_unlock();
@@ -199,7 +198,11 @@ static struct sim_kernel *make_kernel(const char *name, uint32_t hash)
     struct sim_kernel *k = calloc(1, sizeof *k);
     char *copy = strdup(name);
     if (k == NULL || copy == NULL) abort();
-    *k = (struct sim_kernel){.magic = SIM_MAGIC_KERNEL, .name = copy, .registers = 16 + 8 * (hash >> 8 & 7), .max_threads = 1024, .max_dynamic_smem = 49152};
+    *k = (struct sim_kernel){.magic = SIM_MAGIC_KERNEL,
+                             .name = copy,
+                             .registers = 16 + 8 * (hash >> 8 & 7),
+                             .max_threads = 1024,
+                             .max_dynamic_smem = 49152};
     k->static_smem = (hash >> 12 & 3) * 1024;
     return k;
 }

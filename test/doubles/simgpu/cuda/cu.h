@@ -10,11 +10,13 @@
 
 #define CU_API __attribute__((visibility("default"))) int
 
-#define CU_BEGIN(fn, params_address, symbol_name)                                                         \
-    struct simgpu_call call_ = {.domain = SIMGPU_DRIVER, .cbid = SIM_CBID_##fn, .params = params_address, \
-                                .name = sim_cbid_name(SIMGPU_DRIVER, SIM_CBID_##fn),                      \
-                                .symbol = symbol_name};                                                   \
-    sim_call_enter(&call_);                                                                               \
+#define CU_BEGIN(fn, params_address, symbol_name)                                    \
+    struct simgpu_call call_ = {.domain = SIMGPU_DRIVER,                             \
+                                .cbid = SIM_CBID_##fn,                               \
+                                .params = params_address,                            \
+                                .name = sim_cbid_name(SIMGPU_DRIVER, SIM_CBID_##fn), \
+                                .symbol = symbol_name};                              \
+    sim_call_enter(&call_);                                                          \
     if (call_.result != 0) return DONE(call_.result)
 
 /* CU_EARLY: works before cuInit. CU_CALL: answers 3 there. CU_NOARGS: as CU_CALL. */
@@ -24,11 +26,11 @@
 #define CU_CALL(fn, ...)       \
     CU_EARLY(fn, __VA_ARGS__); \
     if (sim_init_state() != 0) return DONE(sim_init_state())
-#define CU_LAUNCH(fn, symbol_name, ...)      \
-    SIM_PARAMS(__VA_ARGS__);                 \
-    CU_BEGIN(fn, &params_, symbol_name);     \
+#define CU_LAUNCH(fn, symbol_name, ...)  \
+    SIM_PARAMS(__VA_ARGS__);             \
+    CU_BEGIN(fn, &params_, symbol_name); \
     if (sim_init_state() != 0) return DONE(sim_init_state())
-#define CU_NOARGS(fn)   \
+#define CU_NOARGS(fn)         \
     CU_BEGIN(fn, NULL, NULL); \
     if (sim_init_state() != 0) return DONE(sim_init_state())
 #define DONE(result) cu_done(&call_, (result))
@@ -40,11 +42,11 @@ static inline int cu_done(struct simgpu_call *call, int result)
 }
 
 /* Statements at the head of a function: `context` is the thread's, `s` the stream that a handle stands for. */
-#define CU_CONTEXT(context)                                    \
-    struct sim_context *context = cu_context();                \
+#define CU_CONTEXT(context)                     \
+    struct sim_context *context = cu_context(); \
     if (context == NULL) return DONE(SIM_INVALID_CONTEXT)
-#define CU_STREAM(s, handle)                         \
-    struct sim_stream *s = sim_stream_of(handle);    \
+#define CU_STREAM(s, handle)                      \
+    struct sim_stream *s = sim_stream_of(handle); \
     if (s == NULL) return DONE(SIM_INVALID_HANDLE)
 #define CU_NEEDS(condition, error) \
     if (!(condition)) return DONE(error)

@@ -13,7 +13,8 @@ CU_API cuStreamIsCapturing(struct sim_stream *stream, int *status)
     return DONE(SIM_OK);
 }
 
-static int capture_info(const struct sim_stream *s, int *status, unsigned long long *id, void **graph, void ***nodes, size_t *count)
+static int capture_info(const struct sim_stream *s, int *status, unsigned long long *id, void **graph, void ***nodes,
+                        size_t *count)
 {
     *status = status_of(s);
     if (id) *id = s->capture ? s->capture->id : 0;
@@ -31,15 +32,16 @@ CU_API cuStreamGetCaptureInfo(struct sim_stream *stream, int *status, unsigned l
     return DONE(capture_info(s, status, id, NULL, NULL, NULL));
 }
 
-CU_API cuStreamGetCaptureInfo_v2(struct sim_stream *stream, int *status, unsigned long long *id, void **graph, void ***nodes, size_t *count)
+CU_API cuStreamGetCaptureInfo_v2(struct sim_stream *stream, int *status, unsigned long long *id, void **graph,
+                                 void ***nodes, size_t *count)
 {
     CU_CALL(cuStreamGetCaptureInfo_v2, stream, status, id, graph, nodes, count);
     CU_STREAM(s, stream);
     return DONE(capture_info(s, status, id, graph, nodes, count));
 }
 
-CU_API cuStreamGetCaptureInfo_v3(struct sim_stream *stream, int *status, unsigned long long *id, void **graph, void ***nodes,
-                                 const void **edges, size_t *count)
+CU_API cuStreamGetCaptureInfo_v3(struct sim_stream *stream, int *status, unsigned long long *id, void **graph,
+                                 void ***nodes, const void **edges, size_t *count)
 {
     CU_CALL(cuStreamGetCaptureInfo_v3, stream, status, id, graph, nodes, edges, count);
     CU_STREAM(s, stream);
@@ -55,8 +57,8 @@ CU_API cuStreamBeginCapture_v2(struct sim_stream *stream, int mode)
     return DONE(sim_capture_begin(s, NULL, (enum sim_capture_mode)mode));
 }
 
-CU_API cuStreamBeginCaptureToGraph(struct sim_stream *stream, struct sim_graph *graph, struct sim_node *const *needs, const void *edges,
-                                   size_t count, int mode)
+CU_API cuStreamBeginCaptureToGraph(struct sim_stream *stream, struct sim_graph *graph, struct sim_node *const *needs,
+                                   const void *edges, size_t count, int mode)
 {
     CU_CALL(cuStreamBeginCaptureToGraph, stream, graph, needs, edges, count, mode);
     CU_STREAM(s, stream);
@@ -83,15 +85,16 @@ static int update(struct sim_stream *s, struct sim_node *const *needs, size_t co
     return SIM_OK;
 }
 
-CU_API cuStreamUpdateCaptureDependencies(struct sim_stream *stream, struct sim_node **needs, size_t count, unsigned flags)
+CU_API cuStreamUpdateCaptureDependencies(struct sim_stream *stream, struct sim_node **needs, size_t count,
+                                         unsigned flags)
 {
     CU_CALL(cuStreamUpdateCaptureDependencies, stream, needs, count, flags);
     CU_STREAM(s, stream);
     return DONE(update(s, needs, count, flags));
 }
 
-CU_API cuStreamUpdateCaptureDependencies_v2(struct sim_stream *stream, struct sim_node **needs, const void *edges, size_t count,
-                                            unsigned flags)
+CU_API cuStreamUpdateCaptureDependencies_v2(struct sim_stream *stream, struct sim_node **needs, const void *edges,
+                                            size_t count, unsigned flags)
 {
     CU_CALL(cuStreamUpdateCaptureDependencies_v2, stream, needs, edges, count, flags);
     CU_STREAM(s, stream);

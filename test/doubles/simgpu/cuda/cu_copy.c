@@ -51,17 +51,17 @@ static int flat(void *dst, const void *src, size_t bytes, void *stream, bool is_
     return copy(&c);
 }
 
-#define COPY(fn, dst_type, src_type)                         \
-    CU_API fn(dst_type dst, src_type src, size_t bytes)      \
-    {                                                        \
-        CU_CALL(fn, dst, src, bytes);                        \
-        return DONE(flat(dst, src, bytes, NULL, false));     \
+#define COPY(fn, dst_type, src_type)                     \
+    CU_API fn(dst_type dst, src_type src, size_t bytes)  \
+    {                                                    \
+        CU_CALL(fn, dst, src, bytes);                    \
+        return DONE(flat(dst, src, bytes, NULL, false)); \
     }
-#define COPY_ASYNC(fn, dst_type, src_type)                              \
-    CU_API fn(dst_type dst, src_type src, size_t bytes, void *stream)   \
-    {                                                                   \
-        CU_CALL(fn, dst, src, bytes, stream);                           \
-        return DONE(flat(dst, src, bytes, stream, true));               \
+#define COPY_ASYNC(fn, dst_type, src_type)                            \
+    CU_API fn(dst_type dst, src_type src, size_t bytes, void *stream) \
+    {                                                                 \
+        CU_CALL(fn, dst, src, bytes, stream);                         \
+        return DONE(flat(dst, src, bytes, stream, true));             \
     }
 COPY(cuMemcpy, void *, const void *)
 COPY(cuMemcpyHtoD_v2, void *, const void *)
@@ -72,22 +72,23 @@ COPY_ASYNC(cuMemcpyHtoDAsync_v2, void *, const void *)
 COPY_ASYNC(cuMemcpyDtoHAsync_v2, void *, const void *)
 COPY_ASYNC(cuMemcpyDtoDAsync_v2, void *, const void *)
 
-static int peer(void *dst, struct sim_context *dst_context, const void *src, struct sim_context *src_context, size_t bytes, void *stream,
-                bool is_async)
+static int peer(void *dst, struct sim_context *dst_context, const void *src, struct sim_context *src_context,
+                size_t bytes, void *stream, bool is_async)
 {
     if (!dst_context || !src_context) return SIM_INVALID_CONTEXT;
     struct copy c = {dst, src, bytes, 1, bytes, bytes, stream, is_async, src_context->device, dst_context->device};
     return copy(&c);
 }
 
-CU_API cuMemcpyPeer(void *dst, struct sim_context *dst_context, const void *src, struct sim_context *src_context, size_t bytes)
+CU_API cuMemcpyPeer(void *dst, struct sim_context *dst_context, const void *src, struct sim_context *src_context,
+                    size_t bytes)
 {
     CU_CALL(cuMemcpyPeer, dst, dst_context, src, src_context, bytes);
     return DONE(peer(dst, dst_context, src, src_context, bytes, NULL, false));
 }
 
-CU_API cuMemcpyPeerAsync(void *dst, struct sim_context *dst_context, const void *src, struct sim_context *src_context, size_t bytes,
-                         void *stream)
+CU_API cuMemcpyPeerAsync(void *dst, struct sim_context *dst_context, const void *src, struct sim_context *src_context,
+                         size_t bytes, void *stream)
 {
     CU_CALL(cuMemcpyPeerAsync, dst, dst_context, src, src_context, bytes, stream);
     return DONE(peer(dst, dst_context, src, src_context, bytes, stream, true));
@@ -115,8 +116,16 @@ static int copy_rectangle(const struct rectangle *r, void *stream, bool is_async
     size_t dst_pitch = r->dst.pitch ? r->dst.pitch : r->width, src_pitch = r->src.pitch ? r->src.pitch : r->width;
     unsigned char *dst = r->dst.type == TYPE_HOST ? r->dst.host : r->dst.device;
     unsigned char *src = r->src.type == TYPE_HOST ? r->src.host : r->src.device;
-    struct copy c = {dst + r->dst.y * dst_pitch + r->dst.x, src + r->src.y * src_pitch + r->src.x, r->width, r->height,
-                     dst_pitch, src_pitch, stream, is_async, -1, -1};
+    struct copy c = {dst + r->dst.y * dst_pitch + r->dst.x,
+                     src + r->src.y * src_pitch + r->src.x,
+                     r->width,
+                     r->height,
+                     dst_pitch,
+                     src_pitch,
+                     stream,
+                     is_async,
+                     -1,
+                     -1};
     return copy(&c);
 }
 
@@ -139,39 +148,41 @@ CU_API cuMemcpy2DAsync_v2(const struct rectangle *rectangle, void *stream)
 }
 
 /* --- fills --- */
-static int fill(void *dst, size_t pitch, uint32_t value, uint32_t value_bytes, size_t width, size_t height, void *stream, bool is_async)
+static int fill(void *dst, size_t pitch, uint32_t value, uint32_t value_bytes, size_t width, size_t height,
+                void *stream, bool is_async)
 {
     struct sim_stream *s = sim_stream_of(stream);
     struct sim_block block;
     if (s == NULL) return sim_context_current() ? SIM_INVALID_HANDLE : SIM_INVALID_CONTEXT;
     if (width == 0 || height == 0) return SIM_OK;
     if (!sim_memory_find(dst, &block)) return SIM_INVALID_VALUE;
-    struct sim_op op = {.work = {.kind = SIMGPU_MEMSET, .bytes = width * height * value_bytes, .value = value, .is_async = is_async},
-                        .data = {dst, NULL, width * value_bytes, height, pitch, 0, value, value_bytes}};
+    struct sim_op op = {
+        .work = {.kind = SIMGPU_MEMSET, .bytes = width * height * value_bytes, .value = value, .is_async = is_async},
+        .data = {dst, NULL, width * value_bytes, height, pitch, 0, value, value_bytes}};
     op.work.dst_kind = block.kind;
     return sim_enqueue(s, &op);
 }
 
-#define FILL(bits, type)                                                                                                     \
-    CU_API cuMemsetD##bits##_v2(void *dst, type value, size_t count)                                                         \
-    {                                                                                                                        \
-        CU_CALL(cuMemsetD##bits##_v2, dst, value, count);                                                                    \
-        return DONE(fill(dst, count * sizeof value, value, sizeof value, count, 1, NULL, false));                            \
-    }                                                                                                                        \
-    CU_API cuMemsetD##bits##Async(void *dst, type value, size_t count, void *stream)                                         \
-    {                                                                                                                        \
-        CU_CALL(cuMemsetD##bits##Async, dst, value, count, stream);                                                          \
-        return DONE(fill(dst, count * sizeof value, value, sizeof value, count, 1, stream, true));                           \
-    }                                                                                                                        \
-    CU_API cuMemsetD2D##bits##_v2(void *dst, size_t pitch, type value, size_t width, size_t height)                          \
-    {                                                                                                                        \
-        CU_CALL(cuMemsetD2D##bits##_v2, dst, pitch, value, width, height);                                                   \
-        return DONE(fill(dst, pitch, value, sizeof value, width, height, NULL, false));                                      \
-    }                                                                                                                        \
-    CU_API cuMemsetD2D##bits##Async(void *dst, size_t pitch, type value, size_t width, size_t height, void *stream)          \
-    {                                                                                                                        \
-        CU_CALL(cuMemsetD2D##bits##Async, dst, pitch, value, width, height, stream);                                         \
-        return DONE(fill(dst, pitch, value, sizeof value, width, height, stream, true));                                     \
+#define FILL(bits, type)                                                                                            \
+    CU_API cuMemsetD##bits##_v2(void *dst, type value, size_t count)                                                \
+    {                                                                                                               \
+        CU_CALL(cuMemsetD##bits##_v2, dst, value, count);                                                           \
+        return DONE(fill(dst, count * sizeof value, value, sizeof value, count, 1, NULL, false));                   \
+    }                                                                                                               \
+    CU_API cuMemsetD##bits##Async(void *dst, type value, size_t count, void *stream)                                \
+    {                                                                                                               \
+        CU_CALL(cuMemsetD##bits##Async, dst, value, count, stream);                                                 \
+        return DONE(fill(dst, count * sizeof value, value, sizeof value, count, 1, stream, true));                  \
+    }                                                                                                               \
+    CU_API cuMemsetD2D##bits##_v2(void *dst, size_t pitch, type value, size_t width, size_t height)                 \
+    {                                                                                                               \
+        CU_CALL(cuMemsetD2D##bits##_v2, dst, pitch, value, width, height);                                          \
+        return DONE(fill(dst, pitch, value, sizeof value, width, height, NULL, false));                             \
+    }                                                                                                               \
+    CU_API cuMemsetD2D##bits##Async(void *dst, size_t pitch, type value, size_t width, size_t height, void *stream) \
+    {                                                                                                               \
+        CU_CALL(cuMemsetD2D##bits##Async, dst, pitch, value, width, height, stream);                                \
+        return DONE(fill(dst, pitch, value, sizeof value, width, height, stream, true));                            \
     }
 FILL(8, uint8_t)
 FILL(16, uint16_t)

@@ -5,8 +5,8 @@
 
 #include "test/doubles/simgpu/cuda/cu.h"
 
-#define CU_DEVICE(d, index)                         \
-    struct sim_device *d = sim_device_at(index);    \
+#define CU_DEVICE(d, index)                      \
+    struct sim_device *d = sim_device_at(index); \
     if (d == NULL) return DONE(SIM_INVALID_DEVICE)
 
 CU_API cuDeviceGetCount(int *count)
@@ -59,7 +59,9 @@ CU_API cuDeviceTotalMem_v2(size_t *bytes, int device)
 static int attribute(const struct simgpu_device *d, int device, int number)
 {
     switch (number) {
-#define ATTRIBUTE(n, value) case n: return (int)(value);
+#define ATTRIBUTE(n, value) \
+    case n:                 \
+        return (int)(value);
 #include "test/doubles/simgpu/cuda/attributes.def"
 #undef ATTRIBUTE
     default: return 0;

@@ -133,7 +133,8 @@ CU_API cuGraphGetEdges(struct sim_graph *graph, struct sim_node **from, struct s
     return DONE(edges_of(graph, from, to, NULL, count));
 }
 
-CU_API cuGraphGetEdges_v2(struct sim_graph *graph, struct sim_node **from, struct sim_node **to, void *edges, size_t *count)
+CU_API cuGraphGetEdges_v2(struct sim_graph *graph, struct sim_node **from, struct sim_node **to, void *edges,
+                          size_t *count)
 {
     CU_CALL(cuGraphGetEdges_v2, graph, from, to, edges, count);
     return DONE(edges_of(graph, from, to, edges, count));
@@ -170,7 +171,8 @@ static int instantiate(struct sim_exec **exec, const struct sim_graph *graph, ui
     return exec && sim_graph_is(graph) ? sim_exec_create(exec, graph, flags) : SIM_INVALID_VALUE;
 }
 
-CU_API cuGraphInstantiate_v2(struct sim_exec **exec, struct sim_graph *graph, struct sim_node **error_node, char *log, size_t log_bytes)
+CU_API cuGraphInstantiate_v2(struct sim_exec **exec, struct sim_graph *graph, struct sim_node **error_node, char *log,
+                             size_t log_bytes)
 {
     CU_CALL(cuGraphInstantiate_v2, exec, graph, error_node, log, log_bytes);
     return DONE(instantiate(exec, graph, 0));
@@ -255,7 +257,8 @@ CU_API cuGraphExecUpdate(struct sim_exec *exec, struct sim_graph *graph, struct 
 }
 
 /* --- what graphs keep alive --- */
-CU_API cuUserObjectCreate(struct sim_object **object, void *thing, void (*destroy)(void *), unsigned references, unsigned flags)
+CU_API cuUserObjectCreate(struct sim_object **object, void *thing, void (*destroy)(void *), unsigned references,
+                          unsigned flags)
 {
     CU_CALL(cuUserObjectCreate, object, thing, destroy, references, flags);
     CU_NEEDS(object && destroy && references, SIM_INVALID_VALUE);
@@ -293,7 +296,8 @@ CU_API cuGraphRetainUserObject(struct sim_graph *graph, struct sim_object *objec
 CU_API cuGraphReleaseUserObject(struct sim_graph *graph, struct sim_object *object, unsigned count)
 {
     CU_CALL(cuGraphReleaseUserObject, graph, object, count);
-    CU_NEEDS(sim_graph_is(graph) && sim_object_is(object) && sim_holds_remove(&graph->holds, object, count), SIM_INVALID_VALUE);
+    CU_NEEDS(sim_graph_is(graph) && sim_object_is(object) && sim_holds_remove(&graph->holds, object, count),
+             SIM_INVALID_VALUE);
     sim_object_release(object, count);
     return DONE(SIM_OK);
 }

@@ -28,8 +28,13 @@ struct kernel_params_v2 {
 static int kernel_op(struct sim_op *op, const struct kernel_params *p, const struct sim_kernel *k)
 {
     if (k == NULL || k->magic != SIM_MAGIC_KERNEL) return SIM_INVALID_HANDLE;
-    *op = (struct sim_op){.work = {.kind = SIMGPU_KERNEL, .name = k->name, .dynamic_smem = p->dynamic_smem, .static_smem = k->static_smem,
-                                   .registers = k->registers, .local_per_thread = k->local_bytes, .is_async = 1}};
+    *op = (struct sim_op){.work = {.kind = SIMGPU_KERNEL,
+                                   .name = k->name,
+                                   .dynamic_smem = p->dynamic_smem,
+                                   .static_smem = k->static_smem,
+                                   .registers = k->registers,
+                                   .local_per_thread = k->local_bytes,
+                                   .is_async = 1}};
     memcpy(op->work.grid, p->grid, sizeof p->grid);
     memcpy(op->work.block, p->block, sizeof p->block);
     return SIM_OK;
@@ -43,8 +48,8 @@ static int add_kernel(struct sim_node **out, struct sim_graph *graph, struct sim
     return error ? error : add(out, graph, SIM_NODE_KERNEL, &op, needs, count);
 }
 
-CU_API cuGraphAddKernelNode(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs, size_t count,
-                            const struct kernel_params *params)
+CU_API cuGraphAddKernelNode(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs,
+                            size_t count, const struct kernel_params *params)
 {
     CU_CALL(cuGraphAddKernelNode, node, graph, needs, count, params);
     return DONE(add_kernel(node, graph, needs, count, params, params ? params->function : NULL));
@@ -55,8 +60,8 @@ static const struct sim_kernel *kernel_of(const struct kernel_params_v2 *p)
     return p == NULL ? NULL : p->first.function ? p->first.function : p->kernel;
 }
 
-CU_API cuGraphAddKernelNode_v2(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs, size_t count,
-                               const struct kernel_params_v2 *params)
+CU_API cuGraphAddKernelNode_v2(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs,
+                               size_t count, const struct kernel_params_v2 *params)
 {
     CU_CALL(cuGraphAddKernelNode_v2, node, graph, needs, count, params);
     return DONE(add_kernel(node, graph, needs, count, params ? &params->first : NULL, kernel_of(params)));
@@ -81,7 +86,8 @@ CU_API cuGraphKernelNodeSetParams_v2(struct sim_node *node, const struct kernel_
     return DONE(kernel_op(&node->op, &params->first, kernel_of(params)));
 }
 
-CU_API cuGraphExecKernelNodeSetParams_v2(struct sim_exec *exec, struct sim_node *node, const struct kernel_params_v2 *params)
+CU_API cuGraphExecKernelNodeSetParams_v2(struct sim_exec *exec, struct sim_node *node,
+                                         const struct kernel_params_v2 *params)
 {
     CU_CALL(cuGraphExecKernelNodeSetParams_v2, exec, node, params);
     CU_NEEDS(sim_exec_is(exec) && sim_node_is(node) && params, SIM_INVALID_VALUE);
@@ -115,9 +121,15 @@ static int copy_op(struct sim_op *op, const struct box *b)
     if (b == NULL) return SIM_INVALID_VALUE;
     if (b->src.type == TYPE_ARRAY || b->dst.type == TYPE_ARRAY) return SIM_NOT_SUPPORTED;
     *op = (struct sim_op){.work = {.kind = SIMGPU_MEMCPY, .bytes = b->width * b->height * b->depth, .is_async = 1},
-                          .data = {.dst = side_at(&b->dst), .src = side_at(&b->src), .width = b->width, .height = b->height,
-                                   .dst_pitch = b->dst.pitch, .src_pitch = b->src.pitch, .depth = b->depth,
-                                   .dst_slice = b->dst.pitch * b->dst.height, .src_slice = b->src.pitch * b->src.height}};
+                          .data = {.dst = side_at(&b->dst),
+                                   .src = side_at(&b->src),
+                                   .width = b->width,
+                                   .height = b->height,
+                                   .dst_pitch = b->dst.pitch,
+                                   .src_pitch = b->src.pitch,
+                                   .depth = b->depth,
+                                   .dst_slice = b->dst.pitch * b->dst.height,
+                                   .src_slice = b->src.pitch * b->src.height}};
     op->work.copy_kind = sim_copy_kind(op->data.dst, op->data.src, &op->work.dst_kind, &op->work.src_kind);
     return SIM_OK;
 }
@@ -148,8 +160,8 @@ CU_API cuMemcpy3DAsync_v2(const struct box *box, void *stream)
     return DONE(run_box(box, stream, true));
 }
 
-CU_API cuGraphAddMemcpyNode(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs, size_t count,
-                            const struct box *params, void *context)
+CU_API cuGraphAddMemcpyNode(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs,
+                            size_t count, const struct box *params, void *context)
 {
     CU_CALL(cuGraphAddMemcpyNode, node, graph, needs, count, params, context);
     struct sim_op op;
@@ -164,15 +176,22 @@ struct fill_params {
     size_t width, height;
 };
 
-CU_API cuGraphAddMemsetNode(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs, size_t count,
-                            const struct fill_params *params, void *context)
+CU_API cuGraphAddMemsetNode(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs,
+                            size_t count, const struct fill_params *params, void *context)
 {
     CU_CALL(cuGraphAddMemsetNode, node, graph, needs, count, params, context);
     CU_NEEDS(params, SIM_INVALID_VALUE);
-    struct sim_op op = {.work = {.kind = SIMGPU_MEMSET, .bytes = params->width * params->height * params->element_bytes,
-                                 .value = params->value, .dst_kind = SIM_DEVICE_MEMORY, .is_async = 1},
-                        .data = {.dst = params->dst, .width = params->width * params->element_bytes, .height = params->height,
-                                 .dst_pitch = params->pitch, .value = params->value, .value_bytes = params->element_bytes}};
+    struct sim_op op = {.work = {.kind = SIMGPU_MEMSET,
+                                 .bytes = params->width * params->height * params->element_bytes,
+                                 .value = params->value,
+                                 .dst_kind = SIM_DEVICE_MEMORY,
+                                 .is_async = 1},
+                        .data = {.dst = params->dst,
+                                 .width = params->width * params->element_bytes,
+                                 .height = params->height,
+                                 .dst_pitch = params->pitch,
+                                 .value = params->value,
+                                 .value_bytes = params->element_bytes}};
     return DONE(add(node, graph, SIM_NODE_MEMSET, &op, needs, count));
 }
 
@@ -197,8 +216,8 @@ CU_API cuGraphAddEmptyNode(struct sim_node **node, struct sim_graph *graph, stru
     return DONE(add(node, graph, SIM_NODE_EMPTY, NULL, needs, count));
 }
 
-CU_API cuGraphAddChildGraphNode(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs, size_t count,
-                                struct sim_graph *child)
+CU_API cuGraphAddChildGraphNode(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs,
+                                size_t count, struct sim_graph *child)
 {
     CU_CALL(cuGraphAddChildGraphNode, node, graph, needs, count, child);
     CU_NEEDS(sim_graph_is(child), SIM_INVALID_VALUE);
@@ -207,23 +226,23 @@ CU_API cuGraphAddChildGraphNode(struct sim_node **node, struct sim_graph *graph,
     return DONE(error);
 }
 
-static int add_event(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs, size_t count, struct sim_event *event,
-                     enum simgpu_kind kind)
+static int add_event(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs, size_t count,
+                     struct sim_event *event, enum simgpu_kind kind)
 {
     if (!sim_event_is(event)) return SIM_INVALID_HANDLE;
     struct sim_op op = {.work = {.kind = kind, .event = event->id}, .event = event, .is_external = true};
     return add(node, graph, sim_node_type_of(&op), &op, needs, count);
 }
 
-CU_API cuGraphAddEventRecordNode(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs, size_t count,
-                                 struct sim_event *event)
+CU_API cuGraphAddEventRecordNode(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs,
+                                 size_t count, struct sim_event *event)
 {
     CU_CALL(cuGraphAddEventRecordNode, node, graph, needs, count, event);
     return DONE(add_event(node, graph, needs, count, event, SIMGPU_EVENT_RECORD));
 }
 
-CU_API cuGraphAddEventWaitNode(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs, size_t count,
-                               struct sim_event *event)
+CU_API cuGraphAddEventWaitNode(struct sim_node **node, struct sim_graph *graph, struct sim_node *const *needs,
+                               size_t count, struct sim_event *event)
 {
     CU_CALL(cuGraphAddEventWaitNode, node, graph, needs, count, event);
     return DONE(add_event(node, graph, needs, count, event, SIMGPU_EVENT_WAIT));
@@ -233,19 +252,21 @@ static int add_needs(struct sim_graph *graph, struct sim_node *const *from, stru
 {
     if (!sim_graph_is(graph)) return SIM_INVALID_VALUE;
     for (size_t i = 0; i < count; i++)
-        if (!sim_node_is(from[i]) || !sim_node_is(to[i]) || from[i]->graph != graph || to[i]->graph != graph) return SIM_INVALID_VALUE;
+        if (!sim_node_is(from[i]) || !sim_node_is(to[i]) || from[i]->graph != graph || to[i]->graph != graph)
+            return SIM_INVALID_VALUE;
     for (size_t i = 0; i < count; i++) sim_nodes_add(&to[i]->needs, from[i]);
     return SIM_OK;
 }
 
-CU_API cuGraphAddDependencies(struct sim_graph *graph, struct sim_node *const *from, struct sim_node *const *to, size_t count)
+CU_API cuGraphAddDependencies(struct sim_graph *graph, struct sim_node *const *from, struct sim_node *const *to,
+                              size_t count)
 {
     CU_CALL(cuGraphAddDependencies, graph, from, to, count);
     return DONE(add_needs(graph, from, to, count));
 }
 
-CU_API cuGraphAddDependencies_v2(struct sim_graph *graph, struct sim_node *const *from, struct sim_node *const *to, const void *edges,
-                                 size_t count)
+CU_API cuGraphAddDependencies_v2(struct sim_graph *graph, struct sim_node *const *from, struct sim_node *const *to,
+                                 const void *edges, size_t count)
 {
     CU_CALL(cuGraphAddDependencies_v2, graph, from, to, edges, count);
     return DONE(add_needs(graph, from, to, count));

@@ -71,7 +71,8 @@ static void *find_form(const char *name, int version)
 {
     char symbol[160];
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (strcmp(forms[i].name, name) == 0 && version >= forms[i].from && (!forms[i].until || version < forms[i].until))
+        if (strcmp(forms[i].name, name) == 0 && version >= forms[i].from &&
+            (!forms[i].until || version < forms[i].until))
             return cu_export_find(forms[i].symbol);
     for (int form = 4; form >= 2; form--) {
         snprintf(symbol, sizeof symbol, "%s_v%d", name, form);

@@ -44,16 +44,16 @@ static int launch(const struct sim_kernel *k, const struct launch *l)
     return sim_enqueue(s, &op);
 }
 
-CU_API cuLaunchKernel(struct sim_kernel *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                      unsigned smem, void *stream, void **arguments, void **extra)
+CU_API cuLaunchKernel(struct sim_kernel *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                      unsigned bz, unsigned smem, void *stream, void **arguments, void **extra)
 {
     CU_LAUNCH(cuLaunchKernel, name_of(f), f, gx, gy, gz, bx, by, bz, smem, stream, arguments, extra);
     struct launch l = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .dynamic_smem = smem, .stream = stream};
     return DONE(launch(f, &l));
 }
 
-CU_API cuLaunchCooperativeKernel(struct sim_kernel *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                                 unsigned smem, void *stream, void **arguments)
+CU_API cuLaunchCooperativeKernel(struct sim_kernel *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                 unsigned bz, unsigned smem, void *stream, void **arguments)
 {
     CU_LAUNCH(cuLaunchCooperativeKernel, name_of(f), f, gx, gy, gz, bx, by, bz, smem, stream, arguments);
     struct launch l = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .dynamic_smem = smem, .stream = stream};
@@ -84,7 +84,8 @@ CU_API cuLaunchKernelEx(const struct launch_config *config, struct sim_kernel *f
 {
     CU_LAUNCH(cuLaunchKernelEx, name_of(f), config, f, arguments, extra);
     CU_NEEDS(config, SIM_INVALID_VALUE);
-    struct launch l = {.grid = config->grid, .block = config->block, .dynamic_smem = config->dynamic_smem, .stream = config->stream};
+    struct launch l = {
+        .grid = config->grid, .block = config->block, .dynamic_smem = config->dynamic_smem, .stream = config->stream};
     for (unsigned i = 0; i < config->attribute_count; i++)
         if (config->attributes[i].id == ATTRIBUTE_CLUSTER) l.cluster = config->attributes[i].value.dim;
     return DONE(launch(f, &l));
@@ -108,7 +109,8 @@ static int get_attribute(int *value, int number, const struct sim_kernel *k)
 static int set_attribute(struct sim_kernel *k, int number, int value)
 {
     if (number != 8) return number == 9 || number >= 10 ? SIM_OK : SIM_INVALID_VALUE;
-    if (value < 0 || (uint32_t)value + k->static_smem > sim_device_at(0)->facts.smem_per_block_optin) return SIM_INVALID_VALUE;
+    if (value < 0 || (uint32_t)value + k->static_smem > sim_device_at(0)->facts.smem_per_block_optin)
+        return SIM_INVALID_VALUE;
     k->max_dynamic_smem = (uint32_t)value;
     return SIM_OK;
 }
@@ -186,7 +188,8 @@ static int blocks_per_sm(const struct sim_kernel *k, int block_size, size_t dyna
     return (int)(by_smem < least ? by_smem : least);
 }
 
-CU_API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct sim_kernel *f, int block_size, size_t dynamic_smem)
+CU_API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct sim_kernel *f, int block_size,
+                                                   size_t dynamic_smem)
 {
     CU_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, blocks, f, block_size, dynamic_smem);
     CU_NEEDS(is_kernel(f), SIM_INVALID_HANDLE);
@@ -194,8 +197,8 @@ CU_API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct sim_kerne
     return DONE(SIM_OK);
 }
 
-CU_API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, struct sim_kernel *f, int block_size, size_t dynamic_smem,
-                                                            unsigned flags)
+CU_API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, struct sim_kernel *f, int block_size,
+                                                            size_t dynamic_smem, unsigned flags)
 {
     CU_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, blocks, f, block_size, dynamic_smem, flags);
     CU_NEEDS(is_kernel(f), SIM_INVALID_HANDLE);

@@ -204,7 +204,7 @@ CU_API cuMemPoolSetAttribute(struct sim_pool *pool, int number, void *value)
 {
     CU_CALL(cuMemPoolSetAttribute, pool, number, value);
     CU_NEEDS(sim_pool_is(pool) && number >= 1 && number <= 8, SIM_INVALID_VALUE);
-    if (number <= 3) pool->flags[number] = (uint64_t)*(int *)value;
+    if (number <= 3) pool->flags[number] = (uint64_t) * (int *)value;
     if (number == 4) pool->release_threshold = *(uint64_t *)value;
     if (number == 6 || number == 8) pool->used_high = pool->used;
     return DONE(SIM_OK);

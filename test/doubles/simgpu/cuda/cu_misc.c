@@ -25,7 +25,8 @@ static int prefetch(void *at, size_t bytes, void *stream)
     struct sim_stream *s = sim_stream_of(stream);
     struct sim_block block;
     if (s == NULL) return SIM_INVALID_HANDLE;
-    return sim_memory_find(at, &block) && block.kind == SIM_MANAGED && bytes <= block.bytes ? SIM_OK : SIM_INVALID_VALUE;
+    return sim_memory_find(at, &block) && block.kind == SIM_MANAGED && bytes <= block.bytes ? SIM_OK
+                                                                                            : SIM_INVALID_VALUE;
 }
 
 struct location {
@@ -102,8 +103,8 @@ CU_API cuDeviceGetP2PAttribute(int *value, int attribute, int from, int to)
     return DONE(SIM_OK);
 }
 
-CU_API cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *at, const void *sizes, const void *strides, const void *box,
-                              const void *steps, int interleave, int swizzle, int promotion)
+CU_API cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *at, const void *sizes, const void *strides,
+                              const void *box, const void *steps, int interleave, int swizzle, int promotion)
 {
     CU_CALL(cuTensorMapEncodeTiled, map, type, rank, at, sizes, strides, box, steps, interleave, swizzle, promotion);
     memset(map, 0, 128);

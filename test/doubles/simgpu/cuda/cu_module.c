@@ -183,15 +183,15 @@ CU_API cuModuleGetLoadingMode(int *mode)
 }
 
 /* --- libraries --- */
-CU_API cuLibraryLoadData(struct sim_module **out, const void *code, int *jit_options, void **jit_values, unsigned jit_count, int *options,
-                         void **values, unsigned count)
+CU_API cuLibraryLoadData(struct sim_module **out, const void *code, int *jit_options, void **jit_values,
+                         unsigned jit_count, int *options, void **values, unsigned count)
 {
     CU_CALL(cuLibraryLoadData, out, code, jit_options, jit_values, jit_count, options, values, count);
     return DONE(load(out, code));
 }
 
-CU_API cuLibraryLoadFromFile(struct sim_module **out, const char *path, int *jit_options, void **jit_values, unsigned jit_count,
-                             int *options, void **values, unsigned count)
+CU_API cuLibraryLoadFromFile(struct sim_module **out, const char *path, int *jit_options, void **jit_values,
+                             unsigned jit_count, int *options, void **values, unsigned count)
 {
     CU_CALL(cuLibraryLoadFromFile, out, path, jit_options, jit_values, jit_count, options, values, count);
     return DONE(load_file(out, path));
@@ -269,8 +269,8 @@ CU_API cuLinkCreate_v2(unsigned count, int *options, void **values, struct link 
     return DONE(*out ? SIM_OK : SIM_OUT_OF_MEMORY);
 }
 
-CU_API cuLinkAddData_v2(struct link *link, int type, const void *data, size_t bytes, const char *name, unsigned count, int *options,
-                        void **values)
+CU_API cuLinkAddData_v2(struct link *link, int type, const void *data, size_t bytes, const char *name, unsigned count,
+                        int *options, void **values)
 {
     CU_CALL(cuLinkAddData_v2, link, type, data, bytes, name, count, options, values);
     char *text = realloc(link->text, link->bytes + bytes + 1);

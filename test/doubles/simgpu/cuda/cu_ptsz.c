@@ -7,11 +7,11 @@
 
 static void *own(void *stream) { return stream ? stream : (void *)2; }
 
-#define PTSZ(fn, declaration, arguments)                     \
-    int fn declaration;                                      \
-    CU_API fn##_ptsz declaration                             \
-    {                                                        \
-        sim_call_alias(SIM_CBID_##fn##_ptsz);                \
-        return fn arguments;                                 \
+#define PTSZ(fn, declaration, arguments)      \
+    int fn declaration;                       \
+    CU_API fn##_ptsz declaration              \
+    {                                         \
+        sim_call_alias(SIM_CBID_##fn##_ptsz); \
+        return fn arguments;                  \
     }
 #include "test/doubles/simgpu/cuda/ptsz.def"

@@ -65,7 +65,8 @@ static int create(struct physical **out, size_t bytes, const struct properties *
     return SIM_OK;
 }
 
-CU_API cuMemCreate(struct physical **handle, size_t bytes, const struct properties *properties, unsigned long long flags)
+CU_API cuMemCreate(struct physical **handle, size_t bytes, const struct properties *properties,
+                   unsigned long long flags)
 {
     CU_CALL(cuMemCreate, handle, bytes, properties, flags);
     CU_NEEDS(handle && properties, SIM_INVALID_VALUE);
@@ -118,8 +119,13 @@ CU_API cuMemMap(void *at, size_t bytes, size_t offset, struct physical *handle, 
     void *got = mmap(at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, handle->fd, (off_t)offset);
     CU_NEEDS(got == at, SIM_INVALID_VALUE);
     handle->references++;
-    struct sim_block block = {.base = (uintptr_t)at, .bytes = bytes, .kind = SIM_DEVICE_MEMORY, .is_mapped = true,
-                              .device = handle->device, .context = context, .pool = (struct sim_pool *)(void *)handle};
+    struct sim_block block = {.base = (uintptr_t)at,
+                              .bytes = bytes,
+                              .kind = SIM_DEVICE_MEMORY,
+                              .is_mapped = true,
+                              .device = handle->device,
+                              .context = context,
+                              .pool = (struct sim_pool *)(void *)handle};
     sim_memory_note(&block);
     return DONE(SIM_OK);
 }
@@ -189,7 +195,8 @@ CU_API cuMemImportFromShareableHandle(struct physical **handle, void *from, int 
     struct sim_context *context = cu_context();
     struct physical *p = calloc(1, sizeof *p);
     CU_NEEDS(context && p, SIM_INVALID_CONTEXT);
-    *p = (struct physical){.magic = MAGIC_PHYSICAL, .references = 1, .fd = dup((int)(intptr_t)from), .device = context->device};
+    *p = (struct physical){
+        .magic = MAGIC_PHYSICAL, .references = 1, .fd = dup((int)(intptr_t)from), .device = context->device};
     off_t bytes = p->fd >= 0 ? lseek(p->fd, 0, SEEK_END) : -1;
     bool fits = bytes > 0 && sim_memory_reserve(p->device, (size_t)bytes);
     if (!fits) {

@@ -14,8 +14,8 @@ static int unmodelled(const char *name)
     return SIM_NOT_SUPPORTED;
 }
 
-#define SIM_EXPORT(name)                                               \
-    int name(void) __attribute__((weak, visibility("default")));       \
+#define SIM_EXPORT(name)                                         \
+    int name(void) __attribute__((weak, visibility("default"))); \
     int name(void) { return unmodelled(#name); }
 #include "test/doubles/simgpu/cuda_exports.def"
 #undef SIM_EXPORT
@@ -34,10 +34,8 @@ void *cu_export_find(const char *name)
         size_t mid = (low + high) / 2;
         int order = strcmp(name, exports[mid].name);
         if (order == 0) return exports[mid].fn;
-        if (order < 0)
-            high = mid;
-        else
-            low = mid + 1;
+        if (order < 0) high = mid;
+        else low = mid + 1;
     }
     return NULL;
 }

@@ -19,8 +19,8 @@ static int unmodelled(const char *name)
     return rt_end(&call, error ? error : RT_NOT_SUPPORTED);
 }
 
-#define SIM_EXPORT(name, versions)                         \
-    __attribute__((weak)) RT_API name(void);               \
+#define SIM_EXPORT(name, versions)           \
+    __attribute__((weak)) RT_API name(void); \
     __attribute__((weak)) RT_API name(void) { return unmodelled(#name); }
 #include "test/doubles/simgpu/cudart_exports.def"
 #undef SIM_EXPORT

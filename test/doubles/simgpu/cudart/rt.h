@@ -24,9 +24,21 @@
 #define RT_API RT_EXPORT int
 
 enum {
-    RT_OK = 0, RT_INVALID_VALUE = 1, RT_OUT_OF_MEMORY = 2, RT_INITIALIZATION = 3, RT_UNLOADING = 4, RT_INVALID_CONFIGURATION = 9,
-    RT_INVALID_DIRECTION = 21, RT_INSUFFICIENT_DRIVER = 35, RT_INVALID_FUNCTION = 98, RT_NO_DEVICE = 100, RT_INVALID_DEVICE = 101,
-    RT_INVALID_HANDLE = 400, RT_SYMBOL_NOT_FOUND = 500, RT_NOT_READY = 600, RT_NOT_SUPPORTED = 801,
+    RT_OK = 0,
+    RT_INVALID_VALUE = 1,
+    RT_OUT_OF_MEMORY = 2,
+    RT_INITIALIZATION = 3,
+    RT_UNLOADING = 4,
+    RT_INVALID_CONFIGURATION = 9,
+    RT_INVALID_DIRECTION = 21,
+    RT_INSUFFICIENT_DRIVER = 35,
+    RT_INVALID_FUNCTION = 98,
+    RT_NO_DEVICE = 100,
+    RT_INVALID_DEVICE = 101,
+    RT_INVALID_HANDLE = 400,
+    RT_SYMBOL_NOT_FOUND = 500,
+    RT_NOT_READY = 600,
+    RT_NOT_SUPPORTED = 801,
 };
 
 struct dim3 {
@@ -51,7 +63,7 @@ extern struct rt_driver drv;
 const struct simgpu_core *rt_core(void); /* NULL: there is no libcuda.so.1 */
 int rt_begin(struct simgpu_call *call, enum rt_need need);
 int rt_end(struct simgpu_call *call, int result);
-void rt_alias(uint32_t cbid); /* the next call is reported under this number */
+void rt_alias(uint32_t cbid);            /* the next call is reported under this number */
 int rt_without_driver(const char *name); /* the answer of any call when there is no libcuda.so.1 */
 int rt_device(void);                     /* the thread's */
 int rt_device_set(int device);
@@ -62,13 +74,16 @@ void *rt_kernel(const void *host_function);            /* its CUfunction, or NUL
 void *rt_driver_symbol(const char *name);
 
 /* Begins an exported function: brackets the call, and returns from it at once when it must fail. */
-#define RT_BEGIN(fn, number, params_address, symbol_name, needs)                                                       \
-    struct simgpu_call call_ = {.domain = SIMGPU_RUNTIME, .cbid = number, .params = params_address,                     \
-                                .name = sim_cbid_name(SIMGPU_RUNTIME, number), .symbol = symbol_name};                  \
-    if (rt_core() == NULL) return rt_without_driver(#fn);                                                               \
-    {                                                                                                                   \
-        int error_ = rt_begin(&call_, needs);                                                                           \
-        if (error_ != 0) return DONE(error_);                                                                           \
+#define RT_BEGIN(fn, number, params_address, symbol_name, needs)               \
+    struct simgpu_call call_ = {.domain = SIMGPU_RUNTIME,                      \
+                                .cbid = number,                                \
+                                .params = params_address,                      \
+                                .name = sim_cbid_name(SIMGPU_RUNTIME, number), \
+                                .symbol = symbol_name};                        \
+    if (rt_core() == NULL) return rt_without_driver(#fn);                      \
+    {                                                                          \
+        int error_ = rt_begin(&call_, needs);                                  \
+        if (error_ != 0) return DONE(error_);                                  \
     }
 #define RT_CALL(fn, needs, ...) \
     SIM_PARAMS(__VA_ARGS__);    \

@@ -14,7 +14,8 @@ RT_API cudaStreamBeginCapture(void *stream, int mode)
     return DONE(drv.cuStreamBeginCapture_v2(stream, mode));
 }
 
-RT_API cudaStreamBeginCaptureToGraph(void *stream, void *graph, void *const *needs, const void *edges, size_t count, int mode)
+RT_API cudaStreamBeginCaptureToGraph(void *stream, void *graph, void *const *needs, const void *edges, size_t count,
+                                     int mode)
 {
     RT_CALL(cudaStreamBeginCaptureToGraph, RT_CONTEXT, stream, graph, needs, edges, count, mode);
     return DONE(drv.cuStreamBeginCaptureToGraph(stream, graph, needs, edges, count, mode));
@@ -33,8 +34,8 @@ RT_API cudaThreadExchangeStreamCaptureMode(int *mode)
 }
 
 #if SIM_CUDART >= 13
-RT_API cudaStreamGetCaptureInfo(void *stream, int *status, unsigned long long *id, void **graph, void ***nodes, const void **edges,
-                                size_t *count)
+RT_API cudaStreamGetCaptureInfo(void *stream, int *status, unsigned long long *id, void **graph, void ***nodes,
+                                const void **edges, size_t *count)
 {
     RT_CALL(cudaStreamGetCaptureInfo, RT_CONTEXT, stream, status, id, graph, nodes, edges, count);
     return DONE(drv.cuStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges, count));
@@ -52,14 +53,15 @@ RT_API cudaStreamGetCaptureInfo(void *stream, int *status, unsigned long long *i
     return DONE(drv.cuStreamGetCaptureInfo(stream, status, id));
 }
 
-RT_API cudaStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *id, void **graph, void ***nodes, size_t *count)
+RT_API cudaStreamGetCaptureInfo_v2(void *stream, int *status, unsigned long long *id, void **graph, void ***nodes,
+                                   size_t *count)
 {
     RT_CALL(cudaStreamGetCaptureInfo_v2, RT_CONTEXT, stream, status, id, graph, nodes, count);
     return DONE(drv.cuStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count));
 }
 
-RT_API cudaStreamGetCaptureInfo_v3(void *stream, int *status, unsigned long long *id, void **graph, void ***nodes, const void **edges,
-                                   size_t *count)
+RT_API cudaStreamGetCaptureInfo_v3(void *stream, int *status, unsigned long long *id, void **graph, void ***nodes,
+                                   const void **edges, size_t *count)
 {
     RT_CALL(cudaStreamGetCaptureInfo, RT_CONTEXT, stream, status, id, graph, nodes, edges, count);
     return DONE(drv.cuStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges, count));
@@ -71,7 +73,8 @@ RT_API cudaStreamUpdateCaptureDependencies(void *stream, void **needs, size_t co
     return DONE(drv.cuStreamUpdateCaptureDependencies(stream, needs, count, flags));
 }
 
-RT_API cudaStreamUpdateCaptureDependencies_v2(void *stream, void **needs, const void *edges, size_t count, unsigned flags)
+RT_API cudaStreamUpdateCaptureDependencies_v2(void *stream, void **needs, const void *edges, size_t count,
+                                              unsigned flags)
 {
     RT_CALL(cudaStreamUpdateCaptureDependencies, RT_CONTEXT, stream, needs, edges, count, flags);
     return DONE(drv.cuStreamUpdateCaptureDependencies_v2(stream, needs, edges, count, flags));

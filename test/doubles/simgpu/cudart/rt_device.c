@@ -249,7 +249,8 @@ RT_API cudaGetDriverEntryPoint(const char *symbol, void **fn, unsigned long long
     return DONE(entry_point(symbol, fn, SIM_RUNTIME_VERSION, flags, status));
 }
 
-RT_API cudaGetDriverEntryPointByVersion(const char *symbol, void **fn, unsigned version, unsigned long long flags, int *status)
+RT_API cudaGetDriverEntryPointByVersion(const char *symbol, void **fn, unsigned version, unsigned long long flags,
+                                        int *status)
 {
     RT_CALL(cudaGetDriverEntryPointByVersion, RT_DRIVER, symbol, fn, version, flags, status);
     return DONE(entry_point(symbol, fn, (int)version, flags, status));

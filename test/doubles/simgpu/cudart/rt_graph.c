@@ -182,7 +182,8 @@ static int in_words_of_driver(struct driver_kernel_params *to, const struct kern
     return to->first.function ? RT_OK : RT_INVALID_FUNCTION;
 }
 
-RT_API cudaGraphAddKernelNode(void **node, void *graph, void *const *needs, size_t count, const struct kernel_params *params)
+RT_API cudaGraphAddKernelNode(void **node, void *graph, void *const *needs, size_t count,
+                              const struct kernel_params *params)
 {
     RT_CALL(cudaGraphAddKernelNode, RT_CONTEXT, node, graph, needs, count, params);
     struct driver_kernel_params p;
@@ -218,12 +219,15 @@ struct box {
 };
 enum { UNIFIED = 4 };
 
-RT_API cudaGraphAddMemcpyNode1D(void **node, void *graph, void *const *needs, size_t count, void *dst, const void *src, size_t bytes,
-                                int kind)
+RT_API cudaGraphAddMemcpyNode1D(void **node, void *graph, void *const *needs, size_t count, void *dst, const void *src,
+                                size_t bytes, int kind)
 {
     RT_CALL(cudaGraphAddMemcpyNode1D, RT_CONTEXT, node, graph, needs, count, dst, src, bytes, kind);
     struct box box = {.src = {.type = UNIFIED, .device = src, .pitch = bytes, .height = 1},
-                      .dst = {.type = UNIFIED, .device = dst, .pitch = bytes, .height = 1}, .width = bytes, .height = 1, .depth = 1};
+                      .dst = {.type = UNIFIED, .device = dst, .pitch = bytes, .height = 1},
+                      .width = bytes,
+                      .height = 1,
+                      .depth = 1};
     return DONE(drv.cuGraphAddMemcpyNode(node, graph, needs, count, &box, rt_core()->current_context()));
 }
 

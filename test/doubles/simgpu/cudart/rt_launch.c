@@ -16,24 +16,27 @@ static int in_words_of_runtime(int error) { return error == RT_INVALID_VALUE ? R
 static int launch(void *kernel, struct dim3 grid, struct dim3 block, void **arguments, size_t smem, void *stream)
 {
     if (kernel == NULL) return RT_INVALID_FUNCTION;
-    return in_words_of_runtime(drv.cuLaunchKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)smem, stream,
-                                                  arguments, NULL));
+    return in_words_of_runtime(drv.cuLaunchKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                                  (unsigned)smem, stream, arguments, NULL));
 }
 
-RT_API cudaLaunchKernel(const void *func, struct dim3 grid, struct dim3 block, void **arguments, size_t smem, void *stream)
+RT_API cudaLaunchKernel(const void *func, struct dim3 grid, struct dim3 block, void **arguments, size_t smem,
+                        void *stream)
 {
-    RT_LAUNCH(cudaLaunchKernel, SIM_CBID_cudaLaunchKernel, rt_kernel_name(func), func, grid, block, arguments, smem, stream);
+    RT_LAUNCH(cudaLaunchKernel, SIM_CBID_cudaLaunchKernel, rt_kernel_name(func), func, grid, block, arguments, smem,
+              stream);
     return DONE(launch(rt_kernel(func), grid, block, arguments, smem, stream));
 }
 
-RT_API cudaLaunchCooperativeKernel(const void *func, struct dim3 grid, struct dim3 block, void **arguments, size_t smem, void *stream)
+RT_API cudaLaunchCooperativeKernel(const void *func, struct dim3 grid, struct dim3 block, void **arguments, size_t smem,
+                                   void *stream)
 {
-    RT_LAUNCH(cudaLaunchCooperativeKernel, SIM_CBID_cudaLaunchCooperativeKernel, rt_kernel_name(func), func, grid, block, arguments, smem,
-              stream);
+    RT_LAUNCH(cudaLaunchCooperativeKernel, SIM_CBID_cudaLaunchCooperativeKernel, rt_kernel_name(func), func, grid,
+              block, arguments, smem, stream);
     void *kernel = rt_kernel(func);
     RT_NEEDS(kernel, RT_INVALID_FUNCTION);
-    return DONE(in_words_of_runtime(drv.cuLaunchCooperativeKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                                                  (unsigned)smem, stream, arguments)));
+    return DONE(in_words_of_runtime(drv.cuLaunchCooperativeKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y,
+                                                                  block.z, (unsigned)smem, stream, arguments)));
 }
 
 /* The runtime's configuration has 64 bits of shared memory where the driver's has 32. */
@@ -56,8 +59,8 @@ RT_API cudaLaunchKernelExC(const struct rt_config *config, const void *func, voi
     void *kernel = rt_kernel(func);
     RT_NEEDS(config, RT_INVALID_VALUE);
     RT_NEEDS(kernel, RT_INVALID_FUNCTION);
-    struct cu_config c = {config->grid, config->block, (unsigned)config->dynamic_smem, config->stream, config->attributes,
-                          config->attribute_count};
+    struct cu_config c = {config->grid,   config->block,      (unsigned)config->dynamic_smem,
+                          config->stream, config->attributes, config->attribute_count};
     return DONE(in_words_of_runtime(drv.cuLaunchKernelEx(&c, kernel, arguments, NULL)));
 }
 
@@ -69,9 +72,11 @@ RT_API __cudaGetKernel(void **kernel, const void *host_function)
     return *kernel ? RT_OK : RT_INVALID_FUNCTION;
 }
 
-RT_API __cudaLaunchKernel(void *kernel, struct dim3 grid, struct dim3 block, void **arguments, size_t smem, void *stream)
+RT_API __cudaLaunchKernel(void *kernel, struct dim3 grid, struct dim3 block, void **arguments, size_t smem,
+                          void *stream)
 {
-    RT_LAUNCH(__cudaLaunchKernel, HANDLE_LAUNCH_CBID, rt_kernel_name(kernel), kernel, grid, block, arguments, smem, stream);
+    RT_LAUNCH(__cudaLaunchKernel, HANDLE_LAUNCH_CBID, rt_kernel_name(kernel), kernel, grid, block, arguments, smem,
+              stream);
     return DONE(launch(kernel, grid, block, arguments, smem, stream));
 }
 
@@ -153,7 +158,8 @@ RT_API cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *fu
     return DONE(drv.cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, block_size, smem));
 }
 
-RT_API cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *func, int block_size, size_t smem, unsigned flags)
+RT_API cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *func, int block_size,
+                                                              size_t smem, unsigned flags)
 {
     RT_CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, RT_CONTEXT, blocks, func, block_size, smem, flags);
     void *kernel = rt_kernel(func);

@@ -2,17 +2,18 @@
 /* rt_library.c - code loaded at run time through the runtime's API; hints about managed memory; memory of graphs */
 #include "test/doubles/simgpu/cudart/rt.h"
 
-RT_API cudaLibraryLoadData(void **library, const void *code, int *jit_options, void **jit_values, unsigned jit_count, int *options,
-                           void **values, unsigned count)
+RT_API cudaLibraryLoadData(void **library, const void *code, int *jit_options, void **jit_values, unsigned jit_count,
+                           int *options, void **values, unsigned count)
 {
     RT_CALL(cudaLibraryLoadData, RT_CONTEXT, library, code, jit_options, jit_values, jit_count, options, values, count);
     return DONE(drv.cuLibraryLoadData(library, code, jit_options, jit_values, jit_count, options, values, count));
 }
 
-RT_API cudaLibraryLoadFromFile(void **library, const char *path, int *jit_options, void **jit_values, unsigned jit_count, int *options,
-                               void **values, unsigned count)
+RT_API cudaLibraryLoadFromFile(void **library, const char *path, int *jit_options, void **jit_values,
+                               unsigned jit_count, int *options, void **values, unsigned count)
 {
-    RT_CALL(cudaLibraryLoadFromFile, RT_CONTEXT, library, path, jit_options, jit_values, jit_count, options, values, count);
+    RT_CALL(cudaLibraryLoadFromFile, RT_CONTEXT, library, path, jit_options, jit_values, jit_count, options, values,
+            count);
     return DONE(drv.cuLibraryLoadFromFile(library, path, jit_options, jit_values, jit_count, options, values, count));
 }
 

@@ -151,21 +151,25 @@ struct rectangle {
 };
 enum { UNIFIED = 4 };
 
-static struct rectangle rectangle_of(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height)
+static struct rectangle rectangle_of(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width,
+                                     size_t height)
 {
     return (struct rectangle){.src = {.type = UNIFIED, .device = src, .pitch = src_pitch},
-                              .dst = {.type = UNIFIED, .device = dst, .pitch = dst_pitch}, .width = width, .height = height};
+                              .dst = {.type = UNIFIED, .device = dst, .pitch = dst_pitch},
+                              .width = width,
+                              .height = height};
 }
 
-RT_API cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind)
+RT_API cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                    int kind)
 {
     RT_CALL(cudaMemcpy2D, RT_CONTEXT, dst, dst_pitch, src, src_pitch, width, height, kind);
     struct rectangle r = rectangle_of(dst, dst_pitch, src, src_pitch, width, height);
     return DONE(drv.cuMemcpy2DUnaligned_v2(&r));
 }
 
-RT_API cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height, int kind,
-                         void *stream)
+RT_API cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch, size_t width, size_t height,
+                         int kind, void *stream)
 {
     RT_CALL(cudaMemcpy2DAsync, RT_CONTEXT, dst, dst_pitch, src, src_pitch, width, height, kind, stream);
     struct rectangle r = rectangle_of(dst, dst_pitch, src, src_pitch, width, height);

@@ -7,11 +7,11 @@
 
 static void *own(void *stream) { return stream ? stream : (void *)2; }
 
-#define PTSZ(fn, declaration, arguments)      \
-    RT_API fn declaration;                    \
-    RT_API fn##_ptsz declaration              \
-    {                                         \
-        rt_alias(SIM_CBID_##fn##_ptsz);       \
-        return fn arguments;                  \
+#define PTSZ(fn, declaration, arguments) \
+    RT_API fn declaration;               \
+    RT_API fn##_ptsz declaration         \
+    {                                    \
+        rt_alias(SIM_CBID_##fn##_ptsz);  \
+        return fn arguments;             \
     }
 #include "test/doubles/simgpu/cudart/ptsz.def"

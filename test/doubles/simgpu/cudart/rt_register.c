@@ -87,22 +87,23 @@ RT_EXPORT char __cudaInitModule(void **handle)
     return 1;
 }
 
-RT_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device_function, const char *name, int thread_limit,
-                                      void *tid, void *bid, void *block, void *grid, int *warp_size)
+RT_EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device_function, const char *name,
+                                      int thread_limit, void *tid, void *bid, void *block, void *grid, int *warp_size)
 {
-    (void)handle, (void)device_function, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp_size;
+    (void)handle, (void)device_function, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid,
+        (void)warp_size;
     add(host, name, 0);
 }
 
-RT_EXPORT void __cudaRegisterVar(void **handle, char *host, char *address, const char *name, int is_extern, size_t bytes, int is_constant,
-                                 int is_global)
+RT_EXPORT void __cudaRegisterVar(void **handle, char *host, char *address, const char *name, int is_extern,
+                                 size_t bytes, int is_constant, int is_global)
 {
     (void)handle, (void)address, (void)is_extern, (void)is_constant, (void)is_global;
     add(host, name, bytes);
 }
 
-RT_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *address, const char *name, int is_extern, size_t bytes,
-                                        int is_constant, int is_global)
+RT_EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *address, const char *name, int is_extern,
+                                        size_t bytes, int is_constant, int is_global)
 {
     (void)handle, (void)address, (void)is_extern, (void)is_constant, (void)is_global;
     add(host, name, bytes);

@@ -18,13 +18,15 @@
 static bool is_enableable(uint32_t kind)
 {
     static const unsigned char never[] = {6, 7, 14, 21, 23, 27, 31, 36, 41, 42, 43, 44};
-    return kind && kind < KIND_COUNT && layout_sizes[kind][simcupti_set.layout] && !memchr(never, (int)kind, sizeof never);
+    return kind && kind < KIND_COUNT && layout_sizes[kind][simcupti_set.layout] &&
+           !memchr(never, (int)kind, sizeof never);
 }
 
 static void set_kind(uint32_t kind, bool is_on)
 {
     simcupti.kinds[kind] = is_on;
-    if (kind == KIND_RUNTIME) memset(simcupti.filter[SIMGPU_RUNTIME], simcupti_set.stuck && !is_on, sizeof simcupti.filter[SIMGPU_RUNTIME]);
+    if (kind == KIND_RUNTIME)
+        memset(simcupti.filter[SIMGPU_RUNTIME], simcupti_set.stuck && !is_on, sizeof simcupti.filter[SIMGPU_RUNTIME]);
     if (kind == KIND_DRIVER) memset(simcupti.filter[SIMGPU_DRIVER], 0, sizeof simcupti.filter[SIMGPU_DRIVER]);
 }
 
@@ -120,10 +122,7 @@ CUPTI_API int cuptiActivityRegisterCallbacks(simcupti_request_fn request, simcup
 }
 
 /* In a forked child the worker is gone; the real one waits for it without end. */
-static int flush(uint32_t flag)
-{
-    return simcupti_flush(flag & 1);
-}
+static int flush(uint32_t flag) { return simcupti_flush(flag & 1); }
 
 CUPTI_API int cuptiActivityFlushAll(uint32_t flag)
 {
@@ -162,7 +161,8 @@ CUPTI_API int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, 
 
 static size_t attribute_size(uint32_t attribute)
 {
-    if (attribute == 5 || attribute == 9 || attribute == 11 || (attribute >= 13 && attribute <= 20) || attribute == 23) return 1;
+    if (attribute == 5 || attribute == 9 || attribute == 11 || (attribute >= 13 && attribute <= 20) || attribute == 23)
+        return 1;
     return attribute == 8 || attribute == 12 || attribute == 21 ? 4 : 8;
 }
 
@@ -206,10 +206,19 @@ CUPTI_API int cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable)
     API(CALL_V1, enable, 0, set_flag(&simcupti.event_timestamps, enable));
 }
 
-CUPTI_API int cuptiActivityEnableLatencyTimestamps(uint8_t enable) { API(CALL_V1, enable, 0, set_flag(&simcupti.latency_timestamps, enable)); }
-CUPTI_API int cuptiActivityEnableAllocationSource(uint8_t enable) { API(CALL_V1, enable, 0, set_flag(&simcupti.allocation_source, enable)); }
+CUPTI_API int cuptiActivityEnableLatencyTimestamps(uint8_t enable)
+{
+    API(CALL_V1, enable, 0, set_flag(&simcupti.latency_timestamps, enable));
+}
+CUPTI_API int cuptiActivityEnableAllocationSource(uint8_t enable)
+{
+    API(CALL_V1, enable, 0, set_flag(&simcupti.allocation_source, enable));
+}
 CUPTI_API int cuptiActivityEnableLaunchAttributes(uint8_t enable) { API(CALL_V1, enable, 0, CUPTI_OK); }
-CUPTI_API int cuptiActivityEnableAllSyncRecords(uint8_t enable) { API(CALL_V1, enable, 0, set_flag(&simcupti.ready_syncs_only, !enable)); }
+CUPTI_API int cuptiActivityEnableAllSyncRecords(uint8_t enable)
+{
+    API(CALL_V1, enable, 0, set_flag(&simcupti.ready_syncs_only, !enable));
+}
 
 CUPTI_API int cuptiActivityRegisterTimestampCallback(simcupti_time_fn clock)
 {
@@ -228,8 +237,14 @@ CUPTI_API int cuptiGetThreadIdType(uint32_t *type)
 
 /* --- external correlation --- */
 
-CUPTI_API int cuptiActivityPushExternalCorrelationId(uint32_t kind, uint64_t id) { API(CALL_V1, kind, id, simcupti_push(kind, id)); }
-CUPTI_API int cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t *id) { API(CALL_V1, kind, id ? 1 : 0, simcupti_pop(kind, id)); }
+CUPTI_API int cuptiActivityPushExternalCorrelationId(uint32_t kind, uint64_t id)
+{
+    API(CALL_V1, kind, id, simcupti_push(kind, id));
+}
+CUPTI_API int cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t *id)
+{
+    API(CALL_V1, kind, id ? 1 : 0, simcupti_pop(kind, id));
+}
 
 /* --- the end --- */
 

@@ -20,10 +20,10 @@ struct buffer {
     uint8_t *data;
     size_t size, used, last; /* last: where its newest record begins */
     size_t records, max_records;
-    struct lane *lane;           /* whose current buffer it is */
-    uint64_t thread_id;          /* who asked for it */
+    struct lane *lane;             /* whose current buffer it is */
+    uint64_t thread_id;            /* who asked for it */
     simcupti_complete_fn complete; /* registered when it was asked for */
-    struct simcupti_slot *slots; /* unfinished */
+    struct simcupti_slot *slots;   /* unfinished */
 };
 
 struct simcupti_slot {
@@ -114,7 +114,11 @@ static struct buffer *ask_client(void)
     if (has_client && !data) crash_on_null();
     if (!data || !size) return NULL;
     struct buffer *buffer = calloc(1, sizeof *buffer);
-    *buffer = (struct buffer){.data = data, .size = size, .max_records = max_records, .thread_id = simcupti_thread_id(), .complete = simcupti.complete};
+    *buffer = (struct buffer){.data = data,
+                              .size = size,
+                              .max_records = max_records,
+                              .thread_id = simcupti_thread_id(),
+                              .complete = simcupti.complete};
     if (!simcupti.attributes[5]) memset(data, 0, size);
     return buffer;
 }
@@ -186,7 +190,8 @@ struct simcupti_slot *simcupti_reserve(uint32_t kind)
         simcupti.dropped++;
         return NULL;
     }
-    if (simcupti_set.holes && nth % simcupti_set.holes == 0 && has_room(buffer, 2 * size)) memset(place_record(buffer, size), 0, size);
+    if (simcupti_set.holes && nth % simcupti_set.holes == 0 && has_room(buffer, 2 * size))
+        memset(place_record(buffer, size), 0, size);
     struct simcupti_slot *slot = calloc(1, sizeof *slot);
     slot->buffer = buffer;
     slot->record = place_record(buffer, size);
@@ -218,7 +223,8 @@ void simcupti_complete(struct simcupti_slot *slot)
     free(slot);
 }
 
-void simcupti_complete_at(struct simcupti_slot *slot, uint64_t host_ns, void (*fill)(struct simcupti_slot *, void *), void *arg)
+void simcupti_complete_at(struct simcupti_slot *slot, uint64_t host_ns, void (*fill)(struct simcupti_slot *, void *),
+                          void *arg)
 {
     slot->due_ns = host_ns;
     slot->fill = fill;
@@ -287,7 +293,8 @@ static void give_back(const struct buffer *buffer)
 {
     bool is_of_another = buffer->complete != simcupti.complete;
     if (is_of_another && simcupti_set.replaced == REPLACED_LOST) return;
-    simcupti_complete_fn complete = is_of_another && simcupti_set.replaced == REPLACED_OWN ? buffer->complete : simcupti.complete;
+    simcupti_complete_fn complete =
+        is_of_another && simcupti_set.replaced == REPLACED_OWN ? buffer->complete : simcupti.complete;
     uint64_t info[8] = {32, buffer->thread_id}; /* CUpti_BufferCallbackCompleteInfo: its size, the thread, no layouts */
     simcupti_in_client++;
     if (complete) complete(NULL, 0, buffer->data, buffer->size, valid_bytes(buffer));
@@ -319,7 +326,8 @@ static void deliver(int which)
 
 int simcupti_flush(bool is_forced)
 {
-    if (simcupti_in_client) return CUPTI_INVALID_OPERATION; /* the real one may hang here: never from a callback of buffers */
+    if (simcupti_in_client)
+        return CUPTI_INVALID_OPERATION; /* the real one may hang here: never from a callback of buffers */
     if (is_exiting && simcupti_hangs("exit")) simcupti_hang();
     simcupti_clock_sample();
     simcupti_catch_up();

@@ -132,7 +132,8 @@ static bool do_all_allow_others(void)
     return !simcupti_set.other_tool && simcupti_set.version >= 130200 && simcupti_set.is_multi_allowed;
 }
 
-static int take_subscriber(void **handle, simcupti_callback_fn callback, void *user, const char *name, bool allows_others)
+static int take_subscriber(void **handle, simcupti_callback_fn callback, void *user, const char *name,
+                           bool allows_others)
 {
     for (int i = 0; i < SUBSCRIBERS; i++) {
         if (subscribers[i].is_taken) continue;
@@ -190,7 +191,8 @@ static int unsubscribe(void *handle)
 /* domain 0: all; cbid UINT32_MAX: all of the domain */
 static int set_enabled(bool is_on, void *handle, uint32_t domain, uint32_t cbid)
 {
-    if (!simcupti_is_subscriber(handle) || domain >= DOMAINS || (cbid != UINT32_MAX && cbid >= CBID_WORDS * 32)) return CUPTI_INVALID_PARAMETER;
+    if (!simcupti_is_subscriber(handle) || domain >= DOMAINS || (cbid != UINT32_MAX && cbid >= CBID_WORDS * 32))
+        return CUPTI_INVALID_PARAMETER;
     struct subscriber *subscriber = handle;
     for (uint32_t d = 1; d < DOMAINS; d++)
         for (uint32_t c = 0; c < CBID_WORDS * 32; c++)
@@ -200,7 +202,8 @@ static int set_enabled(bool is_on, void *handle, uint32_t domain, uint32_t cbid)
 
 static int get_enabled(uint32_t *enable, void *handle, uint32_t domain, uint32_t cbid)
 {
-    if (!enable || !simcupti_is_subscriber(handle) || !domain || domain >= DOMAINS || cbid >= CBID_WORDS * 32) return CUPTI_INVALID_PARAMETER;
+    if (!enable || !simcupti_is_subscriber(handle) || !domain || domain >= DOMAINS || cbid >= CBID_WORDS * 32)
+        return CUPTI_INVALID_PARAMETER;
     *enable = ((struct subscriber *)handle)->enabled[domain][cbid];
     return CUPTI_OK;
 }
@@ -241,7 +244,8 @@ CUPTI_API int cuptiGetCallbackState(uint32_t *enable, void *handle, uint32_t dom
 
 CUPTI_API int cuptiSupportedDomains(size_t *count, const uint32_t **table)
 {
-    static const uint32_t domains[] = {DOMAIN_DRIVER, DOMAIN_RUNTIME, DOMAIN_RESOURCE, DOMAIN_SYNCHRONIZE, DOMAIN_NVTX, DOMAIN_STATE};
+    static const uint32_t domains[] = {DOMAIN_DRIVER,      DOMAIN_RUNTIME, DOMAIN_RESOURCE,
+                                       DOMAIN_SYNCHRONIZE, DOMAIN_NVTX,    DOMAIN_STATE};
     size_t known = simcupti_set.version >= 20 ? 6 : 5;
     API(CALL_FREE, count, 0, count && table ? (*count = known, *table = domains, CUPTI_OK) : CUPTI_INVALID_PARAMETER);
 }

@@ -34,7 +34,8 @@ static void measure_offset(void)
 {
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < 20; i++) {
-        uint64_t before = read_clock(CLOCK_MONOTONIC), real = read_clock(CLOCK_REALTIME), after = read_clock(CLOCK_MONOTONIC);
+        uint64_t before = read_clock(CLOCK_MONOTONIC), real = read_clock(CLOCK_REALTIME),
+                 after = read_clock(CLOCK_MONOTONIC);
         if (after - before >= best) continue;
         best = after - before;
         offset_ns = real - (before + best / 2);

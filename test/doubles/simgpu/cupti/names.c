@@ -40,8 +40,14 @@ CUPTI_API int cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **
     API(CALL_QUIET, domain, cbid, callback_name(domain, cbid, name));
 }
 
-CUPTI_API int cuptiGetResultString(int result, const char **name) { API(CALL_QUIET, result, 0, result_name(result, name)); }
-CUPTI_API int cuptiGetErrorMessage(int result, const char **name) { API(CALL_QUIET, result, 0, result_name(result, name)); }
+CUPTI_API int cuptiGetResultString(int result, const char **name)
+{
+    API(CALL_QUIET, result, 0, result_name(result, name));
+}
+CUPTI_API int cuptiGetErrorMessage(int result, const char **name)
+{
+    API(CALL_QUIET, result, 0, result_name(result, name));
+}
 
 CUPTI_API int cuptiGetVersion(uint32_t *version)
 {
@@ -139,8 +145,14 @@ static int ask_device(uint32_t *id)
     return get && !get(id) ? CUPTI_OK : 3;
 }
 
-CUPTI_API int cuptiGetContextId(void *context, uint32_t *id) { API(CALL_GPU, context, 0, in_context(context, ask_context, id)); }
-CUPTI_API int cuptiGetDeviceId(void *context, uint32_t *id) { API(CALL_GPU, context, 0, in_context(context, ask_device, id)); }
+CUPTI_API int cuptiGetContextId(void *context, uint32_t *id)
+{
+    API(CALL_GPU, context, 0, in_context(context, ask_context, id));
+}
+CUPTI_API int cuptiGetDeviceId(void *context, uint32_t *id)
+{
+    API(CALL_GPU, context, 0, in_context(context, ask_device, id));
+}
 
 static int stream_id(void *stream, uint32_t *id)
 {
@@ -152,7 +164,10 @@ static int stream_id(void *stream, uint32_t *id)
     return CUPTI_OK;
 }
 
-CUPTI_API int cuptiGetStreamId(void *context, void *stream, uint32_t *id) { API(CALL_GPU, context, stream, stream_id(stream, id)); }
+CUPTI_API int cuptiGetStreamId(void *context, void *stream, uint32_t *id)
+{
+    API(CALL_GPU, context, stream, stream_id(stream, id));
+}
 
 CUPTI_API int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *id)
 {

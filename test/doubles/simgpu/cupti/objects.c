@@ -100,7 +100,8 @@ static void put_device_sizes(uint8_t *record, const struct simgpu_device *device
     simcupti_put(record, DEVICE_numMemcpyEngines, device->copy_engines);
     simcupti_put(record, DEVICE_numMultiprocessors, device->sms);
     simcupti_put(record, DEVICE_maxIPC, 4);
-    simcupti_put(record, DEVICE_maxWarpsPerMultiprocessor, device->max_threads_per_sm / (device->warp_size ? device->warp_size : 32));
+    simcupti_put(record, DEVICE_maxWarpsPerMultiprocessor,
+                 device->max_threads_per_sm / (device->warp_size ? device->warp_size : 32));
     simcupti_put(record, DEVICE_maxBlocksPerMultiprocessor, device->max_blocks_per_sm);
     simcupti_put(record, DEVICE_maxSharedMemoryPerMultiprocessor, device->smem_per_sm);
     simcupti_put(record, DEVICE_maxRegistersPerMultiprocessor, device->regs_per_sm);

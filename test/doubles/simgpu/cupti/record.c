@@ -40,7 +40,7 @@ static _Thread_local struct external {
     uint64_t ids[EXTERNAL_KINDS][EXTERNAL_DEPTH];
     unsigned depth[EXTERNAL_KINDS];
     unsigned generation;
-} *external; /* lives as long as the process: threads are few here */
+} * external; /* lives as long as the process: threads are few here */
 static unsigned external_generation;
 static _Thread_local uint32_t told_correlation; /* the last whose external ids were told */
 static _Thread_local struct graph_launch *my_graph;
@@ -222,8 +222,8 @@ static uint32_t kind_of_work(const struct simgpu_work *work)
 static void put_kernel(uint8_t *record, const struct simgpu_work *work)
 {
     uint32_t smem = work->static_smem + work->dynamic_smem;
-    uint64_t local = (uint64_t)work->local_per_thread * work->grid[0] * work->grid[1] * work->grid[2] * work->block[0] * work->block[1] *
-                     work->block[2];
+    uint64_t local = (uint64_t)work->local_per_thread * work->grid[0] * work->grid[1] * work->grid[2] * work->block[0] *
+                     work->block[1] * work->block[2];
     simcupti_put(record, KERNEL_registersPerThread, work->registers);
     simcupti_put(record, KERNEL_deviceId, work->device);
     simcupti_put(record, KERNEL_contextId, work->context);
@@ -379,7 +379,8 @@ static void on_enqueued(struct simgpu_work *work)
     if (simcupti_in_client) return;
     uint32_t kind = kind_of_work(work);
     bool is_node = work->graph && simcupti.is_graph_level && work->kind != SIMGPU_HOST_FUNCTION;
-    if (is_node && !simcupti.kinds[KIND_GRAPH_TRACE]) return; /* sticks: no nodes any more, and nobody wants the whole */
+    if (is_node && !simcupti.kinds[KIND_GRAPH_TRACE])
+        return; /* sticks: no nodes any more, and nobody wants the whole */
     if (!kind && !is_node) return;
     uint64_t now = simcupti.kinds[KIND_OVERHEAD] ? simcupti_now() : 0;
     struct gpu_record *mine = calloc(1, sizeof *mine);
@@ -468,7 +469,8 @@ void simcupti_catch_up(void)
     for (int i = 0; i < 400; i++) {
         bool is_behind = false;
         pthread_mutex_lock(&simcupti_lock);
-        for (const struct gpu_record *record = untold; record; record = record->next) is_behind |= record->ends_ns <= now;
+        for (const struct gpu_record *record = untold; record; record = record->next)
+            is_behind |= record->ends_ns <= now;
         pthread_mutex_unlock(&simcupti_lock);
         if (!is_behind) return;
         nanosleep(&(struct timespec){0, 250000}, NULL);

@@ -30,11 +30,13 @@ pthread_mutex_t simcupti_lock = PTHREAD_MUTEX_INITIALIZER;
 _Thread_local int simcupti_in_client;
 int simcupti_inside;
 
-static const struct export {
+static const struct export
+{
     const char *name;
     int since, until; /* 1107 is 11.7 */
     uint32_t calls;
-} export_rows[] = {
+}
+export_rows[] = {
 #define EXPORT(name, since, until) {#name, since, until, 0},
 #include "test/doubles/simgpu/cupti/exports.def"
 #undef EXPORT
@@ -49,8 +51,15 @@ static const struct {
     uint32_t version;
     int release; /* 1107 is 11.7 */
 } version_rows[] = {
-    {17, 1107}, {18, SIMCUPTI_MAJOR == 11 ? 1108 : 1201}, {20, 1202}, {21, 1203}, {22, 1204}, {23, 1205}, {24, 1206}, {25, 1206}, {26, 1208},
-    {27, 1209}, {28, 1209}, {130000, 1300}, {130001, 1300}, {130100, 1301}, {130101, 1301}, {130200, 1302}, {130300, 1303}, {130400, 1304},
+    {17, 1107},     {18, SIMCUPTI_MAJOR == 11 ? 1108 : 1201},
+    {20, 1202},     {21, 1203},
+    {22, 1204},     {23, 1205},
+    {24, 1206},     {25, 1206},
+    {26, 1208},     {27, 1209},
+    {28, 1209},     {130000, 1300},
+    {130001, 1300}, {130100, 1301},
+    {130101, 1301}, {130200, 1302},
+    {130300, 1303}, {130400, 1304},
     {130401, 1304}, {130500, 1305},
 };
 
@@ -94,7 +103,7 @@ bool simcupti_has(const char *function) { return is_in_version(find_export(funct
 
 /* --- taking symbols away --- */
 
-static void hide_symbols(const ElfW(Sym) *symbols, const char *strings, size_t count)
+static void hide_symbols(const ElfW(Sym) * symbols, const char *strings, size_t count)
 {
     long page = sysconf(_SC_PAGESIZE);
     for (size_t i = 1; i < count; i++) {
@@ -190,8 +199,8 @@ static void log_line(const char *format, ...)
     char line[768];
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    int n = snprintf(line, sizeof line, "{\"ns\":%lld,\"pid\":%d,\"tid\":%d,", now.tv_sec * 1000000000LL + now.tv_nsec, (int)getpid(),
-                     (int)gettid());
+    int n = snprintf(line, sizeof line, "{\"ns\":%lld,\"pid\":%d,\"tid\":%d,", now.tv_sec * 1000000000LL + now.tv_nsec,
+                     (int)getpid(), (int)gettid());
     va_list arguments;
     va_start(arguments, format);
     n += vsnprintf(line + n, sizeof line - (size_t)n - 3, format, arguments);
@@ -206,7 +215,8 @@ static void log_line(const char *format, ...)
 int simcupti_answer(const char *name, int flags, uint64_t a, uint64_t b, int answer)
 {
     if (!(flags & CALL_QUIET))
-        log_line("\"call\":\"%s\",\"args\":[%llu,%llu],\"result\":%d", name, (unsigned long long)a, (unsigned long long)b, answer);
+        log_line("\"call\":\"%s\",\"args\":[%llu,%llu],\"result\":%d", name, (unsigned long long)a,
+                 (unsigned long long)b, answer);
     return answer;
 }
 
@@ -223,7 +233,8 @@ static int count_single(void)
     static const int kind_of[] = {[SIMGPU_DRIVER] = KIND_DRIVER, [SIMGPU_RUNTIME] = KIND_RUNTIME};
     int single = 0;
     for (int domain = SIMGPU_DRIVER; domain <= SIMGPU_RUNTIME; domain++)
-        for (int cbid = 0; cbid < CBID_WORDS * 32 && !simcupti.kinds[kind_of[domain]]; cbid++) single += simcupti.filter[domain][cbid] > 0;
+        for (int cbid = 0; cbid < CBID_WORDS * 32 && !simcupti.kinds[kind_of[domain]]; cbid++)
+            single += simcupti.filter[domain][cbid] > 0;
     return single;
 }
 
@@ -239,9 +250,12 @@ __attribute__((destructor)) static void say_what_is_left(void)
 {
     char enabled[256];
     log_enabled(enabled, sizeof enabled);
-    log_line("\"exit\":1,\"enabled\":[%s],\"single\":%d,\"armed_pid\":%d,\"outstanding\":%zu,\"dropped\":%zu,\"clock\":%d", enabled,
-             count_single(), simcupti.armed_pid, simcupti_outstanding(), simcupti.dropped, simcupti.clock != NULL);
-    if (!simcupti_set.crash_exit || simcupti.armed_pid != (int)getpid() || !__atomic_load_n(&simcupti_inside, __ATOMIC_RELAXED)) return;
+    log_line(
+        "\"exit\":1,\"enabled\":[%s],\"single\":%d,\"armed_pid\":%d,\"outstanding\":%zu,\"dropped\":%zu,\"clock\":%d",
+        enabled, count_single(), simcupti.armed_pid, simcupti_outstanding(), simcupti.dropped, simcupti.clock != NULL);
+    if (!simcupti_set.crash_exit || simcupti.armed_pid != (int)getpid() ||
+        !__atomic_load_n(&simcupti_inside, __ATOMIC_RELAXED))
+        return;
     log_line("\"crash\":\"somebody is inside\"");
     signal(SIGSEGV, SIG_DFL);
     raise(SIGSEGV);
@@ -306,7 +320,8 @@ static int told_to_fail(const char *function, uint32_t nth)
         char name[96];
         unsigned n = 0;
         int code = 0;
-        if (sscanf(at, "%95[^:]:%u:%d", name, &n, &code) == 3 && !strcmp(name, function) && (n == 0 || n == nth)) return code;
+        if (sscanf(at, "%95[^:]:%u:%d", name, &n, &code) == 3 && !strcmp(name, function) && (n == 0 || n == nth))
+            return code;
         at = strchr(at, ',');
         if (at) at++;
     }

@@ -102,11 +102,11 @@ struct simcupti_state {
     simcupti_request_v2_fn request_v2;
     simcupti_complete_v2_fn complete_v2;
     simcupti_time_fn clock, first_clock;
-    bool is_latched; /* first_clock is what was registered when a kind was enabled first */
+    bool is_latched;  /* first_clock is what was registered when a kind was enabled first */
     unsigned spoiled; /* kernels still to get a time of another clock */
     bool kinds[KIND_COUNT];
     signed char filter[3][CBID_WORDS * 32]; /* [domain][cbid]: 0 as its kind, 1 on (the kind or not), -1 off */
-    bool is_graph_level; /* sticks */
+    bool is_graph_level;                    /* sticks */
     bool has_resource_overhead;
     uint64_t attributes[32];
     uint32_t thread_id_type, flush_period_ms;
@@ -128,26 +128,26 @@ enum { CALL_FREE = 0, CALL_GPU = 1, CALL_V1 = 2, CALL_QUIET = 4, CALL_STUB_FAILS
 int simcupti_call(const char *name, int flags);
 int simcupti_answer(const char *name, int flags, uint64_t a, uint64_t b, int answer);
 /* The body of an exported function: checks, faults, the work, the log. */
-#define API(flags, a, b, work)                                                                                         \
-    __atomic_add_fetch(&simcupti_inside, 1, __ATOMIC_RELAXED);                                                         \
-    int answer = simcupti_call(__func__, flags);                                                                       \
-    if (answer == GO_ON) answer = (work);                                                                              \
-    __atomic_sub_fetch(&simcupti_inside, 1, __ATOMIC_RELAXED);                                                         \
+#define API(flags, a, b, work)                                 \
+    __atomic_add_fetch(&simcupti_inside, 1, __ATOMIC_RELAXED); \
+    int answer = simcupti_call(__func__, flags);               \
+    if (answer == GO_ON) answer = (work);                      \
+    __atomic_sub_fetch(&simcupti_inside, 1, __ATOMIC_RELAXED); \
     return simcupti_answer(__func__, flags, (uint64_t)(uintptr_t)(a), (uint64_t)(uintptr_t)(b), answer)
 const struct simgpu_core *simcupti_core(void); /* NULL: no simulated driver here */
 bool simcupti_is_up(void);
-bool simcupti_has(const char *function);       /* in this version */
+bool simcupti_has(const char *function); /* in this version */
 void simcupti_hang(void) __attribute__((noreturn));
 bool simcupti_hangs(const char *word);
 int simcupti_no_gpu(void); /* 15 or 999 */
 void simcupti_log_request(void);
 
 /* --- clock.c --- */
-uint64_t simcupti_now(void);                   /* as a record of the CPU would tell it */
-uint64_t simcupti_host(uint64_t host_ns);      /* an API's time: the callback called now, or host_ns as CLOCK_REALTIME */
-uint64_t simcupti_gpu(uint64_t host_ns);       /* a time of the GPU, through the samples */
-uint64_t simcupti_spoiled(uint64_t host_ns);   /* as it is when a clock was registered again */
-void simcupti_clock_latch(void);               /* a kind is enabled */
+uint64_t simcupti_now(void);                 /* as a record of the CPU would tell it */
+uint64_t simcupti_host(uint64_t host_ns);    /* an API's time: the callback called now, or host_ns as CLOCK_REALTIME */
+uint64_t simcupti_gpu(uint64_t host_ns);     /* a time of the GPU, through the samples */
+uint64_t simcupti_spoiled(uint64_t host_ns); /* as it is when a clock was registered again */
+void simcupti_clock_latch(void);             /* a kind is enabled */
 void simcupti_clock_sample(void);
 void simcupti_clock_set(simcupti_time_fn clock);
 uint32_t simcupti_thread_id(void);
@@ -158,12 +158,12 @@ struct simcupti_slot; /* a record that is not complete yet */
 struct simcupti_slot *simcupti_reserve(uint32_t kind);
 /* Where the record lies; NULL when it was handed over unfinished. */
 uint8_t *simcupti_record(struct simcupti_slot *slot);
-void simcupti_complete(struct simcupti_slot *slot);      /* frees the slot */
+void simcupti_complete(struct simcupti_slot *slot); /* frees the slot */
 void simcupti_complete_at(struct simcupti_slot *slot, uint64_t host_ns, void (*fill)(struct simcupti_slot *, void *),
                           void *arg); /* later: fill() writes the rest, on the worker */
-int simcupti_flush(bool is_forced);                      /* without the lock */
+int simcupti_flush(bool is_forced);   /* without the lock */
 void simcupti_flush_period(uint32_t ms);
-void simcupti_buffers_forget(void);                      /* Finalize: with the lock held */
+void simcupti_buffers_forget(void); /* Finalize: with the lock held */
 size_t simcupti_outstanding(void);
 void simcupti_worker_start(void);
 void simcupti_exit_begins(void);

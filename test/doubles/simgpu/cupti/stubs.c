@@ -6,7 +6,7 @@
  */
 #include "test/doubles/simgpu/cupti/simcupti.h"
 
-#define EXPORT(name, since, until)                                                                                     \
-    CUPTI_API __attribute__((weak)) int name(void);                                                                    \
+#define EXPORT(name, since, until)                  \
+    CUPTI_API __attribute__((weak)) int name(void); \
     int name(void) { API(CALL_FREE, 0, 0, CUPTI_NOT_SUPPORTED); }
 #include "test/doubles/simgpu/cupti/exports.def"

@@ -54,7 +54,8 @@ static int enabled_kinds(const void *subscriber, uint32_t *kinds, uint32_t *size
     return kinds && found > room ? CUPTI_PARAMETER_SIZE_NOT_SUFFICIENT : CUPTI_OK;
 }
 
-CUPTI_API int cuptiActivityRegisterCallbacks_v2(void *subscriber, simcupti_request_v2_fn request, simcupti_complete_v2_fn complete)
+CUPTI_API int cuptiActivityRegisterCallbacks_v2(void *subscriber, simcupti_request_v2_fn request,
+                                                simcupti_complete_v2_fn complete)
 {
     API(CALL_GPU, request, complete, register_callbacks(subscriber, request, complete));
 }
@@ -97,13 +98,15 @@ CUPTI_API int cuptiActivityGetEnabledKinds(void *subscriber, uint32_t *kinds, ui
 CUPTI_API int cuptiActivityEnableRuntimeApi_v2(void *subscriber, uint32_t cbid, uint8_t enable)
 {
     int error;
-    API(CALL_GPU, cbid, enable, (error = begin(subscriber)) ? error : simcupti_enable_call(SIMGPU_RUNTIME, cbid, enable));
+    API(CALL_GPU, cbid, enable,
+        (error = begin(subscriber)) ? error : simcupti_enable_call(SIMGPU_RUNTIME, cbid, enable));
 }
 
 CUPTI_API int cuptiActivityEnableDriverApi_v2(void *subscriber, uint32_t cbid, uint8_t enable)
 {
     int error;
-    API(CALL_GPU, cbid, enable, (error = begin(subscriber)) ? error : simcupti_enable_call(SIMGPU_DRIVER, cbid, enable));
+    API(CALL_GPU, cbid, enable,
+        (error = begin(subscriber)) ? error : simcupti_enable_call(SIMGPU_DRIVER, cbid, enable));
 }
 
 CUPTI_API int cuptiActivityPushExternalCorrelationId_v2(void *subscriber, uint32_t kind, uint64_t id)
@@ -128,13 +131,17 @@ CUPTI_API int cuptiActivityGetNumDroppedRecords_v2(void *subscriber, void *conte
 CUPTI_API int cuptiActivityGetNextRecord_v2(void *subscriber, uint8_t *buffer, size_t valid, uint8_t **record)
 {
     int error;
-    API(CALL_GPU | CALL_QUIET, valid, 0, (error = begin(subscriber)) ? error : simcupti_next_record(buffer, valid, record));
+    API(CALL_GPU | CALL_QUIET, valid, 0,
+        (error = begin(subscriber)) ? error : simcupti_next_record(buffer, valid, record));
 }
 
 CUPTI_API int cuptiGetTimestamp_v2(void *subscriber, uint64_t *timestamp)
 {
     int error;
-    API(CALL_GPU, subscriber, 0, (error = begin(subscriber)) ? error : timestamp ? (*timestamp = simcupti_now(), CUPTI_OK) : CUPTI_INVALID_PARAMETER);
+    API(CALL_GPU, subscriber, 0,
+        (error = begin(subscriber)) ? error
+        : timestamp                 ? (*timestamp = simcupti_now(), CUPTI_OK)
+                                    : CUPTI_INVALID_PARAMETER);
 }
 
 static int is_running(uint8_t *is)

@@ -20,21 +20,28 @@ enum data_type { REAL_32F = 0, REAL_64F = 1, REAL_16F = 2, COMPLEX_32F = 4, COMP
 static const char *gemm_kernel(int type)
 {
     switch (type) {
-    case REAL_16BF: return "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas";
-    case REAL_16F: return "sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas";
+    case REAL_16BF:
+        return "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_"
+               "kernel__5x_cublas";
+    case REAL_16F:
+        return "sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_"
+               "kernel__5x_cublas";
     case REAL_64F: return "cutlass_80_tensorop_d884gemm_64x32_16x4_tn_align1";
     case COMPLEX_32F: return "cutlass_80_simt_cgemm_64x64_8x5_tn_align1";
     case COMPLEX_64F: return "cutlass_80_tensorop_z884gemm_32x32_8x4_tn_align1";
-    default: return "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_alignc4_execute_kernel__51_cublas";
+    default:
+        return "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_alignc4_"
+               "execute_kernel__51_cublas";
     }
 }
 
 static int launch(struct handle *handle, const char *kernel, int64_t m, int64_t n, int64_t batch, uint32_t smem)
 {
-    if (handle == NULL)
-        return NOT_INITIALISED;
-    struct sim_launch work = { kernel, { sim_tiles(m, 128), sim_tiles(n, 128), (uint32_t)(batch > 0 ? batch : 1) }, { 128, 1, 1 },
-                               smem, handle->stream, false, NULL, NULL };
+    if (handle == NULL) return NOT_INITIALISED;
+    struct sim_launch work = {kernel,         {sim_tiles(m, 128), sim_tiles(n, 128), (uint32_t)(batch > 0 ? batch : 1)},
+                              {128, 1, 1},    smem,
+                              handle->stream, false,
+                              NULL,           NULL};
     return sim_vendor_launch(&work) == 0 ? SUCCESS : EXECUTION_FAILED;
 }
 
@@ -47,8 +54,7 @@ static int gemm(struct handle *handle, int type, int m, int n, int batch)
 
 SIM_EXPORT int cublasCreate_v2(struct handle **handle)
 {
-    if (sim_core() == NULL)
-        return NOT_INITIALISED;
+    if (sim_core() == NULL) return NOT_INITIALISED;
     *handle = calloc(1, sizeof **handle);
     return *handle != NULL ? SUCCESS : ALLOC_FAILED;
 }
@@ -78,16 +84,16 @@ SIM_EXPORT int cublasGetStream_v2(struct handle *handle, void **stream)
     return SUCCESS;
 }
 
-#define PROPERTY(name, field)                                  \
+#define PROPERTY(name, field)                                         \
     SIM_EXPORT int cublasGet##name(struct handle *handle, int *value) \
-    {                                                          \
-        *value = handle->field;                                \
-        return SUCCESS;                                        \
-    }                                                          \
-    SIM_EXPORT int cublasSet##name(struct handle *handle, int value) \
-    {                                                          \
-        handle->field = value;                                 \
-        return SUCCESS;                                        \
+    {                                                                 \
+        *value = handle->field;                                       \
+        return SUCCESS;                                               \
+    }                                                                 \
+    SIM_EXPORT int cublasSet##name(struct handle *handle, int value)  \
+    {                                                                 \
+        handle->field = value;                                        \
+        return SUCCESS;                                               \
     }
 PROPERTY(MathMode, math_mode)
 PROPERTY(PointerMode_v2, pointer_mode)
@@ -102,41 +108,43 @@ SIM_EXPORT const char *cublasGetStatusString(int status) { return cublasGetStatu
 
 /* --- products of matrices --- */
 
-#define GEMM(letter, type)                                                                                     \
-    SIM_EXPORT int cublas##letter##gemm_v2(struct handle *handle, int ta, int tb, int m, int n, int k)         \
-    {                                                                                                          \
-        (void)ta, (void)tb, (void)k;                                                                           \
-        return gemm(handle, type, m, n, 1);                                                                    \
-    }                                                                                                          \
-    SIM_EXPORT int cublas##letter##gemmStridedBatched(struct handle *handle, int ta, int tb, int m, int n, int k, \
+#define GEMM(letter, type)                                                                                           \
+    SIM_EXPORT int cublas##letter##gemm_v2(struct handle *handle, int ta, int tb, int m, int n, int k)               \
+    {                                                                                                                \
+        (void)ta, (void)tb, (void)k;                                                                                 \
+        return gemm(handle, type, m, n, 1);                                                                          \
+    }                                                                                                                \
+    SIM_EXPORT int cublas##letter##gemmStridedBatched(struct handle *handle, int ta, int tb, int m, int n, int k,    \
                                                       const void *alpha, const void *a, int lda, long long stride_a, \
-                                                      const void *b, int ldb, long long stride_b, const void *beta, \
-                                                      const void *c, int ldc, long long stride_c, int batch)    \
-    {                                                                                                          \
-        (void)ta, (void)tb, (void)k, (void)alpha, (void)a, (void)lda, (void)stride_a, (void)b, (void)ldb;      \
-        (void)stride_b, (void)beta, (void)c, (void)ldc, (void)stride_c;                                        \
-        return gemm(handle, type, m, n, batch);                                                                \
+                                                      const void *b, int ldb, long long stride_b, const void *beta,  \
+                                                      const void *c, int ldc, long long stride_c, int batch)         \
+    {                                                                                                                \
+        (void)ta, (void)tb, (void)k, (void)alpha, (void)a, (void)lda, (void)stride_a, (void)b, (void)ldb;            \
+        (void)stride_b, (void)beta, (void)c, (void)ldc, (void)stride_c;                                              \
+        return gemm(handle, type, m, n, batch);                                                                      \
     }
 GEMM(S, REAL_32F)
 GEMM(D, REAL_64F)
 GEMM(C, COMPLEX_32F)
 GEMM(Z, COMPLEX_64F)
 
-SIM_EXPORT int cublasGemmEx(struct handle *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int type)
+SIM_EXPORT int cublasGemmEx(struct handle *handle, int ta, int tb, int m, int n, int k, const void *alpha,
+                            const void *a, int type)
 {
     (void)ta, (void)tb, (void)k, (void)alpha, (void)a;
     return gemm(handle, type, m, n, 1);
 }
 
-SIM_EXPORT int cublasSgemmEx(struct handle *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int type)
+SIM_EXPORT int cublasSgemmEx(struct handle *handle, int ta, int tb, int m, int n, int k, const void *alpha,
+                             const void *a, int type)
 {
     return cublasGemmEx(handle, ta, tb, m, n, k, alpha, a, type);
 }
 
 SIM_EXPORT int cublasGemmStridedBatchedEx(struct handle *handle, int ta, int tb, int m, int n, int k, const void *alpha,
-                                          const void *a, int type, int lda, long long stride_a, const void *b, int b_type, int ldb,
-                                          long long stride_b, const void *beta, void *c, int c_type, int ldc, long long stride_c,
-                                          int batch)
+                                          const void *a, int type, int lda, long long stride_a, const void *b,
+                                          int b_type, int ldb, long long stride_b, const void *beta, void *c,
+                                          int c_type, int ldc, long long stride_c, int batch)
 {
     (void)ta, (void)tb, (void)k, (void)alpha, (void)a, (void)lda, (void)stride_a, (void)b, (void)b_type, (void)ldb;
     (void)stride_b, (void)beta, (void)c, (void)c_type, (void)ldc, (void)stride_c;
@@ -145,25 +153,30 @@ SIM_EXPORT int cublasGemmStridedBatchedEx(struct handle *handle, int ta, int tb,
 
 /* --- matrix by vector, vector by vector, triangular systems --- */
 
-#define VECTOR(letter, real, mangled_gemv, mangled_dot)                                             \
-    SIM_EXPORT int cublas##letter##gemv_v2(struct handle *handle, int trans, int m, int n)          \
-    {                                                                                               \
-        (void)trans;                                                                                \
-        return launch(handle, mangled_gemv, (int64_t)m * n, 1, 1, 0);                               \
-    }                                                                                               \
-    SIM_EXPORT int cublas##letter##trsm_v2(struct handle *handle, int side, int uplo, int trans, int diag, int m, int n) \
-    {                                                                                               \
-        (void)side, (void)uplo, (void)trans, (void)diag;                                            \
-        return launch(handle, "_Z17trsm_left_kernelI" real "Li256ELi4ELb0ELb1ELb1ELb1ELb0EEv", m, n, 1, 0); \
-    }                                                                                               \
-    SIM_EXPORT int cublas##letter##trsmBatched(struct handle *handle, int side, int uplo, int trans, int diag, int m, int n) \
-    {                                                                                               \
-        return cublas##letter##trsm_v2(handle, side, uplo, trans, diag, m, n);                      \
-    }                                                                                               \
+#define VECTOR(letter, real, mangled_gemv, mangled_dot)                                                               \
+    SIM_EXPORT int cublas##letter##gemv_v2(struct handle *handle, int trans, int m, int n)                            \
+    {                                                                                                                 \
+        (void)trans;                                                                                                  \
+        return launch(handle, mangled_gemv, (int64_t)m * n, 1, 1, 0);                                                 \
+    }                                                                                                                 \
+    SIM_EXPORT int cublas##letter##trsm_v2(struct handle *handle, int side, int uplo, int trans, int diag, int m,     \
+                                           int n)                                                                     \
+    {                                                                                                                 \
+        (void)side, (void)uplo, (void)trans, (void)diag;                                                              \
+        return launch(handle, "_Z17trsm_left_kernelI" real "Li256ELi4ELb0ELb1ELb1ELb1ELb0EEv", m, n, 1, 0);           \
+    }                                                                                                                 \
+    SIM_EXPORT int cublas##letter##trsmBatched(struct handle *handle, int side, int uplo, int trans, int diag, int m, \
+                                               int n)                                                                 \
+    {                                                                                                                 \
+        return cublas##letter##trsm_v2(handle, side, uplo, trans, diag, m, n);                                        \
+    }                                                                                                                 \
     static int dot_##letter(struct handle *handle, int n) { return launch(handle, mangled_dot, n, 1, 1, 0); }
 
-#define DOT(type) "_Z10dot_kernelI" type "Li128ELi0E15cublasDotParamsI16cublasGemvTensorIK" type "E30cublasGemvTensorStridedBatchedI" type "EEEvT2_"
-#define GEMV(type) "_Z16gemv2T_kernel_valIii" type type type "Li128ELi16ELi4ELi4ELb0E16cublasGemvParamsI" type "EEvT6_T4_S3_"
+#define DOT(type)                                                                  \
+    "_Z10dot_kernelI" type "Li128ELi0E15cublasDotParamsI16cublasGemvTensorIK" type \
+    "E30cublasGemvTensorStridedBatchedI" type "EEEvT2_"
+#define GEMV(type) \
+    "_Z16gemv2T_kernel_valIii" type type type "Li128ELi16ELi4ELi4ELb0E16cublasGemvParamsI" type "EEvT6_T4_S3_"
 VECTOR(S, "f", GEMV("f"), DOT("f"))
 VECTOR(D, "d", GEMV("d"), DOT("d"))
 VECTOR(C, "6float2", GEMV("6float2"), DOT("6float2"))

@@ -64,9 +64,8 @@ SIM_EXPORT int cublasLtMatmulPreferenceDestroy(void *descriptor) { return descri
 SIM_EXPORT int cublasLtMatrixLayoutCreate(struct layout **layout, int type, uint64_t rows, uint64_t columns)
 {
     *layout = calloc(1, sizeof **layout);
-    if (*layout == NULL)
-        return ALLOC_FAILED;
-    **layout = (struct layout) { type, rows, columns, 1 };
+    if (*layout == NULL) return ALLOC_FAILED;
+    **layout = (struct layout){type, rows, columns, 1};
     return SUCCESS;
 }
 
@@ -83,14 +82,13 @@ SIM_EXPORT int cublasLtMatrixLayoutSetAttribute(struct layout *layout, int attri
     return SUCCESS;
 }
 
-SIM_EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b, void *c, void *d, void *preference,
-                                              int wanted, struct heuristic *results, int *found)
+SIM_EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b, void *c, void *d,
+                                              void *preference, int wanted, struct heuristic *results, int *found)
 {
     (void)handle, (void)product, (void)a, (void)b, (void)c, (void)d, (void)preference;
     const char *setting = getenv("SIMGPU_CUBLASLT");
     *found = 0;
-    if (wanted < 1 || (setting != NULL && setting[0] == '0'))
-        return NOT_SUPPORTED;
+    if (wanted < 1 || (setting != NULL && setting[0] == '0')) return NOT_SUPPORTED;
     memset(results, 0, sizeof *results);
     results->waves = 1;
     *found = 1;
@@ -106,16 +104,23 @@ static const char *matmul_kernel(int type)
     }
 }
 
-SIM_EXPORT int cublasLtMatmul(void *handle, void *product, const void *alpha, const void *a, const struct layout *a_layout,
-                              const void *b, const struct layout *b_layout, const void *beta, const void *c,
-                              const struct layout *c_layout, void *d, const struct layout *d_layout, const void *algo,
-                              void *workspace, size_t workspace_bytes, void *stream)
+SIM_EXPORT int cublasLtMatmul(void *handle, void *product, const void *alpha, const void *a,
+                              const struct layout *a_layout, const void *b, const struct layout *b_layout,
+                              const void *beta, const void *c, const struct layout *c_layout, void *d,
+                              const struct layout *d_layout, const void *algo, void *workspace, size_t workspace_bytes,
+                              void *stream)
 {
-    (void)handle, (void)product, (void)alpha, (void)a, (void)b, (void)b_layout, (void)beta, (void)c, (void)c_layout, (void)d;
+    (void)handle, (void)product, (void)alpha, (void)a, (void)b, (void)b_layout, (void)beta, (void)c, (void)c_layout,
+        (void)d;
     (void)algo, (void)workspace, (void)workspace_bytes;
-    struct sim_launch work = { matmul_kernel(a_layout->type),
-                               { sim_tiles((int64_t)d_layout->rows, 128), sim_tiles((int64_t)d_layout->columns, 128),
-                                 (uint32_t)(d_layout->batch > 0 ? d_layout->batch : 1) },
-                               { 384, 1, 1 }, 196608, stream, true, NULL, NULL };
+    struct sim_launch work = {matmul_kernel(a_layout->type),
+                              {sim_tiles((int64_t)d_layout->rows, 128), sim_tiles((int64_t)d_layout->columns, 128),
+                               (uint32_t)(d_layout->batch > 0 ? d_layout->batch : 1)},
+                              {384, 1, 1},
+                              196608,
+                              stream,
+                              true,
+                              NULL,
+                              NULL};
     return sim_vendor_launch(&work) == 0 ? SUCCESS : EXECUTION_FAILED;
 }

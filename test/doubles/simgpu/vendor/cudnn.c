@@ -22,9 +22,8 @@ SIM_EXPORT size_t cudnnGetCudartVersion(void) { return 13020; }
 
 SIM_EXPORT int cudnnGetProperty(int what, int *value)
 {
-    static const int version[] = { 9, 26, 0 }; /* MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL */
-    if (what < 0 || what > 2)
-        return BAD_PARAM;
+    static const int version[] = {9, 26, 0}; /* MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL */
+    if (what < 0 || what > 2) return BAD_PARAM;
     *value = version[what];
     return SUCCESS;
 }
@@ -36,8 +35,7 @@ SIM_EXPORT const char *cudnnGetErrorString(int status)
 
 SIM_EXPORT void cudnnGetLastErrorString(char *message, size_t bytes)
 {
-    if (bytes > 0)
-        message[0] = '\0';
+    if (bytes > 0) message[0] = '\0';
 }
 
 SIM_EXPORT int cudnnCreate(struct handle **handle)
@@ -65,16 +63,16 @@ SIM_EXPORT int cudnnGetStream(struct handle *handle, void **stream)
 }
 
 /* Descriptors of the older API: memory that nobody looks into. */
-#define DESCRIPTOR(what)                                                   \
-    SIM_EXPORT int cudnnCreate##what##Descriptor(void **descriptor)        \
-    {                                                                      \
-        *descriptor = calloc(1, 512);                                      \
-        return *descriptor != NULL ? SUCCESS : ALLOC_FAILED;               \
-    }                                                                      \
-    SIM_EXPORT int cudnnDestroy##what##Descriptor(void *descriptor)        \
-    {                                                                      \
-        free(descriptor);                                                  \
-        return SUCCESS;                                                    \
+#define DESCRIPTOR(what)                                            \
+    SIM_EXPORT int cudnnCreate##what##Descriptor(void **descriptor) \
+    {                                                               \
+        *descriptor = calloc(1, 512);                               \
+        return *descriptor != NULL ? SUCCESS : ALLOC_FAILED;        \
+    }                                                               \
+    SIM_EXPORT int cudnnDestroy##what##Descriptor(void *descriptor) \
+    {                                                               \
+        free(descriptor);                                           \
+        return SUCCESS;                                             \
     }
 DESCRIPTOR(Tensor)
 DESCRIPTOR(Filter)
@@ -89,23 +87,32 @@ DESCRIPTOR(SpatialTransformer)
 
 /* --- what is launched --- */
 
-enum operation { OP_FORWARD = 10, OP_BACKWARD_FILTER = 11, OP_BACKWARD_DATA = 12 }; /* CUDNN_BACKEND_OPERATION_CONVOLUTION_* */
+enum operation {
+    OP_FORWARD = 10,
+    OP_BACKWARD_FILTER = 11,
+    OP_BACKWARD_DATA = 12
+}; /* CUDNN_BACKEND_OPERATION_CONVOLUTION_* */
 
 static const char *kernel_of(int operation)
 {
     switch (operation) {
-    case OP_FORWARD: return "sm90_xmma_fprop_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x32_warpgroupsize1x1x1_g1_strided_execute_segment_k_off_kernel__5x_cudnn";
-    case OP_BACKWARD_FILTER: return "sm90_xmma_wgrad_implicit_gemm_indexed_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x32_warpgroupsize1x1x1_g1_execute_segment_k_off_kernel__5x_cudnn";
-    case OP_BACKWARD_DATA: return "sm90_xmma_dgrad_implicit_gemm_indexed_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x32_warpgroupsize1x1x1_g1_strided_execute_segment_k_off_kernel__5x_cudnn";
+    case OP_FORWARD:
+        return "sm90_xmma_fprop_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x32_warpgroupsize1x1x1_"
+               "g1_strided_execute_segment_k_off_kernel__5x_cudnn";
+    case OP_BACKWARD_FILTER:
+        return "sm90_xmma_wgrad_implicit_gemm_indexed_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x32_"
+               "warpgroupsize1x1x1_g1_execute_segment_k_off_kernel__5x_cudnn";
+    case OP_BACKWARD_DATA:
+        return "sm90_xmma_dgrad_implicit_gemm_indexed_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x32_"
+               "warpgroupsize1x1x1_g1_strided_execute_segment_k_off_kernel__5x_cudnn";
     default: return "cudnn_generated_fort_native_pointwise_kernel";
     }
 }
 
 static int launch(struct handle *handle, const char *kernel, uint32_t blocks, uint32_t smem)
 {
-    if (handle == NULL)
-        return BAD_PARAM;
-    struct sim_launch work = { kernel, { blocks, 1, 1 }, { 256, 1, 1 }, smem, handle->stream, false, NULL, NULL };
+    if (handle == NULL) return BAD_PARAM;
+    struct sim_launch work = {kernel, {blocks, 1, 1}, {256, 1, 1}, smem, handle->stream, false, NULL, NULL};
     return sim_vendor_launch(&work) == 0 ? SUCCESS : EXECUTION_FAILED;
 }
 
@@ -115,7 +122,11 @@ static int convolve(struct handle *handle, int operation) { return launch(handle
 
 enum { ENGINECFG = 3, ENGINEHEUR = 4, OPERATIONGRAPH = 15 };
 enum attribute {
-    ATTR_HEUR_GRAPH = 201, ATTR_HEUR_RESULTS = 202, ATTR_CFG_ENGINE = 300, ATTR_PLAN_CONFIG = 401, ATTR_GRAPH_OPS = 801,
+    ATTR_HEUR_GRAPH = 201,
+    ATTR_HEUR_RESULTS = 202,
+    ATTR_CFG_ENGINE = 300,
+    ATTR_PLAN_CONFIG = 401,
+    ATTR_GRAPH_OPS = 801,
     ATTR_ENGINE_GRAPH = 1300
 };
 enum type { TYPE_INT64 = 3, TYPE_DESCRIPTOR = 15, TYPE_INT32 = 23 };
@@ -128,8 +139,7 @@ struct descriptor {
 SIM_EXPORT int cudnnBackendCreateDescriptor(int type, struct descriptor **descriptor)
 {
     *descriptor = calloc(1, sizeof **descriptor);
-    if (*descriptor == NULL)
-        return ALLOC_FAILED;
+    if (*descriptor == NULL) return ALLOC_FAILED;
     (*descriptor)->type = (*descriptor)->operation = type;
     return SUCCESS;
 }
@@ -140,7 +150,8 @@ SIM_EXPORT int cudnnBackendDestroyDescriptor(struct descriptor *descriptor)
     return SUCCESS;
 }
 
-SIM_EXPORT int cudnnBackendSetAttribute(struct descriptor *descriptor, int attribute, int type, int64_t n, const void *values)
+SIM_EXPORT int cudnnBackendSetAttribute(struct descriptor *descriptor, int attribute, int type, int64_t n,
+                                        const void *values)
 {
     bool is_source = attribute == ATTR_HEUR_GRAPH || attribute == ATTR_CFG_ENGINE || attribute == ATTR_PLAN_CONFIG ||
                      attribute == ATTR_GRAPH_OPS || attribute == ATTR_ENGINE_GRAPH;
@@ -153,8 +164,7 @@ SIM_EXPORT int cudnnBackendSetAttribute(struct descriptor *descriptor, int attri
 static int results_get(const struct descriptor *heuristics, int64_t wanted, int64_t *found, struct descriptor **results)
 {
     *found = 1;
-    if (wanted > 0 && results != NULL)
-        results[0]->operation = heuristics->operation;
+    if (wanted > 0 && results != NULL) results[0]->operation = heuristics->operation;
     return SUCCESS;
 }
 
@@ -163,11 +173,9 @@ SIM_EXPORT int cudnnBackendGetAttribute(const struct descriptor *descriptor, int
 {
     int64_t ignored;
     found = found != NULL ? found : &ignored;
-    if (attribute == ATTR_HEUR_RESULTS)
-        return results_get(descriptor, wanted, found, values);
+    if (attribute == ATTR_HEUR_RESULTS) return results_get(descriptor, wanted, found, values);
     *found = 0;
-    if (wanted < 1 || values == NULL)
-        return SUCCESS;
+    if (wanted < 1 || values == NULL) return SUCCESS;
     if (attribute == ATTR_CFG_ENGINE) {
         (*(struct descriptor **)values)->operation = descriptor->operation;
         *found = 1;
@@ -178,17 +186,20 @@ SIM_EXPORT int cudnnBackendGetAttribute(const struct descriptor *descriptor, int
     return SUCCESS;
 }
 
-SIM_EXPORT int cudnnBackendExecute(struct handle *handle, const struct descriptor *plan) { return convolve(handle, plan->operation); }
+SIM_EXPORT int cudnnBackendExecute(struct handle *handle, const struct descriptor *plan)
+{
+    return convolve(handle, plan->operation);
+}
 
 /* --- the older calls of convolutions --- */
 
-#define NO_WORKSPACE(what)                                                                                            \
-    SIM_EXPORT int cudnnGetConvolution##what##WorkspaceSize(void *handle, void *a, void *b, void *c, void *d, int algo, \
-                                                            size_t *bytes)                                            \
-    {                                                                                                                 \
-        (void)handle, (void)a, (void)b, (void)c, (void)d, (void)algo;                                                 \
-        *bytes = 0;                                                                                                   \
-        return SUCCESS;                                                                                               \
+#define NO_WORKSPACE(what)                                                                                    \
+    SIM_EXPORT int cudnnGetConvolution##what##WorkspaceSize(void *handle, void *a, void *b, void *c, void *d, \
+                                                            int algo, size_t *bytes)                          \
+    {                                                                                                         \
+        (void)handle, (void)a, (void)b, (void)c, (void)d, (void)algo;                                         \
+        *bytes = 0;                                                                                           \
+        return SUCCESS;                                                                                       \
     }
 NO_WORKSPACE(Forward)
 NO_WORKSPACE(BackwardData)
@@ -196,15 +207,14 @@ NO_WORKSPACE(BackwardFilter)
 
 enum { ALGORITHM_BYTES = 48 }; /* cudnnConvolution*AlgoPerf_t; zeros are algorithm 0 with success */
 
-#define ALGORITHM(what)                                                                                                \
-    SIM_EXPORT int cudnnGetConvolution##what##Algorithm_v7(void *handle, void *a, void *b, void *c, void *d, int wanted, \
-                                                           int *found, void *results)                                  \
-    {                                                                                                                  \
-        (void)handle, (void)a, (void)b, (void)c, (void)d;                                                              \
-        *found = wanted > 0;                                                                                           \
-        if (wanted > 0)                                                                                                \
-            memset(results, 0, ALGORITHM_BYTES);                                                                       \
-        return SUCCESS;                                                                                                \
+#define ALGORITHM(what)                                                                                      \
+    SIM_EXPORT int cudnnGetConvolution##what##Algorithm_v7(void *handle, void *a, void *b, void *c, void *d, \
+                                                           int wanted, int *found, void *results)            \
+    {                                                                                                        \
+        (void)handle, (void)a, (void)b, (void)c, (void)d;                                                    \
+        *found = wanted > 0;                                                                                 \
+        if (wanted > 0) memset(results, 0, ALGORITHM_BYTES);                                                 \
+        return SUCCESS;                                                                                      \
     }
 ALGORITHM(Forward)
 ALGORITHM(BackwardData)
@@ -217,23 +227,26 @@ SIM_EXPORT int cudnnConvolutionBiasActivationForward(struct handle *handle) { re
 
 /* --- batch norm --- */
 
-SIM_EXPORT int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void *handle, int mode, int ops, void *a, void *b, void *c,
-                                                                        void *d, void *e, size_t *bytes)
+SIM_EXPORT int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(void *handle, int mode, int ops, void *a,
+                                                                        void *b, void *c, void *d, void *e,
+                                                                        size_t *bytes)
 {
     (void)handle, (void)mode, (void)ops, (void)a, (void)b, (void)c, (void)d, (void)e;
     *bytes = 0;
     return SUCCESS;
 }
 
-SIM_EXPORT int cudnnGetBatchNormalizationBackwardExWorkspaceSize(void *handle, int mode, int ops, void *a, void *b, void *c, void *d,
-                                                                 void *e, void *f, void *g, size_t *bytes)
+SIM_EXPORT int cudnnGetBatchNormalizationBackwardExWorkspaceSize(void *handle, int mode, int ops, void *a, void *b,
+                                                                 void *c, void *d, void *e, void *f, void *g,
+                                                                 size_t *bytes)
 {
     (void)handle, (void)mode, (void)ops, (void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g;
     *bytes = 0;
     return SUCCESS;
 }
 
-SIM_EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void *handle, int mode, int ops, void *a, void *b, size_t *bytes)
+SIM_EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void *handle, int mode, int ops, void *a, void *b,
+                                                                    size_t *bytes)
 {
     (void)handle, (void)mode, (void)ops, (void)a, (void)b;
     *bytes = 0;
@@ -242,7 +255,10 @@ SIM_EXPORT int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(void *handle
 
 SIM_EXPORT int cudnnBatchNormalizationForwardTrainingEx(struct handle *handle)
 {
-    return launch(handle, "_ZN5cudnn24bn_fw_tr_1C11_singlereadIfLi512ELb1ELi1ELi2ELi1EEEv17cudnnTensorStructPKfS1_PfS2_S2_S2_S2_ff", 64, 0);
+    return launch(
+        handle,
+        "_ZN5cudnn24bn_fw_tr_1C11_singlereadIfLi512ELb1ELi1ELi2ELi1EEEv17cudnnTensorStructPKfS1_PfS2_S2_S2_S2_ff", 64,
+        0);
 }
 
 SIM_EXPORT int cudnnBatchNormalizationForwardInference(struct handle *handle)

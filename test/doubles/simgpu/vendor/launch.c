@@ -12,7 +12,9 @@
 
 enum { CBID_LAUNCH_KERNEL = 211, SMEM_WITHOUT_ASKING = 48 << 10, MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
 
-struct dim { uint32_t x, y, z; };
+struct dim {
+    uint32_t x, y, z;
+};
 
 /* cudaLaunchKernel_v7000_params, as CUPTI's callbacks hand it out */
 struct launch_params {
@@ -30,7 +32,8 @@ struct launch_config {
     uint32_t attributes_n;
 };
 
-typedef int launch_fn(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+typedef int launch_fn(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
+                      void **);
 typedef int launch_ex_fn(const struct launch_config *, void *, void **, void **);
 typedef int attribute_fn(void *function, int attribute, int value);
 typedef const struct simgpu_core *core_fn(void);
@@ -46,8 +49,7 @@ static struct {
 static void driver_find(void)
 {
     driver.handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (driver.handle == NULL)
-        return;
+    if (driver.handle == NULL) return;
     *(void **)&driver.launch = dlsym(driver.handle, "cuLaunchKernel");
     *(void **)&driver.launch_ex = dlsym(driver.handle, "cuLaunchKernelEx");
     *(void **)&driver.set_attribute = dlsym(driver.handle, "cuFuncSetAttribute");
@@ -81,26 +83,34 @@ uint32_t sim_tiles(int64_t items, int64_t per_tile)
 
 static int launch_by_driver(const struct sim_launch *launch, void *function)
 {
-    struct launch_config config = { { launch->grid[0], launch->grid[1], launch->grid[2] },
-                                    { launch->block[0], launch->block[1], launch->block[2] }, launch->dynamic_smem,
-                                    launch->stream, NULL, 0 };
+    struct launch_config config = {{launch->grid[0], launch->grid[1], launch->grid[2]},
+                                   {launch->block[0], launch->block[1], launch->block[2]},
+                                   launch->dynamic_smem,
+                                   launch->stream,
+                                   NULL,
+                                   0};
     return driver.launch_ex(&config, function, NULL, NULL);
 }
 
 static int launch_by_runtime(const struct sim_launch *launch, void *function)
 {
-    struct launch_params params = { function, { launch->grid[0], launch->grid[1], launch->grid[2] },
-                                    { launch->block[0], launch->block[1], launch->block[2] }, NULL, launch->dynamic_smem,
-                                    launch->stream };
-    struct simgpu_call call = { .domain = SIMGPU_RUNTIME, .cbid = CBID_LAUNCH_KERNEL, .name = "cudaLaunchKernel_v7000",
-                                .params = &params, .symbol = launch->kernel };
+    struct launch_params params = {function,
+                                   {launch->grid[0], launch->grid[1], launch->grid[2]},
+                                   {launch->block[0], launch->block[1], launch->block[2]},
+                                   NULL,
+                                   launch->dynamic_smem,
+                                   launch->stream};
+    struct simgpu_call call = {.domain = SIMGPU_RUNTIME,
+                               .cbid = CBID_LAUNCH_KERNEL,
+                               .name = "cudaLaunchKernel_v7000",
+                               .params = &params,
+                               .symbol = launch->kernel};
     driver.core->call_enter(&call);
-    if (launch->before != NULL)
-        launch->before(launch->arg);
+    if (launch->before != NULL) launch->before(launch->arg);
     int result = call.result; /* an injected error: nothing is launched */
     if (result == 0)
-        result = driver.launch(function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
-                               launch->block[2], launch->dynamic_smem, launch->stream, NULL, NULL);
+        result = driver.launch(function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
+                               launch->block[1], launch->block[2], launch->dynamic_smem, launch->stream, NULL, NULL);
     driver.core->call_exit(&call, result);
     return result;
 }
@@ -112,10 +122,8 @@ static void smem_allow(void *function, uint32_t bytes)
     static void *_Atomic asked[FUNCTIONS];
     for (int i = 0; i < FUNCTIONS; i++) {
         void *nobody = NULL;
-        if (asked[i] == function)
-            return;
-        if (asked[i] == NULL && atomic_compare_exchange_strong(&asked[i], &nobody, function))
-            break;
+        if (asked[i] == function) return;
+        if (asked[i] == NULL && atomic_compare_exchange_strong(&asked[i], &nobody, function)) break;
     }
     driver.set_attribute(function, MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes);
 }
@@ -123,8 +131,7 @@ static void smem_allow(void *function, uint32_t bytes)
 int sim_vendor_launch(const struct sim_launch *launch)
 {
     driver_ready();
-    if (driver.core == NULL || driver.launch == NULL)
-        return 3; /* CUDA_ERROR_NOT_INITIALIZED */
+    if (driver.core == NULL || driver.launch == NULL) return 3; /* CUDA_ERROR_NOT_INITIALIZED */
     void *function = driver.core->function(launch->kernel);
     if (launch->dynamic_smem > SMEM_WITHOUT_ASKING && driver.set_attribute != NULL)
         smem_allow(function, launch->dynamic_smem);

@@ -17,13 +17,13 @@ struct sim_launch {
     const char *kernel; /* mangled, lives as long as the process */
     uint32_t grid[3], block[3], dynamic_smem;
     void *stream;
-    bool is_driver; /* cuLaunchKernelEx without a runtime call around it, as cublasLt does */
+    bool is_driver;            /* cuLaunchKernelEx without a runtime call around it, as cublasLt does */
     void (*before)(void *arg); /* or NULL: between the call's beginning and the launch */
     void *arg;
 };
 
-const struct simgpu_core *sim_core(void); /* NULL: no simulated GPU in this process */
-void *sim_driver(const char *symbol);     /* of libcuda.so.1; NULL: not there */
+const struct simgpu_core *sim_core(void);               /* NULL: no simulated GPU in this process */
+void *sim_driver(const char *symbol);                   /* of libcuda.so.1; NULL: not there */
 int sim_vendor_launch(const struct sim_launch *launch); /* 0, or a CUDA error number */
 uint32_t sim_tiles(int64_t items, int64_t per_tile);    /* at least 1 */
 

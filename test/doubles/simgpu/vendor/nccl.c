@@ -25,7 +25,9 @@
 enum { SUCCESS = 0, UNHANDLED_CUDA_ERROR = 1, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, INVALID_USAGE = 5 };
 enum { TYPES = 12, GROUP_OPS = 256, NAMES = 128, LATENCY_NS = 10000 };
 
-typedef struct { char bytes[128]; } unique_id;
+typedef struct {
+    char bytes[128];
+} unique_id;
 
 struct comm {
     struct rendezvous *meeting;
@@ -60,9 +62,12 @@ static _Thread_local struct {
     struct collective ops[GROUP_OPS];
 } group;
 
-static const struct { const char *name; uint8_t bytes; } types[TYPES] = {
-    { "u8", 1 }, { "u8", 1 }, { "u32", 4 }, { "u32", 4 }, { "u64", 8 }, { "u64", 8 },
-    { "f16", 2 }, { "f32", 4 }, { "f64", 8 }, { "bf16", 2 }, { "f8e4m3", 1 }, { "f8e5m2", 1 },
+static const struct {
+    const char *name;
+    uint8_t bytes;
+} types[TYPES] = {
+    {"u8", 1},  {"u8", 1},  {"u32", 4}, {"u32", 4},  {"u64", 8},    {"u64", 8},
+    {"f16", 2}, {"f32", 4}, {"f64", 8}, {"bf16", 2}, {"f8e4m3", 1}, {"f8e5m2", 1},
 };
 
 static uint64_t setting(const char *name, uint64_t otherwise)
@@ -78,13 +83,12 @@ static const char *kernel_name(const char *what)
     static char names[NAMES][128];
     static int n;
     char wanted[128];
-    snprintf(wanted, sizeof wanted, "_Z%zuncclDevKernel_%s24ncclDevKernelArgsStorageILm4096EE", strlen("ncclDevKernel_") + strlen(what), what);
+    snprintf(wanted, sizeof wanted, "_Z%zuncclDevKernel_%s24ncclDevKernelArgsStorageILm4096EE",
+             strlen("ncclDevKernel_") + strlen(what), what);
     pthread_mutex_lock(&lock);
     int at = 0;
-    while (at < n && strcmp(names[at], wanted) != 0)
-        at++;
-    if (at == n && n < NAMES)
-        memcpy(names[n++], wanted, sizeof wanted);
+    while (at < n && strcmp(names[at], wanted) != 0) at++;
+    if (at == n && n < NAMES) memcpy(names[n++], wanted, sizeof wanted);
     pthread_mutex_unlock(&lock);
     return at < NAMES ? names[at] : names[0];
 }
@@ -103,18 +107,19 @@ static bool has_hang(const struct collective *op)
     const char *value = getenv("SIMNCCL_HANG");
     int rank = -1;
     unsigned long long number = 0;
-    return value != NULL && sscanf(value, "%d:%llu", &rank, &number) == 2 && rank == op->comm->rank && number == op->number;
+    return value != NULL && sscanf(value, "%d:%llu", &rank, &number) == 2 && rank == op->comm->rank &&
+           number == op->number;
 }
 
 static void payload_take(const struct collective *op)
 {
     const struct payload *p = &op->payload;
-    if (p->bytes > RENDEZVOUS_DATA || p->passing == PASS_NOTHING)
-        return;
+    if (p->bytes > RENDEZVOUS_DATA || p->passing == PASS_NOTHING) return;
     for (int rank = 0; rank < op->comm->ranks; rank++) {
         bool is_gather = p->passing == PASS_ALL_TO_ALL_RANKS;
         if (is_gather || rank == p->root)
-            memcpy((char *)p->to + (is_gather ? p->bytes * (size_t)rank : 0), rendezvous_data(op->comm->meeting, rank, op->number), p->bytes);
+            memcpy((char *)p->to + (is_gather ? p->bytes * (size_t)rank : 0),
+                   rendezvous_data(op->comm->meeting, rank, op->number), p->bytes);
     }
 }
 
@@ -123,22 +128,21 @@ static void times_agree(void *arg)
 {
     struct collective *op = arg;
     const struct simgpu_core *core = sim_core();
-    if (op->is_alone)
-        return;
+    if (op->is_alone) return;
     uint64_t last = 0;
     bool has_all = rendezvous_wait(op->comm->meeting, op->number, setting("SIMNCCL_WAIT_MS", 20000), &last);
-    if (has_all && last != UINT64_MAX)
-        payload_take(op);
-    if (core->next_kernel == NULL)
-        return;
+    if (has_all && last != UINT64_MAX) payload_take(op);
+    if (core->next_kernel == NULL) return;
     uint64_t duration = LATENCY_NS + op->bytes / setting("SIMNCCL_GBS", 200);
-    core->next_kernel(op->entered_ns + LATENCY_NS, has_all && last != UINT64_MAX ? last + LATENCY_NS + duration : UINT64_MAX);
+    core->next_kernel(op->entered_ns + LATENCY_NS,
+                      has_all && last != UINT64_MAX ? last + LATENCY_NS + duration : UINT64_MAX);
 }
 
 static int op_launch(struct collective *op)
 {
     uint32_t channels = sim_tiles((int64_t)op->bytes, 1 << 16);
-    struct sim_launch work = { op->kernel, { channels < 24 ? channels : 24, 1, 1 }, { 512, 1, 1 }, 0, op->stream, false, times_agree, op };
+    struct sim_launch work = {
+        op->kernel, {channels < 24 ? channels : 24, 1, 1}, {512, 1, 1}, 0, op->stream, false, times_agree, op};
     return sim_vendor_launch(&work) == 0 ? SUCCESS : UNHANDLED_CUDA_ERROR;
 }
 
@@ -149,14 +153,12 @@ static int group_launch(void)
     for (int i = 0; i < group.n; i++) {
         struct collective *op = &group.ops[i];
         op->entered_ns = sim_core() != NULL ? sim_core()->host_ns() : 0;
-        if (op->is_alone)
-            continue;
+        if (op->is_alone) continue;
         op->number = op->comm->collectives++;
         rendezvous_enter(op->comm->meeting, op->comm->rank, op->number, has_hang(op) ? UINT64_MAX : op->entered_ns,
                          op->payload.from, op->payload.bytes);
     }
-    for (int i = 0; i < group.n && result == SUCCESS; i++)
-        result = op_launch(&group.ops[i]);
+    for (int i = 0; i < group.n && result == SUCCESS; i++) result = op_launch(&group.ops[i]);
     group.n = 0;
     return result;
 }
@@ -169,40 +171,43 @@ SIM_EXPORT int ncclGroupStart(void)
 
 SIM_EXPORT int ncclGroupEnd(void)
 {
-    if (group.depth == 0)
-        return INVALID_USAGE;
+    if (group.depth == 0) return INVALID_USAGE;
     return --group.depth == 0 ? group_launch() : SUCCESS;
 }
 
-static int submit_with(struct comm *comm, const char *kernel, size_t count, int type, void *stream, bool is_alone, struct payload payload)
+static int submit_with(struct comm *comm, const char *kernel, size_t count, int type, void *stream, bool is_alone,
+                       struct payload payload)
 {
-    if (comm == NULL || type < 0 || type >= TYPES || group.n == GROUP_OPS)
-        return INVALID_ARGUMENT;
+    if (comm == NULL || type < 0 || type >= TYPES || group.n == GROUP_OPS) return INVALID_ARGUMENT;
     payload.bytes *= types[type].bytes; /* counts so far */
-    group.ops[group.n++] = (struct collective) { comm, kernel, count * types[type].bytes, stream, is_alone, payload, 0, 0 };
+    group.ops[group.n++] =
+        (struct collective){comm, kernel, count * types[type].bytes, stream, is_alone, payload, 0, 0};
     return group.depth == 0 ? group_launch() : SUCCESS;
 }
 
 static int submit(struct comm *comm, const char *kernel, size_t count, int type, void *stream, bool is_alone)
 {
-    return submit_with(comm, kernel, count, type, stream, is_alone, (struct payload) { .passing = PASS_NOTHING });
+    return submit_with(comm, kernel, count, type, stream, is_alone, (struct payload){.passing = PASS_NOTHING});
 }
 
 /* --- collectives --- */
 
-SIM_EXPORT int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, struct comm *comm, void *stream)
+SIM_EXPORT int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, struct comm *comm,
+                             void *stream)
 {
     (void)from, (void)to, (void)op;
     return submit(comm, reduce_kernel("AllReduce", type), count, type, stream, false);
 }
 
-SIM_EXPORT int ncclReduceScatter(const void *from, void *to, size_t count, int type, int op, struct comm *comm, void *stream)
+SIM_EXPORT int ncclReduceScatter(const void *from, void *to, size_t count, int type, int op, struct comm *comm,
+                                 void *stream)
 {
     (void)from, (void)to, (void)op;
     return submit(comm, reduce_kernel("ReduceScatter", type), count * (size_t)comm->ranks, type, stream, false);
 }
 
-SIM_EXPORT int ncclReduce(const void *from, void *to, size_t count, int type, int op, int root, struct comm *comm, void *stream)
+SIM_EXPORT int ncclReduce(const void *from, void *to, size_t count, int type, int op, int root, struct comm *comm,
+                          void *stream)
 {
     (void)from, (void)to, (void)op, (void)root;
     return submit(comm, reduce_kernel("Reduce", type), count, type, stream, false);
@@ -211,7 +216,7 @@ SIM_EXPORT int ncclReduce(const void *from, void *to, size_t count, int type, in
 SIM_EXPORT int ncclAllGather(const void *from, void *to, size_t count, int type, struct comm *comm, void *stream)
 {
     return submit_with(comm, kernel_name("AllGather_RING_LL"), count * (size_t)comm->ranks, type, stream, false,
-                       (struct payload) { PASS_ALL_TO_ALL_RANKS, from, to, count, 0 });
+                       (struct payload){PASS_ALL_TO_ALL_RANKS, from, to, count, 0});
 }
 
 SIM_EXPORT int ncclAlltoAll(const void *from, void *to, size_t count, int type, struct comm *comm, void *stream)
@@ -220,10 +225,11 @@ SIM_EXPORT int ncclAlltoAll(const void *from, void *to, size_t count, int type, 
     return submit(comm, kernel_name("SendRecv"), count * (size_t)comm->ranks, type, stream, false);
 }
 
-SIM_EXPORT int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, struct comm *comm, void *stream)
+SIM_EXPORT int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, struct comm *comm,
+                             void *stream)
 {
     return submit_with(comm, kernel_name("Broadcast_RING_LL"), count, type, stream, false,
-                       (struct payload) { PASS_FROM_ROOT, from, to, count, root });
+                       (struct payload){PASS_FROM_ROOT, from, to, count, root});
 }
 
 SIM_EXPORT int ncclBcast(void *buffer, size_t count, int type, int root, struct comm *comm, void *stream)
@@ -278,12 +284,10 @@ SIM_EXPORT int ncclGetUniqueId(unique_id *id)
 static struct comm *comm_make(const unique_id *id, int ranks, int rank)
 {
     struct comm *comm = calloc(1, sizeof *comm);
-    if (comm == NULL)
-        return NULL;
-    *comm = (struct comm) { .id = *id, .rank = rank, .ranks = ranks };
+    if (comm == NULL) return NULL;
+    *comm = (struct comm){.id = *id, .rank = rank, .ranks = ranks};
     comm->meeting = rendezvous_join(id->bytes, ranks);
-    if (comm->meeting != NULL)
-        return comm;
+    if (comm->meeting != NULL) return comm;
     free(comm);
     return NULL;
 }
@@ -291,11 +295,9 @@ static struct comm *comm_make(const unique_id *id, int ranks, int rank)
 SIM_EXPORT int ncclCommInitRankConfig(struct comm **comm, int ranks, unique_id id, int rank, void *config)
 {
     (void)config;
-    if (ranks < 1 || ranks > RENDEZVOUS_RANKS || rank < 0 || rank >= ranks)
-        return INVALID_ARGUMENT;
+    if (ranks < 1 || ranks > RENDEZVOUS_RANKS || rank < 0 || rank >= ranks) return INVALID_ARGUMENT;
     *comm = comm_make(&id, ranks, rank);
-    if (*comm == NULL)
-        return SYSTEM_ERROR;
+    if (*comm == NULL) return SYSTEM_ERROR;
     return rendezvous_all_here((*comm)->meeting, rank, setting("SIMNCCL_WAIT_MS", 20000)) ? SUCCESS : SYSTEM_ERROR;
 }
 
@@ -315,8 +317,7 @@ SIM_EXPORT int ncclCommInitAll(struct comm **comms, int n, const int *devices)
     unique_id id;
     ncclGetUniqueId(&id);
     for (int i = 0; i < n; i++)
-        if ((comms[i] = comm_make(&id, n, i)) == NULL)
-            return SYSTEM_ERROR;
+        if ((comms[i] = comm_make(&id, n, i)) == NULL) return SYSTEM_ERROR;
     return rendezvous_forget(id.bytes), SUCCESS;
 }
 
@@ -326,29 +327,25 @@ SIM_EXPORT int ncclCommSplit(struct comm *comm, int color, int key, struct comm 
     uint64_t said[RENDEZVOUS_RANKS], mine = (uint64_t)(uint32_t)color << 32 | (uint32_t)key;
     uint64_t number = comm->collectives++;
     rendezvous_enter(comm->meeting, comm->rank, number, mine, NULL, 0);
-    if (!rendezvous_values(comm->meeting, number, setting("SIMNCCL_WAIT_MS", 20000), said))
-        return SYSTEM_ERROR;
+    if (!rendezvous_values(comm->meeting, number, setting("SIMNCCL_WAIT_MS", 20000), said)) return SYSTEM_ERROR;
     uint32_t split = comm->splits++;
     *made = NULL;
-    if (color < 0)
-        return SUCCESS;
+    if (color < 0) return SUCCESS;
     int ranks = 0, rank = 0;
     for (int i = 0; i < comm->ranks; i++) {
-        if (said[i] >> 32 != (uint32_t)color)
-            continue;
+        if (said[i] >> 32 != (uint32_t)color) continue;
         ranks++;
         int32_t other = (int32_t)said[i];
         rank += i != comm->rank && (other < key || (other == key && i < comm->rank));
     }
-    unique_id id = { { 0 } };
+    unique_id id = {{0}};
     snprintf(id.bytes, sizeof id.bytes, "%.80s.%u.%d", comm->id.bytes, split, color);
     return ncclCommInitRankConfig(made, ranks, id, rank, config);
 }
 
 static int comm_free(struct comm *comm)
 {
-    if (comm != NULL)
-        rendezvous_leave(comm->meeting);
+    if (comm != NULL) rendezvous_leave(comm->meeting);
     free(comm);
     return SUCCESS;
 }
@@ -401,8 +398,7 @@ SIM_EXPORT int ncclMemAlloc(void **memory, size_t bytes)
     int (*allocate)(uint64_t *, size_t) = NULL;
     uint64_t address = 0;
     *(void **)&allocate = sim_driver("cuMemAlloc_v2");
-    if (allocate == NULL || allocate(&address, bytes) != 0)
-        return UNHANDLED_CUDA_ERROR;
+    if (allocate == NULL || allocate(&address, bytes) != 0) return UNHANDLED_CUDA_ERROR;
     *memory = (void *)(uintptr_t)address;
     return SUCCESS;
 }

@@ -7,8 +7,7 @@
 
 int main(int argc, char **argv)
 {
-    if (argc < 3)
-        return 2;
+    if (argc < 3) return 2;
     usleep(200 * 1000);
     void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     if (!plugin) {

@@ -12,9 +12,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef struct { unsigned x, y, z; } dim3;
-typedef struct { dim3 grid, block; size_t smem; void *stream; void *attributes; unsigned count; } config_t;
-typedef struct { int magic, version; const void *data; void *unused; } fatbin_t;
+typedef struct {
+    unsigned x, y, z;
+} dim3;
+typedef struct {
+    dim3 grid, block;
+    size_t smem;
+    void *stream;
+    void *attributes;
+    unsigned count;
+} config_t;
+typedef struct {
+    int magic, version;
+    const void *data;
+    void *unused;
+} fatbin_t;
 
 void **__cudaRegisterFatBinary(void *);
 void __cudaRegisterFatBinaryEnd(void **);
@@ -28,16 +40,17 @@ int cudaMalloc(void **, size_t), cudaFree(void *), cudaMallocHost(void **, size_
 int cudaMemcpy(void *, const void *, size_t, int), cudaMemcpyAsync(void *, const void *, size_t, int, void *);
 int cudaMemset(void *, int, size_t), cudaMemsetAsync(void *, int, size_t, void *);
 int cudaStreamCreate(void **), cudaStreamSynchronize(void *), cudaDeviceSynchronize(void), cudaStreamDestroy(void *);
-int cudaEventCreate(void **), cudaEventRecord(void *, void *), cudaEventSynchronize(void *), cudaStreamWaitEvent(void *, void *, unsigned);
+int cudaEventCreate(void **), cudaEventRecord(void *, void *), cudaEventSynchronize(void *),
+    cudaStreamWaitEvent(void *, void *, unsigned);
 int cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void **), cudaGraphLaunch(void *, void *);
 int cudaGraphInstantiateWithFlags(void **, void *, unsigned long long);
 int cudaGetLastError(void), cudaDeviceReset(void), cudaPeekAtLastError(void);
 
-#define SAY(call)                                                                  \
-    do {                                                                           \
-        errno = 42;                                                                \
-        int result_ = (call);                                                      \
-        int errno_ = errno;                                                        \
+#define SAY(call)                                                                              \
+    do {                                                                                       \
+        errno = 42;                                                                            \
+        int result_ = (call);                                                                  \
+        int errno_ = errno;                                                                    \
         printf("%s = %d, kept %d, errno %d\n", #call, result_, cudaPeekAtLastError(), errno_); \
     } while (0)
 
@@ -117,8 +130,10 @@ int main(void)
 {
     static fatbin_t fatbin = {0x466243b1, 1, "", NULL};
     void **module = __cudaRegisterFatBinary(&fatbin);
-    __cudaRegisterFunction(module, (const char *)saxpy, (char *)"_Z5saxpyifPfS_", "_Z5saxpyifPfS_", -1, NULL, NULL, NULL, NULL, NULL);
-    __cudaRegisterFunction(module, (const char *)scale, (char *)"_Z5scalePff", "_Z5scalePff", -1, NULL, NULL, NULL, NULL, NULL);
+    __cudaRegisterFunction(module, (const char *)saxpy, (char *)"_Z5saxpyifPfS_", "_Z5saxpyifPfS_", -1, NULL, NULL,
+                           NULL, NULL, NULL);
+    __cudaRegisterFunction(module, (const char *)scale, (char *)"_Z5scalePff", "_Z5scalePff", -1, NULL, NULL, NULL,
+                           NULL, NULL);
     __cudaRegisterFatBinaryEnd(module);
     if (getenv("LEAVE")) return cudaLaunchKernel((const void *)saxpy, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args, 0, NULL);
     work();

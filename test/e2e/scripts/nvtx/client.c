@@ -8,14 +8,19 @@
 
 /* The binary interface that preload/nvtx/nvtx.h states. */
 _Static_assert(sizeof(nvtxEventAttributes_t) == 48 && offsetof(nvtxEventAttributes_t, size) == 2, "event attributes");
-_Static_assert(offsetof(nvtxEventAttributes_t, messageType) == 32 && offsetof(nvtxEventAttributes_t, message) == 40, "message");
-_Static_assert(NVTX_MESSAGE_TYPE_ASCII == 1 && NVTX_MESSAGE_TYPE_UNICODE == 2 && NVTX_MESSAGE_TYPE_REGISTERED == 3, "forms");
+_Static_assert(offsetof(nvtxEventAttributes_t, messageType) == 32 && offsetof(nvtxEventAttributes_t, message) == 40,
+               "message");
+_Static_assert(NVTX_MESSAGE_TYPE_ASCII == 1 && NVTX_MESSAGE_TYPE_UNICODE == 2 && NVTX_MESSAGE_TYPE_REGISTERED == 3,
+               "forms");
 _Static_assert(NVTX_NO_PUSH_POP_TRACKING == -2, "what push answers without a tool");
 _Static_assert(sizeof(NvtxExportTableCallbacks) == 16 && NVTX_ETID_CALLBACKS == 1, "export table");
 _Static_assert(NVTX_CB_MODULE_CORE == 1 && NVTX_CB_MODULE_CORE2 == 5, "modules");
-_Static_assert(NVTX_CBID_CORE_MarkEx == 1 && NVTX_CBID_CORE_RangeEnd == 7 && NVTX_CBID_CORE_RangePushEx == 8 && NVTX_CBID_CORE_RangePop == 11, "core");
-_Static_assert(NVTX_CBID_CORE2_DomainMarkEx == 1 && NVTX_CBID_CORE2_DomainRangePop == 5 && NVTX_CBID_CORE2_DomainRegisterStringA == 10 &&
-                   NVTX_CBID_CORE2_DomainCreateW == 13, "domains");
+_Static_assert(NVTX_CBID_CORE_MarkEx == 1 && NVTX_CBID_CORE_RangeEnd == 7 && NVTX_CBID_CORE_RangePushEx == 8 &&
+                   NVTX_CBID_CORE_RangePop == 11,
+               "core");
+_Static_assert(NVTX_CBID_CORE2_DomainMarkEx == 1 && NVTX_CBID_CORE2_DomainRangePop == 5 &&
+                   NVTX_CBID_CORE2_DomainRegisterStringA == 10 && NVTX_CBID_CORE2_DomainCreateW == 13,
+               "domains");
 
 int main(void)
 {
