@@ -25,7 +25,8 @@ struct kp_place {
 /* What only a command has at hand: libraries that read debug information, and that take names of functions apart. */
 struct kp_places {
     void *context;
-    /* What stands at an address of a frame's module, as its file counts: the innermost first, the function itself last. How many. */
+    /* What stands at an address of a frame's module, as its file counts: the innermost first, the function itself last.
+     * How many. */
     int (*find)(void *context, const struct kp_frame *frame, uint64_t at, struct kp_place *out, int most);
     const char *(*plain)(void *context,
                          const char *mangled); /* NULL: only the C++ library is asked. Valid until the next call */
@@ -55,13 +56,15 @@ struct kp_export_options {
     void (*written)(
         void *context); /* may be NULL: the trace has its name; with no_trace, what is beside it was written */
     void *context;
-    /* takes the trace's text, so that there is no file; non-zero ends the export and becomes its result. NULL: a file is written */
+    /* takes the trace's text, so that there is no file; non-zero ends the export and becomes its result. NULL: a file
+     * is written */
     int (*text)(void *context, const char *text, size_t bytes);
     void *text_context;
     uint64_t text_most; /* bytes of text before they are packed, for files by anybody: more is -EFBIG. 0: any number */
-    uint64_t
-        scratch_most; /* bytes of each scratch file, likewise: more is left out and counted, or -ENOMEM. 0: any number */
-    /* room of KP_PART_BYTES for the temporary file's path while there is one: who is ended by a signal removes it. NULL: none */
+    /* bytes of each scratch file, likewise: more is left out and counted, or -ENOMEM. 0: any number */
+    uint64_t scratch_most;
+    /* room of KP_PART_BYTES for the temporary file's path while there is one: who is ended by a signal removes it.
+     * NULL: none */
     char *part;
 };
 enum { KP_PART_BYTES = 4096 };
@@ -76,8 +79,8 @@ struct kp_export_result {
     uint64_t text_bytes;  /* of the trace before it was packed, also of one that was given up */
 };
 /*
- * Writes cycle `cycle` as DIR/WORKER.TIMESTAMPNS.pt.trace.json[.gz], under a temporary name first, renamed when complete.
- * 0, -ENODATA when the cycle has no event (no file), or -errno.
+ * Writes cycle `cycle` as DIR/WORKER.TIMESTAMPNS.pt.trace.json[.gz], under a temporary name first, renamed when
+ * complete. 0, -ENODATA when the cycle has no event (no file), or -errno.
  */
 /* Whether it would: 1, 0 (no event, no file), or -errno. Nothing is written. */
 int kp_export_has(struct kp_reader *reader, uint32_t cycle);

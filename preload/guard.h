@@ -7,11 +7,11 @@
  *     ... guard.thread, guard.gate ...
  *     KP_HOOK_LEAVE(&guard);
  *
- * Between the two: no allocation, no lock, no system call, so errno is not touched; what is slow and may touch it (a thread's
- * birth, a new chunk, a new name, a step) keeps it there. The gate is read twice:
+ * Between the two: no allocation, no lock, no system call, so errno is not touched; what is slow and may touch it (a
+ * thread's birth, a new chunk, a new name, a step) keeps it there. The gate is read twice:
  * once before anything else, so that a shut gate costs one load, and once after `inside` is set. kp_record_quiesce
- * waits for `inside`, after it has made every processor see the new gate: a hook that read the old gate is waited for. A hook
- * that never leaves, since a handler that struck it did not return, is noticed (collector/record/abandoned.c).
+ * waits for `inside`, after it has made every processor see the new gate: a hook that read the old gate is waited for.
+ * A hook that never leaves, since a handler that struck it did not return, is noticed (collector/record/abandoned.c).
  */
 #ifndef KP_GUARD_H
 #define KP_GUARD_H
@@ -27,8 +27,8 @@ struct kp_guard {
 };
 
 /*
- * Says where the hook is. Inlined, for its frame is that of the function between whose enter and leave all happens; so a function enters but once
- * before it leaves. false: the thread is in another hook, and may be still.
+ * Says where the hook is. Inlined, for its frame is that of the function between whose enter and leave all happens; so
+ * a function enters but once before it leaves. false: the thread is in another hook, and may be still.
  */
 static inline __attribute__((always_inline)) bool kp_guard_mark(struct kp_thread *t)
 {

@@ -18,8 +18,8 @@ extern "C" {
 #endif
 
 /*
- * KPROF_FUNCTION declares the library's function as a weak symbol under a private name, and defines an inline function of
- * the documented name around it. The label keeps the inline's own symbol from being taken for the library's.
+ * KPROF_FUNCTION declares the library's function as a weak symbol under a private name, and defines an inline function
+ * of the documented name around it. The label keeps the inline's own symbol from being taken for the library's.
  * The library itself defines KPROF_IMPLEMENTATION and gets plain declarations.
  */
 #ifdef KPROF_IMPLEMENTATION
@@ -50,28 +50,29 @@ extern "C" {
 #endif
 
 /*
- * A step (an iteration) of the program ended: the same as torch.profiler's step(). From its first call on nothing else counts
- * steps. When something else (an optimizer, a DataLoader) had been counting until then, the first call only takes over and
- * counts nothing, so that no step counts twice. -EPERM when KPROF_STEP names another source.
+ * A step (an iteration) of the program ended: the same as torch.profiler's step(). From its first call on nothing else
+ * counts steps. When something else (an optimizer, a DataLoader) had been counting until then, the first call only
+ * takes over and counts nothing, so that no step counts twice. -EPERM when KPROF_STEP names another source.
  */
 KPROF_FUNCTION(int, kprof_step, (void), ())
 /* Number of steps that ended so far, whoever counted them. */
 KPROF_FUNCTION(long long, kprof_step_num, (void), ())
 /*
- * Starts recording now, whatever the schedule says; the schedule goes on counting, and its next trace, kprof_stop or exit ends
- * this one. -EALREADY when already recording, -EIO when there is no spool.
+ * Starts recording now, whatever the schedule says; the schedule goes on counting, and its next trace, kprof_stop or
+ * exit ends this one. -EALREADY when already recording, -EIO when there is no spool.
  */
 KPROF_FUNCTION(int, kprof_start, (void), ())
 /*
- * Ends the recording and writes the trace, on another thread. A schedule goes on counting: what is left of its active steps is
- * not recorded, its next cycle is. -EALREADY when not recording.
+ * Ends the recording and writes the trace, on another thread. A schedule goes on counting: what is left of its active
+ * steps is not recorded, its next cycle is. -EALREADY when not recording.
  */
 KPROF_FUNCTION(int, kprof_stop, (void), ())
 /* Opens a labelled range on this thread; it shows as a user_annotation. The text is copied. -EINVAL without a name. */
 KPROF_FUNCTION(int, kprof_range_push, (const char *name), (name))
 /* Closes the range that this thread opened last. -ENOENT when none is open. */
 KPROF_FUNCTION(int, kprof_range_pop, (void), ())
-/* Puts a text into the trace under key, as torch.profiler's add_metadata. The texts are copied. -EINVAL, -E2BIG, -ENOSPC. */
+/* Puts a text into the trace under key, as torch.profiler's add_metadata. The texts are copied. -EINVAL, -E2BIG,
+ * -ENOSPC. */
 KPROF_FUNCTION(int, kprof_metadata, (const char *key, const char *value), (key, value))
 /* Puts a JSON value into the trace under key, as add_metadata_json. -EINVAL when it is not JSON. */
 KPROF_FUNCTION(int, kprof_metadata_json, (const char *key, const char *json), (key, json))

@@ -152,8 +152,9 @@ const char *kp_path_display(const char *path)
 }
 
 /*
- * A thread of ours that calls into torch must not do so while exit() destroys torch's objects. exit() closes the turn before that: its handler was
- * registered when torch was there already. A thread that is at it is waited for, but not for ever: the host may exit in a signal handler.
+ * A thread of ours that calls into torch must not do so while exit() destroys torch's objects. exit() closes the turn
+ * before that: its handler was registered when torch was there already. A thread that is at it is waited for, but not
+ * for ever: the host may exit in a signal handler.
  */
 static atomic_flag turn = ATOMIC_FLAG_INIT;
 static _Atomic bool is_exiting;

@@ -2,7 +2,8 @@
 /*
  * run.h - what every file of preload may ask of the run, and the calls that go up through it
  *
- * It lies at the bottom: a source, a hook or a tap tells it what happened, and boot.c hears of it through `struct kp_run_calls`.
+ * It lies at the bottom: a source, a hook or a tap tells it what happened, and boot.c hears of it through `struct
+ * kp_run_calls`.
  */
 #ifndef KP_RUN_H
 #define KP_RUN_H
@@ -34,14 +35,16 @@ void kp_run_modules_changed(void);
 /* Opens the spool on first use. 0 or -errno: what was said once is the answer for good. */
 int kp_run_open_spool(void);
 bool kp_run_cannot_record(void); /* that failed */
-/* As at exit, though the program goes on: all is written and said, nothing is recorded afterwards. On a host thread, outside hooks. */
+/* As at exit, though the program goes on: all is written and said, nothing is recorded afterwards. On a host thread,
+ * outside hooks. */
 void kp_run_end_early(void);
 
 /* --- who records what the program asks of CUDA: kept here, so that sources need not know each other --- */
 enum kp_gpu_backend {
     KP_GPU_UNDECIDED, /* no CUDA in this process so far, or not decided yet */
     KP_GPU_CUPTI,     /* preload/cupti */
-    KP_GPU_INTERCEPT, /* for good: CUPTI is not to be had (or KPROF_CUPTI=off), preload/cuda_hooks records what our own hooks see */
+    /* for good: CUPTI is not to be had (or KPROF_CUPTI=off), preload/cuda_hooks records what our own hooks see */
+    KP_GPU_INTERCEPT,
     KP_GPU_OFF, /* KPROF_ACTIVITIES without cuda, or CUPTI is another tool's: nobody */
 };
 enum kp_gpu_backend kp_run_gpu_backend(void);
@@ -62,8 +65,8 @@ void kp_run_set_parent_pid(int32_t pid);
 /* Whether this process says how its run went; else the one that started it says it for all. */
 bool kp_run_may_log(void);
 /*
- * False when the program that started this one, as shells and launchers do, has this library as well, and the setting, named with its "=", at most
- * 64 bytes ("KPROF_X="). Reads files; not from signal handlers.
+ * False when the program that started this one, as shells and launchers do, has this library as well, and the setting,
+ * named with its "=", at most 64 bytes ("KPROF_X="). Reads files; not from signal handlers.
  */
 bool kp_parent_lacks(const char *setting);
 /* Inside fork, in a child that shall record: what was the parent's is forgotten. */
@@ -80,8 +83,8 @@ const char *kp_run_spool_dir(void);
 const char *kp_path_display(const char *path);
 
 /*
- * A thread of ours, before it steps or opens and closes windows: false when exit has begun, or another is at it. Then it tries again
- * later, as long as kp_run_is_active. Short: exit waits for the end.
+ * A thread of ours, before it steps or opens and closes windows: false when exit has begun, or another is at it. Then
+ * it tries again later, as long as kp_run_is_active. Short: exit waits for the end.
  */
 bool kp_run_turn_begin(void);
 void kp_run_turn_end(void);

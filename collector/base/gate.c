@@ -47,7 +47,8 @@ int kp_gate_init(void)
     int rc = kp_io_mmap(&page, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (rc < 0) return rc;
     rc = wipe_ask(page, bytes);
-    /* Tests under an emulator: fork() is told of (boot.c's handler shuts the gate), and they make no child in another way. */
+    /* Tests under an emulator: fork() is told of (boot.c's handler shuts the gate), and they make no child in another
+     * way. */
     if (rc < 0 && kp_fail_point("unwiped") < 0) rc = 0;
     if (rc < 0) {
         /* without the wipe a child made by a raw clone would go on recording into its parent's file */

@@ -53,8 +53,8 @@ enum kp_config_index {
 };
 
 struct kp_config {
-    /* One field a row: bool on; uint32_t activities, with_stack, heap, cupti, exports; uint64_t max_mb, verbose; bool record_shapes, with_flops,
-     * with_modules, compile_ranges, gzip, cuda_sync;
+    /* One field a row: bool on; uint32_t activities, with_stack, heap, cupti, exports; uint64_t max_mb, verbose; bool
+     * record_shapes, with_flops, with_modules, compile_ranges, gzip, cuda_sync;
      * const char *schedule, *step, *dir, *worker_name, *metadata, *spool_dir, *log (NULL: not set) */
 #define KP_SETTING(field, name, type, ...) KP_CONFIG_TYPE_##type field;
 #include "collector/base/config.def"

@@ -2,12 +2,12 @@
 /*
  * kp_device.h - what a spool says of GPUs: calls into CUDA, work on devices, waits, clocks, NVTX ranges
  *
- * Such records lie in chunks of kind KP_CHUNK_DEVICE, written by lanes (kp_record.h) and not by host threads; they arrive
- * in any order, minutes late at worst. A lane's chunk carries the number of the cycle that was being collected when its
- * records were decoded: what a cycle misses at its end may lie in chunks of the cycles after it.
+ * Such records lie in chunks of kind KP_CHUNK_DEVICE, written by lanes (kp_record.h) and not by host threads; they
+ * arrive in any order, minutes late at worst. A lane's chunk carries the number of the cycle that was being collected
+ * when its records were decoded: what a cycle misses at its end may lie in chunks of the cycles after it.
  *
- * Times are "device clock": whatever CUPTI stamps with. DEVCLOCK records tie a domain of that clock to ticks. With the flag
- * KP_DEV_TICKS times are ticks of this spool. Both 0, or end 0: CUPTI did not tell (see KP_DEV_NO_TIME).
+ * Times are "device clock": whatever CUPTI stamps with. DEVCLOCK records tie a domain of that clock to ticks. With the
+ * flag KP_DEV_TICKS times are ticks of this spool. Both 0, or end 0: CUPTI did not tell (see KP_DEV_NO_TIME).
  */
 #ifndef KP_DEVICE_H
 #define KP_DEVICE_H
@@ -105,7 +105,8 @@ struct kp_rec_graphrun {
     uint32_t correlation, device, context, stream, graph, pad;
 };
 
-/* KP_KIND_NVTX: a range or mark; in the chunk of the thread that made it, put at its start, times in ticks. name: its text. */
+/* KP_KIND_NVTX: a range or mark; in the chunk of the thread that made it, put at its start, times in ticks. name: its
+ * text. */
 enum {
     KP_NVTX_RANGE = 0,
     KP_NVTX_MARK = 1,

@@ -129,8 +129,8 @@ struct kp_rec_step {
 };
 
 /*
- * KP_KIND_MEMORY: a block of torch's allocators taken or given back. On the CPU the sizes of what is given back and the totals are
- * for the reader to find; devices tell all of it.
+ * KP_KIND_MEMORY: a block of torch's allocators taken or given back. On the CPU the sizes of what is given back and the
+ * totals are for the reader to find; devices tell all of it.
  */
 enum {
     KP_MEMORY_FREE = 1u << 0,   /* CPU: bytes are not known */
@@ -152,8 +152,9 @@ enum { KP_MEMORY_SHORT_BYTES = 32 };
 _Static_assert(sizeof(struct kp_rec_memory) == 56, "a report with totals is 56 bytes");
 
 /*
- * KP_KIND_COMMS: what torch says of a collective, right behind the OP record "record_param_comms" of the same thread (it may be in
- * the thread's next chunk). Behind it lie the sizes given in, those given out and the ranks of the group, each list as far as shown:
+ * KP_KIND_COMMS: what torch says of a collective, right behind the OP record "record_param_comms" of the same thread
+ * (it may be in the thread's next chunk). Behind it lie the sizes given in, those given out and the ranks of the group,
+ * each list as far as shown:
  * of one longer than KP_COMMS_SHOWN the first ones and the very last.
  */
 enum {
@@ -180,8 +181,9 @@ enum { KP_COMMS_MAX_BYTES = sizeof(struct kp_rec_comms) + KP_COMMS_LISTS * KP_CO
 static inline uint32_t kp_comms_shown(uint32_t count) { return count < KP_COMMS_SHOWN ? count : KP_COMMS_SHOWN; }
 
 /*
- * KP_KIND_FRAME (FRAMES): a frame of a machine code stack. Its id is its cell: its place in the file / KP_STR_CELL. A stack is the id of
- * its innermost frame. The module is a text, "PATH\0BUILDID BASE LO HI" (hexadecimal; BUILDID - when it has none).
+ * KP_KIND_FRAME (FRAMES): a frame of a machine code stack. Its id is its cell: its place in the file / KP_STR_CELL. A
+ * stack is the id of its innermost frame. The module is a text, "PATH\0BUILDID BASE LO HI" (hexadecimal; BUILDID - when
+ * it has none).
  */
 struct kp_rec_frame {
     struct kp_rec head; /* name: the module, 0: none, offset is the address itself */
@@ -206,8 +208,8 @@ struct kp_rec_thread {
 };
 
 /*
- * KP_KIND_CYCLE (META): an active window. Written when it opens (end 0), when it closed, and when a trace was made of it, before its chunks
- * are used for other cycles. Last one counts.
+ * KP_KIND_CYCLE (META): an active window. Written when it opens (end 0), when it closed, and when a trace was made of
+ * it, before its chunks are used for other cycles. Last one counts.
  */
 enum { KP_CYCLE_SAVED = 1u << 0, KP_CYCLE_CUT_SHORT = 1u << 1, KP_CYCLE_EXPORTED = 1u << 2 }; /* cut short: by exit */
 struct kp_rec_cycle {
@@ -225,7 +227,8 @@ struct kp_rec_clock {
     uint64_t ticks, real_ns, mono_ns;
 };
 
-/* KP_KIND_NOTE (META): "key=value\n" as in the header's text, when that is full; filled up with newlines. Comes after all of the header's. */
+/* KP_KIND_NOTE (META): "key=value\n" as in the header's text, when that is full; filled up with newlines. Comes after
+ * all of the header's. */
 
 /* A string: starts on a KP_STR_CELL boundary of a STRINGS chunk; magic is release-stored last. */
 struct kp_str {

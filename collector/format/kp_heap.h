@@ -2,16 +2,18 @@
 /*
  * kp_heap.h - what a spool says of the host's heap (KPROF_MALLOC)
  *
- * KP_KIND_HEAP (trace): a block taken or given back, in the chunk of the thread that did it; where that thread could not write (it
- * ends, or a signal struck it inside a hook), in a chunk of a lane. Who frees which block is for a reader to find: by address, in
- * order of time over all threads. A realloc is two records of one thread, the block given back and the one taken.
+ * KP_KIND_HEAP (trace): a block taken or given back, in the chunk of the thread that did it; where that thread could
+ * not write (it ends, or a signal struck it inside a hook), in a chunk of a lane. Who frees which block is for a reader
+ * to find: by address, in order of time over all threads. A realloc is two records of one thread, the block given back
+ * and the one taken.
  *
  *   short:  24 bytes. Taken: block = address / 8 << KP_HEAP_BYTES_BITS | bytes. Given back: block = address.
  *   long:   32 bytes (KP_HEAP_LONG). block = address, and bytes follow.
  *
  * head.name of a block taken is its call stack: the id of the innermost frame (struct kp_rec_frame), 0: lost.
  *
- * KP_KIND_HEAPCOUNT (count): what a thread did since `start`, and before its next range began or ended and before the next step.
+ * KP_KIND_HEAPCOUNT (count): what a thread did since `start`, and before its next range began or ended and before the
+ * next step.
  */
 #ifndef KP_HEAP_FORMAT_H
 #define KP_HEAP_FORMAT_H

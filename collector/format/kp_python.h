@@ -2,16 +2,16 @@
 /*
  * kp_python.h - what a spool says of Python: calls of functions
  *
- * KP_KIND_PYCALL: one call of a Python or C function, in the chunk of the thread that made it, put when it starts; the end is
- * filled in as in an op. Its name has two parts, as an op's: "file.py(LINE): function" and "file.py:LINE" of the caller. A
- * generator or coroutine makes one such record each time it is resumed.
+ * KP_KIND_PYCALL: one call of a Python or C function, in the chunk of the thread that made it, put when it starts; the
+ * end is filled in as in an op. Its name has two parts, as an op's: "file.py(LINE): function" and "file.py:LINE" of the
+ * caller. A generator or coroutine makes one such record each time it is resumed.
  *
- * A frame that was there when the window began is put first of all that the thread does in it, and starts when the window does
- * (KP_PY_OPEN); LINE is where it stood then, else where the function begins (or goes on).
+ * A frame that was there when the window began is put first of all that the thread does in it, and starts when the
+ * window does (KP_PY_OPEN); LINE is where it stood then, else where the function begins (or goes on).
  *
- * A call stack (KP_OP_STACK in an op) is the id of its innermost frame's text, "AROUND;file.py(LINE): function": AROUND is the
- * id of the frame around it, always a smaller one, 0 for the outermost; LINE is the line that runs. With '!' for ';' C entered the
- * interpreter for this frame: in a stack with machine code what is around it lies around that C.
+ * A call stack (KP_OP_STACK in an op) is the id of its innermost frame's text, "AROUND;file.py(LINE): function": AROUND
+ * is the id of the frame around it, always a smaller one, 0 for the outermost; LINE is the line that runs. With '!' for
+ * ';' C entered the interpreter for this frame: in a stack with machine code what is around it lies around that C.
  */
 #ifndef KP_PYTHON_FORMAT_H
 #define KP_PYTHON_FORMAT_H

@@ -2,9 +2,10 @@
 /*
  * kp_symbol.h - what a spool says of calls of functions by name (KPROF_SYMBOLS)
  *
- * KP_KIND_SYMBOL: a call, put when it begins, in the chunk of the thread that makes it: a caller before what it calls. head.name is the
- * function's name as the linker has it, then NUL, then the base name of the object it is in. The end is filled in as that of an op is: by
- * the return, by whoever finds out that the stack is above it (longjmp, an exception), or when the thread ends.
+ * KP_KIND_SYMBOL: a call, put when it begins, in the chunk of the thread that makes it: a caller before what it calls.
+ * head.name is the function's name as the linker has it, then NUL, then the base name of the object it is in. The end
+ * is filled in as that of an op is: by the return, by whoever finds out that the stack is above it (longjmp, an
+ * exception), or when the thread ends.
  */
 #ifndef KP_SYMBOL_FORMAT_H
 #define KP_SYMBOL_FORMAT_H

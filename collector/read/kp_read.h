@@ -68,7 +68,8 @@ struct kp_event {
     uint8_t nvtx;       /* KP_NVTX_* */
     const char *domain; /* NULL: the default domain */
     uint64_t nvtx_id;
-    /* PYCALL. name and overload: the function, and where it was called; flags: KP_PY_*. MODULE: the object and its class. */
+    /* PYCALL. name and overload: the function, and where it was called; flags: KP_PY_*. MODULE: the object and its
+     * class. */
     uint64_t module_self, module_type;
     /* SYMBOL. name and overload: the function as the linker calls it, the object it is in */
     /* MEMORY. flags: KP_MEMORY_*; device -1: the CPU */

@@ -12,8 +12,8 @@ struct kp_apart_limits {
 };
 
 /*
- * Runs fn in a child that stdout and stderr are shared with, and waits for it. 0: it returned; what it found out it left in memory of
- * kp_apart_memory. -1: it ended otherwise, and `why` says how.
+ * Runs fn in a child that stdout and stderr are shared with, and waits for it. 0: it returned; what it found out it
+ * left in memory of kp_apart_memory. -1: it ended otherwise, and `why` says how.
  */
 int kp_apart_run(void (*fn)(void *context), void *context, const struct kp_apart_limits *limits, char *why,
                  size_t why_bytes);

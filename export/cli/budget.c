@@ -3,15 +3,16 @@
  * budget.c - how much time, memory, text and disk a command may take for one file that it reads
  *
  * Called by: every command that reads traces or spools
- * Owns:      RLIMIT_DATA's soft limit and the timer of processor time while a file is read; SIGPROF, SIGINT, SIGTERM and SIGHUP from
- *            the first file on
+ * Owns:      RLIMIT_DATA's soft limit and the timer of processor time while a file is read; SIGPROF, SIGINT, SIGTERM
+ *            and SIGHUP from the first file on
  * On fail:   a limit that cannot be set is none
  *
- * A file may come from anybody. A megabyte of gzip is a gigabyte of events, and a spool may have each op refer to the same thousand
- * frames: what is made of a file has to be limited by the data that the file has (a hole of a terabyte costs nothing). A recorded
- * file stays far below (docs/decisions/041); KPROF_READ_LIMIT raises the limits for a trusted file that does not. The kernel limits
- * memory, so that no allocation is forgotten: it counts private pages, not those of a mapped spool or of a scratch file. The limit on
- * processor time stops a walk that was made long on purpose and uses nothing else.
+ * A file may come from anybody. A megabyte of gzip is a gigabyte of events, and a spool may have each op refer to the
+ * same thousand frames: what is made of a file has to be limited by the data that the file has (a hole of a terabyte
+ * costs nothing). A recorded file stays far below (docs/decisions/041); KPROF_READ_LIMIT raises the limits for a
+ * trusted file that does not. The kernel limits memory, so that no allocation is forgotten: it counts private pages,
+ * not those of a mapped spool or of a scratch file. The limit on processor time stops a walk that was made long on
+ * purpose and uses nothing else.
  */
 #include "export/cli/budget.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cli.h - what the commands of kprof share: the table of commands, options, messages, progress. Exit codes: 0 done, 1 bad input, 2 usage. */
+/* cli.h - what the commands of kprof share: the table of commands, options, messages, progress. Exit codes: 0 done, 1
+ * bad input, 2 usage. */
 #ifndef KP_CLI_H
 #define KP_CLI_H
 

@@ -35,7 +35,8 @@ static void say(const char *level, const char *format, ...)
     if (strcmp(level, "fail") == 0) fails++;
 }
 
-/* Runs a program with its stdout and stderr read into out. Its exit status, or -1. preload: NULL leaves the variable alone. */
+/* Runs a program with its stdout and stderr read into out. Its exit status, or -1. preload: NULL leaves the variable
+ * alone. */
 static int output_of(const char *preload, char *const argv[], char *out, size_t size)
 {
     int ends[2], status = -1;

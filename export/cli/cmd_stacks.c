@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cmd_stacks.c - `kprof stacks`: call stacks with what they cost, as torch's export_stacks writes them, or as a flame graph */
+/* cmd_stacks.c - `kprof stacks`: call stacks with what they cost, as torch's export_stacks writes them, or as a flame
+ * graph */
 #include "export/cli/cli.h"
 
 #include <stdio.h>

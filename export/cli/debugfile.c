@@ -2,8 +2,8 @@
 /*
  * debugfile.c - functions, inlined functions and source lines of one file, read by libdw
  *
- * libdwfl finds the debug file and its tables. It would look through all symbols for each address, and through all of a unit for each
- * line; so symbols, units and the functions of a unit become sorted lists when they are first asked for.
+ * libdwfl finds the debug file and its tables. It would look through all symbols for each address, and through all of a
+ * unit for each line; so symbols, units and the functions of a unit become sorted lists when they are first asked for.
  * The file may be damaged: entries are followed only onwards in the file, so that no walk goes round.
  */
 #include "export/cli/debugfile.h"
@@ -172,7 +172,8 @@ struct chain {
     int n;
 };
 
-/* Whether anything inlined that holds the address lies below; a block without addresses of its own is looked through. */
+/* Whether anything inlined that holds the address lies below; a block without addresses of its own is looked
+ * through. */
 static bool inlined_find(Dwarf_Die *around, Dwarf_Addr at, struct chain *chain, int depth)
 {
     Dwarf_Die die;
@@ -268,9 +269,9 @@ static Dwfl_Module *module_report(Dwfl *dwfl, const char *path, int fd)
 }
 
 /*
- * The path may come out of somebody else's spool. What it names is opened once, if it is a plain file. A file of another user's may name further
- * files by link: any on this machine, a device, too. Those are opened for files of root's and the caller's alone; a debug file of its build id
- * is found for all.
+ * The path may come out of somebody else's spool. What it names is opened once, if it is a plain file. A file of
+ * another user's may name further files by link: any on this machine, a device, too. Those are opened for files of
+ * root's and the caller's alone; a debug file of its build id is found for all.
  */
 struct kp_debugfile *kp_debugfile_open(const char *path, const char *debug_path)
 {

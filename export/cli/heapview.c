@@ -2,8 +2,8 @@
 /*
  * heapview.c - finds the key kprof_heap of a trace and shows it: totals, leaks, peak, the sites that allocate most
  *
- * The key is written by export/heap/allocations.c behind all events, on a line of its own, so it is found without parsing them: a line break
- * inside a JSON string is escaped.
+ * The key is written by export/heap/allocations.c behind all events, on a line of its own, so it is found without
+ * parsing them: a line break inside a JSON string is escaped.
  */
 #include "export/cli/heapview.h"
 
@@ -147,7 +147,8 @@ struct view {
     yajl_val modules;               /* a list of objects with path and build_id; NULL: none */
 };
 
-/* What stands at FILE+0xOFFSET, where a call returns to. Of several files of that path the first that tells anything. */
+/* What stands at FILE+0xOFFSET, where a call returns to. Of several files of that path the first that tells
+ * anything. */
 static int places_find(const struct view *v, const char *text, struct kp_place *of, char *path, size_t path_bytes)
 {
     const char *plus = strrchr(text, '+');
@@ -284,8 +285,8 @@ static void object_print(const struct view *v, yajl_val object, long row_limit)
 }
 
 /*
- * Ours has three brackets in one another, and values of some length. libyajl frees a tree by recursion and takes some 100 bytes a
- * value, whether there is memory or not, and a file may hold any number.
+ * Ours has three brackets in one another, and values of some length. libyajl frees a tree by recursion and takes some
+ * 100 bytes a value, whether there is memory or not, and a file may hold any number.
  */
 static bool is_ours(const char *text)
 {

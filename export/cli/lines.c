@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lines.c - frames of machine code with their functions, inlined functions and source lines, for every command that shows frames
+ * lines.c - frames of machine code with their functions, inlined functions and source lines, for every command that
+ * shows frames
  *
- * A file counts only when it has the build id that was recorded; where it is gone or another one, a debug file of that build id does.
- * Each address is looked up once.
+ * A file counts only when it has the build id that was recorded; where it is gone or another one, a debug file of that
+ * build id does. Each address is looked up once.
  */
 #include "export/cli/lines.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lines.h - frames of machine code with their functions, inlined functions and source lines, for every command that shows frames */
+/* lines.h - frames of machine code with their functions, inlined functions and source lines, for every command that
+ * shows frames */
 #ifndef KP_LINES_H
 #define KP_LINES_H
 
@@ -27,7 +28,8 @@ struct kp_lines;
 /* command: for messages. Ends the program when there is no memory. */
 struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_options *wish);
 void kp_lines_close(struct kp_lines *l);
-/* What stands at an address of a module, as kp_export.h has it. A module whose file is gone or another one is told once on stderr. */
+/* What stands at an address of a module, as kp_export.h has it. A module whose file is gone or another one is told once
+ * on stderr. */
 int kp_lines_find(struct kp_lines *l, const char *path, const char *build_id, uint64_t at, struct kp_place *out,
                   int most);
 const struct kp_places *kp_lines_places(struct kp_lines *l); /* for kp_export_options */

@@ -2,10 +2,12 @@
 /*
  * plainname.c - names of functions as their language writes them, by libiberty
  *
- * It reads C++ by the same code as the C++ library's __cxa_demangle, so names are those of a trace made inside the program.
+ * It reads C++ by the same code as the C++ library's __cxa_demangle, so names are those of a trace made inside the
+ * program.
  *
- * A name may refer to its own parts: 300 letters in which each part is twice the one before are 30 GB written out. So libiberty is
- * asked for the name piece by piece, and left by a jump when it has become too long; meanwhile it holds no memory of the heap.
+ * A name may refer to its own parts: 300 letters in which each part is twice the one before are 30 GB written out. So
+ * libiberty is asked for the name piece by piece, and left by a jump when it has become too long; meanwhile it holds no
+ * memory of the heap.
  */
 #include "export/cli/plainname.h"
 

@@ -2,9 +2,10 @@
 /*
  * rescue.c - the traces of one spool that its process left, made in a process of their own, and the spool's end
  *
- * A folder may be full of spools, some damaged or made to harm: each is read in a child with limits, so that the next is recovered whatever
- * becomes of this one. Whoever runs this may be root, in a folder of a user who wants to know, or lose, another's files: nothing is reached by a
- * link that a listing gave, what is made belongs to the spool's owner, and a spool goes only when its traces are on the disk.
+ * A folder may be full of spools, some damaged or made to harm: each is read in a child with limits, so that the next
+ * is recovered whatever becomes of this one. Whoever runs this may be root, in a folder of a user who wants to know, or
+ * lose, another's files: nothing is reached by a link that a listing gave, what is made belongs to the spool's owner,
+ * and a spool goes only when its traces are on the disk.
  */
 #include "export/cli/rescue.h"
 
@@ -62,7 +63,8 @@ void kp_rescue_names_remove(int dir, const char *begin, const char *end, bool (*
     if (names) closedir(names);
 }
 
-/* What the process was writing when it was killed: FOLDER/.HOST_PID.*.part, for the spool FOLDER/HOST_PID.NANOSECONDS.kprof. */
+/* What the process was writing when it was killed: FOLDER/.HOST_PID.*.part, for the spool
+ * FOLDER/HOST_PID.NANOSECONDS.kprof. */
 static void parts_remove(const struct spool *s)
 {
     char begin[300];
@@ -102,8 +104,8 @@ static bool is_free(const struct spool *s, const struct kp_file_head *head)
 }
 
 /*
- * The caller's own spool gives what his umask says, but in a folder of somebody else's: there it might have been moved by him, to be seen. Another's
- * spool gives what is his and as secret as the spool.
+ * The caller's own spool gives what his umask says, but in a folder of somebody else's: there it might have been moved
+ * by him, to be seen. Another's spool gives what is his and as secret as the spool.
  */
 static const struct kp_export_owner *owner_of(const struct spool *s, struct kp_export_owner *owner)
 {
@@ -189,7 +191,8 @@ static void opened_recover(struct kp_rescue *r, const struct spool *s)
     struct kp_budget budget;
     char why[256] = "no memory";
     kp_budget_make(&budget, kp_budget_data(s->fd, (uint64_t)s->st.st_size), getenv("KPROF_READ_LIMIT"));
-    /* The budget ends it with a message. Where a damaged file has led it so far astray that it cannot, the kernel does. */
+    /* The budget ends it with a message. Where a damaged file has led it so far astray that it cannot, the kernel
+     * does. */
     const struct kp_apart_limits limits = {.memory_bytes = 2 * budget.memory, .cpu_s = 2 * budget.seconds};
     if (!work.o || kp_apart_run(recover, &work, &limits, why, sizeof why) != 0) {
         r->bad++;

@@ -19,9 +19,11 @@ struct kp_rescue_folder {
     struct stat st;
     const char *path;
 };
-/* `listed`: nobody named it, so it may be a link that somebody put there, or another user's; such are left alone, and told. */
+/* `listed`: nobody named it, so it may be a link that somebody put there, or another user's; such are left alone, and
+ * told. */
 void kp_rescue_spool(struct kp_rescue *r, const struct kp_rescue_folder *folder, const char *name, bool listed);
-/* Removes what is not a folder from an open one, where the name begins and ends so and `wanted` (NULL: always) says so. */
+/* Removes what is not a folder from an open one, where the name begins and ends so and `wanted` (NULL: always) says
+ * so. */
 void kp_rescue_names_remove(int dir, const char *begin, const char *end, bool (*wanted)(const char *rest));
 
 #endif

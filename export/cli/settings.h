@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* settings.h - flags made from config.def, for the commands that take settings; and the checks of a program to preload into */
+/* settings.h - flags made from config.def, for the commands that take settings; and the checks of a program to preload
+ * into */
 #ifndef KP_SETTINGS_H
 #define KP_SETTINGS_H
 
@@ -16,8 +17,8 @@ struct kp_config *kp_settings_read(void);
 const char *kp_settings_set(struct kp_config *config, enum kp_config_index index, const char *value);
 
 /*
- * Whether the dynamic linker will preload into this program. 0, or an exit code as a shell gives it (127 not found, 126 cannot
- * be executed, 1 cannot be preloaded into) with one clear line in why. path: where it was found.
+ * Whether the dynamic linker will preload into this program. 0, or an exit code as a shell gives it (127 not found, 126
+ * cannot be executed, 1 cannot be preloaded into) with one clear line in why. path: where it was found.
  */
 int kp_target_check(const char *command, char *path, size_t path_bytes, char *why, size_t why_bytes);
 /* The program that will really run: a script's interpreter (env looked through), else path itself. */

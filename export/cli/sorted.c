@@ -2,8 +2,8 @@
 /*
  * sorted.c - any number of lines in order of time, in a bounded part of memory
  *
- * Lines are collected until a piece is full; then it is sorted and appended to a file: a run. At the end all runs are read side by side,
- * each through a buffer of its own. What fits into one piece never touches a file.
+ * Lines are collected until a piece is full; then it is sorted and appended to a file: a run. At the end all runs are
+ * read side by side, each through a buffer of its own. What fits into one piece never touches a file.
  */
 #include "export/cli/sorted.h"
 

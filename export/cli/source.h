@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* source.h - the traces behind the paths a user gives: a trace is itself, a folder its traces, a spool what its cycles export to */
+/* source.h - the traces behind the paths a user gives: a trace is itself, a folder its traces, a spool what its cycles
+ * export to */
 #ifndef KP_SOURCE_H
 #define KP_SOURCE_H
 
@@ -33,7 +34,8 @@ int kp_input_open(struct kp_input *input, const char *path, const struct kp_plac
 void kp_input_close(struct kp_input *input);
 /* One trace of a command's arguments; `several`: more than one will come. Returns an exit code. */
 typedef int (*kp_input_fn)(void *context, const struct kp_source *source, bool several);
-/* Every trace behind n paths, in order; the worst exit code. One that cannot be read does not stop the others. Each has a budget of its own. */
+/* Every trace behind n paths, in order; the worst exit code. One that cannot be read does not stop the others. Each has
+ * a budget of its own. */
 int kp_input_each(const char *command, char **paths, int n, const struct kp_places *places, kp_input_fn fn,
                   void *context);
 

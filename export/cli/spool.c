@@ -168,8 +168,8 @@ static uint64_t process_start_ns(uint32_t pid)
 bool kp_spool_process_runs(uint32_t pid) { return process_start_ns(pid) != 0; }
 
 /*
- * 1, 0, or -errno when the maps cannot be read. By the file's name, which holds pid and time: some file systems show another inode
- * there than stat does, and a container another folder.
+ * 1, 0, or -errno when the maps cannot be read. By the file's name, which holds pid and time: some file systems show
+ * another inode there than stat does, and a container another folder.
  */
 static int has_mapped(uint32_t pid, const char *path)
 {
@@ -204,6 +204,7 @@ enum kp_spool_state kp_spool_state(const struct kp_file_head *head, const char *
     if (!start) return KP_SPOOL_GONE;
     mapped = has_mapped(head->pid, path);
     if (mapped >= 0) return mapped ? KP_SPOOL_RUNNING : KP_SPOOL_GONE;
-    /* A process that began after the spool was opened only has the same number. Clocks are stepped: allow two seconds. */
+    /* A process that began after the spool was opened only has the same number. Clocks are stepped: allow two
+     * seconds. */
     return start < head->start_real_ns + UINT64_C(2000000000) ? KP_SPOOL_RUNNING : KP_SPOOL_GONE;
 }

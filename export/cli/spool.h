@@ -31,8 +31,9 @@ bool kp_spool_exports_known(const char *list); /* whether each word of a list is
 /* Says what is not in the traces: drops by kind and reason, torn records, a cycle cut off. */
 void kp_spool_losses(const struct kp_reader *reader);
 /*
- * Whether the process that writes the spool at `path` still has it mapped. Where that may not be seen (another user's process),
- * whether it is still there (its pid may have been given to another one, but not the one that executed another program).
+ * Whether the process that writes the spool at `path` still has it mapped. Where that may not be seen (another user's
+ * process), whether it is still there (its pid may have been given to another one, but not the one that executed
+ * another program).
  */
 enum kp_spool_state kp_spool_state(const struct kp_file_head *head, const char *path);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* spoolfile.c - a spool's file, for every command: opened once, copied where others may change it, locked while it is recovered */
+/* spoolfile.c - a spool's file, for every command: opened once, copied where others may change it, locked while it is
+ * recovered */
 #include "export/cli/spoolfile.h"
 
 #include <errno.h>
@@ -59,7 +60,8 @@ bool kp_spoolfile_extent(int fd, off_t bytes, off_t *begin, off_t *end)
     return true;
 }
 
-/* From the front on, as its program writes it: what a chunk says to be complete is then complete behind it. Holes stay holes. */
+/* From the front on, as its program writes it: what a chunk says to be complete is then complete behind it. Holes stay
+ * holes. */
 static int bytes_copy(int from, int to, off_t bytes)
 {
     void *const buffer = malloc(COPY_BYTES);

@@ -4,9 +4,10 @@
  *
  * Called by: export.c, once the host's events are written (hot: every record of the window's chunks)
  *
- * Which window work belongs to: Kineto takes what began and ended between its start and its stop, and waits for the devices before
- * it stops. Nobody waits here. So work that a call of the window launched belongs to the window, if it began within it or later;
- * work of no such call (launched while warming up, or its call was lost) belongs when it began and ended in the window.
+ * Which window work belongs to: Kineto takes what began and ended between its start and its stop, and waits for the
+ * devices before it stops. Nobody waits here. So work that a call of the window launched belongs to the window, if it
+ * began within it or later; work of no such call (launched while warming up, or its call was lost) belongs when it
+ * began and ended in the window.
  */
 #include <errno.h>
 #include <string.h>

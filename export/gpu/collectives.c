@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * collectives.c - the arguments of collectives as torch.profiler writes them on record_param_comms, and Kineto on its kernels
+ * collectives.c - the arguments of collectives as torch.profiler writes them on record_param_comms, and Kineto on its
+ * kernels
  *
  * Called by: event.c (an op of a collective), activity.c (every kernel of a window with collectives: hot)
  * Memory:    a copy of each collective's record in the scratch, where there are GPUs, and 16 bytes to find it.

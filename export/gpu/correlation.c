@@ -5,7 +5,8 @@
  * Called by: cuda_calls.c (hot), activity.c (hot)
  * Memory:    8 bytes an id of the window's range in the scratch, 4 MB of address space for the pages' table.
  *
- * CUPTI counts its calls up, so ids of a window lie side by side: an array finds them, and walks in the order of time stay on a page.
+ * CUPTI counts its calls up, so ids of a window lie side by side: an array finds them, and walks in the order of time
+ * stay on a page.
  */
 #include "collector/base/kp_arena.h"
 #include "export/gpu/gpu.h"

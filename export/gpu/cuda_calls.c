@@ -4,8 +4,8 @@
  *
  * Called by: export.c, for events in order of time: ops at their start, calls at their middle (hot)
  *
- * What Kineto leaves out as noise is left out here: six runtime calls, and of the driver all but launches and virtual memory. An arrow begins at
- * calls that start work or wait for it.
+ * What Kineto leaves out as noise is left out here: six runtime calls, and of the driver all but launches and virtual
+ * memory. An arrow begins at calls that start work or wait for it.
  */
 #include <string.h>
 
@@ -78,8 +78,8 @@ static uint8_t what_of(const struct kp_event *e)
 }
 
 /*
- * Edges of a call as shown. Its times come through another clock than those of the ops, so an edge may stick out of the op its middle lies
- * in, or into the op before: two slices of a row must nest, or some viewers drop one.
+ * Edges of a call as shown. Its times come through another clock than those of the ops, so an edge may stick out of the
+ * op its middle lies in, or into the op before: two slices of a row must nest, or some viewers drop one.
  */
 static void edges_fit(const struct kp_op_thread *thread, uint64_t *start_ns, uint64_t *end_ns)
 {

@@ -5,9 +5,9 @@
  * Called by: export.c; a walk of its own, since a wait of a stream is shown only on streams that did work
  * Memory:    16 bytes a recorded event, in the scratch.
  *
- * A wait names its event by context and number; the record it means is the last one of that event before it, in the order of
- * correlation ids (CUPTI's numbers of calls). From 12.8 on CUPTI tells of queries (cudaEventQuery) too, with the type of a wait; one
- * that was answered "not ready" is none.
+ * A wait names its event by context and number; the record it means is the last one of that event before it, in the
+ * order of correlation ids (CUPTI's numbers of calls). From 12.8 on CUPTI tells of queries (cudaEventQuery) too, with
+ * the type of a wait; one that was answered "not ready" is none.
  */
 #include <string.h>
 

@@ -110,7 +110,8 @@ void kp_note_extend(struct kp_gpu *g, uint32_t note, uint32_t device, uint32_t s
                     uint64_t end_ns);
 
 struct kp_stream *kp_stream_get(struct kp_gpu *g, uint32_t device, uint32_t stream); /* NULL: too many */
-/* Start of a piece of work as shown: not before the end of the one before it on the stream, when it did not overlap that. */
+/* Start of a piece of work as shown: not before the end of the one before it on the stream, when it did not overlap
+ * that. */
 uint64_t kp_stream_follow(struct kp_stream *stream, const struct kp_device_event *e);
 void kp_context_see(struct kp_gpu *g, uint32_t context, uint32_t device);
 uint32_t kp_context_device(const struct kp_trace *t, uint32_t context);

@@ -2,8 +2,8 @@
 /*
  * occupancy.c - how many blocks of a kernel fit on a multiprocessor at once, by CUDA's public rules
  *
- * Pure. As Kineto asks for it: no opt-in to more shared memory than a block has by default (so a kernel that uses more has
- * occupancy 0), default carve-out, no barriers. Its float arithmetic is kept, float for float.
+ * Pure. As Kineto asks for it: no opt-in to more shared memory than a block has by default (so a kernel that uses more
+ * has occupancy 0), default carve-out, no barriers. Its float arithmetic is kept, float for float.
  */
 #include "export/gpu/occupancy.h"
 

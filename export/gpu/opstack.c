@@ -3,7 +3,8 @@
  * opstack.c - per thread, the ops that are open at the current time of a walk
  *
  * Called by: export.c and cuda_calls.c, for every event (hot)
- * Memory:    a place a thread and 56 bytes an open op. Ops of a thread nest, so what ends first is what was opened last.
+ * Memory:    a place a thread and 56 bytes an open op. Ops of a thread nest, so what ends first is what was opened
+ *            last.
  */
 #include "export/gpu/opstack.h"
 

@@ -6,8 +6,9 @@
  * Memory:    24 bytes an op and heapsites.c's blocks in the scratch; 64 bytes an open op, 72 bytes a site
  * On fail:   -errno
  *
- * kp_heap_open walks the ops and steps in order of time and, between two of them, the heap's events up to there. Each event belongs
- * to the innermost op its thread is in, and with it to all around that; and to the step that runs, whichever thread made it.
+ * kp_heap_open walks the ops and steps in order of time and, between two of them, the heap's events up to there. Each
+ * event belongs to the innermost op its thread is in, and with it to all around that; and to the step that runs,
+ * whichever thread made it.
  */
 #include "export/heap/allocations.h"
 

@@ -2,7 +2,8 @@
 /*
  * allocations.h - the host's heap in a trace: allocations of each op and step, live bytes over time, peak, leaks, sites
  *
- * One walk before the trace is written joins the heap's events with the ops; then each op finds its sums by its place in the walk.
+ * One walk before the trace is written joins the heap's events with the ops; then each op finds its sums by its place
+ * in the walk.
  */
 #ifndef KP_EXPORT_HEAP_H
 #define KP_EXPORT_HEAP_H

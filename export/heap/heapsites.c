@@ -3,11 +3,13 @@
  * heapsites.c - blocks of the heap by where they were taken: live, at the peak, for ever
  *
  * Called by: allocations.c, for every block in order of time
- * Memory:    24 bytes a live block, at most half full, in the scratch (a table grown out of stays there); mapped: 72 bytes a site
+ * Memory:    24 bytes a live block, at most half full, in the scratch (a table grown out of stays there); mapped: 72
+ *            bytes a site
  * On fail:   -ENOMEM
  *
- * What was live at the peak is kept without looking at all sites at each new peak: a site notes what it had at the last peak when it
- * next changes. A peak is a number (epoch); a site whose number is older did not change since, so it had then what it has now.
+ * What was live at the peak is kept without looking at all sites at each new peak: a site notes what it had at the last
+ * peak when it next changes. A peak is a number (epoch); a site whose number is older did not change since, so it had
+ * then what it has now.
  */
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,8 @@
 /*
  * json_push.c - JSON in pieces, with libyajl's interface: what the library reads of the trace that it is writing
  *
- * Called by: kineto_parse.c inside the host. Strings that lie whole in a piece and have no escape are handed on where they are.
+ * Called by: kineto_parse.c inside the host. Strings that lie whole in a piece and have no escape are handed on where
+ *            they are.
  * On fail:   yajl_status_error: brackets that do not match, a nesting of more than 256, a letter where none may be
  */
 #include "export/inhost/yajl/yajl_parse.h"

@@ -3,10 +3,11 @@
  * libc.c - heap and files for the code that reads traces, inside the host
  *
  * Called by: extras.c and what it calls, on the export thread or the thread that exits; one at a time
- * Memory:    blocks of a file without a name in the output folder; the kernel may write its pages out, and every 16 MB all of them leave
- *            this process. Small pieces are cut from 1 MB blocks and are not taken back one by one: all go at the end.
- * On fail:   where no file is to be had 64 MB of anonymous memory; then exit(), which is a jump out of kp_inhost_run; what file was
- *            being written _end closes
+ * Memory:    blocks of a file without a name in the output folder; the kernel may write its pages out, and every 16 MB
+ *            all of them leave this process. Small pieces are cut from 1 MB blocks and are not taken back one by one:
+ *            all go at the end.
+ * On fail:   where no file is to be had 64 MB of anonymous memory; then exit(), which is a jump out of kp_inhost_run;
+ *            what file was being written _end closes
  */
 #define KP_INHOST_ITSELF
 #include "export/inhost/libc.h"

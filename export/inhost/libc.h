@@ -2,9 +2,10 @@
 /*
  * libc.h - what the code that reads traces gets inside the host in place of the C library's heap, files and mathematics
  *
- * The same sources make the tables, stacks and memory pages of `kprof` and those that KPROF_EXPORT asks for. In the command they have
- * malloc, stdio and exit. The Makefile compiles them a second time for the library with this header in front (-include): memory
- * comes from a file (docs/decisions/017), and where it ends, exit() leaves only kp_inhost_run.
+ * The same sources make the tables, stacks and memory pages of `kprof` and those that KPROF_EXPORT asks for. In the
+ * command they have malloc, stdio and exit. The Makefile compiles them a second time for the library with this header
+ * in front (-include): memory comes from a file (docs/decisions/017), and where it ends, exit() leaves only
+ * kp_inhost_run.
  */
 #ifndef KP_INHOST_LIBC_H
 #define KP_INHOST_LIBC_H

@@ -3,12 +3,12 @@
  * demangle.c - names of device code as C++ writes them
  *
  * Called by: the export thread inside the host, the CLI
- * Memory:    a place a kernel name, its text in the scratch. The C++ library's function takes its room by the host's malloc: one block of it,
- *            kept from name to name and from trace to trace (docs/decisions/018).
+ * Memory:    a place a kernel name, its text in the scratch. The C++ library's function takes its room by the host's
+ *            malloc: one block of it, kept from name to name and from trace to trace (docs/decisions/018).
  *
- * Kineto asks __cxa_demangle of the C++ library in the process, which gives up on some long names; so the same function has to be
- * asked to get the same names. It is found at run time: this library needs libc only. Without one, names stay mangled, and
- * `kprof export` of the spool shows them as C++ later.
+ * Kineto asks __cxa_demangle of the C++ library in the process, which gives up on some long names; so the same function
+ * has to be asked to get the same names. It is found at run time: this library needs libc only. Without one, names stay
+ * mangled, and `kprof export` of the spool shows them as C++ later.
  */
 #include "export/names/demangle.h"
 

@@ -22,7 +22,8 @@ struct kp_demangle {
     const char *(*cpp)(const char *mangled); /* asked instead; NULL: nobody */
     char *(*function)(const char *, char *, size_t *, int *); /* NULL: there is none */
 };
-/* cpp: of who reads names by anybody, in which the C++ library's function has no end (export/cli/plainname.c). NULL: that one is asked */
+/* cpp: of who reads names by anybody, in which the C++ library's function has no end (export/cli/plainname.c). NULL:
+ * that one is asked */
 void kp_demangle_init(struct kp_demangle *d, struct kp_scratch *scratch, bool may_load,
                       const char *(*cpp)(const char *mangled));
 void kp_demangle_fini(struct kp_demangle *d);

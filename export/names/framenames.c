@@ -6,10 +6,11 @@
  * Memory:    32 bytes an address and at most 48 a frame; texts in a scratch file
  * On fail:   a frame without a name is "module+0xoffset"
  *
- * All addresses are sorted by module first; then the tables of symbols of each module's file go by once, and each symbol is
- * matched with the addresses in it. A file counts only when it has the build id that was recorded; the full table may lie in
- * /usr/lib/debug/.build-id instead. Of several symbols for one address one that others may call wins. In the CLI libdw is asked for
- * the names that these tables do not tell, and for source lines (kp_export.h: struct kp_places).
+ * All addresses are sorted by module first; then the tables of symbols of each module's file go by once, and each
+ * symbol is matched with the addresses in it. A file counts only when it has the build id that was recorded; the full
+ * table may lie in /usr/lib/debug/.build-id instead. Of several symbols for one address one that others may call wins.
+ * In the CLI libdw is asked for the names that these tables do not tell, and for source lines (kp_export.h: struct
+ * kp_places).
  */
 #include "export/names/framenames.h"
 
@@ -178,7 +179,8 @@ static bool is_recording(const char *mangled)
     return false;
 }
 
-/* `mangled` stays where it is. A name longer than the room is left as it is. A function of C called f: the C++ library takes it for a type, float. */
+/* `mangled` stays where it is. A name longer than the room is left as it is. A function of C called f: the C++ library
+ * takes it for a type, float. */
 static const char *plain_of(struct kp_symbols *s, const char *mangled)
 {
     const char *plain = mangled;

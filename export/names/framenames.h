@@ -14,13 +14,13 @@ void kp_symbols_close(struct kp_symbols *s);
 
 struct kp_symbol {
     /*
-     * "libtorch_cpu.so: at::_ops::add_Tensor::call", or "libtorch_cpu.so+0x1234"; never NULL. With lines "app: f f.cpp:12", and
-     * what was inlined there stands before it: "app: g g.h:3 (inlined);app: f f.cpp:12".
+     * "libtorch_cpu.so: at::_ops::add_Tensor::call", or "libtorch_cpu.so+0x1234"; never NULL. With lines "app: f
+     * f.cpp:12", and what was inlined there stands before it: "app: g g.h:3 (inlined);app: f f.cpp:12".
      */
     const char *text;
     bool is_python; /* the interpreter's loop: what Python runs lies in it */
-    bool
-        is_recording; /* of torch, and there only because somebody records: at::RecordFunction, or the Dispatcher calling it */
+    /* of torch, and there only because somebody records: at::RecordFunction, or the Dispatcher calling it */
+    bool is_recording;
 };
 /* The innermost frame of a stack; *stack becomes the one around it. false: there is none. Valid until _close. */
 bool kp_symbols_next(struct kp_symbols *s, uint32_t *stack, struct kp_symbol *out);

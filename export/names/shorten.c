@@ -5,9 +5,10 @@
  * Called by: framenames.c
  * Memory:    none. On fail: a name that is not understood stays as it is.
  *
- * A name is read once from left to right with the depth of brackets. Parentheses right behind a name are what a function takes
- * and go, also in the middle ("f(int)::{lambda(int)#1}::operator()(int) const"); those behind anything else belong to the name
- * ("(anonymous namespace)"). What stands before the last blank outside of all brackets is what the function returns.
+ * A name is read once from left to right with the depth of brackets. Parentheses right behind a name are what a
+ * function takes and go, also in the middle ("f(int)::{lambda(int)#1}::operator()(int) const"); those behind anything
+ * else belong to the name ("(anonymous namespace)"). What stands before the last blank outside of all brackets is what
+ * the function returns.
  */
 #include "export/names/shorten.h"
 
@@ -39,7 +40,8 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
-/* Behind the bracket that closes the one at s->at; NULL: none does. In a name of thousands that do not close each would look through all the rest. */
+/* Behind the bracket that closes the one at s->at; NULL: none does. In a name of thousands that do not close each would
+ * look through all the rest. */
 static const char *closing(struct state *s)
 {
     unsigned depth = 0;

@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 /*
- * Of a demangled name: without what it returns and takes; where it is long, with <...> for what templates are made with; without ';'.
- * Of an old Rust name: without its hash. Other names stay. Returns the length; `out` has room for as much as `name`.
+ * Of a demangled name: without what it returns and takes; where it is long, with <...> for what templates are made
+ * with; without ';'. Of an old Rust name: without its hash. Other names stay. Returns the length; `out` has room for as
+ * much as `name`.
  */
 size_t kp_symbol_short(const char *name, char *out, size_t bytes);
 

@@ -2,8 +2,8 @@
 /*
  * gz.c - a gzip stream into a sink
  *
- * zlib with an allocator of our own: one mapped block holds its state and the output buffer. Level 1: a trace repeats itself
- * so much that higher levels cost time and win little (`make bench-export` has the figures).
+ * zlib with an allocator of our own: one mapped block holds its state and the output buffer. Level 1: a trace repeats
+ * itself so much that higher levels cost time and win little (`make bench-export` has the figures).
  */
 #include "export/out/gz.h"
 

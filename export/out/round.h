@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* round.h - notices that a call stack leads round: in a damaged file a frame may be called by one that is inside of it */
+/* round.h - notices that a call stack leads round: in a damaged file a frame may be called by one that is inside of
+ * it */
 #ifndef KP_ROUND_H
 #define KP_ROUND_H
 

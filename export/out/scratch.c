@@ -3,10 +3,11 @@
  * scratch.c - memory for what grows with the events of a window, in a file without a name
  *
  * Called by: the export thread inside the host, the CLI
- * Memory:    segments of 4 MB of a file in the folder the trace goes to, removed before it is written: nothing stays behind
- *            whatever ends the process. The host's own memory does not grow with a window of ten million kernels.
- * On fail:   where no file is to be had (a full disk, a folder without files) 32 MB of anonymous memory, then NULL: the caller
- *            leaves out what it cannot remember, and counts it.
+ * Memory:    segments of 4 MB of a file in the folder the trace goes to, removed before it is written: nothing stays
+ *            behind whatever ends the process. The host's own memory does not grow with a window of ten million
+ *            kernels.
+ * On fail:   where no file is to be had (a full disk, a folder without files) 32 MB of anonymous memory, then NULL: the
+ *            caller leaves out what it cannot remember, and counts it.
  *
  * Each segment is fallocated before it is mapped: a store never meets a full disk.
  */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* scratch.h - memory for what grows with the events of a window, in a file without a name: pages the kernel may write out */
+/* scratch.h - memory for what grows with the events of a window, in a file without a name: pages the kernel may write
+ * out */
 #ifndef KP_SCRATCH_H
 #define KP_SCRATCH_H
 

@@ -3,7 +3,8 @@
  * sink.c - a file that is there whole or not at all
  *
  * Called by: export.c (export thread inside the host, CLI)
- * On fail:   -errno; the temporary file is removed. The final name only ever shows a complete file, and never replaces one.
+ * On fail:   -errno; the temporary file is removed. The final name only ever shows a complete file, and never replaces
+ *            one.
  */
 #include "export/out/sink.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flame.c - a flame graph as one SVG file: frames merged by name, drawn to scale, with a script of its own to zoom and search
+ * flame.c - a flame graph as one SVG file: frames merged by name, drawn to scale, with a script of its own to zoom and
+ * search
  *
- * Stacks come folded ("outer;inner"). Frames of one name under one parent are one box, as wide as all that happened in it. Boxes too
- * narrow to be seen are left out, so the file's size does not grow with the run.
+ * Stacks come folded ("outer;inner"). Frames of one name under one parent are one box, as wide as all that happened in
+ * it. Boxes too narrow to be seen are left out, so the file's size does not grow with the run.
  */
 #include "export/report/folded.h"
 
@@ -133,7 +134,8 @@ static void children_sort(struct kp_flame *f, uint32_t parent, struct numbers *n
     for (size_t i = 0; i < n; i++) f->boxes[numbers->of[i]].next = i + 1 < n ? numbers->of[i + 1] : 0;
 }
 
-/* A colour of the fire for Python, of the sea for what is made in C, of the wood for modules; the same for the same name. */
+/* A colour of the fire for Python, of the sea for what is made in C, of the wood for modules; the same for the same
+ * name. */
 static void colour_put(FILE *out, const char *name)
 {
     unsigned h = 2166136261u;

@@ -52,7 +52,8 @@ struct turned {
     char *line, *shown;
 };
 
-/* A line of flamegraph.pl: frames, semicolons, a blank, a number. What may not stand in a line is shown as elsewhere. */
+/* A line of flamegraph.pl: frames, semicolons, a blank, a number. What may not stand in a line is shown as
+ * elsewhere. */
 static uint32_t line_make(struct turned *t, uint32_t stack)
 {
     if (!stack_turn(kp_trace_text(t->trace, stack), &t->line, &t->line_capacity)) return 0;

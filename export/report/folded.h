@@ -7,11 +7,12 @@
 
 #include "export/report/keyavg.h"
 
-/* What a line of export_stacks costs: self_cpu_time_total, self_cuda_time_total (or xpu, privateuse1). false: no such metric. */
+/* What a line of export_stacks costs: self_cpu_time_total, self_cuda_time_total (or xpu, privateuse1). false: no such
+ * metric. */
 bool kp_folded_metric(const char *name, bool *on_device);
 /*
- * Calls `fn` for every event with a stack that costs at least one microsecond, in torch's order: frames from the outermost to the
- * innermost, joined by ';', blanks in them '_'.
+ * Calls `fn` for every event with a stack that costs at least one microsecond, in torch's order: frames from the
+ * outermost to the innermost, joined by ';', blanks in them '_'.
  */
 typedef void (*kp_folded_fn)(void *context, const char *stack, int64_t us);
 void kp_folded_walk(const struct kp_tree *tree, bool on_device, kp_folded_fn fn, void *context);

@@ -74,8 +74,9 @@ size_t kp_rows_from(const void *rows, size_t count, size_t row_bytes, int64_t ke
 
 int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace);
 void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_tree_build */
-/* keyavg_calls.c: events without a call stack get the Python calls around them; before kp_tree_set_stacks. `all`: false where torch's
- * own stacks are wanted of torch's file, which spells them out, but for ranges on a device and calls into CUDA of no op. */
+/* keyavg_calls.c: events without a call stack get the Python calls around them; before kp_tree_set_stacks. `all`: false
+ * where torch's own stacks are wanted of torch's file, which spells them out, but for ranges on a device and calls into
+ * CUDA of no op. */
 void kp_tree_fill_stacks(struct kp_tree *tree, bool all);
 void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
 void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *out);

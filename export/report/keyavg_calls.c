@@ -2,9 +2,9 @@
 /*
  * keyavg_calls.c - call stacks for events that carry none: the Python calls that are open around them
  *
- * torch has stacks in verbose traces only. Other traces have the same in their python_function events: the calls that are
- * open on an event's thread when it starts. Of ranges on a device torch takes the calls of the range's host thread at the time
- * the device begins. Calls into CUDA that belong to an op have that op's stack, see keyavg_stacks.c.
+ * torch has stacks in verbose traces only. Other traces have the same in their python_function events: the calls that
+ * are open on an event's thread when it starts. Of ranges on a device torch takes the calls of the range's host thread
+ * at the time the device begins. Calls into CUDA that belong to an op have that op's stack, see keyavg_stacks.c.
  */
 #include "export/report/keyavg.h"
 

@@ -148,7 +148,8 @@ static void backwards_gather(struct stacks *s, const struct kp_tree *tree, const
     if (s->backward_count) qsort(s->backwards, s->backward_count, sizeof *s->backwards, backward_order);
 }
 
-/* Every backward op of one number and id votes for the thread of every forward op of that number: so many times so many, at once. */
+/* Every backward op of one number and id votes for the thread of every forward op of that number: so many times so
+ * many, at once. */
 static void votes_cast(struct stacks *s, const struct backward *of, size_t count)
 {
     size_t threads = 0;

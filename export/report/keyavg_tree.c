@@ -268,7 +268,8 @@ static void nodes_nest(struct kp_tree *tree)
     free(lanes);
 }
 
-/* An only child of its parent's name is the same work seen twice. Parents come first, so one pass folds whole chains. */
+/* An only child of its parent's name is the same work seen twice. Parents come first, so one pass folds whole
+ * chains. */
 static void nodes_fold(struct kp_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {

@@ -622,8 +622,8 @@ static int parse(struct kp_kineto_parser *p, const char *text, size_t bytes)
 }
 
 /*
- * libyajl reads a string that goes on over many pieces again from its beginning with each of them. So while one goes on, pieces are put together
- * until they are as long as what was read of it, and no string is longer than TOKEN_MOST.
+ * libyajl reads a string that goes on over many pieces again from its beginning with each of them. So while one goes
+ * on, pieces are put together until they are as long as what was read of it, and no string is longer than TOKEN_MOST.
  */
 int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {

@@ -2,11 +2,13 @@
 /*
  * plain.c - text of a trace or a spool, fit for a terminal
  *
- * Called by: whatever writes names, labels, frames, paths or messages with them: the tables, stacks and pages, each command
+ * Called by: whatever writes names, labels, frames, paths or messages with them: the tables, stacks and pages, each
+ *            command
  * Memory:    none
  *
- * Names of ops are any bytes. To a terminal ESC ] 52 sets the clipboard, ESC [ 2 J clears the screen, 0x9b is the same as ESC [, and a
- * newline in the name of an op forges a line of `kprof events`. torch's tables show all of that as it is; ours are equal but for these letters.
+ * Names of ops are any bytes. To a terminal ESC ] 52 sets the clipboard, ESC [ 2 J clears the screen, 0x9b is the same
+ * as ESC [, and a newline in the name of an op forges a line of `kprof events`. torch's tables show all of that as it
+ * is; ours are equal but for these letters.
  */
 #include "export/report/plain.h"
 

@@ -131,7 +131,8 @@ static void put_source(FILE *out, const char *frame, const struct layout *l)
     free(cut);
 }
 
-/* Names are any bytes. Once they are sorted by what they are, each becomes what is shown, so that columns are as wide as that. */
+/* Names are any bytes. Once they are sorted by what they are, each becomes what is shown, so that columns are as wide
+ * as that. */
 static uint32_t id_plain(struct kp_trace *trace, uint32_t id)
 {
     const char *text = kp_trace_text(trace, id);

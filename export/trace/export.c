@@ -3,10 +3,10 @@
  * export.c - a cycle of a spool as a trace file of Kineto's shape
  *
  * Called by: the export thread inside the host, the CLI
- * Memory:    a fixed set of mapped blocks (1 MB, 8 MB more at most for the arrows of a training run, 6 MB with GPUs); what grows with
- *            the window lies in a file (scratch.c).
- * On fail:   -errno, no file. The host's events in one pass, nothing is sorted: the reader gives them by start, parents before
- *            children. Then the devices' records as they were delivered.
+ * Memory:    a fixed set of mapped blocks (1 MB, 8 MB more at most for the arrows of a training run, 6 MB with GPUs);
+ *            what grows with the window lies in a file (scratch.c).
+ * On fail:   -errno, no file. The host's events in one pass, nothing is sorted: the reader gives them by start, parents
+ *            before children. Then the devices' records as they were delivered.
  */
 #include <errno.h>
 #include <string.h>
@@ -83,7 +83,8 @@ static int begin(struct kp_trace *t)
     return t->json.error;
 }
 
-/* A program that runs torch.profiler itself marks its steps as well: beside ours every viewer would count them twice. */
+/* A program that runs torch.profiler itself marks its steps as well: beside ours every viewer would count them
+ * twice. */
 static bool is_second_mark(const struct kp_trace *t, const struct kp_event *e)
 {
     if (e->kind != KP_KIND_OP || e->scope != 7 || !t->result->steps || strncmp(e->name, "ProfilerStep#", 13) != 0)

@@ -10,7 +10,8 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
-/* A slash or a control character would make no file at all. Dots stay, as in torch's own names: the plugin splits at the last ones. */
+/* A slash or a control character would make no file at all. Dots stay, as in torch's own names: the plugin splits at
+ * the last ones. */
 static char tame(char c) { return c == '/' || c == '\\' || (unsigned char)c <= ' ' || c == 127 ? '_' : c; }
 
 int kp_tbname_make(char *out, size_t bytes, const char *worker, const char *host, uint32_t pid, uint64_t now_ns,

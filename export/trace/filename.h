@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* WORKER.TIMESTAMPNS.pt.trace.json[.gz]; worker NULL: HOST_PID. Bytes no file name should have become '_'. 0 or -ENAMETOOLONG. */
+/* WORKER.TIMESTAMPNS.pt.trace.json[.gz]; worker NULL: HOST_PID. Bytes no file name should have become '_'. 0 or
+ * -ENAMETOOLONG. */
 int kp_tbname_make(char *out, size_t bytes, const char *worker, const char *host, uint32_t pid, uint64_t now_ns,
                    bool gzip);
 

@@ -2,8 +2,9 @@
 /*
  * metadata.c - the user's own members at the top of a trace
  *
- * From KPROF_METADATA (a JSON object) and from kprof_metadata() (lines "meta.KEY=VALUE" of the spool). Both were checked
- * when they were set and are checked again here: a spool may come from anywhere. A member that carries the name of one of ours is left out.
+ * From KPROF_METADATA (a JSON object) and from kprof_metadata() (lines "meta.KEY=VALUE" of the spool). Both were
+ * checked when they were set and are checked again here: a spool may come from anywhere. A member that carries the name
+ * of one of ours is left out.
  */
 #include <string.h>
 

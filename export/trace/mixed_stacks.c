@@ -6,10 +6,10 @@
  * Memory:    that of framenames.c, from the first such stack of a trace on
  * On fail:   -ENOMEM, which ends the export
  *
- * The interpreter's loop is one frame of machine code for all the Python frames that call each other without C between them; the
- * outermost of these says that C entered the interpreter for it (kp_python.h). Without the frames of Python what is left is
- * what a debugger shows where the op starts, less torch's own call of those who record; without those of machine code it is what
- * KPROF_WITH_STACK=ops writes.
+ * The interpreter's loop is one frame of machine code for all the Python frames that call each other without C between
+ * them; the outermost of these says that C entered the interpreter for it (kp_python.h). Without the frames of Python
+ * what is left is what a debugger shows where the op starts, less torch's own call of those who record; without those
+ * of machine code it is what KPROF_WITH_STACK=ops writes.
  */
 #include "export/trace/mixed_stacks.h"
 

@@ -6,9 +6,9 @@
  * Memory:    a list of open calls a thread, a table of modules; both double when full
  * On fail:   -ENOMEM, which ends the export
  *
- * A call is open while its range is: it is taken from the list when an event of its thread starts at or after its end. So
- * the last of the list is the caller of what starts now, and the list is its call stack. An object of torch.nn.Module is
- * numbered among those of its class when it is first called, as Kineto does.
+ * A call is open while its range is: it is taken from the list when an event of its thread starts at or after its end.
+ * So the last of the list is the caller of what starts now, and the list is its call stack. An object of
+ * torch.nn.Module is numbered among those of its class when it is first called, as Kineto does.
  */
 #include "export/trace/pycalls.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pycalls.h - calls of Python functions while a trace is written: who called whom, the numbers of modules, call stacks */
+/* pycalls.h - calls of Python functions while a trace is written: who called whom, the numbers of modules, call
+ * stacks */
 #ifndef KP_EXPORT_PYCALLS_H
 #define KP_EXPORT_PYCALLS_H
 
@@ -16,7 +17,8 @@ struct kp_pycall {
 };
 /* The next call (events come by start). 0 or -ENOMEM. */
 int kp_pycalls_take(struct kp_pycalls *p, const struct kp_event *call, struct kp_pycall *out);
-/* Writes the names of the calls that are open on the thread of `e` when it starts, innermost first, each with ';' behind. */
+/* Writes the names of the calls that are open on the thread of `e` when it starts, innermost first, each with ';'
+ * behind. */
 void kp_pycalls_stack_write(struct kp_pycalls *p, const struct kp_event *e, struct kp_json *json);
 bool kp_pycalls_has_stack(struct kp_pycalls *p, const struct kp_event *e);
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * symbol_slices.c - calls of functions by name as slices: on the row of their thread, or beside it where they do not nest
+ * symbol_slices.c - calls of functions by name as slices: on the row of their thread, or beside it where they do not
+ * nest
  *
  * Called by: export.c, for every event of the host in order of start time
  * Memory:    16 bytes an open slice of a row, 64 bytes a row; a name once, in a scratch of its own
  * On fail:   -ENOMEM
  *
- * Viewers want slices of a row to nest. Calls of one stack do; those of coroutines do not, nor a call that begins a range which
- * somebody else ends. A call that would end behind what it began in goes to a row beside its thread's, the first of ROWS where it fits; to the
- * last one, cut where it would not nest, if it fits nowhere.
+ * Viewers want slices of a row to nest. Calls of one stack do; those of coroutines do not, nor a call that begins a
+ * range which somebody else ends. A call that would end behind what it began in goes to a row beside its thread's, the
+ * first of ROWS where it fits; to the last one, cut where it would not nest, if it fits nowhere.
  */
 #include "export/trace/symbol_slices.h"
 

@@ -6,8 +6,8 @@
 #include "export/out/trace.h"
 
 /*
- * The CPU's blocks that this window saw taken and not given back: for the sizes of those that are given back, and the total.
- * What an earlier window saw is not carried over: see docs/decisions/020.
+ * The CPU's blocks that this window saw taken and not given back: for the sizes of those that are given back, and the
+ * total. What an earlier window saw is not carried over: see docs/decisions/020.
  */
 struct kp_blocks;
 struct kp_blocks *kp_blocks_open(void); /* NULL: no memory */

@@ -2,7 +2,8 @@
 /*
  * calls.c - entry and exit of a call of a hooked function
  *
- * Called by: the stubs (stubs_x86_64.S), on any host thread, around every call of a hooked function while a window records (hot)
+ * Called by: the stubs (stubs_x86_64.S), on any host thread, around every call of a hooked function while a window
+ *            records (hot)
  * Owns:      the calls that are open, a stack of them for each thread
  * Locks:     none. Memory: none; slow.c makes what a thread needs.
  * On fail:   the call goes on with its own return address; counted as lost
@@ -10,9 +11,9 @@
  *
  * This file is compiled without vector registers: arguments and results lie in them. Whatever may use them is slow.c's.
  *
- * A call's place is given back by its return alone, or when it is sure that it never returns: when longjmp or throw was called
- * inside it and the stack is above it afterwards, or when its thread ends. That the stack is above it does not say so by itself: programs
- * copy stacks away and back (greenlets). Such a call keeps its place, and its record an end.
+ * A call's place is given back by its return alone, or when it is sure that it never returns: when longjmp or throw was
+ * called inside it and the stack is above it afterwards, or when its thread ends. That the stack is above it does not
+ * say so by itself: programs copy stacks away and back (greenlets). Such a call keeps its place, and its record an end.
  */
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
@@ -20,7 +21,8 @@
 #include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 
-/* The hot half calls nothing but at its end: so it needs no frame and keeps no register. Where the clock has to be called, a copy of it does. */
+/* The hot half calls nothing but at its end: so it needs no frame and keeps no register. Where the clock has to be
+ * called, a copy of it does. */
 #define FRAME \
     ((const uintptr_t *)__builtin_dwarf_cfa() - 2) /* where __builtin_frame_address(0) is in what keeps a frame */
 #define HOT inline __attribute__((always_inline))
@@ -96,7 +98,8 @@ static HOT uintptr_t enter(struct kp_symbol_row *row, uintptr_t *slot, bool is_t
     const uint64_t gate = kp_gate_get();
     struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];
     uintptr_t next;
-    /* Below the last call on the thread's own stack, with room for all, of a bound word: then there is nothing to find out. */
+    /* Below the last call on the thread's own stack, with room for all, of a bound word: then there is nothing to find
+     * out. */
     if (__builtin_expect((gate & KP_GATE_RECORD) && c && at < c->under && at >= c->lo && c->n < c->room &&
                              kp_load_relaxed(&row->id) && !kp_load_relaxed(&row->word) &&
                              t->chunk_cycle == kp_gate_cycle(gate) &&
@@ -134,7 +137,8 @@ void kp_symbol_under_find(struct kp_symbol_calls *c)
     }
 }
 
-/* The loader has bound the word at the first call: from now on the stub leads to the function itself, and stands in the word again. */
+/* The loader has bound the word at the first call: from now on the stub leads to the function itself, and stands in the
+ * word again. */
 void kp_symbol_bound(struct kp_symbol_row *row)
 {
     const uintptr_t stub = kp_symbol_stub_of(row), at = kp_load_relaxed(&row->word);
@@ -156,7 +160,8 @@ static void left_behind(struct kp_symbol_calls *c, struct kp_symbol_call *call, 
     if (call->is_noted) kp_store_relaxed(&call->state, KP_CALL_DONE);
 }
 
-/* While an exception is on its way, cleanups make calls in frames that it leaves afterwards: what is around stays noted until it lands. */
+/* While an exception is on its way, cleanups make calls in frames that it leaves afterwards: what is around stays noted
+ * until it lands. */
 static bool is_landed(struct kp_symbol_calls *c)
 {
     if (c->noted != KP_NOTED_THROW) return true;
@@ -224,7 +229,8 @@ static HOT void leave(struct kp_symbol_call *call, struct kp_thread *t, uint64_t
     left(t);
 }
 
-/* Out of the first call through a word; where a hook of ours is struck, or on a thread that is ours no more: the owner tidies up later. */
+/* Out of the first call through a word; where a hook of ours is struck, or on a thread that is ours no more: the owner
+ * tidies up later. */
 static COLD void leave_rarely(struct kp_symbol_call *call, struct kp_thread *t, uint64_t now)
 {
     if (call->lazy) kp_symbol_bound(call->lazy);

@@ -2,15 +2,17 @@
 /*
  * calltrace.h - calls of functions by name (KPROF_SYMBOLS): the room's map
  *
- *   source.c   the setting, which words are taken, what is said of the rest; hidden.c: functions that only their own file knows of
+ *   source.c   the setting, which words are taken, what is said of the rest; hidden.c: functions that only their own
+ *              file knows of
  *   glob.c     patterns; name.c: a C++ name as far as patterns need it
  *   table.c    which entry stub stands for which function; names.c: a set of names, to count each once
  *   calls.c    entry and exit of a call, hot, without vector registers; slow.c: the rare half of it
  *   stubs_x86_64.S   the stubs, and how registers come through; absent.c: processors that have none
  *
- * Entry stub i hands row i of kp_symbol_rows to kp_symbol_enter. When the call is recorded, its return address is exchanged for an address in an exit
- * stub, which calls the function, and kept in the word that lies as far from that as all such words do from theirs: so every unwinder finds it, by
- * a rule of .eh_frame that needs nothing but memory. The exit stub's number is the number of the call's struct kp_symbol_call.
+ * Entry stub i hands row i of kp_symbol_rows to kp_symbol_enter. When the call is recorded, its return address is
+ * exchanged for an address in an exit stub, which calls the function, and kept in the word that lies as far from that
+ * as all such words do from theirs: so every unwinder finds it, by a rule of .eh_frame that needs nothing but memory.
+ * The exit stub's number is the number of the call's struct kp_symbol_call.
  */
 #ifndef KP_SYMBOL_ROOM_H
 #define KP_SYMBOL_ROOM_H
@@ -63,20 +65,22 @@ struct kp_symbol_call {
     uint32_t cycle;
     bool is_foreign; /* not on the thread's own stack */
     bool is_noted;   /* longjmp or throw was called inside it: if the stack is above it next time, it is gone */
-    bool
-        is_left; /* the stack was above it, and its record has an end; it may still come back (a stack that is copied away) */
+    /* the stack was above it, and its record has an end; it may still come back (a stack that is copied away) */
+    bool is_left;
     bool is_ended; /* its record has an end */
     _Atomic uint8_t state;
 } __attribute__((aligned(64)));
 
-/* What was called that leaves frames, and calls after which an exception is taken to have landed where we did not see it. */
+/* What was called that leaves frames, and calls after which an exception is taken to have landed where we did not see
+ * it. */
 enum { KP_NOTED_NONE, KP_NOTED_JUMP, KP_NOTED_THROW };
 enum { KP_SYMBOL_LANDS_LATE = 1000 };
 /* A thread's open calls, innermost last. */
 enum { KP_SYMBOL_BLOCKS = 64, KP_SYMBOL_DEPTH = KP_SYMBOL_BLOCKS * KP_SYMBOL_BLOCK };
 struct kp_symbol_calls { /* what each call needs first, in one line of the cache */
     uintptr_t lo,
-        under; /* calls from lo to below `under` nest in the last one: nothing else has to be looked at. under 0: it has */
+        /* calls from lo to below `under` nest in the last one: nothing else has to be looked at. under 0: it has */
+        under;
     uint32_t n, room; /* calls, and how many there are numbers for */
     uint16_t block[KP_SYMBOL_BLOCKS];
     uintptr_t hi;                  /* of the thread's own stack, which from lo on is known to be readable */
@@ -89,8 +93,8 @@ struct kp_symbol_calls { /* what each call needs first, in one line of the cache
 };
 
 /*
- * All of it comes when it is asked for: in .bss it would count against RLIMIT_DATA of every program. The words of return addresses lie where the
- * stubs say, in pages of the library that are read-only until then.
+ * All of it comes when it is asked for: in .bss it would count against RLIMIT_DATA of every program. The words of
+ * return addresses lie where the stubs say, in pages of the library that are read-only until then.
  */
 extern struct kp_symbol_row *kp_symbol_rows; /* KP_SYMBOL_ROWS */
 extern uintptr_t
@@ -119,7 +123,8 @@ static inline uint32_t kp_symbol_number(const struct kp_symbol_calls *c, uint32_
 }
 
 /* --- calls.c, slow.c: from the stubs --- */
-/* What the entry stub does next; anything else is an exit stub, which calls the function. Of the slow half: not IS_SLOW. */
+/* What the entry stub does next; anything else is an exit stub, which calls the function. Of the slow half: not
+ * IS_SLOW. */
 enum {
     KP_SYMBOL_GOES_ON = 0,
     /* jumps to the function */ KP_SYMBOL_IS_SLOW = 1 /* kp_symbol_enter_slow, which may use vector registers */
@@ -140,7 +145,8 @@ void kp_symbols_begin_in_child(void);
 void kp_symbols_thread_dies(struct kp_thread *t);
 
 /* --- table.c --- */
-/* The row for a function; rows of words that are not bound yet have one each. NULL: all are taken. One thread at a time. */
+/* The row for a function; rows of words that are not bound yet have one each. NULL: all are taken. One thread at a
+ * time. */
 struct kp_symbol_row *kp_symbol_row_get(const char *name, const char *object, uintptr_t target, uintptr_t lazy_word,
                                         enum kp_symbol_does does);
 uint32_t kp_symbol_rows_used(void);
@@ -149,10 +155,12 @@ struct kp_symbol_row *kp_symbol_row_of(uintptr_t stub); /* NULL: no stub */
 
 /* --- glob.c, name.c --- */
 enum { KP_SYMBOL_NAME_MAX = 1024 };
-/* The name of a C++ function without its arguments, template arguments as they are: "at::_ops::add_Tensor::call". false: it is none. */
+/* The name of a C++ function without its arguments, template arguments as they are: "at::_ops::add_Tensor::call".
+ * false: it is none. */
 bool kp_symbol_name(const char *mangled, char *out, size_t bytes);
 bool kp_glob_matches(const char *glob, size_t bytes, const char *text);
-/* Whether one of the globs of a list matches the name or what C++ calls it. `used`: a bit for each glob that did, up to 64. */
+/* Whether one of the globs of a list matches the name or what C++ calls it. `used`: a bit for each glob that did, up to
+ * 64. */
 bool kp_globs_match(const char *list, const char *name, uint64_t *used);
 
 /* --- names.c: names, each once. All 0: empty. One thread at a time, no signal handlers. --- */

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hidden.c - functions by name that no other module can see: static and hidden ones, counted from the files of the modules
+ * hidden.c - functions by name that no other module can see: static and hidden ones, counted from the files of the
+ * modules
  *
  * Called by: source.c, once, on the thread that exports
  * Locks:     the loader's list lock, while dl_iterate_phdr calls back
- * Memory:    0.7 MB while it counts and a set of the names that a module shows (names.c), mapped; of a file a block at a time is read,
- *            nothing of it is mapped (elffile.c)
+ * Memory:    0.7 MB while it counts and a set of the names that a module shows (names.c), mapped; of a file a block at
+ *            a time is read, nothing of it is mapped (elffile.c)
  * On fail:   what cannot be read is counted as a file that does not tell, as a stripped one is
  * Safe in:   signal handlers no; after fork no
  *
- * Such a function has a line in .symtab and none in .dynsym. Where the file was stripped, its debug file in /usr/lib/debug/.build-id has the table.
- * A file counts when it has the build id that is in memory. Reading ends after MOST_NS, and how many files were left is told.
+ * Such a function has a line in .symtab and none in .dynsym. Where the file was stripped, its debug file in
+ * /usr/lib/debug/.build-id has the table. A file counts when it has the build id that is in memory. Reading ends after
+ * MOST_NS, and how many files were left is told.
  */
 #include <elf.h>
 #include <link.h>

@@ -4,12 +4,13 @@
  *
  * Called by: glob.c
  * Memory:    none but the caller's
- * On fail:   false: the name has forms that are not known here (local functions, lambdas, conversions); only the mangled one counts then
+ * On fail:   false: the name has forms that are not known here (local functions, lambdas, conversions); only the
+ *            mangled one counts then
  * Safe in:   anywhere, a pure decision
  *
- * The name of a function comes first in what the compiler makes of it (Itanium C++ ABI, 5.1): either one name, or N, the names of
- * scopes and of the function, and E. What comes behind it, types of arguments, is not read. Template arguments are gone over and stand as
- * "<...>". The whole of it is done by the C++ library when a trace is written.
+ * The name of a function comes first in what the compiler makes of it (Itanium C++ ABI, 5.1): either one name, or N,
+ * the names of scopes and of the function, and E. What comes behind it, types of arguments, is not read. Template
+ * arguments are gone over and stand as "<...>". The whole of it is done by the C++ library when a trace is written.
  */
 #include <string.h>
 

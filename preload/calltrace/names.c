@@ -3,7 +3,8 @@
  * names.c - a set of names that grows with them: which functions were met already
  *
  * Called by: source.c, hidden.c, on the thread that exports
- * Memory:    8 bytes a name and as much again that is free, mapped; at most 32 MB. Names themselves are not kept, their hashes are.
+ * Memory:    8 bytes a name and as much again that is free, mapped; at most 32 MB. Names themselves are not kept, their
+ *            hashes are.
  * On fail:   a name that finds no room is not kept, and the set says that it is full
  */
 #include <string.h>

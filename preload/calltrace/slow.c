@@ -102,7 +102,8 @@ static bool is_on_own_stack(struct kp_symbol_calls *c, uintptr_t at)
 
 /* ---- what leaves frames ---- */
 
-/* Calls around the one that may leave them; from a signal's stack all. One whose word holds something else is of a stack that was copied away. */
+/* Calls around the one that may leave them; from a signal's stack all. One whose word holds something else is of a
+ * stack that was copied away. */
 static void note(struct kp_symbol_calls *c, uintptr_t slot, bool is_own, uint64_t now, uint8_t what)
 {
     c->left_ticks = now;

@@ -9,8 +9,8 @@
  * On fail:   nothing is hooked; one line says why
  * Safe in:   after fork yes (the gate reads 0 in a child)
  *
- * Without KPROF_SYMBOLS nothing is installed. Else the source is attached in the constructor, so a program without torch has a run too. The words
- * stay taken for good; while no window records, a stub costs a load and a jump.
+ * Without KPROF_SYMBOLS nothing is installed. Else the source is attached in the constructor, so a program without
+ * torch has a run too. The words stay taken for good; while no window records, a stub costs a load and a jump.
  */
 #include <link.h>
 #include <string.h>
@@ -66,8 +66,8 @@ static const struct special specials[] = {
     {"_Exit", KP_SYMBOL_JUMPS},
 };
 /*
- * What returns twice, or asks where it was called from, or keeps other registers than functions do, or is called while the loader binds: a
- * return to somewhere else would be seen. A star at the end stands for any.
+ * What returns twice, or asks where it was called from, or keeps other registers than functions do, or is called while
+ * the loader binds: a return to somewhere else would be seen. A star at the end stands for any.
  */
 static const char *const excluded[] = {
     "setjmp",

@@ -2,20 +2,23 @@
 /*
  * stubs_x86_64.S - x86-64: entry and exit of calls of functions by name
  *
- * At entry every register may hold an argument but r11, which the binding of a PLT word destroys as well. At exit rax, rdx, xmm0, xmm1
- * and x87's stack hold what is returned (rcx and r8, too, in Swift), and functions that promise it have kept all others but r11
- * (preserve_most), so all are kept; what C does there uses general registers only. The stack is a multiple of 16 at every call of C.
+ * At entry every register may hold an argument but r11, which the binding of a PLT word destroys as well. At exit rax,
+ * rdx, xmm0, xmm1 and x87's stack hold what is returned (rcx and r8, too, in Swift), and functions that promise it have
+ * kept all others but r11 (preserve_most), so all are kept; what C does there uses general registers only. The stack is
+ * a multiple of 16 at every call of C.
  *
- * The processor guesses where a `ret` leads by the calls it saw, and where an indirect jump leads by its address and by the jumps just before
- * it. So whatever returns was called from there: the entry stub calls `entry`, which returns to it; the function is called by the exit stub it
- * shall return to; and that leaves by a `ret` to the caller. And the jump to the exit stub lies in the function's own entry stub: it tells the
- * processor which function is called next. Where it leads is told in the memory below the stack pointer, for r11 holds the row; signals leave
- * 128 bytes there alone.
+ * The processor guesses where a `ret` leads by the calls it saw, and where an indirect jump leads by its address and by
+ * the jumps just before it. So whatever returns was called from there: the entry stub calls `entry`, which returns to
+ * it; the function is called by the exit stub it shall return to; and that leaves by a `ret` to the caller. And the
+ * jump to the exit stub lies in the function's own entry stub: it tells the processor which function is called next.
+ * Where it leads is told in the memory below the stack pointer, for r11 holds the row; signals leave 128 bytes there
+ * alone.
  *
- * An exit stub is a call and, behind it, where the function returns to. What is unwound through one, at either: its frame is empty, so the
- * caller's stack pointer is its own, and in the word below lies the address behind the call. It counts as a signal's frame, for unwinders that know frames by their stack pointer must not take it for its caller; and
- * then the caller's address is taken as it is, not less one as for a call, so the rule gives it less one. The true return address lies at
- * a distance from the stub that the first word of the stub's page tells.
+ * An exit stub is a call and, behind it, where the function returns to. What is unwound through one, at either: its
+ * frame is empty, so the caller's stack pointer is its own, and in the word below lies the address behind the call. It
+ * counts as a signal's frame, for unwinders that know frames by their stack pointer must not take it for its caller;
+ * and then the caller's address is taken as it is, not less one as for a call, so the rule gives it less one. The true
+ * return address lies at a distance from the stub that the first word of the stub's page tells.
  */
 #include "preload/calltrace/calltrace.h"
 
@@ -55,11 +58,13 @@
 kp_symbol_stubs:
         .cfi_startproc
         /*
-         * DW_CFA_def_cfa_expression, 18 bytes: the stack pointer and 8; without those behind the call, when entry took the function's return address
-         * off. Then the word below the stack pointer is that, else it is what entry returned by. (Valgrind knows of no jumps in such rules.)
-         * DW_OP_breg7 8, breg7 -8 deref breg16 0 ne, breg16 0 lit15 and lit9 ge, and lit3 shl minus
+         * DW_CFA_def_cfa_expression, 18 bytes: the stack pointer and 8; without those behind the call, when entry took
+         * the function's return address off. Then the word below the stack pointer is that, else it is what entry
+         * returned by. (Valgrind knows of no jumps in such rules.) DW_OP_breg7 8, breg7 -8 deref breg16 0 ne, breg16 0
+         * lit15 and lit9 ge, and lit3 shl minus
          */
-        .cfi_escape 0x0f, 18, 0x77, 8, 0x77, 0x78, 0x06, 0x80, 0, 0x2e, 0x80, 0, 0x3f, 0x1a, 0x39, 0x2a, 0x1a, 0x33, 0x24, 0x1c
+        .cfi_escape 0x0f, 18, 0x77, 8, 0x77, 0x78, 0x06, 0x80, 0, 0x2e, 0x80, 0, 0x3f, 0x1a, 0x39, 0x2a, 0x1a, 0x33, \
+                    0x24, 0x1c
         .rept   KP_SYMBOL_ROWS
         .balign 1 << KP_SYMBOL_STUB_SHIFT
         endbr64
@@ -113,7 +118,8 @@ entry:
         ret
         .cfi_restore_state
 
-        /* C that may use vectors: all that may hold arguments, here or in languages with habits of their own, is kept. */
+        /* C that may use vectors: all that may hold arguments, here or in languages with habits of their own, is
+         * kept. */
 4:      subq    $1088, %rsp
         andq    $-64, %rsp
         movl    kp_symbols_vectors(%rip), %eax
@@ -174,8 +180,8 @@ entry:
         .cfi_signal_frame
         .cfi_def_cfa rsp, 0
         /*
-         * DW_CFA_val_expression rip, 14 bytes: on the stack is the CFA; DW_OP_lit8 minus deref  (the word below it: the stub's address)
-         * dup const2s -4096 and deref  (its page's first word)  plus deref lit1 minus
+         * DW_CFA_val_expression rip, 14 bytes: on the stack is the CFA; DW_OP_lit8 minus deref  (the word below it: the
+         * stub's address) dup const2s -4096 and deref  (its page's first word)  plus deref lit1 minus
          */
         .cfi_escape 0x16, 16, 13, 0x38, 0x1c, 0x06, 0x12, 0x0b, 0x00, 0xf0, 0x1a, 0x06, 0x22, 0x06, 0x31, 0x1c
 kp_symbol_exits:
@@ -204,7 +210,8 @@ left:
         .cfi_adjust_cfa_offset 8
         KEEP    rdi
         movq    %r11, %rdi
-        .byte   0x4d, 0x8b, 0x9b        /* movq DISTANCE(%r11), %r11: the assembler has no such relocation for a displacement */
+        /* movq DISTANCE(%r11), %r11: the assembler has no such relocation for a displacement */
+        .byte   0x4d, 0x8b, 0x9b
         .long   kp_symbol_returns - kp_symbol_exits - KP_SYMBOL_CALL_BYTES
         movq    %r11, 8(%rsp)
         .cfi_offset rip, -8

@@ -22,8 +22,8 @@ struct kp_symbol_row *kp_symbol_rows;
 uintptr_t kp_symbol_row_base;
 static struct table {
     struct kp_symbol_row rows[KP_SYMBOL_ROWS];
-    uintptr_t keys
-        [KP_SYMBOL_ROWS]; /* what tells a row: the function, or the word while it is not bound. The key of a bound row stays what it was */
+    /* what tells a row: the function, or the word while it is not bound. The key of a bound row stays what it was */
+    uintptr_t keys[KP_SYMBOL_ROWS];
     uint16_t buckets[BUCKETS]; /* number of a row + 1 */
 } * table;
 static uint32_t rows_n;

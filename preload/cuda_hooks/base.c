@@ -7,9 +7,10 @@
  * Locks:     none of ours
  * On fail:   false: the work gets no times
  *
- * CUDA only tells how far two events lie apart, in single precision milliseconds. So a reference event is recorded in an idle
- * stream of our own about once a second, between two readings of the clock; one that is at most some seconds away tells an
- * event's time to a part of a microsecond, plus half the distance of those two readings (some microseconds).
+ * CUDA only tells how far two events lie apart, in single precision milliseconds. So a reference event is recorded in
+ * an idle stream of our own about once a second, between two readings of the clock; one that is at most some seconds
+ * away tells an event's time to a part of a microsecond, plus half the distance of those two readings (some
+ * microseconds).
  */
 #include "collector/base/kp_clock.h"
 #include "preload/cuda_hooks/cuda_hooks.h"
@@ -100,7 +101,8 @@ bool kp_base_ticks(struct kp_context *c, void *event, uint64_t not_before, uint6
     float ms = 0;
     if (!b || per_ms <= 0) return false;
     if (kp_cudrv.cuEventElapsedTime(&ms, b->event, event) != 0) return false;
-    /* An event before its reference: CUDA answers with a negative time, and where it should not, the other way round. */
+    /* An event before its reference: CUDA answers with a negative time, and where it should not, the other way
+     * round. */
     if (ms == 0.0f && b->ticks > not_before) {
         if (kp_cudrv.cuEventElapsedTime(&ms, event, b->event) != 0) return false;
         ms = -ms;

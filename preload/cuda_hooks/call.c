@@ -8,8 +8,9 @@
  * On fail:   the call is not recorded and counted
  * Safe in:   after fork yes (the gate reads 0 in a child)
  *
- * The real function runs outside the hook: it may take seconds, and whoever closes a window waits for hooks. A record is put
- * when its call ends; a call that outlives its window is not recorded. errno is the host's before and after each half.
+ * The real function runs outside the hook: it may take seconds, and whoever closes a window waits for hooks. A record
+ * is put when its call ends; a call that outlives its window is not recorded. errno is the host's before and after each
+ * half.
  */
 #include <errno.h>
 

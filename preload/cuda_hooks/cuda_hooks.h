@@ -13,8 +13,8 @@
  *   find.c       libcudart and libcuda in the link map, the functions of theirs that we call
  *   source.c     two sources: the runtime, the driver
  *
- * What we ask of CUDA is asked of the driver: its functions leave the error that cudaGetLastError tells alone. Where only the
- * runtime knows (cudaFuncGetName) that error is looked at before and put right after.
+ * What we ask of CUDA is asked of the driver: its functions leave the error that cudaGetLastError tells alone. Where
+ * only the runtime knows (cudaFuncGetName) that error is looked at before and put right after.
  */
 #ifndef KP_CUDA_HOOKS_H
 #define KP_CUDA_HOOKS_H
@@ -86,7 +86,8 @@ struct kp_cudart {
 };
 extern struct kp_cudart kp_cudart;
 
-/* A mapped library by its stem ("libcudart", "libcuda"; a toolkit's stub is none), held for good; NULL: none. Not in a hook. */
+/* A mapped library by its stem ("libcudart", "libcuda"; a toolkit's stub is none), held for good; NULL: none. Not in a
+ * hook. */
 void *kp_cudart_library(const char *stem);
 void kp_cudart_fill_runtime(void *library);
 void kp_cudart_fill_driver(void *library);
@@ -221,7 +222,8 @@ void kp_kernel_link(const void *kernel, const void *function);   /* __cudaGetKer
 
 /* --- find.c, for the next two --- */
 
-/* Taps those rows that `library` has, for good; `taps` (as many) stays with the taps. How many, or -errno of kp_hook_add_taps. */
+/* Taps those rows that `library` has, for good; `taps` (as many) stays with the taps. How many, or -errno of
+ * kp_hook_add_taps. */
 int kp_rows_tap(void *library, const struct kp_tap_row *rows, size_t rows_n, struct kp_tap *taps);
 
 /* --- runtime.c, driver.c --- */

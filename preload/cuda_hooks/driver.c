@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * driver.c - taps on libcuda, where a program calls it through words of its own (most take its functions by dlsym: not seen)
+ * driver.c - taps on libcuda, where a program calls it through words of its own (most take its functions by dlsym: not
+ * seen)
  *
  * Called by: any host thread in place of the driver's functions (hot); source.c (installing)
  * Owns:      the pointers to the real functions

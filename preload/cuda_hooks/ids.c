@@ -45,7 +45,8 @@ uint32_t kp_stream_number(void *stream, uint32_t tid)
     return KP_DEV_NONE;
 }
 
-/* The context is current. Two threads that come first at once: one makes the entry, the other goes without this time. */
+/* The context is current. Two threads that come first at once: one makes the entry, the other goes without this
+ * time. */
 static struct kp_context *context_make(struct kp_context *c, void *handle)
 {
     static atomic_flag making = ATOMIC_FLAG_INIT;

@@ -2,7 +2,8 @@
 /*
  * names.c - what a kernel is called and what it takes, from what its launch was given
  *
- * Called by: call.c: find after every launch (hot), ask once a kernel, both outside a hook and after the launch succeeded
+ * Called by: call.c: find after every launch (hot), ask once a kernel, both outside a hook and after the launch
+ *            succeeded
  * Owns:      the table of kernels, by host function, kernel handle or CUfunction
  * Locks:     none; an entry is published by one compare-and-swap, its facts by its state
  * Memory:    fixed; the texts stay in their library
@@ -58,8 +59,8 @@ static void facts_get(struct kp_kernel *e, void *cufunction)
 }
 
 /*
- * Whatever we ask the runtime, the error that cudaGetLastError tells stays the host's: while it holds one nothing is asked, and
- * one of ours is taken back. false: not to be asked now.
+ * Whatever we ask the runtime, the error that cudaGetLastError tells stays the host's: while it holds one nothing is
+ * asked, and one of ours is taken back. false: not to be asked now.
  */
 static bool by_runtime(struct kp_kernel *e, const void *function, const char **name)
 {

@@ -8,8 +8,8 @@
  * On fail:   a record without times (KP_DEV_NO_TIME)
  * Safe in:   after fork: the thread is not there, and the child's gate is shut
  *
- * Every few milliseconds while a window is open, five times a second otherwise. It never waits for work: what is not done is
- * looked at again. A wait for the end of a window is given up after GIVE_UP_MS.
+ * Every few milliseconds while a window is open, five times a second otherwise. It never waits for work: what is not
+ * done is looked at again. A wait for the end of a window is given up after GIVE_UP_MS.
  */
 #include <errno.h>
 #include <string.h>
@@ -203,7 +203,8 @@ void kp_resolve_wake(void)
 }
 
 /*
- * Or a question of ours would break the graph that another thread captures. The driver refuses before the program's cuInit:
+ * Or a question of ours would break the graph that another thread captures. The driver refuses before the program's
+ * cuInit:
  * then nothing is asked yet.
  */
 static bool relax(void)

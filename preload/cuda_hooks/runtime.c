@@ -93,7 +93,8 @@ static struct kp_tap taps[sizeof rows / sizeof *rows];
 
 int kp_runtime_tap(void *library) { return kp_rows_tap(library, rows, sizeof rows / sizeof *rows, taps); }
 
-/* Registration runs when a library is loaded, before anybody knows who will record. Only where nothing else tells names. */
+/* Registration runs when a library is loaded, before anybody knows who will record. Only where nothing else tells
+ * names. */
 int kp_runtime_tap_registration(void *library)
 {
     static struct kp_tap tap = {"__cudaRegisterFunction", NULL, (void *)(uintptr_t)tap_register};

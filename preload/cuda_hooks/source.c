@@ -7,8 +7,8 @@
  * Locks:     none
  * On fail:   what cannot be tapped is not recorded; one line says so
  *
- * Nothing is installed before boot.c says that CUPTI is not to be had (KP_GPU_INTERCEPT): beside CUPTI's records these would count
- * everything twice.
+ * Nothing is installed before boot.c says that CUPTI is not to be had (KP_GPU_INTERCEPT): beside CUPTI's records these
+ * would count everything twice.
  */
 #include "preload/run.h"
 #include "preload/source.h"

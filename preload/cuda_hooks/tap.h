@@ -38,7 +38,8 @@ enum { KIND_BY_PLACE = 0, KIND_HTOD = 1, KIND_DTOH = 2, KIND_DTOD = 8, KIND_HTOH
 #define FILL(d, v, n) FILL_AS(d, v, n, true)
 #define FILL_ASYNC(d, v, n) FILL_AS(d, v, n, false)
 
-/* One tap: the real function is called once, whatever we do, with the host's arguments, and its answer is given back. */
+/* One tap: the real function is called once, whatever we do, with the host's arguments, and its answer is given
+ * back. */
 #define KP_TAP_DEFINE(is_driver_, symbol, shown, cbid_, parameters, arguments, stream_, work_) \
     static int(*real_##symbol) parameters;                                                     \
     static int tap_##symbol parameters                                                         \

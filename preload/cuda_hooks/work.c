@@ -2,15 +2,17 @@
 /*
  * work.c - what a call puts on a device: an event before it and one after it, until resolve.c knows when it ran
  *
- * Called by: call.c on host threads, around the real function: begin and end outside a hook (they call the driver), put inside
+ * Called by: call.c on host threads, around the real function: begin and end outside a hook (they call the driver), put
+ *            inside
  * Owns:      the items, KP_ITEMS of them: FREE, TAKEN by a call, READY for the resolver. An item keeps its two events.
  * Locks:     none of ours; the driver's. Memory: mapped at start; the driver's for events, made once an item.
  * On fail:   a record without times (KP_DEV_NO_TIME)
  * Safe in:   after fork no; nobody comes here (the gate is shut)
  *
- * No events: while the stream is being captured, where the driver is not known yet, around calls that block by themselves, when
- * all items are in flight. An event in the default stream while another stream is captured would break that capture; then the
- * stream answers cuStreamIsCapturing with an error, and nothing is done.
+ * No events: while the stream is being captured, where the driver is not known yet, around calls that block by
+ *            themselves, when
+ * all items are in flight. An event in the default stream while another stream is captured would break that capture;
+ * then the stream answers cuStreamIsCapturing with an error, and nothing is done.
  */
 #include <errno.h>
 
@@ -66,8 +68,8 @@ static struct kp_item *item_take(struct kp_context *context)
 }
 
 /*
- * While the driver is not known yet. Not asked of the default stream: that is never captured, and an answer that is an error
- * would become the error that the program's runtime keeps.
+ * While the driver is not known yet. Not asked of the default stream: that is never captured, and an answer that is an
+ * error would become the error that the program's runtime keeps.
  */
 static bool is_captured_says_runtime(void *stream)
 {

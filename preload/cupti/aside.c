@@ -2,15 +2,17 @@
 /*
  * aside.c - KPROF_CUPTI=yield: CUPTI is the program's as long as it profiles itself
  *
- * Called by: tee.c in calls of the program (stand aside, come back), helper.c on the thread kprof-cuda (for how long still)
+ * Called by: tee.c in calls of the program (stand aside, come back), helper.c on the thread kprof-cuda (for how long
+ *            still)
  * Owns:      until when we stand aside
  * Locks:     none
  * On fail:   where our last call into CUPTI lasts too long the program goes on beside us, as with tee
  * Safe in:   signal handlers no; after fork nobody comes here
  *
- *   it registers callbacks, or a clock   it is about to begin: we disable all of ours first, and wait for what it enables
- *   it enables a kind                    until it has disabled all
- *   all is disabled                      it still fetches its records: we come back a moment after its flush, or a while later
+ *   it registers callbacks, or a clock   it is about to begin: we disable all of ours first, and wait for what it
+ *   enables it enables a kind                    until it has disabled all
+ *   all is disabled                      it still fetches its records: we come back a moment after its flush, or a
+ *   while later
  *
  * So nothing of ours is enabled while something of its own is, and no clock is changed while something of ours is.
  */

@@ -3,15 +3,17 @@
  * buffer.c - the pool of buffers that CUPTI fills, and the two callbacks it has of us
  *
  * Called by: CUPTI: request on the host's threads (and its worker), complete on its worker or on whoever flushes
- * Owns:      64 buffers of 4 MB in one reserved range: addresses only, until CUPTI writes to them; one to be thrown away
+ * Owns:      64 buffers of 4 MB in one reserved range: addresses only, until CUPTI writes to them; one to be thrown
+ *            away
  * Locks:     none: a word with a bit for each buffer that is out
  * Memory:    what is out at most at once becomes resident and stays (the lowest free one is taken first)
- * On fail:   with every buffer out, one whose records are counted and lost is handed out: NULL crashes before CUPTI 12.9
+ * On fail:   with every buffer out, one whose records are counted and lost is handed out: NULL crashes before CUPTI
+ *            12.9
  * Safe in:   after fork: nobody calls
  *
- * A buffer is all zero when it is handed out (attribute 5 tells CUPTI so, who would else fill 4 MB on the host's thread), so
- * what CUPTI wrote is wiped before it goes back to the pool. Each handing out has a number: to know that everything
- * CUPTI had at some moment has come back, see that no older number is out.
+ * A buffer is all zero when it is handed out (attribute 5 tells CUPTI so, who would else fill 4 MB on the host's
+ * thread), so what CUPTI wrote is wiped before it goes back to the pool. Each handing out has a number: to know that
+ * everything CUPTI had at some moment has come back, see that no older number is out.
  */
 #include <errno.h>
 #include <string.h>
@@ -55,7 +57,8 @@ int kp_buffer_setup(void)
         kp_io_munmap(p, BUFFERS * BUFFER_BYTES);
         return -ENOMEM;
     }
-    /* A child need not copy them. But it must have them: CUPTI's callbacks work on there, and write down calls that fail. */
+    /* A child need not copy them. But it must have them: CUPTI's callbacks work on there, and write down calls that
+     * fail. */
     (void)kp_io_madvise(p, BUFFERS * BUFFER_BYTES, MADV_WIPEONFORK);
     pool = p;
     return 0;

@@ -4,19 +4,21 @@
  *
  * Called by: tee.c: the program's threads inside its CUPTI calls; CUPTI's threads with a buffer that is complete
  * Owns:      the client's callbacks, kinds and filters; up to OPEN_MAX buffers of the client that are being filled
- * Locks:     none. A buffer being filled belongs to the thread that took it (EMPTY or IDLE -> BUSY by compare and swap).
+ * Locks:     none. A buffer being filled belongs to the thread that took it (EMPTY or IDLE -> BUSY by compare and
+ *            swap).
  * Memory:    none of its own
  * On fail:   records that no buffer of the client takes are counted; the client reads them as dropped
  * Safe in:   signal handlers no; after fork: as CUPTI itself, not at all
  *
  * While we record, CUPTI fills buffers of ours, and the client's records are copied into buffers that its own request
- * callback gave. So it never sees a kind or a call it did not ask for, nor anything from before or after its session; it gets
- * dense buffers however often we flush; and whatever it walks them with, GetNextRecord or code of its own, finds nothing odd.
+ * callback gave. So it never sees a kind or a call it did not ask for, nor anything from before or after its session;
+ * it gets dense buffers however often we flush; and whatever it walks them with, GetNextRecord or code of its own,
+ * finds nothing odd.
  *
- * Whose is a record? Kinds and single calls it enabled, that is plain. The time of a session is told by calls: an API record
- * that began in the session belongs to it, and so does all work with its correlation id. Ids rise, so two marks do: the
- * lowest id called in the session (first) and the lowest called after it (after). Work that is met before any such call was
- * seen goes by its own start.
+ * Whose is a record? Kinds and single calls it enabled, that is plain. The time of a session is told by calls: an API
+ * record that began in the session belongs to it, and so does all work with its correlation id. Ids rise, so two marks
+ * do: the lowest id called in the session (first) and the lowest called after it (after). Work that is met before any
+ * such call was seen goes by its own start.
  */
 #include "preload/cupti/client.h"
 
@@ -46,8 +48,8 @@ static _Atomic(kp_cupti_complete_fn) client_complete;
 static _Atomic uint64_t kinds_now, kinds_of_session; /* bits by kind */
 static _Atomic uint64_t begin, end;
 static _Atomic uint64_t first, after; /* marks: KNOWN | correlation id, 0: not known yet */
-/* Calls it set one by one, a bit each, by [is_driver]. Once their kind was disabled they say no more what is on, but still what
- * its session was about: records of it are yet to come. */
+/* Calls it set one by one, a bit each, by [is_driver]. Once their kind was disabled they say no more what is on, but
+ * still what its session was about: records of it are yet to come. */
 static struct {
     _Atomic uint64_t set[WORDS], on[WORDS];
     _Atomic bool is_over;
@@ -107,8 +109,8 @@ void kp_client_begin(uint64_t now)
     kp_store_release(&after, 0); /* pairs with: client.c:is_in_session */
 }
 
-/* The order of these with kp_cuda_wants is what keeps a kind enabled that one of the two wants: each side first changes its
- * own word, then reads the other's, hence sequentially consistent. */
+/* The order of these with kp_cuda_wants is what keeps a kind enabled that one of the two wants: each side first changes
+ * its own word, then reads the other's, hence sequentially consistent. */
 void kp_client_enable(uint32_t kind, uint64_t now)
 {
     if (!atomic_load(&kinds_now)) kp_client_begin(now);

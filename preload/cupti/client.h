@@ -17,8 +17,8 @@ kp_client_clock_fn kp_client_clock(void);
 void kp_client_set_clock(kp_client_clock_fn clock);
 void kp_client_forget(void); /* cuptiFinalize: nothing is registered or enabled any more */
 
-/* A session is the time in which the client has a kind enabled: from the first Enable to the last Disable. Only what was called
- * in a session is the client's. Times are CUPTI's own. */
+/* A session is the time in which the client has a kind enabled: from the first Enable to the last Disable. Only what
+ * was called in a session is the client's. Times are CUPTI's own. */
 void kp_client_begin(uint64_t now);
 void kp_client_enable(uint32_t kind, uint64_t now);
 bool kp_client_disable(uint32_t kind, uint64_t now); /* true: this ended the session */
@@ -38,12 +38,14 @@ void kp_client_hide_this_thread(void);
 
 /* A buffer of the client's for CUPTI to fill directly. false: it gave none. */
 bool kp_client_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
-/* A buffer of the client's that CUPTI filled: takes out (in place) what the client did not ask for when `may_have_more`. */
+/* A buffer of the client's that CUPTI filled: takes out (in place) what the client did not ask for when
+ * `may_have_more`. */
 void kp_client_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes,
                         bool may_have_more);
 /* Copies what the client may see of a buffer that is not its own. `now`: CUPTI's time, 0: not known. */
 void kp_client_copy(const uint8_t *buffer, size_t valid_bytes, uint64_t now);
-/* While we fill its buffers: one is asked for as soon as a session begins. Kineto flushes only when it has given a buffer. */
+/* While we fill its buffers: one is asked for as soon as a session begins. Kineto flushes only when it has given a
+ * buffer. */
 void kp_client_have_buffer(void);
 /* Hands over what was copied so far. Waits (bounded) for threads that are copying. */
 void kp_client_hand_over(void);

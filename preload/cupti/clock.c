@@ -6,15 +6,16 @@
  * Owns:      the last sample of the two newest domains
  * Locks:     none: the domains are read with a version word around them
  *
- * Without torch we register no timestamp callback: another one in the process would be replaced, and a registered one has stale
- * stamps after an idle time. With torch it is the processor's counter, and that before anything is enabled for the first time:
- * torch.profiler registers just that at each of its starts, and CUPTI up to 13.2 goes on to stamp what GPUs do in the clock of the
- * first enabling (pytorch#190346), and spoils a record at each further registration (pytorch#192021). Registered before, it
- * need not be passed on again (tee.c).
+ * Without torch we register no timestamp callback: another one in the process would be replaced, and a registered one
+ * has stale stamps after an idle time. With torch it is the processor's counter, and that before anything is enabled
+ * for the first time:
+ * torch.profiler registers just that at each of its starts, and CUPTI up to 13.2 goes on to stamp what GPUs do in the
+ * clock of the first enabling (pytorch#190346), and spoils a record at each further registration (pytorch#192021).
+ * Registered before, it need not be passed on again (tee.c).
  *
  * The program may register another: from then on CUPTI stamps in that. The two differ by orders of magnitude (1.7e18 of
- * CLOCK_REALTIME, 1e14 of a TSC), so a stamp belongs to the domain whose last sample is nearest. A sample that jumps away from
- * what its domain predicts begins a domain as well.
+ * CLOCK_REALTIME, 1e14 of a TSC), so a stamp belongs to the domain whose last sample is nearest. A sample that jumps
+ * away from what its domain predicts begins a domain as well.
  */
 #include <string.h>
 #include <time.h>
@@ -84,7 +85,8 @@ static bool has_jumped(uint64_t device, uint64_t mono_ns)
     return device + JUMP_NS < last || device > last + 6 * span + JUMP_NS;
 }
 
-/* Which of two domains is newest may change between a look and the next: a stamp of a domain two changes ago is lost anyway. */
+/* Which of two domains is newest may change between a look and the next: a stamp of a domain two changes ago is lost
+ * anyway. */
 uint32_t kp_domain_of(uint64_t stamp)
 {
     uint32_t now = kp_load_acquire(&domain_now); /* pairs with: kp_domain_sample */

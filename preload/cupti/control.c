@@ -208,8 +208,8 @@ static void calls_follow(uint32_t kind, enum kp_filter_now now)
 }
 
 /*
- * tee.c does the same with the words exchanged: own word first, then the other's, and once more after a call. What could not be called
- * stays marked, for kp_control_recover.
+ * tee.c does the same with the words exchanged: own word first, then the other's, and once more after a call. What
+ * could not be called stays marked, for kp_control_recover.
  */
 static void kind_disable(uint32_t kind)
 {
@@ -230,7 +230,8 @@ static void kind_disable(uint32_t kind)
     calls_follow(kind, now);
 }
 
-/* Driver calls one by one where CUPTI can: the kind DRIVER doubles the volume. Else all, and the rest is dropped when decoded. */
+/* Driver calls one by one where CUPTI can: the kind DRIVER doubles the volume. Else all, and the rest is dropped when
+ * decoded. */
 static bool singles_enable(void)
 {
     if (!has_single_calls()) return false;
@@ -245,7 +246,8 @@ static void singles_disable(void)
     if (kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == NOT_CALLED) atomic_fetch_or(&enabled_kinds, SINGLY);
 }
 
-/* From 12.8 on waits have records of queries among them, also of those that found nothing done: allocators and NCCL ask by the thousand. */
+/* From 12.8 on waits have records of queries among them, also of those that found nothing done: allocators and NCCL ask
+ * by the thousand. */
 static void queries_off(void)
 {
     if (!kp_cuda_wants_waits() || !kp_cupti.enable_all_sync_records || kp_client_is_there()) return;
@@ -295,7 +297,8 @@ static void leave(void)
     kp_buffer_write_notes();
 }
 
-/* After a call that took too long nothing can be undone here: kp_control_recover does, and the next window may find CUPTI well. */
+/* After a call that took too long nothing can be undone here: kp_control_recover does, and the next window may find
+ * CUPTI well. */
 static int arm_failed(const char *what, int code)
 {
     if (code == NOT_CALLED || !kp_helper_may_call()) return -ETIMEDOUT;
@@ -382,7 +385,8 @@ void kp_control_disarm(bool is_forced)
     if (kp_cuda_state() == KP_CUDA_ARMED) kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
 }
 
-/* First what costs the program something. A Disable of ours, too, may have been what took so long, and the program enabled meanwhile. */
+/* First what costs the program something. A Disable of ours, too, may have been what took so long, and the program
+ * enabled meanwhile. */
 void kp_control_recover(void)
 {
     kinds_disable();

@@ -21,7 +21,8 @@
  *   aside.c    yield: until when CUPTI is the program's alone
  *   client.c   what of our buffers is the program's, and its own buffers that are filled with it
  *
- *   ABSENT -> DRIVER_LOADED -> CUINIT_OK -> CUPTI_FOUND <-> ARMED        SHARED: the program has CUPTI to itself (yield)
+ *   ABSENT -> DRIVER_LOADED -> CUINIT_OK -> CUPTI_FOUND <-> ARMED        SHARED: the program has CUPTI to itself
+ *   (yield)
  *                  |               |          ^   |     |     |           DEAD: fork, exit
  *                  |               |          |   |     +-----+-> STALLED (a call into CUPTI takes too long) -+
  *                  |               |          |   |                                                           |
@@ -68,7 +69,8 @@ struct kp_cupti {
 extern struct kp_cupti kp_cupti;
 /*
  * Fills the table from the libcupti that is in the process, without a CUPTI call; with `may_open` also from one that
- * belongs to the program's CUDA but is not loaded yet. 0, -ENOENT (none), -ENOSYS (a needed function is missing). Any thread, once.
+ * belongs to the program's CUDA but is not loaded yet. 0, -ENOENT (none), -ENOSYS (a needed function is missing). Any
+ * thread, once.
  */
 int kp_cupti_find(bool may_open);
 
@@ -81,15 +83,17 @@ void kp_buffer_quiet_anew(void); /* the program disabled its last kind: calls un
 
 /* --- lane.c --- */
 
-/* Decodes a completed buffer, ours or the program's, into the spool. Any thread, also two at once; never allocates, never
- * calls CUPTI, leaves the buffer as it is. Does nothing when no window wants GPU records. */
+/* Decodes a completed buffer, ours or the program's, into the spool. Any thread, also two at once; never allocates,
+ * never calls CUPTI, leaves the buffer as it is. Does nothing when no window wants GPU records. */
 void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes);
-/* Bytes of one record of this kind in the libcupti that is there; 0: the library does not know the kind. After arming. */
+/* Bytes of one record of this kind in the libcupti that is there; 0: the library does not know the kind. After
+ * arming. */
 uint32_t kp_record_bytes(uint32_t kind);
 
 /* --- control.c: what we have of CUPTI --- */
 
-/* We have it enabled now: the program's Disable of it must not reach CUPTI. Never where we could not disable it later ourselves. */
+/* We have it enabled now: the program's Disable of it must not reach CUPTI. Never where we could not disable it later
+ * ourselves. */
 bool kp_cuda_wants(uint32_t kind);
 bool kp_cuda_has_calls(
     void); /* we enabled the runtime's calls and they are not disabled, whether we can do that or not */
@@ -106,10 +110,11 @@ void kp_cuda_clock_changing(void); /* another timestamp callback is about to be 
 void kp_cuda_clock_changed(void);  /* another timestamp callback was registered: a new domain of CUPTI's clock begins */
 void kp_cuda_finalized(
     void); /* cuptiFinalize was called: nothing is enabled or registered any more; we arm again later */
-/* yield: the program is about to use CUPTI, or does (is_session). Waits (bounded) until we have flushed, disabled and left. `code`: of
- * the library that does; NULL: as last time. */
+/* yield: the program is about to use CUPTI, or does (is_session). Waits (bounded) until we have flushed, disabled and
+ * left. `code`: of the library that does; NULL: as last time. */
 void kp_cuda_stand_aside(bool is_session, const void *code);
-/* yield: the program has disabled all its kinds, or after that has flushed: we arm again a while later, if a window wants it. */
+/* yield: the program has disabled all its kinds, or after that has flushed: we arm again a while later, if a window
+ * wants it. */
 void kp_cuda_come_back(bool is_flushed);
 /* This clock is what CUPTI has already: registered by us before anything was enabled, and the two read the same. */
 bool kp_domain_is_counter(uint64_t (*clock)(void));
@@ -119,18 +124,20 @@ bool kp_domain_is_counter(uint64_t (*clock)(void));
 /* Called when the table is filled (also in windows of no recording): from here on its taps may forward to kp_cupti. */
 int kp_tee_start(uint32_t config_cupti /* KP_CUPTI_TEE, ... */); /* 0 or -errno; -EBUSY: to be asked again */
 int kp_tee_start_once(uint32_t config_cupti);                    /* that, unless it was done. 0 or -EBUSY; any thread */
-/* kp_buffer_request and kp_buffer_complete are what CUPTI has registered from the first arming or the first client on, also
- * while nothing of ours is enabled. A buffer of the client's own for CUPTI, when we are not armed. false: one of ours is used. */
+/* kp_buffer_request and kp_buffer_complete are what CUPTI has registered from the first arming or the first client on,
+ * also while nothing of ours is enabled. A buffer of the client's own for CUPTI, when we are not armed. false: one of
+ * ours is used. */
 bool kp_tee_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
-/* A buffer came back and was decoded by us. The client's own (!is_ours) goes to it, without what it did not ask for. Of ours
- * what the client may see is copied into buffers that it gave: ours go back to the pool right after. */
+/* A buffer came back and was decoded by us. The client's own (!is_ours) goes to it, without what it did not ask for. Of
+ * ours what the client may see is copied into buffers that it gave: ours go back to the pool right after. */
 void kp_tee_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes, bool is_ours);
 bool kp_tee_wants(uint32_t kind);                      /* the client has it enabled: we must not disable it */
 bool kp_tee_wants_any(void);                           /* the client has anything enabled */
 bool kp_tee_wants_call(bool is_driver, uint32_t cbid); /* the client has it recorded now, by its kind or singly */
 bool kp_tee_chose_call(bool is_driver, uint32_t cbid); /* the client said so of this very call, whatever its kind */
-/* On the thread that arms or disarms, before the first and after the last CUPTI call of it. Callbacks stay registered. Attributes
- * about buffers (zeroed, per thread) must be as they were found when disarmed: CUPTI may get the client's buffers from then on. */
+/* On the thread that arms or disarms, before the first and after the last CUPTI call of it. Callbacks stay registered.
+ * Attributes about buffers (zeroed, per thread) must be as they were found when disarmed: CUPTI may get the client's
+ * buffers from then on. */
 void kp_tee_arming(void);
 void kp_tee_hide_this_thread(void); /* a thread of ours begins: the CUDA calls it makes are not shown to the program */
 void kp_tee_disarmed(void);

@@ -57,14 +57,14 @@ struct kp_decoded {
 };
 
 /*
- * One record of `bytes` bytes. Work whose times are no good has KP_DEV_NO_TIME and is worth keeping; a call, a wait or an overhead
- * is not (is_invalid without the flag). API: name and tid are left to the caller.
+ * One record of `bytes` bytes. Work whose times are no good has KP_DEV_NO_TIME and is worth keeping; a call, a wait or
+ * an overhead is not (is_invalid without the flag). API: name and tid are left to the caller.
  */
 void kp_decode_record(const uint8_t *record, uint32_t bytes, struct kp_decoded *out);
 
 /*
- * The walk over a buffer: sizes[kind] as probed. kp_walk_next gives one record after another; zeroed holes are passed over in steps
- * of 8. NULL: the end. `lost`: bytes behind a kind nobody knows, or in a record that the end cuts off.
+ * The walk over a buffer: sizes[kind] as probed. kp_walk_next gives one record after another; zeroed holes are passed
+ * over in steps of 8. NULL: the end. `lost`: bytes behind a kind nobody knows, or in a record that the end cuts off.
  */
 struct kp_walk {
     const uint8_t *at, *end;

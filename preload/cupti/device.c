@@ -7,8 +7,8 @@
  * Locks:     the one of kp_record_meta
  * On fail:   a device without a record: the trace then lacks its row of deviceProperties
  *
- * The driver tells everything a device's row in the trace needs, CUPTI's own record lacks some of it. Asking for attributes
- * makes no context and waits for nothing.
+ * The driver tells everything a device's row in the trace needs, CUPTI's own record lacks some of it. Asking for
+ * attributes makes no context and waits for nothing.
  */
 #include <string.h>
 

@@ -2,13 +2,16 @@
 /*
  * filter.c - calls that CUPTI records one by one: each that we or the program want, and no other
  *
- * Called by: control.c on the thread kprof-cuda, when kinds were enabled or disabled; tee.c inside the program's own Disable
+ * Called by: control.c on the thread kprof-cuda, when kinds were enabled or disabled; tee.c inside the program's own
+ *            Disable
  * Owns:      nothing: what is wanted is asked of both sides
- * Locks:     none. As with kinds (tee.c): each side changes its own word first, sets the call, and then looks once more.
+ * Locks:     none. As with kinds (tee.c): each side changes its own word first, sets the call, and then looks once
+ *            more.
  * On fail:   a call that could not be set is told, the others are set all the same
  *
- * cupti_activity.h: a single call is recorded "without using the activity kind", and a kind that is enabled or disabled overrides all
- * that was set call by call before. So what has to be set depends on what the kind of these calls went through last.
+ * cupti_activity.h: a single call is recorded "without using the activity kind", and a kind that is enabled or disabled
+ * overrides all that was set call by call before. So what has to be set depends on what the kind of these calls went
+ * through last.
  */
 #include "preload/cupti/room.h"
 #include "collector/base/kp_poison.h"

@@ -7,8 +7,8 @@
  * Locks:     the loader's
  * On fail:   nothing found: asked again when more modules came
  *
- * libcuda is never loaded by us: a program that does not use a GPU stays so. libcupti is loaded only when the program's own
- * CUDA is up, and never a second one: the copy in the process counts, else the one that came with its libcudart.
+ * libcuda is never loaded by us: a program that does not use a GPU stays so. libcupti is loaded only when the program's
+ * own CUDA is up, and never a second one: the copy in the process counts, else the one that came with its libcudart.
  * Looking functions up calls nothing of CUPTI (13.2's first call crashes when the driver is missing).
  */
 #include <dlfcn.h>
@@ -28,7 +28,8 @@ struct kp_driver kp_driver;
 
 /* ---- names of files, pure ---- */
 
-/* Where pip's wheels (cu13: one folder; cu12: one per component) and toolkits keep it; then wherever the loader finds it. */
+/* Where pip's wheels (cu13: one folder; cu12: one per component) and toolkits keep it; then wherever the loader finds
+ * it. */
 size_t kp_cupti_place(unsigned n, const char *folder, int major, char *out, size_t bytes)
 {
     static const char *const places[] = {"%s/%s", "%s/../../cuda_cupti/lib/%s", "%s/../extras/CUPTI/lib64/%s",

@@ -5,8 +5,8 @@
  * Called by: source.c when modules changed (attach); the program's threads when a capture begins; lane.c (hot)
  * Owns:      the answer, and the taps on what begins a capture
  * Locks:     none
- * On fail:   captures are seen only by what CUPTI tells while it is on; so are those of a static cudart, of the driver's own
- *            functions taken by dlsym, and graphs that are built node by node
+ * On fail:   captures are seen only by what CUPTI tells while it is on; so are those of a static cudart, of the
+ *            driver's own functions taken by dlsym, and graphs that are built node by node
  * Safe in:   a tap passes on, also after fork
  *
  * A capture is rare and no short call: what the tap adds is one store.

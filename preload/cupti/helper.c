@@ -5,17 +5,20 @@
  * Called by: source.c (wanted or not, drained or not), inject.c, tee.c inside calls of the program, the host's exit
  * Owns:      the thread (made when a window wants GPU records, gone when nothing is enabled)
  * Locks:     control (watchdog.c)
- * On fail:   no thread: GPU work is not recorded. A call into CUPTI that takes too long: STALLED, one line, nobody waits or calls
+ * On fail:   no thread: GPU work is not recorded. A call into CUPTI that takes too long: STALLED, one line, nobody
+ *            waits or calls
  * Safe in:   signal handlers no; after fork nobody comes here (the gate is shut)
  *
- * A window has drained when all buffers handed out before its end came back, and as many kernels ran as were launched by then.
- * Kinds stay enabled meanwhile, so that nothing in flight is lost. What does not come when no kernel arrived for a second (or after
- * four) may be held back by what the program goes on to launch: then they are disabled, and the same time is waited again.
- * What never comes (a launch into a captured graph we did not see captured, a record CUPTI lost) is given up.
+ * A window has drained when all buffers handed out before its end came back, and as many kernels ran as were launched
+ * by then. Kinds stay enabled meanwhile, so that nothing in flight is lost. What does not come when no kernel arrived
+ * for a second (or after four) may be held back by what the program goes on to launch: then they are disabled, and the
+ * same time is waited again. What never comes (a launch into a captured graph we did not see captured, a record CUPTI
+ * lost) is given up.
  *
- * Slow is not dead: Enable, Disable and flushes may wait for the device, and that for the slowest rank of a job. The call costs the windows it
- * lasts through. When it returns all that may be enabled is disabled, and the next window is armed for as ever; within the same window
- * (a run without a schedule has but one) only after a rest eight times as long as the call.
+ * Slow is not dead: Enable, Disable and flushes may wait for the device, and that for the slowest rank of a job. The
+ * call costs the windows it lasts through. When it returns all that may be enabled is disabled, and the next window is
+ * armed for as ever; within the same window (a run without a schedule has but one) only after a rest eight times as
+ * long as the call.
  */
 #include <errno.h>
 #include <limits.h>
@@ -155,7 +158,9 @@ static void drain_look(uint64_t idle_ms, uint64_t most_ms)
         return;
     } else if (drain.is_cut || kp_helper_is_wanted()) {
         drain_end(true);
-    } else { /* the program launches on, and CUPTI keeps a buffer back as long as one of its records is unfinished: no more records */
+        /* the program launches on, and CUPTI keeps a buffer back as long as one of its records is unfinished: no more
+     * records */
+    } else {
         drain.is_cut = true;
         drain.moved_ms = drain.began_ms = now;
         kp_control_stop();
@@ -243,8 +248,9 @@ static int armed_turn(void)
 }
 
 /*
- * Nothing is disabled: that may wait for the device, and of a process that ends nothing is left enabled. Flushes do not. The forced one,
- * which gives what a kernel that never ends holds back, comes last, and only where CUPTI never was slow. See decisions/045.
+ * Nothing is disabled: that may wait for the device, and of a process that ends nothing is left enabled. Flushes do
+ * not. The forced one, which gives what a kernel that never ends holds back, comes last, and only where CUPTI never was
+ * slow. See decisions/045.
  */
 static void exit_turn(void)
 {
@@ -394,7 +400,8 @@ void kp_helper_wake(void)
     errno = saved;
 }
 
-/* Somebody's cuptiFinalize returns inside a CUDA call of the program: that call, and others under way, come to their end first. */
+/* Somebody's cuptiFinalize returns inside a CUDA call of the program: that call, and others under way, come to their
+ * end first. */
 void kp_helper_rest(bool begins)
 {
     if (!begins && !kp_load_relaxed(&rest_until_ms)) return;
@@ -443,8 +450,8 @@ static bool is_left_alone(void)
     return is_idle;
 }
 
-/* CUPTI must not be called while the driver takes itself down: a call under way is waited for, and exit_turn. Until DEAD, or so long; for
- * no call longer than anywhere else. */
+/* CUPTI must not be called while the driver takes itself down: a call under way is waited for, and exit_turn. Until
+ * DEAD, or so long; for no call longer than anywhere else. */
 static void wait_for_last_call(void)
 {
     uint64_t end = kp_clock_ms() + EXIT_WAIT_MS;
@@ -457,7 +464,8 @@ static void wait_for_last_call(void)
     kp_cuda_note("gpu_cupti", "hung: the last records are missing");
 }
 
-/* Registered after the driver and cudart registered theirs: so it runs before them. A call that is STALLED is not waited for again. */
+/* Registered after the driver and cudart registered theirs: so it runs before them. A call that is STALLED is not
+ * waited for again. */
 static void at_exit(void *unused)
 {
     (void)unused;
@@ -472,7 +480,8 @@ static void at_exit(void *unused)
     errno = saved;
 }
 
-/* Twice: before the first call into CUPTI, so that no exit comes in between, and once armed, so as to be before what CUPTI registers. */
+/* Twice: before the first call into CUPTI, so that no exit comes in between, and once armed, so as to be before what
+ * CUPTI registers. */
 bool kp_helper_register_exit(bool is_armed)
 {
     static bool is_registered[2];

@@ -2,11 +2,13 @@
 /*
  * inject.c - the driver's own word that cuInit is under way: InitializeInjection
  *
- * Called by: libcuda inside cuInit, which finds us by CUDA_INJECTION64_PATH (preload/hook/getenv.c answers it, or the user set it)
+ * Called by: libcuda inside cuInit, which finds us by CUDA_INJECTION64_PATH (preload/hook/getenv.c answers it, or the
+ *            user set it)
  * On fail:   helper.c asks the driver now and then whether cuInit is through
  *
- * Documented by NVIDIA, and the one way to see programs whose cudart is linked statically before their first launch. CUPTI is armed
- * before we return when cuDeviceGetCount says that the driver is initialised by now. Else helper.c arms as soon as it is:
+ * Documented by NVIDIA, and the one way to see programs whose cudart is linked statically before their first launch.
+ * CUPTI is armed before we return when cuDeviceGetCount says that the driver is initialised by now. Else helper.c arms
+ * as soon as it is:
  * the program makes its context meanwhile, which takes a hundred times longer.
  */
 #include <errno.h>
@@ -23,7 +25,8 @@ enum { NAP_NS = 100000, WAIT_NS = 500000000 };
 
 int InitializeInjection(void); /* the driver's name for it */
 
-/* The thread kprof-cuda arms, where a hang is seen. Should it have to wait for a lock that cuInit holds, cuInit must go on. */
+/* The thread kprof-cuda arms, where a hang is seen. Should it have to wait for a lock that cuInit holds, cuInit must go
+ * on. */
 static void wait_until_armed(void)
 {
     uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + WAIT_NS;

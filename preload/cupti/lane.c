@@ -4,18 +4,22 @@
  *
  * Called by: buffer.c on CUPTI's worker thread, or on whoever flushes: several at once
  * Owns:      the lanes (kp_record.h), what is counted of records, the balance of launches and kernels
- * Locks:     a flag per lane, tried and not waited for: with every lane taken a buffer waits its turn for a bounded time
+ * Locks:     a flag per lane, tried and not waited for: with every lane taken a buffer waits its turn for a bounded
+ *            time
  * Memory:    none after kp_lane_setup
- * On fail:   a record without room is counted by kind and dropped; on a thread of nobody's it waits for the writer first
+ * On fail:   a record without room is counted by kind and dropped; on a thread of nobody's it waits for the writer
+ *            first
  * Safe in:   after fork no (the gate is shut, nothing is decoded)
  *
- * Which cycle. `collecting` is the number of the cycle whose chunks take what arrives. A lane sets its `inside`, then reads it,
- * record by record; whoever closes a cycle stores 0, makes every processor see it and waits for `inside` (kp_record_quiesce):
+ * Which cycle. `collecting` is the number of the cycle whose chunks take what arrives. A lane sets its `inside`, then
+ * reads it, record by record; whoever closes a cycle stores 0, makes every processor see it and waits for `inside`
+ * (kp_record_quiesce):
  * so nobody writes to a chunk that was read and taken back. What arrives while it is 0 came too late, and is counted.
  *
- * The balance. Each kernel launch among the calls is one kernel to come. Sums of correlations, plus for a launch, minus for a
- * kernel, are 0 when all came, in whatever order. Launches into a graph being captured run nothing, nodes of graphs were
- * not launched one by one: neither counts. What is lost on the way unbalances it for good, until kp_lane_forget_work.
+ * The balance. Each kernel launch among the calls is one kernel to come. Sums of correlations, plus for a launch, minus
+ * for a kernel, are 0 when all came, in whatever order. Launches into a graph being captured run nothing, nodes of
+ * graphs were not launched one by one: neither counts. What is lost on the way unbalances it for good, until
+ * kp_lane_forget_work.
  */
 #include <errno.h>
 #include <sched.h>
@@ -164,7 +168,8 @@ void kp_lane_forget_work(void)
 
 uint64_t kp_lane_launched(void) { return kp_load_relaxed(&count.launched) - kp_load_relaxed(&count.base); }
 
-/* Streams run side by side: of so many kernels one may be younger and another still missing, when they are not exactly balanced. */
+/* Streams run side by side: of so many kernels one may be younger and another still missing, when they are not exactly
+ * balanced. */
 bool kp_lane_has_run(uint64_t launched)
 {
     uint64_t sum, n = difference(&sum);
@@ -197,8 +202,8 @@ static bool is_wrong(uint64_t sound, uint64_t odd)
     return odd > CHECKED_KERNELS / 2 || (odd >= ODD_ENOUGH && sound == 0);
 }
 
-/* The first ones only: a layout is right or wrong for all of a process. One that is odd proves nothing: a node of a graph that was updated
- * from the device has no grid. It is kept where more were sound. */
+/* The first ones only: a layout is right or wrong for all of a process. One that is odd proves nothing: a node of a
+ * graph that was updated from the device has no grid. It is kept where more were sound. */
 static enum check kernel_check(const struct kp_decoded *d)
 {
     const uint64_t sound = kp_load_relaxed(&count.sound), odd = kp_load_relaxed(&count.odd);
@@ -267,7 +272,8 @@ static uint32_t tid_of(const struct kp_thread *t, uint32_t thread_id)
     return is_named(t, thread_id) ? tid : 0;
 }
 
-/* CUPTI names a thread by the low half of its pthread_self(), unless it was told to use the tid. 0: a thread we never met. */
+/* CUPTI names a thread by the low half of its pthread_self(), unless it was told to use the tid. 0: a thread we never
+ * met. */
 static uint32_t thread_tid(struct lane *l, uint32_t thread_id)
 {
     static _Atomic(struct kp_thread *) guess;

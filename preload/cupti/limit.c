@@ -7,10 +7,10 @@
  * Locks:     none
  * On fail:   nothing can
  *
- * A run without a schedule is one window from start to exit, and CUPTI is not made for days: it takes more processor time the
- * longer it records, some releases memory of the GPU, and at the cap of the spool all of it is for nothing. So there are limits,
- * in records and in minutes; whoever sets a schedule has said how long. With a schedule, too, nothing is recorded that cannot be
- * kept, or has no times.
+ * A run without a schedule is one window from start to exit, and CUPTI is not made for days: it takes more processor
+ * time the longer it records, some releases memory of the GPU, and at the cap of the spool all of it is for nothing. So
+ * there are limits, in records and in minutes; whoever sets a schedule has said how long. With a schedule, too, nothing
+ * is recorded that cannot be kept, or has no times.
  */
 #include "preload/cupti/limit.h"
 

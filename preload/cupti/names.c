@@ -6,8 +6,8 @@
  * Owns:      one entry a call; everything but `id` is constant once filled
  * On fail:   a call without a name is recorded without
  *
- * Calls that are not recorded are those torch.profiler leaves out: they come by the hundred and say nothing. Of the driver
- * only launches and the virtual-memory calls are kept.
+ * Calls that are not recorded are those torch.profiler leaves out: they come by the hundred and say nothing. Of the
+ * driver only launches and the virtual-memory calls are kept.
  */
 #include <string.h>
 

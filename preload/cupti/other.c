@@ -6,8 +6,9 @@
  * Memory:    none; the name goes into the caller's buffer
  * On fail:   "another profiler"
  *
- * From CUDA 13.0 on CUPTI names the subscriber whom a second one meets. Subscribing is what asks; should the seat be free after
- * all, it is given back at once. Older ones tell nothing: then what launchers of profilers put into the environment is looked at.
+ * From CUDA 13.0 on CUPTI names the subscriber whom a second one meets. Subscribing is what asks; should the seat be
+ * free after all, it is given back at once. Older ones tell nothing: then what launchers of profilers put into the
+ * environment is looked at.
  */
 #include <string.h>
 #include <unistd.h>

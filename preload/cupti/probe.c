@@ -7,9 +7,9 @@
  * Memory:    8 KB, static
  * On fail:   says why; GPU recording is refused then
  *
- * A buffer in which every 8-byte slot begins with the number of a kind is a list of records of that kind, whatever their
- * length: the distance of the walker's first two records is the length. cuptiGetVersion would not do: 11.8, 12.0 and 12.1 all
- * call themselves 18, and their kernel records differ.
+ * A buffer in which every 8-byte slot begins with the number of a kind is a list of records of that kind, whatever
+ * their length: the distance of the walker's first two records is the length. cuptiGetVersion would not do: 11.8, 12.0
+ * and 12.1 all call themselves 18, and their kernel records differ.
  */
 #include <string.h>
 

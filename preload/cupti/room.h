@@ -35,7 +35,8 @@ const char *kp_probe_sizes(void);
 
 void kp_rules_set(uint32_t version);
 uint32_t kp_rules_all(void); /* KP_CUPTI_REFUSE, ... of kp_cuptirule.h; 0 before the version is known */
-/* KP_CUPTI_EARLY: to be enabled for a moment before the program may capture a graph, whatever the schedule says. Any thread. */
+/* KP_CUPTI_EARLY: to be enabled for a moment before the program may capture a graph, whatever the schedule says. Any
+ * thread. */
 bool kp_rules_want_touch(void);
 bool kp_rules_forbid_arming(void); /* says so and sets the state */
 bool kp_rules_forbid_more(void);   /* while ARMED: graphs came up, and it is not the first window */
@@ -93,7 +94,8 @@ void kp_buffer_warm(void);                  /* the first buffers are made reside
 uint64_t kp_buffer_mark(void);              /* buffers handed out from here on are younger */
 bool kp_buffer_is_older_out(uint64_t mark); /* one handed out before the mark is still with CUPTI */
 bool kp_buffer_any_asked(void);             /* CUPTI ever asked for one: before that nothing is to be flushed */
-/* We have nothing enabled from here on (false: again). What CUPTI asks for then, when the program has nothing either, is counted. */
+/* We have nothing enabled from here on (false: again). What CUPTI asks for then, when the program has nothing either,
+ * is counted. */
 void kp_buffer_quiet(bool begins);
 void kp_buffer_write_notes(void); /* that count; any thread that may write notes */
 
@@ -124,8 +126,8 @@ enum kp_filter_now {
     KP_FILTER_AS_SET
 }; /* their kind was enabled, disabled, left alone just now */
 typedef int (*kp_filter_set_fn)(bool is_driver, uint32_t cbid, bool enabled);
-/* Each call of the domain that either side wants is on afterwards, of those we or the program choose singly no other. 0, or what the
- * last one that failed answered. */
+/* Each call of the domain that either side wants is on afterwards, of those we or the program choose singly no other.
+ * 0, or what the last one that failed answered. */
 int kp_filter_apply(bool is_driver, enum kp_filter_now now, kp_filter_set_fn set);
 
 /* --- control.c: every call that changes something in CUPTI; on the thread kprof-cuda alone --- */
@@ -154,11 +156,13 @@ void kp_helper_want(bool armed); /* any thread, microseconds */
 bool kp_helper_is_wanted(void);
 void kp_helper_wake(void);
 void kp_helper_rest(bool begins); /* CUPTI was finalized: arms in a moment, or (false) when it is used again */
-/* Any thread: a call that was made KP_HELPER_HANG_MS ago and has not returned is STALLED, with a line. true: wait for nothing of CUPTI. */
+/* Any thread: a call that was made KP_HELPER_HANG_MS ago and has not returned is STALLED, with a line. true: wait for
+ * nothing of CUPTI. */
 bool kp_helper_check(void);
 bool kp_helper_has_stalled(void); /* ever */
 bool kp_helper_is_drained(uint64_t end_ticks);
-/* At the host's exit() what is under way is fetched, or a beginning arming waited for. false: that exit is over, do not arm. */
+/* At the host's exit() what is under way is fetched, or a beginning arming waited for. false: that exit is over, do not
+ * arm. */
 bool kp_helper_register_exit(bool is_armed);
 
 /* --- watchdog.c --- */
@@ -166,9 +170,9 @@ bool kp_helper_register_exit(bool is_armed);
 struct kp_watchdog {
     _Atomic uint64_t call_since_ms; /* a call into CUPTI is being made since; 0: none */
     uint64_t stalled_ms;            /* how long the last one took; with control */
-    uint64_t
-        exit_calls_until_ms; /* exit_turn calls until then, so that no call is under way when exit goes on; with control */
-    bool is_recovering;      /* with control */
+    /* exit_turn calls until then, so that no call is under way when exit goes on; with control */
+    uint64_t exit_calls_until_ms;
+    bool is_recovering; /* with control */
 };
 extern struct kp_watchdog kp_watchdog; /* the last two are helper.c's to change */
 /* Brackets a CUPTI call, so that one that takes too long is seen from outside. false: do not call. */

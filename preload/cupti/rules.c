@@ -26,8 +26,8 @@ void kp_rules_set(uint32_t version)
 
 uint32_t kp_rules_all(void) { return kp_load_relaxed(&rules); }
 
-/* Only of a CUPTI that the program has loaded (torch has): which one it would be is not looked for before a window. What is older than 12.6
- * lacks a function; its version is not asked for before the driver is up. */
+/* Only of a CUPTI that the program has loaded (torch has): which one it would be is not looked for before a window.
+ * What is older than 12.6 lacks a function; its version is not asked for before the driver is up. */
 bool kp_rules_want_touch(void)
 {
     if (!kp_load_acquire(&kp_cupti.is_filled) || kp_cupti.enable_allocation_source)

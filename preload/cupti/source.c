@@ -2,14 +2,17 @@
 /*
  * source.c - CUDA as a source of events: what boot.c drives
  *
- * Called by: boot.c (attach, one call at a time), cycle.c at steps (set_mode, wait_ready), finish.c on the writer thread (drained, closed)
+ * Called by: boot.c (attach, one call at a time), cycle.c at steps (set_mode, wait_ready), finish.c on the writer
+ *            thread (drained, closed)
  * Owns:      nothing but the settings
  * Locks:     none
  * On fail:   REFUSED or DEAD, with one line: ops are recorded as ever
  *
- * No GPU, nothing done: without libcuda.so.1 in the process there is no thread, no dlopen, no call, no change of the environment.
- * Whether cuInit succeeded is asked of cuDeviceGetCount, which answers 3 (not initialised) before it and changes nothing:
- * libcupti 13.2 crashes in its first call when there is no driver, so none is made before the driver said that it is up.
+ * No GPU, nothing done: without libcuda.so.1 in the process there is no thread, no dlopen, no call, no change of the
+ * environment. Whether cuInit succeeded is asked of cuDeviceGetCount, which answers 3 (not initialised) before it and
+ * changes nothing:
+ * libcupti 13.2 crashes in its first call when there is no driver, so none is made before the driver said that it is
+ * up.
  */
 #include <errno.h>
 #include <time.h>
@@ -42,8 +45,8 @@ static void setup(const struct kp_config *settings)
     }
 }
 
-/* Calls nothing of CUPTI: the program's own calls are seen from its first one on, also when nothing records yet. libcupti may
- * come long after libcuda. Where it is busy the next look, or arming, does it. */
+/* Calls nothing of CUPTI: the program's own calls are seen from its first one on, also when nothing records yet.
+ * libcupti may come long after libcuda. Where it is busy the next look, or arming, does it. */
 static void see_cupti(void)
 {
     int saved = errno;

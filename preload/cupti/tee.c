@@ -2,29 +2,31 @@
 /*
  * tee.c - taps on the program's own CUPTI calls: what it does and what we do must not undo each other
  *
- * Called by: the program's threads in place of CUPTI; control.c (arming, disarmed); buffer.c (a buffer wanted, one complete)
+ * Called by: the program's threads in place of CUPTI; control.c (arming, disarmed); buffer.c (a buffer wanted, one
+ *            complete)
  * Owns:      the taps; the client itself is client.c's
  * Locks:     none. CUPTI and the client are called with nothing held.
  * Memory:    none
  * On fail:   the program gets what CUPTI answered
  * Safe in:   signal handlers no; after fork: passes on, and calls nothing of its own
  *
- * CUPTI's activity API has one set of callbacks, kinds and filters for a process. Once the program has registered callbacks,
- * or we have armed, those at CUPTI are buffer.c's, and the program is a client behind them:
+ * CUPTI's activity API has one set of callbacks, kinds and filters for a process. Once the program has registered
+ * callbacks, or we have armed, those at CUPTI are buffer.c's, and the program is a client behind them:
  *
  *   we are not armed   its buffers go to CUPTI and come back to it as they are
  *   we are armed       CUPTI fills our buffers; client.c copies what is the client's into buffers that it gives
- *   STALLED, DEAD      as not armed: we cannot call CUPTI, so nothing of the client's is kept from it. Should CUPTI still take buffers
- *                      for zeroed, its own are zeroed by us; what lies in ours is copied when they come back
+ *   STALLED, DEAD      as not armed: we cannot call CUPTI, so nothing of the client's is kept from it. Should CUPTI
+ *                      still take buffers for zeroed, its own are zeroed by us; what lies in ours is copied when they
+ *                      come back
  *   SHARED (yield)     as not armed; control.c keeps away until the client has disabled everything (aside.c)
  *
- * A kind is enabled at CUPTI while either side wants it. Enable is always passed on (twice does no harm); Disable only when we
- * do not want the kind. Both sides first change their own word and then read the other's, and the one that disabled looks
- * once more and enables again, so whatever comes between, a wanted kind ends up enabled.
+ * A kind is enabled at CUPTI while either side wants it. Enable is always passed on (twice does no harm); Disable only
+ * when we do not want the kind. Both sides first change their own word and then read the other's, and the one that
+ * disabled looks once more and enables again, so whatever comes between, a wanted kind ends up enabled.
  *
- * Kineto's course: RegisterTimestampCallback, RegisterCallbacks, Enable..., later Disable..., FlushAll(forced), walk, and
- * with TEARDOWN_CUPTI=1 Subscribe, EnableDomain, Finalize in some API's exit callback. It flushes only when it has given a
- * buffer: so one is asked for as soon as its session begins.
+ * Kineto's course: RegisterTimestampCallback, RegisterCallbacks, Enable..., later Disable..., FlushAll(forced), walk,
+ * and with TEARDOWN_CUPTI=1 Subscribe, EnableDomain, Finalize in some API's exit callback. It flushes only when it has
+ * given a buffer: so one is asked for as soon as its session begins.
  */
 #include <errno.h>
 #include <string.h>
@@ -63,7 +65,8 @@ enum tapped {
     TAPPED
 };
 
-/* A forked child: none of ours is there, and a call more than the child's own may hang in a CUPTI that was not made for this. */
+/* A forked child: none of ours is there, and a call more than the child's own may hang in a CUPTI that was not made for
+ * this. */
 static bool is_child(void) { return getpid() != pid_of_start; }
 
 static bool is_armed(void) { return kp_cuda_state() == KP_CUDA_ARMED; }
@@ -204,8 +207,9 @@ static int tap_driver_api(uint32_t cbid, uint8_t enable) { return tap_cbid(true,
 
 /* --- flush --- */
 
-/* A forced flush tells of unfinished work without its end, and never again: a loss to us, of no use to the client. So what CUPTI
- * holds now is given a moment to come by itself, SETTLE_TRIES ms at most. true: it did, and nothing is left to be forced. */
+/* A forced flush tells of unfinished work without its end, and never again: a loss to us, of no use to the client. So
+ * what CUPTI holds now is given a moment to come by itself, SETTLE_TRIES ms at most. true: it did, and nothing is left
+ * to be forced. */
 static bool settle(void)
 {
     uint64_t mark = kp_buffer_mark();
@@ -245,8 +249,8 @@ static int tap_dropped(void *context, uint32_t stream, size_t *out)
 
 /* --- what holds for both sides --- */
 
-/* The same clock again (Kineto registers its own at every start) changes nothing, and CUPTI takes it badly: while something of ours is
- * enabled, or was when ours was registered, it is not passed on. */
+/* The same clock again (Kineto registers its own at every start) changes nothing, and CUPTI takes it badly: while
+ * something of ours is enabled, or was when ours was registered, it is not passed on. */
 static int tap_clock(clock_fn clock)
 {
     if (is_child()) return kp_cupti.register_timestamp_callback(clock);
@@ -319,7 +323,8 @@ void kp_tee_arming(void)
     if (kp_client_is_active()) kp_client_have_buffer();
 }
 
-/* buffer.c's callbacks stay registered: a buffer of ours that is still outside comes back to us, the client's to the client. */
+/* buffer.c's callbacks stay registered: a buffer of ours that is still outside comes back to us, the client's to the
+ * client. */
 void kp_tee_disarmed(void)
 {
     kp_store_release(&are_ours_filled, false);

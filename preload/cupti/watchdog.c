@@ -40,7 +40,8 @@ uint64_t kp_helper_call_ms(void)
     return since && since < now ? now - since : 0;
 }
 
-/* The thread kprof-cuda has it in each of its turns; tee.c's callers for a sample of the clock. Tried, not waited for. */
+/* The thread kprof-cuda has it in each of its turns; tee.c's callers for a sample of the clock. Tried, not waited
+ * for. */
 bool kp_helper_take_control(void) { return !kp_exchange_acquire(&control, 1); }
 
 void kp_helper_give_control(void) { kp_store_release(&control, 0); /* pairs with: kp_helper_take_control */ }

@@ -96,8 +96,8 @@ static void scan_and_tell(void)
 }
 
 /*
- * Host threads come here at places where they cannot be cancelled without us, so they cannot be with us either. One that looks for a function of
- * a library which another thread is attaching just now waits, too: it is about to call it.
+ * Host threads come here at places where they cannot be cancelled without us, so they cannot be with us either. One
+ * that looks for a function of a library which another thread is attaching just now waits, too: it is about to call it.
  */
 static void scan_if_changed(void)
 {
@@ -115,7 +115,8 @@ static void scan_if_changed(void)
     errno = saved;
 }
 
-/* The turn is taken before the loader is asked anything, so that kp_hook_before_fork keeps this thread out of its locks. */
+/* The turn is taken before the loader is asked anything, so that kp_hook_before_fork keeps this thread out of its
+ * locks. */
 void kp_hook_scan(void)
 {
     if (!may_scan() || atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire)) return;

@@ -8,9 +8,10 @@
  * On fail:   nothing is answered: no NVTX ranges, and the driver is noticed later
  * Safe in:   after fork: a child's gate is shut, it is answered nothing
  *
- * Both load a tool by a path they find in an environment variable. We could set these variables, but then the host would see
- * them, and so would every program it starts, also one started without LD_PRELOAD to be left alone. So the variables stay unset
- * and only the question is answered (decisions/013): by our own path, where the host has set nothing itself.
+ * Both load a tool by a path they find in an environment variable. We could set these variables, but then the host
+ * would see them, and so would every program it starts, also one started without LD_PRELOAD to be left alone. So the
+ * variables stay unset and only the question is answered (decisions/013): by our own path, where the host has set
+ * nothing itself.
  */
 #include "preload/hook/getenv.h"
 

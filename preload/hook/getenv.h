@@ -11,8 +11,8 @@
 #include "preload/hook/hook.h"
 
 /*
- * Once, from the constructor, after kp_hook_start. answers: NVTX and CUDA are to be recorded. `more`: taps that go in at the start as well, since
- * each set is a look through all modules. 0 or -errno: nothing is answered.
+ * Once, from the constructor, after kp_hook_start. answers: NVTX and CUDA are to be recorded. `more`: taps that go in
+ * at the start as well, since each set is a look through all modules. 0 or -errno: nothing is answered.
  */
 int kp_getenv_start(bool answers, const struct kp_tap_row *more, uint32_t count);
 

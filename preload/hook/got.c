@@ -41,7 +41,8 @@ static struct import imports[IMPORTS_MAX];
 static uint32_t import_count;
 static uint64_t symbol_bits[SYMBOL_BITS / 64]; /* which symbols are imports, roughly */
 
-/* A module that defines the name itself means its own function by it: hands off, unless the tap wants just that, or all of them. */
+/* A module that defines the name itself means its own function by it: hands off, unless the tap wants just that, or all
+ * of them. */
 static bool is_callable(const struct kp_image *image, uint32_t symbol, uint32_t name)
 {
     const ElfW(Sym) *s = &image->symbols[symbol];

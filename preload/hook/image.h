@@ -40,7 +40,8 @@ uint32_t kp_image_hashed(const struct kp_image *image, const char *name);
 uint32_t kp_image_symbols_end(const struct kp_image *image);
 /* Which version of another module's symbol is asked for; NULL: none. */
 const char *kp_image_version(const struct kp_image *image, uint32_t index);
-/* libc, or the library of C++: they call by words what they define themselves, so that the program may have it replaced. */
+/* libc, or the library of C++: they call by words what they define themselves, so that the program may have it
+ * replaced. */
 bool kp_image_is_runtime(const struct kp_image *image);
 bool kp_image_is_libc(const struct kp_image *image);
 /* Whether the loader has made the page of this address read-only. */

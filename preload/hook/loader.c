@@ -9,8 +9,9 @@
  * On fail:   NULL, or nothing tapped
  * Safe in:   signal handlers no; after fork no
  *
- * glibc's loader keeps pointers to malloc, calloc, realloc and free in pages that are read-only once it has relocated itself.
- * No relocation and no symbol tells where. But a word of those pages that is equal to the address of malloc is nothing else.
+ * glibc's loader keeps pointers to malloc, calloc, realloc and free in pages that are read-only once it has relocated
+ * itself. No relocation and no symbol tells where. But a word of those pages that is equal to the address of malloc is
+ * nothing else.
  */
 #include <link.h>
 #include <string.h>

@@ -5,7 +5,8 @@
  * Called by: dlfollow.c, one thread at a time (its flag); the constructor
  * Owns:      the list of modules, keyed by load address, dynamic section and name
  * Locks:     none of ours. The loader's list lock while dl_iterate_phdr calls us back, its load lock in dlopen.
- * Memory:    entries and blocks of words of the arena, used again for later modules: a dlopen/dlclose loop grows nothing
+ * Memory:    entries and blocks of words of the arena, used again for later modules: a dlopen/dlclose loop grows
+ *            nothing
  * On fail:   a module that cannot be tapped is left as it is; its dlopen calls are then found by the next scan
  * Safe in:   signal handlers no; after fork no (the child never comes here: its gate is shut)
  *

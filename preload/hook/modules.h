@@ -10,9 +10,10 @@
 /* Whether modules came or went since the last kp_modules_apply. One short call into the loader. */
 bool kp_modules_changed(void);
 /*
- * A scan: taps the modules not seen before, for all sets. `taps` becomes a set when it is none yet. Not re-entrant and not
- * for two threads at once (dlfollow.c sees to that), but the host may load and unload meanwhile. `with_self` taps the module
- * this code is in as well (unit tests).
+ * A scan: taps the modules not seen before, for all sets. `taps` becomes a set when it is none yet. Not re-entrant and
+ *         not
+ * for two threads at once (dlfollow.c sees to that), but the host may load and unload meanwhile. `with_self` taps the
+ * module this code is in as well (unit tests).
  * 0; -EEXIST, -ENOSPC of kp_wanted_add: nothing done; -ENOMEM when the list of modules could not be kept in full.
  */
 int kp_modules_apply(const struct kp_tap *taps, uint32_t tap_count, bool with_self);

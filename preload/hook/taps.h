@@ -21,7 +21,8 @@ void kp_hook_tap_dlmopen(void);
 void kp_hook_tap_dlsym(void);
 void kp_hook_tap_dlvsym(void);
 void kp_hook_note(void); /* dlfollow.c */
-/* Calls function(a, b, c) so that it finds itself called from `ret`, where there is a return instruction and nothing else is run. Only x86-64. */
+/* Calls function(a, b, c) so that it finds itself called from `ret`, where there is a return instruction and nothing
+ * else is run. Only x86-64. */
 void *kp_hook_call_from(const void *ret, void *function, void *a, const void *b, const void *c);
 #endif
 

@@ -11,11 +11,12 @@
 enum { KP_WANTED_MAX = 1024 }; /* names, and taps */
 #define KP_NOT_WANTED UINT32_MAX
 
-/* Adds a set. The array is read until kp_wanted_remove. 0; -EEXIST: the same function of the same name has a tap (or this
- * array is in already); -ENOSPC: too many. Nothing is added then. */
+/* Adds a set. The array is read until kp_wanted_remove. 0; -EEXIST: the same function of the same name has a tap (or
+ * this array is in already); -ENOSPC: too many. Nothing is added then. */
 int kp_wanted_add(const struct kp_tap *taps, uint32_t tap_count);
 void kp_wanted_remove(const struct kp_tap *taps, uint32_t tap_count);
-/* Before kp_wanted_add: the taps of this array are also for what the library that has the function calls itself. 0 or -ENOSPC. */
+/* Before kp_wanted_add: the taps of this array are also for what the library that has the function calls itself. 0 or
+ * -ENOSPC. */
 int kp_wanted_take_own(const struct kp_tap *taps, uint32_t tap_count);
 bool kp_wanted_has(const struct kp_tap *taps);
 
@@ -32,8 +33,8 @@ bool kp_wanted_is_own(uint32_t number, uintptr_t address);
 int kp_wanted_take_common(const struct kp_tap *taps, uint32_t tap_count);
 bool kp_wanted_is_common(uint32_t number); /* whether one of its taps is of such a set */
 
-/* The tap for a word of `image` that holds `holds`; NULL: none. `may_be_lazy`: the word may still lead to the module's own
- * binding stub, which is good enough as long as the name has only one tap. */
+/* The tap for a word of `image` that holds `holds`; NULL: none. `may_be_lazy`: the word may still lead to the module's
+ * own binding stub, which is good enough as long as the name has only one tap. */
 const struct kp_tap *kp_wanted_choose(const struct kp_image *image, uint32_t number, uintptr_t holds, bool may_be_lazy);
 /* The tap that `holds` is the address of; NULL: it is none of this name's. */
 const struct kp_tap *kp_wanted_held(uint32_t number, uintptr_t holds);

@@ -9,10 +9,10 @@
  * On fail:   the word is as it was
  * Safe in:   signal handlers no; after fork no
  *
- * A JUMP_SLOT serves calls alone. A GLOB_DAT word may as well be read for the function's address, which must stay what it is
- * everywhere else: so it is shown only when the module's code has no other use of it than `call *word(%rip)` and `jmp *word(%rip)`.
- * Every four bytes of the code that would lead to such a word are looked at, wherever instructions begin: a use may be seen
- * that is none, and the word is left, but none is overlooked.
+ * A JUMP_SLOT serves calls alone. A GLOB_DAT word may as well be read for the function's address, which must stay what
+ * it is everywhere else: so it is shown only when the module's code has no other use of it than `call *word(%rip)` and
+ * `jmp *word(%rip)`. Every four bytes of the code that would lead to such a word are looked at, wherever instructions
+ * begin: a use may be seen that is none, and the word is left, but none is overlooked.
  */
 #include "preload/hook/words.h"
 
@@ -122,7 +122,8 @@ static const char *object_of(uintptr_t address)
     return found.name;
 }
 
-/* Which object a word that is not bound yet will lead to: the first that has the function. It is only told, nothing hangs on it. */
+/* Which object a word that is not bound yet will lead to: the first that has the function. It is only told, nothing
+ * hangs on it. */
 static const char *object_of_name(const char *symbol)
 {
     uintptr_t module = 0;
@@ -163,7 +164,8 @@ static void use_add(struct uses *uses, uintptr_t at)
 
 #if defined(__x86_64__)
 
-/* `place` are four bytes of code. Behind them may come an immediate of 1, 2 or 4 bytes, from which the distance counts, too. */
+/* `place` are four bytes of code. Behind them may come an immediate of 1, 2 or 4 bytes, from which the distance counts,
+ * too. */
 static inline void code_look(struct uses *uses, const uint8_t *place, uintptr_t first, uintptr_t last)
 {
     int32_t distance;
@@ -218,7 +220,8 @@ struct lent {
     uintptr_t address, base;
 };
 
-/* A program that is not relocatable and takes a function's address gives out its own PLT entry for it: an undefined symbol with a value. */
+/* A program that is not relocatable and takes a function's address gives out its own PLT entry for it: an undefined
+ * symbol with a value. */
 static int find_lent(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct lent *l = arg;
@@ -241,8 +244,8 @@ static uintptr_t ask_loader(uintptr_t base, void *where, const char *symbol, con
 }
 
 /*
- * Binds a word as the loader would at its first call: dlsym looks in the scope of the module it is called from, so it is called from there.
- * Else the loader would bind it behind our back, over what we put into the word. 0: not found.
+ * Binds a word as the loader would at its first call: dlsym looks in the scope of the module it is called from, so it
+ * is called from there. Else the loader would bind it behind our back, over what we put into the word. 0: not found.
  */
 static uintptr_t bind_early(const struct kp_image *image, const char *symbol, const char *version)
 {

@@ -20,8 +20,8 @@
 enum { KP_HEAP_TAPS_MAX = 64 };
 
 /* --- taps.c --- */
-/* Taps for all that the allocator defines of malloc and its kin, with the real functions kept; how many are in `taps`. 0: there is
- * no malloc to be found. *module: the allocator's. */
+/* Taps for all that the allocator defines of malloc and its kin, with the real functions kept; how many are in `taps`.
+ * 0: there is no malloc to be found. *module: the allocator's. */
 uint32_t kp_heap_taps_make(struct kp_tap taps[KP_HEAP_TAPS_MAX], uintptr_t *module);
 uint32_t kp_heap_map_taps_make(struct kp_tap taps[KP_HEAP_TAPS_MAX]); /* mmap and its kin */
 

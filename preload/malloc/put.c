@@ -9,11 +9,12 @@
  * On fail:   a record that finds no room, or no lane, is counted as lost
  * Safe in:   signal handlers yes; after fork yes (the gate reads 0 in a child)
  *
- * A host frees blocks where we have no thread state: when a thread ends, after our destructor of its key ran; while the state is made;
- * in a signal handler that struck one of our hooks. A free that is missed looks like a leak, so these go through a lane.
+ * A host frees blocks where we have no thread state: when a thread ends, after our destructor of its key ran; while the
+ * state is made; in a signal handler that struck one of our hooks. A free that is missed looks like a leak, so these go
+ * through a lane.
  *
- * Counting costs a few additions: as long as a thread puts nothing else, begins and ends no range and the step is the same, its
- * last count is added to in place.
+ * Counting costs a few additions: as long as a thread puts nothing else, begins and ends no range and the step is the
+ * same, its last count is added to in place.
  */
 #include <errno.h>
 
@@ -63,7 +64,8 @@ int kp_heap_put_setup(void)
     return 0;
 }
 
-/* The lanes are the parent's, and so may their chunks be. A child that gets no new ones leaves out what would go there. */
+/* The lanes are the parent's, and so may their chunks be. A child that gets no new ones leaves out what would go
+ * there. */
 void kp_heap_put_begin_in_child(void)
 {
     const int err = kp_heap_put_setup();
@@ -203,8 +205,9 @@ static bool is_short(uint64_t address, uint64_t bytes, uint32_t flags)
 }
 
 /*
- * A trace of the heap with holes tells of leaks that are none, so its threads go no faster than the writer makes room (docs/decisions/029).
- * Only their own: a lane may be a signal handler's. After a wait in vain (no writer, a disk that hangs) nobody waits for a while, longer each time.
+ * A trace of the heap with holes tells of leaks that are none, so its threads go no faster than the writer makes room
+ * (docs/decisions/029). Only their own: a lane may be a signal handler's. After a wait in vain (no writer, a disk that
+ * hangs) nobody waits for a while, longer each time.
  */
 static __attribute__((noinline)) void wait_for_room(const struct kp_guard *g, uint32_t size)
 {

@@ -8,10 +8,11 @@
  * On fail:   the heap is not recorded; one line says why
  * Safe in:   after fork yes (the gate reads 0 in a child; with KPROF_CHILDREN=1 its first allocation begins a run)
  *
- * With KPROF_MALLOC=0 nothing is installed. Else the source is attached in the constructor, so a program without torch has a run too.
- * Whose malloc is it? The one the loader's order gives: glibc's, or that of a library or program that defines it. All taps are of
- * that one module, for what all others, the libc and the loader call in it; what it calls itself is its own affair. So no allocation
- * is seen twice: operator new of libstdc++ calls malloc and is not tapped, that of an allocator's library calls nobody.
+ * With KPROF_MALLOC=0 nothing is installed. Else the source is attached in the constructor, so a program without torch
+ * has a run too. Whose malloc is it? The one the loader's order gives: glibc's, or that of a library or program that
+ * defines it. All taps are of that one module, for what all others, the libc and the loader call in it; what it calls
+ * itself is its own affair. So no allocation is seen twice: operator new of libstdc++ calls malloc and is not tapped,
+ * that of an allocator's library calls nobody.
  */
 #include <stdint.h>
 

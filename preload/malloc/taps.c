@@ -8,8 +8,8 @@
  * On fail:   the call is the host's and goes on
  * Safe in:   wherever the real function is; after fork yes (the gate reads 0 in a child)
  *
- * A block taken is recorded after the call, one given back before it: so in order of time no block is taken again before it was
- * given back, on whichever thread. What operator new throws passes by: nothing is kept while it runs.
+ * A block taken is recorded after the call, one given back before it: so in order of time no block is taken again
+ * before it was given back, on whichever thread. What operator new throws passes by: nothing is kept while it runs.
  */
 #include <string.h>
 #include <sys/mman.h>

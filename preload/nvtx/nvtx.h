@@ -3,9 +3,9 @@
  * nvtx.h - the binary interface of NVTX 3, and what this room's files share
  *
  * NVTX 3 is compiled into each library that uses it. At a library's first NVTX call its copy loads the tool that
- * NVTX_INJECTION64_PATH names and calls the tool's InitializeInjectionNvtx2 with a function that hands out tables; the tool
- * stores its handlers there. Functions without a handler become empty. The layouts below are facts of that interface;
- * test/e2e/test_nvtx.py compares them with the real header where there is one.
+ * NVTX_INJECTION64_PATH names and calls the tool's InitializeInjectionNvtx2 with a function that hands out tables; the
+ * tool stores its handlers there. Functions without a handler become empty. The layouts below are facts of that
+ * interface; test/e2e/test_nvtx.py compares them with the real header where there is one.
  */
 #ifndef KP_NVTX_H
 #define KP_NVTX_H

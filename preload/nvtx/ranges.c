@@ -8,9 +8,10 @@
  * On fail:   the range is not recorded and counted
  * Safe in:   after fork yes (the gate reads 0 in a child)
  *
- * Push and pop answer as they do without a tool, so a host cannot tell. Each domain has a stack of its own on each thread:
- * a pop takes the innermost range of its domain. What was pushed before the window is not known; a pop that finds no range of
- * its domain belongs to one of those.
+ * Push and pop answer as they do without a tool, so a host cannot tell. Each domain has a stack of its own on each
+ * thread:
+ * a pop takes the innermost range of its domain. What was pushed before the window is not known; a pop that finds no
+ * range of its domain belongs to one of those.
  */
 #include <string.h>
 
@@ -109,8 +110,8 @@ static void pop(const struct kp_nvtx_text *domain)
 }
 
 /*
- * The host gets the number of its range together with its name, and gives both back at the end: viewers close a range only
- * under its own name. In the file the number stands alone.
+ * The host gets the number of its range together with its name, and gives both back at the end: viewers close a range
+ * only under its own name. In the file the number stands alone.
  */
 static uint64_t put_one(struct kp_nvtx_text *domain, struct kp_nvtx_message message, uint8_t type, uint64_t id)
 {

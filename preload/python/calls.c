@@ -4,14 +4,15 @@
  *
  * Called by: CPython's evaluation loop with the GIL held, on every thread that hook.c gave our profile function (hot)
  * Owns:      struct kp_pycalls, one a thread: its open calls and the names of its call sites
- * Locks:     none. Memory: none but a thread's first touch (300 KB of address space, of which it touches what it needs).
+ * Locks:     none. Memory: none but a thread's first touch (300 KB of address space, of which it touches what it
+ *            needs).
  * On fail:   the call is not recorded and counted; a return that fits no call is passed by
  * Safe in:   after fork yes (the gate reads 0 in a child; our function takes itself away)
  *
  * A call is known by where the function stands and where its caller stands. Both are one word each in the interpreter's
  * frame, so that a call site seen before costs one look into a table; what it is called is asked for once (sites.c).
- * Returns are matched by frame, since greenlets leave a stack and come back, and since a profile function that was away for a
- * while missed some.
+ * Returns are matched by frame, since greenlets leave a stack and come back, and since a profile function that was away
+ * for a while missed some.
  */
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
@@ -135,7 +136,8 @@ static void site_keep(struct kp_py_site *s, struct kp_py_site site)
     s->name = name;
 }
 
-/* `self`, the first local of nn.Module.__call__; a cell when some inner function uses it, in which the object comes third. */
+/* `self`, the first local of nn.Module.__call__; a cell when some inner function uses it, in which the object comes
+ * third. */
 static const void *module_self(const struct kp_python_layout *l, const void *frame)
 {
     return kp_python_unheld(l, kp_python_at(frame, l->frame_locals));
@@ -314,8 +316,8 @@ static HOT void event_take(const struct kp_python_layout *l, const struct kp_gua
 }
 
 /*
- * Our function goes, but not while it is told of the beginning of a C function: that one may set another, which would be told of its end
- * (handover.c).
+ * Our function goes, but not while it is told of the beginning of a C function: that one may set another, which would
+ * be told of its end (handover.c).
  */
 static __attribute__((noinline)) void window_over(int what, const void *arg)
 {

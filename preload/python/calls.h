@@ -76,7 +76,8 @@ struct kp_pycalls {        /* of a thread, in source_state */
     struct kp_py_site sites[KP_PY_SITES];
 };
 
-/* calls.c: what CPython of that release shall call at each call and return of a thread; the GIL is held. NULL: not known */
+/* calls.c: what CPython of that release shall call at each call and return of a thread; the GIL is held. NULL: not
+ * known */
 kp_python_profile_fn kp_pycalls_event_of(uint32_t version);
 /* The calling thread's open frames become its first records of gate's cycle. Inside a hook, the GIL is held. */
 void kp_pycalls_begin(struct kp_thread *t, uint64_t gate);

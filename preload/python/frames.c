@@ -6,8 +6,9 @@
  * Owns:      the address of torch's wrapper, once seen
  * Memory:    none. Locks: none; not the GIL either, which the caller may or may not have.
  * On fail:   0, and the optimizer is known by its name as if there were no Python
- * Costs:     8 system calls (process_vm_readv on ourselves), a few microseconds; about 20 until the wrapper was seen. That
- *            is the one exception to "no system call in a hook": once a step, and a wrong layout cannot harm the host.
+ * Costs:     8 system calls (process_vm_readv on ourselves), a few microseconds; about 20 until the wrapper was seen.
+ *            That is the one exception to "no system call in a hook": once a step, and a wrong layout cannot harm the
+ *            host.
  *
  * Until the callback returns, its thread is inside a call that Python made, so its frames, their code objects and their
  * arguments stay as they are. torch's frames there, innermost first, from 1.13 to 2.15:
@@ -48,7 +49,8 @@ static const void *pointer_in(const uint8_t *bytes, size_t offset)
     return p;
 }
 
-/* Whether a str ends in `tail` (is it, when `whole`). Characters have 1, 2 or 4 bytes; a home folder may need more than one. */
+/* Whether a str ends in `tail` (is it, when `whole`). Characters have 1, 2 or 4 bytes; a home folder may need more than
+ * one. */
 static bool text_ends(const struct kp_python_layout *l, const void *text, const char *tail, bool whole)
 {
     uint8_t head[40], chars[4 * TAIL_MAX];

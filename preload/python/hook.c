@@ -4,14 +4,14 @@
  *
  * Called by: boot.c through source.h; calls.c, inside CPython's call of our function
  * Owns:      the profile function of those Python threads that have none of the program's
- * Locks:     the GIL. It is held already, or taken by the thread that steps when no lock of ours is held: that thread is inside
- *            a call that Python made and takes it anyway when that returns. Threads that never ran Python leave it to the main
- *            thread (Py_AddPendingCall).
+ * Locks:     the GIL. It is held already, or taken by the thread that steps when no lock of ours is held: that thread
+ *            is inside a call that Python made and takes it anyway when that returns. Threads that never ran Python
+ *            leave it to the main thread (Py_AddPendingCall).
  * On fail:   a Python whose frames cannot be proved is left alone, with one line
  *
- * A profile function belongs to one thread. Those there are get it when a window begins; one that is made later gets it when
- * the C function that made it returns: the GIL was not let go in between, so the new thread has run nothing yet. When
- * the window is over each thread takes it away at its next call.
+ * A profile function belongs to one thread. Those there are get it when a window begins; one that is made later gets it
+ * when the C function that made it returns: the GIL was not let go in between, so the new thread has run nothing yet.
+ * When the window is over each thread takes it away at its next call.
  */
 #include <errno.h>
 #include <string.h>
@@ -86,8 +86,8 @@ void kp_pyhook_threads_changed(void) { threads_install(); }
 /* ---- what is read must be what Python says ---- */
 
 /*
- * A word where the layout says: a wrong one may point to where no memory is. NULL: nothing there. Where the kernel does not
- * let us ask, it is read.
+ * A word where the layout says: a wrong one may point to where no memory is. NULL: nothing there. Where the kernel does
+ * not let us ask, it is read.
  */
 static void *word_at(const void *base, size_t offset)
 {

@@ -3,15 +3,16 @@
  * markers.c - the ranges that torch makes for its own profiler alone, recorded without it: KPROF_COMPILE_RANGES
  *
  * Called by: boot.c through source.h; CPython, where torch enters and leaves a _RecordFunctionFast (hot)
- * Owns:      while a window records: torch.autograd.profiler._is_profiler_enabled where it was False, and the two functions of that class.
- *            Per thread: the ranges it is in.
+ * Owns:      while a window records: torch.autograd.profiler._is_profiler_enabled where it was False, and the two
+ *            functions of that class. Per thread: the ranges it is in.
  * Locks:     the GIL, as hook.c takes it. Memory: arena, a thread's first range.
  * On fail:   a torch whose gates cannot be opened: one line, nothing is done
  *
- * Python asks the module's flag before it makes such a range; what we put there is true, but not True, so that at the end we know ours from
- * a torch.profiler's. The class does nothing unless torch.profiler records, and its exit must not see that change in between: so torch
- * is told nothing. Its functions are called by way of ours, in the method table that every call reads; ours make a record of
- * their own, unless torch made a range (then the observer has recorded it). See docs/decisions/024.
+ * Python asks the module's flag before it makes such a range; what we put there is true, but not True, so that at the
+ * end we know ours from a torch.profiler's. The class does nothing unless torch.profiler records, and its exit must not
+ * see that change in between: so torch is told nothing. Its functions are called by way of ours, in the method table
+ * that every call reads; ours make a record of their own, unless torch made a range (then the observer has recorded
+ * it). See docs/decisions/024.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sites.c - what a call is named: "file.py(LINE): function", "<built-in ...>", the class of a module; and where it was called
+ * sites.c - what a call is named: "file.py(LINE): function", "<built-in ...>", the class of a module; and where it was
+ * called
  *
  * Called by: calls.c, inside a hook with the GIL held, once a call site (cold)
  * Owns:      the folders that are cut off file names, the code object of torch.nn.Module.__call__
@@ -8,8 +9,9 @@
  * Memory:    none of ours. PyUnicode_AsUTF8 may make Python allocate, for a file name that is not ASCII.
  * On fail:   id 0 ("name lost"), counted by the record room
  *
- * Kineto cuts off the folders of sys.path, site-packages, the user's site and the one torch lies in, whichever comes last in
- * the alphabet first. Functions made in C are printed as their repr() is, without asking it: a repr may be the program's.
+ * Kineto cuts off the folders of sys.path, site-packages, the user's site and the one torch lies in, whichever comes
+ * last in the alphabet first. Functions made in C are printed as their repr() is, without asking it: a repr may be the
+ * program's.
  */
 #include <string.h>
 #include <unistd.h>

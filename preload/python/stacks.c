@@ -8,9 +8,9 @@
  * Memory:    none but a thread's first touch (64 KB of address space)
  * On fail:   0: an op without a stack. A layout that was not proved (hook.c) is not read.
  *
- * Until the op is over its thread is inside a call that Python made: its frames, their code objects and the texts of those
- * stay as they are. All frames are read each time; a stack seen before is known by the hash of where each frame stands. A new one
- * is put frame by frame, from the outermost on, as texts that name the one around (kp_python.h).
+ * Until the op is over its thread is inside a call that Python made: its frames, their code objects and the texts of
+ * those stay as they are. All frames are read each time; a stack seen before is known by the hash of where each frame
+ * stands. A new one is put frame by frame, from the outermost on, as texts that name the one around (kp_python.h).
  */
 #include <string.h>
 

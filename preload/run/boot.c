@@ -7,8 +7,8 @@
  * Owns:      the frozen configuration, the list of sources; fills run.c with what the others ask of the run
  * Locks:     attach_lock (an atomic flag, never waited for)
  * On fail:   any step of start-up that fails leaves the process as if we were not there
- * Safe in:   after fork: the child is inert (its gate page is wiped), or, with KPROF_CHILDREN=1, begins anew at its first op; a
- *            program it executes starts anew
+ * Safe in:   after fork: the child is inert (its gate page is wiped), or, with KPROF_CHILDREN=1, begins anew at its
+ *            first op; a program it executes starts anew
  */
 #include <errno.h>
 #include <pthread.h>
@@ -63,7 +63,8 @@ static bool had_activity(void)
     return false;
 }
 
-/* As had_activity, since this was last asked. torch's word goes before that of CUDA, which knows only that it was used. */
+/* As had_activity, since this was last asked. torch's word goes before that of CUDA, which knows only that it was
+ * used. */
 static bool had_activity_since(void)
 {
     for (size_t i = 0; sources[i]; i++)
@@ -196,7 +197,8 @@ static bool is_run_begun;
 static _Atomic bool is_asked; /* sources shall attach */
 static bool is_forked;        /* a child that records */
 
-/* A forked child has its parent's handlers. Not twice: it may begin inside a call of libc that has this list locked, and allocates. */
+/* A forked child has its parent's handlers. Not twice: it may begin inside a call of libc that has this list locked,
+ * and allocates. */
 static void watch_exit(void)
 {
     static bool is_watched;
@@ -256,7 +258,8 @@ static void first_activity(void)
 }
 
 /*
- * Never waits: a thread that finds another attaching leaves word, and that one looks again. Both change `attaching` by an exchange: if the
+ * Never waits: a thread that finds another attaching leaves word, and that one looks again. Both change `attaching` by
+ *              an exchange: if the
  * asking one comes first, the other reads what it wrote there, and so sees its word; a plain store of 0 would not do.
  */
 static void modules_changed(void)
@@ -273,9 +276,10 @@ static void modules_changed(void)
 }
 
 /*
- * The loader's list lock and torch's lock of callbacks are not made anew in a child. So none of our threads may hold the one, and the other is
- * ours at that moment. Host threads that hold the loader's are the host's own affair. Not to be had within their bounds they are only when a
- * signal handler forks on the very thread that holds them: what needs them then stays out of the child.
+ * The loader's list lock and torch's lock of callbacks are not made anew in a child. So none of our threads may hold
+ * the one, and the other is ours at that moment. Host threads that hold the loader's are the host's own affair. Not to
+ * be had within their bounds they are only when a signal handler forks on the very thread that holds them: what needs
+ * them then stays out of the child.
  */
 static _Thread_local bool holds_scan __attribute__((tls_model("initial-exec")));
 static _Thread_local bool holds_cycle __attribute__((tls_model("initial-exec")));
@@ -453,7 +457,8 @@ __attribute__((destructor)) static void kprof_end(void)
 {
     if (!kp_run_is_active()) return;
     int saved = errno;
-    /* exit() in a signal handler: what it struck never goes on. A step with its lock held leaves the rest to kprof recover. */
+    /* exit() in a signal handler: what it struck never goes on. A step with its lock held leaves the rest to kprof
+     * recover. */
     bool is_ended = kp_cycle_end_run();
     if (kp_thread_self) kp_store_release(&kp_thread_self->inside, 0); /* pairs with: quiesce.c:is_quiet */
     if (is_ended) kp_finish_exit();

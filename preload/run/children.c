@@ -3,17 +3,19 @@
  * children.c - what a process and its workers share: which window records, and whose spools there are
  *
  * Called by: boot.c (constructor, first op, fork), finish.c (exit); the thread kprof-follow of a worker
- * Owns:      KPROF_SPOOL_DIR/children/.HOST_PID-START.family, mapped: made at the first op of a process with KPROF_CHILDREN=1, removed at its exit
+ * Owns:      KPROF_SPOOL_DIR/children/.HOST_PID-START.family, mapped: made at the first op of a process with
+ *            KPROF_CHILDREN=1, removed at its exit
  * Locks:     none: words of the mapping are stored and loaded whole
  * On fail:   without the file children are programs of their own; a spool beyond the table is left to kprof recover
  * Safe in:   after fork yes: that is what it is for
  *
- * Who is a worker? A process whose parent ran ops: forked from it, or started by its multiprocessing (spawn, forkserver). Others (ranks that a
- * launcher forks or spawns) are programs of their own.
+ * Who is a worker? A process whose parent ran ops: forked from it, or started by its multiprocessing (spawn,
+ * forkserver). Others (ranks that a launcher forks or spawns) are programs of their own.
  *
- * A DataLoader worker sees no step: it lives beside many of them. So a worker records while the window of the process that has
- * the steps is open, and looks for it 50 times a second, until it sees a step of its own. Without a schedule it records from its
- * first op on. Workers end by os._exit or are killed, so what they leave is made traces of by the process that has the steps, at its exit.
+ * A DataLoader worker sees no step: it lives beside many of them. So a worker records while the window of the process
+ * that has the steps is open, and looks for it 50 times a second, until it sees a step of its own. Without a schedule
+ * it records from its first op on. Workers end by os._exit or are killed, so what they leave is made traces of by the
+ * process that has the steps, at its exit.
  */
 #include "preload/run/children.h"
 
@@ -62,8 +64,8 @@ static void family_name(char *name, size_t bytes, int32_t pid)
 }
 
 /*
- * The folder `children` below another. It may have been made by somebody else who can write to the one above: then he can exchange all that is in it.
- * -ENOENT: there is none.
+ * The folder `children` below another. It may have been made by somebody else who can write to the one above: then he
+ * can exchange all that is in it. -ENOENT: there is none.
  */
 static int folder_open(const char *above)
 {

@@ -10,14 +10,17 @@
 
 struct kp_config;
 
-/* Once, by the constructor, when the folders are known: a process that multiprocessing started finds whose worker it is. */
+/* Once, by the constructor, when the folders are known: a process that multiprocessing started finds whose worker it
+ * is. */
 void kp_children_setup(const struct kp_config *config);
 /* Whether a child that is forked shall record. */
 bool kp_children_are_wanted(void);
-/* The first op of this process: whoever it forks or spawns from here on is its worker. May take a tenth of a millisecond. */
+/* The first op of this process: whoever it forks or spawns from here on is its worker. May take a tenth of a
+ * millisecond. */
 void kp_children_worked(void);
 
-/* Started by Python's multiprocessing (spawn, forkserver): a DataLoader worker maybe, which runs ops but owes nobody a step. */
+/* Started by Python's multiprocessing (spawn, forkserver): a DataLoader worker maybe, which runs ops but owes nobody a
+ * step. */
 bool kp_children_is_multiprocessing(void);
 /* In a forked child, inside fork. A worker, when who forked it (or whose worker that is) ran ops. */
 void kp_children_forked(void);

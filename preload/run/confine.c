@@ -8,9 +8,9 @@
  * On fail:   what struck the host's other threads in the middle stays in the spool (kprof recover)
  * Safe in:   after fork and vfork: passes on where the process is not ours
  *
- * From such a call on the kernel may end this thread, or the process, for something that the program itself never does. So what was
- * recorded is written now, none of our threads stays, and nothing of ours makes a call or looks at a clock afterwards. A call by an
- * inlined instruction is not seen.
+ * From such a call on the kernel may end this thread, or the process, for something that the program itself never does.
+ * So what was recorded is written now, none of our threads stays, and nothing of ours makes a call or looks at a clock
+ * afterwards. A call by an inlined instruction is not seen.
  */
 #include "preload/run/confine.h"
 
@@ -67,7 +67,8 @@ static int tap_seccomp_load(const void *context)
     return real_seccomp_load(context);
 }
 
-/* syscall_ARCH.S: jumps on to the real one, so that what returns twice, or on another stack, does so as it would alone. */
+/* syscall_ARCH.S: jumps on to the real one, so that what returns twice, or on another stack, does so as it would
+ * alone. */
 extern void *kp_confine_real_syscall;
 void kp_confine_tap_syscall(void);
 void kp_confine_look(long number, unsigned long a, unsigned long b,

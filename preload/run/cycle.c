@@ -34,9 +34,10 @@
 enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200, FORK_WAIT_MS = 5000, SETTLE_MS = 1000 };
 
 /*
- * The op that ends a step, the step and the next one never have a stamp in common: readers that keep microseconds as doubles
- * (Perfetto) round each to a nanosecond, and of ranges that touch one may then reach past the other, and is dropped. More than a
- * nanosecond on any clock, less than a step takes in here: nothing of this thread is stamped before.
+ * The op that ends a step, the step and the next one never have a stamp in common: readers that keep microseconds as
+ * doubles (Perfetto) round each to a nanosecond, and of ranges that touch one may then reach past the other, and is
+ * dropped. More than a nanosecond on any clock, less than a step takes in here: nothing of this thread is stamped
+ * before.
  */
 enum { APART_TICKS = 8 };
 
@@ -57,14 +58,15 @@ static struct kp_window waiting[WAITING_MAX];
 static uint32_t waiting_head, waiting_count;
 static uint64_t skipped;
 static bool ever_recorded;
-/* What kp_cycle_begin_run of a caller that may wait found done: the gate then, and how often a source had been attached. */
+/* What kp_cycle_begin_run of a caller that may wait found done: the gate then, and how often a source had been
+ * attached. */
 static _Atomic uint64_t done_gate;
 static _Atomic uint32_t done_attached, attached_count;
 static _Atomic uint32_t unseen, *shown = &unseen; /* number of the window that records, 0: none */
 
 /*
- * The host's thread must not be cancelled in our open() while it holds the lock, nor leave by a jump out of a signal handler: the next step
- * would wait for ever.
+ * The host's thread must not be cancelled in our open() while it holds the lock, nor leave by a jump out of a signal
+ * handler: the next step would wait for ever.
  */
 struct held {
     int cancel;

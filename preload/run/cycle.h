@@ -26,7 +26,8 @@ struct kp_window {
 void kp_cycle_setup(const struct kp_config *config, const struct kp_schedule *schedule,
                     const struct kp_source *const *sources);
 /* A source is attached (or the API was used): enter the schedule's step 0, or tell the source what to do. Thread-safe.
- * may_wait: no module is being loaded on this thread, nor cuInit or NVTX set up: others, with the GIL maybe, would wait for it. */
+ * may_wait: no module is being loaded on this thread, nor cuInit or NVTX set up: others, with the GIL maybe, would wait
+ * for it. */
 void kp_cycle_begin_run(bool may_wait);
 struct kp_thread;
 /* A step ends, on a thread inside its hook (t->inside is set). */
@@ -35,7 +36,8 @@ void kp_cycle_step(struct kp_thread *thread, uint64_t now_ticks);
 int kp_cycle_start(void);
 /* kprof_stop(): ends the window; the schedule counts on, but skips what is left of its active steps. 0 or -EALREADY. */
 int kp_cycle_stop(void);
-/* Exit: closes what is open, nothing is recorded afterwards. False when the lock is not to be had: touch nothing then. */
+/* Exit: closes what is open, nothing is recorded afterwards. False when the lock is not to be had: touch nothing
+ * then. */
 bool kp_cycle_end_run(void);
 /* Nobody is in the middle of a step (and so in torch's list of callbacks) while the process forks. */
 bool kp_cycle_before_fork(void);
@@ -46,8 +48,8 @@ void kp_cycle_begin_in_child(const struct kp_schedule *schedule, const struct kp
 void kp_cycle_show_window(_Atomic uint32_t *word);
 bool kp_cycle_ever_recorded(void);
 /*
- * Oldest window that waits for the writer to close it and whose sources handed over all of it; false when there is none.
- * The caller owns it then. At exit nothing is waited for. One thread at a time.
+ * Oldest window that waits for the writer to close it and whose sources handed over all of it; false when there is
+ * none. The caller owns it then. At exit nothing is waited for. One thread at a time.
  */
 bool kp_cycle_take_closed(struct kp_window *out, bool at_exit);
 void kp_cycle_tell(void);             /* the sources say what is to be said; the export thread or the one that exits */

@@ -63,8 +63,9 @@ void kp_finish_begin_in_child(void)
 }
 
 /*
- * Everything of the window is in the spool and its chunks are quiet: say so in the file, and queue it. Of a worker's windows the
- * process makes traces that has the steps: workers are killed or end by _exit, in the middle of a trace too.
+ * Everything of the window is in the spool and its chunks are quiet: say so in the file, and queue it. Of a worker's
+ * windows the process makes traces that has the steps: workers are killed or end by _exit, in the middle of a trace
+ * too.
  */
 static void close_one(const struct kp_window *window)
 {
@@ -120,8 +121,8 @@ struct progress {
 };
 
 /*
- * From here on kprof recover makes no second trace of it, should this process be killed: noted before its chunks are given back, since what is left
- * of them then is not all of the window.
+ * From here on kprof recover makes no second trace of it, should this process be killed: noted before its chunks are
+ * given back, since what is left of them then is not all of the window.
  */
 static void exported_note(struct kp_rec_cycle *cycle)
 {
@@ -313,7 +314,8 @@ static void say_nothing_written(void)
            (unsigned long)needed);
 }
 
-/* The last trace and what was written beside it: "DIR/NAME.pt.trace.json.gz, .table.txt", or "DIR/NAME.table.txt" alone. */
+/* The last trace and what was written beside it: "DIR/NAME.pt.trace.json.gz, .table.txt", or "DIR/NAME.table.txt"
+ * alone. */
 static const char *last_written(char *out, size_t bytes)
 {
     bool any = config->exports & KP_EXPORTS_TRACE;

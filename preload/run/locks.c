@@ -9,9 +9,10 @@
  * On fail:   the host has the kernel's answer, as it is with us there
  * Safe in:   after fork and vfork: passes on where the process is not ours
  *
- * mlockall compares all that is mapped with what an ordinary user may lock (RLIMIT_MEMLOCK, often 8 MB), and what it locks counts for all
- * that comes. So where it is refused, and would not be without us, the same is done map by map, ours left out; where it is granted, ours is
- * unlocked again, and so is what we map from then on (io.c). Stacks of our threads are counted with the host's.
+ * mlockall compares all that is mapped with what an ordinary user may lock (RLIMIT_MEMLOCK, often 8 MB), and what it
+ * locks counts for all that comes. So where it is refused, and would not be without us, the same is done map by map,
+ * ours left out; where it is granted, ours is unlocked again, and so is what we map from then on (io.c). Stacks of our
+ * threads are counted with the host's.
  */
 #include "preload/run/locks.h"
 
@@ -82,7 +83,8 @@ static struct range hosts_first(uintptr_t from, uintptr_t to)
     return part;
 }
 
-/* First what is refused beyond the limit; then the pages, of which some cannot be had (guards, files that were cut): as mlockall does. */
+/* First what is refused beyond the limit; then the pages, of which some cannot be had (guards, files that were cut): as
+ * mlockall does. */
 static int part_lock(struct range part, bool is_on_fault)
 {
     const int rc = kp_io_lock_pages((void *)part.from, part.to - part.from, true);

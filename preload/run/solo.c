@@ -2,8 +2,8 @@
 /*
  * solo.c - sends our threads away while the host calls what only a process of one thread may call
  *
- * Called by: host threads in setuid and its kin, unshare and setns, fstatat (taps); boot.c (puts them in when a run begins, and those of
- *            confine.c)
+ * Called by: host threads in setuid and its kin, unshare and setns, fstatat (taps); boot.c (puts them in when a run
+ *            begins, and those of confine.c)
  * Owns:      the set of taps, which stays for good
  * Locks:     none of its own (helper_pause.c has a flag)
  * On fail:   the call is made with our threads there
@@ -70,8 +70,9 @@ static int end(bool is_rest, int result)
 ROWS(TAP)
 
 /*
- * How a program with no thread but its first makes sure of that (Chromium's zygote, before it forks): the links of /proc/self/task are two
- * and its threads. Ours are away while it looks. The first call says whether the path can be read at all.
+ * How a program with no thread but its first makes sure of that (Chromium's zygote, before it forks): the links of
+ * /proc/self/task are two and its threads. Ours are away while it looks. The first call says whether the path can be
+ * read at all.
  */
 static bool is_own_tasks(const char *path)
 {

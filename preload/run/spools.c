@@ -8,10 +8,11 @@
  * On fail:   the spool stays, for kprof recover; one line says so
  * Safe in:   signal handlers no; after fork yes
  *
- * A launcher that records (KPROF_MALLOC, KPROF_SYMBOLS) and executes the next program has no exit: nothing of it runs afterwards. Its spool lies
- * in the same folder under the same process number. Another machine's process or one of a container may have that number, too, and write: so each
- * spool says when its process began, in which space of process numbers and since which start of the machine, which an exec does not change. Where the
- * kernel does not tell (no /proc), nothing is looked for.
+ * A launcher that records (KPROF_MALLOC, KPROF_SYMBOLS) and executes the next program has no exit: nothing of it runs
+ * afterwards. Its spool lies in the same folder under the same process number. Another machine's process or one of a
+ * container may have that number, too, and write: so each spool says when its process began, in which space of process
+ * numbers and since which start of the machine, which an exec does not change. Where the kernel does not tell (no
+ * /proc), nothing is looked for.
  */
 #include "preload/run/spools.h"
 
@@ -67,8 +68,9 @@ static int windows_export(struct work *w, const char *out)
 }
 
 /*
- * The folder may be everybody's. Whoever owns a file can cut it off while it is mapped here, which would end the host: so it is opened once, and
- * what was opened is asked. -ENOENT: there is nothing to do, since its process removed it itself, or kprof recover has it in hand.
+ * The folder may be everybody's. Whoever owns a file can cut it off while it is mapped here, which would end the host:
+ * so it is opened once, and what was opened is asked. -ENOENT: there is nothing to do, since its process removed it
+ * itself, or kprof recover has it in hand.
  */
 static int spool_open(int dir, const char *name, struct work *w)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * syscall_aarch64.S - AArch64: stands in for syscall(), has confine.c look at two of its numbers, and jumps on as if it had not been there
+ * syscall_aarch64.S - AArch64: stands in for syscall(), has confine.c look at two of its numbers, and jumps on as if it
+ * had not been there
  *
- * The return address, the registers and what lies on the stack are the caller's: clone by number works as it does alone.
+ * The return address, the registers and what lies on the stack are the caller's: clone by number works as it does
+ * alone.
  */
 #include <asm/unistd.h>
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * syscall_x86_64.S - x86-64: stands in for syscall(), has confine.c look at two of its numbers, and jumps on as if it had not been there
+ * syscall_x86_64.S - x86-64: stands in for syscall(), has confine.c look at two of its numbers, and jumps on as if it
+ * had not been there
  *
- * The return address, the registers and what lies on the stack are the caller's: vfork and clone by number work as they do alone.
+ * The return address, the registers and what lies on the stack are the caller's: vfork and clone by number work as they
+ * do alone.
  */
 #include <asm/unistd.h>
 

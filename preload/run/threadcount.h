@@ -12,8 +12,8 @@
 void kp_threadcount_install(void);
 
 /*
- * Lowers the number of threads in `bytes` bytes of a /proc/PID/stat. A text that is none, or a number that is not above `by`, stays. The new
- * length.
+ * Lowers the number of threads in `bytes` bytes of a /proc/PID/stat. A text that is none, or a number that is not above
+ * `by`, stays. The new length.
  */
 size_t kp_threadcount_lower(char *text, size_t bytes, uint32_t by);
 

@@ -5,10 +5,11 @@
  * Called by: ops.c when an op "record_param_comms" starts (inside a hook); source.c at attach
  * Owns:      nothing; torch's object lives until the op ends
  * Locks:     none. Memory: none but the names' strings.
- * On fail:   no record; the op itself is there. Torch before 2.7, newer than we know, or with the older std::string: never any.
+ * On fail:   no record; the op itself is there. Torch before 2.7, newer than we know, or with the older std::string:
+ *            never any.
  *
- * Torch keeps the object in a list of the thread's own and tells where. It is read by plain loads once its first word says that it is of
- * the class we know.
+ * Torch keeps the object in a list of the thread's own and tells where. It is read by plain loads once its first word
+ * says that it is of the class we know.
  */
 #include <string.h>
 

@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 /*
- * How C++ returns an object: into a place that the caller names, on x86-64 in front of the arguments and given back, on AArch64 in x8
- * and not. Our functions are written as for x86-64; KP_TORCH_ENTRY(fn) is what torch may be given, made by KP_TORCH_ENTRY_MAKE(fn).
+ * How C++ returns an object: into a place that the caller names, on x86-64 in front of the arguments and given back, on
+ * AArch64 in x8 and not. Our functions are written as for x86-64; KP_TORCH_ENTRY(fn) is what torch may be given, made
+ * by KP_TORCH_ENTRY_MAKE(fn).
  */
 #if defined(__aarch64__)
 #define KP_TORCH_ENTRY(fn) fn##_entry

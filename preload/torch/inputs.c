@@ -19,8 +19,8 @@ enum { INLINE_DIMS = 5, IVALUE_BYTES = 16 };
 enum { POLICY_MASK = 0x0c, POLICY_STRIDES = 0x04, SYMBOLIC = 0x10 }; /* sizes_strides_policy_, has_symbolic_... */
 
 /*
- * Every writer takes the place to write at and returns the one behind; NULL: `end` came first, and stays NULL through all
- * that follow. Places travel by value, so that a byte stored is never taken for a change of them.
+ * Every writer takes the place to write at and returns the one behind; NULL: `end` came first, and stays NULL through
+ * all that follow. Places travel by value, so that a byte stored is never taken for a change of them.
  */
 struct target {
     const struct kp_torch_layout *l;

@@ -8,11 +8,11 @@
  * On fail:   an event that finds no room is counted
  * Safe in:   after fork yes (the gate reads 0 in a child)
  *
- * Devices report each block with sizes and totals, whether a profiler runs or not. The CPU's allocator reports only when
- * c10::memoryProfilingEnabled says yes, and then keeps a table of blocks and warns of those it does not know: the host
- * would notice. So we never say yes: alloc_cpu and free_cpu themselves are tapped. What libc10 takes is what it would have
- * reported; other libraries call alloc_cpu for blocks that torch.profiler does not show either. The size of a block given back
- * and the totals are found when reading.
+ * Devices report each block with sizes and totals, whether a profiler runs or not. The CPU's allocator reports only
+ * when c10::memoryProfilingEnabled says yes, and then keeps a table of blocks and warns of those it does not know: the
+ * host would notice. So we never say yes: alloc_cpu and free_cpu themselves are tapped. What libc10 takes is what it
+ * would have reported; other libraries call alloc_cpu for blocks that torch.profiler does not show either. The size of
+ * a block given back and the totals are found when reading.
  *
  * alloc_cpu throws when there is no memory, past our tap, and libc10 then asks memoryProfilingEnabled whether to report
  * that: this once we say yes.

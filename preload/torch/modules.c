@@ -7,9 +7,10 @@
  * Locks:     none. Memory: none of ours but that buffer; torch allocates what it answers, and it is given back here.
  * On fail:   no text; the op itself is recorded. A torch without the functions needed: one line, never any text.
  *
- * torch::jit::currentModuleHierarchy() is C++: it returns a std::vector<std::string> into a place that the caller names, and may throw
- * (out of memory, a node it does not understand). What it throws ends here: kp_torch_call_caught's frame names kp_torch_catch as
- * its personality, which tells the unwinder to land behind the call. Without TorchScript the answer is empty: three words.
+ * torch::jit::currentModuleHierarchy() is C++: it returns a std::vector<std::string> into a place that the caller
+ * names, and may throw (out of memory, a node it does not understand). What it throws ends here: kp_torch_call_caught's
+ * frame names kp_torch_catch as its personality, which tells the unwinder to land behind the call. Without TorchScript
+ * the answer is empty: three words.
  */
 #include <string.h>
 
@@ -52,7 +53,8 @@ enum {
 extern const char kp_torch_landing[] __attribute__((visibility("hidden")));
 int kp_torch_catch(int version, int actions, uint64_t class, void *exception, void *context);
 
-/* The unwinder asks this of the frame below: everything is caught, but for a thread that is being ended (it goes on). */
+/* The unwinder asks this of the frame below: everything is caught, but for a thread that is being ended (it goes
+ * on). */
 __attribute__((visibility("hidden"), used)) int kp_torch_catch(int version, int actions, uint64_t class,
                                                                void *exception, void *context)
 {
@@ -65,7 +67,8 @@ __attribute__((visibility("hidden"), used)) int kp_torch_catch(int version, int 
     return INSTALL;
 }
 
-/* void *kp_torch_call_caught(void (*fn)(void *), void *place): what was thrown, or NULL. fn returns an object into that place. */
+/* void *kp_torch_call_caught(void (*fn)(void *), void *place): what was thrown, or NULL. fn returns an object into that
+ * place. */
 #define CALL_CAUGHT_BEGIN                              \
     ".pushsection .text\n"                             \
     ".balign 16\n"                                     \

@@ -121,7 +121,8 @@ static bool rearming_take(void)
     return false;
 }
 
-/* Our change of torch's list comes to an end, then torch's mutex is ours: no child finds it taken by a thread that it has not. */
+/* Our change of torch's list comes to an end, then torch's mutex is ours: no child finds it taken by a thread that it
+ * has not. */
 static bool before_fork(void)
 {
     if (!rearming_take()) return false;
@@ -137,7 +138,8 @@ static void after_fork(bool is_child)
     atomic_flag_clear_explicit(&rearming, memory_order_release);
 }
 
-/* What torch was told by the parent holds here too; whoever was telling it is not here. Of work the child is to see its own. */
+/* What torch was told by the parent holds here too; whoever was telling it is not here. Of work the child is to see its
+ * own. */
 static void begin_in_child(void)
 {
     kp_store_relaxed(&applying, 0);

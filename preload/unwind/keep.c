@@ -8,10 +8,10 @@
  * On fail:   0, or the stack without its inner frames: no room for more frames in table or file
  * Safe in:   signal handlers yes; after fork no (kp_native_begin_in_child first)
  *
- * A stack is the id of its innermost frame; a frame names the one around it, so what stacks have in common is kept once. All
- * return addresses are read each time; a stack this thread met lately is known by their hash, another is followed from the outermost
- * frame on: by address among those this thread met lately, else by module and place in the table that all threads share. Libraries
- * that come and go add nothing to that table.
+ * A stack is the id of its innermost frame; a frame names the one around it, so what stacks have in common is kept
+ * once. All return addresses are read each time; a stack this thread met lately is known by their hash, another is
+ * followed from the outermost frame on: by address among those this thread met lately, else by module and place in the
+ * table that all threads share. Libraries that come and go add nothing to that table.
  */
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
@@ -30,15 +30,15 @@ struct met {
     uint32_t id;
 };
 struct seen {
-    struct met of
-        [SEEN]; /* stacks by all their addresses, frames by theirs and what is around; both of a generation of modules */
+    /* stacks by all their addresses, frames by theirs and what is around; both of a generation of modules */
+    struct met of[SEEN];
     uintptr_t frames[KP_NATIVE_DEPTH];
     struct kp_trail trail;
 };
 
 /*
- * By hash of a frame (module, place in it), what is around it and the file (a forked child has another): a library that is loaded
- * again where it was has its frames already. A key never changes; the id is stored behind it.
+ * By hash of a frame (module, place in it), what is around it and the file (a forked child has another): a library that
+ * is loaded again where it was has its frames already. A key never changes; the id is stored behind it.
  */
 struct frames {
     _Atomic uint64_t key[FRAMES];
@@ -123,7 +123,8 @@ static uint32_t stack_put(struct kp_thread *t, struct seen *s, int n)
     return id;
 }
 
-/* The fresh frames go behind those that stay; what lies inside this library shares the id of its caller. 0: no room for a frame. */
+/* The fresh frames go behind those that stay; what lies inside this library shares the id of its caller. 0: no room for
+ * a frame. */
 static uint32_t trail_put(struct kp_thread *t, struct seen *s)
 {
     struct kp_trail *trail = &s->trail;

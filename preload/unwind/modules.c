@@ -9,8 +9,8 @@
  * On fail:   an address without a module: it is kept as it is
  * Safe in:   signal handlers yes, but kp_native_modules_changed; after fork yes
  *
- * From glibc 2.35 on _dl_find_object tells, without a lock, for code that is being run. Before that the modules of the last look are
- * believed, and what they say is read with care: one of them may have been unloaded since.
+ * From glibc 2.35 on _dl_find_object tells, without a lock, for code that is being run. Before that the modules of the
+ * last look are believed, and what they say is read with care: one of them may have been unloaded since.
  */
 #include "preload/unwind/modules.h"
 

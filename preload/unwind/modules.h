@@ -9,7 +9,8 @@ void kp_native_modules_setup(void);
 uint32_t kp_native_generation(void);   /* changes when modules were unloaded */
 uint32_t kp_native_file(void);         /* changes with the file that frames are put into: in a forked child */
 void kp_native_modules_use_list(void); /* as on an old C library: for tests */
-/* Where the module of this address has its unwind table. Lock-free, any thread. false: no module there, or none with a table. */
+/* Where the module of this address has its unwind table. Lock-free, any thread. false: no module there, or none with a
+ * table. */
 bool kp_native_table_find(uintptr_t pc, struct kp_unwind_table *out);
 /*
  * The module of this address, as the id of a text (kp_format.h, struct kp_rec_frame), and where in it the address is.

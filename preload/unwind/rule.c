@@ -7,10 +7,10 @@
  * On fail:   a rule that is not known; the walk ends there, or goes on by the frame pointer
  * Safe in:   signal handlers yes; after fork yes
  *
- * .eh_frame_hdr is a sorted table of functions; each has an FDE, a small program that says how the frame grows as the code goes
- * on; what FDEs have in common lies in a CIE. The program is run up to the address. Of the registers only the frame pointer
- * and the return address are followed, so callees that keep others cost nothing. Expressions are known in the forms compilers
- * and the kernel's signal frames have: a register plus an offset, and what lies there.
+ * .eh_frame_hdr is a sorted table of functions; each has an FDE, a small program that says how the frame grows as the
+ * code goes on; what FDEs have in common lies in a CIE. The program is run up to the address. Of the registers only the
+ * frame pointer and the return address are followed, so callees that keep others cost nothing. Expressions are known in
+ * the forms compilers and the kernel's signal frames have: a register plus an offset, and what lies there.
  */
 #include "preload/unwind/rule.h"
 
@@ -249,8 +249,8 @@ static struct place place_on(uint64_t reg, int64_t at)
 }
 
 /*
- * What linkers write for a procedure linkage table, whose entries are 16 bytes: sp + 8, and 8 more behind the push at byte 11
- * (9 or 10 where entries begin with a landing pad).
+ * What linkers write for a procedure linkage table, whose entries are 16 bytes: sp + 8, and 8 more behind the push at
+ * byte 11 (9 or 10 where entries begin with a landing pad).
  */
 static bool is_of_plt(struct bytes b, uint64_t bytes, uint32_t *from)
 {

@@ -17,9 +17,10 @@ enum {
 };
 
 /*
- * One word, so that threads read and write it as a whole. The canonical frame address is the stack pointer of the caller. It is
- * sp or fp plus cfa_at, or what lies there (cfa_is_word); the return address and the caller's frame pointer lie where ra_* and fp_*
- * say: KP_ON_NONE is "there is no caller" for ra, and "unchanged" for fp. All offsets in units of 8 bytes.
+ * One word, so that threads read and write it as a whole. The canonical frame address is the stack pointer of the
+ * caller. It is sp or fp plus cfa_at, or what lies there (cfa_is_word); the return address and the caller's frame
+ * pointer lie where ra_* and fp_* say: KP_ON_NONE is "there is no caller" for ra, and "unchanged" for fp. All offsets
+ * in units of 8 bytes.
  */
 union kp_rule {
     uint64_t word; /* 0: not known */
@@ -37,7 +38,8 @@ struct kp_unwind_table {
     bool is_sure; /* the loader says it is there now; else memory is read with care */
 };
 
-/* rule.c: the rule for an address in that module; is_known 0: there is none, or one that is not supported. `generation` is 0. */
+/* rule.c: the rule for an address in that module; is_known 0: there is none, or one that is not supported. `generation`
+ * is 0. */
 union kp_rule kp_rule_find(const struct kp_unwind_table *table, uintptr_t pc);
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * trail.h - a thread's last walk, kept so that the next one need only look whether the words it read are still the same
  *
- * A walk is decided by the state it begins in (pc, sp, fp), the rules, and the words it reads from the stack. So once it is in a state
- * in which the last one was, and the words read from there outwards hold what they held, the rest is as it was. A trail that is
- * given up leaves n = 0. Not for stacks other than the thread's own, nor for what a signal struck.
+ * A walk is decided by the state it begins in (pc, sp, fp), the rules, and the words it reads from the stack. So once
+ * it is in a state in which the last one was, and the words read from there outwards hold what they held, the rest is
+ * as it was. A trail that is given up leaves n = 0. Not for stacks other than the thread's own, nor for what a signal
+ * struck.
  */
 #ifndef KP_NATIVE_TRAIL_H
 #define KP_NATIVE_TRAIL_H

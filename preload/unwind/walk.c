@@ -8,15 +8,16 @@
  * On fail:   the walk ends: what is around stays unknown. Nothing outside a stack that was found readable is read.
  * Safe in:   signal handlers yes (also on their own stack); after fork yes
  *
- * A rule (rule.h) is looked up in .eh_frame once for each return address, through the loader's _dl_find_object, which takes no lock
- * (glibc 2.35); where that is missing, in the modules of the last look (modules.c). It is one word with the generation of
- * modules it belongs to, so what another thread stores is seen whole or not at all, and code that was unloaded is forgotten.
- * Code without a rule (made at run time) is passed by its frame pointer, if that leads to code with one.
+ * A rule (rule.h) is looked up in .eh_frame once for each return address, through the loader's _dl_find_object, which
+ * takes no lock (glibc 2.35); where that is missing, in the modules of the last look (modules.c). It is one word with
+ * the generation of modules it belongs to, so what another thread stores is seen whole or not at all, and code that was
+ * unloaded is forgotten. Code without a rule (made at run time) is passed by its frame pointer, if that leads to code
+ * with one.
  *
- * A thread's stack ends where the loader put the program's arguments, or at the thread's own descriptor, which the C library keeps
- * at its far end. From there down to the stack pointer it was seen to be readable, once; a thread that is deeper than ever
- * before has the pages between looked at. What is not joined to that is another stack (a signal's, a fiber's): its pages are
- * looked at in each walk.
+ * A thread's stack ends where the loader put the program's arguments, or at the thread's own descriptor, which the C
+ * library keeps at its far end. From there down to the stack pointer it was seen to be readable, once; a thread that is
+ * deeper than ever before has the pages between looked at. What is not joined to that is another stack (a signal's, a
+ * fiber's): its pages are looked at in each walk.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -160,7 +161,8 @@ static inline uintptr_t unsigned_address(uintptr_t pc) { return pc; }
 
 static const bool is_link_kept = true;
 
-/* Where the kernel put the registers of what a signal struck, above the stack pointer that the trampoline is entered with. */
+/* Where the kernel put the registers of what a signal struck, above the stack pointer that the trampoline is entered
+ * with. */
 enum { SIGNAL_REGISTERS = 128 /* siginfo */ + offsetof(ucontext_t, uc_mcontext.regs) };
 enum {
     SIGNAL_FP = SIGNAL_REGISTERS + 29 * 8,
@@ -169,7 +171,8 @@ enum {
     SIGNAL_PC = SIGNAL_SP + 8
 };
 
-/* The handler returns to "mov x8, #rt_sigreturn; svc #0", of the vdso or elsewhere: what .eh_frame says of it leaves out the function struck. */
+/* The handler returns to "mov x8, #rt_sigreturn; svc #0", of the vdso or elsewhere: what .eh_frame says of it leaves
+ * out the function struck. */
 static bool rule_of_trampoline(uintptr_t pc, union kp_rule *rule)
 {
     const uint32_t form[2] = {0xd2801168, 0xd4000001};
@@ -255,7 +258,8 @@ static inline union kp_rule rule_get(struct slot *table, uint64_t key, uint32_t 
     return rule_fill(table, key, hash, generation, is_guess);
 }
 
-/* AArch64's linkers write no rules for procedure linkage tables: a signal that struck there finds the caller in the link register. */
+/* AArch64's linkers write no rules for procedure linkage tables: a signal that struck there finds the caller in the
+ * link register. */
 static bool step_by_link(struct walk *w)
 {
     struct kp_unwind_table table;
@@ -383,7 +387,8 @@ static inline bool holds(const struct kp_trail_frame *f)
     return true;
 }
 
-/* From here on the stack is as it was: how many of the trail's frames are kept. Where only some are, those are fresh again. */
+/* From here on the stack is as it was: how many of the trail's frames are kept. Where only some are, those are fresh
+ * again. */
 static uint32_t rejoin(struct kp_trail *trail, uint32_t n, struct walk *w)
 {
     uint32_t changed = n;

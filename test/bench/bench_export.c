@@ -2,8 +2,9 @@
 /*
  * bench_export.c - events/s of the reader, and CPU time and memory of an export
  *
- * usage: bench_export DIR [MILLION_OPS]: makes a spool of a training loop (four threads, torch's names), walks it, exports it
- * plain and with gzip, and removes what it wrote. One line a figure: name, value, unit. CPU time, so a busy machine matters little.
+ * usage: bench_export DIR [MILLION_OPS]: makes a spool of a training loop (four threads, torch's names), walks it,
+ * exports it plain and with gzip, and removes what it wrote. One line a figure: name, value, unit. CPU time, so a busy
+ * machine matters little.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,9 @@
 /*
  * bench_gpu.c - device records/s of the reader, and CPU time and memory of an export that joins them
  *
- * usage: bench_gpu DIR [MILLION_RECORDS]: makes a spool of launches (an op, a call and a kernel each; calls and kernels count as
- * device records), walks it, exports it with gzip, and removes what it wrote. One line a figure: name, value, unit.
+ * usage: bench_gpu DIR [MILLION_RECORDS]: makes a spool of launches (an op, a call and a kernel each; calls and kernels
+ * count as device records), walks it, exports it with gzip, and removes what it wrote. One line a figure: name, value,
+ * unit.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bench_heap.c - pairs of malloc and free as fast as they go: ns of processor time a pair, of the best of several rounds
+/* bench_heap.c - pairs of malloc and free as fast as they go: ns of processor time a pair, of the best of several
+ * rounds
  *
  * usage: bench_heap PAIRS [DEPTH]    DEPTH: frames of C between main and malloc (default 1)
  */

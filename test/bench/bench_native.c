@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bench_native.c - what a machine code stack costs, against the compiler's own unwinder; prints ns a stack and ns a frame */
+/* bench_native.c - what a machine code stack costs, against the compiler's own unwinder; prints ns a stack and ns a
+ * frame */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unwind.h>

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bench_symbols.c - calls of a function through the PLT as fast as they go: ns of processor time a call, of the best of several rounds
+/* bench_symbols.c - calls of a function through the PLT as fast as they go: ns of processor time a call, of the best of
+ * several rounds
  *
  * usage: bench_symbols CALLS [many]        the function is zlibVersion: another library's, and nothing but a return
- *                                          many: six such functions, from 24 places in no order, as a processor has to guess in a program
+ *                                          many: six such functions, from 24 places in no order, as a processor has to
+ *                                          guess in a program
  */
 #include <stdio.h>
 #include <stdlib.h>

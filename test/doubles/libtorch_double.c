@@ -2,9 +2,10 @@
 /*
  * libtorch_double.c - a torch of one file for tests: RecordFunction under torch's own names, laid out as in 2.15
  *
- * Built as libtorch_cpu.so. It has no tensors, so an attached profiler records everything but inputs. With -DMINI_MOVED=N (a multiple of 8)
- * it is a torch 2.99 whose fields all lie N bytes further, those from the name on twice as far. Callbacks
- * live in four slots and are never moved: a range ends with the callbacks it began with, as in torch.
+ * Built as libtorch_cpu.so. It has no tensors, so an attached profiler records everything but inputs. With
+ * -DMINI_MOVED=N (a multiple of 8) it is a torch 2.99 whose fields all lie N bytes further, those from the name on
+ * twice as far. Callbacks live in four slots and are never moved: a range ends with the callbacks it began with, as in
+ * torch.
  */
 #include "test/doubles/libtorch_double.h"
 

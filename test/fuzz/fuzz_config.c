@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_config.c - what a user can put into the environment: any bytes into the settings, the JSON check, schedule and step rule */
+/* fuzz_config.c - what a user can put into the environment: any bytes into the settings, the JSON check, schedule and
+ * step rule */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

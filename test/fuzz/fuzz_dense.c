@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fuzz_dense.c - dense input is unpacked to a whole spool, hashes and checks right, and goes through all that the commands make of one
+ * fuzz_dense.c - dense input is unpacked to a whole spool, hashes and checks right, and goes through all that the
+ * commands make of one
  *
- * Bytes laid over a spool (fuzz_spool.c) seldom get past the hash of a string or the check of a frame. Here they are instructions: a chunk of
- * a kind, a string, a frame around another, a record of a kind with its words small, near the window, or any. What comes out is exported, and
- * the trace goes straight to the reader, the tables, stacks, flame graph and pages.
+ * Bytes laid over a spool (fuzz_spool.c) seldom get past the hash of a string or the check of a frame. Here they are
+ * instructions: a chunk of a kind, a string, a frame around another, a record of a kind with its words small, near the
+ * window, or any. What comes out is exported, and the trace goes straight to the reader, the tables, stacks, flame
+ * graph and pages.
  */
 #include <errno.h>
 #include <stdio.h>

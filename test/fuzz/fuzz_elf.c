@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_elf.c - any bytes are an ELF file or none: build ids, tables of symbols and, by libdw, names and source lines of some addresses */
+/* fuzz_elf.c - any bytes are an ELF file or none: build ids, tables of symbols and, by libdw, names and source lines of
+ * some addresses */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /*
  * fuzz_spool.c - whatever a spool holds, it opens or is refused, its walk ends, and its trace is valid JSON
  *
- * The first byte chooses: patches of a good spool (chunk, offset, value), bytes laid over the beginning of each chunk, bytes as
- * the whole file, or bytes as KPROF_METADATA.
+ * The first byte chooses: patches of a good spool (chunk, offset, value), bytes laid over the beginning of each chunk,
+ * bytes as the whole file, or bytes as KPROF_METADATA.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +75,8 @@ static void python_and_memory_add(struct test_spool *s)
     test_spool_put(s, 3, &call, sizeof call);
 }
 
-/* Two frames of machine code, of a file and of none; blocks of the heap with the inner one as their stack, all forms; an op with it. */
+/* Two frames of machine code, of a file and of none; blocks of the heap with the inner one as their stack, all forms;
+ * an op with it. */
 static void heap_and_native_add(struct test_spool *s)
 {
     static const char module[] = "/proc/self/exe\0- 1000 1000 9000";
@@ -108,8 +109,9 @@ static void heap_and_native_add(struct test_spool *s)
 }
 
 /*
- * Calls of functions by name, on the row of the golden spool's thread and on one of their own: in and across an op, in and across each other on more
- * rows than there are, without an end, with one before the beginning, of C++, of a name that is lost.
+ * Calls of functions by name, on the row of the golden spool's thread and on one of their own: in and across an op, in
+ * and across each other on more rows than there are, without an end, with one before the beginning, of C++, of a name
+ * that is lost.
  */
 static void calls_by_name_add(struct test_spool *s)
 {

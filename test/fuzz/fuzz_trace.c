@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_trace.c - any bytes are a trace or a clear error, whole or in two pieces, and every table and page of it prints */
+/* fuzz_trace.c - any bytes are a trace or a clear error, whole or in two pieces, and every table and page of it
+ * prints */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

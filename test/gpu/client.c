@@ -3,9 +3,10 @@
  * client.c - a CUDA program that profiles itself with CUPTI, in the order in which torch.profiler's Kineto does
  *
  * usage: client OUT PLAN      the plan is done letter by letter:
- *   l<n> n rounds of work (copy, kernel, memset, a call nobody wants)   s cudaDeviceSynchronize   .  a step for libkprof
- *   P    a session begins: clock, callbacks, kinds, filters             p it ends: kinds off, forced flush
- *   f    flush                                                          F as TEARDOWN_CUPTI=1: finalize in a call's exit
+ *   l<n> n rounds of work (copy, kernel, memset, a call nobody wants)   s cudaDeviceSynchronize   .  a step for
+ *   libkprof P    a session begins: clock, callbacks, kinds, filters             p it ends: kinds off, forced flush
+ *   f    flush                                                          F as TEARDOWN_CUPTI=1: finalize in a call's
+ *        exit
  *   K k  kprof_start, kprof_stop                                        b<n> n rounds on another thread, begun here
  *   j    waits for it                                                   z sleeps for 50 ms
  *   q    records an event and asks whether it is reached, until it is

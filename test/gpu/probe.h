@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * probe.h - what the questions of gpu-check share: CUPTI and the driver by dlsym (no NVIDIA header), one kernel, one buffer pool
+ * probe.h - what the questions of gpu-check share: CUPTI and the driver by dlsym (no NVIDIA header), one kernel, one
+ * buffer pool
  *
- * Answers are lines "name: value" on stdout. A probe never asks what could harm the machine: no reset, no profiling counters.
+ * Answers are lines "name: value" on stdout. A probe never asks what could harm the machine: no reset, no profiling
+ * counters.
  */
 #ifndef KP_GPU_PROBE_H
 #define KP_GPU_PROBE_H

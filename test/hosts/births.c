@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* births.c - threads whose signal handler leaves their first torch op by siglongjmp; afterwards each runs 10 ops aten::after
+/* births.c - threads whose signal handler leaves their first torch op by siglongjmp; afterwards each runs 10 ops
+ * aten::after
  *
  * usage: births FOLDER_OF_LIBTORCH THREADS
  */

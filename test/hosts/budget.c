@@ -3,8 +3,9 @@
  * budget.c - limits its own memory, then asks for the most of what it left itself
  *
  * usage: budget FOLDER WHAT [MB]
- * as: addresses, to so many MB; as_late: after it has worked for a while; locks: locks its memory, as an ordinary user, with a limit of 8 MB;
- * locks_now: what it has so far alone; locks_next: only what comes; locks_touched: each page when it is touched
+ * as: addresses, to so many MB; as_late: after it has worked for a while; locks: locks its memory, as an ordinary user,
+ * with a limit of 8 MB; locks_now: what it has so far alone; locks_next: only what comes; locks_touched: each page when
+ * it is touched
  */
 #include <dlfcn.h>
 #include <grp.h>

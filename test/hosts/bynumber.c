@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* bynumber.c - makes system calls by syscall(): six arguments, errors, one that returns twice, one that returns on another stack */
+/* bynumber.c - makes system calls by syscall(): six arguments, errors, one that returns twice, one that returns on
+ * another stack */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>

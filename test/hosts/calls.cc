@@ -305,7 +305,8 @@ static void vforks()
     printf("vforks %ld\n", (long)sum);
 }
 
-/* One instruction after the other is struck by a signal, and each time the stack is unwound: main's frame and registers are as they were before. */
+/* One instruction after the other is struck by a signal, and each time the stack is unwound: main's frame and registers
+ * are as they were before. */
 static struct frames {
     bool has_stepped;
     uintptr_t of_main, kept[6];

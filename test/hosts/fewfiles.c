@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fewfiles.c - allows itself as few descriptors as its second argument says, and uses all of them: FOLDER NUMBER [late: when it was recorded for a while] */
+/* fewfiles.c - allows itself as few descriptors as its second argument says, and uses all of them: FOLDER NUMBER [late:
+ * when it was recorded for a while] */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>

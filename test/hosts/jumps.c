@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* jumps.c - threads whose signal handler leaves by siglongjmp, wherever it strikes: in a torch op, in malloc (which has no lock here), in a profiler
+/* jumps.c - threads whose signal handler leaves by siglongjmp, wherever it strikes: in a torch op, in malloc (which has
+ * no lock here), in a profiler
  *
- * usage: jumps FOLDER_OF_LIBTORCH own|altstack [JUMPS [ROUNDS]]    Afterwards each thread runs 1000 ops aten::after and takes 1000 blocks.
+ * usage: jumps FOLDER_OF_LIBTORCH own|altstack [JUMPS [ROUNDS]]    Afterwards each thread runs 1000 ops aten::after and
+ * takes 1000 blocks.
  */
 #include <dlfcn.h>
 #include <pthread.h>

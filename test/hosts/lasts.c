@@ -3,9 +3,10 @@
  * lasts.c - its main thread ends, and not by exit(): what the process's end is then is not to hang on threads of others
  *
  * usage: lasts FOLDER HOW
- * raw: SYS_exit with status 4, the only thread; raw0: with 0; raw_later: when it was recorded for a while; raw_thread: a thread lives on for a
- * second and ends; raw_status: that thread ends by exit(6); killed: a filter that nobody saw kills the only thread;
- * uring: pthread_exit, with a thread of the kernel's that polls a ring; uring_thread: a thread of its own lives on beside that
+ * raw: SYS_exit with status 4, the only thread; raw0: with 0; raw_later: when it was recorded for a while; raw_thread:
+ * a thread lives on for a second and ends; raw_status: that thread ends by exit(6); killed: a filter that nobody saw
+ * kills the only thread; uring: pthread_exit, with a thread of the kernel's that polls a ring; uring_thread: a thread
+ * of its own lives on beside that
  */
 #include <dlfcn.h>
 #include <linux/filter.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lib_calls.c - functions that calls.cc calls through words: every way of taking and giving values, of leaving, of coming back */
+/* lib_calls.c - functions that calls.cc calls through words: every way of taking and giving values, of leaving, of
+ * coming back */
 #include <complex.h>
 #include <setjmp.h>
 #include <stdarg.h>

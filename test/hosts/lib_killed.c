@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lib_killed.c - preloaded behind libkprof: the process is killed once its first trace has its name, before anything is given back */
+/* lib_killed.c - preloaded behind libkprof: the process is killed once its first trace has its name, before anything is
+ * given back */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lowest.c - a program of one thread counts on the lowest number: what it closes is what dup gives, as tar and shells do for their children */
+/* lowest.c - a program of one thread counts on the lowest number: what it closes is what dup gives, as tar and shells
+ * do for their children */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,9 @@
  * other_user.c - a program with workers in a folder that another user can write to, and that user, who wants to end it
  *
  * usage: other_user FOLDER_OF_PROGRAMS swap|cut|family theirs|sticky    (by root, who becomes both users)
- * In ./kprof, where everybody may write, `children` is the other user's, or root's and sticky. A dead worker's spool becomes a file of the other
- * user's (swap), which he cuts off once it is opened (cut); or the file is his by which a worker finds whose it is (family), likewise cut off.
+ * In ./kprof, where everybody may write, `children` is the other user's, or root's and sticky. A dead worker's spool
+ * becomes a file of the other user's (swap), which he cuts off once it is opened (cut); or the file is his by which a
+ * worker finds whose it is (family), likewise cut off.
  */
 #include <dlfcn.h>
 #include <errno.h>

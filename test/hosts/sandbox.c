@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sandbox.c - forbids itself all but the ordinary system calls, as its argument says: eperm, enosys or kill; or thread: all but what it
- * needs itself, on pain of the thread's death, as sshd does before somebody has logged in; or strict: all but read, write and exit.
- * thread_raw, strict_raw: by syscall(); asks: whether the kernel has filters, which sets none
+ * sandbox.c - forbids itself all but the ordinary system calls, as its argument says: eperm, enosys or kill; or thread:
+ * all but what it needs itself, on pain of the thread's death, as sshd does before somebody has logged in; or strict:
+ * all but read, write and exit. thread_raw, strict_raw: by syscall(); asks: whether the kernel has filters, which sets
+ * none
  */
 #include <dlfcn.h>
 #include <errno.h>

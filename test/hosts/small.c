@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* small.c - a heap with threads, libraries, signals and children in a few milliseconds, for tests that run it a thousand times */
+/* small.c - a heap with threads, libraries, signals and children in a few milliseconds, for tests that run it a
+ * thousand times */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

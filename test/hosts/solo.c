@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * solo.c - calls that only a process of one thread may make, or that the libc carries to all threads: the same with ours there
+ * solo.c - calls that only a process of one thread may make, or that the libc carries to all threads: the same with
+ * ours there
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,8 @@
 /*
  * tsc.c - forbids itself to read the processor's counter: whoever does it in its threads from then on gets SIGSEGV
  *
- * usage: tsc FOLDER WHEN [raw]    WHEN: idle, heap (between allocations), ops (between ops), inside (an op), late (and only then opens torch)
+ * usage: tsc FOLDER WHEN [raw]    WHEN: idle, heap (between allocations), ops (between ops), inside (an op), late (and
+ *                                 only then opens torch)
  * raw: by syscall() instead of prctl()
  */
 #include <dlfcn.h>

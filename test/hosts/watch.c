@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* watch.c - preloaded behind libkprof: at the end of the process, after its destructor, what of its threads and descriptors is left */
+/* watch.c - preloaded behind libkprof: at the end of the process, after its destructor, what of its threads and
+ * descriptors is left */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,7 +36,8 @@ __attribute__((destructor)) static void look(void)
     const char *file = getenv("WATCH_FILE"), *most = getenv("WATCH_MOST");
     char line[64];
     if (!file) return;
-    /* one of ours was told to end, and is at it; one that was just made has no name yet: twice in a row there must be none */
+    /* one of ours was told to end, and is at it; one that was just made has no name yet: twice in a row there must be
+     * none */
     for (int i = 0, none = 0; i < 300 && none < 2; i++, usleep(10000))
         none = count("/proc/self/task", 1) ? 0 : none + 1;
     /* more than there are by rights may be at it for long, on a busy disk */

@@ -2,8 +2,9 @@
 /*
  * torch_layout.c - a real libtorch_cpu: does self-calibration without the table find what the table says?
  *
- * usage: torch_layout .../torch/lib/libtorch_cpu.so; speaks TAP. The library is loaded, no Python is. First its version's row is proved, as the
- * product does. Then the version is called 2.99 and the row is moved, by several distances: each field that is then believed must be the row's.
+ * usage: torch_layout .../torch/lib/libtorch_cpu.so; speaks TAP. The library is loaded, no Python is. First its
+ * version's row is proved, as the product does. Then the version is called 2.99 and the row is moved, by several
+ * distances: each field that is then believed must be the row's.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -65,7 +66,8 @@ static void told(bool ok, const char *what, const char *more)
 
 static bool is_symbolic(size_t i) { return strncmp(fields[i].name, "tag_sym", 7) == 0; }
 
-/* How many fields are believed; *wrong: of these not as in `row`. Symbolic numbers' tags may be unknown by themselves. */
+/* How many fields are believed; *wrong: of these not as in `row`. Symbolic numbers' tags may be unknown by
+ * themselves. */
 static int compare(const struct kp_torch_layout *row, const struct kp_torch_layout *found, int *wrong)
 {
     int believed = 0;

@@ -2,7 +2,8 @@
 /*
  * yajl_parse.h - the part of libyajl's interface that kineto_parse.c uses, for the library: json_push.c has the code
  *
- * The command links libyajl, which may meet any file. The library reads only what it has just written, and needs no other library.
+ * The command links libyajl, which may meet any file. The library reads only what it has just written, and needs no
+ * other library.
  */
 #ifndef KP_INHOST_YAJL_PARSE_H
 #define KP_INHOST_YAJL_PARSE_H

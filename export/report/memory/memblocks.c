@@ -2,8 +2,8 @@
 /*
  * memblocks.c - the blocks of a trace: taken where, given back when; the steps and the backward passes they fall into
  *
- * One sweep over ops and events of memory by time finds the place of each event: what was open on its thread. Then the events
- * are put in order of address, where a block given back follows the same block taken.
+ * One sweep over ops and events of memory by time finds the place of each event: what was open on its thread. Then the
+ * events are put in order of address, where a block given back follows the same block taken.
  */
 #include "export/report/memory/memblocks.h"
 
@@ -143,8 +143,8 @@ static struct kp_mem_place lane_place(struct lane *lane, int64_t at_ns)
 }
 
 /*
- * A pass goes on while the sequence numbers fall: a node of autograd with the highest number of a pass, or a higher one, begins
- * another. So does any op between two nodes, and any optimizer's step.
+ * A pass goes on while the sequence numbers fall: a node of autograd with the highest number of a pass, or a higher
+ * one, begins another. So does any op between two nodes, and any optimizer's step.
  */
 static int32_t pass_at(struct sweep *s, struct lane *lane, const struct kp_trace_event *e)
 {
@@ -281,7 +281,8 @@ static struct kp_mem_block *block_add(struct kp_memview *view, const struct reco
     return b;
 }
 
-/* A block taken where one is already: the end of that one was not seen. A block given back that nobody took is older than the window. */
+/* A block taken where one is already: the end of that one was not seen. A block given back that nobody took is older
+ * than the window. */
 static void record_pair(struct kp_memview *view, size_t *live, const struct record *r)
 {
     struct kp_mem_block *b = *live == NO_BLOCK ? NULL : &view->blocks[*live];

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memblocks.h - what a trace tells of memory: blocks, what each is for, the timeline, the peak, what stays from step to step
+ * memblocks.h - what a trace tells of memory: blocks, what each is for, the timeline, the peak, what stays from step to
+ * step
  *
- * A trace has no tensors, only blocks and the ops around them; docs/decisions/023 says how torch's categories are told from that.
+ * A trace has no tensors, only blocks and the ops around them; docs/decisions/023 says how torch's categories are told
+ * from that.
  */
 #ifndef KP_MEMVIEW_H
 #define KP_MEMVIEW_H
@@ -96,7 +98,8 @@ struct kp_memview {
     bool no_addresses;        /* a trace of 2021: blocks cannot be told apart */
 };
 
-/* The tree has had kp_tree_fill_stacks and kp_tree_set_stacks when its trace has stacks. -ENODATA: the trace has no event of memory. */
+/* The tree has had kp_tree_fill_stacks and kp_tree_set_stacks when its trace has stacks. -ENODATA: the trace has no
+ * event of memory. */
 int kp_memview_build(struct kp_memview *view, struct kp_tree *tree);
 void kp_memview_fini(struct kp_memview *view);
 void kp_memview_categories(struct kp_memview *view); /* memcategory.c; part of kp_memview_build */
@@ -145,7 +148,8 @@ struct kp_mem_groups {
     size_t count, capacity;
 };
 void kp_mem_groups_live(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device, int64_t at_ns);
-/* What was taken in steps before the last and is there when that ends, where that happened in at least two and in half of them. */
+/* What was taken in steps before the last and is there when that ends, where that happened in at least two and in half
+ * of them. */
 void kp_mem_groups_leaks(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device);
 void kp_mem_groups_fini(struct kp_mem_groups *groups);
 

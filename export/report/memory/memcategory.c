@@ -2,9 +2,9 @@
 /*
  * memcategory.c - what each block is for, in torch's words, told from where it was taken and how long it lived
  *
- * torch follows tensors from op to op; a trace has none. What it has are the phases of a training: forward passes (found by the
- * sequence numbers that their ops share with the nodes of a backward pass), backward passes, steps of an optimizer.
- * docs/decisions/023 has the rules, one by one, and where they differ from torch's.
+ * torch follows tensors from op to op; a trace has none. What it has are the phases of a training: forward passes
+ * (found by the sequence numbers that their ops share with the nodes of a backward pass), backward passes, steps of an
+ * optimizer. docs/decisions/023 has the rules, one by one, and where they differ from torch's.
  */
 #include "export/report/memory/memblocks.h"
 
@@ -91,7 +91,8 @@ static size_t forward_after(const struct forwards *f, int64_t seq, int64_t ns)
     return low;
 }
 
-/* Of each thread the last op with this number before the pass: ops that record nothing show the number of the next that does. */
+/* Of each thread the last op with this number before the pass: ops that record nothing show the number of the next that
+ * does. */
 static void votes_cast(struct vote *votes, size_t most, size_t *count, const struct forwards *f, int64_t seq,
                        int64_t before_ns)
 {
@@ -182,7 +183,8 @@ static const struct kp_mem_pass *pass_of_forward(const struct kp_memview *view, 
     return NULL;
 }
 
-/* Taken before a forward pass, after the last step of an optimizer; there when it began, and given back before the next step ended. */
+/* Taken before a forward pass, after the last step of an optimizer; there when it began, and given back before the next
+ * step ended. */
 static bool is_input(const struct kp_memview *view, const struct spans *optimizers, const struct kp_mem_block *b)
 {
     size_t p = pass_after(view, b->from_ns);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* memcurve.c - what is taken at each moment, by category: the curve, its highest moment, the highest moment of each stretch */
+/* memcurve.c - what is taken at each moment, by category: the curve, its highest moment, the highest moment of each
+ * stretch */
 #include "export/report/memory/memblocks.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* memgroups.c - blocks put together by the op that took them: what was live at a moment, what stays from step to step */
+/* memgroups.c - blocks put together by the op that took them: what was live at a moment, what stays from step to
+ * step */
 #include "export/report/memory/memblocks.h"
 
 #include <stdlib.h>
@@ -103,7 +104,8 @@ void kp_mem_groups_fini(struct kp_mem_groups *g)
     g->count = 0;
 }
 
-/* "Linear_0, model.py(12): forward": the innermost nn.Module and the innermost line of the program, as far as the stack has them. */
+/* "Linear_0, model.py(12): forward": the innermost nn.Module and the innermost line of the program, as far as the stack
+ * has them. */
 const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out, size_t bytes)
 {
     const char *text = stack ? kp_trace_text(view->tree->trace, stack) : "", *line = NULL, *module = NULL;

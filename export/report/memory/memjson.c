@@ -137,7 +137,8 @@ void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_
     fputs("]}\n", out);
 }
 
-/* [time or -1, action, bytes, category]: 1 was there before, 2 taken, 4 given back. torch has no word for our last category: unknown. */
+/* [time or -1, action, bytes, category]: 1 was there before, 2 taken, 4 given back. torch has no word for our last
+ * category: unknown. */
 void kp_memjson_raw(FILE *out, const struct kp_memview *view, size_t device)
 {
     struct kp_mem_curve c;

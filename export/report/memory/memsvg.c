@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memsvg.c - the timeline drawn: one SVG file that needs no other, a panel a device, categories stacked in torch's colours
+ * memsvg.c - the timeline drawn: one SVG file that needs no other, a panel a device, categories stacked in torch's
+ * colours
  *
- * The time is cut into 800 stretches, and each shows its highest moment: a peak of a microsecond is seen, and the file does not grow
- * with the window. The title of a stretch (what the mouse shows) has the numbers.
+ * The time is cut into 800 stretches, and each shows its highest moment: a peak of a microsecond is seen, and the file
+ * does not grow with the window. The title of a stretch (what the mouse shows) has the numbers.
  */
 #include "export/report/memory/memblocks.h"
 

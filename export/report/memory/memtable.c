@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* memtable.c - memory as text: for each device the peak, what was live then by op, the timeline, what stays from step to step */
+/* memtable.c - memory as text: for each device the peak, what was live then by op, the timeline, what stays from step
+ * to step */
 #include "export/report/memory/memblocks.h"
 
 #include <stdlib.h>

@@ -3,22 +3,25 @@
  * simgpu.h - the simulated GPU: what its three libraries agree on
  *
  *   libcudart.so.N  (cudart/)        names of kernels, runtime API      --+
- *   libcuda.so.1    (core/, cuda/)   devices, streams, time               |-- simgpu_core(): one table, from libcuda.so.1
+ *   libcuda.so.1    (core/, cuda/)   devices, streams, time               |-- simgpu_core(): one table, from
+ *                   libcuda.so.1
  *   libcupti.so.N   (cupti/)         records of what the core reports   --+
  *
  * The core lives in libcuda.so.1, one per process. The others find it as the real ones do: dlopen("libcuda.so.1") when
- * it is first needed (cudart) or dlopen with RTLD_NOLOAD first (cupti), then dlsym("simgpu_core")(). They never link it.
+ * it is first needed (cudart) or dlopen with RTLD_NOLOAD first (cupti), then dlsym("simgpu_core")(). They never link
+ * it.
  *
  * Time. Host times are CLOCK_MONOTONIC ns. The device has a clock of its own: device = host * (1 + drift) + offset.
- * Work enqueued at host time t on a stream starts at max(t + latency, end of what is before it, what it waits for, a free
- * engine) and lasts as its rule says: all known at once, so nothing "runs"; only synchronising calls really wait.
+ * Work enqueued at host time t on a stream starts at max(t + latency, end of what is before it, what it waits for, a
+ * free engine) and lasts as its rule says: all known at once, so nothing "runs"; only synchronising calls really wait.
  *
- * Settings are environment variables, read at the first call; core/settings.c has the list with its defaults. What there is:
- * SIMGPU_DEVICES, _MEMORY_MB, _DRIVER_VERSION; the clocks _OFFSET_NS, _DRIFT_PPM; how long work takes: _LATENCY_NS, _KERNEL_NS,
- * _BLOCK_NS, _RULES="part of a name=ns;...", _COPY_GBS, _KERNEL_SLOTS, _JITTER_PERCENT and _SEED; trouble: _FAIL=<call, or
- * "kernel" for an asynchronous error>:<n>[:<error>],..., _HANG=<n-th kernel never ends>, _STUB=1 (cuInit answers 34),
- * _NO_DEVICE=1 (100); what is told: _LOG=<file of ground truth, JSON lines>, _LOG_CALLS=1, _NESTED_DRIVER=1.
- * SIMCUPTI_* are cupti's.
+ * Settings are environment variables, read at the first call; core/settings.c has the list with its defaults. What
+ * there is:
+ * SIMGPU_DEVICES, _MEMORY_MB, _DRIVER_VERSION; the clocks _OFFSET_NS, _DRIFT_PPM; how long work takes: _LATENCY_NS,
+ * _KERNEL_NS, _BLOCK_NS, _RULES="part of a name=ns;...", _COPY_GBS, _KERNEL_SLOTS, _JITTER_PERCENT and _SEED; trouble:
+ * _FAIL=<call, or "kernel" for an asynchronous error>:<n>[:<error>],..., _HANG=<n-th kernel never ends>, _STUB=1
+ * (cuInit answers 34), _NO_DEVICE=1 (100); what is told: _LOG=<file of ground truth, JSON lines>, _LOG_CALLS=1,
+ * _NESTED_DRIVER=1. SIMCUPTI_* are cupti's.
  */
 #ifndef SIMGPU_H
 #define SIMGPU_H
@@ -77,8 +80,8 @@ struct simgpu_work {
     void *observer_data;
 };
 
-struct
-    simgpu_sync { /* a finished wait of the host (types 1, 3, 4), a stream that waits for an event (2), a query (1, 3) */
+/* a finished wait of the host (types 1, 3, 4), a stream that waits for an event (2), a query (1, 3) */
+struct simgpu_sync {
     uint32_t type; /* CUPTI's: 1 event, 2 stream waits for event, 3 stream, 4 context */
     bool is_query;
     int result;                                   /* of a query: 0, or 600: not ready */
@@ -136,8 +139,9 @@ struct simgpu_core {
     /* Kernels by name: the CUfunction that libcuda knows for a mangled name (made at first sight). */
     void *(*function)(const char *mangled_name);
     /* --- for nccl --- */
-    /* The next kernel that this thread launches takes these host times (end UINT64_MAX: never ends), its start no earlier
-     * than its stream is free: a collective ends when its slowest rank says so. NULL: the core decides as always. */
+    /* The next kernel that this thread launches takes these host times (end UINT64_MAX: never ends), its start no
+     * earlier than its stream is free: a collective ends when its slowest rank says so. NULL: the core decides as
+     * always. */
     void (*next_kernel)(uint64_t start_ns, uint64_t end_ns);
     const char *(*function_name)(const void *function); /* NULL: not a CUfunction or CUkernel of libcuda */
     void *(*current_context)(void);                     /* this thread's CUcontext, without a call of the API */

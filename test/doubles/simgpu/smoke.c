@@ -2,7 +2,8 @@
 /*
  * smoke.c - a CUDA program that links no CUDA: loads libcudart by its name, then copies, launches, captures and waits
  *
- * usage: smoke [LIBCUDART] [STEPS]    (default: libcudart.so.13, 3). Says what it did on one line; 1 when a call failed.
+ * usage: smoke [LIBCUDART] [STEPS]    (default: libcudart.so.13, 3). Says what it did on one line; 1 when a call
+ *                                     failed.
  */
 #include <dlfcn.h>
 #include <stdio.h>

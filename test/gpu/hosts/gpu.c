@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu.c - a CUDA program as nvcc would leave it, in many moods: gpu MOOD [STEPS [MS|AT]]   MS: how long a slow one waits in each step
+ * gpu.c - a CUDA program as nvcc would leave it, in many moods: gpu MOOD [STEPS [MS|AT]]   MS: how long a slow one
+ * waits in each step
  *
- * Each step launches 10 kernels, one copy, one fill, and waits. Says on stdout how many kernels it launched. graph: its kernels are captured
- * into a graph at step AT, which each step from there on launches as well. GPU_OPENS: a library that is loaded first (torch has libcupti);
- * GPU_PAUSE: a step after which nothing happens for two seconds.
+ * Each step launches 10 kernels, one copy, one fill, and waits. Says on stdout how many kernels it launched. graph: its
+ * kernels are captured into a graph at step AT, which each step from there on launches as well. GPU_OPENS: a library
+ * that is loaded first (torch has libcupti); GPU_PAUSE: a step after which nothing happens for two seconds.
  */
 #include <dlfcn.h>
 #include <pthread.h>

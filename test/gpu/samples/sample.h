@@ -2,8 +2,8 @@
 /*
  * sample.h - what the CUDA samples share: checks of results, and the count of what each did
  *
- * A sample ends with one line, "NAME kernels=N memcpys=N memsets=N", that a trace of it must agree with. With --check it
- * also verifies the numbers (a real GPU computes; the simulated one does not).
+ * A sample ends with one line, "NAME kernels=N memcpys=N memsets=N", that a trace of it must agree with. With --check
+ * it also verifies the numbers (a real GPU computes; the simulated one does not).
  */
 #ifndef SAMPLE_H
 #define SAMPLE_H

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_filecheck.c - a file is looked at by its descriptor: only what nobody else can change is own, only a plain file is opened */
+/* test_filecheck.c - a file is looked at by its descriptor: only what nobody else can change is own, only a plain file
+ * is opened */
 #include "collector/base/kp_filecheck.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_budget.c - small files made to be large: each command ends soon, takes a bounded part of memory and disk, and says what it was */
+/* test_budget.c - small files made to be large: each command ends soon, takes a bounded part of memory and disk, and
+ * says what it was */
 #include "test/unit/cli/run_command.h"
 
 #include <dirent.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_crafted.c - traces in which each event would make all others be looked at: every command is through in seconds */
+/* test_crafted.c - traces in which each event would make all others be looked at: every command is through in
+ * seconds */
 #include "test/unit/cli/run_command.h"
 
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_plain.c - nothing in a trace, a spool or a file's name moves the terminal's cursor, ends a line or tells the terminal anything */
+/* test_plain.c - nothing in a trace, a spool or a file's name moves the terminal's cursor, ends a line or tells the
+ * terminal anything */
 #include "test/unit/cli/run_command.h"
 
 #include <errno.h>
@@ -14,7 +15,8 @@
 #include "export/report/table.h"
 #include "test/support/spool.h"
 
-/* Sets a clipboard, clears the screen, forges a line; the same in 8-bit controls, as UTF-8 and as bytes that are none. */
+/* Sets a clipboard, clears the screen, forges a line; the same in 8-bit controls, as UTF-8 and as bytes that are
+ * none. */
 #define EVIL                                              \
     "\x1b]52;c;ZXZpbA==\a\x1b[2J\nforged\t\r\x7f\xc2\x9b" \
     "31m\x9b"                                             \

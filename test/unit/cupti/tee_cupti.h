@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * tee_cupti.h - for test_tee: a small CUPTI with one buffer at a time, as the real one asks for it on the thread that makes a record
+ * tee_cupti.h - for test_tee: a small CUPTI with one buffer at a time, as the real one asks for it on the thread that
+ * makes a record
  *
- * Calls as cupti_activity.h has it: a single one is recorded "without using the activity kind"; a kind that is enabled or disabled after
- * that overrides it.
+ * Calls as cupti_activity.h has it: a single one is recorded "without using the activity kind"; a kind that is enabled
+ * or disabled after that overrides it.
  */
 #ifndef KP_TEST_TEE_CUPTI_H
 #define KP_TEST_TEE_CUPTI_H

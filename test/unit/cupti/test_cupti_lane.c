@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_cupti_lane.c - CUPTI's buffers: out of the pool, decoded by several threads at once, into chunks of the right window */
+/* test_cupti_lane.c - CUPTI's buffers: out of the pool, decoded by several threads at once, into chunks of the right
+ * window */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -141,7 +142,8 @@ static int prepare(void **state)
 
 /* ---- the tests ---- */
 
-/* Room for a buffer of each thread: on a busy machine the writer may not come by for longer than a lane waits for it. */
+/* Room for a buffer of each thread: on a busy machine the writer may not come by for longer than a lane waits for
+ * it. */
 static void stock_await(void)
 {
     for (int i = 0; i < 60000 && kp_chunk_ready() < 100; i++) {

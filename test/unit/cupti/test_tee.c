@@ -434,7 +434,8 @@ static void driver_calls_we_left_off_are_on_in_a_session(void **unused)
     assert_false(kp_tee_wants_any());
 }
 
-/* A call of ours into CUPTI does not return: what is enabled for us we cannot disable, and buffers of ours are outside. */
+/* A call of ours into CUPTI does not return: what is enabled for us we cannot disable, and buffers of ours are
+ * outside. */
 static void a_session_goes_as_alone(enum kp_cuda_state then)
 {
     arm();

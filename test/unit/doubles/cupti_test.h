@@ -2,8 +2,9 @@
 /*
  * cupti_test.h - plays the driver above and the client below the simulated libcupti
  *
- * A case runs in a child process, so that each has settings and state of its own: in_child() sets the environment, loads the fake
- * driver and libcupti.so.13 (or .12, .11.8) from beside the test, and runs the case. CHECK() tells what failed and ends the child.
+ * A case runs in a child process, so that each has settings and state of its own: in_child() sets the environment,
+ * loads the fake driver and libcupti.so.13 (or .12, .11.8) from beside the test, and runs the case. CHECK() tells what
+ * failed and ends the child.
  */
 #ifndef CUPTI_TEST_H
 #define CUPTI_TEST_H

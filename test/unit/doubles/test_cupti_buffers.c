@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_cupti_buffers.c - the buffers of the simulated libcupti: who asks for them, when they come back, what can go wrong */
+/* test_cupti_buffers.c - the buffers of the simulated libcupti: who asks for them, when they come back, what can go
+ * wrong */
 #include "test/unit/doubles/cupti_test.h"
 
 static void unfinished_records_hold_their_buffer_back(void)

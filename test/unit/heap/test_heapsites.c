@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_heapsites.c - blocks by site against a plain model: live, the peak and what was live then, lost and restored blocks */
+/* test_heapsites.c - blocks by site against a plain model: live, the peak and what was live then, lost and restored
+ * blocks */
 #include "collector/base/kp_fail.h"
 #include "collector/format/kp_heap.h"
 #include "export/heap/allocations.h"

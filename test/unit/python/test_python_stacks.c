@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_python_stacks.c - frames laid out as each Python does become call stacks that a reader tells; Python is played by this file */
+/* test_python_stacks.c - frames laid out as each Python does become call stacks that a reader tells; Python is played
+ * by this file */
 #include "preload/python/calls.h"
 
 #include <stdio.h>

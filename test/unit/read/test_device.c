@@ -159,7 +159,8 @@ static void samples_of_domains_that_fall_are_damage(void **state)
     kp_devclock_fini(&d);
 }
 
-/* The smallest width of a domain is the measure of all: near 2^64 it must not wrap round, and the best sample always stays. */
+/* The smallest width of a domain is the measure of all: near 2^64 it must not wrap round, and the best sample always
+ * stays. */
 static void samples_of_any_width_leave_one(void **state)
 {
     static const uint64_t widths[] = {UINT64_MAX,        UINT64_MAX - 1, UINT64_MAX - 500,

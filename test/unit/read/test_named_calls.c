@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_named_calls.c - records of calls of functions by name (kind 26): given in a timeline, ended, refused when damaged */
+/* test_named_calls.c - records of calls of functions by name (kind 26): given in a timeline, ended, refused when
+ * damaged */
 #include "collector/read/kp_read.h"
 
 #include <stdio.h>

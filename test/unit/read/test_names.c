@@ -55,7 +55,8 @@ static void a_text_without_a_nul_behind_it_is_copied(void **state)
     kp_names_fini(&n);
 }
 
-/* Each cell claims all that follows it, and hashes to something else: no more than a few times the chunk is hashed for that. */
+/* Each cell claims all that follows it, and hashes to something else: no more than a few times the chunk is hashed for
+ * that. */
 static void cells_that_claim_the_whole_chunk_are_not_all_hashed(void **state)
 {
     (void)state;
@@ -74,7 +75,8 @@ static void cells_that_claim_the_whole_chunk_are_not_all_hashed(void **state)
     }
 }
 
-/* The host goes on while its export thread reads: the next cell was empty when the chunk was read, and is written then. */
+/* The host goes on while its export thread reads: the next cell was empty when the chunk was read, and is written
+ * then. */
 static void a_name_does_not_run_on_into_a_cell_written_later(void **state)
 {
     struct kp_names n = start();

@@ -130,7 +130,8 @@ static void notes_follow_the_lines_of_the_header(void **state)
     test_spool_free(&s);
 }
 
-/* As many notes as fit into the chunks, each of a key of its own or of few: nothing is looked at again for each of them. */
+/* As many notes as fit into the chunks, each of a key of its own or of few: nothing is looked at again for each of
+ * them. */
 static void many_notes_take_no_more_time_than_their_sort(void **state)
 {
     enum { CHUNKS = 96, TURNS = 2 };

@@ -78,7 +78,8 @@ static void *look_for_orphans(void *arg)
     return NULL;
 }
 
-/* A thread that looks for an orphan of its own cycle holds others for a moment: none may get lost when theirs is recycled then. */
+/* A thread that looks for an orphan of its own cycle holds others for a moment: none may get lost when theirs is
+ * recycled then. */
 static void an_orphan_looked_at_while_its_cycle_is_recycled_comes_back(void **state)
 {
     pthread_t t[2];
@@ -103,7 +104,8 @@ static void an_orphan_looked_at_while_its_cycle_is_recycled_comes_back(void **st
     spool_forget(true);
 }
 
-/* Pages of these chunks that are in the process. Of the whole spool it would be the writer's, too, which prepares chunks meanwhile. */
+/* Pages of these chunks that are in the process. Of the whole spool it would be the writer's, too, which prepares
+ * chunks meanwhile. */
 static int pages_here(struct kp_chunk_head *const *chunks, int n)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

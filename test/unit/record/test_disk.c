@@ -256,7 +256,8 @@ static void a_host_near_its_limit_on_addresses_keeps_room_to_grow(void **state)
     assert_in_child(grow_beside_a_large_host);
 }
 
-/* More than the pieces that are taken one by one: chunks of both kinds are found by number and number by chunk, and the file reads whole. */
+/* More than the pieces that are taken one by one: chunks of both kinds are found by number and number by chunk, and the
+ * file reads whole. */
 static void pieces_lie_anywhere(void **state)
 {
     uint64_t lost;

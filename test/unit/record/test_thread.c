@@ -245,7 +245,8 @@ static void a_thread_that_stays_inside_keeps_its_chunk(void **state)
     assert_int_equal(kp_record_events(1000), 0);
 }
 
-/* It stays through three windows: the chunk it has is one of the first, and the later waits must not make it forgotten. */
+/* It stays through three windows: the chunk it has is one of the first, and the later waits must not make it
+ * forgotten. */
 static void a_thread_that_stays_inside_for_long_keeps_its_chunk_and_all_come_back(void **state)
 {
     atomic_int step = 0;

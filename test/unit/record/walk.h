@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* walk.h - a small reader of a spool for the tests of the write side (not collector/read: it must not share its faults) */
+/* walk.h - a small reader of a spool for the tests of the write side (not collector/read: it must not share its
+ * faults) */
 #ifndef KP_TEST_WALK_H
 #define KP_TEST_WALK_H
 

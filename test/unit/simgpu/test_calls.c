@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_calls.c - how calls are told: numbers, names, parameters, correlation; ids; memory; versions; the ground truth */
+/* test_calls.c - how calls are told: numbers, names, parameters, correlation; ids; memory; versions; the ground
+ * truth */
 #include "test/unit/simgpu/sim_test.h"
 
 static void a_launch_and_the_drivers_call_in_it_share_their_correlation_body(void)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_torch_lock.c - the mutex of torch's list of callbacks is found by watching, and held where the host forks; torch is played by this file */
+/* test_torch_lock.c - the mutex of torch's list of callbacks is found by watching, and held where the host forks; torch
+ * is played by this file */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/wait.h>

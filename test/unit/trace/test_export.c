@@ -89,7 +89,8 @@ static int files_in(const char *dir)
 
 /* --- content --- */
 
-/* The expected file lies in test/golden; KPROF_GOLDEN_UPDATE=1 rewrites it. traceName, the version and nothing else vary. */
+/* The expected file lies in test/golden; KPROF_GOLDEN_UPDATE=1 rewrites it. traceName, the version and nothing else
+ * vary. */
 static void a_small_training_run_gives_the_golden_trace(void **state)
 {
     static char expected[1 << 20];

@@ -220,7 +220,8 @@ static void deep_calls_and_many_threads_have_room(void **state)
     assert_int_equal(count("calls beside thread 5199"), ROWS - 1);
 }
 
-/* Of 256 places in the table these threads have ten in a row, and the last one's row beside begins to be looked for at the first's. */
+/* Of 256 places in the table these threads have ten in a row, and the last one's row beside begins to be looked for at
+ * the first's. */
 static void a_row_beside_is_found_among_those_of_other_threads(void **state)
 {
     enum { FIRST = 23, LAST = 32 };
@@ -249,7 +250,8 @@ static void assert_nest(const struct slice *all, uint32_t n, uint32_t tid)
     }
 }
 
-/* Whatever ends when: every call is there once, with the time it began, and on no row does one end inside another that it began in. */
+/* Whatever ends when: every call is there once, with the time it began, and on no row does one end inside another that
+ * it began in. */
 static void rows_nest_whatever_ends_when(void **state)
 {
     static struct slice all[PLENTY];

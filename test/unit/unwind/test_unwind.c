@@ -445,8 +445,8 @@ static void libraries_that_come_and_go_add_no_frames(void **state)
 }
 
 /*
- * A stack's number tells its frames: over trees of calls that share some, with frames of many sizes, equal frames have equal numbers and
- * others others. What the walk that remembers says is compared with what the one that does not says.
+ * A stack's number tells its frames: over trees of calls that share some, with frames of many sizes, equal frames have
+ * equal numbers and others others. What the walk that remembers says is compared with what the one that does not says.
  */
 enum { MET = 1 << 16, VISITS = 20000 };
 static struct {

@@ -24,8 +24,8 @@ const struct simgpu_call *sim_call_current(void)
     return mine.depth > 0 && mine.depth <= MAX_DEPTH ? mine.calls[mine.depth - 1] : NULL;
 }
 
-/* The real runtime launches, copies and waits through private tables: CUPTI has no driver record of what a runtime call does
- * (seen in real traces and in the output of CUPTI's own samples, with both kinds enabled). */
+/* The real runtime launches, copies and waits through private tables: CUPTI has no driver record of what a runtime call
+ * does (seen in real traces and in the output of CUPTI's own samples, with both kinds enabled). */
 static bool is_told(const struct simgpu_call *call)
 {
     return mine.depth == 1 || call->domain != SIMGPU_DRIVER || sim_settings()->has_nested_calls;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* core.c - the process's one simulated GPU system: devices, cuInit, fork, the observer, the table for the other libraries */
+/* core.c - the process's one simulated GPU system: devices, cuInit, fork, the observer, the table for the other
+ * libraries */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>

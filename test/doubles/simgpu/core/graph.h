@@ -2,8 +2,9 @@
 /*
  * graph.h - graphs: nodes that captured streams or the API made, executable copies, captures under way
  *
- * A node's CUPTI id is the id of its graph in the upper half and its place in the lower. An executable graph is a flat copy
- * in an order in which every node comes after what it depends on; its ids are its own, the template's are kept beside them.
+ * A node's CUPTI id is the id of its graph in the upper half and its place in the lower. An executable graph is a flat
+ * copy in an order in which every node comes after what it depends on; its ids are its own, the template's are kept
+ * beside them.
  */
 #ifndef SIM_GRAPH_H
 #define SIM_GRAPH_H

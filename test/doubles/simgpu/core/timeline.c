@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * timeline.c - two threads of the simulator that do things when their time has come: tell the observer that work is done,
- * and run host functions (their own thread, so that a slow one does not hold up the records)
+ * timeline.c - two threads of the simulator that do things when their time has come: tell the observer that work is
+ * done, and run host functions (their own thread, so that a slow one does not hold up the records)
  */
 #include <pthread.h>
 #include <signal.h>

@@ -38,7 +38,8 @@ static int copy(const struct copy *c)
     bool is_captured = s->capture != NULL;
     if (is_captured && !c->is_async) return SIM_CAPTURE_UNSUPPORTED;
     int error = sim_enqueue(s, &op);
-    /* The host waits for its own memory: always to read it, and in the synchronous forms unless both ends are the device's. */
+    /* The host waits for its own memory: always to read it, and in the synchronous forms unless both ends are the
+     * device's. */
     bool is_waiting = (!c->is_async && w->copy_kind != DTOD) || (w->copy_kind == DTOH && w->dst_kind == SIM_PAGEABLE);
     if (error || is_captured || !is_waiting) return error;
     sim_sleep_until(w->end_ns);

@@ -91,7 +91,8 @@ CU_API cuLaunchKernelEx(const struct launch_config *config, struct sim_kernel *f
     return DONE(launch(f, &l));
 }
 
-/* --- attributes: 0 threads a block, 1 static shared, 2 constant, 3 local, 4 registers, 5 PTX, 6 binary, 8 dynamic shared --- */
+/* --- attributes: 0 threads a block, 1 static shared, 2 constant, 3 local, 4 registers, 5 PTX, 6 binary, 8 dynamic
+ * shared --- */
 static int get_attribute(int *value, int number, const struct sim_kernel *k)
 {
     switch (number) {

@@ -222,7 +222,8 @@ CU_API cuMemPoolTrimTo(struct sim_pool *pool, size_t bytes)
     return DONE(sim_pool_is(pool) ? SIM_OK : SIM_INVALID_VALUE);
 }
 
-/* --- pointers: 1 context, 2 memory type, 3 device pointer, 4 host pointer, 7 id, 8 managed, 9 device, 11 base, 12 size, 13 mapped --- */
+/* --- pointers: 1 context, 2 memory type, 3 device pointer, 4 host pointer, 7 id, 8 managed, 9 device, 11 base, 12
+ * size, 13 mapped --- */
 static int pointer_attribute(void *value, int number, const void *at)
 {
     struct sim_block b;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cu_ptsz.c - the forms of functions whose default stream is the calling thread's own (programs built with --default-stream
- * per-thread): each tells its own number to the observer and does as the plain one
+ * cu_ptsz.c - the forms of functions whose default stream is the calling thread's own (programs built with
+ * --default-stream per-thread): each tells its own number to the observer and does as the plain one
  */
 #include "test/doubles/simgpu/cuda/cu.h"
 

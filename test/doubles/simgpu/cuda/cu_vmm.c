@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cu_vmm.c - address ranges and physical memory apart: reserve, create, map, share (files in memory stand for the device's) */
+/* cu_vmm.c - address ranges and physical memory apart: reserve, create, map, share (files in memory stand for the
+ * device's) */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

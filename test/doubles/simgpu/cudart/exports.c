@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * exports.c - every name that this libcudart exports; those that nobody wrote here answer "not supported" and are logged
+ * exports.c - every name that this libcudart exports; those that nobody wrote here answer "not supported" and are
+ * logged
  *
  * The stand-ins are weak: where another file defines the function, that one is linked.
  */

@@ -10,8 +10,8 @@
 /*
  * --- kinds ---
  *
- * cupti_activity.h of 13.0: single calls can be recorded "without using the activity kind"; a kind that is enabled or disabled after
- * that overrides what was set call by call.
+ * cupti_activity.h of 13.0: single calls can be recorded "without using the activity kind"; a kind that is enabled or
+ * disabled after that overrides what was set call by call.
  */
 
 /* CUDA_EVENT comes along with SYNCHRONIZATION; the others are parts of what the profiler of counters gives. */

@@ -4,8 +4,9 @@
  *
  *   current (one, or one a thread)  --full-->  closed  --no unfinished record-->  ready  --worker, FlushAll-->  client
  *
- * FlushAll(0) hands over every buffer that has no unfinished record, full or not; FlushAll(1) every buffer: its unfinished records stay
- * as they are (no end) and are never told again. The worker hands over closed buffers as soon as they are ready.
+ * FlushAll(0) hands over every buffer that has no unfinished record, full or not; FlushAll(1) every buffer: its
+ * unfinished records stay as they are (no end) and are never told again. The worker hands over closed buffers as soon
+ * as they are ready.
  */
 #include "test/doubles/simgpu/cupti/simcupti.h"
 

@@ -2,8 +2,8 @@
 /*
  * callback.c - subscribers, and what they are told
  *
- * v1: one subscriber, the second is refused (39). v2 (13.0+): the refused one is told who was first; from 13.2 on several may subscribe
- * when all of them allow it.
+ * v1: one subscriber, the second is refused (39). v2 (13.0+): the refused one is told who was first; from 13.2 on
+ * several may subscribe when all of them allow it.
  */
 #include "test/doubles/simgpu/cupti/simcupti.h"
 

@@ -2,9 +2,9 @@
 /*
  * clock.c - time as CUPTI tells it
  *
- * Without a callback everything is CLOCK_REALTIME: the host's CLOCK_MONOTONIC and an offset measured once. With one, records of the CPU
- * call it when the thing happens, and times of the GPU are mapped through samples (host time, callback) by linear interpolation, taken
- * while the records are finished.
+ * Without a callback everything is CLOCK_REALTIME: the host's CLOCK_MONOTONIC and an offset measured once. With one,
+ * records of the CPU call it when the thing happens, and times of the GPU are mapped through samples (host time,
+ * callback) by linear interpolation, taken while the records are finished.
  */
 #include "test/doubles/simgpu/cupti/simcupti.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* From 12.8 on queries have records too: of the kind a wait would have (there is none of their own), and also when the answer was
- * "not ready", until cuptiActivityEnableAllSyncRecords(0). */
+/* From 12.8 on queries have records too: of the kind a wait would have (there is none of their own), and also when the
+ * answer was "not ready", until cuptiActivityEnableAllSyncRecords(0). */
 static bool is_query_told(int result)
 {
     return simcupti_has("cuptiActivityEnableAllSyncRecords") && (result == 0 || !simcupti.ready_syncs_only);

@@ -2,9 +2,9 @@
 /*
  * record.c - calls and work of the GPU, as the core reports them, become records
  *
- * A call's record is reserved when the call begins and complete when it returns. The record of GPU work is reserved on the thread that
- * enqueues it, inside its call, and complete when the core says that its end has passed: so a buffer may hold finished records behind
- * unfinished ones.
+ * A call's record is reserved when the call begins and complete when it returns. The record of GPU work is reserved on
+ * the thread that enqueues it, inside its call, and complete when the core says that its end has passed: so a buffer
+ * may hold finished records behind unfinished ones.
  */
 #include "test/doubles/simgpu/cupti/simcupti.h"
 
@@ -462,7 +462,8 @@ static void on_done(struct simgpu_work *work)
     pthread_mutex_unlock(&simcupti_lock);
 }
 
-/* The core tells what is done on a thread of its own. Whatever ended before a flush has to be in it, so wait (not for ever) until told. */
+/* The core tells what is done on a thread of its own. Whatever ended before a flush has to be in it, so wait (not for
+ * ever) until told. */
 void simcupti_catch_up(void)
 {
     uint64_t now = simcupti_core()->host_ns();

@@ -2,8 +2,9 @@
 /*
  * setup.c - settings of the simulated libcupti, its version, its log and its faults
  *
- * Every exported function begins in simcupti_call() and ends in simcupti_answer(). Functions that the chosen version does not have
- * are taken out of this library's own symbol table by the constructor, so that dlsym() finds them no more.
+ * Every exported function begins in simcupti_call() and ends in simcupti_answer(). Functions that the chosen version
+ * does not have are taken out of this library's own symbol table by the constructor, so that dlsym() finds them no
+ * more.
  */
 #include "test/doubles/simgpu/cupti/simcupti.h"
 
@@ -353,7 +354,8 @@ bool simcupti_is_up(void)
 
 int simcupti_no_gpu(void) { return simcupti_set.version >= 130000 ? CUPTI_UNKNOWN : CUPTI_NOT_INITIALIZED; }
 
-/* What a call answers while there is no driver: up to 13.1 some work all the same; 13.2 (told to) crashes; later all fail. */
+/* What a call answers while there is no driver: up to 13.1 some work all the same; 13.2 (told to) crashes; later all
+ * fail. */
 static int before_driver(const char *name, int flags)
 {
     if (simcupti_set.crash_early) {

@@ -15,34 +15,39 @@
  * One lock guards all of it; it is never held while a client is called. Nothing here is fast.
  *
  * Settings, all from the environment, read at the first call:
- *   SIMCUPTI_VERSION=17|18|20..28|130000|130001|...|130401|130500   what it pretends to be (default by soname: 18, 27, 130200)
- *   SIMCUPTI_KEEP_SYMBOLS=1   leave functions in the symbol table that this version does not have
- *   SIMCUPTI_LOG=FILE         one JSON line a call: who called what, with which answer; "request": the client is asked for a buffer;
- *                             both that and "exit" tell what is on: kinds, and how many calls singly, without their kind
+ *   SIMCUPTI_VERSION=17|18|20..28|130000|130001|...|130401|130500   what it pretends to be (default by soname: 18, 27,
+ *   130200) SIMCUPTI_KEEP_SYMBOLS=1   leave functions in the symbol table that this version does not have
+ *   SIMCUPTI_LOG=FILE         one JSON line a call: who called what, with which answer; "request": the client is asked
+ *                             for a buffer; both that and "exit" tell what is on: kinds, and how many calls singly,
+ *                             without their kind
  *   SIMCUPTI_DUMP=FILE        the valid bytes of every buffer as it was handed over, one behind the other
  *   SIMCUPTI_CRASH_EARLY=1    any call before cuInit succeeded ends in SIGSEGV (13.2)
  *   SIMCUPTI_CRASH_NULL=1     a NULL buffer ends in SIGSEGV when the version is below 27
  *   SIMCUPTI_FAIL=FUNCTION:N:CODE[,...]   the N-th call (0: each) of FUNCTION answers CODE
- *   SIMCUPTI_HANG=WORD[,...]  a function whose name has WORD never returns; "exit": FlushAll hangs once the exit handlers ran
- *                             that were there before something was enabled;
+ *   SIMCUPTI_HANG=WORD[,...]  a function whose name has WORD never returns; "exit": FlushAll hangs once the exit
+ *                             handlers ran that were there before something was enabled;
  *                             "fork": FlushAll hangs in a child of a process that had enabled something
  *   SIMCUPTI_SLOW=WORD:MS[:N] a function whose name has WORD takes so long; only its N-th call
  *   SIMCUPTI_STUCK=1          calls go on being recorded when their kind was disabled
  *   SIMCUPTI_SYNC=WORD[,...]  a function whose name has WORD first waits until all work that is recorded has ended
- *   SIMCUPTI_CRASH_EXIT=1     a thread of the process that enabled something is still inside CUPTI when it takes itself down: SIGSEGV
+ *   SIMCUPTI_CRASH_EXIT=1     a thread of the process that enabled something is still inside CUPTI when it takes itself
+ *                             down: SIGSEGV
  *   SIMCUPTI_LATE_MS=N        GPU records are complete only N ms after the work ended
  *   SIMCUPTI_SHUFFLE=1        ready buffers are handed over in another order
  *   SIMCUPTI_HOLES=N          before every N-th record lies a zeroed one
  *   SIMCUPTI_TRUNCATE=1       the last record of each buffer is cut in half
  *   SIMCUPTI_DROP=N           every N-th record is dropped and counted
  *   SIMCUPTI_ZERO_EVERY=N     every N-th kernel has no timestamps (device buffers used up)
- *   SIMCUPTI_STALE_NS=N       after an idle of 100 ms GPU times are N ns too early for 10 ms (with a timestamp callback)
+ *   SIMCUPTI_STALE_NS=N       after an idle of 100 ms GPU times are N ns too early for 10 ms (with a timestamp
+ *                             callback)
  *   SIMCUPTI_ODD=N            the N-th kernel has no grid, as a node of a graph that was updated from the device
- *   SIMCUPTI_LATCH=1          times of the GPU stay in the clock that was registered when a kind was enabled first (pytorch#190346), and
- *                             each further registration costs one kernel its time: it has one of CLOCK_REALTIME (pytorch#192021)
+ *   SIMCUPTI_LATCH=1          times of the GPU stay in the clock that was registered when a kind was enabled first
+ *                             (pytorch#190346), and each further registration costs one kernel its time: it has one of
+ *                             CLOCK_REALTIME (pytorch#192021)
  *   SIMCUPTI_OTHER_TOOL=NAME  somebody subscribed before
  *   SIMCUPTI_V2_USED=1        somebody uses the v2 activity API: v1 answers 14
- *   SIMCUPTI_REPLACED=own|lost  what becomes of buffers when another registers: its owner's callback gets them, or nobody
+ *   SIMCUPTI_REPLACED=own|lost  what becomes of buffers when another registers: its owner's callback gets them, or
+ *                               nobody
  *                             (default: the new one's; what the real one does is not known)
  *   SIMCUPTI_MULTI=0          13.2+: a second v2 subscriber is refused even if both allow it
  */
@@ -154,7 +159,8 @@ uint32_t simcupti_thread_id(void);
 
 /* --- buffer.c --- */
 struct simcupti_slot; /* a record that is not complete yet */
-/* With the lock held. NULL: dropped, and counted. May let go of the lock for a while (the client is asked for a buffer). */
+/* With the lock held. NULL: dropped, and counted. May let go of the lock for a while (the client is asked for a
+ * buffer). */
 struct simcupti_slot *simcupti_reserve(uint32_t kind);
 /* Where the record lies; NULL when it was handed over unfinished. */
 uint8_t *simcupti_record(struct simcupti_slot *slot);

@@ -2,8 +2,8 @@
 /*
  * v2.c - the activity API of 13.2+ that names its subscriber
  *
- * Its subscribers share one set of kinds and the buffers of the last who registered callbacks. Whoever comes second of v1 and v2 in a
- * process is answered 14.
+ * Its subscribers share one set of kinds and the buffers of the last who registered callbacks. Whoever comes second of
+ * v1 and v2 in a process is answered 14.
  */
 #include "test/doubles/simgpu/cupti/simcupti.h"
 

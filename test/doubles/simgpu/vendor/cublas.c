@@ -2,7 +2,8 @@
 /*
  * cublas.c - libcublas.so.N: every product is one kernel with a name of the real library and a grid of its size
  *
- * What has no function here (names/cublas.txt) answers 0 and does nothing. Functions take only the arguments they look at:
+ * What has no function here (names/cublas.txt) answers 0 and does nothing. Functions take only the arguments they look
+ * at:
  * the rest of a call's arguments are the caller's business.
  */
 #include "test/doubles/simgpu/vendor/launch.h"

@@ -2,9 +2,10 @@
 /*
  * cudnn.c - libcudnn.so.9: convolutions (graph API and the older calls) and batch norm as one kernel each
  *
- * The graph API keeps of every descriptor only what says which kernel an execution plan stands for: the first operation of
- * its graph. Heuristics know one engine; no plan wants workspace. What has no function here (names/cudnn.txt) answers 0
- * and does nothing: recurrent layers are not simulated (torch.backends.cudnn.enabled = False runs them as GEMMs).
+ * The graph API keeps of every descriptor only what says which kernel an execution plan stands for: the first operation
+ * of its graph. Heuristics know one engine; no plan wants workspace. What has no function here (names/cudnn.txt)
+ * answers 0 and does nothing: recurrent layers are not simulated (torch.backends.cudnn.enabled = False runs them as
+ * GEMMs).
  */
 #include "test/doubles/simgpu/vendor/launch.h"
 

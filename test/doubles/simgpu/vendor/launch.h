@@ -3,8 +3,8 @@
  * launch.h - how the doubles of cuBLAS, cuDNN and NCCL put work on the simulated GPU
  *
  * The real ones carry a static cudart: they reach the driver through dlopen and dlsym, so no symbol that a preloaded
- * library exports is ever called, and only CUPTI sees their launches. Here likewise: libcuda.so.1 is opened and asked for
- * simgpu_core (runtime calls are bracketed as cudart does it) and cuLaunchKernel(Ex).
+ * library exports is ever called, and only CUPTI sees their launches. Here likewise: libcuda.so.1 is opened and asked
+ * for simgpu_core (runtime calls are bracketed as cudart does it) and cuLaunchKernel(Ex).
  */
 #ifndef SIM_VENDOR_LAUNCH_H
 #define SIM_VENDOR_LAUNCH_H

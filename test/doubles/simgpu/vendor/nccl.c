@@ -2,10 +2,11 @@
 /*
  * nccl.c - libnccl.so.2: communicators, groups, and collectives as kernels that end together on every rank
  *
- * Ranks are processes (or threads) that share the table of rendezvous.c. A collective's launch waits, inside its call, until
- * every rank has entered the same collective; its kernel then begins when this rank entered and ends a while after the
- * slowest did, on every rank alike. Sends and receives are kernels without a rendezvous. Gathers and broadcasts of up to
- * 4 KiB a rank carry their data (DistributedDataParallel compares shapes with them); nothing else does.
+ * Ranks are processes (or threads) that share the table of rendezvous.c. A collective's launch waits, inside its call,
+ * until every rank has entered the same collective; its kernel then begins when this rank entered and ends a while
+ * after the slowest did, on every rank alike. Sends and receives are kernels without a rendezvous. Gathers and
+ * broadcasts of up to 4 KiB a rank carry their data (DistributedDataParallel compares shapes with them); nothing else
+ * does.
  *
  *   SIMNCCL_HANG=RANK:N   that rank enters its N-th collective (from 0) and never comes out: nobody's kernel ends
  *   SIMNCCL_WAIT_MS       how long a launch waits for ranks that do not come (20000); then its kernel never ends

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* late.c - a C program that loads libtorch long after its start, hidden from the global symbols, as a plugin host does */
+/* late.c - a C program that loads libtorch long after its start, hidden from the global symbols, as a plugin host
+ * does */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /*
  * launches.c - a program of the CUDA runtime without nvcc: launches in every form, copies, fills, a graph, errors
  *
- * Prints what every call answered, the error that the runtime keeps and errno after it: the same line by line whoever watches.
- * Declares what it uses itself; kernels are registered by hand, as nvcc's code does.
+ * Prints what every call answered, the error that the runtime keeps and errno after it: the same line by line whoever
+ * watches. Declares what it uses itself; kernels are registered by hand, as nvcc's code does.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* known.c - allocations whose number, peak and leaks are known: 1 of stdio, 1000 that go at once, 10 that stay, a peak of 1 MB */
+/* known.c - allocations whose number, peak and leaks are known: 1 of stdio, 1000 that go at once, 10 that stay, a peak
+ * of 1 MB */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
