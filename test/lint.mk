@@ -1,8 +1,9 @@
 # lint.mk - the form of the source: layers, headers, sizes, spelling, shell; the shape of the library
-lint: ## layers, headers, file and function sizes, shellcheck, codespell
+lint: ## layers, headers, form, file and function sizes, shellcheck, codespell
 	@scripts/check-layers.sh
 	@scripts/check-layers.sh --self-test
 	@scripts/check-size.sh
+	@scripts/check-format.sh
 	@scripts/check-headers.sh $(CC)
 	@scripts/lint-words.sh
 	@scripts/check-safety.sh
@@ -18,5 +19,5 @@ check-layers: ; @scripts/check-layers.sh && scripts/check-layers.sh --self-test
 check-abi: $(BUILD)/libkprof.so ## what the library needs, exports and asks of glibc
 	@scripts/check-abi.sh $<
 format: ## clang-format in place on the C files named in FILES=
-	clang-format -i $(or $(FILES),$(error FILES= names what to format))
+	$(or $(shell command -v clang-format-14),clang-format) -i $(or $(FILES),$(error FILES= names what to format))
 .PHONY: check-calls check-circles lint check-headers check-layers check-abi format
