@@ -17,6 +17,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_sigblock.h"
 #include "export/extras/extras.h"
 #include "export/gpu/gpu.h"
 #include "export/heap/allocations.h"
@@ -61,13 +62,23 @@ static int path_make(struct kp_trace *t, char *name, size_t bytes)
     return -EEXIST;
 }
 
+/* A signal that ends the program between the file's birth and the note of its name would leave the file behind. */
+static int file_open(struct kp_trace *t, const char *name)
+{
+    struct kp_sigblock_all signals;
+    kp_sigblock_all_begin(&signals);
+    const int rc = kp_sink_open(&t->sink, t->options->dir, name, t->options->owner);
+    if (t->options->part) kp_fmt(t->options->part, KP_PART_BYTES, "%s", t->sink.temporary);
+    kp_sigblock_all_end(&signals);
+    return rc;
+}
+
 /* With the first event: opens the file and writes everything that stands before it. */
 static int begin(struct kp_trace *t)
 {
     char name[256];
     int rc = path_make(t, name, sizeof name);
-    if (!rc && has_file(t)) rc = kp_sink_open(&t->sink, t->options->dir, name, t->options->owner);
-    if (t->options->part) kp_fmt(t->options->part, KP_PART_BYTES, "%s", t->sink.temporary);
+    if (!rc && has_file(t)) rc = file_open(t, name);
     if (!rc) rc = kp_json_init(&t->json, text_down, t);
     if (rc) return rc;
     t->extras = kp_extras_open(t->options->extras, t->options->dir, t->options->owner, t->options->text_most);
