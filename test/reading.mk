@@ -32,12 +32,12 @@ $(FUZZ_DIR)/%: test/fuzz/%.c $(FUZZ_READING)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_BUILD) -Iexport/inhost -lz -lm -lpthread
-$(FUZZ_DIR)/fuzz_trace: test/fuzz/fuzz_trace.c export/inhost/json_push.c collector/base/jsoncheck.c \
-    $(SRC_report) $(SRC_memory) \
-    export/names/shorten.c export/cli/heapview.c export/cli/budget.c export/cli/opt.c
+$(FUZZ_DIR)/fuzz_trace: test/fuzz/fuzz_trace.c export/inhost/json_push.c \
+    $(SRC_report) $(SRC_memory) $(SRC_read) $(SRC_format) $(SRC_base) \
+    export/names/shorten.c export/cli/heapview.c export/cli/budget.c export/cli/opt.c export/cli/spoolfile.c
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
-	$(Q)$(FUZZ_BUILD) $(CLI_LIBS) -lz -lm
+	$(Q)$(FUZZ_BUILD) $(CLI_LIBS) -lz -lm -lpthread
 $(FUZZ_DIR)/fuzz_elf: test/fuzz/fuzz_elf.c export/cli/debugfile.c export/cli/ranges.c export/report/kineto_strings.c $(SRC_base)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
