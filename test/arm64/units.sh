@@ -3,6 +3,7 @@
 #
 # usage: units.sh ROOT PROGRAM...      inside scripts/arm64-enter; the programs lie below the current folder
 #        units.sh -L ROOT PROGRAM...   anywhere: qemu runs each program, and nobody runs what it executes (skips-alone.txt)
+# UNITS_MATCH=REGEX: only programs of these names (ROOM/test_x) run.
 # What an emulator cannot do is in skips.txt: those tests are expected to fail, and are skipped with their reason. Another version of it may pass them.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,6 +19,7 @@ run() { # root, program
 }
 one() { # root, program
   local root=$1 program=$2 log code why short=${2#*/test/unit/}
+  [[ -z ${UNITS_MATCH:-} || $short =~ ^(${UNITS_MATCH:-})$ ]] || return 0
   why=$(grep -F "$short:* " <<<"$skips") && { echo "ok - $short # SKIP ${why#* }"; return; }
   log=$(mktemp)
   run "$root" "$program" >"$log" 2>&1 </dev/null

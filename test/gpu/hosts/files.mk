@@ -20,7 +20,7 @@ $(HOST_O)/nocupti/.made: $(SIM_O)/libcudart.so.13 $(SIM_O)/libcuda.so.1
 	@mkdir -p $(@D)
 	$(Q)cp -f $^ $(@D)/ && touch $@
 hosts-gpu: $(BUILD)/libkprof.so $(GPU_BINS) $(SIM_LIBS) $(SIMCUPTI_LIBS) $(HOST_O)/nocupti/.made ## a CUDA program on the simulated GPU, every fault a test
-	@test/gpu/hosts/run.sh $(HOST_O) $(SIM_O) $(abspath $(BUILD)/libkprof.so) $(HOSTS_ONLY)
+	@HOSTS_JOBS=$(or $(HOSTS_JOBS),3) test/gpu/hosts/run.sh $(HOST_O) $(SIM_O) $(abspath $(BUILD)/libkprof.so) $(HOSTS_ONLY)
 # Every call of ours fails once, in turn. FAULTS="--every N --seed S" takes a part; all of it is some thousand runs.
 hosts-faults: $(BUILD)/libkprof.so $(HOST_BINS) $(HOST_O)/libkpwatch.so $(HOST_O)/gpu $(SIM_LIBS) $(SIMCUPTI_LIBS) ## every system call and allocation of ours fails once, under hosts of every kind
 	@test/hosts/faults.py $(HOST_O) $(SIM_O) $(abspath $(BUILD)/libkprof.so) $(FAULTS)

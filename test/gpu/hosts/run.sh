@@ -2,15 +2,43 @@
 # run.sh - a CUDA program on the simulated GPU, with and without us: every fault of a driver and of CUPTI, each a test
 #
 # usage: run.sh FOLDER_OF_PROGRAMS FOLDER_OF_SIMGPU LIBKPROF_SO [PATTERN]
+# HOSTS_MATCH=REGEX: only tests of these names run (gpu_NAME). HOSTS_JOBS=N: so many shares of them at once, since they
+# wait most of the time.
 # Each case runs the program bare and with us: the same standard output and exit status, not longer than LIMIT
 # seconds, and check.py's claims about the traces. Speaks TAP.
 set -uo pipefail
 bin=$(cd "$1" && pwd) sim=$(cd "$2" && pwd) lib=$3 only=${4:-}
 here=$(cd "$(dirname "$0")" && pwd)
+share=${HOSTS_SHARE:-0} shares=${HOSTS_JOBS:-1}
+if [ "$shares" -gt 1 ] && [ -z "${HOSTS_SHARE:-}" ]; then
+  outputs=$(mktemp -d "${TMPDIR:-/tmp}/kprof-gpu-XXXXXX") || exit 2
+  running=()
+  for ((share = 0; share < shares; share++)); do
+    HOSTS_SHARE=$share "$0" "$@" >"$outputs/$share" 2>&1 &
+    running+=($!)
+  done
+  bad=0
+  for each in "${running[@]}"; do wait "$each" || bad=1; done
+  cat "$outputs"/*
+  rm -rf "$outputs"
+  exit $bad
+fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/kprof-gpu-XXXXXX") || exit 2
 trap 'rm -rf "$work"' EXIT
-ok=0 failed=0
+ok=0 failed=0 cases=0
+declare -A ran=() known=()
 ulimit -c 0
+
+# Whether a case is to run: named by the pattern, and in our share.
+wanted() { # name
+  known[$1]=1 cases=$((cases + 1))
+  [[ -z $only || $1 == *$only* ]] && [[ -z ${HOSTS_MATCH:-} || gpu_$1 =~ ^(${HOSTS_MATCH:-})$ ]] && [ $((cases % shares)) = "$share" ] && ran[$1]=1
+}
+# Whether a case has run, of which more is claimed. A claim about none is a mistake of this script.
+has_run() { # name
+  [ -n "${known[$1]:-}" ] || { failed=$((failed + 1)); echo "not ok - gpu_$1 is no case"; return 1; }
+  [ -n "${ran[$1]:-}" ]
+}
 
 bare() { # name, settings and command...
   env LD_LIBRARY_PATH="$sim" timeout -k 5 180 "${@:2}" >"$work/$1.bare" 2>/dev/null </dev/null
@@ -35,7 +63,7 @@ attempt() { # name, claims, what the bare run ended with, [VARIABLE=value...] co
 
 gpu() { # name, claims, [VARIABLE=value...] command...
   local name=$1 claims=$2 at=$work/$1 status took why
-  [[ -z $only || $name == *$only* ]] || return 0
+  wanted "$name" || return 0
   shift 2
   bare "$name" env "$@"
   status=$?
@@ -54,20 +82,14 @@ gpu() { # name, claims, [VARIABLE=value...] command...
   fi
 }
 
-says_not() { # name, pattern
-  [[ -z $only || $1 == *$only* ]] || return 0
-  if ! grep -aqE "$2" "$work/$1/err"; then ok=$((ok + 1)); echo "ok - gpu_$1 does not say '$2'"
-  else failed=$((failed + 1)); echo "not ok - gpu_$1 says '$2'"; fi
-}
-
 silent() { # name, pattern
-  [[ -z $only || $1 == *$only* ]] || return 0
+  has_run "$1" || return 0
   if grep -aqE "$2" "$work/$1/err"; then failed=$((failed + 1)); echo "not ok - gpu_$1 says '$2'"
   else ok=$((ok + 1)); echo "ok - gpu_$1 does not say '$2'"; fi
 }
 
 says() { # name, pattern
-  [[ -z $only || $1 == *$only* ]] || return 0
+  has_run "$1" || return 0
   if grep -aqE "$2" "$work/$1/err"; then ok=$((ok + 1)); echo "ok - gpu_$1 says '$2'"
   else failed=$((failed + 1)); echo "not ok - gpu_$1 does not say '$2'"; fi
 }
@@ -87,8 +109,8 @@ gpu no_warmup "kernels=40 traces=2 left=off" KPROF_SCHEDULE=wait=1,active=2,repe
 gpu back_to_back "kernels=50 traces=5 left=off" KPROF_SCHEDULE=active=1,repeat=5 "$bin/gpu" slow 60
 gpu warm_to_back "kernels=40 traces=4" KPROF_SCHEDULE=warmup=1,active=1,repeat=4 "$bin/gpu" slow 9 300
 gpu quiet_after "kernels=10 traces=1 left=off" KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 150
-says_not quiet_after 'goes on recording'
-gpu calls_go_on "kernels=10 traces=1 left=on" SIMCUPTI_STUCK=1 KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 150
+silent quiet_after 'goes on recording'
+gpu calls_go_on "kernels=10 traces=1 left=on" SIMCUPTI_STUCK=1 KPROF_SCHEDULE=active=1,repeat=1 "$bin/gpu" slow 400
 says calls_go_on 'CUPTI goes on recording calls of CUDA though nothing is enabled any more'
 gpu only_cpu "traces=0 calls=0" KPROF_ACTIVITIES=cpu "$bin/gpu" plain
 gpu cupti_off "calls=0" KPROF_CUPTI=off "$bin/gpu" plain
@@ -155,7 +177,7 @@ says hang_in_many_windows 'a call into CUPTI takes longer than 4 s'
 LIMIT=3
 gpu hang_in_disable "$whole" SIMCUPTI_HANG=Disable "$bin/gpu" plain
 gpu stuck_at_exit "kernels=49 no_time=71 left=on" SIMGPU_HANG=50 SIMCUPTI_SYNC=Disable,SetAttribute,RegisterCallbacks "$bin/gpu" pending 2
-says_not stuck_at_exit 'CUPTI'
+silent stuck_at_exit 'CUPTI'
 LIMIT=6 gpu slow_at_exit "traces=1 left=on" SIMCUPTI_SLOW=GetNumDropped:1000 "$bin/gpu" plain
 
 # --- slow is not dead: a call of 5.5 s costs the window it lasts through, the next one is whole --------------------------

@@ -1,0 +1,181 @@
+# stages.sh - read by scripts/test: runs the programs of a stage, counts their tests, tells at the end what failed
+#
+# The reader sets: logs (a folder), jobs, began, fast, and the numbers passed, failed and skipped.
+# What fails is run twice more, alone. If it passes both times it counts as passed, and is named as unsteady at the
+# end: machines are shared, and a test that waits for another program may wait too long. Else it counts as failed.
+# shellcheck shell=bash disable=SC2154,SC2034
+
+failures=() unsteady=()
+failing() { # stage, what: lines
+  local line
+  while read -r line; do failures+=("$1: $line"); done <<<"$2"
+}
+
+add() { # stage, passed, failed, skipped
+  passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+  printf '== %-22s %5d passed, %d failed, %d skipped   (%d s)\n' "$1" "$2" "$3" "$4" "$((SECONDS - began))"
+}
+
+# The last lines are what is left of a log that somebody cut: they name what failed.
+closing() {
+  [ ${#unsteady[@]} = 0 ] || printf 'unsteady (failed once, then passed twice alone): %s\n' "${unsteady[@]:0:60}" | cut -c1-300
+  [ ${#failures[@]} = 0 ] || printf 'failed: %s\n' "${failures[@]:0:60}" | cut -c1-300
+  echo "$passed passed, $failed failed, $skipped skipped"
+  if [ "$failed" = 0 ] && [ "$passed" -gt 0 ]; then exit 0; fi
+  exit 1
+}
+
+# Whether a command that runs what failed passes twice: it has to succeed, and to say so of at least one test.
+passes_twice() { # stage, what a test that passed looks like, command...
+  local log=$logs/$1.again.log sign=$2 round
+  shift 2
+  for round in 1 2; do
+    "$@" >"$log.$round" 2>&1 </dev/null || return 1
+    grep -qE "$sign" "$log.$round" || return 1
+  done
+}
+
+# One thing that either works or not: name, command...
+one() {
+  local name=$1 log=$logs/$1.log code
+  shift
+  "$@" >"$log" 2>&1 </dev/null
+  code=$?
+  if [ $code = 0 ]; then
+    add "$name" 1 0 0
+  else
+    tail -n 60 "$log"
+    echo "FAILED: $name (all of it: $log)"
+    failing "$name" "exit $code"
+    add "$name" 0 1 0
+    return 1
+  fi
+}
+
+# What xargs starts for each program: its output and exit status lie in files of its own.
+cmocka_one() { # folder, program
+  local at=$1/${2//\//-}
+  timeout -k 10 900 "$2" >"$at.log" 2>&1 </dev/null
+  echo $? >"$at.code"
+}
+export -f cmocka_one
+
+# run, ok, failed, skipped
+# shellcheck disable=SC2016
+cmocka_counts='/^\[ RUN      \]/ {r++} /^\[       OK \]/ {o++} /^\[  FAILED  \] [^0-9]/ && !/listed below/ {if (!seen[$0]++) f++}
+  /^\[  SKIPPED \] [^0-9]/ {if (!seen[$0]++) s++} END {print r+0, o+0, f+0, s+0}'
+
+# Runs cmocka programs on every core; a program that dies counts the test it died in, one that runs no test counts as failed.
+cmocka() { # name, programs...
+  local name=$1 log=$logs/$1.log each=$logs/$1.each p=0 f=0 s=0 program at code run ok bad skip what
+  shift
+  rm -rf "$each" && mkdir -p "$each" && : >"$log"
+  [ $# -gt 0 ] || { failing "$name" "has no test program"; f=1; }
+  # shellcheck disable=SC2016
+  printf '%s\0' "$@" | xargs -0 -r -P "$jobs" -I{} bash -c 'cmocka_one "$1" "$2"' - "$each" {}
+  for program in "$@"; do
+    at=$each/${program//\//-}
+    code=$(cat "$at.code" 2>/dev/null || echo 125)
+    read -r run ok bad skip < <(awk "$cmocka_counts" "$at.log")
+    [ $((ok + bad + skip)) -lt "$run" ] && bad=$((run - ok - skip))
+    [ "$code" != 0 ] && [ "$bad" = 0 ] && bad=1
+    [ "$run" = 0 ] && bad=1
+    { echo "## $program (exit $code)"; cat "$at.log"; } >>"$log"
+    if [ "$bad" != 0 ]; then
+      tail -n 40 "$at.log"
+      what="$program (exit $code): $(sed -nE 's/^\[  FAILED  \] ([^0-9].*)/\1/p' "$at.log" | sort -u | tr '\n' ' ')"
+      if passes_twice "$name" '^\[  PASSED' timeout -k 10 900 "$program"; then
+        unsteady+=("$name: $what")
+        ok=$((ok + bad)) bad=0
+      else
+        echo "FAILED: $what"
+        failing "$name" "$what"
+      fi
+    fi
+    p=$((p + ok)) f=$((f + bad)) s=$((s + skip))
+  done
+  rm -rf "$each"
+  add "$name" $p $f $s
+}
+
+# How the tests of a TAP stage are run that REGEX names; nothing where a stage cannot run a part of itself.
+again() { # stage, regex
+  case $1 in
+    hosts | gpu | arm64) HOSTS_MATCH=$2 UNITS_MATCH=$2 "${stage_command[@]}" ;;
+    *) return 1 ;;
+  esac
+}
+
+# Runs a command that speaks TAP ("ok - x", "not ok - x", "ok - x # SKIP why").
+tap() { # name, command...
+  local name=$1 log=$logs/$1.log code ok bad skip bad_names
+  shift
+  stage_command=("$@")
+  "$@" >"$log" 2>&1 </dev/null
+  code=$?
+  read -r ok bad skip < <(awk '/^ok .*# SKIP/ {s++; next} /^ok / {o++} /^not ok / {f++} END {print o+0, f+0, s+0}' "$log")
+  grep '# SKIP' "$log"
+  if [ "$bad" != 0 ]; then
+    awk '/^not ok/ {shown = 1} /^ok/ {shown = 0} shown' "$log" | head -n 100
+    bad_names=$(sed -nE 's/^not ok - ([^ :]+).*/\1/p' "$log" | sort -u | tr '\n' '|')
+    if passes_twice "$name" '^ok - ' again "$name" "${bad_names%|}"; then
+      while read -r line; do unsteady+=("$name: $line"); done < <(grep '^not ok' "$log")
+      ok=$((ok + bad)) bad=0 code=0
+    fi
+  fi
+  [ "$code" != 0 ] && [ "$bad" = 0 ] && bad=1
+  [ $((ok + bad + skip)) = 0 ] && { bad=1; echo "$name ran no test"; }
+  if [ "$bad" != 0 ]; then
+    tail -n 5 "$log"
+    echo "FAILED: $name (all of it: $log)"
+    failing "$name" "$(grep '^not ok' "$log" || echo "exit $code")"
+  fi
+  add "$name" "$ok" "$bad" "$skip"
+}
+
+# The end to end tests, file by file: each lane takes the next file that no lane has taken. Long files come first.
+e2e_files=(test/e2e/test_everything.py test/e2e/test_parity.py test/e2e/gpu/test_gpu_check.py)
+for file in test/e2e/test_*.py test/e2e/gpu/test_*.py; do
+  case " ${e2e_files[*]} " in *" $file "*) ;; *) e2e_files+=("$file") ;; esac
+done
+e2e_args=()
+
+e2e_pytest() { # arguments...
+  local python=${KPROF_PYTHON:-}
+  [ -n "$python" ] || python=$(scripts/venv torch-2.15 </dev/null) || return 1
+  KPROF_PYTHON=$python "$python" -m pytest "$@" -q -p no:cacheprovider </dev/null
+}
+
+e2e_lane() {
+  local file at
+  for file in "${e2e_files[@]}"; do
+    at=$logs/e2e/$(basename "$file" .py)
+    mkdir "$at.taken" 2>/dev/null || continue
+    e2e_pytest "$file" "${e2e_args[@]}" -rsfE --durations=5 --junitxml "$at.xml" >"$at.log" 2>&1
+    echo $? >"$at.code"
+  done
+}
+
+# Counts what the lanes left, and runs again what failed.
+e2e_end() {
+  local file at ok bad skip p=0 f=0 s=0 what ids
+  for file in "${e2e_files[@]}"; do
+    at=$logs/e2e/$(basename "$file" .py)
+    read -r ok bad skip < <(python3 test/support/junit_counts.py "$at.xml" "$(cat "$at.code" 2>/dev/null || echo 125)")
+    [ $((ok + bad + skip)) != 0 ] || [ "$fast" = 1 ] || bad=1 # a file of no test
+    p=$((p + ok)) f=$((f + bad)) s=$((s + skip))
+    grep -E '^SKIPPED|^[0-9]+ (passed|failed|skipped)' "$at.log" | sed "s|^[0-9]|$file: &|"
+    if [ "$bad" != 0 ]; then grep -vE '^SKIPPED' "$at.log" | tail -n 80; fi
+  done
+  if [ $f != 0 ]; then
+    what=$(cat "$logs"/e2e/*.log | grep -E '^(FAILED|ERROR) ')
+    mapfile -t ids < <(sed -E 's/^[A-Z]+ //; s/ - .*//' <<<"$what" | sort -u)
+    if [ "$(grep -c . <<<"$what")" -ge $f ] && passes_twice e2e ' passed' e2e_pytest "${ids[@]}"; then
+      while read -r file; do unsteady+=("e2e: $file"); done <<<"$what"
+      p=$((p + f)) f=0
+    else
+      failing e2e "${what:-a run of pytest ended badly}"
+    fi
+  fi
+  add e2e $p $f $s
+}
