@@ -72,7 +72,7 @@ self_test || bad=1
 
 mapfile -t shell < <(git ls-files | while read -r f; do [ -f "$f" ] && head -n 1 "$f" 2>/dev/null | grep -qE '^#!.*\b(ba)?sh\b' && echo "$f"; done)
 if command -v shellcheck >/dev/null; then
-  shellcheck -S warning "${shell[@]}" || bad=1
+  shellcheck -x -S warning "${shell[@]}" || bad=1
 else
   echo "lint: SKIP shellcheck is not installed"
 fi
