@@ -142,6 +142,19 @@ static struct kp_mem_place lane_place(struct lane *lane, int64_t at_ns)
     return place;
 }
 
+/* What a range or a call lies in: not in what ends before it does, as the call of __exit__ that ends a range outlives
+ * the range, and holds the beginning of what comes after it. */
+static struct kp_mem_place place_around(struct lane *lane, int64_t start_ns, int64_t end_ns)
+{
+    struct kp_mem_place place = lane_place(lane, start_ns);
+    size_t i = lane->count;
+    while (i && lane->open[i - 1].end_ns < end_ns) i--;
+    if (i == lane->count) return place;
+    place = i ? lane->open[i - 1].place : nowhere;
+    place.thread = lane->thread;
+    return place;
+}
+
 /*
  * A pass goes on while the sequence numbers fall: a node of autograd with the highest number of a pass, or a higher
  * one, begins another. So does any op between two nodes, and any optimizer's step.
@@ -202,7 +215,8 @@ static void node_enter(struct sweep *s, int32_t node)
     const struct kp_trace_event *e = &trace->events[n->event];
     if (n->on_device || e->kind == KP_TRACE_MEMORY) return;
     struct lane *lane = lane_get(s, e);
-    struct kp_mem_place place = lane_place(lane, n->start_ns);
+    struct kp_mem_place place =
+        e->kind == KP_TRACE_OP ? lane_place(lane, n->start_ns) : place_around(lane, n->start_ns, n->end_ns);
     if (e->kind == KP_TRACE_OP) {
         op_enter(s, lane, e, node, &place);
     } else if (e->kind == KP_TRACE_ANNOTATION) {

@@ -226,15 +226,15 @@ static int size_order(const void *a, const void *b)
     return (x->block > y->block) - (x->block < y->block);
 }
 
-/* Gradients, and what may be parameters: there before the first forward pass and after the first backward pass. */
+/* Gradients, and what may be parameters: there before the first forward pass and after the last backward pass. */
 static void sizes_find(struct sizes *s, const struct kp_memview *view)
 {
-    const struct kp_mem_pass *first = &view->passes[0];
+    const struct kp_mem_pass *first = &view->passes[0], *last = &view->passes[view->pass_count - 1];
     for (size_t i = 0; i < view->block_count; i++) {
         const struct kp_mem_block *b = &view->blocks[i];
         bool is_gradient = b->category == KP_MEM_GRADIENT;
         bool is_old = (b->category == KP_MEM_UNKNOWN || b->category == KP_MEM_INPUT) &&
-                      b->from_ns < first->forward_ns && b->from_ns < first->from_ns && b->to_ns > first->to_ns;
+                      b->from_ns < first->forward_ns && b->from_ns < first->from_ns && b->to_ns > last->to_ns;
         if (!is_gradient && !is_old) continue;
         s->rows = kp_kineto_grow(s->rows, &s->capacity, s->count + 1, sizeof *s->rows);
         s->rows[s->count++] =

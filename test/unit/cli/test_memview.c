@@ -163,6 +163,21 @@ static void what_is_there_before_and_has_a_gradient_of_its_size_is_a_parameter(v
     assert_string_equal(taken(w, 16), "Unknown");
 }
 
+/* The batch of the first step may be as large as a gradient, too. */
+static void what_goes_before_the_last_backward_pass_is_no_parameter(void **state)
+{
+    struct world *w = *state;
+    op(w, "aten::empty", 1004, 4);
+    memory(w, 1005, 16, 50); /* as large as the gradients: labels */
+    memory(w, 1006, 32, 50);
+    step(w, 3, 1000, 1000, with_seq, 7);
+    memory(w, 2001, 16, -50);
+    step(w, 4, 2000, 2000, with_later_seq, 8);
+    build(w);
+    assert_string_equal(taken(w, 1005), "Input");
+    assert_string_equal(taken(w, 1006), "Parameter");
+}
+
 static void without_a_backward_pass_only_temporaries_are_told(void **state)
 {
     struct world *w = *state;
@@ -189,6 +204,20 @@ static void a_model_called_by_its_optimizer_has_activations(void **state)
     build(w);
     assert_string_equal(taken(w, 110), "Activation");
     assert_string_equal(taken(w, 410), "Optimizer state");
+}
+
+/* With Python calls recorded, the range of an optimizer ends inside the call of __exit__, and so does the step. */
+static void a_step_that_begins_inside_a_call_that_outlives_the_optimizer_is_not_in_it(void **state)
+{
+    struct world *w = *state;
+    range(w, "Optimizer.step#AdamW.step", 0, 50);
+    add(w, "python_function", "torch/autograd/profiler.py(955): __exit__", 1, 40, 20, "");
+    step(w, 3, 50, 1000, with_seq, 7);
+    range(w, "ProfilerStep#4", 1050, 1000);
+    build(w);
+    assert_string_equal(taken(w, 165), "Activation");
+    assert_string_equal(taken(w, 655), "Unknown");
+    assert_string_equal(taken(w, 465), "Optimizer state");
 }
 
 /* On a GPU nothing else runs on autograd's thread: only the numbers tell where a pass ends. */
@@ -468,8 +497,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_step_of_a_training_has_torchs_categories, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_there_before_and_has_a_gradient_of_its_size_is_a_parameter, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(what_goes_before_the_last_backward_pass_is_no_parameter, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_backward_pass_only_temporaries_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(a_model_called_by_its_optimizer_has_activations, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_step_that_begins_inside_a_call_that_outlives_the_optimizer_is_not_in_it,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_second_pass_begins_where_the_numbers_rise, setup, teardown),
         cmocka_unit_test_setup_teardown(blocks_of_before_count_from_the_beginning, setup, teardown),
         cmocka_unit_test_setup_teardown(an_address_taken_twice_ends_the_first_block, setup, teardown),
