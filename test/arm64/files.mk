@@ -10,7 +10,7 @@ check-arm64: ## build for AArch64, and run unit tests and hostile hosts there un
 	+@why=$$(scripts/arm64-enter --can); can=$$?; \
 	if [ $$can != 0 ] && [ $$can != 3 ]; then echo "ok - arm64 # SKIP $$why"; \
 	elif ! scripts/arm64-root >/dev/null; then echo "ok - arm64 # SKIP Debian's arm64 packages cannot be had"; \
-	else fail=0; $(ARM64_MAKE) -j$$(nproc) all unit-build hosts-build WERROR=-Werror || exit 1; \
+	else fail=0; $(ARM64_MAKE) -j$$(env -u OMP_NUM_THREADS nproc) all unit-build hosts-build WERROR=-Werror || exit 1; \
 	    if [ $$can = 3 ]; then alone=-alone; echo "# $$why"; fi; \
 	    $(ARM64_MAKE) arm64-units$$alone || fail=1; $(ARM64_MAKE) arm64-hosts$$alone || fail=1; exit $$fail; fi
 

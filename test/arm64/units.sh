@@ -44,4 +44,4 @@ one() { # root, program
   rm -f "$log"
 }
 export -f one run
-printf '%s\0' "$@" | xargs -0 -n 1 -P "$(nproc)" bash -c 'one "$0" "$1"' "$root"
+printf '%s\0' "$@" | xargs -0 -n 1 -P "$(env -u OMP_NUM_THREADS nproc)" bash -c 'one "$0" "$1"' "$root"
