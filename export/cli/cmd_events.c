@@ -116,15 +116,15 @@ static int option_take(struct filter *f, int id, const char *value)
 
 /* ---- choosing ---- */
 
-static bool is_step(const struct kp_trace *trace, const struct kp_trace_event *e)
+static bool is_step(const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
-    return e->kind == KP_TRACE_ANNOTATION && strncmp(kp_trace_text(trace, e->name), "ProfilerStep#", 13) == 0;
+    return e->kind == KP_KINETO_ANNOTATION && strncmp(kp_kineto_text(trace, e->name), "ProfilerStep#", 13) == 0;
 }
 
-static void step_take(struct spans *steps, const struct kp_trace *trace, const struct kp_trace_event *e,
+static void step_take(struct spans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *e,
                       const struct filter *f)
 {
-    const long step = strtol(kp_trace_text(trace, e->name) + 13, NULL, 10);
+    const long step = strtol(kp_kineto_text(trace, e->name) + 13, NULL, 10);
     if (step < f->first_step || step > f->last_step) return;
     steps->spans = kp_kineto_grow(steps->spans, &steps->capacity, steps->count + 1, sizeof *steps->spans);
     steps->spans[steps->count++] = (struct span){e->start_ns, e->start_ns + e->dur_ns};
@@ -156,14 +156,14 @@ static bool is_in_steps(const struct spans *steps, int64_t at_ns)
 }
 
 /* By what an event says of itself. */
-static bool is_named(const struct kp_trace *trace, const struct kp_trace_event *e, const struct filter *f)
+static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event *e, const struct filter *f)
 {
-    const char *name = kp_trace_text(trace, e->name);
-    if (e->kind == KP_TRACE_OTHER && !e->cat) return false;
+    const char *name = kp_kineto_text(trace, e->name);
+    if (e->kind == KP_KINETO_OTHER && !e->cat) return false;
     if (f->glob && fnmatch(f->glob, name, 0) != 0) return false;
     if (f->has_regex && regexec(&f->regex, name, 0, NULL, 0) != 0) return false;
-    if (f->cat && strcmp(f->cat, kp_trace_text(trace, e->cat)) != 0) return false;
-    return !f->has_tid || (e->tid == f->tid && !(e->flags & KP_TRACE_TEXT_TID));
+    if (f->cat && strcmp(f->cat, kp_kineto_text(trace, e->cat)) != 0) return false;
+    return !f->has_tid || (e->tid == f->tid && !(e->flags & KP_KINETO_TEXT_TID));
 }
 
 /* ---- printing ---- */
@@ -174,22 +174,22 @@ static void put_us(FILE *out, int64_t ns)
     fprintf(out, "%s%" PRIu64 ".%03" PRIu64, ns < 0 ? "-" : "", positive / 1000, positive % 1000);
 }
 
-static void put_json_id(FILE *out, const struct kp_trace *trace, int64_t id, bool is_text)
+static void put_json_id(FILE *out, const struct kp_kineto *trace, int64_t id, bool is_text)
 {
-    if (is_text) kp_plain_json(out, kp_trace_text(trace, (uint32_t)id));
+    if (is_text) kp_plain_json(out, kp_kineto_text(trace, (uint32_t)id));
     else fprintf(out, "%" PRId64, id);
 }
 
-static void put_json(FILE *out, const struct kp_trace *trace, const struct kp_trace_event *e)
+static void put_json(FILE *out, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
     fprintf(out, "{\"ph\":\"%c\",\"cat\":", e->phase);
-    kp_plain_json(out, kp_trace_text(trace, e->cat));
+    kp_plain_json(out, kp_kineto_text(trace, e->cat));
     fputs(",\"name\":", out);
-    kp_plain_json(out, kp_trace_text(trace, e->name));
+    kp_plain_json(out, kp_kineto_text(trace, e->name));
     fputs(",\"pid\":", out);
-    put_json_id(out, trace, e->pid, e->flags & KP_TRACE_TEXT_PID);
+    put_json_id(out, trace, e->pid, e->flags & KP_KINETO_TEXT_PID);
     fputs(",\"tid\":", out);
-    put_json_id(out, trace, e->tid, e->flags & KP_TRACE_TEXT_TID);
+    put_json_id(out, trace, e->tid, e->flags & KP_KINETO_TEXT_TID);
     fputs(",\"ts\":", out);
     put_us(out, e->start_ns);
     if (e->phase == 'X') {
@@ -204,21 +204,21 @@ static void put_json(FILE *out, const struct kp_trace *trace, const struct kp_tr
 }
 
 /* All of a line but its time, which nobody knows before the whole file is read. */
-static void put_line(FILE *out, const struct kp_trace *trace, const struct kp_trace_event *e)
+static void put_line(FILE *out, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
     char dur[32] = "-", thread[32];
     if (e->phase == 'X') snprintf(dur, sizeof dur, "%" PRId64 ".%03" PRId64, e->dur_ns / 1000, e->dur_ns % 1000);
-    if (e->flags & KP_TRACE_TEXT_TID)
-        kp_plain_text(thread, sizeof thread, kp_trace_text(trace, (uint32_t)e->tid),
-                      strlen(kp_trace_text(trace, (uint32_t)e->tid)));
+    if (e->flags & KP_KINETO_TEXT_TID)
+        kp_plain_text(thread, sizeof thread, kp_kineto_text(trace, (uint32_t)e->tid),
+                      strlen(kp_kineto_text(trace, (uint32_t)e->tid)));
     else snprintf(thread, sizeof thread, "%" PRId64, e->tid);
     char category[32];
-    const char *cat = kp_trace_text(trace, e->cat);
+    const char *cat = kp_kineto_text(trace, e->cat);
     const size_t letters = kp_plain_text(category, sizeof category, cat, strlen(cat));
     fprintf(out, "  %13s  %10s  ", dur, thread);
     kp_plain_put(out, cat);
     fprintf(out, "%*s  ", letters < 17 ? (int)(17 - letters) : 0, "");
-    kp_plain_put(out, kp_trace_text(trace, e->name));
+    kp_plain_put(out, kp_kineto_text(trace, e->name));
     fputc('\n', out);
 }
 
@@ -236,10 +236,10 @@ struct walk {
 };
 
 /* Nothing is kept in the trace. */
-static bool event_take(const void *context, const struct kp_trace *trace, const struct kp_trace_event *event)
+static bool event_take(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *event)
 {
     struct walk *w = *(struct walk *const *)context;
-    struct kp_trace_event e = *event;
+    struct kp_kineto_event e = *event;
     e.args_bytes = (uint32_t)(trace->args_bytes - e.args);
     if (w->f->first_step >= 0 && is_step(trace, &e)) step_take(&w->steps, trace, &e, w->f);
     if (!is_named(trace, &e, w->f)) return false;
@@ -267,7 +267,7 @@ static void line_give(void *context, int64_t start_ns, const char *line, size_t 
     fwrite(line, 1, bytes, stdout);
 }
 
-static int lines_print(struct walk *w, const struct kp_trace *trace, const char *path)
+static int lines_print(struct walk *w, const struct kp_kineto *trace, const char *path)
 {
     w->since_ns = trace->start_ns - trace->base_ns;
     steps_sort(&w->steps);
@@ -278,17 +278,17 @@ static int lines_print(struct walk *w, const struct kp_trace *trace, const char 
 
 static int events_of(const struct filter *f, const struct kp_source *source)
 {
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     struct walk walk = {.f = f, .lines = kp_sorted_open(0, kp_budget_now()->disk)}, *w = &walk;
-    const struct kp_trace_wish wish = {kp_source_texts(source), source->path, f->json, event_take, &w, &walk.error};
+    const struct kp_kineto_wish wish = {kp_source_texts(source), source->path, f->json, event_take, &w, &walk.error};
     char why[512];
     int rc = -ENOMEM;
     w->line = open_memstream(&w->text, &w->bytes);
     if (!w->line) return kp_cli_fail("events", "%s: no memory", source->path);
-    rc = kp_trace_read(&trace, &wish, why, sizeof why);
+    rc = kp_kineto_read(&trace, &wish, why, sizeof why);
     if (rc) kp_cli_say(stderr, "kprof: %s", why);
     if (trace && (rc == 0 || f->partial)) rc = lines_print(w, trace, source->path);
-    kp_trace_close(trace);
+    kp_kineto_close(trace);
     kp_sorted_close(w->lines);
     fclose(w->line);
     free(w->text);

@@ -158,14 +158,14 @@ static char *heap_text(const struct memory *m, const struct kp_source *source)
 static int trace_show(void *context, const struct kp_source *source, bool several)
 {
     const struct memory *m = context;
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     struct kp_tree tree;
     char why[512];
     int rc;
     if (several && (m->out || (m->form != FORM_TABLE && m->form != FORM_JSON)))
         return kp_cli_misuse("memory", "one output, and there are several traces");
     if (kp_source_read(source, &trace, why, sizeof why)) {
-        kp_trace_close(trace);
+        kp_kineto_close(trace);
         return kp_cli_fail("memory", "%s", why);
     }
     char *heap = heap_text(m, source);
@@ -174,7 +174,7 @@ static int trace_show(void *context, const struct kp_source *source, bool severa
     else rc = tree_show(m, &tree, &show, several);
     free(heap);
     kp_tree_fini(&tree);
-    kp_trace_close(trace);
+    kp_kineto_close(trace);
     return rc;
 }
 

@@ -124,13 +124,13 @@ static int option_take(struct report *r, int id, const char *value)
 static int report_trace(void *context, const struct kp_source *source, bool heading)
 {
     const struct report *r = context;
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     char why[512];
     int rc = kp_source_read(source, &trace, why, sizeof why);
     if (rc) {
         kp_cli_say(stderr, "kprof: %s", why);
         if (!trace || !r->partial) {
-            kp_trace_close(trace);
+            kp_kineto_close(trace);
             return KP_EXIT_BAD_INPUT;
         }
     }
@@ -138,7 +138,7 @@ static int report_trace(void *context, const struct kp_source *source, bool head
     struct kp_keyavg averages;
     if (kp_tree_build(&tree, trace) < 0) {
         kp_cli_say(stderr, "kprof: %s: too many events", source->label);
-        kp_trace_close(trace);
+        kp_kineto_close(trace);
         return KP_EXIT_BAD_INPUT;
     }
     if (r->group.by_stack && trace->has_stacks) kp_tree_fill_stacks(&tree, trace->is_ours);
@@ -148,7 +148,7 @@ static int report_trace(void *context, const struct kp_source *source, bool head
     if (heading) kp_cli_say(stdout, "%s:", source->label);
     kp_table_print(stdout, &averages, &r->table);
     kp_keyavg_fini(&averages);
-    kp_trace_close(trace);
+    kp_kineto_close(trace);
     return KP_EXIT_DONE;
 }
 

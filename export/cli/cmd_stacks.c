@@ -63,16 +63,16 @@ static int lines_print(const struct kp_tree *tree, struct stacks *s)
 static int trace_print(void *context, const struct kp_source *source, bool several)
 {
     struct stacks *s = context;
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     struct kp_tree tree;
     char why[512];
     if (several && s->svg) return kp_cli_misuse("stacks", "--svg draws one trace, and there are several");
     if (kp_source_read(source, &trace, why, sizeof why)) {
-        kp_trace_close(trace);
+        kp_kineto_close(trace);
         return kp_cli_fail("stacks", "%s", why);
     }
     if (kp_tree_build(&tree, trace) < 0) {
-        kp_trace_close(trace);
+        kp_kineto_close(trace);
         return kp_cli_fail("stacks", "%s: too many events", source->label);
     }
     kp_tree_fill_stacks(&tree, true);
@@ -82,7 +82,7 @@ static int trace_print(void *context, const struct kp_source *source, bool sever
                    "kprof stacks: %s: no call stacks that cost anything; record with KPROF_WITH_STACK=1, ops or native",
                    source->label);
     kp_tree_fini(&tree);
-    kp_trace_close(trace);
+    kp_kineto_close(trace);
     return KP_EXIT_DONE;
 }
 

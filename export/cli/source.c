@@ -79,8 +79,8 @@ static int text_each(const void *from, kp_text_fn take, void *context, char *why
 
 struct kp_texts kp_source_texts(const struct kp_source *s) { return (struct kp_texts){text_each, s}; }
 
-int kp_source_read(const struct kp_source *s, struct kp_trace **out, char *why, size_t why_bytes)
+int kp_source_read(const struct kp_source *s, struct kp_kineto **out, char *why, size_t why_bytes)
 {
-    const struct kp_trace_wish wish = {.texts = kp_source_texts(s), .label = s->path};
-    return kp_trace_read(out, &wish, why, why_bytes);
+    const struct kp_kineto_wish wish = {.texts = kp_source_texts(s), .label = s->path};
+    return kp_kineto_read(out, &wish, why, why_bytes);
 }

@@ -41,8 +41,8 @@ int kp_input_each(const char *command, char **paths, int n, const struct kp_plac
 
 /* --- source.c --- */
 
-int kp_source_read(const struct kp_source *source, struct kp_trace **out, char *why,
-                   size_t why_bytes);                            /* as kp_trace_read, every event */
+int kp_source_read(const struct kp_source *source, struct kp_kineto **out, char *why,
+                   size_t why_bytes);                            /* as kp_kineto_read, every event */
 struct kp_texts kp_source_texts(const struct kp_source *source); /* its text alone, from the beginning each time */
 const char *kp_source_temporary(void);                           /* TMPDIR or /tmp */
 

@@ -58,7 +58,7 @@ static int file_give(FILE *file, const struct kp_export_owner *owner)
 struct kp_extras {
     unsigned which, written;
     const struct kp_export_owner *owner;
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     struct kp_kineto_parser *parser;
     struct kp_tree tree;
     const char *text, *path;
@@ -73,7 +73,7 @@ static int make(void *context)
     struct kp_extras **out = context;
     struct kp_extras *x = calloc(1, sizeof *x);
     if (!x) return -ENOMEM;
-    x->trace = kp_trace_new();
+    x->trace = kp_kineto_new();
     if (!x->trace) return -ENOMEM;
     x->parser = kp_kineto_parser_open(x->trace, false);
     *out = x;
@@ -220,7 +220,7 @@ static int write_all(void *context)
     char why[256];
     struct kp_kineto_parser *parser = x->parser;
     x->parser = NULL; /* closed by what follows */
-    int rc = kp_trace_finish(&x->trace, x->trace, parser, 0, "trace", why, sizeof why), first = 0;
+    int rc = kp_kineto_finish(&x->trace, x->trace, parser, 0, "trace", why, sizeof why), first = 0;
     if (rc) return rc;
     if (kp_tree_build(&x->tree, x->trace) < 0) return -E2BIG;
     for (size_t i = 0; i < sizeof extras / sizeof *extras; i++) {
@@ -257,7 +257,7 @@ void kp_extras_close(struct kp_extras *x)
     kp_inhost_end();
     if (x->parser) kp_kineto_parser_close(x->parser);
     kp_tree_fini(&x->tree);
-    kp_trace_close(x->trace);
+    kp_kineto_close(x->trace);
     free(x);
 }
 #endif

@@ -46,7 +46,7 @@ static bool stack_turn(const char *stack, char **out, size_t *capacity)
 
 /* Each stack is turned once, however many events have it, and kept as a string of the trace. */
 struct turned {
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     uint32_t *of; /* by the stack's string id: the line's + 1, 0: not yet */
     size_t count, capacity, line_capacity, shown_capacity;
     char *line, *shown;
@@ -56,7 +56,7 @@ struct turned {
  * elsewhere. */
 static uint32_t line_make(struct turned *t, uint32_t stack)
 {
-    if (!stack_turn(kp_trace_text(t->trace, stack), &t->line, &t->line_capacity)) return 0;
+    if (!stack_turn(kp_kineto_text(t->trace, stack), &t->line, &t->line_capacity)) return 0;
     const size_t bytes = strlen(t->line), most = 4 * bytes + 1;
     if (kp_plain_is(t->line, bytes)) return kp_strings_put(t->trace->strings, t->line, bytes);
     t->shown = kp_kineto_grow(t->shown, &t->shown_capacity, most, 1);
@@ -85,7 +85,7 @@ void kp_folded_walk(const struct kp_tree *tree, bool on_device, kp_folded_fn fn,
         kp_tree_values(tree, i, &values);
         const double us = on_device ? values.self_device : values.self_cpu;
         const uint32_t line = us < 1 ? 0 : line_of(&turned, node->stack);
-        if (line) fn(context, kp_trace_text(tree->trace, line), (int64_t)us);
+        if (line) fn(context, kp_kineto_text(tree->trace, line), (int64_t)us);
     }
     free(turned.of);
     free(turned.line);

@@ -68,12 +68,12 @@ static struct kp_row *row_for(struct kp_keyavg *out, struct groups *g, const str
     return row;
 }
 
-static double node_flops(const struct kp_trace *trace, const struct kp_node *node)
+static double node_flops(const struct kp_kineto *trace, const struct kp_node *node)
 {
-    const struct kp_trace_event *e = &trace->events[node->event];
-    if (e->kind != KP_TRACE_OP || !trace->with_flops || !e->shapes) return 0;
-    return kp_flops(kp_trace_text(trace, node->name), kp_trace_text(trace, e->shapes),
-                    kp_trace_text(trace, e->concrete), e->flags & KP_TRACE_TENSOR_FIRST);
+    const struct kp_kineto_event *e = &trace->events[node->event];
+    if (e->kind != KP_KINETO_OP || !trace->with_flops || !e->shapes) return 0;
+    return kp_flops(kp_kineto_text(trace, node->name), kp_kineto_text(trace, e->shapes),
+                    kp_kineto_text(trace, e->concrete), e->flags & KP_KINETO_TENSOR_FIRST);
 }
 
 static void row_add(struct kp_row *row, const struct kp_tree *tree, size_t index)
@@ -110,9 +110,9 @@ bool kp_keyavg_is_helper(const char *frame)
 }
 
 /* The first `frames` frames as one string id, "a\nb\n". */
-static uint32_t stack_cut(struct kp_trace *trace, uint32_t stack, uint32_t frames)
+static uint32_t stack_cut(struct kp_kineto *trace, uint32_t stack, uint32_t frames)
 {
-    const char *text = kp_trace_text(trace, stack);
+    const char *text = kp_kineto_text(trace, stack);
     char *joined = NULL, *frame = NULL;
     size_t joined_capacity = 0, frame_capacity = 0, used = 0;
     for (uint32_t taken = 0; *text && taken < frames;) {
@@ -141,7 +141,7 @@ struct cuts {
     size_t count, capacity;
 };
 
-static uint32_t stack_of(struct cuts *cuts, struct kp_trace *trace, uint32_t stack, uint32_t frames)
+static uint32_t stack_of(struct cuts *cuts, struct kp_kineto *trace, uint32_t stack, uint32_t frames)
 {
     if (stack >= cuts->count) {
         cuts->of = kp_kineto_grow(cuts->of, &cuts->capacity, (size_t)stack + 1, sizeof *cuts->of);
@@ -152,19 +152,19 @@ static uint32_t stack_of(struct cuts *cuts, struct kp_trace *trace, uint32_t sta
     return cuts->of[stack] - 1;
 }
 
-static void row_set_stack(struct kp_row *row, struct kp_trace *trace, uint32_t stack)
+static void row_set_stack(struct kp_row *row, struct kp_kineto *trace, uint32_t stack)
 {
     size_t capacity = 0;
-    for (const char *text = kp_trace_text(trace, stack); *text; text += strcspn(text, "\n") + 1) {
+    for (const char *text = kp_kineto_text(trace, stack); *text; text += strcspn(text, "\n") + 1) {
         uint32_t frame = kp_strings_put(trace->strings, text, strcspn(text, "\n"));
         row->stack = kp_kineto_grow(row->stack, &capacity, row->stack_count + 1, sizeof *row->stack);
-        row->stack[row->stack_count++] = kp_trace_text(trace, frame);
+        row->stack[row->stack_count++] = kp_kineto_text(trace, frame);
     }
 }
 
 int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const struct kp_keyavg_options *options)
 {
-    struct kp_trace *trace = tree->trace;
+    struct kp_kineto *trace = tree->trace;
     struct groups g = {0};
     struct cuts cuts = {0};
     uint32_t none = kp_strings_put(trace->strings, "[]", 2);
@@ -175,7 +175,7 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         if (node->removed || (node->is_python && !options->python_functions)) continue;
-        const struct kp_trace_event *e = &trace->events[node->event];
+        const struct kp_kineto_event *e = &trace->events[node->event];
         struct group_key key = {.name = node->name, .on_device = node->on_device, .is_annotation = node->is_annotation};
         if (options->by_overload) key.overload = node->overload;
         if (options->by_shape) key.shapes = e->shapes ? e->shapes : none;
@@ -292,12 +292,12 @@ const char *kp_keyavg_keys(void)
 
 struct sort_context {
     const struct sort_key *key;
-    const struct kp_trace *trace;
+    const struct kp_kineto *trace;
 };
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Two lists as kp_trace_event.shapes has them, "[[2, 3], []]", in the order Python gives lists. */
+/* Two lists as kp_kineto_event.shapes has them, "[[2, 3], []]", in the order Python gives lists. */
 static int shapes_order(const char *a, const char *b)
 {
     while (*a || *b) {
@@ -340,9 +340,9 @@ static int value_order(const struct kp_row *x, const struct kp_row *y, const str
     case KEY_INT: return (*(const int64_t *)a > *(const int64_t *)b) - (*(const int64_t *)a < *(const int64_t *)b);
     case KEY_FLAG: return *(const bool *)a - *(const bool *)b;
     case KEY_TIME_TEXT: return time_text_order(*(const double *)a, *(const double *)b);
-    case KEY_NAME: return strcmp(kp_trace_text(c->trace, x->name), kp_trace_text(c->trace, y->name));
-    case KEY_SHAPES: return shapes_order(kp_trace_text(c->trace, x->shapes), kp_trace_text(c->trace, y->shapes));
-    case KEY_OVERLOAD: return strcmp(kp_trace_text(c->trace, x->overload), kp_trace_text(c->trace, y->overload));
+    case KEY_NAME: return strcmp(kp_kineto_text(c->trace, x->name), kp_kineto_text(c->trace, y->name));
+    case KEY_SHAPES: return shapes_order(kp_kineto_text(c->trace, x->shapes), kp_kineto_text(c->trace, y->shapes));
+    case KEY_OVERLOAD: return strcmp(kp_kineto_text(c->trace, x->overload), kp_kineto_text(c->trace, y->overload));
     case KEY_STACK: return stack_order(x, y);
     default: return 0;
     }

@@ -24,7 +24,7 @@ struct kp_node {
 };
 
 struct kp_tree {
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     struct kp_node *nodes; /* by (start, -end, order of recording) */
     size_t count, capacity;
     bool has_device;
@@ -54,7 +54,7 @@ struct kp_keyavg_options {
 struct kp_keyavg {
     struct kp_row *rows; /* in order of first appearance */
     size_t count, capacity;
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     bool has_device, with_flops, profile_memory;
 };
 
@@ -72,7 +72,7 @@ void kp_op_ids_fini(struct kp_op_ids *ids);
 /* First of `count` rows whose key is `key` or more; a row begins with its key, and rows stand by it. */
 size_t kp_rows_from(const void *rows, size_t count, size_t row_bytes, int64_t key);
 
-int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace);
+int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace);
 void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_tree_build */
 /* keyavg_calls.c: events without a call stack get the Python calls around them; before kp_tree_set_stacks. `all`: false
  * where torch's own stacks are wanted of torch's file, which spells them out, but for ranges on a device and calls into

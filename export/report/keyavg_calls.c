@@ -37,7 +37,7 @@ static struct lane *lane_get(struct lanes *l, uint64_t thread)
     return &l->of[at];
 }
 
-static uint32_t stack_with(struct kp_trace *trace, const char *name, const char *around, char **buffer,
+static uint32_t stack_with(struct kp_kineto *trace, const char *name, const char *around, char **buffer,
                            size_t *capacity)
 {
     size_t bytes = strlen(name), more = strlen(around);
@@ -48,7 +48,7 @@ static uint32_t stack_with(struct kp_trace *trace, const char *name, const char 
     return kp_strings_put(trace->strings, *buffer, bytes + 1 + more);
 }
 
-static uint64_t thread_of(const struct kp_trace_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
+static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
 
 /* The calls open on a thread at a time. Nodes come by time, so calls that ended before are gone for good. */
 static uint32_t stack_at(struct lane *lane, int64_t at_ns)
@@ -58,7 +58,7 @@ static uint32_t stack_at(struct lane *lane, int64_t at_ns)
 }
 
 /* The host's event that a range on a device stands for; NULL: not there. */
-static const struct kp_trace_event *range_of(const struct kp_tree *tree, const struct kp_op_ids *ids, int64_t id)
+static const struct kp_kineto_event *range_of(const struct kp_tree *tree, const struct kp_op_ids *ids, int64_t id)
 {
     size_t at = kp_rows_from(ids->ids, ids->count, sizeof *ids->ids, id);
     return id > 0 && at < ids->count && ids->ids[at].id == id
@@ -77,19 +77,20 @@ struct filling {
 
 static void node_fill(struct filling *f, const struct kp_node *node)
 {
-    struct kp_trace *trace = f->tree->trace;
-    struct kp_trace_event *e = &trace->events[node->event];
-    const struct kp_trace_event *on =
-        e->kind == KP_TRACE_GPU_ANNOTATION ? range_of(f->tree, &f->ids, e->external_id) : e;
-    if (!on || e->kind == KP_TRACE_GPU) /* what a device does has the stack of its op */
+    struct kp_kineto *trace = f->tree->trace;
+    struct kp_kineto_event *e = &trace->events[node->event];
+    const struct kp_kineto_event *on =
+        e->kind == KP_KINETO_GPU_ANNOTATION ? range_of(f->tree, &f->ids, e->external_id) : e;
+    if (!on || e->kind == KP_KINETO_GPU) /* what a device does has the stack of its op */
         return;
     struct lane *lane = lane_get(&f->lanes, thread_of(on));
     uint32_t around = stack_at(lane, node->start_ns);
-    bool of_none = e->kind == KP_TRACE_RUNTIME && e->external_id <= 0, of_op = e->kind == KP_TRACE_RUNTIME && !of_none;
+    bool of_none = e->kind == KP_KINETO_RUNTIME && e->external_id <= 0,
+         of_op = e->kind == KP_KINETO_RUNTIME && !of_none;
     if (!e->stack && (of_none || node->on_device || (f->all && !of_op))) e->stack = around;
     if (!node->is_python) return;
     uint32_t own =
-        stack_with(trace, kp_trace_text(trace, e->name), kp_trace_text(trace, around), &f->buffer, &f->capacity);
+        stack_with(trace, kp_kineto_text(trace, e->name), kp_kineto_text(trace, around), &f->buffer, &f->capacity);
     lane->calls = kp_kineto_grow(lane->calls, &lane->capacity, lane->count + 1, sizeof *lane->calls);
     lane->calls[lane->count++] = (struct open_call){node->end_ns, own};
 }

@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct kp_trace_event *event_of(const struct kp_tree *tree, size_t node)
+static const struct kp_kineto_event *event_of(const struct kp_tree *tree, size_t node)
 {
     return &tree->trace->events[tree->nodes[node].event];
 }
 
-static bool is_op(const struct kp_trace_event *e)
+static bool is_op(const struct kp_kineto_event *e)
 {
-    return (e->kind == KP_TRACE_OP || e->kind == KP_TRACE_ANNOTATION) && e->external_id > 0;
+    return (e->kind == KP_KINETO_OP || e->kind == KP_KINETO_ANNOTATION) && e->external_id > 0;
 }
 
 static int id_order(const void *a, const void *b)
@@ -66,8 +66,8 @@ static bool is_by_correlation(const struct kp_tree *tree)
 {
     size_t same = 0, all = 0;
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_trace_event *e = event_of(tree, i);
-        if (e->kind != KP_TRACE_GPU || e->external_id <= 0) continue;
+        const struct kp_kineto_event *e = event_of(tree, i);
+        if (e->kind != KP_KINETO_GPU || e->external_id <= 0) continue;
         all++;
         same += e->external_id == e->fwd_tid;
     }
@@ -82,10 +82,10 @@ static void calls_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
                                   sizeof *ops); /* the innermost op of each node; parents come first */
     *ids = (struct kp_op_ids){0};
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_trace_event *e = event_of(tree, i);
+        const struct kp_kineto_event *e = event_of(tree, i);
         const int32_t parent = tree->nodes[i].parent, around = parent < 0 ? -1 : ops[parent];
         ops[i] = is_op(e) ? (int32_t)i : around;
-        if (e->kind == KP_TRACE_RUNTIME && e->fwd_tid > 0 && around >= 0) id_add(ids, e->fwd_tid, (size_t)around);
+        if (e->kind == KP_KINETO_RUNTIME && e->fwd_tid > 0 && around >= 0) id_add(ids, e->fwd_tid, (size_t)around);
     }
     free(ops);
     ids_sort(ids);
@@ -103,9 +103,9 @@ void kp_tree_add_kernels(struct kp_tree *tree)
                                     sizeof *shared); /* of ops with one id: what all of them get, at the first */
     for (size_t i = 0; i < ids.count; i++) shared[i] = 0;
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_trace_event *e = event_of(tree, i);
+        const struct kp_kineto_event *e = event_of(tree, i);
         int64_t id = by_correlation ? e->fwd_tid : e->external_id;
-        if (e->kind != KP_TRACE_GPU ||
+        if (e->kind != KP_KINETO_GPU ||
             id <= 0) /* not the range on the GPU of an annotation: its work counts by itself */
             continue;
         const size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, id);

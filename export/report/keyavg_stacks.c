@@ -36,26 +36,26 @@ struct stacks {
 };
 enum { THREADS_MOST = 256 }; /* whose ops of one number are looked at */
 
-static const struct kp_trace_event *event_of(const struct kp_tree *tree, size_t node)
+static const struct kp_kineto_event *event_of(const struct kp_tree *tree, size_t node)
 {
     return &tree->trace->events[tree->nodes[node].event];
 }
 
 static bool is_engine(const struct kp_tree *tree, size_t node)
 {
-    return strncmp(kp_trace_text(tree->trace, tree->nodes[node].name), "autograd::engine::evaluate_function: ", 37) ==
+    return strncmp(kp_kineto_text(tree->trace, tree->nodes[node].name), "autograd::engine::evaluate_function: ", 37) ==
            0;
 }
 
 static bool is_backward(const struct kp_tree *tree, size_t node)
 {
-    const struct kp_trace_event *e = event_of(tree, node);
-    if (e->kind != KP_TRACE_OP) return false;
+    const struct kp_kineto_event *e = event_of(tree, node);
+    if (e->kind != KP_KINETO_OP) return false;
     if (e->fwd_tid > 0) return !is_engine(tree, node);
-    return strcmp(kp_trace_text(tree->trace, e->name), "torch::autograd::AccumulateGrad") == 0;
+    return strcmp(kp_kineto_text(tree->trace, e->name), "torch::autograd::AccumulateGrad") == 0;
 }
 
-static uint64_t thread_of(const struct kp_trace_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
+static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
 
 static int forward_order(const void *a, const void *b)
 {
@@ -120,8 +120,8 @@ static bool vote_best(const struct stacks *s, int64_t id, uint64_t *thread)
 static void forwards_gather(struct stacks *s, const struct kp_tree *tree, const int32_t *backward)
 {
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_trace_event *e = event_of(tree, i);
-        if (backward[i] >= 0 || tree->nodes[i].removed || e->kind != KP_TRACE_OP || !(e->flags & KP_TRACE_HAS_SEQ))
+        const struct kp_kineto_event *e = event_of(tree, i);
+        if (backward[i] >= 0 || tree->nodes[i].removed || e->kind != KP_KINETO_OP || !(e->flags & KP_KINETO_HAS_SEQ))
             continue;
         s->forwards = kp_kineto_grow(s->forwards, &s->capacity, s->count + 1, sizeof *s->forwards);
         s->forwards[s->count++] = (struct forward){e->number, thread_of(e), (uint32_t)i, !is_engine(tree, i)};
@@ -140,8 +140,8 @@ static int backward_order(const void *a, const void *b)
 static void backwards_gather(struct stacks *s, const struct kp_tree *tree, const int32_t *backward)
 {
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_trace_event *e = event_of(tree, i);
-        if (backward[i] != (int32_t)i || !(e->flags & KP_TRACE_HAS_SEQ)) continue;
+        const struct kp_kineto_event *e = event_of(tree, i);
+        if (backward[i] != (int32_t)i || !(e->flags & KP_KINETO_HAS_SEQ)) continue;
         s->backwards = kp_kineto_grow(s->backwards, &s->backward_capacity, s->backward_count + 1, sizeof *s->backwards);
         s->backwards[s->backward_count++] = (struct backward){e->number, e->fwd_tid, (uint32_t)i};
     }
@@ -177,10 +177,10 @@ static void votes_gather(struct stacks *s)
     votes_settle(s);
 }
 
-static uint32_t stack_for(const struct stacks *s, const struct kp_tree *tree, const struct kp_trace_event *backward)
+static uint32_t stack_for(const struct stacks *s, const struct kp_tree *tree, const struct kp_kineto_event *backward)
 {
     uint64_t thread;
-    if (!(backward->flags & KP_TRACE_HAS_SEQ) || !vote_best(s, backward->fwd_tid, &thread)) return 0;
+    if (!(backward->flags & KP_KINETO_HAS_SEQ) || !vote_best(s, backward->fwd_tid, &thread)) return 0;
     size_t at = forward_find(s, backward->number, thread);
     if (at >= s->count || s->forwards[at].seq != backward->number || s->forwards[at].thread != thread) return 0;
     return event_of(tree, s->forwards[at].node)->stack;
@@ -192,8 +192,8 @@ static void stacks_link(struct kp_tree *tree)
     struct kp_op_ids ids;
     kp_op_ids_gather(&ids, tree);
     for (size_t i = 0; i < tree->count; i++) {
-        struct kp_trace_event *e = &tree->trace->events[tree->nodes[i].event];
-        if ((e->kind != KP_TRACE_RUNTIME && e->kind != KP_TRACE_GPU) || e->external_id <= 0 || e->stack) continue;
+        struct kp_kineto_event *e = &tree->trace->events[tree->nodes[i].event];
+        if ((e->kind != KP_KINETO_RUNTIME && e->kind != KP_KINETO_GPU) || e->external_id <= 0 || e->stack) continue;
         size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, e->external_id);
         if (at < ids.count && ids.ids[at].id == e->external_id) e->stack = event_of(tree, ids.ids[at].node)->stack;
     }

@@ -34,18 +34,18 @@ static int memory_order(const void *a, const void *b)
     return (x->event > y->event) - (x->event < y->event);
 }
 
-static bool is_named(const struct kp_trace *trace, const struct kp_trace_event *e, const char *name)
+static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event *e, const char *name)
 {
-    return strcmp(kp_trace_text(trace, e->name), name) == 0;
+    return strcmp(kp_kineto_text(trace, e->name), name) == 0;
 }
 
-static void memory_init(struct memory *m, const struct kp_trace *trace)
+static void memory_init(struct memory *m, const struct kp_kineto *trace)
 {
     size_t capacity = 0;
     memset(m, 0, sizeof *m);
     for (size_t i = 0; i < trace->count; i++) {
-        const struct kp_trace_event *e = &trace->events[i];
-        if (e->kind != KP_TRACE_MEMORY || !is_named(trace, e, "[memory]")) continue;
+        const struct kp_kineto_event *e = &trace->events[i];
+        if (e->kind != KP_KINETO_MEMORY || !is_named(trace, e, "[memory]")) continue;
         bool host = e->device_type == 0 || e->device_type == 2 || e->device_type == 5;
         bool gpu = e->device_type == 1 || e->device_type == 6 || e->device_type == 12 || e->device_type == 20;
         m->records = kp_kineto_grow(m->records, &capacity, m->count + 1, sizeof *m->records);
@@ -106,14 +106,14 @@ static bool is_skipped(const char *name)
 /* Traces append a captured overload to the op's name; no schema name has a dot of its own. */
 static void name_split(struct kp_tree *tree, struct kp_node *node)
 {
-    const struct kp_trace_event *e = &tree->trace->events[node->event];
-    const char *name = kp_trace_text(tree->trace, e->name);
+    const struct kp_kineto_event *e = &tree->trace->events[node->event];
+    const char *name = kp_kineto_text(tree->trace, e->name);
     struct kp_strings *strings = tree->trace->strings;
     if (strncmp(name, "ProfilerStep#", 13) == 0) {
         node->name = kp_strings_put(strings, "ProfilerStep*", 13);
         return;
     }
-    const char *colons = e->kind == KP_TRACE_OP ? strstr(name, "::") : NULL;
+    const char *colons = e->kind == KP_KINETO_OP ? strstr(name, "::") : NULL;
     const char *dot = colons ? strchr(colons, '.') : NULL;
     if (!dot ||
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != (size_t)(colons - name) ||
@@ -125,7 +125,7 @@ static void name_split(struct kp_tree *tree, struct kp_node *node)
 
 static struct kp_node *node_add(struct kp_tree *tree, size_t event)
 {
-    const struct kp_trace_event *e = &tree->trace->events[event];
+    const struct kp_kineto_event *e = &tree->trace->events[event];
     tree->nodes = kp_kineto_grow(tree->nodes, &tree->capacity, tree->count + 1, sizeof *tree->nodes);
     struct kp_node *node = &tree->nodes[tree->count++];
     *node = (struct kp_node){.event = (uint32_t)event,
@@ -136,32 +136,32 @@ static struct kp_node *node_add(struct kp_tree *tree, size_t event)
                              .next_sibling = -1};
     node->start_ns = e->start_ns;
     node->end_ns = e->start_ns + e->dur_ns;
-    if (e->kind == KP_TRACE_GPU_ANNOTATION && e->dur_ns >= 2) { /* files show it 1 ns longer at each end than it is */
+    if (e->kind == KP_KINETO_GPU_ANNOTATION && e->dur_ns >= 2) { /* files show it 1 ns longer at each end than it is */
         node->start_ns++;
         node->end_ns--;
     }
-    if (e->flags & KP_TRACE_UNFINISHED && e->kind != KP_TRACE_MEMORY) { /* torch sees it end on no thread */
+    if (e->flags & KP_KINETO_UNFINISHED && e->kind != KP_KINETO_MEMORY) { /* torch sees it end on no thread */
         node->is_async = true;
         if (tree->trace->has_start)
             node->end_ns = tree->trace->end_ns > e->start_ns ? tree->trace->end_ns : e->start_ns;
     }
-    node->on_device = e->kind == KP_TRACE_GPU || e->kind == KP_TRACE_GPU_ANNOTATION;
-    node->is_annotation = e->kind == KP_TRACE_ANNOTATION || e->kind == KP_TRACE_GPU_ANNOTATION;
-    node->is_python = e->kind == KP_TRACE_PYTHON;
+    node->on_device = e->kind == KP_KINETO_GPU || e->kind == KP_KINETO_GPU_ANNOTATION;
+    node->is_annotation = e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_GPU_ANNOTATION;
+    node->is_python = e->kind == KP_KINETO_PYTHON;
     tree->has_device |= node->on_device;
     return node;
 }
 
-static bool is_left_out(const struct kp_trace *trace, const struct kp_trace_event *e)
+static bool is_left_out(const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
-    return e->kind == KP_TRACE_OTHER || e->kind == KP_TRACE_MEMORY || is_skipped(kp_trace_text(trace, e->name));
+    return e->kind == KP_KINETO_OTHER || e->kind == KP_KINETO_MEMORY || is_skipped(kp_kineto_text(trace, e->name));
 }
 
 static void nodes_add(struct kp_tree *tree, struct memory *m)
 {
-    struct kp_trace *trace = tree->trace;
+    struct kp_kineto *trace = tree->trace;
     for (size_t i = 0; i < trace->count; i++) {
-        const struct kp_trace_event *e = &trace->events[i];
+        const struct kp_kineto_event *e = &trace->events[i];
         if (is_left_out(trace, e)) continue;
         struct kp_node *node = node_add(tree, i);
         name_split(tree, node);
@@ -194,7 +194,7 @@ static void memory_add_loose(struct kp_tree *tree, struct memory *m)
         free(edges);
     }
     for (size_t i = 0; i < tree->trace->count; i++)
-        if (tree->trace->events[i].kind == KP_TRACE_MEMORY &&
+        if (tree->trace->events[i].kind == KP_KINETO_MEMORY &&
             is_named(tree->trace, &tree->trace->events[i], "[OutOfMemory]"))
             node_add(tree, i);
 }
@@ -202,7 +202,7 @@ static void memory_add_loose(struct kp_tree *tree, struct memory *m)
 static int node_order(const void *a, const void *b, void *context)
 {
     const struct kp_node *x = a, *y = b;
-    const struct kp_trace_event *events = context;
+    const struct kp_kineto_event *events = context;
     if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
     if (x->end_ns != y->end_ns) return x->end_ns > y->end_ns ? -1 : 1;
     uint32_t i = events[x->event].index, j = events[y->event].index;
@@ -224,7 +224,7 @@ static int lane_order(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static uint64_t thread_of(const struct kp_trace_event *e)
+static uint64_t thread_of(const struct kp_kineto_event *e)
 {
     uint64_t thread = (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
     return thread;
@@ -328,7 +328,7 @@ void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *o
     out->self_device = n->device_us - device;
 }
 
-int kp_tree_build(struct kp_tree *tree, struct kp_trace *trace)
+int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace)
 {
     memset(tree, 0, sizeof *tree);
     tree->trace = trace;

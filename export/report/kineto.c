@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct kp_trace *kp_trace_new(void)
+struct kp_kineto *kp_kineto_new(void)
 {
-    struct kp_trace *trace = calloc(1, sizeof *trace);
+    struct kp_kineto *trace = calloc(1, sizeof *trace);
     if (trace) trace->strings = kp_strings_open();
     return trace;
 }
 
-void kp_trace_close(struct kp_trace *trace)
+void kp_kineto_close(struct kp_kineto *trace)
 {
     if (!trace) return;
     kp_strings_close(trace->strings);
@@ -24,10 +24,10 @@ void kp_trace_close(struct kp_trace *trace)
     free(trace);
 }
 
-const char *kp_trace_text(const struct kp_trace *trace, uint32_t id) { return kp_strings_get(trace->strings, id); }
+const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id) { return kp_strings_get(trace->strings, id); }
 
 /* Where the profiler started is the anchor of torch's floats; files that do not say get their first event. */
-static void trace_settle(struct kp_trace *trace)
+static void trace_settle(struct kp_kineto *trace)
 {
     for (size_t i = 0; i < trace->count; i++) trace->events[i].start_ns += trace->base_ns;
     if (trace->has_start) {
@@ -38,22 +38,22 @@ static void trace_settle(struct kp_trace *trace)
     if (trace->has_first) trace->start_ns = trace->first_ns + trace->base_ns;
 }
 
-static void explain(const struct kp_kineto_parser *parser, const struct kp_trace *trace, const char *path, char *why,
+static void explain(const struct kp_kineto_parser *parser, const struct kp_kineto *trace, const char *path, char *why,
                     size_t why_bytes)
 {
     snprintf(why, why_bytes, "%s: byte %llu: %s (%zu events read before it)", path,
              (unsigned long long)kp_kineto_parser_offset(parser), kp_kineto_parser_why(parser), trace->seen);
 }
 
-int kp_trace_finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kineto_parser *parser, int rc,
-                    const char *path, char *why, size_t why_bytes)
+int kp_kineto_finish(struct kp_kineto **out, struct kp_kineto *trace, struct kp_kineto_parser *parser, int rc,
+                     const char *path, char *why, size_t why_bytes)
 {
     if (rc == 0) rc = kp_kineto_parser_end(parser);
     if (rc == 0 && !trace->has_events) {
         snprintf(why, why_bytes, "%s: byte %llu: the end of JSON without traceEvents: not a trace", path,
                  (unsigned long long)kp_kineto_parser_offset(parser));
         kp_kineto_parser_close(parser);
-        kp_trace_close(trace);
+        kp_kineto_close(trace);
         *out = NULL;
         return -EINVAL;
     }
@@ -62,7 +62,7 @@ int kp_trace_finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kin
     kp_kineto_parser_close(parser);
     trace_settle(trace);
     if (rc && !trace->torn) {
-        kp_trace_close(trace);
+        kp_kineto_close(trace);
         trace = NULL;
     }
     *out = trace;
@@ -81,26 +81,26 @@ static int text_take(void *context, const char *text, size_t bytes)
     return rc || !r->stop ? rc : *r->stop;
 }
 
-int kp_trace_read(struct kp_trace **out, const struct kp_trace_wish *wish, char *why, size_t why_bytes)
+int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, char *why, size_t why_bytes)
 {
     *out = NULL;
     why[0] = 0;
-    struct kp_trace *trace = kp_trace_new();
+    struct kp_kineto *trace = kp_kineto_new();
     if (!trace) return -ENOMEM;
     trace->keep = wish->keep;
     trace->keep_context = wish->context;
     struct kp_kineto_parser *parser = kp_kineto_parser_open(trace, wish->keep_args);
     struct reading reading = {parser, wish->stop};
     const int rc = wish->texts.each(wish->texts.from, text_take, &reading, why, why_bytes);
-    return kp_trace_finish(out, trace, parser, rc, wish->label, why, why_bytes);
+    return kp_kineto_finish(out, trace, parser, rc, wish->label, why, why_bytes);
 }
 
-int kp_trace_parse(struct kp_trace **out, const char *text, size_t bytes, bool keep_args, char *why, size_t why_bytes)
+int kp_kineto_parse(struct kp_kineto **out, const char *text, size_t bytes, bool keep_args, char *why, size_t why_bytes)
 {
     *out = NULL;
-    struct kp_trace *trace = kp_trace_new();
+    struct kp_kineto *trace = kp_kineto_new();
     if (!trace) return -ENOMEM;
     struct kp_kineto_parser *parser = kp_kineto_parser_open(trace, keep_args);
     int rc = kp_kineto_parser_feed(parser, text, bytes);
-    return kp_trace_finish(out, trace, parser, rc, "text", why, why_bytes);
+    return kp_kineto_finish(out, trace, parser, rc, "text", why, why_bytes);
 }

@@ -12,25 +12,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum kp_trace_kind {
-    KP_TRACE_OTHER,
-    KP_TRACE_OP,         /* cpu_op and its older names */
-    KP_TRACE_ANNOTATION, /* user_annotation */
-    KP_TRACE_PYTHON,     /* python_function */
-    KP_TRACE_RUNTIME,    /* calls of the CUDA, HIP, XPU runtimes and drivers, on the host */
-    KP_TRACE_OVERHEAD,
-    KP_TRACE_MEMORY, /* [memory] and [OutOfMemory] */
-    KP_TRACE_GPU,    /* kernels, copies, sets, syncs on a device */
-    KP_TRACE_GPU_ANNOTATION,
+enum kp_kineto_kind {
+    KP_KINETO_OTHER,
+    KP_KINETO_OP,         /* cpu_op and its older names */
+    KP_KINETO_ANNOTATION, /* user_annotation */
+    KP_KINETO_PYTHON,     /* python_function */
+    KP_KINETO_RUNTIME,    /* calls of the CUDA, HIP, XPU runtimes and drivers, on the host */
+    KP_KINETO_OVERHEAD,
+    KP_KINETO_MEMORY, /* [memory] and [OutOfMemory] */
+    KP_KINETO_GPU,    /* kernels, copies, sets, syncs on a device */
+    KP_KINETO_GPU_ANNOTATION,
 };
 
-#define KP_TRACE_UNFINISHED 1u /* the op was open when profiling stopped */
-#define KP_TRACE_TEXT_PID 2u   /* pid is a string id */
-#define KP_TRACE_TEXT_TID 4u
-#define KP_TRACE_HAS_SEQ 8u
-#define KP_TRACE_TENSOR_FIRST 16u /* the first input is a tensor: tells one without dimensions from a number */
+#define KP_KINETO_UNFINISHED 1u /* the op was open when profiling stopped */
+#define KP_KINETO_TEXT_PID 2u   /* pid is a string id */
+#define KP_KINETO_TEXT_TID 4u
+#define KP_KINETO_HAS_SEQ 8u
+#define KP_KINETO_TENSOR_FIRST 16u /* the first input is a tensor: tells one without dimensions from a number */
 
-struct kp_trace_event {
+struct kp_kineto_event {
     int64_t start_ns, dur_ns; /* start: since the Unix epoch when the file has a base */
     int64_t pid, tid;
     int64_t external_id; /* 0: none */
@@ -49,7 +49,7 @@ struct kp_trace_event {
 };
 
 /* What a [memory] or [OutOfMemory] event says beyond its bytes, in the order of the file. */
-struct kp_trace_memory {
+struct kp_kineto_memory {
     uint64_t address;            /* 0: not told */
     int64_t bytes;               /* as told; the event's own number is kept small enough for sums */
     int64_t allocated, reserved; /* the allocator's totals after it; -1: not told */
@@ -58,14 +58,15 @@ struct kp_trace_memory {
 };
 
 struct kp_strings;
-struct kp_trace;
-typedef bool (*kp_trace_keep_fn)(const void *context, const struct kp_trace *trace, const struct kp_trace_event *event);
+struct kp_kineto;
+typedef bool (*kp_kineto_keep_fn)(const void *context, const struct kp_kineto *trace,
+                                  const struct kp_kineto_event *event);
 
-struct kp_trace {
-    struct kp_trace_event *events;
+struct kp_kineto {
+    struct kp_kineto_event *events;
     size_t count, capacity;
     size_t seen; /* in the file, kept or not */
-    struct kp_trace_memory *memory;
+    struct kp_kineto_memory *memory;
     size_t memory_count, memory_capacity;
     struct kp_strings *strings;
     char *args_text;
@@ -79,7 +80,7 @@ struct kp_trace {
     bool with_flops, profile_memory, record_shapes, with_stack;
     bool has_stacks; /* some event carries its call stack */
     bool is_ours;    /* written by libkprof: it has waits for the device, which torch's tables have on request only */
-    kp_trace_keep_fn keep; /* NULL: every event; see kp_trace_wish */
+    kp_kineto_keep_fn keep; /* NULL: every event; see kp_kineto_wish */
     const void *keep_context;
     bool torn; /* the file ended early; the events before the cut are here */
 };
@@ -91,24 +92,25 @@ struct kp_texts {
                 size_t why_bytes); /* 0 or -errno; `why` gets one line, or stays */
     const void *from;
 };
-struct kp_trace_wish {
+struct kp_kineto_wish {
     struct kp_texts texts;
     const char *label; /* what messages call it */
     bool keep_args;
-    kp_trace_keep_fn
+    kp_kineto_keep_fn
         keep; /* NULL: every event; else those alone that it wants; times have no base yet when it is asked */
     const void *context;
     const int *stop; /* set by `keep` to -errno: reading ends with it. NULL: it does not */
 };
 /* 0 or -errno (-EINVAL: not JSON or cut short); `why` gets one line with the label and the byte where it went wrong. */
-int kp_trace_read(struct kp_trace **out, const struct kp_trace_wish *wish, char *why, size_t why_bytes);
+int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, char *why, size_t why_bytes);
 /* kineto_file.c: a file's, gzip or plain; `from` is its path */
 int kp_text_file_each(const void *path, kp_text_fn take, void *context, char *why, size_t why_bytes);
-int kp_trace_open(struct kp_trace **out, const char *path, bool keep_args, char *why, size_t why_bytes);
-/* The same as kp_trace_open over a piece of memory; for tests. */
-int kp_trace_parse(struct kp_trace **out, const char *text, size_t bytes, bool keep_args, char *why, size_t why_bytes);
-void kp_trace_close(struct kp_trace *trace);
-const char *kp_trace_text(const struct kp_trace *trace, uint32_t id);
+int kp_kineto_open(struct kp_kineto **out, const char *path, bool keep_args, char *why, size_t why_bytes);
+/* The same as kp_kineto_open over a piece of memory; for tests. */
+int kp_kineto_parse(struct kp_kineto **out, const char *text, size_t bytes, bool keep_args, char *why,
+                    size_t why_bytes);
+void kp_kineto_close(struct kp_kineto *trace);
+const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id);
 
 /* Strings, each stored once; id 0 is "". Ids are dense. Out of memory ends the command with a message. */
 struct kp_strings *kp_strings_open(void);
@@ -123,16 +125,16 @@ extern void (*kp_kineto_no_memory)(void);
 int64_t kp_kineto_ns(const char *text, size_t bytes);
 int64_t kp_kineto_whole(const char *text, size_t bytes);
 uint64_t kp_kineto_address(const char *text, size_t bytes);
-uint8_t kp_kineto_kind(const char *category); /* KP_TRACE_* */
+uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
 void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);
 
-/* kineto_parse.c: the JSON machine behind kp_trace_open */
+/* kineto_parse.c: the JSON machine behind kp_kineto_open */
 struct kp_kineto_parser;
-struct kp_trace *kp_trace_new(void);
-/* After the last piece (rc: 0, or what went wrong before): closes the parser. As kp_trace_open. */
-int kp_trace_finish(struct kp_trace **out, struct kp_trace *trace, struct kp_kineto_parser *parser, int rc,
-                    const char *path, char *why, size_t why_bytes);
-struct kp_kineto_parser *kp_kineto_parser_open(struct kp_trace *trace, bool keep_args);
+struct kp_kineto *kp_kineto_new(void);
+/* After the last piece (rc: 0, or what went wrong before): closes the parser. As kp_kineto_open. */
+int kp_kineto_finish(struct kp_kineto **out, struct kp_kineto *trace, struct kp_kineto_parser *parser, int rc,
+                     const char *path, char *why, size_t why_bytes);
+struct kp_kineto_parser *kp_kineto_parser_open(struct kp_kineto *trace, bool keep_args);
 void kp_kineto_parser_close(struct kp_kineto_parser *parser);
 /* 0, or -EINVAL with `bad_byte` = offset of the trouble in the whole text and `why` = what it is. */
 int kp_kineto_parser_feed(struct kp_kineto_parser *parser, const char *text, size_t bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kineto_parse.c - the JSON machine: libyajl's calls become events of a kp_trace
+ * kineto_parse.c - the JSON machine: libyajl's calls become events of a kp_kineto
  *
  * The machine knows five places: outside, the top object, the array of events, an event, its args. Everything else is
  * skipped by depth. "Input Dims" is turned into the text Python prints for it, as the tables group by that text.
@@ -58,7 +58,7 @@ struct text {
 };
 
 struct kp_kineto_parser {
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     yajl_handle yajl;
     enum place place;
     enum key key;
@@ -67,8 +67,8 @@ struct kp_kineto_parser {
     size_t entry;   /* where the current entry of Input Dims starts */
     bool nested;    /* that entry is a list of tensors */
     bool keep_args, comma;
-    struct kp_trace_event event;
-    struct kp_trace_memory memory;
+    struct kp_kineto_event event;
+    struct kp_kineto_memory memory;
     uint32_t last_cat;
     uint8_t last_kind;
     struct text dims, concrete;
@@ -148,7 +148,7 @@ static int64_t within(int64_t value, int64_t least, int64_t most)
 
 static void event_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
-    struct kp_trace_event *e = &p->event;
+    struct kp_kineto_event *e = &p->event;
     switch (p->key) {
     case KEY_TS: e->start_ns = within(kp_kineto_ns(text, bytes), -(MOST_NS / 2), MOST_NS); break;
     case KEY_DUR: e->dur_ns = within(kp_kineto_ns(text, bytes), 0, MOST_NS); break;
@@ -160,14 +160,14 @@ static void event_number(struct kp_kineto_parser *p, const char *text, size_t by
 
 static void args_number(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
-    struct kp_trace_event *e = &p->event;
+    struct kp_kineto_event *e = &p->event;
     int64_t value = p->key == KEY_OTHER ? 0 : kp_kineto_whole(text, bytes);
     switch (p->key) {
     case KEY_EXTERNAL: e->external_id = value; break;
     case KEY_INDEX: e->index = (uint32_t)value; break;
     case KEY_SEQ:
         e->number = value;
-        e->flags |= KP_TRACE_HAS_SEQ;
+        e->flags |= KP_KINETO_HAS_SEQ;
         break;
     case KEY_FWD: e->fwd_tid = value; break;
     case KEY_BYTES:
@@ -198,7 +198,7 @@ static void top_number(struct kp_kineto_parser *p, const char *text, size_t byte
 
 static void event_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
-    struct kp_trace_event *e = &p->event;
+    struct kp_kineto_event *e = &p->event;
     struct kp_strings *strings = p->trace->strings;
     switch (p->key) {
     case KEY_PH: e->phase = bytes ? text[0] : 0; break;
@@ -208,11 +208,11 @@ static void event_string(struct kp_kineto_parser *p, const char *text, size_t by
     case KEY_DUR: event_number(p, text, bytes); break;
     case KEY_PID:
         e->pid = kp_strings_put(strings, text, bytes);
-        e->flags |= KP_TRACE_TEXT_PID;
+        e->flags |= KP_KINETO_TEXT_PID;
         break;
     case KEY_TID:
         e->tid = kp_strings_put(strings, text, bytes);
-        e->flags |= KP_TRACE_TEXT_TID;
+        e->flags |= KP_KINETO_TEXT_TID;
         break;
     default: break;
     }
@@ -237,29 +237,29 @@ static void type_take(struct kp_kineto_parser *p, const char *text, size_t bytes
 {
     const bool is_tensor =
         bytes && !(bytes == 6 && !memcmp(text, "Scalar", 6)) && !(bytes == 10 && !memcmp(text + 6, "List", 4));
-    if (p->level++ == 0 && is_tensor) p->event.flags |= KP_TRACE_TENSOR_FIRST;
+    if (p->level++ == 0 && is_tensor) p->event.flags |= KP_KINETO_TENSOR_FIRST;
 }
 
 /* ---- an event ends ---- */
 
 static bool is_profiler_span(const struct kp_kineto_parser *p)
 {
-    return strcmp(kp_trace_text(p->trace, p->event.cat), "Trace") == 0 &&
-           strncmp(kp_trace_text(p->trace, p->event.name), "PyTorch Profiler", 16) == 0;
+    return strcmp(kp_kineto_text(p->trace, p->event.cat), "Trace") == 0 &&
+           strncmp(kp_kineto_text(p->trace, p->event.name), "PyTorch Profiler", 16) == 0;
 }
 
 static void event_end(struct kp_kineto_parser *p)
 {
-    struct kp_trace *t = p->trace;
-    struct kp_trace_event *e = &p->event;
+    struct kp_kineto *t = p->trace;
+    struct kp_kineto_event *e = &p->event;
     if (e->phase != 'X' && e->phase != 'i' && e->phase != 'I') return;
     if (e->cat != p->last_cat) {
         p->last_cat = e->cat;
-        p->last_kind = kp_kineto_kind(kp_trace_text(t, e->cat));
+        p->last_kind = kp_kineto_kind(kp_kineto_text(t, e->cat));
     }
-    e->kind = e->cat ? p->last_kind : KP_TRACE_OTHER;
-    if (e->phase != 'X' && e->kind != KP_TRACE_MEMORY) e->kind = KP_TRACE_OTHER;
-    if (e->kind == KP_TRACE_OTHER && is_profiler_span(p) && !t->has_start) {
+    e->kind = e->cat ? p->last_kind : KP_KINETO_OTHER;
+    if (e->phase != 'X' && e->kind != KP_KINETO_MEMORY) e->kind = KP_KINETO_OTHER;
+    if (e->kind == KP_KINETO_OTHER && is_profiler_span(p) && !t->has_start) {
         t->has_start = true;
         t->start_ns = e->start_ns;
         t->end_ns = e->start_ns + e->dur_ns;
@@ -274,7 +274,7 @@ static void event_end(struct kp_kineto_parser *p)
     e->args_bytes = (uint32_t)(t->args_bytes - e->args);
     t->events = kp_kineto_grow(t->events, &t->capacity, t->count + 1, sizeof *t->events);
     t->events[t->count++] = *e;
-    if (e->kind != KP_TRACE_MEMORY) return;
+    if (e->kind != KP_KINETO_MEMORY) return;
     p->memory.event = (uint32_t)(t->count - 1);
     t->memory = kp_kineto_grow(t->memory, &t->memory_capacity, t->memory_count + 1, sizeof *t->memory);
     t->memory[t->memory_count++] = p->memory;
@@ -284,7 +284,7 @@ static void event_end(struct kp_kineto_parser *p)
 
 static void raw(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
-    struct kp_trace *t = p->trace;
+    struct kp_kineto *t = p->trace;
     if (bytes == 0) return;
     t->args_text = kp_kineto_grow(t->args_text, &t->args_capacity, t->args_bytes + bytes, 1);
     memcpy(t->args_text + t->args_bytes, text, bytes);
@@ -391,7 +391,7 @@ static int on_bool(void *context, int value)
     struct kp_kineto_parser *p = context;
     p->told++;
     raw_value(p, value ? "true" : "false", value ? 4 : 5);
-    if (!p->skip && p->place == ARGS && p->key == KEY_FINISHED && !value) p->event.flags |= KP_TRACE_UNFINISHED;
+    if (!p->skip && p->place == ARGS && p->key == KEY_FINISHED && !value) p->event.flags |= KP_KINETO_UNFINISHED;
     if (!p->skip && p->place == TOP) top_number(p, value ? "1" : "0", 1);
     return 1;
 }
@@ -429,8 +429,8 @@ static int on_map_start(void *context)
         p->place = TOP;
     } else if (p->place == EVENTS) {
         p->place = EVENT;
-        p->event = (struct kp_trace_event){.index = UINT32_MAX, .args = p->trace->args_bytes};
-        p->memory = (struct kp_trace_memory){.allocated = -1, .reserved = -1, .device = -1};
+        p->event = (struct kp_kineto_event){.index = UINT32_MAX, .args = p->trace->args_bytes};
+        p->memory = (struct kp_kineto_memory){.allocated = -1, .reserved = -1, .device = -1};
     } else if (p->place == EVENT && p->key == KEY_ARGS) {
         p->place = ARGS;
         p->comma = false;
@@ -530,7 +530,7 @@ static int on_array_end(void *context)
         p->place = ARGS;
     } else if (p->place == CONCRETE) {
         p->place = ARGS;
-        if (strcmp(kp_trace_text(p->trace, p->event.name), "aten::conv2d") == 0)
+        if (strcmp(kp_kineto_text(p->trace, p->event.name), "aten::conv2d") == 0)
             p->event.concrete = kp_strings_put(p->trace->strings, p->concrete.data, p->concrete.used);
     } else if (p->place == EVENTS) {
         p->place = TOP;
@@ -576,7 +576,7 @@ static void memory_give(void *context, void *p)
 
 static yajl_alloc_funcs memory = {memory_take, memory_grow, memory_give, NULL};
 
-struct kp_kineto_parser *kp_kineto_parser_open(struct kp_trace *trace, bool keep_args)
+struct kp_kineto_parser *kp_kineto_parser_open(struct kp_kineto *trace, bool keep_args)
 {
     size_t capacity = 0;
     struct kp_kineto_parser *p = kp_kineto_grow(NULL, &capacity, 64, sizeof *p / 64 + 1);

@@ -57,38 +57,38 @@ static const struct {
     const char *cat;
     uint8_t kind;
 } kind_rows[] = {
-    {"cpu_op", KP_TRACE_OP},
-    {"Operator", KP_TRACE_OP},
-    {"operator", KP_TRACE_OP},
-    {"symbol", KP_TRACE_OP}, /* ours, of KPROF_SYMBOLS */
-    {"user_annotation", KP_TRACE_ANNOTATION},
-    {"python_function", KP_TRACE_PYTHON},
-    {"cuda_runtime", KP_TRACE_RUNTIME},
-    {"cuda_driver", KP_TRACE_RUNTIME},
-    {"Runtime", KP_TRACE_RUNTIME},
-    {"runtime", KP_TRACE_RUNTIME},
-    {"xpu_runtime", KP_TRACE_RUNTIME},
-    {"xpu_driver", KP_TRACE_RUNTIME},
-    {"mtia_runtime", KP_TRACE_RUNTIME},
-    {"privateuse1_runtime", KP_TRACE_RUNTIME},
-    {"privateuse1_driver", KP_TRACE_RUNTIME},
-    {"hip_runtime", KP_TRACE_RUNTIME},
-    {"overhead", KP_TRACE_OVERHEAD},
-    {"cpu_instant_event", KP_TRACE_MEMORY},
-    {"kernel", KP_TRACE_GPU},
-    {"Kernel", KP_TRACE_GPU},
-    {"gpu_memcpy", KP_TRACE_GPU},
-    {"gpu_memset", KP_TRACE_GPU},
-    {"Memcpy", KP_TRACE_GPU},
-    {"Memset", KP_TRACE_GPU},
-    {"cuda_sync", KP_TRACE_GPU},
-    {"concurrent_kernel", KP_TRACE_GPU},
-    {"gpu_user_annotation", KP_TRACE_GPU_ANNOTATION},
+    {"cpu_op", KP_KINETO_OP},
+    {"Operator", KP_KINETO_OP},
+    {"operator", KP_KINETO_OP},
+    {"symbol", KP_KINETO_OP}, /* ours, of KPROF_SYMBOLS */
+    {"user_annotation", KP_KINETO_ANNOTATION},
+    {"python_function", KP_KINETO_PYTHON},
+    {"cuda_runtime", KP_KINETO_RUNTIME},
+    {"cuda_driver", KP_KINETO_RUNTIME},
+    {"Runtime", KP_KINETO_RUNTIME},
+    {"runtime", KP_KINETO_RUNTIME},
+    {"xpu_runtime", KP_KINETO_RUNTIME},
+    {"xpu_driver", KP_KINETO_RUNTIME},
+    {"mtia_runtime", KP_KINETO_RUNTIME},
+    {"privateuse1_runtime", KP_KINETO_RUNTIME},
+    {"privateuse1_driver", KP_KINETO_RUNTIME},
+    {"hip_runtime", KP_KINETO_RUNTIME},
+    {"overhead", KP_KINETO_OVERHEAD},
+    {"cpu_instant_event", KP_KINETO_MEMORY},
+    {"kernel", KP_KINETO_GPU},
+    {"Kernel", KP_KINETO_GPU},
+    {"gpu_memcpy", KP_KINETO_GPU},
+    {"gpu_memset", KP_KINETO_GPU},
+    {"Memcpy", KP_KINETO_GPU},
+    {"Memset", KP_KINETO_GPU},
+    {"cuda_sync", KP_KINETO_GPU},
+    {"concurrent_kernel", KP_KINETO_GPU},
+    {"gpu_user_annotation", KP_KINETO_GPU_ANNOTATION},
 };
 
 uint8_t kp_kineto_kind(const char *cat)
 {
     for (size_t i = 0; i < sizeof kind_rows / sizeof *kind_rows; i++)
         if (strcmp(kind_rows[i].cat, cat) == 0) return kind_rows[i].kind;
-    return KP_TRACE_OTHER;
+    return KP_KINETO_OTHER;
 }

@@ -133,9 +133,9 @@ static void put_source(FILE *out, const char *frame, const struct layout *l)
 
 /* Names are any bytes. Once they are sorted by what they are, each becomes what is shown, so that columns are as wide
  * as that. */
-static uint32_t id_plain(struct kp_trace *trace, uint32_t id)
+static uint32_t id_plain(struct kp_kineto *trace, uint32_t id)
 {
-    const char *text = kp_trace_text(trace, id);
+    const char *text = kp_kineto_text(trace, id);
     const size_t bytes = strlen(text);
     if (kp_plain_is(text, bytes)) return id;
     size_t capacity = 0;
@@ -155,7 +155,7 @@ static void rows_plain(struct kp_keyavg *a)
         for (uint32_t f = 0; f < row->stack_count; f++) {
             const char **frame = &row->stack[f];
             const uint32_t id = kp_strings_put(a->trace->strings, *frame, strlen(*frame));
-            *frame = kp_trace_text(a->trace, id_plain(a->trace, id));
+            *frame = kp_kineto_text(a->trace, id_plain(a->trace, id));
         }
     }
 }
@@ -181,9 +181,9 @@ static void layout_measure(struct layout *l, const struct kp_keyavg *a, const st
     double least = 0;
     for (size_t i = 0; i < a->count; i++) {
         const struct kp_row *row = &a->rows[i];
-        size_t letters = kp_table_letters(kp_trace_text(a->trace, row->name));
+        size_t letters = kp_table_letters(kp_kineto_text(a->trace, row->name));
         name = letters > name ? letters : name;
-        letters = kp_table_letters(kp_trace_text(a->trace, row->shapes));
+        letters = kp_table_letters(kp_kineto_text(a->trace, row->shapes));
         shapes = letters > shapes ? letters : shapes;
         l->overloads |= row->overload != 0;
         l->shape_column |= row->shapes && letters > 2;
@@ -284,7 +284,8 @@ static void row_numbers(struct cells *c, const struct kp_row *row, const struct 
 static void row_tail(FILE *out, const struct kp_row *row, const struct layout *l, const struct kp_keyavg *a, int column)
 {
     char text[40] = "--";
-    if (l->shape_column) put_cell(out, kp_trace_text(a->trace, row->shapes), l->shapes, "", l->widths[column++], false);
+    if (l->shape_column)
+        put_cell(out, kp_kineto_text(a->trace, row->shapes), l->shapes, "", l->widths[column++], false);
     if (l->flops) {
         if (row->flops > 0) snprintf(text, sizeof text, "%8.3f", row->flops * l->flops_scale);
         put_cell(out, text, -1, "", l->widths[column], l->stacks);
@@ -315,8 +316,8 @@ static void put_row(FILE *out, const struct kp_row *row, const struct layout *l,
 {
     struct cells c = {.count = 0};
     int column = 1 + l->overloads;
-    put_name(out, kp_trace_text(a->trace, row->name), o, l->name);
-    if (l->overloads) put_name(out, kp_trace_text(a->trace, row->overload), o, l->name);
+    put_name(out, kp_kineto_text(a->trace, row->name), o, l->name);
+    if (l->overloads) put_name(out, kp_kineto_text(a->trace, row->overload), o, l->name);
     row_numbers(&c, row, l, a, o->time_unit);
     for (int i = 0; i < c.count; i++) put_cell(out, c.text[i], -1, "", l->widths[column++], false);
     row_tail(out, row, l, a, column);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* export_bridge.h - the text of a spool's cycle, for who reads traces: the two sides have a struct kp_trace each */
+/* export_bridge.h - the text of a spool's cycle, for tests that read traces */
 #ifndef KP_FUZZ_EXPORT_BRIDGE_H
 #define KP_FUZZ_EXPORT_BRIDGE_H
 

@@ -42,7 +42,7 @@ static void memory_show(struct kp_tree *tree)
     kp_memview_fini(&view);
 }
 
-static void trace_show(struct kp_trace *trace)
+static void trace_show(struct kp_kineto *trace)
 {
     const struct kp_keyavg_options group = {
         .by_shape = true, .by_overload = true, .python_functions = true, .by_stack = 3};
@@ -88,15 +88,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0 || write(fd, spool.bytes, bytes) != (ssize_t)bytes) abort();
     struct fuzz_export from = {.fd = fd};
     for (; from.cycle < 4 && !from.refused; from.cycle++) {
-        struct kp_trace *trace;
-        const struct kp_trace_wish wish = {.texts = {each, &from}, .label = "f", .keep_args = from.cycle & 1};
-        const int rc = kp_trace_read(&trace, &wish, why, sizeof why);
+        struct kp_kineto *trace;
+        const struct kp_kineto_wish wish = {.texts = {each, &from}, .label = "f", .keep_args = from.cycle & 1};
+        const int rc = kp_kineto_read(&trace, &wish, why, sizeof why);
         if (rc == -EINVAL && !from.refused) { /* what we write we can read */
             fprintf(stderr, "%s\n", why);
             abort();
         }
         if (trace) trace_show(trace);
-        kp_trace_close(trace);
+        kp_kineto_close(trace);
     }
     close(fd);
     test_spool_free(&spool);

@@ -13,7 +13,7 @@
 #include "export/report/memory/memblocks.h"
 #include "export/report/table.h"
 
-static void tables(struct kp_trace *trace, const struct kp_keyavg_options *group, const struct kp_table_options *table)
+static void tables(struct kp_kineto *trace, const struct kp_keyavg_options *group, const struct kp_table_options *table)
 {
     struct kp_tree tree;
     struct kp_keyavg averages;
@@ -31,7 +31,7 @@ static void tables(struct kp_trace *trace, const struct kp_keyavg_options *group
     kp_tree_fini(&tree);
 }
 
-static void memory(struct kp_trace *trace)
+static void memory(struct kp_kineto *trace)
 {
     struct kp_tree tree;
     struct kp_memview view;
@@ -134,7 +134,7 @@ static void push(const uint8_t *data, size_t size)
 /* A trace read in two pieces has the events of the one read whole. */
 static void pieces(const uint8_t *data, size_t size, size_t events)
 {
-    struct kp_trace trace = {.strings = kp_strings_open()};
+    struct kp_kineto trace = {.strings = kp_strings_open()};
     struct kp_kineto_parser *parser = kp_kineto_parser_open(&trace, false);
     size_t half = size / 2;
     int rc = kp_kineto_parser_feed(parser, (const char *)data, half);
@@ -161,9 +161,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .sort_by = "self_cpu_time_total",
                                       .header = "h",
                                       .time_unit = 'm'};
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     char why[256] = "";
-    int rc = kp_trace_parse(&trace, (const char *)data, size, true, why, sizeof why);
+    int rc = kp_kineto_parse(&trace, (const char *)data, size, true, why, sizeof why);
     if (rc && !strstr(why, "byte ")) abort();
     if (rc == 0) pieces(data, size, trace->count);
     if (trace) {
@@ -173,6 +173,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     heap(data, size);
     push(data, size);
-    kp_trace_close(trace);
+    kp_kineto_close(trace);
     return 0;
 }

@@ -49,7 +49,7 @@ static const struct kp_mem_place nowhere = {-1, -1, -1, -1, -1, -1, -1, 0};
 const char *kp_mem_op_name(const struct kp_memview *view, int32_t node)
 {
     return node < 0 ? ""
-                    : kp_trace_text(view->tree->trace, view->tree->trace->events[view->tree->nodes[node].event].name);
+                    : kp_kineto_text(view->tree->trace, view->tree->trace->events[view->tree->nodes[node].event].name);
 }
 
 bool kp_mem_is_optimizer(const char *name) { return strncmp(name, "Optimizer.step#", 15) == 0; }
@@ -82,7 +82,7 @@ static int device_order(const void *a, const void *b)
 /* All devices first, so that their numbers stay. */
 static void devices_find(struct kp_memview *view)
 {
-    const struct kp_trace *trace = view->tree->trace;
+    const struct kp_kineto *trace = view->tree->trace;
     for (size_t i = 0; i < trace->memory_count; i++)
         device_find(view, trace->events[trace->memory[i].event].device_type, trace->memory[i].device);
     if (view->device_count) qsort(view->devices, view->device_count, sizeof *view->devices, device_order);
@@ -99,12 +99,12 @@ static int time_order(const void *a, const void *b)
 
 static void records_add(struct sweep *s)
 {
-    const struct kp_trace *trace = s->view->tree->trace;
+    const struct kp_kineto *trace = s->view->tree->trace;
     for (size_t i = 0; i < trace->memory_count; i++) {
-        const struct kp_trace_memory *m = &trace->memory[i];
-        const struct kp_trace_event *e = &trace->events[m->event];
-        bool is_out = strcmp(kp_trace_text(trace, e->name), "[OutOfMemory]") == 0;
-        if (!is_out && strcmp(kp_trace_text(trace, e->name), "[memory]") != 0) continue;
+        const struct kp_kineto_memory *m = &trace->memory[i];
+        const struct kp_kineto_event *e = &trace->events[m->event];
+        bool is_out = strcmp(kp_kineto_text(trace, e->name), "[OutOfMemory]") == 0;
+        if (!is_out && strcmp(kp_kineto_text(trace, e->name), "[memory]") != 0) continue;
         s->view->no_addresses |= !is_out && !m->address;
         s->records = kp_kineto_grow(s->records, &s->capacity, s->count + 1, sizeof *s->records);
         s->records[s->count++] = (struct record){.at_ns = e->start_ns,
@@ -122,7 +122,7 @@ static void records_add(struct sweep *s)
 
 /* ---- the sweep ---- */
 
-static struct lane *lane_get(struct sweep *s, const struct kp_trace_event *e)
+static struct lane *lane_get(struct sweep *s, const struct kp_kineto_event *e)
 {
     uint64_t thread = (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
     const size_t had = s->threads.count, at = kp_keyindex_get(&s->threads, thread);
@@ -159,10 +159,10 @@ static struct kp_mem_place place_around(struct lane *lane, int64_t start_ns, int
  * A pass goes on while the sequence numbers fall: a node of autograd with the highest number of a pass, or a higher
  * one, begins another. So does any op between two nodes, and any optimizer's step.
  */
-static int32_t pass_at(struct sweep *s, struct lane *lane, const struct kp_trace_event *e)
+static int32_t pass_at(struct sweep *s, struct lane *lane, const struct kp_kineto_event *e)
 {
     struct kp_memview *view = s->view;
-    bool has_seq = e->flags & KP_TRACE_HAS_SEQ;
+    bool has_seq = e->flags & KP_KINETO_HAS_SEQ;
     struct kp_mem_pass *pass = lane->pass < 0 ? NULL : &view->passes[lane->pass];
     if (!pass || !pass->open || pass->optimizers != s->optimizers ||
         (has_seq && pass->most_seq >= 0 && e->number >= pass->most_seq)) {
@@ -191,10 +191,10 @@ static bool has_schema(const char *name)
     return colons && strncmp(name, "autograd::engine::", 18) != 0 && !strpbrk(name, " <(/");
 }
 
-static void op_enter(struct sweep *s, struct lane *lane, const struct kp_trace_event *e, int32_t node,
+static void op_enter(struct sweep *s, struct lane *lane, const struct kp_kineto_event *e, int32_t node,
                      struct kp_mem_place *place)
 {
-    const char *name = kp_trace_text(s->view->tree->trace, e->name);
+    const char *name = kp_kineto_text(s->view->tree->trace, e->name);
     bool is_engine = strncmp(name, "autograd::engine::evaluate_function: ", 37) == 0;
     bool in_engine = place->op >= 0 && place->op == place->engine;
     if (place->top < 0) place->top = node;
@@ -211,17 +211,17 @@ static void op_enter(struct sweep *s, struct lane *lane, const struct kp_trace_e
 static void node_enter(struct sweep *s, int32_t node)
 {
     const struct kp_node *n = &s->view->tree->nodes[node];
-    const struct kp_trace *trace = s->view->tree->trace;
-    const struct kp_trace_event *e = &trace->events[n->event];
-    if (n->on_device || e->kind == KP_TRACE_MEMORY) return;
+    const struct kp_kineto *trace = s->view->tree->trace;
+    const struct kp_kineto_event *e = &trace->events[n->event];
+    if (n->on_device || e->kind == KP_KINETO_MEMORY) return;
     struct lane *lane = lane_get(s, e);
     struct kp_mem_place place =
-        e->kind == KP_TRACE_OP ? lane_place(lane, n->start_ns) : place_around(lane, n->start_ns, n->end_ns);
-    if (e->kind == KP_TRACE_OP) {
+        e->kind == KP_KINETO_OP ? lane_place(lane, n->start_ns) : place_around(lane, n->start_ns, n->end_ns);
+    if (e->kind == KP_KINETO_OP) {
         op_enter(s, lane, e, node, &place);
-    } else if (e->kind == KP_TRACE_ANNOTATION) {
+    } else if (e->kind == KP_KINETO_ANNOTATION) {
         place.range = node;
-        if (kp_mem_is_optimizer(kp_trace_text(trace, e->name))) {
+        if (kp_mem_is_optimizer(kp_kineto_text(trace, e->name))) {
             place.optimizer = node;
             s->optimizers++;
         }
@@ -357,13 +357,13 @@ static void step_add(struct kp_memview *view, int64_t from_ns, int64_t to_ns, lo
 /* Without ProfilerStep#: from the end of one optimizer's step to the end of the next. */
 static void steps_of_optimizers(struct kp_memview *view)
 {
-    const struct kp_trace *trace = view->tree->trace;
+    const struct kp_kineto *trace = view->tree->trace;
     int64_t from_ns = view->begin_ns;
     uint32_t name = 0;
     for (size_t i = 0; i < view->tree->count; i++) {
         const struct kp_node *n = &view->tree->nodes[i];
-        const struct kp_trace_event *e = &trace->events[n->event];
-        if (e->kind != KP_TRACE_ANNOTATION || !kp_mem_is_optimizer(kp_trace_text(trace, e->name)) ||
+        const struct kp_kineto_event *e = &trace->events[n->event];
+        if (e->kind != KP_KINETO_ANNOTATION || !kp_mem_is_optimizer(kp_kineto_text(trace, e->name)) ||
             (name && e->name != name))
             continue;
         name = e->name;
@@ -375,12 +375,12 @@ static void steps_of_optimizers(struct kp_memview *view)
 
 static void steps_find(struct kp_memview *view)
 {
-    const struct kp_trace *trace = view->tree->trace;
+    const struct kp_kineto *trace = view->tree->trace;
     for (size_t i = 0; i < view->tree->count; i++) {
         const struct kp_node *n = &view->tree->nodes[i];
-        const struct kp_trace_event *e = &trace->events[n->event];
-        const char *name = kp_trace_text(trace, e->name);
-        if (e->kind == KP_TRACE_ANNOTATION && strncmp(name, "ProfilerStep#", 13) == 0)
+        const struct kp_kineto_event *e = &trace->events[n->event];
+        const char *name = kp_kineto_text(trace, e->name);
+        if (e->kind == KP_KINETO_ANNOTATION && strncmp(name, "ProfilerStep#", 13) == 0)
             step_add(view, n->start_ns, n->end_ns, strtol(name + 13, NULL, 10));
     }
     view->step_source = "ProfilerStep";

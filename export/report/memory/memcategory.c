@@ -61,16 +61,16 @@ static int forward_order(const void *a, const void *b)
 
 static void forwards_find(struct forwards *f, const struct kp_tree *tree)
 {
-    const struct kp_trace *trace = tree->trace;
+    const struct kp_kineto *trace = tree->trace;
     size_t capacity = 0;
     int64_t *top_ns =
         kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *top_ns); /* parents come before their children */
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_trace_event *e = &trace->events[tree->nodes[i].event];
+        const struct kp_kineto_event *e = &trace->events[tree->nodes[i].event];
         const int32_t p = tree->nodes[i].parent;
-        const bool in_op = p >= 0 && trace->events[tree->nodes[p].event].kind == KP_TRACE_OP;
+        const bool in_op = p >= 0 && trace->events[tree->nodes[p].event].kind == KP_KINETO_OP;
         top_ns[i] = in_op ? top_ns[p] : tree->nodes[i].start_ns;
-        if (e->kind != KP_TRACE_OP || !(e->flags & KP_TRACE_HAS_SEQ) || e->fwd_tid > 0 || e->number < 0) continue;
+        if (e->kind != KP_KINETO_OP || !(e->flags & KP_KINETO_HAS_SEQ) || e->fwd_tid > 0 || e->number < 0) continue;
         f->of = kp_kineto_grow(f->of, &f->capacity, f->count + 1, sizeof *f->of);
         f->of[f->count++] = (struct forward){e->number, e->start_ns, in_op ? top_ns[i] : e->start_ns,
                                              (uint64_t)e->tid ^ ((uint64_t)e->pid << 32)};
@@ -142,8 +142,8 @@ static void passes_settle(struct kp_memview *view)
 static void optimizers_find(struct spans *out, const struct kp_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_trace_event *e = &tree->trace->events[tree->nodes[i].event];
-        if (e->kind != KP_TRACE_ANNOTATION || !kp_mem_is_optimizer(kp_trace_text(tree->trace, e->name))) continue;
+        const struct kp_kineto_event *e = &tree->trace->events[tree->nodes[i].event];
+        if (e->kind != KP_KINETO_ANNOTATION || !kp_mem_is_optimizer(kp_kineto_text(tree->trace, e->name))) continue;
         out->of = kp_kineto_grow(out->of, &out->capacity, out->count + 1, sizeof *out->of);
         out->of[out->count][0] = tree->nodes[i].start_ns;
         out->of[out->count++][1] = tree->nodes[i].end_ns;

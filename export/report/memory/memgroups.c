@@ -108,7 +108,7 @@ void kp_mem_groups_fini(struct kp_mem_groups *g)
  * has them. */
 const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out, size_t bytes)
 {
-    const char *text = stack ? kp_trace_text(view->tree->trace, stack) : "", *line = NULL, *module = NULL;
+    const char *text = stack ? kp_kineto_text(view->tree->trace, stack) : "", *line = NULL, *module = NULL;
     size_t line_bytes = 0, module_bytes = 0;
     while (*text) {
         size_t n = strcspn(text, ";");

@@ -31,12 +31,12 @@ static void step_put(FILE *out, const struct kp_memview *view, int64_t at_ns)
 
 static void group_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row, bool is_leak)
 {
-    const struct kp_trace *trace = view->tree->trace;
+    const struct kp_kineto *trace = view->tree->trace;
     fputc('{', out);
-    member_put(out, "op", kp_trace_text(trace, row->op));
-    member_put(out, "outermost_op", kp_trace_text(trace, row->top));
+    member_put(out, "op", kp_kineto_text(trace, row->op));
+    member_put(out, "outermost_op", kp_kineto_text(trace, row->top));
     member_put(out, "category", kp_mem_category_name(row->category));
-    if (row->stack) member_put(out, "stack", kp_trace_text(trace, row->stack));
+    if (row->stack) member_put(out, "stack", kp_kineto_text(trace, row->stack));
     if (is_leak)
         fprintf(out, "\"steps\":%ld,\"first_step\":%ld,\"last_step\":%ld,", row->steps,
                 view->steps[row->first_step].number, view->steps[row->last_step].number);

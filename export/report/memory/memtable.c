@@ -49,10 +49,10 @@ static void name_put(FILE *out, const char *text, size_t width)
 static void places_put(FILE *out, const struct kp_memview *view, const struct kp_mem_group *row)
 {
     char place[PLACE_BYTES];
-    const char *op = kp_trace_text(view->tree->trace, row->op);
+    const char *op = kp_kineto_text(view->tree->trace, row->op);
     name_put(out, *op ? op : "(outside any op)", NAME_WIDTH);
     fputs("  ", out);
-    name_put(out, kp_trace_text(view->tree->trace, row->top), NAME_WIDTH);
+    name_put(out, kp_kineto_text(view->tree->trace, row->top), NAME_WIDTH);
     fputs("  ", out);
     kp_plain_put(out, kp_mem_place_text(view, row->stack, place, sizeof place));
     fputc('\n', out);

@@ -120,7 +120,7 @@ static int entries(const char *path)
 static void a_spool_is_read_without_a_file(void **state)
 {
     struct kp_input input;
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     char why[256], temporary[512];
     (void)state;
     spool_make("s.kprof");
@@ -134,7 +134,7 @@ static void a_spool_is_read_without_a_file(void **state)
         assert_int_equal(kp_source_read(&input.of[0], &trace, why, sizeof why), 0);
         assert_true(trace->count > 0);
         assert_true(trace->has_start);
-        kp_trace_close(trace);
+        kp_kineto_close(trace);
         assert_int_equal(entries(temporary), 0);
     }
     kp_input_close(&input);
@@ -145,7 +145,7 @@ static void cycles_are_sources_of_their_own_and_those_without_an_event_are_none(
 {
     struct test_spool s;
     struct kp_input input;
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     char why[256], label[600];
     (void)state;
     test_spool_init(&s);
@@ -167,7 +167,7 @@ static void cycles_are_sources_of_their_own_and_those_without_an_event_are_none(
         assert_string_equal(input.of[i].label, label);
         assert_int_equal(kp_source_read(&input.of[i], &trace, why, sizeof why), 0);
         assert_int_equal(trace->count, (i ? 3 : 1) + 3); /* and the three of the profiler itself */
-        kp_trace_close(trace);
+        kp_kineto_close(trace);
     }
     kp_input_close(&input);
 }

@@ -12,7 +12,7 @@
 #include "test/support/support.h"
 
 struct world {
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     struct kp_tree tree;
     struct kp_memview view;
     char json[32768];
@@ -66,7 +66,7 @@ static void build(struct world *w)
     static char text[33000];
     char why[256];
     snprintf(text, sizeof text, "{\"profile_memory\":1,\"traceEvents\":[%s]}", w->json);
-    assert_int_equal(kp_trace_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
+    assert_int_equal(kp_kineto_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
     assert_int_equal(kp_memview_build(&w->view, &w->tree), 0);
 }
@@ -90,7 +90,7 @@ static int teardown(void **state)
     struct world *w = *state;
     kp_memview_fini(&w->view);
     kp_tree_fini(&w->tree);
-    kp_trace_close(w->trace);
+    kp_kineto_close(w->trace);
     free(w);
     return 0;
 }
@@ -293,11 +293,11 @@ static void the_peak_is_told_by_op(void **state)
     build(w);
     kp_mem_groups_live(&g, &w->view, 0, 105000);
     assert_int_equal(g.count, 2);
-    assert_string_equal(kp_trace_text(w->trace, g.rows[0].op), "aten::addmm");
-    assert_string_equal(kp_trace_text(w->trace, g.rows[0].top), "aten::linear");
+    assert_string_equal(kp_kineto_text(w->trace, g.rows[0].op), "aten::addmm");
+    assert_string_equal(kp_kineto_text(w->trace, g.rows[0].top), "aten::linear");
     assert_int_equal(g.rows[0].bytes, 200);
     assert_int_equal(g.rows[0].count, 2);
-    assert_string_equal(kp_trace_text(w->trace, g.rows[1].op), "aten::relu");
+    assert_string_equal(kp_kineto_text(w->trace, g.rows[1].op), "aten::relu");
     kp_mem_groups_fini(&g);
     kp_mem_groups_live(&g, &w->view, 0, 130000);
     assert_int_equal(g.rows[2].op, 0);
@@ -323,7 +323,7 @@ static void what_each_step_leaves_behind_grows_and_what_the_last_leaves_does_not
     build(w);
     kp_mem_groups_leaks(&g, &w->view, 0);
     assert_int_equal(g.count, 1);
-    assert_string_equal(kp_trace_text(w->trace, g.rows[0].op), "aten::full");
+    assert_string_equal(kp_kineto_text(w->trace, g.rows[0].op), "aten::full");
     assert_int_equal(g.rows[0].bytes, 300);
     assert_int_equal(g.rows[0].steps, 3);
     assert_int_equal(w->view.steps[g.rows[0].first_step].number, 2);
@@ -398,7 +398,7 @@ static void a_trace_without_memory_says_so(void **state)
     char why[256];
     static const char text[] =
         "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}]}";
-    assert_int_equal(kp_trace_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
+    assert_int_equal(kp_kineto_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
     assert_int_equal(kp_memview_build(&w->view, &w->tree), -ENODATA);
 }

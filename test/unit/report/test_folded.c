@@ -28,18 +28,18 @@ static bool on_device; /* the metric */
 
 static void trace_walk(const char *events, bool fill, kp_folded_fn fn, void *context)
 {
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     struct kp_tree tree;
     char why[256], text[8192];
     snprintf(text, sizeof text, "{\"traceEvents\":[%s{\"ph\":\"M\",\"name\":\"end\",\"pid\":1}]}", events);
-    assert_int_equal(kp_trace_parse(&trace, text, strlen(text), false, why, sizeof why), 0);
+    assert_int_equal(kp_kineto_parse(&trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&tree, trace), 0);
     if (fill) kp_tree_fill_stacks(&tree, true);
     kp_tree_set_stacks(&tree);
     lines[0] = 0;
     kp_folded_walk(&tree, on_device, fn, context);
     kp_tree_fini(&tree);
-    kp_trace_close(trace);
+    kp_kineto_close(trace);
 }
 
 static const char *folded(const char *events, bool fill)

@@ -10,7 +10,7 @@
 #include "export/report/keyavg.h"
 
 struct world {
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     struct kp_tree tree;
     struct kp_keyavg averages;
     char json[8192];
@@ -33,7 +33,7 @@ static void build(struct world *w, const struct kp_keyavg_options *options)
     char text[9000], why[256];
     snprintf(text, sizeof text, "{%s\"profile_memory\":1,\"with_flops\":1,\"traceEvents\":[%s]}",
              w->is_ours ? "\"kprof\":{\"a\":1}," : "", w->json);
-    assert_int_equal(kp_trace_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
+    assert_int_equal(kp_kineto_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
     kp_tree_set_stacks(&w->tree);
     assert_int_equal(kp_keyavg_build(&w->averages, &w->tree, options), 0);
@@ -41,7 +41,7 @@ static void build(struct world *w, const struct kp_keyavg_options *options)
 
 static const char *name_at(const struct world *w, size_t row)
 {
-    return kp_trace_text(w->trace, w->averages.rows[row].name);
+    return kp_kineto_text(w->trace, w->averages.rows[row].name);
 }
 
 static struct kp_row *row_named(struct world *w, const char *name)
@@ -63,7 +63,7 @@ static int teardown(void **state)
     struct world *w = *state;
     kp_keyavg_fini(&w->averages);
     kp_tree_fini(&w->tree);
-    kp_trace_close(w->trace);
+    kp_kineto_close(w->trace);
     free(w);
     return 0;
 }
@@ -172,9 +172,9 @@ static void shapes_and_overloads_split_rows_only_when_asked(void **state)
     kp_keyavg_fini(&w->averages);
     kp_keyavg_build(&w->averages, &w->tree, &both);
     assert_int_equal(w->averages.count, 4);
-    assert_string_equal(kp_trace_text(w->trace, w->averages.rows[0].shapes), "[[2, 3], []]");
-    assert_string_equal(kp_trace_text(w->trace, w->averages.rows[2].shapes), "[]");
-    assert_string_equal(kp_trace_text(w->trace, w->averages.rows[2].overload), "Scalar");
+    assert_string_equal(kp_kineto_text(w->trace, w->averages.rows[0].shapes), "[[2, 3], []]");
+    assert_string_equal(kp_kineto_text(w->trace, w->averages.rows[2].shapes), "[]");
+    assert_string_equal(kp_kineto_text(w->trace, w->averages.rows[2].overload), "Scalar");
 }
 
 static void memory_goes_to_every_op_open_at_the_time(void **state)
@@ -223,7 +223,7 @@ static void waits_are_rows_in_both_files(void **state)
         if (is_ours) continue;
         kp_keyavg_fini(&w->averages);
         kp_tree_fini(&w->tree);
-        kp_trace_close(w->trace);
+        kp_kineto_close(w->trace);
     }
 }
 

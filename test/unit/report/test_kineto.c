@@ -11,11 +11,11 @@
 
 #include "export/report/kineto.h"
 
-static struct kp_trace *parse(const char *json)
+static struct kp_kineto *parse(const char *json)
 {
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     char why[256] = "";
-    int rc = kp_trace_parse(&trace, json, strlen(json), true, why, sizeof why);
+    int rc = kp_kineto_parse(&trace, json, strlen(json), true, why, sizeof why);
     if (rc) fail_msg("%s", why);
     return trace;
 }
@@ -39,7 +39,7 @@ static void times_are_exact_nanoseconds(void **state)
 static void an_event_has_all_its_fields(void **state)
 {
     (void)state;
-    struct kp_trace *t = parse(
+    struct kp_kineto *t = parse(
         "{\"schemaVersion\":1,\"with_flops\":1,\"other\":{\"traceEvents\":[1,[2]]},\"baseTimeNanoseconds\":1000000,"
         "\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"args\":{\"name\":\"x\"}},"
         "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::\\u00e4\",\"pid\":7,\"tid\":8,\"ts\":1.5,\"dur\":2.25,"
@@ -47,9 +47,9 @@ static void an_event_has_all_its_fields(void **state)
         "{\"External id\":3,\"Sequence number\":4,\"Fwd thread id\":1,\"Ev Idx\":9,"
         "\"Input Dims\":[[2,3],[[1],[2,2]],[]],\"deep\":{\"Ev Idx\":5},\"Call stack\":\"a;b;\"}}],\"tail\":[]}");
     assert_int_equal(t->count, 1);
-    const struct kp_trace_event *e = &t->events[0];
-    assert_int_equal(e->kind, KP_TRACE_OP);
-    assert_string_equal(kp_trace_text(t, e->name), "aten::\xc3\xa4");
+    const struct kp_kineto_event *e = &t->events[0];
+    assert_int_equal(e->kind, KP_KINETO_OP);
+    assert_string_equal(kp_kineto_text(t, e->name), "aten::\xc3\xa4");
     assert_int_equal(e->start_ns, 1000000 + 1500);
     assert_int_equal(e->dur_ns, 2250);
     assert_int_equal(e->pid, 7);
@@ -58,12 +58,12 @@ static void an_event_has_all_its_fields(void **state)
     assert_int_equal(e->number, 4);
     assert_int_equal(e->fwd_tid, 1);
     assert_int_equal(e->index, 9);
-    assert_string_equal(kp_trace_text(t, e->shapes), "[[2, 3], [], []]");
-    assert_string_equal(kp_trace_text(t, e->stack), "a;b;");
+    assert_string_equal(kp_kineto_text(t, e->shapes), "[[2, 3], [], []]");
+    assert_string_equal(kp_kineto_text(t, e->stack), "a;b;");
     assert_true(t->with_flops);
     assert_memory_equal(t->args_text + e->args, "{\"External id\":3,\"Seq", 20);
     assert_int_equal(t->args_text[e->args + e->args_bytes - 1], '}');
-    kp_trace_close(t);
+    kp_kineto_close(t);
 }
 
 static void arguments_are_kept_as_they_stood(void **state)
@@ -78,21 +78,21 @@ static void arguments_are_kept_as_they_stood(void **state)
     snprintf(text, sizeof text,
              "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"ts\":1,\"dur\":2,\"args\":%s}]}",
              args);
-    struct kp_trace *t = parse(text);
+    struct kp_kineto *t = parse(text);
     assert_int_equal(t->events[0].args_bytes, sizeof args - 1);
     assert_memory_equal(t->args_text + t->events[0].args, args, sizeof args - 1);
-    kp_trace_close(t);
+    kp_kineto_close(t);
 }
 
-static bool is_kept(const void *context, const struct kp_trace *trace, const struct kp_trace_event *event)
+static bool is_kept(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *event)
 {
-    return strcmp(kp_trace_text(trace, event->name), context) == 0;
+    return strcmp(kp_kineto_text(trace, event->name), context) == 0;
 }
 
 static void events_that_are_not_wanted_take_no_memory(void **state)
 {
     char path[512], why[256];
-    struct kp_trace *t;
+    struct kp_kineto *t;
     (void)state;
     snprintf(path, sizeof path, "%s/some.json", kp_test_tmpdir());
     FILE *file = fopen(path, "w");
@@ -103,40 +103,40 @@ static void events_that_are_not_wanted_take_no_memory(void **state)
           file);
     fclose(file);
     assert_int_equal(
-        kp_trace_read(&t, &(struct kp_trace_wish){{kp_text_file_each, path}, path, true, is_kept, "asked", NULL}, why,
-                      sizeof why),
+        kp_kineto_read(&t, &(struct kp_kineto_wish){{kp_text_file_each, path}, path, true, is_kept, "asked", NULL}, why,
+                       sizeof why),
         0);
     assert_int_equal(t->count, 1);
     assert_int_equal(t->args_bytes, sizeof "{'k':2}" - 1);
     assert_memory_equal(t->args_text + t->events[0].args, "{\"k\":2}", 7);
     assert_int_equal(t->start_ns, 5000); /* of all events */
-    kp_trace_close(t);
+    kp_kineto_close(t);
     unlink(path);
 }
 
 static void a_trace_without_a_profiler_span_starts_at_its_first_event(void **state)
 {
     (void)state;
-    struct kp_trace *t = parse("[{\"ph\":\"X\",\"name\":\"b\",\"ts\":9,\"dur\":1,\"pid\":\"p\",\"tid\":\"stream 7\"},"
-                               "{\"ph\":\"X\",\"name\":\"a\",\"ts\":5,\"dur\":1,\"pid\":1,\"tid\":1}]");
+    struct kp_kineto *t = parse("[{\"ph\":\"X\",\"name\":\"b\",\"ts\":9,\"dur\":1,\"pid\":\"p\",\"tid\":\"stream 7\"},"
+                                "{\"ph\":\"X\",\"name\":\"a\",\"ts\":5,\"dur\":1,\"pid\":1,\"tid\":1}]");
     assert_int_equal(t->count, 2);
     assert_int_equal(t->start_ns, 5000);
-    assert_true(t->events[0].flags & KP_TRACE_TEXT_TID);
-    assert_string_equal(kp_trace_text(t, (uint32_t)t->events[0].tid), "stream 7");
-    kp_trace_close(t);
+    assert_true(t->events[0].flags & KP_KINETO_TEXT_TID);
+    assert_string_equal(kp_kineto_text(t, (uint32_t)t->events[0].tid), "stream 7");
+    kp_kineto_close(t);
 }
 
 static void old_files_have_their_own_names_for_things(void **state)
 {
     (void)state;
-    struct kp_trace *t =
+    struct kp_kineto *t =
         parse("{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"aten::mm\",\"pid\":\"1\",\"tid\":\"2\","
               "\"ts\":1621401187223005,\"dur\":40,\"args\":{\"external id\":12,\"Input dims\":[[1]]}}]}");
-    assert_int_equal(t->events[0].kind, KP_TRACE_OP);
+    assert_int_equal(t->events[0].kind, KP_KINETO_OP);
     assert_int_equal(t->events[0].external_id, 12);
     assert_int_equal(t->events[0].start_ns, 1621401187223005000);
-    assert_string_equal(kp_trace_text(t, t->events[0].shapes), "[[1]]");
-    kp_trace_close(t);
+    assert_string_equal(kp_kineto_text(t, t->events[0].shapes), "[[1]]");
+    kp_kineto_close(t);
 }
 
 static void every_cut_of_a_file_is_refused_and_none_crashes(void **state)
@@ -146,24 +146,24 @@ static void every_cut_of_a_file_is_refused_and_none_crashes(void **state)
         "\"args\":{\"Input Dims\":[[2,3],[[1]]],\"Concrete Inputs\":[\"\",\"x\"]}}]}";
     (void)state;
     for (size_t bytes = 0; bytes < strlen(json); bytes++) {
-        struct kp_trace *t;
+        struct kp_kineto *t;
         char why[256], *copy = malloc(bytes + 1);
         memcpy(copy, json, bytes);
-        assert_int_equal(kp_trace_parse(&t, copy, bytes, true, why, sizeof why), -EINVAL);
+        assert_int_equal(kp_kineto_parse(&t, copy, bytes, true, why, sizeof why), -EINVAL);
         char wanted[32];
         snprintf(wanted, sizeof wanted, "byte %zu:", bytes);
         assert_non_null(strstr(why, wanted));
-        kp_trace_close(t);
+        kp_kineto_close(t);
         free(copy);
     }
 }
 
 static void trash_is_told_with_its_byte(void **state)
 {
-    struct kp_trace *t;
+    struct kp_kineto *t;
     char why[256];
     (void)state;
-    assert_int_equal(kp_trace_parse(&t, "{\"a\": nope}", 11, false, why, sizeof why), -EINVAL);
+    assert_int_equal(kp_kineto_parse(&t, "{\"a\": nope}", 11, false, why, sizeof why), -EINVAL);
     assert_null(t);
     assert_non_null(strstr(why, "byte "));
     assert_null(strchr(why, '\n'));
@@ -172,49 +172,49 @@ static void trash_is_told_with_its_byte(void **state)
 static void json_without_a_list_of_events_is_no_trace(void **state)
 {
     static const char *const foreign[] = {"{\"a\":1}", "{}", "5", "{\"a\":{\"traceEvents\":[]}}"};
-    struct kp_trace *t;
+    struct kp_kineto *t;
     char why[256];
     (void)state;
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
-        assert_int_equal(kp_trace_parse(&t, foreign[i], strlen(foreign[i]), false, why, sizeof why), -EINVAL);
+        assert_int_equal(kp_kineto_parse(&t, foreign[i], strlen(foreign[i]), false, why, sizeof why), -EINVAL);
         assert_null(t);
         assert_non_null(strstr(why, "not a trace"));
         char wanted[32];
         snprintf(wanted, sizeof wanted, "byte %zu:", strlen(foreign[i]));
         assert_non_null(strstr(why, wanted));
     }
-    kp_trace_close(parse("{\"traceEvents\":[]}"));
-    kp_trace_close(parse("[]"));
+    kp_kineto_close(parse("{\"traceEvents\":[]}"));
+    kp_kineto_close(parse("[]"));
 }
 
 static void a_missing_file_and_a_folder_are_errors(void **state)
 {
-    struct kp_trace *t;
+    struct kp_kineto *t;
     char why[256];
     (void)state;
-    assert_int_equal(kp_trace_open(&t, "does/not/exist", false, why, sizeof why), -ENOENT);
+    assert_int_equal(kp_kineto_open(&t, "does/not/exist", false, why, sizeof why), -ENOENT);
     assert_non_null(strstr(why, "does/not/exist"));
-    assert_true(kp_trace_open(&t, ".", false, why, sizeof why) < 0);
+    assert_true(kp_kineto_open(&t, ".", false, why, sizeof why) < 0);
     assert_true(why[0] != 0);
 }
 
 static void a_gzip_file_is_read_like_a_plain_one(void **state)
 {
     char path[512], why[256];
-    struct kp_trace *t;
+    struct kp_kineto *t;
     (void)state;
     snprintf(path, sizeof path, "%s/t.json.gz", kp_test_tmpdir());
     gzFile file = gzopen(path, "wb");
     gzputs(file, "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":2}]}");
     gzclose(file);
-    assert_int_equal(kp_trace_open(&t, path, false, why, sizeof why), 0);
+    assert_int_equal(kp_kineto_open(&t, path, false, why, sizeof why), 0);
     assert_int_equal(t->count, 1);
-    assert_int_equal(t->events[0].kind, KP_TRACE_GPU);
-    kp_trace_close(t);
+    assert_int_equal(t->events[0].kind, KP_KINETO_GPU);
+    kp_kineto_close(t);
     assert_int_equal(truncate(path, 40), 0);
-    assert_int_equal(kp_trace_open(&t, path, false, why, sizeof why), -EINVAL);
+    assert_int_equal(kp_kineto_open(&t, path, false, why, sizeof why), -EINVAL);
     assert_non_null(strstr(why, "byte "));
-    kp_trace_close(t);
+    kp_kineto_close(t);
     unlink(path);
 }
 
@@ -247,11 +247,11 @@ static void a_key_with_a_nul_in_it_is_another_key(void **state)
     memcpy(json, begin, n);
     memset(json + n, 'A', LONG);
     memcpy(json + n + LONG, middle, sizeof middle);
-    struct kp_trace *t = parse(json);
+    struct kp_kineto *t = parse(json);
     assert_false(t->is_ours);
     assert_int_equal(t->count, 1);
-    assert_string_equal(kp_trace_text(t, t->events[0].name), "yes");
-    kp_trace_close(t);
+    assert_string_equal(kp_kineto_text(t, t->events[0].name), "yes");
+    kp_kineto_close(t);
     free(json);
 }
 

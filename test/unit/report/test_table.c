@@ -59,12 +59,12 @@ static void letters_are_code_points(void **state)
 /* Prints the table of a trace text; the caller frees it. */
 static char *table_of(const char *json, const struct kp_keyavg_options *group, const struct kp_table_options *table)
 {
-    struct kp_trace *trace;
+    struct kp_kineto *trace;
     struct kp_tree tree;
     struct kp_keyavg averages;
     char why[256], *text = NULL;
     size_t bytes;
-    assert_int_equal(kp_trace_parse(&trace, json, strlen(json), false, why, sizeof why), 0);
+    assert_int_equal(kp_kineto_parse(&trace, json, strlen(json), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&tree, trace), 0);
     assert_int_equal(kp_keyavg_build(&averages, &tree, group), 0);
     FILE *out = open_memstream(&text, &bytes);
@@ -72,7 +72,7 @@ static char *table_of(const char *json, const struct kp_keyavg_options *group, c
     fclose(out);
     kp_keyavg_fini(&averages);
     kp_tree_fini(&tree);
-    kp_trace_close(trace);
+    kp_kineto_close(trace);
     return text;
 }
 
