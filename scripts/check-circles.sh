@@ -16,11 +16,6 @@ preload/run/confine preload/run/syscall_x86_64: the tap is assembly and looks in
 preload/run/confine preload/run/syscall_aarch64: the tap is assembly and looks in C
 preload/python/calls preload/python/hook: to be untied
 preload/cupti/aside preload/cupti/buffer preload/cupti/control preload/cupti/filter preload/cupti/helper preload/cupti/tee: to be untied
-export/gpu/activity export/gpu/cuda_sync: to be untied
-export/report/keyavg export/report/table: to be untied
-export/report/keyavg_device export/report/keyavg_tree: to be untied
-export/report/kineto export/report/kineto_parse: to be untied
-export/report/memory/memblocks export/report/memory/memcategory: to be untied
 export/inhost export/report: (folders) to be untied, with the files that are compiled twice
 LIST
 }

@@ -3,11 +3,6 @@
  * activity.c - what ran on the devices: kernels, copies, fills, and CUPTI's own overhead
  *
  * Called by: export.c, once the host's events are written (hot: every record of the window's chunks)
- *
- * Which window work belongs to: Kineto takes what began and ended between its start and its stop, and waits for the
- * devices before it stops. Nobody waits here. So work that a call of the window launched belongs to the window, if it
- * began within it or later; work of no such call (launched while warming up, or its call was lost) belongs when it
- * began and ended in the window.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,24 +24,6 @@ struct kp_shape {
     uint32_t bytes; /* 0: free */
     char text[724]; /* more than it takes with every number at its longest */
 };
-
-bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32_t correlation,
-                     const struct kp_link **link)
-{
-    struct kp_gpu_count *count = &t->gpu->count[e->kind];
-    *link = kp_links_get(&t->gpu->links, &t->gpu->scratch, correlation);
-    if (e->time_status == KP_TIME_NONE) {
-        count->no_time++;
-    } else if (e->time_status == KP_TIME_INVALID) {
-        count->invalid++;
-    } else if (e->start_ns < t->cycle.begin_ns || (!*link && e->end_ns > t->cycle.end_ns)) {
-        count->outside++;
-    } else {
-        count->shown++;
-        return true;
-    }
-    return false;
-}
 
 /* --- a kernel's shape --- */
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * counts.c - what a trace says of GPUs outside its events: device properties, versions, counts
+ *
+ * Which window work belongs to: Kineto takes what began and ended between its start and its stop, and waits for the
+ * devices before it stops. Nobody waits here. So work that a call of the window launched belongs to the window, if it
+ * began within it or later; work of no such call (launched while warming up, or its call was lost) belongs when it
+ * began and ended in the window.
  */
 #include "export/gpu/gpu.h"
 
@@ -95,6 +100,26 @@ void kp_device_keys_write(struct kp_trace *t)
         kp_json_raw(&t->json, text, digits);
         kp_json_lit(&t->json, ",\n");
     }
+}
+
+/* --- which records are shown, and how many are not --- */
+
+bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32_t correlation,
+                     const struct kp_link **link)
+{
+    struct kp_gpu_count *count = &t->gpu->count[e->kind];
+    *link = kp_links_get(&t->gpu->links, &t->gpu->scratch, correlation);
+    if (e->time_status == KP_TIME_NONE) {
+        count->no_time++;
+    } else if (e->time_status == KP_TIME_INVALID) {
+        count->invalid++;
+    } else if (e->start_ns < t->cycle.begin_ns || (!*link && e->end_ns > t->cycle.end_ns)) {
+        count->outside++;
+    } else {
+        count->shown++;
+        return true;
+    }
+    return false;
 }
 
 /* --- the counts behind the events --- */

@@ -103,9 +103,6 @@ int kp_work_write(struct kp_trace *t); /* kernels, copies, fills, overhead; 0 or
 void kp_waits_record(struct kp_gpu *g, const struct kp_rec_cudaevent *event);
 int kp_waits_write(struct kp_trace *t);  /* cuda_sync, after all work; 0 or -errno */
 void kp_notes_write(struct kp_trace *t); /* gpu_user_annotation */
-/* Whether a record belongs to this window; counted when not. Sets *link (NULL: no call of this window launched it). */
-bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32_t correlation,
-                     const struct kp_link **link);
 void kp_note_extend(struct kp_gpu *g, uint32_t note, uint32_t device, uint32_t stream, uint64_t start_ns,
                     uint64_t end_ns);
 
@@ -115,8 +112,11 @@ struct kp_stream *kp_stream_get(struct kp_gpu *g, uint32_t device, uint32_t stre
 uint64_t kp_stream_follow(struct kp_stream *stream, const struct kp_device_event *e);
 void kp_context_see(struct kp_gpu *g, uint32_t context, uint32_t device);
 uint32_t kp_context_device(const struct kp_trace *t, uint32_t context);
-void kp_rows_write(struct kp_trace *t);           /* process and thread rows of what was seen */
-void kp_device_keys_write(struct kp_trace *t);    /* deviceProperties and versions, among the keys at the top */
+void kp_rows_write(struct kp_trace *t);        /* process and thread rows of what was seen */
+void kp_device_keys_write(struct kp_trace *t); /* deviceProperties and versions, among the keys at the top */
+/* Whether a record belongs to this window; counted when not. Sets *link (NULL: no call of this window launched it). */
+bool kp_work_belongs(struct kp_trace *t, const struct kp_device_event *e, uint32_t correlation,
+                     const struct kp_link **link);
 bool kp_gpu_has_counts(const struct kp_trace *t); /* GPU work, or some that is missing */
 void kp_gpu_counts_write(struct kp_trace *t);     /* "kprof_gpu", behind the events */
 

@@ -16,9 +16,11 @@ SRC_report := \
     export/report/kineto_strings.c \
     export/report/kineto_words.c \
     export/report/plain.c \
-    export/report/table.c
+    export/report/table.c \
+    export/report/units.c
 UNIT_report := \
     test/unit/report/test_folded.c \
     test/unit/report/test_keyavg.c \
     test/unit/report/test_kineto.c \
-    test/unit/report/test_table.c
+    test/unit/report/test_table.c \
+    test/unit/report/test_units.c

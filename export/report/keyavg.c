@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* keyavg.c - gathers the nodes of a tree into one row per key, and sorts rows */
-#include "export/report/table.h"
+#include "export/report/keyavg.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "export/report/units.h"
 
 struct group_key {
     uint32_t name, overload, shapes, stack;
@@ -329,7 +331,7 @@ static int stack_order(const struct kp_row *x, const struct kp_row *y)
 static int time_text_order(double x, double y)
 {
     char a[40], b[40];
-    return strcmp(kp_table_time(a, sizeof a, x, 0), kp_table_time(b, sizeof b, y, 0));
+    return strcmp(kp_units_time(a, sizeof a, x, 0), kp_units_time(b, sizeof b, y, 0));
 }
 
 static int value_order(const struct kp_row *x, const struct kp_row *y, const struct sort_context *c)

@@ -80,8 +80,14 @@ void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_t
 void kp_tree_fill_stacks(struct kp_tree *tree, bool all);
 void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
 void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *out);
-double kp_tree_span_us(const struct kp_tree *tree, size_t node); /* as torch's floats have it */
 void kp_tree_fini(struct kp_tree *tree);
+/* How long a node lasts, as torch's floats have it. */
+static inline double kp_tree_span_us(const struct kp_tree *tree, size_t node)
+{
+    const struct kp_node *n = &tree->nodes[node];
+    double start = (double)(n->start_ns - tree->trace->start_ns) / 1000.0;
+    return (double)(n->end_ns - tree->trace->start_ns) / 1000.0 - start;
+}
 int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const struct kp_keyavg_options *options);
 void kp_keyavg_fini(struct kp_keyavg *averages);
 

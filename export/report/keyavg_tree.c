@@ -297,13 +297,6 @@ static void device_settle(struct kp_tree *tree)
     }
 }
 
-double kp_tree_span_us(const struct kp_tree *tree, size_t node)
-{
-    const struct kp_node *n = &tree->nodes[node];
-    double start = (double)(n->start_ns - tree->trace->start_ns) / 1000.0;
-    return (double)(n->end_ns - tree->trace->start_ns) / 1000.0 - start;
-}
-
 void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *out)
 {
     const struct kp_node *n = &tree->nodes[node];

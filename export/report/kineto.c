@@ -24,8 +24,6 @@ void kp_kineto_close(struct kp_kineto *trace)
     free(trace);
 }
 
-const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id) { return kp_strings_get(trace->strings, id); }
-
 /* Where the profiler started is the anchor of torch's floats; files that do not say get their first event. */
 static void trace_settle(struct kp_kineto *trace)
 {

@@ -110,7 +110,6 @@ int kp_kineto_open(struct kp_kineto **out, const char *path, bool keep_args, cha
 int kp_kineto_parse(struct kp_kineto **out, const char *text, size_t bytes, bool keep_args, char *why,
                     size_t why_bytes);
 void kp_kineto_close(struct kp_kineto *trace);
-const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id);
 
 /* Strings, each stored once; id 0 is "". Ids are dense. Out of memory ends the command with a message. */
 struct kp_strings *kp_strings_open(void);
@@ -118,6 +117,10 @@ void kp_strings_close(struct kp_strings *strings);
 uint32_t kp_strings_put(struct kp_strings *strings, const char *text, size_t bytes);
 const char *kp_strings_get(const struct kp_strings *strings, uint32_t id);
 size_t kp_strings_bytes(const struct kp_strings *strings, uint32_t id);
+static inline const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id)
+{
+    return kp_strings_get(trace->strings, id);
+}
 
 /* Called before memory that ran out ends the program. NULL: nobody */
 extern void (*kp_kineto_no_memory)(void);

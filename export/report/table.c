@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "export/report/plain.h"
+#include "export/report/units.h"
 
 #define COLUMN 12
 #define MAX_COLUMNS 24
@@ -28,38 +29,6 @@ struct cells {
     int letters[MAX_COLUMNS];       /* cut value to so many letters; -1: whole */
     int count;
 };
-
-/* ---- numbers ---- */
-
-char *kp_table_time(char *out, size_t bytes, double us, char unit)
-{
-    if (unit == 's' || (!unit && us >= 1e6)) snprintf(out, bytes, "%.3fs", us / 1e6);
-    else if (unit == 'm' || (!unit && us >= 1e3)) snprintf(out, bytes, "%.3fms", us / 1e3);
-    else snprintf(out, bytes, "%.3fus", us);
-    return out;
-}
-
-char *kp_table_share(char *out, size_t bytes, double us, double total_us)
-{
-    if (total_us == 0) snprintf(out, bytes, "NaN");
-    else snprintf(out, bytes, "%.2f%%", us * 100.0 / total_us);
-    return out;
-}
-
-char *kp_table_bytes(char *out, size_t bytes, int64_t amount)
-{
-    static const struct {
-        double size;
-        const char *name;
-    } units[] = {{1024.0 * 1024.0 * 1024.0, "GB"}, {1024.0 * 1024.0, "MB"}, {1024.0, "KB"}};
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (fabs((double)amount) >= units[i].size) {
-            snprintf(out, bytes, "%.2f %s", (double)amount / units[i].size, units[i].name);
-            return out;
-        }
-    snprintf(out, bytes, "%" PRId64 " B", amount);
-    return out;
-}
 
 /* ---- letters ---- */
 
@@ -247,11 +216,11 @@ static char *cell(struct cells *c)
     return c->text[c->count++];
 }
 
-static void time_cell(struct cells *c, double us, char unit) { kp_table_time(cell(c), sizeof c->text[0], us, unit); }
+static void time_cell(struct cells *c, double us, char unit) { kp_units_time(cell(c), sizeof c->text[0], us, unit); }
 
 static void share_cell(struct cells *c, double us, double total)
 {
-    kp_table_share(cell(c), sizeof c->text[0], us, total);
+    kp_units_share(cell(c), sizeof c->text[0], us, total);
 }
 
 static void row_numbers(struct cells *c, const struct kp_row *row, const struct layout *l, const struct kp_keyavg *a,
@@ -270,11 +239,11 @@ static void row_numbers(struct cells *c, const struct kp_row *row, const struct 
         time_cell(c, row->device_avg, unit);
     }
     if (a->profile_memory) {
-        kp_table_bytes(cell(c), sizeof c->text[0], row->cpu_bytes);
-        kp_table_bytes(cell(c), sizeof c->text[0], row->self_cpu_bytes);
+        kp_units_bytes(cell(c), sizeof c->text[0], row->cpu_bytes);
+        kp_units_bytes(cell(c), sizeof c->text[0], row->self_cpu_bytes);
         if (a->has_device && l->device_memory) {
-            kp_table_bytes(cell(c), sizeof c->text[0], row->device_bytes);
-            kp_table_bytes(cell(c), sizeof c->text[0], row->self_device_bytes);
+            kp_units_bytes(cell(c), sizeof c->text[0], row->device_bytes);
+            kp_units_bytes(cell(c), sizeof c->text[0], row->self_device_bytes);
         }
     }
     snprintf(cell(c), sizeof c->text[0], "%" PRId64, row->count);
@@ -370,8 +339,8 @@ int kp_table_print(FILE *out, struct kp_keyavg *a, const struct kp_table_options
     }
     put_rule(out, &l);
     char text[40];
-    fprintf(out, "Self CPU time total: %s\n", kp_table_time(text, sizeof text, l.self_cpu, o->time_unit));
+    fprintf(out, "Self CPU time total: %s\n", kp_units_time(text, sizeof text, l.self_cpu, o->time_unit));
     if (l.device)
-        fprintf(out, "Self CUDA time total: %s\n", kp_table_time(text, sizeof text, l.self_device, o->time_unit));
+        fprintf(out, "Self CUDA time total: %s\n", kp_units_time(text, sizeof text, l.self_device, o->time_unit));
     return 0;
 }

@@ -23,10 +23,6 @@ struct kp_table_options {
 /* Sorts the rows when asked to; nothing is printed for no rows. 0 or -EINVAL for an unknown key. */
 int kp_table_print(FILE *out, struct kp_keyavg *averages, const struct kp_table_options *options);
 
-/* Writes "1.234ms" and the like; returns `out`. */
-char *kp_table_time(char *out, size_t bytes, double us, char unit);
-char *kp_table_share(char *out, size_t bytes, double us, double total_us);
-char *kp_table_bytes(char *out, size_t bytes, int64_t amount);
 /* Letters (code points) of a UTF-8 text; bytes that are no UTF-8 count one each. */
 size_t kp_table_letters(const char *text);
 

@@ -52,8 +52,6 @@ const char *kp_mem_op_name(const struct kp_memview *view, int32_t node)
                     : kp_kineto_text(view->tree->trace, view->tree->trace->events[view->tree->nodes[node].event].name);
 }
 
-bool kp_mem_is_optimizer(const char *name) { return strncmp(name, "Optimizer.step#", 15) == 0; }
-
 /* ---- devices ---- */
 
 static bool is_host(int type) { return type == 0 || type == 2 || type == 5; /* CPU, MKLDNN, IDEEP */ }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "export/report/html.h"
-#include "export/report/table.h"
+#include "export/report/units.h"
 
 enum {
     SLICES = 800,
@@ -64,10 +64,10 @@ static void title_put(FILE *out, const struct panel *p, size_t i)
     long step = kp_mem_step_at(p->view, p->at[i]);
     fprintf(out, "%.3f ms", (double)(p->at[i] - p->view->begin_ns) / 1e6);
     if (step >= 0) fprintf(out, ", %s#%ld", p->view->step_source, p->view->steps[step].number);
-    fprintf(out, "\nAll: %s", kp_table_bytes(size, sizeof size, p->slices[i].total));
+    fprintf(out, "\nAll: %s", kp_units_bytes(size, sizeof size, p->slices[i].total));
     for (unsigned k = KP_MEM_CATEGORIES; k-- > 0;)
         if (p->slices[i].of[k])
-            fprintf(out, "\n%s: %s", kp_mem_category_name(k), kp_table_bytes(size, sizeof size, p->slices[i].of[k]));
+            fprintf(out, "\n%s: %s", kp_mem_category_name(k), kp_units_bytes(size, sizeof size, p->slices[i].of[k]));
 }
 
 static double x_of(const struct panel *p, int64_t ns)
@@ -97,7 +97,7 @@ static void axes_put(FILE *out, const struct panel *p)
     for (int i = 0; i <= 4; i++) {
         double y = p->top + PLOT - i * PLOT / 4.0;
         fprintf(out, "<path class=\"g\" d=\"M%d %.1fh%d\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-                LEFT, y, SLICES, LEFT - 6, y + 4, kp_table_bytes(size, sizeof size, p->curve.peak.total * i / 4));
+                LEFT, y, SLICES, LEFT - 6, y + 4, kp_units_bytes(size, sizeof size, p->curve.peak.total * i / 4));
     }
     for (int i = 0; i <= 5; i++)
         fprintf(
@@ -114,7 +114,7 @@ static void panel_put(FILE *out, struct panel *p, size_t device, double y)
     kp_mem_curve_build(&p->curve, p->view, device, p->show->from_ns, p->show->to_ns);
     p->slices = kp_mem_curve_slices(&p->curve, p->show->from_ns, p->show->to_ns, SLICES, p->at);
     fprintf(out, "<text x=\"%d\" y=\"%.1f\" class=\"h\">%s: peak %s at %.3f ms</text>\n", LEFT, y + HEAD - 8,
-            p->curve.device->name, kp_table_bytes(size, sizeof size, p->curve.peak.total),
+            p->curve.device->name, kp_units_bytes(size, sizeof size, p->curve.peak.total),
             (double)(p->curve.peak_ns - p->view->begin_ns) / 1e6);
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
         if (p->curve.most.of[k]) area_put(out, p, k);

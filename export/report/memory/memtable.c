@@ -8,6 +8,7 @@
 
 #include "export/report/plain.h"
 #include "export/report/table.h"
+#include "export/report/units.h"
 
 enum { NAME_WIDTH = 40, PLACE_BYTES = 256 };
 
@@ -16,7 +17,7 @@ static const char *size_text(int64_t bytes)
     static char ring[16][32]; /* as many as one line shows; one thread writes tables */
     static unsigned next;
     char *out = ring[next++ % 16];
-    return kp_table_bytes(out, sizeof ring[0], bytes);
+    return kp_units_bytes(out, sizeof ring[0], bytes);
 }
 
 static void step_text(const struct kp_memview *view, int64_t at_ns, char *out, size_t bytes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_table.c - numbers, widths and frame of the table */
+/* test_table.c - letters, widths and frame of the table */
 #include "test/support/support.h"
 
 #include <stdio.h>
@@ -7,45 +7,6 @@
 #include <string.h>
 
 #include "export/report/table.h"
-
-static const char *time_text(double us, char unit)
-{
-    static char out[40];
-    return kp_table_time(out, sizeof out, us, unit);
-}
-
-static void a_time_takes_the_unit_of_its_size(void **state)
-{
-    (void)state;
-    assert_string_equal(time_text(0, 0), "0.000us");
-    assert_string_equal(time_text(999.9994, 0), "999.999us");
-    assert_string_equal(time_text(1000, 0), "1.000ms");
-    assert_string_equal(time_text(999999.9, 0), "1000.000ms");
-    assert_string_equal(time_text(1e6, 0), "1.000s");
-    assert_string_equal(time_text(-5000, 0), "-5000.000us");
-    assert_string_equal(time_text(1500, 's'), "0.002s");
-    assert_string_equal(time_text(1.5, 'm'), "0.002ms");
-    assert_string_equal(time_text(2e6, 'u'), "2000000.000us");
-}
-
-static void a_share_of_nothing_is_no_number(void **state)
-{
-    char out[40];
-    (void)state;
-    assert_string_equal(kp_table_share(out, sizeof out, 0, 0), "NaN");
-    assert_string_equal(kp_table_share(out, sizeof out, 1, 3), "33.33%");
-    assert_string_equal(kp_table_share(out, sizeof out, 20, 10), "200.00%");
-}
-
-static void bytes_scale_by_their_absolute_value(void **state)
-{
-    char out[40];
-    (void)state;
-    assert_string_equal(kp_table_bytes(out, sizeof out, 1023), "1023 B");
-    assert_string_equal(kp_table_bytes(out, sizeof out, -1024), "-1.00 KB");
-    assert_string_equal(kp_table_bytes(out, sizeof out, 3 << 20), "3.00 MB");
-    assert_string_equal(kp_table_bytes(out, sizeof out, 5ll << 30), "5.00 GB");
-}
 
 static void letters_are_code_points(void **state)
 {
@@ -141,9 +102,6 @@ static void no_event_prints_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_time_takes_the_unit_of_its_size),
-        cmocka_unit_test(a_share_of_nothing_is_no_number),
-        cmocka_unit_test(bytes_scale_by_their_absolute_value),
         cmocka_unit_test(letters_are_code_points),
         cmocka_unit_test(a_small_table_is_printed_letter_for_letter),
         cmocka_unit_test(a_row_limit_of_minus_one_prints_all_and_zero_none),

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/* units.c - times, shares and bytes as key_averages().table() prints them */
+#include "export/report/units.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+char *kp_units_time(char *out, size_t bytes, double us, char unit)
+{
+    if (unit == 's' || (!unit && us >= 1e6)) snprintf(out, bytes, "%.3fs", us / 1e6);
+    else if (unit == 'm' || (!unit && us >= 1e3)) snprintf(out, bytes, "%.3fms", us / 1e3);
+    else snprintf(out, bytes, "%.3fus", us);
+    return out;
+}
+
+char *kp_units_share(char *out, size_t bytes, double us, double total_us)
+{
+    if (total_us == 0) snprintf(out, bytes, "NaN");
+    else snprintf(out, bytes, "%.2f%%", us * 100.0 / total_us);
+    return out;
+}
+
+char *kp_units_bytes(char *out, size_t bytes, int64_t amount)
+{
+    static const struct {
+        double size;
+        const char *name;
+    } units[] = {{1024.0 * 1024.0 * 1024.0, "GB"}, {1024.0 * 1024.0, "MB"}, {1024.0, "KB"}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (fabs((double)amount) >= units[i].size) {
+            snprintf(out, bytes, "%.2f %s", (double)amount / units[i].size, units[i].name);
+            return out;
+        }
+    snprintf(out, bytes, "%" PRId64 " B", amount);
+    return out;
+}

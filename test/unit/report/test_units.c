@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_units.c - times, shares and bytes as a table prints them */
+#include "test/support/support.h"
+
+#include "export/report/units.h"
+
+static const char *time_text(double us, char unit)
+{
+    static char out[40];
+    return kp_units_time(out, sizeof out, us, unit);
+}
+
+static void a_time_takes_the_unit_of_its_size(void **state)
+{
+    (void)state;
+    assert_string_equal(time_text(0, 0), "0.000us");
+    assert_string_equal(time_text(999.9994, 0), "999.999us");
+    assert_string_equal(time_text(1000, 0), "1.000ms");
+    assert_string_equal(time_text(999999.9, 0), "1000.000ms");
+    assert_string_equal(time_text(1e6, 0), "1.000s");
+    assert_string_equal(time_text(-5000, 0), "-5000.000us");
+    assert_string_equal(time_text(1500, 's'), "0.002s");
+    assert_string_equal(time_text(1.5, 'm'), "0.002ms");
+    assert_string_equal(time_text(2e6, 'u'), "2000000.000us");
+}
+
+static void a_share_of_nothing_is_no_number(void **state)
+{
+    char out[40];
+    (void)state;
+    assert_string_equal(kp_units_share(out, sizeof out, 0, 0), "NaN");
+    assert_string_equal(kp_units_share(out, sizeof out, 1, 3), "33.33%");
+    assert_string_equal(kp_units_share(out, sizeof out, 20, 10), "200.00%");
+}
+
+static void bytes_scale_by_their_absolute_value(void **state)
+{
+    char out[40];
+    (void)state;
+    assert_string_equal(kp_units_bytes(out, sizeof out, 1023), "1023 B");
+    assert_string_equal(kp_units_bytes(out, sizeof out, -1024), "-1.00 KB");
+    assert_string_equal(kp_units_bytes(out, sizeof out, 3 << 20), "3.00 MB");
+    assert_string_equal(kp_units_bytes(out, sizeof out, 5ll << 30), "5.00 GB");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_time_takes_the_unit_of_its_size),
+        cmocka_unit_test(a_share_of_nothing_is_no_number),
+        cmocka_unit_test(bytes_scale_by_their_absolute_value),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
