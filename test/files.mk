@@ -51,6 +51,10 @@ $(O)/test/bench/bench_record: test/bench/bench_record.c $(O)/librecord.a $(O)/li
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -o $@ $< $(filter %.a,$^) -lpthread
+bench-child: ## which ways to start a command the program itself would see (decisions/049)
+	@mkdir -p $(O)/test/bench
+	@$(CC) $(CPPFLAGS) -std=gnu11 -O1 -o $(O)/test/bench/hidden_child test/bench/hidden_child.c && $(O)/test/bench/hidden_child
+.PHONY: bench-child
 bench-record: $(O)/test/bench/bench_record ## ns a record and a name, as ratios to a plain store and to a clock read
 	@$<
 .PHONY: bench-record
