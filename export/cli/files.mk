@@ -1,11 +1,12 @@
 # files.mk - the files of this room
-# Source lines by libdw, names of C++ and Rust by libiberty: of the command alone. Without one of them it builds and says what it lacks.
+# Heads of ELF files by libelf; source lines by libdw, names of C++ and Rust by libiberty: of the command alone. Without
+# one of the last two it builds and says what it lacks.
 HAS_LIBDW ?= $(shell printf '\043include <elfutils/libdwfl.h>\nint main(void) { return dwfl_begin(0) != 0; }' | $(CC) $(CROSS_FLAGS) -x c - -o /dev/null -ldw -lelf 2>/dev/null && echo 1)
 HAS_LIBIBERTY ?= $(shell printf '\043include <libiberty/demangle.h>\nint main(void) { return rust_demangle("", 0) != 0; }' | $(CC) $(CROSS_FLAGS) -x c - -o /dev/null -liberty 2>/dev/null && echo 1)
 HAS_LIBDW := $(HAS_LIBDW)
 HAS_LIBIBERTY := $(HAS_LIBIBERTY)
 CLI_LACKS := $(if $(HAS_LIBDW),,source lines (libdw-dev)) $(if $(HAS_LIBIBERTY),,and names of Rust (libiberty-dev))
-CLI_LIBS := -lyajl $(if $(HAS_LIBDW),-ldw -lelf) $(if $(HAS_LIBIBERTY),-liberty)
+CLI_LIBS := -lyajl $(if $(HAS_LIBDW),-ldw) -lelf $(if $(HAS_LIBIBERTY),-liberty)
 SRC_cli := \
     export/cli/apart.c \
     export/cli/budget.c \
@@ -18,6 +19,7 @@ SRC_cli := \
     export/cli/cmd_report.c \
     export/cli/cmd_run.c \
     export/cli/cmd_stacks.c \
+    export/cli/elfhead.c \
     export/cli/heapview.c \
     export/cli/input.c \
     export/cli/kprof.c \
@@ -39,6 +41,7 @@ UNIT_cli := \
     test/unit/cli/test_apart.c \
     test/unit/cli/test_budget.c \
     test/unit/cli/test_crafted.c \
+    test/unit/cli/test_elfhead.c \
     test/unit/cli/test_input.c \
     test/unit/cli/test_lines.c \
     test/unit/cli/test_memview.c \

@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "collector/base/kp_elffile.h"
+#include "collector/base/kp_filecheck.h"
 #include "export/cli/budget.h"
 #include "export/cli/debugfile.h"
+#include "export/cli/elfhead.h"
 #include "export/cli/plainname.h"
 #include "export/report/kineto.h"
 
@@ -44,13 +46,18 @@ struct kp_lines {
 
 /* ---- modules ---- */
 
+/* 0, or -errno: no ELF file can be read there. A path that a spool has may name anything: a pipe is not opened. */
+static int build_id_read(const char *path, char out[KP_BUILD_ID_TEXT])
+{
+    const int fd = kp_filecheck_open_plain(path), rc = fd < 0 ? fd : kp_elfhead_build_id(fd, out);
+    if (fd >= 0) close(fd);
+    return rc;
+}
+
 static bool has_build_id(const char *path, const char *build_id)
 {
-    struct kp_elf elf;
-    if (kp_elf_open(&elf, path)) return false;
-    const bool is_it = strcmp(elf.build_id, build_id) == 0;
-    kp_elf_close(&elf);
-    return is_it;
+    char id[KP_BUILD_ID_TEXT];
+    return build_id_read(path, id) == 0 && strcmp(id, build_id) == 0;
 }
 
 /* Debug information takes its own time, however small the file is that asks for it. */
@@ -83,7 +90,7 @@ static bool is_file(const char *path) { return path[0] == '/'; }
 
 static struct kp_debugfile *file_open(struct kp_lines *l, const char *path, const char *build_id)
 {
-    struct kp_elf elf;
+    char id[KP_BUILD_ID_TEXT];
     if (!is_file(path)) return NULL;
     if (!kp_debugfile_can()) {
         if (l->wish.lines && !l->is_told)
@@ -97,11 +104,9 @@ static struct kp_debugfile *file_open(struct kp_lines *l, const char *path, cons
     }
     struct kp_debugfile *other = by_build_id(l, build_id);
     if (other) return other;
-    const bool is_there = kp_elf_open(&elf, path) == 0;
-    if (is_there) kp_elf_close(&elf);
     if (l->wish.lines)
         kp_cli_say(stderr, "kprof %s: %s%s: no source lines of it", l->command, path,
-                   is_there ? " (changed file)" : " (file cannot be read)");
+                   build_id_read(path, id) == 0 ? " (changed file)" : " (file cannot be read)");
     return NULL;
 }
 

@@ -12,6 +12,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "export/cli/elfhead.h"
+
 enum { SCRIPT_DEPTH = 4, NOT_FOUND = 127, NOT_EXECUTABLE = 126 };
 
 /* Looks a command up as execvp does. 0, or an exit code. */
@@ -82,59 +84,36 @@ static const char *machine_name(unsigned machine)
     }
 }
 
+static int head_of(const char *path, struct kp_elfhead *out)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC), rc = fd < 0 ? -EACCES : kp_elfhead_read(fd, out);
+    if (fd >= 0) close(fd);
+    return rc;
+}
+
 /* The machine kprof itself was built for. */
 static unsigned own_machine(void)
 {
-    char head[sizeof(Elf64_Ehdr) + 1];
-    Elf64_Ehdr elf;
-    if (head_read("/proc/self/exe", head, sizeof head) < (ssize_t)sizeof elf) return EM_X86_64;
-    memcpy(&elf, head, sizeof elf);
-    return elf.e_machine;
-}
-
-/* What the program headers tell: interp gets the dynamic linker's path, "" when there is none. */
-static bool interp_read(int fd, const Elf64_Ehdr *elf, char *interp, size_t size)
-{
-    interp[0] = 0;
-    for (unsigned i = 0; i < elf->e_phnum; i++) {
-        Elf64_Phdr ph;
-        const off_t at = (off_t)(elf->e_phoff + (uint64_t)i * sizeof ph);
-        ssize_t n;
-        if (pread(fd, &ph, sizeof ph, at) != (ssize_t)sizeof ph) return false;
-        if (ph.p_type != PT_INTERP) continue;
-        n = pread(fd, interp, ph.p_filesz < size - 1 ? ph.p_filesz : size - 1, (off_t)ph.p_offset);
-        if (n < 0) return false;
-        interp[n] = 0;
-    }
-    return true;
+    struct kp_elfhead own;
+    return head_of("/proc/self/exe", &own) == 0 ? own.machine : EM_X86_64;
 }
 
 static int elf_check(const char *path, char *why, size_t why_bytes)
 {
-    char interp[512];
-    Elf64_Ehdr elf;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool whole;
-    if (fd < 0) return 0; /* executable but not readable: nothing can be known, the linker will tell */
-    whole = read(fd, &elf, sizeof elf) == (ssize_t)sizeof elf;
-    if (!whole || memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0) {
-        close(fd);
-        snprintf(why, why_bytes, "%s is neither a program nor a script with #!", path);
-        return NOT_EXECUTABLE;
-    }
-    if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_machine != own_machine()) {
-        close(fd);
-        snprintf(why, why_bytes, "%s is built for %s, libkprof.so for %s", path, machine_name(elf.e_machine),
-                 machine_name(own_machine()));
-        return KP_EXIT_BAD_INPUT;
-    }
-    whole = interp_read(fd, &elf, interp, sizeof interp);
-    close(fd);
-    if (!whole) return snprintf(why, why_bytes, "%s is a damaged program file", path), NOT_EXECUTABLE;
-    if (!interp[0])
+    struct kp_elfhead head;
+    const int rc = head_of(path, &head);
+    if (rc == -EACCES) return 0; /* executable but not readable: nothing can be known, the linker will tell */
+    if (rc == -EINVAL)
+        return snprintf(why, why_bytes, "%s is neither a program nor a script with #!", path), NOT_EXECUTABLE;
+    if (!head.is_64 || head.machine != own_machine())
+        return snprintf(why, why_bytes, "%s is built for %s, libkprof.so for %s", path, machine_name(head.machine),
+                        machine_name(own_machine())),
+               KP_EXIT_BAD_INPUT;
+    if (rc) return snprintf(why, why_bytes, "%s is a damaged program file", path), NOT_EXECUTABLE;
+    if (!head.interp[0])
         return snprintf(why, why_bytes, "%s is linked statically: nothing can be preloaded into it", path),
                KP_EXIT_BAD_INPUT;
-    if (strstr(interp, "musl"))
+    if (strstr(head.interp, "musl"))
         return snprintf(why, why_bytes, "%s runs on musl libc; libkprof.so needs glibc", path), KP_EXIT_BAD_INPUT;
     return 0;
 }

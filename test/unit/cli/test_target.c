@@ -41,9 +41,12 @@ static const char *elf_put(const char *name, unsigned machine, unsigned char cla
     memset(&image, 0, sizeof image);
     memcpy(image.elf.e_ident, ELFMAG, SELFMAG);
     image.elf.e_ident[EI_CLASS] = class;
+    image.elf.e_ident[EI_DATA] = ELFDATA2LSB;
+    image.elf.e_ident[EI_VERSION] = EV_CURRENT;
     image.elf.e_machine = (Elf64_Half)machine;
     image.elf.e_phoff = sizeof image.elf;
     image.elf.e_phnum = 1;
+    image.elf.e_phentsize = sizeof image.ph;
     image.ph.p_type = interp ? PT_INTERP : PT_LOAD;
     image.ph.p_offset = sizeof image.elf + sizeof image.ph;
     image.ph.p_filesz = interp ? strlen(interp) + 1 : 0;
@@ -94,6 +97,18 @@ static void static_foreign_and_musl_programs_are_named_so(void **state)
     expect(elf_put("musl", OWN, ELFCLASS64, "/lib/ld-musl-x86_64.so.1", 0755), 1, "needs glibc");
 }
 
+static void a_program_that_was_cut_is_named_damaged(void **state)
+{
+    Elf64_Ehdr head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_machine = OWN};
+    (void)state;
+    head.e_phoff = sizeof head;
+    head.e_phnum = 3;
+    head.e_phentsize = sizeof(Elf64_Phdr);
+    expect(file_put("cut", &head, sizeof head, 0755), 126, "damaged");
+    expect(file_put("cut", &head, sizeof head - 1, 0755), 126, "neither a program");
+    expect(file_put("cut", &head, 12, 0755), 126, "neither a program");
+}
+
 static void a_set_user_id_program_is_named_so(void **state)
 {
     const char *const file = elf_put("suid", OWN, ELFCLASS64, LD, 0755);
@@ -139,6 +154,7 @@ int main(void)
         cmocka_unit_test(a_dynamic_program_is_fine),
         cmocka_unit_test(what_is_not_there_gives_127_and_what_is_no_program_126),
         cmocka_unit_test(static_foreign_and_musl_programs_are_named_so),
+        cmocka_unit_test(a_program_that_was_cut_is_named_damaged),
         cmocka_unit_test(a_set_user_id_program_is_named_so),
         cmocka_unit_test(a_script_is_followed_to_its_interpreter),
         cmocka_unit_test(the_interpreter_of_a_script_is_what_runs),
