@@ -59,9 +59,10 @@ def header(path):
     data = json.load(open(path))
     versions = data["versions"]
     print("// SPDX-License-Identifier: Apache-2.0\n/* layout.h - record sizes and fields by version; made by generate.py from "
-          "test/data/cupti_layouts.json */\n#ifndef SIMCUPTI_LAYOUT_H\n#define SIMCUPTI_LAYOUT_H\n")
+          "test/data/cupti_layouts.json */\n/* clang-format off */\n#ifndef SIMCUPTI_LAYOUT_H\n#define SIMCUPTI_LAYOUT_H\n")
     print("#define LAYOUT_VERSIONS " + str(len(versions)))
-    print("#define LAYOUT_VERSION_NAMES {" + ", ".join(f'"{v}"' for v in versions) + "}\n")
+    names = [f'"{v}"' for v in versions]
+    print("#define LAYOUT_VERSION_NAMES {" + ", ".join(names[:10]) + ", \\\n    " + ", ".join(names[10:]) + "}\n")
     print("enum simcupti_kind {")
     for name, kind in data["kinds"].items():
         print(f"    KIND_{name} = {kind['kind']},")

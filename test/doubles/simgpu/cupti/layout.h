@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* layout.h - record sizes and fields by version; made by generate.py from test/data/cupti_layouts.json */
+/* clang-format off */
 #ifndef SIMCUPTI_LAYOUT_H
 #define SIMCUPTI_LAYOUT_H
 
 #define LAYOUT_VERSIONS 17
-#define LAYOUT_VERSION_NAMES                                                                                    \
-    {                                                                                                           \
-        "11.7", "11.8", "12.0", "12.1", "12.2", "12.3", "12.4", "12.5", "12.6", "12.8", "12.9", "13.0", "13.1", \
-            "13.2", "13.3", "13.4", "13.5"                                                                      \
-    }
+#define LAYOUT_VERSION_NAMES {"11.7", "11.8", "12.0", "12.1", "12.2", "12.3", "12.4", "12.5", "12.6", "12.8", \
+    "12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5"}
 
 enum simcupti_kind {
     KIND_MEMCPY = 1,
