@@ -16,7 +16,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/format/kp_python.h"
 #include "collector/format/kp_symbol.h"
-#include "collector/read/calls.h"
+#include "collector/read/api_calls.h"
 #include "collector/read/merge.h"
 #include "collector/read/order.h"
 #include "collector/read/reader.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "export/cli/settings.h"
+#include "export/cli/setting_flags.h"
 
 static const struct kp_opt flags[] = {{"markdown", 0, KP_OPT_FLAG, NULL, "the rows of docs/configuration.md"},
                                       {"scdoc", 0, KP_OPT_FLAG, NULL, "the section of libkprof(7)"},

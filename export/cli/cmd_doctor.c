@@ -18,7 +18,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_cuptirule.h"
 #include "collector/base/kp_log.h"
-#include "export/cli/settings.h"
+#include "export/cli/setting_flags.h"
 
 static int fails;
 

@@ -13,7 +13,7 @@
 #include "export/cli/budget.h"
 #include "export/cli/lines.h"
 #include "export/cli/sorted.h"
-#include "export/cli/source.h"
+#include "export/cli/trace_source.h"
 #include "export/report/keyavg.h"
 #include "export/report/plain.h"
 

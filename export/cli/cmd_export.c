@@ -5,7 +5,7 @@
 
 #include "export/cli/cli.h"
 #include "export/cli/lines.h"
-#include "export/cli/spool.h"
+#include "export/cli/spool_export.h"
 #include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
 

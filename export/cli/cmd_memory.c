@@ -7,7 +7,7 @@
 #include "export/cli/cli.h"
 #include "export/cli/heapview.h"
 #include "export/cli/lines.h"
-#include "export/cli/source.h"
+#include "export/cli/trace_source.h"
 #include "export/report/memory/memblocks.h"
 
 enum form { FORM_TABLE, FORM_JSON, FORM_RAW, FORM_SVG, FORM_HTML };

@@ -2,7 +2,7 @@
 /* cmd_report.c - `kprof report`: the table of key_averages() for each trace */
 #include "export/cli/cli.h"
 #include "export/cli/lines.h"
-#include "export/cli/source.h"
+#include "export/cli/trace_source.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/cli/settings.h"
+#include "export/cli/setting_flags.h"
 
 /* Puts the library in front of what is preloaded already. */
 static int preload_set(const char *library)

@@ -8,7 +8,7 @@
 
 #include "export/cli/budget.h"
 #include "export/cli/lines.h"
-#include "export/cli/source.h"
+#include "export/cli/trace_source.h"
 #include "export/report/folded.h"
 
 struct stacks {

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_filecheck.h"
-#include "export/cli/ranges.h"
+#include "export/cli/addr_ranges.h"
 #include "export/report/kineto.h"
 
 enum { DEPTH_MOST = 64, RANGES_MOST = 1 << 20, INLINED_MOST = 64 };

@@ -23,16 +23,16 @@ SRC_cli := \
     export/cli/heapview.c \
     export/cli/input.c \
     export/cli/kprof.c \
-    export/cli/library.c \
+    export/cli/libpath.c \
     export/cli/lines.c \
     export/cli/opt.c \
     export/cli/progress.c \
-    export/cli/ranges.c \
+    export/cli/addr_ranges.c \
     export/cli/rescue.c \
-    export/cli/settings.c \
+    export/cli/setting_flags.c \
     export/cli/sorted.c \
-    export/cli/source.c \
-    export/cli/spool.c \
+    export/cli/trace_source.c \
+    export/cli/spool_export.c \
     export/cli/spoolfile.c \
     export/cli/target.c \
     export/cli/$(if $(HAS_LIBDW),debugfile.c,debugfile_none.c) \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* input.c - finds the traces behind a path: a trace, a folder of them, or the cycles of a spool */
-#include "export/cli/source.h"
+#include "export/cli/trace_source.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "export/cli/spool.h"
+#include "export/cli/spool_export.h"
 
 struct kp_rescue {
     struct kp_spool_options wish;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/cli/source.h"
+#include "export/cli/trace_source.h"
 
 enum { PIECE = 8 << 20, READ_BYTES = 64 << 10 };
 

@@ -13,7 +13,7 @@
 #include "export/trace/input_args.h"
 #include "export/trace/mixed_stacks.h"
 #include "export/trace/parts.h"
-#include "export/trace/pycalls.h"
+#include "export/trace/callers.h"
 #include "collector/base/kp_poison.h"
 
 #define USER_SCOPE 7

@@ -25,7 +25,7 @@
 #include "export/trace/filename.h"
 #include "export/trace/fwdbwd.h"
 #include "export/trace/parts.h"
-#include "export/trace/pycalls.h"
+#include "export/trace/callers.h"
 #include "export/trace/symbol_slices.h"
 #include "export/trace/torch_memory.h"
 #include "collector/base/kp_poison.h"

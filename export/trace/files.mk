@@ -7,7 +7,7 @@ SRC_trace := \
     export/trace/input_args.c \
     export/trace/metadata.c \
     export/trace/mixed_stacks.c \
-    export/trace/pycalls.c \
+    export/trace/callers.c \
     export/trace/symbol_slices.c \
     export/trace/toplevel.c \
     export/trace/torch_memory.c
@@ -17,6 +17,6 @@ UNIT_trace := \
     test/unit/trace/test_fwdbwd.c \
     test/unit/trace/test_gpu_trace.c \
     test/unit/trace/test_input_args.c \
-    test/unit/trace/test_pycalls.c \
+    test/unit/trace/test_callers.c \
     test/unit/trace/test_symbol_slices.c \
     test/unit/trace/test_torch_memory.c

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "export/cli/cli.h"
-#include "export/cli/source.h"
+#include "export/cli/trace_source.h"
 #include "export/cli/spoolfile.h"
 #include "export/report/kineto.h"
 #include "test/support/spool.h"

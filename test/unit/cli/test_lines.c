@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "export/cli/plainname.h"
-#include "export/cli/ranges.h"
+#include "export/cli/addr_ranges.h"
 #include "test/support/support.h"
 
 static void the_lightest_range_around_an_address_is_told(void **state)

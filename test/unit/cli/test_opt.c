@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "export/cli/settings.h"
+#include "export/cli/setting_flags.h"
 #include "test/support/support.h"
 
 static const struct kp_opt table[] = {{"dir", 'o', KP_OPT_VALUE, "DIR", "folder"},

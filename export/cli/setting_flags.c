@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* settings.c - flags made from config.def: KPROF_RECORD_SHAPES is --record-shapes */
-#include "export/cli/settings.h"
+/* setting_flags.c - flags made from config.def: KPROF_RECORD_SHAPES is --record-shapes */
+#include "export/cli/setting_flags.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pycalls.c - who called whom among Python functions, the numbers of modules, call stacks
+ * callers.c - who called whom among Python functions, the numbers of modules, call stacks
  *
  * Called by: event.c, for every event in order of start time
  * Memory:    a list of open calls a thread, a table of modules; both double when full
@@ -10,7 +10,7 @@
  * So the last of the list is the caller of what starts now, and the list is its call stack. An object of
  * torch.nn.Module is numbered among those of its class when it is first called, as Kineto does.
  */
-#include "export/trace/pycalls.h"
+#include "export/trace/callers.h"
 
 #include <errno.h>
 #include <string.h>

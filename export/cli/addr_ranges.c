@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ranges.c - stretches of addresses that may overlap, and which of them an address is in */
-#include "export/cli/ranges.h"
+/* addr_ranges.c - stretches of addresses that may overlap, and which of them an address is in */
+#include "export/cli/addr_ranges.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ranges.h - stretches of addresses that may overlap, and which of them an address is in */
-#ifndef KP_RANGES_H
-#define KP_RANGES_H
+/* addr_ranges.h - stretches of addresses that may overlap, and which of them an address is in */
+#ifndef KP_ADDR_RANGES_H
+#define KP_ADDR_RANGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* source.h - the traces behind the paths a user gives: a trace is itself, a folder its traces, a spool what its cycles
+/* trace_source.h - the traces behind the paths a user gives: a trace is itself, a folder its traces, a spool what its cycles
  * export to */
-#ifndef KP_SOURCE_H
-#define KP_SOURCE_H
+#ifndef KP_TRACE_SOURCE_H
+#define KP_TRACE_SOURCE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ typedef int (*kp_input_fn)(void *context, const struct kp_source *source, bool s
 int kp_input_each(const char *command, char **paths, int n, const struct kp_places *places, kp_input_fn fn,
                   void *context);
 
-/* --- source.c --- */
+/* --- trace_source.c --- */
 
 int kp_source_read(const struct kp_source *source, struct kp_kineto **out, char *why,
                    size_t why_bytes);                            /* as kp_kineto_read, every event */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* spool.c - traces out of one spool, and what was lost on the way */
-#include "export/cli/spool.h"
+/* spool_export.c - traces out of one spool, and what was lost on the way */
+#include "export/cli/spool_export.h"
 
 #include <ctype.h>
 #include <errno.h>

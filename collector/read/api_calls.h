@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* calls.h - the CUDA calls of a cycle, in order of the middle of each call */
-#ifndef KP_READ_CALLS_H
-#define KP_READ_CALLS_H
+/* api_calls.h - the CUDA calls of a cycle, in order of the middle of each call */
+#ifndef KP_READ_API_CALLS_H
+#define KP_READ_API_CALLS_H
 
 #include "collector/read/order.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* library.c - where libkprof.so lies, seen from this program */
+/* libpath.c - where libkprof.so lies, seen from this program */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * source.c - the text of a trace: a file's, or what a cycle of a spool exports to, which is handed on while it is made
+ * trace_source.c - the text of a trace: a file's, or what a cycle of a spool exports to, which is handed on while it is made
  *
  * A spool's trace is never written down: whatever a spool makes of itself takes no disk.
  */
-#include "export/cli/source.h"
+#include "export/cli/trace_source.h"
 
 #include <errno.h>
 #include <stdio.h>

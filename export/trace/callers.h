@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pycalls.h - calls of Python functions while a trace is written: who called whom, the numbers of modules, call
+/* callers.h - calls of Python functions while a trace is written: who called whom, the numbers of modules, call
  * stacks */
-#ifndef KP_EXPORT_PYCALLS_H
-#define KP_EXPORT_PYCALLS_H
+#ifndef KP_EXPORT_CALLERS_H
+#define KP_EXPORT_CALLERS_H
 
 #include "collector/read/kp_read.h"
 #include "export/out/json.h"

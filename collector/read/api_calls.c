@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * calls.c - the CUDA calls of a cycle, in order of the middle of each call
+ * api_calls.c - the CUDA calls of a cycle, in order of the middle of each call
  *
  * Called by: events.c, which merges them into the events of the threads
  * Memory:    24 bytes for each chunk with calls, and about 20 KB for each open chunk. A chunk is open while it has
@@ -9,7 +9,7 @@
  * A call's time comes through another clock than that of the ops around it. So its edges may stick out of its op, but
  * its middle does not. That is why the middle gives the order.
  */
-#include "collector/read/calls.h"
+#include "collector/read/api_calls.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* spool.h - traces out of one spool, for `kprof export` and `kprof recover`, with everything said that was lost */
-#ifndef KP_SPOOL_H
-#define KP_SPOOL_H
+/* spool_export.h - traces out of one spool, for `kprof export` and `kprof recover`, with everything said that was lost */
+#ifndef KP_SPOOL_EXPORT_H
+#define KP_SPOOL_EXPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* settings.h - flags made from config.def, for the commands that take settings; and the checks of a program to preload
+/* setting_flags.h - flags made from config.def, for the commands that take settings; and the checks of a program to preload
  * into */
-#ifndef KP_SETTINGS_H
-#define KP_SETTINGS_H
+#ifndef KP_SETTING_FLAGS_H
+#define KP_SETTING_FLAGS_H
 
 #include <stddef.h>
 
