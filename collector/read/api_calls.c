@@ -24,14 +24,14 @@ struct entry {
     uint64_t middle_ns;
     uint32_t offset, pad; /* of the record in its piece */
 };
-struct kp_calls_run {
-    struct kp_calls_run *next; /* while unused */
+struct kp_api_calls_run {
+    struct kp_api_calls_run *next; /* while unused */
     uint32_t at, n;
     struct entry of[RUN_MAX];
 };
 
 /* The next call of a piece that starts in the window; false: no more. */
-static bool call_read(struct kp_calls *c, const uint8_t **at, const uint8_t *end, struct kp_call *call,
+static bool call_read(struct kp_api_calls *c, const uint8_t **at, const uint8_t *end, struct kp_api_call *call,
                       uint64_t *invalid)
 {
     const struct kp_rec *rec;
@@ -56,23 +56,23 @@ static bool call_read(struct kp_calls *c, const uint8_t **at, const uint8_t *end
 static bool is_earlier(const void *a, const void *b, const void *context)
 {
     (void)context;
-    return ((const struct kp_calls_lead *)a)->middle_ns < ((const struct kp_calls_lead *)b)->middle_ns;
+    return ((const struct kp_api_calls_lead *)a)->middle_ns < ((const struct kp_api_calls_lead *)b)->middle_ns;
 }
 
 /* The first chunk of the heap stands at another call now. */
-static void first_moved(struct kp_calls *c)
+static void first_moved(struct kp_api_calls *c)
 {
     if (c->n) kp_heap_sift(c->heap, sizeof *c->heap, 0, c->n, false, is_earlier, NULL);
 }
 
 /* Looks through a chunk once: it takes part from the first middle among its calls on. */
-static void lead_add(struct kp_calls *c, uint32_t piece)
+static void lead_add(struct kp_api_calls *c, uint32_t piece)
 {
     const uint8_t *at = c->pieces.of[piece].at, *end = c->pieces.of[piece].end;
     uint64_t first = UINT64_MAX;
-    for (struct kp_call call; call_read(c, &at, end, &call, &c->invalid);)
+    for (struct kp_api_call call; call_read(c, &at, end, &call, &c->invalid);)
         if (call.middle_ns < first) first = call.middle_ns;
-    if (first != UINT64_MAX) c->heap[c->n++] = (struct kp_calls_lead){.middle_ns = first, .piece = piece};
+    if (first != UINT64_MAX) c->heap[c->n++] = (struct kp_api_calls_lead){.middle_ns = first, .piece = piece};
     kp_file_drop_pages(c->r, c->pieces.of[piece].at);
 }
 
@@ -80,12 +80,12 @@ static void lead_add(struct kp_calls *c, uint32_t piece)
  * The calls of a chunk in order. Nearly sorted as they come: a call is written when it ends, one inside it before
  * it.
  */
-static void run_fill(struct kp_calls *c, struct kp_calls_run *run, uint32_t piece)
+static void run_fill(struct kp_api_calls *c, struct kp_api_calls_run *run, uint32_t piece)
 {
     const uint8_t *from = c->pieces.of[piece].at, *at = from, *end = c->pieces.of[piece].end;
     uint64_t seen = 0;
     run->at = run->n = 0;
-    for (struct kp_call call; run->n < RUN_MAX && call_read(c, &at, end, &call, &seen);) {
+    for (struct kp_api_call call; run->n < RUN_MAX && call_read(c, &at, end, &call, &seen);) {
         struct entry e = {.middle_ns = call.middle_ns, .offset = (uint32_t)(at - from) - call.api.head.size};
         uint32_t i = run->n++;
         for (; i && run->of[i - 1].middle_ns > e.middle_ns; i--) run->of[i] = run->of[i - 1];
@@ -93,9 +93,9 @@ static void run_fill(struct kp_calls *c, struct kp_calls_run *run, uint32_t piec
     }
 }
 
-static int lead_open(struct kp_calls *c, struct kp_calls_lead *lead)
+static int lead_open(struct kp_api_calls *c, struct kp_api_calls_lead *lead)
 {
-    struct kp_calls_run *run = c->unused;
+    struct kp_api_calls_run *run = c->unused;
     if (run) c->unused = run->next;
     else run = kp_map_alloc(sizeof *run);
     if (!run) return -ENOMEM;
@@ -105,10 +105,10 @@ static int lead_open(struct kp_calls *c, struct kp_calls_lead *lead)
 }
 
 /* Opens what has to be open for the first chunk of the heap to hold the earliest call, and takes a copy of that. */
-static int settle(struct kp_calls *c)
+static int settle(struct kp_api_calls *c)
 {
     while (c->n) {
-        struct kp_calls_lead *lead = &c->heap[0];
+        struct kp_api_calls_lead *lead = &c->heap[0];
         const struct kp_piece *piece = &c->pieces.of[lead->piece];
         if (!lead->run) {
             if (lead_open(c, lead)) return -ENOMEM;
@@ -128,9 +128,9 @@ static int settle(struct kp_calls *c)
     return 0;
 }
 
-int kp_calls_next(struct kp_calls *c)
+int kp_api_calls_next(struct kp_api_calls *c)
 {
-    struct kp_calls_lead *lead = &c->heap[0];
+    struct kp_api_calls_lead *lead = &c->heap[0];
     if (++lead->run->at < lead->run->n) {
         lead->middle_ns = lead->run->of[lead->run->at].middle_ns;
         first_moved(c);
@@ -138,9 +138,9 @@ int kp_calls_next(struct kp_calls *c)
     return settle(c);
 }
 
-int kp_calls_init(struct kp_calls *c, struct kp_reader *r, const struct kp_rec_cycle *cycle)
+int kp_api_calls_init(struct kp_api_calls *c, struct kp_reader *r, const struct kp_rec_cycle *cycle)
 {
-    *c = (struct kp_calls){
+    *c = (struct kp_api_calls){
         .r = r, .begin_ns = kp_clockmap_ns(&r->clock, cycle->begin), .end_ns = kp_clockmap_ns(&r->clock, cycle->end)};
     int rc = kp_pieces_of_device(&c->pieces, r, cycle->cycle);
     if (rc || !c->pieces.n) return rc;
@@ -151,15 +151,15 @@ int kp_calls_init(struct kp_calls *c, struct kp_reader *r, const struct kp_rec_c
     return settle(c);
 }
 
-void kp_calls_fini(struct kp_calls *c)
+void kp_api_calls_fini(struct kp_api_calls *c)
 {
     for (uint32_t i = 0; i < c->n; i++)
         if (c->heap[i].run) c->heap[i].run->next = c->unused, c->unused = c->heap[i].run;
-    for (struct kp_calls_run *run = c->unused, *next; run; run = next) {
+    for (struct kp_api_calls_run *run = c->unused, *next; run; run = next) {
         next = run->next;
         kp_map_free(run, sizeof *run);
     }
     if (c->heap) kp_map_free(c->heap, c->pieces.n * sizeof *c->heap);
     kp_pieces_fini(&c->pieces);
-    *c = (struct kp_calls){0};
+    *c = (struct kp_api_calls){0};
 }

@@ -5,30 +5,30 @@
 
 #include "collector/read/order.h"
 
-struct kp_calls_run;
-struct kp_calls_lead { /* a chunk with calls in it; its next call's middle */
+struct kp_api_calls_run;
+struct kp_api_calls_lead { /* a chunk with calls in it; its next call's middle */
     uint64_t middle_ns;
     uint32_t piece;
-    struct kp_calls_run *run; /* NULL: not opened yet */
+    struct kp_api_calls_run *run; /* NULL: not opened yet */
 };
-struct kp_call {
+struct kp_api_call {
     uint64_t middle_ns, start_ns, end_ns;
     struct kp_rec_api api; /* a copy */
 };
-struct kp_calls {
+struct kp_api_calls {
     struct kp_reader *r;
     struct kp_pieces pieces;
-    struct kp_calls_lead *heap; /* earliest first */
+    struct kp_api_calls_lead *heap; /* earliest first */
     uint32_t n;
-    struct kp_calls_run *unused;
+    struct kp_api_calls_run *unused;
     uint64_t begin_ns, end_ns; /* the window: calls that start outside are left out */
     uint64_t invalid;          /* calls whose times make no sense */
-    struct kp_call call;       /* the current one, while n */
+    struct kp_api_call call;   /* the current one, while n */
 };
 
-int kp_calls_init(struct kp_calls *c, struct kp_reader *r,
-                  const struct kp_rec_cycle *cycle); /* 0 or -ENOMEM; anchor the clock map before */
-int kp_calls_next(struct kp_calls *c);               /* moves on; 0 or -ENOMEM. The end is n == 0. */
-void kp_calls_fini(struct kp_calls *c);
+int kp_api_calls_init(struct kp_api_calls *c, struct kp_reader *r,
+                      const struct kp_rec_cycle *cycle); /* 0 or -ENOMEM; anchor the clock map before */
+int kp_api_calls_next(struct kp_api_calls *c);           /* moves on; 0 or -ENOMEM. The end is n == 0. */
+void kp_api_calls_fini(struct kp_api_calls *c);
 
 #endif

@@ -48,7 +48,7 @@ struct walk {
     uint32_t cursors_n;
     uint64_t lost; /* records that were no good */
     bool has_all;  /* calls into CUDA and NVTX ranges, too */
-    struct kp_calls calls;
+    struct kp_api_calls calls;
     struct kp_comms comms; /* of the event handed out */
     char step_name[40];
 };
@@ -296,7 +296,7 @@ static void walk_fini(struct walk *w)
     if (w->cursors) kp_map_free(w->cursors, w->pieces.n * sizeof *w->cursors);
     kp_merge_fini(&w->merge);
     kp_pieces_fini(&w->pieces);
-    kp_calls_fini(&w->calls);
+    kp_api_calls_fini(&w->calls);
 }
 
 static int walk_init(struct walk *w, struct kp_reader *r, uint32_t cycle, bool has_all)
@@ -346,13 +346,13 @@ static int threads_read(struct kp_reader *r, uint32_t cycle)
 
 static int calls_init(struct walk *w, uint32_t cycle)
 {
-    int rc = kp_calls_init(&w->calls, w->r, w->cycle);
+    int rc = kp_api_calls_init(&w->calls, w->r, w->cycle);
     return rc || !w->calls.n ? rc : threads_read(w->r, cycle);
 }
 
 static int call_give(struct walk *w, kp_event_fn fn, void *context)
 {
-    const struct kp_call *call = &w->calls.call;
+    const struct kp_api_call *call = &w->calls.call;
     const struct kp_rec_api *api = &call->api;
     struct kp_event e = {.kind = KP_KIND_API,
                          .start_ns = call->start_ns,
@@ -381,7 +381,7 @@ static int event_give(struct walk *w, kp_event_fn fn, void *context)
     decode(w, c, &e);
     while (!rc && w->calls.n && w->calls.call.middle_ns < e.start_ns) {
         rc = call_give(w, fn, context);
-        if (!rc) rc = kp_calls_next(&w->calls);
+        if (!rc) rc = kp_api_calls_next(&w->calls);
     }
     return rc ? rc : fn(context, &e);
 }
@@ -400,7 +400,7 @@ static int events_walk(struct kp_reader *r, uint32_t cycle, bool has_all, kp_eve
     }
     while (!rc && w.calls.n) {
         rc = call_give(&w, fn, context);
-        if (!rc) rc = kp_calls_next(&w.calls);
+        if (!rc) rc = kp_api_calls_next(&w.calls);
     }
     r->skipped += w.lost;
     if (invalid) *invalid = w.calls.invalid;

@@ -6,21 +6,21 @@
 
 #include "export/report/kineto.h"
 
-void kp_ranges_add(struct kp_ranges *r, uint64_t lo, uint64_t hi, uint64_t weight, uint32_t what)
+void kp_addr_ranges_add(struct kp_addr_ranges *r, uint64_t lo, uint64_t hi, uint64_t weight, uint32_t what)
 {
     if (hi <= lo) return;
     r->of = kp_kineto_grow(r->of, &r->capacity, r->n + 1, sizeof *r->of);
-    r->of[r->n++] = (struct kp_range){.lo = lo, .hi = hi, .weight = weight, .what = what};
+    r->of[r->n++] = (struct kp_addr_range){.lo = lo, .hi = hi, .weight = weight, .what = what};
 }
 
 static int order(const void *a, const void *b)
 {
-    const struct kp_range *x = a, *y = b;
+    const struct kp_addr_range *x = a, *y = b;
     if (x->lo != y->lo) return x->lo < y->lo ? -1 : 1;
     return (x->weight > y->weight) - (x->weight < y->weight);
 }
 
-void kp_ranges_sort(struct kp_ranges *r)
+void kp_addr_ranges_sort(struct kp_addr_ranges *r)
 {
     uint64_t most = 0;
     if (r->n) qsort(r->of, r->n, sizeof *r->of, order);
@@ -30,9 +30,9 @@ void kp_ranges_sort(struct kp_ranges *r)
     }
 }
 
-const struct kp_range *kp_ranges_find(const struct kp_ranges *r, uint64_t at)
+const struct kp_addr_range *kp_addr_ranges_find(const struct kp_addr_ranges *r, uint64_t at)
 {
-    const struct kp_range *best = NULL;
+    const struct kp_addr_range *best = NULL;
     size_t lo = 0, hi = r->n;
     while (lo < hi) { /* the first that begins behind it */
         size_t middle = lo + (hi - lo) / 2;
@@ -40,14 +40,14 @@ const struct kp_range *kp_ranges_find(const struct kp_ranges *r, uint64_t at)
         else hi = middle;
     }
     while (lo > 0 && r->of[lo - 1].most > at) {
-        const struct kp_range *x = &r->of[--lo];
+        const struct kp_addr_range *x = &r->of[--lo];
         if (x->hi > at && (!best || x->weight < best->weight)) best = x;
     }
     return best;
 }
 
-void kp_ranges_fini(struct kp_ranges *r)
+void kp_addr_ranges_fini(struct kp_addr_ranges *r)
 {
     free(r->of);
-    *r = (struct kp_ranges){0};
+    *r = (struct kp_addr_ranges){0};
 }

@@ -39,7 +39,7 @@ static void markdown_print(void)
            "|\n|---|---|---|---|---|---|\n");
     for (int i = 0; i < KP_SET_COUNT; i++) {
         const struct kp_config_row *const row = &kp_config_rows[i];
-        const struct kp_opt *const flag = &kp_settings_flags()[i];
+        const struct kp_opt *const flag = &kp_setting_flags()[i];
         printf("| `%s` | `%s--%s` | ", row->name, flag->letter ? "-o`, `" : "", flag->name);
         escaped_print(row->values, "|");
         printf(" | %s | %s | ", row->fallback[0] ? row->fallback : "not set", row->torch);
@@ -70,13 +70,13 @@ int kp_cmd_config(int argc, char **argv)
     case 0: return markdown_print(), KP_EXIT_DONE;
     case 1: return scdoc_print(), KP_EXIT_DONE;
     case 2:
-        for (int i = 0; i < KP_SET_COUNT; i++) printf("--%s\n", kp_settings_flags()[i].name);
+        for (int i = 0; i < KP_SET_COUNT; i++) printf("--%s\n", kp_setting_flags()[i].name);
         return KP_EXIT_DONE;
     case KP_OPT_HELP: return kp_cli_help("config", flags);
     case KP_OPT_ARGUMENT: return kp_cli_misuse("config", "'%s' is one word too many", value);
     default: return KP_EXIT_USAGE;
     }
-    config = kp_settings_read();
+    config = kp_setting_flags_read();
     table_print(config);
     fflush(stdout);
     for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1)

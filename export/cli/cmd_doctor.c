@@ -351,7 +351,7 @@ int kp_cmd_doctor(int argc, char **argv)
 {
     struct kp_opt_scan scan = {
         .command = "doctor", .table = flags, .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
-    const struct kp_config *const config = kp_settings_read();
+    const struct kp_config *const config = kp_setting_flags_read();
     const char *value;
     const int i = kp_opt_next(&scan, &value);
     if (i == KP_OPT_HELP) return kp_cli_help("doctor", flags);

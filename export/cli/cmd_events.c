@@ -276,11 +276,12 @@ static int lines_print(struct walk *w, const struct kp_kineto *trace, const char
     return rc ? kp_cli_fail("events", "%s: its events cannot be put in order: %s", path, kp_budget_explain(rc)) : 0;
 }
 
-static int events_of(const struct filter *f, const struct kp_source *source)
+static int events_of(const struct filter *f, const struct kp_trace_source *source)
 {
     struct kp_kineto *trace;
     struct walk walk = {.f = f, .lines = kp_sorted_open(0, kp_budget_now()->disk)}, *w = &walk;
-    const struct kp_kineto_wish wish = {kp_source_texts(source), source->path, f->json, event_take, &w, &walk.error};
+    const struct kp_kineto_wish wish = {
+        kp_trace_source_texts(source), source->path, f->json, event_take, &w, &walk.error};
     char why[512];
     int rc = -ENOMEM;
     w->line = open_memstream(&w->text, &w->bytes);
@@ -296,7 +297,7 @@ static int events_of(const struct filter *f, const struct kp_source *source)
     return rc ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }
 
-static int events_of_one(void *context, const struct kp_source *source, bool several)
+static int events_of_one(void *context, const struct kp_trace_source *source, bool several)
 {
     (void)several;
     return events_of(context, source);

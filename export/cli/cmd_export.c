@@ -19,9 +19,9 @@ static const struct kp_opt flags[] = {
     KP_LINES_OPTIONS("off"),
     {0}};
 
-static int spool_export(const char *path, const struct kp_spool_options *wish_of_all)
+static int spool_export(const char *path, const struct kp_spool_export_options *wish_of_all)
 {
-    struct kp_spool_options wish = *wish_of_all;
+    struct kp_spool_export_options wish = *wish_of_all;
     struct kp_export_owner owner;
     struct kp_reader *reader;
     struct stat st;
@@ -29,8 +29,8 @@ static int spool_export(const char *path, const struct kp_spool_options *wish_of
     int rc = kp_spoolfile_open(&reader, path, &st, why, sizeof why);
     if (rc < 0) return kp_cli_fail("export", "%s", why);
     if (kp_spoolfile_owner(&st, &owner)) wish.owner = &owner; /* what is secret stays so, whoever makes a trace of it */
-    rc = kp_spool_write(reader, path, &wish);
-    if (rc > 0) kp_spool_losses(reader);
+    rc = kp_spool_export_write(reader, path, &wish);
+    if (rc > 0) kp_spool_export_losses(reader);
     kp_reader_close(reader);
     if (rc == 0) return kp_cli_fail("export", "%s: holds no event, so no trace was written", path);
     return rc < 0 ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
@@ -39,7 +39,7 @@ static int spool_export(const char *path, const struct kp_spool_options *wish_of
 int kp_cmd_export(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "export", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct kp_spool_options wish = {.command = "export", .gzip = -1};
+    struct kp_spool_export_options wish = {.command = "export", .gzip = -1};
     struct kp_lines_options lines_wish = {0};
     const char *value;
     int count = 0, worst = KP_EXIT_DONE, i;
@@ -50,7 +50,7 @@ int kp_cmd_export(int argc, char **argv)
         case 2: wish.gzip = strcmp(value, "0") != 0; break;
         case 3:
             wish.exports = value;
-            if (!kp_spool_exports_known(value))
+            if (!kp_spool_export_knows(value))
                 return kp_cli_misuse("export", "--export is any of trace,table,stacks,memory, not %s", value);
             break;
         case 4:

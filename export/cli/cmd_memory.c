@@ -142,20 +142,20 @@ static int tree_show(const struct memory *m, struct kp_tree *tree, struct kp_mem
 }
 
 /* What the trace says of the host's heap, to be freed; NULL: nothing, or not in this form. */
-static char *heap_text(const struct memory *m, const struct kp_source *source)
+static char *heap_text(const struct memory *m, const struct kp_trace_source *source)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = m->form == FORM_TABLE || m->form == FORM_JSON ? open_memstream(&text, &bytes) : NULL;
     if (!out) return NULL;
-    const struct kp_texts texts = kp_source_texts(source);
+    const struct kp_texts texts = kp_trace_source_texts(source);
     bool is_there = kp_heapview_write(out, &texts, m->row_limit, m->form == FORM_JSON, m->places);
     if (fclose(out) == 0 && is_there) return text;
     free(text);
     return NULL;
 }
 
-static int trace_show(void *context, const struct kp_source *source, bool several)
+static int trace_show(void *context, const struct kp_trace_source *source, bool several)
 {
     const struct memory *m = context;
     struct kp_kineto *trace;
@@ -164,7 +164,7 @@ static int trace_show(void *context, const struct kp_source *source, bool severa
     int rc;
     if (several && (m->out || (m->form != FORM_TABLE && m->form != FORM_JSON)))
         return kp_cli_misuse("memory", "one output, and there are several traces");
-    if (kp_source_read(source, &trace, why, sizeof why)) {
+    if (kp_trace_source_read(source, &trace, why, sizeof why)) {
         kp_kineto_close(trace);
         return kp_cli_fail("memory", "%s", why);
     }

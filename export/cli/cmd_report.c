@@ -121,12 +121,12 @@ static int option_take(struct report *r, int id, const char *value)
     }
 }
 
-static int report_trace(void *context, const struct kp_source *source, bool heading)
+static int report_trace(void *context, const struct kp_trace_source *source, bool heading)
 {
     const struct report *r = context;
     struct kp_kineto *trace;
     char why[512];
-    int rc = kp_source_read(source, &trace, why, sizeof why);
+    int rc = kp_trace_source_read(source, &trace, why, sizeof why);
     if (rc) {
         kp_cli_say(stderr, "kprof: %s", why);
         if (!trace || !r->partial) {

@@ -38,11 +38,11 @@ static const char *log_anchored(const char *value)
 /* 0, an exit code, or KP_OPT_HELP. */
 static int flags_take(struct kp_opt_scan *scan)
 {
-    struct kp_config *const config = kp_settings_read();
+    struct kp_config *const config = kp_setting_flags_read();
     const char *value, *wrong;
     int i;
     while ((i = kp_opt_next(scan, &value)) >= 0) {
-        wrong = kp_settings_set(config, (enum kp_config_index)i, value);
+        wrong = kp_setting_flags_set(config, (enum kp_config_index)i, value);
         if (wrong) return kp_cli_misuse("run", "--%s: %s", scan->table[i].name, wrong);
         setenv(kp_config_rows[i].name, i == KP_SET_log ? log_anchored(value) : value, 1);
     }
@@ -53,7 +53,7 @@ static int flags_take(struct kp_opt_scan *scan)
 int kp_cmd_run(int argc, char **argv)
 {
     struct kp_opt_scan scan = {
-        .command = "run", .table = kp_settings_flags(), .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
+        .command = "run", .table = kp_setting_flags(), .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
     char library[4096], path[4096], why[4600];
     int rc;
     rc = flags_take(&scan);

@@ -60,14 +60,14 @@ static int lines_print(const struct kp_tree *tree, struct stacks *s)
     return s->lines;
 }
 
-static int trace_print(void *context, const struct kp_source *source, bool several)
+static int trace_print(void *context, const struct kp_trace_source *source, bool several)
 {
     struct stacks *s = context;
     struct kp_kineto *trace;
     struct kp_tree tree;
     char why[512];
     if (several && s->svg) return kp_cli_misuse("stacks", "--svg draws one trace, and there are several");
-    if (kp_source_read(source, &trace, why, sizeof why)) {
+    if (kp_trace_source_read(source, &trace, why, sizeof why)) {
         kp_kineto_close(trace);
         return kp_cli_fail("stacks", "%s", why);
     }

@@ -25,7 +25,7 @@ enum { DEPTH_MOST = 64, RANGES_MOST = 1 << 20, INLINED_MOST = 64 };
 struct unit {
     Dwarf_Die die, whole; /* whole: with the functions; another than die where they lie in a .dwo file */
     bool is_read;
-    struct kp_ranges functions;
+    struct kp_addr_ranges functions;
     Dwarf_Die *of;
     size_t n, capacity;
 };
@@ -35,7 +35,7 @@ struct kp_debugfile {
     Dwfl *dwfl;
     Dwfl_Module *module;
     GElf_Addr bias, debug_bias; /* of libdwfl's addresses to those of the file, and of its debug information */
-    struct kp_ranges symbols, units;
+    struct kp_addr_ranges symbols, units;
     const char **names; /* of symbols */
     char **cut;         /* those of them that are copies without their version */
     size_t cut_n, cut_capacity;
@@ -76,9 +76,10 @@ static void symbols_read(struct kp_debugfile *d)
         if (!name || !*name || !is_function(&symbol)) continue;
         const uint64_t local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL;
         d->names[i] = name_cut(d, name);
-        kp_ranges_add(&d->symbols, at - d->bias, at - d->bias + symbol.st_size, local << 32 | (uint32_t)i, (uint32_t)i);
+        kp_addr_ranges_add(&d->symbols, at - d->bias, at - d->bias + symbol.st_size, local << 32 | (uint32_t)i,
+                           (uint32_t)i);
     }
-    kp_ranges_sort(&d->symbols);
+    kp_addr_ranges_sort(&d->symbols);
 }
 
 /* ---- units ---- */
@@ -90,12 +91,12 @@ static struct unit *unit_add(struct kp_debugfile *d)
     return &d->unit[d->units_n++];
 }
 
-static void ranges_take(struct kp_ranges *to, Dwarf_Die *die, uint32_t what, bool by_size)
+static void ranges_take(struct kp_addr_ranges *to, Dwarf_Die *die, uint32_t what, bool by_size)
 {
     Dwarf_Addr base, lo, hi;
     ptrdiff_t next = 0;
     for (int i = 0; i < RANGES_MOST && (next = dwarf_ranges(die, next, &base, &lo, &hi)) > 0; i++)
-        if (lo) kp_ranges_add(to, lo, hi, by_size ? hi - lo : what, what);
+        if (lo) kp_addr_ranges_add(to, lo, hi, by_size ? hi - lo : what, what);
 }
 
 /* Strings in another file (dwz), which libdw would open by the name it is given. */
@@ -121,7 +122,7 @@ static void units_read(struct kp_debugfile *d)
         u->whole = type == DW_UT_skeleton && split.addr ? split : die;
         ranges_take(&d->units, &u->die, (uint32_t)(d->units_n - 1), false);
     }
-    kp_ranges_sort(&d->units);
+    kp_addr_ranges_sort(&d->units);
 }
 
 /* ---- functions of a unit ---- */
@@ -162,7 +163,7 @@ static void functions_read(struct unit *u)
         }
         while (depth >= 0 && !step(&path[depth], false, &path[depth])) depth--;
     }
-    kp_ranges_sort(&u->functions);
+    kp_addr_ranges_sort(&u->functions);
 }
 
 /* ---- one address ---- */
@@ -232,7 +233,7 @@ static int places_take(struct unit *u, Dwarf_Addr at, struct kp_debugplace *out,
     struct kp_debugplace where = {0};
     int n = 0;
     if (!u->is_read) functions_read(u);
-    const struct kp_range *function = kp_ranges_find(&u->functions, at);
+    const struct kp_addr_range *function = kp_addr_ranges_find(&u->functions, at);
     if (function) (void)inlined_find(&u->of[function->what], at, &chain, 0);
     line_take(u, at, &where);
     for (int i = chain.n - 1; i >= 0 && n + 1 < most; i--) {
@@ -248,9 +249,9 @@ static int places_take(struct unit *u, Dwarf_Addr at, struct kp_debugplace *out,
 int kp_debugfile_find(struct kp_debugfile *d, uint64_t at, bool lines, struct kp_debugplace *out, int most)
 {
     if (lines && !d->has_units) units_read(d);
-    const struct kp_range *symbol = kp_ranges_find(&d->symbols, at);
+    const struct kp_addr_range *symbol = kp_addr_ranges_find(&d->symbols, at);
     const Dwarf_Addr debug_at = at + d->bias - d->debug_bias;
-    const struct kp_range *unit = kp_ranges_find(&d->units, debug_at);
+    const struct kp_addr_range *unit = kp_addr_ranges_find(&d->units, debug_at);
     int n = 0;
     if (unit) n = places_take(&d->unit[unit->what], debug_at, out, most);
     if (symbol && !n) out[n++] = (struct kp_debugplace){0};
@@ -305,11 +306,11 @@ void kp_debugfile_close(struct kp_debugfile *d)
     if (!d) return;
     if (d->dwfl) dwfl_end(d->dwfl);
     for (size_t i = 0; i < d->units_n; i++) {
-        kp_ranges_fini(&d->unit[i].functions);
+        kp_addr_ranges_fini(&d->unit[i].functions);
         free(d->unit[i].of);
     }
-    kp_ranges_fini(&d->symbols);
-    kp_ranges_fini(&d->units);
+    kp_addr_ranges_fini(&d->symbols);
+    kp_addr_ranges_fini(&d->units);
     for (size_t i = 0; i < d->cut_n; i++) free(d->cut[i]);
     free(d->cut);
     free(d->names);

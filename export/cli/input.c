@@ -19,7 +19,7 @@
 static void input_add(struct kp_input *input, char *path, char *label)
 {
     input->of = kp_kineto_grow(input->of, &input->capacity, input->count + 1, sizeof *input->of);
-    input->of[input->count++] = (struct kp_source){.input = input, .path = path, .label = label};
+    input->of[input->count++] = (struct kp_trace_source){.input = input, .path = path, .label = label};
 }
 
 static bool has_end(const char *text, const char *end)
@@ -168,7 +168,8 @@ void kp_input_close(struct kp_input *input)
 }
 
 /* All cycles of one spool share a budget. */
-static int source_give(const char *command, const struct kp_source *source, bool several, kp_input_fn fn, void *context)
+static int source_give(const char *command, const struct kp_trace_source *source, bool several, kp_input_fn fn,
+                       void *context)
 {
     if (source == source->input->of || strcmp(source->path, source[-1].path) != 0)
         kp_budget_begin(command, source->path);

@@ -132,7 +132,7 @@ static bool has_exported(const struct kp_reader *reader)
 
 static void traces_write(const struct spool *s, struct kp_reader *reader, struct outcome *o)
 {
-    struct kp_spool_options wish = s->r->wish;
+    struct kp_spool_export_options wish = s->r->wish;
     struct kp_export_owner owner;
     wish.owner = owner_of(s, &owner);
     wish.result = &o->result;
@@ -145,9 +145,9 @@ static void traces_write(const struct spool *s, struct kp_reader *reader, struct
         wish.dir = ".";
         wish.dir_shown = s->folder->path;
     }
-    int rc = kp_spool_write(reader, s->path, &wish);
+    int rc = kp_spool_export_write(reader, s->path, &wish);
     if (rc < 0) return;
-    kp_spool_losses(reader);
+    kp_spool_export_losses(reader);
     const char *const none =
         has_exported(reader) ? "there is a trace of all it holds" : "holds no event, nothing to recover";
     if (rc == 0) kp_cli_say(stdout, "kprof: %s: %s", s->path, none);

@@ -9,7 +9,7 @@
 #include "export/cli/spool_export.h"
 
 struct kp_rescue {
-    struct kp_spool_options wish;
+    struct kp_spool_export_options wish;
     bool keep, force;
     unsigned traces, removed, left, bad; /* how many so far */
 };

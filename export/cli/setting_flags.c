@@ -7,7 +7,7 @@
 
 #include "schedule/kp_schedule.h"
 
-const struct kp_opt *kp_settings_flags(void)
+const struct kp_opt *kp_setting_flags(void)
 {
     static struct kp_opt table[KP_SET_COUNT + 1];
     static char names[KP_SET_COUNT][32];
@@ -20,7 +20,7 @@ const struct kp_opt *kp_settings_flags(void)
     return table;
 }
 
-struct kp_config *kp_settings_read(void)
+struct kp_config *kp_setting_flags_read(void)
 {
     static struct kp_config config;
     struct kp_schedule schedule;
@@ -30,7 +30,7 @@ struct kp_config *kp_settings_read(void)
     return &config;
 }
 
-const char *kp_settings_set(struct kp_config *config, enum kp_config_index index, const char *value)
+const char *kp_setting_flags_set(struct kp_config *config, enum kp_config_index index, const char *value)
 {
     struct kp_schedule schedule;
     struct kp_step_rule rule;

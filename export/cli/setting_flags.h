@@ -10,11 +10,11 @@
 #include "export/cli/cli.h"
 
 /* The flag table: one row a setting (index = enum kp_config_index), ends with a row without a name. Built once. */
-const struct kp_opt *kp_settings_flags(void);
+const struct kp_opt *kp_setting_flags(void);
 /* The environment's settings, checked whole; complaints are kept inside. */
-struct kp_config *kp_settings_read(void);
+struct kp_config *kp_setting_flags_read(void);
 /* Checks and sets one; NULL, or a line about what is wrong. */
-const char *kp_settings_set(struct kp_config *config, enum kp_config_index index, const char *value);
+const char *kp_setting_flags_set(struct kp_config *config, enum kp_config_index index, const char *value);
 
 /*
  * Whether the dynamic linker will preload into this program. 0, or an exit code as a shell gives it (127 not found, 126

@@ -78,7 +78,7 @@ static int order_in_piece(const void *a, const void *b)
 static FILE *file_open(void)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/kprof-XXXXXX", kp_source_temporary());
+    snprintf(path, sizeof path, "%s/kprof-XXXXXX", kp_trace_source_temporary());
     const int fd = mkstemp(path);
     if (fd < 0) return NULL;
     unlink(path);

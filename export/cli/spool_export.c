@@ -30,7 +30,7 @@ static const struct {
                   {"stacks", ".stacks.txt", KP_EXTRA_STACKS},
                   {"memory", ".memory.html", KP_EXTRA_MEMORY}};
 
-bool kp_spool_exports_known(const char *list)
+bool kp_spool_export_knows(const char *list)
 {
     for (const char *p = list; *p;) {
         size_t n = strcspn(p, ",");
@@ -74,7 +74,7 @@ static void written_say(const struct kp_export_result *result, bool no_trace, bo
 }
 
 static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, const char *path,
-                       const struct kp_spool_options *wish, struct kp_export_options *options)
+                       const struct kp_spool_export_options *wish, struct kp_export_options *options)
 {
     static struct kp_export_result own;
     struct kp_export_result *const result = wish->result ? wish->result : &own;
@@ -100,7 +100,7 @@ static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, c
     return 1;
 }
 
-int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_spool_options *wish)
+int kp_spool_export_write(struct kp_reader *reader, const char *path, const struct kp_spool_export_options *wish)
 {
     char folder[4096];
     const char *const gzip = kp_reader_text(reader, "KPROF_GZIP");
@@ -132,7 +132,7 @@ int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_s
     return rc < 0 ? rc : written;
 }
 
-void kp_spool_losses(const struct kp_reader *reader)
+void kp_spool_export_losses(const struct kp_reader *reader)
 {
     static const char *const reasons[KP_LOSS_N] = {
         "no free chunk", "KPROF_MAX_MB reached", "disk full", "no slot for the thread", "too big",

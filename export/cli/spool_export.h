@@ -8,7 +8,7 @@
 
 #include "collector/read/kp_read.h"
 
-struct kp_spool_options {
+struct kp_spool_export_options {
     const char *command;   /* for the messages */
     const char *dir;       /* NULL: the folder of the spool */
     const char *dir_shown; /* what messages call it; NULL: dir */
@@ -26,10 +26,10 @@ struct kp_export_result;
 enum kp_spool_state { KP_SPOOL_GONE, KP_SPOOL_RUNNING, KP_SPOOL_FOREIGN_HOST };
 
 /* Writes every cycle of an open spool. Returns the number of traces, or -errno with the message said. */
-int kp_spool_write(struct kp_reader *reader, const char *path, const struct kp_spool_options *wish);
-bool kp_spool_exports_known(const char *list); /* whether each word of a list is one that `exports` may have */
+int kp_spool_export_write(struct kp_reader *reader, const char *path, const struct kp_spool_export_options *wish);
+bool kp_spool_export_knows(const char *list); /* whether each word of a list is one that `exports` may have */
 /* Says what is not in the traces: drops by kind and reason, torn records, a cycle cut off. */
-void kp_spool_losses(const struct kp_reader *reader);
+void kp_spool_export_losses(const struct kp_reader *reader);
 /*
  * Whether the process that writes the spool at `path` still has it mapped. Where that may not be seen (another user's
  * process), whether it is still there (its pid may have been given to another one, but not the one that executed

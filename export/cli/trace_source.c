@@ -17,7 +17,7 @@
 #include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
 
-const char *kp_source_temporary(void)
+const char *kp_trace_source_temporary(void)
 {
     const char *folder = getenv("TMPDIR");
     return folder && *folder ? folder : "/tmp";
@@ -46,10 +46,10 @@ static int counted_take(void *context, const char *text, size_t bytes)
     return rc ? rc : c->take(c->context, text, bytes);
 }
 
-static int cycle_each(const struct kp_source *s, struct counting *counting, char *why, size_t why_bytes)
+static int cycle_each(const struct kp_trace_source *s, struct counting *counting, char *why, size_t why_bytes)
 {
     static struct kp_export_result result;
-    const struct kp_export_options options = {.dir = kp_source_temporary(),
+    const struct kp_export_options options = {.dir = kp_trace_source_temporary(),
                                               .loads_cpp = true,
                                               .cpp = kp_plainname_can() ? kp_plainname_cpp : NULL,
                                               .places = s->input->places,
@@ -68,7 +68,7 @@ static int cycle_each(const struct kp_source *s, struct counting *counting, char
 
 static int text_each(const void *from, kp_text_fn take, void *context, char *why, size_t why_bytes)
 {
-    const struct kp_source *s = from;
+    const struct kp_trace_source *s = from;
     struct counting counting = {take, context};
     why[0] = 0;
     const int rc = s->is_spool ? cycle_each(s, &counting, why, why_bytes)
@@ -77,10 +77,10 @@ static int text_each(const void *from, kp_text_fn take, void *context, char *why
     return rc;
 }
 
-struct kp_texts kp_source_texts(const struct kp_source *s) { return (struct kp_texts){text_each, s}; }
+struct kp_texts kp_trace_source_texts(const struct kp_trace_source *s) { return (struct kp_texts){text_each, s}; }
 
-int kp_source_read(const struct kp_source *s, struct kp_kineto **out, char *why, size_t why_bytes)
+int kp_trace_source_read(const struct kp_trace_source *s, struct kp_kineto **out, char *why, size_t why_bytes)
 {
-    const struct kp_kineto_wish wish = {.texts = kp_source_texts(s), .label = s->path};
+    const struct kp_kineto_wish wish = {.texts = kp_trace_source_texts(s), .label = s->path};
     return kp_kineto_read(out, &wish, why, why_bytes);
 }

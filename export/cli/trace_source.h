@@ -13,14 +13,14 @@ struct kp_places;
 struct kp_reader;
 struct kp_input;
 
-struct kp_source {
+struct kp_trace_source {
     struct kp_input *input;
     char *path, *label; /* label: what to call it: the path given, or the spool and its cycle */
     size_t cycle;       /* index, of a spool */
     bool is_spool;
 };
 struct kp_input {
-    struct kp_source *of;
+    struct kp_trace_source *of;
     size_t count, capacity;
     const struct kp_places *places;
     struct kp_reader *reader; /* the spool that was read last; NULL: none */
@@ -33,7 +33,7 @@ struct kp_input {
 int kp_input_open(struct kp_input *input, const char *path, const struct kp_places *places);
 void kp_input_close(struct kp_input *input);
 /* One trace of a command's arguments; `several`: more than one will come. Returns an exit code. */
-typedef int (*kp_input_fn)(void *context, const struct kp_source *source, bool several);
+typedef int (*kp_input_fn)(void *context, const struct kp_trace_source *source, bool several);
 /* Every trace behind n paths, in order; the worst exit code. One that cannot be read does not stop the others. Each has
  * a budget of its own. */
 int kp_input_each(const char *command, char **paths, int n, const struct kp_places *places, kp_input_fn fn,
@@ -41,9 +41,10 @@ int kp_input_each(const char *command, char **paths, int n, const struct kp_plac
 
 /* --- trace_source.c --- */
 
-int kp_source_read(const struct kp_source *source, struct kp_kineto **out, char *why,
-                   size_t why_bytes);                            /* as kp_kineto_read, every event */
-struct kp_texts kp_source_texts(const struct kp_source *source); /* its text alone, from the beginning each time */
-const char *kp_source_temporary(void);                           /* TMPDIR or /tmp */
+int kp_trace_source_read(const struct kp_trace_source *source, struct kp_kineto **out, char *why,
+                         size_t why_bytes); /* as kp_kineto_read, every event */
+struct kp_texts
+kp_trace_source_texts(const struct kp_trace_source *source); /* its text alone, from the beginning each time */
+const char *kp_trace_source_temporary(void);                 /* TMPDIR or /tmp */
 
 #endif

@@ -30,7 +30,7 @@ struct kp_trace {
     struct kp_flows *flows;
     struct kp_blocks *blocks; /* torch_memory.h: from the first event of memory on */
     struct kp_gpu *gpu;       /* NULL: the spool says nothing of GPUs */
-    struct kp_pycalls *python;
+    struct kp_callers *python;
     struct kp_named *named;     /* NULL: no calls of functions by name */
     struct kp_heap *heap;       /* NULL: the host's heap was not recorded */
     struct kp_symbols *symbols; /* NULL: no stack of machine code so far */

@@ -32,7 +32,7 @@ struct stack {
 struct module { /* self 0: the class itself, number counts its objects */
     uint64_t self, type, number;
 };
-struct kp_pycalls {
+struct kp_callers {
     uint64_t id_last;
     struct stack *stacks;
     uint32_t stacks_n, stacks_cap, stack_last;
@@ -41,9 +41,9 @@ struct kp_pycalls {
     uint32_t modules_n, modules_cap;
 };
 
-struct kp_pycalls *kp_pycalls_open(void) { return kp_map_alloc(sizeof(struct kp_pycalls)); }
+struct kp_callers *kp_callers_open(void) { return kp_map_alloc(sizeof(struct kp_callers)); }
 
-void kp_pycalls_close(struct kp_pycalls *p)
+void kp_callers_close(struct kp_callers *p)
 {
     if (!p) return;
     for (uint32_t i = 0; i < p->stacks_n; i++)
@@ -57,14 +57,14 @@ void kp_pycalls_close(struct kp_pycalls *p)
 /* ---- open calls ---- */
 
 /* Where the thread's number is, or the free slot where it belongs. */
-static uint32_t *slot_of(const struct kp_pycalls *p, uint32_t *slots, uint32_t count, uint32_t thread_no)
+static uint32_t *slot_of(const struct kp_callers *p, uint32_t *slots, uint32_t count, uint32_t thread_no)
 {
     uint32_t at = (uint32_t)(thread_no * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (count - 1);
     while (slots[at] && p->stacks[slots[at] - 1].thread_no != thread_no) at = (at + 1) & (count - 1);
     return &slots[at];
 }
 
-static struct stack *stack_find(struct kp_pycalls *p, uint32_t thread_no)
+static struct stack *stack_find(struct kp_callers *p, uint32_t thread_no)
 {
     if (p->stack_last < p->stacks_n && p->stacks[p->stack_last].thread_no == thread_no)
         return &p->stacks[p->stack_last];
@@ -74,7 +74,7 @@ static struct stack *stack_find(struct kp_pycalls *p, uint32_t thread_no)
     return &p->stacks[number - 1];
 }
 
-static bool slots_grow(struct kp_pycalls *p)
+static bool slots_grow(struct kp_callers *p)
 {
     const uint32_t count = p->slots_n ? 2 * p->slots_n : 512;
     uint32_t *slots = kp_map_alloc(count * sizeof *slots);
@@ -85,7 +85,7 @@ static bool slots_grow(struct kp_pycalls *p)
     return true;
 }
 
-static struct stack *stack_get(struct kp_pycalls *p, uint32_t thread_no)
+static struct stack *stack_get(struct kp_callers *p, uint32_t thread_no)
 {
     struct stack *s = stack_find(p, thread_no);
     if (s) return s;
@@ -116,7 +116,7 @@ static struct module *module_slot(struct module *table, uint32_t cap, uint64_t s
     return &table[at];
 }
 
-static int modules_grow(struct kp_pycalls *p)
+static int modules_grow(struct kp_callers *p)
 {
     const uint32_t cap = p->modules_cap ? p->modules_cap * 2 : 1024;
     struct module *table = kp_map_alloc(cap * sizeof *table);
@@ -128,7 +128,7 @@ static int modules_grow(struct kp_pycalls *p)
     return 0;
 }
 
-static int module_number(struct kp_pycalls *p, uint64_t self, uint64_t type, int64_t *number)
+static int module_number(struct kp_callers *p, uint64_t self, uint64_t type, int64_t *number)
 {
     if ((p->modules_n + 2) * 2 > p->modules_cap && modules_grow(p)) return -ENOMEM;
     struct module *m = module_slot(p->modules, p->modules_cap, self, type ? type : 1);
@@ -148,7 +148,7 @@ static int module_number(struct kp_pycalls *p, uint64_t self, uint64_t type, int
 
 /* ---- the two together ---- */
 
-int kp_pycalls_take(struct kp_pycalls *p, const struct kp_event *call, struct kp_pycall *out)
+int kp_callers_take(struct kp_callers *p, const struct kp_event *call, struct kp_pycall *out)
 {
     struct stack *s = stack_get(p, call->thread_no);
     if (!s) return -ENOMEM;
@@ -165,14 +165,14 @@ int kp_pycalls_take(struct kp_pycalls *p, const struct kp_event *call, struct kp
     return 0;
 }
 
-bool kp_pycalls_has_stack(struct kp_pycalls *p, const struct kp_event *e)
+bool kp_callers_has_stack(struct kp_callers *p, const struct kp_event *e)
 {
     struct stack *s = stack_find(p, e->thread_no);
     if (s) leave_ended(s, e->start_ns);
     return s && s->n;
 }
 
-void kp_pycalls_stack_write(struct kp_pycalls *p, const struct kp_event *e, struct kp_json *json)
+void kp_callers_stack_write(struct kp_callers *p, const struct kp_event *e, struct kp_json *json)
 {
     const struct stack *s = stack_find(p, e->thread_no);
     for (uint32_t i = s ? s->n : 0; i-- > 0;) {

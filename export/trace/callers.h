@@ -7,19 +7,19 @@
 #include "collector/read/kp_read.h"
 #include "export/out/json.h"
 
-struct kp_pycalls;
-struct kp_pycalls *kp_pycalls_open(void); /* NULL: no memory */
-void kp_pycalls_close(struct kp_pycalls *p);
+struct kp_callers;
+struct kp_callers *kp_callers_open(void); /* NULL: no memory */
+void kp_callers_close(struct kp_callers *p);
 
 struct kp_pycall {
     uint64_t id, parent; /* from 1 in order of start; 0: nobody called it */
     int64_t module;      /* number of the object among those of its class, -1: no module */
 };
 /* The next call (events come by start). 0 or -ENOMEM. */
-int kp_pycalls_take(struct kp_pycalls *p, const struct kp_event *call, struct kp_pycall *out);
+int kp_callers_take(struct kp_callers *p, const struct kp_event *call, struct kp_pycall *out);
 /* Writes the names of the calls that are open on the thread of `e` when it starts, innermost first, each with ';'
  * behind. */
-void kp_pycalls_stack_write(struct kp_pycalls *p, const struct kp_event *e, struct kp_json *json);
-bool kp_pycalls_has_stack(struct kp_pycalls *p, const struct kp_event *e);
+void kp_callers_stack_write(struct kp_callers *p, const struct kp_event *e, struct kp_json *json);
+bool kp_callers_has_stack(struct kp_callers *p, const struct kp_event *e);
 
 #endif

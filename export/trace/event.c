@@ -75,16 +75,16 @@ static void stack_write(struct kp_trace *t, const struct kp_event *e)
         recorded_stack_write(t, e->stack);
         return;
     }
-    if (!kp_pycalls_has_stack(t->python, e)) return;
+    if (!kp_callers_has_stack(t->python, e)) return;
     kp_json_lit(&t->json, ",\"Call stack\":\"");
-    kp_pycalls_stack_write(t->python, e, &t->json);
+    kp_callers_stack_write(t->python, e, &t->json);
     kp_json_char(&t->json, '"');
 }
 
 static void pycall_write(struct kp_trace *t, const struct kp_event *e)
 {
     struct kp_pycall call;
-    const int rc = kp_pycalls_take(t->python, e, &call);
+    const int rc = kp_callers_take(t->python, e, &call);
     if (rc) {
         t->json.error = rc;
         return;

@@ -85,7 +85,7 @@ static int begin(struct kp_trace *t)
     if (t->options->extras && !t->extras) t->result->extras_error = -ENOMEM;
     if (t->options->gzip && has_file(t) && !(t->gz = kp_gz_open(&t->sink))) return -ENOMEM;
     t->flows = kp_flows_open();
-    t->python = kp_pycalls_open();
+    t->python = kp_callers_open();
     if (!t->flows || !t->python) return -ENOMEM;
     t->pid = kp_reader_head(t->reader)->pid;
     t->to_tid_bytes = kp_fmt(t->to_tid, sizeof t->to_tid, "\",\"pid\":%u,\"tid\":", t->pid);
@@ -266,7 +266,7 @@ int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_ex
     kp_flows_close(t->flows);
     kp_blocks_close(t->blocks);
     kp_gpu_close(t->gpu);
-    kp_pycalls_close(t->python);
+    kp_callers_close(t->python);
     kp_heap_close(t->heap);
     kp_named_close(t->named);
     kp_symbols_close(t->symbols);

@@ -12,45 +12,45 @@
 
 static void the_lightest_range_around_an_address_is_told(void **state)
 {
-    struct kp_ranges r = {0};
+    struct kp_addr_ranges r = {0};
     (void)state;
-    assert_null(kp_ranges_find(&r, 5));
-    kp_ranges_add(&r, 10, 1000, 990, 1); /* around all */
-    kp_ranges_add(&r, 20, 30, 10, 2);
-    kp_ranges_add(&r, 22, 24, 2, 3);
-    kp_ranges_add(&r, 40, 40, 0, 4); /* empty */
-    kp_ranges_add(&r, 500, 2000, 1500, 5);
-    kp_ranges_sort(&r);
+    assert_null(kp_addr_ranges_find(&r, 5));
+    kp_addr_ranges_add(&r, 10, 1000, 990, 1); /* around all */
+    kp_addr_ranges_add(&r, 20, 30, 10, 2);
+    kp_addr_ranges_add(&r, 22, 24, 2, 3);
+    kp_addr_ranges_add(&r, 40, 40, 0, 4); /* empty */
+    kp_addr_ranges_add(&r, 500, 2000, 1500, 5);
+    kp_addr_ranges_sort(&r);
     static const struct {
         uint64_t at;
         uint32_t what;
     } of[] = {{9, 0},  {10, 1}, {20, 2},  {22, 3},  {23, 3},   {24, 2},   {29, 2},
               {30, 1}, {40, 1}, {600, 1}, {999, 1}, {1000, 5}, {1999, 5}, {2000, 0}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        const struct kp_range *found = kp_ranges_find(&r, of[i].at);
+        const struct kp_addr_range *found = kp_addr_ranges_find(&r, of[i].at);
         assert_int_equal(found ? found->what : 0, of[i].what);
     }
-    kp_ranges_fini(&r);
+    kp_addr_ranges_fini(&r);
 }
 
 /* Many at random, each address looked for in all of them. */
 static void ranges_are_found_as_by_looking_at_all(void **state)
 {
-    struct kp_ranges r = {0};
+    struct kp_addr_ranges r = {0};
     (void)state;
     srand(7);
     for (uint32_t i = 0; i < 500; i++) {
         const uint64_t lo = (uint64_t)rand() % 10000, bytes = (uint64_t)rand() % (i % 10 ? 50 : 4000);
-        kp_ranges_add(&r, lo, lo + bytes, (uint64_t)i * 7919 % 500, i);
+        kp_addr_ranges_add(&r, lo, lo + bytes, (uint64_t)i * 7919 % 500, i);
     }
-    kp_ranges_sort(&r);
+    kp_addr_ranges_sort(&r);
     for (uint64_t at = 0; at < 14000; at++) {
-        const struct kp_range *best = NULL, *found = kp_ranges_find(&r, at);
+        const struct kp_addr_range *best = NULL, *found = kp_addr_ranges_find(&r, at);
         for (size_t i = 0; i < r.n; i++)
             if (r.of[i].lo <= at && at < r.of[i].hi && (!best || r.of[i].weight < best->weight)) best = &r.of[i];
         assert_ptr_equal(found, best);
     }
-    kp_ranges_fini(&r);
+    kp_addr_ranges_fini(&r);
 }
 
 static void names_are_read_as_their_language_writes_them(void **state)

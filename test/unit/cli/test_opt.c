@@ -90,20 +90,20 @@ static void a_variable_has_its_flag(void **state)
     assert_string_equal(name, "record-shapes");
     kp_opt_name_of("KPROF", name, sizeof name);
     assert_string_equal(name, "kprof");
-    assert_string_equal(kp_settings_flags()[KP_SET_dir].name, "dir");
-    assert_int_equal(kp_settings_flags()[KP_SET_dir].letter, 'o');
-    assert_null(kp_settings_flags()[KP_SET_COUNT].name);
+    assert_string_equal(kp_setting_flags()[KP_SET_dir].name, "dir");
+    assert_int_equal(kp_setting_flags()[KP_SET_dir].letter, 'o');
+    assert_null(kp_setting_flags()[KP_SET_COUNT].name);
 }
 
 static void a_flag_is_checked_as_its_variable_is(void **state)
 {
-    struct kp_config *const config = kp_settings_read();
+    struct kp_config *const config = kp_setting_flags_read();
     (void)state;
-    assert_null(kp_settings_set(config, KP_SET_schedule, "wait=1,active=2"));
-    assert_string_equal(kp_settings_set(config, KP_SET_schedule, "wait=1"), "needs active=N with N at least 1");
-    assert_string_equal(kp_settings_set(config, KP_SET_gzip, "2"), "2 is neither 0 nor 1");
-    assert_string_equal(kp_settings_set(config, KP_SET_dir, ""), "needs a value");
-    assert_non_null(kp_settings_set(config, KP_SET_step, "sometimes"));
+    assert_null(kp_setting_flags_set(config, KP_SET_schedule, "wait=1,active=2"));
+    assert_string_equal(kp_setting_flags_set(config, KP_SET_schedule, "wait=1"), "needs active=N with N at least 1");
+    assert_string_equal(kp_setting_flags_set(config, KP_SET_gzip, "2"), "2 is neither 0 nor 1");
+    assert_string_equal(kp_setting_flags_set(config, KP_SET_dir, ""), "needs a value");
+    assert_non_null(kp_setting_flags_set(config, KP_SET_step, "sometimes"));
 }
 
 int main(void)

@@ -20,16 +20,16 @@ static int keep(void *context, const void *data, size_t bytes)
     return 0;
 }
 
-static struct kp_pycall call(struct kp_pycalls *p, uint32_t thread, const char *name, uint64_t start, uint64_t end)
+static struct kp_pycall call(struct kp_callers *p, uint32_t thread, const char *name, uint64_t start, uint64_t end)
 {
     struct kp_event e = {
         .kind = KP_KIND_PYCALL, .name = name, .overload = "", .thread_no = thread, .start_ns = start, .end_ns = end};
     struct kp_pycall out;
-    assert_int_equal(kp_pycalls_take(p, &e, &out), 0);
+    assert_int_equal(kp_callers_take(p, &e, &out), 0);
     return out;
 }
 
-static int64_t module(struct kp_pycalls *p, uint64_t self, uint64_t type, uint64_t at)
+static int64_t module(struct kp_callers *p, uint64_t self, uint64_t type, uint64_t at)
 {
     struct kp_event e = {.kind = KP_KIND_PYCALL,
                          .name = "nn.Module: L",
@@ -41,18 +41,18 @@ static int64_t module(struct kp_pycalls *p, uint64_t self, uint64_t type, uint64
                          .module_self = self,
                          .module_type = type};
     struct kp_pycall out;
-    assert_int_equal(kp_pycalls_take(p, &e, &out), 0);
+    assert_int_equal(kp_callers_take(p, &e, &out), 0);
     return out.module;
 }
 
-static const char *stack_at(struct kp_pycalls *p, uint32_t thread, uint64_t when)
+static const char *stack_at(struct kp_callers *p, uint32_t thread, uint64_t when)
 {
     struct kp_event e = {.kind = KP_KIND_OP, .thread_no = thread, .start_ns = when, .end_ns = when + 1};
     struct kp_json json;
     text_used = 0;
-    if (!kp_pycalls_has_stack(p, &e)) return NULL;
+    if (!kp_callers_has_stack(p, &e)) return NULL;
     assert_int_equal(kp_json_init(&json, keep, NULL), 0);
-    kp_pycalls_stack_write(p, &e, &json);
+    kp_callers_stack_write(p, &e, &json);
     assert_int_equal(kp_json_flush(&json), 0);
     kp_json_fini(&json);
     text[text_used] = 0;
@@ -61,7 +61,7 @@ static const char *stack_at(struct kp_pycalls *p, uint32_t thread, uint64_t when
 
 static void the_caller_is_the_innermost_call_that_is_not_over(void **state)
 {
-    struct kp_pycalls *p = kp_pycalls_open();
+    struct kp_callers *p = kp_callers_open();
     (void)state;
     const struct kp_pycall main_ = call(p, 1, "main", 100, 1000), a = call(p, 1, "a", 100, 200),
                            b = call(p, 1, "b", 150, 200);
@@ -75,12 +75,12 @@ static void the_caller_is_the_innermost_call_that_is_not_over(void **state)
     assert_int_equal(other.parent, 0);
     assert_int_equal(c.parent, main_.id);
     assert_int_equal(d.parent, 0);
-    kp_pycalls_close(p);
+    kp_callers_close(p);
 }
 
 static void a_stack_is_told_innermost_first_for_the_thread_that_has_one(void **state)
 {
-    struct kp_pycalls *p = kp_pycalls_open();
+    struct kp_callers *p = kp_callers_open();
     (void)state;
     assert_null(stack_at(p, 1, 5));
     call(p, 1, "main\"", 10, 1000);
@@ -92,12 +92,12 @@ static void a_stack_is_told_innermost_first_for_the_thread_that_has_one(void **s
     assert_int_equal(module(p, 77, 7, 50), 0);
     assert_string_equal(stack_at(p, 1, 55), "nn.Module: L_0;a;main\\\";");
     assert_null(stack_at(p, 1, 1000));
-    kp_pycalls_close(p);
+    kp_callers_close(p);
 }
 
 static void modules_are_numbered_within_their_class_as_they_come(void **state)
 {
-    struct kp_pycalls *p = kp_pycalls_open();
+    struct kp_callers *p = kp_callers_open();
     uint64_t at = 0;
     (void)state;
     assert_int_equal(module(p, 500, 7, at += 20), 0);
@@ -108,12 +108,12 @@ static void modules_are_numbered_within_their_class_as_they_come(void **state)
     for (uint64_t i = 0; i < 5000; i++) assert_int_equal(module(p, 10000 + i, 9, at += 20), i);
     assert_int_equal(module(p, 400, 7, at += 20), 1);
     assert_int_equal(module(p, 0, 0, at += 20), 0); /* a damaged file */
-    kp_pycalls_close(p);
+    kp_callers_close(p);
 }
 
 static void many_threads_and_deep_stacks_have_room(void **state)
 {
-    struct kp_pycalls *p = kp_pycalls_open();
+    struct kp_callers *p = kp_callers_open();
     (void)state;
     for (uint32_t thread = 1; thread <= 1000; thread++) assert_int_equal(call(p, thread, "t", 10, 5000).parent, 0);
     uint64_t parent = call(p, 500, "f", 20, 4000).id;
@@ -123,7 +123,7 @@ static void many_threads_and_deep_stacks_have_room(void **state)
         parent = c.id;
     }
     assert_int_equal(strlen(stack_at(p, 500, 3999)), 2 * 3002);
-    kp_pycalls_close(p);
+    kp_callers_close(p);
 }
 
 int main(void)
