@@ -22,7 +22,7 @@
 
 enum { NAP_NS = 100000, NAPS_IN_MS = 10, TURN_MS = 500 };
 
-static struct row {
+static struct paused_helper {
     void *(*body)(void *);
     void (*wake)(void);
     const char *name;
@@ -47,7 +47,7 @@ void kp_helpers_sleep(uint64_t ns) { kp_io_wait(&wanted, 0, ns); }
 
 static void *row_main(void *arg)
 {
-    struct row *row = arg;
+    struct paused_helper *row = arg;
     kp_store_release(&row->tid, kp_io_tid()); /* pairs with: kp_helpers_pause */
     for (;;) {
         uint32_t sent = SENT;
@@ -60,7 +60,7 @@ static void *row_main(void *arg)
     }
 }
 
-static int row_start(struct row *row)
+static int row_start(struct paused_helper *row)
 {
     kp_store_relaxed(&row->tid, UINT32_MAX); /* it is starting */
     int rc = kp_io_thread_nice(row_main, row, row->name, row->nice);
@@ -73,7 +73,7 @@ int kp_helpers_start(void *(*body)(void *), const char *name, int nice, void (*w
     uint32_t i = 0, n = kp_load_acquire(&row_count);
     while (i < n && rows[i].body != body) i++;
     if (i == KP_HELPERS_MAX) return -ENOSPC;
-    struct row *row = &rows[i];
+    struct paused_helper *row = &rows[i];
     row->body = body, row->wake = wake, row->name = name, row->nice = nice;
     kp_store_relaxed(&row->was_sent, 0);
     if (i == n) kp_store_release(&row_count, n + 1);
@@ -89,7 +89,7 @@ static bool turn_take(void)
     return false;
 }
 
-static bool is_gone(struct row *row)
+static bool is_gone(struct paused_helper *row)
 {
     const uint32_t tid = kp_load_acquire(&row->tid); /* pairs with: row_main */
     return tid == 0 || (tid != UINT32_MAX && kp_io_is_thread_gone(tid));
@@ -132,7 +132,7 @@ void kp_helpers_resume(void)
 {
     kp_store_release(&wanted, 0); /* pairs with: kp_helpers_pause_wanted */
     for (uint32_t i = 0, n = kp_load_acquire(&row_count); i < n; i++) {
-        struct row *row = &rows[i];
+        struct paused_helper *row = &rows[i];
         uint32_t sent = SENT;
         if (kp_cas_acq_rel(&row->was_sent, &sent, 0) || sent != GONE)
             continue; /* pairs with: row_main. It still runs */

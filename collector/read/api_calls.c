@@ -20,14 +20,14 @@
 
 #define RUN_MAX (KP_CHUNK_BYTES / sizeof(struct kp_rec_api))
 
-struct entry {
+struct call_entry {
     uint64_t middle_ns;
     uint32_t offset, pad; /* of the record in its piece */
 };
 struct kp_api_calls_run {
     struct kp_api_calls_run *next; /* while unused */
     uint32_t at, n;
-    struct entry of[RUN_MAX];
+    struct call_entry of[RUN_MAX];
 };
 
 /* The next call of a piece that starts in the window; false: no more. */
@@ -86,7 +86,7 @@ static void run_fill(struct kp_api_calls *c, struct kp_api_calls_run *run, uint3
     uint64_t seen = 0;
     run->at = run->n = 0;
     for (struct kp_api_call call; run->n < RUN_MAX && call_read(c, &at, end, &call, &seen);) {
-        struct entry e = {.middle_ns = call.middle_ns, .offset = (uint32_t)(at - from) - call.api.head.size};
+        struct call_entry e = {.middle_ns = call.middle_ns, .offset = (uint32_t)(at - from) - call.api.head.size};
         uint32_t i = run->n++;
         for (; i && run->of[i - 1].middle_ns > e.middle_ns; i--) run->of[i] = run->of[i - 1];
         run->of[i] = e;

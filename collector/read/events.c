@@ -26,7 +26,7 @@
 #define COLLECTIVE "record_param_comms"
 enum { LOOK_AHEAD = 64, CUT_MAX = 256 };
 
-struct cursor {
+struct event_cursor {
     uint32_t piece, pieces_end; /* this thread's pieces */
     const uint8_t *at, *end;    /* behind the record it stands on */
     const struct kp_rec *rec;
@@ -39,11 +39,11 @@ struct cursor {
     uint8_t kind;  /* OP, STEP, NVTX, PYCALL, MEMORY or SYMBOL */
 };
 
-struct walk {
+struct event_walk {
     struct kp_reader *r;
     const struct kp_rec_cycle *cycle;
     struct kp_pieces pieces;
-    struct cursor *cursors; /* by thread_no */
+    struct event_cursor *cursors; /* by thread_no */
     struct kp_merge merge;
     uint32_t cursors_n;
     uint64_t lost; /* records that were no good */
@@ -90,7 +90,7 @@ static bool is_extra(uint8_t kind) { return kind == KP_KIND_NVTX || kind == KP_K
  * with the window (0: not known), and so does what ended between the stamp of the window's end and the closing of the
  * gate.
  */
-static bool stand_on(struct cursor *c, const struct kp_rec *rec, uint32_t bytes, uint64_t window_end)
+static bool stand_on(struct event_cursor *c, const struct kp_rec *rec, uint32_t bytes, uint64_t window_end)
 {
     const struct kp_rec_op *op = (const void *)rec; /* all events begin alike, MEMORY without an end */
     c->rec = rec;
@@ -116,8 +116,8 @@ static void name_get(const struct kp_reader *r, uint32_t id, struct kp_event *e)
 }
 
 /* Goes on to the records behind *at, from piece to piece; NULL at the end of the thread. */
-static const struct kp_rec *record_next(const struct walk *w, uint32_t *piece, uint32_t pieces_end, const uint8_t **at,
-                                        const uint8_t **end, uint32_t *bytes)
+static const struct kp_rec *record_next(const struct event_walk *w, uint32_t *piece, uint32_t pieces_end,
+                                        const uint8_t **at, const uint8_t **end, uint32_t *bytes)
 {
     while (*at == *end) {
         if (*piece + 1 == pieces_end) return NULL;
@@ -131,12 +131,13 @@ static const struct kp_rec *record_next(const struct walk *w, uint32_t *piece, u
 }
 
 /* Autograd's own range has no numbers; Kineto shows those of the backward op inside it, which starts soon after it. */
-static void numbers_of_child(const struct walk *w, const struct cursor *c, const char *inner, struct kp_event *e)
+static void numbers_of_child(const struct event_walk *w, const struct event_cursor *c, const char *inner,
+                             struct kp_event *e)
 {
     uint32_t piece = c->piece, bytes;
     const uint8_t *at = c->at, *end = c->end;
     const struct kp_rec *rec;
-    struct cursor child;
+    struct event_cursor child;
     for (int i = 0; i < LOOK_AHEAD && (rec = record_next(w, &piece, c->pieces_end, &at, &end, &bytes)); i++) {
         if (!stand_on(&child, rec, bytes, 0)) continue;
         if (child.start_ticks >= c->end_ticks) return;
@@ -151,7 +152,7 @@ static void numbers_of_child(const struct walk *w, const struct cursor *c, const
 }
 
 /* What is told of a collective lies right behind its op. */
-static const struct kp_comms *comms_behind(struct walk *w, const struct cursor *c)
+static const struct kp_comms *comms_behind(struct event_walk *w, const struct event_cursor *c)
 {
     uint32_t piece = c->piece, bytes;
     const uint8_t *at = c->at, *end = c->end;
@@ -159,7 +160,7 @@ static const struct kp_comms *comms_behind(struct walk *w, const struct cursor *
     return rec && kp_comms_read(&w->comms, rec, bytes) ? &w->comms : NULL;
 }
 
-static void op_decode(struct walk *w, const struct cursor *c, struct kp_event *e)
+static void op_decode(struct event_walk *w, const struct event_cursor *c, struct kp_event *e)
 {
     const struct kp_rec_op *op = (const void *)c->rec;
     const uint8_t *more = (const uint8_t *)(op + 1);
@@ -198,7 +199,7 @@ static void op_decode(struct walk *w, const struct cursor *c, struct kp_event *e
     if (!strcmp(e->name, COLLECTIVE)) e->comms = comms_behind(w, c);
 }
 
-static void nvtx_decode(const struct walk *w, const struct cursor *c, struct kp_event *e)
+static void nvtx_decode(const struct event_walk *w, const struct event_cursor *c, struct kp_event *e)
 {
     const struct kp_rec_nvtx *n = (const void *)c->rec;
     name_get(w->r, n->head.name, e);
@@ -209,7 +210,7 @@ static void nvtx_decode(const struct walk *w, const struct cursor *c, struct kp_
     if (c->is_open && n->type == KP_NVTX_RANGE) e->flags |= KP_OP_UNFINISHED;
 }
 
-static void pycall_decode(const struct walk *w, const struct cursor *c, struct kp_event *e)
+static void pycall_decode(const struct event_walk *w, const struct event_cursor *c, struct kp_event *e)
 {
     const struct kp_rec_pymodule *call = (const void *)c->rec;
     name_get(w->r, call->call.head.name, e);
@@ -219,7 +220,7 @@ static void pycall_decode(const struct walk *w, const struct cursor *c, struct k
     e->module_type = call->type;
 }
 
-static void memory_decode(const struct cursor *c, struct kp_event *e)
+static void memory_decode(const struct event_cursor *c, struct kp_event *e)
 {
     const struct kp_rec_memory *m = (const void *)c->rec;
     e->name = e->overload = "";
@@ -234,7 +235,7 @@ static void memory_decode(const struct cursor *c, struct kp_event *e)
     e->device = m->device;
 }
 
-static void decode(struct walk *w, struct cursor *c, struct kp_event *e)
+static void decode(struct event_walk *w, struct event_cursor *c, struct kp_event *e)
 {
     const struct kp_piece *p = &w->pieces.of[c->piece];
     memset(e, 0, sizeof *e);
@@ -269,7 +270,7 @@ static void decode(struct walk *w, struct cursor *c, struct kp_event *e)
 /* --- cursors and their heap --- */
 
 /* Goes to the next event of the thread; false: no more. */
-static bool cursor_next(struct walk *w, struct cursor *c)
+static bool cursor_next(struct event_walk *w, struct event_cursor *c)
 {
     for (;;) {
         bool more = c->at != c->end || c->piece + 1 != c->pieces_end;
@@ -284,14 +285,14 @@ static bool cursor_next(struct walk *w, struct cursor *c)
 }
 
 /* Moves the first cursor on and restores the order. */
-static void heap_next(struct walk *w)
+static void heap_next(struct event_walk *w)
 {
-    struct cursor *c = &w->cursors[w->merge.of[0].which];
+    struct event_cursor *c = &w->cursors[w->merge.of[0].which];
     const bool more = cursor_next(w, c);
     kp_merge_moved(&w->merge, more, c->start_ticks);
 }
 
-static void walk_fini(struct walk *w)
+static void walk_fini(struct event_walk *w)
 {
     if (w->cursors) kp_map_free(w->cursors, w->pieces.n * sizeof *w->cursors);
     kp_merge_fini(&w->merge);
@@ -299,19 +300,19 @@ static void walk_fini(struct walk *w)
     kp_api_calls_fini(&w->calls);
 }
 
-static int walk_init(struct walk *w, struct kp_reader *r, uint32_t cycle, bool has_all)
+static int walk_init(struct event_walk *w, struct kp_reader *r, uint32_t cycle, bool has_all)
 {
     int rc;
-    *w = (struct walk){.r = r, .cycle = kp_file_cycle(r, cycle), .has_all = has_all};
+    *w = (struct event_walk){.r = r, .cycle = kp_file_cycle(r, cycle), .has_all = has_all};
     rc = kp_pieces_make(&w->pieces, r, cycle);
     w->lost += w->pieces.torn;
     if (rc || !w->pieces.n) return rc;
     w->cursors = kp_map_alloc(w->pieces.n * sizeof *w->cursors);
     if (!w->cursors || kp_merge_init(&w->merge, w->pieces.n)) return -ENOMEM;
     for (uint32_t from = 0, to; from < w->pieces.n; from = to) {
-        struct cursor *c = &w->cursors[w->cursors_n++];
+        struct event_cursor *c = &w->cursors[w->cursors_n++];
         for (to = from + 1; to < w->pieces.n && w->pieces.of[to].thread_no == w->pieces.of[from].thread_no;) to++;
-        *c = (struct cursor){
+        *c = (struct event_cursor){
             .piece = from, .pieces_end = to, .at = w->pieces.of[from].at, .end = w->pieces.of[from].end};
         if (cursor_next(w, c)) kp_merge_add(&w->merge, c->start_ticks, w->cursors_n - 1);
     }
@@ -344,13 +345,13 @@ static int threads_read(struct kp_reader *r, uint32_t cycle)
     return rc;
 }
 
-static int calls_init(struct walk *w, uint32_t cycle)
+static int calls_init(struct event_walk *w, uint32_t cycle)
 {
     int rc = kp_api_calls_init(&w->calls, w->r, w->cycle);
     return rc || !w->calls.n ? rc : threads_read(w->r, cycle);
 }
 
-static int call_give(struct walk *w, kp_event_fn fn, void *context)
+static int call_give(struct event_walk *w, kp_event_fn fn, void *context)
 {
     const struct kp_api_call *call = &w->calls.call;
     const struct kp_rec_api *api = &call->api;
@@ -372,9 +373,9 @@ static int call_give(struct walk *w, kp_event_fn fn, void *context)
  * Hands out the event the first cursor stands on when it is inside the window, and the calls whose middle lies
  * before it.
  */
-static int event_give(struct walk *w, kp_event_fn fn, void *context)
+static int event_give(struct event_walk *w, kp_event_fn fn, void *context)
 {
-    struct cursor *c = &w->cursors[w->merge.of[0].which];
+    struct event_cursor *c = &w->cursors[w->merge.of[0].which];
     struct kp_event e;
     int rc = 0;
     if (c->start_ticks < w->cycle->begin || c->start_ticks >= w->cycle->end) return 0;
@@ -389,7 +390,7 @@ static int event_give(struct walk *w, kp_event_fn fn, void *context)
 static int events_walk(struct kp_reader *r, uint32_t cycle, bool has_all, kp_event_fn fn, void *context,
                        uint64_t *invalid)
 {
-    struct walk w;
+    struct event_walk w;
     int rc = walk_init(&w, r, cycle, has_all);
     if (!rc && !w.cycle) rc = -ENOENT;
     if (!rc) kp_clockmap_anchor(&r->clock, w.cycle->begin);
@@ -421,7 +422,7 @@ int kp_reader_timeline(struct kp_reader *r, uint32_t cycle, kp_event_fn fn, void
 /* --- smaller questions --- */
 
 /* The next event between *at and end. */
-static bool event_next(const uint8_t **at, const uint8_t *end, struct cursor *c)
+static bool event_next(const uint8_t **at, const uint8_t *end, struct event_cursor *c)
 {
     const struct kp_rec *rec;
     uint32_t bytes;
@@ -440,7 +441,7 @@ void kp_events_close(struct kp_reader *r)
         struct kp_rec_cycle *cycle = kp_file_cycle(r, head->cycle);
         if (!cycle || r->complete[cycle - r->cycles]) continue;
         const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
-        for (struct cursor c; event_next(&at, end, &c);) {
+        for (struct event_cursor c; event_next(&at, end, &c);) {
             if (c.start_ticks < cycle->begin || c.end_ticks < cycle->end) continue;
             /* one more: an event that took no time began before the end, too */
             cycle->end = c.end_ticks == UINT64_MAX ? UINT64_MAX : c.end_ticks + 1;
@@ -455,7 +456,7 @@ void kp_events_close(struct kp_reader *r)
 static bool is_shown(const struct kp_piece *p, const struct kp_rec_cycle *cycle)
 {
     const uint8_t *at = p->at;
-    for (struct cursor c; event_next(&at, p->end, &c);)
+    for (struct event_cursor c; event_next(&at, p->end, &c);)
         if (c.start_ticks >= cycle->begin && c.start_ticks < cycle->end) return true;
     return false;
 }

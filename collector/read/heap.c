@@ -17,7 +17,7 @@
 #include "collector/read/reader.h"
 #include "collector/base/kp_poison.h"
 
-struct cursor {
+struct heap_cursor {
     const struct kp_piece *piece, *last; /* this thread's pieces */
     const uint8_t *at, *end;             /* behind the record it stands on */
     const struct kp_rec *rec;
@@ -29,7 +29,7 @@ struct kp_heap_walk {
     struct kp_reader *r;
     const struct kp_rec_cycle *cycle;
     struct kp_pieces pieces;
-    struct cursor *cursors;
+    struct heap_cursor *cursors;
     struct kp_merge merge;
     uint32_t cursors_n;
 };
@@ -56,7 +56,7 @@ uint64_t kp_heap_end(const uint8_t *at, const uint8_t *end)
 }
 
 /* false: no more of this thread. */
-static bool cursor_next(const struct kp_heap_walk *w, struct cursor *c)
+static bool cursor_next(const struct kp_heap_walk *w, struct heap_cursor *c)
 {
     for (;;) {
         while (c->at < c->end) {
@@ -81,8 +81,8 @@ static void add_cursors(struct kp_heap_walk *w)
     for (uint32_t from = 0, to; from < w->pieces.n; from = to) {
         const struct kp_piece *of = &w->pieces.of[from];
         for (to = from + 1; to < w->pieces.n && w->pieces.of[to].thread_no == of->thread_no;) to++;
-        struct cursor *c = &w->cursors[w->cursors_n++];
-        *c = (struct cursor){.piece = of, .last = &w->pieces.of[to - 1], .at = of->at, .end = of->end};
+        struct heap_cursor *c = &w->cursors[w->cursors_n++];
+        *c = (struct heap_cursor){.piece = of, .last = &w->pieces.of[to - 1], .at = of->at, .end = of->end};
         if (cursor_next(w, c)) kp_merge_add(&w->merge, c->start, w->cursors_n - 1);
     }
 }
@@ -153,7 +153,7 @@ static void decode_block(const struct kp_rec_heap *rec, uint32_t bytes, struct k
 bool kp_reader_heap_next(struct kp_heap_walk *w, struct kp_heap_event *e)
 {
     if (!w->merge.n) return false;
-    struct cursor *c = &w->cursors[w->merge.of[0].which];
+    struct heap_cursor *c = &w->cursors[w->merge.of[0].which];
     *e = (struct kp_heap_event){.start_ns = kp_clockmap_ns(&w->r->clock, c->start), .thread_no = c->piece->thread_no};
     if (c->rec->kind == KP_KIND_HEAPCOUNT) decode_count((const void *)c->rec, e);
     else decode_block((const void *)c->rec, c->bytes, e);

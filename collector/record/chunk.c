@@ -29,15 +29,15 @@ struct info {
     _Atomic uint64_t state; /* cycle << 8 | one of the above */
     _Atomic uint32_t next;  /* in the stack it is on; 0 ends a stack (chunk 0 is the header) */
 };
-struct stack {
+struct chunk_stack {
     _Atomic uint64_t head; /* tag << 32 | index */
     uint8_t pad[KP_LINE - 8];
 };
 
 static struct info **infos; /* a row for each piece of the spool, made with it; kept over a fork */
 static uint32_t row_count;
-static struct stack free_stack __attribute__((aligned(KP_LINE)));
-static struct stack orphan_stack __attribute__((aligned(KP_LINE)));
+static struct chunk_stack free_stack __attribute__((aligned(KP_LINE)));
+static struct chunk_stack orphan_stack __attribute__((aligned(KP_LINE)));
 static _Atomic uint64_t taken_count __attribute__((aligned(KP_LINE)));
 static _Atomic uint64_t order_last __attribute__((aligned(KP_LINE)));
 static _Atomic uint64_t given_count __attribute__((aligned(KP_LINE)));
@@ -50,7 +50,7 @@ static inline struct info *info_of(uint32_t index) { return &infos[index / KP_PI
 
 /* ---- stacks ---- */
 
-static void stack_push(struct stack *s, uint32_t index)
+static void stack_push(struct chunk_stack *s, uint32_t index)
 {
     uint64_t head = kp_load_relaxed(&s->head);
     do kp_store_relaxed(&info_of(index)->next, (uint32_t)head);
@@ -58,7 +58,7 @@ static void stack_push(struct stack *s, uint32_t index)
     while (!kp_cas_acq_rel(&s->head, &head, ((head >> 32) + 1) << 32 | index));
 }
 
-static uint32_t stack_pop(struct stack *s)
+static uint32_t stack_pop(struct chunk_stack *s)
 {
     uint64_t head = kp_load_acquire(&s->head); /* pairs with: chunk.c:stack_push */
     uint32_t index, next;

@@ -17,7 +17,7 @@
 #include "export/report/keyavg.h"
 #include "export/report/plain.h"
 
-struct filter {
+struct event_filter {
     const char *glob, *cat;
     regex_t regex;
     bool has_regex, json, has_from, has_to, has_tid, partial;
@@ -26,11 +26,11 @@ struct filter {
     long first_step, last_step; /* -1: no */
     struct kp_lines_options wish;
 };
-struct span {
+struct step_span {
     int64_t start_ns, end_ns; /* start first: kp_rows_from */
 };
-struct spans {
-    struct span *spans;
+struct step_spans {
+    struct step_span *spans;
     size_t count, capacity;
 };
 
@@ -49,7 +49,7 @@ static const struct kp_opt flags[] = {
     KP_LINES_OPTIONS("off; of spools only"),
     {0}};
 
-static int name_set(struct filter *f, const char *pattern)
+static int name_set(struct event_filter *f, const char *pattern)
 {
     size_t bytes = strlen(pattern);
     if (bytes < 2 || pattern[0] != '/' || pattern[bytes - 1] != '/') {
@@ -64,7 +64,7 @@ static int name_set(struct filter *f, const char *pattern)
     return rc ? kp_cli_misuse("events", "--name %s is no regular expression", pattern) : 0;
 }
 
-static int step_set(struct filter *f, const char *text)
+static int step_set(struct event_filter *f, const char *text)
 {
     char *end;
     f->first_step = f->last_step = strtol(text, &end, 10);
@@ -89,7 +89,7 @@ static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
     return 0;
 }
 
-static int tid_set(struct filter *f, const char *text)
+static int tid_set(struct event_filter *f, const char *text)
 {
     char *end;
     f->tid = strtoll(text, &end, 10);
@@ -97,7 +97,7 @@ static int tid_set(struct filter *f, const char *text)
     return end == text || *end ? kp_cli_misuse("events", "--tid is a number, not %s", text) : 0;
 }
 
-static int option_take(struct filter *f, int id, const char *value)
+static int option_take(struct event_filter *f, int id, const char *value)
 {
     switch (id) {
     case JSON: f->json = true; return 0;
@@ -121,42 +121,42 @@ static bool is_step(const struct kp_kineto *trace, const struct kp_kineto_event 
     return e->kind == KP_KINETO_ANNOTATION && strncmp(kp_kineto_text(trace, e->name), "ProfilerStep#", 13) == 0;
 }
 
-static void step_take(struct spans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *e,
-                      const struct filter *f)
+static void step_take(struct step_spans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *e,
+                      const struct event_filter *f)
 {
     const long step = strtol(kp_kineto_text(trace, e->name) + 13, NULL, 10);
     if (step < f->first_step || step > f->last_step) return;
     steps->spans = kp_kineto_grow(steps->spans, &steps->capacity, steps->count + 1, sizeof *steps->spans);
-    steps->spans[steps->count++] = (struct span){e->start_ns, e->start_ns + e->dur_ns};
+    steps->spans[steps->count++] = (struct step_span){e->start_ns, e->start_ns + e->dur_ns};
 }
 
 static int span_order(const void *a, const void *b)
 {
-    const struct span *x = a, *y = b;
+    const struct step_span *x = a, *y = b;
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
 /* By time, and those that touch or overlap (of several processes in one file) as one. */
-static void steps_sort(struct spans *steps)
+static void steps_sort(struct step_spans *steps)
 {
     size_t kept = 0;
     if (steps->count) qsort(steps->spans, steps->count, sizeof *steps->spans, span_order);
     for (size_t i = 0; i < steps->count; i++) {
-        struct span *last = kept ? &steps->spans[kept - 1] : NULL;
+        struct step_span *last = kept ? &steps->spans[kept - 1] : NULL;
         if (!last || steps->spans[i].start_ns > last->end_ns) steps->spans[kept++] = steps->spans[i];
         else if (steps->spans[i].end_ns > last->end_ns) last->end_ns = steps->spans[i].end_ns;
     }
     steps->count = kept;
 }
 
-static bool is_in_steps(const struct spans *steps, int64_t at_ns)
+static bool is_in_steps(const struct step_spans *steps, int64_t at_ns)
 {
     size_t after = kp_rows_from(steps->spans, steps->count, sizeof *steps->spans, at_ns + 1);
     return after && at_ns < steps->spans[after - 1].end_ns;
 }
 
 /* By what an event says of itself. */
-static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event *e, const struct filter *f)
+static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event *e, const struct event_filter *f)
 {
     const char *name = kp_kineto_text(trace, e->name);
     if (e->kind == KP_KINETO_OTHER && !e->cat) return false;
@@ -224,13 +224,13 @@ static void put_line(FILE *out, const struct kp_kineto *trace, const struct kp_k
 
 /* ---- the walk: each event becomes a line while the file is read, and the lines are put in order ---- */
 
-struct walk {
-    const struct filter *f;
+struct event_listing {
+    const struct event_filter *f;
     struct kp_sorted *lines;
     FILE *line; /* writes to text */
     char *text;
     size_t bytes;
-    struct spans steps;
+    struct step_spans steps;
     int64_t since_ns; /* profiler's start, as times stand in the file */
     int error;        /* its lines cannot be kept */
 };
@@ -238,7 +238,7 @@ struct walk {
 /* Nothing is kept in the trace. */
 static bool event_take(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *event)
 {
-    struct walk *w = *(struct walk *const *)context;
+    struct event_listing *w = *(struct event_listing *const *)context;
     struct kp_kineto_event e = *event;
     e.args_bytes = (uint32_t)(trace->args_bytes - e.args);
     if (w->f->first_step >= 0 && is_step(trace, &e)) step_take(&w->steps, trace, &e, w->f);
@@ -253,8 +253,8 @@ static bool event_take(const void *context, const struct kp_kineto *trace, const
 
 static void line_give(void *context, int64_t start_ns, const char *line, size_t bytes)
 {
-    const struct walk *w = context;
-    const struct filter *f = w->f;
+    const struct event_listing *w = context;
+    const struct event_filter *f = w->f;
     const int64_t at_ns = start_ns - w->since_ns;
     if ((f->has_from && at_ns < f->from_ns) || (f->has_to && at_ns > f->to_ns)) return;
     if (f->first_step >= 0 && !is_in_steps(&w->steps, start_ns)) return;
@@ -267,7 +267,7 @@ static void line_give(void *context, int64_t start_ns, const char *line, size_t 
     fwrite(line, 1, bytes, stdout);
 }
 
-static int lines_print(struct walk *w, const struct kp_kineto *trace, const char *path)
+static int lines_print(struct event_listing *w, const struct kp_kineto *trace, const char *path)
 {
     w->since_ns = trace->start_ns - trace->base_ns;
     steps_sort(&w->steps);
@@ -276,10 +276,10 @@ static int lines_print(struct walk *w, const struct kp_kineto *trace, const char
     return rc ? kp_cli_fail("events", "%s: its events cannot be put in order: %s", path, kp_budget_explain(rc)) : 0;
 }
 
-static int events_of(const struct filter *f, const struct kp_trace_source *source)
+static int events_of(const struct event_filter *f, const struct kp_trace_source *source)
 {
     struct kp_kineto *trace;
-    struct walk walk = {.f = f, .lines = kp_sorted_open(0, kp_budget_now()->disk)}, *w = &walk;
+    struct event_listing walk = {.f = f, .lines = kp_sorted_open(0, kp_budget_now()->disk)}, *w = &walk;
     const struct kp_kineto_wish wish = {
         kp_trace_source_texts(source), source->path, f->json, event_take, &w, &walk.error};
     char why[512];
@@ -306,7 +306,7 @@ static int events_of_one(void *context, const struct kp_trace_source *source, bo
 int kp_cmd_events(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "events", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct filter f = {.first_step = -1};
+    struct event_filter f = {.first_step = -1};
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {

@@ -12,7 +12,7 @@
 
 enum form { FORM_TABLE, FORM_JSON, FORM_RAW, FORM_SVG, FORM_HTML };
 
-struct memory {
+struct memory_command {
     enum form form;
     const char *device, *out;
     long row_limit, first_step, last_step; /* steps: -1 all */
@@ -41,7 +41,7 @@ static bool number_read(const char *text, long least, long *out, const char **en
     return !errno && stop != text && *out >= least;
 }
 
-static bool steps_read(struct memory *m, const char *text)
+static bool steps_read(struct memory_command *m, const char *text)
 {
     const char *end;
     if (!number_read(text, 0, &m->first_step, &end)) return false;
@@ -73,7 +73,7 @@ static bool is_device(const char *name)
     return false;
 }
 
-static bool steps_apply(const struct kp_memview *view, const struct memory *m, struct kp_mem_show *show)
+static bool steps_apply(const struct kp_memview *view, const struct memory_command *m, struct kp_mem_show *show)
 {
     bool found = m->first_step < 0;
     for (size_t i = 0; i < view->step_count && m->first_step >= 0; i++) {
@@ -86,12 +86,13 @@ static bool steps_apply(const struct kp_memview *view, const struct memory *m, s
     return found;
 }
 
-static void heap_put(FILE *out, const struct memory *m, const char *heap)
+static void heap_put(FILE *out, const struct memory_command *m, const char *heap)
 {
     fprintf(out, m->form == FORM_JSON ? "{%s}\n" : "%s", heap);
 }
 
-static void view_put(FILE *out, const struct kp_memview *view, const struct memory *m, const struct kp_mem_show *show)
+static void view_put(FILE *out, const struct kp_memview *view, const struct memory_command *m,
+                     const struct kp_mem_show *show)
 {
     switch (m->form) {
     case FORM_TABLE: kp_memtable_write(out, view, show); break;
@@ -103,7 +104,8 @@ static void view_put(FILE *out, const struct kp_memview *view, const struct memo
 }
 
 /* view NULL: the trace tells of the host's heap alone. */
-static int show_it(const struct kp_memview *view, const struct memory *m, const struct kp_mem_show *show, bool several)
+static int show_it(const struct kp_memview *view, const struct memory_command *m, const struct kp_mem_show *show,
+                   bool several)
 {
     FILE *out = m->out ? fopen(m->out, "we") : stdout;
     if (!out) return kp_cli_fail("memory", "%s: %s", m->out, strerror(errno));
@@ -115,7 +117,7 @@ static int show_it(const struct kp_memview *view, const struct memory *m, const 
     return failed ? kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", strerror(errno)) : KP_EXIT_DONE;
 }
 
-static int tree_show(const struct memory *m, struct kp_tree *tree, struct kp_mem_show *show, bool several)
+static int tree_show(const struct memory_command *m, struct kp_tree *tree, struct kp_mem_show *show, bool several)
 {
     struct kp_memview view;
     int rc;
@@ -142,7 +144,7 @@ static int tree_show(const struct memory *m, struct kp_tree *tree, struct kp_mem
 }
 
 /* What the trace says of the host's heap, to be freed; NULL: nothing, or not in this form. */
-static char *heap_text(const struct memory *m, const struct kp_trace_source *source)
+static char *heap_text(const struct memory_command *m, const struct kp_trace_source *source)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -157,7 +159,7 @@ static char *heap_text(const struct memory *m, const struct kp_trace_source *sou
 
 static int trace_show(void *context, const struct kp_trace_source *source, bool several)
 {
-    const struct memory *m = context;
+    const struct memory_command *m = context;
     struct kp_kineto *trace;
     struct kp_tree tree;
     char why[512];
@@ -178,7 +180,7 @@ static int trace_show(void *context, const struct kp_trace_source *source, bool 
     return rc;
 }
 
-static int value_take(struct memory *m, int option, const char *value)
+static int value_take(struct memory_command *m, int option, const char *value)
 {
     const char *end = "";
     switch (option) {
@@ -202,7 +204,7 @@ static int value_take(struct memory *m, int option, const char *value)
 int kp_cmd_memory(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "memory", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct memory m = {.row_limit = 10, .first_step = -1, .last_step = -1, .wish = {.lines = true}};
+    struct memory_command m = {.row_limit = 10, .first_step = -1, .last_step = -1, .wish = {.lines = true}};
     static const enum form forms[] = {FORM_JSON, FORM_SVG, FORM_HTML, FORM_RAW};
     const char *value;
     int count = 0, i;

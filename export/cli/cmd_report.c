@@ -11,7 +11,7 @@
 
 #include "export/report/table.h"
 
-struct report {
+struct report_command {
     struct kp_keyavg_options group;
     struct kp_table_options table;
     bool partial;
@@ -86,13 +86,13 @@ static int unit_set(char *out, const char *text)
     return 0;
 }
 
-static int sort_set(struct report *r, const char *key)
+static int sort_set(struct report_command *r, const char *key)
 {
     r->table.sort_by = key;
     return kp_keyavg_has_key(key) ? 0 : kp_cli_misuse("report", "no sort key %s; known: %s", key, kp_keyavg_keys());
 }
 
-static int stack_set(struct report *r, const char *text)
+static int stack_set(struct report_command *r, const char *text)
 {
     long frames = 0;
     int rc = number_set(&frames, 0, flags[BY_STACK].name, text);
@@ -100,7 +100,7 @@ static int stack_set(struct report *r, const char *text)
     return rc;
 }
 
-static int option_take(struct report *r, int id, const char *value)
+static int option_take(struct report_command *r, int id, const char *value)
 {
     switch (id) {
     case SORT: return sort_set(r, value);
@@ -123,7 +123,7 @@ static int option_take(struct report *r, int id, const char *value)
 
 static int report_trace(void *context, const struct kp_trace_source *source, bool heading)
 {
-    const struct report *r = context;
+    const struct report_command *r = context;
     struct kp_kineto *trace;
     char why[512];
     int rc = kp_trace_source_read(source, &trace, why, sizeof why);
@@ -155,7 +155,7 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
 int kp_cmd_report(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "report", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct report r = {.table = KP_TABLE_DEFAULTS};
+    struct report_command r = {.table = KP_TABLE_DEFAULTS};
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {

@@ -11,7 +11,7 @@
 #include "export/cli/trace_source.h"
 #include "export/report/folded.h"
 
-struct stacks {
+struct stacks_command {
     const char *metric;
     bool on_device, svg;
     int lines;
@@ -25,7 +25,7 @@ static const struct kp_opt flags[] = {
 
 static void line_print(void *context, const char *stack, int64_t us)
 {
-    struct stacks *s = context;
+    struct stacks_command *s = context;
     kp_budget_print(strlen(stack));
     printf("%s %lld\n", stack, (long long)us);
     s->lines++;
@@ -44,7 +44,7 @@ static void stack_draw(void *context, const char *stack, int64_t us)
     d->stacks++;
 }
 
-static int flame_print(const struct kp_tree *tree, const struct stacks *s, const char *label)
+static int flame_print(const struct kp_tree *tree, const struct stacks_command *s, const char *label)
 {
     struct drawing d = {.flame = kp_flame_open()};
     kp_folded_walk(tree, s->on_device, stack_draw, &d);
@@ -53,7 +53,7 @@ static int flame_print(const struct kp_tree *tree, const struct stacks *s, const
     return d.stacks;
 }
 
-static int lines_print(const struct kp_tree *tree, struct stacks *s)
+static int lines_print(const struct kp_tree *tree, struct stacks_command *s)
 {
     s->lines = 0;
     kp_folded_walk(tree, s->on_device, line_print, s);
@@ -62,7 +62,7 @@ static int lines_print(const struct kp_tree *tree, struct stacks *s)
 
 static int trace_print(void *context, const struct kp_trace_source *source, bool several)
 {
-    struct stacks *s = context;
+    struct stacks_command *s = context;
     struct kp_kineto *trace;
     struct kp_tree tree;
     char why[512];
@@ -89,7 +89,7 @@ static int trace_print(void *context, const struct kp_trace_source *source, bool
 int kp_cmd_stacks(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "stacks", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct stacks s = {.metric = "self_cpu_time_total"};
+    struct stacks_command s = {.metric = "self_cpu_time_total"};
     struct kp_lines_options wish = {0};
     const char *value;
     int count = 0, i;

@@ -31,7 +31,7 @@ enum {
     MODULES_MOST = 4096
 };
 
-struct text {
+struct view_text {
     char *bytes;
     size_t used, capacity;
 };
@@ -41,7 +41,7 @@ struct site {
     yajl_val stack;
 };
 
-static bool text_add(struct text *t, const char *bytes, size_t n)
+static bool text_add(struct view_text *t, const char *bytes, size_t n)
 {
     if (t->used + n + 1 > t->capacity) {
         size_t capacity = (t->used + n + 1) * 2;
@@ -57,7 +57,7 @@ static bool text_add(struct text *t, const char *bytes, size_t n)
 }
 
 /* Drops what lies before the key; until it is found, all but what may be its beginning. */
-static bool key_find(struct text *t)
+static bool key_find(struct view_text *t)
 {
     char *at = t->used ? memmem(t->bytes, t->used, KEY, sizeof KEY - 1) : NULL;
     size_t keep = t->used < sizeof KEY ? t->used : sizeof KEY;
@@ -69,7 +69,7 @@ static bool key_find(struct text *t)
 }
 
 struct finding {
-    struct text text;
+    struct view_text text;
     bool is_found;
 };
 

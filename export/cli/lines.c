@@ -23,7 +23,7 @@
 
 enum { PLACES_MOST = 64, SLOTS_FIRST = 4096 };
 
-struct module {
+struct line_module {
     char *path, *build_id;
     struct kp_debugfile *file; /* NULL: nothing can be told */
 };
@@ -35,7 +35,7 @@ struct kp_lines {
     const char *command;
     struct kp_lines_options wish;
     struct kp_places places;
-    struct module *modules;
+    struct line_module *modules;
     size_t modules_n, modules_capacity, last; /* last: the module asked for before */
     struct answer *answers;
     size_t answers_n, slots;
@@ -112,12 +112,12 @@ static struct kp_debugfile *file_open(struct kp_lines *l, const char *path, cons
 
 static size_t module_find(struct kp_lines *l, const char *path, const char *build_id)
 {
-    const struct module *last = l->modules_n ? &l->modules[l->last] : NULL;
+    const struct line_module *last = l->modules_n ? &l->modules[l->last] : NULL;
     if (last && strcmp(last->path, path) == 0 && strcmp(last->build_id, build_id) == 0) return l->last;
     for (size_t i = 0; i < l->modules_n; i++)
         if (strcmp(l->modules[i].path, path) == 0 && strcmp(l->modules[i].build_id, build_id) == 0) return l->last = i;
     l->modules = kp_kineto_grow(l->modules, &l->modules_capacity, l->modules_n + 1, sizeof *l->modules);
-    l->modules[l->modules_n] = (struct module){strdup(path), strdup(build_id), file_open(l, path, build_id)};
+    l->modules[l->modules_n] = (struct line_module){strdup(path), strdup(build_id), file_open(l, path, build_id)};
     return l->last = l->modules_n++;
 }
 

@@ -41,7 +41,7 @@ struct outcome {
     struct kp_export_result result; /* of the trace in hand */
 };
 
-struct work {
+struct rescue_work {
     const struct spool *s;
     struct outcome *o;
 };
@@ -159,7 +159,7 @@ static void traces_write(const struct spool *s, struct kp_reader *reader, struct
 
 static void recover(void *context)
 {
-    const struct work *const work = context;
+    const struct rescue_work *const work = context;
     struct kp_reader *reader;
     char why[512] = "";
     kp_budget_begin("recover", work->s->path);
@@ -187,7 +187,7 @@ static void spool_remove(struct kp_rescue *r, const struct spool *s)
 
 static void opened_recover(struct kp_rescue *r, const struct spool *s)
 {
-    struct work work = {s, kp_apart_memory(sizeof *work.o)};
+    struct rescue_work work = {s, kp_apart_memory(sizeof *work.o)};
     struct kp_budget budget;
     char why[256] = "no memory";
     kp_budget_make(&budget, kp_budget_data(s->fd, (uint64_t)s->st.st_size), getenv("KPROF_READ_LIMIT"));

@@ -17,7 +17,7 @@
 
 enum { PIECE = 8 << 20, READ_BYTES = 64 << 10 };
 
-struct row {
+struct sorted_row {
     int64_t start_ns, dur_ns;
     size_t at, bytes; /* in the text of the piece; in a file the text follows */
 };
@@ -25,13 +25,13 @@ struct run {
     off_t at, end; /* what was not read yet */
     char *buffer;
     size_t from, to, room; /* of the buffer: read and not given yet */
-    struct row row;        /* it stands on; its text follows in the buffer */
+    struct sorted_row row; /* it stands on; its text follows in the buffer */
 };
 struct kp_sorted {
     size_t piece;
     char *text;
     size_t used, capacity;
-    struct row *rows;
+    struct sorted_row *rows;
     size_t rows_n, rows_capacity;
     struct run *runs;
     size_t runs_n, runs_capacity;
@@ -62,7 +62,7 @@ void kp_sorted_close(struct kp_sorted *s)
 
 /* ---- a piece becomes a run ---- */
 
-static int order(const struct row *x, const struct row *y)
+static int order(const struct sorted_row *x, const struct sorted_row *y)
 {
     if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
     return x->dur_ns != y->dur_ns ? (x->dur_ns > y->dur_ns ? -1 : 1) : 0;
@@ -70,7 +70,7 @@ static int order(const struct row *x, const struct row *y)
 
 static int order_in_piece(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct sorted_row *x = a, *y = b;
     const int by_time = order(x, y);
     return by_time ? by_time : (x->at > y->at) - (x->at < y->at);
 }
@@ -94,7 +94,7 @@ static void spill(struct kp_sorted *s)
     if (s->most && (uint64_t)s->written + s->used + s->rows_n * sizeof *s->rows > s->most) s->error = -EDQUOT;
     *run = (struct run){.at = s->written, .end = s->written};
     for (size_t i = 0; i < s->rows_n && !s->error; i++) {
-        const struct row *row = &s->rows[i];
+        const struct sorted_row *row = &s->rows[i];
         if (fwrite(row, sizeof *row, 1, s->file) != 1 ||
             fwrite(s->text + row->at, 1, row->bytes, s->file) != row->bytes)
             s->error = errno ? -errno : -EIO;
@@ -111,7 +111,7 @@ int kp_sorted_add(struct kp_sorted *s, int64_t start_ns, int64_t dur_ns, const c
     s->text = kp_kineto_grow(s->text, &s->capacity, s->used + bytes, 1);
     s->rows = kp_kineto_grow(s->rows, &s->rows_capacity, s->rows_n + 1, sizeof *s->rows);
     memcpy(s->text + s->used, line, bytes);
-    s->rows[s->rows_n++] = (struct row){start_ns, dur_ns, s->used, bytes};
+    s->rows[s->rows_n++] = (struct sorted_row){start_ns, dur_ns, s->used, bytes};
     s->used += bytes;
     return 0;
 }

@@ -27,11 +27,11 @@ struct kp_shape {
 
 /* --- a kernel's shape --- */
 
-struct text {
+struct shape_text {
     char *at, *end;
 };
 
-static void text_add(struct text *x, const char *format, ...)
+static void text_add(struct shape_text *x, const char *format, ...)
 {
     va_list args;
     size_t room = (size_t)(x->end - x->at);
@@ -42,7 +42,7 @@ static void text_add(struct text *x, const char *format, ...)
 }
 
 /* A float as the double it is; JSON has no infinity, so Kineto quotes it. */
-static void float_add(struct text *x, const char *before, float value)
+static void float_add(struct shape_text *x, const char *before, float value)
 {
     char number[KP_DOUBLE_TEXT];
     if (value - value == 0) kp_double_text(number, (double)value);
@@ -50,7 +50,7 @@ static void float_add(struct text *x, const char *before, float value)
     text_add(x, "%s%s", before, number);
 }
 
-static void limits_add(struct text *x, uint32_t limits)
+static void limits_add(struct shape_text *x, uint32_t limits)
 {
     static const char *const names[] = {"WARPS", "REGS", "SMEM", "BLOCKS"};
     const char *between = "";
@@ -65,7 +65,7 @@ static void limits_add(struct text *x, uint32_t limits)
 
 static uint32_t shape_text(struct kp_shape *s, const struct kp_trace *t, const struct kp_rec_kernel *k)
 {
-    struct text x = {s->text, s->text + sizeof s->text};
+    struct shape_text x = {s->text, s->text + sizeof s->text};
     struct kp_occupancy o;
     kp_occupancy_make(&o, kp_reader_gpu(t->reader, k->device), k);
     text_add(&x, ",\"registers per thread\":%u,\"shared memory\":%u", k->registers, k->static_smem + k->dynamic_smem);

@@ -29,10 +29,10 @@
 
 struct head { /* stands before every piece */
     size_t bytes;
-    struct block *block; /* NULL: a piece of one */
+    struct inhost_block *block; /* NULL: a piece of one */
 };
-struct block {
-    struct block *next, *last;
+struct inhost_block {
+    struct inhost_block *next, *last;
     size_t mapped;
     off_t at; /* in the file; -1: anonymous */
     struct head head;
@@ -40,7 +40,7 @@ struct block {
 static struct {
     int fd, out; /* out: the file that is written, -1: none */
     off_t end;
-    struct block *blocks;
+    struct inhost_block *blocks;
     uint8_t *pieces;
     size_t pieces_used, anonymous, since;
     jmp_buf way_out;
@@ -59,7 +59,7 @@ int kp_inhost_begin(const char *dir)
 
 void kp_inhost_end(void)
 {
-    for (struct block *b = heap.blocks, *next; b; b = next) {
+    for (struct inhost_block *b = heap.blocks, *next; b; b = next) {
         next = b->next;
         kp_io_munmap(b, b->mapped);
     }
@@ -94,16 +94,16 @@ static void relax(size_t bytes)
     heap.since += bytes;
     if (heap.since < RELAX) return;
     heap.since = 0;
-    for (struct block *b = heap.blocks; b; b = b->next)
+    for (struct inhost_block *b = heap.blocks; b; b = b->next)
         if (b->at >= 0 && b->mapped > PIECES) (void)kp_io_madvise((uint8_t *)b + 4096, b->mapped - 4096, MADV_DONTNEED);
 }
 
-static struct block *block_map(size_t mapped)
+static struct inhost_block *block_map(size_t mapped)
 {
     void *p = NULL;
     if (heap.fd >= 0 && !kp_io_fallocate(heap.fd, heap.end, (off_t)mapped) &&
         !kp_io_mmap(&p, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, heap.fd, heap.end)) {
-        struct block *b = p;
+        struct inhost_block *b = p;
         b->at = heap.end;
         heap.end += (off_t)mapped;
         return b;
@@ -112,16 +112,16 @@ static struct block *block_map(size_t mapped)
         kp_io_mmap(&p, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
         return NULL;
     heap.anonymous += mapped;
-    ((struct block *)p)->at = -1;
+    ((struct inhost_block *)p)->at = -1;
     return p;
 }
 
 static void *big_take(size_t bytes)
 {
     if (bytes > SIZE_MAX / 2) return NULL;
-    size_t mapped = (sizeof(struct block) + bytes + 4095) & ~(size_t)4095;
+    size_t mapped = (sizeof(struct inhost_block) + bytes + 4095) & ~(size_t)4095;
     relax(mapped);
-    struct block *b = block_map(mapped);
+    struct inhost_block *b = block_map(mapped);
     if (!b) return NULL;
     b->mapped = mapped;
     b->last = NULL;
@@ -157,7 +157,7 @@ void *kp_inhost_calloc(size_t items, size_t bytes)
 
 void kp_inhost_free(void *p)
 {
-    struct block *b = p ? ((struct head *)p - 1)->block : NULL;
+    struct inhost_block *b = p ? ((struct head *)p - 1)->block : NULL;
     if (!b) return; /* a piece of another block */
     if (b->next) b->next->last = b->last;
     if (b->last) b->last->next = b->next;

@@ -20,7 +20,7 @@
 
 enum { LONG = 120, LOOKED_MOST = 1 << 18 };
 
-struct state {
+struct shorten_state {
     const char *at;
     char *out;
     size_t used, room, start; /* start: behind the last blank outside of brackets */
@@ -30,7 +30,7 @@ struct state {
     bool is_conversion;       /* behind "operator ": a type with blanks */
 };
 
-static void put(struct state *s, char c)
+static void put(struct shorten_state *s, char c)
 {
     if (s->used + 1 < s->room) s->out[s->used++] = c == ';' ? ',' : c;
 }
@@ -42,7 +42,7 @@ static bool is_word(char c)
 
 /* Behind the bracket that closes the one at s->at; NULL: none does. In a name of thousands that do not close each would
  * look through all the rest. */
-static const char *closing(struct state *s)
+static const char *closing(struct shorten_state *s)
 {
     unsigned depth = 0;
     for (const char *at = s->at; *at && s->looked < LOOKED_MOST; at++, s->looked++) {
@@ -54,7 +54,7 @@ static const char *closing(struct state *s)
 }
 
 /* "operator" and the signs behind it, which may be brackets. */
-static bool operator_take(struct state *s)
+static bool operator_take(struct shorten_state *s)
 {
     static const char word[] = "operator";
     const char before = s->used ? s->out[s->used - 1] : 0;
@@ -71,13 +71,13 @@ static bool operator_take(struct state *s)
     return true;
 }
 
-static bool is_behind_name(const struct state *s)
+static bool is_behind_name(const struct shorten_state *s)
 {
     const char c = s->used > s->start ? s->out[s->used - 1] : 0;
     return is_word(c) || (s->used && s->used == s->operator_end) || c == '>' || c == '}' || c == ')' || c == ']';
 }
 
-static void character_take(struct state *s)
+static void character_take(struct shorten_state *s)
 {
     const char c = *s->at;
     const char *behind = c == '(' && s->depth == 0 && is_behind_name(s) ? closing(s) : NULL;
@@ -152,7 +152,7 @@ static size_t rust_take(const char *name, size_t n, char *out, size_t room)
 
 size_t kp_symbol_short(const char *name, char *out, size_t bytes)
 {
-    struct state s = {.at = name, .out = out, .room = bytes};
+    struct shorten_state s = {.at = name, .out = out, .room = bytes};
     const size_t n = strlen(name);
     if (n > 19 && is_rust_hash(name + n - 19)) return rust_take(name, n - 19, out, bytes);
     while (*s.at)

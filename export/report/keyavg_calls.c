@@ -17,22 +17,22 @@ struct open_call {
     int64_t end_ns;
     uint32_t stack; /* string id of its own name and those around it */
 };
-struct lane {
+struct call_lane {
     struct open_call *calls;
     size_t count, capacity;
 };
 struct lanes {
     struct kp_keyindex threads;
-    struct lane *of; /* by their number */
+    struct call_lane *of; /* by their number */
     size_t capacity;
 };
 
-static struct lane *lane_get(struct lanes *l, uint64_t thread)
+static struct call_lane *lane_get(struct lanes *l, uint64_t thread)
 {
     const size_t had = l->threads.count, at = kp_keyindex_get(&l->threads, thread);
     if (at == had) {
         l->of = kp_kineto_grow(l->of, &l->capacity, had + 1, sizeof *l->of);
-        l->of[at] = (struct lane){0};
+        l->of[at] = (struct call_lane){0};
     }
     return &l->of[at];
 }
@@ -51,7 +51,7 @@ static uint32_t stack_with(struct kp_kineto *trace, const char *name, const char
 static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
 
 /* The calls open on a thread at a time. Nodes come by time, so calls that ended before are gone for good. */
-static uint32_t stack_at(struct lane *lane, int64_t at_ns)
+static uint32_t stack_at(struct call_lane *lane, int64_t at_ns)
 {
     while (lane->count && lane->calls[lane->count - 1].end_ns <= at_ns) lane->count--;
     return lane->count ? lane->calls[lane->count - 1].stack : 0;
@@ -83,7 +83,7 @@ static void node_fill(struct filling *f, const struct kp_node *node)
         e->kind == KP_KINETO_GPU_ANNOTATION ? range_of(f->tree, &f->ids, e->external_id) : e;
     if (!on || e->kind == KP_KINETO_GPU) /* what a device does has the stack of its op */
         return;
-    struct lane *lane = lane_get(&f->lanes, thread_of(on));
+    struct call_lane *lane = lane_get(&f->lanes, thread_of(on));
     uint32_t around = stack_at(lane, node->start_ns);
     bool of_none = e->kind == KP_KINETO_RUNTIME && e->external_id <= 0,
          of_op = e->kind == KP_KINETO_RUNTIME && !of_none;

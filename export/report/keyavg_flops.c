@@ -8,13 +8,13 @@
 #define MAX_INPUTS 16
 #define MAX_DIMS 16
 
-struct sizes {
+struct dim_sizes {
     int64_t dim[MAX_INPUTS][MAX_DIMS];
     unsigned dims[MAX_INPUTS], count;
 };
 
 /* Reads "[[8, 3], [], [4]]". */
-static void sizes_read(struct sizes *s, const char *text)
+static void sizes_read(struct dim_sizes *s, const char *text)
 {
     unsigned level = 0;
     s->count = 0;
@@ -32,14 +32,14 @@ static void sizes_read(struct sizes *s, const char *text)
     }
 }
 
-static double product(const struct sizes *s, unsigned input)
+static double product(const struct dim_sizes *s, unsigned input)
 {
     double value = 1;
     for (unsigned i = 0; i < s->dims[input]; i++) value *= (double)s->dim[input][i];
     return value;
 }
 
-static double product_flops(const struct sizes *s, unsigned first, bool batched)
+static double product_flops(const struct dim_sizes *s, unsigned first, bool batched)
 {
     if (s->count < first + 2 || !s->dims[first] || !s->dims[first + 1]) return 0;
     double last = (double)s->dim[first][s->dims[first] - 1];
@@ -72,7 +72,7 @@ static bool is_sane(const int64_t *values, unsigned count)
     return true;
 }
 
-static double conv_flops(const struct sizes *s, const char *concrete)
+static double conv_flops(const struct dim_sizes *s, const char *concrete)
 {
     int64_t stride[2], pad[2], dilation[2];
     if (s->count < 7 || s->dims[0] != 4 || s->dims[1] != 4) return 0;
@@ -91,7 +91,7 @@ static double conv_flops(const struct sizes *s, const char *concrete)
 
 double kp_flops(const char *name, const char *shapes, const char *concrete, bool is_first_tensor)
 {
-    struct sizes s;
+    struct dim_sizes s;
     if (strncmp(name, "aten::", 6) != 0) return 0;
     name += 6;
     bool multiply = strcmp(name, "mul") == 0 || strcmp(name, "add") == 0;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct forward {
+struct forward_op {
     int64_t seq;
     uint64_t thread;
     uint32_t node;
@@ -21,17 +21,17 @@ struct backward {
     int64_t seq, id; /* id: torch's of the forward thread */
     uint32_t node;
 };
-struct vote {
+struct thread_vote {
     int64_t id;
     uint64_t thread, order; /* order: of equals the earlier one wins */
     size_t count;
 };
-struct stacks {
-    struct forward *forwards; /* by (seq, thread, node) */
+struct stack_votes {
+    struct forward_op *forwards; /* by (seq, thread, node) */
     size_t count, capacity;
     struct backward *backwards; /* by (seq, id, node) */
     size_t backward_count, backward_capacity;
-    struct vote *votes; /* by id, the best first */
+    struct thread_vote *votes; /* by id, the best first */
     size_t vote_count, vote_capacity;
 };
 enum { THREADS_MOST = 256 }; /* whose ops of one number are looked at */
@@ -59,19 +59,19 @@ static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e-
 
 static int forward_order(const void *a, const void *b)
 {
-    const struct forward *x = a, *y = b;
+    const struct forward_op *x = a, *y = b;
     if (x->seq != y->seq) return x->seq < y->seq ? -1 : 1;
     if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
     return (x->node > y->node) - (x->node < y->node);
 }
 
 /* Index of the first entry at or after (seq, thread). */
-static size_t forward_find(const struct stacks *s, int64_t seq, uint64_t thread)
+static size_t forward_find(const struct stack_votes *s, int64_t seq, uint64_t thread)
 {
     size_t low = 0, high = s->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct forward *f = &s->forwards[middle];
+        const struct forward_op *f = &s->forwards[middle];
         if (f->seq < seq || (f->seq == seq && f->thread < thread)) low = middle + 1;
         else high = middle;
     }
@@ -80,7 +80,7 @@ static size_t forward_find(const struct stacks *s, int64_t seq, uint64_t thread)
 
 static int vote_order(const void *a, const void *b)
 {
-    const struct vote *x = a, *y = b;
+    const struct thread_vote *x = a, *y = b;
     if (x->id != y->id) return x->id < y->id ? -1 : 1;
     if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
     return (x->order > y->order) - (x->order < y->order);
@@ -88,20 +88,20 @@ static int vote_order(const void *a, const void *b)
 
 static int best_order(const void *a, const void *b)
 {
-    const struct vote *x = a, *y = b;
+    const struct thread_vote *x = a, *y = b;
     if (x->id != y->id) return x->id < y->id ? -1 : 1;
     if (x->count != y->count) return x->count > y->count ? -1 : 1;
     return (x->order > y->order) - (x->order < y->order);
 }
 
 /* Votes of one id for one thread become one, and the best of an id stands first. */
-static void votes_settle(struct stacks *s)
+static void votes_settle(struct stack_votes *s)
 {
     size_t kept = 0;
     if (!s->vote_count) return;
     qsort(s->votes, s->vote_count, sizeof *s->votes, vote_order);
     for (size_t i = 0; i < s->vote_count; i++) {
-        struct vote *last = kept ? &s->votes[kept - 1] : NULL;
+        struct thread_vote *last = kept ? &s->votes[kept - 1] : NULL;
         if (last && last->id == s->votes[i].id && last->thread == s->votes[i].thread) last->count += s->votes[i].count;
         else s->votes[kept++] = s->votes[i];
     }
@@ -109,7 +109,7 @@ static void votes_settle(struct stacks *s)
     qsort(s->votes, kept, sizeof *s->votes, best_order);
 }
 
-static bool vote_best(const struct stacks *s, int64_t id, uint64_t *thread)
+static bool vote_best(const struct stack_votes *s, int64_t id, uint64_t *thread)
 {
     const size_t at = kp_rows_from(s->votes, s->vote_count, sizeof *s->votes, id);
     if (at == s->vote_count || s->votes[at].id != id) return false;
@@ -117,14 +117,14 @@ static bool vote_best(const struct stacks *s, int64_t id, uint64_t *thread)
     return true;
 }
 
-static void forwards_gather(struct stacks *s, const struct kp_tree *tree, const int32_t *backward)
+static void forwards_gather(struct stack_votes *s, const struct kp_tree *tree, const int32_t *backward)
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = event_of(tree, i);
         if (backward[i] >= 0 || tree->nodes[i].removed || e->kind != KP_KINETO_OP || !(e->flags & KP_KINETO_HAS_SEQ))
             continue;
         s->forwards = kp_kineto_grow(s->forwards, &s->capacity, s->count + 1, sizeof *s->forwards);
-        s->forwards[s->count++] = (struct forward){e->number, thread_of(e), (uint32_t)i, !is_engine(tree, i)};
+        s->forwards[s->count++] = (struct forward_op){e->number, thread_of(e), (uint32_t)i, !is_engine(tree, i)};
     }
     if (s->count) qsort(s->forwards, s->count, sizeof *s->forwards, forward_order);
 }
@@ -137,7 +137,7 @@ static int backward_order(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static void backwards_gather(struct stacks *s, const struct kp_tree *tree, const int32_t *backward)
+static void backwards_gather(struct stack_votes *s, const struct kp_tree *tree, const int32_t *backward)
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = event_of(tree, i);
@@ -150,7 +150,7 @@ static void backwards_gather(struct stacks *s, const struct kp_tree *tree, const
 
 /* Every backward op of one number and id votes for the thread of every forward op of that number: so many times so
  * many, at once. */
-static void votes_cast(struct stacks *s, const struct backward *of, size_t count)
+static void votes_cast(struct stack_votes *s, const struct backward *of, size_t count)
 {
     size_t threads = 0;
     for (size_t at = forward_find(s, of->seq, 0);
@@ -162,11 +162,11 @@ static void votes_cast(struct stacks *s, const struct backward *of, size_t count
         if (!votes) continue;
         s->votes = kp_kineto_grow(s->votes, &s->vote_capacity, s->vote_count + 1, sizeof *s->votes);
         s->votes[s->vote_count++] =
-            (struct vote){of->id, thread, (uint64_t)of->node * THREADS_MOST + threads, votes * count};
+            (struct thread_vote){of->id, thread, (uint64_t)of->node * THREADS_MOST + threads, votes * count};
     }
 }
 
-static void votes_gather(struct stacks *s)
+static void votes_gather(struct stack_votes *s)
 {
     for (size_t i = 0, end; i < s->backward_count; i = end) {
         for (end = i + 1; end < s->backward_count && s->backwards[end].seq == s->backwards[i].seq &&
@@ -177,7 +177,8 @@ static void votes_gather(struct stacks *s)
     votes_settle(s);
 }
 
-static uint32_t stack_for(const struct stacks *s, const struct kp_tree *tree, const struct kp_kineto_event *backward)
+static uint32_t stack_for(const struct stack_votes *s, const struct kp_tree *tree,
+                          const struct kp_kineto_event *backward)
 {
     uint64_t thread;
     if (!(backward->flags & KP_KINETO_HAS_SEQ) || !vote_best(s, backward->fwd_tid, &thread)) return 0;
@@ -202,7 +203,7 @@ static void stacks_link(struct kp_tree *tree)
 
 void kp_tree_set_stacks(struct kp_tree *tree)
 {
-    struct stacks s = {0};
+    struct stack_votes s = {0};
     stacks_link(tree);
     size_t capacity = 0;
     int32_t *backward = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *backward);

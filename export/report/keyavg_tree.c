@@ -19,7 +19,7 @@ struct memory_record {
     uint32_t event;
     bool used;
 };
-struct memory {
+struct memory_sums {
     struct memory_record *records; /* by time */
     int64_t *cpu_sum, *device_sum; /* sums of the records before index i */
     size_t count;
@@ -39,7 +39,7 @@ static bool is_named(const struct kp_kineto *trace, const struct kp_kineto_event
     return strcmp(kp_kineto_text(trace, e->name), name) == 0;
 }
 
-static void memory_init(struct memory *m, const struct kp_kineto *trace)
+static void memory_init(struct memory_sums *m, const struct kp_kineto *trace)
 {
     size_t capacity = 0;
     memset(m, 0, sizeof *m);
@@ -63,7 +63,7 @@ static void memory_init(struct memory *m, const struct kp_kineto *trace)
     }
 }
 
-static void memory_fini(struct memory *m)
+static void memory_fini(struct memory_sums *m)
 {
     free(m->records);
     free(m->cpu_sum);
@@ -71,12 +71,12 @@ static void memory_fini(struct memory *m)
 }
 
 /* First record at or after `ns`. */
-static size_t memory_from(const struct memory *m, int64_t ns)
+static size_t memory_from(const struct memory_sums *m, int64_t ns)
 {
     return kp_rows_from(m->records, m->count, sizeof *m->records, ns);
 }
 
-static void memory_charge(const struct memory *m, struct kp_node *node)
+static void memory_charge(const struct memory_sums *m, struct kp_node *node)
 {
     size_t from = memory_from(m, node->start_ns), to = memory_from(m, node->end_ns + 1);
     if (from >= to) return;
@@ -157,7 +157,7 @@ static bool is_left_out(const struct kp_kineto *trace, const struct kp_kineto_ev
     return e->kind == KP_KINETO_OTHER || e->kind == KP_KINETO_MEMORY || is_skipped(kp_kineto_text(trace, e->name));
 }
 
-static void nodes_add(struct kp_tree *tree, struct memory *m)
+static void nodes_add(struct kp_tree *tree, struct memory_sums *m)
 {
     struct kp_kineto *trace = tree->trace;
     for (size_t i = 0; i < trace->count; i++) {
@@ -170,7 +170,7 @@ static void nodes_add(struct kp_tree *tree, struct memory *m)
 }
 
 /* Records inside no host event become rows of their own: +1 at each start, -1 after each end, zero is outside. */
-static void memory_add_loose(struct kp_tree *tree, struct memory *m)
+static void memory_add_loose(struct kp_tree *tree, struct memory_sums *m)
 {
     size_t capacity = 0;
     if (m->count) {
@@ -212,14 +212,14 @@ static int node_order(const void *a, const void *b, void *context)
 
 /* ---- nesting ---- */
 
-struct lane {
+struct nest_lane {
     uint64_t thread;
     uint32_t node;
 };
 
 static int lane_order(const void *a, const void *b)
 {
-    const struct lane *x = a, *y = b;
+    const struct nest_lane *x = a, *y = b;
     if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
     return (x->node > y->node) - (x->node < y->node);
 }
@@ -243,10 +243,10 @@ static void child_add(struct kp_tree *tree, int32_t parent, int32_t child)
 static void nodes_nest(struct kp_tree *tree)
 {
     size_t capacity = 0, count = 0;
-    struct lane *lanes = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *lanes);
+    struct nest_lane *lanes = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *lanes);
     for (size_t i = 0; i < tree->count; i++)
         if (!tree->nodes[i].on_device && !tree->nodes[i].is_async)
-            lanes[count++] = (struct lane){thread_of(&tree->trace->events[tree->nodes[i].event]), (uint32_t)i};
+            lanes[count++] = (struct nest_lane){thread_of(&tree->trace->events[tree->nodes[i].event]), (uint32_t)i};
     qsort(lanes, count, sizeof *lanes, lane_order);
     size_t depth_capacity = 0, depth = 0;
     int32_t *open = NULL;
@@ -325,7 +325,7 @@ int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace)
 {
     memset(tree, 0, sizeof *tree);
     tree->trace = trace;
-    struct memory m;
+    struct memory_sums m;
     memory_init(&m, trace);
     trace->profile_memory |= m.count != 0; /* files of 2021 do not say it */
     nodes_add(tree, &m);

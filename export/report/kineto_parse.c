@@ -52,7 +52,7 @@ enum key {
     KEY_RESERVED,
 };
 
-struct text {
+struct parse_text {
     char *data;
     size_t used, capacity;
 };
@@ -71,16 +71,16 @@ struct kp_kineto_parser {
     struct kp_kineto_memory memory;
     uint32_t last_cat;
     uint8_t last_kind;
-    struct text dims, concrete;
-    struct text held;  /* pieces that wait until they are as long as what was read of the token they belong to */
-    size_t pending;    /* bytes since the parser told anything: of a token, or of blanks */
-    uint64_t told;     /* so many times it told something */
-    uint64_t fed, bad; /* bytes of earlier pieces; where the trouble is */
+    struct parse_text dims, concrete;
+    struct parse_text held; /* pieces that wait until they are as long as what was read of the token they belong to */
+    size_t pending;         /* bytes since the parser told anything: of a token, or of blanks */
+    uint64_t told;          /* so many times it told something */
+    uint64_t fed, bad;      /* bytes of earlier pieces; where the trouble is */
     bool torn;
     char why[160];
 };
 
-static void text_add(struct text *t, const char *data, size_t bytes)
+static void text_add(struct parse_text *t, const char *data, size_t bytes)
 {
     if (bytes == 0) return;
     t->data = kp_kineto_grow(t->data, &t->capacity, t->used + bytes, 1);

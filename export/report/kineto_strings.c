@@ -8,7 +8,7 @@
 
 #define PAGE_BYTES (1u << 20)
 
-struct entry {
+struct string_entry {
     const char *text;
     uint32_t bytes, hash;
 };
@@ -17,7 +17,7 @@ struct page {
     char data[];
 };
 struct kp_strings {
-    struct entry *entries;
+    struct string_entry *entries;
     size_t count, capacity;
     uint32_t *slots; /* id, 0: free; a power of two */
     size_t slot_count;
@@ -94,7 +94,7 @@ struct kp_strings *kp_strings_open(void)
 {
     struct kp_strings *s = need(calloc(1, sizeof *s));
     s->entries = kp_kineto_grow(NULL, &s->capacity, 64, sizeof *s->entries);
-    s->entries[0] = (struct entry){"", 0, 0};
+    s->entries[0] = (struct string_entry){"", 0, 0};
     s->count = 1;
     widen(s);
     return s;
@@ -119,14 +119,14 @@ uint32_t kp_strings_put(struct kp_strings *s, const char *text, size_t bytes)
     uint32_t hash = hash_of(text, bytes);
     size_t at = hash & (s->slot_count - 1);
     for (; s->slots[at]; at = (at + 1) & (s->slot_count - 1)) {
-        const struct entry *e = &s->entries[s->slots[at]];
+        const struct string_entry *e = &s->entries[s->slots[at]];
         if (e->hash == hash && e->bytes == bytes && memcmp(e->text, text, bytes) == 0) return s->slots[at];
     }
     char *copy = room_for(s, bytes + 1);
     memcpy(copy, text, bytes);
     copy[bytes] = 0;
     s->entries = kp_kineto_grow(s->entries, &s->capacity, s->count + 1, sizeof *s->entries);
-    s->entries[s->count] = (struct entry){copy, (uint32_t)bytes, hash};
+    s->entries[s->count] = (struct string_entry){copy, (uint32_t)bytes, hash};
     uint32_t id = (uint32_t)s->count++;
     s->slots[at] = id;
     if (s->count * 2 > s->slot_count) widen(s);

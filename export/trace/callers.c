@@ -20,24 +20,24 @@
 #include "collector/format/kp_python.h"
 #include "collector/base/kp_poison.h"
 
-struct open_call {
+struct open_pycall {
     const char *name; /* as long as the reader */
     uint64_t id, end_ns;
     int64_t module;
 };
-struct stack {
+struct call_stack {
     uint32_t thread_no, n, cap;
-    struct open_call *of;
+    struct open_pycall *of;
 };
-struct module { /* self 0: the class itself, number counts its objects */
+struct module_class { /* self 0: the class itself, number counts its objects */
     uint64_t self, type, number;
 };
 struct kp_callers {
     uint64_t id_last;
-    struct stack *stacks;
+    struct call_stack *stacks;
     uint32_t stacks_n, stacks_cap, stack_last;
-    uint32_t *slots, slots_n; /* of threads: number of the stack + 1, 0: free */
-    struct module *modules;   /* type 0: free */
+    uint32_t *slots, slots_n;     /* of threads: number of the stack + 1, 0: free */
+    struct module_class *modules; /* type 0: free */
     uint32_t modules_n, modules_cap;
 };
 
@@ -64,7 +64,7 @@ static uint32_t *slot_of(const struct kp_callers *p, uint32_t *slots, uint32_t c
     return &slots[at];
 }
 
-static struct stack *stack_find(struct kp_callers *p, uint32_t thread_no)
+static struct call_stack *stack_find(struct kp_callers *p, uint32_t thread_no)
 {
     if (p->stack_last < p->stacks_n && p->stacks[p->stack_last].thread_no == thread_no)
         return &p->stacks[p->stack_last];
@@ -85,9 +85,9 @@ static bool slots_grow(struct kp_callers *p)
     return true;
 }
 
-static struct stack *stack_get(struct kp_callers *p, uint32_t thread_no)
+static struct call_stack *stack_get(struct kp_callers *p, uint32_t thread_no)
 {
-    struct stack *s = stack_find(p, thread_no);
+    struct call_stack *s = stack_find(p, thread_no);
     if (s) return s;
     if (2 * (p->stacks_n + 1) > p->slots_n && !slots_grow(p)) return NULL;
     if (p->stacks_n == p->stacks_cap) {
@@ -96,19 +96,19 @@ static struct stack *stack_get(struct kp_callers *p, uint32_t thread_no)
         p->stacks = more;
     }
     s = &p->stacks[p->stacks_n++];
-    *s = (struct stack){.thread_no = thread_no};
+    *s = (struct call_stack){.thread_no = thread_no};
     *slot_of(p, p->slots, p->slots_n, thread_no) = p->stacks_n;
     return s;
 }
 
-static void leave_ended(struct stack *s, uint64_t now_ns)
+static void leave_ended(struct call_stack *s, uint64_t now_ns)
 {
     while (s->n && s->of[s->n - 1].end_ns <= now_ns) s->n--;
 }
 
 /* ---- modules ---- */
 
-static struct module *module_slot(struct module *table, uint32_t cap, uint64_t self, uint64_t type)
+static struct module_class *module_slot(struct module_class *table, uint32_t cap, uint64_t self, uint64_t type)
 {
     uint64_t h = (type * UINT64_C(0x9e3779b97f4a7c15)) ^ (self * UINT64_C(0xc2b2ae3d27d4eb4f));
     uint32_t at = (uint32_t)(h >> 32) & (cap - 1);
@@ -119,7 +119,7 @@ static struct module *module_slot(struct module *table, uint32_t cap, uint64_t s
 static int modules_grow(struct kp_callers *p)
 {
     const uint32_t cap = p->modules_cap ? p->modules_cap * 2 : 1024;
-    struct module *table = kp_map_alloc(cap * sizeof *table);
+    struct module_class *table = kp_map_alloc(cap * sizeof *table);
     if (!table) return -ENOMEM;
     for (uint32_t i = 0; i < p->modules_cap; i++)
         if (p->modules[i].type) *module_slot(table, cap, p->modules[i].self, p->modules[i].type) = p->modules[i];
@@ -131,10 +131,10 @@ static int modules_grow(struct kp_callers *p)
 static int module_number(struct kp_callers *p, uint64_t self, uint64_t type, int64_t *number)
 {
     if ((p->modules_n + 2) * 2 > p->modules_cap && modules_grow(p)) return -ENOMEM;
-    struct module *m = module_slot(p->modules, p->modules_cap, self, type ? type : 1);
+    struct module_class *m = module_slot(p->modules, p->modules_cap, self, type ? type : 1);
     if (!m->type) {
-        *m = (struct module){.self = self, .type = type ? type : 1};
-        struct module *class = module_slot(p->modules, p->modules_cap, 0, m->type);
+        *m = (struct module_class){.self = self, .type = type ? type : 1};
+        struct module_class *class = module_slot(p->modules, p->modules_cap, 0, m->type);
         if (!class->type) {
             class->type = m->type;
             p->modules_n++;
@@ -150,7 +150,7 @@ static int module_number(struct kp_callers *p, uint64_t self, uint64_t type, int
 
 int kp_callers_take(struct kp_callers *p, const struct kp_event *call, struct kp_pycall *out)
 {
-    struct stack *s = stack_get(p, call->thread_no);
+    struct call_stack *s = stack_get(p, call->thread_no);
     if (!s) return -ENOMEM;
     leave_ended(s, call->start_ns);
     *out = (struct kp_pycall){.id = ++p->id_last, .parent = s->n ? s->of[s->n - 1].id : 0, .module = -1};
@@ -161,20 +161,20 @@ int kp_callers_take(struct kp_callers *p, const struct kp_event *call, struct kp
         if (!more) return -ENOMEM;
         s->of = more;
     }
-    s->of[s->n++] = (struct open_call){call->name, out->id, call->end_ns, out->module};
+    s->of[s->n++] = (struct open_pycall){call->name, out->id, call->end_ns, out->module};
     return 0;
 }
 
 bool kp_callers_has_stack(struct kp_callers *p, const struct kp_event *e)
 {
-    struct stack *s = stack_find(p, e->thread_no);
+    struct call_stack *s = stack_find(p, e->thread_no);
     if (s) leave_ended(s, e->start_ns);
     return s && s->n;
 }
 
 void kp_callers_stack_write(struct kp_callers *p, const struct kp_event *e, struct kp_json *json)
 {
-    const struct stack *s = stack_find(p, e->thread_no);
+    const struct call_stack *s = stack_find(p, e->thread_no);
     for (uint32_t i = s ? s->n : 0; i-- > 0;) {
         kp_json_text(json, s->of[i].name, strlen(s->of[i].name));
         if (s->of[i].module >= 0) {

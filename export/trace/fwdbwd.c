@@ -17,13 +17,13 @@
 #define BUCKETS 32768u
 #define PLACES 8u
 
-struct place {
+struct forward_place {
     uint64_t seq, start_ns; /* start_ns 0: free */
     uint64_t thread;        /* torch's id */
     uint32_t tid, pad;
 };
 struct kp_flows {
-    struct place of[BUCKETS][PLACES];
+    struct forward_place of[BUCKETS][PLACES];
 };
 
 struct kp_flows *kp_flows_open(void)
@@ -36,16 +36,16 @@ void kp_flows_close(struct kp_flows *f)
     if (f) kp_map_free(f, sizeof *f);
 }
 
-static struct place *find(struct place *bucket, uint64_t thread, uint64_t seq)
+static struct forward_place *find(struct forward_place *bucket, uint64_t thread, uint64_t seq)
 {
     for (uint32_t i = 0; i < PLACES; i++)
         if (bucket[i].start_ns && bucket[i].seq == seq && bucket[i].thread == thread) return &bucket[i];
     return NULL;
 }
 
-static struct place *oldest(struct place *bucket)
+static struct forward_place *oldest(struct forward_place *bucket)
 {
-    struct place *best = bucket;
+    struct forward_place *best = bucket;
     for (uint32_t i = 1; i < PLACES; i++)
         if (bucket[i].start_ns < best->start_ns) best = &bucket[i];
     return best;
@@ -54,7 +54,7 @@ static struct place *oldest(struct place *bucket)
 bool kp_flows_take(struct kp_flows *f, const struct kp_event *op, struct kp_flow_from *from)
 {
     uint64_t seq = (uint64_t)op->seq, thread = op->fwd_tid ? op->fwd_tid : op->rt_tid;
-    struct place *bucket, *p;
+    struct forward_place *bucket, *p;
     if (op->seq < 0 || op->flags & KP_OP_SEQ_OF_CHILD) return false;
     bucket = f->of[(seq ^ thread * 0x9e3779b1u) & (BUCKETS - 1)];
     p = find(bucket, thread, seq);
@@ -66,6 +66,6 @@ bool kp_flows_take(struct kp_flows *f, const struct kp_event *op, struct kp_flow
     }
     if (p && p->start_ns > op->start_ns) return false;
     if (!p) p = oldest(bucket);
-    *p = (struct place){.seq = seq, .start_ns = op->start_ns, .thread = thread, .tid = op->tid};
+    *p = (struct forward_place){.seq = seq, .start_ns = op->start_ns, .thread = thread, .tid = op->tid};
     return false;
 }

@@ -65,16 +65,16 @@ static const char *const dtype_names[] = {
     "c10::complex<c10::BFloat16>",
 };
 
-struct walk {
+struct input_walk {
     const uint8_t *at, *end;
 };
-struct entry {
+struct input_entry {
     uint8_t tag, dtype, flags, ndim;
     uint16_t count;      /* of a list */
     const uint8_t *data; /* sizes of a tensor, value of a scalar, first item of a list */
 };
 
-static bool take(struct walk *w, void *to, size_t bytes)
+static bool take(struct input_walk *w, void *to, size_t bytes)
 {
     if ((size_t)(w->end - w->at) < bytes) {
         w->at = w->end;
@@ -85,9 +85,9 @@ static bool take(struct walk *w, void *to, size_t bytes)
     return true;
 }
 
-static unsigned word_bytes(const struct entry *tensor) { return tensor->flags & KP_IN_TENSOR_NARROW ? 4 : 8; }
+static unsigned word_bytes(const struct input_entry *tensor) { return tensor->flags & KP_IN_TENSOR_NARROW ? 4 : 8; }
 
-static bool tensor_take(struct walk *w, struct entry *e)
+static bool tensor_take(struct input_walk *w, struct input_entry *e)
 {
     uint8_t head[3];
     if (!take(w, head, sizeof head)) return false;
@@ -99,10 +99,10 @@ static bool tensor_take(struct walk *w, struct entry *e)
 }
 
 /* One entry that is no list. */
-static bool item_take(struct walk *w, struct entry *e)
+static bool item_take(struct input_walk *w, struct input_entry *e)
 {
     uint16_t len = 0;
-    *e = (struct entry){0};
+    *e = (struct input_entry){0};
     if (!take(w, &e->tag, 1)) return false;
     e->data = w->at;
     switch (e->tag) {
@@ -118,31 +118,31 @@ static bool item_take(struct walk *w, struct entry *e)
     }
 }
 
-static struct entry entry_take(struct walk *w)
+static struct input_entry entry_take(struct input_walk *w)
 {
-    struct entry e = {0}, item;
+    struct input_entry e = {0}, item;
     uint8_t tag = w->at < w->end ? *w->at : KP_IN_NONE; /* read once: the file may change */
     if (tag != KP_IN_TENSOR_LIST && tag != KP_IN_SCALAR_LIST) {
-        if (!item_take(w, &e)) e = (struct entry){0};
+        if (!item_take(w, &e)) e = (struct input_entry){0};
         return e;
     }
     e.tag = tag;
     w->at++;
-    if (!take(w, &e.count, 2)) return (struct entry){0};
+    if (!take(w, &e.count, 2)) return (struct input_entry){0};
     e.data = w->at;
     for (unsigned i = 0; i < e.count && e.count <= KP_IN_LIST_MAX; i++)
-        if (!item_take(w, &item)) return (struct entry){0};
+        if (!item_take(w, &item)) return (struct input_entry){0};
     return e;
 }
 
-static bool is_shown_tensor(const struct entry *e)
+static bool is_shown_tensor(const struct input_entry *e)
 {
     return e->tag == KP_IN_TENSOR && !(e->flags & (KP_IN_TENSOR_UNDEFINED | KP_IN_TENSOR_NO_SIZES));
 }
 
 /* ---- Input Dims, Input Strides ---- */
 
-static void shape_write(struct kp_json *j, const struct entry *e, bool strides)
+static void shape_write(struct kp_json *j, const struct input_entry *e, bool strides)
 {
     unsigned width = word_bytes(e);
     const uint8_t *at = e->data;
@@ -158,14 +158,14 @@ static void shape_write(struct kp_json *j, const struct entry *e, bool strides)
     kp_json_char(j, ']');
 }
 
-static void dims_write(struct kp_json *j, const struct entry *e, const uint8_t *end, bool strides)
+static void dims_write(struct kp_json *j, const struct input_entry *e, const uint8_t *end, bool strides)
 {
     if (e->tag != KP_IN_TENSOR_LIST) {
         shape_write(j, e, strides);
         return;
     }
-    struct walk w = {e->data, end};
-    struct entry item;
+    struct input_walk w = {e->data, end};
+    struct input_entry item;
     kp_json_char(j, '[');
     for (unsigned i = 0; i < e->count && e->count <= KP_IN_LIST_MAX; i++) {
         if (!item_take(&w, &item)) break;
@@ -175,13 +175,19 @@ static void dims_write(struct kp_json *j, const struct entry *e, const uint8_t *
     kp_json_char(j, ']');
 }
 
-static void sizes_write(struct kp_json *j, const struct entry *e, const uint8_t *end) { dims_write(j, e, end, false); }
+static void sizes_write(struct kp_json *j, const struct input_entry *e, const uint8_t *end)
+{
+    dims_write(j, e, end, false);
+}
 
-static void strides_write(struct kp_json *j, const struct entry *e, const uint8_t *end) { dims_write(j, e, end, true); }
+static void strides_write(struct kp_json *j, const struct input_entry *e, const uint8_t *end)
+{
+    dims_write(j, e, end, true);
+}
 
 /* ---- Input type ---- */
 
-static void type_write(struct kp_json *j, const struct entry *e, const uint8_t *end)
+static void type_write(struct kp_json *j, const struct input_entry *e, const uint8_t *end)
 {
     const char *name = "";
     (void)end;
@@ -226,7 +232,7 @@ static void complex_write(struct kp_json *j, const uint8_t *data)
     kp_json_char(j, 'j');
 }
 
-static void scalar_write(struct kp_json *j, const struct entry *e, bool in_list)
+static void scalar_write(struct kp_json *j, const struct input_entry *e, bool in_list)
 {
     union {
         int64_t i;
@@ -253,12 +259,12 @@ static void scalar_write(struct kp_json *j, const struct entry *e, bool in_list)
     }
 }
 
-static void value_write(struct kp_json *j, const struct entry *e, const uint8_t *end)
+static void value_write(struct kp_json *j, const struct input_entry *e, const uint8_t *end)
 {
     kp_json_char(j, '"');
     if (e->tag == KP_IN_SCALAR_LIST) {
-        struct walk w = {e->data, end};
-        struct entry item;
+        struct input_walk w = {e->data, end};
+        struct input_entry item;
         kp_json_char(j, '[');
         for (unsigned i = 0; i < e->count && e->count <= KP_IN_LIST_MAX; i++) {
             if (!item_take(&w, &item)) break;
@@ -274,7 +280,7 @@ static void value_write(struct kp_json *j, const struct entry *e, const uint8_t 
 
 /* ---- all four ---- */
 
-typedef void (*entry_fn)(struct kp_json *j, const struct entry *e, const uint8_t *end);
+typedef void (*entry_fn)(struct kp_json *j, const struct input_entry *e, const uint8_t *end);
 
 static const struct {
     const char *head;
@@ -291,10 +297,10 @@ void kp_inputs_write(struct kp_json *j, const struct kp_event *event)
     if (!event->inputs || !event->inputs_count || event->inputs_count > event->inputs_bytes) return;
     const uint8_t *end = event->inputs + event->inputs_bytes;
     for (size_t a = 0; a < sizeof arrays / sizeof *arrays; a++) {
-        struct walk w = {event->inputs, end};
+        struct input_walk w = {event->inputs, end};
         kp_json_raw(j, arrays[a].head, strlen(arrays[a].head));
         for (uint32_t i = 0; i < event->inputs_count; i++) {
-            struct entry e = entry_take(&w);
+            struct input_entry e = entry_take(&w);
             if (i) kp_json_char(j, ',');
             arrays[a].write(j, &e, end);
         }

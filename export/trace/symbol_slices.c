@@ -26,7 +26,7 @@
 enum { ROWS = 8, ROWS_FIRST = 256, ENDS_FIRST = 16, TEXT_MAX = 2048 };
 #define BESIDE 0x40000000u /* tid of the first row beside a thread's: above all that the kernel gives */
 
-struct row {
+struct slice_row {
     uint32_t thread_no, beside, tid; /* beside 0: the thread's own */
     bool is_taken;                   /* thread_no may be 0: a damaged file */
     uint32_t n, cap;
@@ -34,7 +34,7 @@ struct row {
 };
 struct kp_named {
     struct kp_trace *t;
-    struct row *rows; /* a hash table by thread_no and beside */
+    struct slice_row *rows; /* a hash table by thread_no and beside */
     uint32_t rows_n, cap;
     uint32_t beside_n; /* rows beside so far */
     struct kp_demangle names;
@@ -71,7 +71,7 @@ void kp_named_close(struct kp_named *n)
 
 /* --- rows --- */
 
-static struct row *place(struct row *rows, uint32_t cap, uint32_t thread_no, uint32_t beside)
+static struct slice_row *place(struct slice_row *rows, uint32_t cap, uint32_t thread_no, uint32_t beside)
 {
     for (uint32_t at = (thread_no * 2654435761u ^ beside * 40503u) % cap;; at = (at + 1) % cap)
         if (!rows[at].is_taken || (rows[at].thread_no == thread_no && rows[at].beside == beside)) return &rows[at];
@@ -79,7 +79,7 @@ static struct row *place(struct row *rows, uint32_t cap, uint32_t thread_no, uin
 
 static bool grow(struct kp_named *n)
 {
-    struct row *more = kp_map_alloc((size_t)n->cap * 2 * sizeof *more);
+    struct slice_row *more = kp_map_alloc((size_t)n->cap * 2 * sizeof *more);
     if (!more) return false;
     for (uint32_t i = 0; i < n->cap; i++)
         if (n->rows[i].is_taken) *place(more, n->cap * 2, n->rows[i].thread_no, n->rows[i].beside) = n->rows[i];
@@ -89,25 +89,25 @@ static bool grow(struct kp_named *n)
     return true;
 }
 
-static struct row *row_get(struct kp_named *n, const struct kp_event *e, uint32_t beside)
+static struct slice_row *row_get(struct kp_named *n, const struct kp_event *e, uint32_t beside)
 {
     if (n->rows_n * 2 >= n->cap && !grow(n)) return NULL;
-    struct row *row = place(n->rows, n->cap, e->thread_no, beside);
+    struct slice_row *row = place(n->rows, n->cap, e->thread_no, beside);
     if (row->is_taken) return row;
     n->rows_n++;
-    *row = (struct row){
+    *row = (struct slice_row){
         .is_taken = true, .thread_no = e->thread_no, .beside = beside, .tid = beside ? BESIDE + n->beside_n++ : e->tid};
     return row;
 }
 
 /* Where what is open on the row at `start` ends at the latest; UINT64_MAX: nothing is open. */
-static uint64_t row_until(struct row *row, uint64_t start_ns)
+static uint64_t row_until(struct slice_row *row, uint64_t start_ns)
 {
     while (row->n && row->ends[row->n - 1] <= start_ns) row->n--;
     return row->n ? row->ends[row->n - 1] : UINT64_MAX;
 }
 
-static int row_add(struct row *row, uint64_t end_ns)
+static int row_add(struct slice_row *row, uint64_t end_ns)
 {
     if (row->n == row->cap) {
         uint64_t *more = kp_map_double(row->ends, &row->cap, sizeof *more, ENDS_FIRST);
@@ -120,7 +120,7 @@ static int row_add(struct row *row, uint64_t end_ns)
 
 int kp_named_around(struct kp_named *n, const struct kp_event *e)
 {
-    struct row *row = row_get(n, e, 0);
+    struct slice_row *row = row_get(n, e, 0);
     if (!row) return -ENOMEM;
     row_until(row, e->start_ns);
     return row_add(row, e->end_ns);
@@ -165,7 +165,7 @@ static void slice_write(struct kp_named *n, const struct kp_event *e, uint32_t t
 
 int kp_named_write(struct kp_named *n, const struct kp_event *e)
 {
-    struct row *row = NULL;
+    struct slice_row *row = NULL;
     uint64_t until = 0;
     for (uint32_t beside = 0; !row || (beside < ROWS && until < e->end_ns); beside++) {
         row = row_get(n, e, beside);
@@ -181,9 +181,9 @@ void kp_named_rows_write(struct kp_named *n)
 {
     char name[64];
     for (uint32_t i = 0; i < n->cap; i++) {
-        const struct row *row = &n->rows[i];
+        const struct slice_row *row = &n->rows[i];
         if (!row->beside) continue;
-        const struct row *own = place(n->rows, n->cap, row->thread_no, 0);
+        const struct slice_row *own = place(n->rows, n->cap, row->thread_no, 0);
         kp_fmt(name, sizeof name, "calls beside thread %u", own->tid);
         kp_row_write(n->t, "thread_name", n->t->pid, row->tid, "name", name, 0);
         kp_row_write(n->t, "thread_sort_index", n->t->pid, row->tid, "sort_index", NULL, own->tid);

@@ -17,12 +17,12 @@
 
 enum { FIRST_SLOTS = 1024 };
 
-struct block {
+struct tensor_block {
     uint64_t address; /* 0: empty */
     int64_t bytes;
 };
 struct kp_blocks {
-    struct block *slots;
+    struct tensor_block *slots;
     size_t slots_n, used;
     int64_t total;
 };
@@ -76,13 +76,13 @@ static int64_t moved(int64_t total, uint64_t by) { return (int64_t)((uint64_t)to
 int kp_blocks_take(struct kp_blocks *b, uint64_t address, int64_t bytes, int64_t *total)
 {
     if (2 * b->used >= b->slots_n && grow(b)) return -ENOMEM;
-    struct block *block = &b->slots[slot_of(b, address)];
+    struct tensor_block *block = &b->slots[slot_of(b, address)];
     if (!address) { /* no block: it would be an empty slot */
         *total = b->total;
         return 0;
     }
     b->used += !block->address; /* it is there when it was given back and we lost that: as c10 does then */
-    *block = (struct block){address, bytes};
+    *block = (struct tensor_block){address, bytes};
     *total = b->total = moved(b->total, (uint64_t)bytes);
     return 0;
 }
@@ -97,7 +97,7 @@ static void slot_empty(struct kp_blocks *b, size_t hole)
         b->slots[hole] = b->slots[at];
         hole = at;
     }
-    b->slots[hole] = (struct block){0, 0};
+    b->slots[hole] = (struct tensor_block){0, 0};
     b->used--;
 }
 

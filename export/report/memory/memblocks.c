@@ -28,7 +28,7 @@ struct open_node {
     int64_t end_ns;
     struct kp_mem_place place;
 };
-struct lane {
+struct memory_lane {
     uint64_t thread;
     struct open_node *open;
     size_t count, capacity;
@@ -39,7 +39,7 @@ struct sweep {
     struct record *records; /* by time */
     size_t count, capacity;
     struct kp_keyindex threads;
-    struct lane *lanes; /* by their number */
+    struct memory_lane *lanes; /* by their number */
     size_t lane_capacity;
     unsigned optimizers;
 };
@@ -120,18 +120,18 @@ static void records_add(struct sweep *s)
 
 /* ---- the sweep ---- */
 
-static struct lane *lane_get(struct sweep *s, const struct kp_kineto_event *e)
+static struct memory_lane *lane_get(struct sweep *s, const struct kp_kineto_event *e)
 {
     uint64_t thread = (uint64_t)e->tid ^ ((uint64_t)e->pid << 32);
     const size_t had = s->threads.count, at = kp_keyindex_get(&s->threads, thread);
     if (at == had) {
         s->lanes = kp_kineto_grow(s->lanes, &s->lane_capacity, had + 1, sizeof *s->lanes);
-        s->lanes[at] = (struct lane){.thread = thread, .pass = -1};
+        s->lanes[at] = (struct memory_lane){.thread = thread, .pass = -1};
     }
     return &s->lanes[at];
 }
 
-static struct kp_mem_place lane_place(struct lane *lane, int64_t at_ns)
+static struct kp_mem_place lane_place(struct memory_lane *lane, int64_t at_ns)
 {
     struct kp_mem_place place = nowhere;
     while (lane->count && lane->open[lane->count - 1].end_ns < at_ns) lane->count--;
@@ -142,7 +142,7 @@ static struct kp_mem_place lane_place(struct lane *lane, int64_t at_ns)
 
 /* What a range or a call lies in: not in what ends before it does, as the call of __exit__ that ends a range outlives
  * the range, and holds the beginning of what comes after it. */
-static struct kp_mem_place place_around(struct lane *lane, int64_t start_ns, int64_t end_ns)
+static struct kp_mem_place place_around(struct memory_lane *lane, int64_t start_ns, int64_t end_ns)
 {
     struct kp_mem_place place = lane_place(lane, start_ns);
     size_t i = lane->count;
@@ -157,7 +157,7 @@ static struct kp_mem_place place_around(struct lane *lane, int64_t start_ns, int
  * A pass goes on while the sequence numbers fall: a node of autograd with the highest number of a pass, or a higher
  * one, begins another. So does any op between two nodes, and any optimizer's step.
  */
-static int32_t pass_at(struct sweep *s, struct lane *lane, const struct kp_kineto_event *e)
+static int32_t pass_at(struct sweep *s, struct memory_lane *lane, const struct kp_kineto_event *e)
 {
     struct kp_memview *view = s->view;
     bool has_seq = e->flags & KP_KINETO_HAS_SEQ;
@@ -189,7 +189,7 @@ static bool has_schema(const char *name)
     return colons && strncmp(name, "autograd::engine::", 18) != 0 && !strpbrk(name, " <(/");
 }
 
-static void op_enter(struct sweep *s, struct lane *lane, const struct kp_kineto_event *e, int32_t node,
+static void op_enter(struct sweep *s, struct memory_lane *lane, const struct kp_kineto_event *e, int32_t node,
                      struct kp_mem_place *place)
 {
     const char *name = kp_kineto_text(s->view->tree->trace, e->name);
@@ -212,7 +212,7 @@ static void node_enter(struct sweep *s, int32_t node)
     const struct kp_kineto *trace = s->view->tree->trace;
     const struct kp_kineto_event *e = &trace->events[n->event];
     if (n->on_device || e->kind == KP_KINETO_MEMORY) return;
-    struct lane *lane = lane_get(s, e);
+    struct memory_lane *lane = lane_get(s, e);
     struct kp_mem_place place =
         e->kind == KP_KINETO_OP ? lane_place(lane, n->start_ns) : place_around(lane, n->start_ns, n->end_ns);
     if (e->kind == KP_KINETO_OP) {

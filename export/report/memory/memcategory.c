@@ -14,20 +14,20 @@
 enum { LOOKS_MOST = 1024 }; /* ops of one number */
 enum { PASSES_AHEAD = 32 }; /* so many forward passes may have begun before the backward pass of the first */
 
-struct forward {
+struct forward_seq {
     int64_t seq, start_ns, top_ns; /* top_ns: where the outermost op around it began */
     uint64_t thread;
 };
 struct forwards {
-    struct forward *of; /* by (seq, start) */
+    struct forward_seq *of; /* by (seq, start) */
     size_t count, capacity;
 };
-struct vote {
+struct forward_tally {
     uint64_t thread;
     int64_t first_ns, last_seq;
     size_t count;
 };
-struct spans { /* steps of optimizers, by start */
+struct optimizer_spans { /* steps of optimizers, by start */
     int64_t (*of)[2];
     size_t count, capacity;
 };
@@ -37,7 +37,7 @@ struct size_row {
     uint16_t device;
     size_t block; /* NO_BLOCK: a gradient */
 };
-struct sizes {
+struct size_rows {
     struct size_row *rows;
     size_t count, capacity;
 };
@@ -54,7 +54,7 @@ const char *kp_mem_category_name(unsigned category)
 
 static int forward_order(const void *a, const void *b)
 {
-    const struct forward *x = a, *y = b;
+    const struct forward_seq *x = a, *y = b;
     if (x->seq != y->seq) return x->seq < y->seq ? -1 : 1;
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
@@ -72,8 +72,8 @@ static void forwards_find(struct forwards *f, const struct kp_tree *tree)
         top_ns[i] = in_op ? top_ns[p] : tree->nodes[i].start_ns;
         if (e->kind != KP_KINETO_OP || !(e->flags & KP_KINETO_HAS_SEQ) || e->fwd_tid > 0 || e->number < 0) continue;
         f->of = kp_kineto_grow(f->of, &f->capacity, f->count + 1, sizeof *f->of);
-        f->of[f->count++] = (struct forward){e->number, e->start_ns, in_op ? top_ns[i] : e->start_ns,
-                                             (uint64_t)e->tid ^ ((uint64_t)e->pid << 32)};
+        f->of[f->count++] = (struct forward_seq){e->number, e->start_ns, in_op ? top_ns[i] : e->start_ns,
+                                                 (uint64_t)e->tid ^ ((uint64_t)e->pid << 32)};
     }
     free(top_ns);
     if (f->count) qsort(f->of, f->count, sizeof *f->of, forward_order);
@@ -84,7 +84,7 @@ static size_t forward_after(const struct forwards *f, int64_t seq, int64_t ns)
     size_t low = 0, high = f->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct forward *x = &f->of[middle];
+        const struct forward_seq *x = &f->of[middle];
         if (x->seq < seq || (x->seq == seq && x->start_ns < ns)) low = middle + 1;
         else high = middle;
     }
@@ -93,7 +93,7 @@ static size_t forward_after(const struct forwards *f, int64_t seq, int64_t ns)
 
 /* Of each thread the last op with this number before the pass: ops that record nothing show the number of the next that
  * does. */
-static void votes_cast(struct vote *votes, size_t most, size_t *count, const struct forwards *f, int64_t seq,
+static void votes_cast(struct forward_tally *votes, size_t most, size_t *count, const struct forwards *f, int64_t seq,
                        int64_t before_ns)
 {
     size_t looks = 0;
@@ -101,7 +101,7 @@ static void votes_cast(struct vote *votes, size_t most, size_t *count, const str
         size_t v = 0;
         while (v < *count && votes[v].thread != f->of[i].thread) v++;
         if (v == most || (v < *count && votes[v].last_seq == seq)) continue;
-        if (v == *count) votes[(*count)++] = (struct vote){.thread = f->of[i].thread, .first_ns = INT64_MAX};
+        if (v == *count) votes[(*count)++] = (struct forward_tally){.thread = f->of[i].thread, .first_ns = INT64_MAX};
         votes[v].last_seq = seq;
         votes[v].count++;
         if (f->of[i].top_ns < votes[v].first_ns) votes[v].first_ns = f->of[i].top_ns;
@@ -122,7 +122,7 @@ static void passes_settle(struct kp_memview *view)
     forwards_find(&f, view->tree);
     if (view->node_count) qsort(view->nodes, view->node_count, sizeof *view->nodes, node_order);
     for (size_t i = 0; i < view->node_count;) {
-        struct vote votes[64];
+        struct forward_tally votes[64];
         size_t count = 0, best = 0;
         struct kp_mem_pass *pass = &view->passes[view->nodes[i].pass];
         for (int32_t p = view->nodes[i].pass; i < view->node_count && view->nodes[i].pass == p; i++)
@@ -139,7 +139,7 @@ static void passes_settle(struct kp_memview *view)
 
 /* ---- phases ---- */
 
-static void optimizers_find(struct spans *out, const struct kp_tree *tree)
+static void optimizers_find(struct optimizer_spans *out, const struct kp_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = &tree->trace->events[tree->nodes[i].event];
@@ -150,7 +150,7 @@ static void optimizers_find(struct spans *out, const struct kp_tree *tree)
     }
 }
 
-static bool is_optimizer_between(const struct spans *optimizers, int64_t from_ns, int64_t to_ns)
+static bool is_optimizer_between(const struct optimizer_spans *optimizers, int64_t from_ns, int64_t to_ns)
 {
     size_t low = 0, high = optimizers->count;
     while (low < high) {
@@ -185,7 +185,8 @@ static const struct kp_mem_pass *pass_of_forward(const struct kp_memview *view, 
 
 /* Taken before a forward pass, after the last step of an optimizer; there when it began, and given back before the next
  * step ended. */
-static bool is_input(const struct kp_memview *view, const struct spans *optimizers, const struct kp_mem_block *b)
+static bool is_input(const struct kp_memview *view, const struct optimizer_spans *optimizers,
+                     const struct kp_mem_block *b)
 {
     size_t p = pass_after(view, b->from_ns);
     int64_t forward_ns = p < view->pass_count ? view->passes[p].forward_ns : INT64_MAX;
@@ -197,7 +198,8 @@ static bool is_input(const struct kp_memview *view, const struct spans *optimize
     return next >= view->step_count || b->to_ns <= view->steps[next].to_ns;
 }
 
-static unsigned category_of(const struct kp_memview *view, const struct spans *optimizers, const struct kp_mem_block *b)
+static unsigned category_of(const struct kp_memview *view, const struct optimizer_spans *optimizers,
+                            const struct kp_mem_block *b)
 {
     const struct kp_mem_place *place = &b->place;
     if (b->from_ns == INT64_MIN) return KP_MEM_BEFORE;
@@ -227,7 +229,7 @@ static int size_order(const void *a, const void *b)
 }
 
 /* Gradients, and what may be parameters: there before the first forward pass and after the last backward pass. */
-static void sizes_find(struct sizes *s, const struct kp_memview *view)
+static void sizes_find(struct size_rows *s, const struct kp_memview *view)
 {
     const struct kp_mem_pass *first = &view->passes[0], *last = &view->passes[view->pass_count - 1];
     for (size_t i = 0; i < view->block_count; i++) {
@@ -246,7 +248,7 @@ static void sizes_find(struct sizes *s, const struct kp_memview *view)
 /* A parameter has a gradient of its own size: as many blocks of a size as one pass had gradients of it. */
 static void parameters_find(struct kp_memview *view)
 {
-    struct sizes s = {0};
+    struct size_rows s = {0};
     size_t run = 0, most = 0;
     if (!view->pass_count) return;
     sizes_find(&s, view);
@@ -267,7 +269,7 @@ static void parameters_find(struct kp_memview *view)
 
 void kp_memview_categories(struct kp_memview *view)
 {
-    struct spans optimizers = {0};
+    struct optimizer_spans optimizers = {0};
     passes_settle(view);
     optimizers_find(&optimizers, view->tree);
     for (size_t i = 0; i < view->block_count; i++)
