@@ -1,7 +1,9 @@
 # lint.mk - the form of the source: layers, headers, sizes, spelling, shell; the shape of the library
-lint: ## layers, headers, form, file and function sizes, shellcheck, codespell
+lint: ## layers, headers, form, names, file and function sizes, shellcheck, codespell
 	@scripts/check-layers.sh
 	@scripts/check-layers.sh --self-test
+	@scripts/check-names.sh
+	@scripts/check-names.sh --self-test
 	@scripts/check-size.sh
 	@scripts/check-format.sh
 	@scripts/check-headers.sh $(CC)
