@@ -14,7 +14,6 @@ preload/hook/dlfollow preload/hook/tap_x86_64: the taps are assembly and count i
 preload/hook/dlfollow preload/hook/tap_aarch64: the taps are assembly and count in C
 preload/run/confine preload/run/syscall_x86_64: the tap is assembly and looks in C
 preload/run/confine preload/run/syscall_aarch64: the tap is assembly and looks in C
-preload/python/calls preload/python/hook: to be untied
 preload/cupti/aside preload/cupti/buffer preload/cupti/control preload/cupti/filter preload/cupti/helper preload/cupti/tee: to be untied
 export/inhost export/report: (folders) to be untied, with the files that are compiled twice
 LIST

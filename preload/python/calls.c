@@ -199,7 +199,7 @@ static __attribute__((noinline)) void c_site_name(struct kp_thread *t, struct kp
 static __attribute__((noinline)) void setter_called(const void *function)
 {
     kp_pyhandover_setter(function);
-    kp_pyhook_replaced();
+    kp_pyprofile_replaced();
 }
 
 static HOT void c_call_start(const struct kp_python_layout *l, struct kp_thread *t, struct kp_pycalls *c, uint64_t gate,
@@ -308,8 +308,7 @@ static HOT void event_take(const struct kp_python_layout *l, const struct kp_gua
     case C_CALL: c_call_start(l, t, c, g->gate, frame, arg); break;
     case C_EXCEPTION:
     case C_RETURN:
-        if (__builtin_expect(pop(c, (const uint8_t *)frame + 1, now) & KP_PY_STARTS_THREAD, 0))
-            kp_pyhook_threads_changed();
+        if (__builtin_expect(pop(c, (const uint8_t *)frame + 1, now) & KP_PY_STARTS_THREAD, 0)) kp_pyprofile_set_all();
         break;
     default: break;
     }
@@ -322,7 +321,7 @@ static HOT void event_take(const struct kp_python_layout *l, const struct kp_gua
 static __attribute__((noinline)) void window_over(int what, const void *arg)
 {
     if (what == C_CALL) kp_pyhandover_setter(arg);
-    else kp_pyhook_remove();
+    else kp_pyprofile_remove();
 }
 
 static HOT int event(const struct kp_python_layout *l, void *frame, int what, void *arg)

@@ -97,10 +97,14 @@ int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t
 /* May be asked for stacks from now on: the layout is proved, the folders are known */
 void kp_pystacks_enable(void);
 
-/* hook.c */
-void kp_pyhook_threads_changed(void); /* a thread was made: it gets our profile function, too. The GIL is held. */
-void kp_pyhook_replaced(void);        /* the program is about to set a profile function of its own */
-void kp_pyhook_remove(void);          /* from the calling thread. The GIL is held. */
+/* profile.c: the GIL is held. `thread`: a PyThreadState. */
+void kp_pyprofile_attach(kp_python_profile_fn ours);
+kp_python_profile_fn kp_pyprofile_of(const void *thread);
+bool kp_pyprofile_is_ours(const void *thread);
+bool kp_pyprofile_is_right(void *thread); /* ours can be set on the calling thread, is seen, and is taken away again */
+void kp_pyprofile_set_all(void);          /* each thread without a profile function gets ours */
+void kp_pyprofile_replaced(void);         /* the program is about to set a profile function of its own */
+void kp_pyprofile_remove(void);           /* from the calling thread */
 
 /* handover.c: the GIL is held. */
 void kp_pyhandover_attach(kp_python_profile_fn ours); /* once `ours` is what hook.c sets */

@@ -2,8 +2,8 @@
 /*
  * hook.c - gives every Python thread our profile function while a window records, and makes way for the program's own
  *
- * Called by: boot.c through source.h; calls.c, inside CPython's call of our function
- * Owns:      the profile function of those Python threads that have none of the program's
+ * Called by: boot.c through source.h; CPython (Py_AddPendingCall)
+ * Owns:      whether the frames of this Python are proved; which window the threads were told of
  * Locks:     the GIL. It is held already, or taken by the thread that steps when no lock of ours is held: that thread
  *            is inside a call that Python made and takes it anyway when that returns. Threads that never ran Python
  *            leave it to the main thread (Py_AddPendingCall).
@@ -14,7 +14,6 @@
  * When the window is over each thread takes it away at its next call.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
@@ -25,63 +24,17 @@
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
-enum { THREADS_MAX = 65536, FRAMES_MAX = 64 };
+enum { FRAMES_MAX = 64 };
 
-static kp_python_profile_fn on_event;                         /* constant once attached */
 static bool wants_calls, wants_stacks, is_proved, is_refused; /* refused: what was read did not fit what Python says */
 static _Atomic bool attached;
 static _Atomic uint32_t installed_cycle, pending_cycle, watched_cycle; /* watched: until its end */
-
-static kp_python_profile_fn profile_of(const void *thread)
-{
-    kp_python_profile_fn fn;
-    memcpy(&fn, (const uint8_t *)thread + kp_python_get()->layout.thread_profile, sizeof fn);
-    return fn;
-}
 
 static bool is_over(void)
 {
     return !kp_python_api.is_initialized() || (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) ||
            (kp_python_api.is_ending && kp_python_api.is_ending());
 }
-
-void kp_pyhook_replaced(void)
-{
-    KP_LOG_ONCE(0, "the program sets a profile function of its own: where it does, Python calls are not recorded");
-}
-
-void kp_pyhook_remove(void)
-{
-    int saved = errno;
-    const void *thread = kp_python_get()->thread_state();
-    if (thread && profile_of(thread) == on_event) kp_python_api.set_profile(NULL, NULL);
-    errno = saved;
-}
-
-/* ---- a thread gets it ---- */
-
-static void profile_set(void *thread)
-{
-    if (kp_python_api.set_profile_of) {
-        if (kp_python_api.set_profile_of(thread, on_event, NULL) != 0) kp_python_api.forget_error();
-        return;
-    }
-    void *self = kp_python_api.swap_thread(thread); /* 3.8 */
-    kp_python_api.set_profile(on_event, NULL);
-    kp_python_api.swap_thread(self);
-}
-
-static void threads_install(void)
-{
-    void *thread = kp_python_api.first_thread(kp_python_api.main_interpreter());
-    for (unsigned i = 0; thread && i < THREADS_MAX; i++, thread = kp_python_api.next_thread(thread)) {
-        kp_python_profile_fn fn = profile_of(thread);
-        if (!fn) profile_set(thread);
-        else if (fn != on_event) kp_pyhook_replaced();
-    }
-}
-
-void kp_pyhook_threads_changed(void) { threads_install(); }
 
 /* ---- what is read must be what Python says ---- */
 
@@ -161,27 +114,18 @@ static bool is_thread_right(const struct kp_python_layout *l, const void *thread
     return frame_python(l, word_at(holder, l->thread_frame)) == frame_of(l, object);
 }
 
-/* On the thread that has the GIL: its profile function is set, seen where the layout says, and put back. */
-static bool is_profile_right(void *thread)
-{
-    kp_python_api.set_profile(on_event, NULL);
-    const bool seen = profile_of(thread) == on_event;
-    kp_python_api.set_profile(NULL, NULL);
-    return seen && !profile_of(thread);
-}
-
 static bool prove(void)
 {
     const struct kp_python *python = kp_python_get();
     void *thread = python->thread_state(), *frame = kp_python_api.this_frame();
     if (is_proved || is_refused) return is_proved;
-    if (!thread || !frame) return false;     /* nothing runs here: the next window */
-    if (wants_calls && profile_of(thread)) { /* the program's, if the layout is right: not ours to try on */
-        kp_pyhook_replaced();
+    if (!thread || !frame) return false;          /* nothing runs here: the next window */
+    if (wants_calls && kp_pyprofile_of(thread)) { /* the program's, if the layout is right: not ours to try on */
+        kp_pyprofile_replaced();
         return false;
     }
     is_proved = is_frame_right(&python->layout, frame) && is_back_right(&python->layout, frame) &&
-                is_thread_right(&python->layout, thread, frame) && (!wants_calls || is_profile_right(thread));
+                is_thread_right(&python->layout, thread, frame) && (!wants_calls || kp_pyprofile_is_right(thread));
     is_refused = !is_proved;
     if (is_refused)
         kp_log(
@@ -196,7 +140,7 @@ static bool prove(void)
 static void calls_begin(struct kp_thread *t, uint64_t gate)
 {
     kp_pysite_prepare();
-    threads_install();
+    kp_pyprofile_set_all();
     kp_pycalls_begin(t, gate);
     kp_store_relaxed(&watched_cycle, kp_gate_cycle(gate));
 }
@@ -272,7 +216,7 @@ static void set_mode(enum kp_source_mode mode)
     const uint32_t cycle = kp_exchange_acq_rel(&watched_cycle, 0);
     const void *thread = kp_python_get()->thread_state();
     if (!c || !thread || !cycle || c->cycle != cycle || c->thread_no != t->thread_no) return;
-    if (profile_of(thread) != on_event) kp_pyhook_replaced();
+    if (!kp_pyprofile_is_ours(thread)) kp_pyprofile_replaced();
     else if (kp_gate_get() & KP_GATE_RECORD && kp_gate_cycle(kp_gate_get()) == cycle)
         kp_store_relaxed(&watched_cycle, cycle);
 }
@@ -293,7 +237,8 @@ static bool attach(void)
         KP_LOG_ONCE(0, "%s: its frames are not known here, so Python calls and call stacks are not recorded",
                     kp_python_unknown());
     if (!python || !kp_python_api_find(python)) return false;
-    on_event = kp_pycalls_event_of(python->layout.version);
+    const kp_python_profile_fn on_event = kp_pycalls_event_of(python->layout.version);
+    kp_pyprofile_attach(on_event);
     if (wants_calls) kp_pyhandover_attach(on_event);
     kp_store_release(&attached, true); /* pairs with: wait_ready, set_mode */
     return true;

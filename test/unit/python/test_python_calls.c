@@ -30,9 +30,9 @@ const void *kp_pysite_module_code;
 static unsigned named, removed, replaced, threads;
 
 const struct kp_python *kp_python_get(void) { return &python; }
-void kp_pyhook_remove(void) { removed++; }
-void kp_pyhook_replaced(void) { replaced++; }
-void kp_pyhook_threads_changed(void) { threads++; }
+void kp_pyprofile_remove(void) { removed++; }
+void kp_pyprofile_replaced(void) { replaced++; }
+void kp_pyprofile_set_all(void) { threads++; }
 static unsigned setters;
 void kp_pyhandover_setter(const void *function) { setters += function != NULL; }
 
