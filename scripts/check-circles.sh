@@ -12,8 +12,6 @@ allowed() {
 preload/calltrace/calls preload/calltrace/slow preload/calltrace/stubs_x86_64 preload/calltrace/table: a stub calls C that patches stubs
 preload/hook/dlfollow preload/hook/tap_x86_64: the taps are assembly and count in C
 preload/hook/dlfollow preload/hook/tap_aarch64: the taps are assembly and count in C
-preload/run/confine preload/run/syscall_x86_64: the tap is assembly and looks in C
-preload/run/confine preload/run/syscall_aarch64: the tap is assembly and looks in C
 preload/cupti/aside preload/cupti/buffer preload/cupti/control preload/cupti/filter preload/cupti/helper preload/cupti/tee: to be untied
 export/inhost export/report: (folders) to be untied, with the files that are compiled twice
 LIST

@@ -2,7 +2,7 @@
 /*
  * confine.c - lets a program go before it forbids itself what we do in it: system calls, the processor's clock
  *
- * Called by: host threads in prctl, seccomp_load and syscall (taps, put in by solo.c)
+ * Called by: host threads in prctl and seccomp_load (taps, put in by solo.c); in syscall through syscall_ARCH.S
  * Owns:      nothing
  * Locks:     none of its own; exit's, for a bounded time
  * On fail:   what struck the host's other threads in the middle stays in the spool (kprof recover)
@@ -67,12 +67,6 @@ static int tap_seccomp_load(const void *context)
     return real_seccomp_load(context);
 }
 
-/* syscall_ARCH.S: jumps on to the real one, so that what returns twice, or on another stack, does so as it would
- * alone. */
-extern void *kp_confine_real_syscall;
-void kp_confine_tap_syscall(void);
-void kp_confine_look(long number, unsigned long a, unsigned long b,
-                     unsigned long c); /* called by it: prctl and seccomp alone */
 void *kp_confine_real_syscall;
 
 void kp_confine_look(long number, unsigned long a, unsigned long b, unsigned long c)
@@ -84,5 +78,4 @@ void kp_confine_look(long number, unsigned long a, unsigned long b, unsigned lon
 const struct kp_tap_row kp_confine_rows[KP_CONFINE_ROWS] = {
     {"prctl", (void **)(void *)&real_prctl, (void *)(uintptr_t)tap_prctl},
     {"seccomp_load", (void **)(void *)&real_seccomp_load, (void *)(uintptr_t)tap_seccomp_load},
-    {"syscall", &kp_confine_real_syscall, (void *)(uintptr_t)kp_confine_tap_syscall},
 };

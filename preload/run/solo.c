@@ -95,7 +95,10 @@ static const struct kp_tap_row own_rows[] = {
     ROWS(ENTRY) ENTRY(fstatat){"fstatat64", (void **)(void *)&real_fstatat, (void *)(uintptr_t)tap_fstatat},
 };
 enum { OWN_ROWS = sizeof own_rows / sizeof *own_rows };
-static struct kp_tap taps[OWN_ROWS + KP_CONFINE_ROWS];
+/* Here and not in confine.c, which the assembly calls. */
+static const struct kp_tap_row syscall_row = {"syscall", &kp_confine_real_syscall,
+                                              (void *)(uintptr_t)kp_confine_tap_syscall};
+static struct kp_tap taps[OWN_ROWS + KP_CONFINE_ROWS + 1];
 static uint32_t tap_count;
 
 static void find(const struct kp_tap_row *rows, uint32_t count)
@@ -115,6 +118,7 @@ void kp_solo_install(void)
     if (tap_count) return; /* a child: they are in */
     find(own_rows, OWN_ROWS);
     find(kp_confine_rows, KP_CONFINE_ROWS);
+    find(&syscall_row, 1);
     if (tap_count && kp_hook_add_taps(taps, tap_count) != 0)
         kp_log(1, "setuid and unshare could not be tapped: they find our threads in the process");
 }
