@@ -10,8 +10,6 @@ set -euo pipefail
 allowed() {
   cat <<'LIST'
 preload/calltrace/calls preload/calltrace/slow preload/calltrace/stubs_x86_64 preload/calltrace/table: a stub calls C that patches stubs
-preload/hook/dlfollow preload/hook/tap_x86_64: the taps are assembly and count in C
-preload/hook/dlfollow preload/hook/tap_aarch64: the taps are assembly and count in C
 preload/cupti/aside preload/cupti/buffer preload/cupti/control preload/cupti/filter preload/cupti/helper preload/cupti/tee: to be untied
 export/inhost export/report: (folders) to be untied, with the files that are compiled twice
 LIST
@@ -103,7 +101,7 @@ a/x b/y f\nb/y c/z g\n|0
 a/x a/y f\na/y a/x g\n|1
 a/x a/y f\na/y a/z g\na/z a/x h\nb/p b/q i\nb/q b/p j\n|2
 a/x b/y f\nb/z a/w g\n|1
-preload/hook/dlfollow preload/hook/tap_x86_64 f\npreload/hook/tap_x86_64 preload/hook/dlfollow g\n|0
+preload/calltrace/calls preload/calltrace/slow f\npreload/calltrace/slow preload/calltrace/calls g\n|0
 CASES
   [ $failed = 0 ] && echo "check-circles: every circle was seen"
   return $failed

@@ -2,7 +2,7 @@
 /*
  * dlfollow.c - follows the host's dlopen calls without becoming their caller
  *
- * Called by: the taps (tap_ARCH.S) on any host thread, before a dl function; boot.c (start); the writer's tick
+ * Called by: the taps (tap_ARCH.S) on any host thread, before a dl function; dltaps.c (start); the writer's tick
  * Owns:      the taps of the dl functions, the flag `scanning`
  * Locks:     `scanning`, waited for at most WAIT_MAX_US, and then gone without
  * Memory:    none of its own; about 3 KB of stack
@@ -31,6 +31,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,13 +47,13 @@
 #include "collector/base/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"
 
-enum { TAPS = 4, WAIT_MAX_US = 50000, WAIT_STEP_US = 50 };
+enum { WAIT_MAX_US = 50000, WAIT_STEP_US = 50 };
 
 /* Read and set by the taps. */
 _Atomic int kp_hook_credit;
 void *kp_hook_real_dlopen, *kp_hook_real_dlmopen, *kp_hook_real_dlsym, *kp_hook_real_dlvsym;
 
-static struct kp_tap taps[TAPS];
+static struct kp_tap taps[KP_HOOK_DL_TAPS];
 static bool is_started;
 static atomic_flag scanning = ATOMIC_FLAG_INIT;
 static _Atomic bool is_telling; /* the list of modules is up to date, what they bring is not attached yet */
@@ -88,7 +89,7 @@ static void scan_and_tell(void)
 {
     kp_store_relaxed(&is_telling, true); /* kp_modules_apply makes it known */
     if (is_started) {
-        int err = kp_modules_apply(taps, TAPS, false);
+        int err = kp_modules_apply(taps, KP_HOOK_DL_TAPS, false);
         if (err) KP_LOG_ONCE(0, "the list of modules is not complete (error %d): a late torch may go unnoticed", -err);
     }
     kp_run_modules_changed();
@@ -208,16 +209,9 @@ int kp_hook_remove_taps(const struct kp_tap *set, uint32_t tap_count)
     return 0;
 }
 
-int kp_hook_start(void)
+int kp_hook_follow(const struct kp_tap *dl_taps)
 {
-    kp_hook_real_dlopen = (void *)(uintptr_t)dlopen;
-    kp_hook_real_dlmopen = (void *)(uintptr_t)dlmopen;
-    kp_hook_real_dlsym = (void *)(uintptr_t)dlsym;
-    kp_hook_real_dlvsym = (void *)(uintptr_t)dlvsym;
-    taps[0] = (struct kp_tap){"dlopen", kp_hook_real_dlopen, (void *)(uintptr_t)kp_hook_tap_dlopen};
-    taps[1] = (struct kp_tap){"dlmopen", kp_hook_real_dlmopen, (void *)(uintptr_t)kp_hook_tap_dlmopen};
-    taps[2] = (struct kp_tap){"dlsym", kp_hook_real_dlsym, (void *)(uintptr_t)kp_hook_tap_dlsym};
-    taps[3] = (struct kp_tap){"dlvsym", kp_hook_real_dlvsym, (void *)(uintptr_t)kp_hook_tap_dlvsym};
+    memcpy(taps, dl_taps, sizeof taps);
     is_started = true;
-    return kp_modules_apply(taps, TAPS, false);
+    return kp_modules_apply(taps, KP_HOOK_DL_TAPS, false);
 }
