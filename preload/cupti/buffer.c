@@ -109,7 +109,10 @@ void kp_buffer_quiet_anew(void)
     if (seen) (void)kp_cas_acq_rel(&quiet, &seen, kp_add_acq_rel(&ends, 1) + 1); /* pairs with: is_quiet */
 }
 
-static bool is_quiet(void) { return kp_load_acquire(&quiet) && !kp_tee_wants_any(); /* pairs with: kp_buffer_quiet */ }
+static bool is_quiet(void)
+{
+    return kp_load_acquire(&quiet) && !kp_client_wants_any(); /* pairs with: kp_buffer_quiet */
+}
 
 /* Each thread may ask once: for the record of the call that was under way. */
 static void count_unwanted(void)

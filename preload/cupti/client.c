@@ -171,6 +171,8 @@ bool kp_client_has_calls(void)
     return false;
 }
 
+bool kp_client_wants_any(void) { return kp_client_is_active() || kp_client_has_calls(); }
+
 void kp_client_clock_changed(void) { kp_store_relaxed(&begin, 0); }
 
 /* --- whose is a record --- */

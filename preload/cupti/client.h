@@ -24,6 +24,7 @@ void kp_client_enable(uint32_t kind, uint64_t now);
 bool kp_client_disable(uint32_t kind, uint64_t now); /* true: this ended the session */
 bool kp_client_has(uint32_t kind);
 bool kp_client_is_active(void); /* in a session */
+bool kp_client_wants_any(void); /* anything: in a session, or calls one by one */
 void kp_client_set_call(bool is_driver, uint32_t cbid, bool enabled);
 bool kp_client_chose_call(bool is_driver,
                           uint32_t cbid); /* it set this one, and its kind has not overridden that since */

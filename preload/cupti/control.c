@@ -3,7 +3,7 @@
  * control.c - arm, flush, disarm: every call that changes something in CUPTI
  *
  * Called by: helper.c on the thread kprof-cuda
- * Owns:      which kinds and filters of ours are enabled
+ * Owns:      nothing that others ask for: what is enabled is kinds.c's
  * Locks:     none is held around a call into CUPTI, which may call us back
  * On fail:   what is not to be had is left out; without calls or kernels GPU recording is refused, with one line
  * Safe in:   signal handlers no; after fork nobody comes here
@@ -47,12 +47,8 @@ static const struct {
     {KP_CUPTI_OVERHEAD, false, false},
     {KP_CUPTI_RUNTIME, false, true},
 };
-static _Atomic uint64_t enabled_kinds; /* bit: we enabled it */
-#define SINGLY UINT64_C(1) /* in its place for no kind: calls are set one by one, the driver's have no kind */
-static _Atomic uint64_t dropped;
-static _Atomic bool are_queries_off; /* CUPTI was told to leave out queries that were answered "not ready" */
-static int64_t zeroed_before;        /* ATTR_ZEROED as it was found when arming */
-static uint64_t owed;                /* bit: a kind of the program's that our Disable may have hit; kprof-cuda's */
+static int64_t zeroed_before; /* ATTR_ZEROED as it was found when arming */
+static uint64_t owed;         /* bit: a kind of the program's that our Disable may have hit; kprof-cuda's */
 
 /* Each call into CUPTI is watched from outside. */
 static int ended(int code)
@@ -61,28 +57,6 @@ static int ended(int code)
     return code;
 }
 #define CALL(expression) (kp_helper_call_begins() ? ended(expression) : NOT_CALLED)
-
-bool kp_cuda_wants(uint32_t kind)
-{
-    return kind < KP_CUPTI_KINDS && atomic_load(&enabled_kinds) >> kind & 1 && kp_helper_may_call();
-}
-
-bool kp_cuda_has_calls(void) { return atomic_load(&enabled_kinds) >> KP_CUPTI_RUNTIME & 1; }
-
-/* Where CUPTI cannot tell single calls apart noise comes all the same, and is dropped when decoded. */
-bool kp_cuda_wants_call(bool is_driver, uint32_t cbid)
-{
-    const uint64_t by = is_driver ? SINGLY | UINT64_C(1) << KP_CUPTI_DRIVER : UINT64_C(1) << KP_CUPTI_RUNTIME;
-    return cbid < KP_CALLS && !(kp_calls[is_driver][cbid].what & KP_CALL_NOISE) && atomic_load(&enabled_kinds) & by &&
-           kp_helper_may_call();
-}
-
-uint64_t kp_cuda_dropped(void) { return kp_load_relaxed(&dropped); }
-
-void kp_cuda_dropped_more(uint64_t records)
-{
-    if (kp_cuda_state() == KP_CUDA_ARMED) kp_add_relaxed(&dropped, records);
-}
 
 /* ---- refusals ---- */
 
@@ -185,7 +159,7 @@ static void kind_disable(uint32_t kind);
 static int kind_enable(uint32_t kind, bool is_dumped)
 {
     int code = NOT_CALLED;
-    atomic_fetch_or(&enabled_kinds, UINT64_C(1) << kind);
+    kp_kinds_add(kind);
     if (is_dumped && kp_cupti.enable_and_dump) code = CALL(kp_cupti.enable_and_dump((int)kind));
     else code = CALL(kp_cupti.enable((int)kind));
     if (code != 0) kind_disable(kind); /* one of the program's may have been kept from CUPTI */
@@ -213,17 +187,16 @@ static void calls_follow(uint32_t kind, enum kp_filter_now now)
  */
 static void kind_disable(uint32_t kind)
 {
-    uint64_t bit = UINT64_C(1) << kind;
     enum kp_filter_now now = KP_FILTER_AS_SET;
-    if (!(atomic_fetch_and(&enabled_kinds, ~bit) & bit)) return;
-    if (!kp_tee_wants(kind)) {
+    if (!kp_kinds_remove(kind)) return;
+    if (!kp_client_has(kind)) {
         if (CALL(kp_cupti.disable((int)kind)) == NOT_CALLED) {
-            atomic_fetch_or(&enabled_kinds, bit);
+            kp_kinds_add(kind);
             return;
         }
         now = KP_FILTER_ALL_OFF;
-        if (kp_tee_wants(kind)) {
-            if (CALL(kp_cupti.enable((int)kind)) == NOT_CALLED) owed |= bit;
+        if (kp_client_has(kind)) {
+            if (CALL(kp_cupti.enable((int)kind)) == NOT_CALLED) owed |= UINT64_C(1) << kind;
             now = KP_FILTER_ALL_ON;
         }
     }
@@ -236,14 +209,14 @@ static bool singles_enable(void)
 {
     if (!has_single_calls()) return false;
     calls_follow(KP_CUPTI_RUNTIME, KP_FILTER_ALL_ON); /* without noise */
-    atomic_fetch_or(&enabled_kinds, SINGLY);
+    kp_kinds_add(KP_KINDS_SINGLY);
     return kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == 0;
 }
 
 static void singles_disable(void)
 {
-    if (!(atomic_fetch_and(&enabled_kinds, ~SINGLY) & SINGLY)) return;
-    if (kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == NOT_CALLED) atomic_fetch_or(&enabled_kinds, SINGLY);
+    if (!kp_kinds_remove(KP_KINDS_SINGLY)) return;
+    if (kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == NOT_CALLED) kp_kinds_add(KP_KINDS_SINGLY);
 }
 
 /* From 12.8 on waits have records of queries among them, also of those that found nothing done: allocators and NCCL ask
@@ -251,14 +224,7 @@ static void singles_disable(void)
 static void queries_off(void)
 {
     if (!kp_cuda_wants_waits() || !kp_cupti.enable_all_sync_records || kp_client_is_there()) return;
-    kp_store_release(&are_queries_off,
-                     CALL(kp_cupti.enable_all_sync_records(0)) == 0); /* pairs with: kp_cuda_queries_again */
-}
-
-void kp_cuda_queries_again(void)
-{
-    if (kp_exchange_acq_rel(&are_queries_off, 0))
-        (void)kp_cupti.enable_all_sync_records(1); /* as CUPTI has it by default */
+    kp_kinds_set_queries_off(CALL(kp_cupti.enable_all_sync_records(0)) == 0);
 }
 
 static int kinds_enable(void)
@@ -281,7 +247,7 @@ static void kinds_disable(void)
 {
     for (uint32_t kind = 1; kind < KP_CUPTI_KINDS; kind++) kind_disable(kind);
     singles_disable();
-    if (!kp_load_relaxed(&are_queries_off) || !kp_helper_call_begins()) return;
+    if (!kp_kinds_are_queries_off() || !kp_helper_call_begins()) return;
     kp_cuda_queries_again();
     kp_helper_call_ends();
 }
@@ -355,22 +321,14 @@ void kp_control_flush(bool is_forced)
     (void)CALL(kp_cupti.flush_all(is_forced));
     kp_domain_sample();
     if (kp_cupti.get_num_dropped && CALL(kp_cupti.get_num_dropped(NULL, 0, &lost)) == 0 && lost)
-        kp_add_relaxed(&dropped, lost);
-    if (kp_load_relaxed(&dropped) != said) {
-        for (; said < kp_load_relaxed(&dropped); said++)
-            kp_loss_count(0, KP_LOSS_CAP); /* of no kind: CUPTI does not tell */
+        kp_kinds_add_dropped(lost);
+    if (kp_cuda_dropped() != said) {
+        for (; said < kp_cuda_dropped(); said++) kp_loss_count(0, KP_LOSS_CAP); /* of no kind: CUPTI does not tell */
         note_number("gpu_dropped", said);
         KP_LOG_ONCE(0, "CUPTI dropped records of GPU work");
     }
     kp_lane_write_notes();
     kp_buffer_write_notes();
-}
-
-void kp_control_forget(void)
-{
-    atomic_store(&enabled_kinds, 0);
-    kp_store_relaxed(&are_queries_off, false);
-    kp_domain_forget();
 }
 
 void kp_control_stop(void) { kinds_disable(); }
@@ -391,7 +349,7 @@ void kp_control_recover(void)
 {
     kinds_disable();
     for (uint32_t kind = 1; kind < KP_CUPTI_KINDS; kind++) {
-        if (!(owed >> kind & 1) || !kp_tee_wants(kind)) continue;
+        if (!(owed >> kind & 1) || !kp_client_has(kind)) continue;
         (void)CALL(kp_cupti.enable((int)kind));
         calls_follow(kind, KP_FILTER_ALL_ON);
     }

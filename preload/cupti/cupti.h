@@ -9,6 +9,7 @@
  *   lane.c     a decoded buffer into the spool; losses, threads, names
  *   buffer.c   pool of buffers; the two callbacks that CUPTI has of us
  *   control.c  arm and disarm: every CUPTI call that changes something
+ *   kinds.c    which kinds are enabled on our behalf
  *   filter.c   calls that CUPTI records one by one: ours and the program's
  *   limit.c    when CUPTI is off again before its window ends
  *   rules.c    what this CUPTI may be used for, by its version
@@ -90,7 +91,7 @@ void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes);
  * arming. */
 uint32_t kp_record_bytes(uint32_t kind);
 
-/* --- control.c: what we have of CUPTI --- */
+/* --- kinds.c: what we have of CUPTI --- */
 
 /* We have it enabled now: the program's Disable of it must not reach CUPTI. Never where we could not disable it later
  * ourselves. */
@@ -131,10 +132,6 @@ bool kp_tee_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
 /* A buffer came back and was decoded by us. The client's own (!is_ours) goes to it, without what it did not ask for. Of
  * ours what the client may see is copied into buffers that it gave: ours go back to the pool right after. */
 void kp_tee_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes, bool is_ours);
-bool kp_tee_wants(uint32_t kind);                      /* the client has it enabled: we must not disable it */
-bool kp_tee_wants_any(void);                           /* the client has anything enabled */
-bool kp_tee_wants_call(bool is_driver, uint32_t cbid); /* the client has it recorded now, by its kind or singly */
-bool kp_tee_chose_call(bool is_driver, uint32_t cbid); /* the client said so of this very call, whatever its kind */
 /* On the thread that arms or disarms, before the first and after the last CUPTI call of it. Callbacks stay registered.
  * Attributes about buffers (zeroed, per thread) must be as they were found when disarmed: CUPTI may get the client's
  * buffers from then on. */

@@ -520,7 +520,8 @@ void kp_cuda_clock_changed(void)
 /* Nothing is enabled any more; the next window, or the helper's next turn, arms from the beginning. */
 void kp_cuda_finalized(void)
 {
-    kp_control_forget();
+    kp_kinds_forget();
+    kp_domain_forget();
     kp_rules_finalized();
     if (kp_cuda_disarm_finalized()) kp_helper_rest(true);
 }

@@ -118,6 +118,16 @@ void kp_device_write_all(void);                        /* a DEVICE record each, 
 void kp_device_write(const struct kp_decoded *device); /* from CUPTI, if the driver did not tell */
 void kp_context_write(const struct kp_rec_context *context);
 
+/* --- kinds.c: what we have of CUPTI (and cupti.h) --- */
+
+enum { KP_KINDS_SINGLY = 0 };        /* in its place for no kind: calls are set one by one, the driver's have no kind */
+void kp_kinds_add(uint32_t kind);    /* before it is enabled */
+bool kp_kinds_remove(uint32_t kind); /* before it is disabled. false: it was not there */
+void kp_kinds_forget(void);          /* CUPTI was finalized: nothing is enabled any more */
+void kp_kinds_add_dropped(uint64_t records);
+void kp_kinds_set_queries_off(bool are_off);
+bool kp_kinds_are_queries_off(void);
+
 /* --- filter.c: calls that CUPTI records one by one --- */
 
 enum kp_filter_now {
@@ -137,7 +147,6 @@ void kp_control_disarm(bool is_forced);
 void kp_control_flush(bool is_forced);
 void kp_control_stop(void);    /* no new records; those under way still come. A disarm follows. */
 void kp_control_recover(void); /* a call that took too long has returned: all that may be enabled is disabled */
-void kp_control_forget(void);  /* somebody finalized CUPTI: nothing is enabled any more */
 
 /* --- aside.c: KPROF_CUPTI=yield --- */
 

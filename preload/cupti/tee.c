@@ -127,14 +127,6 @@ void kp_tee_complete(void *context, uint32_t stream, uint8_t *buffer, size_t byt
 
 /* --- kinds --- */
 
-bool kp_tee_wants(uint32_t kind) { return kp_client_has(kind); }
-
-bool kp_tee_wants_any(void) { return kp_client_is_active() || kp_client_has_calls(); }
-
-bool kp_tee_wants_call(bool is_driver, uint32_t cbid) { return kp_client_has_call(is_driver, cbid); }
-
-bool kp_tee_chose_call(bool is_driver, uint32_t cbid) { return kp_client_chose_call(is_driver, cbid); }
-
 static int set_cbid(bool is_driver, uint32_t cbid, bool enabled)
 {
     int (*real)(uint32_t, uint8_t) = is_driver ? kp_cupti.enable_driver_api : kp_cupti.enable_runtime_api;

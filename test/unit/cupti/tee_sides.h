@@ -133,9 +133,9 @@ static void disarm(void)
     cupti_flush(0);
     our_kinds = 0;
     for (int i = 0; i < 3; i++)
-        if (mine >> kinds[i] & 1 && !kp_tee_wants(kinds[i])) kp_cupti.disable((int)kinds[i]);
+        if (mine >> kinds[i] & 1 && !kp_client_has(kinds[i])) kp_cupti.disable((int)kinds[i]);
     has_our_calls = false;
-    assert_int_equal(kp_filter_apply(false, kp_tee_wants(RUNTIME) ? KP_FILTER_AS_SET : KP_FILTER_ALL_OFF, set_single),
+    assert_int_equal(kp_filter_apply(false, kp_client_has(RUNTIME) ? KP_FILTER_AS_SET : KP_FILTER_ALL_OFF, set_single),
                      0);
     assert_int_equal(kp_filter_apply(true, KP_FILTER_AS_SET, set_single), 0);
     state = KP_CUDA_CUPTI_FOUND;

@@ -369,14 +369,14 @@ static void calls_the_program_left_out_stay_out_after_our_window(void **unused)
     (void)unused;
     ENABLE(RUNTIME);
     SINGLY("Runtime", MALLOC, 0);
-    assert_false(kp_tee_wants_call(false, MALLOC));
+    assert_false(kp_client_has_call(false, MALLOC));
     arm();
     assert_int_equal(fake.runtime_on[MALLOC], 1);
     disarm();
     assert_int_equal(fake.runtime_on[MALLOC], 0);
     assert_int_equal(fake.runtime_on[GET_DEVICE], 1);
     ENABLE(RUNTIME); /* overrides */
-    assert_true(kp_tee_wants_call(false, MALLOC));
+    assert_true(kp_client_has_call(false, MALLOC));
     DISABLE(RUNTIME);
     assert_int_equal(calls_on(), 0);
 }
@@ -429,9 +429,9 @@ static void driver_calls_we_left_off_are_on_in_a_session(void **unused)
     assert_int_equal(calls_on(), 0);
     SINGLY("Driver", CU_LAUNCH, 1); /* it alone, without the kind */
     assert_int_equal(calls_on(), 1);
-    assert_true(kp_tee_wants_any());
+    assert_true(kp_client_wants_any());
     SINGLY("Driver", CU_LAUNCH, 0);
-    assert_false(kp_tee_wants_any());
+    assert_false(kp_client_wants_any());
 }
 
 /* A call of ours into CUPTI does not return: what is enabled for us we cannot disable, and buffers of ours are

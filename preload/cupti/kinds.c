@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kinds.c - which kinds of CUPTI's records are enabled on our behalf: words that both sides read
+ *
+ * Called by: control.c, which changes them; buffer.c, filter.c and tee.c on any thread, which ask
+ * Owns:      which kinds and single calls of ours are enabled; how many records CUPTI dropped
+ * Locks:     none. Each side changes its own word first and then reads the other's (tee.c), so these are sequentially
+ *            consistent.
+ * On fail:   nothing can
+ *
+ * What the program wants is client.c's. These two, filter.c and buffer.c stand below control.c and tee.c, which do not
+ * call each other about kinds.
+ */
+#include "preload/cupti/room.h"
+#include "collector/base/kp_poison.h"
+
+static _Atomic uint64_t enabled_kinds; /* bit: we enabled it; bit 0, KP_KINDS_SINGLY: calls are set one by one */
+static _Atomic uint64_t dropped;
+static _Atomic bool are_queries_off; /* CUPTI was told to leave out queries that were answered "not ready" */
+
+void kp_kinds_add(uint32_t kind) { atomic_fetch_or(&enabled_kinds, UINT64_C(1) << kind); }
+
+bool kp_kinds_remove(uint32_t kind)
+{
+    const uint64_t bit = UINT64_C(1) << kind;
+    return atomic_fetch_and(&enabled_kinds, ~bit) & bit;
+}
+
+void kp_kinds_forget(void)
+{
+    atomic_store(&enabled_kinds, 0);
+    kp_store_relaxed(&are_queries_off, false);
+}
+
+bool kp_cuda_wants(uint32_t kind)
+{
+    return kind < KP_CUPTI_KINDS && atomic_load(&enabled_kinds) >> kind & 1 && kp_helper_may_call();
+}
+
+bool kp_cuda_has_calls(void) { return atomic_load(&enabled_kinds) >> KP_CUPTI_RUNTIME & 1; }
+
+/* Where CUPTI cannot tell single calls apart noise comes all the same, and is dropped when decoded. */
+bool kp_cuda_wants_call(bool is_driver, uint32_t cbid)
+{
+    const uint64_t by =
+        is_driver ? UINT64_C(1) << KP_KINDS_SINGLY | UINT64_C(1) << KP_CUPTI_DRIVER : UINT64_C(1) << KP_CUPTI_RUNTIME;
+    return cbid < KP_CALLS && !(kp_calls[is_driver][cbid].what & KP_CALL_NOISE) && atomic_load(&enabled_kinds) & by &&
+           kp_helper_may_call();
+}
+
+/* ---- dropped records ---- */
+
+uint64_t kp_cuda_dropped(void) { return kp_load_relaxed(&dropped); }
+
+void kp_kinds_add_dropped(uint64_t records) { kp_add_relaxed(&dropped, records); }
+
+void kp_cuda_dropped_more(uint64_t records)
+{
+    if (kp_cuda_state() == KP_CUDA_ARMED) kp_kinds_add_dropped(records);
+}
+
+/* ---- queries ---- */
+
+void kp_kinds_set_queries_off(bool are_off)
+{
+    kp_store_release(&are_queries_off, are_off); /* pairs with: kp_cuda_queries_again */
+}
+
+bool kp_kinds_are_queries_off(void) { return kp_load_relaxed(&are_queries_off); }
+
+void kp_cuda_queries_again(void)
+{
+    if (kp_exchange_acq_rel(&are_queries_off, 0))
+        (void)kp_cupti.enable_all_sync_records(1); /* as CUPTI has it by default */
+}
