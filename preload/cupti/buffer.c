@@ -199,7 +199,7 @@ void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
     int saved = errno;
     bool is_idle = is_quiet();
     if (is_idle) count_unwanted();
-    if (kp_cuda_state() != KP_CUDA_ARMED && kp_client_is_there() && kp_tee_request(buffer, bytes, max_records) &&
+    if (kp_cuda_state() != KP_CUDA_ARMED && kp_client_is_there() && kp_forward_request(buffer, bytes, max_records) &&
         *buffer) {
         client_out(*buffer);
     } else {
@@ -225,7 +225,7 @@ static void discard_back(size_t bytes, size_t valid_bytes)
     if ((out & ~SHARED) == 1 && valid_bytes <= DISCARD_BYTES) {
         kp_lane_count_lost(discard, valid_bytes);
         /* Two may have written into it at once: that can be counted, but its names must not be followed. */
-        if (out == 1 && kp_client_is_there()) kp_tee_complete(NULL, 0, discard, bytes, valid_bytes, true);
+        if (out == 1 && kp_client_is_there()) kp_forward_complete(NULL, 0, discard, bytes, valid_bytes, true);
     }
     discard_give();
 }
@@ -243,7 +243,7 @@ void kp_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
     }
     if (is_ours || kp_cuda_has_calls()) kp_lane_decode(buffer, valid_bytes);
     if (!is_ours) client_back(buffer);
-    if (!is_ours || kp_client_is_there()) kp_tee_complete(context, stream, buffer, bytes, valid_bytes, is_ours);
+    if (!is_ours || kp_client_is_there()) kp_forward_complete(context, stream, buffer, bytes, valid_bytes, is_ours);
     if (is_ours) {
         memset(buffer, 0, valid_bytes);
         pool_give(buffer);

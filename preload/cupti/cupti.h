@@ -19,6 +19,7 @@
  *   state.c    the state, and notes
  *   source.c   what boot.c drives
  *   tee.c      the program's own use of CUPTI (torch.profiler) beside ours
+ *   forward.c  buffers between CUPTI and the program
  *   aside.c    yield: until when CUPTI is the program's alone
  *   client.c   what of our buffers is the program's, and its own buffers that are filled with it
  *
@@ -120,23 +121,31 @@ void kp_cuda_come_back(bool is_flushed);
 /* This clock is what CUPTI has already: registered by us before anything was enabled, and the two read the same. */
 bool kp_domain_is_counter(uint64_t (*clock)(void));
 
+/* --- forward.c: buffers between CUPTI and the program --- */
+
+/* kp_buffer_request and kp_buffer_complete are what CUPTI has registered from the first arming or the first client on,
+ * also while nothing of ours is enabled. A buffer of the client's own for CUPTI, when we are not armed. false: one of
+ * ours is used. */
+bool kp_forward_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
+/* A buffer came back and was decoded by us. The client's own (!is_ours) goes to it, without what it did not ask for. Of
+ * ours what the client may see is copied into buffers that it gave: ours go back to the pool right after. */
+void kp_forward_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes,
+                         bool is_ours);
+void kp_forward_arming(void);           /* from here on CUPTI gets only buffers of ours */
+void kp_forward_disarmed(void);         /* and now it may get the client's again */
+bool kp_forward_was_armed(void);        /* ever: what CUPTI brings may be more than the client asked for */
+void kp_forward_hide_this_thread(void); /* a thread of ours begins: its CUDA calls are not shown to the program */
+uint64_t kp_forward_timestamp(void);    /* CUPTI's own; 0: not to be had */
+
 /* --- tee.c: the program as a client of CUPTI --- */
 
 /* Called when the table is filled (also in windows of no recording): from here on its taps may forward to kp_cupti. */
 int kp_tee_start(uint32_t config_cupti /* KP_CUPTI_TEE, ... */); /* 0 or -errno; -EBUSY: to be asked again */
 int kp_tee_start_once(uint32_t config_cupti);                    /* that, unless it was done. 0 or -EBUSY; any thread */
-/* kp_buffer_request and kp_buffer_complete are what CUPTI has registered from the first arming or the first client on,
- * also while nothing of ours is enabled. A buffer of the client's own for CUPTI, when we are not armed. false: one of
- * ours is used. */
-bool kp_tee_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
-/* A buffer came back and was decoded by us. The client's own (!is_ours) goes to it, without what it did not ask for. Of
- * ours what the client may see is copied into buffers that it gave: ours go back to the pool right after. */
-void kp_tee_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes, bool is_ours);
 /* On the thread that arms or disarms, before the first and after the last CUPTI call of it. Callbacks stay registered.
  * Attributes about buffers (zeroed, per thread) must be as they were found when disarmed: CUPTI may get the client's
  * buffers from then on. */
 void kp_tee_arming(void);
-void kp_tee_hide_this_thread(void); /* a thread of ours begins: the CUDA calls it makes are not shown to the program */
 void kp_tee_disarmed(void);
 
 #endif

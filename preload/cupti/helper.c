@@ -365,7 +365,7 @@ static bool is_alone(void)
 static void *helper_main(void *unused)
 {
     (void)unused;
-    kp_tee_hide_this_thread();
+    kp_forward_hide_this_thread();
     for (;;) {
         if (!(kp_gate_get() & KP_GATE_ON) || is_alone()) break;
         int nap = kp_cuda_state() == KP_CUDA_STALLED ? STALLED_POLL_MS : POLL_FAST_MS;

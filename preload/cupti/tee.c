@@ -2,9 +2,8 @@
 /*
  * tee.c - taps on the program's own CUPTI calls: what it does and what we do must not undo each other
  *
- * Called by: the program's threads in place of CUPTI; control.c (arming, disarmed); buffer.c (a buffer wanted, one
- *            complete)
- * Owns:      the taps; the client itself is client.c's
+ * Called by: the program's threads in place of CUPTI; control.c (arming, disarmed)
+ * Owns:      the taps; the client itself is client.c's, its buffers go through forward.c
  * Locks:     none. CUPTI and the client are called with nothing held.
  * Memory:    none
  * On fail:   the program gets what CUPTI answered
@@ -46,9 +45,6 @@ enum { ATTRIBUTE_ZEROED_BUFFERS = 5, ATTRIBUTE_BUFFER_PER_THREAD = 9 };
 
 static bool is_yielding;
 static pid_t pid_of_start;
-static _Atomic bool was_armed; /* what CUPTI brings may be more than the client asked for */
-static _Atomic bool
-    are_ours_filled; /* from arming to disarmed CUPTI is told that buffers are zeroed: it gets only ours */
 static _Atomic uint64_t dropped_told; /* of kp_cuda_dropped(): the client knows of these */
 
 enum tapped {
@@ -70,12 +66,6 @@ enum tapped {
 static bool is_child(void) { return getpid() != pid_of_start; }
 
 static bool is_armed(void) { return kp_cuda_state() == KP_CUDA_ARMED; }
-
-static uint64_t timestamp(void)
-{
-    uint64_t now = 0;
-    return kp_cupti.get_timestamp && kp_cupti.get_timestamp(&now) == 0 ? now : 0;
-}
 
 /* CUPTI fills buffers of ours, and may go on with one that is out already after we cannot call it any more. */
 static bool are_ours_out(void)
@@ -102,27 +92,13 @@ static int tap_register(kp_cupti_request_fn request, kp_cupti_complete_fn comple
     if (result != 0) return result;
     if (!kp_client_is_there()) {
         kp_store_relaxed(&dropped_told, kp_cuda_dropped());
-        kp_client_begin(timestamp()); /* a kind enabled before there was anybody to tell: nothing of then is kept */
+        kp_client_begin(
+            kp_forward_timestamp()); /* a kind enabled before there was anybody to tell: nothing of then is kept */
     }
     kp_client_register(request, complete);
     kp_helper_rest(false); /* its earlier cuptiFinalize is through, then */
     if (kp_client_is_active() && are_ours_out()) kp_client_have_buffer();
     return 0;
-}
-
-bool kp_tee_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
-{
-    bool must_be_zero = kp_load_acquire(&are_ours_filled); /* pairs with: kp_tee_arming, kp_tee_disarmed */
-    if (must_be_zero && kp_helper_may_call()) return false;
-    if (!kp_client_request(buffer, bytes, max_records)) return false;
-    if (must_be_zero) memset(*buffer, 0, *bytes);
-    return true;
-}
-
-void kp_tee_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes, bool is_ours)
-{
-    if (is_ours) kp_client_copy(buffer, valid_bytes, timestamp());
-    else kp_client_complete(context, stream, buffer, bytes, valid_bytes, kp_load_relaxed(&was_armed));
 }
 
 /* --- kinds --- */
@@ -144,7 +120,7 @@ static int tap_enable(int kind)
     if (is_first && is_armed()) flush_finished(); /* what was there before is not the client's */
     if (is_first) (void)kp_cuda_see_cuinit();     /* asks the driver: later on the client would see that call */
     if (is_first && kp_client_is_there() && !is_armed()) kp_rules_session();
-    uint64_t now = timestamp();
+    uint64_t now = kp_forward_timestamp();
     bool had = kp_client_has(k);
     kp_client_enable(k, now); /* own word first: a Disable of ours that comes in between must see it */
     int result = kp_cupti.enable(kind);
@@ -174,7 +150,7 @@ static int tap_disable(int kind)
     if (is_child()) return kp_cupti.disable(kind);
     uint32_t k = (uint32_t)kind;
     (void)kp_helper_check(); /* while a call of ours does not return nothing is kept from CUPTI */
-    bool had = kp_client_has(k), ended = kp_client_disable(k, timestamp());
+    bool had = kp_client_has(k), ended = kp_client_disable(k, kp_forward_timestamp());
     if (!had || !kp_cuda_wants(k)) result = disable(k, &now);
     if (is_of_calls(k))
         (void)kp_filter_apply(k == KP_CUPTI_DRIVER, now, set_cbid); /* its Disable overrode what we set call by call */
@@ -222,7 +198,7 @@ static int tap_flush(uint32_t flag)
     if (!kp_client_is_there()) return result;
     kp_client_hand_over();
     if (is_yielding && !kp_client_is_active()) kp_cuda_come_back(true);
-    if (kp_client_is_active() && kp_load_relaxed(&was_armed)) kp_client_have_buffer(); /* ours may still be outside */
+    if (kp_client_is_active() && kp_forward_was_armed()) kp_client_have_buffer(); /* ours may still be outside */
     return result;
 }
 
@@ -274,7 +250,7 @@ static int finalize(void)
     int result = kp_cupti.finalize();
     if (result != 0) return result;
     kp_client_forget();
-    kp_store_release(&are_ours_filled, false);
+    kp_forward_disarmed();
     kp_client_set_clock(NULL);
     kp_cuda_finalized();
     if (is_yielding) kp_cuda_come_back(false);
@@ -300,18 +276,11 @@ static int tap_set_attribute(int attribute, size_t *bytes, void *value)
     return kp_cupti.set_attribute(attribute, bytes, value);
 }
 
-/* --- from control.c and helper.c --- */
-
-void kp_tee_hide_this_thread(void)
-{
-    kp_client_hide_this_thread();
-    kp_store_relaxed(&was_armed, true); /* from here on the client's own buffers may hold calls of ours */
-}
+/* --- from control.c --- */
 
 void kp_tee_arming(void)
 {
-    kp_store_relaxed(&was_armed, true);
-    kp_store_release(&are_ours_filled, true);
+    kp_forward_arming();
     if (kp_client_is_active()) kp_client_have_buffer();
 }
 
@@ -319,7 +288,7 @@ void kp_tee_arming(void)
  * client. */
 void kp_tee_disarmed(void)
 {
-    kp_store_release(&are_ours_filled, false);
+    kp_forward_disarmed();
     if (!kp_client_is_there() || !kp_helper_call_begins()) return;
     kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete);
     kp_helper_call_ends();

@@ -91,7 +91,7 @@ static void look(struct seen *s, const uint8_t *buffer, size_t valid)
 
 void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *most)
 {
-    if (kp_client_is_there() && kp_tee_request(buffer, bytes, most)) return;
+    if (kp_client_is_there() && kp_forward_request(buffer, bytes, most)) return;
     for (int i = 0; i < POOL; i++)
         if (!pool_out[i]) {
             pool_out[i] = true;
@@ -105,7 +105,7 @@ void kp_buffer_complete(void *c, uint32_t s, uint8_t *buffer, size_t bytes, size
 {
     bool is_ours = kp_buffer_is_ours(buffer);
     if (our_kinds) look(&ours, buffer, valid);
-    if (!is_ours || kp_client_is_there()) kp_tee_complete(c, s, buffer, bytes, valid, is_ours);
+    if (!is_ours || kp_client_is_there()) kp_forward_complete(c, s, buffer, bytes, valid, is_ours);
     if (is_ours) pool_out[(buffer - pool[0]) / POOL_BYTES] = false;
 }
 
