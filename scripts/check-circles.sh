@@ -10,7 +10,6 @@ set -euo pipefail
 allowed() {
   cat <<'LIST'
 preload/calltrace/calls preload/calltrace/slow preload/calltrace/stubs_x86_64 preload/calltrace/table: a stub calls C that patches stubs
-preload/cupti/aside preload/cupti/buffer preload/cupti/control preload/cupti/filter preload/cupti/helper preload/cupti/tee: to be untied
 export/inhost export/report: (folders) to be untied, with the files that are compiled twice
 LIST
 }

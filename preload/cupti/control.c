@@ -2,7 +2,7 @@
 /*
  * control.c - arm, flush, disarm: every call that changes something in CUPTI
  *
- * Called by: helper.c on the thread kprof-cuda
+ * Called by: turns.c on the thread kprof-cuda
  * Owns:      nothing that others ask for: what is enabled is kinds.c's
  * Locks:     none is held around a call into CUPTI, which may call us back
  * On fail:   what is not to be had is left out; without calls or kernels GPU recording is refused, with one line

@@ -14,7 +14,8 @@
  *   limit.c    when CUPTI is off again before its window ends
  *   rules.c    what this CUPTI may be used for, by its version
  *   graphs.c   whether the program uses CUDA graphs
- *   helper.c   the thread kprof-cuda that makes them, and when a call takes too long
+ *   turns.c    what the thread kprof-cuda does: it makes them
+ *   helper.c   what is asked of that thread, and when a call takes too long
  *   watchdog.c the brackets of each call into CUPTI
  *   state.c    the state, and notes
  *   source.c   what boot.c drives

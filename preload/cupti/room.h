@@ -160,7 +160,24 @@ const char *kp_other_tool_in(char *const *environment); /* what the environment 
 
 /* --- helper.c --- */
 
-enum { KP_HELPER_HANG_MS = 4000 };
+enum { KP_HELPER_HANG_MS = 4000, KP_HELPER_STALLS_SAID = 3, KP_HELPER_END = -1 };
+struct kp_helper_turns {
+    int (*turn)(void);      /* does what there is to do; for how long to sleep then, or KP_HELPER_END. With control */
+    bool (*has_work)(void); /* any thread */
+};
+extern const struct kp_helper_turns kp_turns;                 /* turns.c */
+void kp_helper_set_turns(const struct kp_helper_turns *what); /* once, before all else */
+/* What was asked of the thread, and how it went. */
+struct kp_helper {
+    _Atomic uint64_t drain_asked, drain_done; /* ends of windows, ticks */
+    _Atomic uint64_t rest_until_ms;           /* not armed before */
+    _Atomic uint32_t rest_cycle;              /* in this window; 0: in any */
+    _Atomic uint32_t stalls, stalled_cycle;   /* how many calls took too long; which window the last one began in */
+    _Atomic uint32_t limited_cycle;           /* the window that had its limit; 0: none */
+    _Atomic uint32_t poll_is_over;            /* cuInit did not come for long */
+};
+extern struct kp_helper kp_helper;
+void kp_helper_ask_drain(uint64_t end_ticks);
 void kp_helper_want(bool armed); /* any thread, microseconds */
 bool kp_helper_is_wanted(void);
 void kp_helper_wake(void);

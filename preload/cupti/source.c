@@ -37,6 +37,7 @@ static void setup(const struct kp_config *settings)
 {
     config = settings;
     kp_cuda_set_config(settings);
+    kp_helper_set_turns(&kp_turns);
     is_asked_for = config->activities & KP_ACTIVITY_CUDA;
     if (!is_asked_for) {
         kp_cuda_note("gpu_source", "off (KPROF_ACTIVITIES)");

@@ -92,8 +92,8 @@ static int tap_register(kp_cupti_request_fn request, kp_cupti_complete_fn comple
     if (result != 0) return result;
     if (!kp_client_is_there()) {
         kp_store_relaxed(&dropped_told, kp_cuda_dropped());
-        kp_client_begin(
-            kp_forward_timestamp()); /* a kind enabled before there was anybody to tell: nothing of then is kept */
+        /* A kind enabled before there was anybody to tell: nothing of then is kept. */
+        kp_client_begin(kp_forward_timestamp());
     }
     kp_client_register(request, complete);
     kp_helper_rest(false); /* its earlier cuptiFinalize is through, then */
