@@ -38,7 +38,8 @@ $(FUZZ_DIR)/fuzz_trace: test/fuzz/fuzz_trace.c export/inhost/json_push.c \
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_BUILD) $(CLI_LIBS) -lz -lm -lpthread
-$(FUZZ_DIR)/fuzz_elf: test/fuzz/fuzz_elf.c export/cli/debugfile.c export/cli/addr_ranges.c export/report/kineto_strings.c $(SRC_base)
+$(FUZZ_DIR)/fuzz_elf: test/fuzz/fuzz_elf.c export/cli/debugfile.c export/cli/elfhead.c export/cli/addr_ranges.c \
+    export/report/kineto_strings.c $(SRC_base)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_BUILD) $(CLI_LIBS) -lpthread

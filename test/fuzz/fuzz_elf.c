@@ -9,6 +9,7 @@
 
 #include "collector/base/kp_elffile.h"
 #include "export/cli/debugfile.h"
+#include "export/cli/elfhead.h"
 
 enum { SYMBOLS_MOST = 4096, ADDRESSES = 64, PLACES = 64 };
 
@@ -66,6 +67,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int fd = memfd_create("elf", MFD_CLOEXEC);
     if (fd < 0 || write(fd, data, size) != (ssize_t)size) abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    struct kp_elfhead head;
+    char id[KP_BUILD_ID_TEXT] = "";
+    if (kp_elfhead_read(fd, &head) == 0 && strnlen(head.interp, sizeof head.interp) == sizeof head.interp) abort();
+    if (kp_elfhead_build_id(fd, id) == 0 && (!id[0] || strnlen(id, sizeof id) == sizeof id)) abort();
     if (!kp_elf_open(&elf, path)) {
         const struct kp_elf_table *const tables[] = {&elf.full, &elf.dynamic};
         for (size_t i = 0; i < 2; i++) {

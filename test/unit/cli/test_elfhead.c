@@ -179,6 +179,10 @@ static void a_long_note_is_not_read_whole(void **state)
     memmove(image.filler_text + SHORT, &image.note, 20);
     assert_int_equal(build_id_of(&image, sizeof image, id), 0);
     assert_string_equal(id, "010203ff");
+    image.filler = (Elf64_Nhdr){4, 0, NT_GNU_BUILD_ID};
+    memcpy(image.filler_name, "GNU", 4);
+    assert_int_equal(build_id_of(&image, sizeof image, id), 0);
+    assert_string_equal(id, "-"); /* one of no bytes is none */
 }
 
 int main(void)
