@@ -31,6 +31,7 @@ struct kp_places {
     const char *(*plain)(void *context,
                          const char *mangled); /* NULL: only the C++ library is asked. Valid until the next call */
     bool lines;                                /* frames are written with inlined functions and source lines */
+    bool tables;                               /* `find` reads tables of symbols, too: the exporter reads none itself */
 };
 
 /* Whose the files become, and who may read them. */

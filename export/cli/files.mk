@@ -41,6 +41,7 @@ UNIT_cli := \
     test/unit/cli/test_apart.c \
     test/unit/cli/test_budget.c \
     test/unit/cli/test_crafted.c \
+    test/unit/cli/test_debugfile.c \
     test/unit/cli/test_elfhead.c \
     test/unit/cli/test_input.c \
     test/unit/cli/test_lines.c \

@@ -197,7 +197,7 @@ struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_option
     size_t capacity = 0;
     struct kp_lines *l = kp_kineto_grow(NULL, &capacity, 1, sizeof *l);
     *l = (struct kp_lines){.command = command, .wish = *wish};
-    l->places = (struct kp_places){l, find, kp_plainname_can() ? plain_of : NULL, wish->lines};
+    l->places = (struct kp_places){l, find, kp_plainname_can() ? plain_of : NULL, wish->lines, kp_debugfile_can()};
     return l;
 }
 

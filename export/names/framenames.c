@@ -9,8 +9,7 @@
  * All addresses are sorted by module first; then the tables of symbols of each module's file go by once, and each
  * symbol is matched with the addresses in it. A file counts only when it has the build id that was recorded; the full
  * table may lie in /usr/lib/debug/.build-id instead. Of several symbols for one address one that others may call wins.
- * In the CLI libdw is asked for the names that these tables do not tell, and for source lines (kp_export.h: struct
- * kp_places).
+ * In the CLI libdw reads the tables instead, and tells source lines (kp_export.h: struct kp_places; decisions/050).
  */
 #include "export/names/framenames.h"
 
@@ -276,7 +275,8 @@ static void places_ask(struct kp_symbols *s, const struct kp_frame *f, uint32_t 
     }
 }
 
-static void module_read(struct kp_symbols *s, const struct kp_frame *f, uint32_t from)
+/* By the reader that also runs inside the host: a full table by build id, then those of the module's own file. */
+static void tables_read(struct kp_symbols *s, const struct kp_frame *f, uint32_t from)
 {
     char debug[128];
     if (strlen(f->build_id) > 2) {
@@ -285,6 +285,11 @@ static void module_read(struct kp_symbols *s, const struct kp_frame *f, uint32_t
         file_read(s, debug, f, from);
     }
     file_read(s, f->path, f, from);
+}
+
+static void module_read(struct kp_symbols *s, const struct kp_frame *f, uint32_t from)
+{
+    if (!s->places || !s->places->tables) tables_read(s, f, from);
     if (s->places) places_ask(s, f, from);
     for (uint32_t i = from; i < s->n && s->addresses[i].module == f->module; i++) {
         struct address *a = &s->addresses[i];

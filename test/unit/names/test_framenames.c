@@ -182,6 +182,47 @@ static void frames_are_named_by_the_files_they_lie_in(void **state)
     test_spool_free(&s);
 }
 
+static int nothing_find(void *context, const struct kp_frame *frame, uint64_t at, struct kp_place *out, int most)
+{
+    (void)frame, (void)at, (void)out, (void)most;
+    ++*(int *)context;
+    return 0;
+}
+
+static void tables_are_not_read_where_the_command_reads_them(void **state)
+{
+    struct found f;
+    struct test_spool s;
+    struct kp_reader *r;
+    int asked = 0;
+    char why[256], path[600], bare[64];
+    (void)state;
+    if (!library[0]) KP_SKIP("no C++ compiler");
+    find(&f);
+    test_spool_init(&s);
+    const uint32_t frames = test_spool_chunk(&s, KP_CHUNK_FRAMES, 0, 0, 0, "");
+    const uint32_t one = module_put(&s, library, f.elf.build_id);
+    const uint32_t first = frames_put(&s, frames, one, (uint64_t[]){f.plain + 1}, 1, 0);
+    snprintf(path, sizeof path, "%s/tables.kprof", kp_test_tmpdir());
+    test_spool_save(&s, path, 0);
+    assert_int_equal(kp_reader_open(&r, path, why, sizeof why), 0);
+    snprintf(bare, sizeof bare, "libone.so+0x%lx", (unsigned long)f.plain);
+    for (int reads = 0; reads < 2; reads++) {
+        const struct kp_places places = {.context = &asked, .find = nothing_find, .tables = reads == 1};
+        struct kp_symbols *symbols =
+            kp_symbols_open(r, &(struct kp_export_options){.dir = kp_test_tmpdir(), .places = &places});
+        struct kp_symbol symbol;
+        uint32_t stack = first;
+        assert_non_null(symbols);
+        assert_true(kp_symbols_next(symbols, &stack, &symbol));
+        assert_string_equal(symbol.text, reads ? bare : "libone.so: f");
+        assert_int_equal(asked, reads); /* where the own table has the name, nobody else is asked */
+        kp_symbols_close(symbols);
+    }
+    kp_reader_close(r);
+    test_spool_free(&s);
+}
+
 static void a_damaged_file_has_no_names(void **state)
 {
     char path[600];
@@ -236,6 +277,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_lose_what_functions_take_and_return),
         cmocka_unit_test(frames_are_named_by_the_files_they_lie_in),
+        cmocka_unit_test(tables_are_not_read_where_the_command_reads_them),
         cmocka_unit_test(a_damaged_file_has_no_names),
         cmocka_unit_test(what_is_no_file_is_not_even_opened),
     };
