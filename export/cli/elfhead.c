@@ -65,8 +65,8 @@ static bool id_find(Elf *elf, uint64_t at, uint64_t bytes, uint64_t align, char 
     size_t name, text;
     for (size_t here = 0, next; notes && (next = gelf_getnote(notes, here, &note, &name, &text)) > 0; here = next) {
         const uint8_t *id = (const uint8_t *)notes->d_buf + text;
-        if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || !note.n_descsz || note.n_descsz > (KP_BUILD_ID_TEXT - 1) / 2 ||
-            memcmp((const char *)notes->d_buf + name, "GNU", 4) != 0)
+        if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || !note.n_descsz ||
+            note.n_descsz > (KP_BUILD_ID_TEXT - 1) / 2 || memcmp((const char *)notes->d_buf + name, "GNU", 4) != 0)
             continue;
         for (size_t i = 0; i < note.n_descsz; i++) snprintf(out + 2 * i, 3, "%02x", id[i]);
         return true;
