@@ -2,17 +2,17 @@
 /*
  * abandoned.c - detects a hook that a signal handler abandoned by siglongjmp, an exception or setcontext
  *
- * Called by: any host thread whose hook finds the thread inside another hook (rare); the thread that closes a window
+ * Called by: a host thread that enters a hook while its state says inside (rare); the thread that closes a window
  * Locks:     none
  * Memory:    none
  * On fail:   where memory cannot be read, the hook counts as running. What its thread does is dropped and counted.
  * Safe in:   signal handlers yes; after fork yes
  *
  * `inside` holds the address of the hook's frame and 16 bits of the return address in it. As long as the hook is on
- * some stack, that return address is unchanged in memory, even under nested handlers or on a suspended coroutine
- * stack. So the hook is gone once it differs, or once another hook has its own frame at that address. The stack
- * pointer tells nothing, since signal handlers and coroutines have stacks anywhere. One case is not detected: a
- * handler that struck a hook copies the stack away, and later back.
+ * some stack, its return address is unchanged in memory. That holds under nested handlers and on a suspended
+ * coroutine stack, too. So the hook is gone once the return address differs, or once another hook has its frame
+ * there. The stack pointer tells nothing, since signal handlers and coroutines have stacks anywhere. A handler that
+ * interrupts a hook, copies the stack away and later copies it back is not detected.
  */
 #include "collector/record/record_internal.h"
 
@@ -22,7 +22,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { NO_FRAME = 1 }; /* a lane, or a thread state that is created or ended: no frame to compare */
-enum { REACH = 2048 }; /* about what a stack has left wherever signals come */
+enum { REACH = 2048 }; /* bytes: about what any stack that takes a signal still has free */
 
 static const uintptr_t *frame_of(uint64_t inside)
 {
@@ -40,7 +40,7 @@ bool kp_inside_is_abandoned(const struct kp_thread *t)
     return rc == -EFAULT || (rc == 0 && (uint64_t)word << KP_INSIDE_TAG_AT != inside - (uintptr_t)frame_of(inside));
 }
 
-/* Drops a record that was begun. One that was already published stays. */
+/* Drops a record that was begun. A published record stays. */
 static void forget_half_done(struct kp_thread *t)
 {
     if (t->chunk_cycle) t->at = (uint8_t *)t->chunk + kp_load_relaxed(&t->chunk->used);

@@ -12,7 +12,7 @@
 
 #include "collector/base/kp_poison.h"
 
-/* Makes a new chunk the current one, unless somebody else did meanwhile. */
+/* Makes a new chunk the current one, unless another thread did so first. */
 static bool room_replace(struct kp_cells *cells, uint32_t old_index)
 {
     struct kp_chunk_head *chunk = kp_chunk_take_kept(cells->kind);

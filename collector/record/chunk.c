@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * chunk.c - gives each thread chunks of the spool of its own to write into
+ * chunk.c - gives chunks of the spool to threads; a chunk has one writing thread at a time
  *
  * Called by: any host thread inside a hook (take, adopt: when its chunk is full), the writer and exporter threads
  * Owns:      the stack of free chunks, the stack of orphans, and one state word for each chunk
@@ -13,8 +13,8 @@
  *    ^               |                                   |
  *    +---recycle-----+                                   +--recycle--> DEAD --the next pop--> FREE
  *
- * Each change of owner is a compare-and-swap of the state word, which contains the cycle. A thread whose cycle was
- * recycled meanwhile loses the swap and touches nothing.
+ * Each change of owner is a compare-and-swap of the state word, which contains the cycle. When the cycle was recycled
+ * first, the swap fails and the thread touches nothing.
  */
 #include "collector/record/record_internal.h"
 
@@ -34,7 +34,7 @@ struct chunk_stack {
     uint8_t pad[KP_LINE - 8];
 };
 
-static struct info **infos; /* a row for each piece of the spool, made with it; kept over a fork */
+static struct info **infos; /* a row for each piece of the spool, allocated with the piece; kept over a fork */
 static uint32_t row_count;
 static struct chunk_stack free_stack __attribute__((aligned(KP_LINE)));
 static struct chunk_stack orphan_stack __attribute__((aligned(KP_LINE)));
@@ -139,11 +139,10 @@ struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind)
     uint32_t index = free_pop();
     if (index == 0) return NULL;
     struct kp_chunk_head *chunk = kp_spool_chunk(index);
-    if (chunk->order)
-        memset(chunk + 1, 0, KP_CHUNK_BYTES - sizeof *chunk); /* records of old must not look like strings */
+    if (chunk->order) memset(chunk + 1, 0, KP_CHUNK_BYTES - sizeof *chunk); /* old records must not look like strings */
     chunk->cycle = chunk->tid = chunk->thread_no = 0;
     chunk->order = kp_order_next();
-    /* strings and frames are found cell by cell, each with a check of its own: all of the chunk may be looked at */
+    /* Readers look at the whole chunk: they find strings and frames cell by cell, each with its own check. */
     const bool has_cells = kind == KP_CHUNK_STRINGS || kind == KP_CHUNK_FRAMES;
     kp_store_relaxed(&chunk->used, has_cells ? KP_CHUNK_BYTES : (uint32_t)sizeof *chunk);
     kp_store_relaxed(&info_of(index)->state, KEPT);
@@ -191,7 +190,7 @@ static void orphans_sweep(void)
         if ((dead & 255) == DEAD) {
             free_push(index);
         } else {
-            kp_store_relaxed(&info_of(index)->next, kept); /* set aside: in no stack while this runs */
+            kp_store_relaxed(&info_of(index)->next, kept); /* kept apart: in no stack until the loop below */
             kept = index;
         }
     }
@@ -298,7 +297,7 @@ uint32_t kp_chunk_grow(uint32_t want)
         kp_spool_refuse(-ENOMEM);
         return 0;
     }
-    const uint32_t count = kp_spool_grow(first, want); /* all of one piece, so of one row */
+    const uint32_t count = kp_spool_grow(first, want); /* they lie in one piece, so in one row */
     if (count) chunks_add(first, count);
     return count;
 }

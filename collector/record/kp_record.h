@@ -2,7 +2,7 @@
 /*
  * kp_record.h - the door of the write side: puts records into the spool from inside a hook
  *
- * Called by: any host thread inside a hook (put, name: hot); boot and cycle code (open, cycle, close)
+ * Called by: any host thread inside a hook (put and name are hot); boot and cycle code (open, cycle, close)
  * Owns:      the spool file, its chunks, each thread's write state, the helper thread kprof-writer
  * Locks:     none on the hot path
  * Memory:    the hot path allocates only at a thread's first record
@@ -35,23 +35,23 @@ enum {
 struct kp_thread {
     uint8_t *at, *end; /* free room of the current chunk */
     struct kp_chunk_head *chunk;
-    uint32_t chunk_cycle;    /* cycle the current chunk belongs to; 0: no chunk */
+    uint32_t chunk_cycle;    /* the current chunk's cycle; 0 without a chunk */
     uint32_t ended;          /* counts finished ranges, for the heap counter */
     _Atomic uint64_t inside; /* not 0 in a hook (re-entry guard, quiesce): 1, or kp_inside_tag of its frame */
     _Atomic uint32_t tid;
     uint32_t thread_no;            /* never reused: shows a source that this struct serves a new thread */
-    void *source_state[KP_STATES]; /* one per source (KP_STATE_*), made lazily by that source */
+    void *source_state[KP_STATES]; /* indexed by KP_STATE_*; the source allocates its own when it needs it */
     struct kp_thread *next;        /* list of all threads ever seen */
     struct kp_strcache *names;
     char name[16];
     _Atomic uint32_t life;       /* enum below; a dead struct is reused, with its source_state */
     bool is_lane;                /* made by kp_lane_open: no thread of the host */
-    _Atomic uint64_t pthread_id; /* pthread_self(), stored after tid; 0: a lane, or not created yet */
+    _Atomic uint64_t pthread_id; /* pthread_self(), stored after tid; 0 in a lane or before creation */
 };
 enum { KP_THREAD_ALIVE = 1, KP_THREAD_DEAD };
 
 extern _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
-struct kp_thread *kp_thread_create(void); /* slow half of kp_thread_get; NULL: no memory, or the thread is exiting */
+struct kp_thread *kp_thread_create(void); /* slow half of kp_thread_get; NULL without memory or at thread exit */
 static inline struct kp_thread *kp_thread_get(void)
 {
     struct kp_thread *t = kp_thread_self;
@@ -64,13 +64,13 @@ static inline struct kp_thread *kp_thread_get(void)
  */
 struct kp_thread *kp_lane_open(const char *name);
 /*
- * Called on each host thread that exits, while its hooks pass through and its state is still its own. Set once, or
- * NULL.
+ * Called on each host thread that exits. Its hooks pass through by then, and no other thread has its state yet. Set
+ * once, or NULL.
  */
 extern void (*kp_thread_on_exit)(struct kp_thread *thread);
 /*
- * All threads and lanes, newest first; entries are never freed (reused for new threads after exit). For the writer
- * side.
+ * The newest entry in the list of all threads and lanes. Entries are never freed; after a thread's exit a new thread
+ * reuses its entry. Any thread.
  */
 struct kp_thread *kp_thread_first(void);
 
@@ -97,8 +97,8 @@ bool kp_inside_is_abandoned(const struct kp_thread *t);
 /* --- hot path. The caller has set t->inside and read the gate once. --- */
 
 /*
- * Room for one record of at most `bytes` (multiple of 8, <= KP_MAX_RECORD) in the chunk of gate's cycle, or NULL
- * (counted as lost under `kind`). Only while the gate says RECORD: what starts while it warms up is not put.
+ * Room for one record of at most `bytes` (multiple of 8, <= KP_MAX_RECORD) in a chunk of the gate's cycle. NULL: no
+ * room, and the record is counted as lost under `kind`. Only while the gate says RECORD, so not while it warms up.
  */
 void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_kind kind);
 static inline bool kp_put_has_room(const struct kp_thread *t, uint64_t gate, uint32_t bytes)
@@ -118,8 +118,8 @@ static inline void kp_put_commit(struct kp_thread *t, uint32_t bytes)
 }
 
 /*
- * Fills in the end of an OP or STEP record put earlier: 0 would say that it is still open, so a duration is at
- * least 1.
+ * Fills in the end of an OP or STEP record put earlier. A duration is at least 1 tick, since 0 means that the range
+ * is still open.
  */
 static inline void kp_put_end(_Atomic uint64_t *ticks, uint64_t start, uint64_t end)
 {
@@ -129,7 +129,7 @@ static inline void kp_put_end(_Atomic uint64_t *ticks, uint64_t start, uint64_t 
 
 /* Id of a string (bytes may hold one NUL between name and overload). 0 when the table is full (counted). Lock-free. */
 uint32_t kp_name_intern(struct kp_thread *t, const char *bytes, uint32_t len);
-/* The same through a per-thread cache keyed by an address whose text never changes (a FunctionSchema). */
+/* A per-thread cache of name ids. Its key is the address of a text that never changes (a FunctionSchema). */
 enum { KP_NAME_CACHE_SLOTS = 1024 };
 struct kp_strcache {
     struct {
@@ -183,7 +183,7 @@ const char *kp_record_path(void);
  * caller closes it.
  */
 int kp_record_reopen(void);
-bool kp_record_is_full(void);     /* no chunk is free and none comes soon: KPROF_MAX_MB, or a full disk. Any thread */
+bool kp_record_is_full(void);     /* no chunk is free and none comes soon (KPROF_MAX_MB, a full disk). Any thread */
 bool kp_record_is_in_place(void); /* the file was neither removed nor replaced */
 /*
  * Keeps "key=value" for readers, which use the last value of a key. Newlines in the value become blanks. Goes into
@@ -204,10 +204,10 @@ void kp_record_clock(void); /* samples the clock and appends it */
 int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms);
 /*
  * Frees the chunks of a cycle that was exported or is not wanted. If a thread may still be writing to it, a later
- * call frees them. One caller at a time.
+ * call frees them. Not from two threads at a time.
  */
 void kp_record_recycle(uint32_t cycle);
-bool kp_record_piece(uint32_t i, uintptr_t *from, uintptr_t *to); /* addresses of the spool; false: no more */
+bool kp_record_piece(uint32_t i, uintptr_t *from, uintptr_t *to); /* piece i's addresses. False: no more pieces */
 /* How many ops, calls, device records and ranges a cycle holds. Walks its chunks, so not for hot paths. */
 uint64_t kp_record_events(uint32_t cycle);
 /*

@@ -29,7 +29,7 @@ int kp_meta_open(void)
     return current ? 0 : -ENOSPC;
 }
 
-/* Room for bytes in the current chunk, with the lock held; clock samples and notes leave the last room to cycles. */
+/* Room for a record, with the lock held. A record that may wait leaves the last KP_META_KEEP bytes to cycles. */
 static uint8_t *room_get(uint32_t bytes, bool may_wait)
 {
     uint32_t used = kp_load_relaxed(&current->used);
@@ -83,7 +83,7 @@ static void line_write(char *to, const char *key, const char *value)
     *to = '\n';
 }
 
-/* A NOTE record, with the lock held; what its last word does not need is newlines. */
+/* Puts a NOTE record, with the lock held. Newlines pad it to a multiple of 8 bytes. */
 static int note_put(const char *key, const char *value, uint32_t line)
 {
     uint32_t bytes = (uint32_t)(sizeof(struct kp_rec) + line + 7) & ~7u;
@@ -106,7 +106,7 @@ int kp_record_note(const char *key, const char *value)
     struct kp_file_head *h = kp_spool_head();
     pthread_mutex_lock(&lock);
     uint32_t at = kp_load_relaxed(&h->text_bytes);
-    if (line > KP_FILE_TEXT_MAX - at) is_text_full = true; /* for good: the last line of a key counts */
+    if (line > KP_FILE_TEXT_MAX - at) is_text_full = true; /* later lines go behind: readers use a key's last line */
     if (is_text_full) {
         rc = note_put(key, value, (uint32_t)line);
     } else {

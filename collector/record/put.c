@@ -15,11 +15,11 @@
 #include "collector/base/kp_poison.h"
 
 #define KP_PUT_NAP_NS 200000u
-#define KP_PUT_SPARE 8u /* chunks left for the host's threads, who cannot wait */
+#define KP_PUT_SPARE 8u /* chunks left for host threads, which cannot wait */
 
 static void chunk_set(struct kp_thread *t, struct kp_chunk_head *chunk, uint32_t cycle)
 {
-    t->chunk_cycle = 0; /* none while this is half done: it may be left so (abandoned.c) */
+    t->chunk_cycle = 0; /* no chunk while half done: a signal handler may abandon the hook here (abandoned.c) */
     kp_signal_fence();
     t->chunk = chunk;
     t->at = (uint8_t *)chunk + kp_load_relaxed(&chunk->used);
@@ -39,7 +39,7 @@ static void thread_record_put(struct kp_thread *t)
     kp_put_commit(t, sizeof *r);
 }
 
-/* A thread's first chunk of a cycle: goes on in one that a dead thread left half used, if there is one. */
+/* For a thread's first chunk of a cycle: goes on in a half-used chunk of a dead thread. False: there is none. */
 static bool orphan_continue(struct kp_thread *t, uint32_t cycle, uint32_t bytes)
 {
     struct kp_chunk_head *chunk = kp_chunk_adopt(cycle);
@@ -58,7 +58,8 @@ bool kp_put_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint3
 {
     for (uint64_t naps = 0;; naps++) {
         if (kp_put_has_room(t, gate, bytes)) return true;
-        if ((gate & KP_GATE_RECORD) && kp_gate_get() != gate) return false; /* who closes it waits for us to leave */
+        if ((gate & KP_GATE_RECORD) && kp_gate_get() != gate)
+            return false; /* the closing thread waits for this hook to end */
         if (kp_chunk_ready() > KP_PUT_SPARE) return true;
         if (kp_load_relaxed(&kp_spool.grow_error) != KP_LOSS_NO_CHUNK) return kp_chunk_ready() > 0;
         if (naps * KP_PUT_NAP_NS >= (uint64_t)timeout_ms * 1000000u) return kp_chunk_ready() > 0;

@@ -5,10 +5,10 @@
  * Called by: the writer or exporter thread, after it changed the gate
  * Locks:     none; the wait is bounded
  *
- * A hook stores `inside` and then loads the gate, both with plain instructions. The barrier below runs on every CPU
- * that executes this process, between our store to the gate and our loads of `inside`. So a hook either shows a
- * non-zero `inside` here, or loads the gate after the barrier and sees the new one. It is enough to see each thread
- * outside once.
+ * A hook stores `inside` and then loads the gate, both with plain instructions. The caller stores the gate. Then a
+ * barrier runs on every CPU that executes this process, and then this file loads `inside`. So this file
+ * sees the hook's `inside`, or the hook loads the gate after the barrier: the new gate. It is enough to see
+ * each thread outside once.
  */
 #include "collector/record/record_internal.h"
 
@@ -21,11 +21,11 @@
 #include "collector/base/kp_poison.h"
 
 #define KP_QUIESCE_PAUSE_NS 50000
-#define KP_QUIESCE_DRAIN_NS 10000000 /* without the system call: longer than any store waits to be seen */
+#define KP_QUIESCE_DRAIN_NS 10000000 /* the wait instead of membarrier(2): longer than any store takes to be seen */
 
 static bool has_membarrier;
-static _Atomic uint32_t
-    pending_cycle; /* the last one whose wait ran out of time: a thread may be inside any up to it */
+/* The last cycle with a wait that ran out of time. A hook of it or of an earlier cycle may still run. */
+static _Atomic uint32_t pending_cycle;
 
 static void pause_ns(long ns) { kp_io_nap((uint64_t)ns); }
 
@@ -42,7 +42,7 @@ static bool is_quiet(struct kp_thread *t)
     /* pairs with: the guard's store of 0 on leaving a hook */
     if (kp_load_acquire(&t->inside) == 0 || t == kp_thread_self) return true;
     if (!kp_inside_is_abandoned(t)) return false;
-    barrier_everywhere(); /* the word it was told by is no release: what the hook wrote before is to be seen, too */
+    barrier_everywhere(); /* the stack word that showed it is no release: make the hook's writes visible */
     return true;
 }
 
@@ -50,7 +50,7 @@ int kp_record_quiesce(uint32_t cycle, uint32_t timeout_ms)
 {
     uint64_t end_ns = kp_clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000u;
     int rc = 0;
-    if (kp_spool.pid != getpid()) return 0; /* a forked child: nothing here is ours */
+    if (kp_spool.pid != getpid()) return 0; /* a forked child: the threads are the parent's */
     barrier_everywhere();
     for (struct kp_thread *t = kp_thread_first(); t && rc == 0; t = t->next)
         while (!is_quiet(t)) {

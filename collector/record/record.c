@@ -17,7 +17,7 @@
 #include "collector/base/kp_poison.h"
 
 #define KP_RECORD_FIRST_CHUNKS 64u /* made at once (1-2 ms); the writer makes the full stock */
-#define KP_RECORD_WAITING 64       /* a cycle beyond them keeps its chunks */
+#define KP_RECORD_WAITING 64       /* cycles that wait to be recycled; a cycle beyond them keeps its chunks */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -40,7 +40,7 @@ static int rooms_open(const struct kp_record_options *options)
 
 int kp_record_open(const struct kp_record_options *options)
 {
-    int cancel; /* open() is a place where the host's thread could end, with the lock held */
+    int cancel; /* open() is a cancellation point: the host's thread must not end there with the lock held */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     pthread_mutex_lock(&lock);
     uint32_t state = kp_load_relaxed(&kp_spool.state);
@@ -73,14 +73,14 @@ bool kp_record_is_full(void)
 
 bool kp_record_is_in_place(void) { return kp_spool_is_in_place(); }
 
-static uint32_t waiting[KP_RECORD_WAITING], waiting_count; /* cycles to take back when everybody has left them */
+static uint32_t waiting[KP_RECORD_WAITING], waiting_count; /* cycles to recycle once no hook writes to them */
 
 void kp_record_recycle(uint32_t cycle)
 {
     if (!kp_spool_is_ours() || cycle == 0) return;
     if (waiting_count < KP_RECORD_WAITING) waiting[waiting_count++] = cycle;
     for (uint32_t i = waiting_count; i-- > 0;) {
-        /* a thread was still inside when the wait for this cycle ended: its chunk must not change hands under it */
+        /* A thread was still inside when the wait for this cycle ran out: its chunk must not change owner. */
         if (kp_quiesce_is_pending(waiting[i]) && kp_record_quiesce(waiting[i], 0) < 0) continue;
         kp_chunk_recycle(waiting[i]);
         waiting[i] = waiting[--waiting_count];

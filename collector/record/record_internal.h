@@ -24,10 +24,10 @@ enum { KP_SPOOL_NONE, KP_SPOOL_OPEN, KP_SPOOL_SHUT };
 #define KP_PIECE_BYTES ((size_t)KP_PIECE_CHUNKS * KP_CHUNK_BYTES)
 struct kp_spool {
     _Atomic uint32_t state;
-    uint8_t *_Atomic *pieces; /* chunk i lies in piece i / KP_PIECE_CHUNKS, once i < chunks; NULL: no addresses yet */
-    uint32_t max_chunks;      /* cap, header included */
-    _Atomic uint32_t chunks;  /* fallocated, mapped and touched */
-    _Atomic uint32_t grow_error; /* enum kp_loss: why the file does not grow; KP_LOSS_NO_CHUNK: it does */
+    uint8_t *_Atomic *pieces;    /* chunk i < chunks lies in piece i / KP_PIECE_CHUNKS. NULL: no addresses yet */
+    uint32_t max_chunks;         /* cap, header included */
+    _Atomic uint32_t chunks;     /* fallocated, mapped and touched */
+    _Atomic uint32_t grow_error; /* enum kp_loss: why the file does not grow, or KP_LOSS_NO_CHUNK */
     _Atomic int fd;              /* a hint: the host may have closed it, or reused its number */
     dev_t dev;
     ino_t ino;
@@ -39,15 +39,15 @@ extern struct kp_spool kp_spool;
 
 int kp_spool_open(const struct kp_record_options *options);
 /*
- * Up to `want` more chunks on disk and mapped, from `first` (the next one) on; how many came. Only kp_chunk_grow
+ * Allocates and maps up to `want` more chunks, from `first` (the next chunk) on. Returns how many. Only kp_chunk_grow
  * calls it.
  */
 uint32_t kp_spool_grow(uint32_t first, uint32_t want);
-void kp_spool_refuse(
-    int rc); /* the spool could not grow, -errno: says so, and lets some seconds pass before the next try */
+/* The spool could not grow (-errno): logs it, and delays the next try by some seconds. */
+void kp_spool_refuse(int rc);
 #define KP_PAGE 4096u
 bool kp_spool_touch(uint32_t first, uint32_t count);      /* makes their pages writable, so hooks take no fault */
-void kp_spool_drop_pages(uint32_t first, uint32_t count); /* of chunks, from memory; the file keeps what they hold */
+void kp_spool_drop_pages(uint32_t first, uint32_t count); /* frees memory; the file keeps the bytes */
 void kp_spool_retry(void);                                /* chunks were freed: let grow try again */
 void kp_spool_abandon(void);                              /* open failed half way: removes file and mapping */
 void kp_spool_forget(void);                               /* in a forked child: the parent's file stays mapped */
@@ -70,23 +70,23 @@ static inline void *kp_spool_cell(uint32_t cell)
     const size_t at = (size_t)cell * KP_STR_CELL;
     return kp_load_relaxed(&kp_spool.pieces[at / KP_PIECE_BYTES]) + at % KP_PIECE_BYTES;
 }
-bool kp_spool_piece(uint32_t i, uintptr_t *from, uintptr_t *to); /* also those that hold nothing yet */
+bool kp_spool_piece(uint32_t i, uintptr_t *from, uintptr_t *to); /* also pieces without records */
 uint32_t kp_spool_index(const struct kp_chunk_head *chunk);      /* its number. Not hot: looks for its piece */
 
-/* ---- chunk.c: who owns which chunk ---- */
+/* ---- chunk.c: the owner of each chunk ---- */
 
 int kp_chunk_open(uint32_t max_chunks);
-/* Up to `want` fresh chunks become free; how many came. Writer thread, or the opener before it runs. */
+/* Adds up to `want` free chunks. Returns how many. Writer thread, or the opener before it runs. */
 uint32_t kp_chunk_grow(uint32_t want);
 #define KP_CHUNK_DEMAND_MAX 16u          /* after so many requests (1 MB) the writer keeps a stock */
 void kp_chunk_ask(void);                 /* a thread asks for a chunk */
 uint32_t kp_chunk_demand(void);          /* the number of requests so far, at most KP_CHUNK_DEMAND_MAX */
 void kp_chunk_touch_free(uint32_t most); /* the next `most` free chunks, see kp_spool_touch */
 void kp_chunk_drop_pages(void);          /* all that hold records, see kp_spool_drop_pages */
-struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle); /* for records; NULL: none ready */
+struct kp_chunk_head *kp_chunk_take(struct kp_thread *t, uint32_t cycle); /* for records; NULL if none is free */
 struct kp_chunk_head *kp_chunk_take_kept(enum kp_chunk_kind kind);        /* for strings and meta: never recycled */
 void kp_chunk_give_kept(struct kp_chunk_head *chunk);
-struct kp_chunk_head *kp_chunk_adopt(uint32_t cycle); /* a half-used chunk of that cycle whose thread exited */
+struct kp_chunk_head *kp_chunk_adopt(uint32_t cycle); /* a dead thread's half-used chunk, or NULL */
 void kp_chunk_orphan(struct kp_chunk_head *chunk, uint32_t cycle);
 void kp_chunk_recycle(uint32_t cycle);
 uint32_t kp_chunk_ready(void);
@@ -102,7 +102,7 @@ struct kp_cells {
     _Atomic uint64_t room_at __attribute__((aligned(KP_LINE))); /* chunk index << 32 | offset of the next cell */
     enum kp_chunk_kind kind;
 };
-uint32_t kp_cells_cut(struct kp_cells *cells, uint32_t bytes); /* the first cell's number; 0: no free chunk */
+uint32_t kp_cells_cut(struct kp_cells *cells, uint32_t bytes); /* the first cell's number, 0 without a free chunk */
 
 /* ---- the rest ---- */
 

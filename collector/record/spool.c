@@ -4,7 +4,7 @@
  *
  * Called by: the opener (any host thread), then only the writer thread
  * Owns:      the file descriptor, and the address ranges that segments are mapped into
- * Memory:    reserves addresses 4 MB at a time, or 64 MB once it uses that much, since the host may limit them. A
+ * Memory:    reserves addresses 4 MB at a time, or 64 MB once it uses that much. The host may limit addresses. A
  *            segment is allocated on disk, mapped and touched before a hook sees it. So no store of a hook waits for
  *            disk space or dies by SIGBUS.
  * On fail:   the file keeps its size; records that find no chunk are counted by reason
@@ -32,10 +32,10 @@
 
 #define KP_SPOOL_MIN_CHUNKS 4u  /* header, meta, strings, records */
 #define KP_SPOOL_FEW_PIECES 16u /* 64 MB: from here on that many are reserved at once, for fewer mappings */
-#define KP_SPOOL_SHARE \
-    8u /* of a limit on addresses: not more than an eighth (reading it for a trace takes as much again) */
-#define KP_SPOOL_MOST_CHUNKS (1u << 21) /* 128 GB: what the number of a string's cell can name */
-#define KP_SPOOL_RETRY_NS 5000000000u   /* a full disk is asked again this often */
+/* The spool uses at most an eighth of a limit on addresses. Reading the spool for a trace takes as much again. */
+#define KP_SPOOL_SHARE 8u
+#define KP_SPOOL_MOST_CHUNKS (1u << 21) /* 128 GB: beyond, a cell's number has no room */
+#define KP_SPOOL_RETRY_NS 5000000000u   /* the wait between two tries to grow */
 
 struct kp_spool kp_spool = {.fd = -1};
 static _Atomic uint64_t retry_at_ns;
@@ -51,7 +51,7 @@ static void host_get(char *out, size_t size)
         if (*p == '/') *p = '-';
 }
 
-/* The spool is reopened by this path later on, when the host may have moved elsewhere: make it absolute. */
+/* Makes the path absolute: it is opened again later, when the host may have changed its working directory. */
 static int path_make(const char *dir, const char *host, uint64_t start_ns)
 {
     char cwd[512] = "";
@@ -93,7 +93,7 @@ static int our_file_check(int fd) /* 1, 0, or -errno: not known */
 
 static bool is_our_file(int fd) { return our_file_check(fd) == 1; }
 
-/* An fd of the spool for one use, or -errno. A number that is no longer ours is left alone, not closed. */
+/* An fd of the spool for one use, or -errno. A number that now names another file is not closed. */
 static int fd_get(void)
 {
     const int is_ours = our_file_check(kp_spool.fd);
@@ -117,7 +117,7 @@ static void fd_give(void)
 
 /* ---- blocks on disk, and pages ---- */
 
-/* Blocks for `count` chunks behind what is there; on failure the file is cut back to what is mapped. */
+/* Allocates blocks for `count` chunks at the end of the file. On failure, cuts the file back to what is mapped. */
 static int blocks_make(int fd, uint32_t first, uint32_t count)
 {
     off_t at = (off_t)first * KP_CHUNK_BYTES, bytes = (off_t)count * KP_CHUNK_BYTES;
@@ -128,7 +128,7 @@ static int blocks_make(int fd, uint32_t first, uint32_t count)
 
 static uint32_t chunks_to_end(uint32_t first) /* of the piece */ { return KP_PIECE_CHUNKS - first % KP_PIECE_CHUNKS; }
 
-/* Pieces lie anywhere: what is to be done to chunks is done to the part of them in each. */
+/* Calls madvise on the chunks piece by piece, since pieces are not adjacent. */
 static int chunks_advise(uint32_t first, uint32_t count, int advice)
 {
     int rc = 0;
@@ -148,9 +148,9 @@ bool kp_spool_touch(uint32_t first, uint32_t count) { return chunks_advise(first
 void kp_spool_drop_pages(uint32_t first, uint32_t count) { (void)chunks_advise(first, count, MADV_DONTNEED); }
 
 /*
- * The same for chunks that nobody else knows yet; on older kernels by hand. (MAP_POPULATE would only read a shared
- * mapping.) A file system that has no block behind a page after all (copy on write) says so here, and not by SIGBUS
- * in a hook.
+ * Makes the pages of new chunks writable, before another thread knows them. On kernels before 5.14 it writes to each
+ * page, since MAP_POPULATE would only read a shared mapping. If the file system has no block for a page (copy on
+ * write), this returns an error. A hook would get SIGBUS.
  */
 static int fresh_touch(uint32_t first, uint32_t count)
 {
@@ -165,7 +165,7 @@ static int fresh_touch(uint32_t first, uint32_t count)
 
 /* ---- addresses ---- */
 
-static uint8_t *_Atomic *table; /* of the pieces: for one spool after the other, in a forked child */
+static uint8_t *_Atomic *table; /* of the pieces; a forked child's spool uses it again */
 static uint32_t table_rows;
 
 static int table_open(uint64_t max_bytes)
@@ -195,7 +195,7 @@ static int pieces_reserve(uint32_t first, uint32_t count)
     return rc;
 }
 
-/* The piece of this chunk has addresses. */
+/* Reserves addresses for this chunk's piece, unless it has them. */
 static int piece_have(uint32_t chunk)
 {
     const uint32_t piece = chunk / KP_PIECE_CHUNKS,
@@ -208,8 +208,8 @@ static int piece_have(uint32_t chunk)
 }
 
 /*
- * How many chunks the pieces that are there have, and those that still fit: as much as the spool may take stays for
- * the host.
+ * How many chunks the spool may have under this limit: those of its pieces, and what still fits. An eighth of the
+ * limit stays free for the host.
  */
 static uint64_t chunks_fitting(uint64_t limit)
 {
@@ -219,7 +219,7 @@ static uint64_t chunks_fitting(uint64_t limit)
     return (pieces + (spare > share ? (spare - share) / KP_PIECE_BYTES : 0)) * KP_PIECE_CHUNKS;
 }
 
-/* How many chunks there may be now: a host that limits its addresses, also later on, shall have the most of them. */
+/* How many chunks the spool may have now. A host that limits its addresses, even late, keeps most of them. */
 static uint32_t chunks_allowed(void)
 {
     const uint64_t limit = kp_io_address_limit(), share = limit / KP_SPOOL_SHARE / KP_CHUNK_BYTES;
@@ -300,7 +300,7 @@ uint32_t kp_spool_grow(uint32_t first, uint32_t want)
         while ((rc = blocks_make(fd, first, count)) == -ENOSPC && count > 1) count = count < 8 ? 1 : count / 4;
     if (rc >= 0) {
         rc = segment_map(fd, first, count);
-        kp_spool.is_broken = rc < 0; /* the range may have a hole now, where the host's next mapping can land */
+        kp_spool.is_broken = rc < 0; /* the range may have a hole now, where the kernel may map something of the host */
     }
     fd_give();
     if (rc < 0) {
@@ -365,9 +365,8 @@ void kp_spool_unlink(void)
 }
 
 /*
- * A training script may empty the folder it logs to: what is mapped and open is still all there. And whoever else may
- * write to the folder may have put something in the file's place: what was opened is compared, whichever way it was
- * reached.
+ * A training script may empty the folder it logs to, but the mapped and open file is still whole. Another user may
+ * have put another file in its place. So each opened file's device and inode are compared.
  */
 int kp_spool_reopen(void)
 {

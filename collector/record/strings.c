@@ -9,7 +9,7 @@
  * On fail:   id 0 ("name lost"), counted
  * Safe in:   signal handlers yes; after fork no (kp_string_after_fork first)
  *
- *   slot = hash's upper half << 32 | cell       cell = offset in the file / KP_STR_CELL; 0: empty
+ *   slot = hash's upper half << 32 | cell, or 0 when empty       cell = offset in the file / KP_STR_CELL
  */
 #include "collector/record/record_internal.h"
 
@@ -102,7 +102,7 @@ void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id)
     if (t->names == NULL) t->names = kp_arena_alloc(sizeof *t->names); /* first touch of this thread */
     if (t->names == NULL || id == 0) return;
     uint32_t i = kp_name_cache_index(key);
-    t->names->slots[i].id = 0; /* no name: what is half done may be left so (abandoned.c) */
+    t->names->slots[i].id = 0; /* no name while half done: a signal handler may abandon the hook here (abandoned.c) */
     kp_signal_fence();
     t->names->slots[i].key = key;
     kp_signal_fence();

@@ -23,7 +23,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
-#define KP_ORPHAN_ROOM 1024 /* bytes left that make a dead thread's chunk worth handing on */
+#define KP_ORPHAN_ROOM 1024 /* a dead thread's chunk with so many free bytes becomes an orphan */
 
 enum { NOT_CREATED, CREATING, CREATED, EXITED };
 
@@ -44,8 +44,8 @@ uint32_t kp_thread_count(void) { return kp_load_relaxed(&alive_count); }
 static void thread_exit(void *arg)
 {
     struct kp_thread *t = arg;
-    if (t != kp_thread_self) return; /* of a parent, before a fork */
-    kp_store_relaxed(&t->inside, 1); /* a signal handler's hook from here on passes through */
+    if (t != kp_thread_self) return; /* the state of a thread of the parent, before a fork */
+    kp_store_relaxed(&t->inside, 1); /* from here on, hooks of signal handlers pass through */
     kp_signal_fence();
     if (kp_thread_on_exit) kp_thread_on_exit(t);
     stage = EXITED;
@@ -61,7 +61,7 @@ static void thread_exit(void *arg)
     kp_store_release(&t->life, KP_THREAD_DEAD);
 }
 
-/* The key exists for its destructor. Two first creations may race: one key is used, the other deleted. */
+/* The key exists for its destructor. If two threads create keys at once, the loser deletes its own. */
 static void key_bind(struct kp_thread *t)
 {
     uint32_t made = kp_load_acquire(&key_made); /* pairs with: itself below */
@@ -116,7 +116,7 @@ static struct kp_thread *state_create(void)
         stage = NOT_CREATED;
         return NULL;
     }
-    kp_store_relaxed(&t->inside, 1);     /* libc may allocate below: hooks it meets pass through */
+    kp_store_relaxed(&t->inside, 1);     /* libc may allocate below: the malloc hook passes through */
     kp_store_release(&t->pthread_id, 0); /* pairs with: preload/cupti/lane.c:thread_tid; of the dead thread it served */
     kp_store_release(&t->tid, kp_io_tid()); /* pairs with: lane.c:tid_of, which then sees the 0 */
     t->thread_no = kp_add_relaxed(&number_last, 1) + 1;

@@ -4,7 +4,7 @@
  *
  * Called by: any thread (wake), the writer thread (wait)
  * Locks:     none; a futex
- * Safe in:   kp_writer_wake: signal handlers yes, keeps errno; after fork: kp_wakeup_after_fork
+ * Safe in:   signal handlers: kp_writer_wake, which keeps errno. In a forked child kp_wakeup_after_fork comes first.
  */
 #include "collector/record/record_internal.h"
 

@@ -19,13 +19,13 @@
 
 #define KP_WRITER_TICK_NS 50000000
 #define KP_WRITER_CLOCK_NS 1000000000u
-#define KP_WRITER_NICE 1          /* it needs little, but a starved writer drops events */
-#define KP_WRITER_STOCK 256u      /* chunks ready at least: 16 MB */
-#define KP_WRITER_STOCK_MAX 4096u /* and at most: 256 MB */
-#define KP_WRITER_SEGMENT 64u /* the file grows by so many at once (1-2 ms), so that a rush meets fresh ones early */
+#define KP_WRITER_NICE 1            /* it needs little, but a starved writer drops events */
+#define KP_WRITER_STOCK 256u        /* chunks ready at least: 16 MB */
+#define KP_WRITER_STOCK_MAX 4096u   /* and at most: 256 MB */
+#define KP_WRITER_SEGMENT 64u       /* chunks added at once (1-2 ms): small steps let a rush use the first ones early */
 #define KP_WRITER_RATE_NS 10000000u /* shorter spans tell nothing about the rate */
 #define KP_WRITER_STOP_MS 1000
-#define KP_WRITER_ROUNDS 8u /* so many ticks from one look for the host's threads to the next */
+#define KP_WRITER_ROUNDS 8u /* ticks between two checks whether host threads are left */
 
 enum { NOT_RUNNING, RUNNING, STOPPING, STOPPED };
 
@@ -38,7 +38,7 @@ static struct {
     uint64_t clock_ns;
 } pace;
 
-/* How many chunks shall lie ready: rises with the consumption at once, falls slowly. */
+/* How many free chunks to keep: rises at once with the use, falls slowly. */
 static uint32_t stock_wanted(uint64_t now_ns)
 {
     uint64_t span = now_ns - pace.at_ns, taken = kp_chunk_taken();
@@ -55,8 +55,8 @@ static uint32_t stock_wanted(uint64_t now_ns)
 }
 
 /*
- * A process that only imports torch (a launcher, a compile worker), or that ends at once, costs no more than the first
- * segment. The stock grows once a quarter of that is taken, which wakes the writer.
+ * A process that ends at once or only imports torch (a launcher, a compile worker) uses the first segment only. The
+ * stock grows once a quarter of that is taken, which wakes the writer.
  */
 static bool is_small(void)
 {
@@ -72,7 +72,7 @@ static void stock_refill(uint64_t now_ns)
     uint32_t want = stock_wanted(now_ns);
     if (is_small()) return;
     kp_chunk_set_mark(want - want / 4);
-    while (kp_chunk_ready() < want && kp_load_relaxed(&stage) == RUNNING) /* an exit waits for us */
+    while (kp_chunk_ready() < want && kp_load_relaxed(&stage) == RUNNING) /* kp_writer_close waits for this thread */
         if (kp_chunk_grow(KP_WRITER_SEGMENT) == 0) break;                 /* after a grow error the tick retries */
 }
 
@@ -105,7 +105,7 @@ static void *writer_main(void *arg)
     (void)arg;
     kp_store_relaxed(&writer_tid, kp_io_tid());
     while (kp_load_acquire(&stage) == RUNNING && !is_left_alone()) { /* pairs with: writer.c:kp_writer_close */
-        if (kp_helpers_pause_wanted()) return NULL;                  /* to be called again */
+        if (kp_helpers_pause_wanted()) return NULL;                  /* kp_helpers_resume starts it again */
         uint64_t now_ns = kp_clock_ns(CLOCK_MONOTONIC);
         stock_refill(now_ns);
         cycle_prepare();
@@ -133,10 +133,11 @@ void kp_writer_close(void)
 {
     if (kp_load_acquire(&stage) != RUNNING) return;
     kp_store_release(&stage, STOPPING);                      /* pairs with: writer.c:writer_main */
-    if (kp_load_relaxed(&writer_tid) == kp_io_tid()) return; /* closing from the tick itself */
+    if (kp_load_relaxed(&writer_tid) == kp_io_tid()) return; /* the tick itself closes */
     kp_writer_wake();
     for (int i = 0; i < KP_WRITER_STOP_MS && kp_load_acquire(&stage) != STOPPED; i++) {
-        if (kp_io_is_thread_gone(kp_load_relaxed(&writer_tid))) return; /* it rested, and could not come again */
+        if (kp_io_is_thread_gone(kp_load_relaxed(&writer_tid)))
+            return; /* it was paused and could not be started again */
         kp_io_nap(1000000);
     }
 }
