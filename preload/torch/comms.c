@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * comms.c - what torch says of a collective: its name, sizes, group and ranks
+ * comms.c - records the arguments of a collective: its name, sizes, group and ranks
  *
  * Called by: ops.c when an op "record_param_comms" starts (inside a hook); source.c at attach
  * Owns:      nothing; torch's object lives until the op ends
  * Locks:     none. Memory: none but the names' strings.
- * On fail:   no record; the op itself is there. Torch before 2.7, newer than we know, or with the older std::string:
- *            never any.
+ * On fail:   no record; the op itself is there. There is never a record with a torch before 2.7, one newer than the
+ *            newest known, or one with the older std::string.
  *
- * Torch keeps the object in a list of the thread's own and tells where. It is read by plain loads once its first word
- * says that it is of the class we know.
+ * Torch keeps the object in a list of the thread and returns its address. It is read by plain loads once its vtable
+ * pointer shows the expected class.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ enum {
 enum { FIRST_VERSION = 207, WITH_SEQUENCE = 212, TYPED = 214, OLD_KIND = 4, VTABLE_HEAD = 16, NAME_MAX_BYTES = 4096 };
 
 _Atomic uint32_t kp_torch_comms_id = UINT32_MAX;
-static uintptr_t kind; /* what to ask torch for */
+static uintptr_t kind; /* the argument for debug_info() */
 
 void kp_torch_comms_attach(const struct kp_torch_api *api, const struct kp_torch_layout *layout)
 {
@@ -48,7 +48,7 @@ void kp_torch_comms_attach(const struct kp_torch_api *api, const struct kp_torch
         kp_torch_is_known(layout->version) && layout->version >= FIRST_VERSION && layout->string_bytes == 32;
     if (!is_known || !api->debug_info || !api->comms_vtable || (layout->version >= 213 && !api->comms_kind)) return;
     kind = api->comms_kind ? *api->comms_kind : OLD_KIND;
-    kp_store_release(&kp_torch_comms_id, 0); /* pairs with: nothing; hooks come after attach */
+    kp_store_release(&kp_torch_comms_id, 0); /* pairs with: nothing; hooks are installed after attach */
 }
 
 void kp_torch_comms_forget(void)
@@ -59,7 +59,7 @@ void kp_torch_comms_forget(void)
 uint32_t kp_torch_comms_intern(struct kp_thread *t)
 {
     uint32_t id = kp_name_intern(t, OP_NAME, sizeof OP_NAME - 1);
-    if (!id) id = UINT32_MAX; /* counted as a name lost, once */
+    if (!id) id = UINT32_MAX; /* never asked again, so the lost name counts once */
     kp_store_relaxed(&kp_torch_comms_id, id);
     return id;
 }
@@ -72,7 +72,7 @@ static uint32_t text_id(struct kp_thread *t, const uint8_t *string)
     return len ? kp_name_intern(t, text, (uint32_t)len) : 0;
 }
 
-/* A std::vector of int64_t: as much of it as is shown. Its length. */
+/* Copies the shown part of a std::vector<int64_t>: its first values and its last. Returns its full length. */
 static uint32_t list_put(const uint8_t *vector, int64_t **to)
 {
     const int64_t *begin = kp_torch_pointer(vector, 0), *end = kp_torch_pointer(vector, 8);
@@ -93,7 +93,7 @@ static int32_t int_at(const uint8_t *info, size_t offset)
     return v;
 }
 
-/* The record's flags. Of a message to or from one other the rank in the group is the other's. */
+/* Returns the record's flags. In a point-to-point message rec->rank is the peer's rank in the group. */
 static uint8_t flags_fill(struct kp_rec_comms *rec, const uint8_t *info)
 {
     const int64_t *ranks = kp_torch_pointer(info, AT_RANKS);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* entry.h - how torch's C++ enters callbacks of ours that return an object */
+/* entry.h - entry points by which torch's C++ calls our callbacks that return an object */
 #ifndef KP_TORCH_ENTRY_H
 #define KP_TORCH_ENTRY_H
 
 #include <stdint.h>
 
 /*
- * How C++ returns an object: into a place that the caller names, on x86-64 in front of the arguments and given back, on
- * AArch64 in x8 and not. Our functions are written as for x86-64; KP_TORCH_ENTRY(fn) is what torch may be given, made
- * by KP_TORCH_ENTRY_MAKE(fn).
+ * C++ returns an object in memory that the caller provides. On x86-64 its address is a hidden first argument, and the
+ * function returns it. On AArch64 the address is in x8 and is not returned. Our callbacks have the x86-64 form.
+ * KP_TORCH_ENTRY_MAKE(fn) makes the function KP_TORCH_ENTRY(fn) that torch may call.
  */
 #if defined(__aarch64__)
 #define KP_TORCH_ENTRY(fn) fn##_entry

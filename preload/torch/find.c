@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * find.c - is libtorch_cpu in this process, and where are its functions
+ * find.c - finds libtorch_cpu in this process, and its functions
  *
  * Called by: source.c when modules changed (boot's thread or the host's, outside hooks). Cold.
- * Owns:      one reference to libtorch_cpu, kept for ever: torch holds pointers to us as we to it.
- * On fail:   false; asked again when more modules came. Brings no library in. A torch linked into the
- *            executable statically is not found.
+ * Owns:      one reference to libtorch_cpu, never dropped: torch and this library hold pointers to each other.
+ * On fail:   false; source.c asks again when modules were added. Never loads a library. A torch that is linked
+ *            into the executable statically is not found.
  *
- * Debian's files carry the version in their name (libtorch_cpu.so.1.13), so the module list is searched by
- * stem and the path found there is opened, never a name of our own.
+ * Debian's file names carry the version (libtorch_cpu.so.1.13). So the module list is searched by stem, and the
+ * path found there is opened.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -18,7 +18,7 @@
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"
 
-static unsigned long long adds_seen; /* only one attach runs at a time: boot.c */
+static unsigned long long adds_seen; /* no lock: boot.c runs one attach at a time */
 static void *library;
 
 static int adds_now(struct dl_phdr_info *info, size_t size, void *context)
@@ -30,7 +30,7 @@ static int adds_now(struct dl_phdr_info *info, size_t size, void *context)
 
 bool kp_torch_has(const char *symbol) { return library && dlsym(library, symbol); }
 
-/* The host's, where it has its own: what torch allocates by it must be given back to it. */
+/* Prefers the host's own definition (operator delete): torch allocates by the host's operator new. */
 static void *cpp_find(const char *symbol)
 {
     void *found = dlsym(RTLD_DEFAULT, symbol);
@@ -60,7 +60,7 @@ static void look_up(struct kp_torch_api *api)
                                                                        : "_ZN6caffe215GetBuildOptionsEv";
     *(void **)&api->build_options = dlsym(library, options);
     cpp_look_up(api);
-    dlerror(); /* a failed look-up of ours is not the host's news */
+    dlerror(); /* clears our failed look-up, so that the host does not read it */
 }
 
 bool kp_torch_find(struct kp_torch_api *api)
@@ -68,12 +68,12 @@ bool kp_torch_find(struct kp_torch_api *api)
     char path[4096];
     unsigned long long adds = 0;
     dl_iterate_phdr(adds_now, &adds);
-    if (adds == adds_seen) return false; /* nothing came since the last look */
+    if (adds == adds_seen) return false; /* no module was added since the last call */
     if (!kp_library_find("libtorch_cpu", path, sizeof path)) {
         adds_seen = adds;
         return false;
     }
-    /* Waits until an import that is loading it on another thread has run its initialisers. */
+    /* Waits for a thread that is loading libtorch_cpu, until its initialisers have run. */
     library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
     if (!library) return false;
     look_up(api);

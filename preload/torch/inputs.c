@@ -2,12 +2,12 @@
 /*
  * inputs.c - copies what torch.profiler shows of an op's inputs: shapes, strides, types, small values
  *
- * Called by: ops.c when an op starts (hot, inside a hook); the inputs are gone or changed later
- * Memory:    none; writes straight into the record. Holds no reference, calls nothing of torch's.
+ * Called by: ops.c when an op starts (hot, inside a hook), because the inputs may change or go later
+ * Memory:    none; writes straight into the record. Holds no reference and calls no function of torch.
  * On fail:   inputs that would pass KP_MAX_RECORD are counted as lost; the op itself is kept.
  *
- * What counts as what (a list of tensors, of scalars, "something else"), and which lists are too long to be
- * kept, follows what torch.profiler prints; the form is kp_inputs.h's.
+ * Inputs are sorted into kinds (list of tensors, of scalars, "something else") and cut in length as torch.profiler
+ * does. kp_inputs.h has the format.
  */
 #include <string.h>
 
@@ -19,8 +19,8 @@ enum { INLINE_DIMS = 5, IVALUE_BYTES = 16 };
 enum { POLICY_MASK = 0x0c, POLICY_STRIDES = 0x04, SYMBOLIC = 0x10 }; /* sizes_strides_policy_, has_symbolic_... */
 
 /*
- * Every writer takes the place to write at and returns the one behind; NULL: `end` came first, and stays NULL through
- * all that follow. Places travel by value, so that a byte stored is never taken for a change of them.
+ * Each put_ function writes at `at` and returns the address behind. It returns NULL if that would pass `end`, or if
+ * `at` is NULL already. Addresses pass by value: else the compiler would reload them after each byte stored.
  */
 struct target {
     const struct kp_torch_layout *l;
@@ -39,7 +39,7 @@ static inline uint32_t tag_of(const uint8_t *value)
     return tag;
 }
 
-/* Undefined, nested, symbolic or sized by Python: torch.profiler shows nothing (or we must not look). */
+/* Undefined, nested, symbolic or sized by Python: torch.profiler shows no shape, or the fields do not hold it. */
 static inline bool is_opaque(const struct kp_torch_layout *l, const uint8_t *tensor)
 {
     if (!tensor || tensor == l->undefined_tensor) return true;
@@ -54,7 +54,7 @@ static inline uint8_t *put_byte(const struct target *t, uint8_t *at, uint8_t tag
     return at + 1;
 }
 
-/* n words of 8 bytes, as 4 bytes each when all of them fit. */
+/* Writes n words of 8 bytes; `narrow`: as 4 bytes each. */
 static inline uint8_t *put_words(uint8_t *at, const uint8_t *words, size_t n, bool narrow)
 {
     if (!narrow) {
@@ -103,7 +103,7 @@ static inline uint8_t *put_value(const struct target *t, uint8_t *at, uint8_t ta
 
 enum scalar { NO_SCALAR, SCALAR_INT, SCALAR_BOOL, SCALAR_DOUBLE, SCALAR_COMPLEX, SCALAR_SYMBOL };
 
-/* What torch.profiler counts as a scalar. */
+/* The kinds of scalar are those of torch.profiler. */
 static inline enum scalar scalar_of(const struct kp_torch_layout *l, uint32_t tag)
 {
     if (l->dropped & KP_TORCH_NO_SCALARS) return NO_SCALAR;
@@ -120,7 +120,7 @@ static inline uint8_t *put_scalar(const struct target *t, uint8_t *at, const uin
     case SCALAR_INT: return put_value(t, at, KP_IN_INT, value, 8);
     case SCALAR_BOOL: return put_value(t, at, KP_IN_BOOL, value, 1);
     case SCALAR_DOUBLE: return put_value(t, at, KP_IN_DOUBLE, value, 8);
-    case SCALAR_COMPLEX: /* a counted object that holds the two doubles */
+    case SCALAR_COMPLEX: /* a reference-counted object that holds the two doubles */
         return put_value(t, at, KP_IN_COMPLEX,
                          (const uint8_t *)kp_torch_pointer(value, 0) + ((t->l->list_items + 15u) & ~15u), 16);
     case SCALAR_SYMBOL: return put_byte(t, at, KP_IN_SYMBOL);
@@ -139,7 +139,7 @@ static uint8_t *put_count(const struct target *t, uint8_t *at, uint8_t tag, size
 
 static uint8_t *put_tensor_list(const struct target *t, uint8_t *at, const uint8_t *items, size_t count)
 {
-    for (size_t i = 0; i < count; i++) { /* one that cannot be shown hides the whole list */
+    for (size_t i = 0; i < count; i++) { /* a tensor that cannot be shown hides the whole list */
         const uint8_t *item = items + i * IVALUE_BYTES;
         if (tag_of(item) != t->l->tag_tensor || is_opaque(t->l, kp_torch_pointer(item, 0)))
             return put_byte(t, at, KP_IN_NONE);
@@ -158,7 +158,7 @@ static uint8_t *put_scalar_list(const struct target *t, uint8_t *at, const uint8
         const uint8_t *item = items + i * IVALUE_BYTES;
         uint32_t tag = tag_of(item);
         enum scalar what = scalar_of(t->l, tag);
-        if (!what && (i == 0 || tag != 0)) return put_byte(t, begin, KP_IN_NONE); /* a list of something else */
+        if (!what && (i == 0 || tag != 0)) return put_byte(t, begin, KP_IN_NONE); /* no list of scalars */
         at = put_scalar(t, at, item, what);
     }
     return at;
@@ -182,7 +182,7 @@ uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint
     const struct target t = {layout, end};
     const uint8_t *values = kp_torch_pointer(rf, layout->rf_inputs);
     size_t n = kp_torch_word(rf, layout->rf_inputs + 8u);
-    /* No such tag: the kind could not be proved. */
+    /* UINT32_MAX matches no tag: the self-check could not prove the kind. */
     uint32_t tensor = layout->dropped & KP_TORCH_NO_TENSORS ? UINT32_MAX : layout->tag_tensor;
     uint32_t list = layout->dropped & KP_TORCH_NO_LISTS ? UINT32_MAX : layout->tag_list;
     *count = (uint32_t)n;

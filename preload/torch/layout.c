@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * layout.c - where torch's fields lie, from its version and the size of its std::string
+ * layout.c - offsets of torch's fields, from its version and the size of its std::string
  *
- * Pure. Every object we read moved only a few times between 1.13 and 2.15, always for one of two reasons: a version
- * added or dropped a member, or the build uses the other std::string (8 bytes, copy on write, or 32 bytes, C++11).
+ * Pure. The objects that we read changed a few times between 1.13 and 2.15, always for one of two reasons. A version
+ * added or dropped a member, or the build has the other std::string (8 bytes, copy on write, or 32 bytes, C++11).
  * PyPI wheels changed to the latter at 2.7, Debian and others earlier: so both are arguments.
  * Checked against the headers of 17 releases in both string flavours (test/unit/torch/test_torch_layout.c).
  */
@@ -15,7 +15,7 @@
 /* at::RecordFunction: vptr, StepCallbacks (96), flag, contexts (48), fn_ (a string or a schema), ... */
 static void record_function(struct kp_torch_layout *l)
 {
-    uint32_t kwinputs = l->version >= 204 ? 56 : 0; /* an unordered_map came in 2.4 */
+    uint32_t kwinputs = l->version >= 204 ? 56 : 0; /* 2.4 added an unordered_map */
     l->rf_thread = 88;
     l->rf_scope = 96;
     l->rf_fn = 160;
@@ -29,7 +29,7 @@ static void record_function(struct kp_torch_layout *l)
     l->schema_overload = (uint16_t)l->string_bytes;
 }
 
-/* Everything counted by reference shrank by 8 bytes when 2.3 joined the two counts in one word. */
+/* Reference-counted objects: 2.3 joined their two counts in one word, which made each 8 bytes smaller. */
 static void objects(struct kp_torch_layout *l)
 {
     uint16_t head = l->version >= 203 ? 16 : 24;
@@ -43,7 +43,7 @@ static void objects(struct kp_torch_layout *l)
     l->unstrided = ~UINT64_C(0);
 }
 
-/* c10::IValue::Tag: SymBool came in 2.1, UInt in 2.9, each moving what follows. */
+/* c10::IValue::Tag: 2.1 added SymBool and 2.9 added UInt; each moved the tags behind it. */
 static void tags(struct kp_torch_layout *l)
 {
     uint8_t unsigned_ints = l->version >= 209 ? 1 : 0;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lock.c - the mutex of torch's list of callbacks: found by watching torch take it, held by us while the host forks
+ * lock.c - finds the mutex of torch's callback list, and holds it while the host forks
  *
- * Called by: source.c: once when it attaches; the thread that forks, before and after
- * Owns:      which mutex it is
- * Locks:     torch's, across a fork, as the last of all
+ * Called by: source.c, once when it attaches; the thread that forks, before and after
+ * Owns:      the mutex's address
+ * Locks:     torch's mutex, across a fork, after all other locks
  * Memory:    none
- * On fail:   what cannot be watched is not held (kp_torch_lock_take says true: there is none to wait for); two
- *            mutexes instead of one, or one that another thread keeps: false, and the child leaves torch's list alone
+ * On fail:   torch was not seen to take a mutex: none is held, and kp_torch_lock_take returns true. It saw two
+ *            mutexes, or another thread keeps the mutex: false, and the child leaves torch's list alone.
  * Safe in:   signal handlers: no
  *
- * Each thread has a copy of torch's list and its version. When the version has changed, the thread's next op takes
- * the mutex and copies anew. We change it: a child whose parent forked while another thread had the mutex would then
- * wait for ever, though it would not without us. No symbol names the mutex. But torch calls pthread_mutex_lock
- * through a word of libtorch_cpu, so a callback that is added and removed again shows it.
+ * Each thread has a copy of torch's list and of the list's version. When the version has changed, the thread's next op
+ * takes the mutex and copies the list. This library changes the list. A child forked while another thread holds the
+ * mutex would then wait for ever, which it would not without us. No symbol names the mutex. But torch calls
+ * pthread_mutex_lock through a GOT slot of libtorch_cpu: adding and removing a callback shows the mutex.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,11 +27,11 @@
 enum {
     TAKE_TRIES = 20000,
     TAKE_NAP_NS = 250000
-}; /* 5 s: its holder copies a short list; or a signal handler forks right there */
+}; /* 5 s. The mutex is held briefly, unless a signal handler forks on the thread that holds it. */
 
 static struct kp_hook_swap swap = {.symbol = "pthread_mutex_lock"};
 static pthread_mutex_t *list_lock; /* constant once attached */
-static bool is_unclear;            /* torch takes locks for its list, and which is not known */
+static bool is_unclear;            /* torch takes mutexes for its list, but more than one */
 
 struct watch {
     pthread_mutex_t *first;
@@ -39,14 +39,14 @@ struct watch {
 };
 static _Thread_local struct watch *watch __attribute__((tls_model("initial-exec")));
 
-/* Any thread of the host's comes by while we watch; only our own is listened to. */
+/* Any host thread may come here while the swap lasts; only the thread that attaches has `watch` set. */
 static int watched_lock(pthread_mutex_t *mutex)
 {
     if (watch && !watch->seen++) watch->first = mutex;
     return ((int (*)(pthread_mutex_t *))(uintptr_t)swap.real)(mutex);
 }
 
-/* A callback of no scope: torch never calls it. */
+/* Adds and removes a callback without scopes, which torch never calls. */
 static void list_touch(const struct kp_torch_api *api, struct watch *adding, struct watch *removing)
 {
     const struct kp_torch_callback nothing = {.start = kp_torch_op_start, .end = kp_torch_op_end, .sampling = 1.0};

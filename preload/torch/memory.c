@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memory.c - torch's allocators, as they take blocks and give them back
+ * memory.c - records the blocks that torch's allocators allocate and free
  *
- * Called by: libc10 and libc10_cuda through words we tapped, on any thread, around every block (hot)
- * Owns:      nothing; the taps stay for good and pass through while no window wants memory
+ * Called by: libc10 and libc10_cuda through tapped GOT slots, on any thread, for each block (hot)
+ * Owns:      nothing; the taps are never removed and pass calls through while no window wants memory
  * Locks:     none. Memory: none.
  * On fail:   an event that finds no room is counted
  * Safe in:   after fork yes (the gate reads 0 in a child)
  *
- * Devices report each block with sizes and totals, whether a profiler runs or not. The CPU's allocator reports only
- * when c10::memoryProfilingEnabled says yes, and then keeps a table of blocks and warns of those it does not know: the
- * host would notice. So we never say yes: alloc_cpu and free_cpu themselves are tapped. What libc10 takes is what it
- * would have reported; other libraries call alloc_cpu for blocks that torch.profiler does not show either. The size of
- * a block given back and the totals are found when reading.
+ * Device allocators report each block with sizes and totals, whether a profiler runs or not. The CPU allocator reports
+ * only when c10::memoryProfilingEnabled() is true. It then also keeps a table of blocks and warns of unknown ones,
+ * which the host would notice. So our tap does not return true, and alloc_cpu and free_cpu are tapped instead.
+ * Only calls from libc10 are recorded: torch.profiler does not show blocks that other libraries allocate by alloc_cpu.
+ * The reader finds the size of a freed block and the totals.
  *
- * alloc_cpu throws when there is no memory, past our tap, and libc10 then asks memoryProfilingEnabled whether to report
- * that: this once we say yes.
+ * Out of memory, alloc_cpu throws past our tap. libc10 then asks memoryProfilingEnabled() whether to report that; only
+ * there our tap returns true.
  */
 #include <link.h>
 #include <string.h>
@@ -32,8 +32,8 @@ enum { KEEPING = KP_GATE_RECORD | KP_GATE_MEMORY, TAPS_MAX = 5 };
 static const struct kp_torch_api *real;
 static void (*real_report)(void *block, int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
 static void (*real_report_oom)(int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
-static uintptr_t c10_begin, c10_end;                                                /* where libc10's code lies */
-static _Thread_local bool is_allocating __attribute__((tls_model("initial-exec"))); /* still set when alloc_cpu threw */
+static uintptr_t c10_begin, c10_end;                                                /* bounds of libc10's code */
+static _Thread_local bool is_allocating __attribute__((tls_model("initial-exec"))); /* stays set if alloc_cpu throws */
 
 static inline bool is_kept(uint64_t gate) { return (gate & KEEPING) == KEEPING; }
 
@@ -89,7 +89,7 @@ static bool tap_memory_enabled(void)
     return (is_oom && is_kept(kp_gate_get())) || real->memory_enabled();
 }
 
-/* --- devices; the CPU's own reports to a torch.profiler pass through --- */
+/* --- devices; the CPU allocator's reports to a torch.profiler pass through --- */
 
 static inline bool is_device(uint16_t device) { return (device & 0xff) != 0; }
 
@@ -126,7 +126,7 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *context)
 static struct kp_tap taps[TAPS_MAX];
 static uint32_t taps_n;
 
-/* Pairs of a name and the real function behind it; a torch that lacks one leaves its tap out. */
+/* Adds no tap for a function that this torch lacks. */
 static void tap_add(const char *symbol, uintptr_t function, uintptr_t tap)
 {
     if (function) taps[taps_n++] = (struct kp_tap){symbol, (void *)function, (void *)tap};

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * modules.c - in which method of which TorchScript module an op runs, as torch's interpreter says
+ * modules.c - asks torch's interpreter in which method of which TorchScript module an op runs
  *
  * Called by: ops.c when an op starts, with KPROF_WITH_MODULES (inside a hook); source.c at attach
  * Owns:      a buffer per thread that runs TorchScript
- * Locks:     none. Memory: none of ours but that buffer; torch allocates what it answers, and it is given back here.
- * On fail:   no text; the op itself is recorded. A torch without the functions needed: one line, never any text.
+ * Locks:     none. Memory: only that buffer; torch allocates the answer, and drop() frees it.
+ * On fail:   no text; the op itself is recorded. A torch that lacks a function needed is logged once: never a text.
  *
- * torch::jit::currentModuleHierarchy() is C++: it returns a std::vector<std::string> into a place that the caller
- * names, and may throw (out of memory, a node it does not understand). What it throws ends here: kp_torch_call_caught's
- * frame names kp_torch_catch as its personality, which tells the unwinder to land behind the call. Without TorchScript
- * the answer is empty: three words.
+ * torch::jit::currentModuleHierarchy() is C++. It returns a std::vector<std::string> in memory that the caller
+ * provides, and may throw (out of memory, a node it does not know). kp_torch_call_caught catches the exception. The
+ * personality routine of its frame, kp_torch_catch, makes the unwinder resume behind the call. Without TorchScript
+ * the vector is empty: three words.
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@
 
 enum { TEXT_BYTES = 8192 };
 
-/* std::vector<std::string>, its strings of 8 or of 32 bytes. */
+/* std::vector<std::string>; each string takes 8 or 32 bytes. */
 struct texts {
     uint8_t *begin, *end, *room_end;
 };
@@ -37,9 +37,9 @@ void kp_torch_modules_attach(const struct kp_torch_api *api, const char *version
         kp_log(0, "torch %s does not tell TorchScript's modules: recorded without Module Hierarchy", version);
 }
 
-/* ---- what is thrown ---- */
+/* ---- exceptions ---- */
 
-/* The psABI's numbers. */
+/* Numbers of the C++ ABI: _UA_*, _URC_* and a register. */
 enum {
     SEARCHING = 1,
     IS_HANDLER = 4,
@@ -53,8 +53,7 @@ enum {
 extern const char kp_torch_landing[] __attribute__((visibility("hidden")));
 int kp_torch_catch(int version, int actions, uint64_t class, void *exception, void *context);
 
-/* The unwinder asks this of the frame below: everything is caught, but for a thread that is being ended (it goes
- * on). */
+/* Personality routine of kp_torch_call_caught: catches all but forced unwinding (pthread_exit, cancellation). */
 __attribute__((visibility("hidden"), used)) int kp_torch_catch(int version, int actions, uint64_t class,
                                                                void *exception, void *context)
 {
@@ -67,8 +66,8 @@ __attribute__((visibility("hidden"), used)) int kp_torch_catch(int version, int 
     return INSTALL;
 }
 
-/* void *kp_torch_call_caught(void (*fn)(void *), void *place): what was thrown, or NULL. fn returns an object into that
- * place. */
+/* void *kp_torch_call_caught(void (*fn)(void *), void *place) returns the exception, or NULL. fn returns its object in
+ * `place`. */
 #define CALL_CAUGHT_BEGIN                              \
     ".pushsection .text\n"                             \
     ".balign 16\n"                                     \
@@ -106,8 +105,8 @@ __asm__(CALL_CAUGHT_BEGIN "    hint #34\n" /* bti c */
                           "    .cfi_offset 30, -8\n"
                           "    mov x29, sp\n"
                           "    mov x9, x0\n"
-                          "    mov x8, x1\n" /* where C++ returns objects */
-                          "    mov x0, x1\n" /* for a function in C (tests) */
+                          "    mov x8, x1\n" /* C++ returns objects at x8 */
+                          "    mov x0, x1\n" /* argument of a C function (tests) */
                           "    blr x9\n"
                           "    mov x0, #0\n"
                           "kp_torch_landing:\n" /* the exception in x0 */
@@ -123,7 +122,7 @@ __asm__(CALL_CAUGHT_BEGIN "    hint #34\n" /* bti c */
 
 /* ---- the text ---- */
 
-/* As torch.profiler joins them: a point behind each. What does not fit is left out. */
+/* Joins the texts as torch.profiler does: a point behind each. A text that does not fit ends the list. */
 static size_t join(char *to, const struct texts *texts)
 {
     size_t used = 0;
@@ -167,7 +166,7 @@ static uint32_t ask(struct kp_thread *t)
     return texts.begin == texts.end ? 0 : intern(t, &texts);
 }
 
-/* What torch allocates to answer is not the host's. */
+/* kp_in_profiler keeps torch's allocations for the answer out of the host's malloc records. */
 uint32_t kp_torch_modules_id(struct kp_thread *t)
 {
     if (!is_usable) return 0;

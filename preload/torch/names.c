@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * names.c - the name of an op as an id, and whether it marks a step
+ * names.c - finds the id of an op's name, and whether the op marks a step
  *
  * Called by: ops.c, inside a hook (hot)
  * Owns:      the table of step marks
  * Memory:    none. On fail: id 0 ("name lost", counted by the record room).
  *
- * Dispatcher ops refer to a FunctionSchema, which lives as long as the op is registered: its address is the key
- * of the per-thread cache. Everything else (autograd nodes, user ranges) brings characters of its own.
+ * A dispatcher op refers to a FunctionSchema, which lives as long as the op is registered. Its address is the key
+ * of the per-thread cache. Autograd nodes, user ranges and the like carry their name as text.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 enum { NAME_MAX_BYTES = 4096, MARKS = 1024 };
 
-/* High half: of the name's hash, never 0; low half: its mark. A collision of two names costs a second look. */
+/* High half: bits of the name's hash, never 0; low half: its mark. Two names that share a cell overwrite each other. */
 static _Atomic uint64_t marks[MARKS];
 
 struct text {
@@ -56,7 +56,7 @@ static __attribute__((noinline)) uint32_t schema_intern(struct kp_thread *t, con
     return id;
 }
 
-/* A layout that could not be proved: torch's accessors, whatever they cost. */
+/* Asks torch's accessors, which is slow: for a layout that could not be proved. */
 static uint32_t ask_and_intern(struct kp_thread *t, const uint8_t *rf)
 {
     struct text name = {kp_torch.api.name(rf), 0}, overload = {NULL, 0};
@@ -84,7 +84,7 @@ uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope)
     _Atomic uint64_t *cell = &marks[hash % MARKS];
     uint64_t tag = (hash | 1ull << 32) >> 32 << 32, seen = kp_load_relaxed(cell);
     if (seen >> 32 << 32 == tag) return (uint32_t)seen;
-    int kept = errno; /* of a regular expression's mallocs */
+    int kept = errno; /* a regular expression may change it by its mallocs */
     uint32_t mark = kp_steps_classify(name, user_scope);
     errno = kept;
     kp_store_relaxed(cell, tag | mark);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * ops.c - torch tells us that an op starts and ends; this makes one record of it
+ * ops.c - torch's callbacks at the start and end of an op, which make one record of it
  *
  * Called by: torch, on any thread, around every op while a window warms up or records (hot)
- * Owns:      nothing; slots.c keeps what must live from start to end
+ * Owns:      nothing; a slot (slots.c) keeps state from start to end
  * Locks:     none. Memory: none but a thread's first slots.
  * On fail:   the op is not recorded and counted (no slot, no room, re-entry)
  * Safe in:   after fork yes (the gate reads 0 in a child)
  *
- * The end may come on another thread, in another window or never; a range may be user code of any length. The
- * clock is read last in start and first in end, so our own work is not counted as the op's.
+ * The end may come on another thread, in another window or never. A range may be user code of any length. The start
+ * callback reads the clock last and the end callback reads it first, so the op's time excludes our work.
  */
 #include "collector/base/kp_clock.h"
 #include "preload/python_bridge.h"
@@ -23,14 +23,14 @@
 
 enum { KEEPING = KP_GATE_RECORD | KP_GATE_WARM, HEAD_BYTES_MAX = sizeof(struct kp_rec_op) + 40, USUAL_BYTES = 1024 };
 
-/* What an op is called from; NULL where nothing of it is wanted. */
+/* The callers of an op. Functions take NULL if the gate wants none of them. */
 struct callers {
-    uint64_t stack;   /* the word of KP_OP_STACK, 0: none */
-    uint32_t modules; /* of TorchScript, a string id; 0: none */
-    uint32_t flags;   /* of the record */
+    uint64_t stack;   /* the word that KP_OP_STACK announces; 0: none */
+    uint32_t modules; /* string id of TorchScript's modules; 0: none */
+    uint32_t flags;   /* flags of the record for these two */
 };
 
-/* Python's in the lower half, machine code's in the upper. */
+/* Lower half: the Python stack's id; upper half: the native stack's. */
 static inline uint64_t stack_get(struct kp_thread *t, uint64_t gate)
 {
     const uint64_t python = kp_caller_stack(t);
@@ -55,7 +55,7 @@ static __attribute__((noinline)) uint64_t *callers_put(const struct callers *c, 
     return tail;
 }
 
-/* Fills all of the record but its time and its inputs; returns the size so far. */
+/* Fills the record except its time and its inputs. Returns the size so far. */
 static inline uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32_t name, const struct callers *callers)
 {
     const struct kp_torch_layout *l = &kp_torch.layout;
@@ -87,7 +87,7 @@ static inline uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32
     return bytes;
 }
 
-/* Without proved scopes every name is looked at as if it were a user's. */
+/* Where scopes could not be proved, every range counts as a user's. */
 static inline bool is_user_range(const uint8_t *rf)
 {
     return (kp_torch.layout.dropped & KP_TORCH_NO_SCOPE) || rf[kp_torch.layout.rf_scope] == KP_TORCH_USER_SCOPE;
@@ -106,7 +106,7 @@ static inline bool wants_inputs(uint64_t gate, const uint8_t *rf)
            kp_torch_word(rf, kp_torch.layout.rf_inputs + 8u);
 }
 
-/* The record of an op with inputs; where the chunk is too short for them the record is made anew in the next. */
+/* Makes the record of an op with inputs. If the chunk is too short for them, the record moves to the next chunk. */
 static struct kp_rec_op *put_with_inputs(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name,
                                          const struct callers *callers)
 {
@@ -146,7 +146,7 @@ static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t g
     s->mark = mark_get(gate, rf);
     struct callers wanted, *callers = NULL;
     if (gate & (KP_GATE_STACKS | KP_GATE_MODULES)) callers_get(callers = &wanted, t, gate, rf);
-    if (!(gate & KP_GATE_RECORD)) s->rec = NULL; /* warming up: the names are known by now */
+    if (!(gate & KP_GATE_RECORD)) s->rec = NULL; /* warm-up: the op's name is now cached, no record is made */
     else
         s->rec =
             wants_inputs(gate, rf) ? put_with_inputs(t, gate, rf, name, callers) : put_bare(t, gate, rf, name, callers);
@@ -166,8 +166,8 @@ KP_TORCH_HIDDEN void **kp_torch_op_start(void **context, const uint8_t *rf)
 }
 
 /*
- * Whether a range that marks a step ends one. Of an optimizer the object is asked for; that is a few system calls, at
- * the end of an optimizer's step only. Its frame is still there: record_function.__exit__ is called from it.
+ * Does the end of a range with this mark end a step? For an optimizer's step, the Python frame is asked for the
+ * optimizer object, by a few system calls. The frame still exists: it calls record_function.__exit__.
  */
 static __attribute__((noinline)) bool ends_step(uint32_t mark)
 {
@@ -177,7 +177,7 @@ static __attribute__((noinline)) bool ends_step(uint32_t mark)
     return kp_steps_range_end(mark, optimizer);
 }
 
-/* An op belongs to the window it began in: one that outlives it stays open there. */
+/* An op belongs to the window it began in. An op that outlives the window has no end there. */
 static inline void end_record(struct kp_thread *t, uint64_t gate, struct kp_torch_slot *s, uint64_t now)
 {
     struct kp_rec_op *rec = s->rec;
@@ -205,7 +205,7 @@ KP_TORCH_HIDDEN void **kp_torch_step_start(void **context, const uint8_t *rf)
     return context;
 }
 
-/* While nothing is recorded only the ends of user ranges matter, and only their names. */
+/* Installed while no window records: only names of ranges that end matter, to count steps. */
 void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot)
 {
     uint64_t now = kp_ticks();

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * selfcheck.c - proves at attach time that torch's fields lie where layout.c says
+ * selfcheck.c - proves at attach that torch's fields lie where layout.c says
  *
  * Called by: source.c, once, on the attaching thread. Takes well under a millisecond.
- * Memory:    RecordFunction objects of its own on the stack, built and destroyed by torch's own functions.
+ * Memory:    RecordFunction objects on the stack, built and destroyed by torch's functions.
  * On fail:   a field found elsewhere is corrected; one that cannot be found is dropped (kp_torch_layout.dropped).
- * Leaves:    nothing. No operator runs, no callback is added, no thread is started; RecordFunction is switched off
- *            for this thread meanwhile, so that no other observer sees our objects.
+ * Leaves:    nothing. It runs no operator, adds no callback and starts no thread. RecordFunction is disabled for
+ *            this thread during the check, so that no other observer sees the objects.
  *
- * Two tricks do most of it: memory is painted with two patterns, so what torch wrote shows; and a value is poked
- * into a field and one of torch's exported accessors asked for it. Foreign memory is read through the kernel
- * (process_vm_readv on ourselves), which answers EFAULT where a load would kill the host.
+ * Two methods do most of it. Memory is filled with two patterns before torch builds an object in it: bytes that differ
+ * are torch's. Or a value is written into a field, and torch's exported accessor must return it. Torch's memory is
+ * read by process_vm_readv, which returns EFAULT where a load would kill the host.
  */
 #include <string.h>
 
@@ -48,7 +48,7 @@ static bool points_to_canary(const struct subject *s, size_t at)
            memcmp(text, CANARY, sizeof text - 1) == 0;
 }
 
-/* The offset where word has this value: `likely` or the expected one if it has, else the only one, else 0. */
+/* Offset of a word with this value: `likely` or `expected` if it matches, else the only match, else 0. */
 static uint16_t find_word(const struct subject *s, const struct kp_torch_layout *l, uint16_t likely, uint16_t expected,
                           uint64_t value)
 {
@@ -77,7 +77,7 @@ static void check_scope_and_size(struct kp_torch_layout *l, const struct subject
     if (!found) l->dropped |= KP_TORCH_NO_SCOPE;
 }
 
-/* Makes the object believe it was made for a schema of ours, and asks torch for its names. */
+/* Points the object at a schema made here; torch's accessors must then return the schema's names. */
 static bool proves_schema(const struct kp_torch_api *api, const struct kp_torch_layout *l, struct subject *s)
 {
     static const char name[] = "kprof::name", overload[] = "kprof_overload";
@@ -110,7 +110,7 @@ static void check_name(const struct kp_torch_api *api, struct kp_torch_layout *l
     if (!found || long_string != (l->string_bytes == 32) || !proves_schema(api, l, s)) l->dropped |= KP_TORCH_NO_SCHEMA;
 }
 
-/* Not where the name lies: num_inputs looks at its kind first, and may do anything when that is none. */
+/* Never pokes the name's fields: num_inputs reads the variant's index there, and a bad one may crash it. */
 static bool proves_inputs(const struct kp_torch_api *api, const struct kp_torch_layout *l, struct subject *s,
                           uint16_t at)
 {
@@ -138,7 +138,7 @@ static void check_inputs(const struct kp_torch_api *api, struct kp_torch_layout 
     if (!found) l->dropped |= KP_TORCH_NO_INPUTS;
 }
 
-/* is_async_ is written by torch itself; the two words before it are handle_ and fwd_thread_id_, zero when new. */
+/* torch sets is_async_ itself; the two words before it are fwd_thread_id_ and handle_, zero in a new object. */
 static void check_async(const struct kp_torch_api *api, struct kp_torch_layout *l, struct subject *s,
                         const struct subject *other)
 {
@@ -169,7 +169,7 @@ static void check_record_function(const struct kp_torch_api *api, struct kp_torc
     build(api, &b, 9, 0xA5);
     build(api, &c, 3, 0x5A);
     check_scope_and_size(l, &a, &b, &c);
-    /* A thread's id is a small number, so other words may be alike; in every version it lies in front of the scope. */
+    /* A thread id is small, so other words may equal it. In every version it lies just before the scope. */
     const uint16_t likely = l->rf_scope >= 16 ? (uint16_t)(l->rf_scope - 8) : 0;
     uint16_t thread = find_word(&a, l, likely, l->rf_thread, api->thread_id());
     if (!thread) l->dropped |= KP_TORCH_NO_THREAD;
@@ -189,7 +189,7 @@ void kp_torch_selfcheck(const struct kp_torch_api *api, struct kp_torch_layout *
 {
     if (!api->make || !api->unmake || !(api->before_view || api->before_text) || !api->thread_id || !api->enable ||
         !api->is_enabled) {
-        l->dropped = ~0u; /* nothing can be proved: names alone */
+        l->dropped = ~0u; /* no field can be proved: only names are recorded */
         return;
     }
     bool was = api->is_enabled();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * selfvalue.c - the self-check's second half: tensors, lists and scalars as they lie in an op's inputs
+ * selfvalue.c - the self-check's second half: tensors, lists and scalars in an op's inputs
  *
- * Called by: selfcheck.c. Uses torch's stable C shim to make three tensors over memory of ours and three boxed
- * values, looks at them, and gives them back. Versions before the shim had these functions are frozen: their
- * layout comes from layout.c alone; a version newer than any we know that lacks them gets no shapes.
+ * Called by: selfcheck.c. It makes three tensors and three boxed values by torch's stable C shim, reads their fields
+ * and frees them. Known versions that lack these shim functions take their layout from layout.c alone. An unknown
+ * version that lacks them gets no shapes.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ struct sample {
 static bool sample_take(const struct kp_torch_api *api, struct sample *s, int64_t ndim, const int64_t *sizes,
                         const int64_t *strides, int32_t dtype)
 {
-    static _Alignas(64) uint8_t storage[64]; /* its address is kept in the tensor, never followed */
+    static _Alignas(64) uint8_t storage[64]; /* the tensor keeps its address and never reads it */
     const void *impl = NULL;
     s->handle = NULL;
     if (api->from_blob(storage, ndim, sizes, strides, 0, dtype, 0, -1, &s->handle) != 0 || !s->handle) return false;
@@ -73,8 +73,8 @@ static bool find_fields(struct kp_torch_layout *l, const struct sample *a, const
 
 static bool is_named(const char *name, const char *wanted) { return name && strcmp(name, wanted) == 0; }
 
-/* A DispatchKeySet has a bit for each backend and above them one for each kind of tensor, numbered anew by nearly
- * every version; torch names them. Only the kinds without strides matter here. */
+/* A DispatchKeySet has a bit for each backend, and above them a bit for each kind of tensor. Nearly every version
+ * renumbers them, so torch is asked for their names. Only the kinds without strides matter here. */
 void kp_torch_selfcheck_keys(const struct kp_torch_api *api, struct kp_torch_layout *l)
 {
     static const char *const wanted[] = {"Sparse", "SparseCsr", "SparseCsrCPU", "SparseCsrCUDA", "MkldnnCPU"};
@@ -109,7 +109,7 @@ struct boxed {
     uint32_t tag, pad;
 };
 
-/* The scalar tags around Int, Bool and List keep their distances; what is found moves all of them. */
+/* Reads the tag of Int, and requires 5. */
 static bool check_int(const struct kp_torch_api *api, struct kp_torch_layout *l)
 {
     void *handle = NULL;
@@ -119,10 +119,10 @@ static bool check_int(const struct kp_torch_api *api, struct kp_torch_layout *l)
     bool right = kp_torch_peek(handle, &v, sizeof v) && v.payload.word == (uint64_t)value && v.tag < 200;
     if (right) l->tag_int = (uint8_t)v.tag;
     api->drop_value(handle);
-    return right && l->tag_int == 5; /* None, Tensor, Storage, Double, Complex come before it */
+    return right && l->tag_int == 5; /* behind None, Tensor, Storage, Double and Complex */
 }
 
-/* Where in the object the text's first pointer lies: where expected, else at the first place that leads to the text. */
+/* Offset in the object of the pointer to the text: `expected` if it points there, else the first that does, else 0. */
 static uint16_t find_text(const uint8_t *object, uint16_t expected, const char *text, size_t bytes)
 {
     char seen[80];
@@ -151,7 +151,7 @@ static bool check_text(const struct kp_torch_api *api, struct kp_torch_layout *l
     int moved = (int)v.tag - l->tag_string;
     l->tag_string = (uint8_t)v.tag;
     l->tag_bool = (uint8_t)(l->tag_bool + moved);
-    if (moved) l->tag_symint = l->tag_symfloat = l->tag_symbool = 0xff; /* somewhere between: no longer known */
+    if (moved) l->tag_symint = l->tag_symfloat = l->tag_symbool = 0xff; /* they lie between Int and String: unknown */
     return true;
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * slots.c - the objects torch keeps for us between the start and the end of an op
+ * slots.c - the objects that torch keeps for us between the start and the end of an op
  *
  * Called by: ops.c (take: hot, inside a hook), torch (delete: hot, any thread)
- * Owns:      a pool per thread. A slot belongs to one pool for ever; to an op from take to delete.
- * Locks:     none. Memory: cut from the arena 32 at a time when a thread nests deeper than ever before.
- * On fail:   take gives NULL and counts a loss.
+ * Owns:      a pool per thread. A slot never changes its pool, and belongs to an op from take to delete.
+ * Locks:     none. Memory: 32 slots from the arena when a thread's ops nest deeper than ever before.
+ * On fail:   take returns NULL and counts a loss.
  *
- * To torch a slot is an at::ObserverContext: an object it only ever destroys, through the second entry of the
- * table its first word points to (Itanium C++ ABI: complete destructor, deleting destructor). That may happen on
- * another thread than it was taken on; such slots travel home over a list that the owner empties in one exchange,
- * so no slot can be taken twice (no ABA).
+ * To torch a slot is an at::ObserverContext. Torch only destroys it, through the second entry of its vtable (Itanium
+ * C++ ABI: complete destructor, deleting destructor). The thread that destroys it may not be the one that took it:
+ * it then pushes the slot on the pool's `returned` list. The owner empties that list in one exchange, so there is no
+ * ABA problem.
  */
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void give_home(struct kp_torch_slot *slot)
     struct kp_torch_slot *head = kp_load_relaxed(&slot->pool->returned);
     do {
         slot->next = head;
-        /* pairs with: slots.c:kp_torch_slot_take */
+        /* pairs with: slots.c:kp_torch_slot_take_slowly */
     } while (!kp_cas_acq_rel(&slot->pool->returned, &head, slot));
 }
 
@@ -68,7 +68,7 @@ static bool pool_grow(struct kp_torch_pool *pool)
 
 static struct kp_torch_pool *pool_make(struct kp_thread *t)
 {
-    /* A thread state that was given to a new thread keeps its pool: it is found by its owner. */
+    /* A thread state that a new thread reuses finds its old pool again. */
     struct kp_torch_pool *pool = kp_load_acquire(&pools);
     while (pool && pool->owner != t) pool = pool->next;
     if (!pool) {

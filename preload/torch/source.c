@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * source.c - torch as a source of events: attach once, then install what each phase needs
+ * source.c - torch as a source: attaches once, then installs the callbacks that each phase needs
  *
  * Called by: boot.c (attach, one call at a time; set_mode at steps, also from inside our own end callback)
- * Owns:      the one callback that torch has of us at a time
- * Locks:     torch's around its list of callbacks, while the host forks (lock.c); torch calls us without holding it
+ * Owns:      the callbacks registered with torch: one for ops or steps, one for first activity
+ * Locks:     torch's mutex of its callback list, while the host forks (lock.c); torch calls us without holding it
  * On fail:   a torch without the functions needed is left alone, with one line
  *
- * Ops in flight keep the callbacks they started with, so what is removed may still be called: this library is
- * never unloaded (-z nodelete), and late ends find a slot of their own.
+ * An op in flight keeps the callbacks it started with, so a removed callback may still be called. This library is
+ * never unloaded (-z nodelete), and each op has its own slot.
  */
 #include "preload/run.h"
 #include "preload/source.h"
@@ -30,16 +30,16 @@
 static bool wants_memory, wants_modules, wants_native;
 static _Atomic bool attached;
 
-/* wanted is what set_mode asked for last; whoever holds `applying` brings installed up to it. */
+/* `wanted`: what set_mode asked for last. The thread that holds `applying` brings `installed` up to it. */
 enum { WITH_INPUTS = 0x10, FORK_TRIES = 5000, FORK_NAP_NS = 1000000 };
 static _Atomic uint32_t wanted, applying;
 static uint32_t installed;
 static uint64_t handle;
 
-/* Whether torch ran any op, ever and since it was last asked: a callback that takes itself away at the first one. */
+/* Did torch run an op: ever, and since the last question? A callback sets both at the first op and removes itself. */
 static _Atomic bool worked, worked_lately;
 static _Atomic uint64_t work_handle;
-static atomic_flag rearming = ATOMIC_FLAG_INIT; /* a thread of ours may hold torch's lock of callbacks */
+static atomic_flag rearming = ATOMIC_FLAG_INIT; /* held by a helper thread that changes torch's list, and by a fork */
 
 static const struct {
     uint32_t bit;
@@ -76,7 +76,7 @@ KP_TORCH_HIDDEN void **kp_torch_work_start(void **context, const uint8_t *rf)
 {
     (void)rf;
     *context = NULL;
-    /* Not in a forked child: it may have inherited torch's lock from a thread it has not. */
+    /* Not in a forked child: a thread of the parent may have held torch's mutex. */
     if (!(kp_gate_get() & KP_GATE_ON) || kp_exchange_acq_rel(&worked_lately, true)) return context;
     int saved = errno;
     const bool is_first = !kp_exchange_acq_rel(&worked, true);
@@ -98,7 +98,7 @@ static void work_hook(void)
         .start = KP_TORCH_ENTRY(kp_torch_work_start), .end = work_end, .sampling = 1.0};
     memset(callback.scopes, 1, sizeof callback.scopes);
     (void)kp_exchange_acq_rel(&work_handle, kp_torch.api.add(callback));
-    if (kp_load_acquire(&worked_lately)) work_unhook(); /* the first op was faster than add's return */
+    if (kp_load_acquire(&worked_lately)) work_unhook(); /* the first op ran before work_handle was stored */
 }
 
 static bool had_activity(void) { return kp_load_relaxed(&worked); }
@@ -121,8 +121,8 @@ static bool rearming_take(void)
     return false;
 }
 
-/* Our change of torch's list comes to an end, then torch's mutex is ours: no child finds it taken by a thread that it
- * has not. */
+/* Waits until no helper thread changes torch's list, then takes torch's mutex. So no child inherits the mutex from a
+ * thread that it lacks. */
 static bool before_fork(void)
 {
     if (!rearming_take()) return false;
@@ -138,8 +138,8 @@ static void after_fork(bool is_child)
     atomic_flag_clear_explicit(&rearming, memory_order_release);
 }
 
-/* What torch was told by the parent holds here too; whoever was telling it is not here. Of work the child is to see its
- * own. */
+/* The callbacks that the parent registered are registered in the child too. A thread that was applying a mode is gone.
+ * Activity counts from 0, so that the child sees its own. */
 static void begin_in_child(void)
 {
     kp_store_relaxed(&applying, 0);
@@ -211,8 +211,8 @@ static void set_mode(enum kp_source_mode mode)
     if (!kp_load_acquire(&attached)) return; /* pairs with: attach */
     if (mode == KP_SOURCE_FULL && (kp_gate_get() & KP_GATE_SHAPES)) what |= WITH_INPUTS;
     (void)kp_exchange_acq_rel(&wanted, what);
-    /* A second caller leaves its wish to the first, who looks again after letting go (`applying` is changed
-     * by exchanges alone: the later of the two reads what the other wrote, and so sees what it stored before). */
+    /* A second caller leaves `wanted` to the first, which reads it again after it released `applying`. `applying` is
+     * changed by exchanges alone: the later exchange reads the earlier one and so sees the stores before it. */
     do {
         if (kp_exchange_acq_rel(&applying, 1)) return;
         what = kp_load_acquire(&wanted);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * state.c - what the files of this room know of torch, and how they read its memory
+ * state.c - the room's shared facts about torch, and safe reads of its memory
  *
  * Called by: every file of the room; source.c fills kp_torch when it attaches
  * Owns:      kp_torch, constant once attached
  * Locks:     none
- * On fail:   memory that cannot be read is not there: false
+ * On fail:   false if memory cannot be read
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@ bool kp_torch_peek(const void *from, void *to, size_t bytes)
     if ((uintptr_t)from < 4096) return false;
     int err = kp_io_peek(from, to, bytes);
     if (err == 0) return true;
-    /* Not allowed here (seccomp): a known version's layout may be followed plainly, an unknown one may not. */
+    /* seccomp refuses process_vm_readv: plain loads are safe with a known version's layout only. */
     bool denied = err == -EPERM || err == -ENOSYS;
     if (!denied || (kp_torch.layout.version && !kp_torch_is_known(kp_torch.layout.version))) return false;
     memcpy(to, from, bytes);

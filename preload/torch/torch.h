@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * torch.h - what the files of preload/torch share: torch's functions, where its fields lie, our slots
+ * torch.h - shared by the files of preload/torch: torch's functions, the layout of its fields, the slots
  */
 #ifndef KP_TORCH_H
 #define KP_TORCH_H
@@ -13,7 +13,7 @@
 
 struct kp_torch_slot;
 
-/* at::RecordFunctionCallback: trivially copyable, 40 bytes, so it travels by value on the stack. */
+/* at::RecordFunctionCallback: trivially copyable and 40 bytes long, so the ABI passes it by value on the stack. */
 struct kp_torch_callback {
     void **(*start)(void **context, const uint8_t *rf);
     void (*end)(const uint8_t *rf, struct kp_torch_slot *slot);
@@ -61,11 +61,11 @@ struct kp_torch_api {
     int32_t (*from_text)(const char *text, void **out);
     int32_t (*from_texts)(const char **texts, int64_t count, void **out);
     int32_t (*drop_value)(void *value);
-    /* c10::ThreadLocalDebugInfo::get; its argument is a small enum before 2.13, one pointer as a class from then on. */
+    /* c10::ThreadLocalDebugInfo::get; its argument is a small enum before 2.13, a class of one pointer since. */
     const void *(*debug_info)(uintptr_t kind);
     const uintptr_t *comms_kind; /* c10::DebugInfoKind::PARAM_COMMS_INFO, from 2.13 on */
     const void *comms_vtable;    /* of torch::ParamCommsDebugInfo */
-    /* torch::jit::currentModuleHierarchy, ~string and operator delete; the unwinder's and the C++ run time's. */
+    /* torch::jit::currentModuleHierarchy, ~string, operator delete, _Unwind_SetGR and _SetIP, __cxa_begin/end_catch */
     void (*modules)(void *texts);
     void (*text_drop)(void *string);
     void (*block_drop)(void *block);
@@ -83,7 +83,7 @@ struct kp_torch_api {
     void (*report_oom_1_13)(int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
 };
 
-/* What may be missing on a version whose layout could not be proved; bits of kp_torch_layout.dropped. */
+/* Bits of kp_torch_layout.dropped: what is not recorded because its layout could not be proved. */
 enum {
     KP_TORCH_NO_SCOPE = 1u << 0,
     KP_TORCH_NO_THREAD = 1u << 1,
@@ -97,7 +97,7 @@ enum {
     KP_TORCH_NO_SCALARS = 1u << 9,
 };
 
-/* Offsets in bytes. Every field from layout.c, then proved or corrected by selfcheck.c. */
+/* Offsets in bytes. layout.c fills every field; selfcheck.c proves or corrects it. */
 struct kp_torch_layout {
     uint32_t version;      /* major * 100 + minor */
     uint32_t string_bytes; /* sizeof(std::string) of this build: 8 or 32 */
@@ -117,52 +117,52 @@ struct kp_torch {
     struct kp_torch_api api;
     struct kp_torch_layout layout;
     char version_text[24];
-    bool marks_ops; /* the rule for steps names an op, not a user range */
+    bool marks_ops; /* the step rule names an op, not a user range */
 };
 /* --- state.c --- */
 extern struct kp_torch kp_torch;                              /* filled by attach, constant afterwards */
-bool kp_torch_peek(const void *from, void *to, size_t bytes); /* never faults */
+bool kp_torch_peek(const void *from, void *to, size_t bytes); /* copies memory; false if it cannot be read */
 
-/* find.c: true once libtorch_cpu is loaded and ready and the api is filled in; else costs one look at dlpi_adds. */
+/* find.c: true once libtorch_cpu is loaded and initialised; fills the api. Until then it only reads dlpi_adds. */
 bool kp_torch_find(struct kp_torch_api *api);
-/* version.c: major * 100 + minor, 0 when nothing tells. `text` gets what the library calls itself. */
+/* version.c: major * 100 + minor, 0 if unknown. `text` gets the version as torch prints it. */
 uint32_t kp_torch_version(const struct kp_torch_api *api, uint32_t string_bytes, char *text, size_t text_bytes);
-bool kp_torch_has(const char *symbol); /* find.c: does libtorch_cpu (or what it links) export it */
-/* layout.c: the layout of a version we know (or the newest, for a newer one). */
+bool kp_torch_has(const char *symbol); /* find.c: does libtorch_cpu, or a library it links, export `symbol` */
+/* layout.c: the layout of a known version; a newer one gets that of the newest known. */
 void kp_torch_layout_make(struct kp_torch_layout *layout, uint32_t version, uint32_t string_bytes);
 enum { KP_TORCH_OLDEST = 113, KP_TORCH_NEWEST = 215 };
 static inline bool kp_torch_is_known(uint32_t version)
 {
     return version == KP_TORCH_OLDEST || (version >= 200 && version <= KP_TORCH_NEWEST);
 }
-/* lock.c: torch's own mutex around its list of callbacks. */
+/* lock.c: the mutex of torch's callback list. */
 void kp_torch_lock_find(const struct kp_torch_api *api); /* once, after find */
-bool kp_torch_lock_take(void);                           /* for a fork: held, or there is none. Waits 5 s at most */
+bool kp_torch_lock_take(void);                           /* before fork; waits 5 s at most. true: held, or no mutex */
 void kp_torch_lock_give(void);                           /* only after true; in the parent and in the child */
 /* selfcheck.c: proves the layout against the live library; sets dropped. */
 void kp_torch_selfcheck(const struct kp_torch_api *api, struct kp_torch_layout *layout);
 void kp_torch_selfcheck_values(const struct kp_torch_api *api, struct kp_torch_layout *layout);
 void kp_torch_selfcheck_keys(const struct kp_torch_api *api, struct kp_torch_layout *layout);
 
-/* slots.c: the observer contexts we hand to torch. */
+/* slots.c: the observer contexts that a start callback gives to torch. */
 struct kp_torch_pool;
 struct kp_torch_slot {
-    const void *vptr; /* what torch deletes the object through */
+    const void *vptr; /* torch calls the destructor through it */
     struct kp_torch_pool *pool;
     struct kp_torch_slot *next;
-    struct kp_rec_op *rec; /* where the end is filled in; NULL: not recorded */
-    uint32_t cycle;        /* that rec belongs to: a later one has taken its chunk back */
+    struct kp_rec_op *rec; /* its end time is filled in at the op's end; NULL: not recorded */
+    uint32_t cycle;        /* the cycle of `rec`; in a later cycle `rec` is void, its chunk was taken back */
     uint32_t mark;         /* step mark of the range, 0: none */
 };
 struct kp_torch_pool {
-    struct kp_torch_slot *idle; /* owner only */
+    struct kp_torch_slot *idle; /* only the owner's thread uses it */
     struct kp_thread *owner;
-    struct kp_torch_pool *next;                            /* of all pools; never removed */
-    char *buffer;                                          /* modules.c's; NULL: none yet */
-    _Alignas(64) _Atomic(struct kp_torch_slot *) returned; /* given back by others */
+    struct kp_torch_pool *next;                            /* in the list of all pools; never removed */
+    char *buffer;                                          /* of modules.c; NULL: not allocated yet */
+    _Alignas(64) _Atomic(struct kp_torch_slot *) returned; /* slots that other threads gave back */
 };
 struct kp_torch_slot *kp_torch_slot_take_slowly(struct kp_thread *t);
-/* NULL: none to be had, counted */
+/* Returns NULL, and counts a loss, when memory is out. */
 static inline struct kp_torch_slot *kp_torch_slot_take(struct kp_thread *t)
 {
     struct kp_torch_pool *pool = t->source_state[KP_STATE_TORCH];
@@ -172,40 +172,40 @@ static inline struct kp_torch_slot *kp_torch_slot_take(struct kp_thread *t)
     return slot;
 }
 
-char **kp_torch_slot_buffer(struct kp_thread *t); /* of a thread that has a slot: where its pool keeps it */
+char **kp_torch_slot_buffer(struct kp_thread *t); /* address of pool->buffer; NULL: the thread has no pool */
 
-/* ops.c: the callbacks. Start returns the address it was given. */
+/* ops.c: the callbacks. A start callback returns its `context`. */
 void **kp_torch_op_start(void **context, const uint8_t *rf);
 void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot);
 void **kp_torch_step_start(void **context, const uint8_t *rf);
 void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot);
-/* memory.c: puts taps in the way of torch's allocators, for good. Once, after find. */
+/* memory.c: taps torch's allocators; the taps are never removed. Once, after find. */
 void kp_torch_memory_attach(const struct kp_torch_api *api);
 /* names.c */
-uint32_t kp_torch_name_find(struct kp_thread *t, const uint8_t *rf); /* what is not in the thread's cache */
+uint32_t kp_torch_name_find(struct kp_thread *t, const uint8_t *rf); /* for a name that the thread's cache lacks */
 uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope);     /* 0: no step mark */
-/* inputs.c: encodes the inputs of an op at `at`; the end, or NULL when `end` came first. */
+/* inputs.c: encodes an op's inputs at `at`. Returns the address behind them, NULL if they do not fit before `end`. */
 uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, uint8_t *at, uint8_t *end,
                                 uint32_t *count);
 /*
- * The same as the tail of an OP record (count, entries) that begins at *rec and whose fixed part takes `head_bytes`;
- * may move the record to another chunk. Returns the record's whole size, 0 when the inputs were too much (counted).
+ * Appends the inputs (count, entries) to the OP record at *rec, whose fixed part takes `head_bytes`. May move the
+ * record to another chunk. Returns the record's whole size, 0 when the inputs are too large (counted).
  */
 uint32_t kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint8_t **rec, uint32_t head_bytes);
 
 /* comms.c: the arguments of collectives. */
 void kp_torch_comms_attach(const struct kp_torch_api *api, const struct kp_torch_layout *layout); /* once, after find */
 extern _Atomic uint32_t
-    kp_torch_comms_id; /* of the name of their ops; 0: to be asked for; UINT32_MAX: they are not read */
-uint32_t kp_torch_comms_intern(struct kp_thread *t); /* never 0 */
-void kp_torch_comms_forget(void);                    /* the name: the spool is a new one */
+    kp_torch_comms_id; /* id of the name "record_param_comms"; 0: not interned yet; UINT32_MAX: never read */
+uint32_t kp_torch_comms_intern(struct kp_thread *t); /* sets and returns kp_torch_comms_id; never 0 */
+void kp_torch_comms_forget(void);                    /* clears the id, for a new spool */
 void kp_torch_comms_put(struct kp_thread *t,
-                        uint64_t gate); /* a COMMS record, when torch tells of a collective on this thread */
+                        uint64_t gate); /* writes a COMMS record if this thread is in a collective */
 
 /* modules.c: the "Module Hierarchy" of TorchScript, for KPROF_WITH_MODULES. */
 void kp_torch_modules_attach(const struct kp_torch_api *api, const char *version); /* once, after find */
 uint32_t kp_torch_modules_id(struct kp_thread *t); /* string id; 0: the calling thread runs no TorchScript */
-void *kp_torch_call_caught(void (*fn)(void *), void *argument); /* what was thrown, or NULL */
+void *kp_torch_call_caught(void (*fn)(void *), void *argument); /* returns the C++ exception that fn threw, or NULL */
 
 static inline uint64_t kp_torch_word(const void *base, size_t offset)
 {
@@ -216,7 +216,7 @@ static inline const void *kp_torch_pointer(const void *base, size_t offset)
     return *(const void *const *)((const uint8_t *)base + offset);
 }
 
-/* Whether `name` is that of the ops around collectives. */
+/* Is `name` the id of "record_param_comms", the op around each collective? */
 static inline bool kp_torch_is_comms(struct kp_thread *t, uint32_t name)
 {
     uint32_t id = kp_load_relaxed(&kp_torch_comms_id);
@@ -224,7 +224,7 @@ static inline bool kp_torch_is_comms(struct kp_thread *t, uint32_t name)
     return __builtin_expect(name == id, 0);
 }
 
-/* Id of an op's name: the address of its schema in the thread's cache, else by its text. */
+/* Id of an op's name: from the thread's cache by the address of its schema, else by its text. */
 static inline uint32_t kp_torch_name_id(struct kp_thread *t, const uint8_t *rf)
 {
     const struct kp_torch_layout *l = &kp_torch.layout;

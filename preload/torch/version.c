@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * version.c - which torch is this, asked without Python and without touching a device
+ * version.c - finds torch's version without Python and without touching a device
  *
  * Called by: source.c at attach. Cold.
- * On fail:   0; the symbols that came with each version give at least a lower bound.
+ * On fail:   0 if no source below knows it
  *
- * In this order: the stable ABI's version number (2.7 on), the build options torch keeps in a std::map (all
- * versions; read as memory, never through its C++ type), the youngest symbol that is there.
+ * Three sources are asked in this order. First the stable ABI's version number (from 2.7). Then torch's build options,
+ * a std::map that is read as plain memory. Last the newest known symbol that is present: a lower bound.
  */
 #include <string.h>
 
@@ -67,7 +67,7 @@ static bool option_read(const void *map, uint32_t string_bytes, const char *key,
     return false;
 }
 
-/* "2.15.0a0+git" -> 215; 0 when it is no such thing */
+/* "2.15.0a0+git" -> 215; 0 for a text that is no version */
 static uint32_t parse_version(const char *text)
 {
     uint32_t part[2] = {0, 0};
