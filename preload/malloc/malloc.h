@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * malloc.h - the host's heap as a source: the room's map
+ * malloc.h - shared by the files of preload/malloc, which record the host's allocator calls
  *
- *   source.c   which library is the allocator, when the taps are put in
- *   taps.c     the functions that stand in the host's words for malloc and its kin
- *   put.c      what they record: a count, or a block with its stack (preload/unwind)
+ *   source.c   finds the allocator and installs the taps
+ *   taps.c     the taps on malloc, free, operator new, mmap and the like
+ *   put.c      writes the records: a count, or a block with its stack (preload/unwind)
  */
 #ifndef KP_MALLOC_H
 #define KP_MALLOC_H
@@ -20,17 +20,17 @@
 enum { KP_HEAP_TAPS_MAX = 64 };
 
 /* --- taps.c --- */
-/* Taps for all that the allocator defines of malloc and its kin, with the real functions kept; how many are in `taps`.
- * 0: there is no malloc to be found. *module: the allocator's. */
+/* Makes a tap for each allocation function that the allocator defines, and keeps the real function's address. Returns
+ * their number; 0: no malloc was found. *module: the allocator's module. */
 uint32_t kp_heap_taps_make(struct kp_tap taps[KP_HEAP_TAPS_MAX], uintptr_t *module);
-uint32_t kp_heap_map_taps_make(struct kp_tap taps[KP_HEAP_TAPS_MAX]); /* mmap and its kin */
+uint32_t kp_heap_map_taps_make(struct kp_tap taps[KP_HEAP_TAPS_MAX]); /* mmap, mmap64, munmap, mremap */
 
 /* --- put.c --- */
-extern bool kp_heap_is_traced;                 /* else counted */
-extern size_t (*kp_heap_size_of)(void *block); /* NULL: this allocator does not tell */
+extern bool kp_heap_is_traced;                 /* true: each block is recorded; false: blocks are counted */
+extern size_t (*kp_heap_size_of)(void *block); /* malloc_usable_size; NULL: this allocator has none */
 int kp_heap_put_setup(void);                   /* 0 or -ENOMEM */
 void kp_heap_put_begin_in_child(void);
-/* A block was taken; flags: KP_HEAP_*. `live`: by how much the heap grew (count). */
+/* Record that a block was allocated or freed; flags: KP_HEAP_*. `live`: the block's size for the heap counter. */
 void kp_heap_put_taken(void *block, size_t bytes, int64_t live, uint32_t flags);
 void kp_heap_put_given(void *block, size_t bytes, int64_t live, uint32_t flags);
 

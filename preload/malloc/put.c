@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * put.c - what the host's allocator did, as records
+ * put.c - writes the records of the host's allocator calls
  *
  * Called by: taps.c, on any host thread, around every call of the allocator while a window records (hot)
- * Owns:      per thread, the count it is adding to; some lanes for threads that cannot write
- * Locks:     none. A lane is a flag that is tried. Tracing waits for room, at most WAIT_MS
- * Memory:    arena, a thread's first count
+ * Owns:      per thread, the count record it adds to; LANES lanes for threads that cannot write
+ * Locks:     none; a lane has a flag that is only tried. A thread that traces waits for room, at most WAIT_MS.
+ * Memory:    arena, at a thread's first count
  * On fail:   a record that finds no room, or no lane, is counted as lost
  * Safe in:   signal handlers yes; after fork yes (the gate reads 0 in a child)
  *
- * A host frees blocks where we have no thread state: when a thread ends, after our destructor of its key ran; while the
- * state is made; in a signal handler that struck one of our hooks. A free that is missed looks like a leak, so these go
+ * A thread may free blocks where its thread state cannot be used: after our TLS destructor ran, while the state is
+ * made, or in a signal handler that interrupted one of our hooks. A missed free looks like a leak, so these records go
  * through a lane.
  *
- * Counting costs a few additions: as long as a thread puts nothing else, begins and ends no range and the step is the
- * same, its last count is added to in place.
+ * Counting costs a few additions: a thread adds to its last count record in place. It begins a new one after another
+ * record, after the end of a range, and at a new step.
  */
 #include <errno.h>
 
@@ -31,7 +31,7 @@
 enum { LANES = 4, LANE_TRIES = 64, WAIT_MS = 1000, WAIT_LONGER = 12 };
 #define WAIT_NS (WAIT_MS * 1000000ul)
 
-/* The last count of a thread, and what would end it. */
+/* A thread's last count record, and the state that it is valid for. */
 struct count {
     struct kp_rec_heapcount *rec;
     const uint8_t *at;
@@ -39,10 +39,10 @@ struct count {
     uint32_t thread_no, cycle, ended;
 };
 
-/* The way into a chunk: the thread's own, or a lane's. */
+/* Where this call writes: to its thread's chunk or to a lane's. */
 struct way {
     struct kp_guard guard;
-    struct lane *lane; /* NULL: the thread's own */
+    struct lane *lane; /* NULL: the thread's own chunk */
 };
 
 bool kp_heap_is_traced;
@@ -51,7 +51,7 @@ size_t (*kp_heap_size_of)(void *block);
 static struct lane {
     struct kp_thread *thread;
     atomic_flag is_taken;
-    _Atomic uintptr_t holder; /* thread_id() of whom it is taken by, once its `inside` says where */
+    _Atomic uintptr_t holder; /* thread_id() of the thread that took it; set after the lane's `inside` */
 } lanes[LANES];
 
 int kp_heap_put_setup(void)
@@ -59,13 +59,13 @@ int kp_heap_put_setup(void)
     for (int i = 0; i < LANES; i++) {
         lanes[i].thread = kp_lane_open("heap");
         if (!lanes[i].thread) return -ENOMEM;
-        lanes[i].thread->is_lane = false; /* its chunks are like a thread's: they say nothing of devices */
+        lanes[i].thread->is_lane = false; /* is_lane marks chunks of devices, and these are a thread's */
     }
     return 0;
 }
 
-/* The lanes are the parent's, and so may their chunks be. A child that gets no new ones leaves out what would go
- * there. */
+/* Opens lanes for the child: the parent's may write to the parent's chunks. Without memory it has none, and what would
+ * go there is not recorded. */
 void kp_heap_put_begin_in_child(void)
 {
     const int err = kp_heap_put_setup();
@@ -78,7 +78,7 @@ void kp_heap_put_begin_in_child(void)
 
 static uintptr_t thread_id(void) { return (uintptr_t)&kp_thread_self; }
 
-/* One that this very thread holds may have been left, as a hook may (collector/record/abandoned.c). */
+/* A lane that this thread already holds may belong to an abandoned hook (collector/record/abandoned.c). */
 static bool lane_take(struct lane *lane, const uintptr_t *frame)
 {
     if (!lane->thread) return false;
@@ -120,11 +120,11 @@ static __attribute__((noinline)) bool enter_slowly(struct way *way, const uintpt
     return true;
 }
 
-/* The first allocation of a forked child: what it asks for from here on is recorded, and this one is, too. */
+/* At a forked child's first allocation: begins its run. This allocation is recorded, too. */
 static __attribute__((noinline)) void begin_run(void)
 {
     const int saved = errno;
-    kp_in_profiler = true; /* what a thread and a file of ours need of libc */
+    kp_in_profiler = true; /* beginning a run makes libc allocate for our thread and files */
     kp_run_saw_activity();
     kp_in_profiler = false;
     errno = saved;
@@ -205,9 +205,9 @@ static bool is_short(uint64_t address, uint64_t bytes, uint32_t flags)
 }
 
 /*
- * A trace of the heap with holes tells of leaks that are none, so its threads go no faster than the writer makes room
- * (docs/decisions/029). Only their own: a lane may be a signal handler's. After a wait in vain (no writer, a disk that
- * hangs) nobody waits for a while, longer each time.
+ * A lost free would look like a leak, so a thread that traces waits until the writer has made room (decisions/029).
+ * It does so only for its own chunk, since a lane may be used in a signal handler. After a wait in vain (no writer, a
+ * disk that hangs) no thread waits for a while, longer each time.
  */
 static __attribute__((noinline)) void wait_for_room(const struct kp_guard *g, uint32_t size)
 {

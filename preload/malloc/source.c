@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * source.c - the heap as a source: finds the allocator and puts the taps in
+ * source.c - the allocator as a source: finds it and installs the taps
  *
  * Called by: boot.c through source.h
- * Owns:      the two sets of taps; they stay for good and pass through while no window records
- * Locks:     none of its own
+ * Owns:      the two sets of taps; they are never removed and pass calls through while no window records
+ * Locks:     none
  * On fail:   the heap is not recorded; one line says why
  * Safe in:   after fork yes (the gate reads 0 in a child; with KPROF_CHILDREN=1 its first allocation begins a run)
  *
- * With KPROF_MALLOC=0 nothing is installed. Else the source is attached in the constructor, so a program without torch
- * has a run too. Whose malloc is it? The one the loader's order gives: glibc's, or that of a library or program that
- * defines it. All taps are of that one module, for what all others, the libc and the loader call in it; what it calls
- * itself is its own affair. So no allocation is seen twice: operator new of libstdc++ calls malloc and is not tapped,
- * that of an allocator's library calls nobody.
+ * With KPROF_MALLOC=0 nothing is installed. Else the source attaches in the constructor, so a program without torch
+ * has a run too. The allocator is the first module in the loader's search order that defines malloc: glibc, another
+ * library or the program. Every tapped function is defined in that module. The taps take calls from all other modules,
+ * libc and the loader included, but not the module's own calls. So each allocation is recorded once: libstdc++'s
+ * operator new calls malloc and is not tapped, and an allocator's operator new makes no tapped call.
  */
 #include <stdint.h>
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * taps.c - the functions in the host's words for malloc and its kin
+ * taps.c - the taps on malloc, free, operator new, mmap and the like
  *
  * Called by: any host thread, in place of the allocator's function (hot)
- * Owns:      the addresses of the real functions, constant before the first tap is in
+ * Owns:      the addresses of the real functions, constant before the first tap is installed
  * Locks:     none. Memory: none; about 200 bytes of stack where nothing is recorded.
- * On fail:   the call is the host's and goes on
+ * On fail:   the real function is called all the same
  * Safe in:   wherever the real function is; after fork yes (the gate reads 0 in a child)
  *
- * A block taken is recorded after the call, one given back before it: so in order of time no block is taken again
- * before it was given back, on whichever thread. What operator new throws passes by: nothing is kept while it runs.
+ * An allocation is recorded after the call, a free before it. So in order of time no block is allocated again before
+ * it was freed, on any thread. An exception of operator new passes through: the tap holds nothing during the call.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -41,7 +41,7 @@ static inline bool is_on(void)
     return __builtin_expect((kp_gate_get() & (KP_GATE_RECORD | KP_GATE_CHILD_PENDING)) != 0, 0);
 }
 
-/* An allocator that allocates to tell a size must not be asked about that. */
+/* `is_asking` ends the recursion if the allocator's malloc_usable_size itself allocates. */
 static inline int64_t size_of(void *block)
 {
     static _Thread_local bool is_asking __attribute__((tls_model("initial-exec")));
@@ -111,7 +111,7 @@ static int tap_take_at(void **block, size_t align, size_t bytes)
     return err;
 }
 
-/* --- realloc: two records, since the block given back may be taken by another thread while the call lasts --- */
+/* --- realloc: a free and an allocation, as another thread may get the old block during the call --- */
 
 static int64_t resize_begin(void *old)
 {
@@ -149,7 +149,7 @@ static void *tap_resize_array(void *old, size_t n, size_t each)
     return block;
 }
 
-/* --- the many forms of operator new, delete and free: what follows the first argument is handed on as it is --- */
+/* --- the forms of operator new, delete and free; a tap passes on the arguments behind the first --- */
 
 #define NEW(i)                                                      \
     static void *tap_new##i(size_t bytes, uintptr_t a, uintptr_t b) \
@@ -192,7 +192,7 @@ static int tap_unmap(void *block, size_t bytes)
     if (!is_on()) return real_unmap(block, bytes);
     kp_heap_put_given(block, bytes, 0, KP_HEAP_MAPPED);
     const int rc = real_unmap(block, bytes);
-    if (rc != 0) kp_heap_put_taken(block, bytes, 0, KP_HEAP_MAPPED); /* it is still there */
+    if (rc != 0) kp_heap_put_taken(block, bytes, 0, KP_HEAP_MAPPED); /* munmap failed: it is still mapped */
     return rc;
 }
 
@@ -206,11 +206,11 @@ static void *tap_remap(void *old, size_t old_bytes, size_t bytes, int flags, voi
     return block;
 }
 
-/* --- which is which --- */
+/* --- names, real functions and taps --- */
 
 struct row {
     const char *symbol;
-    void *real, *tap; /* real: the word that keeps it */
+    void *real, *tap; /* real: address of the variable that keeps the real function */
 };
 #define ROW(symbol, word, tap)                            \
     {                                                     \
@@ -232,7 +232,7 @@ static const struct row rows[] = {
     GIVE_ROW("free_sized", 1),
     GIVE_ROW("free_aligned_sized", 2),
 };
-/* Those of libc call the ones above by name and are seen there. */
+/* glibc's versions call the functions above through the PLT and are recorded there. */
 static const struct row rows_not_of_libc[] = {
     ROW("reallocarray", real_resize_array, tap_resize_array),
     NEW_ROW("_Znwm", 0),
