@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * inject.c - NVTX as a source: each library that uses it comes here at its first call
+ * inject.c - NVTX as a source: gives our handlers to each library that uses NVTX
  *
- * Called by: NVTX's code inside a library of the host, on the thread that makes the library's first NVTX call, once a
- *            library, while other threads that want the same library's NVTX wait for it
+ * Called by: NVTX's code in a host library, once, on the thread that makes the library's first NVTX call; other
+ *            threads that call the same library's NVTX wait for it
  * Owns:      nothing
  * Locks:     none
  * On fail:   0: the library's NVTX calls become empty functions, as they are without any tool
- * Safe in:   after fork: the gate reads 0, a library that asks in a child is told that there is no tool
+ * Safe in:   after fork: the gate reads 0, so a library that asks in a child gets 0
  *
- * Once a library has the handlers it keeps them; while nothing is recorded a call costs one load.
+ * A library never loses the handlers. While nothing is recorded, an NVTX call costs one load.
  */
 #include <errno.h>
 
@@ -26,7 +26,7 @@ static _Atomic bool injected;
 
 static void setup(const struct kp_config *config) { is_wanted = (config->activities & KP_ACTIVITY_CUDA) != 0; }
 
-/* An older NVTX has shorter tables: what is beyond their ends has no handler. */
+/* An older NVTX has shorter tables: handlers beyond their ends are not installed. */
 static bool install(const struct kp_nvtx_callbacks *callbacks)
 {
     unsigned installed = 0;
@@ -43,7 +43,7 @@ static bool install(const struct kp_nvtx_callbacks *callbacks)
     return installed > 0;
 }
 
-/* The name is NVIDIA's. 1: we are the tool. */
+/* NVTX looks up this name. Returns 1: our handlers are installed. */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(kp_nvtx_export_fn export_get);
 int InitializeInjectionNvtx2(kp_nvtx_export_fn export_get)
 {
@@ -52,7 +52,7 @@ int InitializeInjectionNvtx2(kp_nvtx_export_fn export_get)
         is_wanted && (kp_gate_get() & KP_GATE_ON) && export_get && install(export_get(KP_NVTX_EXPORT_CALLBACKS));
     if (done) {
         kp_log(1, "a library's NVTX ranges are recorded");
-        if (!kp_exchange_acq_rel(&injected, true)) kp_run_modules_changed(); /* we have something to record */
+        if (!kp_exchange_acq_rel(&injected, true)) kp_run_modules_changed(); /* makes boot.c attach this source */
     }
     errno = saved;
     return done;

@@ -3,9 +3,9 @@
  * nvtx.h - the binary interface of NVTX 3, and what this room's files share
  *
  * NVTX 3 is compiled into each library that uses it. At a library's first NVTX call its copy loads the tool that
- * NVTX_INJECTION64_PATH names and calls the tool's InitializeInjectionNvtx2 with a function that hands out tables; the
- * tool stores its handlers there. Functions without a handler become empty. The layouts below are facts of that
- * interface; test/e2e/test_nvtx.py compares them with the real header where there is one.
+ * NVTX_INJECTION64_PATH names. It calls the tool's InitializeInjectionNvtx2 with a function that returns tables, and
+ * the tool stores its handlers there. Functions without a handler become empty. The layouts below are NVTX's;
+ * test/e2e/test_nvtx.py compares them with the real header where there is one.
  */
 #ifndef KP_NVTX_H
 #define KP_NVTX_H
@@ -16,14 +16,14 @@
 
 #include "collector/record/kp_record.h"
 
-/* --- what the libraries hand us --- */
+/* --- NVTX's types --- */
 
 typedef void (*kp_nvtx_fn)(void);
-enum { KP_NVTX_EXPORT_CALLBACKS = 1 }; /* which export table */
+enum { KP_NVTX_EXPORT_CALLBACKS = 1 }; /* number of the export table with table_get */
 enum { KP_NVTX_MODULE_CORE = 1, KP_NVTX_MODULE_CORE2 = 5 };
 struct kp_nvtx_callbacks {
     size_t bytes;
-    /* A table of pointers to the words that hold the handlers, indexed by the numbers below. 1: there is one. */
+    /* *table: pointers to the variables that hold handlers, indexed by the numbers below. Returns 1 if it exists. */
     int (*table_get)(int module, kp_nvtx_fn ***table, unsigned *count);
 };
 typedef const void *(*kp_nvtx_export_fn)(uint32_t table);
@@ -66,12 +66,12 @@ struct kp_nvtx_event { /* nvtxEventAttributes_t, version 2 and up */
 };
 enum { KP_NVTX_NO_TRACKING = -2 }; /* what push and pop return without a tool */
 
-/* --- text.c: what NVTX calls say, as name ids --- */
+/* --- text.c: the texts of NVTX calls, as name ids --- */
 
-/* A registered string or a domain: what the host holds as its handle. Lives for ever; one per text. */
+/* A registered string or a domain; its address is the host's handle. Never freed; one for each text. */
 struct kp_nvtx_text {
     uint64_t hash;
-    _Atomic uint32_t id; /* of its name in the spool; 0: not used yet */
+    _Atomic uint32_t id; /* name id in the spool; 0: none yet */
     uint32_t bytes;
     char text[];
 };
@@ -80,11 +80,11 @@ struct kp_nvtx_message {
     const void *at;
 };
 struct kp_nvtx_message kp_nvtx_event_message(const struct kp_nvtx_event *event);
-/* Inside a hook. 0: no text, or no room for it (counted). */
+/* Name ids, from inside a hook. 0: no text, or no room for it (counted). */
 uint32_t kp_nvtx_message_name(struct kp_thread *t, struct kp_nvtx_message message);
 uint32_t kp_nvtx_text_name(struct kp_thread *t, struct kp_nvtx_text *text);
-void kp_nvtx_texts_forget(void); /* the names of texts: the spool is a new one */
-/* Any thread, not inside a hook. NULL: no room; the host then passes NULL, which says "no text" or "default domain". */
+void kp_nvtx_texts_forget(void); /* clears the ids, for a new spool */
+/* Registers a text, on any thread, not inside a hook. NULL: no room; to NVTX, NULL is "no text" or "default domain". */
 struct kp_nvtx_text *kp_nvtx_text_keep(struct kp_nvtx_message message);
 
 /* --- ranges.c: the handlers --- */

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * ranges.c - the handlers: a library says that a range begins or ends, this makes a record of it
+ * ranges.c - NVTX handlers, which make records of ranges and marks
  *
  * Called by: any host thread, straight from its NVTX calls (hot)
- * Owns:      per thread, the ranges it has pushed in the window that is being recorded
- * Locks:     none. Memory: arena, a thread's first push while recording.
+ * Owns:      per thread, the ranges it has pushed in the current window
+ * Locks:     none. Memory: arena, at a thread's first push while a window records.
  * On fail:   the range is not recorded and counted
  * Safe in:   after fork yes (the gate reads 0 in a child)
  *
- * Push and pop answer as they do without a tool, so a host cannot tell. Each domain has a stack of its own on each
- * thread:
- * a pop takes the innermost range of its domain. What was pushed before the window is not known; a pop that finds no
- * range of its domain belongs to one of those.
+ * Push and pop return what they return without a tool, so the host sees no difference. Each domain has its own stack on
+ * each thread: a pop ends the innermost range of its domain. Ranges pushed before the window are not on the stack, so
+ * a pop that finds no range of its domain is ignored.
  */
 #include <string.h>
 
@@ -26,18 +25,18 @@ enum { DEPTH_MAX = 120, NUMBER_BITS = 40 };
 #define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
 
 struct pushed {
-    struct kp_rec_nvtx *rec; /* NULL: there was no room for it */
+    struct kp_rec_nvtx *rec; /* NULL: there was no room for the record */
     const struct kp_nvtx_text *domain;
 };
 struct stack {
-    uint32_t thread_no, cycle; /* whose it is, and of which window */
-    uint32_t depth, beyond;    /* pushed deeper than DEPTH_MAX: not recorded */
+    uint32_t thread_no, cycle; /* the thread and the cycle that pushed the ranges */
+    uint32_t depth, beyond;    /* beyond: ranges deeper than DEPTH_MAX, not recorded */
     struct pushed ranges[DEPTH_MAX];
 };
 
 static _Atomic uint64_t last_id;
 
-/* The state of a dead thread is given to a new one, with the ranges the dead one left open. */
+/* A new thread may get a dead thread's state, so thread_no is compared before its open ranges are used. */
 static struct stack *stack_get(struct kp_thread *t, uint32_t cycle)
 {
     struct stack *s = t->source_state[KP_STATE_NVTX];
@@ -57,7 +56,7 @@ static struct kp_rec_nvtx *put(const struct kp_guard *g, struct kp_nvtx_text *do
     struct kp_rec_nvtx *rec = kp_put_reserve(t, g->gate, sizeof *rec, KP_KIND_NVTX);
     if (!rec) return NULL;
     rec->head = (struct kp_rec){.kind = KP_KIND_NVTX, .size = sizeof *rec, .name = name};
-    kp_store_relaxed(&rec->ticks, type != KP_NVTX_RANGE); /* only a range is open until its end is filled in */
+    kp_store_relaxed(&rec->ticks, type != KP_NVTX_RANGE); /* 0: a range that has not ended */
     rec->id = id;
     rec->domain = domain ? kp_nvtx_text_name(t, domain) : 0;
     rec->type = type;
@@ -75,7 +74,7 @@ static void push(struct kp_nvtx_text *domain, struct kp_nvtx_message message)
     if (s && s->depth < DEPTH_MAX) {
         s->ranges[s->depth] =
             (struct pushed){put(&guard, domain, kp_nvtx_message_name(guard.thread, message), KP_NVTX_RANGE, 0), domain};
-        kp_signal_fence(); /* a handler may leave from here: what is pushed is whole */
+        kp_signal_fence(); /* a signal handler may jump out of here: the entry is complete before depth counts it */
         s->depth++;
     } else if (s) {
         s->beyond++;
@@ -110,8 +109,8 @@ static void pop(const struct kp_nvtx_text *domain)
 }
 
 /*
- * The host gets the number of its range together with its name, and gives both back at the end: viewers close a range
- * only under its own name. In the file the number stands alone.
+ * The id returned to the host holds the range's number and its name's id, and the host passes it to the end call. The
+ * end record needs the name, because viewers close a range only under its name. The file has the number alone.
  */
 static uint64_t put_one(struct kp_nvtx_text *domain, struct kp_nvtx_message message, uint8_t type, uint64_t id)
 {
@@ -130,7 +129,7 @@ static uint64_t put_one(struct kp_nvtx_text *domain, struct kp_nvtx_message mess
     return id;
 }
 
-/* ---- one function for each form of call; the numbers of nvtx.h name them ---- */
+/* ---- a handler for each form of call, under its number of nvtx.h ---- */
 
 #define TEXT_A(text) ((struct kp_nvtx_message){KP_NVTX_TEXT_ASCII, (text)})
 #define TEXT_W(text) ((struct kp_nvtx_message){KP_NVTX_TEXT_WIDE, (text)})

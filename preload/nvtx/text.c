@@ -2,12 +2,12 @@
 /*
  * text.c - the texts of NVTX calls: messages in three forms, registered strings, domains
  *
- * Called by: ranges.c: names inside a hook (hot), registrations outside
+ * Called by: ranges.c, for names inside a hook (hot), for registrations outside
  * Owns:      the table of registered texts; an entry lives as long as the process
  * Locks:     none. An entry is published by one compare-and-swap; the same text gives the same handle.
  * Memory:    arena, when a text is registered for the first time
  * On fail:   name 0, or no handle
- * Safe in:   after fork yes (the gate is asked before anything is registered)
+ * Safe in:   after fork yes (ranges.c reads the gate before it registers a text)
  */
 #include "preload/nvtx/nvtx.h"
 
@@ -29,7 +29,7 @@ struct kp_nvtx_message kp_nvtx_event_message(const struct kp_nvtx_event *event)
     return (struct kp_nvtx_message){event->message_type, event->message};
 }
 
-/* wchar_t is UTF-32 here. What is no character becomes '?'. Stops before a character that does not fit. */
+/* Converts from UTF-32 (wchar_t). An invalid character becomes '?'. Stops before a character that does not fit. */
 static uint32_t utf8_make(char out[TEXT_MAX_BYTES], const wchar_t *wide)
 {
     uint32_t n = 0;
@@ -46,7 +46,7 @@ uint32_t kp_nvtx_text_name(struct kp_thread *t, struct kp_nvtx_text *text)
     uint32_t id = kp_load_relaxed(&text->id);
     if (id) return id;
     id = kp_name_intern(t, text->text, text->bytes);
-    kp_store_relaxed(&text->id, id); /* any thread's answer is the same */
+    kp_store_relaxed(&text->id, id); /* every thread stores the same id */
     return id;
 }
 
@@ -98,7 +98,7 @@ static struct kp_nvtx_text *table_keep(const char *bytes, uint32_t len)
         }
         if (seen->hash == hash && seen->bytes == len && memcmp(seen->text, bytes, len) == 0) return seen;
     }
-    kp_loss_count(KP_KIND_NVTX, KP_LOSS_NAME); /* a program that registers thousands: the rest has no text */
+    kp_loss_count(KP_KIND_NVTX, KP_LOSS_NAME); /* the table is full: this text is not shown */
     return NULL;
 }
 
