@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * call_x86_64.S - x86-64: a call that seems to come from elsewhere (taps.h)
+ * call_x86_64.S - x86-64: calls a function with a chosen return address (taps.h)
  */
         .macro  KEEP reg
         pushq   %\reg

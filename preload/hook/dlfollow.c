@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * dlfollow.c - follows the host's dlopen calls without becoming their caller
+ * dlfollow.c - notices the host's dlopen and dlsym calls without becoming their caller
  *
  * Called by: the taps (tap_ARCH.S) on any host thread, before a dl function; dltaps.c (start); the writer's tick
  * Owns:      the taps of the dl functions, the flag `scanning`
- * Locks:     `scanning`, waited for at most WAIT_MAX_US, and then gone without
- * Memory:    none of its own; about 3 KB of stack
+ * Locks:     `scanning`, the turn: a thread waits for it at most WAIT_MAX_US, then goes on without a scan
+ * Memory:    none; about 3 KB of stack
  * On fail:   a scan that cannot be made now is made at the next dl call or tick
- * Safe in:   signal handlers no (nor is dlsym); after fork: the child's gate is shut, it passes through
+ * Safe in:   signal handlers no (nor is dlsym); after fork: the child's gate is shut, calls pass through
  *
- * When is it too early, when too late? A module is complete when its dlopen returns, but at that point nobody calls
- * us. Importers call dlsym for the module's init function next, on the same thread: that is the moment to look. The
- * tap on dlopen only says that something may come (and uses the chance to look for what came before).
+ * When to scan: a module is complete when its dlopen returns, but no tap runs then. Importers call dlsym for the
+ * module's init function next, on the same thread, so the tap on dlsym scans. The tap on dlopen only notes that a
+ * module may come, and scans for modules that came before.
  *
  * Deadlocks. The loader has two locks, both recursive: the load lock (held by dlopen for all it does, constructors
  * included, and by dlsym) and the list lock (held for moments, and by dl_iterate_phdr while it calls back).
  *   - dlsym in a constructor: this thread holds the load lock. Our dlopen(RTLD_NOLOAD) takes it again: fine.
- *   - dlsym elsewhere while another thread is inside dlopen: our dlopen(RTLD_NOLOAD) waits for it, as the host's own
- *     dlsym would a moment later. So that nobody waits for us in turn, `scanning` is not a lock: a thread in a
- *     constructor that finds it taken sleeps a bounded while (the other may be waiting for this very thread) and
- *     goes on; what it came for is then found at its next dl call, or by the one who waited.
+ *   - dlsym elsewhere while another thread is inside dlopen: our dlopen(RTLD_NOLOAD) waits for that thread, as the
+ *     host's own dlsym would a moment later. That thread may be in a constructor and come here too. So its wait for
+ *     `scanning` has a bound: it then goes on without a scan. Its next dl call, or the thread that has the turn, finds
+ *     the new module.
  *   - the list lock is never held across a call that takes the load lock.
  *
- * The error that dlerror() reports: each dl function clears it on entry, and a tap is always followed by one, so what
- * our own dl calls leave is not seen. kp_hook_scan runs on our own thread.
+ * dlerror(): each dl function clears the thread's error on entry. A tap always jumps to a dl function, so the host
+ * never sees the error of our own dl calls. kp_hook_scan runs on a helper thread.
  */
 #include "preload/hook/taps.h"
 
@@ -56,10 +56,10 @@ void *kp_hook_real_dlopen, *kp_hook_real_dlmopen, *kp_hook_real_dlsym, *kp_hook_
 static struct kp_tap taps[KP_HOOK_DL_TAPS];
 static bool is_started;
 static atomic_flag scanning = ATOMIC_FLAG_INIT;
-static _Atomic bool is_telling; /* the list of modules is up to date, what they bring is not attached yet */
+static _Atomic bool is_telling; /* a scan is going on: sources may not be attached to the new modules yet */
 static _Thread_local bool is_inside __attribute__((tls_model("initial-exec")));
 
-/* What the loader allocates for us meanwhile is not the host's. */
+/* kp_in_profiler keeps the loader's allocations for us out of the host's malloc records. */
 static void set_inside(bool is)
 {
     static _Thread_local bool was_ours __attribute__((tls_model("initial-exec")));
@@ -68,7 +68,7 @@ static void set_inside(bool is)
     is_inside = is;
 }
 
-/* false: this thread is inside a hook or a scan, or this process is not ours (a forked child). */
+/* false: this thread is inside a hook or a scan, or the gate is shut (a forked child, after exit). */
 static bool may_scan(void)
 {
     struct kp_thread *t = kp_thread_self;
@@ -84,10 +84,10 @@ static bool take_turn(void)
     return false;
 }
 
-/* `scanning` is ours and stays so while boot.c attaches: another thread's dlsym waits until that is done. */
+/* The caller holds `scanning`, also while boot.c attaches sources: another thread's dlsym waits for that. */
 static void scan_and_tell(void)
 {
-    kp_store_relaxed(&is_telling, true); /* kp_modules_apply makes it known */
+    kp_store_relaxed(&is_telling, true); /* published by kp_modules_apply's release of last_adds */
     if (is_started) {
         int err = kp_modules_apply(taps, KP_HOOK_DL_TAPS, false);
         if (err) KP_LOG_ONCE(0, "the list of modules is not complete (error %d): a late torch may go unnoticed", -err);
@@ -97,8 +97,8 @@ static void scan_and_tell(void)
 }
 
 /*
- * Host threads come here at places where they cannot be cancelled without us, so they cannot be with us either. One
- * that looks for a function of a library which another thread is attaching just now waits, too: it is about to call it.
+ * dlsym is no cancellation point, so a host thread must not be cancelled here: cancellation is disabled. While another
+ * thread attaches sources (is_telling), this thread waits too: it may be about to call a function of the new library.
  */
 static void scan_if_changed(void)
 {
@@ -116,8 +116,7 @@ static void scan_if_changed(void)
     errno = saved;
 }
 
-/* The turn is taken before the loader is asked anything, so that kp_hook_before_fork keeps this thread out of its
- * locks. */
+/* Takes the turn before it calls the loader: so kp_hook_before_fork keeps this thread out of the loader's locks. */
 void kp_hook_scan(void)
 {
     if (!may_scan() || atomic_flag_test_and_set_explicit(&scanning, memory_order_acquire)) return;
@@ -142,11 +141,11 @@ void kp_hook_note(void)
 {
     if (!may_scan()) return;
     int credit = kp_load_relaxed(&kp_hook_credit);
-    if (credit > 0) kp_store_relaxed(&kp_hook_credit, credit - 1); /* an update lost to another thread is no harm */
+    if (credit > 0) kp_store_relaxed(&kp_hook_credit, credit - 1); /* losing an update to another thread is harmless */
     scan_if_changed();
 }
 
-/* A source's attach() runs in a scan: then the turn is this thread's already. */
+/* In a source's attach(), which runs in a scan, this thread has the turn already. */
 static bool may_change_taps(bool *took)
 {
     *took = false;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * getenv.c - tells NVTX and the CUDA driver where we are, without a word in the environment
+ * getenv.c - gives NVTX and the CUDA driver this library's path, without setting an environment variable
  *
- * Called by: boot.c (constructor); any host thread that asks for an environment variable
+ * Called by: boot.c (constructor); any host thread that calls getenv or secure_getenv
  * Owns:      the taps on getenv and secure_getenv
- * Locks:     none of ours; dladdr takes the loader's, only when the driver's variable is asked for
- * On fail:   nothing is answered: no NVTX ranges, and the driver is noticed later
- * Safe in:   after fork: a child's gate is shut, it is answered nothing
+ * Locks:     none; dladdr takes the loader's, only when the driver's variable is asked for
+ * On fail:   no tap: no NVTX ranges, and the driver is noticed later
+ * Safe in:   after fork: a child's gate is shut, so the taps return the environment's value
  *
- * Both load a tool by a path they find in an environment variable. We could set these variables, but then the host
- * would see them, and so would every program it starts, also one started without LD_PRELOAD to be left alone. So the
- * variables stay unset and only the question is answered (decisions/013): by our own path, where the host has set
- * nothing itself.
+ * NVTX and the driver load a tool by a path in an environment variable. If we set these variables, the host would see
+ * them, and so would each program it starts, even one that is started without LD_PRELOAD. So the variables stay unset,
+ * and the taps return this library's path where the host has set nothing (decisions/013).
  */
 #include "preload/hook/getenv.h"
 
@@ -28,10 +27,9 @@
 typedef char *(*ask_fn)(const char *name);
 
 static ask_fn real_get, real_secure_get;
-static char
-    *own_path; /* as the loader has it, so that dlopen finds the mapped library by name, wherever the host has gone */
+static char *own_path; /* the loader's path, so that dlopen finds the mapped library even after the host's chdir */
 
-/* Kineto in libtorch_cpu asks for it as well and behaves differently when it is set: only the driver is answered. */
+/* Kineto in libtorch_cpu also reads the variable, and changes its behaviour if it is set. Only the driver gets it. */
 static __attribute__((noinline)) bool is_driver(void *caller)
 {
     int saved = errno;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * getenv.h - tells NVTX and the CUDA driver where we are, without a word in the environment
+ * getenv.h - gives NVTX and the CUDA driver this library's path, without setting an environment variable
  */
 #ifndef KP_GETENV_H
 #define KP_GETENV_H
@@ -11,8 +11,8 @@
 #include "preload/hook/hook.h"
 
 /*
- * Once, from the constructor, after kp_hook_start. answers: NVTX and CUDA are to be recorded. `more`: taps that go in
- * at the start as well, since each set is a look through all modules. 0 or -errno: nothing is answered.
+ * Call once, from the constructor, after kp_hook_start. answers: NVTX and CUDA are to be recorded. `more`: other taps
+ * to install now, since each set costs a scan of all modules. 0 or -errno: no tap was installed.
  */
 int kp_getenv_start(bool answers, const struct kp_tap_row *more, uint32_t count);
 

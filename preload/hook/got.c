@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * got.c - finds and rewrites the words through which a module calls a named function
+ * got.c - finds and rewrites the PLT/GOT slots through which a module calls a named function
  *
  * Called by: modules.c: find under the loader's list lock, write later with the module held by a reference
  * Owns:      a scratch list
  * Locks:     none; one thread at a time (dlfollow.c's turn)
- * On fail:   -errno; the word is as it was
+ * On fail:   -errno; the slot is unchanged
  *
- * Most of a module's words are of no interest, so names are compared once per imported symbol and not once per
- * word: libtorch_cpu has about thirty words per imported name. A word under RELRO sits in a page which the loader has
- * made read-only; the page is made writable for the one store and read-only again, as the program headers say.
+ * libtorch_cpu has about thirty slots per imported name, so names are compared once per imported symbol and not once
+ * per slot. The loader has made RELRO pages read-only: such a page is made writable for the one store.
  */
 #include "preload/hook/got.h"
 
@@ -36,13 +35,12 @@ struct import {
     uint32_t symbol, name;
 };
 
-/* Too much for a small thread's stack, and one thread at a time comes here. */
+/* Static, as they are too large for a small stack; one thread at a time uses them. */
 static struct import imports[IMPORTS_MAX];
 static uint32_t import_count;
-static uint64_t symbol_bits[SYMBOL_BITS / 64]; /* which symbols are imports, roughly */
+static uint64_t symbol_bits[SYMBOL_BITS / 64]; /* a filter: the bit of each import is set, and perhaps others' */
 
-/* A module that defines the name itself means its own function by it: hands off, unless the tap wants just that, or all
- * of them. */
+/* A module that defines the name calls its own function by it. So it is left alone, unless a tap is _own or _common. */
 static bool is_callable(const struct kp_image *image, uint32_t symbol, uint32_t name)
 {
     const ElfW(Sym) *s = &image->symbols[symbol];
@@ -62,7 +60,7 @@ static void add_import(uint32_t symbol, uint32_t name)
     symbol_bits[symbol % SYMBOL_BITS / 64] |= UINT64_C(1) << (symbol % 64);
 }
 
-/* Imported symbols that are wanted, in rising order but for hashed ones. */
+/* Collects the wanted imports in `imports`, in rising order except for hashed ones. */
 static void find_imports(const struct kp_image *image, uint32_t first)
 {
     import_count = 0;
@@ -95,7 +93,7 @@ static uint32_t name_of_reloc(const struct search *s, uint32_t symbol)
 
 bool kp_got_is_word(uint32_t type) { return type == RELOC_JUMP_SLOT || type == RELOC_GLOB_DAT; }
 
-/* Where text is relocated, a pointer may lie in a page that is not writable: those modules' pointers are left alone. */
+/* In a module with text relocations a pointer may lie in a read-only page, so its pointers are left alone. */
 static bool is_of_interest(const struct kp_image *image, uint32_t type)
 {
     return kp_got_is_word(type) || (type == RELOC_POINTER && !image->has_text_relocations);
@@ -137,7 +135,7 @@ int kp_got_write(const struct kp_slot *slot, uintptr_t expected, uintptr_t value
     int rc = slot->is_relro ? kp_io_mprotect(page, page_bytes, PROT_READ | PROT_WRITE) : 0;
     if (rc < 0) return rc;
     bool done = kp_cas_acq_rel((_Atomic uintptr_t *)slot->at, &expected, value);
-    /* the word is written, whatever becomes of its page: the kernel may be out of mappings for a moment */
+    /* The slot is written even if this fails. It is tried twice: the kernel may be out of mappings for a moment. */
     if (slot->is_relro && kp_io_mprotect(page, page_bytes, PROT_READ) != 0)
         (void)kp_io_mprotect(page, page_bytes, PROT_READ);
     return done ? 0 : -EAGAIN;

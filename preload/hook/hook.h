@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook.h - notices libraries that the host loads later, and puts functions of ours in the way of its calls
+ * hook.h - notices libraries that the host loads later, and redirects its calls to taps
  *
- * How to take the calls of a function of some library:
+ * How to tap a function of some library:
  *
  *     static int (*real_launch)(void *, int);
  *     static int tap_launch(void *f, int n)              a plain C function, same type as the real one
@@ -12,16 +12,16 @@
  *     }
  *     static struct kp_tap taps[] = {{"cudaLaunch", NULL, (void *)(uintptr_t)tap_launch}};
  *
- *     in attach():  find the library that is mapped (dlopen with RTLD_NOLOAD), then for every name dlsym:
- *         real_launch = taps[0].real = dlsym(library, "cudaLaunch");      names it lacks stay out of the array
+ *     in attach():  find the mapped library (dlopen with RTLD_NOLOAD), then look up each name by dlsym:
+ *         real_launch = taps[0].real = dlsym(library, "cudaLaunch");      leave out names that it lacks
  *         kp_hook_add_taps(taps, 1);
  *
- * From then on every module's call of that name goes to the tap, in modules mapped now and in those that come, if the
- * name leads to exactly `real` there: through a PLT (bound already or not yet), a GOT word, or a pointer in its data.
- * Calls through a pointer that the host had from dlsym are not seen, nor calls inside the library itself (but see
- * kp_hook_add_taps_own), nor ours: we may call both the real function and by name. Two libraries with the same names
- * (two libcudart): one entry each, with a tap each.
- * A tap must stay callable after it was removed, since a thread may be in it or about to enter.
+ * From then on calls of that name go to the tap, in modules mapped now and later, if the name resolves to `real` there.
+ * A call may go through a PLT slot (bound or not), a GOT slot, or a pointer in the module's data. Not seen are calls
+ * through a pointer from dlsym, and calls inside the library itself (but see kp_hook_add_taps_own). Calls of this
+ * library are not tapped either, so it may call the real function by name. Two libraries with the same names (two
+ * libcudart) take an entry and a tap each.
+ * A removed tap must stay callable, since a thread may be in it or about to enter.
  */
 #ifndef KP_HOOK_H
 #define KP_HOOK_H
@@ -31,52 +31,54 @@
 #include <stdint.h>
 
 struct kp_tap {
-    const char *symbol; /* these strings and the array stay where they are as long as the set is in */
-    void *real;         /* where the calls go without us; a word is only taken when it leads there */
+    const char *symbol; /* the strings and the array must not move or change while the set is installed */
+    void *real;         /* the real function; a slot is redirected only if it leads there */
     void *tap;
 };
 
 /* A tap of a function that is looked up by its name. */
 struct kp_tap_row {
     const char *symbol;
-    void **real; /* where the tap calls on */
+    void **real; /* gets the real function, for the tap to call */
     void *tap;
 };
 
 /*
- * Adds a set of taps, now and for modules to come. Takes some milliseconds: from attach() or a thread of ours, not in a
- * hook and not in set_mode. 0; -EEXIST: one of these functions is tapped; -ENOSPC; -EBUSY: another thread is in a long
- * scan, or this process is a forked child: nothing was added; -ENOMEM: added, but the list of modules is not complete.
+ * Adds a set of taps, for modules mapped now and later. Takes some milliseconds: call it from attach() or a helper
+ * thread, not in a hook and not in set_mode. Returns 0 or:
+ *   -EEXIST  one of these functions is already tapped: nothing was added
+ *   -ENOSPC  too many names or taps: nothing was added
+ *   -EBUSY   another thread is in a long scan, or this process is a forked child: nothing was added
+ *   -ENOMEM  added, but the list of modules is not complete
  */
 int kp_hook_add_taps(const struct kp_tap *taps, uint32_t tap_count);
-/* The same, and takes also what the library that has these functions calls itself, where it does so through words. */
+/* As kp_hook_add_taps; also redirects the calls of the library that defines the functions, where they use slots. */
 int kp_hook_add_taps_own(const struct kp_tap *taps, uint32_t tap_count);
 /*
- * The same, for functions that any module may have and that the first one has for all (malloc, operator new): also
- * where a module that has such a function calls another's by it. What the library of `real` calls itself stays, unless
- * it is libc.
+ * As kp_hook_add_taps, for functions that several modules may define and of which all use the first (malloc, operator
+ * new). Also redirects calls of a module that defines the name but calls another module's function. The calls of the
+ * library that defines `real` stay as they are, unless it is libc.
  */
 int kp_hook_add_taps_common(const struct kp_tap *taps, uint32_t tap_count);
 /*
- * And what the loader calls by words of its own, which no name leads to: glibc's has the allocator's functions there.
- * Taps that are not found stay out. Like kp_hook_add_taps in all else; before or after it, and kept by
- * kp_hook_remove_taps. How many.
+ * Redirects ld.so's private pointers to these functions (glibc's ld.so has some to malloc, calloc, realloc and free).
+ * Leaves out taps for which it finds no pointer, and returns how many it redirected. Rules as for kp_hook_add_taps,
+ * before or after it. kp_hook_remove_taps does not undo it.
  */
 uint32_t kp_hook_tap_loader(const struct kp_tap *taps, uint32_t tap_count);
 /*
- * The function of that name which the program's modules get, unless they were loaded with a scope of their own: the
- * first one in the loader's order, where dlsym would give a stub of the program that takes its address. *module: which
- * module has it, as a number to compare.
- * NULL: there is none, or it is chosen at run time (IFUNC). Takes the loader's list lock.
+ * Returns the first function of that name in the loader's order: the one that modules in the global scope call. dlsym
+ * may instead return a PLT entry of a program that takes the function's address. *module: a number for the module that
+ * defines it. NULL: no module does, or it is an IFUNC. Takes the loader's list lock.
  */
 void *kp_hook_first(const char *symbol, uintptr_t *module);
-/* Puts every word that holds one of these taps back. The same array as in kp_hook_add_taps. 0, or -EBUSY: they stay. */
+/* Restores each slot that holds one of these taps. The same array as in kp_hook_add_taps. 0, or -EBUSY: all stay. */
 int kp_hook_remove_taps(const struct kp_tap *taps, uint32_t tap_count);
 
 /*
- * For a moment, the calls that one module makes by a name come to `ours`, which calls `real`; on all threads. `inside`
- * is any address of the module, which must stay mapped. From attach(): between begin and end nothing else taps this
- * name. false: the module makes no such calls; nothing was done.
+ * Between begin and end, one module's calls of a name go to `ours`, which calls `real`, on all threads. `inside` is any
+ * address in the module, which must stay mapped. Call it from attach(): no tap of this name may be added in between.
+ * false: the module has no slot for the name; nothing was done.
  */
 struct kp_hook_swap {
     const void *inside;
@@ -87,46 +89,43 @@ struct kp_hook_swap {
 bool kp_hook_swap_begin(struct kp_hook_swap *swap);
 void kp_hook_swap_end(struct kp_hook_swap *swap);
 
-/* Whether a path is that of STEM.so[.MAJOR[.MINOR]], or STEM-HASH.so... as wheels name what they bring; numbers that
- * are not there: -1. */
+/* Is this the path of STEM.so[.MAJOR[.MINOR]], or STEM-HASH.so... as in wheels? Numbers that are missing become -1. */
 bool kp_library_parse(const char *path, const char *stem, size_t *folder_bytes, int *major, int *minor);
-/* The first module of that stem, by the path the loader has it under. */
+/* Finds the first module of that stem. `path` gets the loader's path of it. */
 bool kp_library_find(const char *stem, char *path, size_t bytes);
 
 /*
- * The other way: words are taken by a rule instead of by a list of names. One taker, for good; modules mapped now and
- *                those that come.
- * Words of the PLT are shown, and GOT words that their module uses for nothing but calls; pointers to functions are not
- * touched.
+ * A taker redirects slots by a rule instead of by a list of names. There is one, which is never removed; it sees
+ * modules mapped now and later. It sees PLT slots, and GOT slots that their module uses for calls alone. Pointers to
+ * functions are not touched.
  */
 struct kp_word {
-    uintptr_t at, holds; /* where it lies, where calls go */
-    const char *symbol;  /* as long as take() */
-    const char *object;  /* base name of the module the function is in, for good; "": not known */
-    bool is_lazy;        /* it holds the module's own stub: with the first call the loader stores the function here */
+    uintptr_t at, holds; /* the slot's address and value */
+    const char *symbol;  /* valid until take() returns */
+    const char *object;  /* base name of the module that defines the function, never freed; "": not known */
+    bool is_lazy;        /* it holds the module's binding stub: at the first call the loader stores the function here */
 };
 struct kp_word_taker {
     bool (*wants)(const char *symbol);
-    /* What shall stand in the word; 0: it stays. One thread at a time, the module cannot go away meanwhile. */
+    /* Returns the slot's new value; 0: leave it. Called by one thread at a time; the module stays mapped. */
     uintptr_t (*take)(const struct kp_word *word);
-    void (*left)(const char *symbol);   /* a word that serves as a pointer, too, or cannot be written */
-    uintptr_t (*real)(uintptr_t holds); /* where calls go from what take() gave; 0: it is nothing of that. Any thread */
+    void (*left)(const char *symbol);   /* the slot is also read as a pointer, or cannot be written */
+    uintptr_t (*real)(uintptr_t holds); /* the function behind a value that take() returned, else 0. Any thread */
 };
 /* As kp_hook_add_taps. 0, -EEXIST (there is a taker), -EBUSY, -ENOMEM. */
 int kp_hook_take_words(const struct kp_word_taker *taker);
-/* Every function that a mapped module shows to others and the taker wants. Takes the loader's list lock. */
+/* Calls `each` for every function that a mapped module exports and the taker wants. Takes the loader's list lock. */
 void kp_hook_each_function(void (*each)(void *arg, const char *symbol, uintptr_t address), void *arg);
 
-/* First scan: taps dlopen, dlmopen, dlsym, dlvsym in every module mapped so far. Call once, from the constructor,
- * when the gate says KP_GATE_ON. 0, or -errno (then nothing is tapped and kp_hook_scan alone notices modules). */
+/* First scan: taps dlopen, dlmopen, dlsym, dlvsym in every mapped module. Call once, from the constructor, when the
+ * gate has KP_GATE_ON. 0, or -errno (then nothing is tapped and kp_hook_scan alone notices modules). */
 int kp_hook_start(void);
-/* When modules came or went since the last scan: taps the new ones, then calls kp_run_modules_changed(). One short
- * call of dl_iterate_phdr when nothing changed. A thread of ours, not inside a hook. */
+/* If modules came or went since the last scan: taps the new ones, then calls kp_run_modules_changed(). Costs one short
+ * call of dl_iterate_phdr if nothing changed. On a helper thread, not inside a hook. */
 void kp_hook_scan(void);
-/* The forking thread: no thread of ours is inside the loader until kp_hook_after_fork (in the parent, only after
- * true). */
+/* On the forking thread. After true, no helper thread enters the loader until kp_hook_after_fork (in the parent). */
 bool kp_hook_before_fork(void);
 void kp_hook_after_fork(void);
-void kp_hook_begin_in_child(void); /* a child that shall record: whoever was scanning is not there */
+void kp_hook_begin_in_child(void); /* in a child that shall record: frees the turn of a thread that is gone */
 
 #endif

@@ -7,8 +7,8 @@
  * On fail:   false; the module is left alone
  * Safe in:   signal handlers yes; after fork yes
  *
- * glibc adds the load address to the pointers of the dynamic section in memory, but for sections it cannot write
- * (the vdso) it does not, and neither do other loaders: a pointer below the base is taken as not yet moved.
+ * glibc adds the load address to the pointers in a dynamic section. It cannot do so in a read-only one (the vdso), and
+ * other loaders never do. So the base is added here to a pointer that lies below it.
  */
 #include "preload/hook/image.h"
 
@@ -42,8 +42,8 @@ static void read_segments(struct kp_image *image, const struct dl_phdr_info *inf
 }
 
 /* A GNU hash table: four words, a Bloom filter, a first symbol for each bucket, and for each hashed symbol its hash
- * (bit 0 ends a bucket). Symbols before the first hashed one are imports. An empty table is written with an offset
- * of 1 whatever the imports are: then nothing is known. */
+ * (bit 0 ends a bucket). Symbols before the first hashed one are imports. An empty table always has the offset 1, so it
+ * says nothing about imports. */
 static const uint32_t *buckets_of(const uint32_t *hash)
 {
     return hash + 4 + (size_t)hash[2] * (sizeof(ElfW(Addr)) / sizeof(uint32_t));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * image.h - what the loader's memory says about one loaded module
+ * image.h - tables of one loaded module, from its dynamic section in memory
  */
 #ifndef KP_IMAGE_H
 #define KP_IMAGE_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct kp_image {
-    uintptr_t base;               /* what is added to addresses of the file */
+    uintptr_t base;               /* load address: memory address minus address in the file */
     uintptr_t lo, hi;             /* mapped range, first to last PT_LOAD */
     uintptr_t relro_lo, relro_hi; /* made read-only by the loader after relocation, in whole pages; empty: lo == hi */
     const ElfW(Dyn) * dynamic;
@@ -20,31 +20,30 @@ struct kp_image {
     size_t strings_bytes;
     const ElfW(Rela) * plt; /* JUMP_SLOTs */
     size_t plt_count;
-    const ElfW(Rela) * rela; /* the rest, RELATIVE ones at the front left out */
+    const ElfW(Rela) * rela; /* other relocations, without the RELATIVE ones at the front */
     size_t rela_count;
     const uint32_t *gnu_hash;
     const ElfW(Half) * versions; /* of each symbol; NULL: none */
     const ElfW(Verneed) * needs; /* versions of other modules' symbols; NULL: none */
-    uint32_t imports_end;        /* undefined symbols have smaller indices, but for hashed ones; 0: not known */
+    uint32_t imports_end;        /* undefined symbols that are not hashed have smaller indices; 0: not known */
     bool has_text_relocations;
 };
 
-/* Fills *image from what dl_iterate_phdr tells. false: no dynamic section, or not in a form we know. */
+/* Fills *image from the data of dl_iterate_phdr. false: no dynamic section, or one of an unknown form. */
 bool kp_image_read(struct kp_image *image, const struct dl_phdr_info *info);
 /* Name of symbol `index`, or "" when it lies outside the string table. */
 const char *kp_image_name(const struct kp_image *image, uint32_t index);
 /* Index of a hashed symbol of that name, 0: none. Defined symbols are hashed, and imported functions of which an
  * executable takes the address. */
 uint32_t kp_image_hashed(const struct kp_image *image, const char *name);
-/* One behind the last symbol; 0: not known. */
+/* Number of symbols; 0: not known. */
 uint32_t kp_image_symbols_end(const struct kp_image *image);
-/* Which version of another module's symbol is asked for; NULL: none. */
+/* The version that the module asks for with an imported symbol; NULL: none. */
 const char *kp_image_version(const struct kp_image *image, uint32_t index);
-/* libc, or the library of C++: they call by words what they define themselves, so that the program may have it
- * replaced. */
+/* Is it libc or the C++ library? They call their own functions through slots, so that a program can replace them. */
 bool kp_image_is_runtime(const struct kp_image *image);
 bool kp_image_is_libc(const struct kp_image *image);
-/* Whether the loader has made the page of this address read-only. */
+/* Does the address lie in RELRO, which the loader makes read-only? */
 static inline bool kp_image_in_relro(const struct kp_image *image, uintptr_t at)
 {
     return at >= image->relro_lo && at < image->relro_hi;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * library.c - a library in the link map, by the stem of its file's name
+ * library.c - finds a library in the link map by the stem of its file name
  *
- * Called by: sources that look for theirs, when modules changed. Cold, outside hooks.
+ * Called by: sources that look for their library, when modules changed. Cold, outside hooks.
  * Locks:     the loader's list, for moments. Memory: none.
  * On fail:   false
  */
@@ -26,9 +26,7 @@ bool kp_library_parse(const char *path, const char *stem, size_t *folder_bytes, 
     size_t len = strlen(stem);
     if (strncmp(p, stem, len) != 0) return false;
     p += len;
-    if (*p == '-')
-        p += 1 + strspn(p + 1,
-                        "0123456789abcdef"); /* as old torch wheels name what they bring: libcudart-d0da41ae.so.11.0 */
+    if (*p == '-') p += 1 + strspn(p + 1, "0123456789abcdef"); /* as in old torch wheels: libcudart-d0da41ae.so.11.0 */
     if (strncmp(p, ".so", 3) != 0) return false;
     p += 3;
     if (*p && *p != '.') return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * loader.c - functions by name without dlsym, and the words by which the loader itself calls the host's allocator
+ * loader.c - finds functions by name without dlsym, and ld.so's private pointers to the allocator
  *
  * Called by: sources, in attach()
  * Owns:      nothing
@@ -9,9 +9,8 @@
  * On fail:   NULL, or nothing tapped
  * Safe in:   signal handlers no; after fork no
  *
- * glibc's loader keeps pointers to malloc, calloc, realloc and free in pages that are read-only once it has relocated
- * itself. No relocation and no symbol tells where. But a word of those pages that is equal to the address of malloc is
- * nothing else.
+ * glibc's ld.so keeps pointers to malloc, calloc, realloc and free in its RELRO pages. No relocation and no symbol
+ * tells where. But in those pages, an 8-byte value that equals the address of malloc is such a pointer.
  */
 #include <link.h>
 #include <string.h>

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * modules.c - notices new modules and taps what is wanted of them
+ * modules.c - notices new modules and taps the wanted names in them
  *
  * Called by: dlfollow.c, one thread at a time (its flag); the constructor
  * Owns:      the list of modules, keyed by load address, dynamic section and name
- * Locks:     none of ours. The loader's list lock while dl_iterate_phdr calls us back, its load lock in dlopen.
- * Memory:    entries and blocks of words of the arena, used again for later modules: a dlopen/dlclose loop grows
- *            nothing
- * On fail:   a module that cannot be tapped is left as it is; its dlopen calls are then found by the next scan
+ * Locks:     the loader's list lock while dl_iterate_phdr calls us back, its load lock in dlopen
+ * Memory:    entries and blocks of slots in the arena, used again for later modules: a dlopen/dlclose loop does not
+ *            grow them
+ * On fail:   a module that cannot be tapped is left as it is; the next scan finds the modules that it loads
  * Safe in:   signal handlers no; after fork no (the child never comes here: its gate is shut)
  *
- * A scan has two halves, because a module in the loader's list may be half born or about to die:
+ * A scan has two halves, because a module in the loader's list may be half loaded or about to be unloaded:
  *
- *   1. inside dl_iterate_phdr (nothing can be unmapped): mark known modules as still there, note the words of new
- *      ones. Nothing is written: another thread's dlopen may not have relocated the module yet, and its loader would
- *      fault if we made its RELRO pages read-only under it.
- *   2. outside: for each new module with words of interest take a reference by dlopen(RTLD_NOLOAD). That waits for the
- *      loader's load lock, so relocation is over when it returns, and the module cannot go away until our dlclose.
- *      With a single thread in the process neither can happen, and the reference is spared.
+ *   1. inside dl_iterate_phdr (no module can be unmapped): mark known modules as still mapped, find the slots of new
+ *      ones. No slot is written: another thread's dlopen may not have relocated the module yet, and the loader would
+ *      fault if we made its RELRO pages read-only.
+ *   2. outside: for each new module with slots of interest take a reference by dlopen(RTLD_NOLOAD). That waits for the
+ *      loader's load lock, so relocation is over when it returns. The module stays mapped until our dlclose.
+ *      In a process with a single thread neither can happen, and no reference is taken.
  *
- * A module that was closed and opened again at the same address between two scans looks like the old one. Its words
- * do not: they no longer hold our taps. So after any unload the words of known modules are looked at again.
+ * A module that was unloaded and loaded at the same address between two scans looks like the old one. But its slots no
+ * longer hold our taps. So after any unload the slots of known modules are checked.
  *
- * Names are numbered in the order in which they were first wanted (wanted.h), so what a known module has still to be
- * searched for is a number: the first name that was not there last time.
+ * Names are numbered in the order in which they were first wanted (wanted.h). So a number tells which names a known
+ * module has still to be searched for: those that were added since.
  */
 #include "preload/hook/modules.h"
 
@@ -53,11 +53,11 @@ struct words {
 
 struct module {
     struct module *next;
-    struct kp_image image; /* pointers into the module: only followed while it is known to be mapped */
+    struct kp_image image; /* pointers into the module, followed only while it is held mapped */
     uint64_t name_hash;
     enum state state;
     bool is_left_alone;
-    uint32_t names_done; /* wanted names below this number have been searched for */
+    uint32_t names_done; /* the module was searched for wanted names below this number */
     uint32_t refused;
     struct words *words;
     struct kp_words_mark mark; /* the taker's */
@@ -65,15 +65,15 @@ struct module {
 
 static struct module *modules, *free_entries; /* modules: in the loader's order */
 static struct words *free_words;
-static _Atomic unsigned long long last_adds, last_subs; /* read by any thread as a hint */
+static _Atomic unsigned long long last_adds, last_subs; /* the loader's counters at the last scan */
 static struct kp_modules_stats stats;
 
 struct pass {
     bool with_self, lacks_memory;
-    bool is_aside;          /* not a scan: what came or went is still to be told of by the next one */
-    struct module *finding; /* whose words are being searched */
-    struct module *old;     /* those of the last scan not yet met in this one */
-    struct module **tail;   /* where the next one met goes */
+    bool is_aside;          /* not a scan: last_adds and last_subs stay, so that the next scan sees the changes */
+    struct module *finding; /* the module that is being searched for slots */
+    struct module *old;     /* modules of the last scan not yet seen in this one */
+    struct module **tail;   /* end of the new list */
     unsigned long long adds, subs;
 };
 
@@ -115,7 +115,7 @@ static struct words *words_take(void)
     return w;
 }
 
-/* The loader itself, the vdso and we are not tapped. (Nor is a library for what it has itself: kp_wanted_choose.) */
+/* ld.so, the vdso and this library are not tapped. */
 static bool is_left_alone(const struct kp_image *image, const struct pass *pass)
 {
     uintptr_t self = (uintptr_t)&kp_modules_apply, vdso = getauxval(AT_SYSINFO_EHDR), loader = getauxval(AT_BASE);
@@ -124,7 +124,7 @@ static bool is_left_alone(const struct kp_image *image, const struct pass *pass)
     return !pass->with_self && self >= image->lo && self < image->hi;
 }
 
-/* Takes the module out of the last scan's list. The order hardly changes, so it is nearly always the first. */
+/* Takes the module out of the last scan's list. The order hardly changes, so it is nearly always the first entry. */
 static struct module *take_known(struct pass *pass, const struct kp_image *image, uint64_t hash)
 {
     for (struct module **at = &pass->old; *at; at = &(*at)->next) {
@@ -136,7 +136,7 @@ static struct module *take_known(struct pass *pass, const struct kp_image *image
     return NULL;
 }
 
-/* A known module whose words lost their taps is a new one in the old one's place. */
+/* If slots of a known module lost their taps, a new module was loaded at its address. */
 static void recheck(struct module *m)
 {
     for (const struct words *w = m->words; w; w = w->next)
@@ -221,7 +221,7 @@ static void free_entry(struct module *m)
     stats.free_entries++;
 }
 
-/* One walk over the loader's list: afterwards `modules` is what is mapped now. Nothing was written to any of them. */
+/* Walks the loader's list once; then `modules` has the modules that are mapped now. Writes to none of them. */
 static void list_modules(struct pass *pass)
 {
     struct module *now = NULL;
@@ -241,7 +241,7 @@ static void list_modules(struct pass *pass)
     kp_store_release(&last_subs, pass->subs);
 }
 
-/* 1: tapped now, 0: it was, or nobody wants it at present, -1: refused. */
+/* 1: tapped now; 0: it was tapped, or the name is not wanted at present; -1: refused. */
 static int tap_word(const struct module *m, const struct kp_slot *slot)
 {
     uintptr_t holds = kp_got_read(slot->at);
@@ -289,10 +289,10 @@ static int copy_name(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* A reference that keeps the module mapped and proves that it is relocated; NULL: it is gone, or another by now. */
+/* Returns a reference that keeps the module mapped and proves it is relocated. NULL: it is gone or was replaced. */
 static void *hold_module(const struct module *m)
 {
-    static struct name_search s; /* 4 KB are too much for a small thread's stack; one thread at a time comes here */
+    static struct name_search s; /* 4 KB are too much for a small stack; one thread at a time uses it */
     struct link_map *map = NULL;
     s.module = m;
     s.is_found = false;
@@ -322,7 +322,7 @@ static void tap_new(void)
     }
 }
 
-/* A set that comes back: its names have been searched for, the words need only be written. */
+/* For a set that was removed and is added again: its slots are listed and need only be written. */
 static void look_at_all_again(void)
 {
     for (struct module *m = modules; m; m = m->next)
@@ -419,7 +419,7 @@ bool kp_modules_changed(void)
 {
     struct pass pass = {0};
     dl_iterate_phdr(read_counters, &pass);
-    /* Who finds nothing new also finds that somebody is at telling of it; pairs with: list_modules */
+    /* If the counters are unchanged, is_telling (dlfollow.c) is already visible; pairs with: list_modules */
     return pass.adds != kp_load_acquire(&last_adds) || pass.subs != kp_load_acquire(&last_subs);
 }
 

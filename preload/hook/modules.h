@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * modules.h - which modules are mapped, and which of their words are tapped
+ * modules.h - the list of mapped modules and of their redirected slots
  */
 #ifndef KP_MODULES_H
 #define KP_MODULES_H
@@ -10,26 +10,25 @@
 /* Whether modules came or went since the last kp_modules_apply. One short call into the loader. */
 bool kp_modules_changed(void);
 /*
- * A scan: taps the modules not seen before, for all sets. `taps` becomes a set when it is none yet. Not re-entrant and
- *         not
- * for two threads at once (dlfollow.c sees to that), but the host may load and unload meanwhile. `with_self` taps the
- * module this code is in as well (unit tests).
- * 0; -EEXIST, -ENOSPC of kp_wanted_add: nothing done; -ENOMEM when the list of modules could not be kept in full.
+ * A scan: taps the modules not seen before, for all sets. Adds `taps` as a set if it is not one. One thread at a time
+ * and not re-entrant (dlfollow.c's turn), but the host may load and unload modules at the same time. `with_self` also
+ * taps the module that this code is in (unit tests).
+ * 0; -EEXIST, -ENOSPC of kp_wanted_add: nothing done; -ENOMEM: the list of modules is not complete.
  */
 int kp_modules_apply(const struct kp_tap *taps, uint32_t tap_count, bool with_self);
-/* One more set, in all modules. Not a scan: kp_modules_changed answers as it would have. Same rules and answers. */
+/* Taps one more set in all modules. Not a scan: kp_modules_changed still sees changes. Rules and errors as above. */
 int kp_modules_add(const struct kp_tap *taps, uint32_t tap_count, bool with_self);
-/* Puts back every word that still holds a tap of the set, and forgets the set. Same rules. */
+/* Restores each slot that still holds a tap of the set, and removes the set. Rules as above. */
 void kp_modules_undo(const struct kp_tap *taps, uint32_t tap_count);
 
-/* The same for words.h's taker, which there is by now: in all modules. */
+/* Shows all modules to the taker that kp_words_set_taker has set. Rules and errors as above. */
 int kp_modules_take(bool with_self);
 
 struct kp_modules_stats {
-    uint32_t modules, free_entries; /* in the list; entries waiting to be used again */
-    uint32_t words, free_blocks;    /* found; blocks of words waiting to be used again */
+    uint32_t modules, free_entries; /* entries in the list, and free ones */
+    uint32_t words, free_blocks;    /* slots found, and free blocks of slots */
     uint32_t tapped_modules, tapped_words;
-    uint32_t refused; /* words of a wanted name that lead elsewhere or could not be written */
+    uint32_t refused; /* slots of a wanted name that lead to another function or could not be written */
     uint64_t scans;
 };
 void kp_modules_stats_get(struct kp_modules_stats *out);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * swap.c - for a moment, the calls of one module by one name come to us
+ * swap.c - redirects one module's calls of one name for a moment
  *
  * Called by: sources, in attach(): one call at a time (boot.c)
- * Owns:      nothing: the caller has the swap
+ * Owns:      nothing; the caller owns the swap
  * Locks:     the loader's list lock, while dl_iterate_phdr calls back
- * Memory:    none; the words are looked for anew each time
+ * Memory:    none; each call searches the slots again
  * On fail:   nothing swapped
  * Safe in:   signal handlers no; after fork no
  *
- * Unlike a tap it is no concern of later scans: it is out again before the next one. A word that was not bound yet is
- * bound when it is put back, as the loader would have done at the next call.
+ * Unlike a tap, a swap ends before the next scan. A slot that was not bound gets the function's address when the swap
+ * ends, as the loader would have stored at the next call.
  */
 #include <link.h>
 #include <string.h>
@@ -28,7 +28,7 @@ struct pass {
 
 static bool is_inside(const struct kp_image *image, uintptr_t at) { return at >= image->lo && at < image->hi; }
 
-/* Bound: the word holds the function. Not bound: it holds a place of the module itself. */
+/* A bound slot holds the function's address; a slot not bound yet holds an address in the module itself. */
 static void see_real(struct pass *pass, const struct kp_slot *slot)
 {
     const uintptr_t holds = kp_got_read(slot->at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * tap_aarch64.S - AArch64: taps that look, then jump on as if they had not been there
+ * tap_aarch64.S - AArch64: taps that call kp_hook_note, then jump to the real function with all registers unchanged
  *
  * The tapped functions take integers only, so no vector register is live at their entry. x16 and x17 are the
  * procedure linkage registers: free at a function's entry, and a jump through x16 is legal under BTI.

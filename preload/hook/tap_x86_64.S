@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * tap_x86_64.S - x86-64: taps that look, then jump on as if they had not been there
+ * tap_x86_64.S - x86-64: taps that call kp_hook_note, then jump to the real function with all registers unchanged
  *
  * The tapped functions take integers only, so no vector register is live at their entry; rax, r10 and r11 are kept
  * although no caller may rely on them. The stack is aligned for the call: return address, rbp and nine registers

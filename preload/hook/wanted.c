@@ -8,11 +8,11 @@
  * Memory:    fixed tables
  * On fail:   -errno; nothing changed
  *
- * A scan asks for some hundred thousand names, nearly all of which are nobody's. They are told apart by their first two
- * letters: a bit for each pair. Only a name that begins like a wanted one is hashed.
+ * A scan asks for some hundred thousand names, nearly all of them not wanted. A bit for each pair of first letters
+ * rejects most. Only a name that begins like a wanted one is hashed.
  *
- * Names are kept when their set is removed: the words found for them stay listed with their modules, so a source that
- * comes and goes (a set added again) costs no second search.
+ * Names are kept when their set is removed, and their slots stay listed with the modules. So a set that is added again
+ * needs no second search.
  */
 #include "preload/hook/wanted.h"
 
@@ -26,7 +26,7 @@ enum { BUCKETS = 4096, PAIR_BITS = 1 << 16, NONE = 0 };
 struct name {
     const char *symbol;
     uint32_t hash;
-    uint16_t first; /* place in `entries`, NONE: not wanted at present */
+    uint16_t first; /* index in `entries`; NONE: not wanted at present */
 };
 struct entry {
     const struct kp_tap *tap;
@@ -44,7 +44,7 @@ static uint32_t own_set_count;
 static struct name names[KP_WANTED_MAX];
 static uint32_t name_count;
 static struct entry entries[KP_WANTED_MAX + 1]; /* entry 0 is NONE */
-static uint32_t entries_used;                   /* entries ever used; given back ones are in free_entry */
+static uint32_t entries_used;                   /* entries ever used; freed ones are in free_entry */
 static uint16_t free_entry;
 static uint16_t buckets[BUCKETS]; /* number of a name + 1 */
 static uint64_t pairs[PAIR_BITS / 64];
@@ -196,13 +196,13 @@ static bool is_defined_in(const struct kp_image *image, uint32_t number)
     return index && image->symbols[index].st_shndx != SHN_UNDEF;
 }
 
-/* Whether `image` may have this tap for what it calls by a name it defines itself. */
+/* May `image`, which defines the tapped name itself, get this tap in its slots? */
 static bool takes_from(const struct kp_image *image, const struct kp_tap *tap)
 {
     return takes_own(tap) || (set_of(tap, true) && kp_image_is_libc(image));
 }
 
-/* A library means its own function by a name it defines, however it calls it. */
+/* A library that defines the name calls its own function by it, so it gets only taps that takes_from allows. */
 const struct kp_tap *kp_wanted_choose(const struct kp_image *image, uint32_t number, uintptr_t holds, bool may_be_lazy)
 {
     const struct kp_tap *only = NULL;
@@ -218,7 +218,7 @@ const struct kp_tap *kp_wanted_choose(const struct kp_image *image, uint32_t num
         count++;
     }
     if (!may_be_lazy || count != 1 || !is_inside(image, holds)) return NULL;
-    /* Where would a word lead that is not bound yet, in a module that has such a function too? */
+    /* An unbound slot in a module that defines the name may lead to either function: no tap, unless it is a runtime. */
     return set_of(only, true) && is_defined_in(image, number) && !kp_image_is_runtime(image) ? NULL : only;
 }
 

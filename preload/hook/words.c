@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * words.c - shows a taker every word by which a module calls functions it wants, and stores what it gives
+ * words.c - shows the taker each slot through which a module calls a wanted function, and redirects it
  *
  * Called by: modules.c (take), dlfollow.c (set), one thread at a time; sources (each_function)
- * Owns:      the taker, for good; names of the objects met
+ * Owns:      the taker, never removed; names of the objects met
  * Locks:     the loader's list lock, while dl_iterate_phdr calls back
  * Memory:    arena, some words an object
- * On fail:   the word is as it was
+ * On fail:   the slot is unchanged
  * Safe in:   signal handlers no; after fork no
  *
- * A JUMP_SLOT serves calls alone. A GLOB_DAT word may as well be read for the function's address, which must stay what
- * it is everywhere else: so it is shown only when the module's code has no other use of it than `call *word(%rip)` and
- * `jmp *word(%rip)`. Every four bytes of the code that would lead to such a word are looked at, wherever instructions
- * begin: a use may be seen that is none, and the word is left, but none is overlooked.
+ * A JUMP_SLOT serves calls alone. A GLOB_DAT slot may also be read for the function's address, which must be the same
+ * everywhere. So it is shown only if the module's code uses it by `call *slot(%rip)` and `jmp *slot(%rip)` alone. The
+ * search tries every four bytes of the code as a distance to such a slot, wherever instructions begin. It may see a use
+ * where there is none, and the slot is left alone, but it never misses a use.
  */
 #include "preload/hook/words.h"
 
@@ -62,13 +62,13 @@ struct object {
     uintptr_t lo, hi;
     const char *name;
 };
-static struct object *objects; /* of one module's words: later another may lie in the place of one */
+static struct object *objects; /* valid for one module's slots only: later another object may lie at the same address */
 static uint32_t objects_n;
 struct name {
     struct name *next;
     char text[];
 };
-static struct name *names; /* each kept once: a library that comes and goes costs nothing */
+static struct name *names; /* each name once, so that loading a library again allocates nothing */
 
 static const char *name_keep(const char *path)
 {
@@ -122,8 +122,7 @@ static const char *object_of(uintptr_t address)
     return found.name;
 }
 
-/* Which object a word that is not bound yet will lead to: the first that has the function. It is only told, nothing
- * hangs on it. */
+/* The object that an unbound slot will lead to: the first that defines the function. Used for display only. */
 static const char *object_of_name(const char *symbol)
 {
     uintptr_t module = 0;
@@ -131,7 +130,7 @@ static const char *object_of_name(const char *symbol)
     return module ? object_of(module) : "";
 }
 
-/* ---- which GOT words are for calls only ---- */
+/* ---- GOT slots that serve calls only ---- */
 
 struct use {
     uintptr_t at;
@@ -164,8 +163,7 @@ static void use_add(struct uses *uses, uintptr_t at)
 
 #if defined(__x86_64__)
 
-/* `place` are four bytes of code. Behind them may come an immediate of 1, 2 or 4 bytes, from which the distance counts,
- * too. */
+/* `place`: four bytes of code, taken as a distance. It counts from behind an immediate of 0, 1, 2 or 4 bytes. */
 static inline void code_look(struct uses *uses, const uint8_t *place, uintptr_t first, uintptr_t last)
 {
     int32_t distance;
@@ -192,7 +190,7 @@ static void code_read(struct uses *uses, const uint8_t *lo, const uint8_t *hi)
 struct code {
     struct uses *uses;
     uintptr_t base;
-    const uint8_t *ret; /* an address of the module at which a return instruction can be run */
+    const uint8_t *ret; /* a return instruction in the module */
 };
 
 static int read_module(struct dl_phdr_info *info, size_t size, void *arg)
@@ -220,8 +218,8 @@ struct lent {
     uintptr_t address, base;
 };
 
-/* A program that is not relocatable and takes a function's address gives out its own PLT entry for it: an undefined
- * symbol with a value. */
+/* A non-relocatable program that takes a function's address exports its own PLT entry: an undefined symbol with a
+ * value. */
 static int find_lent(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct lent *l = arg;
@@ -244,18 +242,19 @@ static uintptr_t ask_loader(uintptr_t base, void *where, const char *symbol, con
 }
 
 /*
- * Binds a word as the loader would at its first call: dlsym looks in the scope of the module it is called from, so it
- * is called from there. Else the loader would bind it behind our back, over what we put into the word. 0: not found.
+ * Finds the function that the loader would bind the slot to at its first call. dlsym searches the scope of the module
+ * that calls it, so it is called with a return address in that module. If the slot stayed unbound, the loader would
+ * overwrite our value at the first call. 0: not found.
  */
 static uintptr_t bind_early(const struct kp_image *image, const char *symbol, const char *version)
 {
     struct lent l = {.symbol = symbol, .address = ask_loader(image->base, RTLD_DEFAULT, symbol, version)};
     if (!l.address || !dl_iterate_phdr(find_lent, &l)) return l.address;
-    l.address = ask_loader(l.base, RTLD_NEXT, symbol, version); /* what that entry leads to */
+    l.address = ask_loader(l.base, RTLD_NEXT, symbol, version); /* the function behind that PLT entry */
     return l.address && !dl_iterate_phdr(find_lent, &l) ? l.address : 0;
 }
 
-#else /* nobody knows: all are left */
+#else /* no search for this processor: every GLOB_DAT slot is left alone */
 static void uses_find(struct uses *uses, const struct kp_image *image)
 {
     (void)uses;
@@ -278,10 +277,10 @@ struct visit {
     const struct kp_word_taker *taker;
     struct kp_words_mark *mark;
     struct uses *uses;
-    bool is_open; /* RELRO was lifted */
+    bool is_open; /* RELRO pages were made writable */
 };
 
-/* The pages stay writable until the module is done: a pair of system calls a module, not a word. */
+/* The pages stay writable until the module is done, so it costs two system calls a module, not two a slot. */
 static bool relro_lift(struct visit *v)
 {
     const struct kp_image *m = v->image;
@@ -347,7 +346,7 @@ static void got_take(struct visit *v, uintptr_t at, const char *symbol, const El
     else if (use) v->taker->left(symbol);
 }
 
-static struct uses *uses_room; /* one thread at a time */
+static struct uses *uses_room; /* used by one thread at a time */
 
 void kp_words_take(const struct kp_image *image, struct kp_words_mark *mark)
 {
@@ -367,7 +366,7 @@ void kp_words_take(const struct kp_image *image, struct kp_words_mark *mark)
     objects_n = 0;
 }
 
-/* ---- what could be called ---- */
+/* ---- exported functions ---- */
 
 struct functions {
     void (*each)(void *arg, const char *symbol, uintptr_t address);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * words.h - words through which modules call, taken by a rule (hook.h: struct kp_word_taker)
+ * words.h - redirects slots by a rule instead of by name (hook.h: struct kp_word_taker)
  */
 #ifndef KP_WORDS_H
 #define KP_WORDS_H
@@ -8,17 +8,17 @@
 #include "preload/hook/hook.h"
 #include "preload/hook/image.h"
 
-/* One taken word of a module: as long as it holds what was put there, the module is the one that was looked at. */
+/* One redirected slot of a module. While it holds the stored value, the module was not unloaded and loaded again. */
 struct kp_words_mark {
-    uintptr_t at, holds; /* at 0: none was taken */
+    uintptr_t at, holds; /* at 0: no slot was redirected */
 };
 
 int kp_words_set_taker(const struct kp_word_taker *taker); /* 0 or -EEXIST */
 bool kp_words_have_taker(void);
-/* Shows the taker the words of a module that is relocated and cannot go away. One thread at a time. */
+/* Shows the taker the slots of a module that is relocated and held mapped. One thread at a time. */
 void kp_words_take(const struct kp_image *image, struct kp_words_mark *mark);
 bool kp_words_are_marked(const struct kp_words_mark *mark);
-/* Where a word's calls go but for the taker. */
+/* The function that a slot with this value would call without the taker. */
 uintptr_t kp_words_real(uintptr_t holds);
 
 #endif
