@@ -314,58 +314,68 @@ static void cfa_set(struct machine *m, uint64_t reg, int64_t at)
     m->row.cfa_is_word = false;
 }
 
-/* The instructions without an operand in their own byte, DW_CFA_*; those that move on are step's. */
-static void step_extended(struct machine *m, const struct cie *cie, struct bytes *b, uint8_t op)
+/* Instructions about the CFA. false: `op` is another. */
+static bool step_cfa(struct machine *m, const struct cie *cie, struct bytes *b, uint8_t op)
 {
     uint64_t reg;
     switch (op) {
-    case 0x00: break; /* nop */
-    case 0x05:
-        reg = get_uleb(b);
-        place_set(&m->row, reg, HOW_ON_CFA, (int64_t)get_uleb(b) * cie->data_align);
-        break;
-    case 0x06: restore(m, get_uleb(b)); break;
-    case 0x07: place_set(&m->row, get_uleb(b), HOW_UNDEFINED, 0); break;
-    case 0x08: place_set(&m->row, get_uleb(b), HOW_SAME, 0); break;
-    case 0x09:
-        place_set(&m->row, get_uleb(b), HOW_BAD, 0);
-        (void)get_uleb(b);
-        break; /* in another register */
-    case 0x0a: keep(m, false); break;
-    case 0x0b: keep(m, true); break;
     case 0x0c:
         reg = get_uleb(b);
         cfa_set(m, reg, (int64_t)get_uleb(b));
-        break;
-    case 0x0d: m->row.cfa.how = place_on(get_uleb(b), 0).how; break;
-    case 0x0e: m->row.cfa.at = (int64_t)get_uleb(b); break;
-    case 0x0f: m->row.cfa = expression_read(b, m->pc, &m->row.cfa_is_word); break;
-    case 0x10: expression_of_register(m, b); break;
-    case 0x11:
-        reg = get_uleb(b);
-        place_set(&m->row, reg, HOW_ON_CFA, get_sleb(b) * cie->data_align);
-        break;
+        return true;
+    case 0x0d: m->row.cfa.how = place_on(get_uleb(b), 0).how; return true;
+    case 0x0e: m->row.cfa.at = (int64_t)get_uleb(b); return true;
+    case 0x0f: m->row.cfa = expression_read(b, m->pc, &m->row.cfa_is_word); return true;
     case 0x12:
         reg = get_uleb(b);
         cfa_set(m, reg, get_sleb(b) * cie->data_align);
-        break;
-    case 0x13: m->row.cfa.at = get_sleb(b) * cie->data_align; break;
-    case 0x14:
+        return true;
+    case 0x13: m->row.cfa.at = get_sleb(b) * cie->data_align; return true;
+    default: return false;
+    }
+}
+
+/* Instructions about where one register is. false: `op` is another. */
+static bool step_register(struct machine *m, const struct cie *cie, struct bytes *b, uint8_t op)
+{
+    if (op < 0x05 || (op > 0x09 && op < 0x10) || (op > 0x16 && op != 0x2f)) return false;
+    if (op == 0x10) {
+        expression_of_register(m, b);
+        return true;
+    }
+    const uint64_t reg = get_uleb(b);
+    switch (op) {
+    case 0x05: place_set(&m->row, reg, HOW_ON_CFA, (int64_t)get_uleb(b) * cie->data_align); break;
+    case 0x06: restore(m, reg); break;
+    case 0x07: place_set(&m->row, reg, HOW_UNDEFINED, 0); break;
+    case 0x08: place_set(&m->row, reg, HOW_SAME, 0); break;
+    case 0x11: place_set(&m->row, reg, HOW_ON_CFA, get_sleb(b) * cie->data_align); break;
+    case 0x09: /* in another register */
+    case 0x14: /* val_offset: of no use here */
     case 0x15:
-        place_set(&m->row, get_uleb(b), HOW_BAD, 0);
+        place_set(&m->row, reg, HOW_BAD, 0);
         (void)get_uleb(b);
-        break; /* val_offset: of no use here */
+        break;
     case 0x16:
-        place_set(&m->row, get_uleb(b), HOW_BAD, 0);
+        place_set(&m->row, reg, HOW_BAD, 0);
         skip(b, get_uleb(b));
         break;
+    case 0x2f: place_set(&m->row, reg, HOW_ON_CFA, -(int64_t)get_uleb(b) * cie->data_align); break;
+    }
+    return true;
+}
+
+/* The instructions without an operand in their own byte, DW_CFA_*; those that move on are program_run's. */
+static void step_extended(struct machine *m, const struct cie *cie, struct bytes *b, uint8_t op)
+{
+    switch (op) {
+    case 0x00: break; /* nop */
+    case 0x0a: keep(m, false); break;
+    case 0x0b: keep(m, true); break;
     case 0x2d: break;                    /* AArch64: the return address is signed */
     case 0x2e: (void)get_uleb(b); break; /* GNU_args_size */
-    case 0x2f:
-        reg = get_uleb(b);
-        place_set(&m->row, reg, HOW_ON_CFA, -(int64_t)get_uleb(b) * cie->data_align);
-        break;
-    default: m->is_bad = true;
+    default:
+        if (!step_cfa(m, cie, b, op) && !step_register(m, cie, b, op)) m->is_bad = true;
     }
 }
 
