@@ -28,6 +28,7 @@
  * given a buffer: so one is asked for as soon as its session begins.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,20 +47,6 @@ enum { ATTRIBUTE_ZEROED_BUFFERS = 5, ATTRIBUTE_BUFFER_PER_THREAD = 9 };
 static bool is_yielding;
 static pid_t pid_of_start;
 static _Atomic uint64_t dropped_told; /* of kp_cuda_dropped(): the client knows of these */
-
-enum tapped {
-    REGISTER,
-    ENABLE,
-    DISABLE,
-    FLUSH,
-    CLOCK,
-    FINALIZE,
-    DROPPED,
-    RUNTIME_API,
-    DRIVER_API,
-    SET_ATTRIBUTE,
-    TAPPED
-};
 
 /* A forked child: none of ours is there, and a call more than the child's own may hang in a CUPTI that was not made for
  * this. */
@@ -294,41 +281,49 @@ void kp_tee_disarmed(void)
     kp_helper_call_ends();
 }
 
+static const struct {
+    const char *symbol;
+    size_t member; /* of struct kp_cupti: the real one */
+    void *tap;
+} tapped[] = {
+#define TAPPED(symbol, member, tap)                                         \
+    {                                                                       \
+        symbol, offsetof(struct kp_cupti, member), (void *)(uintptr_t)(tap) \
+    }
+    TAPPED("cuptiActivityRegisterCallbacks", register_callbacks, tap_register),
+    TAPPED("cuptiActivityEnable", enable, tap_enable),
+    TAPPED("cuptiActivityDisable", disable, tap_disable),
+    TAPPED("cuptiActivityFlushAll", flush_all, tap_flush),
+    TAPPED("cuptiActivityRegisterTimestampCallback", register_timestamp_callback, tap_clock),
+    TAPPED("cuptiFinalize", finalize, tap_finalize),
+    TAPPED("cuptiActivityGetNumDroppedRecords", get_num_dropped, tap_dropped),
+    TAPPED("cuptiActivityEnableRuntimeApi", enable_runtime_api, tap_runtime_api),
+    TAPPED("cuptiActivityEnableDriverApi", enable_driver_api, tap_driver_api),
+    TAPPED("cuptiActivitySetAttribute", set_attribute, tap_set_attribute),
+#undef TAPPED
+};
+enum { TAPPED_COUNT = sizeof tapped / sizeof *tapped };
+
+/* This CUPTI may lack some. */
+static uint32_t taps_find(struct kp_tap *out)
+{
+    uint32_t n = 0;
+    for (int i = 0; i < TAPPED_COUNT; i++) {
+        void *real;
+        memcpy(&real, (const uint8_t *)&kp_cupti + tapped[i].member, sizeof real);
+        if (real) out[n++] = (struct kp_tap){tapped[i].symbol, real, tapped[i].tap};
+    }
+    return n;
+}
+
 int kp_tee_start(uint32_t config_cupti)
 {
-    static const struct kp_tap all[TAPPED] = {
-        [REGISTER] = {"cuptiActivityRegisterCallbacks", NULL, (void *)(uintptr_t)tap_register},
-        [ENABLE] = {"cuptiActivityEnable", NULL, (void *)(uintptr_t)tap_enable},
-        [DISABLE] = {"cuptiActivityDisable", NULL, (void *)(uintptr_t)tap_disable},
-        [FLUSH] = {"cuptiActivityFlushAll", NULL, (void *)(uintptr_t)tap_flush},
-        [CLOCK] = {"cuptiActivityRegisterTimestampCallback", NULL, (void *)(uintptr_t)tap_clock},
-        [FINALIZE] = {"cuptiFinalize", NULL, (void *)(uintptr_t)tap_finalize},
-        [DROPPED] = {"cuptiActivityGetNumDroppedRecords", NULL, (void *)(uintptr_t)tap_dropped},
-        [RUNTIME_API] = {"cuptiActivityEnableRuntimeApi", NULL, (void *)(uintptr_t)tap_runtime_api},
-        [DRIVER_API] = {"cuptiActivityEnableDriverApi", NULL, (void *)(uintptr_t)tap_driver_api},
-        [SET_ATTRIBUTE] = {"cuptiActivitySetAttribute", NULL, (void *)(uintptr_t)tap_set_attribute},
-    };
-#define REAL(which, member) [which] = (void *)(uintptr_t)kp_cupti.member
-    void *const real[TAPPED] = {
-        REAL(REGISTER, register_callbacks),
-        REAL(ENABLE, enable),
-        REAL(DISABLE, disable),
-        REAL(FLUSH, flush_all),
-        REAL(CLOCK, register_timestamp_callback),
-        REAL(FINALIZE, finalize),
-        REAL(DROPPED, get_num_dropped),
-        REAL(RUNTIME_API, enable_runtime_api),
-        REAL(DRIVER_API, enable_driver_api),
-        REAL(SET_ATTRIBUTE, set_attribute),
-    };
-#undef REAL
-    static struct kp_tap found[TAPPED]; /* this CUPTI may lack some */
+    static struct kp_tap found[TAPPED_COUNT];
     static uint32_t count;
     is_yielding = config_cupti == KP_CUPTI_YIELD;
     pid_of_start = getpid();
     if (config_cupti == KP_CUPTI_OFF) return 0;
-    for (int i = count ? TAPPED : 0; i < TAPPED; i++)
-        if (real[i]) found[count++] = (struct kp_tap){all[i].symbol, real[i], all[i].tap};
+    if (!count) count = taps_find(found);
     int err = kp_hook_add_taps(found, count);
     if (err && err != -EBUSY && err != -EEXIST)
         kp_log(0,
