@@ -137,12 +137,16 @@ unit-room:
 	+@$(MAKE) -s --no-print-directory $(ROOM_BINS) && $(RUN_UNITS) $(ROOM_BINS:%=ran/%)
 ran/%: ; @$* || { echo "FAILED: $*"; exit 1; }
 
+# A K that names no test is an error, not a run of no test. A program that crashed is one that ran.
+T_SOME = awk '{ print } /[1-9][0-9]* test\(s\) run|^FAILED: / { some = 1 } END { if (!some) { \
+  print "t: no test of $(T) has \"$(K)\" in its name" >"/dev/stderr"; exit 2 } }'
+
 # T: test_chunk, or record/test_chunk where two rooms have one; K: a part of a test's name, or a pattern with * in it.
 T_BINS = $(filter %/$(T),$(UNIT_BINS))
 t: ## build and run one unit test program: T=test_chunk, of it only the tests that K=fork names
 	@[ -n "$(T)" ] && [ -n "$(T_BINS)" ] || { echo "t: no unit test is called '$(T)' (T=test_chunk; make unit-list has all)" >&2; exit 2; }
 	+@$(MAKE) -s --no-print-directory $(T_BINS)
-	+@CMOCKA_TEST_FILTER='$(if $(K),$(if $(findstring *,$(K)),$(K),*$(K)*))' $(RUN_UNITS) $(T_BINS:%=ran/%)
+	+@set -o pipefail; CMOCKA_TEST_FILTER='$(if $(K),$(if $(findstring *,$(K)),$(K),*$(K)*))' $(RUN_UNITS) $(T_BINS:%=ran/%) $(if $(K),| $(T_SOME))
 
 clean: ## remove the build folder
 	rm -rf $(BUILD)
