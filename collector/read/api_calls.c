@@ -30,7 +30,7 @@ struct kp_api_calls_run {
     struct call_entry of[RUN_MAX];
 };
 
-/* The next call of a piece that starts in the window; false: no more. */
+/* Reads the piece's next call that starts in the window. False: no more. */
 static bool call_read(struct kp_api_calls *c, const uint8_t **at, const uint8_t *end, struct kp_api_call *call,
                       uint64_t *invalid)
 {
@@ -39,7 +39,7 @@ static bool call_read(struct kp_api_calls *c, const uint8_t **at, const uint8_t 
     while (*at < end && (rec = kp_file_record(at, end, &bytes))) {
         if (rec->kind != KP_KIND_API || bytes < sizeof call->api) continue;
         memcpy(&call->api, rec, sizeof call->api);
-        call->api.head.size = (uint16_t)bytes; /* as it was checked: the file may change */
+        call->api.head.size = (uint16_t)bytes; /* the size that was checked: the file may change */
         if (!kp_devclock_span(&c->r->gpus.clock, &c->r->clock, call->api.head.flags, call->api.start, call->api.end,
                               &call->start_ns, &call->end_ns)) {
             ++*invalid;
@@ -59,13 +59,13 @@ static bool is_earlier(const void *a, const void *b, const void *context)
     return ((const struct kp_api_calls_lead *)a)->middle_ns < ((const struct kp_api_calls_lead *)b)->middle_ns;
 }
 
-/* The first chunk of the heap stands at another call now. */
+/* Restores the heap's order after its first chunk moved to another call. */
 static void first_moved(struct kp_api_calls *c)
 {
     if (c->n) kp_heap_sift(c->heap, sizeof *c->heap, 0, c->n, false, is_earlier, NULL);
 }
 
-/* Looks through a chunk once: it takes part from the first middle among its calls on. */
+/* Adds a chunk to the heap, by the earliest middle among its calls. */
 static void lead_add(struct kp_api_calls *c, uint32_t piece)
 {
     const uint8_t *at = c->pieces.of[piece].at, *end = c->pieces.of[piece].end;
@@ -76,10 +76,7 @@ static void lead_add(struct kp_api_calls *c, uint32_t piece)
     kp_file_drop_pages(c->r, c->pieces.of[piece].at);
 }
 
-/*
- * The calls of a chunk in order. Nearly sorted as they come: a call is written when it ends, one inside it before
- * it.
- */
+/* Sorts a chunk's calls. They are nearly sorted: a call is written when it ends, after the calls inside it. */
 static void run_fill(struct kp_api_calls *c, struct kp_api_calls_run *run, uint32_t piece)
 {
     const uint8_t *from = c->pieces.of[piece].at, *at = from, *end = c->pieces.of[piece].end;
@@ -104,7 +101,7 @@ static int lead_open(struct kp_api_calls *c, struct kp_api_calls_lead *lead)
     return 0;
 }
 
-/* Opens what has to be open for the first chunk of the heap to hold the earliest call, and takes a copy of that. */
+/* Opens chunks until the heap's first chunk has the earliest call, and copies that call. */
 static int settle(struct kp_api_calls *c)
 {
     while (c->n) {
@@ -118,7 +115,7 @@ static int settle(struct kp_api_calls *c)
             const uint8_t *at = piece->at + lead->run->of[lead->run->at].offset;
             uint64_t seen = 0;
             if (call_read(c, &at, piece->end, &c->call, &seen)) return 0;
-            lead->run->at = lead->run->n; /* changed under us */
+            lead->run->at = lead->run->n; /* the file changed: leave out the rest */
         }
         kp_file_drop_pages(c->r, piece->at);
         lead->run->next = c->unused, c->unused = lead->run;

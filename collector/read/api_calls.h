@@ -6,7 +6,7 @@
 #include "collector/read/order.h"
 
 struct kp_api_calls_run;
-struct kp_api_calls_lead { /* a chunk with calls in it; its next call's middle */
+struct kp_api_calls_lead { /* a chunk with calls */
     uint64_t middle_ns;
     uint32_t piece;
     struct kp_api_calls_run *run; /* NULL: not opened yet */
@@ -22,8 +22,8 @@ struct kp_api_calls {
     uint32_t n;
     struct kp_api_calls_run *unused;
     uint64_t begin_ns, end_ns; /* the window: calls that start outside are left out */
-    uint64_t invalid;          /* calls whose times make no sense */
-    struct kp_api_call call;   /* the current one, while n */
+    uint64_t invalid;          /* calls with impossible times */
+    struct kp_api_call call;   /* the current call, if n > 0 */
 };
 
 int kp_api_calls_init(struct kp_api_calls *c, struct kp_reader *r,

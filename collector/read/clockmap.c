@@ -4,9 +4,9 @@
  *
  * The slope comes from CLOCK_MONOTONIC, which never jumps. The wall time of one sample anchors all times. So a wall
  * clock that is set inside a window neither bends nor reverses its trace. Each line multiplies by a 48-bit fraction,
- * rounded down, and stops at the next line's base: a later tick is never an earlier time.
+ * rounds down, and stops at the next line's base. So a later tick is never an earlier time.
  *
- * Where the machine slept between two samples, ticks and CLOCK_MONOTONIC went on differently. That is a gap: the line
+ * When the machine slept between two samples, ticks and CLOCK_MONOTONIC went on differently. That is a gap. The line
  * before it continues at the usual rate, and the next sample begins a new line.
  */
 #include "collector/read/clockmap.h"
@@ -20,7 +20,7 @@
 
 #define FRACTION 48
 #define ONE ((uint64_t)1 << FRACTION)
-#define ENOUGH_NS 10000000 /* measured over so long a slope is right to a hundred-thousandth */
+#define ENOUGH_NS 10000000 /* a slope measured over so long is right to 1 in 100,000 */
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -36,10 +36,7 @@ int kp_clockmap_add(struct kp_clockmap *m, const struct kp_clock_pair *sample)
     return 0;
 }
 
-/*
- * Slope between two samples; 0 when they make no sense (no clock of ours ticks slower than 15 MHz or faster than 64
- * GHz).
- */
+/* Slope between two samples. 0: impossible, since the counter ticks at 15 MHz to 64 GHz. */
 static uint64_t slope_of(const struct kp_clock_line *a, const struct kp_clock_line *b)
 {
     uint64_t ticks = b->from - a->from, ns = b->base - a->base;
@@ -49,7 +46,7 @@ static uint64_t slope_of(const struct kp_clock_line *a, const struct kp_clock_li
     return slope < ONE / 64 || slope > ONE * 64 ? 0 : (uint64_t)slope;
 }
 
-/* Killed within its first moments: on the same machine, since the same boot, now is another sample. */
+/* For a process killed in its first moments. On the same machine, since the same boot, now is a second sample. */
 static uint64_t slope_from_now(const struct kp_clock_line *only)
 {
     struct kp_clock_pair pair;
@@ -65,7 +62,7 @@ static bool is_near(uint64_t slope, uint64_t usual, uint32_t part)
     return slope && slope >= usual - usual / part && slope <= usual + usual / part;
 }
 
-/* Line i does not go on from `before`. Does it begin anew behind a gap? Then the sample behind it goes on from it. */
+/* Line i does not continue `before`. It begins after a gap if the next sample continues line i. */
 static bool is_gap(const struct kp_clockmap *m, const struct kp_clock_line *before, uint32_t i)
 {
     const struct kp_clock_line *line = &m->lines[i];
@@ -73,10 +70,10 @@ static bool is_gap(const struct kp_clockmap *m, const struct kp_clock_line *befo
 }
 
 struct sum {
-    wide ns, ticks; /* of all lines that have a slope of their own */
+    wide ns, ticks; /* over all lines that have their own slope */
 };
 
-/* Keeps the samples that rise; a slope of 0 is left where a gap follows, and at the last. */
+/* Keeps the samples that rise. The slope stays 0 in a line before a gap, and in the last line. */
 static struct sum lines_keep(struct kp_clockmap *m)
 {
     uint32_t n = 0;
@@ -98,14 +95,14 @@ static struct sum lines_keep(struct kp_clockmap *m)
     return sum;
 }
 
-/* The rate of the ticks. Samples of the first moments only lie too close: each is up to 100 ns off. */
+/* The rate of the ticks. Samples of the first moments alone are too close together: each is up to 100 ns off. */
 static uint64_t slope_usual(const struct kp_clockmap *m, struct sum sum)
 {
     uint64_t measured = sum.ticks ? (uint64_t)((sum.ns << FRACTION) / sum.ticks) : 0, now;
     if (!m->n || sum.ns >= ENOUGH_NS) return measured ? measured : ONE;
     now = slope_from_now(&m->lines[0]);
     if (!measured) return now ? now : ONE;
-    return is_near(now, measured, 10) ? now : measured; /* else another machine, or another boot */
+    return is_near(now, measured, 10) ? now : measured; /* if not near: another machine, or another boot */
 }
 
 void kp_clockmap_finish(struct kp_clockmap *m, uint32_t kind, uint64_t start_ns)
@@ -133,7 +130,7 @@ static uint64_t scale(uint64_t ticks, uint64_t slope)
     return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns;
 }
 
-/* b may be below zero: a wall clock that was never set. */
+/* b may be negative: a wall clock that was never set. */
 static uint64_t add(uint64_t a, uint64_t b)
 {
     if ((int64_t)b < 0) return a > 0 - b ? a + b : 0;

@@ -3,8 +3,8 @@
  * comms.c - reads and checks a COMMS record
  *
  * Called by: events.c, for the record after a record_param_comms
- * On fail:   false: another record, or too short for its counts. The record is copied first, since the file may
- *            change.
+ * On fail:   false if it is another record, or too short for its counts. The record is copied first, since the file
+ *            may change.
  */
 #include <string.h>
 

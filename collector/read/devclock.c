@@ -21,16 +21,17 @@
 
 #define FRACTION 48
 #define ONE ((uint64_t)1 << FRACTION)
-#define LATE_MAX 1024u                         /* samples of later domains that may have been written before one */
-#define APART_NS 10000000u                     /* samples that lie closer say little about the slope */
-#define NEAR_NS ((uint64_t)3600 * 1000000000u) /* a single sample so close to ticks is of the clock of ticks */
+#define LATE_MAX 1024u     /* so many samples of later domains may precede a sample */
+#define APART_NS 10000000u /* samples closer together say little about the slope */
+#define NEAR_NS \
+    ((uint64_t)3600 * 1000000000u) /* a single sample so close to the ticks: the device clock is their clock */
 #define YEARS_NS ((uint64_t)315360000 * 1000000000u)
 
 __extension__ typedef unsigned __int128 wide;
 
 int kp_devclock_add(struct kp_devclock *d, const struct kp_rec_devclock *sample)
 {
-    if (d->n >= LATE_MAX && d->lines[d->n - LATE_MAX].domain > sample->domain) { /* domains only rise: damage */
+    if (d->n >= LATE_MAX && d->lines[d->n - LATE_MAX].domain > sample->domain) { /* damage: domains only rise */
         d->rejected++;
         return 0;
     }
@@ -40,13 +41,14 @@ int kp_devclock_add(struct kp_devclock *d, const struct kp_rec_devclock *sample)
         d->lines = lines;
     }
     uint32_t at = d->n++;
-    for (; at && d->lines[at - 1].domain > sample->domain; at--) d->lines[at] = d->lines[at - 1]; /* nearly never */
+    for (; at && d->lines[at - 1].domain > sample->domain; at--)
+        d->lines[at] = d->lines[at - 1]; /* nearly never loops */
     d->lines[at] = (struct kp_devclock_line){
         .from = sample->device, .ticks = sample->ticks, .width = sample->width, .domain = sample->domain};
     return 0;
 }
 
-/* ns a unit of the device's clock between two samples; 0 when they make no sense. */
+/* ns for each unit of the device's clock, between two samples. 0: impossible. */
 static uint64_t slope_of(const struct kp_devclock_line *a, const struct kp_devclock_line *b)
 {
     if (b->from <= a->from || b->base <= a->base) return 0;
@@ -59,7 +61,7 @@ static bool is_near(uint64_t slope, uint64_t usual)
     return slope >= usual - usual / 1000 && slope <= usual + usual / 1000;
 }
 
-/* One sample only: is it a clock of ns, or the one that ticks are of? */
+/* Guesses the slope from a single sample: a clock of ns, or the clock of the ticks. */
 static uint64_t slope_guess(const struct kp_devclock_line *only, const struct kp_clockmap *clock)
 {
     uint64_t off = only->from > only->ticks ? only->from - only->ticks : only->ticks - only->from;
@@ -67,8 +69,8 @@ static uint64_t slope_guess(const struct kp_devclock_line *only, const struct kp
 }
 
 /*
- * Leaves out samples measured badly (a thread that was preempted between its two looks) and those too close to the
- * one before.
+ * Leaves out bad samples (the thread was preempted between two clock reads), and samples too close to the one
+ * before.
  */
 static uint32_t lines_keep(struct kp_devclock *d, uint32_t first, uint32_t end)
 {
@@ -78,8 +80,7 @@ static uint32_t lines_keep(struct kp_devclock *d, uint32_t first, uint32_t end)
         if (d->lines[i].width < best) best = d->lines[i].width;
     for (uint32_t i = first; i < end; i++) {
         struct kp_devclock_line line = d->lines[i], *last = n > first ? &d->lines[n - 1] : NULL;
-        if (line.width / 4 > best && line.width / 4 - best > 1000)
-            continue; /* so the best one stays, whatever a file says */
+        if (line.width / 4 > best && line.width / 4 - best > 1000) continue; /* so the best sample stays in any file */
         if (last && (line.from <= last->from || line.base <= last->base)) {
             d->rejected += line.from != last->from;
             continue;
@@ -90,7 +91,7 @@ static uint32_t lines_keep(struct kp_devclock *d, uint32_t first, uint32_t end)
     return n;
 }
 
-/* The usual slope of a domain is the middle one: a jump of the clock bends one line, not the domain. */
+/* A domain's usual slope is the median of its lines. So a jump of the clock bends one line, not the domain. */
 static uint64_t slope_usual(const struct kp_devclock_line *lines, uint32_t n, const struct kp_clockmap *clock)
 {
     if (n < 2) return n ? slope_guess(&lines[0], clock) : ONE;
@@ -150,7 +151,7 @@ static uint64_t distance(const struct kp_devclock *d, const struct kp_devclock_d
     return device < first ? first - device : device > last ? device - last : 0;
 }
 
-/* Of the domains of that parity the one whose samples lie nearest. NULL: none. */
+/* The domain of that parity with the nearest samples. NULL: none. */
 static const struct kp_devclock_domain *domain_find(struct kp_devclock *d, bool odd, uint64_t device)
 {
     const struct kp_devclock_domain *best = NULL, *last = d->domains_n ? &d->domains[d->domain] : NULL;
@@ -200,7 +201,7 @@ static bool device_span(struct kp_devclock *d, struct kp_clockmap *clock, bool o
                         uint64_t *start_ns, uint64_t *end_ns)
 {
     const struct kp_devclock_domain *domain = domain_find(d, odd, start);
-    if (!domain) { /* no sample: CUPTI's usual clock is CLOCK_REALTIME */
+    if (!domain) { /* without samples: CUPTI's usual clock is CLOCK_REALTIME */
         *start_ns = start, *end_ns = end;
         return start + YEARS_NS > d->start_ns && start < d->start_ns + YEARS_NS;
     }

@@ -16,7 +16,7 @@ struct
 };
 struct kp_devclock_domain {
     uint32_t number, first, n; /* its lines */
-    uint64_t slope;            /* over all of it */
+    uint64_t slope;            /* the usual slope of its lines */
     bool is_ns;                /* the clock counts ns: durations are kept as they are */
 };
 struct kp_devclock {
@@ -24,17 +24,17 @@ struct kp_devclock {
     struct kp_devclock_domain *domains;
     uint32_t n, cap, domains_n;
     uint32_t domain, line; /* where the previous look-up ended */
-    uint32_t rejected;     /* samples that made no sense */
-    uint64_t start_ns;     /* wall time the spool was opened at */
+    uint32_t rejected;     /* impossible samples */
+    uint64_t start_ns;     /* wall time at which the spool was opened */
 };
 
 int kp_devclock_add(struct kp_devclock *d, const struct kp_rec_devclock *sample); /* 0 or -ENOMEM */
-/* After the last add and after kp_clockmap_finish. 0 or -ENOMEM. */
+/* Called after the last add and after kp_clockmap_finish. 0 or -ENOMEM. */
 int kp_devclock_finish(struct kp_devclock *d, struct kp_clockmap *clock, uint64_t start_ns);
 void kp_devclock_fini(struct kp_devclock *d);
 /*
- * The range of a record of kp_device.h, with its flags (KP_DEV_*), as wall time. start <= end before and after.
- * False: it has none (end 0, or before the start), or nothing ties its clock to wall time.
+ * Maps the range of a record of kp_device.h, with its flags (KP_DEV_*), to wall time. start <= end before and after.
+ * False: the range is empty (end 0, or before the start), or no sample ties its clock to wall time.
  */
 bool kp_devclock_span(struct kp_devclock *d, struct kp_clockmap *clock, uint8_t flags, uint64_t start, uint64_t end,
                       uint64_t *start_ns, uint64_t *end_ns);

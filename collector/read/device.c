@@ -31,7 +31,7 @@ static uint32_t bytes_of(uint8_t kind)
     }
 }
 
-/* Times lie behind the head in all kinds but CUDAEVENT, which has none that counts. */
+/* Times follow the head in all kinds but CUDAEVENT, which has no usable time. */
 static void times_set(struct kp_reader *r, struct kp_device_event *e)
 {
     uint64_t start = e->of.overhead.start, end = e->of.overhead.end;

@@ -28,14 +28,14 @@ enum { LOOK_AHEAD = 64, CUT_MAX = 256 };
 
 struct event_cursor {
     uint32_t piece, pieces_end; /* this thread's pieces */
-    const uint8_t *at, *end;    /* behind the record it stands on */
+    const uint8_t *at, *end;    /* behind the current record */
     const struct kp_rec *rec;
     uint32_t bytes; /* of the record */
-    uint8_t flags;  /* and its flags: read once, the file may change */
+    uint8_t flags;  /* its flags, read once: the file may change */
     uint64_t start_ticks, end_ticks;
     bool is_open;
-    bool is_cut;   /* by the end of the window */
-    uint16_t cuts; /* so many were, of those handed out */
+    bool is_cut;   /* the window ended before the event */
+    uint16_t cuts; /* how many of the events handed out were cut */
     uint8_t kind;  /* OP, STEP, NVTX, PYCALL, MEMORY or SYMBOL */
 };
 
@@ -46,10 +46,10 @@ struct event_walk {
     struct event_cursor *cursors; /* by thread_no */
     struct kp_merge merge;
     uint32_t cursors_n;
-    uint64_t lost; /* records that were no good */
-    bool has_all;  /* calls into CUDA and NVTX ranges, too */
+    uint64_t lost; /* damaged records */
+    bool has_all;  /* a timeline: with CUDA calls and NVTX ranges */
     struct kp_api_calls calls;
-    struct kp_comms comms; /* of the event handed out */
+    struct kp_comms comms; /* the current event's collective */
     char step_name[40];
 };
 
@@ -68,7 +68,7 @@ static uint32_t op_bytes(uint8_t flags)
            (flags & KP_OP_STACK ? 8 : 0) + (flags & KP_OP_MODULES ? 8 : 0) + (flags & KP_OP_INPUTS ? 4 : 0);
 }
 
-/* Of an event's record; 0: it is none. */
+/* The least size of an event's record. 0: the kind is no event. */
 static uint32_t bytes_least(uint8_t kind, uint8_t flags)
 {
     switch (kind) {
@@ -82,17 +82,16 @@ static uint32_t bytes_least(uint8_t kind, uint8_t flags)
     }
 }
 
-/* Only in a timeline. */
+/* Kinds that kp_reader_timeline gives and kp_reader_events does not. */
 static bool is_extra(uint8_t kind) { return kind == KP_KIND_NVTX || kind == KP_KIND_MEMORY || kind == KP_KIND_SYMBOL; }
 
 /*
- * Stands on a record; false when it is no event or too short. What is still open ends
- * with the window (0: not known), and so does what ended between the stamp of the window's end and the closing of the
- * gate.
+ * Makes a record the cursor's current event. False: it is no event or too short. An open event ends with the window
+ * (0: not known). So does an event that ended after the window's end was stamped and before the gate closed.
  */
 static bool stand_on(struct event_cursor *c, const struct kp_rec *rec, uint32_t bytes, uint64_t window_end)
 {
-    const struct kp_rec_op *op = (const void *)rec; /* all events begin alike, MEMORY without an end */
+    const struct kp_rec_op *op = (const void *)rec; /* all events begin with the same fields, but MEMORY has no end */
     c->rec = rec;
     c->bytes = bytes;
     c->flags = kp_load_relaxed((_Atomic uint8_t *)(uintptr_t)&rec->flags);
@@ -115,7 +114,7 @@ static void name_get(const struct kp_reader *r, uint32_t id, struct kp_event *e)
     e->overload = n ? n->overload : "";
 }
 
-/* Goes on to the records behind *at, from piece to piece; NULL at the end of the thread. */
+/* The record at *at, going from piece to piece. NULL: the thread has no more. */
 static const struct kp_rec *record_next(const struct event_walk *w, uint32_t *piece, uint32_t pieces_end,
                                         const uint8_t **at, const uint8_t **end, uint32_t *bytes)
 {
@@ -126,11 +125,11 @@ static const struct kp_rec *record_next(const struct event_walk *w, uint32_t *pi
         *end = w->pieces.of[*piece].end;
     }
     const struct kp_rec *rec = kp_file_record(at, *end, bytes);
-    if (!rec) *at = *end; /* changed under us since the pieces were cut */
+    if (!rec) *at = *end; /* the file changed since the pieces were cut */
     return rec;
 }
 
-/* Autograd's own range has no numbers; Kineto shows those of the backward op inside it, which starts soon after it. */
+/* Autograd's own range has no numbers. Kineto shows those of the backward op inside it, which starts soon after. */
 static void numbers_of_child(const struct event_walk *w, const struct event_cursor *c, const char *inner,
                              struct kp_event *e)
 {
@@ -151,7 +150,7 @@ static void numbers_of_child(const struct event_walk *w, const struct event_curs
     }
 }
 
-/* What is told of a collective lies right behind its op. */
+/* A collective's COMMS record lies right behind its op. */
 static const struct kp_comms *comms_behind(struct event_walk *w, const struct event_cursor *c)
 {
     uint32_t piece = c->piece, bytes;
@@ -263,13 +262,13 @@ static void decode(struct event_walk *w, struct event_cursor *c, struct kp_event
     if (c->is_open && (e->kind == KP_KIND_OP || e->kind == KP_KIND_STEP)) e->flags |= KP_OP_UNFINISHED;
     e->start_ns = kp_clockmap_ns(&w->r->clock, c->start_ticks);
     e->end_ns = kp_clockmap_ns(&w->r->clock, c->end_ticks);
-    /* in a timeline who is inside ends first (why: cycle.c, APART_TICKS) */
+    /* in a timeline the inner of two cut events ends first (why: cycle.c, APART_TICKS) */
     if (c->is_cut && w->has_all && c->cuts < CUT_MAX) e->end_ns += CUT_MAX - c->cuts++;
 }
 
 /* --- cursors and their heap --- */
 
-/* Goes to the next event of the thread; false: no more. */
+/* Goes to the thread's next event. False: no more. */
 static bool cursor_next(struct event_walk *w, struct event_cursor *c)
 {
     for (;;) {
@@ -322,7 +321,7 @@ static int walk_init(struct event_walk *w, struct kp_reader *r, uint32_t cycle, 
 
 /* --- calls into CUDA --- */
 
-/* Who is who in CUPTI's records: the threads of this window have the last word, those of others the first. */
+/* Maps CUPTI's thread ids to tids. A thread of this window replaces a thread of another window. */
 static int thread_read(struct kp_reader *r, const struct kp_chunk_head *head, uint32_t cycle, bool has_last_word)
 {
     uint32_t id = (uint32_t)head->pthread_id;
@@ -369,10 +368,7 @@ static int call_give(struct event_walk *w, kp_event_fn fn, void *context)
     return fn(context, &e);
 }
 
-/*
- * Hands out the event the first cursor stands on when it is inside the window, and the calls whose middle lies
- * before it.
- */
+/* Hands out the calls with a middle before the first cursor's event, then that event (if in the window). */
 static int event_give(struct event_walk *w, kp_event_fn fn, void *context)
 {
     struct event_cursor *c = &w->cursors[w->merge.of[0].which];
@@ -431,7 +427,7 @@ static bool event_next(const uint8_t **at, const uint8_t *end, struct event_curs
     return false;
 }
 
-/* One pass over all chunks, however many cycles are open: a damaged file may name thousands. */
+/* Makes a single pass for all open cycles, since a damaged file may name thousands. */
 void kp_events_close(struct kp_reader *r)
 {
     for (uint32_t i = 1; i < r->chunks; i++) {
@@ -443,7 +439,7 @@ void kp_events_close(struct kp_reader *r)
         const uint8_t *at = (const uint8_t *)(head + 1), *end = (const uint8_t *)head + used;
         for (struct event_cursor c; event_next(&at, end, &c);) {
             if (c.start_ticks < cycle->begin || c.end_ticks < cycle->end) continue;
-            /* one more: an event that took no time began before the end, too */
+            /* + 1, so that an event without duration also began before the end */
             cycle->end = c.end_ticks == UINT64_MAX ? UINT64_MAX : c.end_ticks + 1;
         }
         const uint64_t heap_end = kp_heap_end((const uint8_t *)(head + 1), end);

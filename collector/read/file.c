@@ -17,7 +17,7 @@
 #include "collector/base/kp_poison.h"
 
 #define KP_DROP_BYTES \
-    (16u * KP_CHUNK_BYTES) /* dropped at once: one call for each chunk was half of a short program's export */
+    (16u * KP_CHUNK_BYTES) /* dropped at once: a call for each chunk took half of a short program's export */
 
 const struct kp_chunk_head *kp_file_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used)
 {

@@ -11,7 +11,7 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_poison.h"
 
-#define CONTEXTS_MAX 4096u /* more is damage, and each wait looks for its own */
+#define CONTEXTS_MAX 4096u /* more is damage; each wait searches all of them */
 
 static int context_take(struct kp_gpus *g, const struct kp_rec_context *c)
 {

@@ -28,8 +28,8 @@ struct kp_gpus {
 int kp_gpus_take(struct kp_gpus *g, const struct kp_rec *rec,
                  uint32_t bytes); /* a META record of any kind; 0 or -ENOMEM */
 int kp_gpus_thread(struct kp_gpus *g, uint32_t thread_id,
-                   uint32_t tid); /* the last word of a thread_id counts; 0 or -ENOMEM */
-uint32_t kp_gpus_tid(const struct kp_gpus *g, uint32_t thread_id); /* thread_id itself when it is not known */
+                   uint32_t tid); /* replaces an earlier tid of thread_id; 0 or -ENOMEM */
+uint32_t kp_gpus_tid(const struct kp_gpus *g, uint32_t thread_id); /* an unknown thread_id is returned as it is */
 void kp_gpus_fini(struct kp_gpus *g);
 
 #endif

@@ -5,7 +5,7 @@
  * Called by: kp_read.h
  * Memory:    the list of pieces, and one cursor for each thread, while the walk lasts.
  *
- * The caller joins these events with ops, so it asks for one after another: a cursor and no callback.
+ * The caller joins these events with ops. So it asks for each event, and there is no callback.
  */
 #include <errno.h>
 
@@ -19,7 +19,7 @@
 
 struct heap_cursor {
     const struct kp_piece *piece, *last; /* this thread's pieces */
-    const uint8_t *at, *end;             /* behind the record it stands on */
+    const uint8_t *at, *end;             /* behind the current record */
     const struct kp_rec *rec;
     uint64_t start;
     uint32_t bytes;
@@ -55,7 +55,7 @@ uint64_t kp_heap_end(const uint8_t *at, const uint8_t *end)
     return last;
 }
 
-/* false: no more of this thread. */
+/* False: the thread has no more. */
 static bool cursor_next(const struct kp_heap_walk *w, struct heap_cursor *c)
 {
     for (;;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_read.h - the door of the read side: gives the events of a spool in order, whether it is whole or torn
+ * kp_read.h - the door of the read side: gives the events of a spool in order, even of a torn spool
  *
  * Called by: the CLI, the export thread inside the host, tests. A reader serves one thread; many readers may exist at
  *            once.
@@ -18,19 +18,19 @@
 
 struct kp_reader;
 
-#define KP_SPOOL_MOST_BYTES (INT64_C(1) << 37) /* the largest KPROF_MAX_MB: what is longer is no spool */
+#define KP_SPOOL_MOST_BYTES (INT64_C(1) << 37) /* the largest KPROF_MAX_MB: a longer file is no spool */
 
 struct kp_cycle {
     uint32_t number, steps;
     uint64_t begin_ns, end_ns, warm_begin_ns; /* ns since the Unix epoch */
     uint64_t first_step, last_step, lost;
-    bool complete;            /* closed by its writer; false: the process died in it, end_ns is the last event's end */
-    bool exported, cut_short; /* its writer says: a trace was made of it; the program ended before its last step */
+    bool complete; /* the writer closed it. False: the process died first, and end_ns is the last event's end */
+    bool exported, cut_short; /* a trace was written; the program ended before the last step */
 };
 
 /*
- * A collective as torch told of it, checked: the values of all lists one behind another, as many of each as
- * kp_comms_shown says.
+ * A collective as torch described it, checked. The values of all lists follow each other; kp_comms_shown counts those
+ * of each list.
  */
 struct kp_comms {
     struct kp_rec_comms rec;
@@ -38,15 +38,15 @@ struct kp_comms {
 };
 
 /*
- * One event, valid during the callback only (the name and overload of an OP: as long as the reader). Times: ns
+ * An event, valid during the callback only. The name and overload of an OP live as long as the reader. Times are ns
  * since the Unix epoch, start <= end.
  */
 struct kp_event {
-    enum kp_kind kind;    /* OP, STEP or PYCALL; of a timeline API, NVTX, MEMORY and SYMBOL, too */
+    enum kp_kind kind;    /* OP, STEP or PYCALL; in a timeline also API, NVTX, MEMORY and SYMBOL */
     const char *name;     /* never NULL, NUL-terminated ("name lost" when it could not be kept) */
     const char *overload; /* "" when none */
     uint64_t start_ns, end_ns;
-    uint32_t tid, thread_no; /* kernel tid where it began */
+    uint32_t tid, thread_no; /* kernel tid of the thread where it began */
     uint32_t rt_tid;         /* torch's logical id of the creating thread */
     uint8_t scope;           /* RecordScope: 0 function, 1 backward, 2 TorchScript, 7 user */
     uint8_t flags;           /* KP_OP_* of the record */
@@ -54,13 +54,13 @@ struct kp_event {
     uint64_t fwd_tid;        /* torch's logical id, 0: none */
     uint64_t handle;
     uint64_t step;         /* STEP: number */
-    const uint8_t *inputs; /* kp_inputs.h; NULL: none recorded */
+    const uint8_t *inputs; /* kp_inputs.h, or NULL */
     uint32_t inputs_bytes, inputs_count;
-    uint32_t stack;               /* innermost Python frame, for kp_reader_frame; 0: none recorded */
-    const char *modules;          /* of TorchScript, as torch.profiler joins them; NULL: none. As long as the reader */
-    uint32_t native;              /* innermost frame of machine code, for kp_reader_native; 0: none recorded */
-    const struct kp_comms *comms; /* of record_param_comms; NULL: not known */
-    /* API. flags: KP_DEV_*. The walk has it at its middle. */
+    uint32_t stack;      /* innermost Python frame, for kp_reader_frame, or 0 */
+    const char *modules; /* of TorchScript, joined as torch.profiler does, or NULL. Lives as long as the reader */
+    uint32_t native;     /* innermost frame of machine code, for kp_reader_native, or 0 */
+    const struct kp_comms *comms; /* of record_param_comms, or NULL */
+    /* API. `flags` has KP_DEV_*. The walk gives a call at its middle. */
     uint64_t middle_ns;
     uint32_t correlation, cbid;
     int32_t result;
@@ -68,11 +68,13 @@ struct kp_event {
     uint8_t nvtx;       /* KP_NVTX_* */
     const char *domain; /* NULL: the default domain */
     uint64_t nvtx_id;
-    /* PYCALL. name and overload: the function, and where it was called; flags: KP_PY_*. MODULE: the object and its
-     * class. */
+    /*
+     * PYCALL. `name` is the function, `overload` where it was called, and `flags` has KP_PY_*. For a MODULE: the
+     * object and its class.
+     */
     uint64_t module_self, module_type;
-    /* SYMBOL. name and overload: the function as the linker calls it, the object it is in */
-    /* MEMORY. flags: KP_MEMORY_*; device -1: the CPU */
+    /* SYMBOL. `name` is the function as the linker calls it, `overload` the object that has it. */
+    /* MEMORY. `flags` has KP_MEMORY_*. Device -1 is the CPU. */
     uint64_t address, allocated, reserved;
     int64_t bytes;
     uint8_t device_type;
@@ -83,10 +85,10 @@ struct kp_event {
 enum { KP_TIME_OK, KP_TIME_NONE, KP_TIME_INVALID };
 struct kp_device_event {
     enum kp_kind kind;   /* KERNEL, MEMCPY, MEMSET, SYNC, CUDAEVENT, OVERHEAD, GRAPHRUN */
-    uint8_t time_status; /* KP_TIME_OK: it has times. NONE: it never ended; INVALID: they make no sense */
+    uint8_t time_status; /* KP_TIME_OK, KP_TIME_NONE (it never ended) or KP_TIME_INVALID (impossible times) */
     const char *name;    /* of a kernel, as recorded */
     uint64_t start_ns, end_ns;
-    uint64_t raw_start, raw_end; /* before they were mapped: two ranges of one clock keep their order */
+    uint64_t raw_start, raw_end; /* before mapping: two ranges of one clock keep their order */
     union {
         struct kp_rec head;
         struct kp_rec_kernel kernel;
@@ -106,14 +108,15 @@ typedef int (*kp_thread_fn)(void *context, uint32_t tid, uint32_t thread_no, con
 /* 0 or -errno: -EINVAL not a spool, -ENOTSUP a newer version, -ENODATA no chunk in it. `why` gets one clear line. */
 int kp_reader_open(struct kp_reader **out, const char *path, char *why, size_t why_bytes);
 /*
- * The same for an open file, which stays the caller's; `path` is for messages. The file is mapped, so truncating it
- * ends this process with SIGBUS. The caller copies or refuses a file that other users may write to (kp_filecheck.h).
+ * Opens a reader on an open file, which the caller closes. `path` is for messages. The file is mapped, so truncating
+ * it ends this process with SIGBUS. The caller copies or refuses a file that other users may write to
+ * (kp_filecheck.h).
  */
 int kp_reader_open_fd(struct kp_reader **out, int fd, const char *path, char *why, size_t why_bytes);
 void kp_reader_close(struct kp_reader *reader);
 const struct kp_file_head *kp_reader_head(const struct kp_reader *reader);
 const char *kp_reader_text(const struct kp_reader *reader, const char *key); /* value of a header line, or NULL */
-/* The "key=value" lines of the header one by one: previous NULL gives the first; NULL when there is no more. */
+/* The header's "key=value" line after `previous` (NULL: its first line). NULL: no more. */
 const char *kp_reader_line(const struct kp_reader *reader, const char *previous);
 size_t kp_reader_cycles(const struct kp_reader *reader);
 int kp_reader_cycle(const struct kp_reader *reader, size_t index, struct kp_cycle *out);
@@ -125,57 +128,59 @@ int kp_reader_threads(struct kp_reader *reader, uint32_t cycle, kp_thread_fn fn,
  */
 int kp_reader_events(struct kp_reader *reader, uint32_t cycle, kp_event_fn fn, void *context);
 /*
- * The same with CUDA calls, NVTX ranges and allocations of tensors. A call comes at its middle, so after the op that
- * made it. Calls start inside the window, as ops do. *invalid (may be NULL) counts calls whose times make no sense.
+ * As kp_reader_events, with CUDA calls, NVTX ranges and allocations of tensors. A call comes at its middle, so after
+ * the op that made it. Calls start inside the window, as ops do. *invalid (may be NULL) counts calls with impossible
+ * times.
  */
 int kp_reader_timeline(struct kp_reader *reader, uint32_t cycle, kp_event_fn fn, void *context, uint64_t *invalid);
 /*
  * Every device record that may belong to a cycle, in the order of delivery. That includes records of the warm-up, and
- * late records in chunks of later cycles. The caller chooses; see docs/trace-format.md.
+ * late records in chunks of later cycles. The caller chooses as docs/trace-format.md says.
  */
 int kp_reader_device(struct kp_reader *reader, uint32_t cycle, kp_device_fn fn, void *context);
-/* One allocation or free of a host thread (trace), or several (count). */
+/* An allocation or free of a host thread (trace), or the sum of several (count). */
 struct kp_heap_event {
     uint64_t start_ns;
-    uint32_t thread_no; /* 0: not told */
-    uint32_t stack;     /* innermost frame, for kp_reader_native; 0: lost */
+    uint32_t thread_no; /* 0: not known */
+    uint32_t stack;     /* innermost frame, for kp_reader_native. 0: lost */
     bool is_count, tells_live;
     uint8_t flags; /* KP_HEAP_* of one block */
     uint64_t address;
-    uint64_t taken, given; /* blocks of the heap: of one block, one of the two is 1 unless it is mapped or restored */
-    uint64_t bytes;        /* asked for; of a block given back 0, unless it is mapped */
-    int64_t live;          /* count, with tells_live: by how much the heap grew */
+    /* blocks of the heap. In a trace one of the two is 1, unless the block is mapped or restored */
+    uint64_t taken, given;
+    uint64_t bytes; /* requested; 0 for a freed block, unless it is mapped */
+    int64_t live;   /* count, with tells_live: the heap's growth */
 };
 struct kp_heap_walk;
-/* All of a cycle's, threads merged by time. 0 or -errno. The walk ends before its reader. */
+/* Opens a walk over a cycle's heap events, with threads merged by time. 0 or -errno. Close it before its reader. */
 int kp_reader_heap_open(struct kp_heap_walk **out, struct kp_reader *reader, uint32_t cycle);
 bool kp_reader_heap_next(struct kp_heap_walk *walk, struct kp_heap_event *out); /* false: no more */
 void kp_reader_heap_close(struct kp_heap_walk *walk);
-bool kp_reader_has_device(const struct kp_reader *reader);                              /* anything of GPUs at all */
-uint32_t kp_reader_gpus(const struct kp_reader *reader);                                /* highest device id + 1 */
-const struct kp_rec_device *kp_reader_gpu(const struct kp_reader *reader, uint32_t id); /* NULL: not told */
-int64_t kp_reader_context_device(const struct kp_reader *reader, uint32_t context);     /* -1: not told */
-const char *kp_reader_name(const struct kp_reader *reader, uint32_t id);                /* "": none */
-/* One frame of a call stack; *stack becomes its caller's, 0 after the outermost. NULL: none, or its text was lost. */
+bool kp_reader_has_device(const struct kp_reader *reader); /* the spool has records of GPUs */
+uint32_t kp_reader_gpus(const struct kp_reader *reader);   /* highest device id + 1 */
+const struct kp_rec_device *kp_reader_gpu(const struct kp_reader *reader, uint32_t id); /* NULL: not known */
+int64_t kp_reader_context_device(const struct kp_reader *reader, uint32_t context);     /* -1: not known */
+const char *kp_reader_name(const struct kp_reader *reader, uint32_t id);                /* "": no name */
+/* A frame of a Python stack. *stack becomes its caller's, 0 after the outermost. NULL: none, or its text was lost. */
 const char *kp_reader_frame(const struct kp_reader *reader, uint32_t *stack);
 bool kp_reader_called_by_c(const struct kp_reader *reader,
-                           uint32_t stack); /* whether the interpreter was entered for this frame */
+                           uint32_t stack); /* the interpreter was entered for this frame */
 /*
- * One frame of a machine code stack, likewise; the path lives as long as the reader. A damaged file may form a
- * circle: count to KP_FRAMES_MAX.
+ * A frame of a machine code stack, as kp_reader_native gives it. The path lives as long as the reader. Frames of a
+ * damaged file may form a circle, so the caller counts to KP_FRAMES_MAX.
  */
 enum { KP_FRAMES_MAX = 1024 };
 struct kp_frame {
-    uint32_t module;               /* equal numbers: the same module at the same place; 0: none */
-    const char *path;              /* "": none, the address is that of the process */
-    char build_id[72];             /* hexadecimal, "-": none */
-    uint64_t offset, base, lo, hi; /* where its call returns to, less base; where the module was loaded */
+    uint32_t module;               /* equal numbers are the same module at the same place; 0 without one */
+    const char *path;              /* "" without a module: `offset` is the address in the process */
+    char build_id[72];             /* hexadecimal, or "-" */
+    uint64_t offset, base, lo, hi; /* the return address less base; the module's addresses */
 };
-/* Every frame there is, in the order of their ids. Non-zero stops and becomes the result. */
+/* Gets every frame of machine code, in the order of their ids. Non-zero stops the walk and becomes its result. */
 typedef int (*kp_frame_fn)(void *context, uint32_t id, const struct kp_frame *frame);
 int kp_reader_natives(const struct kp_reader *reader, kp_frame_fn fn, void *context);
 bool kp_reader_native(const struct kp_reader *reader, uint32_t *stack, struct kp_frame *out);
 uint64_t kp_reader_skipped(const struct kp_reader *reader);
-void kp_reader_skipped_set(struct kp_reader *reader, uint64_t skipped); /* restores the count after a mere look */
+void kp_reader_skipped_set(struct kp_reader *reader, uint64_t skipped); /* restores an earlier count */
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct kp_merge { /* a heap: of[0] is the earliest, of two at one time the one of the lower number */
+struct kp_merge { /* a heap. of[0] is the earliest; at equal times the lower number comes first */
     struct kp_merge_entry {
         uint64_t start;
         uint32_t which; /* the caller's number of a cursor */
@@ -16,8 +16,8 @@ struct kp_merge { /* a heap: of[0] is the earliest, of two at one time the one o
 
 int kp_merge_init(struct kp_merge *m, uint32_t most); /* 0 or -ENOMEM */
 void kp_merge_fini(struct kp_merge *m);
-void kp_merge_add(struct kp_merge *m, uint64_t start, uint32_t which); /* `most` times at most; then kp_merge_begin */
+void kp_merge_add(struct kp_merge *m, uint64_t start, uint32_t which); /* at most `most` times, then kp_merge_begin */
 void kp_merge_begin(struct kp_merge *m);
-void kp_merge_moved(struct kp_merge *m, bool more, uint64_t start); /* the earliest stands there now, or has no more */
+void kp_merge_moved(struct kp_merge *m, bool more, uint64_t start); /* the earliest moved to `start`, or has no more */
 
 #endif

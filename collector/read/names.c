@@ -2,8 +2,8 @@
 /*
  * names.c - the string table of a spool: from an id to its text in the mapping
  *
- * A cell counts only when its hash fits its bytes. The reader steps over anything else in the chunk (a torn tail,
- * foreign bytes), cell by cell, until the next good one. A text that fills its last cell has no NUL of its own, so it
+ * A cell counts only when its hash fits its bytes. The reader steps over other bytes (a torn tail, damage) cell by
+ * cell, until the next good cell. A text that fills its last cell has no NUL of its own, so it
  * is copied. The next cell holds another string, perhaps one that the host writes later.
  */
 #include "collector/read/names.h"
@@ -20,9 +20,10 @@
 #include "collector/base/kp_poison.h"
 
 #define COPY_BYTES 131072u
-#define HASHED_MAX (4u * KP_CHUNK_BYTES) /* of one chunk, in vain: cells that each claim all that follows are damage */
+#define HASHED_MAX \
+    (4u * KP_CHUNK_BYTES) /* hashed in vain in one chunk: more is damage, cells that each claim to fill the rest */
 
-struct kp_names_copy { /* room for texts that need a NUL of our own */
+struct kp_names_copy { /* copies of texts that have no NUL in the file */
     struct kp_names_copy *next;
     size_t used;
     char bytes[];

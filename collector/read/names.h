@@ -16,8 +16,8 @@ struct kp_names {
 };
 
 /*
- * Takes every good string of a STRINGS chunk (bytes: what the file has of it). Ids from `limit` on are not
- * believed. 0 or -ENOMEM.
+ * Adds every good string of a STRINGS chunk, of which the file has `bytes`. Ids from `limit` on are refused. 0 or
+ * -ENOMEM.
  */
 int kp_names_add_chunk(struct kp_names *n, const uint8_t *chunk, uint32_t bytes, uint32_t limit);
 void kp_names_fini(struct kp_names *n);

@@ -2,8 +2,8 @@
 /*
  * order.c - the pieces of a cycle, by thread and in the order of writing
  *
- * A chunk belongs to its first owner until a THREAD record names the next; each stretch is a piece. Sorted by
- * (thread_no, order), the pieces of a thread stand in the order in which it wrote them, whichever chunks it used.
+ * A chunk belongs to its first owner until a THREAD record names the next; each stretch is a piece. The sort by
+ * (thread_no, order) puts a thread's pieces in the order in which it wrote them.
  */
 #include "collector/read/order.h"
 
@@ -15,7 +15,7 @@
 #include "collector/base/kp_sort.h"
 #include "collector/base/kp_poison.h"
 
-#define LATE_NS ((uint64_t)600 * 1000000000u) /* what CUPTI has not delivered by then never comes */
+#define LATE_NS ((uint64_t)600 * 1000000000u) /* records that CUPTI delivers later are not looked for */
 
 static int push(struct kp_pieces *p, const struct kp_piece *piece)
 {
@@ -99,7 +99,7 @@ int kp_pieces_make(struct kp_pieces *p, const struct kp_reader *r, uint32_t cycl
 int kp_pieces_of_device(struct kp_pieces *p, struct kp_reader *r, uint32_t cycle)
 {
     const struct kp_rec_cycle *c = kp_file_cycle(r, cycle);
-    uint32_t last = UINT32_MAX; /* a cycle that only warms up has chunks, and is not announced yet */
+    uint32_t last = UINT32_MAX; /* a cycle that only warms up has chunks, but no CYCLE record yet */
     uint64_t latest = c ? kp_clockmap_mono(&r->clock, c->end) + LATE_NS : 0;
     for (uint32_t i = r->cycles_n; i-- > 0 && r->cycles[i].cycle > cycle;)
         if (kp_clockmap_mono(&r->clock, r->cycles[i].warm_begin) > latest) last = r->cycles[i].cycle - 1;

@@ -5,7 +5,7 @@
 
 #include "collector/read/reader.h"
 
-struct kp_piece { /* records of one thread, one behind another */
+struct kp_piece { /* adjacent records of one thread */
     const uint8_t *at, *end;
     uint64_t order;
     uint32_t thread_no, tid;
@@ -14,17 +14,17 @@ struct kp_piece { /* records of one thread, one behind another */
 struct kp_pieces {
     struct kp_piece *of;
     uint32_t n, cap;
-    uint64_t torn; /* chunks that ended in something that is no record */
+    uint64_t torn; /* chunks that end in bytes that are no record */
 };
 
 /* 0 or -ENOMEM. */
 int kp_pieces_make(struct kp_pieces *p, const struct kp_reader *r, uint32_t cycle);
 /*
- * DEVICE chunks that may hold records of a cycle, one piece each: its own and those of the cycles begun within some
- * minutes after it.
+ * A piece for each DEVICE chunk that may hold records of a cycle. Those are its own chunks, and those of cycles that
+ * began within 10 minutes after its end.
  */
 int kp_pieces_of_device(struct kp_pieces *p, struct kp_reader *r, uint32_t cycle);
-int kp_pieces_of_meta(struct kp_pieces *p, const struct kp_reader *r); /* META chunks, one piece each */
+int kp_pieces_of_meta(struct kp_pieces *p, const struct kp_reader *r); /* a piece for each META chunk */
 void kp_pieces_fini(struct kp_pieces *p);
 
 #endif

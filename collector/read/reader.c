@@ -74,7 +74,7 @@ static int cycle_put(struct kp_reader *r, const struct kp_rec_cycle *c)
         return 0;
     }
     while (at && r->cycles[at - 1].cycle > c->cycle && r->cycles_n - at <= CYCLES_LATE) at--;
-    if (r->cycles_n - at > CYCLES_LATE) { /* numbers only rise but for a few: anything else is damage */
+    if (r->cycles_n - at > CYCLES_LATE) { /* damage: numbers rise, but for a few */
         r->skipped++;
         return 0;
     }
@@ -137,7 +137,7 @@ static int strings_read(struct kp_reader *r)
         if (!head) {
             uint32_t magic = 0;
             if (have >= sizeof magic) memcpy(&magic, r->file + (size_t)i * KP_CHUNK_BYTES, sizeof magic);
-            r->skipped += magic != 0; /* a chunk of zeroes was prepared and never used */
+            r->skipped += magic != 0; /* a chunk of zeroes was never used */
         } else if (kind_of(head) != KP_CHUNK_STRINGS) {
             kp_file_drop_pages(r, head);
         } else {
@@ -150,8 +150,8 @@ static int strings_read(struct kp_reader *r)
 }
 
 /*
- * A cycle without a closing record ends with its last event; the last cycle of the file with the last clock sample,
- * if that is later: the process lived, and what was open then hung at least until there.
+ * A cycle without a closing record ends with its last event. The file's last cycle ends with the last clock sample, if
+ * that is later. The process lived until then, and events that were open lasted at least as long.
  */
 static int cycles_close(struct kp_reader *r)
 {
@@ -186,9 +186,9 @@ static int fill(struct kp_reader *r, const char *path, char *why, size_t why_byt
 }
 
 /*
- * How many chunks may be looked at. Behind those the header counts a running process may be making room, and will cut
- * it off again when the disk is full, so nothing there is touched through the mapping before it was seen to be a
- * chunk.
+ * How many chunks may be read. Behind those that the header counts, a running process may add chunks, and cut them
+ * off when the disk is full. So these are read through the descriptor, to see that they are chunks, before the
+ * mapping is touched.
  */
 static uint32_t chunks_count(const struct kp_reader *r, int fd)
 {
@@ -198,7 +198,7 @@ static uint32_t chunks_count(const struct kp_reader *r, int fd)
     if (n > all) n = all;
     for (uint32_t i = n; i < all; i++) {
         const int64_t data =
-            kp_io_data_next(fd, (int64_t)i * KP_CHUNK_BYTES); /* a hole of a terabyte is not looked through */
+            kp_io_data_next(fd, (int64_t)i * KP_CHUNK_BYTES); /* skips a hole, which may have a terabyte */
         if (data == -ENXIO) break;
         if (data / KP_CHUNK_BYTES > i) i = (uint32_t)(data / KP_CHUNK_BYTES);
         if (kp_io_pread(fd, &magic, sizeof magic, (off_t)i * KP_CHUNK_BYTES) == sizeof magic && magic == KP_CHUNK_MAGIC)
@@ -241,7 +241,7 @@ int kp_reader_open_fd(struct kp_reader **out, int fd, const char *path, char *wh
 
 int kp_reader_open(struct kp_reader **out, const char *path, char *why, size_t why_bytes)
 {
-    const int fd = kp_io_open(path, O_RDONLY | O_NONBLOCK, 0); /* a pipe is not waited for */
+    const int fd = kp_io_open(path, O_RDONLY | O_NONBLOCK, 0); /* do not wait for a pipe */
     *out = NULL;
     if (fd < 0) {
         kp_fmt(why, why_bytes, "%s: cannot be opened (error %d)", path, -fd);
@@ -282,7 +282,7 @@ void kp_reader_skipped_set(struct kp_reader *r, uint64_t skipped) { r->skipped =
 int kp_reader_cycle(const struct kp_reader *r, size_t index, struct kp_cycle *out)
 {
     const struct kp_rec_cycle *c;
-    struct kp_clockmap clock = r->clock; /* its memory of the last look-up stays ours */
+    struct kp_clockmap clock = r->clock; /* a copy, since a look-up changes it */
     if (index >= r->cycles_n) return -ENOENT;
     c = &r->cycles[index];
     kp_clockmap_anchor(&clock, c->begin);

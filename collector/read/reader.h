@@ -11,19 +11,19 @@
 #include "collector/read/text.h"
 
 struct kp_drop {
-    size_t from, to; /* offsets in the file of neighbours that a pass has read and not yet dropped */
+    size_t from, to; /* file offsets of adjacent chunks that a pass has read and not yet dropped */
 };
 
 struct kp_reader {
     const uint8_t *file; /* mapped read-only; a process may still be writing it */
     size_t file_bytes;
-    struct kp_drop *drop, drop_is; /* each pass writes through the pointer */
-    uint32_t chunks;               /* that may be looked at, the last one perhaps cut; header included */
+    struct kp_drop *drop, drop_is; /* a pass has a const reader, and writes through the pointer */
+    uint32_t chunks;               /* readable chunks, header included; the last may be cut */
     struct kp_text text;           /* lines of the header, and notes */
     struct kp_names names;
     struct kp_clockmap clock;
     struct kp_gpus gpus;
-    struct kp_rec_cycle *cycles; /* by number; `end` 0 was replaced by the last sign of life */
+    struct kp_rec_cycle *cycles; /* by number; an `end` of 0 was replaced by the last event's or clock sample's time */
     bool *complete;
     uint32_t cycles_n, cycles_cap;
     uint64_t skipped;
@@ -32,20 +32,20 @@ struct kp_reader {
 /* The head of chunk i, and how many of its bytes may be read (`used`, cut to the file). NULL: there is none. */
 const struct kp_chunk_head *kp_file_chunk(const struct kp_reader *r, uint32_t i, uint32_t *used);
 /*
- * A pass has read the chunk that `at` lies in. Its pages soon leave this process, together with its neighbours';
- * the file stays cached.
+ * A pass has read the chunk that `at` lies in. Drops its pages soon, together with those of adjacent chunks. The file
+ * stays cached.
  */
 void kp_file_drop_pages(const struct kp_reader *r, const void *at);
 struct kp_rec_cycle *kp_file_cycle(const struct kp_reader *r, uint32_t number);
 
-/* `end` of every cycle that has none becomes the end of its last event (0: no event). */
+/* A cycle's `end` of 0 becomes the end of its last event, if it has events. */
 void kp_events_close(struct kp_reader *r);
 uint64_t kp_heap_end(const uint8_t *at,
-                     const uint8_t *end); /* heap.c: ticks right after the last of these records of the heap; 0: none */
+                     const uint8_t *end); /* heap.c: ticks right after the last of these heap records, or 0 */
 
 /*
  * The record at *at, which then moves to the next one. NULL: no record there ends at or before `end`. Use *bytes and
- * never the record's own size again: the file of a running process may change at any time.
+ * never the record's own size: the file of a running process may change at any time.
  */
 static inline const struct kp_rec *kp_file_record(const uint8_t **at, const uint8_t *end, uint32_t *bytes)
 {
@@ -57,7 +57,7 @@ static inline const struct kp_rec *kp_file_record(const uint8_t **at, const uint
     return rec;
 }
 
-/* comms.c: a COMMS record, copied and checked; false: it is none, or too short for what it counts. */
+/* comms.c: copies and checks a COMMS record. False: another record, or too short for its counts. */
 bool kp_comms_read(struct kp_comms *out, const struct kp_rec *rec, uint32_t bytes);
 
 #endif

@@ -34,7 +34,7 @@ const char *kp_reader_frame(const struct kp_reader *r, uint32_t *stack)
 
 enum { DIGITS_MAX = 16 };
 
-/* "BUILDID BASE LO HI" behind the path. */
+/* Reads "BUILDID BASE LO HI" behind the path. */
 static void module_read(const struct kp_name *n, char *id, size_t id_bytes, struct kp_frame *out)
 {
     uint64_t *const places[] = {&out->base, &out->lo, &out->hi};
@@ -45,8 +45,7 @@ static void module_read(const struct kp_name *n, char *id, size_t id_bytes, stru
     for (size_t i = 0; i < 3 && *at == ' '; i++) {
         uint64_t value = 0;
         const char *const end =
-            at + 1 +
-            DIGITS_MAX; /* of a damaged text as long as a chunk they are not all read, for each of its frames */
+            at + 1 + DIGITS_MAX; /* a damaged text may be as long as a chunk, and is read for each frame */
         for (at++; at < end && *at && *at != ' '; at++)
             value = value << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
         *places[i] = value;

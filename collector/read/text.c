@@ -6,9 +6,9 @@
  * Memory:    mapped blocks: the lines, and 16 bytes for each
  * On fail:   -ENOMEM
  *
- * A note replaces every earlier line of its key, so a program that notes its step for days leaves one line. Notes are
- * first appended. Once they doubled the text, it is settled: the lines are sorted by key, and replaced ones are
- * removed. So the work grows as that sort does, however many notes and keys a file has.
+ * A note replaces every earlier line of its key, so a program that notes its step leaves one line. Notes are
+ * first appended. Once they doubled the text, the lines are sorted by key, and replaced lines are removed. So the
+ * work grows as that sort does.
  */
 #include "collector/read/text.h"
 
@@ -32,7 +32,7 @@ static int add(struct kp_text *t, const uint8_t *lines, uint32_t n)
         if (!t->bytes) t->used = 1;
         t->bytes = bytes, t->cap = cap;
     }
-    if (t->used > 1 && t->bytes[t->used - 2]) t->used++; /* the line before was cut where its newline stood */
+    if (t->used > 1 && t->bytes[t->used - 2]) t->used++; /* keep the last line apart: it had no newline */
     char *to = t->bytes + t->used - 1;
     memcpy(to, lines, n);
     to[n] = 0;
@@ -51,7 +51,7 @@ int kp_text_header(struct kp_text *t, const uint8_t *lines, uint32_t n)
 
 int kp_text_note(struct kp_text *t, const uint8_t *lines, uint32_t n)
 {
-    if (!memchr(lines, '=', n)) return 0; /* no line */
+    if (!memchr(lines, '=', n)) return 0; /* not a line */
     int rc = t->used > 2 * t->settled + UNSETTLED_LEAST ? kp_text_settle(t) : 0;
     return rc ? rc : add(t, lines, n);
 }
@@ -65,7 +65,7 @@ const char *kp_text_next(const struct kp_text *t, const char *previous)
 
 /* --- by key --- */
 
-/* Below 0, 0 or above 0 as strcmp, of the keys alone. */
+/* Compares the keys alone, as strcmp does. */
 static int key_compare(const struct kp_text *t, const struct kp_text_line *a, const char *key, size_t bytes)
 {
     const size_t both = a->key_bytes < bytes ? a->key_bytes : bytes;
@@ -104,7 +104,7 @@ static bool is_same_key(const struct kp_text *t, const struct kp_text_line *a, c
     return key_compare(t, a, t->bytes + b->at, b->key_bytes) == 0;
 }
 
-/* What was said again becomes blank; from the last line of a key backwards. False: nothing was. */
+/* Blanks each line that a later line of its key replaces. False: there was none. */
 static bool blank(struct kp_text *t)
 {
     bool any = false;
@@ -120,7 +120,7 @@ static bool blank(struct kp_text *t)
     return any;
 }
 
-/* Blank lines go. */
+/* Removes blank lines. */
 static void close_up(struct kp_text *t)
 {
     size_t used = 0, header = 1;
