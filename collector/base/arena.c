@@ -20,7 +20,7 @@
 #include "collector/base/kp_poison.h"
 
 #define KP_ARENA_BLOCK ((size_t)1 << 20)
-#define KP_ARENA_BIG (KP_ARENA_BLOCK / 4) /* from here on a piece gets a mapping of its own */
+#define KP_ARENA_BIG (KP_ARENA_BLOCK / 4) /* a piece of at least this size gets its own mapping */
 
 struct block {
     _Atomic size_t used; /* may run past the end: then the caller makes the next block */
@@ -79,7 +79,7 @@ void *kp_map_alloc(size_t bytes)
     void *p;
     size_t size = page_round(bytes ? bytes : 1);
     if (size == 0) return NULL;
-    int kept = errno; /* may be a hook's first touch: the host's */
+    int kept = errno; /* the host's errno, if a hook calls */
     int rc = kp_io_mmap(&p, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     errno = kept;
     if (rc < 0) return NULL;
@@ -91,7 +91,7 @@ void kp_map_free(void *p, size_t bytes)
 {
     const size_t size = page_round(bytes ? bytes : 1);
     if (!p) return;
-    large_forget(p, size); /* first: once it is unmapped, the next one may lie there */
+    large_forget(p, size); /* before munmap: then the next mapping may get this address */
     kp_io_munmap(p, size);
 }
 
@@ -116,7 +116,7 @@ void *kp_map_double(void *array, uint32_t *cap, size_t item_bytes, uint32_t firs
     return made;
 }
 
-/* Puts a fresh block in the place of `full`; false when memory is short. */
+/* Puts a new block in the place of `full`. False: no memory. */
 static int block_replace(struct block *full)
 {
     struct block *fresh = kp_map_alloc(KP_ARENA_BLOCK);

@@ -2,8 +2,8 @@
 /*
  * clock.c - chooses the source of ticks, and takes samples that tie ticks to time
  *
- * The library uses the TSC only where the kernel uses it as clocksource and the CPU runs it at one rate through all
- * sleep states. Otherwise it reads CLOCK_MONOTONIC, which costs about 24 ns and is always right.
+ * The library uses the TSC where it is the kernel's clocksource and the CPU keeps its rate in sleep states.
+ * Otherwise it reads CLOCK_MONOTONIC, which costs about 24 ns and is always right.
  */
 #include "collector/base/kp_clock.h"
 
@@ -61,7 +61,7 @@ void kp_clock_sample(struct kp_clock_pair *out)
         uint64_t middle = kp_ticks();
         uint64_t mono = kp_clock_ns(CLOCK_MONOTONIC);
         uint64_t after = kp_ticks();
-        if (after - before >= best) continue; /* somebody came between: a looser sample */
+        if (after - before >= best) continue; /* preempted in between: this sample is less exact */
         best = after - before;
         out->ticks = middle;
         out->real_ns = real;

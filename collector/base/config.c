@@ -48,7 +48,7 @@ static const void *field_in(const struct kp_config *config, enum kp_config_index
     return (const char *)config + kp_config_rows[index].offset;
 }
 
-/* Complaints. */
+/* --- complaints --- */
 
 static void keep_line(struct kp_config *config, const char *format, ...) __attribute__((format(__printf__, 2, 3)));
 static void keep_line(struct kp_config *config, const char *format, ...)
@@ -56,7 +56,7 @@ static void keep_line(struct kp_config *config, const char *format, ...)
     const size_t room = sizeof config->lines - config->lines_used;
     va_list args;
     size_t length;
-    if (room < 64) return; /* so many bad settings: the first ones are enough */
+    if (room < 64) return; /* no room: the first complaints are enough */
     va_start(args, format);
     length = kp_vfmt(config->lines + config->lines_used, room, format, args);
     va_end(args);
@@ -64,7 +64,7 @@ static void keep_line(struct kp_config *config, const char *format, ...)
     config->complaints++;
 }
 
-/* A value as it can stand in a line: short, without control characters. */
+/* A value for a log line: cut short, without control characters. */
 static const char *shown(const char *value, char out[84])
 {
     size_t n = 0;
@@ -73,7 +73,7 @@ static const char *shown(const char *value, char out[84])
     return out;
 }
 
-/* What stands in a line after "using". */
+/* The text behind "using" in a complaint. */
 static const char *instead_of(enum kp_config_index index)
 {
     if (index == KP_SET_worker_name) return "HOST_PID";
@@ -89,9 +89,9 @@ static bool refuse(struct kp_config *config, enum kp_config_index index, const c
     return false;
 }
 
-/* Parsers: one per type. Each leaves the field alone when it refuses. */
+/* --- a parser for each type; it does not touch the field of a value that it refuses --- */
 
-/* A copy inside the struct, NULL when there is no room left. */
+/* Copies the text into the struct. NULL: no room. */
 static const char *keep_text(struct kp_config *config, const char *value)
 {
     const size_t bytes = strlen(value) + 1;
@@ -224,9 +224,9 @@ void kp_config_refuse(struct kp_config *config, enum kp_config_index index, cons
     keep_line(config, "%s=%s %s, %s", kp_config_rows[index].name, shown(value, text), why, instead);
 }
 
-/* The environment. */
+/* --- the environment --- */
 
-/* Edit distance of two short words, capped: 9 or more means far. */
+/* Edit distance of two short words. 9 or more means far. */
 static unsigned distance(const char *a, const char *b)
 {
     unsigned row[40];
@@ -280,7 +280,7 @@ static void unknown(struct kp_config *config, const char *entry, size_t length)
     else keep_line(config, "%s is no setting of kprof, ignored; `kprof config` lists them", name);
 }
 
-/* One NAME=VALUE. As with getenv the first of two equal names counts, and an empty value is no value. */
+/* Takes a NAME=VALUE. As with getenv, the first of two equal names counts. An empty value counts as not set. */
 static void take_entry(struct kp_config *config, const char *entry, uint32_t *seen)
 {
     const size_t length = strcspn(entry, "=");
@@ -315,7 +315,7 @@ int kp_config_read(struct kp_config *out, char **environ_like)
     return kp_config_read_as(out, environ_like, getauxval(AT_SECURE) != 0);
 }
 
-/* Showing. */
+/* --- output --- */
 
 void kp_config_complain(const struct kp_config *config)
 {

@@ -33,7 +33,7 @@ uint32_t kp_cuptirule_all(uint32_t version)
     return rules;
 }
 
-/* Up to 12.9 versions were counted, and several releases had one number; from 13.0 on the number is the release. */
+/* Before 13.0 the number is a counter, and several releases share a number. From 13.0 on it names the release. */
 size_t kp_cuptirule_name(uint32_t version, char *out, size_t bytes)
 {
     static const char *const counted[] = {

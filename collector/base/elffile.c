@@ -33,7 +33,7 @@ static bool read_memory(const void *unused, void *to, size_t bytes, uint64_t at)
     return kp_io_peek((const void *)(uintptr_t)at, to, bytes) == 0;
 }
 
-/* Among the notes from `at` to `end`, the one that tells this build from others, in hexadecimal. */
+/* Finds the build id among the notes from `at` to `end`, and writes it in hexadecimal. */
 static void note_read(read_fn read, const void *context, uint64_t at, uint64_t end, char *out, size_t out_bytes)
 {
     uint32_t head[4]; /* sizes of name and text, kind, name */
@@ -66,7 +66,7 @@ static void section_note(struct kp_elf *elf, const Elf64_Ehdr *head, const Elf64
     if (s->sh_link >= head->e_shnum ||
         !read_at(elf, &names, sizeof names, head->e_shoff + (uint64_t)s->sh_link * sizeof names))
         return;
-    if (s->sh_offset > file_bytes || s->sh_size > file_bytes - s->sh_offset) return; /* of a debug file: not in it */
+    if (s->sh_offset > file_bytes || s->sh_size > file_bytes - s->sh_offset) return; /* only listed, in a debug file */
     if (names.sh_type != SHT_STRTAB || names.sh_offset > file_bytes || names.sh_size > file_bytes - names.sh_offset)
         return;
     *(s->sh_type == SHT_SYMTAB ? &elf->full : &elf->dynamic) =
@@ -145,7 +145,7 @@ char *kp_elf_names_get(struct kp_elf_names *n, uint32_t name)
     const uint64_t left = name < n->table->names_bytes ? n->table->names_bytes - name : 0;
     uint64_t at = name - n->from;
     if (name < n->from || at >= n->bytes ||
-        !memchr(n->block + at, 0, n->bytes - at)) { /* not in the block, or not all of it */
+        !memchr(n->block + at, 0, n->bytes - at)) { /* the block does not have the whole name */
         at = left && name > BEFORE ? BEFORE : left ? name : 0;
         n->from = name - (uint32_t)at;
         n->bytes = left + at < sizeof n->block ? (uint32_t)(left + at) : (uint32_t)sizeof n->block;

@@ -4,8 +4,8 @@
  *
  * Called by: io_*.c, arena.c and callers of libc functions that may fail, before the call. Any thread, also hooks.
  * Owns:      the list of failures and the file of counts; both are empty outside tests
- * Locks:     none. Without a test: one load.
- * On fail:   a specification that cannot be parsed, or a file that cannot be mapped, makes nothing fail
+ * Locks:     none. Without KPROF_TEST_FAIL a call costs a load.
+ * On fail:   a bad specification, or a file that cannot be mapped, makes no call fail
  * Safe in:   signal handlers yes; after fork yes (a child goes on counting)
  */
 #include "collector/base/kp_fail.h"
@@ -25,7 +25,7 @@
 
 enum { FAILURES = 8, NAME = 24, POINTS = 64, TALLY_BYTES = 4096 };
 
-/* Every call of ours that may fail, and how it does in life. */
+/* Every call of the library that may fail, with its usual error. */
 static const struct point {
     char name[NAME];
     int error;
@@ -43,10 +43,10 @@ static const struct point {
 };
 enum { KNOWN = sizeof points / sizeof *points };
 
-/* The file of counts, for readers that are no C. */
+/* The file of counts. test/hosts/faults.py has the same layout. */
 struct tally {
     _Atomic uint64_t total;
-    _Atomic uint64_t failed; /* number of the call that was failed last, 0: none was */
+    _Atomic uint64_t failed; /* number of the last call that was made to fail, or 0 */
     _Atomic uint64_t which;  /* its row */
     uint64_t rows;
     struct {
@@ -59,7 +59,7 @@ _Static_assert((int)KNOWN <= (int)POINTS && sizeof(struct tally) <= (size_t)TALL
 struct failure {
     char name[NAME];
     uint64_t from, to; /* numbers of the calls that fail */
-    int error;         /* 0: as in life */
+    int error;         /* 0: the call's usual error */
     bool is_any;
     _Atomic uint64_t calls;
 };
@@ -96,7 +96,7 @@ static void tally_map(const char *path, size_t n)
     kp_store_release(&tally, t); /* pairs with: kp_fail_point */
 }
 
-/* One "name:N[+][:errno]"; returns where it ended, NULL when it is malformed. */
+/* Parses a "name:N[+][:errno]". Returns its end, or NULL when it is malformed. */
 static const char *failure_parse(const char *p, struct failure *f)
 {
     uint64_t error = 0;
@@ -126,7 +126,7 @@ void kp_fail_set(const char *spec)
         if (strncmp(spec, "in:", 3) == 0) {
             end = spec + strcspn(spec, ",");
             tally_map(spec + 3, (size_t)(end - spec) - 3);
-            memset(&failures[n], 0, sizeof failures[n]); /* it fails nothing */
+            memset(&failures[n], 0, sizeof failures[n]); /* makes no call fail */
             memcpy(failures[n].name, "in", 3);
         } else {
             end = failure_parse(spec, &failures[n]);
@@ -151,7 +151,7 @@ int kp_fail_point(const char *name)
     unsigned n = kp_load_acquire(&failure_count); /* pairs with: fail.c:kp_fail_set */
     if (__builtin_expect(n == 0, 1)) return 0;
     struct tally *t = kp_load_acquire(&tally); /* pairs with: fail.c:tally_map */
-    const int row = point_find(name);          /* -1: not a call, but a test's wish (python/find.c) */
+    const int row = point_find(name);          /* -1: no call, but a switch for a test (python/find.c) */
     const uint64_t all = row < 0 ? 0 : kp_add_relaxed(&t->total, 1) + 1;
     const uint64_t of_name = row < 0 ? 0 : kp_add_relaxed(&t->of[row].calls, 1) + 1;
     for (unsigned i = 0; i < n; i++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * filecheck.c - checks owner and kind of an open file before it is read or mapped
+ * filecheck.c - checks owner and type of an open file before it is read or mapped
  *
- * Called by: preload/run/children.c and spools.c, at exit and in workers; elffile.c, on the export thread; the CLI
+ * Called by: preload/run/children.c and spools.c, at exit and in workers; elffile.c and the CLI
  * On fail:   -errno, and no descriptor stays open
  */
 #include "collector/base/kp_filecheck.h"
@@ -23,7 +23,7 @@ bool kp_filecheck_is_own(const struct stat *st)
     return S_ISREG(st->st_mode) && st->st_uid == geteuid() && st->st_nlink == 1 && !(st->st_mode & OTHERS);
 }
 
-/* Others are asked for once the descriptor is there: a path would be looked up twice. */
+/* Checks through the descriptor, since a second look-up of the path may find another file. Closes a bad file. */
 static int open_if(int fd, bool (*is_good)(const struct stat *))
 {
     struct stat st;
@@ -49,7 +49,7 @@ int kp_filecheck_open_folder(const char *path)
     return open_if(kp_io_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0), is_safe_folder);
 }
 
-/* By O_PATH a file is found and not opened; /proc opens what was found. Without /proc the path is opened after all. */
+/* O_PATH finds a file without opening it, and /proc/self/fd then opens that file. Without /proc, opens the path. */
 int kp_filecheck_open_plain(const char *path)
 {
     char again[64];

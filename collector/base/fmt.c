@@ -11,7 +11,7 @@
 
 struct sink {
     char *buf;
-    size_t size, len; /* len: what was needed so far */
+    size_t size, len; /* len: bytes needed so far */
 };
 
 static void sink_put(struct sink *s, const char *text, size_t n)
@@ -20,7 +20,7 @@ static void sink_put(struct sink *s, const char *text, size_t n)
         if (s->len + 1 < s->size) s->buf[s->len] = text[i];
 }
 
-/* With zeros before it up to `width` digits. */
+/* Writes a number, with leading zeros up to `width` digits. */
 static void number_put(struct sink *s, unsigned long long v, unsigned base, size_t width)
 {
     char digits[24];
@@ -49,7 +49,7 @@ static int length_get(const char **p)
     return KP_FMT_LLONG;
 }
 
-/* "0N" with one digit N, of %0Nx and %0Nu alone; 0: no width. */
+/* The width N of %0Nx and %0Nu, a single digit, or 0. */
 static size_t width_get(const char **p)
 {
     if (**p != '0' || (*p)[1] < '1' || (*p)[1] > '9') return 0;
@@ -57,7 +57,7 @@ static size_t width_get(const char **p)
     return (size_t)((*p)[-1] - '0');
 }
 
-/* One conversion, p behind the '%'. An unknown one is shown as it stands and takes no argument. */
+/* Formats a conversion, with p behind the '%'. An unknown conversion is copied and takes no argument. */
 static const char *conversion_put(struct sink *s, const char *p, va_list *args)
 {
     const char *begin = p, *text;

@@ -18,8 +18,8 @@ static _Atomic uint64_t shut; /* never written */
 _Atomic uint64_t *kp_gate_word = &shut;
 
 /*
- * An emulator may say yes to every advice and follow none (qemu-user 7.2): a kernel refuses this one for a page
- * that is shared.
+ * Finds emulators that accept every advice and follow none (qemu-user 7.2). A kernel refuses MADV_WIPEONFORK for a
+ * shared page.
  */
 static int wipe_prove(size_t bytes)
 {
@@ -47,11 +47,10 @@ int kp_gate_init(void)
     int rc = kp_io_mmap(&page, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (rc < 0) return rc;
     rc = wipe_ask(page, bytes);
-    /* Tests under an emulator: fork() is told of (boot.c's handler shuts the gate), and they make no child in another
-     * way. */
+    /* For tests under an emulator: they call fork() only, and then boot.c's handler shuts the gate. */
     if (rc < 0 && kp_fail_point("unwiped") < 0) rc = 0;
     if (rc < 0) {
-        /* without the wipe a child made by a raw clone would go on recording into its parent's file */
+        /* without the wipe, a child made by a raw clone would record into its parent's file */
         kp_io_munmap(page, bytes);
         return rc;
     }

@@ -11,7 +11,7 @@
 
 #include "collector/base/kp_poison.h"
 
-/* odd, half of the bits set, without pattern: digits of pi, e and sqrt(2) */
+/* odd numbers without a pattern, half of their bits set: digits of pi, e and sqrt(2) */
 #define KP_HASH_PI 0x243f6a8885a308d3u
 #define KP_HASH_E 0xb7e151628aed2a6bu
 #define KP_HASH_ROOT 0x6a09e667f3bcc909u
@@ -48,7 +48,7 @@ uint64_t kp_hash64(const void *bytes, size_t len)
     uint64_t h = KP_HASH_PI ^ fold(len ^ KP_HASH_ROOT, KP_HASH_E);
     size_t left = len;
     for (; left >= 8; left -= 8, p += 8) h = fold(h ^ word_get(p), KP_HASH_E);
-    /* an overlapping word is cheaper than a partial one; the length is in the seed, so both are unambiguous */
+    /* an overlapping word is cheaper than a partial one, and the seed contains the length */
     if (left && len >= 8) h = fold(h ^ word_get(p + left - 8), KP_HASH_ROOT);
     else if (left) h = fold(h ^ tail_get(p, left), KP_HASH_ROOT);
     return fold(h ^ KP_HASH_ROOT, KP_HASH_PI);

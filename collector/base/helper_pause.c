@@ -7,7 +7,7 @@
  * Locks:     `turn`, an atomic flag, for a whole pause. A caller that waited TURN_MS for it goes on without a pause.
  * Memory:    none
  * On fail:   a thread that does not end in time keeps running. A thread that cannot be started again is logged once.
- * Safe in:   signal handlers yes, if the host's own call is; after fork: kp_helpers_after_fork
+ * Safe in:   signal handlers yes, if the host's own call is. In a forked child kp_helpers_after_fork comes first.
  */
 #include "collector/base/kp_helper_pause.h"
 
@@ -28,7 +28,7 @@ static struct paused_helper {
     const char *name;
     int nice;
     _Atomic uint32_t tid;      /* 0: it does not run */
-    _Atomic uint32_t was_sent; /* SENT until it ends, then GONE; 0: no pause for it */
+    _Atomic uint32_t was_sent; /* in a pause SENT until it ends, then GONE; otherwise 0 */
 } rows[KP_HELPERS_MAX];
 static _Atomic uint32_t row_count, wanted;
 static atomic_flag turn = ATOMIC_FLAG_INIT;

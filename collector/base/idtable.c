@@ -15,7 +15,7 @@
 
 enum { FIRST = 256 };
 
-/* The place of an id: the one it is in, or the free one where it belongs. */
+/* The place that has this id, or the free place for it. */
 static uint64_t *place_find(const struct kp_idtable *t, uint64_t id)
 {
     const uint64_t mixed = id * UINT64_C(0x9e3779b97f4a7c15);

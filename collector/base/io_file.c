@@ -23,12 +23,12 @@
 #include "collector/base/kp_poison.h"
 
 /*
- * Calls that other preloaded libraries intercept (fakeroot: names and owners of files) go to the kernel directly.
+ * Calls that other preloaded libraries intercept go to the kernel directly (fakeroot: names and owners of files).
  * Their versions may take locks of the host, on a thread it does not know. On 64-bit machines struct stat is the
  * kernel's own.
  */
 
-/* Runs a call until it is not interrupted; its value, or -errno. */
+/* Repeats a call after EINTR. Returns its value or -errno. */
 #define KP_IO_RETRY(out, call)         \
     do {                               \
         (out) = (call);                \
@@ -40,9 +40,9 @@ static int fd_high(int fd)
     if (fd < 0 || fd >= KP_IO_FD_HIGH) return fd;
     int high = kp_fail_point("dup");
     if (high == 0) high = fcntl(fd, F_DUPFD_CLOEXEC, KP_IO_FD_HIGH);
-    if (high < 0 && fd > STDERR_FILENO) return fd; /* a low limit on fds: the low number must do */
+    if (high < 0 && fd > STDERR_FILENO) return fd; /* a low limit on fds leaves only this number */
     if (high < 0)
-        high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* but what the host prints must not land there */
+        high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* not 0 to 2: the host's output must not go there */
     if (high < 0) high = -errno;
     close(fd);
     return high;
@@ -66,7 +66,7 @@ int kp_io_open_at(int dir, const char *name, int flags, int mode)
 
 int kp_io_close(int fd)
 {
-    const int rc = kp_fail_point("close"); /* the kernel gives the number back all the same */
+    const int rc = kp_fail_point("close"); /* the kernel frees the number also on failure */
     return close(fd) == 0 || errno == EINTR ? rc : -errno;
 }
 
@@ -109,7 +109,7 @@ ssize_t kp_io_pread(int fd, void *data, size_t bytes, off_t at)
     return n;
 }
 
-/* The slow way to the same promise: every block of the range exists on disk. The range is past the end of the file. */
+/* Writes zeroes past the end of the file: then every block of the range exists on disk, as after fallocate. */
 static int zeroes_write(int fd, off_t at, off_t bytes)
 {
     static const char zeroes[16384];
@@ -127,7 +127,7 @@ static int zeroes_write(int fd, off_t at, off_t bytes)
 
 int kp_io_fallocate(int fd, off_t at, off_t bytes)
 {
-    struct kp_sigblock_write quiet; /* over the file size limit both raise SIGXFSZ */
+    struct kp_sigblock_write quiet; /* past the file size limit, fallocate and write raise SIGXFSZ */
     int rc = kp_fail_point("fallocate");
     kp_sigblock_write_begin(&quiet);
     if (rc == 0) KP_IO_RETRY(rc, fallocate(fd, 0, at, bytes));
@@ -224,7 +224,7 @@ int kp_io_rename_new(const char *from, const char *to)
     if (rc < 0) return rc;
     if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return -errno;
-    return kp_io_exists(to) ? -EEXIST : kp_io_rename(from, to); /* a file system that cannot do it */
+    return kp_io_exists(to) ? -EEXIST : kp_io_rename(from, to); /* a file system without RENAME_NOREPLACE */
 }
 
 int kp_io_rename(const char *from, const char *to)

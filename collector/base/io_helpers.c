@@ -7,7 +7,7 @@
  * Locks:     none
  * Memory:    a few bytes of the arena for each thread
  * On fail:   -errno; nothing is logged here
- * Safe in:   after fork: kp_io_after_fork
+ * Safe in:   signal handlers no; in a forked child kp_io_after_fork comes first
  */
 #include "collector/base/kp_io.h"
 
@@ -31,13 +31,12 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
-#define KP_IO_STACK \
-    ((size_t)512    \
-     << 10) /* address space: the C++ library's reading of names (export/names/demangle.c) is what may need it */
+/* Bytes of stack. The C++ library's demangler (export/names/demangle.c) may need them. */
+#define KP_IO_STACK ((size_t)512 << 10)
 
 _Thread_local bool kp_in_profiler __attribute__((tls_model("initial-exec")));
 static _Atomic unsigned helpers;
-static _Atomic uint32_t leaving; /* the thread of ours that ended last; 0: none did */
+static _Atomic uint32_t leaving; /* tid of the helper thread that ended last, or 0 */
 
 struct start {
     void *(*body)(void *);
@@ -47,7 +46,7 @@ struct start {
     sigset_t mask; /* the host's */
 };
 
-/* Reads a stat file of proc(5). Returns the text from the state on, behind the name, or NULL. */
+/* Reads a stat file of proc(5). Returns the text from the process state on, or NULL. */
 static const char *process_read(const char *path, char *text, size_t bytes)
 {
     int fd = kp_io_open(path, O_RDONLY, 0);
@@ -59,7 +58,7 @@ static const char *process_read(const char *path, char *text, size_t bytes)
     return end && end[1] == ' ' ? end + 2 : NULL;
 }
 
-/* A field of that text by its number in proc(5), where the state is the third. */
+/* A field of that text, by its number in proc(5). The state is field 3. */
 static uint64_t process_field(const char *at, int number)
 {
     uint64_t value = 0;
@@ -74,16 +73,16 @@ uint64_t kp_io_process_start(int32_t pid)
     if (pid) kp_fmt(path, sizeof path, "/proc/%d/stat", (int)pid);
     else kp_fmt(path, sizeof path, "/proc/self/stat");
     const char *at = process_read(path, text, sizeof text);
-    if (!at || *at == 'Z' || *at == 'X') return 0; /* a zombie writes no more */
+    if (!at || *at == 'Z' || *at == 'X') return 0; /* a zombie runs no code */
     const uint64_t start = process_field(at, 22);
     return start ? start : 1;
 }
 
 /*
- * A main thread that ended before the others stays as a zombie, which has no memory. This is asked often, so without
- * opening a file where possible: a program of one thread may count on the lowest free descriptor (close, then dup).
+ * A main thread that ended before the others stays as a zombie, which has no memory. The look is frequent, so it
+ * opens a file only where it must. A single-threaded program may rely on the lowest free descriptor (close, then dup).
  */
-static int main_look(void) /* 1: gone, 0: there, or -errno */
+static int main_look(void) /* 1 if gone, 0 if not, or -errno */
 {
     char here = 0, copy;
     const struct iovec from = {&here, 1}, to = {&copy, 1};
@@ -117,8 +116,8 @@ static bool is_main_gone(void)
 
 /*
  * Threads of the kernel among the host's (io_uring: iou-sqp-PID, iou-wrk-PID, flag PF_IO_WORKER) do not keep a
- * process alive. Finding them opens files. So it is done only once the main thread is gone and there are more threads
- * than ours, and not soon again while that number stays.
+ * process alive. The search opens files. So it runs only once the main thread is gone and more threads exist than the
+ * helper threads. It waits LOOK_AGAIN calls before the next search while that number stays.
  */
 enum { FLAGS = 9, EXIT_CODE = 52, IO_WORKER = 0x10, LOOK_AGAIN = 8 };
 
@@ -159,14 +158,14 @@ void kp_io_helpers_settle(void)
 bool kp_io_helpers_alone(void)
 {
     struct stat st;
-    /* links of this folder: two, and one for each thread */
+    /* this folder has two links, and another for each thread */
     if (kp_io_stat("/proc/self/task", &st) != 0 || st.st_nlink < 3) return false;
     const uint64_t threads = st.st_nlink - 2, ours = kp_load_relaxed(&helpers) + 1;
     if (threads <= ours) return is_main_gone();
     return main_look() == 1 && are_kernels(threads, ours);
 }
 
-/* Ends the process by this signal, as a seccomp filter of the host ended its main thread (SECCOMP_RET_KILL_THREAD). */
+/* Ends the process by this signal, which a seccomp filter used to end the main thread (SECCOMP_RET_KILL_THREAD). */
 static void end_by_signal(int number)
 {
     struct sigaction usual = {.sa_handler = SIG_DFL};
@@ -180,15 +179,15 @@ static void end_by_signal(int number)
 
 /*
  * The host's only thread ended by SYS_exit or by a signal. Since Linux 5.17 a process has the status of its last
- * thread, which is one of ours: so it takes over the main thread's. After pthread_exit that status is 0, and libc's
- * exit() follows in the last thread. Where other threads outlived the main one, their status would count, but it is
- * no longer known.
+ * thread, here a helper thread. So the helper thread ends with the main thread's status. After pthread_exit that
+ * status is 0, and libc's exit() follows in the last thread. If another host thread outlived the main thread, its
+ * status would count, but it is no longer known.
  */
 static void end_as_main(void)
 {
     char text[512];
     const char *at = kp_load_relaxed(&has_others) ? NULL : main_read(text, sizeof text);
-    const uint64_t code = at ? process_field(at, EXIT_CODE) : 0; /* as wait() has it */
+    const uint64_t code = at ? process_field(at, EXIT_CODE) : 0; /* in the form of wait() */
     if (code & 0x7f) end_by_signal((int)(code & 0x7f));
     if (code) syscall(SYS_exit, (int)(code >> 8 & 0xff));
 }
@@ -200,7 +199,7 @@ void kp_io_after_fork(void)
     kp_store_relaxed(&has_others, false);
 }
 
-/* A host thread that wakes a helper thread must not lose its processor to it. */
+/* Lowers the helper thread's priority: a host thread that wakes it must not lose its processor to it. */
 static void thread_calm(int more)
 {
     const id_t tid = (id_t)kp_io_tid();
@@ -219,7 +218,7 @@ static void *thread_main(void *arg)
     if (kp_fail_point("prctl") == 0) prctl(PR_SET_NAME, s->name, 0, 0, 0);
     thread_calm(s->nice);
     void *result = s->body(s->arg);
-    /* The last thread runs the host's exit handlers: signals reach the host again. */
+    /* The last thread runs the host's exit handlers, so unblock signals. */
     if (kp_io_helpers_alone()) {
         pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
         end_as_main();
@@ -256,13 +255,13 @@ int kp_io_thread_nice(void *(*body)(void *), void *arg, const char *name, int mo
     s->arg = arg;
     s->nice = more;
     strncpy(s->name, name, sizeof s->name - 1);
-    /* blocked before the thread exists, so that no signal of the host ever lands there */
+    /* blocked before the thread exists, so that it never handles a signal of the host */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     s->mask = old;
     kp_add_relaxed(&helpers, 1);
     rc = thread_create(s, KP_IO_STACK);
-    if (rc == -EINVAL) rc = thread_create(s, 0); /* the host's static TLS alone is larger than our stack */
+    if (rc == -EINVAL) rc = thread_create(s, 0); /* the host's static TLS is larger than this stack */
     if (rc < 0) kp_add_relaxed(&helpers, -1u);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return rc;

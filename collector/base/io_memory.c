@@ -2,8 +2,8 @@
 /*
  * io_memory.c - the system calls on memory: mappings, page locks, limits, and copies of memory that may not be there
  *
- * Called by: boot, writer and exporter threads, the CLI; a hook only for the first record of a thread
- *            (mmap) and at the end of an optimizer's step (peek)
+ * Called by: boot, writer and exporter threads, the CLI. A hook calls mmap for a thread's first record, and peek at
+ *            the end of an optimizer's step.
  * On fail:   -errno; nothing is logged here
  */
 #include "collector/base/kp_io.h"
@@ -118,12 +118,10 @@ int kp_io_unlock_pages(void *p, size_t bytes)
 /* ---- memory that may not be there ---- */
 
 /*
- * Where process_vm_readv is missing (emulators) or forbidden (a sandbox), the bytes go through a pipe: write answers
- * EFAULT as well. By system call number, since libc's write and read are cancellation points.
+ * Where process_vm_readv is missing (emulators) or forbidden (a sandbox), the bytes go through a pipe. There, write
+ * returns EFAULT as well. Calls go by system call number, since libc's write and read are cancellation points.
  */
-enum {
-    PIECE = 4096
-}; /* what any pipe takes without waiting; also what is asked for at once, since no page is smaller */
+enum { PIECE = 4096 }; /* any pipe takes so much without waiting, and no page is smaller */
 
 static int peek_through(const int fds[2], const uint8_t *from, uint8_t *to, size_t bytes)
 {
@@ -152,8 +150,8 @@ static int peek_by_pipe(const struct iovec *pieces, unsigned n, uint8_t *to)
 }
 
 /*
- * The kernel copies, and answers EFAULT where a load would kill the host. The call names the calling thread: a main
- * thread that ended by pthread_exit has no memory any more.
+ * The kernel copies, and returns EFAULT where a load would kill the host. The call names the calling thread, since a
+ * main thread that ended by pthread_exit has no memory any more.
  */
 static int peek(const struct iovec *pieces, unsigned n, uint8_t *to, size_t bytes)
 {

@@ -24,7 +24,7 @@
 #include "collector/base/kp_poison.h"
 
 /*
- * Sleeps for the whole time, also under a storm of signals, or where a filter refuses the call. So a caller can
+ * Sleeps for the whole time, also under many signals, or where a seccomp filter refuses the call. So a caller can
  * count sleeps.
  */
 void kp_io_nap(uint64_t ns)

@@ -3,10 +3,10 @@
  * jsoncheck.c - checks that a text is JSON, and finds where it stops being so
  *
  * Called by: config.c (constructor), preload/run/api.c (kprof_metadata_json), the CLI
- * Memory:    never allocates. One bit for each level, on the stack, tells an object from a list.
+ * Memory:    never allocates. A bit for each level, on the stack, tells an object from a list.
  * Safe in:   signal handlers yes; after fork yes
  *
- * A loop and no recursion, so a hostile text cannot use up a small stack.
+ * It loops and does not recurse, so a hostile text cannot use up a small stack.
  */
 #include "collector/base/kp_jsoncheck.h"
 
@@ -59,7 +59,7 @@ static bool take_escape(struct check *c)
     return true;
 }
 
-/* One UTF-8 sequence of two to four bytes: no overlong form, no surrogate, nothing above U+10FFFF. */
+/* Takes a UTF-8 sequence of two to four bytes: no overlong form, no surrogate, nothing above U+10FFFF. */
 static bool take_utf8(struct check *c)
 {
     const unsigned char lead = c->text[c->at];
@@ -156,7 +156,7 @@ static bool go_in(struct check *c, bool object)
     return true;
 }
 
-/* "key" : */
+/* Takes "key": */
 static bool take_key(struct check *c)
 {
     if (peek(c) != '"') return fail(c, "expected a member name in double quotes");
@@ -168,7 +168,7 @@ static bool take_key(struct check *c)
     return true;
 }
 
-/* After a value: closes what ends here, until a comma asks for the next value (*more) or the text is whole. */
+/* Behind a value: closes lists and objects until a comma (*more) or the end of the text. */
 static bool close_levels(struct check *c, bool *more)
 {
     for (;;) {
@@ -190,7 +190,7 @@ static bool close_levels(struct check *c, bool *more)
     }
 }
 
-/* One value; *opened tells that it was the start of a list or object whose first value comes next. */
+/* Takes a value. *opened: it only began a list or object, and its first value comes next. */
 static bool take_value(struct check *c, bool *opened)
 {
     const int ch = peek(c);

@@ -2,8 +2,8 @@
 /*
  * kp_arena.h - all memory of the library: mapped pages, never malloc
  *
- * kp_arena_alloc: small pieces, zeroed, aligned to 16 bytes, never freed. For state that lives as long as the
- * process. kp_map_alloc/free: whole pages, zeroed, can be freed. For the buffers of the exporter and the reader.
+ * kp_arena_alloc gives small pieces, zeroed, aligned to 16 bytes, never freed: for state that lives as long as the
+ * process. kp_map_alloc gives whole pages, zeroed, which kp_map_free frees: for the exporter's and reader's buffers.
  * Both return NULL when memory is short. Both are thread-safe, neither is signal-safe. The command line uses them
  * too.
  */
@@ -17,15 +17,15 @@
 void *kp_arena_alloc(size_t bytes) __attribute__((warn_unused_result));
 void *kp_map_alloc(size_t bytes) __attribute__((warn_unused_result));
 void kp_map_free(void *p, size_t bytes);
-/* Grows a kp_map_alloc'ed block (contents kept, may move). NULL: the old block is still there. */
+/* Grows a block of kp_map_alloc, which keeps its contents and may move. NULL: the old block is still there. */
 void *kp_map_grow(void *p, size_t old_bytes, size_t new_bytes) __attribute__((warn_unused_result));
 /*
- * Doubles the capacity of an array; an empty one (NULL, *cap 0) gets `first` items. NULL: the array and *cap stay
- * as they were.
+ * Doubles the capacity of an array. An empty array (NULL, *cap 0) gets `first` items. NULL: the array and *cap stay as
+ * they were.
  */
 void *kp_map_double(void *array, uint32_t *cap, size_t item_bytes, uint32_t first) __attribute__((warn_unused_result));
 
-/* The large mappings there are now, by number: tells our memory from the host's. False: none has this number. */
+/* The library's large mappings, by number, to tell its memory from the host's. False: none has this number. */
 #define KP_MAP_LARGE_MAX 128u
 bool kp_map_large(uint32_t i, uintptr_t *from, uintptr_t *to);
 

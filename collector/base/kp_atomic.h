@@ -18,7 +18,7 @@
 #define kp_add_acq_rel(p, v) atomic_fetch_add_explicit((p), (v), memory_order_acq_rel)
 #define kp_exchange_acquire(p, v) atomic_exchange_explicit((p), (v), memory_order_acquire)
 #define kp_exchange_acq_rel(p, v) atomic_exchange_explicit((p), (v), memory_order_acq_rel)
-/* true when *p was *expected and is now v; else *expected holds what was seen */
+/* true: *p was *expected and is now v. False: *expected now has the value of *p */
 #define kp_cas_acq_rel(p, expected, v) \
     atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, memory_order_acquire)
 /* orders the guard's set against the hook body for a signal handler on the same thread */

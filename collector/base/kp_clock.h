@@ -3,7 +3,7 @@
  * kp_clock.h - time stamps for hooks: raw ticks, which the reader converts to time
  *
  * Ticks are the TSC when the kernel uses it as clocksource and the CPU calls it invariant (KP_CLOCK_TSC).
- * Else they are CLOCK_MONOTONIC in ns (KP_CLOCK_MONO). They never go backwards on a thread.
+ * Otherwise they are CLOCK_MONOTONIC in ns (KP_CLOCK_MONO). They never go backwards on a thread.
  */
 #ifndef KP_CLOCK_H
 #define KP_CLOCK_H
@@ -16,14 +16,14 @@
 
 enum { KP_CLOCK_TSC = 1, KP_CLOCK_MONO = 2 };
 
-extern _Atomic bool kp_clock_is_tsc; /* decided once by kp_clock_init, then constant, but for kp_clock_forbid */
+extern _Atomic bool kp_clock_is_tsc; /* set once by kp_clock_init; only kp_clock_forbid changes it later */
 extern _Atomic bool kp_clock_is_forbidden;
 
 static inline uint64_t kp_clock_ns(clockid_t id)
 {
     struct timespec t;
     if (__builtin_expect(kp_load_relaxed(&kp_clock_is_forbidden), 0)) return 0;
-    clock_gettime(id, &t); /* as a rule no system call, but an instruction that reads the TSC */
+    clock_gettime(id, &t); /* usually no system call, but a read of the TSC */
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -38,7 +38,7 @@ static inline uint64_t kp_ticks(void)
     return kp_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* One sample that ties ticks to wall time; the tightest of several tries. */
+/* A sample that ties ticks to wall time, the most exact of several tries. */
 struct kp_clock_pair {
     uint64_t ticks;
     uint64_t real_ns; /* CLOCK_REALTIME, ns since the Unix epoch */
@@ -47,8 +47,8 @@ struct kp_clock_pair {
 
 void kp_clock_init(void);
 /*
- * From here on each stamp is 0: the host is about to have the kernel send SIGSEGV to whoever reads the TSC. Nothing
- * is recorded any more; what is left on the stack of a hook still asks.
+ * Makes each stamp 0, before the host asks the kernel for SIGSEGV at each read of the TSC. Recording has ended, but
+ * hooks that still run may ask for a stamp.
  */
 void kp_clock_forbid(void);
 void kp_clock_sample(struct kp_clock_pair *out);

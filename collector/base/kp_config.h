@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KP_ACTIVITY_CPU = 1u << 0, KP_ACTIVITY_CUDA = 1u << 1 }; /* activities, order of the values in config.def */
-enum { KP_CUPTI_TEE = 1u << 0, KP_CUPTI_YIELD = 1u << 1, KP_CUPTI_OFF = 1u << 2 }; /* cupti: one of them */
+enum { KP_ACTIVITY_CPU = 1u << 0, KP_ACTIVITY_CUDA = 1u << 1 }; /* activities, in the order of config.def */
+enum { KP_CUPTI_TEE = 1u << 0, KP_CUPTI_YIELD = 1u << 1, KP_CUPTI_OFF = 1u << 2 }; /* cupti: a single bit */
 enum {                                                                             /* exports */
        KP_EXPORTS_TRACE = 1u << 0,
        KP_EXPORTS_TABLE = 1u << 1,
@@ -31,9 +31,9 @@ enum {
     KP_STACK_CALLS = 1u << 1,
     KP_STACK_OPS = 1u << 2,
     KP_STACK_NATIVE = 1u << 3
-}; /* with_stack: one of them */
+}; /* with_stack: a single bit */
 
-enum { KP_HEAP_OFF = 1u << 0, KP_HEAP_COUNT = 1u << 1, KP_HEAP_TRACE = 1u << 2 }; /* heap: one of them */
+enum { KP_HEAP_OFF = 1u << 0, KP_HEAP_COUNT = 1u << 1, KP_HEAP_TRACE = 1u << 2 }; /* heap: a single bit */
 
 #define KP_CONFIG_TYPE_BOOL bool
 #define KP_CONFIG_TYPE_NUMBER uint64_t
@@ -53,15 +53,17 @@ enum kp_config_index {
 };
 
 struct kp_config {
-    /* One field a row: bool on; uint32_t activities, with_stack, heap, cupti, exports; uint64_t max_mb, verbose; bool
-     * record_shapes, with_flops, with_modules, compile_ranges, gzip, cuda_sync;
-     * const char *schedule, *step, *dir, *worker_name, *metadata, *spool_dir, *log (NULL: not set) */
+    /*
+     * Each row of config.def makes a field. bool: on, record_shapes, with_flops, with_modules, compile_ranges, gzip,
+     * cuda_sync. uint32_t: activities, with_stack, heap, cupti, exports. uint64_t: max_mb, verbose. const char *, NULL
+     * when not set: schedule, step, dir, worker_name, metadata, spool_dir, log.
+     */
 #define KP_SETTING(field, name, type, ...) KP_CONFIG_TYPE_##type field;
 #include "collector/base/config.def"
 #undef KP_SETTING
-    const char *test_fail; /* KPROF_TEST_FAIL, for kp_fail_set; NULL: not set */
-    uint32_t from_env;     /* bit 1u << KP_SET_x: the value in force came from the environment */
-    uint32_t refused;      /* bit: a value was given and refused */
+    const char *test_fail; /* KPROF_TEST_FAIL, for kp_fail_set, or NULL */
+    uint32_t from_env;     /* bit 1u << KP_SET_x: the value came from the environment */
+    uint32_t refused;      /* bit 1u << KP_SET_x: a value was given and refused */
     bool secure;           /* setuid or file capabilities: nothing was read, and `on` is false */
     int complaints;        /* lines kept for kp_config_complain */
     size_t store_used, lines_used;
@@ -88,23 +90,25 @@ struct kp_config_row {
 };
 extern const struct kp_config_row kp_config_rows[KP_SET_COUNT];
 
-/* Reads NAME=VALUE strings (NULL-ended; NULL for none) with AT_SECURE looked at. Returns the number of complaints. */
+/*
+ * Reads NAME=VALUE strings (NULL-ended, or NULL for none), unless AT_SECURE is set. Returns the number of complaints.
+ */
 int kp_config_read(struct kp_config *out, char **environ_like);
-/* The same with the question of AT_SECURE answered by the caller. */
+/* As kp_config_read, with AT_SECURE's value from the caller. */
 int kp_config_read_as(struct kp_config *out, char **environ_like, bool secure);
-/* Sets one setting from text as the environment would; false: refused (default stays, one more line kept). */
+/* Sets a setting from text, as the environment would. False: refused. Then the default stays, and a line is kept. */
 bool kp_config_set(struct kp_config *config, enum kp_config_index index, const char *value);
-/* Refuses the text of a SCHEDULE or STEP: back to the default, and a line "NAME=value why, using instead". */
+/* Refuses a SCHEDULE or STEP: restores the default, and keeps a line "NAME=value why, using instead". */
 void kp_config_refuse(struct kp_config *config, enum kp_config_index index, const char *why, const char *instead);
-/* Logs the kept lines, once per process however often it is called. Call when the process proves worth profiling. */
+/* Logs the kept lines, in the first call of a process only. Call it when the process proves worth profiling. */
 void kp_config_complain(const struct kp_config *config);
-/* Logs every value and where it came from, at level 1 (KPROF_VERBOSE=1). */
+/* Logs every value and its origin, at level 1 (KPROF_VERBOSE=1). */
 void kp_config_log(const struct kp_config *config);
-/* One value as the environment would spell it ("" when not set). Returns the length needed. */
+/* A value as the environment would spell it ("" when not set). Returns the length needed. */
 size_t kp_config_value(const struct kp_config *config, enum kp_config_index index, char *buf, size_t size);
 /* "KPROF_X=value\n" lines of every setting that has a value, for the spool's header. Returns the length needed. */
 size_t kp_config_text(const struct kp_config *config, char *buf, size_t size);
-/* Name of the known variable that is spelt most like `name`, or NULL when none is near. */
+/* The known variable with the spelling nearest to `name`, or NULL when none is near. */
 const char *kp_config_nearest(const char *name);
 
 #endif

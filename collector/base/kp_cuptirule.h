@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_cuptirule.h - which versions of CUPTI must not be used, or with limits: the rows of cuptirule.def
+ * kp_cuptirule.h - the versions of CUPTI that are refused or restricted: the rows of cuptirule.def
  *
  * For the recorder and for `kprof doctor`. Pure: no state, no system call.
  */
@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 enum kp_cuptirule {
-    KP_CUPTI_REFUSE = 1u << 0,     /* not used at all */
-    KP_CUPTI_ONE_WINDOW = 1u << 1, /* where the program uses CUDA graphs: one window a process */
-    KP_CUPTI_EARLY = 1u << 2,      /* enabled once before the program captures its first graph, or not at all */
-    KP_CUPTI_ONCE = 1u << 3,       /* where the program uses CUDA graphs: not again after its cuptiFinalize */
-    KP_CUPTI_FEW = 1u << 4,        /* without a schedule: fewer records than of others */
-    KP_CUPTI_SHORT = 1u << 5,      /* without a schedule: off again sooner than others */
-    KP_CUPTI_LOOK = 1u << 6,       /* text it points to is looked at with care */
+    KP_CUPTI_REFUSE = 1u << 0,     /* never used */
+    KP_CUPTI_ONE_WINDOW = 1u << 1, /* in a program with CUDA graphs: a single window for each process */
+    KP_CUPTI_EARLY = 1u << 2,      /* enabled once before the program captures its first graph, or never */
+    KP_CUPTI_ONCE = 1u << 3,       /* in a program with CUDA graphs: not again after its cuptiFinalize */
+    KP_CUPTI_FEW = 1u << 4,        /* without a schedule: fewer records than with other versions */
+    KP_CUPTI_SHORT = 1u << 5,      /* without a schedule: disabled sooner than other versions */
+    KP_CUPTI_LOOK = 1u << 6,       /* text that it points to may be unreadable: copied with care */
 };
 
 struct kp_cuptirule_row {
@@ -25,15 +25,15 @@ struct kp_cuptirule_row {
     const char *text; /* what is wrong with it */
 };
 
-/* The rows that concern a version, one after another; after: NULL for the first. NULL: no more. */
+/* The version's next row behind `after` (NULL: its first row). NULL: no more. */
 const struct kp_cuptirule_row *kp_cuptirule_next(uint32_t version, const struct kp_cuptirule_row *after);
-/* Their rules together. */
+/* The rules of all its rows together. */
 uint32_t kp_cuptirule_all(uint32_t version);
-/* "CUPTI 130001 (CUDA 13.0 Update 1)". The length. */
+/* Writes "CUPTI 130001 (CUDA 13.0 Update 1)". Returns the length. */
 size_t kp_cuptirule_name(uint32_t version, char *out, size_t bytes);
-/* That, ": ", and what is wrong by one of these rules; "": nothing is. The length. */
+/* Writes the name, ": " and the text of a row with one of these rules, or "". Returns the length. */
 size_t kp_cuptirule_why(uint32_t version, uint32_t rules, char *out, size_t bytes);
-/* What we do about it, for people: "not used". */
+/* What the library does by this rule, for a user to read: "not used". */
 const char *kp_cuptirule_consequence(uint32_t rule);
 
 #endif

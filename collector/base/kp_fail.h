@@ -11,8 +11,8 @@
 #ifndef KP_FAIL_H
 #define KP_FAIL_H
 
-/* Read KPROF_TEST_FAIL once; called by the constructor with the variable's value (NULL: nothing fails). */
+/* Takes the value of KPROF_TEST_FAIL (NULL: no call fails). The constructor calls it once. */
 void kp_fail_set(const char *spec);
-int kp_fail_point(const char *name); /* 0, or -errno this call shall return. Async-signal-safe. */
+int kp_fail_point(const char *name); /* 0, or the -errno that the call must return. Async-signal-safe. */
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * kp_gate.h - the one word that every hook reads first
  *
- * Called by: every hook (hot, one relaxed load), boot.c and cycle code (store)
- * Owns:      one private page with MADV_WIPEONFORK, so a child process reads 0 (off) however it was forked
+ * Called by: every hook (hot, a relaxed load), boot.c and cycle code (store)
+ * Owns:      a private page with MADV_WIPEONFORK, so a child process reads 0 (off) after fork and clone
  * Safe in:   signal handlers yes; after fork yes (reads 0)
  */
 #ifndef KP_GATE_H
@@ -25,7 +25,7 @@ enum {
     KP_GATE_NATIVE = 1u << 7,  /* and their machine code stack */
     KP_GATE_MEMORY = 1u << 6,  /* keep what torch's allocators do */
     KP_GATE_CHILD_PENDING =
-        1u << 17,             /* a forked child whose first allocation or call begins its run (kp_run_saw_activity) */
+        1u << 17,             /* a forked child: its first allocation or call begins its run (kp_run_saw_activity) */
     KP_GATE_CHILD = 1u << 16, /* a forked child that records: no GPU of its own */
 };
 

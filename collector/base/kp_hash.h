@@ -2,8 +2,8 @@
 /*
  * kp_hash.h - 64-bit hash of short byte strings (op names: 10 to 60 bytes)
  *
- * Part of the file format (kp_str.hash): the value for given bytes never changes, on any machine.
- * Eight bytes a round, each folded in by one 64x64->128 multiplication. Not for hostile input.
+ * Part of the file format (kp_str.hash), so the value for given bytes never changes, on any machine. Each round folds
+ * in eight bytes by a 64x64->128 multiplication. Not for hostile input.
  */
 #ifndef KP_HASH_H
 #define KP_HASH_H

@@ -3,8 +3,8 @@
  * kp_helper_pause.h - pauses our helper threads while the host makes a call that requires a single-threaded process
  *
  * unshare(CLONE_NEWUSER) and setns refuse a process with several threads. glibc runs setuid and the like on every
- * thread, and aborts if the results differ. Ours may differ, since capabilities and PR_SET_KEEPCAPS belong to a
- * thread.
+ * thread, and aborts if the results differ. A helper thread's result may differ, since capabilities and
+ * PR_SET_KEEPCAPS belong to a thread.
  */
 #ifndef KP_HELPER_PAUSE_H
 #define KP_HELPER_PAUSE_H
@@ -28,7 +28,7 @@ void kp_helpers_sleep(uint64_t ns); /* ends early when a pause begins */
  * kp_helpers_resume.
  */
 bool kp_helpers_pause(uint32_t timeout_ms);
-void kp_helpers_resume(void); /* after true only */
+void kp_helpers_resume(void); /* after kp_helpers_pause returned true */
 void kp_helpers_after_fork(void);
 
 #endif

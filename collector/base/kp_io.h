@@ -21,17 +21,20 @@ struct stat;
 struct utsname;
 
 /*
- * Above the descriptors that shells and daemons pass on by number. Where a limit leaves no such number, a low one
- * must do. The host may count on that one, so it is closed again after each use.
+ * Above the descriptors that shells and daemons pass on by number. If a limit leaves only low numbers, each use closes
+ * its descriptor, since the host may rely on the number.
  */
 #define KP_IO_FD_HIGH 100
 
-/* --- files ---
- * Files and folders of ours are never writable by all users, even where the host's umask is 0. Otherwise another user
- * could change a trace, or put a false one into the folder. */
+/* --- files --- */
+
+/*
+ * The library's files and folders are never writable by all users, even where the host's umask is 0. Otherwise another
+ * user could change a trace, or put a false trace into the folder.
+ */
 enum { KP_IO_FILE_MODE = 0664, KP_IO_FOLDER_MODE = 0775 }; /* less what the umask takes */
 int kp_io_open(const char *path, int flags, int mode);     /* adds O_CLOEXEC; moves the fd to >= 100 when it can */
-int kp_io_open_at(int dir, const char *name, int flags, int mode); /* the same in an open folder */
+int kp_io_open_at(int dir, const char *name, int flags, int mode); /* as kp_io_open, in an open folder */
 int kp_io_close(int fd);
 ssize_t kp_io_write_all(int fd, const void *data, size_t bytes); /* bytes, or -errno */
 ssize_t kp_io_read(int fd, void *data, size_t bytes);
@@ -39,20 +42,20 @@ ssize_t kp_io_pread(int fd, void *data, size_t bytes, off_t at);
 int kp_io_fallocate(int fd, off_t at, off_t bytes); /* falls back to writing zeroes when EOPNOTSUPP */
 int kp_io_fsync(int fd);
 int kp_io_rename(const char *from, const char *to);
-int kp_io_rename_new(const char *from, const char *to); /* -EEXIST rather than replace something */
+int kp_io_rename_new(const char *from, const char *to); /* -EEXIST: never replaces a file */
 int kp_io_unlink(const char *path);
 int kp_io_unlink_at(int dir, const char *name);
 int kp_io_mkdirs(const char *path, int mode); /* like mkdir -p; 0 when it exists */
 int kp_io_truncate(int fd, off_t bytes);
 void kp_io_punch(int fd, off_t at, off_t bytes); /* frees blocks, where the file system can */
-int kp_io_lock(int fd);                          /* the whole file, by flock; -EWOULDBLOCK: locked already */
+int kp_io_lock(int fd);                          /* locks the whole file by flock. -EWOULDBLOCK: locked already */
 int kp_io_give(int fd, uint32_t uid, uint32_t gid, uint32_t mode); /* changes the owner, then the mode */
-int64_t kp_io_data_next(int fd, int64_t at); /* where data begins, from `at` on; -ENXIO: only a hole follows */
+int64_t kp_io_data_next(int fd, int64_t at); /* the first data from `at` on. -ENXIO: only a hole follows */
 int kp_io_stat(const char *path, struct stat *out);
 int kp_io_fstat(int fd, struct stat *out);
 bool kp_io_exists(const char *path);
 /*
- * Visits each name in a folder that begins with no dot, in no order. Changes made meanwhile may be missed. 0 or
+ * Visits each name in a folder that begins with no dot, in any order. It may miss changes made in the meantime. 0 or
  * -errno.
  */
 int kp_io_each_name(const char *dir, void (*visit)(void *context, const char *name), void *context);
@@ -69,42 +72,42 @@ int kp_io_munmap(void *p, size_t bytes);
 int kp_io_mremap(void **out, void *p, size_t old_bytes, size_t bytes);
 int kp_io_madvise(void *p, size_t bytes, int advice);
 int kp_io_mprotect(void *p, size_t bytes, int prot);
-uint64_t kp_io_address_limit(void); /* RLIMIT_AS in bytes; UINT64_MAX: none */
-uint64_t kp_io_addresses(void);     /* taken by this process, in bytes; 0: not known. Opens a file */
-uint64_t kp_io_lock_limit(void);    /* RLIMIT_MEMLOCK, likewise */
+uint64_t kp_io_address_limit(void); /* RLIMIT_AS in bytes, or UINT64_MAX */
+uint64_t kp_io_addresses(void);     /* address space in use, in bytes, or 0 when unknown. Opens a file */
+uint64_t kp_io_lock_limit(void);    /* RLIMIT_MEMLOCK in bytes, or UINT64_MAX */
 int kp_io_lock_pages(void *p, size_t bytes, bool on_fault); /* mlock */
 int kp_io_unlock_pages(void *p, size_t bytes);
-void kp_io_keep_unlocked(bool is_wanted); /* the host called mlockall: unlock our new mappings */
+void kp_io_keep_unlocked(bool is_wanted); /* the host called mlockall: unlocks the library's new mappings */
 int kp_io_peek(const void *from, void *to,
-               size_t bytes); /* reads memory that may not be there: 0, or -errno, never faults */
-int kp_io_poke(void *to, const void *from,
-               size_t bytes); /* writes memory that may not be there, or not be writable: as peek */
-int kp_io_peek_pages(const void *from, size_t bytes); /* whether all of these pages can be read: 0, or -errno */
+               size_t bytes); /* reads memory that may be unmapped; 0 or -errno, never faults */
+int kp_io_poke(void *to, const void *from, size_t bytes); /* writes memory that may be unmapped or read-only; as peek */
+int kp_io_peek_pages(const void *from, size_t bytes);     /* 0 if all of these pages can be read, or -errno */
 
 /* --- threads, processes, waiting --- */
 /*
- * True while this thread works for the profiler: always in a thread of kp_io_thread, else around calls into libc and
- * the loader that allocate for the profiler. The hooks of malloc read it, to leave such allocations out.
+ * True while this thread works for the profiler. Helper threads do so always, and host threads in calls into libc and
+ * the loader that allocate. The hooks of malloc read it, to leave these allocations out.
  */
 extern _Thread_local bool kp_in_profiler __attribute__((tls_model("initial-exec")));
 int kp_io_thread(void *(*body)(void *), void *arg,
                  const char *name); /* detached, all signals blocked, nice'd, 512 KB stack */
-int kp_io_thread_nice(void *(*body)(void *), void *arg, const char *name, int more); /* nicer by `more` */
+/* with a nice value higher by `more` */
+int kp_io_thread_nice(void *(*body)(void *), void *arg, const char *name, int more);
 /* Sleeps. Unlike nanosleep it is no cancellation point: a host's thread must not be cancelled inside a hook. */
 void kp_io_nap(uint64_t ns);
 void kp_io_wait(_Atomic uint32_t *word, uint32_t seen, uint64_t ns); /* at most ns, and only while the word is `seen` */
-void kp_io_wake(_Atomic uint32_t *word);                             /* one waiting thread; async-signal-safe */
+void kp_io_wake(_Atomic uint32_t *word);                             /* wakes a waiting thread; async-signal-safe */
 int kp_io_barrier_register(void);                                    /* 0: kp_io_barrier works */
 int kp_io_barrier(void);                                             /* on every processor that runs this process */
 uint32_t kp_io_tid(void);
-bool kp_io_is_on_signal_stack(void);     /* the calling thread; unknown with SS_AUTODISARM; true on error */
+bool kp_io_is_on_signal_stack(void);     /* the calling thread; true on error. Unreliable with SS_AUTODISARM */
 bool kp_io_is_thread_gone(uint32_t tid); /* of this process */
 bool kp_io_is_tsc_refused(void);         /* reading the TSC raises SIGSEGV here: by prctl(PR_SET_TSC), or inherited */
-void kp_io_thread_name(char name[16]);   /* the calling thread's; empty when it cannot be had */
+void kp_io_thread_name(char name[16]);   /* the calling thread's name, or "" */
 int kp_io_host(struct utsname *out);
 /*
- * When a process started, in clock ticks since boot. With the pid it identifies the process. 0: no such process runs.
- * pid 0 means the calling process, also where /proc shows another pid namespace.
+ * When a process started, in clock ticks since boot. With the pid it identifies the process. 0: no process has this
+ * pid. pid 0 means the calling process, also where /proc shows another pid namespace.
  */
 uint64_t kp_io_process_start(int32_t pid);
 /*
@@ -113,7 +116,7 @@ uint64_t kp_io_process_start(int32_t pid);
  */
 bool kp_io_helpers_alone(void);
 uint32_t kp_io_helpers(void);    /* the number of helper threads */
-void kp_io_helpers_settle(void); /* waits until the last one that ended is gone for the kernel, too; 10 ms at most */
+void kp_io_helpers_settle(void); /* waits until the kernel has removed the last thread that ended, 10 ms at most */
 #define KP_IO_NICE 5             /* of most helper threads */
 void kp_io_after_fork(void);     /* in the child: no helper thread exists */
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_log.h - the only way to stderr, or to where KPROF_LOG says: one line, one write(2), a limit on all lines
+ * kp_log.h - the only way to stderr, or to the file of KPROF_LOG: a write(2) for each line, limited lines
  *
  * Async-signal-safe: its own formatter, 512 bytes of stack, keeps errno. A line begins "kprof: ", in a file
  * "kprof[PID]: ". The formatter knows %s %d %u %ld %lu %lld %llu %zu %x %lx %p %c %% and no widths.
@@ -19,14 +19,14 @@ void kp_log_set_level(int verbose);
 /* "stderr", "none", or the absolute path of a file. The text must stay. Call it before there are threads. */
 void kp_log_set_target(const char *target);
 struct stat;
-/* Why the log does not use a file of this kind, or NULL. It must be a regular file of this user with one name. */
+/* Why the log does not use this file, or NULL. It must be a regular file of this user with a single name. */
 const char *kp_log_refuse_file(const struct stat *file);
 bool kp_log_is_on_terminal(void); /* a user may read the lines as they come */
-/* From here on lines go to the file that descriptor 2 is now. Once the host replaces it, lines go nowhere ... */
+/* Binds the log to the present file of descriptor 2. Lines are lost once the host replaces it, unless kept. */
 void kp_log_hold_stderr(void);
 /*
- * ... unless this duplicates it: then a host that redirects descriptor 2 still gets the closing line. Also opens
- * the log file.
+ * Duplicates descriptor 2, so that a host that redirects it still gets the closing line there. Also opens the log
+ * file.
  */
 void kp_log_keep(void);
 /* Releases the duplicate once the host closed its pipe or put /dev/null there: the pipe's reader waits for the end. */

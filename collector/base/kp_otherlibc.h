@@ -3,7 +3,7 @@
  * kp_otherlibc.h - lets a program with another C library than glibc start while this library is in LD_PRELOAD
  *
  * musl's loader honours LD_PRELOAD, and ends the program when the library needs a name that musl lacks. So each file
- * that uses a name of glibc alone declares it weak. One strong reference would be enough to end the host. Without
+ * that uses a name of glibc alone declares it weak. A single strong reference would end the host. Without
  * glibc the library does nothing. scripts/check-abi.sh has the same list of names.
  */
 #ifndef KP_OTHERLIBC_H
@@ -19,7 +19,7 @@
 #pragma weak __register_atfork
 
 const char *gnu_get_libc_version(void);
-/* What pthread_atfork calls: glibc links that one statically, and strongly. */
+/* pthread_atfork calls this. glibc links pthread_atfork statically, and strongly. */
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *object);
 extern void *__dso_handle __attribute__((visibility("hidden")));
 

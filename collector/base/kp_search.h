@@ -9,8 +9,10 @@
 
 typedef bool (*kp_below_fn)(const void *item, const void *key);
 
-/* How many of the n items lie below the key: the index of the first that does not. Items below the key come first in
- * the array. */
+/*
+ * The number of items below the key, which is the index of the first item not below it. Items below the key come first
+ * in the array.
+ */
 static inline __attribute__((always_inline)) size_t kp_search(const void *items, size_t bytes, size_t n,
                                                               kp_below_fn is_below, const void *key)
 {

@@ -2,8 +2,8 @@
 /*
  * kp_sort.h - heap sort, and a heap for callers that take one item after another
  *
- * libc's qsort may call malloc, so the library has its own. It neither recurses nor allocates. Equal items keep no
- * order. All is inlined: with a constant item size and order the compiler makes a loop of plain moves and compares.
+ * libc's qsort may call malloc, so the library has its own sort. It neither recurses nor allocates, and is not stable.
+ * All is inlined: with a constant item size and order the compiler makes a loop of plain moves and compares.
  */
 #ifndef KP_SORT_H
 #define KP_SORT_H
@@ -16,7 +16,7 @@
 enum { KP_SORT_ITEM_MAX = 128 }; /* bytes of an item */
 typedef bool (*kp_before_fn)(const void *a, const void *b, const void *context);
 
-/* Item `at` moves down until no item below it belongs above it. is_max: the last item is on top, else the first. */
+/* Moves item `at` down to its place in the heap. is_max: the last item in order is on top, otherwise the first. */
 static inline __attribute__((always_inline)) void kp_heap_sift(void *items, size_t bytes, size_t at, size_t n,
                                                                bool is_max, kp_before_fn is_before, const void *context)
 {
@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) void kp_heap_sift(void *items, size
     memcpy(p + at * bytes, x, bytes);
 }
 
-/* Makes a heap of items in any order; the first item becomes the top. */
+/* Makes a heap of items in any order. items[0] becomes the top. */
 static inline __attribute__((always_inline)) void kp_heap_make(void *items, size_t bytes, size_t n, bool is_max,
                                                                kp_before_fn is_before, const void *context)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kp_utf8.h - where a character of UTF-8 ends, and how one is written */
+/* kp_utf8.h - measures and writes UTF-8 characters */
 #ifndef KP_UTF8_H
 #define KP_UTF8_H
 

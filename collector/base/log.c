@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * log.c - the only way to stderr, or to what replaces it (KPROF_LOG)
+ * log.c - the only way to stderr, or to the file of KPROF_LOG
  *
  * Called by: any thread, anywhere, also in signal handlers
  * Owns:      the duplicate of stderr, or the log file's descriptor. Each use first checks that it is still the same
@@ -38,7 +38,7 @@ static _Atomic uint32_t where;
 static bool is_held, was_open;
 static dev_t held_device;
 static ino_t held_file;
-static bool has_reader; /* a pipe or a socket: who reads waits until every copy is closed */
+static bool has_reader; /* a pipe or a socket: its reader waits until every copy is closed */
 static _Atomic int kept = -1;
 
 void kp_log_hold_stderr(void)
@@ -50,7 +50,7 @@ void kp_log_hold_stderr(void)
     is_held = true;
 }
 
-/* A host that closed descriptor 2 may have got it again for a file or a socket of its own: not ours to write to. */
+/* False: the host closed descriptor 2, and may have reused the number for its own file or socket. */
 static bool is_still_stderr(int fd)
 {
     struct stat s;
@@ -88,13 +88,12 @@ void kp_log_follow_stderr(void)
 }
 
 /* ---- a file ----
- * Opened at the first line, or when a run begins, and kept: what the host may do later (chroot, another user, a full
- * table of descriptors) does not keep the closing line from it. Where only a low number is to be had it is closed
- * again: that is one the host counts on.
+ * Opened at the first line, or when a run begins, and kept. So the closing line gets there even after a chroot, a
+ * change of user, or without a free descriptor. A low number is not kept, since the host may rely on it.
  */
 
 static const char *file_path;
-static char file_folder[4096]; /* empty: too long, or the path has none */
+static char file_folder[4096]; /* "" if too long, or if the path has no folder */
 static _Atomic uint64_t file_device, file_inode;
 static _Atomic int file_fd = -1;
 static _Atomic bool was_file_open;
@@ -106,7 +105,7 @@ const char *kp_log_refuse_file(const struct stat *file)
     return file->st_nlink == 1 ? NULL : "has other names, too (links)";
 }
 
-/* Whether what has this name may be opened at all: a device may do something when it is. 0: yes, or there is none. */
+/* Checks the file before it is opened, since opening a device may have effects. 0: it is good, or does not exist. */
 static int file_look(const char **why)
 {
     struct stat s;
@@ -145,19 +144,19 @@ static bool is_still_file(int fd)
 }
 
 /*
- * Told once, on stderr. A file that could be had before and cannot now loses lines instead: the host's stderr stays
- * its own.
+ * Says once, on stderr, that the log file cannot be used. If the file was in use before, lines are lost instead: the
+ * host's stderr stays clean.
  */
 static void file_miss(int rc, const char *why)
 {
     char text[48];
-    if (kp_load_relaxed(&was_file_open) || kp_exchange_acq_rel(&where, TO_STDERR) != TO_FILE)
-        return; /* pairs with: itself */
+    /* pairs with: itself */
+    if (kp_load_relaxed(&was_file_open) || kp_exchange_acq_rel(&where, TO_STDERR) != TO_FILE) return;
     if (!why) kp_fmt(text, sizeof text, "cannot be opened (error %d)", -rc);
     kp_log(0, "KPROF_LOG=%s %s, using stderr", file_path, why ? why : text);
 }
 
-/* A descriptor for a line, kept or not; or -errno. A number that is no longer ours is left alone, not closed. */
+/* A descriptor for a line, kept or not, or -errno. A number that now names another file is not closed. */
 static int file_get(void)
 {
     const char *why = NULL;
@@ -166,8 +165,7 @@ static int file_get(void)
     int fd = file_open(&why);
     if (fd < 0) return file_miss(fd, why), fd;
     if (fd >= KP_IO_FD_HIGH)
-        (void)kp_cas_acq_rel(&file_fd, &old,
-                             fd); /* pairs with: itself. Else another thread was first: for this line alone */
+        (void)kp_cas_acq_rel(&file_fd, &old, fd); /* pairs with: itself. If it fails, fd serves this line only */
     return fd;
 }
 
@@ -213,11 +211,11 @@ void kp_log_release(void)
 
 bool kp_log_is_on_terminal(void) { return kp_load_relaxed(&where) == TO_STDERR && kp_io_is_terminal(STDERR_FILENO); }
 
-/* A descriptor for a line, and what the line begins with: in a file that several processes write, whose it is. */
+/* A descriptor for a line, and the line's beginning. In a file it has the pid, since several processes may write. */
 static int line_begin(char *line, size_t bytes, size_t *head)
 {
     const int fd = kp_load_relaxed(&where) == TO_FILE ? file_get() : -1;
-    const bool is_on_stderr = kp_load_relaxed(&where) == TO_STDERR; /* by now */
+    const bool is_on_stderr = kp_load_relaxed(&where) == TO_STDERR; /* file_get may have changed it */
     *head = is_on_stderr ? kp_fmt(line, bytes, "kprof: ") : kp_fmt(line, bytes, "kprof[%d]: ", (int)getpid());
     return is_on_stderr ? stderr_get() : fd;
 }
@@ -234,7 +232,7 @@ void kp_log(int level, const char *format, ...)
 
     size_t head;
     const int fd = line_begin(line, sizeof line, &head);
-    size_t room = sizeof line - head - 1; /* one byte for the newline */
+    size_t room = sizeof line - head - 1; /* a byte stays for the newline */
     va_list args;
     va_start(args, format);
     size_t n = kp_vfmt(line + head, room, format, args);

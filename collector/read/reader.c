@@ -186,7 +186,7 @@ static int fill(struct kp_reader *r, const char *path, char *why, size_t why_byt
 }
 
 /*
- * How many chunks may be read. Behind those that the header counts, a running process may add chunks, and cut them
+ * How many chunks may be read. Behind those that the header counts, a process may add chunks, and cut them
  * off when the disk is full. So these are read through the descriptor, to see that they are chunks, before the
  * mapping is touched.
  */
