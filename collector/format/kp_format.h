@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_format.h - the spool file: the one contract between the writing and the reading side
+ * kp_format.h - the spool file: the contract between the writing and the reading side
  *
- * A spool is a header chunk and then chunks, all KP_CHUNK_BYTES long, little endian, fallocated before use.
- * A chunk belongs to one thread at a time and holds records one behind another. `used` is the commit: what
- * lies below it is complete, whatever happened to the writer afterwards (SIGKILL, full disk). There is no
- * index to lose: a reader walks the chunks. Strings live in chunks of their own that are never recycled.
+ * A spool is a header chunk and then chunks, all KP_CHUNK_BYTES long, little endian, fallocated before use. A chunk
+ * belongs to one thread at a time, and its records lie one behind another. `used` is the commit: bytes below it are
+ * complete, even if the writer was killed right after (SIGKILL, full disk). There is no index that could get lost. A
+ * reader walks the chunks. Strings have their own chunks, which are never recycled.
  *
  *   [header][chunk 1][chunk 2]...        chunk = kp_chunk_head, records (8-byte aligned) up to `used`
  */
@@ -24,7 +24,7 @@
 #define KP_STR_CELL 32u      /* strings start on multiples of this inside a string chunk */
 #define KP_MAX_RECORD 32768u /* bytes, header included */
 
-/* Reasons for which a record was not kept; counted per kind in the header's table. */
+/* Reasons why a record was dropped. The header's table counts them by kind. */
 enum kp_loss {
     KP_LOSS_NO_CHUNK,
     KP_LOSS_CAP,
@@ -51,7 +51,7 @@ struct kp_file_head { /* at offset 0, fills the first chunk */
     uint32_t pid, ppid;
     uint32_t clock_kind;     /* KP_CLOCK_TSC or KP_CLOCK_MONO */
     uint64_t start_real_ns;  /* when the spool was opened */
-    _Atomic uint32_t chunks; /* chunks fallocated so far, header included; the file may be longer, never shorter */
+    _Atomic uint32_t chunks; /* chunks allocated so far, header included; the file may be longer, never shorter */
     _Atomic uint32_t closed; /* 1 after a clean close */
     char host[64];
     char program[64];                            /* base name of argv[0] */
@@ -74,46 +74,45 @@ enum kp_chunk_kind {
 struct kp_chunk_head {
     uint32_t magic;
     _Atomic uint32_t kind;
-    uint32_t cycle;        /* of its records (DATA, DEVICE); a chunk never mixes cycles */
-    uint32_t tid;          /* first owner; a THREAD record changes it for what follows */
-    uint32_t thread_no;    /* unique per thread of the process, from 1; tids are reused, these are not */
+    uint32_t cycle;        /* the cycle of all its records (DATA, DEVICE) */
+    uint32_t tid;          /* the first owner's; a THREAD record changes it for the records behind */
+    uint32_t thread_no;    /* from 1, never reused in the process, unlike tids */
     _Atomic uint32_t used; /* bytes committed, this header included; release-stored by the owner */
-    uint64_t order;        /* process-wide counter at the time it was taken: sorts the pieces of one thread */
-    char thread_name[16];  /* pthread name at first sight */
-    uint64_t pthread_id;   /* pthread_self() of the first owner, 0 in a lane: CUPTI names threads by its low half */
+    uint64_t order;        /* process-wide counter when the chunk was taken: sorts a thread's pieces */
+    char thread_name[16];  /* pthread name at the thread's first hook */
+    uint64_t pthread_id;   /* the first owner's pthread_self(), or 0 in a lane. Its low half is CUPTI's thread id */
     uint64_t reserved;
 };
 _Static_assert(sizeof(struct kp_chunk_head) == 64, "chunk head is one cache line");
 
-/* Every record begins so. size counts the whole record in bytes and is a multiple of 8. */
+/* The head of every record. Its size is that of the whole record in bytes, a multiple of 8. */
 struct kp_rec {
     uint8_t kind;
     uint8_t flags;
     uint16_t size;
-    uint32_t name; /* string id; 0: none or lost */
+    uint32_t name; /* string id, 0 without a name or when it was lost */
 };
 
 /*
- * KP_KIND_OP: one RecordFunction range, put when it starts: so the records of a thread lie in order of start, a parent
- * before its children. The end only fills in `ticks`, in place: what is still open (at the window's end, or when the
- * process was killed) is seen as such. Optional words follow in the order of the flag bits.
+ * KP_KIND_OP: a RecordFunction range, put when it starts. So a thread's records lie in order of start, a parent before
+ * its children. The end only fills in `ticks`, in place. So a reader sees which ranges were open at the window's end,
+ * or when the process was killed. Optional words follow in the order of the flag bits.
  */
 enum {
-    KP_OP_SEQ = 1u << 0,    /* i64 sequence number, u64 forward thread id (torch's logical id) */
-    KP_OP_HANDLE = 1u << 1, /* u64 record function id */
-    KP_OP_INPUTS = 1u << 2, /* u32 number of inputs, then kp_inputs.h up to the end of the record */
-    KP_OP_ASYNC = 1u << 3,  /* RecordFunction said is_async */
-    KP_OP_STACK =
-        1u << 4, /* u32 Python call stack (kp_python.h), u32 machine code stack (kp_rec_frame); before the inputs */
-    KP_OP_MODULES = 1u << 5, /* u32 string id of the TorchScript modules, u32 0; before the inputs */
-    /* Never in a file, a reader sets them: `ticks` is 0; seq and forward thread are those of the backward op inside. */
-    KP_OP_UNFINISHED = 1u << 7,
-    KP_OP_SEQ_OF_CHILD = 1u << 6,
+    KP_OP_SEQ = 1u << 0,     /* i64 sequence number, u64 forward thread id (torch's logical id) */
+    KP_OP_HANDLE = 1u << 1,  /* u64 record function id */
+    KP_OP_INPUTS = 1u << 2,  /* u32 number of inputs, then kp_inputs.h up to the end of the record */
+    KP_OP_ASYNC = 1u << 3,   /* RecordFunction's is_async */
+    KP_OP_STACK = 1u << 4,   /* u32 Python stack (kp_python.h), u32 machine code stack (kp_rec_frame); before inputs */
+    KP_OP_MODULES = 1u << 5, /* u32 string id of the TorchScript modules, u32 0; before inputs */
+    /* The last two are never in a file: a reader sets them. */
+    KP_OP_UNFINISHED = 1u << 7,   /* `ticks` is 0 */
+    KP_OP_SEQ_OF_CHILD = 1u << 6, /* seq and forward thread are those of the backward op inside */
 };
 struct kp_rec_op {
     struct kp_rec head;     /* name: id of "name" or "name\0overload" */
     uint64_t start;         /* ticks */
-    _Atomic uint64_t ticks; /* duration, at least 1; 0: still open */
+    _Atomic uint64_t ticks; /* duration, at least 1, or 0 while open */
     uint32_t rt_tid;        /* torch's logical id of the thread that made it */
     uint8_t scope;          /* RecordScope */
     uint8_t pad[3];
@@ -129,50 +128,49 @@ struct kp_rec_step {
 };
 
 /*
- * KP_KIND_MEMORY: a block of torch's allocators taken or given back. On the CPU the sizes of what is given back and the
- * totals are for the reader to find; devices tell all of it.
+ * KP_KIND_MEMORY: torch's allocators allocated or freed a block. On the CPU, torch reports neither a freed block's size
+ * nor totals, so the reader finds them. For devices it reports both.
  */
 enum {
-    KP_MEMORY_FREE = 1u << 0,   /* CPU: bytes are not known */
-    KP_MEMORY_OOM = 1u << 1,    /* nothing was taken: `bytes` were asked for */
-    KP_MEMORY_TOTALS = 1u << 2, /* the words behind `bytes` are there */
+    KP_MEMORY_FREE = 1u << 0,   /* on the CPU `bytes` is not known */
+    KP_MEMORY_OOM = 1u << 1,    /* the allocation of `bytes` failed */
+    KP_MEMORY_TOTALS = 1u << 2, /* the fields behind `bytes` follow */
 };
 struct kp_rec_memory {
     struct kp_rec head;
     uint64_t start; /* ticks */
     uint64_t address;
-    int64_t bytes; /* negative: given back */
+    int64_t bytes; /* negative when freed */
     /* --- with KP_MEMORY_TOTALS --- */
-    uint64_t allocated, reserved; /* in bytes, after it */
+    uint64_t allocated, reserved; /* in bytes, after the event */
     uint8_t device_type;          /* c10::DeviceType: 0 CPU, 1 CUDA */
-    int8_t device;                /* index, -1: the CPU has none */
+    int8_t device;                /* index, -1 for the CPU */
     uint8_t pad[6];
 };
 enum { KP_MEMORY_SHORT_BYTES = 32 };
 _Static_assert(sizeof(struct kp_rec_memory) == 56, "a report with totals is 56 bytes");
 
 /*
- * KP_KIND_COMMS: what torch says of a collective, right behind the OP record "record_param_comms" of the same thread
- * (it may be in the thread's next chunk). Behind it lie the sizes given in, those given out and the ranks of the group,
- * each list as far as shown:
- * of one longer than KP_COMMS_SHOWN the first ones and the very last.
+ * KP_KIND_COMMS: torch's description of a collective. It follows the OP record "record_param_comms" of the same thread,
+ * perhaps in the thread's next chunk. Behind it lie three lists: input sizes, output sizes, ranks of the group. A list
+ * longer than KP_COMMS_SHOWN has its first items and its last.
  */
 enum {
     KP_COMMS_SEQ = 1u << 0, /* torch has `sequence`, p2p and async (from 2.12 on) */
     KP_COMMS_P2P = 1u << 1,
     KP_COMMS_ASYNC = 1u << 2,
-    KP_COMMS_PEER = 1u << 3,  /* `rank` counts in the ranks of the group: `peer` is that rank */
-    KP_COMMS_TYPED = 1u << 4, /* torch.profiler writes a truth value as such (from 2.14 on) */
+    KP_COMMS_PEER = 1u << 3,  /* `peer` is a rank: `rank` is an index into the group's ranks */
+    KP_COMMS_TYPED = 1u << 4, /* torch.profiler writes booleans as true and false (from 2.14 on) */
 };
 enum { KP_COMMS_SHOWN = 30, KP_COMMS_LISTS = 3 };
 struct kp_rec_comms {
-    struct kp_rec head; /* name: of the collective */
+    struct kp_rec head; /* name: the collective */
     int64_t in_elements, out_elements;
-    int64_t sequence; /* negative: none */
+    int64_t sequence; /* negative without one */
     int64_t peer;
-    uint32_t group_name, group_description; /* string ids, 0: empty */
+    uint32_t group_name, group_description; /* string ids, 0 when empty */
     int32_t rank, group_size, rank_start, rank_stride;
-    uint32_t count[KP_COMMS_LISTS]; /* how long each list is, shown or not */
+    uint32_t count[KP_COMMS_LISTS]; /* each list's full length */
     uint8_t dtype;                  /* c10::ScalarType */
     uint8_t pad[3];
 };
@@ -182,13 +180,13 @@ static inline uint32_t kp_comms_shown(uint32_t count) { return count < KP_COMMS_
 
 /*
  * KP_KIND_FRAME (FRAMES): a frame of a machine code stack. Its id is its cell: its place in the file / KP_STR_CELL. A
- * stack is the id of its innermost frame. The module is a text, "PATH\0BUILDID BASE LO HI" (hexadecimal; BUILDID - when
- * it has none).
+ * stack is the id of its innermost frame. The module is a text "PATH\0BUILDID BASE LO HI" in hexadecimal. BUILDID is
+ * "-" when it has none.
  */
 struct kp_rec_frame {
-    struct kp_rec head; /* name: the module, 0: none, offset is the address itself */
-    uint64_t offset;    /* return address - BASE: as the module's own tables count. One less lies in the call. */
-    uint32_t around;    /* the frame that called it, 0: none */
+    struct kp_rec head; /* name: the module, or 0. Then offset is the address */
+    uint64_t offset;    /* return address - BASE, as in the module's tables; offset - 1 lies in the call */
+    uint32_t around;    /* its caller's frame, or 0 */
     uint32_t pad;
     _Atomic uint64_t check; /* kp_frame_check, stored last */
 };
@@ -199,7 +197,7 @@ static inline uint64_t kp_frame_check(const struct kp_rec_frame *f)
     return n ^ n >> 32 ^ KP_FRAME_MAGIC;
 }
 
-/* KP_KIND_THREAD: from here on this chunk is written by another thread. */
+/* KP_KIND_THREAD: from here on, another thread writes to this chunk. */
 struct kp_rec_thread {
     struct kp_rec head;
     uint32_t tid, thread_no;
@@ -208,29 +206,31 @@ struct kp_rec_thread {
 };
 
 /*
- * KP_KIND_CYCLE (META): an active window. Written when it opens (end 0), when it closed, and when a trace was made of
- * it, before its chunks are used for other cycles. Last one counts.
+ * KP_KIND_CYCLE (META): an active window. Written when it opens (end 0), when it closed, and when its trace was
+ * written. The third comes before its chunks are used for other cycles. The last record counts.
  */
-enum { KP_CYCLE_SAVED = 1u << 0, KP_CYCLE_CUT_SHORT = 1u << 1, KP_CYCLE_EXPORTED = 1u << 2 }; /* cut short: by exit */
+enum { KP_CYCLE_SAVED = 1u << 0, KP_CYCLE_CUT_SHORT = 1u << 1, KP_CYCLE_EXPORTED = 1u << 2 }; /* cut short by exit */
 struct kp_rec_cycle {
     struct kp_rec head;    /* flags: KP_CYCLE_* */
     uint32_t cycle, steps; /* number from 1; steps seen in it */
-    uint64_t begin, end;   /* ticks of the active window: records that start outside are not shown */
-    uint64_t warm_begin;   /* ticks when warming up began (start of the span) */
+    uint64_t begin, end;   /* ticks of the active window: readers leave out records that start outside */
+    uint64_t warm_begin;   /* ticks when warm-up began (start of the span) */
     uint64_t first_step, last_step;
     uint64_t lost; /* records lost in this cycle */
 };
 
-/* KP_KIND_CLOCK (META): ties ticks to time; taken at cycle edges and every second between. */
+/* KP_KIND_CLOCK (META): a sample that ties ticks to time, taken at cycle edges and every second between. */
 struct kp_rec_clock {
     struct kp_rec head;
     uint64_t ticks, real_ns, mono_ns;
 };
 
-/* KP_KIND_NOTE (META): "key=value\n" as in the header's text, when that is full; filled up with newlines. Comes after
- * all of the header's. */
+/*
+ * KP_KIND_NOTE (META): "key=value\n" as in the header's text, padded with newlines. Used once that text is full, so it
+ * comes after all lines of the header.
+ */
 
-/* A string: starts on a KP_STR_CELL boundary of a STRINGS chunk; magic is release-stored last. */
+/* A string. It starts on a KP_STR_CELL boundary of a STRINGS chunk, and its magic is release-stored last. */
 struct kp_str {
     _Atomic uint32_t magic;
     uint32_t id;   /* from 1, dense, in order of first sight */

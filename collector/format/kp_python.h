@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_python.h - what a spool says of Python: calls of functions
+ * kp_python.h - a spool's records about Python: calls of functions
  *
- * KP_KIND_PYCALL: one call of a Python or C function, in the chunk of the thread that made it, put when it starts; the
- * end is filled in as in an op. Its name has two parts, as an op's: "file.py(LINE): function" and "file.py:LINE" of the
- * caller. A generator or coroutine makes one such record each time it is resumed.
+ * KP_KIND_PYCALL: a call of a Python or C function, in the chunk of its thread, put when it starts. Its end is filled
+ * in as in an op. Its name has two parts, as an op's: "file.py(LINE): function" and "file.py:LINE" of the caller. A
+ * generator or coroutine makes a record each time it is resumed.
  *
- * A frame that was there when the window began is put first of all that the thread does in it, and starts when the
- * window does (KP_PY_OPEN); LINE is where it stood then, else where the function begins (or goes on).
+ * LINE is where the function begins (or goes on). A frame that was there when the window began has KP_PY_OPEN and
+ * starts with the window. It comes before all other records of its thread, and its LINE is the line that ran then.
  *
- * A call stack (KP_OP_STACK in an op) is the id of its innermost frame's text, "AROUND;file.py(LINE): function": AROUND
- * is the id of the frame around it, always a smaller one, 0 for the outermost; LINE is the line that runs. With '!' for
- * ';' C entered the interpreter for this frame: in a stack with machine code what is around it lies around that C.
+ * A call stack (KP_OP_STACK in an op) is the id of its innermost frame's text, "AROUND;file.py(LINE): function". AROUND
+ * is the caller's frame, always a smaller id, and 0 for the outermost. LINE is the line that runs. '!' in place of ';'
+ * says that C entered the interpreter for this frame. In a stack with machine code, the frames of that C lie between
+ * this frame and its caller.
  */
 #ifndef KP_PYTHON_FORMAT_H
 #define KP_PYTHON_FORMAT_H
 
 #include "collector/format/kp_format.h"
 enum {
-    KP_PY_C = 1u << 0, /* a function made in C; the name's first part is "<built-in ...>" */
-    KP_PY_MODULE =
-        1u << 1, /* torch.nn.Module.__call__: the name's first part is the class, and a kp_rec_pymodule follows */
+    KP_PY_C = 1u << 0,      /* a C function; the name's first part is "<built-in ...>" */
+    KP_PY_MODULE = 1u << 1, /* torch.nn.Module.__call__, as a kp_rec_pymodule; the name's first part is the class */
     KP_PY_OPEN = 1u << 2,
 };
 struct kp_rec_pycall {
     struct kp_rec head;
     uint64_t start;
-    _Atomic uint64_t ticks; /* as in an op: 0 still open */
+    _Atomic uint64_t ticks; /* as in an op: 0 while open */
 };
-/* Addresses: equal ones are the same object or class, as long as it lives. */
+/* Addresses. Equal addresses are the same object or class, as long as it lives. */
 struct kp_rec_pymodule {
     struct kp_rec_pycall call;
     uint64_t self, type;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_symbol.h - what a spool says of calls of functions by name (KPROF_SYMBOLS)
+ * kp_symbol.h - a spool's records about calls of functions by name (KPROF_SYMBOLS)
  *
- * KP_KIND_SYMBOL: a call, put when it begins, in the chunk of the thread that makes it: a caller before what it calls.
- * head.name is the function's name as the linker has it, then NUL, then the base name of the object it is in. The end
- * is filled in as that of an op is: by the return, by whoever finds out that the stack is above it (longjmp, an
- * exception), or when the thread ends.
+ * KP_KIND_SYMBOL: a call, put when it begins, in the chunk of its thread. So a caller comes before its callees.
+ * head.name is the function's name as the linker has it, then NUL, then its object's base name. The end is filled in as
+ * in an op: by the return, or when the thread ends. After a longjmp or an exception, the next hook that finds the stack
+ * above the call fills it in.
  */
 #ifndef KP_SYMBOL_FORMAT_H
 #define KP_SYMBOL_FORMAT_H
