@@ -4,8 +4,8 @@
  *
  * machine.c is pure: (parameters, step) -> action, exactly as torch.profiler.schedule. steps.c decides which source
  * may count steps.
- * Called by: boot and the sources, which report steps, possibly inside a hook: no lock, no allocation, no system
- *            call.
+ *
+ * Called by: boot, and the sources, which report steps, possibly inside a hook
  */
 #ifndef KP_SCHEDULE_H
 #define KP_SCHEDULE_H
@@ -26,16 +26,16 @@ struct kp_schedule {
  * below 10^15.
  */
 enum kp_action kp_schedule_action(const struct kp_schedule *schedule, uint64_t step);
-/* Parses "wait=1,warmup=1,active=3,repeat=1". 0, or -EINVAL with one clear phrase in why. */
+/* Parses "wait=1,warmup=1,active=3,repeat=1". 0, or -EINVAL with a short phrase in why. */
 int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsigned long why_bytes);
-/* Smallest number of finished steps after which a first trace is complete; UINT64_MAX when never (no schedule). */
+/* Number of finished steps after which the first trace is complete, or UINT64_MAX (no schedule). */
 uint64_t kp_schedule_steps_needed(const struct kp_schedule *schedule);
 
 /* The source of a step, by rank. Once a higher rank has stepped, a lower one never steps again. */
 enum kp_step_source { KP_STEP_NONE, KP_STEP_TIME, KP_STEP_DATALOADER, KP_STEP_OPTIMIZER, KP_STEP_RANGE, KP_STEP_API };
 const char *kp_step_source_name(enum kp_step_source source);
 
-/* What KPROF_STEP chose: auto, optimizer, api, range:REGEX, op:REGEX, time:250ms. */
+/* The value of KPROF_STEP: auto, optimizer, api, range:REGEX, op:REGEX, time:250ms. */
 struct kp_step_rule {
     enum { KP_RULE_AUTO, KP_RULE_OPTIMIZER, KP_RULE_API, KP_RULE_RANGE, KP_RULE_OP, KP_RULE_TIME } kind;
     const char *pattern; /* RANGE, OP: POSIX extended regular expression */
@@ -45,64 +45,66 @@ int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, un
 
 /*
  * Parses KPROF_SCHEDULE and KPROF_STEP of a configuration. kp_config_refuse replaces a bad value by the default and
- * keeps one line about it. The texts of `rule` point into `config`.
+ * keeps a line about it. The texts of `rule` point into `config`.
  */
 struct kp_config;
 void kp_schedule_from_config(struct kp_config *config, struct kp_schedule *schedule, struct kp_step_rule *rule);
 
-/* Fixed once before any thread steps (tests may call it again). The pattern is compiled here, with libc's malloc.
- * 0, or -EINVAL (bad pattern: nothing steps by range then). */
+/*
+ * Called once before any thread steps (tests may call it again). It compiles the pattern, with libc's malloc. 0, or
+ * -EINVAL for a bad pattern: then no range counts a step.
+ */
 int kp_steps_init(const struct kp_schedule *schedule, const struct kp_step_rule *rule);
 /* In a forked child that records: forgets all steps and takes this schedule. The rule stays. */
 void kp_steps_start_over(const struct kp_schedule *schedule);
 /* Whether the rule needs ops (op:REGEX), not only user ranges, to be seen while waiting. */
 bool kp_steps_needs_ops(void);
-/* How often kp_steps_time wants to be called, in ns; 0: never. */
+/* How often to call kp_steps_time, in ns, or 0 for never. */
 uint64_t kp_steps_time_period_ns(void);
 
 /*
- * A class of user range as seen when its name is first interned (slow path, cached by the caller per name id):
- * 0 not a step mark; else a value to hand to kp_steps_range_end. Optimizer.step#X, enumerate(DataLoader)#X.__next__,
- * or a name the rule's pattern matches. ProfilerStep#N (the program runs torch.profiler itself) is none of ours
- * unless the rule's pattern matches it. May be asked again for the same name: equal names get equal marks.
+ * The mark of ranges with this name, for kp_steps_range_end, or 0 when they count no steps. Marked are
+ * Optimizer.step#X, enumerate(DataLoader)#X.__next__, and names that the rule's pattern matches. ProfilerStep#N (the
+ * program runs torch.profiler itself) has no mark unless the pattern matches it. Equal names get equal marks. Not hot:
+ * the caller asks at a name's first sight and caches the mark by name id.
  */
 uint32_t kp_steps_classify(const char *name, bool user_scope);
 /*
  * A marked range ended. Returns true when this is a step: then the caller calls kp_steps_advance. Lock-free.
- * `optimizer` tells the object that stepped from others of its class: any value with the bit KP_STEP_IDENTITY. 0
- * where that is not known: then optimizers are told apart by name, and of two of one class each step counts.
+ * `optimizer` tells the object that stepped from others of its class: any value with the bit KP_STEP_IDENTITY. 0 when
+ * it is not known. Then optimizers differ by name only, and with two of a class each step counts.
  */
 #define KP_STEP_IDENTITY (UINT64_C(1) << 63)
 bool kp_steps_range_end(uint32_t mark, uint64_t optimizer);
 /* Whether `optimizer` matters at the end of this range; where not, the caller need not look for it. */
 bool kp_steps_wants_optimizer(uint32_t mark);
-/* The tracked optimizer; 0: none yet, or known by name only. */
+/* The tracked optimizer. 0: none yet, or known by name only. */
 uint64_t kp_steps_optimizer(void);
-/* That object was destroyed: the next optimizer to step takes over. Without effect when it is not the tracked one. */
+/* Called when an optimizer was destroyed. If it was tracked, the next optimizer to step takes over. */
 void kp_steps_optimizer_gone(uint64_t optimizer);
 /*
- * kprof_step() was called: from then on the only source. True when this counts a step; false when the rule forbids
- * (kp_steps_takes_api) or when it only takes over from a lower source that had counted this step already.
+ * Called by kprof_step(), which is the only source from then on. True: this counts a step. False: the rule forbids it
+ * (kp_steps_takes_api), or it takes over from a lower source that had counted this step already.
  */
 bool kp_steps_api(void);
 bool kp_steps_takes_api(void);
 /*
- * Called by one thread every kp_steps_time_period_ns with CLOCK_MONOTONIC ns; true when time must step (rule time, or
- * auto with a schedule after 30 s of silence, which it says once). Silence starts at the first call: start calling
- * when the first event was seen, not while the program still loads its data. did_work: whether anything was done
- * since the last call; under auto, time without any does not count.
+ * Called by one thread every kp_steps_time_period_ns with CLOCK_MONOTONIC ns. True: time counts a step. It does
+ * with the rule `time`, and with `auto` and a schedule after 30 s of silence (logged once). Silence starts at the
+ * first call, so the caller begins after the first event. did_work: an event came since the last call. Under `auto`,
+ * time without events does not count.
  */
 bool kp_steps_time(uint64_t now_ns, bool did_work);
 
 struct kp_transition {
     uint64_t step;                /* number of the step that begins */
-    enum kp_action before, after; /* action of the step that ended, and of the one that begins */
+    enum kp_action before, after; /* actions of the step that ended and of the next */
     enum kp_step_source source;
-    bool starts_over; /* steps were seconds so far: what they recorded is over, the schedule is at its step 1 */
+    bool starts_over; /* steps were seconds so far: their recording ends, and the schedule is at its step 1 */
 };
 /*
- * Counts one step; fills the transition. Only one thread at a time wins; a loser returns false (its step is not
- * counted).
+ * Counts a step and fills in the transition. When two threads call at a time, the loser gets false: its step does not
+ * count.
  */
 bool kp_steps_advance(struct kp_transition *out);
 uint64_t kp_steps_seen(void); /* steps finished so far */

@@ -2,7 +2,7 @@
 /*
  * machine.c - what to do at step n: torch.profiler.schedule as a pure function
  *
- * Called by: steps.c at each step; boot.c for the closing line; the CLI
+ * Called by: steps.c at each step, boot.c for the closing line, the CLI
  * Safe in:   everywhere: no state, no clock, no system call.
  *
  *     steps   0 ... skip_first | wait | warmup | active | wait | warmup | active | ...  (repeat times, 0: for ever)
@@ -57,7 +57,7 @@ static uint64_t *field_named(struct kp_schedule *s, const char *key, size_t leng
     return NULL;
 }
 
-/* Digits at *p, below NUMBER_MAX. */
+/* Takes the digits at *p. False: none, or NUMBER_MAX or more. */
 static bool number_take(const char **p, uint64_t *out)
 {
     const char *const from = *p;
@@ -70,7 +70,7 @@ static bool number_take(const char **p, uint64_t *out)
     return *p > from;
 }
 
-/* The first 40 bytes of what is wrong, for the phrase. */
+/* Writes the phrase, with the first 40 bytes of the bad text. */
 static int complain(char *why, unsigned long why_bytes, const char *what, const char *at)
 {
     char part[44];

@@ -21,7 +21,7 @@ static int complain(char *why, unsigned long why_bytes, const char *phrase)
     return -EINVAL;
 }
 
-/* "250ms" to ns. */
+/* Parses "250ms" to ns. */
 static bool period_parse(const char *text, uint64_t *out_ns)
 {
     static const struct {
@@ -41,8 +41,8 @@ static bool period_parse(const char *text, uint64_t *out_ns)
 }
 
 /*
- * libc's regcomp copies what a + or {n,m} repeats, copies of copies when they nest: "a++++++++++++++++++++++++" takes
- * all memory. This product is never smaller than the growth. Back-references are refused since matching them may take
+ * libc's regcomp copies the operand of + and {n,m}, and nested operands multiply: "a++++++++++++++++++++++++" takes all
+ * memory. This product is never smaller than the growth. Back-references are refused since matching them may take
  * for ever.
  */
 static bool is_cheap(const char *pattern)

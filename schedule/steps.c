@@ -2,25 +2,25 @@
 /*
  * steps.c - decides which source may count steps
  *
- * Called by: sources inside a hook (range_end, api, advance: hot, lock-free, no system call); sources at each new
- *            name (classify); one thread by the clock (time)
+ * Called by: sources inside a hook (range_end, api, advance), sources at each new name (classify), a thread by the
+ *            clock (time). The calls inside a hook are hot: no lock, no allocation, no system call.
  * Owns:      the step counter, and the source that counts
  * Locks:     none of its own. regexec in classify takes a lock of libc and may use malloc, so it is not for the hot
  *            path.
- * Memory:    kp_steps_init compiles one pattern with libc's malloc; else none.
+ * Memory:    kp_steps_init compiles a pattern with libc's malloc. The other functions allocate none.
  * Safe in:   signal handlers yes, except classify; after fork yes, but a child stays off
  *
- *     rank     TIME < DATALOADER < OPTIMIZER < API         (RANGE is alone: a rule with a pattern has no other
- * source)
- *     auto     a source of a higher rank takes over when it first reports, and lower ones never count again.
- *              The report that takes over counts no step, since the lower source counted that iteration already. When
- *              it takes over from TIME, it is the first step of all: the schedule starts over.
+ *     rank     TIME < DATALOADER < OPTIMIZER < API. With a pattern in the rule, RANGE is the only source.
+ *     auto     A source of a higher rank takes over when it first reports, and lower ranks never count again. The
+ *              report that takes over counts no step, since the lower source counted that iteration already. If it
+ *              takes over from TIME, it is the first step, and the schedule starts over.
  *
  * Of several optimizers the first that steps is tracked, and only its steps count. Its identity is its object, which
- * the caller finds, or else the name of its range. Another optimizer takes over when the tracked one
- *     is destroyed: at that one's next step. That counts a step, unless it stepped in this iteration already, that is
- *         while the other was tracked and since its last step
- *     is silent: at the next step after TAKEOVER_AFTER steps of others. That counts no step, as above
+ * the caller finds, or the name of its range. Another optimizer takes over in two cases:
+ *     The tracked optimizer is destroyed. The other takes over at its next step. That counts, unless the other stepped
+ *         in this iteration already: since the last step of the tracked optimizer.
+ *     The tracked optimizer is silent for TAKEOVER_AFTER steps of others. The next step takes over, and counts no
+ *         step, as above.
  */
 #include "schedule/kp_schedule.h"
 
@@ -34,15 +34,15 @@
 #include "collector/base/kp_poison.h"
 
 enum {
-    MARK_OPTIMIZER = 1u << 28, /* the low 28 bits: hash of the name, which stands in for an identity */
+    MARK_OPTIMIZER = 1u << 28, /* the low 28 bits are a hash of the name, in place of an identity */
     MARK_DATALOADER = 2u << 28,
     MARK_RULE = 3u << 28,
     MARK_KIND = 3u << 28,
     MARK_HASH = (1u << 28) - 1,
     BATCHES_ALONE = 16,  /* batches without an optimizer step before the DataLoader counts */
-    TAKEOVER_AFTER = 64, /* steps of other optimizers before one of them takes over */
+    TAKEOVER_AFTER = 64, /* steps of other optimizers before another takes over */
 };
-/* Values of `tracked`: none yet, a destroyed one, a mark (below 2^30), or an identity (has the top bit). */
+/* Values of `tracked` beside a mark (below 2^30) and an identity (has the top bit). GONE: it was destroyed. */
 enum { TRACKED_NONE, TRACKED_GONE };
 #define SECOND_NS UINT64_C(1000000000)
 #define SILENCE_NS (30 * SECOND_NS)
@@ -55,12 +55,12 @@ static bool pattern_ready;
 static _Alignas(64) _Atomic uint64_t finished; /* steps that ended */
 static _Atomic uint32_t source;                /* enum kp_step_source, only ever rises */
 static _Atomic uint64_t tracked;               /* the optimizer that counts */
-static _Atomic uint64_t others_seen;           /* a bit (by hash) for each other one that stepped since */
-static _Atomic uint32_t silence;               /* steps of others since the tracked one's last */
+static _Atomic uint64_t others_seen;           /* a bit (by hash) for each other optimizer that stepped since */
+static _Atomic uint32_t silence;               /* steps of others since the tracked optimizer's last step */
 static _Atomic uint32_t batches;
-static _Atomic bool starts_over;     /* the next step is the first one that counts */
-static _Atomic uint64_t clock_asked; /* time: when it was last asked */
-static _Atomic uint64_t clock_from;  /* time: when silence began, then when the last step was; 0: not yet */
+static _Atomic bool starts_over;     /* the next step is the first that counts */
+static _Atomic uint64_t clock_asked; /* time of the last call of kp_steps_time */
+static _Atomic uint64_t clock_from;  /* time when silence began, later that of the last step; 0 before */
 
 const char *kp_step_source_name(enum kp_step_source which)
 {
@@ -141,7 +141,7 @@ static bool source_take(uint32_t who)
 
 static uint64_t others_bit(uint64_t who) { return UINT64_C(1) << (who * UINT64_C(0x9E3779B97F4A7C15) >> 58); }
 
-/* Whether another than the tracked optimizer may take over. Lost updates of two threads only delay it. */
+/* Whether the optimizer `who` may take over from the tracked optimizer. Lost updates of two threads only delay it. */
 static bool may_take_over(uint64_t seen, uint64_t who)
 {
     if (seen == TRACKED_NONE || seen == TRACKED_GONE) return true;
@@ -150,7 +150,7 @@ static bool may_take_over(uint64_t seen, uint64_t who)
     return false;
 }
 
-/* Whether the step that `who` made counts among those of optimizers. */
+/* Whether a step of the optimizer `who` counts. */
 static bool optimizer_counts(uint64_t who)
 {
     uint64_t seen = kp_load_relaxed(&tracked);
@@ -202,8 +202,7 @@ uint64_t kp_steps_time_period_ns(void)
 }
 
 /*
- * Where nobody asked for steps by time, time in which nothing was done is not counted: until its end it lies before
- * `clock_from`.
+ * Whether the host was idle since the last call. Under `auto`, idle time does not count: `clock_from` moves by it.
  */
 static bool is_idle(uint64_t now_ns, uint64_t from, bool did_work)
 {
@@ -224,10 +223,10 @@ bool kp_steps_time(uint64_t now_ns, bool did_work)
         kp_store_relaxed(&clock_from, now_ns);
         return false;
     }
-    /* The caller's own clock is never exact: a call that comes a sixteenth too early counts. */
+    /* The caller's clock is not exact: a call that comes 1/16 of a period too early counts. */
     if (now_ns - from + period / 16 < due) return false;
     if (!source_take(KP_STEP_TIME)) return false;
-    /* The next one is due a period after this was due, not after it came; what was missed is not made up for. */
+    /* The next step is due a period after this step was due. Missed steps do not follow. */
     kp_store_relaxed(&clock_from, now_ns - from < due + period ? from + due : now_ns);
     if (silent)
         KP_LOG_ONCE(0, "no step seen for 30 s (no optimizer, no DataLoader, no kprof_step()): each second counts as a "
@@ -241,7 +240,7 @@ bool kp_steps_advance(struct kp_transition *out)
     out->starts_over = kp_exchange_acq_rel(&starts_over, false);
     out->step = out->starts_over ? 1 : n + 1;
     if (!kp_cas_acq_rel(&finished, &n, out->step)) {
-        if (out->starts_over) kp_store_relaxed(&starts_over, true); /* the next to win does it */
+        if (out->starts_over) kp_store_relaxed(&starts_over, true); /* for the next call that succeeds */
         return false;
     }
     out->before = kp_schedule_action(&plan, n);
