@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* setting_flags.h - flags made from config.def, for the commands that take settings; and the checks of a program to preload
- * into */
+/* setting_flags.h - flags made from config.def, for the commands that take settings; and the checks of a program to
+ * preload into */
 #ifndef KP_SETTING_FLAGS_H
 #define KP_SETTING_FLAGS_H
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* spool_export.h - traces out of one spool, for `kprof export` and `kprof recover`, with everything said that was lost */
+/* spool_export.h - traces out of one spool, for `kprof export` and `kprof recover`, with everything said that was
+ * lost */
 #ifndef KP_SPOOL_EXPORT_H
 #define KP_SPOOL_EXPORT_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * trace_source.c - the text of a trace: a file's, or what a cycle of a spool exports to, which is handed on while it is made
+ * trace_source.c - the text of a trace: a file's, or what a cycle of a spool exports to, which is handed on while it is
+ * made
  *
  * A spool's trace is never written down: whatever a spool makes of itself takes no disk.
  */
