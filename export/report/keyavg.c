@@ -50,7 +50,7 @@ static void groups_widen(struct groups *g, size_t rows)
     }
 }
 
-/* The row of a key; a new one starts with its first node's own fields. */
+/* The row of a key; row_begin fills a new one. */
 static struct kp_row *row_for(struct kp_keyavg *out, struct groups *g, const struct group_key *key, bool *is_new)
 {
     if (out->count * 2 >= g->slot_count) groups_widen(g, out->count);
@@ -65,9 +65,7 @@ static struct kp_row *row_for(struct kp_keyavg *out, struct groups *g, const str
     g->keys = kp_kineto_grow(g->keys, &g->key_capacity, out->count + 1, sizeof *g->keys);
     g->keys[out->count] = *key;
     out->rows = kp_kineto_grow(out->rows, &out->capacity, out->count + 1, sizeof *out->rows);
-    struct kp_row *row = &out->rows[out->count++];
-    memset(row, 0, sizeof *row);
-    return row;
+    return &out->rows[out->count++];
 }
 
 static double node_flops(const struct kp_kineto *trace, const struct kp_node *node)
@@ -164,12 +162,38 @@ static void row_set_stack(struct kp_row *row, struct kp_kineto *trace, uint32_t 
     }
 }
 
+/* What tells the rows of two nodes apart. */
+static struct group_key key_of(const struct kp_tree *tree, const struct kp_node *node,
+                               const struct kp_keyavg_options *options, struct cuts *cuts)
+{
+    struct group_key key = {.name = node->name, .on_device = node->on_device, .is_annotation = node->is_annotation};
+    if (options->by_overload) key.overload = node->overload;
+    if (options->by_shape) {
+        const uint32_t shapes = tree->trace->events[node->event].shapes;
+        key.shapes = shapes ? shapes : kp_strings_put(tree->trace->strings, "[]", 2);
+    }
+    if (options->by_stack && node->stack) key.stack = stack_of(cuts, tree->trace, node->stack, options->by_stack);
+    return key;
+}
+
+static void row_begin(struct kp_row *row, struct kp_kineto *trace, const struct group_key *key,
+                      const struct kp_node *node)
+{
+    *row = (struct kp_row){.name = key->name,
+                           .overload = key->overload,
+                           .shapes = key->shapes,
+                           .on_device = node->on_device,
+                           .is_annotation = node->is_annotation,
+                           .has_parent = node->parent >= 0,
+                           .is_async = node->is_async};
+    row_set_stack(row, trace, key->stack);
+}
+
 int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const struct kp_keyavg_options *options)
 {
     struct kp_kineto *trace = tree->trace;
     struct groups g = {0};
     struct cuts cuts = {0};
-    uint32_t none = kp_strings_put(trace->strings, "[]", 2);
     *out = (struct kp_keyavg){.trace = trace,
                               .has_device = tree->has_device,
                               .with_flops = trace->with_flops,
@@ -177,23 +201,10 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         if (node->removed || (node->is_python && !options->python_functions)) continue;
-        const struct kp_kineto_event *e = &trace->events[node->event];
-        struct group_key key = {.name = node->name, .on_device = node->on_device, .is_annotation = node->is_annotation};
-        if (options->by_overload) key.overload = node->overload;
-        if (options->by_shape) key.shapes = e->shapes ? e->shapes : none;
-        if (options->by_stack && node->stack) key.stack = stack_of(&cuts, trace, node->stack, options->by_stack);
+        const struct group_key key = key_of(tree, node, options, &cuts);
         bool is_new;
         struct kp_row *row = row_for(out, &g, &key, &is_new);
-        if (is_new) {
-            row->name = key.name;
-            row->overload = key.overload;
-            row->shapes = key.shapes;
-            row->on_device = node->on_device;
-            row->is_annotation = node->is_annotation;
-            row->has_parent = node->parent >= 0;
-            row->is_async = node->is_async;
-            row_set_stack(row, trace, key.stack);
-        }
+        if (is_new) row_begin(row, trace, &key, node);
         row_add(row, tree, i);
     }
     for (size_t i = 0; i < out->count; i++) {
