@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "collector/base/kp_search.h"
 #include "export/report/kineto.h"
 
 void kp_addr_ranges_add(struct kp_addr_ranges *r, uint64_t lo, uint64_t hi, uint64_t weight, uint32_t what)
@@ -30,17 +31,17 @@ void kp_addr_ranges_sort(struct kp_addr_ranges *r)
     }
 }
 
+static bool has_begun(const void *range, const void *at)
+{
+    return ((const struct kp_addr_range *)range)->lo <= *(const uint64_t *)at;
+}
+
 const struct kp_addr_range *kp_addr_ranges_find(const struct kp_addr_ranges *r, uint64_t at)
 {
     const struct kp_addr_range *best = NULL;
-    size_t lo = 0, hi = r->n;
-    while (lo < hi) { /* the first that begins behind it */
-        size_t middle = lo + (hi - lo) / 2;
-        if (r->of[middle].lo <= at) lo = middle + 1;
-        else hi = middle;
-    }
-    while (lo > 0 && r->of[lo - 1].most > at) {
-        const struct kp_addr_range *x = &r->of[--lo];
+    size_t behind = kp_search(r->of, sizeof *r->of, r->n, has_begun, &at);
+    while (behind > 0 && r->of[behind - 1].most > at) {
+        const struct kp_addr_range *x = &r->of[--behind];
         if (x->hi > at && (!best || x->weight < best->weight)) best = x;
     }
     return best;

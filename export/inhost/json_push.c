@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_utf8.h"
 #include "export/report/kineto.h"
 
 enum { DEEPEST = 256 };
@@ -63,14 +64,7 @@ static void keep(struct kp_json_push *p, const char *text, size_t bytes)
 static void keep_code(struct kp_json_push *p, uint32_t c)
 {
     char out[4];
-    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    if (n == 1) {
-        out[0] = (char)c;
-    } else {
-        for (size_t i = n; i-- > 1; c >>= 6) out[i] = (char)(0x80 | (c & 0x3f));
-        out[0] = (char)((n == 2 ? 0xc0 : n == 3 ? 0xe0 : 0xf0) | c);
-    }
-    keep(p, out, n);
+    keep(p, out, kp_utf8_put(out, c));
 }
 
 static bool string_end(struct kp_json_push *p, const char *text, size_t bytes)

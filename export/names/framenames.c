@@ -19,6 +19,8 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_elffile.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_search.h"
+#include "collector/base/kp_sort.h"
 #include "export/names/demangle.h"
 #include "export/names/shorten.h"
 #include "export/out/scratch.h"
@@ -83,49 +85,30 @@ static int address_take(void *context, uint32_t id, const struct kp_frame *f)
     return 0;
 }
 
-static bool is_before(const struct address *a, uint32_t module, uint64_t offset)
+static bool is_before(const void *a, const void *b, const void *unused)
 {
-    return a->module != module ? a->module < module : a->offset < offset;
+    const struct address *x = a, *y = b;
+    (void)unused;
+    return x->module != y->module ? x->module < y->module : x->offset < y->offset;
 }
 
-static void sift(struct address *of, uint32_t at, uint32_t n)
-{
-    const struct address x = of[at];
-    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && is_before(&of[child], of[child + 1].module, of[child + 1].offset)) child++;
-        if (!is_before(&x, of[child].module, of[child].offset)) break;
-        of[at] = of[child];
-    }
-    of[at] = x;
-}
+static bool is_below(const void *item, const void *key) { return is_before(item, key, NULL); }
 
-/* In place, without malloc, and each once. */
+/* Each once. */
 static void addresses_sort(struct kp_symbols *s)
 {
     uint32_t kept = 0;
-    for (uint32_t i = s->n / 2; i-- > 0;) sift(s->addresses, i, s->n);
-    for (uint32_t n = s->n; n > 1;) {
-        const struct address last = s->addresses[0];
-        s->addresses[0] = s->addresses[--n];
-        s->addresses[n] = last;
-        sift(s->addresses, 0, n);
-    }
+    kp_sort(s->addresses, sizeof *s->addresses, s->n, is_before, NULL);
     for (uint32_t i = 0; i < s->n; i++)
-        if (!kept || is_before(&s->addresses[kept - 1], s->addresses[i].module, s->addresses[i].offset))
-            s->addresses[kept++] = s->addresses[i];
+        if (!kept || is_before(&s->addresses[kept - 1], &s->addresses[i], NULL)) s->addresses[kept++] = s->addresses[i];
     s->n = kept;
 }
 
 /* The first address that is not before this one. */
 static uint32_t address_find(const struct kp_symbols *s, uint32_t module, uint64_t offset)
 {
-    uint32_t lo = 0, hi = s->n;
-    while (lo < hi) {
-        const uint32_t middle = lo + (hi - lo) / 2;
-        if (is_before(&s->addresses[middle], module, offset)) lo = middle + 1;
-        else hi = middle;
-    }
-    return lo;
+    const struct address key = {.module = module, .offset = offset};
+    return (uint32_t)kp_search(s->addresses, sizeof *s->addresses, s->n, is_below, &key);
 }
 
 /* ---- names ---- */

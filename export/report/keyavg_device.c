@@ -8,7 +8,8 @@
 #include "export/report/keyavg.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+#include "collector/base/kp_search.h"
 
 static const struct kp_kineto_event *event_of(const struct kp_tree *tree, size_t node)
 {
@@ -38,17 +39,11 @@ static void ids_sort(struct kp_op_ids *ids)
     if (ids->count) qsort(ids->ids, ids->count, sizeof *ids->ids, id_order);
 }
 
+static bool is_key_below(const void *row, const void *key) { return *(const int64_t *)row < *(const int64_t *)key; }
+
 size_t kp_rows_from(const void *rows, size_t count, size_t row_bytes, int64_t key)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int64_t at;
-        memcpy(&at, (const char *)rows + middle * row_bytes, sizeof at);
-        if (at < key) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    return kp_search(rows, row_bytes, count, is_key_below, &key);
 }
 
 void kp_op_ids_gather(struct kp_op_ids *ids, const struct kp_tree *tree)

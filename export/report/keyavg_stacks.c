@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_search.h"
+
 struct forward_op {
     int64_t seq;
     uint64_t thread;
@@ -65,17 +67,17 @@ static int forward_order(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
+static bool is_forward_below(const void *forward, const void *key)
+{
+    const struct forward_op *x = forward, *y = key;
+    return x->seq < y->seq || (x->seq == y->seq && x->thread < y->thread);
+}
+
 /* Index of the first entry at or after (seq, thread). */
 static size_t forward_find(const struct stack_votes *s, int64_t seq, uint64_t thread)
 {
-    size_t low = 0, high = s->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct forward_op *f = &s->forwards[middle];
-        if (f->seq < seq || (f->seq == seq && f->thread < thread)) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    const struct forward_op key = {.seq = seq, .thread = thread};
+    return kp_search(s->forwards, sizeof *s->forwards, s->count, is_forward_below, &key);
 }
 
 static int vote_order(const void *a, const void *b)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_search.h"
 #include "export/report/keyindex.h"
 
 #define NO_BLOCK SIZE_MAX
@@ -388,16 +389,16 @@ static void steps_find(struct kp_memview *view)
             view->blocks[i].step = (int32_t)kp_mem_step_at(view, view->blocks[i].from_ns);
 }
 
+static bool has_step_begun(const void *step, const void *ns)
+{
+    return ((const struct kp_mem_step *)step)->from_ns <= *(const int64_t *)ns;
+}
+
 /* The step that began last before a moment, if that has not ended. */
 long kp_mem_step_at(const struct kp_memview *view, int64_t at_ns)
 {
-    size_t low = 0, high = view->step_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (view->steps[middle].from_ns <= at_ns) low = middle + 1;
-        else high = middle;
-    }
-    return low && view->steps[low - 1].to_ns >= at_ns ? (long)low - 1 : -1;
+    const size_t after = kp_search(view->steps, sizeof *view->steps, view->step_count, has_step_begun, &at_ns);
+    return after && view->steps[after - 1].to_ns >= at_ns ? (long)after - 1 : -1;
 }
 
 /* ---- all of it ---- */

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_search.h"
+
 enum { LOOKS_MOST = 1024 }; /* ops of one number */
 enum { PASSES_AHEAD = 32 }; /* so many forward passes may have begun before the backward pass of the first */
 
@@ -79,16 +81,16 @@ static void forwards_find(struct forwards *f, const struct kp_tree *tree)
     if (f->count) qsort(f->of, f->count, sizeof *f->of, forward_order);
 }
 
+static bool is_forward_before(const void *forward, const void *key)
+{
+    const struct forward_seq *x = forward, *y = key;
+    return x->seq < y->seq || (x->seq == y->seq && x->start_ns < y->start_ns);
+}
+
 static size_t forward_after(const struct forwards *f, int64_t seq, int64_t ns)
 {
-    size_t low = 0, high = f->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct forward_seq *x = &f->of[middle];
-        if (x->seq < seq || (x->seq == seq && x->start_ns < ns)) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    const struct forward_seq key = {.seq = seq, .start_ns = ns};
+    return kp_search(f->of, sizeof *f->of, f->count, is_forward_before, &key);
 }
 
 /* Of each thread the last op with this number before the pass: ops that record nothing show the number of the next that
@@ -152,25 +154,19 @@ static void optimizers_find(struct optimizer_spans *out, const struct kp_tree *t
 
 static bool is_optimizer_between(const struct optimizer_spans *optimizers, int64_t from_ns, int64_t to_ns)
 {
-    size_t low = 0, high = optimizers->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (optimizers->of[middle][0] < from_ns) low = middle + 1;
-        else high = middle;
-    }
-    return low < optimizers->count && optimizers->of[low][0] < to_ns;
+    const size_t at = kp_rows_from(optimizers->of, optimizers->count, sizeof *optimizers->of, from_ns);
+    return at < optimizers->count && optimizers->of[at][0] < to_ns;
+}
+
+static bool has_pass_begun(const void *pass, const void *ns)
+{
+    return ((const struct kp_mem_pass *)pass)->from_ns <= *(const int64_t *)ns;
 }
 
 /* The first backward pass that begins after a moment. */
 static size_t pass_after(const struct kp_memview *view, int64_t ns)
 {
-    size_t low = 0, high = view->pass_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (view->passes[middle].from_ns <= ns) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    return kp_search(view->passes, sizeof *view->passes, view->pass_count, has_pass_begun, &ns);
 }
 
 /* The backward pass whose forward pass was going on when the block was taken, on the same thread. */
