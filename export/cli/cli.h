@@ -51,12 +51,11 @@ void kp_opt_name_of(const char *variable, char *out, size_t size);
 /* One line on a terminal's stderr while long work goes on; silent elsewhere and for the first second. */
 struct kp_progress {
     const char *what;
-    uint64_t begin_ns, shown_ns;
+    uint64_t shown_ns;
     bool terminal, shown;
 };
 void kp_progress_begin(struct kp_progress *progress, const char *what);
 int kp_progress_events(void *progress, uint64_t events); /* fits kp_export_options.progress; always 0 */
-int kp_progress_bytes(struct kp_progress *progress, uint64_t done, uint64_t all);
 void kp_progress_end(struct kp_progress *progress);
 
 /* Finds libkprof.so: KPROF_LIB, beside this program, ../lib. false: not found, `out` tells where was looked. */

@@ -10,7 +10,7 @@
 void kp_progress_begin(struct kp_progress *progress, const char *what)
 {
     progress->what = what;
-    progress->begin_ns = progress->shown_ns = kp_clock_ns(CLOCK_MONOTONIC);
+    progress->shown_ns = kp_clock_ns(CLOCK_MONOTONIC);
     progress->terminal = isatty(2);
     progress->shown = false;
 }
@@ -25,26 +25,13 @@ static bool is_due(struct kp_progress *progress)
     return true;
 }
 
-static void name_put(const struct kp_progress *progress)
-{
-    fputs("\rkprof: ", stderr);
-    kp_plain_put(stderr, progress->what);
-}
-
 int kp_progress_events(void *context, uint64_t events)
 {
     struct kp_progress *const progress = context;
     if (!is_due(progress)) return 0;
-    name_put(progress);
+    fputs("\rkprof: ", stderr);
+    kp_plain_put(stderr, progress->what);
     fprintf(stderr, ": %llu events\033[K", (unsigned long long)events);
-    return 0;
-}
-
-int kp_progress_bytes(struct kp_progress *progress, uint64_t done, uint64_t all)
-{
-    if (!is_due(progress)) return 0;
-    name_put(progress);
-    fprintf(stderr, ": %llu of %llu MB\033[K", (unsigned long long)(done >> 20), (unsigned long long)(all >> 20));
     return 0;
 }
 

@@ -92,13 +92,3 @@ int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, ch
     const int rc = wish->texts.each(wish->texts.from, text_take, &reading, why, why_bytes);
     return kp_kineto_finish(out, trace, parser, rc, wish->label, why, why_bytes);
 }
-
-int kp_kineto_parse(struct kp_kineto **out, const char *text, size_t bytes, bool keep_args, char *why, size_t why_bytes)
-{
-    *out = NULL;
-    struct kp_kineto *trace = kp_kineto_new();
-    if (!trace) return -ENOMEM;
-    struct kp_kineto_parser *parser = kp_kineto_parser_open(trace, keep_args);
-    int rc = kp_kineto_parser_feed(parser, text, bytes);
-    return kp_kineto_finish(out, trace, parser, rc, "text", why, why_bytes);
-}

@@ -106,9 +106,6 @@ int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, ch
 /* kineto_file.c: a file's, gzip or plain; `from` is its path */
 int kp_text_file_each(const void *path, kp_text_fn take, void *context, char *why, size_t why_bytes);
 int kp_kineto_open(struct kp_kineto **out, const char *path, bool keep_args, char *why, size_t why_bytes);
-/* The same as kp_kineto_open over a piece of memory; for tests. */
-int kp_kineto_parse(struct kp_kineto **out, const char *text, size_t bytes, bool keep_args, char *why,
-                    size_t why_bytes);
 void kp_kineto_close(struct kp_kineto *trace);
 
 /* Strings, each stored once; id 0 is "". Ids are dense. Out of memory ends the command with a message. */
@@ -116,7 +113,6 @@ struct kp_strings *kp_strings_open(void);
 void kp_strings_close(struct kp_strings *strings);
 uint32_t kp_strings_put(struct kp_strings *strings, const char *text, size_t bytes);
 const char *kp_strings_get(const struct kp_strings *strings, uint32_t id);
-size_t kp_strings_bytes(const struct kp_strings *strings, uint32_t id);
 static inline const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id)
 {
     return kp_strings_get(trace->strings, id);

@@ -134,5 +134,3 @@ uint32_t kp_strings_put(struct kp_strings *s, const char *text, size_t bytes)
 }
 
 const char *kp_strings_get(const struct kp_strings *s, uint32_t id) { return id < s->count ? s->entries[id].text : ""; }
-
-size_t kp_strings_bytes(const struct kp_strings *s, uint32_t id) { return id < s->count ? s->entries[id].bytes : 0; }

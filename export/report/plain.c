@@ -67,7 +67,7 @@ size_t kp_plain_text(char *out, size_t room, const char *text, size_t bytes)
     return all;
 }
 
-static void put(FILE *out, const char *text, bool has_lines)
+void kp_plain_put(FILE *out, const char *text)
 {
     for (size_t left = strlen(text), n; left; text += n, left -= n) {
         char shown[SHOWN];
@@ -78,14 +78,9 @@ static void put(FILE *out, const char *text, bool has_lines)
         }
         const struct letter c = letter_at((const unsigned char *)text, left);
         n = c.taken;
-        if (has_lines && *text == '\n') fputc('\n', out);
-        else fwrite(shown, 1, kp_plain_text(shown, sizeof shown, text, n), out);
+        fwrite(shown, 1, kp_plain_text(shown, sizeof shown, text, n), out);
     }
 }
-
-void kp_plain_put(FILE *out, const char *text) { put(out, text, false); }
-
-void kp_plain_lines(FILE *out, const char *text) { put(out, text, true); }
 
 static void json_letters(FILE *out, const char *text, bool is_raw)
 {

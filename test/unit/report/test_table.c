@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "export/report/table.h"
+#include "test/support/kineto_text.h"
 
 static void letters_are_code_points(void **state)
 {
@@ -25,7 +26,7 @@ static char *table_of(const char *json, const struct kp_keyavg_options *group, c
     struct kp_keyavg averages;
     char why[256], *text = NULL;
     size_t bytes;
-    assert_int_equal(kp_kineto_parse(&trace, json, strlen(json), false, why, sizeof why), 0);
+    assert_int_equal(kineto_text_read(&trace, json, strlen(json), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&tree, trace), 0);
     assert_int_equal(kp_keyavg_build(&averages, &tree, group), 0);
     FILE *out = open_memstream(&text, &bytes);
