@@ -2,7 +2,7 @@
 /*
  * idtable.c - a hash table from a 64-bit id to an item of the caller
  *
- * Called by: the reader, off the hot path
+ * Called by: the reader of spools and the writer of traces, off the hot path
  * Memory:    mapped, doubled when half of it is used
  * On fail:   NULL; the table stays as it was
  */

@@ -15,7 +15,6 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_poison.h"
 
@@ -30,14 +29,11 @@ static _Atomic uint32_t is_used; /* one export at a time has it */
 void kp_demangle_init(struct kp_demangle *d, struct kp_scratch *scratch, bool may_load,
                       const char *(*cpp)(const char *mangled))
 {
-    *d = (struct kp_demangle){.scratch = scratch, .may_load = may_load, .cpp = cpp};
+    *d = (struct kp_demangle){
+        .names = {.item_bytes = sizeof(struct kp_demangled)}, .scratch = scratch, .may_load = may_load, .cpp = cpp};
 }
 
-void kp_demangle_fini(struct kp_demangle *d)
-{
-    if (d->of) kp_map_free(d->of, d->cap * sizeof *d->of);
-    d->of = NULL;
-}
+void kp_demangle_fini(struct kp_demangle *d) { kp_idtable_fini(&d->names); }
 
 static void function_find(struct kp_demangle *d)
 {
@@ -85,31 +81,10 @@ static const char *ask(struct kp_demangle *d, const char *mangled)
     return kept ? kept : mangled;
 }
 
-static struct kp_demangled *place_find(struct kp_demangled *of, uint32_t cap, const char *mangled)
-{
-    for (uint32_t at = (uint32_t)((uintptr_t)mangled * 0x9e3779b97f4a7c15u >> 40);; at++)
-        if (!of[at & (cap - 1)].mangled || of[at & (cap - 1)].mangled == mangled) return &of[at & (cap - 1)];
-}
-
-static bool grow(struct kp_demangle *d)
-{
-    uint32_t cap = d->cap ? d->cap * 2 : 512;
-    struct kp_demangled *of = kp_map_alloc(cap * sizeof *of);
-    if (!of) return false;
-    for (uint32_t i = 0; i < d->cap; i++)
-        if (d->of[i].mangled) *place_find(of, cap, d->of[i].mangled) = d->of[i];
-    if (d->of) kp_map_free(d->of, d->cap * sizeof *of);
-    d->of = of, d->cap = cap;
-    return true;
-}
-
 const char *kp_demangle_name(struct kp_demangle *d, const char *mangled)
 {
-    if (d->n * 2 >= d->cap && !grow(d)) return mangled;
-    struct kp_demangled *place = place_find(d->of, d->cap, mangled);
-    if (!place->mangled) {
-        d->n++;
-        *place = (struct kp_demangled){mangled, ask(d, mangled)};
-    }
-    return place->plain;
+    struct kp_demangled *name = kp_idtable_add(&d->names, (uintptr_t)mangled);
+    if (!name) return mangled;
+    if (!name->plain) name->plain = ask(d, mangled);
+    return name->plain;
 }

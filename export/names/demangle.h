@@ -7,15 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/base/kp_idtable.h"
 #include "export/out/scratch.h"
 
 struct kp_demangled {
-    const char *mangled, *plain; /* mangled: the key, an address that stays; NULL: free place */
+    uint64_t mangled; /* the address of a name that stays */
+    const char *plain;
 };
 struct kp_demangle {
-    struct kp_demangled *of; /* a hash table, at most half full */
-    uint32_t n, cap;
-    char *at, *end; /* room for texts */
+    struct kp_idtable names; /* struct kp_demangled */
+    char *at, *end;          /* room for texts */
     struct kp_scratch *scratch;
     bool may_load;                           /* else only a C++ library that is there already is asked */
     bool is_known;                           /* the function was looked for */

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_idtable.h"
 #include "collector/base/kp_log.h"
 #include "collector/format/kp_python.h"
 #include "collector/base/kp_poison.h"
@@ -26,79 +27,48 @@ struct open_pycall {
     int64_t module;
 };
 struct call_stack {
-    uint32_t thread_no, n, cap;
+    uint64_t thread; /* thread_no + 1 */
     struct open_pycall *of;
+    uint32_t n, cap;
 };
 struct module_class { /* self 0: the class itself, number counts its objects */
     uint64_t self, type, number;
 };
 struct kp_callers {
     uint64_t id_last;
-    struct call_stack *stacks;
-    uint32_t stacks_n, stacks_cap, stack_last;
-    uint32_t *slots, slots_n;     /* of threads: number of the stack + 1, 0: free */
+    struct kp_idtable stacks;     /* struct call_stack */
+    struct call_stack *last;      /* looked at last */
     struct module_class *modules; /* type 0: free */
     uint32_t modules_n, modules_cap;
 };
 
-struct kp_callers *kp_callers_open(void) { return kp_map_alloc(sizeof(struct kp_callers)); }
+struct kp_callers *kp_callers_open(void)
+{
+    struct kp_callers *p = kp_map_alloc(sizeof *p);
+    if (p) p->stacks.item_bytes = sizeof(struct call_stack);
+    return p;
+}
 
 void kp_callers_close(struct kp_callers *p)
 {
     if (!p) return;
-    for (uint32_t i = 0; i < p->stacks_n; i++)
-        if (p->stacks[i].of) kp_map_free(p->stacks[i].of, p->stacks[i].cap * sizeof *p->stacks[i].of);
-    if (p->stacks) kp_map_free(p->stacks, p->stacks_cap * sizeof *p->stacks);
+    const struct call_stack *stacks = p->stacks.items;
+    for (uint32_t i = 0; i < p->stacks.cap; i++)
+        if (stacks[i].of) kp_map_free(stacks[i].of, stacks[i].cap * sizeof *stacks[i].of);
+    kp_idtable_fini(&p->stacks);
     if (p->modules) kp_map_free(p->modules, p->modules_cap * sizeof *p->modules);
-    if (p->slots) kp_map_free(p->slots, p->slots_n * sizeof *p->slots);
     kp_map_free(p, sizeof *p);
 }
 
 /* ---- open calls ---- */
 
-/* Where the thread's number is, or the free slot where it belongs. */
-static uint32_t *slot_of(const struct kp_callers *p, uint32_t *slots, uint32_t count, uint32_t thread_no)
+/* NULL: none yet, or no memory for one that is to be made. */
+static struct call_stack *stack_get(struct kp_callers *p, uint32_t thread_no, bool is_made)
 {
-    uint32_t at = (uint32_t)(thread_no * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (count - 1);
-    while (slots[at] && p->stacks[slots[at] - 1].thread_no != thread_no) at = (at + 1) & (count - 1);
-    return &slots[at];
-}
-
-static struct call_stack *stack_find(struct kp_callers *p, uint32_t thread_no)
-{
-    if (p->stack_last < p->stacks_n && p->stacks[p->stack_last].thread_no == thread_no)
-        return &p->stacks[p->stack_last];
-    const uint32_t number = p->slots_n ? *slot_of(p, p->slots, p->slots_n, thread_no) : 0;
-    if (!number) return NULL;
-    p->stack_last = number - 1;
-    return &p->stacks[number - 1];
-}
-
-static bool slots_grow(struct kp_callers *p)
-{
-    const uint32_t count = p->slots_n ? 2 * p->slots_n : 512;
-    uint32_t *slots = kp_map_alloc(count * sizeof *slots);
-    if (!slots) return false;
-    for (uint32_t i = 0; i < p->stacks_n; i++) *slot_of(p, slots, count, p->stacks[i].thread_no) = i + 1;
-    if (p->slots) kp_map_free(p->slots, p->slots_n * sizeof *slots);
-    p->slots = slots, p->slots_n = count;
-    return true;
-}
-
-static struct call_stack *stack_get(struct kp_callers *p, uint32_t thread_no)
-{
-    struct call_stack *s = stack_find(p, thread_no);
-    if (s) return s;
-    if (2 * (p->stacks_n + 1) > p->slots_n && !slots_grow(p)) return NULL;
-    if (p->stacks_n == p->stacks_cap) {
-        void *more = kp_map_double(p->stacks, &p->stacks_cap, sizeof *s, 256);
-        if (!more) return NULL;
-        p->stacks = more;
-    }
-    s = &p->stacks[p->stacks_n++];
-    *s = (struct call_stack){.thread_no = thread_no};
-    *slot_of(p, p->slots, p->slots_n, thread_no) = p->stacks_n;
-    return s;
+    const uint64_t thread = thread_no + UINT64_C(1);
+    if (!p->last || p->last->thread != thread)
+        p->last = is_made ? kp_idtable_add(&p->stacks, thread) : kp_idtable_find(&p->stacks, thread);
+    return p->last;
 }
 
 static void leave_ended(struct call_stack *s, uint64_t now_ns)
@@ -150,7 +120,7 @@ static int module_number(struct kp_callers *p, uint64_t self, uint64_t type, int
 
 int kp_callers_take(struct kp_callers *p, const struct kp_event *call, struct kp_pycall *out)
 {
-    struct call_stack *s = stack_get(p, call->thread_no);
+    struct call_stack *s = stack_get(p, call->thread_no, true);
     if (!s) return -ENOMEM;
     leave_ended(s, call->start_ns);
     *out = (struct kp_pycall){.id = ++p->id_last, .parent = s->n ? s->of[s->n - 1].id : 0, .module = -1};
@@ -167,14 +137,14 @@ int kp_callers_take(struct kp_callers *p, const struct kp_event *call, struct kp
 
 bool kp_callers_has_stack(struct kp_callers *p, const struct kp_event *e)
 {
-    struct call_stack *s = stack_find(p, e->thread_no);
+    struct call_stack *s = stack_get(p, e->thread_no, false);
     if (s) leave_ended(s, e->start_ns);
     return s && s->n;
 }
 
 void kp_callers_stack_write(struct kp_callers *p, const struct kp_event *e, struct kp_json *json)
 {
-    const struct call_stack *s = stack_find(p, e->thread_no);
+    const struct call_stack *s = stack_get(p, e->thread_no, false);
     for (uint32_t i = s ? s->n : 0; i-- > 0;) {
         kp_json_text(json, s->of[i].name, strlen(s->of[i].name));
         if (s->of[i].module >= 0) {
