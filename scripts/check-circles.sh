@@ -9,7 +9,7 @@ set -euo pipefail
 # FILES: REASON. A circle must lie within one line. A line without a circle is an error as well, so the list only shrinks.
 allowed() {
   cat <<'LIST'
-preload/calltrace/calls preload/calltrace/slow preload/calltrace/stubs_x86_64 preload/calltrace/table: a stub calls C that patches stubs
+preload/calltrace/calls preload/calltrace/slow preload/calltrace/stubs_x86_64 preload/calltrace/stubtable: a stub calls C that patches stubs
 export/inhost export/report: (folders) to be untied, with the files that are compiled twice
 LIST
 }

@@ -16,23 +16,6 @@ function kp_debugfile_open: debugfile_none.c is built where libdw is missing
 function kp_plainname: plainname_none.c is built where libiberty is missing
 function kp_plainname_can: plainname_none.c is built where libiberty is missing
 function kp_plainname_cpp: plainname_none.c is built where libiberty is missing
-file api.c: to be renamed in preload
-file calls.c: to be renamed in preload
-file clock.c: to be renamed in preload
-file comms.c: to be renamed in preload
-file device.c: to be renamed in preload
-file find.c: to be renamed in preload
-file frames.c: to be renamed in preload
-file inject.c: to be renamed in preload
-file modules.c: to be renamed in preload
-file modules.h: to be renamed in preload
-file names.c: to be renamed in preload
-file put.c: to be renamed in preload
-file source.c: to be renamed in preload
-file state.c: to be renamed in preload
-file symbols.def: to be renamed in preload
-file table.c: to be renamed in preload
-file text.c: to be renamed in preload
 struct count: to be renamed in preload
 struct kp_call: to be renamed in preload
 struct lane: to be renamed in preload

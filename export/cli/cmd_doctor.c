@@ -141,7 +141,7 @@ static void cupti_version_check(const char *python, const char *library)
     else say("ok", "CUPTI: its version could not be asked (some want a driver)");
 }
 
-/* Where preload/cupti/find.c looks: beside the libcudart that torch brings, then in the toolkit. */
+/* Where preload/cupti/cupti_find.c looks: beside the libcudart that torch brings, then in the toolkit. */
 static void cupti_check(const char *python)
 {
     static const char script[] =

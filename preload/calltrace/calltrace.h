@@ -2,10 +2,10 @@
 /*
  * calltrace.h - calls of functions by name (KPROF_SYMBOLS): the room's map
  *
- *   source.c   the setting, which words are taken, what is said of the rest; hidden.c: functions that only their own
+ *   calltrace_source.c   the setting, which words are taken, what is said of the rest; hidden.c: functions that only their own
  *              file knows of
  *   glob.c     patterns; name.c: a C++ name as far as patterns need it
- *   table.c    which entry stub stands for which function; names.c: a set of names, to count each once
+ *   stubtable.c    which entry stub stands for which function; nameset.c: a set of names, to count each once
  *   calls.c    entry and exit of a call, hot, without vector registers; slow.c: the rare half of it
  *   stubs_x86_64.S   the stubs, and how registers come through; absent.c: processors that have none
  *
@@ -144,7 +144,7 @@ void kp_symbol_settle(struct kp_symbol_calls *c, uintptr_t slot, uint64_t gate, 
 void kp_symbols_begin_in_child(void);
 void kp_symbols_thread_dies(struct kp_thread *t);
 
-/* --- table.c --- */
+/* --- stubtable.c --- */
 /* The row for a function; rows of words that are not bound yet have one each. NULL: all are taken. One thread at a
  * time. */
 struct kp_symbol_row *kp_symbol_row_get(const char *name, const char *object, uintptr_t target, uintptr_t lazy_word,
@@ -163,7 +163,7 @@ bool kp_glob_matches(const char *glob, size_t bytes, const char *text);
  * 64. */
 bool kp_globs_match(const char *list, const char *name, uint64_t *used);
 
-/* --- names.c: names, each once. All 0: empty. One thread at a time, no signal handlers. --- */
+/* --- nameset.c: names, each once. All 0: empty. One thread at a time, no signal handlers. --- */
 struct kp_symbol_names {
     uint64_t *of; /* hashes; 0: free */
     uint32_t n, cap;

@@ -2,7 +2,7 @@
 /*
  * glob.c - whether a name is one of those asked for
  *
- * Called by: source.c, for every name that modules call or define: some hundred thousand in a large program
+ * Called by: calltrace_source.c, for every name that modules call or define: some hundred thousand in a large program
  * Memory:    about 1 KB of stack
  * Safe in:   anywhere, a pure decision
  */

@@ -3,9 +3,9 @@
  * hidden.c - functions by name that no other module can see: static and hidden ones, counted from the files of the
  * modules
  *
- * Called by: source.c, once, on the thread that exports
+ * Called by: calltrace_source.c, once, on the thread that exports
  * Locks:     the loader's list lock, while dl_iterate_phdr calls back
- * Memory:    0.7 MB while it counts and a set of the names that a module shows (names.c), mapped; of a file a block at
+ * Memory:    0.7 MB while it counts and a set of the names that a module shows (nameset.c), mapped; of a file a block at
  *            a time is read, nothing of it is mapped (elffile.c)
  * On fail:   what cannot be read is counted as a file that does not tell, as a stripped one is
  * Safe in:   signal handlers no; after fork no

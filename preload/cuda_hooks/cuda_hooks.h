@@ -8,10 +8,10 @@
  *   work.c       what a call puts on a device: events before and after it, until they are resolved
  *   resolve.c    the thread kprof-gpu: which work is done, when it ran; its records
  *   base.c       device time and ticks: reference events whose host time is known
- *   names.c      names of kernels
+ *   kernels.c      names of kernels
  *   ids.c        numbers of streams and contexts
- *   find.c       libcudart and libcuda in the link map, the functions of theirs that we call
- *   source.c     two sources: the runtime, the driver
+ *   cudart_find.c       libcudart and libcuda in the link map, the functions of theirs that we call
+ *   cuda_hooks_source.c     two sources: the runtime, the driver
  *
  * What we ask of CUDA is asked of the driver: its functions leave the error that cudaGetLastError tells alone. Where
  * only the runtime knows (cudaFuncGetName) that error is looked at before and put right after.
@@ -44,7 +44,7 @@ struct kp_driver_config { /* CUlaunchConfig */
     unsigned attribute_count;
 };
 
-/* --- find.c: functions we call; NULL where the library has none of that name --- */
+/* --- cudart_find.c: functions we call; NULL where the library has none of that name --- */
 
 #define KP_DRIVER_CALLS(X)                                 \
     X(int, cuCtxGetCurrent, (void **))                     \
@@ -204,7 +204,7 @@ void kp_resolve_close(uint32_t cycle);
 void kp_contexts_forget(void);
 extern _Atomic uint32_t kp_resolve_busy; /* 1: the resolver is calling CUDA; 2: it must not */
 
-/* --- names.c --- */
+/* --- kernels.c --- */
 
 struct kp_kernel {
     _Atomic(const void *) key;      /* host function, kernel handle or CUfunction */
@@ -220,7 +220,7 @@ const char *kp_kernel_ask(struct kp_kernel *kernel, enum kp_name_by by, char *ro
 void kp_kernel_register(const void *function, const char *name); /* __cudaRegisterFunction */
 void kp_kernel_link(const void *kernel, const void *function);   /* __cudaGetKernel */
 
-/* --- find.c, for the next two --- */
+/* --- cudart_find.c, for the next two --- */
 
 /* Taps those rows that `library` has, for good; `taps` (as many) stays with the taps. How many, or -errno of
  * kp_hook_add_taps. */

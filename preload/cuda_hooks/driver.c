@@ -3,7 +3,7 @@
  * driver.c - taps on libcuda, where a program calls it through words of its own (most take its functions by dlsym: not
  * seen)
  *
- * Called by: any host thread in place of the driver's functions (hot); source.c (installing)
+ * Called by: any host thread in place of the driver's functions (hot); cuda_hooks_source.c (installing)
  * Owns:      the pointers to the real functions
  * Locks:     none
  * On fail:   the real function is called and nothing else

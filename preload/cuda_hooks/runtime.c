@@ -2,7 +2,7 @@
 /*
  * runtime.c - taps on libcudart
  *
- * Called by: any host thread in place of the runtime's functions (hot); source.c (installing)
+ * Called by: any host thread in place of the runtime's functions (hot); cuda_hooks_source.c (installing)
  * Owns:      the pointers to the real functions
  * Locks:     none
  * On fail:   the real function is called and nothing else

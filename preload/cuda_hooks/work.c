@@ -86,7 +86,7 @@ void kp_work_begin(struct kp_call *call)
     int saved = errno, status = 0;
     struct kp_context *context;
     if (call->is_inner) return;
-    if (!kp_load_acquire(&kp_cudrv.is_filled)) { /* pairs with: find.c */
+    if (!kp_load_acquire(&kp_cudrv.is_filled)) { /* pairs with: cudart_find.c */
         call->is_capturing = is_captured_says_runtime(call->stream);
         return;
     }

@@ -24,7 +24,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/cupti/client.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 #ifndef MADV_POPULATE_WRITE

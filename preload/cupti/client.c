@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 enum { OPEN_MAX = 8, WORDS = KP_CALLS / 64, HIDDEN = 8, WAIT_MAX_US = 1000000, WAIT_STEP_US = 100 };

@@ -19,7 +19,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/cupti/client.h"
 #include "preload/cupti/limit.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 enum {

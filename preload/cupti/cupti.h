@@ -2,27 +2,27 @@
 /*
  * cupti.h - what the files of preload/cupti share: CUPTI as a source of events
  *
- *   find.c     libcuda in the link map, cuInit, the right libcupti        -> kp_cupti, the table of its functions
- *   inject.c   InitializeInjection: the driver's own word that cuInit is through
- *   probe.c    record sizes of the libcupti that is there                 -> kp_sizes
- *   decode.c   bytes of a buffer -> records of kp_device.h (pure)
- *   lane.c     a decoded buffer into the spool; losses, threads, names
- *   buffer.c   pool of buffers; the two callbacks that CUPTI has of us
- *   control.c  arm and disarm: every CUPTI call that changes something
- *   kinds.c    which kinds are enabled on our behalf
- *   filter.c   calls that CUPTI records one by one: ours and the program's
- *   limit.c    when CUPTI is off again before its window ends
- *   rules.c    what this CUPTI may be used for, by its version
- *   graphs.c   whether the program uses CUDA graphs
- *   turns.c    what the thread kprof-cuda does: it makes them
- *   helper.c   what is asked of that thread, and when a call takes too long
- *   watchdog.c the brackets of each call into CUPTI
- *   state.c    the state, and notes
- *   source.c   what boot.c drives
- *   tee.c      the program's own use of CUPTI (torch.profiler) beside ours
- *   forward.c  buffers between CUPTI and the program
- *   aside.c    yield: until when CUPTI is the program's alone
- *   client.c   what of our buffers is the program's, and its own buffers that are filled with it
+ *   cupti_find.c    libcuda in the link map, cuInit, the right libcupti        -> kp_cupti, the table of its functions
+ *   cuda_inject.c   InitializeInjection: the driver's own word that cuInit is through
+ *   probe.c         record sizes of the libcupti that is there                 -> kp_sizes
+ *   decode.c        bytes of a buffer -> records of kp_device.h (pure)
+ *   lane.c          a decoded buffer into the spool; losses, threads, names
+ *   buffer.c        pool of buffers; the two callbacks that CUPTI has of us
+ *   control.c       arm and disarm: every CUPTI call that changes something
+ *   kinds.c         which kinds are enabled on our behalf
+ *   filter.c        calls that CUPTI records one by one: ours and the program's
+ *   limit.c         when CUPTI is off again before its window ends
+ *   rules.c         what this CUPTI may be used for, by its version
+ *   graphs.c        whether the program uses CUDA graphs
+ *   turns.c         what the thread kprof-cuda does: it makes them
+ *   helper.c        what is asked of that thread, and when a call takes too long
+ *   watchdog.c      the brackets of each call into CUPTI
+ *   cupti_state.c   the state, and notes
+ *   cupti_source.c  what boot.c drives
+ *   tee.c           the program's own use of CUPTI (torch.profiler) beside ours
+ *   forward.c       buffers between CUPTI and the program
+ *   aside.c         yield: until when CUPTI is the program's alone
+ *   client.c        what of our buffers is the program's, and its own buffers that are filled with it
  *
  *   ABSENT -> DRIVER_LOADED -> CUINIT_OK -> CUPTI_FOUND <-> ARMED        SHARED: the program has CUPTI to itself
  *   (yield)
@@ -55,7 +55,7 @@ enum kp_cuda_state {
 };
 enum kp_cuda_state kp_cuda_state(void); /* any thread */
 
-/* --- find.c: the table --- */
+/* --- cupti_find.c: the table --- */
 
 typedef void (*kp_cupti_request_fn)(uint8_t **buffer, size_t *bytes, size_t *max_records);
 typedef void (*kp_cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes);

@@ -14,7 +14,7 @@
  * through last.
  */
 #include "preload/cupti/client.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 enum { LOOKS = 4 };

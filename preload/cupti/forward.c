@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "preload/cupti/client.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 static _Atomic bool was_armed; /* what CUPTI brings may be more than the client asked for */

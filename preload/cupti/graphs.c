@@ -2,7 +2,7 @@
 /*
  * graphs.c - whether the program uses CUDA graphs: some CUPTIs must know (cuptirule.def)
  *
- * Called by: source.c when modules changed (attach); the program's threads when a capture begins; lane.c (hot)
+ * Called by: cupti_source.c when modules changed (attach); the program's threads when a capture begins; lane.c (hot)
  * Owns:      the answer, and the taps on what begins a capture
  * Locks:     none
  * On fail:   captures are seen only by what CUPTI tells while it is on; so are those of a static cudart, of the
@@ -15,7 +15,7 @@
 #include <errno.h>
 
 #include "collector/base/kp_log.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "preload/hook/hook.h"
 #include "collector/base/kp_poison.h"
 

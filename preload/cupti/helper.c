@@ -2,7 +2,7 @@
 /*
  * helper.c - the thread kprof-cuda: what is asked of it, when it runs, whether a call of its takes too long
  *
- * Called by: source.c (wanted or not, drained or not), inject.c, control.c, aside.c; tee.c inside calls of the program;
+ * Called by: cupti_source.c (wanted or not, drained or not), cuda_inject.c, control.c, aside.c; tee.c inside calls of the program;
  *            the host's exit
  * Owns:      the thread (made when a window wants GPU records, gone when nothing is enabled)
  * Locks:     control (watchdog.c)
@@ -21,7 +21,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 enum {

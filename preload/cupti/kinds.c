@@ -11,7 +11,7 @@
  * What the program wants is client.c's. These two, filter.c and buffer.c stand below control.c and tee.c, which do not
  * call each other about kinds.
  */
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 static _Atomic uint64_t enabled_kinds; /* bit: we enabled it; bit 0, KP_KINDS_SINGLY: calls are set one by one */

@@ -29,7 +29,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 enum {

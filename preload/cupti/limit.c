@@ -22,7 +22,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 enum { MINUTES = 240, MINUTES_SHORT = 60, MILLIONS = 100, MILLIONS_FEW = 20, BURST = 256, FULL_MS = 1000 };

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_log.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 enum { NAME_BYTES = 64 };

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "collector/base/kp_log.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 enum { PROBE_BYTES = 8192, API_BYTES = 40, KERNEL_LEAST = 176 };

@@ -2,13 +2,13 @@
 /*
  * rules.c - what the CUPTI that is there may be used for, by its version (collector/base/cuptirule.def)
  *
- * Called by: control.c and helper.c on the thread kprof-cuda; source.c, inject.c (is it to be begun early?)
+ * Called by: control.c and helper.c on the thread kprof-cuda; cupti_source.c, cuda_inject.c (is it to be begun early?)
  * Owns:      the version's rules, how often CUPTI was armed
  * Locks:     none
  * On fail:   nothing can
  */
 #include "preload/cupti/client.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 
 #include "collector/base/kp_cuptirule.h"
 #include "collector/base/kp_poison.h"
@@ -31,7 +31,7 @@ uint32_t kp_rules_all(void) { return kp_load_relaxed(&rules); }
 bool kp_rules_want_touch(void)
 {
     if (!kp_load_acquire(&kp_cupti.is_filled) || kp_cupti.enable_allocation_source)
-        return false; /* pairs with: find.c */
+        return false; /* pairs with: cupti_find.c */
     return !kp_load_relaxed(&is_touched) && !kp_client_is_there();
 }
 

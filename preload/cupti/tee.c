@@ -35,7 +35,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/cupti/client.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "preload/hook/hook.h"
 #include "collector/base/kp_poison.h"
 

@@ -27,7 +27,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/cupti/limit.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 enum {

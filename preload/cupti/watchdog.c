@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "collector/base/kp_clock.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
 struct kp_watchdog kp_watchdog;

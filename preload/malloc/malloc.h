@@ -2,9 +2,9 @@
 /*
  * malloc.h - shared by the files of preload/malloc, which record the host's allocator calls
  *
- *   source.c   finds the allocator and installs the taps
+ *   malloc_source.c   finds the allocator and installs the taps
  *   taps.c     the taps on malloc, free, operator new, mmap and the like
- *   put.c      writes the records: a count, or a block with its stack (preload/unwind)
+ *   heap_put.c      writes the records: a count, or a block with its stack (preload/unwind)
  */
 #ifndef KP_MALLOC_H
 #define KP_MALLOC_H
@@ -25,7 +25,7 @@ enum { KP_HEAP_TAPS_MAX = 64 };
 uint32_t kp_heap_taps_make(struct kp_tap taps[KP_HEAP_TAPS_MAX], uintptr_t *module);
 uint32_t kp_heap_map_taps_make(struct kp_tap taps[KP_HEAP_TAPS_MAX]); /* mmap, mmap64, munmap, mremap */
 
-/* --- put.c --- */
+/* --- heap_put.c --- */
 extern bool kp_heap_is_traced;                 /* true: each block is recorded; false: blocks are counted */
 extern size_t (*kp_heap_size_of)(void *block); /* malloc_usable_size; NULL: this allocator has none */
 int kp_heap_put_setup(void);                   /* 0 or -ENOMEM */

@@ -66,7 +66,7 @@ struct kp_nvtx_event { /* nvtxEventAttributes_t, version 2 and up */
 };
 enum { KP_NVTX_NO_TRACKING = -2 }; /* what push and pop return without a tool */
 
-/* --- text.c: the texts of NVTX calls, as name ids --- */
+/* --- nvtx_text.c: the texts of NVTX calls, as name ids --- */
 
 /* A registered string or a domain; its address is the host's handle. Never freed; one for each text. */
 struct kp_nvtx_text {

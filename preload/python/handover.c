@@ -2,7 +2,7 @@
 /*
  * handover.c - the program sets a profile function where ours was: it sees no event of a call that began under ours
  *
- * Called by: calls.c at the call of sys.setprofile; CPython, in place of sys.setprofile and of the program's profile
+ * Called by: pycalls.c at the call of sys.setprofile; CPython, in place of sys.setprofile and of the program's profile
  *            function; modules of the host that call PyEval_SetProfile (a tap)
  * Owns:      the table of threads whose profile function is the program's, with our filter before it
  * Locks:     the GIL, which is held wherever we come by
@@ -23,7 +23,7 @@
 
 #include "collector/base/kp_log.h"
 #include "preload/hook/hook.h"
-#include "preload/python/calls.h"
+#include "preload/python/pycalls.h"
 #include "collector/base/kp_poison.h"
 
 enum { C_CALL = 4, C_EXCEPTION = 5, C_RETURN = 6 }; /* PyTrace_* */

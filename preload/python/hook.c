@@ -20,7 +20,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/guard.h"
-#include "preload/python/calls.h"
+#include "preload/python/pycalls.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 

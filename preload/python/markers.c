@@ -26,7 +26,7 @@
 #include "collector/base/kp_log.h"
 #include "preload/python_bridge.h"
 #include "preload/guard.h"
-#include "preload/python/calls.h"
+#include "preload/python/pycalls.h"
 #include "preload/run.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"

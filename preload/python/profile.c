@@ -2,7 +2,7 @@
 /*
  * profile.c - which Python threads have our profile function
  *
- * Called by: hook.c when a window begins; calls.c, inside CPython's call of our function
+ * Called by: hook.c when a window begins; pycalls.c, inside CPython's call of our function
  * Owns:      the profile function of those Python threads that have none of the program's
  * Locks:     the GIL, which the caller holds
  * On fail:   a thread that Python gives no profile function records no calls
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "collector/base/kp_log.h"
-#include "preload/python/calls.h"
+#include "preload/python/pycalls.h"
 #include "collector/base/kp_poison.h"
 
 enum { THREADS_MAX = 65536 };

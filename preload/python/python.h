@@ -31,7 +31,7 @@ struct kp_python {
     const void *tuple_type;
 };
 
-/* find.c: NULL: no interpreter here, or none we know. Constant once found. */
+/* python_find.c: NULL: no interpreter here, or none we know. Constant once found. */
 const struct kp_python *kp_python_get(void);
 /* What is there and not known here: "Python 3.15", "Python 3.14 without a GIL"; NULL: nothing such was met */
 const char *kp_python_unknown(void);
@@ -40,7 +40,7 @@ static inline const void *kp_python_unheld(const struct kp_python_layout *l, con
 {
     return l->version >= 314 ? (const void *)((uintptr_t)held & ~(uintptr_t)3) : held;
 }
-/* frames.c: the `self` of the Optimizer.step that the calling thread is in, by the frames of `thread_state`; 0: not
+/* python_frames.c: the `self` of the Optimizer.step that the calling thread is in, by the frames of `thread_state`; 0: not
  * found */
 uint64_t kp_python_optimizer_find(const struct kp_python *python, const void *thread_state);
 void kp_python_frames_forget(void); /* what it learned of one interpreter; tests have several */

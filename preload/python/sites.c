@@ -3,7 +3,7 @@
  * sites.c - what a call is named: "file.py(LINE): function", "<built-in ...>", the class of a module; and where it was
  * called
  *
- * Called by: calls.c, inside a hook with the GIL held, once a call site (cold)
+ * Called by: pycalls.c, inside a hook with the GIL held, once a call site (cold)
  * Owns:      the folders that are cut off file names, the code object of torch.nn.Module.__call__
  * Locks:     none; the GIL orders all that is here
  * Memory:    none of ours. PyUnicode_AsUTF8 may make Python allocate, for a file name that is not ASCII.
@@ -18,7 +18,7 @@
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
-#include "preload/python/calls.h"
+#include "preload/python/pycalls.h"
 #include "collector/base/kp_poison.h"
 
 enum {

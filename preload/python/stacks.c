@@ -18,7 +18,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_utf8.h"
 #include "preload/python_bridge.h"
-#include "preload/python/calls.h"
+#include "preload/python/pycalls.h"
 #include "collector/base/kp_poison.h"
 
 enum { FRAMES_MAX = 128, SEEN = 4096, TEXT = 1536, STR_LENGTH = 16, STR_STATE = 32 };

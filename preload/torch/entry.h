@@ -28,6 +28,6 @@ void **kp_torch_work_start_entry(void **context, const uint8_t *rf);
 #define KP_TORCH_HIDDEN
 #endif
 
-void **kp_torch_work_start(void **context, const uint8_t *rf); /* source.c: the first op */
+void **kp_torch_work_start(void **context, const uint8_t *rf); /* torch_source.c: the first op */
 
 #endif

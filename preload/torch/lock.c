@@ -2,7 +2,7 @@
 /*
  * lock.c - finds the mutex of torch's callback list, and holds it while the host forks
  *
- * Called by: source.c, once when it attaches; the thread that forks, before and after
+ * Called by: torch_source.c, once when it attaches; the thread that forks, before and after
  * Owns:      the mutex's address
  * Locks:     torch's mutex, across a fork, after all other locks
  * Memory:    none

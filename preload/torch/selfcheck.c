@@ -2,7 +2,7 @@
 /*
  * selfcheck.c - proves at attach that torch's fields lie where layout.c says
  *
- * Called by: source.c, once, on the attaching thread. Takes well under a millisecond.
+ * Called by: torch_source.c, once, on the attaching thread. Takes well under a millisecond.
  * Memory:    RecordFunction objects on the stack, built and destroyed by torch's functions.
  * On fail:   a field found elsewhere is corrected; one that cannot be found is dropped (kp_torch_layout.dropped).
  * Leaves:    nothing. It runs no operator, adds no callback and starts no thread. RecordFunction is disabled for

@@ -31,7 +31,7 @@ struct kp_torch_view {
     uint8_t index, pad[7];
 };
 
-/* Functions of libtorch_cpu and libc10; the rows of symbols.def, NULL where a version lacks one. */
+/* Functions of libtorch_cpu and libc10; the rows of torch_symbols.def, NULL where a version lacks one. */
 struct kp_torch_api {
     uint64_t (*add)(struct kp_torch_callback callback);
     void (*remove)(uint64_t handle);
@@ -119,15 +119,15 @@ struct kp_torch {
     char version_text[24];
     bool marks_ops; /* the step rule names an op, not a user range */
 };
-/* --- state.c --- */
+/* --- torch_state.c --- */
 extern struct kp_torch kp_torch;                              /* filled by attach, constant afterwards */
 bool kp_torch_peek(const void *from, void *to, size_t bytes); /* copies memory; false if it cannot be read */
 
-/* find.c: true once libtorch_cpu is loaded and initialised; fills the api. Until then it only reads dlpi_adds. */
+/* torch_find.c: true once libtorch_cpu is loaded and initialised; fills the api. Until then it only reads dlpi_adds. */
 bool kp_torch_find(struct kp_torch_api *api);
 /* version.c: major * 100 + minor, 0 if unknown. `text` gets the version as torch prints it. */
 uint32_t kp_torch_version(const struct kp_torch_api *api, uint32_t string_bytes, char *text, size_t text_bytes);
-bool kp_torch_has(const char *symbol); /* find.c: does libtorch_cpu, or a library it links, export `symbol` */
+bool kp_torch_has(const char *symbol); /* torch_find.c: does libtorch_cpu, or a library it links, export `symbol` */
 /* layout.c: the layout of a known version; a newer one gets that of the newest known. */
 void kp_torch_layout_make(struct kp_torch_layout *layout, uint32_t version, uint32_t string_bytes);
 enum { KP_TORCH_OLDEST = 113, KP_TORCH_NEWEST = 215 };
@@ -158,7 +158,7 @@ struct kp_torch_pool {
     struct kp_torch_slot *idle; /* only the owner's thread uses it */
     struct kp_thread *owner;
     struct kp_torch_pool *next;                            /* in the list of all pools; never removed */
-    char *buffer;                                          /* of modules.c; NULL: not allocated yet */
+    char *buffer;                                          /* of script_modules.c; NULL: not allocated yet */
     _Alignas(64) _Atomic(struct kp_torch_slot *) returned; /* slots that other threads gave back */
 };
 struct kp_torch_slot *kp_torch_slot_take_slowly(struct kp_thread *t);
@@ -181,7 +181,7 @@ void **kp_torch_step_start(void **context, const uint8_t *rf);
 void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot);
 /* memory.c: taps torch's allocators; the taps are never removed. Once, after find. */
 void kp_torch_memory_attach(const struct kp_torch_api *api);
-/* names.c */
+/* opnames.c */
 uint32_t kp_torch_name_find(struct kp_thread *t, const uint8_t *rf); /* for a name that the thread's cache lacks */
 uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope);     /* 0: no step mark */
 /* inputs.c: encodes an op's inputs at `at`. Returns the address behind them, NULL if they do not fit before `end`. */
@@ -193,7 +193,7 @@ uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint
  */
 uint32_t kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint8_t **rec, uint32_t head_bytes);
 
-/* comms.c: the arguments of collectives. */
+/* torch_comms.c: the arguments of collectives. */
 void kp_torch_comms_attach(const struct kp_torch_api *api, const struct kp_torch_layout *layout); /* once, after find */
 extern _Atomic uint32_t
     kp_torch_comms_id; /* id of the name "record_param_comms"; 0: not interned yet; UINT32_MAX: never read */
@@ -202,7 +202,7 @@ void kp_torch_comms_forget(void);                    /* clears the id, for a new
 void kp_torch_comms_put(struct kp_thread *t,
                         uint64_t gate); /* writes a COMMS record if this thread is in a collective */
 
-/* modules.c: the "Module Hierarchy" of TorchScript, for KPROF_WITH_MODULES. */
+/* script_modules.c: the "Module Hierarchy" of TorchScript, for KPROF_WITH_MODULES. */
 void kp_torch_modules_attach(const struct kp_torch_api *api, const char *version); /* once, after find */
 uint32_t kp_torch_modules_id(struct kp_thread *t); /* string id; 0: the calling thread runs no TorchScript */
 void *kp_torch_call_caught(void (*fn)(void *), void *argument); /* returns the C++ exception that fn threw, or NULL */

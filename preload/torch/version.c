@@ -2,7 +2,7 @@
 /*
  * version.c - finds torch's version without Python and without touching a device
  *
- * Called by: source.c at attach. Cold.
+ * Called by: torch_source.c at attach. Cold.
  * On fail:   0 if no source below knows it
  *
  * Three sources are asked in this order. First the stable ABI's version number (from 2.7). Then torch's build options,

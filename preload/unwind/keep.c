@@ -17,7 +17,7 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/record/kp_record.h"
 #include "preload/unwind/kp_unwind.h"
-#include "preload/unwind/modules.h"
+#include "preload/unwind/codemap.h"
 #include "preload/unwind/trail.h"
 #include "collector/base/kp_poison.h"
 

@@ -9,7 +9,7 @@
  * Safe in:   signal handlers yes (also on their own stack); after fork yes
  *
  * A rule (rule.h) is looked up in .eh_frame once for each return address, through the loader's _dl_find_object, which
- * takes no lock (glibc 2.35); where that is missing, in the modules of the last look (modules.c). It is one word with
+ * takes no lock (glibc 2.35); where that is missing, in the modules of the last look (codemap.c). It is one word with
  * the generation of modules it belongs to, so what another thread stores is seen whole or not at all, and code that was
  * unloaded is forgotten. Code without a rule (made at run time) is passed by its frame pointer, if that leads to code
  * with one.
@@ -32,7 +32,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/unwind/kp_unwind.h"
-#include "preload/unwind/modules.h"
+#include "preload/unwind/codemap.h"
 #include "preload/unwind/trail.h"
 #include "collector/base/kp_poison.h"
 

@@ -17,7 +17,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 
 enum { NAMES = 200, KERNEL_BYTES = 232, API_BYTES = 40, COPY_BYTES = 96, FLOOR = 5000000, GROWTH_KB = 1024 };
 

@@ -149,7 +149,7 @@ def test_a_programs_profile_function_sees_what_it_sees_without_us(torch_double, 
     assert any("profile function of its own" in line for line in ours.said), ours.explain()
 
 
-FIELDS = 7  # as find.c spoils them; two in each Python
+FIELDS = 7  # as python_find.c spoils them; two in each Python
 
 
 @pytest.mark.parametrize("version, field", [(version, 1 + (2 * i + more) % FIELDS) for i, version in enumerate(KNOWN) for more in (0, 1)])

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "test/support/layouts.h"
 #include "test/support/support.h"
 

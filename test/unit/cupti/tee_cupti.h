@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "preload/cupti/client.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "test/support/support.h"
 
 enum { MEMCPY2 = 22, RUNTIME = 5, DRIVER = 4, KERNEL = 10, SYNC = 38, EVENT = 36, LAUNCH = 211, GET_DEVICE = 3 };

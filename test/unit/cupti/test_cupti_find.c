@@ -2,7 +2,7 @@
 /* test_cupti_find.c - names of libraries, places of libcupti, names and sorts of calls: what needs no CUDA */
 #include <string.h>
 
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "test/support/support.h"
 
 static bool is_place(const char *folder, int major, const char *wanted)

@@ -15,7 +15,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/record/kp_record.h"
 #include "collector/record/record_internal.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "preload/run.h"
 #include "preload/source.h"
 #include "test/support/support.h"

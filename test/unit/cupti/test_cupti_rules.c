@@ -8,7 +8,7 @@
 
 #include "collector/base/kp_cuptirule.h"
 #include "preload/cupti/client.h"
-#include "preload/cupti/room.h"
+#include "preload/cupti/cupti_internal.h"
 #include "test/support/support.h"
 
 enum { V12_4 = 22, V12_6 = 24, V13_0 = 130000, V13_0_U1 = 130001, V13_1_U1 = 130101 };

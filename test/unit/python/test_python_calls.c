@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_python_calls.c - what CPython tells of calls and returns becomes calls that a reader sees; Python is played by
  * this file */
-#include "preload/python/calls.h"
+#include "preload/python/pycalls.h"
 
 #include <stdio.h>
 #include <string.h>

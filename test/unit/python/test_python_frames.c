@@ -214,7 +214,7 @@ static void an_error_of_every_read_ends_in_nothing(void **state)
             if (survived) break;
         }
         assert_in_range(reads, 10, 24);
-        kp_fail_set("peek:9+:1"); /* known by now: as many system calls a step as the head of frames.c says */
+        kp_fail_set("peek:9+:1"); /* known by now: as many system calls a step as the head of python_frames.c says */
         assert_true(ask() != 0);
         kp_fail_set(NULL);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_python_stacks.c - frames laid out as each Python does become call stacks that a reader tells; Python is played
  * by this file */
-#include "preload/python/calls.h"
+#include "preload/python/pycalls.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -20,7 +20,7 @@
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "preload/unwind/kp_unwind.h"
-#include "preload/unwind/modules.h"
+#include "preload/unwind/codemap.h"
 #include "test/support/support.h"
 
 enum { DEPTH = KP_NATIVE_DEPTH };

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * calltrace_source.c - calls of functions by name as a source: which words are taken, and what is said of the rest
+ *
+ * Called by: boot.c through source.h; hook/words.c, for each word
+ * Owns:      the globs; what was counted
+ * Locks:     none of its own
+ * Memory:    a set of names while the report is made
+ * On fail:   nothing is hooked; one line says why
+ * Safe in:   after fork yes (the gate reads 0 in a child)
+ *
+ * Without KPROF_SYMBOLS nothing is installed. Else the source is attached in the constructor, so a program without
+ * torch has a run too. The words stay taken for good; while no window records, a stub costs a load and a jump.
+ */
+#include <link.h>
+#include <string.h>
+#include <time.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_log.h"
+#include "preload/hook/hook.h"
+#include "preload/unwind/kp_unwind.h"
+#include "preload/run.h"
+#include "preload/source.h"
+#include "preload/calltrace/calltrace.h"
+#include "collector/base/kp_poison.h"
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* of this library, from the linker */
+extern const char _end[] __attribute__((visibility("hidden")));
+
+static const char *globs;
+static bool is_refused, is_said;
+static uint32_t words_n, left_n, full_n;
+
+/* ---- which ---- */
+
+struct special {
+    const char *name;
+    enum kp_symbol_does does;
+};
+static const struct special specials[] = {
+    {"longjmp", KP_SYMBOL_JUMPS},
+    {"_longjmp", KP_SYMBOL_JUMPS},
+    {"siglongjmp", KP_SYMBOL_JUMPS},
+    {"__longjmp_chk", KP_SYMBOL_JUMPS},
+    {"__cxa_throw", KP_SYMBOL_THROWS},
+    {"__cxa_rethrow", KP_SYMBOL_THROWS},
+    {"_Unwind_Resume", KP_SYMBOL_THROWS},
+    {"_Unwind_RaiseException", KP_SYMBOL_THROWS},
+    {"_Unwind_Resume_or_Rethrow", KP_SYMBOL_THROWS},
+    {"_Unwind_ForcedUnwind", KP_SYMBOL_THROWS},
+    {"__cxa_begin_catch", KP_SYMBOL_LANDS},
+    {"pthread_exit", KP_SYMBOL_ENDS},
+    /* in a child of vfork the stack is above them next, in the parent */
+    {"execve", KP_SYMBOL_JUMPS},
+    {"execv", KP_SYMBOL_JUMPS},
+    {"execvp", KP_SYMBOL_JUMPS},
+    {"execvpe", KP_SYMBOL_JUMPS},
+    {"execl", KP_SYMBOL_JUMPS},
+    {"execlp", KP_SYMBOL_JUMPS},
+    {"execle", KP_SYMBOL_JUMPS},
+    {"fexecve", KP_SYMBOL_JUMPS},
+    {"execveat", KP_SYMBOL_JUMPS},
+    {"_exit", KP_SYMBOL_JUMPS},
+    {"_Exit", KP_SYMBOL_JUMPS},
+};
+/*
+ * What returns twice, or asks where it was called from, or keeps other registers than functions do, or is called while
+ * the loader binds: a return to somewhere else would be seen. A star at the end stands for any.
+ */
+static const char *const excluded[] = {
+    "setjmp",
+    "_setjmp",
+    "sigsetjmp",
+    "__sigsetjmp",
+    "vfork",
+    "__vfork",
+    "getcontext",
+    "setcontext",
+    "makecontext",
+    "swapcontext",
+    "clone",
+    "__clone",
+    "__clone2",
+    "dlopen",
+    "dlmopen",
+    "dlsym",
+    "dlvsym",
+    "__tls_get_addr",
+    "__libc_start_main",
+    "mcount",
+    "_mcount",
+    "__fentry__",
+    "__morestack",
+    "_dl_*",
+    "__cyg_profile_func_*",
+    "_Unwind_*",
+    "__gxx_personality_v0",
+    "__gcc_personality_v0",
+    "rust_eh_personality",
+    "__sigreturn",
+    "__libc_longjmp",
+    "__libc_siglongjmp",
+    "__sanitizer_*",
+    "__asan_*",
+    "__tsan_*",
+    "__msan_*",
+    "*unw_getcontext",
+    "_Ux86_64_*getcontext*",
+    "_ITM_beginTransaction",
+    "__regcall*",
+    "__svml_*",
+};
+
+static const struct special *special_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++)
+        if (strcmp(specials[i].name, name) == 0) return &specials[i];
+    return NULL;
+}
+
+static bool is_excluded(const char *name)
+{
+    for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
+        if (kp_glob_matches(excluded[i], strlen(excluded[i]), name)) return true;
+    return false;
+}
+
+static bool is_asked_for(const char *name) { return kp_globs_match(globs, name, NULL) && !is_excluded(name); }
+
+static bool wants(const char *name) { return special_find(name) || is_asked_for(name); }
+
+static bool is_ours(uintptr_t at) { return at >= (uintptr_t)__ehdr_start && at < (uintptr_t)_end; }
+
+static uintptr_t take(const struct kp_word *word)
+{
+    const struct special *special = special_find(word->symbol);
+    if (is_ours(word->holds) || strncmp(word->object, "ld-linux", 8) == 0) return 0;
+    struct kp_symbol_row *row = kp_symbol_row_get(word->symbol, word->object, word->holds, word->is_lazy ? word->at : 0,
+                                                  special ? special->does : KP_SYMBOL_CALL);
+    if (!row) {
+        full_n++;
+        return 0;
+    }
+    words_n += !special;
+    return kp_symbol_stub_of(row);
+}
+
+static void left(const char *name) { left_n += !special_find(name); }
+
+static uintptr_t real(uintptr_t holds)
+{
+    const struct kp_symbol_row *row = kp_symbol_row_of(holds);
+    return row ? kp_load_relaxed(&row->target) : 0;
+}
+
+static const struct kp_word_taker taker = {.wants = wants, .take = take, .left = left, .real = real};
+
+/* ---- the source ---- */
+
+static void setup(const struct kp_config *config)
+{
+    globs = config->symbols;
+    if (globs) kp_native_setup();
+}
+
+static bool refuse(const char *why)
+{
+    is_refused = true;
+    kp_log(0, "KPROF_SYMBOLS: %s: no calls of functions are recorded", why);
+    return false;
+}
+
+static bool attach(void)
+{
+    if (!globs || is_refused) return false;
+    if (kp_symbols_shadow_stack()) return refuse("this process has a shadow stack, which knows where calls return to");
+    if (!kp_symbol_calls_make()) return refuse("there is no memory for open calls");
+    kp_symbols_vectors = kp_symbols_vector_kind();
+    kp_native_set_returns((uintptr_t)&kp_symbol_exits, KP_SYMBOL_CALLS * 8u, (uintptr_t)kp_symbol_returns);
+    kp_thread_on_exit = kp_symbols_thread_dies;
+    return kp_hook_take_words(&taker) == 0 || refuse("the words of this program could not be looked at");
+}
+
+static void set_mode(enum kp_source_mode mode) { kp_store_relaxed(&kp_symbols_armed, mode == KP_SOURCE_FULL); }
+
+static bool had_activity(void) { return true; }
+
+/* ---- what is said, once, before the first trace is written ---- */
+
+struct report {
+    struct kp_symbol_names names; /* of what is hooked, then of what is not */
+    uint64_t used;                /* a bit for each glob that has a function */
+    uint32_t unhooked, called;
+};
+
+static void look_at(void *arg, const char *name, uintptr_t address)
+{
+    struct report *r = arg;
+    (void)address;
+    if (special_find(name) && !kp_globs_match(globs, name, NULL)) return;
+    r->unhooked += kp_symbol_names_add(&r->names, name);
+}
+
+static uint32_t functions_count(struct report *r)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < kp_symbol_rows_used(); i++) {
+        const struct kp_symbol_row *row = &kp_symbol_rows[i];
+        if (row->does != KP_SYMBOL_CALL) continue;
+        r->called += kp_load_relaxed(&row->id) != 0;
+        kp_globs_match(globs, row->name, &r->used);
+        n += kp_symbol_names_add(&r->names, row->name);
+    }
+    return n;
+}
+
+static void say_nothing(const char *glob, size_t bytes)
+{
+    char text[200];
+    if (bytes >= sizeof text) bytes = sizeof text - 1;
+    memcpy(text, glob, bytes);
+    text[bytes] = 0;
+    kp_log(0, "KPROF_SYMBOLS: nothing calls a function like %s through a word that can be taken", text);
+}
+
+/* Globs for which there is no function, by their numbers. */
+static void say_unmatched(uint64_t used)
+{
+    unsigned number = 0;
+    for (const char *glob = globs; *glob; number++) {
+        glob += strspn(glob, ", ");
+        const size_t bytes = strcspn(glob, ",");
+        if (!bytes) break;
+        if (number < 64 && !(used >> number & 1)) say_nothing(glob, bytes);
+        glob += bytes;
+    }
+}
+
+/* In one line, and in the spool, for the metadata of every trace that is made of it. */
+static void say(const struct report *r, const struct kp_symbols_hidden *hidden, uint32_t hooked)
+{
+    char bare[128] = "", note[192];
+    size_t n = 0;
+    kp_fmt(note, sizeof note,
+           "hooked %u, words %u, not hooked: exported %u, static or hidden %u, pointers %u; stripped files %u, unread "
+           "files %u",
+           hooked, words_n, r->unhooked, hidden->functions, left_n, hidden->bare, hidden->late);
+    (void)kp_record_note("symbols", note);
+    if (hidden->bare) n = kp_fmt(bare, sizeof bare, "; what is static in %u stripped files is not known", hidden->bare);
+    if (hidden->late) kp_fmt(bare + n, sizeof bare - n, "; there was no time to read %u files", hidden->late);
+    if (!hooked) {
+        /* the programs that a shell or a launcher starts: the first one has said it */
+        const bool is_known = !r->unhooked && !hidden->functions && !kp_parent_lacks("KPROF_SYMBOLS=");
+        kp_log(is_known,
+               "KPROF_SYMBOLS: nothing calls a function like %s through a word that can be taken (%u of them are "
+               "defined, %u static or hidden%s)",
+               globs, r->unhooked + hidden->functions, hidden->functions, bare);
+        return;
+    }
+    /* a program that calls none of them, as those that shells start, has nothing to tell */
+    kp_log(r->called ? 0 : 1,
+           "KPROF_SYMBOLS: %u functions are hooked, by %u words that calls go through; not to be hooked: %u more that "
+           "no such word leads to, "
+           "%u static or hidden ones, %u words that serve as pointers, too%s%s",
+           hooked, words_n, r->unhooked, hidden->functions, left_n, bare, full_n ? "; the table is full" : "");
+    say_unmatched(r->used);
+}
+
+static void report(void)
+{
+    struct report r = {.used = 0};
+    struct kp_symbols_hidden hidden;
+    if (!globs || is_refused || is_said || !kp_run_may_log()) return;
+    is_said = true;
+    const uint32_t hooked = functions_count(&r);
+    kp_hook_each_function(look_at, &r);
+    kp_symbol_names_clear(&r.names);
+    const uint64_t began_ns = kp_clock_ns(CLOCK_MONOTONIC);
+    kp_symbols_hidden_count(is_asked_for, &hidden);
+    kp_log(1, "KPROF_SYMBOLS: the modules' files were read in %u ms",
+           (unsigned)((kp_clock_ns(CLOCK_MONOTONIC) - began_ns) / 1000000));
+    say(&r, &hidden, hooked);
+}
+
+static void begin_in_child(void)
+{
+    if (!globs || is_refused) return;
+    kp_symbols_begin_in_child();
+    kp_store_relaxed(&kp_symbols_armed, true);
+    kp_gate_set(kp_gate_get() | KP_GATE_CHILD_PENDING);
+}
+
+const struct kp_source kp_symbols_source = {
+    .name = "symbols",
+    .setup = setup,
+    .attach = attach,
+    .set_mode = set_mode,
+    .had_activity = had_activity,
+    .report = report,
+    .begin_in_child = begin_in_child,
+    .starts_active = true,
+};

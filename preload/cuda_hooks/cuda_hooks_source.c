@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cuda_hooks_source.c - CUDA calls by our own hooks, as two sources: the runtime, and the driver that it loads later
+ *
+ * Called by: boot.c
+ * Owns:      nothing
+ * Locks:     none
+ * On fail:   what cannot be tapped is not recorded; one line says so
+ *
+ * Nothing is installed before boot.c says that CUPTI is not to be had (KP_GPU_INTERCEPT): beside CUPTI's records these
+ * would count everything twice.
+ */
+#include "preload/run.h"
+#include "preload/source.h"
+
+#include <errno.h>
+
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "preload/cuda_hooks/cuda_hooks.h"
+#include "collector/base/kp_poison.h"
+
+enum { BUSY_TRIES = 20, BUSY_NAP_NS = 10000000 };
+
+static _Atomic bool is_busy; /* the taps could not be put in: a fork or a long scan was in the way */
+static bool is_sure; /* KPROF_CUPTI=off: nobody has to look for CUPTI first, which takes until libcuda is mapped */
+
+static void setup(const struct kp_config *config)
+{
+    is_sure = (config->activities & KP_ACTIVITY_CUDA) && (config->cupti & KP_CUPTI_OFF);
+}
+
+static bool is_wanted(void) { return is_sure || kp_run_gpu_backend() == KP_GPU_INTERCEPT; }
+
+/* The gate decides at each call. */
+static void set_mode(enum kp_source_mode mode)
+{
+    if (mode == KP_SOURCE_FULL) kp_resolve_wake();
+}
+
+/* Whoever adds up such a trace gets wrong sums: of arithmetic, of overlap, of communication. */
+static void say(void)
+{
+    KP_LOG_ONCE(0, "CUDA calls are recorded by hooks, not by CUPTI: kernels of cuBLAS, cuDNN, NCCL, Triton and of all "
+                   "that brings a CUDA "
+                   "runtime of its own are missing, those of a CUDA graph are one piece");
+}
+
+static int resolver_start(void)
+{
+    static bool is_started;
+    if (is_started) return 0;
+    int err = kp_resolve_start();
+    is_started = err == 0;
+    return err;
+}
+
+static bool attached_or_said(int taps, const char *what)
+{
+    if (taps < 0) {
+        kp_store_relaxed(&is_busy, taps == -EBUSY);
+        if (taps == -EBUSY) return false; /* asked again: gpu_changed, or when modules change */
+        kp_log(0, "calls of %s cannot be seen (error %d)", what, -taps);
+    }
+    int err = taps > 0 ? resolver_start() : 0;
+    if (err) kp_log(0, "no thread for CUDA events (error %d): kernels are recorded without times", -err);
+    if (taps > 0) say();
+    return true;
+}
+
+/* ---- the runtime ---- */
+
+static bool attach_runtime(void)
+{
+    static void *library;
+    int saved = errno;
+    bool done = false;
+    if (kp_run_gpu_backend() == KP_GPU_OFF || kp_run_gpu_backend() == KP_GPU_CUPTI) return false;
+    if (!library) library = kp_cudart_library("libcudart");
+    if (library) {
+        (void)kp_runtime_tap_registration(library); /* without it names are looked up another way */
+        if (is_wanted()) {
+            kp_cudart_fill_runtime(library);
+            done = attached_or_said(kp_runtime_tap(library), "libcudart");
+        }
+    }
+    errno = saved;
+    return done;
+}
+
+/* An answer that came outside a scan: the libraries are mapped already, nobody would ask again. */
+static void gpu_changed(void)
+{
+    for (int i = 0; is_wanted() && i < BUSY_TRIES; i++) {
+        kp_store_relaxed(&is_busy, false);
+        kp_run_modules_changed();
+        if (!kp_load_relaxed(&is_busy)) return;
+        kp_io_nap(BUSY_NAP_NS);
+    }
+}
+
+const struct kp_source kp_cudart_source = {
+    .name = "cudart",
+    .setup = setup,
+    .attach = attach_runtime,
+    .set_mode = set_mode,
+    .had_activity = kp_call_seen,
+    .activities = KP_ACTIVITY_CUDA,
+    .is_drained = kp_resolve_is_drained,
+    .close_cycle = kp_resolve_close,
+    .gpu_changed = gpu_changed,
+};
+
+/* ---- the driver ---- */
+
+static bool attach_driver(void)
+{
+    int saved = errno;
+    bool done = false;
+    void *library = is_wanted() ? kp_cudart_library("libcuda") : NULL;
+    if (library) {
+        kp_cudart_fill_driver(library);
+        done = attached_or_said(kp_driver_tap(library), "libcuda");
+    }
+    errno = saved;
+    return done;
+}
+
+const struct kp_source kp_driver_source = {
+    .name = "cuda driver",
+    .attach = attach_driver,
+    .set_mode = set_mode,
+    .had_activity = kp_call_seen,
+    .activities = KP_ACTIVITY_CUDA,
+};

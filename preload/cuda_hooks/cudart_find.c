@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cudart_find.c - libcudart and libcuda in the link map, the functions of theirs that we call, and how those we tap are tapped
+ *
+ * Called by: cuda_hooks_source.c, when modules changed
+ * Owns:      the two tables
+ * Locks:     the loader's, for moments
+ * On fail:   NULL members: what needs them is left out
+ */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "preload/cuda_hooks/cuda_hooks.h"
+#include "preload/hook/hook.h"
+#include "collector/base/kp_poison.h"
+
+struct kp_cudrv kp_cudrv;
+struct kp_cudart kp_cudart;
+
+void *kp_cudart_library(const char *stem)
+{
+    static char path[4096]; /* boot.c attaches on one thread at a time */
+    if (!kp_library_find(stem, path, sizeof path) || strstr(path, "/stubs/")) return NULL;
+    return dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+int kp_rows_tap(void *library, const struct kp_tap_row *rows, size_t rows_n, struct kp_tap *taps)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < rows_n; i++) {
+        void *real = dlsym(library, rows[i].symbol);
+        if (!real) continue;
+        memcpy(rows[i].real, &real, sizeof real);
+        taps[n++] = (struct kp_tap){rows[i].symbol, real, rows[i].tap};
+    }
+    int err = n ? kp_hook_add_taps(taps, n) : 0;
+    return err ? err : (int)n;
+}
+
+void kp_cudart_fill_runtime(void *library)
+{
+#define FILL(result, name, arguments) kp_cudart.name = (result(*) arguments)(uintptr_t)dlsym(library, #name);
+    KP_RUNTIME_CALLS(FILL)
+#undef FILL
+}
+
+void kp_cudart_fill_driver(void *library)
+{
+#define FILL(result, name, arguments) kp_cudrv.name = (result(*) arguments)(uintptr_t)dlsym(library, #name);
+    KP_DRIVER_CALLS(FILL)
+#undef FILL
+    const struct kp_cudrv *d = &kp_cudrv;
+    bool has_events = d->cuCtxGetCurrent && d->cuCtxGetDevice && d->cuCtxPushCurrent_v2 && d->cuCtxPopCurrent_v2 &&
+                      d->cuStreamIsCapturing && d->cuThreadExchangeStreamCaptureMode && d->cuStreamCreate &&
+                      d->cuEventCreate && d->cuEventDestroy_v2 && d->cuEventRecord && d->cuEventQuery &&
+                      d->cuEventElapsedTime;
+    kp_store_relaxed(&kp_cudrv.has_events, has_events);
+    kp_store_release(&kp_cudrv.is_filled, true); /* pairs with: work.c */
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * callnames.c - CUPTI's numbers of CUDA calls: their names, and which of them matter
+ *
+ * Called by: control.c (fill, once), lane.c (look-ups, hot)
+ * Owns:      one entry a call; everything but `id` is constant once filled
+ * On fail:   a call without a name is recorded without
+ *
+ * Calls that are not recorded are those torch.profiler leaves out: they come by the hundred and say nothing. Of the
+ * driver only launches and the virtual-memory calls are kept.
+ */
+#include <string.h>
+
+#include "preload/cupti/cupti_internal.h"
+#include "collector/base/kp_poison.h"
+
+enum { RUNTIME_DOMAIN = 2, DRIVER_DOMAIN = 1, VERSION_DIGITS = 4 };
+
+struct kp_call kp_calls[2][KP_CALLS];
+
+size_t kp_call_length(const char *name)
+{
+    size_t len = strlen(name), digits = 0;
+    while (digits < len && name[len - 1 - digits] >= '0' && name[len - 1 - digits] <= '9') digits++;
+    if (digits < VERSION_DIGITS || len < digits + 2) return len; /* cuMemAlloc_v2 is a function's real name */
+    return memcmp(name + len - digits - 2, "_v", 2) == 0 ? len - digits - 2 : len;
+}
+
+static bool is_one_of(const char *const *list, const char *name, size_t len)
+{
+    for (; *list; list++)
+        if (strlen(*list) == len && memcmp(*list, name, len) == 0) return true;
+    return false;
+}
+
+static bool begins(const char *name, size_t len, const char *with)
+{
+    size_t n = strlen(with);
+    return len >= n && memcmp(name, with, n) == 0;
+}
+
+uint32_t kp_call_sort(bool is_driver, const char *name, size_t len)
+{
+    static const char *const noise[] = {"cudaGetDevice",
+                                        "cudaSetDevice",
+                                        "cudaGetLastError",
+                                        "cudaEventCreate",
+                                        "cudaEventCreateWithFlags",
+                                        "cudaEventDestroy",
+                                        NULL};
+    static const char *const driver[] = {"cuMemCreate",
+                                         "cuMemMap",
+                                         "cuMemUnmap",
+                                         "cuMemRelease",
+                                         "cuMemExportToShareableHandle",
+                                         "cuMemImportFromShareableHandle",
+                                         NULL};
+    static const char *const launches[] = {"cudaLaunchKernel", "cudaLaunchKernelExC", "cudaLaunchCooperativeKernel",
+                                           "cuLaunchKernel",   "cuLaunchKernelEx",    NULL};
+    size_t bare = len > 5 && memcmp(name + len - 5, "_ptsz", 5) == 0 ? len - 5 : len;
+    if (is_one_of(launches, name, bare)) return KP_CALL_LAUNCH;
+    if (is_driver) return is_one_of(driver, name, len) ? 0 : KP_CALL_NOISE;
+    if (begins(name, len, "cudaStreamBeginCapture")) return KP_CALL_CAPTURE_BEGINS;
+    if (begins(name, len, "cudaStreamEndCapture")) return KP_CALL_CAPTURE_ENDS;
+    return is_one_of(noise, name, len) ? KP_CALL_NOISE : 0;
+}
+
+void kp_calls_fill(void)
+{
+    for (int driver = 0; driver < 2; driver++)
+        for (uint32_t cbid = 1; cbid < KP_CALLS; cbid++) {
+            struct kp_call *call = &kp_calls[driver][cbid];
+            const char *name = NULL;
+            if (call->name) continue;
+            if (kp_cupti.get_callback_name(driver ? DRIVER_DOMAIN : RUNTIME_DOMAIN, cbid, &name) != 0 || !name) {
+                call->what = driver ? KP_CALL_NOISE : 0;
+                continue;
+            }
+            call->len = (uint16_t)kp_call_length(name);
+            call->what = (uint16_t)kp_call_sort(driver, name, call->len);
+            call->name = name;
+        }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * cupti_source.c - CUDA as a source of events: what boot.c drives
+ *
+ * Called by: boot.c (attach, one call at a time), cycle.c at steps (set_mode, wait_ready), finish.c on the writer
+ *            thread (drained, closed)
+ * Owns:      nothing but the settings
+ * Locks:     none
+ * On fail:   REFUSED or DEAD, with one line: ops are recorded as ever
+ *
+ * No GPU, nothing done: without libcuda.so.1 in the process there is no thread, no dlopen, no call, no change of the
+ * environment. Whether cuInit succeeded is asked of cuDeviceGetCount, which answers 3 (not initialised) before it and
+ * changes nothing:
+ * libcupti 13.2 crashes in its first call when there is no driver, so none is made before the driver said that it is
+ * up.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
+#include "preload/cupti/cupti_internal.h"
+#include "preload/run.h"
+#include "preload/source.h"
+#include "collector/base/kp_poison.h"
+
+enum { SETTLE_NAP_NS = 200000, STALLED_SETTLE_MS = 50, FORK_TRIES = 1000, LONG_CALL_MS = 1000 };
+
+static const struct kp_config *config;
+static bool is_asked_for; /* KPROF_ACTIVITIES has cuda */
+
+/* ---- what boot.c drives ---- */
+
+static void setup(const struct kp_config *settings)
+{
+    config = settings;
+    kp_cuda_set_config(settings);
+    kp_helper_set_turns(&kp_turns);
+    is_asked_for = config->activities & KP_ACTIVITY_CUDA;
+    if (!is_asked_for) {
+        kp_cuda_note("gpu_source", "off (KPROF_ACTIVITIES)");
+        kp_run_set_gpu_backend(KP_GPU_OFF);
+        return;
+    }
+}
+
+/* Calls nothing of CUPTI: the program's own calls are seen from its first one on, also when nothing records yet.
+ * libcupti may come long after libcuda. Where it is busy the next look, or arming, does it. */
+static void see_cupti(void)
+{
+    int saved = errno;
+    if (is_asked_for && !(config->cupti & KP_CUPTI_OFF)) {
+        kp_graphs_attach();
+        if (kp_cupti_find(false) == 0) (void)kp_tee_start_once(config->cupti);
+        if (kp_rules_want_touch()) kp_helper_wake();
+    }
+    errno = saved;
+}
+
+static bool attach(void)
+{
+    int saved = errno;
+    bool is_there = false;
+    see_cupti();
+    if (is_asked_for) is_there = kp_cuda_see_driver();
+    if (is_there && kp_rules_want_touch()) kp_helper_wake();
+    if (is_there && config->cupti & KP_CUPTI_OFF) {
+        kp_cuda_set_state(KP_CUDA_REFUSED);
+        kp_cuda_note("gpu_cupti", "off (KPROF_CUPTI)");
+        kp_cuda_note("gpu_source", "none (no CUPTI)");
+        kp_run_set_gpu_backend(KP_GPU_INTERCEPT);
+    }
+    errno = saved;
+    return is_there;
+}
+
+/* REFUSED is not told: whoever records instead is. */
+static void set_mode(enum kp_source_mode mode)
+{
+    if (!is_asked_for) return;
+    if (mode == KP_SOURCE_FULL) {
+        kp_lane_collect(kp_gate_cycle(kp_gate_get()));
+        kp_cuda_notes_write();
+    }
+    kp_helper_want(mode == KP_SOURCE_FULL);
+}
+
+static bool had_activity(void)
+{
+    return kp_cuda_was_used() || (kp_cuda_state() == KP_CUDA_DRIVER_LOADED && kp_cuda_see_cuinit());
+}
+
+static bool may_arm_soon(void)
+{
+    enum kp_cuda_state now = kp_cuda_state();
+    return kp_helper_is_wanted() && (now == KP_CUDA_CUINIT_OK || now == KP_CUDA_CUPTI_FOUND);
+}
+
+/* A call that is under way for long will hardly return now; one that was may take long again. */
+static uint32_t patience_ms(uint32_t timeout_ms)
+{
+    const uint32_t most = kp_helper_call_ms() > timeout_ms ? 1
+                          : kp_helper_has_stalled()        ? STALLED_SETTLE_MS
+                                                           : timeout_ms;
+    return timeout_ms < most ? timeout_ms : most;
+}
+
+static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
+{
+    static _Atomic uint64_t
+        given_up; /* the window that was not waited for to the end: not again at each of its steps */
+    if (kp_load_relaxed(&given_up) == begin_ticks) return;
+    if (kp_cuda_state() == KP_CUDA_DRIVER_LOADED && kp_helper_is_wanted() && kp_cuda_see_cuinit()) kp_helper_wake();
+    timeout_ms = patience_ms(timeout_ms);
+    uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000u;
+    while (may_arm_soon() && !kp_helper_check() && kp_clock_ns(CLOCK_MONOTONIC) < end) kp_io_nap(SETTLE_NAP_NS);
+    if (!timeout_ms || !may_arm_soon()) return;
+    kp_store_relaxed(&given_up, begin_ticks);
+    kp_cuda_count_cut(kp_gate_cycle(kp_gate_get()));
+    KP_LOG_ONCE(0, "CUPTI is not ready after %u ms: what the GPU does before it is will be missing", timeout_ms);
+}
+
+/* The thread kprof-cuda calls into the loader and into CUPTI, whose locks a child would find taken. */
+static bool before_fork(void)
+{
+    const int tries =
+        kp_helper_call_ms() > LONG_CALL_MS ? 1 : FORK_TRIES; /* slow: a fork does not find it STALLED, nor waits */
+    for (int i = 0; i < tries && kp_cuda_state() != KP_CUDA_DEAD && kp_cuda_state() != KP_CUDA_STALLED; i++) {
+        if (kp_helper_take_control()) return true;
+        kp_io_nap(SETTLE_NAP_NS);
+    }
+    return false;
+}
+
+/* A child makes no calls into CUPTI: there control is never given back. */
+static void after_fork(bool is_child)
+{
+    if (!is_child) kp_helper_give_control();
+}
+
+/* While a call is STALLED a window is closed as it is. */
+static void close_cycle(uint32_t cycle)
+{
+    if (kp_cuda_state() == KP_CUDA_STALLED) kp_cuda_count_cut(cycle);
+    kp_lane_close(cycle);
+}
+
+static void report(void) { kp_buffer_write_notes(); }
+
+const struct kp_source kp_cuda_source = {
+    .name = "cuda",
+    .attach = attach,
+    .modules_changed = see_cupti,
+    .set_mode = set_mode,
+    .had_activity = had_activity,
+    .activities = KP_ACTIVITY_CUDA,
+    .setup = setup,
+    .wait_ready = wait_ready,
+    .is_drained = kp_helper_is_drained,
+    .close_cycle = close_cycle,
+    .report = report,
+    .before_fork = before_fork,
+    .after_fork = after_fork,
+};

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pyapi.c - the functions of CPython that we call, found among what is loaded
+ *
+ * Called by: hook.c at attach (outside hooks, one call at a time). Cold.
+ * Owns:      the table of functions, constant once found
+ * On fail:   one line; Python calls are not recorded
+ */
+#include <dlfcn.h>
+#include <stdbool.h>
+
+#include "collector/base/kp_log.h"
+#include "preload/python/pycalls.h"
+#include "collector/base/kp_poison.h"
+
+struct kp_python_api kp_python_api;
+
+static const struct {
+    const char *name;
+    size_t offset;
+    bool is_needed;
+} symbols[] = {
+#define KP_PYTHON_SYMBOL(field, name, needed) {name, offsetof(struct kp_python_api, field), needed},
+#include "preload/python/python_symbols.def"
+#undef KP_PYTHON_SYMBOL
+};
+
+bool kp_python_api_find(const struct kp_python *python)
+{
+    static bool is_refused;
+    if (is_refused) return false;
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        void *found = dlsym(RTLD_DEFAULT, symbols[i].name);
+        *(void **)((char *)&kp_python_api + symbols[i].offset) = found;
+        if (found || !symbols[i].is_needed) continue;
+        kp_log(0, "Python %u.%u has no %s: Python calls are not recorded", python->layout.version / 100,
+               python->layout.version % 100, symbols[i].name);
+        is_refused = true;
+        break;
+    }
+    dlerror(); /* a failed look-up of ours is not the host's news */
+    return !is_refused;
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pycalls.c - CPython tells us that a function is called and returns; this makes one record of it
+ *
+ * Called by: CPython's evaluation loop with the GIL held, on every thread that hook.c gave our profile function (hot)
+ * Owns:      struct kp_pycalls, one a thread: its open calls and the names of its call sites
+ * Locks:     none. Memory: none but a thread's first touch (300 KB of address space, of which it touches what it
+ *            needs).
+ * On fail:   the call is not recorded and counted; a return that fits no call is passed by
+ * Safe in:   after fork yes (the gate reads 0 in a child; our function takes itself away)
+ *
+ * A call is known by where the function stands and where its caller stands. Both are one word each in the interpreter's
+ * frame, so that a call site seen before costs one look into a table; what it is called is asked for once (sites.c).
+ * Returns are matched by frame, since greenlets leave a stack and come back, and since a profile function that was away
+ * for a while missed some.
+ */
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_clock.h"
+#include "preload/guard.h"
+#include "preload/python/pycalls.h"
+#include "collector/base/kp_poison.h"
+
+enum { CALL = 0, RETURN = 3, C_CALL = 4, C_EXCEPTION = 5, C_RETURN = 6 }; /* PyTrace_* */
+enum { METHOD_TABLE = 16, MATCH_DEPTH = 64, FRAMES_MAX = 128 }; /* 128: as many open frames as Kineto looks at */
+
+#define HOT inline __attribute__((always_inline))
+
+static _Atomic uint32_t window_cycle;
+static _Atomic uint64_t window_ticks;
+
+void kp_pycalls_window(uint32_t cycle, uint64_t begin_ticks)
+{
+    kp_store_relaxed(&window_ticks, begin_ticks);
+    kp_store_release(&window_cycle, cycle); /* pairs with: pycalls.c:start_of */
+}
+
+static inline const struct kp_python_layout *layout_get(void) { return &kp_python_get()->layout; }
+
+/* ---- open calls ---- */
+
+static inline void push(struct kp_pycalls *c, struct kp_rec_pycall *rec, const void *frame, uint8_t marks)
+{
+    const uint32_t at = c->depth;
+    if (__builtin_expect(at < KP_PY_DEPTH, 1)) c->open[at] = (struct kp_py_open){rec, frame, marks};
+    kp_signal_fence(); /* a handler may leave from here: what is open is whole */
+    c->depth = at + 1;
+}
+
+static void close_to(struct kp_pycalls *c, uint32_t depth, uint64_t now)
+{
+    for (; c->depth > depth; c->depth--) {
+        if (c->depth > KP_PY_DEPTH) continue;
+        struct kp_rec_pycall *rec = c->open[c->depth - 1].rec;
+        if (rec) kp_put_end(&rec->ticks, rec->start, now);
+    }
+}
+
+/* Not the one on top: something left without a return. */
+static __attribute__((noinline)) void pop_slowly(struct kp_pycalls *c, const void *frame, uint64_t now)
+{
+    if (c->depth > KP_PY_DEPTH) { /* so deep that frames were not kept */
+        c->depth--;
+        return;
+    }
+    for (uint32_t i = c->depth, tries = 0; i-- > 0 && tries < MATCH_DEPTH; tries++)
+        if (c->open[i].frame == frame) {
+            close_to(c, i, now);
+            return;
+        }
+}
+
+/* Marks of the call that is over. */
+static inline uint8_t pop(struct kp_pycalls *c, const void *frame, uint64_t now)
+{
+    const uint32_t at = c->depth - 1;
+    if (__builtin_expect(at >= KP_PY_DEPTH || c->open[at].frame != frame, 0)) {
+        if (c->depth) pop_slowly(c, frame, now);
+        return 0;
+    }
+    struct kp_rec_pycall *rec = c->open[at].rec;
+    if (rec) kp_put_end(&rec->ticks, rec->start, now);
+    c->depth = at;
+    return c->open[at].marks;
+}
+
+/* ---- records ---- */
+
+static inline struct kp_rec_pycall *put(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t flags)
+{
+    struct kp_rec_pycall *rec = kp_put_reserve(t, gate, sizeof *rec, KP_KIND_PYCALL);
+    if (!rec) return NULL;
+    rec->head = (struct kp_rec){.kind = KP_KIND_PYCALL, .flags = flags, .size = sizeof *rec, .name = name};
+    kp_store_relaxed(&rec->ticks, 0);
+    rec->start = kp_ticks();
+    kp_put_commit(t, sizeof *rec);
+    return rec;
+}
+
+static struct kp_rec_pycall *put_module(struct kp_thread *t, uint64_t gate, uint32_t name, uint8_t flags,
+                                        const void *self)
+{
+    struct kp_rec_pymodule *rec = kp_put_reserve(t, gate, sizeof *rec, KP_KIND_PYCALL);
+    if (!rec) return NULL;
+    rec->call.head =
+        (struct kp_rec){.kind = KP_KIND_PYCALL, .flags = flags | KP_PY_MODULE, .size = sizeof *rec, .name = name};
+    kp_store_relaxed(&rec->call.ticks, 0);
+    rec->self = (uint64_t)(uintptr_t)self;
+    rec->type = (uint64_t)(uintptr_t)kp_python_at(self, 8);
+    rec->call.start = kp_ticks();
+    kp_put_commit(t, sizeof *rec);
+    return &rec->call;
+}
+
+/* ---- call sites ---- */
+
+static inline struct kp_py_site *site_at(struct kp_pycalls *c, uint64_t callee, uint64_t caller)
+{
+    uint64_t h = (callee ^ (caller << 23 | caller >> 41)) * UINT64_C(0x9e3779b97f4a7c15);
+    return &c->sites[h >> 51];
+}
+_Static_assert(KP_PY_SITES == 1 << (64 - 51), "site_at takes the upper bits");
+
+static inline bool is_site(const struct kp_py_site *s, uint64_t callee, uint64_t caller, uint64_t check)
+{
+    return s->callee == callee && s->caller == caller && s->check == check && s->name;
+}
+
+/* A handler may leave in the middle: then there is no name. */
+static void site_keep(struct kp_py_site *s, struct kp_py_site site)
+{
+    const uint32_t name = site.name;
+    s->name = site.name = 0;
+    kp_signal_fence();
+    *s = site;
+    kp_signal_fence();
+    s->name = name;
+}
+
+/* `self`, the first local of nn.Module.__call__; a cell when some inner function uses it, in which the object comes
+ * third. */
+static const void *module_self(const struct kp_python_layout *l, const void *frame)
+{
+    return kp_python_unheld(l, kp_python_at(frame, l->frame_locals));
+}
+
+static struct kp_rec_pycall *module_start(struct kp_thread *t, struct kp_pycalls *c, uint64_t gate, void *object,
+                                          uint8_t flags)
+{
+    const struct kp_python_layout *l = layout_get();
+    const void *frame = kp_pyframe_of(l, object), *back = kp_pyframe_back(l, frame), *self = module_self(l, frame);
+    if (!self) return NULL;
+    const uint64_t type = (uint64_t)(uintptr_t)kp_python_at(self, 8), caller = back ? kp_pyframe_place(l, back) : 0;
+    const uint64_t check = back ? kp_pycode_check(l, kp_pyframe_code(l, back)) : 0;
+    struct kp_py_site *s = site_at(c, type, caller);
+    if (!is_site(s, type, caller, check))
+        site_keep(
+            s, (struct kp_py_site){type, caller, check, kp_pysite_module(t, object, (const void *)(uintptr_t)type), 0});
+    return put_module(t, gate, s->name, flags, self);
+}
+
+static __attribute__((noinline)) void site_name(struct kp_thread *t, struct kp_py_site *s, void *object,
+                                                uint64_t callee, uint64_t caller, uint64_t check)
+{
+    site_keep(s, (struct kp_py_site){callee, caller, check, kp_pysite_call(t, object), 0});
+}
+
+static __attribute__((noinline)) void module_call_start(struct kp_thread *t, struct kp_pycalls *c, uint64_t gate,
+                                                        void *object, uint8_t flags)
+{
+    push(c, c->depth < KP_PY_DEPTH ? module_start(t, c, gate, object, flags) : NULL, object, 0);
+}
+
+static HOT void call_start(const struct kp_python_layout *l, struct kp_thread *t, struct kp_pycalls *c, uint64_t gate,
+                           void *object, uint8_t flags)
+{
+    const void *frame = kp_pyframe_of(l, object), *back = kp_pyframe_back(l, frame), *code = kp_pyframe_code(l, frame);
+    const uint64_t callee = kp_pyframe_place(l, frame), caller = back ? kp_pyframe_place(l, back) : 0;
+    uint64_t check = kp_pycode_check(l, code);
+    if (back) check += kp_pycode_check(l, kp_pyframe_code(l, back)) * 3;
+    struct kp_py_site *s = site_at(c, callee, caller);
+    if (__builtin_expect(code != kp_pysite_module_code && !is_site(s, callee, caller, check), 0))
+        site_name(t, s, object, callee, caller, check);
+    if (__builtin_expect(code == kp_pysite_module_code, 0)) { /* maybe found out just now */
+        module_call_start(t, c, gate, object, flags);
+        return;
+    }
+    push(c, c->depth < KP_PY_DEPTH ? put(t, gate, s->name, flags) : NULL, object, 0);
+}
+
+static __attribute__((noinline)) void c_site_name(struct kp_thread *t, struct kp_py_site *s, void *object,
+                                                  const void *function, uint64_t caller, uint64_t check)
+{
+    uint8_t marks = 0;
+    const uint32_t name = kp_pysite_c_call(t, object, function, &marks);
+    site_keep(
+        s, (struct kp_py_site){(uint64_t)(uintptr_t)kp_python_at(function, METHOD_TABLE), caller, check, name, marks});
+}
+
+static __attribute__((noinline)) void setter_called(const void *function)
+{
+    kp_pyhandover_setter(function);
+    kp_pyprofile_replaced();
+}
+
+static HOT void c_call_start(const struct kp_python_layout *l, struct kp_thread *t, struct kp_pycalls *c, uint64_t gate,
+                             void *object, const void *function)
+{
+    const void *frame = kp_pyframe_of(l, object), *method = kp_python_at(function, METHOD_TABLE);
+    const uint64_t callee = (uint64_t)(uintptr_t)method, caller = kp_pyframe_place(l, frame);
+    const uint64_t check =
+        (uint64_t)(uintptr_t)kp_python_at(method, 0) + kp_pycode_check(l, kp_pyframe_code(l, frame)) * 3;
+    struct kp_py_site *s = site_at(c, callee, caller);
+    if (__builtin_expect(!is_site(s, callee, caller, check), 0)) c_site_name(t, s, object, function, caller, check);
+    if (__builtin_expect(s->marks & KP_PY_SETS_PROFILE, 0)) setter_called(function);
+    push(c, c->depth < KP_PY_DEPTH ? put(t, gate, s->name, KP_PY_C) : NULL, (const uint8_t *)object + 1, s->marks);
+}
+
+/* ---- the frames that were there before ---- */
+
+static uint64_t start_of(const struct kp_thread *t, uint32_t cycle, uint64_t now)
+{
+    /* pairs with: pycalls.c:kp_pycalls_window. What this thread put already started before. */
+    if (kp_load_acquire(&window_cycle) != cycle || t->chunk_cycle == cycle) return now;
+    return kp_load_relaxed(&window_ticks);
+}
+
+/* The frame around: lent up to 3.8, ours to drop from 3.9 on. */
+static void *back_of(void *frame)
+{
+    return kp_python_api.frame_back ? kp_python_api.frame_back(frame) : kp_python_at(frame, layout_get()->frame_back);
+}
+
+static void back_drop(void *frame)
+{
+    if (frame && kp_python_api.frame_back) kp_python_api.drop(frame);
+}
+
+/* Puts `frame`, which is lent, and those around it, the outermost first. */
+static void frames_put(struct kp_thread *t, struct kp_pycalls *c, uint64_t gate, void *frame)
+{
+    void *frames[FRAMES_MAX];
+    uint32_t n = 0;
+    const uint64_t start = start_of(t, kp_gate_cycle(gate), kp_ticks());
+    for (; frame && n < FRAMES_MAX; frame = back_of(frame)) frames[n++] = frame;
+    back_drop(frame);
+    while (n-- > 0) {
+        call_start(layout_get(), t, c, gate, frames[n], KP_PY_OPEN);
+        struct kp_rec_pycall *rec = c->depth && c->depth <= KP_PY_DEPTH ? c->open[c->depth - 1].rec : NULL;
+        if (rec && start < rec->start) rec->start = start;
+        if (n > 0) back_drop(frames[n]);
+    }
+}
+
+static struct kp_pycalls *state_of(struct kp_thread *t)
+{
+    struct kp_pycalls *c = t->source_state[KP_STATE_PYTHON];
+    if (c && c->thread_no == t->thread_no) return c;
+    if (!c) t->source_state[KP_STATE_PYTHON] = c = kp_arena_alloc(sizeof *c);
+    if (!c) return NULL;
+    c->thread_no = t->thread_no;
+    c->cycle = c->depth = 0;
+    return c;
+}
+
+/* The thread's first event of a window: `frame` is the one it runs in. */
+static __attribute__((noinline)) struct kp_pycalls *begin(struct kp_thread *t, uint64_t gate, void *frame)
+{
+    struct kp_pycalls *c = state_of(t);
+    if (!c) {
+        kp_loss_count(KP_KIND_PYCALL, KP_LOSS_NO_SLOT);
+        return NULL;
+    }
+    c->cycle = kp_gate_cycle(gate);
+    c->depth = 0; /* what was open belongs to a window that is over */
+    frames_put(t, c, gate, frame);
+    return c;
+}
+
+void kp_pycalls_begin(struct kp_thread *t, uint64_t gate)
+{
+    struct kp_pycalls *c = t->source_state[KP_STATE_PYTHON];
+    if (c && c->thread_no == t->thread_no && c->cycle == kp_gate_cycle(gate)) return;
+    begin(t, gate, kp_python_api.this_frame());
+}
+
+static __attribute__((noinline)) struct kp_pycalls *calls_begin(struct kp_thread *t, uint64_t gate, void *frame,
+                                                                int what)
+{
+    void *inner = what == CALL ? back_of(frame) : frame;
+    struct kp_pycalls *c = begin(t, gate, inner);
+    if (what == CALL) back_drop(inner);
+    return c;
+}
+
+/* ---- events ---- */
+
+static HOT void event_take(const struct kp_python_layout *l, const struct kp_guard *g, void *frame, int what, void *arg,
+                           uint64_t now)
+{
+    struct kp_thread *t = g->thread;
+    struct kp_pycalls *c = t->source_state[KP_STATE_PYTHON];
+    if (__builtin_expect(!c || c->cycle != kp_gate_cycle(g->gate) || c->thread_no != t->thread_no, 0))
+        c = calls_begin(t, g->gate, frame, what);
+    if (!c) return;
+    switch (what) {
+    case CALL: call_start(l, t, c, g->gate, frame, 0); break;
+    case RETURN: pop(c, frame, now); break;
+    case C_CALL: c_call_start(l, t, c, g->gate, frame, arg); break;
+    case C_EXCEPTION:
+    case C_RETURN:
+        if (__builtin_expect(pop(c, (const uint8_t *)frame + 1, now) & KP_PY_STARTS_THREAD, 0)) kp_pyprofile_set_all();
+        break;
+    default: break;
+    }
+}
+
+/*
+ * Our function goes, but not while it is told of the beginning of a C function: that one may set another, which would
+ * be told of its end (handover.c).
+ */
+static __attribute__((noinline)) void window_over(int what, const void *arg)
+{
+    if (what == C_CALL) kp_pyhandover_setter(arg);
+    else kp_pyprofile_remove();
+}
+
+static HOT int event(const struct kp_python_layout *l, void *frame, int what, void *arg)
+{
+    struct kp_guard guard;
+    const uint64_t now = what == CALL || what == C_CALL ? 0 : kp_ticks();
+    if (!KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) {
+        if (!(kp_gate_get() & KP_GATE_RECORD)) window_over(what, arg);
+        return 0;
+    }
+    if (guard.gate & KP_GATE_RECORD) event_take(l, &guard, frame, what, arg, now);
+    KP_HOOK_LEAVE(&guard);
+    return 0;
+}
+
+/* One function for each release, so that its offsets are constants there: a fifth fewer instructions. */
+#define KP_PYTHON_LAYOUT(version, ...)                                         \
+    static int event_##version(void *object, void *frame, int what, void *arg) \
+    {                                                                          \
+        static const struct kp_python_layout l = {version, __VA_ARGS__};       \
+        (void)object;                                                          \
+        return event(&l, frame, what, arg);                                    \
+    }
+#include "preload/python/layouts.def"
+#undef KP_PYTHON_LAYOUT
+
+kp_python_profile_fn kp_pycalls_event_of(uint32_t version)
+{
+    switch (version) {
+#define KP_PYTHON_LAYOUT(version, ...) \
+    case version:                      \
+        return event_##version;
+#include "preload/python/layouts.def"
+#undef KP_PYTHON_LAYOUT
+    default: return NULL;
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pycalls.h - what the files that record calls of Python functions share
+ */
+#ifndef KP_PYCALLS_H
+#define KP_PYCALLS_H
+
+#include "collector/format/kp_python.h"
+#include "collector/record/kp_record.h"
+#include "preload/python/python.h"
+
+typedef int (*kp_python_profile_fn)(void *object, void *frame, int what, void *arg);
+
+/* Functions of the interpreter; the rows of python_symbols.def. All but has_gil, take_gil and call_later need the GIL. */
+struct kp_python_api {
+    int (*has_gil)(void);
+    int (*take_gil)(void);
+    void (*give_gil)(int state);
+    int (*call_later)(int (*fn)(void *), void *context);
+    int (*is_initialized)(void);
+    int (*is_finalizing)(void);
+    int (*is_ending)(void);
+    void *(*main_interpreter)(void);
+    void *(*first_thread)(void *interpreter);
+    void *(*next_thread)(void *thread);
+    void *(*swap_thread)(void *thread);
+    void *(*this_thread)(void);
+    void (*set_profile)(kp_python_profile_fn fn, void *object);
+    int (*set_profile_of)(void *thread, kp_python_profile_fn fn, void *object); /* from 3.9 on */
+    void *(*this_frame)(void);
+    int (*frame_line)(void *frame);
+    int (*code_line)(const void *code, int offset); /* also without the GIL: it reads what never changes */
+    void *(*frame_back)(void *frame);               /* from 3.9 on; a new reference */
+    void *(*frame_code)(void *frame);
+    void (*drop)(void *object);
+    const char *(*text_of)(void *text);
+    void *(*text_make)(const char *text);
+    void (*forget_error)(void);
+    void (*error_take)(void **type, void **value, void **trace); /* what is raised at the moment, and nothing is then */
+    void (*error_give)(void *type, void *value, void *trace);
+    void *(*module_find)(void *name);
+    void *(*member_get)(void *object, const char *name);
+    void *(*sys_get)(const char *name);
+    intptr_t (*list_count)(void *list);
+    void *(*list_item)(void *list, intptr_t at);
+    /* markers.c's; NULL where there is none */
+    void *(*dict_get)(void *dict, const char *key); /* borrowed */
+    int (*member_set)(void *object, const char *name, void *value);
+    void *(*int_make)(long value);
+    long (*int_value)(void *value);
+    void *(*call_with)(void *callable, ...); /* arguments up to NULL */
+    const void *list_type, *text_type, *module_type;
+    int (*is_subtype)(const void *type, const void *of);
+};
+extern struct kp_python_api kp_python_api;               /* constant once kp_python_api_find said true */
+bool kp_python_api_find(const struct kp_python *python); /* false: one line was logged */
+
+/* One call that is not over. */
+struct kp_py_open {
+    struct kp_rec_pycall *rec; /* NULL: not recorded */
+    const void *frame;         /* the frame object; of a C function the caller's, its lowest bit set */
+    uint8_t marks;
+};
+/* What a call site is named; `check` tells a code object from another that was made where it had been. */
+struct kp_py_site {
+    uint64_t callee, caller, check;
+    uint32_t name;
+    uint8_t marks;
+};
+enum { KP_PY_STARTS_THREAD = 1, KP_PY_SETS_PROFILE = 2 }; /* marks: of C functions that matter here */
+enum { KP_PY_SITES = 8192, KP_PY_DEPTH = 2048 };
+struct kp_pycalls {        /* of a thread, in source_state */
+    uint32_t cycle, depth; /* depth may exceed KP_PY_DEPTH: what is deeper is not recorded */
+    uint32_t thread_no;    /* the thread it serves: a struct kp_thread is reused */
+    struct kp_py_open open[KP_PY_DEPTH];
+    struct kp_py_site sites[KP_PY_SITES];
+};
+
+/* pycalls.c: what CPython of that release shall call at each call and return of a thread; the GIL is held. NULL: not
+ * known */
+kp_python_profile_fn kp_pycalls_event_of(uint32_t version);
+/* The calling thread's open frames become its first records of gate's cycle. Inside a hook, the GIL is held. */
+void kp_pycalls_begin(struct kp_thread *t, uint64_t gate);
+void kp_pycalls_window(uint32_t cycle, uint64_t begin_ticks); /* before a window's first event */
+
+/* sites.c: names for call sites. The GIL is held; may take microseconds. 0: lost. */
+uint32_t kp_pysite_call(struct kp_thread *t, void *frame);
+uint32_t kp_pysite_c_call(struct kp_thread *t, void *frame, const void *function, uint8_t *marks);
+uint32_t kp_pysite_module(struct kp_thread *t, void *frame, const void *type);
+void kp_pysite_prepare(void); /* once a window: the folders that are cut off file names */
+const char *
+kp_pysite_file(const char *file);         /* without the folder that is cut off; also without the GIL once prepared */
+extern const void *kp_pysite_module_code; /* code object of torch.nn.Module.__call__; NULL: not known yet */
+
+/* stacks.c: the line at a place (kp_pyframe_place); below 0: none */
+int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t place);
+/* May be asked for stacks from now on: the layout is proved, the folders are known */
+void kp_pystacks_enable(void);
+
+/* profile.c: the GIL is held. `thread`: a PyThreadState. */
+void kp_pyprofile_attach(kp_python_profile_fn ours);
+kp_python_profile_fn kp_pyprofile_of(const void *thread);
+bool kp_pyprofile_is_ours(const void *thread);
+bool kp_pyprofile_is_right(void *thread); /* ours can be set on the calling thread, is seen, and is taken away again */
+void kp_pyprofile_set_all(void);          /* each thread without a profile function gets ours */
+void kp_pyprofile_replaced(void);         /* the program is about to set a profile function of its own */
+void kp_pyprofile_remove(void);           /* from the calling thread */
+
+/* handover.c: the GIL is held. */
+void kp_pyhandover_attach(kp_python_profile_fn ours); /* once `ours` is what hook.c sets */
+void kp_pyhandover_setter(
+    const void *function); /* is about to be called under ours: perhaps one that sets a profile function */
+
+static inline void *kp_python_at(const void *base, size_t offset)
+{
+    return *(void *const *)((const uint8_t *)base + offset);
+}
+static inline const void *kp_pyframe_of(const struct kp_python_layout *l, const void *object)
+{
+    return l->object_frame ? kp_python_at(object, l->object_frame) : object;
+}
+static inline const void *kp_pyframe_code(const struct kp_python_layout *l, const void *frame)
+{
+    return kp_python_unheld(l, kp_python_at(frame, l->frame_code));
+}
+/* Where a frame is, as one number: an address in its code from 3.11 on; a code object is 16-byte aligned. */
+static inline uint64_t kp_pyframe_place(const struct kp_python_layout *l, const void *frame)
+{
+    if (l->object_frame) return (uint64_t)(uintptr_t)kp_python_at(frame, l->frame_place);
+    const int32_t at = *(const int32_t *)((const uint8_t *)frame + l->frame_place);
+    return ((uint64_t)(uintptr_t)kp_python_at(frame, l->frame_code) << 16) + (uint32_t)at;
+}
+static inline const void *kp_pyframe_back(const struct kp_python_layout *l, const void *frame)
+{
+    const void *back = kp_python_at(frame, l->frame_back);
+    while (back && l->frame_owner && ((const uint8_t *)back)[l->frame_owner] >= KP_PYTHON_OWNED_BY_C)
+        back = kp_python_at(back, l->frame_back);
+    return back;
+}
+static inline uint64_t kp_pycode_check(const struct kp_python_layout *l, const void *code)
+{
+    const uint64_t file = (uint64_t)(uintptr_t)kp_python_at(code, l->code_file);
+    return (uint64_t)(uintptr_t)kp_python_at(code, l->code_name) + (file << 21 | file >> 43);
+}
+
+#endif
