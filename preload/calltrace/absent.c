@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * absent.c - KPROF_SYMBOLS on processors for which there are no stubs: says so
+ * absent.c - KPROF_SYMBOLS on a processor without stubs: logs that nothing is recorded
  *
  * Called by: boot.c through source.h
  * On fail:   one line; nothing is hooked

@@ -4,16 +4,17 @@
  *
  * Called by: the stubs (stubs_x86_64.S), on any host thread, around every call of a hooked function while a window
  *            records (hot)
- * Owns:      the calls that are open, a stack of them for each thread
- * Locks:     none. Memory: none; slow.c makes what a thread needs.
- * On fail:   the call goes on with its own return address; counted as lost
- * Safe in:   signal handlers yes; after fork yes (what was begun before it returns as it would)
+ * Owns:      the open calls, a stack of them for each thread
+ * Locks:     none. Memory: none; slow.c allocates a thread's state.
+ * On fail:   the call keeps its own return address and is counted as lost
+ * Safe in:   signal handlers yes; after fork yes (calls begun before the fork still return)
  *
- * This file is compiled without vector registers: arguments and results lie in them. Whatever may use them is slow.c's.
+ * This file is compiled without vector registers, since they hold arguments and results. Code that may use them is in
+ * slow.c.
  *
- * A call's place is given back by its return alone, or when it is sure that it never returns: when longjmp or throw was
- * called inside it and the stack is above it afterwards, or when its thread ends. That the stack is above it does not
- * say so by itself: programs copy stacks away and back (greenlets). Such a call keeps its place, and its record an end.
+ * A call's entry is freed when the call returns, or when it can never return. That is so if longjmp or throw was called
+ * inside it and its frame is gone afterwards, or if its thread ends. A frame that is gone proves nothing by itself,
+ * since programs copy stacks away and back (greenlets). Such a call keeps its entry, and its record gets an end.
  */
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
@@ -21,10 +22,10 @@
 #include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 
-/* The hot half calls nothing but at its end: so it needs no frame and keeps no register. Where the clock has to be
- * called, a copy of it does. */
+/* The fast path makes only tail calls, so it needs no frame and saves no registers. The variant that must call the
+ * clock is a copy of it. */
 #define FRAME \
-    ((const uintptr_t *)__builtin_dwarf_cfa() - 2) /* where __builtin_frame_address(0) is in what keeps a frame */
+    ((const uintptr_t *)__builtin_dwarf_cfa() - 2) /* equals __builtin_frame_address(0) of a function with a frame */
 #define HOT inline __attribute__((always_inline))
 #define COLD __attribute__((noinline, cold))
 
@@ -43,7 +44,7 @@ void kp_symbol_end(struct kp_symbol_call *call, uint64_t gate, uint64_t now)
     call->is_ended = true;
 }
 
-/* Returns the exit stub, which calls the function. */
+/* Returns the exit stub that calls the function. */
 static HOT uintptr_t push(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate,
                           const struct kp_symbol_row *row, uintptr_t *slot, struct kp_symbol_row *lazy, bool is_foreign,
                           bool is_tsc)
@@ -64,7 +65,7 @@ static HOT uintptr_t push(struct kp_symbol_calls *c, struct kp_thread *t, uint64
     call->place = c->n;
     kp_symbol_returns[number] = *slot;
     kp_store_relaxed(&call->state, KP_CALL_OPEN);
-    kp_signal_fence(); /* a handler may leave from here: what is open is whole */
+    kp_signal_fence(); /* a signal handler may jump out of here: the call is complete before it counts as open */
     c->n++;
     c->under = is_foreign ? 0 : (uintptr_t)slot;
     kp_signal_fence();
@@ -91,15 +92,14 @@ static HOT uintptr_t enter(struct kp_symbol_row *row, uintptr_t *slot, bool is_t
     struct kp_thread *t = kp_thread_self;
     if (__builtin_expect(kp_in_profiler, 0)) return KP_SYMBOL_GOES_ON;
     if (__builtin_expect(!t, 0)) return without_push(kp_gate_get());
-    if (__builtin_expect(kp_load_relaxed(&t->inside) != 0, 0)) /* to be found out whether it still is */
+    if (__builtin_expect(kp_load_relaxed(&t->inside) != 0, 0)) /* the slow path checks for an abandoned hook */
         return (kp_gate_get() & KP_GATE_RECORD) ? KP_SYMBOL_IS_SLOW : KP_SYMBOL_GOES_ON;
     kp_store_relaxed(&t->inside, kp_inside_tag(FRAME));
     kp_signal_fence();
     const uint64_t gate = kp_gate_get();
     struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];
     uintptr_t next;
-    /* Below the last call on the thread's own stack, with room for all, of a bound word: then there is nothing to find
-     * out. */
+    /* The fast path: the call nests in the last one, on the thread's own stack; there is room; the slot is bound. */
     if (__builtin_expect((gate & KP_GATE_RECORD) && c && at < c->under && at >= c->lo && c->n < c->room &&
                              kp_load_relaxed(&row->id) && !kp_load_relaxed(&row->word) &&
                              t->chunk_cycle == kp_gate_cycle(gate) &&
@@ -124,7 +124,7 @@ void kp_symbol_pop(struct kp_symbol_calls *c)
     while (c->n && kp_load_relaxed(&kp_symbol_open[kp_symbol_number(c, c->n - 1)].state) == KP_CALL_DONE) c->n--;
 }
 
-/* After anything but a call that ends in the order it began. */
+/* Computes `under` again, after anything but a call that ends in the order it began. */
 void kp_symbol_under_find(struct kp_symbol_calls *c)
 {
     c->under = c->hi;
@@ -137,8 +137,8 @@ void kp_symbol_under_find(struct kp_symbol_calls *c)
     }
 }
 
-/* The loader has bound the word at the first call: from now on the stub leads to the function itself, and stands in the
- * word again. */
+/* The loader has bound the slot at the first call. Makes the stub jump to the function, and puts the stub in the slot
+ * again. */
 void kp_symbol_bound(struct kp_symbol_row *row)
 {
     const uintptr_t stub = kp_symbol_stub_of(row), at = kp_load_relaxed(&row->word);
@@ -150,7 +150,7 @@ void kp_symbol_bound(struct kp_symbol_row *row)
     kp_cas_acq_rel((_Atomic uintptr_t *)at, &holds, stub);
 }
 
-/* A call the stack is above, or whose frame something else lies in. */
+/* For a call whose frame is gone: above it is the stack's top, or its slot holds something else. */
 static void left_behind(struct kp_symbol_calls *c, struct kp_symbol_call *call, uint64_t gate, uint64_t now)
 {
     if (!call->is_left)
@@ -160,8 +160,8 @@ static void left_behind(struct kp_symbol_calls *c, struct kp_symbol_call *call, 
     if (call->is_noted) kp_store_relaxed(&call->state, KP_CALL_DONE);
 }
 
-/* While an exception is on its way, cleanups make calls in frames that it leaves afterwards: what is around stays noted
- * until it lands. */
+/* While an exception unwinds, cleanups make calls in frames that it unwinds afterwards. So calls stay noted until a
+ * handler begins. */
 static bool is_landed(struct kp_symbol_calls *c)
 {
     if (c->noted != KP_NOTED_THROW) return true;
@@ -178,7 +178,7 @@ void kp_symbol_settle(struct kp_symbol_calls *c, uintptr_t slot, uint64_t gate, 
         const bool is_there =
             call->slot >= slot && *(const uintptr_t *)call->slot == kp_symbol_exit_of(kp_symbol_number(c, i));
         if (call->slot > slot && (is_there || !call->is_noted)) {
-            if (lands) call->is_noted = false; /* it was not left by what was noted */
+            if (lands) call->is_noted = false; /* the longjmp or exception did not unwind it */
             is_top = false;
             if (!has_noted) break;
         } else if (is_top && is_there) {
@@ -191,7 +191,7 @@ void kp_symbol_settle(struct kp_symbol_calls *c, uintptr_t slot, uint64_t gate, 
     kp_symbol_pop(c);
 }
 
-/* The thread is out of a call. */
+/* A call has ended: leaves the hook. */
 static HOT void left(struct kp_thread *t)
 {
     t->ended++;
@@ -204,7 +204,7 @@ static COLD void leave_oddly(struct kp_symbol_call *call, struct kp_thread *t, u
     struct kp_symbol_calls *c = call->owner;
     kp_symbol_end(call, gate, now);
     kp_store_release(&call->state, KP_CALL_DONE); /* pairs with: kp_symbol_pop, on the thread it belongs to */
-    if (c == t->source_state[KP_STATE_SYMBOLS]) { /* else its owner tidies up later */
+    if (c == t->source_state[KP_STATE_SYMBOLS]) { /* else the owner's thread pops it later */
         if (!call->is_foreign && !call->is_left) kp_symbol_settle(c, call->slot, gate, now);
         kp_symbol_pop(c);
         kp_symbol_under_find(c);
@@ -229,8 +229,8 @@ static HOT void leave(struct kp_symbol_call *call, struct kp_thread *t, uint64_t
     left(t);
 }
 
-/* Out of the first call through a word; where a hook of ours is struck, or on a thread that is ours no more: the owner
- * tidies up later. */
+/* Ends the first call through an unbound slot, or one that returns inside a hook or on a thread without state. In the
+ * latter cases the owner's thread pops it later. */
 static COLD void leave_rarely(struct kp_symbol_call *call, struct kp_thread *t, uint64_t now)
 {
     if (call->lazy) kp_symbol_bound(call->lazy);
@@ -248,7 +248,7 @@ static HOT void out(uintptr_t stub, uint64_t now)
 
 static COLD void exit_by_clock(uintptr_t stub) { out(stub, kp_ticks()); }
 
-/* The return address is out of the stub's word by now. */
+/* Called by the exit code, which has read kp_symbol_returns already: the entry may be used again. */
 void kp_symbol_exit(uintptr_t stub)
 {
     if (__builtin_expect(kp_load_relaxed(&kp_clock_is_tsc), 1)) out(stub, __builtin_ia32_rdtsc());

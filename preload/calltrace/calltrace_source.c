@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * calltrace_source.c - calls of functions by name as a source: which words are taken, and what is said of the rest
+ * source.c - calls of functions by name as a source: which slots are redirected, and the report
  *
- * Called by: boot.c through source.h; hook/words.c, for each word
- * Owns:      the globs; what was counted
- * Locks:     none of its own
+ * Called by: boot.c through source.h; hook/words.c, for each slot
+ * Owns:      the globs; the counts for the report
+ * Locks:     none
  * Memory:    a set of names while the report is made
  * On fail:   nothing is hooked; one line says why
  * Safe in:   after fork yes (the gate reads 0 in a child)
  *
- * Without KPROF_SYMBOLS nothing is installed. Else the source is attached in the constructor, so a program without
- * torch has a run too. The words stay taken for good; while no window records, a stub costs a load and a jump.
+ * Without KPROF_SYMBOLS nothing is installed. Else the source attaches in the constructor, so a program without torch
+ * has a run too. The slots are never restored; while no window records, a stub costs a load and a jump.
  */
 #include <link.h>
 #include <string.h>
@@ -26,14 +26,14 @@
 #include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
 
-extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* of this library, from the linker */
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* this library's ELF header, from the linker */
 extern const char _end[] __attribute__((visibility("hidden")));
 
 static const char *globs;
 static bool is_refused, is_said;
 static uint32_t words_n, left_n, full_n;
 
-/* ---- which ---- */
+/* ---- which functions ---- */
 
 struct special {
     const char *name;
@@ -52,7 +52,7 @@ static const struct special specials[] = {
     {"_Unwind_ForcedUnwind", KP_SYMBOL_THROWS},
     {"__cxa_begin_catch", KP_SYMBOL_LANDS},
     {"pthread_exit", KP_SYMBOL_ENDS},
-    /* in a child of vfork the stack is above them next, in the parent */
+    /* in a vfork child they do not return: the parent goes on, with their frames gone */
     {"execve", KP_SYMBOL_JUMPS},
     {"execv", KP_SYMBOL_JUMPS},
     {"execvp", KP_SYMBOL_JUMPS},
@@ -66,8 +66,8 @@ static const struct special specials[] = {
     {"_Exit", KP_SYMBOL_JUMPS},
 };
 /*
- * What returns twice, or asks where it was called from, or keeps other registers than functions do, or is called while
- * the loader binds: a return to somewhere else would be seen. A star at the end stands for any.
+ * Never hooked: functions that return twice, read their return address, have another calling convention, or run while
+ * the loader binds a slot. They would notice or break the changed return address. A star at the end matches any rest.
  */
 static const char *const excluded[] = {
     "setjmp",
@@ -187,10 +187,10 @@ static void set_mode(enum kp_source_mode mode) { kp_store_relaxed(&kp_symbols_ar
 
 static bool had_activity(void) { return true; }
 
-/* ---- what is said, once, before the first trace is written ---- */
+/* ---- the report, logged once, before the first trace is written ---- */
 
 struct report {
-    struct kp_symbol_names names; /* of what is hooked, then of what is not */
+    struct kp_symbol_names names; /* names of hooked functions, then also of the others */
     uint64_t used;                /* a bit for each glob that has a function */
     uint32_t unhooked, called;
 };
@@ -225,7 +225,7 @@ static void say_nothing(const char *glob, size_t bytes)
     kp_log(0, "KPROF_SYMBOLS: nothing calls a function like %s through a word that can be taken", text);
 }
 
-/* Globs for which there is no function, by their numbers. */
+/* Logs the globs that matched no function. */
 static void say_unmatched(uint64_t used)
 {
     unsigned number = 0;
@@ -238,7 +238,7 @@ static void say_unmatched(uint64_t used)
     }
 }
 
-/* In one line, and in the spool, for the metadata of every trace that is made of it. */
+/* Logs the report in one line, and writes it to the spool for the metadata of its traces. */
 static void say(const struct report *r, const struct kp_symbols_hidden *hidden, uint32_t hooked)
 {
     char bare[128] = "", note[192];
@@ -251,7 +251,7 @@ static void say(const struct report *r, const struct kp_symbols_hidden *hidden, 
     if (hidden->bare) n = kp_fmt(bare, sizeof bare, "; what is static in %u stripped files is not known", hidden->bare);
     if (hidden->late) kp_fmt(bare + n, sizeof bare - n, "; there was no time to read %u files", hidden->late);
     if (!hooked) {
-        /* the programs that a shell or a launcher starts: the first one has said it */
+        /* a program that was started by a shell or launcher with this setting, which has logged it already */
         const bool is_known = !r->unhooked && !hidden->functions && !kp_parent_lacks("KPROF_SYMBOLS=");
         kp_log(is_known,
                "KPROF_SYMBOLS: nothing calls a function like %s through a word that can be taken (%u of them are "
@@ -259,7 +259,7 @@ static void say(const struct report *r, const struct kp_symbols_hidden *hidden, 
                globs, r->unhooked + hidden->functions, hidden->functions, bare);
         return;
     }
-    /* a program that calls none of them, as those that shells start, has nothing to tell */
+    /* logged at level 1 if the program calls none of them, as many programs that a shell starts */
     kp_log(r->called ? 0 : 1,
            "KPROF_SYMBOLS: %u functions are hooked, by %u words that calls go through; not to be hooked: %u more that "
            "no such word leads to, "

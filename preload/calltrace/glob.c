@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * glob.c - whether a name is one of those asked for
+ * glob.c - matches names against the globs of KPROF_SYMBOLS
  *
- * Called by: calltrace_source.c, for every name that modules call or define: some hundred thousand in a large program
+ * Called by: source.c, for every name that modules call or define: some hundred thousand in a large program
  * Memory:    about 1 KB of stack
- * Safe in:   anywhere, a pure decision
+ * Safe in:   anywhere; it is pure
  */
 #include <string.h>
 
@@ -38,7 +38,7 @@ bool kp_glob_matches(const char *glob, size_t bytes, const char *text)
 bool kp_globs_match(const char *list, const char *name, uint64_t *used)
 {
     char plain[KP_SYMBOL_NAME_MAX];
-    int is_cpp = name[0] == '_' && name[1] == 'Z' ? -1 : 0; /* -1: not looked at yet */
+    int is_cpp = name[0] == '_' && name[1] == 'Z' ? -1 : 0; /* -1: not demangled yet */
     bool is_match = false;
     unsigned number = 0;
     for (const char *glob = list; *glob;) {

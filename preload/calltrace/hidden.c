@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hidden.c - functions by name that no other module can see: static and hidden ones, counted from the files of the
- * modules
+ * hidden.c - counts wanted functions that no other module can see (static, hidden), from the modules' files
  *
- * Called by: calltrace_source.c, once, on the thread that exports
+ * Called by: source.c, once, on the thread that exports
  * Locks:     the loader's list lock, while dl_iterate_phdr calls back
- * Memory:    0.7 MB while it counts and a set of the names that a module shows (nameset.c), mapped; of a file a block at
- *            a time is read, nothing of it is mapped (elffile.c)
- * On fail:   what cannot be read is counted as a file that does not tell, as a stripped one is
+ * Memory:    mapped while it counts: 0.7 MB, and a set of the names that a module exports (names.c). Files are read in
+ *            blocks and not mapped (elffile.c).
+ * On fail:   a file that cannot be read counts as a stripped one
  * Safe in:   signal handlers no; after fork no
  *
- * Such a function has a line in .symtab and none in .dynsym. Where the file was stripped, its debug file in
- * /usr/lib/debug/.build-id has the table. A file counts when it has the build id that is in memory. Reading ends after
- * MOST_NS, and how many files were left is told.
+ * Such a function is in .symtab and not in .dynsym. The .symtab of a stripped file is in its debug file in
+ * /usr/lib/debug/.build-id. A file is read only if it has the build id that is in memory. Reading ends after MOST_NS,
+ * and the report tells how many files were not read.
  */
 #include <elf.h>
 #include <link.h>
@@ -37,7 +36,7 @@ struct count {
     bool (*wants)(const char *name);
     struct kp_symbols_hidden *out;
     struct kp_elf_names names;
-    struct kp_symbol_names seen; /* what the module in hand shows to others */
+    struct kp_symbol_names seen; /* names that the current module exports */
     uint64_t until_ns;
     uint32_t looked, n;
     bool is_dynamic; /* it goes through .dynsym */
@@ -46,7 +45,7 @@ struct count {
 
 /* ---- modules ---- */
 
-/* Inside dl_iterate_phdr. Neither the kernel's pages nor this library have anything to tell. */
+/* Inside dl_iterate_phdr. Skips the vdso and this library. */
 static int module_note(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct count *c = arg;
@@ -72,7 +71,7 @@ static int module_note(struct dl_phdr_info *info, size_t size, void *arg)
 
 /* ---- one file ---- */
 
-/* The cold half of a function is none; what the compiler cloned of one is called like any other. */
+/* A name like f.cold is a part of a function, and not counted. A clone (f.isra.0) counts. */
 static bool is_part(const char *name)
 {
     const char *cold = strstr(name, ".cold");
@@ -98,7 +97,7 @@ static int table_look(struct count *c, const struct kp_elf *elf, const struct kp
     return kp_elf_functions(elf, table, symbol_look, c);
 }
 
-/* The module's own table, or that of its debug file. */
+/* Opens the file that has .symtab: the module's own, or its debug file. */
 static bool full_open(struct kp_elf *debug, const struct kp_elf *own)
 {
     char path[128];
@@ -125,7 +124,7 @@ static void module_look(struct count *c, const struct module *m)
     c->out->bare += !full;
     if (full) rc = table_look(c, &own, &own.dynamic, true);
     if (full && !rc) rc = table_look(c, full, &full->full, false);
-    if (rc) { /* half of a file is no count */
+    if (rc) { /* drops the count of a file that was read in part */
         c->out->functions = before;
         c->out->late++;
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * name.c - what C++ and Rust call a function, without its arguments
+ * name.c - demangles the name of a C++ or Rust function, without its arguments
  *
  * Called by: glob.c
  * Memory:    none but the caller's
- * On fail:   false: the name has forms that are not known here (local functions, lambdas, conversions); only the
- *            mangled one counts then
- * Safe in:   anywhere, a pure decision
+ * On fail:   false: the name has a form that is not known here (local functions, lambdas, conversions). Globs then
+ *            match its mangled form only.
+ * Safe in:   anywhere; it is pure
  *
- * The name of a function comes first in what the compiler makes of it (Itanium C++ ABI, 5.1): either one name, or N,
- * the names of scopes and of the function, and E. What comes behind it, types of arguments, is not read. Template
- * arguments are gone over and stand as "<...>". The whole of it is done by the C++ library when a trace is written.
+ * A mangled name begins with the function's name (Itanium C++ ABI, 5.1): one name, or N, the names of the scopes and of
+ * the function, and E. The argument types behind it are not read. Template arguments are skipped and become "<...>".
+ * The C++ library demangles the full name when a trace is written.
  */
 #include <string.h>
 
@@ -23,7 +23,7 @@ struct reader {
     const char *at;
     char *out;
     size_t bytes, used;
-    size_t last, last_end; /* the last name's place in out, without template arguments */
+    size_t last, last_end; /* begin and end in `out` of the last name, without template arguments */
     int nesting;
 };
 
@@ -53,7 +53,7 @@ static bool source_name_read(struct reader *r, const char **text, size_t *n)
     return true;
 }
 
-/* ---- template arguments, gone over ---- */
+/* ---- skipping template arguments ---- */
 
 static bool skip_to_end(struct reader *r);
 
@@ -97,7 +97,7 @@ static bool skip_one(struct reader *r)
     if (!c) return false;
     if (c >= '1' && c <= '9') return source_name_read(r, &text, &n);
     if (c == 'S' || c == 'T') return skip_back(r);
-    if (c == 'L' && r->at[1] >= '1' && r->at[1] <= '9') r->at++; /* a name of this file only */
+    if (c == 'L' && r->at[1] >= '1' && r->at[1] <= '9') r->at++; /* a name with internal linkage */
     else if (c == 'L') return skip_literal(r);
     else if (c == 'D' && (r->at[1] == 'T' || r->at[1] == 't' || r->at[1] == 'O')) r->at += 2, r->nesting++;
     else if (c == 'D' && r->at[1]) r->at += 2;
@@ -118,7 +118,7 @@ static bool skip_one(struct reader *r)
     return true;
 }
 
-/* To behind the E that closes what was opened. */
+/* Skips to behind the matching E. */
 static bool skip_to_end(struct reader *r)
 {
     if (++r->nesting > NESTING_MAX) return false;
@@ -170,7 +170,7 @@ static bool operator_read(struct reader *r)
     return false;
 }
 
-/* A constructor or destructor is called as the scope it is in. */
+/* A constructor or destructor has the name of its scope. */
 static bool structor_read(struct reader *r)
 {
     char name[KP_SYMBOL_NAME_MAX];
@@ -219,7 +219,7 @@ static bool name_read(struct reader *r)
     return *r->at >= 'a' && *r->at <= 'z' && operator_read(r);
 }
 
-/* What stands behind a name: tags, template arguments. */
+/* Reads what follows a name: ABI tags, template arguments. */
 static bool behind_read(struct reader *r)
 {
     const char *text;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * nameset.c - a set of names that grows with them: which functions were met already
+ * names.c - a growing set of names, by their hashes
  *
- * Called by: calltrace_source.c, hidden.c, on the thread that exports
- * Memory:    8 bytes a name and as much again that is free, mapped; at most 32 MB. Names themselves are not kept, their
- *            hashes are.
- * On fail:   a name that finds no room is not kept, and the set says that it is full
+ * Called by: source.c, hidden.c, on the thread that exports
+ * Memory:    8 bytes a name and about as much free, mapped; at most 32 MB
+ * On fail:   a name that finds no room is not added, and is_full is set
  */
 #include <string.h>
 
@@ -18,7 +17,7 @@ enum { FIRST = 1u << 15, MOST = 1u << 22 };
 
 static uint64_t hash_of(const char *name) { return kp_hash64(name, strlen(name)) | 1; /* 0: free */ }
 
-/* Where it is, or would be. */
+/* The entry of the hash, or the free entry where it belongs. */
 static uint64_t *place(uint64_t *of, uint32_t cap, uint64_t hash)
 {
     uint32_t at = (uint32_t)(hash >> 20) % cap;
@@ -26,7 +25,7 @@ static uint64_t *place(uint64_t *of, uint32_t cap, uint64_t hash)
     return &of[at];
 }
 
-/* Room for one more: a quarter stays free, or looking would take longer and longer. */
+/* Makes room for one more name. At least a quarter of the entries stays free, so that searches stay short. */
 static bool make_room(struct kp_symbol_names *s)
 {
     if (s->n < s->cap / 4 * 3) return true;

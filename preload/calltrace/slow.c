@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * slow.c - the rare half of a hooked call: a thread's first, a new name, a new chunk, another stack, what leaves frames
+ * slow.c - the slow path of a hooked call: a thread's first call, a new name, chunk or stack, longjmp, throw
  *
- * Called by: the entry stub, on any host thread, with the registers of arguments kept
- * Owns:      which thread has which places for open calls
+ * Called by: the entry stub, on any host thread, with the argument registers saved
+ * Owns:      the blocks of call entries that each thread has
  * Locks:     none. Memory: arena, 250 bytes a thread, kept for the next thread.
  * On fail:   the call is not recorded, and counted as lost
  * Safe in:   signal handlers yes; after fork yes
@@ -33,7 +33,7 @@ enum {
 uint32_t kp_symbols_vectors;
 static _Atomic uint32_t blocks_taken;
 
-/* What the processor has and the kernel keeps: AVX's and AVX-512's registers (bits 1, 2 and 5 to 7 of XCR0). */
+/* The vector registers that the processor has and the kernel saves: bits 1, 2 and 5 to 7 of XCR0. */
 uint32_t kp_symbols_vector_kind(void)
 {
     unsigned a, b, c, d, lo, hi;
@@ -42,7 +42,7 @@ uint32_t kp_symbols_vector_kind(void)
     return (lo & 0xe6) == 0xe6 ? 2 : (lo & 6) == 6;
 }
 
-/* ---- a thread's places ---- */
+/* ---- a thread's call entries ---- */
 
 bool kp_symbol_calls_make(void)
 {
@@ -61,20 +61,20 @@ static bool block_take(struct kp_symbol_calls *c)
         if (kp_load_relaxed(&blocks_taken) >= BLOCKS) return false;
         block = kp_add_relaxed(&blocks_taken, 1);
         if (block >= BLOCKS) return false;
-    } while (block % BLOCKS_IN_PAGE == 0); /* the first stub of a page is none */
+    } while (block % BLOCKS_IN_PAGE == 0); /* the first entry of a page is no stub but a distance */
     c->block[have] = (uint16_t)(block * KP_SYMBOL_BLOCK);
     c->room += KP_SYMBOL_BLOCK;
     return true;
 }
 
-/* At the beginning of a line of the cache. */
+/* Allocates it at the beginning of a cache line. */
 static struct kp_symbol_calls *calls_make(void)
 {
     const uintptr_t at = (uintptr_t)kp_arena_alloc(sizeof(struct kp_symbol_calls) + LINE - ARENA_ALIGNS);
     return (struct kp_symbol_calls *)((at + LINE - 1) / LINE * LINE);
 }
 
-/* Of a thread that is gone the places are used again, unless one is on a stack that may be there still. */
+/* A dead thread's entries are used again, unless a call is still open: it may be on a stack that still exists. */
 static struct kp_symbol_calls *calls_get(struct kp_thread *t)
 {
     struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];
@@ -100,10 +100,10 @@ static bool is_on_own_stack(struct kp_symbol_calls *c, uintptr_t at)
     return is;
 }
 
-/* ---- what leaves frames ---- */
+/* ---- longjmp, throw and the end of a thread ---- */
 
-/* Calls around the one that may leave them; from a signal's stack all. One whose word holds something else is of a
- * stack that was copied away. */
+/* Notes the calls around a longjmp or throw; if that runs on a signal stack, all of the thread's own stack. A call
+ * whose slot holds something else is skipped: its stack was copied away. */
 static void note(struct kp_symbol_calls *c, uintptr_t slot, bool is_own, uint64_t now, uint8_t what)
 {
     c->left_ticks = now;
@@ -127,7 +127,7 @@ static void end_all(struct kp_symbol_calls *c, uint64_t gate, uint64_t now)
     }
 }
 
-/* The thread's stack is going away. Its state is still its own. */
+/* The thread ends: frees its calls, except those on other stacks. Its state is not yet another thread's. */
 void kp_symbols_thread_dies(struct kp_thread *t)
 {
     struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];
@@ -141,7 +141,7 @@ void kp_symbols_thread_dies(struct kp_thread *t)
     c->under = 0;
 }
 
-/* The word may have gone with its module: it is read with care. */
+/* The slot's module may be unmapped by now, so the slot is read by the kernel first. */
 static void bind_late(struct kp_symbol_calls *c)
 {
     struct kp_symbol_row *row = c->unbound;
@@ -166,7 +166,7 @@ static void name_get(struct kp_thread *t, struct kp_symbol_row *row)
     kp_store_relaxed(&row->id, kp_name_intern(t, text, (uint32_t)(name + 1 + object)));
 }
 
-/* The function that was called jumps on to another with its own return address: what it did is over. */
+/* The hooked function makes a tail call to another one: its call ends, and the new one takes its return address. */
 static void tail_call(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate, struct kp_symbol_row *row,
                       uintptr_t *slot, bool is_foreign)
 {
@@ -195,7 +195,7 @@ static uintptr_t call(struct kp_symbol_calls *c, const struct kp_guard *g, struc
     if (!kp_put_reserve(t, g->gate, sizeof(struct kp_rec_symbol), KP_KIND_SYMBOL)) return KP_SYMBOL_GOES_ON;
     if (!kp_symbol_is_exit(*slot)) return kp_symbol_push(c, t, g->gate, row, slot, !is_own);
     tail_call(c, t, g->gate, row, slot, !is_own);
-    return KP_SYMBOL_GOES_ON; /* the exit stub is where the processor expects to return to already */
+    return KP_SYMBOL_GOES_ON; /* the processor's return predictor already has this exit stub */
 }
 
 static uintptr_t enter(const struct kp_guard *g, struct kp_symbol_row *row, uintptr_t *slot)
@@ -205,7 +205,7 @@ static uintptr_t enter(const struct kp_guard *g, struct kp_symbol_row *row, uint
     if (!c) return next;
     const bool is_own = is_on_own_stack(c, (uintptr_t)slot);
     const uint64_t now = kp_ticks();
-    if (row->does == KP_SYMBOL_LANDS && c->noted) c->noted = KP_NOTED_JUMP; /* from here on as behind a longjmp */
+    if (row->does == KP_SYMBOL_LANDS && c->noted) c->noted = KP_NOTED_JUMP; /* unwinding is over, as after longjmp */
     if (is_own) kp_symbol_settle(c, (uintptr_t)slot, g->gate, now);
     else kp_symbol_pop(c);
     if (c->unbound) bind_late(c);
@@ -232,7 +232,7 @@ uintptr_t kp_symbol_enter_slow(struct kp_symbol_row *row, uintptr_t *slot)
     return next;
 }
 
-/* The calling thread's places are its parent's: new ones are taken, the old ones are still returned through. */
+/* The child's spool is new, so names get new ids. Calls that were open at the fork still return by their exit stubs. */
 void kp_symbols_begin_in_child(void)
 {
     for (uint32_t i = 0; i < kp_symbol_rows_used(); i++) kp_store_relaxed(&kp_symbol_rows[i].id, 0);

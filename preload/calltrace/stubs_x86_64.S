@@ -2,23 +2,21 @@
 /*
  * stubs_x86_64.S - x86-64: entry and exit of calls of functions by name
  *
- * At entry every register may hold an argument but r11, which the binding of a PLT word destroys as well. At exit rax,
- * rdx, xmm0, xmm1 and x87's stack hold what is returned (rcx and r8, too, in Swift), and functions that promise it have
- * kept all others but r11 (preserve_most), so all are kept; what C does there uses general registers only. The stack is
- * a multiple of 16 at every call of C.
+ * At entry every register may hold an argument, except r11: binding a PLT slot destroys it, too. At exit rax, rdx,
+ * xmm0, xmm1 and x87's stack hold the result (in Swift rcx and r8, too). A preserve_most function has kept all others
+ * but r11. So all are kept: the C code there uses general registers only. At each call of C the stack is aligned to 16.
  *
- * The processor guesses where a `ret` leads by the calls it saw, and where an indirect jump leads by its address and by
- * the jumps just before it. So whatever returns was called from there: the entry stub calls `entry`, which returns to
- * it; the function is called by the exit stub it shall return to; and that leaves by a `ret` to the caller. And the
- * jump to the exit stub lies in the function's own entry stub: it tells the processor which function is called next.
- * Where it leads is told in the memory below the stack pointer, for r11 holds the row; signals leave 128 bytes there
- * alone.
+ * The processor predicts a `ret` by the calls it saw, and an indirect jump by its address and the jumps before it. So
+ * each `ret` here matches a call. The entry stub calls `entry`, which returns to it. The exit stub calls the function,
+ * which returns to it, and then leaves by a `ret` to the caller. The jump to the exit stub lies in the function's own
+ * entry stub, so the processor can predict which function is called next. Its target is stored below the stack pointer,
+ * since r11 holds the row; signal handlers leave 128 bytes there alone (the red zone).
  *
- * An exit stub is a call and, behind it, where the function returns to. What is unwound through one, at either: its
- * frame is empty, so the caller's stack pointer is its own, and in the word below lies the address behind the call. It
- * counts as a signal's frame, for unwinders that know frames by their stack pointer must not take it for its caller;
- * and then the caller's address is taken as it is, not less one as for a call, so the rule gives it less one. The true
- * return address lies at a distance from the stub that the first word of the stub's page tells.
+ * An exit stub is a call and the code that the function returns to. To an unwinder, at either place, its frame is
+ * empty: the caller's stack pointer is its own, and the word below holds the address behind the call. It is marked as a
+ * signal frame, because unwinders that tell frames by their stack pointer must not take it for its caller. In a signal
+ * frame the return address is used as it is, not less one, so the rule itself subtracts one. The first word of the
+ * stub's page is the distance from the stub to the true return address.
  */
 #include "preload/calltrace/calltrace.h"
 
@@ -58,10 +56,10 @@
 kp_symbol_stubs:
         .cfi_startproc
         /*
-         * DW_CFA_def_cfa_expression, 18 bytes: the stack pointer and 8; without those behind the call, when entry took
-         * the function's return address off. Then the word below the stack pointer is that, else it is what entry
-         * returned by. (Valgrind knows of no jumps in such rules.) DW_OP_breg7 8, breg7 -8 deref breg16 0 ne, breg16 0
-         * lit15 and lit9 ge, and lit3 shl minus
+         * DW_CFA_def_cfa_expression, 18 bytes. The CFA is the stack pointer plus 8. Behind the call it is the stack
+         * pointer if `entry` removed the function's return address: then the word below the stack pointer is not the
+         * address behind the call. The rule has no branches, as Valgrind knows none. DW_OP_breg7 8, breg7 -8 deref
+         * breg16 0 ne, breg16 0 lit15 and lit9 ge, and lit3 shl minus
          */
         .cfi_escape 0x0f, 18, 0x77, 8, 0x77, 0x78, 0x06, 0x80, 0, 0x2e, 0x80, 0, 0x3f, 0x1a, 0x39, 0x2a, 0x1a, 0x33, \
                     0x24, 0x1c
@@ -74,7 +72,7 @@ kp_symbol_stubs:
         .cfi_endproc
         .size   kp_symbol_stubs, . - kp_symbol_stubs
 
-        /* Called by stubs. Unwound as their part: its caller is the function's, not the stub. */
+        /* Called by the stubs. Unwinders skip the stub: the CFA is that of the hooked function's caller. */
         .type   entry, @function
         .balign 16
 entry:
@@ -103,13 +101,13 @@ entry:
         call    kp_symbol_enter
         cmpq    $1, %rax
         jbe     2f
-        /* To the exit stub, the return address off the stack: the stub's call puts there what lies there already. */
+        /* Goes to the exit stub and removes the return address: the exit stub's call pushes an equal one. */
 1:      movq    %rax, -8(%rsp)
         ALL_BACK
         ret     $8
         .cfi_restore_state
 
-        /* To the function. */
+        /* Goes to the function. */
 2:      je      4f
 3:      movq    (%rsp), %rax
         movq    (%rax), %rax
@@ -118,8 +116,7 @@ entry:
         ret
         .cfi_restore_state
 
-        /* C that may use vectors: all that may hold arguments, here or in languages with habits of their own, is
-         * kept. */
+        /* Calls C that may use vector registers: keeps all that hold arguments in any language's convention. */
 4:      subq    $1088, %rsp
         andq    $-64, %rsp
         movl    kp_symbols_vectors(%rip), %eax
@@ -198,7 +195,7 @@ kp_symbol_exits:
         .cfi_endproc
         .size   kp_symbol_exits, . - kp_symbol_exits
 
-        /* The word below the stack pointer still is the stub's address: signals leave 128 bytes there alone. */
+        /* The word below the stack pointer is still the stub's address: signal handlers skip the red zone. */
         .type   left, @function
         .balign 16
 left:
@@ -246,7 +243,7 @@ left:
 kp_symbols_shadow_stack:
         .cfi_startproc
         xorl    %eax, %eax
-        .byte   0xf3, 0x48, 0x0f, 0x1e, 0xc8    /* rdsspq %rax: does nothing where there is none */
+        .byte   0xf3, 0x48, 0x0f, 0x1e, 0xc8    /* rdsspq %rax: a no-op without a shadow stack */
         testq   %rax, %rax
         setne   %al
         movzbl  %al, %eax
@@ -254,7 +251,7 @@ kp_symbols_shadow_stack:
         .cfi_endproc
         .size   kp_symbols_shadow_stack, . - kp_symbols_shadow_stack
 
-        /* Made writable when it is used; whole pages. */
+        /* Whole pages; kp_symbol_calls_make makes them writable. */
         .section .rodata.kp_symbol_returns, "a", @progbits
         .globl  kp_symbol_returns
         .hidden kp_symbol_returns

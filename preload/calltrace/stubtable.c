@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * stubtable.c - which entry stub stands for which function
+ * table.c - the rows: which entry stub stands for which function
  *
- * Called by: calltrace_source.c (get), one thread at a time; any thread (stub_of, row_of)
- * Owns:      the rows, never given back: a word that holds a stub may be anywhere
+ * Called by: source.c (get), one thread at a time; any thread (stub_of, row_of)
+ * Owns:      the rows, never freed: a slot anywhere may hold a row's stub
  * Locks:     none. Memory: 1.2 MB, mapped with the first row; names in the arena.
  * On fail:   NULL: no row left
- * Safe in:   signal handlers yes, but for getting one
+ * Safe in:   signal handlers yes, except kp_symbol_row_get
  */
 #include <string.h>
 
@@ -22,7 +22,7 @@ struct kp_symbol_row *kp_symbol_rows;
 uintptr_t kp_symbol_row_base;
 static struct table {
     struct kp_symbol_row rows[KP_SYMBOL_ROWS];
-    /* what tells a row: the function, or the word while it is not bound. The key of a bound row stays what it was */
+    /* a row's key: its function, or its unbound slot. The key stays when the slot is bound */
     uintptr_t keys[KP_SYMBOL_ROWS];
     uint16_t buckets[BUCKETS]; /* number of a row + 1 */
 } * table;
@@ -63,7 +63,7 @@ struct kp_symbol_row *kp_symbol_row_get(const char *name, const char *object, ui
     if (!table_make()) return NULL;
     struct kp_symbol_row *row = find(name, key, &at);
     const size_t bytes = strlen(name) + 1;
-    if (row) { /* a library that came back to where it was: its words are as new */
+    if (row) { /* a library was loaded again at the same address, and its slots are unbound again */
         kp_store_relaxed(&row->target, target);
         kp_store_relaxed(&row->word, lazy_word);
         return row;
