@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * base.c - when an event happened, in ticks
+ * base.c - converts the time of a CUDA event to ticks
  *
  * Called by: resolve.c, on the thread kprof-gpu, with the event's context current
- * Owns:      per context, a stream of our own and its last KP_BASES reference events; the length of a tick
- * Locks:     none of ours
+ * Owns:      per context, an idle stream and its last KP_BASES reference events; the length of a tick
+ * Locks:     none
  * On fail:   false: the work gets no times
  *
- * CUDA only tells how far two events lie apart, in single precision milliseconds. So a reference event is recorded in
- * an idle stream of our own about once a second, between two readings of the clock; one that is at most some seconds
- * away tells an event's time to a part of a microsecond, plus half the distance of those two readings (some
- * microseconds).
+ * CUDA only returns the time between two events, in single precision milliseconds. So about once a second a reference
+ * event is recorded in an idle stream, between two readings of the clock. A reference at most some seconds away gives
+ * an event's time to a part of a microsecond, plus half the distance of those two readings (some microseconds).
  */
 #include "collector/base/kp_clock.h"
 #include "preload/cuda_hooks/cuda_hooks.h"
@@ -28,7 +27,7 @@ void kp_base_clock(void)
     if (!first.ticks) first = last;
 }
 
-/* ns in ticks; after some milliseconds good to a few parts in a million, and better with time. */
+/* Measured ticks per ns; after some milliseconds exact to a few parts in a million, and better with time. */
 static double ticks_per_ns(void)
 {
     if (!kp_load_relaxed(&kp_clock_is_tsc)) return 1.0;
@@ -37,7 +36,7 @@ static double ticks_per_ns(void)
                                         : 0;
 }
 
-/* Records an event in the idle stream and watches it happen: after it was last seen undone, before it was seen done. */
+/* Records an event in the idle stream and polls it. It happened between the last "not ready" and the first "done". */
 static bool take_one(struct kp_context *c, void *event, struct kp_base *out)
 {
     uint64_t began_ns = kp_clock_ns(CLOCK_MONOTONIC), not_before = kp_ticks(), asked = not_before;
@@ -49,7 +48,7 @@ static bool take_one(struct kp_context *c, void *event, struct kp_base *out)
         not_before = asked;
         asked = kp_ticks();
         if (kp_clock_ns(CLOCK_MONOTONIC) - began_ns > WAIT_NS)
-            return false; /* a device that is busy with itself: another time */
+            return false; /* the device is busy: the resolver tries again later */
     }
     uint64_t apart = kp_ticks() - not_before;
     *out = (struct kp_base){.event = event, .ticks = not_before + apart / 2, .width = apart / 2};
@@ -79,7 +78,7 @@ bool kp_base_make(struct kp_context *c)
     return true;
 }
 
-/* The reference nearest to when the event can have happened. */
+/* The reference nearest to `ticks`. */
 static const struct kp_base *base_near(const struct kp_context *c, uint64_t ticks)
 {
     const struct kp_base *near = NULL;

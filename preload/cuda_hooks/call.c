@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * call.c - a tapped call begins and ends: one API record, in the lane of the thread that made it
+ * call.c - begin and end of a tapped call, which make one API record in the lane of the calling thread
  *
  * Called by: the taps, on any host thread, before and after the real function (hot)
  * Owns:      per thread, its lane and the call it is in; the last correlation
@@ -8,9 +8,9 @@
  * On fail:   the call is not recorded and counted
  * Safe in:   after fork yes (the gate reads 0 in a child)
  *
- * The real function runs outside the hook: it may take seconds, and whoever closes a window waits for hooks. A record
- * is put when its call ends; a call that outlives its window is not recorded. errno is the host's before and after each
- * half.
+ * The real function runs outside the hook: it may take seconds, and the writer waits for hooks when it closes a window.
+ * The record is written when the call ends. A call that outlives its window is not recorded. Begin and end both
+ * preserve errno.
  */
 #include <errno.h>
 
@@ -21,7 +21,7 @@
 #include "collector/base/kp_poison.h"
 
 struct state {
-    uint32_t thread_no; /* whose it is: a dead thread's is given to a new one */
+    uint32_t thread_no; /* number of the thread that uses it: a new thread may get a dead thread's */
     uint32_t depth, correlation;
     struct kp_thread *lane;
 };
@@ -80,7 +80,7 @@ bool kp_call_begin(struct kp_call *call)
     return s != NULL;
 }
 
-/* A name of the call's kind is a constant: its address is the key. */
+/* The name of a call's kind is a constant, so its address is the key of the cache. */
 static inline uint32_t constant_name(struct kp_thread *t, const char *name)
 {
     uint32_t id = kp_name_cached(t, name);
@@ -117,7 +117,7 @@ static void put_api(const struct kp_call *call, const struct kp_call_kind *kind,
     kp_store_release(&lane->inside, 0); /* pairs with: quiesce.c:is_quiet */
 }
 
-/* The name of a kernel as an id; one that is made up is not kept for its next launch. */
+/* Id of a kernel's name; a made-up name is not cached, so the next launch asks again. */
 static uint32_t kernel_name(struct kp_thread *t, const struct kp_call *call, const char *text, bool is_made_up)
 {
     const void *key = call->work.function;
@@ -134,7 +134,7 @@ static void let_go(struct kp_call *call)
     if (call->item) kp_store_release(&call->item->state, KP_ITEM_FREE); /* pairs with: work.c:item_take */
 }
 
-/* Its name; what is known of it goes into the call's work. */
+/* Finds the kernel of the call's work and returns its name. */
 static const char *kernel_get(struct kp_call *call, char *room, size_t room_bytes)
 {
     struct kp_kernel *kernel = kp_kernel_find(call->work.function);
@@ -164,6 +164,6 @@ void kp_call_end(struct kp_call *call, const struct kp_call_kind *kind, int resu
         }
         KP_HOOK_LEAVE(&guard);
     }
-    if (has_work) let_go(call); /* its window is over */
+    if (has_work) let_go(call); /* the window is over: frees the item */
     errno = saved;
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuda_hooks.h - what the files of preload/cuda_hooks share: CUDA calls seen by our own hooks, where there is no CUPTI
+ * cuda_hooks.h - shared by the files of preload/cuda_hooks, which record CUDA calls by taps where CUPTI is missing
  *
- *   runtime.def  driver.def   the functions tapped, a row each
+ *   runtime.def  driver.def   the tapped functions, a row each
  *   runtime.c    driver.c     the taps made of those rows
- *   call.c       a call begins and ends: its API record, its correlation
- *   work.c       what a call puts on a device: events before and after it, until they are resolved
- *   resolve.c    the thread kprof-gpu: which work is done, when it ran; its records
- *   base.c       device time and ticks: reference events whose host time is known
- *   kernels.c      names of kernels
+ *   call.c       begin and end of a call: its API record, its correlation id
+ *   work.c       the device work of a call: an event before and one after it, until it is resolved
+ *   resolve.c    the thread kprof-gpu: finds finished work and writes its records with times
+ *   base.c       converts device time to ticks, by reference events whose host time is known
+ *   names.c      names of kernels
  *   ids.c        numbers of streams and contexts
- *   cudart_find.c       libcudart and libcuda in the link map, the functions of theirs that we call
- *   cuda_hooks_source.c     two sources: the runtime, the driver
+ *   find.c       finds libcudart and libcuda in the link map, and the functions that we call
+ *   source.c     two sources: the runtime, the driver
  *
- * What we ask of CUDA is asked of the driver: its functions leave the error that cudaGetLastError tells alone. Where
- * only the runtime knows (cudaFuncGetName) that error is looked at before and put right after.
+ * We call the driver, not the runtime: driver functions do not change the error that cudaGetLastError returns. Where
+ * only the runtime can answer (cudaFuncGetName), that error is checked before and restored after.
  */
 #ifndef KP_CUDA_HOOKS_H
 #define KP_CUDA_HOOKS_H
@@ -44,7 +44,7 @@ struct kp_driver_config { /* CUlaunchConfig */
     unsigned attribute_count;
 };
 
-/* --- cudart_find.c: functions we call; NULL where the library has none of that name --- */
+/* --- find.c: functions that we call; NULL if the library lacks one --- */
 
 #define KP_DRIVER_CALLS(X)                                 \
     X(int, cuCtxGetCurrent, (void **))                     \
@@ -70,7 +70,7 @@ struct kp_driver_config { /* CUlaunchConfig */
 struct kp_cudrv {
 #define KP_MEMBER(result, name, arguments) result(*name) arguments;
     KP_DRIVER_CALLS(KP_MEMBER)
-    _Atomic bool is_filled, has_events; /* has_events: all that timing needs is there */
+    _Atomic bool is_filled, has_events; /* has_events: every function that timing needs was found */
 };
 extern struct kp_cudrv kp_cudrv;
 
@@ -86,8 +86,8 @@ struct kp_cudart {
 };
 extern struct kp_cudart kp_cudart;
 
-/* A mapped library by its stem ("libcudart", "libcuda"; a toolkit's stub is none), held for good; NULL: none. Not in a
- * hook. */
+/* Finds a mapped library by its stem ("libcudart", "libcuda"; not a toolkit's stub) and keeps a reference for ever.
+ * NULL: none. Not in a hook. */
 void *kp_cudart_library(const char *stem);
 void kp_cudart_fill_runtime(void *library);
 void kp_cudart_fill_driver(void *library);
@@ -100,16 +100,16 @@ enum kp_name_by {
     KP_BY_CUFUNCTION
 }; /* host function, cudaKernel_t or CUkernel, CUfunction */
 
-/* What a call puts on a device; kind 0: nothing. */
+/* The device work of a call; kind 0: none. */
 struct kp_work {
     uint8_t kind;     /* KP_KIND_KERNEL, MEMCPY, MEMSET, GRAPHRUN */
-    bool is_blocking; /* returns when it is done: no events around it */
+    bool is_blocking; /* the call returns when the work is done: no events around it */
     uint8_t copy_kind, name_by, is_async, is_peer;
     const void *function;           /* KERNEL */
-    const struct kp_kernel *kernel; /* what is known of it; NULL: nothing */
+    const struct kp_kernel *kernel; /* facts about it; NULL: none */
     struct kp_dim3 grid, block;
     uint64_t smem, bytes;
-    const void *source, *target; /* copies: to tell what memory they are */
+    const void *source, *target; /* of a copy, to find the kinds of memory */
     uint32_t value, source_device, target_device;
 };
 
@@ -118,9 +118,9 @@ struct kp_call {
     struct kp_thread *thread; /* NULL: not recorded */
     uint64_t gate, start;
     uint32_t correlation;
-    bool is_inner;        /* called by another call that is recorded: the work is that one's */
-    bool is_capturing;    /* goes into a graph, runs nothing */
-    void *stream;         /* as the driver takes it */
+    bool is_inner;        /* made inside another recorded call, which owns the work */
+    bool is_capturing;    /* the stream is being captured: the work goes into a graph and does not run */
+    void *stream;         /* in the driver's form */
     struct kp_item *item; /* events around the work; NULL: none */
     struct kp_work work;
 };
@@ -129,7 +129,7 @@ struct kp_call_kind {
     uint32_t cbid;
     bool is_driver;
 };
-/* false: nothing is recorded. Else kp_call_end must follow, on the same thread. */
+/* false: the call is not recorded. After true kp_call_end must follow, on the same thread. */
 bool kp_call_begin(struct kp_call *call);
 void kp_call_end(struct kp_call *call, const struct kp_call_kind *kind, int result);
 bool kp_call_seen(void); /* the host has called any tapped function */
@@ -137,19 +137,19 @@ extern _Atomic bool kp_call_any;
 
 /* --- work.c --- */
 
-/* Not in a hook: these call the driver. */
+/* These call the driver, so not in a hook. */
 void kp_work_begin(struct kp_call *call);
 void kp_work_end(struct kp_call *call, int result);
-/* Inside a hook: the record of work without times, or hands the item to the resolver. */
+/* Inside a hook: writes the record without times if there are no events, else hands the item to the resolver. */
 void kp_work_put(struct kp_call *call, struct kp_thread *lane, uint32_t name);
 
 enum { KP_ITEM_FREE, KP_ITEM_TAKEN, KP_ITEM_READY };
 struct kp_item {
-    _Atomic uint32_t state; /* KP_ITEM_*. READY: the resolver's, who frees it */
+    _Atomic uint32_t state; /* KP_ITEM_*. READY: it belongs to the resolver, which frees it */
     uint32_t cycle, bytes;
-    struct kp_context *context; /* of the events; NULL: none made yet */
+    struct kp_context *context; /* context of the events; NULL: no events yet */
     void *start, *end;          /* events */
-    uint64_t ticks;             /* right before the real call: the work cannot have started before */
+    uint64_t ticks;             /* time right before the real call: the work cannot have started earlier */
     union {
         struct kp_rec head;
         struct kp_rec_kernel kernel;
@@ -159,11 +159,11 @@ struct kp_item {
 };
 enum { KP_ITEMS = 8192 };
 int kp_items_open(void);
-extern struct kp_item *kp_items; /* KP_ITEMS of them */
+extern struct kp_item *kp_items; /* an array of KP_ITEMS */
 
 /* --- ids.c --- */
 
-struct kp_base { /* a reference event: it happened at these ticks, +-width */
+struct kp_base { /* a reference event: it happened at `ticks`, plus or minus `width` */
     void *event;
     uint64_t ticks, width;
 };
@@ -172,8 +172,8 @@ struct kp_context {
     _Atomic(void *) handle;
     uint32_t number;
     int device;
-    _Atomic bool is_gone; /* reset by the host: its events are no more */
-    /* the resolver's own */
+    _Atomic bool is_gone; /* the host reset it: its events are destroyed */
+    /* used by the resolver only */
     bool is_told;
     void *stream;
     struct kp_base bases[KP_BASES];
@@ -181,26 +181,26 @@ struct kp_context {
     uint64_t base_ticks;
 };
 extern struct kp_context kp_contexts[KP_CONTEXTS];
-struct kp_context *kp_context_current(void); /* NULL: none, or one too many */
+struct kp_context *kp_context_current(void); /* NULL: none is current, or the table is full */
 /* Numbers like CUPTI's: 7 is the default stream, others from 13 on. KP_DEV_NONE: too many streams. */
 uint32_t kp_stream_number(void *stream, uint32_t tid);
 
-/* --- base.c: the resolver's --- */
+/* --- base.c: called by the resolver --- */
 
-bool kp_base_make(struct kp_context *context); /* the context is current. false: none could be made */
-/* Ticks at which an event happened. false: not to be told. */
+bool kp_base_make(struct kp_context *context); /* needs the context current. false: no reference event was made */
+/* *ticks: when the event happened. false: not known. */
 bool kp_base_ticks(struct kp_context *context, void *event, uint64_t not_before, uint64_t *ticks);
-void kp_base_clock(void); /* sample for the length of a tick */
+void kp_base_clock(void); /* takes a sample to measure the length of a tick */
 
 /* --- resolve.c --- */
 
 int kp_resolve_start(void);
-void kp_resolve_wake(void); /* a window opens: look often from now on */
-/* Waits at most so long until nothing is in flight: what is done already has its times then. */
+void kp_resolve_wake(void); /* a window opens: the resolver looks often from now on */
+/* Waits until no work is in flight, at most `timeout_ms`; work that is done has its times then. */
 void kp_resolve_flush(uint32_t timeout_ms);
 bool kp_resolve_is_drained(uint64_t end_ticks);
 void kp_resolve_close(uint32_t cycle);
-/* The host takes contexts down (cudaDeviceReset): waits, bounded, until the resolver is out, forgets their events. */
+/* Before the host destroys contexts (cudaDeviceReset): waits, bounded, for the resolver, then forgets their events. */
 void kp_contexts_forget(void);
 extern _Atomic uint32_t kp_resolve_busy; /* 1: the resolver is calling CUDA; 2: it must not */
 
@@ -210,25 +210,25 @@ struct kp_kernel {
     _Atomic(const void *) key;      /* host function, kernel handle or CUfunction */
     _Atomic(const char *) name;     /* NULL: not known yet */
     _Atomic(const void *) function; /* of a kernel handle: the host function it was made of */
-    _Atomic bool is_known;          /* all that can be told is here */
+    _Atomic bool is_known;          /* the facts below and the name are complete */
     uint32_t registers, static_smem, local;
 };
-/* The entry, made when there is none. NULL: the table is full. */
+/* Finds or makes the entry of a kernel. NULL: the table is full. */
 struct kp_kernel *kp_kernel_find(const void *key);
-/* Asks CUDA; not in a hook. `room` is returned with a name that is made up; NULL: none at all. */
+/* Asks CUDA for the name; not in a hook. Returns `room` with a made-up name if CUDA has none; NULL: no name. */
 const char *kp_kernel_ask(struct kp_kernel *kernel, enum kp_name_by by, char *room, size_t room_bytes);
 void kp_kernel_register(const void *function, const char *name); /* __cudaRegisterFunction */
 void kp_kernel_link(const void *kernel, const void *function);   /* __cudaGetKernel */
 
-/* --- cudart_find.c, for the next two --- */
+/* --- find.c, for the next two --- */
 
-/* Taps those rows that `library` has, for good; `taps` (as many) stays with the taps. How many, or -errno of
- * kp_hook_add_taps. */
+/* Taps the rows that `library` has; they are never removed. `taps` has rows_n entries and must stay valid. Returns the
+ * number of taps or -errno of kp_hook_add_taps. */
 int kp_rows_tap(void *library, const struct kp_tap_row *rows, size_t rows_n, struct kp_tap *taps);
 
 /* --- runtime.c, driver.c --- */
 
-/* Installs what the library has. How many taps; or -errno. */
+/* Install the taps that the library has. Return their number or -errno. */
 int kp_runtime_tap(void *library);
 int kp_runtime_tap_registration(void *library);
 int kp_driver_tap(void *library);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuda_hooks_source.c - CUDA calls by our own hooks, as two sources: the runtime, and the driver that it loads later
+ * source.c - CUDA calls by taps as two sources: the runtime, and the driver that it loads later
  *
  * Called by: boot.c
  * Owns:      nothing
  * Locks:     none
- * On fail:   what cannot be tapped is not recorded; one line says so
+ * On fail:   functions that cannot be tapped are not recorded; that is logged
  *
- * Nothing is installed before boot.c says that CUPTI is not to be had (KP_GPU_INTERCEPT): beside CUPTI's records these
- * would count everything twice.
+ * The taps are installed once the backend is KP_GPU_INTERCEPT (no CUPTI): beside CUPTI's records they would count
+ * everything twice.
  */
 #include "preload/run.h"
 #include "preload/source.h"
@@ -23,8 +23,8 @@
 
 enum { BUSY_TRIES = 20, BUSY_NAP_NS = 10000000 };
 
-static _Atomic bool is_busy; /* the taps could not be put in: a fork or a long scan was in the way */
-static bool is_sure; /* KPROF_CUPTI=off: nobody has to look for CUPTI first, which takes until libcuda is mapped */
+static _Atomic bool is_busy; /* the taps could not be installed during a fork or a long scan */
+static bool is_sure;         /* KPROF_CUPTI=off: no need to wait for libcuda to look for CUPTI */
 
 static void setup(const struct kp_config *config)
 {
@@ -39,7 +39,7 @@ static void set_mode(enum kp_source_mode mode)
     if (mode == KP_SOURCE_FULL) kp_resolve_wake();
 }
 
-/* Whoever adds up such a trace gets wrong sums: of arithmetic, of overlap, of communication. */
+/* Logs which work such a trace lacks: sums of arithmetic, overlap and communication made from it are wrong. */
 static void say(void)
 {
     KP_LOG_ONCE(0, "CUDA calls are recorded by hooks, not by CUPTI: kernels of cuBLAS, cuDNN, NCCL, Triton and of all "
@@ -60,7 +60,7 @@ static bool attached_or_said(int taps, const char *what)
 {
     if (taps < 0) {
         kp_store_relaxed(&is_busy, taps == -EBUSY);
-        if (taps == -EBUSY) return false; /* asked again: gpu_changed, or when modules change */
+        if (taps == -EBUSY) return false; /* tried again by gpu_changed, or when modules change */
         kp_log(0, "calls of %s cannot be seen (error %d)", what, -taps);
     }
     int err = taps > 0 ? resolver_start() : 0;
@@ -79,7 +79,7 @@ static bool attach_runtime(void)
     if (kp_run_gpu_backend() == KP_GPU_OFF || kp_run_gpu_backend() == KP_GPU_CUPTI) return false;
     if (!library) library = kp_cudart_library("libcudart");
     if (library) {
-        (void)kp_runtime_tap_registration(library); /* without it names are looked up another way */
+        (void)kp_runtime_tap_registration(library); /* if it fails, names are looked up another way */
         if (is_wanted()) {
             kp_cudart_fill_runtime(library);
             done = attached_or_said(kp_runtime_tap(library), "libcudart");
@@ -89,7 +89,7 @@ static bool attach_runtime(void)
     return done;
 }
 
-/* An answer that came outside a scan: the libraries are mapped already, nobody would ask again. */
+/* The backend was decided outside a scan: the libraries are mapped already, so no scan would attach this source. */
 static void gpu_changed(void)
 {
     for (int i = 0; is_wanted() && i < BUSY_TRIES; i++) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cudart_find.c - libcudart and libcuda in the link map, the functions of theirs that we call, and how those we tap are tapped
+ * find.c - finds libcudart and libcuda in the link map and the functions that we call, and taps their functions
  *
- * Called by: cuda_hooks_source.c, when modules changed
+ * Called by: source.c, when modules changed
  * Owns:      the two tables
  * Locks:     the loader's, for moments
- * On fail:   NULL members: what needs them is left out
+ * On fail:   NULL members; callers leave out what needs them
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct kp_cudart kp_cudart;
 
 void *kp_cudart_library(const char *stem)
 {
-    static char path[4096]; /* boot.c attaches on one thread at a time */
+    static char path[4096]; /* no lock: boot.c attaches on one thread at a time */
     if (!kp_library_find(stem, path, sizeof path) || strstr(path, "/stubs/")) return NULL;
     return dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
 }

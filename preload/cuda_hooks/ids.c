@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * ids.c - numbers of streams and contexts, for a reader who cannot know their addresses
+ * ids.c - numbers of streams and contexts, in place of their addresses
  *
  * Called by: work.c, call.c on host threads (hot)
- * Owns:      the two tables; entries are never taken away
+ * Owns:      the two tables; entries are never removed
  * Locks:     none; an entry is made by one compare-and-swap
  * Memory:    fixed
  * On fail:   no number
  *
- * A stream's handle that the host destroyed and CUDA gave out again keeps its number.
+ * If CUDA reuses the handle of a destroyed stream, the new stream keeps the number.
  */
 #include <sys/syscall.h>
 #include <time.h>
@@ -19,9 +19,9 @@
 #include "collector/base/kp_poison.h"
 
 enum { STREAMS = 1024, PROBES = 32, NUMBER_DEFAULT = 7, NUMBER_FIRST = 13 };
-enum { LEGACY = 1, PER_THREAD = 2 }; /* handles that stand for the default stream and the thread's own */
+enum { LEGACY = 1, PER_THREAD = 2 }; /* handles of the legacy default stream and of the thread's default stream */
 
-static _Atomic uint64_t streams[STREAMS]; /* address of 48 bits, number of 16 */
+static _Atomic uint64_t streams[STREAMS]; /* 48 bits of address, 16 of number */
 static _Atomic uint32_t stream_last = NUMBER_FIRST - 1;
 struct kp_context kp_contexts[KP_CONTEXTS];
 
@@ -30,7 +30,7 @@ uint32_t kp_stream_number(void *stream, uint32_t tid)
     uint64_t key = (uint64_t)(uintptr_t)stream;
     if (key <= LEGACY) return NUMBER_DEFAULT;
     if (key == KP_DEV_NONE) return KP_DEV_NONE;
-    if (key == PER_THREAD) key = UINT64_C(1) << 47 | tid; /* no address of a program */
+    if (key == PER_THREAD) key = UINT64_C(1) << 47 | tid; /* bit 47 is never set in a user-space address */
     uint32_t mine = 0;
     for (uint32_t i = 0; i < PROBES; i++) {
         _Atomic uint64_t *slot = &streams[((key >> 4 ^ key >> 12) + i) % STREAMS];
@@ -45,8 +45,7 @@ uint32_t kp_stream_number(void *stream, uint32_t tid)
     return KP_DEV_NONE;
 }
 
-/* The context is current. Two threads that come first at once: one makes the entry, the other goes without this
- * time. */
+/* Needs the context current. If two threads come first at once, one makes the entry and the other gets NULL. */
 static struct kp_context *context_make(struct kp_context *c, void *handle)
 {
     static atomic_flag making = ATOMIC_FLAG_INIT;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kernels.c - what a kernel is called and what it takes, from what its launch was given
+ * names.c - names of kernels and their registers and memory, from the handle that a launch was given
  *
- * Called by: call.c: find after every launch (hot), ask once a kernel, both outside a hook and after the launch
- *            succeeded
+ * Called by: call.c, outside a hook, after a launch succeeded: find each time (hot), ask once a kernel
  * Owns:      the table of kernels, by host function, kernel handle or CUfunction
  * Locks:     none; an entry is published by one compare-and-swap, its facts by its state
  * Memory:    fixed; the texts stay in their library
- * On fail:   what the loader calls the host function, or library+offset
+ * On fail:   the loader's symbol of the host function, or library+offset
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -34,7 +33,7 @@ struct kp_kernel *kp_kernel_find(const void *key)
     return NULL;
 }
 
-/* The newest wins: a library that came to where another was. */
+/* The newest name wins: a library may be loaded where another was. */
 void kp_kernel_register(const void *function, const char *name)
 {
     struct kp_kernel *e = kp_kernel_find(function);
@@ -59,8 +58,8 @@ static void facts_get(struct kp_kernel *e, void *cufunction)
 }
 
 /*
- * Whatever we ask the runtime, the error that cudaGetLastError tells stays the host's: while it holds one nothing is
- * asked, and one of ours is taken back. false: not to be asked now.
+ * Asks the runtime for the name, without changing the error that cudaGetLastError returns to the host. While there is
+ * an error it asks nothing; an error of its own call it clears. false: the runtime could not be asked now.
  */
 static bool by_runtime(struct kp_kernel *e, const void *function, const char **name)
 {
@@ -71,7 +70,7 @@ static bool by_runtime(struct kp_kernel *e, const void *function, const char **n
     if (!err && handle) facts_get(e, handle);
     if (!*name && kp_cudart.cudaFuncGetName) err |= kp_cudart.cudaFuncGetName(name, function);
     else if (!*name && handle && kp_cudrv.cuFuncGetName) (void)kp_cudrv.cuFuncGetName(name, handle);
-    if (err) (void)kp_cudart.cudaGetLastError(); /* ours: there was none before */
+    if (err) (void)kp_cudart.cudaGetLastError(); /* clears our error: there was none before */
     return true;
 }
 
@@ -111,7 +110,8 @@ const char *kp_kernel_ask(struct kp_kernel *e, enum kp_name_by by, char *room, s
     }
     if (function && (by == KP_BY_FUNCTION || !name)) is_known = by_runtime(e, function, &name);
     if (name) kp_store_release(&e->name, name);
-    if (!kp_load_acquire(&kp_cudrv.is_filled)) is_known = false; /* the driver was mapped a moment ago: ask again */
-    kp_store_release(&e->is_known, is_known);                    /* pairs with: call.c, who reads the facts then */
+    /* the driver's functions are not found yet: ask again */
+    if (!kp_load_acquire(&kp_cudrv.is_filled)) is_known = false;
+    kp_store_release(&e->is_known, is_known); /* pairs with: call.c:kernel_get */
     return name || !function ? name : by_place(function, room, room_bytes);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * resolve.c - the thread kprof-gpu: looks which work is done, and writes its record with the times of its events
+ * resolve.c - the thread kprof-gpu: finds finished work, and writes its record with the times of its events
  *
- * Called by: itself; the writer thread (is_drained, close); a host thread that takes contexts down (kp_contexts_forget)
+ * Called by: itself; the writer thread (is_drained, close); a host thread that destroys contexts (kp_contexts_forget)
  * Owns:      READY items, the lane "cuda events"
  * Locks:     kp_resolve_busy: held while CUDA is called, so that a host that resets its device can keep us out
  * On fail:   a record without times (KP_DEV_NO_TIME)
- * Safe in:   after fork: the thread is not there, and the child's gate is shut
+ * Safe in:   after fork: the child has no such thread, and its gate is shut
  *
- * Every few milliseconds while a window is open, five times a second otherwise. It never waits for work: what is not
- * done is looked at again. A wait for the end of a window is given up after GIVE_UP_MS.
+ * The thread looks every few milliseconds while a window is open, else five times a second. It never waits for work:
+ * it looks at unfinished work again later. A wait for the end of a window is given up after GIVE_UP_MS.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,8 +29,8 @@ enum { NOT_READY = 600, RELAXED = 2, FORGET_WAIT_MS = 50 };
 #define GIVE_UP_NS UINT64_C(2000000000)
 
 _Atomic uint32_t kp_resolve_busy;
-static _Atomic uint32_t closed_cycle; /* nothing is put into cycles up to this one */
-static _Atomic uint64_t hurry_ticks;  /* what began before is written now, done or not */
+static _Atomic uint32_t closed_cycle; /* no record is written for cycles up to this one */
+static _Atomic uint64_t hurry_ticks;  /* work that began before is written now, finished or not */
 static struct kp_thread *lane;
 static _Atomic uint32_t is_woken;
 
@@ -46,7 +46,7 @@ static void turn_give(void)
     (void)kp_cas_acq_rel(&kp_resolve_busy, &held, 0);
 }
 
-/* ---- what a reader wants to know of a device ---- */
+/* ---- metadata of devices ---- */
 
 static int attribute(int number, int device)
 {
@@ -93,7 +93,7 @@ static void tell_device(struct kp_context *c)
         .null_stream = 7,
         .sms = rec.sms,
     };
-    (void)kp_record_meta(&rec, sizeof rec); /* without it the trace says less of the device */
+    (void)kp_record_meta(&rec, sizeof rec); /* if it fails, the trace lacks the device's properties */
     (void)kp_record_meta(&context, sizeof context);
 }
 
@@ -112,7 +112,7 @@ static void set_times(struct kp_item *item, bool is_done)
         rec->head.flags |= KP_DEV_NO_TIME;
         return;
     }
-    /* In an idle stream the first event happens at once, the work only when its call has come. */
+    /* In an idle stream the first event happens at once, before the call that starts the work. */
     rec->start = start < item->ticks ? item->ticks : start;
     rec->end = end > rec->start ? end : rec->start + 1;
     rec->head.flags |= KP_DEV_EVENTS;
@@ -135,7 +135,7 @@ static void put_record(const struct kp_item *item)
     kp_store_release(&lane->inside, 0); /* pairs with: quiesce.c:is_quiet */
 }
 
-/* Whether it is done with. */
+/* Writes and frees the item if its work is done or given up. true: the item is free. */
 static bool look_at(struct kp_item *item, struct kp_context **current)
 {
     struct kp_context *c = item->context;
@@ -159,13 +159,13 @@ static bool look_at(struct kp_item *item, struct kp_context **current)
     return true;
 }
 
-/* How many are done with. */
+/* Returns how many items were freed. */
 static int look_at_all(void)
 {
     struct kp_context *current = NULL;
     void *popped;
     int undone = 0, done = 0;
-    static uint32_t first; /* where the last round stopped: nobody waits for ever behind a stream that hangs */
+    static uint32_t first; /* where the last round stopped, so that a hanging stream does not keep back the others */
     for (uint32_t i = 0; i < KP_ITEMS && undone < UNDONE_MAX; i++) {
         struct kp_item *item = &kp_items[(first + i) % KP_ITEMS];
         if (kp_load_acquire(&item->state) != KP_ITEM_READY) continue; /* pairs with: work.c:kp_work_put */
@@ -176,7 +176,7 @@ static int look_at_all(void)
     return done;
 }
 
-/* A reference while nothing is in flight yet, so that the first work has one near. */
+/* Takes reference events before any work is in flight, so that the first work has one near. */
 static void refresh_bases(void)
 {
     void *popped;
@@ -203,9 +203,8 @@ void kp_resolve_wake(void)
 }
 
 /*
- * Or a question of ours would break the graph that another thread captures. The driver refuses before the program's
- * cuInit:
- * then nothing is asked yet.
+ * Sets this thread's capture mode to relaxed: else our driver calls would break a graph that another thread captures.
+ * false: the driver refuses, as before the program's cuInit; then it is not called yet.
  */
 static bool relax(void)
 {
@@ -221,8 +220,7 @@ static void *resolver(void *unused)
     (void)unused;
     while ((kp_gate_get() & KP_GATE_ON) && !kp_io_helpers_alone()) {
         bool is_open = (kp_gate_get() & KP_GATE_RECORD) != 0;
-        linger =
-            is_open ? LINGER : linger - (linger > 0); /* a window that has just closed waits for what is in flight */
+        linger = is_open ? LINGER : linger - (linger > 0); /* a window that has just closed waits for work in flight */
         nap(done ? BUSY_MS : linger ? NAP_MS : IDLE_MS);
         if (!kp_load_relaxed(&kp_cudrv.has_events) || !turn_take()) continue;
         if (!is_relaxed) is_relaxed = relax();
@@ -287,7 +285,7 @@ void kp_resolve_flush(uint32_t timeout_ms)
     }
 }
 
-/* At exit nobody waited for is_drained: a bounded wait here. */
+/* At exit is_drained was not waited for, so this waits, bounded. */
 void kp_resolve_close(uint32_t cycle)
 {
     static bool is_noted;

@@ -42,7 +42,7 @@ static inline uint8_t kind_of(int kind)
 #define KIND_OF(k) kind_of(k)
 #define COPY_3D(c, blocks) \
     ((c) ? COPY_AS((c)->target.at, (c)->source.at, (c)->width * (c)->height * (c)->depth, (c)->kind, blocks) : NOTHING)
-/* A symbol is no address: of a copy by place only the other end tells. */
+/* A symbol is no address, so the kind of a cudaMemcpyDefault depends on the other end alone. */
 #define COPY_SYMBOL(d, p, n, k, blocks) COPY_AS(d, p, n, (k) == 4 ? ((d) ? 2 : 1) : (k), blocks)
 #define COPY_PEER(n, from, to, blocks)                   \
     ((struct kp_work){.kind = KP_KIND_MEMCPY,            \
@@ -57,7 +57,7 @@ static inline uint8_t kind_of(int kind)
 #include "preload/cuda_hooks/runtime.def"
 #undef KP_TAP
 
-/* ---- not calls to record: what tells names, and what takes contexts down ---- */
+/* ---- calls that are not recorded: they register names or destroy contexts ---- */
 
 static int (*real_reset)(void);
 static int tap_reset(void)
@@ -93,8 +93,8 @@ static struct kp_tap taps[sizeof rows / sizeof *rows];
 
 int kp_runtime_tap(void *library) { return kp_rows_tap(library, rows, sizeof rows / sizeof *rows, taps); }
 
-/* Registration runs when a library is loaded, before anybody knows who will record. Only where nothing else tells
- * names. */
+/* Taps registration, which runs when a library is loaded, before the backend is decided. Only for a runtime without
+ * another way to names. */
 int kp_runtime_tap_registration(void *library)
 {
     static struct kp_tap tap = {"__cudaRegisterFunction", NULL, (void *)(uintptr_t)tap_register};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tap.h - what turns the rows of runtime.def and driver.def into taps; included by runtime.c and driver.c only */
+/* tap.h - macros that make taps of the rows of runtime.def and driver.def; included by runtime.c and driver.c only */
 #ifndef KP_CUDART_TAP_H
 #define KP_CUDART_TAP_H
 
@@ -14,7 +14,7 @@ typedef unsigned long long UL;
 #define NO_STREAM ((void *)(uintptr_t)KP_DEV_NONE) /* no address, and no handle of CUDA's */
 static inline void *kp_tap_own(void *stream) { return stream ? stream : PER_THREAD; }
 
-/* CUPTI's numbers of what a copy does; 0: told by where its ends lie. */
+/* CUPTI's numbers of copy kinds; 0: derived from the memory kinds of its two ends. */
 enum { KIND_BY_PLACE = 0, KIND_HTOD = 1, KIND_DTOH = 2, KIND_DTOD = 8, KIND_HTOH = 9 };
 
 #define NOTHING ((struct kp_work){.kind = 0})
@@ -38,8 +38,7 @@ enum { KIND_BY_PLACE = 0, KIND_HTOD = 1, KIND_DTOH = 2, KIND_DTOD = 8, KIND_HTOH
 #define FILL(d, v, n) FILL_AS(d, v, n, true)
 #define FILL_ASYNC(d, v, n) FILL_AS(d, v, n, false)
 
-/* One tap: the real function is called once, whatever we do, with the host's arguments, and its answer is given
- * back. */
+/* Defines one tap. In every case it calls the real function once, with the host's arguments, and returns its result. */
 #define KP_TAP_DEFINE(is_driver_, symbol, shown, cbid_, parameters, arguments, stream_, work_) \
     static int(*real_##symbol) parameters;                                                     \
     static int tap_##symbol parameters                                                         \

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * work.c - what a call puts on a device: an event before it and one after it, until resolve.c knows when it ran
+ * work.c - the device work of a call: records an event before and one after it, for resolve.c
  *
  * Called by: call.c on host threads, around the real function: begin and end outside a hook (they call the driver), put
  *            inside
  * Owns:      the items, KP_ITEMS of them: FREE, TAKEN by a call, READY for the resolver. An item keeps its two events.
- * Locks:     none of ours; the driver's. Memory: mapped at start; the driver's for events, made once an item.
+ * Locks:     only the driver's. Memory: mapped at start; the driver allocates two events an item, once.
  * On fail:   a record without times (KP_DEV_NO_TIME)
- * Safe in:   after fork no; nobody comes here (the gate is shut)
+ * Safe in:   after fork no; never called there (the gate is shut)
  *
- * No events: while the stream is being captured, where the driver is not known yet, around calls that block by
- *            themselves, when
- * all items are in flight. An event in the default stream while another stream is captured would break that capture;
- * then the stream answers cuStreamIsCapturing with an error, and nothing is done.
+ * There are no events while the stream is being captured, before the driver's functions are found, around blocking
+ * calls, and while all items are in flight. An event in the default stream would break the capture of another stream.
+ * In that state cuStreamIsCapturing fails for the default stream, and no event is recorded.
  */
 #include <errno.h>
 
@@ -23,7 +22,7 @@
 
 enum { PROBES = 16, EVENT_DEFAULT = 0, LEGACY_STREAM = 1 /* cudaStreamLegacy */ };
 enum { MEMORY_TYPE = 2, TYPE_HOST = 1, TYPE_DEVICE = 2, TYPE_ARRAY = 3 };            /* cuPointerGetAttribute */
-enum { COPY_HTOD = 1, COPY_DTOH = 2, COPY_DTOD = 8, COPY_HTOH = 9, COPY_PTOP = 10 }; /* CUPTI's */
+enum { COPY_HTOD = 1, COPY_DTOH = 2, COPY_DTOD = 8, COPY_HTOH = 9, COPY_PTOP = 10 }; /* CUPTI's numbers */
 enum { PAGEABLE = 1, PINNED = 2, DEVICE = 3, ARRAY = 4 };
 
 struct kp_item *kp_items;
@@ -68,8 +67,8 @@ static struct kp_item *item_take(struct kp_context *context)
 }
 
 /*
- * While the driver is not known yet. Not asked of the default stream: that is never captured, and an answer that is an
- * error would become the error that the program's runtime keeps.
+ * Asks the runtime, before the driver's functions are found. Never for the default stream: it cannot be captured, and
+ * a failed call would set the error that cudaGetLastError returns to the program.
  */
 static bool is_captured_says_runtime(void *stream)
 {
@@ -119,13 +118,13 @@ static uint8_t memory_kind(const void *at)
     unsigned type = 0;
     if (!kp_cudrv.cuPointerGetAttribute) return 0;
     if (kp_cudrv.cuPointerGetAttribute(&type, MEMORY_TYPE, (uint64_t)(uintptr_t)at) != 0)
-        return PAGEABLE; /* CUDA does not know it */
+        return PAGEABLE; /* CUDA does not know this address */
     return type == TYPE_HOST ? PINNED : type == TYPE_DEVICE ? DEVICE : type == TYPE_ARRAY ? ARRAY : 0;
 }
 
 static bool is_host(uint8_t kind) { return kind == PAGEABLE || kind == PINNED; }
 
-/* cudaMemcpyDefault: by where the two lie. */
+/* The kind of a cudaMemcpyDefault, by the memory kinds of its ends. */
 static uint8_t copy_kind(uint8_t from, uint8_t to)
 {
     if (!from || !to) return 0;
