@@ -2,12 +2,12 @@
 /*
  * calltrace.h - shared by the files of preload/calltrace, which record calls of functions by name (KPROF_SYMBOLS)
  *
- *   source.c   the setting, which slots are redirected, and the report
+ *   calltrace_source.c   the setting, which slots are redirected, and the report
  *   hidden.c   counts functions that their module does not export
  *   glob.c     patterns
  *   name.c     demangles a C++ name as far as patterns need it
- *   table.c    the rows: which entry stub stands for which function
- *   names.c    a set of names, to count each once
+ *   stubtable.c    the rows: which entry stub stands for which function
+ *   nameset.c    a set of names, to count each once
  *   calls.c    entry and exit of a call, hot, without vector registers
  *   slow.c     the rare half of entry and exit
  *   stubs_x86_64.S   the stubs, which keep all registers
@@ -146,7 +146,7 @@ void kp_symbol_settle(struct kp_symbol_calls *c, uintptr_t slot, uint64_t gate, 
 void kp_symbols_begin_in_child(void);
 void kp_symbols_thread_dies(struct kp_thread *t);
 
-/* --- table.c --- */
+/* --- stubtable.c --- */
 /* The row for a function; each unbound slot has a row of its own. NULL: no row is left. One thread at a time. */
 struct kp_symbol_row *kp_symbol_row_get(const char *name, const char *object, uintptr_t target, uintptr_t lazy_word,
                                         enum kp_symbol_does does);
@@ -164,7 +164,7 @@ bool kp_glob_matches(const char *glob, size_t bytes, const char *text);
  * does. */
 bool kp_globs_match(const char *list, const char *name, uint64_t *used);
 
-/* --- names.c: a set of names. All 0 is an empty set. One thread at a time, no signal handlers. --- */
+/* --- nameset.c: a set of names. All 0 is an empty set. One thread at a time, no signal handlers. --- */
 struct kp_symbol_names {
     uint64_t *of; /* hashes; 0: free */
     uint32_t n, cap;

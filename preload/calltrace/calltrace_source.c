@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * source.c - calls of functions by name as a source: which slots are redirected, and the report
+ * calltrace_source.c - calls of functions by name as a source: which slots are redirected, and the report
  *
  * Called by: boot.c through source.h; hook/words.c, for each slot
  * Owns:      the globs; the counts for the report

@@ -2,7 +2,7 @@
 /*
  * glob.c - matches names against the globs of KPROF_SYMBOLS
  *
- * Called by: source.c, for every name that modules call or define: some hundred thousand in a large program
+ * Called by: calltrace_source.c, for every name that modules call or define: some hundred thousand in a large program
  * Memory:    about 1 KB of stack
  * Safe in:   anywhere; it is pure
  */

@@ -2,10 +2,10 @@
 /*
  * hidden.c - counts wanted functions that no other module can see (static, hidden), from the modules' files
  *
- * Called by: source.c, once, on the thread that exports
+ * Called by: calltrace_source.c, once, on the thread that exports
  * Locks:     the loader's list lock, while dl_iterate_phdr calls back
- * Memory:    mapped while it counts: 0.7 MB, and a set of the names that a module exports (names.c). Files are read in
- *            blocks and not mapped (elffile.c).
+ * Memory:    mapped while it counts: 0.7 MB, and a set of the names that a module exports (nameset.c). Files are read
+ *            in blocks and not mapped (elffile.c).
  * On fail:   a file that cannot be read counts as a stripped one
  * Safe in:   signal handlers no; after fork no
  *

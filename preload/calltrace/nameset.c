@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * names.c - a growing set of names, by their hashes
+ * nameset.c - a growing set of names, by their hashes
  *
- * Called by: source.c, hidden.c, on the thread that exports
+ * Called by: calltrace_source.c, hidden.c, on the thread that exports
  * Memory:    8 bytes a name and about as much free, mapped; at most 32 MB
  * On fail:   a name that finds no room is not added, and is_full is set
  */

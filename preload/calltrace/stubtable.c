@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * table.c - the rows: which entry stub stands for which function
+ * stubtable.c - the rows: which entry stub stands for which function
  *
- * Called by: source.c (get), one thread at a time; any thread (stub_of, row_of)
+ * Called by: calltrace_source.c (get), one thread at a time; any thread (stub_of, row_of)
  * Owns:      the rows, never freed: a slot anywhere may hold a row's stub
  * Locks:     none. Memory: 1.2 MB, mapped with the first row; names in the arena.
  * On fail:   NULL: no row left

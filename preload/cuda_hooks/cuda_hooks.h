@@ -8,10 +8,10 @@
  *   work.c       the device work of a call: an event before and one after it, until it is resolved
  *   resolve.c    the thread kprof-gpu: finds finished work and writes its records with times
  *   base.c       converts device time to ticks, by reference events whose host time is known
- *   names.c      names of kernels
+ *   kernels.c      names of kernels
  *   ids.c        numbers of streams and contexts
- *   find.c       finds libcudart and libcuda in the link map, and the functions that we call
- *   source.c     two sources: the runtime, the driver
+ *   cudart_find.c       finds libcudart and libcuda in the link map, and the functions that we call
+ *   cuda_hooks_source.c     two sources: the runtime, the driver
  *
  * We call the driver, not the runtime: driver functions do not change the error that cudaGetLastError returns. Where
  * only the runtime can answer (cudaFuncGetName), that error is checked before and restored after.
@@ -44,7 +44,7 @@ struct kp_driver_config { /* CUlaunchConfig */
     unsigned attribute_count;
 };
 
-/* --- find.c: functions that we call; NULL if the library lacks one --- */
+/* --- cudart_find.c: functions that we call; NULL if the library lacks one --- */
 
 #define KP_DRIVER_CALLS(X)                                 \
     X(int, cuCtxGetCurrent, (void **))                     \
@@ -220,7 +220,7 @@ const char *kp_kernel_ask(struct kp_kernel *kernel, enum kp_name_by by, char *ro
 void kp_kernel_register(const void *function, const char *name); /* __cudaRegisterFunction */
 void kp_kernel_link(const void *kernel, const void *function);   /* __cudaGetKernel */
 
-/* --- find.c, for the next two --- */
+/* --- cudart_find.c, for the next two --- */
 
 /* Taps the rows that `library` has; they are never removed. `taps` has rows_n entries and must stay valid. Returns the
  * number of taps or -errno of kp_hook_add_taps. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * source.c - CUDA calls by taps as two sources: the runtime, and the driver that it loads later
+ * cuda_hooks_source.c - CUDA calls by taps as two sources: the runtime, and the driver that it loads later
  *
  * Called by: boot.c
  * Owns:      nothing

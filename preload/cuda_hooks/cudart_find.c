@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * find.c - finds libcudart and libcuda in the link map and the functions that we call, and taps their functions
+ * cudart_find.c - finds libcudart and libcuda in the link map and the functions that we call, and taps their functions
  *
- * Called by: source.c, when modules changed
+ * Called by: cuda_hooks_source.c, when modules changed
  * Owns:      the two tables
  * Locks:     the loader's, for moments
  * On fail:   NULL members; callers leave out what needs them

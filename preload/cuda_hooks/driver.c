@@ -2,7 +2,7 @@
 /*
  * driver.c - taps on libcuda, for programs that call it through GOT slots (calls by dlsym pointers are not seen)
  *
- * Called by: any host thread in place of the driver's functions (hot); source.c (installing)
+ * Called by: any host thread in place of the driver's functions (hot); cuda_hooks_source.c (installing)
  * Owns:      the pointers to the real functions
  * Locks:     none
  * On fail:   the real function is called and nothing else

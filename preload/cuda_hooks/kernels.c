@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * names.c - names of kernels and their registers and memory, from the handle that a launch was given
+ * kernels.c - names of kernels and their registers and memory, from the handle that a launch was given
  *
  * Called by: call.c, outside a hook, after a launch succeeded: find each time (hot), ask once a kernel
  * Owns:      the table of kernels, by host function, kernel handle or CUfunction

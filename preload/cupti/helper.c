@@ -2,8 +2,8 @@
 /*
  * helper.c - the thread kprof-cuda: what is asked of it, when it runs, whether a call of its takes too long
  *
- * Called by: cupti_source.c (wanted or not, drained or not), cuda_inject.c, control.c, aside.c; tee.c inside calls of the program;
- *            the host's exit
+ * Called by: cupti_source.c (wanted or not, drained or not), cuda_inject.c, control.c, aside.c; tee.c inside calls of
+ *            the program; the host's exit
  * Owns:      the thread (made when a window wants GPU records, gone when nothing is enabled)
  * Locks:     control (watchdog.c)
  * On fail:   no thread: GPU work is not recorded. A call into CUPTI that takes too long: STALLED, one line, nobody

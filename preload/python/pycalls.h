@@ -11,7 +11,8 @@
 
 typedef int (*kp_python_profile_fn)(void *object, void *frame, int what, void *arg);
 
-/* Functions of the interpreter; the rows of python_symbols.def. All but has_gil, take_gil and call_later need the GIL. */
+/* Functions of the interpreter; the rows of python_symbols.def. All but has_gil, take_gil and call_later need the
+ * GIL. */
 struct kp_python_api {
     int (*has_gil)(void);
     int (*take_gil)(void);
