@@ -162,7 +162,7 @@ static const struct kp_word_taker taker = {.wants = wants, .take = take, .left =
 static void setup(const struct kp_config *config)
 {
     globs = config->symbols;
-    if (globs) kp_native_setup();
+    if (globs) kp_unwind_setup();
 }
 
 static bool refuse(const char *why)
@@ -178,7 +178,7 @@ static bool attach(void)
     if (kp_symbols_shadow_stack()) return refuse("this process has a shadow stack, which knows where calls return to");
     if (!kp_symbol_calls_make()) return refuse("there is no memory for open calls");
     kp_symbols_vectors = kp_symbols_vector_kind();
-    kp_native_set_returns((uintptr_t)&kp_symbol_exits, KP_SYMBOL_CALLS * 8u, (uintptr_t)kp_symbol_returns);
+    kp_unwind_set_returns((uintptr_t)&kp_symbol_exits, KP_SYMBOL_CALLS * 8u, (uintptr_t)kp_symbol_returns);
     kp_thread_on_exit = kp_symbols_thread_dies;
     return kp_hook_take_words(&taker) == 0 || refuse("the words of this program could not be looked at");
 }

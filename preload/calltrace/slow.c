@@ -95,7 +95,7 @@ static bool is_on_own_stack(struct kp_symbol_calls *c, uintptr_t at)
 {
     if (at >= c->lo && at < c->hi) return true;
     if (c->foreign && at / GRANULE == c->foreign / GRANULE) return false;
-    const bool is = kp_native_own_stack(at, &c->lo, &c->hi);
+    const bool is = kp_unwind_own_stack(at, &c->lo, &c->hi);
     if (!is) c->foreign = at;
     return is;
 }

@@ -246,7 +246,7 @@ void kp_heap_put_taken(void *block, size_t bytes, int64_t live, uint32_t flags)
     struct way way;
     if (!enter(&way)) return;
     if (way.guard.gate & KP_GATE_RECORD) {
-        if (kp_heap_is_traced) put(&way, (uintptr_t)block, bytes, flags, kp_native_stack(way.guard.thread));
+        if (kp_heap_is_traced) put(&way, (uintptr_t)block, bytes, flags, kp_unwind_stack(way.guard.thread));
         else if (!(flags & KP_HEAP_RESTORED)) count(&way.guard, 1, flags & KP_HEAP_REALLOC ? 1 : 0, bytes, live);
     }
     leave(&way);

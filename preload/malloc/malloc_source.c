@@ -31,7 +31,7 @@ static void setup(const struct kp_config *config)
 {
     mode = config->heap;
     kp_heap_is_traced = mode == KP_HEAP_TRACE;
-    if (kp_heap_is_traced) kp_native_setup();
+    if (kp_heap_is_traced) kp_unwind_setup();
 }
 
 static bool refuse(const char *why)
@@ -59,14 +59,14 @@ static bool attach(void)
     kp_hook_tap_loader(taps, n);
     if (kp_heap_is_traced) {
         install_map_taps();
-        kp_native_modules_changed();
+        kp_unwind_modules_changed();
     }
     return true;
 }
 
 static void modules_changed(void)
 {
-    if (kp_heap_is_traced) kp_native_modules_changed();
+    if (kp_heap_is_traced) kp_unwind_modules_changed();
 }
 
 static void set_mode(enum kp_source_mode unused) { (void)unused; }

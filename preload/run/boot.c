@@ -326,7 +326,7 @@ static void begin_in_child(void)
     kp_io_after_fork();
     kp_helpers_after_fork();
     kp_hook_begin_in_child();
-    kp_native_begin_in_child(); /* frames kept so far are in the parent's file */
+    kp_unwind_begin_in_child(); /* frames kept so far are in the parent's file */
     kp_run_begin_in_child();
     kp_store_relaxed(&is_asked, false);
     is_forked = true;

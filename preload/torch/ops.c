@@ -34,7 +34,7 @@ struct callers {
 static inline uint64_t stack_get(struct kp_thread *t, uint64_t gate)
 {
     const uint64_t python = kp_caller_stack(t);
-    return gate & KP_GATE_NATIVE ? python | (uint64_t)kp_native_stack(t) << 32 : python;
+    return gate & KP_GATE_NATIVE ? python | (uint64_t)kp_unwind_stack(t) << 32 : python;
 }
 
 /* Backward ops have no modules: torch.profiler does not ask for theirs either. */

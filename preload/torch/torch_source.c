@@ -146,7 +146,7 @@ static void begin_in_child(void)
     kp_torch_comms_forget();
     kp_store_relaxed(&worked, false);
     kp_store_relaxed(&worked_lately, false);
-    if (wants_native) kp_native_begin_in_child();
+    if (wants_native) kp_unwind_begin_in_child();
     if (kp_load_relaxed(&attached) && !kp_load_relaxed(&work_handle)) work_hook();
 }
 
@@ -173,7 +173,7 @@ static bool attach(void)
         say_what_was_dropped(&kp_torch.layout, kp_torch.version_text);
         work_hook();
         if (wants_memory) kp_torch_memory_attach(api);
-        if (wants_native) kp_native_modules_changed();
+        if (wants_native) kp_unwind_modules_changed();
         kp_store_release(&attached, true); /* pairs with: set_mode */
     } else {
         KP_LOG_ONCE(0, "libtorch_cpu has no RecordFunction callbacks we can use: torch is not profiled");
@@ -227,12 +227,12 @@ static void setup(const struct kp_config *config)
     wants_memory = config->profile_memory;
     wants_modules = config->with_modules;
     wants_native = config->with_stack & KP_STACK_NATIVE;
-    if (wants_native) kp_native_setup();
+    if (wants_native) kp_unwind_setup();
 }
 
 static void modules_changed(void)
 {
-    if (wants_native) kp_native_modules_changed();
+    if (wants_native) kp_unwind_modules_changed();
 }
 
 const struct kp_source kp_torch_source = {

@@ -4,10 +4,10 @@
  *
  * Called by: walk.c and keep.c, inside hooks (a new return address, a new frame: cold); sources when modules changed
  * Owns:      the generation of modules; names of modules met so far; on an old C library a list of modules
- * Locks:     none in a hook. kp_native_modules_changed: the loader's list lock, for moments.
+ * Locks:     none in a hook. kp_unwind_modules_changed: the loader's list lock, for moments.
  * Memory:    of the arena, on an old C library: a text a module that was ever loaded.
  * On fail:   an address without a module: it is kept as it is
- * Safe in:   signal handlers yes, but kp_native_modules_changed; after fork yes
+ * Safe in:   signal handlers yes, but kp_unwind_modules_changed; after fork yes
  *
  * From glibc 2.35 on _dl_find_object tells, without a lock, for code that is being run. Before that the modules of the
  * last look are believed, and what they say is read with care: one of them may have been unloaded since.
@@ -61,18 +61,18 @@ static uintptr_t ours_lo, ours_hi;
 
 extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
 
-uint32_t kp_native_generation(void) { return kp_load_acquire(&generation); /* pairs with: kp_native_modules_changed */ }
+uint32_t kp_unwind_generation(void) { return kp_load_acquire(&generation); /* pairs with: kp_unwind_modules_changed */ }
 
-void kp_native_begin_in_child(void)
+void kp_unwind_begin_in_child(void)
 {
     atomic_flag_clear_explicit(&is_busy, memory_order_relaxed); /* whoever looked is not here */
-    kp_add_acq_rel(&generation, 1);                             /* pairs with: kp_native_generation */
+    kp_add_acq_rel(&generation, 1);                             /* pairs with: kp_unwind_generation */
     kp_add_relaxed(&file, 1);
 }
 
-uint32_t kp_native_file(void) { return kp_load_relaxed(&file); }
+uint32_t kp_unwind_file(void) { return kp_load_relaxed(&file); }
 
-bool kp_native_is_ours(uintptr_t pc) { return pc >= ours_lo && pc < ours_hi; }
+bool kp_unwind_is_ours(uintptr_t pc) { return pc >= ours_lo && pc < ours_hi; }
 
 /* ---- an old C library: a list ---- */
 
@@ -144,7 +144,7 @@ static int counters_read(struct dl_phdr_info *info, size_t bytes, void *context)
     return 1;
 }
 
-void kp_native_modules_changed(void)
+void kp_unwind_modules_changed(void)
 {
     static _Atomic uint64_t adds, subs;
     uint64_t now[2] = {0, 0};
@@ -153,17 +153,17 @@ void kp_native_modules_changed(void)
     const bool are_gone = kp_exchange_acq_rel(&subs, now[1]) != now[1];
     if (kp_exchange_acq_rel(&adds, now[0]) != now[0] || are_gone)
         if (!find_object) list_make();
-    if (are_gone) kp_add_acq_rel(&generation, 1); /* pairs with: kp_native_generation */
+    if (are_gone) kp_add_acq_rel(&generation, 1); /* pairs with: kp_unwind_generation */
     atomic_flag_clear_explicit(&is_busy, memory_order_release);
 }
 
-void kp_native_modules_use_list(void)
+void kp_unwind_modules_use_list(void)
 {
     find_object = NULL;
     list_make();
 }
 
-void kp_native_modules_setup(void)
+void kp_unwind_modules_setup(void)
 {
     const int saved = errno;
     const ssize_t n = kp_io_readlink("/proc/self/exe", program, sizeof program - 1);
@@ -174,12 +174,12 @@ void kp_native_modules_setup(void)
     if (headers >= ours_lo && headers < ours_hi) ours_lo = ours_hi = 0;
     *(void **)&find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
     errno = saved;
-    kp_native_modules_changed();
+    kp_unwind_modules_changed();
 }
 
 /* ---- which ---- */
 
-bool kp_native_table_find(uintptr_t pc, struct kp_unwind_table *out)
+bool kp_unwind_table_find(uintptr_t pc, struct kp_unwind_table *out)
 {
     struct object o;
     if (!find_object) {
@@ -226,7 +226,7 @@ static uint32_t module_name(struct kp_thread *t, const char *path, uintptr_t lo,
 
 static uint32_t module_id(struct kp_thread *t, const char *path, uintptr_t lo, uintptr_t hi, uintptr_t base)
 {
-    const uint64_t words[4] = {lo, hi, (uintptr_t)path, kp_native_generation()};
+    const uint64_t words[4] = {lo, hi, (uintptr_t)path, kp_unwind_generation()};
     const uint64_t hash = kp_hash64(words, sizeof words);
     _Atomic uint64_t *slot = &named[hash % NAMED];
     const uint64_t seen = kp_load_acquire(slot); /* pairs with: below */
@@ -236,7 +236,7 @@ static uint32_t module_id(struct kp_thread *t, const char *path, uintptr_t lo, u
     return id;
 }
 
-uint32_t kp_native_module_find(struct kp_thread *t, uintptr_t pc, uint64_t *offset)
+uint32_t kp_unwind_module_find(struct kp_thread *t, uintptr_t pc, uint64_t *offset)
 {
     struct object o;
     uint32_t id = 0;

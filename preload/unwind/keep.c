@@ -6,7 +6,7 @@
  * Owns:      struct seen, one a thread: stacks met lately; a table of all frames put so far
  * Locks:     none. Memory: 92 KB of address space a thread, 16 MB of it for the table.
  * On fail:   0, or the stack without its inner frames: no room for more frames in table or file
- * Safe in:   signal handlers yes; after fork no (kp_native_begin_in_child first)
+ * Safe in:   signal handlers yes; after fork no (kp_unwind_begin_in_child first)
  *
  * A stack is the id of its innermost frame; a frame names the one around it, so what stacks have in common is kept
  * once. All return addresses are read each time; a stack this thread met lately is known by their hash, another is
@@ -32,7 +32,7 @@ struct met {
 struct seen {
     /* stacks by all their addresses, frames by theirs and what is around; both of a generation of modules */
     struct met of[SEEN];
-    uintptr_t frames[KP_NATIVE_DEPTH];
+    uintptr_t frames[KP_UNWIND_DEPTH];
     struct kp_trail trail;
 };
 
@@ -68,7 +68,7 @@ static struct frames *table_get(void)
 /* Another thread may put the same frame at the same time: then it is in the file twice, which is no harm. */
 static uint32_t frame_keep(struct frames *table, uint32_t module, uint64_t offset, uint32_t around)
 {
-    const uint64_t key = mix(mix(mix(FRAME_KEY + kp_native_file(), module), offset), around) | 1;
+    const uint64_t key = mix(mix(mix(FRAME_KEY + kp_unwind_file(), module), offset), around) | 1;
     uint32_t at = (uint32_t)(key >> 40) & (FRAMES - 1), free_at = FRAMES;
     for (uint32_t i = 0; i < PROBES && free_at == FRAMES; i++, at = (at + 1) & (FRAMES - 1)) {
         const uint64_t seen = kp_load_acquire(&table->key[at]);                /* pairs with: below */
@@ -104,7 +104,7 @@ static uint32_t frame_id(struct kp_thread *t, struct seen *s, struct frames *tab
     struct met *met = &s->of[key % SEEN];
     uint64_t offset;
     if (__builtin_expect(met->key == key && met->id, 1)) return met->id;
-    const uint32_t module = kp_native_module_find(t, pc - 1, &offset);
+    const uint32_t module = kp_unwind_module_find(t, pc - 1, &offset);
     const uint32_t id = frame_keep(table, module, offset, around);
     if (id) met_keep(met, key, id);
     return id;
@@ -114,7 +114,7 @@ static uint32_t stack_put(struct kp_thread *t, struct seen *s, int n)
 {
     struct frames *table = table_get();
     uint32_t id = 0;
-    const uint32_t generation = kp_native_generation();
+    const uint32_t generation = kp_unwind_generation();
     while (table && n-- > 0) {
         const uint32_t inner = frame_id(t, s, table, generation, s->frames[n], id);
         if (!inner) return id;
@@ -130,7 +130,7 @@ static uint32_t trail_put(struct kp_thread *t, struct seen *s)
     struct kp_trail *trail = &s->trail;
     struct frames *table = table_get();
     uint32_t id = trail->n ? trail->of[trail->n - 1].id : 0, ours = 0;
-    while (ours < trail->fresh_n && kp_native_is_ours(trail->fresh[ours].pc)) ours++;
+    while (ours < trail->fresh_n && kp_unwind_is_ours(trail->fresh[ours].pc)) ours++;
     while (table && trail->fresh_n-- > 0) {
         struct kp_trail_frame *f = &trail->of[trail->n];
         *f = trail->fresh[trail->fresh_n];
@@ -143,19 +143,19 @@ static uint32_t trail_put(struct kp_thread *t, struct seen *s)
     return trail->fresh_n == UINT32_MAX ? id : 0;
 }
 
-uint32_t kp_native_stack(struct kp_thread *t)
+uint32_t kp_unwind_stack(struct kp_thread *t)
 {
     struct seen *s = t->source_state[KP_STATE_NATIVE];
     if (!s) t->source_state[KP_STATE_NATIVE] = s = kp_arena_alloc(sizeof *s);
     if (!s || !table_get()) kp_loss_count(KP_KIND_FRAME, KP_LOSS_NO_SLOT);
     if (!s) return 0;
-    if (kp_native_trail_walk(&s->trail)) {
+    if (kp_unwind_trail_walk(&s->trail)) {
         const uint32_t known = trail_put(t, s);
         if (known) return known;
     }
     s->trail.n = 0;
-    const int n = kp_native_walk(s->frames, KP_NATIVE_DEPTH);
-    uint64_t key = kp_native_generation() + UINT64_C(1);
+    const int n = kp_unwind_walk(s->frames, KP_UNWIND_DEPTH);
+    uint64_t key = kp_unwind_generation() + UINT64_C(1);
     for (int i = 0; i < n; i++) key = mix(key, s->frames[i]);
     if (!n) return 0;
     struct met *met = &s->of[key % SEEN];

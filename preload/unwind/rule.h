@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* rule.h - how to come from a return address to the one around it */
-#ifndef KP_NATIVE_RULE_H
-#define KP_NATIVE_RULE_H
+#ifndef KP_UNWIND_RULE_H
+#define KP_UNWIND_RULE_H
 
 #include <stdbool.h>
 #include <stddef.h>

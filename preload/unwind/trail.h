@@ -7,8 +7,8 @@
  * as it was. A trail that is given up leaves n = 0. Not for stacks other than the thread's own, nor for what a signal
  * struck.
  */
-#ifndef KP_NATIVE_TRAIL_H
-#define KP_NATIVE_TRAIL_H
+#ifndef KP_UNWIND_TRAIL_H
+#define KP_UNWIND_TRAIL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,11 +25,11 @@ struct kp_trail_frame {
 struct kp_trail {
     uint32_t generation;
     uint32_t n, fresh_n;
-    struct kp_trail_frame of[KP_NATIVE_DEPTH];    /* outermost first: those that are as they were */
-    struct kp_trail_frame fresh[KP_NATIVE_DEPTH]; /* innermost first: those inside them that are new */
+    struct kp_trail_frame of[KP_UNWIND_DEPTH];    /* outermost first: those that are as they were */
+    struct kp_trail_frame fresh[KP_UNWIND_DEPTH]; /* innermost first: those inside them that are new */
 };
 
-/* false: not this way (kp_native_walk does it). Else the caller moves the fresh frames behind the others. */
-bool kp_native_trail_walk(struct kp_trail *trail);
+/* false: not this way (kp_unwind_walk does it). Else the caller moves the fresh frames behind the others. */
+bool kp_unwind_trail_walk(struct kp_trail *trail);
 
 #endif

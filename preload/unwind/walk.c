@@ -207,7 +207,7 @@ static union kp_rule rule_make(uintptr_t pc, bool is_exact, uint32_t generation,
     struct kp_unwind_table table;
     union kp_rule rule = {.word = 0};
     const int saved = errno;
-    if (kp_native_table_find(pc, &table)) {
+    if (kp_unwind_table_find(pc, &table)) {
         table.is_sure = table.is_sure && !is_guess;
         rule = kp_rule_find(&table, pc);
     }
@@ -264,7 +264,7 @@ static bool step_by_link(struct walk *w)
 {
     struct kp_unwind_table table;
     const uintptr_t pc = unsigned_address(w->link);
-    if (!is_link_kept || !w->is_exact || !kp_native_table_find(w->pc, &table) || !kp_native_table_find(pc - 1, &table))
+    if (!is_link_kept || !w->is_exact || !kp_unwind_table_find(w->pc, &table) || !kp_unwind_table_find(pc - 1, &table))
         return false;
     w->is_exact = false;
     w->pc = pc;
@@ -283,7 +283,7 @@ static bool step_by_pointer(struct walk *w)
         return false;
     pc = unsigned_address(pc);
     return_get(w, &pc);
-    if (!kp_native_table_find(pc - 1, &table)) return false;
+    if (!kp_unwind_table_find(pc - 1, &table)) return false;
     w->sp = w->fp + 16;
     w->fp = fp;
     w->pc = pc;
@@ -347,18 +347,18 @@ static inline bool step(struct walk *w, struct slot *table, uint32_t generation)
 /* ---- the door ---- */
 
 /* Not inlined: its own frame is where the walk begins. This library is built with frame pointers. */
-__attribute__((noinline)) int kp_native_walk(uintptr_t *frames, int most)
+__attribute__((noinline)) int kp_unwind_walk(uintptr_t *frames, int most)
 {
-    struct slot *table = kp_load_acquire(&rules); /* pairs with: kp_native_setup */
+    struct slot *table = kp_load_acquire(&rules); /* pairs with: kp_unwind_setup */
     const uintptr_t *frame = __builtin_frame_address(0);
     struct walk w = {
         .pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), .fp = frame[0]};
     int n = 0;
     if (!table || !stack_enter(&w, (uintptr_t)frame)) return 0;
-    const uint32_t generation = kp_native_generation();
+    const uint32_t generation = kp_unwind_generation();
     bool is_ours = true, goes_on = true;
     while (goes_on && w.pc >= PAGE) {
-        is_ours = is_ours && kp_native_is_ours(w.pc);
+        is_ours = is_ours && kp_unwind_is_ours(w.pc);
         if (n == most) {
             kp_add_relaxed(&counts[COUNT_CUT], 1);
             break;
@@ -394,7 +394,7 @@ static uint32_t rejoin(struct kp_trail *trail, uint32_t n, struct walk *w)
     uint32_t changed = n;
     while (changed && holds(&trail->of[changed - 1])) changed--;
     if (!changed) return n;
-    for (uint32_t i = n; i-- > changed && trail->fresh_n < KP_NATIVE_DEPTH;)
+    for (uint32_t i = n; i-- > changed && trail->fresh_n < KP_UNWIND_DEPTH;)
         trail->fresh[trail->fresh_n++] = trail->of[i];
     w->pc = trail->of[changed - 1].pc, w->sp = trail->of[changed - 1].sp, w->fp = trail->of[changed - 1].fp;
     return 0;
@@ -411,14 +411,14 @@ static bool step_and_note(struct walk *w, struct kp_trail *trail, struct slot *t
     return goes_on && w->pc >= PAGE;
 }
 
-/* Not inlined, as kp_native_walk. */
-__attribute__((noinline)) bool kp_native_trail_walk(struct kp_trail *trail)
+/* Not inlined, as kp_unwind_walk. */
+__attribute__((noinline)) bool kp_unwind_trail_walk(struct kp_trail *trail)
 {
-    struct slot *table = kp_load_acquire(&rules); /* pairs with: kp_native_setup */
+    struct slot *table = kp_load_acquire(&rules); /* pairs with: kp_unwind_setup */
     const uintptr_t *frame = __builtin_frame_address(0);
     struct walk w = {
         .pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), .fp = frame[0]};
-    const uint32_t generation = kp_native_generation();
+    const uint32_t generation = kp_unwind_generation();
     uint32_t n = trail->generation == generation ? trail->n : 0;
     if (!table || !stack_enter(&w, (uintptr_t)frame) || w.is_foreign) return false;
     trail->generation = generation;
@@ -427,18 +427,18 @@ __attribute__((noinline)) bool kp_native_trail_walk(struct kp_trail *trail)
         while (n && trail->of[n - 1].sp < w.sp) n--;
         if (n && is_state(&trail->of[n - 1], &w)) {
             trail->n = rejoin(trail, n, &w);
-            if (trail->n) return trail->n + trail->fresh_n <= KP_NATIVE_DEPTH;
+            if (trail->n) return trail->n + trail->fresh_n <= KP_UNWIND_DEPTH;
             while (n && !is_state(&trail->of[n - 1], &w)) n--;
             n -= n > 0; /* that one changed */
         }
-        if (trail->fresh_n == KP_NATIVE_DEPTH) return false;
+        if (trail->fresh_n == KP_UNWIND_DEPTH) return false;
         goes_on = step_and_note(&w, trail, table, generation);
         if (w.is_exact || w.is_foreign) return false;
     }
     return true;
 }
 
-bool kp_native_own_stack(uintptr_t at, uintptr_t *lo, uintptr_t *hi)
+bool kp_unwind_own_stack(uintptr_t at, uintptr_t *lo, uintptr_t *hi)
 {
     struct walk w;
     if (!stack_enter(&w, at)) return false;
@@ -447,17 +447,17 @@ bool kp_native_own_stack(uintptr_t at, uintptr_t *lo, uintptr_t *hi)
     return !w.is_foreign;
 }
 
-void kp_native_set_returns(uintptr_t lo, uintptr_t bytes, uintptr_t words)
+void kp_unwind_set_returns(uintptr_t lo, uintptr_t bytes, uintptr_t words)
 {
     returns.words = words;
     returns.lo = lo;
     returns.bytes = bytes;
 }
 
-void kp_native_setup(void)
+void kp_unwind_setup(void)
 {
     if (kp_load_relaxed(&rules)) return;
-    kp_native_modules_setup();
+    kp_unwind_modules_setup();
     const uintptr_t *end = dlsym(RTLD_DEFAULT, "__libc_stack_end");
     main_top = end ? *end : 0;
     dlerror(); /* a failed look-up of ours is not the host's news */
@@ -466,12 +466,12 @@ void kp_native_setup(void)
     if (err)
         kp_log(0, "there are no machine code stacks: %s (error %d)",
                table ? "a thread's stack cannot be read with care" : "no memory", -err);
-    kp_store_release(&rules, table); /* pairs with: walk.c:kp_native_walk */
+    kp_store_release(&rules, table); /* pairs with: walk.c:kp_unwind_walk */
 }
 
-void kp_native_stats_get(struct kp_native_stats *out)
+void kp_unwind_stats_get(struct kp_unwind_stats *out)
 {
-    *out = (struct kp_native_stats){.rules = kp_load_relaxed(&counts[COUNT_RULES]),
+    *out = (struct kp_unwind_stats){.rules = kp_load_relaxed(&counts[COUNT_RULES]),
                                     .unknown = kp_load_relaxed(&counts[COUNT_UNKNOWN]),
                                     .cut = kp_load_relaxed(&counts[COUNT_CUT]),
                                     .foreign = kp_load_relaxed(&foreign_count)};

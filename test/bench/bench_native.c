@@ -21,15 +21,15 @@ static _Unwind_Reason_Code count(struct _Unwind_Context *context, void *n)
 
 static void measure(const char *what, int how)
 {
-    uintptr_t frames[KP_NATIVE_DEPTH];
+    uintptr_t frames[KP_UNWIND_DEPTH];
     struct kp_thread *t = kp_thread_get();
     uint64_t best = UINT64_MAX;
     int n = 0;
     for (int part = 0; part < 10; part++) {
         const uint64_t begin = kp_clock_ns(CLOCK_MONOTONIC);
         for (int i = 0; i < ROUNDS / 10; i++) {
-            if (how == 0) n = kp_native_walk(frames, KP_NATIVE_DEPTH);
-            else if (how == 1) sink += (int)kp_native_stack(t);
+            if (how == 0) n = kp_unwind_walk(frames, KP_UNWIND_DEPTH);
+            else if (how == 1) sink += (int)kp_unwind_stack(t);
             else n = 0, _Unwind_Backtrace(count, &n);
         }
         const uint64_t ns = kp_clock_ns(CLOCK_MONOTONIC) - begin;
@@ -44,8 +44,8 @@ static __attribute__((noinline, optimize("omit-frame-pointer"))) int deep(int n)
 {
     if (n) sink += deep(n - 1);
     else {
-        measure("kp_native_walk", 0);
-        measure("kp_native_stack", 1);
+        measure("kp_unwind_walk", 0);
+        measure("kp_unwind_stack", 1);
         measure("_Unwind_Backtrace", 2);
     }
     return sink;
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
     struct kp_record_options options = {.dir = argc > 1 ? argv[1] : "/tmp", .max_bytes = 64 << 20, .text = ""};
     kp_clock_init();
     if (kp_record_open(&options)) return 1;
-    kp_native_setup();
+    kp_unwind_setup();
     deep(16);
     deep(60);
     kp_record_close(true);

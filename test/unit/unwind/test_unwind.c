@@ -23,7 +23,7 @@
 #include "preload/unwind/codemap.h"
 #include "test/support/support.h"
 
-enum { DEPTH = KP_NATIVE_DEPTH };
+enum { DEPTH = KP_UNWIND_DEPTH };
 #define FRAMELESS __attribute__((noinline, optimize("omit-frame-pointer")))
 #define NOINLINE __attribute__((noinline))
 
@@ -46,7 +46,7 @@ static _Unwind_Reason_Code take(struct _Unwind_Context *context, void *unused)
 static NOINLINE void walk_both(void)
 {
     memset(&both, 0, sizeof both);
-    both.ours_n = kp_native_walk(both.ours, DEPTH);
+    both.ours_n = kp_unwind_walk(both.ours, DEPTH);
     _Unwind_Backtrace(take, NULL);
     sink++;
 }
@@ -115,16 +115,16 @@ static void stacks_are_those_of_the_unwinder(void **state)
 
 static void a_stack_deeper_than_asked_for_is_cut(void **state)
 {
-    struct kp_native_stats before, after;
+    struct kp_unwind_stats before, after;
     (void)state;
-    kp_native_stats_get(&before);
+    kp_unwind_stats_get(&before);
     deep(300);
-    kp_native_stats_get(&after);
+    kp_unwind_stats_get(&after);
     assert_int_equal(both.ours_n, DEPTH);
     for (int i = 1; i < DEPTH; i++) assert_int_equal(both.ours[i], both.theirs[i]);
     assert_true(after.cut > before.cut);
     both.ours[3] = 77;
-    assert_int_equal(kp_native_walk(both.ours, 3), 3);
+    assert_int_equal(kp_unwind_walk(both.ours, 3), 3);
     assert_int_equal(both.ours[3], 77);
 }
 
@@ -173,7 +173,7 @@ static FRAMELESS int struck(int n)
 static void a_signal_shows_what_it_struck(void **state)
 {
     struct sigaction action = {.sa_handler = on_signal};
-    struct kp_native_stats before, after;
+    struct kp_unwind_stats before, after;
     stack_t alternate = {.ss_size = 65536,
                          .ss_sp = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)};
     (void)state;
@@ -183,10 +183,10 @@ static void a_signal_shows_what_it_struck(void **state)
     assert_int_equal(sigaltstack(&alternate, NULL), 0);
     action.sa_flags = SA_ONSTACK;
     sigaction(SIGUSR1, &action, NULL);
-    kp_native_stats_get(&before);
+    kp_unwind_stats_get(&before);
     struck(5);
     assert_same(9);
-    kp_native_stats_get(&after);
+    kp_unwind_stats_get(&after);
     assert_true(after.foreign > before.foreign);
     alternate.ss_flags = SS_DISABLE;
     sigaltstack(&alternate, NULL);
@@ -201,7 +201,7 @@ static void on_tick(int number)
 {
     uintptr_t frames[DEPTH];
     (void)number;
-    const int n = kp_native_walk(frames, DEPTH);
+    const int n = kp_unwind_walk(frames, DEPTH);
     bool is_main_there = false;
     for (int i = 0; i < n; i++) is_main_there |= frames[i] == (uintptr_t)kept.ours[0];
     ticks_seen++;
@@ -227,7 +227,7 @@ static void a_signal_may_strike_anywhere(void **state)
     (void)state;
     sigaction(SIGALRM, &action, NULL);
     note_caller();
-    assert_true(kp_native_walk(frames, DEPTH) > 2);
+    assert_true(kp_unwind_walk(frames, DEPTH) > 2);
     kept.ours[0] = frames[1]; /* the test runner's call of this test */
     ualarm(1000, 1000);
     spin();
@@ -312,11 +312,11 @@ static void walk_through(const char *path)
     assert_non_null(library);
     int (*outer)(int (*)(int), int);
     *(void **)&outer = dlsym(library, "outer");
-    kp_native_modules_changed();
+    kp_unwind_modules_changed();
     sink ^= outer(walk_from_library, 1);
     assert_same(5);
     assert_int_equal(dlclose(library), 0);
-    kp_native_modules_changed();
+    kp_unwind_modules_changed();
 }
 
 static void code_that_was_unloaded_is_forgotten(void **state)
@@ -327,9 +327,9 @@ static void code_that_was_unloaded_is_forgotten(void **state)
     if (!path) KP_SKIP("no compiler");
     snprintf(first, sizeof first, "%s", path);
     path = library_make("two", 9); /* the same function at the same place, with another frame */
-    const uint32_t generation = kp_native_generation();
+    const uint32_t generation = kp_unwind_generation();
     for (int i = 0; i < 4; i++) walk_through(i % 2 ? path : first);
-    assert_true(kp_native_generation() != generation);
+    assert_true(kp_unwind_generation() != generation);
 }
 
 #if defined(__x86_64__)
@@ -361,7 +361,7 @@ static __attribute__((noinline, noclone, optimize("no-optimize-sibling-calls", "
 uint32_t
 stack_of(struct kp_thread *t, int depth)
 {
-    const uint32_t id = depth ? stack_of(t, depth - 1) : kp_native_stack(t);
+    const uint32_t id = depth ? stack_of(t, depth - 1) : kp_unwind_stack(t);
     sink++;
     return id;
 }
@@ -380,14 +380,14 @@ static void a_stack_is_kept_once_and_told(void **state)
     assert_int_not_equal(first[0], 0);
     assert_int_equal(first[0], first[1]);
     assert_int_not_equal(stack_of(t, 21), first[0]);
-    const int depth = kp_native_walk(frames, DEPTH);
+    const int depth = kp_unwind_walk(frames, DEPTH);
     assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
     for (stack = first[0]; n < DEPTH && kp_reader_native(r, &stack, &of[n]); n++) {
         const uintptr_t at = of[n].base + of[n].offset;
         inside += at > (uintptr_t)stack_of && at < (uintptr_t)stack_of + 256;
     }
     assert_true(inside >= 21 && inside <= 22); /* perhaps this test is right behind it */
-    assert_int_equal(n, 1 + 21 + depth);       /* here kp_native_stack is no library's own */
+    assert_int_equal(n, 1 + 21 + depth);       /* here kp_unwind_stack is no library's own */
     assert_non_null(strstr(of[1].path, "test_unwind"));
     assert_int_equal(strlen(of[1].build_id), 40);
     for (int i = 1; i < depth; i++) assert_int_equal(of[n - i].base + of[n - i].offset, frames[depth - i]);
@@ -401,10 +401,10 @@ static void *without_memory(void *lost)
     struct kp_thread *t = kp_thread_get();
     const uint64_t before = kp_loss_total();
     kp_fail_set("arena:1+:12");
-    if (kp_native_stack(t) != 0) return NULL;
+    if (kp_unwind_stack(t) != 0) return NULL;
     kp_fail_set(NULL);
     *(uint64_t *)lost = kp_loss_total() - before;
-    return kp_native_stack(t) != 0 ? lost : NULL;
+    return kp_unwind_stack(t) != 0 ? lost : NULL;
 }
 
 static void a_stack_without_memory_is_counted_as_lost(void **state)
@@ -429,10 +429,10 @@ static void libraries_that_come_and_go_add_no_frames(void **state)
     if (!path) KP_SKIP("no compiler");
     for (volatile int i = 0; i < 10000; i++) {
         void *library = dlopen(path, RTLD_NOW);
-        const uint32_t before = kp_native_generation();
+        const uint32_t before = kp_unwind_generation();
         if (library) dlclose(library);
-        kp_native_modules_changed();
-        changes += kp_native_generation() != before;
+        kp_unwind_modules_changed();
+        changes += kp_unwind_generation() != before;
         const uint32_t id = stack_of(t, 20);
         if (!first) first = id;
         others += id != first;
@@ -440,7 +440,7 @@ static void libraries_that_come_and_go_add_no_frames(void **state)
     assert_int_not_equal(first, 0);
     assert_int_equal(changes, 10000);
     assert_true(others < 100);  /* on a busy machine the writer may have no chunk ready for a name */
-    kp_native_begin_in_child(); /* in another file they are put again */
+    kp_unwind_begin_in_child(); /* in another file they are put again */
     assert_int_not_equal(stack_of(t, 20), first);
 }
 
@@ -457,9 +457,9 @@ static uint32_t met_n, visits, wrong;
 
 static __attribute__((noinline)) void meet(struct kp_thread *t)
 {
-    uintptr_t frames[KP_NATIVE_DEPTH];
-    const uint32_t id = kp_native_stack(t);
-    const int n = kp_native_walk(frames, KP_NATIVE_DEPTH);
+    uintptr_t frames[KP_UNWIND_DEPTH];
+    const uint32_t id = kp_unwind_stack(t);
+    const int n = kp_unwind_walk(frames, KP_UNWIND_DEPTH);
     uint64_t hash = 1469598103934665603u;
     for (int i = 1; i < n; i++)
         hash = (hash ^ frames[i]) * 1099511628211u; /* the innermost two calls are not the same */
@@ -513,7 +513,7 @@ static void a_walk_that_remembers_the_last_is_as_one_that_does_not(void **state)
 static void an_old_c_library_does_as_well(void **state)
 {
     (void)state;
-    kp_native_modules_use_list();
+    kp_unwind_modules_use_list();
     deep(30); /* rules are there */
     assert_same(33);
     code_that_was_unloaded_is_forgotten(state);
@@ -548,6 +548,6 @@ int main(void)
     struct kp_record_options options = {.dir = kp_test_tmpdir(), .max_bytes = 64 << 20, .text = ""};
     kp_clock_init();
     if (kp_record_open(&options)) return 1;
-    kp_native_setup();
+    kp_unwind_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
