@@ -37,33 +37,33 @@ static uint32_t words_n, left_n, full_n;
 
 struct special {
     const char *name;
-    enum kp_symbol_does does;
+    enum kp_calltrace_does does;
 };
 static const struct special specials[] = {
-    {"longjmp", KP_SYMBOL_JUMPS},
-    {"_longjmp", KP_SYMBOL_JUMPS},
-    {"siglongjmp", KP_SYMBOL_JUMPS},
-    {"__longjmp_chk", KP_SYMBOL_JUMPS},
-    {"__cxa_throw", KP_SYMBOL_THROWS},
-    {"__cxa_rethrow", KP_SYMBOL_THROWS},
-    {"_Unwind_Resume", KP_SYMBOL_THROWS},
-    {"_Unwind_RaiseException", KP_SYMBOL_THROWS},
-    {"_Unwind_Resume_or_Rethrow", KP_SYMBOL_THROWS},
-    {"_Unwind_ForcedUnwind", KP_SYMBOL_THROWS},
-    {"__cxa_begin_catch", KP_SYMBOL_LANDS},
-    {"pthread_exit", KP_SYMBOL_ENDS},
+    {"longjmp", KP_CALLTRACE_JUMPS},
+    {"_longjmp", KP_CALLTRACE_JUMPS},
+    {"siglongjmp", KP_CALLTRACE_JUMPS},
+    {"__longjmp_chk", KP_CALLTRACE_JUMPS},
+    {"__cxa_throw", KP_CALLTRACE_THROWS},
+    {"__cxa_rethrow", KP_CALLTRACE_THROWS},
+    {"_Unwind_Resume", KP_CALLTRACE_THROWS},
+    {"_Unwind_RaiseException", KP_CALLTRACE_THROWS},
+    {"_Unwind_Resume_or_Rethrow", KP_CALLTRACE_THROWS},
+    {"_Unwind_ForcedUnwind", KP_CALLTRACE_THROWS},
+    {"__cxa_begin_catch", KP_CALLTRACE_LANDS},
+    {"pthread_exit", KP_CALLTRACE_ENDS},
     /* in a vfork child they do not return: the parent goes on, with their frames gone */
-    {"execve", KP_SYMBOL_JUMPS},
-    {"execv", KP_SYMBOL_JUMPS},
-    {"execvp", KP_SYMBOL_JUMPS},
-    {"execvpe", KP_SYMBOL_JUMPS},
-    {"execl", KP_SYMBOL_JUMPS},
-    {"execlp", KP_SYMBOL_JUMPS},
-    {"execle", KP_SYMBOL_JUMPS},
-    {"fexecve", KP_SYMBOL_JUMPS},
-    {"execveat", KP_SYMBOL_JUMPS},
-    {"_exit", KP_SYMBOL_JUMPS},
-    {"_Exit", KP_SYMBOL_JUMPS},
+    {"execve", KP_CALLTRACE_JUMPS},
+    {"execv", KP_CALLTRACE_JUMPS},
+    {"execvp", KP_CALLTRACE_JUMPS},
+    {"execvpe", KP_CALLTRACE_JUMPS},
+    {"execl", KP_CALLTRACE_JUMPS},
+    {"execlp", KP_CALLTRACE_JUMPS},
+    {"execle", KP_CALLTRACE_JUMPS},
+    {"fexecve", KP_CALLTRACE_JUMPS},
+    {"execveat", KP_CALLTRACE_JUMPS},
+    {"_exit", KP_CALLTRACE_JUMPS},
+    {"_Exit", KP_CALLTRACE_JUMPS},
 };
 /*
  * Never hooked: functions that return twice, read their return address, have another calling convention, or run while
@@ -137,21 +137,22 @@ static uintptr_t take(const struct kp_word *word)
 {
     const struct special *special = special_find(word->symbol);
     if (is_ours(word->holds) || strncmp(word->object, "ld-linux", 8) == 0) return 0;
-    struct kp_symbol_row *row = kp_symbol_row_get(word->symbol, word->object, word->holds, word->is_lazy ? word->at : 0,
-                                                  special ? special->does : KP_SYMBOL_CALL);
+    struct kp_calltrace_row *row =
+        kp_calltrace_row_get(word->symbol, word->object, word->holds, word->is_lazy ? word->at : 0,
+                             special ? special->does : KP_CALLTRACE_CALL);
     if (!row) {
         full_n++;
         return 0;
     }
     words_n += !special;
-    return kp_symbol_stub_of(row);
+    return kp_calltrace_stub_of(row);
 }
 
 static void left(const char *name) { left_n += !special_find(name); }
 
 static uintptr_t real(uintptr_t holds)
 {
-    const struct kp_symbol_row *row = kp_symbol_row_of(holds);
+    const struct kp_calltrace_row *row = kp_calltrace_row_of(holds);
     return row ? kp_load_relaxed(&row->target) : 0;
 }
 
@@ -175,23 +176,24 @@ static bool refuse(const char *why)
 static bool attach(void)
 {
     if (!globs || is_refused) return false;
-    if (kp_symbols_shadow_stack()) return refuse("this process has a shadow stack, which knows where calls return to");
-    if (!kp_symbol_calls_make()) return refuse("there is no memory for open calls");
-    kp_symbols_vectors = kp_symbols_vector_kind();
-    kp_unwind_set_returns((uintptr_t)&kp_symbol_exits, KP_SYMBOL_CALLS * 8u, (uintptr_t)kp_symbol_returns);
-    kp_thread_on_exit = kp_symbols_thread_dies;
+    if (kp_calltrace_shadow_stack())
+        return refuse("this process has a shadow stack, which knows where calls return to");
+    if (!kp_calltrace_calls_make()) return refuse("there is no memory for open calls");
+    kp_calltrace_vectors = kp_calltrace_vector_kind();
+    kp_unwind_set_returns((uintptr_t)&kp_calltrace_exits, KP_CALLTRACE_CALLS * 8u, (uintptr_t)kp_calltrace_returns);
+    kp_thread_on_exit = kp_calltrace_thread_dies;
     return kp_hook_take_words(&taker) == 0 || refuse("the words of this program could not be looked at");
 }
 
-static void set_mode(enum kp_source_mode mode) { kp_store_relaxed(&kp_symbols_armed, mode == KP_SOURCE_FULL); }
+static void set_mode(enum kp_source_mode mode) { kp_store_relaxed(&kp_calltrace_armed, mode == KP_SOURCE_FULL); }
 
 static bool had_activity(void) { return true; }
 
 /* ---- the report, logged once, before the first trace is written ---- */
 
 struct report {
-    struct kp_symbol_names names; /* names of hooked functions, then also of the others */
-    uint64_t used;                /* a bit for each glob that has a function */
+    struct kp_calltrace_names names; /* names of hooked functions, then also of the others */
+    uint64_t used;                   /* a bit for each glob that has a function */
     uint32_t unhooked, called;
 };
 
@@ -200,18 +202,18 @@ static void look_at(void *arg, const char *name, uintptr_t address)
     struct report *r = arg;
     (void)address;
     if (special_find(name) && !kp_globs_match(globs, name, NULL)) return;
-    r->unhooked += kp_symbol_names_add(&r->names, name);
+    r->unhooked += kp_calltrace_names_add(&r->names, name);
 }
 
 static uint32_t functions_count(struct report *r)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < kp_symbol_rows_used(); i++) {
-        const struct kp_symbol_row *row = &kp_symbol_rows[i];
-        if (row->does != KP_SYMBOL_CALL) continue;
+    for (uint32_t i = 0; i < kp_calltrace_rows_used(); i++) {
+        const struct kp_calltrace_row *row = &kp_calltrace_rows[i];
+        if (row->does != KP_CALLTRACE_CALL) continue;
         r->called += kp_load_relaxed(&row->id) != 0;
         kp_globs_match(globs, row->name, &r->used);
-        n += kp_symbol_names_add(&r->names, row->name);
+        n += kp_calltrace_names_add(&r->names, row->name);
     }
     return n;
 }
@@ -239,7 +241,7 @@ static void say_unmatched(uint64_t used)
 }
 
 /* Logs the report in one line, and writes it to the spool for the metadata of its traces. */
-static void say(const struct report *r, const struct kp_symbols_hidden *hidden, uint32_t hooked)
+static void say(const struct report *r, const struct kp_calltrace_hidden *hidden, uint32_t hooked)
 {
     char bare[128] = "", note[192];
     size_t n = 0;
@@ -271,14 +273,14 @@ static void say(const struct report *r, const struct kp_symbols_hidden *hidden, 
 static void report(void)
 {
     struct report r = {.used = 0};
-    struct kp_symbols_hidden hidden;
+    struct kp_calltrace_hidden hidden;
     if (!globs || is_refused || is_said || !kp_run_may_log()) return;
     is_said = true;
     const uint32_t hooked = functions_count(&r);
     kp_hook_each_function(look_at, &r);
-    kp_symbol_names_clear(&r.names);
+    kp_calltrace_names_clear(&r.names);
     const uint64_t began_ns = kp_clock_ns(CLOCK_MONOTONIC);
-    kp_symbols_hidden_count(is_asked_for, &hidden);
+    kp_calltrace_hidden_count(is_asked_for, &hidden);
     kp_log(1, "KPROF_SYMBOLS: the modules' files were read in %u ms",
            (unsigned)((kp_clock_ns(CLOCK_MONOTONIC) - began_ns) / 1000000));
     say(&r, &hidden, hooked);
@@ -287,12 +289,12 @@ static void report(void)
 static void begin_in_child(void)
 {
     if (!globs || is_refused) return;
-    kp_symbols_begin_in_child();
-    kp_store_relaxed(&kp_symbols_armed, true);
+    kp_calltrace_begin_in_child();
+    kp_store_relaxed(&kp_calltrace_armed, true);
     kp_gate_set(kp_gate_get() | KP_GATE_CHILD_PENDING);
 }
 
-const struct kp_source kp_symbols_source = {
+const struct kp_source kp_calltrace_source = {
     .name = "symbols",
     .setup = setup,
     .attach = attach,

@@ -37,7 +37,7 @@ bool kp_glob_matches(const char *glob, size_t bytes, const char *text)
 
 bool kp_globs_match(const char *list, const char *name, uint64_t *used)
 {
-    char plain[KP_SYMBOL_NAME_MAX];
+    char plain[KP_CALLTRACE_NAME_MAX];
     int is_cpp = name[0] == '_' && name[1] == 'Z' ? -1 : 0; /* -1: not demangled yet */
     bool is_match = false;
     unsigned number = 0;
@@ -48,7 +48,7 @@ bool kp_globs_match(const char *list, const char *name, uint64_t *used)
         while (n && glob[n - 1] == ' ') n--;
         bool is = n && kp_glob_matches(glob, n, name);
         if (n && !is && is_cpp) {
-            if (is_cpp < 0) is_cpp = kp_symbol_name(name, plain, sizeof plain);
+            if (is_cpp < 0) is_cpp = kp_calltrace_name(name, plain, sizeof plain);
             is = is_cpp && kp_glob_matches(glob, n, plain);
         }
         if (is && used && number < 64) *used |= UINT64_C(1) << number;

@@ -34,9 +34,9 @@ struct module {
 };
 struct count {
     bool (*wants)(const char *name);
-    struct kp_symbols_hidden *out;
+    struct kp_calltrace_hidden *out;
     struct kp_elf_names names;
-    struct kp_symbol_names seen; /* names that the current module exports */
+    struct kp_calltrace_names seen; /* names that the current module exports */
     uint64_t until_ns;
     uint32_t looked, n;
     bool is_dynamic; /* it goes through .dynsym */
@@ -50,7 +50,7 @@ static int module_note(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct count *c = arg;
     const char *path = info->dlpi_name && info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe";
-    const uintptr_t ours = (uintptr_t)&kp_symbol_stubs - info->dlpi_addr;
+    const uintptr_t ours = (uintptr_t)&kp_calltrace_stubs - info->dlpi_addr;
     (void)size;
     if (path[0] != '/' || strlen(path) >= PATH_MOST || c->n == MODULES_MOST) {
         c->out->bare += path[0] == '/';
@@ -85,8 +85,8 @@ static int symbol_look(void *context, const struct kp_elf_symbol *symbol)
     char *name = kp_elf_names_get(&c->names, symbol->name);
     name[strcspn(name, "@")] = 0; /* NAME@@VERSION is NAME */
     if (!name[0] || !c->wants(name) || is_part(name)) return 0;
-    if (!c->is_dynamic) c->out->functions += !symbol->is_global || !kp_symbol_names_have(&c->seen, name);
-    else if (symbol->is_global) (void)kp_symbol_names_add(&c->seen, name);
+    if (!c->is_dynamic) c->out->functions += !symbol->is_global || !kp_calltrace_names_have(&c->seen, name);
+    else if (symbol->is_global) (void)kp_calltrace_names_add(&c->seen, name);
     return c->seen.is_full;
 }
 
@@ -128,15 +128,15 @@ static void module_look(struct count *c, const struct module *m)
         c->out->functions = before;
         c->out->late++;
     }
-    kp_symbol_names_clear(&c->seen);
+    kp_calltrace_names_clear(&c->seen);
     kp_elf_close(&debug);
     kp_elf_close(&own);
 }
 
-void kp_symbols_hidden_count(bool (*wants)(const char *name), struct kp_symbols_hidden *out)
+void kp_calltrace_hidden_count(bool (*wants)(const char *name), struct kp_calltrace_hidden *out)
 {
     struct count *c = kp_map_alloc(sizeof *c);
-    *out = (struct kp_symbols_hidden){0};
+    *out = (struct kp_calltrace_hidden){0};
     if (!c) return;
     c->out = out;
     c->wants = wants;

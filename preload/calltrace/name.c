@@ -173,7 +173,7 @@ static bool operator_read(struct reader *r)
 /* A constructor or destructor has the name of its scope. */
 static bool structor_read(struct reader *r)
 {
-    char name[KP_SYMBOL_NAME_MAX];
+    char name[KP_CALLTRACE_NAME_MAX];
     const size_t n = r->last_end - r->last;
     const bool is_destructor = r->at[0] == 'D';
     if (r->at[1] < '0' || r->at[1] > '5' || r->last_end <= r->last) return false;
@@ -237,7 +237,7 @@ static bool behind_read(struct reader *r)
     return skip_to_end(r);
 }
 
-bool kp_symbol_name(const char *mangled, char *out, size_t bytes)
+bool kp_calltrace_name(const char *mangled, char *out, size_t bytes)
 {
     struct reader r = {.at = mangled + 2, .out = out, .bytes = bytes};
     out[0] = 0;

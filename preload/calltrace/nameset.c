@@ -26,7 +26,7 @@ static uint64_t *place(uint64_t *of, uint32_t cap, uint64_t hash)
 }
 
 /* Makes room for one more name. At least a quarter of the entries stays free, so that searches stay short. */
-static bool make_room(struct kp_symbol_names *s)
+static bool make_room(struct kp_calltrace_names *s)
 {
     if (s->n < s->cap / 4 * 3) return true;
     const uint32_t cap = s->cap ? s->cap * 2 : FIRST;
@@ -40,12 +40,12 @@ static bool make_room(struct kp_symbol_names *s)
     return true;
 }
 
-bool kp_symbol_names_have(const struct kp_symbol_names *s, const char *name)
+bool kp_calltrace_names_have(const struct kp_calltrace_names *s, const char *name)
 {
     return s->cap && *place(s->of, s->cap, hash_of(name)) != 0;
 }
 
-bool kp_symbol_names_add(struct kp_symbol_names *s, const char *name)
+bool kp_calltrace_names_add(struct kp_calltrace_names *s, const char *name)
 {
     const uint64_t hash = hash_of(name);
     if (s->cap && *place(s->of, s->cap, hash)) return false;
@@ -58,8 +58,8 @@ bool kp_symbol_names_add(struct kp_symbol_names *s, const char *name)
     return true;
 }
 
-void kp_symbol_names_clear(struct kp_symbol_names *s)
+void kp_calltrace_names_clear(struct kp_calltrace_names *s)
 {
     if (s->of) kp_map_free(s->of, s->cap * sizeof *s->of);
-    *s = (struct kp_symbol_names){0};
+    *s = (struct kp_calltrace_names){0};
 }

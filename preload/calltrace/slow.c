@@ -24,17 +24,17 @@
 
 enum {
     GRANULE = 16384,
-    BLOCKS = KP_SYMBOL_CALLS / KP_SYMBOL_BLOCK,
-    BLOCKS_IN_PAGE = KP_SYMBOL_PAGE / KP_SYMBOL_BLOCK,
+    BLOCKS = KP_CALLTRACE_CALLS / KP_CALLTRACE_BLOCK,
+    BLOCKS_IN_PAGE = KP_CALLTRACE_PAGE / KP_CALLTRACE_BLOCK,
     LINE = 64,
     ARENA_ALIGNS = 16
 };
 
-uint32_t kp_symbols_vectors;
+uint32_t kp_calltrace_vectors;
 static _Atomic uint32_t blocks_taken;
 
 /* The vector registers that the processor has and the kernel saves: bits 1, 2 and 5 to 7 of XCR0. */
-uint32_t kp_symbols_vector_kind(void)
+uint32_t kp_calltrace_vector_kind(void)
 {
     unsigned a, b, c, d, lo, hi;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return 0;
@@ -44,42 +44,42 @@ uint32_t kp_symbols_vector_kind(void)
 
 /* ---- a thread's call entries ---- */
 
-bool kp_symbol_calls_make(void)
+bool kp_calltrace_calls_make(void)
 {
-    const size_t bytes = KP_SYMBOL_CALLS * sizeof *kp_symbol_open;
-    if (kp_io_mprotect(kp_symbol_returns, sizeof kp_symbol_returns, PROT_READ | PROT_WRITE) != 0) return false;
-    if (!kp_symbol_open) kp_symbol_open = kp_map_alloc(bytes);
-    return kp_symbol_open != NULL;
+    const size_t bytes = KP_CALLTRACE_CALLS * sizeof *kp_calltrace_open;
+    if (kp_io_mprotect(kp_calltrace_returns, sizeof kp_calltrace_returns, PROT_READ | PROT_WRITE) != 0) return false;
+    if (!kp_calltrace_open) kp_calltrace_open = kp_map_alloc(bytes);
+    return kp_calltrace_open != NULL;
 }
 
-static bool block_take(struct kp_symbol_calls *c)
+static bool block_take(struct kp_calltrace_calls *c)
 {
-    const uint32_t have = c->room / KP_SYMBOL_BLOCK;
+    const uint32_t have = c->room / KP_CALLTRACE_BLOCK;
     uint32_t block;
-    if (have == KP_SYMBOL_BLOCKS) return false;
+    if (have == KP_CALLTRACE_BLOCKS) return false;
     do {
         if (kp_load_relaxed(&blocks_taken) >= BLOCKS) return false;
         block = kp_add_relaxed(&blocks_taken, 1);
         if (block >= BLOCKS) return false;
     } while (block % BLOCKS_IN_PAGE == 0); /* the first entry of a page is no stub but a distance */
-    c->block[have] = (uint16_t)(block * KP_SYMBOL_BLOCK);
-    c->room += KP_SYMBOL_BLOCK;
+    c->block[have] = (uint16_t)(block * KP_CALLTRACE_BLOCK);
+    c->room += KP_CALLTRACE_BLOCK;
     return true;
 }
 
 /* Allocates it at the beginning of a cache line. */
-static struct kp_symbol_calls *calls_make(void)
+static struct kp_calltrace_calls *calls_make(void)
 {
-    const uintptr_t at = (uintptr_t)kp_arena_alloc(sizeof(struct kp_symbol_calls) + LINE - ARENA_ALIGNS);
-    return (struct kp_symbol_calls *)((at + LINE - 1) / LINE * LINE);
+    const uintptr_t at = (uintptr_t)kp_arena_alloc(sizeof(struct kp_calltrace_calls) + LINE - ARENA_ALIGNS);
+    return (struct kp_calltrace_calls *)((at + LINE - 1) / LINE * LINE);
 }
 
 /* A dead thread's entries are used again, unless a call is still open: it may be on a stack that still exists. */
-static struct kp_symbol_calls *calls_get(struct kp_thread *t)
+static struct kp_calltrace_calls *calls_get(struct kp_thread *t)
 {
-    struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];
+    struct kp_calltrace_calls *c = t->source_state[KP_STATE_SYMBOLS];
     if (c && c->thread_no == t->thread_no) return c;
-    if (c) kp_symbol_pop(c);
+    if (c) kp_calltrace_pop(c);
     if (!c || c->n) c = calls_make();
     if (!c) return NULL;
     t->source_state[KP_STATE_SYMBOLS] = c;
@@ -91,7 +91,7 @@ static struct kp_symbol_calls *calls_get(struct kp_thread *t)
     return c;
 }
 
-static bool is_on_own_stack(struct kp_symbol_calls *c, uintptr_t at)
+static bool is_on_own_stack(struct kp_calltrace_calls *c, uintptr_t at)
 {
     if (at >= c->lo && at < c->hi) return true;
     if (c->foreign && at / GRANULE == c->foreign / GRANULE) return false;
@@ -104,61 +104,61 @@ static bool is_on_own_stack(struct kp_symbol_calls *c, uintptr_t at)
 
 /* Notes the calls around a longjmp or throw; if that runs on a signal stack, all of the thread's own stack. A call
  * whose slot holds something else is skipped: its stack was copied away. */
-static void note(struct kp_symbol_calls *c, uintptr_t slot, bool is_own, uint64_t now, uint8_t what)
+static void note(struct kp_calltrace_calls *c, uintptr_t slot, bool is_own, uint64_t now, uint8_t what)
 {
     c->left_ticks = now;
     c->settled = 0;
     for (uint32_t i = c->n; i-- > 0;) {
-        const uint32_t number = kp_symbol_number(c, i);
-        struct kp_symbol_call *call = &kp_symbol_open[number];
+        const uint32_t number = kp_calltrace_number(c, i);
+        struct kp_calltrace_call *call = &kp_calltrace_open[number];
         if (call->is_foreign || (is_own && call->slot <= slot) ||
-            *(const uintptr_t *)call->slot != kp_symbol_exit_of(number))
+            *(const uintptr_t *)call->slot != kp_calltrace_exit_of(number))
             continue;
         call->is_noted = true;
         c->noted = what;
     }
 }
 
-static void end_all(struct kp_symbol_calls *c, uint64_t gate, uint64_t now)
+static void end_all(struct kp_calltrace_calls *c, uint64_t gate, uint64_t now)
 {
     for (uint32_t i = c->n; i-- > 0;) {
-        struct kp_symbol_call *call = &kp_symbol_open[kp_symbol_number(c, i)];
-        if (!call->is_foreign) kp_symbol_end(call, gate, now);
+        struct kp_calltrace_call *call = &kp_calltrace_open[kp_calltrace_number(c, i)];
+        if (!call->is_foreign) kp_calltrace_end(call, gate, now);
     }
 }
 
 /* The thread ends: frees its calls, except those on other stacks. Its state is not yet another thread's. */
-void kp_symbols_thread_dies(struct kp_thread *t)
+void kp_calltrace_thread_dies(struct kp_thread *t)
 {
-    struct kp_symbol_calls *c = t->source_state[KP_STATE_SYMBOLS];
+    struct kp_calltrace_calls *c = t->source_state[KP_STATE_SYMBOLS];
     if (!c || c->thread_no != t->thread_no) return;
     end_all(c, kp_gate_get(), kp_ticks());
     for (uint32_t i = 0; i < c->n; i++) {
-        struct kp_symbol_call *call = &kp_symbol_open[kp_symbol_number(c, i)];
+        struct kp_calltrace_call *call = &kp_calltrace_open[kp_calltrace_number(c, i)];
         if (!call->is_foreign) kp_store_relaxed(&call->state, KP_CALL_DONE);
     }
-    kp_symbol_pop(c);
+    kp_calltrace_pop(c);
     c->under = 0;
 }
 
 /* The slot's module may be unmapped by now, so the slot is read by the kernel first. */
-static void bind_late(struct kp_symbol_calls *c)
+static void bind_late(struct kp_calltrace_calls *c)
 {
-    struct kp_symbol_row *row = c->unbound;
+    struct kp_calltrace_row *row = c->unbound;
     uintptr_t holds;
     c->unbound = NULL;
-    if (kp_io_peek((const void *)kp_load_relaxed(&row->word), &holds, sizeof holds) == 0) kp_symbol_bound(row);
+    if (kp_io_peek((const void *)kp_load_relaxed(&row->word), &holds, sizeof holds) == 0) kp_calltrace_bound(row);
 }
 
 /* ---- a call ---- */
 
-static void name_get(struct kp_thread *t, struct kp_symbol_row *row)
+static void name_get(struct kp_thread *t, struct kp_calltrace_row *row)
 {
     enum { OBJECT_MAX = 256 };
-    char text[KP_SYMBOL_NAME_MAX + OBJECT_MAX];
+    char text[KP_CALLTRACE_NAME_MAX + OBJECT_MAX];
     size_t name = strlen(row->name), object = strlen(row->object);
     if (kp_load_relaxed(&row->id)) return;
-    if (name >= KP_SYMBOL_NAME_MAX) name = KP_SYMBOL_NAME_MAX - 1;
+    if (name >= KP_CALLTRACE_NAME_MAX) name = KP_CALLTRACE_NAME_MAX - 1;
     if (object > OBJECT_MAX) object = OBJECT_MAX;
     memcpy(text, row->name, name);
     text[name] = 0;
@@ -167,62 +167,62 @@ static void name_get(struct kp_thread *t, struct kp_symbol_row *row)
 }
 
 /* The hooked function makes a tail call to another one: its call ends, and the new one takes its return address. */
-static void tail_call(struct kp_symbol_calls *c, struct kp_thread *t, uint64_t gate, struct kp_symbol_row *row,
+static void tail_call(struct kp_calltrace_calls *c, struct kp_thread *t, uint64_t gate, struct kp_calltrace_row *row,
                       uintptr_t *slot, bool is_foreign)
 {
     if (!c->n) return;
-    const uint32_t number = kp_symbol_number(c, c->n - 1);
-    struct kp_symbol_call *call = &kp_symbol_open[number];
-    if (*slot != kp_symbol_exit_of(number) || call->slot != (uintptr_t)slot) return;
-    kp_symbol_end(call, gate, kp_ticks());
-    if (call->lazy) kp_symbol_bound(call->lazy);
-    *slot = kp_symbol_returns[number];
+    const uint32_t number = kp_calltrace_number(c, c->n - 1);
+    struct kp_calltrace_call *call = &kp_calltrace_open[number];
+    if (*slot != kp_calltrace_exit_of(number) || call->slot != (uintptr_t)slot) return;
+    kp_calltrace_end(call, gate, kp_ticks());
+    if (call->lazy) kp_calltrace_bound(call->lazy);
+    *slot = kp_calltrace_returns[number];
     kp_signal_fence();
     c->n--;
     c->under = call->under;
-    kp_symbol_push(c, t, gate, row, slot, is_foreign);
+    kp_calltrace_push(c, t, gate, row, slot, is_foreign);
 }
 
-static uintptr_t call(struct kp_symbol_calls *c, const struct kp_guard *g, struct kp_symbol_row *row, uintptr_t *slot,
-                      bool is_own)
+static uintptr_t call(struct kp_calltrace_calls *c, const struct kp_guard *g, struct kp_calltrace_row *row,
+                      uintptr_t *slot, bool is_own)
 {
     struct kp_thread *t = g->thread;
     name_get(t, row);
     if (c->n == c->room && !block_take(c)) {
         kp_loss_count(KP_KIND_SYMBOL, KP_LOSS_NO_SLOT);
-        return KP_SYMBOL_GOES_ON;
+        return KP_CALLTRACE_GOES_ON;
     }
-    if (!kp_put_reserve(t, g->gate, sizeof(struct kp_rec_symbol), KP_KIND_SYMBOL)) return KP_SYMBOL_GOES_ON;
-    if (!kp_symbol_is_exit(*slot)) return kp_symbol_push(c, t, g->gate, row, slot, !is_own);
+    if (!kp_put_reserve(t, g->gate, sizeof(struct kp_rec_symbol), KP_KIND_SYMBOL)) return KP_CALLTRACE_GOES_ON;
+    if (!kp_calltrace_is_exit(*slot)) return kp_calltrace_push(c, t, g->gate, row, slot, !is_own);
     tail_call(c, t, g->gate, row, slot, !is_own);
-    return KP_SYMBOL_GOES_ON; /* the processor's return predictor already has this exit stub */
+    return KP_CALLTRACE_GOES_ON; /* the processor's return predictor already has this exit stub */
 }
 
-static uintptr_t enter(const struct kp_guard *g, struct kp_symbol_row *row, uintptr_t *slot)
+static uintptr_t enter(const struct kp_guard *g, struct kp_calltrace_row *row, uintptr_t *slot)
 {
-    struct kp_symbol_calls *c = calls_get(g->thread);
-    uintptr_t next = KP_SYMBOL_GOES_ON;
+    struct kp_calltrace_calls *c = calls_get(g->thread);
+    uintptr_t next = KP_CALLTRACE_GOES_ON;
     if (!c) return next;
     const bool is_own = is_on_own_stack(c, (uintptr_t)slot);
     const uint64_t now = kp_ticks();
-    if (row->does == KP_SYMBOL_LANDS && c->noted) c->noted = KP_NOTED_JUMP; /* unwinding is over, as after longjmp */
-    if (is_own) kp_symbol_settle(c, (uintptr_t)slot, g->gate, now);
-    else kp_symbol_pop(c);
+    if (row->does == KP_CALLTRACE_LANDS && c->noted) c->noted = KP_NOTED_JUMP; /* unwinding is over, as after longjmp */
+    if (is_own) kp_calltrace_settle(c, (uintptr_t)slot, g->gate, now);
+    else kp_calltrace_pop(c);
     if (c->unbound) bind_late(c);
-    kp_symbol_under_find(c);
-    if (row->does == KP_SYMBOL_CALL) next = call(c, g, row, slot, is_own);
-    else if (row->does == KP_SYMBOL_JUMPS) note(c, (uintptr_t)slot, is_own, now, KP_NOTED_JUMP);
-    else if (row->does == KP_SYMBOL_THROWS) note(c, (uintptr_t)slot, is_own, now, KP_NOTED_THROW);
-    else if (row->does == KP_SYMBOL_ENDS && is_own) end_all(c, g->gate, now);
+    kp_calltrace_under_find(c);
+    if (row->does == KP_CALLTRACE_CALL) next = call(c, g, row, slot, is_own);
+    else if (row->does == KP_CALLTRACE_JUMPS) note(c, (uintptr_t)slot, is_own, now, KP_NOTED_JUMP);
+    else if (row->does == KP_CALLTRACE_THROWS) note(c, (uintptr_t)slot, is_own, now, KP_NOTED_THROW);
+    else if (row->does == KP_CALLTRACE_ENDS && is_own) end_all(c, g->gate, now);
     if (c->noted) c->under = 0;
     return next;
 }
 
-uintptr_t kp_symbol_enter_slow(struct kp_symbol_row *row, uintptr_t *slot)
+uintptr_t kp_calltrace_enter_slow(struct kp_calltrace_row *row, uintptr_t *slot)
 {
     struct kp_guard guard;
     const int saved = errno;
-    uintptr_t next = KP_SYMBOL_GOES_ON;
+    uintptr_t next = KP_CALLTRACE_GOES_ON;
     if (kp_in_profiler) return next;
     if (kp_gate_get() & KP_GATE_CHILD_PENDING) kp_run_saw_activity(); /* a child's first call */
     if (!kp_guard_try(&guard, KP_GATE_RECORD)) return next;
@@ -233,7 +233,7 @@ uintptr_t kp_symbol_enter_slow(struct kp_symbol_row *row, uintptr_t *slot)
 }
 
 /* The child's spool is new, so names get new ids. Calls that were open at the fork still return by their exit stubs. */
-void kp_symbols_begin_in_child(void)
+void kp_calltrace_begin_in_child(void)
 {
-    for (uint32_t i = 0; i < kp_symbol_rows_used(); i++) kp_store_relaxed(&kp_symbol_rows[i].id, 0);
+    for (uint32_t i = 0; i < kp_calltrace_rows_used(); i++) kp_store_relaxed(&kp_calltrace_rows[i].id, 0);
 }

@@ -20,8 +20,8 @@
  */
 #include "preload/calltrace/calltrace.h"
 
-        .hidden kp_symbol_row_base, kp_symbols_armed, kp_symbols_vectors
-        .hidden kp_symbol_enter, kp_symbol_enter_slow, kp_symbol_exit
+        .hidden kp_calltrace_row_base, kp_calltrace_armed, kp_calltrace_vectors
+        .hidden kp_calltrace_enter, kp_calltrace_enter_slow, kp_calltrace_exit
 
         .macro  KEEP reg
         pushq   %\reg
@@ -49,11 +49,11 @@
         .endm
 
         .text
-        .globl  kp_symbol_stubs
-        .hidden kp_symbol_stubs
-        .type   kp_symbol_stubs, @function
+        .globl  kp_calltrace_stubs
+        .hidden kp_calltrace_stubs
+        .type   kp_calltrace_stubs, @function
         .balign 4096
-kp_symbol_stubs:
+kp_calltrace_stubs:
         .cfi_startproc
         /*
          * DW_CFA_def_cfa_expression, 18 bytes. The CFA is the stack pointer plus 8. Behind the call it is the stack
@@ -63,14 +63,14 @@ kp_symbol_stubs:
          */
         .cfi_escape 0x0f, 18, 0x77, 8, 0x77, 0x78, 0x06, 0x80, 0, 0x2e, 0x80, 0, 0x3f, 0x1a, 0x39, 0x2a, 0x1a, 0x33, \
                     0x24, 0x1c
-        .rept   KP_SYMBOL_ROWS
-        .balign 1 << KP_SYMBOL_STUB_SHIFT
+        .rept   KP_CALLTRACE_ROWS
+        .balign 1 << KP_CALLTRACE_STUB_SHIFT
         endbr64
         call    entry
         notrack jmp *-104(%rsp)
         .endr
         .cfi_endproc
-        .size   kp_symbol_stubs, . - kp_symbol_stubs
+        .size   kp_calltrace_stubs, . - kp_calltrace_stubs
 
         /* Called by the stubs. Unwinders skip the stub: the CFA is that of the hooked function's caller. */
         .type   entry, @function
@@ -79,9 +79,9 @@ entry:
         .cfi_startproc
         .cfi_def_cfa_offset 16
         movq    (%rsp), %r11
-        shlq    $KP_SYMBOL_ROW_SHIFT - KP_SYMBOL_STUB_SHIFT, %r11
-        addq    kp_symbol_row_base(%rip), %r11
-        cmpl    $0, kp_symbols_armed(%rip)
+        shlq    $KP_CALLTRACE_ROW_SHIFT - KP_CALLTRACE_STUB_SHIFT, %r11
+        addq    kp_calltrace_row_base(%rip), %r11
+        cmpl    $0, kp_calltrace_armed(%rip)
         je      10f
         KEEP    rbp
         .cfi_rel_offset rbp, 0
@@ -98,7 +98,7 @@ entry:
         pushq   %r11
         movq    %r11, %rdi
         leaq    16(%rbp), %rsi
-        call    kp_symbol_enter
+        call    kp_calltrace_enter
         cmpq    $1, %rax
         jbe     2f
         /* Goes to the exit stub and removes the return address: the exit stub's call pushes an equal one. */
@@ -119,7 +119,7 @@ entry:
         /* Calls C that may use vector registers: keeps all that hold arguments in any language's convention. */
 4:      subq    $1088, %rsp
         andq    $-64, %rsp
-        movl    kp_symbols_vectors(%rip), %eax
+        movl    kp_calltrace_vectors(%rip), %eax
         cmpl    $1, %eax
         je      5f
         ja      6f
@@ -138,8 +138,8 @@ entry:
         .endr
 7:      movq    -72(%rbp), %rdi
         leaq    16(%rbp), %rsi
-        call    kp_symbol_enter_slow
-        movl    kp_symbols_vectors(%rip), %ecx
+        call    kp_calltrace_enter_slow
+        movl    kp_calltrace_vectors(%rip), %ecx
         cmpl    $1, %ecx
         je      8f
         ja      9f
@@ -169,9 +169,9 @@ entry:
         .cfi_endproc
         .size   entry, . - entry
 
-        .globl  kp_symbol_exits
-        .hidden kp_symbol_exits
-        .type   kp_symbol_exits, @function
+        .globl  kp_calltrace_exits
+        .hidden kp_calltrace_exits
+        .type   kp_calltrace_exits, @function
         .balign 4096
         .cfi_startproc
         .cfi_signal_frame
@@ -181,11 +181,11 @@ entry:
          * stub's address) dup const2s -4096 and deref  (its page's first word)  plus deref lit1 minus
          */
         .cfi_escape 0x16, 16, 13, 0x38, 0x1c, 0x06, 0x12, 0x0b, 0x00, 0xf0, 0x1a, 0x06, 0x22, 0x06, 0x31, 0x1c
-kp_symbol_exits:
+kp_calltrace_exits:
         .set    page, 0
-        .rept   KP_SYMBOL_CALLS / KP_SYMBOL_PAGE
-        .quad   kp_symbol_returns + page * 4096 - . - KP_SYMBOL_CALL_BYTES
-        .rept   KP_SYMBOL_PAGE - 1
+        .rept   KP_CALLTRACE_CALLS / KP_CALLTRACE_PAGE
+        .quad   kp_calltrace_returns + page * 4096 - . - KP_CALLTRACE_CALL_BYTES
+        .rept   KP_CALLTRACE_PAGE - 1
         .byte   0x41, 0xff, 0x13        /* call *(%r11) */
         .byte   0xe9                    /* jmp, always the long form */
         .long   left - . - 4
@@ -193,7 +193,7 @@ kp_symbol_exits:
         .set    page, page + 1
         .endr
         .cfi_endproc
-        .size   kp_symbol_exits, . - kp_symbol_exits
+        .size   kp_calltrace_exits, . - kp_calltrace_exits
 
         /* The word below the stack pointer is still the stub's address: signal handlers skip the red zone. */
         .type   left, @function
@@ -209,7 +209,7 @@ left:
         movq    %r11, %rdi
         /* movq DISTANCE(%r11), %r11: the assembler has no such relocation for a displacement */
         .byte   0x4d, 0x8b, 0x9b
-        .long   kp_symbol_returns - kp_symbol_exits - KP_SYMBOL_CALL_BYTES
+        .long   kp_calltrace_returns - kp_calltrace_exits - KP_CALLTRACE_CALL_BYTES
         movq    %r11, 8(%rsp)
         .cfi_offset rip, -8
         KEEP    rax
@@ -221,7 +221,7 @@ left:
         KEEP    r10
         subq    $8, %rsp
         .cfi_adjust_cfa_offset 8
-        call    kp_symbol_exit
+        call    kp_calltrace_exit
         addq    $8, %rsp
         .cfi_adjust_cfa_offset -8
         BACK    r10
@@ -236,11 +236,11 @@ left:
         .cfi_endproc
         .size   left, . - left
 
-        .globl  kp_symbols_shadow_stack
-        .hidden kp_symbols_shadow_stack
-        .type   kp_symbols_shadow_stack, @function
+        .globl  kp_calltrace_shadow_stack
+        .hidden kp_calltrace_shadow_stack
+        .type   kp_calltrace_shadow_stack, @function
         .balign 16
-kp_symbols_shadow_stack:
+kp_calltrace_shadow_stack:
         .cfi_startproc
         xorl    %eax, %eax
         .byte   0xf3, 0x48, 0x0f, 0x1e, 0xc8    /* rdsspq %rax: a no-op without a shadow stack */
@@ -249,16 +249,16 @@ kp_symbols_shadow_stack:
         movzbl  %al, %eax
         ret
         .cfi_endproc
-        .size   kp_symbols_shadow_stack, . - kp_symbols_shadow_stack
+        .size   kp_calltrace_shadow_stack, . - kp_calltrace_shadow_stack
 
-        /* Whole pages; kp_symbol_calls_make makes them writable. */
-        .section .rodata.kp_symbol_returns, "a", @progbits
-        .globl  kp_symbol_returns
-        .hidden kp_symbol_returns
-        .type   kp_symbol_returns, @object
+        /* Whole pages; kp_calltrace_calls_make makes them writable. */
+        .section .rodata.kp_calltrace_returns, "a", @progbits
+        .globl  kp_calltrace_returns
+        .hidden kp_calltrace_returns
+        .type   kp_calltrace_returns, @object
         .balign 4096
-kp_symbol_returns:
-        .zero   KP_SYMBOL_CALLS * 8
-        .size   kp_symbol_returns, . - kp_symbol_returns
+kp_calltrace_returns:
+        .zero   KP_CALLTRACE_CALLS * 8
+        .size   kp_calltrace_returns, . - kp_calltrace_returns
 
         .section .note.GNU-stack, "", @progbits

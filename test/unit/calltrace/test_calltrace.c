@@ -57,10 +57,10 @@ static void names_of_cpp_are_read(void **state)
         {"_ZN12_GLOBAL__N_13barEv", "(anonymous namespace)::bar"},
         {"_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE", "core::fmt::Formatter::write_str::h0123456789abcdef"},
     };
-    char name[KP_SYMBOL_NAME_MAX];
+    char name[KP_CALLTRACE_NAME_MAX];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!kp_symbol_name(rows[i][0], name, sizeof name)) fail_msg("%s is not read", rows[i][0]);
+        if (!kp_calltrace_name(rows[i][0], name, sizeof name)) fail_msg("%s is not read", rows[i][0]);
         assert_string_equal(name, rows[i][1]);
     }
 }
@@ -70,12 +70,12 @@ static void what_is_no_name_is_refused(void **state)
     static const char *const bad[] = {
         "",         "_",          "_Z",          "_ZN",  "_ZN3fo",   "_ZN99999999999999999999aE",
         "_ZN3fooI", "_ZN3fooIXE", "_ZZ3foovE1x", "main", "_Z999foo", "_ZNE"};
-    char name[KP_SYMBOL_NAME_MAX], deep[4096] = "_ZN1a", tiny[8];
+    char name[KP_CALLTRACE_NAME_MAX], deep[4096] = "_ZN1a", tiny[8];
     (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(kp_symbol_name(bad[i], name, sizeof name));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(kp_calltrace_name(bad[i], name, sizeof name));
     memset(deep + 5, 'I', sizeof deep - 6);
-    assert_false(kp_symbol_name(deep, name, sizeof name));
-    assert_false(kp_symbol_name("_ZN3foo3barEv", tiny, sizeof tiny));
+    assert_false(kp_calltrace_name(deep, name, sizeof name));
+    assert_false(kp_calltrace_name("_ZN3foo3barEv", tiny, sizeof tiny));
 }
 
 /* c++filt's name without its arguments and with template arguments gone, as far as it has no other forms. */
@@ -108,7 +108,7 @@ static void names_are_those_of_cxxfilt(void **state)
               "\"$plain\"; done; } 3<<E\n$n\nE\n",
               "r");
     static char line[16384];
-    char name[KP_SYMBOL_NAME_MAX];
+    char name[KP_CALLTRACE_NAME_MAX];
     unsigned n = 0, unread = 0;
     (void)state;
     assert_non_null(list);
@@ -124,7 +124,7 @@ static void names_are_those_of_cxxfilt(void **state)
         }
         if (!strip(plain)) continue;
         n++;
-        if (!kp_symbol_name(line, name, sizeof name)) unread++;
+        if (!kp_calltrace_name(line, name, sizeof name)) unread++;
         else if (strcmp(name, plain) != 0) fail_msg("%s: %s here, %s by c++filt", line, name, plain);
     }
     pclose(list);
@@ -135,44 +135,44 @@ static void names_are_those_of_cxxfilt(void **state)
 static void a_function_has_one_row(void **state)
 {
     (void)state;
-    const uint32_t used = kp_symbol_rows_used();
-    struct kp_symbol_row *a = kp_symbol_row_get("one", "liba.so", 0x1000, 0, KP_SYMBOL_CALL);
-    struct kp_symbol_row *b = kp_symbol_row_get("one", "libb.so", 0x2000, 0, KP_SYMBOL_CALL);
-    struct kp_symbol_row *lazy = kp_symbol_row_get("one", "liba.so", 0x3000, 0x4000, KP_SYMBOL_CALL);
-    assert_ptr_equal(kp_symbol_row_get("one", "liba.so", 0x1000, 0, KP_SYMBOL_CALL), a);
-    assert_ptr_equal(kp_symbol_row_get("one", "liba.so", 0x3000, 0x4000, KP_SYMBOL_CALL), lazy);
+    const uint32_t used = kp_calltrace_rows_used();
+    struct kp_calltrace_row *a = kp_calltrace_row_get("one", "liba.so", 0x1000, 0, KP_CALLTRACE_CALL);
+    struct kp_calltrace_row *b = kp_calltrace_row_get("one", "libb.so", 0x2000, 0, KP_CALLTRACE_CALL);
+    struct kp_calltrace_row *lazy = kp_calltrace_row_get("one", "liba.so", 0x3000, 0x4000, KP_CALLTRACE_CALL);
+    assert_ptr_equal(kp_calltrace_row_get("one", "liba.so", 0x1000, 0, KP_CALLTRACE_CALL), a);
+    assert_ptr_equal(kp_calltrace_row_get("one", "liba.so", 0x3000, 0x4000, KP_CALLTRACE_CALL), lazy);
     assert_true(a != b && b != lazy && a != lazy);
-    assert_int_equal(kp_symbol_rows_used(), used + 3);
-    assert_ptr_equal(kp_symbol_row_of(kp_symbol_stub_of(b)), b);
-    assert_null(kp_symbol_row_of(kp_symbol_stub_of(b) + 1));
-    assert_null(kp_symbol_row_of((uintptr_t)&kp_symbol_exits));
+    assert_int_equal(kp_calltrace_rows_used(), used + 3);
+    assert_ptr_equal(kp_calltrace_row_of(kp_calltrace_stub_of(b)), b);
+    assert_null(kp_calltrace_row_of(kp_calltrace_stub_of(b) + 1));
+    assert_null(kp_calltrace_row_of((uintptr_t)&kp_calltrace_exits));
 }
 
 static void rows_end_and_say_so(void **state)
 {
     char name[32];
     (void)state;
-    for (uint32_t i = kp_symbol_rows_used(); i < KP_SYMBOL_ROWS; i++) {
+    for (uint32_t i = kp_calltrace_rows_used(); i < KP_CALLTRACE_ROWS; i++) {
         snprintf(name, sizeof name, "many_%u", i);
-        assert_non_null(kp_symbol_row_get(name, "", 0x10000 + i, 0, KP_SYMBOL_CALL));
+        assert_non_null(kp_calltrace_row_get(name, "", 0x10000 + i, 0, KP_CALLTRACE_CALL));
     }
-    assert_null(kp_symbol_row_get("more", "", 1, 0, KP_SYMBOL_CALL));
-    assert_non_null(kp_symbol_row_get("many_100", "", 0x10000 + 100, 0, KP_SYMBOL_CALL));
+    assert_null(kp_calltrace_row_get("more", "", 1, 0, KP_CALLTRACE_CALL));
+    assert_non_null(kp_calltrace_row_get("many_100", "", 0x10000 + 100, 0, KP_CALLTRACE_CALL));
 }
 
 static void exit_stubs_are_known(void **state)
 {
     (void)state;
-    assert_false(kp_symbol_is_exit((uintptr_t)&kp_symbol_exits - 1));
-    assert_true(kp_symbol_is_exit(kp_symbol_exit_of(1)));
-    assert_true(kp_symbol_is_exit(kp_symbol_exit_of(KP_SYMBOL_CALLS - 1)));
-    assert_false(kp_symbol_is_exit(kp_symbol_exit_of(KP_SYMBOL_CALLS)));
-    for (uint32_t page = 0; page < KP_SYMBOL_CALLS; page += KP_SYMBOL_PAGE) { /* what unwinders read */
+    assert_false(kp_calltrace_is_exit((uintptr_t)&kp_calltrace_exits - 1));
+    assert_true(kp_calltrace_is_exit(kp_calltrace_exit_of(1)));
+    assert_true(kp_calltrace_is_exit(kp_calltrace_exit_of(KP_CALLTRACE_CALLS - 1)));
+    assert_false(kp_calltrace_is_exit(kp_calltrace_exit_of(KP_CALLTRACE_CALLS)));
+    for (uint32_t page = 0; page < KP_CALLTRACE_CALLS; page += KP_CALLTRACE_PAGE) { /* what unwinders read */
         uint64_t distance;
-        memcpy(&distance, (const void *)(kp_symbol_exit_of(page) - KP_SYMBOL_CALL_BYTES), sizeof distance);
-        assert_ptr_equal((const void *)(kp_symbol_exit_of(page + 1) + distance), &kp_symbol_returns[page + 1]);
-        assert_memory_equal((const void *)(kp_symbol_exit_of(page + 1) - KP_SYMBOL_CALL_BYTES), "\x41\xff\x13",
-                            KP_SYMBOL_CALL_BYTES); /* call *(%r11) */
+        memcpy(&distance, (const void *)(kp_calltrace_exit_of(page) - KP_CALLTRACE_CALL_BYTES), sizeof distance);
+        assert_ptr_equal((const void *)(kp_calltrace_exit_of(page + 1) + distance), &kp_calltrace_returns[page + 1]);
+        assert_memory_equal((const void *)(kp_calltrace_exit_of(page + 1) - KP_CALLTRACE_CALL_BYTES), "\x41\xff\x13",
+                            KP_CALLTRACE_CALL_BYTES); /* call *(%r11) */
     }
 }
 
@@ -180,11 +180,12 @@ static void exit_stubs_are_known(void **state)
 static void entry_stubs_tell_their_rows(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < KP_SYMBOL_ROWS; i += KP_SYMBOL_ROWS - 1) {
-        const uintptr_t stub = kp_symbol_stub_of(&kp_symbol_rows[i]), behind = stub + KP_SYMBOL_STUB_CALLED;
+    for (uint32_t i = 0; i < KP_CALLTRACE_ROWS; i += KP_CALLTRACE_ROWS - 1) {
+        const uintptr_t stub = kp_calltrace_stub_of(&kp_calltrace_rows[i]), behind = stub + KP_CALLTRACE_STUB_CALLED;
         assert_int_equal(*(const uint8_t *)(behind - 5), 0xe8); /* call, 5 bytes */
-        assert_ptr_equal((const void *)((behind << (KP_SYMBOL_ROW_SHIFT - KP_SYMBOL_STUB_SHIFT)) + kp_symbol_row_base),
-                         &kp_symbol_rows[i]);
+        assert_ptr_equal(
+            (const void *)((behind << (KP_CALLTRACE_ROW_SHIFT - KP_CALLTRACE_STUB_SHIFT)) + kp_calltrace_row_base),
+            &kp_calltrace_rows[i]);
     }
 }
 
@@ -192,23 +193,23 @@ static void entry_stubs_tell_their_rows(void **state)
 static void names_count_once_however_many(void **state)
 {
     enum { MANY = 1000000 };
-    struct kp_symbol_names s = {0};
+    struct kp_calltrace_names s = {0};
     char name[32];
     (void)state;
-    assert_false(kp_symbol_names_have(&s, "n0"));
+    assert_false(kp_calltrace_names_have(&s, "n0"));
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < MANY; i++) {
             snprintf(name, sizeof name, "n%d", i);
-            if (kp_symbol_names_add(&s, name) != !pass) fail_msg("%s, pass %d", name, pass);
+            if (kp_calltrace_names_add(&s, name) != !pass) fail_msg("%s, pass %d", name, pass);
         }
     assert_int_equal(s.n, MANY);
     assert_false(s.is_full);
-    assert_true(kp_symbol_names_have(&s, "n999999"));
-    assert_false(kp_symbol_names_have(&s, "n1000000"));
-    kp_symbol_names_clear(&s);
+    assert_true(kp_calltrace_names_have(&s, "n999999"));
+    assert_false(kp_calltrace_names_have(&s, "n1000000"));
+    kp_calltrace_names_clear(&s);
     assert_null(s.of);
-    assert_true(kp_symbol_names_add(&s, "n7"));
-    kp_symbol_names_clear(&s);
+    assert_true(kp_calltrace_names_add(&s, "n7"));
+    kp_calltrace_names_clear(&s);
 }
 
 int main(void)
