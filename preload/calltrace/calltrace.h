@@ -100,8 +100,8 @@ struct kp_calltrace_calls { /* fields that each call needs come first, in one ca
  * kp_calltrace_returns must lie at a fixed distance from the stubs, so it is in the library, read-only until then.
  */
 extern struct kp_calltrace_row *kp_calltrace_rows; /* KP_CALLTRACE_ROWS */
-extern uintptr_t
-    kp_calltrace_row_base; /* plus 4 times the address behind a stub's call: the address of its row (a row is 4 stubs) */
+/* Plus 4 times the address behind a stub's call: the address of its row (a row is 4 stubs). */
+extern uintptr_t kp_calltrace_row_base;
 extern struct kp_calltrace_call *kp_calltrace_open; /* KP_CALLTRACE_CALLS */
 extern uintptr_t kp_calltrace_returns[KP_CALLTRACE_CALLS];
 bool kp_calltrace_calls_make(void);         /* false: no memory. Call once, before the first row is made */
