@@ -2,8 +2,8 @@
 /*
  * kp_heap.h - a spool's records about the host's heap (KPROF_MALLOC)
  *
- * KP_KIND_HEAP (trace): an allocation or a free, in the chunk of the thread that made it. If that thread could not
- * write (it ends, or a signal struck inside a hook), a lane's chunk has the record. A reader matches a free to
+ * KP_KIND_HEAP (trace): an allocation or a free, in the chunk of the thread that made it. If the thread could not
+ * write (it ends, or a signal struck in a hook), a lane has the record. A reader matches a free to
  * its block by address, in order of time over all threads. A realloc is two records of a thread, a free and an
  * allocation.
  *

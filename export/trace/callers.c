@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * callers.c - who called whom among Python functions, the numbers of modules, call stacks
+ * pycalls.c - finds callers and call stacks of Python functions, and numbers modules
  *
  * Called by: event.c, for every event in order of start time
- * Memory:    a list of open calls a thread, a table of modules; both double when full
+ * Memory:    a list of open calls for each thread, a table of modules; both double when full
  * On fail:   -ENOMEM, which ends the export
  *
- * A call is open while its range is: it is taken from the list when an event of its thread starts at or after its end.
- * So the last of the list is the caller of what starts now, and the list is its call stack. An object of
- * torch.nn.Module is numbered among those of its class when it is first called, as Kineto does.
+ * A call is open while its range is. It leaves the list when an event of its thread starts at or after its end. So the
+ * list is the next event's call stack, and its last call is the caller. An object of torch.nn.Module
+ * is numbered among those of its class when it is first called, as Kineto does.
  */
 #include "export/trace/callers.h"
 
@@ -37,7 +37,7 @@ struct module_class { /* self 0: the class itself, number counts its objects */
 struct kp_callers {
     uint64_t id_last;
     struct kp_idtable stacks;     /* struct call_stack */
-    struct call_stack *last;      /* looked at last */
+    struct call_stack *last;      /* by thread: number of its stack + 1, or 0 when free */
     struct module_class *modules; /* type 0: free */
     uint32_t modules_n, modules_cap;
 };
@@ -62,7 +62,7 @@ void kp_callers_close(struct kp_callers *p)
 
 /* ---- open calls ---- */
 
-/* NULL: none yet, or no memory for one that is to be made. */
+/* The thread's slot, or the free slot for it. */
 static struct call_stack *stack_get(struct kp_callers *p, uint32_t thread_no, bool is_made)
 {
     const uint64_t thread = thread_no + UINT64_C(1);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* callers.h - calls of Python functions while a trace is written: who called whom, the numbers of modules, call
- * stacks */
+/* pycalls.h - finds callers and call stacks of Python functions, and numbers modules */
 #ifndef KP_EXPORT_CALLERS_H
 #define KP_EXPORT_CALLERS_H
 
@@ -12,13 +11,12 @@ struct kp_callers *kp_callers_open(void); /* NULL: no memory */
 void kp_callers_close(struct kp_callers *p);
 
 struct kp_pycall {
-    uint64_t id, parent; /* from 1 in order of start; 0: nobody called it */
-    int64_t module;      /* number of the object among those of its class, -1: no module */
+    uint64_t id, parent; /* from 1 in order of start; a parent of 0 is no call */
+    int64_t module;      /* number of the object among those of its class, or -1 */
 };
-/* The next call (events come by start). 0 or -ENOMEM. */
+/* Takes the next call, in order of start. 0 or -ENOMEM. */
 int kp_callers_take(struct kp_callers *p, const struct kp_event *call, struct kp_pycall *out);
-/* Writes the names of the calls that are open on the thread of `e` when it starts, innermost first, each with ';'
- * behind. */
+/* Writes the calls that are open on `e`'s thread when it starts, innermost first, each with ';' behind. */
 void kp_callers_stack_write(struct kp_callers *p, const struct kp_event *e, struct kp_json *json);
 bool kp_callers_has_stack(struct kp_callers *p, const struct kp_event *e);
 

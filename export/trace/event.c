@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * event.c - one event of a spool as the event Kineto would have written, and the arrows between them
+ * event.c - writes an event of a spool as the event Kineto would have written, and the arrows between events
  *
  * Called by: export.c, for every event in order of start time (hot: no search, no allocation)
  */
@@ -61,7 +61,7 @@ static void recorded_stack_write(struct kp_trace *t, uint32_t stack)
     kp_json_char(&t->json, '"');
 }
 
-/* What was recorded with the op, or else the calls it is in. */
+/* Writes the stack recorded with the op. Without one, it writes the Python calls around the op. */
 static void stack_write(struct kp_trace *t, const struct kp_event *e)
 {
     if (e->native) {

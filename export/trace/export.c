@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * export.c - a cycle of a spool as a trace file of Kineto's shape
+ * export.c - writes a cycle of a spool as a trace file of Kineto's shape
  *
  * Called by: the export thread inside the host, the CLI
- * Memory:    a fixed set of mapped blocks (1 MB, 8 MB more at most for the arrows of a training run, 6 MB with GPUs);
- *            what grows with the window lies in a file (scratch.c).
- * On fail:   -errno, no file. The host's events in one pass, nothing is sorted: the reader gives them by start, parents
- *            before children. Then the devices' records as they were delivered.
+ * Memory:    fixed mapped blocks: 1 MB, at most 8 MB more for a training run's arrows, 6 MB with GPUs. State
+ *            that grows with the window lies in a file (scratch.c).
+ * On fail:   -errno, no file
+ *
+ * The host's events are written in a single pass. The reader gives them by start, parents before children, so there is
+ * no sort. The devices' records follow in the order of their delivery.
  */
 #include <errno.h>
 #include <string.h>
@@ -45,7 +47,7 @@ static int text_down(void *context, const void *data, size_t bytes)
     return t->gz ? kp_gz_write(t->gz, data, bytes) : kp_sink_write(&t->sink, data, bytes);
 }
 
-/* A name nobody has yet; the time moves on by a nanosecond a try. */
+/* Makes a name that no file has. Each try adds a nanosecond to its time. */
 static int path_make(struct kp_trace *t, char *name, size_t bytes)
 {
     const struct kp_file_head *head = kp_reader_head(t->reader);
@@ -62,7 +64,7 @@ static int path_make(struct kp_trace *t, char *name, size_t bytes)
     return -EEXIST;
 }
 
-/* A signal that ends the program between the file's birth and the note of its name would leave the file behind. */
+/* Signals are blocked: if one ended the program before the file's name is noted, the file would stay. */
 static int file_open(struct kp_trace *t, const char *name)
 {
     struct kp_sigblock_all signals;
@@ -73,7 +75,7 @@ static int file_open(struct kp_trace *t, const char *name)
     return rc;
 }
 
-/* With the first event: opens the file and writes everything that stands before it. */
+/* At the first event: opens the file and writes all that comes before the events. */
 static int begin(struct kp_trace *t)
 {
     char name[256];
@@ -94,8 +96,10 @@ static int begin(struct kp_trace *t)
     return t->json.error;
 }
 
-/* A program that runs torch.profiler itself marks its steps as well: beside ours every viewer would count them
- * twice. */
+/*
+ * A program that runs torch.profiler itself marks its steps, too. Beside the library's marks, every viewer would count
+ * them twice.
+ */
 static bool is_second_mark(const struct kp_trace *t, const struct kp_event *e)
 {
     if (e->kind != KP_KIND_OP || e->scope != 7 || !t->result->steps || strncmp(e->name, "ProfilerStep#", 13) != 0)
@@ -150,7 +154,7 @@ static int is_shown(void *context, const struct kp_device_event *e)
            e->end_ns <= t->cycle.end_ns;
 }
 
-/* A window without any event of the host has a trace when a device did something in it. */
+/* A window without events of the host has a trace when a device worked in it. */
 static int begin_by_device(struct kp_trace *t)
 {
     if (t->begun || !t->gpu) return 0;
@@ -158,7 +162,7 @@ static int begin_by_device(struct kp_trace *t)
     return rc > 0 ? begin(t) : rc;
 }
 
-/* The devices' part, in a walk of its own: it is joined by what the host's part left in t->gpu. */
+/* Writes the devices' part in its own walk. t->gpu, which the host's part filled, joins the two. */
 static int devices_write(struct kp_trace *t)
 {
     if (!t->gpu) return 0;
@@ -181,7 +185,7 @@ static int finish(struct kp_trace *t)
     rc = kp_json_flush(&t->json);
     if (!rc && t->gz) rc = kp_gz_finish(t->gz);
     if (!rc && has_file(t)) rc = kp_sink_commit(&t->sink, t->result->path);
-    while (rc == -EEXIST && tries++ < 1000) { /* taken between path_make and here */
+    while (rc == -EEXIST && tries++ < 1000) { /* another process took the name since path_make */
         char name[256];
         t->now_ns++;
         rc = path_make(t, name, sizeof name);

@@ -10,8 +10,10 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
-/* A slash or a control character would make no file at all. Dots stay, as in torch's own names: the plugin splits at
- * the last ones. */
+/*
+ * Replaces what cannot stand in a file's name. Dots stay, as in torch's own names, since the plugin splits at the last
+ * dots.
+ */
 static char tame(char c) { return c == '/' || c == '\\' || (unsigned char)c <= ' ' || c == 127 ? '_' : c; }
 
 int kp_tbname_make(char *out, size_t bytes, const char *worker, const char *host, uint32_t pid, uint64_t now_ns,
@@ -20,7 +22,7 @@ int kp_tbname_make(char *out, size_t bytes, const char *worker, const char *host
     char name[256];
     size_t n = worker ? kp_fmt(name, sizeof name, "%s", worker)
                       : kp_fmt(name, sizeof name, "%s_%u", *host ? host : "host", pid);
-    if (n >= 200) return -ENAMETOOLONG; /* 255 bytes is what file systems take, with a temporary name's marks */
+    if (n >= 200) return -ENAMETOOLONG; /* file systems take 255 bytes, and a temporary name is longer */
     if (!n) n = kp_fmt(name, sizeof name, "%s_%u", *host ? host : "host", pid);
     for (char *c = name; *c; c++) *c = tame(*c);
     n = kp_fmt(out, bytes, "%s.%llu.pt.trace.json%s", name, (unsigned long long)now_ns, gzip ? ".gz" : "");

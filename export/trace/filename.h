@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* WORKER.TIMESTAMPNS.pt.trace.json[.gz]; worker NULL: HOST_PID. Bytes no file name should have become '_'. 0 or
- * -ENAMETOOLONG. */
+/*
+ * Writes WORKER.TIMESTAMPNS.pt.trace.json[.gz], with HOST_PID for a worker of NULL. Bytes that no file name should have
+ * become '_'. 0 or -ENAMETOOLONG.
+ */
 int kp_tbname_make(char *out, size_t bytes, const char *worker, const char *host, uint32_t pid, uint64_t now_ns,
                    bool gzip);
 

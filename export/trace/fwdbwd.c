@@ -2,10 +2,10 @@
 /*
  * fwdbwd.c - pairs forward ops with the backward ops they caused, as Kineto does
  *
- * Ops come by start time. Of the forward ops with one (torch thread, sequence number) the one that started last waits;
- * the first backward op that names that pair takes it. A program that never goes backward would let entries pile up, so
- * the table is fixed: 8 places a bucket, a newcomer drives out the oldest. Sequence numbers rise one by one and pick
- * the bucket, which spreads the last 262144 of a thread evenly.
+ * Ops come by start time. Of the forward ops with a (torch thread, sequence number), the last to start waits. The first
+ * backward op with that pair takes it. A program that never goes backward would let entries pile up, so the table is
+ * fixed. A bucket has 8 places, and a new entry replaces the oldest. Sequence numbers rise by 1 and pick the bucket,
+ * which spreads the last 262144 of a thread evenly.
  */
 #include "export/trace/fwdbwd.h"
 

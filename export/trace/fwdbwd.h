@@ -16,8 +16,7 @@ struct kp_flows;
 
 struct kp_flows *kp_flows_open(void); /* NULL: no memory */
 void kp_flows_close(struct kp_flows *f);
-/* Takes an op, in order of start time. True when it is a backward op that closes a pair: then *from is its forward
- * op. */
+/* Takes an op, in order of start time. True: it is a backward op that closes a pair, and *from is its forward op. */
 bool kp_flows_take(struct kp_flows *f, const struct kp_event *op, struct kp_flow_from *from);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * input_args.c - the inputs of an op in the four arrays that Kineto's traces have
  *
- * Reads kp_inputs.h's byte stream, which may be torn: what cannot be read is shown as an empty input, so that the
- * four arrays always have one entry an input. Numbers are printed as torch prints an IValue.
+ * Reads kp_inputs.h's byte stream, which may be torn. An input that cannot be read is shown as empty. So each of the
+ * four arrays has an entry for each input. Numbers are printed as torch prints an IValue.
  */
 #include "export/trace/input_args.h"
 
@@ -98,7 +98,7 @@ static bool tensor_take(struct input_walk *w, struct input_entry *e)
     return take(w, NULL, e->ndim * word_bytes(e) * (e->flags & KP_IN_TENSOR_NO_STRIDES ? 1u : 2u));
 }
 
-/* One entry that is no list. */
+/* Takes an entry that is no list. */
 static bool item_take(struct input_walk *w, struct input_entry *e)
 {
     uint16_t len = 0;
@@ -209,7 +209,7 @@ static void type_write(struct kp_json *j, const struct input_entry *e, const uin
 
 /* ---- Concrete Inputs ---- */
 
-/* As torch prints a Double: whatever an int64 can hold as that number and a bare point, all else with 17 digits. */
+/* As torch prints a Double: a value that an int64 can hold with a point behind, others with 17 digits. */
 static void double_write(struct kp_json *j, double v)
 {
     char text[KP_DOUBLE_TEXT];

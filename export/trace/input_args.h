@@ -7,8 +7,8 @@
 #include "export/out/json.h"
 
 /*
- * Writes `,"Concrete Inputs":[..],"Input type":[..],"Input Strides":[..],"Input Dims":[..]` (each member behind a
- * comma) into an args object that already has a member; nothing when the event carries no inputs.
+ * Writes `,"Concrete Inputs":[..],"Input type":[..],"Input Strides":[..],"Input Dims":[..]` into an args object that
+ * already has a member. Writes nothing for an event without inputs.
  */
 void kp_inputs_write(struct kp_json *j, const struct kp_event *event);
 

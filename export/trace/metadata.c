@@ -3,8 +3,8 @@
  * metadata.c - the user's own members at the top of a trace
  *
  * From KPROF_METADATA (a JSON object) and from kprof_metadata() (lines "meta.KEY=VALUE" of the spool). Both were
- * checked when they were set and are checked again here: a spool may come from anywhere. A member that carries the name
- * of one of ours is left out.
+ * checked when they were set, and are checked again here, since a spool may come from anywhere. A member with the name
+ * of a top-level key of the trace is left out.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ static unsigned hex_read(const char *at)
     return value;
 }
 
-/* One character of a checked JSON string, its escape resolved. */
+/* Reads a character of a checked JSON string, and resolves an escape. */
 static size_t letter_read(const char **at, char *out)
 {
     static const char plain[] = "b\bf\fn\nr\rt\t";
@@ -51,7 +51,7 @@ static size_t letter_read(const char **at, char *out)
     return kp_utf8_put(out, value);
 }
 
-/* The key as plain text; its length, cut at what there is room for. */
+/* Writes the key as plain text, cut to the room. Returns its length. */
 static size_t key_plain(const char *key, size_t bytes, char out[KEY_BYTES])
 {
     size_t n = 0;
@@ -80,7 +80,7 @@ static void member_write(struct kp_trace *t, const char *key, size_t key_bytes, 
     if (is_ours(key, key_bytes)) return;
     kp_json_lit(&t->json, "  \"");
     if (memchr(key, '\\', key_bytes)) kp_json_raw(&t->json, key, key_bytes); /* from checked JSON */
-    else kp_json_text(&t->json, key, key_bytes); /* stays as it is unless a byte is none of JSON's */
+    else kp_json_text(&t->json, key, key_bytes); /* unchanged unless JSON forbids a byte of it */
     kp_json_lit(&t->json, "\": ");
     kp_json_raw(&t->json, value, value_bytes);
     kp_json_lit(&t->json, ",\n");
@@ -117,7 +117,7 @@ struct member {
     size_t key_bytes, value_bytes;
 };
 
-/* The member at *at, which stands on its opening quote; *at goes to the next one's. False: no more. */
+/* Takes the member with its opening quote at *at, and moves *at to the next opening quote. False: no more. */
 static bool member_take(const char **at, struct member *m)
 {
     if (**at != '"') return false;
@@ -132,7 +132,7 @@ static bool member_take(const char **at, struct member *m)
     return true;
 }
 
-/* As add_metadata has it: what is said last counts, here or by kprof_metadata(). */
+/* As in add_metadata, the last value of a key counts, from here or from kprof_metadata(). */
 static bool is_set_later(const struct kp_reader *r, const struct member *m, const char *behind)
 {
     char key[KEY_BYTES], other[KEY_BYTES], line[KEY_BYTES + 8];
@@ -169,7 +169,7 @@ void kp_metadata_write(struct kp_trace *t)
         if (strncmp(line, "meta.", 5) != 0 || !value || value - line >= (long)sizeof key) continue;
         memcpy(key, line, (size_t)(value - line));
         key[value++ - line] = 0;
-        if (kp_reader_text(t->reader, key) != value) continue; /* said again later */
+        if (kp_reader_text(t->reader, key) != value) continue; /* a later line replaces it */
         if (strpbrk(key, "\"\\") || kp_jsoncheck_value(value, strlen(value), &offset, &why)) continue;
         member_write(t, key + 5, strlen(key + 5), value, strlen(value));
     }

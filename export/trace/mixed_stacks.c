@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * mixed_stacks.c - call stacks of ops with machine code and Python in one
+ * mixed_stacks.c - writes call stacks of ops that mix machine code and Python
  *
  * Called by: event.c
- * Memory:    that of framenames.c, from the first such stack of a trace on
+ * Memory:    that of framenames.c, from the first mixed stack of a trace on
  * On fail:   -ENOMEM, which ends the export
  *
- * The interpreter's loop is one frame of machine code for all the Python frames that call each other without C between
- * them; the outermost of these says that C entered the interpreter for it (kp_python.h). Without the frames of Python
- * what is left is what a debugger shows where the op starts, less torch's own call of those who record; without those
- * of machine code it is what KPROF_WITH_STACK=ops writes.
+ * Python frames that call each other without C in between share a frame of machine code, the interpreter's loop. The
+ * outermost of them says that C entered the interpreter for it (kp_python.h). The machine code frames alone are what a
+ * debugger shows at the op's start, without torch's calls of recording callbacks. The Python frames alone are what
+ * KPROF_WITH_STACK=ops writes.
  */
 #include "export/trace/mixed_stacks.h"
 
@@ -25,7 +25,7 @@ static void frame_write(struct kp_trace *t, const char *text)
     kp_json_char(&t->json, ';');
 }
 
-/* The Python frames of one run of the interpreter's loop, or all that are left. */
+/* Writes the Python frames of a run of the interpreter's loop, or all that are left. */
 static void python_write(struct kp_trace *t, uint32_t *python, bool is_all)
 {
     bool is_last = false;

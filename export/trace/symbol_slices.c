@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * symbol_slices.c - calls of functions by name as slices: on the row of their thread, or beside it where they do not
- * nest
+ * symbol_slices.c - writes calls of functions by name as slices, on their thread's row or beside it
  *
  * Called by: export.c, for every event of the host in order of start time
- * Memory:    16 bytes an open slice of a row, 64 bytes a row; a name once, in a scratch of its own
+ * Memory:    16 bytes for each open slice, 64 for each row, and each name once, in its own scratch
  * On fail:   -ENOMEM
  *
- * Viewers want slices of a row to nest. Calls of one stack do; those of coroutines do not, nor a call that begins a
- * range which somebody else ends. A call that would end behind what it began in goes to a row beside its thread's, the
- * first of ROWS where it fits; to the last one, cut where it would not nest, if it fits nowhere.
+ * Viewers want slices of a row to nest. Calls of a stack nest. Calls of coroutines do not, nor does a call with a range
+ * that ends outside it. A call that would end after the slice it began in goes to another row: the first of ROWS where
+ * it fits. If it fits in none, the last row gets it, cut so that it nests.
  */
 #include "export/trace/symbol_slices.h"
 
@@ -24,7 +23,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { ROWS = 8, ROWS_FIRST = 256, ENDS_FIRST = 16, TEXT_MAX = 2048 };
-#define BESIDE 0x40000000u /* tid of the first row beside a thread's: above all that the kernel gives */
+#define BESIDE 0x40000000u /* tid of the first row beside a thread's: above all tids of the kernel */
 
 struct slice_row {
     uint32_t thread_no, beside, tid; /* beside 0: the thread's own */
@@ -100,7 +99,7 @@ static struct slice_row *row_get(struct kp_named *n, const struct kp_event *e, u
     return row;
 }
 
-/* Where what is open on the row at `start` ends at the latest; UINT64_MAX: nothing is open. */
+/* The end of the innermost slice open on the row at `start`, or UINT64_MAX. */
 static uint64_t row_until(struct slice_row *row, uint64_t start_ns)
 {
     while (row->n && row->ends[row->n - 1] <= start_ns) row->n--;
@@ -131,7 +130,7 @@ int kp_named_around(struct kp_named *n, const struct kp_event *e)
 static const char *name_get(struct kp_named *n, const struct kp_event *e)
 {
     if (strncmp(e->name, "_Z", 2) != 0)
-        return e->name; /* a function of C called f: the demangler takes it for a type, float */
+        return e->name; /* the demangler takes a C function named f for the type float */
     const char *plain = kp_demangle_name(&n->names, e->name);
     if (plain == e->name) return plain;
     kp_symbol_short(plain, n->text, sizeof n->text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * toplevel.c - everything of a trace around its events: top-level keys, metadata events, span and instants
+ * toplevel.c - writes what surrounds a trace's events: top-level keys, metadata events, span and instants
  */
 #include <string.h>
 
@@ -64,7 +64,7 @@ static bool number_read(const struct kp_trace *t, const char *key, uint32_t *out
     return true;
 }
 
-/* Rank and size as the launcher told them; 0 of 1 when nobody launched us. */
+/* Writes rank and size as the launcher set them, or 0 of 1 without a launcher. */
 static void distributed_write(struct kp_trace *t)
 {
     static const char *const launchers[][2] = {
@@ -85,7 +85,7 @@ static void distributed_write(struct kp_trace *t)
         kp_json_cstring(&t->json, backend);
         kp_json_lit(&t->json, ", ");
     }
-    kp_json_lit(&t->json, "\"rank\": "); /* HTA looks for exactly this, the blank included */
+    kp_json_lit(&t->json, "\"rank\": "); /* HTA searches for these bytes, with the blank */
     kp_json_u64(&t->json, rank);
     kp_json_lit(&t->json, ", \"world_size\": ");
     kp_json_u64(&t->json, size > rank ? size : rank + 1);
@@ -119,7 +119,7 @@ static const char *kind_name(int kind)
     }
 }
 
-/* {"OP": {"no chunk": 3}}: all zero rows are left out. */
+/* Writes {"OP": {"no chunk": 3}}. Rows of zeros are left out. */
 static void drops_write(struct kp_trace *t)
 {
     static const char *const reasons[KP_LOSS_N] = {"no chunk", "cap", "disk", "no slot", "too big", "name", "re-entry"};

@@ -50,7 +50,7 @@ static size_t home_of(const struct kp_blocks *b, uint64_t address)
     return (size_t)((address >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (b->slots_n - 1);
 }
 
-/* Where the block is, or the empty slot where it belongs. */
+/* The block's slot, or the empty slot for it. */
 static size_t slot_of(const struct kp_blocks *b, uint64_t address)
 {
     size_t at = home_of(b, address);
@@ -81,13 +81,13 @@ int kp_blocks_take(struct kp_blocks *b, uint64_t address, int64_t bytes, int64_t
         *total = b->total;
         return 0;
     }
-    b->used += !block->address; /* it is there when it was given back and we lost that: as c10 does then */
+    b->used += !block->address; /* it is there when the record of its free was lost: as c10 does then */
     *block = (struct tensor_block){address, bytes};
     *total = b->total = moved(b->total, (uint64_t)bytes);
     return 0;
 }
 
-/* Empties a slot and moves up those behind it that would not be found any more. */
+/* Empties a slot, and moves up slots behind it that a search would miss. */
 static void slot_empty(struct kp_blocks *b, size_t hole)
 {
     size_t mask = b->slots_n - 1;
