@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * activity.c - what ran on the devices: kernels, copies, fills, and CUPTI's own overhead
+ * activity.c - writes what ran on the devices: kernels, copies, fills, and CUPTI's own overhead
  *
  * Called by: export.c, once the host's events are written (hot: every record of the window's chunks)
  */
@@ -22,7 +22,7 @@
 struct kp_shape {
     uint32_t device, registers, static_smem, dynamic_smem, grid[3], block[3];
     uint32_t bytes; /* 0: free */
-    char text[724]; /* more than it takes with every number at its longest */
+    char text[724]; /* enough with every number at its longest */
 };
 
 /* --- a kernel's shape --- */
@@ -102,7 +102,7 @@ static void shape_write(struct kp_trace *t, const struct kp_rec_kernel *k)
 
 /* --- one piece of work --- */
 
-/* Everything up to the arguments; the work takes its place on its stream. Where it is shown to begin. */
+/* Writes all up to the arguments, and puts the work on its stream. Returns the begin that the trace shows. */
 static uint64_t begin_write(struct kp_trace *t, const struct kp_device_event *e, const struct kp_link *link,
                             uint32_t device, uint32_t stream)
 {
@@ -221,7 +221,7 @@ static void copy_write(struct kp_trace *t, const struct kp_device_event *e, cons
     end_write(t, c->correlation, c->device, c->stream, start_ns);
 }
 
-/* A whole graph as one piece: when somebody in the process switched CUPTI to that, there are no kernels of it. */
+/* Writes a whole graph as one piece. A tool in the process switched CUPTI to that, so the graph has no kernels. */
 static void graphrun_write(struct kp_trace *t, const struct kp_device_event *e, const struct kp_link *link)
 {
     const struct kp_rec_graphrun *r = &e->of.run;

@@ -3,7 +3,7 @@
  * annotations.c - annotations that launched work, and the extent of that work on each stream (gpu_user_annotation)
  *
  * Called by: cuda_calls.c, activity.c, export.c
- * Memory:    24 bytes an annotation and 32 bytes an annotation and stream, in the scratch.
+ * Memory:    24 bytes for each annotation, and 32 for each of its streams, in the scratch.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "export/gpu/gpu.h"
 #include "collector/base/kp_poison.h"
 
-enum { STREAMS_MOST = 1024 }; /* that work of one annotation is looked for on */
+enum { STREAMS_MOST = 1024 }; /* streams searched for an annotation's work */
 
 uint32_t kp_note_number(struct kp_gpu *g, struct kp_op_thread *thread)
 {
@@ -19,7 +19,7 @@ uint32_t kp_note_number(struct kp_gpu *g, struct kp_op_thread *thread)
     if (!at) return 0;
     struct kp_open_op *op = &thread->of[at - 1];
     if (op->note) return op->note;
-    if (!g->notes.n) (void)kp_list_add(&g->notes); /* number 0 says none */
+    if (!g->notes.n) (void)kp_list_add(&g->notes); /* number 0 means none */
     struct kp_note *note = g->notes.n && g->notes.n < 1u << 31 ? kp_list_add(&g->notes) : NULL;
     if (!note) {
         g->unlinked++;
@@ -54,7 +54,7 @@ void kp_note_extend(struct kp_gpu *g, uint32_t number, uint32_t device, uint32_t
     note->span = g->spans.n - 1;
 }
 
-/* One ns longer at each end than the work itself: it then lies around it in every viewer. */
+/* The span is 1 ns longer than the work at each end, so it encloses the work in every viewer. */
 static void span_write(struct kp_trace *t, const struct kp_note *note, const struct kp_span *span)
 {
     char step[40];

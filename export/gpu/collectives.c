@@ -4,7 +4,7 @@
  * kernels
  *
  * Called by: event.c (an op of a collective), activity.c (every kernel of a window with collectives: hot)
- * Memory:    a copy of each collective's record in the scratch, where there are GPUs, and 16 bytes to find it.
+ * Memory:    with GPUs, a copy of each collective's record in the scratch, and 16 bytes to find it.
  *
  * Lists are texts. Of more than 30 values the first 29 are shown, then "...", then the last.
  */
@@ -76,7 +76,7 @@ static const char *const dtypes[] = {
 
 /* --- the number torch gives a collective --- */
 
-/* std::hash of a std::string in libstdc++ on 64 bits: MurmurHash64A with a seed of its own and a stronger end. */
+/* std::hash of a std::string in libstdc++ on 64 bits: MurmurHash64A with another seed and a stronger end. */
 static uint64_t text_hash(const char *text, size_t len)
 {
     const uint64_t mul = 0xc6a4a7935bd1e995u;
@@ -140,7 +140,7 @@ static void list_write(struct kp_trace *t, const char *before, const struct kp_c
     kp_json_lit(&t->json, "]\"");
 }
 
-/* To whom or from whom: the op's name says which. */
+/* Writes the peer, as destination or source by the op's name. */
 static void peer_write(struct kp_trace *t, const struct kp_comms *c, const char *name)
 {
     if (!(c->rec.head.flags & KP_COMMS_PEER)) return;
@@ -148,7 +148,7 @@ static void peer_write(struct kp_trace *t, const struct kp_comms *c, const char 
     else if (!strcmp(name, "recv")) number_write(t, ",\"Src Rank\":", c->rec.peer);
 }
 
-/* What the op and its kernels have in common. */
+/* Writes the arguments that the op and its kernels share. */
 static void both_write(struct kp_trace *t, const struct kp_comms *c)
 {
     const struct kp_rec_comms *r = &c->rec;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * correlation.c - correlation id -> the op and the annotation a call into CUDA was made in
+ * correlation.c - maps a correlation id to the op and the annotation around its call into CUDA
  *
  * Called by: cuda_calls.c (hot), activity.c (hot)
- * Memory:    8 bytes an id of the window's range in the scratch, 4 MB of address space for the pages' table.
+ * Memory:    in the scratch 8 bytes for each id of the window's range, 4 MB of addresses for the pages' table.
  *
- * CUPTI counts its calls up, so ids of a window lie side by side: an array finds them, and walks in the order of time
- * stay on a page.
+ * CUPTI's ids rise from call to call, so a window's ids are adjacent. So an array finds them, and a walk by time stays
+ * on a page.
  */
 #include "collector/base/kp_arena.h"
 #include "export/gpu/gpu.h"

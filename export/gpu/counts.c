@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * counts.c - what a trace says of GPUs outside its events: device properties, versions, counts
+ * counts.c - decides which work belongs to a window, and writes device properties, versions and counts
  *
- * Which window work belongs to: Kineto takes what began and ended between its start and its stop, and waits for the
- * devices before it stops. Nobody waits here. So work that a call of the window launched belongs to the window, if it
- * began within it or later; work of no such call (launched while warming up, or its call was lost) belongs when it
- * began and ended in the window.
+ * Kineto takes work that began and ended between its start and stop, and waits for the devices before it stops. The
+ * library does not wait. So work launched by a call of the window belongs to the window, if it began in it or later.
+ * Other work (launched in the warm-up, or its call was lost) belongs if it began and ended in the window.
  */
 #include "export/gpu/gpu.h"
 
@@ -136,7 +135,7 @@ static void count_write(struct kp_trace *t, const char *kind, const struct kp_gp
     kp_json_char(&t->json, '}');
 }
 
-/* A note that grew is there several times. */
+/* False: a later line has the same key. */
 static bool is_last(const struct kp_trace *t, const char *line, const char *value)
 {
     char key[64];
@@ -162,7 +161,7 @@ void kp_gpu_counts_write(struct kp_trace *t)
     for (uint32_t i = 0; i < KP_KIND_N && t->gpu; i++)
         if (names[i]) count_write(t, names[i], &t->gpu->count[i]);
     if (t->gpu && t->gpu->unlinked) kp_json_member(&t->json, ", \"unlinked\": ", t->gpu->unlinked);
-    while ((line = kp_reader_line(t->reader, line))) { /* whatever else the source noted */
+    while ((line = kp_reader_line(t->reader, line))) { /* other notes of the source */
         const char *value = strchr(line, '=');
         if (strncmp(line, "gpu_", 4) != 0 || !value || !strncmp(line, "gpu_source=", 11) || !is_last(t, line, value))
             continue;

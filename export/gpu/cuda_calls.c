@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuda_calls.c - calls into CUDA as Kineto shows them, linked to the op and the annotation around them; NVTX ranges
+ * cuda_calls.c - writes calls into CUDA as Kineto shows them, linked to the op and annotation around them; NVTX ranges
  *
  * Called by: export.c, for events in order of time: ops at their start, calls at their middle (hot)
  *
- * What Kineto leaves out as noise is left out here: six runtime calls, and of the driver all but launches and virtual
- * memory. An arrow begins at calls that start work or wait for it.
+ * Calls that Kineto leaves out as noise are left out here. Those are six runtime calls, and all driver calls but
+ * launches and virtual memory. An arrow begins at calls that start work or wait for it.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ enum { IS_SHOWN = 1, HAS_ARROW = 2 };
 enum {
     CBID_MEMCPY = 31,
     CBID_MEMSET2D_ASYNC = 52
-}; /* CUPTI's numbers of cudaMemcpy and the last call behind it that Kineto draws from */
+}; /* CUPTI's numbers of the first call (cudaMemcpy) and the last from which Kineto draws arrows */
 
 static const struct rule {
     const char *name;
@@ -50,7 +50,7 @@ static const struct rule {
       {"cuMemImportFromShareableHandle", IS_SHOWN},
 };
 
-/* Calls of the per-thread default stream carry a suffix and are the same calls. */
+/* Calls of the per-thread default stream have a suffix, and count as the same calls. */
 static bool is_named(const char *name, const char *rule)
 {
     size_t n = strlen(rule);
@@ -78,8 +78,8 @@ static uint8_t what_of(const struct kp_event *e)
 }
 
 /*
- * Edges of a call as shown. Its times come through another clock than those of the ops, so an edge may stick out of the
- * op its middle lies in, or into the op before: two slices of a row must nest, or some viewers drop one.
+ * Fits a call's edges into the op around its middle. Its times come from another clock than the ops', so an edge may
+ * lie outside that op. Slices of a row must nest, or some viewers drop one.
  */
 static void edges_fit(const struct kp_op_thread *thread, uint64_t *start_ns, uint64_t *end_ns)
 {
@@ -90,14 +90,14 @@ static void edges_fit(const struct kp_op_thread *thread, uint64_t *start_ns, uin
     if (*end_ns < *start_ns) *end_ns = *start_ns;
 }
 
-/* Keeps what the work of this call will ask for. True: an arrow begins here. */
+/* Keeps the link for the work of this call. True: an arrow begins here. */
 static bool link_make(struct kp_gpu *g, struct kp_op_thread *thread, const struct kp_event *e, uint8_t what)
 {
     struct kp_link *link = e->correlation ? kp_links_make(&g->links, &g->scratch, e->correlation) : NULL;
     g->unlinked += e->correlation && !link;
     if (!link) return false;
     bool has_arrow =
-        what & HAS_ARROW && !link->has_arrow; /* one a correlation: a driver call inside a runtime call has the same */
+        what & HAS_ARROW && !link->has_arrow; /* only the first of a runtime call and the driver call in it */
     link->external = thread->n ? thread->of[thread->n - 1].external & 0x7fffffffu : 0;
     link->note = kp_note_number(g, thread) & 0x7fffffffu;
     link->is_there = true;
@@ -112,7 +112,7 @@ void kp_call_write(struct kp_trace *t, const struct kp_event *e)
     uint64_t start_ns = e->start_ns, end_ns = e->end_ns;
     t->gpu->unlinked += !thread;
     if (!thread && !e->tid) return;
-    if (!thread) thread = &none; /* no memory: it is shown, but in no op */
+    if (!thread) thread = &none; /* no memory: the call is shown without its op */
     kp_opstack_close(thread, e->middle_ns);
     bool has_arrow = link_make(t->gpu, thread, e, what);
     if (!(what & IS_SHOWN)) return;
@@ -151,7 +151,7 @@ void kp_gpu_op(struct kp_trace *t, const struct kp_event *e, uint64_t external)
         return;
     }
     kp_opstack_close(thread, e->start_ns);
-    if (e->kind == KP_KIND_OP && e->flags & KP_OP_ASYNC) return; /* may end on another thread, nests in nothing */
+    if (e->kind == KP_KIND_OP && e->flags & KP_OP_ASYNC) return; /* it may end on another thread, so it need not nest */
     struct kp_open_op *op = kp_opstack_open(thread, e->start_ns, e->end_ns);
     t->gpu->unlinked += !op;
     if (!op) return;
@@ -167,7 +167,7 @@ void kp_gpu_op(struct kp_trace *t, const struct kp_event *e, uint64_t external)
 
 /* --- NVTX --- */
 
-/* A range of a named domain, whose name is an argument. */
+/* Writes an NVTX range. The name of its domain is an argument. */
 static void range_write(struct kp_trace *t, const struct kp_event *e)
 {
     kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"nvtx\",\"name\":\"");
@@ -179,7 +179,7 @@ static void range_write(struct kp_trace *t, const struct kp_event *e)
     kp_json_lit(&t->json, "}},\n");
 }
 
-/* A mark, or an end of a range that may end on another thread: viewers pair the ends by their id. */
+/* Writes a mark, or an end of a range that may end on another thread. Viewers pair the ends by id. */
 static void point_write(struct kp_trace *t, const struct kp_event *e)
 {
     if (e->nvtx == KP_NVTX_MARK) kp_json_lit(&t->json, "{\"ph\":\"i\",\"s\":\"t\"");

@@ -3,11 +3,11 @@
  * cuda_sync.c - waits for devices (cuda_sync), each with the event record it waited for
  *
  * Called by: export.c; a walk of its own, since a wait of a stream is shown only on streams that did work
- * Memory:    16 bytes a recorded event, in the scratch.
+ * Memory:    16 bytes for each recorded event, in the scratch.
  *
- * A wait names its event by context and number; the record it means is the last one of that event before it, in the
- * order of correlation ids (CUPTI's numbers of calls). From 12.8 on CUPTI tells of queries (cudaEventQuery) too, with
- * the type of a wait; one that was answered "not ready" is none.
+ * A wait names its event by context and number. It means that event's last record before it, in the order of
+ * correlation ids (CUPTI's numbers of calls). From 12.8 on, CUPTI records queries (cudaEventQuery) with a wait's type,
+ * too. A query that returned "not ready" is not a wait.
  */
 #include <string.h>
 
@@ -55,7 +55,7 @@ static void records_sort(const struct kp_list *l)
     }
 }
 
-/* The last record of the event before (or at) a correlation id; NULL: none seen. */
+/* The event's last record before (or at) a correlation id, or NULL. */
 static const struct kp_event_record *record_find(const struct kp_list *l, uint32_t context, uint32_t event,
                                                  uint32_t correlation)
 {
@@ -121,7 +121,7 @@ static int sync_take(void *context, const struct kp_device_event *e)
     struct kp_trace *t = context;
     const struct kp_rec_sync *s = &e->of.sync;
     const struct kp_link *link;
-    if (e->kind != KP_KIND_SYNC || s->result == NOT_READY) return 0; /* a query, that waited for nothing */
+    if (e->kind != KP_KIND_SYNC || s->result == NOT_READY) return 0; /* a query: it did not wait */
     uint32_t device = kp_context_device(t, s->context);
     struct kp_stream *stream = kp_stream_get(t->gpu, device, s->stream);
     if (s->type == STREAM_WAIT && !(stream && stream->has_work)) {

@@ -2,8 +2,8 @@
 /*
  * occupancy.c - how many blocks of a kernel fit on a multiprocessor at once, by CUDA's public rules
  *
- * Pure. As Kineto asks for it: no opt-in to more shared memory than a block has by default (so a kernel that uses more
- * has occupancy 0), default carve-out, no barriers. Its float arithmetic is kept, float for float.
+ * Pure. As in Kineto, a block has its default shared memory only, so a kernel that uses more has occupancy 0. Default
+ * carve-out, no barriers. The float arithmetic is Kineto's, step for step.
  */
 #include "export/gpu/occupancy.h"
 
@@ -28,7 +28,7 @@ static int32_t blocks_of(const struct kp_rec_device *d)
     }
 }
 
-/* Registers are handed out in units of 256 a warp, from each part of the multiprocessor by itself. */
+/* A warp gets registers in units of 256, from a single part of the multiprocessor. */
 static int32_t by_registers(const struct kp_rec_device *d, uint32_t registers, int64_t warps, int parts, int32_t *given)
 {
     if (registers > REGS_MOST) { /* damage */
@@ -49,7 +49,7 @@ static int32_t by_shared_memory(const struct kp_rec_device *d, uint32_t bytes, i
     return *given ? (int32_t)(d->smem_per_sm / (uint32_t)*given) : NO_LIMIT;
 }
 
-/* False: the device's numbers make no sense; nothing is said then. */
+/* False: the device's numbers are impossible, and the trace has no occupancy. */
 static int limits_find(struct kp_occupancy *o, const struct kp_rec_device *d, const struct kp_rec_kernel *k,
                        int32_t threads)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * opstack.c - per thread, the ops that are open at the current time of a walk
+ * opstack.c - keeps each thread's ops that are open at the current time of a walk
  *
  * Called by: export.c and cuda_calls.c, for every event (hot)
- * Memory:    a place a thread and 56 bytes an open op. Ops of a thread nest, so what ends first is what was opened
- *            last.
+ * Memory:    a place for each thread, and 56 bytes for each open op. A thread's ops nest, so the last to open is the
+ *            first to end.
  */
 #include "export/gpu/opstack.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* opstack.h - per thread, the ops that are open at the current time of a walk */
+/* opstack.h - keeps each thread's ops that are open at the current time of a walk */
 #ifndef KP_OPSTACK_H
 #define KP_OPSTACK_H
 
@@ -8,10 +8,10 @@
 
 struct kp_open_op {
     uint64_t start_ns, end_ns;
-    uint32_t external;   /* External id of the innermost op that is no annotation: this one or one around it; 0: none */
-    uint32_t annotation; /* 1 + place in the stack of the innermost annotation: this one or one around it; 0: none */
+    uint32_t external;   /* External id of the innermost op, at or around this, that is no annotation; or 0 */
+    uint32_t annotation; /* 1 + place in the stack of the innermost annotation, at or around this; or 0 */
     /* of an annotation */
-    uint32_t own, note; /* its External id; its number among the notes, 0: nothing was launched in it yet */
+    uint32_t own, note; /* its External id; its number among the notes, or 0 before it launched work */
     const char *name;   /* NULL: a step */
     uint64_t step;
 };
@@ -27,8 +27,9 @@ struct kp_opstack {
     uint32_t n, cap;
 };
 
-struct kp_op_thread *kp_opstack_thread(struct kp_opstack *s, uint32_t tid); /* made when missing; NULL: no memory */
-void kp_opstack_close(struct kp_op_thread *thread, uint64_t now_ns);        /* what ended by now */
+/* made when missing, or NULL without memory */
+struct kp_op_thread *kp_opstack_thread(struct kp_opstack *s, uint32_t tid);
+void kp_opstack_close(struct kp_op_thread *thread, uint64_t now_ns); /* closes ops that ended by now_ns */
 /* Opens an op behind those that are open. The caller fills in the rest. NULL: no memory. */
 struct kp_open_op *kp_opstack_open(struct kp_op_thread *thread, uint64_t start_ns, uint64_t end_ns);
 void kp_opstack_fini(struct kp_opstack *s);

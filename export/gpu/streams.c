@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * streams.c - the streams and devices a trace has work of: their rows, and what follows what on them
+ * streams.c - keeps the streams and devices that worked in a trace: their rows, and the order of work
  *
  * Called by: activity.c, cuda_sync.c (hot), toplevel.c, export.c
  */
@@ -12,7 +12,7 @@
 
 #define GPU_SORT 5000000u /* as Kineto: devices below all processes */
 #define OVERHEAD_SORT 16777226u
-#define SYNC_ROW 1000000u /* "Stream Sync" overlaps the kernels it waits for: a row of its own */
+#define SYNC_ROW 1000000u /* "Stream Sync" overlaps the kernels it waits for, so it has its own row */
 
 struct kp_stream *kp_stream_get(struct kp_gpu *g, uint32_t device, uint32_t stream)
 {
@@ -94,7 +94,7 @@ static void stream_row_write(struct kp_trace *t, const struct kp_stream *s)
     kp_row_write(t, "thread_sort_index", s->device, (uint64_t)s->stream + SYNC_ROW, "sort_index", NULL, s->stream);
 }
 
-/* Threads that only called into CUDA have no row yet. */
+/* Writes rows for threads that only called into CUDA. */
 static void thread_rows_write(struct kp_trace *t)
 {
     for (uint32_t i = 0; i < t->gpu->ops.cap; i++) {
