@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * double.c - doubles as text without stdio, locale or libm
+ * double.c - writes doubles as text without stdio, locale or libm
  *
- * A double is m * 2^e. For e >= 0 that is a whole number; for e < 0 it is (m * 5^-e) / 10^-e. Either way a whole number
- * whose decimal digits are all known (at most 767) and a place for the point: so 17 digits are cut and rounded exactly.
+ * A double is m * 2^e. For e >= 0 that is a whole number; for e < 0 it is (m * 5^-e) / 10^-e. Either way it is a whole
+ * number of at most 767 decimal digits, and a place for the point. So 17 digits are cut and rounded exactly.
  */
 #include "export/out/double.h"
 
@@ -38,7 +38,7 @@ static void multiply_power(struct number *n, uint32_t base, uint32_t chunk, uint
     for (; power > 0; power--) multiply(n, base);
 }
 
-/* All digits, highest first; returns how many. */
+/* Writes all digits, highest first. Returns how many. */
 static int digits_get(const struct number *n, char *out)
 {
     int used = 0;
@@ -54,7 +54,7 @@ static int digits_get(const struct number *n, char *out)
     return used;
 }
 
-/* Cuts to 17 digits, to even on a tie; true when a carry made one more place (999.. -> 1000..). */
+/* Rounds to 17 digits, to even on a tie. True: a carry added a place (999.. -> 1000..). */
 static bool digits_round(char *d, int *count)
 {
     if (*count <= SIGNIFICANT) return false;

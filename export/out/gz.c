@@ -2,8 +2,8 @@
 /*
  * gz.c - a gzip stream into a sink
  *
- * zlib with an allocator of our own: one mapped block holds its state and the output buffer. Level 1: a trace repeats
- * itself so much that higher levels cost time and win little (`make bench-export` has the figures).
+ * zlib gets its memory from here: a mapped block holds its state and the output buffer. Level 1, since a trace is so
+ * repetitive that higher levels cost time and gain little (`make bench-export` has the figures).
  */
 #include "export/out/gz.h"
 
@@ -36,7 +36,7 @@ static void *state_take(void *opaque, uInt items, uInt size)
     return p;
 }
 
-static void state_give(void *opaque, void *p) { (void)opaque, (void)p; /* the block goes as a whole */ }
+static void state_give(void *opaque, void *p) { (void)opaque, (void)p; /* kp_gz frees the whole block */ }
 
 struct kp_gz *kp_gz_open(struct kp_sink *sink)
 {

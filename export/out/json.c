@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * json.c - writes JSON text piece by piece into one buffer that empties itself downwards
+ * json.c - writes JSON text into a buffer, which hands full pieces to a flush function
  *
  * Called by: the export thread inside the host, the CLI
  * Memory:    one mapped buffer per writer.
@@ -38,7 +38,7 @@ int kp_json_flush(struct kp_json *j)
     return j->error;
 }
 
-/* Room for `bytes` (far less than the buffer) behind what is there. */
+/* Room for `bytes` (far less than the buffer) at its end. */
 static inline char *need(struct kp_json *j, size_t bytes)
 {
     if (__builtin_expect(j->used + bytes > KP_JSON_BUFFER, 0)) kp_json_flush(j);
@@ -111,10 +111,10 @@ void kp_json_us(struct kp_json *j, uint64_t ns)
 
 /* --- strings --- */
 
-/* May stand in a string as it is. */
+/* The character needs no escape. */
 static inline bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
 
-/* One character that is not plain; returns how many bytes of s it took. */
+/* Writes a character that is not plain. Returns how many bytes of s it took. */
 static size_t escape_one(char **out, const unsigned char *s, size_t left)
 {
     static const char hex[] = "0123456789abcdef";
@@ -138,7 +138,7 @@ static size_t escape_one(char **out, const unsigned char *s, size_t left)
         return 1;
     }
     n = kp_utf8_length(s, left);
-    memcpy(o, n ? (const char *)s : "\xef\xbf\xbd", n ? n : 3); /* U+FFFD for a byte that is no UTF-8 */
+    memcpy(o, n ? (const char *)s : "\xef\xbf\xbd", n ? n : 3); /* U+FFFD for a byte that is not UTF-8 */
     *out = o + (n ? n : 3);
     return n ? n : 1;
 }

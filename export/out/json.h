@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * json.h - writes JSON text piece by piece into one buffer that empties itself downwards
+ * json.h - writes JSON text into a buffer, which hands full pieces to a flush function
  *
- * The caller keeps the grammar (commas, braces); this keeps the strings legal and the numbers exact. An error of the
- * sink below is kept in `error` (-errno) and everything after it is dropped: check once, at the end.
+ * The caller keeps the grammar (commas, braces); this keeps the strings legal and the numbers exact. The first error of
+ * the flush function stays in `error` (-errno), and all later text is dropped. The caller checks once, at the end.
  */
 #ifndef KP_JSON_H
 #define KP_JSON_H
@@ -25,7 +25,7 @@ struct kp_json {
 
 int kp_json_init(struct kp_json *j, kp_json_flush_fn flush, void *context); /* 0 or -ENOMEM */
 void kp_json_fini(struct kp_json *j);
-int kp_json_flush(struct kp_json *j); /* hands everything down; 0 or the first error */
+int kp_json_flush(struct kp_json *j); /* hands on all text; 0 or the first error */
 
 void kp_json_raw(struct kp_json *j, const char *text, size_t bytes); /* as it is */
 #define kp_json_lit(j, literal) kp_json_raw((j), (literal), sizeof(literal) - 1)

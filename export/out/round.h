@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* round.h - notices that a call stack leads round: in a damaged file a frame may be called by one that is inside of
- * it */
+/* round.h - finds circles in call stacks: in a damaged file, a frame's callers may lead back to it */
 #ifndef KP_ROUND_H
 #define KP_ROUND_H
 
@@ -10,7 +9,7 @@
 #include "collector/read/kp_read.h"
 
 enum { KP_ROUND_SLOTS = 2 * KP_FRAMES_MAX };
-struct kp_round { /* the frames of one stack, a hash table that is emptied by counting on */
+struct kp_round { /* the frames of a stack, in a hash table; a higher count empties it */
     uint32_t id[KP_ROUND_SLOTS], walk[KP_ROUND_SLOTS], now, n;
 };
 
@@ -22,7 +21,7 @@ static inline void kp_round_begin(struct kp_round *r)
     r->now = 1;
 }
 
-/* False: the frame was there before, or KP_FRAMES_MAX were: the stack ends before it. */
+/* False: the stack has this frame already, or KP_FRAMES_MAX frames. The stack ends before it. */
 static inline bool kp_round_add(struct kp_round *r, uint32_t id)
 {
     uint32_t at = id * 0x9e3779b1u >> 16 & (KP_ROUND_SLOTS - 1);

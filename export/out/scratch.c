@@ -3,13 +3,12 @@
  * scratch.c - memory for what grows with the events of a window, in a file without a name
  *
  * Called by: the export thread inside the host, the CLI
- * Memory:    segments of 4 MB of a file in the folder the trace goes to, removed before it is written: nothing stays
- *            behind whatever ends the process. The host's own memory does not grow with a window of ten million
- *            kernels.
- * On fail:   where no file is to be had (a full disk, a folder without files) 32 MB of anonymous memory, then NULL: the
- *            caller leaves out what it cannot remember, and counts it.
+ * Memory:    segments of 4 MB of a file in the trace's folder. The file is unlinked before it is written, so that it
+ *            never stays behind. The host's own memory does not grow with a window of ten million kernels.
+ * On fail:   without a file (a full disk, a read-only folder) 32 MB of anonymous memory, then NULL. The caller leaves
+ *            out what it cannot keep, and counts it.
  *
- * Each segment is fallocated before it is mapped: a store never meets a full disk.
+ * Each segment is fallocated before it is mapped, so a store never meets a full disk.
  */
 #include "export/out/scratch.h"
 
@@ -82,7 +81,7 @@ void *kp_scratch_alloc(struct kp_scratch *s, size_t bytes)
     return s->segment[s->n - 1] + s->used - bytes;
 }
 
-/* Anonymous segments would lose what they hold; while there are any, all pages stay. */
+/* Anonymous segments would lose their bytes: while there are any, all pages stay. */
 void kp_scratch_touch(struct kp_scratch *s)
 {
     if (++s->touched < TOUCHES || s->anonymous) return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sink.c - a file that is there whole or not at all
+ * sink.c - writes a file under a temporary name, and renames it when it is whole
  *
  * Called by: export.c (export thread inside the host, CLI)
- * On fail:   -errno; the temporary file is removed. The final name only ever shows a complete file, and never replaces
- *            one.
+ * On fail:   -errno; the temporary file is removed. The final name is only given to a complete file, and never replaces
+ *            another file.
  */
 #include "export/out/sink.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sink.h - a file that is there whole or not at all */
+/* sink.h - writes a file under a temporary name, and renames it when it is whole */
 #ifndef KP_SINK_H
 #define KP_SINK_H
 
@@ -16,8 +16,7 @@ struct kp_sink {
 /* 0 or -errno; makes the folder. An owner must outlive the sink. */
 int kp_sink_open(struct kp_sink *s, const char *dir, const char *name, const struct kp_export_owner *owner);
 int kp_sink_write(struct kp_sink *s, const void *data, size_t bytes); /* 0 or -errno */
-/* Everything to disk, then the name `path`. -EEXIST when somebody has that name: the sink stays open for another
- * try. */
+/* Syncs the file, then names it `path`. -EEXIST: the name is taken, and the sink stays open for a new try. */
 int kp_sink_commit(struct kp_sink *s, const char *path);
 void kp_sink_drop(struct kp_sink *s); /* removes what was written; harmless after a commit */
 

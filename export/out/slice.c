@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * slice.c - the pieces that events of a trace have in common: a place and a time, an arrow's end, the name of a row
+ * slice.c - writes pieces that a trace's events share: a place and a time, an arrow's end, a row's name
  *
  * Called by: all that writes a part of a trace (hot: no search, no allocation)
  */

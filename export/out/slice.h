@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* slice.h - the pieces that events of a trace have in common: a place and a time, an arrow's end, the name of a row */
+/* slice.h - writes pieces that a trace's events share: a place and a time, an arrow's end, a row's name */
 #ifndef KP_EXPORT_SLICE_H
 #define KP_EXPORT_SLICE_H
 
 #include "export/out/trace.h"
 
 void kp_json_member(struct kp_json *j, const char *before, uint64_t value); /* `,"name":` and a number */
-/* From the end of a name to the duration. tid may be any number. */
+/* Writes from the end of a name to the duration. tid may be any number. */
 void kp_slice_place_write(struct kp_trace *t, uint64_t pid, int64_t tid, uint64_t start_ns, uint64_t end_ns);
-/* One end of an arrow from a CUDA call ('s') to its work ('f'). */
+/* Writes an end of an arrow from a CUDA call ('s') to its work ('f'). */
 void kp_slice_arrow_write(struct kp_trace *t, char phase, uint32_t correlation, uint64_t pid, int64_t tid,
                           uint64_t start_ns);
-/* One M event on a row of any process. The argument is a string or, when text is NULL, a number. */
+/* Writes an M event on a row of any process. Its argument is a string or, when text is NULL, a number. */
 void kp_row_write(struct kp_trace *t, const char *name, uint64_t pid, uint64_t tid, const char *arg, const char *text,
                   uint64_t number);
 void kp_thread_row_write(struct kp_trace *t, uint32_t tid, const char *name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* trace.h - a trace being written: what those who write its parts have in common */
+/* trace.h - a trace being written: the state that the writers of its parts share */
 #ifndef KP_EXPORT_TRACE_H
 #define KP_EXPORT_TRACE_H
 
@@ -21,15 +21,15 @@ struct kp_trace {
     uint64_t base_ns, now_ns;
     uint64_t index, flow;  /* next Ev Idx; last flow id */
     struct kp_round round; /* frames of the stack that is written */
-    uint32_t frames;       /* of Python in it */
-    uint64_t text_bytes;   /* made so far, before they are packed */
+    uint32_t frames;       /* Python frames in it */
+    uint64_t text_bytes;   /* written so far, before gzip */
     uint32_t pid;
     bool begun;      /* the file exists, the head is written */
     char to_tid[64]; /* `","pid":N,"tid":` */
     size_t to_tid_bytes;
     struct kp_flows *flows;
     struct kp_blocks *blocks; /* torch_memory.h: from the first event of memory on */
-    struct kp_gpu *gpu;       /* NULL: the spool says nothing of GPUs */
+    struct kp_gpu *gpu;       /* NULL: the spool has no GPU records */
     struct kp_callers *python;
     struct kp_named *named;     /* NULL: no calls of functions by name */
     struct kp_heap *heap;       /* NULL: the host's heap was not recorded */
