@@ -3,12 +3,12 @@
  * demangle.c - names of device code as C++ writes them
  *
  * Called by: the export thread inside the host, the CLI
- * Memory:    a place a kernel name, its text in the scratch. The C++ library's function takes its room by the host's
- *            malloc: one block of it, kept from name to name and from trace to trace (docs/decisions/018).
+ * Memory:    a place for each kernel name, and its text in the scratch. The C++ library's function allocates by the
+ *            host's malloc. Its block is kept for all names and traces (docs/decisions/018).
  *
- * Kineto asks __cxa_demangle of the C++ library in the process, which gives up on some long names; so the same function
- * has to be asked to get the same names. It is found at run time: this library needs libc only. Without one, names stay
- * mangled, and `kprof export` of the spool shows them as C++ later.
+ * Kineto calls __cxa_demangle of the C++ library in the process, which gives up on some long names. So this file calls
+ * the same function, to get the same names. It is found at run time, since libkprof.so needs libc only. Without a C++
+ * library names stay mangled, and `kprof export` demangles them later.
  */
 #include "export/names/demangle.h"
 
@@ -19,12 +19,11 @@
 #include "collector/base/kp_poison.h"
 
 #define TEXT_BLOCK 65536u
-#define MANGLED_MAX \
-    1024u /* the function's own limit: longer ones it gives up on. Up to here 400 KB of stack are enough for it */
+#define MANGLED_MAX 1024u /* the function gives up on longer names. Up to here it needs at most 400 KB of stack */
 
 static char *buffer; /* the C++ library's, from malloc */
 static size_t buffer_bytes;
-static _Atomic uint32_t is_used; /* one export at a time has it */
+static _Atomic uint32_t is_used; /* an export has the buffer */
 
 void kp_demangle_init(struct kp_demangle *d, struct kp_scratch *scratch, bool may_load,
                       const char *(*cpp)(const char *mangled))
@@ -40,8 +39,7 @@ static void function_find(struct kp_demangle *d)
     void *library = dlopen("libstdc++.so.6", d->may_load ? RTLD_LAZY : RTLD_LAZY | RTLD_NOLOAD);
     d->is_known = true;
     if (library)
-        *(void **)&d->function =
-            dlsym(library, "__cxa_demangle"); /* it stays open: never are we the ones who unload it */
+        *(void **)&d->function = dlsym(library, "__cxa_demangle"); /* it stays open: the library must never unload it */
 }
 
 static const char *text_keep(struct kp_demangle *d, const char *text)
@@ -74,7 +72,7 @@ static const char *ask(struct kp_demangle *d, const char *mangled)
         return mangled;
     char *plain = d->function(mangled, buffer, &buffer_bytes, &status);
     if (plain && !status) {
-        buffer = plain; /* perhaps moved */
+        buffer = plain; /* it may have moved */
         kept = text_keep(d, plain);
     }
     kp_store_release(&is_used, 0); /* pairs with: the compare-and-swap above */

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * framenames.c - names for the frames of machine code stacks, from the files of the modules
+ * framenames.c - finds names for the frames of machine code stacks in the modules' files
  *
  * Called by: the export thread inside the host, the CLI
- * Memory:    32 bytes an address and at most 48 a frame; texts in a scratch file
+ * Memory:    32 bytes for each address and at most 48 for each frame; texts in a scratch file
  * On fail:   a frame without a name is "module+0xoffset"
  *
- * All addresses are sorted by module first; then the tables of symbols of each module's file go by once, and each
- * symbol is matched with the addresses in it. A file counts only when it has the build id that was recorded; the full
- * table may lie in /usr/lib/debug/.build-id instead. Of several symbols for one address one that others may call wins.
- * In the CLI libdw reads the tables instead, and tells source lines (kp_export.h: struct kp_places; decisions/050).
+ * All addresses are sorted by module first. Then each module's symbol tables are read once, and each symbol is matched
+ * with the addresses in it. A file counts only with the recorded build id. The full table may lie in
+ * /usr/lib/debug/.build-id instead. Of several symbols for an address, a global symbol wins. In the CLI, libdw finds
+ * names that these tables lack, and source lines (kp_export.h: struct kp_places).
  */
 #include "export/names/framenames.h"
 
@@ -29,9 +29,9 @@ enum { NAME_BYTES = 4096, TEXT_BLOCK = 65536, PLACES_MOST = 64 };
 enum { RANK_NONE, RANK_LOCAL, RANK_GLOBAL };
 
 struct address {
-    uint64_t offset; /* of the call: one less than the return address */
+    uint64_t offset; /* of the call: the return address - 1 */
     const char *text;
-    uint32_t module, name; /* name: in the strings of its file, while they are looked for */
+    uint32_t module, name; /* name: offset in its file's string table, during the search */
     uint8_t rank;
     bool is_python, is_recording;
 };
@@ -91,7 +91,7 @@ static bool is_before(const void *a, const void *b, const void *unused)
     return x->module != y->module ? x->module < y->module : x->offset < y->offset;
 }
 
-/* Each once. */
+/* Sorts the addresses in place, and removes duplicates. */
 static void addresses_sort(struct kp_symbols *s)
 {
     uint32_t kept = 0;
@@ -101,7 +101,7 @@ static void addresses_sort(struct kp_symbols *s)
     s->n = kept;
 }
 
-/* The first address that is not before this one. By hand: kp_search took 3 % more of a table of symbols here. */
+/* The index of the first address not below (module, offset). */
 static uint32_t address_find(const struct kp_symbols *s, uint32_t module, uint64_t offset)
 {
     uint32_t lo = 0, hi = s->n;
@@ -164,8 +164,10 @@ static bool is_recording(const char *mangled)
     return false;
 }
 
-/* `mangled` stays where it is. A name longer than the room is left as it is. A function of C called f: the C++ library
- * takes it for a type, float. */
+/*
+ * Demangles a name. A name longer than the room stays as it is. So does a C function named f, since the C++ library
+ * takes it for the type float.
+ */
 static const char *plain_of(struct kp_symbols *s, const char *mangled)
 {
     const char *plain = mangled;
@@ -232,7 +234,7 @@ static size_t line_put(struct kp_symbols *s, size_t used, const struct kp_place 
     return used + n;
 }
 
-/* What was inlined at an address stands before its own text, each with ';' behind. */
+/* Puts the functions inlined at an address before its own text, each with ';' behind. */
 static void places_set(struct kp_symbols *s, const struct kp_frame *f, struct address *a, const struct kp_place *of,
                        int n)
 {
@@ -288,7 +290,7 @@ static void module_read(struct kp_symbols *s, const struct kp_frame *f, uint32_t
 
 /* ---- all of it ---- */
 
-/* A module's names are looked for with the first of its frames. */
+/* Takes a frame. A module's first frame starts the search for its names. */
 static int frame_take(void *context, uint32_t id, const struct kp_frame *f)
 {
     struct kp_symbols *s = context;

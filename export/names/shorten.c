@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * shorten.c - a function's name short enough for a stack
+ * shorten.c - makes a function's name short enough for a stack
  *
  * Called by: framenames.c
- * Memory:    none. On fail: a name that is not understood stays as it is.
+ * Memory:    none
+ * On fail:   a name that is not understood stays as it is
  *
- * A name is read once from left to right with the depth of brackets. Parentheses right behind a name are what a
- * function takes and go, also in the middle ("f(int)::{lambda(int)#1}::operator()(int) const"); those behind anything
- * else belong to the name ("(anonymous namespace)"). What stands before the last blank outside of all brackets is what
- * the function returns.
+ * A name is read once from left to right with the depth of brackets. Parentheses right behind a name are its parameters
+ * and are removed, also in the middle ("f(int)::{lambda(int)#1}::operator()(int) const"). Other parentheses belong to
+ * the name ("(anonymous namespace)"). The text before the last blank outside all brackets is the return type.
  */
 #include "export/names/shorten.h"
 
@@ -40,8 +40,10 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';
 }
 
-/* Behind the bracket that closes the one at s->at; NULL: none does. In a name of thousands that do not close each would
- * look through all the rest. */
+/*
+ * The text behind the bracket that closes the bracket at s->at, or NULL. s->looked limits the search, since thousands
+ * of open brackets would each search all the rest.
+ */
 static const char *closing(struct shorten_state *s)
 {
     unsigned depth = 0;
@@ -53,7 +55,7 @@ static const char *closing(struct shorten_state *s)
     return NULL;
 }
 
-/* "operator" and the signs behind it, which may be brackets. */
+/* Takes "operator" and the signs behind it, which may be brackets. */
 static bool operator_take(struct shorten_state *s)
 {
     static const char word[] = "operator";
@@ -98,7 +100,7 @@ static void character_take(struct shorten_state *s)
     if (c == ' ' && s->depth == 0 && !s->is_conversion) s->start = s->used;
 }
 
-/* What stands between < and > of the outermost depth gives way to "...". */
+/* Replaces the text between < and > of the outermost depth by "...". */
 static size_t fold(char *name, size_t n)
 {
     size_t used = 0;
