@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * allocations.c - joins the host's allocations with the ops they were made in, and writes what they come to
+ * allocations.c - joins the host's allocations with the ops around them, and writes their sums
  *
  * Called by: export.c (open, args, counters), event.c (args), toplevel.c (the key)
- * Memory:    24 bytes an op and heapsites.c's blocks in the scratch; 64 bytes an open op, 72 bytes a site
+ * Memory:    in the scratch 24 bytes for each op, and heapsites.c's blocks; 64 for each open op, 72 for each site
  * On fail:   -errno
  *
- * kp_heap_open walks the ops and steps in order of time and, between two of them, the heap's events up to there. Each
- * event belongs to the innermost op its thread is in, and with it to all around that; and to the step that runs,
- * whichever thread made it.
+ * kp_heap_open walks the ops and steps in order of time. Between two of them it walks the heap's events up to there. An
+ * event belongs to its thread's innermost op and all ops around that, and to the current step of any thread.
  */
 #include "export/heap/allocations.h"
 
@@ -55,7 +54,7 @@ struct kp_heap {
     struct sums total;
     struct thread *threads;
     uint32_t threads_cap;
-    uint32_t step; /* number of the step that runs, NO_OP: none */
+    uint32_t step; /* number of the current step, or NO_OP */
     uint64_t step_end_ns;
     struct kp_sites sites;
     struct series live, mapped;
@@ -83,7 +82,7 @@ static void add(struct sums *to, const struct sums *from)
     to->bytes += from->bytes;
 }
 
-/* Ops that are over hand their sums to the one around them. */
+/* Closes ops that ended, and adds their sums to their parents. */
 static void close_ops(struct kp_heap *h, struct thread *t, uint64_t now_ns)
 {
     while (t->n && t->ops[t->n - 1].end_ns <= now_ns) {
@@ -276,7 +275,7 @@ static void counter_write(struct kp_trace *t, const char *name, uint64_t ns, int
     kp_json_lit(&t->json, "}},\n");
 }
 
-/* Of each stretch of time the highest point, where it was, and the last. */
+/* Writes the highest point of each bucket at its time, and the last point. */
 static void series_write(const struct series *s, struct kp_trace *t, const char *name)
 {
     const uint64_t begin = t->cycle.begin_ns, whole = t->cycle.end_ns > begin ? t->cycle.end_ns - begin : 0;
@@ -296,7 +295,7 @@ void kp_heap_counters_write(const struct kp_heap *h, struct kp_trace *t)
     if (h->has_mapped) series_write(&h->mapped, t, "Host mapped memory");
 }
 
-/* "FILE+0xOFFSET", as the file's own tables count; without a file the address. */
+/* Writes "FILE+0xOFFSET", as the file's own tables count, or the address without a file. */
 static void frame_write(struct kp_trace *t, const struct kp_frame *f)
 {
     char offset[32];
@@ -334,10 +333,10 @@ static void site_write(struct kp_trace *t, const struct kp_site *s)
     kp_json_char(&t->json, '}');
 }
 
-/* Each module of the spool's frames, with the build id its file has to have. */
+/* The modules of the spool's frames, to write each once, with its file's build id. */
 struct modules {
     struct kp_trace *trace;
-    uint32_t *seen, cap; /* a bit a module: ids of texts are dense */
+    uint32_t *seen, cap; /* a bit for each module: ids of texts are dense */
     uint32_t n;
 };
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heapsites.c - blocks of the heap by where they were taken: live, at the peak, for ever
+ * heapsites.c - counts heap blocks by the call stack that allocated them: live, at the peak, never freed
  *
  * Called by: allocations.c, for every block in order of time
- * Memory:    24 bytes a live block, at most half full, in the scratch (a table grown out of stays there); mapped: 72
- *            bytes a site
+ * Memory:    in the scratch 24 bytes for each live block, at most half full (outgrown tables stay there). Mapped: 72
+ *            bytes for each site.
  * On fail:   -ENOMEM
  *
- * What was live at the peak is kept without looking at all sites at each new peak: a site notes what it had at the last
- * peak when it next changes. A peak is a number (epoch); a site whose number is older did not change since, so it had
- * then what it has now.
+ * A new peak does not walk all sites. A site notes its state at the last peak when it next changes. Each peak has a
+ * number (epoch). A site with an older number did not change since, so its state at the peak is its present state.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,7 +22,7 @@ enum {
     FIRST_SLOTS = 4096,
     STACK_SLOTS = 2048,
     LASTS = 64,
-    LOOKS = 4096 /* at as many blocks: a touch of the scratch */
+    LOOKS = 4096 /* blocks between two calls of kp_scratch_touch */
 };
 
 struct kp_heap_block {
@@ -60,7 +59,7 @@ static uint32_t home_of(const struct kp_sites *s, uint64_t address)
     return (uint32_t)((address >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (s->slots - 1);
 }
 
-/* Where the block is, or the empty slot where it belongs. */
+/* The block's slot, or the empty slot for it. */
 static uint32_t slot_of(const struct kp_sites *s, uint64_t address)
 {
     uint32_t at = home_of(s, address);
@@ -81,7 +80,7 @@ static int grow(struct kp_sites *s)
     return 0;
 }
 
-/* Empties a slot and moves up those behind it that would not be found any more. */
+/* Empties a slot, and moves up slots behind it that a search would miss. */
 static void slot_empty(struct kp_sites *s, uint32_t hole)
 {
     const uint32_t mask = s->slots - 1;
@@ -132,7 +131,7 @@ static int64_t site_get(struct kp_sites *s, uint32_t stack)
     return *number - 1;
 }
 
-/* Before a site changes: what it has now is what it had at the last peak, if that was since its last change. */
+/* Called before a site changes: if it did not change since the last peak, notes its state as the peak's. */
 static void note_peak(const struct kp_sites *s, struct kp_site *site)
 {
     if (site->epoch == s->epoch) return;
@@ -175,7 +174,7 @@ static int block_add(struct kp_sites *s, uint64_t address, uint64_t bytes, uint3
         return 0;
     }
     struct kp_heap_block *block = block_at(s, slot_of(s, address));
-    if (block->address) live_take(s, block); /* it was given back, and that was lost */
+    if (block->address) live_take(s, block); /* the record of its free was lost */
     else s->used++;
     *block = (struct kp_heap_block){.address = address, .bytes = bytes, .site = site};
     live_add(s, site, bytes, now_ns);
@@ -188,7 +187,7 @@ static void give(struct kp_sites *s, const struct kp_heap_event *e)
     const struct kp_heap_block *block = block_at(s, slot);
     struct kp_heap_restore *last = &s->last[e->thread_no % LASTS];
     if (!e->address || !block->address) {
-        if (s->unkept_live) s->unkept_live--; /* as likely as not */
+        if (s->unkept_live) s->unkept_live--; /* probably a block without room in the table */
         else s->unknown++;
         if (e->flags & KP_HEAP_REALLOC) last->thread_no = 0;
         return;
