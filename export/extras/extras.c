@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * extras.c - what KPROF_EXPORT writes beside a trace: NAME.table.txt, NAME.stacks.txt, NAME.memory.html
+ * extras.c - writes the files of KPROF_EXPORT beside a trace: NAME.table.txt, NAME.stacks.txt, NAME.memory.html
  *
- * Called by: export.c, on the export thread inside the host, in the command
- * Owns:      the events of the trace, in kp_inhost's heap (the command: in its own)
- * On fail:   that file is not there, nor a part of it; the trace is
+ * Called by: export.c, on the export thread inside the host and in the command
+ * Owns:      the events of the trace: inside the host in export/inhost's heap, in the command in its own heap
+ * On fail:   the file does not exist, and no part of it; the trace exists
  */
 #include "export/extras/extras.h"
 
@@ -64,7 +64,7 @@ struct kp_extras {
     const char *text, *path;
     size_t bytes;
     char temporary[4096];
-    uint64_t most; /* bytes of folded stacks; 0: any number */
+    uint64_t most; /* the most bytes of folded stacks, or 0 */
     int error;
 };
 
@@ -124,7 +124,7 @@ static bool table_write(struct kp_extras *x, FILE *out)
 struct lines {
     FILE *out;
     bool any;
-    uint64_t bytes, most; /* most 0: any number */
+    uint64_t bytes, most; /* most: a limit, or 0 */
 };
 
 static void line_put(void *context, const char *stack, int64_t us)
@@ -170,7 +170,7 @@ static const struct extra {
     {KP_EXTRA_MEMORY, ".memory.html", memory_write},
 };
 
-/* DIR/NAME.end for DIR/NAME.pt.trace.json[.gz]; until it is whole DIR/.NAME.end.part. False: too long. */
+/* Makes DIR/NAME.end of DIR/NAME.pt.trace.json[.gz], or DIR/.NAME.end.part until it is whole. False: too long. */
 static bool path_make(char *out, size_t size, const char *trace_path, const char *end, bool is_whole)
 {
     const char *slash = strrchr(trace_path, '/'), *name = slash ? slash + 1 : trace_path,
@@ -200,7 +200,7 @@ static int extra_write(struct kp_extras *x, const struct extra *extra)
     }
     FILE *out = file_make(x->temporary, x->owner);
     if (!out) {
-        x->temporary[0] = 0; /* somebody else's, if it is there */
+        x->temporary[0] = 0; /* a file of that name is not this one */
         return errno ? -errno : -EIO;
     }
     bool any = extra->write(x, out);
@@ -239,7 +239,7 @@ int kp_extras_write(struct kp_extras *x, const char *trace_path, unsigned *writt
 {
     x->path = trace_path;
     if (!x->error) x->error = kp_inhost_run(write_all, x);
-    if (x->temporary[0]) /* memory ended in the middle of it */
+    if (x->temporary[0]) /* memory ran out while it was written */
         kp_io_unlink(x->temporary);
     *written = x->written;
     return x->error;
