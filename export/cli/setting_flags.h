@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-<<<<<<< HEAD
-/* setting_flags.h - flags made from config.def, for the commands that take settings; and the checks of a program to
- * preload into */
-=======
 /* setting_flags.h - flags made from config.def, for the commands that take settings */
->>>>>>> 95320a5 (cli: Keep the first line of setting_flags.h within 120 columns)
 #ifndef KP_SETTING_FLAGS_H
 #define KP_SETTING_FLAGS_H
 

@@ -11,8 +11,8 @@
 #include "export/out/scratch.h"
 
 struct kp_demangled {
-    uint64_t mangled;  /* the address of a name that stays */
-    const char *plain; /* the key is the address of `mangled`, which stays; NULL in a free place */
+    uint64_t mangled; /* the address of a name that stays */
+    const char *plain;
 };
 struct kp_demangle {
     struct kp_idtable names; /* struct kp_demangled */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pycalls.c - finds callers and call stacks of Python functions, and numbers modules
+ * callers.c - finds callers and call stacks of Python functions, and numbers modules
  *
  * Called by: event.c, for every event in order of start time
  * Memory:    a list of open calls for each thread, a table of modules; both double when full
@@ -37,7 +37,7 @@ struct module_class { /* self 0: the class itself, number counts its objects */
 struct kp_callers {
     uint64_t id_last;
     struct kp_idtable stacks;     /* struct call_stack */
-    struct call_stack *last;      /* by thread: number of its stack + 1, or 0 when free */
+    struct call_stack *last;      /* looked at last */
     struct module_class *modules; /* type 0: free */
     uint32_t modules_n, modules_cap;
 };
@@ -62,7 +62,7 @@ void kp_callers_close(struct kp_callers *p)
 
 /* ---- open calls ---- */
 
-/* The thread's slot, or the free slot for it. */
+/* The thread's stack. NULL: it has none, and none is made or memory is out. */
 static struct call_stack *stack_get(struct kp_callers *p, uint32_t thread_no, bool is_made)
 {
     const uint64_t thread = thread_no + UINT64_C(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pycalls.h - finds callers and call stacks of Python functions, and numbers modules */
+/* callers.h - finds callers and call stacks of Python functions, and numbers modules */
 #ifndef KP_EXPORT_CALLERS_H
 #define KP_EXPORT_CALLERS_H
 
