@@ -60,7 +60,7 @@ struct kp_source {
     /* It records from the start on, before any op: attached is as good as kp_run_saw_activity. */
     bool starts_active;
 };
-extern const struct kp_source kp_torch_source, kp_python_source, kp_markers_source, kp_nvtx_source, kp_cuda_source,
+extern const struct kp_source kp_torch_source, kp_python_source, kp_markers_source, kp_nvtx_source, kp_cupti_source,
     kp_cudart_source, kp_driver_source, kp_heap_source, kp_calltrace_source;
 
 #endif

@@ -37,28 +37,29 @@ static _Atomic(const void *) whose; /* code of the library that uses CUPTI */
 int kp_aside_left_ms(void)
 {
     uint64_t until = kp_load_acquire(&until_ms),
-             now = kp_clock_ms(); /* pairs with: kp_cuda_stand_aside, kp_cuda_come_back */
+             now = kp_clock_ms(); /* pairs with: kp_cupti_stand_aside, kp_cupti_come_back */
     if (until == SESSION) return INT_MAX;
     return until > now ? (int)(until - now) : 0;
 }
 
-void kp_cuda_stand_aside(bool is_session, const void *code)
+void kp_cupti_stand_aside(bool is_session, const void *code)
 {
     uint64_t seen = kp_load_relaxed(&until_ms), end = kp_clock_ms() + WAIT_MS;
     uint64_t until = is_session ? SESSION : kp_clock_ms() + ABOUT_TO_MS;
     if (code) kp_store_release(&whose, code);                              /* pairs with: name_of_client */
     while (seen != SESSION && !kp_cas_acq_rel(&until_ms, &seen, until)) {} /* pairs with: kp_aside_left_ms */
-    kp_helper_wake();
-    while (kp_cuda_state() == KP_CUDA_ARMED && !kp_helper_check() && kp_clock_ms() < end) kp_io_nap(NAP_NS);
+    kp_cupti_helper_wake();
+    while (kp_cupti_state() == KP_CUPTI_STATE_ARMED && !kp_cupti_helper_check() && kp_clock_ms() < end)
+        kp_io_nap(NAP_NS);
 }
 
-void kp_cuda_come_back(bool is_flushed)
+void kp_cupti_come_back(bool is_flushed)
 {
     uint64_t seen = kp_load_relaxed(&until_ms);
     if (seen == 0 || (is_flushed && seen == SESSION)) return;
     kp_store_release(&until_ms,
                      kp_clock_ms() + (is_flushed ? FETCHED_MS : FETCHES_MS)); /* pairs with: kp_aside_left_ms */
-    kp_helper_wake();
+    kp_cupti_helper_wake();
 }
 
 /* ---- what is said ---- */
@@ -66,7 +67,7 @@ void kp_cuda_come_back(bool is_flushed)
 static const char *name_of_client(void)
 {
     Dl_info info;
-    const void *code = kp_load_acquire(&whose); /* pairs with: kp_cuda_stand_aside */
+    const void *code = kp_load_acquire(&whose); /* pairs with: kp_cupti_stand_aside */
     const char *file = code && dladdr(code, &info) && info.dli_fname ? info.dli_fname : "";
     const char *name = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
     if (strncmp(name, "libtorch", 8) == 0) return "torch.profiler";
@@ -77,12 +78,12 @@ void kp_aside_say(bool begins)
 {
     static uint32_t times;
     char text[16];
-    if (!kp_helper_is_wanted()) return;
+    if (!kp_cupti_helper_is_wanted()) return;
     KP_LOG_ONCE(0,
                 "%s uses CUPTI itself: GPU work is not recorded until it is done (KPROF_CUPTI=tee records beside it)",
                 name_of_client());
     times += begins || times == 0;
     kp_fmt(text, sizeof text, "%u times", (unsigned)times);
-    kp_cuda_note("gpu_yielded", text);
-    if (kp_run_gpu_backend() == KP_GPU_UNDECIDED) kp_cuda_note("gpu_source", "none (the program uses CUPTI itself)");
+    kp_cupti_note("gpu_yielded", text);
+    if (kp_run_gpu_backend() == KP_GPU_UNDECIDED) kp_cupti_note("gpu_source", "none (the program uses CUPTI itself)");
 }

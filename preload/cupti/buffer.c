@@ -132,7 +132,7 @@ void kp_buffer_write_notes(void)
     char text[24];
     if (!kp_load_relaxed(&ends)) return;
     kp_fmt(text, sizeof text, "%lu", (unsigned long)kp_load_relaxed(&unwanted));
-    kp_cuda_note("gpu_requests_after_disarm", text);
+    kp_cupti_note("gpu_requests_after_disarm", text);
 }
 
 /* ---- handing out ---- */
@@ -199,8 +199,8 @@ void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
     int saved = errno;
     bool is_idle = is_quiet();
     if (is_idle) count_unwanted();
-    if (kp_cuda_state() != KP_CUDA_ARMED && kp_client_is_there() && kp_forward_request(buffer, bytes, max_records) &&
-        *buffer) {
+    if (kp_cupti_state() != KP_CUPTI_STATE_ARMED && kp_client_is_there() &&
+        kp_forward_request(buffer, bytes, max_records) && *buffer) {
         client_out(*buffer);
     } else {
         if (!kp_load_relaxed(&kp_lane_ids_are_tids))
@@ -241,7 +241,7 @@ void kp_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
         errno = saved;
         return;
     }
-    if (is_ours || kp_cuda_has_calls()) kp_lane_decode(buffer, valid_bytes);
+    if (is_ours || kp_cupti_has_calls()) kp_lane_decode(buffer, valid_bytes);
     if (!is_ours) client_back(buffer);
     if (!is_ours || kp_client_is_there()) kp_forward_complete(context, stream, buffer, bytes, valid_bytes, is_ours);
     if (is_ours) {

@@ -109,8 +109,8 @@ void kp_client_begin(uint64_t now)
     kp_store_release(&after, 0); /* pairs with: client.c:is_in_session */
 }
 
-/* The order of these with kp_cuda_wants is what keeps a kind enabled that one of the two wants: each side first changes
- * its own word, then reads the other's, hence sequentially consistent. */
+/* The order of these with kp_cupti_wants is what keeps a kind enabled that one of the two wants: each side first
+ * changes its own word, then reads the other's, hence sequentially consistent. */
 void kp_client_enable(uint32_t kind, uint64_t now)
 {
     if (!atomic_load(&kinds_now)) kp_client_begin(now);

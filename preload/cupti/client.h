@@ -2,8 +2,8 @@
 /*
  * client.h - the program as a client of CUPTI: its callbacks, what it asked for, the buffers it gave us to fill
  */
-#ifndef KP_CUDA_CLIENT_H
-#define KP_CUDA_CLIENT_H
+#ifndef KP_CUPTI_CLIENT_H
+#define KP_CUPTI_CLIENT_H
 
 #include "preload/cupti/cupti.h"
 

@@ -53,10 +53,10 @@ static uint64_t owed;         /* bit: a kind of the program's that our Disable m
 /* Each call into CUPTI is watched from outside. */
 static int ended(int code)
 {
-    kp_helper_call_ends();
+    kp_watchdog_call_ends();
     return code;
 }
-#define CALL(expression) (kp_helper_call_begins() ? ended(expression) : NOT_CALLED)
+#define CALL(expression) (kp_watchdog_call_begins() ? ended(expression) : NOT_CALLED)
 
 /* ---- refusals ---- */
 
@@ -68,10 +68,10 @@ static int refuse(const char *what, int code)
     if (code == V2_IN_USE || code == MULTIPLE_SUBSCRIBERS) {
         kp_other_tool(tool, sizeof tool);
         kp_fmt(why, sizeof why, "CUPTI is taken by %s (%s: error %d)", tool, what, code);
-        kp_cuda_leave(why);
+        kp_cupti_leave(why);
     } else {
         kp_fmt(why, sizeof why, "%s failed: %s (error %d)", what, text ? text : "?", code);
-        kp_cuda_refuse(why);
+        kp_cupti_refuse(why);
     }
     return -EPERM;
 }
@@ -82,14 +82,14 @@ static void note_number(const char *key, uint64_t value)
 {
     char text[24];
     kp_fmt(text, sizeof text, "%lu", (unsigned long)value);
-    kp_cuda_note(key, text);
+    kp_cupti_note(key, text);
 }
 
 static void note_versions(void)
 {
     int driver = 0;
     note_number("cupti_version", kp_cupti.version);
-    kp_cuda_note("gpu_cupti_path", kp_cupti.path);
+    kp_cupti_note("gpu_cupti_path", kp_cupti.path);
     if (kp_driver.version && kp_driver.version(&driver) == 0) note_number("cuda_driver_version", (uint64_t)driver);
     int runtime = kp_runtime_version();
     if (runtime) note_number("cuda_runtime_version", (uint64_t)runtime);
@@ -109,7 +109,7 @@ static int64_t attribute_set(int attribute, uint64_t value)
 /* For the process's life, so only where nobody else will come. Buffers per thread: 13.0 made that the default. */
 static void attributes_set(void)
 {
-    if (kp_client_is_there() || kp_cuda_has_torch()) return;
+    if (kp_client_is_there() || kp_cupti_has_torch()) return;
     if (kp_cupti.version >= VERSION_12_3 && kp_cupti.version < VERSION_13) (void)attribute_set(ATTR_PER_THREAD, 1);
     if (kp_cupti.set_thread_id_type && CALL(kp_cupti.set_thread_id_type(THREAD_IDS_SYSTEM)) == 0)
         kp_store_relaxed(&kp_lane_ids_are_tids, true); /* torch.profiler matches the default ids: not beside it */
@@ -125,14 +125,14 @@ static int learn(void)
     note_versions();
     kp_rules_set(kp_cupti.version);
     if (kp_rules_forbid_arming()) return -EPERM;
-    if (!kp_helper_call_begins()) return -ETIMEDOUT;
+    if (!kp_watchdog_call_begins()) return -ETIMEDOUT;
     const char *why = kp_probe_sizes();
     kp_calls_fill();
-    kp_helper_call_ends();
+    kp_watchdog_call_ends();
     if (!why) return 0;
     kp_fmt(text, sizeof text, "%s (version %u) is of no known layout: %s", kp_cupti.path, (unsigned)kp_cupti.version,
            why);
-    kp_cuda_refuse(text);
+    kp_cupti_refuse(text);
     return -EPROTO;
 }
 
@@ -143,7 +143,7 @@ static int prepare(void)
     int err = learn();
     if (err) return err;
     if (kp_buffer_setup() != 0 || kp_lane_setup() != 0) {
-        kp_cuda_refuse("no memory for its buffers");
+        kp_cupti_refuse("no memory for its buffers");
         return -ENOMEM;
     }
     attributes_set();
@@ -223,7 +223,7 @@ static void singles_disable(void)
  * by the thousand. */
 static void queries_off(void)
 {
-    if (!kp_cuda_wants_waits() || !kp_cupti.enable_all_sync_records || kp_client_is_there()) return;
+    if (!kp_cupti_wants_waits() || !kp_cupti.enable_all_sync_records || kp_client_is_there()) return;
     kp_kinds_set_queries_off(CALL(kp_cupti.enable_all_sync_records(0)) == 0);
 }
 
@@ -231,7 +231,7 @@ static int kinds_enable(void)
 {
     queries_off();
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (kinds[i].kind == KP_CUPTI_SYNCHRONIZATION && !kp_cuda_wants_waits()) continue;
+        if (kinds[i].kind == KP_CUPTI_SYNCHRONIZATION && !kp_cupti_wants_waits()) continue;
         int code = kind_enable(kinds[i].kind, kinds[i].is_dumped);
         if (code != 0 && kinds[i].is_needed) return code;
         if (code != 0) kp_log(1, "CUPTI does not give records of kind %d (error %d)", kinds[i].kind, code);
@@ -247,9 +247,9 @@ static void kinds_disable(void)
 {
     for (uint32_t kind = 1; kind < KP_CUPTI_KINDS; kind++) kind_disable(kind);
     singles_disable();
-    if (!kp_kinds_are_queries_off() || !kp_helper_call_begins()) return;
-    kp_cuda_queries_again();
-    kp_helper_call_ends();
+    if (!kp_kinds_are_queries_off() || !kp_watchdog_call_begins()) return;
+    kp_cupti_queries_again();
+    kp_watchdog_call_ends();
 }
 
 /* ---- arm, flush, disarm ---- */
@@ -267,9 +267,9 @@ static void leave(void)
  * CUPTI well. */
 static int arm_failed(const char *what, int code)
 {
-    if (code == NOT_CALLED || !kp_helper_may_call()) return -ETIMEDOUT;
+    if (code == NOT_CALLED || !kp_cupti_may_call()) return -ETIMEDOUT;
     kinds_disable();
-    if (!kp_helper_may_call()) return -ETIMEDOUT;
+    if (!kp_cupti_may_call()) return -ETIMEDOUT;
     leave();
     return refuse(what, code);
 }
@@ -279,20 +279,20 @@ int kp_control_arm(void)
     int err = kp_cupti_find(true);
     if (err == -EAGAIN) return err;
     if (err) {
-        kp_cuda_refuse(err == -ENOSYS ? "a function of it is missing"
-                                      : "no libcupti that belongs to this program's CUDA was found");
+        kp_cupti_refuse(err == -ENOSYS ? "a function of it is missing"
+                                       : "no libcupti that belongs to this program's CUDA was found");
         return err;
     }
-    const struct kp_config *config = kp_cuda_config();
+    const struct kp_config *config = kp_cupti_config();
     if (config && kp_tee_start_once(config->cupti) == -EBUSY)
         return -EAGAIN; /* the program's calls must be seen before ours change anything */
-    if (!kp_helper_register_exit(false)) {
-        kp_cuda_set_state(KP_CUDA_DEAD);
+    if (!kp_cupti_helper_register_exit(false)) {
+        kp_cupti_set_state(KP_CUPTI_STATE_DEAD);
         return -ESHUTDOWN;
     }
     err = prepare();
     if (err) return err;
-    kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
+    kp_cupti_set_state(KP_CUPTI_STATE_FOUND);
     kp_buffer_warm();
     kp_tee_arming();
     zeroed_before = attribute_set(ATTR_ZEROED, 1); /* ours are; of the program's we know nothing */
@@ -306,10 +306,10 @@ int kp_control_arm(void)
     code = kinds_enable();
     if (code != 0) return arm_failed("cuptiActivityEnable", code);
     kp_domain_sample();
-    if (!kp_helper_may_call()) return -ETIMEDOUT;
-    kp_cuda_set_state(KP_CUDA_ARMED);
+    if (!kp_cupti_may_call()) return -ETIMEDOUT;
+    kp_cupti_set_state(KP_CUPTI_STATE_ARMED);
     kp_limit_begin();
-    (void)kp_helper_register_exit(true);
+    (void)kp_cupti_helper_register_exit(true);
     return 0;
 }
 
@@ -322,8 +322,8 @@ void kp_control_flush(bool is_forced)
     kp_domain_sample();
     if (kp_cupti.get_num_dropped && CALL(kp_cupti.get_num_dropped(NULL, 0, &lost)) == 0 && lost)
         kp_kinds_add_dropped(lost);
-    if (kp_cuda_dropped() != said) {
-        for (; said < kp_cuda_dropped(); said++) kp_loss_count(0, KP_LOSS_CAP); /* of no kind: CUPTI does not tell */
+    if (kp_cupti_dropped() != said) {
+        for (; said < kp_cupti_dropped(); said++) kp_loss_count(0, KP_LOSS_CAP); /* of no kind: CUPTI does not tell */
         note_number("gpu_dropped", said);
         KP_LOG_ONCE(0, "CUPTI dropped records of GPU work");
     }
@@ -338,9 +338,9 @@ void kp_control_disarm(bool is_forced)
     kp_control_flush(false);
     kinds_disable();
     kp_control_flush(is_forced);
-    if (!kp_helper_may_call()) return;
+    if (!kp_cupti_may_call()) return;
     leave();
-    if (kp_cuda_state() == KP_CUDA_ARMED) kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
+    if (kp_cupti_state() == KP_CUPTI_STATE_ARMED) kp_cupti_set_state(KP_CUPTI_STATE_FOUND);
 }
 
 /* First what costs the program something. A Disable of ours, too, may have been what took so long, and the program

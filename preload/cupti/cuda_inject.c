@@ -30,9 +30,9 @@ int InitializeInjection(void); /* the driver's name for it */
 static void wait_until_armed(void)
 {
     uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + WAIT_NS;
-    if ((!kp_helper_is_wanted() && !kp_rules_want_touch()) || !kp_cuda_see_cuinit()) return;
-    kp_helper_wake();
-    while ((kp_cuda_state() == KP_CUDA_CUINIT_OK || kp_cuda_state() == KP_CUDA_CUPTI_FOUND) &&
+    if ((!kp_cupti_helper_is_wanted() && !kp_rules_want_touch()) || !kp_cupti_see_cuinit()) return;
+    kp_cupti_helper_wake();
+    while ((kp_cupti_state() == KP_CUPTI_STATE_CUINIT_OK || kp_cupti_state() == KP_CUPTI_STATE_FOUND) &&
            kp_clock_ns(CLOCK_MONOTONIC) < end)
         kp_io_nap(NAP_NS);
 }
@@ -43,7 +43,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
     if (!(kp_gate_get() & KP_GATE_ON)) return 1;
     kp_run_modules_changed(); /* loaded by the driver alone, we hear of libcuda only now */
     wait_until_armed();
-    kp_helper_wake(); /* not armed: it asks the driver until cuInit is through */
+    kp_cupti_helper_wake(); /* not armed: it asks the driver until cuInit is through */
     errno = saved;
     return 1;
 }

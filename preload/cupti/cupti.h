@@ -42,18 +42,18 @@
 #include "collector/base/kp_atomic.h"
 #include "collector/base/kp_config.h"
 
-enum kp_cuda_state {
-    KP_CUDA_ABSENT,        /* no libcuda.so.1, or a stub */
-    KP_CUDA_DRIVER_LOADED, /* cuInit was not yet seen to succeed */
-    KP_CUDA_CUINIT_OK,
-    KP_CUDA_CUPTI_FOUND, /* its table is filled; nothing of ours is enabled */
-    KP_CUDA_ARMED,
-    KP_CUDA_REFUSED, /* for good: CUPTI is not to be had, preload/cuda_hooks records what it can */
-    KP_CUDA_SHARED,  /* KPROF_CUPTI=yield, and the program profiles itself */
-    KP_CUDA_STALLED, /* a call of ours into CUPTI has not returned for long: nobody waits for it, no other is made */
-    KP_CUDA_DEAD,    /* for good: no CUPTI call any more */
+enum kp_cupti_state {
+    KP_CUPTI_STATE_ABSENT,        /* no libcuda.so.1, or a stub */
+    KP_CUPTI_STATE_DRIVER_LOADED, /* cuInit was not yet seen to succeed */
+    KP_CUPTI_STATE_CUINIT_OK,
+    KP_CUPTI_STATE_FOUND, /* its table is filled; nothing of ours is enabled */
+    KP_CUPTI_STATE_ARMED,
+    KP_CUPTI_STATE_REFUSED, /* for good: CUPTI is not to be had, preload/cuda_hooks records what it can */
+    KP_CUPTI_STATE_SHARED,  /* KPROF_CUPTI=yield, and the program profiles itself */
+    KP_CUPTI_STATE_STALLED, /* a call of ours into CUPTI has not returned for long: it is not waited for, no other is made */
+    KP_CUPTI_STATE_DEAD, /* for good: no CUPTI call any more */
 };
-enum kp_cuda_state kp_cuda_state(void); /* any thread */
+enum kp_cupti_state kp_cupti_state(void); /* any thread */
 
 /* --- cupti_find.c: the table --- */
 
@@ -97,28 +97,28 @@ uint32_t kp_record_bytes(uint32_t kind);
 
 /* We have it enabled now: the program's Disable of it must not reach CUPTI. Never where we could not disable it later
  * ourselves. */
-bool kp_cuda_wants(uint32_t kind);
-bool kp_cuda_has_calls(
+bool kp_cupti_wants(uint32_t kind);
+bool kp_cupti_has_calls(
     void); /* we enabled the runtime's calls and they are not disabled, whether we can do that or not */
-bool kp_cuda_wants_call(bool is_driver, uint32_t cbid); /* we have it recorded now, by its kind or singly */
+bool kp_cupti_wants_call(bool is_driver, uint32_t cbid); /* we have it recorded now, by its kind or singly */
 /* The program registers callbacks: it gets records of queries as without us. Any thread. */
-void kp_cuda_queries_again(void);
+void kp_cupti_queries_again(void);
 /* Dropped records that CUPTI told us of since the start of the process (its counter falls to 0 when read). */
-uint64_t kp_cuda_dropped(void);
-void kp_cuda_dropped_more(uint64_t records); /* the program read the counter: so many of ours may be among them */
+uint64_t kp_cupti_dropped(void);
+void kp_cupti_dropped_more(uint64_t records); /* the program read the counter: so many of ours may be among them */
 
 /* --- what tee.c tells us; any thread of the program, inside its call --- */
 
-void kp_cuda_clock_changing(void); /* another timestamp callback is about to be registered */
-void kp_cuda_clock_changed(void);  /* another timestamp callback was registered: a new domain of CUPTI's clock begins */
-void kp_cuda_finalized(
+void kp_cupti_clock_changing(void); /* another timestamp callback is about to be registered */
+void kp_cupti_clock_changed(void); /* another timestamp callback was registered: a new domain of CUPTI's clock begins */
+void kp_cupti_finalized(
     void); /* cuptiFinalize was called: nothing is enabled or registered any more; we arm again later */
 /* yield: the program is about to use CUPTI, or does (is_session). Waits (bounded) until we have flushed, disabled and
  * left. `code`: of the library that does; NULL: as last time. */
-void kp_cuda_stand_aside(bool is_session, const void *code);
+void kp_cupti_stand_aside(bool is_session, const void *code);
 /* yield: the program has disabled all its kinds, or after that has flushed: we arm again a while later, if a window
  * wants it. */
-void kp_cuda_come_back(bool is_flushed);
+void kp_cupti_come_back(bool is_flushed);
 /* This clock is what CUPTI has already: registered by us before anything was enabled, and the two read the same. */
 bool kp_domain_is_counter(uint64_t (*clock)(void));
 

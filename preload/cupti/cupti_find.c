@@ -88,7 +88,7 @@ int kp_runtime_version(void)
     return get && get(&version) == 0 ? version : 0;
 }
 
-bool kp_cuda_has_torch(void)
+bool kp_cupti_has_torch(void)
 {
     char path[PATH_BYTES];
     return kp_library_find("libtorch_cpu", path, sizeof path);

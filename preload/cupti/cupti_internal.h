@@ -160,15 +160,15 @@ const char *kp_other_tool_in(char *const *environment); /* what the environment 
 
 /* --- helper.c --- */
 
-enum { KP_HELPER_HANG_MS = 4000, KP_HELPER_STALLS_SAID = 3, KP_HELPER_END = -1 };
-struct kp_helper_turns {
-    int (*turn)(void);      /* does what there is to do; for how long to sleep then, or KP_HELPER_END. With control */
+enum { KP_CUPTI_HELPER_HANG_MS = 4000, KP_CUPTI_HELPER_STALLS_SAID = 3, KP_CUPTI_HELPER_END = -1 };
+struct kp_cupti_helper_turns {
+    int (*turn)(void); /* does what there is to do; for how long to sleep then, or KP_CUPTI_HELPER_END. With control */
     bool (*has_work)(void); /* any thread */
 };
-extern const struct kp_helper_turns kp_turns;                 /* turns.c */
-void kp_helper_set_turns(const struct kp_helper_turns *what); /* once, before all else */
+extern const struct kp_cupti_helper_turns kp_turns;                       /* turns.c */
+void kp_cupti_helper_set_turns(const struct kp_cupti_helper_turns *what); /* once, before all else */
 /* What was asked of the thread, and how it went. */
-struct kp_helper {
+struct kp_cupti_helper {
     _Atomic uint64_t drain_asked, drain_done; /* ends of windows, ticks */
     _Atomic uint64_t rest_until_ms;           /* not armed before */
     _Atomic uint32_t rest_cycle;              /* in this window; 0: in any */
@@ -176,20 +176,20 @@ struct kp_helper {
     _Atomic uint32_t limited_cycle;           /* the window that had its limit; 0: none */
     _Atomic uint32_t poll_is_over;            /* cuInit did not come for long */
 };
-extern struct kp_helper kp_helper;
-void kp_helper_ask_drain(uint64_t end_ticks);
-void kp_helper_want(bool armed); /* any thread, microseconds */
-bool kp_helper_is_wanted(void);
-void kp_helper_wake(void);
-void kp_helper_rest(bool begins); /* CUPTI was finalized: arms in a moment, or (false) when it is used again */
-/* Any thread: a call that was made KP_HELPER_HANG_MS ago and has not returned is STALLED, with a line. true: wait for
- * nothing of CUPTI. */
-bool kp_helper_check(void);
-bool kp_helper_has_stalled(void); /* ever */
-bool kp_helper_is_drained(uint64_t end_ticks);
+extern struct kp_cupti_helper kp_cupti_helper;
+void kp_cupti_helper_ask_drain(uint64_t end_ticks);
+void kp_cupti_helper_want(bool armed); /* any thread, microseconds */
+bool kp_cupti_helper_is_wanted(void);
+void kp_cupti_helper_wake(void);
+void kp_cupti_helper_rest(bool begins); /* CUPTI was finalized: arms in a moment, or (false) when it is used again */
+/* Any thread: a call that was made KP_CUPTI_HELPER_HANG_MS ago and has not returned is STALLED, with a line. true:
+ * wait for nothing of CUPTI. */
+bool kp_cupti_helper_check(void);
+bool kp_cupti_helper_has_stalled(void); /* ever */
+bool kp_cupti_helper_is_drained(uint64_t end_ticks);
 /* At the host's exit() what is under way is fetched, or a beginning arming waited for. false: that exit is over, do not
  * arm. */
-bool kp_helper_register_exit(bool is_armed);
+bool kp_cupti_helper_register_exit(bool is_armed);
 
 /* --- watchdog.c --- */
 
@@ -202,38 +202,38 @@ struct kp_watchdog {
 };
 extern struct kp_watchdog kp_watchdog; /* the last two are helper.c's to change */
 /* Brackets a CUPTI call, so that one that takes too long is seen from outside. false: do not call. */
-bool kp_helper_call_begins(void);
-void kp_helper_call_ends(void);
-bool kp_helper_take_control(void); /* so that calls into CUPTI of ours come one behind another */
-void kp_helper_give_control(void);
-uint64_t kp_helper_call_ms(void); /* for how long the call has been made that is under way; 0: none is */
+bool kp_watchdog_call_begins(void);
+void kp_watchdog_call_ends(void);
+bool kp_watchdog_take_control(void); /* so that calls into CUPTI of ours come one behind another */
+void kp_watchdog_give_control(void);
+uint64_t kp_watchdog_call_ms(void); /* for how long the call has been made that is under way; 0: none is */
 
 /* --- cupti_state.c --- */
 
-extern _Atomic uint32_t kp_cuda_exit_asked; /* the host is in exit(): helper.c's */
-bool kp_helper_may_call(void); /* any thread: calls of ours are possible, so what is enabled will be disabled */
-void kp_cuda_set_config(const struct kp_config *settings);
-const struct kp_config *kp_cuda_config(void); /* NULL: not yet */
-void kp_cuda_notes_write(void);               /* those that wait, when there is a spool */
-bool kp_cuda_was_used(void);                  /* cuInit succeeded */
-bool kp_cuda_disarm_finalized(void);          /* ARMED -> CUPTI_FOUND; true: it was armed, or shared */
+extern _Atomic uint32_t kp_cupti_exit_asked; /* the host is in exit(): helper.c's */
+bool kp_cupti_may_call(void); /* any thread: calls of ours are possible, so what is enabled will be disabled */
+void kp_cupti_set_config(const struct kp_config *settings);
+const struct kp_config *kp_cupti_config(void); /* NULL: not yet */
+void kp_cupti_notes_write(void);               /* those that wait, when there is a spool */
+bool kp_cupti_was_used(void);                  /* cuInit succeeded */
+bool kp_cupti_disarm_finalized(void);          /* ARMED -> CUPTI_FOUND; true: it was armed, or shared */
 
-void kp_cuda_set_state(enum kp_cuda_state state);
-bool kp_cuda_stall(void);   /* STALLED, where calls into CUPTI are made; false: it is already, or they are not */
-void kp_cuda_unstall(void); /* STALLED -> CUPTI_FOUND */
-void kp_cuda_count_cut(
+void kp_cupti_set_state(enum kp_cupti_state state);
+bool kp_cupti_stall(void);   /* STALLED, where calls into CUPTI are made; false: it is already, or they are not */
+void kp_cupti_unstall(void); /* STALLED -> CUPTI_FOUND */
+void kp_cupti_count_cut(
     uint32_t
         cycle); /* GPU work of this window is missing because CUPTI took too long. Any thread, in order of cycles. */
-void kp_cuda_refuse(const char *why); /* REFUSED, one line, a note; the fallback is switched on */
-void kp_cuda_leave(
+void kp_cupti_refuse(const char *why); /* REFUSED, one line, a note; the fallback is switched on */
+void kp_cupti_leave(
     const char
         *why); /* as that, where hooks would put events of ours into another tool's records: nothing else records */
-void kp_cuda_end(const char *why); /* as that, of a CUPTI that was used */
-void kp_cuda_note(const char *key, const char *value);
-bool kp_cuda_wants_waits(void);  /* KPROF_CUDA_SYNC */
-bool kp_cuda_has_schedule(void); /* somebody said how long */
-bool kp_cuda_has_torch(void);    /* torch.profiler may come: CUPTI's ids of threads stay as they are */
-bool kp_cuda_see_driver(void);   /* ABSENT -> DRIVER_LOADED when libcuda.so.1 is there */
-bool kp_cuda_see_cuinit(void);   /* DRIVER_LOADED -> CUINIT_OK when cuInit succeeded; no CUPTI call */
+void kp_cupti_end(const char *why); /* as that, of a CUPTI that was used */
+void kp_cupti_note(const char *key, const char *value);
+bool kp_cupti_wants_waits(void);  /* KPROF_CUDA_SYNC */
+bool kp_cupti_has_schedule(void); /* somebody said how long */
+bool kp_cupti_has_torch(void);    /* torch.profiler may come: CUPTI's ids of threads stay as they are */
+bool kp_cupti_see_driver(void);   /* ABSENT -> DRIVER_LOADED when libcuda.so.1 is there */
+bool kp_cupti_see_cuinit(void);   /* DRIVER_LOADED -> CUINIT_OK when cuInit succeeded; no CUPTI call */
 
 #endif

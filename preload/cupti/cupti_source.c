@@ -36,11 +36,11 @@ static bool is_asked_for; /* KPROF_ACTIVITIES has cuda */
 static void setup(const struct kp_config *settings)
 {
     config = settings;
-    kp_cuda_set_config(settings);
-    kp_helper_set_turns(&kp_turns);
+    kp_cupti_set_config(settings);
+    kp_cupti_helper_set_turns(&kp_turns);
     is_asked_for = config->activities & KP_ACTIVITY_CUDA;
     if (!is_asked_for) {
-        kp_cuda_note("gpu_source", "off (KPROF_ACTIVITIES)");
+        kp_cupti_note("gpu_source", "off (KPROF_ACTIVITIES)");
         kp_run_set_gpu_backend(KP_GPU_OFF);
         return;
     }
@@ -54,7 +54,7 @@ static void see_cupti(void)
     if (is_asked_for && !(config->cupti & KP_CUPTI_OFF)) {
         kp_graphs_attach();
         if (kp_cupti_find(false) == 0) (void)kp_tee_start_once(config->cupti);
-        if (kp_rules_want_touch()) kp_helper_wake();
+        if (kp_rules_want_touch()) kp_cupti_helper_wake();
     }
     errno = saved;
 }
@@ -64,12 +64,12 @@ static bool attach(void)
     int saved = errno;
     bool is_there = false;
     see_cupti();
-    if (is_asked_for) is_there = kp_cuda_see_driver();
-    if (is_there && kp_rules_want_touch()) kp_helper_wake();
+    if (is_asked_for) is_there = kp_cupti_see_driver();
+    if (is_there && kp_rules_want_touch()) kp_cupti_helper_wake();
     if (is_there && config->cupti & KP_CUPTI_OFF) {
-        kp_cuda_set_state(KP_CUDA_REFUSED);
-        kp_cuda_note("gpu_cupti", "off (KPROF_CUPTI)");
-        kp_cuda_note("gpu_source", "none (no CUPTI)");
+        kp_cupti_set_state(KP_CUPTI_STATE_REFUSED);
+        kp_cupti_note("gpu_cupti", "off (KPROF_CUPTI)");
+        kp_cupti_note("gpu_source", "none (no CUPTI)");
         kp_run_set_gpu_backend(KP_GPU_INTERCEPT);
     }
     errno = saved;
@@ -82,28 +82,28 @@ static void set_mode(enum kp_source_mode mode)
     if (!is_asked_for) return;
     if (mode == KP_SOURCE_FULL) {
         kp_lane_collect(kp_gate_cycle(kp_gate_get()));
-        kp_cuda_notes_write();
+        kp_cupti_notes_write();
     }
-    kp_helper_want(mode == KP_SOURCE_FULL);
+    kp_cupti_helper_want(mode == KP_SOURCE_FULL);
 }
 
 static bool had_activity(void)
 {
-    return kp_cuda_was_used() || (kp_cuda_state() == KP_CUDA_DRIVER_LOADED && kp_cuda_see_cuinit());
+    return kp_cupti_was_used() || (kp_cupti_state() == KP_CUPTI_STATE_DRIVER_LOADED && kp_cupti_see_cuinit());
 }
 
 static bool may_arm_soon(void)
 {
-    enum kp_cuda_state now = kp_cuda_state();
-    return kp_helper_is_wanted() && (now == KP_CUDA_CUINIT_OK || now == KP_CUDA_CUPTI_FOUND);
+    enum kp_cupti_state now = kp_cupti_state();
+    return kp_cupti_helper_is_wanted() && (now == KP_CUPTI_STATE_CUINIT_OK || now == KP_CUPTI_STATE_FOUND);
 }
 
 /* A call that is under way for long will hardly return now; one that was may take long again. */
 static uint32_t patience_ms(uint32_t timeout_ms)
 {
-    const uint32_t most = kp_helper_call_ms() > timeout_ms ? 1
-                          : kp_helper_has_stalled()        ? STALLED_SETTLE_MS
-                                                           : timeout_ms;
+    const uint32_t most = kp_watchdog_call_ms() > timeout_ms ? 1
+                          : kp_cupti_helper_has_stalled()    ? STALLED_SETTLE_MS
+                                                             : timeout_ms;
     return timeout_ms < most ? timeout_ms : most;
 }
 
@@ -112,13 +112,14 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
     static _Atomic uint64_t
         given_up; /* the window that was not waited for to the end: not again at each of its steps */
     if (kp_load_relaxed(&given_up) == begin_ticks) return;
-    if (kp_cuda_state() == KP_CUDA_DRIVER_LOADED && kp_helper_is_wanted() && kp_cuda_see_cuinit()) kp_helper_wake();
+    if (kp_cupti_state() == KP_CUPTI_STATE_DRIVER_LOADED && kp_cupti_helper_is_wanted() && kp_cupti_see_cuinit())
+        kp_cupti_helper_wake();
     timeout_ms = patience_ms(timeout_ms);
     uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ms * 1000000u;
-    while (may_arm_soon() && !kp_helper_check() && kp_clock_ns(CLOCK_MONOTONIC) < end) kp_io_nap(SETTLE_NAP_NS);
+    while (may_arm_soon() && !kp_cupti_helper_check() && kp_clock_ns(CLOCK_MONOTONIC) < end) kp_io_nap(SETTLE_NAP_NS);
     if (!timeout_ms || !may_arm_soon()) return;
     kp_store_relaxed(&given_up, begin_ticks);
-    kp_cuda_count_cut(kp_gate_cycle(kp_gate_get()));
+    kp_cupti_count_cut(kp_gate_cycle(kp_gate_get()));
     KP_LOG_ONCE(0, "CUPTI is not ready after %u ms: what the GPU does before it is will be missing", timeout_ms);
 }
 
@@ -126,9 +127,10 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 static bool before_fork(void)
 {
     const int tries =
-        kp_helper_call_ms() > LONG_CALL_MS ? 1 : FORK_TRIES; /* slow: a fork does not find it STALLED, nor waits */
-    for (int i = 0; i < tries && kp_cuda_state() != KP_CUDA_DEAD && kp_cuda_state() != KP_CUDA_STALLED; i++) {
-        if (kp_helper_take_control()) return true;
+        kp_watchdog_call_ms() > LONG_CALL_MS ? 1 : FORK_TRIES; /* slow: a fork does not find it STALLED, nor waits */
+    for (int i = 0; i < tries && kp_cupti_state() != KP_CUPTI_STATE_DEAD && kp_cupti_state() != KP_CUPTI_STATE_STALLED;
+         i++) {
+        if (kp_watchdog_take_control()) return true;
         kp_io_nap(SETTLE_NAP_NS);
     }
     return false;
@@ -137,19 +139,19 @@ static bool before_fork(void)
 /* A child makes no calls into CUPTI: there control is never given back. */
 static void after_fork(bool is_child)
 {
-    if (!is_child) kp_helper_give_control();
+    if (!is_child) kp_watchdog_give_control();
 }
 
 /* While a call is STALLED a window is closed as it is. */
 static void close_cycle(uint32_t cycle)
 {
-    if (kp_cuda_state() == KP_CUDA_STALLED) kp_cuda_count_cut(cycle);
+    if (kp_cupti_state() == KP_CUPTI_STATE_STALLED) kp_cupti_count_cut(cycle);
     kp_lane_close(cycle);
 }
 
 static void report(void) { kp_buffer_write_notes(); }
 
-const struct kp_source kp_cuda_source = {
+const struct kp_source kp_cupti_source = {
     .name = "cuda",
     .attach = attach,
     .modules_changed = see_cupti,
@@ -158,7 +160,7 @@ const struct kp_source kp_cuda_source = {
     .activities = KP_ACTIVITY_CUDA,
     .setup = setup,
     .wait_ready = wait_ready,
-    .is_drained = kp_helper_is_drained,
+    .is_drained = kp_cupti_helper_is_drained,
     .close_cycle = close_cycle,
     .report = report,
     .before_fork = before_fork,

@@ -18,10 +18,10 @@
 
 enum { NOTES = 32, NOTE_BYTES = 1100, CUDA_NOT_INITIALIZED = 3 };
 
-static _Atomic uint32_t state = KP_CUDA_ABSENT;
+static _Atomic uint32_t state = KP_CUPTI_STATE_ABSENT;
 static _Atomic bool was_used; /* cuInit succeeded: the program does use a GPU */
 static const struct kp_config *config;
-_Atomic uint32_t kp_cuda_exit_asked;
+_Atomic uint32_t kp_cupti_exit_asked;
 
 /* ---- notes ---- */
 
@@ -41,7 +41,7 @@ static bool notes_take(void)
     return false;
 }
 
-void kp_cuda_notes_write(void)
+void kp_cupti_notes_write(void)
 {
     if (!kp_record_is_open() || !notes_take()) return;
     for (int i = 0; i < NOTES && notes[i].key; i++)
@@ -49,7 +49,7 @@ void kp_cuda_notes_write(void)
     kp_store_release(&notes_taken, 0); /* pairs with: notes_take */
 }
 
-void kp_cuda_note(const char *key, const char *value)
+void kp_cupti_note(const char *key, const char *value)
 {
     if (!notes_take()) return;
     for (int i = 0; i < NOTES; i++) {
@@ -62,52 +62,54 @@ void kp_cuda_note(const char *key, const char *value)
         break;
     }
     kp_store_release(&notes_taken, 0); /* pairs with: notes_take */
-    kp_cuda_notes_write();
+    kp_cupti_notes_write();
 }
 
 /* ---- the state ---- */
 
-enum kp_cuda_state kp_cuda_state(void)
+enum kp_cupti_state kp_cupti_state(void)
 {
-    return (enum kp_cuda_state)kp_load_acquire(&state); /* pairs with: kp_cuda_set_state */
+    return (enum kp_cupti_state)kp_load_acquire(&state); /* pairs with: kp_cupti_set_state */
 }
 
 /* REFUSED and DEAD are for good, but DEAD overrules; STALLED has an end of its own. */
-void kp_cuda_set_state(enum kp_cuda_state now)
+void kp_cupti_set_state(enum kp_cupti_state now)
 {
     uint32_t seen = kp_load_relaxed(&state);
     do {
-        if (seen == KP_CUDA_DEAD || ((seen == KP_CUDA_REFUSED || seen == KP_CUDA_STALLED) && now != KP_CUDA_DEAD))
+        if (seen == KP_CUPTI_STATE_DEAD ||
+            ((seen == KP_CUPTI_STATE_REFUSED || seen == KP_CUPTI_STATE_STALLED) && now != KP_CUPTI_STATE_DEAD))
             return;
-    } while (!kp_cas_acq_rel(&state, &seen, (uint32_t)now)); /* pairs with: kp_cuda_state */
-    if (now != KP_CUDA_ARMED) return;
-    kp_cuda_note("gpu_source", "cupti");
+    } while (!kp_cas_acq_rel(&state, &seen, (uint32_t)now)); /* pairs with: kp_cupti_state */
+    if (now != KP_CUPTI_STATE_ARMED) return;
+    kp_cupti_note("gpu_source", "cupti");
     kp_run_set_gpu_backend(KP_GPU_CUPTI);
 }
 
-bool kp_cuda_stall(void)
+bool kp_cupti_stall(void)
 {
     uint32_t seen = kp_load_relaxed(&state);
     do {
-        if (seen != KP_CUDA_CUINIT_OK && seen != KP_CUDA_CUPTI_FOUND && seen != KP_CUDA_ARMED) return false;
-    } while (!kp_cas_acq_rel(&state, &seen, KP_CUDA_STALLED)); /* pairs with: kp_cuda_state */
+        if (seen != KP_CUPTI_STATE_CUINIT_OK && seen != KP_CUPTI_STATE_FOUND && seen != KP_CUPTI_STATE_ARMED)
+            return false;
+    } while (!kp_cas_acq_rel(&state, &seen, KP_CUPTI_STATE_STALLED)); /* pairs with: kp_cupti_state */
     return true;
 }
 
-void kp_cuda_unstall(void)
+void kp_cupti_unstall(void)
 {
-    uint32_t stalled = KP_CUDA_STALLED;
-    (void)kp_cas_acq_rel(&state, &stalled, KP_CUDA_CUPTI_FOUND); /* pairs with: kp_cuda_state */
+    uint32_t stalled = KP_CUPTI_STATE_STALLED;
+    (void)kp_cas_acq_rel(&state, &stalled, KP_CUPTI_STATE_FOUND); /* pairs with: kp_cupti_state */
 }
 
-bool kp_cuda_disarm_finalized(void)
+bool kp_cupti_disarm_finalized(void)
 {
-    uint32_t armed = KP_CUDA_ARMED;
-    bool was_armed = kp_cas_acq_rel(&state, &armed, KP_CUDA_CUPTI_FOUND); /* pairs with: kp_cuda_state */
-    return was_armed || armed == KP_CUDA_SHARED;
+    uint32_t armed = KP_CUPTI_STATE_ARMED;
+    bool was_armed = kp_cas_acq_rel(&state, &armed, KP_CUPTI_STATE_FOUND); /* pairs with: kp_cupti_state */
+    return was_armed || armed == KP_CUPTI_STATE_SHARED;
 }
 
-void kp_cuda_count_cut(uint32_t cycle)
+void kp_cupti_count_cut(uint32_t cycle)
 {
     static _Atomic uint32_t last, cut;
     char text[24];
@@ -116,67 +118,67 @@ void kp_cuda_count_cut(uint32_t cycle)
         if (seen >= cycle) return;
     } while (!kp_cas_acq_rel(&last, &seen, cycle)); /* pairs with: itself */
     kp_fmt(text, sizeof text, "%u", (unsigned)kp_add_relaxed(&cut, 1) + 1);
-    kp_cuda_note("gpu_windows_cut", text);
+    kp_cupti_note("gpu_windows_cut", text);
 }
 
-bool kp_helper_may_call(void)
+bool kp_cupti_may_call(void)
 {
-    return kp_cuda_state() != KP_CUDA_DEAD && kp_cuda_state() != KP_CUDA_STALLED &&
-           !kp_load_acquire(&kp_cuda_exit_asked); /* pairs with: helper.c:at_exit */
+    return kp_cupti_state() != KP_CUPTI_STATE_DEAD && kp_cupti_state() != KP_CUPTI_STATE_STALLED &&
+           !kp_load_acquire(&kp_cupti_exit_asked); /* pairs with: helper.c:at_exit */
 }
 
 static bool refuse(const char *how, const char *why)
 {
     char text[NOTE_BYTES];
-    if (!kp_helper_may_call() || kp_cuda_state() == KP_CUDA_REFUSED)
+    if (!kp_cupti_may_call() || kp_cupti_state() == KP_CUPTI_STATE_REFUSED)
         return false; /* STALLED: the next window finds out again */
-    kp_cuda_set_state(KP_CUDA_REFUSED);
+    kp_cupti_set_state(KP_CUPTI_STATE_REFUSED);
     kp_fmt(text, sizeof text, "%s: %s", how, why);
-    kp_cuda_note("gpu_cupti", text);
+    kp_cupti_note("gpu_cupti", text);
     return true;
 }
 
-void kp_cuda_refuse(const char *why)
+void kp_cupti_refuse(const char *why)
 {
     if (!refuse("refused", why)) return;
-    kp_cuda_note("gpu_source", "none (no CUPTI)");
+    kp_cupti_note("gpu_source", "none (no CUPTI)");
     kp_log(0, "no GPU records from CUPTI: %s", why);
     kp_run_set_gpu_backend(KP_GPU_INTERCEPT);
 }
 
-void kp_cuda_leave(const char *why)
+void kp_cupti_leave(const char *why)
 {
     if (!refuse("refused", why)) return;
-    kp_cuda_note("gpu_source", "none (another tool has CUPTI)");
+    kp_cupti_note("gpu_source", "none (another tool has CUPTI)");
     kp_log(0, "no GPU records: %s", why);
     kp_run_set_gpu_backend(KP_GPU_OFF);
 }
 
-void kp_cuda_end(const char *why)
+void kp_cupti_end(const char *why)
 {
     if (refuse("ended", why)) kp_log(0, "GPU work is not recorded any more: %s", why);
 }
 
-void kp_cuda_set_config(const struct kp_config *settings) { config = settings; }
+void kp_cupti_set_config(const struct kp_config *settings) { config = settings; }
 
-const struct kp_config *kp_cuda_config(void) { return config; }
+const struct kp_config *kp_cupti_config(void) { return config; }
 
-bool kp_cuda_wants_waits(void) { return config && config->cuda_sync; }
+bool kp_cupti_wants_waits(void) { return config && config->cuda_sync; }
 
-bool kp_cuda_has_schedule(void) { return config && config->schedule; }
+bool kp_cupti_has_schedule(void) { return config && config->schedule; }
 
 static void say_none(const char *why)
 {
     char text[96];
     kp_fmt(text, sizeof text, "none (%s)", why);
-    kp_cuda_note("gpu_source", text);
+    kp_cupti_note("gpu_source", text);
 }
 
-bool kp_cuda_see_driver(void)
+bool kp_cupti_see_driver(void)
 {
     static bool is_stub_said;
-    uint32_t absent = KP_CUDA_ABSENT;
-    if (kp_cuda_state() != KP_CUDA_ABSENT) return true;
+    uint32_t absent = KP_CUPTI_STATE_ABSENT;
+    if (kp_cupti_state() != KP_CUPTI_STATE_ABSENT) return true;
     switch (kp_driver_find()) {
     case KP_FOUND_STUB:
         if (!is_stub_said) say_none("libcuda.so.1 is the toolkit's stub");
@@ -185,17 +187,17 @@ bool kp_cuda_see_driver(void)
     case KP_FOUND_DRIVER: break;
     default: return false;
     }
-    if (kp_cas_acq_rel(&state, &absent, KP_CUDA_DRIVER_LOADED))
-        say_none("cuInit was not called"); /* pairs with: kp_cuda_state */
+    if (kp_cas_acq_rel(&state, &absent, KP_CUPTI_STATE_DRIVER_LOADED))
+        say_none("cuInit was not called"); /* pairs with: kp_cupti_state */
     return true;
 }
 
-bool kp_cuda_see_cuinit(void)
+bool kp_cupti_see_cuinit(void)
 {
-    uint32_t loaded = KP_CUDA_DRIVER_LOADED;
+    uint32_t loaded = KP_CUPTI_STATE_DRIVER_LOADED;
     int count = 0;
     char why[48];
-    if (kp_cuda_state() != KP_CUDA_DRIVER_LOADED) return kp_cuda_state() > KP_CUDA_DRIVER_LOADED;
+    if (kp_cupti_state() != KP_CUPTI_STATE_DRIVER_LOADED) return kp_cupti_state() > KP_CUPTI_STATE_DRIVER_LOADED;
     int code = kp_driver.device_count ? kp_driver.device_count(&count) : CUDA_NOT_INITIALIZED;
     if (code == CUDA_NOT_INITIALIZED) return false;
     if (code != 0 || count == 0) {
@@ -204,8 +206,8 @@ bool kp_cuda_see_cuinit(void)
         return false;
     }
     kp_store_relaxed(&was_used, true);
-    (void)kp_cas_acq_rel(&state, &loaded, KP_CUDA_CUINIT_OK); /* pairs with: kp_cuda_state */
+    (void)kp_cas_acq_rel(&state, &loaded, KP_CUPTI_STATE_CUINIT_OK); /* pairs with: kp_cupti_state */
     return true;
 }
 
-bool kp_cuda_was_used(void) { return kp_load_relaxed(&was_used); }
+bool kp_cupti_was_used(void) { return kp_load_relaxed(&was_used); }

@@ -2,8 +2,8 @@
 /*
  * decode.h - bytes of CUPTI's activity records -> records of kp_device.h: pure, no state, no call
  */
-#ifndef KP_CUDA_DECODE_H
-#define KP_CUDA_DECODE_H
+#ifndef KP_CUPTI_DECODE_H
+#define KP_CUPTI_DECODE_H
 
 #include <stdbool.h>
 #include <stddef.h>

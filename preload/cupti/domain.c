@@ -43,11 +43,12 @@ static uint64_t counter(void) { return kp_ticks(); }
 void kp_domain_prepare(void)
 {
     if (kp_exchange_acq_rel(&was_enabled, true) || !kp_cupti.register_timestamp_callback) return;
-    if (!kp_load_relaxed(&kp_clock_is_tsc) || !kp_cuda_has_torch() || kp_client_is_there() || kp_client_clock()) return;
-    if (!kp_helper_call_begins()) return;
+    if (!kp_load_relaxed(&kp_clock_is_tsc) || !kp_cupti_has_torch() || kp_client_is_there() || kp_client_clock())
+        return;
+    if (!kp_watchdog_call_begins()) return;
     kp_store_release(&is_counter,
                      kp_cupti.register_timestamp_callback(counter) == 0); /* pairs with: kp_domain_is_counter */
-    kp_helper_call_ends();
+    kp_watchdog_call_ends();
 }
 
 void kp_domain_forget(void)
@@ -115,9 +116,9 @@ void kp_domain_sample(void)
 {
     struct kp_rec_devclock r = {.head = {.kind = KP_KIND_DEVCLOCK, .size = sizeof r}};
     bool have = false, is_new = kp_load_acquire(&is_announced); /* pairs with: kp_domain_next */
-    if (!kp_helper_call_begins()) return;
+    if (!kp_watchdog_call_begins()) return;
     have = best_pair(&r);
-    kp_helper_call_ends();
+    kp_watchdog_call_ends();
     if (!have) return;
     uint64_t mono = kp_clock_ns(CLOCK_MONOTONIC);
     uint32_t number = kp_load_relaxed(&domain_now);

@@ -21,7 +21,7 @@ enum { LOOKS = 4 };
 
 static bool is_wanted(bool is_driver, uint32_t cbid)
 {
-    return kp_cuda_wants_call(is_driver, cbid) || kp_client_has_call(is_driver, cbid);
+    return kp_cupti_wants_call(is_driver, cbid) || kp_client_has_call(is_driver, cbid);
 }
 
 /* We keep a few driver calls and leave a few runtime calls out; the program's own choice may be any. */

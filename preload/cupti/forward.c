@@ -28,7 +28,7 @@ uint64_t kp_forward_timestamp(void)
 bool kp_forward_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 {
     bool must_be_zero = kp_load_acquire(&are_ours_filled); /* pairs with: kp_forward_arming, kp_forward_disarmed */
-    if (must_be_zero && kp_helper_may_call()) return false;
+    if (must_be_zero && kp_cupti_may_call()) return false;
     if (!kp_client_request(buffer, bytes, max_records)) return false;
     if (must_be_zero) memset(*buffer, 0, *bytes);
     return true;

@@ -32,43 +32,43 @@ void kp_kinds_forget(void)
     kp_store_relaxed(&are_queries_off, false);
 }
 
-bool kp_cuda_wants(uint32_t kind)
+bool kp_cupti_wants(uint32_t kind)
 {
-    return kind < KP_CUPTI_KINDS && atomic_load(&enabled_kinds) >> kind & 1 && kp_helper_may_call();
+    return kind < KP_CUPTI_KINDS && atomic_load(&enabled_kinds) >> kind & 1 && kp_cupti_may_call();
 }
 
-bool kp_cuda_has_calls(void) { return atomic_load(&enabled_kinds) >> KP_CUPTI_RUNTIME & 1; }
+bool kp_cupti_has_calls(void) { return atomic_load(&enabled_kinds) >> KP_CUPTI_RUNTIME & 1; }
 
 /* Where CUPTI cannot tell single calls apart noise comes all the same, and is dropped when decoded. */
-bool kp_cuda_wants_call(bool is_driver, uint32_t cbid)
+bool kp_cupti_wants_call(bool is_driver, uint32_t cbid)
 {
     const uint64_t by =
         is_driver ? UINT64_C(1) << KP_KINDS_SINGLY | UINT64_C(1) << KP_CUPTI_DRIVER : UINT64_C(1) << KP_CUPTI_RUNTIME;
     return cbid < KP_CALLS && !(kp_calls[is_driver][cbid].what & KP_CALL_NOISE) && atomic_load(&enabled_kinds) & by &&
-           kp_helper_may_call();
+           kp_cupti_may_call();
 }
 
 /* ---- dropped records ---- */
 
-uint64_t kp_cuda_dropped(void) { return kp_load_relaxed(&dropped); }
+uint64_t kp_cupti_dropped(void) { return kp_load_relaxed(&dropped); }
 
 void kp_kinds_add_dropped(uint64_t records) { kp_add_relaxed(&dropped, records); }
 
-void kp_cuda_dropped_more(uint64_t records)
+void kp_cupti_dropped_more(uint64_t records)
 {
-    if (kp_cuda_state() == KP_CUDA_ARMED) kp_kinds_add_dropped(records);
+    if (kp_cupti_state() == KP_CUPTI_STATE_ARMED) kp_kinds_add_dropped(records);
 }
 
 /* ---- queries ---- */
 
 void kp_kinds_set_queries_off(bool are_off)
 {
-    kp_store_release(&are_queries_off, are_off); /* pairs with: kp_cuda_queries_again */
+    kp_store_release(&are_queries_off, are_off); /* pairs with: kp_cupti_queries_again */
 }
 
 bool kp_kinds_are_queries_off(void) { return kp_load_relaxed(&are_queries_off); }
 
-void kp_cuda_queries_again(void)
+void kp_cupti_queries_again(void)
 {
     if (kp_exchange_acq_rel(&are_queries_off, 0))
         (void)kp_cupti.enable_all_sync_records(1); /* as CUPTI has it by default */

@@ -337,7 +337,7 @@ static bool settle(struct lane *l, struct kp_decoded *d)
 {
     switch (d->head.kind) {
     case KP_KIND_SYNC: /* beside a program that asks for them itself they come unasked */
-    case KP_KIND_CUDAEVENT: return kp_cuda_wants_waits();
+    case KP_KIND_CUDAEVENT: return kp_cupti_wants_waits();
     case KP_KIND_API: return settle_call(l, d);
     case KP_KIND_KERNEL: return settle_kernel(l, d);
     case KP_KIND_CONTEXT: kp_context_write(&d->context); return false;
@@ -387,7 +387,7 @@ static void decode_all(struct lane *l, const uint8_t *buffer, size_t valid_bytes
 void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes)
 {
     if (!(kp_gate_get() & KP_GATE_ON) || !valid_bytes) return;
-    if (kp_cuda_state() != KP_CUDA_ARMED && kp_load_relaxed(&collecting) == 0)
+    if (kp_cupti_state() != KP_CUPTI_STATE_ARMED && kp_load_relaxed(&collecting) == 0)
         return; /* the program's own, between our windows */
     int saved = errno;
     struct lane *l = lane_take();
@@ -429,7 +429,7 @@ static void note_count(const char *key, _Atomic uint64_t *value, uint64_t *said)
     if (now == *said) return;
     *said = now;
     kp_fmt(text, sizeof text, "%lu", (unsigned long)now);
-    kp_cuda_note(key, text);
+    kp_cupti_note(key, text);
 }
 
 void kp_lane_write_notes(void)

@@ -80,7 +80,7 @@ static struct kp_limit_seen look(uint64_t now)
 
 enum kp_limit kp_limit_reached(void)
 {
-    const bool has_schedule = kp_cuda_has_schedule();
+    const bool has_schedule = kp_cupti_has_schedule();
     const struct kp_limit_seen seen = look(kp_clock_ms());
     const enum kp_limit limit = kp_limit_of(&seen, kp_rules_all(), has_schedule);
     if (limit != KP_LIMIT_NONE || has_schedule) return limit;
@@ -116,7 +116,7 @@ void kp_limit_tell(enum kp_limit limit)
         break;
     default: kp_fmt(why, sizeof why, "there is no room in the spool (KPROF_MAX_MB, or the disk)"); break;
     }
-    kp_cuda_note("gpu_limit", names[limit]);
+    kp_cupti_note("gpu_limit", names[limit]);
     kp_log(level, "GPU work is not recorded %s: %s",
-           kp_cuda_has_schedule() ? "for the rest of this window" : "any more", why);
+           kp_cupti_has_schedule() ? "for the rest of this window" : "any more", why);
 }

@@ -2,8 +2,8 @@
 /*
  * limit.h - when CUPTI is off again before its window ends
  */
-#ifndef KP_CUDA_LIMIT_H
-#define KP_CUDA_LIMIT_H
+#ifndef KP_CUPTI_LIMIT_H
+#define KP_CUPTI_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -36,9 +36,9 @@ static bool holder(char name[NAME_BYTES])
 {
     struct subscriber_params params = {sizeof params, "libkprof", name, NAME_BYTES};
     void *seat = NULL;
-    if (!kp_cupti.subscribe_v2 || !kp_cupti.unsubscribe || !kp_helper_call_begins()) return false;
+    if (!kp_cupti.subscribe_v2 || !kp_cupti.unsubscribe || !kp_watchdog_call_begins()) return false;
     if (kp_cupti.subscribe_v2(&seat, on_call, NULL, &params) == 0 && seat) (void)kp_cupti.unsubscribe(seat);
-    kp_helper_call_ends();
+    kp_watchdog_call_ends();
     name[NAME_BYTES - 1] = 0;
     return name[0] != 0;
 }

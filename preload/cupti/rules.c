@@ -52,8 +52,8 @@ static bool tell(uint32_t rule)
     char why[400];
     if (!rule) return false;
     (void)kp_cuptirule_why(kp_cupti.version, rule, why, sizeof why);
-    if (kp_load_relaxed(&sessions)) kp_cuda_end(why);
-    else kp_cuda_refuse(why);
+    if (kp_load_relaxed(&sessions)) kp_cupti_end(why);
+    else kp_cupti_refuse(why);
     return true;
 }
 

@@ -46,18 +46,18 @@ enum { ATTRIBUTE_ZEROED_BUFFERS = 5, ATTRIBUTE_BUFFER_PER_THREAD = 9 };
 
 static bool is_yielding;
 static pid_t pid_of_start;
-static _Atomic uint64_t dropped_told; /* of kp_cuda_dropped(): the client knows of these */
+static _Atomic uint64_t dropped_told; /* of kp_cupti_dropped(): the client knows of these */
 
 /* A forked child: none of ours is there, and a call more than the child's own may hang in a CUPTI that was not made for
  * this. */
 static bool is_child(void) { return getpid() != pid_of_start; }
 
-static bool is_armed(void) { return kp_cuda_state() == KP_CUDA_ARMED; }
+static bool is_armed(void) { return kp_cupti_state() == KP_CUPTI_STATE_ARMED; }
 
 /* CUPTI fills buffers of ours, and may go on with one that is out already after we cannot call it any more. */
 static bool are_ours_out(void)
 {
-    return is_armed() || (!kp_helper_may_call() && kp_buffer_is_older_out(kp_buffer_mark()));
+    return is_armed() || (!kp_cupti_may_call() && kp_buffer_is_older_out(kp_buffer_mark()));
 }
 
 /* On a thread of the program's: it does not wait for the writer. */
@@ -73,17 +73,17 @@ static void flush_finished(void)
 static int tap_register(kp_cupti_request_fn request, kp_cupti_complete_fn complete)
 {
     if (!request || !complete || is_child()) return kp_cupti.register_callbacks(request, complete);
-    if (is_yielding) kp_cuda_stand_aside(false, (const void *)(uintptr_t)request);
-    kp_cuda_queries_again();
+    if (is_yielding) kp_cupti_stand_aside(false, (const void *)(uintptr_t)request);
+    kp_cupti_queries_again();
     int result = is_armed() ? 0 : kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete);
     if (result != 0) return result;
     if (!kp_client_is_there()) {
-        kp_store_relaxed(&dropped_told, kp_cuda_dropped());
+        kp_store_relaxed(&dropped_told, kp_cupti_dropped());
         /* A kind enabled before there was anybody to tell: nothing of then is kept. */
         kp_client_begin(kp_forward_timestamp());
     }
     kp_client_register(request, complete);
-    kp_helper_rest(false); /* its earlier cuptiFinalize is through, then */
+    kp_cupti_helper_rest(false); /* its earlier cuptiFinalize is through, then */
     if (kp_client_is_active() && are_ours_out()) kp_client_have_buffer();
     return 0;
 }
@@ -103,16 +103,16 @@ static int tap_enable(int kind)
     bool is_first = !kp_client_is_active();
     uint32_t k = (uint32_t)kind;
     if (is_child()) return kp_cupti.enable(kind);
-    if (is_first && is_yielding && kp_client_is_there()) kp_cuda_stand_aside(true, NULL);
+    if (is_first && is_yielding && kp_client_is_there()) kp_cupti_stand_aside(true, NULL);
     if (is_first && is_armed()) flush_finished(); /* what was there before is not the client's */
-    if (is_first) (void)kp_cuda_see_cuinit();     /* asks the driver: later on the client would see that call */
+    if (is_first) (void)kp_cupti_see_cuinit();    /* asks the driver: later on the client would see that call */
     if (is_first && kp_client_is_there() && !is_armed()) kp_rules_session();
     uint64_t now = kp_forward_timestamp();
     bool had = kp_client_has(k);
     kp_client_enable(k, now); /* own word first: a Disable of ours that comes in between must see it */
     int result = kp_cupti.enable(kind);
     if (result != 0) {
-        if (!had && kp_client_disable(k, now) && is_yielding) kp_cuda_come_back(false);
+        if (!had && kp_client_disable(k, now) && is_yielding) kp_cupti_come_back(false);
         return result;
     }
     if (is_first && are_ours_out()) kp_client_have_buffer();
@@ -123,7 +123,7 @@ static int disable(uint32_t kind, enum kp_filter_now *now)
 {
     int result = kp_cupti.disable((int)kind);
     *now = KP_FILTER_ALL_OFF;
-    if (kp_cuda_wants(kind)) {
+    if (kp_cupti_wants(kind)) {
         kp_cupti.enable((int)kind);
         *now = KP_FILTER_ALL_ON;
     }
@@ -136,13 +136,13 @@ static int tap_disable(int kind)
     enum kp_filter_now now = KP_FILTER_AS_SET;
     if (is_child()) return kp_cupti.disable(kind);
     uint32_t k = (uint32_t)kind;
-    (void)kp_helper_check(); /* while a call of ours does not return nothing is kept from CUPTI */
+    (void)kp_cupti_helper_check(); /* while a call of ours does not return nothing is kept from CUPTI */
     bool had = kp_client_has(k), ended = kp_client_disable(k, kp_forward_timestamp());
-    if (!had || !kp_cuda_wants(k)) result = disable(k, &now);
+    if (!had || !kp_cupti_wants(k)) result = disable(k, &now);
     if (is_of_calls(k))
         (void)kp_filter_apply(k == KP_CUPTI_DRIVER, now, set_cbid); /* its Disable overrode what we set call by call */
     if (ended) kp_buffer_quiet_anew();
-    if (ended && is_yielding) kp_cuda_come_back(false);
+    if (ended && is_yielding) kp_cupti_come_back(false);
     return result;
 }
 
@@ -150,9 +150,9 @@ static int tap_cbid(bool is_driver, uint32_t cbid, uint8_t enable)
 {
     if (is_child()) return set_cbid(is_driver, cbid, enable);
     kp_client_set_call(is_driver, cbid, enable);
-    if (!enable && kp_cuda_wants_call(is_driver, cbid)) return 0;
+    if (!enable && kp_cupti_wants_call(is_driver, cbid)) return 0;
     int result = set_cbid(is_driver, cbid, enable);
-    if (!enable && kp_cuda_wants_call(is_driver, cbid)) set_cbid(is_driver, cbid, true); /* since then */
+    if (!enable && kp_cupti_wants_call(is_driver, cbid)) set_cbid(is_driver, cbid, true); /* since then */
     return result;
 }
 
@@ -179,12 +179,12 @@ static int tap_flush(uint32_t flag)
 {
     if (is_child()) return kp_cupti.flush_all(flag);
     kp_lane_allow_wait(false);
-    bool is_settled = flag == FORCED && kp_cuda_wants(KP_CUPTI_CONCURRENT_KERNEL) && settle();
+    bool is_settled = flag == FORCED && kp_cupti_wants(KP_CUPTI_CONCURRENT_KERNEL) && settle();
     int result = is_settled ? 0 : kp_cupti.flush_all(flag);
     kp_lane_allow_wait(true);
     if (!kp_client_is_there()) return result;
     kp_client_hand_over();
-    if (is_yielding && !kp_client_is_active()) kp_cuda_come_back(true);
+    if (is_yielding && !kp_client_is_active()) kp_cupti_come_back(true);
     if (kp_client_is_active() && kp_forward_was_armed()) kp_client_have_buffer(); /* ours may still be outside */
     return result;
 }
@@ -196,8 +196,8 @@ static int tap_dropped(void *context, uint32_t stream, size_t *out)
     if (is_child()) return kp_cupti.get_num_dropped(context, stream, out);
     int result = kp_cupti.get_num_dropped(context, stream, out ? &n : NULL);
     if (result != 0 || !out) return result;
-    kp_cuda_dropped_more(n);
-    uint64_t all = kp_cuda_dropped();
+    kp_cupti_dropped_more(n);
+    uint64_t all = kp_cupti_dropped();
     *out = (size_t)(all - kp_exchange_acq_rel(&dropped_told, all) + kp_client_take_dropped());
     return 0;
 }
@@ -211,14 +211,14 @@ static int tap_clock(clock_fn clock)
     if (is_child()) return kp_cupti.register_timestamp_callback(clock);
     bool is_news = kp_client_clock() != clock;
     if (kp_domain_is_counter(clock) || (clock && !is_news && is_armed())) return 0;
-    if (is_yielding) kp_cuda_stand_aside(false, (const void *)(uintptr_t)clock);
+    if (is_yielding) kp_cupti_stand_aside(false, (const void *)(uintptr_t)clock);
     if (is_news && is_armed()) flush_finished(); /* it is still of the old clock */
-    if (is_news) kp_cuda_clock_changing();
+    if (is_news) kp_cupti_clock_changing();
     int result = kp_cupti.register_timestamp_callback(clock);
     if (result != 0 || !is_news) return result;
     kp_client_set_clock(clock);
     kp_client_clock_changed();
-    kp_cuda_clock_changed();
+    kp_cupti_clock_changed();
     return 0;
 }
 
@@ -226,7 +226,7 @@ static int tap_clock(clock_fn clock)
 static bool take_control(void)
 {
     for (int i = 0; i < FINALIZE_TRIES; i++) {
-        if (kp_helper_take_control()) return true;
+        if (kp_watchdog_take_control()) return true;
         kp_io_nap(SETTLE_STEP_US * 1000);
     }
     return false;
@@ -239,8 +239,8 @@ static int finalize(void)
     kp_client_forget();
     kp_forward_disarmed();
     kp_client_set_clock(NULL);
-    kp_cuda_finalized();
-    if (is_yielding) kp_cuda_come_back(false);
+    kp_cupti_finalized();
+    if (is_yielding) kp_cupti_come_back(false);
     return 0;
 }
 
@@ -250,7 +250,7 @@ static int tap_finalize(void)
     if (kp_client_is_there()) kp_client_hand_over();
     bool has_control = take_control();
     int result = finalize();
-    if (has_control) kp_helper_give_control();
+    if (has_control) kp_watchdog_give_control();
     return result;
 }
 
@@ -276,9 +276,9 @@ void kp_tee_arming(void)
 void kp_tee_disarmed(void)
 {
     kp_forward_disarmed();
-    if (!kp_client_is_there() || !kp_helper_call_begins()) return;
+    if (!kp_client_is_there() || !kp_watchdog_call_begins()) return;
     kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete);
-    kp_helper_call_ends();
+    kp_watchdog_call_ends();
 }
 
 static const struct {

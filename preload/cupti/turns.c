@@ -2,7 +2,7 @@
 /*
  * turns.c - what the thread kprof-cuda does: waits for cuInit, arms, flushes, drains, disarms
  *
- * Called by: helper.c on the thread kprof-cuda, with control; kp_helper_wake on any thread (is there work?)
+ * Called by: helper.c on the thread kprof-cuda, with control; kp_cupti_helper_wake on any thread (is there work?)
  * Owns:      the drain under way
  * Locks:     none of its own
  * On fail:   a call into CUPTI that takes too long ends the turn; the next one recovers
@@ -31,7 +31,7 @@
 #include "collector/base/kp_poison.h"
 
 enum {
-    END = KP_HELPER_END,
+    END = KP_CUPTI_HELPER_END,
     FLUSH_MS = 1000,
     DRAIN_MS = 20,
     DRAIN_IDLE_MS = 1000,
@@ -76,7 +76,7 @@ static void drain_end(bool is_given_up)
     drain.is_on = false;
     drain.is_given_up = is_given_up;
     if (is_given_up) kp_lane_forget_work();
-    kp_store_release(&kp_helper.drain_done, drain.end); /* pairs with: helper.c:kp_helper_is_drained */
+    kp_store_release(&kp_cupti_helper.drain_done, drain.end); /* pairs with: helper.c:kp_cupti_helper_is_drained */
 }
 
 static void drain_look(uint64_t idle_ms, uint64_t most_ms)
@@ -92,7 +92,7 @@ static void drain_look(uint64_t idle_ms, uint64_t most_ms)
         if (++drain.clean_rounds > 1) drain_end(false);
     } else if (now - drain.moved_ms <= idle_ms && now - drain.began_ms <= most_ms) {
         return;
-    } else if (drain.is_cut || kp_helper_is_wanted()) {
+    } else if (drain.is_cut || kp_cupti_helper_is_wanted()) {
         drain_end(true);
         /* the program launches on, and CUPTI keeps a buffer back as long as one of its records is unfinished: no more
      * records */
@@ -105,18 +105,19 @@ static void drain_look(uint64_t idle_ms, uint64_t most_ms)
 
 /* ---- what the thread does ---- */
 
-static bool shall_arm(void) { return kp_helper_is_wanted() || kp_rules_want_touch(); }
+static bool shall_arm(void) { return kp_cupti_helper_is_wanted() || kp_rules_want_touch(); }
 
 static int poll_turn(void)
 {
     static uint64_t began_ms;
-    if (kp_cuda_see_cuinit()) return 0;
-    if (kp_cuda_state() != KP_CUDA_DRIVER_LOADED) return END;
+    if (kp_cupti_see_cuinit()) return 0;
+    if (kp_cupti_state() != KP_CUPTI_STATE_DRIVER_LOADED) return END;
     uint64_t now = kp_clock_ms();
     if (!began_ms) began_ms = now;
     if (now - began_ms > POLL_FOR_MS) {
         began_ms = 0;
-        kp_store_relaxed(&kp_helper.poll_is_over, 1); /* the driver's own word, or the next window, wakes us again */
+        kp_store_relaxed(&kp_cupti_helper.poll_is_over,
+                         1); /* the driver's own word, or the next window, wakes us again */
         return END;
     }
     return now - began_ms < POLL_FAST_FOR_MS ? POLL_FAST_MS : POLL_MS;
@@ -130,7 +131,7 @@ static bool has_ended(void)
     const bool is_doubtful = kp_lane_is_doubtful(false);
     if (!is_doubtful && !kp_rules_forbid_more()) return false;
     kp_control_disarm(false);
-    if (is_doubtful) kp_cuda_refuse(doubt);
+    if (is_doubtful) kp_cupti_refuse(doubt);
     else kp_rules_tell_end();
     return true;
 }
@@ -139,12 +140,12 @@ static bool has_ended(void)
 static void limit_look(void)
 {
     const uint32_t cycle = kp_gate_cycle(kp_gate_get());
-    const enum kp_limit limit = kp_helper_is_wanted() ? kp_limit_reached() : KP_LIMIT_NONE;
+    const enum kp_limit limit = kp_cupti_helper_is_wanted() ? kp_limit_reached() : KP_LIMIT_NONE;
     if (limit == KP_LIMIT_NONE) return;
-    kp_store_release(&kp_helper.limited_cycle, cycle); /* pairs with: helper.c:kp_helper_is_wanted */
-    kp_cuda_count_cut(cycle);
+    kp_store_release(&kp_cupti_helper.limited_cycle, cycle); /* pairs with: helper.c:kp_cupti_helper_is_wanted */
+    kp_cupti_count_cut(cycle);
     kp_limit_tell(limit);
-    kp_helper_ask_drain(kp_ticks());
+    kp_cupti_helper_ask_drain(kp_ticks());
 }
 
 static int armed_turn(void)
@@ -152,23 +153,24 @@ static int armed_turn(void)
     static uint64_t flushed_ms;
     if (has_ended()) return END;
     limit_look();
-    uint64_t asked = kp_load_acquire(&kp_helper.drain_asked); /* pairs with: helper.c:kp_helper_ask_drain */
-    if (!drain.is_on && asked > kp_load_relaxed(&kp_helper.drain_done)) drain_begin(asked);
+    uint64_t asked = kp_load_acquire(&kp_cupti_helper.drain_asked); /* pairs with: helper.c:kp_cupti_helper_ask_drain */
+    if (!drain.is_on && asked > kp_load_relaxed(&kp_cupti_helper.drain_done)) drain_begin(asked);
     if (drain.is_on || kp_clock_ms() - flushed_ms >= FLUSH_MS) {
         kp_control_flush(false);
         flushed_ms = kp_clock_ms();
     }
     if (drain.is_on) drain_look(DRAIN_IDLE_MS, DRAIN_MOST_MS);
-    if (kp_cuda_state() != KP_CUDA_ARMED) return END;
+    if (kp_cupti_state() != KP_CUPTI_STATE_ARMED) return END;
     if (drain.is_cut &&
-        kp_helper_is_wanted()) { /* the next window begins: what is missing of the last one is given up */
+        kp_cupti_helper_is_wanted()) { /* the next window begins: what is missing of the last one is given up */
         if (drain.is_on) drain_end(true);
         drain.is_cut = false;
         kp_control_disarm(false);
         return 0;
     }
     if (drain.is_on) return DRAIN_MS;
-    if (kp_helper_is_wanted() || kp_load_acquire(&kp_helper.drain_asked) > kp_load_relaxed(&kp_helper.drain_done)) {
+    if (kp_cupti_helper_is_wanted() ||
+        kp_load_acquire(&kp_cupti_helper.drain_asked) > kp_load_relaxed(&kp_cupti_helper.drain_done)) {
         uint64_t since = kp_clock_ms() - flushed_ms;
         return since < FLUSH_MS ? (int)(FLUSH_MS - since) : 0;
     }
@@ -185,51 +187,53 @@ static int armed_turn(void)
 static void exit_turn(void)
 {
     kp_watchdog.exit_calls_until_ms = kp_clock_ms() + EXIT_CALLS_MS;
-    if (kp_cuda_state() == KP_CUDA_ARMED) {
+    if (kp_cupti_state() == KP_CUPTI_STATE_ARMED) {
         drain_begin(kp_ticks());
         drain.is_cut = true; /* what does not come now is given up */
-        while (drain.is_on && kp_cuda_state() == KP_CUDA_ARMED) {
+        while (drain.is_on && kp_cupti_state() == KP_CUPTI_STATE_ARMED) {
             kp_control_flush(false);
             drain_look(EXIT_IDLE_MS, EXIT_DRAIN_MS);
             if (drain.is_on) kp_io_nap(5000000);
         }
-        if (drain.is_given_up && !kp_helper_has_stalled()) kp_control_flush(true);
+        if (drain.is_given_up && !kp_cupti_helper_has_stalled()) kp_control_flush(true);
         if (kp_lane_is_doubtful(true))
             kp_log(0, "no kernels from CUPTI: %s", doubt); /* of a program too short for a turn */
     }
-    kp_cuda_set_state(KP_CUDA_DEAD);
+    kp_cupti_set_state(KP_CUPTI_STATE_DEAD);
 }
 
 /* The call has returned. */
 static int recover_turn(void)
 {
     const uint64_t took_ms = kp_watchdog.stalled_ms;
-    const uint32_t cycle = kp_load_relaxed(&kp_helper.stalled_cycle), n = kp_load_relaxed(&kp_helper.stalls);
+    const uint32_t cycle = kp_load_relaxed(&kp_cupti_helper.stalled_cycle),
+                   n = kp_load_relaxed(&kp_cupti_helper.stalls);
     drain.is_on = drain.is_cut = drain.is_given_up = false;
-    kp_store_release(&kp_helper.drain_done,
-                     kp_load_relaxed(&kp_helper.drain_asked)); /* pairs with: helper.c:kp_helper_is_drained */
+    kp_store_release(
+        &kp_cupti_helper.drain_done,
+        kp_load_relaxed(&kp_cupti_helper.drain_asked)); /* pairs with: helper.c:kp_cupti_helper_is_drained */
     kp_watchdog.is_recovering = true;
     kp_control_recover();
     kp_watchdog.is_recovering = false;
-    kp_store_relaxed(&kp_helper.rest_cycle, cycle);
-    kp_store_relaxed(&kp_helper.rest_until_ms, cycle ? kp_clock_ms() + STALL_RESTS * took_ms : 0);
-    if (kp_gate_get() & KP_GATE_RECORD) kp_cuda_count_cut(kp_gate_cycle(kp_gate_get()));
-    kp_log(n <= KP_HELPER_STALLS_SAID ? 0 : 1,
+    kp_store_relaxed(&kp_cupti_helper.rest_cycle, cycle);
+    kp_store_relaxed(&kp_cupti_helper.rest_until_ms, cycle ? kp_clock_ms() + STALL_RESTS * took_ms : 0);
+    if (kp_gate_get() & KP_GATE_RECORD) kp_cupti_count_cut(kp_gate_cycle(kp_gate_get()));
+    kp_log(n <= KP_CUPTI_HELPER_STALLS_SAID ? 0 : 1,
            "CUPTI has answered after %lu s: GPU work is recorded again from the next window on",
            (unsigned long)(took_ms + 500) / 1000);
-    kp_cuda_unstall();
+    kp_cupti_unstall();
     return 0;
 }
 
 static bool is_resting(uint64_t now)
 {
-    const uint32_t cycle = kp_load_relaxed(&kp_helper.rest_cycle);
-    return now < kp_load_relaxed(&kp_helper.rest_until_ms) && (!cycle || cycle == kp_gate_cycle(kp_gate_get()));
+    const uint32_t cycle = kp_load_relaxed(&kp_cupti_helper.rest_cycle);
+    return now < kp_load_relaxed(&kp_cupti_helper.rest_until_ms) && (!cycle || cycle == kp_gate_cycle(kp_gate_get()));
 }
 
 static int idle_turn(void)
 {
-    const uint64_t now = kp_clock_ms(), until = kp_load_relaxed(&kp_helper.rest_until_ms);
+    const uint64_t now = kp_clock_ms(), until = kp_load_relaxed(&kp_cupti_helper.rest_until_ms);
     if (!shall_arm()) return END;
     if (is_resting(now)) return until - now < NAP_MOST_MS ? (int)(until - now) : NAP_MOST_MS;
     return kp_control_arm() == -EAGAIN ? POLL_MS : 0;
@@ -238,44 +242,45 @@ static int idle_turn(void)
 /* The program profiles itself, and comes first. */
 static int aside_turn(int left_ms)
 {
-    if (kp_cuda_state() == KP_CUDA_ARMED) kp_control_disarm(false);
-    bool begins = kp_cuda_state() == KP_CUDA_CUPTI_FOUND || kp_cuda_state() == KP_CUDA_CUINIT_OK;
-    if (begins) kp_cuda_set_state(KP_CUDA_SHARED);
-    if (kp_cuda_state() != KP_CUDA_SHARED) return END;
+    if (kp_cupti_state() == KP_CUPTI_STATE_ARMED) kp_control_disarm(false);
+    bool begins = kp_cupti_state() == KP_CUPTI_STATE_FOUND || kp_cupti_state() == KP_CUPTI_STATE_CUINIT_OK;
+    if (begins) kp_cupti_set_state(KP_CUPTI_STATE_SHARED);
+    if (kp_cupti_state() != KP_CUPTI_STATE_SHARED) return END;
     kp_aside_say(begins);
-    if (left_ms == INT_MAX || !kp_helper_is_wanted()) return END;
+    if (left_ms == INT_MAX || !kp_cupti_helper_is_wanted()) return END;
     return left_ms < ALONE_MS ? left_ms : ALONE_MS;
 }
 
 /* What there is to do now; for how long to sleep then, or END. With control. */
 static int turn(void)
 {
-    if (kp_load_acquire(&kp_cuda_exit_asked)) { /* pairs with: helper.c:at_exit */
+    if (kp_load_acquire(&kp_cupti_exit_asked)) { /* pairs with: helper.c:at_exit */
         exit_turn();
         return END;
     }
-    if (kp_cuda_state() == KP_CUDA_STALLED) return recover_turn();
+    if (kp_cupti_state() == KP_CUPTI_STATE_STALLED) return recover_turn();
     int left_ms = kp_aside_left_ms();
     if (left_ms) return aside_turn(left_ms);
-    if (kp_cuda_state() == KP_CUDA_SHARED) kp_cuda_set_state(KP_CUDA_CUPTI_FOUND);
-    switch (kp_cuda_state()) {
-    case KP_CUDA_DRIVER_LOADED: return shall_arm() ? poll_turn() : END;
-    case KP_CUDA_CUINIT_OK:
-    case KP_CUDA_CUPTI_FOUND: return idle_turn();
-    case KP_CUDA_ARMED: return armed_turn();
+    if (kp_cupti_state() == KP_CUPTI_STATE_SHARED) kp_cupti_set_state(KP_CUPTI_STATE_FOUND);
+    switch (kp_cupti_state()) {
+    case KP_CUPTI_STATE_DRIVER_LOADED: return shall_arm() ? poll_turn() : END;
+    case KP_CUPTI_STATE_CUINIT_OK:
+    case KP_CUPTI_STATE_FOUND: return idle_turn();
+    case KP_CUPTI_STATE_ARMED: return armed_turn();
     default: return END;
     }
 }
 
 static bool has_work(void)
 {
-    enum kp_cuda_state state = kp_cuda_state();
+    enum kp_cupti_state state = kp_cupti_state();
     int left_ms = kp_aside_left_ms();
-    if (state == KP_CUDA_ARMED || state == KP_CUDA_STALLED) return true;
-    if (state == KP_CUDA_SHARED) return kp_helper_is_wanted() && left_ms != INT_MAX;
-    if (state == KP_CUDA_DRIVER_LOADED && (left_ms || kp_load_relaxed(&kp_helper.poll_is_over))) return false;
-    return shall_arm() &&
-           (state == KP_CUDA_DRIVER_LOADED || state == KP_CUDA_CUINIT_OK || state == KP_CUDA_CUPTI_FOUND);
+    if (state == KP_CUPTI_STATE_ARMED || state == KP_CUPTI_STATE_STALLED) return true;
+    if (state == KP_CUPTI_STATE_SHARED) return kp_cupti_helper_is_wanted() && left_ms != INT_MAX;
+    if (state == KP_CUPTI_STATE_DRIVER_LOADED && (left_ms || kp_load_relaxed(&kp_cupti_helper.poll_is_over)))
+        return false;
+    return shall_arm() && (state == KP_CUPTI_STATE_DRIVER_LOADED || state == KP_CUPTI_STATE_CUINIT_OK ||
+                           state == KP_CUPTI_STATE_FOUND);
 }
 
-const struct kp_helper_turns kp_turns = {.turn = turn, .has_work = has_work};
+const struct kp_cupti_helper_turns kp_turns = {.turn = turn, .has_work = has_work};

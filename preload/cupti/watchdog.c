@@ -16,32 +16,32 @@
 struct kp_watchdog kp_watchdog;
 static _Atomic uint32_t control;
 
-bool kp_helper_call_begins(void)
+bool kp_watchdog_call_begins(void)
 {
-    if (kp_cuda_state() == KP_CUDA_DEAD) return false;
-    if (kp_cuda_state() == KP_CUDA_STALLED && !kp_watchdog.is_recovering) return false;
-    const bool is_exiting = kp_load_acquire(&kp_cuda_exit_asked); /* pairs with: helper.c:at_exit */
+    if (kp_cupti_state() == KP_CUPTI_STATE_DEAD) return false;
+    if (kp_cupti_state() == KP_CUPTI_STATE_STALLED && !kp_watchdog.is_recovering) return false;
+    const bool is_exiting = kp_load_acquire(&kp_cupti_exit_asked); /* pairs with: helper.c:at_exit */
     if (is_exiting && kp_clock_ms() >= kp_watchdog.exit_calls_until_ms) return false;
-    kp_store_release(&kp_watchdog.call_since_ms, kp_clock_ms()); /* pairs with: helper.c:kp_helper_check */
+    kp_store_release(&kp_watchdog.call_since_ms, kp_clock_ms()); /* pairs with: helper.c:kp_cupti_helper_check */
     return true;
 }
 
-void kp_helper_call_ends(void)
+void kp_watchdog_call_ends(void)
 {
     if (!kp_watchdog.is_recovering)
         kp_watchdog.stalled_ms = kp_clock_ms() - kp_load_relaxed(&kp_watchdog.call_since_ms);
-    kp_store_release(&kp_watchdog.call_since_ms, 0); /* pairs with: helper.c:kp_helper_check */
+    kp_store_release(&kp_watchdog.call_since_ms, 0); /* pairs with: helper.c:kp_cupti_helper_check */
 }
 
-uint64_t kp_helper_call_ms(void)
+uint64_t kp_watchdog_call_ms(void)
 {
     uint64_t since = kp_load_acquire(&kp_watchdog.call_since_ms),
-             now = kp_clock_ms(); /* pairs with: kp_helper_call_begins */
+             now = kp_clock_ms(); /* pairs with: kp_watchdog_call_begins */
     return since && since < now ? now - since : 0;
 }
 
 /* The thread kprof-cuda has it in each of its turns; tee.c's callers for a sample of the clock. Tried, not waited
  * for. */
-bool kp_helper_take_control(void) { return !kp_exchange_acquire(&control, 1); }
+bool kp_watchdog_take_control(void) { return !kp_exchange_acquire(&control, 1); }
 
-void kp_helper_give_control(void) { kp_store_release(&control, 0); /* pairs with: kp_helper_take_control */ }
+void kp_watchdog_give_control(void) { kp_store_release(&control, 0); /* pairs with: kp_watchdog_take_control */ }

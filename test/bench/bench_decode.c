@@ -115,7 +115,7 @@ static void prepare(void)
     for (int i = 0; i < NAMES; i++)
         snprintf(names[i], sizeof names[i],
                  "_ZN2at6native29vectorized_elementwise_kernelILi%dENS0_11FUNC_NAMEIfEESt5arrayIPcLm2EEEEviT0_T1_", i);
-    kp_cuda_set_state(KP_CUDA_ARMED);
+    kp_cupti_set_state(KP_CUPTI_STATE_ARMED);
 }
 
 int main(int argc, char **argv)

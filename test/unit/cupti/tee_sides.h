@@ -17,7 +17,7 @@ struct seen {
 };
 static struct seen ours, theirs;
 struct kp_cupti kp_cupti;
-static enum kp_cuda_state state;
+static enum kp_cupti_state state;
 static uint64_t our_kinds, our_dropped;
 static bool has_our_calls; /* driver calls singly */
 static int our_noise = -1, finalized_told, clock_told, aside, back, flushed_back, quiet_anew;
@@ -27,35 +27,35 @@ struct kp_call kp_calls[2][KP_CALLS];
 static uint8_t pool[POOL][POOL_BYTES];
 static bool pool_out[POOL];
 
-enum kp_cuda_state kp_cuda_state(void) { return state; }
-bool kp_helper_may_call(void);
-bool kp_cuda_wants(uint32_t kind) { return our_kinds >> kind & 1 && kp_helper_may_call(); }
-bool kp_cuda_wants_call(bool is_driver, uint32_t cbid)
+enum kp_cupti_state kp_cupti_state(void) { return state; }
+bool kp_cupti_may_call(void);
+bool kp_cupti_wants(uint32_t kind) { return our_kinds >> kind & 1 && kp_cupti_may_call(); }
+bool kp_cupti_wants_call(bool is_driver, uint32_t cbid)
 {
-    if (!kp_helper_may_call()) return false;
+    if (!kp_cupti_may_call()) return false;
     if (is_driver) return has_our_calls && kp_calls[1][cbid].name && !(kp_calls[1][cbid].what & KP_CALL_NOISE);
     return our_kinds >> RUNTIME & 1 && (int)cbid != our_noise;
 }
 void kp_buffer_quiet_anew(void) { quiet_anew++; }
 static int queries_told;
-void kp_cuda_queries_again(void) { queries_told++; }
+void kp_cupti_queries_again(void) { queries_told++; }
 void kp_rules_session(void) {}
-uint64_t kp_cuda_dropped(void) { return our_dropped; }
-void kp_cuda_dropped_more(uint64_t n) { our_dropped += n; }
-void kp_cuda_clock_changing(void) {}
-bool kp_cuda_see_cuinit(void) { return true; }
-void kp_helper_rest(bool begins) { (void)begins; }
-bool kp_helper_take_control(void) { return is_control_taken ? false : (is_control_taken = true); }
-void kp_helper_give_control(void) { is_control_taken = false; }
-bool kp_helper_call_begins(void) { return true; }
+uint64_t kp_cupti_dropped(void) { return our_dropped; }
+void kp_cupti_dropped_more(uint64_t n) { our_dropped += n; }
+void kp_cupti_clock_changing(void) {}
+bool kp_cupti_see_cuinit(void) { return true; }
+void kp_cupti_helper_rest(bool begins) { (void)begins; }
+bool kp_watchdog_take_control(void) { return is_control_taken ? false : (is_control_taken = true); }
+void kp_watchdog_give_control(void) { is_control_taken = false; }
+bool kp_watchdog_call_begins(void) { return true; }
 static int checks;
-bool kp_helper_may_call(void) { return state != KP_CUDA_STALLED && state != KP_CUDA_DEAD; }
-bool kp_helper_check(void) { return checks++, !kp_helper_may_call(); }
-void kp_helper_call_ends(void) {}
-void kp_cuda_clock_changed(void) { clock_told++; }
-void kp_cuda_finalized(void) { finalized_told++, our_kinds = 0, state = KP_CUDA_CUPTI_FOUND; }
-void kp_cuda_stand_aside(bool is_session, const void *code);
-void kp_cuda_come_back(bool is_flushed) { is_flushed ? flushed_back++ : back++; }
+bool kp_cupti_may_call(void) { return state != KP_CUPTI_STATE_STALLED && state != KP_CUPTI_STATE_DEAD; }
+bool kp_cupti_helper_check(void) { return checks++, !kp_cupti_may_call(); }
+void kp_watchdog_call_ends(void) {}
+void kp_cupti_clock_changed(void) { clock_told++; }
+void kp_cupti_finalized(void) { finalized_told++, our_kinds = 0, state = KP_CUPTI_STATE_FOUND; }
+void kp_cupti_stand_aside(bool is_session, const void *code);
+void kp_cupti_come_back(bool is_flushed) { is_flushed ? flushed_back++ : back++; }
 static bool has_counter; /* registered by us, before all else */
 bool kp_domain_is_counter(uint64_t (*clock)(void)) { return has_counter && clock == counter; }
 void kp_lane_allow_wait(bool may) { (void)may; }
@@ -123,7 +123,7 @@ static void arm(void)
     has_our_calls = true;
     assert_int_equal(kp_filter_apply(false, KP_FILTER_ALL_ON, set_single), 0);
     assert_int_equal(kp_filter_apply(true, KP_FILTER_AS_SET, set_single), 0);
-    state = KP_CUDA_ARMED;
+    state = KP_CUPTI_STATE_ARMED;
 }
 
 static void disarm(void)
@@ -138,17 +138,17 @@ static void disarm(void)
     assert_int_equal(kp_filter_apply(false, kp_client_has(RUNTIME) ? KP_FILTER_AS_SET : KP_FILTER_ALL_OFF, set_single),
                      0);
     assert_int_equal(kp_filter_apply(true, KP_FILTER_AS_SET, set_single), 0);
-    state = KP_CUDA_CUPTI_FOUND;
+    state = KP_CUPTI_STATE_FOUND;
     kp_tee_disarmed();
 }
 
-void kp_cuda_stand_aside(bool is_session, const void *code)
+void kp_cupti_stand_aside(bool is_session, const void *code)
 {
     (void)code;
     aside++;
     is_session_aside = is_session;
-    if (state == KP_CUDA_ARMED) disarm();
-    state = KP_CUDA_SHARED;
+    if (state == KP_CUPTI_STATE_ARMED) disarm();
+    state = KP_CUPTI_STATE_SHARED;
 }
 
 /* ---- the program's half, as Kineto does it ---- */

@@ -72,9 +72,9 @@ static void without_a_driver_nothing_is_found_and_nothing_is_brought_in(void **s
     assert_int_equal(kp_driver_find(), KP_FOUND_NOTHING);
     assert_int_not_equal(kp_cupti_find(false), 0);
     assert_int_equal(kp_runtime_version(), 0);
-    assert_false(kp_cuda_see_driver());
-    assert_false(kp_cuda_see_cuinit());
-    assert_int_equal(kp_cuda_state(), KP_CUDA_ABSENT);
+    assert_false(kp_cupti_see_driver());
+    assert_false(kp_cupti_see_cuinit());
+    assert_int_equal(kp_cupti_state(), KP_CUPTI_STATE_ABSENT);
 }
 
 int main(void)

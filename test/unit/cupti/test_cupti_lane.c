@@ -109,7 +109,7 @@ static void waits_are_asked_for(bool are)
     static struct kp_config settings;
     settings.activities = KP_ACTIVITY_CUDA;
     settings.cuda_sync = are;
-    kp_cuda_source.setup(&settings);
+    kp_cupti_source.setup(&settings);
 }
 
 static void window(uint32_t cycle, uint32_t bits)
@@ -135,7 +135,7 @@ static int prepare(void **state)
     kp_calls[0][305] =
         (struct kp_call){.name = "cudaStreamBeginCapture_v10000", .len = 22, .what = KP_CALL_CAPTURE_BEGINS};
     kp_calls[0][306] = (struct kp_call){.name = "cudaStreamEndCapture_v10000", .len = 20, .what = KP_CALL_CAPTURE_ENDS};
-    kp_cuda_set_state(KP_CUDA_ARMED);
+    kp_cupti_set_state(KP_CUPTI_STATE_ARMED);
     waits_are_asked_for(true);
     return 0;
 }

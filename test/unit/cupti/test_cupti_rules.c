@@ -22,8 +22,8 @@ static char refusal[400], end[400];
 
 bool kp_graphs_are_used(void) { return are_graphs; }
 bool kp_client_is_there(void) { return has_client; }
-void kp_cuda_refuse(const char *why) { snprintf(refusal, sizeof refusal, "%s", why); }
-void kp_cuda_end(const char *why) { snprintf(end, sizeof end, "%s", why); }
+void kp_cupti_refuse(const char *why) { snprintf(refusal, sizeof refusal, "%s", why); }
+void kp_cupti_end(const char *why) { snprintf(end, sizeof end, "%s", why); }
 
 static int a_function(uint8_t enable) { return enable; }
 

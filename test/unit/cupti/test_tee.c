@@ -35,7 +35,7 @@ static void must_be(const struct seen *s, uint32_t from, uint32_t to)
 static int reset(void **unused)
 {
     (void)unused;
-    if (state == KP_CUDA_ARMED) disarm();
+    if (state == KP_CUPTI_STATE_ARMED) disarm();
     for (uint32_t kind = 1; kind < 64; kind++) kp_client_disable(kind, 0);
     kp_client_hand_over();
     kp_client_forget();
@@ -52,7 +52,7 @@ static int reset(void **unused)
     has_our_calls = has_counter = false;
     quiet_anew = 0;
     finalized_told = clock_told = aside = back = flushed_back = queries_told = 0;
-    state = KP_CUDA_CUPTI_FOUND;
+    state = KP_CUPTI_STATE_FOUND;
     return 0;
 }
 
@@ -436,7 +436,7 @@ static void driver_calls_we_left_off_are_on_in_a_session(void **unused)
 
 /* A call of ours into CUPTI does not return: what is enabled for us we cannot disable, and buffers of ours are
  * outside. */
-static void a_session_goes_as_alone(enum kp_cuda_state then)
+static void a_session_goes_as_alone(enum kp_cupti_state then)
 {
     arm();
     launch(3);
@@ -461,8 +461,8 @@ static void a_session_goes_as_alone(enum kp_cuda_state then)
 static void while_a_call_of_ours_does_not_return_nothing_is_kept_from_cupti(void **unused)
 {
     (void)unused;
-    a_session_goes_as_alone(KP_CUDA_STALLED);
-    state = KP_CUDA_ARMED; /* recovered: for disarm() */
+    a_session_goes_as_alone(KP_CUPTI_STATE_STALLED);
+    state = KP_CUPTI_STATE_ARMED; /* recovered: for disarm() */
     disarm();
     assert_int_equal(fake.kinds, 0);
 }
@@ -470,7 +470,7 @@ static void while_a_call_of_ours_does_not_return_nothing_is_kept_from_cupti(void
 static void when_we_are_dead_nothing_is_kept_from_cupti(void **unused)
 {
     (void)unused;
-    a_session_goes_as_alone(KP_CUDA_DEAD);
+    a_session_goes_as_alone(KP_CUPTI_STATE_DEAD);
 }
 
 /* CUPTI was told that buffers are zeroed, and it cannot be told otherwise now. */
@@ -480,14 +480,14 @@ static void the_programs_own_buffers_are_zeroed_when_ours_cannot_be_had(void **u
     arm();
     client_start();
     cupti_flush(1);
-    state = KP_CUDA_STALLED;
+    state = KP_CUPTI_STATE_STALLED;
     memset(client_memory, 0xab, sizeof client_memory);
     launch(1);
     assert_false(kp_buffer_is_ours(fake.buffer));
     for (size_t i = fake.used; i < fake.bytes; i++) assert_int_equal(fake.buffer[i], 0);
     client_stop();
     must_be(&theirs, 1, 1);
-    state = KP_CUDA_ARMED;
+    state = KP_CUPTI_STATE_ARMED;
     disarm();
 }
 
@@ -641,7 +641,7 @@ static void with_yield_we_stand_aside_and_come_back(void **unused)
     client_start();
     assert_int_equal(aside, 2); /* at its callbacks, and for its session */
     assert_true(is_session_aside);
-    assert_int_equal(state, KP_CUDA_SHARED);
+    assert_int_equal(state, KP_CUPTI_STATE_SHARED);
     launch(4);
     assert_int_equal(back, 0);
     client_stop();
@@ -663,7 +663,7 @@ static void with_yield_a_session_without_new_callbacks_is_stood_aside_for_too(vo
     assert_int_equal(CALL("cuptiActivityEnable", int (*)(int))(KERNEL), 0);
     assert_int_equal(aside, 1);
     assert_true(is_session_aside);
-    assert_int_equal(state, KP_CUDA_SHARED);
+    assert_int_equal(state, KP_CUPTI_STATE_SHARED);
     assert_int_equal(CALL("cuptiActivityDisable", int (*)(int))(KERNEL), 0);
     assert_int_equal(back, 2);
     kp_tee_start(KP_CUPTI_TEE);
