@@ -88,9 +88,9 @@ extern struct kp_cudart kp_cudart;
 
 /* Finds a mapped library by its stem ("libcudart", "libcuda"; not a toolkit's stub) and keeps a reference for ever.
  * NULL: none. Not in a hook. */
-void *kp_cudart_library(const char *stem);
-void kp_cudart_fill_runtime(void *library);
-void kp_cudart_fill_driver(void *library);
+void *kp_cuda_hooks_library(const char *stem);
+void kp_cuda_hooks_fill_runtime(void *library);
+void kp_cuda_hooks_fill_driver(void *library);
 
 /* --- call.c --- */
 

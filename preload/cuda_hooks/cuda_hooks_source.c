@@ -77,11 +77,11 @@ static bool attach_runtime(void)
     int saved = errno;
     bool done = false;
     if (kp_run_gpu_backend() == KP_GPU_OFF || kp_run_gpu_backend() == KP_GPU_CUPTI) return false;
-    if (!library) library = kp_cudart_library("libcudart");
+    if (!library) library = kp_cuda_hooks_library("libcudart");
     if (library) {
         (void)kp_runtime_tap_registration(library); /* if it fails, names are looked up another way */
         if (is_wanted()) {
-            kp_cudart_fill_runtime(library);
+            kp_cuda_hooks_fill_runtime(library);
             done = attached_or_said(kp_runtime_tap(library), "libcudart");
         }
     }
@@ -100,7 +100,7 @@ static void gpu_changed(void)
     }
 }
 
-const struct kp_source kp_cudart_source = {
+const struct kp_source kp_cuda_hooks_source = {
     .name = "cudart",
     .setup = setup,
     .attach = attach_runtime,
@@ -118,9 +118,9 @@ static bool attach_driver(void)
 {
     int saved = errno;
     bool done = false;
-    void *library = is_wanted() ? kp_cudart_library("libcuda") : NULL;
+    void *library = is_wanted() ? kp_cuda_hooks_library("libcuda") : NULL;
     if (library) {
-        kp_cudart_fill_driver(library);
+        kp_cuda_hooks_fill_driver(library);
         done = attached_or_said(kp_driver_tap(library), "libcuda");
     }
     errno = saved;

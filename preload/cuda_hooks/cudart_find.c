@@ -17,7 +17,7 @@
 struct kp_cudrv kp_cudrv;
 struct kp_cudart kp_cudart;
 
-void *kp_cudart_library(const char *stem)
+void *kp_cuda_hooks_library(const char *stem)
 {
     static char path[4096]; /* no lock: boot.c attaches on one thread at a time */
     if (!kp_library_find(stem, path, sizeof path) || strstr(path, "/stubs/")) return NULL;
@@ -37,14 +37,14 @@ int kp_rows_tap(void *library, const struct kp_tap_row *rows, size_t rows_n, str
     return err ? err : (int)n;
 }
 
-void kp_cudart_fill_runtime(void *library)
+void kp_cuda_hooks_fill_runtime(void *library)
 {
 #define FILL(result, name, arguments) kp_cudart.name = (result(*) arguments)(uintptr_t)dlsym(library, #name);
     KP_RUNTIME_CALLS(FILL)
 #undef FILL
 }
 
-void kp_cudart_fill_driver(void *library)
+void kp_cuda_hooks_fill_driver(void *library)
 {
 #define FILL(result, name, arguments) kp_cudrv.name = (result(*) arguments)(uintptr_t)dlsym(library, #name);
     KP_DRIVER_CALLS(FILL)

@@ -51,11 +51,11 @@ static void a_library_is_found_by_the_name_that_wheels_give_it(void **state)
     assert_true(kp_library_find("libcudart", path, sizeof path));
     assert_string_equal(strrchr(path, '/'), "/libcudart-d0da41ae.so.11.0");
     assert_false(kp_library_find("libcudart", few, sizeof few));
-    assert_ptr_equal(kp_cudart_library("libcudart"), library);
+    assert_ptr_equal(kp_cuda_hooks_library("libcudart"), library);
     snprintf(stubs, sizeof stubs, "%s/stubs", kp_test_tmpdir());
     assert_non_null(load(stubs, "libcuda.so"));
     assert_true(kp_library_find("libcuda", path, sizeof path));
-    assert_null(kp_cudart_library("libcuda"));
+    assert_null(kp_cuda_hooks_library("libcuda"));
 }
 
 int main(void)
