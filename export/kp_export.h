@@ -16,10 +16,7 @@
 /* As in KPROF_EXPORT; KP_EXTRA_X is KP_EXPORTS_X of kp_config.h. */
 enum { KP_EXTRA_TABLE = 1u << 1, KP_EXTRA_STACKS = 1u << 2, KP_EXTRA_MEMORY = 1u << 3, KP_EXTRAS = 7u << 1 };
 
-/*
- * Where a call stands in its source. The function may be inlined into another. Texts live as long as the source of
- * them.
- */
+/* Where a call stands in its source. The function may be inlined into another. */
 struct kp_place {
     const char *function; /* as the compiler names it, or NULL when not known */
     const char *file;     /* NULL: not known */
@@ -63,9 +60,7 @@ struct kp_export_options {
         void *
             context); /* may be NULL. Called when the trace has its name, or with no_trace when the extras are written */
     void *context;
-    /*
-     * takes the trace's text in place of a file; non-zero ends the export and becomes its result. NULL: writes a file
-     */
+    /* takes the trace's text in place of a file, or NULL. Non-zero ends the export and becomes its result */
     int (*text)(void *context, const char *text, size_t bytes);
     void *text_context;
     uint64_t text_most; /* for spools of any origin: the most bytes of text before gzip, or 0. More is -EFBIG */
