@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * dltaps.c - puts the assembly taps (tap_ARCH.S) over the dl functions
+ * dltaps.c - installs the assembly taps (tap_ARCH.S) on the dl functions
  *
  * Called by: boot.c, once
- * Owns:      nothing: dlfollow.c keeps the set, and puts it over modules that come later
+ * Owns:      nothing; dlfollow.c keeps the set, and installs it in modules that are loaded later
  * Locks:     none
- * On fail:   as kp_modules_apply: what was written stays
+ * On fail:   as kp_modules_apply: slots already written stay so
  *
- * A file of its own, since the taps call dlfollow.c and so dlfollow.c must not name them.
+ * This is not in dlfollow.c because the taps call dlfollow.c: else the two would form a circle.
  */
 #include <dlfcn.h>
 

@@ -23,7 +23,7 @@ void kp_hook_tap_dlvsym(void);
 void kp_hook_note(void); /* dlfollow.c */
 enum { KP_HOOK_DL_TAPS = 4 };
 struct kp_tap;
-/* dlfollow.c: puts the KP_HOOK_DL_TAPS taps in now, and into each module that comes later. 0 or -errno */
+/* dlfollow.c: installs the KP_HOOK_DL_TAPS taps now, and in each module that is loaded later. 0 or -errno */
 int kp_hook_follow(const struct kp_tap *dl_taps);
 /* Calls function(a, b, c) with the return address `ret`, the address of a return instruction. Only x86-64. */
 void *kp_hook_call_from(const void *ret, void *function, void *a, const void *b, const void *c);
