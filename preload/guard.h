@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * guard.h - the way into and out of a hook
+ * guard.h - entry and exit of a hook
  *
  *     struct kp_guard guard;
  *     if (!KP_HOOK_ENTER(&guard, KP_GATE_WARM | KP_GATE_RECORD)) return;
  *     ... guard.thread, guard.gate ...
  *     KP_HOOK_LEAVE(&guard);
  *
- * Between the two: no allocation, no lock, no system call, so errno is not touched; what is slow and may touch it (a
- * thread's birth, a new chunk, a new name, a step) keeps it there. The gate is read twice:
- * once before anything else, so that a shut gate costs one load, and once after `inside` is set. kp_record_quiesce
- * waits for `inside`, after it has made every processor see the new gate: a hook that read the old gate is waited for.
- * A hook that never leaves, since a handler that struck it did not return, is noticed (collector/record/abandoned.c).
+ * Between the two there is no allocation, lock or system call, so errno does not change. Slow paths (a thread's first
+ * hook, a new chunk, a new name, a step) save and restore errno. The gate is read twice: once first, so that a shut
+ * gate costs one load, and once after `inside` is set. kp_record_quiesce makes every processor see the new gate and
+ * then waits for `inside`. So it waits for every hook that read the old gate. A hook that a signal handler left by a
+ * jump is detected (collector/record/abandoned.c).
  */
 #ifndef KP_GUARD_H
 #define KP_GUARD_H
@@ -27,8 +27,8 @@ struct kp_guard {
 };
 
 /*
- * Says where the hook is. Inlined, for its frame is that of the function between whose enter and leave all happens; so
- * a function enters but once before it leaves. false: the thread is in another hook, and may be still.
+ * Stores the hook's frame in `inside`. Inlined, because the frame must be that of the function that enters and leaves.
+ * So a function must not enter twice before it leaves. false: the thread is inside another hook.
  */
 static inline __attribute__((always_inline)) bool kp_guard_mark(struct kp_thread *t)
 {
@@ -38,7 +38,7 @@ static inline __attribute__((always_inline)) bool kp_guard_mark(struct kp_thread
     return true;
 }
 
-/* true: the gate has one of `bits` and this thread was not inside. */
+/* Enters the hook if the gate has one of `bits` and this thread was not inside. */
 static inline __attribute__((always_inline)) bool kp_guard_try(struct kp_guard *g, uint32_t bits)
 {
     if (!(kp_gate_get() & bits)) return false;
@@ -48,7 +48,7 @@ static inline __attribute__((always_inline)) bool kp_guard_try(struct kp_guard *
     return true;
 }
 
-/* A hook in a handler that struck another hook passes through, and is counted where something is recorded. */
+/* As kp_guard_try. A hook in a signal handler that interrupted another hook is refused, and counted if it records. */
 static inline __attribute__((always_inline)) bool kp_guard_enter(struct kp_guard *g, uint32_t bits)
 {
     if (__builtin_expect(kp_guard_try(g, bits), 1)) return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kprof.h - what a program may say to libkprof.so, if it wants to
+ * kprof.h - functions by which a program can control libkprof.so; their use is optional
  *
  * Nothing has to be linked: a program built with this header runs the same with and without the library. Without it
  * (LD_PRELOAD, or `kprof run`) every call does nothing and returns -ENOSYS. C99, C++11, and from Python:
@@ -55,7 +55,7 @@ extern "C" {
  * takes over and counts nothing, so that no step counts twice. -EPERM when KPROF_STEP names another source.
  */
 KPROF_FUNCTION(int, kprof_step, (void), ())
-/* Number of steps that ended so far, whoever counted them. */
+/* Number of steps that ended so far, from any source. */
 KPROF_FUNCTION(long long, kprof_step_num, (void), ())
 /*
  * Starts recording now, whatever the schedule says; the schedule goes on counting, and its next trace, kprof_stop or

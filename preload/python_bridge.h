@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * python_bridge.h - what a source may ask about the interpreter that called it, if one did
+ * python_bridge.h - what a source may ask about the Python interpreter on its thread
  */
 #ifndef KP_PYTHON_BRIDGE_H
 #define KP_PYTHON_BRIDGE_H
@@ -8,20 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Looks for an interpreter in this process. Outside hooks, one call at a time, before the others are asked; may be
- * repeated. */
+/* Looks for an interpreter in this process. Call it before the functions below, outside hooks, one call at a time; it
+ * may be repeated. */
 void kp_caller_find(void);
 /*
- * Inside a hook, at the end of a range of Optimizer.step: the object that stepped, as a value with the bit
- * KP_STEP_IDENTITY. Equal objects give equal values; one that is created where another died may too. 0: cannot be told.
+ * Inside a hook, at the end of a range of Optimizer.step: the optimizer, as a value with the bit KP_STEP_IDENTITY. One
+ * object always has one value. An object created in the memory of a dead one may have its value, too. 0: not known.
  */
 uint64_t kp_caller_optimizer(void);
-/* Whether that object is no more. Seen at once when nothing refers to it; not when its memory serves an object of its
- * class. */
+/* Was that object freed? True from the moment of its free, until its memory is used by an object of its class. */
 bool kp_caller_is_gone(uint64_t optimizer);
 
-/* Inside a hook: the calling thread's Python call stack, as collector/format/kp_python.h says; 0: none, or not to be
- * read. */
+/* Inside a hook: the calling thread's Python call stack as an id (collector/format/kp_python.h). 0: none, or it cannot
+ * be read. */
 struct kp_thread;
 uint32_t kp_caller_stack(struct kp_thread *thread);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * run.c - what is true of the run and of this process, and the way up to boot.c
+ * run.c - state of the run and of this process, and the calls up to boot.c
  *
  * Called by: every file of preload
- * Owns:      the words below; boot.c fills them
+ * Owns:      the variables below; boot.c sets them
  * Locks:     the turn (an atomic flag): exit waits for its holder, for a bounded time
- * On fail:   before boot.c has filled them nothing is active, and every call up does nothing
- * Safe in:   signal handlers what only loads a word; after fork yes (kp_run_begin_in_child)
+ * On fail:   before boot.c has set them the run is not active, and every call up does nothing
+ * Safe in:   signal handlers: functions that only load a variable; after fork yes (kp_run_begin_in_child)
  */
 #include "preload/run.h"
 
@@ -36,7 +36,7 @@ void kp_run_step(struct kp_thread *thread, uint64_t now_ticks)
     if (up.step) up.step(thread, now_ticks);
 }
 
-/* The bit goes first: what begins a run allocates and makes calls. */
+/* Clears the bit first: beginning a run allocates and makes hooked calls, which would come here again. */
 void kp_run_saw_activity(void)
 {
     if (kp_gate_get() & KP_GATE_CHILD_PENDING) kp_gate_set(kp_gate_get() & ~(uint64_t)KP_GATE_CHILD_PENDING);
@@ -49,7 +49,7 @@ void kp_run_modules_changed(void)
     if (up.modules_changed) up.modules_changed();
 }
 
-/* Asked at every window: said once, and not tried again. */
+/* Called at every window; a failure is logged once and not tried again. */
 int kp_run_open_spool(void)
 {
     int err = kp_load_relaxed(&spool_failed);
@@ -91,10 +91,10 @@ bool kp_run_is_worker(void) { return parent_pid != 0; }
 
 void kp_run_set_parent_pid(int32_t pid) { parent_pid = pid; }
 
-/* The process that has the steps is there, and will. */
+/* A worker does not log while its parent runs: the parent logs for it. */
 bool kp_run_may_log(void) { return !(parent_pid && kp_io_process_start(parent_pid)); }
 
-/* Whether a file of the parent's in /proc holds these bytes, at most 64. */
+/* Does this file of the parent in /proc contain the bytes `what` (at most 64)? */
 static bool parent_says(const char *file, const char *what)
 {
     char text[4096] = "", path[64];
@@ -107,7 +107,7 @@ static bool parent_says(const char *file, const char *what)
         n = kp_io_read(fd, text + has, sizeof text - has);
         has += n > 0 ? (size_t)n : 0;
         is = memmem(text, has, what, bytes) != NULL;
-        const size_t keep = has < bytes - 1 ? has : bytes - 1; /* they may lie on both sides of the end of a read */
+        const size_t keep = has < bytes - 1 ? has : bytes - 1; /* a match may span two reads */
         memmove(text, text + has - keep, keep);
         has = keep;
     }
@@ -133,7 +133,7 @@ void kp_run_set_folders(const char *out, const char *spool)
     kp_path_make_absolute(spool_dir, sizeof spool_dir, spool);
 }
 
-/* A worker's files must not lie where a reader takes each trace for a rank. */
+/* Workers write to the folder `children`: readers take each trace in the main folder for a rank. */
 void kp_run_move_to_children(void)
 {
     const size_t out = strlen(out_dir), spool = strlen(spool_dir);
@@ -152,9 +152,9 @@ const char *kp_path_display(const char *path)
 }
 
 /*
- * A thread of ours that calls into torch must not do so while exit() destroys torch's objects. exit() closes the turn
- * before that: its handler was registered when torch was there already. A thread that is at it is waited for, but not
- * for ever: the host may exit in a signal handler.
+ * A helper thread must not call torch while exit() destroys torch's objects. Our exit handler closes the turn before
+ * that, since it was registered after torch was loaded. It waits for the holder, but not for ever: the host may call
+ * exit() in a signal handler.
  */
 static atomic_flag turn = ATOMIC_FLAG_INIT;
 static _Atomic bool is_exiting;

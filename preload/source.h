@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * source.h - a source is something that catches events: what boot.c drives
+ * source.h - struct kp_source: a part of preload that catches one kind of event, driven by boot.c
  */
 #ifndef KP_SOURCE_H
 #define KP_SOURCE_H
@@ -14,50 +14,50 @@ enum kp_source_mode { KP_SOURCE_OFF, KP_SOURCE_STEPS, KP_SOURCE_FULL };
 
 struct kp_source {
     const char *name;
-    /* The settings, read-only for good, before anything else is called. May be NULL. */
+    /* Called first, with the settings, which never change afterwards. May be NULL. */
     void (*setup)(const struct kp_config *config);
-    /* Looks whether its library is loaded and can be attached to. Called when modules changed, outside any hook,
-     * possibly from inside a dlsym call of the host. true once attached (then never asked again). */
+    /* Attaches the source if its library is loaded. Called when modules changed, outside any hook, possibly inside a
+     * dlsym call of the host. true: attached, and attach is not called again. */
     bool (*attach)(void);
-    /* OFF: nothing installed. STEPS: the cheapest thing that finds step marks. FULL: everything. Any thread, also
-     * from inside one of its own callbacks at a step; must return in microseconds. */
+    /* OFF: no hook. STEPS: the cheapest hook that finds step marks. FULL: all hooks. Any thread, also from inside one
+     * of the source's own callbacks at a step; must return in microseconds. */
     void (*set_mode)(enum kp_source_mode mode);
-    /* Whether the host did anything this source would have recorded, also while OFF or STEPS; may be NULL (no). */
+    /* Did the host do anything that this source would have recorded, also while OFF or STEPS? NULL: no. */
     bool (*had_activity)(void);
 
-    /* --- the rest may be NULL --- */
+    /* --- any of the following may be NULL --- */
 
-    /* Whether the host did any since this was last asked. One thread asks. */
+    /* As had_activity, since the last call. One thread calls it. */
     bool (*had_activity_since)(void);
 
-    /* KP_ACTIVITY_*: FULL becomes STEPS when KPROF_ACTIVITIES has none of them. 0: always asked for. */
+    /* KP_ACTIVITY_*: FULL becomes STEPS if KPROF_ACTIVITIES has none of them. 0: FULL always stays FULL. */
     uint32_t activities;
-    /* Modules came or went after it was attached. As attach: outside any hook, maybe inside a dlsym call of the
-     * host. */
+    /* Modules came or went after attach. Called like attach: outside any hook, maybe inside a host's dlsym call. */
     void (*modules_changed)(void);
-    /* A window records since `begin_ticks`: waits, at most so long, until this source does. The thread that steps, no
-     * lock held; its first record of the window comes after this. May be called again for the same window. 0: must not
-     * wait for anything, the thread may be inside a dlopen or cuInit of the host for which other threads of it wait. */
+    /* A window records since `begin_ticks`: waits until this source records, at most `timeout_ms`. On the thread that
+     * steps, without a lock, before its first record of the window. May be called again for the same window. With 0 it
+     * must not wait: the thread may be inside a dlopen or cuInit for which other host threads wait. */
     void (*wait_ready)(uint64_t begin_ticks, uint32_t timeout_ms);
-    /* Whether all that began in a window before `end_ticks` was handed over, or is given up. Until it says yes the
-     * window is not closed. The writer thread, 20 times a second; must not wait. */
+    /* Was everything that began before `end_ticks` handed over, or given up? Until then the window is not closed. The
+     * writer thread asks, 20 times a second; must not wait. */
     bool (*is_drained)(uint64_t end_ticks);
-    /* The window of this cycle is being closed: nothing more is put into its chunks. Right before kp_record_quiesce. */
+    /* The cycle's window is being closed: the source must put no more records into its chunks. Called right before
+     * kp_record_quiesce. */
     void (*close_cycle)(uint32_t cycle);
-    /* What is to be said of the run so far: before the first trace is written, perhaps again before others. The export
-     * thread, or the one that ends the program; may read files. */
+    /* Logs the source's report on the run so far: before the first trace is written, perhaps again before others. On
+     * the export thread or the exiting thread; may read files. */
     void (*report)(void);
-    /* kp_run_gpu_backend has a new answer. Any thread, no lock held. */
+    /* kp_run_gpu_backend returns a new value. Any thread, no lock held. */
     void (*gpu_changed)(void);
-    /* The host forks: no thread of this source is inside the loader, or in a library of the host's, until after_fork
-     * (only after true; in the parent, and first of all in the child). Waits for a bounded time. false: the source
-     * stays out of this child. */
+    /* The host forks. After true no thread of this source is inside the loader or a host library, until after_fork is
+     * called, in the parent and first of all in the child. Waits for a bounded time. false: the source does not
+     * record in this child. */
     bool (*before_fork)(void);
     void (*after_fork)(bool is_child);
-    /* Inside fork, in a child that shall record (KPROF_CHILDREN): what was the parent's is forgotten. No record, no
-     * thread, no lock. NULL: this source stays out of children. */
+    /* Inside fork, in a child that shall record (KPROF_CHILDREN): resets all state inherited from the parent. No
+     * record, thread or lock. NULL: this source does not record in children. */
     void (*begin_in_child)(void);
-    /* It records from the start on, before any op: attached is as good as kp_run_saw_activity. */
+    /* It records from the start, before any op: attaching counts as first activity. */
     bool starts_active;
 };
 extern const struct kp_source kp_torch_source, kp_python_source, kp_markers_source, kp_nvtx_source, kp_cupti_source,
