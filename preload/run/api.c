@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * api.c - the exported kprof_* functions: each a short call into schedule, cycle or record
+ * api.c - the exported kprof_* functions, each a short call into schedule, cycle or record
  *
  * Called by: the host, any thread, through kprof.h or ctypes; never from a signal handler
  * Owns:      a stack of open ranges per thread (arena, made at a thread's first push)
- * Locks:     none of its own. Memory: a thread's first push takes one arena block.
- * On fail:   returns -errno and leaves no trace; the host goes on
+ * Locks:     none. Memory: a thread's first push takes one arena block.
+ * On fail:   returns -errno and changes nothing
  */
 #include <errno.h>
 #include <string.h>
@@ -30,12 +30,12 @@ struct range {
     uint32_t cycle;
 };
 struct ranges {
-    uint32_t thread_no; /* a thread struct is reused: ranges of a dead thread are forgotten */
-    uint32_t depth;     /* may exceed RANGES_MAX: what lies above is counted, not kept */
+    uint32_t thread_no; /* tells a dead thread's ranges, since a thread struct is used again */
+    uint32_t depth;     /* may exceed RANGES_MAX: ranges above are counted, not kept */
     struct range open[RANGES_MAX];
 };
 
-/* The calling thread, marked inside; NULL with the reason in *err. Leave with leave(). */
+/* Marks the calling thread as inside and returns it; NULL with the reason in *err. leave() must follow. */
 static inline __attribute__((always_inline)) struct kp_thread *enter(int *err)
 {
     *err = -ENOSYS;
@@ -134,7 +134,7 @@ int kprof_range_push(const char *name)
         err = -EOVERFLOW;
     } else {
         begin_range(self, &stack->open[stack->depth], name);
-        kp_signal_fence(); /* a handler may leave from here: what is on the stack is whole */
+        kp_signal_fence(); /* a signal handler may jump out of here: the entry is complete before depth counts it */
         stack->depth++;
     }
     leave(self);
@@ -142,7 +142,7 @@ int kprof_range_push(const char *name)
     return err;
 }
 
-/* A range that outlives its window stays open there, as torch's do. */
+/* A range that outlives its window has no end there, as with torch's ranges. */
 static void end_range(const struct range *r, uint64_t end)
 {
     uint64_t gate = kp_gate_get();
@@ -166,7 +166,7 @@ int kprof_range_pop(void)
     return err;
 }
 
-/* Keeps "meta.KEY=JSON" in the spool's header: the exporter merges it, also after a crash. */
+/* Writes "meta.KEY=JSON" to the spool, so that the exporter has it after a crash, too. */
 static int keep_metadata(const char *key, const char *json)
 {
     char line[128];

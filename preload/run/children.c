@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * children.c - what a process and its workers share: which window records, and whose spools there are
+ * children.c - the mapped file that a process shares with its workers: the recording window, the workers' spools
  *
  * Called by: boot.c (constructor, first op, fork), finish.c (exit); the thread kprof-follow of a worker
  * Owns:      KPROF_SPOOL_DIR/children/.HOST_PID-START.family, mapped: made at the first op of a process with
  *            KPROF_CHILDREN=1, removed at its exit
- * Locks:     none: words of the mapping are stored and loaded whole
- * On fail:   without the file children are programs of their own; a spool beyond the table is left to kprof recover
- * Safe in:   after fork yes: that is what it is for
+ * Locks:     none; the mapping has only atomic variables
+ * On fail:   without the file children record independently; a spool that the table has no room for is left to kprof
+ *            recover
+ * Safe in:   after fork yes
  *
- * Who is a worker? A process whose parent ran ops: forked from it, or started by its multiprocessing (spawn,
- * forkserver). Others (ranks that a launcher forks or spawns) are programs of their own.
+ * A worker is a process whose parent ran ops: forked from it, or started by its multiprocessing (spawn, forkserver).
+ * Others (ranks that a launcher forks or spawns) record independently.
  *
- * A DataLoader worker sees no step: it lives beside many of them. So a worker records while the window of the process
- * that has the steps is open, and looks for it 50 times a second, until it sees a step of its own. Without a schedule
- * it records from its first op on. Workers end by os._exit or are killed, so what they leave is made traces of by the
- * process that has the steps, at its exit.
+ * A DataLoader worker sees no step. So a worker records while a window of the process that has the steps is open, until
+ * the worker sees a step of its own. It checks 50 times a second. Without a schedule it records from its first op on.
+ * Workers end by os._exit or are killed, so the process that has the steps exports their spools at its exit.
  */
 #include "preload/run/children.h"
 
@@ -43,9 +43,9 @@
 enum { SPOOLS_MAX = 4096, NAME_BYTES = 120, LOOK_NS = 20000000 };
 
 struct family {
-    int32_t pid;             /* of the process that has the steps */
+    int32_t pid;             /* the process that has the steps */
     _Atomic uint32_t window; /* number of the window that records, 0: none */
-    _Atomic uint32_t spools; /* rows asked for; may exceed SPOOLS_MAX */
+    _Atomic uint32_t spools; /* rows requested; may exceed SPOOLS_MAX */
     struct {
         _Atomic int32_t pid; /* 0: the name is not complete */
         char name[NAME_BYTES];
@@ -54,7 +54,7 @@ struct family {
 
 static struct family *_Atomic family;
 static const struct kp_config *settings;
-static _Atomic bool is_refused; /* there is no place for what children record */
+static _Atomic bool is_refused; /* the folder for children cannot be used; that was logged */
 
 static void family_name(char *name, size_t bytes, int32_t pid)
 {
@@ -64,8 +64,8 @@ static void family_name(char *name, size_t bytes, int32_t pid)
 }
 
 /*
- * The folder `children` below another. It may have been made by somebody else who can write to the one above: then he
- * can exchange all that is in it. -ENOENT: there is none.
+ * Opens the folder `children` in `above`. It is refused if another user owns it or everybody may write to it: files in
+ * it could then be replaced. -ENOENT: there is none.
  */
 static int folder_open(const char *above)
 {
@@ -82,7 +82,7 @@ static int folder_open(const char *above)
     return fd;
 }
 
-/* A file that is shorter is not complete yet, or another release's: its memory must not be touched. */
+/* A shorter file is not complete yet or from another release, and reading its mapping would fault. */
 static struct family *family_map(int fd)
 {
     struct stat st;
@@ -130,10 +130,10 @@ static int family_make(const char *name)
     int rc = kp_io_mkdirs(path, KP_IO_FOLDER_MODE);
     const int folder = rc < 0 ? rc : folder_open(kp_run_spool_dir());
     if (folder < 0) return folder;
-    (void)kp_io_unlink_at(folder, name); /* of the program that executed this one: its name is ours alone */
+    (void)kp_io_unlink_at(folder, name); /* a file of this name is from the program before an exec of this process */
     int fd = kp_io_open_at(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (fd >= 0 &&
-        kp_io_fallocate(fd, 0, sizeof(struct family)) != 0) { /* a page that finds no room on the disk is a SIGBUS */
+        kp_io_fallocate(fd, 0, sizeof(struct family)) != 0) { /* on a full disk a page without a block is a SIGBUS */
         kp_io_close(fd);
         (void)kp_io_unlink_at(folder, name);
         fd = -EIO;
@@ -150,7 +150,7 @@ void kp_children_worked(void)
     const int fd = family_make(name);
     struct family *ours = fd < 0 ? NULL : family_map(fd);
     if (!ours) {
-        if (kp_exchange_acq_rel(&is_refused, true)) return; /* that was said */
+        if (kp_exchange_acq_rel(&is_refused, true)) return; /* already logged */
         KP_LOG_ONCE(0, "%s/children/%s cannot be made: forked children are not recorded", kp_run_spool_dir(),
                     name); /* once for all of them */
         return;
@@ -168,7 +168,7 @@ void kp_children_forked(void)
     if (f) kp_run_set_parent_pid(f->pid);
 }
 
-/* A window that is open is closed with the other process's, also one of the worker's own schedule. */
+/* Closes an open window together with that of the other process, even one that the worker's own schedule opened. */
 static void *follow(void *unused)
 {
     const struct family *f = kp_load_acquire(&family); /* pairs with: children.c:kp_children_worked */
@@ -205,7 +205,7 @@ void kp_children_register(const char *path)
     kp_store_release(&f->spool[row].pid, (int32_t)getpid()); /* pairs with: children.c:next_left */
 }
 
-/* The name of the next spool of a dead child, which may have removed it. */
+/* Finds the name of the next spool of a dead worker; the worker may have removed it. */
 static bool next_left(struct family *f, uint32_t *at, char name[NAME_BYTES])
 {
     uint32_t rows = kp_load_relaxed(&f->spools);
@@ -221,7 +221,7 @@ static bool next_left(struct family *f, uint32_t *at, char name[NAME_BYTES])
     return false;
 }
 
-/* Where the traces go others may have put a folder of theirs, too. One that is not there yet is made. */
+/* Can traces be written to `children` of the output folder? Another user may have put a folder there. */
 static bool can_write_traces(void)
 {
     const int fd = folder_open(kp_run_out_dir());
@@ -229,7 +229,7 @@ static bool can_write_traces(void)
     return fd >= 0 || fd == -ENOENT;
 }
 
-/* Large: not for a host's stack. */
+/* Too large for a host thread's stack. */
 struct paths {
     char out[4200], name[NAME_BYTES];
 };

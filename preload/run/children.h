@@ -10,26 +10,26 @@
 
 struct kp_config;
 
-/* Once, by the constructor, when the folders are known: a process that multiprocessing started finds whose worker it
- * is. */
+/* Called once by the constructor, when the folders are set. A process that multiprocessing started finds its parent. */
 void kp_children_setup(const struct kp_config *config);
-/* Whether a child that is forked shall record. */
+/* Shall forked children record? */
 bool kp_children_are_wanted(void);
-/* The first op of this process: whoever it forks or spawns from here on is its worker. May take a tenth of a
- * millisecond. */
+/* Called at the first op of this process: children that it forks or spawns from here on are its workers. May take 0.1
+ * ms. */
 void kp_children_worked(void);
 
-/* Started by Python's multiprocessing (spawn, forkserver): a DataLoader worker maybe, which runs ops but owes nobody a
- * step. */
+/* Was this process started by Python's multiprocessing (spawn, forkserver)? Then it may be a DataLoader worker, which
+ * runs ops but has no steps. */
 bool kp_children_is_multiprocessing(void);
-/* In a forked child, inside fork. A worker, when who forked it (or whose worker that is) ran ops. */
+/* In a forked child, inside fork. The child is a worker if its parent, or the process that the parent is a worker of,
+ * ran ops. */
 void kp_children_forked(void);
-/* In a worker, with a schedule: its windows begin and end with those of the process that has the steps. */
+/* In a worker, with a schedule: opens and closes windows with those of the process that has the steps. */
 void kp_children_follow(void);
-/* In a worker: its spool was opened; at its exit the process that has the steps makes a trace of what is left in it. */
+/* In a worker: enters its spool in the shared table. The process that has the steps exports that spool at its exit. */
 void kp_children_register(const char *spool_path);
 
-/* At exit of the process that has the steps: traces of what its dead workers left, and one line about them. */
+/* At exit of the process that has the steps: exports the spools of its dead workers, and logs one line about them. */
 void kp_children_collect(void);
 
 #endif

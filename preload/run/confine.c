@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * confine.c - lets a program go before it forbids itself what we do in it: system calls, the processor's clock
+ * confine.c - ends recording before the program confines itself by seccomp or forbids itself the time stamp counter
  *
- * Called by: host threads in prctl and seccomp_load (taps, put in by solo.c); in syscall through syscall_ARCH.S
+ * Called by: host threads in prctl and seccomp_load (taps, installed by solo.c); in syscall through syscall_ARCH.S
  * Owns:      nothing
- * Locks:     none of its own; exit's, for a bounded time
- * On fail:   what struck the host's other threads in the middle stays in the spool (kprof recover)
- * Safe in:   after fork and vfork: passes on where the process is not ours
+ * Locks:     those of exit, for a bounded time
+ * On fail:   records of threads that were in the middle of a hook stay in the spool (kprof recover)
+ * Safe in:   after fork and vfork: passes the call on if this process is not the owner
  *
- * From such a call on the kernel may end this thread, or the process, for something that the program itself never does.
- * So what was recorded is written now, none of our threads stays, and nothing of ours makes a call or looks at a clock
- * afterwards. A call by an inlined instruction is not seen.
+ * After such a call the kernel may kill this thread or the process for a system call that only this library makes. So
+ * traces are written now, all helper threads end, and the library makes no system call and reads no clock afterwards.
+ * A system call by an inlined instruction is not seen.
  */
 #include "preload/run/confine.h"
 
@@ -41,7 +41,7 @@ static void confine(const char *what, const char *how)
     errno = saved;
 }
 
-/* A filter that is not there is how programs ask whether the kernel has filters: nothing is set. */
+/* A NULL filter sets nothing: programs use it to ask whether the kernel has filters. */
 static bool is_seccomp_set(unsigned long mode, const void *filter)
 {
     return mode == SECCOMP_MODE_STRICT || (mode == SECCOMP_MODE_FILTER && filter);
@@ -60,7 +60,7 @@ static int tap_prctl(int option, unsigned long b, unsigned long c, unsigned long
     return real_prctl(option, b, c, d, e);
 }
 
-static int (*real_seccomp_load)(const void *context); /* libseccomp's */
+static int (*real_seccomp_load)(const void *context); /* of libseccomp */
 static int tap_seccomp_load(const void *context)
 {
     confine("confines itself", "seccomp");

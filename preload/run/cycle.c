@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cycle.c - turns steps into windows: warm up, record, hand over
+ * cycle.c - opens and closes windows at steps: warm up, record, hand over to the writer
  *
  * Called by: a source at a step (inside its hook, cold: once a step), kprof_* functions, the writer's tick, exit
  * Owns:      the current window and the ring of windows that wait to be closed
  * Locks:     cycle_lock, rank 1 (above record's); held for microseconds, only at steps, never while exporting. Its
  *            holder cannot be cancelled; exit and fork wait for it for a bounded time only.
  * On fail:   a spool that cannot be opened ends recording for this process (one line was logged)
- * Safe in:   signal handlers no; after fork no (the gate reads 0 there, nobody comes here)
+ * Safe in:   signal handlers no; after fork no (the gate reads 0 there, so no hook comes here)
  *
- *   step N ends: kp_steps_advance says (before, after)
- *     before recorded -> the STEP record of N
- *     window must end -> end stamped, gate moved on, window queued for the writer (finish.c)
- *     window must open -> spool opened if needed, sources installed, gate set, lock let go; sources settle
- *     a step begins that is recorded -> its STEP record, behind what sources put of before it
- *   kprof_start opens a window at any time; the schedule counts on and its next save, or kprof_stop, ends it
+ *   step N ends: kp_steps_advance returns (before, after)
+ *     before recorded -> the STEP record of N ends
+ *     window must end -> end time set, gate changed, window queued for the writer (finish.c)
+ *     window must open -> spool opened if needed, sources installed, gate set, lock released; then sources settle
+ *     a recorded step begins -> its STEP record, after the records that sources make of earlier events
+ *   kprof_start opens a window at any time. The schedule goes on; its next save, or kprof_stop, ends that window.
  */
 #include "preload/run/cycle.h"
 
@@ -34,10 +34,10 @@
 enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200, FORK_WAIT_MS = 5000, SETTLE_MS = 1000 };
 
 /*
- * The op that ends a step, the step and the next one never have a stamp in common: readers that keep microseconds as
- * doubles (Perfetto) round each to a nanosecond, and of ranges that touch one may then reach past the other, and is
- * dropped. More than a nanosecond on any clock, less than a step takes in here: nothing of this thread is stamped
- * before.
+ * Distance between the end of a step's last op, the end of the step and the begin of the next one. Readers that keep
+ * microseconds as doubles (Perfetto) round to a nanosecond. Of ranges that touch, one may then reach past the other
+ * and is dropped. These ticks are more than a nanosecond on any clock. They are less than this code takes, so no later
+ * event of the thread has an earlier time.
  */
 enum { APART_TICKS = 8 };
 
@@ -45,10 +45,10 @@ static pthread_mutex_t cycle_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool is_holder __attribute__((tls_model("initial-exec")));
 static struct kp_schedule schedule;
 static const struct kp_source *const *sources;
-static enum kp_source_mode source_mode; /* what the sources were told last, for those that attach later */
+static enum kp_source_mode source_mode; /* the mode set last, for sources that attach later */
 static uint32_t wanted_bits, wanted_activities;
 static bool started, ended;
-static bool is_phase_left;       /* kprof_stop: what is left of the schedule's active steps is not recorded */
+static bool is_phase_left;       /* after kprof_stop: the schedule's remaining active steps are not recorded */
 static struct kp_window current; /* number 0: none open; begin 0: warming up */
 static uint32_t last_number;
 static uint64_t step_begin; /* ticks at which the step in progress began */
@@ -58,15 +58,14 @@ static struct kp_window waiting[WAITING_MAX];
 static uint32_t waiting_head, waiting_count;
 static uint64_t skipped;
 static bool ever_recorded;
-/* What kp_cycle_begin_run of a caller that may wait found done: the gate then, and how often a source had been
- * attached. */
+/* State at the last kp_cycle_begin_run of a caller that may wait: the gate, and attached_count. */
 static _Atomic uint64_t done_gate;
 static _Atomic uint32_t done_attached, attached_count;
 static _Atomic uint32_t unseen, *shown = &unseen; /* number of the window that records, 0: none */
 
 /*
- * The host's thread must not be cancelled in our open() while it holds the lock, nor leave by a jump out of a signal
- * handler: the next step would wait for ever.
+ * A host thread that holds the lock must not be cancelled in our open(), nor leave by a jump out of a signal handler:
+ * the next step would wait for ever. So cancellation is disabled and signals are blocked.
  */
 struct held {
     int cancel;
@@ -77,7 +76,7 @@ static void lock_take(struct held *held)
 {
     kp_sigblock_all_begin(&held->stay);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &held->cancel);
-    is_holder = true; /* before it is: a handler that strikes in between waits in vain for a moment, and no longer */
+    is_holder = true; /* set before the lock is taken: a signal handler in between then waits a bounded time only */
     pthread_mutex_lock(&cycle_lock);
 }
 
@@ -86,10 +85,10 @@ static void lock_give(const struct held *held)
     pthread_mutex_unlock(&cycle_lock);
     is_holder = false;
     pthread_setcancelstate(held->cancel, NULL);
-    kp_sigblock_all_end(&held->stay); /* last: a handler of what was waiting may leave from here */
+    kp_sigblock_all_end(&held->stay); /* last: the handler of a pending signal may jump out of here */
 }
 
-/* For exit and fork, which a signal handler may call on the very thread that holds the lock. */
+/* For exit and fork: a signal handler may call them on the thread that holds the lock. */
 static bool lock_try(int wait_ms)
 {
     for (int i = 0; i < (is_holder ? 1 : wait_ms); i++) {
@@ -112,7 +111,7 @@ void kp_cycle_setup(const struct kp_config *config, const struct kp_schedule *wa
                   (config->with_modules ? KP_GATE_MODULES : 0);
 }
 
-/* Numbers go on: a record that was open at the fork belongs to none of the child's windows. */
+/* Window numbers go on, so that a record that was open at the fork belongs to none of the child's windows. */
 void kp_cycle_begin_in_child(const struct kp_schedule *wanted, const struct kp_source *const *list)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
@@ -130,7 +129,7 @@ void kp_cycle_begin_in_child(const struct kp_schedule *wanted, const struct kp_s
     waiting_head = waiting_count = 0;
 }
 
-/* A source of what was not asked for still finds steps. */
+/* FULL becomes STEPS for a source whose activities were not asked for: it still finds steps. */
 static enum kp_source_mode mode_of(const struct kp_source *s, enum kp_source_mode mode)
 {
     bool is_asked_for = !s->activities || s->activities & wanted_activities;
@@ -148,7 +147,7 @@ static bool is_recording(enum kp_action action)
     return action == KP_ACTION_RECORD || action == KP_ACTION_RECORD_AND_SAVE;
 }
 
-/* The window is known to a reader from here on, also when the process is killed before it closes. */
+/* Writes the window to the spool, so that a reader knows it even if the process is killed before it closes. */
 static void announce_window(void)
 {
     struct kp_rec_cycle rec = {
@@ -162,7 +161,7 @@ static void announce_window(void)
     kp_record_clock();
 }
 
-/* Others may look at it, without a lock: workers do. */
+/* Publishes the recording window's number; workers read it without a lock. */
 static void show_window(uint32_t number) { kp_store_release(shown, number); /* pairs with: children.c:follow */ }
 
 void kp_cycle_show_window(_Atomic uint32_t *word)
@@ -199,14 +198,14 @@ static void activate_window(uint64_t now)
     kp_gate_set(kp_gate_make(current.number, wanted_bits | KP_GATE_RECORD));
 }
 
-/* Nothing is recorded: only steps are looked for. */
+/* Ends recording: sources look for steps only. */
 static void rest(void)
 {
     kp_gate_set(kp_gate_make(last_number, wanted_bits));
     set_sources(KP_SOURCE_STEPS);
 }
 
-/* Enters the phase of `action`. A window of the phase before is closed already, unless kprof_start opened it. */
+/* Enters the phase of `action`. The window of the last phase is closed already, unless kprof_start opened it. */
 static void enter(enum kp_action action, uint64_t now)
 {
     if (current.begin) return;
@@ -225,14 +224,14 @@ static void close_window(uint64_t now, bool cut)
         show_window(0);
         current.end = now;
         current.cut = cut;
-        current.lost =
-            kp_loss_total() - current.lost; /* the next window may begin, and lose, before the writer closes this one */
+        current.lost = kp_loss_total() -
+                       current.lost; /* counted now: the next window may lose records before this one is closed */
         waiting[(waiting_head + waiting_count++) % WAITING_MAX] = current;
     }
     memset(&current, 0, sizeof current);
 }
 
-/* The ProfilerStep# range of the step that begins, on the thread that steps; its end is filled in by the next step. */
+/* Writes the ProfilerStep# range of the step that begins, on the thread that steps; end_step fills in its end. */
 static void begin_step(struct kp_thread *thread)
 {
     if (!schedule.set || !current.number || !current.begin || !thread) return;
@@ -247,7 +246,7 @@ static void begin_step(struct kp_thread *thread)
     open_step = rec;
 }
 
-/* The step in progress ends behind `now`; gives the stamp at which the next one, or none, begins. */
+/* Ends the step in progress just after `now`. Returns the time at which the next one may begin. */
 static uint64_t end_step(uint64_t now)
 {
     const uint64_t end = now + APART_TICKS;
@@ -259,14 +258,14 @@ static uint64_t end_step(uint64_t now)
     return end + APART_TICKS;
 }
 
-/* No lock of ours is held: a source may wait for one of the host's (Python's). */
+/* Called without a lock, as a source may wait for a lock of the host (the GIL). */
 static void settle_sources(uint64_t begin, uint32_t timeout_ms)
 {
     for (const struct kp_source *const *s = sources; begin && *s; s++)
         if ((*s)->wait_ready) (*s)->wait_ready(begin, timeout_ms);
 }
 
-/* The step that begins, once sources have settled: what they put of before the window comes first in it. */
+/* Begins the step after the sources have settled: their records of earlier events come first in the window. */
 static void settle_and_begin_step(struct kp_thread *thread, uint64_t step, uint64_t begin, uint32_t timeout_ms)
 {
     settle_sources(begin, timeout_ms);
@@ -279,7 +278,7 @@ static void settle_and_begin_step(struct kp_thread *thread, uint64_t step, uint6
 /* True when a window began or ended. */
 static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, uint64_t now)
 {
-    const bool is_own = current.begin && is_recording(turn->before); /* not one that kprof_start opened */
+    const bool is_own = current.begin && is_recording(turn->before); /* false for a window of kprof_start */
     bool save = turn->before == KP_ACTION_RECORD_AND_SAVE || (turn->starts_over && (is_own || !current.begin));
     now = end_step(now);
     step_number = turn->step;
@@ -295,7 +294,7 @@ static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, 
 void kp_cycle_step(struct kp_thread *thread, uint64_t now)
 {
     struct kp_transition turn;
-    int kept = errno; /* the host's: we are inside one of its calls */
+    int kept = errno; /* errno of the host, as this runs inside one of its calls */
     bool turned = false;
     struct held held;
     lock_take(&held);
@@ -303,11 +302,11 @@ void kp_cycle_step(struct kp_thread *thread, uint64_t now)
     const uint64_t begin = current.begin;
     lock_give(&held);
     if (turned) settle_and_begin_step(thread, turn.step, begin, SETTLE_MS);
-    if (turned) kp_writer_wake(); /* the writer closes a window, or prepares one */
+    if (turned) kp_writer_wake(); /* to close a window, or to prepare chunks for one */
     errno = kept;
 }
 
-/* Then there is nothing to do at each kprof_range_push. */
+/* True when nothing changed since the last full begin_run: a fast path for kprof_range_push. */
 static bool is_done(void)
 {
     const uint64_t gate = kp_load_acquire(&done_gate); /* pairs with: done_keep */
@@ -334,7 +333,7 @@ void kp_cycle_begin_run(bool may_wait)
     struct held held;
     lock_take(&held);
     bool begins = !ended && !started;
-    if (!ended && started) set_sources(source_mode); /* for the source that attached just now */
+    if (!ended && started) set_sources(source_mode); /* for a source that has just attached */
     if (begins) {
         started = true;
         step_begin = kp_ticks();
@@ -384,13 +383,13 @@ int kp_cycle_stop(void)
     return err;
 }
 
-/* The sources stay as they are: at exit the objects of a C++ library may be destroyed already. */
+/* Does not change the sources' mode: at exit the objects of a C++ library may be destroyed already. */
 bool kp_cycle_end_run(void)
 {
     if (!lock_try(LOCK_WAIT_MS)) return false;
     ended = true;
     const uint64_t now =
-        started ? end_step(kp_ticks()) : 0; /* without a run no clock is read: the host may have forbidden itself to */
+        started ? end_step(kp_ticks()) : 0; /* without a run no clock is read: the host may have disabled the TSC */
     kp_gate_set(kp_gate_make(last_number, KP_GATE_ON));
     close_window(now, true);
     pthread_mutex_unlock(&cycle_lock);
@@ -405,7 +404,7 @@ bool kp_cycle_ever_recorded(void) { return ever_recorded; }
 
 static bool are_sources_drained(uint64_t end)
 {
-    bool are_drained = true; /* each is asked: the first time tells it that the window is over */
+    bool are_drained = true; /* every source is asked, as the first call tells it that the window is over */
     for (const struct kp_source *const *s = sources; *s; s++)
         if ((*s)->is_drained && !(*s)->is_drained(end)) are_drained = false;
     return are_drained;
@@ -431,7 +430,7 @@ bool kp_cycle_take_closed(struct kp_window *out, bool at_exit)
     uint64_t end = have ? waiting[waiting_head].end : 0;
     lock_give(&held);
     if (!have || (!at_exit && !are_sources_drained(end))) return false;
-    lock_take(&held); /* only one thread takes: it is still the oldest */
+    lock_take(&held); /* one thread takes windows, so this is still the oldest */
     have = waiting_count > 0;
     if (have) {
         *out = waiting[waiting_head];

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * locks.c - a host that locks its memory finds ours neither counted nor locked
+ * locks.c - keeps our memory out of the host's mlockall
  *
- * Called by: host threads in mlockall (a tap, put in with those of getenv.c)
+ * Called by: host threads in mlockall (a tap, installed with those of getenv.c)
  * Owns:      nothing
- * Locks:     none of its own
+ * Locks:     none
  * Memory:    2 KB of stack
- * On fail:   the host has the kernel's answer, as it is with us there
- * Safe in:   after fork and vfork: passes on where the process is not ours
+ * On fail:   the host gets the kernel's result, with our memory counted
+ * Safe in:   after fork and vfork: passes the call on if this process is not the owner
  *
- * mlockall compares all that is mapped with what an ordinary user may lock (RLIMIT_MEMLOCK, often 8 MB), and what it
- * locks counts for all that comes. So where it is refused, and would not be without us, the same is done map by map,
- * ours left out; where it is granted, ours is unlocked again, and so is what we map from then on (io.c). Stacks of our
- * threads are counted with the host's.
+ * mlockall fails if all mapped memory is more than the user may lock (RLIMIT_MEMLOCK, often 8 MB). Locked memory also
+ * counts for later locks. If the call is refused because of our memory, the tap locks the host's maps one by one. If it
+ * is granted, the tap unlocks our memory, and io_memory.c unlocks what is mapped later. Stacks of helper threads count
+ * as the host's.
  */
 #include "preload/run/locks.h"
 
@@ -34,7 +34,7 @@
 #define MCL_ONFAULT 4
 #endif
 
-/* This library, from its first byte to the end of its zeroed data. */
+/* Begin and end of this library in memory: its ELF header and the end of .bss. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
 enum { PAGE = 4096, REST_MS = 300 };
 
@@ -42,7 +42,7 @@ struct range {
     uintptr_t from, to;
 };
 
-/* The ranges that are ours, one after the other, in no order. */
+/* Iterates over our ranges of memory, in no order. */
 static bool ours_next(uint32_t *at, struct range *out)
 {
     const uint32_t i = (*at)++;
@@ -69,7 +69,7 @@ static void ours_unlock(void)
     for (uint32_t at = 0; ours_next(&at, &r);) kp_io_unlock_pages((void *)r.from, r.to - r.from);
 }
 
-/* The part of [from, to) that comes first and is not ours; empty: none. */
+/* The first part of [from, to) that is not ours; empty: none. */
 static struct range hosts_first(uintptr_t from, uintptr_t to)
 {
     struct range r, part = {from, to};
@@ -83,8 +83,8 @@ static struct range hosts_first(uintptr_t from, uintptr_t to)
     return part;
 }
 
-/* First what is refused beyond the limit; then the pages, of which some cannot be had (guards, files that were cut): as
- * mlockall does. */
+/* As mlockall does: locks on fault, which checks the limit, then populates. Some pages cannot be populated (guard
+ * pages, truncated files), which is no error. */
 static int part_lock(struct range part, bool is_on_fault)
 {
     const int rc = kp_io_lock_pages((void *)part.from, part.to - part.from, true);
@@ -109,7 +109,7 @@ static const char *hex_read(const char *p, uintptr_t *out)
     return p;
 }
 
-/* Calls for each line of /proc/self/maps: what begins a line is all that is asked. */
+/* Locks the host's part of each line of /proc/self/maps; only the beginning of a line is read. */
 static int hosts_lock_all(bool is_on_fault)
 {
     char text[1024];
@@ -123,13 +123,13 @@ static int hosts_lock_all(bool is_on_fault)
         for (; rc == 0 && (end = strchr(line, '\n')); line = end + 1) {
             uintptr_t from, to;
             const char *p = hex_read(line, &from);
-            if (*p != '-' || from >> 63) continue; /* vsyscall: no memory of a process */
+            if (*p != '-' || from >> 63) continue; /* the vsyscall page is the kernel's */
             hex_read(p + 1, &to);
             rc = hosts_lock(from, to, is_on_fault);
         }
         kept -= (size_t)(line - text);
         memmove(text, line, kept);
-        if (kept == sizeof text - 1) kept = 0; /* a long path: the rest of it begins no line */
+        if (kept == sizeof text - 1) kept = 0; /* a long path fills the buffer: its rest is skipped */
     }
     if (fd >= 0) kp_io_close(fd);
     return fd < 0 ? fd : rc;
@@ -137,14 +137,14 @@ static int hosts_lock_all(bool is_on_fault)
 
 static int (*real_mlockall)(int flags);
 
-/* Refused for more than the limit: is it more without us? */
+/* Is the host's memory without ours within the limit? */
 static bool fits_alone(void)
 {
     const uint64_t all = kp_io_addresses(), ours = ours_sum();
     return all > ours && all - ours <= kp_io_lock_limit();
 }
 
-/* While our threads are away: they map, and what they map is not listed at once. */
+/* Pauses helper threads: memory that they map is not listed at once. */
 static bool lock_alone(bool is_on_fault)
 {
     const bool is_rest = kp_run_is_owner() && kp_helpers_pause(REST_MS);

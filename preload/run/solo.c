@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * solo.c - sends our threads away while the host calls what only a process of one thread may call
+ * solo.c - pauses helper threads while the host makes a call that needs a single-threaded process
  *
- * Called by: host threads in setuid and its kin, unshare and setns, fstatat (taps); boot.c (puts them in when a run
- *            begins, and those of confine.c)
- * Owns:      the set of taps, which stays for good
- * Locks:     none of its own (helper_pause.c has a flag)
- * On fail:   the call is made with our threads there
- * Safe in:   after fork and vfork: passes through where the process is not ours
+ * Called by: host threads in set*id, unshare, setns and fstatat (taps); boot.c (installs them and those of confine.c
+ *            when a run begins)
+ * Owns:      the set of taps, which is never removed
+ * Locks:     none (helper_pause.c has a flag)
+ * On fail:   the call is made while helper threads run
+ * Safe in:   after fork and vfork: passes the call on if this process is not the owner
  */
 #include "preload/run/solo.h"
 
@@ -46,7 +46,7 @@ static int end(bool is_rest, int result)
     return result;
 }
 
-/* One row a function: its name, its parameters, its arguments. */
+/* A row for each function: its name, its parameters, its arguments. */
 #define ROWS(ROW)                                          \
     ROW(setuid, (uid_t a), (a))                            \
     ROW(seteuid, (uid_t a), (a))                           \
@@ -70,9 +70,8 @@ static int end(bool is_rest, int result)
 ROWS(TAP)
 
 /*
- * How a program with no thread but its first makes sure of that (Chromium's zygote, before it forks): the links of
- * /proc/self/task are two and its threads. Ours are away while it looks. The first call says whether the path can be
- * read at all.
+ * Is this the path of the process's task folder? A program checks by its link count (2 plus the threads) that it has
+ * one thread, as Chromium's zygote before it forks. Helper threads are paused during that call.
  */
 static bool is_own_tasks(const char *path)
 {
@@ -95,7 +94,7 @@ static const struct kp_tap_row own_rows[] = {
     ROWS(ENTRY) ENTRY(fstatat){"fstatat64", (void **)(void *)&real_fstatat, (void *)(uintptr_t)tap_fstatat},
 };
 enum { OWN_ROWS = sizeof own_rows / sizeof *own_rows };
-/* Here and not in confine.c, which the assembly calls. */
+/* Not in confine.c, because the assembly calls confine.c: that would be a circle. */
 static const struct kp_tap_row syscall_row = {"syscall", &kp_confine_real_syscall,
                                               (void *)(uintptr_t)kp_confine_tap_syscall};
 static struct kp_tap taps[OWN_ROWS + KP_CONFINE_ROWS + 1];
@@ -112,10 +111,10 @@ static void find(const struct kp_tap_row *rows, uint32_t count)
     }
 }
 
-/* One set for all: each set is a look through all modules. */
+/* Adds all taps as one set, since each set costs a scan of all modules. */
 void kp_solo_install(void)
 {
-    if (tap_count) return; /* a child: they are in */
+    if (tap_count) return; /* in a child the taps are installed already */
     find(own_rows, OWN_ROWS);
     find(kp_confine_rows, KP_CONFINE_ROWS);
     find(&syscall_row, 1);

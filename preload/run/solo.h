@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * solo.h - sends our threads away while the host calls what only a process of one thread may call
+ * solo.h - pauses helper threads while the host makes a call that needs a single-threaded process
  */
 #ifndef KP_SOLO_H
 #define KP_SOLO_H
 
 #include <stdbool.h>
 
-/* Puts the taps in, and those of confine.c: when the first of our threads may be made. As kp_hook_add_taps. */
+/* Installs the taps, and those of confine.c, before the first helper thread is made. Rules as for kp_hook_add_taps. */
 void kp_solo_install(void);
 
 #endif

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * spools.c - traces of what other programs left in their spools, made by this process at its exit
+ * spools.c - exports the spools of other processes when this process exits
  *
- * Called by: children.c (of its workers), finish.c (of programs that this process ran before), at exit
- * Owns:      nothing; what it needs for one trace is mapped while it is made
+ * Called by: children.c (for workers), finish.c (for programs that this process ran before an exec), at exit
+ * Owns:      nothing; memory for an export is mapped while it lasts
  * Locks:     none
- * On fail:   the spool stays, for kprof recover; one line says so
+ * On fail:   the spool stays, for kprof recover; that is logged
  * Safe in:   signal handlers no; after fork yes
  *
- * A launcher that records (KPROF_MALLOC, KPROF_SYMBOLS) and executes the next program has no exit: nothing of it runs
- * afterwards. Its spool lies in the same folder under the same process number. Another machine's process or one of a
- * container may have that number, too, and write: so each spool says when its process began, in which space of process
- * numbers and since which start of the machine, which an exec does not change. Where the kernel does not tell (no
- * /proc), nothing is looked for.
+ * A launcher that records (KPROF_MALLOC, KPROF_SYMBOLS) and then calls exec has no exit of its own. Its spool lies in
+ * the same folder under the same pid. A process on another machine or in a container may have that pid, too, and still
+ * write. So each spool names its process: start time, pid namespace and boot id, which exec does not change. Where the
+ * kernel does not tell them (no /proc), no such spool is looked for.
  */
 #include "preload/run/spools.h"
 
@@ -37,14 +36,14 @@ static const struct kp_config *settings;
 
 void kp_spools_setup(const struct kp_config *config) { settings = config; }
 
-/* Large: not for a host's stack. */
+/* Too large for a host thread's stack. */
 struct work {
     struct kp_export_result result;
     struct kp_reader *reader;
     char worker[512], why[256];
 };
 
-/* What its own process made a trace of already is not made twice. */
+/* Skips windows that the spool's own process has exported already. */
 static int windows_export(struct work *w, const char *out)
 {
     const struct kp_export_options options = {
@@ -68,9 +67,9 @@ static int windows_export(struct work *w, const char *out)
 }
 
 /*
- * The folder may be everybody's. Whoever owns a file can cut it off while it is mapped here, which would end the host:
- * so it is opened once, and what was opened is asked. -ENOENT: there is nothing to do, since its process removed it
- * itself, or kprof recover has it in hand.
+ * Other users may be able to write to the folder. The owner of a file can truncate it while it is mapped here, and the
+ * host would get SIGBUS. So the file is opened once, and its owner is checked by the descriptor. -ENOENT: nothing to
+ * do, since its process removed it or kprof recover is working on it.
  */
 static int spool_open(int dir, const char *name, struct work *w)
 {
@@ -109,7 +108,7 @@ void kp_spools_export(int dir, const char *name, const char *out, struct kp_spoo
 /* ---- programs that this process ran before ---- */
 
 static const char process_key[] = "process_start";
-static char process[128]; /* of the program in hand, as its spool has it; "": not known */
+static char process[128]; /* this process as its spool names it; "": not known */
 
 static bool boot_id_read(char *id, size_t bytes)
 {
@@ -135,7 +134,7 @@ void kp_spools_note_process(void)
 
 struct search {
     struct kp_spools_made made;
-    char begin[96]; /* of the names: HOST_PID. */
+    char begin[96]; /* what file names must begin with: HOST_PID. */
     const char *own;
     int dir;
 };
@@ -167,7 +166,7 @@ static void consider(void *context, const char *name)
     kp_map_free(w, sizeof *w);
 }
 
-/* The name of our own spool up to the point before its time. */
+/* Fills s->begin from the name of this process's spool, up to the point before its time. */
 static bool names_begin(struct search *s)
 {
     const char *slash = strrchr(kp_record_path(), '/');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * spools.h - traces of what other programs left in their spools, made by this process at its exit
+ * spools.h - exports the spools of other processes when this process exits
  */
 #ifndef KP_SPOOLS_H
 #define KP_SPOOLS_H
@@ -11,20 +11,20 @@ struct kp_spools_made {
     unsigned traces, failed;
 };
 
-/* Once, by the constructor. */
+/* Called once by the constructor. */
 void kp_spools_setup(const struct kp_config *config);
 /*
- * Makes the traces of all windows of a spool in the open folder `dir`, in the folder `out`, and removes it; one that
- * fails stays, and so does one that is not of this user alone. Nobody may write to it any more. Counts what it did. Not
+ * Exports all windows of a spool in the open folder `dir` to the folder `out`, and removes the spool. A spool stays if
+ * that fails, or if other users may write to it. No process may write to it any more. Adds its results to *made. Not
  * from signal handlers; one thread at a time. Takes as long as an export.
  */
 void kp_spools_export(int dir, const char *name, const char *out, struct kp_spools_made *made);
 
-/* When this process has a spool: it says in it which process it is, not just its number. */
+/* Writes to this process's spool which process it is, since a pid alone may be used again. */
 void kp_spools_note_process(void);
 /*
- * At exit of a process that recorded: what the programs left that this process ran before, each replaced by the next
- * (exec). Empty ones go, of others traces are made, and one line tells. Not from signal handlers.
+ * At exit of a process that recorded: exports the spools of programs that this process ran before an exec. Removes
+ * empty spools, and logs one line. Not from signal handlers.
  */
 void kp_spools_replaced(void);
 

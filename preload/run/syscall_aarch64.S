@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * syscall_aarch64.S - AArch64: stands in for syscall(), has confine.c look at two of its numbers, and jumps on as if it
- * had not been there
+ * syscall_aarch64.S - AArch64: the tap on syscall(): calls confine.c for two numbers, then jumps to the real function
  *
- * The return address, the registers and what lies on the stack are the caller's: clone by number works as it does
- * alone.
+ * Return address, registers and stack stay the caller's, so that clone by number works unchanged.
  */
 #include <asm/unistd.h>
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * syscall_x86_64.S - x86-64: stands in for syscall(), has confine.c look at two of its numbers, and jumps on as if it
- * had not been there
+ * syscall_x86_64.S - x86-64: the tap on syscall(): calls confine.c for two numbers, then jumps to the real function
  *
- * The return address, the registers and what lies on the stack are the caller's: vfork and clone by number work as they
- * do alone.
+ * Return address, registers and stack stay the caller's, so that vfork and clone by number work unchanged.
  */
 #include <asm/unistd.h>
 
@@ -41,7 +39,7 @@ kp_confine_tap_syscall:
         .cfi_adjust_cfa_offset 8
         pushq   %r9
         .cfi_adjust_cfa_offset 8
-        subq    $8, %rsp                /* with the return address a multiple of 16 */
+        subq    $8, %rsp                /* aligns the stack to 16 */
         .cfi_adjust_cfa_offset 8
         call    kp_confine_look
         addq    $8, %rsp

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * threadcount.c - a host that reads how many threads it has finds its own
+ * threadcount.c - leaves our helper threads out of the thread count that the host reads in /proc/self/stat
  *
- * Called by: host threads in fopen (a tap); boot.c (puts it in when a run begins)
+ * Called by: host threads in fopen (a tap); boot.c (installs it when a run begins)
  * Owns:      nothing
  * Locks:     none
- * Memory:    none of its own: the text is changed where the host's stream keeps it
- * On fail:   the host reads the number with our threads in it
- * Safe in:   after fork and vfork: passes through where the process is not ours
+ * Memory:    none; the text is changed in the buffer of the host's stream
+ * On fail:   the host reads a number that includes our threads
+ * Safe in:   after fork and vfork: passes the call on if this process is not the owner
  *
- * From Python 3.12 on os.fork() reads the 20th field of /proc/self/stat, and warns when it is above 1: a child of a
- * process with threads may find locks taken for ever. Ours take none that a child needs (boot.c), and without us
- * there would be no warning.
+ * From Python 3.12 on os.fork() reads the 20th field of /proc/self/stat, and warns if it is above 1: a child of a
+ * process with threads may find locks taken for ever. Helper threads hold no lock that a child needs (boot.c). Without
+ * this library there would be no warning.
  */
 #include "preload/run/threadcount.h"
 
@@ -30,7 +30,7 @@
 
 enum { FIELD_STATE = 3, FIELD_THREADS = 20 };
 
-/* The number in text[from, *to), made smaller; what is behind it moves up. */
+/* Lowers the number in text[from, to) and moves the text behind it. Returns the new length. */
 static size_t number_lower(char *text, size_t from, size_t to, size_t bytes, uint32_t by)
 {
     char lower[16];
@@ -46,7 +46,7 @@ static size_t number_lower(char *text, size_t from, size_t to, size_t bytes, uin
 size_t kp_threadcount_lower(char *text, size_t bytes, uint32_t by)
 {
     size_t at = bytes, field = FIELD_STATE - 1;
-    while (at > 0 && text[at - 1] != ')') at--; /* the end of the name, in which anything may stand */
+    while (at > 0 && text[at - 1] != ')') at--; /* the last ')' ends the name, which may contain any character */
     if (at == 0) return bytes;
     for (; at < bytes && field < FIELD_THREADS; at++) field += text[at] == ' ';
     size_t end = at;
@@ -55,7 +55,7 @@ size_t kp_threadcount_lower(char *text, size_t bytes, uint32_t by)
     return is_number ? number_lower(text, at, end, bytes, by) : bytes;
 }
 
-/* A first byte is read and put back: the stream's buffer then has the whole text. */
+/* Reads a byte and puts it back, so that the stream's buffer has the whole text. */
 static void ours_leave_out(FILE *f)
 {
     kp_io_helpers_settle();
@@ -85,7 +85,7 @@ void kp_threadcount_install(void)
     static struct kp_tap taps[] = {{"fopen", NULL, (void *)(uintptr_t)tap_fopen},
                                    {"fopen64", NULL, (void *)(uintptr_t)tap_fopen64}};
     uintptr_t module;
-    if (taps[0].real) return; /* a child: they are in */
+    if (taps[0].real) return; /* in a child the tap is installed already */
     *(void **)&real_fopen = taps[0].real = kp_hook_first("fopen", &module);
     *(void **)&real_fopen64 = taps[1].real = kp_hook_first("fopen64", &module);
     if (!real_fopen || !real_fopen64 || kp_hook_add_taps(taps, 2) != 0)
