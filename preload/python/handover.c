@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * handover.c - the program sets a profile function where ours was: it sees no event of a call that began under ours
+ * handover.c - hides events of calls that began under our profile function from one that the program then sets
  *
  * Called by: pycalls.c at the call of sys.setprofile; CPython, in place of sys.setprofile and of the program's profile
  *            function; modules of the host that call PyEval_SetProfile (a tap)
  * Owns:      the table of threads whose profile function is the program's, with our filter before it
- * Locks:     the GIL, which is held wherever we come by
+ * Locks:     the GIL, which every caller holds
  * Memory:    none
  * On fail:   the program's function is called without a filter: it may see the return of the C function that set it
- * Safe in:   after fork yes: it knows nothing of recording
+ * Safe in:   after fork yes: it does not depend on recording
  *
- * CPython tells the end of a C function to the profile function that is set by then. Under ours sys.setprofile(f) is
- * a call that is told of, so its end would be f's first event; without us there is none. (torch's own profiler with
- * stacks fails on it: "Python replay stack is empty".) So where ours is replaced, a filter stands before the new one
- * until every C function that began under ours has ended: it keeps those ends, and passes on the rest. Ends that
- * belong to calls which the new one was told of are known by counting.
+ * CPython reports the end of a C function to the profile function that is set at that time. While ours is set, the call
+ * of sys.setprofile(f) is reported, so its end would be f's first event. Without us there is no such event, and torch's
+ * profiler with stacks fails on it ("Python replay stack is empty"). So when ours is replaced, a filter is set before
+ * the new function until every C function that began under ours has ended. The filter drops those ends and passes on
+ * the rest. It counts calls to tell the ends that belong to the new function.
  *
- * sys.setprofile is reached through its row in CPython's table of methods, from the first call on that is made under
- * ours; PyEval_SetProfile by a tap, for the calls that other libraries make.
+ * sys.setprofile is replaced in CPython's method table, at its first call under ours. PyEval_SetProfile is tapped, for
+ * calls from other libraries.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ static struct filter {
     void *thread; /* thread state */
     kp_python_profile_fn program;
     uint32_t ours;  /* C functions that began under our function and have not ended; NOT_KNOWN: another thread's */
-    uint32_t depth; /* C functions that the program's was told of, and whose end it was not */
+    uint32_t depth; /* C functions whose begin, but not yet whose end, was passed to the program's function */
 } filters[THREADS];
 static uint32_t filter_count;
 static kp_python_profile_fn ours_is; /* our profile function */
@@ -69,7 +69,7 @@ static int filter_event(void *object, void *frame, int what, void *arg)
     return 0;
 }
 
-/* Of the calling thread; its own call of the setter among them. */
+/* Number of open C functions of the calling thread, with its call of the setter. */
 static uint32_t open_c_functions(const void *thread)
 {
     const struct kp_thread *t = kp_thread_self;
@@ -81,7 +81,7 @@ static uint32_t open_c_functions(const void *thread)
     return n ? n : NOT_KNOWN;
 }
 
-/* The thread had ours; what it has now is the program's, or none. */
+/* Puts the filter before the program's function, which has just replaced ours; or the thread has none now. */
 static void filter_put(void *thread)
 {
     const kp_python_profile_fn now = *profile_at(thread);
@@ -93,7 +93,7 @@ static void filter_put(void *thread)
     *profile_at(thread) = filter_event;
 }
 
-/* One function of the program's follows on another: what was counted holds on. */
+/* The program replaces its function by another: the filter and its counts stay. */
 static void filter_keep(void *thread)
 {
     const kp_python_profile_fn now = *profile_at(thread);
@@ -122,7 +122,7 @@ static void *our_set(void *module, void *argument)
     return result;
 }
 
-/* Nobody knows by then which of the threads had ours: each gets a filter, whose count begins here. */
+/* Afterwards it is not known which threads had ours: each gets a filter, whose count begins here. */
 static void *our_set_all(void *module, void *argument)
 {
     void *result = real_set_all(module, argument);

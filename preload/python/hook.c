@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hook.c - gives every Python thread our profile function while a window records, and makes way for the program's own
+ * hook.c - sets our profile function on every Python thread that has none, while a window records
  *
  * Called by: boot.c through source.h; CPython (Py_AddPendingCall)
- * Owns:      whether the frames of this Python are proved; which window the threads were told of
- * Locks:     the GIL. It is held already, or taken by the thread that steps when no lock of ours is held: that thread
- *            is inside a call that Python made and takes it anyway when that returns. Threads that never ran Python
+ * Owns:      whether the frame layout of this Python is proved; the window that the function was set for
+ * Locks:     the GIL. It is held already, or the thread that steps takes it while it holds no other lock: that one is
+ *            inside a call from Python, which takes the GIL anyway when it returns. Threads that never ran Python
  *            leave it to the main thread (Py_AddPendingCall).
- * On fail:   a Python whose frames cannot be proved is left alone, with one line
+ * On fail:   a Python whose frames cannot be proved is left alone, which is logged
  *
- * A profile function belongs to one thread. Those there are get it when a window begins; one that is made later gets it
- * when the C function that made it returns: the GIL was not let go in between, so the new thread has run nothing yet.
- * When the window is over each thread takes it away at its next call.
+ * A profile function belongs to one thread. Existing threads get it when a window begins. A new thread gets it when the
+ * C function that made it returns: the GIL was not released in between, so the new thread has not run yet. After the
+ * window each thread removes it at its next call.
  */
 #include <errno.h>
 
@@ -26,7 +26,7 @@
 
 enum { FRAMES_MAX = 64 };
 
-static bool wants_calls, wants_stacks, is_proved, is_refused; /* refused: what was read did not fit what Python says */
+static bool wants_calls, wants_stacks, is_proved, is_refused; /* refused: frames read disagree with Python's API */
 static _Atomic bool attached;
 static _Atomic uint32_t installed_cycle, pending_cycle, watched_cycle; /* watched: until its end */
 
@@ -36,11 +36,11 @@ static bool is_over(void)
            (kp_python_api.is_ending && kp_python_api.is_ending());
 }
 
-/* ---- what is read must be what Python says ---- */
+/* ---- the proof of the layout: fields read must agree with Python's API ---- */
 
 /*
- * A word where the layout says: a wrong one may point to where no memory is. NULL: nothing there. Where the kernel does
- * not let us ask, it is read.
+ * Reads a word at an offset of the layout, by the kernel, since a wrong offset may fault. NULL: no memory there. If the
+ * kernel refuses process_vm_readv, the word is read by a plain load.
  */
 static void *word_at(const void *base, size_t offset)
 {
@@ -51,7 +51,7 @@ static void *word_at(const void *base, size_t offset)
 
 static bool is_text(const void *object) { return word_at(object, 8) == kp_python_api.text_type; }
 
-/* Whether the text where the layout says is the one that Python tells of the code. */
+/* Is the text at this offset the one that Python's API returns for the code object? */
 static bool is_text_of(const void *code, size_t offset, const char *member)
 {
     void *text = word_at(code, offset);
@@ -67,7 +67,7 @@ static const void *frame_of(const struct kp_python_layout *l, const void *object
     return l->object_frame ? word_at(object, l->object_frame) : object;
 }
 
-/* `frame`, or the one around it that runs Python code. */
+/* `frame`, or its nearest caller that runs Python code. */
 static const void *frame_python(const struct kp_python_layout *l, const void *frame)
 {
     for (unsigned i = 0; frame && l->frame_owner && i < FRAMES_MAX; i++, frame = word_at(frame, l->frame_back)) {
@@ -87,7 +87,7 @@ static bool is_frame_right(const struct kp_python_layout *l, void *object)
     return same && kp_pystack_line(l, code, kp_pyframe_place(l, frame)) == kp_python_api.frame_line(object);
 }
 
-/* A new reference; NULL: it is the outermost. */
+/* The caller's frame by Python's API, a new reference; NULL: `object` is the outermost. */
 static void *back_said(void *object)
 {
     if (kp_python_api.frame_back) return kp_python_api.frame_back(object);
@@ -107,7 +107,7 @@ static bool is_back_right(const struct kp_python_layout *l, void *object)
     return same;
 }
 
-/* Whether the thread's own chain of frames begins with the frame that runs. */
+/* Does the thread's chain of frames begin with the current frame? */
 static bool is_thread_right(const struct kp_python_layout *l, const void *thread, void *object)
 {
     const void *holder = l->thread_cframe ? word_at(thread, l->thread_cframe) : thread;
@@ -119,8 +119,8 @@ static bool prove(void)
     const struct kp_python *python = kp_python_get();
     void *thread = python->thread_state(), *frame = kp_python_api.this_frame();
     if (is_proved || is_refused) return is_proved;
-    if (!thread || !frame) return false;          /* nothing runs here: the next window */
-    if (wants_calls && kp_pyprofile_of(thread)) { /* the program's, if the layout is right: not ours to try on */
+    if (!thread || !frame) return false;          /* no Python code runs here: tried again at the next window */
+    if (wants_calls && kp_pyprofile_of(thread)) { /* the program has a profile function, so ours cannot be tried */
         kp_pyprofile_replaced();
         return false;
     }
@@ -145,7 +145,7 @@ static void calls_begin(struct kp_thread *t, uint64_t gate)
     kp_store_relaxed(&watched_cycle, kp_gate_cycle(gate));
 }
 
-/* The folders stay as they are from then on, since stacks are read without the GIL. */
+/* The folders never change afterwards, since stacks are read without the GIL. */
 static void stacks_begin(void)
 {
     static bool is_prepared;
@@ -154,7 +154,7 @@ static void stacks_begin(void)
     kp_pystacks_enable();
 }
 
-/* The GIL is held, and this thread is not inside a hook that CPython called. */
+/* Needs the GIL; not from inside a hook that CPython called. */
 static void install(uint32_t cycle)
 {
     struct kp_thread *t = kp_thread_get();
@@ -206,7 +206,7 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
     errno = saved;
 }
 
-/* The window goes on or ends: our function is still where it was, unless the program put its own in its place. */
+/* If a window goes on or ends, our function is still set, unless the program has replaced it. */
 static void set_mode(enum kp_source_mode mode)
 {
     const struct kp_thread *t = kp_thread_self;
@@ -227,7 +227,7 @@ static void setup(const struct kp_config *config)
     wants_stacks = config->with_stack & (KP_STACK_OPS | KP_STACK_NATIVE);
 }
 
-/* Behind torch in the list of sources: torch looks for the interpreter when it attaches. */
+/* This source comes after torch in the list, because torch's attach looks for the interpreter. */
 static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
@@ -244,7 +244,7 @@ static bool attach(void)
     return true;
 }
 
-/* Windows of a child have numbers of their own, so what is kept by window is not taken for its own. */
+/* Other state is kept by window number, and a child's windows have other numbers than the parent's. */
 static void begin_in_child(void) { kp_store_relaxed(&watched_cycle, 0); }
 
 const struct kp_source kp_python_source = {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * markers.c - the ranges that torch makes for its own profiler alone, recorded without it: KPROF_COMPILE_RANGES
+ * markers.c - records the ranges that torch makes only for its own profiler (KPROF_COMPILE_RANGES)
  *
  * Called by: boot.c through source.h; CPython, where torch enters and leaves a _RecordFunctionFast (hot)
  * Owns:      while a window records: torch.autograd.profiler._is_profiler_enabled where it was False, and the two
  *            functions of that class. Per thread: the ranges it is in.
- * Locks:     the GIL, as hook.c takes it. Memory: arena, a thread's first range.
- * On fail:   a torch whose gates cannot be opened: one line, nothing is done
+ * Locks:     the GIL, as hook.c takes it. Memory: arena, at a thread's first range.
+ * On fail:   if this torch's flag or class cannot be used, that is logged, and nothing is done
  *
- * Python asks the module's flag before it makes such a range; what we put there is true, but not True, so that at the
- * end we know ours from a torch.profiler's. The class does nothing unless torch.profiler records, and its exit must not
- * see that change in between: so torch is told nothing. Its functions are called by way of ours, in the method table
- * that every call reads; ours make a record of their own, unless torch made a range (then the observer has recorded
- * it). See docs/decisions/024.
+ * torch's Python code reads the module's flag before it makes such a range. We store an object that is true but is not
+ * True, to tell it from torch.profiler's value at the end. The class itself does nothing unless torch.profiler records,
+ * and that must not change between its enter and exit. So torch's state is left alone. Instead, our functions replace
+ * the class's two in its method table and call them. They write a record unless torch made a range, which the observer
+ * has then recorded. See decisions/024.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -53,18 +53,18 @@ struct open {
     const void *self;
     struct kp_rec_op *rec; /* NULL: not recorded */
 };
-struct markers {                      /* of a thread */
-    uint32_t cycle, thread_no, depth; /* depth may exceed DEPTH: what is deeper is not recorded */
+struct markers {                      /* one for each thread */
+    uint32_t cycle, thread_no, depth; /* depth may exceed DEPTH: deeper ranges are not recorded */
     struct open open[DEPTH];
 };
 
 static bool wants, is_refused, is_asking;
 static _Atomic bool attached;
-static void *flag_module, *on, *off; /* on: ours; off: False */
+static void *flag_module, *on, *off; /* on: our true object; off: False */
 static struct method *enter_method, *exit_method;
 static method_fn torch_enter, torch_exit;
-static size_t guard_at;    /* in the object: not NULL while torch has made a range for it */
-static size_t keywords_at; /* a dict or NULL; 0: this torch has none */
+static size_t guard_at;    /* offset of a pointer that is not NULL while torch has a range for the object */
+static size_t keywords_at; /* offset of a dict or NULL; 0: this torch has no such field */
 static const void *dict_type;
 static _Atomic uint32_t installed_cycle;
 
@@ -82,7 +82,7 @@ static struct markers *markers_get(struct kp_thread *t, uint32_t cycle)
     return m;
 }
 
-/* A marker that says keyword_values={"scope": "user_scope"} is a user's range to torch. */
+/* torch takes a marker with keyword_values={"scope": "user_scope"} for a user's range. */
 static uint8_t scope_of(const void *self)
 {
     void *keywords = keywords_at ? kp_python_at(self, keywords_at) : NULL;
@@ -120,12 +120,12 @@ static void range_begin(const void *self)
         const uint32_t id = name ? kp_name_intern(guard.thread, name, (uint32_t)strlen(name)) : 0;
         m->open[m->depth] = (struct open){self, put(guard.thread, guard.gate, id, scope_of(self))};
     }
-    kp_signal_fence(); /* a handler may leave from here: what is open is whole */
+    kp_signal_fence(); /* a signal handler may jump out of here: the entry is complete before depth counts it */
     if (m && m->depth++ >= DEPTH) kp_loss_count(KP_KIND_OP, KP_LOSS_NO_SLOT);
     KP_HOOK_LEAVE(&guard);
 }
 
-/* Those that are deeper were never left: they stay open. */
+/* Ends the range of `self`. Deeper ranges had no exit and get no end. */
 static void open_end(struct kp_thread *t, struct markers *m, const void *self, uint64_t now)
 {
     uint32_t i = m->depth < DEPTH ? m->depth : DEPTH;
@@ -161,7 +161,7 @@ static void *marker_exit(void *self, void *args)
     return torch_exit(self, args);
 }
 
-/* ---- the gates. All of it with the GIL. ---- */
+/* ---- the gates: the flag and the method table. All with the GIL. ---- */
 
 static void flag_set(const void *from, void *to)
 {
@@ -189,12 +189,12 @@ static bool is_over(void)
 
 static bool look(void);
 
-/* Brings the gates to what the window is at. */
+/* Opens or closes the gates as the current window needs it. */
 static void gates_follow(void)
 {
     const uint64_t gate = kp_gate_get();
     const uint32_t cycle = gate & KP_GATE_RECORD ? kp_gate_cycle(gate) : 0;
-    if (is_over() || !look() || kp_exchange_acq_rel(&installed_cycle, cycle) == cycle) return; /* the GIL orders it */
+    if (is_over() || !look() || kp_exchange_acq_rel(&installed_cycle, cycle) == cycle) return; /* under the GIL */
     gates_set(cycle != 0);
 }
 
@@ -207,7 +207,7 @@ static int follow_later(void *unused)
     return 0;
 }
 
-/* Python is there, and has what is needed here. */
+/* Is there a Python with the functions needed here? */
 static bool is_usable(void)
 {
     static _Atomic bool is_found;
@@ -237,7 +237,7 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
     errno = saved;
 }
 
-/* A window that is over: Python's main thread closes the gates; until it does they let nothing through. */
+/* After a window Python's main thread closes the gates. Until then our functions record nothing. */
 static void set_mode(enum kp_source_mode mode)
 {
     (void)mode;
@@ -249,9 +249,9 @@ static void set_mode(enum kp_source_mode mode)
     errno = saved;
 }
 
-/* ---- torch is looked at ---- */
+/* ---- finding torch's flag and class ---- */
 
-/* Whether the word may be written: by the kernel's hand, which says so instead of faulting. */
+/* Can the row be written? The kernel writes it, which returns an error instead of faulting. */
 static bool is_writable(struct method *method)
 {
     method_fn same;
@@ -270,7 +270,7 @@ static struct method *method_find(void *class, const char *name, int flags)
     return is_writable(method) ? method : NULL;
 }
 
-/* An object of it holds its name first and its guard last, and that is empty. */
+/* Checks the layout on a new object: the name comes first, and the guard last, which is NULL. */
 static bool is_laid_out(void *class)
 {
     void *name = kp_python_api.text_make("kprof"), *bytes = kp_python_api.member_get(class, "__basicsize__");
@@ -315,7 +315,7 @@ static bool is_still_imported(void *modules)
     return !is_done;
 }
 
-/* The GIL is held. No import is waited for: modules are looked up in sys.modules as it is. */
+/* Needs the GIL. Looks modules up in sys.modules, so it never waits for an import. */
 static bool look(void)
 {
     if (kp_load_relaxed(&attached) || is_refused) return !is_refused;
@@ -326,7 +326,7 @@ static bool look(void)
     kp_python_api.forget_error();
     if (is_ready) {
         void *autograd = kp_python_api.dict_get(modules, "torch.autograd"), *flag = NULL;
-        if (autograd) flag_module = kp_python_api.member_get(autograd, "profiler"); /* kept for good */
+        if (autograd) flag_module = kp_python_api.member_get(autograd, "profiler"); /* the reference is never dropped */
         if (flag_module) flag = kp_python_api.member_get(flag_module, FLAG);
         is_ready = flag && prove(modules);
         is_refused = !is_ready;
@@ -350,12 +350,12 @@ static int ask_again(void *unused)
     return 0;
 }
 
-/* Where no window begins any more once torch is there. */
+/* Without this, a run whose only window began before torch was imported would have no such ranges. */
 static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
     if (!is_usable() || is_over()) return false;
-    if (!kp_python_api.has_gil()) { /* the writer thread has seen new modules: Python's main thread shall look */
+    if (!kp_python_api.has_gil()) { /* on the writer thread: leaves the search to Python's main thread */
         if (!is_asking) is_asking = kp_python_api.call_later(ask_again, NULL) == 0;
         return false;
     }

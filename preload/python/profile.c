@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * profile.c - which Python threads have our profile function
+ * profile.c - sets and removes our profile function on Python threads
  *
  * Called by: hook.c when a window begins; pycalls.c, inside CPython's call of our function
- * Owns:      the profile function of those Python threads that have none of the program's
+ * Owns:      the profile function of Python threads without one of the program
  * Locks:     the GIL, which the caller holds
  * On fail:   a thread that Python gives no profile function records no calls
  */
@@ -63,7 +63,7 @@ void kp_pyprofile_set_all(void)
     }
 }
 
-/* On the thread that has the GIL: its profile function is set, seen where the layout says, and put back. */
+/* On the thread with the GIL: sets our function, checks that the layout finds it, and removes it. */
 bool kp_pyprofile_is_right(void *thread)
 {
     kp_python_api.set_profile(on_event, NULL);

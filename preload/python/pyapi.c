@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pyapi.c - the functions of CPython that we call, found among what is loaded
+ * pyapi.c - finds the functions of CPython that we call, in loaded modules
  *
  * Called by: hook.c at attach (outside hooks, one call at a time). Cold.
  * Owns:      the table of functions, constant once found
@@ -38,6 +38,6 @@ bool kp_python_api_find(const struct kp_python *python)
         is_refused = true;
         break;
     }
-    dlerror(); /* a failed look-up of ours is not the host's news */
+    dlerror(); /* clears our failed look-up, so that the host does not read it */
     return !is_refused;
 }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pycalls.c - CPython tells us that a function is called and returns; this makes one record of it
+ * pycalls.c - our profile function, which makes one record of each Python call
  *
  * Called by: CPython's evaluation loop with the GIL held, on every thread that hook.c gave our profile function (hot)
  * Owns:      struct kp_pycalls, one a thread: its open calls and the names of its call sites
  * Locks:     none. Memory: none but a thread's first touch (300 KB of address space, of which it touches what it
  *            needs).
- * On fail:   the call is not recorded and counted; a return that fits no call is passed by
- * Safe in:   after fork yes (the gate reads 0 in a child; our function takes itself away)
+ * On fail:   the call is not recorded and counted; a return that matches no call is ignored
+ * Safe in:   after fork yes (the gate reads 0 in a child; our function removes itself)
  *
- * A call is known by where the function stands and where its caller stands. Both are one word each in the interpreter's
- * frame, so that a call site seen before costs one look into a table; what it is called is asked for once (sites.c).
- * Returns are matched by frame, since greenlets leave a stack and come back, and since a profile function that was away
- * for a while missed some.
+ * The key of a call site is the position of the callee and of its caller. Each is one word in the interpreter's frame,
+ * so a known call site costs one look into a table. Its name is made once (sites.c). Returns are matched by frame:
+ * greenlets switch stacks, and returns are missed while our profile function is not set.
  */
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"
@@ -21,7 +20,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { CALL = 0, RETURN = 3, C_CALL = 4, C_EXCEPTION = 5, C_RETURN = 6 }; /* PyTrace_* */
-enum { METHOD_TABLE = 16, MATCH_DEPTH = 64, FRAMES_MAX = 128 }; /* 128: as many open frames as Kineto looks at */
+enum { METHOD_TABLE = 16, MATCH_DEPTH = 64, FRAMES_MAX = 128 }; /* FRAMES_MAX: Kineto's limit of open frames */
 
 #define HOT inline __attribute__((always_inline))
 
@@ -42,7 +41,7 @@ static inline void push(struct kp_pycalls *c, struct kp_rec_pycall *rec, const v
 {
     const uint32_t at = c->depth;
     if (__builtin_expect(at < KP_PY_DEPTH, 1)) c->open[at] = (struct kp_py_open){rec, frame, marks};
-    kp_signal_fence(); /* a handler may leave from here: what is open is whole */
+    kp_signal_fence(); /* a signal handler may jump out of here: the entry is complete before depth counts it */
     c->depth = at + 1;
 }
 
@@ -55,10 +54,10 @@ static void close_to(struct kp_pycalls *c, uint32_t depth, uint64_t now)
     }
 }
 
-/* Not the one on top: something left without a return. */
+/* For a return that does not match the top call: some call ended without a return event. */
 static __attribute__((noinline)) void pop_slowly(struct kp_pycalls *c, const void *frame, uint64_t now)
 {
-    if (c->depth > KP_PY_DEPTH) { /* so deep that frames were not kept */
+    if (c->depth > KP_PY_DEPTH) { /* frames so deep are not kept */
         c->depth--;
         return;
     }
@@ -69,7 +68,7 @@ static __attribute__((noinline)) void pop_slowly(struct kp_pycalls *c, const voi
         }
 }
 
-/* Marks of the call that is over. */
+/* Ends a call; returns its marks. */
 static inline uint8_t pop(struct kp_pycalls *c, const void *frame, uint64_t now)
 {
     const uint32_t at = c->depth - 1;
@@ -125,7 +124,7 @@ static inline bool is_site(const struct kp_py_site *s, uint64_t callee, uint64_t
     return s->callee == callee && s->caller == caller && s->check == check && s->name;
 }
 
-/* A handler may leave in the middle: then there is no name. */
+/* A signal handler may jump out in the middle: the entry then has no name. */
 static void site_keep(struct kp_py_site *s, struct kp_py_site site)
 {
     const uint32_t name = site.name;
@@ -136,8 +135,8 @@ static void site_keep(struct kp_py_site *s, struct kp_py_site site)
     s->name = name;
 }
 
-/* `self`, the first local of nn.Module.__call__; a cell when some inner function uses it, in which the object comes
- * third. */
+/* `self`, the first local of nn.Module.__call__. If an inner function uses it, the local is a cell, whose third word is
+ * the object. */
 static const void *module_self(const struct kp_python_layout *l, const void *frame)
 {
     return kp_python_unheld(l, kp_python_at(frame, l->frame_locals));
@@ -180,7 +179,7 @@ static HOT void call_start(const struct kp_python_layout *l, struct kp_thread *t
     struct kp_py_site *s = site_at(c, callee, caller);
     if (__builtin_expect(code != kp_pysite_module_code && !is_site(s, callee, caller, check), 0))
         site_name(t, s, object, callee, caller, check);
-    if (__builtin_expect(code == kp_pysite_module_code, 0)) { /* maybe found out just now */
+    if (__builtin_expect(code == kp_pysite_module_code, 0)) { /* the call above may have set it */
         module_call_start(t, c, gate, object, flags);
         return;
     }
@@ -215,7 +214,7 @@ static HOT void c_call_start(const struct kp_python_layout *l, struct kp_thread 
     push(c, c->depth < KP_PY_DEPTH ? put(t, gate, s->name, KP_PY_C) : NULL, (const uint8_t *)object + 1, s->marks);
 }
 
-/* ---- the frames that were there before ---- */
+/* ---- frames that were open before the window ---- */
 
 static uint64_t start_of(const struct kp_thread *t, uint32_t cycle, uint64_t now)
 {
@@ -224,7 +223,7 @@ static uint64_t start_of(const struct kp_thread *t, uint32_t cycle, uint64_t now
     return kp_load_relaxed(&window_ticks);
 }
 
-/* The frame around: lent up to 3.8, ours to drop from 3.9 on. */
+/* The caller's frame: a borrowed reference up to 3.8, a new one from 3.9 on. */
 static void *back_of(void *frame)
 {
     return kp_python_api.frame_back ? kp_python_api.frame_back(frame) : kp_python_at(frame, layout_get()->frame_back);
@@ -235,7 +234,7 @@ static void back_drop(void *frame)
     if (frame && kp_python_api.frame_back) kp_python_api.drop(frame);
 }
 
-/* Puts `frame`, which is lent, and those around it, the outermost first. */
+/* Records `frame`, a borrowed reference, and its callers, the outermost first. */
 static void frames_put(struct kp_thread *t, struct kp_pycalls *c, uint64_t gate, void *frame)
 {
     void *frames[FRAMES_MAX];
@@ -262,7 +261,7 @@ static struct kp_pycalls *state_of(struct kp_thread *t)
     return c;
 }
 
-/* The thread's first event of a window: `frame` is the one it runs in. */
+/* At a thread's first event of a window; `frame` is its current frame. */
 static __attribute__((noinline)) struct kp_pycalls *begin(struct kp_thread *t, uint64_t gate, void *frame)
 {
     struct kp_pycalls *c = state_of(t);
@@ -271,7 +270,7 @@ static __attribute__((noinline)) struct kp_pycalls *begin(struct kp_thread *t, u
         return NULL;
     }
     c->cycle = kp_gate_cycle(gate);
-    c->depth = 0; /* what was open belongs to a window that is over */
+    c->depth = 0; /* open calls belong to an earlier window */
     frames_put(t, c, gate, frame);
     return c;
 }
@@ -315,8 +314,8 @@ static HOT void event_take(const struct kp_python_layout *l, const struct kp_gua
 }
 
 /*
- * Our function goes, but not while it is told of the beginning of a C function: that one may set another, which would
- * be told of its end (handover.c).
+ * Removes our function, but not at the call of a C function that may set a profile function: the new one would then see
+ * the end of that call (handover.c).
  */
 static __attribute__((noinline)) void window_over(int what, const void *arg)
 {
@@ -337,7 +336,7 @@ static HOT int event(const struct kp_python_layout *l, void *frame, int what, vo
     return 0;
 }
 
-/* One function for each release, so that its offsets are constants there: a fifth fewer instructions. */
+/* A function for each release, in which its offsets are constants: a fifth fewer instructions. */
 #define KP_PYTHON_LAYOUT(version, ...)                                         \
     static int event_##version(void *object, void *frame, int what, void *arg) \
     {                                                                          \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pycalls.h - what the files that record calls of Python functions share
+ * pycalls.h - shared by the files that record calls of Python functions
  */
 #ifndef KP_PYCALLS_H
 #define KP_PYCALLS_H
@@ -11,8 +11,7 @@
 
 typedef int (*kp_python_profile_fn)(void *object, void *frame, int what, void *arg);
 
-/* Functions of the interpreter; the rows of python_symbols.def. All but has_gil, take_gil and call_later need the
- * GIL. */
+/* Functions of the interpreter: the rows of python_symbols.def. All need the GIL but has_gil, take_gil, call_later. */
 struct kp_python_api {
     int (*has_gil)(void);
     int (*take_gil)(void);
@@ -30,21 +29,21 @@ struct kp_python_api {
     int (*set_profile_of)(void *thread, kp_python_profile_fn fn, void *object); /* from 3.9 on */
     void *(*this_frame)(void);
     int (*frame_line)(void *frame);
-    int (*code_line)(const void *code, int offset); /* also without the GIL: it reads what never changes */
+    int (*code_line)(const void *code, int offset); /* also without the GIL: it reads constant data */
     void *(*frame_back)(void *frame);               /* from 3.9 on; a new reference */
     void *(*frame_code)(void *frame);
     void (*drop)(void *object);
     const char *(*text_of)(void *text);
     void *(*text_make)(const char *text);
     void (*forget_error)(void);
-    void (*error_take)(void **type, void **value, void **trace); /* what is raised at the moment, and nothing is then */
+    void (*error_take)(void **type, void **value, void **trace); /* takes and clears the current exception */
     void (*error_give)(void *type, void *value, void *trace);
     void *(*module_find)(void *name);
     void *(*member_get)(void *object, const char *name);
     void *(*sys_get)(const char *name);
     intptr_t (*list_count)(void *list);
     void *(*list_item)(void *list, intptr_t at);
-    /* markers.c's; NULL where there is none */
+    /* used by markers.c; NULL if this release lacks one */
     void *(*dict_get)(void *dict, const char *key); /* borrowed */
     int (*member_set)(void *object, const char *name, void *value);
     void *(*int_make)(long value);
@@ -53,26 +52,26 @@ struct kp_python_api {
     const void *list_type, *text_type, *module_type;
     int (*is_subtype)(const void *type, const void *of);
 };
-extern struct kp_python_api kp_python_api;               /* constant once kp_python_api_find said true */
-bool kp_python_api_find(const struct kp_python *python); /* false: one line was logged */
+extern struct kp_python_api kp_python_api;               /* constant once kp_python_api_find returned true */
+bool kp_python_api_find(const struct kp_python *python); /* false: a function is missing, which was logged */
 
-/* One call that is not over. */
+/* An open call. */
 struct kp_py_open {
     struct kp_rec_pycall *rec; /* NULL: not recorded */
-    const void *frame;         /* the frame object; of a C function the caller's, its lowest bit set */
+    const void *frame;         /* its frame object; for a C function the caller's, with the lowest bit set */
     uint8_t marks;
 };
-/* What a call site is named; `check` tells a code object from another that was made where it had been. */
+/* The name of a call site; `check` tells a code object from a later one at the same address. */
 struct kp_py_site {
     uint64_t callee, caller, check;
     uint32_t name;
     uint8_t marks;
 };
-enum { KP_PY_STARTS_THREAD = 1, KP_PY_SETS_PROFILE = 2 }; /* marks: of C functions that matter here */
+enum { KP_PY_STARTS_THREAD = 1, KP_PY_SETS_PROFILE = 2 }; /* marks of C functions that start a thread, set a profile */
 enum { KP_PY_SITES = 8192, KP_PY_DEPTH = 2048 };
-struct kp_pycalls {        /* of a thread, in source_state */
-    uint32_t cycle, depth; /* depth may exceed KP_PY_DEPTH: what is deeper is not recorded */
-    uint32_t thread_no;    /* the thread it serves: a struct kp_thread is reused */
+struct kp_pycalls {        /* one for each thread, in source_state */
+    uint32_t cycle, depth; /* depth may exceed KP_PY_DEPTH: deeper calls are not recorded */
+    uint32_t thread_no;    /* number of its thread, since a struct kp_thread is used again */
     struct kp_py_open open[KP_PY_DEPTH];
     struct kp_py_site sites[KP_PY_SITES];
 };
@@ -80,7 +79,7 @@ struct kp_pycalls {        /* of a thread, in source_state */
 /* pycalls.c: what CPython of that release shall call at each call and return of a thread; the GIL is held. NULL: not
  * known */
 kp_python_profile_fn kp_pycalls_event_of(uint32_t version);
-/* The calling thread's open frames become its first records of gate's cycle. Inside a hook, the GIL is held. */
+/* Writes the calling thread's open frames as its first records of the gate's cycle. Inside a hook, with the GIL. */
 void kp_pycalls_begin(struct kp_thread *t, uint64_t gate);
 void kp_pycalls_window(uint32_t cycle, uint64_t begin_ticks); /* before a window's first event */
 
@@ -88,29 +87,29 @@ void kp_pycalls_window(uint32_t cycle, uint64_t begin_ticks); /* before a window
 uint32_t kp_pysite_call(struct kp_thread *t, void *frame);
 uint32_t kp_pysite_c_call(struct kp_thread *t, void *frame, const void *function, uint8_t *marks);
 uint32_t kp_pysite_module(struct kp_thread *t, void *frame, const void *type);
-void kp_pysite_prepare(void); /* once a window: the folders that are cut off file names */
+void kp_pysite_prepare(void); /* once a window: reads the folders that are cut off file names */
 const char *
 kp_pysite_file(const char *file);         /* without the folder that is cut off; also without the GIL once prepared */
 extern const void *kp_pysite_module_code; /* code object of torch.nn.Module.__call__; NULL: not known yet */
 
 /* stacks.c: the line at a place (kp_pyframe_place); below 0: none */
 int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t place);
-/* May be asked for stacks from now on: the layout is proved, the folders are known */
+/* Enables kp_caller_stack: call it once the layout is proved and the folders are known */
 void kp_pystacks_enable(void);
 
 /* profile.c: the GIL is held. `thread`: a PyThreadState. */
 void kp_pyprofile_attach(kp_python_profile_fn ours);
 kp_python_profile_fn kp_pyprofile_of(const void *thread);
 bool kp_pyprofile_is_ours(const void *thread);
-bool kp_pyprofile_is_right(void *thread); /* ours can be set on the calling thread, is seen, and is taken away again */
-void kp_pyprofile_set_all(void);          /* each thread without a profile function gets ours */
+bool kp_pyprofile_is_right(void *thread); /* sets ours on the calling thread, checks the layout by it, and removes it */
+void kp_pyprofile_set_all(void);          /* sets ours on each thread without a profile function */
 void kp_pyprofile_replaced(void);         /* the program is about to set a profile function of its own */
 void kp_pyprofile_remove(void);           /* from the calling thread */
 
 /* handover.c: the GIL is held. */
 void kp_pyhandover_attach(kp_python_profile_fn ours); /* once `ours` is what hook.c sets */
 void kp_pyhandover_setter(
-    const void *function); /* is about to be called under ours: perhaps one that sets a profile function */
+    const void *function); /* a C function is about to be called under ours; it may set a profile function */
 
 static inline void *kp_python_at(const void *base, size_t offset)
 {
@@ -124,7 +123,8 @@ static inline const void *kp_pyframe_code(const struct kp_python_layout *l, cons
 {
     return kp_python_unheld(l, kp_python_at(frame, l->frame_code));
 }
-/* Where a frame is, as one number: an address in its code from 3.11 on; a code object is 16-byte aligned. */
+/* A frame's position in its code as one number: from 3.11 on an address. Before, the offset is added to the code
+ * object's address shifted left by 16. */
 static inline uint64_t kp_pyframe_place(const struct kp_python_layout *l, const void *frame)
 {
     if (l->object_frame) return (uint64_t)(uintptr_t)kp_python_at(frame, l->frame_place);

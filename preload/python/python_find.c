@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * python_find.c - is CPython in this process, which release, and where are its fields
+ * python_find.c - finds CPython in this process, its release and the layout of its structures
  *
  * Called by: a source's attach through python_bridge.h (outside hooks, one call at a time). Cold.
  * Owns:      what is known of the interpreter, constant once found
- * Memory:    none. On fail: nothing is found; optimizers are told apart by name.
+ * Memory:    none. On fail: no interpreter; optimizers are told apart by name.
  *
- * Symbols are looked up among what is loaded; Python is never brought in. No lock of the interpreter is taken and no
- * object of it touched: Py_Version is a word, Py_GetVersion prints constants into a buffer.
+ * Symbols are looked up in loaded modules; Python is never loaded. No lock of the interpreter is taken and no object is
+ * used: Py_Version is a variable, Py_GetVersion prints constants into a buffer.
  *
- * From 3.13 on _PyRuntime begins with a table of offsets, made for debuggers. It is read for what a version number does
- * not tell: that this build has no GIL, or fields elsewhere.
+ * From 3.13 on _PyRuntime begins with a table of offsets for debuggers. It tells what the version number does not: that
+ * this build has no GIL, or has fields elsewhere.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static const struct kp_python_layout layouts[] = {
 #undef KP_PYTHON_LAYOUT
 };
 
-/* _Py_DebugOffsets: which of its words says what, of each release that has it. */
+/* _Py_DebugOffsets: the meaning of its words, for each release that has it. */
 enum { DEBUG_VERSION = 1, DEBUG_FREE_THREADED = 2, DEBUG_WORDS = 96 };
 struct debug {
     uint32_t version;
@@ -77,7 +77,7 @@ static bool is_same(const uint64_t *w, const struct debug *d, const struct kp_py
            w[d->text_ascii] == l->text_ascii;
 }
 
-/* Whether the interpreter's own table says what ours says. */
+/* Does the interpreter's own table agree with ours? */
 static bool is_confirmed(const struct kp_python_layout *l)
 {
     uint64_t w[DEBUG_WORDS];
@@ -91,7 +91,7 @@ static bool is_confirmed(const struct kp_python_layout *l)
     return false;
 }
 
-/* KPROF_TEST_FAIL=layout:1:N plays a Python that has the field N elsewhere. */
+/* KPROF_TEST_FAIL=layout:1:N simulates a Python that has the field N elsewhere. */
 static void layout_spoil(struct kp_python_layout *l)
 {
     uint16_t *fields[] = {&l->thread_frame, &l->thread_profile, &l->frame_back, &l->frame_code,
@@ -126,5 +126,5 @@ void kp_caller_find(void)
             kp_log(1, "%s: its frames are not known here, so optimizers of one class cannot be told apart", unknown);
         }
     }
-    dlerror(); /* a failed look-up of ours is not the host's news */
+    dlerror(); /* clears our failed look-up, so that the host does not read it */
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * python_frames.c - whose step() is this: the frames of the calling thread, read from outside
+ * python_frames.c - finds the optimizer whose step() is running, in the calling thread's frames
  *
  * Called by: torch/ops.c through python_bridge.h, inside a hook, at the end of an optimizer's step and at no other op
  * Owns:      the address of torch's wrapper, once seen
- * Memory:    none. Locks: none; not the GIL either, which the caller may or may not have.
- * On fail:   0, and the optimizer is known by its name as if there were no Python
- * Costs:     8 system calls (process_vm_readv on ourselves), a few microseconds; about 20 until the wrapper was seen.
- *            That is the one exception to "no system call in a hook": once a step, and a wrong layout cannot harm the
- *            host.
+ * Memory:    none. Locks: none, not even the GIL, which the caller may or may not have.
+ * On fail:   0; the optimizer is then known by its name, as without Python
+ * Costs:     8 system calls (process_vm_readv), a few microseconds; about 20 until the wrapper was seen. This is the
+ *            only exception to "no system call in a hook": it runs once a step, and a wrong layout does no harm.
  *
- * Until the callback returns, its thread is inside a call that Python made, so its frames, their code objects and their
- * arguments stay as they are. torch's frames there, innermost first, from 1.13 to 2.15:
+ * Until the callback returns, its thread is inside a call that Python made. So its frames, their code objects and their
+ * arguments do not change. torch's frames there, innermost first, from 1.13 to 2.15:
  *
  *     torch/_ops.py            __call__
  *     torch/autograd/profiler.py __exit__          of record_function
@@ -34,7 +33,7 @@ enum {
     MISSES_MAX = 16
 }; /* ranges of that name without a wrapper in a row: the program's own, not worth another look */
 
-static _Atomic(const void *) wrapper; /* its code object, NULL: not seen yet */
+static _Atomic(const void *) wrapper; /* code object of torch's wrapper; NULL: not seen yet */
 static _Atomic uint32_t misses;
 
 static bool peek_at(const void *base, size_t offset, void *to, size_t bytes)
@@ -79,14 +78,14 @@ static bool is_step_wrapper(const struct kp_python_layout *l, const void *code)
            peek_at(code, l->code_file, &file, sizeof file) && text_ends(l, file, FILE_TAIL, false);
 }
 
-/* Of an object all that tells it from others: address and type. */
+/* Makes an object's identity from its address and type. */
 static uint64_t identity_make(const void *object, const void *type)
 {
     const uint64_t kind = ((uintptr_t)type >> 4 ^ (uintptr_t)type >> 19) & 0x7fff;
     return KP_STEP_IDENTITY | kind << OBJECT_BITS | (uintptr_t)object;
 }
 
-/* 0: no object is there any more. A count of 0 stays in what was freed until its memory serves again. */
+/* 0: the object was freed. Freed memory keeps the reference count 0 until it is used again. */
 static uint64_t identity_of(const void *object)
 {
     const void *head[2]; /* ob_refcnt, ob_type */
@@ -113,7 +112,7 @@ static const void *frame_innermost(const struct kp_python_layout *l, const void 
     return peek_at(holder, l->thread_frame, &frame, sizeof frame) ? frame : NULL;
 }
 
-/* The first frame that runs `code`, or, when that is NULL, the wrapper; its code is told then. */
+/* Finds the first frame that runs *code; if that is NULL, the wrapper's frame, and sets *code. */
 static const void *frame_find(const struct kp_python_layout *l, const void *thread_state, const void **code)
 {
     uint8_t head[FRAME_HEAD];
@@ -131,7 +130,7 @@ static const void *frame_find(const struct kp_python_layout *l, const void *thre
     return NULL;
 }
 
-/* torch has one wrapper for all classes and keeps it, so its address will do; a module loaded anew brings another. */
+/* torch has one wrapper for all classes and keeps it, so its address identifies it until the module is loaded again. */
 uint64_t kp_python_optimizer_find(const struct kp_python *python, const void *thread_state)
 {
     const void *code = kp_load_relaxed(&wrapper);

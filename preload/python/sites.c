@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sites.c - what a call is named: "file.py(LINE): function", "<built-in ...>", the class of a module; and where it was
- * called
+ * sites.c - names of calls ("file.py(LINE): function", "<built-in ...>", a module's class) and of their call sites
  *
  * Called by: pycalls.c, inside a hook with the GIL held, once a call site (cold)
  * Owns:      the folders that are cut off file names, the code object of torch.nn.Module.__call__
- * Locks:     none; the GIL orders all that is here
- * Memory:    none of ours. PyUnicode_AsUTF8 may make Python allocate, for a file name that is not ASCII.
+ * Locks:     none; every caller has the GIL
+ * Memory:    none. PyUnicode_AsUTF8 may make Python allocate, for a file name that is not ASCII.
  * On fail:   id 0 ("name lost"), counted by the record room
  *
- * Kineto cuts off the folders of sys.path, site-packages, the user's site and the one torch lies in, whichever comes
- * last in the alphabet first. Functions made in C are printed as their repr() is, without asking it: a repr may be the
- * program's.
+ * As in Kineto, file names lose the first matching folder of sys.path, site-packages, the user's site and torch's
+ * folder, in descending order. C functions are printed as repr() would, without calling it: a repr may be the
+ * program's code.
  */
 #include <string.h>
 #include <unistd.h>
@@ -106,7 +105,7 @@ static void folder_of_prefix(const char *which)
 
 void kp_pysite_prepare(void)
 {
-    void *path = kp_python_api.sys_get("path"); /* lent */
+    void *path = kp_python_api.sys_get("path"); /* a borrowed reference */
     folder_count = 0;
     if (path && kp_python_at(path, TYPE_OF) == kp_python_api.list_type)
         for (intptr_t i = 0; i < kp_python_api.list_count(path); i++) {
@@ -143,7 +142,7 @@ static const void *code_of(const void *object)
     return kp_pyframe_code(l, kp_pyframe_of(l, object));
 }
 
-/* "\0file:line" of a frame, behind what stands in text. Returns the length of both. */
+/* Appends "\0file:line" of a frame to text. Returns the total length. */
 static uint32_t place_add(char *text, size_t used, void *frame)
 {
     const char *file = kp_pysite_file(code_text(code_of(frame), kp_python_get()->layout.code_file));
@@ -171,7 +170,7 @@ static bool ends_in(const char *text, const char *tail)
     return n >= m && strcmp(text + n - m, tail) == 0;
 }
 
-/* Asked for when a function of that name is called first: torch.nn may be imported long after the window began. */
+/* Called at the first call of a function of that name, since torch.nn may be imported long after the window began. */
 static void module_code_find(void)
 {
     void *type = member_of("torch.nn.modules.module", "Module");
@@ -180,7 +179,7 @@ static void module_code_find(void)
     if (!code) kp_python_api.forget_error();
     if (call) kp_python_api.drop(call);
     if (type) kp_python_api.drop(type);
-    if (code) kp_pysite_module_code = code; /* kept: its address must not serve anything else */
+    if (code) kp_pysite_module_code = code; /* the reference is kept, so that its address is not used again */
 }
 
 uint32_t kp_pysite_call(struct kp_thread *t, void *frame)
@@ -200,14 +199,14 @@ uint32_t kp_pysite_call(struct kp_thread *t, void *frame)
 
 struct c_name {
     const void *methods;
-    const char *text; /* of the method table, to tell it from one that was made where it had been */
+    const char *text; /* name in the method table, to tell it from a later function at the same address */
     const void *self;
     char type[TYPE_BYTES]; /* a copy: the class may be gone when the function is met at its next call site */
 };
 enum { C_NAMES = 4096 };
 static struct c_name c_names[C_NAMES];
 
-/* The object that is named is the first seen with that function, as in Kineto's files; it need not live any more. */
+/* The name has the object that the function was first seen with, as in Kineto's files; it may be freed by now. */
 static const struct c_name *c_name_get(const void *function)
 {
     const void *methods = kp_python_at(function, C_METHODS);

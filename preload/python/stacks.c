@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * stacks.c - the Python call stack of the calling thread as one number, read without the GIL
+ * stacks.c - the Python call stack of the calling thread as one id, read without the GIL
  *
  * Called by: torch/ops.c through python_bridge.h, inside a hook, at the start of every op (hot)
  * Owns:      struct pystacks, one a thread: stacks and frames it has seen, by hash
- * Locks:     none; not the GIL either, which torch lets go of before an op
+ * Locks:     none, not even the GIL, which torch releases before an op
  * Memory:    none but a thread's first touch (64 KB of address space)
  * On fail:   0: an op without a stack. A layout that was not proved (hook.c) is not read.
  *
- * Until the op is over its thread is inside a call that Python made: its frames, their code objects and the texts of
- * those stay as they are. All frames are read each time; a stack seen before is known by the hash of where each frame
- * stands. A new one is put frame by frame, from the outermost on, as texts that name the one around (kp_python.h).
+ * Until the op ends its thread is inside a call that Python made, so its frames, their code objects and texts do not
+ * change. All frames are read each time. A known stack is found by the hash of its frames' positions. A new one is
+ * written frame by frame, from the outermost on; each text names its caller (kp_python.h).
  */
 #include <string.h>
 
@@ -31,7 +31,7 @@ struct pystacks {
 struct place {
     const void *code;
     uint64_t at, check;
-    bool is_called_by_c; /* the interpreter was entered for it */
+    bool is_called_by_c; /* C code called it */
 };
 
 /* ---- frames ---- */
@@ -55,7 +55,7 @@ static inline uint64_t mix(uint64_t key, uint64_t value)
     return key ^ key >> 29;
 }
 
-/* What tells the stack from others; 0: no frame. */
+/* The hash of the stack; 0: no frame. */
 static HOT uint64_t key_read(const struct kp_python_layout *l, const void *thread)
 {
     const void *frame = frame_innermost(l, thread);
@@ -68,7 +68,7 @@ static HOT uint64_t key_read(const struct kp_python_layout *l, const void *threa
     return key;
 }
 
-/* One function for each release, so that its offsets are constants there. */
+/* A function for each release, in which its offsets are constants. */
 #define KP_PYTHON_LAYOUT(version, ...)                                   \
     static uint64_t key_##version(const void *thread)                    \
     {                                                                    \
@@ -99,7 +99,7 @@ void kp_pystacks_enable(void)
     kp_store_release(&key_get, key_of(kp_python_get()->layout.version)); /* pairs with: stacks.c:kp_caller_stack */
 }
 
-/* From 3.12 on a frame of C lies around each that was called by C; 3.11 says so in the frame; before, all are. */
+/* Was the frame called by C? From 3.12 on a C frame lies around it; 3.11 has a flag in it; before, every frame is. */
 static bool is_entry(const struct kp_python_layout *l, const void *frame)
 {
     if (l->version >= 312) return false;
@@ -154,7 +154,7 @@ static uint32_t frame_put(struct kp_thread *t, const struct kp_python_layout *l,
 {
     char text[TEXT], file[TEXT / 2], name[256];
     const int line = kp_pystack_line(l, p->code, p->at);
-    if (line < 0) return around; /* 3.13: a frame of the interpreter's own */
+    if (line < 0) return around; /* an internal frame of the interpreter (3.13) */
     text_read(l, kp_python_at(p->code, l->code_file), file, sizeof file);
     text_read(l, kp_python_at(p->code, l->code_name), name, sizeof name);
     const size_t n = kp_fmt(text, sizeof text, "%u%s%s(%d): %s", around, p->is_called_by_c ? "!" : ";",
@@ -162,7 +162,7 @@ static uint32_t frame_put(struct kp_thread *t, const struct kp_python_layout *l,
     return kp_name_intern(t, text, (uint32_t)(n < sizeof text ? n : sizeof text - 1));
 }
 
-/* ---- what was seen ---- */
+/* ---- stacks seen ---- */
 
 static uint32_t stack_put(struct kp_thread *t, const struct kp_python_layout *l, struct pystacks *s,
                           const struct place *places, uint32_t n)
@@ -172,7 +172,7 @@ static uint32_t stack_put(struct kp_thread *t, const struct kp_python_layout *l,
         const uint64_t key = mix(mix(2 + places[n].is_called_by_c, places[n].at + places[n].check), id);
         if (s->seen[key % SEEN].key != key) {
             const uint32_t made = frame_put(t, l, &places[n], id);
-            if (!made) return id; /* no room for names: what is around is better than nothing */
+            if (!made) return id; /* no room for names: returns the stack without its inner frames */
             s->seen[key % SEEN].key = key;
             s->seen[key % SEEN].id = made;
         }
@@ -181,7 +181,7 @@ static uint32_t stack_put(struct kp_thread *t, const struct kp_python_layout *l,
     return id;
 }
 
-/* A stack that was not seen yet, or whose place another took. */
+/* For a stack that was not seen yet, or whose table entry was overwritten. */
 static __attribute__((noinline)) void stack_learn(struct kp_thread *t, struct pystacks *s, const void *thread,
                                                   uint64_t key)
 {
