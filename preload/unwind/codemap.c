@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * codemap.c - which module an address of code belongs to, asked without a lock
+ * codemap.c - finds the module of a code address, without a lock
  *
  * Called by: walk.c and keep.c, inside hooks (a new return address, a new frame: cold); sources when modules changed
  * Owns:      the generation of modules; names of modules met so far; on an old C library a list of modules
  * Locks:     none in a hook. kp_unwind_modules_changed: the loader's list lock, for moments.
- * Memory:    of the arena, on an old C library: a text a module that was ever loaded.
- * On fail:   an address without a module: it is kept as it is
+ * Memory:    arena, on an old C library: a text for each module that was ever loaded
+ * On fail:   no module; callers keep the plain address
  * Safe in:   signal handlers yes, but kp_unwind_modules_changed; after fork yes
  *
- * From glibc 2.35 on _dl_find_object tells, without a lock, for code that is being run. Before that the modules of the
- * last look are believed, and what they say is read with care: one of them may have been unloaded since.
+ * From glibc 2.35 on _dl_find_object finds the module without a lock. Before, a list of modules is used. A module in it
+ * may have been unloaded since, so its memory is read by process_vm_readv.
  */
 #include "preload/unwind/codemap.h"
 
@@ -65,7 +65,7 @@ uint32_t kp_unwind_generation(void) { return kp_load_acquire(&generation); /* pa
 
 void kp_unwind_begin_in_child(void)
 {
-    atomic_flag_clear_explicit(&is_busy, memory_order_relaxed); /* whoever looked is not here */
+    atomic_flag_clear_explicit(&is_busy, memory_order_relaxed); /* the parent's thread that held it is gone */
     kp_add_acq_rel(&generation, 1);                             /* pairs with: kp_unwind_generation */
     kp_add_relaxed(&file, 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* codemap.h - which module an address of code belongs to */
+/* codemap.h - finds the module of a code address */
 #ifndef KP_CODEMAP_H
 #define KP_CODEMAP_H
 
@@ -7,8 +7,8 @@
 
 void kp_unwind_modules_setup(void);
 uint32_t kp_unwind_generation(void);   /* changes when modules were unloaded */
-uint32_t kp_unwind_file(void);         /* changes with the file that frames are put into: in a forked child */
-void kp_unwind_modules_use_list(void); /* as on an old C library: for tests */
+uint32_t kp_unwind_file(void);         /* changes with the spool that frames are written to: in a forked child */
+void kp_unwind_modules_use_list(void); /* for tests: works as on an old C library */
 /* Where the module of this address has its unwind table. Lock-free, any thread. false: no module there, or none with a
  * table. */
 bool kp_unwind_table_find(uintptr_t pc, struct kp_unwind_table *out);

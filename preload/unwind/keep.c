@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keep.c - the calling thread's machine code stack as one number, each frame put into the spool once
+ * keep.c - the calling thread's native stack as one id; each frame is written to the spool once
  *
  * Called by: sources, inside a hook (hot)
- * Owns:      struct seen, one a thread: stacks met lately; a table of all frames put so far
+ * Owns:      struct seen, one a thread: stacks met lately; a table of all frames written so far
  * Locks:     none. Memory: 92 KB of address space a thread, 16 MB of it for the table.
  * On fail:   0, or the stack without its inner frames: no room for more frames in table or file
  * Safe in:   signal handlers yes; after fork no (kp_unwind_begin_in_child first)
  *
- * A stack is the id of its innermost frame; a frame names the one around it, so what stacks have in common is kept
- * once. All return addresses are read each time; a stack this thread met lately is known by their hash, another is
- * followed from the outermost frame on: by address among those this thread met lately, else by module and place in the
- * table that all threads share. Libraries that come and go add nothing to that table.
+ * A stack is the id of its innermost frame, and each frame names its caller. So stacks share their common frames. All
+ * return addresses are read each time. A stack that this thread met lately is found by their hash. Another stack is
+ * looked up from the outermost frame on: by address among the frames that this thread met lately, else by module and
+ * offset in the table that all threads share. Loading a library again adds nothing to that table.
  */
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
@@ -65,7 +65,7 @@ static struct frames *table_get(void)
     return table;
 }
 
-/* Another thread may put the same frame at the same time: then it is in the file twice, which is no harm. */
+/* If two threads write a frame at the same time, it is in the file twice, which is harmless. */
 static uint32_t frame_keep(struct frames *table, uint32_t module, uint64_t offset, uint32_t around)
 {
     const uint64_t key = mix(mix(mix(FRAME_KEY + kp_unwind_file(), module), offset), around) | 1;
@@ -86,7 +86,7 @@ static uint32_t frame_keep(struct frames *table, uint32_t module, uint64_t offse
     return id;
 }
 
-/* A handler may leave in the middle: then there is no id. */
+/* A signal handler may jump out in the middle: the entry then has no id. */
 static void met_keep(struct met *met, uint64_t key, uint32_t id)
 {
     met->id = 0;
@@ -96,7 +96,7 @@ static void met_keep(struct met *met, uint64_t key, uint32_t id)
     met->id = id;
 }
 
-/* What this thread met lately at that address is known without asking whose it is. */
+/* A frame that this thread met lately is found by its address, without looking up the module. */
 static uint32_t frame_id(struct kp_thread *t, struct seen *s, struct frames *table, uint32_t generation, uintptr_t pc,
                          uint32_t around)
 {
@@ -137,7 +137,7 @@ static uint32_t trail_put(struct kp_thread *t, struct seen *s)
         f->id = trail->fresh_n >= ours ? frame_id(t, s, table, trail->generation, f->pc, id) : id;
         if (!f->id) break;
         id = f->id;
-        kp_signal_fence(); /* a handler may leave from here: what is counted is whole */
+        kp_signal_fence(); /* a signal handler may jump out of here: counted entries are complete */
         trail->n++;
     }
     return trail->fresh_n == UINT32_MAX ? id : 0;

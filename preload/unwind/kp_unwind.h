@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kp_unwind.h - door of the unwind room: the machine code call stack of the calling thread
+ * kp_unwind.h - door of the unwind room: the native call stack of the calling thread
  *
  * Called by: sources, inside a hook (hot). Safe in signal handlers and in programs without frame pointers.
  */
@@ -12,34 +12,32 @@
 
 enum { KP_UNWIND_DEPTH = 128 };
 
-/* Once, from a source's setup, when stacks will be asked for (several sources may): finds what is needed, takes address
- * space. */
+/* Called in the setup of each source that wants stacks: finds the loader's functions and reserves address space. */
 void kp_unwind_setup(void);
-/* Modules came or went (a source's modules_changed, and its attach). What is known of code that is gone is
- * forgotten. */
+/* Called when modules came or went (a source's modules_changed and attach): drops kept facts about unloaded code. */
 void kp_unwind_modules_changed(void);
 
-/* A forked child that records has a spool of its own: what was told the parent's is told again. */
+/* In a forked child that records: its spool is new, so frames are written to it again. */
 void kp_unwind_begin_in_child(void);
 
 /*
- * The calling thread's return addresses, innermost first, without those of this library: how many, at most `most`. 0:
- * not set up, or this stack cannot be read. No lock, no malloc; a system call when the thread is deeper in its stack
- * than ever before.
+ * Stores the calling thread's return addresses, innermost first, without those of this library, at most `most`. Returns
+ * how many; 0: not set up, or the stack cannot be read. No lock, no malloc; a system call when the thread is deeper in
+ * its stack than ever before.
  */
 int kp_unwind_walk(uintptr_t *frames, int most);
 
 /*
- * The calling thread's stack as one number for a record (collector/format/kp_format.h, struct kp_rec_frame), put into
- * the spool when it is new. 0: none, or no room. Inside a hook.
+ * The calling thread's stack as an id for a record (collector/format/kp_format.h, struct kp_rec_frame). Writes new
+ * frames to the spool. 0: no stack, or no room. Inside a hook.
  */
 struct kp_thread;
 uint32_t kp_unwind_stack(struct kp_thread *thread);
 
-/* Whether that address is on the calling thread's own stack, and as far as known where that is readable. */
+/* Is the address on the calling thread's own stack? lo, hi: the part of the stack that is known to be readable. */
 bool kp_unwind_own_stack(uintptr_t at, uintptr_t *lo, uintptr_t *hi);
-/* A return address in these `bytes` from `lo` on stands for the one that lies as far from `words` as it from `lo`.
- * Once. */
+/* For KPROF_SYMBOLS, called once. A return address lo + x, with x below `bytes`, is an exit stub: the true return
+ * address is stored at words + x. */
 void kp_unwind_set_returns(uintptr_t lo, uintptr_t bytes, uintptr_t words);
 
 struct kp_unwind_stats {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rule.c - reads .eh_frame: at this address, where are the caller's stack pointer, frame pointer and return address
+ * rule.c - reads .eh_frame for the unwind rule of an address: caller's stack pointer, frame pointer, return address
  *
  * Called by: walk.c, once for each return address that is met (cold: some hundred nanoseconds to microseconds)
  * Locks:     none. Memory: none; 1 KB of stack.
- * On fail:   a rule that is not known; the walk ends there, or goes on by the frame pointer
+ * On fail:   a rule with is_known 0; the walk ends there, or goes on by the frame pointer
  * Safe in:   signal handlers yes; after fork yes
  *
- * .eh_frame_hdr is a sorted table of functions; each has an FDE, a small program that says how the frame grows as the
- * code goes on; what FDEs have in common lies in a CIE. The program is run up to the address. Of the registers only the
- * frame pointer and the return address are followed, so callees that keep others cost nothing. Expressions are known in
- * the forms compilers and the kernel's signal frames have: a register plus an offset, and what lies there.
+ * .eh_frame_hdr is a sorted table of functions. Each has an FDE, a small program that describes its frame at each
+ * address; a CIE has what FDEs share. The program is run up to the address. Only the rules of the frame pointer and the
+ * return address are followed. Expressions are supported in the forms of compilers and of the kernel's signal frames: a
+ * register plus an offset, and the word at that address.
  */
 #include "preload/unwind/rule.h"
 
@@ -30,7 +30,7 @@ enum { ENC_OMIT = 0xff, ENC_PCREL = 0x10, ENC_DATAREL = 0x30, ENC_INDIRECT = 0x8
 
 /* ---- reading ---- */
 
-/* Bytes from `at` to `end`; of a module that may be gone a piece at a time is copied with care. */
+/* Bytes from `at` to `end`. If the module may be unmapped (!is_sure), the kernel copies them in pieces to `buffer`. */
 struct bytes {
     const uint8_t *at, *end;
     bool is_sure, is_bad;
@@ -264,7 +264,7 @@ static bool is_of_plt(struct bytes b, uint64_t bytes, uint32_t *from)
     return is && *from < 16;
 }
 
-/* A register plus an offset, perhaps followed by "what lies there". */
+/* Reads an expression: a register plus an offset, and perhaps a load from there (is_word). */
 static struct place expression_read(struct bytes *b, uintptr_t pc, bool *is_word)
 {
     uint32_t from = 0;

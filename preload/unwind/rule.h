@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rule.h - how to come from a return address to the one around it */
+/* rule.h - unwind rules: how to find the caller's return address from a return address */
 #ifndef KP_UNWIND_RULE_H
 #define KP_UNWIND_RULE_H
 
@@ -7,20 +7,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What an address of memory is counted from. */
+/* The base of an offset. */
 enum {
     KP_ON_CFA = 0,
     KP_ON_SP = 1,
     KP_ON_FP = 2,
     KP_ON_NONE = 3,
-    KP_IN_LINK = 2 /* of ra: where calls leave it, AArch64's x30 */
+    KP_IN_LINK = 2 /* for ra only: in the link register, AArch64's x30 */
 };
 
 /*
- * One word, so that threads read and write it as a whole. The canonical frame address is the stack pointer of the
- * caller. It is sp or fp plus cfa_at, or what lies there (cfa_is_word); the return address and the caller's frame
- * pointer lie where ra_* and fp_* say: KP_ON_NONE is "there is no caller" for ra, and "unchanged" for fp. All offsets
- * in units of 8 bytes.
+ * One word, so that threads read and write it as a whole. The canonical frame address (CFA) is the stack pointer of the
+ * caller: sp or fp plus cfa_at, or the word at that address (cfa_is_word). ra_* and fp_* tell where the return address
+ * and the caller's frame pointer are stored. KP_ON_NONE means "no caller" for ra, and "unchanged" for fp. All offsets
+ * are in units of 8 bytes.
  */
 union kp_rule {
     uint64_t word; /* 0: not known */
@@ -31,9 +31,9 @@ union kp_rule {
 };
 _Static_assert(sizeof(union kp_rule) == 8, "a rule is one word");
 
-/* The unwind table of a loaded module, as PT_GNU_EH_FRAME says. */
+/* The unwind table of a loaded module, from PT_GNU_EH_FRAME. */
 struct kp_unwind_table {
-    uintptr_t lo, hi; /* where the module lies */
+    uintptr_t lo, hi; /* the module's address range */
     const uint8_t *header;
     bool is_sure; /* the loader says it is there now; else memory is read with care */
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * trail.h - a thread's last walk, kept so that the next one need only look whether the words it read are still the same
+ * trail.h - a thread's last walk, kept so that the next one only checks that the words it read are unchanged
  *
- * A walk is decided by the state it begins in (pc, sp, fp), the rules, and the words it reads from the stack. So once
- * it is in a state in which the last one was, and the words read from there outwards hold what they held, the rest is
- * as it was. A trail that is given up leaves n = 0. Not for stacks other than the thread's own, nor for what a signal
- * struck.
+ * A walk depends on its first state (pc, sp, fp), the rules, and the words that it reads from the stack. So when it
+ * reaches a state of the last walk, and the words read from there outwards are unchanged, the outer frames are the
+ * same. A trail that is given up has n = 0. It serves only a thread's own stack, and no frame that a signal
+ * interrupted.
  */
 #ifndef KP_UNWIND_TRAIL_H
 #define KP_UNWIND_TRAIL_H
@@ -20,16 +20,16 @@ enum { KP_TRAIL_WORDS = 4 };
 struct kp_trail_frame {
     uintptr_t pc, sp, fp;
     uintptr_t at[KP_TRAIL_WORDS], value[KP_TRAIL_WORDS]; /* words the step outwards read */
-    uint32_t words, id; /* id: of the stack from here outwards, the caller's to fill in */
+    uint32_t words, id;                                  /* id: of the stack from here outwards; the caller sets it */
 };
 struct kp_trail {
     uint32_t generation;
     uint32_t n, fresh_n;
-    struct kp_trail_frame of[KP_UNWIND_DEPTH];    /* outermost first: those that are as they were */
-    struct kp_trail_frame fresh[KP_UNWIND_DEPTH]; /* innermost first: those inside them that are new */
+    struct kp_trail_frame of[KP_UNWIND_DEPTH];    /* outermost first: unchanged frames */
+    struct kp_trail_frame fresh[KP_UNWIND_DEPTH]; /* innermost first: new frames inside them */
 };
 
-/* false: not this way (kp_unwind_walk does it). Else the caller moves the fresh frames behind the others. */
+/* false: use kp_unwind_walk instead. After true the caller moves the fresh frames behind the others. */
 bool kp_unwind_trail_walk(struct kp_trail *trail);
 
 #endif

@@ -3,21 +3,21 @@
  * walk.c - the return addresses of the calling thread, by rules kept from earlier walks
  *
  * Called by: keep.c and sources, on any host thread inside a hook (hot: some nanoseconds a frame)
- * Owns:      the table of rules by return address, what is known of each thread's stack (two words of its own)
- * Locks:     none. Memory: 1 MB of address space, taken once.
- * On fail:   the walk ends: what is around stays unknown. Nothing outside a stack that was found readable is read.
+ * Owns:      the table of rules by return address; the readable range of each thread's stack (two thread-local words)
+ * Locks:     none. Memory: 1 MB of address space, reserved once.
+ * On fail:   the walk ends without the outer frames. It reads only stack memory that was found readable.
  * Safe in:   signal handlers yes (also on their own stack); after fork yes
  *
- * A rule (rule.h) is looked up in .eh_frame once for each return address, through the loader's _dl_find_object, which
+ * A rule (rule.h) is looked up in .eh_frame once for each return address. The loader's _dl_find_object finds it and
  * takes no lock (glibc 2.35); where that is missing, in the modules of the last look (codemap.c). It is one word with
  * the generation of modules it belongs to, so what another thread stores is seen whole or not at all, and code that was
  * unloaded is forgotten. Code without a rule (made at run time) is passed by its frame pointer, if that leads to code
  * with one.
  *
- * A thread's stack ends where the loader put the program's arguments, or at the thread's own descriptor, which the C
- * library keeps at its far end. From there down to the stack pointer it was seen to be readable, once; a thread that is
- * deeper than ever before has the pages between looked at. What is not joined to that is another stack (a signal's, a
- * fiber's): its pages are looked at in each walk.
+ * The main thread's stack ends at the program's arguments, another thread's at its descriptor, which the C library
+ * keeps at the stack's far end. The range from there down to the lowest stack pointer so far is known to be readable. A
+ * thread that is deeper than ever before has the pages between checked. A stack that does not join that range (a signal
+ * stack, a fiber) is another one, whose pages are checked in each walk.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -138,7 +138,7 @@ static inline bool word_read(struct walk *w, uintptr_t at, uintptr_t *out)
     return true;
 }
 
-/* Where a call really returns to. */
+/* Replaces the address of an exit stub by the true return address. */
 static inline void return_get(struct walk *w, uintptr_t *pc)
 {
     if (__builtin_expect(*pc - returns.lo >= returns.bytes, 1)) return;
@@ -272,7 +272,7 @@ static bool step_by_link(struct walk *w)
     return true;
 }
 
-/* Code without a rule: by its frame pointer, to code that has one. */
+/* Steps out of code without a rule by its frame pointer, to code that has a rule. */
 static bool step_by_pointer(struct walk *w)
 {
     uintptr_t fp, pc;
@@ -319,7 +319,7 @@ static bool return_read(struct walk *w, union kp_rule rule, uintptr_t at, uintpt
     return word_read(w, at + (uintptr_t)((int64_t)rule.ra_at * 8), pc);
 }
 
-/* From a frame to the one around it. */
+/* Steps from a frame to its caller. */
 static inline bool step(struct walk *w, struct slot *table, uint32_t generation)
 {
     const union kp_rule rule = rule_get(table, w->is_exact ? w->pc | EXACT : w->pc, generation, w->is_guess);
@@ -460,7 +460,7 @@ void kp_unwind_setup(void)
     kp_unwind_modules_setup();
     const uintptr_t *end = dlsym(RTLD_DEFAULT, "__libc_stack_end");
     main_top = end ? *end : 0;
-    dlerror(); /* a failed look-up of ours is not the host's news */
+    dlerror(); /* clears our failed look-up, so that the host does not read it */
     struct slot *table = kp_map_alloc(RULES * sizeof *table);
     const int err = !table ? -ENOMEM : kp_io_peek_pages(&end, sizeof end);
     if (err)
