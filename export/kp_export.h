@@ -56,9 +56,8 @@ struct kp_export_options {
         *owner; /* NULL: the caller's, by its umask. Before the owner changes, the mode is 0600 */
     /* may be NULL; gets the number of events written so far. Non-zero stops the export */
     int (*progress)(void *context, uint64_t events);
-    void (*written)(
-        void *
-            context); /* may be NULL. Called when the trace has its name, or with no_trace when the extras are written */
+    /* may be NULL. Called when the trace has its name, or with no_trace when the extras are written */
+    void (*written)(void *context);
     void *context;
     /* takes the trace's text in place of a file, or NULL. Non-zero ends the export and becomes its result */
     int (*text)(void *context, const char *text, size_t bytes);

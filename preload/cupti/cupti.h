@@ -50,7 +50,8 @@ enum kp_cupti_state {
     KP_CUPTI_STATE_ARMED,
     KP_CUPTI_STATE_REFUSED, /* for good: CUPTI is not to be had, preload/cuda_hooks records what it can */
     KP_CUPTI_STATE_SHARED,  /* KPROF_CUPTI=yield, and the program profiles itself */
-    KP_CUPTI_STATE_STALLED, /* a call of ours into CUPTI has not returned for long: it is not waited for, no other is made */
+    /* a call of ours into CUPTI has not returned for long: it is not waited for, no other is made */
+    KP_CUPTI_STATE_STALLED,
     KP_CUPTI_STATE_DEAD, /* for good: no CUPTI call any more */
 };
 enum kp_cupti_state kp_cupti_state(void); /* any thread */
