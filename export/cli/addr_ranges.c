@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* addr_ranges.c - stretches of addresses that may overlap, and which of them an address is in */
+/* addr_ranges.c - finds the range that an address lies in, among ranges that may overlap */
 #include "export/cli/addr_ranges.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* addr_ranges.h - stretches of addresses that may overlap, and which of them an address is in */
+/* addr_ranges.h - finds the range that an address lies in, among ranges that may overlap */
 #ifndef KP_ADDR_RANGES_H
 #define KP_ADDR_RANGES_H
 

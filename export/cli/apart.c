@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* apart.c - runs work on a file that may be damaged, or made to harm, in a process of its own */
+/* apart.c - runs work on a file that may be damaged or hostile in a child process */
 #include "export/cli/apart.h"
 
 #include <errno.h>
@@ -23,19 +23,19 @@ enum { HAS_SHADOW = 0 };
 enum { HAS_SHADOW = 0 };
 #endif
 
-enum { KILL_AFTER_S = 5 }; /* one that stays deaf to SIGXCPU */
+enum { KILL_AFTER_S = 5 }; /* if SIGXCPU did not end it */
 
 static void limit_set(int which, uint64_t soft, uint64_t hard)
 {
     struct rlimit limit;
     if (getrlimit(which, &limit) != 0) return;
     if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > soft)
-        limit.rlim_cur = soft; /* a tighter one of the caller's stays */
+        limit.rlim_cur = soft; /* a tighter limit of the caller stays */
     if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max > hard) limit.rlim_max = hard;
     (void)setrlimit(which, &limit);
 }
 
-/* Its end shall be its own and seen from outside: no handler of the caller's. A sanitizer's tells more. */
+/* Removes the caller's handlers, so that a signal ends the child. A sanitizer's handlers stay, since they tell more. */
 static void signals_reset(void)
 {
     static const int of[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU};
@@ -44,7 +44,7 @@ static void signals_reset(void)
 
 static void child_run(void (*fn)(void *context), void *context, const struct kp_apart_limits *limits)
 {
-    /* What is mapped of a file is not in it, only memory of the process's own. */
+    /* RLIMIT_DATA counts the process's private memory, not mapped files. */
     if (!HAS_SHADOW && limits->memory_bytes) limit_set(RLIMIT_DATA, limits->memory_bytes, limits->memory_bytes);
     if (limits->cpu_s) limit_set(RLIMIT_CPU, limits->cpu_s, limits->cpu_s + KILL_AFTER_S);
     signals_reset();

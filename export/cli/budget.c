@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * budget.c - how much time, memory, text and disk a command may take for one file that it reads
+ * budget.c - limits the time, memory, text and disk that a command uses for a file
  *
  * Called by: every command that reads traces or spools
- * Owns:      RLIMIT_DATA's soft limit and the timer of processor time while a file is read; SIGPROF, SIGINT, SIGTERM
- *            and SIGHUP from the first file on
- * On fail:   a limit that cannot be set is none
+ * Owns:      RLIMIT_DATA's soft limit and the timer of processor time, while a file is read. From the first file on,
+ *            the handlers of SIGPROF, SIGINT, SIGTERM and SIGHUP.
+ * On fail:   a limit that cannot be set is left out
  *
- * A file may come from anybody. A megabyte of gzip is a gigabyte of events, and a spool may have each op refer to the
- * same thousand frames: what is made of a file has to be limited by the data that the file has (a hole of a terabyte
- * costs nothing). A recorded file stays far below (docs/decisions/041); KPROF_READ_LIMIT raises the limits for a
- * trusted file that does not. The kernel limits memory, so that no allocation is forgotten: it counts private pages,
- * not those of a mapped spool or of a scratch file. The limit on processor time stops a walk that was made long on
- * purpose and uses nothing else.
+ * A file may come from any source. A megabyte of gzip may be a gigabyte of events. All ops of a spool may refer to
+ * the same thousand frames. So the limits grow with the file's data, where a hole of a terabyte counts nothing. A
+ * recorded file stays far below (docs/decisions/041). KPROF_READ_LIMIT raises the limits for a trusted file that does
+ * not. The kernel limits memory, so that no allocation is forgotten. It counts private pages, not those of a mapped
+ * spool or a scratch file. The limit on processor time stops a walk that a hostile file makes long.
  */
 #include "export/cli/budget.h"
 
@@ -35,7 +34,7 @@
 #include "export/report/plain.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-enum { HAS_SHADOW = true }; /* memory is counted with what the sanitizer maps for itself */
+enum { HAS_SHADOW = true }; /* the sanitizer's own mappings would count as memory */
 #elif defined __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 enum { HAS_SHADOW = true };
@@ -55,7 +54,7 @@ enum {
     DEBUG_TIMES = 4
 }; /* memory that libdw takes for a byte of debug information */
 
-/* Least, and for each byte of the file; seconds: for each megabyte. */
+/* The least limits, and those for each byte of the file (seconds: for each megabyte). */
 static const struct {
     uint64_t least, times;
 } seconds_of = {60, 10}, memory_of = {160 * MB, 128}, text_of = {256 * MB, 512}, disk_of = {128 * MB, 48};
@@ -63,11 +62,11 @@ static const struct {
 static struct {
     const char *command, *path;
     struct kp_budget now;
-    uint64_t taken, printed, debug; /* debug: bytes that kp_budget_more was told of */
+    uint64_t taken, printed, debug; /* debug: bytes given to kp_budget_more */
     struct rlimit data;             /* as it was */
     bool is_limited, is_watched;
     char part[KP_PART_BYTES];
-    char late[LINE]; /* what the timer says, ready to be written */
+    char late[LINE]; /* the timer's message, ready to be written */
     size_t late_bytes;
     char explained[LINE];
 } budget;
@@ -213,7 +212,7 @@ static void watch(void)
 
 /* ---- one file ---- */
 
-/* Bytes of private pages by now. */
+/* Bytes of private pages in use. */
 static uint64_t data_bytes(void)
 {
     unsigned long long all, resident, shared, text, unused, data = 0;
@@ -263,7 +262,7 @@ void kp_budget_begin(const char *command, const char *path)
     time_limit();
 }
 
-/* A spool may name a thousand files: all of them together add no more than one large program has. */
+/* A spool may name a thousand files. All of them together add no more than a large program has. */
 void kp_budget_more(uint64_t file_bytes)
 {
     struct itimerval timer;

@@ -1,42 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-/* budget.h - how much time, memory, text and disk a command may take for one file that it reads */
+/* budget.h - limits the time, memory, text and disk that a command uses for a file */
 #ifndef KP_BUDGET_H
 #define KP_BUDGET_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* For a file of so many bytes; UINT64_MAX: a pipe, of which nobody knows. Grows with the file, and KPROF_READ_LIMIT
- * times that. 0: no limit. */
+/*
+ * The limits for a file of so many bytes (UINT64_MAX: a pipe). They grow with the file, times KPROF_READ_LIMIT. 0: no
+ * limit.
+ */
 struct kp_budget {
     uint64_t seconds; /* of processor time */
-    uint64_t memory;  /* bytes beyond what is there when it begins */
+    uint64_t memory;  /* bytes beyond those in use at kp_budget_begin */
     uint64_t text;    /* bytes of JSON that come out of a gzip or a spool, and of what is printed */
     uint64_t disk;    /* bytes of each temporary file */
 };
 void kp_budget_make(struct kp_budget *out, uint64_t file_bytes, const char *times);
-/* Bytes of data in a file of that size, without its holes; moves fd's offset. `size` where the file system tells of no
- * holes. */
+/* Bytes of data in a file of that size, without its holes, where the file system tells holes. Moves fd's offset. */
 uint64_t kp_budget_data(int fd, uint64_t size);
 
-/* The limits hold from here to _end. One at a time; a second _begin ends the first. `path`: what messages name. */
+/* The limits hold from here to _end. A second _begin ends the first. `path` is for messages. */
 void kp_budget_begin(const char *command, const char *path);
 void kp_budget_end(void);
 const struct kp_budget *kp_budget_now(void); /* all 0 outside */
-/* So many bytes of another file, debug information, are looked through for it: time and memory grow by what they may
- * cost. */
+/* Adds the time and memory that reading so many bytes of debug information may cost. */
 void kp_budget_more(uint64_t file_bytes);
-/* So many bytes of text came out of the file; 0, or -EFBIG when that is too much. */
+/* Counts so many bytes of text out of the file. 0, or -EFBIG when that is too much. */
 int kp_budget_text(uint64_t bytes);
 void kp_budget_unpacked(void); /* the text goes to a file as it is: no more of it than `disk` */
-uint64_t kp_budget_left(void); /* of that, at least 1; 0: any number */
-/* So many bytes were printed. What is beyond `text` ends the command with a message. */
+uint64_t kp_budget_left(void); /* bytes of text left, at least 1, or 0 without a limit */
+/* Counts printed bytes. More than `text` ends the command with a message. */
 void kp_budget_print(size_t bytes);
-/* What an error number means here: "more than 768 MB of text come out of it (..)", with what to do; else strerror. One
- * text at a time. */
+/*
+ * The meaning of an error number and what to do: "more than 768 MB of text come out of it (..)", or strerror. The next
+ * call overwrites the text.
+ */
 const char *kp_budget_explain(int rc);
 
-/* While a command writes a trace: its temporary file, which goes when a signal or the budget ends the command. */
+/*
+ * The path of a trace's temporary file, for kp_export_options.part. A signal or a limit that ends the command removes
+ * it.
+ */
 char *kp_budget_part(void);
 
 #endif

@@ -16,11 +16,11 @@ enum { KP_EXIT_DONE = 0, KP_EXIT_BAD_INPUT = 1, KP_EXIT_USAGE = 2 };
 #include "export/cli/commands.def"
 #undef KP_COMMAND
 
-/* One line. It and those below show what is in names and texts of files as export/report/plain.h has it. */
+/* Writes a line. It and those below show names and texts of files as export/report/plain.h does. */
 void kp_cli_say(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "kprof NAME: message" on stderr; returns KP_EXIT_BAD_INPUT. */
 int kp_cli_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same, with a pointer to the help; returns KP_EXIT_USAGE. */
+/* As kp_cli_fail, with a pointer to the help; returns KP_EXIT_USAGE. */
 int kp_cli_misuse(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Options. A table ends with a row without a name. */
@@ -29,10 +29,10 @@ struct kp_opt {
     const char *name; /* long name without dashes */
     char letter;      /* 0: none */
     enum kp_opt_kind kind;
-    const char *meta; /* what the value is called in the help */
+    const char *meta; /* the value's name in the help */
     const char *help;
 };
-enum { KP_OPT_END = -1, KP_OPT_ARGUMENT = -2, KP_OPT_BAD = -3, KP_OPT_HELP = -4 }; /* else: the index in the table */
+enum { KP_OPT_END = -1, KP_OPT_ARGUMENT = -2, KP_OPT_BAD = -3, KP_OPT_HELP = -4 }; /* or the index in the table */
 struct kp_opt_scan {
     const char *command;
     const struct kp_opt *table;
@@ -43,12 +43,12 @@ struct kp_opt_scan {
 };
 /* Next option, or argument (*value). On KP_OPT_BAD the message is out already. */
 int kp_opt_next(struct kp_opt_scan *scan, const char **value);
-/* "usage: kprof NAME ..." and a line an option on stdout; returns KP_EXIT_DONE. */
+/* Prints "usage: kprof NAME ..." and a line for each option on stdout. Returns KP_EXIT_DONE. */
 int kp_cli_help(const char *command, const struct kp_opt *table);
 /* Flag of a variable: KPROF_RECORD_SHAPES -> record-shapes, KPROF -> kprof. */
 void kp_opt_name_of(const char *variable, char *out, size_t size);
 
-/* One line on a terminal's stderr while long work goes on; silent elsewhere and for the first second. */
+/* A line on a terminal's stderr during long work. Silent elsewhere, and in the first second. */
 struct kp_progress {
     const char *what;
     uint64_t shown_ns;
@@ -58,7 +58,7 @@ void kp_progress_begin(struct kp_progress *progress, const char *what);
 int kp_progress_events(void *progress, uint64_t events); /* fits kp_export_options.progress; always 0 */
 void kp_progress_end(struct kp_progress *progress);
 
-/* Finds libkprof.so: KPROF_LIB, beside this program, ../lib. false: not found, `out` tells where was looked. */
+/* Finds libkprof.so: KPROF_LIB, beside this program, ../lib. False: not found, and `out` has the places searched. */
 bool kp_cli_library(char *out, size_t size);
 
 #endif

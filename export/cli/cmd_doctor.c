@@ -127,7 +127,7 @@ static void cupti_rules_tell(uint32_t version)
     }
 }
 
-/* Some crash when they are asked without a driver, some answer nothing. */
+/* Without a driver, some CUPTI versions crash at this call, others return no version. */
 static void cupti_version_check(const char *python, const char *library)
 {
     static const char script[] = "import ctypes,resource,sys\n"
@@ -248,7 +248,7 @@ static void existing_of(const char *path, char *out, size_t size)
     }
 }
 
-/* NULL, or what could not be done there. */
+/* NULL, or the step that failed in the folder. */
 static const char *spool_try(const char *folder)
 {
     static char why[300];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cmd_events.c - `kprof events`: one line an event, in order of time, filtered */
+/* cmd_events.c - `kprof events`: a line for each event, in order of time, filtered */
 #include "export/cli/cli.h"
 
 #include <errno.h>
@@ -203,7 +203,7 @@ static void put_json(FILE *out, const struct kp_kineto *trace, const struct kp_k
     fputs("}\n", out);
 }
 
-/* All of a line but its time, which nobody knows before the whole file is read. */
+/* Writes a line without its time, which is only known once the whole file was read. */
 static void put_line(FILE *out, const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
     char dur[32] = "-", thread[32];
@@ -231,11 +231,11 @@ struct event_listing {
     char *text;
     size_t bytes;
     struct step_spans steps;
-    int64_t since_ns; /* profiler's start, as times stand in the file */
+    int64_t since_ns; /* profiler's start, as the file counts time */
     int error;        /* its lines cannot be kept */
 };
 
-/* Nothing is kept in the trace. */
+/* Prints the event. The trace keeps no event. */
 static bool event_take(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *event)
 {
     struct event_listing *w = *(struct event_listing *const *)context;

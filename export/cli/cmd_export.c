@@ -28,7 +28,7 @@ static int spool_export(const char *path, const struct kp_spool_export_options *
     char why[512] = "";
     int rc = kp_spoolfile_open(&reader, path, &st, why, sizeof why);
     if (rc < 0) return kp_cli_fail("export", "%s", why);
-    if (kp_spoolfile_owner(&st, &owner)) wish.owner = &owner; /* what is secret stays so, whoever makes a trace of it */
+    if (kp_spoolfile_owner(&st, &owner)) wish.owner = &owner; /* a secret spool's trace stays secret */
     rc = kp_spool_export_write(reader, path, &wish);
     if (rc > 0) kp_spool_export_losses(reader);
     kp_reader_close(reader);

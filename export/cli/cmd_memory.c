@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cmd_memory.c - `kprof memory`: what was taken when and for what, the peak, what stays from step to step */
+/* cmd_memory.c - `kprof memory`: allocations over time by category, the peak, growth from step to step */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct memory_command {
     const char *device, *out;
     long row_limit, first_step, last_step; /* steps: -1 all */
     struct kp_lines_options wish;
-    const struct kp_places *places; /* for frames of the host's heap; NULL: they stay addresses */
+    const struct kp_places *places; /* names frames of the host's heap, or NULL */
 };
 
 static const struct kp_opt flags[] = {
@@ -50,7 +50,7 @@ static bool steps_read(struct memory_command *m, const char *text)
     return !*end && m->last_step >= m->first_step;
 }
 
-/* Index of a device by torch's name for it; -1: all; -2: not in this trace. */
+/* Index of a device by torch's name, or -1 for all. -2: not in this trace. */
 static int device_find(const struct kp_memview *view, const char *name)
 {
     long id = -1;

@@ -27,7 +27,7 @@ static int is_spool_name(const struct dirent *entry)
     return dot && strcmp(dot, ".kprof") == 0;
 }
 
-/* What a killed program told its workers by: FOLDER/.HOST_PID-START.family. Of one that may still run it is needed. */
+/* A killed program's file for its workers, FOLDER/.HOST_PID-START.family. A program that may still run needs it. */
 static bool is_orphan(const char *rest)
 {
     char *end;
@@ -63,7 +63,7 @@ static bool spools_recover(struct kp_rescue *r, const struct kp_rescue_folder *f
     return true;
 }
 
-/* Workers keep their spools in a folder below; a link to another may have been put there by anybody. */
+/* Workers keep their spools in a folder below. A link is not followed, since any user may have put it there. */
 static void children_recover(struct kp_rescue *r, const struct kp_rescue_folder *above)
 {
     char path[4300];

@@ -8,7 +8,7 @@
 
 #include "export/cli/setting_flags.h"
 
-/* Puts the library in front of what is preloaded already. */
+/* Puts the library before other preloaded libraries. */
 static int preload_set(const char *library)
 {
     const char *const old = getenv("LD_PRELOAD");
@@ -26,7 +26,7 @@ static int preload_set(const char *library)
     return rc ? kp_cli_fail("run", "LD_PRELOAD cannot be set: %s", strerror(errno)) : KP_EXIT_DONE;
 }
 
-/* All processes of the run shall write the same file, also those that start in other folders. */
+/* Makes the path absolute: all processes of the run write the same file, also those started in other folders. */
 static const char *log_anchored(const char *value)
 {
     static char path[8192], folder[4096];

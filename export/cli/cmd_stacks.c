@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cmd_stacks.c - `kprof stacks`: call stacks with what they cost, as torch's export_stacks writes them, or as a flame
- * graph */
+/* cmd_stacks.c - `kprof stacks`: call stacks with their time, as torch's export_stacks writes them, or a flame graph */
 #include "export/cli/cli.h"
 
 #include <stdio.h>
@@ -39,7 +38,7 @@ struct drawing {
 static void stack_draw(void *context, const char *stack, int64_t us)
 {
     struct drawing *d = context;
-    kp_budget_print(strlen(stack)); /* to walk through them takes as long as to print them */
+    kp_budget_print(strlen(stack)); /* a walk through them takes as long as printing them */
     kp_flame_add(d->flame, stack, us);
     d->stacks++;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* debugfile_none.c - where libdw was not there to build with: nothing is told of any file */
+/* debugfile_none.c - stands in for debugfile.c in a build without libdw: finds nothing */
 #include "export/cli/debugfile.h"
 
 #include <stddef.h>

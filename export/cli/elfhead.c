@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * elfhead.c - machine, dynamic linker and build id of an ELF file
+ * elfhead.c - reads machine, dynamic linker and build id of an ELF file
  *
- * The file may be anybody's: libelf checks each place against the file's length, and no more than NOTES_MOST bytes of
- * a note are read.
+ * The file may be hostile. libelf checks each offset against the file's length, and at most NOTES_MOST bytes of notes
+ * are read.
  */
 #include "export/cli/elfhead.h"
 
@@ -84,7 +84,7 @@ static bool id_of_sections(Elf *elf, char *out)
     return false;
 }
 
-/* Of a file whose section headers were taken away. */
+/* Finds the build id of a file without section headers. */
 static bool id_of_segments(Elf *elf, char *out)
 {
     GElf_Phdr ph;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* elfhead.h - what an ELF file says of itself: machine, dynamic linker, build id; read by libelf */
+/* elfhead.h - reads machine, dynamic linker and build id of an ELF file by libelf */
 #ifndef KP_ELFHEAD_H
 #define KP_ELFHEAD_H
 
@@ -10,11 +10,11 @@
 struct kp_elfhead {
     unsigned machine; /* EM_ of <elf.h> */
     bool is_64;
-    char interp[512]; /* the dynamic linker's path; "": none */
+    char interp[512]; /* the dynamic linker's path, or "" */
 };
-/* The file stays open, and where it stands. 0; -EINVAL: no ELF file; -EBADMSG: damaged, but machine and is_64 hold. */
+/* fd and its offset stay. 0, or -EINVAL (no ELF file), or -EBADMSG (damaged, but machine and is_64 are good). */
 int kp_elfhead_read(int fd, struct kp_elfhead *out);
-/* In hexadecimal; "-": it has none, or one that is too long. 0, or -EINVAL: no ELF file. */
+/* Writes the build id in hexadecimal, or "-" when there is none or it is too long. 0, or -EINVAL: no ELF file. */
 int kp_elfhead_build_id(int fd, char out[KP_BUILD_ID_TEXT]);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * heapview.c - finds the key kprof_heap of a trace and shows it: totals, leaks, peak, the sites that allocate most
  *
- * The key is written by export/heap/allocations.c behind all events, on a line of its own, so it is found without
- * parsing them: a line break inside a JSON string is escaped.
+ * export/heap/allocations.c writes the key behind all events, on its own line. So it is found without parsing the
+ * events, since a line break inside a JSON string is escaped.
  */
 #include "export/cli/heapview.h"
 
@@ -144,11 +144,12 @@ static int by_count(const void *a, const void *b)
 struct view {
     FILE *out;
     const struct kp_places *places; /* NULL: none */
-    yajl_val modules;               /* a list of objects with path and build_id; NULL: none */
+    yajl_val modules;               /* a list of objects with path and build_id, or NULL */
 };
 
-/* What stands at FILE+0xOFFSET, where a call returns to. Of several files of that path the first that tells
- * anything. */
+/*
+ * Finds the functions at FILE+0xOFFSET, a return address. Of several files of that path the first with a result counts.
+ */
 static int places_find(const struct view *v, const char *text, struct kp_place *of, char *path, size_t path_bytes)
 {
     const char *plus = strrchr(text, '+');
@@ -285,8 +286,8 @@ static void object_print(const struct view *v, yajl_val object, long row_limit)
 }
 
 /*
- * Ours has three brackets in one another, and values of some length. libyajl frees a tree by recursion and takes some
- * 100 bytes a value, whether there is memory or not, and a file may hold any number.
+ * Refuses text that export/heap did not write: it nests three levels deep, and values are short. libyajl frees a tree
+ * by recursion and needs about 100 bytes for each value. A file may have any number of values.
  */
 static bool is_ours(const char *text)
 {
@@ -320,7 +321,7 @@ static void place_json(const struct view *v, const struct kp_place *place)
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* Every frame of all sites, each once. To be freed; the texts are the tree's. */
+/* Every frame of all sites, each once. The caller frees the list; the texts belong to the tree. */
 static const char **frames_list(yajl_val object, size_t *n)
 {
     yajl_val sites = list(object, "sites");
@@ -342,7 +343,7 @@ static const char **frames_list(yajl_val object, size_t *n)
     return of;
 }
 
-/* "kprof_frames": {"FILE+0xOFFSET": [what stands there, innermost first], ...} */
+/* Writes "kprof_frames" with a member for each FILE+0xOFFSET: its functions, innermost first. */
 static void frames_json(const struct view *v, yajl_val object)
 {
     struct kp_place of[PLACES_MOST];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* heapview.h - what a trace of KPROF_MALLOC says of the host's heap, as text */
+/* heapview.h - shows the host's heap of a trace with KPROF_MALLOC as text */
 #ifndef KP_HEAPVIEW_H
 #define KP_HEAPVIEW_H
 
@@ -9,9 +9,11 @@
 #include "export/kp_export.h"
 #include "export/report/kineto.h"
 
-/* Totals, leaks, the peak and who allocates most; as_json: the trace's own, as a member of an object. false: the trace
- * has nothing of the heap (or cannot be read: who reads its events says so). row_limit: rows of a table, -1 all.
- * places: asked for what stands at the frames; NULL: they stay FILE+0xOFFSET. */
+/*
+ * Writes totals, leaks, the peak and the largest sites. With as_json it writes the trace's own object, as a member.
+ * False: the trace has no heap, or cannot be read, which the reader of its events reports. row_limit is the number of
+ * rows of a table, or -1 for all. places names the frames. With NULL they stay FILE+0xOFFSET.
+ */
 bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, bool as_json,
                        const struct kp_places *places);
 

@@ -15,7 +15,7 @@
 #include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
 
-/* path and label are the input's from here on. */
+/* The input owns path and label from here on. */
 static void input_add(struct kp_input *input, char *path, char *label)
 {
     input->of = kp_kineto_grow(input->of, &input->capacity, input->count + 1, sizeof *input->of);
@@ -72,7 +72,7 @@ static int spool_add(struct kp_input *input, const char *path)
     size_t before = input->count;
     for (size_t i = 0; i < kp_reader_cycles(reader) && rc == 0; i++) rc = cycle_add(input, reader, path, i);
     const bool is_wanted = rc == 0 && input->count > before;
-    if (is_wanted) { /* what was looked at is what is read, and copied once where that is needed */
+    if (is_wanted) { /* read the open file that was checked; if it needs a copy, make it once */
         kp_reader_close(input->reader);
         input->reader = reader;
         input->reader_path = input->of[input->count - 1].path;
@@ -92,7 +92,7 @@ static int trace_filter(const struct dirent *entry)
 
 static int spool_filter(const struct dirent *entry) { return has_end(entry->d_name, ".kprof"); }
 
-/* Nobody named it: a pipe would be waited for, and opening a device may do something. */
+/* The user did not name the file: opening a pipe may block, and opening a device may have effects. */
 static bool is_plain(const char *file)
 {
     struct stat st;
@@ -193,7 +193,7 @@ int kp_input_each(const char *command, char **paths, int n, const struct kp_plac
                 paths[i]);
         for (size_t file = 0; file < input.count; file++)
             if ((rc = source_give(command, &input.of[file], several, fn, context)) == KP_EXIT_USAGE)
-                break; /* no other file mends that */
+                break; /* the next file would fail, too */
             else if (rc != KP_EXIT_DONE) worst = KP_EXIT_BAD_INPUT;
         kp_input_close(&input);
         if (rc == KP_EXIT_USAGE) return rc;

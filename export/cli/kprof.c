@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kprof.c - main: finds the command and runs it; help and version */
+/* kprof.c - main: finds the command and runs it, prints help and version */
 #include <stdio.h>
 #include <string.h>
 

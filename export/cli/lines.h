@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lines.h - frames of machine code with their functions, inlined functions and source lines, for every command that
- * shows frames */
+/* lines.h - finds functions, inlined functions and source lines of frames, for every command that shows frames */
 #ifndef KP_LINES_H
 #define KP_LINES_H
 
@@ -10,7 +9,7 @@
 #include "export/cli/cli.h"
 #include "export/kp_export.h"
 
-/* What a command was told; the rows stand at the end of its table of options. */
+/* The values of the options. Their rows stand at the end of a command's table. */
 struct kp_lines_options {
     bool lines;
     const char *debug_path; /* NULL: the usual places */
@@ -22,14 +21,16 @@ struct kp_lines_options {
             "where debug files are looked for, as eu-addr2line has it (default: :.debug:/usr/lib/debug)"            \
     }
 
-void kp_lines_option(struct kp_lines_options *wish, const char *name, const char *value); /* one of these two */
+void kp_lines_option(struct kp_lines_options *wish, const char *name, const char *value); /* takes either option */
 
 struct kp_lines;
 /* command: for messages. Ends the program when there is no memory. */
 struct kp_lines *kp_lines_open(const char *command, const struct kp_lines_options *wish);
 void kp_lines_close(struct kp_lines *l);
-/* What stands at an address of a module, as kp_export.h has it. A module whose file is gone or another one is told once
- * on stderr. */
+/*
+ * Finds the functions at an address of a module, as kp_places.find does. If the module's file is gone or replaced, a
+ * line on stderr says so once.
+ */
 int kp_lines_find(struct kp_lines *l, const char *path, const char *build_id, uint64_t at, struct kp_place *out,
                   int most);
 const struct kp_places *kp_lines_places(struct kp_lines *l); /* for kp_export_options */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* opt.c - command line words to options, and the messages about wrong ones */
+/* opt.c - parses command line options, and writes messages about wrong options */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "export/cli/cli.h"
 #include "export/report/plain.h"
 
-/* Names of files and what a file says of itself are part of it: one line, whatever is in them. */
+/* Prints a line. It may have names and texts of files, so kp_plain_put shows their control characters. */
 static void line_put(FILE *to, const char *format, va_list args, const char *behind)
 {
     char *line = NULL;
@@ -56,7 +56,7 @@ void kp_opt_name_of(const char *variable, char *out, size_t size)
     out[n] = 0;
 }
 
-/* What commands.def says of a command. */
+/* Prints a command's arguments and summary from commands.def. */
 static void usage_print(const char *command)
 {
     static const char *const rows[][3] = {

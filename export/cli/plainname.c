@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * plainname.c - names of functions as their language writes them, by libiberty
+ * plainname.c - demangles names of C++ and Rust functions by libiberty
  *
- * It reads C++ by the same code as the C++ library's __cxa_demangle, so names are those of a trace made inside the
- * program.
+ * libiberty has the code of the C++ library's __cxa_demangle. So names equal those of a trace made inside the program.
  *
- * A name may refer to its own parts: 300 letters in which each part is twice the one before are 30 GB written out. So
- * libiberty is asked for the name piece by piece, and left by a jump when it has become too long; meanwhile it holds no
- * memory of the heap.
+ * A name may refer to its own parts. 300 letters, with each part twice the part before, expand to 30 GB. So libiberty
+ * gives the name piece by piece, and a longjmp leaves it when the name is too long. It holds no heap memory then.
  */
 #include "export/cli/plainname.h"
 

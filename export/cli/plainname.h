@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* plainname.h - names of functions as their language writes them */
+/* plainname.h - demangles names of C++ and Rust functions */
 #ifndef KP_PLAINNAME_H
 #define KP_PLAINNAME_H
 
 #include <stdbool.h>
 
 bool kp_plainname_can(void); /* false: built without libiberty */
-/* Of C++ and of Rust (both kinds), until the next is asked for; NULL: it is of neither, damaged, or longer than 64 KB
- * when written out. */
+/*
+ * Demangles C++ and Rust (old and new). Valid until the next call. NULL: another name, damaged, or longer than 64 KB
+ * when demangled.
+ */
 const char *kp_plainname(const char *mangled);
-const char *kp_plainname_cpp(const char *mangled); /* of C++ alone */
+const char *kp_plainname_cpp(const char *mangled); /* C++ only */
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* plainname_none.c - where libiberty was not there to build with */
+/* plainname_none.c - stands in for plainname.c in a build without libiberty */
 #include "export/cli/plainname.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* progress.c - one line on a terminal while long work goes on */
+/* progress.c - shows a line on a terminal during long work */
 #include <stdio.h>
 #include <unistd.h>
 

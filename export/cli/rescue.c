@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rescue.c - the traces of one spool that its process left, made in a process of their own, and the spool's end
+ * rescue.c - writes the traces of a dead process's spool in a child process, and then removes the spool
  *
- * A folder may be full of spools, some damaged or made to harm: each is read in a child with limits, so that the next
- * is recovered whatever becomes of this one. Whoever runs this may be root, in a folder of a user who wants to know, or
- * lose, another's files: nothing is reached by a link that a listing gave, what is made belongs to the spool's owner,
- * and a spool goes only when its traces are on the disk.
+ * A folder may have many spools, some of them damaged or hostile. A child with limits reads each, so that the next
+ * spool is recovered in any case. The caller may be root, in the folder of a hostile user, set up to read or destroy
+ * other users' files. So no link that a listing gave is followed, and traces belong to the spool's owner. A spool is
+ * removed only when its traces are on the disk.
  */
 #include "export/cli/rescue.h"
 
@@ -34,11 +34,11 @@ struct spool {
     struct kp_export_owner owner;
 };
 
-/* What the child found out. */
+/* The child's results. */
 struct outcome {
     enum { BAD, LEFT, DONE } state;
     unsigned traces;
-    struct kp_export_result result; /* of the trace in hand */
+    struct kp_export_result result; /* of the current trace */
 };
 
 struct rescue_work {
@@ -63,8 +63,10 @@ void kp_rescue_names_remove(int dir, const char *begin, const char *end, bool (*
     if (names) closedir(names);
 }
 
-/* What the process was writing when it was killed: FOLDER/.HOST_PID.*.part, for the spool
- * FOLDER/HOST_PID.NANOSECONDS.kprof. */
+/*
+ * Removes files that the killed process left half written: FOLDER/.HOST_PID.*.part of
+ * FOLDER/HOST_PID.NANOSECONDS.kprof.
+ */
 static void parts_remove(const struct spool *s)
 {
     char begin[300];
@@ -75,7 +77,7 @@ static void parts_remove(const struct spool *s)
     kp_rescue_names_remove(s->folder->dir, begin, ".part", NULL);
 }
 
-/* What the child was writing when it ended. */
+/* Removes the file that the child left half written. */
 static void left_remove(const struct spool *s, const struct outcome *o)
 {
     char begin[sizeof o->result.path + 1];
@@ -91,7 +93,7 @@ static void left_remove(const struct spool *s, const struct outcome *o)
 
 /* ---- in the child ---- */
 
-/* True when the spool may be taken. */
+/* True: no process uses the spool. */
 static bool is_free(const struct spool *s, const struct kp_file_head *head)
 {
     const enum kp_spool_state state = kp_spool_state(head, s->path);
@@ -104,8 +106,8 @@ static bool is_free(const struct spool *s, const struct kp_file_head *head)
 }
 
 /*
- * The caller's own spool gives what his umask says, but in a folder of somebody else's: there it might have been moved
- * by him, to be seen. Another's spool gives what is his and as secret as the spool.
+ * The caller's own spool gives traces by the caller's umask, but not in another user's folder. That user might have
+ * moved it there, to make it visible. Another user's spool gives traces of that user, with the spool's mode.
  */
 static const struct kp_export_owner *owner_of(const struct spool *s, struct kp_export_owner *owner)
 {
@@ -137,7 +139,7 @@ static void traces_write(const struct spool *s, struct kp_reader *reader, struct
     wish.owner = owner_of(s, &owner);
     wish.result = &o->result;
     wish.skips_exported = true;
-    if (!wish.dir) { /* the folder that was opened, whatever its path leads to */
+    if (!wish.dir) { /* the opened folder: its path may lead elsewhere by now */
         if (fchdir(s->folder->dir) != 0) {
             kp_cli_fail("recover", "%s: %s", s->folder->path, strerror(errno));
             return;
@@ -191,8 +193,7 @@ static void opened_recover(struct kp_rescue *r, const struct spool *s)
     struct kp_budget budget;
     char why[256] = "no memory";
     kp_budget_make(&budget, kp_budget_data(s->fd, (uint64_t)s->st.st_size), getenv("KPROF_READ_LIMIT"));
-    /* The budget ends it with a message. Where a damaged file has led it so far astray that it cannot, the kernel
-     * does. */
+    /* The budget ends the child with a message. If the child cannot do that any more, the kernel ends it. */
     const struct kp_apart_limits limits = {.memory_bytes = 2 * budget.memory, .cpu_s = 2 * budget.seconds};
     if (!work.o || kp_apart_run(recover, &work, &limits, why, sizeof why) != 0) {
         r->bad++;
@@ -208,11 +209,11 @@ static void opened_recover(struct kp_rescue *r, const struct spool *s)
     kp_apart_forget(work.o, sizeof *work.o);
 }
 
-/* Whether a name that a listing gave stands for what its folder's owner, or the caller, wrote. */
+/* Whether the folder's owner or the caller wrote the file that a listing named. */
 static bool is_trusted(struct kp_rescue *r, const struct spool *s)
 {
     const char *why = NULL;
-    if (!s->listed || !S_ISREG(s->st.st_mode)) return true; /* what is no file the reader refuses */
+    if (!s->listed || !S_ISREG(s->st.st_mode)) return true; /* the reader refuses what is no file */
     if (s->st.st_uid != geteuid() && s->st.st_uid != s->folder->st.st_uid)
         why = "belongs to another user than the folder";
     else if (s->st.st_nlink > 1) why = "has another name, too (a hard link)";
@@ -222,7 +223,7 @@ static bool is_trusted(struct kp_rescue *r, const struct spool *s)
     return false;
 }
 
-/* What could not be opened: nothing, when another recovered it meanwhile. */
+/* Says that a spool could not be opened, unless another process has recovered it. */
 static void refusal_tell(struct kp_rescue *r, const struct spool *s, int error)
 {
     struct stat st;
@@ -249,7 +250,7 @@ static bool is_ours_alone(struct kp_rescue *r, const struct spool *s)
         kp_cli_say(stdout, "kprof: %s: %s is recovering it, left alone", s->path, who);
         return false;
     }
-    return fstat(s->fd, &st) != 0 || st.st_nlink != 0; /* else another recovered it meanwhile */
+    return fstat(s->fd, &st) != 0 || st.st_nlink != 0; /* 0 links: another process recovered it */
 }
 
 void kp_rescue_spool(struct kp_rescue *r, const struct kp_rescue_folder *folder, const char *name, bool listed)
@@ -260,7 +261,7 @@ void kp_rescue_spool(struct kp_rescue *r, const struct kp_rescue_folder *folder,
     else snprintf(s.path, sizeof s.path, "%s%s%s", folder->path, slash, name);
     s.fd =
         openat(folder->dir, name,
-               O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (listed ? O_NOFOLLOW : 0)); /* a pipe is not waited for */
+               O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (listed ? O_NOFOLLOW : 0)); /* do not wait for a pipe */
     if (s.fd < 0 || fstat(s.fd, &s.st) != 0) refusal_tell(r, &s, errno);
     else if (is_trusted(r, &s) && is_ours_alone(r, &s)) opened_recover(r, &s);
     if (s.fd >= 0) close(s.fd);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rescue.h - the traces of one spool that its process left, made in a process of their own, and the spool's end */
+/* rescue.h - writes the traces of a dead process's spool in a child process, and then removes the spool */
 #ifndef KP_RESCUE_H
 #define KP_RESCUE_H
 
@@ -11,7 +11,7 @@
 struct kp_rescue {
     struct kp_spool_export_options wish;
     bool keep, force;
-    unsigned traces, removed, left, bad; /* how many so far */
+    unsigned traces, removed, left, bad; /* counts so far */
 };
 /* Where a spool is. Files are reached through `dir`, since a path may lead elsewhere by now. */
 struct kp_rescue_folder {
@@ -19,11 +19,9 @@ struct kp_rescue_folder {
     struct stat st;
     const char *path;
 };
-/* `listed`: nobody named it, so it may be a link that somebody put there, or another user's; such are left alone, and
- * told. */
+/* `listed`: from a folder's listing, not from the user. Then a link, or another user's file, is reported and kept. */
 void kp_rescue_spool(struct kp_rescue *r, const struct kp_rescue_folder *folder, const char *name, bool listed);
-/* Removes what is not a folder from an open one, where the name begins and ends so and `wanted` (NULL: always) says
- * so. */
+/* Removes files from an open folder, by begin and end of their names. `wanted` accepts the rest, or is NULL. */
 void kp_rescue_names_remove(int dir, const char *begin, const char *end, bool (*wanted)(const char *rest));
 
 #endif

@@ -41,7 +41,7 @@ const char *kp_setting_flags_set(struct kp_config *config, enum kp_config_index 
     if (!kp_config_set(config, index, value)) {
         char *const line = config->lines + before, *const tail = strstr(line, ", using "),
                     *const text = strchr(line, '=');
-        if (tail) *tail = 0; /* nothing is used instead here: the command stops */
+        if (tail) *tail = 0; /* cuts the default off: the command stops instead */
         return text ? text + 1 : line;
     }
     if (index == KP_SET_schedule) rc = kp_schedule_parse(value, &schedule, why, sizeof why);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sorted.c - any number of lines in order of time, in a bounded part of memory
+ * sorted.c - sorts any number of lines by time, in bounded memory
  *
- * Lines are collected until a piece is full; then it is sorted and appended to a file: a run. At the end all runs are
- * read side by side, each through a buffer of its own. What fits into one piece never touches a file.
+ * Lines are collected until a piece is full. Then the piece is sorted and appended to a file, as a run. At the end all
+ * runs are read side by side, each through its own buffer. Lines that fit into a piece need no file.
  */
 #include "export/cli/sorted.h"
 
@@ -24,7 +24,7 @@ struct sorted_row {
 struct run {
     off_t at, end; /* what was not read yet */
     char *buffer;
-    size_t from, to, room; /* of the buffer: read and not given yet */
+    size_t from, to, room; /* of the buffer: read and not yet given */
     struct sorted_row row; /* it stands on; its text follows in the buffer */
 };
 struct kp_sorted {
@@ -37,7 +37,7 @@ struct kp_sorted {
     size_t runs_n, runs_capacity;
     FILE *file;
     off_t written;
-    uint64_t most; /* that may be written; 0: any number */
+    uint64_t most; /* the most bytes of the file, or 0 */
     int error;
 };
 
@@ -118,7 +118,7 @@ int kp_sorted_add(struct kp_sorted *s, int64_t start_ns, int64_t dur_ns, const c
 
 /* ---- runs side by side ---- */
 
-/* So many bytes in the buffer from `from` on. */
+/* Reads until the buffer has so many bytes from `from` on. */
 static bool run_has(struct kp_sorted *s, struct run *run, size_t bytes)
 {
     if (run->to - run->from >= bytes) return true;
@@ -139,7 +139,7 @@ static bool run_has(struct kp_sorted *s, struct run *run, size_t bytes)
     return run->to >= bytes;
 }
 
-/* The run stands on its next row, text included; false: there is none. */
+/* Moves a run to its next row, with its text. False: there is none. */
 static bool run_next(struct kp_sorted *s, struct run *run)
 {
     if (!run_has(s, run, sizeof run->row)) return false;

@@ -43,7 +43,7 @@ bool kp_spool_export_knows(const char *list)
     return *list != 0;
 }
 
-/* What the run was told to write; none, since somebody asks for it now, is the trace. */
+/* Reads the run's KPROF_EXPORT. `none` means the trace here, since the user asks for it now. */
 static void extras_read(const char *list, struct kp_export_options *options)
 {
     bool trace = !list;
@@ -95,7 +95,7 @@ static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, c
     if (result->extras_error)
         kp_cli_fail(wish->command, "%s: not all that KPROF_EXPORT asked for into %s: %s", path, dir,
                     strerror(-result->extras_error));
-    if (result->extras_error && options->no_trace) return result->extras_error; /* there is nothing else */
+    if (result->extras_error && options->no_trace) return result->extras_error; /* no other file was written */
     if (!wish->quiet) written_say(result, options->no_trace, cycle->complete, dir);
     return 1;
 }
@@ -117,7 +117,7 @@ int kp_spool_export_write(struct kp_reader *reader, const char *path, const stru
     if (!options.worker_name) options.worker_name = kp_reader_text(reader, "KPROF_WORKER_NAME");
     kp_budget_begin(wish->command, path);
     if (wish->gzip < 0 && !options.gzip)
-        kp_budget_unpacked(); /* the spool's own wish takes no more than a temporary file would */
+        kp_budget_unpacked(); /* text without gzip, as the spool asks, is limited like a temporary file */
     options.text_most = kp_budget_left();
     options.scratch_most = kp_budget_now()->disk;
     options.part = kp_budget_part();
@@ -154,7 +154,7 @@ void kp_spool_export_losses(const struct kp_reader *reader)
         printf("kprof: torn: %llu records skipped\n", (unsigned long long)kp_reader_skipped(reader));
 }
 
-/* Start of a process in ns since the epoch, 0 when it is not there. */
+/* Start of a process in ns since the epoch, or 0 when it does not run. */
 static uint64_t process_start_ns(uint32_t pid)
 {
     struct timespec now;
@@ -168,8 +168,8 @@ static uint64_t process_start_ns(uint32_t pid)
 bool kp_spool_process_runs(uint32_t pid) { return process_start_ns(pid) != 0; }
 
 /*
- * 1, 0, or -errno when the maps cannot be read. By the file's name, which holds pid and time: some file systems show
- * another inode there than stat does, and a container another folder.
+ * 1, 0, or -errno when the maps cannot be read. The file's name decides, since it has pid and time. Some file systems
+ * show another inode in maps than in stat, and a container shows another folder.
  */
 static int has_mapped(uint32_t pid, const char *path)
 {
@@ -204,7 +204,6 @@ enum kp_spool_state kp_spool_state(const struct kp_file_head *head, const char *
     if (!start) return KP_SPOOL_GONE;
     mapped = has_mapped(head->pid, path);
     if (mapped >= 0) return mapped ? KP_SPOOL_RUNNING : KP_SPOOL_GONE;
-    /* A process that began after the spool was opened only has the same number. Clocks are stepped: allow two
-     * seconds. */
+    /* A process that began after the spool was opened only has the same pid. Allow 2 s, since clocks are stepped. */
     return start < head->start_real_ns + UINT64_C(2000000000) ? KP_SPOOL_RUNNING : KP_SPOOL_GONE;
 }

@@ -12,15 +12,15 @@
 struct kp_spool_export_options {
     const char *command;   /* for the messages */
     const char *dir;       /* NULL: the folder of the spool */
-    const char *dir_shown; /* what messages call it; NULL: dir */
+    const char *dir_shown; /* its name in messages, or NULL */
     const char *worker_name;
-    int gzip;                            /* 1, 0, -1: as the spool's own settings say */
-    const char *exports;                 /* as KPROF_EXPORT; NULL: as the spool's own settings say */
-    const struct kp_places *places;      /* as in kp_export.h; NULL: none */
+    int gzip;                            /* 1, 0, or -1 for the spool's own setting */
+    const char *exports;                 /* as KPROF_EXPORT, or NULL for the spool's own setting */
+    const struct kp_places *places;      /* as in kp_export.h, or NULL */
     const struct kp_export_owner *owner; /* as in kp_export.h */
-    struct kp_export_result *result;     /* of the trace in hand, for who looks from outside; NULL: nobody does */
+    struct kp_export_result *result;     /* of the current trace, for a reader in another process, or NULL */
     bool quiet;                          /* no line about what was written */
-    bool skips_exported;                 /* a window of which its own program made a trace before it was killed */
+    bool skips_exported;                 /* leaves out windows of which the program itself wrote a trace */
 };
 struct kp_export_owner;
 struct kp_export_result;
@@ -32,13 +32,13 @@ bool kp_spool_export_knows(const char *list); /* whether each word of a list is 
 /* Says what is not in the traces: drops by kind and reason, torn records, a cycle cut off. */
 void kp_spool_export_losses(const struct kp_reader *reader);
 /*
- * Whether the process that writes the spool at `path` still has it mapped. Where that may not be seen (another user's
- * process), whether it is still there (its pid may have been given to another one, but not the one that executed
- * another program).
+ * Whether the process that writes the spool at `path` still has it mapped. For another user's process that is hidden.
+ * Then the answer is whether the process exists. A later process with its pid does not count. A process that executed
+ * another program since does.
  */
 enum kp_spool_state kp_spool_state(const struct kp_file_head *head, const char *path);
 
-/* A process of that number runs here: not necessarily the one that was meant. */
+/* A process with that pid runs here, perhaps another process than the spool's. */
 bool kp_spool_process_runs(uint32_t pid);
 
 #endif

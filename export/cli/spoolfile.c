@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* spoolfile.c - a spool's file, for every command: opened once, copied where others may change it, locked while it is
- * recovered */
+/* spoolfile.c - opens a spool's file once, copies it if others may change it, and locks it during a recovery */
 #include "export/cli/spoolfile.h"
 
 #include <errno.h>
@@ -28,7 +27,7 @@ static int nameless_make(void)
     char path[4200];
     int fd = open(dir, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) return fd;
-    snprintf(path, sizeof path, "%s/kprof-XXXXXX", dir); /* a file system that has no such */
+    snprintf(path, sizeof path, "%s/kprof-XXXXXX", dir); /* a file system without O_TMPFILE */
     fd = mkostemp(path, O_CLOEXEC);
     if (fd >= 0) unlink(path);
     return fd < 0 ? -errno : fd;
@@ -40,7 +39,7 @@ static int piece_copy(int from, int to, off_t at, off_t end, void *buffer)
         const size_t want = end - at < COPY_BYTES ? (size_t)(end - at) : COPY_BYTES;
         const ssize_t got = pread(from, buffer, want, at);
         if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return got < 0 ? -errno : 0; /* cut off meanwhile: zeros follow */
+        if (got <= 0) return got < 0 ? -errno : 0; /* the file was cut off: zeros follow */
         for (ssize_t put = 0, n; put < got; put += n)
             if ((n = pwrite(to, (char *)buffer + put, (size_t)(got - put), at + put)) <= 0)
                 return n < 0 ? -errno : -EIO;
@@ -60,8 +59,7 @@ bool kp_spoolfile_extent(int fd, off_t bytes, off_t *begin, off_t *end)
     return true;
 }
 
-/* From the front on, as its program writes it: what a chunk says to be complete is then complete behind it. Holes stay
- * holes. */
+/* Copies from the front. So when a chunk's head was copied, the bytes that it calls complete are. Holes stay holes. */
 static int bytes_copy(int from, int to, off_t bytes)
 {
     void *const buffer = malloc(COPY_BYTES);
@@ -106,7 +104,7 @@ int kp_spoolfile_open(struct kp_reader **out, const char *path, struct stat *st,
 
 /* ---- one at a time ---- */
 
-/* "1: FLOCK  ADVISORY  WRITE 4242 fe:01:1234 0 EOF" */
+/* Finds the holder in /proc/locks: "1: FLOCK  ADVISORY  WRITE 4242 fe:01:1234 0 EOF". */
 static void holder_find(int fd, char *who, size_t who_bytes)
 {
     struct stat st;
@@ -125,7 +123,7 @@ static void holder_find(int fd, char *who, size_t who_bytes)
     if (locks) fclose(locks);
 }
 
-/* Where the file system has no locks, nobody is kept out. */
+/* A file system without locks locks no process out. */
 int kp_spoolfile_lock(int fd, char *who, size_t who_bytes)
 {
     const int rc = kp_io_lock(fd);
@@ -133,7 +131,7 @@ int kp_spoolfile_lock(int fd, char *who, size_t who_bytes)
     return rc == -EWOULDBLOCK ? rc : 0;
 }
 
-/* ---- whose is what is made of it ---- */
+/* ---- the owner of its traces ---- */
 
 bool kp_spoolfile_owner(const struct stat *spool, struct kp_export_owner *out)
 {

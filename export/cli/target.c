@@ -102,7 +102,7 @@ static int elf_check(const char *path, char *why, size_t why_bytes)
 {
     struct kp_elfhead head;
     const int rc = head_of(path, &head);
-    if (rc == -EACCES) return 0; /* executable but not readable: nothing can be known, the linker will tell */
+    if (rc == -EACCES) return 0; /* executable but not readable: the linker will tell */
     if (rc == -EINVAL)
         return snprintf(why, why_bytes, "%s is neither a program nor a script with #!", path), NOT_EXECUTABLE;
     if (!head.is_64 || head.machine != own_machine())

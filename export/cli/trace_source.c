@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * trace_source.c - the text of a trace: a file's, or what a cycle of a spool exports to, which is handed on while it is
- * made
+ * source.c - gives the text of a trace, from a file or from the export of a spool's cycle
  *
- * A spool's trace is never written down: whatever a spool makes of itself takes no disk.
+ * The export's text is handed on while it is made. So even a hostile spool takes no disk.
  */
 #include "export/cli/trace_source.h"
 
@@ -24,7 +23,7 @@ const char *kp_trace_source_temporary(void)
     return folder && *folder ? folder : "/tmp";
 }
 
-/* One spool is open at a time: that of the source that was read last. */
+/* Only the spool of the last source is open. */
 static int reader_get(struct kp_input *input, const char *path, char *why, size_t why_bytes)
 {
     if (input->reader && strcmp(input->reader_path, path) == 0) return 0;
@@ -34,7 +33,7 @@ static int reader_get(struct kp_input *input, const char *path, char *why, size_
     return kp_spoolfile_open(&input->reader, path, NULL, why, why_bytes);
 }
 
-/* What is made of one file is counted over all of its cycles, and each time it is read. */
+/* A file's text counts over all of its cycles, and each time it is read. */
 struct counting {
     kp_text_fn take;
     void *context;
@@ -62,7 +61,7 @@ static int cycle_each(const struct kp_trace_source *s, struct counting *counting
     if (rc) return rc;
     rc = kp_reader_cycle(s->input->reader, s->cycle, &cycle);
     if (rc == 0) rc = kp_export_trace(s->input->reader, cycle.number, &options, &result);
-    if (rc && rc != -EINVAL && !why[0]) /* that is the text's own trouble */
+    if (rc && rc != -EINVAL && !why[0]) /* an error without a message */
         snprintf(why, why_bytes, "%s: cycle %zu cannot be exported: %s", s->path, s->cycle + 1, kp_budget_explain(rc));
     return rc;
 }

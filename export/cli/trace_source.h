@@ -15,21 +15,21 @@ struct kp_input;
 
 struct kp_trace_source {
     struct kp_input *input;
-    char *path, *label; /* label: what to call it: the path given, or the spool and its cycle */
-    size_t cycle;       /* index, of a spool */
+    char *path, *label; /* label: the path given, or the spool and its cycle */
+    size_t cycle;       /* index of a spool's cycle */
     bool is_spool;
 };
 struct kp_input {
     struct kp_trace_source *of;
     size_t count, capacity;
     const struct kp_places *places;
-    struct kp_reader *reader; /* the spool that was read last; NULL: none */
+    struct kp_reader *reader; /* the spool that was read last, or NULL */
     const char *reader_path;
 };
 
 /* --- input.c --- */
 
-/* 0 or -errno, then one line is on stderr. places: for the frames of spools, see kp_export.h; NULL: none. */
+/* 0, or -errno with a line on stderr. `places` names the frames of spools (kp_export.h), or is NULL. */
 int kp_input_open(struct kp_input *input, const char *path, const struct kp_places *places);
 void kp_input_close(struct kp_input *input);
 /* One trace of a command's arguments; `several`: more than one will come. Returns an exit code. */
