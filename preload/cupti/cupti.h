@@ -46,13 +46,13 @@ enum kp_cupti_state {
     KP_CUPTI_STATE_ABSENT,        /* no libcuda.so.1, or a stub */
     KP_CUPTI_STATE_DRIVER_LOADED, /* cuInit was not yet seen to succeed */
     KP_CUPTI_STATE_CUINIT_OK,
-    KP_CUPTI_STATE_FOUND, /* its table is filled; nothing of ours is enabled */
+    KP_CUPTI_STATE_FOUND, /* the table of its functions is filled; we have no kind enabled */
     KP_CUPTI_STATE_ARMED,
-    KP_CUPTI_STATE_REFUSED, /* for good: CUPTI is not to be had, preload/cuda_hooks records what it can */
+    KP_CUPTI_STATE_REFUSED, /* final: CUPTI cannot be used; preload/cuda_hooks records what it can */
     KP_CUPTI_STATE_SHARED,  /* KPROF_CUPTI=yield, and the program profiles itself */
     /* a call of ours into CUPTI has not returned for long: it is not waited for, no other is made */
-    KP_CUPTI_STATE_STALLED,
-    KP_CUPTI_STATE_DEAD, /* for good: no CUPTI call any more */
+    KP_CUPTI_STATE_STALLED, /* one of our CUPTI calls has not returned for long: no other is made */
+    KP_CUPTI_STATE_DEAD,    /* final: no CUPTI call any more */
 };
 enum kp_cupti_state kp_cupti_state(void); /* any thread */
 
@@ -65,7 +65,7 @@ struct kp_cupti {
 #define KP_CUPTI(member, name, needed, result, arguments) result(*member) arguments;
 #include "preload/cupti/cupti.def"
 #undef KP_CUPTI
-    _Atomic bool is_filled; /* the pointers above are good; version is still 0: no CUPTI call was made yet */
+    _Atomic bool is_filled; /* the pointers above are set; while version is 0 no CUPTI call was made */
     uint32_t version;       /* cuptiGetVersion; read when arming for the first time */
     void *handle;
     char path[1024];
@@ -78,7 +78,7 @@ extern struct kp_cupti kp_cupti;
  */
 int kp_cupti_find(bool may_open);
 
-/* --- buffer.c: the callbacks. While ARMED these two are what CUPTI has registered, whoever the client is. --- */
+/* --- buffer.c: the callbacks. While ARMED CUPTI has these two registered, with and without a client. --- */
 
 void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
 void kp_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes);
@@ -94,7 +94,7 @@ void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes);
  * arming. */
 uint32_t kp_record_bytes(uint32_t kind);
 
-/* --- kinds.c: what we have of CUPTI --- */
+/* --- kinds.c: which kinds and calls we have enabled --- */
 
 /* We have it enabled now: the program's Disable of it must not reach CUPTI. Never where we could not disable it later
  * ourselves. */
@@ -104,11 +104,11 @@ bool kp_cupti_has_calls(
 bool kp_cupti_wants_call(bool is_driver, uint32_t cbid); /* we have it recorded now, by its kind or singly */
 /* The program registers callbacks: it gets records of queries as without us. Any thread. */
 void kp_cupti_queries_again(void);
-/* Dropped records that CUPTI told us of since the start of the process (its counter falls to 0 when read). */
+/* Records that CUPTI reported as dropped since the start of the process (its counter falls to 0 when read). */
 uint64_t kp_cupti_dropped(void);
 void kp_cupti_dropped_more(uint64_t records); /* the program read the counter: so many of ours may be among them */
 
-/* --- what tee.c tells us; any thread of the program, inside its call --- */
+/* --- called by tee.c, on any thread of the program, inside its CUPTI call --- */
 
 void kp_cupti_clock_changing(void); /* another timestamp callback is about to be registered */
 void kp_cupti_clock_changed(void); /* another timestamp callback was registered: a new domain of CUPTI's clock begins */
@@ -133,10 +133,10 @@ bool kp_forward_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
  * ours what the client may see is copied into buffers that it gave: ours go back to the pool right after. */
 void kp_forward_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes,
                          bool is_ours);
-void kp_forward_arming(void);           /* from here on CUPTI gets only buffers of ours */
-void kp_forward_disarmed(void);         /* and now it may get the client's again */
+void kp_forward_arming(void);           /* from here on CUPTI gets only our buffers */
+void kp_forward_disarmed(void);         /* from here on CUPTI may get the client's buffers */
 bool kp_forward_was_armed(void);        /* ever: what CUPTI brings may be more than the client asked for */
-void kp_forward_hide_this_thread(void); /* a thread of ours begins: its CUDA calls are not shown to the program */
+void kp_forward_hide_this_thread(void); /* called by a helper thread: the program does not see its CUDA calls */
 uint64_t kp_forward_timestamp(void);    /* CUPTI's own; 0: not to be had */
 
 /* --- tee.c: the program as a client of CUPTI --- */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * limit.c - when CUPTI is off again before its window ends
+ * limit.c - decides when CUPTI is disabled before its window ends
  *
  * Called by: control.c when armed, helper.c in each of its turns: on the thread kprof-cuda
  * Owns:      what was counted when the window began
  * Locks:     none
  * On fail:   nothing can
  *
- * A run without a schedule is one window from start to exit, and CUPTI is not made for days: it takes more processor
- * time the longer it records, some releases memory of the GPU, and at the cap of the spool all of it is for nothing. So
- * there are limits, in records and in minutes; whoever sets a schedule has said how long. With a schedule, too, nothing
- * is recorded that cannot be kept, or has no times.
+ * A run without a schedule is one window from start to exit, and CUPTI is not made for days. It takes more processor
+ * time the longer it records, and some releases take GPU memory. At the cap of the spool its records are lost. So there
+ * are limits in records and in minutes for runs without a schedule. With a schedule, too, recording ends when the spool
+ * is full or when kernels have no times.
  */
 #include "preload/cupti/limit.h"
 

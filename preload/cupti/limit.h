@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * limit.h - when CUPTI is off again before its window ends
+ * limit.h - decides when CUPTI is disabled before its window ends
  */
 #ifndef KP_CUPTI_LIMIT_H
 #define KP_CUPTI_LIMIT_H

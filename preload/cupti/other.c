@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * other.c - who has CUPTI, when we may not
+ * other.c - finds the name of the tool that has CUPTI, when CUPTI refused us
  *
  * Called by: control.c, after CUPTI refused us
  * Memory:    none; the name goes into the caller's buffer
  * On fail:   "another profiler"
  *
- * From CUDA 13.0 on CUPTI names the subscriber whom a second one meets. Subscribing is what asks; should the seat be
- * free after all, it is given back at once. Older ones tell nothing: then what launchers of profilers put into the
- * environment is looked at.
+ * From CUDA 13.0 on a failed cuptiSubscribe names the tool that is subscribed. If it succeeds after all, it is undone
+ * at once. Older versions name no tool: then the environment variables that profilers' launchers set are read.
  */
 #include <string.h>
 #include <unistd.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * probe.c - how long the records of the loaded libcupti are, asked of its own walker
+ * probe.c - measures the record sizes of the loaded libcupti by its own walker
  *
  * Called by: control.c, once, after cuInit
  * Owns:      kp_sizes, constant afterwards
  * Memory:    8 KB, static
- * On fail:   says why; GPU recording is refused then
+ * On fail:   returns the reason; GPU recording is then refused
  *
  * A buffer in which every 8-byte slot begins with the number of a kind is a list of records of that kind, whatever
  * their length: the distance of the walker's first two records is the length. cuptiGetVersion would not do: 11.8, 12.0
