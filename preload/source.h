@@ -39,7 +39,7 @@ struct kp_source {
      * must not wait: the thread may be inside a dlopen or cuInit for which other host threads wait. */
     void (*wait_ready)(uint64_t begin_ticks, uint32_t timeout_ms);
     /* Was everything that began before `end_ticks` handed over, or given up? Until then the window is not closed. The
-     * writer thread asks, 20 times a second; must not wait. */
+     * ticker asks, 20 times a second; must not wait. */
     bool (*is_drained)(uint64_t end_ticks);
     /* The cycle's window is being closed: the source must put no more records into its chunks. Called right before
      * kp_record_quiesce. */

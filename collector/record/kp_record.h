@@ -3,7 +3,8 @@
  * kp_record.h - the door of the write side: puts records into the spool from inside a hook
  *
  * Called by: any host thread inside a hook (put and name are hot); boot and cycle code (open, cycle, close)
- * Owns:      the spool file, its chunks, each thread's write state, the helper thread kprof-writer
+ * Owns:      the spool file, its chunks, each thread's write state, the helper threads kprof-writer and
+ *            kprof-tick
  * Locks:     none on the hot path
  * Memory:    the hot path allocates only at a thread's first record
  * On fail:   a record that finds no room is dropped and counted by kind and reason. Never blocks, never signals.
@@ -171,7 +172,7 @@ struct kp_record_options {
     const char *dir;    /* KPROF_SPOOL_DIR or KPROF_DIR; made when missing */
     uint64_t max_bytes; /* KPROF_MAX_MB */
     const char *text;   /* configuration lines for the header */
-    /* The writer thread calls it about 20 times a second and at each wake: boot.c's cycle work. */
+    /* kprof-tick calls it about 20 times a second and at each kp_ticker_wake: boot.c's cycle work. It may wait. */
     void (*tick)(void);
 };
 /* Opens the spool and starts the writer thread; idempotent. 0 or -errno (one line was logged; nothing is recorded). */
@@ -191,7 +192,8 @@ bool kp_record_is_in_place(void); /* the file was neither removed nor replaced *
  * (over KP_MAX_RECORD) or -ENOSPC.
  */
 int kp_record_note(const char *key, const char *value);
-void kp_writer_wake(void); /* wakes the writer; async-signal-safe, at most one futex wake */
+void kp_writer_wake(void); /* wakes the writer, for chunks; async-signal-safe, at most one futex wake */
+void kp_ticker_wake(void); /* wakes the ticker: a window is over; async-signal-safe, as above */
 
 /* Appends a META record (any thread, takes a mutex, not in a hook). Used for CYCLE and CLOCK records. */
 int kp_record_meta(const void *record, uint32_t bytes);

@@ -5,7 +5,7 @@
  * Called by: boot and cycle code, the writer thread; never a hook
  * Owns:      the current chunk of meta records, and one in reserve. So a cycle's end finds room although events have
  *            taken every other chunk.
- * Locks:     one mutex, held only around plain stores
+ * Locks:     one mutex, held for a few stores and looks at the clock. The writer only tries it
  * Safe in:   signal handlers no; after fork no (kp_meta_after_fork makes a new mutex)
  */
 #include "collector/record/record_internal.h"
@@ -43,34 +43,52 @@ static uint8_t *room_get(uint32_t bytes, bool may_wait)
     return (uint8_t *)current + used;
 }
 
+/* With the lock held, which it gives back. */
+static int put_and_unlock(const struct kp_rec *record)
+{
+    uint8_t *room = room_get(record->size, record->kind == KP_KIND_CLOCK);
+    if (room) {
+        memcpy(room, record, record->size);
+        /* pairs with: the readers' walk */
+        kp_store_release(&current->used, kp_load_relaxed(&current->used) + record->size);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!room) kp_loss_count(record->kind, kp_load_relaxed(&kp_spool.grow_error));
+    return room ? 0 : -ENOSPC;
+}
+
 int kp_record_meta(const void *record, uint32_t bytes)
 {
     const struct kp_rec *head = record;
-    int rc = -ENOSPC;
     if (!kp_spool_is_ours()) return -EBADF;
     if (bytes % 8 || bytes < sizeof *head || bytes > KP_MAX_RECORD || head->size != bytes) return -EINVAL;
     pthread_mutex_lock(&lock);
-    uint8_t *room = room_get(bytes, head->kind == KP_KIND_CLOCK);
-    if (room) {
-        memcpy(room, record, bytes);
-        /* pairs with: the readers' walk */
-        kp_store_release(&current->used, kp_load_relaxed(&current->used) + bytes);
-        rc = 0;
-    }
-    pthread_mutex_unlock(&lock);
-    if (rc < 0) kp_loss_count(head->kind, kp_load_relaxed(&kp_spool.grow_error));
-    return rc;
+    return put_and_unlock(head);
+}
+
+static struct kp_rec_clock clock_look(void)
+{
+    struct kp_clock_pair pair = {0};
+    kp_clock_sample(&pair);
+    return (struct kp_rec_clock){.head = {.kind = KP_KIND_CLOCK, .size = sizeof(struct kp_rec_clock)},
+                                 .ticks = pair.ticks,
+                                 .real_ns = pair.real_ns,
+                                 .mono_ns = pair.mono_ns};
 }
 
 void kp_record_clock(void)
 {
-    struct kp_clock_pair pair = {0};
-    struct kp_rec_clock r = {.head = {.kind = KP_KIND_CLOCK, .size = sizeof r}};
-    kp_clock_sample(&pair);
-    r.ticks = pair.ticks;
-    r.real_ns = pair.real_ns;
-    r.mono_ns = pair.mono_ns;
+    const struct kp_rec_clock r = clock_look();
     (void)kp_record_meta(&r, sizeof r); /* a lost one was counted; the next comes in a second */
+}
+
+bool kp_meta_clock_try(void)
+{
+    if (!kp_spool_is_ours()) return true;
+    if (pthread_mutex_trylock(&lock) != 0) return false;
+    const struct kp_rec_clock r = clock_look();
+    (void)put_and_unlock(&r.head);
+    return true;
 }
 
 static void line_write(char *to, const char *key, const char *value)

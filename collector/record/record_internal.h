@@ -3,8 +3,8 @@
  * record_internal.h - what the files of collector/record share; no other room includes it
  *
  * spool.c holds the file and its mapping, chunk.c gives chunks of it to threads, thread.c keeps each thread's state.
- * put.c and strings.c are the hot path. meta.c, loss.c, quiesce.c, wakeup.c and writer.c work behind it. record.c
- * opens and closes it all.
+ * put.c and strings.c are the hot path. meta.c, loss.c and quiesce.c work behind it. writer.c and ticker.c are threads
+ * of ours, with wakeup.c and life.c. record.c opens and closes it all.
  */
 #ifndef KP_RECORD_INTERNAL_H
 #define KP_RECORD_INTERNAL_H
@@ -115,12 +115,35 @@ void kp_frame_after_fork(void);
 void kp_loss_open(struct kp_file_head *head);
 void kp_loss_after_fork(void);
 int kp_meta_open(void);
+bool kp_meta_clock_try(void); /* kp_record_clock for the writer; false: the lock is taken, try again */
 void kp_meta_after_fork(void);
 void kp_quiesce_open(void);
 bool kp_quiesce_is_pending(uint32_t cycle); /* a wait for this cycle, or a later one, ran out of time */
-/* wakeup.c: kp_writer_wake ends the writer's sleep */
-void kp_wakeup_wait(uint64_t ns); /* at most so long */
+
+/* ---- our threads: wakeup.c, life.c, writer.c, ticker.c ---- */
+
+#define KP_TICK_NS 50000000u /* from one round to the next, unless woken */
+#define KP_WRITER_NICE 1 /* it needs little, but a starved writer drops events; the ticker's scans hold the loader */
+enum kp_wakeup { KP_WAKEUP_WRITER, KP_WAKEUP_TICKER, KP_WAKEUPS };
+void kp_wakeup_wake(enum kp_wakeup whose);              /* ends its sleep, or the next one */
+void kp_wakeup_wait(enum kp_wakeup whose, uint64_t ns); /* at most so long */
 void kp_wakeup_after_fork(void);
+struct kp_life {
+    _Atomic uint32_t stage, tid;
+    uint32_t rounds; /* the thread's own */
+};
+void kp_life_begin(struct kp_life *life); /* before its thread is started */
+void kp_life_none(struct kp_life *life);  /* it was not, or a forked child does not have it */
+void kp_life_enter(struct kp_life *life); /* on the thread, first */
+bool kp_life_is_wanted(const struct kp_life *life);
+bool kp_life_goes_on(struct kp_life *life); /* at each round: wanted, and not left alone by the host's threads */
+void kp_life_end(struct kp_life *life);     /* on the thread, last */
+void kp_life_close(struct kp_life *life, void (*wake)(void)); /* asks it to end and waits, a second at most */
+/* Starts the thread that runs `tick` (NULL: there is none). Without a thread kp_ticker_beat runs it. */
+void kp_ticker_open(void (*tick)(void));
+void kp_ticker_beat(void); /* the writer, each round */
+void kp_ticker_close(void);
+void kp_ticker_after_fork(void);
 int kp_writer_open(void (*tick)(void));
 void kp_writer_close(void);
 void kp_writer_after_fork(void);

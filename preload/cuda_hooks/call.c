@@ -8,7 +8,7 @@
  * On fail:   the call is not recorded and counted
  * Safe in:   after fork yes (the gate reads 0 in a child)
  *
- * The real function runs outside the hook: it may take seconds, and the writer waits for hooks when it closes a window.
+ * The real function runs outside the hook: it may take seconds, and the ticker waits for hooks when it closes a window.
  * The record is written when the call ends. A call that outlives its window is not recorded. Begin and end both
  * preserve errno.
  */

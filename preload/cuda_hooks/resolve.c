@@ -2,7 +2,7 @@
 /*
  * resolve.c - the thread kprof-gpu: finds finished work, and writes its record with the times of its events
  *
- * Called by: itself; the writer thread (is_drained, close); a host thread that destroys contexts (kp_contexts_forget)
+ * Called by: itself; kprof-tick (is_drained, close); a host thread that destroys contexts (kp_contexts_forget)
  * Owns:      READY items, the lane "cuda events"
  * Locks:     kp_resolve_busy: held while CUDA is called, so that a host that resets its device can keep us out
  * On fail:   a record without times (KP_DEV_NO_TIME)

@@ -2,7 +2,7 @@
 /*
  * dlfollow.c - notices the host's dlopen and dlsym calls without becoming their caller
  *
- * Called by: the taps (tap_ARCH.S) on any host thread, before a dl function; dltaps.c (start); the writer's tick
+ * Called by: the taps (tap_ARCH.S) on any host thread, before a dl function; dltaps.c (start); the tick
  * Owns:      the taps of the dl functions, the flag `scanning`
  * Locks:     `scanning`, the turn: a thread waits for it at most WAIT_MAX_US, then goes on without a scan
  * Memory:    none; about 3 KB of stack

@@ -355,7 +355,7 @@ static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
     if (!is_usable() || is_over()) return false;
-    if (!kp_python_api.has_gil()) { /* on the writer thread: leaves the search to Python's main thread */
+    if (!kp_python_api.has_gil()) { /* on the ticker: leaves the search to Python's main thread */
         if (!is_asking) is_asking = kp_python_api.call_later(ask_again, NULL) == 0;
         return false;
     }

@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) struct kp_thread *enter(int *err)
 static void leave(struct kp_thread *self)
 {
     kp_signal_fence();
-    /* pairs with: the writer's kp_record_quiesce */
+    /* pairs with: the tick's kp_record_quiesce */
     kp_store_release(&self->inside, 0);
 }
 
@@ -83,7 +83,7 @@ int kprof_stop(void)
     int kept = errno;
     if (!kp_run_is_active()) return -ENOSYS;
     int err = kp_cycle_stop();
-    if (err == 0) kp_writer_wake();
+    if (err == 0) kp_ticker_wake();
     errno = kept;
     return err;
 }

@@ -3,7 +3,7 @@
  * boot.c - composition root: the constructor, the wiring of the rooms, fork and exit
  *
  * Called by: the loader (constructor, destructor), fork (child handler), hook/dlfollow.c (modules changed),
- *            the writer thread (tick)
+ *            kprof-tick (tick)
  * Owns:      the frozen configuration, the list of sources; fills run.c with what the others ask of the run
  * Locks:     attach_lock (an atomic flag, never waited for)
  * On fail:   any step of start-up that fails leaves the process as if we were not there
@@ -123,7 +123,7 @@ static void fix_log(void)
     kp_log_set_target(config->log);
 }
 
-static void writer_tick(void)
+static void tick(void)
 {
     if (!kp_run_is_active()) return;
     kp_log_follow_stderr();
@@ -142,7 +142,7 @@ static void exit_begins(void *unused)
 }
 
 /*
- * Steps by time, where the rule or a silent program asks for them: a thread of its own, since the writer does not exist
+ * Steps by time, where the rule or a silent program asks for them: a thread of its own, since the ticker does not exist
  * while the schedule waits. It ends as soon as anything else counts steps.
  */
 static void *clock_thread(void *unused)
@@ -184,7 +184,7 @@ static int open_spool(void)
         .dir = kp_run_spool_dir(),
         .max_bytes = config->max_mb << 20,
         .text = header_text,
-        .tick = writer_tick,
+        .tick = tick,
     };
     if (kp_record_is_open()) return 0;
     int err = kp_record_open(&options);

@@ -177,7 +177,7 @@ static void *follow(void *unused)
     while (kp_run_is_active() && !kp_io_helpers_alone() && kp_steps_seen() == 0) {
         const uint32_t now = kp_load_acquire(&f->window); /* pairs with: cycle.c:show_window */
         if (now != followed && kp_run_turn_begin()) {
-            if (followed && kp_cycle_stop() == 0) kp_writer_wake();
+            if (followed && kp_cycle_stop() == 0) kp_ticker_wake();
             if (now) kp_cycle_start();
             followed = now;
             kp_run_turn_end();

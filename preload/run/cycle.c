@@ -2,7 +2,7 @@
 /*
  * cycle.c - opens and closes windows at steps: warm up, record, hand over to the writer
  *
- * Called by: a source at a step (inside its hook, cold: once a step), kprof_* functions, the writer's tick, exit
+ * Called by: a source at a step (inside its hook, cold: once a step), kprof_* functions, the tick, exit
  * Owns:      the current window and the ring of windows that wait to be closed
  * Locks:     cycle_lock, rank 1 (above record's); held for microseconds, only at steps, never while exporting. Its
  *            holder cannot be cancelled; exit and fork wait for it for a bounded time only.
@@ -11,7 +11,7 @@
  *
  *   step N ends: kp_steps_advance returns (before, after)
  *     before recorded -> the STEP record of N ends
- *     window must end -> end time set, gate changed, window queued for the writer (finish.c)
+ *     window must end -> end time set, gate changed, window queued for the ticker (finish.c)
  *     window must open -> spool opened if needed, sources installed, gate set, lock released; then sources settle
  *     a recorded step begins -> its STEP record, after the records that sources make of earlier events
  *   kprof_start opens a window at any time. The schedule goes on; its next save, or kprof_stop, ends that window.
@@ -302,7 +302,10 @@ void kp_cycle_step(struct kp_thread *thread, uint64_t now)
     const uint64_t begin = current.begin;
     lock_give(&held);
     if (turned) settle_and_begin_step(thread, turn.step, begin, SETTLE_MS);
-    if (turned) kp_writer_wake(); /* to close a window, or to prepare chunks for one */
+    if (turned) {
+        kp_writer_wake(); /* prepares a window */
+        kp_ticker_wake(); /* closes one */
+    }
     errno = kept;
 }
 

@@ -2,7 +2,7 @@
 /*
  * finish.c - from a closed window to a file on disk, behind the host's back; and the closing line
  *
- * Called by: the writer thread each tick (close windows), the export thread (write traces), exit (whatever is left)
+ * Called by: kprof-tick each tick (close windows), the export thread (write traces), exit (whatever is left)
  * Owns:      the queue of windows to export, the export thread, the totals of the closing line
  * Locks:     finish_lock, rank 0 (before cycle_lock); never held while a trace is being written
  * On fail:   a trace that cannot be written stays in the spool, which then is not removed; one line says so

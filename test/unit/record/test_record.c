@@ -85,7 +85,7 @@ static void the_settings_are_cut_between_two_lines(void **state)
     open_spool(64, tick);
 }
 
-static void the_writer_ticks_and_samples_the_clock(void **state)
+static void it_ticks_and_the_writer_samples_the_clock(void **state)
 {
     gate_record(1);
     const unsigned before = atomic_load(&ticks);
@@ -107,13 +107,13 @@ static void the_writer_ticks_and_samples_the_clock(void **state)
 }
 
 /* It ticks every 50 ms by itself: six pokes in a row, each answered within five, are no chance. */
-static void a_poke_makes_the_writer_tick_at_once(void **state)
+static void a_poke_makes_it_tick_at_once(void **state)
 {
     int answered = 0;
     (void)state;
     for (int i = 0; i < 3000 && answered < 6; i++) {
         const unsigned before = atomic_load(&ticks);
-        kp_writer_wake();
+        kp_ticker_wake();
         usleep(5000);
         answered = atomic_load(&ticks) > before ? answered + 1 : 0;
     }
@@ -279,6 +279,52 @@ static void the_tick_itself_may_close(void **state)
     spool_forget(false);
 }
 
+static pthread_mutex_t loader_lock = PTHREAD_MUTEX_INITIALIZER; /* stands for what a tick may wait for */
+static void waiting_tick(void)
+{
+    tick();
+    pthread_mutex_lock(&loader_lock);
+    pthread_mutex_unlock(&loader_lock);
+}
+
+static void await_tick(unsigned before)
+{
+    for (int i = 0; i < 60000 && atomic_load(&ticks) == before; i++) usleep(1000);
+    assert_true(atomic_load(&ticks) > before);
+}
+
+/* A thread that holds a lock for which the tick waits may wait for chunks itself. */
+static void chunks_come_while_the_tick_waits(void **state)
+{
+    const unsigned before = atomic_load(&ticks);
+    (void)state;
+    pthread_mutex_lock(&loader_lock);
+    open_spool(64, waiting_tick);
+    await_tick(before);
+    assert_int_equal(kp_io_helpers(), 2);
+    stock_wait(200);
+    pthread_mutex_unlock(&loader_lock);
+    spool_forget(true);
+}
+
+static void without_a_second_thread_the_writer_ticks(void **state)
+{
+    const unsigned before = atomic_load(&ticks);
+    (void)state;
+    kp_fail_set("thread:2:11");
+    open_spool(64, tick);
+    kp_fail_set(NULL);
+    assert_int_equal(kp_io_helpers(), 1);
+    await_tick(before);
+    a_poke_makes_it_tick_at_once(NULL);
+    stock_wait(200);
+    spool_forget(true);
+    assert_false(kp_record_is_open());
+    const unsigned after = atomic_load(&ticks);
+    usleep(120000);
+    assert_int_equal(atomic_load(&ticks), after);
+}
+
 static void a_relative_folder_is_found_again_after_chdir(void **state)
 {
     char cwd[1024];
@@ -300,14 +346,16 @@ int main(void)
         cmocka_unit_test(notes_are_lines_of_the_header),
         cmocka_unit_test(notes_beyond_the_header_are_records),
         cmocka_unit_test(the_settings_are_cut_between_two_lines),
-        cmocka_unit_test(the_writer_ticks_and_samples_the_clock),
-        cmocka_unit_test(a_poke_makes_the_writer_tick_at_once),
+        cmocka_unit_test(it_ticks_and_the_writer_samples_the_clock),
+        cmocka_unit_test(a_poke_makes_it_tick_at_once),
         cmocka_unit_test(meta_records_are_kept_and_checked),
         cmocka_unit_test(the_host_may_close_every_fd),
         cmocka_unit_test(what_stands_in_the_spools_place_is_not_read),
         cmocka_unit_test(a_forked_child_leaves_the_file_alone_and_may_have_its_own),
         cmocka_unit_test(a_closed_spool_takes_no_more_chunks),
         cmocka_unit_test(the_tick_itself_may_close),
+        cmocka_unit_test(chunks_come_while_the_tick_waits),
+        cmocka_unit_test(without_a_second_thread_the_writer_ticks),
         cmocka_unit_test(a_relative_folder_is_found_again_after_chdir),
     };
     return cmocka_run_group_tests_name("record", tests, NULL, NULL);
