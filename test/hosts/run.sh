@@ -153,6 +153,10 @@ done
 records heap_rush any KPROF_MALLOC=trace -- "$bin/heap" "$bin" rush
 says heap_rush 1 '^kprof: wrote .* (0 ops, 8000[0-9][0-9] allocations, 0 dropped'
 
+# ... nor where the loader's lock is held meanwhile, for which whoever looks for new libraries waits: no block is lost, and no op
+records holds 1000000 KPROF_MALLOC=trace -- "$bin/holds" "$bin" 200000 1000 500000
+says holds 1 '^kprof: wrote .* (1000000 ops, 2000[0-9][0-9] allocations, 0 dropped'
+
 # programs that execute the next: what each left becomes a trace, or goes where it is empty
 records chain_symbols none KPROF_SYMBOLS='no_such_*' -- "$bin/chain" 4
 says chain_symbols 1 '^kprof: KPROF_SYMBOLS: nothing calls'
