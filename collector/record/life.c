@@ -2,7 +2,7 @@
 /*
  * life.c - begins and ends a helper thread of this room: the writer, the ticker
  *
- * Called by: writer.c, ticker.c (the thread itself, and whoever opens or closes the spool)
+ * Called by: writer.c, ticker.c (the thread itself; the thread that opens or closes the spool)
  * Owns:      nothing; each thread has a struct kp_life
  * Locks:     none. Closing naps for at most KP_LIFE_STOP_MS
  * Safe in:   signal handlers no; after fork: kp_life_none

@@ -3,8 +3,8 @@
  * record_internal.h - what the files of collector/record share; no other room includes it
  *
  * spool.c holds the file and its mapping, chunk.c gives chunks of it to threads, thread.c keeps each thread's state.
- * put.c and strings.c are the hot path. meta.c, loss.c and quiesce.c work behind it. writer.c and ticker.c are threads
- * of ours, with wakeup.c and life.c. record.c opens and closes it all.
+ * put.c and strings.c are the hot path. meta.c, loss.c and quiesce.c work behind it. writer.c and ticker.c are helper
+ * threads, with wakeup.c and life.c. record.c opens and closes it all.
  */
 #ifndef KP_RECORD_INTERNAL_H
 #define KP_RECORD_INTERNAL_H
