@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * source.c - gives the text of a trace, from a file or from the export of a spool's cycle
+ * trace_source.c - gives the text of a trace, from a file or from the export of a spool's cycle
  *
  * The export's text is handed on while it is made. So even a hostile spool takes no disk.
  */
