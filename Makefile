@@ -68,12 +68,8 @@ $(foreach r,$(ROOMS),$(eval $(call room,$(r))))
 $(O)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
-# What the library shares with the command, with a heap and files of its own (export/inhost/libc.h).
-$(O)/inhost/%.o: %.c
-	@mkdir -p $(@D)
-	$(call say,CC,$(@:$(O)/%.o=%.c))
-	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) -Iexport/inhost -include export/inhost/libc.h -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) $(IN_FRONT) -MMD -MP -c $< -o $@
+$(foreach r,$(EXPORT_READS),$(call obj,$(r))): private IN_FRONT := -include export/report/libc_calls.h
 $(O)/%.o: %.S
 	@mkdir -p $(@D)
 	$(call say,AS,$<)
@@ -81,7 +77,7 @@ $(O)/%.o: %.S
 
 SO_ROOMS := base format record read schedule $(EXPORT_SO) $(PRELOAD_ROOMS)
 CLI_ROOMS := cli $(EXPORT_CLI) schedule read format base
-$(O)/libkprof.so: $(foreach r,$(SO_ROOMS),$(call obj,$(r))) preload/exports.map
+$(O)/libkprof.so: $(filter-out $(NOT_IN_SO:%.c=$(O)/%.o),$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) preload/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -o $@ $(filter %.o,$^) $(ZLIB_A) $(LDFLAGS)
 $(O)/kprof: $(call obj,cli) $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r)))
@@ -102,10 +98,10 @@ BELOW_out := read format base
 BELOW_names := out read format base
 BELOW_heap := out read format base
 BELOW_gpu := names out read format base
-BELOW_report := base
-BELOW_memory := report base
-BELOW_extras := memory report base
-BELOW_inhost := $(EXPORT_WRITES) read format base
+BELOW_report := incommand base
+BELOW_memory := report incommand base
+BELOW_extras := memory report incommand base
+BELOW_inhost := $(EXPORT_READS) base
 BELOW_trace := $(filter-out trace,$(EXPORT_SO)) read format base
 BELOW_cli := $(EXPORT_CLI) read schedule format base
 # Tests of sources read back what they wrote: no source calls read (check-layers.sh).

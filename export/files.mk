@@ -1,9 +1,11 @@
 # files.mk - the rooms of export: each folder is an archive of its own
-# What writes a trace, highest first; what reads one, highest first. The library has what reads with a heap of its own (inhost).
+# What writes a trace, highest first; what reads one, highest first. Those that read are compiled once, with
+# report/libc_calls.h in front; what they ask for incommand and inhost have.
 EXPORT_WRITES := trace gpu heap names out
 EXPORT_READS := extras memory report
-EXPORT_SO := $(EXPORT_WRITES) inhost
-EXPORT_CLI := $(EXPORT_WRITES) $(EXPORT_READS)
+EXPORT_SO := $(EXPORT_WRITES) $(EXPORT_READS) inhost
+EXPORT_CLI := $(EXPORT_WRITES) $(EXPORT_READS) incommand
+NOT_IN_SO := export/report/kineto_file.c export/report/flame.c export/report/memory/memjson.c
 include export/out/files.mk
 include export/names/files.mk
 include export/heap/files.mk
@@ -13,3 +15,4 @@ include export/report/files.mk
 include export/report/memory/files.mk
 include export/extras/files.mk
 include export/inhost/files.mk
+include export/incommand/files.mk

@@ -24,15 +24,16 @@ FUZZ_BUILD = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsan
 # a leak is one of a run in the host; a file of some KB that takes 2 GB or 20 s is a find, too
 FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -seed=$(FUZZ_SEED) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
 fuzz_len = $(if $(filter fuzz_elf,$(1)),32768,4096)
-# What the library compiles with a heap of its own has the C library's here, but the library's reader of JSON.
-FUZZ_EXPORT := $(foreach r,$(EXPORT_WRITES),$(SRC_$(r))) $(INHOST)
+# The C library's heap, where a sanitizer sees each piece, but the JSON reader of the library.
+FUZZ_EXPORT := $(filter-out $(NOT_IN_SO),$(foreach r,$(EXPORT_WRITES) $(EXPORT_READS),$(SRC_$(r)))) \
+    export/incommand/clibrary.c export/inhost/json_push.c
 FUZZ_READING := test/support/spool.c $(FUZZ_EXPORT) $(SRC_read) $(SRC_schedule) $(SRC_format) $(SRC_base)
 $(FUZZ_DIR)/fuzz_dense: test/fuzz/dense.c test/fuzz/export_bridge.c export/report/flame.c export/report/memory/memjson.c
 $(FUZZ_DIR)/%: test/fuzz/%.c $(FUZZ_READING)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
-	$(Q)$(FUZZ_BUILD) -Iexport/inhost -lz -lm -lpthread
-$(FUZZ_DIR)/fuzz_trace: test/fuzz/fuzz_trace.c export/inhost/json_push.c \
+	$(Q)$(FUZZ_BUILD) -lz -lm -lpthread
+$(FUZZ_DIR)/fuzz_trace: test/fuzz/fuzz_trace.c $(SRC_incommand) \
     $(SRC_report) $(SRC_memory) $(SRC_read) $(SRC_format) $(SRC_base) \
     export/names/shorten.c export/cli/heapview.c export/cli/budget.c export/cli/opt.c export/cli/spoolfile.c
 	@mkdir -p $(@D)

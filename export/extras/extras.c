@@ -9,7 +9,6 @@
 #include "export/extras/extras.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,41 +18,8 @@
 #include "export/kp_export.h"
 #include "export/report/folded.h"
 #include "export/report/memory/memblocks.h"
+#include "export/report/libc.h"
 #include "export/report/table.h"
-
-#ifndef KP_INHOST_LIBC_H /* the command has a heap, and may exit */
-static int kp_inhost_begin(const char *dir)
-{
-    (void)dir;
-    return 0;
-}
-static void kp_inhost_end(void) {}
-static int kp_inhost_run(int (*fn)(void *context), void *context) { return fn(context); }
-
-static FILE *file_make(const char *path, const struct kp_export_owner *owner)
-{
-    const int fd = kp_io_open(path, O_WRONLY | O_CREAT | O_EXCL, owner ? 0600 : KP_IO_FILE_MODE);
-    if (fd < 0) errno = -fd;
-    return fd < 0 ? NULL : fdopen(fd, "w");
-}
-
-static int file_give(FILE *file, const struct kp_export_owner *owner)
-{
-    return !owner ? 0 : fflush(file) ? -EIO : kp_io_give(fileno(file), owner->uid, owner->gid, owner->mode);
-}
-#else
-static FILE *file_make(const char *path, const struct kp_export_owner *owner)
-{
-    (void)owner;
-    return fopen(path, "wxe");
-}
-
-static int file_give(FILE *file, const struct kp_export_owner *owner)
-{
-    (void)file, (void)owner;
-    return 0;
-}
-#endif
 
 struct kp_extras {
     unsigned which, written;
@@ -83,9 +49,9 @@ static int make(void *context)
 struct kp_extras *kp_extras_open(unsigned which, const char *dir, const struct kp_export_owner *owner, uint64_t most)
 {
     struct kp_extras *x = NULL;
-    if (!(which & KP_EXTRAS) || kp_io_mkdirs(dir, KP_IO_FOLDER_MODE) || kp_inhost_begin(dir)) return NULL;
-    if (kp_inhost_run(make, &x) || !x) {
-        kp_inhost_end();
+    if (!(which & KP_EXTRAS) || kp_io_mkdirs(dir, KP_IO_FOLDER_MODE) || kp_rt_begin(dir)) return NULL;
+    if (kp_rt_run(make, &x) || !x) {
+        kp_rt_end();
         return NULL;
     }
     x->which = which;
@@ -104,7 +70,7 @@ void kp_extras_text(struct kp_extras *x, const char *text, size_t bytes)
 {
     x->text = text;
     x->bytes = bytes;
-    if (!x->error) x->error = kp_inhost_run(feed, x);
+    if (!x->error) x->error = kp_rt_run(feed, x);
 }
 
 /* ---- the files ---- */
@@ -198,13 +164,13 @@ static int extra_write(struct kp_extras *x, const struct extra *extra)
         x->temporary[0] = 0;
         return -ENAMETOOLONG;
     }
-    FILE *out = file_make(x->temporary, x->owner);
+    FILE *out = kp_rt_fopen(x->temporary, x->owner);
     if (!out) {
         x->temporary[0] = 0; /* a file of that name is not this one */
         return errno ? -errno : -EIO;
     }
     bool any = extra->write(x, out);
-    int rc = file_give(out, x->owner);
+    int rc = kp_rt_give(out, x->owner);
     if (fclose(out)) rc = -EIO;
     if (!rc) rc = x->error;
     if (!rc && any) rc = kp_io_rename_new(x->temporary, path);
@@ -238,26 +204,18 @@ static int write_all(void *context)
 int kp_extras_write(struct kp_extras *x, const char *trace_path, unsigned *written)
 {
     x->path = trace_path;
-    if (!x->error) x->error = kp_inhost_run(write_all, x);
+    if (!x->error) x->error = kp_rt_run(write_all, x);
     if (x->temporary[0]) /* memory ran out while it was written */
         kp_io_unlink(x->temporary);
     *written = x->written;
     return x->error;
 }
 
-#ifdef KP_INHOST_LIBC_H
 void kp_extras_close(struct kp_extras *x)
 {
-    if (x) kp_inhost_end();
-}
-#else
-void kp_extras_close(struct kp_extras *x)
-{
-    if (!x) return;
-    kp_inhost_end();
+    if (!x || kp_rt_end()) return;
     if (x->parser) kp_kineto_parser_close(x->parser);
     kp_tree_fini(&x->tree);
     kp_kineto_close(x->trace);
     free(x);
 }
-#endif

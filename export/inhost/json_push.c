@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * json_push.c - JSON in pieces, with libyajl's interface: what the library reads of the trace that it is writing
+ * json_push.c - JSON in pieces: what the library reads of the trace that it is writing
  *
  * Called by: kineto_parse.c inside the host. Strings that lie whole in a piece and have no escape are handed on where
  *            they are.
- * On fail:   yajl_status_error: brackets that do not match, a nesting of more than 256, a letter where none may be
+ * On fail:   false: brackets that do not match, a nesting of more than 256, a letter where none may be
  */
-#include "export/inhost/yajl/yajl_parse.h"
+#include "export/report/json_push.h"
 
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "collector/base/kp_utf8.h"
-#include "export/report/kineto.h"
+#include "export/report/libc.h"
 
 enum { DEEPEST = 256 };
 enum state { BETWEEN, STRING, ESCAPE, UNICODE, WORD };
 
 struct kp_json_push {
-    const yajl_callbacks *calls;
+    const struct kp_json_calls *calls;
     void *context;
+    void *(*grow)(void *memory, size_t bytes);
     char *token;
     size_t used, room, consumed, depth;
     enum state state;
@@ -31,32 +31,29 @@ struct kp_json_push {
     int digits;
 };
 
-yajl_handle yajl_alloc(const yajl_callbacks *callbacks, yajl_alloc_funcs *unused, void *context)
+struct kp_json_push *kp_json_push_open(const struct kp_json_calls *calls, void *context,
+                                       void *(*grow)(void *memory, size_t bytes))
 {
-    size_t capacity = 0;
-    struct kp_json_push *p = kp_kineto_grow(NULL, &capacity, 64, sizeof *p / 64 + 1);
-    (void)unused;
+    struct kp_json_push *p = grow(NULL, sizeof *p);
     memset(p, 0, sizeof *p);
-    p->calls = callbacks;
+    p->calls = calls;
     p->context = context;
+    p->grow = grow;
     return p;
 }
 
-int yajl_config(yajl_handle p, int option, ...)
+void kp_json_push_close(struct kp_json_push *p)
 {
-    (void)p, (void)option;
-    return 1;
-}
-
-void yajl_free(yajl_handle p)
-{
-    free(p->token);
-    free(p);
+    kp_rt_free(p->token);
+    kp_rt_free(p);
 }
 
 static void keep(struct kp_json_push *p, const char *text, size_t bytes)
 {
-    p->token = kp_kineto_grow(p->token, &p->room, p->used + bytes + 1, 1);
+    if (p->used + bytes + 1 > p->room) {
+        p->room = 2 * (p->used + bytes + 1);
+        p->token = p->grow(p->token, p->room);
+    }
     memcpy(p->token + p->used, text, bytes);
     p->used += bytes;
 }
@@ -73,7 +70,7 @@ static bool string_end(struct kp_json_push *p, const char *text, size_t bytes)
     p->state = BETWEEN;
     p->is_key = false;
     p->used = 0;
-    return (is_key ? p->calls->yajl_map_key : p->calls->yajl_string)(p->context, (const unsigned char *)text, bytes);
+    return (is_key ? p->calls->map_key : p->calls->string)(p->context, (const unsigned char *)text, bytes);
 }
 
 static bool word_end(struct kp_json_push *p)
@@ -82,11 +79,11 @@ static bool word_end(struct kp_json_push *p)
     size_t n = p->used;
     p->state = BETWEEN;
     p->used = 0;
-    if (n == 4 && memcmp(t, "true", 4) == 0) return p->calls->yajl_boolean(p->context, 1);
-    if (n == 5 && memcmp(t, "false", 5) == 0) return p->calls->yajl_boolean(p->context, 0);
-    if (n == 4 && memcmp(t, "null", 4) == 0) return p->calls->yajl_null(p->context);
+    if (n == 4 && memcmp(t, "true", 4) == 0) return p->calls->boolean(p->context, 1);
+    if (n == 5 && memcmp(t, "false", 5) == 0) return p->calls->boolean(p->context, 0);
+    if (n == 4 && memcmp(t, "null", 4) == 0) return p->calls->null(p->context);
     if (*t != '-' && (*t < '0' || *t > '9')) return false;
-    return p->calls->yajl_number(p->context, t, n);
+    return p->calls->number(p->context, t, n);
 }
 
 static bool bracket_open(struct kp_json_push *p, char c)
@@ -94,7 +91,7 @@ static bool bracket_open(struct kp_json_push *p, char c)
     if (p->depth == DEEPEST) return false;
     p->open[p->depth++] = c;
     p->is_key = c == '{';
-    return (c == '{' ? p->calls->yajl_start_map : p->calls->yajl_start_array)(p->context);
+    return (c == '{' ? p->calls->map_start : p->calls->array_start)(p->context);
 }
 
 static bool bracket_close(struct kp_json_push *p, char c)
@@ -102,7 +99,7 @@ static bool bracket_close(struct kp_json_push *p, char c)
     if (!p->depth || p->open[p->depth - 1] != (c == '}' ? '{' : '[')) return false;
     p->depth--;
     p->is_key = false;
-    return (c == '}' ? p->calls->yajl_end_map : p->calls->yajl_end_array)(p->context);
+    return (c == '}' ? p->calls->map_end : p->calls->array_end)(p->context);
 }
 
 static bool letter(struct kp_json_push *p, char c)
@@ -179,9 +176,8 @@ static bool is_word(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-' || c == '+' || c == '.' || c == 'E';
 }
 
-yajl_status yajl_parse(yajl_handle p, const unsigned char *piece, size_t bytes)
+bool kp_json_push_feed(struct kp_json_push *p, const char *text, size_t bytes)
 {
-    const char *text = (const char *)piece;
     bool good = true;
     size_t i = 0;
     while (i < bytes && good) {
@@ -193,21 +189,19 @@ yajl_status yajl_parse(yajl_handle p, const unsigned char *piece, size_t bytes)
         i += taken;
     }
     p->consumed = i;
-    return good ? yajl_status_ok : yajl_status_error;
+    return good;
 }
 
-yajl_status yajl_complete_parse(yajl_handle p)
+bool kp_json_push_end(struct kp_json_push *p)
 {
-    if (p->state == WORD && !word_end(p)) return yajl_status_error;
-    return p->state == BETWEEN && !p->depth && p->seen ? yajl_status_ok : yajl_status_error;
+    if (p->state == WORD && !word_end(p)) return false;
+    return p->state == BETWEEN && !p->depth && p->seen;
 }
 
-size_t yajl_get_bytes_consumed(yajl_handle p) { return p->consumed; }
+size_t kp_json_push_consumed(const struct kp_json_push *p) { return p->consumed; }
 
-unsigned char *yajl_get_error(yajl_handle p, int verbose, const unsigned char *text, size_t bytes)
+void kp_json_push_why(struct kp_json_push *p, char *out, size_t bytes)
 {
-    (void)p, (void)verbose, (void)text, (void)bytes;
-    return (unsigned char *)(uintptr_t) "unreadable";
+    (void)p;
+    snprintf(out, bytes, "unreadable");
 }
-
-void yajl_free_error(yajl_handle p, unsigned char *message) { (void)p, (void)message; }

@@ -6,15 +6,18 @@
  * Memory:    blocks of a file without a name in the output folder; the kernel may write its pages out, and every 16 MB
  *            all of them leave this process. Small pieces are cut from 1 MB blocks and are not taken back one by one:
  *            all go at the end.
- * On fail:   where no file is to be had 64 MB of anonymous memory; then exit(), which is a jump out of kp_inhost_run;
+ * On fail:   where no file is to be had 64 MB of anonymous memory; then exit(), which is a jump out of kp_rt_run;
  *            what file was being written _end closes
  */
-#define KP_INHOST_ITSELF
-#include "export/inhost/libc.h"
+#include "export/report/libc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -47,7 +50,7 @@ static struct {
     bool running;
 } heap = {.fd = -1, .out = -1};
 
-int kp_inhost_begin(const char *dir)
+int kp_rt_begin(const char *dir)
 {
     heap.fd = kp_io_open(dir, O_TMPFILE | O_RDWR, 0600);
     heap.end = 0;
@@ -57,7 +60,7 @@ int kp_inhost_begin(const char *dir)
     return 0;
 }
 
-void kp_inhost_end(void)
+bool kp_rt_end(void)
 {
     for (struct inhost_block *b = heap.blocks, *next; b; b = next) {
         next = b->next;
@@ -67,10 +70,11 @@ void kp_inhost_end(void)
     if (heap.fd >= 0) kp_io_close(heap.fd);
     if (heap.out >= 0) kp_io_close(heap.out); /* memory ended while it was written */
     heap.fd = heap.out = -1;
+    return true;
 }
 
 /* "C" is a constant of the library: newlocale takes no memory for it. */
-int kp_inhost_run(int (*fn)(void *context), void *context)
+int kp_rt_run(int (*fn)(void *context), void *context)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = c ? uselocale(c) : (locale_t)0;
     volatile int rc = -ENOMEM;
@@ -81,10 +85,7 @@ int kp_inhost_run(int (*fn)(void *context), void *context)
     return rc;
 }
 
-void kp_inhost_exit(int status)
-{
-    longjmp(heap.way_out, status ? status : 1); /* only code under kp_inhost_run calls it */
-}
+void kp_rt_exit(int status) { longjmp(heap.way_out, status ? status : 1); /* only code under kp_rt_run calls it */ }
 
 /* ---- memory ---- */
 
@@ -132,7 +133,7 @@ static void *big_take(size_t bytes)
     return &b->head + 1;
 }
 
-void *kp_inhost_malloc(size_t bytes)
+void *kp_rt_malloc(size_t bytes)
 {
     if (kp_fail_point("heap") < 0) return NULL;
     if (bytes >= BIG) return big_take(bytes);
@@ -148,14 +149,14 @@ void *kp_inhost_malloc(size_t bytes)
     return head + 1;
 }
 
-void *kp_inhost_calloc(size_t items, size_t bytes)
+void *kp_rt_calloc(size_t items, size_t bytes)
 {
-    void *p = bytes && items > SIZE_MAX / 2 / bytes ? NULL : kp_inhost_malloc(items * bytes);
+    void *p = bytes && items > SIZE_MAX / 2 / bytes ? NULL : kp_rt_malloc(items * bytes);
     if (p) memset(p, 0, items * bytes);
     return p;
 }
 
-void kp_inhost_free(void *p)
+void kp_rt_free(void *p)
 {
     struct inhost_block *b = p ? ((struct head *)p - 1)->block : NULL;
     if (!b) return; /* a piece of another block */
@@ -167,25 +168,25 @@ void kp_inhost_free(void *p)
     kp_io_munmap(b, b->mapped);
 }
 
-void *kp_inhost_realloc(void *p, size_t bytes)
+void *kp_rt_realloc(void *p, size_t bytes)
 {
     size_t had = p ? ((struct head *)p - 1)->bytes : 0;
     if (p && bytes <= had) return p;
-    void *grown = kp_inhost_malloc(bytes);
+    void *grown = kp_rt_malloc(bytes);
     if (!grown) return NULL;
     if (had) memcpy(grown, p, had);
-    kp_inhost_free(p);
+    kp_rt_free(p);
     return grown;
 }
 
 /* ---- sorting: by merging, stable as glibc's ---- */
 
-void kp_inhost_qsort_r(void *items, size_t count, size_t bytes, int (*order)(const void *, const void *, void *),
-                       void *context)
+void kp_rt_qsort_r(void *items, size_t count, size_t bytes, int (*order)(const void *, const void *, void *),
+                   void *context)
 {
     if (count < 2) return;
-    uint8_t *from = items, *spare = kp_inhost_malloc(count * bytes), *to = spare;
-    if (!spare) kp_inhost_exit(1);
+    uint8_t *from = items, *spare = kp_rt_malloc(count * bytes), *to = spare;
+    if (!spare) kp_rt_exit(1);
     for (size_t width = 1; width < count; width *= 2) {
         for (size_t low = 0; low < count; low += 2 * width) {
             size_t middle = low + width < count ? low + width : count,
@@ -201,7 +202,7 @@ void kp_inhost_qsort_r(void *items, size_t count, size_t bytes, int (*order)(con
         to = swap;
     }
     if (from != items) memcpy(items, from, count * bytes);
-    kp_inhost_free(spare);
+    kp_rt_free(spare);
 }
 
 static int order_plain(const void *a, const void *b, void *context)
@@ -209,21 +210,21 @@ static int order_plain(const void *a, const void *b, void *context)
     return (*(int (**)(const void *, const void *))context)(a, b);
 }
 
-void kp_inhost_qsort(void *items, size_t count, size_t bytes, int (*order)(const void *, const void *))
+void kp_rt_qsort(void *items, size_t count, size_t bytes, int (*order)(const void *, const void *))
 {
-    kp_inhost_qsort_r(items, count, bytes, order_plain, &order);
+    kp_rt_qsort_r(items, count, bytes, order_plain, &order);
 }
 
 /* ---- numbers ---- */
 
-double kp_inhost_log10(double x)
+double kp_rt_log10(double x)
 {
     double power = 0;
     for (; x >= 10 && power < 300; power++) x /= 10;
     return power;
 }
 
-double kp_inhost_pow(double ten, double n)
+double kp_rt_pow(double ten, double n)
 {
     static const double powers[] = {1,    1e-1, 1e-2,  1e-3,  1e-4,  1e-5,  1e-6,  1e-7,
                                     1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15};
@@ -234,7 +235,7 @@ double kp_inhost_pow(double ten, double n)
 
 /* ---- files ---- */
 
-struct kp_inhost_file {
+struct kp_rt_file {
     int fd, error; /* fd -1: into memory */
     char **text;
     size_t *bytes;
@@ -242,10 +243,18 @@ struct kp_inhost_file {
     size_t used, room;
 };
 
-struct kp_inhost_file *kp_inhost_fopen(const char *path, const char *mode)
+struct kp_rt_file *kp_rt_stderr(void) { return NULL; }
+
+int kp_rt_give(void *file, const struct kp_export_owner *owner)
 {
-    (void)mode;
-    struct kp_inhost_file *file = kp_inhost_calloc(1, sizeof *file);
+    (void)file, (void)owner;
+    return 0;
+}
+
+void *kp_rt_fopen(const char *path, const struct kp_export_owner *owner)
+{
+    (void)owner;
+    struct kp_rt_file *file = kp_rt_calloc(1, sizeof *file);
     if (!file) return NULL;
     file->fd = kp_io_open(path, O_WRONLY | O_CREAT | O_EXCL, KP_IO_FILE_MODE);
     heap.out = file->fd;
@@ -253,15 +262,15 @@ struct kp_inhost_file *kp_inhost_fopen(const char *path, const char *mode)
     return file->fd < 0 ? NULL : file;
 }
 
-struct kp_inhost_file *kp_inhost_memstream(char **text, size_t *bytes)
+struct kp_rt_file *kp_rt_memstream(char **text, size_t *bytes)
 {
-    struct kp_inhost_file *file = kp_inhost_calloc(1, sizeof *file);
+    struct kp_rt_file *file = kp_rt_calloc(1, sizeof *file);
     if (!file) return NULL;
     file->fd = -1, file->text = text, file->bytes = bytes;
     return file;
 }
 
-static void flush(struct kp_inhost_file *file)
+static void flush(struct kp_rt_file *file)
 {
     if (file->fd < 0) return;
     ssize_t n = kp_io_write_all(file->fd, file->data, file->used);
@@ -269,14 +278,14 @@ static void flush(struct kp_inhost_file *file)
     file->used = 0;
 }
 
-static void put(struct kp_inhost_file *file, const char *data, size_t bytes)
+static void put(struct kp_rt_file *file, const char *data, size_t bytes)
 {
     if (!file) return;
     if (file->fd >= 0 && file->used + bytes > BIG) flush(file);
     if (file->used + bytes + 1 > file->room) {
         size_t room = 2 * (file->used + bytes) > BIG ? 2 * (file->used + bytes) : BIG + 1;
-        char *data_new = kp_inhost_realloc(file->data, room);
-        if (!data_new) kp_inhost_exit(1);
+        char *data_new = kp_rt_realloc(file->data, room);
+        if (!data_new) kp_rt_exit(1);
         file->data = data_new;
         file->room = room;
     }
@@ -284,7 +293,7 @@ static void put(struct kp_inhost_file *file, const char *data, size_t bytes)
     file->used += bytes;
 }
 
-int kp_inhost_fclose(struct kp_inhost_file *file)
+int kp_rt_fclose(struct kp_rt_file *file)
 {
     if (file->fd < 0) {
         put(file, "", 0);
@@ -301,26 +310,26 @@ int kp_inhost_fclose(struct kp_inhost_file *file)
     return file->error || rc ? -1 : 0;
 }
 
-int kp_inhost_fputs(const char *text, struct kp_inhost_file *file)
+int kp_rt_fputs(const char *text, struct kp_rt_file *file)
 {
     put(file, text, strlen(text));
     return 0;
 }
 
-int kp_inhost_fputc(int c, struct kp_inhost_file *file)
+int kp_rt_fputc(int c, struct kp_rt_file *file)
 {
     char byte = (char)c;
     put(file, &byte, 1);
     return c;
 }
 
-size_t kp_inhost_fwrite(const void *data, size_t bytes, size_t items, struct kp_inhost_file *file)
+size_t kp_rt_fwrite(const void *data, size_t bytes, size_t items, struct kp_rt_file *file)
 {
     put(file, data, bytes * items);
     return items;
 }
 
-int kp_inhost_fprintf(struct kp_inhost_file *file, const char *format, ...)
+int kp_rt_fprintf(struct kp_rt_file *file, const char *format, ...)
 {
     char line[1024], *text = line;
     va_list args;
@@ -329,24 +338,24 @@ int kp_inhost_fprintf(struct kp_inhost_file *file, const char *format, ...)
     va_end(args);
     if (n < 0) return n;
     if ((size_t)n >= sizeof line) {
-        text = kp_inhost_malloc((size_t)n + 1);
-        if (!text) kp_inhost_exit(1);
+        text = kp_rt_malloc((size_t)n + 1);
+        if (!text) kp_rt_exit(1);
         va_start(args, format);
         n = vsnprintf(text, (size_t)n + 1, format, args);
         va_end(args);
     }
     put(file, text, (size_t)n);
-    if (text != line) kp_inhost_free(text);
+    if (text != line) kp_rt_free(text);
     return n;
 }
 
-int kp_inhost_asprintf(char **text, const char *format, ...)
+int kp_rt_asprintf(char **text, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     int n = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    *text = n < 0 ? NULL : kp_inhost_malloc((size_t)n + 1);
+    *text = n < 0 ? NULL : kp_rt_malloc((size_t)n + 1);
     if (!*text) return -1;
     va_start(args, format);
     n = vsnprintf(*text, (size_t)n + 1, format, args);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kineto_parse.c - the JSON machine: libyajl's calls become events of a kp_kineto
+ * kineto_parse.c - the JSON machine: a reader's calls become events of a kp_kineto
  *
  * The machine knows five places: outside, the top object, the array of events, an event, its args. Everything else is
  * skipped by depth. "Input Dims" is turned into the text Python prints for it, as the tables group by that text.
@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yajl/yajl_parse.h>
 
 #include "collector/base/kp_utf8.h"
+#include "export/report/json_push.h"
 
 enum { HELD_LEAST = 64 << 10, TOKEN_MOST = 16 << 20 };
 enum place { OUTSIDE, TOP, EVENTS, EVENT, ARGS, DIMS, CONCRETE, TYPES, DONE };
@@ -59,7 +59,7 @@ struct parse_text {
 
 struct kp_kineto_parser {
     struct kp_kineto *trace;
-    yajl_handle yajl;
+    struct kp_json_push *json;
     enum place place;
     enum key key;
     unsigned skip;  /* depth of the value being skipped */
@@ -346,7 +346,7 @@ static void raw_string(struct kp_kineto_parser *p, const unsigned char *text, si
     raw(p, "\"", 1);
 }
 
-/* ---- what libyajl calls ---- */
+/* ---- what the reader calls ---- */
 
 static int on_number(void *context, const char *text, size_t bytes)
 {
@@ -541,40 +541,23 @@ static int on_array_end(void *context)
 
 /* ---- feeding ---- */
 
-static const yajl_callbacks callbacks = {
-    .yajl_null = on_null,
-    .yajl_boolean = on_bool,
-    .yajl_number = on_number,
-    .yajl_string = on_string,
-    .yajl_start_map = on_map_start,
-    .yajl_map_key = on_key,
-    .yajl_end_map = on_map_end,
-    .yajl_start_array = on_array_start,
-    .yajl_end_array = on_array_end,
+static const struct kp_json_calls calls = {
+    .null = on_null,
+    .boolean = on_bool,
+    .number = on_number,
+    .string = on_string,
+    .map_start = on_map_start,
+    .map_key = on_key,
+    .map_end = on_map_end,
+    .array_start = on_array_start,
+    .array_end = on_array_end,
 };
 
-/* libyajl takes for granted that there is memory. */
-static void *memory_take(void *context, size_t bytes)
+static void *grow(void *memory, size_t bytes)
 {
     size_t capacity = 0;
-    (void)context;
-    return kp_kineto_grow(NULL, &capacity, bytes, 1);
+    return kp_kineto_grow(memory, &capacity, bytes, 1);
 }
-
-static void *memory_grow(void *context, void *p, size_t bytes)
-{
-    size_t capacity = 0;
-    (void)context;
-    return kp_kineto_grow(p, &capacity, bytes, 1);
-}
-
-static void memory_give(void *context, void *p)
-{
-    (void)context;
-    free(p);
-}
-
-static yajl_alloc_funcs memory = {memory_take, memory_grow, memory_give, NULL};
 
 struct kp_kineto_parser *kp_kineto_parser_open(struct kp_kineto *trace, bool keep_args)
 {
@@ -583,14 +566,13 @@ struct kp_kineto_parser *kp_kineto_parser_open(struct kp_kineto *trace, bool kee
     memset(p, 0, sizeof *p);
     p->trace = trace;
     p->keep_args = keep_args;
-    p->yajl = yajl_alloc(&callbacks, &memory, p);
-    yajl_config(p->yajl, yajl_dont_validate_strings, 1); /* names may be any bytes */
+    p->json = kp_json_push_open(&calls, p, grow);
     return p;
 }
 
 void kp_kineto_parser_close(struct kp_kineto_parser *p)
 {
-    yajl_free(p->yajl);
+    kp_json_push_close(p->json);
     free(p->dims.data);
     free(p->concrete.data);
     free(p->held.data);
@@ -606,18 +588,15 @@ static int say(struct kp_kineto_parser *p, const char *what)
 static int parse(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     const uint64_t told = p->told;
-    yajl_status status = yajl_parse(p->yajl, (const unsigned char *)text, bytes);
-    if (status == yajl_status_ok) {
+    if (kp_json_push_feed(p->json, text, bytes)) {
         p->fed += bytes;
         p->pending = p->told == told ? p->pending + bytes : 0;
         return 0;
     }
-    p->bad = p->fed + yajl_get_bytes_consumed(p->yajl);
-    unsigned char *message = yajl_get_error(p->yajl, 0, NULL, 0);
-    char line[160];
-    snprintf(line, sizeof line, "not JSON: %s", message ? (char *)message : "unreadable");
-    line[strcspn(line, "\n")] = 0;
-    yajl_free_error(p->yajl, message);
+    p->bad = p->fed + kp_json_push_consumed(p->json);
+    char why[150], line[160];
+    kp_json_push_why(p->json, why, sizeof why);
+    snprintf(line, sizeof line, "not JSON: %s", why);
     return say(p, line);
 }
 
@@ -647,7 +626,7 @@ int kp_kineto_parser_end(struct kp_kineto_parser *p)
     p->bad = p->fed; /* also where JSON is whole: what it lacks it lacks at its end */
     if (p->fed == 0) return say(p, "the file is empty");
     p->torn = true;
-    if (yajl_complete_parse(p->yajl) != yajl_status_ok)
+    if (!kp_json_push_end(p->json))
         return say(p, p->place >= EVENT && p->place <= TYPES ? "the file ends inside an event"
                                                              : "the file ends inside the JSON");
     p->torn = false;

@@ -9,10 +9,26 @@
 
 #include "collector/base/kp_jsoncheck.h"
 #include "export/cli/heapview.h"
-#include "export/inhost/yajl/yajl_parse.h"
 #include "export/report/memory/memblocks.h"
 #include "export/report/table.h"
 #include "test/support/kineto_text.h"
+
+/* The reader of the library beside that of the command, which kineto_parse.c has here. */
+#define kp_json_push_open library_open
+#define kp_json_push_close library_close
+#define kp_json_push_feed library_feed
+#define kp_json_push_end library_end
+#define kp_json_push_consumed library_consumed
+#define kp_json_push_why library_why
+#define kp_json_push library_push
+#include "export/inhost/json_push.c"
+#undef kp_json_push_open
+#undef kp_json_push_close
+#undef kp_json_push_feed
+#undef kp_json_push_end
+#undef kp_json_push_consumed
+#undef kp_json_push_why
+#undef kp_json_push
 
 static void tables(struct kp_kineto *trace, const struct kp_keyavg_options *group, const struct kp_table_options *table)
 {
@@ -118,18 +134,16 @@ static int on_sign(void *context)
 /* What the library reads traces with takes whatever is JSON, but for a nesting deeper than 256. */
 static void push(const uint8_t *data, size_t size)
 {
-    static const yajl_callbacks calls = {on_sign,   on_flag, on_number, on_string, on_sign,
-                                         on_string, on_sign, on_sign,   on_sign};
+    static const struct kp_json_calls calls = {on_sign,   on_flag, on_number, on_string, on_sign,
+                                               on_string, on_sign, on_sign,   on_sign};
     size_t half = size / 2, open = 0, offset;
     const char *why;
-    yajl_handle p = yajl_alloc(&calls, NULL, NULL);
-    yajl_status status = yajl_parse(p, data, half);
-    if (status == yajl_status_ok) status = yajl_parse(p, data + half, size - half);
-    if (status == yajl_status_ok) status = yajl_complete_parse(p);
-    yajl_free(p);
+    struct library_push *p = library_open(&calls, NULL, realloc);
+    const char *text = (const char *)data;
+    const bool good = library_feed(p, text, half) && library_feed(p, text + half, size - half) && library_end(p);
+    library_close(p);
     for (size_t i = 0; i < size; i++) open += data[i] == '[' || data[i] == '{';
-    if (!kp_jsoncheck_value((const char *)data, size, &offset, &why) && status != yajl_status_ok && open <= 256)
-        abort();
+    if (!kp_jsoncheck_value(text, size, &offset, &why) && !good && open <= 256) abort();
 }
 
 /* A trace read in two pieces has the events of the one read whole. */

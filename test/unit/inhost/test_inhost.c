@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_inhost.c - heap, files and JSON of the code that reads traces inside the host; what it writes beside a trace */
-#define KP_INHOST_ITSELF
-#include "export/inhost/libc.h"
+#include "export/report/libc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "collector/base/kp_io.h"
 #include "export/extras/extras.h"
-#include "export/inhost/yajl/yajl_parse.h"
 #include "export/kp_export.h"
+#include "export/report/json_push.h"
 #include "test/support/support.h"
 
 static char folder[256], path[512];
@@ -20,13 +23,13 @@ static int setup(void **state)
 {
     (void)state;
     snprintf(folder, sizeof folder, "%s/inhost-XXXXXX", kp_test_tmpdir());
-    return mkdtemp(folder) ? kp_inhost_begin(folder) : -1;
+    return mkdtemp(folder) ? kp_rt_begin(folder) : -1;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    kp_inhost_end();
+    kp_rt_end();
     kp_fail_set(NULL);
     return 0;
 }
@@ -36,13 +39,13 @@ static void memory_grows_and_keeps_what_it_holds(void **state)
     (void)state;
     uint32_t *numbers = NULL;
     for (uint32_t n = 1; n <= 3000000; n++) {
-        if ((n & (n - 1)) == 0) numbers = kp_inhost_realloc(numbers, 2 * (size_t)n * sizeof *numbers);
+        if ((n & (n - 1)) == 0) numbers = kp_rt_realloc(numbers, 2 * (size_t)n * sizeof *numbers);
         assert_non_null(numbers);
         numbers[n] = n;
     }
     for (uint32_t n = 1; n <= 3000000; n++) assert_int_equal(numbers[n], n);
-    kp_inhost_free(numbers);
-    char *zeroes = kp_inhost_calloc(100, 10);
+    kp_rt_free(numbers);
+    char *zeroes = kp_rt_calloc(100, 10);
     for (int i = 0; i < 1000; i++) assert_int_equal(zeroes[i], 0);
     assert_int_equal((uintptr_t)zeroes % 16, 0);
 }
@@ -50,8 +53,8 @@ static void memory_grows_and_keeps_what_it_holds(void **state)
 static int eat(void *context)
 {
     for (;;) {
-        void *p = kp_inhost_malloc((size_t)1 << 20);
-        if (!p) kp_inhost_exit(1);
+        void *p = kp_rt_malloc((size_t)1 << 20);
+        if (!p) kp_rt_exit(1);
         ++*(int *)context;
     }
 }
@@ -61,16 +64,16 @@ static void where_memory_ends_exit_leaves_the_run_only(void **state)
     int pieces = 0;
     (void)state;
     kp_fail_set("fallocate:1+");
-    assert_int_equal(kp_inhost_run(eat, &pieces), -ENOMEM);
+    assert_int_equal(kp_rt_run(eat, &pieces), -ENOMEM);
     assert_in_range(pieces, 32, 64); /* 64 MB without a file */
 }
 
 static int print(void *context)
 {
-    struct kp_inhost_file *file = kp_inhost_fopen(context, "wxe");
-    kp_inhost_fprintf(file, "%.3f %s", 1234.5, "a");
-    for (int i = 0; i < 100000; i++) kp_inhost_fputc('x', file);
-    return kp_inhost_fclose(file);
+    struct kp_rt_file *file = kp_rt_fopen(context, NULL);
+    kp_rt_fprintf(file, "%.3f %s", 1234.5, "a");
+    for (int i = 0; i < 100000; i++) kp_rt_fputc('x', file);
+    return kp_rt_fclose(file);
 }
 
 static void files_are_written_whole_and_numbers_as_in_c(void **state)
@@ -80,7 +83,7 @@ static void files_are_written_whole_and_numbers_as_in_c(void **state)
     (void)state;
     setlocale(LC_ALL, "de_DE.UTF-8"); /* where it is not there, it proves less */
     snprintf(path, sizeof path, "%s/a.txt", folder);
-    assert_int_equal(kp_inhost_run(print, path), 0);
+    assert_int_equal(kp_rt_run(print, path), 0);
     setlocale(LC_ALL, "C");
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_size, 100010);
@@ -88,7 +91,7 @@ static void files_are_written_whole_and_numbers_as_in_c(void **state)
     assert_int_equal(fread(begin, 1, 10, file), 10);
     fclose(file);
     assert_string_equal(begin, "1234.500 a");
-    assert_null(kp_inhost_fopen(path, "wxe")); /* there already */
+    assert_null(kp_rt_fopen(path, NULL)); /* there already */
 }
 
 static int tens(const void *a, const void *b) { return *(const int *)a / 10 - *(const int *)b / 10; }
@@ -100,7 +103,7 @@ static void sorting_is_stable(void **state)
     for (int i = 0; i < 997; i++) items[i] = (i * 7919 % 50) * 10 + i % 10;
     int copy[997];
     memcpy(copy, items, sizeof items);
-    kp_inhost_qsort(items, 997, sizeof *items, tens);
+    kp_rt_qsort(items, 997, sizeof *items, tens);
     for (int i = 1; i < 997; i++) assert_true(items[i - 1] / 10 <= items[i] / 10);
     for (int ten = 0, at = 0; ten < 50; ten++)
         for (int i = 0; i < 997; i++)
@@ -109,8 +112,8 @@ static void sorting_is_stable(void **state)
 
 static int print_without_end(void *context)
 {
-    struct kp_inhost_file *file = kp_inhost_fopen(context, "wxe");
-    if (file) kp_inhost_exit(1);
+    struct kp_rt_file *file = kp_rt_fopen(context, NULL);
+    if (file) kp_rt_exit(1);
     return 0;
 }
 
@@ -120,9 +123,9 @@ static void a_file_that_memory_ended_in_is_closed(void **state)
     snprintf(path, sizeof path, "%s/cut.txt", folder);
     const int next = kp_io_open("/", O_RDONLY, 0); /* the number that the file gets */
     kp_io_close(next);
-    assert_int_equal(kp_inhost_run(print_without_end, path), -ENOMEM);
+    assert_int_equal(kp_rt_run(print_without_end, path), -ENOMEM);
     assert_int_not_equal(fcntl(next, F_GETFD), -1);
-    kp_inhost_end();
+    kp_rt_end();
     assert_int_equal(fcntl(next, F_GETFD), -1);
 }
 
@@ -188,19 +191,20 @@ static int on_array_end(void *c)
     note("]", NULL, 0);
     return 1;
 }
-static const yajl_callbacks calls = {on_null, on_bool,    on_number, on_string,   on_map,
-                                     on_key,  on_map_end, on_array,  on_array_end};
+static const struct kp_json_calls calls = {on_null, on_bool,    on_number, on_string,   on_map,
+                                           on_key,  on_map_end, on_array,  on_array_end};
 
-static yajl_status parse(const char *text, size_t cut)
+static void *grow(void *memory, size_t bytes) { return kp_rt_realloc(memory, bytes); }
+
+static bool parse(const char *text, size_t cut)
 {
-    yajl_handle p = yajl_alloc(&calls, NULL, NULL);
+    struct kp_json_push *p = kp_json_push_open(&calls, NULL, grow);
     size_t bytes = strlen(text);
     seen[0] = 0;
-    yajl_status status = yajl_parse(p, (const unsigned char *)text, cut);
-    if (status == yajl_status_ok) status = yajl_parse(p, (const unsigned char *)text + cut, bytes - cut);
-    if (status == yajl_status_ok) status = yajl_complete_parse(p);
-    yajl_free(p);
-    return status;
+    const bool good =
+        kp_json_push_feed(p, text, cut) && kp_json_push_feed(p, text + cut, bytes - cut) && kp_json_push_end(p);
+    kp_json_push_close(p);
+    return good;
 }
 
 static void json_is_the_same_wherever_it_is_cut(void **state)
@@ -209,7 +213,7 @@ static void json_is_the_same_wherever_it_is_cut(void **state)
                                "{\"\\u00e9\\ud83d\\ude00\": \"x\\/y\"}, \"c\":{}}";
     (void)state;
     for (size_t cut = 0; cut <= strlen(text); cut++) {
-        assert_int_equal(parse(text, cut), yajl_status_ok);
+        assert_true(parse(text, cut));
         assert_string_equal(
             seen, "{ ka [ #1 #-2.5e3 true false null ' ] kb\"\\\n { k\xc3\xa9\xf0\x9f\x98\x80 'x/y } kc { } } ");
     }
@@ -219,7 +223,7 @@ static void json_that_is_none_is_refused(void **state)
 {
     static const char *const bad[] = {"", "{", "[1}", "]", "{\"a", "[nul]", "[\"\\ux\"]"};
     (void)state;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_int_not_equal(parse(bad[i], 0), yajl_status_ok);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(parse(bad[i], 0));
 }
 
 /* ---- beside a trace ---- */
@@ -240,7 +244,7 @@ static bool is_there(const char *name)
 static int extras_write(unsigned which, const char *text, unsigned *written)
 {
     char name[400];
-    kp_inhost_end();
+    kp_rt_end();
     struct kp_extras *x = kp_extras_open(which, folder, NULL, 0);
     assert_non_null(x);
     snprintf(name, sizeof name, "%s/h_1.5.pt.trace.json.gz", folder);
