@@ -12,7 +12,7 @@ room_of() { # path -> room
     collector/record/*) echo record ;; collector/read/*) echo read ;;
     schedule/*) echo schedule ;;
     export/report/memory/*) echo memory ;;
-    export/*/*) d=${1#export/}; echo "${d%%/*}" ;; # trace gpu heap names out extras report inhost cli
+    export/*/*) d=${1#export/}; echo "${d%%/*}" ;; # trace gpu heap names out extras report inhost incommand cli
     export/*) echo export ;;
     preload/hook/*) echo hook ;;
     preload/unwind/*) echo unwind ;;
@@ -36,6 +36,7 @@ may_see() { # room -> the rooms it may include besides itself
     memory) echo "report base" ;;
     extras) echo "memory report export base" ;;
     inhost) echo "report base" ;;
+    incommand) echo "report export base" ;;
     trace) echo "gpu heap names out extras export read format base" ;;
     cli) echo "memory report names export schedule read format base" ;;
     hook) echo "preload record format base" ;; # of preload only guard.h and run.h
