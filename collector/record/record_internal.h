@@ -4,7 +4,7 @@
  *
  * spool.c holds the file and its mapping, chunk.c gives chunks of it to threads, thread.c keeps each thread's state.
  * put.c and strings.c are the hot path. meta.c, loss.c and quiesce.c work behind it. writer.c and ticker.c are helper
- * threads, with wakeup.c and life.c. record.c opens and closes it all.
+ * threads, with wakeup.c and helper_life.c. record.c opens and closes it all.
  */
 #ifndef KP_RECORD_INTERNAL_H
 #define KP_RECORD_INTERNAL_H
@@ -120,7 +120,7 @@ void kp_meta_after_fork(void);
 void kp_quiesce_open(void);
 bool kp_quiesce_is_pending(uint32_t cycle); /* a wait for this cycle, or a later one, ran out of time */
 
-/* ---- our threads: wakeup.c, life.c, writer.c, ticker.c ---- */
+/* ---- our threads: wakeup.c, helper_life.c, writer.c, ticker.c ---- */
 
 #define KP_TICK_NS 50000000u /* from one round to the next, unless woken */
 #define KP_WRITER_NICE 1 /* it needs little, but a starved writer drops events; the ticker's scans hold the loader */

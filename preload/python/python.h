@@ -40,9 +40,9 @@ static inline const void *kp_python_unheld(const struct kp_python_layout *l, con
 {
     return l->version >= 314 ? (const void *)((uintptr_t)held & ~(uintptr_t)3) : held;
 }
-/* python_frames.c: the `self` of the Optimizer.step that the calling thread is in, by `thread_state`'s frames. 0: not
+/* optimizer_find.c: the `self` of the Optimizer.step that the calling thread is in, by `thread_state`'s frames. 0: not
  * found */
 uint64_t kp_python_optimizer_find(const struct kp_python *python, const void *thread_state);
-void kp_python_frames_forget(void); /* forgets facts about one interpreter, as tests have several */
+void kp_python_optimizer_forget(void); /* forgets facts about one interpreter, as tests have several */
 
 #endif

@@ -59,7 +59,7 @@ uint64_t kp_cycle_skipped(void);      /* windows not recorded because too many w
 /* had_activity: did the host run any op? */
 void kp_finish_setup(const struct kp_config *config, const struct kp_schedule *schedule, bool (*had_activity)(void));
 void kp_finish_begin_in_child(void);
-/* Writer thread, each tick: closes windows and hands them to the export thread. */
+/* kprof-tick, each tick: closes windows and hands them to the export thread. */
 void kp_finish_tick(void);
 /* At exit: finishes the remaining windows on the calling thread and logs the closing line. */
 void kp_finish_exit(void);

@@ -2,7 +2,8 @@
 /*
  * codemap.c - finds the module of a code address, without a lock
  *
- * Called by: walk.c and keep.c, inside hooks (a new return address, a new frame: cold); sources when modules changed
+ * Called by: walk.c and stack_ids.c, inside hooks (a new return address, a new frame: cold); sources, when modules
+ *            changed
  * Owns:      the generation of modules; names of modules met so far; on an old C library a list of modules
  * Locks:     none in a hook. kp_unwind_modules_changed: the loader's list lock, for moments.
  * Memory:    arena, on an old C library: a text for each module that was ever loaded

@@ -2,7 +2,7 @@
 /*
  * walk.c - the return addresses of the calling thread, by rules kept from earlier walks
  *
- * Called by: keep.c and sources, on any host thread inside a hook (hot: some nanoseconds a frame)
+ * Called by: stack_ids.c and sources, on any host thread inside a hook (hot: some nanoseconds a frame)
  * Owns:      the table of rules by return address; the readable range of each thread's stack (two thread-local words)
  * Locks:     none. Memory: 1 MB of address space, reserved once.
  * On fail:   the walk ends without the outer frames. It reads only stack memory that was found readable.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * python_frames.c - finds the optimizer whose step() is running, in the calling thread's frames
+ * optimizer_find.c - finds the optimizer whose step() is running, in the calling thread's frames
  *
  * Called by: torch/ops.c through python_bridge.h, inside a hook, at the end of an optimizer's step and at no other op
  * Owns:      the address of torch's wrapper, once seen
@@ -148,7 +148,7 @@ uint64_t kp_python_optimizer_find(const struct kp_python *python, const void *th
     return wrapper_self(python, frame);
 }
 
-void kp_python_frames_forget(void)
+void kp_python_optimizer_forget(void)
 {
     kp_store_relaxed(&misses, 0);
     kp_store_relaxed(&wrapper, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * life.c - begins and ends a helper thread of this room: the writer, the ticker
+ * helper_life.c - begins and ends a helper thread of this room: the writer, the ticker
  *
  * Called by: writer.c, ticker.c (the thread itself; the thread that opens or closes the spool)
  * Owns:      nothing; each thread has a struct kp_life

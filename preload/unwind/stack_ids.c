@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keep.c - the calling thread's native stack as one id; each frame is written to the spool once
+ * stack_ids.c - the calling thread's native stack as one id; each frame is written to the spool once
  *
  * Called by: sources, inside a hook (hot)
  * Owns:      struct seen, one a thread: stacks met lately; a table of all frames written so far

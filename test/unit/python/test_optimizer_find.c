@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_python_frames.c - frames laid out as each Python does: the wrapper's self is found, and nothing else is */
+/* test_optimizer_find.c - frames laid out as each Python does: the wrapper's self is found, and nothing else is */
 #include "preload/python/python.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static void push(const char *file, const char *name)
 static void begin(const struct kp_python_layout *layout)
 {
     memset(&world, 0, sizeof world);
-    kp_python_frames_forget();
+    kp_python_optimizer_forget();
     world.python = (struct kp_python){.layout = *layout, .tuple_type = &tuple_type};
     world.adam = world.other = (struct object){1, &list_type};
     world.args[0] = (const void *)1;
@@ -206,7 +206,7 @@ static void an_error_of_every_read_ends_in_nothing(void **state)
         begin(&layouts[i]);
         push_all();
         for (reads = 1; reads < 100; reads++) {
-            kp_python_frames_forget();
+            kp_python_optimizer_forget();
             snprintf(order, sizeof order, "peek:%u+:1", reads);
             kp_fail_set(order);
             const bool survived = ask() != 0;
@@ -214,7 +214,7 @@ static void an_error_of_every_read_ends_in_nothing(void **state)
             if (survived) break;
         }
         assert_in_range(reads, 10, 24);
-        kp_fail_set("peek:9+:1"); /* known by now: as many system calls a step as the head of python_frames.c says */
+        kp_fail_set("peek:9+:1"); /* known by now: as many system calls a step as the head of optimizer_find.c says */
         assert_true(ask() != 0);
         kp_fail_set(NULL);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_python_calls.c - what CPython tells of calls and returns becomes calls that a reader sees; Python is played by
+/* test_pycalls.c - what CPython tells of calls and returns becomes calls that a reader sees; Python is played by
  * this file */
 #include "preload/python/pycalls.h"
 
