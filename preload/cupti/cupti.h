@@ -2,35 +2,38 @@
 /*
  * cupti.h - what the files of preload/cupti share: CUPTI as a source of events
  *
- *   cupti_find.c    libcuda in the link map, cuInit, the right libcupti        -> kp_cupti, the table of its functions
- *   cuda_inject.c   InitializeInjection: the driver's own word that cuInit is through
- *   probe.c         record sizes of the libcupti that is there                 -> kp_sizes
- *   decode.c        bytes of a buffer -> records of kp_device.h (pure)
- *   lane.c          a decoded buffer into the spool; losses, threads, names
- *   buffer.c        pool of buffers; the two callbacks that CUPTI has of us
- *   control.c       arm and disarm: every CUPTI call that changes something
- *   kinds.c         which kinds are enabled on our behalf
- *   filter.c        calls that CUPTI records one by one: ours and the program's
- *   limit.c         when CUPTI is off again before its window ends
+ *   cupti_find.c    finds libcuda and the right libcupti, fills kp_cupti (the table of its functions)
+ *   cuda_inject.c   InitializeInjection, which the driver calls inside cuInit
+ *   probe.c         measures the record sizes of the loaded libcupti, fills kp_sizes
+ *   decode.c        turns bytes of a buffer into records of kp_device.h (pure)
+ *   lane.c          writes a decoded buffer into the spool; losses, threads, names
+ *   buffer.c        the pool of buffers, and the two callbacks that CUPTI calls
+ *   control.c       arms and disarms: our CUPTI calls that change something
+ *   kinds.c         the kinds that we have enabled
+ *   filter.c        calls that CUPTI records one by one, ours and the program's
+ *   limit.c         decides when CUPTI is disabled before its window ends
  *   rules.c         what this CUPTI may be used for, by its version
  *   graphs.c        whether the program uses CUDA graphs
- *   turns.c         what the thread kprof-cuda does: it makes them
- *   helper.c        what is asked of that thread, and when a call takes too long
- *   watchdog.c      the brackets of each call into CUPTI
+ *   turns.c         what the thread kprof-cuda does
+ *   helper.c        starts that thread, passes it requests, notices a call that takes too long
+ *   watchdog.c      encloses each call into CUPTI
  *   cupti_state.c   the state, and notes
- *   cupti_source.c  what boot.c drives
- *   tee.c           the program's own use of CUPTI (torch.profiler) beside ours
- *   forward.c       buffers between CUPTI and the program
- *   aside.c         yield: until when CUPTI is the program's alone
- *   client.c        what of our buffers is the program's, and its own buffers that are filled with it
+ *   cupti_source.c  the functions that preload/run calls
+ *   tee.c           taps on the program's own CUPTI calls (torch.profiler)
+ *   forward.c       passes buffers between CUPTI and the program
+ *   aside.c         yield: until when the program has CUPTI to itself
+ *   client.c        the program's session: which records it gets, in buffers of its own
+ *   domain.c        CUPTI's clock beside ours
+ *   devices.c       records of devices and contexts
+ *   callnames.c     CUPTI's names of CUDA calls
+ *   other.c         finds the name of another tool that holds CUPTI
  *
- *   ABSENT -> DRIVER_LOADED -> CUINIT_OK -> CUPTI_FOUND <-> ARMED        SHARED: the program has CUPTI to itself
- *   (yield)
- *                  |               |          ^   |     |     |           DEAD: fork, exit
- *                  |               |          |   |     +-----+-> STALLED (a call into CUPTI takes too long) -+
- *                  |               |          |   |                                                           |
- *                  |               |          +---|-----------when it has returned, and all is disabled-------+
- *                  +---------------+--------------+--> REFUSED(reason)
+ *   ABSENT -> DRIVER_LOADED -> CUINIT_OK -> FOUND <-> ARMED     SHARED: the program has CUPTI to itself (yield)
+ *                  |               |         ^ |        |       DEAD: the host is in exit()
+ *                  |               |         | +--------+-> STALLED (a call into CUPTI takes too long) --+
+ *                  |               |         |                                                           |
+ *                  |               |         +---- when the call has returned, and all is disabled ------+
+ *                  +---------------+--------------> REFUSED(reason)
  */
 #ifndef KP_CUPTI_H
 #define KP_CUPTI_H
@@ -44,14 +47,13 @@
 
 enum kp_cupti_state {
     KP_CUPTI_STATE_ABSENT,        /* no libcuda.so.1, or a stub */
-    KP_CUPTI_STATE_DRIVER_LOADED, /* cuInit was not yet seen to succeed */
+    KP_CUPTI_STATE_DRIVER_LOADED, /* cuInit has not succeeded yet */
     KP_CUPTI_STATE_CUINIT_OK,
-    KP_CUPTI_STATE_FOUND, /* the table of its functions is filled; we have no kind enabled */
+    KP_CUPTI_STATE_FOUND, /* kp_cupti is filled; we have no kind enabled */
     KP_CUPTI_STATE_ARMED,
     KP_CUPTI_STATE_REFUSED, /* final: CUPTI cannot be used; preload/cuda_hooks records what it can */
     KP_CUPTI_STATE_SHARED,  /* KPROF_CUPTI=yield, and the program profiles itself */
-    /* a call of ours into CUPTI has not returned for long: it is not waited for, no other is made */
-    KP_CUPTI_STATE_STALLED, /* one of our CUPTI calls has not returned for long: no other is made */
+    KP_CUPTI_STATE_STALLED, /* a CUPTI call of this library has not returned for long; it makes no other */
     KP_CUPTI_STATE_DEAD,    /* final: no CUPTI call any more */
 };
 enum kp_cupti_state kp_cupti_state(void); /* any thread */
@@ -65,88 +67,85 @@ struct kp_cupti {
 #define KP_CUPTI(member, name, needed, result, arguments) result(*member) arguments;
 #include "preload/cupti/cupti.def"
 #undef KP_CUPTI
-    _Atomic bool is_filled; /* the pointers above are set; while version is 0 no CUPTI call was made */
-    uint32_t version;       /* cuptiGetVersion; read when arming for the first time */
+    _Atomic bool is_filled; /* the pointers above are set */
+    uint32_t version;       /* of cuptiGetVersion, read at the first arming; 0: not yet */
     void *handle;
     char path[1024];
 };
 extern struct kp_cupti kp_cupti;
 /*
- * Fills the table from the libcupti that is in the process, without a CUPTI call; with `may_open` also from one that
- * belongs to the program's CUDA but is not loaded yet. 0, -ENOENT (none), -ENOSYS (a needed function is missing). Any
- * thread, once.
+ * Fills kp_cupti from the process's libcupti, without a CUPTI call. `may_open`: else loads the libcupti that belongs to
+ * the program's CUDA. Any thread; nothing to do once it is filled. 0 or:
+ *   -ENOENT  there is none
+ *   -ENOSYS  it lacks a function that we need
+ *   -EAGAIN  another thread is filling it
  */
 int kp_cupti_find(bool may_open);
 
-/* --- buffer.c: the callbacks. While ARMED CUPTI has these two registered, with and without a client. --- */
+/* --- buffer.c: the two callbacks that CUPTI has while ARMED, with and without a client --- */
 
 void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
 void kp_buffer_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes);
-bool kp_buffer_is_ours(const uint8_t *buffer); /* cut from our pool */
-void kp_buffer_quiet_anew(void); /* the program disabled its last kind: calls under way may ask once more */
+bool kp_buffer_is_ours(const uint8_t *buffer); /* is it one of our pool? */
+void kp_buffer_quiet_anew(
+    void); /* the program disabled its last kind; each call under way may request one more buffer */
 
 /* --- lane.c --- */
 
-/* Decodes a completed buffer, ours or the program's, into the spool. Any thread, also two at once; never allocates,
- * never calls CUPTI, leaves the buffer as it is. Does nothing when no window wants GPU records. */
+/* Decodes a completed buffer, ours or the program's, into the spool, if a window wants GPU records. Any thread, several
+ * at once. Never allocates, never calls CUPTI, does not change the buffer. */
 void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes);
-/* Bytes of one record of this kind in the libcupti that is there; 0: the library does not know the kind. After
- * arming. */
+/* Bytes of a record of this kind, 0 if the loaded libcupti does not know it. Only after an arming. */
 uint32_t kp_record_bytes(uint32_t kind);
 
 /* --- kinds.c: which kinds and calls we have enabled --- */
 
-/* We have it enabled now: the program's Disable of it must not reach CUPTI. Never where we could not disable it later
- * ourselves. */
+/* Do we have this kind enabled? Then the program's Disable must not reach CUPTI. false while we cannot call CUPTI,
+ * since we could not disable it later. */
 bool kp_cupti_wants(uint32_t kind);
-bool kp_cupti_has_calls(
-    void); /* we enabled the runtime's calls and they are not disabled, whether we can do that or not */
-bool kp_cupti_wants_call(bool is_driver, uint32_t cbid); /* we have it recorded now, by its kind or singly */
-/* The program registers callbacks: it gets records of queries as without us. Any thread. */
+bool kp_cupti_has_calls(void); /* have we enabled runtime calls? Says so even while we cannot disable them */
+bool kp_cupti_wants_call(bool is_driver, uint32_t cbid); /* do we have it recorded now, by its kind or singly? */
+/* Sets CUPTI's records of queries back to the default, for a program that registers callbacks. Any thread. */
 void kp_cupti_queries_again(void);
-/* Records that CUPTI reported as dropped since the start of the process (its counter falls to 0 when read). */
+/* Records that CUPTI has reported as dropped in this process. CUPTI's own counter falls to 0 when read. */
 uint64_t kp_cupti_dropped(void);
-void kp_cupti_dropped_more(uint64_t records); /* the program read the counter: so many of ours may be among them */
+void kp_cupti_dropped_more(uint64_t records); /* the program read this number from CUPTI's counter */
 
-/* --- called by tee.c, on any thread of the program, inside its CUPTI call --- */
+/* --- called by tee.c, on any host thread, inside the program's CUPTI call --- */
 
-void kp_cupti_clock_changing(void); /* another timestamp callback is about to be registered */
-void kp_cupti_clock_changed(void); /* another timestamp callback was registered: a new domain of CUPTI's clock begins */
-void kp_cupti_finalized(
-    void); /* cuptiFinalize was called: nothing is enabled or registered any more; we arm again later */
-/* yield: the program is about to use CUPTI, or does (is_session). Waits (bounded) until we have flushed, disabled and
- * left. `code`: of the library that does; NULL: as last time. */
+void kp_cupti_clock_changing(void); /* the program is about to register another timestamp callback */
+void kp_cupti_clock_changed(void);  /* it has: a new domain of CUPTI's clock begins */
+void kp_cupti_finalized(void);      /* after cuptiFinalize nothing is enabled or registered; we arm again later */
+/* yield: the program is about to use CUPTI, or enables a kind (is_session). Waits (bounded) until we have flushed and
+ * disabled. `code`: an address in the library that uses CUPTI; NULL: the same as last time. */
 void kp_cupti_stand_aside(bool is_session, const void *code);
-/* yield: the program has disabled all its kinds, or after that has flushed: we arm again a while later, if a window
- * wants it. */
+/* yield: the program disabled all its kinds, or flushed after that (is_flushed). If a window wants it, we arm again a
+ * while later. */
 void kp_cupti_come_back(bool is_flushed);
-/* This clock is what CUPTI has already: registered by us before anything was enabled, and the two read the same. */
+/* Does CUPTI use this clock already? That is so if we registered ours before the first Enable, and the two agree. */
 bool kp_domain_is_counter(uint64_t (*clock)(void));
 
 /* --- forward.c: buffers between CUPTI and the program --- */
 
-/* kp_buffer_request and kp_buffer_complete are what CUPTI has registered from the first arming or the first client on,
- * also while nothing of ours is enabled. A buffer of the client's own for CUPTI, when we are not armed. false: one of
- * ours is used. */
+/* Requests a buffer from the client for CUPTI to fill, while we are not armed. false: use one of ours. */
 bool kp_forward_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
-/* A buffer came back and was decoded by us. The client's own (!is_ours) goes to it, without what it did not ask for. Of
- * ours what the client may see is copied into buffers that it gave: ours go back to the pool right after. */
+/* Call after decoding a completed buffer. Passes the client its own buffer (!is_ours), without records that it did not
+ * ask for. From a buffer of the pool it copies the client's records into buffers that the client gave. */
 void kp_forward_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes,
                          bool is_ours);
-void kp_forward_arming(void);           /* from here on CUPTI gets only our buffers */
-void kp_forward_disarmed(void);         /* from here on CUPTI may get the client's buffers */
-bool kp_forward_was_armed(void);        /* ever: what CUPTI brings may be more than the client asked for */
-void kp_forward_hide_this_thread(void); /* called by a helper thread: the program does not see its CUDA calls */
-uint64_t kp_forward_timestamp(void);    /* CUPTI's own; 0: not to be had */
+void kp_forward_arming(void);           /* CUPTI gets only our buffers from here on */
+void kp_forward_disarmed(void);         /* CUPTI may get the client's buffers from here on */
+bool kp_forward_was_armed(void);        /* were we ever? A buffer may hold more than the client asked for then */
+void kp_forward_hide_this_thread(void); /* keeps this thread's CUDA calls out of what the client gets */
+uint64_t kp_forward_timestamp(void);    /* CUPTI's time; 0: not available */
 
 /* --- tee.c: the program as a client of CUPTI --- */
 
-/* Called when the table is filled (also in windows of no recording): from here on its taps may forward to kp_cupti. */
-int kp_tee_start(uint32_t config_cupti /* KP_CUPTI_TEE, ... */); /* 0 or -errno; -EBUSY: to be asked again */
-int kp_tee_start_once(uint32_t config_cupti);                    /* that, unless it was done. 0 or -EBUSY; any thread */
-/* On the thread that arms or disarms, before the first and after the last CUPTI call of it. Callbacks stay registered.
- * Attributes about buffers (zeroed, per thread) must be as they were found when disarmed: CUPTI may get the client's
- * buffers from then on. */
+/* Installs the taps; kp_cupti must be filled. 0 or -errno; -EBUSY: call again later. */
+int kp_tee_start(uint32_t config_cupti /* KP_CUPTI_TEE, ... */);
+int kp_tee_start_once(uint32_t config_cupti); /* installs them if that was not done. 0 or -EBUSY; any thread */
+/* On the thread kprof-cuda, around the CUPTI calls of an arming and a disarming. Callbacks stay registered. The buffer
+ * attributes must have their old values before kp_tee_disarmed, since CUPTI may get the client's buffers after it. */
 void kp_tee_arming(void);
 void kp_tee_disarmed(void);
 
