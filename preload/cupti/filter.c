@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * filter.c - calls that CUPTI records one by one: each that we or the program want, and no other
+ * filter.c - enables the single calls that we or the program want recorded, and disables the others
  *
- * Called by: control.c on the thread kprof-cuda, when kinds were enabled or disabled; tee.c inside the program's own
- *            Disable
- * Owns:      nothing: what is wanted is asked of kinds.c and client.c
- * Locks:     none. As with kinds (tee.c): each side changes its own word first, sets the call, and then looks once
- *            more.
- * On fail:   a call that could not be set is told, the others are set all the same
+ * Called by: control.c on the thread kprof-cuda, after it enabled or disabled kinds; tee.c inside the program's Disable
+ * Owns:      nothing; kinds.c and client.c know what each side wants
+ * Locks:     none. As with kinds (tee.c), each side changes its own word, sets the call, and reads both words again.
+ * On fail:   returns CUPTI's error, and still sets the other calls
  *
- * cupti_activity.h: a single call is recorded "without using the activity kind", and a kind that is enabled or disabled
- * overrides all that was set call by call before. So what has to be set depends on what the kind of these calls went
- * through last.
+ * CUPTI records a single call "without using the activity kind" (cupti_activity.h). An Enable or Disable of the calls'
+ * kind overrides all that was set singly before. So the calls to set depend on what was last done to their kind.
  */
 #include "preload/cupti/client.h"
 #include "preload/cupti/cupti_internal.h"
@@ -24,7 +21,8 @@ static bool is_wanted(bool is_driver, uint32_t cbid)
     return kp_cupti_wants_call(is_driver, cbid) || kp_client_has_call(is_driver, cbid);
 }
 
-/* We keep a few driver calls and leave a few runtime calls out; the program's own choice may be any. */
+/* Can the call differ from its kind? We keep a few driver calls and leave out a few runtime calls. The program may
+ * choose any call. */
 static bool may_differ(bool is_driver, uint32_t cbid)
 {
     const struct kp_call *call = &kp_calls[is_driver][cbid];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * forward.c - buffers between CUPTI and the program: its own there and back, and what it may see of ours
+ * forward.c - passes buffers between CUPTI and the program
  *
- * Called by: buffer.c (a buffer wanted, one complete); tee.c and control.c (arming, disarmed)
- * Owns:      whose buffers CUPTI gets, and whether they may hold what the program did not ask for
+ * Called by: buffer.c (buffer requested, buffer complete); tee.c (arming, disarmed); helper.c
+ * Owns:      whose buffers CUPTI gets, and whether they may hold records that the program did not ask for
  * Locks:     none. CUPTI and the client are called with nothing held.
  * Memory:    none
- * On fail:   buffer.c hands out one of ours
+ * On fail:   buffer.c hands out a buffer of the pool
  * Safe in:   signal handlers no
  */
 #include <string.h>
@@ -15,9 +15,9 @@
 #include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
-static _Atomic bool was_armed; /* what CUPTI brings may be more than the client asked for */
-static _Atomic bool
-    are_ours_filled; /* from arming to disarmed CUPTI is told that buffers are zeroed: it gets only ours */
+static _Atomic bool was_armed; /* a buffer may hold more than the client asked for */
+/* From arming to disarmed: CUPTI was told that buffers are zeroed, so it gets only ours. */
+static _Atomic bool are_ours_filled;
 
 uint64_t kp_forward_timestamp(void)
 {
@@ -54,5 +54,5 @@ bool kp_forward_was_armed(void) { return kp_load_relaxed(&was_armed); }
 void kp_forward_hide_this_thread(void)
 {
     kp_client_hide_this_thread();
-    kp_store_relaxed(&was_armed, true); /* from here on the client's own buffers may hold calls of ours */
+    kp_store_relaxed(&was_armed, true); /* the client's own buffers may hold our calls from here on */
 }

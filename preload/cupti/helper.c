@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * helper.c - the thread kprof-cuda: what is asked of it, when it runs, whether a call of its takes too long
+ * helper.c - starts the thread kprof-cuda, passes it requests, and notices a CUPTI call that takes too long
  *
- * Called by: cupti_source.c (wanted or not, drained or not), cuda_inject.c, control.c, aside.c; tee.c inside calls of
- *            the program; the host's exit
- * Owns:      the thread (made when a window wants GPU records, gone when nothing is enabled)
+ * Called by: cupti_source.c (wanted, drained), cuda_inject.c, control.c, turns.c, aside.c; tee.c inside the program's
+ *            CUPTI calls; the host's exit
+ * Owns:      the thread. It starts when a window wants GPU records and ends when nothing is enabled.
  * Locks:     control (watchdog.c)
- * On fail:   no thread: GPU work is not recorded. A call into CUPTI that takes too long: STALLED, one line, nobody
- *            waits or calls
- * Safe in:   signal handlers no; after fork nobody comes here (the gate is shut)
+ * On fail:   without the thread GPU work is not recorded. A CUPTI call that takes too long sets STALLED and is
+ *            logged; no thread waits for it or makes another.
+ * Safe in:   signal handlers no; not called after fork (the gate is shut)
  *
- * What the thread does in a turn is turns.c's. That file calls this one, so it is called through a pointer.
+ * turns.c has what the thread does in a turn. It calls this file, so this file calls it through a pointer.
  */
 #include <errno.h>
 #include <sys/syscall.h>
@@ -45,7 +45,7 @@ static pid_t pid_of_arming;
 
 bool kp_cupti_helper_has_stalled(void) { return kp_load_relaxed(&kp_cupti_helper.stalls) != 0; }
 
-/* Whether some window before the present one is still being drained: that is the one which the call was for. */
+/* Is an older window still being drained? Then the stalled call was made for that one. */
 static bool is_for_an_older_window(void)
 {
     return kp_load_acquire(&kp_cupti_helper.drain_asked) >
@@ -64,13 +64,13 @@ static void stall(uint64_t since)
            KP_CUPTI_HELPER_HANG_MS / 1000);
     kp_fmt(text, sizeof text, "%u", (unsigned)n);
     kp_cupti_note("gpu_stalls", text);
-    kp_cupti_helper_wake(); /* it may have returned right now */
+    kp_cupti_helper_wake(); /* the call may have returned just now */
 }
 
-/* A process that was stopped (job control, a frozen container) finds a call old that is not: it gets a moment more. */
+/* While the process is stopped (job control, a frozen container) a call ages too, so it gets MOMENT_MS more. */
 static bool is_overdue(uint64_t since, uint64_t now)
 {
-    static _Atomic uint64_t overdue, overdue_ms; /* which call, and when that was seen first */
+    static _Atomic uint64_t overdue, overdue_ms; /* the call, and when it was first seen to be overdue */
     if (now - since <= KP_CUPTI_HELPER_HANG_MS) return false;
     if (kp_load_acquire(&overdue) != since) { /* pairs with: itself */
         kp_store_relaxed(&overdue_ms, now);
@@ -123,15 +123,15 @@ static void *helper_main(void *unused)
             continue;
         }
         kp_store_release(&is_running, 0); /* pairs with: kp_cupti_helper_wake */
-        (void)kp_exchange_acq_rel(
-            &wake, 0); /* who pokes exchanges it, too: whichever comes second sees what the other stored before */
+        /* kp_cupti_helper_wake exchanges it too: the later of the two exchanges sees what the other side stored. */
+        (void)kp_exchange_acq_rel(&wake, 0);
         if (!has_work() || kp_exchange_acq_rel(&is_running, 1)) return NULL;
     }
     kp_store_release(&is_running, 0); /* pairs with: kp_cupti_helper_wake */
     return NULL;
 }
 
-/* ---- from outside ---- */
+/* ---- requests ---- */
 
 void kp_cupti_helper_ask_drain(uint64_t end)
 {
@@ -152,8 +152,7 @@ void kp_cupti_helper_wake(void)
     errno = saved;
 }
 
-/* Somebody's cuptiFinalize returns inside a CUDA call of the program: that call, and others under way, come to their
- * end first. */
+/* The rest after cuptiFinalize lets CUDA calls under way end before we arm again. Finalize runs inside one of them. */
 void kp_cupti_helper_rest(bool begins)
 {
     if (!begins && !kp_load_relaxed(&kp_cupti_helper.rest_until_ms)) return;
@@ -192,7 +191,7 @@ bool kp_cupti_helper_is_drained(uint64_t end_ticks)
 
 extern int __cxa_atexit(void (*fn)(void *), void *arg, void *dso);
 
-/* Nothing is enabled and nobody is about to: CUPTI is left alone from here on. false: kprof-cuda is at it. */
+/* Sets DEAD if nothing is enabled and no CUPTI call of ours is under way. false: kprof-cuda is busy, or still ARMED. */
 static bool is_left_alone(void)
 {
     if (!kp_watchdog_take_control()) return false;
@@ -202,8 +201,8 @@ static bool is_left_alone(void)
     return is_idle;
 }
 
-/* CUPTI must not be called while the driver takes itself down: a call under way is waited for, and exit_turn. Until
- * DEAD, or so long; for no call longer than anywhere else. */
+/* No CUPTI call may run while the driver shuts down. So this waits for the call under way and for turns.c:exit_turn. It
+ * waits EXIT_WAIT_MS at most, and for no call longer than KP_CUPTI_HELPER_HANG_MS. */
 static void wait_for_last_call(void)
 {
     uint64_t end = kp_clock_ms() + EXIT_WAIT_MS;
@@ -216,8 +215,8 @@ static void wait_for_last_call(void)
     kp_cupti_note("gpu_cupti", "hung: the last records are missing");
 }
 
-/* Registered after the driver and cudart registered theirs: so it runs before them. A call that is STALLED is not
- * waited for again. */
+/* Runs before the exit handlers of the driver and cudart, which registered theirs earlier. Does not wait for a stalled
+ * call. */
 static void at_exit(void *unused)
 {
     (void)unused;
@@ -232,8 +231,8 @@ static void at_exit(void *unused)
     errno = saved;
 }
 
-/* Twice: before the first call into CUPTI, so that no exit comes in between, and once armed, so as to be before what
- * CUPTI registers. */
+/* Called twice. Before our first CUPTI call, so that no exit() can come in between without the handler. Once armed, so
+ * that the handler runs before those of CUPTI. */
 bool kp_cupti_helper_register_exit(bool is_armed)
 {
     static bool is_registered[2];
@@ -242,9 +241,9 @@ bool kp_cupti_helper_register_exit(bool is_armed)
     return is_registered[is_armed] && (kp_gate_get() & KP_GATE_ON);
 }
 
-/* ---- what tee.c tells ---- */
+/* ---- called by tee.c ---- */
 
-/* Whoever has control has it for moments, or for the length of a flush. */
+/* Tries to take control for 50 ms, since another thread may keep it for a whole flush. */
 static void sample_now(void)
 {
     if (kp_cupti_state() != KP_CUPTI_STATE_ARMED) return;
@@ -259,17 +258,17 @@ static void sample_now(void)
     kp_cupti_helper_wake();
 }
 
-/* The old clock's last sample. */
+/* Takes the old clock's last sample. */
 void kp_cupti_clock_changing(void) { sample_now(); }
 
-/* Stamps of the new clock may arrive at once: it must be known by then. */
+/* Samples the new clock at once, since records with its times may arrive now. */
 void kp_cupti_clock_changed(void)
 {
     kp_domain_next();
     sample_now();
 }
 
-/* Nothing is enabled any more; the next window, or the helper's next turn, arms from the beginning. */
+/* Nothing is enabled any more; the next window, or the helper's next turn, arms again. */
 void kp_cupti_finalized(void)
 {
     kp_kinds_forget();

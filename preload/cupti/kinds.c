@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds.c - which kinds of CUPTI's records are enabled on our behalf: words that both sides read
+ * kinds.c - the kinds of CUPTI records that we have enabled, for both sides to read
  *
  * Called by: control.c, which changes them; buffer.c, filter.c and tee.c on any thread, which ask
- * Owns:      which kinds and single calls of ours are enabled; how many records CUPTI dropped
- * Locks:     none. Each side changes its own word first and then reads the other's (tee.c), so these are sequentially
- *            consistent.
+ * Owns:      the bits of our enabled kinds; how many records CUPTI dropped
+ * Locks:     none. Each side changes its own word and then reads the other's (tee.c), so both words are seq_cst.
  * On fail:   nothing can
  *
- * What the program wants is client.c's. These two, filter.c and buffer.c stand below control.c and tee.c, which do not
- * call each other about kinds.
+ * client.c has what the program wants. control.c and tee.c read both files, and do not call each other about kinds.
  */
 #include "preload/cupti/cupti_internal.h"
 #include "collector/base/kp_poison.h"
 
-static _Atomic uint64_t enabled_kinds; /* bit: we enabled it; bit 0, KP_KINDS_SINGLY: calls are set one by one */
+static _Atomic uint64_t enabled_kinds; /* a bit each; bit 0, KP_KINDS_SINGLY: driver calls, one by one */
 static _Atomic uint64_t dropped;
 static _Atomic bool are_queries_off; /* CUPTI was told to leave out queries that were answered "not ready" */
 
@@ -39,7 +37,7 @@ bool kp_cupti_wants(uint32_t kind)
 
 bool kp_cupti_has_calls(void) { return atomic_load(&enabled_kinds) >> KP_CUPTI_RUNTIME & 1; }
 
-/* Where CUPTI cannot tell single calls apart noise comes all the same, and is dropped when decoded. */
+/* A CUPTI that cannot enable single calls also records noise, which lane.c drops. */
 bool kp_cupti_wants_call(bool is_driver, uint32_t cbid)
 {
     const uint64_t by =

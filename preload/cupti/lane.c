@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lane.c - a completed buffer of CUPTI's into the spool
+ * lane.c - writes the records of a buffer that CUPTI completed into the spool
  *
- * Called by: buffer.c on CUPTI's worker thread, or on whoever flushes: several at once
- * Owns:      the lanes (kp_record.h), what is counted of records, the balance of launches and kernels
- * Locks:     a flag per lane, tried and not waited for: with every lane taken a buffer waits its turn for a bounded
- *            time
+ * Called by: buffer.c on CUPTI's worker thread, or on the thread that flushes; several at once
+ * Owns:      the lanes (kp_record.h), the counts of records, the balance of launches and kernels
+ * Locks:     a flag for each lane, tried for a bounded time
  * Memory:    none after kp_lane_setup
- * On fail:   a record without room is counted by kind and dropped; on a thread of nobody's it waits for the writer
- *            first
+ * On fail:   drops a record without room and counts it by kind; before that it may wait for the writer
  * Safe in:   after fork no (the gate is shut, nothing is decoded)
  *
- * Which cycle. `collecting` is the number of the cycle whose chunks take what arrives. A lane sets its `inside`, then
- * reads it, record by record; whoever closes a cycle stores 0, makes every processor see it and waits for `inside`
- * (kp_record_quiesce):
- * so nobody writes to a chunk that was read and taken back. What arrives while it is 0 came too late, and is counted.
+ * Cycles: `collecting` is the cycle whose chunks take the records that arrive. For a buffer a lane sets `inside`, then
+ * reads `collecting` before each record. kp_lane_close stores 0, and kp_record_quiesce waits for `inside`. After that
+ * no lane writes to a chunk of the cycle. Records that arrive while `collecting` is 0 are late, and are counted.
  *
- * The balance. Each kernel launch among the calls is one kernel to come. Sums of correlations, plus for a launch, minus
- * for a kernel, are 0 when all came, in whatever order. Launches into a graph being captured run nothing, nodes of
- * graphs were not launched one by one: neither counts. What is lost on the way unbalances it for good, until
- * kp_lane_forget_work.
+ * Balance: each kernel launch among the calls announces one kernel. A hash of the correlation id is added for a launch
+ * and subtracted for a kernel. The sum is 0 when all have run, in any order. Launches into a captured graph and kernels
+ * of graphs do not count. A lost record upsets the balance until kp_lane_forget_work.
  */
 #include <errno.h>
 #include <sched.h>
@@ -47,12 +43,12 @@ enum {
 struct lane {
     struct kp_thread *thread;
     _Atomic uint32_t is_taken;
-    uint32_t
-        recent[RECENT]; /* correlations of the last launches: a driver call inside a runtime call is not a second one */
+    /* correlations of the last launches, since a driver call inside a runtime call is no second launch */
+    uint32_t recent[RECENT];
     uint32_t recent_at;
-    uint32_t unknown_thread; /* no thread of ours has this id: not looked for again in this buffer */
+    uint32_t unknown_thread; /* no struct kp_thread has this id; not searched again in this buffer */
     bool may_wait;
-    char text[NAME_MOST + 1]; /* a name that was looked at with care */
+    char text[NAME_MOST + 1]; /* copy of a name, made by the kernel */
     uint8_t pad[64];
 };
 
@@ -64,11 +60,11 @@ static _Thread_local bool cannot_wait __attribute__((tls_model("initial-exec")))
 
 static struct {
     _Atomic uint64_t records, kernels, late, holes, lost_bytes, invalid[KP_KIND_N];
-    _Atomic uint64_t launched, ran; /* how many; and the sums of their correlations */
+    _Atomic uint64_t launched, ran; /* their sums of hashed correlations follow */
     _Atomic uint64_t launched_sum, ran_sum;
-    _Atomic uint64_t base, base_sum; /* differences that are not waited for any more */
+    _Atomic uint64_t base, base_sum; /* differences that were given up */
     _Atomic int32_t captures;        /* streams being captured */
-    _Atomic uint64_t sound, odd;     /* of the first kernels */
+    _Atomic uint64_t sound, odd;     /* of the first kernels, how many passed the check and failed it */
 } count;
 
 /* ---- set-up and switching ---- */
@@ -79,7 +75,7 @@ int kp_lane_setup(void)
         struct lane *l = &lanes[kp_load_relaxed(&lane_count)];
         l->thread = kp_lane_open("cuda");
         if (!l->thread) break;
-        kp_name_cache(l->thread, NULL, 1); /* makes the cache; the entry is forgotten with each buffer */
+        kp_name_cache(l->thread, NULL, 1);                               /* makes the cache, which each buffer clears */
         kp_store_release(&lane_count, kp_load_relaxed(&lane_count) + 1); /* pairs with: lane_take */
     }
     return kp_load_relaxed(&lane_count) ? 0 : -ENOMEM;
@@ -88,20 +84,19 @@ int kp_lane_setup(void)
 void kp_lane_collect(uint32_t cycle)
 {
     if (kp_gate_get() & KP_GATE_RECORD) kp_store_relaxed(&recorded_last, cycle);
-    kp_store_release(&collecting, cycle); /* pairs with: kp_lane_decode */
+    kp_store_release(&collecting, cycle); /* pairs with: keep */
 }
 
 void kp_lane_close(uint32_t cycle)
 {
     uint32_t seen = cycle;
-    (void)kp_cas_acq_rel(&collecting, &seen,
-                         0); /* pairs with: kp_lane_decode; kp_record_quiesce waits for who read the old one */
+    (void)kp_cas_acq_rel(&collecting, &seen, 0); /* pairs with: keep; kp_record_quiesce waits for its readers */
     if (kp_load_relaxed(&closed_last) < cycle) kp_store_relaxed(&closed_last, cycle);
 }
 
 void kp_lane_allow_wait(bool may) { cannot_wait = !may; }
 
-/* Warming up, and no window before it still drains: what arrives began before the window. */
+/* Is this the warm-up, with no older window that still drains? Records then began before the window. */
 static bool is_only_warming(void)
 {
     return (kp_gate_get() & (KP_GATE_WARM | KP_GATE_RECORD)) == KP_GATE_WARM &&
@@ -147,7 +142,7 @@ static void balance_kernel(const struct kp_rec_kernel *kernel)
     kp_add_relaxed(&count.kernels, 1);
     if (kernel->graph) {
         kp_graphs_see();
-        return; /* of a launch that was counted as one */
+        return; /* the graph's launch is not counted either */
     }
     kp_add_relaxed(&count.ran, 1);
     kp_add_relaxed(&count.ran_sum, spread(kernel->correlation));
@@ -168,8 +163,7 @@ void kp_lane_forget_work(void)
 
 uint64_t kp_lane_launched(void) { return kp_load_relaxed(&count.launched) - kp_load_relaxed(&count.base); }
 
-/* Streams run side by side: of so many kernels one may be younger and another still missing, when they are not exactly
- * balanced. */
+/* Without exact balance the answer is approximate, since kernels of parallel streams end in any order. */
 bool kp_lane_has_run(uint64_t launched)
 {
     uint64_t sum, n = difference(&sum);
@@ -183,11 +177,11 @@ uint64_t kp_lane_kernels(void) { return kp_load_relaxed(&count.kernels); }
 
 uint64_t kp_lane_timeless(void) { return kp_load_relaxed(&count.invalid[KP_KIND_KERNEL]); }
 
-/* ---- is this what we think it is ---- */
+/* ---- is the layout right ---- */
 
 enum check { PASSES, FAILS, IS_NOT_KNOWN, IS_ODD };
 
-/* The kernel may refuse to look (no descriptor for a pipe, a sandbox): that says nothing of the record. */
+/* If kp_io_peek cannot look (no descriptor for a pipe, a sandbox), the check is inconclusive. */
 static enum check kernel_look(const struct kp_decoded *d)
 {
     const struct kp_rec_kernel *k = &d->kernel;
@@ -202,8 +196,8 @@ static bool is_wrong(uint64_t sound, uint64_t odd)
     return odd > CHECKED_KERNELS / 2 || (odd >= ODD_ENOUGH && sound == 0);
 }
 
-/* The first ones only: a layout is right or wrong for all of a process. One that is odd proves nothing: a node of a
- * graph that was updated from the device has no grid. It is kept where more were sound. */
+/* Checks the first kernels only, since a layout is right or wrong for the whole process. A single odd kernel proves
+ * nothing: a graph node that the device updated has no grid. It is kept if more kernels passed. */
 static enum check kernel_check(const struct kp_decoded *d)
 {
     const uint64_t sound = kp_load_relaxed(&count.sound), odd = kp_load_relaxed(&count.odd);
@@ -223,12 +217,11 @@ bool kp_lane_is_doubtful(bool at_end)
 
 /* ---- names and threads ---- */
 
-/* Text that may be gone with the module it came from: a copy; NULL: it is. */
+/* Copies text that may be unmapped with its module. NULL: it is unmapped. */
 static const char *looked_at(struct lane *l, const char *text)
 {
     for (size_t n = 0, step; n < NAME_MOST; n += step) {
-        step =
-            LOOK_BYTES - ((uintptr_t)(text + n) & (LOOK_BYTES - 1)); /* what it ends on may be the last page there is */
+        step = LOOK_BYTES - ((uintptr_t)(text + n) & (LOOK_BYTES - 1)); /* the next page may not be mapped */
         if (step > NAME_MOST - n) step = NAME_MOST - n;
         if (kp_io_peek(text + n, l->text + n, step) != 0) return NULL;
         if (memchr(l->text + n, 0, step)) break;
@@ -237,7 +230,7 @@ static const char *looked_at(struct lane *l, const char *text)
     return l->text;
 }
 
-/* A kernel's name stays where it is as long as its buffer is being read, not longer: the cache serves one buffer. */
+/* The cache of names serves one buffer: a name may be unmapped once its buffer was read. */
 static uint32_t kernel_name(struct lane *l, const char *text, bool looks)
 {
     if (!text) return 0;
@@ -265,15 +258,15 @@ static bool is_named(const struct kp_thread *t, uint32_t thread_id)
     return id != 0 && (uint32_t)id == thread_id;
 }
 
-/* 0: it serves another thread by now. */
+/* Returns the tid; 0: the struct serves another thread by now. */
 static uint32_t tid_of(const struct kp_thread *t, uint32_t thread_id)
 {
     const uint32_t tid = kp_load_acquire(&t->tid); /* pairs with: thread.c:kp_thread_create */
     return is_named(t, thread_id) ? tid : 0;
 }
 
-/* CUPTI names a thread by the low half of its pthread_self(), unless it was told to use the tid. 0: a thread we never
- * met. */
+/* Returns the tid, 0 if no struct kp_thread fits. CUPTI's id is the low half of pthread_self(), or the tid if CUPTI was
+ * told so. */
 static uint32_t thread_tid(struct lane *l, uint32_t thread_id)
 {
     static _Atomic(struct kp_thread *) guess;
@@ -281,8 +274,8 @@ static uint32_t thread_tid(struct lane *l, uint32_t thread_id)
     struct kp_thread *t = kp_load_acquire(&guess); /* pairs with: below */
     if (t && is_named(t, thread_id) && kp_load_relaxed(&t->life) == KP_THREAD_ALIVE) return tid_of(t, thread_id);
     if (thread_id == l->unknown_thread) return 0;
-    struct kp_thread *found =
-        NULL; /* of those that ended the youngest, if none is alive: libc uses a stack again, and so its name */
+    /* The live thread, else the youngest that ended: libc reuses stacks, and with them pthread_self(). */
+    struct kp_thread *found = NULL;
     for (t = kp_thread_first(); t; t = t->next) {
         if (!is_named(t, thread_id) || (found && found->thread_no > t->thread_no)) continue;
         found = t;
@@ -308,7 +301,7 @@ static void put(struct lane *l, const struct kp_decoded *d, uint32_t cycle)
     kp_put_commit(t, bytes);
 }
 
-/* As settle_call. Of one that could not be looked at the name is not read. */
+/* As settle_call. If the check could not look at the record, its name is not read. */
 static bool settle_kernel(struct lane *l, struct kp_decoded *d)
 {
     const enum check is = kernel_check(d);
@@ -319,7 +312,7 @@ static bool settle_kernel(struct lane *l, struct kp_decoded *d)
     return true;
 }
 
-/* Whether it is kept; fills in its name. */
+/* Fills in the name and the tid. false: drop the record. */
 static bool settle_call(struct lane *l, struct kp_decoded *d)
 {
     bool is_driver = d->head.flags & KP_DEV_DRIVER;
@@ -336,7 +329,7 @@ static bool settle_call(struct lane *l, struct kp_decoded *d)
 static bool settle(struct lane *l, struct kp_decoded *d)
 {
     switch (d->head.kind) {
-    case KP_KIND_SYNC: /* beside a program that asks for them itself they come unasked */
+    case KP_KIND_SYNC: /* these also come when only the program enabled them */
     case KP_KIND_CUDAEVENT: return kp_cupti_wants_waits();
     case KP_KIND_API: return settle_call(l, d);
     case KP_KIND_KERNEL: return settle_kernel(l, d);
@@ -346,7 +339,7 @@ static bool settle(struct lane *l, struct kp_decoded *d)
     }
 }
 
-/* Every kind with times has them in the same place. */
+/* Every kind with times has its start at the same offset. */
 static uint64_t stamp_of(const struct kp_decoded *d) { return d->head.kind == KP_KIND_CUDAEVENT ? 0 : d->api.start; }
 
 static void keep(struct lane *l, struct kp_decoded *d)
@@ -354,7 +347,7 @@ static void keep(struct lane *l, struct kp_decoded *d)
     if (d->is_invalid) kp_add_relaxed(&count.invalid[d->head.kind], 1);
     if (d->head.kind == 0 || (d->is_invalid && !(d->head.flags & KP_DEV_NO_TIME)) || !settle(l, d)) return;
     uint32_t cycle = kp_load_acquire(&collecting); /* pairs with: kp_lane_collect, kp_lane_close */
-    if (cycle == 0) { /* too late, or too early: enabled before the first window (KP_CUPTI_EARLY) */
+    if (cycle == 0) {                              /* late, or enabled before the first window (KP_CUPTI_EARLY) */
         kp_add_relaxed(&count.late, kp_load_relaxed(&closed_last) != 0);
         return;
     }
@@ -388,7 +381,7 @@ void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes)
 {
     if (!(kp_gate_get() & KP_GATE_ON) || !valid_bytes) return;
     if (kp_cupti_state() != KP_CUPTI_STATE_ARMED && kp_load_relaxed(&collecting) == 0)
-        return; /* the program's own, between our windows */
+        return; /* the client's own buffer, between windows */
     int saved = errno;
     struct lane *l = lane_take();
     if (!l) {
@@ -420,7 +413,7 @@ void kp_lane_count_lost(const uint8_t *buffer, size_t valid_bytes)
     }
 }
 
-/* ---- what went wrong, for readers ---- */
+/* ---- notes on losses ---- */
 
 static void note_count(const char *key, _Atomic uint64_t *value, uint64_t *said)
 {
@@ -440,8 +433,7 @@ void kp_lane_write_notes(void)
         [KP_KIND_SYNC] = "gpu_invalid_sync",      [KP_KIND_OVERHEAD] = "gpu_invalid_overhead",
         [KP_KIND_GRAPHRUN] = "gpu_invalid_graph",
     };
-    static uint64_t said[KP_KIND_N], said_late, said_holes, said_lost,
-        said_odd; /* only the thread kprof-cuda comes here */
+    static uint64_t said[KP_KIND_N], said_late, said_holes, said_lost, said_odd;
     for (int kind = 0; kind < KP_KIND_N; kind++)
         if (keys[kind]) note_count(keys[kind], &count.invalid[kind], &said[kind]);
     note_count("gpu_late", &count.late, &said_late);

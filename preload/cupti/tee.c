@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * tee.c - taps on the program's own CUPTI calls: what it does and what we do must not undo each other
+ * tee.c - taps on the program's own CUPTI calls, so that neither side undoes what the other does
  *
- * Called by: the program's threads in place of CUPTI; control.c (arming, disarmed)
- * Owns:      the taps; the client itself is client.c's, its buffers go through forward.c
+ * Called by: host threads in place of CUPTI; control.c (arming, disarmed)
+ * Owns:      the taps. client.c has the client's state, forward.c passes its buffers.
  * Locks:     none. CUPTI and the client are called with nothing held.
  * Memory:    none
- * On fail:   the program gets what CUPTI answered
- * Safe in:   signal handlers no; after fork: passes on, and calls nothing of its own
+ * On fail:   the program gets CUPTI's result
+ * Safe in:   signal handlers no; in a forked child the taps only pass calls on
  *
- * CUPTI's activity API has one set of callbacks, kinds and filters for a process. Once the program has registered
- * callbacks, or we have armed, those at CUPTI are buffer.c's, and the program is a client behind them:
+ * CUPTI's activity API has one set of callbacks, kinds and filters for a process. Once we have armed or the program has
+ * registered callbacks, CUPTI has the callbacks of buffer.c. The program is a client behind them:
  *
- *   we are not armed   its buffers go to CUPTI and come back to it as they are
- *   we are armed       CUPTI fills our buffers; client.c copies what is the client's into buffers that it gives
- *   STALLED, DEAD      as not armed: we cannot call CUPTI, so nothing of the client's is kept from it. Should CUPTI
- *                      still take buffers for zeroed, its own are zeroed by us; what lies in ours is copied when they
- *                      come back
- *   SHARED (yield)     as not armed; control.c keeps away until the client has disabled everything (aside.c)
+ *   not armed        CUPTI fills the client's buffers; the client gets them back unchanged
+ *   ARMED            CUPTI fills our buffers; client.c copies the client's records into the client's buffers
+ *   STALLED, DEAD    as not armed, since we cannot call CUPTI. CUPTI may still expect zeroed buffers, so forward.c
+ *                    zeroes the client's. Records in our buffers are copied when those come back.
+ *   SHARED (yield)   as not armed; we do not arm until the client has disabled everything (aside.c)
  *
- * A kind is enabled at CUPTI while either side wants it. Enable is always passed on (twice does no harm); Disable only
- * when we do not want the kind. Both sides first change their own word and then read the other's, and the one that
- * disabled looks once more and enables again, so whatever comes between, a wanted kind ends up enabled.
+ * A kind is enabled at CUPTI while either side wants it. An Enable is always passed on, since a second one does no
+ * harm. A Disable is passed on only if we do not want the kind. Each side first changes its own word, then reads the
+ * other's. The side that disabled reads once more and enables again if needed, so a wanted kind ends up enabled.
  *
- * Kineto's course: RegisterTimestampCallback, RegisterCallbacks, Enable..., later Disable..., FlushAll(forced), walk,
- * and with TEARDOWN_CUPTI=1 Subscribe, EnableDomain, Finalize in some API's exit callback. It flushes only when it has
- * given a buffer: so one is asked for as soon as its session begins.
+ * Kineto calls RegisterTimestampCallback, RegisterCallbacks and Enable, later Disable and FlushAll(forced), and walks
+ * its buffers. With TEARDOWN_CUPTI=1 it also calls Subscribe, EnableDomain, and Finalize in an API's exit callback. It
+ * flushes only if it has given a buffer, so we request one as soon as its session begins.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -46,21 +45,20 @@ enum { ATTRIBUTE_ZEROED_BUFFERS = 5, ATTRIBUTE_BUFFER_PER_THREAD = 9 };
 
 static bool is_yielding;
 static pid_t pid_of_start;
-static _Atomic uint64_t dropped_told; /* of kp_cupti_dropped(): the client knows of these */
+static _Atomic uint64_t dropped_told; /* the part of kp_cupti_dropped() that the client has read */
 
-/* A forked child: none of ours is there, and a call more than the child's own may hang in a CUPTI that was not made for
- * this. */
+/* Is this a forked child? It has no helper thread, and an extra call may hang, since CUPTI does not support fork. */
 static bool is_child(void) { return getpid() != pid_of_start; }
 
 static bool is_armed(void) { return kp_cupti_state() == KP_CUPTI_STATE_ARMED; }
 
-/* CUPTI fills buffers of ours, and may go on with one that is out already after we cannot call it any more. */
+/* May CUPTI be filling our buffers? It keeps those that it has when we cannot call it any more. */
 static bool are_ours_out(void)
 {
     return is_armed() || (!kp_cupti_may_call() && kp_buffer_is_older_out(kp_buffer_mark()));
 }
 
-/* On a thread of the program's: it does not wait for the writer. */
+/* Flushes on a host thread, which does not wait for the writer. */
 static void flush_finished(void)
 {
     kp_lane_allow_wait(false);
@@ -79,11 +77,11 @@ static int tap_register(kp_cupti_request_fn request, kp_cupti_complete_fn comple
     if (result != 0) return result;
     if (!kp_client_is_there()) {
         kp_store_relaxed(&dropped_told, kp_cupti_dropped());
-        /* A kind enabled before there was anybody to tell: nothing of then is kept. */
+        /* The client gets no records from before its callbacks, even if it enabled kinds earlier. */
         kp_client_begin(kp_forward_timestamp());
     }
     kp_client_register(request, complete);
-    kp_cupti_helper_rest(false); /* its earlier cuptiFinalize is through, then */
+    kp_cupti_helper_rest(false); /* so its earlier cuptiFinalize is over */
     if (kp_client_is_active() && are_ours_out()) kp_client_have_buffer();
     return 0;
 }
@@ -104,12 +102,12 @@ static int tap_enable(int kind)
     uint32_t k = (uint32_t)kind;
     if (is_child()) return kp_cupti.enable(kind);
     if (is_first && is_yielding && kp_client_is_there()) kp_cupti_stand_aside(true, NULL);
-    if (is_first && is_armed()) flush_finished(); /* what was there before is not the client's */
-    if (is_first) (void)kp_cupti_see_cuinit();    /* asks the driver: later on the client would see that call */
+    if (is_first && is_armed()) flush_finished(); /* records from before are not the client's */
+    if (is_first) (void)kp_cupti_see_cuinit(); /* calls the driver now, since in the session the client would see it */
     if (is_first && kp_client_is_there() && !is_armed()) kp_rules_session();
     uint64_t now = kp_forward_timestamp();
     bool had = kp_client_has(k);
-    kp_client_enable(k, now); /* own word first: a Disable of ours that comes in between must see it */
+    kp_client_enable(k, now); /* before the Enable, so that our own Disable on another thread sees it */
     int result = kp_cupti.enable(kind);
     if (result != 0) {
         if (!had && kp_client_disable(k, now) && is_yielding) kp_cupti_come_back(false);
@@ -136,11 +134,11 @@ static int tap_disable(int kind)
     enum kp_filter_now now = KP_FILTER_AS_SET;
     if (is_child()) return kp_cupti.disable(kind);
     uint32_t k = (uint32_t)kind;
-    (void)kp_cupti_helper_check(); /* while a call of ours does not return nothing is kept from CUPTI */
+    (void)kp_cupti_helper_check(); /* while our call does not return, we pass all calls on */
     bool had = kp_client_has(k), ended = kp_client_disable(k, kp_forward_timestamp());
     if (!had || !kp_cupti_wants(k)) result = disable(k, &now);
     if (is_of_calls(k))
-        (void)kp_filter_apply(k == KP_CUPTI_DRIVER, now, set_cbid); /* its Disable overrode what we set call by call */
+        (void)kp_filter_apply(k == KP_CUPTI_DRIVER, now, set_cbid); /* the Disable overrode our single calls */
     if (ended) kp_buffer_quiet_anew();
     if (ended && is_yielding) kp_cupti_come_back(false);
     return result;
@@ -152,7 +150,7 @@ static int tap_cbid(bool is_driver, uint32_t cbid, uint8_t enable)
     kp_client_set_call(is_driver, cbid, enable);
     if (!enable && kp_cupti_wants_call(is_driver, cbid)) return 0;
     int result = set_cbid(is_driver, cbid, enable);
-    if (!enable && kp_cupti_wants_call(is_driver, cbid)) set_cbid(is_driver, cbid, true); /* since then */
+    if (!enable && kp_cupti_wants_call(is_driver, cbid)) set_cbid(is_driver, cbid, true); /* wanted since */
     return result;
 }
 
@@ -162,9 +160,8 @@ static int tap_driver_api(uint32_t cbid, uint8_t enable) { return tap_cbid(true,
 
 /* --- flush --- */
 
-/* A forced flush tells of unfinished work without its end, and never again: a loss to us, of no use to the client. So
- * what CUPTI holds now is given a moment to come by itself, SETTLE_TRIES ms at most. true: it did, and nothing is left
- * to be forced. */
+/* A forced flush delivers records of unfinished work without an end, and CUPTI does not deliver them again. So this
+ * flushes without force for SETTLE_TRIES ms at most. true: all buffers came back, and no force is needed. */
 static bool settle(void)
 {
     uint64_t mark = kp_buffer_mark();
@@ -185,11 +182,11 @@ static int tap_flush(uint32_t flag)
     if (!kp_client_is_there()) return result;
     kp_client_hand_over();
     if (is_yielding && !kp_client_is_active()) kp_cupti_come_back(true);
-    if (kp_client_is_active() && kp_forward_was_armed()) kp_client_have_buffer(); /* ours may still be outside */
+    if (kp_client_is_active() && kp_forward_was_armed()) kp_client_have_buffer(); /* CUPTI may still have ours */
     return result;
 }
 
-/* CUPTI's counter falls to 0 when read. Each side gets what it has not been told of. */
+/* CUPTI's counter falls to 0 when read. Gives the client the drops that it has not read yet. */
 static int tap_dropped(void *context, uint32_t stream, size_t *out)
 {
     size_t n = 0;
@@ -202,17 +199,17 @@ static int tap_dropped(void *context, uint32_t stream, size_t *out)
     return 0;
 }
 
-/* --- what holds for both sides --- */
+/* --- clock, finalize, attributes: one for both sides --- */
 
-/* The same clock again (Kineto registers its own at every start) changes nothing, and CUPTI takes it badly: while
- * something of ours is enabled, or was when ours was registered, it is not passed on. */
+/* Kineto registers the same clock at every start, and CUPTI may spoil records at each registration (domain.c). So the
+ * clock that CUPTI has is not registered again while we are armed, or if it is our own. */
 static int tap_clock(clock_fn clock)
 {
     if (is_child()) return kp_cupti.register_timestamp_callback(clock);
     bool is_news = kp_client_clock() != clock;
     if (kp_domain_is_counter(clock) || (clock && !is_news && is_armed())) return 0;
     if (is_yielding) kp_cupti_stand_aside(false, (const void *)(uintptr_t)clock);
-    if (is_news && is_armed()) flush_finished(); /* it is still of the old clock */
+    if (is_news && is_armed()) flush_finished(); /* finished records have the old clock's times */
     if (is_news) kp_cupti_clock_changing();
     int result = kp_cupti.register_timestamp_callback(clock);
     if (result != 0 || !is_news) return result;
@@ -222,7 +219,7 @@ static int tap_clock(clock_fn clock)
     return 0;
 }
 
-/* No call of ours is under way in a CUPTI that ends; where ours waits for this very thread, only so long. */
+/* Waits until no CUPTI call of ours is under way. Bounded, since that call may be waiting for this thread. */
 static bool take_control(void)
 {
     for (int i = 0; i < FINALIZE_TRIES; i++) {
@@ -254,7 +251,7 @@ static int tap_finalize(void)
     return result;
 }
 
-/* Two attributes are about buffers, and while we are armed the buffers are ours. */
+/* While we are armed CUPTI fills our buffers, so the two attributes about buffers stay as we set them. */
 static int tap_set_attribute(int attribute, size_t *bytes, void *value)
 {
     if (!is_child() && is_armed() &&
@@ -263,7 +260,7 @@ static int tap_set_attribute(int attribute, size_t *bytes, void *value)
     return kp_cupti.set_attribute(attribute, bytes, value);
 }
 
-/* --- from control.c --- */
+/* --- called by control.c --- */
 
 void kp_tee_arming(void)
 {
@@ -271,8 +268,7 @@ void kp_tee_arming(void)
     if (kp_client_is_active()) kp_client_have_buffer();
 }
 
-/* buffer.c's callbacks stay registered: a buffer of ours that is still outside comes back to us, the client's to the
- * client. */
+/* The callbacks of buffer.c stay registered. They tell our buffers from the client's, and both may still be out. */
 void kp_tee_disarmed(void)
 {
     kp_forward_disarmed();
@@ -283,7 +279,7 @@ void kp_tee_disarmed(void)
 
 static const struct {
     const char *symbol;
-    size_t member; /* of struct kp_cupti: the real one */
+    size_t member; /* offset of the real function in struct kp_cupti */
     void *tap;
 } tapped[] = {
 #define TAPPED(symbol, member, tap)                                         \
@@ -304,7 +300,7 @@ static const struct {
 };
 enum { TAPPED_COUNT = sizeof tapped / sizeof *tapped };
 
-/* This CUPTI may lack some. */
+/* Leaves out functions that this CUPTI lacks. */
 static uint32_t taps_find(struct kp_tap *out)
 {
     uint32_t n = 0;

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * turns.c - what the thread kprof-cuda does: waits for cuInit, arms, flushes, drains, disarms
+ * turns.c - what the thread kprof-cuda does: it waits for cuInit, arms, flushes, drains and disarms
  *
  * Called by: helper.c on the thread kprof-cuda, with control; kp_cupti_helper_wake on any thread (is there work?)
  * Owns:      the drain under way
  * Locks:     none of its own
  * On fail:   a call into CUPTI that takes too long ends the turn; the next one recovers
- * Safe in:   signal handlers no; after fork nobody comes here (the gate is shut)
+ * Safe in:   signal handlers no; not called after fork (the gate is shut)
  *
  * A window has drained when all buffers handed out before its end came back, and as many kernels ran as were launched
- * by then. Kinds stay enabled meanwhile, so that nothing in flight is lost. What does not come when no kernel arrived
- * for a second (or after four) may be held back by what the program goes on to launch: then they are disabled, and the
- * same time is waited again. What never comes (a launch into a captured graph we did not see captured, a record CUPTI
- * lost) is given up.
+ * by then. Until then kinds stay enabled, so that no record in flight is lost. If no kernel arrives for a second, or
+ * after four seconds, the program's new launches may hold records back. Then the kinds are disabled, and the drain
+ * waits the same time again. After that it gives up. Some records never come: CUPTI lost them, or
+ * the launch went into a graph whose capture we did not see.
  *
- * Slow is not dead: Enable, Disable and flushes may wait for the device, and that for the slowest rank of a job. The
- * call costs the windows it lasts through. When it returns all that may be enabled is disabled, and the next window is
- * armed for as ever; within the same window (a run without a schedule has but one) only after a rest eight times as
- * long as the call.
+ * Enable, Disable and flushes may wait for the device, which may wait for the slowest rank of a job. A call that takes
+ * too long (STALLED) costs the windows that it lasts through. When it returns, all that may be enabled is disabled, and
+ * we arm for the next window. For the same window we arm only after a rest of eight times the call's length.
  */
 #include <errno.h>
 #include <limits.h>
@@ -53,8 +52,8 @@ enum {
 static struct {
     bool is_on, is_given_up;
     bool is_cut;             /* nothing is enabled any more */
-    uint64_t end;            /* what is drained: windows up to these ticks */
-    uint64_t mark, launched; /* buffers older than this; launches among them */
+    uint64_t end;            /* drains windows that ended by these ticks */
+    uint64_t mark, launched; /* buffers older than this mark are drained, and so many launches */
     bool are_buffers_back;
     uint32_t clean_rounds;
     uint64_t began_ms, moved_ms, kernels;
@@ -94,9 +93,7 @@ static void drain_look(uint64_t idle_ms, uint64_t most_ms)
         return;
     } else if (drain.is_cut || kp_cupti_helper_is_wanted()) {
         drain_end(true);
-        /* the program launches on, and CUPTI keeps a buffer back as long as one of its records is unfinished: no more
-     * records */
-    } else {
+    } else { /* CUPTI keeps a buffer while one of its records is unfinished, and the program launches on */
         drain.is_cut = true;
         drain.moved_ms = drain.began_ms = now;
         kp_control_stop();
@@ -116,8 +113,7 @@ static int poll_turn(void)
     if (!began_ms) began_ms = now;
     if (now - began_ms > POLL_FOR_MS) {
         began_ms = 0;
-        kp_store_relaxed(&kp_cupti_helper.poll_is_over,
-                         1); /* the driver's own word, or the next window, wakes us again */
+        kp_store_relaxed(&kp_cupti_helper.poll_is_over, 1); /* InitializeInjection or the next window wakes us */
         return END;
     }
     return now - began_ms < POLL_FAST_FOR_MS ? POLL_FAST_MS : POLL_MS;
@@ -125,7 +121,7 @@ static int poll_turn(void)
 
 static const char doubt[] = "its records of kernels do not look like kernels";
 
-/* For the rest of the run. */
+/* Ends GPU recording for the rest of the run, if it must. */
 static bool has_ended(void)
 {
     const bool is_doubtful = kp_lane_is_doubtful(false);
@@ -136,7 +132,7 @@ static bool has_ended(void)
     return true;
 }
 
-/* For the rest of the window: it ends for CUPTI now. */
+/* Ends GPU recording for the rest of the window, if a limit is reached. */
 static void limit_look(void)
 {
     const uint32_t cycle = kp_gate_cycle(kp_gate_get());
@@ -161,8 +157,7 @@ static int armed_turn(void)
     }
     if (drain.is_on) drain_look(DRAIN_IDLE_MS, DRAIN_MOST_MS);
     if (kp_cupti_state() != KP_CUPTI_STATE_ARMED) return END;
-    if (drain.is_cut &&
-        kp_cupti_helper_is_wanted()) { /* the next window begins: what is missing of the last one is given up */
+    if (drain.is_cut && kp_cupti_helper_is_wanted()) { /* the next window begins: give up what the last one lacks */
         if (drain.is_on) drain_end(true);
         drain.is_cut = false;
         kp_control_disarm(false);
@@ -180,16 +175,16 @@ static int armed_turn(void)
 }
 
 /*
- * Nothing is disabled: that may wait for the device, and of a process that ends nothing is left enabled. Flushes do
- * not. The forced one, which gives what a kernel that never ends holds back, comes last, and only where CUPTI never was
- * slow. See decisions/045.
+ * Flushes the last records at the host's exit. Disables nothing: a Disable may wait for the device, and the process
+ * ends anyway. A forced flush delivers the records that an endless kernel holds back. It comes last, and only if no
+ * call has stalled. See decisions/045.
  */
 static void exit_turn(void)
 {
     kp_watchdog.exit_calls_until_ms = kp_clock_ms() + EXIT_CALLS_MS;
     if (kp_cupti_state() == KP_CUPTI_STATE_ARMED) {
         drain_begin(kp_ticks());
-        drain.is_cut = true; /* what does not come now is given up */
+        drain.is_cut = true; /* so drain_look gives up instead of disabling */
         while (drain.is_on && kp_cupti_state() == KP_CUPTI_STATE_ARMED) {
             kp_control_flush(false);
             drain_look(EXIT_IDLE_MS, EXIT_DRAIN_MS);
@@ -197,12 +192,12 @@ static void exit_turn(void)
         }
         if (drain.is_given_up && !kp_cupti_helper_has_stalled()) kp_control_flush(true);
         if (kp_lane_is_doubtful(true))
-            kp_log(0, "no kernels from CUPTI: %s", doubt); /* of a program too short for a turn */
+            kp_log(0, "no kernels from CUPTI: %s", doubt); /* for a program that ended before a turn */
     }
     kp_cupti_set_state(KP_CUPTI_STATE_DEAD);
 }
 
-/* The call has returned. */
+/* Runs after the stalled call has returned. */
 static int recover_turn(void)
 {
     const uint64_t took_ms = kp_watchdog.stalled_ms;
@@ -239,7 +234,7 @@ static int idle_turn(void)
     return kp_control_arm() == -EAGAIN ? POLL_MS : 0;
 }
 
-/* The program profiles itself, and comes first. */
+/* Disarms while the program has CUPTI to itself. */
 static int aside_turn(int left_ms)
 {
     if (kp_cupti_state() == KP_CUPTI_STATE_ARMED) kp_control_disarm(false);
@@ -251,7 +246,7 @@ static int aside_turn(int left_ms)
     return left_ms < ALONE_MS ? left_ms : ALONE_MS;
 }
 
-/* What there is to do now; for how long to sleep then, or END. With control. */
+/* Does what is due now, with control. Returns ms to sleep, or END. */
 static int turn(void)
 {
     if (kp_load_acquire(&kp_cupti_exit_asked)) { /* pairs with: helper.c:at_exit */
