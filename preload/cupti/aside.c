@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * aside.c - KPROF_CUPTI=yield: CUPTI is the program's as long as it profiles itself
+ * aside.c - KPROF_CUPTI=yield: the program has CUPTI to itself while it profiles itself
  *
- * Called by: tee.c in calls of the program (stand aside, come back), helper.c on the thread kprof-cuda (for how long
- *            still)
+ * Called by: tee.c inside the program's CUPTI calls (stand aside, come back); turns.c on any thread (how long still)
  * Owns:      until when we stand aside
  * Locks:     none
- * On fail:   where our last call into CUPTI lasts too long the program goes on beside us, as with tee
- * Safe in:   signal handlers no; after fork nobody comes here
+ * On fail:   if our last CUPTI call takes too long, the program goes on beside us, as with tee
+ * Safe in:   signal handlers no; not called after fork
  *
- *   it registers callbacks, or a clock   it is about to begin: we disable all of ours first, and wait for what it
- *   enables it enables a kind                    until it has disabled all
- *   all is disabled                      it still fetches its records: we come back a moment after its flush, or a
- *   while later
+ *   the program registers callbacks or a clock   it is about to begin: we disable our kinds, and wait 5 s for it
+ *   the program enables a kind                   we wait until it has disabled all
+ *   the program has disabled all                 it fetches its records: we wait 0.2 s after its flush, or 1 s
  *
- * So nothing of ours is enabled while something of its own is, and no clock is changed while something of ours is.
+ * So we have nothing enabled while the program has, and no clock changes while we have something enabled.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -31,8 +29,8 @@
 enum { ABOUT_TO_MS = 5000, FETCHES_MS = 1000, FETCHED_MS = 200, WAIT_MS = 2000, NAP_NS = 200000 };
 #define SESSION UINT64_MAX
 
-static _Atomic uint64_t until_ms;   /* 0: not at all; SESSION: as long as the program has anything enabled */
-static _Atomic(const void *) whose; /* code of the library that uses CUPTI */
+static _Atomic uint64_t until_ms;   /* 0: we do not; SESSION: while the program has a kind enabled */
+static _Atomic(const void *) whose; /* an address in the library that uses CUPTI */
 
 int kp_aside_left_ms(void)
 {
@@ -62,7 +60,7 @@ void kp_cupti_come_back(bool is_flushed)
     kp_cupti_helper_wake();
 }
 
-/* ---- what is said ---- */
+/* ---- log line and note ---- */
 
 static const char *name_of_client(void)
 {

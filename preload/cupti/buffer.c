@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * buffer.c - the pool of buffers that CUPTI fills, and the two callbacks it has of us
+ * buffer.c - the pool of buffers that CUPTI fills, and the two callbacks that CUPTI calls
  *
- * Called by: CUPTI: request on the host's threads (and its worker), complete on its worker or on whoever flushes
- * Owns:      64 buffers of 4 MB in one reserved range: addresses only, until CUPTI writes to them; one to be thrown
- *            away
- * Locks:     none: a word with a bit for each buffer that is out
- * Memory:    what is out at most at once becomes resident and stays (the lowest free one is taken first)
- * On fail:   with every buffer out, one whose records are counted and lost is handed out: NULL crashes before CUPTI
- *            12.9
- * Safe in:   after fork: nobody calls
+ * Called by: CUPTI: request on host threads and its worker, complete on its worker or on the thread that flushes
+ * Owns:      64 buffers of 4 MB in one reserved range, without memory until CUPTI writes to them; the discard buffer
+ * Locks:     none; one word has a bit for each buffer that CUPTI has
+ * Memory:    as many buffers as CUPTI ever had at once stay resident (the lowest free one is taken first)
+ * On fail:   with every buffer out, hands out the discard buffer, since NULL crashes CUPTI before 12.9. Records in it
+ *            are counted as lost.
+ * Safe in:   signal handlers no; in a forked child CUPTI still calls, the gate is shut
  *
- * A buffer is all zero when it is handed out (attribute 5 tells CUPTI so, who would else fill 4 MB on the host's
- * thread), so what CUPTI wrote is wiped before it goes back to the pool. Each handing out has a number: to know that
- * everything CUPTI had at some moment has come back, see that no older number is out.
+ * A buffer is all zero when it is handed out, so what CUPTI wrote is cleared before the buffer goes back to the pool.
+ * CUPTI is told so (attribute 5); else it would clear 4 MB on a host thread. Each hand-out has a number. All buffers
+ * that CUPTI had at some moment have come back once no older number is out.
  */
 #include <errno.h>
 #include <string.h>
@@ -35,15 +34,15 @@ enum { BUFFERS = 64, WARM = 2, CLIENTS_OUT = 128, DISCARD_BYTES = 1 << 20, QUIET
 #define BUFFER_BYTES ((size_t)4 << 20)
 
 static uint8_t *pool, *discard;
-static _Atomic uint64_t out_bits;         /* buffer i is with CUPTI */
-static _Atomic uint64_t numbers[BUFFERS]; /* of its last handing out */
+static _Atomic uint64_t out_bits;         /* bit i: CUPTI has buffer i */
+static _Atomic uint64_t numbers[BUFFERS]; /* of each buffer's last hand-out */
 static _Atomic uint64_t number_last;
-static _Atomic uint32_t discards; /* how many have `discard`; SHARED: two at once since it was last nobody's */
+static _Atomic uint32_t discards; /* how often `discard` is out; SHARED: it was out twice at once */
 #define SHARED (1u << 31)
 static struct {
     _Atomic(uint8_t *) buffer;
     _Atomic uint64_t number;
-} clients[CLIENTS_OUT]; /* the program's buffers that are with CUPTI */
+} clients[CLIENTS_OUT]; /* the client's buffers that CUPTI has */
 
 int kp_buffer_setup(void)
 {
@@ -57,8 +56,7 @@ int kp_buffer_setup(void)
         kp_io_munmap(p, BUFFERS * BUFFER_BYTES);
         return -ENOMEM;
     }
-    /* A child need not copy them. But it must have them: CUPTI's callbacks work on there, and write down calls that
-     * fail. */
+    /* A forked child gets empty pages, not copies. It needs the range, since CUPTI still records failing calls. */
     (void)kp_io_madvise(p, BUFFERS * BUFFER_BYTES, MADV_WIPEONFORK);
     pool = p;
     return 0;
@@ -68,8 +66,7 @@ void kp_buffer_warm(void)
 {
     static bool is_warm;
     if (pool && !is_warm)
-        (void)kp_io_madvise(pool, WARM * BUFFER_BYTES,
-                            MADV_POPULATE_WRITE); /* old kernels refuse: then they fault in */
+        (void)kp_io_madvise(pool, WARM * BUFFER_BYTES, MADV_POPULATE_WRITE); /* kernels before 5.14 refuse: no harm */
     is_warm = true;
 }
 
@@ -94,8 +91,8 @@ bool kp_buffer_is_older_out(uint64_t mark)
 
 /* ---- nothing is enabled ---- */
 
-static _Atomic uint32_t ends,
-    quiet; /* how often all was disabled; which time that was, 0: something of ours is enabled */
+/* ends: how often all was disabled. quiet: the number of that time, 0 while we have something enabled. */
+static _Atomic uint32_t ends, quiet;
 static _Atomic uint64_t unwanted;
 
 void kp_buffer_quiet(bool begins)
@@ -114,7 +111,7 @@ static bool is_quiet(void)
     return kp_load_acquire(&quiet) && !kp_client_wants_any(); /* pairs with: kp_buffer_quiet */
 }
 
-/* Each thread may ask once: for the record of the call that was under way. */
+/* Counts a request, except each thread's first, which is for the call that was under way. */
 static void count_unwanted(void)
 {
     static _Thread_local uint32_t asked __attribute__((tls_model("initial-exec")));
@@ -164,7 +161,7 @@ static uint8_t *discard_take(void)
     return discard;
 }
 
-/* Whoever gives it back last wipes it, before anybody else can take it for his own. */
+/* The thread that gives it back last clears it before another thread can take it. */
 static void discard_give(void)
 {
     uint32_t seen = kp_load_acquire(&discards); /* pairs with: discard_take */
@@ -204,9 +201,9 @@ void kp_buffer_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
         client_out(*buffer);
     } else {
         if (!kp_load_relaxed(&kp_lane_ids_are_tids))
-            (void)kp_thread_get(); /* CUPTI names it by its pthread_self: remember its tid */
+            (void)kp_thread_get(); /* makes its struct kp_thread, since CUPTI gives only its pthread_self() */
         *max_records = 0;
-        *bytes = is_idle ? QUIET_BYTES : BUFFER_BYTES; /* a full one is soon followed by the next, and counted */
+        *bytes = is_idle ? QUIET_BYTES : BUFFER_BYTES; /* a small one fills soon, so that the next request is counted */
         *buffer = pool_take();
         if (!*buffer) {
             *bytes = DISCARD_BYTES;
@@ -224,7 +221,7 @@ static void discard_back(size_t bytes, size_t valid_bytes)
     uint32_t out = kp_load_acquire(&discards); /* pairs with: discard_take */
     if ((out & ~SHARED) == 1 && valid_bytes <= DISCARD_BYTES) {
         kp_lane_count_lost(discard, valid_bytes);
-        /* Two may have written into it at once: that can be counted, but its names must not be followed. */
+        /* If it was out twice at once its records may be torn, so they are counted but not forwarded. */
         if (out == 1 && kp_client_is_there()) kp_forward_complete(NULL, 0, discard, bytes, valid_bytes, true);
     }
     discard_give();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * callnames.c - CUPTI's numbers of CUDA calls: their names, and which of them matter
+ * callnames.c - the names of CUDA calls by CUPTI's numbers, and which calls are recorded
  *
  * Called by: control.c (fill, once), lane.c (look-ups, hot)
- * Owns:      one entry a call; everything but `id` is constant once filled
- * On fail:   a call without a name is recorded without
+ * Owns:      kp_calls, one entry a call; all but `id` is constant once filled
+ * On fail:   a runtime call whose name CUPTI does not give is recorded without one
  *
- * Calls that are not recorded are those torch.profiler leaves out: they come by the hundred and say nothing. Of the
- * driver only launches and the virtual-memory calls are kept.
+ * Noise is not recorded: the runtime calls that torch.profiler leaves out too, which are frequent and tell little. Of
+ * the driver's calls only launches and the virtual-memory calls are kept.
  */
 #include <string.h>
 

@@ -2,23 +2,21 @@
 /*
  * client.c - the program's session with CUPTI: which records are its own, and the buffers they are copied into
  *
- * Called by: tee.c: the program's threads inside its CUPTI calls; CUPTI's threads with a buffer that is complete
+ * Called by: tee.c on host threads inside the program's CUPTI calls; forward.c on threads that complete a buffer
  * Owns:      the client's callbacks, kinds and filters; up to OPEN_MAX buffers of the client that are being filled
- * Locks:     none. A buffer being filled belongs to the thread that took it (EMPTY or IDLE -> BUSY by compare and
- *            swap).
- * Memory:    none of its own
- * On fail:   records that no buffer of the client takes are counted; the client reads them as dropped
- * Safe in:   signal handlers no; after fork: as CUPTI itself, not at all
+ * Locks:     none. A buffer belongs to the thread that made it BUSY by compare and swap.
+ * Memory:    none
+ * On fail:   counts records that found no buffer of the client; the client reads them as dropped
+ * Safe in:   signal handlers no; after fork no (CUPTI does not support it)
  *
- * While we record, CUPTI fills buffers of ours, and the client's records are copied into buffers that its own request
- * callback gave. So it never sees a kind or a call it did not ask for, nor anything from before or after its session;
- * it gets dense buffers however often we flush; and whatever it walks them with, GetNextRecord or code of its own,
- * finds nothing odd.
+ * While we record, CUPTI fills our buffers. The client's records are copied into buffers that its request callback
+ * gave. So the client sees only kinds and calls that it enabled, and only records of its session. Its buffers are dense
+ * however often we flush. It may walk them with GetNextRecord or with its own code.
  *
- * Whose is a record? Kinds and single calls it enabled, that is plain. The time of a session is told by calls: an API
- * record that began in the session belongs to it, and so does all work with its correlation id. Ids rise, so two marks
- * do: the lowest id called in the session (first) and the lowest called after it (after). Work that is met before any
- * such call was seen goes by its own start.
+ * Which records belong to the client? Those of a kind or call that it enabled, whose API call began in its session.
+ * Work belongs to the API call with the same correlation id. Ids only increase, so the ids [first, after) describe the
+ * session. `first` is the lowest id called in it, `after` the lowest called later. Before a mark is known, the start
+ * time of the work decides.
  */
 #include "preload/cupti/client.h"
 
@@ -39,7 +37,7 @@ enum { EMPTY, IDLE, BUSY };
 
 struct open {
     _Atomic uint32_t state;
-    uint8_t *buffer; /* the client's; NULL: none at present */
+    uint8_t *buffer; /* the client's; NULL: none */
     size_t bytes, used, max_records, records;
 };
 
@@ -47,22 +45,22 @@ static _Atomic(kp_cupti_request_fn) client_request;
 static _Atomic(kp_cupti_complete_fn) client_complete;
 static _Atomic uint64_t kinds_now, kinds_of_session; /* bits by kind */
 static _Atomic uint64_t begin, end;
-static _Atomic uint64_t first, after; /* marks: KNOWN | correlation id, 0: not known yet */
-/* Calls it set one by one, a bit each, by [is_driver]. Once their kind was disabled they say no more what is on, but
- * still what its session was about: records of it are yet to come. */
+static _Atomic uint64_t first, after; /* KNOWN | correlation id; 0: not known yet */
+/* The calls that the client set one by one, a bit each, by [is_driver]. is_over: their kind was disabled since. The
+ * bits then only tell which records of the past session are the client's. */
 static struct {
     _Atomic uint64_t set[WORDS], on[WORDS];
     _Atomic bool is_over;
 } singly[2];
 static _Atomic uint64_t dropped;
 static struct open opened[OPEN_MAX];
-static _Atomic uint32_t hidden[HIDDEN], hidden_next; /* ids of our own threads, the last few of them */
+static _Atomic uint32_t hidden[HIDDEN], hidden_next; /* ids of the last few helper threads */
 
-/* --- what it asked for --- */
+/* --- what the client asked for --- */
 
 void kp_client_register(kp_cupti_request_fn request, kp_cupti_complete_fn complete)
 {
-    if (kp_load_acquire(&client_complete) != complete) kp_client_hand_over(); /* to whom they belong */
+    if (kp_load_acquire(&client_complete) != complete) kp_client_hand_over(); /* to the old callback */
     kp_store_release(&client_complete, complete); /* pairs with: client.c:hand_over_one, kp_client_complete */
     kp_store_release(&client_request, request);   /* pairs with: client.c:kp_client_request */
 }
@@ -109,12 +107,12 @@ void kp_client_begin(uint64_t now)
     kp_store_release(&after, 0); /* pairs with: client.c:is_in_session */
 }
 
-/* The order of these with kp_cupti_wants is what keeps a kind enabled that one of the two wants: each side first
- * changes its own word, then reads the other's, hence sequentially consistent. */
+/* kinds_now is seq_cst, as are the words of kinds.c. Each side changes its own word, then reads the other's: so a kind
+ * that either side wants stays enabled. */
 void kp_client_enable(uint32_t kind, uint64_t now)
 {
     if (!atomic_load(&kinds_now)) kp_client_begin(now);
-    if (is_api(kind)) singly_forget(kind == KP_CUPTI_DRIVER); /* CUPTI's rule: the kind overrides */
+    if (is_api(kind)) singly_forget(kind == KP_CUPTI_DRIVER); /* in CUPTI an Enable of the kind overrides them */
     atomic_fetch_or_explicit(&kinds_of_session, bit_of(kind),
                              memory_order_release); /* pairs with: client.c:kp_client_copy */
     atomic_fetch_or(&kinds_now, bit_of(kind));
@@ -175,7 +173,7 @@ bool kp_client_wants_any(void) { return kp_client_is_active() || kp_client_has_c
 
 void kp_client_clock_changed(void) { kp_store_relaxed(&begin, 0); }
 
-/* --- whose is a record --- */
+/* --- which records are the client's --- */
 
 static uint32_t u32_at(const uint8_t *record, uint32_t offset)
 {
@@ -191,7 +189,7 @@ static uint64_t u64_at(const uint8_t *record, uint32_t offset)
     return v;
 }
 
-/* Where start time and correlation id lie, by kind; 0: the kind has none. Offsets as in layout.def. */
+/* Offsets of start time and correlation id, by kind, as in layout.def; 0: the kind has none. */
 static const struct {
     uint8_t start, correlation;
 } fields[64] = {
@@ -209,7 +207,7 @@ static void lower_mark(_Atomic uint64_t *mark, uint32_t correlation)
         if (kp_cas_acq_rel(mark, &seen, KNOWN | correlation)) return;
 }
 
-/* A call's start may be of another clock than the session's (then it is not within begin and now). */
+/* Ignores a start time outside [begin, now], which may be of another clock than the session's. */
 static void mark_call(const uint8_t *record, uint64_t now)
 {
     uint64_t start = u64_at(record, KP_AT_API_start), from = kp_load_relaxed(&begin), to = kp_load_relaxed(&end);
@@ -257,8 +255,8 @@ static bool is_hidden(const uint8_t *record)
 static bool is_asked_for(const uint8_t *record, uint32_t kind)
 {
     bool enabled, is_said;
-    uint32_t enabled_by =
-        kind == KP_CUPTI_CUDA_EVENT ? KP_CUPTI_SYNCHRONIZATION : kind; /* comes along, cannot be enabled */
+    /* CUPTI gives CUDA_EVENT records with SYNCHRONIZATION; they have no Enable. */
+    uint32_t enabled_by = kind == KP_CUPTI_CUDA_EVENT ? KP_CUPTI_SYNCHRONIZATION : kind;
     bool has_kind = kp_load_relaxed(&kinds_of_session) & bit_of(enabled_by);
     if (kind == KP_CUPTI_KERNEL || kind == KP_CUPTI_CONCURRENT_KERNEL)
         return kp_load_relaxed(&kinds_of_session) & (bit_of(KP_CUPTI_KERNEL) | bit_of(KP_CUPTI_CONCURRENT_KERNEL));
@@ -273,7 +271,7 @@ static bool is_the_clients(const uint8_t *record, uint32_t kind, uint64_t now)
     return kind < 64 && is_asked_for(record, kind) && is_in_session(record, kind, now);
 }
 
-/* One record after another; zeroed holes are passed over. 0: the end, or a kind nobody knows. */
+/* Moves *at over a hole of zeroes and returns the bytes of the record there. 0: the end, or an unknown kind. */
 static uint32_t record_at(const uint8_t *buffer, size_t valid, size_t *at)
 {
     while (*at + 8 <= valid && u32_at(buffer, (uint32_t)*at) == 0) *at += 8;
@@ -289,7 +287,7 @@ static void mark_calls(const uint8_t *buffer, size_t valid, uint64_t now)
         if (is_api(u32_at(buffer, (uint32_t)at))) mark_call(buffer + at, now);
 }
 
-/* --- what it gets --- */
+/* --- what the client gets --- */
 
 bool kp_client_request(uint8_t **buffer, size_t *bytes, size_t *max_records)
 {
@@ -315,7 +313,9 @@ void kp_client_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
             }
             at += n;
         }
-        if (at < valid_bytes) memmove(buffer + keep, buffer + at, valid_bytes - at); /* not understood: as it is */
+        if (at < valid_bytes)
+            memmove(buffer + keep, buffer + at,
+                    valid_bytes - at); /* passes an unknown kind and all behind it unchanged */
         valid_bytes = keep + (valid_bytes - at);
     }
     if (complete) complete(context, stream, buffer, bytes, valid_bytes);
@@ -355,7 +355,7 @@ static void put_back(struct open *o)
     kp_store_release(&o->state, o->buffer ? IDLE : EMPTY); /* pairs with: client.c:take_in_state */
 }
 
-/* A full buffer is replaced at once: the client should never be without one outside while records may come. */
+/* Replaces a full buffer at once, since Kineto flushes only while it has given one. */
 static bool make_room(struct open *o, uint32_t bytes)
 {
     if (o->buffer && o->used + bytes <= o->bytes && (!o->max_records || o->records < o->max_records)) return true;
@@ -410,7 +410,7 @@ void kp_client_hand_over(void)
         uint32_t seen = IDLE;
         o = &opened[i];
         if (!kp_cas_acq_rel(&o->state, &seen, BUSY)) continue;   /* pairs with: client.c:put_back */
-        if (o->used || !kp_client_is_active()) hand_over_one(o); /* an empty one is as good for what is to come */
+        if (o->used || !kp_client_is_active()) hand_over_one(o); /* keeps an empty one for later records */
         put_back(o);
     }
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * control.c - arm, flush, disarm: every call that changes something in CUPTI
+ * control.c - arms, flushes and disarms: our calls that change something in CUPTI
  *
  * Called by: turns.c on the thread kprof-cuda
- * Owns:      nothing that others ask for: what is enabled is kinds.c's
- * Locks:     none is held around a call into CUPTI, which may call us back
- * On fail:   what is not to be had is left out; without calls or kernels GPU recording is refused, with one line
- * Safe in:   signal handlers no; after fork nobody comes here
+ * Owns:      the values to restore; kinds.c has what is enabled
+ * Locks:     none held in a CUPTI call, which may call us back
+ * On fail:   leaves out a kind that CUPTI refuses. Without calls or kernels it refuses GPU recording, with a log line.
+ * Safe in:   signal handlers no; not called after fork
  *
- * Order: attributes before callbacks, callbacks before kinds; what exists already (devices, contexts) is asked for by
- * EnableAndDump. Never cuptiSubscribe (one seat a process, torch.profiler wants it), never cuptiFinalize.
+ * Sets attributes before callbacks, and callbacks before kinds. EnableAndDump gives records of the devices and contexts
+ * that exist already. Never calls cuptiFinalize or cuptiSubscribe: a process has one subscriber, which torch.profiler may
+ * be. (From 13.0 on other.c tries cuptiSubscribe_v2 after a refusal.)
  */
 #include <errno.h>
 #include <string.h>
@@ -47,10 +48,10 @@ static const struct {
     {KP_CUPTI_OVERHEAD, false, false},
     {KP_CUPTI_RUNTIME, false, true},
 };
-static int64_t zeroed_before; /* ATTR_ZEROED as it was found when arming */
-static uint64_t owed;         /* bit: a kind of the program's that our Disable may have hit; kprof-cuda's */
+static int64_t zeroed_before; /* value of ATTR_ZEROED before arming */
+static uint64_t owed;         /* bits: kinds of the client that our Disable may have disabled */
 
-/* Each call into CUPTI is watched from outside. */
+/* CALL makes a CUPTI call between the marks of watchdog.c. */
 static int ended(int code)
 {
     kp_watchdog_call_ends();
@@ -95,7 +96,7 @@ static void note_versions(void)
     if (runtime) note_number("cuda_runtime_version", (uint64_t)runtime);
 }
 
-/* Its width is CUPTI's affair: what it gives is what it takes. The value before; -1: not to be had. */
+/* Uses the attribute's size as CUPTI reports it. Returns the old value; -1: this CUPTI cannot set it. */
 static int64_t attribute_set(int attribute, uint64_t value)
 {
     uint64_t before = 0;
@@ -106,16 +107,17 @@ static int64_t attribute_set(int attribute, uint64_t value)
     return (int64_t)before;
 }
 
-/* For the process's life, so only where nobody else will come. Buffers per thread: 13.0 made that the default. */
+/* These last as long as the process, so sets them only where no client is to be expected. Buffers per thread are the
+ * default from 13.0 on. */
 static void attributes_set(void)
 {
     if (kp_client_is_there() || kp_cupti_has_torch()) return;
     if (kp_cupti.version >= VERSION_12_3 && kp_cupti.version < VERSION_13) (void)attribute_set(ATTR_PER_THREAD, 1);
     if (kp_cupti.set_thread_id_type && CALL(kp_cupti.set_thread_id_type(THREAD_IDS_SYSTEM)) == 0)
-        kp_store_relaxed(&kp_lane_ids_are_tids, true); /* torch.profiler matches the default ids: not beside it */
+        kp_store_relaxed(&kp_lane_ids_are_tids, true); /* torch.profiler needs the default ids */
 }
 
-/* Which CUPTI this is, whether it may be used, how long its records are. */
+/* Reads CUPTI's version, its rules and its record sizes. 0 or -errno: it cannot be used. */
 static int learn(void)
 {
     char text[1200];
@@ -155,14 +157,14 @@ static int prepare(void)
 
 static void kind_disable(uint32_t kind);
 
-/* Own word first: a Disable of the program's that comes in between must see it. */
+/* Changes our word before the Enable, so that the program's Disable on another thread sees it. */
 static int kind_enable(uint32_t kind, bool is_dumped)
 {
     int code = NOT_CALLED;
     kp_kinds_add(kind);
     if (is_dumped && kp_cupti.enable_and_dump) code = CALL(kp_cupti.enable_and_dump((int)kind));
     else code = CALL(kp_cupti.enable((int)kind));
-    if (code != 0) kind_disable(kind); /* one of the program's may have been kept from CUPTI */
+    if (code != 0) kind_disable(kind); /* tee.c may have held back the program's Disable */
     return code;
 }
 
@@ -174,17 +176,15 @@ static int single_set(bool is_driver, uint32_t cbid, bool enabled)
                      : CALL(kp_cupti.enable_runtime_api(cbid, enabled));
 }
 
-/* A kind of calls went through `now`: what the program set call by call went with it. */
+/* Sets single calls again after `now` was done to their kind, which overrode them. */
 static void calls_follow(uint32_t kind, enum kp_filter_now now)
 {
     if (has_single_calls() && (kind == KP_CUPTI_RUNTIME || kind == KP_CUPTI_DRIVER))
         (void)kp_filter_apply(kind == KP_CUPTI_DRIVER, now, single_set);
 }
 
-/*
- * tee.c does the same with the words exchanged: own word first, then the other's, and once more after a call. What
- * could not be called stays marked, for kp_control_recover.
- */
+/* Changes our word, reads the client's, and reads it again after the Disable. tee.c does the same for the client. A
+ * call that could not be made stays marked for kp_control_recover. */
 static void kind_disable(uint32_t kind)
 {
     enum kp_filter_now now = KP_FILTER_AS_SET;
@@ -203,12 +203,12 @@ static void kind_disable(uint32_t kind)
     calls_follow(kind, now);
 }
 
-/* Driver calls one by one where CUPTI can: the kind DRIVER doubles the volume. Else all, and the rest is dropped when
- * decoded. */
+/* Enables driver calls one by one, since the kind DRIVER doubles the volume. false: enable the kind, and lane.c drops
+ * the rest. */
 static bool singles_enable(void)
 {
     if (!has_single_calls()) return false;
-    calls_follow(KP_CUPTI_RUNTIME, KP_FILTER_ALL_ON); /* without noise */
+    calls_follow(KP_CUPTI_RUNTIME, KP_FILTER_ALL_ON); /* disables noise */
     kp_kinds_add(KP_KINDS_SINGLY);
     return kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == 0;
 }
@@ -219,8 +219,7 @@ static void singles_disable(void)
     if (kp_filter_apply(true, KP_FILTER_AS_SET, single_set) == NOT_CALLED) kp_kinds_add(KP_KINDS_SINGLY);
 }
 
-/* From 12.8 on waits have records of queries among them, also of those that found nothing done: allocators and NCCL ask
- * by the thousand. */
+/* From 12.8 on CUPTI also records queries that were not ready; allocators and NCCL make thousands. Turns those off. */
 static void queries_off(void)
 {
     if (!kp_cupti_wants_waits() || !kp_cupti.enable_all_sync_records || kp_client_is_there()) return;
@@ -254,7 +253,8 @@ static void kinds_disable(void)
 
 /* ---- arm, flush, disarm ---- */
 
-/* What else arming changed. Calls must be possible: as long as CUPTI takes buffers for zeroed it must get only such. */
+/* Undoes what else arming changed. Only while we can call CUPTI: it must get zeroed buffers until the attribute is
+ * back. */
 static void leave(void)
 {
     if (zeroed_before == 0) (void)attribute_set(ATTR_ZEROED, 0);
@@ -263,8 +263,7 @@ static void leave(void)
     kp_buffer_write_notes();
 }
 
-/* After a call that took too long nothing can be undone here: kp_control_recover does, and the next window may find
- * CUPTI well. */
+/* Undoes a failed arming. After a stalled call kp_control_recover does it, and the next window arms again. */
 static int arm_failed(const char *what, int code)
 {
     if (code == NOT_CALLED || !kp_cupti_may_call()) return -ETIMEDOUT;
@@ -284,8 +283,8 @@ int kp_control_arm(void)
         return err;
     }
     const struct kp_config *config = kp_cupti_config();
-    if (config && kp_tee_start_once(config->cupti) == -EBUSY)
-        return -EAGAIN; /* the program's calls must be seen before ours change anything */
+    /* The taps must see the program's calls before ours change anything. */
+    if (config && kp_tee_start_once(config->cupti) == -EBUSY) return -EAGAIN;
     if (!kp_cupti_helper_register_exit(false)) {
         kp_cupti_set_state(KP_CUPTI_STATE_DEAD);
         return -ESHUTDOWN;
@@ -295,7 +294,7 @@ int kp_control_arm(void)
     kp_cupti_set_state(KP_CUPTI_STATE_FOUND);
     kp_buffer_warm();
     kp_tee_arming();
-    zeroed_before = attribute_set(ATTR_ZEROED, 1); /* ours are; of the program's we know nothing */
+    zeroed_before = attribute_set(ATTR_ZEROED, 1); /* our buffers are zeroed; the client's may not be */
     int code = CALL(kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete));
     if (code != 0) return arm_failed("cuptiActivityRegisterCallbacks", code);
     kp_device_write_all();
@@ -317,13 +316,14 @@ void kp_control_flush(bool is_forced)
 {
     static uint64_t said;
     size_t lost = 0;
-    if (!kp_buffer_any_asked()) return; /* nothing was ever recorded; after a fork such a flush hangs */
+    if (!kp_buffer_any_asked()) return; /* nothing was recorded yet; after a fork such a flush hangs */
     (void)CALL(kp_cupti.flush_all(is_forced));
     kp_domain_sample();
     if (kp_cupti.get_num_dropped && CALL(kp_cupti.get_num_dropped(NULL, 0, &lost)) == 0 && lost)
         kp_kinds_add_dropped(lost);
     if (kp_cupti_dropped() != said) {
-        for (; said < kp_cupti_dropped(); said++) kp_loss_count(0, KP_LOSS_CAP); /* of no kind: CUPTI does not tell */
+        for (; said < kp_cupti_dropped(); said++)
+            kp_loss_count(0, KP_LOSS_CAP); /* kind 0, since CUPTI does not tell the kind */
         note_number("gpu_dropped", said);
         KP_LOG_ONCE(0, "CUPTI dropped records of GPU work");
     }
@@ -343,8 +343,8 @@ void kp_control_disarm(bool is_forced)
     if (kp_cupti_state() == KP_CUPTI_STATE_ARMED) kp_cupti_set_state(KP_CUPTI_STATE_FOUND);
 }
 
-/* First what costs the program something. A Disable of ours, too, may have been what took so long, and the program
- * enabled meanwhile. */
+/* First disables what slows the program down. Then enables again the kinds that the program enabled while our Disable
+ * was under way. */
 void kp_control_recover(void)
 {
     kinds_disable();

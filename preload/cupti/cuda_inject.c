@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cuda_inject.c - the driver's own word that cuInit is under way: InitializeInjection
+ * cuda_inject.c - InitializeInjection, by which the driver tells that cuInit is under way
  *
- * Called by: libcuda inside cuInit, which finds us by CUDA_INJECTION64_PATH (preload/hook/getenv.c answers it, or the
- *            user set it)
- * On fail:   helper.c asks the driver now and then whether cuInit is through
+ * Called by: libcuda inside cuInit; it finds us by CUDA_INJECTION64_PATH (from the user, or from preload/hook/getenv.c)
+ * On fail:   turns.c polls the driver until cuInit is over
  *
- * Documented by NVIDIA, and the one way to see programs whose cudart is linked statically before their first launch.
- * CUPTI is armed before we return when cuDeviceGetCount says that the driver is initialised by now. Else helper.c arms
- * as soon as it is:
- * the program makes its context meanwhile, which takes a hundred times longer.
+ * NVIDIA documents this call. It is the only way to see a program with a static cudart before its first launch. If
+ * cuDeviceGetCount says that the driver is initialised, CUPTI is armed before we return. Else turns.c arms soon after:
+ * the program then makes its context, which takes a hundred times longer.
  */
 #include <errno.h>
 #include <time.h>
@@ -25,8 +23,7 @@ enum { NAP_NS = 100000, WAIT_NS = 500000000 };
 
 int InitializeInjection(void); /* the driver's name for it */
 
-/* The thread kprof-cuda arms, where a hang is seen. Should it have to wait for a lock that cuInit holds, cuInit must go
- * on. */
+/* Waits until the thread kprof-cuda has armed. Bounded, since that thread may need a lock that cuInit holds. */
 static void wait_until_armed(void)
 {
     uint64_t end = kp_clock_ns(CLOCK_MONOTONIC) + WAIT_NS;
@@ -41,9 +38,9 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 {
     int saved = errno;
     if (!(kp_gate_get() & KP_GATE_ON)) return 1;
-    kp_run_modules_changed(); /* loaded by the driver alone, we hear of libcuda only now */
+    kp_run_modules_changed(); /* without LD_PRELOAD, loaded by the driver, we see libcuda only now */
     wait_until_armed();
-    kp_cupti_helper_wake(); /* not armed: it asks the driver until cuInit is through */
+    kp_cupti_helper_wake(); /* if not armed, the thread polls the driver until cuInit is over */
     errno = saved;
     return 1;
 }

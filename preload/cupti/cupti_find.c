@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cupti_find.c - libcuda in the link map, and the libcupti that belongs to this program
+ * cupti_find.c - finds libcuda in the link map, and the libcupti that belongs to this program
  *
  * Called by: cupti_source.c when modules changed, control.c before arming. Cold, outside hooks.
- * Owns:      one reference to libcuda and libcupti each, kept for ever; the two tables of functions
+ * Owns:      references to libcuda and libcupti, never dropped; kp_driver and kp_cupti
  * Locks:     the loader's
- * On fail:   nothing found: asked again when more modules came
+ * On fail:   finds nothing, and is called again after more modules were loaded
  *
- * libcuda is never loaded by us: a program that does not use a GPU stays so. libcupti is loaded only when the program's
- * own CUDA is up, and never a second one: the copy in the process counts, else the one that came with its libcudart.
- * Looking functions up calls nothing of CUPTI (13.2's first call crashes when the driver is missing).
+ * Never loads libcuda, so a program that uses no GPU stays without it. Loads libcupti only after the program's CUDA is
+ * up, and never a second one. It takes the mapped copy, else the one that came with the program's libcudart. Makes no
+ * CUPTI call: in 13.2 the first call crashes if there is no driver.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,10 +26,9 @@ enum { PATH_BYTES = 1024 };
 struct kp_cupti kp_cupti;
 struct kp_driver kp_driver;
 
-/* ---- names of files, pure ---- */
+/* ---- paths, pure ---- */
 
-/* Where pip's wheels (cu13: one folder; cu12: one per component) and toolkits keep it; then wherever the loader finds
- * it. */
+/* Tries pip's wheels (cu13: one folder; cu12: one per component), then toolkits, then the loader's search path. */
 size_t kp_cupti_place(unsigned n, const char *folder, int major, char *out, size_t bytes)
 {
     static const char *const places[] = {"%s/%s", "%s/../../cuda_cupti/lib/%s", "%s/../extras/CUPTI/lib64/%s",
@@ -54,7 +53,7 @@ size_t kp_cupti_place(unsigned n, const char *folder, int major, char *out, size
 static void *open_loaded(const char *path)
 {
     void *handle = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
-    if (!handle) dlerror(); /* a failed look-up of ours is not the host's news */
+    if (!handle) dlerror(); /* clears our error, so that the host does not read it */
     return handle;
 }
 
@@ -102,7 +101,7 @@ static int major_of_driver(void)
     return kp_driver.version && kp_driver.version(&version) == 0 ? version / 1000 : -1;
 }
 
-/* The one that came with the program's libcudart; with a static one, the driver's major and the usual places. */
+/* Loads the libcupti of the program's libcudart. With a static libcudart it tries the driver's major and lower ones. */
 static void *open_matching(char *path, size_t bytes)
 {
     char runtime[PATH_BYTES];

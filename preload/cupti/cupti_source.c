@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cupti_source.c - CUDA as a source of events: what boot.c drives
+ * cupti_source.c - CUDA as a source of events: the functions that preload/run calls
  *
  * Called by: boot.c (attach, one call at a time), cycle.c at steps (set_mode, wait_ready), finish.c on the ticker
  *            thread (drained, closed)
  * Owns:      nothing but the settings
  * Locks:     none
- * On fail:   REFUSED or DEAD, with one line: ops are recorded as ever
+ * On fail:   REFUSED or DEAD, with a log line; ops are still recorded
  *
- * No GPU, nothing done: without libcuda.so.1 in the process there is no thread, no dlopen, no call, no change of the
- * environment. Whether cuInit succeeded is asked of cuDeviceGetCount, which answers 3 (not initialised) before it and
- * changes nothing:
- * libcupti 13.2 crashes in its first call when there is no driver, so none is made before the driver said that it is
- * up.
+ * Without libcuda.so.1 in the process there is no thread, no dlopen, no CUDA call and no change of the environment.
+ * cuDeviceGetCount tells whether cuInit has succeeded. Before that it returns 3 (not initialised) and changes nothing.
+ * There is no CUPTI call until cuInit has succeeded, since libcupti 13.2 crashes in its first call without a driver.
  */
 #include <errno.h>
 #include <time.h>
@@ -31,7 +29,7 @@ enum { SETTLE_NAP_NS = 200000, STALLED_SETTLE_MS = 50, FORK_TRIES = 1000, LONG_C
 static const struct kp_config *config;
 static bool is_asked_for; /* KPROF_ACTIVITIES has cuda */
 
-/* ---- what boot.c drives ---- */
+/* ---- called by preload/run ---- */
 
 static void setup(const struct kp_config *settings)
 {
@@ -46,8 +44,8 @@ static void setup(const struct kp_config *settings)
     }
 }
 
-/* Calls nothing of CUPTI: the program's own calls are seen from its first one on, also when nothing records yet.
- * libcupti may come long after libcuda. Where it is busy the next look, or arming, does it. */
+/* Installs the taps once libcupti is mapped, so that they see the program's first call. Makes no CUPTI call. libcupti
+ * may come long after libcuda. After -EBUSY the next look, or the arming, does it. */
 static void see_cupti(void)
 {
     int saved = errno;
@@ -76,7 +74,7 @@ static bool attach(void)
     return is_there;
 }
 
-/* REFUSED is not told: whoever records instead is. */
+/* Passes the mode to the thread kprof-cuda, whatever the state. */
 static void set_mode(enum kp_source_mode mode)
 {
     if (!is_asked_for) return;
@@ -98,7 +96,7 @@ static bool may_arm_soon(void)
     return kp_cupti_helper_is_wanted() && (now == KP_CUPTI_STATE_CUINIT_OK || now == KP_CUPTI_STATE_FOUND);
 }
 
-/* A call that is under way for long will hardly return now; one that was may take long again. */
+/* Waits less if a CUPTI call is under way for long, or if one has stalled before. */
 static uint32_t patience_ms(uint32_t timeout_ms)
 {
     const uint32_t most = kp_watchdog_call_ms() > timeout_ms ? 1
@@ -109,8 +107,7 @@ static uint32_t patience_ms(uint32_t timeout_ms)
 
 static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 {
-    static _Atomic uint64_t
-        given_up; /* the window that was not waited for to the end: not again at each of its steps */
+    static _Atomic uint64_t given_up; /* begin of the window whose wait timed out: its later steps do not wait */
     if (kp_load_relaxed(&given_up) == begin_ticks) return;
     if (kp_cupti_state() == KP_CUPTI_STATE_DRIVER_LOADED && kp_cupti_helper_is_wanted() && kp_cupti_see_cuinit())
         kp_cupti_helper_wake();
@@ -123,11 +120,10 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
     KP_LOG_ONCE(0, "CUPTI is not ready after %u ms: what the GPU does before it is will be missing", timeout_ms);
 }
 
-/* The thread kprof-cuda calls into the loader and into CUPTI, whose locks a child would find taken. */
+/* Waits until kprof-cuda is in no loader or CUPTI call, whose locks would stay taken in the child. */
 static bool before_fork(void)
 {
-    const int tries =
-        kp_watchdog_call_ms() > LONG_CALL_MS ? 1 : FORK_TRIES; /* slow: a fork does not find it STALLED, nor waits */
+    const int tries = kp_watchdog_call_ms() > LONG_CALL_MS ? 1 : FORK_TRIES; /* a fork does not wait for a slow call */
     for (int i = 0; i < tries && kp_cupti_state() != KP_CUPTI_STATE_DEAD && kp_cupti_state() != KP_CUPTI_STATE_STALLED;
          i++) {
         if (kp_watchdog_take_control()) return true;
@@ -136,13 +132,13 @@ static bool before_fork(void)
     return false;
 }
 
-/* A child makes no calls into CUPTI: there control is never given back. */
+/* In a child control stays taken, so that it makes no CUPTI call. */
 static void after_fork(bool is_child)
 {
     if (!is_child) kp_watchdog_give_control();
 }
 
-/* While a call is STALLED a window is closed as it is. */
+/* A window that ends while a call is stalled counts as cut. */
 static void close_cycle(uint32_t cycle)
 {
     if (kp_cupti_state() == KP_CUPTI_STATE_STALLED) kp_cupti_count_cut(cycle);

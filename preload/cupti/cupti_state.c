@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cupti_state.c - what is known of CUDA in this process: its state, and the notes about it
+ * cupti_state.c - the state of CUDA in this process, and the notes about it
  *
  * Called by: every file of the room, any thread
- * Owns:      the state (cupti.h draws it), the notes about the GPU that wait for a spool
- * Locks:     a flag around the notes, tried for a bounded time
- * On fail:   REFUSED or DEAD, with one line: ops are recorded as ever
+ * Owns:      the state (drawn in cupti.h), and notes that wait for a spool
+ * Locks:     a flag for the notes, tried for a bounded time
+ * On fail:   REFUSED or DEAD, with a log line; ops are still recorded
  */
 #include <sched.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 enum { NOTES = 32, NOTE_BYTES = 1100, CUDA_NOT_INITIALIZED = 3 };
 
 static _Atomic uint32_t state = KP_CUPTI_STATE_ABSENT;
-static _Atomic bool was_used; /* cuInit succeeded: the program does use a GPU */
+static _Atomic bool was_used; /* cuInit has succeeded */
 static const struct kp_config *config;
 _Atomic uint32_t kp_cupti_exit_asked;
 
@@ -54,8 +54,7 @@ void kp_cupti_note(const char *key, const char *value)
     if (!notes_take()) return;
     for (int i = 0; i < NOTES; i++) {
         if (notes[i].key && strcmp(notes[i].key, key) != 0) continue;
-        if (notes[i].key && strcmp(notes[i].value, value) == 0)
-            break; /* no news: driver calls are asked for hundreds of times */
+        if (notes[i].key && strcmp(notes[i].value, value) == 0) break; /* unchanged */
         notes[i].key = key;
         kp_fmt(notes[i].value, sizeof notes[i].value, "%s", value);
         notes[i].is_new = true;
@@ -72,7 +71,7 @@ enum kp_cupti_state kp_cupti_state(void)
     return (enum kp_cupti_state)kp_load_acquire(&state); /* pairs with: kp_cupti_set_state */
 }
 
-/* REFUSED and DEAD are for good, but DEAD overrules; STALLED has an end of its own. */
+/* DEAD is final, REFUSED and STALLED change to DEAD only; kp_cupti_unstall ends STALLED. */
 void kp_cupti_set_state(enum kp_cupti_state now)
 {
     uint32_t seen = kp_load_relaxed(&state);
@@ -130,8 +129,8 @@ bool kp_cupti_may_call(void)
 static bool refuse(const char *how, const char *why)
 {
     char text[NOTE_BYTES];
-    if (!kp_cupti_may_call() || kp_cupti_state() == KP_CUPTI_STATE_REFUSED)
-        return false; /* STALLED: the next window finds out again */
+    /* In STALLED it does nothing: the next window tries again. */
+    if (!kp_cupti_may_call() || kp_cupti_state() == KP_CUPTI_STATE_REFUSED) return false;
     kp_cupti_set_state(KP_CUPTI_STATE_REFUSED);
     kp_fmt(text, sizeof text, "%s: %s", how, why);
     kp_cupti_note("gpu_cupti", text);

@@ -11,8 +11,8 @@
  * A window has drained when all buffers handed out before its end came back, and as many kernels ran as were launched
  * by then. Until then kinds stay enabled, so that no record in flight is lost. If no kernel arrives for a second, or
  * after four seconds, the program's new launches may hold records back. Then the kinds are disabled, and the drain
- * waits the same time again. After that it gives up. Some records never come: CUPTI lost them, or
- * the launch went into a graph whose capture we did not see.
+ * waits the same time again. After that it gives up. Some records never come: CUPTI lost them, or the
+ * launch went into a graph whose capture we did not see.
  *
  * Enable, Disable and flushes may wait for the device, which may wait for the slowest rank of a job. A call that takes
  * too long (STALLED) costs the windows that it lasts through. When it returns, all that may be enabled is disabled, and
