@@ -176,10 +176,10 @@ static void client_out(uint8_t *buffer)
 {
     uint64_t number = kp_add_acq_rel(&number_last, 1) + 1;
     for (int i = 0; i < CLIENTS_OUT; i++) {
-        uint8_t *nobody = NULL;
+        uint8_t *none = NULL;
         if (kp_load_relaxed(&clients[i].buffer)) continue;
         kp_store_relaxed(&clients[i].number, number);
-        if (kp_cas_acq_rel(&clients[i].buffer, &nobody, buffer)) return; /* pairs with: client_back */
+        if (kp_cas_acq_rel(&clients[i].buffer, &none, buffer)) return; /* pairs with: client_back */
     }
 }
 
