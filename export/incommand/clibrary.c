@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* clibrary.c - memory, files and sorting of the command: the C library's */
+/* clibrary.c - implements export/report/libc.h for the command, by the C library */
 #include "export/report/libc.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-# files.mk - what the report rooms ask of the command: the C library and libyajl (export/report/libc.h, json_push.h)
+# files.mk - libc.h and json_push.h of export/report, implemented for the command by the C library and libyajl
 SRC_incommand := \
     export/incommand/json_yajl.c \
     export/incommand/clibrary.c

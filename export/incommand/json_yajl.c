@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* json_yajl.c - JSON in pieces, by libyajl */
+/* json_yajl.c - implements export/report/json_push.h for the command, by libyajl */
 #include <stdio.h>
 #include <string.h>
 #include <yajl/yajl_parse.h>
@@ -13,7 +13,7 @@ struct kp_json_push {
     void *(*grow)(void *memory, size_t bytes);
 };
 
-/* libyajl takes for granted that there is memory. */
+/* libyajl does not check for NULL; `grow` never returns it. */
 static void *memory_take(void *p, size_t bytes) { return ((struct kp_json_push *)p)->grow(NULL, bytes); }
 
 static void *memory_grow(void *p, void *memory, size_t bytes)

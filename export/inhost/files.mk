@@ -1,4 +1,4 @@
-# files.mk - what the report rooms ask of the library inside the host (export/report/libc.h, json_push.h)
+# files.mk - libc.h and json_push.h of export/report, implemented for the library inside the host
 SRC_inhost := \
     export/inhost/json_push.c \
     export/inhost/libc.c

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * json_push.c - JSON in pieces: what the library reads of the trace that it is writing
+ * json_push.c - reads JSON in pieces, inside the host: the trace that the library has just written
  *
- * Called by: kineto_parse.c inside the host. Strings that lie whole in a piece and have no escape are handed on where
- *            they are.
- * On fail:   false: brackets that do not match, a nesting of more than 256, a letter where none may be
+ * Called by: kineto_parse.c inside the host
+ * Memory:    a buffer for the current token. A string without escapes that lies whole in a piece is not copied.
+ * On fail:   false for brackets that do not match, more than 256 levels, an unknown word or a bad escape
  */
 #include "export/report/json_push.h"
 
@@ -26,7 +26,7 @@ struct kp_json_push {
     size_t used, room, consumed, depth;
     enum state state;
     char open[DEEPEST]; /* { or [ */
-    bool is_key, seen;  /* the next string is a key; anything was seen */
+    bool is_key, seen;  /* is_key: the next string is a key; seen: the text is not empty */
     uint32_t code, high;
     int digits;
 };
@@ -139,7 +139,7 @@ static bool escape(struct kp_json_push *p, char c)
     return true;
 }
 
-/* Two halves of one letter come one after the other. */
+/* Takes a hex digit of an escape. A high surrogate waits in `high` for the low one. */
 static bool unicode(struct kp_json_push *p, char c)
 {
     uint32_t digit = c >= '0' && c <= '9' ? (uint32_t)(c - '0') : (uint32_t)((c | 0x20) - 'a' + 10);
@@ -158,7 +158,7 @@ static bool unicode(struct kp_json_push *p, char c)
     return true;
 }
 
-/* From within a string up to its end or the end of the piece; how many bytes were taken, 0: trouble. */
+/* Takes text up to the string's or the piece's end. Returns how many bytes, 0 when a callback stops the reading. */
 static size_t string_take(struct kp_json_push *p, const char *text, size_t bytes)
 {
     size_t n = 0;

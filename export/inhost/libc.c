@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * libc.c - heap and files for the code that reads traces, inside the host
+ * libc.c - heap, sorting and files for the code that reads traces, inside the host
  *
  * Called by: extras.c and what it calls, on the export thread or the thread that exits; one at a time
- * Memory:    blocks of a file without a name in the output folder; the kernel may write its pages out, and every 16 MB
- *            all of them leave this process. Small pieces are cut from 1 MB blocks and are not taken back one by one:
- *            all go at the end.
- * On fail:   where no file is to be had 64 MB of anonymous memory; then exit(), which is a jump out of kp_rt_run;
- *            what file was being written _end closes
+ * Memory:    blocks of an unnamed file in the output folder, so the kernel may write their pages out. After every 16 MB
+ *            the pages of blocks over 1 MB leave this process. Pieces under 64 KiB are cut from blocks of 1 MB, which
+ *            only kp_rt_end frees.
+ * On fail:   without that file, at most 64 MB of anonymous memory, and then NULL. exit() jumps out of kp_rt_run, and
+ *            kp_rt_end closes the file being written.
  */
 #include "export/report/libc.h"
 
@@ -30,9 +30,9 @@
 #define RELAX ((size_t)16 << 20)
 #define ANONYMOUS_MOST ((size_t)64 << 20)
 
-struct head { /* stands before every piece */
+struct head { /* stands before every allocation */
     size_t bytes;
-    struct inhost_block *block; /* NULL: a piece of one */
+    struct inhost_block *block; /* NULL: cut from a block of pieces */
 };
 struct inhost_block {
     struct inhost_block *next, *last;
@@ -68,12 +68,12 @@ bool kp_rt_end(void)
     }
     heap.blocks = NULL;
     if (heap.fd >= 0) kp_io_close(heap.fd);
-    if (heap.out >= 0) kp_io_close(heap.out); /* memory ended while it was written */
+    if (heap.out >= 0) kp_io_close(heap.out); /* exit() was called while it was written */
     heap.fd = heap.out = -1;
     return true;
 }
 
-/* "C" is a constant of the library: newlocale takes no memory for it. */
+/* newlocale() allocates nothing for "C". */
 int kp_rt_run(int (*fn)(void *context), void *context)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = c ? uselocale(c) : (locale_t)0;
@@ -89,7 +89,7 @@ void kp_rt_exit(int status) { longjmp(heap.way_out, status ? status : 1); /* onl
 
 /* ---- memory ---- */
 
-/* Pages of a file lose nothing by leaving the process; anonymous ones would. */
+/* Drops pages from the process every 16 MB. The file keeps what they hold; anonymous pages stay. */
 static void relax(size_t bytes)
 {
     heap.since += bytes;
@@ -159,7 +159,7 @@ void *kp_rt_calloc(size_t items, size_t bytes)
 void kp_rt_free(void *p)
 {
     struct inhost_block *b = p ? ((struct head *)p - 1)->block : NULL;
-    if (!b) return; /* a piece of another block */
+    if (!b) return; /* a piece: kp_rt_end frees its block */
     if (b->next) b->next->last = b->last;
     if (b->last) b->last->next = b->next;
     else heap.blocks = b->next;
@@ -179,7 +179,7 @@ void *kp_rt_realloc(void *p, size_t bytes)
     return grown;
 }
 
-/* ---- sorting: by merging, stable as glibc's ---- */
+/* ---- sorting: a merge sort, stable like glibc's ---- */
 
 void kp_rt_qsort_r(void *items, size_t count, size_t bytes, int (*order)(const void *, const void *, void *),
                    void *context)
