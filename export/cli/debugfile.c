@@ -2,9 +2,9 @@
 /*
  * debugfile.c - functions, inlined functions and source lines of one file, read by libdw
  *
- * libdwfl finds the debug file and its tables. It would look through all symbols for each address, and through all of a
- * unit for each line; so symbols, units and the functions of a unit become sorted lists when they are first asked for.
- * The file may be damaged: entries are followed only onwards in the file, so that no walk goes round.
+ * libdwfl finds the debug file and its tables. It would search all symbols for each address, and a whole unit for each
+ * line. So symbols, units and a unit's functions become sorted lists on first use. The file may be damaged: a walk only
+ * moves forward in the file, so it ends.
  */
 #include "export/cli/debugfile.h"
 
@@ -23,7 +23,7 @@
 enum { DEPTH_MOST = 64, RANGES_MOST = 1 << 20, INLINED_MOST = 64 };
 
 struct unit {
-    Dwarf_Die die, whole; /* whole: with the functions; another than die where they lie in a .dwo file */
+    Dwarf_Die die, whole; /* whole: has the functions, maybe in a .dwo file */
     bool is_read;
     struct kp_addr_ranges functions;
     Dwarf_Die *of;
@@ -34,14 +34,14 @@ struct kp_debugfile {
     Dwfl_Callbacks callbacks;
     Dwfl *dwfl;
     Dwfl_Module *module;
-    GElf_Addr bias, debug_bias; /* of libdwfl's addresses to those of the file, and of its debug information */
+    GElf_Addr bias, debug_bias; /* what libdwfl adds to the file's addresses, and to its debug information's */
     struct kp_addr_ranges symbols, units;
     const char **names; /* of symbols */
-    char **cut;         /* those of them that are copies without their version */
+    char **cut;         /* names that are copies without a version */
     size_t cut_n, cut_capacity;
     struct unit *unit;
     size_t units_n, units_capacity;
-    bool has_units;  /* they were read */
+    bool has_units;  /* units were read */
     bool is_trusted; /* the file is the caller's or root's */
 };
 
@@ -55,7 +55,7 @@ static bool is_function(const GElf_Sym *symbol)
     return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF && symbol->st_value;
 }
 
-/* NAME@@VERSION is NAME. */
+/* Cuts NAME@@VERSION to NAME. */
 static const char *name_cut(struct kp_debugfile *d, const char *name)
 {
     const size_t bytes = strcspn(name, "@");
@@ -64,7 +64,7 @@ static const char *name_cut(struct kp_debugfile *d, const char *name)
     return d->cut[d->cut_n++] = strndup(name, bytes);
 }
 
-/* One that others may call comes first, as in framenames.c; then the first of the table. */
+/* A global symbol comes before a local one, as in framenames.c; then the first in the table. */
 static void symbols_read(struct kp_debugfile *d)
 {
     const int n = dwfl_module_getsymtab(d->module);
@@ -99,7 +99,7 @@ static void ranges_take(struct kp_addr_ranges *to, Dwarf_Die *die, uint32_t what
         if (lo) kp_addr_ranges_add(to, lo, hi, by_size ? hi - lo : what, what);
 }
 
-/* Strings in another file (dwz), which libdw would open by the name it is given. */
+/* Whether strings lie in another file (dwz). libdw would open whatever path the link names. */
 static bool has_alternate(Dwarf *dwarf)
 {
     const char *name;
@@ -134,7 +134,7 @@ static void function_add(struct unit *u, Dwarf_Die *die)
     ranges_take(&u->functions, die, (uint32_t)u->n++, true);
 }
 
-/* The entry behind `last` on the same level, or the first below it; false: none, or not onwards. */
+/* Finds the next entry on the level of `at`, or its first child. False: none, or one that is not further on. */
 static bool step(Dwarf_Die *at, bool down, Dwarf_Die *out)
 {
     Dwarf_Die next;
@@ -173,8 +173,7 @@ struct chain {
     int n;
 };
 
-/* Whether anything inlined that holds the address lies below; a block without addresses of its own is looked
- * through. */
+/* Adds inlined functions around the address to `chain`. Returns whether an entry below `around` holds it. */
 static bool inlined_find(Dwarf_Die *around, Dwarf_Addr at, struct chain *chain, int depth)
 {
     Dwarf_Die die;
@@ -207,7 +206,7 @@ static uint32_t number_of(Dwarf_Die *die, unsigned key)
     return dwarf_formudata(dwarf_attr(die, key, &attribute), &value) == 0 && value < UINT32_MAX ? (uint32_t)value : 0;
 }
 
-/* Where an inlined function was called: the place of the function around it. */
+/* Takes the line that called an inlined function, which is the place in the function around it. */
 static void call_take(struct unit *u, Dwarf_Die *inlined, struct kp_debugplace *to)
 {
     Dwarf_Files *files;
@@ -270,9 +269,9 @@ static Dwfl_Module *module_report(Dwfl *dwfl, const char *path, int fd)
 }
 
 /*
- * The path may come out of somebody else's spool. What it names is opened once, if it is a plain file. A file of
- * another user's may name further files by link: any on this machine, a device, too. Those are opened for files of
- * root's and the caller's alone; a debug file of its build id is found for all.
+ * The path may come from another user's spool. A plain file is opened, once. Its links may name any other file on this
+ * machine, even a device. So links are followed only from files that belong to root or the caller. A debug file with
+ * the right build id is found for all.
  */
 struct kp_debugfile *kp_debugfile_open(const char *path, const char *debug_path)
 {
@@ -290,7 +289,7 @@ struct kp_debugfile *kp_debugfile_open(const char *path, const char *debug_path)
                          .find_debuginfo = d->is_trusted ? dwfl_standard_find_debuginfo : dwfl_build_id_find_debuginfo,
                          .section_address = dwfl_offline_section_address,
                          .debuginfo_path = debug_path ? &d->debug_path : NULL};
-    (void)unsetenv("DEBUGINFOD_URLS"); /* libdwfl would ask these servers, for minutes if need be */
+    (void)unsetenv("DEBUGINFOD_URLS"); /* libdwfl would ask these servers, which may take minutes */
     d->dwfl = dwfl_begin(&d->callbacks);
     d->module = module_report(d->dwfl, path, fd);
     if (!d->module || dwfl_report_end(d->dwfl, NULL, NULL) != 0 || !dwfl_module_getelf(d->module, &d->bias)) {

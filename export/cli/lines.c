@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lines.c - frames of machine code with their functions, inlined functions and source lines, for every command that
- * shows frames
+ * lines.c - finds functions, inlined functions and source lines of machine-code frames, for every command that shows
+ * them
  *
- * A file counts only when it has the build id that was recorded; where it is gone or another one, a debug file of that
- * build id does. Each address is looked up once.
+ * A file is read only if it has the recorded build id. Otherwise a debug file with that build id serves. Each address
+ * is looked up once.
  */
 #include "export/cli/lines.h"
 
@@ -25,28 +25,28 @@ enum { PLACES_MOST = 64, SLOTS_FIRST = 4096 };
 
 struct line_module {
     char *path, *build_id;
-    struct kp_debugfile *file; /* NULL: nothing can be told */
+    struct kp_debugfile *file; /* NULL: no file to read */
 };
 struct answer { /* by module and address, open addressing */
     uint64_t at;
-    uint32_t module, first, n; /* module: number + 1, 0: free slot; first: of the list of places */
+    uint32_t module, first, n; /* module: number + 1, 0 in a free slot; first: index in `told` */
 };
 struct kp_lines {
     const char *command;
     struct kp_lines_options wish;
     struct kp_places places;
     struct line_module *modules;
-    size_t modules_n, modules_capacity, last; /* last: the module asked for before */
+    size_t modules_n, modules_capacity, last; /* last: the module found last */
     struct answer *answers;
     size_t answers_n, slots;
     struct kp_place *told;
     size_t told_n, told_capacity;
-    bool is_told; /* that libdw is not there */
+    bool is_told; /* the user was told that libdw is missing */
 };
 
 /* ---- modules ---- */
 
-/* 0, or -errno: no ELF file can be read there. A path that a spool has may name anything: a pipe is not opened. */
+/* Returns 0, or -errno without a readable ELF file. A spool's path may name a pipe, which is not opened. */
 static int build_id_read(const char *path, char out[KP_BUILD_ID_TEXT])
 {
     const int fd = kp_filecheck_open_plain(path), rc = fd < 0 ? fd : kp_elfhead_build_id(fd, out);
@@ -60,14 +60,14 @@ static bool has_build_id(const char *path, const char *build_id)
     return build_id_read(path, id) == 0 && strcmp(id, build_id) == 0;
 }
 
-/* Debug information takes its own time, however small the file is that asks for it. */
+/* Raises the command's limits by what this file of debug information may cost. */
 static void allow_for(const char *path)
 {
     struct stat st;
     if (stat(path, &st) == 0) kp_budget_more((uint64_t)st.st_size);
 }
 
-/* DIR/.build-id/ab/cdef.debug for each DIR of the path that is absolute. */
+/* Tries DIR/.build-id/ab/cdef.debug for each absolute DIR of the debug path. */
 static struct kp_debugfile *by_build_id(const struct kp_lines *l, const char *build_id)
 {
     const char *dirs = l->wish.debug_path ? l->wish.debug_path : "/usr/lib/debug";
@@ -85,7 +85,7 @@ static struct kp_debugfile *by_build_id(const struct kp_lines *l, const char *bu
     return found;
 }
 
-/* Neither the kernel's pages nor a library that was never a file have one to read. */
+/* Names of kernel pages and of libraries without a file do not begin with a slash. */
 static bool is_file(const char *path) { return path[0] == '/'; }
 
 static struct kp_debugfile *file_open(struct kp_lines *l, const char *path, const char *build_id)
@@ -149,7 +149,7 @@ static const char *plain_of(void *context, const char *mangled)
     return plain ? plain : mangled;
 }
 
-/* Looks it up, and keeps what was found. */
+/* Looks an address up and keeps the places found. */
 static void answer_make(struct kp_lines *l, struct answer *answer)
 {
     struct kp_debugplace found[PLACES_MOST];
@@ -175,7 +175,7 @@ int kp_lines_find(struct kp_lines *l, const char *path, const char *build_id, ui
     }
     const int n = (int)answer->n < most ? (int)answer->n : most;
     memcpy(out, l->told + answer->first + (answer->n - (uint32_t)n),
-           (size_t)n * sizeof *out); /* the function itself stays */
+           (size_t)n * sizeof *out); /* leaves out the innermost first */
     return n;
 }
 
