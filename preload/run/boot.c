@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * boot.c - composition root: the constructor, the wiring of the rooms, fork and exit
+ * boot.c - starts the library in the host: the constructor, the wiring of the rooms, fork and exit
  *
- * Called by: the loader (constructor, destructor), fork (child handler), hook/dlfollow.c (modules changed),
+ * Called by: the loader (constructor, destructor), fork (its three handlers), hook/dlfollow.c (modules changed),
  *            kprof-tick (tick)
- * Owns:      the frozen configuration, the list of sources; fills run.c with what the others ask of the run
- * Locks:     attach_lock (an atomic flag, never waited for)
- * On fail:   any step of start-up that fails leaves the process as if we were not there
- * Safe in:   after fork: the child is inert (its gate page is wiped), or, with KPROF_CHILDREN=1, begins anew at its
- *            first op; a program it executes starts anew
+ * Owns:      the frozen configuration, the list of sources, the calls that run.c passes on
+ * Locks:     `attaching` (an atomic flag, never waited for)
+ * On fail:   a failed step of start-up logs a line, and the host runs as without the library
+ * Safe in:   after fork: the child records nothing, since its gate page is wiped. With KPROF_CHILDREN=1 it begins a run
+ *            of its own at its first op. A program that it executes starts from the beginning.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -48,14 +48,14 @@ static const struct kp_source *const sources[] = {
     &kp_cuda_hooks_source, &kp_driver_source, &kp_heap_source,    &kp_calltrace_source, NULL};
 static bool attached[sizeof sources / sizeof sources[0]];
 static const struct kp_source
-    *child_sources[sizeof sources / sizeof sources[0]]; /* in a child: those that go on there */
-static bool is_out[sizeof sources / sizeof sources[0]]; /* in a child: those that stay out of it */
+    *child_sources[sizeof sources / sizeof sources[0]]; /* in a child: those that record there */
+static bool is_out[sizeof sources / sizeof sources[0]]; /* in a child: those that do not record there */
 static _Atomic uint32_t attaching;
-static struct kp_config *config; /* read-only once the constructor is through */
+static struct kp_config *config; /* read-only after the constructor */
 static struct kp_schedule schedule;
 static struct kp_step_rule step_rule;
 
-/* Whether the host ran any op at all while nothing was recorded: then a closing line is owed. */
+/* Whether a source saw activity, recorded or not. */
 static bool had_activity(void)
 {
     for (size_t i = 0; sources[i]; i++)
@@ -63,8 +63,7 @@ static bool had_activity(void)
     return false;
 }
 
-/* As had_activity, since this was last asked. torch's word goes before that of CUDA, which knows only that it was
- * used. */
+/* Whether a source saw activity since the last call. torch's answer comes first: CUDA only knows that it was used. */
 static bool had_activity_since(void)
 {
     for (size_t i = 0; sources[i]; i++)
@@ -79,7 +78,7 @@ static void gpu_changed(void)
         if (sources[i]->gpu_changed) sources[i]->gpu_changed();
 }
 
-/* Launcher variables a reader needs to tell the rank; read once, like all of the environment. */
+/* Writes the launcher's variables, by which a reader tells the rank. The environment is read once. */
 static size_t launcher_lines(char *buf, size_t size)
 {
     static const char *const names[] = {"RANK",
@@ -110,7 +109,7 @@ enum { LAUNCHER_BYTES = 8192 };
 static char header_text[LAUNCHER_BYTES + sizeof((struct kp_config *)0)->store + sizeof((struct kp_config *)0)->lines];
 static char log_path[4096];
 
-/* Before anything is said. */
+/* Sets the log's target, before the first line. */
 static void fix_log(void)
 {
     kp_log_hold_stderr();
@@ -142,15 +141,15 @@ static void exit_begins(void *unused)
 }
 
 /*
- * Steps by time, where the rule or a silent program asks for them: a thread of its own, since the ticker does not exist
- * while the schedule waits. It ends as soon as anything else counts steps.
+ * The thread kprof-clock counts steps by time, where the rule or a program without steps asks for it. The ticker
+ * cannot: it does not run while the schedule waits. The thread ends when anything else counts steps.
  */
 static void *clock_thread(void *unused)
 {
     uint64_t period;
     (void)unused;
     while (kp_run_is_active() && !kp_io_helpers_alone() && (period = kp_steps_time_period_ns()) != 0) {
-        if (period > SECOND_NS) period = SECOND_NS; /* looks whether the process is over; a step comes when it is due */
+        if (period > SECOND_NS) period = SECOND_NS; /* wakes to see whether the process ends */
         kp_helpers_sleep(period);
         if (kp_helpers_pause_wanted()) break;
         if (!kp_run_turn_begin()) continue;
@@ -194,11 +193,11 @@ static int open_spool(void)
 }
 
 static bool is_run_begun;
-static _Atomic bool is_asked; /* sources shall attach */
+static _Atomic bool is_asked; /* a thread wants the sources to attach */
 static bool is_forked;        /* a child that records */
 
-/* A forked child has its parent's handlers. Not twice: it may begin inside a call of libc that has this list locked,
- * and allocates. */
+/* Registers the exit handler. A forked child has its parent's, so it registers none. It may begin inside libc
+ * with the handlers' list locked, and registering allocates. */
 static void watch_exit(void)
 {
     static bool is_watched;
@@ -206,7 +205,7 @@ static void watch_exit(void)
     is_watched = true;
 }
 
-/* The host forbade this thread to look at a clock before there was anything to record: there will be nothing. */
+/* Ends recording before it begins: the host forbade this thread to read the processor's clock. */
 static void give_up(void)
 {
     kp_gate_set(0);
@@ -235,7 +234,7 @@ static void begin_run(void)
     is_run_begun = true;
 }
 
-/* The first source that has something to record begins the run; a later one is told what the run is at. */
+/* Attaches sources. The first that attaches begins the run; begin_run() tells a later one the run's state. */
 static void attach_sources(void)
 {
     bool is_news = false, works = false;
@@ -250,7 +249,7 @@ static void attach_sources(void)
     if (works) kp_run_saw_activity();
 }
 
-/* Of a process that was not forked the run began when a source attached. */
+/* Begins the run of a forked child. In other processes it began when a source attached. */
 static void first_activity(void)
 {
     kp_children_worked();
@@ -258,9 +257,9 @@ static void first_activity(void)
 }
 
 /*
- * Never waits: a thread that finds another attaching leaves word, and that one looks again. Both change `attaching` by
- *              an exchange: if the
- * asking one comes first, the other reads what it wrote there, and so sees its word; a plain store of 0 would not do.
+ * Never waits: a thread that finds another attaching sets is_asked, and the other looks again. Both change `attaching`
+ * by an exchange. If the asking thread comes first, the other reads its value there, and so sees is_asked. A plain
+ * store of 0 would not do.
  */
 static void modules_changed(void)
 {
@@ -276,16 +275,17 @@ static void modules_changed(void)
 }
 
 /*
- * The loader's list lock and torch's lock of callbacks are not made anew in a child. So none of our threads may hold
- * the one, and the other is ours at that moment. Host threads that hold the loader's are the host's own affair. Not to
- * be had within their bounds they are only when a signal handler forks on the very thread that holds them: what needs
- * them then stays out of the child.
+ * Nothing resets the loader's list lock and torch's callback lock in a child. So at a fork no thread of this library
+ * holds the first, and the forking thread holds the second. Host threads that hold the loader's lock are the host's
+ * concern. The wait for each is bounded. It fails only if a signal handler forks on the thread that holds the lock.
+ * What needs the lock then stays out of the child.
  */
 static _Thread_local bool holds_scan __attribute__((tls_model("initial-exec")));
 static _Thread_local bool holds_cycle __attribute__((tls_model("initial-exec")));
-static _Thread_local uint32_t held_sources __attribute__((tls_model("initial-exec"))); /* a bit each */
+static _Thread_local uint32_t held_sources
+    __attribute__((tls_model("initial-exec"))); /* a bit each: before_fork() took its locks */
 static _Thread_local uint32_t lost_sources
-    __attribute__((tls_model("initial-exec"))); /* those that were not to be had */
+    __attribute__((tls_model("initial-exec"))); /* a bit each: before_fork() could not */
 
 static void before_fork(void)
 {
@@ -316,7 +316,7 @@ static void after_fork_in_parent(void)
     if (holds_scan) kp_hook_after_fork();
 }
 
-/* All that was going on is the parent's. */
+/* Resets all state inherited from the parent, and begins recording. */
 static void begin_in_child(void)
 {
     const bool was_worker = kp_run_is_worker();
@@ -351,7 +351,7 @@ static void after_fork_in_child(void)
     bool goes_on = kp_children_are_wanted() && holds_cycle;
     int saved = errno;
     give_sources(true);
-    kp_gate_set(0); /* it is, unless a test went without (gate.c) */
+    kp_gate_set(0); /* already wiped, unless a test turned that off (gate.c) */
     goes_on &= kp_run_set_active(false);
     kp_log_release();
     kp_record_after_fork();
@@ -359,14 +359,14 @@ static void after_fork_in_child(void)
     errno = saved;
 }
 
-/* Whoever set us up hears why there will be no file. */
+/* Logs why nothing will be recorded. */
 static int refuse(const char *why, int err)
 {
     kp_log(0, "nothing is recorded: %s (error %d)", why, -err);
     return err;
 }
 
-/* Without a page for the settings: one of them says where that may be told. */
+/* Logs that there is no memory for the settings. Reads only KPROF_LOG, the log's target. */
 static int refuse_early(void)
 {
     if (getauxval(AT_SECURE)) return -ECANCELED;
@@ -387,8 +387,8 @@ static int read_settings(void)
     kp_run_set_folders(config->dir, config->spool_dir ? config->spool_dir : config->dir);
     fix_log();
     kp_schedule_from_config(config, &schedule, &step_rule);
-    size_t used = launcher_lines(
-        header_text, LAUNCHER_BYTES); /* first: the rank must not be what a long KPROF_METADATA pushes out */
+    size_t used =
+        launcher_lines(header_text, LAUNCHER_BYTES); /* first, so that a long KPROF_METADATA cannot push the rank out */
     kp_config_text(config, header_text + used, sizeof header_text - used);
     return 0;
 }
@@ -457,8 +457,8 @@ __attribute__((destructor)) static void kprof_end(void)
 {
     if (!kp_run_is_active()) return;
     int saved = errno;
-    /* exit() in a signal handler: what it struck never goes on. A step with its lock held leaves the rest to kprof
-     * recover. */
+    /* exit() may run in a signal handler: the code it interrupted never goes on. If that is a step that holds its lock,
+     * the user runs kprof recover. */
     bool is_ended = kp_cycle_end_run();
     if (kp_thread_self) kp_store_release(&kp_thread_self->inside, 0); /* pairs with: quiesce.c:is_quiet */
     if (is_ended) kp_finish_exit();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * finish.c - from a closed window to a file on disk, behind the host's back; and the closing line
+ * finish.c - makes a trace file of each closed window, beside the host or at exit, and logs the closing line
  *
- * Called by: kprof-tick each tick (close windows), the export thread (write traces), exit (whatever is left)
+ * Called by: kprof-tick each tick (closes windows), the export thread (writes traces), exit (does what is left)
  * Owns:      the queue of windows to export, the export thread, the totals of the closing line
- * Locks:     finish_lock, rank 0 (before cycle_lock); never held while a trace is being written
- * On fail:   a trace that cannot be written stays in the spool, which then is not removed; one line says so
+ * Locks:     finish_lock, rank 0 (before cycle_lock); never held while a trace is written
+ * On fail:   a trace that cannot be written stays in the spool, which is kept; a log line says so
  * Safe in:   signal handlers no; after fork no
  */
 #include "preload/run/cycle.h"
@@ -41,7 +41,7 @@ static bool exporting, exiting;
 /* Totals of the closing line, under finish_lock. */
 static struct {
     uint64_t traces, failed, steps, events, gpu_events, allocations, calls, lost, kept;
-    unsigned extras; /* of the last one: what was written beside it */
+    unsigned extras; /* what was written beside the last trace */
     bool cut;
     char last[4096];
 } total;
@@ -63,15 +63,13 @@ void kp_finish_begin_in_child(void)
 }
 
 /*
- * Everything of the window is in the spool and its chunks are quiet: say so in the file, and queue it. Of a worker's
- * windows the process makes traces that has the steps: workers are killed or end by _exit, in the middle of a trace
- * too.
+ * Waits until no hook writes to the window, notes its end in the spool and queues it for export. A worker queues none:
+ * workers may be killed or call _exit in the middle of a trace. The process with the steps exports their windows.
  */
 static void close_one(const struct kp_window *window)
 {
     kp_cycle_leave(window->number);
-    static bool
-        is_late; /* one thread that stays inside is not waited for again at each of many windows; under finish_lock */
+    static bool is_late; /* after a timeout the next window does not wait again; under finish_lock */
     is_late = kp_record_quiesce(window->number, is_late ? 0 : QUIESCE_MS) != 0;
     if (is_late)
         KP_LOG_ONCE(1, "a thread stayed inside a hook for %d ms: its last record may miss the trace", QUIESCE_MS);
@@ -121,8 +119,8 @@ struct progress {
 };
 
 /*
- * From here on kprof recover makes no second trace of it, should this process be killed: noted before its chunks are
- * given back, since what is left of them then is not all of the window.
+ * Marks the window as exported, so that kprof recover makes no second trace of it. The mark comes before the window's
+ * chunks are recycled: after that the spool has only a part of it.
  */
 static void exported_note(struct kp_rec_cycle *cycle)
 {
@@ -138,7 +136,7 @@ static void is_written(void *context)
     exported_note(p->cycle);
 }
 
-/* One line, on a terminal, when the host already waits and it takes over a second. */
+/* Logs one line on a terminal, when the host has waited for over a second. */
 static int show_progress(void *context, uint64_t events)
 {
     struct progress *p = context;
@@ -163,7 +161,7 @@ static void account(struct kp_rec_cycle *cycle, int err, const struct kp_export_
     } else if (err != -ENODATA) {
         total.failed++;
     }
-    total.lost += result->lost; /* also where so much was dropped that there is no trace */
+    total.lost += result->lost; /* also when the drops left nothing to export */
     pthread_mutex_unlock(&finish_lock);
     if (err != 0 && err != -ENODATA) return;
     exported_note(cycle);
@@ -197,7 +195,7 @@ static const struct {
                   {KP_EXTRA_STACKS, ".stacks.txt", "set KPROF_WITH_STACK to 1 or ops"},
                   {KP_EXTRA_MEMORY, ".memory.html", "set KPROF_PROFILE_MEMORY=1"}};
 
-/* What was asked for and is not there: once, since the next window has the same to tell. */
+/* Logs once what KPROF_EXPORT asked for and is missing. */
 static void say_extras(const struct kp_export_result *result)
 {
     static unsigned said; /* one exporting thread at a time */
@@ -271,7 +269,7 @@ void kp_finish_tick(void)
     pthread_mutex_unlock(&finish_lock);
 }
 
-/* The export thread may be in the middle of a trace: wait for that one only. */
+/* Waits until the export thread has emptied the queue and ended. */
 static void wait_for_export_thread(void)
 {
     for (uint64_t naps = 0;; naps++) {
@@ -290,7 +288,7 @@ static void say_totals(const char *head, const char *path)
 {
     char steps[64] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
     enum kp_step_source source = kp_steps_source();
-    uint64_t n = schedule->set ? total.steps : kp_steps_seen(); /* without one they mark nothing, see decisions/003 */
+    uint64_t n = schedule->set ? total.steps : kp_steps_seen(); /* without one they mark nothing: decisions/003 */
     if (source != KP_STEP_NONE)
         kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), kp_step_source_name(source));
     if (total.gpu_events) kp_fmt(gpu, sizeof gpu, "%lu on GPUs, ", (unsigned long)total.gpu_events);
@@ -307,15 +305,14 @@ static void say_nothing_written(void)
 {
     uint64_t seen = kp_steps_seen();
     if (!schedule->set || total.failed || kp_cycle_ever_recorded() || kp_run_is_worker()) return;
-    if (kp_run_cannot_record()) return; /* that was the reason, and it was said */
+    if (kp_run_cannot_record()) return; /* that was the reason, and it was logged */
     if (!seen && (!had_activity() || kp_children_is_multiprocessing())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
     kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu", (unsigned long)seen, plural(seen),
            (unsigned long)needed);
 }
 
-/* The last trace and what was written beside it: "DIR/NAME.pt.trace.json.gz, .table.txt", or "DIR/NAME.table.txt"
- * alone. */
+/* Names the last trace and its extras: "DIR/NAME.pt.trace.json.gz, .table.txt", or "DIR/NAME.table.txt" alone. */
 static const char *last_written(char *out, size_t bytes)
 {
     bool any = config->exports & KP_EXPORTS_TRACE;
