@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memblocks.c - the blocks of a trace: taken where, given back when; the steps and the backward passes they fall into
+ * memblocks.c - finds the blocks of a trace: when each was allocated and freed, in which op, step and backward pass
  *
- * One sweep over ops and events of memory by time finds the place of each event: what was open on its thread. Then the
- * events are put in order of address, where a block given back follows the same block taken.
+ * One sweep over ops and memory events by time finds each event's place: what was open on its thread. Then the events
+ * are sorted by address, where a block's free follows its allocation.
  */
 #include "export/report/memory/memblocks.h"
 
@@ -40,7 +40,7 @@ struct sweep {
     struct record *records; /* by time */
     size_t count, capacity;
     struct kp_keyindex threads;
-    struct memory_lane *lanes; /* by their number */
+    struct memory_lane *lanes; /* by number in `threads` */
     size_t lane_capacity;
     unsigned optimizers;
 };
@@ -78,7 +78,7 @@ static int device_order(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* All devices first, so that their numbers stay. */
+/* Finds and sorts all devices before records use their indices. */
 static void devices_find(struct kp_memview *view)
 {
     const struct kp_kineto *trace = view->tree->trace;
@@ -141,8 +141,8 @@ static struct kp_mem_place lane_place(struct memory_lane *lane, int64_t at_ns)
     return place;
 }
 
-/* What a range or a call lies in: not in what ends before it does, as the call of __exit__ that ends a range outlives
- * the range, and holds the beginning of what comes after it. */
+/* Finds what encloses a range or a Python call, and leaves out what ends before it does. The __exit__ call that ends a
+ * range outlives the range and overlaps what comes next. */
 static struct kp_mem_place place_around(struct memory_lane *lane, int64_t start_ns, int64_t end_ns)
 {
     struct kp_mem_place place = lane_place(lane, start_ns);
@@ -155,8 +155,8 @@ static struct kp_mem_place place_around(struct memory_lane *lane, int64_t start_
 }
 
 /*
- * A pass goes on while the sequence numbers fall: a node of autograd with the highest number of a pass, or a higher
- * one, begins another. So does any op between two nodes, and any optimizer's step.
+ * A pass goes on while its sequence numbers stay below the highest. An autograd node with that number or a higher one
+ * begins another pass. So does any op between two nodes, and any optimizer step.
  */
 static int32_t pass_at(struct sweep *s, struct memory_lane *lane, const struct kp_kineto_event *e)
 {
@@ -294,8 +294,8 @@ static struct kp_mem_block *block_add(struct kp_memview *view, const struct reco
     return b;
 }
 
-/* A block taken where one is already: the end of that one was not seen. A block given back that nobody took is older
- * than the window. */
+/* An allocation at an address in use ends the block there, whose free was not recorded. A free without an allocation
+ * belongs to a block from before the window. */
 static void record_pair(struct kp_memview *view, size_t *live, const struct record *r)
 {
     struct kp_mem_block *b = *live == NO_BLOCK ? NULL : &view->blocks[*live];
@@ -353,7 +353,7 @@ static void step_add(struct kp_memview *view, int64_t from_ns, int64_t to_ns, lo
     view->steps[view->step_count++] = (struct kp_mem_step){from_ns, to_ns, number};
 }
 
-/* Without ProfilerStep#: from the end of one optimizer's step to the end of the next. */
+/* Without ProfilerStep#, a step ends where a step of the first optimizer ends. */
 static void steps_of_optimizers(struct kp_memview *view)
 {
     const struct kp_kineto *trace = view->tree->trace;
@@ -394,14 +394,14 @@ static bool has_step_begun(const void *step, const void *ns)
     return ((const struct kp_mem_step *)step)->from_ns <= *(const int64_t *)ns;
 }
 
-/* The step that began last before a moment, if that has not ended. */
+/* Returns the index of the step that is open at a moment. */
 long kp_mem_step_at(const struct kp_memview *view, int64_t at_ns)
 {
     const size_t after = kp_search(view->steps, sizeof *view->steps, view->step_count, has_step_begun, &at_ns);
     return after && view->steps[after - 1].to_ns >= at_ns ? (long)after - 1 : -1;
 }
 
-/* ---- all of it ---- */
+/* ---- the view ---- */
 
 static void window_find(struct kp_memview *view, const struct sweep *s)
 {

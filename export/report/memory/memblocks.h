@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memblocks.h - what a trace tells of memory: blocks, what each is for, the timeline, the peak, what stays from step to
- * step
+ * memblocks.h - memory in a trace: blocks by category, the timeline, the peak, and what grows from step to step
  *
- * A trace has no tensors, only blocks and the ops around them; docs/decisions/023 says how torch's categories are told
- * from that.
+ * A trace has no tensors, only blocks and the ops around them. docs/decisions/023 says how these give torch's
+ * categories.
  */
 #ifndef KP_MEMVIEW_H
 #define KP_MEMVIEW_H
@@ -24,18 +23,18 @@ enum kp_mem_category {
     KP_MEM_GRADIENT,
     KP_MEM_AUTOGRAD,
     KP_MEM_UNKNOWN,
-    KP_MEM_BEFORE /* taken before the window, so nobody saw for what */,
+    KP_MEM_BEFORE /* allocated before the window: its op is unknown */,
     KP_MEM_CATEGORIES
 };
 
-/* The place in the program where something happened: nodes of the tree, -1: none. */
+/* Where in the program something happened: indices of nodes in the tree, -1 for none. */
 struct kp_mem_place {
-    int32_t op, top; /* innermost and outermost op */
-    int32_t leaf; /* the outermost that has a schema or is a node of autograd: what torch calls one step of data flow */
+    int32_t op, top;   /* innermost and outermost op */
+    int32_t leaf;      /* the outermost that has a schema or is an autograd node: one step of torch's data flow */
     int32_t engine;    /* the outermost evaluate_function of autograd */
     int32_t optimizer; /* Optimizer.step# */
     int32_t range;     /* innermost annotation */
-    int32_t pass;      /* backward pass */
+    int32_t pass;      /* index of the backward pass */
     uint64_t thread;
 };
 
@@ -54,16 +53,15 @@ struct kp_mem_device {
     int type, id;          /* c10 device type and index; CPU: 0, -1 */
     char name[24];         /* CPU, GPU 0 */
     size_t first, count;   /* its blocks */
-    int64_t before_bytes;  /* what was taken before the window and not given back in it */
+    int64_t before_bytes;  /* allocated before the window and not freed in it */
     int64_t reserved_most; /* -1: not told */
 };
 struct kp_mem_step {
     int64_t from_ns, to_ns;
     long number;
 };
-struct kp_mem_pass { /* one backward pass of one thread */
-    int64_t from_ns, to_ns,
-        forward_ns; /* forward_ns: where the forward pass began whose nodes it walks; INT64_MAX: not seen */
+struct kp_mem_pass {                    /* one backward pass of one thread */
+    int64_t from_ns, to_ns, forward_ns; /* forward_ns: when the forward pass of its nodes began, INT64_MAX if unknown */
     int64_t most_seq;
     uint64_t forward_thread;
     unsigned optimizers; /* how many Optimizer.step# had begun */
@@ -93,14 +91,14 @@ struct kp_memview {
     size_t node_count, node_capacity;
     struct kp_mem_out *outs;
     size_t out_count, out_capacity;
-    uint32_t *stacks;         /* of each node, else of the nearest around it that has one */
+    uint32_t *stacks;         /* by node: string id of its stack, or of the nearest parent's */
     int64_t begin_ns, end_ns; /* of the window */
-    const char *step_source;  /* what the steps are: ProfilerStep#, or the next best */
-    bool no_addresses;        /* a trace of 2021: blocks cannot be told apart */
+    const char *step_source;  /* "ProfilerStep" or "Optimizer.step" */
+    bool no_addresses;        /* some memory events have no address (traces of 2021) */
 };
 
-/* The tree has had kp_tree_fill_stacks and kp_tree_set_stacks when its trace has stacks. -ENODATA: the trace has no
- * event of memory. */
+/* If the trace has stacks, the caller has called kp_tree_fill_stacks and kp_tree_set_stacks. -ENODATA: no memory
+ * events. */
 int kp_memview_build(struct kp_memview *view, struct kp_tree *tree);
 void kp_memview_fini(struct kp_memview *view);
 void kp_memview_categories(struct kp_memview *view); /* memcategory.c; part of kp_memview_build */
@@ -111,8 +109,8 @@ static inline bool kp_mem_is_optimizer(const char *name) { return strncmp(name, 
 /* ---- memcurve.c: totals over time ---- */
 
 struct kp_mem_point {
-    int64_t at_ns; /* INT64_MIN: at the beginning */
-    int64_t bytes; /* negative: given back */
+    int64_t at_ns;
+    int64_t bytes; /* negative: freed */
     uint32_t block;
     uint8_t category;
 };
@@ -122,16 +120,16 @@ struct kp_mem_sum {
 struct kp_mem_curve {
     struct kp_mem_point *points; /* by time */
     size_t count, capacity;
-    struct kp_mem_sum begin, end, most, peak; /* most: of each by itself; peak: all at that moment */
+    struct kp_mem_sum begin, end, most, peak; /* most: each category's own highest; peak: all at peak_ns */
     int64_t peak_ns;
     const struct kp_mem_device *device;
 };
-/* Within [from_ns, to_ns]. */
+/* Builds the curve of [from_ns, to_ns]. */
 void kp_mem_curve_build(struct kp_mem_curve *curve, const struct kp_memview *view, size_t device, int64_t from_ns,
                         int64_t to_ns);
 void kp_mem_curve_fini(struct kp_mem_curve *curve);
 void kp_mem_sum_add(struct kp_mem_sum *sum, const struct kp_mem_point *point);
-/* The highest moment of each of n equal stretches: n sums (calloc'd), and when (ns). */
+/* Returns the sums at the highest moment of each of n equal stretches, which the caller frees. at_ns gets its time. */
 struct kp_mem_sum *kp_mem_curve_slices(const struct kp_mem_curve *curve, int64_t from_ns, int64_t to_ns, size_t n,
                                        int64_t *at_ns);
 
@@ -142,15 +140,15 @@ struct kp_mem_group {
     uint8_t category;
     int64_t bytes;
     size_t count;
-    long first_step, last_step, steps; /* of leaks: numbers, and how many have some */
+    long first_step, last_step, steps; /* of leaks: indices of steps, and in how many there are some */
 };
 struct kp_mem_groups {
     struct kp_mem_group *rows; /* most bytes first */
     size_t count, capacity;
 };
 void kp_mem_groups_live(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device, int64_t at_ns);
-/* What was taken in steps before the last and is there when that ends, where that happened in at least two and in half
- * of them. */
+/* Gathers blocks from steps before the last that outlive the last step. Keeps the rows of at least two steps and of
+ * half of them. */
 void kp_mem_groups_leaks(struct kp_mem_groups *groups, const struct kp_memview *view, size_t device);
 void kp_mem_groups_fini(struct kp_mem_groups *groups);
 
@@ -161,7 +159,7 @@ struct kp_mem_show {
     long row_limit; /* -1: all */
     int64_t from_ns, to_ns;
     const char *label;
-    const char *members; /* JSON: put first into the object; NULL: none */
+    const char *members; /* JSON to put first into the object, or NULL */
 };
 void kp_memtable_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show); /* memtable.c */
 void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show);  /* memjson.c */

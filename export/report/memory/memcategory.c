@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memcategory.c - what each block is for, in torch's words, told from where it was taken and how long it lived
+ * memcategory.c - gives each block one of torch's categories, by where it was allocated and how long it lived
  *
- * torch follows tensors from op to op; a trace has none. What it has are the phases of a training: forward passes
- * (found by the sequence numbers that their ops share with the nodes of a backward pass), backward passes, steps of an
- * optimizer. docs/decisions/023 has the rules, one by one, and where they differ from torch's.
+ * torch follows tensors from op to op. A trace has no tensors, but it has forward passes, backward passes and optimizer
+ * steps. A forward pass's ops share sequence numbers with the nodes of its backward pass. docs/decisions/023 has the
+ * rules, and where they differ from torch's.
  */
 #include "export/report/memory/memblocks.h"
 
@@ -13,8 +13,8 @@
 
 #include "collector/base/kp_search.h"
 
-enum { LOOKS_MOST = 1024 }; /* ops of one number */
-enum { PASSES_AHEAD = 32 }; /* so many forward passes may have begun before the backward pass of the first */
+enum { LOOKS_MOST = 1024 }; /* ops of one sequence number that are looked at */
+enum { PASSES_AHEAD = 32 }; /* forward passes that may begin before the first one's backward pass */
 
 struct forward_seq {
     int64_t seq, start_ns, top_ns; /* top_ns: where the outermost op around it began */
@@ -93,8 +93,8 @@ static size_t forward_after(const struct forwards *f, int64_t seq, int64_t ns)
     return kp_search(f->of, sizeof *f->of, f->count, is_forward_before, &key);
 }
 
-/* Of each thread the last op with this number before the pass: ops that record nothing show the number of the next that
- * does. */
+/* Each thread votes by its last op with this number before the pass. An op without an autograd node shows the number of
+ * the next op with one. */
 static void votes_cast(struct forward_tally *votes, size_t most, size_t *count, const struct forwards *f, int64_t seq,
                        int64_t before_ns)
 {
@@ -117,7 +117,7 @@ static int node_order(const void *a, const void *b)
     return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* Sequence numbers count by thread: the forward thread is the one that has the most of a pass's. */
+/* Each thread counts its own sequence numbers. The forward thread is the one with most of a pass's numbers. */
 static void passes_settle(struct kp_memview *view)
 {
     struct forwards f = {0};
@@ -128,7 +128,7 @@ static void passes_settle(struct kp_memview *view)
         size_t count = 0, best = 0;
         struct kp_mem_pass *pass = &view->passes[view->nodes[i].pass];
         for (int32_t p = view->nodes[i].pass; i < view->node_count && view->nodes[i].pass == p; i++)
-            if (!count || view->nodes[i].seq != view->nodes[i - 1].seq) /* nobody votes twice */
+            if (!count || view->nodes[i].seq != view->nodes[i - 1].seq) /* a number votes once */
                 votes_cast(votes, 64, &count, &f, view->nodes[i].seq, pass->from_ns);
         for (size_t v = 1; v < count; v++)
             if (votes[v].count > votes[best].count) best = v;
@@ -163,13 +163,13 @@ static bool has_pass_begun(const void *pass, const void *ns)
     return ((const struct kp_mem_pass *)pass)->from_ns <= *(const int64_t *)ns;
 }
 
-/* The first backward pass that begins after a moment. */
+/* Returns the index of the first backward pass that begins after a moment. */
 static size_t pass_after(const struct kp_memview *view, int64_t ns)
 {
     return kp_search(view->passes, sizeof *view->passes, view->pass_count, has_pass_begun, &ns);
 }
 
-/* The backward pass whose forward pass was going on when the block was taken, on the same thread. */
+/* Finds the backward pass whose forward pass allocated the block, on the same thread. */
 static const struct kp_mem_pass *pass_of_forward(const struct kp_memview *view, const struct kp_mem_block *b)
 {
     size_t first = pass_after(view, b->from_ns);
@@ -179,8 +179,8 @@ static const struct kp_mem_pass *pass_of_forward(const struct kp_memview *view, 
     return NULL;
 }
 
-/* Taken before a forward pass, after the last step of an optimizer; there when it began, and given back before the next
- * step ended. */
+/* An input is allocated after an optimizer step and before a forward pass. It lives when that begins, and is freed
+ * before the next step ends. */
 static bool is_input(const struct kp_memview *view, const struct optimizer_spans *optimizers,
                      const struct kp_mem_block *b)
 {
@@ -224,7 +224,7 @@ static int size_order(const void *a, const void *b)
     return (x->block > y->block) - (x->block < y->block);
 }
 
-/* Gradients, and what may be parameters: there before the first forward pass and after the last backward pass. */
+/* Gathers gradients, and candidates for parameters: allocated before the first pass and freed after the last. */
 static void sizes_find(struct size_rows *s, const struct kp_memview *view)
 {
     const struct kp_mem_pass *first = &view->passes[0], *last = &view->passes[view->pass_count - 1];
@@ -241,7 +241,7 @@ static void sizes_find(struct size_rows *s, const struct kp_memview *view)
     if (s->count) qsort(s->rows, s->count, sizeof *s->rows, size_order);
 }
 
-/* A parameter has a gradient of its own size: as many blocks of a size as one pass had gradients of it. */
+/* A parameter has a gradient of its size. So a size has at most as many parameters as a pass had gradients of it. */
 static void parameters_find(struct kp_memview *view)
 {
     struct size_rows s = {0};

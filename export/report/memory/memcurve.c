@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* memcurve.c - what is taken at each moment, by category: the curve, its highest moment, the highest moment of each
- * stretch */
+/* memcurve.c - allocated bytes over time, by category: the curve, its peak, the peak of each stretch */
 #include "export/report/memory/memblocks.h"
 
 #include <stdlib.h>
@@ -10,7 +9,7 @@ static int point_order(const void *a, const void *b)
 {
     const struct kp_mem_point *x = a, *y = b;
     if (x->at_ns != y->at_ns) return x->at_ns < y->at_ns ? -1 : 1;
-    if ((x->bytes < 0) != (y->bytes < 0)) /* given back before taken: one address at one moment is no peak */
+    if ((x->bytes < 0) != (y->bytes < 0)) /* frees first: an address reused at one moment is no peak */
         return x->bytes < 0 ? -1 : 1;
     return (x->block > y->block) - (x->block < y->block);
 }

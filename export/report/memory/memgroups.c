@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* memgroups.c - blocks put together by the op that took them: what was live at a moment, what stays from step to
- * step */
+/* memgroups.c - groups blocks by the op that allocated them: live at a moment, or left over from step to step */
 #include "export/report/memory/memblocks.h"
 
 #include <stdlib.h>
@@ -48,7 +47,7 @@ static int bytes_order(const void *a, const void *b)
     return key_compare(x, y);
 }
 
-/* One row a key, the most bytes first. */
+/* Merges the rows of each key, and puts those with most bytes first. */
 static void groups_merge(struct kp_mem_groups *g)
 {
     size_t kept = 0;
@@ -84,7 +83,7 @@ void kp_mem_groups_leaks(struct kp_mem_groups *g, const struct kp_memview *view,
     const struct kp_mem_device *d = &view->devices[device];
     size_t kept = 0;
     long before_last = (long)view->step_count - 1;
-    /* not the end of the window: a program gives back everything when it ends */
+    /* not the end of the window: a program frees everything when it ends */
     int64_t end_ns = view->step_count ? view->steps[before_last].to_ns : 0;
     memset(g, 0, sizeof *g);
     for (size_t i = d->first; i < d->first + d->count; i++) {
@@ -104,8 +103,7 @@ void kp_mem_groups_fini(struct kp_mem_groups *g)
     g->count = 0;
 }
 
-/* "Linear_0, model.py(12): forward": the innermost nn.Module and the innermost line of the program, as far as the stack
- * has them. */
+/* Writes the innermost nn.Module and line of the program, if the stack has them: "Linear_0, model.py(12): forward". */
 const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out, size_t bytes)
 {
     const char *text = stack ? kp_kineto_text(view->tree->trace, stack) : "", *line = NULL, *module = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* memjson.c - memory for machines: all of it as JSON, and torch's raw timeline of one device */
+/* memjson.c - writes memory as JSON, and torch's raw timeline of one device */
 #include "export/report/memory/memblocks.h"
 
 #include <inttypes.h>
@@ -71,7 +71,7 @@ static void outs_put(FILE *out, const struct kp_memview *view, size_t device)
     fputs("],\n", out);
 }
 
-/* One point a moment: [ns, all, and one a category]. */
+/* Writes one point for each moment: [ns, total, one sum for each category]. */
 static void timeline_put(FILE *out, const struct kp_mem_curve *c, int64_t from_ns)
 {
     struct kp_mem_sum now = c->begin;
@@ -137,8 +137,8 @@ void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_
     fputs("]}\n", out);
 }
 
-/* [time or -1, action, bytes, category]: 1 was there before, 2 taken, 4 given back. torch has no word for our last
- * category: unknown. */
+/* Writes [time or -1, action, bytes, category]. Actions: 1 before the window, 2 allocated, 4 freed. torch lacks our
+ * last category, which becomes Unknown. */
 void kp_memjson_raw(FILE *out, const struct kp_memview *view, size_t device)
 {
     struct kp_mem_curve c;

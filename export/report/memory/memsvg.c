@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * memsvg.c - the timeline drawn: one SVG file that needs no other, a panel a device, categories stacked in torch's
- * colours
+ * memsvg.c - draws the timeline as SVG, a panel for each device in torch's colours, and writes the HTML page around it
  *
- * The time is cut into 800 stretches, and each shows its highest moment: a peak of a microsecond is seen, and the file
- * does not grow with the window. The title of a stretch (what the mouse shows) has the numbers.
+ * The time is cut into 800 stretches, and each shows its highest moment. So a peak of a microsecond shows, and the file
+ * does not grow with the window. A stretch's title, which the mouse shows, has the numbers.
  */
 #include "export/report/memory/memblocks.h"
 
@@ -43,7 +42,7 @@ static double y_of(const struct panel *p, int64_t bytes)
     return p->top + PLOT - (double)bytes / most * PLOT;
 }
 
-/* A category from stretch to stretch: along its upper edge there, along its lower edge back. */
+/* Draws a category's area: along its upper edge to the right, along its lower edge back. */
 static void area_put(FILE *out, const struct panel *p, unsigned category)
 {
     int64_t below[SLICES];
@@ -81,7 +80,7 @@ static void steps_put(FILE *out, const struct panel *p)
     size_t shown = 0;
     for (size_t i = 0; i < p->view->step_count; i++)
         shown += p->view->steps[i].from_ns >= p->show->from_ns && p->view->steps[i].from_ns <= p->show->to_ns;
-    size_t every = shown / 40 + 1; /* no more lines than can be told apart */
+    size_t every = shown / 40 + 1; /* at most 40 lines, so that they can be told apart */
     for (size_t i = 0; i < p->view->step_count; i += every) {
         const struct kp_mem_step *step = &p->view->steps[i];
         if (step->from_ns < p->show->from_ns || step->from_ns > p->show->to_ns) continue;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* memtable.c - memory as text: for each device the peak, what was live then by op, the timeline, what stays from step
- * to step */
+/* memtable.c - writes memory as text: for each device the peak, live blocks by op, what grows, and the timeline */
 #include "export/report/memory/memblocks.h"
 
 #include <stdlib.h>
@@ -34,7 +33,7 @@ static const char *letters_skip(const char *text, size_t letters)
     return text;
 }
 
-/* At most `width` letters wide, cut in the middle: both ends of an op's name tell something. */
+/* Writes at most `width` letters, cut in the middle, since both ends of an op's name matter. */
 static void name_put(FILE *out, const char *text, size_t width)
 {
     size_t capacity = 0, all = 4 * strlen(text) + 1, head = (width - 2) / 2, tail = width - 2 - head;
