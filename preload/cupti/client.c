@@ -107,8 +107,8 @@ void kp_client_begin(uint64_t now)
     kp_store_release(&after, 0); /* pairs with: client.c:is_in_session */
 }
 
-/* kinds_now is seq_cst, as are the words of kinds.c. Each side changes its own word, then reads the other's: so a kind
- * that either side wants stays enabled. */
+/* kinds_now is seq_cst, as are the words of enabled.c. Each side changes its own word, then reads the other's: so a
+ * kind that either side wants stays enabled. */
 void kp_client_enable(uint32_t kind, uint64_t now)
 {
     if (!atomic_load(&kinds_now)) kp_client_begin(now);

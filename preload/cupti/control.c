@@ -3,14 +3,14 @@
  * control.c - arms, flushes and disarms: our calls that change something in CUPTI
  *
  * Called by: turns.c on the thread kprof-cuda
- * Owns:      the values to restore; kinds.c has what is enabled
+ * Owns:      the values to restore; enabled.c has what is enabled
  * Locks:     none held in a CUPTI call, which may call us back
  * On fail:   leaves out a kind that CUPTI refuses. Without calls or kernels it refuses GPU recording, with a log line.
  * Safe in:   signal handlers no; not called after fork
  *
  * Sets attributes before callbacks, and callbacks before kinds. EnableAndDump gives records of the devices and contexts
- * that exist already. Never calls cuptiFinalize or cuptiSubscribe: a process has one subscriber, which torch.profiler may
- * be. (From 13.0 on other.c tries cuptiSubscribe_v2 after a refusal.)
+ * that exist already. Never calls cuptiFinalize or cuptiSubscribe: a process has one subscriber, which torch.profiler
+ * may be. (From 13.0 on other.c tries cuptiSubscribe_v2 after a refusal.)
  */
 #include <errno.h>
 #include <string.h>

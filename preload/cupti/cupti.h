@@ -9,7 +9,7 @@
  *   lane.c          writes a decoded buffer into the spool; losses, threads, names
  *   buffer.c        the pool of buffers, and the two callbacks that CUPTI calls
  *   control.c       arms and disarms: our CUPTI calls that change something
- *   kinds.c         the kinds that we have enabled
+ *   enabled.c       the kinds that we have enabled
  *   filter.c        calls that CUPTI records one by one, ours and the program's
  *   limit.c         decides when CUPTI is disabled before its window ends
  *   rules.c         what this CUPTI may be used for, by its version
@@ -98,7 +98,7 @@ void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes);
 /* Bytes of a record of this kind, 0 if the loaded libcupti does not know it. Only after an arming. */
 uint32_t kp_record_bytes(uint32_t kind);
 
-/* --- kinds.c: which kinds and calls we have enabled --- */
+/* --- enabled.c: which kinds and calls we have enabled --- */
 
 /* Do we have this kind enabled? Then the program's Disable must not reach CUPTI. false while we cannot call CUPTI,
  * since we could not disable it later. */

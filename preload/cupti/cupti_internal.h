@@ -117,7 +117,7 @@ void kp_device_write_all(void);                        /* a DEVICE record for ea
 void kp_device_write(const struct kp_decoded *device); /* from CUPTI, if the driver gave none */
 void kp_context_write(const struct kp_rec_context *context);
 
-/* --- kinds.c: the kinds that we have enabled (see cupti.h) --- */
+/* --- enabled.c: the kinds that we have enabled (see cupti.h) --- */
 
 enum { KP_KINDS_SINGLY = 0 };        /* no CUPTI kind is 0: this bit says that we enabled driver calls one by one */
 void kp_kinds_add(uint32_t kind);    /* call before enabling it */

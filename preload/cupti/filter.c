@@ -3,7 +3,7 @@
  * filter.c - enables the single calls that we or the program want recorded, and disables the others
  *
  * Called by: control.c on the thread kprof-cuda, after it enabled or disabled kinds; tee.c inside the program's Disable
- * Owns:      nothing; kinds.c and client.c know what each side wants
+ * Owns:      nothing; enabled.c and client.c know what each side wants
  * Locks:     none. As with kinds (tee.c), each side changes its own word, sets the call, and reads both words again.
  * On fail:   returns CUPTI's error, and still sets the other calls
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kinds.c - the kinds of CUPTI records that we have enabled, for both sides to read
+ * enabled.c - the kinds of CUPTI records that we have enabled, for both sides to read
  *
  * Called by: control.c, which changes them; buffer.c, filter.c and tee.c on any thread, which ask
  * Owns:      the bits of our enabled kinds; how many records CUPTI dropped
