@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flame.c - a flame graph as one SVG file: frames merged by name, drawn to scale, with a script of its own to zoom and
- * search
+ * flame.c - draws a flame graph as one SVG file, with a script in it that zooms and searches
  *
- * Stacks come folded ("outer;inner"). Frames of one name under one parent are one box, as wide as all that happened in
- * it. Boxes too narrow to be seen are left out, so the file's size does not grow with the run.
+ * Stacks come folded ("outer;inner"). Frames of one name under one parent become one box, as wide as their total time.
+ * Boxes too narrow to be seen are left out, so the file does not grow with the run.
  */
 #include "export/report/folded.h"
 
@@ -62,7 +61,7 @@ void kp_flame_close(struct kp_flame *f)
     free(f);
 }
 
-/* Where the box is, or the free slot where it belongs. */
+/* Finds the box's slot, or the free one where it belongs. */
 static size_t slot_of(const struct kp_flame *f, uint32_t parent, const char *name, size_t bytes)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325) ^ parent;
@@ -120,7 +119,7 @@ struct numbers {
     size_t capacity;
 };
 
-/* Children by name, so that two graphs of one program look alike. No two have one name. */
+/* Sorts children by name, so that two graphs of one program look alike. Their names differ. */
 static void children_sort(struct kp_flame *f, uint32_t parent, struct numbers *numbers)
 {
     size_t n = 0;
@@ -134,8 +133,7 @@ static void children_sort(struct kp_flame *f, uint32_t parent, struct numbers *n
     for (size_t i = 0; i < n; i++) f->boxes[numbers->of[i]].next = i + 1 < n ? numbers->of[i + 1] : 0;
 }
 
-/* A colour of the fire for Python, of the sea for what is made in C, of the wood for modules; the same for the same
- * name. */
+/* Python is orange, C is blue, nn.Module is green. A name always gets the same shade. */
 static void colour_put(FILE *out, const char *name)
 {
     unsigned h = 2166136261u;
@@ -162,14 +160,14 @@ static void box_put(const struct kp_flame *f, FILE *out, uint32_t i, double x, d
         size_t bytes = strlen(b->name), most = fits < sizeof shown - 1 ? fits : sizeof shown - 1;
         snprintf(shown, sizeof shown, "%s", b->name);
         if (bytes > most) memcpy(shown + most - 2, "..", 3);
-        for (size_t k = 0; k < most && shown[k]; k++) /* half a letter is none */
+        for (size_t k = 0; k < most && shown[k]; k++) /* not ASCII: the cut may leave half a letter */
             if ((unsigned char)shown[k] >= 0x80) shown[k] = '?';
         kp_html_text(out, shown);
     }
     fputs("</text></g>\n", out);
 }
 
-/* Without recursion: stacks of Python may be a thousand deep. */
+/* Draws all boxes, without recursion: Python stacks may be a thousand deep. */
 static void boxes_put(struct kp_flame *f, FILE *out, unsigned height)
 {
     const double all = f->boxes[0].total ? (double)f->boxes[0].total : 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* folded.c - the call stacks of a trace, a line an event, as torch's export_stacks writes them */
+/* folded.c - makes a line of each event's call stack, as torch's export_stacks does */
 #include "export/report/folded.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ bool kp_folded_metric(const char *name, bool *on_device)
     return false;
 }
 
-/* Turns "c;b;a;" round to "a;b;c". Returns false when nothing is left. */
+/* Reverses "c;b;a;" to "a;b;c", without autograd's helpers. Returns false when nothing is left. */
 static bool stack_turn(const char *stack, char **out, size_t *capacity)
 {
     size_t bytes = strlen(stack), used = 0;
@@ -44,16 +44,15 @@ static bool stack_turn(const char *stack, char **out, size_t *capacity)
     return used != 0;
 }
 
-/* Each stack is turned once, however many events have it, and kept as a string of the trace. */
+/* Reversed stacks. Each is made once and kept as a string of the trace. */
 struct turned {
     struct kp_kineto *trace;
-    uint32_t *of; /* by the stack's string id: the line's + 1, 0: not yet */
+    uint32_t *of; /* by the stack's string id: the line's id + 1, 0 if not made yet */
     size_t count, capacity, line_capacity, shown_capacity;
     char *line, *shown;
 };
 
-/* A line of flamegraph.pl: frames, semicolons, a blank, a number. What may not stand in a line is shown as
- * elsewhere. */
+/* Makes a line's frames for flamegraph.pl. kp_plain_text() escapes what may not stand in a line. */
 static uint32_t line_make(struct turned *t, uint32_t stack)
 {
     if (!stack_turn(kp_kineto_text(t->trace, stack), &t->line, &t->line_capacity)) return 0;
@@ -63,7 +62,7 @@ static uint32_t line_make(struct turned *t, uint32_t stack)
     return kp_strings_put(t->trace->strings, t->shown, kp_plain_text(t->shown, most, t->line, bytes));
 }
 
-/* String id of the line, 0: no frame is left. */
+/* Returns the line's string id, 0 when no frame is left. */
 static uint32_t line_of(struct turned *t, uint32_t stack)
 {
     if (stack >= t->count) {

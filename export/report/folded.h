@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* folded.h - call stacks with what they cost: torch's export_stacks, flame graphs */
+/* folded.h - call stacks with their times, for torch's export_stacks and flame graphs */
 #ifndef KP_FOLDED_H
 #define KP_FOLDED_H
 
@@ -7,17 +7,17 @@
 
 #include "export/report/keyavg.h"
 
-/* What a line of export_stacks costs: self_cpu_time_total, self_cuda_time_total (or xpu, privateuse1). false: no such
- * metric. */
+/* Reads a metric of export_stacks: self_cpu_time_total or self_cuda_time_total (also xpu, privateuse1, device). Returns
+ * false for another name. */
 bool kp_folded_metric(const char *name, bool *on_device);
 /*
- * Calls `fn` for every event with a stack that costs at least one microsecond, in torch's order: frames from the
- * outermost to the innermost, joined by ';', blanks in them '_'.
+ * Calls `fn` for every event with a stack and at least one microsecond, in torch's order. Frames go from the outermost
+ * to the innermost, joined by ';'. A blank in them becomes '_'.
  */
 typedef void (*kp_folded_fn)(void *context, const char *stack, int64_t us);
 void kp_folded_walk(const struct kp_tree *tree, bool on_device, kp_folded_fn fn, void *context);
 
-/* flame.c: a flame graph as one SVG file that needs no other. `title` may hold any text. */
+/* flame.c: a flame graph as one SVG file that loads no other. `title` may hold any text. */
 struct kp_flame;
 struct kp_flame *kp_flame_open(void);
 void kp_flame_add(void *flame, const char *stack, int64_t us); /* a kp_folded_fn */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* html.c - text inside HTML and SVG */
+/* html.c - writes text into HTML and SVG */
 #include "export/report/html.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static void letters_put(FILE *out, const char *text)
         }
 }
 
-/* Line by line: a page has whole tables as one text. */
+/* Goes line by line, since kp_plain_text() would escape line breaks. */
 void kp_html_text(FILE *out, const char *text)
 {
     enum { PIECE = 256 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* html.h - text inside HTML and SVG */
+/* html.h - writes text into HTML and SVG */
 #ifndef KP_HTML_H
 #define KP_HTML_H
 
 #include <stdio.h>
 
-void kp_html_text(FILE *out,
-                  const char *text); /* as text or in an attribute; control characters but line breaks are left out */
+/* Writes text for an element or an attribute. Control characters become \xNN, but line breaks stay. */
+void kp_html_text(FILE *out, const char *text);
 
 #endif

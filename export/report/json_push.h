@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * json_push.h - JSON in pieces: what kineto_parse.c asks of a reader
+ * json_push.h - a reader of JSON in pieces, for kineto_parse.c
  *
- * The command has libyajl behind it (export/incommand), which may meet any file. The library reads only what it has
- * just written (export/inhost), and needs no other library.
+ * The command may read any file, and implements the reader by libyajl (export/incommand). The library reads only what
+ * it has just written, by a reader of its own (export/inhost).
  */
 #ifndef KP_JSON_PUSH_H
 #define KP_JSON_PUSH_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Each returns 0 to end the reading. Texts have no NUL behind them, and numbers stay texts. */
+/* A callback returns 0 to stop the reading. Texts end without a NUL, and numbers come as text. */
 struct kp_json_calls {
     int (*null)(void *context);
     int (*boolean)(void *context, int value);
@@ -24,14 +24,14 @@ struct kp_json_calls {
     int (*array_end)(void *context);
 };
 struct kp_json_push;
-/* `grow` is realloc that never fails; what it gives kp_rt_free takes back. */
+/* `grow` is a realloc() that never fails; kp_rt_free frees its memory. */
 struct kp_json_push *kp_json_push_open(const struct kp_json_calls *calls, void *context,
                                        void *(*grow)(void *memory, size_t bytes));
 void kp_json_push_close(struct kp_json_push *p);
-/* The next piece; false: it is no JSON, see _consumed and _why. */
+/* Reads the next piece. Returns false if it is not JSON, see _consumed and _why. */
 bool kp_json_push_feed(struct kp_json_push *p, const char *text, size_t bytes);
-bool kp_json_push_end(struct kp_json_push *p);                          /* false: more had to come */
-size_t kp_json_push_consumed(const struct kp_json_push *p);             /* of the last piece */
-void kp_json_push_why(struct kp_json_push *p, char *out, size_t bytes); /* one line; before the next call */
+bool kp_json_push_end(struct kp_json_push *p);                          /* false: the text ends too early */
+size_t kp_json_push_consumed(const struct kp_json_push *p);             /* bytes of the last piece */
+void kp_json_push_why(struct kp_json_push *p, char *out, size_t bytes); /* writes one line; call it before any other */
 
 #endif

@@ -15,7 +15,7 @@ struct group_key {
     uint8_t on_device, is_annotation;
 };
 struct groups {
-    struct group_key *keys; /* one a row */
+    struct group_key *keys; /* one for each row */
     size_t key_capacity;
     uint32_t *slots; /* row + 1, 0: free */
     size_t slot_count;
@@ -50,7 +50,7 @@ static void groups_widen(struct groups *g, size_t rows)
     }
 }
 
-/* The row of a key; row_begin fills a new one. */
+/* Finds or adds the row of a key; row_begin fills a new one. */
 static struct kp_row *row_for(struct kp_keyavg *out, struct groups *g, const struct group_key *key, bool *is_new)
 {
     if (out->count * 2 >= g->slot_count) groups_widen(g, out->count);
@@ -93,7 +93,7 @@ static void row_add(struct kp_row *row, const struct kp_tree *tree, size_t index
     row->flops += node_flops(tree->trace, node);
 }
 
-/* Frames are kept in the trace as "a;b;c;", innermost first; the helpers of autograd are left out, as torch does. */
+/* Whether a frame is a helper of autograd, which torch leaves out of stacks. */
 bool kp_keyavg_is_helper(const char *frame)
 {
     static const char *const pairs[][2] = {
@@ -109,7 +109,7 @@ bool kp_keyavg_is_helper(const char *frame)
     return false;
 }
 
-/* The first `frames` frames as one string id, "a\nb\n". */
+/* Joins the first `frames` frames of "a;b;c;", innermost first, to "a\nb\n". Returns its string id. */
 static uint32_t stack_cut(struct kp_kineto *trace, uint32_t stack, uint32_t frames)
 {
     const char *text = kp_kineto_text(trace, stack);
@@ -135,9 +135,9 @@ static uint32_t stack_cut(struct kp_kineto *trace, uint32_t stack, uint32_t fram
     return id;
 }
 
-/* A stack is cut once, however many events have it. */
+/* Stacks cut to their first frames. Each is cut once. */
 struct cuts {
-    uint32_t *of; /* by the stack's string id: the cut's + 1, 0: not yet */
+    uint32_t *of; /* by the stack's string id: the cut one's + 1, 0 if not cut yet */
     size_t count, capacity;
 };
 
@@ -162,7 +162,7 @@ static void row_set_stack(struct kp_row *row, struct kp_kineto *trace, uint32_t 
     }
 }
 
-/* What tells the rows of two nodes apart. */
+/* Makes the key of a node's row. */
 static struct group_key key_of(const struct kp_tree *tree, const struct kp_node *node,
                                const struct kp_keyavg_options *options, struct cuts *cuts)
 {
@@ -310,7 +310,7 @@ struct sort_context {
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Two lists as kp_kineto_event.shapes has them, "[[2, 3], []]", in the order Python gives lists. */
+/* Compares two texts of kp_kineto_event.shapes, "[[2, 3], []]", as Python compares the lists. */
 static int shapes_order(const char *a, const char *b)
 {
     while (*a || *b) {
@@ -361,7 +361,7 @@ static int value_order(const struct kp_row *x, const struct kp_row *y, const str
     }
 }
 
-/* Merge sort by hand would be the same: the index breaks ties, so the order is the stable one. */
+/* A row and its index, which breaks ties and so makes the sort stable. */
 struct sorted {
     struct kp_row row;
     size_t index;

@@ -2,8 +2,8 @@
 /*
  * keyavg.h - torch's key_averages() over a trace: the tree of host events, self times, rows by key
  *
- * Times are doubles in microseconds after the profiler's start, computed in torch's order of operations, so that the
- * last digit of a mean or a percentage falls the same way.
+ * Times in microseconds are doubles, computed from the profiler's start in torch's order of operations. So the last
+ * digit of a mean or a percentage is torch's.
  */
 #ifndef KP_KEYAVG_H
 #define KP_KEYAVG_H
@@ -32,7 +32,7 @@ struct kp_tree {
 
 struct kp_row {
     uint32_t name, overload, shapes; /* string ids */
-    const char **stack;              /* frames, innermost first; the texts are string ids' */
+    const char **stack;              /* frames, innermost first: strings of the trace */
     uint32_t stack_count;
     int64_t count;
     double cpu_total, self_cpu, device_total, self_device, cpu_avg, device_avg;
@@ -69,19 +69,18 @@ struct kp_op_ids {
 };
 void kp_op_ids_gather(struct kp_op_ids *ids, const struct kp_tree *tree);
 void kp_op_ids_fini(struct kp_op_ids *ids);
-/* First of `count` rows whose key is `key` or more; a row begins with its key, and rows stand by it. */
+/* Returns the first of `count` rows whose key is at least `key`. A row begins with its key, and they are sorted by it. */
 size_t kp_rows_from(const void *rows, size_t count, size_t row_bytes, int64_t key);
 
 int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace);
 void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_tree_build */
-/* keyavg_calls.c: events without a call stack get the Python calls around them; before kp_tree_set_stacks. `all`: false
- * where torch's own stacks are wanted of torch's file, which spells them out, but for ranges on a device and calls into
- * CUDA of no op. */
+/* keyavg_calls.c: gives events without a call stack the Python calls around them. It runs before kp_tree_set_stacks.
+ * `all` false is for torch's files with stacks: only ranges on a device and CUDA calls outside ops get one. */
 void kp_tree_fill_stacks(struct kp_tree *tree, bool all);
 void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
 void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *out);
 void kp_tree_fini(struct kp_tree *tree);
-/* How long a node lasts, as torch's floats have it. */
+/* Returns a node's length in microseconds, rounded as by torch. */
 static inline double kp_tree_span_us(const struct kp_tree *tree, size_t node)
 {
     const struct kp_node *n = &tree->nodes[node];
@@ -91,13 +90,13 @@ static inline double kp_tree_span_us(const struct kp_tree *tree, size_t node)
 int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const struct kp_keyavg_options *options);
 void kp_keyavg_fini(struct kp_keyavg *averages);
 
-/* Stable, descending, by one of torch's attribute names ("cuda" in it means "device"). -EINVAL: no such key. */
+/* Sorts rows by one of torch's attribute names ("cuda" means "device"), descending and stable. -EINVAL: no such key. */
 int kp_keyavg_sort(struct kp_keyavg *averages, const char *key);
 bool kp_keyavg_is_helper(const char *frame); /* a frame of autograd that torch leaves out of stacks */
 bool kp_keyavg_has_key(const char *key);
 const char *kp_keyavg_keys(void); /* the names, blank-separated, for the usage message */
 
-/* FLOPs of one op by torch's formulas; 0 for everything it has no formula for. */
+/* Returns an op's FLOPs by torch's formula, 0 if torch has none. */
 double kp_flops(const char *name, const char *shapes, const char *concrete, bool is_first_tensor);
 
 #endif

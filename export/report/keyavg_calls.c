@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * keyavg_calls.c - call stacks for events that carry none: the Python calls that are open around them
+ * keyavg_calls.c - gives events without a call stack the Python calls around them
  *
- * torch has stacks in verbose traces only. Other traces have the same in their python_function events: the calls that
- * are open on an event's thread when it starts. Of ranges on a device torch takes the calls of the range's host thread
- * at the time the device begins. Calls into CUDA that belong to an op have that op's stack, see keyavg_stacks.c.
+ * Only torch's verbose traces have stacks. Others have python_function events: an event's stack is the calls that are
+ * open on its thread when it starts. A range on a device gets its host thread's calls at the time the device begins, as
+ * in torch. A CUDA call of an op gets that op's stack, see keyavg_stacks.c.
  */
 #include "export/report/keyavg.h"
 
@@ -23,7 +23,7 @@ struct call_lane {
 };
 struct lanes {
     struct kp_keyindex threads;
-    struct call_lane *of; /* by their number */
+    struct call_lane *of; /* by number in `threads` */
     size_t capacity;
 };
 
@@ -50,14 +50,14 @@ static uint32_t stack_with(struct kp_kineto *trace, const char *name, const char
 
 static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
 
-/* The calls open on a thread at a time. Nodes come by time, so calls that ended before are gone for good. */
+/* Finds the calls open on a thread at a time. Nodes come by start time, so ended calls are dropped. */
 static uint32_t stack_at(struct call_lane *lane, int64_t at_ns)
 {
     while (lane->count && lane->calls[lane->count - 1].end_ns <= at_ns) lane->count--;
     return lane->count ? lane->calls[lane->count - 1].stack : 0;
 }
 
-/* The host's event that a range on a device stands for; NULL: not there. */
+/* Finds the host's event of a range on a device. Returns NULL if the trace lacks it. */
 static const struct kp_kineto_event *range_of(const struct kp_tree *tree, const struct kp_op_ids *ids, int64_t id)
 {
     size_t at = kp_rows_from(ids->ids, ids->count, sizeof *ids->ids, id);
@@ -81,7 +81,7 @@ static void node_fill(struct filling *f, const struct kp_node *node)
     struct kp_kineto_event *e = &trace->events[node->event];
     const struct kp_kineto_event *on =
         e->kind == KP_KINETO_GPU_ANNOTATION ? range_of(f->tree, &f->ids, e->external_id) : e;
-    if (!on || e->kind == KP_KINETO_GPU) /* what a device does has the stack of its op */
+    if (!on || e->kind == KP_KINETO_GPU) /* device work gets its op's stack later */
         return;
     struct call_lane *lane = lane_get(&f->lanes, thread_of(on));
     uint32_t around = stack_at(lane, node->start_ns);

@@ -2,8 +2,8 @@
 /*
  * keyavg_device.c - credits the work of a device to the host ops that launched it
  *
- * A kernel carries the id of its op as External id. Files from before 2024 write the CUPTI correlation there instead:
- * then the way goes over the runtime call with the same correlation to the op it was made in.
+ * A kernel carries its op's id as External id. Files from before 2024 have the CUPTI correlation there instead. Then
+ * the runtime call with the same correlation leads to the op.
  */
 #include "export/report/keyavg.h"
 
@@ -56,7 +56,7 @@ void kp_op_ids_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
 
 void kp_op_ids_fini(struct kp_op_ids *ids) { free(ids->ids); }
 
-/* Nine in ten ids that equal the correlation are no ids of ops. */
+/* Whether nine in ten External ids equal the correlation, so that they are no ids of ops. */
 static bool is_by_correlation(const struct kp_tree *tree)
 {
     size_t same = 0, all = 0;
@@ -69,7 +69,7 @@ static bool is_by_correlation(const struct kp_tree *tree)
     return all && same * 10 >= all * 9;
 }
 
-/* CUPTI's numbers of calls, and the ops they were made in. */
+/* Gathers the CUPTI correlations of calls, and the ops around them. */
 static void calls_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
 {
     size_t capacity = 0;
@@ -95,13 +95,12 @@ void kp_tree_add_kernels(struct kp_tree *tree)
     else kp_op_ids_gather(&ids, tree);
     size_t capacity = 0;
     double *shared = kp_kineto_grow(NULL, &capacity, ids.count + 1,
-                                    sizeof *shared); /* of ops with one id: what all of them get, at the first */
+                                    sizeof *shared); /* device time for all ops of one id, at the first of them */
     for (size_t i = 0; i < ids.count; i++) shared[i] = 0;
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_kineto_event *e = event_of(tree, i);
         int64_t id = by_correlation ? e->fwd_tid : e->external_id;
-        if (e->kind != KP_KINETO_GPU ||
-            id <= 0) /* not the range on the GPU of an annotation: its work counts by itself */
+        if (e->kind != KP_KINETO_GPU || id <= 0) /* not an annotation's range on the GPU: its kernels count */
             continue;
         const size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, id);
         if (at == ids.count || ids.ids[at].id != id) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* keyavg_flops.c - floating point operations of an op from the sizes of its inputs, by torch's formulas */
+/* keyavg_flops.c - computes an op's floating point operations from its input sizes, by torch's formulas */
 #include "export/report/keyavg.h"
 
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static bool pair_read(const char *text, int64_t pair[2])
     return *end == ']';
 }
 
-/* Sizes whose products stay exact; anything else is no real convolution. */
+/* Whether all sizes are so small that conv_flops() does not overflow. */
 static bool is_sane(const int64_t *values, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)

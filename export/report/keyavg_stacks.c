@@ -2,9 +2,9 @@
 /*
  * keyavg_stacks.c - gives backward ops the call stack of the forward op that made them
  *
- * torch finds it by (sequence number, torch's id of the forward thread). A trace has that id on the backward op only,
- * so the kernel thread behind each id is voted for: the one whose forward ops have the most of its sequence numbers.
- * Files say nothing of the stacks of CUDA's calls and of what devices did: they are those of their ops.
+ * torch finds it by sequence number and torch's id of the forward thread. A trace has that id on the backward op only.
+ * So a vote finds each id's kernel thread: the one whose forward ops have most of its sequence numbers. CUDA calls
+ * and device work have no stacks in files, and get their op's.
  */
 #include "export/report/keyavg.h"
 
@@ -36,7 +36,7 @@ struct stack_votes {
     struct thread_vote *votes; /* by id, the best first */
     size_t vote_count, vote_capacity;
 };
-enum { THREADS_MOST = 256 }; /* whose ops of one number are looked at */
+enum { THREADS_MOST = 256 }; /* threads that are looked at for one number */
 
 static const struct kp_kineto_event *event_of(const struct kp_tree *tree, size_t node)
 {
@@ -73,7 +73,7 @@ static bool is_forward_below(const void *forward, const void *key)
     return x->seq < y->seq || (x->seq == y->seq && x->thread < y->thread);
 }
 
-/* Index of the first entry at or after (seq, thread). */
+/* Returns the index of the first entry at or after (seq, thread). */
 static size_t forward_find(const struct stack_votes *s, int64_t seq, uint64_t thread)
 {
     const struct forward_op key = {.seq = seq, .thread = thread};
@@ -96,7 +96,7 @@ static int best_order(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Votes of one id for one thread become one, and the best of an id stands first. */
+/* Adds up the votes of one id for one thread, and puts the best of an id first. */
 static void votes_settle(struct stack_votes *s)
 {
     size_t kept = 0;
@@ -150,8 +150,7 @@ static void backwards_gather(struct stack_votes *s, const struct kp_tree *tree, 
     if (s->backward_count) qsort(s->backwards, s->backward_count, sizeof *s->backwards, backward_order);
 }
 
-/* Every backward op of one number and id votes for the thread of every forward op of that number: so many times so
- * many, at once. */
+/* Each of `count` backward ops votes for the thread of each forward op with its sequence number. */
 static void votes_cast(struct stack_votes *s, const struct backward *of, size_t count)
 {
     size_t threads = 0;
@@ -189,7 +188,7 @@ static uint32_t stack_for(const struct stack_votes *s, const struct kp_tree *tre
     return event_of(tree, s->forwards[at].node)->stack;
 }
 
-/* Calls into CUDA and work of devices: where their op was called, before backward ops get other stacks. */
+/* Gives CUDA calls and device work their op's stack, before backward ops get other stacks. */
 static void stacks_link(struct kp_tree *tree)
 {
     struct kp_op_ids ids;

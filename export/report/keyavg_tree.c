@@ -2,9 +2,9 @@
 /*
  * keyavg_tree.c - nests the host events of a trace and works out total and self values
  *
- * Rules (as torch 2.15's tables show them): per thread, sorted by (start, -end), an event is the child of the nearest
- * earlier one that encloses it; a child that is alone under a parent of the same name is folded into it. Calls into
- * CUDA nest likewise, also those that no op is linked to.
+ * The rules are those of torch 2.15's tables. A thread's events are sorted by (start, -end). An event's parent is the
+ * nearest earlier one that encloses it. An only child with its parent's name is folded into the parent. CUDA calls nest
+ * in the same way, with or without an op.
  */
 #include "export/report/keyavg.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct memory_record {
-    int64_t at_ns; /* first: kp_rows_from */
+    int64_t at_ns; /* the key, so it stands first: kp_rows_from */
     int64_t cpu, device;
     uint32_t event;
     bool used;
@@ -70,7 +70,7 @@ static void memory_fini(struct memory_sums *m)
     free(m->device_sum);
 }
 
-/* First record at or after `ns`. */
+/* Returns the index of the first record at or after `ns`. */
 static size_t memory_from(const struct memory_sums *m, int64_t ns)
 {
     return kp_rows_from(m->records, m->count, sizeof *m->records, ns);
@@ -103,7 +103,7 @@ static bool is_skipped(const char *name)
     return false;
 }
 
-/* Traces append a captured overload to the op's name; no schema name has a dot of its own. */
+/* Splits NAME.OVERLOAD, as traces have it. No schema name contains a dot. ProfilerStep#N becomes ProfilerStep*. */
 static void name_split(struct kp_tree *tree, struct kp_node *node)
 {
     const struct kp_kineto_event *e = &tree->trace->events[node->event];
@@ -140,7 +140,7 @@ static struct kp_node *node_add(struct kp_tree *tree, size_t event)
         node->start_ns++;
         node->end_ns--;
     }
-    if (e->flags & KP_KINETO_UNFINISHED && e->kind != KP_KINETO_MEMORY) { /* torch sees it end on no thread */
+    if (e->flags & KP_KINETO_UNFINISHED && e->kind != KP_KINETO_MEMORY) { /* torch saw no thread end it */
         node->is_async = true;
         if (tree->trace->has_start)
             node->end_ns = tree->trace->end_ns > e->start_ns ? tree->trace->end_ns : e->start_ns;
@@ -169,7 +169,7 @@ static void nodes_add(struct kp_tree *tree, struct memory_sums *m)
     }
 }
 
-/* Records inside no host event become rows of their own: +1 at each start, -1 after each end, zero is outside. */
+/* Adds nodes for memory records outside host events. `edges` has +1 at an event's start and -1 after its end. */
 static void memory_add_loose(struct kp_tree *tree, struct memory_sums *m)
 {
     size_t capacity = 0;
@@ -268,8 +268,7 @@ static void nodes_nest(struct kp_tree *tree)
     free(lanes);
 }
 
-/* An only child of its parent's name is the same work seen twice. Parents come first, so one pass folds whole
- * chains. */
+/* Folds an only child with its parent's name into the parent. Parents come first, so one pass folds chains. */
 static void nodes_fold(struct kp_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
@@ -286,7 +285,7 @@ static void nodes_fold(struct kp_tree *tree)
     }
 }
 
-/* Children stand after their parents, so walking backwards finds them done. */
+/* Adds the device time of children. They come after their parents, so it walks backwards. */
 static void device_settle(struct kp_tree *tree)
 {
     for (size_t i = tree->count; i-- > 0;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* keyindex.c - numbers for 64-bit keys: a trace may have any number of threads, and each event asks for its own */
+/* keyindex.c - numbers 64-bit keys by a hash table, since a trace may have any number of threads */
 #include "export/report/keyindex.h"
 
 #include <stdlib.h>
