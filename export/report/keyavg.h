@@ -69,7 +69,7 @@ struct kp_op_ids {
 };
 void kp_op_ids_gather(struct kp_op_ids *ids, const struct kp_tree *tree);
 void kp_op_ids_fini(struct kp_op_ids *ids);
-/* Returns the first of `count` rows whose key is at least `key`. A row begins with its key, and they are sorted by it. */
+/* Returns the first of `count` rows whose key is `key` or more. A row begins with its key; they are sorted by it. */
 size_t kp_rows_from(const void *rows, size_t count, size_t row_bytes, int64_t key);
 
 int kp_tree_build(struct kp_tree *tree, struct kp_kineto *trace);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kineto.c - a trace in memory: made, filled by the JSON machine, closed */
+/* kineto.c - makes a trace in memory, reads its text and closes it */
 #include "export/report/kineto.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ void kp_kineto_close(struct kp_kineto *trace)
     free(trace);
 }
 
-/* Where the profiler started is the anchor of torch's floats; files that do not say get their first event. */
+/* torch's floats count from the profiler's start. A file without it gets the first event's start. */
 static void trace_settle(struct kp_kineto *trace)
 {
     for (size_t i = 0; i < trace->count; i++) trace->events[i].start_ns += trace->base_ns;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kineto.h - a Kineto-shaped JSON trace, gzip or plain, read into memory (CLI only)
+ * kineto.h - reads a Kineto-shaped JSON trace into memory
  *
- * One pass over the file, numbers kept as text until they are exact nanoseconds, every string stored once. An event
+ * It reads the text once. Numbers stay text until they are exact nanoseconds, and each string is stored once. An event
  * takes 96 bytes, so three million of them (a JSON of 1 GB) fit into 300 MB.
  */
 #ifndef KP_KINETO_H
@@ -28,7 +28,7 @@ enum kp_kineto_kind {
 #define KP_KINETO_TEXT_PID 2u   /* pid is a string id */
 #define KP_KINETO_TEXT_TID 4u
 #define KP_KINETO_HAS_SEQ 8u
-#define KP_KINETO_TENSOR_FIRST 16u /* the first input is a tensor: tells one without dimensions from a number */
+#define KP_KINETO_TENSOR_FIRST 16u /* the first input is a tensor, maybe without dimensions, and not a number */
 
 struct kp_kineto_event {
     int64_t start_ns, dur_ns; /* start: since the Unix epoch when the file has a base */
@@ -36,7 +36,7 @@ struct kp_kineto_event {
     int64_t external_id; /* 0: none */
     int64_t number;      /* MEMORY: bytes; else the sequence number */
     int64_t fwd_tid;     /* torch's logical id of the forward thread; RUNTIME and GPU: the CUPTI correlation */
-    uint64_t args;       /* offset into args_text when asked for */
+    uint64_t args;       /* offset into args_text, with keep_args */
     uint32_t args_bytes;
     uint32_t name, cat;  /* string ids */
     uint32_t shapes;     /* Input Dims as Python prints them; 0: none */
@@ -51,7 +51,7 @@ struct kp_kineto_event {
 /* What a [memory] or [OutOfMemory] event says beyond its bytes, in the order of the file. */
 struct kp_kineto_memory {
     uint64_t address;            /* 0: not told */
-    int64_t bytes;               /* as told; the event's own number is kept small enough for sums */
+    int64_t bytes;               /* as written; the event's `number` is clamped, so that sums fit */
     int64_t allocated, reserved; /* the allocator's totals after it; -1: not told */
     uint32_t event;
     int32_t device; /* -1: none, the CPU */
@@ -65,7 +65,7 @@ typedef bool (*kp_kineto_keep_fn)(const void *context, const struct kp_kineto *t
 struct kp_kineto {
     struct kp_kineto_event *events;
     size_t count, capacity;
-    size_t seen; /* in the file, kept or not */
+    size_t seen; /* events in the file, kept or not */
     struct kp_kineto_memory *memory;
     size_t memory_count, memory_capacity;
     struct kp_strings *strings;
@@ -76,39 +76,38 @@ struct kp_kineto {
     int64_t first_ns; /* start of the earliest event, kept or not */
     int64_t end_ns;   /* when it stopped; the end of ops that were still open then */
     bool has_start, has_first;
-    bool has_events; /* a list of events is there, however empty; false: not a trace */
+    bool has_events; /* the file has a list of events, maybe empty; false: not a trace */
     bool with_flops, profile_memory, record_shapes, with_stack;
-    bool has_stacks; /* some event carries its call stack */
-    bool is_ours;    /* written by libkprof: it has waits for the device, which torch's tables have on request only */
-    kp_kineto_keep_fn keep; /* NULL: every event; see kp_kineto_wish */
+    bool has_stacks;        /* some event carries its call stack */
+    bool is_ours;           /* libkprof wrote it, with waits for the device, which torch records on request only */
+    kp_kineto_keep_fn keep; /* see kp_kineto_wish */
     const void *keep_context;
     bool torn; /* the file ended early; the events before the cut are here */
 };
 
-/* The text of a trace, piece by piece, wherever it comes from. A non-zero answer ends it and becomes the result. */
+/* Takes a piece of a trace's text. A result other than 0 ends the reading and becomes its result. */
 typedef int (*kp_text_fn)(void *context, const char *text, size_t bytes);
 struct kp_texts {
     int (*each)(const void *from, kp_text_fn take, void *context, char *why,
-                size_t why_bytes); /* 0 or -errno; `why` gets one line, or stays */
+                size_t why_bytes); /* returns 0 or -errno; may write a line to `why` */
     const void *from;
 };
 struct kp_kineto_wish {
     struct kp_texts texts;
     const char *label; /* what messages call it */
     bool keep_args;
-    kp_kineto_keep_fn
-        keep; /* NULL: every event; else those alone that it wants; times have no base yet when it is asked */
+    kp_kineto_keep_fn keep; /* NULL: every event; else the events it accepts, whose times have no base yet */
     const void *context;
-    const int *stop; /* set by `keep` to -errno: reading ends with it. NULL: it does not */
+    const int *stop; /* NULL, or what `keep` sets to -errno to end the reading */
 };
-/* 0 or -errno (-EINVAL: not JSON or cut short); `why` gets one line with the label and the byte where it went wrong. */
+/* Returns 0 or -errno (-EINVAL: not JSON or cut short). `why` gets a line with the label and the byte. */
 int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, char *why, size_t why_bytes);
-/* kineto_file.c: a file's, gzip or plain; `from` is its path */
+/* kineto_file.c: gives `take` the text of a file, gzip or plain */
 int kp_text_file_each(const void *path, kp_text_fn take, void *context, char *why, size_t why_bytes);
 int kp_kineto_open(struct kp_kineto **out, const char *path, bool keep_args, char *why, size_t why_bytes);
 void kp_kineto_close(struct kp_kineto *trace);
 
-/* Strings, each stored once; id 0 is "". Ids are dense. Out of memory ends the command with a message. */
+/* Stores each string once. Ids are dense, and id 0 is "". Out of memory prints a message and calls exit(). */
 struct kp_strings *kp_strings_open(void);
 void kp_strings_close(struct kp_strings *strings);
 uint32_t kp_strings_put(struct kp_strings *strings, const char *text, size_t bytes);
@@ -118,24 +117,24 @@ static inline const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t
     return kp_strings_get(trace->strings, id);
 }
 
-/* Called before memory that ran out ends the program. NULL: nobody */
+/* Called before out of memory calls exit(), or NULL. */
 extern void (*kp_kineto_no_memory)(void);
-/* "12.345" microseconds as 12345 nanoseconds; exponents are understood, digits beyond the third are rounded. */
+/* Reads "12.345" microseconds as 12345 nanoseconds, rounds after the third decimal, and takes exponents. */
 int64_t kp_kineto_ns(const char *text, size_t bytes);
 int64_t kp_kineto_whole(const char *text, size_t bytes);
 uint64_t kp_kineto_address(const char *text, size_t bytes);
 uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
 void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);
 
-/* kineto_parse.c: the JSON machine behind kp_kineto_open */
+/* kineto_parse.c: turns JSON into events */
 struct kp_kineto_parser;
 struct kp_kineto *kp_kineto_new(void);
-/* After the last piece (rc: 0, or what went wrong before): closes the parser. As kp_kineto_open. */
+/* Ends a reading and closes the parser. `rc`: 0 or an earlier error. Returns what kp_kineto_read returns. */
 int kp_kineto_finish(struct kp_kineto **out, struct kp_kineto *trace, struct kp_kineto_parser *parser, int rc,
                      const char *path, char *why, size_t why_bytes);
 struct kp_kineto_parser *kp_kineto_parser_open(struct kp_kineto *trace, bool keep_args);
 void kp_kineto_parser_close(struct kp_kineto_parser *parser);
-/* 0, or -EINVAL with `bad_byte` = offset of the trouble in the whole text and `why` = what it is. */
+/* Both return 0 or -EINVAL. Then _offset is the bad byte in the whole text, and _why says what is wrong. */
 int kp_kineto_parser_feed(struct kp_kineto_parser *parser, const char *text, size_t bytes);
 int kp_kineto_parser_end(struct kp_kineto_parser *parser);
 uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *parser);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kineto_file.c - the text of a trace file, gzip or plain, piece by piece (the command only) */
+/* kineto_file.c - reads the text of a trace file, gzip or plain, piece by piece (the command only) */
 #include "export/report/kineto.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #define READ_BYTES (256u << 10)
 
-/* Why gzread() gave no more, 0: the end. */
+/* Returns -errno if gzread() failed, 0 at the end and where a gzip file is cut. */
 static int end_of(gzFile file, int got, const char *path, uint64_t total, char *why, size_t why_bytes)
 {
     int code = Z_OK, rc = 0;
@@ -23,7 +23,7 @@ static int end_of(gzFile file, int got, const char *path, uint64_t total, char *
     return rc;
 }
 
-/* A gzip that ends early gives the bytes it has and then an error; both are told with the offset. */
+/* Gives `take` all text. A gzip file that is cut gives what it has; then the parser finds the JSON cut, too. */
 static int take_all(gzFile file, const char *path, kp_text_fn take, void *context, char *why, size_t why_bytes)
 {
     char *buffer = malloc(READ_BYTES);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kineto_parse.c - the JSON machine: a reader's calls become events of a kp_kineto
+ * kineto_parse.c - turns the callbacks of a JSON reader into events of a kp_kineto
  *
- * The machine knows five places: outside, the top object, the array of events, an event, its args. Everything else is
- * skipped by depth. "Input Dims" is turned into the text Python prints for it, as the tables group by that text.
+ * The parser knows the places of `enum place`, and skips all else by depth. "Input Dims" becomes the text that Python
+ * prints for it, since the tables group by that text.
  */
 #include "export/report/kineto.h"
 
@@ -72,10 +72,10 @@ struct kp_kineto_parser {
     uint32_t last_cat;
     uint8_t last_kind;
     struct parse_text dims, concrete;
-    struct parse_text held; /* pieces that wait until they are as long as what was read of the token they belong to */
-    size_t pending;         /* bytes since the parser told anything: of a token, or of blanks */
-    uint64_t told;          /* so many times it told something */
-    uint64_t fed, bad;      /* bytes of earlier pieces; where the trouble is */
+    struct parse_text held; /* pieces of a long token, see kp_kineto_parser_feed */
+    size_t pending;         /* bytes since the last callback: of a token, or of blanks */
+    uint64_t told;          /* callbacks so far */
+    uint64_t fed, bad;      /* bytes of earlier pieces; the bad byte */
     bool torn;
     char why[160];
 };
@@ -138,7 +138,7 @@ static enum key key_find(enum place place, const char *text, size_t bytes)
     return KEY_OTHER;
 }
 
-/* Keeps every sum of times and bytes inside 64 bits: times up to the year 2043, memory up to 64 TB. */
+/* Clamps times to the year 2043 and memory to 64 TB, so that sums fit into 64 bits. */
 static int64_t within(int64_t value, int64_t least, int64_t most)
 {
     return value < least ? least : value > most ? most : value;
@@ -232,7 +232,7 @@ static void args_string(struct kp_kineto_parser *p, const char *text, size_t byt
     }
 }
 
-/* A tensor's is the name of its numbers' type; "" stands for what is neither tensor nor number. */
+/* Takes an input's type: for a tensor that of its elements, "" for what is neither tensor nor number. */
 static void type_take(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     const bool is_tensor =
@@ -280,7 +280,7 @@ static void event_end(struct kp_kineto_parser *p)
     t->memory[t->memory_count++] = p->memory;
 }
 
-/* ---- the args as they stood, for `kprof events --json` ---- */
+/* ---- the args as they are in the file, for `kprof events --json` ---- */
 
 static void raw(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
@@ -313,7 +313,7 @@ static void raw_close(struct kp_kineto_parser *p, const char *bracket)
     p->comma = true;
 }
 
-/* One that is not ASCII, as export/report/plain.c shows it in JSON; how many bytes it is. */
+/* Writes a letter beyond ASCII as kp_plain_json() does. Returns how many bytes of the text it took. */
 static size_t raw_letter(struct kp_kineto_parser *p, const unsigned char *text, size_t left)
 {
     const size_t n = kp_utf8_length(text, left);
@@ -601,8 +601,8 @@ static int parse(struct kp_kineto_parser *p, const char *text, size_t bytes)
 }
 
 /*
- * libyajl reads a string that goes on over many pieces again from its beginning with each of them. So while one goes
- * on, pieces are put together until they are as long as what was read of it, and no string is longer than TOKEN_MOST.
+ * libyajl reads a long string from its beginning again with each piece. So pieces are joined until they are as long as
+ * the part that was read. No string is longer than TOKEN_MOST.
  */
 int kp_kineto_parser_feed(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
@@ -623,7 +623,7 @@ int kp_kineto_parser_end(struct kp_kineto_parser *p)
     const size_t held = p->held.used;
     p->held.used = 0;
     if (held && parse(p, p->held.data, held)) return -EINVAL;
-    p->bad = p->fed; /* also where JSON is whole: what it lacks it lacks at its end */
+    p->bad = p->fed; /* the end, also when whole JSON lacks traceEvents */
     if (p->fed == 0) return say(p, "the file is empty");
     p->torn = true;
     if (!kp_json_push_end(p->json))

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kineto_words.c - numbers and categories of a trace, from their text */
+/* kineto_words.c - reads numbers and categories of a trace */
 #include "export/report/kineto.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Exact for the fixed form; an exponent (never written by Kineto) goes through long double. */
+/* Exact without an exponent. Kineto never writes one; it is read by long double. */
 int64_t kp_kineto_ns(const char *text, size_t bytes)
 {
     const char *end = text + bytes;
@@ -60,7 +60,7 @@ static const struct {
     {"cpu_op", KP_KINETO_OP},
     {"Operator", KP_KINETO_OP},
     {"operator", KP_KINETO_OP},
-    {"symbol", KP_KINETO_OP}, /* ours, of KPROF_SYMBOLS */
+    {"symbol", KP_KINETO_OP}, /* libkprof's, of KPROF_SYMBOLS */
     {"user_annotation", KP_KINETO_ANNOTATION},
     {"python_function", KP_KINETO_PYTHON},
     {"cuda_runtime", KP_KINETO_RUNTIME},

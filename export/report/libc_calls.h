@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libc_calls.h - calls of the C library become those of libc.h; the Makefile puts it in front of each source */
+/* libc_calls.h - turns calls of the C library into those of libc.h; the Makefile puts it in front of each source */
 #ifndef KP_LIBC_CALLS_H
 #define KP_LIBC_CALLS_H
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * plain.c - text of a trace or a spool, fit for a terminal
+ * plain.c - makes text of a trace or a spool safe for a terminal
  *
- * Called by: whatever writes names, labels, frames, paths or messages with them: the tables, stacks and pages, each
- *            command
+ * Called by: the tables, stacks and pages, and each command, for names, labels, frames, paths and messages
  * Memory:    none
  *
- * Names of ops are any bytes. To a terminal ESC ] 52 sets the clipboard, ESC [ 2 J clears the screen, 0x9b is the same
- * as ESC [, and a newline in the name of an op forges a line of `kprof events`. torch's tables show all of that as it
- * is; ours are equal but for these letters.
+ * Names of ops may hold any bytes. On a terminal ESC ] 52 sets the clipboard, ESC [ 2 J clears the screen, and 0x9b
+ * equals ESC [. A newline in an op's name forges a line of `kprof events`. torch's tables write such letters as they
+ * are. The tables of kprof differ only there.
  */
 #include "export/report/plain.h"
 
@@ -16,7 +15,7 @@
 
 #include "collector/base/kp_utf8.h"
 
-enum { SHOWN = 8 }; /* bytes of one letter, however it is shown */
+enum { SHOWN = 8 }; /* enough for one letter as shown, with its NUL */
 
 struct letter {
     size_t taken;  /* bytes of the text */
@@ -33,7 +32,7 @@ static struct letter letter_at(const unsigned char *s, size_t left)
     return (struct letter){n, s[1], !is_c1, false};
 }
 
-/* So many bytes at the beginning stay as they are. */
+/* Returns how many bytes at the beginning stay as they are. */
 static size_t plain_run(const char *text, size_t bytes)
 {
     size_t n = 0;

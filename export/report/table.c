@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* table.c - the text of key_averages().table(): columns, widths, frame, numbers */
+/* table.c - writes the text of key_averages().table(): columns, widths, frame, numbers */
 #include "export/report/table.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static void put_many(FILE *out, char letter, int times)
     while (times-- > 0) putc(letter, out);
 }
 
-/* One cell: `text` cut to `cut` letters (-1: whole) plus `tail`, padded to `width` and followed by two blanks. */
+/* Writes `text` cut to `cut` letters (-1: whole) and `tail`, padded to `width`, and two blanks. */
 static void put_cell(FILE *out, const char *text, int cut, const char *tail, int width, bool left)
 {
     size_t letters = kp_table_letters(text);
@@ -72,7 +72,7 @@ static void put_cell(FILE *out, const char *text, int cut, const char *tail, int
     put_many(out, ' ', left && pad > 0 ? pad + 2 : 2);
 }
 
-/* Names at the limit or beyond it lose their end to "...". */
+/* Writes a name. From three letters below the limit on, "..." replaces its end. */
 static void put_name(FILE *out, const char *name, const struct kp_table_options *o, int width)
 {
     int most = o->name_width;
@@ -80,14 +80,14 @@ static void put_name(FILE *out, const char *name, const struct kp_table_options 
     int keep = -1;
     if (cut) {
         keep = most - 3;
-        if (keep < 0) /* a slice from the right, as Python's */
+        if (keep < 0) /* counts from the right, as Python's slices do */
             keep += (int)kp_table_letters(name);
         if (keep < 0) keep = 0;
     }
     put_cell(out, name, keep, cut ? "..." : "", width, false);
 }
 
-/* Source lines too long lose their head. With FLOPs the source stands in their column, see row_tail. */
+/* Writes a source line; "..." replaces the head of a long one. With FLOPs it has their width, see row_tail. */
 static void put_source(FILE *out, const char *frame, const struct layout *l)
 {
     int letters = (int)kp_table_letters(frame), width = l->flops ? COLUMN : l->source;
@@ -100,8 +100,7 @@ static void put_source(FILE *out, const char *frame, const struct layout *l)
     free(cut);
 }
 
-/* Names are any bytes. Once they are sorted by what they are, each becomes what is shown, so that columns are as wide
- * as that. */
+/* Names may hold any bytes. After sorting, each is replaced by what is shown, which sets the widths of columns. */
 static uint32_t id_plain(struct kp_kineto *trace, uint32_t id)
 {
     const char *text = kp_kineto_text(trace, id);
@@ -249,7 +248,7 @@ static void row_numbers(struct cells *c, const struct kp_row *row, const struct 
     snprintf(cell(c), sizeof c->text[0], "%" PRId64, row->count);
 }
 
-/* torch fills FLOPs before the source while its heads stand the other way round; the text is what counts here. */
+/* torch writes FLOPs before the source, but their heads the other way round. So does this text. */
 static void row_tail(FILE *out, const struct kp_row *row, const struct layout *l, const struct kp_keyavg *a, int column)
 {
     char text[40] = "--";

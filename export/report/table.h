@@ -20,10 +20,10 @@ struct kp_table_options {
         .row_limit = 100, .name_width = 55, .shapes_width = 80, .source_width = 75 \
     }
 
-/* Sorts the rows when asked to; nothing is printed for no rows. 0 or -EINVAL for an unknown key. */
+/* Sorts the rows by sort_by, if set, and prints them. Without rows it prints nothing. -EINVAL: unknown key. */
 int kp_table_print(FILE *out, struct kp_keyavg *averages, const struct kp_table_options *options);
 
-/* Letters (code points) of a UTF-8 text; bytes that are no UTF-8 count one each. */
+/* Counts the letters (code points) of a text. A byte that is no UTF-8 counts as one. */
 size_t kp_table_letters(const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* units.c - times, shares and bytes as key_averages().table() prints them */
+/* units.c - prints times, shares and bytes as key_averages().table() does */
 #include "export/report/units.h"
 
 #include <inttypes.h>

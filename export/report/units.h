@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* units.h - times, shares and bytes as key_averages().table() prints them; each function returns `out` */
+/* units.h - prints times, shares and bytes as key_averages().table() does; each function returns `out` */
 #ifndef KP_UNITS_H
 #define KP_UNITS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes "1.234ms" and the like. unit: 's', 'm', 'u'; 0: by size */
+/* Writes "1.234ms". unit: 's', 'm', 'u', or 0 to choose by size */
 char *kp_units_time(char *out, size_t bytes, double us, char unit);
 char *kp_units_share(char *out, size_t bytes, double us, double total_us);
 char *kp_units_bytes(char *out, size_t bytes, int64_t amount);
