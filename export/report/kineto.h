@@ -50,9 +50,9 @@ struct kp_kineto_event {
 
 /* What a [memory] or [OutOfMemory] event says beyond its bytes, in the order of the file. */
 struct kp_kineto_memory {
-    uint64_t address;            /* 0: not told */
+    uint64_t address;            /* 0: not in the file */
     int64_t bytes;               /* as written; the event's `number` is clamped, so that sums fit */
-    int64_t allocated, reserved; /* the allocator's totals after it; -1: not told */
+    int64_t allocated, reserved; /* the allocator's totals after it, -1 if not in the file */
     uint32_t event;
     int32_t device; /* -1: none, the CPU */
 };
@@ -79,7 +79,7 @@ struct kp_kineto {
     bool has_events; /* the file has a list of events, maybe empty; false: not a trace */
     bool with_flops, profile_memory, record_shapes, with_stack;
     bool has_stacks;        /* some event carries its call stack */
-    bool is_ours;           /* libkprof wrote it, with waits for the device, which torch records on request only */
+    bool is_ours;           /* libkprof wrote it: kp_tree_fill_stacks() fills all stacks of such a file */
     kp_kineto_keep_fn keep; /* see kp_kineto_wish */
     const void *keep_context;
     bool torn; /* the file ended early; the events before the cut are here */

@@ -44,7 +44,7 @@ struct kp_mem_block {
     uint64_t address;
     struct kp_mem_place place;
     int32_t freed_leaf;
-    int32_t step; /* index of the step it was taken in, -1: none */
+    int32_t step; /* index of the step it was allocated in, -1: none */
     uint16_t device;
     uint8_t category;
 };
@@ -54,7 +54,7 @@ struct kp_mem_device {
     char name[24];         /* CPU, GPU 0 */
     size_t first, count;   /* its blocks */
     int64_t before_bytes;  /* allocated before the window and not freed in it */
-    int64_t reserved_most; /* -1: not told */
+    int64_t reserved_most; /* -1: not in the file */
 };
 struct kp_mem_step {
     int64_t from_ns, to_ns;
