@@ -9,8 +9,8 @@
  * Safe in:   signal handlers no; not called after fork
  *
  * Sets attributes before callbacks, and callbacks before kinds. EnableAndDump gives records of the devices and contexts
- * that exist already. Never calls cuptiFinalize or cuptiSubscribe: a process has one subscriber, which torch.profiler
- * may be. (From 13.0 on other.c tries cuptiSubscribe_v2 after a refusal.)
+ * that exist already. Never calls cuptiFinalize or cuptiSubscribe: a process has one subscriber, and torch.profiler may
+ * be it. (From 13.0 on other.c tries cuptiSubscribe_v2 after a refusal.)
  */
 #include <errno.h>
 #include <string.h>

@@ -127,7 +127,7 @@ bool kp_domain_is_counter(uint64_t (*clock)(void));
 
 /* --- forward.c: buffers between CUPTI and the program --- */
 
-/* Requests a buffer from the client for CUPTI to fill, while we are not armed. false: use one of ours. */
+/* Requests a buffer from the client for CUPTI to fill, while we are not armed. false: use one of the pool. */
 bool kp_forward_request(uint8_t **buffer, size_t *bytes, size_t *max_records);
 /* Call after decoding a completed buffer. Passes the client its own buffer (!is_ours), without records that it did not
  * ask for. From a buffer of the pool it copies the client's records into buffers that the client gave. */

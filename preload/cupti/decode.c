@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode.c - bytes of CUPTI's activity records -> records of kp_device.h
+ * decode.c - turns the bytes of CUPTI's activity records into records of kp_device.h
  *
- * Called by: lane.c, on CUPTI's worker thread or whoever flushes (hot: every record of a window)
+ * Called by: lane.c, on CUPTI's worker thread or the thread that flushes (hot: every record of a window)
  * Memory:    none. Pure: reads the record, writes *out, calls nothing, follows no pointer.
  * Safe in:   signal handlers yes; after fork yes
  *
- * One function a record kind. A field is read at its offset of layout.def, and those added at the end of a record in
- * later releases only when the record is long enough for them.
+ * One function a record kind. Each field is read at its offset of layout.def. Later releases added fields at the end;
+ * those are read only if the record is long enough.
  */
 #include "preload/cupti/decode.h"
 
@@ -25,14 +25,14 @@
 
 static bool is_timed(uint64_t start, uint64_t end) { return start != 0 && end >= start; }
 
-/* Work on a device is kept without its times: that it ran, and how often, is known. */
+/* Device work without valid times is kept, since it shows that the work ran, and how often. */
 static void mark_times(struct kp_decoded *out, uint64_t start, uint64_t end)
 {
     out->is_invalid = !is_timed(start, end);
     if (out->is_invalid) out->head.flags |= KP_DEV_NO_TIME;
 }
 
-/* What the host did is nothing without its times. */
+/* A host event without valid times is dropped. */
 static void need_times(struct kp_decoded *out, uint64_t start, uint64_t end)
 {
     out->is_invalid = !is_timed(start, end);
@@ -254,7 +254,7 @@ static void decode_device(const uint8_t *r, uint32_t bytes, struct kp_decoded *o
 typedef void (*decode_fn)(const uint8_t *record, uint32_t bytes, struct kp_decoded *out);
 static const struct {
     decode_fn decode;
-    uint32_t least; /* bytes every release has */
+    uint32_t least; /* bytes of the shortest record of any release */
 } rows[KP_CUPTI_KINDS] = {
     [KP_CUPTI_MEMCPY] = {decode_copy, 88},          [KP_CUPTI_MEMSET] = {decode_memset, 88},
     [KP_CUPTI_KERNEL] = {decode_kernel, 176},       [KP_CUPTI_DRIVER] = {decode_api, 40},

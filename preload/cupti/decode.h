@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * decode.h - bytes of CUPTI's activity records -> records of kp_device.h: pure, no state, no call
+ * decode.h - turns the bytes of CUPTI's activity records into records of kp_device.h; pure, without state or calls
  */
 #ifndef KP_CUPTI_DECODE_H
 #define KP_CUPTI_DECODE_H
@@ -11,7 +11,7 @@
 
 #include "collector/format/kp_device.h"
 
-/* CUPTI's numbers of activity kinds: the same in every release. */
+/* CUPTI's numbers of activity kinds, the same in every release. */
 enum kp_cupti_kind {
     KP_CUPTI_MEMCPY = 1,
     KP_CUPTI_MEMSET = 2,
@@ -38,7 +38,7 @@ enum {
 #undef KP_FIELD
 };
 
-/* What one record turned into. head.kind 0: nothing that is kept. */
+/* A decoded record. head.kind 0: drop it. */
 struct kp_decoded {
     union {
         struct kp_rec head;
@@ -52,23 +52,23 @@ struct kp_decoded {
         struct kp_rec_context context;
         struct kp_rec_device device;
     };
-    const char *name; /* text of a KERNEL or a DEVICE: belongs to CUPTI */
+    const char *name; /* of a KERNEL or a DEVICE; CUPTI's memory */
     bool is_invalid;  /* start 0 or end < start: CUPTI did not collect its times */
 };
 
 /*
- * One record of `bytes` bytes. Work whose times are no good has KP_DEV_NO_TIME and is worth keeping; a call, a wait or
- * an overhead is not (is_invalid without the flag). API: name and tid are left to the caller.
+ * Decodes one record of `bytes` bytes. Device work without valid times gets KP_DEV_NO_TIME and should be kept. A call,
+ * wait or overhead without them gets is_invalid alone and should be dropped. For API the caller sets name and tid.
  */
 void kp_decode_record(const uint8_t *record, uint32_t bytes, struct kp_decoded *out);
 
 /*
- * The walk over a buffer: sizes[kind] as probed. kp_walk_next gives one record after another; zeroed holes are passed
- * over in steps of 8. NULL: the end. `lost`: bytes behind a kind nobody knows, or in a record that the end cuts off.
+ * A walk over the records of a buffer. kp_walk_next returns the next record, NULL at the end, and skips zeroed holes in
+ * steps of 8 bytes. It stops at an unknown kind or a record that the end cuts off; `lost` counts the bytes from there.
  */
 struct kp_walk {
     const uint8_t *at, *end;
-    const uint16_t *sizes; /* KP_CUPTI_KINDS of them */
+    const uint16_t *sizes; /* bytes of a record by kind, KP_CUPTI_KINDS of them (probe.c) */
     size_t lost, holes;
 };
 static inline uint32_t kp_walk_kind(const uint8_t *record)

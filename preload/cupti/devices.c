@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * devices.c - what the devices are, and which context is on which: META records
+ * devices.c - writes META records of the devices, and of each context's device
  *
- * Called by: the thread kprof-cuda (all devices, when arming), lane.c (CUPTI's records of devices and contexts)
+ * Called by: control.c when it arms (all devices), lane.c (CUPTI's records of devices and contexts)
  * Owns:      which of them are in the spool already
  * Locks:     the one of kp_record_meta
- * On fail:   a device without a record: the trace then lacks its row of deviceProperties
+ * On fail:   the trace lacks the device's row in deviceProperties
  *
- * The driver tells everything a device's row in the trace needs, CUPTI's own record lacks some of it. Asking for
- * attributes makes no context and waits for nothing.
+ * The driver gives all that a device's row in the trace needs, while CUPTI's record lacks some of it. Reading device
+ * attributes makes no context and does not wait.
  */
 #include <string.h>
 
@@ -37,7 +37,7 @@ enum {
     ATTR_BLOCKS_PER_SM = 106,
 };
 
-static _Atomic uint64_t written;            /* bit: the device has its record */
+static _Atomic uint64_t written;            /* a bit for each device: its record is in the spool */
 static _Atomic uint64_t contexts[CONTEXTS]; /* context << 32 | device + 1, as written last */
 
 static uint32_t ask(int device, int attribute)
@@ -72,7 +72,7 @@ static void write_one(struct kp_rec_device *r, const char *name)
     if (r->id >= DEVICES || (kp_load_relaxed(&written) & UINT64_C(1) << r->id)) return;
     r->head = (struct kp_rec){.kind = KP_KIND_DEVICE, .size = sizeof *r};
     if (name && self) r->head.name = kp_name_intern(self, name, (uint32_t)strnlen(name, NAME_BYTES));
-    if (kp_record_meta(r, sizeof *r) != 0) return; /* no spool yet: asked again when a window arms */
+    if (kp_record_meta(r, sizeof *r) != 0) return; /* no spool yet; the next arming tries again */
     kp_add_relaxed(&written, UINT64_C(1) << r->id);
 }
 

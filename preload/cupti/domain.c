@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * domain.c - CUPTI's clock beside ours: sampled pairs, and which of its clocks a stamp is of
+ * domain.c - samples CUPTI's clock beside ours, and tells which of CUPTI's clocks a timestamp is of
  *
- * Called by: the thread kprof-cuda (sample), lane.c (whose stamp is this: hot), tee.c (the clock was changed)
+ * Called by: control.c and helper.c (sample), lane.c (which clock: hot), tee.c (is it ours)
  * Owns:      the last sample of the two newest domains
- * Locks:     none: the domains are read with a version word around them
+ * Locks:     none; the timestamps and the newest domain's number are atomic
  *
- * Without torch we register no timestamp callback: another one in the process would be replaced, and a registered one
- * has stale stamps after an idle time. With torch it is the processor's counter, and that before anything is enabled
- * for the first time:
- * torch.profiler registers just that at each of its starts, and CUPTI up to 13.2 goes on to stamp what GPUs do in the
- * clock of the first enabling (pytorch#190346), and spoils a record at each further registration (pytorch#192021).
- * Registered before, it need not be passed on again (tee.c).
+ * Without torch we register no timestamp callback: it would replace another tool's, and CUPTI gives stale times with it
+ * after an idle period. With torch we register the processor's counter before the first Enable. torch.profiler
+ * registers that counter at each start. CUPTI up to 13.2 keeps the clock of the first Enable for GPU work
+ * (pytorch#190346). It also spoils a record at each later registration (pytorch#192021). Since ours came first, tee.c
+ * need not pass those on.
  *
- * The program may register another: from then on CUPTI stamps in that. The two differ by orders of magnitude (1.7e18 of
- * CLOCK_REALTIME, 1e14 of a TSC), so a stamp belongs to the domain whose last sample is nearest. A sample that jumps
- * away from what its domain predicts begins a domain as well.
+ * The program may register another clock, which CUPTI then uses. A timestamp belongs to the domain whose last sample is
+ * nearest: clocks differ by orders of magnitude (CLOCK_REALTIME 1.7e18, a TSC 1e14). A sample that jumps away from its
+ * domain's prediction begins a new domain.
  */
 #include <string.h>
 #include <time.h>
@@ -27,16 +26,16 @@
 #include "collector/base/kp_poison.h"
 
 enum { TRIES = 20, LOOKS = 3, APART_TICKS = 1000 };
-#define JUMP_NS UINT64_C(60000000000) /* CLOCK_REALTIME may be set; a minute is no drift */
+#define JUMP_NS UINT64_C(60000000000) /* more than a minute is no drift: CLOCK_REALTIME was set */
 
-static _Atomic uint32_t domain_now; /* number of the newest */
-static _Atomic uint64_t stamps[2];  /* last sample of an even, of an odd domain; 0: none */
-static uint64_t mono_of_last;       /* when the last sample was taken; kprof-cuda's */
+static _Atomic uint32_t domain_now; /* number of the newest domain */
+static _Atomic uint64_t stamps[2];  /* last sample of the even and the odd domain; 0: none */
+static uint64_t mono_of_last;       /* when the last sample was taken; with control */
 static _Atomic bool is_announced;   /* kp_domain_next was called since the last sample */
-static _Atomic bool was_enabled;    /* a kind was: CUPTI's clock is left as it is */
-static _Atomic bool is_counter;     /* it is the processor's counter, registered by us */
+static _Atomic bool was_enabled;    /* we enabled a kind before, so CUPTI keeps its clock */
+static _Atomic bool is_counter;     /* we registered the processor's counter at CUPTI */
 
-/* ---- a clock of our own ---- */
+/* ---- our own clock ---- */
 
 static uint64_t counter(void) { return kp_ticks(); }
 
@@ -82,12 +81,11 @@ static bool has_jumped(uint64_t device, uint64_t mono_ns)
     uint64_t last = kp_load_relaxed(&stamps[kp_load_relaxed(&domain_now) & 1]);
     if (last == 0) return false;
     uint64_t span = mono_ns - mono_of_last;
-    /* A TSC runs up to five times as fast as ns do. */
+    /* A TSC has up to five ticks a nanosecond. */
     return device + JUMP_NS < last || device > last + 6 * span + JUMP_NS;
 }
 
-/* Which of two domains is newest may change between a look and the next: a stamp of a domain two changes ago is lost
- * anyway. */
+/* The newest domain may change between the loads. That hurts only timestamps of two changes ago: those are lost. */
 uint32_t kp_domain_of(uint64_t stamp)
 {
     uint32_t now = kp_load_acquire(&domain_now); /* pairs with: kp_domain_sample */
@@ -131,5 +129,5 @@ void kp_domain_sample(void)
     }
     mono_of_last = mono;
     r.domain = number;
-    (void)kp_record_meta(&r, sizeof r); /* a lost one was counted; the next comes in a second */
+    (void)kp_record_meta(&r, sizeof r); /* a lost sample is counted; the next comes in a second */
 }

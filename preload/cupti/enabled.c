@@ -5,7 +5,6 @@
  * Called by: control.c, which changes them; buffer.c, filter.c and tee.c on any thread, which ask
  * Owns:      the bits of our enabled kinds; how many records CUPTI dropped
  * Locks:     none. Each side changes its own word and then reads the other's (tee.c), so both words are seq_cst.
- * On fail:   nothing can
  *
  * client.c has what the program wants. control.c and tee.c read both files, and do not call each other about kinds.
  */

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * graphs.c - whether the program uses CUDA graphs: some CUPTIs must know (cuptirule.def)
+ * graphs.c - notices that the program uses CUDA graphs, which the rules of some CUPTIs depend on (cuptirule.def)
  *
- * Called by: cupti_source.c when modules changed (attach); the program's threads when a capture begins; lane.c (hot)
- * Owns:      the answer, and the taps on what begins a capture
+ * Called by: cupti_source.c when modules changed (attach); host threads when a capture begins; lane.c (hot)
+ * Owns:      the answer, and the taps on the functions that begin a capture
  * Locks:     none
- * On fail:   captures are seen only by what CUPTI tells while it is on; so are those of a static cudart, of the
- *            driver's own functions taken by dlsym, and graphs that are built node by node
- * Safe in:   a tap passes on, also after fork
- *
- * A capture is rare and no short call: what the tap adds is one store.
+ * On fail:   graphs are seen only in CUPTI's records, while it is armed. That always holds for a static cudart,
+ *            driver functions found by dlsym, and graphs that are built node by node.
+ * Safe in:   after fork yes: a tap passes the call on
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +17,7 @@
 #include "preload/hook/hook.h"
 #include "collector/base/kp_poison.h"
 
-/* All take pointers and whole numbers, at most six: one type does for all. */
+/* One type for all of them, since each takes at most six pointers or integers. */
 typedef int (*capture_fn)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 
 #define RUNTIME(X)            \
@@ -85,12 +83,11 @@ void kp_graphs_attach(void)
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         struct library *l = &libraries[i];
         if (l->is_done || !kp_library_find(l->stem, path, sizeof path)) continue;
-        void *handle =
-            l->found ? NULL : dlopen(path, RTLD_NOLOAD | RTLD_LAZY); /* stays as long as its functions are called */
+        void *handle = l->found ? NULL : dlopen(path, RTLD_NOLOAD | RTLD_LAZY); /* never closed: taps call into it */
         if (handle) find(l, handle);
         else dlerror();
         int err = l->found ? kp_hook_add_taps(l->taps, l->found) : 0;
-        l->is_done = (l->found || handle) && err != -EBUSY; /* else the next look */
+        l->is_done = (l->found || handle) && err != -EBUSY; /* else the next call tries again */
         if (err && err != -EBUSY)
             kp_log(1, "captures of CUDA graphs through %s cannot be seen (error %d)", l->stem, -err);
     }

@@ -191,7 +191,7 @@ bool kp_cupti_helper_is_drained(uint64_t end_ticks)
 
 extern int __cxa_atexit(void (*fn)(void *), void *arg, void *dso);
 
-/* Sets DEAD if nothing is enabled and no CUPTI call of ours is under way. false: kprof-cuda is busy, or still ARMED. */
+/* Sets DEAD if nothing is enabled and we are in no CUPTI call. false: kprof-cuda is busy, or the state is ARMED. */
 static bool is_left_alone(void)
 {
     if (!kp_watchdog_take_control()) return false;

@@ -2,15 +2,13 @@
 /*
  * limit.c - decides when CUPTI is disabled before its window ends
  *
- * Called by: control.c when armed, helper.c in each of its turns: on the thread kprof-cuda
- * Owns:      what was counted when the window began
+ * Called by: control.c when it armed, turns.c in each turn; on the thread kprof-cuda
+ * Owns:      the counts from when the window began
  * Locks:     none
- * On fail:   nothing can
  *
- * A run without a schedule is one window from start to exit, and CUPTI is not made for days. It takes more processor
- * time the longer it records, and some releases take GPU memory. At the cap of the spool its records are lost. So there
- * are limits in records and in minutes for runs without a schedule. With a schedule, too, recording ends when the spool
- * is full or when kernels have no times.
+ * A run without a schedule is one window from start to exit, which may last for days. The longer CUPTI records, the
+ * more processor time it takes, and in some releases GPU memory. So such runs have limits in records and in minutes. In
+ * all runs recording ends when the spool is full, or when kernels have no times.
  */
 #include "preload/cupti/limit.h"
 
@@ -41,11 +39,11 @@ enum kp_limit kp_limit_of(const struct kp_limit_seen *now, uint32_t rules, bool 
     return now->ms >= kp_limit_minutes(rules) * MS ? KP_LIMIT_MINUTES : KP_LIMIT_NONE;
 }
 
-/* ---- what is seen ---- */
+/* ---- counting ---- */
 
 static struct {
     uint32_t cycle;
-    uint64_t ms, records;       /* when it began */
+    uint64_t ms, records;       /* time and record count when the cycle began */
     uint64_t kernels, timeless; /* at the last look */
     uint64_t full_since_ms;     /* 0: there is room */
 } begun;
@@ -56,13 +54,13 @@ void kp_limit_begin(void)
     begun.kernels = kp_lane_kernels();
     begun.timeless = kp_lane_timeless();
     begun.full_since_ms = 0;
-    if (cycle && cycle == begun.cycle) return; /* the window goes on after a pause: what it has used stays used */
+    if (cycle && cycle == begun.cycle) return; /* armed again in the same window: it keeps counting */
     begun.cycle = cycle;
     begun.ms = kp_clock_ms();
     begun.records = kp_lane_records();
 }
 
-/* Kernels are judged by some hundred at a time. */
+/* Compares the present counts with those of the begin. For kernels it starts again after each 2 * BURST. */
 static struct kp_limit_seen look(uint64_t now)
 {
     struct kp_limit_seen seen = {.records = kp_lane_records() - begun.records, .ms = now - begun.ms};
@@ -84,11 +82,11 @@ enum kp_limit kp_limit_reached(void)
     const struct kp_limit_seen seen = look(kp_clock_ms());
     const enum kp_limit limit = kp_limit_of(&seen, kp_rules_all(), has_schedule);
     if (limit != KP_LIMIT_NONE || has_schedule) return limit;
-    if (kp_fail_point("gpu_records") != 0) return KP_LIMIT_RECORDS; /* as if so many had come */
+    if (kp_fail_point("gpu_records") != 0) return KP_LIMIT_RECORDS; /* a test's limit */
     return kp_fail_point("gpu_minutes") != 0 ? KP_LIMIT_MINUTES : KP_LIMIT_NONE;
 }
 
-/* ---- what is said ---- */
+/* ---- log line and note ---- */
 
 #define BY_SCHEDULE "without a schedule (KPROF_SCHEDULE says when, and sets no limit)"
 

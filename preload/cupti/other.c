@@ -18,7 +18,7 @@
 
 enum { NAME_BYTES = 64 };
 
-/* As cuptiSubscribe_v2 had it first (13.0); later fields are told apart by `size`. */
+/* The parameters of cuptiSubscribe_v2 as of 13.0; `size` tells later releases apart. */
 struct subscriber_params {
     size_t size;
     const char *name;
@@ -44,7 +44,7 @@ static bool holder(char name[NAME_BYTES])
 
 static bool is_setting(const char *entry, const char *name) { return strncmp(entry, name, strlen(name)) == 0; }
 
-/* Both injection variables may name us. */
+/* Skips injection variables that name this library. */
 const char *kp_other_tool_in(char *const *environment)
 {
     for (char *const *e = environment; e && *e; e++) {

@@ -7,9 +7,9 @@
  * Memory:    8 KB, static
  * On fail:   returns the reason; GPU recording is then refused
  *
- * A buffer in which every 8-byte slot begins with the number of a kind is a list of records of that kind, whatever
- * their length: the distance of the walker's first two records is the length. cuptiGetVersion would not do: 11.8, 12.0
- * and 12.1 all call themselves 18, and their kernel records differ.
+ * The probe fills a buffer with a kind's number in every 8 bytes. To CUPTI's walker that is a list of records, and
+ * the distance of the first two is a record's length. The version does not tell it: 11.8, 12.0 and 12.1 all report 18,
+ * and their kernel records differ.
  */
 #include <string.h>
 
@@ -34,7 +34,7 @@ static uint16_t probe_kind(uint32_t kind)
     return size >= 8 && size < PROBE_BYTES && size % 8 == 0 ? (uint16_t)size : 0;
 }
 
-/* What CUPTI says itself of a kind, from 13.2 on. */
+/* Compares with the size that CUPTI reports, from 13.2 on. */
 static void cross_check(uint32_t kind)
 {
     size_t said = 0;

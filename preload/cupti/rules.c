@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rules.c - what the CUPTI that is there may be used for, by its version (collector/base/cuptirule.def)
+ * rules.c - tells what the loaded CUPTI may be used for, by its version (collector/base/cuptirule.def)
  *
- * Called by: control.c and helper.c on the thread kprof-cuda; cupti_source.c, cuda_inject.c (is it to be begun early?)
- * Owns:      the version's rules, how often CUPTI was armed
+ * Called by: control.c and turns.c on the thread kprof-cuda; helper.c, tee.c; cupti_source.c, cuda_inject.c (touch)
+ * Owns:      the version's rules, the number of sessions
  * Locks:     none
- * On fail:   nothing can
  */
 #include "preload/cupti/client.h"
 #include "preload/cupti/cupti_internal.h"
@@ -14,8 +13,8 @@
 #include "collector/base/kp_poison.h"
 
 static _Atomic uint32_t rules;
-static _Atomic uint32_t sessions; /* times that CUPTI recorded: for us, or for the program */
-static _Atomic bool is_touched;   /* it was there before the program could capture a graph, or will never be */
+static _Atomic uint32_t sessions; /* how often CUPTI began to record, for us or for the program */
+static _Atomic bool is_touched;   /* we armed, or tried to: no early touch is due any more */
 static _Atomic bool was_finalized;
 
 void kp_rules_set(uint32_t version)
@@ -26,8 +25,8 @@ void kp_rules_set(uint32_t version)
 
 uint32_t kp_rules_all(void) { return kp_load_relaxed(&rules); }
 
-/* Only of a CUPTI that the program has loaded (torch has): which one it would be is not looked for before a window.
- * What is older than 12.6 lacks a function; its version is not asked for before the driver is up. */
+/* Applies only to a CUPTI that the program has loaded, as torch does: we look for another only in a window. Releases
+ * before 12.6 lack enable_allocation_source. cuptiGetVersion must not be called before the driver is up. */
 bool kp_rules_want_touch(void)
 {
     if (!kp_load_acquire(&kp_cupti.is_filled) || kp_cupti.enable_allocation_source)
@@ -35,7 +34,7 @@ bool kp_rules_want_touch(void)
     return !kp_load_relaxed(&is_touched) && !kp_client_is_there();
 }
 
-/* Which rule forbids to arm; 0: none. */
+/* The rule that forbids arming after so many sessions; 0: none. */
 static uint32_t forbidden(uint32_t before)
 {
     const uint32_t all = kp_rules_all();
@@ -59,7 +58,7 @@ static bool tell(uint32_t rule)
 
 bool kp_rules_forbid_arming(void)
 {
-    kp_store_relaxed(&is_touched, true); /* with what follows, or never */
+    kp_store_relaxed(&is_touched, true);
     return tell(forbidden(kp_load_relaxed(&sessions)));
 }
 

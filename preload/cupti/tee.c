@@ -219,7 +219,7 @@ static int tap_clock(clock_fn clock)
     return 0;
 }
 
-/* Waits until no CUPTI call of ours is under way. Bounded, since that call may be waiting for this thread. */
+/* Waits until kprof-cuda is in no CUPTI call. Bounded, since that call may be waiting for this thread. */
 static bool take_control(void)
 {
     for (int i = 0; i < FINALIZE_TRIES; i++) {

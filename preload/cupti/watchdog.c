@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * watchdog.c - the brackets of each call into CUPTI: whether it may be made, since when it is under way
+ * watchdog.c - encloses each of our CUPTI calls: may it be made, and since when is it under way
  *
- * Called by: each file of the room that calls CUPTI; helper.c, which says when a call takes too long
- * Owns:      since when a call is being made; the flag control
- * Locks:     control: a flag, tried; whoever has it may call into CUPTI on our behalf
- * On fail:   no call is made
+ * Called by: each file of the room that calls CUPTI; helper.c, which decides when a call takes too long
+ * Owns:      when the call under way began; the flag control
+ * Locks:     control: a flag, tried; the thread that has it may make our CUPTI calls
+ * On fail:   the call is not made
  */
 #include <time.h>
 
@@ -40,8 +40,8 @@ uint64_t kp_watchdog_call_ms(void)
     return since && since < now ? now - since : 0;
 }
 
-/* The thread kprof-cuda has it in each of its turns; tee.c's callers for a sample of the clock. Tried, not waited
- * for. */
+/* The thread kprof-cuda has control in each turn. Host threads take it for a clock sample, cuptiFinalize, a fork and
+ * exit(). Tries once. */
 bool kp_watchdog_take_control(void) { return !kp_exchange_acquire(&control, 1); }
 
 void kp_watchdog_give_control(void) { kp_store_release(&control, 0); /* pairs with: kp_watchdog_take_control */ }
