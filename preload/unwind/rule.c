@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * rule.c - reads .eh_frame for the unwind rule of an address: caller's stack pointer, frame pointer, return address
+ * rule.c - reads an address's unwind rule from .eh_frame: caller's stack pointer, frame pointer, return address
  *
- * Called by: walk.c, once for each return address that is met (cold: some hundred nanoseconds to microseconds)
+ * Called by: walk.c, once for each return address (cold: some hundred nanoseconds to microseconds)
  * Locks:     none. Memory: none; 1 KB of stack.
  * On fail:   a rule with is_known 0; the walk ends there, or goes on by the frame pointer
  * Safe in:   signal handlers yes; after fork yes
  *
  * .eh_frame_hdr is a sorted table of functions. Each has an FDE, a small program that describes its frame at each
- * address; a CIE has what FDEs share. The program is run up to the address. Only the rules of the frame pointer and the
- * return address are followed. Expressions are supported in the forms of compilers and of the kernel's signal frames: a
- * register plus an offset, and the word at that address.
+ * address; a CIE has what FDEs share. This file runs the program up to the address. It follows only two registers, the
+ * frame pointer and the return address. It supports the expressions of compilers and signal frames: a register plus an
+ * offset, and the word at that address.
  */
 #include "preload/unwind/rule.h"
 
@@ -112,7 +112,7 @@ static int64_t sign_extend(uint64_t value, unsigned bytes)
     return (int64_t)(value << shift) >> shift;
 }
 
-/* A pointer as DW_EH_PE_* writes it; what is relative to other things than itself is not known here. */
+/* Reads a pointer in a DW_EH_PE_* encoding: absolute or relative to itself. Others make the bytes bad. */
 static uintptr_t get_pointer(struct bytes *b, uint8_t encoding)
 {
     const uintptr_t here = (uintptr_t)b->at;
@@ -139,7 +139,7 @@ static uintptr_t get_pointer(struct bytes *b, uint8_t encoding)
 
 /* ---- which FDE ---- */
 
-/* .eh_frame_hdr, as every linker writes it: a table of pairs (function, FDE), both 32 bits relative to the header. */
+/* Finds the FDE in .eh_frame_hdr: pairs (function, FDE), each 32 bits relative to the header, as linkers write it. */
 static const uint8_t *fde_search(const struct kp_unwind_table *table, uintptr_t pc)
 {
     struct bytes b;
@@ -228,7 +228,7 @@ struct row {
 struct machine {
     struct row row, initial, kept[REMEMBER_MAX];
     unsigned kept_n;
-    uintptr_t at, pc; /* address the row is for; the one that is asked for */
+    uintptr_t at, pc; /* address that the row is for; the one to find */
     bool is_bad;
 };
 
@@ -249,8 +249,8 @@ static struct place place_on(uint64_t reg, int64_t at)
 }
 
 /*
- * What linkers write for a procedure linkage table, whose entries are 16 bytes: sp + 8, and 8 more behind the push at
- * byte 11 (9 or 10 where entries begin with a landing pad).
+ * Is this the expression that linkers write for a PLT with entries of 16 bytes? It means sp + 8, and
+ * sp + 16 behind the push, from byte 11 on. `from` is 9 or 10 if entries begin with a landing pad.
  */
 static bool is_of_plt(struct bytes b, uint64_t bytes, uint32_t *from)
 {
@@ -351,7 +351,7 @@ static bool step_register(struct machine *m, const struct cie *cie, struct bytes
     case 0x08: place_set(&m->row, reg, HOW_SAME, 0); break;
     case 0x11: place_set(&m->row, reg, HOW_ON_CFA, get_sleb(b) * cie->data_align); break;
     case 0x09: /* in another register */
-    case 0x14: /* val_offset: of no use here */
+    case 0x14: /* val_offset: not supported */
     case 0x15:
         place_set(&m->row, reg, HOW_BAD, 0);
         (void)get_uleb(b);
@@ -365,7 +365,7 @@ static bool step_register(struct machine *m, const struct cie *cie, struct bytes
     return true;
 }
 
-/* The instructions without an operand in their own byte, DW_CFA_*; those that move on are program_run's. */
+/* Runs a DW_CFA_* instruction that has no operand in its first byte. program_run handles those that advance. */
 static void step_extended(struct machine *m, const struct cie *cie, struct bytes *b, uint8_t op)
 {
     switch (op) {
@@ -421,8 +421,8 @@ static union kp_rule pack(const struct row *row, bool is_signal)
         rule.is_known = 1, rule.ra_on = KP_ON_NONE;
         return rule;
     }
-    const bool is_in_link =
-        row->ra.how == HOW_SAME && REG_RA == REG_FP + 1; /* AArch64: a function that calls nothing, or nothing yet */
+    /* AArch64: a function that calls nothing, or nothing yet */
+    const bool is_in_link = row->ra.how == HOW_SAME && REG_RA == REG_FP + 1;
     if (!is_cfa_good || row->fp.how == HOW_BAD || row->ra.how == HOW_BAD || row->ra.how == HOW_ON_FP) return rule;
     if (row->ra.how == HOW_SAME && !is_in_link) return rule;
     if (!fits(row->cfa.at, 20) || !fits(row->fp.at, 12) || !fits(row->ra.at, 10)) return rule;

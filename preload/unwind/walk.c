@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * walk.c - the return addresses of the calling thread, by rules kept from earlier walks
+ * walk.c - collects the calling thread's return addresses, by rules that it keeps from earlier walks
  *
  * Called by: stack_ids.c and sources, on any host thread inside a hook (hot: some nanoseconds a frame)
  * Owns:      the table of rules by return address; the readable range of each thread's stack (two thread-local words)
@@ -8,16 +8,15 @@
  * On fail:   the walk ends without the outer frames. It reads only stack memory that was found readable.
  * Safe in:   signal handlers yes (also on their own stack); after fork yes
  *
- * A rule (rule.h) is looked up in .eh_frame once for each return address. The loader's _dl_find_object finds it and
- * takes no lock (glibc 2.35); where that is missing, in the modules of the last look (codemap.c). It is one word with
- * the generation of modules it belongs to, so what another thread stores is seen whole or not at all, and code that was
- * unloaded is forgotten. Code without a rule (made at run time) is passed by its frame pointer, if that leads to code
- * with one.
+ * A rule (rule.h) is looked up in .eh_frame once for each return address. From glibc 2.35 on the loader's
+ * _dl_find_object finds the section without a lock. Without it codemap.c looks in the modules that it saw last. A rule
+ * is one word, so a thread reads all of it or none. It contains the generation of modules, so rules of unloaded code
+ * become void. The walk leaves code without a rule (made at run time) by its frame pointer, to code with a rule.
  *
- * The main thread's stack ends at the program's arguments, another thread's at its descriptor, which the C library
- * keeps at the stack's far end. The range from there down to the lowest stack pointer so far is known to be readable. A
- * thread that is deeper than ever before has the pages between checked. A stack that does not join that range (a signal
- * stack, a fiber) is another one, whose pages are checked in each walk.
+ * The main thread's stack ends at the program's arguments. Another thread's ends at its descriptor, which the C library
+ * keeps at the stack's far end. The range from there down to the lowest stack pointer so far is known to be readable.
+ * When a thread is deeper than before, the pages between are checked. A stack outside that range (a signal stack, a
+ * fiber) is foreign, and its pages are checked in each walk.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,24 +35,24 @@
 #include "preload/unwind/trail.h"
 #include "collector/base/kp_poison.h"
 
-#define PAGE UINT64_C(4096) /* or a whole number of them: what is looked at is looked at more finely than need be */
-#define DEEP_MAX (UINT64_C(64) << 20) /* further down than this at once is another stack */
-#define FOREIGN_STEP (16 * PAGE)      /* of another stack, what is looked at at once */
-#define EXACT (UINT64_C(1) << 63)     /* key of an address that is no return address: a signal came there */
+#define PAGE UINT64_C(4096)           /* the unit of checks; real pages may be larger */
+#define DEEP_MAX (UINT64_C(64) << 20) /* a stack pointer that is further down at once is on a foreign stack */
+#define FOREIGN_STEP (16 * PAGE)      /* bytes of a foreign stack to check at once */
+#define EXACT (UINT64_C(1) << 63)     /* marks the key of an address that a signal interrupted */
 #define BUSY UINT64_C(1)
 
 enum { RULES = 65536, PROBES = 8, FOREIGN_MAX = 64, SWITCHES_MAX = 8 };
 
 struct slot {
-    _Atomic uint64_t key, rule; /* key 0: free, BUSY: being filled for the first time; it never changes afterwards */
+    _Atomic uint64_t key, rule; /* key 0: free; BUSY: being filled; else it never changes */
 };
 static struct slot *_Atomic rules;
 static uintptr_t main_top;
-static _Atomic uint64_t counts[3]; /* rules, unknown, cut: rare */
+static _Atomic uint64_t counts[3]; /* by COUNT_* */
 static _Atomic uint64_t foreign_count;
 enum { COUNT_RULES, COUNT_UNKNOWN, COUNT_CUT };
 
-/* Return addresses that stand for others (KPROF_SYMBOLS). */
+/* Exit stubs of calltrace, and the words with the true return addresses (KPROF_SYMBOLS). */
 static struct {
     uintptr_t lo, bytes, words;
 } returns;
@@ -65,12 +64,12 @@ static _Thread_local struct span own __attribute__((tls_model("initial-exec")));
 
 struct walk {
     uintptr_t pc, sp, fp;
-    uintptr_t link; /* AArch64: the register with the return address, of what a signal struck */
+    uintptr_t link; /* AArch64: the link register of an interrupted function */
     struct span stack;
     bool is_foreign, is_exact, is_sp_lost;
-    bool is_guess;   /* a frame pointer was believed: pc may be any word, of a module that goes away right now */
-    uint32_t looks;  /* at pages of another stack */
-    uint32_t read_n; /* words the step read, where and what */
+    bool is_guess;   /* the step used a frame pointer, so pc may be any word, even in a module being unloaded */
+    uint32_t looks;  /* checks of a foreign stack's pages */
+    uint32_t read_n; /* words that the step read, their addresses and values */
     uintptr_t read_at[KP_TRAIL_WORDS], read[KP_TRAIL_WORDS];
     uint32_t switches;
 };
@@ -85,7 +84,7 @@ static bool is_readable(uintptr_t lo, uintptr_t hi)
     return is;
 }
 
-/* Where the calling thread's stack ends; 0: not known. */
+/* End of the calling thread's stack; 0: not known. */
 static uintptr_t top_find(void)
 {
     const int saved = errno;
@@ -110,7 +109,7 @@ static bool stack_enter(struct walk *w, uintptr_t sp)
     return true;
 }
 
-/* Of another stack the pages up to `end` are looked at as they are needed. */
+/* Checks a foreign stack's pages up to `end`. false: not readable, too far, or too many checks in this walk. */
 static bool stack_extend(struct walk *w, uintptr_t end)
 {
     if (!w->is_foreign || end < w->stack.lo || end - w->stack.hi > FOREIGN_STEP || w->looks++ == FOREIGN_MAX)
@@ -151,8 +150,8 @@ static inline void return_get(struct walk *w, uintptr_t *pc)
 
 #if defined(__x86_64__)
 
-static const bool is_link_kept =
-    false; /* a call leaves the return address in a register, a function that calls puts it on the stack */
+/* Does a call leave the return address in a register? A function that calls others then stores it on the stack. */
+static const bool is_link_kept = false;
 static bool rule_of_trampoline(uintptr_t pc, union kp_rule *rule) { return (void)pc, (void)rule, false; }
 static bool link_read(struct walk *w) { return (void)w, true; }
 static inline uintptr_t unsigned_address(uintptr_t pc) { return pc; }
@@ -161,8 +160,7 @@ static inline uintptr_t unsigned_address(uintptr_t pc) { return pc; }
 
 static const bool is_link_kept = true;
 
-/* Where the kernel put the registers of what a signal struck, above the stack pointer that the trampoline is entered
- * with. */
+/* Offsets of the interrupted registers that the kernel saved, from the stack pointer at entry to the trampoline. */
 enum { SIGNAL_REGISTERS = 128 /* siginfo */ + offsetof(ucontext_t, uc_mcontext.regs) };
 enum {
     SIGNAL_FP = SIGNAL_REGISTERS + 29 * 8,
@@ -171,8 +169,8 @@ enum {
     SIGNAL_PC = SIGNAL_SP + 8
 };
 
-/* The handler returns to "mov x8, #rt_sigreturn; svc #0", of the vdso or elsewhere: what .eh_frame says of it leaves
- * out the function struck. */
+/* Makes a rule if pc is at "mov x8, #rt_sigreturn; svc #0", to which a handler returns. That code's .eh_frame would
+ * skip the interrupted function. */
 static bool rule_of_trampoline(uintptr_t pc, union kp_rule *rule)
 {
     const uint32_t form[2] = {0xd2801168, 0xd4000001};
@@ -191,7 +189,7 @@ static bool rule_of_trampoline(uintptr_t pc, union kp_rule *rule)
 
 static bool link_read(struct walk *w) { return word_read(w, w->sp + SIGNAL_LINK, &w->link); }
 
-/* Without the signature it may carry; an instruction that older processors pass over. */
+/* Strips the pointer signature, by an instruction that is a no-op on older processors. */
 static inline uintptr_t unsigned_address(uintptr_t pc)
 {
     __asm__("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(pc) : : "x30"); /* xpaclri */
@@ -213,7 +211,7 @@ static union kp_rule rule_make(uintptr_t pc, bool is_exact, uint32_t generation,
     }
     if (!rule.is_known || rule.is_signal) (void)rule_of_trampoline(is_exact ? pc : pc + 1, &rule);
     errno = saved;
-    if (!rule.is_known) { /* kept as well: asked only once */
+    if (!rule.is_known) { /* stored too, so that it is looked up only once */
         rule.ra_on = KP_ON_SP;
         kp_add_relaxed(&counts[COUNT_UNKNOWN], 1);
     }
@@ -231,7 +229,7 @@ static __attribute__((noinline)) union kp_rule rule_fill(struct slot *table, uin
         struct slot *s = &table[(hash + i) & (RULES - 1)];
         uint64_t seen = kp_load_acquire(&s->key); /* pairs with: rule_fill */
         if (seen == key) {
-            kp_store_relaxed(&s->rule, rule.word); /* of an older generation */
+            kp_store_relaxed(&s->rule, rule.word); /* the old one was of an older generation */
             return rule;
         }
         if (seen == 0 && kp_cas_acq_rel(&s->key, &seen, BUSY)) {
@@ -240,7 +238,7 @@ static __attribute__((noinline)) union kp_rule rule_fill(struct slot *table, uin
             return rule;
         }
     }
-    return rule; /* no room: looked up each time */
+    return rule; /* no free slot: looked up each time */
 }
 
 static inline union kp_rule rule_get(struct slot *table, uint64_t key, uint32_t generation, bool is_guess)
@@ -258,8 +256,7 @@ static inline union kp_rule rule_get(struct slot *table, uint64_t key, uint32_t 
     return rule_fill(table, key, hash, generation, is_guess);
 }
 
-/* AArch64's linkers write no rules for procedure linkage tables: a signal that struck there finds the caller in the
- * link register. */
+/* Steps out of a PLT entry that a signal interrupted, by the link register. AArch64 linkers write no rules for PLTs. */
 static bool step_by_link(struct walk *w)
 {
     struct kp_unwind_table table;
@@ -288,11 +285,12 @@ static bool step_by_pointer(struct walk *w)
     w->fp = fp;
     w->pc = pc;
     w->is_guess = true;
-    w->is_sp_lost = is_link_kept; /* there the two words lie at the low end of the frame */
+    w->is_sp_lost = is_link_kept; /* on AArch64 the two words are at the frame's low end */
     return true;
 }
 
-/* After code without a rule: a function that keeps the frame pointer has it point to where it kept its caller's. */
+/* Finds the CFA after code without a rule, where sp is lost. A function that uses the frame pointer points it to its
+ * caller's saved one. */
 static bool cfa_by_pointer(struct walk *w, union kp_rule rule, uintptr_t *cfa)
 {
     w->is_sp_lost = false;
@@ -302,7 +300,7 @@ static bool cfa_by_pointer(struct walk *w, union kp_rule rule, uintptr_t *cfa)
     return true;
 }
 
-/* A signal struck: what it struck may be on another stack. */
+/* Steps to the interrupted function, which may be on another stack. */
 static bool step_to_interrupted(struct walk *w, uintptr_t sp)
 {
     w->is_exact = true;
@@ -344,9 +342,9 @@ static inline bool step(struct walk *w, struct slot *table, uint32_t generation)
     return true;
 }
 
-/* ---- the door ---- */
+/* ---- the walk ---- */
 
-/* Not inlined: its own frame is where the walk begins. This library is built with frame pointers. */
+/* Not inlined, since the walk begins at its own frame. This library is built with frame pointers. */
 __attribute__((noinline)) int kp_unwind_walk(uintptr_t *frames, int most)
 {
     struct slot *table = kp_load_acquire(&rules); /* pairs with: kp_unwind_setup */
@@ -363,7 +361,7 @@ __attribute__((noinline)) int kp_unwind_walk(uintptr_t *frames, int most)
             kp_add_relaxed(&counts[COUNT_CUT], 1);
             break;
         }
-        if (!is_ours) frames[n++] = w.is_exact ? w.pc + 1 : w.pc; /* one less is always inside the code meant */
+        if (!is_ours) frames[n++] = w.is_exact ? w.pc + 1 : w.pc; /* readers subtract 1, which is inside the code */
         goes_on = step(&w, table, generation);
     }
     return n;
@@ -376,7 +374,7 @@ static bool is_state(const struct kp_trail_frame *f, const struct walk *w)
     return f->pc == w->pc && f->sp == w->sp && f->fp == w->fp;
 }
 
-/* Whether the step from this frame would read what it read then. Only this thread's own stack is looked at. */
+/* Would the step from this frame read the same words as before? Reads own-stack words and those of exit stubs only. */
 static inline bool holds(const struct kp_trail_frame *f)
 {
     for (uint32_t i = 0; i < f->words; i++) {
@@ -387,8 +385,8 @@ static inline bool holds(const struct kp_trail_frame *f)
     return true;
 }
 
-/* From here on the stack is as it was: how many of the trail's frames are kept. Where only some are, those are fresh
- * again. */
+/* The walk has met frame n - 1 of the trail. If the words of all n frames are unchanged, returns n. Else moves the walk
+ * to the innermost changed frame, takes the frames inside it as fresh, and returns 0. */
 static uint32_t rejoin(struct kp_trail *trail, uint32_t n, struct walk *w)
 {
     uint32_t changed = n;
@@ -411,7 +409,7 @@ static bool step_and_note(struct walk *w, struct kp_trail *trail, struct slot *t
     return goes_on && w->pc >= PAGE;
 }
 
-/* Not inlined, as kp_unwind_walk. */
+/* Not inlined, for the same reason as kp_unwind_walk. */
 __attribute__((noinline)) bool kp_unwind_trail_walk(struct kp_trail *trail)
 {
     struct slot *table = kp_load_acquire(&rules); /* pairs with: kp_unwind_setup */
@@ -429,7 +427,7 @@ __attribute__((noinline)) bool kp_unwind_trail_walk(struct kp_trail *trail)
             trail->n = rejoin(trail, n, &w);
             if (trail->n) return trail->n + trail->fresh_n <= KP_UNWIND_DEPTH;
             while (n && !is_state(&trail->of[n - 1], &w)) n--;
-            n -= n > 0; /* that one changed */
+            n -= n > 0; /* leaves out the changed frame */
         }
         if (trail->fresh_n == KP_UNWIND_DEPTH) return false;
         goes_on = step_and_note(&w, trail, table, generation);
