@@ -271,7 +271,7 @@ static uint32_t thread_tid(struct lane *l, uint32_t thread_id)
 {
     static _Atomic(struct kp_thread *) guess;
     if (kp_load_relaxed(&kp_lane_ids_are_tids)) return thread_id;
-    struct kp_thread *t = kp_load_acquire(&guess); /* pairs with: below */
+    struct kp_thread *t = kp_load_acquire(&guess); /* pairs with: the store of guess */
     if (t && is_named(t, thread_id) && kp_load_relaxed(&t->life) == KP_THREAD_ALIVE) return tid_of(t, thread_id);
     if (thread_id == l->unknown_thread) return 0;
     /* The live thread, else the youngest that ended: libc reuses stacks, and with them pthread_self(). */
@@ -282,7 +282,7 @@ static uint32_t thread_tid(struct lane *l, uint32_t thread_id)
         if (kp_load_relaxed(&t->life) == KP_THREAD_ALIVE) break;
     }
     if (!found) l->unknown_thread = thread_id;
-    else kp_store_release(&guess, found); /* pairs with: above */
+    else kp_store_release(&guess, found); /* pairs with: the load of guess */
     return found ? tid_of(found, thread_id) : 0;
 }
 
