@@ -75,7 +75,7 @@ static int files_make(void **state)
     snprintf(path, sizeof path, "%s/one.c", kp_test_tmpdir());
     FILE *file = fopen(path, "w");
     if (!file || fputs(source, file) < 0 || fclose(file) != 0) return -1;
-    has_tools = run("command -v cc objcopy strip xz >/dev/null") == 0;
+    has_tools = run("for tool in cc objcopy strip xz; do command -v $tool >/dev/null || exit 1; done") == 0;
     if (!has_tools) return 0;
     if (run("cc -g -O1 -fPIC -shared -Wl,--build-id -o whole.so one.c") != 0) return -1;
     for (int i = 0; i < WAYS; i++)
