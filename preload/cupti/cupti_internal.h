@@ -101,10 +101,6 @@ void kp_buffer_write_notes(void); /* writes that count; any thread that may writ
 
 /* --- domain.c: CUPTI's clock beside ours --- */
 
-struct kp_domain {
-    uint32_t number;
-    uint64_t device; /* a time of it, to recognise its timestamps by */
-};
 void kp_domain_sample(void);           /* writes a DEVCLOCK record; with control */
 void kp_domain_next(void);             /* CUPTI uses another clock from here on */
 void kp_domain_prepare(void);          /* before the first Enable: with torch, registers our clock at CUPTI */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cycle.c - opens and closes windows at steps: warm up, record, hand over to the writer
+ * cycle.c - opens and closes windows at steps: warm up, record, hand over to kprof-tick
  *
  * Called by: a source at a step (inside its hook, cold: once a step), kprof_* functions, the tick, exit
  * Owns:      the current window and the ring of windows that wait to be closed
@@ -301,8 +301,8 @@ void kp_cycle_step(struct kp_thread *thread, uint64_t now)
     if (started && !ended && kp_steps_advance(&turn)) turned = turn_to(&turn, thread, now);
     const uint64_t begin = current.begin;
     lock_give(&held);
-    if (turned) settle_and_begin_step(thread, turn.step, begin, SETTLE_MS);
     if (turned) {
+        settle_and_begin_step(thread, turn.step, begin, SETTLE_MS);
         kp_writer_wake(); /* prepares a window */
         kp_ticker_wake(); /* closes one */
     }
