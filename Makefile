@@ -12,7 +12,7 @@ ifneq ($(CROSS_COMPILE),)
 CC := $(CROSS_COMPILE)gcc
 endif
 AR := $(CROSS_COMPILE)ar
-ARCH := $(shell $(CC) -dumpmachine | cut -d- -f1)
+ARCH := $(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1)
 SAN ?=
 comma := ,
 BUILD ?= build$(if $(CROSS_COMPILE),/$(CROSS_COMPILE:%-=%))
@@ -65,12 +65,22 @@ $(call lib,$(1)): $(call obj,$(1))
 endef
 $(foreach r,$(ROOMS),$(eval $(call room,$(r))))
 
-$(O)/%.o: %.c
+# What is missing is said once, in one line, before the first file is compiled.
+$(O)/needs:
+	@mkdir -p $(@D)
+	@ZLIB_A='$(ZLIB_A)' scripts/check-needs.sh $(CC) $(CROSS_FLAGS)
+	@touch $@
+$(O)/%.o: %.c | $(O)/needs
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(KP_CFLAGS) $(CFLAGS) $(IN_FRONT) -MMD -MP -c $< -o $@
 $(foreach r,$(EXPORT_READS),$(call obj,$(r))): private IN_FRONT := -include export/report/libc_calls.h
-$(O)/%.o: %.S
+# The commit that kprof --version names. It changes without a file that make could look at.
+$(O)/commit: FORCE
+	@mkdir -p $(@D); scripts/commit >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$(O)/export/cli/about.o: $(O)/commit
+$(O)/export/cli/about.o: private CPPFLAGS += -DKP_COMMIT='"$(shell cat $(O)/commit 2>/dev/null)"'
+$(O)/%.o: %.S | $(O)/needs
 	@mkdir -p $(@D)
 	$(call say,AS,$<)
 	$(Q)$(CC) $(CPPFLAGS) -fPIC -MMD -MP -c $< -o $@
@@ -122,6 +132,8 @@ UNIT_BINS += $(patsubst test/unit/$(1)/%.c,$(O)/test/unit/$(1)/%,$(UNIT_$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call unit,$(r))))
 
+include scripts/package.mk
+
 unit-build: $(UNIT_BINS)
 # Programs run side by side (-j2); the output of each stays whole.
 RUN_UNITS = $(MAKE) --no-print-directory --keep-going --output-sync=target
@@ -150,6 +162,6 @@ clean: ## remove the build folder
 DEPS := $(shell [ -d $(O) ] && find $(O) -name '*.d')
 -include $(DEPS)
 
-.PHONY: all unit-build unit-test unit-room t clean
+.PHONY: FORCE all unit-build unit-test unit-room t clean
 .DEFAULT_GOAL := all
 .SECONDARY:
