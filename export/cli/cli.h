@@ -60,5 +60,6 @@ void kp_progress_end(struct kp_progress *progress);
 
 /* Finds libkprof.so: KPROF_LIB, beside this program, ../lib. False: not found, and `out` has the places searched. */
 bool kp_cli_library(char *out, size_t size);
+int kp_cli_version(void); /* prints versions, commit and build id; the exit code */
 
 #endif

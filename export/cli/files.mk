@@ -8,6 +8,7 @@ HAS_LIBIBERTY := $(HAS_LIBIBERTY)
 CLI_LACKS := $(if $(HAS_LIBDW),,source lines (libdw-dev)) $(if $(HAS_LIBIBERTY),,and names of Rust (libiberty-dev))
 CLI_LIBS := -lyajl $(if $(HAS_LIBDW),-ldw) -lelf $(if $(HAS_LIBIBERTY),-liberty)
 SRC_cli := \
+    export/cli/about.c \
     export/cli/apart.c \
     export/cli/budget.c \
     export/cli/cmd_config.c \

@@ -52,10 +52,7 @@ int main(int argc, char **argv)
 {
     const struct command *command;
     if (argc < 2) return help(stderr);
-    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
-        printf("kprof %s\n", KP_VERSION);
-        return KP_EXIT_DONE;
-    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) return kp_cli_version();
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return help(stdout);
     if (strcmp(argv[1], "help") == 0) return argc > 2 ? help_of(argv[2]) : help(stdout);
     command = command_find(argv[1]);

@@ -7,9 +7,16 @@
 
 #include "export/cli/cli.h"
 
+#ifdef __aarch64__
+#define MULTIARCH "aarch64-linux-gnu" /* Debian's folder of libraries */
+#else
+#define MULTIARCH "x86_64-linux-gnu"
+#endif
+
 bool kp_cli_library(char *out, size_t size)
 {
-    static const char *const places[] = {"libkprof.so", "../lib/libkprof.so", "../lib64/libkprof.so"};
+    static const char *const places[] = {"libkprof.so", "../lib/libkprof.so", "../lib64/libkprof.so",
+                                         "../lib/" MULTIARCH "/libkprof.so"};
     const char *const named = getenv("KPROF_LIB");
     char self[2048], path[2200];
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
