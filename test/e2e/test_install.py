@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """make install and uninstall, what they leave, and that what is generated is what config.def makes."""
+import os
+import re
 import shutil
 import subprocess
 
@@ -64,3 +66,64 @@ def test_help_names_every_target_of_the_readme():
     for target in ("test", "unit-test", "e2e", "bench", "lint", "fuzz", "install", "check-abi"):
         assert f"\n  {target} " in text
     assert "SAN=" in text and "PREFIX=" in text and "DESTDIR=" in text
+
+
+def test_the_tarball_works_wherever_it_is_unpacked_and_has_equal_bytes(tmp_path):
+    make("tarball")
+    archive, = (harness.ROOT / "build").glob("kprof-*-linux-*.tar.gz")
+    first = archive.read_bytes()
+    make("tarball")
+    assert archive.read_bytes() == first
+    subprocess.run(["tar", "-xzf", archive, "-C", tmp_path], check=True)
+    place, = tmp_path.iterdir()
+    needed = subprocess.run(["readelf", "-d", place / "bin/kprof"], capture_output=True, text=True, check=True).stdout
+    assert set(re.findall(r"NEEDED.*\[(.*)\]", needed)) <= {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+    said = subprocess.run([place / "bin/kprof", "--version"], capture_output=True, text=True, check=True).stdout
+    assert re.fullmatch(rf"kprof \S+ \(commit [0-9a-f]{{12}}(-dirty)?\)\n{place}/lib/libkprof\.so \(build id [0-9a-f]{{40}}\)\n", said)
+    run = subprocess.run([place / "bin/kprof", "run", "--", "/usr/bin/env"], env=harness.clean_environment(), capture_output=True, text=True, check=True)
+    assert f"LD_PRELOAD={place}/lib/libkprof.so" in run.stdout
+
+
+def test_the_source_archive_builds_and_names_its_commit(tmp_path):
+    make("dist")
+    archive, = (path for path in (harness.ROOT / "build").glob("kprof-*.tar.gz") if "linux" not in path.name)
+    subprocess.run(["tar", "-xzf", archive, "-C", tmp_path], check=True)
+    place, = tmp_path.iterdir()
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=harness.ROOT, capture_output=True, text=True, check=True).stdout[:12]
+    assert subprocess.run([place / "scripts/commit"], capture_output=True, text=True, check=True).stdout == commit + "\n"
+    assert subprocess.run(["make", "-n", "all"], cwd=place, capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="no dpkg-deb here")
+def test_the_debian_package_holds_what_is_installed(tmp_path):
+    make("deb")
+    archive, = (harness.ROOT / "build").glob("kprof_*.deb")
+    subprocess.run(["dpkg-deb", "-x", archive, tmp_path], check=True)
+    control = subprocess.run(["dpkg-deb", "-f", archive, "Depends"], capture_output=True, text=True, check=True).stdout
+    assert re.match(r"libc6 \(>= 2\.\d+\), ", control) and "libelf1" in control
+    said = subprocess.run([tmp_path / "usr/bin/kprof", "--version"], capture_output=True, text=True, check=True).stdout
+    assert "/libkprof.so (build id " in said
+
+
+@pytest.mark.parametrize("system, words", (
+    ("ID=debian\n", "missing: libz.a; to install: apt-get install zlib1g-dev"),
+    ('ID="rocky"\nID_LIKE="rhel centos fedora"\n', "missing: libz.a; to install: dnf install zlib-static"),
+    ("ID=other\n", "missing: libz.a"),
+))
+def test_what_the_build_lacks_is_said_in_one_line(tmp_path, system, words):
+    (tmp_path / "os-release").write_text(system)
+    run = subprocess.run([harness.ROOT / "scripts/check-needs.sh", "gcc"], env={**os.environ, "OS_RELEASE": tmp_path / "os-release", "ZLIB_A": ""},
+                         capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (1, f"kprof: cannot build here: {words}\n")
+
+
+def test_a_build_without_compiler_or_glibc_says_so(tmp_path):
+    run = subprocess.run(["make", f"BUILD={tmp_path}", "CC=no-such-cc"], cwd=harness.ROOT, capture_output=True, text=True)
+    assert run.returncode and "cannot build here: no C compiler 'no-such-cc'" in run.stderr
+    assert [line for line in run.stderr.splitlines() if not line.startswith("make")] == ["kprof: cannot build here: no C compiler 'no-such-cc' (gcc or clang: CC=clang)"]
+
+
+@pytest.mark.skipif(not shutil.which("musl-gcc"), reason="no musl-gcc here")
+def test_a_build_with_musl_says_that_it_is_not_supported():
+    run = subprocess.run([harness.ROOT / "scripts/check-needs.sh", "musl-gcc"], env={**os.environ, "ZLIB_A": "x"}, capture_output=True, text=True)
+    assert run.returncode == 1 and "musl (Alpine) is not supported" in run.stderr
