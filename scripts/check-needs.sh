@@ -38,11 +38,11 @@ how_to_install() { # missing...
   esac
 }
 
-compiles() { printf '#include <%s>\nint main(void) { return 0; }\n' "$1" | "$compiler" ${flags[@]+"${flags[@]}"} -x c -fsyntax-only - 2>/dev/null; }
+compiles() { printf '#include <%s>\nint main(void) { return 0; }\n' "$1" | "$compiler" ${flags[@]+"${flags[@]}"} -E -x c - >/dev/null 2>&1; }
 
 command -v "$compiler" >/dev/null || say "no C compiler '$compiler' (gcc or clang: CC=clang)"
 compiles stdio.h || say "stdio.h is missing$(how_to_install stdio.h)"
-printf '#include <features.h>\n#ifndef __GLIBC__\n#error\n#endif\n' | "$compiler" ${flags[@]+"${flags[@]}"} -x c -fsyntax-only - 2>/dev/null ||
+printf '#include <features.h>\n#ifndef __GLIBC__\n#error\n#endif\n' | "$compiler" ${flags[@]+"${flags[@]}"} -E -x c - >/dev/null 2>&1 ||
   say "this system's C library is not glibc, and PyTorch's wheels need glibc: musl (Alpine) is not supported"
 
 missing=()
