@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "export/cli/budget.h"
+#include "export/cli/latest.h"
 #include "export/cli/lines.h"
 #include "export/cli/sorted.h"
 #include "export/cli/trace_source.h"
@@ -314,7 +315,8 @@ int kp_cmd_events(int argc, char **argv)
         if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
         else if (option_take(&f, i, value)) return KP_EXIT_USAGE;
     }
-    if (!count) return kp_cli_misuse("events", "no file given");
+    count = kp_latest_take("events", &argv, count, false);
+    if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("events", &f.wish);
     int worst = kp_input_each("events", argv, count, kp_lines_places(lines), events_of_one, &f);
     kp_lines_close(lines);

@@ -6,6 +6,7 @@
 
 #include "export/cli/cli.h"
 #include "export/cli/heapview.h"
+#include "export/cli/latest.h"
 #include "export/cli/lines.h"
 #include "export/cli/trace_source.h"
 #include "export/report/memory/memblocks.h"
@@ -217,7 +218,9 @@ int kp_cmd_memory(int argc, char **argv)
         else if (i < 4) m.form = forms[i];
         else if (value_take(&m, i, value) != KP_EXIT_DONE) return KP_EXIT_USAGE;
     }
-    if (!count) return kp_cli_misuse("memory", "no file given");
+    const bool wants_one = m.out || (m.form != FORM_TABLE && m.form != FORM_JSON);
+    count = kp_latest_take("memory", &argv, count, wants_one);
+    if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("memory", &m.wish);
     m.places = m.wish.lines ? kp_lines_places(lines) : NULL;
     const int worst = kp_input_each("memory", argv, count, NULL, trace_show, &m);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cmd_report.c - `kprof report`: the table of key_averages() for each trace */
 #include "export/cli/cli.h"
+#include "export/cli/latest.h"
 #include "export/cli/lines.h"
 #include "export/cli/trace_source.h"
 
@@ -163,7 +164,8 @@ int kp_cmd_report(int argc, char **argv)
         if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
         else if (option_take(&r, i, value)) return KP_EXIT_USAGE;
     }
-    if (!count) return kp_cli_misuse("report", "no file given");
+    count = kp_latest_take("report", &argv, count, false);
+    if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_options){0});
     const int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);
     kp_lines_close(lines);

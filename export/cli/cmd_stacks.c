@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "export/cli/budget.h"
+#include "export/cli/latest.h"
 #include "export/cli/lines.h"
 #include "export/cli/trace_source.h"
 #include "export/report/folded.h"
@@ -105,7 +106,8 @@ int kp_cmd_stacks(int argc, char **argv)
     }
     if (!kp_folded_metric(s.metric, &s.on_device))
         return kp_cli_misuse("stacks", "no metric %s; known: self_cpu_time_total self_cuda_time_total", s.metric);
-    if (!count) return kp_cli_misuse("stacks", "no file given");
+    count = kp_latest_take("stacks", &argv, count, s.svg);
+    if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("stacks", &wish);
     const int worst = kp_input_each("stacks", argv, count, kp_lines_places(lines), trace_print, &s);
     kp_lines_close(lines);

@@ -24,6 +24,7 @@ SRC_cli := \
     export/cli/heapview.c \
     export/cli/input.c \
     export/cli/kprof.c \
+    export/cli/latest.c \
     export/cli/libpath.c \
     export/cli/lines.c \
     export/cli/opt.c \
@@ -45,6 +46,7 @@ UNIT_cli := \
     test/unit/cli/test_debugfile.c \
     test/unit/cli/test_elfhead.c \
     test/unit/cli/test_input.c \
+    test/unit/cli/test_latest.c \
     test/unit/cli/test_lines.c \
     test/unit/cli/test_memview.c \
     test/unit/cli/test_opt.c \

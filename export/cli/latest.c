@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * latest.c - finds the latest run in a folder by the names of its files
+ *
+ * A file is WORKER.NANOSECONDS.pt.trace.json[.gz], or WORKER.NANOSECONDS.kprof of a run without a trace yet. A worker is
+ * a process: HOST_PID, or HOST_rRANK_PID in a job of several ranks. The newest file names the run. Its other files are
+ * those of the same worker, and those of the worker that wrote last for each other rank.
+ */
+#include "export/cli/latest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "export/cli/cli.h"
+#include "export/report/kineto.h"
+
+/* Ranks of one job end within this time of each other. */
+#define RANKS_APART_NS (60 * INT64_C(1000000000))
+
+struct found {
+    char *path;
+    char worker[256];
+    int64_t since_ns, until_ns; /* a trace's time of writing; a spool's first and last write */
+    long rank;                  /* -1: none in the name */
+    bool is_spool, is_of_run;
+};
+struct folder {
+    const char *path;
+    struct found *of;
+    size_t count, capacity;
+};
+
+static bool end_cut(char *name, const char *end)
+{
+    const size_t bytes = strlen(name), wanted = strlen(end);
+    if (bytes < wanted || strcmp(name + bytes - wanted, end) != 0) return false;
+    name[bytes - wanted] = 0;
+    return true;
+}
+
+/* HOST_rRANK_PID: the rank, or -1. */
+static long rank_read(const char *worker)
+{
+    char *end;
+    const char *pid = strrchr(worker, '_'), *at = pid;
+    while (at && at > worker && at[-1] != '_') at--;
+    if (!at || at == worker || *at != 'r') return -1;
+    const long rank = strtol(at + 1, &end, 10);
+    return end == pid && end > at + 1 ? rank : -1;
+}
+
+/* False: no trace and no spool. A name without a time has the time of its last change. */
+static bool name_read(const char *name, const struct stat *st, struct found *out)
+{
+    const int64_t changed_ns = st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec;
+    snprintf(out->worker, sizeof out->worker, "%s", name);
+    out->is_spool = end_cut(out->worker, ".kprof");
+    (void)end_cut(out->worker, ".gz");
+    if (!out->is_spool && !end_cut(out->worker, ".pt.trace.json")) return false;
+    out->since_ns = out->until_ns = changed_ns;
+    char *const dot = strrchr(out->worker, '.'), *end = dot;
+    const int64_t named_ns = dot ? strtoll(dot + 1, &end, 10) : 0;
+    if (dot && end > dot + 1 && !*end) {
+        *dot = 0;
+        out->since_ns = named_ns;
+        out->until_ns = out->is_spool ? changed_ns : named_ns;
+    }
+    out->rank = rank_read(out->worker);
+    return true;
+}
+
+static void file_consider(struct folder *folder, const char *name)
+{
+    struct found found = {0};
+    struct stat st;
+    if (asprintf(&found.path, "%s/%s", folder->path, name) < 0) return;
+    /* The user did not name the file: only a plain one is opened. */
+    if (stat(found.path, &st) != 0 || !S_ISREG(st.st_mode) || !name_read(name, &st, &found)) {
+        free(found.path);
+        return;
+    }
+    folder->of = kp_kineto_grow(folder->of, &folder->capacity, folder->count + 1, sizeof *folder->of);
+    folder->of[folder->count++] = found;
+}
+
+static bool is_same_worker(const struct found *a, const struct found *b) { return strcmp(a->worker, b->worker) == 0; }
+
+static bool has_trace(const struct folder *folder, const struct found *f)
+{
+    for (size_t i = 0; i < folder->count; i++)
+        if (!folder->of[i].is_spool && is_same_worker(&folder->of[i], f)) return true;
+    return false;
+}
+
+static int found_compare(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    return x->since_ns != y->since_ns ? (x->since_ns < y->since_ns ? -1 : 1) : strcmp(x->path, y->path);
+}
+
+/* Reads the folder, by rank and time. A spool beside a trace of its own process is left out. 0 or -errno. */
+static int folder_read(struct folder *folder)
+{
+    size_t kept = 0;
+    DIR *const names = opendir(folder->path);
+    const struct dirent *entry;
+    if (!names) return -errno;
+    while ((entry = readdir(names)) != NULL) file_consider(folder, entry->d_name);
+    closedir(names);
+    for (size_t i = 0; i < folder->count; i++) {
+        if (folder->of[i].is_spool && has_trace(folder, &folder->of[i])) free(folder->of[i].path);
+        else folder->of[kept++] = folder->of[i];
+    }
+    folder->count = kept;
+    if (kept) qsort(folder->of, kept, sizeof *folder->of, found_compare);
+    return 0;
+}
+
+/* The newest file, of all or of one rank. */
+static const struct found *newest_of(const struct folder *folder, bool any_rank, long rank)
+{
+    const struct found *newest = NULL;
+    for (size_t i = 0; i < folder->count; i++)
+        if ((any_rank || folder->of[i].rank == rank) && (!newest || folder->of[i].since_ns > newest->since_ns))
+            newest = &folder->of[i];
+    return newest;
+}
+
+static int64_t worker_begin(const struct folder *folder, const struct found *of)
+{
+    int64_t since_ns = of->since_ns;
+    for (size_t i = 0; i < folder->count; i++)
+        if (is_same_worker(&folder->of[i], of) && folder->of[i].since_ns < since_ns) since_ns = folder->of[i].since_ns;
+    return since_ns;
+}
+
+static size_t run_mark(const struct folder *folder)
+{
+    const struct found *const newest = newest_of(folder, true, 0);
+    const int64_t since_ns = newest ? worker_begin(folder, newest) : 0;
+    size_t marked = 0;
+    for (size_t i = 0; i < folder->count; i++) {
+        struct found *const f = &folder->of[i];
+        const struct found *const last = newest_of(folder, false, f->rank);
+        f->is_of_run =
+            is_same_worker(f, newest) || (newest->rank >= 0 && f->rank >= 0 && f->rank != newest->rank &&
+                                          is_same_worker(f, last) && last->until_ns >= since_ns - RANKS_APART_NS);
+        marked += f->is_of_run;
+    }
+    return marked;
+}
+
+static const char *spool_note(const struct found *f)
+{
+    return f->is_spool ? " (no trace yet: its program runs, or was killed, see: kprof recover)" : "";
+}
+
+/* Gives the run's files to *paths. */
+static int run_give(const char *command, const struct folder *folder, char ***paths)
+{
+    const size_t wanted = run_mark(folder);
+    static char **given; /* for the time of the command */
+    const struct found *first = NULL;
+    int count = 0;
+    free(given);
+    given = calloc(wanted + 1, sizeof *given);
+    if (!given) return kp_cli_fail(command, "out of memory"), 0;
+    for (size_t i = 0; i < folder->count; i++) {
+        if (!folder->of[i].is_of_run) continue;
+        if (!first) first = &folder->of[i];
+        given[count++] = folder->of[i].path;
+    }
+    if (count == 1) kp_cli_say(stderr, "kprof %s: latest run: %s%s", command, first->path, spool_note(first));
+    else
+        kp_cli_say(stderr, "kprof %s: latest run: %d files in %s, from %s on", command, count, folder->path,
+                   first->path);
+    *paths = given;
+    return count;
+}
+
+static int newest_give(const char *command, const struct folder *folder, char ***paths)
+{
+    static char *given[2];
+    const struct found *const newest = newest_of(folder, true, 0);
+    given[0] = newest->path;
+    if (folder->count > 1)
+        kp_cli_say(stderr, "kprof %s: %s has %zu traces; this is of the newest, %s%s", command, folder->path,
+                   folder->count, newest->path, spool_note(newest));
+    *paths = given;
+    return 1;
+}
+
+int kp_latest_take(const char *command, char ***paths, int count, bool wants_one)
+{
+    static struct folder folder;
+    struct stat st;
+    const char *const set = getenv("KPROF_DIR");
+    if (count > 1 || (count == 1 && !wants_one)) return count;
+    if (count == 1 && (stat((*paths)[0], &st) != 0 || !S_ISDIR(st.st_mode))) return count;
+    folder = (struct folder){.path = count ? (*paths)[0] : set && *set ? set : "kprof"};
+    const int rc = folder_read(&folder);
+    if (count && (rc || !folder.count)) return count; /* the command says what is wrong with it */
+    if (rc || !folder.count)
+        return kp_cli_misuse(command, "no file given, and the latest run is looked for in '%s': %s", folder.path,
+                             rc ? strerror(-rc) : "no trace there"),
+               0;
+    return wants_one ? newest_give(command, &folder, paths) : run_give(command, &folder, paths);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_latest.c - which files are the latest run */
+#include "test/support/support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "export/cli/cli.h"
+#include "export/cli/latest.h"
+
+#define NEW "1790857026000000000" /* nanoseconds */
+#define NEAR "1790857027500000000"
+#define LATE "1790857036000000000"
+#define OLD "1790850000000000000"
+
+static char folder[256];
+
+static void put(const char *name)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/latest-XXXXXX", kp_test_tmpdir());
+    return mkdtemp(folder) && setenv("KPROF_DIR", folder, 1) == 0 ? 0 : -1;
+}
+
+static const char *name_of(const char *path) { return strrchr(path, '/') + 1; }
+
+static void the_newest_worker_is_the_run_with_all_its_windows(void **state)
+{
+    char **paths = NULL;
+    (void)state;
+    put("h_9." OLD ".pt.trace.json.gz");
+    put("h_7." LATE ".pt.trace.json.gz");
+    put("h_7." NEW ".pt.trace.json");
+    put("notes.txt");
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 2);
+    assert_string_equal(name_of(paths[0]), "h_7." NEW ".pt.trace.json");
+    assert_string_equal(name_of(paths[1]), "h_7." LATE ".pt.trace.json.gz");
+    assert_int_equal(kp_latest_take("stacks", &paths, 0, true), 1);
+    assert_string_equal(name_of(paths[0]), "h_7." LATE ".pt.trace.json.gz");
+}
+
+static void ranks_that_end_together_are_one_run_in_their_order(void **state)
+{
+    char **paths = NULL;
+    (void)state;
+    put("b_r10_5." NEW ".pt.trace.json.gz");
+    put("a_r2_7." NEAR ".pt.trace.json.gz");
+    put("a_r2_6." OLD ".pt.trace.json.gz"); /* the same rank of an earlier run */
+    put("a_r3_8." OLD ".pt.trace.json.gz"); /* a rank that only the earlier run had */
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 2);
+    assert_string_equal(name_of(paths[0]), "a_r2_7." NEAR ".pt.trace.json.gz");
+    assert_string_equal(name_of(paths[1]), "b_r10_5." NEW ".pt.trace.json.gz");
+}
+
+static void a_name_that_only_looks_like_a_rank_is_none(void **state)
+{
+    char **paths = NULL;
+    (void)state;
+    put("node_rx_7." NEW ".pt.trace.json.gz");
+    put("r2_8." NEAR ".pt.trace.json.gz");
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 1);
+    assert_string_equal(name_of(paths[0]), "r2_8." NEAR ".pt.trace.json.gz");
+}
+
+static void a_spool_without_a_trace_is_a_run_and_one_with_a_trace_is_not(void **state)
+{
+    char **paths = NULL;
+    (void)state;
+    put("h_7." NEW ".pt.trace.json.gz");
+    put("h_7." LATE ".kprof");
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 1);
+    assert_string_equal(name_of(paths[0]), "h_7." NEW ".pt.trace.json.gz");
+    put("h_8." NEAR ".kprof");
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 1);
+    assert_string_equal(name_of(paths[0]), "h_8." NEAR ".kprof");
+}
+
+static void what_the_user_names_stays_unless_one_trace_is_wanted_of_a_folder(void **state)
+{
+    char *named[] = {folder, folder}, **paths = named;
+    (void)state;
+    put("h_7." NEW ".pt.trace.json.gz");
+    put("h_8." NEAR ".pt.trace.json.gz");
+    assert_int_equal(kp_latest_take("report", &paths, 1, false), 1);
+    assert_ptr_equal(paths, named);
+    assert_int_equal(kp_latest_take("stacks", &paths, 2, true), 2);
+    assert_ptr_equal(paths, named);
+    assert_int_equal(kp_latest_take("stacks", &paths, 1, true), 1);
+    assert_string_equal(name_of(paths[0]), "h_8." NEAR ".pt.trace.json.gz");
+}
+
+static void without_a_run_nothing_is_taken(void **state)
+{
+    char **paths = NULL;
+    (void)state;
+    put("notes.txt");
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 0);
+    assert_int_equal(setenv("KPROF_DIR", "/nowhere/at/all", 1), 0);
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_newest_worker_is_the_run_with_all_its_windows, setup),
+        cmocka_unit_test_setup(ranks_that_end_together_are_one_run_in_their_order, setup),
+        cmocka_unit_test_setup(a_name_that_only_looks_like_a_rank_is_none, setup),
+        cmocka_unit_test_setup(a_spool_without_a_trace_is_a_run_and_one_with_a_trace_is_not, setup),
+        cmocka_unit_test_setup(what_the_user_names_stays_unless_one_trace_is_wanted_of_a_folder, setup),
+        cmocka_unit_test_setup(without_a_run_nothing_is_taken, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
