@@ -44,7 +44,7 @@ struct kp_export_owner {
 
 struct kp_export_options {
     const char *dir;         /* output folder, made when missing */
-    const char *worker_name; /* NULL: HOST_PID of the spool */
+    const char *worker_name; /* NULL: HOST_PID of the spool, or HOST_rRANK_PID */
     bool gzip;
     const char *metadata;                    /* KPROF_METADATA, a checked JSON object, or NULL */
     bool loads_cpp;                          /* the export may load a C++ library to demangle kernels' names */

@@ -28,8 +28,9 @@ static int is_spool_name(const struct dirent *entry)
 }
 
 /* A killed program's file for its workers, FOLDER/.HOST_PID-START.family. A program that may still run needs it. */
-static bool is_orphan(const char *rest)
+static bool is_orphan(const void *unused, const char *rest)
 {
+    (void)unused;
     char *end;
     const unsigned long pid = strtoul(rest, &end, 10);
     return end != rest && *end == '-' && !kp_spool_process_runs((uint32_t)pid);
@@ -40,7 +41,7 @@ static void families_remove(const struct kp_rescue *r, int dir)
     char host[65] = "", begin[80];
     gethostname(host, sizeof host - 1);
     snprintf(begin, sizeof begin, ".%s_", host);
-    if (!r->keep) kp_rescue_names_remove(dir, begin, ".family", is_orphan);
+    if (!r->keep) kp_rescue_names_remove(dir, begin, ".family", is_orphan, NULL);
 }
 
 static void fail(struct kp_rescue *r, const char *path)

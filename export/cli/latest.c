@@ -24,7 +24,7 @@
 
 struct found {
     char *path;
-    char worker[256];
+    char worker[256];           /* HOST_PID */
     int64_t since_ns, until_ns; /* a trace's time of writing; a spool's first and last write */
     long rank;                  /* -1: none in the name */
     bool is_spool, is_of_run;
@@ -43,15 +43,16 @@ static bool end_cut(char *name, const char *end)
     return true;
 }
 
-/* HOST_rRANK_PID: the rank, or -1. */
-static long rank_read(const char *worker)
+/* HOST_rRANK_PID: the rank, or -1. Takes it out of the name, since a spool's name has none. */
+static long rank_cut(char *worker)
 {
-    char *end;
-    const char *pid = strrchr(worker, '_'), *at = pid;
+    char *const pid = strrchr(worker, '_'), *at = pid, *end;
     while (at && at > worker && at[-1] != '_') at--;
     if (!at || at == worker || *at != 'r') return -1;
     const long rank = strtol(at + 1, &end, 10);
-    return end == pid && end > at + 1 ? rank : -1;
+    if (end != pid || end == at + 1) return -1;
+    memmove(at, pid + 1, strlen(pid + 1) + 1);
+    return rank;
 }
 
 /* False: no trace and no spool. A name without a time has the time of its last change. */
@@ -70,7 +71,7 @@ static bool name_read(const char *name, const struct stat *st, struct found *out
         out->since_ns = named_ns;
         out->until_ns = out->is_spool ? changed_ns : named_ns;
     }
-    out->rank = rank_read(out->worker);
+    out->rank = rank_cut(out->worker);
     return true;
 }
 

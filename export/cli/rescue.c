@@ -48,7 +48,8 @@ struct rescue_work {
 
 /* ---- names in a folder ---- */
 
-void kp_rescue_names_remove(int dir, const char *begin, const char *end, bool (*wanted)(const char *rest))
+void kp_rescue_names_remove(int dir, const char *begin, const char *end,
+                            bool (*wanted)(const void *context, const char *rest), const void *context)
 {
     const int again = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *const names = again < 0 ? NULL : fdopendir(again);
@@ -58,23 +59,36 @@ void kp_rescue_names_remove(int dir, const char *begin, const char *end, bool (*
         if (bytes < first + last || strncmp(entry->d_name, begin, first) != 0 ||
             strcmp(entry->d_name + bytes - last, end) != 0)
             continue;
-        if (!wanted || wanted(entry->d_name + first)) unlinkat(dir, entry->d_name, 0);
+        if (!wanted || wanted(context, entry->d_name + first)) unlinkat(dir, entry->d_name, 0);
     }
     if (names) closedir(names);
 }
 
+/* RANK_PID.* of a file .HOST_rRANK_PID.*.part: whether the pid is that of the context. */
+static bool is_of_pid(const void *pid, const char *rest)
+{
+    const size_t digits = strspn(rest, "0123456789"), bytes = strlen(pid);
+    return digits && rest[digits] == '_' && strncmp(rest + digits + 1, pid, bytes) == 0 &&
+           rest[digits + 1 + bytes] == '.';
+}
+
 /*
  * Removes files that the killed process left half written: FOLDER/.HOST_PID.*.part of
- * FOLDER/HOST_PID.NANOSECONDS.kprof.
+ * FOLDER/HOST_PID.NANOSECONDS.kprof, or .HOST_rRANK_PID.*.part.
  */
 static void parts_remove(const struct spool *s)
 {
-    char begin[300];
-    const char *end = strrchr(s->name, '.');
+    char begin[300], pid[32];
+    const char *end = strrchr(s->name, '.'), *last;
     while (end && end > s->name && *--end != '.') continue;
     if (!end || end == s->name) return;
     snprintf(begin, sizeof begin, ".%.*s.", (int)(end - s->name), s->name);
-    kp_rescue_names_remove(s->folder->dir, begin, ".part", NULL);
+    kp_rescue_names_remove(s->folder->dir, begin, ".part", NULL, NULL);
+    for (last = end; last > s->name && last[-1] != '_';) last--;
+    if (last == s->name) return;
+    snprintf(begin, sizeof begin, ".%.*sr", (int)(last - s->name), s->name);
+    snprintf(pid, sizeof pid, "%.*s", (int)(end - last), last);
+    kp_rescue_names_remove(s->folder->dir, begin, ".part", is_of_pid, pid);
 }
 
 /* Removes the file that the child left half written. */
@@ -87,7 +101,7 @@ static void left_remove(const struct spool *s, const struct outcome *o)
     if (!json) return;
     snprintf(begin, sizeof begin, ".%.*s.", (int)(json - slash - 1), slash + 1);
     const int dir = where ? open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : s->folder->dir;
-    if (dir >= 0) kp_rescue_names_remove(dir, begin, ".part", NULL);
+    if (dir >= 0) kp_rescue_names_remove(dir, begin, ".part", NULL, NULL);
     if (dir >= 0 && where) close(dir);
 }
 

@@ -22,6 +22,7 @@ struct kp_rescue_folder {
 /* `listed`: from a folder's listing, not from the user. Then a link, or another user's file, is reported and kept. */
 void kp_rescue_spool(struct kp_rescue *r, const struct kp_rescue_folder *folder, const char *name, bool listed);
 /* Removes files from an open folder, by begin and end of their names. `wanted` accepts the rest, or is NULL. */
-void kp_rescue_names_remove(int dir, const char *begin, const char *end, bool (*wanted)(const char *rest));
+void kp_rescue_names_remove(int dir, const char *begin, const char *end,
+                            bool (*wanted)(const void *context, const char *rest), const void *context);
 
 #endif

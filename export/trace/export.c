@@ -27,6 +27,7 @@
 #include "export/trace/filename.h"
 #include "export/trace/fwdbwd.h"
 #include "export/trace/parts.h"
+#include "export/trace/rank.h"
 #include "export/trace/callers.h"
 #include "export/trace/symbol_slices.h"
 #include "export/trace/torch_memory.h"
@@ -47,12 +48,14 @@ static int text_down(void *context, const void *data, size_t bytes)
     return t->gz ? kp_gz_write(t->gz, data, bytes) : kp_sink_write(&t->sink, data, bytes);
 }
 
-/* Makes a name that no file has. Each try adds a nanosecond to its time. */
+/* Makes a name that no file has: HOST_PID, in a job of several ranks HOST_rRANK_PID. Each try adds a nanosecond. */
 static int path_make(struct kp_trace *t, char *name, size_t bytes)
 {
     const struct kp_file_head *head = kp_reader_head(t->reader);
-    char host[sizeof head->host + 1] = {0};
-    memcpy(host, head->host, strnlen(head->host, sizeof head->host));
+    const struct kp_rank place = kp_rank_read(t->reader);
+    char host[sizeof head->host + 16] = {0};
+    memcpy(host, *head->host ? head->host : "host", *head->host ? strnlen(head->host, sizeof head->host) : 4);
+    if (place.size > 1) kp_fmt(host + strlen(host), 16, "_r%u", place.rank);
     for (int tries = 0; tries < 1000; tries++) {
         int rc = kp_tbname_make(name, bytes, t->options->worker_name, host, head->pid, t->now_ns, t->options->gzip);
         if (rc) return rc;

@@ -11,6 +11,7 @@
 #include "export/heap/allocations.h"
 #include "export/out/slice.h"
 #include "export/trace/parts.h"
+#include "export/trace/rank.h"
 #include "collector/base/kp_poison.h"
 
 #define QUARTER_S 7889238u /* Kineto counts times from a multiple of a quarter of a year */
@@ -53,32 +54,10 @@ static void id_write(struct kp_trace *t)
     key_string(t, "trace_id", hex, 32);
 }
 
-static bool number_read(const struct kp_trace *t, const char *key, uint32_t *out)
-{
-    const char *text = kp_reader_text(t->reader, key);
-    uint64_t v = 0;
-    if (!text || !*text) return false;
-    for (; *text >= '0' && *text <= '9' && v < 100000000; text++) v = v * 10 + (uint64_t)(*text - '0');
-    if (*text) return false;
-    *out = (uint32_t)v;
-    return true;
-}
-
-/* Writes rank and size as the launcher set them, or 0 of 1 without a launcher. */
 static void distributed_write(struct kp_trace *t)
 {
-    static const char *const launchers[][2] = {
-        {"env.RANK", "env.WORLD_SIZE"},           {"env.OMPI_COMM_WORLD_RANK", "env.OMPI_COMM_WORLD_SIZE"},
-        {"env.PMI_RANK", "env.PMI_SIZE"},         {"env.PMIX_RANK", "env.PMI_SIZE"},
-        {"env.SLURM_PROCID", "env.SLURM_NTASKS"},
-    };
-    uint32_t rank = 0, size = 0;
+    const struct kp_rank found = kp_rank_read(t->reader);
     const char *backend = kp_reader_text(t->reader, "backend");
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        if (!number_read(t, launchers[i][0], &rank)) continue;
-        if (!number_read(t, launchers[i][1], &size)) size = 0;
-        break;
-    }
     kp_json_lit(&t->json, "  \"distributedInfo\": {");
     if (backend) {
         kp_json_lit(&t->json, "\"backend\": ");
@@ -86,9 +65,9 @@ static void distributed_write(struct kp_trace *t)
         kp_json_lit(&t->json, ", ");
     }
     kp_json_lit(&t->json, "\"rank\": "); /* HTA searches for these bytes, with the blank */
-    kp_json_u64(&t->json, rank);
+    kp_json_u64(&t->json, found.rank);
     kp_json_lit(&t->json, ", \"world_size\": ");
-    kp_json_u64(&t->json, size > rank ? size : rank + 1);
+    kp_json_u64(&t->json, found.size);
     kp_json_lit(&t->json, "},\n");
 }
 

@@ -312,6 +312,7 @@ dist.destroy_process_group(); time.sleep(2)
     assert len(run.traces) == 2, run.explain()
     ranks = [facts.load(path)["distributedInfo"] for path in run.traces]
     assert sorted(info["rank"] for info in ranks) == [0, 1] and {info["world_size"] for info in ranks} == {2}
+    assert [re.search(r"_r(\d)_\d+\.\d+\.pt", path.name)[1] for path in run.traces] == [str(info["rank"]) for info in ranks]
     for path in run.traces:
         names = {e["name"] for e in facts.host_events(facts.load(path))}
         assert any("allreduce" in name or "all_reduce" in name for name in names), names

@@ -84,6 +84,9 @@ static void a_spool_without_a_trace_is_a_run_and_one_with_a_trace_is_not(void **
     put("h_8." NEAR ".kprof");
     assert_int_equal(kp_latest_take("report", &paths, 0, false), 1);
     assert_string_equal(name_of(paths[0]), "h_8." NEAR ".kprof");
+    put("h_r0_8." NEAR ".pt.trace.json.gz");
+    assert_int_equal(kp_latest_take("report", &paths, 0, false), 1);
+    assert_string_equal(name_of(paths[0]), "h_r0_8." NEAR ".pt.trace.json.gz");
 }
 
 static void what_the_user_names_stays_unless_one_trace_is_wanted_of_a_folder(void **state)

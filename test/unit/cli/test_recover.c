@@ -135,10 +135,13 @@ static void what_a_killed_process_was_writing_goes_with_its_spool(void **state)
     (void)state;
     spool_put("host_7.123.kprof", gone_pid(), NULL, 0);
     fclose(fopen(in_folder(".host_7.456.pt.trace.json.gz.part"), "w"));
+    fclose(fopen(in_folder(".host_r3_7.456.pt.trace.json.gz.part"), "w"));
     fclose(fopen(in_folder(".host_77.456.pt.trace.json.gz.part"), "w")); /* another's */
+    fclose(fopen(in_folder(".host_r3_77.456.pt.trace.json.gz.part"), "w"));
+    fclose(fopen(in_folder(".host_rx_7.456.pt.trace.json.gz.part"), "w"));
     assert_int_equal(run(kp_cmd_recover, folder, NULL, NULL), KP_EXIT_DONE);
     assert_int_equal(count_files(".gz"), 1);
-    assert_int_equal(count_files(".part"), 1);
+    assert_int_equal(count_files(".part"), 3);
 }
 
 static void a_spool_of_another_machine_is_left_alone_unless_forced(void **state)

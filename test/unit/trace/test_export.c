@@ -198,6 +198,7 @@ static void a_lone_process_is_rank_0_of_1(void **state)
     test_spool_text(&s, "env.SLURM_PROCID=5\nenv.SLURM_NTASKS=16\n");
     assert_int_equal(export_plain(&s, NULL), 0);
     assert_has("\"distributedInfo\": {\"rank\": 5, \"world_size\": 16}");
+    assert_has("_r5_4242."); /* the file's own name, in traceName */
     test_spool_text(&s, "env.RANK=x\nenv.OMPI_COMM_WORLD_RANK=2\n");
     assert_int_equal(export_plain(&s, NULL), 0);
     assert_has("\"distributedInfo\": {\"rank\": 2, \"world_size\": 3}");
