@@ -3,8 +3,8 @@
  * stack_ids.c - the calling thread's native stack as one id; each frame is written to the spool once
  *
  * Called by: sources, inside a hook (hot)
- * Owns:      struct seen, one a thread: stacks met lately; a table of all frames written so far
- * Locks:     none. Memory: 92 KB of address space a thread, 16 MB of it for the table.
+ * Owns:      struct seen, one a thread: stacks met lately; tables of all frames written so far
+ * Locks:     none. Memory: 92 KB of address space a thread; 16 MB of it for the first table, 64 and 256 for the others.
  * On fail:   0, or the stack without its inner frames: no room for more frames in table or file
  * Safe in:   signal handlers yes; after fork no (kp_unwind_begin_in_child first)
  *
@@ -21,7 +21,7 @@
 #include "preload/unwind/trail.h"
 #include "collector/base/kp_poison.h"
 
-enum { SEEN = 4096, FRAMES = 1u << 20, FRAMES_MOST = FRAMES / 4 * 3, PROBES = 64 };
+enum { SEEN = 4096, TABLES = 3, FRAMES_FIRST = 1u << 20, FRAMES_TIMES = 4, PROBES = 64 };
 
 #define FRAME_KEY UINT64_C(0x2545f4914f6cdd1d)
 
@@ -40,12 +40,13 @@ struct seen {
  * By hash of a frame (module, place in it), what is around it and the file (a forked child has another): a library that
  * is loaded again where it was has its frames already. A key never changes; the id is stored behind it.
  */
-struct frames {
-    _Atomic uint64_t key[FRAMES];
-    _Atomic uint32_t id[FRAMES];
+struct frame {
+    _Atomic uint64_t key;
+    _Atomic uint32_t id;
 };
-static struct frames *_Atomic frames;
-static _Atomic uint32_t frames_n;
+/* When a table is three quarters full, the next takes the new frames. `import torch` has 2.7 million. */
+static struct frame *_Atomic tables[TABLES];
+static _Atomic uint32_t frames_n[TABLES];
 
 static inline uint64_t mix(uint64_t key, uint64_t value)
 {
@@ -53,35 +54,61 @@ static inline uint64_t mix(uint64_t key, uint64_t value)
     return key ^ key >> 29;
 }
 
-static struct frames *table_get(void)
+static uint32_t table_size(uint32_t number)
 {
-    struct frames *table = kp_load_acquire(&frames), *none = NULL; /* pairs with: below */
+    uint32_t size = FRAMES_FIRST;
+    while (number--) size *= FRAMES_TIMES;
+    return size;
+}
+
+static struct frame *table_get(uint32_t number)
+{
+    struct frame *table = kp_load_acquire(&tables[number]), *none = NULL; /* pairs with: below */
     if (table) return table;
-    table = kp_map_alloc(sizeof *table);
-    if (table && !kp_cas_acq_rel(&frames, &none, table)) { /* pairs with: above */
-        kp_map_free(table, sizeof *table);
+    const size_t bytes = table_size(number) * sizeof *table;
+    table = kp_map_alloc(bytes);
+    if (table && !kp_cas_acq_rel(&tables[number], &none, table)) { /* pairs with: above */
+        kp_map_free(table, bytes);
         table = none;
     }
     return table;
 }
 
+static bool is_full(uint32_t number) { return kp_load_relaxed(&frames_n[number]) >= table_size(number) / 4 * 3; }
+
+/* The frame's id, or 0 and in *free_at the place for it, if there is one. */
+static uint32_t table_find(struct frame *table, uint32_t size, uint64_t key, struct frame **free_at)
+{
+    uint32_t at = (uint32_t)(key >> 38) & (size - 1);
+    *free_at = NULL;
+    for (uint32_t i = 0; i < PROBES; i++, at = (at + 1) & (size - 1)) {
+        const uint64_t seen = kp_load_acquire(&table[at].key);                /* pairs with: below */
+        const uint32_t id = seen == key ? kp_load_acquire(&table[at].id) : 0; /* pairs with: below */
+        if (id) return id;
+        if (seen) continue;
+        *free_at = &table[at];
+        break;
+    }
+    return 0;
+}
+
 /* If two threads write a frame at the same time, it is in the file twice, which is harmless. */
-static uint32_t frame_keep(struct frames *table, uint32_t module, uint64_t offset, uint32_t around)
+static uint32_t frame_keep(uint32_t module, uint64_t offset, uint32_t around)
 {
     const uint64_t key = mix(mix(mix(FRAME_KEY + kp_unwind_file(), module), offset), around) | 1;
-    uint32_t at = (uint32_t)(key >> 40) & (FRAMES - 1), free_at = FRAMES;
-    for (uint32_t i = 0; i < PROBES && free_at == FRAMES; i++, at = (at + 1) & (FRAMES - 1)) {
-        const uint64_t seen = kp_load_acquire(&table->key[at]);                /* pairs with: below */
-        const uint32_t id = seen == key ? kp_load_acquire(&table->id[at]) : 0; /* pairs with: below */
+    struct frame *free_at = NULL, *table;
+    uint32_t number = 0;
+    for (; number < TABLES && (table = table_get(number)); number++) {
+        const uint32_t id = table_find(table, table_size(number), key, &free_at);
         if (id) return id;
-        if (seen == 0) free_at = at;
+        if (!is_full(number)) break;
+        free_at = NULL;
     }
     const uint32_t id = kp_frame_put(module, offset + 1, around);
     uint64_t empty = 0;
-    if (!id || free_at == FRAMES || kp_load_relaxed(&frames_n) >= FRAMES_MOST) return id;
-    if (kp_cas_acq_rel(&table->key[free_at], &empty, key)) { /* pairs with: above */
-        kp_add_relaxed(&frames_n, 1);
-        kp_store_release(&table->id[free_at], id); /* pairs with: above */
+    if (id && free_at && kp_cas_acq_rel(&free_at->key, &empty, key)) { /* pairs with: above */
+        kp_add_relaxed(&frames_n[number], 1);
+        kp_store_release(&free_at->id, id); /* pairs with: above */
     }
     return id;
 }
@@ -97,26 +124,25 @@ static void met_keep(struct met *met, uint64_t key, uint32_t id)
 }
 
 /* A frame that this thread met lately is found by its address, without looking up the module. */
-static uint32_t frame_id(struct kp_thread *t, struct seen *s, struct frames *table, uint32_t generation, uintptr_t pc,
-                         uint32_t around)
+static uint32_t frame_id(struct kp_thread *t, struct seen *s, uint32_t generation, uintptr_t pc, uint32_t around)
 {
     const uint64_t key = mix(mix(generation + UINT64_C(1), pc), around);
     struct met *met = &s->of[key % SEEN];
     uint64_t offset;
     if (__builtin_expect(met->key == key && met->id, 1)) return met->id;
     const uint32_t module = kp_unwind_module_find(t, pc - 1, &offset);
-    const uint32_t id = frame_keep(table, module, offset, around);
+    const uint32_t id = frame_keep(module, offset, around);
     if (id) met_keep(met, key, id);
     return id;
 }
 
 static uint32_t stack_put(struct kp_thread *t, struct seen *s, int n)
 {
-    struct frames *table = table_get();
+    const bool has_table = table_get(0) != NULL;
     uint32_t id = 0;
     const uint32_t generation = kp_unwind_generation();
-    while (table && n-- > 0) {
-        const uint32_t inner = frame_id(t, s, table, generation, s->frames[n], id);
+    while (has_table && n-- > 0) {
+        const uint32_t inner = frame_id(t, s, generation, s->frames[n], id);
         if (!inner) return id;
         id = inner;
     }
@@ -128,13 +154,13 @@ static uint32_t stack_put(struct kp_thread *t, struct seen *s, int n)
 static uint32_t trail_put(struct kp_thread *t, struct seen *s)
 {
     struct kp_trail *trail = &s->trail;
-    struct frames *table = table_get();
+    const bool has_table = table_get(0) != NULL;
     uint32_t id = trail->n ? trail->of[trail->n - 1].id : 0, ours = 0;
     while (ours < trail->fresh_n && kp_unwind_is_ours(trail->fresh[ours].pc)) ours++;
-    while (table && trail->fresh_n-- > 0) {
+    while (has_table && trail->fresh_n-- > 0) {
         struct kp_trail_frame *f = &trail->of[trail->n];
         *f = trail->fresh[trail->fresh_n];
-        f->id = trail->fresh_n >= ours ? frame_id(t, s, table, trail->generation, f->pc, id) : id;
+        f->id = trail->fresh_n >= ours ? frame_id(t, s, trail->generation, f->pc, id) : id;
         if (!f->id) break;
         id = f->id;
         kp_signal_fence(); /* a signal handler may jump out of here: counted entries are complete */
@@ -147,7 +173,7 @@ uint32_t kp_unwind_stack(struct kp_thread *t)
 {
     struct seen *s = t->source_state[KP_STATE_NATIVE];
     if (!s) t->source_state[KP_STATE_NATIVE] = s = kp_arena_alloc(sizeof *s);
-    if (!s || !table_get()) kp_loss_count(KP_KIND_FRAME, KP_LOSS_NO_SLOT);
+    if (!s || !table_get(0)) kp_loss_count(KP_KIND_FRAME, KP_LOSS_NO_SLOT);
     if (!s) return 0;
     if (kp_unwind_trail_walk(&s->trail)) {
         const uint32_t known = trail_put(t, s);
