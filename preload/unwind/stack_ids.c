@@ -40,12 +40,12 @@ struct seen {
  * By hash of a frame (module, place in it), what is around it and the file (a forked child has another): a library that
  * is loaded again where it was has its frames already. A key never changes; the id is stored behind it.
  */
-struct frame {
+struct kept_frame {
     _Atomic uint64_t key;
     _Atomic uint32_t id;
 };
 /* When a table is three quarters full, the next takes the new frames. `import torch` has 2.7 million. */
-static struct frame *_Atomic tables[TABLES];
+static struct kept_frame *_Atomic tables[TABLES];
 static _Atomic uint32_t frames_n[TABLES];
 
 static inline uint64_t mix(uint64_t key, uint64_t value)
@@ -61,9 +61,9 @@ static uint32_t table_size(uint32_t number)
     return size;
 }
 
-static struct frame *table_get(uint32_t number)
+static struct kept_frame *table_get(uint32_t number)
 {
-    struct frame *table = kp_load_acquire(&tables[number]), *none = NULL; /* pairs with: below */
+    struct kept_frame *table = kp_load_acquire(&tables[number]), *none = NULL; /* pairs with: below */
     if (table) return table;
     const size_t bytes = table_size(number) * sizeof *table;
     table = kp_map_alloc(bytes);
@@ -77,7 +77,7 @@ static struct frame *table_get(uint32_t number)
 static bool is_full(uint32_t number) { return kp_load_relaxed(&frames_n[number]) >= table_size(number) / 4 * 3; }
 
 /* The frame's id, or 0 and in *free_at the place for it, if there is one. */
-static uint32_t table_find(struct frame *table, uint32_t size, uint64_t key, struct frame **free_at)
+static uint32_t table_find(struct kept_frame *table, uint32_t size, uint64_t key, struct kept_frame **free_at)
 {
     uint32_t at = (uint32_t)(key >> 38) & (size - 1);
     *free_at = NULL;
@@ -96,7 +96,7 @@ static uint32_t table_find(struct frame *table, uint32_t size, uint64_t key, str
 static uint32_t frame_keep(uint32_t module, uint64_t offset, uint32_t around)
 {
     const uint64_t key = mix(mix(mix(FRAME_KEY + kp_unwind_file(), module), offset), around) | 1;
-    struct frame *free_at = NULL, *table;
+    struct kept_frame *free_at = NULL, *table;
     uint32_t number = 0;
     for (; number < TABLES && (table = table_get(number)); number++) {
         const uint32_t id = table_find(table, table_size(number), key, &free_at);
