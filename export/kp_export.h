@@ -67,6 +67,7 @@ struct kp_export_options {
     uint64_t scratch_most;
     /* KP_PART_BYTES for the temporary file's path while it exists, so that a signal handler can remove it. Or NULL */
     char *part;
+    char *heap_part; /* the same for the heap's profile */
 };
 enum { KP_PART_BYTES = 4096 };
 struct kp_export_result {

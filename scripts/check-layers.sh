@@ -30,8 +30,8 @@ may_see() { # room -> the rooms it may include besides itself
     schedule) echo "base" ;;
     export) echo "read format base" ;;
     out) echo "export read format base" ;;
-    names|heap) echo "out export read format base" ;;
-    gpu) echo "names out export read format base" ;;
+    names) echo "out export read format base" ;;
+    heap|gpu) echo "names out export read format base" ;;
     report) echo "base" ;;
     memory) echo "report base" ;;
     extras) echo "memory report export base" ;;
@@ -120,7 +120,7 @@ export/trace/breach.c export/gpu/occupancy.h
 export/trace/breach.c schedule/kp_schedule.h
 export/gpu/breach.c export/heap/allocations.h
 export/gpu/breach.c export/extras/extras.h
-export/heap/breach.c export/names/framenames.h
+export/heap/breach.c export/gpu/gpu.h
 export/names/breach.c export/gpu/gpu.h
 export/out/breach.c export/names/demangle.h
 export/report/breach.c collector/read/kp_read.h

@@ -65,7 +65,7 @@ static struct {
     uint64_t taken, printed, debug; /* debug: bytes given to kp_budget_more */
     struct rlimit data;             /* as it was */
     bool is_limited, is_watched;
-    char part[KP_PART_BYTES];
+    char part[KP_PART_BYTES], heap_part[KP_PART_BYTES];
     char late[LINE]; /* the timer's message, ready to be written */
     size_t late_bytes;
     char explained[LINE];
@@ -182,17 +182,25 @@ void kp_budget_print(size_t bytes)
 
 char *kp_budget_part(void) { return budget.part; }
 
+char *kp_budget_heap_part(void) { return budget.heap_part; }
+
+static void parts_remove(void)
+{
+    if (budget.part[0]) unlink(budget.part);
+    if (budget.heap_part[0]) unlink(budget.heap_part);
+}
+
 static void on_late(int number)
 {
     (void)number;
-    if (budget.part[0]) unlink(budget.part);
+    parts_remove();
     if (write(2, budget.late, budget.late_bytes) < 0) _exit(KP_EXIT_BAD_INPUT);
     _exit(KP_EXIT_BAD_INPUT);
 }
 
 static void on_end(int number)
 {
-    if (budget.part[0]) unlink(budget.part);
+    parts_remove();
     signal(number, SIG_DFL);
     raise(number);
 }

@@ -43,5 +43,6 @@ const char *kp_budget_explain(int rc);
  * it.
  */
 char *kp_budget_part(void);
+char *kp_budget_heap_part(void); /* the same for kp_export_options.heap_part */
 
 #endif

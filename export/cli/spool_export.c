@@ -121,6 +121,7 @@ int kp_spool_export_write(struct kp_reader *reader, const char *path, const stru
     options.text_most = kp_budget_left();
     options.scratch_most = kp_budget_now()->disk;
     options.part = kp_budget_part();
+    options.heap_part = kp_budget_heap_part();
     for (size_t i = 0; i < kp_reader_cycles(reader) && rc >= 0; i++) {
         struct kp_cycle cycle;
         rc = kp_reader_cycle(reader, i, &cycle);

@@ -17,11 +17,17 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_log.h"
 #include "collector/format/kp_heap.h"
+#include "export/heap/heapfile.h"
 #include "export/out/scratch.h"
 #include "export/out/slice.h"
 #include "collector/base/kp_poison.h"
 
-enum { BUCKETS = 2048, DEPTH_FIRST = 64, THREADS_FIRST = 256, THREADS_MOST = 1u << 22, NO_OP = UINT32_MAX };
+enum { BUCKETS = 320, DEPTH_FIRST = 64, THREADS_FIRST = 256, THREADS_MOST = 1u << 22, NO_OP = UINT32_MAX };
+enum {
+    SITES_SHOWN = 50,
+    MODULES_SHOWN = 256,
+    SHOWN_BYTES = 128 << 10
+}; /* with the counters at most 256 KB of the trace */
 
 struct sums {
     uint64_t taken, given, bytes;
@@ -58,7 +64,11 @@ struct kp_heap {
     uint64_t step_end_ns;
     struct kp_sites sites;
     struct series live, mapped;
-    uint32_t written; /* OPs and STEPs that kp_heap_args_next saw */
+    struct kp_heapfile *file; /* NULL: none is wanted, or it cannot be written */
+    uint32_t written;         /* OPs and STEPs that kp_heap_args_next saw */
+    uint64_t key_at;          /* where the key begins in the trace's text */
+    struct kp_frame modules[MODULES_SHOWN];
+    uint32_t modules_n;
     int error;
 };
 
@@ -137,7 +147,10 @@ static int block_take(struct kp_heap *h, const struct kp_heap_event *e)
         return 0;
     }
     const uint64_t before = h->sites.live_bytes;
-    const int rc = kp_sites_take(&h->sites, e);
+    const uint32_t mark = h->file && e->taken ? kp_heapfile_block(h->file, e->stack, e->bytes) : 0;
+    const int rc = kp_sites_take(&h->sites, e, mark);
+    if (h->sites.gone) kp_heapfile_given(h->file, h->sites.gone, e->start_ns);
+    if (h->sites.came) kp_heapfile_taken(h->file, h->sites.came, e->start_ns);
     series_move(h, &h->live, (int64_t)(h->sites.live_bytes - before), e->start_ns);
     return rc;
 }
@@ -182,7 +195,27 @@ static int event_take(void *context, const struct kp_event *e)
     return 0;
 }
 
-static int walk(struct kp_heap *h)
+static void file_fail(struct kp_heap *h, int rc)
+{
+    kp_heapfile_close(h->file);
+    h->file = NULL;
+    kp_log(0, "the profile of the heap beside %s could not be written: error %d", h->trace->result->path, -rc);
+}
+
+static void file_open(struct kp_heap *h)
+{
+    const int rc = kp_heapfile_open(&h->file, h->trace);
+    if (rc) file_fail(h, rc);
+}
+
+int kp_heap_file_commit(struct kp_heap *h, const char *trace_path)
+{
+    const int rc = h->file ? kp_heapfile_commit(h->file, trace_path) : 0;
+    if (rc) file_fail(h, rc);
+    return rc;
+}
+
+static int walk(struct kp_heap *h, bool has_file)
 {
     const uint32_t cycle = h->trace->cycle.number;
     int rc = kp_reader_heap_open(&h->walk, h->trace->reader, cycle);
@@ -190,6 +223,7 @@ static int walk(struct kp_heap *h)
     h->has_next = kp_reader_heap_next(h->walk, &h->next);
     if (!h->has_next) return 0;
     rc = kp_sites_open(&h->sites, &h->scratch);
+    if (!rc && has_file && !h->next.is_count) file_open(h);
     if (!rc) rc = kp_reader_events(h->trace->reader, cycle, event_take, h);
     if (!rc) rc = heap_take_until(h, UINT64_MAX);
     for (uint32_t i = 0; i < h->threads_cap; i++) close_ops(h, &h->threads[i], UINT64_MAX);
@@ -208,7 +242,7 @@ static bool is_asked_for(const struct kp_reader *r)
     return value && strcmp(value, "0") != 0;
 }
 
-int kp_heap_open(struct kp_heap **out, struct kp_trace *t)
+int kp_heap_open(struct kp_heap **out, struct kp_trace *t, bool has_file)
 {
     *out = NULL;
     if (!is_asked_for(t->reader)) return 0;
@@ -218,7 +252,7 @@ int kp_heap_open(struct kp_heap **out, struct kp_trace *t)
     h->step = NO_OP;
     kp_scratch_init(&h->scratch, t->options->dir, t->options->scratch_most);
     kp_list_init(&h->sums, &h->scratch, sizeof(struct sums));
-    const int rc = walk(h);
+    const int rc = walk(h, has_file);
     kp_reader_heap_close(h->walk);
     h->walk = NULL;
     if (rc || !h->sites.slots) kp_heap_close(h);
@@ -233,6 +267,7 @@ void kp_heap_close(struct kp_heap *h)
         if (h->threads[i].ops) kp_map_free(h->threads[i].ops, h->threads[i].cap * sizeof(struct open_op));
     if (h->threads) kp_map_free(h->threads, h->threads_cap * sizeof *h->threads);
     kp_sites_close(&h->sites);
+    kp_heapfile_close(h->file);
     kp_list_fini(&h->sums);
     kp_scratch_fini(&h->scratch);
     kp_map_free(h, sizeof *h);
@@ -306,20 +341,34 @@ static void frame_write(struct kp_trace *t, const struct kp_frame *f)
     kp_json_char(&t->json, '"');
 }
 
-static void stack_write(struct kp_trace *t, uint32_t stack)
+/* Notes a module of the frames that are written. */
+static void module_note(struct kp_heap *h, const struct kp_frame *f)
+{
+    for (uint32_t i = 0; i < h->modules_n; i++)
+        if (h->modules[i].module == f->module) return;
+    if (f->module && h->modules_n < MODULES_SHOWN) h->modules[h->modules_n++] = *f;
+}
+
+static bool has_room(const struct kp_heap *h, const struct kp_trace *t)
+{
+    return !t->json.error && t->text_bytes + t->json.used - h->key_at < SHOWN_BYTES;
+}
+
+static void stack_write(struct kp_heap *h, struct kp_trace *t, uint32_t stack)
 {
     struct kp_frame frame;
     kp_json_char(&t->json, '[');
     kp_round_begin(&t->round);
     for (bool any = false;
-         kp_round_add(&t->round, stack) && kp_reader_native(t->reader, &stack, &frame) && !t->json.error; any = true) {
+         has_room(h, t) && kp_round_add(&t->round, stack) && kp_reader_native(t->reader, &stack, &frame); any = true) {
         if (any) kp_json_char(&t->json, ',');
         frame_write(t, &frame);
+        module_note(h, &frame);
     }
     kp_json_char(&t->json, ']');
 }
 
-static void site_write(struct kp_trace *t, const struct kp_site *s)
+static void site_write(struct kp_heap *h, struct kp_trace *t, const struct kp_site *s)
 {
     kp_json_lit(&t->json, "{\"allocations\":");
     kp_json_u64(&t->json, s->taken);
@@ -329,54 +378,29 @@ static void site_write(struct kp_trace *t, const struct kp_site *s)
     number(&t->json, "live_blocks", s->live_blocks);
     number(&t->json, "live_bytes", s->live_bytes);
     kp_json_lit(&t->json, ",\"stack\":");
-    stack_write(t, s->stack);
+    stack_write(h, t, s->stack);
     kp_json_char(&t->json, '}');
 }
 
-/* The modules of the spool's frames, to write each once, with its file's build id. */
-struct modules {
-    struct kp_trace *trace;
-    uint32_t *seen, cap; /* a bit for each module: ids of texts are dense */
-    uint32_t n;
-};
-
-static int module_write(void *context, uint32_t id, const struct kp_frame *f)
+/* Writes each module once, with its file's build id. */
+static void modules_write(const struct kp_heap *h, struct kp_json *j)
 {
-    struct modules *m = context;
-    (void)id;
-    if (!f->module) return 0;
-    while (f->module / 32 >= m->cap) {
-        uint32_t *more = kp_map_double(m->seen, &m->cap, sizeof *more, 1024);
-        if (!more) return -ENOMEM;
-        m->seen = more;
+    kp_json_lit(j, ",\"modules\":[");
+    for (uint32_t i = 0; i < h->modules_n; i++) {
+        if (i) kp_json_char(j, ',');
+        kp_json_lit(j, "\n{\"path\":");
+        kp_json_cstring(j, h->modules[i].path);
+        kp_json_lit(j, ",\"build_id\":");
+        kp_json_cstring(j, h->modules[i].build_id);
+        kp_json_char(j, '}');
     }
-    uint32_t *const word = &m->seen[f->module / 32], bit = 1u << f->module % 32;
-    if (*word & bit) return 0;
-    *word |= bit;
-    struct kp_json *j = &m->trace->json;
-    if (m->n) kp_json_char(j, ',');
-    kp_json_lit(j, "\n{\"path\":");
-    kp_json_cstring(j, f->path);
-    kp_json_lit(j, ",\"build_id\":");
-    kp_json_cstring(j, f->build_id);
-    kp_json_char(j, '}');
-    m->n++;
-    return m->trace->json.error;
+    kp_json_char(j, ']');
 }
 
-static void modules_write(struct kp_trace *t)
+/* Writes the largest sites, as many as there is room for. All are in NAME.heap.gz. */
+static void sites_write(struct kp_heap *h, struct kp_trace *t)
 {
-    struct modules m = {.trace = t};
-    kp_json_lit(&t->json, ",\"modules\":[");
-    const int rc = kp_reader_natives(t->reader, module_write, &m);
-    if (rc) t->json.error = rc;
-    kp_json_char(&t->json, ']');
-    if (m.seen) kp_map_free(m.seen, m.cap * sizeof *m.seen);
-}
-
-static void sites_write(const struct kp_heap *h, struct kp_trace *t)
-{
-    const struct kp_sites *s = &h->sites;
+    struct kp_sites *s = &h->sites;
     number(&t->json, "unknown_frees", s->unknown);
     if (s->unkept) number(&t->json, "unkept_blocks", s->unkept);
     number(&t->json, "live_blocks", s->live_blocks);
@@ -384,17 +408,20 @@ static void sites_write(const struct kp_heap *h, struct kp_trace *t)
     number(&t->json, "peak_bytes", s->peak_bytes);
     kp_json_lit(&t->json, ",\"peak_ts\":");
     kp_ts_write(t, s->peak_ns ? s->peak_ns : t->cycle.begin_ns);
+    number(&t->json, "call_stacks", s->n);
     kp_json_lit(&t->json, ",\"sites\":[");
-    for (uint32_t i = 0; i < s->n && !t->json.error; i++) {
+    const struct kp_site *site;
+    for (uint32_t i = 0; i < SITES_SHOWN && has_room(h, t) && (site = kp_sites_largest(s, i)); i++) {
         kp_json_raw(&t->json, i ? ",\n" : "\n", i ? 2 : 1);
-        site_write(t, &s->of[i]);
+        site_write(h, t, site);
     }
     kp_json_lit(&t->json, "]");
-    modules_write(t);
+    modules_write(h, &t->json);
 }
 
 void kp_heap_key_write(struct kp_heap *h, struct kp_trace *t)
 {
+    h->key_at = t->text_bytes + t->json.used;
     kp_json_lit(&t->json, "  \"kprof_heap\": {\"mode\":");
     kp_json_cstring(&t->json, h->is_count ? "count" : "trace");
     number(&t->json, "allocations", h->total.taken);

@@ -28,7 +28,7 @@ enum {
 struct kp_heap_block {
     uint64_t address; /* 0: empty */
     uint64_t bytes;
-    uint32_t site, pad;
+    uint32_t site, mark; /* mark: the caller's */
 };
 
 static struct kp_heap_block *block_at(const struct kp_sites *s, uint32_t at) { return kp_list_at(&s->blocks, at); }
@@ -140,14 +140,15 @@ static void note_peak(const struct kp_sites *s, struct kp_site *site)
     site->epoch = s->epoch;
 }
 
-static void live_add(struct kp_sites *s, uint32_t number, uint64_t bytes, uint64_t now_ns)
+static void live_add(struct kp_sites *s, const struct kp_heap_block *block, uint64_t now_ns)
 {
-    struct kp_site *site = &s->of[number];
+    struct kp_site *site = &s->of[block->site];
     note_peak(s, site);
     site->live_blocks++;
-    site->live_bytes += bytes;
+    site->live_bytes += block->bytes;
     s->live_blocks++;
-    s->live_bytes += bytes;
+    s->live_bytes += block->bytes;
+    s->came = block->mark;
     if (s->live_bytes <= s->peak_bytes) return;
     s->peak_bytes = s->live_bytes;
     s->peak_ns = now_ns;
@@ -162,22 +163,23 @@ static void live_take(struct kp_sites *s, const struct kp_heap_block *block)
     site->live_bytes -= block->bytes;
     s->live_blocks--;
     s->live_bytes -= block->bytes;
+    s->gone = block->mark;
 }
 
-static int block_add(struct kp_sites *s, uint64_t address, uint64_t bytes, uint32_t site, uint64_t now_ns)
+static int block_add(struct kp_sites *s, const struct kp_heap_block *new, uint64_t now_ns)
 {
-    if (!address) return 0;
+    if (!new->address) return 0;
     if (2 * (s->used + 1) > s->slots && !s->is_full && grow(s)) s->is_full = true;
     if (s->is_full && s->used + 1 > s->slots / 8 * 7) {
         s->unkept++;
         s->unkept_live++;
         return 0;
     }
-    struct kp_heap_block *block = block_at(s, slot_of(s, address));
+    struct kp_heap_block *block = block_at(s, slot_of(s, new->address));
     if (block->address) live_take(s, block); /* the record of its free was lost */
     else s->used++;
-    *block = (struct kp_heap_block){.address = address, .bytes = bytes, .site = site};
-    live_add(s, site, bytes, now_ns);
+    *block = *new;
+    live_add(s, block, now_ns);
     return 0;
 }
 
@@ -193,7 +195,7 @@ static void give(struct kp_sites *s, const struct kp_heap_event *e)
         return;
     }
     if (e->flags & KP_HEAP_REALLOC)
-        *last = (struct kp_heap_restore){block->address, block->bytes, block->site, e->thread_no};
+        *last = (struct kp_heap_restore){block->address, block->bytes, block->site, e->thread_no, block->mark};
     live_take(s, block);
     slot_empty(s, slot);
 }
@@ -202,11 +204,13 @@ static int restore(struct kp_sites *s, const struct kp_heap_event *e)
 {
     const struct kp_heap_restore *last = &s->last[e->thread_no % LASTS];
     if (!last->thread_no || last->thread_no != e->thread_no || last->address != e->address) return 0;
-    return block_add(s, last->address, last->bytes, last->site, e->start_ns);
+    const struct kp_heap_block back = {last->address, last->bytes, last->site, last->mark};
+    return block_add(s, &back, e->start_ns);
 }
 
-int kp_sites_take(struct kp_sites *s, const struct kp_heap_event *e)
+int kp_sites_take(struct kp_sites *s, const struct kp_heap_event *e, uint32_t mark)
 {
+    s->gone = s->came = 0;
     if (++s->looks % LOOKS == 0) kp_scratch_touch(s->blocks.scratch);
     if (e->flags & KP_HEAP_RESTORED) return restore(s, e);
     if (e->flags & KP_HEAP_FREE) {
@@ -217,10 +221,25 @@ int kp_sites_take(struct kp_sites *s, const struct kp_heap_event *e)
     if (site < 0) return (int)site;
     s->of[site].taken++;
     s->of[site].bytes += e->bytes;
-    return block_add(s, e->address, e->bytes, (uint32_t)site, e->start_ns);
+    const struct kp_heap_block block = {e->address, e->bytes, (uint32_t)site, mark};
+    return block_add(s, &block, e->start_ns);
 }
 
 void kp_sites_settle(struct kp_sites *s)
 {
     for (uint32_t i = 0; i < s->n; i++) note_peak(s, &s->of[i]);
+}
+
+static uint64_t size_in(const struct kp_site *site, uint32_t turn)
+{
+    return turn % 3 == 0 ? site->live_bytes : turn % 3 == 1 ? site->peak_bytes : site->taken;
+}
+
+struct kp_site *kp_sites_largest(struct kp_sites *s, uint32_t turn)
+{
+    struct kp_site *best = NULL;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!s->of[i].is_shown && (!best || size_in(&s->of[i], turn) > size_in(best, turn))) best = &s->of[i];
+    if (best) best->is_shown = true;
+    return best;
 }

@@ -48,6 +48,12 @@ static int text_down(void *context, const void *data, size_t bytes)
     return t->gz ? kp_gz_write(t->gz, data, bytes) : kp_sink_write(&t->sink, data, bytes);
 }
 
+static bool has_heap_file(const struct kp_trace *t)
+{
+    char path[4096];
+    return kp_heap_file_path(path, sizeof path, t->result->path) && kp_io_exists(path);
+}
+
 /* Makes a name that no file has: HOST_PID, in a job of several ranks HOST_rRANK_PID. Each try adds a nanosecond. */
 static int path_make(struct kp_trace *t, char *name, size_t bytes)
 {
@@ -61,7 +67,9 @@ static int path_make(struct kp_trace *t, char *name, size_t bytes)
         if (rc) return rc;
         if (kp_fmt(t->result->path, sizeof t->result->path, "%s/%s", t->options->dir, name) >= sizeof t->result->path)
             return -ENAMETOOLONG;
-        if (!kp_io_exists(t->result->path) && !kp_extras_exist(t->options->extras, t->result->path)) return 0;
+        if (!kp_io_exists(t->result->path) && !kp_extras_exist(t->options->extras, t->result->path) &&
+            !(t->heap && has_heap_file(t)))
+            return 0;
         t->now_ns++;
     }
     return -EEXIST;
@@ -194,6 +202,7 @@ static int finish(struct kp_trace *t)
         rc = path_make(t, name, sizeof name);
         if (!rc) rc = kp_sink_commit(&t->sink, t->result->path);
     }
+    if (!rc && t->heap) (void)kp_heap_file_commit(t->heap, t->result->path); /* it says why it fails */
     void (*const written)(void *context) = rc ? NULL : t->options->written;
     if (written && !t->options->no_trace) written(t->options->context);
     if (!rc && t->extras) t->result->extras_error = kp_extras_write(t->extras, t->result->path, &t->result->extras);
@@ -242,6 +251,14 @@ int kp_export_has(struct kp_reader *reader, uint32_t cycle)
     return rc;
 }
 
+/* A name is made for the heap's file, and made again for the trace at its first event. */
+static int heap_open(struct kp_trace *t)
+{
+    char name[256];
+    const int rc = has_file(t) ? path_make(t, name, sizeof name) : 0;
+    return rc ? rc : kp_heap_open(&t->heap, t, has_file(t));
+}
+
 int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_export_options *options,
                     struct kp_export_result *result)
 {
@@ -253,7 +270,7 @@ int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_ex
     t->reader = reader, t->options = options, t->result = result;
     t->now_ns = kp_clock_ns(CLOCK_REALTIME);
     rc = cycle_find(reader, cycle, &t->cycle);
-    if (!rc) rc = kp_heap_open(&t->heap, t);
+    if (!rc) rc = heap_open(t);
     if (!rc) rc = kp_gpu_open(t);
     if (!rc) rc = kp_named_open(&t->named, t);
     if (!rc) rc = kp_reader_timeline(reader, cycle, event_take, t, t->gpu ? &t->gpu->count[KP_KIND_API].invalid : NULL);

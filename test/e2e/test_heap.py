@@ -201,6 +201,32 @@ def test_ops_are_counted_alike(training):
     assert len(per_op["count"]) == len(per_op["trace"]) and same >= len(per_op["trace"]) * 0.95  # caches of torch fill differently
 
 
+def profile_of(trace):
+    return trace.parent / (trace.name.split(".pt.trace.json")[0] + ".heap.gz")
+
+
+def heaptracks_reading(path):
+    """(allocations, temporary ones, leaked as it prints bytes) of a profile, by heaptrack itself."""
+    if not shutil.which("heaptrack_print"):
+        pytest.skip("no heaptrack_print")
+    said = subprocess.run(["heaptrack_print", path], capture_output=True, text=True, timeout=harness.LONG, check=True).stdout
+    found = [re.search(rf"^{what}: ([\d.]+\w?)", said, re.M).group(1) for what in
+             ("calls to allocation functions", "temporary memory allocations", "total memory leaked")]
+    return int(found[0]), int(found[1]), found[2], said
+
+
+def test_heaptrack_reads_the_profile_beside_the_trace(programs, tmp_path):
+    run = harness.run_kprof(None, tmp_path, command=[programs / "known"], schedule=None, shapes=False, KPROF_MALLOC="trace").ok()
+    h = facts.load(run.trace)["kprof_heap"]
+    allocations, temporary, leaked, said = heaptracks_reading(profile_of(run.trace))
+    # what is freed right after it was taken: all of churn, and strdup's and stdout's stay
+    assert (allocations, temporary, leaked) == (h["allocations"], 1002, f"{h['live_bytes'] / 1000:.2f}K")
+    peak = said.split("PEAK MEMORY CONSUMERS")[1].split("\n\n")[0]
+    assert "1.05M peak memory consumed over 4 calls from\npeaks\n" in peak
+    most = said.split("MOST CALLS TO ALLOCATION FUNCTIONS\n")[1]
+    assert most.startswith("1000 calls to allocation functions with 0B peak consumption from\nchurns\n")
+
+
 def test_kprof_memory_tells_leaks_peak_and_counts(programs, tmp_path):
     run = harness.run_kprof(None, tmp_path, command=[programs / "known"], schedule=None, shapes=False, KPROF_MALLOC="trace").ok()
     said = harness.cli("memory", run.trace)

@@ -18,15 +18,19 @@ static struct kp_scratch scratch;
 static int taken(uint64_t address, uint64_t bytes, uint32_t stack, uint64_t now)
 {
     return kp_sites_take(
-        &s, &(struct kp_heap_event){
-                .address = address, .bytes = bytes, .stack = stack, .start_ns = now, .thread_no = 1, .taken = 1});
+        &s,
+        &(struct kp_heap_event){
+            .address = address, .bytes = bytes, .stack = stack, .start_ns = now, .thread_no = 1, .taken = 1},
+        stack);
 }
 
 static int given(uint64_t address, uint32_t flags, uint32_t thread_no)
 {
     return kp_sites_take(
-        &s, &(struct kp_heap_event){
-                .address = address, .flags = (uint8_t)(KP_HEAP_FREE | flags), .thread_no = thread_no, .given = 1});
+        &s,
+        &(struct kp_heap_event){
+            .address = address, .flags = (uint8_t)(KP_HEAP_FREE | flags), .thread_no = thread_no, .given = 1},
+        0);
 }
 
 static int begin(void **state)
@@ -123,13 +127,43 @@ static void a_block_whose_realloc_failed_is_still_there(void **state)
     assert_int_equal(given(0x1000, KP_HEAP_REALLOC, 3), 0);
     assert_int_equal(s.live_bytes, 0);
     back.thread_no = 4; /* not this thread's */
-    assert_int_equal(kp_sites_take(&s, &back), 0);
+    assert_int_equal(kp_sites_take(&s, &back, 0), 0);
     assert_int_equal(s.live_bytes, 0);
     back.thread_no = 3;
-    assert_int_equal(kp_sites_take(&s, &back), 0);
+    assert_int_equal(kp_sites_take(&s, &back, 0), 0);
     assert_int_equal(s.live_bytes, 100);
     assert_int_equal(site(1)->live_blocks, 1);
     assert_int_equal(site(1)->taken, 1);
+}
+
+static void a_call_tells_the_marks_of_what_came_and_went(void **state)
+{
+    (void)state;
+    assert_int_equal(taken(0x1000, 100, 7, 1), 0); /* its mark is its stack */
+    assert_int_equal(s.came, 7);
+    assert_int_equal(s.gone, 0);
+    assert_int_equal(taken(0x1000, 30, 8, 2), 0); /* the free was lost */
+    assert_int_equal(s.came, 8);
+    assert_int_equal(s.gone, 7);
+    assert_int_equal(given(0x1000, 0, 1), 0);
+    assert_int_equal(s.came, 0);
+    assert_int_equal(s.gone, 8);
+    assert_int_equal(given(0x1000, 0, 1), 0);
+    assert_int_equal(s.gone, 0);
+}
+
+static void the_largest_come_once_each_by_three_orders_in_turn(void **state)
+{
+    (void)state;
+    for (uint64_t i = 1; i <= 5; i++) assert_int_equal(taken(0x1000 * i, 10 * i, 1, i), 0); /* most allocations */
+    assert_int_equal(taken(0x10000, 5000, 2, 6), 0);                                        /* most at the peak */
+    assert_int_equal(given(0x10000, 0, 1), 0);
+    assert_int_equal(taken(0x20000, 400, 3, 7), 0); /* most left */
+    kp_sites_settle(&s);
+    assert_int_equal(kp_sites_largest(&s, 0)->stack, 3);
+    assert_int_equal(kp_sites_largest(&s, 1)->stack, 2);
+    assert_int_equal(kp_sites_largest(&s, 2)->stack, 1);
+    assert_null(kp_sites_largest(&s, 3));
 }
 
 /* Decision 017: what grows with the window lies in the scratch's file, here in several of its segments. */
@@ -171,6 +205,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_block_nobody_saw_taken_is_counted_apart, begin, end),
         cmocka_unit_test_setup_teardown(a_free_that_was_lost_is_made_up_for_when_the_block_is_taken_again, begin, end),
         cmocka_unit_test_setup_teardown(a_block_whose_realloc_failed_is_still_there, begin, end),
+        cmocka_unit_test_setup_teardown(a_call_tells_the_marks_of_what_came_and_went, begin, end),
+        cmocka_unit_test_setup_teardown(the_largest_come_once_each_by_three_orders_in_turn, begin, end),
         cmocka_unit_test_setup_teardown(many_live_blocks_lie_in_the_scratch, begin, end),
         cmocka_unit_test_setup_teardown(without_room_blocks_are_counted_all_the_same, begin, end),
     };

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * heapfile.c - writes NAME.heap.gz: every block of the window with its call stack, as heaptrack's files have it
+ *
+ * Called by: allocations.c, for each block in order of time
+ * Memory:    mapped: 1 MB, and at most 64 bytes for each frame, and each size of a call stack
+ * On fail:   the first error stays, what follows is dropped, and the file never gets its name
+ *
+ * The text of heaptrack_interpret, version 2 (decision 051): a line for each text (s), address (i), frame of a stack
+ * with its caller (t), size of a stack (a), and then for each block taken (+) or given (-). Each gets its number by its
+ * place among its kind and comes before its first use. Numbers are hexadecimal, from 1 on; blocks count from 0.
+ */
+#include "export/heap/heapfile.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_hash.h"
+#include "collector/base/kp_idtable.h"
+#include "collector/base/kp_log.h"
+#include "collector/base/kp_sigblock.h"
+#include "export/heap/allocations.h"
+#include "export/names/framenames.h"
+#include "collector/base/kp_poison.h"
+
+enum { NUMBERS_MOST = 4, TICK_MS = 10, INLINED_MOST = 64 };
+
+struct numbered {
+    uint64_t id;
+    uint32_t number;
+};
+
+struct kp_heapfile {
+    struct kp_trace *trace;
+    struct kp_sink sink;
+    struct kp_gz *gz;
+    struct kp_json text;
+    struct kp_idtable texts, modules, addresses, frames, blocks;
+    uint32_t texts_n, addresses_n, frames_n, blocks_n;
+    uint64_t last_ms, bytes; /* bytes: written, before gzip */
+    uint32_t walk[KP_FRAMES_MAX];
+};
+
+/* --- lines --- */
+
+static char *hex_put(char *to, uint64_t value)
+{
+    const int digits = value ? (67 - __builtin_clzll(value)) / 4 : 1;
+    for (int i = digits; i-- > 0; value >>= 4) to[i] = "0123456789abcdef"[value & 15];
+    return to + digits;
+}
+
+static void numbers_put(struct kp_heapfile *f, char kind, const uint64_t *of, int n)
+{
+    char line[2 + NUMBERS_MOST * 17], *at = line;
+    *at++ = kind;
+    for (int i = 0; i < n; i++) {
+        *at++ = ' ';
+        at = hex_put(at, of[i]);
+    }
+    kp_json_raw(&f->text, line, (size_t)(at - line));
+}
+
+static void line_put(struct kp_heapfile *f, char kind, uint64_t a, uint64_t b)
+{
+    numbers_put(f, kind, (const uint64_t[]){a, b}, 2);
+    kp_json_char(&f->text, '\n');
+}
+
+/* Puts a text without its line breaks. */
+static void plain_put(struct kp_heapfile *f, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) kp_json_char(&f->text, (unsigned char)text[i] < ' ' ? '?' : text[i]);
+}
+
+/* The item for this key, or NULL without memory. A new one has number 0. */
+static struct numbered *item_get(struct kp_heapfile *f, struct kp_idtable *table, uint64_t key)
+{
+    table->item_bytes = sizeof(struct numbered);
+    struct numbered *item = kp_idtable_add(table, key ? key : 1);
+    if (!item && !f->text.error) f->text.error = -ENOMEM;
+    return item;
+}
+
+static uint32_t text_number(struct kp_heapfile *f, const char *text, size_t bytes)
+{
+    struct numbered *item = bytes ? item_get(f, &f->texts, kp_hash64(text, bytes)) : NULL;
+    if (!item) return 0;
+    if (item->number) return item->number;
+    item->number = ++f->texts_n;
+    kp_json_lit(&f->text, "s ");
+    plain_put(f, text, bytes);
+    kp_json_char(&f->text, '\n');
+    return item->number;
+}
+
+/* --- addresses --- */
+
+/* The module's path, and in a comment its build id, by which `kprof memory` knows the file. */
+static uint32_t module_number(struct kp_heapfile *f, const struct kp_frame *frame)
+{
+    if (!frame->module) return 0;
+    const uint32_t number = text_number(f, frame->path, strlen(frame->path));
+    struct numbered *item = item_get(f, &f->modules, frame->module);
+    if (!item || item->number) return number;
+    item->number = 1;
+    numbers_put(f, '#', (const uint64_t[]){number}, 1);
+    kp_json_lit(&f->text, " build ");
+    kp_json_raw(&f->text, frame->build_id, strlen(frame->build_id));
+    kp_json_char(&f->text, '\n');
+    return number;
+}
+
+/* heaptrack leaves these two out of its stacks, by these names. */
+static uint32_t function_number(struct kp_heapfile *f, const char *name, size_t bytes)
+{
+    static const char plain[] = "operator new(unsigned long)", array[] = "operator new[](unsigned long)";
+    if (bytes == 12 && memcmp(name, "operator new", bytes) == 0) return text_number(f, plain, sizeof plain - 1);
+    if (bytes == 14 && memcmp(name, "operator new[]", bytes) == 0) return text_number(f, array, sizeof array - 1);
+    return text_number(f, name, bytes);
+}
+
+/* The functions of "MODULE: f (inlined);MODULE: g", as framenames.h has it. A frame without a name has none. */
+static int functions_read(struct kp_heapfile *f, const char *text, uint64_t numbers[INLINED_MOST])
+{
+    int n = 0;
+    for (const char *at = text, *end; *at && n < INLINED_MOST; at = *end ? end + 1 : end) {
+        end = at + strcspn(at, ";");
+        const char *name = strstr(at, ": ");
+        if (name && name < end) numbers[n++] = function_number(f, name + 2, (size_t)(end - name - 2));
+    }
+    return n;
+}
+
+static uint32_t address_number(struct kp_heapfile *f, uint32_t id, const struct kp_frame *frame)
+{
+    const struct {
+        uint64_t module, offset;
+    } key = {frame->module, frame->offset};
+    struct numbered *item = item_get(f, &f->addresses, kp_hash64(&key, sizeof key));
+    struct kp_symbol symbol;
+    uint64_t functions[INLINED_MOST];
+    int n = 0;
+    if (!item) return 0;
+    if (item->number) return item->number;
+    item->number = ++f->addresses_n;
+    const uint32_t number = item->number, module = module_number(f, frame);
+    if (f->trace->symbols && kp_symbols_next(f->trace->symbols, &id, &symbol))
+        n = functions_read(f, symbol.text, functions);
+    numbers_put(f, 'i', (const uint64_t[]){frame->offset, module}, 2);
+    for (int i = 0; i < n; i++) {
+        kp_json_char(&f->text, ' ');
+        char rest[32], *end = hex_put(rest, functions[i]);
+        memcpy(end, " 0 0", 4);
+        kp_json_raw(&f->text, rest, (size_t)(end + 4 - rest));
+    }
+    kp_json_char(&f->text, '\n');
+    return number;
+}
+
+/* --- stacks --- */
+
+/* Adds the frames that the file does not have yet, outermost first. The number of the innermost; 0: no frame. */
+static uint32_t stack_number(struct kp_heapfile *f, uint32_t stack)
+{
+    struct kp_frame frame;
+    uint32_t n = 0, around = 0;
+    kp_round_begin(&f->trace->round);
+    for (uint32_t id = stack; kp_round_add(&f->trace->round, id);) {
+        const struct numbered *known = kp_idtable_find(&f->frames, id);
+        if (known) {
+            around = known->number;
+            break;
+        }
+        f->walk[n++] = id;
+        if (!kp_reader_native(f->trace->reader, &id, &frame)) {
+            n--;
+            break;
+        }
+    }
+    while (n--) {
+        uint32_t unused = f->walk[n];
+        if (!kp_reader_native(f->trace->reader, &unused, &frame)) continue;
+        const uint32_t address = address_number(f, f->walk[n], &frame);
+        struct numbered *item = item_get(f, &f->frames, f->walk[n]);
+        if (!item) return 0;
+        line_put(f, 't', address, around);
+        around = item->number = ++f->frames_n;
+    }
+    return around;
+}
+
+uint32_t kp_heapfile_block(struct kp_heapfile *f, uint32_t stack, uint64_t bytes)
+{
+    const struct {
+        uint64_t stack, bytes;
+    } key = {stack, bytes};
+    struct numbered *item = item_get(f, &f->blocks, kp_hash64(&key, sizeof key));
+    if (!item) return 0;
+    if (item->number) return item->number;
+    item->number = ++f->blocks_n;
+    const uint32_t number = item->number;
+    line_put(f, 'a', bytes, stack_number(f, stack));
+    return number;
+}
+
+/* --- blocks --- */
+
+static void clock_put(struct kp_heapfile *f, uint64_t now_ns)
+{
+    const uint64_t begin = f->trace->cycle.begin_ns, ms = now_ns > begin ? (now_ns - begin) / 1000000 : 0;
+    if (ms < f->last_ms + TICK_MS) return;
+    f->last_ms = ms;
+    numbers_put(f, 'c', &ms, 1);
+    kp_json_char(&f->text, '\n');
+}
+
+static void move_put(struct kp_heapfile *f, char kind, uint32_t block, uint64_t now_ns)
+{
+    const uint64_t number = block - 1;
+    clock_put(f, now_ns);
+    numbers_put(f, kind, &number, 1);
+    kp_json_char(&f->text, '\n');
+}
+
+void kp_heapfile_taken(struct kp_heapfile *f, uint32_t block, uint64_t now_ns) { move_put(f, '+', block, now_ns); }
+
+void kp_heapfile_given(struct kp_heapfile *f, uint32_t block, uint64_t now_ns) { move_put(f, '-', block, now_ns); }
+
+/* --- the file --- */
+
+bool kp_heap_file_path(char *out, size_t bytes, const char *trace_path)
+{
+    const char *slash = strrchr(trace_path, '/'), *end = strstr(slash ? slash : trace_path, ".pt.trace.json");
+    const size_t n = end ? (size_t)(end - trace_path) : strlen(trace_path);
+    if (n >= bytes) return false;
+    memcpy(out, trace_path, n);
+    return kp_fmt(out + n, bytes - n, ".heap.gz") < bytes - n;
+}
+
+static int text_down(void *context, const void *data, size_t bytes)
+{
+    struct kp_heapfile *f = context;
+    const uint64_t most = f->trace->options->text_most;
+    f->bytes += bytes;
+    if (most && f->bytes > most) return -EFBIG;
+    return kp_gz_write(f->gz, data, bytes);
+}
+
+/* Signals are blocked: if one ended the program before the file's name is noted, the file would stay. */
+static int file_open(struct kp_heapfile *f)
+{
+    const struct kp_export_options *options = f->trace->options;
+    char path[4096];
+    if (!kp_heap_file_path(path, sizeof path, f->trace->result->path)) return -ENAMETOOLONG;
+    const char *slash = strrchr(path, '/');
+    struct kp_sigblock_all signals;
+    kp_sigblock_all_begin(&signals);
+    const int rc = kp_sink_open(&f->sink, options->dir, slash ? slash + 1 : path, options->owner);
+    if (options->heap_part) kp_fmt(options->heap_part, KP_PART_BYTES, "%s", f->sink.temporary);
+    kp_sigblock_all_end(&signals);
+    return rc;
+}
+
+static void head_write(struct kp_heapfile *f)
+{
+    const struct kp_file_head *head = kp_reader_head(f->trace->reader);
+    kp_json_lit(&f->text, "v 10400 2\n# kprof " KP_VERSION "\nX ");
+    plain_put(f, head->program, strnlen(head->program, sizeof head->program));
+    kp_json_char(&f->text, '\n');
+}
+
+int kp_heapfile_open(struct kp_heapfile **out, struct kp_trace *t)
+{
+    struct kp_heapfile *f = *out = kp_map_alloc(sizeof *f);
+    if (!f) return -ENOMEM;
+    f->trace = t;
+    f->sink.fd = -1;
+    int rc = kp_json_init(&f->text, text_down, f);
+    if (!rc) rc = file_open(f);
+    if (!rc && !(f->gz = kp_gz_open(&f->sink))) rc = -ENOMEM;
+    if (!rc && !t->symbols) t->symbols = kp_symbols_open(t->reader, t->options);
+    if (!rc) head_write(f);
+    if (!rc) return 0;
+    kp_heapfile_close(f);
+    *out = NULL;
+    return rc;
+}
+
+int kp_heapfile_commit(struct kp_heapfile *f, const char *trace_path)
+{
+    char path[4096];
+    int rc = kp_json_flush(&f->text);
+    if (!rc) rc = kp_gz_finish(f->gz);
+    if (!rc && !kp_heap_file_path(path, sizeof path, trace_path)) rc = -ENAMETOOLONG;
+    return rc ? rc : kp_sink_commit(&f->sink, path);
+}
+
+void kp_heapfile_close(struct kp_heapfile *f)
+{
+    if (!f) return;
+    kp_sink_drop(&f->sink);
+    if (f->trace->options->heap_part) f->trace->options->heap_part[0] = 0;
+    kp_gz_close(f->gz);
+    kp_json_fini(&f->text);
+    struct kp_idtable *const tables[] = {&f->texts, &f->modules, &f->addresses, &f->frames, &f->blocks};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) kp_idtable_fini(tables[i]);
+    kp_map_free(f, sizeof *f);
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * heapfile.h - NAME.heap.gz beside a trace: every block of the window with its call stack, as heaptrack's files have it
+ */
+#ifndef KP_HEAPFILE_H
+#define KP_HEAPFILE_H
+
+#include "export/out/trace.h"
+
+struct kp_heapfile;
+/* Opens it under a temporary name. t->result->path is where the trace will be. 0 or -errno. */
+int kp_heapfile_open(struct kp_heapfile **out, struct kp_trace *t);
+/* The number for blocks of so many bytes from this stack, from 1 on. 0: an error, which _commit reports. */
+uint32_t kp_heapfile_block(struct kp_heapfile *f, uint32_t stack, uint64_t bytes);
+void kp_heapfile_taken(struct kp_heapfile *f, uint32_t block, uint64_t now_ns);
+void kp_heapfile_given(struct kp_heapfile *f, uint32_t block, uint64_t now_ns);
+int kp_heapfile_commit(struct kp_heapfile *f, const char *trace_path); /* 0 or -errno */
+void kp_heapfile_close(struct kp_heapfile *f);
+
+#endif
