@@ -11,6 +11,7 @@ SRC_report := \
     export/report/keyavg_tree.c \
     export/report/keyindex.c \
     export/report/kineto.c \
+    export/report/kineto_facts.c \
     export/report/kineto_file.c \
     export/report/kineto_parse.c \
     export/report/kineto_strings.c \

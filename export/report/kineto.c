@@ -21,6 +21,7 @@ void kp_kineto_close(struct kp_kineto *trace)
     free(trace->events);
     free(trace->memory);
     free(trace->args_text);
+    free(trace->facts);
     free(trace);
 }
 

@@ -57,6 +57,11 @@ struct kp_kineto_memory {
     int32_t device; /* -1: none, the CPU */
 };
 
+/* A scalar of the file's head: "host_name", or the path of a member, as "kprof.drops.OP.no chunk". */
+struct kp_kineto_fact {
+    uint32_t path, text; /* string ids */
+};
+
 struct kp_strings;
 struct kp_kineto;
 typedef bool (*kp_kineto_keep_fn)(const void *context, const struct kp_kineto *trace,
@@ -71,6 +76,9 @@ struct kp_kineto {
     struct kp_strings *strings;
     char *args_text;
     size_t args_bytes, args_capacity;
+    struct kp_kineto_fact *facts; /* kineto_facts.c */
+    size_t fact_count, fact_capacity;
+    uint32_t program; /* string id: the first process's name; 0: not in the file */
     int64_t base_ns;  /* 0: the file has none */
     int64_t start_ns; /* when the profiler started; the first event's start where the file does not say */
     int64_t first_ns; /* start of the earliest event, kept or not */
@@ -125,6 +133,18 @@ int64_t kp_kineto_whole(const char *text, size_t bytes);
 uint64_t kp_kineto_address(const char *text, size_t bytes);
 uint8_t kp_kineto_kind(const char *category); /* KP_KINETO_* */
 void *kp_kineto_grow(void *memory, size_t *capacity, size_t wanted, size_t item_bytes);
+
+/* kineto_facts.c: what the head of a file says, beside its events */
+struct kp_fact_path {
+    char text[160];
+    size_t ends[4]; /* where each level's name ends */
+    unsigned depth; /* of the object whose member is read; 0: the file's own */
+};
+void kp_fact_key(struct kp_fact_path *path, const char *name, size_t bytes);
+bool kp_fact_open(struct kp_fact_path *path); /* false: too deep, to be skipped */
+void kp_fact_add(struct kp_kineto *trace, const struct kp_fact_path *path, const char *text, size_t bytes);
+/* Returns a fact's text, or NULL. */
+const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path);
 
 /* kineto_parse.c: turns JSON into events */
 struct kp_kineto_parser;

@@ -16,7 +16,7 @@
 #include "export/report/json_push.h"
 
 enum { HELD_LEAST = 64 << 10, TOKEN_MOST = 16 << 20 };
-enum place { OUTSIDE, TOP, EVENTS, EVENT, ARGS, DIMS, CONCRETE, TYPES, DONE };
+enum place { OUTSIDE, TOP, FACTS, EVENTS, EVENT, ARGS, DIMS, CONCRETE, TYPES, DONE };
 
 enum key {
     KEY_OTHER,
@@ -27,6 +27,8 @@ enum key {
     KEY_SHAPES,
     KEY_STACKS,
     KEY_OURS,
+    KEY_FACT,
+    KEY_LABEL,
     KEY_PH,
     KEY_CAT,
     KEY_NAME,
@@ -69,6 +71,7 @@ struct kp_kineto_parser {
     bool keep_args, comma;
     struct kp_kineto_event event;
     struct kp_kineto_memory memory;
+    struct kp_fact_path fact;
     uint32_t last_cat;
     uint8_t last_kind;
     struct parse_text dims, concrete;
@@ -101,6 +104,8 @@ static const struct {
     {"record_shapes", TOP, KEY_SHAPES},
     {"with_stack", TOP, KEY_STACKS},
     {"kprof", TOP, KEY_OURS},
+    {"host_name", TOP, KEY_FACT},
+    {"distributedInfo", TOP, KEY_FACT},
     {"ph", EVENT, KEY_PH},
     {"cat", EVENT, KEY_CAT},
     {"name", EVENT, KEY_NAME},
@@ -127,6 +132,7 @@ static const struct {
     {"Device Id", ARGS, KEY_DEVICE_ID},
     {"Total Allocated", ARGS, KEY_ALLOCATED},
     {"Total Reserved", ARGS, KEY_RESERVED},
+    {"name", ARGS, KEY_LABEL},
 };
 
 static enum key key_find(enum place place, const char *text, size_t bytes)
@@ -218,6 +224,14 @@ static void event_string(struct kp_kineto_parser *p, const char *text, size_t by
     }
 }
 
+/* Takes the name of the first process: an event of metadata has it. */
+static void program_take(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    if (p->event.phase == 'M' && !p->trace->program &&
+        strcmp(kp_kineto_text(p->trace, p->event.name), "process_name") == 0)
+        p->trace->program = kp_strings_put(p->trace->strings, text, bytes);
+}
+
 static void args_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     switch (p->key) {
@@ -226,6 +240,7 @@ static void args_string(struct kp_kineto_parser *p, const char *text, size_t byt
         p->trace->has_stacks = true;
         break;
     case KEY_DIMS: p->event.shapes = kp_strings_put(p->trace->strings, text, bytes); break;
+    case KEY_LABEL: program_take(p, text, bytes); break;
     case KEY_EXTERNAL:
     case KEY_BYTES: args_number(p, text, bytes); break;
     default: break;
@@ -356,6 +371,7 @@ static int on_number(void *context, const char *text, size_t bytes)
     if (p->skip) return 1;
     switch (p->place) {
     case TOP: top_number(p, text, bytes); break;
+    case FACTS: kp_fact_add(p->trace, &p->fact, text, bytes); break;
     case EVENT: event_number(p, text, bytes); break;
     case ARGS: args_number(p, text, bytes); break;
     case DIMS:
@@ -377,6 +393,8 @@ static int on_string(void *context, const unsigned char *text, size_t bytes)
     if (p->place == EVENT) event_string(p, (const char *)text, bytes);
     else if (p->place == ARGS) args_string(p, (const char *)text, bytes);
     else if (p->place == TOP && p->key == KEY_BASE) top_number(p, (const char *)text, bytes);
+    else if (p->place == FACTS || (p->place == TOP && p->key == KEY_FACT))
+        kp_fact_add(p->trace, &p->fact, (const char *)text, bytes);
     else if (p->place == CONCRETE) {
         text_add(&p->concrete, (const char *)text, bytes);
         text_add(&p->concrete, "\n", 1);
@@ -393,6 +411,7 @@ static int on_bool(void *context, int value)
     raw_value(p, value ? "true" : "false", value ? 4 : 5);
     if (!p->skip && p->place == ARGS && p->key == KEY_FINISHED && !value) p->event.flags |= KP_KINETO_UNFINISHED;
     if (!p->skip && p->place == TOP) top_number(p, value ? "1" : "0", 1);
+    if (!p->skip && p->place == FACTS) kp_fact_add(p->trace, &p->fact, value ? "1" : "0", 1);
     return 1;
 }
 
@@ -414,6 +433,7 @@ static int on_key(void *context, const unsigned char *text, size_t bytes)
         p->comma = false;
     }
     if (!p->skip) p->key = key_find(p->place, (const char *)text, bytes);
+    if (!p->skip && (p->place == TOP || p->place == FACTS)) kp_fact_key(&p->fact, (const char *)text, bytes);
     p->trace->is_ours |= !p->skip && p->key == KEY_OURS;
     return 1;
 }
@@ -435,6 +455,9 @@ static int on_map_start(void *context)
         p->place = ARGS;
         p->comma = false;
         raw_open(p, "{");
+    } else if ((p->place == FACTS || (p->place == TOP && (p->key == KEY_FACT || p->key == KEY_OURS))) &&
+               kp_fact_open(&p->fact)) {
+        p->place = FACTS;
     } else {
         p->skip = 1;
     }
@@ -454,6 +477,9 @@ static int on_map_end(void *context)
     } else if (p->place == EVENT) {
         event_end(p);
         p->place = EVENTS;
+    } else if (p->place == FACTS) {
+        p->place = --p->fact.depth ? FACTS : TOP;
+        p->key = KEY_OTHER;
     } else if (p->place == TOP) {
         p->place = DONE;
     }

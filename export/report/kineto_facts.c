@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kineto_facts.c - keeps what the head of a trace says: host, rank, and the members of libkprof's own key
+ *
+ * A fact's path joins the names of its objects with dots. Only the first FACTS_MOST facts are kept.
+ */
+#include "export/report/kineto.h"
+
+#include <string.h>
+
+enum { FACTS_MOST = 256 };
+
+/* Sets the name of the member that is read, at the path's depth. A long name is cut. */
+void kp_fact_key(struct kp_fact_path *path, const char *name, size_t bytes)
+{
+    size_t used = path->depth ? path->ends[path->depth - 1] : 0;
+    if (used && used + 1 < sizeof path->text) path->text[used++] = '.';
+    if (bytes > sizeof path->text - 1 - used) bytes = sizeof path->text - 1 - used;
+    memcpy(path->text + used, name, bytes);
+    path->text[used + bytes] = 0;
+    path->ends[path->depth] = used + bytes;
+}
+
+bool kp_fact_open(struct kp_fact_path *path)
+{
+    if (path->depth + 1 == sizeof path->ends / sizeof *path->ends) return false;
+    path->ends[path->depth + 1] = path->ends[path->depth];
+    path->depth++;
+    return true;
+}
+
+void kp_fact_add(struct kp_kineto *trace, const struct kp_fact_path *path, const char *text, size_t bytes)
+{
+    if (trace->fact_count == FACTS_MOST) return;
+    trace->facts = kp_kineto_grow(trace->facts, &trace->fact_capacity, trace->fact_count + 1, sizeof *trace->facts);
+    trace->facts[trace->fact_count++] =
+        (struct kp_kineto_fact){kp_strings_put(trace->strings, path->text, path->ends[path->depth]),
+                                kp_strings_put(trace->strings, text, bytes)};
+}
+
+const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path)
+{
+    for (size_t i = 0; i < trace->fact_count; i++)
+        if (strcmp(kp_kineto_text(trace, trace->facts[i].path), path) == 0)
+            return kp_kineto_text(trace, trace->facts[i].text);
+    return NULL;
+}
