@@ -20,7 +20,8 @@ struct kp_node {
     int64_t cpu_bytes, device_bytes;
     int64_t start_ns, end_ns;
     bool on_device, is_annotation, is_python, removed;
-    bool is_async; /* stands outside the tree, no self time */
+    bool is_async;    /* stands outside the tree, no self time */
+    bool is_credited; /* device work whose time an op has */
 };
 
 struct kp_tree {
@@ -78,6 +79,8 @@ void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_t
  * `all` false is for torch's files with stacks: only ranges on a device and CUDA calls outside ops get one. */
 void kp_tree_fill_stacks(struct kp_tree *tree, bool all);
 void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
+/* The same, but a backward op gets the stack of the op that made its node. torch takes the first of its number. */
+void kp_tree_set_forward_stacks(struct kp_tree *tree);
 void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *out);
 void kp_tree_fini(struct kp_tree *tree);
 /* Returns a node's length in microseconds, rounded as by torch. */

@@ -35,8 +35,9 @@ struct stack_votes {
     size_t backward_count, backward_capacity;
     struct thread_vote *votes; /* by id, the best first */
     size_t vote_count, vote_capacity;
+    bool is_last; /* of forward ops with one number the last counts, else the first, as in torch */
 };
-enum { THREADS_MOST = 256 }; /* threads that are looked at for one number */
+enum { THREADS_MOST = 256, LOOKED_AT_MOST = 64 }; /* threads, and ranges of the engine, of one number */
 
 static const struct kp_kineto_event *event_of(const struct kp_tree *tree, size_t node)
 {
@@ -178,13 +179,31 @@ static void votes_gather(struct stack_votes *s)
     votes_settle(s);
 }
 
-static uint32_t stack_for(const struct stack_votes *s, const struct kp_tree *tree,
-                          const struct kp_kineto_event *backward)
+static bool is_node_below(const void *forward, const void *key)
 {
+    const struct forward_op *x = forward, *y = key;
+    return is_forward_below(x, y) || (x->seq == y->seq && x->thread == y->thread && x->node < y->node);
+}
+
+/* An op takes the number that the next graph node will have. So the last op with it, from `first` on, made the node. */
+static size_t forward_last(const struct stack_votes *s, size_t first, size_t backward)
+{
+    struct forward_op key = s->forwards[first];
+    key.node = (uint32_t)backward;
+    const size_t end = kp_search(s->forwards, sizeof *s->forwards, s->count, is_node_below, &key);
+    for (size_t i = end; i > first && end - i < LOOKED_AT_MOST; i--)
+        if (s->forwards[i - 1].votes) return i - 1; /* not a range of the engine */
+    return first;
+}
+
+static uint32_t stack_for(const struct stack_votes *s, const struct kp_tree *tree, size_t node)
+{
+    const struct kp_kineto_event *backward = event_of(tree, node);
     uint64_t thread;
     if (!(backward->flags & KP_KINETO_HAS_SEQ) || !vote_best(s, backward->fwd_tid, &thread)) return 0;
     size_t at = forward_find(s, backward->number, thread);
     if (at >= s->count || s->forwards[at].seq != backward->number || s->forwards[at].thread != thread) return 0;
+    if (s->is_last) at = forward_last(s, at, node);
     return event_of(tree, s->forwards[at].node)->stack;
 }
 
@@ -202,9 +221,9 @@ static void stacks_link(struct kp_tree *tree)
     kp_op_ids_fini(&ids);
 }
 
-void kp_tree_set_stacks(struct kp_tree *tree)
+static void stacks_set(struct kp_tree *tree, bool is_last)
 {
-    struct stack_votes s = {0};
+    struct stack_votes s = {.is_last = is_last};
     stacks_link(tree);
     size_t capacity = 0;
     int32_t *backward = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *backward);
@@ -216,10 +235,13 @@ void kp_tree_set_stacks(struct kp_tree *tree)
     backwards_gather(&s, tree, backward);
     votes_gather(&s);
     for (size_t i = 0; i < tree->count; i++)
-        tree->nodes[i].stack =
-            backward[i] < 0 ? event_of(tree, i)->stack : stack_for(&s, tree, event_of(tree, (size_t)backward[i]));
+        tree->nodes[i].stack = backward[i] < 0 ? event_of(tree, i)->stack : stack_for(&s, tree, (size_t)backward[i]);
     free(backward);
     free(s.forwards);
     free(s.backwards);
     free(s.votes);
 }
+
+void kp_tree_set_stacks(struct kp_tree *tree) { stacks_set(tree, false); }
+
+void kp_tree_set_forward_stacks(struct kp_tree *tree) { stacks_set(tree, true); }
