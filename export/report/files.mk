@@ -1,5 +1,6 @@
 # files.mk - the files of this room
 SRC_report := \
+    export/report/chosen.c \
     export/report/flame.c \
     export/report/folded.c \
     export/report/html.c \
@@ -17,6 +18,8 @@ SRC_report := \
     export/report/kineto_strings.c \
     export/report/kineto_words.c \
     export/report/plain.c \
+    export/report/selftime.c \
+    export/report/spans.c \
     export/report/table.c \
     export/report/units.c
 UNIT_report := \

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * chosen.c - chooses steps, ranges by name, or a span of time of a trace
+ *
+ * What is chosen is time: an event counts by its time inside, on every thread. So the self times of all rows add up to
+ * what the threads did in that time.
+ */
+#include "export/report/chosen.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *event_name(const struct kp_tree *tree, const struct kp_node *node)
+{
+    return kp_kineto_text(tree->trace, tree->trace->events[node->event].name);
+}
+
+bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node)
+{
+    return node->is_annotation && !node->on_device && strncmp(event_name(tree, node), "ProfilerStep#", 13) == 0;
+}
+
+/* ---- names ---- */
+
+/* Compares a pattern with a whole name, the function of "file.py(12): name", or the module of "nn.Module: name". */
+static bool is_named(const char *pattern, const char *name)
+{
+    if (fnmatch(pattern, name, 0) == 0) return true;
+    const char *colon = strstr(name, "): ");
+    if (colon) return fnmatch(pattern, colon + 3, 0) == 0;
+    return strncmp(name, "nn.Module: ", 11) == 0 && fnmatch(pattern, name + 11, 0) == 0;
+}
+
+static bool is_in_stack(const char *pattern, const char *stack)
+{
+    char frame[512];
+    while (*stack) {
+        const size_t bytes = strcspn(stack, ";");
+        snprintf(frame, sizeof frame, "%.*s", (int)(bytes < sizeof frame ? bytes : sizeof frame - 1), stack);
+        if (is_named(pattern, frame)) return true;
+        stack += bytes + (stack[bytes] == ';');
+    }
+    return false;
+}
+
+/* With stacks of ops alone, a Python function has no event: its ops are the time. Each stack is searched once. */
+static void ops_under_add(struct kp_spans *spans, const struct kp_tree *tree, const char *pattern)
+{
+    enum { UNKNOWN, OUTSIDE, UNDER };
+    uint32_t most = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        const uint32_t stack = tree->trace->events[tree->nodes[i].event].stack;
+        if (stack > most) most = stack;
+    }
+    size_t capacity = 0;
+    uint8_t *known = kp_kineto_grow(NULL, &capacity, (size_t)most + 1, 1);
+    memset(known, UNKNOWN, (size_t)most + 1);
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *node = &tree->nodes[i];
+        const uint32_t stack = tree->trace->events[node->event].stack;
+        if (!stack || node->on_device) continue;
+        if (!known[stack]) known[stack] = is_in_stack(pattern, kp_kineto_text(tree->trace, stack)) ? UNDER : OUTSIDE;
+        if (known[stack] == UNDER) kp_spans_add(spans, node->start_ns, node->end_ns);
+    }
+    free(known);
+}
+
+static int within_cut(struct kp_chosen *out, const struct kp_tree *tree, const char *pattern, char *why, size_t bytes)
+{
+    struct kp_spans named = {0};
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *node = &tree->nodes[i];
+        if (node->on_device || node->is_async || !is_named(pattern, event_name(tree, node))) continue;
+        kp_spans_add(&named, node->start_ns, node->end_ns);
+    }
+    out->is_by_stacks = !named.count;
+    if (!named.count) ops_under_add(&named, tree, pattern);
+    const bool any = named.count != 0;
+    if (!any) snprintf(why, bytes, "no range, op or Python function is named %s", pattern);
+    kp_spans_settle(&named);
+    kp_spans_cut(&out->spans, &named);
+    kp_spans_fini(&named);
+    return any ? 0 : -ENOENT;
+}
+
+/* ---- steps ---- */
+
+static int step_order(const void *a, const void *b)
+{
+    const struct kp_step *x = a, *y = b;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static void step_add(struct kp_chosen *out, int64_t start_ns, int64_t end_ns, long number)
+{
+    out->steps = kp_kineto_grow(out->steps, &out->step_capacity, out->step_count + 1, sizeof *out->steps);
+    out->steps[out->step_count++] = (struct kp_step){start_ns, end_ns, 0, number};
+}
+
+/* Without a schedule a trace marks no steps. Then a step lasts from an optimizer's step to its next. */
+static void optimizer_steps_gather(struct kp_chosen *out, const struct kp_tree *tree)
+{
+    uint32_t name = 0;
+    int64_t before_ns = 0;
+    long number = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *node = &tree->nodes[i];
+        if (!node->is_annotation || node->on_device || node->is_async) continue;
+        if (!name && strncmp(event_name(tree, node), "Optimizer.step#", 15) == 0) name = node->name;
+        if (!name || node->name != name || node->end_ns <= before_ns) continue;
+        if (number++) step_add(out, before_ns, node->end_ns, number - 1);
+        before_ns = node->end_ns;
+    }
+    out->is_by_optimizer = out->step_count != 0;
+}
+
+static void steps_gather(struct kp_chosen *out, const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *node = &tree->nodes[i];
+        if (!kp_node_is_step(tree, node)) continue;
+        step_add(out, node->start_ns, node->end_ns, strtol(event_name(tree, node) + 13, NULL, 10));
+    }
+    if (!out->step_count) optimizer_steps_gather(out, tree);
+    if (out->step_count) qsort(out->steps, out->step_count, sizeof *out->steps, step_order);
+}
+
+static int steps_cut(struct kp_chosen *out, const struct kp_choice *choice, char *why, size_t bytes)
+{
+    struct kp_spans wanted = {0};
+    long least = -1, most = -1;
+    for (size_t i = 0; i < out->step_count; i++) {
+        const struct kp_step *s = &out->steps[i];
+        if (least < 0 || s->number < least) least = s->number;
+        if (s->number > most) most = s->number;
+        if (s->number >= choice->first_step && s->number <= choice->last_step)
+            kp_spans_add(&wanted, s->start_ns, s->end_ns);
+    }
+    const bool any = wanted.count != 0;
+    if (!any && least < 0) snprintf(why, bytes, "the trace has no steps");
+    else if (!any) snprintf(why, bytes, "the trace has steps %ld to %ld", least, most);
+    kp_spans_settle(&wanted);
+    kp_spans_cut(&out->spans, &wanted);
+    kp_spans_fini(&wanted);
+    return any ? 0 : -ENOENT;
+}
+
+/* Keeps the steps that lie in what was chosen. `parts`: also those of which a part does. */
+static void steps_keep(struct kp_chosen *out, bool parts)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < out->step_count; i++) {
+        struct kp_step s = out->steps[i];
+        s.inside_ns = kp_spans_between(&out->spans, s.start_ns, s.end_ns);
+        if (s.inside_ns == 0 || (!parts && s.inside_ns < s.end_ns - s.start_ns)) continue;
+        out->steps[kept++] = s;
+        kp_spans_add(&out->in_steps, s.start_ns, s.end_ns);
+    }
+    out->step_count = kept;
+    kp_spans_settle(&out->in_steps);
+    kp_spans_cut(&out->in_steps, &out->spans);
+}
+
+/* ---- all of it ---- */
+
+static void whole_add(struct kp_spans *spans, const struct kp_tree *tree)
+{
+    int64_t first = INT64_MAX, end = INT64_MIN;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *node = &tree->nodes[i];
+        if (node->is_async) continue;
+        if (node->start_ns < first) first = node->start_ns;
+        if (node->end_ns > end) end = node->end_ns;
+    }
+    if (first < end) kp_spans_add(spans, first, end);
+}
+
+int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_choice *choice, char *why,
+                   size_t why_bytes)
+{
+    int rc = 0;
+    *out = (struct kp_chosen){0};
+    whole_add(&out->spans, tree);
+    steps_gather(out, tree);
+    if (choice->first_step >= 0) rc = steps_cut(out, choice, why, why_bytes);
+    if (choice->has_from || choice->has_to) {
+        struct kp_spans time = {0};
+        const int64_t since = tree->trace->start_ns;
+        kp_spans_add(&time, choice->has_from ? since + choice->from_ns : INT64_MIN / 2,
+                     choice->has_to ? since + choice->to_ns : INT64_MAX / 2);
+        kp_spans_cut(&out->spans, &time);
+        kp_spans_fini(&time);
+    }
+    if (rc == 0 && choice->within) rc = within_cut(out, tree, choice->within, why, why_bytes);
+    steps_keep(out, choice->within != NULL);
+    return rc;
+}
+
+void kp_chosen_fini(struct kp_chosen *chosen)
+{
+    kp_spans_fini(&chosen->spans);
+    kp_spans_fini(&chosen->in_steps);
+    free(chosen->steps);
+    chosen->steps = NULL;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/* chosen.h - the part of a trace that a report is about: some steps, some ranges, or a span of time */
+#ifndef KP_CHOSEN_H
+#define KP_CHOSEN_H
+
+#include "export/report/keyavg.h"
+#include "export/report/spans.h"
+
+struct kp_choice {
+    long first_step, last_step; /* -1: all */
+    const char *within;         /* a glob, or NULL */
+    bool has_from, has_to;
+    int64_t from_ns, to_ns; /* after the profiler's start */
+};
+struct kp_step {
+    int64_t start_ns, end_ns;
+    int64_t inside_ns; /* of it, what was chosen */
+    long number;
+};
+struct kp_chosen {
+    struct kp_spans spans; /* of time; with nothing asked, from the first event to the end of the last */
+    bool is_by_optimizer;  /* the trace marks no steps: each lasts from an optimizer's step to its next */
+    bool is_by_stacks;     /* `within` was found in stacks alone: the ops under it are the time */
+    struct kp_step *steps; /* those wholly in it, by time; with `within` those it has a part of */
+    size_t step_count, step_capacity;
+    struct kp_spans in_steps; /* what was chosen of those steps */
+};
+
+/* Returns 0, or -ENOENT with a line in `why`: no such step or name. */
+int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const struct kp_choice *choice, char *why,
+                   size_t why_bytes);
+void kp_chosen_fini(struct kp_chosen *chosen);
+
+/* Whether the node is one step, ProfilerStep#N, of the host. */
+bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/* selftime.c - divides the time of each thread among its nodes */
+#include "export/report/selftime.h"
+
+#include <stdlib.h>
+
+#include "export/report/keyindex.h"
+
+struct self_lane {
+    uint32_t *open; /* nodes, the one that began last on top. Ended ones may lie below it */
+    size_t count, capacity;
+    int64_t since_ns; /* what came before is divided */
+};
+struct dividing {
+    const struct kp_tree *tree;
+    const struct kp_spans *inside;
+    int64_t *out;
+    struct kp_keyindex threads;
+    struct self_lane *lanes; /* by number in `threads` */
+    size_t capacity;
+};
+
+static struct self_lane *lane_get(struct dividing *d, const struct kp_kineto_event *e)
+{
+    const size_t had = d->threads.count;
+    const size_t at = kp_keyindex_get(&d->threads, (uint64_t)e->tid ^ ((uint64_t)e->pid << 32));
+    if (at == had) {
+        d->lanes = kp_kineto_grow(d->lanes, &d->capacity, had + 1, sizeof *d->lanes);
+        d->lanes[at] = (struct self_lane){.since_ns = INT64_MIN};
+    }
+    return &d->lanes[at];
+}
+
+/* Gives the time up to `to_ns` to a node. A folded node's is its parent's. */
+static void time_give(struct dividing *d, struct self_lane *lane, uint32_t node, int64_t to_ns)
+{
+    if (to_ns <= lane->since_ns) return;
+    if (d->tree->nodes[node].removed) node = (uint32_t)d->tree->nodes[node].parent;
+    d->out[node] += kp_spans_between(d->inside, lane->since_ns, to_ns);
+    lane->since_ns = to_ns;
+}
+
+/* Ends what is over at `at_ns`, as far as it lies on top. */
+static void lane_advance(struct dividing *d, struct self_lane *lane, int64_t at_ns)
+{
+    for (; lane->count; lane->count--) {
+        const uint32_t top = lane->open[lane->count - 1];
+        if (d->tree->nodes[top].end_ns > at_ns) break;
+        time_give(d, lane, top, d->tree->nodes[top].end_ns);
+    }
+    if (lane->count) time_give(d, lane, lane->open[lane->count - 1], at_ns);
+    else lane->since_ns = at_ns;
+}
+
+void kp_selftime(const struct kp_tree *tree, const struct kp_spans *inside, int64_t *out)
+{
+    struct dividing d = {.tree = tree, .inside = inside, .out = out};
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *node = &tree->nodes[i];
+        out[i] = 0;
+        if (node->on_device || node->is_async) continue;
+        struct self_lane *lane = lane_get(&d, &tree->trace->events[node->event]);
+        lane_advance(&d, lane, node->start_ns);
+        lane->open = kp_kineto_grow(lane->open, &lane->capacity, lane->count + 1, sizeof *lane->open);
+        lane->open[lane->count++] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < d.threads.count; i++) {
+        lane_advance(&d, &d.lanes[i], INT64_MAX);
+        free(d.lanes[i].open);
+    }
+    free(d.lanes);
+    kp_keyindex_fini(&d.threads);
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/* selftime.h - what each node did itself: every moment of a thread belongs to one node */
+#ifndef KP_SELFTIME_H
+#define KP_SELFTIME_H
+
+#include "export/report/keyavg.h"
+#include "export/report/spans.h"
+
+/*
+ * Writes the self time of each node inside a set of time, in nanoseconds, to out[0 .. tree->count). A moment belongs to
+ * the node that began last of those that are open on its thread. So events that overlap without nesting, as a step and
+ * the Python function that ends it, are not counted twice.
+ */
+void kp_selftime(const struct kp_tree *tree, const struct kp_spans *inside, int64_t *out);
+
+#endif
