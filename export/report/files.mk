@@ -17,6 +17,7 @@ SRC_report := \
     export/report/kineto_parse.c \
     export/report/kineto_strings.c \
     export/report/kineto_words.c \
+    export/report/ownline.c \
     export/report/plain.c \
     export/report/selftime.c \
     export/report/spans.c \
