@@ -21,7 +21,9 @@ SRC_report := \
     export/report/plain.c \
     export/report/selftime.c \
     export/report/spans.c \
+    export/report/summary.c \
     export/report/table.c \
+    export/report/toprows.c \
     export/report/units.c
 UNIT_report := \
     test/unit/report/test_folded.c \

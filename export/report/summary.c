@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * summary.c - divides the wall time of what was chosen, and measures its steps
+ *
+ * At each moment the host loads data, else runs an op on some thread, else neither. That third part is Python, or a
+ * thread that sleeps. What loads data is the range that torch's DataLoader marks.
+ */
+#include "export/report/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A first step longer than all others, and so many percent of their median, may carry a warm-up. */
+enum { SLOW_PERCENT = 125, SLOW_STEPS_LEAST = 3 };
+
+struct shares {
+    struct kp_spans data, busy, waits, gpu; /* busy: an op or data */
+};
+
+static bool is_wait(const char *name) { return strstr(name, "Synchronize") != NULL; }
+
+static void shares_add(struct shares *s, const struct kp_tree *tree, const struct kp_node *node)
+{
+    const struct kp_kineto_event *e = &tree->trace->events[node->event];
+    const char *name = kp_kineto_text(tree->trace, e->name);
+    const int64_t from = node->start_ns, to = node->end_ns;
+    if (node->is_async) return;
+    if (e->kind == KP_KINETO_GPU) kp_spans_add(&s->gpu, from, to);
+    if (e->kind == KP_KINETO_OP || e->kind == KP_KINETO_RUNTIME) kp_spans_add(&s->busy, from, to);
+    if (e->kind == KP_KINETO_RUNTIME && is_wait(name)) kp_spans_add(&s->waits, from, to);
+    if (e->kind == KP_KINETO_ANNOTATION && strncmp(name, "enumerate(DataLoader)#", 22) == 0) {
+        kp_spans_add(&s->data, from, to);
+        kp_spans_add(&s->busy, from, to);
+    }
+}
+
+static void shares_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct shares s = {0};
+    struct kp_spans *const all[] = {&s.data, &s.busy, &s.waits, &s.gpu};
+    for (size_t i = 0; i < tree->count; i++) shares_add(&s, tree, &tree->nodes[i]);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_settle(all[i]);
+    const int64_t busy_ns = kp_spans_length(&s.busy, &chosen->spans);
+    out->wall_ns = kp_spans_length(&chosen->spans, NULL);
+    out->data_ns = kp_spans_length(&s.data, &chosen->spans);
+    out->op_ns = busy_ns - out->data_ns;
+    out->rest_ns = out->wall_ns - busy_ns;
+    out->gpu_wait_ns = kp_spans_length(&s.waits, &chosen->spans);
+    out->gpu_ns = kp_spans_length(&s.gpu, &chosen->spans);
+    out->has_gpu = s.gpu.count != 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_fini(all[i]);
+}
+
+/* ---- steps ---- */
+
+static int length_order(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts the lengths, and returns the one in the middle, or the mean of both. */
+static int64_t median_of(int64_t *lengths, size_t count)
+{
+    qsort(lengths, count, sizeof *lengths, length_order);
+    return count % 2 ? lengths[count / 2] : (lengths[count / 2 - 1] + lengths[count / 2]) / 2;
+}
+
+static void steps_measure(struct kp_summary *out, const struct kp_chosen *chosen)
+{
+    const size_t count = out->steps = chosen->step_count;
+    size_t capacity = 0;
+    if (!count) return;
+    int64_t *lengths = kp_kineto_grow(NULL, &capacity, count, sizeof *lengths);
+    out->first_step = out->last_step = chosen->steps[0].number;
+    for (size_t i = 0; i < count; i++) {
+        const struct kp_step *s = &chosen->steps[i];
+        lengths[i] = s->inside_ns;
+        if (s->number < out->first_step) out->first_step = s->number;
+        if (s->number > out->last_step) out->last_step = s->number;
+    }
+    out->first_ns = lengths[0];
+    if (count >= SLOW_STEPS_LEAST) {
+        out->rest_median_ns = median_of(lengths + 1, count - 1);
+        out->is_first_slow =
+            out->first_ns / SLOW_PERCENT > out->rest_median_ns / 100 && out->first_ns > lengths[count - 1];
+    }
+    out->step_median_ns = median_of(lengths, count);
+    out->step_least_ns = lengths[0];
+    out->step_most_ns = lengths[count - 1];
+    free(lengths);
+}
+
+static uint64_t fact_number(const struct kp_kineto *trace, const char *path)
+{
+    const char *text = kp_kineto_fact(trace, path);
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    const struct kp_kineto *trace = tree->trace;
+    *out = (struct kp_summary){.lost = fact_number(trace, "kprof.lost") + fact_number(trace, "kprof.skipped"),
+                               .cores = (long)fact_number(trace, "kprof.cores"),
+                               .threads = (long)fact_number(trace, "kprof.threads")};
+    if (trace->base_ns && chosen->spans.count) out->when_ns = chosen->spans.of[0].start_ns;
+    shares_make(out, tree, chosen);
+    steps_measure(out, chosen);
+}

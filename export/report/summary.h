@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/* summary.h - the numbers above a report: wall time, steps, and where the time went */
+#ifndef KP_SUMMARY_H
+#define KP_SUMMARY_H
+
+#include "export/report/chosen.h"
+
+struct kp_summary {
+    int64_t when_ns; /* since the Unix epoch; 0: the file does not say */
+    int64_t wall_ns; /* of what was chosen */
+    size_t steps;
+    long first_step, last_step;                          /* by number */
+    int64_t step_median_ns, step_least_ns, step_most_ns; /* of the steps that were chosen */
+    int64_t first_ns, rest_median_ns;                    /* the first step, and the median of the others */
+    bool is_first_slow;                                  /* it may carry a start */
+    int64_t data_ns, op_ns, rest_ns;                     /* add up to the wall time */
+    int64_t gpu_wait_ns;                                 /* of the wall time: some thread waits for a GPU */
+    int64_t gpu_ns;                                      /* some GPU works */
+    bool has_gpu;
+    uint64_t lost;       /* events that were dropped or skipped, as the file says */
+    long cores, threads; /* that the program may use, and torch's threads of an op; 0: not in the file */
+};
+
+void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
+
+#endif

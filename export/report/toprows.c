@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * toprows.c - adds up the nodes of a tree, by op, by line of the program, by module or by shape
+ *
+ * A row's self time is that of its nodes inside the chosen time, so all rows together are what the threads did. Its
+ * total leaves out a node inside another of the same row. An op has the time of the kernels that it launched; a kernel
+ * is a row of its own only where its op is not in the trace.
+ */
+#include "export/report/toprows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/report/keyindex.h"
+#include "export/report/ownline.h"
+#include "export/report/selftime.h"
+
+struct line_share {
+    uint32_t row, line;
+    bool is_backward;
+    double self;
+};
+struct building {
+    struct kp_top *top;
+    const struct kp_tree *tree;
+    const struct kp_chosen *chosen;
+    struct kp_keyindex keys;
+    struct kp_ownlines lines, modules;
+    struct kp_keyindex threads, lanes; /* lanes: of a row and a thread */
+    int64_t *ends;                     /* by lane: when its last node ends that is not nested */
+    size_t end_capacity;
+    int64_t *self, *step_self; /* each node's self time, in what was chosen and in its steps */
+    struct line_share *shares;
+    size_t share_count, share_capacity;
+};
+
+/* What a node costs inside the chosen time. */
+struct cost {
+    double self_ns, total_ns, gpu_self_ns, gpu_total_ns, step_self_ns;
+    int64_t self_bytes, gpu_self_bytes;
+    bool is_begun; /* it begins inside */
+};
+
+static const struct kp_kineto_event *event_of(const struct kp_tree *tree, const struct kp_node *node)
+{
+    return &tree->trace->events[node->event];
+}
+
+/* ---- costs ---- */
+
+/* Device work has its op's time, where the trace has the op. */
+static bool cost_of_gpu(const struct building *b, size_t i, struct cost *out)
+{
+    const struct kp_node *node = &b->tree->nodes[i];
+    if (event_of(b->tree, node)->kind != KP_KINETO_GPU || node->is_credited) return false;
+    const double span = (double)(node->end_ns - node->start_ns);
+    out->is_begun = kp_spans_has(&b->chosen->spans, node->start_ns);
+    if (!out->is_begun) return false;
+    out->gpu_self_ns = out->gpu_total_ns = span;
+    if (kp_spans_has(&b->chosen->in_steps, node->start_ns)) out->step_self_ns = span;
+    return true;
+}
+
+/* False: the node has no part in the chosen time, or none of its own. */
+static bool cost_of(const struct building *b, size_t i, struct cost *out)
+{
+    const struct kp_tree *tree = b->tree;
+    const struct kp_node *node = &tree->nodes[i];
+    struct kp_values values;
+    *out = (struct cost){0};
+    if (node->removed) return false;
+    if (node->on_device) return cost_of_gpu(b, i, out);
+    const bool is_in_step = kp_spans_has(&b->chosen->in_steps, node->start_ns);
+    out->is_begun = kp_spans_has(&b->chosen->spans, node->start_ns);
+    out->total_ns = (double)kp_spans_between(&b->chosen->spans, node->start_ns, node->end_ns);
+    if (!out->is_begun && out->total_ns <= 0) return false;
+    out->self_ns = (double)b->self[i];
+    if (out->is_begun) {
+        kp_tree_values(tree, i, &values);
+        out->gpu_self_ns = values.self_device * 1e3;
+        out->gpu_total_ns = values.device_total * 1e3;
+        out->self_bytes = values.self_cpu_bytes;
+        out->gpu_self_bytes = values.self_device_bytes;
+    }
+    out->step_self_ns = (double)b->step_self[i];
+    if (tree->has_device) out->step_self_ns = is_in_step ? out->gpu_self_ns : 0;
+    return true;
+}
+
+/* ---- keys ---- */
+
+/* A Python function of the program is its own line. */
+static uint32_t line_of(struct building *b, const struct kp_node *node)
+{
+    struct kp_kineto *trace = b->tree->trace;
+    const char *name = kp_kineto_text(trace, node->name);
+    const bool is_own = node->is_python && kp_frame_is_own(name, strlen(name));
+    const uint32_t around = node->stack ? node->stack : event_of(b->tree, node)->stack;
+    return kp_ownline_of(&b->lines, trace, is_own ? node->name : around);
+}
+
+static uint32_t module_of(struct building *b, const struct kp_node *node)
+{
+    return kp_ownline_modules(&b->modules, b->tree->trace, node->stack ? node->stack : event_of(b->tree, node)->stack);
+}
+
+/* The stack of a backward op is that of its forward op. */
+static bool is_backward(const struct building *b, const struct kp_node *node)
+{
+    return node->stack && node->stack != event_of(b->tree, node)->stack;
+}
+
+static size_t row_for(struct building *b, uint32_t name, uint32_t shapes, bool backward)
+{
+    struct kp_top *top = b->top;
+    const uint64_t key = (uint64_t)name | (uint64_t)shapes << 32 | (uint64_t)backward << 63;
+    const size_t at = kp_keyindex_get(&b->keys, key);
+    if (at == top->count) {
+        top->rows = kp_kineto_grow(top->rows, &top->capacity, top->count + 1, sizeof *top->rows);
+        top->rows[top->count++] = (struct kp_top_row){.name = name, .shapes = shapes, .is_backward = backward};
+    }
+    return at;
+}
+
+static size_t row_of(struct building *b, const struct kp_node *node, uint32_t line)
+{
+    switch (b->top->by) {
+    case KP_TOP_BY_LINE: return row_for(b, line, 0, line && is_backward(b, node));
+    case KP_TOP_BY_MODULE: {
+        const uint32_t module = module_of(b, node);
+        return row_for(b, module, 0, module && is_backward(b, node));
+    }
+    case KP_TOP_BY_SHAPE: return row_for(b, node->name, event_of(b->tree, node)->shapes, false);
+    default: return row_for(b, node->name, 0, false);
+    }
+}
+
+/* ---- adding up ---- */
+
+/* Whether the node lies in an earlier one of its row and thread. Nodes come by start time. */
+static bool is_nested(struct building *b, const struct kp_node *node, size_t row)
+{
+    const struct kp_kineto_event *e = event_of(b->tree, node);
+    const size_t thread = kp_keyindex_get(&b->threads, (uint64_t)e->tid ^ ((uint64_t)e->pid << 32));
+    const size_t had = b->lanes.count, at = kp_keyindex_get(&b->lanes, (uint64_t)row << 32 | thread);
+    if (at == had) {
+        b->ends = kp_kineto_grow(b->ends, &b->end_capacity, had + 1, sizeof *b->ends);
+        b->ends[at] = INT64_MIN;
+    }
+    if (node->start_ns < b->ends[at]) return true;
+    b->ends[at] = node->end_ns;
+    return false;
+}
+
+static void row_add(struct building *b, size_t node, size_t at, const struct cost *cost)
+{
+    struct kp_top_row *row = &b->top->rows[at];
+    const bool nested = is_nested(b, &b->tree->nodes[node], at);
+    const bool by_place = b->top->by == KP_TOP_BY_LINE || b->top->by == KP_TOP_BY_MODULE;
+    row->count += cost->is_begun && !(by_place && nested);
+    row->self_ns += cost->self_ns;
+    row->gpu_self_ns += cost->gpu_self_ns;
+    row->step_self_ns += cost->step_self_ns;
+    row->self_bytes += cost->self_bytes;
+    row->gpu_self_bytes += cost->gpu_self_bytes;
+    if (nested) return;
+    row->total_ns += cost->total_ns;
+    row->gpu_total_ns += cost->gpu_total_ns;
+}
+
+static void share_add(struct building *b, size_t row, uint32_t line, bool backward, const struct cost *cost)
+{
+    if (!line) return;
+    b->shares = kp_kineto_grow(b->shares, &b->share_capacity, b->share_count + 1, sizeof *b->shares);
+    b->shares[b->share_count++] =
+        (struct line_share){(uint32_t)row, line, backward, b->tree->has_device ? cost->gpu_self_ns : cost->self_ns};
+}
+
+static int share_order(const void *a, const void *b)
+{
+    const struct line_share *x = a, *y = b;
+    if (x->row != y->row) return x->row < y->row ? -1 : 1;
+    if (x->line != y->line) return x->line < y->line ? -1 : 1;
+    return (x->is_backward > y->is_backward) - (x->is_backward < y->is_backward);
+}
+
+/* Gives each row the line with the most self time. */
+static void lines_settle(struct building *b)
+{
+    double best = 0;
+    if (b->share_count) qsort(b->shares, b->share_count, sizeof *b->shares, share_order);
+    for (size_t i = 0, end; i < b->share_count; i = end) {
+        struct kp_top_row *row = &b->top->rows[b->shares[i].row];
+        double self = 0;
+        for (end = i; end < b->share_count && share_order(&b->shares[i], &b->shares[end]) == 0; end++)
+            self += b->shares[end].self;
+        if (!row->lines++ || self > best) {
+            row->line = b->shares[i].line;
+            row->is_line_backward = b->shares[i].is_backward;
+            best = self;
+        }
+    }
+}
+
+static void sum_make(struct kp_top *top)
+{
+    for (size_t i = 0; i < top->count; i++) {
+        const struct kp_top_row *row = &top->rows[i];
+        top->sum.self_ns += row->self_ns;
+        top->sum.gpu_self_ns += row->gpu_self_ns;
+        top->sum.step_self_ns += row->step_self_ns;
+        top->sum.self_bytes += row->self_bytes;
+        top->sum.gpu_self_bytes += row->gpu_self_bytes;
+        top->sum.count += row->count;
+        top->has_gpu |= row->gpu_self_ns > 0;
+        top->has_gpu_memory |= row->gpu_self_bytes != 0;
+        top->has_lines |= row->lines != 0;
+    }
+}
+
+static void *array_get(size_t count, size_t item_bytes)
+{
+    size_t capacity = 0;
+    return kp_kineto_grow(NULL, &capacity, count + 1, item_bytes);
+}
+
+void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct kp_chosen *chosen, enum kp_top_by by)
+{
+    struct building b = {.top = out, .tree = tree, .chosen = chosen};
+    *out = (struct kp_top){
+        .trace = tree->trace, .by = by, .has_memory = tree->trace->profile_memory, .steps = chosen->step_count};
+    b.self = array_get(tree->count, sizeof *b.self);
+    b.step_self = array_get(tree->count, sizeof *b.step_self);
+    kp_selftime(tree, &chosen->spans, b.self);
+    kp_selftime(tree, &chosen->in_steps, b.step_self);
+    for (size_t i = 0; i < tree->count; i++) {
+        struct cost cost;
+        if (!cost_of(&b, i, &cost) || (!cost.is_begun && cost.self_ns <= 0)) continue;
+        const uint32_t line = line_of(&b, &tree->nodes[i]);
+        const size_t row = row_of(&b, &tree->nodes[i], line);
+        row_add(&b, i, row, &cost);
+        share_add(&b, row, line, is_backward(&b, &tree->nodes[i]), &cost);
+    }
+    lines_settle(&b);
+    sum_make(out);
+    kp_keyindex_fini(&b.keys);
+    kp_ownlines_fini(&b.lines);
+    kp_ownlines_fini(&b.modules);
+    kp_keyindex_fini(&b.threads);
+    kp_keyindex_fini(&b.lanes);
+    free(b.ends);
+    free(b.self);
+    free(b.step_self);
+    free(b.shares);
+}
+
+void kp_top_fini(struct kp_top *top)
+{
+    free(top->rows);
+    top->rows = NULL;
+    top->count = 0;
+}
+
+/* ---- sorting ---- */
+
+struct sorting {
+    const struct kp_top *top;
+    enum kp_top_sort sort;
+};
+
+static double key_of(const struct kp_top *top, const struct kp_top_row *row, enum kp_top_sort sort)
+{
+    switch (sort) {
+    case KP_TOP_TOTAL: return top->has_gpu ? row->gpu_total_ns : row->total_ns;
+    case KP_TOP_COUNT: return (double)row->count;
+    case KP_TOP_MEM: return (double)(top->has_gpu_memory ? row->gpu_self_bytes : row->self_bytes);
+    case KP_TOP_GPU: return row->gpu_self_ns;
+    default: return top->has_gpu ? row->gpu_self_ns : row->self_ns;
+    }
+}
+
+static int row_order(const void *a, const void *b, void *context)
+{
+    const struct kp_top_row *x = a, *y = b;
+    const struct sorting *s = context;
+    const double i = key_of(s->top, x, s->sort), j = key_of(s->top, y, s->sort);
+    if (i < j || i > j) return i > j ? -1 : 1;
+    if (x->self_ns < y->self_ns || x->self_ns > y->self_ns) return x->self_ns > y->self_ns ? -1 : 1;
+    const int order = strcmp(kp_kineto_text(s->top->trace, x->name), kp_kineto_text(s->top->trace, y->name));
+    return order ? order : (x->shapes > y->shapes) - (x->shapes < y->shapes);
+}
+
+void kp_top_order(struct kp_top *top, enum kp_top_sort sort)
+{
+    struct sorting s = {top, sort};
+    if (top->count) qsort_r(top->rows, top->count, sizeof *top->rows, row_order, &s);
+}
