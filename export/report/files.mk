@@ -23,7 +23,10 @@ SRC_report := \
     export/report/spans.c \
     export/report/summary.c \
     export/report/table.c \
+    export/report/tophead.c \
+    export/report/topjson.c \
     export/report/toprows.c \
+    export/report/toptable.c \
     export/report/units.c
 UNIT_report := \
     test/unit/report/test_folded.c \

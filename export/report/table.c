@@ -48,7 +48,7 @@ size_t kp_table_letters(const char *text)
     return letters;
 }
 
-static const char *letters_skip(const char *text, size_t letters)
+const char *kp_table_letters_skip(const char *text, size_t letters)
 {
     while (letters-- && *text) text += letter_bytes(text);
     return text;
@@ -64,7 +64,7 @@ static void put_cell(FILE *out, const char *text, int cut, const char *tail, int
 {
     size_t letters = kp_table_letters(text);
     if (cut >= 0 && letters > (size_t)cut) letters = (size_t)cut;
-    size_t bytes = (size_t)(letters_skip(text, letters) - text);
+    size_t bytes = (size_t)(kp_table_letters_skip(text, letters) - text);
     int pad = width - (int)letters - (int)kp_table_letters(tail);
     if (!left) put_many(out, ' ', pad);
     fwrite(text, 1, bytes, out);
@@ -93,8 +93,8 @@ static void put_source(FILE *out, const char *frame, const struct layout *l)
     int letters = (int)kp_table_letters(frame), width = l->flops ? COLUMN : l->source;
     char *cut = NULL;
     if (letters > l->source) {
-        frame = letters_skip(frame, (size_t)(letters - l->source));
-        if (l->source > 3 && asprintf(&cut, "...%s", letters_skip(frame, 3)) < 0) cut = NULL;
+        frame = kp_table_letters_skip(frame, (size_t)(letters - l->source));
+        if (l->source > 3 && asprintf(&cut, "...%s", kp_table_letters_skip(frame, 3)) < 0) cut = NULL;
     }
     put_cell(out, cut ? cut : frame, -1, "", width, !l->flops);
     free(cut);

@@ -25,5 +25,6 @@ int kp_table_print(FILE *out, struct kp_keyavg *averages, const struct kp_table_
 
 /* Counts the letters (code points) of a text. A byte that is no UTF-8 counts as one. */
 size_t kp_table_letters(const char *text);
+const char *kp_table_letters_skip(const char *text, size_t letters);
 
 #endif

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tophead.c - prints the lines above the rows of `kprof report`, and what another recording would show */
+#include "export/report/toptable.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "export/report/plain.h"
+
+static const char *fact_of(const struct kp_top_report *r, const char *path)
+{
+    return kp_kineto_fact(r->top->trace, path);
+}
+
+/* Writes a time in the unit that suits it. */
+static const char *span_text(char *out, size_t bytes, int64_t ns)
+{
+    const double ms = (double)ns / 1e6;
+    if (ms >= 10000) snprintf(out, bytes, "%.2f s", ms / 1e3);
+    else if (ms >= 100) snprintf(out, bytes, "%.1f ms", ms);
+    else snprintf(out, bytes, "%.3f ms", ms);
+    return out;
+}
+
+static void program_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_kineto *trace = r->top->trace;
+    const char *program = fact_of(r, "kprof.script"), *host = fact_of(r, "host_name"), *torch;
+    const char *size = fact_of(r, "distributedInfo.world_size"), *rank = fact_of(r, "distributedInfo.rank");
+    const time_t seconds = (time_t)(r->summary->when_ns / 1000000000);
+    struct tm parts;
+    char when[40];
+    if (!program && trace->program) program = kp_kineto_text(trace, trace->program);
+    fputs("program  ", out);
+    kp_plain_put(out, program ? program : "unknown");
+    if (host) {
+        fputs(" on ", out);
+        kp_plain_put(out, host);
+    }
+    if (rank && size && strtol(size, NULL, 10) > 1) {
+        fputs(", rank ", out);
+        kp_plain_put(out, rank);
+        fputs(" of ", out);
+        kp_plain_put(out, size);
+    }
+    if (seconds && localtime_r(&seconds, &parts) && strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &parts))
+        fprintf(out, ", %s", when);
+    torch = fact_of(r, "kprof.torch_version");
+    if (torch) {
+        fputs(", torch ", out);
+        kp_plain_put(out, torch);
+    }
+    fputs("\n", out);
+}
+
+static void choice_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_choice *choice = r->choice;
+    if (choice->within) {
+        fputs(", within ", out);
+        kp_plain_put(out, choice->within);
+        if (r->chosen->is_by_stacks) fputs(" (its ops alone; --with-stack 1 records its calls)", out);
+    }
+    if (choice->has_from) fprintf(out, ", from %.3f ms", (double)choice->from_ns / 1e6);
+    if (choice->has_to) fprintf(out, ", to %.3f ms", (double)choice->to_ns / 1e6);
+}
+
+static void steps_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    char a[40], b[40], c[40];
+    fprintf(out, "wall     %s", span_text(a, sizeof a, s->wall_ns));
+    if (s->steps == 1) fprintf(out, ", step %ld", s->first_step);
+    else if (s->steps) fprintf(out, ", %zu steps (%ld to %ld)", s->steps, s->first_step, s->last_step);
+    else if (!r->choice->within) fputs(", no steps", out);
+    choice_print(out, r);
+    fputs("\n", out);
+    if (s->steps > 1)
+        fprintf(out, "a step   %s (median; %s to %s%s)\n", span_text(a, sizeof a, s->step_median_ns),
+                span_text(b, sizeof b, s->step_least_ns), span_text(c, sizeof c, s->step_most_ns),
+                r->chosen->is_by_optimizer ? "; from an optimizer's step to its next" : "");
+    if (s->is_first_slow)
+        fprintf(out, "         step %ld took %s, the others %s: it may carry warm-up; --step %ld-%ld leaves it out\n",
+                s->first_step, span_text(a, sizeof a, s->first_ns), span_text(b, sizeof b, s->rest_median_ns),
+                s->first_step + 1, s->last_step);
+}
+
+static void shares_print(FILE *out, const struct kp_summary *s)
+{
+    const double percent = s->wall_ns ? 100.0 / (double)s->wall_ns : 0;
+    fprintf(out, "time     %.1f %% in ops, %.1f %% data loading, %.1f %% Python and waiting (no op)",
+            (double)s->op_ns * percent, (double)s->data_ns * percent, (double)s->rest_ns * percent);
+    if (s->has_gpu)
+        fprintf(out, "\nGPU      busy %.1f %%, idle %.1f %%; the host waits for it %.1f %%",
+                (double)s->gpu_ns * percent, (double)(s->wall_ns - s->gpu_ns) * percent,
+                (double)s->gpu_wait_ns * percent);
+    fputs("\n", out);
+}
+
+static void machine_print(FILE *out, const struct kp_summary *s)
+{
+    if (s->cores <= 0) return;
+    fprintf(out, "machine  %ld core%s", s->cores, s->cores == 1 ? "" : "s");
+    if (s->threads > 0) fprintf(out, ", %ld thread%s for an op", s->threads, s->threads == 1 ? "" : "s");
+    if (s->threads > s->cores)
+        fprintf(out, ": more threads than cores make ops slower; try OMP_NUM_THREADS=%ld", s->cores);
+    fputs("\n", out);
+}
+
+static void lost_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_kineto *trace = r->top->trace;
+    const char *between = ": ";
+    if (!r->summary->lost) return;
+    fprintf(out, "dropped  %" PRIu64 " events", r->summary->lost);
+    for (size_t i = 0; i < trace->fact_count; i++) {
+        const char *path = kp_kineto_text(trace, trace->facts[i].path);
+        if (strncmp(path, "kprof.drops.", 12) != 0) continue;
+        fputs(between, out);
+        kp_plain_put(out, kp_kineto_text(trace, trace->facts[i].text));
+        fputs(" of ", out);
+        kp_plain_put(out, path + 12);
+        between = ", ";
+    }
+    fputs("\n", out);
+}
+
+void kp_top_head_print(FILE *out, const struct kp_top_report *r)
+{
+    program_print(out, r);
+    steps_print(out, r);
+    shares_print(out, r->summary);
+    machine_print(out, r->summary);
+    lost_print(out, r);
+    fputs("\n", out);
+}
+
+void kp_top_more_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_kineto *trace = r->top->trace;
+    const struct {
+        bool is_missing;
+        const char *flag, *gives;
+    } rows[] = {
+        {!r->top->has_lines, "--with-stack ops", "your lines"},
+        {!trace->record_shapes, "--record-shapes", "shapes"},
+        {!trace->profile_memory, "--profile-memory", "memory"},
+    };
+    const char *between = "\nnot recorded: ";
+    if (!trace->is_ours) return;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!rows[i].is_missing) continue;
+        fprintf(out, "%s%s (%s)", between, rows[i].gives, rows[i].flag);
+        between = ", ";
+    }
+    if (between[0] == ',') fputs("\n", out);
+}

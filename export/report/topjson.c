@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/* topjson.c - prints a report as one JSON object: the numbers of its head lines and rows */
+#include "export/report/toptable.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "export/report/plain.h"
+
+static void text_put(FILE *out, const char *key, const char *text)
+{
+    if (!text) return;
+    fprintf(out, ",\"%s\":", key);
+    kp_plain_json(out, text);
+}
+
+static void ms_put(FILE *out, const char *key, double ns) { fprintf(out, ",\"%s\":%.6f", key, ns / 1e6); }
+
+static void whole_put(FILE *out, const char *key, int64_t value) { fprintf(out, ",\"%s\":%" PRId64, key, value); }
+
+static void steps_put(FILE *out, const struct kp_summary *s)
+{
+    fprintf(out, ",\"steps\":{\"count\":%zu", s->steps);
+    if (s->steps) {
+        whole_put(out, "first", s->first_step);
+        whole_put(out, "last", s->last_step);
+        ms_put(out, "median_ms", (double)s->step_median_ns);
+        ms_put(out, "least_ms", (double)s->step_least_ns);
+        ms_put(out, "most_ms", (double)s->step_most_ns);
+        ms_put(out, "first_ms", (double)s->first_ns);
+        fprintf(out, ",\"first_is_slow\":%s", s->is_first_slow ? "true" : "false");
+    }
+    fputs("}", out);
+}
+
+static void head_put(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    const struct kp_kineto *trace = r->top->trace;
+    const char *rank = kp_kineto_fact(trace, "distributedInfo.rank");
+    const char *size = kp_kineto_fact(trace, "distributedInfo.world_size");
+    text_put(out, "program", trace->program ? kp_kineto_text(trace, trace->program) : NULL);
+    text_put(out, "script", kp_kineto_fact(trace, "kprof.script"));
+    text_put(out, "host", kp_kineto_fact(trace, "host_name"));
+    text_put(out, "torch", kp_kineto_fact(trace, "kprof.torch_version"));
+    if (rank) whole_put(out, "rank", strtoll(rank, NULL, 10));
+    if (size) whole_put(out, "world_size", strtoll(size, NULL, 10));
+    if (s->when_ns) whole_put(out, "begin_unix_ns", s->when_ns);
+    ms_put(out, "wall_ms", (double)s->wall_ns);
+    steps_put(out, s);
+    ms_put(out, "ops_ms", (double)s->op_ns);
+    ms_put(out, "data_loading_ms", (double)s->data_ns);
+    ms_put(out, "no_op_ms", (double)s->rest_ns);
+    if (s->has_gpu) {
+        ms_put(out, "gpu_busy_ms", (double)s->gpu_ns);
+        ms_put(out, "gpu_wait_ms", (double)s->gpu_wait_ns);
+    }
+    if (s->cores > 0) whole_put(out, "cores", s->cores);
+    if (s->threads > 0) whole_put(out, "threads", s->threads);
+    whole_put(out, "dropped", (int64_t)s->lost);
+}
+
+static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_top_row *row)
+{
+    const struct kp_top *top = r->top;
+    fputs("{\"name\":", out);
+    kp_plain_json(out, kp_kineto_text(top->trace, row->name));
+    if (top->by == KP_TOP_BY_SHAPE) text_put(out, "shapes", kp_kineto_text(top->trace, row->shapes));
+    if (row->is_backward) fputs(",\"backward\":true", out);
+    ms_put(out, "self_ms", row->self_ns);
+    ms_put(out, "total_ms", row->total_ns);
+    if (top->has_gpu) {
+        ms_put(out, "gpu_self_ms", row->gpu_self_ns);
+        ms_put(out, "gpu_total_ms", row->gpu_total_ns);
+    }
+    fprintf(out, ",\"self_percent\":%.4f", kp_top_row_share(top, row) * 100);
+    whole_put(out, "count", row->count);
+    if (top->steps) ms_put(out, "ms_a_step", row->step_self_ns / (double)top->steps);
+    if (top->has_memory) whole_put(out, "self_bytes", row->self_bytes);
+    if (top->has_gpu_memory) whole_put(out, "gpu_self_bytes", row->gpu_self_bytes);
+    if (row->line && top->by != KP_TOP_BY_LINE) {
+        text_put(out, "line", kp_kineto_text(top->trace, row->line));
+        if (row->is_line_backward) fputs(",\"line_backward\":true", out);
+        whole_put(out, "lines", row->lines);
+    }
+    fputs("}", out);
+}
+
+void kp_top_json_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_top *top = r->top;
+    const size_t shown = r->most && r->most < top->count ? r->most : top->count;
+    double left = 0;
+    fputs("{\"trace\":", out);
+    kp_plain_json(out, r->label);
+    head_put(out, r);
+    text_put(out, "by", r->by);
+    text_put(out, "sort", r->sort);
+    fputs(",\"rows\":[", out);
+    for (size_t i = 0; i < top->count; i++) {
+        if (i >= shown) left += kp_top_row_share(top, &top->rows[i]) * 100;
+        else fputs(i ? "," : "", out), row_put(out, r, &top->rows[i]);
+    }
+    fprintf(out, "],\"more_rows\":%zu,\"more_percent\":%.4f}\n", top->count - shown, left);
+}

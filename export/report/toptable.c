@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+/* toptable.c - prints the rows of `kprof report` as a table, as wide as what it shows */
+#include "export/report/toptable.h"
+
+#include <string.h>
+
+#include "export/report/plain.h"
+#include "export/report/table.h"
+
+enum { NAME_MOST = 52, LINE_MOST = 72, TEXT_BYTES = 1024 };
+
+struct column {
+    const char *head;
+    bool (*is_shown)(const struct kp_top *top);
+    double (*value)(const struct kp_top *top, const struct kp_top_row *row);
+    int decimals; /* -1: by size */
+};
+
+/* ---- columns ---- */
+
+static bool always(const struct kp_top *top) { return top->count != 0; }
+static bool on_gpu(const struct kp_top *top) { return top->has_gpu; }
+static bool on_cpu(const struct kp_top *top) { return !top->has_gpu; }
+static bool with_steps(const struct kp_top *top) { return top->steps != 0; }
+static bool with_memory(const struct kp_top *top) { return top->has_memory; }
+static bool with_gpu_memory(const struct kp_top *top) { return top->has_gpu_memory; }
+static bool with_step_memory(const struct kp_top *top) { return top->steps && top->has_memory; }
+
+double kp_top_row_share(const struct kp_top *top, const struct kp_top_row *row)
+{
+    const double all = top->has_gpu ? top->sum.gpu_self_ns : top->sum.self_ns;
+    return all > 0 ? (top->has_gpu ? row->gpu_self_ns : row->self_ns) / all : 0;
+}
+
+static double share(const struct kp_top *top, const struct kp_top_row *row) { return kp_top_row_share(top, row) * 100; }
+
+#define VALUE(name, expression)                                                \
+    static double name(const struct kp_top *top, const struct kp_top_row *row) \
+    {                                                                          \
+        (void)top;                                                             \
+        return expression;                                                     \
+    }
+VALUE(self_ms, row->self_ns / 1e6)
+VALUE(total_ms, row->total_ns / 1e6)
+VALUE(gpu_self_ms, row->gpu_self_ns / 1e6)
+VALUE(gpu_total_ms, row->gpu_total_ns / 1e6)
+VALUE(calls, (double)row->count)
+VALUE(step_ms, row->step_self_ns / 1e6 / (double)top->steps)
+VALUE(megabytes, (double)row->self_bytes / 1e6)
+VALUE(gpu_megabytes, (double)row->gpu_self_bytes / 1e6)
+VALUE(step_megabytes, (double)(top->has_gpu_memory ? row->gpu_self_bytes : row->self_bytes) / 1e6 / (double)top->steps)
+#undef VALUE
+
+static const struct column columns[] = {
+    {"GPU self ms", on_gpu, gpu_self_ms, -1},
+    {"self %", on_gpu, share, 1},
+    {"GPU total ms", on_gpu, gpu_total_ms, -1},
+    {"CPU self ms", on_gpu, self_ms, -1},
+    {"self ms", on_cpu, self_ms, -1},
+    {"self %", on_cpu, share, 1},
+    {"total ms", on_cpu, total_ms, -1},
+    {"count", always, calls, 0},
+    {"ms a step", with_steps, step_ms, -1},
+    {"MB", with_memory, megabytes, 2},
+    {"GPU MB", with_gpu_memory, gpu_megabytes, 2},
+    {"MB a step", with_step_memory, step_megabytes, 2},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+/* ---- text ---- */
+
+const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
+{
+    const char *name = kp_kineto_text(top->trace, row->name), *behind = "";
+    if (top->by == KP_TOP_BY_LINE && !row->name) name = "(no line of the program)";
+    if (top->by == KP_TOP_BY_MODULE && !row->name) name = "(no module)";
+    if (row->is_backward) behind = " (backward)";
+    else if (strcmp(name, "ProfilerStep*") == 0) behind = " (in no op)";
+    snprintf(out, bytes, "%s%s", name, behind);
+    return out;
+}
+
+static const char *row_line(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
+{
+    const char *line = kp_kineto_text(top->trace, row->line);
+    const char *behind = row->is_line_backward ? " (backward)" : "";
+    if (row->lines > 1) snprintf(out, bytes, "%s%s, and %u more", line, behind, row->lines - 1);
+    else snprintf(out, bytes, "%s%s", line, behind);
+    return out;
+}
+
+/* Makes a text safe, and shortens it to `most` letters: its end or, of a path, its begin becomes "...". */
+static void text_fit(char *text, size_t bytes, int most, bool keep_end)
+{
+    char safe[TEXT_BYTES - 4];
+    kp_plain_text(safe, sizeof safe, text, strlen(text));
+    const size_t letters = kp_table_letters(safe), room = (size_t)most - 3;
+    if (letters <= (size_t)most) snprintf(text, bytes, "%s", safe);
+    else if (keep_end) snprintf(text, bytes, "...%s", kp_table_letters_skip(safe, letters - room));
+    else snprintf(text, bytes, "%.*s...", (int)(kp_table_letters_skip(safe, room) - safe), safe);
+}
+
+static void name_fit(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes)
+{
+    kp_top_row_name(top, row, out, bytes);
+    text_fit(out, bytes, NAME_MOST, top->by == KP_TOP_BY_LINE || top->by == KP_TOP_BY_MODULE);
+}
+
+static void pad_put(FILE *out, const char *text, int width, bool left)
+{
+    const int letters = (int)kp_table_letters(text);
+    if (!left) fprintf(out, "%*s", width > letters ? width - letters : 0, "");
+    fputs(text, out);
+    if (left) fprintf(out, "%*s", width > letters ? width - letters : 0, "");
+}
+
+/* ---- the table ---- */
+
+struct shape {
+    size_t rows;
+    int name_width, widths[COLUMNS], decimals[COLUMNS]; /* width 0: not shown */
+};
+
+/* A value that shows as 0 shows no sign. */
+static double shown(const struct column *column, int decimals, const struct kp_top *top, const struct kp_top_row *row)
+{
+    static const double halves[] = {0.5, 0.05, 0.005, 0.0005};
+    const double value = column->value(top, row);
+    return value < 0 && value > -halves[decimals] ? 0 : value;
+}
+
+static int decimals_for(double most) { return most >= 1000 ? 1 : most >= 10 ? 2 : 3; }
+
+static void column_measure(struct shape *s, const struct kp_top *top, int c)
+{
+    double most = 0;
+    char text[64];
+    if (!columns[c].is_shown(top)) return;
+    for (size_t i = 0; i < s->rows; i++) {
+        const double value = columns[c].value(top, &top->rows[i]);
+        if (value > most) most = value;
+    }
+    s->decimals[c] = columns[c].decimals < 0 ? decimals_for(most) : columns[c].decimals;
+    s->widths[c] = (int)strlen(columns[c].head);
+    for (size_t i = 0; i < s->rows; i++) {
+        const int letters =
+            snprintf(text, sizeof text, "%.*f", s->decimals[c], shown(&columns[c], s->decimals[c], top, &top->rows[i]));
+        if (letters > s->widths[c]) s->widths[c] = letters;
+    }
+}
+
+static void measure(struct shape *s, const struct kp_top_report *r)
+{
+    char name[TEXT_BYTES];
+    *s = (struct shape){.rows = r->most && r->most < r->top->count ? r->most : r->top->count, .name_width = 8};
+    for (size_t i = 0; i < s->rows; i++) {
+        name_fit(r->top, &r->top->rows[i], name, sizeof name);
+        const int letters = (int)kp_table_letters(name);
+        if (letters > s->name_width) s->name_width = letters;
+    }
+    for (int c = 0; c < COLUMNS; c++) column_measure(s, r->top, c);
+}
+
+static bool has_line_column(const struct kp_top *top) { return top->has_lines && top->by != KP_TOP_BY_LINE; }
+
+static void heads_print(FILE *out, const struct shape *s, const struct kp_top_report *r)
+{
+    pad_put(out, r->by, s->name_width, true);
+    for (int c = 0; c < COLUMNS; c++) {
+        if (!s->widths[c]) continue;
+        fputs("  ", out);
+        pad_put(out, columns[c].head, s->widths[c], false);
+    }
+    if (r->top->by == KP_TOP_BY_SHAPE) fputs("  input shapes", out);
+    if (has_line_column(r->top)) fputs("  line", out);
+    fputs("\n", out);
+}
+
+static void row_print(FILE *out, const struct shape *s, const struct kp_top *top, const struct kp_top_row *row)
+{
+    char text[TEXT_BYTES];
+    name_fit(top, row, text, sizeof text);
+    pad_put(out, text, s->name_width, true);
+    for (int c = 0; c < COLUMNS; c++)
+        if (s->widths[c])
+            fprintf(out, "  %*.*f", s->widths[c], s->decimals[c], shown(&columns[c], s->decimals[c], top, row));
+    if (top->by == KP_TOP_BY_SHAPE) {
+        snprintf(text, sizeof text, "%s", kp_kineto_text(top->trace, row->shapes));
+        text_fit(text, sizeof text, LINE_MOST, false);
+        fprintf(out, "  %s", text);
+    }
+    if (has_line_column(top) && row->line) {
+        row_line(top, row, text, sizeof text);
+        text_fit(text, sizeof text, LINE_MOST, true);
+        fprintf(out, "  %s", text);
+    }
+    fputs("\n", out);
+}
+
+void kp_top_table_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_top *top = r->top;
+    struct shape s;
+    double left = 0;
+    measure(&s, r);
+    heads_print(out, &s, r);
+    for (size_t i = 0; i < s.rows; i++) row_print(out, &s, top, &top->rows[i]);
+    for (size_t i = s.rows; i < top->count; i++) left += share(top, &top->rows[i]);
+    if (s.rows < top->count)
+        fprintf(out, "%zu more row%s, %.1f %%; all: -n 0\n", top->count - s.rows, top->count - s.rows == 1 ? "" : "s",
+                left);
+}

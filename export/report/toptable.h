@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/* toptable.h - prints what `kprof report` shows by default: head lines and rows, as text or as JSON */
+#ifndef KP_TOPTABLE_H
+#define KP_TOPTABLE_H
+
+#include <stdio.h>
+
+#include "export/report/summary.h"
+#include "export/report/toprows.h"
+
+struct kp_top_report {
+    const char *label; /* the trace as the user named it */
+    const struct kp_summary *summary;
+    const struct kp_top *top; /* sorted */
+    const struct kp_choice *choice;
+    const struct kp_chosen *chosen;
+    const char *sort, *by; /* as the user writes them */
+    size_t most;           /* rows, 0: all */
+};
+
+void kp_top_head_print(FILE *out, const struct kp_top_report *r); /* tophead.c */
+void kp_top_table_print(FILE *out, const struct kp_top_report *r);
+/* tophead.c: what another recording of the program would show; nothing for a trace that libkprof did not write */
+void kp_top_more_print(FILE *out, const struct kp_top_report *r);
+void kp_top_json_print(FILE *out, const struct kp_top_report *r); /* topjson.c: one object, one line */
+
+/* A row's name for people, at most `bytes`. */
+const char *kp_top_row_name(const struct kp_top *top, const struct kp_top_row *row, char *out, size_t bytes);
+/* A row's part of all self time, of the GPU's where there is one, from 0 to 1. */
+double kp_top_row_share(const struct kp_top *top, const struct kp_top_row *row);
+
+#endif
