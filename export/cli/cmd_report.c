@@ -1,125 +1,187 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cmd_report.c - `kprof report`: the table of key_averages() for each trace */
+/* cmd_report.c - `kprof report`: where the time of a trace went, or torch's own table of it */
 #include "export/cli/cli.h"
 #include "export/cli/latest.h"
 #include "export/cli/lines.h"
+#include "export/cli/report_torch.h"
 #include "export/cli/trace_source.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/report/table.h"
+#include "export/report/toptable.h"
 
 struct report_command {
-    struct kp_keyavg_options group;
-    struct kp_table_options table;
-    bool partial;
+    struct kp_report_torch torch;
+    struct kp_choice choice;
+    const char *sort, *by;
+    long most; /* rows, 0: all */
+    bool is_torch, json, partial;
+    const char *ours; /* the last option that --torch has not, or NULL */
 };
 
-enum option_id {
-    SORT,
-    LIMIT,
-    BY_SHAPE,
-    BY_SHAPES,
-    BY_OVERLOAD,
-    BY_STACK,
-    PYTHON,
-    TOP_LEVEL,
-    HEADER,
-    UNIT,
-    NAME_WIDTH,
-    SHAPES_WIDTH,
-    SOURCE_WIDTH,
-    PARTIAL,
-};
+enum option_id { SORT, ROWS, BY, STEP, WITHIN, FROM, TO, JSON, PARTIAL, TORCH, TORCH_FIRST };
+enum { ROWS_DEFAULT = 20 };
+#define TIME_MOST_NS (INT64_C(1) << 60)
 
 static const struct kp_opt flags[] = {
-    [SORT] = {"sort-by", 0, KP_OPT_VALUE, "KEY",
-              "descending, by one of torch's names; default: order of first appearance"},
-    [LIMIT] = {"row-limit", 0, KP_OPT_VALUE, "N", "default 100, -1: all"},
-    [BY_SHAPE] = {"group-by-input-shape", 0, KP_OPT_FLAG, NULL, "one row per name and input shapes"},
-    [BY_SHAPES] = {"group-by-input-shapes", 0, KP_OPT_FLAG, NULL, "the same"},
-    [BY_OVERLOAD] = {"group-by-overload-name", 0, KP_OPT_FLAG, NULL, "one row per name and overload"},
-    [BY_STACK] = {"group-by-stack-n", 0, KP_OPT_VALUE, "N", "one row per name and N innermost frames"},
-    [PYTHON] = {"include-python-functions", 0, KP_OPT_FLAG, NULL, "rows for Python functions, too"},
-    [TOP_LEVEL] = {"top-level-events-only", 0, KP_OPT_FLAG, NULL, "only rows whose first event had no parent"},
-    [HEADER] = {"header", 0, KP_OPT_VALUE, "TEXT", "a line above the table"},
-    [UNIT] = {"time-unit", 0, KP_OPT_VALUE, "s|ms|us", "default: by size"},
-    [NAME_WIDTH] = {"max-name-column-width", 0, KP_OPT_VALUE, "N", "default 55, none: no limit"},
-    [SHAPES_WIDTH] = {"max-shapes-column-width", 0, KP_OPT_VALUE, "N", "default 80"},
-    [SOURCE_WIDTH] = {"max-src-column-width", 0, KP_OPT_VALUE, "N", "default 75"},
+    [SORT] = {"sort", 0, KP_OPT_VALUE, "KEY", "self, total, count, mem or gpu, descending; default self"},
+    [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "so many rows; default 20, 0: all"},
+    [BY] = {"by", 0, KP_OPT_VALUE, "WHAT", "a row per op, line (of your own code), module or shape; default op"},
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "only ProfilerStep#A to #B; A alone: one step"},
+    [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
+                "only while a range, op or Python function of that name (or glob) runs"},
+    [FROM] = {"from", 0, KP_OPT_VALUE, "US", "only from so many microseconds after the profiler's start"},
+    [TO] = {"to", 0, KP_OPT_VALUE, "US", "and up to so many"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "the same numbers as JSON, a line per trace"},
     [PARTIAL] = {"partial", 0, KP_OPT_FLAG, NULL, "of a file that ends early, report what is there"},
+    [TORCH] = {"torch", 0, KP_OPT_FLAG, NULL,
+               "torch's own table, key_averages().table(); each option below implies it"},
+    KP_REPORT_TORCH_OPTIONS,
     {0}};
 
-static bool number_read(const char *text, long least, long *out)
+/* ---- options ---- */
+
+static const char *const sorts[] = {[KP_TOP_SELF] = "self",
+                                    [KP_TOP_TOTAL] = "total",
+                                    [KP_TOP_COUNT] = "count",
+                                    [KP_TOP_MEM] = "mem",
+                                    [KP_TOP_GPU] = "gpu"};
+static const char *const bys[] = {
+    [KP_TOP_BY_OP] = "op", [KP_TOP_BY_LINE] = "line", [KP_TOP_BY_MODULE] = "module", [KP_TOP_BY_SHAPE] = "shape"};
+enum { SORTS = sizeof sorts / sizeof *sorts, BYS = sizeof bys / sizeof *bys };
+
+/* Returns the index of a word, or -1. */
+static int word_find(const char *const *words, int count, const char *word)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(words[i], word) == 0) return i;
+    return -1;
+}
+
+static int sort_set(struct report_command *r, const char *text)
+{
+    r->sort = text;
+    if (word_find(sorts, SORTS, text) >= 0) return 0;
+    return kp_cli_misuse("report", "--sort is self, total, count, mem or gpu, not %s", text);
+}
+
+static int by_set(struct report_command *r, const char *text)
+{
+    r->by = text;
+    return word_find(bys, BYS, text) >= 0 ? 0
+                                          : kp_cli_misuse("report", "--by is op, line, module or shape, not %s", text);
+}
+
+static int rows_set(struct report_command *r, const char *text)
+{
+    return kp_report_number(text, 0, &r->most) ? 0 : kp_cli_misuse("report", "-n is a number from 0 on, not %s", text);
+}
+
+static int step_set(struct kp_choice *choice, const char *text)
+{
+    char first[24];
+    const char *dash = strchr(text, '-');
+    const size_t bytes = dash ? (size_t)(dash - text) : strlen(text);
+    snprintf(first, sizeof first, "%.*s", (int)(bytes < sizeof first ? bytes : sizeof first - 1), text);
+    if (kp_report_number(first, 0, &choice->first_step) &&
+        kp_report_number(dash ? dash + 1 : first, choice->first_step, &choice->last_step))
+        return 0;
+    return kp_cli_misuse("report", "--step is A or A-B, not %s", text);
+}
+
+static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
 {
     char *end;
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    if (errno || *end || end == text || value < least || value > 1000000000) return false;
-    *out = value;
-    return true;
-}
-
-static int number_set(long *out, long least, const char *flag, const char *text)
-{
-    return number_read(text, least, out)
-               ? 0
-               : kp_cli_misuse("report", "--%s is a number from %ld on, not %s", flag, least, text);
-}
-
-static int width_set(int *out, const char *flag, const char *text)
-{
-    long value = 0;
-    if (strcmp(text, "none") != 0 && !number_read(text, 1, &value))
-        return kp_cli_misuse("report", "--%s is a number from 1 on, or none, not %s", flag, text);
-    *out = (int)value;
+    (void)strtod(text, &end);
+    if (end == text || *end) return kp_cli_misuse("report", "--%s is a time in microseconds, not %s", flag, text);
+    const int64_t ns = kp_kineto_ns(text, strlen(text));
+    *out = ns > TIME_MOST_NS ? TIME_MOST_NS : ns < -TIME_MOST_NS ? -TIME_MOST_NS : ns;
+    *has = true;
     return 0;
-}
-
-static int unit_set(char *out, const char *text)
-{
-    if (strcmp(text, "s") != 0 && strcmp(text, "ms") != 0 && strcmp(text, "us") != 0)
-        return kp_cli_misuse("report", "--time-unit is s, ms or us, not %s", text);
-    *out = text[0];
-    return 0;
-}
-
-static int sort_set(struct report_command *r, const char *key)
-{
-    r->table.sort_by = key;
-    return kp_keyavg_has_key(key) ? 0 : kp_cli_misuse("report", "no sort key %s; known: %s", key, kp_keyavg_keys());
-}
-
-static int stack_set(struct report_command *r, const char *text)
-{
-    long frames = 0;
-    int rc = number_set(&frames, 0, flags[BY_STACK].name, text);
-    r->group.by_stack = (uint32_t)frames;
-    return rc;
 }
 
 static int option_take(struct report_command *r, int id, const char *value)
 {
+    if (id >= TORCH_FIRST) return kp_report_torch_option(&r->torch, flags[id].name, value);
+    if (id < PARTIAL) r->ours = flags[id].name;
     switch (id) {
     case SORT: return sort_set(r, value);
-    case LIMIT: return number_set(&r->table.row_limit, -1, flags[id].name, value);
-    case BY_SHAPE:
-    case BY_SHAPES: r->group.by_shape = true; return 0;
-    case BY_OVERLOAD: r->group.by_overload = true; return 0;
-    case BY_STACK: return stack_set(r, value);
-    case PYTHON: r->group.python_functions = true; return 0;
-    case TOP_LEVEL: r->table.top_level_only = true; return 0;
-    case HEADER: r->table.header = value; return 0;
-    case UNIT: return unit_set(&r->table.time_unit, value);
-    case NAME_WIDTH: return width_set(&r->table.name_width, flags[id].name, value);
-    case SHAPES_WIDTH: return width_set(&r->table.shapes_width, flags[id].name, value);
-    case SOURCE_WIDTH: return width_set(&r->table.source_width, flags[id].name, value);
+    case ROWS: return rows_set(r, value);
+    case BY: return by_set(r, value);
+    case STEP: return step_set(&r->choice, value);
+    case WITHIN: r->choice.within = value; return 0;
+    case FROM: return time_set(&r->choice.from_ns, &r->choice.has_from, flags[id].name, value);
+    case TO: return time_set(&r->choice.to_ns, &r->choice.has_to, flags[id].name, value);
+    case JSON: r->json = true; return 0;
     case PARTIAL: r->partial = true; return 0;
+    case TORCH: r->is_torch = true; return 0;
     default: return KP_EXIT_USAGE;
     }
+}
+
+static int options_check(struct report_command *r)
+{
+    if (r->torch.given) r->is_torch = true;
+    if (!r->is_torch || !r->ours) return 0;
+    return kp_cli_misuse("report", "--%s is not of torch's table, which --%s asks for", r->ours,
+                         r->torch.given ? r->torch.given : "torch");
+}
+
+/* ---- one trace ---- */
+
+/* A grouping needs what the recording has. */
+static int rows_check(const struct kp_top *top, const char *label)
+{
+    const char *need = NULL;
+    if (top->by == KP_TOP_BY_LINE && !top->has_lines)
+        need = "no line of the program in it; record with --with-stack ops";
+    if (top->by == KP_TOP_BY_SHAPE && !top->trace->record_shapes) need = "no shapes in it; record with --record-shapes";
+    if (top->by == KP_TOP_BY_MODULE && top->count == 1 && !top->rows[0].name)
+        need = "no nn.Module in it; record with --with-stack 1";
+    if (need) kp_cli_say(stderr, "kprof: %s: %s", label, need);
+    return need ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
+}
+
+static int ours_print(const struct report_command *r, const char *label, const struct kp_tree *tree,
+                      const struct kp_chosen *chosen)
+{
+    struct kp_summary summary;
+    struct kp_top top;
+    const struct kp_top_report report = {.label = label,
+                                         .summary = &summary,
+                                         .top = &top,
+                                         .choice = &r->choice,
+                                         .chosen = chosen,
+                                         .sort = r->sort,
+                                         .by = r->by,
+                                         .most = (size_t)r->most};
+    kp_summary_make(&summary, tree, chosen);
+    kp_top_build(&top, tree, chosen, (enum kp_top_by)word_find(bys, BYS, r->by));
+    kp_top_order(&top, (enum kp_top_sort)word_find(sorts, SORTS, r->sort));
+    const int rc = rows_check(&top, label);
+    if (rc == KP_EXIT_DONE && r->json) kp_top_json_print(stdout, &report);
+    if (rc == KP_EXIT_DONE && !r->json) {
+        kp_top_head_print(stdout, &report);
+        kp_top_table_print(stdout, &report);
+        kp_top_more_print(stdout, &report);
+    }
+    kp_top_fini(&top);
+    return rc;
+}
+
+static int ours_report(const struct report_command *r, const char *label, struct kp_tree *tree)
+{
+    struct kp_chosen chosen;
+    char why[512];
+    if (tree->trace->has_stacks) kp_tree_fill_stacks(tree, tree->trace->is_ours);
+    kp_tree_set_forward_stacks(tree);
+    int rc = kp_chosen_make(&chosen, tree, &r->choice, why, sizeof why);
+    if (rc) kp_cli_say(stderr, "kprof: %s: %s", label, why);
+    rc = rc ? KP_EXIT_BAD_INPUT : ours_print(r, label, tree, &chosen);
+    kp_chosen_fini(&chosen);
+    return rc;
 }
 
 static int report_trace(void *context, const struct kp_trace_source *source, bool heading)
@@ -136,34 +198,37 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
         }
     }
     struct kp_tree tree;
-    struct kp_keyavg averages;
     if (kp_tree_build(&tree, trace) < 0) {
         kp_cli_say(stderr, "kprof: %s: too many events", source->label);
         kp_kineto_close(trace);
         return KP_EXIT_BAD_INPUT;
     }
-    if (r->group.by_stack && trace->has_stacks) kp_tree_fill_stacks(&tree, trace->is_ours);
-    if (r->group.by_stack) kp_tree_set_stacks(&tree);
-    kp_keyavg_build(&averages, &tree, &r->group);
+    if (heading && !r->json) kp_cli_say(stdout, "%s:", source->label);
+    rc = KP_EXIT_DONE;
+    if (r->is_torch) kp_report_torch_print(&r->torch, &tree);
+    else rc = ours_report(r, source->label, &tree);
     kp_tree_fini(&tree);
-    if (heading) kp_cli_say(stdout, "%s:", source->label);
-    kp_table_print(stdout, &averages, &r->table);
-    kp_keyavg_fini(&averages);
     kp_kineto_close(trace);
-    return KP_EXIT_DONE;
+    return rc;
 }
 
 int kp_cmd_report(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "report", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct report_command r = {.table = KP_TABLE_DEFAULTS};
+    struct report_command r = {.torch = {.table = KP_TABLE_DEFAULTS},
+                               .choice = {.first_step = -1, .last_step = -1},
+                               .sort = sorts[KP_TOP_SELF],
+                               .by = bys[KP_TOP_BY_OP],
+                               .most = ROWS_DEFAULT};
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_HELP) return printf("sort keys: %s\n\n", kp_keyavg_keys()), kp_cli_help("report", flags);
+        if (i == KP_OPT_HELP)
+            return kp_cli_help("report", flags), printf("\n--sort-by: %s\n", kp_keyavg_keys()), KP_EXIT_DONE;
         if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
-        else if (option_take(&r, i, value)) return KP_EXIT_USAGE;
+        else if (i < 0 || option_take(&r, i, value)) return KP_EXIT_USAGE;
     }
+    if (options_check(&r)) return KP_EXIT_USAGE;
     count = kp_latest_take("report", &argv, count, false);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_options){0});

@@ -30,6 +30,7 @@ SRC_cli := \
     export/cli/opt.c \
     export/cli/progress.c \
     export/cli/addr_ranges.c \
+    export/cli/report_torch.c \
     export/cli/rescue.c \
     export/cli/setting_flags.c \
     export/cli/sorted.c \

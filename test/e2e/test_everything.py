@@ -148,7 +148,7 @@ def test_a_second_comparison_agrees(name, both):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_flops_are_torchs(name, pair, both):
     theirs = pair(name)[0].tables[0]
-    said = harness.cli("report", both(name)[0] / "ours.json.gz", "--row-limit", "-1", "--max-name-column-width", "200").stdout
+    said = harness.cli("report", "--torch", both(name)[0] / "ours.json.gz", "--row-limit", "-1", "--max-name-column-width", "200").stdout
     marker = re.compile(PROFILER_ONLY)
     heads = ["Name", "# of Calls", flops_head(theirs)]
     rows = [collections.Counter({row: n for row, n in columns(text, *heads).items() if not marker.match(row[0]) and not row[0].startswith("ProfilerStep")})

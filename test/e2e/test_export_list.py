@@ -34,7 +34,7 @@ def shown(*args, **options):
 
 def test_files_have_what_the_command_shows(everything):
     trace = everything.trace
-    assert named(trace, ".table.txt").read_text() == shown("report", trace)
+    assert named(trace, ".table.txt").read_text() == shown("report", "--torch", trace)
     assert named(trace, ".stacks.txt").read_text() == shown("stacks", trace)
     page = shown("memory", "--html", trace).replace(str(trace), trace.name)
     assert named(trace, ".memory.html").read_text() == page
@@ -69,5 +69,5 @@ def test_export_and_recover_do_as_the_run_was_told(tmp_path):
     assert harness.cli("export", "--export", "tables", killed.spools[0]).returncode == 2
     line = shown("recover", tmp_path)
     assert f"kprof: wrote {killed.trace}, .table.txt (" in line
-    assert named(killed.trace, ".table.txt").read_text() == shown("report", killed.trace)
+    assert named(killed.trace, ".table.txt").read_text() == shown("report", "--torch", killed.trace)
     assert not killed.spools

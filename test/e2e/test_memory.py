@@ -81,8 +81,8 @@ def test_the_program_hears_nothing(pair, tmp_path):
 
 def test_report_has_torchs_columns(oracle, pair):
     reference, candidate = pair("memory.py")
-    shown = harness.cli("report", reference.trace, "--sort-by", "self_cpu_memory_usage")
-    mine = harness.cli("report", candidate.trace, "--sort-by", "self_cpu_memory_usage")
+    shown = harness.cli("report", "--torch", reference.trace, "--sort-by", "self_cpu_memory_usage")
+    mine = harness.cli("report", "--torch", candidate.trace, "--sort-by", "self_cpu_memory_usage")
     assert "Self CPU Mem" in shown.stdout and "Self CPU Mem" in mine.stdout
 
     def columns(text):

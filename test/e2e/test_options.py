@@ -43,7 +43,7 @@ def flops(oracle, ours):
 def test_the_flops_of_our_trace_are_torchs(flops, grouped):
     reference, candidate = flops
     args = ["--group-by-input-shape"] if grouped else []
-    said = harness.cli("report", candidate.trace, "--row-limit", "-1", "--max-name-column-width", "200",
+    said = harness.cli("report", "--torch", candidate.trace, "--row-limit", "-1", "--max-name-column-width", "200",
                        "--max-shapes-column-width", "400", *args).stdout
     theirs = reference.tables[int(grouped)]
     assert flops_head(said) == flops_head(theirs)
@@ -62,7 +62,7 @@ def test_flops_bring_the_inputs_and_one_key(flops):
 
 
 def test_without_it_there_is_no_column(ours):
-    said = harness.cli("report", ours("flops.py").trace).stdout
+    said = harness.cli("report", "--torch", ours("flops.py").trace).stdout
     assert "aten::mm" in said and "FLOPs" not in said
 
 

@@ -67,7 +67,7 @@ def wrong_tables(trace, tables, least):
     wanted, wrong = json.loads(tables.read_text(encoding="utf-8")), []
     assert len(wanted) >= least
     for table in wanted:
-        told = kprof("report", *table["argv"], trace)
+        told = kprof("report", "--torch", *table["argv"], trace)
         assert told.returncode == 0 and table["text"], told.stderr
         if told.stdout != table["text"]:
             wrong.append(table["name"] + ": " + "\n".join(differences(told.stdout, table["text"])[:4]))
@@ -87,7 +87,7 @@ def test_the_reference_tables_are_printed_again(variant):
         expected = DATA / "tables" / f"{variant}.{name}.txt"
         if not expected.exists():
             continue
-        told = kprof("report", *argv, DATA / "traces" / f"{variant}.pt.trace.json.gz")
+        told = kprof("report", "--torch", *argv, DATA / "traces" / f"{variant}.pt.trace.json.gz")
         assert told.stdout == expected.read_text(encoding="utf-8"), name
         seen += 1
     assert seen >= 3
@@ -107,13 +107,13 @@ def test_a_gzip_trace_gives_the_table_of_the_plain_one(runs, tmp_path):
     plain = runs("tiny") / "trace.json"
     packed = tmp_path / "trace.json.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    assert kprof("report", packed).stdout == kprof("report", plain).stdout != ""
+    assert kprof("report", "--torch", packed).stdout == kprof("report", "--torch", plain).stdout != ""
 
 
 def test_several_files_get_a_heading_each(runs):
     trace = runs("tiny") / "trace.json"
-    alone = kprof("report", trace).stdout
-    assert kprof("report", trace, trace).stdout == f"{trace}:\n{alone}" * 2
+    alone = kprof("report", "--torch", trace).stdout
+    assert kprof("report", "--torch", trace, trace).stdout == f"{trace}:\n{alone}" * 2
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -122,10 +122,10 @@ def test_a_torn_trace_is_told_with_its_byte_and_read_with_partial(runs, tmp_path
     cut = text.index(b'"aten::add"') + 200
     torn = tmp_path / "torn.json"
     torn.write_bytes(gzip.compress(text[:cut]) if packed else text[:cut])
-    told = kprof("report", torn)
+    told = kprof("report", "--torch", torn)
     assert told.returncode == 1 and told.stdout == ""
     assert str(torn) in told.stderr and f"byte {cut}:" in told.stderr and told.stderr.count("\n") == 1
-    part = kprof("report", "--partial", torn)
+    part = kprof("report", "--torch", "--partial", torn)
     assert part.returncode == 0 and "aten::ones" in part.stdout
 
 
@@ -133,16 +133,16 @@ def test_a_gzip_cut_short_is_told(runs, tmp_path):
     packed = gzip.compress((runs("train") / "trace.json").read_bytes())
     torn = tmp_path / "torn.json.gz"
     torn.write_bytes(packed[: len(packed) // 2])
-    told = kprof("report", torn)
+    told = kprof("report", "--torch", torn)
     assert told.returncode == 1 and "byte " in told.stderr and str(torn) in told.stderr
-    assert "aten::" in kprof("report", "--partial", torn).stdout
+    assert "aten::" in kprof("report", "--torch", "--partial", torn).stdout
 
 
 @pytest.mark.parametrize("text,byte", [('{"traceEvents": [{"ph": "X",, ]}', 28), ("", 0), ("not JSON", 1), ("[1, 2", 5)])
 def test_broken_json_is_told_with_its_byte(tmp_path, text, byte):
     path = tmp_path / "broken.json"
     path.write_text(text)
-    told = kprof("report", path)
+    told = kprof("report", "--torch", path)
     assert told.returncode == 1 and told.stderr.count("\n") == 1
     offset = int(told.stderr.split("byte ")[1].split(":")[0])
     assert abs(offset - byte) <= 2
@@ -152,7 +152,7 @@ def test_broken_json_is_told_with_its_byte(tmp_path, text, byte):
                                   ["--max-name-column-width", "0"], ["--nonsense", "x"]])
 def test_bad_options_are_usage_errors(runs, argv):
     files = [runs("tiny") / "trace.json"] if argv else []
-    told = kprof("report", *argv, *files)
+    told = kprof("report", "--torch", *argv, *files)
     assert told.returncode == 2 and told.stdout == "" and told.stderr
     assert "kprof help report" in told.stderr
     if argv[:2] == ["--sort-by", "nonsense"]:
@@ -160,7 +160,7 @@ def test_bad_options_are_usage_errors(runs, argv):
 
 
 def test_a_missing_file_is_bad_input(tmp_path):
-    told = kprof("report", tmp_path / "none.json")
+    told = kprof("report", "--torch", tmp_path / "none.json")
     assert told.returncode == 1 and "none.json" in told.stderr
 
 

@@ -105,7 +105,7 @@ def test_what_needs_no_clock_is_the_same_in_our_file_and_in_torchs(both):
     """Which rows, how often, on which shapes, how many bytes and FLOPs. Self bytes are not: torch has calls of Python between the ops."""
     asked = ["--group-by-input-shape", "--row-limit", "-1", "--max-name-column-width", "none", "--max-shapes-column-width", "none"]
     columns = ["Name", "# of Calls", "Input Shapes", "CPU Mem", "Total FLOPs"] + ["CUDA Mem"] * (both.command[-1] == "cuda")
-    ours, theirs = (cells(harness.cli("report", *asked, trace).stdout, *columns) for trace in (both.ours, both.folder / "trace.json"))
+    ours, theirs = (cells(harness.cli("report", "--torch", *asked, trace).stdout, *columns) for trace in (both.ours, both.folder / "trace.json"))
     own = [row for row in theirs if row[0] == "cudaDeviceSynchronize"]  # torch.profiler's own, when it stops
     assert len(own) == (both.command[-1] == "cuda")
     theirs -= collections.Counter(own)

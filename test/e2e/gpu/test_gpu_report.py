@@ -23,7 +23,7 @@ def run(request, kineto):
 
 @pytest.mark.parametrize("n", range(len(TABLES)), ids=[" ".join(argv) for _, _, argv in TABLES])
 def test_the_table_with_gpu_columns_is_torchs_own(n, run):
-    told = harness.cli("report", *TABLES[n][2], run.trace)
+    told = harness.cli("report", "--torch", *TABLES[n][2], run.trace)
     assert told.returncode == 0, told.stderr
     expected = run.tables[n] + "\n"
     assert "Self CUDA time total" in expected

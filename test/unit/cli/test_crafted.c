@@ -43,8 +43,10 @@ static void run_all(void)
 {
     static const struct {
         int (*run)(int, char **);
-        const char *argv[3];
+        const char *argv[4];
     } rows[] = {{kp_cmd_report, {"report", "--group-by-stack-n=3", NULL}},
+                {kp_cmd_report, {"report", NULL}},
+                {kp_cmd_report, {"report", "--json", "--within=*[!x]", NULL}},
                 {kp_cmd_events, {"events", NULL, NULL}},
                 {kp_cmd_stacks, {"stacks", NULL, NULL}},
                 {kp_cmd_stacks, {"stacks", "--svg", NULL}},

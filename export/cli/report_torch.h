@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/* report_torch.h - `kprof report --torch`: the table of key_averages(), with torch's own options */
+#ifndef KP_REPORT_TORCH_H
+#define KP_REPORT_TORCH_H
+
+#include <stdbool.h>
+
+#include "export/report/table.h"
+
+struct kp_report_torch {
+    struct kp_keyavg_options group;
+    struct kp_table_options table;
+    const char *given; /* the last of torch's options that was given, or NULL */
+};
+
+/* Takes one of torch's options: 0, KP_EXIT_USAGE with a message, or -1 for an option that is none of them. */
+int kp_report_torch_option(struct kp_report_torch *r, const char *name, const char *value);
+/* Prints the table of a tree. */
+void kp_report_torch_print(const struct kp_report_torch *r, struct kp_tree *tree);
+
+/* Reads a whole number from `least` on. */
+bool kp_report_number(const char *text, long least, long *out);
+
+/* The rows of torch's options for a table of options. */
+#define KP_REPORT_TORCH_OPTIONS                                                                                     \
+    {"sort-by", 0, KP_OPT_VALUE, "KEY", "descending, by one of torch's names; default: order of first appearance"}, \
+        {"row-limit", 0, KP_OPT_VALUE, "N", "default 100, -1: all"},                                                \
+        {"group-by-input-shape", 0, KP_OPT_FLAG, NULL, "one row per name and input shapes"},                        \
+        {"group-by-input-shapes", 0, KP_OPT_FLAG, NULL, "the same"},                                                \
+        {"group-by-overload-name", 0, KP_OPT_FLAG, NULL, "one row per name and overload"},                          \
+        {"group-by-stack-n", 0, KP_OPT_VALUE, "N", "one row per name and N innermost frames"},                      \
+        {"include-python-functions", 0, KP_OPT_FLAG, NULL, "rows for Python functions, too"},                       \
+        {"top-level-events-only", 0, KP_OPT_FLAG, NULL, "only rows whose first event had no parent"},               \
+        {"header", 0, KP_OPT_VALUE, "TEXT", "a line above the table"},                                              \
+        {"time-unit", 0, KP_OPT_VALUE, "s|ms|us", "default: by size"},                                              \
+        {"max-name-column-width", 0, KP_OPT_VALUE, "N", "default 55, none: no limit"},                              \
+        {"max-shapes-column-width", 0, KP_OPT_VALUE, "N", "default 80"},                                            \
+    {                                                                                                               \
+        "max-src-column-width", 0, KP_OPT_VALUE, "N", "default 75"                                                  \
+    }
+
+#endif
