@@ -11,18 +11,18 @@
 
 #include <stdbool.h>
 
-#pragma weak gnu_get_libc_version
-#pragma weak dlmopen
-#pragma weak dlvsym
-#pragma weak renameat2
-#pragma weak __libc_single_threaded
-#pragma weak __register_atfork
+#define KP_WEAK __attribute__((weak))
 
-const char *gnu_get_libc_version(void);
+const char *gnu_get_libc_version(void) KP_WEAK;
+void *dlmopen(long name_space, const char *path, int mode) KP_WEAK;
+void *dlvsym(void *restrict handle, const char *restrict name, const char *restrict version) KP_WEAK;
+extern char __libc_single_threaded KP_WEAK; /* glibc 2.32 and later */
 /* pthread_atfork calls this. glibc links pthread_atfork statically, and strongly. */
-int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *object);
+int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *object) KP_WEAK;
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
 static inline bool kp_libc_is_glibc(void) { return gnu_get_libc_version != 0; }
+/* True: no other thread of the program runs. False: one may. */
+static inline bool kp_libc_is_alone(void) { return &__libc_single_threaded != 0 && __libc_single_threaded; }
 
 #endif

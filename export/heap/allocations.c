@@ -22,7 +22,8 @@
 #include "export/out/slice.h"
 #include "collector/base/kp_poison.h"
 
-enum { BUCKETS = 320, DEPTH_FIRST = 64, THREADS_FIRST = 256, THREADS_MOST = 1u << 22, NO_OP = UINT32_MAX };
+enum { BUCKETS = 320, DEPTH_FIRST = 64, THREADS_FIRST = 256, THREADS_MOST = 1u << 22 };
+#define NO_OP UINT32_MAX
 enum {
     SITES_SHOWN = 50,
     MODULES_SHOWN = 256,

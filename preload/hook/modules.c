@@ -31,7 +31,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/single_threaded.h>
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
@@ -309,7 +308,7 @@ static void *hold_module(const struct module *m)
 
 static void tap_new(void)
 {
-    bool alone = __libc_single_threaded;
+    bool alone = kp_libc_is_alone();
     for (struct module *m = modules; m; m = m->next) {
         if (m->state != STATE_NEW) continue;
         void *handle = alone ? NULL : hold_module(m);
@@ -394,7 +393,7 @@ static void untap_module(const struct module *m, const struct kp_tap *taps, uint
 void kp_modules_undo(const struct kp_tap *taps, uint32_t tap_count)
 {
     struct pass pass = {.is_aside = true};
-    bool alone = __libc_single_threaded;
+    bool alone = kp_libc_is_alone();
     if (!kp_wanted_has(taps)) return;
     list_modules(&pass);
     for (struct module *m = modules; m; m = m->next) {

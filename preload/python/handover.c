@@ -27,7 +27,8 @@
 #include "collector/base/kp_poison.h"
 
 enum { C_CALL = 4, C_EXCEPTION = 5, C_RETURN = 6 }; /* PyTrace_* */
-enum { C_METHODS = 16, C_SELF = 24, THREADS = 256, NOT_KNOWN = UINT32_MAX, TAKES_ONE = 0x8 /* METH_O */ };
+enum { C_METHODS = 16, C_SELF = 24, THREADS = 256, TAKES_ONE = 0x8 /* METH_O */ };
+#define NOT_KNOWN UINT32_MAX
 
 /* CPython's PyMethodDef. */
 struct method {
