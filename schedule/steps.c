@@ -65,6 +65,7 @@ static _Atomic uint64_t clock_from;  /* time when silence began, later that of t
 const char *kp_step_source_name(enum kp_step_source which)
 {
     static const char *const names[] = {"none", "time", "dataloader", "optimizer", "range", "api"};
+    if (which == KP_STEP_RANGE && rule.kind == KP_RULE_OP) return "op";
     return (unsigned)which < sizeof names / sizeof names[0] ? names[which] : "none";
 }
 
@@ -252,3 +253,39 @@ bool kp_steps_advance(struct kp_transition *out)
 uint64_t kp_steps_seen(void) { return kp_load_relaxed(&finished); }
 
 enum kp_step_source kp_steps_source(void) { return (enum kp_step_source)kp_load_relaxed(&source); }
+
+static const char *const other_ways =
+    "KPROF_STEP=time:1s counts seconds, range: and op: count names, and without KPROF_SCHEDULE all is recorded";
+
+/* No step came: why not, by the rule. */
+static void silence_explain(char *out, unsigned long bytes)
+{
+    const uint32_t seen = kp_load_relaxed(&batches);
+    switch (rule.kind) {
+    case KP_RULE_RANGE:
+        kp_fmt(out, bytes, "no record_function range matches '%s' (a Python function is none); %s", rule.pattern,
+               other_ways);
+        return;
+    case KP_RULE_OP:
+        kp_fmt(out, bytes, "no op matches '%s'; `kprof report` of a run without KPROF_SCHEDULE lists the names",
+               rule.pattern);
+        return;
+    case KP_RULE_API: kp_fmt(out, bytes, "kprof_step() was not called; %s", other_ways); return;
+    case KP_RULE_TIME: kp_fmt(out, bytes, "the program ended before the first period was over"); return;
+    default: break;
+    }
+    if (seen)
+        kp_fmt(out, bytes, "no optimizer stepped, and batches of a DataLoader count from the %dth on (%u came); %s",
+               BATCHES_ALONE + 1, seen, other_ways);
+    else
+        kp_fmt(out, bytes, "no optimizer stepped%s; %s", rule.kind == KP_RULE_AUTO ? " and no DataLoader" : "",
+               other_ways);
+}
+
+void kp_steps_explain(char *out, unsigned long bytes)
+{
+    const uint64_t seen = kp_steps_seen();
+    if (!seen) silence_explain(out, bytes);
+    else if (seen == 1) kp_fmt(out, bytes, "KPROF_SCHEDULE=active=1 would have recorded it");
+    else kp_fmt(out, bytes, "KPROF_SCHEDULE=warmup=1,active=%lu would have recorded them", (unsigned long)seen - 1);
+}

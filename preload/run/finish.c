@@ -284,8 +284,23 @@ static void wait_for_export_thread(void)
 
 static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 
+/* The first recorded step then carries what recording takes to begin, as torch.profiler warns. */
+static bool lacks_warmup(void) { return schedule->set && !schedule->warmup && total.traces && total.steps; }
+
+/* Writes the command that shows the result: kprof report FOLDER, or kprof export SPOOL. */
+static void next_command(char *out, size_t bytes)
+{
+    const char *const folder = kp_path_display(kp_run_out_dir());
+    const bool is_default = strcmp(folder, "kprof") == 0;
+    out[0] = 0;
+    if (!total.traces) kp_fmt(out, bytes, "; next: kprof export %s", kp_path_display(kp_record_path()));
+    else if (config->exports & KP_EXPORTS_TRACE)
+        kp_fmt(out, bytes, "; next: kprof report%s%s", is_default ? "" : " ", is_default ? "" : folder);
+}
+
 static void say_totals(const char *head, const char *path)
 {
+    char next[512];
     char steps[64] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
     enum kp_step_source source = kp_steps_source();
     uint64_t n = schedule->set ? total.steps : kp_steps_seen(); /* without one they mark nothing: decisions/003 */
@@ -296,9 +311,11 @@ static void say_totals(const char *head, const char *path)
         kp_fmt(heap, sizeof heap, "%lu allocation%s, ", (unsigned long)total.allocations, plural(total.allocations));
     if (total.calls)
         kp_fmt(calls, sizeof calls, "%lu call%s of functions, ", (unsigned long)total.calls, plural(total.calls));
-    kp_log(0, "%s%s (%s%lu op%s, %s%s%s%lu dropped%s)", head, path, steps, (unsigned long)total.events,
+    next_command(next, sizeof next);
+    kp_log(0, "%s%s (%s%lu op%s, %s%s%s%lu dropped%s%s)%s", head, path, steps, (unsigned long)total.events,
            plural(total.events), gpu, heap, calls, (unsigned long)total.lost,
-           total.cut && total.steps ? ", cut short by exit" : "");
+           total.cut && total.steps ? ", cut short by exit" : "",
+           lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "", next);
 }
 
 static void say_nothing_written(void)
@@ -308,8 +325,10 @@ static void say_nothing_written(void)
     if (kp_run_cannot_record()) return; /* that was the reason, and it was logged */
     if (!seen && (!had_activity() || kp_children_is_multiprocessing())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
-    kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu", (unsigned long)seen, plural(seen),
-           (unsigned long)needed);
+    char why[320];
+    kp_steps_explain(why, sizeof why);
+    kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu: %s", (unsigned long)seen, plural(seen),
+           (unsigned long)needed, why);
 }
 
 /* Names the last trace and its extras: "DIR/NAME.pt.trace.json.gz, .table.txt", or "DIR/NAME.table.txt" alone. */

@@ -18,7 +18,7 @@ PYTHON = os.environ.get("KPROF_PYTHON", sys.executable)
 SCRIPTS = HERE / "scripts"
 LONG = 1800  # seconds after which something hangs; a busy machine may well take ten times as long as a free one
 SCHEDULE = "wait=1,warmup=1,active=3,repeat=1"
-WROTE = re.compile(r"^kprof: wrote (\S+) \((?:(\d+) steps?[^,]*, )?(\d+) ops?, (?:\d+ on GPUs, )?(?:\d+ allocations?, )?(\d+) dropped.*\)$", re.M)
+WROTE = re.compile(r"^kprof: wrote (\S+) \((?:(\d+) steps?[^,]*, )?(\d+) ops?, (?:\d+ on GPUs, )?(?:\d+ allocations?, )?(\d+) dropped.*\)(?:; next: kprof .*)?$", re.M)
 
 
 def clean_environment(**more):

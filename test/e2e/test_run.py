@@ -112,10 +112,33 @@ for _ in range({steps}):
 
 def test_says_how_many_steps_were_missing(program, tmp_path):
     run = harness.run_kprof(program(STEPS.format(steps=1)), tmp_path / "out").ok()
-    assert run.said == ["kprof: no trace: saw 1 step, the schedule needs 5"]
+    assert run.said == ["kprof: no trace: saw 1 step, the schedule needs 5: KPROF_SCHEDULE=active=1 would have recorded it"]
     assert not run.traces and not run.spools
     run = harness.run_kprof(program(STEPS.format(steps=20)), tmp_path / "out", schedule="wait=30,warmup=1,active=3").ok()
-    assert run.said == ["kprof: no trace: saw 20 steps, the schedule needs 34"]
+    advice = "KPROF_SCHEDULE=warmup=1,active=19"
+    assert run.said == [f"kprof: no trace: saw 20 steps, the schedule needs 34: {advice} would have recorded them"]
+    taken = harness.run_kprof(program(STEPS.format(steps=20)), tmp_path / "taken", schedule=advice.split("=", 1)[1]).ok()
+    assert taken.closing[1] == 19 and "no warmup" not in taken.err
+
+
+def test_a_schedule_without_a_step_says_what_was_looked_for(program, tmp_path):
+    script = program(LOOP.format(steps=3))
+    for rule, seen in (("auto", "no optimizer stepped and no DataLoader"), ("range:generate", "no record_function range matches 'generate'"),
+                       ("op:nosuch", "no op matches 'nosuch'"), ("api", "kprof_step() was not called")):
+        run = harness.run_kprof(script, tmp_path / "out", KPROF_STEP=rule).ok()
+        assert len(run.said) == 1 and run.said[0].startswith(f"kprof: no trace: saw 0 steps, the schedule needs 5: {seen}"), run.said
+
+
+def test_the_closing_line_names_the_next_command_and_it_works(program, tmp_path):
+    script = program(STEPS.format(steps=5))
+    for folder, options in ((tmp_path / "kprof", []), (tmp_path / "log", [str(tmp_path / "log")])):
+        run = harness.run_kprof(script, folder, schedule="wait=1,active=2,repeat=1", cwd=tmp_path, KPROF_STEP="op:^aten::linear$").ok()
+        words = run.said[-1].split("; next: ")[1].split()
+        assert words == ["kprof", "report", *(["log"] if options else [])]
+        assert "(2 steps by op, " in run.said[-1] and ", no warmup: the first step has the start of recording in it)" in run.said[-1]
+        told = subprocess.run([str(harness.KPROF), *words[1:]], cwd=tmp_path, env=harness.clean_environment(), capture_output=True, text=True)
+        assert told.returncode == 0 and "aten::linear" in told.stdout, told.stderr
+        assert ("latest run: kprof/" in told.stderr) == (not options)
 
 
 def test_spawned_workers_do_not_complain_of_steps(tmp_path):

@@ -177,6 +177,47 @@ static void a_dataloader_steps_after_sixteen_batches_alone(void **state)
     assert_int_equal(kp_steps_source(), KP_STEP_DATALOADER);
 }
 
+static void assert_explained(const char *part)
+{
+    char text[320];
+    kp_steps_explain(text, sizeof text);
+    if (!strstr(text, part)) fail_msg("no '%s' in '%s'", part, text);
+    assert_true(strlen(text) < sizeof text - 1);
+}
+
+static void a_schedule_that_was_not_met_is_explained(void **state)
+{
+    (void)state;
+    start("auto");
+    assert_explained("no optimizer stepped and no DataLoader");
+    for (int i = 0; i < 3; i++) end(LOADER);
+    assert_explained("batches of a DataLoader count from the 17th on (3 came)");
+    end(SGD);
+    assert_explained("KPROF_SCHEDULE=active=1 would have recorded it");
+    end(SGD);
+    end(SGD);
+    assert_explained("KPROF_SCHEDULE=warmup=1,active=2 would have recorded them");
+    start("optimizer");
+    assert_explained("no optimizer stepped; ");
+    start("range:^epoch$");
+    assert_explained("no record_function range matches '^epoch$'");
+    start("op:^aten::argmax$");
+    assert_explained("no op matches '^aten::argmax$'");
+    start("api");
+    assert_explained("kprof_step() was not called");
+    start("time:1s");
+    assert_explained("ended before the first period");
+}
+
+static void steps_at_ops_are_called_so(void **state)
+{
+    (void)state;
+    start("op:^aten::argmax$");
+    assert_string_equal(kp_step_source_name(KP_STEP_RANGE), "op");
+    start("range:^epoch$");
+    assert_string_equal(kp_step_source_name(KP_STEP_RANGE), "range");
+}
+
 static void an_optimizer_silences_the_dataloader(void **state)
 {
     (void)state;
@@ -423,6 +464,8 @@ int main(void)
         cmocka_unit_test(an_identity_matters_only_where_optimizers_may_step),
         cmocka_unit_test(equal_names_get_equal_marks_and_other_names_none),
         cmocka_unit_test(a_dataloader_steps_after_sixteen_batches_alone),
+        cmocka_unit_test(a_schedule_that_was_not_met_is_explained),
+        cmocka_unit_test(steps_at_ops_are_called_so),
         cmocka_unit_test(an_optimizer_silences_the_dataloader),
         cmocka_unit_test(gradient_accumulation_never_counts_an_iteration_twice),
         cmocka_unit_test(kprof_step_takes_over_without_counting_twice),
