@@ -133,9 +133,24 @@ static int folder_scan(struct kp_input *input, const char *path, int (*filter)(c
     return rc ? rc : added;
 }
 
+/* Of a folder with traces the spools are not read: those of programs that run, or were killed. */
+static void spools_mention(const char *path)
+{
+    struct dirent **entries;
+    const int count = scandir(path, &entries, spool_filter, NULL);
+    for (int i = 0; i < count; i++) free(entries[i]);
+    if (count > 0)
+        kp_cli_say(stderr,
+                   "kprof: %s: its traces only; %d program%s more %s no trace yet (*.kprof): name the file, or run: "
+                   "kprof recover %s",
+                   path, count, count == 1 ? "" : "s", count == 1 ? "has" : "have", path);
+    if (count >= 0) free(entries);
+}
+
 static int folder_add(struct kp_input *input, const char *path)
 {
     int count = folder_scan(input, path, trace_filter);
+    if (count > 0) spools_mention(path);
     if (count == 0) count = folder_scan(input, path, spool_filter);
     if (count == 0) kp_cli_say(stderr, "kprof: %s: no *.pt.trace.json[.gz] and no *.kprof in this folder", path);
     return count > 0 ? 0 : count ? count : -ENOENT;

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/spool_export.h"
 #include "export/report/kineto.h"
 
 /* Ranks of one job end within this time of each other. */
@@ -157,9 +158,17 @@ static size_t run_mark(const struct folder *folder)
     return marked;
 }
 
+/* What to know of a run that has no trace yet. */
 static const char *spool_note(const struct found *f)
 {
-    return f->is_spool ? " (no trace yet: its program runs, or was killed, see: kprof recover)" : "";
+    struct kp_file_head head;
+    FILE *const file = f->is_spool ? fopen(f->path, "rbe") : NULL;
+    const bool is_read = file && fread(&head, sizeof head, 1, file) == 1;
+    if (file) fclose(file);
+    if (!f->is_spool) return "";
+    if (is_read && kp_spool_state(&head, f->path) == KP_SPOOL_RUNNING)
+        return " (its program still runs: what it has recorded so far)";
+    return " (its program was ended before it wrote a trace: kprof recover writes one)";
 }
 
 /* Gives the run's files to *paths. */
