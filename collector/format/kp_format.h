@@ -129,12 +129,14 @@ struct kp_rec_step {
 
 /*
  * KP_KIND_MEMORY: torch's allocators allocated or freed a block. On the CPU, torch reports neither a freed block's size
- * nor totals, so the reader finds them. For devices it reports both.
+ * nor totals: libkprof keeps the sizes, and the reader finds the totals. For devices torch reports both. A window begins
+ * with a record of each CPU block that was there before, and one without an address behind them.
  */
 enum {
-    KP_MEMORY_FREE = 1u << 0,   /* on the CPU `bytes` is not known */
+    KP_MEMORY_FREE = 1u << 0,   /* on the CPU `bytes` is 0 where the size is not known */
     KP_MEMORY_OOM = 1u << 1,    /* the allocation of `bytes` failed */
     KP_MEMORY_TOTALS = 1u << 2, /* the fields behind `bytes` follow */
+    KP_MEMORY_BEFORE = 1u << 3, /* allocated before the window. Address 0: that was all; `bytes` blocks are not known */
 };
 struct kp_rec_memory {
     struct kp_rec head;

@@ -223,7 +223,7 @@ static void memory_decode(const struct event_cursor *c, struct kp_event *e)
 {
     const struct kp_rec_memory *m = (const void *)c->rec;
     e->name = e->overload = "";
-    e->flags = c->flags & (KP_MEMORY_FREE | KP_MEMORY_OOM | KP_MEMORY_TOTALS);
+    e->flags = c->flags & (KP_MEMORY_FREE | KP_MEMORY_OOM | KP_MEMORY_TOTALS | KP_MEMORY_BEFORE);
     e->address = m->address;
     e->bytes = m->bytes;
     e->device = -1;

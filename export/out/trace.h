@@ -29,6 +29,7 @@ struct kp_trace {
     size_t to_tid_bytes;
     struct kp_flows *flows;
     struct kp_blocks *blocks; /* torch_memory.h: from the first event of memory on */
+    struct kp_before *before; /* memory_before.h: likewise */
     struct kp_gpu *gpu;       /* NULL: the spool has no GPU records */
     struct kp_callers *python;
     struct kp_named *named;     /* NULL: no calls of functions by name */

@@ -86,6 +86,9 @@ struct kp_kineto {
     bool has_start, has_first;
     bool has_events; /* the file has a list of events, maybe empty; false: not a trace */
     bool with_flops, profile_memory, record_shapes, with_stack;
+    uint32_t memory_before, memory_freed; /* string ids of kprof_memory_before and kprof_memory_freed */
+    int64_t memory_unkept;                /* kprof_memory_unkept: blocks of before whose size is not known */
+    bool has_memory_before;
     bool has_stacks;        /* some event carries its call stack */
     bool is_ours;           /* libkprof wrote it: kp_tree_fill_stacks() fills all stacks of such a file */
     kp_kineto_keep_fn keep; /* see kp_kineto_wish */

@@ -29,6 +29,9 @@ enum key {
     KEY_OURS,
     KEY_FACT,
     KEY_LABEL,
+    KEY_BEFORE,
+    KEY_FREED,
+    KEY_UNKEPT,
     KEY_PH,
     KEY_CAT,
     KEY_NAME,
@@ -106,6 +109,9 @@ static const struct {
     {"kprof", TOP, KEY_OURS},
     {"host_name", TOP, KEY_FACT},
     {"distributedInfo", TOP, KEY_FACT},
+    {"kprof_memory_before", TOP, KEY_BEFORE},
+    {"kprof_memory_freed", TOP, KEY_FREED},
+    {"kprof_memory_unkept", TOP, KEY_UNKEPT},
     {"ph", EVENT, KEY_PH},
     {"cat", EVENT, KEY_CAT},
     {"name", EVENT, KEY_NAME},
@@ -198,6 +204,21 @@ static void top_number(struct kp_kineto_parser *p, const char *text, size_t byte
     case KEY_MEMORY: p->trace->profile_memory = value != 0; break;
     case KEY_SHAPES: p->trace->record_shapes = value != 0; break;
     case KEY_STACKS: p->trace->with_stack = value != 0; break;
+    case KEY_UNKEPT: p->trace->memory_unkept = within(value, 0, MOST_BYTES); break;
+    default: break;
+    }
+}
+
+static void top_string(struct kp_kineto_parser *p, const char *text, size_t bytes)
+{
+    struct kp_kineto *t = p->trace;
+    switch (p->key) {
+    case KEY_BASE: top_number(p, text, bytes); break;
+    case KEY_BEFORE:
+        t->memory_before = kp_strings_put(t->strings, text, bytes);
+        t->has_memory_before = true;
+        break;
+    case KEY_FREED: t->memory_freed = kp_strings_put(t->strings, text, bytes); break;
     default: break;
     }
 }
@@ -392,9 +413,9 @@ static int on_string(void *context, const unsigned char *text, size_t bytes)
     if (p->skip) return 1;
     if (p->place == EVENT) event_string(p, (const char *)text, bytes);
     else if (p->place == ARGS) args_string(p, (const char *)text, bytes);
-    else if (p->place == TOP && p->key == KEY_BASE) top_number(p, (const char *)text, bytes);
     else if (p->place == FACTS || (p->place == TOP && p->key == KEY_FACT))
         kp_fact_add(p->trace, &p->fact, (const char *)text, bytes);
+    else if (p->place == TOP) top_string(p, (const char *)text, bytes);
     else if (p->place == CONCRETE) {
         text_add(&p->concrete, (const char *)text, bytes);
         text_add(&p->concrete, "\n", 1);

@@ -26,6 +26,7 @@
 #include "export/names/framenames.h"
 #include "export/trace/filename.h"
 #include "export/trace/fwdbwd.h"
+#include "export/trace/memory_before.h"
 #include "export/trace/parts.h"
 #include "export/trace/rank.h"
 #include "export/trace/callers.h"
@@ -118,16 +119,20 @@ static bool is_second_mark(const struct kp_trace *t, const struct kp_event *e)
     return e->name[13] && !e->name[13 + strspn(e->name + 13, "0123456789")];
 }
 
+static bool is_before(const struct kp_event *e) { return e->kind == KP_KIND_MEMORY && e->flags & KP_MEMORY_BEFORE; }
+
 static int memory_take(struct kp_trace *t, const struct kp_event *e)
 {
     if (!t->blocks) t->blocks = kp_blocks_open();
-    return t->blocks ? kp_memory_write(t, e) : -ENOMEM;
+    if (!t->before) t->before = kp_before_open();
+    if (!t->blocks || !t->before) return -ENOMEM;
+    return is_before(e) ? kp_before_take(t->before, e) : kp_memory_write(t, e);
 }
 
 static int event_take(void *context, const struct kp_event *e)
 {
     struct kp_trace *t = context;
-    int rc = t->begun ? 0 : begin(t);
+    int rc = t->begun || is_before(e) ? 0 : begin(t); /* what was there before makes no trace */
     if (t->heap && (e->kind == KP_KIND_OP || e->kind == KP_KIND_STEP)) kp_heap_args_next(t->heap);
     if (rc || is_second_mark(t, e)) return rc;
     if (e->kind == KP_KIND_API) {
@@ -192,8 +197,8 @@ static int finish(struct kp_trace *t)
     if (rc) return rc;
     if (t->heap) kp_heap_counters_write(t->heap, t);
     if (t->named) kp_named_rows_write(t->named);
-    kp_tail_write(t);
-    rc = kp_json_flush(&t->json);
+    rc = kp_tail_write(t);
+    if (!rc) rc = kp_json_flush(&t->json);
     if (!rc && t->gz) rc = kp_gz_finish(t->gz);
     if (!rc && has_file(t)) rc = kp_sink_commit(&t->sink, t->result->path);
     while (rc == -EEXIST && tries++ < 1000) { /* another process took the name since path_make */
@@ -219,8 +224,8 @@ static int cycle_find(struct kp_reader *r, uint32_t number, struct kp_cycle *out
 
 static int any_event(void *context, const struct kp_event *e)
 {
-    (void)context, (void)e;
-    return 1;
+    (void)context;
+    return !is_before(e);
 }
 
 static int any_block(struct kp_reader *reader, uint32_t cycle)
@@ -289,6 +294,7 @@ int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_ex
     kp_extras_close(t->extras);
     kp_flows_close(t->flows);
     kp_blocks_close(t->blocks);
+    kp_before_close(t->before);
     kp_gpu_close(t->gpu);
     kp_callers_close(t->python);
     kp_heap_close(t->heap);

@@ -63,13 +63,14 @@ static bool is_ours(const char *written, size_t written_bytes)
 {
     char key[KEY_BYTES];
     size_t bytes = key_plain(written, written_bytes, key);
-    static const char *const ours[] = {"schemaVersion",      "deviceProperties", "trace_id",
-                                       "host_name",          "displayTimeUnit",  "baseTimeNanoseconds",
-                                       "traceEvents",        "traceName",        "distributedInfo",
-                                       "record_shapes",      "profile_memory",   "with_stack",
-                                       "with_modules",       "with_flops",       "kprof",
-                                       "kprof_gpu",          "cupti_version",    "cuda_runtime_version",
-                                       "cuda_driver_version"};
+    static const char *const ours[] = {"schemaVersion",       "deviceProperties",    "trace_id",
+                                       "host_name",           "displayTimeUnit",     "baseTimeNanoseconds",
+                                       "traceEvents",         "traceName",           "distributedInfo",
+                                       "record_shapes",       "profile_memory",      "with_stack",
+                                       "with_modules",        "with_flops",          "kprof",
+                                       "kprof_gpu",           "cupti_version",       "cuda_runtime_version",
+                                       "cuda_driver_version", "kprof_memory_before", "kprof_memory_freed",
+                                       "kprof_memory_unkept"};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (strlen(ours[i]) == bytes && !memcmp(ours[i], key, bytes)) return true;
     return false;

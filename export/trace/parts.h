@@ -6,7 +6,7 @@
 #include "export/out/trace.h"
 
 void kp_head_write(struct kp_trace *t); /* all up to and with the metadata events */
-void kp_tail_write(struct kp_trace *t); /* span, instants, traceName */
+int kp_tail_write(struct kp_trace *t);  /* span, instants, traceName; 0 or -ENOMEM */
 /* Members of KPROF_METADATA and of kprof_metadata(), each as `  "key": value,\n`. */
 void kp_metadata_write(struct kp_trace *t);
 void kp_event_write(struct kp_trace *t, const struct kp_event *e);

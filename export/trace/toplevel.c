@@ -10,6 +10,7 @@
 #include "export/gpu/gpu.h"
 #include "export/heap/allocations.h"
 #include "export/out/slice.h"
+#include "export/trace/memory_before.h"
 #include "export/trace/parts.h"
 #include "export/trace/rank.h"
 #include "collector/base/kp_poison.h"
@@ -204,7 +205,7 @@ void kp_head_write(struct kp_trace *t)
     if (rc && !t->json.error) t->json.error = rc;
 }
 
-void kp_tail_write(struct kp_trace *t)
+int kp_tail_write(struct kp_trace *t)
 {
     uint64_t begin = t->cycle.warm_begin_ns, end = t->cycle.end_ns;
     kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler "
@@ -224,8 +225,10 @@ void kp_tail_write(struct kp_trace *t)
     kp_ts_write(t, end);
     kp_json_lit(&t->json, "}\n  ],\n");
     if (kp_gpu_has_counts(t)) kp_gpu_counts_write(t);
+    const int rc = kp_before_write(t->before, t);
     if (t->heap) kp_heap_key_write(t->heap, t);
     kp_json_lit(&t->json, "  \"traceName\": ");
     kp_json_cstring(&t->json, t->result->path);
     kp_json_lit(&t->json, "\n}\n");
+    return rc;
 }

@@ -13,6 +13,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "export/out/slice.h"
+#include "export/trace/memory_before.h"
 #include "collector/base/kp_poison.h"
 
 enum { FIRST_SLOTS = 1024 };
@@ -113,6 +114,14 @@ int64_t kp_blocks_give(struct kp_blocks *b, uint64_t address, int64_t *total)
     return bytes;
 }
 
+int kp_blocks_each(const struct kp_blocks *b, int (*fn)(void *context, uint64_t address, int64_t bytes), void *context)
+{
+    int rc = 0;
+    for (size_t i = 0; i < b->slots_n && !rc; i++)
+        if (b->slots[i].address) rc = fn(context, b->slots[i].address, b->slots[i].bytes);
+    return rc;
+}
+
 static void member(struct kp_trace *t, const char *key, int64_t value)
 {
     kp_json_char(&t->json, '"');
@@ -154,10 +163,13 @@ int kp_memory_write(struct kp_trace *t, const struct kp_event *e)
     if (e->flags & KP_MEMORY_TOTALS) {
         write(t, e, bytes, e->device < 0 ? kp_blocks_total(t->blocks) : (int64_t)e->allocated);
     } else if (!(e->flags & KP_MEMORY_FREE)) {
+        kp_before_reused(t->before, e->address);
         rc = kp_blocks_take(t->blocks, e->address, bytes, &total);
         if (!rc) write(t, e, bytes, total);
     } else if ((bytes = kp_blocks_give(t->blocks, e->address, &total)) != 0) {
         write(t, e, (int64_t) - (uint64_t)bytes, total);
+    } else {
+        rc = kp_before_freed(t->before, e);
     }
     return rc;
 }

@@ -18,7 +18,11 @@ int64_t kp_blocks_total(const struct kp_blocks *blocks);
 /* Takes a free. Returns the block's size, or 0 when the window did not see its allocation. */
 int64_t kp_blocks_give(struct kp_blocks *blocks, uint64_t address, int64_t *total);
 
-/* Writes an event of kind MEMORY, or nothing for an unknown block. 0 or -ENOMEM. */
+/* Calls fn for each block, in no order. A result other than 0 ends the walk and becomes its result. */
+int kp_blocks_each(const struct kp_blocks *blocks, int (*fn)(void *context, uint64_t address, int64_t bytes),
+                   void *context);
+
+/* Writes an event of kind MEMORY, or nothing for a block that the window did not allocate. 0 or -ENOMEM. */
 int kp_memory_write(struct kp_trace *t, const struct kp_event *e);
 
 #endif

@@ -12,11 +12,13 @@
  * only when c10::memoryProfilingEnabled() is true. It then also keeps a table of blocks and warns of unknown ones,
  * which the host would notice. So our tap does not return true, and alloc_cpu and free_cpu are tapped instead.
  * Only calls from libc10 are recorded: torch.profiler does not show blocks that other libraries allocate by alloc_cpu.
- * The reader finds the size of a freed block and the totals.
+ * A table beside the taps holds each block's size, in windows and between them (cpu_blocks.h). So a window begins with
+ * a record of each block that was there before, and a free has its size. The reader finds the totals.
  *
  * Out of memory, alloc_cpu throws past our tap. libc10 then asks memoryProfilingEnabled() whether to report that; only
  * there our tap returns true.
  */
+#include <errno.h>
 #include <link.h>
 #include <string.h>
 
@@ -24,6 +26,7 @@
 #include "collector/base/kp_log.h"
 #include "preload/guard.h"
 #include "preload/hook/hook.h"
+#include "preload/torch/cpu_blocks.h"
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"
 
@@ -34,6 +37,10 @@ static void (*real_report)(void *block, int64_t bytes, size_t allocated, size_t 
 static void (*real_report_oom)(int64_t bytes, size_t allocated, size_t reserved, uint16_t device);
 static uintptr_t c10_begin, c10_end;                                                /* bounds of libc10's code */
 static _Thread_local bool is_allocating __attribute__((tls_model("initial-exec"))); /* stays set if alloc_cpu throws */
+
+static struct kp_tap taps[TAPS_MAX];
+static uint32_t taps_n;
+static _Atomic uint64_t listed_window; /* begin of the last one whose blocks of before are listed */
 
 static inline bool is_kept(uint64_t gate) { return (gate & KEEPING) == KEEPING; }
 
@@ -68,18 +75,65 @@ static void put_report(uint64_t address, int64_t bytes, size_t allocated, size_t
 static void *tap_alloc_cpu(size_t bytes)
 {
     uintptr_t caller = (uintptr_t)__builtin_return_address(0);
-    if (!is_kept(kp_gate_get()) || caller < c10_begin || caller >= c10_end) return real->alloc_cpu(bytes);
-    is_allocating = true;
+    if (caller < c10_begin || caller >= c10_end) return real->alloc_cpu(bytes);
+    const bool keeps = is_kept(kp_gate_get());
+    if (keeps) is_allocating = true;
     void *block = real->alloc_cpu(bytes);
-    is_allocating = false;
-    if (block && bytes) put((uintptr_t)block, (int64_t)bytes, 0, NULL);
+    if (keeps) is_allocating = false;
+    if (!block || !bytes) return block;
+    kp_cpu_blocks_put((uintptr_t)block, (int64_t)bytes);
+    if (keeps) put((uintptr_t)block, (int64_t)bytes, 0, NULL);
     return block;
 }
 
 static void tap_free_cpu(void *block)
 {
-    if (block && is_kept(kp_gate_get())) put((uintptr_t)block, 0, KP_MEMORY_FREE, NULL);
+    const int64_t bytes = block ? kp_cpu_blocks_take((uintptr_t)block) : 0;
+    if (block && is_kept(kp_gate_get())) put((uintptr_t)block, -bytes, KP_MEMORY_FREE, NULL);
     real->free_cpu(block);
+}
+
+/* --- what was there before a window --- */
+
+struct before_list {
+    struct kp_thread *thread;
+    uint64_t gate, ticks;
+};
+
+static bool before_put(void *context, uint64_t address, int64_t bytes)
+{
+    const struct before_list *list = context;
+    struct kp_rec_memory *rec = kp_put_reserve(list->thread, list->gate, KP_MEMORY_SHORT_BYTES, KP_KIND_MEMORY);
+    if (!rec) return false;
+    rec->head = (struct kp_rec){.kind = KP_KIND_MEMORY, .flags = KP_MEMORY_BEFORE, .size = KP_MEMORY_SHORT_BYTES};
+    rec->start = list->ticks;
+    rec->address = address;
+    rec->bytes = bytes;
+    kp_put_commit(list->thread, KP_MEMORY_SHORT_BYTES);
+    return true;
+}
+
+/* Lists the blocks of before. A record without an address ends the list, and says that it is whole. */
+static void before_list(struct kp_thread *thread)
+{
+    struct before_list list = {thread, kp_gate_get(), kp_ticks()};
+    if (!is_kept(list.gate)) return;
+    if (kp_cpu_blocks_each(before_put, &list)) before_put(&list, 0, (int64_t)kp_cpu_blocks_unkept());
+}
+
+/* Called on the thread that begins the window, inside a hook or outside. */
+void kp_torch_memory_window(uint64_t begin_ticks)
+{
+    struct kp_guard guard;
+    if (!taps_n || !is_kept(kp_gate_get()) || kp_exchange_acq_rel(&listed_window, begin_ticks) == begin_ticks) return;
+    const int saved = errno;
+    if (kp_guard_try(&guard, KP_GATE_RECORD)) {
+        before_list(guard.thread);
+        kp_guard_leave(&guard);
+    } else if (kp_thread_self) {
+        before_list(kp_thread_self);
+    }
+    errno = saved;
 }
 
 static bool tap_memory_enabled(void)
@@ -123,9 +177,6 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-static struct kp_tap taps[TAPS_MAX];
-static uint32_t taps_n;
-
 /* Adds no tap for a function that this torch lacks. */
 static void tap_add(const char *symbol, uintptr_t function, uintptr_t tap)
 {
@@ -147,6 +198,7 @@ static void tap_cpu(const struct kp_torch_api *api)
 void kp_torch_memory_attach(const struct kp_torch_api *api)
 {
     real = api;
+    if (!kp_cpu_blocks_setup()) kp_log(1, "no memory to tell what was allocated before a window");
     real_report = api->report ? api->report : api->report_1_13;
     real_report_oom = api->report_oom ? api->report_oom : api->report_oom_1_13;
     tap_cpu(api);
