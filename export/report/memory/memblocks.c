@@ -15,7 +15,8 @@
 #include "export/report/keyindex.h"
 
 #define NO_BLOCK SIZE_MAX
-enum { DEVICES_MOST = 256 };
+enum { DEVICES_MOST = 256, OLDER_MOST = 1 << 20 };
+#define BLOCK_MOST (INT64_C(1) << 46)
 
 struct record {
     int64_t at_ns, bytes, allocated, reserved;
@@ -318,6 +319,59 @@ static void record_pair(struct kp_memview *view, size_t *live, const struct reco
     *live = NO_BLOCK;
 }
 
+/* ---- CPU blocks of before, from the keys of our own traces ---- */
+
+static void older_add(struct kp_memview *view, uint16_t cpu, int64_t bytes, int64_t to_ns)
+{
+    const struct record none = {.place = nowhere, .device = cpu};
+    struct kp_mem_block *b = block_add(view, &none, bytes);
+    b->from_ns = INT64_MIN;
+    b->to_ns = to_ns;
+    b->category = KP_MEM_BEFORE;
+}
+
+/* Reads "BYTESxCOUNT ". */
+static void older_read(struct kp_memview *view, uint16_t cpu)
+{
+    const char *text = kp_kineto_text(view->tree->trace, view->tree->trace->memory_before);
+    char *end;
+    for (long left = OLDER_MOST; *text; text = end + strspn(end, " ")) {
+        const long long bytes = strtoll(text, &end, 10);
+        if (*end != 'x' || bytes <= 0 || bytes > BLOCK_MOST) return;
+        for (long long n = strtoll(end + 1, &end, 10); n > 0 && left > 0; n--, left--)
+            older_add(view, cpu, bytes, INT64_MAX);
+    }
+}
+
+/* Reads "MICROSECONDS:BYTES ". */
+static void older_freed_read(struct kp_memview *view, uint16_t cpu)
+{
+    const char *text = kp_kineto_text(view->tree->trace, view->tree->trace->memory_freed);
+    const int64_t base_ns = view->tree->trace->base_ns;
+    char *end;
+    for (; *text; text = end + strspn(end, " ")) {
+        const size_t n = strcspn(text, ":");
+        if (!text[n]) return;
+        const long long bytes = strtoll(text + n + 1, &end, 10);
+        if (end == text + n + 1 || bytes <= 0 || bytes > BLOCK_MOST) return;
+        older_add(view, cpu, bytes, base_ns + kp_kineto_ns(text, n));
+    }
+}
+
+static void older_find(struct kp_memview *view)
+{
+    const struct kp_kineto *trace = view->tree->trace;
+    for (uint16_t d = 0; d < view->device_count; d++) {
+        struct kp_mem_device *device = &view->devices[d];
+        device->knows_before = device->type != 0 || (trace->has_memory_before && !trace->memory_unkept);
+        if (device->type != 0) continue;
+        older_read(view, d);
+        older_freed_read(view, d);
+    }
+}
+
+/* ---- all blocks ---- */
+
 static int block_order(const void *a, const void *b)
 {
     const struct kp_mem_block *x = a, *y = b;
@@ -337,6 +391,7 @@ static void blocks_pair(struct sweep *s)
         if (i && (s->records[i - 1].address != r->address || s->records[i - 1].device != r->device)) live = NO_BLOCK;
         record_pair(view, &live, r);
     }
+    older_find(view);
     if (view->block_count) qsort(view->blocks, view->block_count, sizeof *view->blocks, block_order);
     for (size_t i = view->block_count; i-- > 0;) {
         struct kp_mem_device *d = &view->devices[view->blocks[i].device];

@@ -55,6 +55,7 @@ struct kp_mem_device {
     size_t first, count;   /* its blocks */
     int64_t before_bytes;  /* allocated before the window and not freed in it */
     int64_t reserved_most; /* -1: not in the file */
+    bool knows_before;     /* what was allocated before the window is counted */
 };
 struct kp_mem_step {
     int64_t from_ns, to_ns;
@@ -138,6 +139,7 @@ struct kp_mem_sum *kp_mem_curve_slices(const struct kp_mem_curve *curve, int64_t
 struct kp_mem_group {
     uint32_t op, top, stack; /* string ids; op 0: outside any op */
     uint8_t category;
+    bool is_older; /* allocated before the window */
     int64_t bytes;
     size_t count;
     long first_step, last_step, steps; /* of leaks: indices of steps, and in how many there are some */
@@ -153,6 +155,8 @@ void kp_mem_groups_leaks(struct kp_mem_groups *groups, const struct kp_memview *
 void kp_mem_groups_fini(struct kp_mem_groups *groups);
 
 /* ---- what is shown ---- */
+
+#define KP_MEM_BEFORE_MISSING "What was allocated before the window is not in the trace and not counted."
 
 struct kp_mem_show {
     int device;     /* index, -1: all */

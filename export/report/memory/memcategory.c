@@ -14,6 +14,7 @@
 #include "collector/base/kp_search.h"
 
 enum { LOOKS_MOST = 1024 }; /* ops of one sequence number that are looked at */
+enum { STATES_MOST = 4 };   /* tensors that an optimizer keeps for a parameter */
 enum { PASSES_AHEAD = 32 }; /* forward passes that may begin before the first one's backward pass */
 
 struct forward_seq {
@@ -34,16 +35,15 @@ struct optimizer_spans { /* steps of optimizers, by start */
     size_t count, capacity;
 };
 struct size_row {
-    int64_t bytes;
-    int32_t pass;
+    int64_t bytes, at_ns;
     uint16_t device;
-    size_t block; /* NO_BLOCK: a gradient */
+    int8_t change; /* 1, -1: a gradient comes, goes; 0: a block that may be a parameter */
+    size_t block;
 };
 struct size_rows {
     struct size_row *rows;
     size_t count, capacity;
 };
-#define NO_BLOCK SIZE_MAX
 
 const char *kp_mem_category_name(unsigned category)
 {
@@ -211,17 +211,23 @@ static unsigned category_of(const struct kp_memview *view, const struct optimize
     return is_input(view, optimizers, b) ? KP_MEM_INPUT : KP_MEM_UNKNOWN;
 }
 
-/* ---- parameters ---- */
+/* ---- parameters, and the optimizer's state from before the window ---- */
 
 static int size_order(const void *a, const void *b)
 {
     const struct size_row *x = a, *y = b;
     if (x->device != y->device) return x->device < y->device ? -1 : 1;
     if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
-    if ((x->block == NO_BLOCK) != (y->block == NO_BLOCK)) /* gradients first */
-        return x->block == NO_BLOCK ? -1 : 1;
-    if (x->pass != y->pass) return x->pass < y->pass ? -1 : 1;
+    if (!x->change != !y->change) return x->change ? -1 : 1; /* gradients first */
+    if (x->change && x->at_ns != y->at_ns) return x->at_ns < y->at_ns ? -1 : 1;
+    if (x->change != y->change) return x->change < y->change ? -1 : 1;
     return (x->block > y->block) - (x->block < y->block);
+}
+
+static void size_add(struct size_rows *s, const struct kp_mem_block *b, size_t block, int64_t at_ns, int8_t change)
+{
+    s->rows = kp_kineto_grow(s->rows, &s->capacity, s->count + 1, sizeof *s->rows);
+    s->rows[s->count++] = (struct size_row){b->bytes, at_ns, b->device, change, block};
 }
 
 /* Gathers gradients, and candidates for parameters: allocated before the first pass and freed after the last. */
@@ -230,36 +236,77 @@ static void sizes_find(struct size_rows *s, const struct kp_memview *view)
     const struct kp_mem_pass *first = &view->passes[0], *last = &view->passes[view->pass_count - 1];
     for (size_t i = 0; i < view->block_count; i++) {
         const struct kp_mem_block *b = &view->blocks[i];
-        bool is_gradient = b->category == KP_MEM_GRADIENT;
-        bool is_old = (b->category == KP_MEM_UNKNOWN || b->category == KP_MEM_INPUT) &&
-                      b->from_ns < first->forward_ns && b->from_ns < first->from_ns && b->to_ns > last->to_ns;
-        if (!is_gradient && !is_old) continue;
-        s->rows = kp_kineto_grow(s->rows, &s->capacity, s->count + 1, sizeof *s->rows);
-        s->rows[s->count++] =
-            (struct size_row){b->bytes, is_gradient ? b->place.pass : 0, b->device, is_gradient ? NO_BLOCK : i};
+        bool is_old = b->category == KP_MEM_UNKNOWN || b->category == KP_MEM_INPUT || b->category == KP_MEM_BEFORE;
+        if (b->category == KP_MEM_GRADIENT) {
+            size_add(s, b, i, b->from_ns, 1);
+            if (b->to_ns != INT64_MAX) size_add(s, b, i, b->to_ns, -1);
+        } else if (is_old && b->from_ns < first->forward_ns && b->from_ns < first->from_ns && b->to_ns > last->to_ns) {
+            size_add(s, b, i, 0, 0);
+        }
     }
     if (s->count) qsort(s->rows, s->count, sizeof *s->rows, size_order);
 }
 
-/* A parameter has a gradient of its size. So a size has at most as many parameters as a pass had gradients of it. */
-static void parameters_find(struct kp_memview *view)
+struct same_size { /* the rows of one size: gradients, then candidates */
+    size_t first, candidates, end;
+    size_t gradients; /* the most that were there at once: each belongs to a parameter */
+};
+
+static bool same_size_next(const struct size_rows *s, struct same_size *z)
+{
+    size_t now = 0;
+    *z = (struct same_size){.first = z->end, .candidates = z->end, .end = z->end};
+    for (; z->end < s->count; z->end++) {
+        const struct size_row *row = &s->rows[z->end], *first = &s->rows[z->first];
+        if (row->device != first->device || row->bytes != first->bytes) break;
+        if (row->change == 0) continue;
+        z->candidates = z->end + 1;
+        now = row->change > 0 ? now + 1 : now ? now - 1 : 0;
+        z->gradients = now > z->gradients ? now : z->gradients;
+    }
+    return z->first < s->count;
+}
+
+/* An optimizer keeps the same number of tensors for each parameter. So what is left of a parameter's size is its state
+ * if there are one to four for each. */
+static void states_mark(struct kp_memview *view, const struct size_rows *s, const struct same_size *z)
+{
+    size_t left = 0;
+    for (size_t i = z->candidates; i < z->end; i++) left += view->blocks[s->rows[i].block].category == KP_MEM_BEFORE;
+    if (!left || left % z->gradients || left / z->gradients > STATES_MOST) return;
+    for (size_t i = z->candidates; i < z->end; i++) {
+        struct kp_mem_block *b = &view->blocks[s->rows[i].block];
+        if (b->category == KP_MEM_BEFORE) b->category = KP_MEM_OPTIMIZER;
+    }
+}
+
+/* Blocks of before come first among the candidates, as they are sorted by time. */
+static void sizes_mark(struct kp_memview *view, const struct size_rows *s, bool with_states)
+{
+    for (struct same_size z = {0}; same_size_next(s, &z);) {
+        for (size_t i = z.candidates; i < z.end && i < z.candidates + z.gradients; i++)
+            view->blocks[s->rows[i].block].category = KP_MEM_PARAMETER;
+        if (with_states && z.gradients) states_mark(view, s, &z);
+    }
+}
+
+/*
+ * A parameter has a gradient of its size. In a window that saw the model, or knows what was there before, the gradients
+ * find their parameters. Where fewer than half of them do, the parameters are not seen, and what fits is a batch or a
+ * label of that size by chance.
+ */
+static void parameters_find(struct kp_memview *view, bool with_states)
 {
     struct size_rows s = {0};
-    size_t run = 0, most = 0;
+    int64_t gradients = 0, found = 0;
     if (!view->pass_count) return;
     sizes_find(&s, view);
-    for (size_t i = 0; i < s.count; i++) {
-        const struct size_row *row = &s.rows[i], *last = i ? &s.rows[i - 1] : NULL;
-        bool is_same = last && last->device == row->device && last->bytes == row->bytes;
-        if (!is_same) most = 0;
-        if (row->block == NO_BLOCK) {
-            run = is_same && last->pass == row->pass ? run + 1 : 1;
-            most = run > most ? run : most;
-        } else if (most) {
-            view->blocks[row->block].category = KP_MEM_PARAMETER;
-            most--;
-        }
+    for (struct same_size z = {0}; same_size_next(&s, &z);) {
+        const size_t candidates = z.end - z.candidates, most = candidates < z.gradients ? candidates : z.gradients;
+        gradients += (int64_t)z.gradients * s.rows[z.first].bytes;
+        found += (int64_t)most * s.rows[z.first].bytes;
     }
+    if (2 * found >= gradients) sizes_mark(view, &s, with_states);
     free(s.rows);
 }
 
@@ -270,6 +317,6 @@ void kp_memview_categories(struct kp_memview *view)
     optimizers_find(&optimizers, view->tree);
     for (size_t i = 0; i < view->block_count; i++)
         view->blocks[i].category = (uint8_t)category_of(view, &optimizers, &view->blocks[i]);
-    parameters_find(view);
+    parameters_find(view, optimizers.count != 0);
     free(optimizers.of);
 }

@@ -18,6 +18,7 @@ static void group_add(struct kp_mem_groups *g, const struct kp_memview *view, co
                                                 .top = name_of(view, has_op ? b->place.top : b->place.range),
                                                 .stack = b->place.op < 0 ? 0 : view->stacks[b->place.op],
                                                 .category = b->category,
+                                                .is_older = b->from_ns == INT64_MIN,
                                                 .bytes = b->bytes,
                                                 .count = 1,
                                                 .first_step = b->step,
@@ -30,7 +31,8 @@ static int key_compare(const struct kp_mem_group *x, const struct kp_mem_group *
     if (x->op != y->op) return x->op < y->op ? -1 : 1;
     if (x->top != y->top) return x->top < y->top ? -1 : 1;
     if (x->stack != y->stack) return x->stack < y->stack ? -1 : 1;
-    return (x->category > y->category) - (x->category < y->category);
+    if (x->category != y->category) return x->category < y->category ? -1 : 1;
+    return x->is_older - y->is_older;
 }
 
 static int key_order(const void *a, const void *b)

@@ -137,6 +137,8 @@ void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_
     fputs("]}\n", out);
 }
 
+static int raw_category(unsigned category) { return category == KP_MEM_BEFORE ? KP_MEM_UNKNOWN : (int)category; }
+
 /* Writes [time or -1, action, bytes, category]. Actions: 1 before the window, 2 allocated, 4 freed. torch lacks our
  * last category, which becomes Unknown. */
 void kp_memjson_raw(FILE *out, const struct kp_memview *view, size_t device)
@@ -151,13 +153,14 @@ void kp_memjson_raw(FILE *out, const struct kp_memview *view, size_t device)
         comma = ", ";
     }
     for (size_t i = d->first; i < d->first + d->count && view->blocks[i].from_ns == INT64_MIN; i++) {
-        fprintf(out, "%s[-1, 1, %" PRId64 ", %d]", comma, view->blocks[i].bytes, KP_MEM_UNKNOWN);
+        fprintf(out, "%s[-1, 1, %" PRId64 ", %d]", comma, view->blocks[i].bytes,
+                raw_category(view->blocks[i].category));
         comma = ", ";
     }
     for (size_t i = 0; i < c.count; i++) {
         const struct kp_mem_point *p = &c.points[i];
-        int category = p->category == KP_MEM_BEFORE ? KP_MEM_UNKNOWN : p->category;
-        fprintf(out, "%s[%" PRId64 ", %d, %" PRId64 ", %d]", comma, p->at_ns, p->bytes < 0 ? 4 : 2, p->bytes, category);
+        fprintf(out, "%s[%" PRId64 ", %d, %" PRId64 ", %d]", comma, p->at_ns, p->bytes < 0 ? 4 : 2, p->bytes,
+                raw_category(p->category));
         comma = ", ";
     }
     fputs("]\n", out);

@@ -50,7 +50,7 @@ static void places_put(FILE *out, const struct kp_memview *view, const struct kp
 {
     char place[PLACE_BYTES];
     const char *op = kp_kineto_text(view->tree->trace, row->op);
-    name_put(out, *op ? op : "(outside any op)", NAME_WIDTH);
+    name_put(out, *op ? op : row->is_older ? "(before the window)" : "(outside any op)", NAME_WIDTH);
     fputs("  ", out);
     name_put(out, kp_kineto_text(view->tree->trace, row->top), NAME_WIDTH);
     fputs("  ", out);
@@ -107,8 +107,8 @@ static void timeline_put(FILE *out, const struct kp_memview *view, const struct 
     enum { LINES = 20 };
     int64_t at[LINES];
     struct kp_mem_sum *slices = kp_mem_curve_slices(c, show->from_ns, show->to_ns, LINES, at);
-    fprintf(out, "\n  Timeline (the highest moment of each of %d stretches)\n  %12s %-20s %12s", LINES, "ms", "Step",
-            "All");
+    fprintf(out, "\n  Timeline: the window in %d equal parts, each at its highest moment\n  %12s %-20s %12s", LINES,
+            "ms", "Step", "All");
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
         if (c->most.of[k]) fprintf(out, " %17s", kp_mem_category_name(k));
     fputc('\n', out);
@@ -138,14 +138,16 @@ static void leaks_put(FILE *out, const struct kp_memview *view, size_t device, c
         return;
     }
     fprintf(out,
-            "\n  Grows from step to step: taken in a step, never given back\n  %12s %7s  %12s %-12s %-*s  %-*s  %s\n",
-            "Bytes", "Blocks", "A step", "In steps", NAME_WIDTH, "Op", NAME_WIDTH, "Outermost op", "Module, call site");
+            "\n  Grows from step to step: allocated in one step, still there when the last step ends\n  %12s %7s  %12s "
+            "%-20s %-*s  %-*s  %s\n",
+            "Bytes", "Blocks", "A step", "Steps that left some", NAME_WIDTH, "Op", NAME_WIDTH, "Outermost op",
+            "Module, call site");
     for (size_t i = 0; i < shown; i++) {
         const struct kp_mem_group *row = &g.rows[i];
         char steps[48];
-        snprintf(steps, sizeof steps, "%ld of %ld-%ld", row->steps, view->steps[row->first_step].number,
+        snprintf(steps, sizeof steps, "%ld, in %ld to %ld", row->steps, view->steps[row->first_step].number,
                  view->steps[row->last_step].number);
-        fprintf(out, "  %12s %7zu  %12s %-12s ", size_text(row->bytes), row->count, size_text(row->bytes / row->steps),
+        fprintf(out, "  %12s %7zu  %12s %-20s ", size_text(row->bytes), row->count, size_text(row->bytes / row->steps),
                 steps);
         places_put(out, view, row);
     }
@@ -177,7 +179,7 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
     fprintf(out, "%s: peak %s at %.3f ms (%s), %zu blocks", d->name, size_text(c.peak.total),
             (double)(c.peak_ns - view->begin_ns) / 1e6, step, d->count);
     if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", size_text(d->reserved_most));
-    fputc('\n', out);
+    fprintf(out, "%s\n", d->knows_before ? "" : ". " KP_MEM_BEFORE_MISSING);
     outs_put(out, view, device, show);
     if (d->count || d->before_bytes) {
         categories_put(out, &c);
