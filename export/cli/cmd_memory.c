@@ -10,6 +10,7 @@
 #include "export/cli/lines.h"
 #include "export/cli/trace_source.h"
 #include "export/report/memory/memblocks.h"
+#include "export/report/memory/mempage.h"
 
 enum form { FORM_TABLE, FORM_JSON, FORM_RAW, FORM_SVG, FORM_HTML };
 
@@ -24,7 +25,7 @@ struct memory_command {
 static const struct kp_opt flags[] = {
     {"json", 0, KP_OPT_FLAG, NULL, "all of it as JSON, one object a trace"},
     {"svg", 0, KP_OPT_FLAG, NULL, "the timeline as a drawing that opens in a browser"},
-    {"html", 0, KP_OPT_FLAG, NULL, "the drawing and the tables as one page, as KPROF_EXPORT=memory writes it"},
+    {"html", 0, KP_OPT_FLAG, NULL, "timeline and tables as one page, as KPROF_EXPORT=memory writes it"},
     {"raw", 0, KP_OPT_FLAG, NULL, "one device's blocks as torch's export_memory_timeline writes .raw.json, for HTA"},
     {"out", 'o', KP_OPT_VALUE, "OUT", "write to a file (default: stdout)"},
     {"device", 0, KP_OPT_VALUE, "DEVICE", "cpu, cuda or cuda:N (default: all; with --raw cpu)"},
@@ -100,7 +101,7 @@ static void view_put(FILE *out, const struct kp_memview *view, const struct memo
     case FORM_JSON: kp_memjson_write(out, view, show); break;
     case FORM_RAW: kp_memjson_raw(out, view, (size_t)(show->device < 0 ? 0 : show->device)); break;
     case FORM_SVG: kp_memsvg_write(out, view, show); break;
-    case FORM_HTML: kp_memhtml_write(out, view, show); break;
+    case FORM_HTML: break; /* show_it */
     }
 }
 
@@ -111,11 +112,25 @@ static int show_it(const struct kp_memview *view, const struct memory_command *m
     FILE *out = m->out ? fopen(m->out, "we") : stdout;
     if (!out) return kp_cli_fail("memory", "%s: %s", m->out, strerror(errno));
     if (m->form == FORM_TABLE && several) kp_cli_say(out, "%s:", show->label);
-    if (show->members && (!view || m->form == FORM_TABLE)) heap_put(out, m, show->members);
-    if (view) view_put(out, view, m, show);
+    if (m->form == FORM_HTML) kp_mempage_write(out, view, show, show->members);
+    else if (show->members && (!view || m->form == FORM_TABLE)) heap_put(out, m, show->members);
+    if (view && m->form != FORM_HTML) view_put(out, view, m, show);
     bool failed = fflush(out) != 0 || ferror(out);
     if (out != stdout) failed |= fclose(out) != 0;
     return failed ? kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", strerror(errno)) : KP_EXIT_DONE;
+}
+
+/* The trace has no event of torch's memory. */
+static int heap_show(const struct memory_command *m, struct kp_mem_show *show, bool several)
+{
+    if (show->members && m->form != FORM_SVG && m->form != FORM_RAW) return show_it(NULL, m, show, several);
+    if (show->members)
+        return kp_cli_fail("memory", "%s: it has the host's heap and no tensors; --html shows it as a page",
+                           show->label);
+    return kp_cli_fail("memory",
+                       "%s: no event of memory; record with KPROF_PROFILE_MEMORY=1 (profile_memory=True), or "
+                       "KPROF_MALLOC=trace",
+                       show->label);
 }
 
 static int tree_show(const struct memory_command *m, struct kp_tree *tree, struct kp_mem_show *show, bool several)
@@ -125,12 +140,7 @@ static int tree_show(const struct memory_command *m, struct kp_tree *tree, struc
     kp_tree_fill_stacks(tree, true);
     kp_tree_set_stacks(tree);
     if (kp_memview_build(&view, tree) < 0) {
-        if (show->members) rc = show_it(NULL, m, show, several);
-        else
-            rc = kp_cli_fail("memory",
-                             "%s: no event of memory; record with KPROF_PROFILE_MEMORY=1 (profile_memory=True), or "
-                             "KPROF_MALLOC=trace",
-                             show->label);
+        rc = heap_show(m, show, several);
     } else {
         show->device = device_find(&view, m->device);
         show->from_ns = view.begin_ns;
@@ -144,12 +154,12 @@ static int tree_show(const struct memory_command *m, struct kp_tree *tree, struc
     return rc;
 }
 
-/* What the trace says of the host's heap, to be freed; NULL: nothing, or not in this form. */
+/* What the trace says of the host's heap, to be freed; NULL: nothing. */
 static char *heap_text(const struct memory_command *m, const struct kp_trace_source *source)
 {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *out = m->form == FORM_TABLE || m->form == FORM_JSON ? open_memstream(&text, &bytes) : NULL;
+    FILE *out = open_memstream(&text, &bytes);
     if (!out) return NULL;
     const struct kp_texts texts = kp_trace_source_texts(source);
     bool is_there = kp_heapview_write(out, &texts, m->row_limit, m->form == FORM_JSON, m->places);

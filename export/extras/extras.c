@@ -18,6 +18,7 @@
 #include "export/kp_export.h"
 #include "export/report/folded.h"
 #include "export/report/memory/memblocks.h"
+#include "export/report/memory/mempage.h"
 #include "export/report/libc.h"
 #include "export/report/table.h"
 
@@ -120,7 +121,7 @@ static bool memory_write(struct kp_extras *x, FILE *out)
                                      .from_ns = view.begin_ns,
                                      .to_ns = view.end_ns,
                                      .label = slash ? slash + 1 : x->path};
-    if (any) kp_memhtml_write(out, &view, &show);
+    if (any) kp_mempage_write(out, &view, &show, NULL);
     kp_memview_fini(&view);
     return any;
 }

@@ -5,5 +5,7 @@ SRC_memory := \
     export/report/memory/memcurve.c \
     export/report/memory/memgroups.c \
     export/report/memory/memjson.c \
+    export/report/memory/mempage.c \
     export/report/memory/memsvg.c \
-    export/report/memory/memtable.c
+    export/report/memory/memtable.c \
+    export/report/memory/memticks.c

@@ -170,8 +170,6 @@ void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_
 void kp_memjson_raw(FILE *out, const struct kp_memview *view,
                     size_t device); /* torch's export_memory_timeline(.raw.json.gz) */
 void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show); /* memsvg.c */
-void kp_memhtml_write(FILE *out, const struct kp_memview *view,
-                      const struct kp_mem_show *show); /* the drawing and the tables */
 const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out,
                               size_t bytes);                       /* module and innermost frame */
 long kp_mem_step_at(const struct kp_memview *view, int64_t at_ns); /* index, -1: none */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_memview.c - blocks of memory: what for, the peak, what stays from step to step, on traces written by hand */
 #include "export/report/memory/memblocks.h"
+#include "export/report/memory/mempage.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@ struct world {
     struct kp_memview view;
     char json[32768];
     size_t used;
+    const char *keys; /* members behind the events */
 };
 
 static void add(struct world *w, const char *cat, const char *name, int tid, int ts, int dur, const char *args)
@@ -66,7 +68,7 @@ static void build(struct world *w)
 {
     static char text[33000];
     char why[256];
-    snprintf(text, sizeof text, "{\"profile_memory\":1,\"traceEvents\":[%s]}", w->json);
+    snprintf(text, sizeof text, "{\"profile_memory\":1,\"traceEvents\":[%s]%s}", w->json, w->keys ? w->keys : "");
     assert_int_equal(kineto_text_read(&w->trace, text, strlen(text), false, why, sizeof why), 0);
     assert_int_equal(kp_tree_build(&w->tree, w->trace), 0);
     assert_int_equal(kp_memview_build(&w->view, &w->tree), 0);
@@ -357,6 +359,13 @@ static char *shown(const struct world *w, void (*write)(FILE *, const struct kp_
     return text;
 }
 
+static int count_of(const char *text, const char *word)
+{
+    int n = 0;
+    for (; (text = strstr(text, word)); text++) n++;
+    return n;
+}
+
 static void the_drawing_stands_alone(void **state)
 {
     struct world *w = *state;
@@ -366,14 +375,93 @@ static void the_drawing_stands_alone(void **state)
     char *svg = shown(w, kp_memsvg_write);
     assert_non_null(strstr(svg, "a &lt;b&gt; &amp; &quot;c&quot;"));
     assert_non_null(strstr(svg, "ProfilerStep#4\nAll: "));
-    assert_null(strstr(strstr(svg, "http") + 1, "http")); /* the name of SVG itself, which nobody fetches */
+    assert_int_equal(count_of(svg, "http"), 1); /* the name of SVG itself, which nobody fetches */
     assert_null(strstr(svg, "href"));
     assert_null(strstr(svg, "nan"));
     free(svg);
-    char *html = shown(w, kp_memhtml_write);
-    assert_non_null(strstr(html, "<svg"));
+}
+
+static void page(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
+{
+    kp_mempage_write(out, view, show, "title:\n    a site\n        a <frame>\n");
+}
+
+static void the_page_stands_alone_and_names_what_occurs(void **state)
+{
+    struct world *w = *state;
+    step(w, 3, 1000, 1000, with_seq, 7);
+    step(w, 4, 3000, 5000, with_later_seq, 8);
+    build(w);
+    char *html = shown(w, page);
+    assert_non_null(strstr(html, "<title>Memory: a &lt;b&gt; &amp; &quot;c&quot;</title>"));
     assert_non_null(strstr(html, "Live at the peak, by op"));
+    assert_non_null(strstr(html, KP_MEM_BEFORE_MISSING));
+    assert_non_null(strstr(html, "</i>Gradient</li>"));
+    assert_null(strstr(html, "</i>Parameter</li>")); /* the legend lists only what is there */
+    assert_non_null(strstr(html, "<h3>title:</h3>\n<details><summary>a site</summary>\n<div>a &lt;frame&gt;</div>\n"));
+    assert_null(strstr(html, "http"));
+    assert_null(strstr(html, "<pre"));
+    assert_null(strstr(html, "nan"));
     free(html);
+}
+
+static const char before_keys[] = ",\"kprof_memory_before\":\"50x3 7x1 \",\"kprof_memory_freed\":\"1020.000:1000 \"";
+
+/* Three of a gradient's size: the parameter, and two tensors of its optimizer. */
+static void blocks_of_before_are_parameters_state_or_older(void **state)
+{
+    struct world *w = *state;
+    struct kp_mem_curve c;
+    w->keys = before_keys;
+    step(w, 3, 1000, 1000, with_seq, 7);
+    build(w);
+    assert_true(w->view.devices[0].knows_before);
+    kp_mem_curve_build(&c, &w->view, 0, w->view.begin_ns, w->view.end_ns);
+    assert_int_equal(c.begin.total, 1157);
+    assert_int_equal(c.begin.of[KP_MEM_PARAMETER], 50);
+    assert_int_equal(c.begin.of[KP_MEM_OPTIMIZER], 100);
+    assert_int_equal(c.begin.of[KP_MEM_BEFORE], 1007);
+    assert_int_equal(c.end.of[KP_MEM_BEFORE], 7);
+    assert_int_equal(c.peak.total, 157 + 100 + 50 + 50 + 1000); /* when what nobody knows is there */
+    kp_mem_curve_fini(&c);
+}
+
+static void a_trace_with_nothing_before_says_that_it_knows(void **state)
+{
+    struct world *w = *state;
+    w->keys = ",\"kprof_memory_before\":\"\",\"kprof_memory_freed\":\"\"";
+    op(w, "aten::mul", 10, 100);
+    memory(w, 20, 16, 100);
+    build(w);
+    assert_true(w->view.devices[0].knows_before);
+    assert_int_equal(w->view.block_count, 1);
+}
+
+static void damaged_keys_add_nothing(void **state)
+{
+    struct world *w = *state;
+    w->keys = ",\"kprof_memory_before\":\"-5x3 \",\"kprof_memory_freed\":\"12.5;100 \"";
+    op(w, "aten::mul", 10, 100);
+    memory(w, 20, 16, 100);
+    build(w);
+    assert_int_equal(w->view.block_count, 1);
+}
+
+/* Labels of the size of a bias, in a window of one step that did not see the model made. */
+static void a_label_as_large_as_one_of_many_gradients_is_no_parameter(void **state)
+{
+    struct world *w = *state;
+    op(w, "aten::cat", 1004, 4);
+    memory(w, 1005, 16, 4);
+    range(w, "ProfilerStep#3", 1000, 1000);
+    op_with(w, "aten::linear", 1100, 50, with_seq);
+    memory(w, 1110, 32, 8);
+    node(w, "AddmmBackward0", 7, 1200, 100);
+    memory(w, 1210, 48, 400);
+    memory(w, 1220, 64, 4);
+    build(w);
+    assert_string_equal(taken(w, 1210), "Gradient");
+    assert_string_equal(taken(w, 1005), "Input");
 }
 
 static void torchs_raw_timeline(void **state)
@@ -511,6 +599,11 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(without_marks_steps_end_with_the_optimizers, setup, teardown),
         cmocka_unit_test_setup_teardown(the_drawing_stands_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_page_stands_alone_and_names_what_occurs, setup, teardown),
+        cmocka_unit_test_setup_teardown(blocks_of_before_are_parameters_state_or_older, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_trace_with_nothing_before_says_that_it_knows, setup, teardown),
+        cmocka_unit_test_setup_teardown(damaged_keys_add_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_label_as_large_as_one_of_many_gradients_is_no_parameter, setup, teardown),
         cmocka_unit_test_setup_teardown(torchs_raw_timeline, setup, teardown),
         cmocka_unit_test_setup_teardown(a_trace_without_memory_says_so, setup, teardown),
         cmocka_unit_test(the_heap_of_the_host_is_found_and_told),

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * mempage.c - writes memory as one page: for each device the timeline, its legend and tables; and the host's heap
+ *
+ * The areas are SVG that is stretched to the page's width. All text is HTML over it, so it keeps its size from a
+ * telephone to a wide screen. Nothing is fetched, and there is no script.
+ */
+#include "export/report/memory/mempage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/report/html.h"
+#include "export/report/memory/memticks.h"
+#include "export/report/units.h"
+
+enum { SLICES = 800, HEIGHT = 300, Y_TICKS = 6, X_TICKS = 8, STEP_NUMBERS = 12, PLACE_BYTES = 256 };
+
+static const char style[] =
+    "<style>\n"
+    ":root{color-scheme:light dark;--ink:#1d1d1f;--soft:#62626a;--line:#d9d9de;--back:#fff;\n"
+    "--c0:#1a7f37;--c1:#c98a00;--c2:#3d3d46;--c3:#9370db;--c4:#e0443e;--c5:#2438c9;--c6:#4f9bd9;--c7:#9a9aa2;\n"
+    "--c8:#c9c9d0}\n"
+    "@media(prefers-color-scheme:dark){:root{--ink:#ececf0;--soft:#a4a4ae;--line:#3c3c44;--back:#17171a;\n"
+    "--c0:#3fb963;--c1:#e3b341;--c2:#d8d8de;--c3:#b79bf0;--c4:#ff7b72;--c5:#6f80ff;--c6:#79c0ff;--c7:#85858e;\n"
+    "--c8:#55555e}}\n"
+    "body{margin:0;padding:1rem clamp(.75rem,2.5vw,2.5rem) 3rem;background:var(--back);color:var(--ink);\n"
+    "font:15px/1.45 system-ui,sans-serif}\n"
+    "h1{font-size:1.3rem;margin:.2rem 0;overflow-wrap:anywhere}h1 small{font-weight:400;color:var(--soft)}\n"
+    "h2{font-size:1.15rem;margin:1.6rem 0 .3rem}h3{font-size:1rem;margin:1.4rem 0 .4rem}\n"
+    "p{margin:.2rem 0;color:var(--soft);max-width:60rem}\n"
+    ".plot{position:relative;margin:2rem 2.5rem 1.8rem 4.6rem;height:clamp(190px,32vw,380px);\n"
+    "border-bottom:1px solid var(--soft)}\n"
+    ".plot svg{position:absolute;inset:0;width:100%;height:100%}\n"
+    ".plot span{position:absolute;white-space:nowrap;font-size:12px;color:var(--soft);pointer-events:none}\n"
+    ".y{right:calc(100% + .5rem);transform:translateY(50%)}\n"
+    ".x{top:calc(100% + .3rem);transform:translateX(-50%)}\n"
+    ".s{bottom:calc(100% + .4rem);transform:translateX(-50%)}\n"
+    ".g,.m{stroke:var(--line);vector-effect:non-scaling-stroke}\n"
+    ".m{stroke:var(--soft);stroke-dasharray:3;opacity:.55}\n"
+    ".t{fill:var(--ink);fill-opacity:0}.t:hover{fill-opacity:.2}\n"
+    ".legend{display:flex;flex-wrap:wrap;gap:.3rem 1.1rem;margin:.6rem 0;padding:0;list-style:none;font-size:13px}\n"
+    ".legend i{display:inline-block;width:.8em;height:.8em;margin-right:.4em;border-radius:2px}\n"
+    ".scroll{overflow-x:auto}\n"
+    "table{border-collapse:collapse;font-size:13px;min-width:min(100%,40rem)}\n"
+    "th,td{text-align:left;padding:.28rem .9rem .28rem 0;border-bottom:1px solid var(--line);vertical-align:top;\n"
+    "white-space:nowrap}\n"
+    "th{color:var(--soft);font-weight:600}\n"
+    "th.n,td.n{text-align:right;font-variant-numeric:tabular-nums}\n"
+    "td.o{white-space:normal;overflow-wrap:anywhere;min-width:9rem}\n"
+    "tfoot td{font-weight:600}\n"
+    "details{margin:.3rem 0}summary{cursor:pointer}\n"
+    "details div{font:12px/1.5 ui-monospace,monospace;margin-left:1.2rem;overflow-wrap:anywhere}\n"
+    "@media(max-width:700px){.w{display:none}.plot{margin-left:4.2rem;margin-right:1.2rem}th,td{padding-right:.6rem}}\n"
+    "</style>\n";
+
+struct page {
+    FILE *out;
+    const struct kp_memview *view;
+    const struct kp_mem_show *show;
+    struct kp_mem_curve curve;
+    struct kp_ticks_axis y, x;
+};
+
+static void size_put(FILE *out, const char *class, int64_t bytes)
+{
+    char text[32];
+    fprintf(out, "<td class=\"%s\">%s</td>", class, kp_units_bytes(text, sizeof text, bytes));
+}
+
+/* A cell of class w is left out on a narrow screen. */
+static void text_cell(FILE *out, const char *class, const char *text)
+{
+    fprintf(out, "<td class=\"%s\">", class);
+    kp_html_text(out, text);
+    fputs("</td>", out);
+}
+
+/* ---- the drawing ---- */
+
+static double y_of(const struct page *p, int64_t bytes)
+{
+    return HEIGHT - (double)bytes / kp_ticks_at(&p->y, p->y.count - 1) * HEIGHT;
+}
+
+static double share_of(const struct page *p, int64_t ns)
+{
+    const double span = (double)(p->show->to_ns - p->show->from_ns);
+    return span > 0 ? (double)(ns - p->show->from_ns) / span : 0;
+}
+
+/* Draws a category's area: along its upper edge to the right, along its lower edge back. */
+static void area_put(const struct page *p, const struct kp_mem_sum *slices, unsigned category)
+{
+    int64_t below[SLICES];
+    for (size_t i = 0; i < SLICES; i++) {
+        below[i] = 0;
+        for (unsigned k = 0; k < category; k++) below[i] += slices[i].of[k];
+    }
+    fprintf(p->out, "<path style=\"fill:var(--c%u)\" d=\"", category);
+    for (size_t i = 0; i < SLICES; i++)
+        fprintf(p->out, "%c%zu %.1fh1", i ? 'L' : 'M', i, y_of(p, below[i] + slices[i].of[category]));
+    for (size_t i = SLICES; i-- > 0;) fprintf(p->out, "L%zu %.1fh-1", i + 1, y_of(p, below[i]));
+    fputs("z\"/>\n", p->out);
+}
+
+static void moment_put(const struct page *p, const struct kp_mem_sum *sum, int64_t at_ns)
+{
+    char size[32];
+    const long step = kp_mem_step_at(p->view, at_ns);
+    fprintf(p->out, "%.3f ms", (double)(at_ns - p->view->begin_ns) / 1e6);
+    if (step >= 0) fprintf(p->out, ", step %ld", p->view->steps[step].number);
+    fprintf(p->out, "\nAll: %s", kp_units_bytes(size, sizeof size, sum->total));
+    for (unsigned k = KP_MEM_CATEGORIES; k-- > 0;)
+        if (sum->of[k])
+            fprintf(p->out, "\n%s: %s", kp_mem_category_name(k), kp_units_bytes(size, sizeof size, sum->of[k]));
+}
+
+static bool is_shown(const struct page *p, const struct kp_mem_step *step)
+{
+    return step->from_ns >= p->show->from_ns && step->from_ns <= p->show->to_ns;
+}
+
+static size_t steps_shown(const struct page *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->view->step_count; i++) n += is_shown(p, &p->view->steps[i]);
+    return n;
+}
+
+static void step_lines_put(const struct page *p)
+{
+    const size_t every = kp_ticks_every(steps_shown(p), 3 * STEP_NUMBERS);
+    size_t seen = 0;
+    for (size_t i = 0; i < p->view->step_count; i++) {
+        const struct kp_mem_step *step = &p->view->steps[i];
+        if (!is_shown(p, step) || seen++ % every) continue;
+        fprintf(p->out, "<path class=\"m\" d=\"M%.2f 0v%d\"/>\n", share_of(p, step->from_ns) * SLICES, HEIGHT);
+    }
+}
+
+static void step_numbers_put(const struct page *p)
+{
+    const size_t every = kp_ticks_every(steps_shown(p), STEP_NUMBERS);
+    size_t seen = 0;
+    for (size_t i = 0; i < p->view->step_count; i++) {
+        const struct kp_mem_step *step = &p->view->steps[i];
+        if (!is_shown(p, step) || seen++ % every) continue;
+        const size_t number = (seen - 1) / every;
+        fprintf(p->out, "<span class=\"s%s\" style=\"left:%.2f%%\">%s%ld</span>\n", number % 2 ? " w" : "",
+                share_of(p, step->from_ns) * 100, number ? "" : "step ", step->number);
+    }
+}
+
+static void axes_put(const struct page *p)
+{
+    char text[48];
+    for (int i = 0; i < p->y.count; i++)
+        fprintf(p->out, "<span class=\"y\" style=\"bottom:%.2f%%\">%s</span>\n", 100.0 * i / (p->y.count - 1),
+                kp_ticks_text(text, sizeof text, &p->y, i));
+    for (int i = 0; i < p->x.count; i++)
+        fprintf(p->out, "<span class=\"x%s\" style=\"left:%.2f%%\">%s</span>\n", i % 2 ? " w" : "",
+                share_of(p, p->view->begin_ns + (int64_t)kp_ticks_at(&p->x, i)) * 100,
+                kp_ticks_text(text, sizeof text, &p->x, i));
+}
+
+static void drawing_put(const struct page *p)
+{
+    int64_t at[SLICES];
+    struct kp_mem_sum *slices = kp_mem_curve_slices(&p->curve, p->show->from_ns, p->show->to_ns, SLICES, at);
+    fprintf(p->out, "<div class=\"plot\"><svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\">\n", SLICES, HEIGHT);
+    for (int i = 1; i < p->y.count; i++)
+        fprintf(p->out, "<path class=\"g\" d=\"M0 %.1fh%d\"/>\n", HEIGHT - (double)i * HEIGHT / (p->y.count - 1),
+                SLICES);
+    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
+        if (p->curve.most.of[k]) area_put(p, slices, k);
+    step_lines_put(p);
+    for (size_t i = 0; i < SLICES; i++) {
+        fprintf(p->out, "<rect class=\"t\" x=\"%zu\" width=\"1\" height=\"%d\"><title>", i, HEIGHT);
+        moment_put(p, &slices[i], at[i]);
+        fputs("</title></rect>\n", p->out);
+    }
+    fputs("</svg>\n", p->out);
+    axes_put(p);
+    step_numbers_put(p);
+    fputs("</div>\n", p->out);
+    free(slices);
+}
+
+static void legend_put(const struct page *p)
+{
+    fputs("<ul class=\"legend\">\n", p->out);
+    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
+        if (p->curve.most.of[k])
+            fprintf(p->out, "<li><i style=\"background:var(--c%u)\"></i>%s</li>\n", k, kp_mem_category_name(k));
+    fputs("</ul>\n", p->out);
+}
+
+/* ---- tables ---- */
+
+static void table_open(FILE *out, const char *title, const char *about)
+{
+    fprintf(out, "<h3>%s</h3>\n", title);
+    if (about) fprintf(out, "<p>%s</p>\n", about);
+    fputs("<div class=\"scroll\"><table>\n", out);
+}
+
+static void sums_row(const struct page *p, const char *name, const int64_t of[4])
+{
+    fprintf(p->out, "<tr><td>%s</td>", name);
+    for (int i = 0; i < 4; i++) size_put(p->out, i == 1 ? "n w" : "n", of[i]);
+    fputs("</tr>\n", p->out);
+}
+
+static void categories_put(const struct page *p)
+{
+    const struct kp_mem_curve *c = &p->curve;
+    table_open(p->out, "By category", NULL);
+    fputs("<thead><tr><th>Category</th><th class=\"n\">At the peak</th><th class=\"n w\">Its own highest</th><th "
+          "class=\"n\">At the start</th><th class=\"n\">At the end</th></tr></thead>\n",
+          p->out);
+    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
+        if (c->most.of[k])
+            sums_row(p, kp_mem_category_name(k),
+                     (const int64_t[]){c->peak.of[k], c->most.of[k], c->begin.of[k], c->end.of[k]});
+    fputs("<tfoot>", p->out);
+    sums_row(p, "All", (const int64_t[]){c->peak.total, c->most.total, c->begin.total, c->end.total});
+    fputs("</tfoot></table></div>\n", p->out);
+}
+
+static size_t rows_shown(const struct page *p, const struct kp_mem_groups *g)
+{
+    return p->show->row_limit < 0 || (size_t)p->show->row_limit > g->count ? g->count : (size_t)p->show->row_limit;
+}
+
+static bool has_places(const struct kp_mem_groups *g)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (g->rows[i].stack) return true;
+    return false;
+}
+
+static void places_put(const struct page *p, const struct kp_mem_group *row, bool places)
+{
+    const struct kp_kineto *trace = p->view->tree->trace;
+    const char *op = kp_kineto_text(trace, row->op);
+    char place[PLACE_BYTES];
+    text_cell(p->out, "o", *op ? op : row->is_older ? "(before the window)" : "(outside any op)");
+    text_cell(p->out, places ? "o w" : "o", kp_kineto_text(trace, row->top));
+    if (places) text_cell(p->out, "o", kp_mem_place_text(p->view, row->stack, place, sizeof place));
+    fputs("</tr>\n", p->out);
+}
+
+static void places_head(FILE *out, bool places)
+{
+    fprintf(out, "<th>Op</th><th%s>Outermost op</th>%s</tr></thead>\n", places ? " class=\"w\"" : "",
+            places ? "<th>Module, line</th>" : "");
+}
+
+static void rest_put(const struct page *p, const struct kp_mem_groups *g, size_t shown)
+{
+    int64_t bytes = 0;
+    size_t blocks = 0;
+    for (size_t i = shown; i < g->count; i++) bytes += g->rows[i].bytes, blocks += g->rows[i].count;
+    if (shown == g->count) return;
+    fputs("<tr>", p->out);
+    size_put(p->out, "n", bytes);
+    fprintf(p->out, "<td class=\"n\">%zu</td><td colspan=\"5\">%zu more rows</td></tr>\n", blocks, g->count - shown);
+}
+
+static void live_put(const struct page *p, size_t device)
+{
+    struct kp_mem_groups g;
+    kp_mem_groups_live(&g, p->view, device, p->curve.peak_ns);
+    const size_t shown = rows_shown(p, &g);
+    const bool places = has_places(&g);
+    table_open(p->out, "Live at the peak, by op",
+               places ? NULL : "KPROF_WITH_STACK=ops adds the module and the line of the program.");
+    fputs("<thead><tr><th class=\"n\">Size</th><th class=\"n\">Blocks</th><th>Category</th>", p->out);
+    places_head(p->out, places);
+    for (size_t i = 0; i < shown; i++) {
+        fputs("<tr>", p->out);
+        size_put(p->out, "n", g.rows[i].bytes);
+        fprintf(p->out, "<td class=\"n\">%zu</td><td>%s</td>", g.rows[i].count,
+                kp_mem_category_name(g.rows[i].category));
+        places_put(p, &g.rows[i], places);
+    }
+    rest_put(p, &g, shown);
+    if (p->curve.device->before_bytes) {
+        fputs("<tr>", p->out);
+        size_put(p->out, "n", p->curve.device->before_bytes);
+        fprintf(p->out, "<td></td><td colspan=\"4\">%s</td></tr>\n", kp_mem_category_name(KP_MEM_BEFORE));
+    }
+    fputs("</table></div>\n", p->out);
+    kp_mem_groups_fini(&g);
+}
+
+static void leak_row(const struct page *p, const struct kp_mem_group *row, bool places)
+{
+    fputs("<tr>", p->out);
+    size_put(p->out, "n", row->bytes);
+    fprintf(p->out, "<td class=\"n\">%zu</td>", row->count);
+    size_put(p->out, "n", row->bytes / row->steps);
+    fprintf(p->out, "<td>%ld, in %ld to %ld</td>", row->steps, p->view->steps[row->first_step].number,
+            p->view->steps[row->last_step].number);
+    places_put(p, row, places);
+}
+
+static void leaks_put(const struct page *p, size_t device)
+{
+    struct kp_mem_groups g;
+    if (p->view->step_count < 3) {
+        fprintf(p->out,
+                "<h3>What grows from step to step</h3><p>The window has %zu step%s. Three are needed to tell.</p>\n",
+                p->view->step_count, p->view->step_count == 1 ? "" : "s");
+        return;
+    }
+    kp_mem_groups_leaks(&g, p->view, device);
+    const bool places = has_places(&g);
+    const size_t shown = rows_shown(p, &g);
+    if (!g.count) {
+        fputs("<h3>Nothing grows from step to step</h3>\n", p->out);
+    } else {
+        table_open(p->out, "Grows from step to step",
+                   "Allocated in one step, and still there when the last step ends.");
+        fputs("<thead><tr><th class=\"n\">Size</th><th class=\"n\">Blocks</th><th class=\"n\">A step</th><th>Steps "
+              "that left "
+              "some</th>",
+              p->out);
+        places_head(p->out, places);
+        for (size_t i = 0; i < shown; i++) leak_row(p, &g.rows[i], places);
+        rest_put(p, &g, shown);
+        fputs("</table></div>\n", p->out);
+    }
+    kp_mem_groups_fini(&g);
+}
+
+static void outs_put(const struct page *p, size_t device)
+{
+    for (size_t i = 0; i < p->view->out_count; i++) {
+        const struct kp_mem_out *o = &p->view->outs[i];
+        char wanted[32], had[32];
+        if (o->device != device || o->at_ns < p->show->from_ns || o->at_ns > p->show->to_ns) continue;
+        fprintf(p->out, "<p><b>Out of memory</b> at %.3f ms: %s asked for, %s allocated then, in ",
+                (double)(o->at_ns - p->view->begin_ns) / 1e6, kp_units_bytes(wanted, sizeof wanted, o->bytes),
+                kp_units_bytes(had, sizeof had, o->allocated));
+        kp_html_text(p->out, o->place.op < 0 ? "no op" : kp_mem_op_name(p->view, o->place.op));
+        fputs("</p>\n", p->out);
+    }
+}
+
+/* ---- the page ---- */
+
+static void facts_put(const struct page *p, const struct kp_mem_device *d)
+{
+    char size[32];
+    const long step = kp_mem_step_at(p->view, p->curve.peak_ns);
+    fprintf(p->out, "<h2>%s: peak %s</h2>\n<p>At %.3f ms", d->name,
+            kp_units_bytes(size, sizeof size, p->curve.peak.total),
+            (double)(p->curve.peak_ns - p->view->begin_ns) / 1e6);
+    if (step >= 0) fprintf(p->out, " (step %ld)", p->view->steps[step].number);
+    fprintf(p->out, ", %zu blocks in the window", d->count);
+    if (d->reserved_most >= 0)
+        fprintf(p->out, ", at most %s reserved", kp_units_bytes(size, sizeof size, d->reserved_most));
+    fprintf(p->out, ".%s</p>\n", d->knows_before ? "" : " " KP_MEM_BEFORE_MISSING);
+}
+
+static void device_put(struct page *p, size_t device)
+{
+    const struct kp_mem_device *d = &p->view->devices[device];
+    const int64_t begin_ns = p->view->begin_ns;
+    kp_mem_curve_build(&p->curve, p->view, device, p->show->from_ns, p->show->to_ns);
+    p->y = kp_ticks_bytes(p->curve.peak.total, Y_TICKS);
+    p->x = kp_ticks_time(p->show->from_ns - begin_ns, p->show->to_ns - begin_ns, X_TICKS);
+    facts_put(p, d);
+    outs_put(p, device);
+    if (d->count || d->before_bytes) {
+        legend_put(p);
+        drawing_put(p);
+        categories_put(p);
+        live_put(p, device);
+        leaks_put(p, device);
+    }
+    kp_mem_curve_fini(&p->curve);
+}
+
+/* Lines of the heap's text by their indent: a title, a site, a frame of the site's stack. */
+static void heap_put(FILE *out, const char *text)
+{
+    bool in_site = false;
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        const size_t indent = strspn(text, " ");
+        char line[4096];
+        n = strcspn(text, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)(n > indent ? n - indent : 0), text + (n > indent ? indent : n));
+        if (in_site && indent < 8) fputs("</details>\n", out), in_site = false;
+        if (!line[0]) continue;
+        const bool is_title = !indent && line[strlen(line) - 1] == ':';
+        const char *tag = is_title ? "h3" : indent < 4 ? "p" : indent < 8 ? "summary" : "div";
+        if (indent >= 4 && indent < 8) fputs("<details>", out), in_site = true;
+        fprintf(out, "<%s>", tag);
+        kp_html_text(out, line);
+        fprintf(out, "</%s>\n", tag);
+    }
+    if (in_site) fputs("</details>\n", out);
+}
+
+static void head_put(FILE *out, const char *path, const struct kp_memview *view)
+{
+    const char *slash = strrchr(path, '/'), *label = slash && slash[1] ? slash + 1 : path;
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n", out);
+    fputs("<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>Memory: ", out);
+    kp_html_text(out, label);
+    fprintf(out, "</title>\n%s</head>\n<body>\n<h1>Memory <small>", style);
+    kp_html_text(out, label);
+    fputs("</small></h1>\n", out);
+    if (view)
+        fprintf(out, "<p>A window of %.1f ms, %zu step%s. 1 MB is 1,048,576 bytes.</p>\n",
+                (double)(view->end_ns - view->begin_ns) / 1e6, view->step_count, view->step_count == 1 ? "" : "s");
+}
+
+void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show, const char *heap)
+{
+    struct page p = {.out = out, .view = view, .show = show};
+    head_put(out, show->label, view);
+    if (view && view->no_addresses)
+        fputs("<p>Some events of memory have no address (traces of 2021): they are left out.</p>\n", out);
+    for (size_t d = 0; view && d < view->device_count; d++)
+        if (show->device < 0 || (size_t)show->device == d) device_put(&p, d);
+    if (heap) {
+        fputs("<h2>Heap of the host</h2>\n", out);
+        heap_put(out, heap);
+    }
+    fputs("</body></html>\n", out);
+}
