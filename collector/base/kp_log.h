@@ -36,6 +36,8 @@ void kp_log_release(void); /* in a forked child: the pipe's reader must not wait
 size_t kp_fmt(char *buf, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 size_t kp_vfmt(char *buf, size_t size, const char *format, va_list args);
 
+const char *kp_log_error_text(int err); /* "Not a directory" for ENOTDIR or -ENOTDIR; from anywhere, in English */
+
 /* Logs once for each place in the source. */
 #define KP_LOG_ONCE(level, ...)                                                                               \
     do {                                                                                                      \

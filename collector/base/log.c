@@ -143,16 +143,22 @@ static bool is_still_file(int fd)
            s.st_ino == kp_load_relaxed(&file_inode);
 }
 
+const char *kp_log_error_text(int err)
+{
+    const char *const text = strerrordesc_np(err < 0 ? -err : err); /* constant, unlike strerror's */
+    return text ? text : "unknown error";
+}
+
 /*
  * Says once, on stderr, that the log file cannot be used. If the file was in use before, lines are lost instead: the
  * host's stderr stays clean.
  */
 static void file_miss(int rc, const char *why)
 {
-    char text[48];
+    char text[96];
     /* pairs with: itself */
     if (kp_load_relaxed(&was_file_open) || kp_exchange_acq_rel(&where, TO_STDERR) != TO_FILE) return;
-    if (!why) kp_fmt(text, sizeof text, "cannot be opened (error %d)", -rc);
+    if (!why) kp_fmt(text, sizeof text, "cannot be opened (%s)", kp_log_error_text(rc));
     kp_log(0, "KPROF_LOG=%s %s, using stderr", file_path, why ? why : text);
 }
 

@@ -219,7 +219,7 @@ static int map(struct kp_reader *r, int fd, const char *path, char *why, size_t 
     } else if (!rc) {
         r->file_bytes = (size_t)st.st_size;
         rc = kp_io_mmap(&p, r->file_bytes, PROT_READ, MAP_SHARED, fd, 0);
-        if (rc) kp_fmt(why, why_bytes, "%s: cannot be mapped (error %d)", path, -rc);
+        if (rc) kp_fmt(why, why_bytes, "%s: cannot be mapped (%s)", path, kp_log_error_text(rc));
     }
     r->file = p;
     if (!rc) r->chunks = chunks_count(r, fd);
@@ -244,7 +244,7 @@ int kp_reader_open(struct kp_reader **out, const char *path, char *why, size_t w
     const int fd = kp_io_open(path, O_RDONLY | O_NONBLOCK, 0); /* do not wait for a pipe */
     *out = NULL;
     if (fd < 0) {
-        kp_fmt(why, why_bytes, "%s: cannot be opened (error %d)", path, -fd);
+        kp_fmt(why, why_bytes, "%s: cannot be opened (%s)", path, kp_log_error_text(fd));
         return fd;
     }
     const int rc = kp_reader_open_fd(out, fd, path, why, why_bytes);

@@ -276,8 +276,8 @@ void kp_spool_refuse(int rc)
 {
     kp_store_relaxed(&kp_spool.grow_error, KP_LOSS_DISK);
     kp_store_relaxed(&retry_at_ns, kp_clock_ns(CLOCK_MONOTONIC) + KP_SPOOL_RETRY_NS);
-    KP_LOG_ONCE(0, "cannot grow the spool %s (error %d%s); what it holds is kept, events that find no room are counted",
-                kp_spool.path, -rc, rc == -ENOSPC ? ", no space left" : "");
+    KP_LOG_ONCE(0, "cannot grow the spool %s (%s); what it holds is kept, events that find no room are counted",
+                kp_spool.path, kp_log_error_text(rc));
 }
 
 void kp_spool_retry(void) { kp_store_relaxed(&retry_at_ns, 0); }

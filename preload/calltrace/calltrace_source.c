@@ -224,7 +224,7 @@ static void say_nothing(const char *glob, size_t bytes)
     if (bytes >= sizeof text) bytes = sizeof text - 1;
     memcpy(text, glob, bytes);
     text[bytes] = 0;
-    kp_log(0, "KPROF_SYMBOLS: nothing calls a function like %s through a word that can be taken", text);
+    kp_log(0, "KPROF_SYMBOLS: no call to %s goes through a PLT or GOT slot, so none is recorded", text);
 }
 
 /* Logs the globs that matched no function. */
@@ -256,16 +256,15 @@ static void say(const struct report *r, const struct kp_calltrace_hidden *hidden
         /* a program that was started by a shell or launcher with this setting, which has logged it already */
         const bool is_known = !r->unhooked && !hidden->functions && !kp_parent_lacks("KPROF_SYMBOLS=");
         kp_log(is_known,
-               "KPROF_SYMBOLS: nothing calls a function like %s through a word that can be taken (%u of them are "
+               "KPROF_SYMBOLS: no call to %s goes through a PLT or GOT slot, so none is recorded (%u such functions "
                "defined, %u static or hidden%s)",
                globs, r->unhooked + hidden->functions, hidden->functions, bare);
         return;
     }
     /* logged at level 1 if the program calls none of them, as many programs that a shell starts */
     kp_log(r->called ? 0 : 1,
-           "KPROF_SYMBOLS: %u functions are hooked, by %u words that calls go through; not to be hooked: %u more that "
-           "no such word leads to, "
-           "%u static or hidden ones, %u words that serve as pointers, too%s%s",
+           "KPROF_SYMBOLS: %u functions hooked through %u PLT/GOT slots; not hooked: %u without a slot, "
+           "%u static or hidden, %u slots that also serve as pointers%s%s",
            hooked, words_n, r->unhooked, hidden->functions, left_n, bare, full_n ? "; the table is full" : "");
     say_unmatched(r->used);
 }

@@ -89,6 +89,6 @@ void kp_graphs_attach(void)
         int err = l->found ? kp_hook_add_taps(l->taps, l->found) : 0;
         l->is_done = (l->found || handle) && err != -EBUSY; /* else the next call tries again */
         if (err && err != -EBUSY)
-            kp_log(1, "captures of CUDA graphs through %s cannot be seen (error %d)", l->stem, -err);
+            kp_log(1, "captures of CUDA graphs through %s cannot be seen (%s)", l->stem, kp_log_error_text(err));
     }
 }

@@ -60,7 +60,7 @@ static void stall(uint64_t since)
     uint32_t n = kp_add_acq_rel(&kp_cupti_helper.stalls, 1) + 1;
     kp_store_relaxed(&kp_cupti_helper.stalled_cycle, is_for_an_older_window() ? 0 : kp_gate_cycle(kp_gate_get()));
     kp_log(n <= KP_CUPTI_HELPER_STALLS_SAID ? 0 : 1,
-           "a call into CUPTI takes longer than %d s: what the GPU does until it returns is not recorded",
+           "a CUPTI call has not returned for %d s: GPU work is not recorded until it does",
            KP_CUPTI_HELPER_HANG_MS / 1000);
     kp_fmt(text, sizeof text, "%u", (unsigned)n);
     kp_cupti_note("gpu_stalls", text);

@@ -323,9 +323,9 @@ int kp_tee_start(uint32_t config_cupti)
     int err = kp_hook_add_taps(found, count);
     if (err && err != -EBUSY && err != -EEXIST)
         kp_log(0,
-               "the program's use of CUPTI cannot be followed (error %d): beside torch.profiler one of the two may "
+               "the program's use of CUPTI cannot be followed (%s): beside torch.profiler one of the two may "
                "miss GPU work",
-               -err);
+               kp_log_error_text(err));
     return err;
 }
 

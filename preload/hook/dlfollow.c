@@ -90,7 +90,9 @@ static void scan_and_tell(void)
     kp_store_relaxed(&is_telling, true); /* published by kp_modules_apply's release of last_adds */
     if (is_started) {
         int err = kp_modules_apply(taps, KP_HOOK_DL_TAPS, false);
-        if (err) KP_LOG_ONCE(0, "the list of modules is not complete (error %d): a late torch may go unnoticed", -err);
+        if (err)
+            KP_LOG_ONCE(0, "the list of modules is not complete (%s): a late torch may go unnoticed",
+                        kp_log_error_text(err));
     }
     kp_run_modules_changed();
     kp_store_release(&is_telling, false); /* pairs with: scan_if_changed */

@@ -63,7 +63,9 @@ static void tap_word(struct words *w, const struct kp_slot *slot)
     for (uint32_t i = 0; i < w->tap_count; i++) {
         if (holds != (uintptr_t)w->taps[i].real) continue;
         const int err = kp_got_write(slot, holds, (uintptr_t)w->taps[i].tap);
-        if (err) KP_LOG_ONCE(0, "the loader's own calls of %s are not recorded (error %d)", w->taps[i].symbol, -err);
+        if (err)
+            KP_LOG_ONCE(0, "the loader's own calls of %s are not recorded (%s)", w->taps[i].symbol,
+                        kp_log_error_text(err));
         else w->tapped++;
     }
 }

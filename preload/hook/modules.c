@@ -249,9 +249,9 @@ static int tap_word(const struct module *m, const struct kp_slot *slot)
     const int err = tap ? kp_got_write(slot, holds, (uintptr_t)tap->tap) : -ENOENT;
     if (tap && err && err != -EAGAIN)
         KP_LOG_ONCE(0,
-                    "a page of a module could not be made writable (error %d): its calls of %s, and maybe others, are "
+                    "a page of a module could not be made writable (%s): its calls of %s, and maybe others, are "
                     "not recorded",
-                    -err, kp_wanted_name(slot->name));
+                    kp_log_error_text(err), kp_wanted_name(slot->name));
     return err ? -1 : 1;
 }
 

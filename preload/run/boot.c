@@ -362,7 +362,7 @@ static void after_fork_in_child(void)
 /* Logs why nothing will be recorded. */
 static int refuse(const char *why, int err)
 {
-    kp_log(0, "nothing is recorded: %s (error %d)", why, -err);
+    kp_log(0, "nothing is recorded: %s (%s)", why, kp_log_error_text(err));
     return err;
 }
 
@@ -398,11 +398,11 @@ static void attach_first(void)
     int err = kp_hook_start();
     if (err)
         kp_log(0,
-               "not all modules could be tapped (error %d): what runs in them, and libraries opened later, may not be "
+               "not all modules could be tapped (%s): what runs in them, and libraries opened later, may not be "
                "recorded",
-               -err);
+               kp_log_error_text(err));
     if (!err) err = kp_getenv_start(config->activities & KP_ACTIVITY_CUDA, kp_locks_rows, KP_LOCKS_ROWS);
-    if (err) kp_log(0, "NVTX ranges cannot be recorded (error %d)", -err);
+    if (err) kp_log(0, "NVTX ranges cannot be recorded (%s)", kp_log_error_text(err));
     modules_changed();
 }
 
@@ -462,9 +462,7 @@ __attribute__((destructor)) static void kprof_end(void)
     bool is_ended = kp_cycle_end_run();
     if (kp_thread_self) kp_store_release(&kp_thread_self->inside, 0); /* pairs with: quiesce.c:is_quiet */
     if (is_ended) kp_finish_exit();
-    else
-        kp_log(0, "exit() struck a step in the middle: no trace is written now, see: kprof recover %s",
-               kp_record_path());
+    else kp_log(0, "exit() was called during a step: no trace was written; run: kprof recover %s", kp_record_path());
     kp_gate_set(0);
     kp_run_set_active(false);
     errno = saved;

@@ -75,8 +75,8 @@ static int folder_open(const char *above)
     if (fd == -EPERM || fd == -ENOTDIR || fd == -ELOOP) {
         kp_store_relaxed(&is_refused, true);
         KP_LOG_ONCE(0,
-                    "%s is another user's, no folder, or everybody may write to it: forked children and workers are "
-                    "not recorded there",
+                    "%s belongs to another user, is not a folder, or is writable by all: forked children are not "
+                    "recorded there",
                     path);
     }
     return fd;
@@ -116,7 +116,7 @@ void kp_children_setup(const struct kp_config *config)
     const int fd = kp_filecheck_open_own(folder, name, O_RDWR);
     kp_io_close(folder);
     if (fd == -EPERM || fd == -ELOOP)
-        kp_log(0, "%s is not a file of this user alone: this process is nobody's worker", name);
+        kp_log(0, "%s belongs to another user or has a second name: this process is not recorded as a worker", name);
     struct family *theirs = fd < 0 ? NULL : family_map(fd);
     if (!theirs) return;
     kp_store_release(&family, theirs); /* pairs with: children.c:follow */

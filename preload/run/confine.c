@@ -34,7 +34,7 @@ static void confine(const char *what, const char *how)
 {
     int saved = errno;
     if (!kp_run_is_active() || !kp_run_is_owner()) return;
-    kp_log(!kp_run_may_log(), "the program %s (%s): what it does from here on is not recorded", what, how);
+    kp_log(!kp_run_may_log(), "the program %s (%s): recording stops here", what, how);
     kp_run_end_early();
     (void)kp_helpers_pause(REST_MS);
     kp_clock_forbid();

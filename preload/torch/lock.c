@@ -69,7 +69,7 @@ void kp_torch_lock_find(const struct kp_torch_api *api)
     if (!adding.seen && !removing.seen) return;
     if (adding.seen == 1 && removing.seen == 1 && adding.first == removing.first) list_lock = adding.first;
     is_unclear = !list_lock;
-    if (is_unclear) kp_log(1, "which lock torch takes for its callbacks is not clear: forked children record no ops");
+    if (is_unclear) kp_log(1, "torch's callback mutex was not found: forked children record no ops");
 }
 
 bool kp_torch_lock_take(void)

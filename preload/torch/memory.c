@@ -187,7 +187,7 @@ static void tap_cpu(const struct kp_torch_api *api)
 {
     uintptr_t inside = (uintptr_t)api->alloc_cpu;
     if (!api->alloc_cpu || !api->free_cpu || !api->memory_enabled || !dl_iterate_phdr(find_code, &inside)) {
-        kp_log(0, "this torch has no CPU allocator we know: KPROF_PROFILE_MEMORY=1 records devices only");
+        kp_log(0, "this torch's CPU allocator is not supported: KPROF_PROFILE_MEMORY=1 records devices only");
         return;
     }
     tap_add("_ZN3c109alloc_cpuEm", (uintptr_t)api->alloc_cpu, (uintptr_t)tap_alloc_cpu);
@@ -209,5 +209,5 @@ void kp_torch_memory_attach(const struct kp_torch_api *api)
                             : "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE",
             (uintptr_t)real_report_oom, (uintptr_t)tap_report_oom);
     int err = kp_hook_add_taps_own(taps, taps_n);
-    if (err) kp_log(0, "torch's allocators cannot be tapped (error %d): no memory is recorded", -err);
+    if (err) kp_log(0, "torch's allocators cannot be tapped (%s): no memory is recorded", kp_log_error_text(err));
 }

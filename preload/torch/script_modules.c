@@ -33,8 +33,7 @@ void kp_torch_modules_attach(const struct kp_torch_api *api, const char *version
 {
     is_usable = api->modules && api->text_drop && api->block_drop && api->set_register && api->set_place &&
                 api->catch_begin && api->catch_end;
-    if (!is_usable)
-        kp_log(0, "torch %s does not tell TorchScript's modules: recorded without Module Hierarchy", version);
+    if (!is_usable) kp_log(0, "torch %s has no currentModuleHierarchy: recorded without Module Hierarchy", version);
 }
 
 /* ---- exceptions ---- */

@@ -176,7 +176,7 @@ static bool attach(void)
         if (wants_native) kp_unwind_modules_changed();
         kp_store_release(&attached, true); /* pairs with: set_mode */
     } else {
-        KP_LOG_ONCE(0, "libtorch_cpu has no RecordFunction callbacks we can use: torch is not profiled");
+        KP_LOG_ONCE(0, "libtorch_cpu lacks RecordFunction callbacks: torch is not profiled");
     }
     errno = saved;
     return usable;

@@ -462,8 +462,8 @@ void kp_unwind_setup(void)
     struct slot *table = kp_map_alloc(RULES * sizeof *table);
     const int err = !table ? -ENOMEM : kp_io_peek_pages(&end, sizeof end);
     if (err)
-        kp_log(0, "there are no machine code stacks: %s (error %d)",
-               table ? "a thread's stack cannot be read with care" : "no memory", -err);
+        kp_log(0, "there are no machine code stacks: %s (%s)",
+               table ? "a thread's stack cannot be read with care" : "no memory", kp_log_error_text(err));
     kp_store_release(&rules, table); /* pairs with: walk.c:kp_unwind_walk */
 }
 

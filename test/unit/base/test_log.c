@@ -148,7 +148,7 @@ static void what_is_no_file_of_ours_is_refused_and_stays_as_it_is(void **state)
         {path_of("fifo"), "is no regular file, using stderr\nkprof: a line\n"},
         {"/dev/null", "is no regular file, using stderr\nkprof: a line\n"},
         {"/", "is no regular file, using stderr\nkprof: a line\n"},
-        {"/proc/none/x", "cannot be opened (error 2), using stderr\nkprof: a line\n"},
+        {"/proc/none/x", "cannot be opened (No such file or directory), using stderr\nkprof: a line\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char begin[700];
