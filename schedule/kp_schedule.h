@@ -31,6 +31,9 @@ int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsi
 /* Number of finished steps after which the first trace is complete, or UINT64_MAX (no schedule). */
 uint64_t kp_schedule_steps_needed(const struct kp_schedule *schedule);
 
+/* Whether no step from `step` on is recorded: the schedule has a `repeat`, and all of them are over. */
+bool kp_schedule_is_over(const struct kp_schedule *schedule, uint64_t step);
+
 /* The source of a step, by rank. Once a higher rank has stepped, a lower one never steps again. */
 enum kp_step_source { KP_STEP_NONE, KP_STEP_TIME, KP_STEP_DATALOADER, KP_STEP_OPTIMIZER, KP_STEP_RANGE, KP_STEP_API };
 const char *kp_step_source_name(enum kp_step_source source);

@@ -42,6 +42,12 @@ uint64_t kp_schedule_steps_needed(const struct kp_schedule *s)
     return s->skip_first + (s->skip_first_wait ? 0 : s->wait) + s->warmup + s->active;
 }
 
+bool kp_schedule_is_over(const struct kp_schedule *s, uint64_t step)
+{
+    const uint64_t cycle = s->wait + s->warmup + s->active, skipped = s->skip_first_wait ? s->wait : 0;
+    return s->set && s->repeat && step >= s->skip_first && (step - s->skip_first + skipped) / cycle >= s->repeat;
+}
+
 /* The field that a key names, or NULL. */
 static uint64_t *field_named(struct kp_schedule *s, const char *key, size_t length)
 {

@@ -179,6 +179,8 @@ struct kp_record_options {
 int kp_record_open(const struct kp_record_options *options);
 bool kp_record_is_open(void);
 const char *kp_record_path(void);
+/* Removes the spool's name: all that was asked for is written. The open file goes on until the process ends. */
+void kp_record_forgo(void);
 /*
  * Opens this process's own spool to read it, also when the file was removed. -ENOENT: it cannot be reached. The
  * caller closes it.

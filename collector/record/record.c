@@ -46,8 +46,8 @@ int kp_record_open(const struct kp_record_options *options)
     uint32_t state = kp_load_relaxed(&kp_spool.state);
     int rc = state == KP_SPOOL_OPEN ? 0 : state == KP_SPOOL_SHUT ? -ESHUTDOWN : rooms_open(options);
     if (rc < 0 && state == KP_SPOOL_NONE) {
-        KP_LOG_ONCE(0, "cannot make a spool in %s (error %d); nothing is recorded", options->dir,
-                    -rc); /* once also for forked children */
+        KP_LOG_ONCE(0, "nothing is recorded: no file can be made in %s (%s); KPROF_DIR names another folder",
+                    options->dir, kp_log_error_text(rc)); /* once also for forked children */
         kp_store_release(&kp_spool.state, KP_SPOOL_NONE);
         kp_meta_after_fork();
         kp_string_after_fork();
@@ -65,6 +65,14 @@ bool kp_record_is_open(void) { return kp_spool_is_ours(); }
 const char *kp_record_path(void) { return kp_spool.path; }
 
 int kp_record_reopen(void) { return kp_spool_reopen(); }
+
+void kp_record_forgo(void)
+{
+    pthread_mutex_lock(&lock);
+    /* Without a descriptor the file could not be reached any more. */
+    if (kp_spool_is_ours() && kp_load_relaxed(&kp_spool.fd) >= 0) kp_spool_unlink();
+    pthread_mutex_unlock(&lock);
+}
 
 bool kp_record_is_full(void)
 {

@@ -405,6 +405,15 @@ void kp_cycle_after_fork(void) { pthread_mutex_unlock(&cycle_lock); }
 
 bool kp_cycle_ever_recorded(void) { return ever_recorded; }
 
+bool kp_cycle_is_over(void)
+{
+    struct held held;
+    lock_take(&held);
+    const bool is_over = !current.number && !waiting_count && kp_schedule_is_over(&schedule, step_number);
+    lock_give(&held);
+    return is_over;
+}
+
 static bool are_sources_drained(uint64_t end)
 {
     bool are_drained = true; /* every source is asked, as the first call tells it that the window is over */

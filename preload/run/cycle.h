@@ -46,6 +46,8 @@ void kp_cycle_begin_in_child(const struct kp_schedule *schedule, const struct kp
 /* Keeps the number of the recording window in *word from now on; 0: none. Any thread, not at a step. */
 void kp_cycle_show_window(_Atomic uint32_t *word);
 bool kp_cycle_ever_recorded(void);
+/* Whether the schedule is over: no window is open or waits to be closed, and only kprof_start can open another. */
+bool kp_cycle_is_over(void);
 /*
  * Takes the oldest ended window, if its sources are drained; the caller then owns it. At exit it does not wait for
  * sources. false: there is none. One thread at a time.

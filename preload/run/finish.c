@@ -168,6 +168,18 @@ static void account(struct kp_rec_cycle *cycle, int err, const struct kp_export_
     kp_record_recycle(cycle->cycle);
 }
 
+/*
+ * Once the last window of a schedule with `repeat` is written, the spool's name goes: a process that is killed later
+ * (an actor of Ray) leaves no file. The open file serves a window of kprof_start() until the process ends.
+ */
+static void spool_forgo(void)
+{
+    pthread_mutex_lock(&finish_lock);
+    const bool is_done = !exiting && !export_count && !total.failed && !total.kept && kp_cycle_is_over();
+    pthread_mutex_unlock(&finish_lock);
+    if (is_done) kp_record_forgo();
+}
+
 static int spool_open(struct kp_reader **reader, char *why, size_t why_bytes)
 {
     const int fd = kp_record_reopen();
@@ -183,8 +195,8 @@ static int spool_open(struct kp_reader **reader, char *why, size_t why_bytes)
 static void say_failed(int err, const char *why)
 {
     const bool is_kept = kp_record_is_in_place();
-    kp_log(0, "no trace written to %s: %s (error %d); the records %s %s%s", kp_run_out_dir(),
-           why[0] ? why : "export failed", -err, is_kept ? "stay in" : "are lost with", kp_record_path(),
+    kp_log(0, "no trace written to %s: %s (%s); the records %s %s%s", kp_run_out_dir(), why[0] ? why : "export failed",
+           kp_log_error_text(err), is_kept ? "stay in" : "are lost with", kp_record_path(),
            is_kept ? ", see: kprof recover" : ", which was removed");
 }
 
@@ -203,9 +215,9 @@ static void say_extras(const struct kp_export_result *result)
     said |= missing;
     if (result->extras_error && missing)
         kp_log(0,
-               "not all of KPROF_EXPORT could be written to %s (error %d); `kprof report`, `stacks` and `memory` make "
+               "not all of KPROF_EXPORT could be written to %s (%s); `kprof report`, `stacks` and `memory` make "
                "it of the trace",
-               kp_run_out_dir(), -result->extras_error);
+               kp_run_out_dir(), kp_log_error_text(result->extras_error));
     for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows && !result->extras_error; i++)
         if (missing & extra_rows[i].bit)
             kp_log(0, "nothing to write as %s: %s", extra_rows[i].end + 1, extra_rows[i].option);
@@ -239,6 +251,7 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
     if (err && err != -ENODATA) say_failed(err, why);
     if (!err) say_extras(&result);
     account(cycle, err, &result);
+    spool_forgo();
 }
 
 static void *export_thread(void *unused)

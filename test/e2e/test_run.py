@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -192,6 +193,40 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert said.returncode == 0, said.stderr
     names = facts.collections.Counter(e["name"] for e in facts.spans(facts.load(run.trace)))
     assert names["aten::linear"] == 4 and names["Optimizer.step#SGD.step"] == 4
+
+
+def test_a_schedule_that_is_over_leaves_no_spool_to_a_kill(program, tmp_path):
+    """As Ray ends its actors. The program waits for the trace, as long as the machine needs, and for the spool to go."""
+    script = program("""
+import glob, os, signal, sys, time, torch
+m = torch.nn.Linear(2, 2)
+o = torch.optim.SGD(m.parameters(), lr=0.1)
+for _ in range(6): m(torch.ones(1, 2)).sum().backward(); o.step()
+limit = time.monotonic() + 600
+files = lambda end: glob.glob(os.path.join(sys.argv[1], "*" + end))
+while (not files(".gz") or files(".kprof")) and time.monotonic() < limit: time.sleep(0.01)
+os.kill(os.getpid(), signal.SIGKILL)
+""")
+    run = harness.run_kprof(script, tmp_path / "out", tmp_path / "out", schedule="wait=1,warmup=1,active=1,repeat=2")
+    assert run.code == -9 and len(run.traces) == 2 and not run.spools, run.explain()
+
+
+@pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
+def test_what_a_signal_ended_is_the_latest_run(program, tmp_path, signal_name):
+    """The spool is read as it is, and stays for kprof recover. The program ends by the signal, as alone."""
+    script = program(f"""
+import os, signal, torch
+signal.signal(signal.{signal_name}, signal.SIG_DFL)
+m = torch.nn.Linear(2, 2)
+for _ in range(4): m(torch.ones(1, 2))
+os.kill(os.getpid(), signal.{signal_name})
+""")
+    run = harness.run_kprof(script, tmp_path / "kprof", schedule=None)
+    assert run.code == -getattr(signal, signal_name) and len(run.spools) == 1 and not run.traces, run.explain()
+    told = subprocess.run([str(harness.KPROF), "report"], cwd=tmp_path, env=harness.clean_environment(), capture_output=True, text=True)
+    assert told.returncode == 0 and "aten::linear" in told.stdout, told.stderr
+    assert f"latest run: kprof/{run.spools[0].name} (its program was ended before it wrote a trace: kprof recover writes one)" in told.stderr
+    assert len(run.spools) == 1
 
 
 @pytest.mark.parametrize("name, value", [

@@ -151,6 +151,7 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
         assert_int_equal(errno, EXDEV);
     }
     for (uint32_t number = 1; number <= 2; number++) {
+        assert_false(kp_cycle_is_over()); /* a window waits to be closed */
         assert_true(kp_cycle_take_closed(&w, false));
         assert_int_equal(w.number, number);
         assert_int_equal(w.steps, 2);
@@ -166,6 +167,7 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
         assert_int_equal(s.n_open, 0);
     }
     assert_false(kp_cycle_take_closed(&w, false));
+    assert_true(kp_cycle_is_over());
 }
 
 /* A window opened by hand goes on through the schedule's warmup; its save ends both. */

@@ -69,6 +69,30 @@ static void steps_needed_is_the_first_save_plus_one(void **state)
     }
 }
 
+/* Over from the step behind the last save on, in a plan that ends; never where repeat is 0. */
+static void a_schedule_is_over_behind_its_last_save(void **state)
+{
+    uint32_t seed = 13;
+    enum kp_action plan[STEPS];
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        struct kp_schedule s = {.set = true,
+                                .skip_first = next_random(&seed) % 9,
+                                .wait = next_random(&seed) % 4,
+                                .warmup = next_random(&seed) % 3,
+                                .active = 1 + next_random(&seed) % 3,
+                                .repeat = 1 + next_random(&seed) % 4,
+                                .skip_first_wait = next_random(&seed) % 2};
+        uint64_t last = 0;
+        write_out(&s, plan);
+        for (uint64_t step = 0; step < STEPS; step++)
+            if (plan[step] == KP_ACTION_RECORD_AND_SAVE) last = step;
+        for (uint64_t step = 0; step < STEPS; step++) assert_int_equal(kp_schedule_is_over(&s, step), step > last);
+        s.repeat = 0;
+        assert_false(kp_schedule_is_over(&s, 1000000));
+    }
+}
+
 static void without_a_schedule_every_step_records(void **state)
 {
     const struct kp_schedule s = {0};
@@ -141,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_step_of_random_tuples_is_as_written_out),
         cmocka_unit_test(steps_needed_is_the_first_save_plus_one),
+        cmocka_unit_test(a_schedule_is_over_behind_its_last_save),
         cmocka_unit_test(without_a_schedule_every_step_records),
         cmocka_unit_test(a_full_text_sets_every_field),
         cmocka_unit_test(a_bad_text_is_refused_with_a_phrase_and_leaves_the_output_alone),
