@@ -76,7 +76,7 @@ static bool number_take(const char **p, uint64_t *out)
     return *p > from;
 }
 
-/* Writes the phrase, with the first 40 bytes of the bad text. */
+/* Writes the phrase, with the first 40 bytes of the bad text and how a schedule is written. */
 static int complain(char *why, unsigned long why_bytes, const char *what, const char *at)
 {
     char part[44];
@@ -84,7 +84,7 @@ static int complain(char *why, unsigned long why_bytes, const char *what, const 
     if (n > 40) n = 40;
     memcpy(part, at, n);
     part[n] = 0;
-    kp_fmt(why, why_bytes, "%s '%s'", what, part);
+    kp_fmt(why, why_bytes, "%s '%s' (it is written wait=1,warmup=1,active=3,repeat=1)", what, part);
     return -EINVAL;
 }
 
@@ -100,8 +100,9 @@ int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsi
         if (seen & 1u << (field - &s.skip_first)) return complain(why, why_bytes, "says twice", from);
         seen |= 1u << (field - &s.skip_first);
         p += length;
-        if (*p++ != '=' || !number_take(&p, field) || (*p && *p != ','))
+        if (*p++ != '=' || !number_take(&p, field))
             return complain(why, why_bytes, "needs a whole number below 10^15 in", from);
+        if (*p && *p != ',') return complain(why, why_bytes, "needs a comma behind the number in", from);
         if (*p == ',' && !*++p) return complain(why, why_bytes, "ends with a comma after", from);
     }
     if (!s.active) {

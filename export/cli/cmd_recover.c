@@ -132,6 +132,7 @@ int kp_cmd_recover(int argc, char **argv)
     for (i = 0; i < count; i++) path_recover(&r, argv[i]);
     kp_lines_close(lines);
     if (r.traces + r.removed + r.left)
-        printf("kprof: recovered %u traces, removed %u spools, left %u alone\n", r.traces, r.removed, r.left);
+        printf("kprof: recovered %u trace%s, removed %u spool%s (*.kprof), left %u alone\n", r.traces,
+               r.traces == 1 ? "" : "s", r.removed, r.removed == 1 ? "" : "s", r.left);
     return r.bad ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }

@@ -67,9 +67,10 @@ static void written_say(const struct kp_export_result *result, bool no_trace, bo
         if (result->extras & extra_rows[i].bit)
             used += (size_t)snprintf(extras + used, sizeof extras - used, "%s%s", no_trace && !used ? "" : ", ",
                                      extra_rows[i].end);
-    kp_cli_say(stdout, "kprof: wrote %s%.*s%s (%llu steps, %llu events, %llu dropped%s)", dir,
+    kp_cli_say(stdout, "kprof: wrote %s%.*s%s (%llu step%s, %llu op%s, %llu dropped%s)", dir,
                no_trace && json ? (int)(json - name) : (int)strlen(name), name, extras,
-               (unsigned long long)result->steps, (unsigned long long)result->events, (unsigned long long)result->lost,
+               (unsigned long long)result->steps, result->steps == 1 ? "" : "s", (unsigned long long)result->events,
+               result->events == 1 ? "" : "s", (unsigned long long)result->lost,
                is_complete ? "" : "; cut off where the process ended");
 }
 

@@ -295,9 +295,26 @@ static void a_stderr_that_was_kept_still_gets_the_lines(void **state)
     for (int i = 0; i < 10; i++) assert_int_equal(fcntl(100 + i, F_GETFD) != -1, was_open[i]);
 }
 
+/* Every text is libc's own. */
+static void errors_have_libcs_words(void **state)
+{
+    int known = 0;
+    (void)state;
+    for (int err = 1; err < 134; err++) {
+        const char *text = kp_log_error_text(-err);
+        if (strcmp(text, "unknown error") == 0) continue;
+        known++;
+        assert_string_equal(text, strerror(err));
+        assert_string_equal(text, kp_log_error_text(err));
+    }
+    assert_true(known >= 30);
+    assert_string_equal(kp_log_error_text(ENOTDIR), "Not a directory");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_have_libcs_words),
         cmocka_unit_test(a_line_has_our_name_and_errno_is_kept),
         cmocka_unit_test(it_stays_one_line_whatever_is_in_it),
         cmocka_unit_test(a_level_above_the_asked_one_is_silent),
