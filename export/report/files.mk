@@ -29,8 +29,10 @@ SRC_report := \
     export/report/toptable.c \
     export/report/units.c
 UNIT_report := \
+    test/unit/report/test_chosen.c \
     test/unit/report/test_folded.c \
     test/unit/report/test_keyavg.c \
     test/unit/report/test_kineto.c \
     test/unit/report/test_table.c \
+    test/unit/report/test_toprows.c \
     test/unit/report/test_units.c

@@ -9,18 +9,18 @@
 void kp_spans_add(struct kp_spans *spans, int64_t start_ns, int64_t end_ns)
 {
     if (end_ns <= start_ns) return;
-    struct kp_span *last = spans->count ? &spans->of[spans->count - 1] : NULL;
+    struct kp_time_span *last = spans->count ? &spans->of[spans->count - 1] : NULL;
     if (last && start_ns >= last->start_ns && start_ns <= last->end_ns) { /* mostly they come in order */
         if (end_ns > last->end_ns) last->end_ns = end_ns;
         return;
     }
     spans->of = kp_kineto_grow(spans->of, &spans->capacity, spans->count + 1, sizeof *spans->of);
-    spans->of[spans->count++] = (struct kp_span){start_ns, end_ns, 0};
+    spans->of[spans->count++] = (struct kp_time_span){start_ns, end_ns, 0};
 }
 
 static int span_order(const void *a, const void *b)
 {
-    const struct kp_span *x = a, *y = b;
+    const struct kp_time_span *x = a, *y = b;
     if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
     return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
 }
@@ -30,13 +30,13 @@ void kp_spans_settle(struct kp_spans *spans)
     size_t kept = 0;
     if (spans->count) qsort(spans->of, spans->count, sizeof *spans->of, span_order);
     for (size_t i = 0; i < spans->count; i++) {
-        struct kp_span *last = kept ? &spans->of[kept - 1] : NULL;
+        struct kp_time_span *last = kept ? &spans->of[kept - 1] : NULL;
         if (!last || spans->of[i].start_ns > last->end_ns) spans->of[kept++] = spans->of[i];
         else if (spans->of[i].end_ns > last->end_ns) last->end_ns = spans->of[i].end_ns;
     }
     spans->count = kept;
     for (size_t i = 1; i < kept; i++) {
-        const struct kp_span *last = &spans->of[i - 1];
+        const struct kp_time_span *last = &spans->of[i - 1];
         spans->of[i].before_ns = last->before_ns + (last->end_ns - last->start_ns);
     }
 }
@@ -52,7 +52,7 @@ static int64_t length_before(const struct kp_spans *spans, int64_t at_ns)
 {
     const size_t after = kp_rows_from(spans->of, spans->count, sizeof *spans->of, at_ns);
     if (!after) return 0;
-    const struct kp_span *last = &spans->of[after - 1];
+    const struct kp_time_span *last = &spans->of[after - 1];
     return last->before_ns + (at_ns < last->end_ns ? at_ns : last->end_ns) - last->start_ns;
 }
 
@@ -62,12 +62,13 @@ int64_t kp_spans_between(const struct kp_spans *spans, int64_t start_ns, int64_t
 }
 
 /* Finds the next common part of two sets, from *i and *j on. False: no more. */
-static bool common_next(const struct kp_spans *a, const struct kp_spans *b, size_t *i, size_t *j, struct kp_span *out)
+static bool common_next(const struct kp_spans *a, const struct kp_spans *b, size_t *i, size_t *j,
+                        struct kp_time_span *out)
 {
     while (*i < a->count && *j < b->count) {
-        const struct kp_span x = a->of[*i], y = b->of[*j];
-        *out = (struct kp_span){x.start_ns > y.start_ns ? x.start_ns : y.start_ns,
-                                x.end_ns < y.end_ns ? x.end_ns : y.end_ns, 0};
+        const struct kp_time_span x = a->of[*i], y = b->of[*j];
+        *out = (struct kp_time_span){x.start_ns > y.start_ns ? x.start_ns : y.start_ns,
+                                     x.end_ns < y.end_ns ? x.end_ns : y.end_ns, 0};
         if (x.end_ns < y.end_ns) ++*i;
         else ++*j;
         if (out->start_ns < out->end_ns) return true;
@@ -77,7 +78,7 @@ static bool common_next(const struct kp_spans *a, const struct kp_spans *b, size
 
 int64_t kp_spans_length(const struct kp_spans *spans, const struct kp_spans *inside)
 {
-    struct kp_span part;
+    struct kp_time_span part;
     int64_t length = 0;
     size_t i = 0, j = 0;
     while (common_next(spans, inside ? inside : spans, &i, &j, &part)) length += part.end_ns - part.start_ns;
@@ -87,7 +88,7 @@ int64_t kp_spans_length(const struct kp_spans *spans, const struct kp_spans *ins
 void kp_spans_cut(struct kp_spans *spans, const struct kp_spans *inside)
 {
     struct kp_spans kept = {0};
-    struct kp_span part;
+    struct kp_time_span part;
     size_t i = 0, j = 0;
     while (common_next(spans, inside, &i, &j, &part)) kp_spans_add(&kept, part.start_ns, part.end_ns);
     kp_spans_fini(spans);

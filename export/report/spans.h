@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct kp_span {
+struct kp_time_span {
     int64_t start_ns, end_ns; /* start first: kp_rows_from. The end is not part of it */
     int64_t before_ns;        /* how long all earlier spans last; valid once settled */
 };
 struct kp_spans { /* all zero: empty */
-    struct kp_span *of;
+    struct kp_time_span *of;
     size_t count, capacity;
 };
 

@@ -11,7 +11,7 @@ enum kp_top_sort { KP_TOP_SELF, KP_TOP_TOTAL, KP_TOP_COUNT, KP_TOP_MEM, KP_TOP_G
 struct kp_top_row {
     uint32_t name, shapes; /* string ids */
     uint32_t line;         /* of the own line with the most self time, 0: none */
-    uint32_t lines; /* how many own lines */
+    uint32_t lines;        /* how many own lines */
     bool is_line_backward; /* backward ops of that line */
     bool is_backward;      /* by line, by module: backward ops of that forward line or module */
     int64_t count;         /* by line, by module: without those inside another of the row */

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_chosen.c - spans of time, the part of a trace that was chosen, and self times inside it */
+#include "test/unit/report/little_trace.h"
+
+#include <errno.h>
+
+#include "export/report/selftime.h"
+
+static void spans_join_and_measure(void **state)
+{
+    struct kp_spans s = {0}, other = {0};
+    (void)state;
+    kp_spans_add(&s, 50, 60);
+    kp_spans_add(&s, 10, 20);
+    kp_spans_add(&s, 15, 30);
+    kp_spans_add(&s, 30, 30); /* nothing */
+    kp_spans_settle(&s);
+    assert_int_equal(s.count, 2);
+    assert_int_equal(kp_spans_length(&s, NULL), 30);
+    assert_true(kp_spans_has(&s, 10) && kp_spans_has(&s, 29) && !kp_spans_has(&s, 30) && !kp_spans_has(&s, 9));
+    assert_int_equal(kp_spans_between(&s, 0, 100), 30);
+    assert_int_equal(kp_spans_between(&s, 25, 55), 10);
+    assert_int_equal(kp_spans_between(&s, 55, 25), 0);
+    kp_spans_add(&other, 25, 52);
+    kp_spans_settle(&other);
+    assert_int_equal(kp_spans_length(&s, &other), 7);
+    kp_spans_cut(&s, &other);
+    assert_int_equal(s.count, 2);
+    assert_int_equal(kp_spans_length(&s, NULL), 7);
+    assert_int_equal(kp_spans_between(&s, 0, 51), 6);
+    kp_spans_fini(&s);
+    kp_spans_fini(&other);
+}
+
+static void training_make(struct little *t)
+{
+    for (int step = 0; step < 4; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step + 3);
+        event(t, "user_annotation", name, 1, 100 * step, 100, "");
+        op(t, "aten::mm", 100 * step + 10, 40);
+        event(t, "user_annotation", "loss", 1, 100 * step + 60, 20, "");
+    }
+}
+
+static void all_is_from_the_first_event_to_the_last(void **state)
+{
+    struct little *t = *state;
+    training_make(t);
+    assert_int_equal(choose(t, &everything), 0);
+    assert_int_equal(kp_spans_length(&t->chosen.spans, NULL), 400000);
+    assert_int_equal(t->chosen.step_count, 4);
+    assert_int_equal(t->chosen.steps[0].number, 3);
+    assert_false(t->chosen.is_by_optimizer);
+}
+
+static void steps_are_chosen_by_number(void **state)
+{
+    struct little *t = *state;
+    training_make(t);
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = 4, .last_step = 5}), 0);
+    assert_int_equal(t->chosen.spans.of[0].start_ns, t->trace->start_ns + 100000);
+    assert_int_equal(kp_spans_length(&t->chosen.spans, NULL), 200000);
+    assert_int_equal(t->chosen.step_count, 2);
+}
+
+static void a_step_that_is_not_there_is_told(void **state)
+{
+    struct little *t = *state;
+    training_make(t);
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = 7, .last_step = 9}), -ENOENT);
+}
+
+static void a_range_is_chosen_by_name_and_its_time_counts_in_each_step(void **state)
+{
+    struct little *t = *state;
+    training_make(t);
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = 3, .last_step = 4, .within = "lo*"}), 0);
+    assert_int_equal(kp_spans_length(&t->chosen.spans, NULL), 40000);
+    assert_int_equal(t->chosen.step_count, 2);
+    assert_int_equal(t->chosen.steps[1].inside_ns, 20000);
+    assert_int_equal(kp_spans_length(&t->chosen.in_steps, NULL), 40000);
+}
+
+static void a_name_that_is_not_there_is_told(void **state)
+{
+    struct little *t = *state;
+    training_make(t);
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = -1, .last_step = -1, .within = "gone"}), -ENOENT);
+}
+
+static void a_function_without_an_event_is_its_ops(void **state)
+{
+    struct little *t = *state;
+    event(t, "cpu_op", "aten::mm", 1, 10, 5, "\"Call stack\":\"torch/x.py(1): f;train.py(7): validate;\"");
+    event(t, "cpu_op", "aten::add", 1, 20, 6, "\"Call stack\":\"train.py(9): main;\"");
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = -1, .last_step = -1, .within = "validate"}), 0);
+    assert_true(t->chosen.is_by_stacks);
+    assert_int_equal(kp_spans_length(&t->chosen.spans, NULL), 5000);
+}
+
+static void times_are_counted_from_the_profilers_start(void **state)
+{
+    struct little *t = *state;
+    training_make(t);
+    const struct kp_choice choice = {
+        .first_step = -1, .last_step = -1, .has_from = true, .from_ns = 50000, .has_to = true, .to_ns = 250000};
+    assert_int_equal(choose(t, &choice), 0);
+    assert_int_equal(kp_spans_length(&t->chosen.spans, NULL), 200000);
+    assert_int_equal(t->chosen.step_count, 1); /* the one that lies in it as a whole */
+}
+
+static void without_steps_an_optimizers_steps_are_the_bounds(void **state)
+{
+    struct little *t = *state;
+    op(t, "aten::mm", 0, 10);
+    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 20, 10, "");
+    event(t, "user_annotation", "Optimizer.step#Other.step", 1, 35, 2, "");
+    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 60, 10, "");
+    event(t, "user_annotation", "Optimizer.step#SGD.step", 1, 120, 10, "");
+    assert_int_equal(choose(t, &everything), 0);
+    assert_true(t->chosen.is_by_optimizer);
+    assert_int_equal(t->chosen.step_count, 2);
+    assert_int_equal(t->chosen.steps[0].inside_ns, 40000);
+    assert_int_equal(t->chosen.steps[1].inside_ns, 60000);
+}
+
+/* ---- self times ---- */
+
+static int64_t self_of(const struct little *t, const int64_t *self, const char *name)
+{
+    for (size_t i = 0; i < t->tree.count; i++)
+        if (strcmp(kp_kineto_text(t->trace, t->tree.nodes[i].name), name) == 0) return self[i];
+    fail_msg("no %s", name);
+    return 0;
+}
+
+static void a_moment_belongs_to_the_node_that_began_last(void **state)
+{
+    struct little *t = *state;
+    int64_t self[8], sum = 0;
+    op(t, "step", 0, 100);
+    op(t, "in", 10, 20);
+    op(t, "leaf", 15, 5);
+    op(t, "across", 90, 20); /* ends behind the step */
+    event(t, "cpu_op", "other", 2, 10, 30, "");
+    assert_int_equal(choose(t, &everything), 0);
+    kp_selftime(&t->tree, &t->chosen.spans, self);
+    assert_int_equal(self_of(t, self, "step"), 70000);
+    assert_int_equal(self_of(t, self, "in"), 15000);
+    assert_int_equal(self_of(t, self, "leaf"), 5000);
+    assert_int_equal(self_of(t, self, "across"), 20000);
+    assert_int_equal(self_of(t, self, "other"), 30000);
+    for (size_t i = 0; i < t->tree.count; i++) sum += self[i];
+    assert_int_equal(sum, 110000 + 30000);
+}
+
+static void a_folded_nodes_time_is_its_parents(void **state)
+{
+    struct little *t = *state;
+    int64_t self[4];
+    op(t, "same", 0, 100);
+    op(t, "same", 10, 20);
+    assert_int_equal(choose(t, &everything), 0);
+    kp_selftime(&t->tree, &t->chosen.spans, self);
+    assert_int_equal(self[0], 100000);
+    assert_int_equal(self[1], 0);
+}
+
+static void self_time_is_cut_to_what_was_chosen(void **state)
+{
+    struct little *t = *state;
+    int64_t self[16];
+    training_make(t);
+    op(t, "aten::long", 380, 100);
+    assert_int_equal(choose(t, &(struct kp_choice){.first_step = 6, .last_step = 6}), 0);
+    kp_selftime(&t->tree, &t->chosen.spans, self);
+    assert_int_equal(self_of(t, self, "aten::long"), 20000);
+}
+
+#define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spans_join_and_measure),
+        LITTLE(all_is_from_the_first_event_to_the_last),
+        LITTLE(steps_are_chosen_by_number),
+        LITTLE(a_step_that_is_not_there_is_told),
+        LITTLE(a_range_is_chosen_by_name_and_its_time_counts_in_each_step),
+        LITTLE(a_name_that_is_not_there_is_told),
+        LITTLE(a_function_without_an_event_is_its_ops),
+        LITTLE(times_are_counted_from_the_profilers_start),
+        LITTLE(without_steps_an_optimizers_steps_are_the_bounds),
+        LITTLE(a_moment_belongs_to_the_node_that_began_last),
+        LITTLE(a_folded_nodes_time_is_its_parents),
+        LITTLE(self_time_is_cut_to_what_was_chosen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_toprows.c - rows of the report, the program's own lines, and the numbers of its head */
+#include "test/unit/report/little_trace.h"
+
+#include "export/report/ownline.h"
+#include "export/report/summary.h"
+#include "export/report/toprows.h"
+
+static struct kp_top top_make(struct little *t, enum kp_top_by by)
+{
+    struct kp_top top;
+    assert_int_equal(choose(t, &everything), 0);
+    kp_top_build(&top, &t->tree, &t->chosen, by);
+    kp_top_order(&top, KP_TOP_SELF);
+    return top;
+}
+
+static const struct kp_top_row *row_named(const struct kp_top *top, const char *name)
+{
+    for (size_t i = 0; i < top->count; i++)
+        if (strcmp(kp_kineto_text(top->trace, top->rows[i].name), name) == 0) return &top->rows[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+/* ---- own lines ---- */
+
+static bool own(const char *frame) { return kp_frame_is_own(frame, strlen(frame)); }
+
+static void frames_of_packages_and_of_python_are_not_own(void **state)
+{
+    (void)state;
+    assert_true(own("train.py(10): forward"));
+    assert_true(own("models/net.py(3): <module>"));
+    assert_true(own("/home/u/torchtools/train.py(10): forward"));
+    assert_true(own("torchtools/train.py(10): forward"));
+    assert_false(own("torch/nn/modules/conv.py(560): _conv_forward"));
+    assert_false(own("threading.py(12): run"));
+    assert_false(own("six.py(12): f"));
+    assert_false(own("/usr/lib/python3.11/threading.py(12): run"));
+    assert_false(own("/x/site-packages/new/a.py(1): f"));
+    assert_false(own("/usr/lib/python3/dist-packages/new/a.py(1): f"));
+    assert_false(own("<frozen importlib._bootstrap>(241): _call"));
+    assert_false(own("<built-in method conv2d of type object at 0x7f>"));
+    assert_false(own("nn.Module: Conv2d_0"));
+    assert_false(own("main (train.c:4)"));
+    assert_false(own(""));
+}
+
+#define STACK                                                                                                \
+    "<built-in function relu>;torch/nn/f.py(1): g;nn.Module: ReLU_0;train.py(10): forward;nn.Module: Net_0;" \
+    "train.py(22): main;"
+
+static void the_innermost_own_line_and_all_modules_are_found(void **state)
+{
+    struct little *t = *state;
+    struct kp_ownlines lines = {0}, modules = {0};
+    op(t, "a", 0, 1);
+    tree_make(t);
+    const uint32_t stack = kp_strings_put(t->trace->strings, STACK, strlen(STACK));
+    for (int again = 0; again < 2; again++) {
+        assert_string_equal(kp_kineto_text(t->trace, kp_ownline_of(&lines, t->trace, stack)), "train.py:10 forward");
+        assert_string_equal(kp_kineto_text(t->trace, kp_ownline_modules(&modules, t->trace, stack)), "Net_0.ReLU_0");
+    }
+    assert_int_equal(kp_ownline_of(&lines, t->trace, 0), 0);
+    kp_ownlines_fini(&lines);
+    kp_ownlines_fini(&modules);
+}
+
+/* ---- rows ---- */
+
+static void rows_come_by_self_time_and_add_up(void **state)
+{
+    struct little *t = *state;
+    op(t, "outer", 0, 100);
+    op(t, "inner", 10, 60);
+    op(t, "inner", 80, 10);
+    struct kp_top top = top_make(t, KP_TOP_BY_OP);
+    assert_int_equal(top.count, 2);
+    assert_string_equal(kp_kineto_text(top.trace, top.rows[0].name), "inner");
+    assert_int_equal((int64_t)top.rows[0].self_ns, 70000);
+    assert_int_equal(top.rows[0].count, 2);
+    assert_int_equal((int64_t)top.rows[1].total_ns, 100000);
+    assert_int_equal((int64_t)top.sum.self_ns, 100000);
+    kp_top_order(&top, KP_TOP_TOTAL);
+    assert_string_equal(kp_kineto_text(top.trace, top.rows[0].name), "outer");
+    kp_top_order(&top, KP_TOP_COUNT);
+    assert_string_equal(kp_kineto_text(top.trace, top.rows[0].name), "inner");
+    kp_top_fini(&top);
+}
+
+static void a_total_counts_no_time_twice(void **state)
+{
+    struct little *t = *state;
+    op(t, "to", 0, 100);
+    op(t, "copy", 10, 70);
+    op(t, "to", 20, 50);
+    event(t, "cpu_op", "to", 2, 30, 40, ""); /* another thread's */
+    struct kp_top top = top_make(t, KP_TOP_BY_OP);
+    assert_int_equal((int64_t)row_named(&top, "to")->total_ns, 140000);
+    assert_int_equal(row_named(&top, "to")->count, 3);
+    kp_top_fini(&top);
+}
+
+static void ops_are_put_to_lines_and_backward_ops_to_their_forward_line(void **state)
+{
+    struct little *t = *state;
+    event(t, "cpu_op", "aten::norm", 1, 0, 5, "\"Sequence number\":4,\"Call stack\":\"train.py(3): clip;\"");
+    event(t, "cpu_op", "aten::conv", 1, 10, 20, "\"Sequence number\":4,\"Call stack\":\"train.py(8): forward;\"");
+    event(t, "cpu_op", "autograd::engine::evaluate_function: ConvBackward", 1, 40, 50, "\"Sequence number\":4");
+    event(t, "cpu_op", "ConvBackward", 1, 45, 40,
+          "\"Sequence number\":4,\"Fwd thread id\":1,\"Call stack\":\"train.py(9): main;\"");
+    struct kp_top top = top_make(t, KP_TOP_BY_LINE);
+    const struct kp_top_row *row = row_named(&top, "train.py:8 forward");
+    assert_true(row == &top.rows[0] && row->is_backward); /* not clip's, which has the same number */
+    assert_int_equal((int64_t)row->self_ns, 40000);
+    assert_int_equal((int64_t)row_named(&top, "train.py:3 clip")->self_ns, 5000);
+    assert_int_equal(top.count, 4);
+    kp_top_fini(&top);
+}
+
+static void a_row_has_the_line_with_the_most_self_time(void **state)
+{
+    struct little *t = *state;
+    event(t, "cpu_op", "aten::mm", 1, 0, 5, "\"Call stack\":\"train.py(3): a;\"");
+    event(t, "cpu_op", "aten::mm", 1, 10, 20, "\"Call stack\":\"train.py(8): b;\"");
+    event(t, "cpu_op", "aten::mm", 1, 40, 6, "\"Call stack\":\"train.py(3): a;\"");
+    struct kp_top top = top_make(t, KP_TOP_BY_OP);
+    assert_int_equal(top.count, 1);
+    assert_int_equal(top.rows[0].lines, 2);
+    assert_string_equal(kp_kineto_text(top.trace, top.rows[0].line), "train.py:8 b");
+    kp_top_fini(&top);
+}
+
+static void an_op_has_the_time_of_its_kernels(void **state)
+{
+    struct little *t = *state;
+    event(t, "cpu_op", "aten::mm", 1, 0, 5, "\"External id\":7");
+    event(t, "cpu_op", "aten::slow", 1, 10, 50, "\"External id\":8");
+    event(t, "kernel", "gemm", 70, 6, 100, "\"External id\":7");
+    event(t, "kernel", "alone", 70, 200, 30, "");
+    struct kp_top top = top_make(t, KP_TOP_BY_OP);
+    assert_true(top.has_gpu);
+    assert_int_equal(top.count, 3); /* gemm is no row */
+    assert_string_equal(kp_kineto_text(top.trace, top.rows[0].name), "aten::mm");
+    assert_int_equal((int64_t)top.rows[0].gpu_self_ns, 100000);
+    assert_string_equal(kp_kineto_text(top.trace, top.rows[1].name), "alone");
+    assert_int_equal((int64_t)top.sum.gpu_self_ns, 130000);
+    kp_top_fini(&top);
+}
+
+static void shapes_are_rows_of_their_own(void **state)
+{
+    struct little *t = *state;
+    event(t, "cpu_op", "aten::mm", 1, 0, 5, "\"Input Dims\":[[2,3]]");
+    event(t, "cpu_op", "aten::mm", 1, 10, 9, "\"Input Dims\":[[4,3]]");
+    struct kp_top top = top_make(t, KP_TOP_BY_SHAPE);
+    assert_int_equal(top.count, 2);
+    assert_string_equal(kp_kineto_text(top.trace, top.rows[0].shapes), "[[4, 3]]");
+    kp_top_fini(&top);
+}
+
+/* ---- the head ---- */
+
+static void summary_make(struct little *t, struct kp_summary *out)
+{
+    assert_int_equal(choose(t, &everything), 0);
+    kp_summary_make(out, &t->tree, &t->chosen);
+}
+
+static void the_wall_time_is_divided(void **state)
+{
+    struct little *t = *state;
+    struct kp_summary s;
+    event(t, "user_annotation", "ProfilerStep#0", 1, 0, 100, "");
+    event(t, "user_annotation", "enumerate(DataLoader)#_Single.__next__", 1, 0, 30, "");
+    op(t, "aten::stack", 10, 10); /* of the loader */
+    op(t, "aten::mm", 40, 20);
+    event(t, "cpu_op", "aten::mul", 2, 50, 20, ""); /* half of it beside the other thread's */
+    summary_make(t, &s);
+    assert_int_equal(s.wall_ns, 100000);
+    assert_int_equal(s.data_ns, 30000);
+    assert_int_equal(s.op_ns, 30000);
+    assert_int_equal(s.rest_ns, 40000);
+    assert_false(s.has_gpu);
+}
+
+static void a_gpu_is_busy_or_waited_for(void **state)
+{
+    struct little *t = *state;
+    struct kp_summary s;
+    event(t, "cpu_op", "aten::item", 1, 0, 100, "");
+    event(t, "cuda_runtime", "cudaStreamSynchronize", 1, 20, 50, "");
+    event(t, "kernel", "k", 70, 10, 40, "");
+    event(t, "kernel", "k", 71, 30, 40, ""); /* another stream */
+    summary_make(t, &s);
+    assert_true(s.has_gpu);
+    assert_int_equal(s.gpu_ns, 60000);
+    assert_int_equal(s.gpu_wait_ns, 50000);
+}
+
+static void steps_add(struct little *t, const int *lengths, int count)
+{
+    for (int i = 0, at = 0; i < count; at += lengths[i++]) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", i + 2);
+        event(t, "user_annotation", name, 1, at, lengths[i], "");
+    }
+}
+
+static void steps_have_a_median_and_a_spread(void **state)
+{
+    static const int lengths[] = {10, 14, 12, 30};
+    struct kp_summary s;
+    steps_add(*state, lengths, 4);
+    summary_make(*state, &s);
+    assert_int_equal(s.steps, 4);
+    assert_int_equal(s.first_step, 2);
+    assert_int_equal(s.last_step, 5);
+    assert_int_equal(s.step_median_ns, 13000);
+    assert_int_equal(s.step_least_ns, 10000);
+    assert_int_equal(s.step_most_ns, 30000);
+    assert_false(s.is_first_slow);
+}
+
+static void a_first_step_longer_than_the_others_is_told(void **state)
+{
+    static const int lengths[] = {20, 14, 12, 13};
+    struct kp_summary s;
+    steps_add(*state, lengths, 4);
+    summary_make(*state, &s);
+    assert_true(s.is_first_slow);
+    assert_int_equal(s.first_ns, 20000);
+    assert_int_equal(s.rest_median_ns, 13000);
+}
+
+static void the_head_has_what_the_file_says(void **state)
+{
+    struct little *t = *state;
+    struct kp_summary s;
+    snprintf(t->head, sizeof t->head,
+             "\"host_name\":\"node7\",\"distributedInfo\":{\"rank\":3,\"x\":[{\"a\":1}]},\"other\":{\"lost\":1},"
+             "\"kprof\":{\"lost\":5,\"skipped\":2,\"complete\":true,\"cores\":2,\"threads\":16,"
+             "\"drops\":{\"OP\":{\"no chunk\":5}}},");
+    op(t, "a", 0, 1);
+    summary_make(t, &s);
+    assert_int_equal(s.lost, 7);
+    assert_int_equal(s.cores, 2);
+    assert_int_equal(s.threads, 16);
+    assert_string_equal(kp_kineto_fact(t->trace, "host_name"), "node7");
+    assert_string_equal(kp_kineto_fact(t->trace, "distributedInfo.rank"), "3");
+    assert_string_equal(kp_kineto_fact(t->trace, "kprof.drops.OP.no chunk"), "5");
+    assert_string_equal(kp_kineto_fact(t->trace, "kprof.complete"), "1");
+    assert_null(kp_kineto_fact(t->trace, "other.lost"));
+    assert_null(kp_kineto_fact(t->trace, "distributedInfo.x.a"));
+}
+
+#define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_of_packages_and_of_python_are_not_own),
+        LITTLE(the_innermost_own_line_and_all_modules_are_found),
+        LITTLE(rows_come_by_self_time_and_add_up),
+        LITTLE(a_total_counts_no_time_twice),
+        LITTLE(ops_are_put_to_lines_and_backward_ops_to_their_forward_line),
+        LITTLE(a_row_has_the_line_with_the_most_self_time),
+        LITTLE(an_op_has_the_time_of_its_kernels),
+        LITTLE(shapes_are_rows_of_their_own),
+        LITTLE(the_wall_time_is_divided),
+        LITTLE(a_gpu_is_busy_or_waited_for),
+        LITTLE(steps_have_a_median_and_a_spread),
+        LITTLE(a_first_step_longer_than_the_others_is_told),
+        LITTLE(the_head_has_what_the_file_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
