@@ -226,8 +226,7 @@ void kp_config_refuse(struct kp_config *config, enum kp_config_index index, cons
 
 /* --- the environment --- */
 
-/* Edit distance of two short words. 9 or more means far. */
-static unsigned distance(const char *a, const char *b)
+unsigned kp_config_distance(const char *a, const char *b)
 {
     unsigned row[40];
     const size_t n = strlen(b);
@@ -251,7 +250,7 @@ const char *kp_config_nearest(const char *name)
     unsigned best = 4;
     const char *found = NULL;
     for (int i = 0; i < KP_SET_COUNT; i++) {
-        const unsigned d = distance(name, kp_config_rows[i].name);
+        const unsigned d = kp_config_distance(name, kp_config_rows[i].name);
         if (d < best && d * 3 < strlen(name)) {
             best = d;
             found = kp_config_rows[i].name;

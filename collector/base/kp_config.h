@@ -110,5 +110,7 @@ size_t kp_config_value(const struct kp_config *config, enum kp_config_index inde
 size_t kp_config_text(const struct kp_config *config, char *buf, size_t size);
 /* The known variable with the spelling nearest to `name`, or NULL when none is near. */
 const char *kp_config_nearest(const char *name);
+/* Returns the edit distance of two short words; 9 or more means far. */
+unsigned kp_config_distance(const char *a, const char *b);
 
 #endif

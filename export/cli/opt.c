@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_config.h"
 #include "export/cli/cli.h"
 #include "export/report/plain.h"
 
@@ -89,6 +90,39 @@ static int option_find(const struct kp_opt *table, const char *name, size_t leng
     return KP_OPT_BAD;
 }
 
+/* Returns the flag that a misspelt word may mean: the nearest one, or one that begins with it. KP_OPT_BAD: none. */
+static int option_guess(const struct kp_opt *table, const char *word)
+{
+    const size_t length = strlen(word);
+    unsigned best = 4;
+    int found = KP_OPT_BAD;
+    for (int i = 0; table[i].name; i++) {
+        const unsigned far = kp_config_distance(word, table[i].name);
+        if (far >= best || far * 2 > length) continue;
+        best = far;
+        found = i;
+    }
+    for (int i = 0; found < 0 && length >= 2 && table[i].name; i++)
+        if (strncmp(table[i].name, word, length) == 0) found = i;
+    return found;
+}
+
+static int unknown_tell(const struct kp_opt_scan *scan, const char *word, size_t length)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), word);
+    const bool is_no = strncmp(name, "no-", 3) == 0;
+    int near = option_guess(scan->table, name);
+    const char *no = "";
+    if (near < 0 && is_no) {
+        near = option_guess(scan->table, name + 3);
+        no = near >= 0 && scan->table[near].kind == KP_OPT_SWITCH ? "no-" : "";
+    }
+    if (near < 0) kp_cli_misuse(scan->command, "unknown flag --%s", name);
+    else kp_cli_misuse(scan->command, "unknown flag --%s, did you mean --%s%s", name, no, scan->table[near].name);
+    return KP_OPT_BAD;
+}
+
 static int long_next(struct kp_opt_scan *scan, const char *word, const char **value)
 {
     const size_t length = strcspn(word, "=");
@@ -109,7 +143,7 @@ static int long_next(struct kp_opt_scan *scan, const char *word, const char **va
         *value = "0";
         if (i >= 0 && scan->table[i].kind == KP_OPT_SWITCH) return i;
     }
-    return kp_cli_misuse(scan->command, "unknown flag --%s", word), KP_OPT_BAD;
+    return unknown_tell(scan, word, length);
 }
 
 static int short_next(struct kp_opt_scan *scan, const char *word, const char **value)

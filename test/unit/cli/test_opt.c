@@ -2,7 +2,10 @@
 /* test_opt.c - command line words to options */
 #include "export/cli/cli.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "export/cli/setting_flags.h"
 #include "test/support/support.h"
@@ -82,6 +85,36 @@ static void what_is_wrong_is_told(void **state)
     assert_int_equal(kp_opt_next(&scan, &value), KP_OPT_HELP);
 }
 
+/* What a wrong word says on stderr. */
+static const char *told(const char *word)
+{
+    static char text[400];
+    char path[300];
+    SCAN(word);
+    snprintf(path, sizeof path, "%s/told", kp_test_tmpdir());
+    const int kept = dup(2), fd = open(path, O_CREAT | O_TRUNC | O_RDWR, 0600);
+    assert_true(kept >= 0 && fd >= 0 && dup2(fd, 2) == 2);
+    const int rc = kp_opt_next(&scan, &value);
+    assert_int_equal(dup2(kept, 2), 2);
+    const ssize_t bytes = pread(fd, text, sizeof text - 1, 0);
+    text[bytes > 0 ? bytes : 0] = 0;
+    close(kept);
+    close(fd);
+    assert_int_equal(rc, KP_OPT_BAD);
+    return text;
+}
+
+static void a_misspelt_flag_gets_a_guess(void **state)
+{
+    (void)state;
+    assert_string_equal(told("--gizp=1"),
+                        "kprof test: unknown flag --gizp, did you mean --gzip; see `kprof help test`\n");
+    assert_non_null(strstr(told("--ke"), "did you mean --keep; see"));
+    assert_non_null(strstr(told("--no-gizp"), "did you mean --no-gzip; see"));
+    assert_null(strstr(told("--nothing"), "did you mean"));
+    assert_null(strstr(told("--x"), "did you mean"));
+}
+
 static void a_variable_has_its_flag(void **state)
 {
     char name[32];
@@ -114,6 +147,7 @@ int main(void)
         cmocka_unit_test(arguments_may_stand_anywhere_and_all_follow_two_dashes),
         cmocka_unit_test(a_command_to_run_ends_the_options),
         cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(a_misspelt_flag_gets_a_guess),
         cmocka_unit_test(a_variable_has_its_flag),
         cmocka_unit_test(a_flag_is_checked_as_its_variable_is),
     };
