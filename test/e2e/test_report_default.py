@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kprof report by default, of a real training: its numbers against those of the trace and of torch's table."""
+import gzip
+import json
+
+import harness
+import pytest
+
+SCRIPT = "report_training.py"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return harness.run_kprof(SCRIPT, tmp_path_factory.mktemp("run"), schedule="wait=1,warmup=1,active=3,repeat=1",
+                             KPROF_WITH_STACK="ops").ok()
+
+
+def told(*argv):
+    done = harness.cli("report", *argv)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def numbers(*argv):
+    return json.loads(told("--json", "-n", "0", *argv))
+
+
+def events(run):
+    return json.loads(gzip.decompress(run.trace.read_bytes()))["traceEvents"]
+
+
+def test_the_head_is_that_of_the_trace(run):
+    steps = sorted(e["dur"] / 1000 for e in events(run) if e["name"].startswith("ProfilerStep#") and e["cat"] == "user_annotation")
+    said = numbers(run.trace)
+    assert (said["steps"]["count"], said["steps"]["first"], said["steps"]["last"]) == (3, 2, 4)
+    found = [said["steps"][key] for key in ("least_ms", "median_ms", "most_ms")]
+    assert found == pytest.approx(steps, abs=0.002)
+    assert said["wall_ms"] == pytest.approx(said["ops_ms"] + said["data_loading_ms"] + said["no_op_ms"], abs=0.001)
+    assert said["data_loading_ms"] >= 3 * 4 * 2  # each sample sleeps 2 ms
+    assert said["no_op_ms"] >= 3 * 20  # think()
+    text = told(run.trace)
+    assert "3 steps (2 to 4)" in text and "% data loading" in text
+
+
+def test_self_times_add_up_to_the_wall_time(run):
+    said = numbers(run.trace)
+    assert sum(row["self_ms"] for row in said["rows"]) == pytest.approx(said["wall_ms"], rel=0.01)
+    assert sum(row["self_percent"] for row in said["rows"]) == pytest.approx(100, abs=0.01)
+
+
+def test_rows_come_by_self_time_and_the_rest_is_counted(run):
+    said = numbers(run.trace)
+    assert [row["self_ms"] for row in said["rows"]] == sorted((row["self_ms"] for row in said["rows"]), reverse=True)
+    few = json.loads(told("--json", "-n", "3", run.trace))
+    assert few["rows"] == said["rows"][:3] and few["more_rows"] == len(said["rows"]) - 3
+    assert f"{few['more_rows']} more rows, " in told("-n", "3", run.trace)
+
+
+def test_counts_are_those_of_torchs_table(run):
+    said = {row["name"]: row["count"] for row in numbers(run.trace)["rows"]}
+    table = told("--torch", "--row-limit", "-1", "--max-name-column-width", "none", run.trace)
+    theirs = {line.split("  ")[0].strip() or line.split()[0]: int(line.split()[-1]) for line in table.splitlines() if " aten::" in f" {line.lstrip()}"}
+    assert len(theirs) > 10 and {name: said.get(name) for name in theirs} == theirs
+
+
+def test_time_stands_at_the_programs_own_lines(run):
+    lines = (harness.SCRIPTS / SCRIPT).read_text().splitlines()
+    wide = 1 + next(n for n, line in enumerate(lines) if "# line: wide" in line)
+    rows = numbers("--by", "line", run.trace)["rows"]
+    places = {(row["name"], row.get("backward", False)) for row in rows}
+    here = f"{SCRIPT}:{wide} forward"
+    assert (here, False) in places and (here, True) in places
+    assert all(not name or name.startswith(f"{SCRIPT}:") for name, _ in places)
+
+
+def test_one_step_and_one_range_are_parts(run):
+    whole, one = numbers(run.trace), numbers("--step", "3", run.trace)
+    assert one["steps"]["count"] == 1 and one["wall_ms"] < whole["wall_ms"]
+    within = numbers("--within", "learn", run.trace)
+    learn = sum(e["dur"] for e in events(run) if e["name"] == "learn" and e["cat"] == "user_annotation") / 1000
+    assert within["wall_ms"] == pytest.approx(learn, abs=0.01)
+    assert within["data_loading_ms"] == 0 and within["steps"]["count"] == 3
+
+
+@pytest.mark.parametrize("argv,why", [(["--step", "9"], "steps 2 to 4"), (["--within", "nobody"], "nobody"),
+                                      (["--by", "module"], "--with-stack 1")])
+def test_what_is_not_there_is_told(run, argv, why):
+    done = harness.cli("report", *argv, run.trace)
+    assert done.returncode == 1 and why in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize("argv", [["--sort", "x"], ["-n", "x"], ["--by", "x"], ["--step", "3-1"], ["--from", "x"], ["--torch", "--by", "op"],
+                                  ["--by", "op", "--sort-by", "count"]])
+def test_bad_flags_are_usage_errors(run, argv):
+    done = harness.cli("report", *argv, run.trace)
+    assert done.returncode == 2 and "kprof help report" in done.stderr and done.stdout == ""
+
+
+def test_without_a_schedule_an_optimizers_steps_are_counted(tmp_path):
+    run = harness.run_kprof(SCRIPT, tmp_path, schedule=None).ok()
+    assert numbers(run.trace)["steps"]["count"] == 5
+    assert "from an optimizer's step to its next" in told(run.trace)
