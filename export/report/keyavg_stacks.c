@@ -196,15 +196,24 @@ static size_t forward_last(const struct stack_votes *s, size_t first, size_t bac
     return first;
 }
 
-static uint32_t stack_for(const struct stack_votes *s, const struct kp_tree *tree, size_t node)
+static int32_t forward_for(const struct stack_votes *s, const struct kp_tree *tree, size_t node)
 {
     const struct kp_kineto_event *backward = event_of(tree, node);
     uint64_t thread;
-    if (!(backward->flags & KP_KINETO_HAS_SEQ) || !vote_best(s, backward->fwd_tid, &thread)) return 0;
+    if (!(backward->flags & KP_KINETO_HAS_SEQ) || !vote_best(s, backward->fwd_tid, &thread)) return -1;
     size_t at = forward_find(s, backward->number, thread);
-    if (at >= s->count || s->forwards[at].seq != backward->number || s->forwards[at].thread != thread) return 0;
+    if (at >= s->count || s->forwards[at].seq != backward->number || s->forwards[at].thread != thread) return -1;
     if (s->is_last) at = forward_last(s, at, node);
-    return event_of(tree, s->forwards[at].node)->stack;
+    return (int32_t)s->forwards[at].node;
+}
+
+/* What an op inside a backward op does is the backward op's: both have the forward op's stack. */
+static void stack_set(const struct stack_votes *s, const struct kp_tree *tree, size_t node, int32_t backward)
+{
+    struct kp_node *n = &tree->nodes[node];
+    n->forward = backward < 0 ? -1 : forward_for(s, tree, (size_t)backward);
+    if (backward < 0) n->stack = event_of(tree, node)->stack;
+    else n->stack = n->forward < 0 ? 0 : event_of(tree, (size_t)n->forward)->stack;
 }
 
 /* Gives CUDA calls and device work their op's stack, before backward ops get other stacks. */
@@ -234,8 +243,7 @@ static void stacks_set(struct kp_tree *tree, bool is_last)
     forwards_gather(&s, tree, backward);
     backwards_gather(&s, tree, backward);
     votes_gather(&s);
-    for (size_t i = 0; i < tree->count; i++)
-        tree->nodes[i].stack = backward[i] < 0 ? event_of(tree, i)->stack : stack_for(&s, tree, (size_t)backward[i]);
+    for (size_t i = 0; i < tree->count; i++) stack_set(&s, tree, i, backward[i]);
     free(backward);
     free(s.forwards);
     free(s.backwards);
