@@ -1,8 +1,10 @@
 # files.mk - the files of this room
 SRC_report := \
+    export/report/calltree.c \
     export/report/chosen.c \
     export/report/flame.c \
     export/report/folded.c \
+    export/report/framename.c \
     export/report/html.c \
     export/report/keyavg.c \
     export/report/keyavg_calls.c \
@@ -21,13 +23,16 @@ SRC_report := \
     export/report/plain.c \
     export/report/selftime.c \
     export/report/spans.c \
+    export/report/stackpath.c \
+    export/report/steppart.c \
     export/report/summary.c \
     export/report/table.c \
     export/report/tophead.c \
     export/report/topjson.c \
     export/report/toprows.c \
     export/report/toptable.c \
-    export/report/units.c
+    export/report/units.c \
+    export/report/walltime.c
 UNIT_report := \
     test/unit/report/test_chosen.c \
     test/unit/report/test_folded.c \
@@ -35,4 +40,5 @@ UNIT_report := \
     test/unit/report/test_kineto.c \
     test/unit/report/test_table.c \
     test/unit/report/test_toprows.c \
-    test/unit/report/test_units.c
+    test/unit/report/test_units.c \
+    test/unit/report/test_walltime.c

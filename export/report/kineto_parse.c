@@ -48,6 +48,7 @@ enum key {
     KEY_CONCRETE,
     KEY_TYPES,
     KEY_STACK,
+    KEY_CALLER,
     KEY_BYTES,
     KEY_DEVICE,
     KEY_FINISHED,
@@ -131,6 +132,7 @@ static const struct {
     {"Concrete Inputs", ARGS, KEY_CONCRETE},
     {"Input type", ARGS, KEY_TYPES},
     {"Call stack", ARGS, KEY_STACK},
+    {"CallFrom", ARGS, KEY_CALLER},
     {"Bytes", ARGS, KEY_BYTES},
     {"Device Type", ARGS, KEY_DEVICE},
     {"finished", ARGS, KEY_FINISHED},
@@ -262,6 +264,7 @@ static void args_string(struct kp_kineto_parser *p, const char *text, size_t byt
         break;
     case KEY_DIMS: p->event.shapes = kp_strings_put(p->trace->strings, text, bytes); break;
     case KEY_LABEL: program_take(p, text, bytes); break;
+    case KEY_CALLER: p->event.concrete = kp_strings_put(p->trace->strings, text, bytes); break;
     case KEY_EXTERNAL:
     case KEY_BYTES: args_number(p, text, bytes); break;
     default: break;

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/* calltree.c - a tree of call paths whose places hold a value for each part of a step */
+#include "export/report/calltree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/report/framename.h"
+#include "export/report/keyindex.h"
+#include "export/report/kineto.h"
+
+struct place {
+    uint32_t name; /* string id */
+    uint32_t parent;
+    uint32_t first, last, next; /* 0: none */
+    uint32_t depth;
+    int64_t value[KP_PARTS];
+};
+enum { DEEPEST = 512 };
+struct kp_calltree {
+    struct place *places; /* 0 is the root; a parent comes before its children */
+    size_t count, capacity;
+    struct kp_strings *names;
+    struct kp_keyindex children; /* of (parent, name); a number is that of the place, less one */
+    struct kp_frametext text;
+};
+
+const char *kp_part_name(enum kp_part part)
+{
+    static const char *const names[KP_PARTS] = {
+        [KP_PART_OTHER] = "other",       [KP_PART_OPTIMIZER] = "optimizer",  [KP_PART_FORWARD] = "forward",
+        [KP_PART_BACKWARD] = "backward", [KP_PART_LOADING] = "data loading", [KP_PART_THREADS] = "threads"};
+    return names[part];
+}
+
+struct kp_calltree *kp_calltree_open(void)
+{
+    size_t capacity = 0;
+    struct kp_calltree *t = kp_kineto_grow(NULL, &capacity, 1, sizeof *t);
+    *t = (struct kp_calltree){.names = kp_strings_open()};
+    t->places = kp_kineto_grow(NULL, &t->capacity, 1, sizeof *t->places);
+    t->places[t->count++] = (struct place){0};
+    return t;
+}
+
+void kp_calltree_close(struct kp_calltree *t)
+{
+    free(t->places);
+    kp_strings_close(t->names);
+    kp_keyindex_fini(&t->children);
+    kp_frametext_fini(&t->text);
+    free(t);
+}
+
+uint32_t kp_calltree_child(struct kp_calltree *t, uint32_t parent, const char *name)
+{
+    if (t->places[parent].depth == DEEPEST) return parent;
+    const char *shown = kp_framename_shown(&t->text, name);
+    const uint32_t id = kp_strings_put(t->names, shown, strlen(shown));
+    const uint32_t place = (uint32_t)kp_keyindex_get(&t->children, (uint64_t)parent << 32 | id) + 1;
+    if (place < t->count) return place;
+    t->places = kp_kineto_grow(t->places, &t->capacity, t->count + 1, sizeof *t->places);
+    t->places[t->count++] = (struct place){.name = id, .parent = parent, .depth = t->places[parent].depth + 1};
+    struct place *p = &t->places[parent];
+    if (p->last) t->places[p->last].next = place;
+    else p->first = place;
+    p->last = place;
+    return place;
+}
+
+void kp_calltree_add(struct kp_calltree *t, uint32_t place, enum kp_part part, int64_t value)
+{
+    t->places[place].value[part] += value;
+}
+
+int64_t kp_calltree_sum(const struct kp_calltree *t, enum kp_part part)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < t->count; i++) sum += t->places[i].value[part];
+    return sum;
+}
+
+/* ---- the paths, in the order in which they were made ---- */
+
+struct walk {
+    const struct kp_calltree *tree;
+    struct kp_frametext path;
+    int64_t unit, whole, told; /* whole: the sum so far; told: what `fn` got of it */
+    kp_path_fn fn;
+    void *context;
+};
+
+static void value_tell(struct walk *w, int64_t value)
+{
+    w->whole += value;
+    const int64_t due = (w->whole + w->unit / 2) / w->unit - w->told;
+    if (value == 0 || due == 0) return;
+    w->told += due;
+    w->fn(w->context, w->path.data, due);
+}
+
+/* Appends ";name" behind the first `used` bytes. Returns the new length. */
+static size_t name_add(struct walk *w, size_t used, const char *name)
+{
+    const size_t bytes = strlen(name);
+    w->path.data = kp_kineto_grow(w->path.data, &w->path.capacity, used + bytes + 2, 1);
+    w->path.data[used] = ';';
+    memcpy(w->path.data + used + 1, name, bytes + 1);
+    return used + 1 + bytes;
+}
+
+/* Goes down to children first, then on, without recursion: stacks may be thousands deep. */
+static void part_walk(struct walk *w, enum kp_part part)
+{
+    const struct place *places = w->tree->places;
+    const char *name = kp_part_name(part);
+    size_t used = strlen(name);
+    w->path.data = kp_kineto_grow(w->path.data, &w->path.capacity, used + 1, 1);
+    memcpy(w->path.data, name, used + 1);
+    value_tell(w, places[0].value[part]);
+    for (uint32_t at = places[0].first; at;) {
+        used = name_add(w, used, kp_strings_get(w->tree->names, places[at].name));
+        value_tell(w, places[at].value[part]);
+        if (places[at].first) {
+            at = places[at].first;
+            continue;
+        }
+        for (;; at = places[at].parent) {
+            used -= strlen(kp_strings_get(w->tree->names, places[at].name)) + 1;
+            w->path.data[used] = 0;
+            if (places[at].next || !places[at].parent) break;
+        }
+        at = places[at].next;
+    }
+}
+
+void kp_calltree_each(const struct kp_calltree *t, int64_t unit, kp_path_fn fn, void *context)
+{
+    static const enum kp_part order[] = {KP_PART_LOADING,   KP_PART_FORWARD, KP_PART_BACKWARD,
+                                         KP_PART_OPTIMIZER, KP_PART_OTHER,   KP_PART_THREADS};
+    struct walk w = {.tree = t, .unit = unit, .fn = fn, .context = context};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (kp_calltree_sum(t, order[i])) part_walk(&w, order[i]);
+    kp_frametext_fini(&w.path);
+}

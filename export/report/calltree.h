@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * calltree.h - call paths with what each costs, by the part of a training step
+ *
+ * A path is a place in the tree of names. Each place holds a value for each part, so that a function that runs in
+ * forward and in the optimizer is one place. Traces added to one tree add up.
+ */
+#ifndef KP_CALLTREE_H
+#define KP_CALLTREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum kp_part { /* by rank: what a call is part of outranks what its callers are part of, if it is the greater */
+               KP_PART_OTHER,
+               KP_PART_OPTIMIZER,
+               KP_PART_FORWARD,
+               KP_PART_BACKWARD,
+               KP_PART_LOADING,
+               KP_PART_THREADS, /* threads beside the main one */
+               KP_PARTS
+};
+const char *kp_part_name(enum kp_part part);
+
+struct kp_calltree;
+struct kp_calltree *kp_calltree_open(void);
+void kp_calltree_close(struct kp_calltree *tree);
+/* Finds or makes the place below `parent`, 0 being the root. The name is kept as folded stacks can hold it. Below the
+ * 512th frame it returns `parent`: deeper calls count there. */
+uint32_t kp_calltree_child(struct kp_calltree *tree, uint32_t parent, const char *name);
+void kp_calltree_add(struct kp_calltree *tree, uint32_t place, enum kp_part part, int64_t value);
+int64_t kp_calltree_sum(const struct kp_calltree *tree, enum kp_part part);
+/*
+ * Calls `fn` for every path with a value: "part;outer;inner", values divided by `unit`. What a division leaves goes to
+ * the next path, so that the sum of what `fn` gets is that of the tree.
+ */
+typedef void (*kp_path_fn)(void *context, const char *path, int64_t value);
+void kp_calltree_each(const struct kp_calltree *tree, int64_t unit, kp_path_fn fn, void *context);
+
+#endif

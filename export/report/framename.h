@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/* framename.h - names of frames: "file.py(LINE): function", with the line that ran or without one */
+#ifndef KP_FRAMENAME_H
+#define KP_FRAMENAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A text that grows. All zero: empty. */
+struct kp_frametext {
+    char *data;
+    size_t capacity;
+};
+void kp_frametext_fini(struct kp_frametext *text);
+
+/*
+ * Writes `frame` with the line of `from`, "file.py:LINE", which is where its callee was called. Without a line of the
+ * same file the frame has none: "file.py: function". What is no Python frame stays, but for an object's address.
+ */
+const char *kp_framename_called(struct kp_frametext *out, const char *frame, const char *from);
+/*
+ * Writes the frame in which both `a` and `b` ran, one after the other: "file.py(LINE): f", or "file.py(LINE-LINE): f"
+ * between two lines. NULL: they are frames of different functions.
+ */
+const char *kp_framename_between(struct kp_frametext *out, const char *a, const char *b);
+/* Writes a frame as folded stacks can hold it: no ';', no control characters, no address of an object. */
+const char *kp_framename_shown(struct kp_frametext *out, const char *frame);
+/* Does the frame belong to the interpreter's machine code, or to what starts it? Python frames stand for it. */
+bool kp_framename_is_interpreter(const char *frame);
+
+#endif

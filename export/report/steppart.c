@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * steppart.c - finds which part of a training step an event belongs to
+ *
+ * Data loading, backward and the optimizer show by torch's own ranges and by frames of torch's own files. Forward is
+ * what runs in an nn.Module or in torch.nn.functional, and each op that a backward op names as its origin.
+ */
+#include "export/report/steppart.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/report/framename.h"
+
+static bool starts(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
+
+/* "file.py(LINE): function" of a file that ends so: is it, and of which function? */
+static const char *function_in(const char *frame, size_t bytes, const char *file)
+{
+    const size_t n = strlen(file);
+    for (const char *at = frame; at + n < frame + bytes; at++)
+        if (*at == *file && memcmp(at, file, n) == 0) {
+            const char *colon = memchr(at, ':', (size_t)(frame + bytes - at));
+            return colon ? colon + 1 + (colon[1] == ' ') : NULL;
+        }
+    return NULL;
+}
+
+static bool is_one_of(const char *name, const char *end, const char *const *names)
+{
+    for (; *names; names++)
+        if (strlen(*names) == (size_t)(end - name) && memcmp(*names, name, strlen(*names)) == 0) return true;
+    return false;
+}
+
+/* What a frame of a call stack, or a Python call, is part of. */
+static enum kp_part frame_part(const char *frame, size_t bytes)
+{
+    static const char *const starters[] = {"backward", "grad", "_make_grads", NULL};
+    const char *end = frame + bytes, *name;
+    if (starts(frame, "nn.Module: ")) return KP_PART_FORWARD;
+    if (!memchr(frame, '(', bytes)) return KP_PART_OTHER;
+    if ((name = function_in(frame, bytes, "torch/utils/data/dataloader.py("))) return KP_PART_LOADING;
+    if ((name = function_in(frame, bytes, "torch/autograd/__init__.py(")) && is_one_of(name, end, starters))
+        return KP_PART_BACKWARD;
+    if ((name = function_in(frame, bytes, "torch/_tensor.py(")) && is_one_of(name, end, starters))
+        return KP_PART_BACKWARD;
+    if (function_in(frame, bytes, "torch/nn/modules/") || function_in(frame, bytes, "torch/nn/functional.py("))
+        return KP_PART_FORWARD;
+    if (function_in(frame, bytes, "torch/optim/")) return KP_PART_OPTIMIZER;
+    return KP_PART_OTHER;
+}
+
+static enum kp_part stack_part(const char *stack)
+{
+    enum kp_part best = KP_PART_OTHER;
+    while (*stack) {
+        const size_t bytes = strcspn(stack, ";");
+        const enum kp_part part = frame_part(stack, bytes);
+        if (part > best) best = part;
+        stack += bytes + (stack[bytes] == ';');
+    }
+    return best;
+}
+
+struct finding {
+    const struct kp_tree *tree;
+    uint8_t *parts;
+    uint8_t *of_stack; /* by string id: the part + 1, 0 if not looked at */
+    size_t count, capacity;
+};
+
+static enum kp_part text_part(struct finding *f, uint32_t text)
+{
+    if (!text) return KP_PART_OTHER;
+    if (text >= f->count) {
+        f->of_stack = kp_kineto_grow(f->of_stack, &f->capacity, (size_t)text + 1, 1);
+        memset(f->of_stack + f->count, 0, f->capacity - f->count);
+        f->count = f->capacity;
+    }
+    if (!f->of_stack[text]) f->of_stack[text] = (uint8_t)(stack_part(kp_kineto_text(f->tree->trace, text)) + 1);
+    return (enum kp_part)(f->of_stack[text] - 1);
+}
+
+static enum kp_part range_part(const char *name)
+{
+    if (starts(name, "enumerate(DataLoader)#")) return KP_PART_LOADING;
+    if (starts(name, "Optimizer.")) return KP_PART_OPTIMIZER;
+    return KP_PART_OTHER;
+}
+
+static enum kp_part own_part(struct finding *f, const struct kp_node *node)
+{
+    const struct kp_kineto_event *e = &f->tree->trace->events[node->event];
+    const char *name = kp_kineto_text(f->tree->trace, e->name);
+    switch (e->kind) {
+    case KP_KINETO_PYTHON: return text_part(f, e->name);
+    case KP_KINETO_ANNOTATION: return range_part(name);
+    case KP_KINETO_OP:
+        if (e->fwd_tid > 0 || starts(name, "autograd::engine::") || starts(name, "torch::autograd::AccumulateGrad"))
+            return KP_PART_BACKWARD;
+        return text_part(f, e->stack);
+    default: return KP_PART_OTHER;
+    }
+}
+
+/* The op that a backward op names, and the ops around it, are forward. */
+static void forward_mark(const struct kp_tree *tree, uint8_t *parts)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        for (int32_t at = tree->nodes[i].forward; at >= 0; at = tree->nodes[at].parent) {
+            if (tree->trace->events[tree->nodes[at].event].kind != KP_KINETO_OP) break;
+            if (parts[at] >= KP_PART_FORWARD) break;
+            parts[at] = KP_PART_FORWARD;
+        }
+}
+
+void kp_steppart_find(const struct kp_tree *tree, uint8_t *parts)
+{
+    struct finding f = {.tree = tree, .parts = parts};
+    for (size_t i = 0; i < tree->count; i++) parts[i] = (uint8_t)own_part(&f, &tree->nodes[i]);
+    forward_mark(tree, parts);
+    for (size_t i = 0; i < tree->count; i++) { /* a parent comes before its children */
+        const int32_t parent = tree->nodes[i].parent;
+        if (parent >= 0 && parts[parent] > parts[i]) parts[i] = parts[parent];
+    }
+    free(f.of_stack);
+}

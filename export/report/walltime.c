@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * walltime.c - goes through each thread's events in order of time, and gives each moment to the innermost one
+ *
+ * Frames come from Python calls where the trace has them, else from the call stacks of ops. Between two ops nothing
+ * tells what ran: that time stands at the frames that both have, as "(no op)". Ranges (ProfilerStep#N,
+ * Optimizer.step#..) tell the part of the step, and are frames only in traces without any.
+ */
+#include "export/report/walltime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/report/keyindex.h"
+#include "export/report/stackpath.h"
+#include "export/report/steppart.h"
+
+enum frames { FRAMES_NONE, FRAMES_STACKS, FRAMES_CALLS };
+enum use { USE_TIME, USE_BUSY, USE_MEMORY, USE_PATHS }; /* of the moments of a sweep */
+#define UNKNOWN UINT32_MAX
+
+struct moment { /* [from, to) of a node, or of the time between two ops */
+    int64_t from, to;
+    uint32_t node; /* UNKNOWN: none */
+    enum kp_part part;
+};
+struct moments {
+    struct moment *of;
+    size_t count, capacity;
+};
+struct open_nodes { /* innermost last */
+    uint32_t *of;
+    size_t count, capacity;
+};
+struct known_paths { /* by a key of what they were made from, so that each text is read once */
+    struct kp_keyindex keys;
+    uint32_t *places;
+    size_t capacity;
+};
+struct wall {
+    struct kp_calltree *paths;
+    const struct kp_tree *tree;
+    const struct kp_wall_options *options;
+    enum frames frames;
+    uint8_t *parts;   /* by node */
+    uint32_t *above;  /* by node: where its Python frames end, or UNKNOWN */
+    uint32_t *places; /* by node: its own path, or UNKNOWN */
+    struct kp_frametext text;
+    struct moments busy; /* of autograd's threads, by time */
+    struct known_paths stacks, between;
+    /* the thread that is swept */
+    enum use use;
+    bool is_main;
+    uint32_t root;
+    struct open_nodes shown, ranges;
+    int64_t now, used_ns;
+    struct moments gap; /* time since the last op, and before the next */
+    uint32_t last_stack;
+    enum kp_part last_part;
+    const struct kp_kineto_event *const *memory; /* of the thread, by time */
+    size_t memory_count;
+};
+
+static const struct kp_kineto_event *event_of(const struct wall *w, uint32_t node)
+{
+    return &w->tree->trace->events[w->tree->nodes[node].event];
+}
+
+static const char *text_of(const struct wall *w, uint32_t id) { return kp_kineto_text(w->tree->trace, id); }
+
+static void moment_add(struct moments *m, struct moment moment)
+{
+    m->of = kp_kineto_grow(m->of, &m->capacity, m->count + 1, sizeof *m->of);
+    m->of[m->count++] = moment;
+}
+
+static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e->tid ^ ((uint64_t)e->pid << 32); }
+
+static bool is_host(const struct wall *w, uint32_t node)
+{
+    const struct kp_node *n = &w->tree->nodes[node];
+    return !n->on_device && !n->is_async && event_of(w, node)->kind != KP_KINETO_MEMORY;
+}
+
+static bool is_step(const struct wall *w, uint32_t node)
+{
+    return strncmp(text_of(w, event_of(w, node)->name), "ProfilerStep#", 13) == 0;
+}
+
+/* Is the node a frame of the paths? */
+static bool is_shown(const struct wall *w, uint32_t node)
+{
+    if (event_of(w, node)->kind != KP_KINETO_ANNOTATION) return true;
+    return w->frames == FRAMES_NONE && !is_step(w, node);
+}
+
+/* ---- paths ---- */
+
+/* Returns where the path of a key is kept; a new one is UNKNOWN. */
+static uint32_t *path_slot(struct known_paths *known, uint32_t high, uint32_t low)
+{
+    const size_t had = known->keys.count, at = kp_keyindex_get(&known->keys, (uint64_t)high << 32 | low);
+    known->places = kp_kineto_grow(known->places, &known->capacity, known->keys.count, sizeof *known->places);
+    if (at == had) known->places[at] = UNKNOWN;
+    return &known->places[at];
+}
+
+static uint32_t stack_place(struct wall *w, uint32_t stack)
+{
+    const char *text = text_of(w, stack);
+    uint32_t *place = path_slot(&w->stacks, w->root, stack);
+    if (*place == UNKNOWN) *place = kp_stackpath_add(w->paths, w->root, text, kp_stackpath_bytes(text));
+    return *place;
+}
+
+static uint32_t between_place(struct wall *w, uint32_t a, uint32_t b)
+{
+    uint32_t *place = path_slot(&w->between, a, b);
+    if (*place == UNKNOWN) *place = kp_stackpath_between(w->paths, w->root, text_of(w, a), text_of(w, b));
+    return *place;
+}
+
+/* Returns the forward op of a backward op, or of the one inside autograd's evaluate_function; -1: none. */
+static int32_t forward_of(const struct wall *w, uint32_t node)
+{
+    const struct kp_node *n = &w->tree->nodes[node];
+    if (n->forward >= 0) return n->forward;
+    unsigned looked = 0;
+    for (int32_t child = n->first_child; child >= 0 && looked < 8; child = w->tree->nodes[child].next_sibling, looked++)
+        if (w->tree->nodes[child].forward >= 0) return w->tree->nodes[child].forward;
+    return -1;
+}
+
+/* Where an op's frames end that no other op called. */
+static uint32_t frames_for(struct wall *w, uint32_t node, uint32_t base)
+{
+    const int32_t forward = w->options->at_forward ? forward_of(w, node) : -1;
+    if (forward >= 0 && w->above[forward] != UNKNOWN) return w->above[forward];
+    const uint32_t stack = event_of(w, node)->stack;
+    return w->frames == FRAMES_STACKS && stack ? stack_place(w, stack) : base;
+}
+
+/* The frames that an op's stack has more than that of the op around it: of Python, or of machine code. */
+static uint32_t frames_more(const struct wall *w, uint32_t node, uint32_t around)
+{
+    if (event_of(w, node)->stack == event_of(w, around)->stack) return w->places[around];
+    const char *inner = text_of(w, event_of(w, node)->stack), *outer = text_of(w, event_of(w, around)->stack);
+    const size_t inner_bytes = kp_stackpath_bytes(inner), outer_bytes = kp_stackpath_bytes(outer);
+    if (w->frames != FRAMES_STACKS || !outer_bytes || inner_bytes <= outer_bytes) return w->places[around];
+    if (kp_stackpath_common(inner, inner_bytes, outer, outer_bytes) != outer_bytes) return w->places[around];
+    return kp_stackpath_add(w->paths, w->places[around], inner, inner_bytes - outer_bytes - 1);
+}
+
+/* The path of a Python call while it runs itself, or calls `callee` (UNKNOWN: an op). */
+static uint32_t call_place(struct wall *w, uint32_t node, uint32_t callee)
+{
+    const struct kp_kineto_event *e = callee == UNKNOWN ? NULL : event_of(w, callee);
+    const char *from = e && e->kind == KP_KINETO_PYTHON ? text_of(w, e->concrete) : "";
+    const char *name = kp_framename_called(&w->text, text_of(w, event_of(w, node)->name), from);
+    return kp_calltree_child(w->paths, w->above[node], name);
+}
+
+/* Finds the node's path below `around`, the shown node that called it (UNKNOWN: none), or below `base`. */
+static void place_set(struct wall *w, uint32_t node, uint32_t around, uint32_t base)
+{
+    const bool is_call = event_of(w, node)->kind == KP_KINETO_PYTHON;
+    const bool is_in_op = around != UNKNOWN && event_of(w, around)->kind != KP_KINETO_PYTHON;
+    if (is_in_op) base = w->places[around];
+    else if (around != UNKNOWN) base = call_place(w, around, node);
+    w->above[node] = is_in_op && !is_call ? w->above[around] : base;
+    if (is_call) {
+        w->places[node] = call_place(w, node, UNKNOWN);
+        return;
+    }
+    if (is_in_op) base = frames_more(w, node, around);
+    else w->above[node] = base = frames_for(w, node, base);
+    w->places[node] = kp_calltree_child(w->paths, base, text_of(w, w->tree->nodes[node].name));
+}
+
+/* The same for an op of autograd's threads, when `base` is what the main thread waits in. */
+static void place_below(struct wall *w, uint32_t node, uint32_t base)
+{
+    uint32_t chain[64], count = 0;
+    for (int32_t at = (int32_t)node; at >= 0 && count < 64; at = w->tree->nodes[at].parent)
+        if (is_shown(w, (uint32_t)at)) chain[count++] = (uint32_t)at;
+    for (uint32_t i = count; i-- > 0;) place_set(w, chain[i], i + 1 < count ? chain[i + 1] : UNKNOWN, base);
+}
+
+/* ---- time ---- */
+
+static void time_add(struct wall *w, uint32_t place, enum kp_part part, int64_t ns)
+{
+    if (!w->is_main) part = KP_PART_THREADS;
+    w->used_ns += ns;
+    if (w->use == USE_TIME) kp_calltree_add(w->paths, place, part, ns);
+}
+
+/* The first moment of autograd's threads that ends after `ns`. */
+static size_t busy_from(const struct wall *w, int64_t ns)
+{
+    size_t low = 0, high = w->busy.count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (w->busy.of[middle].to <= ns) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* Gives a wait to what autograd's threads did in it. What is left is `idle`'s, and backward between two of their ops. */
+static void wait_add(struct wall *w, const struct moment *wait, uint32_t base, uint32_t idle)
+{
+    int64_t now = wait->from;
+    const size_t first = w->is_main ? busy_from(w, wait->from) : w->busy.count;
+    for (size_t i = first; i < w->busy.count && w->busy.of[i].from < wait->to; i++) {
+        const struct moment *b = &w->busy.of[i];
+        const int64_t from = b->from > now ? b->from : now, to = b->to < wait->to ? b->to : wait->to;
+        time_add(w, idle, i > first ? KP_PART_BACKWARD : wait->part, from - now);
+        place_below(w, b->node, base);
+        time_add(w, w->places[b->node], KP_PART_BACKWARD, to - from);
+        now = to;
+    }
+    time_add(w, idle, wait->part, wait->to - now);
+}
+
+static void gap_end(struct wall *w, uint32_t next_stack, enum kp_part next_part)
+{
+    if (!w->is_main) w->gap.count = 0; /* another thread that runs nothing is idle */
+    if (!w->gap.count) return;
+    uint32_t base = w->root;
+    if (w->frames == FRAMES_STACKS && w->last_stack && next_stack) base = between_place(w, w->last_stack, next_stack);
+    const uint32_t idle = kp_calltree_child(w->paths, base, "(no op)");
+    for (size_t i = 0; i < w->gap.count; i++) {
+        struct moment *m = &w->gap.of[i];
+        if (m->part == KP_PART_OTHER && w->last_part == next_part) m->part = next_part;
+        wait_add(w, m, base, idle);
+    }
+    w->gap.count = 0;
+}
+
+static void open_add(struct open_nodes *open, uint32_t node)
+{
+    open->of = kp_kineto_grow(open->of, &open->capacity, open->count + 1, sizeof *open->of);
+    open->of[open->count++] = node;
+}
+
+/* The innermost node that is still open; UNKNOWN: none. Ranges end at any time, so they have a list of their own. */
+static uint32_t open_top(const struct wall *w, struct open_nodes *open)
+{
+    while (open->count && w->tree->nodes[open->of[open->count - 1]].end_ns <= w->now) open->count--;
+    return open->count ? open->of[open->count - 1] : UNKNOWN;
+}
+
+static void memory_use(struct wall *w, const struct moment *m)
+{
+    for (; w->memory_count && w->memory[0]->start_ns < m->to; w->memory++, w->memory_count--) {
+        const uint32_t place =
+            m->node == UNKNOWN ? kp_calltree_child(w->paths, w->root, "(no op)") : w->places[m->node];
+        if (w->memory[0]->number > 0) kp_calltree_add(w->paths, place, m->part, w->memory[0]->number);
+    }
+}
+
+static void moment_use(struct wall *w, const struct moment *m)
+{
+    if (w->use == USE_MEMORY) memory_use(w, m);
+    else if (m->node == UNKNOWN) moment_add(&w->gap, *m);
+    else if (w->use == USE_BUSY) moment_add(&w->busy, *m);
+    else if (event_of(w, m->node)->kind == KP_KINETO_PYTHON && m->part == KP_PART_BACKWARD)
+        wait_add(w, m, w->places[m->node], w->places[m->node]);
+    else time_add(w, w->places[m->node], m->part, m->to - m->from);
+}
+
+/* Everything up to `to` belongs to the innermost open node. */
+static void pass(struct wall *w, int64_t to)
+{
+    while (w->now < to) {
+        const uint32_t shown = open_top(w, &w->shown), any = shown == UNKNOWN ? open_top(w, &w->ranges) : shown;
+        struct moment m = {w->now, to, shown, any == UNKNOWN ? KP_PART_OTHER : (enum kp_part)w->parts[any]};
+        if (any != UNKNOWN && w->tree->nodes[any].end_ns < to) m.to = w->tree->nodes[any].end_ns;
+        w->now = m.to;
+        moment_use(w, &m);
+    }
+}
+
+static void node_begin(struct wall *w, uint32_t node)
+{
+    const bool shown = is_shown(w, node);
+    const enum kp_part part = w->parts[node];
+    pass(w, w->tree->nodes[node].start_ns);
+    const uint32_t around = open_top(w, &w->shown);
+    if (around == UNKNOWN && (shown || part != KP_PART_OTHER)) {
+        gap_end(w, event_of(w, node)->stack, part);
+        w->last_stack = event_of(w, node)->stack;
+        w->last_part = part;
+    }
+    if (shown) place_set(w, node, around, w->root);
+    open_add(shown ? &w->shown : &w->ranges, node);
+}
+
+/* ---- threads ---- */
+
+struct lane {
+    uint64_t thread;
+    int64_t tid;
+    uint32_t *nodes; /* by time */
+    size_t count, capacity;
+    int64_t from, to;
+    bool is_engine, has_steps, is_process;
+};
+struct lanes {
+    struct kp_keyindex threads;
+    struct lane *of;
+    size_t count, capacity, main;
+};
+
+static void lane_note(const struct wall *w, struct lane *lane, uint32_t node)
+{
+    const struct kp_kineto_event *e = event_of(w, node);
+    const struct kp_node *n = &w->tree->nodes[node];
+    if (!lane->count || n->start_ns < lane->from) lane->from = n->start_ns;
+    if (!lane->count || n->end_ns > lane->to) lane->to = n->end_ns;
+    lane->nodes = kp_kineto_grow(lane->nodes, &lane->capacity, lane->count + 1, sizeof *lane->nodes);
+    lane->nodes[lane->count++] = node;
+    lane->tid = e->tid;
+    lane->is_process = e->tid == e->pid;
+    lane->has_steps |= e->kind == KP_KINETO_ANNOTATION && is_step(w, node);
+    lane->is_engine |= e->kind == KP_KINETO_OP && strncmp(text_of(w, e->name), "autograd::engine::", 18) == 0;
+}
+
+/* The main thread has the steps, or else the process's own id, or else comes first. */
+static void lanes_find(struct lanes *l, const struct wall *w)
+{
+    for (uint32_t i = 0; i < w->tree->count; i++) {
+        if (!is_host(w, i)) continue;
+        const uint64_t thread = thread_of(event_of(w, i));
+        const size_t had = l->threads.count, at = kp_keyindex_get(&l->threads, thread);
+        l->of = kp_kineto_grow(l->of, &l->capacity, l->threads.count, sizeof *l->of);
+        if (at == had) l->of[l->count++] = (struct lane){.thread = thread};
+        lane_note(w, &l->of[at], i);
+    }
+    for (size_t i = 1; i < l->count; i++) {
+        const struct lane *best = &l->of[l->main], *lane = &l->of[i];
+        if (2 * lane->has_steps + lane->is_process > 2 * best->has_steps + best->is_process) l->main = i;
+    }
+}
+
+static void sweep(struct wall *w, const struct lane *lane, enum use use)
+{
+    w->use = use;
+    w->now = lane->from;
+    w->used_ns = 0;
+    w->shown.count = w->ranges.count = w->gap.count = 0;
+    w->last_stack = 0;
+    w->last_part = KP_PART_OTHER;
+    for (size_t i = 0; i < lane->count; i++) node_begin(w, lane->nodes[i]);
+    pass(w, lane->to);
+}
+
+static int moment_order(const void *a, const void *b)
+{
+    const struct moment *x = a, *y = b;
+    if (x->from != y->from) return x->from < y->from ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+/* Of autograd's threads that run at once, the one that began first counts. */
+static void busy_settle(struct moments *busy)
+{
+    size_t kept = 0;
+    int64_t end = INT64_MIN;
+    if (busy->count) qsort(busy->of, busy->count, sizeof *busy->of, moment_order);
+    for (size_t i = 0; i < busy->count; i++) {
+        struct moment m = busy->of[i];
+        if (m.from < end) m.from = end;
+        if (m.from >= m.to) continue;
+        end = m.to;
+        busy->of[kept++] = m;
+    }
+    busy->count = kept;
+}
+
+static void main_sweep(struct wall *w, const struct lanes *l, enum use use)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (i != l->main && l->of[i].is_engine) sweep(w, &l->of[i], USE_BUSY);
+    busy_settle(&w->busy);
+    w->is_main = true;
+    sweep(w, &l->of[l->main], use);
+    gap_end(w, 0, KP_PART_OTHER);
+    w->is_main = false;
+}
+
+static void others_sweep(struct wall *w, const struct lanes *l, enum use use, struct kp_wall_told *told)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        char name[40];
+        if (i == l->main || l->of[i].is_engine) continue;
+        snprintf(name, sizeof name, "thread %lld", (long long)l->of[i].tid);
+        w->root = use == USE_TIME ? kp_calltree_child(w->paths, 0, name) : 0;
+        sweep(w, &l->of[i], use);
+        told->threads += w->used_ns != 0;
+        told->threads_ns += w->used_ns;
+    }
+    w->root = 0;
+}
+
+/* ---- metrics ---- */
+
+static void device_add(struct wall *w)
+{
+    struct kp_op_ids ids;
+    kp_op_ids_gather(&ids, w->tree);
+    for (uint32_t i = 0; i < w->tree->count; i++) {
+        const struct kp_node *n = &w->tree->nodes[i];
+        const struct kp_kineto_event *e = event_of(w, i);
+        if (e->kind != KP_KINETO_GPU) continue;
+        const size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, e->external_id);
+        const bool has_op = e->external_id > 0 && at < ids.count && ids.ids[at].id == e->external_id;
+        const uint32_t op = has_op ? ids.ids[at].node : UNKNOWN;
+        const uint32_t base = op != UNKNOWN && w->places[op] != UNKNOWN ? w->places[op] : 0;
+        kp_calltree_add(w->paths, kp_calltree_child(w->paths, base, text_of(w, n->name)),
+                        op == UNKNOWN ? KP_PART_OTHER : w->parts[op], n->end_ns - n->start_ns);
+    }
+    kp_op_ids_fini(&ids);
+}
+
+static int memory_order(const void *a, const void *b)
+{
+    const struct kp_kineto_event *x = *(const struct kp_kineto_event *const *)a,
+                                 *y = *(const struct kp_kineto_event *const *)b;
+    if (thread_of(x) != thread_of(y)) return thread_of(x) < thread_of(y) ? -1 : 1;
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static void memory_add(struct wall *w, struct lanes *l)
+{
+    const struct kp_kineto *trace = w->tree->trace;
+    const struct kp_kineto_event **all = NULL;
+    size_t count = 0, capacity = 0;
+    for (size_t i = 0; i < trace->count; i++) {
+        if (trace->events[i].kind != KP_KINETO_MEMORY) continue;
+        all = kp_kineto_grow(all, &capacity, count + 1, sizeof *all);
+        all[count++] = &trace->events[i];
+    }
+    if (count) qsort(all, count, sizeof *all, memory_order);
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from; to < count && thread_of(all[to]) == thread_of(all[from]);) to++;
+        w->memory = all + from;
+        w->memory_count = to - from;
+        const size_t lane = kp_keyindex_get(&l->threads, thread_of(all[from])); /* of no host event: a new number */
+        if (lane < l->count) sweep(w, &l->of[lane], USE_MEMORY);
+        memory_use(w, &(struct moment){0, INT64_MAX, UNKNOWN, KP_PART_OTHER});
+    }
+    free(all);
+}
+
+static enum frames frames_in(const struct kp_tree *tree)
+{
+    enum frames best = FRAMES_NONE;
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_kineto_event *e = &tree->trace->events[tree->nodes[i].event];
+        if (e->kind == KP_KINETO_PYTHON) return FRAMES_CALLS;
+        if (e->stack) best = FRAMES_STACKS;
+    }
+    return best;
+}
+
+static uint32_t *unknowns(size_t count)
+{
+    size_t capacity = 0;
+    uint32_t *of = kp_kineto_grow(NULL, &capacity, count + 1, sizeof *of);
+    memset(of, 0xff, (count + 1) * sizeof *of);
+    return of;
+}
+
+void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const struct kp_wall_options *options,
+                 struct kp_wall_told *told)
+{
+    size_t capacity = 0;
+    struct lanes lanes = {0};
+    struct wall w = {.paths = paths, .tree = tree, .options = options, .frames = frames_in(tree)};
+    w.parts = kp_kineto_grow(NULL, &capacity, tree->count + 1, 1);
+    w.above = unknowns(tree->count);
+    w.places = unknowns(tree->count);
+    *told = (struct kp_wall_told){.has_frames = w.frames != FRAMES_NONE};
+    kp_steppart_find(tree, w.parts);
+    lanes_find(&lanes, &w);
+    if (lanes.count) {
+        const enum use use = options->metric == KP_WALL_CPU ? USE_TIME : USE_PATHS;
+        told->wall_ns = lanes.of[lanes.main].to - lanes.of[lanes.main].from;
+        if (options->metric == KP_WALL_MEMORY) memory_add(&w, &lanes);
+        else main_sweep(&w, &lanes, use);
+        if (options->metric == KP_WALL_GPU || options->threads) others_sweep(&w, &lanes, use, told);
+        else if (options->metric == KP_WALL_CPU) others_sweep(&w, &lanes, USE_PATHS, told);
+    }
+    if (options->metric == KP_WALL_GPU) device_add(&w);
+    free(w.parts);
+    free(w.above);
+    free(w.places);
+    free(w.shown.of);
+    free(w.ranges.of);
+    free(w.stacks.places);
+    free(w.between.places);
+    kp_keyindex_fini(&w.stacks.keys);
+    kp_keyindex_fini(&w.between.keys);
+    free(w.gap.of);
+    free(w.busy.of);
+    kp_frametext_fini(&w.text);
+    for (size_t i = 0; i < lanes.count; i++) free(lanes.of[i].nodes);
+    kp_keyindex_fini(&lanes.threads);
+    free(lanes.of);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * walltime.h - lays the time of a trace out as call paths that sum to its wall time
+ *
+ * Every moment of the main thread counts once, for what ran innermost: an op, a Python function, or "(no op)". While
+ * the main thread waits for autograd's threads, their ops count in its place.
+ */
+#ifndef KP_WALLTIME_H
+#define KP_WALLTIME_H
+
+#include "export/report/calltree.h"
+#include "export/report/keyavg.h"
+
+enum kp_wall_metric {
+    KP_WALL_CPU,    /* nanoseconds of the main thread's wall time */
+    KP_WALL_GPU,    /* nanoseconds that kernels, copies and fills took */
+    KP_WALL_MEMORY, /* bytes allocated */
+};
+struct kp_wall_options {
+    enum kp_wall_metric metric;
+    bool at_forward; /* backward ops stand at the forward op's frames, else at those that ran */
+    bool threads;    /* other threads stand under KP_PART_THREADS */
+};
+struct kp_wall_told {
+    int64_t wall_ns;    /* of the main thread */
+    size_t threads;     /* other threads with events of their own */
+    int64_t threads_ns; /* what they were busy */
+    bool has_frames;    /* the trace has Python calls or call stacks */
+};
+/* Adds a trace to `paths`. kp_tree_set_forward_stacks() was called on the tree. */
+void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const struct kp_wall_options *options,
+                 struct kp_wall_told *told);
+
+#endif
