@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cmd_stacks.c - `kprof stacks`: call stacks with their time, as torch's export_stacks writes them, or a flame graph */
+/*
+ * cmd_stacks.c - `kprof stacks`: call paths that sum to the wall time, folded or as a flame graph
+ *
+ * With --torch it prints torch's export_stacks instead, letter for letter.
+ */
 #include "export/cli/cli.h"
 
 #include <stdio.h>
@@ -8,108 +12,213 @@
 #include "export/cli/budget.h"
 #include "export/cli/latest.h"
 #include "export/cli/lines.h"
+#include "export/cli/outfile.h"
 #include "export/cli/trace_source.h"
+#include "export/report/flame.h"
 #include "export/report/folded.h"
+#include "export/report/walltime.h"
 
+enum form { FORM_FOLDED, FORM_SVG, FORM_HTML };
 struct stacks_command {
-    const char *metric;
-    bool on_device, svg;
-    int lines;
+    const char *metric, *out;
+    char label[512]; /* of the last trace */
+    bool is_torch, on_device;
+    enum form form;
+    struct kp_wall_options wall;
+    struct kp_calltree *paths;
+    struct kp_flame *flame; /* NULL: folded */
+    FILE *to;
+    int traces, stacks;
+    int64_t wall_ns;
 };
 
 static const struct kp_opt flags[] = {
-    {"metric", 'm', KP_OPT_VALUE, "METRIC", "self_cpu_time_total (default) or self_cuda_time_total"},
-    {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph that opens in a browser, on stdout"},
+    {"metric", 'm', KP_OPT_VALUE, "METRIC", "cpu (default: wall time of the main thread), gpu or memory"},
+    {"svg", 0, KP_OPT_FLAG, NULL, "a flame graph that opens in a browser"},
+    {"html", 0, KP_OPT_FLAG, NULL, "the same as a page"},
+    {"out", 'o', KP_OPT_VALUE, "OUT", "write to a file (default: stdout)"},
+    {"backward-at", 0, KP_OPT_VALUE, "WHERE",
+     "backward ops stand at the line that ran: run (default), or at the "
+     "line of the forward op that made them: forward"},
+    {"threads", 0, KP_OPT_FLAG, NULL, "other threads, too, under a root of their own"},
+    {"torch", 0, KP_OPT_FLAG, NULL,
+     "torch's export_stacks, letter for letter; METRIC is self_cpu_time_total (default) "
+     "or self_cuda_time_total"},
     KP_LINES_OPTIONS("off; of spools only"),
     {0}};
+enum { FLAG_METRIC, FLAG_SVG, FLAG_HTML, FLAG_OUT, FLAG_BACKWARD, FLAG_THREADS, FLAG_TORCH, FLAG_LINES, FLAG_NO_LINES };
 
-static void line_print(void *context, const char *stack, int64_t us)
+/* A kp_folded_fn and a kp_path_fn. Walking through stacks takes as long as printing them. */
+static void stack_put(void *context, const char *stack, int64_t value)
 {
     struct stacks_command *s = context;
     kp_budget_print(strlen(stack));
-    printf("%s %lld\n", stack, (long long)us);
-    s->lines++;
+    if (s->flame) kp_flame_add(s->flame, stack, value);
+    else fprintf(s->to, "%s %lld\n", stack, (long long)value);
+    s->stacks++;
 }
 
-struct drawing {
-    struct kp_flame *flame;
-    int stacks;
-};
-
-static void stack_draw(void *context, const char *stack, int64_t us)
+static void torch_add(struct stacks_command *s, struct kp_tree *tree)
 {
-    struct drawing *d = context;
-    kp_budget_print(strlen(stack)); /* a walk through them takes as long as printing them */
-    kp_flame_add(d->flame, stack, us);
-    d->stacks++;
+    const int had = s->stacks;
+    kp_tree_fill_stacks(tree, true);
+    kp_tree_set_stacks(tree);
+    kp_folded_walk(tree, s->on_device, stack_put, s);
+    if (s->stacks == had)
+        kp_cli_say(stderr,
+                   "kprof stacks: %s: no call stacks that cost anything; record with KPROF_WITH_STACK=1, ops or native",
+                   s->label);
 }
 
-static int flame_print(const struct kp_tree *tree, const struct stacks_command *s, const char *label)
+static void wall_add(struct stacks_command *s, struct kp_tree *tree)
 {
-    struct drawing d = {.flame = kp_flame_open()};
-    kp_folded_walk(tree, s->on_device, stack_draw, &d);
-    kp_flame_write(d.flame, stdout, label);
-    kp_flame_close(d.flame);
-    return d.stacks;
+    struct kp_wall_told told;
+    kp_tree_set_forward_stacks(tree);
+    kp_wall_add(s->paths, tree, &s->wall, &told);
+    s->wall_ns += told.wall_ns;
+    if (!told.has_frames)
+        kp_cli_say(stderr, "kprof stacks: %s: no Python frames; record with --with-stack (KPROF_WITH_STACK=ops)",
+                   s->label);
+    if (told.threads && s->wall.metric == KP_WALL_CPU && !s->wall.threads)
+        kp_cli_say(stderr, "kprof stacks: %s: %zu other thread%s, busy %.1f ms, left out; --threads shows %s", s->label,
+                   told.threads, told.threads == 1 ? "" : "s", (double)told.threads_ns / 1e6,
+                   told.threads == 1 ? "it" : "them");
 }
 
-static int lines_print(const struct kp_tree *tree, struct stacks_command *s)
-{
-    s->lines = 0;
-    kp_folded_walk(tree, s->on_device, line_print, s);
-    return s->lines;
-}
-
-static int trace_print(void *context, const struct kp_trace_source *source, bool several)
+static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
     struct stacks_command *s = context;
     struct kp_kineto *trace;
     struct kp_tree tree;
     char why[512];
-    if (several && s->svg) return kp_cli_misuse("stacks", "--svg draws one trace, and there are several");
+    (void)several;
     if (kp_trace_source_read(source, &trace, why, sizeof why)) {
         kp_kineto_close(trace);
         return kp_cli_fail("stacks", "%s", why);
     }
+    snprintf(s->label, sizeof s->label, "%s", source->label);
+    s->traces++;
     if (kp_tree_build(&tree, trace) < 0) {
         kp_kineto_close(trace);
         return kp_cli_fail("stacks", "%s: too many events", source->label);
     }
-    kp_tree_fill_stacks(&tree, true);
-    kp_tree_set_stacks(&tree);
-    if (!(s->svg ? flame_print(&tree, s, source->label) : lines_print(&tree, s)))
-        kp_cli_say(stderr,
-                   "kprof stacks: %s: no call stacks that cost anything; record with KPROF_WITH_STACK=1, ops or native",
-                   source->label);
+    if (s->is_torch) torch_add(s, &tree);
+    else wall_add(s, &tree);
     kp_tree_fini(&tree);
     kp_kineto_close(trace);
+    return KP_EXIT_DONE;
+}
+
+/* ---- what is written ---- */
+
+static void title_make(const struct stacks_command *s, char *out, size_t room)
+{
+    static const char *const what[] = {[KP_WALL_CPU] = "wall time of the main thread",
+                                       [KP_WALL_GPU] = "time on GPUs",
+                                       [KP_WALL_MEMORY] = "bytes allocated"};
+    char of[512];
+    if (s->traces == 1) snprintf(of, sizeof of, "%s", s->label);
+    else snprintf(of, sizeof of, "%d traces", s->traces);
+    if (s->is_torch) snprintf(out, room, "%s, %s (export_stacks)", of, s->metric);
+    else
+        snprintf(out, room, "%s: %s; backward at the %s", of, what[s->wall.metric],
+                 s->wall.at_forward ? "forward lines that caused it" : "line that ran");
+}
+
+static void flame_put(struct stacks_command *s)
+{
+    char title[1024];
+    title_make(s, title, sizeof title);
+    const struct kp_flame_show show = {.title = title,
+                                       .unit = s->wall.metric == KP_WALL_MEMORY ? KP_FLAME_BYTES : KP_FLAME_US,
+                                       .has_parts = !s->is_torch,
+                                       .is_page = s->form == FORM_HTML};
+    kp_flame_write(s->flame, s->to, &show);
+}
+
+static int stacks_make(struct stacks_command *s, char **paths, int count, const struct kp_places *places)
+{
+    const int worst = kp_input_each("stacks", paths, count, places, trace_take, s);
+    if (worst == KP_EXIT_USAGE || !s->traces) return worst;
+    if (!s->is_torch) {
+        const int64_t unit = s->wall.metric == KP_WALL_MEMORY ? 1 : 1000;
+        kp_calltree_each(s->paths, unit, stack_put, s);
+        if (!s->stacks) kp_cli_say(stderr, "kprof stacks: nothing to show as %s", s->metric);
+    }
+    if (s->flame) flame_put(s);
+    return worst;
+}
+
+static int stacks_write(struct stacks_command *s, char **paths, int count, const struct kp_places *places)
+{
+    struct kp_outfile file;
+    if (kp_outfile_open(&file, s->out)) return kp_cli_fail("stacks", "%s: %s", s->out, kp_outfile_why(&file));
+    s->to = file.to;
+    s->paths = kp_calltree_open();
+    s->flame = s->form == FORM_FOLDED ? NULL : kp_flame_open();
+    const int worst = stacks_make(s, paths, count, places);
+    if (s->flame) kp_flame_close(s->flame);
+    kp_calltree_close(s->paths);
+    if (kp_outfile_close(&file, s->traces != 0))
+        return kp_cli_fail("stacks", "%s: %s", s->out ? s->out : "stdout", kp_outfile_why(&file));
+    return worst;
+}
+
+/* ---- the command line ---- */
+
+static int metric_read(struct stacks_command *s)
+{
+    static const char *const names[] = {[KP_WALL_CPU] = "cpu", [KP_WALL_GPU] = "gpu", [KP_WALL_MEMORY] = "memory"};
+    if (!s->metric) s->metric = s->is_torch ? "self_cpu_time_total" : "cpu";
+    if (s->is_torch && kp_folded_metric(s->metric, &s->on_device)) return KP_EXIT_DONE;
+    for (unsigned i = 0; i < sizeof names / sizeof *names && !s->is_torch; i++)
+        if (strcmp(s->metric, names[i]) == 0) {
+            s->wall.metric = (enum kp_wall_metric)i;
+            return KP_EXIT_DONE;
+        }
+    return kp_cli_misuse("stacks", "no metric %s; known: %s", s->metric,
+                         s->is_torch ? "self_cpu_time_total self_cuda_time_total"
+                                     : "cpu gpu memory (with --torch: self_cpu_time_total self_cuda_time_total)");
+}
+
+static int backward_read(struct stacks_command *s, const char *value)
+{
+    if (strcmp(value, "run") != 0 && strcmp(value, "forward") != 0)
+        return kp_cli_misuse("stacks", "--backward-at is run or forward, not %s", value);
+    s->wall.at_forward = *value == 'f';
     return KP_EXIT_DONE;
 }
 
 int kp_cmd_stacks(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "stacks", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct stacks_command s = {.metric = "self_cpu_time_total"};
+    struct stacks_command s = {0};
     struct kp_lines_options wish = {0};
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
-        case 0: s.metric = value; break;
-        case 1: s.svg = true; break;
-        case 2:
-        case 3: kp_lines_option(&wish, flags[i].name, value); break;
+        case FLAG_METRIC: s.metric = value; break;
+        case FLAG_SVG: s.form = FORM_SVG; break;
+        case FLAG_HTML: s.form = FORM_HTML; break;
+        case FLAG_OUT: s.out = value; break;
+        case FLAG_BACKWARD:
+            if (backward_read(&s, value)) return KP_EXIT_USAGE;
+            break;
+        case FLAG_THREADS: s.wall.threads = true; break;
+        case FLAG_TORCH: s.is_torch = true; break;
+        case FLAG_LINES:
+        case FLAG_NO_LINES: kp_lines_option(&wish, flags[i].name, value); break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("stacks", flags);
         default: return KP_EXIT_USAGE;
         }
     }
-    if (!kp_folded_metric(s.metric, &s.on_device))
-        return kp_cli_misuse("stacks", "no metric %s; known: self_cpu_time_total self_cuda_time_total", s.metric);
-    count = kp_latest_take("stacks", &argv, count, s.svg);
+    if (metric_read(&s)) return KP_EXIT_USAGE;
+    count = kp_latest_take("stacks", &argv, count, false);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("stacks", &wish);
-    const int worst = kp_input_each("stacks", argv, count, kp_lines_places(lines), trace_print, &s);
+    const int worst = stacks_write(&s, argv, count, kp_lines_places(lines));
     kp_lines_close(lines);
     return worst;
 }

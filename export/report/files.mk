@@ -3,6 +3,8 @@ SRC_report := \
     export/report/calltree.c \
     export/report/chosen.c \
     export/report/flame.c \
+    export/report/flamepage.c \
+    export/report/flamescript.c \
     export/report/folded.c \
     export/report/framename.c \
     export/report/html.c \

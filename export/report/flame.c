@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * flame.c - draws a flame graph as one SVG file, with a script in it that zooms and searches
+ * flame.c - lays a flame graph out as boxes, and draws them
  *
- * Stacks come folded ("outer;inner"). Frames of one name under one parent become one box, as wide as their total time.
- * Boxes too narrow to be seen are left out, so the file does not grow with the run.
+ * Stacks come folded ("outer;inner"). Frames of one name under one parent become one box, as wide as their total. The
+ * roots stand at the top. Boxes too narrow to be seen are left out, so the file does not grow with the run.
  */
-#include "export/report/folded.h"
+#include "export/report/flame.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/calltree.h"
+#include "export/report/flamepage.h"
 #include "export/report/html.h"
+#include "export/report/kineto.h"
 
-enum { WIDTH = 1200, ROW = 17, TOP = 46, BOTTOM = 12, SIDE = 10, LETTER = 7, SLOTS_FIRST = 256 };
+enum { SLOTS_FIRST = 256 };
 #define NARROW 0.0002 /* of the whole */
 
 struct box {
@@ -93,15 +96,14 @@ static uint32_t box_get(struct kp_flame *f, uint32_t parent, const char *name, s
     return f->slots[at];
 }
 
-void kp_flame_add(void *flame, const char *stack, int64_t us)
+void kp_flame_add(struct kp_flame *f, const char *stack, int64_t value)
 {
-    struct kp_flame *f = flame;
     uint32_t at = 0;
-    f->boxes[0].total += us;
+    f->boxes[0].total += value;
     while (*stack) {
         size_t bytes = strcspn(stack, ";");
         at = box_get(f, at, stack, bytes);
-        f->boxes[at].total += us;
+        f->boxes[at].total += value;
         stack += bytes + (stack[bytes] == ';');
     }
 }
@@ -119,8 +121,8 @@ struct numbers {
     size_t capacity;
 };
 
-/* Sorts children by name, so that two graphs of one program look alike. Their names differ. */
-static void children_sort(struct kp_flame *f, uint32_t parent, struct numbers *numbers)
+/* Sorts children by name, so that two graphs of one program look alike. Their names differ. Roots keep their order. */
+static void children_sort(struct kp_flame *f, uint32_t parent, bool keeps, struct numbers *numbers)
 {
     size_t n = 0;
     for (uint32_t i = f->boxes[parent].first; i; i = f->boxes[i].next) {
@@ -128,116 +130,84 @@ static void children_sort(struct kp_flame *f, uint32_t parent, struct numbers *n
         numbers->of[n++] = i;
     }
     if (n < 2) return;
-    qsort_r(numbers->of, n, sizeof *numbers->of, name_order, f);
+    for (size_t i = 0; keeps && i < n / 2; i++) { /* the list has the last one first */
+        const uint32_t other = numbers->of[n - 1 - i];
+        numbers->of[n - 1 - i] = numbers->of[i];
+        numbers->of[i] = other;
+    }
+    if (!keeps) qsort_r(numbers->of, n, sizeof *numbers->of, name_order, f);
     f->boxes[parent].first = numbers->of[0];
     for (size_t i = 0; i < n; i++) f->boxes[numbers->of[i]].next = i + 1 < n ? numbers->of[i + 1] : 0;
 }
 
-/* Python is orange, C is blue, nn.Module is green. A name always gets the same shade. */
-static void colour_put(FILE *out, const char *name)
+static enum kp_flame_kind kind_of(const char *name)
 {
-    unsigned h = 2166136261u;
-    for (const char *p = name; *p; p++) h = (h ^ (unsigned char)*p) * 16777619u;
-    unsigned hue = strncmp(name, "<built-in", 9) == 0     ? 190 + h % 30
-                   : strncmp(name, "nn.Module:", 10) == 0 ? 90 + h % 40
-                                                          : 15 + h % 40;
-    fprintf(out, "hsl(%u,%u%%,%u%%)", hue, 60 + h / 64 % 25, 62 + h / 4096 % 14);
+    if (strstr(name, ".py") || name[0] == '<' || strncmp(name, "nn.Module: ", 11) == 0) return KP_FLAME_PYTHON;
+    if (strstr(name, ".so") && strstr(name, ": ")) return KP_FLAME_MACHINE;
+    return KP_FLAME_OP;
 }
 
-static void box_put(const struct kp_flame *f, FILE *out, uint32_t i, double x, double width, unsigned height)
+/* What a box's colours say: the part that its root names, and a shade of its name's own. */
+static struct kp_flame_colour colour_of(const struct kp_flame *f, uint32_t i, const uint8_t *parts)
 {
-    const struct box *b = &f->boxes[i];
-    const double scale = WIDTH - 2 * SIDE, y = height - BOTTOM - (double)(b->depth + 1) * ROW;
-    const size_t fits = (size_t)(width * scale / LETTER);
-    fprintf(out, "<g class=\"b\" data-x=\"%.6f\" data-w=\"%.6f\" data-d=\"%u\"><title>", x, width, b->depth);
-    kp_html_text(out, b->name);
-    fprintf(out, " (%lld us, %.2f%%)</title><rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\" fill=\"",
-            (long long)b->total, width * 100, SIDE + x * scale, y, width * scale, ROW - 1);
-    colour_put(out, b->name);
-    fprintf(out, "\"/><text x=\"%.2f\" y=\"%.1f\">", SIDE + x * scale + 3, y + ROW - 5);
-    if (fits >= 4) {
-        char shown[256];
-        size_t bytes = strlen(b->name), most = fits < sizeof shown - 1 ? fits : sizeof shown - 1;
-        snprintf(shown, sizeof shown, "%s", b->name);
-        if (bytes > most) memcpy(shown + most - 2, "..", 3);
-        for (size_t k = 0; k < most && shown[k]; k++) /* not ASCII: the cut may leave half a letter */
-            if ((unsigned char)shown[k] >= 0x80) shown[k] = '?';
-        kp_html_text(out, shown);
-    }
-    fputs("</text></g>\n", out);
+    unsigned h = 2166136261u;
+    const char *name = f->boxes[i].name;
+    for (const char *p = name; *p; p++) h = (h ^ (unsigned char)*p) * 16777619u;
+    const bool is_root = f->boxes[i].depth < 2;
+    return (struct kp_flame_colour){parts[i], is_root ? KP_FLAME_OP : kind_of(name), is_root ? 0 : h >> 20};
+}
+
+static uint8_t part_named(const char *name)
+{
+    for (unsigned part = 0; part < KP_PARTS; part++)
+        if (strcmp(kp_part_name((enum kp_part)part), name) == 0) return (uint8_t)part;
+    return KP_PART_OTHER;
 }
 
 /* Draws all boxes, without recursion: Python stacks may be a thousand deep. */
-static void boxes_put(struct kp_flame *f, FILE *out, unsigned height)
+static void boxes_put(struct kp_flame *f, FILE *out, const struct kp_flame_show *show)
 {
     const double all = f->boxes[0].total ? (double)f->boxes[0].total : 1;
-    size_t capacity = 0;
+    size_t capacity = 0, more = 0;
     struct numbers numbers = {0};
     double *starts = kp_kineto_grow(NULL, &capacity, f->count, sizeof *starts);
+    uint8_t *parts = kp_kineto_grow(NULL, &more, f->count, 1);
     starts[0] = 0;
+    parts[0] = KP_PART_OTHER;
     for (uint32_t i = 0; i < f->count; i++) { /* a parent comes before its children */
         double at = starts[i], width = (double)f->boxes[i].total / all;
-        children_sort(f, i, &numbers);
+        children_sort(f, i, i == 0 && show->has_parts, &numbers);
         for (uint32_t c = f->boxes[i].first; c; c = f->boxes[c].next) {
             starts[c] = at;
+            parts[c] = i == 0 && show->has_parts ? part_named(f->boxes[c].name) : parts[i];
             at += (double)f->boxes[c].total / all;
         }
-        if (width >= NARROW) box_put(f, out, i, starts[i], width, height);
+        const struct kp_flame_box box = {f->boxes[i].name,  starts[i],         width,
+                                         f->boxes[i].depth, f->boxes[i].total, colour_of(f, i, parts)};
+        if (width >= NARROW) kp_flamepage_box(out, show, &box);
     }
     free(starts);
+    free(parts);
     free(numbers.of);
 }
 
-static const char script[] =
-    "<script><![CDATA[\n"
-    "(function(){var W=1200,S=10,L=7,boxes=[].slice.call(document.querySelectorAll('g.b')),from=0,width=1;\n"
-    "var names=boxes.map(function(g){return g.querySelector('title').textContent});\n"
-    "function draw(){boxes.forEach(function(g,i){var "
-    "x=(+g.dataset.x-from)/width,w=+g.dataset.w/width,r=g.children[1],t=g.children[2];\n"
-    "var l=Math.max(x,0),e=Math.min(x+w,1);if(e-l<1e-5){g.style.display='none';return}g.style.display='';\n"
-    "r.setAttribute('x',S+l*(W-2*S));r.setAttribute('width',Math.max((e-l)*(W-2*S)-.3,.3));t.setAttribute('x',S+l*(W-2*"
-    "S)+3);\n"
-    "var n=names[i].replace(/ "
-    "\\([^(]*\\)$/,''),f=Math.floor((e-l)*(W-2*S)/L);t.textContent=f<4?'':n.length>f?n.slice(0,f-2)+'..':n;});\n"
-    "document.getElementById('reset').style.display=width<1?'':'none';}\n"
-    "function find(text){var total=0,re=null;if(text)try{re=new RegExp(text)}catch(e){alert(e.message);return}\n"
-    "var spans=[];boxes.forEach(function(g,i){var hit=re&&re.test(names[i].replace(/ "
-    "\\([^(]*\\)$/,''));g.classList.toggle('hit',!!hit);\n"
-    "if(hit)spans.push([+g.dataset.x,+g.dataset.x+ +g.dataset.w]);});spans.sort(function(a,b){return a[0]-b[0]});var "
-    "end=-1;\n"
-    "spans.forEach(function(s){if(s[1]>end){total+=s[1]-Math.max(s[0],end);end=s[1]}});\n"
-    "document.getElementById('found').textContent=re?'matched '+(total*100).toFixed(2)+'%':'';}\n"
-    "boxes.forEach(function(g){g.addEventListener('click',function(){from=+g.dataset.x;width=+g.dataset.w;draw();});\n"
-    "g.addEventListener('mouseover',function(){document.getElementById('told').textContent=g.querySelector('title')."
-    "textContent;});});\n"
-    "document.getElementById('reset').addEventListener('click',function(){from=0;width=1;draw();});\n"
-    "function ask(){find(prompt('frames that match (regular expression; nothing: none)')||'');}\n"
-    "document.getElementById('search').addEventListener('click',ask);\n"
-    "window.addEventListener('keydown',function(e){if((e.ctrlKey||e.metaKey)&&e.key==='f'||e.key==='/"
-    "'){e.preventDefault();ask();}\n"
-    "if(e.key==='Escape'){from=0;width=1;draw();}});\n"
-    "draw();})();\n"
-    "]]></script>\n";
-
-void kp_flame_write(struct kp_flame *f, FILE *out, const char *title)
+/* The value of a part's root. */
+static int64_t part_total(const struct kp_flame *f, const char *name)
 {
-    uint32_t deepest = 0;
+    for (uint32_t i = f->boxes[0].first; i; i = f->boxes[i].next)
+        if (strcmp(f->boxes[i].name, name) == 0) return f->boxes[i].total;
+    return 0;
+}
+
+void kp_flame_write(struct kp_flame *f, FILE *out, const struct kp_flame_show *show)
+{
+    struct kp_flame_head head = {.total = f->boxes[0].total};
     for (size_t i = 0; i < f->count; i++)
-        if (f->boxes[i].depth > deepest && (double)f->boxes[i].total >= NARROW * (double)f->boxes[0].total)
-            deepest = f->boxes[i].depth;
-    const unsigned height = TOP + BOTTOM + (deepest + 1) * ROW;
-    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" ", out);
-    fprintf(out, "width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\">\n", WIDTH, height, WIDTH, height);
-    fputs("<style>text{font:11px monospace;pointer-events:none}rect{stroke:#fff;stroke-width:.5}g.b{cursor:pointer}"
-          "g.b:hover rect{stroke:#000}g.hit rect{fill:#e040e0}.k{cursor:pointer;pointer-events:all;fill:#06c}</style>\n"
-          "<rect width=\"100%\" height=\"100%\" fill=\"#fcfcf8\"/>\n",
-          out);
-    fputs("<text x=\"10\" y=\"18\" style=\"font-size:14px\">", out);
-    kp_html_text(out, title);
-    fprintf(out, "</text>\n<text id=\"reset\" class=\"k\" x=\"10\" y=\"36\" style=\"display:none\">reset zoom</text>"
-                 "<text id=\"told\" x=\"100\" y=\"36\"></text><text id=\"found\" x=\"960\" y=\"18\"></text>"
-                 "<text id=\"search\" class=\"k\" x=\"1130\" y=\"18\">search</text>\n");
-    boxes_put(f, out, height);
-    fputs(script, out);
-    fputs("</svg>\n", out);
+        if (f->boxes[i].depth > head.deepest && (double)f->boxes[i].total >= NARROW * (double)f->boxes[0].total)
+            head.deepest = f->boxes[i].depth;
+    for (unsigned part = 0; part < KP_PARTS; part++)
+        head.parts[part] = show->has_parts ? part_total(f, kp_part_name((enum kp_part)part)) : 0;
+    kp_flamepage_begin(out, show, &head);
+    boxes_put(f, out, show);
+    kp_flamepage_end(out, show);
 }

@@ -17,11 +17,4 @@ bool kp_folded_metric(const char *name, bool *on_device);
 typedef void (*kp_folded_fn)(void *context, const char *stack, int64_t us);
 void kp_folded_walk(const struct kp_tree *tree, bool on_device, kp_folded_fn fn, void *context);
 
-/* flame.c: a flame graph as one SVG file that loads no other. `title` may hold any text. */
-struct kp_flame;
-struct kp_flame *kp_flame_open(void);
-void kp_flame_add(void *flame, const char *stack, int64_t us); /* a kp_folded_fn */
-void kp_flame_write(struct kp_flame *flame, FILE *out, const char *title);
-void kp_flame_close(struct kp_flame *flame);
-
 #endif

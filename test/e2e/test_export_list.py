@@ -35,7 +35,7 @@ def shown(*args, **options):
 def test_files_have_what_the_command_shows(everything):
     trace = everything.trace
     assert named(trace, ".table.txt").read_text() == shown("report", "--torch", trace)
-    assert named(trace, ".stacks.txt").read_text() == shown("stacks", trace)
+    assert named(trace, ".stacks.txt").read_text() == shown("stacks", "--torch", trace)
     page = shown("memory", "--html", trace).replace(str(trace), trace.name)
     assert named(trace, ".memory.html").read_text() == page
     assert "Grows from step to step" in page

@@ -243,5 +243,5 @@ def test_damaged_files_end_no_command(recorded, tmp_path):
 
 def test_a_trace_itself_has_no_lines_to_give(recorded):
     _, trace = recorded("plain")
-    done = harness.cli("stacks", "--lines", trace)
+    done = harness.cli("stacks", "--torch", "--lines", trace)
     assert "lines come from its spool" in done.stderr

@@ -152,7 +152,7 @@ def test_lines_only_add_to_the_frames(spool, exported, tmp_path):
 
 
 def test_tables_and_flame_graphs_show_them(exported, tmp_path):
-    done = harness.cli("stacks", exported)
+    done = harness.cli("stacks", "--torch", exported)
     assert done.returncode == 0 and "libtorch_cpu.so:_at::_ops::linear::call" in done.stdout and "_PyEval_EvalFrameDefault;" in done.stdout, done.stderr
     table = harness.cli("report", "--torch", exported, "--group-by-stack-n", "3")
     assert table.returncode == 0 and "at::_ops" in table.stdout, table.stdout + table.stderr

@@ -247,23 +247,23 @@ def test_stacks_of_a_run_are_folded_as_torch_exports_them(tmp_path):
     harness.run_plain("stack_exported.py", tmp_path, trace, exported).ok()
     lines = exported.read_text()
     assert len(lines.splitlines()) > 50
-    assert harness.cli("stacks", trace).stdout == lines
+    assert harness.cli("stacks", "--torch", trace).stdout == lines
     said = facts.load(trace)  # what torch leaves out of files that are not verbose is found again
     for e in said["traceEvents"]:
         e.get("args", {}).pop("Call stack", None)
     (tmp_path / "bare.json").write_text(json.dumps(said))
-    assert harness.cli("stacks", tmp_path / "bare.json").stdout == lines
+    assert harness.cli("stacks", "--torch", tmp_path / "bare.json").stdout == lines
 
 
 def test_a_flame_graph_of_our_own_run_opens(ours, tmp_path):
     run_ = ours("transformer.py", KPROF_WITH_STACK=1)
     svg = harness.cli("stacks", run_.trace, "--svg").stdout
     (tmp_path / "flames.svg").write_text(svg)
-    assert svg.count('<g class="b"') > 20 and "nn.Module:_" in svg
+    assert svg.count('<g class="b"') > 20 and "nn.Module: " in svg
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if not browser:
         pytest.skip("no browser here to open it with")
     done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server",
                            f"--user-data-dir={tmp_path / 'browser'}", "--dump-dom",
                            (tmp_path / "flames.svg").as_uri()], capture_output=True, text=True, timeout=harness.LONG)
-    assert 'width="1179.7"' in done.stdout and 'width="1180.00"' in svg, done.stdout[:500]  # the script ran: it draws boxes anew
+    assert 'width="100%" height="' in done.stdout and 'width="100%" height="' not in svg.split("<rect")[0], done.stdout[:500]  # the script ran

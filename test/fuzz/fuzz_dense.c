@@ -57,7 +57,7 @@ static void trace_show(struct kp_kineto *trace)
     kp_keyavg_fini(&averages);
     struct kp_flame *flame = kp_flame_open();
     kp_folded_walk(&tree, false, stack_put, flame);
-    kp_flame_write(flame, sink, "f");
+    kp_flame_write(flame, sink, &(struct kp_flame_show){.title = "f"});
     kp_flame_close(flame);
     memory_show(&tree);
     kp_tree_fini(&tree);

@@ -2,7 +2,7 @@
 """Uses a flame graph in headless Chromium as a reader would: clicks a frame, goes back with Escape, searches, searches badly, and resets.
 
 usage: flame_ask.py SVG FRAME PATTERN   FRAME: the beginning of a frame's name
-prints {"all", "zoomed", "back", "found", "unfound", "reset", "said", "console"}: what is drawn (name -> width) then, what it told
+prints {"all", "zoomed", "told", "back", "found", "hits", "refused", "unfound", "reset", "console"}: what is drawn (name -> width) then, what it told
 """
 import json
 import pathlib
@@ -11,8 +11,6 @@ import sys
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support import expected_conditions
-from selenium.webdriver.support.ui import WebDriverWait
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "viewers"))
 import chromium  # noqa: E402
@@ -29,10 +27,9 @@ def main():
 
 
 def search(driver, pattern):
-    driver.find_element(By.ID, "search").click()
-    prompt = WebDriverWait(driver, chromium.LONG).until(expected_conditions.alert_is_present())
-    prompt.send_keys(pattern)
-    prompt.accept()
+    """Types a pattern after / and returns what the graph says of it."""
+    ActionChains(driver).send_keys("/", pattern, Keys.ENTER).perform()
+    return driver.find_element(By.ID, "told").text
 
 
 def asked(driver, path, frame, pattern):
@@ -46,15 +43,10 @@ def asked(driver, path, frame, pattern):
     said["told"] = driver.find_element(By.ID, "told").text
     ActionChains(driver).send_keys(Keys.ESCAPE).perform()
     said["back"] = driver.execute_script(DRAWN)
-    search(driver, pattern)
+    said["found"] = search(driver, pattern)
     said["hits"] = driver.execute_script(HITS)
-    said["found"] = driver.find_element(By.ID, "found").text
-    search(driver, "(")  # no regular expression: it says so
-    refusal = WebDriverWait(driver, chromium.LONG).until(expected_conditions.alert_is_present())
-    said["refused"] = refusal.text
-    refusal.accept()
-    search(driver, "no frame is called this")
-    said["unfound"] = [driver.execute_script(HITS), driver.find_element(By.ID, "found").text]
+    said["refused"] = search(driver, "(")  # no regular expression: it says so
+    said["unfound"] = [search(driver, "no frame is called this"), driver.execute_script(HITS)]
     box.find_element(By.TAG_NAME, "rect").click()
     driver.find_element(By.ID, "reset").click()
     said["reset"] = driver.execute_script(DRAWN)

@@ -50,13 +50,17 @@ static void run_all(void)
                 {kp_cmd_events, {"events", NULL, NULL}},
                 {kp_cmd_stacks, {"stacks", NULL, NULL}},
                 {kp_cmd_stacks, {"stacks", "--svg", NULL}},
+                {kp_cmd_stacks, {"stacks", "--torch", NULL}},
+                {kp_cmd_stacks, {"stacks", "--torch", "--svg", NULL}},
+                {kp_cmd_stacks, {"stacks", "--backward-at=forward", "--threads", NULL}},
+                {kp_cmd_stacks, {"stacks", "--metric=memory", NULL}},
                 {kp_cmd_memory, {"memory", NULL, NULL}},
                 {kp_cmd_memory, {"memory", "--json", NULL}}};
     gzputs(file, "{}]}");
     assert_int_equal(gzclose(file), Z_OK);
     setenv("KPROF_READ_LIMIT", "10", 1); /* time alone is what counts here */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char *argv[5] = {0};
+        char *argv[6] = {0};
         int n = 0;
         for (; rows[i].argv[n]; n++) argv[n] = word(rows[i].argv[n]);
         argv[n] = path;

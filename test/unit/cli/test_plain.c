@@ -170,7 +170,7 @@ static void every_command_says_names_of_a_trace_plainly(void **state)
         {kp_cmd_events, {word("events"), path}, SHOWN},
         {kp_cmd_events, {word("events"), path, word("--json")}, "\\u001b]52;c;ZXZpbA==\\u0007\\u001b[2J\\u000aforged"},
         {kp_cmd_stacks,
-         {word("stacks"), path},
+         {word("stacks"), path, word("--torch")},
          "g;ZXZpbA==\\x07\\x1b[2J_forged_\\x0d\\x7f\\x9b31m\\x9b32m\\xff\\xed\\xa0\\x80;c;f_\\x1b]52 50\n"},
         {kp_cmd_stacks, {word("stacks"), path, word("--svg")}, "\\x1b]52"},
         {kp_cmd_memory, {word("memory"), path}, "in " SHOWN "\n"},

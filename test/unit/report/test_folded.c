@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/flame.h"
 #include "test/support/support.h"
 #include "test/support/kineto_text.h"
 
@@ -178,7 +179,7 @@ static char *flame_of(const char *const *stacks, size_t count)
     FILE *out = open_memstream(&text, &bytes);
     struct kp_flame *flame = kp_flame_open();
     for (size_t i = 0; i < count; i++) kp_flame_add(flame, stacks[i], 10);
-    kp_flame_write(flame, out, "a <title> & \"more\"");
+    kp_flame_write(flame, out, &(struct kp_flame_show){.title = "a <title> & \"more\""});
     kp_flame_close(flame);
     fclose(out);
     return text;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/* outfile.h - the file of a command's -o, which exists only when it is whole; without -o stdout */
+#ifndef KP_OUTFILE_H
+#define KP_OUTFILE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct kp_outfile {
+    FILE *to;
+    const char *path; /* NULL: stdout */
+    char *part;       /* the temporary name, beside it */
+    int error;
+};
+/* 0 or -errno. `path` NULL, or "-": stdout. */
+int kp_outfile_open(struct kp_outfile *file, const char *path);
+/* Gives the file its name if `is_whole`, or removes it. 0 or -errno. */
+int kp_outfile_close(struct kp_outfile *file, bool is_whole);
+const char *kp_outfile_why(const struct kp_outfile *file);
+
+#endif
