@@ -208,7 +208,7 @@ static void table_open(FILE *out, const char *title, const char *about)
 static void sums_row(const struct page *p, const char *name, const int64_t of[4])
 {
     fprintf(p->out, "<tr><td>%s</td>", name);
-    for (int i = 0; i < 4; i++) size_put(p->out, i == 1 ? "n w" : "n", of[i]);
+    for (int i = 0; i < 4; i++) size_put(p->out, i % 2 ? "n w" : "n", of[i]);
     fputs("</tr>\n", p->out);
 }
 
@@ -217,7 +217,7 @@ static void categories_put(const struct page *p)
     const struct kp_mem_curve *c = &p->curve;
     table_open(p->out, "By category", NULL);
     fputs("<thead><tr><th>Category</th><th class=\"n\">At the peak</th><th class=\"n w\">Its own highest</th><th "
-          "class=\"n\">At the start</th><th class=\"n\">At the end</th></tr></thead>\n",
+          "class=\"n\">At the start</th><th class=\"n w\">At the end</th></tr></thead>\n",
           p->out);
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
         if (c->most.of[k])
