@@ -49,7 +49,7 @@ def test_only_whole_files_that_no_viewer_takes_for_a_trace(everything):
 
 def test_the_closing_line_names_them(everything):
     (line,) = everything.said
-    assert re.fullmatch(r"kprof: wrote \S+\.pt\.trace\.json\.gz, \.table\.txt, \.stacks\.txt, \.memory\.html \(5 steps.*\)", line)
+    assert re.fullmatch(r"kprof: wrote \S+\.pt\.trace\.json\.gz, \.table\.txt, \.stacks\.txt, \.memory\.html \(5 steps.*\); next: kprof report \S+", line)
 
 
 def test_without_the_trace(ours):
