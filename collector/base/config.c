@@ -34,9 +34,9 @@ const struct kp_config_row kp_config_rows[KP_SET_COUNT] = {
 #undef KP_SETTING
 };
 
-/* Variables that start with KPROF but are read by scripts and tests only. */
-static const char *const others[] = {"KPROF_LIB",   "KPROF_PYTHON",  "KPROF_GPU_TRACES",
-                                     "KPROF_BUILD", "KPROF_COMMAND", "KPROF_READ_LIMIT"};
+/* Variables that start with KPROF and are no settings. */
+static const char *const others[] = {"KPROF_LIB",     "KPROF_PYTHON",     "KPROF_GPU_TRACES", "KPROF_BUILD",
+                                     "KPROF_COMMAND", "KPROF_READ_LIMIT", "KPROF_RUN_PID"};
 
 static void *field_of(struct kp_config *config, enum kp_config_index index)
 {

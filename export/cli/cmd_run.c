@@ -66,6 +66,9 @@ int kp_cmd_run(int argc, char **argv)
         return kp_cli_fail("run", "libkprof.so is not there (%s); KPROF_LIB names another place", library);
     rc = preload_set(library);
     if (rc) return rc;
+    /* The program keeps this pid: by it the library knows the process whose user waits for a line (finish.c). */
+    snprintf(why, sizeof why, "%d", (int)getpid());
+    setenv("KPROF_RUN_PID", why, 1);
     execvp(argv[scan.at], argv + scan.at);
     rc = errno == ENOENT ? 127 : 126;
     kp_cli_fail("run", "%s: %s", argv[scan.at], strerror(errno));

@@ -2,9 +2,9 @@
 /*
  * latest.c - finds the latest run in a folder by the names of its files
  *
- * A file is WORKER.NANOSECONDS.pt.trace.json[.gz], or WORKER.NANOSECONDS.kprof of a run without a trace yet. A worker is
- * a process: HOST_PID, or HOST_rRANK_PID in a job of several ranks. The newest file names the run. Its other files are
- * those of the same worker, and those of the worker that wrote last for each other rank.
+ * A file is WORKER.NANOSECONDS.pt.trace.json[.gz], or WORKER.NANOSECONDS.kprof of a run without a trace yet. A worker
+ * is a process: HOST_PID, or HOST_rRANK_PID in a job of several ranks. The newest file names the run. Its other files
+ * are those of the same worker, and those of the worker that wrote last for each other rank.
  */
 #include "export/cli/latest.h"
 

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10 };
+enum { COARSE_NS = 20000000 }; /* files' times lag behind the clock by a timer tick */
 
 static pthread_mutex_t finish_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct kp_config *config;
@@ -37,6 +39,8 @@ static bool (*had_activity)(void);
 static struct kp_rec_cycle to_export[EXPORTS_MAX]; /* as the spool has them */
 static uint32_t export_head, export_count;
 static bool exporting, exiting;
+static bool is_command; /* the process that `kprof run` became: its user waits for a line */
+static uint64_t began_ns;
 
 /* Totals of the closing line, under finish_lock. */
 static struct {
@@ -46,11 +50,24 @@ static struct {
     char last[4096];
 } total;
 
+/* Whether `kprof run` executed this process: it left its pid. Called once, by the constructor. */
+static bool is_run_of_kprof(void)
+{
+    char line[40];
+    kp_fmt(line, sizeof line, "KPROF_RUN_PID=%d", (int)getpid());
+    for (char **e = environ; e && *e; e++)
+        if (strcmp(*e, line) == 0) return true;
+    return false;
+}
+
 void kp_finish_setup(const struct kp_config *settings, const struct kp_schedule *wanted, bool (*asked)(void))
 {
     config = settings;
     schedule = wanted;
     had_activity = asked;
+    began_ns = kp_clock_ns(CLOCK_REALTIME);
+    is_command = is_run_of_kprof();
+    if (is_command) kp_log_keep(); /* programs such as ls close their standard error before they exit */
 }
 
 void kp_finish_begin_in_child(void)
@@ -344,6 +361,27 @@ static void say_nothing_written(void)
            (unsigned long)needed, why);
 }
 
+/* Whether a process has put files into the folder since this one began: the ranks of a launcher, for example. */
+static bool has_new_files(void)
+{
+    struct stat st;
+    const int dir = kp_io_open(kp_run_out_dir(), O_RDONLY | O_DIRECTORY, 0);
+    const bool is_read = dir >= 0 && kp_io_fstat(dir, &st) == 0;
+    if (dir >= 0) kp_io_close(dir);
+    return is_read && (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec + COARSE_NS > began_ns;
+}
+
+/* `kprof run` of a program without torch and CUDA. Under LD_PRELOAD alone such programs are passed over in silence. */
+static void say_nothing_recorded(void)
+{
+    if (!is_command || kp_record_is_open() || kp_cycle_ever_recorded() || kp_run_cannot_record()) return;
+    if (had_activity() || has_new_files()) return;
+    kp_log(0,
+           "nothing was recorded: %s ran no PyTorch op and no CUDA call; KPROF_MALLOC and KPROF_SYMBOLS record any "
+           "program",
+           program_invocation_short_name);
+}
+
 /* Names the last trace and its extras: "DIR/NAME.pt.trace.json.gz, .table.txt", or "DIR/NAME.table.txt" alone. */
 static const char *last_written(char *out, size_t bytes)
 {
@@ -396,6 +434,7 @@ void kp_finish_exit(void)
     if (kp_run_may_log()) say_closing_line();
     kp_children_collect();
     say_nothing_written();
+    say_nothing_recorded();
     if (!kp_record_is_open()) return;
     kp_spools_replaced();
     kp_record_close(!total.failed && !(total.kept && total.events));
