@@ -35,7 +35,7 @@ $(FUZZ_DIR)/%: test/fuzz/%.c $(FUZZ_READING)
 	$(Q)$(FUZZ_BUILD) -lz -lm -lpthread
 $(FUZZ_DIR)/fuzz_trace: test/fuzz/fuzz_trace.c $(SRC_incommand) \
     $(SRC_report) $(SRC_memory) $(SRC_read) $(SRC_format) $(SRC_base) \
-    export/names/shorten.c export/cli/heapview.c export/cli/budget.c export/cli/opt.c export/cli/spoolfile.c
+    export/names/shorten.c $(filter export/cli/heap%,$(SRC_cli)) export/cli/budget.c export/cli/opt.c export/cli/spoolfile.c
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_BUILD) $(CLI_LIBS) -lz -lm -lpthread

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/heapprofile.h"
 #include "export/cli/heapview.h"
 #include "export/cli/latest.h"
 #include "export/cli/lines.h"
@@ -13,9 +14,13 @@
 #include "export/report/memory/mempage.h"
 
 enum form { FORM_TABLE, FORM_JSON, FORM_RAW, FORM_SVG, FORM_HTML };
+enum format { FORMAT_NONE, FORMAT_HEAPTRACK, FORMAT_PPROF, FORMAT_FOLDED, FORMAT_JSON, FORMAT_N };
+static const char *const format_names[FORMAT_N] = {"", "heaptrack", "pprof", "folded", "json"};
 
 struct memory_command {
     enum form form;
+    enum format format;    /* of the heap's profile */
+    enum kp_profile_by by; /* what folded stacks count */
     const char *device, *out;
     long row_limit, first_step, last_step; /* steps: -1 all */
     struct kp_lines_options wish;
@@ -32,6 +37,9 @@ static const struct kp_opt flags[] = {
     {"row-limit", 0, KP_OPT_VALUE, "N", "rows of a table (default 10, -1: all)"},
     {"steps", 0, KP_OPT_VALUE, "A-B", "only what was live within these steps"},
     KP_LINES_OPTIONS("on, in what is said of the host's heap"),
+    {"format", 0, KP_OPT_VALUE, "FORMAT",
+     "the heap's profile for heaptrack (also heaptrack_gui), pprof (also speedscope), folded (flamegraph.pl) or json"},
+    {"by", 0, KP_OPT_VALUE, "BYTES", "bytes of folded stacks: peak (default), leaked, allocated or temporary"},
     {0}};
 
 static bool number_read(const char *text, long least, long *out, const char **end)
@@ -154,6 +162,50 @@ static int tree_show(const struct memory_command *m, struct kp_tree *tree, struc
     return rc;
 }
 
+/* The profile beside the trace. NULL: none; one that cannot be read is named on stderr. */
+static struct kp_profile *profile_open(const struct kp_trace_source *source)
+{
+    char path[4096], why[512];
+    struct kp_profile *p = NULL;
+    if (source->is_spool || !kp_profile_find(path, sizeof path, source->path)) return NULL;
+    if (kp_profile_read(&p, path, why, sizeof why)) (void)kp_cli_fail("memory", "%s", why);
+    return p;
+}
+
+static int profile_put(const struct memory_command *m, struct kp_profile *p, const char *path, FILE *out)
+{
+    char why[512] = "";
+    if (m->format != FORMAT_NONE && m->places) kp_profile_name(p, m->places);
+    switch (m->format) {
+    case FORMAT_HEAPTRACK:
+        if (kp_profile_heaptrack(p, out, path, why, sizeof why)) return kp_cli_fail("memory", "%s", why);
+        break;
+    case FORMAT_PPROF: kp_profile_pprof(p, out); break;
+    case FORMAT_FOLDED: kp_profile_folded(p, out, m->by); break;
+    case FORMAT_JSON: kp_profile_json(p, out); break;
+    default: kp_heapview_profile(out, p, m->row_limit, m->places);
+    }
+    return KP_EXIT_DONE;
+}
+
+static int profile_show(const struct memory_command *m, const struct kp_trace_source *source)
+{
+    char path[4096];
+    struct kp_profile *p = profile_open(source);
+    if (!p || !kp_profile_find(path, sizeof path, source->path)) {
+        kp_profile_close(p);
+        return kp_cli_fail("memory",
+                           "%s: no profile of the heap (NAME.heap.gz) beside it; record with KPROF_MALLOC=trace",
+                           source->label);
+    }
+    FILE *out = m->out ? fopen(m->out, "we") : stdout;
+    int rc = out ? profile_put(m, p, path, out) : KP_EXIT_BAD_INPUT;
+    const bool failed = !out || fflush(out) != 0 || ferror(out);
+    if (out && out != stdout) fclose(out);
+    kp_profile_close(p);
+    return failed ? kp_cli_fail("memory", "%s: %s", m->out ? m->out : "stdout", strerror(errno)) : rc;
+}
+
 /* What the trace says of the host's heap, to be freed; NULL: nothing. */
 static char *heap_text(const struct memory_command *m, const struct kp_trace_source *source)
 {
@@ -162,10 +214,18 @@ static char *heap_text(const struct memory_command *m, const struct kp_trace_sou
     FILE *out = open_memstream(&text, &bytes);
     if (!out) return NULL;
     const struct kp_texts texts = kp_trace_source_texts(source);
-    bool is_there = kp_heapview_write(out, &texts, m->row_limit, m->form == FORM_JSON, m->places);
+    struct kp_profile *profile = m->form == FORM_JSON ? NULL : profile_open(source);
+    bool is_there = kp_heapview_write(out, &texts, m->row_limit, m->form == FORM_JSON, m->places, profile);
+    kp_profile_close(profile);
     if (fclose(out) == 0 && is_there) return text;
     free(text);
     return NULL;
+}
+
+static bool is_profile(const char *path)
+{
+    const size_t n = strlen(path);
+    return n > 8 && strcmp(path + n - 8, ".heap.gz") == 0;
 }
 
 static int trace_show(void *context, const struct kp_trace_source *source, bool several)
@@ -175,8 +235,9 @@ static int trace_show(void *context, const struct kp_trace_source *source, bool 
     struct kp_tree tree;
     char why[512];
     int rc;
-    if (several && (m->out || (m->form != FORM_TABLE && m->form != FORM_JSON)))
+    if (several && (m->out || m->format || (m->form != FORM_TABLE && m->form != FORM_JSON)))
         return kp_cli_misuse("memory", "one output, and there are several traces");
+    if (m->format || is_profile(source->path)) return profile_show(m, source);
     if (kp_trace_source_read(source, &trace, why, sizeof why)) {
         kp_kineto_close(trace);
         return kp_cli_fail("memory", "%s", why);
@@ -206,6 +267,15 @@ static int value_take(struct memory_command *m, int option, const char *value)
         break;
     case 8:
     case 9: kp_lines_option(&m->wish, flags[option].name, value); break;
+    case 10:
+        for (m->format = FORMAT_N; --m->format > FORMAT_NONE && strcmp(value, format_names[m->format]) != 0;) continue;
+        if (!m->format) return kp_cli_misuse("memory", "a format is heaptrack, pprof, folded or json, not %s", value);
+        break;
+    case 11:
+        for (m->by = KP_BY_PEAK; m->by < KP_BY_N && strcmp(value, kp_profile_by_names[m->by]) != 0; m->by++) continue;
+        if (m->by == KP_BY_N)
+            return kp_cli_misuse("memory", "--by is peak, leaked, allocated or temporary, not %s", value);
+        break;
     default:
         if (!steps_read(m, value)) return kp_cli_misuse("memory", "steps are A or A-B, not %s", value);
     }
@@ -228,7 +298,7 @@ int kp_cmd_memory(int argc, char **argv)
         else if (i < 4) m.form = forms[i];
         else if (value_take(&m, i, value) != KP_EXIT_DONE) return KP_EXIT_USAGE;
     }
-    const bool wants_one = m.out || (m.form != FORM_TABLE && m.form != FORM_JSON);
+    const bool wants_one = m.out || m.format || (m.form != FORM_TABLE && m.form != FORM_JSON);
     count = kp_latest_take("memory", &argv, count, wants_one);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("memory", &m.wish);

@@ -21,6 +21,10 @@ SRC_cli := \
     export/cli/cmd_run.c \
     export/cli/cmd_stacks.c \
     export/cli/elfhead.c \
+    export/cli/heapformat.c \
+    export/cli/heapnames.c \
+    export/cli/heapprofile.c \
+    export/cli/heappprof.c \
     export/cli/heapview.c \
     export/cli/input.c \
     export/cli/kprof.c \
@@ -47,6 +51,7 @@ UNIT_cli := \
     test/unit/cli/test_crafted.c \
     test/unit/cli/test_debugfile.c \
     test/unit/cli/test_elfhead.c \
+    test/unit/cli/test_heapprofile.c \
     test/unit/cli/test_input.c \
     test/unit/cli/test_latest.c \
     test/unit/cli/test_lines.c \

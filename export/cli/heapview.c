@@ -39,6 +39,7 @@ struct view_text {
 struct site {
     long long allocations, bytes, peak_blocks, peak_bytes, live_blocks, live_bytes;
     yajl_val stack;
+    uint32_t frame; /* of a profile, in place of `stack` */
 };
 
 static bool text_add(struct view_text *t, const char *bytes, size_t n)
@@ -143,8 +144,9 @@ static int by_count(const void *a, const void *b)
 
 struct view {
     FILE *out;
-    const struct kp_places *places; /* NULL: none */
-    yajl_val modules;               /* a list of objects with path and build_id, or NULL */
+    const struct kp_places *places;   /* NULL: none */
+    yajl_val modules;                 /* a list of objects with path and build_id, or NULL */
+    const struct kp_profile *profile; /* NULL: the trace alone */
 };
 
 /*
@@ -178,11 +180,10 @@ static const char *name_of(const struct view *v, const struct kp_place *place, c
     return out;
 }
 
-static void frame_print(const struct view *v, const char *text)
+/* Without a place the text stays. */
+static void places_print(const struct view *v, const struct kp_place *of, int n, const char *path, const char *text)
 {
-    struct kp_place of[PLACES_MOST];
-    char path[NAME_BYTES], name[NAME_BYTES];
-    const int n = places_find(v, text, of, path, sizeof path);
+    char name[NAME_BYTES];
     const char *slash = n ? strrchr(path, '/') : NULL;
     for (int i = 0; i < n; i++) {
         fputs("        ", v->out);
@@ -200,6 +201,40 @@ static void frame_print(const struct view *v, const char *text)
     fputs("        ", v->out);
     kp_plain_put(v->out, text);
     fputc('\n', v->out);
+}
+
+static void frame_print(const struct view *v, const char *text)
+{
+    struct kp_place of[PLACES_MOST];
+    char path[NAME_BYTES];
+    const int n = places_find(v, text, of, path, sizeof path);
+    places_print(v, of, n, path, text);
+}
+
+/* A profile's address: by debug files, else by the name that the profile has. */
+static void address_print(const struct view *v, const struct kp_profile_address *a)
+{
+    const struct kp_profile *p = v->profile;
+    struct kp_place of[PLACES_MOST];
+    char text[NAME_BYTES];
+    const char *path = kp_profile_text(p, a->module);
+    int n = v->places ? kp_profile_places(p, a, v->places, of, PLACES_MOST) : 0;
+    if (v->places && n <= 0 && a->n && p->places[a->at].function) {
+        of[0] = (struct kp_place){.function = kp_profile_text(p, p->places[a->at].function)};
+        n = 1;
+    }
+    snprintf(text, sizeof text, "%s%s0x%llx", path, *path ? "+" : "", (unsigned long long)a->offset);
+    places_print(v, of, n > 0 ? n : 0, path, text);
+}
+
+static void profile_stack_print(const struct view *v, uint32_t frame)
+{
+    const struct kp_profile *p = v->profile;
+    size_t n = 0;
+    if (!frame) fprintf(v->out, "        call stack not known\n");
+    for (; frame; frame = p->frames[frame - 1].around)
+        if (n++ < FRAMES_SHOWN) address_print(v, &p->addresses[p->frames[frame - 1].address - 1]);
+    if (n > FRAMES_SHOWN) fprintf(v->out, "        and %zu more\n", n - FRAMES_SHOWN);
 }
 
 static void stack_print(const struct view *v, yajl_val stack)
@@ -235,7 +270,8 @@ static void table_print(const struct view *v, const char *title, struct site *si
             continue;
         }
         fprintf(out, "    %lld bytes in %lld block%s\n", bytes, blocks, blocks == 1 ? "" : "s");
-        stack_print(v, s->stack);
+        if (v->profile) profile_stack_print(v, s->frame);
+        else stack_print(v, s->stack);
         shown++;
     }
     if (left) fprintf(out, "    and %zu more call stacks\n", left);
@@ -249,19 +285,61 @@ static struct site *sites_read(yajl_val object, size_t *n)
     struct site *sites = calloc(*n + 1, sizeof *sites);
     for (size_t i = 0; sites && i < *n; i++) {
         yajl_val v = YAJL_GET_ARRAY(all)->values[i];
-        sites[i] = (struct site){number(v, "allocations"), number(v, "bytes"),       number(v, "peak_blocks"),
-                                 number(v, "peak_bytes"),  number(v, "live_blocks"), number(v, "live_bytes"),
-                                 list(v, "stack")};
+        sites[i] = (struct site){.allocations = number(v, "allocations"),
+                                 .bytes = number(v, "bytes"),
+                                 .peak_blocks = number(v, "peak_blocks"),
+                                 .peak_bytes = number(v, "peak_bytes"),
+                                 .live_blocks = number(v, "live_blocks"),
+                                 .live_bytes = number(v, "live_bytes"),
+                                 .stack = list(v, "stack")};
     }
     return sites;
+}
+
+static struct site *sites_of_profile(const struct kp_profile *p, size_t *n)
+{
+    struct site *sites = calloc(p->sites_n + 1, sizeof *sites);
+    *n = sites ? p->sites_n : 0;
+    for (size_t i = 0; i < *n; i++) {
+        const struct kp_profile_site *s = &p->sites[i];
+        sites[i] = (struct site){.allocations = (long long)s->allocations,
+                                 .bytes = (long long)s->bytes,
+                                 .peak_blocks = (long long)s->peak_blocks,
+                                 .peak_bytes = (long long)s->peak_bytes,
+                                 .live_blocks = (long long)s->live_blocks,
+                                 .live_bytes = (long long)s->live_bytes,
+                                 .frame = s->frame};
+    }
+    return sites;
+}
+
+static void tables_print(const struct view *v, struct site *sites, size_t n, long row_limit)
+{
+    const long rows = row_limit ? row_limit : FEW_ROWS;
+    table_print(v, "still there at the end, most bytes first:", sites, n, LIVE, rows);
+    table_print(v, "there at the peak, most bytes first:", sites, n, PEAK, rows);
+    table_print(v, "most allocations, all of the window:", sites, n, ALL, rows);
+}
+
+void kp_heapview_profile(FILE *out, const struct kp_profile *p, long row_limit, const struct kp_places *places)
+{
+    const struct view v = {.out = out, .places = places, .profile = p};
+    const struct kp_profile_site *t = &p->total;
+    size_t n;
+    struct site *sites = sites_of_profile(p, &n);
+    fprintf(out, "host heap: %llu allocations of %llu bytes in all, %llu frees\n", (unsigned long long)t->allocations,
+            (unsigned long long)t->bytes, (unsigned long long)(t->allocations - t->live_blocks));
+    fprintf(out, "peak: %llu bytes; at the end %llu bytes in %llu blocks are still there\n",
+            (unsigned long long)t->peak_bytes, (unsigned long long)t->live_bytes, (unsigned long long)t->live_blocks);
+    if (sites) tables_print(&v, sites, n, row_limit);
+    free(sites);
 }
 
 static void object_print(const struct view *v, yajl_val object, long row_limit)
 {
     FILE *out = v->out;
     size_t n;
-    struct site *sites = sites_read(object, &n);
-    const long rows = row_limit ? row_limit : FEW_ROWS;
+    struct site *sites = v->profile ? sites_of_profile(v->profile, &n) : sites_read(object, &n);
     const bool is_traced = list(object, "sites") != NULL;
     fprintf(out, "host heap: %lld allocations of %lld bytes in all, %lld frees\n", number(object, "allocations"),
             number(object, "bytes"), number(object, "frees"));
@@ -278,9 +356,10 @@ static void object_print(const struct view *v, yajl_val object, long row_limit)
             fprintf(out,
                     "no room to follow %lld blocks: counted as allocations, but not as still there or at the peak\n",
                     number(object, "unkept_blocks"));
-        table_print(v, "still there at the end, most bytes first:", sites, n, LIVE, rows);
-        table_print(v, "there at the peak, most bytes first:", sites, n, PEAK, rows);
-        table_print(v, "most allocations, all of the window:", sites, n, ALL, rows);
+        tables_print(v, sites, n, row_limit);
+        if (!v->profile && number(object, "call_stacks") > (long long)n)
+            fprintf(out, "\nthe trace has the largest %zu of %lld call stacks; NAME.heap.gz beside it has all\n", n,
+                    number(object, "call_stacks"));
     }
     free(sites);
 }
@@ -367,11 +446,11 @@ static void frames_json(const struct view *v, yajl_val object)
 }
 
 bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, bool as_json,
-                       const struct kp_places *places)
+                       const struct kp_places *places, const struct kp_profile *profile)
 {
     char why[256], *text = object_read(from);
     yajl_val object = text && is_ours(text) ? yajl_tree_parse(text, why, sizeof why) : NULL;
-    const struct view v = {out, places, object ? list(object, "modules") : NULL};
+    const struct view v = {out, places, object ? list(object, "modules") : NULL, profile};
     if (object && as_json) fputs("\"kprof_heap\": ", out), kp_plain_json_raw(out, text);
     if (object && as_json && places) frames_json(&v, object);
     else if (object && !as_json) object_print(&v, object, row_limit);

@@ -238,3 +238,36 @@ def test_kprof_memory_tells_leaks_peak_and_counts(programs, tmp_path):
     assert leaks.lstrip().startswith("9000 bytes in 9 blocks")
     assert peak.lstrip().startswith(f"{4 << 18} bytes in 4 blocks") and most.lstrip().startswith("100000 bytes in 1000 blocks")
     assert json.loads(harness.cli("memory", run.trace, "--json").stdout)["kprof_heap"] == h
+
+
+def test_kprof_memory_writes_the_profile_for_heaptrack_and_pprof(programs, tmp_path):
+    run = harness.run_kprof(None, tmp_path, command=[programs / "mixed"], schedule=None, shapes=False, KPROF_MALLOC="trace").ok()
+    h, profile = facts.load(run.trace)["kprof_heap"], profile_of(run.trace)
+    assert harness.cli("memory", profile, "--format", "heaptrack", "-o", tmp_path / "lines.heap").returncode == 0
+    subprocess.run(["gzip", tmp_path / "lines.heap"], check=True)
+    ours, with_lines = heaptracks_reading(profile), heaptracks_reading(tmp_path / "lines.heap.gz")
+    assert ours[:3] == with_lines[:3] and ours[0] == h["allocations"]
+    assert re.search(r"^ +at .*mixed.cpp:\d+$", with_lines[3], re.M)
+    assert not re.search(r"^operator new", ours[3] + with_lines[3], re.M)  # left out of stacks, as in heaptrack's own files
+    if not shutil.which("go"):
+        pytest.skip("no pprof: go brings it")
+    assert harness.cli("memory", run.trace, "--format", "pprof", "-o", tmp_path / "p.pb").returncode == 0
+    for index, total in (("alloc_objects", h["allocations"]), ("alloc_space", h["bytes"]), ("inuse_space", h["live_bytes"]),
+                         ("peak_space", h["peak_bytes"])):
+        said = subprocess.run(["go", "tool", "pprof", "-top", "-unit=B", f"-sample_index={index}", tmp_path / "p.pb"], check=True,
+                              capture_output=True, text=True, timeout=harness.LONG, env=os.environ | {"HOME": str(tmp_path)}).stdout
+        shown = re.search(r"(?:of|% of) (\d+)B? total", said)
+        assert shown and int(shown.group(1)) == total, (index, total, said)
+
+
+def test_folded_stacks_have_the_sums(programs, tmp_path):
+    run = harness.run_kprof(None, tmp_path, command=[programs / "known"], schedule=None, shapes=False, KPROF_MALLOC="trace").ok()
+    h = facts.load(run.trace)["kprof_heap"]
+    for by, total in (("peak", "peak_bytes"), ("leaked", "live_bytes"), ("allocated", "bytes")):
+        lines = harness.cli("memory", run.trace, "--format", "folded", "--by", by).stdout.splitlines()
+        assert all(re.fullmatch(r"[^;]+(;[^;]+)* \d+", line) for line in lines)
+        assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) == h[total]
+    profile = json.loads(harness.cli("memory", run.trace, "--format", "json").stdout)
+    assert profile["total"]["allocations"] == h["allocations"] == sum(site["allocations"] for site in profile["sites"])
+    refused = harness.cli("memory", run.trace, "--format", "xml")
+    assert refused.returncode == 2 and "heaptrack, pprof, folded or json" in refused.stderr

@@ -92,6 +92,24 @@ static const char *plain(void *context, const char *mangled)
     return mangled;
 }
 
+/* The file as a heap's profile: it is read or refused with a reason, and written in every form. */
+static void profile(const char *path, FILE *out, const struct kp_places *asked)
+{
+    struct kp_profile *p;
+    char why[256] = "";
+    if (kp_profile_read(&p, path, why, sizeof why)) {
+        if (!why[0]) abort();
+        return;
+    }
+    kp_profile_name(p, asked);
+    for (enum kp_profile_by by = KP_BY_PEAK; by < KP_BY_N; by++) kp_profile_folded(p, out, by);
+    kp_profile_json(p, out);
+    kp_profile_pprof(p, out);
+    kp_heapview_profile(out, p, -1, asked);
+    if (kp_profile_heaptrack(p, out, path, why, sizeof why)) abort();
+    kp_profile_close(p);
+}
+
 /* The heap's key is looked for in the text of the file. */
 static void heap(const uint8_t *data, size_t size)
 {
@@ -103,8 +121,9 @@ static void heap(const uint8_t *data, size_t size)
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     const struct kp_places asked = {NULL, places, plain, true};
     const struct kp_texts texts = {kp_text_file_each, path};
-    kp_heapview_write(out, &texts, 2, false, NULL);
-    kp_heapview_write(out, &texts, 2, size & 1, &asked);
+    kp_heapview_write(out, &texts, 2, false, NULL, NULL);
+    kp_heapview_write(out, &texts, 2, size & 1, &asked, NULL);
+    profile(path, out, &asked);
     fclose(out);
     close(fd);
     free(text);

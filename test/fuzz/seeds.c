@@ -142,11 +142,14 @@ static void traces_write(void)
     static const char nul[] = "{\"kprof\\u0000AAAA\":1,\"traceEvents\":[{\"ph\":\"X\",\"name\\u0000\":\"\\u001b["
                               "2J\\n\",\"name\":\"\xff\",\"ts\":1e3,\"dur\":-1}]}";
     static const char list[] = "[{\"ph\":\"X\",\"cat\":\"Operator\",\"name\":\"a\",\"ts\":\"5\",\"dur\":\"1\"}]";
+    static const char heap[] = "v 10400 2\nX a\ns /lib/a\n# 1 build ab\ns f\ni 10 1 2 0 0\ni 20 1\nt 1 0\nt 2 1\n"
+                               "a 64 2\na 5 0\n+ 0\n- 0\nc a\n+ 1\n+ 0\n";
     uint8_t packed[4096];
     char path[600];
     put("fuzz_trace", "events", events, sizeof events - 1);
     put("fuzz_trace", "nul", nul, sizeof nul - 1);
     put("fuzz_trace", "list", list, sizeof list - 1);
+    put("fuzz_trace", "heap", heap, sizeof heap - 1);
     snprintf(path, sizeof path, "%s/packed", folder);
     gzFile gz = gzopen(path, "wb9");
     if (!gz || gzwrite(gz, events, sizeof events - 1) <= 0 || gzclose(gz) != Z_OK) exit(1);

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+/* heapformat.c - writes a heap's profile for other programs: folded stacks, JSON, and heaptrack's format with lines */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/cli/heapprofile.h"
+#include "export/report/kineto.h"
+#include "export/report/plain.h"
+
+enum { NAME_BYTES = 4096 };
+
+/* --- stacks, outermost first --- */
+
+struct frame_list {
+    uint32_t *frames; /* innermost first */
+    size_t n, cap;
+};
+
+static void stack_fill(const struct kp_profile *p, uint32_t frame, struct frame_list *s)
+{
+    s->n = 0;
+    for (; frame; frame = p->frames[frame - 1].around) {
+        s->frames = kp_kineto_grow(s->frames, &s->cap, s->n + 1, sizeof *s->frames);
+        s->frames[s->n++] = frame;
+    }
+}
+
+static void folded_name_put(FILE *out, const char *name)
+{
+    char plain[4 * NAME_BYTES];
+    kp_plain_text(plain, sizeof plain, name, strlen(name));
+    for (char *c = plain; *c; c++) fputc(*c == ';' ? ',' : *c, out);
+}
+
+static void folded_put(const struct kp_profile *p, FILE *out, const struct frame_list *s)
+{
+    char room[NAME_BYTES];
+    for (size_t i = s->n; i-- > 0;) {
+        const struct kp_profile_address *a = &p->addresses[p->frames[s->frames[i] - 1].address - 1];
+        for (uint32_t place = a->n ? a->n : 1; place-- > 0;) {
+            if (place + 1 != (a->n ? a->n : 1) || i + 1 != s->n) fputc(';', out);
+            folded_name_put(out, kp_profile_function(p, a, place, room, sizeof room));
+        }
+    }
+    if (!s->n) fputs("(no call stack)", out);
+}
+
+/* A line a call stack, as flamegraph.pl reads it: "outer;inner BYTES". */
+void kp_profile_folded(const struct kp_profile *p, FILE *out, enum kp_profile_by by)
+{
+    struct frame_list s = {0};
+    for (size_t i = 0; i < p->sites_n; i++) {
+        const uint64_t bytes = kp_profile_measure(&p->sites[i], by);
+        if (!bytes) continue;
+        stack_fill(p, p->sites[i].frame, &s);
+        folded_put(p, out, &s);
+        fprintf(out, " %llu\n", (unsigned long long)bytes);
+    }
+    free(s.frames);
+}
+
+/* --- JSON --- */
+
+static void sums_json(FILE *out, const struct kp_profile_site *s)
+{
+    fprintf(out,
+            "\"allocations\":%llu,\"bytes\":%llu,\"temporary\":%llu,\"temporary_bytes\":%llu,\"peak_blocks\":%llu,"
+            "\"peak_bytes\":%llu,\"live_blocks\":%llu,\"live_bytes\":%llu",
+            (unsigned long long)s->allocations, (unsigned long long)s->bytes, (unsigned long long)s->temporary,
+            (unsigned long long)s->temporary_bytes, (unsigned long long)s->peak_blocks,
+            (unsigned long long)s->peak_bytes, (unsigned long long)s->live_blocks, (unsigned long long)s->live_bytes);
+}
+
+static void address_json(const struct kp_profile *p, FILE *out, const struct kp_profile_address *a)
+{
+    fputs("{\"module\":", out);
+    kp_plain_json(out, kp_profile_text(p, a->module));
+    fprintf(out, ",\"offset\":%llu,\"functions\":[", (unsigned long long)a->offset);
+    for (uint32_t i = 0; i < a->n; i++) {
+        const struct kp_profile_place *place = &p->places[a->at + i];
+        fputs(i ? ",{\"name\":" : "{\"name\":", out);
+        kp_plain_json(out, kp_profile_text(p, place->function));
+        if (place->file) {
+            fputs(",\"file\":", out);
+            kp_plain_json(out, kp_profile_text(p, place->file));
+            fprintf(out, ",\"line\":%u", place->line);
+        }
+        fputc('}', out);
+    }
+    fputs("]}", out);
+}
+
+/* Addresses and frames once. A frame is [address, caller's frame or -1], a site has its innermost frame, or -1. */
+void kp_profile_json(const struct kp_profile *p, FILE *out)
+{
+    fputs("{\"program\":", out);
+    kp_plain_json(out, p->program ? p->program : "");
+    fputs(",\"total\":{", out);
+    sums_json(out, &p->total);
+    fputs("},\n\"addresses\":[", out);
+    for (size_t i = 0; i < p->addresses_n; i++) {
+        fputs(i ? ",\n" : "\n", out);
+        address_json(p, out, &p->addresses[i]);
+    }
+    fputs("],\n\"frames\":[", out);
+    for (size_t i = 0; i < p->frames_n; i++)
+        fprintf(out, "%s[%u,%lld]", i ? "," : "", p->frames[i].address - 1, (long long)p->frames[i].around - 1);
+    fputs("],\n\"sites\":[", out);
+    for (size_t i = 0; i < p->sites_n; i++) {
+        fprintf(out, "%s{\"frame\":%lld,", i ? ",\n" : "\n", (long long)p->sites[i].frame - 1);
+        sums_json(out, &p->sites[i]);
+        fputc('}', out);
+    }
+    fputs("]}\n", out);
+}
+
+/* --- heaptrack --- */
+
+struct copying {
+    FILE *out;
+    bool is_inside, is_kept; /* of the line that the last piece ended in */
+};
+
+/* Leaves out texts and addresses, which are written with the debug files' names. Lines of numbers stay. */
+static int piece_copy(void *context, const char *text, size_t bytes)
+{
+    struct copying *c = context;
+    for (const char *at = text, *end = text + bytes; at < end;) {
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        const size_t n = next ? (size_t)(next + 1 - at) : (size_t)(end - at);
+        if (!c->is_inside) c->is_kept = *at && strchr("ta+-c", *at);
+        if (c->is_kept) fwrite(at, 1, n, c->out);
+        c->is_inside = !next;
+        at += n;
+    }
+    return ferror(c->out) ? -EIO : 0;
+}
+
+int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const char *path, char *why, size_t why_bytes)
+{
+    struct copying copying = {.out = out};
+    fputs("v 10400 2\nX ", out);
+    kp_plain_put(out, p->program ? p->program : "");
+    for (size_t i = 0; i < p->texts_n; i++) {
+        fputs("\ns ", out);
+        kp_plain_put(out, p->texts[i]);
+    }
+    fputc('\n', out);
+    for (size_t i = 0; i < p->addresses_n; i++) {
+        const struct kp_profile_address *a = &p->addresses[i];
+        fprintf(out, "i %llx %x", (unsigned long long)a->offset, a->module);
+        for (uint32_t k = 0; k < a->n; k++) {
+            const struct kp_profile_place *place = &p->places[a->at + k];
+            fprintf(out, " %x %x %x", place->function, place->file, place->line);
+        }
+        fputc('\n', out);
+    }
+    return kp_text_file_each(path, piece_copy, &copying, why, why_bytes);
+}

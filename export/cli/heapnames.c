@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * heapnames.c - functions and source lines of the addresses of a heap's profile
+ *
+ * The file has the functions of symbol tables. Debug files, where there are any, give source lines and inlined
+ * functions.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/cli/heapprofile.h"
+#include "export/names/shorten.h"
+#include "export/report/kineto.h"
+
+enum { PLACES_MOST = 64, NAME_BYTES = 4096 };
+
+struct naming {
+    struct kp_profile *p;
+    const struct kp_places *places;
+    struct kp_strings *known; /* texts looked for before */
+    uint32_t *number_of;      /* by the id there: the text's number */
+    size_t number_of_cap;
+};
+
+/* The number of a text that the profile may have already. */
+static uint32_t *number_at(struct naming *n, const char *text)
+{
+    const uint32_t id = kp_strings_put(n->known, text, strlen(text));
+    const size_t before = n->number_of_cap;
+    n->number_of = kp_kineto_grow(n->number_of, &n->number_of_cap, (size_t)id + 1, sizeof *n->number_of);
+    memset(n->number_of + before, 0, (n->number_of_cap - before) * sizeof *n->number_of);
+    return &n->number_of[id];
+}
+
+static uint32_t text_get(struct naming *n, const char *text)
+{
+    if (!text) return 0;
+    uint32_t *number = number_at(n, text);
+    if (!*number) *number = kp_profile_text_add(n->p, text, strlen(text));
+    return *number;
+}
+
+/* heaptrack leaves out these two by these names. */
+static const char *name_of_new(const char *name)
+{
+    if (strcmp(name, "operator new") == 0) return "operator new(unsigned long)";
+    return strcmp(name, "operator new[]") == 0 ? "operator new[](unsigned long)" : name;
+}
+
+static uint32_t function_get(struct naming *n, const char *mangled)
+{
+    char name[NAME_BYTES];
+    const char *plain = mangled && n->places->plain ? n->places->plain(n->places->context, mangled) : mangled;
+    if (!plain) return text_get(n, "?");
+    if (strlen(plain) >= sizeof name) return text_get(n, mangled);
+    (void)kp_symbol_short(plain, name, sizeof name);
+    return text_get(n, name_of_new(name));
+}
+
+int kp_profile_places(const struct kp_profile *p, const struct kp_profile_address *a, const struct kp_places *places,
+                      struct kp_place *out, int most)
+{
+    const char *build = a->module && a->module <= p->builds_n ? p->builds[a->module - 1] : NULL;
+    struct kp_frame frame = {.path = kp_profile_text(p, a->module), .offset = a->offset};
+    if (!build || !a->offset || strlen(build) >= sizeof frame.build_id) return 0;
+    snprintf(frame.build_id, sizeof frame.build_id, "%s", build);
+    return places->find(places->context, &frame, a->offset - 1, out, most);
+}
+
+static void address_name(struct naming *n, struct kp_profile_address *a)
+{
+    struct kp_profile *p = n->p;
+    struct kp_place of[PLACES_MOST];
+    const int found = kp_profile_places(p, a, n->places, of, PLACES_MOST);
+    if (found <= 0 || !of[found - 1].function) return;
+    a->at = (uint32_t)p->places_n;
+    a->n = (uint32_t)found;
+    for (int i = 0; i < found; i++) {
+        const struct kp_profile_place place = {function_get(n, of[i].function), text_get(n, of[i].file), of[i].line};
+        p->places = kp_kineto_grow(p->places, &p->places_cap, p->places_n + 1, sizeof *p->places);
+        p->places[p->places_n++] = place;
+    }
+}
+
+void kp_profile_name(struct kp_profile *p, const struct kp_places *places)
+{
+    struct naming n = {.p = p, .places = places, .known = kp_strings_open()};
+    for (uint32_t i = 0; i < p->texts_n; i++) *number_at(&n, p->texts[i]) = i + 1;
+    for (size_t i = 0; i < p->addresses_n; i++) address_name(&n, &p->addresses[i]);
+    kp_strings_close(n.known);
+    free(n.number_of);
+}
+
+const char *kp_profile_function(const struct kp_profile *p, const struct kp_profile_address *a, uint32_t place,
+                                char *out, size_t bytes)
+{
+    const char *path = kp_profile_text(p, a->module), *slash = strrchr(path, '/');
+    if (place < a->n && p->places[a->at + place].function) return kp_profile_text(p, p->places[a->at + place].function);
+    snprintf(out, bytes, "%s%s0x%llx", slash ? slash + 1 : path, *path ? "+" : "", (unsigned long long)a->offset);
+    return out;
+}

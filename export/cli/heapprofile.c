@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * heapprofile.c - reads NAME.heap.gz, and plays its blocks for each call stack's sums, leaks and the peak
+ *
+ * The file is of any origin: a number that leads nowhere ends the reading. A frame's caller comes before it, so a stack
+ * has no circle. A new peak does not walk all sites, as in export/heap/heapsites.c.
+ */
+#include "export/cli/heapprofile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "export/cli/budget.h"
+#include "export/report/kineto.h"
+
+enum { LINE_MOST = 1 << 20, NUMBERS_MOST = 256, SIZED_TEXTS = 3, NO_SIZE = -1 };
+
+struct profile_read {
+    struct kp_profile *p;
+    uint32_t *site_of; /* by frame: its site + 1; [0]: of blocks without a stack */
+    size_t site_of_cap;
+    char *line; /* of which the end has not come yet */
+    size_t line_n, line_cap;
+    uint64_t lines, version, epoch;
+    int64_t last; /* the size that was taken last, or NO_SIZE */
+};
+
+/* A new last item of a list. */
+#define ADD(p, list)                                                                                \
+    ((p)->list = kp_kineto_grow((p)->list, &(p)->list##_cap, (p)->list##_n + 1, sizeof *(p)->list), \
+     &(p)->list[(p)->list##_n++])
+
+uint32_t kp_profile_text_add(struct kp_profile *p, const char *text, size_t bytes)
+{
+    char *kept = strndup(text, bytes);
+    *ADD(p, texts) = kept ? kept : strdup("");
+    return (uint32_t)p->texts_n;
+}
+
+/* --- numbers of a line --- */
+
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9') return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool number_next(const char **at, uint64_t *out)
+{
+    const char *c = *at;
+    *out = 0;
+    while (*c == ' ') c++;
+    if (digit(*c) < 0) return false;
+    for (; digit(*c) >= 0; c++) *out = *out << 4 | (uint64_t)digit(*c);
+    *at = c;
+    return true;
+}
+
+static int numbers_read(const char *at, uint64_t *of, int most)
+{
+    int n = 0;
+    while (n < most && number_next(&at, &of[n])) n++;
+    return n;
+}
+
+/* --- texts, addresses, frames, sizes --- */
+
+static bool text_take(struct profile_read *r, const char *at)
+{
+    uint64_t bytes;
+    if (r->version >= SIZED_TEXTS) {
+        if (!number_next(&at, &bytes) || *at != ' ') return false;
+        at++;
+    }
+    kp_profile_text_add(r->p, at, strlen(at));
+    return true;
+}
+
+/* "NUMBER build ID" behind a '#'. Other comments mean nothing. */
+static void comment_take(struct kp_profile *p, const char *at)
+{
+    uint64_t number;
+    if (!number_next(&at, &number) || strncmp(at, " build ", 7) != 0 || !number || number > p->texts_n) return;
+    while (p->builds_n < number) *ADD(p, builds) = NULL;
+    free(p->builds[number - 1]);
+    p->builds[number - 1] = strdup(at + 7);
+}
+
+static bool address_take(struct kp_profile *p, const char *at)
+{
+    uint64_t of[NUMBERS_MOST];
+    const int n = numbers_read(at, of, NUMBERS_MOST);
+    if (n < 2 || of[1] > p->texts_n) return false;
+    struct kp_profile_address *a = ADD(p, addresses);
+    *a = (struct kp_profile_address){of[0], (uint32_t)of[1], (uint32_t)p->places_n, 0};
+    for (int i = 2; i + 2 < n; i += 3, a->n++) {
+        if (of[i] > p->texts_n || of[i + 1] > p->texts_n) return false;
+        *ADD(p, places) = (struct kp_profile_place){(uint32_t)of[i], (uint32_t)of[i + 1], (uint32_t)of[i + 2]};
+    }
+    return true;
+}
+
+static bool frame_take(struct kp_profile *p, const char *at)
+{
+    uint64_t of[2];
+    if (numbers_read(at, of, 2) != 2 || !of[0] || of[0] > p->addresses_n || of[1] > p->frames_n) return false;
+    *ADD(p, frames) = (struct kp_profile_frame){(uint32_t)of[0], (uint32_t)of[1]};
+    return true;
+}
+
+static bool size_take(struct profile_read *r, const char *at)
+{
+    struct kp_profile *p = r->p;
+    uint64_t of[2];
+    if (numbers_read(at, of, 2) != 2 || of[1] > p->frames_n) return false;
+    const size_t before = r->site_of_cap;
+    r->site_of = kp_kineto_grow(r->site_of, &r->site_of_cap, p->frames_n + 1, sizeof *r->site_of);
+    memset(r->site_of + before, 0, (r->site_of_cap - before) * sizeof *r->site_of);
+    uint32_t *site = &r->site_of[of[1]];
+    if (!*site) {
+        *ADD(p, sites) = (struct kp_profile_site){.frame = (uint32_t)of[1], .epoch = r->epoch};
+        *site = (uint32_t)p->sites_n;
+    }
+    *ADD(p, sizes) = (struct kp_profile_size){of[0], *site - 1};
+    return true;
+}
+
+/* --- blocks --- */
+
+/* Before a site changes: if it did not change since the last peak, its state then is its state now. */
+static void peak_note(const struct profile_read *r, struct kp_profile_site *s)
+{
+    if (s->epoch == r->epoch) return;
+    s->peak_blocks = s->live_blocks;
+    s->peak_bytes = s->live_bytes;
+    s->epoch = r->epoch;
+}
+
+static bool taken_take(struct profile_read *r, const char *at)
+{
+    struct kp_profile *p = r->p;
+    struct kp_profile_site *const total = &p->total;
+    uint64_t number;
+    if (!number_next(&at, &number) || number >= p->sizes_n) return false;
+    const uint64_t bytes = p->sizes[number].bytes;
+    struct kp_profile_site *const both[] = {&p->sites[p->sizes[number].site], total};
+    peak_note(r, both[0]);
+    for (int i = 0; i < 2; i++) {
+        both[i]->allocations++;
+        both[i]->bytes += bytes;
+        both[i]->live_blocks++;
+        both[i]->live_bytes += bytes;
+    }
+    r->last = (int64_t)number;
+    if (total->live_bytes <= total->peak_bytes) return true;
+    total->peak_bytes = total->live_bytes;
+    total->peak_blocks = total->live_blocks;
+    r->epoch++;
+    return true;
+}
+
+static bool given_take(struct profile_read *r, const char *at)
+{
+    struct kp_profile *p = r->p;
+    uint64_t number;
+    if (!number_next(&at, &number) || number >= p->sizes_n) return false;
+    struct kp_profile_site *const both[] = {&p->sites[p->sizes[number].site], &p->total};
+    if (!both[0]->live_blocks) return false;
+    peak_note(r, both[0]);
+    for (int i = 0; i < 2; i++) {
+        both[i]->live_blocks--;
+        both[i]->live_bytes -= p->sizes[number].bytes;
+        if (r->last != (int64_t)number) continue;
+        both[i]->temporary++;
+        both[i]->temporary_bytes += p->sizes[number].bytes;
+    }
+    r->last = NO_SIZE;
+    return true;
+}
+
+/* --- lines --- */
+
+static bool line_take(struct profile_read *r, const char *line)
+{
+    struct kp_profile *p = r->p;
+    const char *at = line[0] && line[1] ? line + 2 : "";
+    uint64_t of[2];
+    switch (line[0]) {
+    case 'v': return numbers_read(at, of, 2) == 2 && (r->version = of[1]) <= SIZED_TEXTS && of[1];
+    case 's': return text_take(r, at);
+    case '#': comment_take(p, at); return true;
+    case 'i': return address_take(p, at);
+    case 't': return frame_take(p, at);
+    case 'a': return size_take(r, at);
+    case '+': return taken_take(r, at);
+    case '-': return given_take(r, at);
+    case 'c': return number_next(&at, &p->ms);
+    case 'X':
+        free(p->program);
+        p->program = strdup(at);
+        return true;
+    case 'x':
+    case 'm': return false; /* heaptrack's raw form */
+    default: return r->version != 0;
+    }
+}
+
+static bool lines_take(struct profile_read *r, size_t end)
+{
+    char *at = r->line, *const stop = r->line + end;
+    for (char *next; (next = memchr(at, '\n', (size_t)(stop - at))); at = next + 1) {
+        *next = 0;
+        r->lines++;
+        if ((r->lines == 1 && at[0] != 'v') || !line_take(r, at)) return false;
+    }
+    r->line_n = (size_t)(stop - at);
+    memmove(r->line, at, r->line_n);
+    return r->line_n < LINE_MOST;
+}
+
+static int piece_take(void *context, const char *text, size_t bytes)
+{
+    struct profile_read *r = context;
+    const int rc = kp_budget_text(bytes);
+    if (rc) return rc;
+    r->line = kp_kineto_grow(r->line, &r->line_cap, r->line_n + bytes + 1, 1);
+    memcpy(r->line + r->line_n, text, bytes);
+    return lines_take(r, r->line_n + bytes) ? 0 : -EINVAL;
+}
+
+int kp_profile_read(struct kp_profile **out, const char *path, char *why, size_t why_bytes)
+{
+    struct kp_profile *p = *out = calloc(1, sizeof *p);
+    struct profile_read r = {.p = p, .last = NO_SIZE};
+    if (!p) return -ENOMEM;
+    why[0] = 0;
+    int rc = kp_text_file_each(path, piece_take, &r, why, why_bytes);
+    if (rc == 0 && !r.lines) rc = -EINVAL;
+    if (rc && !why[0] && rc == -EINVAL)
+        snprintf(why, why_bytes, "%s: line %llu is not one of a heap's profile", path, (unsigned long long)r.lines);
+    else if (rc && !why[0]) snprintf(why, why_bytes, "%s: %s", path, kp_budget_explain(rc));
+    for (size_t i = 0; i < p->sites_n; i++) peak_note(&r, &p->sites[i]);
+    free(r.site_of);
+    free(r.line);
+    if (!rc) return 0;
+    kp_profile_close(p);
+    *out = NULL;
+    return rc;
+}
+
+void kp_profile_close(struct kp_profile *p)
+{
+    if (!p) return;
+    for (size_t i = 0; i < p->texts_n; i++) free(p->texts[i]);
+    for (size_t i = 0; i < p->builds_n; i++) free(p->builds[i]);
+    free(p->texts);
+    free(p->builds);
+    free(p->addresses);
+    free(p->places);
+    free(p->frames);
+    free(p->sites);
+    free(p->sizes);
+    free(p->program);
+    free(p);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), of = strlen(end);
+    return n >= of && strcmp(text + n - of, end) == 0;
+}
+
+bool kp_profile_find(char *out, size_t bytes, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *end = strstr(slash ? slash : path, ".pt.trace.json");
+    if (ends_with(path, ".heap.gz")) return snprintf(out, bytes, "%s", path) < (int)bytes;
+    return end && snprintf(out, bytes, "%.*s.heap.gz", (int)(end - path), path) < (int)bytes && access(out, R_OK) == 0;
+}
+
+/* --- measures --- */
+
+const char *const kp_profile_by_names[KP_BY_N] = {"peak", "leaked", "allocated", "temporary"};
+
+uint64_t kp_profile_measure(const struct kp_profile_site *s, enum kp_profile_by by)
+{
+    switch (by) {
+    case KP_BY_PEAK: return s->peak_bytes;
+    case KP_BY_LEAKED: return s->live_bytes;
+    case KP_BY_ALLOCATED: return s->bytes;
+    default: return s->temporary_bytes;
+    }
+}

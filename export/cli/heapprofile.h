@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * heapprofile.h - NAME.heap.gz in memory: the call stacks that allocated, as a tree, and their sums
+ *
+ *   heapprofile.c  reads the file, and plays its blocks for the peak
+ *   heapnames.c    functions and source lines of its addresses
+ *   heapformat.c   writes it for other programs: heaptrack, folded stacks, JSON, a flame graph
+ *   heappprof.c    and for pprof
+ */
+#ifndef KP_HEAPPROFILE_H
+#define KP_HEAPPROFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "export/kp_export.h"
+
+/* All that has a number is at [number - 1]; number 0 is none. */
+struct kp_profile_address {
+    uint64_t offset; /* in the module's file, or the address itself */
+    uint32_t module; /* a text */
+    uint32_t at, n;  /* in `places`: functions inlined there first */
+};
+struct kp_profile_place {
+    uint32_t function, file, line; /* texts */
+};
+struct kp_profile_frame {
+    uint32_t address, around; /* around: its caller's frame, always a lower number */
+};
+struct kp_profile_site {
+    uint32_t frame; /* the innermost */
+    uint64_t allocations, bytes;
+    uint64_t temporary, temporary_bytes;     /* freed before anything else was allocated */
+    uint64_t peak_blocks, peak_bytes;        /* when all sites together had most */
+    uint64_t live_blocks, live_bytes, epoch; /* at the end; epoch: peak_* are of this peak */
+};
+struct kp_profile_size {
+    uint64_t bytes;
+    uint32_t site; /* index */
+};
+struct kp_profile {
+    char **texts, **builds; /* builds: the build id of the module with that text, or NULL */
+    struct kp_profile_address *addresses;
+    struct kp_profile_place *places;
+    struct kp_profile_frame *frames;
+    struct kp_profile_site *sites;
+    struct kp_profile_size *sizes;
+    size_t texts_n, builds_n, addresses_n, places_n, frames_n, sites_n, sizes_n;
+    size_t texts_cap, builds_cap, addresses_cap, places_cap, frames_cap, sites_cap, sizes_cap;
+    char *program;
+    uint64_t ms; /* how long the window was */
+    struct kp_profile_site total;
+};
+/* 0, or -errno and a line in `why`. */
+int kp_profile_read(struct kp_profile **out, const char *path, char *why, size_t why_bytes);
+void kp_profile_close(struct kp_profile *p);
+/* NAME.heap.gz of a trace, if it is there, or the path itself if it is one. False: there is none. */
+bool kp_profile_find(char *out, size_t bytes, const char *path);
+static inline const char *kp_profile_text(const struct kp_profile *p, uint32_t number)
+{
+    return number ? p->texts[number - 1] : "";
+}
+uint32_t kp_profile_text_add(struct kp_profile *p, const char *text, size_t bytes);
+
+/* Looks up functions and lines of all addresses. Those that are not found keep the file's own. */
+void kp_profile_name(struct kp_profile *p, const struct kp_places *places);
+/* As kp_places.find for one address. 0: its module is not known. */
+int kp_profile_places(const struct kp_profile *p, const struct kp_profile_address *a, const struct kp_places *places,
+                      struct kp_place *out, int most);
+/* "f", or "module+0x1234" without a name. place: index among the address's places, 0 if it has none. */
+const char *kp_profile_function(const struct kp_profile *p, const struct kp_profile_address *a, uint32_t place,
+                                char *out, size_t bytes);
+
+/* The measures of a site. */
+enum kp_profile_by { KP_BY_PEAK, KP_BY_LEAKED, KP_BY_ALLOCATED, KP_BY_TEMPORARY, KP_BY_N };
+extern const char *const kp_profile_by_names[KP_BY_N];
+uint64_t kp_profile_measure(const struct kp_profile_site *site, enum kp_profile_by by);
+
+void kp_profile_folded(const struct kp_profile *p, FILE *out, enum kp_profile_by by);
+
+void kp_profile_json(const struct kp_profile *p, FILE *out);
+int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const char *path, char *why, size_t why_bytes);
+void kp_profile_pprof(const struct kp_profile *p, FILE *out);
+
+#endif

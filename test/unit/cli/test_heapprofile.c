@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_heapprofile.c - NAME.heap.gz is read and played: sums, leaks, the peak; damaged files end the reading */
+#include "export/cli/heapprofile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/support.h"
+
+/* main calls f and g. f: 100 bytes, freed at once; 10, left. g: 50, there at the peak and freed. One of no stack. */
+#define HEAD                                                                 \
+    "v 10400 2\n# kprof\nX prog\ns /bin/prog\n# 1 build abcd\ns main\ns f\n" \
+    "s g;h\ni 10 1 2 0 0\ni 20 1 3 0 0\ni 30 1 4 0 0 3 0 7\ni 40 0\n"        \
+    "t 1 0\nt 2 1\nt 3 1\nt 4 1\na 64 2\na a 2\na 32 3\na 5 0\n"
+#define MOVES "+ 0\n- 0\nc a\n+ 1\n+ 2\n+ 2\n- 2\n+ 3\n- 2\nc 14\n"
+
+static char path[4096], why[512];
+
+static struct kp_profile *read_text(const char *text)
+{
+    struct kp_profile *p;
+    snprintf(path, sizeof path, "%s/x.heap.gz", kp_test_tmpdir());
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fputs(text, out);
+    fclose(out);
+    return kp_profile_read(&p, path, why, sizeof why) ? NULL : p;
+}
+
+static const char *written(const struct kp_profile *p, enum kp_profile_by by)
+{
+    static char text[4096];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    kp_profile_folded(p, out, by);
+    fclose(out);
+    return text;
+}
+
+static void blocks_are_played(void **state)
+{
+    struct kp_profile *p = read_text(HEAD MOVES);
+    (void)state;
+    assert_non_null(p);
+    assert_int_equal(p->sites_n, 3);
+    assert_int_equal(p->ms, 20);
+    assert_int_equal(p->total.allocations, 5);
+    assert_int_equal(p->total.bytes, 100 + 10 + 50 + 50 + 5);
+    assert_int_equal(p->total.temporary, 2); /* and the second 50, as heaptrack counts: nothing was between */
+    assert_int_equal(p->total.live_blocks, 2);
+    assert_int_equal(p->total.live_bytes, 15);
+    assert_int_equal(p->total.peak_bytes, 110);
+    assert_int_equal(p->sites[0].temporary_bytes, 100);
+    assert_int_equal(p->sites[0].peak_bytes, 10);
+    assert_int_equal(p->sites[0].live_bytes, 10);
+    assert_int_equal(p->sites[1].peak_blocks, 2);
+    assert_int_equal(p->sites[1].live_blocks, 0);
+    kp_profile_close(p);
+}
+
+static void stacks_are_folded_by_each_measure(void **state)
+{
+    struct kp_profile *p = read_text(HEAD MOVES);
+    (void)state;
+    assert_string_equal(written(p, KP_BY_PEAK), "main;f 10\nmain;f;g,h 100\n");
+    assert_string_equal(written(p, KP_BY_LEAKED), "main;f 10\n(no call stack) 5\n");
+    assert_string_equal(written(p, KP_BY_ALLOCATED), "main;f 110\nmain;f;g,h 100\n(no call stack) 5\n");
+    assert_string_equal(written(p, KP_BY_TEMPORARY), "main;f 100\nmain;f;g,h 50\n");
+    kp_profile_close(p);
+}
+
+static void what_heaptrack_gets_is_read_again_as_the_same(void **state)
+{
+    struct kp_profile *p = read_text(HEAD MOVES), *again;
+    char copy[4096];
+    (void)state;
+    snprintf(copy, sizeof copy, "%s/y.heap.gz", kp_test_tmpdir());
+    FILE *out = fopen(copy, "w");
+    assert_int_equal(kp_profile_heaptrack(p, out, path, why, sizeof why), 0);
+    fclose(out);
+    assert_int_equal(kp_profile_read(&again, copy, why, sizeof why), 0);
+    assert_memory_equal(&again->total, &p->total, sizeof p->total);
+    assert_memory_equal(again->sites, p->sites, p->sites_n * sizeof *p->sites);
+    assert_string_equal(written(again, KP_BY_PEAK), "main;f 10\nmain;f;g,h 100\n");
+    assert_string_equal(again->program, "prog");
+    kp_profile_close(again);
+    kp_profile_close(p);
+}
+
+static void heaptracks_sized_texts_are_read(void **state)
+{
+    struct kp_profile *p = read_text("v 10500 3\ns 4 a b \ni 1 1\nS leak\nR 5\nt 1 0\na 1 1\n+ 0\n");
+    (void)state;
+    assert_non_null(p);
+    assert_string_equal(kp_profile_text(p, 1), "a b ");
+    assert_int_equal(p->total.live_bytes, 1);
+    kp_profile_close(p);
+}
+
+static void numbers_that_lead_nowhere_end_the_reading(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "s x\n",
+                                      "{\"traceEvents\": []}\n",
+                                      "v 10400 9\n",
+                                      HEAD "+ 4\n",
+                                      HEAD "- 0\n",
+                                      HEAD "- \n",
+                                      HEAD "t 1 9\n",
+                                      HEAD "t 0 1\n",
+                                      HEAD "t 5 1\n",
+                                      HEAD "a 1 9\n",
+                                      HEAD "i 1 9\n",
+                                      HEAD "i 1 1 9 0 0\n",
+                                      "v 10400 2\nx /bin/true\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_null(read_text(bad[i]));
+        assert_true(strlen(why) > 0);
+    }
+}
+
+static void a_profile_is_found_beside_its_trace(void **state)
+{
+    char found[4096], trace[4096];
+    (void)state;
+    kp_profile_close(read_text(HEAD));
+    snprintf(trace, sizeof trace, "%s/x.pt.trace.json.gz", kp_test_tmpdir());
+    assert_true(kp_profile_find(found, sizeof found, trace));
+    assert_string_equal(found, path);
+    snprintf(trace, sizeof trace, "%s/z.pt.trace.json", kp_test_tmpdir());
+    assert_false(kp_profile_find(found, sizeof found, trace));
+    assert_true(kp_profile_find(found, sizeof found, path));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_are_played),
+        cmocka_unit_test(stacks_are_folded_by_each_measure),
+        cmocka_unit_test(what_heaptrack_gets_is_read_again_as_the_same),
+        cmocka_unit_test(heaptracks_sized_texts_are_read),
+        cmocka_unit_test(numbers_that_lead_nowhere_end_the_reading),
+        cmocka_unit_test(a_profile_is_found_beside_its_trace),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
