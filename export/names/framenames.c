@@ -3,7 +3,7 @@
  * framenames.c - finds names for the frames of machine code stacks in the modules' files
  *
  * Called by: the export thread inside the host, the CLI
- * Memory:    32 bytes for each address and at most 48 for each frame; texts in a scratch file
+ * Memory:    40 bytes for each address, at most 48 for each frame that is asked for; texts in a scratch file
  * On fail:   a frame without a name is "module+0xoffset"
  *
  * All addresses are sorted by module first. Then each module's symbol tables are read once, and each symbol is matched
@@ -25,13 +25,14 @@
 #include "export/out/scratch.h"
 #include "collector/base/kp_poison.h"
 
-enum { NAME_BYTES = 4096, TEXT_BLOCK = 65536, PLACES_MOST = 64 };
+enum { NAME_BYTES = 4096, TEXT_BLOCK = 65536, PLACES_MOST = 64, LATELY = 65536 };
 enum { RANK_NONE, RANK_LOCAL, RANK_GLOBAL };
 
 struct address {
     uint64_t offset; /* of the call: the return address - 1 */
     const char *text;
     uint32_t module, name; /* name: offset in its file's string table, during the search */
+    uint32_t id;           /* one of its frames */
     uint8_t rank;
     bool is_python, is_recording;
 };
@@ -71,16 +72,30 @@ static bool frames_grow(struct kp_symbols *s)
     return true;
 }
 
+/* Many frames have one address, so what came lately is not taken again. The sort removes what is left of those. */
+struct taking {
+    struct kp_symbols *s;
+    struct {
+        uint64_t offset;
+        uint32_t module;
+    } lately[LATELY];
+};
+
 static int address_take(void *context, uint32_t id, const struct kp_frame *f)
 {
-    struct kp_symbols *s = context;
-    (void)id;
+    struct taking *taking = context;
+    struct kp_symbols *s = taking->s;
+    const uint32_t at =
+        (uint32_t)((f->offset ^ (uint64_t)f->module << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 40) % LATELY;
+    if (taking->lately[at].offset == f->offset && taking->lately[at].module == f->module && f->offset) return 0;
+    taking->lately[at].offset = f->offset;
+    taking->lately[at].module = f->module;
     if (s->n == s->cap) {
         struct address *more = kp_map_double(s->addresses, &s->cap, sizeof *more, 4096);
         if (!more) return -ENOMEM;
         s->addresses = more;
     }
-    s->addresses[s->n++] = (struct address){.offset = f->offset - 1, .module = f->module};
+    s->addresses[s->n++] = (struct address){.offset = f->offset - 1, .module = f->module, .id = id};
     return 0;
 }
 
@@ -290,19 +305,26 @@ static void module_read(struct kp_symbols *s, const struct kp_frame *f, uint32_t
 
 /* ---- all of it ---- */
 
-/* Takes a frame. A module's first frame starts the search for its names. */
-static int frame_take(void *context, uint32_t id, const struct kp_frame *f)
+/* Every frame's address, each once, in order. */
+static int addresses_read(struct kp_symbols *s)
 {
-    struct kp_symbols *s = context;
-    const uint32_t from = address_find(s, f->module, 0);
-    if (from < s->n && s->addresses[from].module == f->module && !s->addresses[from].text) module_read(s, f, from);
-    if (s->frames_n * 2 >= s->frames_cap && !frames_grow(s)) return -ENOMEM;
-    uint32_t around = id;
-    struct kp_frame unused;
-    (void)kp_reader_native(s->reader, &around, &unused);
-    *frame_place(s->frames, s->frames_cap, id) = (struct frame){id, around, address_find(s, f->module, f->offset - 1)};
-    s->frames_n++;
-    return 0;
+    struct taking *taking = kp_map_alloc(sizeof *taking);
+    if (!taking) return -ENOMEM;
+    taking->s = s;
+    const int rc = kp_reader_natives(s->reader, address_take, taking);
+    kp_map_free(taking, sizeof *taking);
+    if (!rc) addresses_sort(s);
+    return rc;
+}
+
+static void modules_read(struct kp_symbols *s)
+{
+    struct kp_frame f;
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t id = s->addresses[i].id;
+        if (s->addresses[i].text || (i && s->addresses[i - 1].module == s->addresses[i].module)) continue;
+        if (kp_reader_native(s->reader, &id, &f)) module_read(s, &f, i);
+    }
 }
 
 struct kp_symbols *kp_symbols_open(const struct kp_reader *reader, const struct kp_export_options *options)
@@ -313,9 +335,8 @@ struct kp_symbols *kp_symbols_open(const struct kp_reader *reader, const struct 
     s->places = options->places;
     kp_scratch_init(&s->scratch, options->dir, options->scratch_most);
     kp_demangle_init(&s->names, &s->scratch, options->loads_cpp, options->cpp);
-    int rc = kp_reader_natives(reader, address_take, s);
-    if (!rc) addresses_sort(s);
-    if (!rc) rc = kp_reader_natives(reader, frame_take, s);
+    const int rc = addresses_read(s);
+    if (!rc) modules_read(s);
     if (!rc) return s;
     kp_symbols_close(s);
     return NULL;
@@ -331,10 +352,27 @@ void kp_symbols_close(struct kp_symbols *s)
     kp_map_free(s, sizeof *s);
 }
 
+/* A frame is looked up when it is first asked for. NULL: there is none, or no memory. */
+static const struct frame *frame_get(struct kp_symbols *s, uint32_t id)
+{
+    if (s->frames_n * 2 >= s->frames_cap && !frames_grow(s)) return NULL;
+    struct frame *f = frame_place(s->frames, s->frames_cap, id);
+    struct kp_frame of;
+    uint32_t around = id;
+    if (f->id) return f;
+    if (!kp_reader_native(s->reader, &around, &of)) return NULL;
+    const uint32_t at = address_find(s, of.module, of.offset - 1);
+    if (at == s->n || s->addresses[at].module != of.module || s->addresses[at].offset != of.offset - 1)
+        return NULL; /* written since */
+    *f = (struct frame){id, around, at};
+    s->frames_n++;
+    return f;
+}
+
 bool kp_symbols_next(struct kp_symbols *s, uint32_t *stack, struct kp_symbol *out)
 {
-    const struct frame *f = *stack && s->frames_cap ? frame_place(s->frames, s->frames_cap, *stack) : NULL;
-    if (!f || !f->id || f->address >= s->n) return false;
+    const struct frame *f = *stack ? frame_get(s, *stack) : NULL;
+    if (!f) return false;
     const struct address *a = &s->addresses[f->address];
     *out = (struct kp_symbol){a->text ? a->text : "?", a->is_python, a->is_recording};
     *stack = f->around;
