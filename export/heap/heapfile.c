@@ -279,7 +279,7 @@ int kp_heapfile_open(struct kp_heapfile **out, struct kp_trace *t)
     f->sink.fd = -1;
     int rc = kp_json_init(&f->text, text_down, f);
     if (!rc) rc = file_open(f);
-    if (!rc && !(f->gz = kp_gz_open(&f->sink))) rc = -ENOMEM;
+    if (!rc && !(f->gz = kp_gz_open(&f->sink, KP_GZ_SMALL))) rc = -ENOMEM;
     if (!rc && !t->symbols) t->symbols = kp_symbols_open(t->reader, t->options);
     if (!rc) head_write(f);
     if (!rc) return 0;

@@ -2,8 +2,8 @@
 /*
  * gz.c - a gzip stream into a sink
  *
- * zlib gets its memory from here: a mapped block holds its state and the output buffer. Level 1, since a trace is so
- * repetitive that higher levels cost time and gain little (`make bench-export` has the figures).
+ * zlib gets its memory from here: a mapped block holds its state and the output buffer. A trace is
+ * so repetitive that levels above 1 cost time and gain little (`make bench-export` has the figures).
  */
 #include "export/out/gz.h"
 
@@ -14,7 +14,6 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_poison.h"
 
-#define LEVEL 1
 #define OUT_BYTES (256u * 1024u)
 #define STATE_BYTES (512u * 1024u) /* deflate asks for about 200 KB */
 
@@ -38,7 +37,7 @@ static void *state_take(void *opaque, uInt items, uInt size)
 
 static void state_give(void *opaque, void *p) { (void)opaque, (void)p; /* kp_gz frees the whole block */ }
 
-struct kp_gz *kp_gz_open(struct kp_sink *sink)
+struct kp_gz *kp_gz_open(struct kp_sink *sink, int level)
 {
     struct kp_gz *gz = kp_map_alloc(sizeof *gz);
     if (!gz) return NULL;
@@ -48,7 +47,7 @@ struct kp_gz *kp_gz_open(struct kp_sink *sink)
     gz->z.opaque = gz;
     gz->z.next_out = gz->out;
     gz->z.avail_out = OUT_BYTES;
-    if (deflateInit2(&gz->z, LEVEL, Z_DEFLATED, 15 + 16, 7, Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (deflateInit2(&gz->z, level, Z_DEFLATED, 15 + 16, 7, Z_DEFAULT_STRATEGY) != Z_OK) {
         kp_map_free(gz, sizeof *gz);
         return NULL;
     }
