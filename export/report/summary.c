@@ -102,7 +102,7 @@ void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const s
     const struct kp_kineto *trace = tree->trace;
     *out = (struct kp_summary){.lost = fact_number(trace, "kprof.lost") + fact_number(trace, "kprof.skipped"),
                                .cores = (long)fact_number(trace, "kprof.cores"),
-                               .threads = (long)fact_number(trace, "kprof.threads")};
+                               .busy_threads = (long)fact_number(trace, "kprof.busy_threads")};
     if (trace->base_ns && chosen->spans.count) out->when_ns = chosen->spans.of[0].start_ns;
     shares_make(out, tree, chosen);
     steps_measure(out, chosen);

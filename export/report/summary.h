@@ -17,8 +17,8 @@ struct kp_summary {
     int64_t gpu_wait_ns;                                 /* of the wall time: some thread waits for a GPU */
     int64_t gpu_ns;                                      /* some GPU works */
     bool has_gpu;
-    uint64_t lost;       /* events that were dropped or skipped, as the file says */
-    long cores, threads; /* that the program may use, and torch's threads of an op; 0: not in the file */
+    uint64_t lost;            /* events that were dropped or skipped, as the file says */
+    long cores, busy_threads; /* that the program may use; threads that ran; 0: not in the file */
 };
 
 void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen);

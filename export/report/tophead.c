@@ -103,9 +103,9 @@ static void machine_print(FILE *out, const struct kp_summary *s)
 {
     if (s->cores <= 0) return;
     fprintf(out, "machine  %ld core%s", s->cores, s->cores == 1 ? "" : "s");
-    if (s->threads > 0) fprintf(out, ", %ld thread%s for an op", s->threads, s->threads == 1 ? "" : "s");
-    if (s->threads > s->cores)
-        fprintf(out, ": more threads than cores make ops slower; try OMP_NUM_THREADS=%ld", s->cores);
+    if (s->busy_threads > 0) fprintf(out, ", %ld busy thread%s", s->busy_threads, s->busy_threads == 1 ? "" : "s");
+    if (s->busy_threads > s->cores + s->cores / 2 + 1)
+        fprintf(out, ": they take the cores from one another; try OMP_NUM_THREADS=%ld", s->cores);
     fputs("\n", out);
 }
 

@@ -56,7 +56,7 @@ static void head_put(FILE *out, const struct kp_top_report *r)
         ms_put(out, "gpu_wait_ms", (double)s->gpu_wait_ns);
     }
     if (s->cores > 0) whole_put(out, "cores", s->cores);
-    if (s->threads > 0) whole_put(out, "threads", s->threads);
+    if (s->busy_threads > 0) whole_put(out, "busy_threads", s->busy_threads);
     whole_put(out, "dropped", (int64_t)s->lost);
 }
 

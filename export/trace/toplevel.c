@@ -145,6 +145,9 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "schedule", "KPROF_SCHEDULE");
     ours_string(t, "parent_pid", "parent_pid");
     ours_string(t, "symbols", "symbols");
+    ours_string(t, "script", "script");
+    ours_string(t, "cores", "cores");
+    ours_string(t, "busy_threads", "busy_threads");
     kp_json_lit(&t->json, ", \"cycle\": ");
     kp_json_u64(&t->json, t->cycle.number);
     kp_json_lit(&t->json, ", \"steps\": ");

@@ -2,6 +2,7 @@
 """kprof report by default, of a real training: its numbers against those of the trace and of torch's table."""
 import gzip
 import json
+import os
 
 import harness
 import pytest
@@ -38,8 +39,9 @@ def test_the_head_is_that_of_the_trace(run):
     assert said["wall_ms"] == pytest.approx(said["ops_ms"] + said["data_loading_ms"] + said["no_op_ms"], abs=0.001)
     assert said["data_loading_ms"] >= 3 * 4 * 2  # each sample sleeps 2 ms
     assert said["no_op_ms"] >= 3 * 20  # think()
+    assert said["cores"] == len(os.sched_getaffinity(0)) and said["busy_threads"] >= 1 and said["script"] == SCRIPT
     text = told(run.trace)
-    assert "3 steps (2 to 4)" in text and "% data loading" in text
+    assert text.startswith(f"program  {SCRIPT} on ") and "3 steps (2 to 4)" in text and "% data loading" in text
 
 
 def test_self_times_add_up_to_the_wall_time(run):

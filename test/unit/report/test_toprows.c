@@ -240,13 +240,13 @@ static void the_head_has_what_the_file_says(void **state)
     struct kp_summary s;
     snprintf(t->head, sizeof t->head,
              "\"host_name\":\"node7\",\"distributedInfo\":{\"rank\":3,\"x\":[{\"a\":1}]},\"other\":{\"lost\":1},"
-             "\"kprof\":{\"lost\":5,\"skipped\":2,\"complete\":true,\"cores\":2,\"threads\":16,"
+             "\"kprof\":{\"lost\":5,\"skipped\":2,\"complete\":true,\"cores\":2,\"busy_threads\":\"16\","
              "\"drops\":{\"OP\":{\"no chunk\":5}}},");
     op(t, "a", 0, 1);
     summary_make(t, &s);
     assert_int_equal(s.lost, 7);
     assert_int_equal(s.cores, 2);
-    assert_int_equal(s.threads, 16);
+    assert_int_equal(s.busy_threads, 16);
     assert_string_equal(kp_kineto_fact(t->trace, "host_name"), "node7");
     assert_string_equal(kp_kineto_fact(t->trace, "distributedInfo.rank"), "3");
     assert_string_equal(kp_kineto_fact(t->trace, "kprof.drops.OP.no chunk"), "5");

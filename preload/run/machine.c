@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * machine.c - notes in the spool what the program ran on: cores, threads that were busy, the script's name
+ *
+ * Called by: boot.c (a spool is open), cycle.c (before a trace is written: the export thread, the exiting thread)
+ * Owns:      nothing
+ * Locks:     none of its own
+ * Memory:    4 KB of stack
+ * On fail:   the note is missing, and the report says less
+ *
+ * A pool of threads cannot be asked for its size without calling into the program's libraries. So the time that each
+ * thread has run tells: of 16 threads that share each op, all have run about as long.
+ */
+#include "preload/run/machine.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
+#include "collector/base/kp_poison.h"
+
+enum { TEXT_BYTES = 3072, TASKS_MOST = 128, TICKS_LEAST = 5, FIELD_STATE = 3, FIELD_UTIME = 14 };
+
+static ssize_t file_read(const char *path, char *text, size_t bytes)
+{
+    const int fd = kp_io_open(path, O_RDONLY, 0);
+    const ssize_t n = fd < 0 ? fd : kp_io_read(fd, text, bytes - 1);
+    if (fd >= 0) kp_io_close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
+static void number_note(const char *key, unsigned number)
+{
+    char text[16];
+    kp_fmt(text, sizeof text, "%u", number);
+    if (number) (void)kp_record_note(key, text);
+}
+
+/* ---- cores ---- */
+
+unsigned kp_machine_cores(const char *status)
+{
+    static const char key[] = "\nCpus_allowed:", digits[] = "0123456789abcdef";
+    const char *at = strstr(status, key), *digit;
+    unsigned cores = 0;
+    if (!at) return 0;
+    for (at += sizeof key - 1; *at && *at != '\n'; at++)
+        if ((digit = strchr(digits, *at))) cores += (unsigned)__builtin_popcount((unsigned)(digit - digits));
+    return cores;
+}
+
+/* ---- threads ---- */
+
+static const char *field_skip(const char *at)
+{
+    at += strcspn(at, " ");
+    return at + (*at == ' ');
+}
+
+static uint64_t number_read(const char *at)
+{
+    uint64_t value = 0;
+    for (; *at >= '0' && *at <= '9'; at++) value = value * 10 + (uint64_t)(*at - '0');
+    return value;
+}
+
+uint64_t kp_machine_task_ticks(const char *stat)
+{
+    const char *at = strrchr(stat, ')'); /* the name before it may contain any character */
+    if (!at || at[1] != ' ' || strstr(stat, "(kprof-")) return 0;
+    at += 2;
+    for (int field = FIELD_STATE; field < FIELD_UTIME; field++) at = field_skip(at);
+    return number_read(at) + number_read(field_skip(at));
+}
+
+unsigned kp_machine_busy(const uint64_t *ticks, size_t count)
+{
+    uint64_t longest = 0;
+    unsigned busy = 0;
+    for (size_t i = 0; i < count; i++)
+        if (ticks[i] > longest) longest = ticks[i];
+    for (size_t i = 0; i < count; i++) busy += ticks[i] >= TICKS_LEAST && ticks[i] * 100 >= longest;
+    return busy;
+}
+
+struct tasks {
+    uint64_t ticks[TASKS_MOST];
+    size_t count;
+};
+
+static void task_visit(void *context, const char *name)
+{
+    struct tasks *tasks = context;
+    char path[64], text[512];
+    if (tasks->count == TASKS_MOST) return;
+    if (kp_fmt(path, sizeof path, "/proc/self/task/%s/stat", name) >= sizeof path) return;
+    if (file_read(path, text, sizeof text) > 0) tasks->ticks[tasks->count++] = kp_machine_task_ticks(text);
+}
+
+void kp_machine_note_end(void)
+{
+    struct tasks tasks = {.count = 0};
+    if (kp_io_each_name("/proc/self/task", task_visit, &tasks) == 0)
+        number_note("busy_threads", kp_machine_busy(tasks.ticks, tasks.count));
+}
+
+/* ---- the script ---- */
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Each argument ends with a NUL. -X and -W take the next one, -m names a module, -c has no script. */
+void kp_machine_script(const char *line, size_t bytes, char *out, size_t room)
+{
+    const char *const end = line + bytes;
+    out[0] = '\0';
+    if (strncmp(base_of(line), "python", 6) != 0) return;
+    for (const char *word = line + strlen(line) + 1; word < end; word += strlen(word) + 1) {
+        if (strcmp(word, "-c") == 0 || strcmp(word, "-") == 0) return;
+        if (strcmp(word, "-X") == 0 || strcmp(word, "-W") == 0) {
+            word += strlen(word) + 1;
+            if (word >= end) return;
+        } else if (word[0] != '-') {
+            kp_fmt(out, room, "%s", base_of(word));
+            return;
+        }
+    }
+}
+
+void kp_machine_note_begin(void)
+{
+    char text[TEXT_BYTES], script[128];
+    if (file_read("/proc/self/status", text, sizeof text) > 0) number_note("cores", kp_machine_cores(text));
+    const ssize_t n = file_read("/proc/self/cmdline", text, sizeof text);
+    if (n <= 0) return;
+    kp_machine_script(text, (size_t)n, script, sizeof script);
+    if (script[0]) (void)kp_record_note("script", script);
+}
