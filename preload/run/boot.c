@@ -32,7 +32,7 @@
 #include "preload/hook/hook.h"
 #include "preload/hook/getenv.h"
 #include "preload/run/locks.h"
-#include "preload/run/machine.h"
+#include "preload/run/procfacts.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/run/solo.h"
 #include "preload/run.h"
@@ -189,7 +189,7 @@ static int open_spool(void)
     if (kp_record_is_open()) return 0;
     int err = kp_record_open(&options);
     if (!err) kp_spools_note_process();
-    if (!err) kp_machine_note_begin();
+    if (!err) kp_procfacts_note_begin();
     if (!err && kp_run_is_worker()) note_worker();
     return err;
 }

@@ -29,7 +29,7 @@
 #include "collector/base/kp_sigblock.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
-#include "preload/run/machine.h"
+#include "preload/run/procfacts.h"
 #include "collector/base/kp_poison.h"
 
 enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200, FORK_WAIT_MS = 5000, SETTLE_MS = 1000 };
@@ -433,7 +433,7 @@ void kp_cycle_tell(void)
 {
     for (const struct kp_source *const *s = sources; *s; s++)
         if ((*s)->report) (*s)->report();
-    kp_machine_note_end();
+    kp_procfacts_note_end();
 }
 
 bool kp_cycle_take_closed(struct kp_window *out, bool at_exit)

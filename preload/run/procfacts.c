@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * machine.c - notes in the spool what the program ran on: cores, threads that were busy, the script's name
+ * procfacts.c - notes in the spool what the program ran on: cores, threads that were busy, the script's name
  *
  * Called by: boot.c (a spool is open), cycle.c (before a trace is written: the export thread, the exiting thread)
  * Owns:      nothing
@@ -11,7 +11,7 @@
  * A pool of threads cannot be asked for its size without calling into the program's libraries. So the time that each
  * thread has run tells: of 16 threads that share each op, all have run about as long.
  */
-#include "preload/run/machine.h"
+#include "preload/run/procfacts.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void number_note(const char *key, unsigned number)
 
 /* ---- cores ---- */
 
-unsigned kp_machine_cores(const char *status)
+unsigned kp_procfacts_cores(const char *status)
 {
     static const char key[] = "\nCpus_allowed:", digits[] = "0123456789abcdef";
     const char *at = strstr(status, key), *digit;
@@ -67,7 +67,7 @@ static uint64_t number_read(const char *at)
     return value;
 }
 
-uint64_t kp_machine_task_ticks(const char *stat)
+uint64_t kp_procfacts_task_ticks(const char *stat)
 {
     const char *at = strrchr(stat, ')'); /* the name before it may contain any character */
     if (!at || at[1] != ' ' || strstr(stat, "(kprof-")) return 0;
@@ -76,7 +76,7 @@ uint64_t kp_machine_task_ticks(const char *stat)
     return number_read(at) + number_read(field_skip(at));
 }
 
-unsigned kp_machine_busy(const uint64_t *ticks, size_t count)
+unsigned kp_procfacts_busy(const uint64_t *ticks, size_t count)
 {
     uint64_t longest = 0;
     unsigned busy = 0;
@@ -97,14 +97,14 @@ static void task_visit(void *context, const char *name)
     char path[64], text[512];
     if (tasks->count == TASKS_MOST) return;
     if (kp_fmt(path, sizeof path, "/proc/self/task/%s/stat", name) >= sizeof path) return;
-    if (file_read(path, text, sizeof text) > 0) tasks->ticks[tasks->count++] = kp_machine_task_ticks(text);
+    if (file_read(path, text, sizeof text) > 0) tasks->ticks[tasks->count++] = kp_procfacts_task_ticks(text);
 }
 
-void kp_machine_note_end(void)
+void kp_procfacts_note_end(void)
 {
     struct tasks tasks = {.count = 0};
     if (kp_io_each_name("/proc/self/task", task_visit, &tasks) == 0)
-        number_note("busy_threads", kp_machine_busy(tasks.ticks, tasks.count));
+        number_note("busy_threads", kp_procfacts_busy(tasks.ticks, tasks.count));
 }
 
 /* ---- the script ---- */
@@ -116,7 +116,7 @@ static const char *base_of(const char *path)
 }
 
 /* Each argument ends with a NUL. -X and -W take the next one, -m names a module, -c has no script. */
-void kp_machine_script(const char *line, size_t bytes, char *out, size_t room)
+void kp_procfacts_script(const char *line, size_t bytes, char *out, size_t room)
 {
     const char *const end = line + bytes;
     out[0] = '\0';
@@ -133,12 +133,12 @@ void kp_machine_script(const char *line, size_t bytes, char *out, size_t room)
     }
 }
 
-void kp_machine_note_begin(void)
+void kp_procfacts_note_begin(void)
 {
     char text[TEXT_BYTES], script[128];
-    if (file_read("/proc/self/status", text, sizeof text) > 0) number_note("cores", kp_machine_cores(text));
+    if (file_read("/proc/self/status", text, sizeof text) > 0) number_note("cores", kp_procfacts_cores(text));
     const ssize_t n = file_read("/proc/self/cmdline", text, sizeof text);
     if (n <= 0) return;
-    kp_machine_script(text, (size_t)n, script, sizeof script);
+    kp_procfacts_script(text, (size_t)n, script, sizeof script);
     if (script[0]) (void)kp_record_note("script", script);
 }

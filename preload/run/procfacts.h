@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/* procfacts.h - notes in the spool what the program ran on: cores, threads that were busy, the script's name */
+#ifndef KP_PROCFACTS_H
+#define KP_PROCFACTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void kp_procfacts_note_begin(void); /* cores and script, once a spool is open */
+void kp_procfacts_note_end(void);   /* busy threads, before a trace is written */
+
+/* The parts that tests call. The number of processors in the text of /proc/self/status, 0: not found. */
+unsigned kp_procfacts_cores(const char *status);
+/* Processor time in clock ticks, of the text of a task's stat; 0 of one of our helper threads. */
+uint64_t kp_procfacts_task_ticks(const char *stat);
+/* How many of these times are a hundredth of the longest or more. */
+unsigned kp_procfacts_busy(const uint64_t *ticks, size_t count);
+/* Writes the name of the script that Python runs, of the text of /proc/self/cmdline; "": none. */
+void kp_procfacts_script(const char *line, size_t bytes, char *out, size_t room);
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_procfacts.c - cores, busy threads and the script out of the texts of /proc */
+#include "preload/run/procfacts.h"
+
+#include "test/support/support.h"
+
+static void cores_are_the_bits_of_the_mask(void **state)
+{
+    (void)state;
+    assert_int_equal(kp_procfacts_cores("Name:\tx\nCpus_allowed:\t3\nCpus_allowed_list:\t0-1\n"), 2);
+    assert_int_equal(kp_procfacts_cores("Name:\tx\nCpus_allowed:\tff,0000000f\nCpus_allowed_list:\t0-3\n"), 12);
+    assert_int_equal(kp_procfacts_cores("Name:\tx\nCpus_allowed_list:\t0-1\n"), 0);
+    assert_int_equal(kp_procfacts_cores(""), 0);
+}
+
+#define STAT(name) "77 (" name ") R 1 77 1 0 -1 4194304 5 0 1 0 250 13 0 0 20 0 3 0 1234 5678 90\n"
+
+static void a_task_has_its_time(void **state)
+{
+    (void)state;
+    assert_int_equal(kp_procfacts_task_ticks(STAT("python")), 263);
+    assert_int_equal(kp_procfacts_task_ticks(STAT("a) S 1 2 (b")), 263);
+    assert_int_equal(kp_procfacts_task_ticks(STAT("kprof-writer")), 0);
+    assert_int_equal(kp_procfacts_task_ticks("77 (python"), 0);
+    assert_int_equal(kp_procfacts_task_ticks(""), 0);
+}
+
+static void threads_that_ran_a_hundredth_of_the_longest_are_busy(void **state)
+{
+    static const uint64_t pool[] = {2000, 20, 21, 19, 390, 0}, idle[] = {4, 3}, none[1] = {0};
+    (void)state;
+    assert_int_equal(kp_procfacts_busy(pool, 6), 4);
+    assert_int_equal(kp_procfacts_busy(idle, 2), 0);
+    assert_int_equal(kp_procfacts_busy(none, 0), 0);
+}
+
+#define SCRIPT(line, wanted)                                          \
+    do {                                                              \
+        char out[32];                                                 \
+        kp_procfacts_script(line, sizeof(line) - 1, out, sizeof out); \
+        assert_string_equal(out, wanted);                             \
+    } while (0)
+
+static void the_script_is_what_python_runs(void **state)
+{
+    (void)state;
+    SCRIPT("/usr/bin/python3\0-u\0-X\0dev\0src/train.py\0--lr\0", "train.py");
+    SCRIPT("python\0-m\0torch.distributed.run\0", "torch.distributed.run");
+    SCRIPT("python\0-c\0print()\0", "");
+    SCRIPT("python\0-X\0", "");
+    SCRIPT("python\0", "");
+    SCRIPT("./serve\0model.pt\0", "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cores_are_the_bits_of_the_mask),
+        cmocka_unit_test(a_task_has_its_time),
+        cmocka_unit_test(threads_that_ran_a_hundredth_of_the_longest_are_busy),
+        cmocka_unit_test(the_script_is_what_python_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
