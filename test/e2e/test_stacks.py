@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kprof stacks on a real training: its roots sum to the wall time, and are as large as ranges around forward, backward and optimizer."""
+import collections
+import re
+
+import pytest
+
+import harness
+import facts
+
+SETTINGS = ["1", "ops", "native"]
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def recorded(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stacks")
+    run = harness.run_kprof("parts.py", folder, schedule="wait=1,warmup=1,active=3,repeat=1", shapes=False,
+                            KPROF_WITH_STACK=request.param).ok()
+    return run.trace
+
+
+def folded(trace, *flags):
+    done = harness.cli("stacks", trace, *flags)
+    assert done.returncode == 0, done.stderr
+    return [re.fullmatch(r"(.+) (\d+)", line).groups() for line in done.stdout.splitlines()]
+
+
+def roots(lines):
+    sums = collections.Counter()
+    for stack, us in lines:
+        sums[stack.partition(";")[0]] += int(us)
+    return sums
+
+
+def slices(trace):
+    return [e for e in facts.load(trace)["traceEvents"] if e.get("ph") == "X" and e["cat"] != "Trace"]
+
+
+def test_roots_sum_to_the_wall_time(recorded):
+    events = slices(recorded)
+    main = next(e["tid"] for e in events if e["name"].startswith("ProfilerStep#"))
+    own = [e for e in events if e["tid"] == main and e["cat"] in ("cpu_op", "user_annotation", "python_function")]
+    wall = max(e["ts"] + e["dur"] for e in own) - min(e["ts"] for e in own)
+    for at in ("run", "forward"):
+        assert sum(roots(folded(recorded, "--backward-at", at)).values()) == pytest.approx(wall, rel=0.01)
+
+
+def test_parts_are_what_ranges_by_hand_measure(recorded):
+    events = slices(recorded)
+    sums, whole = roots(folded(recorded)), sum(e["dur"] for e in events if e["name"].startswith("ProfilerStep#"))
+    for part in ("forward", "backward", "optimizer"):
+        by_hand = sum(e["dur"] for e in events if e["name"] == f"by hand: {part}")
+        assert sums[part] / whole == pytest.approx(by_hand / whole, abs=0.03), (part, sums, by_hand, whole)
+
+
+def test_ops_are_leaves_below_the_line_that_called_them(recorded):
+    lines = folded(recorded)
+    source = (harness.HERE / "scripts" / "parts.py").read_text().splitlines()
+    numbered = {text.strip(): n + 1 for n, text in enumerate(source)}
+    ran = rf"parts.py({numbered['loss = loss_of(model(x), y)']}): main"
+    assert any(stack.startswith("forward;") and ran in stack and stack.endswith("aten::addmm") for stack, _ in lines)
+    backward = rf"parts.py({numbered['loss.backward()']}): main"
+    assert any(stack.startswith("backward;") and backward in stack and stack.endswith("aten::mm") for stack, _ in lines)
+    caused = folded(recorded, "--backward-at", "forward")
+    assert any(stack.startswith("backward;") and ran in stack and stack.endswith("aten::mm") for stack, _ in caused)
+    assert not any("_PyEval" in stack for stack, _ in lines)
+
+
+def test_no_file_is_left_when_it_fails_and_several_traces_are_one_graph(recorded, tmp_path):
+    out = tmp_path / "flames.svg"
+    assert harness.cli("stacks", tmp_path / "none.json", "--svg", "-o", out).returncode == 1
+    assert list(tmp_path.iterdir()) == []
+    assert harness.cli("stacks", recorded, recorded, "--svg", "-o", out).returncode == 0
+    svg = out.read_text()
+    assert svg.count("<svg ") == 1 and ">2 traces: wall time of the main thread; backward at the line that ran<" in svg
+    assert 2 * sum(roots(folded(recorded)).values()) == pytest.approx(sum(roots(folded_of_two(recorded)).values()), rel=1e-6)
+
+
+def folded_of_two(trace):
+    done = harness.cli("stacks", trace, trace)
+    return [re.fullmatch(r"(.+) (\d+)", line).groups() for line in done.stdout.splitlines()]
