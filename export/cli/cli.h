@@ -24,7 +24,12 @@ int kp_cli_fail(const char *command, const char *format, ...) __attribute__((for
 int kp_cli_misuse(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Options. A table ends with a row without a name. */
-enum kp_opt_kind { KP_OPT_FLAG, KP_OPT_VALUE, KP_OPT_SWITCH }; /* SWITCH: --x is 1, --no-x is 0, --x=VALUE */
+enum kp_opt_kind {
+    KP_OPT_FLAG,
+    KP_OPT_VALUE,
+    KP_OPT_SWITCH, /* --x is 1, --no-x is 0, --x=VALUE */
+    KP_OPT_MAYBE,  /* `meta` lists the values; --x alone is the first of them */
+};
 struct kp_opt {
     const char *name; /* long name without dashes */
     char letter;      /* 0: none */
@@ -40,6 +45,7 @@ struct kp_opt_scan {
     char **argv;
     bool no_more;          /* after -- */
     bool stop_at_argument; /* the first argument ends the options (kprof run) */
+    char alone[16];        /* the value of a KP_OPT_MAYBE without one */
 };
 /* Next option, or argument (*value). On KP_OPT_BAD the message is out already. */
 int kp_opt_next(struct kp_opt_scan *scan, const char **value);

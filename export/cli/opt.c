@@ -76,7 +76,8 @@ int kp_cli_help(const char *command, const struct kp_opt *table)
         char left[64], letter[8] = "    ";
         const char *const meta = table->meta ? table->meta : "VALUE";
         if (table->letter) snprintf(letter, sizeof letter, "-%c, ", table->letter);
-        if (table->kind == KP_OPT_VALUE) snprintf(left, sizeof left, "%s--%s %s", letter, table->name, meta);
+        if (table->kind == KP_OPT_MAYBE) snprintf(left, sizeof left, "%s--%s [%s]", letter, table->name, meta);
+        else if (table->kind == KP_OPT_VALUE) snprintf(left, sizeof left, "%s--%s %s", letter, table->name, meta);
         else snprintf(left, sizeof left, "%s--%s%s", letter, table->kind == KP_OPT_SWITCH ? "[no-]" : "", table->name);
         printf("  %-32s %s\n", left, table->help);
     }
@@ -123,6 +124,27 @@ static int unknown_tell(const struct kp_opt_scan *scan, const char *word, size_t
     return KP_OPT_BAD;
 }
 
+/* Is the word, up to a comma, in a list like "0,1,ops"? */
+static bool is_listed(const char *list, const char *word)
+{
+    const size_t bytes = strcspn(word, ",");
+    for (; bytes && *list; list += strcspn(list, ","), list += *list == ',')
+        if (strcspn(list, ",") == bytes && memcmp(list, word, bytes) == 0) return true;
+    return false;
+}
+
+/* The value that follows a flag. NULL: none does, and the flag needs one. */
+static const char *value_next(struct kp_opt_scan *scan, const struct kp_opt *option)
+{
+    const char *next = scan->at < scan->argc ? scan->argv[scan->at] : NULL;
+    if (option->kind == KP_OPT_MAYBE && !(next && is_listed(option->meta, next))) {
+        snprintf(scan->alone, sizeof scan->alone, "%.*s", (int)strcspn(option->meta, ","), option->meta);
+        return scan->alone;
+    }
+    if (next) scan->at++;
+    return next;
+}
+
 static int long_next(struct kp_opt_scan *scan, const char *word, const char **value)
 {
     const size_t length = strcspn(word, "=");
@@ -130,9 +152,9 @@ static int long_next(struct kp_opt_scan *scan, const char *word, const char **va
     int i = option_find(scan->table, word, length);
     if (i >= 0) {
         *value = given ? word + length + 1 : "1";
-        if (scan->table[i].kind == KP_OPT_VALUE && !given) {
-            if (scan->at == scan->argc) return kp_cli_misuse(scan->command, "--%s needs a value", word), KP_OPT_BAD;
-            *value = scan->argv[scan->at++];
+        if ((scan->table[i].kind == KP_OPT_VALUE || scan->table[i].kind == KP_OPT_MAYBE) && !given) {
+            *value = value_next(scan, &scan->table[i]);
+            if (!*value) return kp_cli_misuse(scan->command, "--%s needs a value", word), KP_OPT_BAD;
         }
         if (scan->table[i].kind == KP_OPT_FLAG && given)
             return kp_cli_misuse(scan->command, "--%s takes no value", scan->table[i].name), KP_OPT_BAD;

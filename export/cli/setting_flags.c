@@ -17,6 +17,8 @@ const struct kp_opt *kp_setting_flags(void)
         table[i] = (struct kp_opt){names[i], i == KP_SET_dir ? 'o' : 0,
                                    row->type == KP_TYPE_BOOL ? KP_OPT_SWITCH : KP_OPT_VALUE, row->meta, row->doc};
     }
+    table[KP_SET_with_stack].kind = KP_OPT_MAYBE;
+    table[KP_SET_with_stack].meta = "ops,native,1,0";
     return table;
 }
 

@@ -37,6 +37,23 @@ static void a_value_comes_by_equals_by_the_next_word_or_glued_to_its_letter(void
     assert_int_equal(kp_opt_next(&scan, &value), KP_OPT_END);
 }
 
+static void a_flag_may_stand_without_its_value(void **state)
+{
+    static const struct kp_opt maybe[] = {{"with", 0, KP_OPT_MAYBE, "ops,1", "what"}, {0}};
+    SCAN("--with", "1", "--with=0", "--with", "--with", "1,ops", "--with", "python", "--with");
+    const char *const want[] = {"1", "0", "ops", "1,ops", "ops"};
+    (void)state;
+    scan.table = maybe;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(kp_opt_next(&scan, &value), 0);
+        assert_string_equal(value, want[i]);
+    }
+    assert_int_equal(kp_opt_next(&scan, &value), KP_OPT_ARGUMENT);
+    assert_string_equal(value, "python");
+    assert_int_equal(kp_opt_next(&scan, &value), 0);
+    assert_string_equal(value, "ops");
+}
+
 static void a_switch_is_one_or_zero(void **state)
 {
     SCAN("--gzip", "--no-gzip", "--gzip=0");
@@ -143,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_value_comes_by_equals_by_the_next_word_or_glued_to_its_letter),
+        cmocka_unit_test(a_flag_may_stand_without_its_value),
         cmocka_unit_test(a_switch_is_one_or_zero),
         cmocka_unit_test(arguments_may_stand_anywhere_and_all_follow_two_dashes),
         cmocka_unit_test(a_command_to_run_ends_the_options),
