@@ -11,7 +11,6 @@
 #include "export/cli/lines.h"
 #include "export/cli/trace_source.h"
 #include "export/report/memory/memblocks.h"
-#include "export/report/memory/mempage.h"
 
 enum form { FORM_TABLE, FORM_JSON, FORM_RAW, FORM_SVG, FORM_HTML };
 enum format { FORMAT_NONE, FORMAT_HEAPTRACK, FORMAT_PPROF, FORMAT_FOLDED, FORMAT_JSON, FORMAT_N };

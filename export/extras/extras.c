@@ -18,7 +18,6 @@
 #include "export/kp_export.h"
 #include "export/report/folded.h"
 #include "export/report/memory/memblocks.h"
-#include "export/report/memory/mempage.h"
 #include "export/report/libc.h"
 #include "export/report/table.h"
 

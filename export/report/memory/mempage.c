@@ -5,7 +5,7 @@
  * The areas are SVG that is stretched to the page's width. All text is HTML over it, so it keeps its size from a
  * telephone to a wide screen. Nothing is fetched, and there is no script.
  */
-#include "export/report/memory/mempage.h"
+#include "export/report/memory/memblocks.h"
 
 #include <stdlib.h>
 #include <string.h>
