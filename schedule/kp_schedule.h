@@ -35,13 +35,21 @@ uint64_t kp_schedule_steps_needed(const struct kp_schedule *schedule);
 bool kp_schedule_is_over(const struct kp_schedule *schedule, uint64_t step);
 
 /* The source of a step, by rank. Once a higher rank has stepped, a lower one never steps again. */
-enum kp_step_source { KP_STEP_NONE, KP_STEP_TIME, KP_STEP_DATALOADER, KP_STEP_OPTIMIZER, KP_STEP_RANGE, KP_STEP_API };
+enum kp_step_source {
+    KP_STEP_NONE,
+    KP_STEP_TIME,
+    KP_STEP_DATALOADER,
+    KP_STEP_CALL,
+    KP_STEP_OPTIMIZER,
+    KP_STEP_RANGE,
+    KP_STEP_API
+};
 const char *kp_step_source_name(enum kp_step_source source);
 
-/* The value of KPROF_STEP: auto, optimizer, api, range:REGEX, op:REGEX, time:250ms. */
+/* The value of KPROF_STEP: auto, optimizer, api, range:REGEX, op:REGEX, call:GLOB, time:250ms. */
 struct kp_step_rule {
-    enum { KP_RULE_AUTO, KP_RULE_OPTIMIZER, KP_RULE_API, KP_RULE_RANGE, KP_RULE_OP, KP_RULE_TIME } kind;
-    const char *pattern; /* RANGE, OP: POSIX extended regular expression */
+    enum { KP_RULE_AUTO, KP_RULE_OPTIMIZER, KP_RULE_API, KP_RULE_RANGE, KP_RULE_OP, KP_RULE_CALL, KP_RULE_TIME } kind;
+    const char *pattern; /* RANGE, OP: POSIX extended regular expression; CALL: "module glob:qualified name glob" */
     uint64_t period_ns;  /* TIME */
 };
 int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, unsigned long why_bytes);
@@ -62,6 +70,16 @@ int kp_steps_init(const struct kp_schedule *schedule, const struct kp_step_rule 
 void kp_steps_start_over(const struct kp_schedule *schedule);
 /* Whether the rule needs ops (op:REGEX), not only user ranges, to be seen while waiting. */
 bool kp_steps_needs_ops(void);
+/*
+ * The Python functions whose calls count steps, as "module glob:qualified name glob". Number `at` counts from 0; NULL:
+ * no more.
+ */
+const char *kp_steps_call_glob(unsigned at);
+bool kp_steps_is_call_rule(void); /* call:GLOB: the user named the function */
+/* Does `text` match the glob's first `bytes` bytes? * and ? have the usual meaning. */
+bool kp_step_glob_matches(const char *glob, unsigned long bytes, const char *text);
+/* A call of such a function ended, the outermost on its thread. True: it counts a step. Lock-free. */
+bool kp_steps_call_end(void);
 /* How often to call kp_steps_time, in ns, or 0 for never. */
 uint64_t kp_steps_time_period_ns(void);
 

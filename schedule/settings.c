@@ -82,6 +82,36 @@ static int pattern_check(const char *pattern, char *why, unsigned long why_bytes
     return -EINVAL;
 }
 
+bool kp_step_glob_matches(const char *glob, unsigned long bytes, const char *text)
+{
+    const char *const end = glob + bytes, *star = NULL, *from = NULL;
+    while (*text || (glob < end && *glob == '*')) {
+        if (glob < end && *glob == '*') {
+            star = ++glob;
+            from = text;
+        } else if (glob < end && (*glob == '?' || *glob == *text)) {
+            glob++;
+            text++;
+        } else if (star && *from) {
+            glob = star;
+            text = ++from;
+        } else {
+            return false;
+        }
+    }
+    return glob == end;
+}
+
+/* "module:qualified.name", either with * and ?. */
+static int call_check(const char *glob, char *why, unsigned long why_bytes)
+{
+    const char *const colon = strchr(glob, ':');
+    if (!colon || colon == glob || !colon[1] || strchr(colon + 1, ':'))
+        return complain(why, why_bytes, "needs a module and a function, such as call:mymodel:serve_one");
+    if (strlen(glob) > 1000) return complain(why, why_bytes, "has too long a name");
+    return 0;
+}
+
 int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, unsigned long why_bytes)
 {
     struct kp_step_rule rule = {.kind = KP_RULE_AUTO};
@@ -97,15 +127,20 @@ int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, un
     } else if (strncmp(text, "op:", 3) == 0) {
         rule.kind = KP_RULE_OP;
         rule.pattern = text + 3;
+    } else if (strncmp(text, "call:", 5) == 0) {
+        rule.kind = KP_RULE_CALL;
+        rule.pattern = text + 5;
     } else if (strncmp(text, "time:", 5) == 0) {
         rule.kind = KP_RULE_TIME;
         if (!period_parse(text + 5, &rule.period_ns))
             return complain(why, why_bytes, "needs a time such as 250ms, 2s or 1m");
         if (rule.period_ns < 1000000) return complain(why, why_bytes, "asks for steps shorter than 1ms");
     } else {
-        return complain(why, why_bytes, "is none of auto, optimizer, api, range:REGEX, op:REGEX, time:250ms");
+        return complain(why, why_bytes,
+                        "is none of auto, optimizer, api, range:REGEX, op:REGEX, call:GLOB, time:250ms");
     }
-    if (rule.pattern && pattern_check(rule.pattern, why, why_bytes) < 0) return -EINVAL;
+    if (rule.kind == KP_RULE_CALL && call_check(rule.pattern, why, why_bytes) < 0) return -EINVAL;
+    if (rule.pattern && rule.kind != KP_RULE_CALL && pattern_check(rule.pattern, why, why_bytes) < 0) return -EINVAL;
     *out = rule;
     return 0;
 }

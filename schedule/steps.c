@@ -10,7 +10,7 @@
  * Memory:    kp_steps_init compiles a pattern with libc's malloc. The other functions allocate none.
  * Safe in:   signal handlers yes, except classify; after fork yes, but a child stays off
  *
- *     rank     TIME < DATALOADER < OPTIMIZER < API. With a pattern in the rule, RANGE is the only source.
+ *     rank     TIME < DATALOADER < CALL < OPTIMIZER < API. With a pattern in the rule, its source is the only one.
  *     auto     A source of a higher rank takes over when it first reports, and lower ranks never count again. The
  *              report that takes over counts no step, since the lower source counted that iteration already. If it
  *              takes over from TIME, it is the first step, and the schedule starts over.
@@ -44,6 +44,16 @@ enum {
 };
 /* Values of `tracked` beside a mark (below 2^30) and an identity (has the top bit). GONE: it was destroyed. */
 enum { TRACKED_NONE, TRACKED_GONE };
+/* Calls of inference that `auto` knows: each answers one request, or is one step of an engine. */
+static const char *const known_calls[] = {
+    "transformers.generation.utils:GenerationMixin.generate",
+    "transformers.pipelines.base:Pipeline.__call__",
+    "vllm.v1.engine.llm_engine:LLMEngine.step",
+    "vllm.v1.engine.core:EngineCore.step",
+    "vllm.engine.llm_engine:LLMEngine.step",
+    "sglang.srt.managers.scheduler:Scheduler.run_batch",
+};
+enum { KNOWN_CALLS = sizeof known_calls / sizeof *known_calls };
 #define SECOND_NS UINT64_C(1000000000)
 #define SILENCE_NS (30 * SECOND_NS)
 
@@ -64,7 +74,7 @@ static _Atomic uint64_t clock_from;  /* time when silence began, later that of t
 
 const char *kp_step_source_name(enum kp_step_source which)
 {
-    static const char *const names[] = {"none", "time", "dataloader", "optimizer", "range", "api"};
+    static const char *const names[] = {"none", "time", "dataloader", "call", "optimizer", "range", "api"};
     if (which == KP_STEP_RANGE && rule.kind == KP_RULE_OP) return "op";
     return (unsigned)which < sizeof names / sizeof names[0] ? names[which] : "none";
 }
@@ -191,6 +201,19 @@ bool kp_steps_range_end(uint32_t mark, uint64_t optimizer)
     }
 }
 
+bool kp_steps_is_call_rule(void) { return rule.kind == KP_RULE_CALL; }
+
+const char *kp_steps_call_glob(unsigned at)
+{
+    if (rule.kind == KP_RULE_CALL) return at == 0 ? rule.pattern : NULL;
+    return rule.kind == KP_RULE_AUTO && plan.set && at < KNOWN_CALLS ? known_calls[at] : NULL;
+}
+
+bool kp_steps_call_end(void)
+{
+    return (rule.kind == KP_RULE_CALL || rule.kind == KP_RULE_AUTO) && source_take(KP_STEP_CALL);
+}
+
 bool kp_steps_takes_api(void) { return rule.kind == KP_RULE_AUTO || rule.kind == KP_RULE_API; }
 
 bool kp_steps_api(void) { return kp_steps_takes_api() && source_take(KP_STEP_API); }
@@ -255,7 +278,7 @@ uint64_t kp_steps_seen(void) { return kp_load_relaxed(&finished); }
 enum kp_step_source kp_steps_source(void) { return (enum kp_step_source)kp_load_relaxed(&source); }
 
 static const char *const other_ways =
-    "KPROF_STEP=time:1s counts seconds, range: and op: count names, and without KPROF_SCHEDULE all is recorded";
+    "KPROF_STEP=time:1s counts seconds, range:, op: and call: count names, and without KPROF_SCHEDULE all is recorded";
 
 /* No step came: why not, by the rule. */
 static void silence_explain(char *out, unsigned long bytes)
@@ -268,6 +291,10 @@ static void silence_explain(char *out, unsigned long bytes)
         return;
     case KP_RULE_OP:
         kp_fmt(out, bytes, "no op matches '%s'; `kprof report` of a run without KPROF_SCHEDULE lists the names",
+               rule.pattern);
+        return;
+    case KP_RULE_CALL:
+        kp_fmt(out, bytes, "no call of a Python function '%s' ended; KPROF_VERBOSE=1 names each that was found",
                rule.pattern);
         return;
     case KP_RULE_API: kp_fmt(out, bytes, "kprof_step() was not called; %s", other_ways); return;

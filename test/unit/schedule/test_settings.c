@@ -28,6 +28,9 @@ static void every_rule_parses(void **state)
     assert_int_equal(rule.kind, KP_RULE_OP);
     assert_string_equal(rule.pattern, "^x$");
     assert_int_equal(kp_step_rule_parse("range:^(forward|train)[0-9]+_[a-z]{2,8}.+$", &rule, why, sizeof why), 0);
+    assert_int_equal(kp_step_rule_parse("call:my*:Server.answer", &rule, why, sizeof why), 0);
+    assert_int_equal(rule.kind, KP_RULE_CALL);
+    assert_string_equal(rule.pattern, "my*:Server.answer");
     assert_int_equal(kp_step_rule_parse("time:2s", &rule, why, sizeof why), 0);
     assert_int_equal(rule.kind, KP_RULE_TIME);
     assert_int_equal(rule.period_ns, 2000000000);
@@ -43,6 +46,11 @@ static void a_bad_rule_is_refused_with_a_phrase(void **state)
         {"range:", "no regular expression"},
         {"range:(", "not a regular expression"},
         {"op:[", "not a regular expression"},
+        {"call:", "needs a module and a function"},
+        {"call:serve", "needs a module and a function"},
+        {"call:module:", "needs a module and a function"},
+        {"call::serve", "needs a module and a function"},
+        {"call:a:b:c", "needs a module and a function"},
         {"time:", "needs a time"},
         {"time:0s", "needs a time"},
         {"time:5", "needs a time"},
@@ -61,6 +69,26 @@ static void a_bad_rule_is_refused_with_a_phrase(void **state)
         assert_int_equal(kp_step_rule_parse(bad[i][0], &rule, why, sizeof why), -EINVAL);
         if (!strstr(why, bad[i][1])) fail_msg("'%s' gives '%s'", bad[i][0], why);
     }
+}
+
+static bool matches(const char *glob, const char *text) { return kp_step_glob_matches(glob, strlen(glob), text); }
+
+static void a_glob_matches_whole_names(void **state)
+{
+    (void)state;
+    assert_true(matches("a.b", "a.b"));
+    assert_false(matches("a.b", "a.bc"));
+    assert_false(matches("a.bc", "a.b"));
+    assert_true(matches("*", ""));
+    assert_true(matches("*", "anything"));
+    assert_true(matches("a*c*", "abcbc"));
+    assert_true(matches("*.step", "one.two.step"));
+    assert_false(matches("*.step", "one.steps"));
+    assert_true(matches("st?p", "step"));
+    assert_false(matches("st?p", "stp"));
+    assert_false(matches("", "a"));
+    assert_true(matches("", ""));
+    assert_true(kp_step_glob_matches("module:name", 6, "module"));
 }
 
 static void a_bad_schedule_and_a_bad_rule_leave_defaults_and_one_line_each(void **state)
@@ -103,6 +131,7 @@ int main(void)
         cmocka_unit_test(every_rule_parses),
         cmocka_unit_test(a_bad_rule_is_refused_with_a_phrase),
         cmocka_unit_test(a_bad_schedule_and_a_bad_rule_leave_defaults_and_one_line_each),
+        cmocka_unit_test(a_glob_matches_whole_names),
         cmocka_unit_test(good_texts_arrive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

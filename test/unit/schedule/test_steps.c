@@ -207,6 +207,8 @@ static void a_schedule_that_was_not_met_is_explained(void **state)
     assert_explained("kprof_step() was not called");
     start("time:1s");
     assert_explained("ended before the first period");
+    start("call:served:serve_one");
+    assert_explained("no call of a Python function 'served:serve_one' ended");
 }
 
 static void steps_at_ops_are_called_so(void **state)
@@ -451,6 +453,64 @@ static void many_threads_never_count_one_step_twice(void **state)
     assert_int_equal(kp_steps_source(), KP_STEP_OPTIMIZER);
 }
 
+static void call(void) { count(kp_steps_call_end()); }
+
+static void a_known_call_counts_until_an_optimizer_steps(void **state)
+{
+    (void)state;
+    start("auto");
+    for (int i = 0; i < 3; i++) call();
+    assert_int_equal(kp_steps_seen(), 3);
+    assert_string_equal(kp_step_source_name(kp_steps_source()), "call");
+    call();
+    end(ADAM); /* takes over: this iteration's call counted */
+    assert_int_equal(kp_steps_seen(), 4);
+    call();
+    end(ADAM);
+    assert_int_equal(kp_steps_seen(), 5);
+}
+
+static void a_known_call_takes_over_from_the_dataloader(void **state)
+{
+    (void)state;
+    start("auto");
+    for (int i = 0; i < 17; i++) end(LOADER);
+    assert_int_equal(kp_steps_seen(), 1);
+    call();
+    assert_int_equal(kp_steps_seen(), 1);
+    end(LOADER);
+    call();
+    assert_int_equal(kp_steps_seen(), 2);
+}
+
+static void a_call_rule_counts_calls_and_nothing_else(void **state)
+{
+    (void)state;
+    start("call:served:serve_*");
+    assert_string_equal(kp_steps_call_glob(0), "served:serve_*");
+    assert_null(kp_steps_call_glob(1));
+    end(ADAM);
+    assert_false(kp_steps_api());
+    call();
+    end(ADAM);
+    call();
+    assert_int_equal(kp_steps_seen(), 2);
+}
+
+static void other_rules_look_for_no_call(void **state)
+{
+    const char *const rules[] = {"optimizer", "api", "range:a", "op:a", "time:1s"};
+    (void)state;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        start(rules[i]);
+        assert_null(kp_steps_call_glob(0));
+        assert_false(kp_steps_call_end());
+    }
+    start("auto");
+    for (unsigned i = 0; kp_steps_call_glob(i); i++) assert_non_null(strchr(kp_steps_call_glob(i), ':'));
+    assert_non_null(kp_steps_call_glob(0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -480,6 +540,10 @@ int main(void)
         cmocka_unit_test(time_is_silent_without_a_schedule_and_under_other_rules),
         cmocka_unit_test(a_time_rule_keeps_its_period_and_does_not_catch_up),
         cmocka_unit_test(a_transition_names_both_actions_and_the_source),
+        cmocka_unit_test(a_known_call_counts_until_an_optimizer_steps),
+        cmocka_unit_test(a_known_call_takes_over_from_the_dataloader),
+        cmocka_unit_test(a_call_rule_counts_calls_and_nothing_else),
+        cmocka_unit_test(other_rules_look_for_no_call),
         cmocka_unit_test(many_threads_never_count_one_step_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
