@@ -50,6 +50,12 @@ struct kp_python_api {
     long (*int_value)(void *value);
     void *(*call_with)(void *callable, ...); /* arguments up to NULL */
     const void *list_type, *text_type, *module_type;
+    /* used by stepcalls.c and stepfind.c */
+    void *(*module_dict)(void *module); /* borrowed */
+    void *(*items)(void *mapping);      /* a new list of (key, value) */
+    void *(*tuple_item)(void *tuple, intptr_t at);
+    void (*vector_set)(void *function, void *vectorcall); /* from 3.12 on */
+    const void *function_type, *method_type, *static_type, *class_method_type, *type_type;
     int (*is_subtype)(const void *type, const void *of);
 };
 extern struct kp_python_api kp_python_api;               /* constant once kp_python_api_find returned true */

@@ -44,9 +44,17 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-static const struct kp_source *const sources[] = {
-    &kp_torch_source,      &kp_python_source, &kp_markers_source, &kp_nvtx_source,      &kp_cupti_source,
-    &kp_cuda_hooks_source, &kp_driver_source, &kp_heap_source,    &kp_calltrace_source, NULL};
+static const struct kp_source *const sources[] = {&kp_torch_source,
+                                                  &kp_python_source,
+                                                  &kp_markers_source,
+                                                  &kp_nvtx_source,
+                                                  &kp_cupti_source,
+                                                  &kp_cuda_hooks_source,
+                                                  &kp_driver_source,
+                                                  &kp_heap_source,
+                                                  &kp_calltrace_source,
+                                                  &kp_stepcalls_source,
+                                                  NULL};
 static bool attached[sizeof sources / sizeof sources[0]];
 static const struct kp_source
     *child_sources[sizeof sources / sizeof sources[0]]; /* in a child: those that record there */

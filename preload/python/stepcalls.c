@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * stepcalls.c - the source of steps that are calls of Python functions (KPROF_STEP=call:GLOB, known calls of inference)
+ *
+ * Called by: boot.c through source.h; CPython, when it starts, and in place of importlib's two functions that load
+ * Owns:      the vectorcall pointer of these two
+ * Locks:     the GIL, which CPython holds
+ * On fail:   one line; no call counts a step
+ * Safe in:   after fork yes: calls are passed on
+ *
+ * A function is looked for when a module was loaded. See decisions/052.
+ */
+#include "preload/python/stepcalls.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_log.h"
+#include "preload/python_bridge.h"
+#include "preload/run.h"
+#include "preload/source.h"
+#include "schedule/kp_schedule.h"
+#include "collector/base/kp_poison.h"
+
+static _Atomic bool attached;
+static bool is_refused;
+
+static bool load_hook(const char *module_name, const char *name);
+
+/* The package importlib may be loaded at any time, or never. */
+static void reload_hook(void)
+{
+    static bool is_hooked;
+    if (!is_hooked) is_hooked = load_hook("importlib", "reload");
+}
+
+/* importlib's _find_and_load(name, import) and reload(module). Both return the module. */
+static void *call_load(void *callable, void *const *args, size_t count, void *keywords)
+{
+    kp_stepeval_pause(true);
+    void *result = kp_stephook_call(callable, args, count, keywords);
+    kp_stepeval_pause(false);
+    if (!result || !kp_run_is_active() || kp_stepcount_is_over()) return result;
+    if (!kp_python_api.is_subtype(kp_python_at(result, 8), kp_python_api.module_type)) return result;
+    const int kept = errno;
+    void *name = kp_python_api.member_get(result, "__name__");
+    const bool is_text = name && kp_python_at(name, 8) == kp_python_api.text_type;
+    const char *text = is_text ? kp_python_api.text_of(name) : NULL;
+    if (!text) kp_python_api.forget_error();
+    if (text) kp_stepfind_look(text);
+    if (name) kp_python_api.drop(name);
+    reload_hook();
+    errno = kept;
+    return result;
+}
+
+static bool load_hook(const char *module_name, const char *name)
+{
+    void *modules = kp_python_api.sys_get("modules");
+    void *module = modules ? kp_python_api.dict_get(modules, module_name) : NULL;
+    void *function = module ? kp_python_api.member_get(module, name) : NULL;
+    const bool is_hooked = function && kp_stephook_is_function(function) && kp_stephook_set(function, call_load);
+    if (function) kp_python_api.drop(function);
+    else kp_python_api.forget_error();
+    return is_hooked;
+}
+
+static bool has_functions(const struct kp_python *python)
+{
+    const struct kp_python_api *api = &kp_python_api;
+    if (python->layout.version >= 312 && !api->vector_set) return false;
+    return api->function_type && api->type_type && api->items && api->module_dict && api->tuple_item && api->dict_get &&
+           api->int_value && api->call_with && kp_stepgens_attach();
+}
+
+static bool install(const struct kp_python *python)
+{
+    void *error[3] = {0};
+    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    const bool is_done = has_functions(python) && load_hook("_frozen_importlib", "_find_and_load");
+    if (is_done) {
+        reload_hook();
+        if (kp_steps_is_call_rule()) kp_stepeval_begin();
+    }
+    kp_python_api.error_give(error[0], error[1], error[2]);
+    return is_done;
+}
+
+/* CPython has started and is about to run the program. */
+static int on_audit(const char *event, void *args, void *unused)
+{
+    static bool is_done;
+    (void)args;
+    (void)unused;
+    if (is_done || strncmp(event, "cpython.run_", 12) != 0) return 0;
+    is_done = true;
+    kp_run_modules_changed();
+    return 0;
+}
+
+/* Only with call:GLOB, since an audit hook stays for ever. It may be added before CPython starts. */
+static void audit(void)
+{
+    static bool is_asked;
+    int (*add)(int (*)(const char *, void *, void *), void *) = NULL;
+    if (is_asked) return;
+    *(void **)&add = dlsym(RTLD_DEFAULT, "PySys_AddAuditHook");
+    dlerror();
+    is_asked = add != NULL;
+    if (add) add(on_audit, NULL);
+}
+
+static bool find_python(void)
+{
+    if (kp_steps_is_call_rule()) {
+        kp_caller_find();
+        audit();
+    }
+    if (kp_steps_is_call_rule() && kp_python_unknown())
+        KP_LOG_ONCE(0, "%s: its functions are not known here, so KPROF_STEP=call counts no step", kp_python_unknown());
+    const struct kp_python *python = kp_python_get();
+    return python && kp_python_api_find(python);
+}
+
+static bool attach(void)
+{
+    if (kp_load_relaxed(&attached)) return true;
+    if (is_refused || !kp_steps_call_glob(0) || !find_python()) return false;
+    if (!kp_python_api.is_initialized() || kp_stepcount_is_over() || !kp_python_api.has_gil()) return false;
+    const int kept = errno;
+    is_refused = !install(kp_python_get());
+    errno = kept;
+    if (is_refused) {
+        kp_log(kp_steps_is_call_rule() ? 0 : 1, "calls of Python functions cannot be counted as steps in this Python");
+        return false;
+    }
+    kp_store_release(&attached, true); /* pairs with: attach */
+    kp_stepfind_look("");
+    return true;
+}
+
+static void set_mode(enum kp_source_mode mode) { (void)mode; }
+
+static void begin_in_child(void) {}
+
+const struct kp_source kp_stepcalls_source = {
+    .name = "stepcalls",
+    .attach = attach,
+    .set_mode = set_mode,
+    .begin_in_child = begin_in_child,
+};

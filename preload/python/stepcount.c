@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * stepcount.c - counts a step where a call of a Python function has ended
+ *
+ * Called by: stephook.c and stepgens.c, with the GIL
+ * Safe in:   after fork yes: the gate is shut
+ */
+#include <errno.h>
+
+#include "collector/base/kp_clock.h"
+#include "preload/guard.h"
+#include "preload/python/stepcalls.h"
+#include "preload/run.h"
+#include "schedule/kp_schedule.h"
+#include "collector/base/kp_poison.h"
+
+bool kp_stepcount_is_over(void)
+{
+    return !kp_python_api.is_initialized() || (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) ||
+           (kp_python_api.is_ending && kp_python_api.is_ending());
+}
+
+void kp_stepcount_add(void)
+{
+    const int kept = errno;
+    struct kp_guard guard;
+    if (!(kp_gate_get() & KP_GATE_STEPS) || kp_stepcount_is_over())
+        return; /* at the end CPython frees what never ended */
+    if (!KP_HOOK_ENTER(&guard, KP_GATE_STEPS)) return;
+    if (kp_steps_call_end()) kp_run_step(guard.thread, kp_ticks());
+    KP_HOOK_LEAVE(&guard);
+    errno = kept;
+}

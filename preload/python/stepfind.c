@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * stepfind.c - finds the Python functions whose calls count steps, in modules that are loaded
+ *
+ * Called by: stepcalls.c when a module was loaded; stepeval.c while __main__ runs
+ * Owns:      which globs have found a function
+ * Locks:     the GIL, which the caller holds
+ * Memory:    objects of CPython, dropped before it returns
+ *
+ * Names are read from the dicts of modules and classes, so no code of the program runs. Of a function that wraps
+ * another (functools.wraps) both are hooked: only the outer one of a thread's calls counts.
+ */
+#include "preload/python/stepcalls.h"
+
+#include <string.h>
+
+#include "collector/base/kp_log.h"
+#include "schedule/kp_schedule.h"
+#include "collector/base/kp_poison.h"
+
+enum { NAME_BYTES = 512, CLASSES_DEEP = 4, WRAPPED_DEEP = 8, GLOBS_MAX = 16 };
+
+/* What is looked for, and where. */
+struct search {
+    const char *glob, *name; /* of the qualified name; of the module */
+    bool is_exact, has_found;
+};
+
+static bool found[GLOBS_MAX];
+static const void *last_code; /* only compared */
+
+bool kp_stepfind_is_code(const void *code) { return code && code == last_code; }
+
+/* A member without the program's error left set; a new reference. */
+static void *member_of(void *object, const char *name)
+{
+    void *member = kp_python_api.member_get(object, name);
+    if (!member) kp_python_api.forget_error();
+    return member;
+}
+
+static void hook_with_wrapped(struct search *s, void *function, const char *name)
+{
+    void *held = NULL;
+    for (unsigned i = 0; function && i < WRAPPED_DEEP && kp_stephook_is_function(function); i++) {
+        void *code = member_of(function, "__code__");
+        if (kp_stephook_count(function)) {
+            if (!s->has_found) kp_log(1, "calls of %s:%s count as steps", s->name, name);
+            s->has_found = true;
+            last_code = code;
+        }
+        if (code) kp_python_api.drop(code);
+        void *next = member_of(function, "__wrapped__");
+        if (held) kp_python_api.drop(held);
+        function = held = next;
+    }
+    if (held) kp_python_api.drop(held);
+}
+
+static void visit(struct search *s, void *space, const char *prefix, unsigned deep);
+
+static bool is_worth_descending(const struct search *s, void *class, const char *name)
+{
+    const size_t n = strlen(name);
+    if (s->is_exact) return strncmp(s->glob, name, n) == 0 && s->glob[n] == '.';
+    void *home = member_of(class, "__module__");
+    const bool is_text = home && kp_python_at(home, 8) == kp_python_api.text_type;
+    const char *text = is_text ? kp_python_api.text_of(home) : NULL;
+    const bool is_here = text && strcmp(text, s->name) == 0;
+    if (home) kp_python_api.drop(home);
+    return is_here;
+}
+
+static void class_visit(struct search *s, void *class, const char *name, unsigned deep)
+{
+    if (deep >= CLASSES_DEEP || !is_worth_descending(s, class, name)) return;
+    void *space = member_of(class, "__dict__");
+    if (!space) return;
+    visit(s, space, name, deep + 1);
+    kp_python_api.drop(space);
+}
+
+/* staticmethod, classmethod and bound methods hold a function. */
+static bool holds_function(const void *object)
+{
+    const void *type = kp_python_at(object, 8);
+    return type == kp_python_api.static_type || type == kp_python_api.class_method_type ||
+           type == kp_python_api.method_type;
+}
+
+static void member_visit(struct search *s, const char *name, void *value, unsigned deep)
+{
+    if (kp_python_api.is_subtype(kp_python_at(value, 8), kp_python_api.type_type)) {
+        class_visit(s, value, name, deep);
+        return;
+    }
+    if (!kp_step_glob_matches(s->glob, strlen(s->glob), name)) return;
+    if (kp_stephook_is_function(value)) {
+        hook_with_wrapped(s, value, name);
+    } else if (holds_function(value)) {
+        void *function = member_of(value, "__func__");
+        if (function && kp_stephook_is_function(function)) hook_with_wrapped(s, function, name);
+        if (function) kp_python_api.drop(function);
+    }
+}
+
+/* The members of a module or class. A list of them is made first, as the dict may change. */
+static void visit(struct search *s, void *space, const char *prefix, unsigned deep)
+{
+    char name[NAME_BYTES];
+    void *items = kp_python_api.items(space);
+    if (!items) kp_python_api.forget_error();
+    for (intptr_t i = 0, n = items ? kp_python_api.list_count(items) : 0; i < n; i++) {
+        void *pair = kp_python_api.list_item(items, i), *key = kp_python_api.tuple_item(pair, 0);
+        void *value = kp_python_api.tuple_item(pair, 1);
+        const char *text = kp_python_at(key, 8) == kp_python_api.text_type ? kp_python_api.text_of(key) : NULL;
+        if (!text) kp_python_api.forget_error();
+        if (!text || strlen(prefix) + strlen(text) + 2 > sizeof name) continue;
+        kp_fmt(name, sizeof name, "%s%s%s", prefix, *prefix ? "." : "", text);
+        member_visit(s, name, value, deep);
+    }
+    if (items) kp_python_api.drop(items);
+}
+
+static bool module_visit(const char *name, const char *glob)
+{
+    struct search s = {.glob = glob, .name = name, .is_exact = !strpbrk(glob, "*?")};
+    void *modules = kp_python_api.sys_get("modules");
+    void *module = modules ? kp_python_api.dict_get(modules, name) : NULL;
+    if (!module || !kp_python_api.is_subtype(kp_python_at(module, 8), kp_python_api.module_type)) return false;
+    void *space = kp_python_api.module_dict(module);
+    if (space) visit(&s, space, "", 0);
+    return s.has_found;
+}
+
+static size_t module_bytes(const char *glob) { return (size_t)(strchr(glob, ':') - glob); }
+
+/* An exact module name is looked up until it was found, since some loads are not seen (decisions/052). */
+static bool glob_look(unsigned i, const char *glob, const char *loaded)
+{
+    char name[NAME_BYTES];
+    const size_t n = module_bytes(glob);
+    if (kp_step_glob_matches(glob, n, loaded)) return module_visit(loaded, glob + n + 1);
+    if (found[i] || n >= sizeof name) return false;
+    memcpy(name, glob, n);
+    name[n] = 0;
+    return !strpbrk(name, "*?") && module_visit(name, glob + n + 1);
+}
+
+/* All modules: for a glob of modules, once. */
+static bool all_look(unsigned i, const char *glob)
+{
+    bool is_found = false;
+    void *modules = kp_python_api.sys_get("modules"), *items = modules ? kp_python_api.items(modules) : NULL;
+    for (intptr_t at = 0, n = items ? kp_python_api.list_count(items) : 0; at < n; at++) {
+        void *key = kp_python_api.tuple_item(kp_python_api.list_item(items, at), 0);
+        const char *text = kp_python_at(key, 8) == kp_python_api.text_type ? kp_python_api.text_of(key) : NULL;
+        if (text && kp_step_glob_matches(glob, module_bytes(glob), text)) is_found |= glob_look(i, glob, text);
+    }
+    if (items) kp_python_api.drop(items);
+    return is_found;
+}
+
+bool kp_stepfind_look(const char *loaded)
+{
+    void *error[3] = {0};
+    const char *glob;
+    bool is_found = false;
+    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    for (unsigned i = 0; i < GLOBS_MAX && (glob = kp_steps_call_glob(i)); i++) {
+        if (!(*loaded ? glob_look(i, glob, loaded) : all_look(i, glob))) continue;
+        found[i] = is_found = true;
+    }
+    kp_python_api.forget_error();
+    kp_python_api.error_give(error[0], error[1], error[2]);
+    return is_found;
+}
+
+bool kp_stepfind_names_main(void)
+{
+    const char *glob = kp_steps_call_glob(0);
+    return glob && kp_step_glob_matches(glob, module_bytes(glob), "__main__");
+}
