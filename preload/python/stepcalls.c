@@ -8,7 +8,7 @@
  * On fail:   one line; no call counts a step
  * Safe in:   after fork yes: calls are passed on
  *
- * A function is looked for when a module was loaded. See decisions/052.
+ * A function is looked for when a module was loaded. See decisions/053.
  */
 #include "preload/python/stepcalls.h"
 

@@ -135,7 +135,7 @@ static bool module_visit(const char *name, const char *glob)
 
 static size_t module_bytes(const char *glob) { return (size_t)(strchr(glob, ':') - glob); }
 
-/* An exact module name is looked up until it was found, since some loads are not seen (decisions/052). */
+/* An exact module name is looked up until it was found, since some loads are not seen (decisions/053). */
 static bool glob_look(unsigned i, const char *glob, const char *loaded)
 {
     char name[NAME_BYTES];

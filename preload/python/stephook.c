@@ -10,7 +10,7 @@
  * Safe in:   after fork yes: calls are passed on
  *
  * CPython calls a function through a pointer in the function object. Only the pointers of the functions named are
- * replaced, so other calls cost nothing, and Python code sees no difference. See decisions/052.
+ * replaced, so other calls cost nothing, and Python code sees no difference. See decisions/053.
  */
 #include "preload/python/stepcalls.h"
 #include "collector/base/kp_poison.h"
