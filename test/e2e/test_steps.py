@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which optimizer's steps count: of several of one class the first, known by the object and not by its name."""
+"""Which steps count: of several optimizers of one class the first, known by the object; and calls of Python functions."""
 import glob
 import os
 import pathlib
@@ -108,3 +108,54 @@ def test_frames_are_read_in_this_python(walk, tmp_path, version, place):
         pytest.skip(f"no Python {version} here")
     known = version.split()[0] in KNOWN
     assert ask(PYTHONS[version], walk, tmp_path, place) == ("found" if known else "not found")
+
+
+# ---- calls of Python functions ----
+
+CALLS = [("step", "__main__:step"), ("generators", "__main__:items"), ("at_once", "__main__:request"), ("imported", "served:serve_one"),
+         ("failing", "__main__:fails"), ("reloaded", "served:serve_one"), ("monitored", "__main__:step")]  # in each Python
+MORE_CALLS = [("step", "*:st?p"), ("methods", "__main__:Server.answer"), ("static", "__main__:Server.fixed"), ("class", "__main__:*.made"),
+              ("instance", "__main__:Server.__call__"), ("in_turn", "__main__:request"), ("decorated", "__main__:decorated"),
+              ("recursive", "__main__:recursive"), ("threads", "__main__:step"), ("imported", "*:serve_*"), ("from_c", "__main__:step"),
+              ("deleted", "__main__:step"), ("generators_kept", "__main__:items"), ("generators_cut", "__main__:items"),
+              ("looked_at", "__main__:step"), ("new_code", "__main__:step"), ("profiled", "__main__:step"),
+              ("cprofiled", "__main__:step"), ("forks", "__main__:forks"), ("in_daemon", "__main__:step"), ("exits", "__main__:step")]
+
+
+def calls(folder, kind, name, python=sys.executable, **settings):
+    run = harness.run_kprof("calls.py", folder, kind, python=python, shapes=False, schedule=NEVER, KPROF_STEP=f"call:{name}", **settings)
+    return steps_of(run.ok())
+
+
+@pytest.mark.parametrize("version", KNOWN)
+def test_each_call_is_a_step_in_this_python(tmp_path, version):
+    if version not in PYTHONS:
+        pytest.skip(f"no Python {version} here")
+    assert {kind: calls(tmp_path, kind, name, PYTHONS[version]) for kind, name in CALLS} == {kind: (12, 12) for kind, _ in CALLS}
+
+
+@pytest.mark.parametrize("kind, name", MORE_CALLS)
+def test_each_outermost_call_is_a_step(tmp_path, kind, name):
+    assert calls(tmp_path, kind, name) == (12, 12)
+
+
+def test_a_function_that_is_not_there_counts_nothing(tmp_path):
+    run = harness.run_kprof("calls.py", tmp_path, "step", shapes=False, schedule=NEVER, KPROF_STEP="call:served:no_such").ok()
+    assert "iterations 12" in run.out
+
+
+def requests_of_steps(trace):
+    """Of each recorded step, how many requests began in it."""
+    begun = [facts.begin(e) for e in facts.spans(trace) if e["name"] == "request"]
+    return [sum(facts.begin(step) <= begin < facts.end(step) for begin in begun) for step in facts.steps(trace)]
+
+
+@pytest.mark.parametrize("kind, rule", [
+    ("generate", "auto"), ("compiled", "call:__main__:answer"),
+    pytest.param("pipeline", "auto", marks=pytest.mark.slow), pytest.param("asyncio", "call:__main__:answer_later", marks=pytest.mark.slow)])
+def test_a_window_of_inference_holds_two_requests(tmp_path, kind, rule):
+    if kind in ("generate", "pipeline"):
+        pytest.importorskip("transformers")
+    run = harness.run_kprof("inference.py", tmp_path, kind, schedule="wait=1,warmup=1,active=2,repeat=1", KPROF_STEP=rule).ok()
+    assert "iterations 8" in run.out and "(2 steps by call," in run.err, run.explain()
+    assert requests_of_steps(facts.load(run.trace)) == [1, 1]
