@@ -301,11 +301,11 @@ static void errors_have_libcs_words(void **state)
     int known = 0;
     (void)state;
     for (int err = 1; err < 134; err++) {
-        const char *text = kp_log_error_text(-err);
-        if (strcmp(text, "unknown error") == 0) continue;
+        const char *said = kp_log_error_text(-err);
+        if (strcmp(said, "unknown error") == 0) continue;
         known++;
-        assert_string_equal(text, strerror(err));
-        assert_string_equal(text, kp_log_error_text(err));
+        assert_string_equal(said, strerror(err));
+        assert_string_equal(said, kp_log_error_text(err));
     }
     assert_true(known >= 30);
     assert_string_equal(kp_log_error_text(ENOTDIR), "Not a directory");
