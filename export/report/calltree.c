@@ -82,7 +82,7 @@ int64_t kp_calltree_sum(const struct kp_calltree *t, enum kp_part part)
 
 /* ---- the paths, in the order in which they were made ---- */
 
-struct walk {
+struct path_walk {
     const struct kp_calltree *tree;
     struct kp_frametext path;
     int64_t unit, whole, told; /* whole: the sum so far; told: what `fn` got of it */
@@ -90,7 +90,7 @@ struct walk {
     void *context;
 };
 
-static void value_tell(struct walk *w, int64_t value)
+static void value_tell(struct path_walk *w, int64_t value)
 {
     w->whole += value;
     const int64_t due = (w->whole + w->unit / 2) / w->unit - w->told;
@@ -100,7 +100,7 @@ static void value_tell(struct walk *w, int64_t value)
 }
 
 /* Appends ";name" behind the first `used` bytes. Returns the new length. */
-static size_t name_add(struct walk *w, size_t used, const char *name)
+static size_t name_add(struct path_walk *w, size_t used, const char *name)
 {
     const size_t bytes = strlen(name);
     w->path.data = kp_kineto_grow(w->path.data, &w->path.capacity, used + bytes + 2, 1);
@@ -110,7 +110,7 @@ static size_t name_add(struct walk *w, size_t used, const char *name)
 }
 
 /* Goes down to children first, then on, without recursion: stacks may be thousands deep. */
-static void part_walk(struct walk *w, enum kp_part part)
+static void part_walk(struct path_walk *w, enum kp_part part)
 {
     const struct place *places = w->tree->places;
     const char *name = kp_part_name(part);
@@ -138,7 +138,7 @@ void kp_calltree_each(const struct kp_calltree *t, int64_t unit, kp_path_fn fn, 
 {
     static const enum kp_part order[] = {KP_PART_LOADING,   KP_PART_FORWARD, KP_PART_BACKWARD,
                                          KP_PART_OPTIMIZER, KP_PART_OTHER,   KP_PART_THREADS};
-    struct walk w = {.tree = t, .unit = unit, .fn = fn, .context = context};
+    struct path_walk w = {.tree = t, .unit = unit, .fn = fn, .context = context};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (kp_calltree_sum(t, order[i])) part_walk(&w, order[i]);
     kp_frametext_fini(&w.path);

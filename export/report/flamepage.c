@@ -3,7 +3,7 @@
  * flamepage.c - writes the SVG of a flame graph: its head, legend, colours and boxes
  *
  * Without a script it is a picture of 1200 units that fits its window's width. The script (flamescript.c) lays it out
- * anew for the window, so that letters keep their size.
+ * for the window, so that letters keep their size.
  */
 #include "export/report/flamepage.h"
 

@@ -63,14 +63,14 @@ static enum kp_part stack_part(const char *stack)
     return best;
 }
 
-struct finding {
+struct part_finding {
     const struct kp_tree *tree;
     uint8_t *parts;
     uint8_t *of_stack; /* by string id: the part + 1, 0 if not looked at */
     size_t count, capacity;
 };
 
-static enum kp_part text_part(struct finding *f, uint32_t text)
+static enum kp_part text_part(struct part_finding *f, uint32_t text)
 {
     if (!text) return KP_PART_OTHER;
     if (text >= f->count) {
@@ -89,7 +89,7 @@ static enum kp_part range_part(const char *name)
     return KP_PART_OTHER;
 }
 
-static enum kp_part own_part(struct finding *f, const struct kp_node *node)
+static enum kp_part own_part(struct part_finding *f, const struct kp_node *node)
 {
     const struct kp_kineto_event *e = &f->tree->trace->events[node->event];
     const char *name = kp_kineto_text(f->tree->trace, e->name);
@@ -117,7 +117,7 @@ static void forward_mark(const struct kp_tree *tree, uint8_t *parts)
 
 void kp_steppart_find(const struct kp_tree *tree, uint8_t *parts)
 {
-    struct finding f = {.tree = tree, .parts = parts};
+    struct part_finding f = {.tree = tree, .parts = parts};
     for (size_t i = 0; i < tree->count; i++) parts[i] = (uint8_t)own_part(&f, &tree->nodes[i]);
     forward_mark(tree, parts);
     for (size_t i = 0; i < tree->count; i++) { /* a parent comes before its children */

@@ -207,7 +207,7 @@ static size_t busy_from(const struct wall *w, int64_t ns)
     return low;
 }
 
-/* Gives a wait to what autograd's threads did in it. What is left is `idle`'s, and backward between two of their ops. */
+/* Gives a wait to what autograd's threads did in it. What is left is `idle`'s: backward between two of their ops. */
 static void wait_add(struct wall *w, const struct moment *wait, uint32_t base, uint32_t idle)
 {
     int64_t now = wait->from;
@@ -299,7 +299,7 @@ static void node_begin(struct wall *w, uint32_t node)
 
 /* ---- threads ---- */
 
-struct lane {
+struct wall_lane {
     uint64_t thread;
     int64_t tid;
     uint32_t *nodes; /* by time */
@@ -307,13 +307,13 @@ struct lane {
     int64_t from, to;
     bool is_engine, has_steps, is_process;
 };
-struct lanes {
+struct wall_lanes {
     struct kp_keyindex threads;
-    struct lane *of;
+    struct wall_lane *of;
     size_t count, capacity, main;
 };
 
-static void lane_note(const struct wall *w, struct lane *lane, uint32_t node)
+static void lane_note(const struct wall *w, struct wall_lane *lane, uint32_t node)
 {
     const struct kp_kineto_event *e = event_of(w, node);
     const struct kp_node *n = &w->tree->nodes[node];
@@ -328,23 +328,23 @@ static void lane_note(const struct wall *w, struct lane *lane, uint32_t node)
 }
 
 /* The main thread has the steps, or else the process's own id, or else comes first. */
-static void lanes_find(struct lanes *l, const struct wall *w)
+static void lanes_find(struct wall_lanes *l, const struct wall *w)
 {
     for (uint32_t i = 0; i < w->tree->count; i++) {
         if (!is_host(w, i)) continue;
         const uint64_t thread = thread_of(event_of(w, i));
         const size_t had = l->threads.count, at = kp_keyindex_get(&l->threads, thread);
         l->of = kp_kineto_grow(l->of, &l->capacity, l->threads.count, sizeof *l->of);
-        if (at == had) l->of[l->count++] = (struct lane){.thread = thread};
+        if (at == had) l->of[l->count++] = (struct wall_lane){.thread = thread};
         lane_note(w, &l->of[at], i);
     }
     for (size_t i = 1; i < l->count; i++) {
-        const struct lane *best = &l->of[l->main], *lane = &l->of[i];
+        const struct wall_lane *best = &l->of[l->main], *lane = &l->of[i];
         if (2 * lane->has_steps + lane->is_process > 2 * best->has_steps + best->is_process) l->main = i;
     }
 }
 
-static void sweep(struct wall *w, const struct lane *lane, enum use use)
+static void sweep(struct wall *w, const struct wall_lane *lane, enum use use)
 {
     w->use = use;
     w->now = lane->from;
@@ -379,7 +379,7 @@ static void busy_settle(struct moments *busy)
     busy->count = kept;
 }
 
-static void main_sweep(struct wall *w, const struct lanes *l, enum use use)
+static void main_sweep(struct wall *w, const struct wall_lanes *l, enum use use)
 {
     for (size_t i = 0; i < l->count; i++)
         if (i != l->main && l->of[i].is_engine) sweep(w, &l->of[i], USE_BUSY);
@@ -390,7 +390,7 @@ static void main_sweep(struct wall *w, const struct lanes *l, enum use use)
     w->is_main = false;
 }
 
-static void others_sweep(struct wall *w, const struct lanes *l, enum use use, struct kp_wall_told *told)
+static void others_sweep(struct wall *w, const struct wall_lanes *l, enum use use, struct kp_wall_told *told)
 {
     for (size_t i = 0; i < l->count; i++) {
         char name[40];
@@ -433,7 +433,7 @@ static int memory_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void memory_add(struct wall *w, struct lanes *l)
+static void memory_add(struct wall *w, struct wall_lanes *l)
 {
     const struct kp_kineto *trace = w->tree->trace;
     const struct kp_kineto_event **all = NULL;
@@ -478,7 +478,7 @@ void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const st
                  struct kp_wall_told *told)
 {
     size_t capacity = 0;
-    struct lanes lanes = {0};
+    struct wall_lanes lanes = {0};
     struct wall w = {.paths = paths, .tree = tree, .options = options, .frames = frames_in(tree)};
     w.parts = kp_kineto_grow(NULL, &capacity, tree->count + 1, 1);
     w.above = unknowns(tree->count);
