@@ -74,4 +74,4 @@ def test_no_file_is_left_when_it_fails_and_several_traces_are_one_graph(recorded
     svg = out.read_text()
     assert svg.count("<svg ") == 1 and ">2 traces: wall time of the main thread; backward at the line that ran<" in svg
     once, twice = (sum(roots(folded(*given)).values()) for given in ([recorded], [recorded, recorded]))
-    assert twice == pytest.approx(2 * once, rel=1e-6)
+    assert abs(twice - 2 * once) <= 2  # each sum is rounded to a microsecond
