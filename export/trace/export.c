@@ -27,6 +27,7 @@
 #include "export/trace/filename.h"
 #include "export/trace/fwdbwd.h"
 #include "export/trace/memory_before.h"
+#include "export/trace/memory_write.h"
 #include "export/trace/parts.h"
 #include "export/trace/rank.h"
 #include "export/trace/callers.h"

@@ -6,6 +6,7 @@ SRC_trace := \
     export/trace/fwdbwd.c \
     export/trace/input_args.c \
     export/trace/memory_before.c \
+    export/trace/memory_write.c \
     export/trace/metadata.c \
     export/trace/mixed_stacks.c \
     export/trace/callers.c \

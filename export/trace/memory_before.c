@@ -2,7 +2,7 @@
 /*
  * memory_before.c - what was allocated before a window: the sizes of blocks, and when the window freed some of them
  *
- * Called by: torch_memory.c, for each record of KP_MEMORY_BEFORE and each free of a block that the window does not know
+ * Called by: memory_write.c, for each record of KP_MEMORY_BEFORE and each free of a block that the window does not know
  * Memory:    a mapped table of the blocks, and a mapped list of those that were freed
  * On fail:   -ENOMEM
  *

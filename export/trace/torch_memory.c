@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * torch_memory.c - allocations as Kineto shows them: sizes of freed blocks, running totals of the CPU
+ * torch_memory.c - a table of blocks by address: sizes of freed blocks, and the running total of the CPU
  *
- * Called by: export.c, for every event of memory in order of time
+ * Called by: memory_write.c, for every event of memory in order of time; memory_before.c
  * Memory:    a mapped table of the blocks taken at present, 16 bytes each, at most half full
  * On fail:   -ENOMEM
  */
@@ -12,8 +12,6 @@
 #include <string.h>
 
 #include "collector/base/kp_arena.h"
-#include "export/out/slice.h"
-#include "export/trace/memory_before.h"
 #include "collector/base/kp_poison.h"
 
 enum { FIRST_SLOTS = 1024 };
@@ -119,57 +117,5 @@ int kp_blocks_each(const struct kp_blocks *b, int (*fn)(void *context, uint64_t 
     int rc = 0;
     for (size_t i = 0; i < b->slots_n && !rc; i++)
         if (b->slots[i].address) rc = fn(context, b->slots[i].address, b->slots[i].bytes);
-    return rc;
-}
-
-static void member(struct kp_trace *t, const char *key, int64_t value)
-{
-    kp_json_char(&t->json, '"');
-    kp_json_raw(&t->json, key, strlen(key));
-    kp_json_raw(&t->json, "\":", 2);
-    kp_json_i64(&t->json, value);
-    kp_json_char(&t->json, ',');
-}
-
-static void write(struct kp_trace *t, const struct kp_event *e, int64_t bytes, int64_t allocated)
-{
-    bool is_oom = e->flags & KP_MEMORY_OOM;
-    kp_json_lit(&t->json, "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"");
-    kp_json_raw(&t->json, is_oom ? "[OutOfMemory]" : "[memory]", is_oom ? 13 : 8);
-    kp_json_raw(&t->json, t->to_tid, t->to_tid_bytes);
-    kp_json_u64(&t->json, e->tid);
-    kp_json_lit(&t->json, ",\"ts\":");
-    kp_ts_write(t, e->start_ns);
-    kp_json_lit(&t->json, ",\"args\":{");
-    member(t, "Total Reserved", (int64_t)e->reserved);
-    member(t, "Total Allocated", allocated);
-    member(t, "Bytes", bytes);
-    member(t, "Device Id", e->device);
-    member(t, "Device Type", e->device_type);
-    if (!is_oom) {
-        kp_json_lit(&t->json, "\"Addr\":");
-        kp_json_u64(&t->json, e->address);
-        kp_json_char(&t->json, ',');
-    }
-    kp_json_lit(&t->json, "\"finished\":false,\"Ev Idx\":");
-    kp_json_u64(&t->json, t->index++);
-    kp_json_lit(&t->json, "}},\n");
-}
-
-int kp_memory_write(struct kp_trace *t, const struct kp_event *e)
-{
-    int64_t bytes = e->bytes, total = 0;
-    int rc = 0;
-    if (e->flags & KP_MEMORY_TOTALS) {
-        write(t, e, bytes, e->device < 0 ? kp_blocks_total(t->blocks) : (int64_t)e->allocated);
-    } else if (!(e->flags & KP_MEMORY_FREE)) {
-        kp_before_reused(t->before, e->address);
-        rc = kp_blocks_take(t->blocks, e->address, bytes, &total);
-        if (!rc) write(t, e, bytes, total);
-    } else if ((bytes = kp_blocks_give(t->blocks, e->address, &total)) != 0) {
-        write(t, e, (int64_t) - (uint64_t)bytes, total);
-    } else {
-        rc = kp_before_freed(t->before, e);
-    }
     return rc;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* torch_memory.h - allocations and frees of torch's allocators, as Kineto's [memory] events */
+/* torch_memory.h - a table of torch's blocks by address */
 #ifndef KP_EXPORT_MEMORY_H
 #define KP_EXPORT_MEMORY_H
 
-#include "export/out/trace.h"
+#include <stdint.h>
 
 /*
  * The CPU blocks that this window allocated and did not free yet. They give the sizes of freed blocks, and the total.
@@ -21,8 +21,5 @@ int64_t kp_blocks_give(struct kp_blocks *blocks, uint64_t address, int64_t *tota
 /* Calls fn for each block, in no order. A result other than 0 ends the walk and becomes its result. */
 int kp_blocks_each(const struct kp_blocks *blocks, int (*fn)(void *context, uint64_t address, int64_t bytes),
                    void *context);
-
-/* Writes an event of kind MEMORY, or nothing for a block that the window did not allocate. 0 or -ENOMEM. */
-int kp_memory_write(struct kp_trace *t, const struct kp_event *e);
 
 #endif

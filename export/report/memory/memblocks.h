@@ -170,8 +170,8 @@ void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_
 void kp_memjson_raw(FILE *out, const struct kp_memview *view,
                     size_t device); /* torch's export_memory_timeline(.raw.json.gz) */
 void kp_memsvg_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show); /* memsvg.c */
-/* mempage.c: one HTML page. view NULL: the trace has no tensors' memory. heap NULL: it has no heap of the host; else that
- * as text, where lines without an indent are titles, four blanks begin a site and eight a frame. */
+/* mempage.c: one HTML page. view NULL: the trace has no tensors' memory. heap NULL: it has no heap of the host; else
+ * that as text, where lines without an indent are titles, four blanks begin a site and eight a frame. */
 void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show, const char *heap);
 const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out,
                               size_t bytes);                       /* module and innermost frame */

@@ -54,7 +54,7 @@ static const char style[] =
     "@media(max-width:700px){.w{display:none}.plot{margin-left:4.2rem;margin-right:1.2rem}th,td{padding-right:.6rem}}\n"
     "</style>\n";
 
-struct page {
+struct memory_page {
     FILE *out;
     const struct kp_memview *view;
     const struct kp_mem_show *show;
@@ -78,19 +78,19 @@ static void text_cell(FILE *out, const char *class, const char *text)
 
 /* ---- the drawing ---- */
 
-static double y_of(const struct page *p, int64_t bytes)
+static double y_of(const struct memory_page *p, int64_t bytes)
 {
     return HEIGHT - (double)bytes / kp_ticks_at(&p->y, p->y.count - 1) * HEIGHT;
 }
 
-static double share_of(const struct page *p, int64_t ns)
+static double share_of(const struct memory_page *p, int64_t ns)
 {
     const double span = (double)(p->show->to_ns - p->show->from_ns);
     return span > 0 ? (double)(ns - p->show->from_ns) / span : 0;
 }
 
 /* Draws a category's area: along its upper edge to the right, along its lower edge back. */
-static void area_put(const struct page *p, const struct kp_mem_sum *slices, unsigned category)
+static void area_put(const struct memory_page *p, const struct kp_mem_sum *slices, unsigned category)
 {
     int64_t below[SLICES];
     for (size_t i = 0; i < SLICES; i++) {
@@ -104,7 +104,7 @@ static void area_put(const struct page *p, const struct kp_mem_sum *slices, unsi
     fputs("z\"/>\n", p->out);
 }
 
-static void moment_put(const struct page *p, const struct kp_mem_sum *sum, int64_t at_ns)
+static void moment_put(const struct memory_page *p, const struct kp_mem_sum *sum, int64_t at_ns)
 {
     char size[32];
     const long step = kp_mem_step_at(p->view, at_ns);
@@ -116,19 +116,19 @@ static void moment_put(const struct page *p, const struct kp_mem_sum *sum, int64
             fprintf(p->out, "\n%s: %s", kp_mem_category_name(k), kp_units_bytes(size, sizeof size, sum->of[k]));
 }
 
-static bool is_shown(const struct page *p, const struct kp_mem_step *step)
+static bool is_shown(const struct memory_page *p, const struct kp_mem_step *step)
 {
     return step->from_ns >= p->show->from_ns && step->from_ns <= p->show->to_ns;
 }
 
-static size_t steps_shown(const struct page *p)
+static size_t steps_shown(const struct memory_page *p)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->view->step_count; i++) n += is_shown(p, &p->view->steps[i]);
     return n;
 }
 
-static void step_lines_put(const struct page *p)
+static void step_lines_put(const struct memory_page *p)
 {
     const size_t every = kp_ticks_every(steps_shown(p), 3 * STEP_NUMBERS);
     size_t seen = 0;
@@ -139,7 +139,7 @@ static void step_lines_put(const struct page *p)
     }
 }
 
-static void step_numbers_put(const struct page *p)
+static void step_numbers_put(const struct memory_page *p)
 {
     const size_t every = kp_ticks_every(steps_shown(p), STEP_NUMBERS);
     size_t seen = 0;
@@ -152,7 +152,7 @@ static void step_numbers_put(const struct page *p)
     }
 }
 
-static void axes_put(const struct page *p)
+static void axes_put(const struct memory_page *p)
 {
     char text[48];
     for (int i = 0; i < p->y.count; i++)
@@ -164,7 +164,7 @@ static void axes_put(const struct page *p)
                 kp_ticks_text(text, sizeof text, &p->x, i));
 }
 
-static void drawing_put(const struct page *p)
+static void drawing_put(const struct memory_page *p)
 {
     int64_t at[SLICES];
     struct kp_mem_sum *slices = kp_mem_curve_slices(&p->curve, p->show->from_ns, p->show->to_ns, SLICES, at);
@@ -187,7 +187,7 @@ static void drawing_put(const struct page *p)
     free(slices);
 }
 
-static void legend_put(const struct page *p)
+static void legend_put(const struct memory_page *p)
 {
     fputs("<ul class=\"legend\">\n", p->out);
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
@@ -205,14 +205,14 @@ static void table_open(FILE *out, const char *title, const char *about)
     fputs("<div class=\"scroll\"><table>\n", out);
 }
 
-static void sums_row(const struct page *p, const char *name, const int64_t of[4])
+static void sums_row(const struct memory_page *p, const char *name, const int64_t of[4])
 {
     fprintf(p->out, "<tr><td>%s</td>", name);
     for (int i = 0; i < 4; i++) size_put(p->out, i % 2 ? "n w" : "n", of[i]);
     fputs("</tr>\n", p->out);
 }
 
-static void categories_put(const struct page *p)
+static void categories_put(const struct memory_page *p)
 {
     const struct kp_mem_curve *c = &p->curve;
     table_open(p->out, "By category", NULL);
@@ -228,7 +228,7 @@ static void categories_put(const struct page *p)
     fputs("</tfoot></table></div>\n", p->out);
 }
 
-static size_t rows_shown(const struct page *p, const struct kp_mem_groups *g)
+static size_t rows_shown(const struct memory_page *p, const struct kp_mem_groups *g)
 {
     return p->show->row_limit < 0 || (size_t)p->show->row_limit > g->count ? g->count : (size_t)p->show->row_limit;
 }
@@ -240,7 +240,7 @@ static bool has_places(const struct kp_mem_groups *g)
     return false;
 }
 
-static void places_put(const struct page *p, const struct kp_mem_group *row, bool places)
+static void places_put(const struct memory_page *p, const struct kp_mem_group *row, bool places)
 {
     const struct kp_kineto *trace = p->view->tree->trace;
     const char *op = kp_kineto_text(trace, row->op);
@@ -257,7 +257,7 @@ static void places_head(FILE *out, bool places)
             places ? "<th>Module, line</th>" : "");
 }
 
-static void rest_put(const struct page *p, const struct kp_mem_groups *g, size_t shown)
+static void rest_put(const struct memory_page *p, const struct kp_mem_groups *g, size_t shown)
 {
     int64_t bytes = 0;
     size_t blocks = 0;
@@ -268,7 +268,7 @@ static void rest_put(const struct page *p, const struct kp_mem_groups *g, size_t
     fprintf(p->out, "<td class=\"n\">%zu</td><td colspan=\"5\">%zu more rows</td></tr>\n", blocks, g->count - shown);
 }
 
-static void live_put(const struct page *p, size_t device)
+static void live_put(const struct memory_page *p, size_t device)
 {
     struct kp_mem_groups g;
     kp_mem_groups_live(&g, p->view, device, p->curve.peak_ns);
@@ -295,7 +295,7 @@ static void live_put(const struct page *p, size_t device)
     kp_mem_groups_fini(&g);
 }
 
-static void leak_row(const struct page *p, const struct kp_mem_group *row, bool places)
+static void leak_row(const struct memory_page *p, const struct kp_mem_group *row, bool places)
 {
     fputs("<tr>", p->out);
     size_put(p->out, "n", row->bytes);
@@ -306,7 +306,7 @@ static void leak_row(const struct page *p, const struct kp_mem_group *row, bool 
     places_put(p, row, places);
 }
 
-static void leaks_put(const struct page *p, size_t device)
+static void leaks_put(const struct memory_page *p, size_t device)
 {
     struct kp_mem_groups g;
     if (p->view->step_count < 3) {
@@ -335,7 +335,7 @@ static void leaks_put(const struct page *p, size_t device)
     kp_mem_groups_fini(&g);
 }
 
-static void outs_put(const struct page *p, size_t device)
+static void outs_put(const struct memory_page *p, size_t device)
 {
     for (size_t i = 0; i < p->view->out_count; i++) {
         const struct kp_mem_out *o = &p->view->outs[i];
@@ -351,7 +351,7 @@ static void outs_put(const struct page *p, size_t device)
 
 /* ---- the page ---- */
 
-static void facts_put(const struct page *p, const struct kp_mem_device *d)
+static void facts_put(const struct memory_page *p, const struct kp_mem_device *d)
 {
     char size[32];
     const long step = kp_mem_step_at(p->view, p->curve.peak_ns);
@@ -365,7 +365,7 @@ static void facts_put(const struct page *p, const struct kp_mem_device *d)
     fprintf(p->out, ".%s</p>\n", d->knows_before ? "" : " " KP_MEM_BEFORE_MISSING);
 }
 
-static void device_put(struct page *p, size_t device)
+static void device_put(struct memory_page *p, size_t device)
 {
     const struct kp_mem_device *d = &p->view->devices[device];
     const int64_t begin_ns = p->view->begin_ns;
@@ -421,7 +421,7 @@ static void head_put(FILE *out, const char *path, const struct kp_memview *view)
 
 void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show, const char *heap)
 {
-    struct page p = {.out = out, .view = view, .show = show};
+    struct memory_page p = {.out = out, .view = view, .show = show};
     head_put(out, show->label, view);
     if (view && view->no_addresses)
         fputs("<p>Some events of memory have no address (traces of 2021): they are left out.</p>\n", out);
