@@ -19,7 +19,8 @@ static const char *const format_names[FORMAT_N] = {"", "heaptrack", "pprof", "fo
 struct memory_command {
     enum form form;
     enum format format;    /* of the heap's profile */
-    enum kp_profile_by by; /* what folded stacks count */
+    enum kp_profile_by by; /* what folded stacks and the flame graph count */
+    bool has_by;
     const char *device, *out;
     long row_limit, first_step, last_step; /* steps: -1 all */
     struct kp_lines_options wish;
@@ -38,7 +39,9 @@ static const struct kp_opt flags[] = {
     KP_LINES_OPTIONS("on, in what is said of the host's heap"),
     {"format", 0, KP_OPT_VALUE, "FORMAT",
      "the heap's profile for heaptrack (also heaptrack_gui), pprof (also speedscope), folded (flamegraph.pl) or json"},
-    {"by", 0, KP_OPT_VALUE, "BYTES", "bytes of folded stacks: peak (default), leaked, allocated or temporary"},
+    {"by", 0, KP_OPT_VALUE, "BYTES",
+     "bytes of folded stacks, and with --svg of a flame graph of the heap: peak (default), leaked, allocated or "
+     "temporary"},
     {0}};
 
 static bool number_read(const char *text, long least, long *out, const char **end)
@@ -182,7 +185,9 @@ static int profile_put(const struct memory_command *m, struct kp_profile *p, con
     case FORMAT_PPROF: kp_profile_pprof(p, out); break;
     case FORMAT_FOLDED: kp_profile_folded(p, out, m->by); break;
     case FORMAT_JSON: kp_profile_json(p, out); break;
-    default: kp_heapview_profile(out, p, m->row_limit, m->places);
+    default:
+        if (m->form == FORM_SVG) kp_profile_flame(p, out, m->by, path);
+        else kp_heapview_profile(out, p, m->row_limit, m->places);
     }
     return KP_EXIT_DONE;
 }
@@ -236,7 +241,7 @@ static int trace_show(void *context, const struct kp_trace_source *source, bool 
     int rc;
     if (several && (m->out || m->format || (m->form != FORM_TABLE && m->form != FORM_JSON)))
         return kp_cli_misuse("memory", "one output, and there are several traces");
-    if (m->format || is_profile(source->path)) return profile_show(m, source);
+    if (m->format || is_profile(source->path) || (m->form == FORM_SVG && m->has_by)) return profile_show(m, source);
     if (kp_trace_source_read(source, &trace, why, sizeof why)) {
         kp_kineto_close(trace);
         return kp_cli_fail("memory", "%s", why);
@@ -271,6 +276,7 @@ static int value_take(struct memory_command *m, int option, const char *value)
         if (!m->format) return kp_cli_misuse("memory", "a format is heaptrack, pprof, folded or json, not %s", value);
         break;
     case 11:
+        m->has_by = true;
         for (m->by = KP_BY_PEAK; m->by < KP_BY_N && strcmp(value, kp_profile_by_names[m->by]) != 0; m->by++) continue;
         if (m->by == KP_BY_N)
             return kp_cli_misuse("memory", "--by is peak, leaked, allocated or temporary, not %s", value);

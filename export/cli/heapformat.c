@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "export/cli/heapprofile.h"
+#include "export/report/flame.h"
 #include "export/report/kineto.h"
 #include "export/report/plain.h"
 
@@ -57,6 +58,30 @@ void kp_profile_folded(const struct kp_profile *p, FILE *out, enum kp_profile_by
         folded_put(p, out, &s);
         fprintf(out, " %llu\n", (unsigned long long)bytes);
     }
+    free(s.frames);
+}
+
+void kp_profile_flame(const struct kp_profile *p, FILE *out, enum kp_profile_by by, const char *title)
+{
+    const struct kp_flame_show show = {.title = title, .unit = KP_FLAME_BYTES};
+    struct kp_flame *flame = kp_flame_open();
+    struct frame_list s = {0};
+    char *text = NULL;
+    size_t n = 0;
+    FILE *line = open_memstream(&text, &n);
+    for (size_t i = 0; line && i < p->sites_n; i++) {
+        const uint64_t bytes = kp_profile_measure(&p->sites[i], by);
+        if (!bytes) continue;
+        rewind(line);
+        stack_fill(p, p->sites[i].frame, &s);
+        folded_put(p, line, &s);
+        fputc(0, line);
+        if (fflush(line) == 0) kp_flame_add(flame, text, (int64_t)bytes);
+    }
+    if (line) fclose(line);
+    kp_flame_write(flame, out, &show);
+    kp_flame_close(flame);
+    free(text);
     free(s.frames);
 }
 

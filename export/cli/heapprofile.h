@@ -79,6 +79,7 @@ uint64_t kp_profile_measure(const struct kp_profile_site *site, enum kp_profile_
 
 void kp_profile_folded(const struct kp_profile *p, FILE *out, enum kp_profile_by by);
 
+void kp_profile_flame(const struct kp_profile *p, FILE *out, enum kp_profile_by by, const char *title);
 void kp_profile_json(const struct kp_profile *p, FILE *out);
 int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const char *path, char *why, size_t why_bytes);
 void kp_profile_pprof(const struct kp_profile *p, FILE *out);

@@ -69,6 +69,22 @@ static void stacks_are_folded_by_each_measure(void **state)
     kp_profile_close(p);
 }
 
+static void the_flame_graph_has_the_same_stacks(void **state)
+{
+    struct kp_profile *p = read_text(HEAD MOVES);
+    char *text = NULL;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+    (void)state;
+    kp_profile_flame(p, out, KP_BY_PEAK, "peak");
+    fclose(out);
+    assert_non_null(strstr(text, "<svg"));
+    assert_non_null(strstr(text, "g,h"));
+    assert_null(strstr(text, "no call stack")); /* not there at the peak */
+    free(text);
+    kp_profile_close(p);
+}
+
 static void what_heaptrack_gets_is_read_again_as_the_same(void **state)
 {
     struct kp_profile *p = read_text(HEAD MOVES), *again;
@@ -138,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_played),
         cmocka_unit_test(stacks_are_folded_by_each_measure),
+        cmocka_unit_test(the_flame_graph_has_the_same_stacks),
         cmocka_unit_test(what_heaptrack_gets_is_read_again_as_the_same),
         cmocka_unit_test(heaptracks_sized_texts_are_read),
         cmocka_unit_test(numbers_that_lead_nowhere_end_the_reading),
