@@ -69,14 +69,14 @@ static bool key_find(struct view_text *t)
     return at != NULL;
 }
 
-struct finding {
+struct key_search {
     struct view_text text;
     bool is_found;
 };
 
 static int piece_take(void *context, const char *bytes, size_t n)
 {
-    struct finding *f = context;
+    struct key_search *f = context;
     const uint64_t most = kp_budget_now()->memory / 16;
     if ((most && f->text.used + n > most) || !text_add(&f->text, bytes, n)) return -ENOMEM;
     f->is_found = f->is_found || key_find(&f->text);
@@ -86,7 +86,7 @@ static int piece_take(void *context, const char *bytes, size_t n)
 /* The object's text, or NULL; to be freed. */
 static char *object_read(const struct kp_texts *from)
 {
-    struct finding f = {0};
+    struct key_search f = {0};
     char why[512], *end = NULL;
     const int rc = from->each(from->from, piece_take, &f, why, sizeof why);
     if (f.is_found && !rc) {
