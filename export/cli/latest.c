@@ -159,8 +159,9 @@ static size_t run_mark(const struct folder *folder)
 }
 
 /* What to know of a run that has no trace yet. */
-static const char *spool_note(const struct found *f)
+static const char *spool_note(const struct folder *folder, const struct found *f)
 {
+    static char note[4400];
     struct kp_file_head head;
     FILE *const file = f->is_spool ? fopen(f->path, "rbe") : NULL;
     const bool is_read = file && fread(&head, sizeof head, 1, file) == 1;
@@ -168,7 +169,9 @@ static const char *spool_note(const struct found *f)
     if (!f->is_spool) return "";
     if (is_read && kp_spool_state(&head, f->path) == KP_SPOOL_RUNNING)
         return " (its program still runs: what it has recorded so far)";
-    return " (its program was ended before it wrote a trace: kprof recover writes one)";
+    snprintf(note, sizeof note, " (its program was ended before it wrote a trace: kprof recover %s writes one)",
+             folder->path);
+    return note;
 }
 
 /* Gives the run's files to *paths. */
@@ -186,7 +189,7 @@ static int run_give(const char *command, const struct folder *folder, char ***pa
         if (!first) first = &folder->of[i];
         given[count++] = folder->of[i].path;
     }
-    if (count == 1) kp_cli_say(stderr, "kprof %s: latest run: %s%s", command, first->path, spool_note(first));
+    if (count == 1) kp_cli_say(stderr, "kprof %s: latest run: %s%s", command, first->path, spool_note(folder, first));
     else
         kp_cli_say(stderr, "kprof %s: latest run: %d files in %s, from %s on", command, count, folder->path,
                    first->path);
@@ -201,7 +204,7 @@ static int newest_give(const char *command, const struct folder *folder, char **
     given[0] = newest->path;
     if (folder->count > 1)
         kp_cli_say(stderr, "kprof %s: %s has %zu traces; this is of the newest, %s%s", command, folder->path,
-                   folder->count, newest->path, spool_note(newest));
+                   folder->count, newest->path, spool_note(folder, newest));
     *paths = given;
     return 1;
 }

@@ -237,7 +237,7 @@ os.kill(os.getpid(), signal.{signal_name})
     assert run.code == -getattr(signal, signal_name) and len(run.spools) == 1 and not run.traces, run.explain()
     told = subprocess.run([str(harness.KPROF), "report"], cwd=tmp_path, env=harness.clean_environment(), capture_output=True, text=True)
     assert told.returncode == 0 and "aten::linear" in told.stdout, told.stderr
-    assert f"latest run: kprof/{run.spools[0].name} (its program was ended before it wrote a trace: kprof recover writes one)" in told.stderr
+    assert f"latest run: kprof/{run.spools[0].name} (its program was ended before it wrote a trace: kprof recover kprof writes one)" in told.stderr
     assert len(run.spools) == 1
 
 
