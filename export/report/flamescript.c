@@ -69,7 +69,7 @@ static const char *const lines[] = {
     "  function zoom(b) { from = b ? b.x : 0; width = b ? b.w : 1; place(); }",
     "  function find() { /* boxes below a hit do not count twice */",
     "    var hit = null, sum = 0, end = -1, spans = [];",
-    "    if (query) try { hit = new RegExp(query, 'i'); } catch (e) { tell('search: ' + e.message); return; }",
+    "    if (query) try { hit = new RegExp(query); } catch (e) { tell('search: ' + e.message); return; }",
     "    boxes.forEach(function (b) {",
     "      var is = !!hit && hit.test(b.name);",
     "      b.g.classList.toggle('hit', is);",
