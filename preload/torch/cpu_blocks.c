@@ -37,10 +37,19 @@ bool kp_cpu_blocks_setup(void)
     return levels[0] != NULL;
 }
 
+/* Each level takes other bits, so blocks that share a full bucket on one level part on the next. */
 static struct block_bucket *bucket_of(int level, uint64_t address)
 {
-    const uint64_t hash = (address >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    return &levels[level][hash & (buckets_of(level) - 1)];
+    uint64_t hash = (address >> 6) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return &levels[level][(hash >> (8 + 13 * level)) & (buckets_of(level) - 1)];
+}
+
+/* Two threads may raise it at once: it never falls. */
+static void level_use(int level)
+{
+    uint32_t used = kp_load_relaxed(&levels_used);
+    while (used <= (uint32_t)level && !kp_cas_acq_rel(&levels_used, &used, (uint32_t)level + 1)) continue;
 }
 
 void kp_cpu_blocks_put(uint64_t address, int64_t bytes)
@@ -50,7 +59,7 @@ void kp_cpu_blocks_put(uint64_t address, int64_t bytes)
         for (int i = 0; i < SLOTS; i++) {
             uint64_t expected = 0;
             if (kp_load_relaxed(&b->address[i]) || !kp_cas_acq_rel(&b->address[i], &expected, CLAIMED)) continue;
-            if (kp_load_relaxed(&levels_used) <= (uint32_t)level) kp_store_relaxed(&levels_used, (uint32_t)level + 1);
+            level_use(level);
             kp_store_relaxed(&b->bytes[i], bytes);
             kp_store_release(&b->address[i], address); /* pairs with: kp_cpu_blocks_each */
             return;

@@ -340,12 +340,12 @@ others() { # name, what he does, whose folder, what our lines must say
   n=$(find "$work/cwd/kprof" -name '*.gz' -exec zcat {} + 2>/dev/null | grep -ac aten::other_user)
   if [ "$n" = 0 ]; then pass "$name leaves his content out"; else fail "$name: $n lines of his are in the traces"; fi
 }
-others swap swap theirs 'children is another user.s, no folder'
-others cut cut theirs 'children is another user.s, no folder'
-others family family theirs 'children is another user.s, no folder' wait=1,active=1
+others swap swap theirs 'children belongs to another user, is not a folder'
+others cut cut theirs 'children belongs to another user, is not a folder'
+others family family theirs 'children belongs to another user, is not a folder' wait=1,active=1
 others swap_sticky swap sticky 'is not a file of this user alone'
 others cut_sticky cut sticky 'is not a file of this user alone'
-others family_sticky family sticky 'is not a file of this user alone' wait=1,active=1
+others family_sticky family sticky 'belongs to another user or has a second name' wait=1,active=1
 # programs built with a sanitizer, its runtime in the program or beside it
 export ASAN_OPTIONS=allocator_may_return_null=1:verify_asan_link_order=0:detect_leaks=0 TSAN_OPTIONS=allocator_may_return_null=1:report_bugs=0
 for how in address thread undefined; do
