@@ -1,4 +1,4 @@
-# package.mk - make dist, tarball, deb: files to carry to another machine, the same bytes for one commit
+# package.mk - make dist, tarball, deb, wheel: files to carry to another machine, the same bytes for one commit
 #
 # dist: the sources. tarball: what `make install` puts there, to be unpacked anywhere; kprof finds the library beside itself
 # and needs no library but libc and libm. deb: the same for dpkg, with Debian's libraries. Both are for this glibc or a later one.
@@ -40,4 +40,7 @@ $(BUILD)/kprof_$(VERSION).deb: all man FORCE
 	$(Q)SOURCE_DATE_EPOCH=$(EPOCH) dpkg-deb --root-owner-group -Zxz --build $(PACKAGE)-deb $@.part >/dev/null && mv $@.part $@ && rm -rf $(PACKAGE)-deb
 deb: $(BUILD)/kprof_$(VERSION).deb ## a Debian package of library, command and man pages
 
-.PHONY: dist tarball deb
+wheel: ## a wheel for pip: glibc 2.17 and later, any Python 3 (scripts/wheel; Debian 12, fetches compiler and sources once)
+	@scripts/wheel
+
+.PHONY: dist tarball deb wheel
