@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* about.c - kprof --version: the command's version and commit, the library it would preload and its build id */
+/* about.c - kprof --version and kprof path: version and commit, the library that is preloaded and its build id */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -21,5 +21,22 @@ int kp_cli_version(void)
     printf("kprof %s (commit %s)\n", KP_VERSION, KP_COMMIT);
     if (rc == 0) printf("%s (build id %s)\n", library, build_id);
     else printf("libkprof.so not found: %s\n", library);
+    return KP_EXIT_DONE;
+}
+
+int kp_cmd_path(int argc, char **argv)
+{
+    static const struct kp_opt flags[] = {{0}};
+    struct kp_opt_scan scan = {.command = "path", .table = flags, .argc = argc, .argv = argv, .at = 1};
+    char library[4096];
+    const char *value;
+    const int i = kp_opt_next(&scan, &value);
+    if (i == KP_OPT_HELP) return kp_cli_help("path", flags), KP_EXIT_DONE;
+    if (i != KP_OPT_END) return kp_cli_misuse("path", "takes no argument");
+    if (!kp_cli_library(library, sizeof library)) {
+        fprintf(stderr, "kprof: libkprof.so not found: %s\n", library);
+        return KP_EXIT_BAD_INPUT;
+    }
+    puts(library);
     return KP_EXIT_DONE;
 }
