@@ -34,7 +34,8 @@ LINES_MOST = 9
 TALLY = 4096
 EACH_FIRST, SPREAD = 60, 60
 AGAIN, PLAIN_MOST = 3, 40
-KEPT = (".kprof", ".json", ".json.gz", ".table.txt", ".stacks.txt", ".memory.html", ".family")
+KEPT = (".kprof", ".json", ".json.gz", ".heap.gz", ".table.txt", ".stacks.txt", ".memory.html", ".family")
+OF_THE_MACHINE = {"cores", "busy_threads", "script"}  # read from /proc for the head of a report: without it no event is lost, and no line says so
 
 
 def hosts(programs, sim):
@@ -151,7 +152,7 @@ def records(trace, of, made):
     for name in ("allocations", "frees"):
         made[of, "heap", name] += heap.get(name, 0)
     made[of, "heap", "frames of stacks"] += sum(len(site["stack"]) for site in heap.get("sites", ()))
-    for name in trace.keys() | trace["kprof"].keys():
+    for name in (trace.keys() | trace["kprof"].keys()) - OF_THE_MACHINE:
         made[of, "key", name] += 1
 
 
