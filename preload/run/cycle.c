@@ -264,6 +264,8 @@ static void settle_sources(uint64_t begin, uint32_t timeout_ms)
 {
     for (const struct kp_source *const *s = sources; begin && *s; s++)
         if ((*s)->wait_ready) (*s)->wait_ready(begin, timeout_ms);
+    for (const struct kp_source *const *s = sources; begin && *s; s++)
+        if ((*s)->record_before) (*s)->record_before(begin);
 }
 
 /* Begins the step after the sources have settled: their records of earlier events come first in the window. */

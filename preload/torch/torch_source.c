@@ -235,9 +235,8 @@ static void modules_changed(void)
     if (wants_native) kp_unwind_modules_changed();
 }
 
-static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
+static void record_before(uint64_t begin_ticks)
 {
-    (void)timeout_ms;
     if (wants_memory && kp_load_acquire(&attached)) kp_torch_memory_window(begin_ticks); /* pairs with: attach */
 }
 
@@ -247,7 +246,7 @@ const struct kp_source kp_torch_source = {
     .setup = setup,
     .attach = attach,
     .set_mode = set_mode,
-    .wait_ready = wait_ready,
+    .record_before = record_before,
     .had_activity = had_activity,
     .had_activity_since = had_activity_since,
     .before_fork = before_fork,
