@@ -28,7 +28,7 @@ fuzz_len = $(if $(filter fuzz_elf,$(1)),32768,4096)
 FUZZ_EXPORT := $(filter-out $(NOT_IN_SO),$(foreach r,$(EXPORT_WRITES) $(EXPORT_READS),$(SRC_$(r)))) \
     export/incommand/clibrary.c export/inhost/json_push.c
 FUZZ_READING := test/support/spool.c $(FUZZ_EXPORT) $(SRC_read) $(SRC_schedule) $(SRC_format) $(SRC_base)
-$(FUZZ_DIR)/fuzz_dense: test/fuzz/dense.c test/fuzz/export_bridge.c export/report/flame.c export/report/memory/memjson.c
+$(FUZZ_DIR)/fuzz_dense: test/fuzz/dense.c test/fuzz/export_bridge.c $(filter-out export/report/kineto_file.c,$(NOT_IN_SO))
 $(FUZZ_DIR)/%: test/fuzz/%.c $(FUZZ_READING)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)

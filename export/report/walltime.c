@@ -8,6 +8,7 @@
  */
 #include "export/report/walltime.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

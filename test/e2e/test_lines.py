@@ -208,7 +208,8 @@ def test_a_changed_file_tells_nothing(recorded, tmp_path):
     build(tmp_path, "g++", "-gdwarf-5", "-O1")
     done = memory(trace)
     assert done.stderr.count(f"{program} (changed file)") == 1
-    assert f"        {program}+0x" in done.stdout and "inlined.cpp" not in done.stdout
+    # the names of functions are those of the recording, which the profile has
+    assert f" in {program}+0x" in done.stdout and "inlined.cpp" not in done.stdout
 
 
 def test_a_file_that_is_gone(stripped, tmp_path):

@@ -15,10 +15,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "export/report/calltree.h"
+#include "export/report/chosen.h"
+#include "export/report/flame.h"
 #include "export/report/folded.h"
 #include "export/report/kineto.h"
 #include "export/report/memory/memblocks.h"
+#include "export/report/summary.h"
 #include "export/report/table.h"
+#include "export/report/toprows.h"
+#include "export/report/toptable.h"
+#include "export/report/walltime.h"
 #include "test/fuzz/dense.h"
 #include "test/fuzz/export_bridge.h"
 
@@ -36,10 +43,52 @@ static void memory_show(struct kp_tree *tree)
     if (!kp_memview_build(&view, tree)) {
         const struct kp_mem_show all = {
             .device = -1, .row_limit = 10, .from_ns = view.begin_ns, .to_ns = view.end_ns, .label = "f"};
-        kp_memhtml_write(sink, &view, &all);
+        kp_mempage_write(sink, &view, &all, NULL);
         kp_memjson_write(sink, &view, &all);
     }
     kp_memview_fini(&view);
+}
+
+/* `kprof report`: the table by one kind of row, and the head and the rows as JSON. */
+static void report_show(const struct kp_tree *tree, enum kp_top_by by)
+{
+    const struct kp_choice choice = {.first_step = -1, .last_step = -1};
+    struct kp_chosen chosen;
+    struct kp_summary summary;
+    struct kp_top top;
+    char why[256];
+    if (kp_chosen_make(&chosen, tree, &choice, why, sizeof why)) abort(); /* all is chosen */
+    kp_summary_make(&summary, tree, &chosen);
+    kp_top_build(&top, tree, &chosen, by);
+    kp_top_order(&top, KP_TOP_SELF);
+    const struct kp_top_report report = {.label = "f",
+                                         .summary = &summary,
+                                         .top = &top,
+                                         .choice = &choice,
+                                         .chosen = &chosen,
+                                         .sort = "self",
+                                         .by = "op",
+                                         .most = 20};
+    kp_top_head_print(sink, &report);
+    kp_top_table_print(sink, &report);
+    kp_top_more_print(sink, &report);
+    kp_top_json_print(sink, &report);
+    kp_top_fini(&top);
+    kp_chosen_fini(&chosen);
+}
+
+/* `kprof stacks`, folded and drawn. */
+static void wall_show(struct kp_tree *tree, enum kp_wall_metric metric, bool at_forward)
+{
+    const struct kp_wall_options options = {.metric = metric, .at_forward = at_forward, .threads = at_forward};
+    struct kp_calltree *paths = kp_calltree_open();
+    struct kp_flame *flame = kp_flame_open();
+    struct kp_wall_told told;
+    kp_wall_add(paths, tree, &options, &told);
+    kp_calltree_each(paths, 1000, stack_put, flame);
+    kp_flame_write(flame, sink, &(struct kp_flame_show){.title = "f", .has_parts = true, .is_page = at_forward});
+    kp_flame_close(flame);
+    kp_calltree_close(paths);
 }
 
 static void trace_show(struct kp_kineto *trace)
@@ -60,6 +109,11 @@ static void trace_show(struct kp_kineto *trace)
     kp_flame_write(flame, sink, &(struct kp_flame_show){.title = "f"});
     kp_flame_close(flame);
     memory_show(&tree);
+    report_show(&tree, KP_TOP_BY_OP);
+    report_show(&tree, KP_TOP_BY_LINE);
+    kp_tree_set_forward_stacks(&tree);
+    wall_show(&tree, KP_WALL_CPU, false);
+    wall_show(&tree, KP_WALL_MEMORY, true);
     kp_tree_fini(&tree);
 }
 

@@ -64,7 +64,7 @@ static void memory(struct kp_kineto *trace)
                 .device = -1, .row_limit = 10, .from_ns = view.begin_ns, .to_ns = view.end_ns, .label = "<f>"};
             const struct kp_mem_show one = {
                 .device = 0, .row_limit = -1, .from_ns = view.begin_ns, .to_ns = view.begin_ns, .label = "f"};
-            kp_memhtml_write(out, &view, &all);
+            kp_mempage_write(out, &view, &all, NULL);
             kp_memjson_write(out, &view, &all);
             kp_memtable_write(out, &view, &one);
             kp_memjson_raw(out, &view, 0);
