@@ -124,6 +124,13 @@ static int folder_read(struct folder *folder)
     return 0;
 }
 
+static void folder_forget(struct folder *folder)
+{
+    for (size_t i = 0; i < folder->count; i++) free(folder->of[i].path);
+    free(folder->of);
+    *folder = (struct folder){0};
+}
+
 /* The newest file, of all or of one rank. */
 static const struct found *newest_of(const struct folder *folder, bool any_rank, long rank)
 {
@@ -216,7 +223,8 @@ int kp_latest_take(const char *command, char ***paths, int count, bool wants_one
     const char *const set = getenv("KPROF_DIR");
     if (count > 1 || (count == 1 && !wants_one)) return count;
     if (count == 1 && (stat((*paths)[0], &st) != 0 || !S_ISDIR(st.st_mode))) return count;
-    folder = (struct folder){.path = count ? (*paths)[0] : set && *set ? set : "kprof"};
+    folder_forget(&folder);
+    folder.path = count ? (*paths)[0] : set && *set ? set : "kprof";
     const int rc = folder_read(&folder);
     if (count && (rc || !folder.count)) return count; /* the command says what is wrong with it */
     if (rc || !folder.count)
