@@ -76,8 +76,6 @@ bool kp_steps_needs_ops(void);
  */
 const char *kp_steps_call_glob(unsigned at);
 bool kp_steps_is_call_rule(void); /* call:GLOB: the user named the function */
-/* Does `text` match the glob's first `bytes` bytes? * and ? have the usual meaning. */
-bool kp_step_glob_matches(const char *glob, unsigned long bytes, const char *text);
 /* A call of such a function ended, the outermost on its thread. True: it counts a step. Lock-free. */
 bool kp_steps_call_end(void);
 /* How often to call kp_steps_time, in ns, or 0 for never. */

@@ -82,26 +82,6 @@ static int pattern_check(const char *pattern, char *why, unsigned long why_bytes
     return -EINVAL;
 }
 
-bool kp_step_glob_matches(const char *glob, unsigned long bytes, const char *text)
-{
-    const char *const end = glob + bytes, *star = NULL, *from = NULL;
-    while (*text || (glob < end && *glob == '*')) {
-        if (glob < end && *glob == '*') {
-            star = ++glob;
-            from = text;
-        } else if (glob < end && (*glob == '?' || *glob == *text)) {
-            glob++;
-            text++;
-        } else if (star && *from) {
-            glob = star;
-            text = ++from;
-        } else {
-            return false;
-        }
-    }
-    return glob == end;
-}
-
 /* "module:qualified.name", either with * and ?. */
 static int call_check(const char *glob, char *why, unsigned long why_bytes)
 {

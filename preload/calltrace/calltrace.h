@@ -162,7 +162,6 @@ enum { KP_CALLTRACE_NAME_MAX = 1024 };
 /* The name of a C++ function without its arguments: "at::_ops::add_Tensor::call". false: it is no C++ name, or has a
  * form that is not known here. */
 bool kp_calltrace_name(const char *mangled, char *out, size_t bytes);
-bool kp_glob_matches(const char *glob, size_t bytes, const char *text);
 /* Does a glob of the list match the name or its demangled form? *used gets a bit for each of the first 64 globs that
  * does. */
 bool kp_globs_match(const char *list, const char *name, uint64_t *used);

@@ -8,32 +8,9 @@
  */
 #include <string.h>
 
+#include "collector/base/kp_glob.h"
 #include "preload/calltrace/calltrace.h"
 #include "collector/base/kp_poison.h"
-
-bool kp_glob_matches(const char *glob, size_t bytes, const char *text)
-{
-    const char *end = glob + bytes, *star = NULL, *from = NULL;
-    for (;;) {
-        if (glob < end && *glob == '*') {
-            star = ++glob;
-            from = text;
-            if (star == end) return true;
-            continue;
-        }
-        if (!*text) break;
-        if (glob < end && (*glob == '?' || *glob == *text)) {
-            glob++;
-            text++;
-        } else if (star) {
-            glob = star;
-            text = ++from;
-        } else {
-            return false;
-        }
-    }
-    return glob == end;
-}
 
 bool kp_globs_match(const char *list, const char *name, uint64_t *used)
 {

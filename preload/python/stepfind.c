@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "collector/base/kp_glob.h"
 #include "collector/base/kp_log.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
@@ -94,7 +95,7 @@ static void member_visit(struct search *s, const char *name, void *value, unsign
         class_visit(s, value, name, deep);
         return;
     }
-    if (!kp_step_glob_matches(s->glob, strlen(s->glob), name)) return;
+    if (!kp_glob_matches(s->glob, strlen(s->glob), name)) return;
     if (kp_stephook_is_function(value)) {
         hook_with_wrapped(s, value, name);
     } else if (holds_function(value)) {
@@ -140,7 +141,7 @@ static bool glob_look(unsigned i, const char *glob, const char *loaded)
 {
     char name[NAME_BYTES];
     const size_t n = module_bytes(glob);
-    if (kp_step_glob_matches(glob, n, loaded)) return module_visit(loaded, glob + n + 1);
+    if (kp_glob_matches(glob, n, loaded)) return module_visit(loaded, glob + n + 1);
     if (found[i] || n >= sizeof name) return false;
     memcpy(name, glob, n);
     name[n] = 0;
@@ -155,7 +156,7 @@ static bool all_look(unsigned i, const char *glob)
     for (intptr_t at = 0, n = items ? kp_python_api.list_count(items) : 0; at < n; at++) {
         void *key = kp_python_api.tuple_item(kp_python_api.list_item(items, at), 0);
         const char *text = kp_python_at(key, 8) == kp_python_api.text_type ? kp_python_api.text_of(key) : NULL;
-        if (text && kp_step_glob_matches(glob, module_bytes(glob), text)) is_found |= glob_look(i, glob, text);
+        if (text && kp_glob_matches(glob, module_bytes(glob), text)) is_found |= glob_look(i, glob, text);
     }
     if (items) kp_python_api.drop(items);
     return is_found;
@@ -179,5 +180,5 @@ bool kp_stepfind_look(const char *loaded)
 bool kp_stepfind_names_main(void)
 {
     const char *glob = kp_steps_call_glob(0);
-    return glob && kp_step_glob_matches(glob, module_bytes(glob), "__main__");
+    return glob && kp_glob_matches(glob, module_bytes(glob), "__main__");
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collector/base/kp_config.h"
+#include "collector/base/kp_glob.h"
 #include "test/support/support.h"
 
 static struct kp_config config;
@@ -71,7 +72,7 @@ static void a_bad_rule_is_refused_with_a_phrase(void **state)
     }
 }
 
-static bool matches(const char *glob, const char *text) { return kp_step_glob_matches(glob, strlen(glob), text); }
+static bool matches(const char *glob, const char *text) { return kp_glob_matches(glob, strlen(glob), text); }
 
 static void a_glob_matches_whole_names(void **state)
 {
@@ -88,7 +89,7 @@ static void a_glob_matches_whole_names(void **state)
     assert_false(matches("st?p", "stp"));
     assert_false(matches("", "a"));
     assert_true(matches("", ""));
-    assert_true(kp_step_glob_matches("module:name", 6, "module"));
+    assert_true(kp_glob_matches("module:name", 6, "module"));
 }
 
 static void a_bad_schedule_and_a_bad_rule_leave_defaults_and_one_line_each(void **state)
