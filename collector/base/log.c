@@ -143,52 +143,53 @@ static bool is_still_file(int fd)
            s.st_ino == kp_load_relaxed(&file_inode);
 }
 
+static const struct {
+    int err;
+    const char *text;
+} error_texts[] = {
+    {EPERM, "Operation not permitted"},
+    {ENOENT, "No such file or directory"},
+    {EINTR, "Interrupted system call"},
+    {EIO, "Input/output error"},
+    {ENXIO, "No such device or address"},
+    {E2BIG, "Argument list too long"},
+    {EBADF, "Bad file descriptor"},
+    {EAGAIN, "Resource temporarily unavailable"},
+    {ENOMEM, "Cannot allocate memory"},
+    {EACCES, "Permission denied"},
+    {EFAULT, "Bad address"},
+    {EBUSY, "Device or resource busy"},
+    {EEXIST, "File exists"},
+    {EXDEV, "Invalid cross-device link"},
+    {ENODEV, "No such device"},
+    {ENOTDIR, "Not a directory"},
+    {EISDIR, "Is a directory"},
+    {EINVAL, "Invalid argument"},
+    {ENFILE, "Too many open files in system"},
+    {EMFILE, "Too many open files"},
+    {EFBIG, "File too large"},
+    {ENOSPC, "No space left on device"},
+    {ESPIPE, "Illegal seek"},
+    {EROFS, "Read-only file system"},
+    {EPIPE, "Broken pipe"},
+    {ENAMETOOLONG, "File name too long"},
+    {ENOSYS, "Function not implemented"},
+    {ELOOP, "Too many levels of symbolic links"},
+    {ENODATA, "No data available"},
+    {ETIMEDOUT, "Connection timed out"},
+    {ESTALE, "Stale file handle"},
+    {EDQUOT, "Disk quota exceeded"},
+    {ECANCELED, "Operation canceled"},
+    {EOVERFLOW, "Value too large for defined data type"},
+    {EOPNOTSUPP, "Operation not supported"},
+    {ESHUTDOWN, "Cannot send after transport endpoint shutdown"},
+};
+
 /* As strerror, which may allocate and translates; strerrordesc_np came with glibc 2.32. */
 const char *kp_log_error_text(int err)
 {
-    static const struct {
-        int err;
-        const char *text;
-    } rows[] = {
-        {EPERM, "Operation not permitted"},
-        {ENOENT, "No such file or directory"},
-        {EINTR, "Interrupted system call"},
-        {EIO, "Input/output error"},
-        {ENXIO, "No such device or address"},
-        {E2BIG, "Argument list too long"},
-        {EBADF, "Bad file descriptor"},
-        {EAGAIN, "Resource temporarily unavailable"},
-        {ENOMEM, "Cannot allocate memory"},
-        {EACCES, "Permission denied"},
-        {EFAULT, "Bad address"},
-        {EBUSY, "Device or resource busy"},
-        {EEXIST, "File exists"},
-        {EXDEV, "Invalid cross-device link"},
-        {ENODEV, "No such device"},
-        {ENOTDIR, "Not a directory"},
-        {EISDIR, "Is a directory"},
-        {EINVAL, "Invalid argument"},
-        {ENFILE, "Too many open files in system"},
-        {EMFILE, "Too many open files"},
-        {EFBIG, "File too large"},
-        {ENOSPC, "No space left on device"},
-        {ESPIPE, "Illegal seek"},
-        {EROFS, "Read-only file system"},
-        {EPIPE, "Broken pipe"},
-        {ENAMETOOLONG, "File name too long"},
-        {ENOSYS, "Function not implemented"},
-        {ELOOP, "Too many levels of symbolic links"},
-        {ENODATA, "No data available"},
-        {ETIMEDOUT, "Connection timed out"},
-        {ESTALE, "Stale file handle"},
-        {EDQUOT, "Disk quota exceeded"},
-        {ECANCELED, "Operation canceled"},
-        {EOVERFLOW, "Value too large for defined data type"},
-        {EOPNOTSUPP, "Operation not supported"},
-        {ESHUTDOWN, "Cannot send after transport endpoint shutdown"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].err == (err < 0 ? -err : err)) return rows[i].text;
+    for (size_t i = 0; i < sizeof error_texts / sizeof error_texts[0]; i++)
+        if (error_texts[i].err == (err < 0 ? -err : err)) return error_texts[i].text;
     return "unknown error";
 }
 
