@@ -17,6 +17,7 @@
 #include "export/cli/trace_source.h"
 #include "export/report/keyavg.h"
 #include "export/report/plain.h"
+#include "export/report/spans.h"
 
 struct event_filter {
     const char *glob, *cat;
@@ -26,13 +27,6 @@ struct event_filter {
     int64_t tid;
     long first_step, last_step; /* -1: no */
     struct kp_lines_options wish;
-};
-struct step_span {
-    int64_t start_ns, end_ns; /* start first: kp_rows_from */
-};
-struct step_spans {
-    struct step_span *spans;
-    size_t count, capacity;
 };
 
 enum option_id { JSON, NAME, CAT, STEP, FROM, TO, TID, PARTIAL, LINES, DEBUGINFO_PATH };
@@ -67,27 +61,14 @@ static int name_set(struct event_filter *f, const char *pattern)
 
 static int step_set(struct event_filter *f, const char *text)
 {
-    char *end;
-    f->first_step = f->last_step = strtol(text, &end, 10);
-    bool good = end != text;
-    if (good && *end == '-') {
-        const char *last = end + 1;
-        f->last_step = strtol(last, &end, 10);
-        good = end != last;
-    }
-    if (!good || *end || f->first_step < 0 || f->last_step < f->first_step)
-        return kp_cli_misuse("events", "--step is A or A-B, not %s", text);
-    return 0;
+    if (kp_opt_steps(text, &f->first_step, &f->last_step)) return 0;
+    return kp_cli_misuse("events", "--step is A or A-B, not %s", text);
 }
 
 static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
 {
-    char *end;
-    (void)strtod(text, &end);
-    if (end == text || *end) return kp_cli_misuse("events", "--%s is a time in microseconds, not %s", flag, text);
-    *out = kp_kineto_ns(text, strlen(text));
-    *has = true;
-    return 0;
+    *has = kp_opt_time(text, out);
+    return *has ? 0 : kp_cli_misuse("events", "--%s is a time in microseconds, not %s", flag, text);
 }
 
 static int tid_set(struct event_filter *f, const char *text)
@@ -122,38 +103,12 @@ static bool is_step(const struct kp_kineto *trace, const struct kp_kineto_event 
     return e->kind == KP_KINETO_ANNOTATION && strncmp(kp_kineto_text(trace, e->name), "ProfilerStep#", 13) == 0;
 }
 
-static void step_take(struct step_spans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *e,
+static void step_take(struct kp_spans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *e,
                       const struct event_filter *f)
 {
     const long step = strtol(kp_kineto_text(trace, e->name) + 13, NULL, 10);
     if (step < f->first_step || step > f->last_step) return;
-    steps->spans = kp_kineto_grow(steps->spans, &steps->capacity, steps->count + 1, sizeof *steps->spans);
-    steps->spans[steps->count++] = (struct step_span){e->start_ns, e->start_ns + e->dur_ns};
-}
-
-static int span_order(const void *a, const void *b)
-{
-    const struct step_span *x = a, *y = b;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
-/* By time, and those that touch or overlap (of several processes in one file) as one. */
-static void steps_sort(struct step_spans *steps)
-{
-    size_t kept = 0;
-    if (steps->count) qsort(steps->spans, steps->count, sizeof *steps->spans, span_order);
-    for (size_t i = 0; i < steps->count; i++) {
-        struct step_span *last = kept ? &steps->spans[kept - 1] : NULL;
-        if (!last || steps->spans[i].start_ns > last->end_ns) steps->spans[kept++] = steps->spans[i];
-        else if (steps->spans[i].end_ns > last->end_ns) last->end_ns = steps->spans[i].end_ns;
-    }
-    steps->count = kept;
-}
-
-static bool is_in_steps(const struct step_spans *steps, int64_t at_ns)
-{
-    size_t after = kp_rows_from(steps->spans, steps->count, sizeof *steps->spans, at_ns + 1);
-    return after && at_ns < steps->spans[after - 1].end_ns;
+    kp_spans_add(steps, e->start_ns, e->start_ns + e->dur_ns);
 }
 
 /* By what an event says of itself. */
@@ -231,7 +186,7 @@ struct event_listing {
     FILE *line; /* writes to text */
     char *text;
     size_t bytes;
-    struct step_spans steps;
+    struct kp_spans steps;
     int64_t since_ns; /* profiler's start, as the file counts time */
     int error;        /* its lines cannot be kept */
 };
@@ -258,7 +213,7 @@ static void line_give(void *context, int64_t start_ns, const char *line, size_t 
     const struct event_filter *f = w->f;
     const int64_t at_ns = start_ns - w->since_ns;
     if ((f->has_from && at_ns < f->from_ns) || (f->has_to && at_ns > f->to_ns)) return;
-    if (f->first_step >= 0 && !is_in_steps(&w->steps, start_ns)) return;
+    if (f->first_step >= 0 && !kp_spans_has(&w->steps, start_ns)) return;
     if (!f->json) {
         const uint64_t positive = at_ns < 0 ? 0 - (uint64_t)at_ns : (uint64_t)at_ns;
         char at[32];
@@ -271,7 +226,7 @@ static void line_give(void *context, int64_t start_ns, const char *line, size_t 
 static int lines_print(struct event_listing *w, const struct kp_kineto *trace, const char *path)
 {
     w->since_ns = trace->start_ns - trace->base_ns;
-    steps_sort(&w->steps);
+    kp_spans_settle(&w->steps);
     if (!w->f->json) printf("%15s  %13s  %10s  %-17s  %s\n", "start us", "duration us", "thread", "category", "name");
     const int rc = kp_sorted_each(w->lines, line_give, w);
     return rc ? kp_cli_fail("events", "%s: its events cannot be put in order: %s", path, kp_budget_explain(rc)) : 0;
@@ -294,7 +249,7 @@ static int events_of(const struct event_filter *f, const struct kp_trace_source 
     kp_sorted_close(w->lines);
     fclose(w->line);
     free(w->text);
-    free(w->steps.spans);
+    kp_spans_fini(&w->steps);
     return rc ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }
 

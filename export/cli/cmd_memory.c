@@ -44,24 +44,6 @@ static const struct kp_opt flags[] = {
      "temporary"},
     {0}};
 
-static bool number_read(const char *text, long least, long *out, const char **end)
-{
-    char *stop;
-    errno = 0;
-    *out = strtol(text, &stop, 10);
-    *end = stop;
-    return !errno && stop != text && *out >= least;
-}
-
-static bool steps_read(struct memory_command *m, const char *text)
-{
-    const char *end;
-    if (!number_read(text, 0, &m->first_step, &end)) return false;
-    m->last_step = m->first_step;
-    if (*end == '-' && !number_read(end + 1, 0, &m->last_step, &end)) return false;
-    return !*end && m->last_step >= m->first_step;
-}
-
 /* Index of a device by torch's name, or -1 for all. -2: not in this trace. */
 static int device_find(const struct kp_memview *view, const char *name)
 {
@@ -258,7 +240,6 @@ static int trace_show(void *context, const struct kp_trace_source *source, bool 
 
 static int value_take(struct memory_command *m, int option, const char *value)
 {
-    const char *end = "";
     switch (option) {
     case 4: m->out = value; break;
     case 5:
@@ -266,7 +247,7 @@ static int value_take(struct memory_command *m, int option, const char *value)
         if (!is_device(value)) return kp_cli_misuse("memory", "a device is cpu, cuda or cuda:N, not %s", value);
         break;
     case 6:
-        if (!number_read(value, -1, &m->row_limit, &end) || *end)
+        if (!kp_opt_number(value, -1, &m->row_limit))
             return kp_cli_misuse("memory", "a row limit is a number from -1 on, not %s", value);
         break;
     case 8:
@@ -282,7 +263,8 @@ static int value_take(struct memory_command *m, int option, const char *value)
             return kp_cli_misuse("memory", "--by is peak, leaked, allocated or temporary, not %s", value);
         break;
     default:
-        if (!steps_read(m, value)) return kp_cli_misuse("memory", "steps are A or A-B, not %s", value);
+        if (!kp_opt_steps(value, &m->first_step, &m->last_step))
+            return kp_cli_misuse("memory", "steps are A or A-B, not %s", value);
     }
     return KP_EXIT_DONE;
 }

@@ -81,24 +81,16 @@ static int rows_set(struct report_command *r, const char *text)
 
 static int step_set(struct kp_choice *choice, const char *text)
 {
-    char first[24];
-    const char *dash = strchr(text, '-');
-    const size_t bytes = dash ? (size_t)(dash - text) : strlen(text);
-    snprintf(first, sizeof first, "%.*s", (int)(bytes < sizeof first ? bytes : sizeof first - 1), text);
-    if (kp_report_number(first, 0, &choice->first_step) &&
-        kp_report_number(dash ? dash + 1 : first, choice->first_step, &choice->last_step))
-        return 0;
+    if (kp_opt_steps(text, &choice->first_step, &choice->last_step)) return 0;
     return kp_cli_misuse("report", "--step is A or A-B, not %s", text);
 }
 
 static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
 {
-    char *end;
-    (void)strtod(text, &end);
-    if (end == text || *end) return kp_cli_misuse("report", "--%s is a time in microseconds, not %s", flag, text);
-    const int64_t ns = kp_kineto_ns(text, strlen(text));
+    int64_t ns;
+    *has = kp_opt_time(text, &ns);
+    if (!*has) return kp_cli_misuse("report", "--%s is a time in microseconds, not %s", flag, text);
     *out = ns > TIME_MOST_NS ? TIME_MOST_NS : ns < -TIME_MOST_NS ? -TIME_MOST_NS : ns;
-    *has = true;
     return 0;
 }
 

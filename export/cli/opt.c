@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* opt.c - parses command line options, and writes messages about wrong options */
 #include <ctype.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "collector/base/kp_config.h"
 #include "export/cli/cli.h"
+#include "export/report/kineto.h"
 #include "export/report/plain.h"
 
 /* Prints a line. It may have names and texts of files, so kp_plain_put shows their control characters. */
@@ -203,4 +205,39 @@ int kp_opt_next(struct kp_opt_scan *scan, const char **value)
     scan->at++;
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return KP_OPT_HELP;
     return word[1] == '-' ? long_next(scan, word + 2, value) : short_next(scan, word, value);
+}
+
+/* ---- values ---- */
+
+static bool number_read(const char *text, long least, long *out, const char **end)
+{
+    char *stop;
+    errno = 0;
+    *out = strtol(text, &stop, 10);
+    *end = stop;
+    return !errno && stop != text && *out >= least;
+}
+
+bool kp_opt_number(const char *text, long least, long *out)
+{
+    const char *end;
+    return number_read(text, least, out, &end) && !*end;
+}
+
+bool kp_opt_steps(const char *text, long *first, long *last)
+{
+    const char *end;
+    if (!number_read(text, 0, first, &end)) return false;
+    *last = *first;
+    if (*end == '-' && !number_read(end + 1, 0, last, &end)) return false;
+    return !*end && *last >= *first;
+}
+
+bool kp_opt_time(const char *text, int64_t *ns)
+{
+    char *end;
+    (void)strtod(text, &end);
+    if (end == text || *end) return false;
+    *ns = kp_kineto_ns(text, strlen(text));
+    return true;
 }

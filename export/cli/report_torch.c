@@ -2,7 +2,6 @@
 /* report_torch.c - `kprof report --torch`: the table of key_averages(), with torch's own options */
 #include "export/cli/report_torch.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +10,7 @@
 
 bool kp_report_number(const char *text, long least, long *out)
 {
-    char *end;
-    errno = 0;
-    const long value = strtol(text, &end, 10);
-    if (errno || *end || end == text || value < least || value > 1000000000) return false;
-    *out = value;
-    return true;
+    return kp_opt_number(text, least, out) && *out <= 1000000000;
 }
 
 static int number_set(long *out, long least, const char *flag, const char *text)

@@ -31,6 +31,10 @@ struct kp_tree {
     size_t count, capacity;
     bool has_device;
 };
+static inline const struct kp_kineto_event *kp_tree_event(const struct kp_tree *tree, size_t node)
+{
+    return &tree->trace->events[tree->nodes[node].event];
+}
 
 struct kp_row {
     uint32_t name, overload, shapes; /* string ids */

@@ -11,11 +11,6 @@
 
 #include "collector/base/kp_search.h"
 
-static const struct kp_kineto_event *event_of(const struct kp_tree *tree, size_t node)
-{
-    return &tree->trace->events[tree->nodes[node].event];
-}
-
 static bool is_op(const struct kp_kineto_event *e)
 {
     return (e->kind == KP_KINETO_OP || e->kind == KP_KINETO_ANNOTATION) && e->external_id > 0;
@@ -50,7 +45,8 @@ void kp_op_ids_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
 {
     *ids = (struct kp_op_ids){0};
     for (size_t i = 0; i < tree->count; i++)
-        if (is_op(event_of(tree, i)) && !tree->nodes[i].is_async) id_add(ids, event_of(tree, i)->external_id, i);
+        if (is_op(kp_tree_event(tree, i)) && !tree->nodes[i].is_async)
+            id_add(ids, kp_tree_event(tree, i)->external_id, i);
     ids_sort(ids);
 }
 
@@ -61,7 +57,7 @@ static bool is_by_correlation(const struct kp_tree *tree)
 {
     size_t same = 0, all = 0;
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_kineto_event *e = event_of(tree, i);
+        const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (e->kind != KP_KINETO_GPU || e->external_id <= 0) continue;
         all++;
         same += e->external_id == e->fwd_tid;
@@ -77,7 +73,7 @@ static void calls_gather(struct kp_op_ids *ids, const struct kp_tree *tree)
                                   sizeof *ops); /* the innermost op of each node; parents come first */
     *ids = (struct kp_op_ids){0};
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_kineto_event *e = event_of(tree, i);
+        const struct kp_kineto_event *e = kp_tree_event(tree, i);
         const int32_t parent = tree->nodes[i].parent, around = parent < 0 ? -1 : ops[parent];
         ops[i] = is_op(e) ? (int32_t)i : around;
         if (e->kind == KP_KINETO_RUNTIME && e->fwd_tid > 0 && around >= 0) id_add(ids, e->fwd_tid, (size_t)around);
@@ -98,7 +94,7 @@ void kp_tree_add_kernels(struct kp_tree *tree)
                                     sizeof *shared); /* device time for all ops of one id, at the first of them */
     for (size_t i = 0; i < ids.count; i++) shared[i] = 0;
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_kineto_event *e = event_of(tree, i);
+        const struct kp_kineto_event *e = kp_tree_event(tree, i);
         int64_t id = by_correlation ? e->fwd_tid : e->external_id;
         if (e->kind != KP_KINETO_GPU || id <= 0) /* not an annotation's range on the GPU: its kernels count */
             continue;

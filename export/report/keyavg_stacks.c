@@ -39,11 +39,6 @@ struct stack_votes {
 };
 enum { THREADS_MOST = 256, LOOKED_AT_MOST = 64 }; /* threads, and ranges of the engine, of one number */
 
-static const struct kp_kineto_event *event_of(const struct kp_tree *tree, size_t node)
-{
-    return &tree->trace->events[tree->nodes[node].event];
-}
-
 static bool is_engine(const struct kp_tree *tree, size_t node)
 {
     return strncmp(kp_kineto_text(tree->trace, tree->nodes[node].name), "autograd::engine::evaluate_function: ", 37) ==
@@ -52,7 +47,7 @@ static bool is_engine(const struct kp_tree *tree, size_t node)
 
 static bool is_backward(const struct kp_tree *tree, size_t node)
 {
-    const struct kp_kineto_event *e = event_of(tree, node);
+    const struct kp_kineto_event *e = kp_tree_event(tree, node);
     if (e->kind != KP_KINETO_OP) return false;
     if (e->fwd_tid > 0) return !is_engine(tree, node);
     return strcmp(kp_kineto_text(tree->trace, e->name), "torch::autograd::AccumulateGrad") == 0;
@@ -123,7 +118,7 @@ static bool vote_best(const struct stack_votes *s, int64_t id, uint64_t *thread)
 static void forwards_gather(struct stack_votes *s, const struct kp_tree *tree, const int32_t *backward)
 {
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_kineto_event *e = event_of(tree, i);
+        const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (backward[i] >= 0 || tree->nodes[i].removed || e->kind != KP_KINETO_OP || !(e->flags & KP_KINETO_HAS_SEQ))
             continue;
         s->forwards = kp_kineto_grow(s->forwards, &s->capacity, s->count + 1, sizeof *s->forwards);
@@ -143,7 +138,7 @@ static int backward_order(const void *a, const void *b)
 static void backwards_gather(struct stack_votes *s, const struct kp_tree *tree, const int32_t *backward)
 {
     for (size_t i = 0; i < tree->count; i++) {
-        const struct kp_kineto_event *e = event_of(tree, i);
+        const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (backward[i] != (int32_t)i || !(e->flags & KP_KINETO_HAS_SEQ)) continue;
         s->backwards = kp_kineto_grow(s->backwards, &s->backward_capacity, s->backward_count + 1, sizeof *s->backwards);
         s->backwards[s->backward_count++] = (struct backward){e->number, e->fwd_tid, (uint32_t)i};
@@ -198,7 +193,7 @@ static size_t forward_last(const struct stack_votes *s, size_t first, size_t bac
 
 static int32_t forward_for(const struct stack_votes *s, const struct kp_tree *tree, size_t node)
 {
-    const struct kp_kineto_event *backward = event_of(tree, node);
+    const struct kp_kineto_event *backward = kp_tree_event(tree, node);
     uint64_t thread;
     if (!(backward->flags & KP_KINETO_HAS_SEQ) || !vote_best(s, backward->fwd_tid, &thread)) return -1;
     size_t at = forward_find(s, backward->number, thread);
@@ -212,8 +207,8 @@ static void stack_set(const struct stack_votes *s, const struct kp_tree *tree, s
 {
     struct kp_node *n = &tree->nodes[node];
     n->forward = backward < 0 ? -1 : forward_for(s, tree, (size_t)backward);
-    if (backward < 0) n->stack = event_of(tree, node)->stack;
-    else n->stack = n->forward < 0 ? 0 : event_of(tree, (size_t)n->forward)->stack;
+    if (backward < 0) n->stack = kp_tree_event(tree, node)->stack;
+    else n->stack = n->forward < 0 ? 0 : kp_tree_event(tree, (size_t)n->forward)->stack;
 }
 
 /* Gives CUDA calls and device work their op's stack, before backward ops get other stacks. */
@@ -225,7 +220,7 @@ static void stacks_link(struct kp_tree *tree)
         struct kp_kineto_event *e = &tree->trace->events[tree->nodes[i].event];
         if ((e->kind != KP_KINETO_RUNTIME && e->kind != KP_KINETO_GPU) || e->external_id <= 0 || e->stack) continue;
         size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, e->external_id);
-        if (at < ids.count && ids.ids[at].id == e->external_id) e->stack = event_of(tree, ids.ids[at].node)->stack;
+        if (at < ids.count && ids.ids[at].id == e->external_id) e->stack = kp_tree_event(tree, ids.ids[at].node)->stack;
     }
     kp_op_ids_fini(&ids);
 }

@@ -62,11 +62,6 @@ struct wall {
     size_t memory_count;
 };
 
-static const struct kp_kineto_event *event_of(const struct wall *w, uint32_t node)
-{
-    return &w->tree->trace->events[w->tree->nodes[node].event];
-}
-
 static const char *text_of(const struct wall *w, uint32_t id) { return kp_kineto_text(w->tree->trace, id); }
 
 static void moment_add(struct moments *m, struct moment moment)
@@ -80,18 +75,18 @@ static uint64_t thread_of(const struct kp_kineto_event *e) { return (uint64_t)e-
 static bool is_host(const struct wall *w, uint32_t node)
 {
     const struct kp_node *n = &w->tree->nodes[node];
-    return !n->on_device && !n->is_async && event_of(w, node)->kind != KP_KINETO_MEMORY;
+    return !n->on_device && !n->is_async && kp_tree_event(w->tree, node)->kind != KP_KINETO_MEMORY;
 }
 
 static bool is_step(const struct wall *w, uint32_t node)
 {
-    return strncmp(text_of(w, event_of(w, node)->name), "ProfilerStep#", 13) == 0;
+    return strncmp(text_of(w, kp_tree_event(w->tree, node)->name), "ProfilerStep#", 13) == 0;
 }
 
 /* Is the node a frame of the paths? */
 static bool is_shown(const struct wall *w, uint32_t node)
 {
-    if (event_of(w, node)->kind != KP_KINETO_ANNOTATION) return true;
+    if (kp_tree_event(w->tree, node)->kind != KP_KINETO_ANNOTATION) return true;
     return w->frames == FRAMES_NONE && !is_step(w, node);
 }
 
@@ -137,15 +132,16 @@ static uint32_t frames_for(struct wall *w, uint32_t node, uint32_t base)
 {
     const int32_t forward = w->options->at_forward ? forward_of(w, node) : -1;
     if (forward >= 0 && w->above[forward] != UNKNOWN) return w->above[forward];
-    const uint32_t stack = event_of(w, node)->stack;
+    const uint32_t stack = kp_tree_event(w->tree, node)->stack;
     return w->frames == FRAMES_STACKS && stack ? stack_place(w, stack) : base;
 }
 
 /* The frames that an op's stack has more than that of the op around it: of Python, or of machine code. */
 static uint32_t frames_more(const struct wall *w, uint32_t node, uint32_t around)
 {
-    if (event_of(w, node)->stack == event_of(w, around)->stack) return w->places[around];
-    const char *inner = text_of(w, event_of(w, node)->stack), *outer = text_of(w, event_of(w, around)->stack);
+    if (kp_tree_event(w->tree, node)->stack == kp_tree_event(w->tree, around)->stack) return w->places[around];
+    const char *inner = text_of(w, kp_tree_event(w->tree, node)->stack),
+               *outer = text_of(w, kp_tree_event(w->tree, around)->stack);
     const size_t inner_bytes = kp_stackpath_bytes(inner), outer_bytes = kp_stackpath_bytes(outer);
     if (w->frames != FRAMES_STACKS || !outer_bytes || inner_bytes <= outer_bytes) return w->places[around];
     if (kp_stackpath_common(inner, inner_bytes, outer, outer_bytes) != outer_bytes) return w->places[around];
@@ -155,17 +151,17 @@ static uint32_t frames_more(const struct wall *w, uint32_t node, uint32_t around
 /* The path of a Python call while it runs itself, or calls `callee` (UNKNOWN: an op). */
 static uint32_t call_place(struct wall *w, uint32_t node, uint32_t callee)
 {
-    const struct kp_kineto_event *e = callee == UNKNOWN ? NULL : event_of(w, callee);
+    const struct kp_kineto_event *e = callee == UNKNOWN ? NULL : kp_tree_event(w->tree, callee);
     const char *from = e && e->kind == KP_KINETO_PYTHON ? text_of(w, e->concrete) : "";
-    const char *name = kp_framename_called(&w->text, text_of(w, event_of(w, node)->name), from);
+    const char *name = kp_framename_called(&w->text, text_of(w, kp_tree_event(w->tree, node)->name), from);
     return kp_calltree_child(w->paths, w->above[node], name);
 }
 
 /* Finds the node's path below `around`, the shown node that called it (UNKNOWN: none), or below `base`. */
 static void place_set(struct wall *w, uint32_t node, uint32_t around, uint32_t base)
 {
-    const bool is_call = event_of(w, node)->kind == KP_KINETO_PYTHON;
-    const bool is_in_op = around != UNKNOWN && event_of(w, around)->kind != KP_KINETO_PYTHON;
+    const bool is_call = kp_tree_event(w->tree, node)->kind == KP_KINETO_PYTHON;
+    const bool is_in_op = around != UNKNOWN && kp_tree_event(w->tree, around)->kind != KP_KINETO_PYTHON;
     if (is_in_op) base = w->places[around];
     else if (around != UNKNOWN) base = call_place(w, around, node);
     w->above[node] = is_in_op && !is_call ? w->above[around] : base;
@@ -266,7 +262,7 @@ static void moment_use(struct wall *w, const struct moment *m)
     if (w->use == USE_MEMORY) memory_use(w, m);
     else if (m->node == UNKNOWN) moment_add(&w->gap, *m);
     else if (w->use == USE_BUSY) moment_add(&w->busy, *m);
-    else if (event_of(w, m->node)->kind == KP_KINETO_PYTHON && m->part == KP_PART_BACKWARD)
+    else if (kp_tree_event(w->tree, m->node)->kind == KP_KINETO_PYTHON && m->part == KP_PART_BACKWARD)
         wait_add(w, m, w->places[m->node], w->places[m->node]);
     else time_add(w, w->places[m->node], m->part, m->to - m->from);
 }
@@ -290,8 +286,8 @@ static void node_begin(struct wall *w, uint32_t node)
     pass(w, w->tree->nodes[node].start_ns);
     const uint32_t around = open_top(w, &w->shown);
     if (around == UNKNOWN && (shown || part != KP_PART_OTHER)) {
-        gap_end(w, event_of(w, node)->stack, part);
-        w->last_stack = event_of(w, node)->stack;
+        gap_end(w, kp_tree_event(w->tree, node)->stack, part);
+        w->last_stack = kp_tree_event(w->tree, node)->stack;
         w->last_part = part;
     }
     if (shown) place_set(w, node, around, w->root);
@@ -316,7 +312,7 @@ struct wall_lanes {
 
 static void lane_note(const struct wall *w, struct wall_lane *lane, uint32_t node)
 {
-    const struct kp_kineto_event *e = event_of(w, node);
+    const struct kp_kineto_event *e = kp_tree_event(w->tree, node);
     const struct kp_node *n = &w->tree->nodes[node];
     if (!lane->count || n->start_ns < lane->from) lane->from = n->start_ns;
     if (!lane->count || n->end_ns > lane->to) lane->to = n->end_ns;
@@ -333,7 +329,7 @@ static void lanes_find(struct wall_lanes *l, const struct wall *w)
 {
     for (uint32_t i = 0; i < w->tree->count; i++) {
         if (!is_host(w, i)) continue;
-        const uint64_t thread = thread_of(event_of(w, i));
+        const uint64_t thread = thread_of(kp_tree_event(w->tree, i));
         const size_t had = l->threads.count, at = kp_keyindex_get(&l->threads, thread);
         l->of = kp_kineto_grow(l->of, &l->capacity, l->threads.count, sizeof *l->of);
         if (at == had) l->of[l->count++] = (struct wall_lane){.thread = thread};
@@ -413,7 +409,7 @@ static void device_add(struct wall *w)
     kp_op_ids_gather(&ids, w->tree);
     for (uint32_t i = 0; i < w->tree->count; i++) {
         const struct kp_node *n = &w->tree->nodes[i];
-        const struct kp_kineto_event *e = event_of(w, i);
+        const struct kp_kineto_event *e = kp_tree_event(w->tree, i);
         if (e->kind != KP_KINETO_GPU) continue;
         const size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, e->external_id);
         const bool has_op = e->external_id > 0 && at < ids.count && ids.ids[at].id == e->external_id;
