@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * source.h - struct kp_source: a part of preload that catches one kind of event, driven by boot.c
+ * source.h - struct kp_source: a part of preload that catches one kind of event, driven by the files of run
  */
 #ifndef KP_SOURCE_H
 #define KP_SOURCE_H

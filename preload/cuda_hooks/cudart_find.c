@@ -19,7 +19,7 @@ struct kp_cudart kp_cudart;
 
 void *kp_cuda_hooks_library(const char *stem)
 {
-    static char path[4096]; /* no lock: boot.c attaches on one thread at a time */
+    static char path[4096]; /* no lock: begin.c attaches on one thread at a time */
     if (!kp_library_find(stem, path, sizeof path) || strstr(path, "/stubs/")) return NULL;
     return dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
 }

@@ -84,7 +84,7 @@ static bool take_turn(void)
     return false;
 }
 
-/* The caller holds `scanning`, also while boot.c attaches sources: another thread's dlsym waits for that. */
+/* The caller holds `scanning`, also while begin.c attaches sources: another thread's dlsym waits for that. */
 static void scan_and_tell(void)
 {
     kp_store_relaxed(&is_telling, true); /* published by kp_modules_apply's release of last_adds */

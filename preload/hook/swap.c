@@ -2,7 +2,7 @@
 /*
  * swap.c - redirects one module's calls of one name for a moment
  *
- * Called by: sources, in attach(): one call at a time (boot.c)
+ * Called by: sources, in attach(): one call at a time (begin.c)
  * Owns:      nothing; the caller owns the swap
  * Locks:     the loader's list lock, while dl_iterate_phdr calls back
  * Memory:    none; each call searches the slots again

@@ -52,7 +52,7 @@ int InitializeInjectionNvtx2(kp_nvtx_export_fn export_get)
         is_wanted && (kp_gate_get() & KP_GATE_ON) && export_get && install(export_get(KP_NVTX_EXPORT_CALLBACKS));
     if (done) {
         kp_log(1, "a library's NVTX ranges are recorded");
-        if (!kp_exchange_acq_rel(&injected, true)) kp_run_modules_changed(); /* makes boot.c attach this source */
+        if (!kp_exchange_acq_rel(&injected, true)) kp_run_modules_changed(); /* makes begin.c attach this source */
     }
     errno = saved;
     return done;

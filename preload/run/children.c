@@ -2,7 +2,7 @@
 /*
  * children.c - the mapped file that a process shares with its workers: the recording window, the workers' spools
  *
- * Called by: boot.c (constructor, first op, fork), finish.c (exit); the thread kprof-follow of a worker
+ * Called by: boot.c (constructor), begin.c (first op), fork.c, finish.c (exit); the thread kprof-follow of a worker
  * Owns:      KPROF_SPOOL_DIR/children/.HOST_PID-START.family, mapped: made at the first op of a process with
  *            KPROF_CHILDREN=1, removed at its exit
  * Locks:     none; the mapping has only atomic variables

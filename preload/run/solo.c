@@ -2,7 +2,7 @@
 /*
  * solo.c - pauses helper threads while the host makes a call that needs a single-threaded process
  *
- * Called by: host threads in set*id, unshare, setns and fstatat (taps); boot.c (installs them and those of confine.c
+ * Called by: host threads in set*id, unshare, setns and fstatat (taps); begin.c (installs them and those of confine.c
  *            when a run begins)
  * Owns:      the set of taps, which is never removed
  * Locks:     none (helper_pause.c has a flag)

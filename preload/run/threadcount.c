@@ -2,7 +2,7 @@
 /*
  * threadcount.c - leaves our helper threads out of the thread count that the host reads in /proc/self/stat
  *
- * Called by: host threads in fopen (a tap); boot.c (installs it when a run begins)
+ * Called by: host threads in fopen (a tap); begin.c (installs it when a run begins)
  * Owns:      nothing
  * Locks:     none
  * Memory:    none; the text is changed in the buffer of the host's stream
@@ -10,7 +10,7 @@
  * Safe in:   after fork and vfork: passes the call on if this process is not the owner
  *
  * From Python 3.12 on os.fork() reads the 20th field of /proc/self/stat, and warns if it is above 1: a child of a
- * process with threads may find locks taken for ever. Helper threads hold no lock that a child needs (boot.c). Without
+ * process with threads may find locks taken for ever. Helper threads hold no lock that a child needs (fork.c). Without
  * this library there would be no warning.
  */
 #include "preload/run/threadcount.h"

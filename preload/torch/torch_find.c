@@ -18,7 +18,7 @@
 #include "preload/torch/torch.h"
 #include "collector/base/kp_poison.h"
 
-static unsigned long long adds_seen; /* no lock: boot.c runs one attach at a time */
+static unsigned long long adds_seen; /* no lock: begin.c runs one attach at a time */
 static void *library;
 
 static int adds_now(struct dl_phdr_info *info, size_t size, void *context)

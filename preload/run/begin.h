@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * begin.h - begins the run: when the first source attaches, in a forked child at its first activity
+ */
+#ifndef KP_BEGIN_H
+#define KP_BEGIN_H
+
+struct kp_config;
+struct kp_schedule;
+
+/* Called once by the constructor. Both stay. */
+void kp_begin_setup(const struct kp_config *config, const struct kp_schedule *schedule);
+/* Attaches the sources whose library is loaded now. Any host thread, outside hooks; never waits. */
+void kp_begin_modules_changed(void);
+/* Once a process, at the first activity. */
+void kp_begin_first_activity(void);
+/* Inside fork, in a child that shall record: no run has begun. */
+void kp_begin_in_child(void);
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * exit.c - ends the run: when the process exits, or earlier on demand
+ *
+ * Called by: exit (a handler of ours, then the destructor), on any host thread; confine.c (early)
+ * On fail:   the closing line says what was not written
+ * Safe in:   signal handlers, since the host may call exit there: every wait is bounded
+ */
+#include "preload/run/exit.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "collector/base/kp_fail.h"
+#include "collector/base/kp_gate.h"
+#include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
+#include "preload/run.h"
+#include "preload/run/cycle.h"
+#include "collector/base/kp_poison.h"
+
+int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's; it may allocate, once for many handlers */
+
+static void exit_begins(void *unused)
+{
+    int saved = errno;
+    (void)unused;
+    kp_run_turn_close();
+    errno = saved;
+}
+
+/* Registers the exit handler. A forked child has its parent's, so it registers none. It may begin inside libc
+ * with the handlers' list locked, and registering allocates. */
+void kp_exit_watch(void)
+{
+    static bool is_watched;
+    if (!is_watched && kp_fail_point("atexit") == 0) __cxa_atexit(exit_begins, NULL, NULL);
+    is_watched = true;
+}
+
+__attribute__((destructor)) static void kprof_end(void)
+{
+    if (!kp_run_is_active()) return;
+    int saved = errno;
+    /* exit() may run in a signal handler: the code it interrupted never goes on. If that is a step that holds its lock,
+     * the user runs kprof recover. */
+    bool is_ended = kp_cycle_end_run();
+    if (kp_thread_self) kp_store_release(&kp_thread_self->inside, 0); /* pairs with: quiesce.c:is_quiet */
+    if (is_ended) kp_finish_exit();
+    else kp_log(0, "exit() was called during a step: no trace was written; run: kprof recover %s", kp_record_path());
+    kp_gate_set(0);
+    kp_run_set_active(false);
+    errno = saved;
+}
+
+void kp_exit_early(void)
+{
+    exit_begins(NULL);
+    kprof_end();
+}
