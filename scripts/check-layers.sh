@@ -142,7 +142,7 @@ preload/torch/breach.c preload/unwind/rule.h
 preload/unwind/breach.c preload/source.h
 preload/hook/breach.c schedule/kp_schedule.h
 preload/run/breach.c preload/hook/modules.h
-preload/torch/breach.c preload/run/cycle.h
+preload/torch/breach.c preload/run/window.h
 preload/breach.c preload/hook/hook.h
 preload/breach.c room.h
 BREACHES

@@ -262,7 +262,7 @@ static void decode(struct event_walk *w, struct event_cursor *c, struct kp_event
     if (c->is_open && (e->kind == KP_KIND_OP || e->kind == KP_KIND_STEP)) e->flags |= KP_OP_UNFINISHED;
     e->start_ns = kp_clockmap_ns(&w->r->clock, c->start_ticks);
     e->end_ns = kp_clockmap_ns(&w->r->clock, c->end_ticks);
-    /* in a timeline the inner of two cut events ends first (why: cycle.c, APART_TICKS) */
+    /* in a timeline the inner of two cut events ends first (why: window.c, APART_TICKS) */
     if (c->is_cut && w->has_all && c->cuts < CUT_MAX) e->end_ns += CUT_MAX - c->cuts++;
 }
 

@@ -2,7 +2,7 @@
 /*
  * cupti_source.c - CUDA as a source of events: the functions that preload/run calls
  *
- * Called by: boot.c (attach, one call at a time), cycle.c at steps (set_mode, wait_ready), finish.c on the ticker
+ * Called by: boot.c (attach, one call at a time), window.c at steps (set_mode, wait_ready), finish.c on the ticker
  *            thread (drained, closed)
  * Owns:      nothing but the settings
  * Locks:     none

@@ -16,7 +16,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
-#include "preload/run/cycle.h"
+#include "preload/run/window.h"
 #include "preload/guard.h"
 #define KPROF_IMPLEMENTATION
 #include "preload/kprof.h"

@@ -25,7 +25,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "preload/run/children.h"
-#include "preload/run/cycle.h"
+#include "preload/run/window.h"
 #include "preload/run/exit.h"
 #include "preload/run/solo.h"
 #include "preload/run/sources.h"

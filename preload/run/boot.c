@@ -27,7 +27,7 @@
 #include "preload/run.h"
 #include "preload/run/begin.h"
 #include "preload/run/children.h"
-#include "preload/run/cycle.h"
+#include "preload/run/window.h"
 #include "preload/run/exit.h"
 #include "preload/run/fork.h"
 #include "preload/run/locks.h"

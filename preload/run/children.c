@@ -35,7 +35,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
-#include "preload/run/cycle.h"
+#include "preload/run/window.h"
 #include "preload/run/spools.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
@@ -175,7 +175,7 @@ static void *follow(void *unused)
     uint32_t followed = 0;
     (void)unused;
     while (kp_run_is_active() && !kp_io_helpers_alone() && kp_steps_seen() == 0) {
-        const uint32_t now = kp_load_acquire(&f->window); /* pairs with: cycle.c:show_window */
+        const uint32_t now = kp_load_acquire(&f->window); /* pairs with: window.c:show_window */
         if (now != followed && kp_run_turn_begin()) {
             if (followed && kp_cycle_stop() == 0) kp_ticker_wake();
             if (now) kp_cycle_start();

@@ -17,7 +17,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
-#include "preload/run/cycle.h"
+#include "preload/run/window.h"
 #include "collector/base/kp_poison.h"
 
 int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's; it may allocate, once for many handlers */

@@ -8,7 +8,7 @@
  * On fail:   a trace that cannot be written stays in the spool, which is kept; a log line says so
  * Safe in:   signal handlers no; after fork no
  */
-#include "preload/run/cycle.h"
+#include "preload/run/window.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -26,7 +26,7 @@
 #include "preload/run.h"
 #include "preload/run/begin.h"
 #include "preload/run/children.h"
-#include "preload/run/cycle.h"
+#include "preload/run/window.h"
 #include "preload/run/sources.h"
 #include "preload/unwind/kp_unwind.h"
 #include "schedule/kp_schedule.h"

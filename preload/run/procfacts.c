@@ -2,7 +2,7 @@
 /*
  * procfacts.c - notes in the spool what the program ran on: cores, threads that were busy, the script's name
  *
- * Called by: boot.c (a spool is open), cycle.c (before a trace is written: the export thread, the exiting thread)
+ * Called by: boot.c (a spool is open), window.c (before a trace is written: the export thread, the exiting thread)
  * Owns:      nothing
  * Locks:     none of its own
  * Memory:    4 KB of stack

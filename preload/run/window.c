@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cycle.c - opens and closes windows at steps: warm up, record, hand over to kprof-tick
+ * window.c - opens and closes windows at steps: warm up, record, hand over to kprof-tick
  *
  * Called by: a source at a step (inside its hook, cold: once a step), kprof_* functions, the tick, exit
  * Owns:      the current window and the ring of windows that wait to be closed
@@ -16,7 +16,7 @@
  *     a recorded step begins -> its STEP record, after the records that sources make of earlier events
  *   kprof_start opens a window at any time. The schedule goes on; its next save, or kprof_stop, ends that window.
  */
-#include "preload/run/cycle.h"
+#include "preload/run/window.h"
 
 #include <errno.h>
 #include <pthread.h>

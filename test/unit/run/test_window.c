@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_cycle.c - steps open and close windows, and the spool says which steps and ops lie in which */
-#include "preload/run/cycle.h"
+/* test_window.c - steps open and close windows, and the spool says which steps and ops lie in which */
+#include "preload/run/window.h"
 
 #include <errno.h>
 #include <pthread.h>

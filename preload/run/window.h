@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * cycle.h - windows: opened and closed at steps, finished by helper threads
+ * window.h - windows: opened and closed at steps, finished by helper threads
  */
-#ifndef KP_CYCLE_H
-#define KP_CYCLE_H
+#ifndef KP_WINDOW_H
+#define KP_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ struct kp_window {
     bool cut;      /* closed by exit, not by its schedule or kprof_stop */
 };
 
-/* --- cycle.c --- */
+/* --- window.c --- */
 /* Called once by the constructor. */
 void kp_cycle_setup(const struct kp_config *config, const struct kp_schedule *schedule,
                     const struct kp_source *const *sources);
