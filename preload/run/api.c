@@ -58,7 +58,7 @@ int kprof_step(void)
 {
     int kept = errno;
     int err;
-    if (kp_run_is_active()) kp_cycle_begin_run(true);
+    if (kp_run_is_active()) kp_window_begin_run(true);
     struct kp_thread *self = enter(&err);
     if (!self) return err;
     if (!kp_steps_takes_api()) err = -EPERM;
@@ -73,7 +73,7 @@ long long kprof_step_num(void) { return kp_run_is_active() ? (long long)kp_steps
 int kprof_start(void)
 {
     int kept = errno;
-    int err = kp_run_is_active() ? kp_cycle_start() : -ENOSYS;
+    int err = kp_run_is_active() ? kp_window_start() : -ENOSYS;
     errno = kept;
     return err;
 }
@@ -82,7 +82,7 @@ int kprof_stop(void)
 {
     int kept = errno;
     if (!kp_run_is_active()) return -ENOSYS;
-    int err = kp_cycle_stop();
+    int err = kp_window_stop();
     if (err == 0) kp_ticker_wake();
     errno = kept;
     return err;
@@ -123,7 +123,7 @@ int kprof_range_push(const char *name)
     int kept = errno;
     int err;
     if (!name) return -EINVAL;
-    if (kp_run_is_active()) kp_cycle_begin_run(true);
+    if (kp_run_is_active()) kp_window_begin_run(true);
     struct kp_thread *self = enter(&err);
     if (!self) return err;
     struct ranges *stack = ranges_of(self);

@@ -99,7 +99,7 @@ static void begin_run(void)
         kp_solo_install();
         kp_threadcount_install();
     }
-    kp_cycle_begin_run(false);
+    kp_window_begin_run(false);
     if (!is_run_begun && schedule->set) kp_exit_watch();
     if (!is_run_begun && kp_run_is_worker() && schedule->set) kp_children_follow();
     else if (!is_run_begun) start_clock();

@@ -166,7 +166,7 @@ static void attach_first(void)
 
 static const struct kp_run_calls calls = {
     .modules_changed = kp_begin_modules_changed,
-    .step = kp_cycle_step,
+    .step = kp_window_step,
     .first_activity = kp_begin_first_activity,
     .gpu_changed = kp_sources_gpu_changed,
     .open_spool = open_spool,
@@ -185,7 +185,7 @@ static int start(void)
     if (err) return refuse("there is no page that is wiped at a fork", err);
     err = kp_steps_init(&schedule, &step_rule);
     if (err) return refuse("what marks a step cannot be looked for", err);
-    kp_cycle_setup(config, &schedule, kp_sources);
+    kp_window_setup(config, &schedule, kp_sources);
     for (size_t i = 0; kp_sources[i]; i++)
         if (kp_sources[i]->setup) kp_sources[i]->setup(config);
     kp_finish_setup(config, &schedule, kp_sources_had_activity);

@@ -157,7 +157,7 @@ void kp_children_worked(void)
     }
     ours->pid = getpid();
     kp_store_release(&family, ours); /* pairs with: children.c:follow */
-    kp_cycle_show_window(&ours->window);
+    kp_window_show(&ours->window);
 }
 
 bool kp_children_are_wanted(void) { return settings && settings->children && !kp_load_relaxed(&is_refused); }
@@ -177,8 +177,8 @@ static void *follow(void *unused)
     while (kp_run_is_active() && !kp_io_helpers_alone() && kp_steps_seen() == 0) {
         const uint32_t now = kp_load_acquire(&f->window); /* pairs with: window.c:show_window */
         if (now != followed && kp_run_turn_begin()) {
-            if (followed && kp_cycle_stop() == 0) kp_ticker_wake();
-            if (now) kp_cycle_start();
+            if (followed && kp_window_stop() == 0) kp_ticker_wake();
+            if (now) kp_window_start();
             followed = now;
             kp_run_turn_end();
         }

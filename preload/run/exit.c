@@ -2,7 +2,7 @@
 /*
  * exit.c - ends the run: when the process exits, or earlier on demand
  *
- * Called by: exit (a handler of ours, then the destructor), on any host thread; confine.c (early)
+ * Called by: exit (first our handler, then the destructor), on any host thread; confine.c (early)
  * On fail:   the closing line says what was not written
  * Safe in:   signal handlers, since the host may call exit there: every wait is bounded
  */
@@ -45,7 +45,7 @@ __attribute__((destructor)) static void kprof_end(void)
     int saved = errno;
     /* exit() may run in a signal handler: the code it interrupted never goes on. If that is a step that holds its lock,
      * the user runs kprof recover. */
-    bool is_ended = kp_cycle_end_run();
+    bool is_ended = kp_window_end_run();
     if (kp_thread_self) kp_store_release(&kp_thread_self->inside, 0); /* pairs with: quiesce.c:is_quiet */
     if (is_ended) kp_finish_exit();
     else kp_log(0, "exit() was called during a step: no trace was written; run: kprof recover %s", kp_record_path());

@@ -4,7 +4,7 @@
  *
  * Called by: kprof-tick each tick (closes windows), the export thread (writes traces), exit (does what is left)
  * Owns:      the queue of windows to export, the export thread, the totals of the closing line
- * Locks:     finish_lock, rank 0 (before cycle_lock); never held while a trace is written
+ * Locks:     finish_lock, rank 0 (before window_lock); never held while a trace is written
  * On fail:   a trace that cannot be written stays in the spool, which is kept; a log line says so
  * Safe in:   signal handlers no; after fork no
  */
@@ -85,7 +85,7 @@ void kp_finish_begin_in_child(void)
  */
 static void close_one(const struct kp_window *window)
 {
-    kp_cycle_leave(window->number);
+    kp_window_close_cycle(window->number);
     static bool is_late; /* after a timeout the next window does not wait again; under finish_lock */
     is_late = kp_record_quiesce(window->number, is_late ? 0 : QUIESCE_MS) != 0;
     if (is_late)
@@ -192,7 +192,7 @@ static void account(struct kp_rec_cycle *cycle, int err, const struct kp_export_
 static void spool_forgo(void)
 {
     pthread_mutex_lock(&finish_lock);
-    const bool is_done = !exiting && !export_count && !total.failed && !total.kept && kp_cycle_is_over();
+    const bool is_done = !exiting && !export_count && !total.failed && !total.kept && kp_window_schedule_is_over();
     pthread_mutex_unlock(&finish_lock);
     if (is_done) kp_record_forgo();
 }
@@ -259,7 +259,7 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
     struct kp_export_result result = {.events = 0};
     char why[256] = "";
     struct kp_reader *reader = NULL;
-    kp_cycle_tell(); /* before the spool is read: its notes get into the trace */
+    kp_window_report_sources(); /* before the spool is read: its notes get into the trace */
     int err = spool_open(&reader, why, sizeof why);
     if (err == 0) {
         err = kp_export_trace(reader, cycle->cycle, &options, &result);
@@ -282,7 +282,7 @@ static void *export_thread(void *unused)
 static void close_all(bool at_exit)
 {
     struct kp_window window;
-    while (kp_cycle_take_closed(&window, at_exit)) close_one(&window);
+    while (kp_window_take_drained(&window, at_exit)) close_one(&window);
 }
 
 void kp_finish_tick(void)
@@ -351,7 +351,7 @@ static void say_totals(const char *head, const char *path)
 static void say_nothing_written(void)
 {
     uint64_t seen = kp_steps_seen();
-    if (!schedule->set || total.failed || kp_cycle_ever_recorded() || kp_run_is_worker()) return;
+    if (!schedule->set || total.failed || kp_window_ever_recorded() || kp_run_is_worker()) return;
     if (kp_run_cannot_record()) return; /* that was the reason, and it was logged */
     if (!seen && (!had_activity() || kp_children_is_multiprocessing())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
@@ -374,7 +374,7 @@ static bool has_new_files(void)
 /* `kprof run` of a program without torch and CUDA. Under LD_PRELOAD alone such programs are passed over in silence. */
 static void say_nothing_recorded(void)
 {
-    if (!is_command || kp_record_is_open() || kp_cycle_ever_recorded() || kp_run_cannot_record()) return;
+    if (!is_command || kp_record_is_open() || kp_window_ever_recorded() || kp_run_cannot_record()) return;
     if (had_activity() || has_new_files()) return;
     kp_log(0,
            "nothing was recorded: %s ran no PyTorch op and no CUDA call; KPROF_MALLOC and KPROF_SYMBOLS record any "
@@ -416,8 +416,8 @@ static void say_closing_line(void)
         kp_log(0, "the exporter was behind: %lu more window%s stay%s in %s, see: kprof export",
                (unsigned long)total.kept, plural(total.kept), total.kept == 1 ? "s" : "",
                kp_path_display(kp_record_path()));
-    if (kp_cycle_skipped())
-        kp_log(0, "%lu windows were left out: the exporter was behind", (unsigned long)kp_cycle_skipped());
+    if (kp_window_skipped())
+        kp_log(0, "%lu windows were left out: the exporter was behind", (unsigned long)kp_window_skipped());
 }
 
 void kp_finish_exit(void)
@@ -430,7 +430,7 @@ void kp_finish_exit(void)
     wait_for_export_thread();
     struct kp_rec_cycle cycle;
     while (pop_export(&cycle)) export_one(&cycle, true);
-    if (total.kept) kp_cycle_tell();
+    if (total.kept) kp_window_report_sources();
     if (kp_run_may_log()) say_closing_line();
     kp_children_collect();
     say_nothing_written();

@@ -41,7 +41,7 @@ static const struct kp_schedule *schedule;
  * What needs the lock then stays out of the child.
  */
 static _Thread_local bool holds_scan __attribute__((tls_model("initial-exec")));
-static _Thread_local bool holds_cycle __attribute__((tls_model("initial-exec")));
+static _Thread_local bool holds_window __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t held_sources
     __attribute__((tls_model("initial-exec"))); /* a bit each: before_fork() took its locks */
 static _Thread_local uint32_t lost_sources
@@ -49,12 +49,12 @@ static _Thread_local uint32_t lost_sources
 
 static void before_fork(void)
 {
-    holds_scan = holds_cycle = false;
+    holds_scan = holds_window = false;
     held_sources = lost_sources = 0;
     if (!kp_run_is_active()) return;
     int saved = errno;
     holds_scan = kp_hook_before_fork();
-    holds_cycle = kp_cycle_before_fork();
+    holds_window = kp_window_before_fork();
     held_sources = kp_sources_before_fork(&lost_sources);
     errno = saved;
 }
@@ -62,7 +62,7 @@ static void before_fork(void)
 static void after_fork_in_parent(void)
 {
     kp_sources_after_fork(held_sources, false);
-    if (holds_cycle) kp_cycle_after_fork();
+    if (holds_window) kp_window_after_fork();
     if (holds_scan) kp_hook_after_fork();
 }
 
@@ -80,7 +80,7 @@ static void begin_in_child(void)
     kp_begin_in_child();
     const struct kp_source *const *sources = kp_sources_of_child(lost_sources);
     kp_steps_start_over(schedule);
-    kp_cycle_begin_in_child(schedule, sources);
+    kp_window_begin_in_child(schedule, sources);
     kp_finish_begin_in_child();
     kp_gate_set(kp_gate_make(0, KP_GATE_ON));
     kp_run_set_active(true);
@@ -89,7 +89,7 @@ static void begin_in_child(void)
 
 static void after_fork_in_child(void)
 {
-    bool goes_on = kp_children_are_wanted() && holds_cycle;
+    bool goes_on = kp_children_are_wanted() && holds_window;
     int saved = errno;
     kp_sources_after_fork(held_sources, true);
     kp_gate_set(0); /* already wiped, unless a test turned that off (gate.c) */

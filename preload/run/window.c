@@ -4,7 +4,7 @@
  *
  * Called by: a source at a step (inside its hook, cold: once a step), kprof_* functions, the tick, exit
  * Owns:      the current window and the ring of windows that wait to be closed
- * Locks:     cycle_lock, rank 1 (above record's); held for microseconds, only at steps, never while exporting. Its
+ * Locks:     window_lock, rank 1 (above record's); held for microseconds, only at steps, never while exporting. Its
  *            holder cannot be cancelled; exit and fork wait for it for a bounded time only.
  * On fail:   a spool that cannot be opened ends recording for this process (one line was logged)
  * Safe in:   signal handlers no; after fork no (the gate reads 0 there, so no hook comes here)
@@ -42,7 +42,7 @@ enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200, FORK_WAIT_MS = 5000, SETTLE_MS = 1
  */
 enum { APART_TICKS = 8 };
 
-static pthread_mutex_t cycle_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool is_holder __attribute__((tls_model("initial-exec")));
 static struct kp_schedule schedule;
 static const struct kp_source *const *sources;
@@ -59,7 +59,7 @@ static struct kp_window waiting[WAITING_MAX];
 static uint32_t waiting_head, waiting_count;
 static uint64_t skipped;
 static bool ever_recorded;
-/* State at the last kp_cycle_begin_run of a caller that may wait: the gate, and attached_count. */
+/* State at the last kp_window_begin_run of a caller that may wait: the gate, and attached_count. */
 static _Atomic uint64_t done_gate;
 static _Atomic uint32_t done_attached, attached_count;
 static _Atomic uint32_t unseen, *shown = &unseen; /* number of the window that records, 0: none */
@@ -78,12 +78,12 @@ static void lock_take(struct held *held)
     kp_sigblock_all_begin(&held->stay);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &held->cancel);
     is_holder = true; /* set before the lock is taken: a signal handler in between then waits a bounded time only */
-    pthread_mutex_lock(&cycle_lock);
+    pthread_mutex_lock(&window_lock);
 }
 
 static void lock_give(const struct held *held)
 {
-    pthread_mutex_unlock(&cycle_lock);
+    pthread_mutex_unlock(&window_lock);
     is_holder = false;
     pthread_setcancelstate(held->cancel, NULL);
     kp_sigblock_all_end(&held->stay); /* last: the handler of a pending signal may jump out of here */
@@ -93,14 +93,14 @@ static void lock_give(const struct held *held)
 static bool lock_try(int wait_ms)
 {
     for (int i = 0; i < (is_holder ? 1 : wait_ms); i++) {
-        if (pthread_mutex_trylock(&cycle_lock) == 0) return true;
+        if (pthread_mutex_trylock(&window_lock) == 0) return true;
         kp_io_nap(1000000);
     }
     return false;
 }
 
-void kp_cycle_setup(const struct kp_config *config, const struct kp_schedule *wanted,
-                    const struct kp_source *const *list)
+void kp_window_setup(const struct kp_config *config, const struct kp_schedule *wanted,
+                     const struct kp_source *const *list)
 {
     schedule = *wanted;
     sources = list;
@@ -113,10 +113,10 @@ void kp_cycle_setup(const struct kp_config *config, const struct kp_schedule *wa
 }
 
 /* Window numbers go on, so that a record that was open at the fork belongs to none of the child's windows. */
-void kp_cycle_begin_in_child(const struct kp_schedule *wanted, const struct kp_source *const *list)
+void kp_window_begin_in_child(const struct kp_schedule *wanted, const struct kp_source *const *list)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-    cycle_lock = fresh;
+    window_lock = fresh;
     schedule = *wanted;
     sources = list;
     wanted_bits |= KP_GATE_CHILD;
@@ -165,7 +165,7 @@ static void announce_window(void)
 /* Publishes the recording window's number; workers read it without a lock. */
 static void show_window(uint32_t number) { kp_store_release(shown, number); /* pairs with: children.c:follow */ }
 
-void kp_cycle_show_window(_Atomic uint32_t *word)
+void kp_window_show(_Atomic uint32_t *word)
 {
     struct held held;
     lock_take(&held);
@@ -294,7 +294,7 @@ static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, 
     return has_turned;
 }
 
-void kp_cycle_step(struct kp_thread *thread, uint64_t now)
+void kp_window_step(struct kp_thread *thread, uint64_t now)
 {
     struct kp_transition turn;
     int kept = errno; /* errno of the host, as this runs inside one of its calls */
@@ -330,7 +330,7 @@ static void done_keep(bool may_wait, uint64_t gate, uint32_t attached)
     kp_store_release(&done_gate, gate); /* pairs with: is_done */
 }
 
-void kp_cycle_begin_run(bool may_wait)
+void kp_window_begin_run(bool may_wait)
 {
     if (may_wait && is_done()) return;
     const uint64_t gate = kp_gate_get();
@@ -352,7 +352,7 @@ void kp_cycle_begin_run(bool may_wait)
     done_keep(may_wait, gate, attached);
 }
 
-int kp_cycle_start(void)
+int kp_window_start(void)
 {
     struct held held;
     int err = 0;
@@ -373,7 +373,7 @@ int kp_cycle_start(void)
     return err;
 }
 
-int kp_cycle_stop(void)
+int kp_window_stop(void)
 {
     uint64_t now = kp_ticks();
     struct held held;
@@ -390,7 +390,7 @@ int kp_cycle_stop(void)
 }
 
 /* Does not change the sources' mode: at exit the objects of a C++ library may be destroyed already. */
-bool kp_cycle_end_run(void)
+bool kp_window_end_run(void)
 {
     if (!lock_try(LOCK_WAIT_MS)) return false;
     ended = true;
@@ -398,17 +398,17 @@ bool kp_cycle_end_run(void)
         started ? end_step(kp_ticks()) : 0; /* without a run no clock is read: the host may have disabled the TSC */
     kp_gate_set(kp_gate_make(last_number, KP_GATE_ON));
     close_window(now, true);
-    pthread_mutex_unlock(&cycle_lock);
+    pthread_mutex_unlock(&window_lock);
     return true;
 }
 
-bool kp_cycle_before_fork(void) { return lock_try(FORK_WAIT_MS); }
+bool kp_window_before_fork(void) { return lock_try(FORK_WAIT_MS); }
 
-void kp_cycle_after_fork(void) { pthread_mutex_unlock(&cycle_lock); }
+void kp_window_after_fork(void) { pthread_mutex_unlock(&window_lock); }
 
-bool kp_cycle_ever_recorded(void) { return ever_recorded; }
+bool kp_window_ever_recorded(void) { return ever_recorded; }
 
-bool kp_cycle_is_over(void)
+bool kp_window_schedule_is_over(void)
 {
     struct held held;
     lock_take(&held);
@@ -425,20 +425,20 @@ static bool are_sources_drained(uint64_t end)
     return are_drained;
 }
 
-void kp_cycle_leave(uint32_t number)
+void kp_window_close_cycle(uint32_t number)
 {
     for (const struct kp_source *const *s = sources; *s; s++)
         if ((*s)->close_cycle) (*s)->close_cycle(number);
 }
 
-void kp_cycle_tell(void)
+void kp_window_report_sources(void)
 {
     for (const struct kp_source *const *s = sources; *s; s++)
         if ((*s)->report) (*s)->report();
     kp_procfacts_note_end();
 }
 
-bool kp_cycle_take_closed(struct kp_window *out, bool at_exit)
+bool kp_window_take_drained(struct kp_window *out, bool at_exit)
 {
     struct held held;
     lock_take(&held);
@@ -457,4 +457,4 @@ bool kp_cycle_take_closed(struct kp_window *out, bool at_exit)
     return have;
 }
 
-uint64_t kp_cycle_skipped(void) { return skipped; }
+uint64_t kp_window_skipped(void) { return skipped; }

@@ -23,39 +23,39 @@ struct kp_window {
 
 /* --- window.c --- */
 /* Called once by the constructor. */
-void kp_cycle_setup(const struct kp_config *config, const struct kp_schedule *schedule,
-                    const struct kp_source *const *sources);
+void kp_window_setup(const struct kp_config *config, const struct kp_schedule *schedule,
+                     const struct kp_source *const *sources);
 /* Called when a source has attached (or the API is used): enters the schedule's step 0, or sets the source's mode.
  * Thread-safe. may_wait: false inside dlopen, cuInit or NVTX initialisation, where other threads (perhaps with the GIL)
  * may wait for this one. */
-void kp_cycle_begin_run(bool may_wait);
+void kp_window_begin_run(bool may_wait);
 struct kp_thread;
 /* Called at the end of a step, on a thread inside its hook (thread->inside is set). */
-void kp_cycle_step(struct kp_thread *thread, uint64_t now_ticks);
+void kp_window_step(struct kp_thread *thread, uint64_t now_ticks);
 /* kprof_start(): records from now on whatever the schedule says. 0 or -errno. */
-int kp_cycle_start(void);
+int kp_window_start(void);
 /* kprof_stop(): ends the window; the schedule goes on, but skips its remaining active steps. 0 or -EALREADY. */
-int kp_cycle_stop(void);
+int kp_window_stop(void);
 /* At exit: closes the open window and records no more. False: the lock could not be taken; then change no window. */
-bool kp_cycle_end_run(void);
+bool kp_window_end_run(void);
 /* Takes the lock, so that no thread is in a step (and in torch's callback list) while the process forks. */
-bool kp_cycle_before_fork(void);
-void kp_cycle_after_fork(void); /* only after true */
+bool kp_window_before_fork(void);
+void kp_window_after_fork(void); /* only after true */
 /* In a child that shall record: resets the windows. Inside fork, with no other thread. */
-void kp_cycle_begin_in_child(const struct kp_schedule *schedule, const struct kp_source *const *sources);
+void kp_window_begin_in_child(const struct kp_schedule *schedule, const struct kp_source *const *sources);
 /* Keeps the number of the recording window in *word from now on; 0: none. Any thread, not at a step. */
-void kp_cycle_show_window(_Atomic uint32_t *word);
-bool kp_cycle_ever_recorded(void);
+void kp_window_show(_Atomic uint32_t *word);
+bool kp_window_ever_recorded(void);
 /* Whether the schedule is over: no window is open or waits to be closed, and only kprof_start can open another. */
-bool kp_cycle_is_over(void);
+bool kp_window_schedule_is_over(void);
 /*
  * Takes the oldest ended window, if its sources are drained; the caller then owns it. At exit it does not wait for
  * sources. false: there is none. One thread at a time.
  */
-bool kp_cycle_take_closed(struct kp_window *out, bool at_exit);
-void kp_cycle_tell(void);             /* each source logs its report; on the export thread or the exiting thread */
-void kp_cycle_leave(uint32_t number); /* tells the sources to put no more records into chunks of this window */
-uint64_t kp_cycle_skipped(void);      /* windows not recorded because too many waited for the exporter */
+bool kp_window_take_drained(struct kp_window *out, bool at_exit);
+void kp_window_report_sources(void); /* each source logs its report; on the export thread or the exiting thread */
+void kp_window_close_cycle(uint32_t number); /* tells the sources to put no more records into chunks of this window */
+uint64_t kp_window_skipped(void);            /* windows not recorded because too many waited for the exporter */
 
 /* --- finish.c --- */
 /* had_activity: did the host run any op? */

@@ -84,7 +84,7 @@ static void setup(const char *schedule)
     if (schedule) assert_int_equal(kp_schedule_parse(schedule, &plan, why, sizeof why), 0);
     assert_int_equal(kp_steps_init(&plan, &rule), 0);
     kp_run_set_calls(&(struct kp_run_calls){.open_spool = open_spool});
-    kp_cycle_setup(config, &plan, sources);
+    kp_window_setup(config, &plan, sources);
 }
 
 /* What a source does for one op. */
@@ -102,7 +102,7 @@ static void op(struct kp_thread *t)
 static void step(struct kp_thread *t)
 {
     kp_steps_api();
-    kp_cycle_step(t, kp_ticks());
+    kp_window_step(t, kp_ticks());
 }
 
 struct seen {
@@ -135,8 +135,8 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
     struct kp_window w;
     (void)state;
     setup("skip_first=1,wait=1,warmup=1,active=2,repeat=2");
-    assert_int_equal(kp_cycle_stop(), -EALREADY);
-    kp_cycle_begin_run(false);
+    assert_int_equal(kp_window_stop(), -EALREADY);
+    kp_window_begin_run(false);
     struct kp_thread *t = kp_thread_get();
     assert_non_null(t);
     for (int i = 0; i < 12; i++) {
@@ -151,8 +151,8 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
         assert_int_equal(errno, EXDEV);
     }
     for (uint32_t number = 1; number <= 2; number++) {
-        assert_false(kp_cycle_is_over()); /* a window waits to be closed */
-        assert_true(kp_cycle_take_closed(&w, false));
+        assert_false(kp_window_schedule_is_over()); /* a window waits to be closed */
+        assert_true(kp_window_take_drained(&w, false));
         assert_int_equal(w.number, number);
         assert_int_equal(w.steps, 2);
         assert_int_equal(w.lost,
@@ -166,8 +166,8 @@ static void windows_hold_the_steps_that_torchs_schedule_names(void **state)
         assert_int_equal(s.steps[1], w.first_step + 1);
         assert_int_equal(s.n_open, 0);
     }
-    assert_false(kp_cycle_take_closed(&w, false));
-    assert_true(kp_cycle_is_over());
+    assert_false(kp_window_take_drained(&w, false));
+    assert_true(kp_window_schedule_is_over());
 }
 
 /* A window opened by hand goes on through the schedule's warmup; its save ends both. */
@@ -177,20 +177,20 @@ static void a_window_begun_by_hand_is_not_cut_by_the_schedules_warmup(void **sta
     (void)state;
     setup("wait=2,warmup=2,active=2,repeat=1");
     struct kp_thread *t = kp_thread_get();
-    assert_int_equal(kp_cycle_stop(), -EALREADY);
-    assert_int_equal(kp_cycle_start(), 0);
-    assert_int_equal(kp_cycle_start(), -EALREADY);
+    assert_int_equal(kp_window_stop(), -EALREADY);
+    assert_int_equal(kp_window_start(), 0);
+    assert_int_equal(kp_window_start(), -EALREADY);
     for (int i = 0; i < 6; i++) {
         assert_true(kp_gate_get() & KP_GATE_RECORD);
         assert_int_equal(mode, KP_SOURCE_FULL);
         op(t);
         step(t);
     }
-    assert_true(kp_cycle_take_closed(&w, false));
+    assert_true(kp_window_take_drained(&w, false));
     assert_false(w.cut);
     assert_int_equal(read_cycle(w.number).n_ops, 6);
     assert_int_equal(mode, KP_SOURCE_STEPS);
-    assert_int_equal(kp_cycle_stop(), -EALREADY);
+    assert_int_equal(kp_window_stop(), -EALREADY);
 }
 
 static void after_a_stop_the_schedule_goes_on_with_its_next_cycle(void **state)
@@ -201,9 +201,9 @@ static void after_a_stop_the_schedule_goes_on_with_its_next_cycle(void **state)
     struct kp_thread *t = kp_thread_get();
     step(t); /* NONE -> RECORD */
     op(t);
-    assert_int_equal(kp_cycle_stop(), 0);
+    assert_int_equal(kp_window_stop(), 0);
     assert_int_equal(mode, KP_SOURCE_STEPS);
-    assert_true(kp_cycle_take_closed(&w, false));
+    assert_true(kp_window_take_drained(&w, false));
     assert_false(w.cut);
     step(t);
     step(t);
@@ -215,7 +215,7 @@ static void after_a_stop_the_schedule_goes_on_with_its_next_cycle(void **state)
         op(t);
         step(t);
     }
-    assert_true(kp_cycle_take_closed(&w, false));
+    assert_true(kp_window_take_drained(&w, false));
     assert_int_equal(w.steps, 3);
     assert_int_equal(read_cycle(w.number).n_ops, 3);
 }
@@ -223,18 +223,18 @@ static void after_a_stop_the_schedule_goes_on_with_its_next_cycle(void **state)
 static void a_source_that_attaches_late_is_told_what_to_do(void **state)
 {
     (void)state;
-    assert_int_equal(kp_cycle_start(), 0);
+    assert_int_equal(kp_window_start(), 0);
     mode = KP_SOURCE_OFF;
-    kp_cycle_begin_run(false);
+    kp_window_begin_run(false);
     assert_int_equal(mode, KP_SOURCE_FULL);
     const uint64_t begin = settled_begin;
     settled_begin = 0;
-    kp_cycle_begin_run(false);
+    kp_window_begin_run(false);
     assert_true(begin && settled_begin == begin); /* the same window */
     assert_int_equal(settled_timeout_ms, 0);      /* somebody may wait for who loads a library */
-    kp_cycle_begin_run(true);
+    kp_window_begin_run(true);
     assert_true(settled_timeout_ms > 0);
-    assert_int_equal(kp_cycle_stop(), 0);
+    assert_int_equal(kp_window_stop(), 0);
 }
 
 static void a_handler_that_leaves_a_step_leaves_no_lock_and_cancels_as_before(void **state)
@@ -246,15 +246,15 @@ static void a_handler_that_leaves_a_step_leaves_no_lock_and_cancels_as_before(vo
     assert_int_equal(sigaction(SIGUSR1, &jumps, NULL), 0);
     signals_under_lock = true;
     if (sigsetjmp(away, 1)) has_left = true;
-    else (void)kp_cycle_start();
+    else (void)kp_window_start();
     signals_under_lock = false;
     assert_int_equal(sigaction(SIGUSR1, &as_before, NULL), 0);
     assert_true(has_left);
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel);
     assert_int_equal(cancel, PTHREAD_CANCEL_ENABLE);
-    assert_true(kp_cycle_before_fork()); /* nobody holds the lock */
-    kp_cycle_after_fork();
-    assert_int_equal(kp_cycle_stop(), 0);
+    assert_true(kp_window_before_fork()); /* nobody holds the lock */
+    kp_window_after_fork();
+    assert_int_equal(kp_window_stop(), 0);
 }
 
 static int first_kinds(void *context, const struct kp_event *e)
@@ -272,7 +272,7 @@ static void what_a_source_puts_as_it_settles_comes_before_the_step(void **state)
     uint32_t kinds = 0;
     struct kp_thread *t = kp_thread_get();
     (void)state;
-    while (kp_cycle_take_closed(&w, false)) {}
+    while (kp_window_take_drained(&w, false)) {}
     setup("wait=1,active=1,repeat=9");
     settled_begin = 0;
     puts_at_settle = true;
@@ -280,7 +280,7 @@ static void what_a_source_puts_as_it_settles_comes_before_the_step(void **state)
     puts_at_settle = false;
     op(t);
     step(t);
-    assert_true(kp_cycle_take_closed(&w, false));
+    assert_true(kp_window_take_drained(&w, false));
     assert_true(w.begin == settled_begin);
     assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
     assert_int_equal(kp_reader_events(r, w.number, first_kinds, &kinds), 0);
@@ -308,14 +308,14 @@ static void steps_do_not_touch(void **state)
     char why[200];
     struct kp_thread *t = kp_thread_get();
     (void)state;
-    while (kp_cycle_take_closed(&w, false)) {}
+    while (kp_window_take_drained(&w, false)) {}
     setup("wait=1,active=8,repeat=1");
     uint64_t last = 0;
     for (int i = 0; i < 9; i++) {
         kp_steps_api();
-        kp_cycle_step(t, last = kp_ticks());
+        kp_window_step(t, last = kp_ticks());
     }
-    assert_true(kp_cycle_take_closed(&w, false));
+    assert_true(kp_window_take_drained(&w, false));
     assert_int_equal(w.steps, 8);
     assert_true(w.end >= last + 8); /* the op that ended at `last` ends before its step, and both before the window */
     assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
@@ -331,22 +331,22 @@ static void seconds_give_way_to_the_first_real_step(void **state)
     struct kp_window w;
     struct kp_thread *t = kp_thread_get();
     (void)state;
-    while (kp_cycle_take_closed(&w, false)) {}
+    while (kp_window_take_drained(&w, false)) {}
     const struct kp_step_rule was = rule;
     rule.kind = KP_RULE_AUTO;
     setup("wait=1,active=20,repeat=1");
     for (uint64_t i = 100; i < 135; i++)
-        if (kp_steps_time(i * second, true)) kp_cycle_step(t, kp_ticks());
+        if (kp_steps_time(i * second, true)) kp_window_step(t, kp_ticks());
     assert_int_equal(kp_steps_source(), KP_STEP_TIME);
-    assert_false(kp_cycle_take_closed(&w, false)); /* its window is open */
+    assert_false(kp_window_take_drained(&w, false)); /* its window is open */
     for (int i = 0; i < 21; i++)
-        if (kp_steps_api()) kp_cycle_step(t, kp_ticks());
-    assert_true(kp_cycle_take_closed(&w, false)); /* of seconds */
+        if (kp_steps_api()) kp_window_step(t, kp_ticks());
+    assert_true(kp_window_take_drained(&w, false)); /* of seconds */
     assert_true(w.steps < 20 && w.steps > 0);
-    assert_true(kp_cycle_take_closed(&w, false)); /* of steps, all of them */
+    assert_true(kp_window_take_drained(&w, false)); /* of steps, all of them */
     assert_int_equal(w.first_step, 1);
     assert_int_equal(w.steps, 20);
-    assert_false(kp_cycle_take_closed(&w, false));
+    assert_false(kp_window_take_drained(&w, false));
     rule = was;
 }
 
@@ -355,14 +355,14 @@ static void a_drop_counts_for_one_window_only(void **state)
     struct kp_window w;
     uint64_t lost = 0;
     (void)state;
-    while (kp_cycle_take_closed(&w, false)) {}
+    while (kp_window_take_drained(&w, false)) {}
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(kp_cycle_start(), 0);
+        assert_int_equal(kp_window_start(), 0);
         kp_loss_count(KP_KIND_OP, KP_LOSS_NO_SLOT);
-        assert_int_equal(kp_cycle_stop(), 0);
+        assert_int_equal(kp_window_stop(), 0);
         kp_loss_count(KP_KIND_OP, KP_LOSS_NO_SLOT); /* after its end */
     }
-    while (kp_cycle_take_closed(&w, false)) lost += w.lost;
+    while (kp_window_take_drained(&w, false)) lost += w.lost;
     assert_int_equal(lost, 3);
 }
 
@@ -371,20 +371,20 @@ static void what_is_open_at_exit_is_closed_there_and_says_so(void **state)
     struct kp_window w;
     (void)state;
     struct kp_thread *t = kp_thread_get();
-    assert_int_equal(kp_cycle_start(), 0);
+    assert_int_equal(kp_window_start(), 0);
     mode = KP_SOURCE_OFF;
     op(t);
     step(t);
     op(t);
-    assert_true(kp_cycle_end_run());
+    assert_true(kp_window_end_run());
     assert_int_equal(mode, KP_SOURCE_OFF); /* nobody was called */
-    assert_true(kp_cycle_take_closed(&w, false));
+    assert_true(kp_window_take_drained(&w, false));
     assert_true(w.cut);
     assert_int_equal(read_cycle(w.number).n_ops, 2);
     assert_false(kp_gate_get() & (KP_GATE_RECORD | KP_GATE_WARM));
-    assert_int_equal(kp_cycle_start(), -ESHUTDOWN);
+    assert_int_equal(kp_window_start(), -ESHUTDOWN);
     step(t);
-    assert_false(kp_cycle_take_closed(&w, false));
+    assert_false(kp_window_take_drained(&w, false));
     kp_record_close(true);
 }
 
