@@ -6,7 +6,7 @@
  * Owns:      the variables below; boot.c sets them
  * Locks:     the turn (an atomic flag): exit waits for its holder, for a bounded time
  * On fail:   before boot.c has set them the run is not active, and every call up does nothing
- * Safe in:   signal handlers: functions that only load a variable; after fork yes (kp_run_begin_in_child)
+ * Safe in:   signal handlers: functions that only load a variable; after fork yes (kp_run_forget)
  */
 #include "preload/run.h"
 
@@ -178,7 +178,7 @@ void kp_run_turn_close(void)
     kp_run_turn_end();
 }
 
-void kp_run_begin_in_child(void)
+void kp_run_forget(void)
 {
     kp_store_relaxed(&spool_failed, 0);
     kp_store_relaxed(&has_worked, false);

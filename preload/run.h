@@ -69,7 +69,7 @@ bool kp_run_may_log(void);
  */
 bool kp_parent_lacks(const char *setting);
 /* Inside fork, in a child that shall record: resets the state inherited from the parent. */
-void kp_run_begin_in_child(void);
+void kp_run_forget(void);
 
 /* --- folders --- */
 /* Makes both paths absolute, since the host may call chdir before anything is written. */

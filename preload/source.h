@@ -59,7 +59,7 @@ struct kp_source {
     void (*after_fork)(bool is_child);
     /* Inside fork, in a child that shall record (KPROF_CHILDREN): resets all state inherited from the parent. No
      * record, thread or lock. NULL: this source does not record in children. */
-    void (*begin_in_child)(void);
+    void (*forget)(void);
     /* It records from the start, before any op: attaching counts as first activity. */
     bool starts_active;
 };

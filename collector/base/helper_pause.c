@@ -7,7 +7,7 @@
  * Locks:     `turn`, an atomic flag, for a whole pause. A caller that waited TURN_MS for it goes on without a pause.
  * Memory:    none
  * On fail:   a thread that does not end in time keeps running. A thread that cannot be started again is logged once.
- * Safe in:   signal handlers yes, if the host's own call is. In a forked child kp_helpers_after_fork comes first.
+ * Safe in:   signal handlers yes, if the host's own call is. In a forked child kp_helpers_forget comes first.
  */
 #include "collector/base/kp_helper_pause.h"
 
@@ -146,7 +146,7 @@ void kp_helpers_resume(void)
     atomic_flag_clear_explicit(&turn, memory_order_release);
 }
 
-void kp_helpers_after_fork(void)
+void kp_helpers_forget(void)
 {
     kp_store_relaxed(&row_count, 0);
     kp_store_relaxed(&wanted, 0);

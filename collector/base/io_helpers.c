@@ -7,7 +7,7 @@
  * Locks:     none
  * Memory:    a few bytes of the arena for each thread
  * On fail:   -errno; nothing is logged here
- * Safe in:   signal handlers no; in a forked child kp_io_after_fork comes first
+ * Safe in:   signal handlers no; in a forked child kp_io_forget comes first
  */
 #include "collector/base/kp_io.h"
 
@@ -192,7 +192,7 @@ static void end_as_main(void)
     if (code) syscall(SYS_exit, (int)(code >> 8 & 0xff));
 }
 
-void kp_io_after_fork(void)
+void kp_io_forget(void)
 {
     kp_store_relaxed(&helpers, 0);
     kp_store_relaxed(&leaving, 0);

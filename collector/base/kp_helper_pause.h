@@ -29,6 +29,6 @@ void kp_helpers_sleep(uint64_t ns); /* ends early when a pause begins */
  */
 bool kp_helpers_pause(uint32_t timeout_ms);
 void kp_helpers_resume(void); /* after kp_helpers_pause returned true */
-void kp_helpers_after_fork(void);
+void kp_helpers_forget(void);
 
 #endif

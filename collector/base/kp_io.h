@@ -118,6 +118,6 @@ bool kp_io_helpers_alone(void);
 uint32_t kp_io_helpers(void);    /* the number of helper threads */
 void kp_io_helpers_settle(void); /* waits until the kernel has removed the last thread that ended, 10 ms at most */
 #define KP_IO_NICE 5             /* of most helper threads */
-void kp_io_after_fork(void);     /* in the child: no helper thread exists */
+void kp_io_forget(void);         /* in the child: no helper thread exists */
 
 #endif

@@ -7,7 +7,7 @@
  * Locks:     none; both stacks are lock-free. The upper half of each head is a tag. It tells a slow pop that the
  *            stack changed, even when the same chunk is on top again.
  * On fail:   NULL; the caller counts a drop. Never blocks.
- * Safe in:   signal handlers yes; after fork no (kp_chunk_after_fork first)
+ * Safe in:   signal handlers yes; after fork no (kp_chunk_forget first)
  *
  *   FREE --take--> OWNED(cycle) --its thread exits--> ORPHAN(cycle) --adopt--> OWNED(cycle)
  *    ^               |                                   |
@@ -313,7 +313,7 @@ void kp_chunk_touch_free(uint32_t most)
         }
 }
 
-void kp_chunk_after_fork(void)
+void kp_chunk_forget(void)
 {
     kp_store_relaxed(&free_stack.head, 0);
     kp_store_relaxed(&orphan_stack.head, 0);

@@ -6,7 +6,7 @@
  * Owns:      the current chunk of frames
  * Locks:     none
  * On fail:   0, counted
- * Safe in:   signal handlers yes; after fork no (kp_frame_after_fork first)
+ * Safe in:   signal handlers yes; after fork no (kp_frame_forget first)
  */
 #include "collector/record/record_internal.h"
 
@@ -28,4 +28,4 @@ uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around)
     return cell;
 }
 
-void kp_frame_after_fork(void) { kp_store_relaxed(&cells.room_at, 0); }
+void kp_frame_forget(void) { kp_store_relaxed(&cells.room_at, 0); }

@@ -225,6 +225,6 @@ void kp_record_drop_pages(void);
  */
 void kp_record_close(bool unlink_file);
 /* In a forked child: forgets the writer thread, never touches the parent's file. Called by the at-fork handler. */
-void kp_record_after_fork(void);
+void kp_record_forget(void);
 
 #endif

@@ -38,7 +38,7 @@ void kp_loss_open(struct kp_file_head *head)
     kp_store_release(&rows, head->loss); /* pairs with: loss.c:kp_loss_count */
 }
 
-void kp_loss_after_fork(void)
+void kp_loss_forget(void)
 {
     for (int kind = 0; kind < KP_KIND_N; kind++)
         for (int reason = 0; reason < KP_LOSS_N; reason++) kp_store_relaxed(&early[kind][reason], 0);

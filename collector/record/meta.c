@@ -6,7 +6,7 @@
  * Owns:      the current chunk of meta records, and one in reserve. So a cycle's end finds room although events have
  *            taken every other chunk.
  * Locks:     one mutex, held for a few stores and looks at the clock. The writer only tries it
- * Safe in:   signal handlers no; after fork no (kp_meta_after_fork makes a new mutex)
+ * Safe in:   signal handlers no; after fork no (kp_meta_forget makes a new mutex)
  */
 #include "collector/record/record_internal.h"
 
@@ -135,7 +135,7 @@ int kp_record_note(const char *key, const char *value)
     return rc;
 }
 
-void kp_meta_after_fork(void)
+void kp_meta_forget(void)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     lock = fresh; /* its owner may be a thread that the child does not have */

@@ -5,7 +5,7 @@
  * Called by: boot and cycle code; never a hook
  * Locks:     one mutex around open and close
  * On fail:   one log line says what failed. No file is left on disk, and nothing is recorded.
- * Safe in:   signal handlers no; kp_record_after_fork belongs to the child side of fork
+ * Safe in:   signal handlers no; kp_record_forget belongs to the child side of fork
  */
 #include "collector/record/record_internal.h"
 
@@ -49,10 +49,10 @@ int kp_record_open(const struct kp_record_options *options)
         KP_LOG_ONCE(0, "nothing is recorded: no file can be made in %s (%s); KPROF_DIR names another folder",
                     options->dir, kp_log_error_text(rc)); /* once also for forked children */
         kp_store_release(&kp_spool.state, KP_SPOOL_NONE);
-        kp_meta_after_fork();
-        kp_string_after_fork();
-        kp_frame_after_fork();
-        kp_chunk_after_fork();
+        kp_meta_forget();
+        kp_string_forget();
+        kp_frame_forget();
+        kp_chunk_forget();
         kp_spool_abandon();
     }
     pthread_mutex_unlock(&lock);
@@ -121,18 +121,18 @@ void kp_record_close(bool unlink_file)
     pthread_mutex_unlock(&lock);
 }
 
-void kp_record_after_fork(void)
+void kp_record_forget(void)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     lock = fresh;
     waiting_count = 0;
-    kp_thread_after_fork();
-    kp_writer_after_fork();
-    kp_wakeup_after_fork();
-    kp_meta_after_fork();
-    kp_string_after_fork();
-    kp_frame_after_fork();
-    kp_chunk_after_fork();
-    kp_loss_after_fork();
+    kp_thread_forget();
+    kp_writer_forget();
+    kp_wakeup_forget();
+    kp_meta_forget();
+    kp_string_forget();
+    kp_frame_forget();
+    kp_chunk_forget();
+    kp_loss_forget();
     kp_spool_forget(); /* the parent's file stays mapped here, untouched */
 }

@@ -94,7 +94,7 @@ uint64_t kp_chunk_taken(void);         /* chunks taken since open */
 void kp_chunk_set_mark(uint32_t mark); /* a stock below it wakes the writer */
 uint64_t kp_order_next(void);
 uint64_t kp_chunk_events(uint32_t cycle);
-void kp_chunk_after_fork(void);
+void kp_chunk_forget(void);
 
 /* ---- cells.c: cells of KP_STR_CELL bytes, never recycled ---- */
 
@@ -108,15 +108,15 @@ uint32_t kp_cells_cut(struct kp_cells *cells, uint32_t bytes); /* the first cell
 
 uint32_t kp_thread_count(void);                    /* alive now */
 bool kp_thread_is_gone(const struct kp_thread *t); /* the thread has exited */
-void kp_thread_after_fork(void);
+void kp_thread_forget(void);
 int kp_string_open(void);
-void kp_string_after_fork(void);
-void kp_frame_after_fork(void);
+void kp_string_forget(void);
+void kp_frame_forget(void);
 void kp_loss_open(struct kp_file_head *head);
-void kp_loss_after_fork(void);
+void kp_loss_forget(void);
 int kp_meta_open(void);
 bool kp_meta_clock_try(void); /* kp_record_clock for the writer; false: the lock is taken, try again */
-void kp_meta_after_fork(void);
+void kp_meta_forget(void);
 void kp_quiesce_open(void);
 bool kp_quiesce_is_pending(uint32_t cycle); /* a wait for this cycle, or a later one, ran out of time */
 
@@ -127,7 +127,7 @@ bool kp_quiesce_is_pending(uint32_t cycle); /* a wait for this cycle, or a later
 enum kp_wakeup { KP_WAKEUP_WRITER, KP_WAKEUP_TICKER, KP_WAKEUPS };
 void kp_wakeup_wake(enum kp_wakeup whose);              /* ends its sleep, or the next one */
 void kp_wakeup_wait(enum kp_wakeup whose, uint64_t ns); /* at most so long */
-void kp_wakeup_after_fork(void);
+void kp_wakeup_forget(void);
 struct kp_life {
     _Atomic uint32_t stage, tid;
     uint32_t rounds; /* the thread's own */
@@ -143,9 +143,9 @@ void kp_life_close(struct kp_life *life, void (*wake)(void)); /* asks it to end 
 void kp_ticker_open(void (*tick)(void));
 void kp_ticker_beat(void); /* the writer, each round */
 void kp_ticker_close(void);
-void kp_ticker_after_fork(void);
+void kp_ticker_forget(void);
 int kp_writer_open(void (*tick)(void));
 void kp_writer_close(void);
-void kp_writer_after_fork(void);
+void kp_writer_forget(void);
 
 #endif

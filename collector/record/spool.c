@@ -8,7 +8,7 @@
  *            segment is allocated on disk, mapped and touched before a hook sees it. So no store of a hook waits for
  *            disk space or dies by SIGBUS.
  * On fail:   the file keeps its size; records that find no chunk are counted by reason
- * Safe in:   signal handlers no; after fork no (kp_record_after_fork forgets it all)
+ * Safe in:   signal handlers no; after fork no (kp_record_forget forgets it all)
  */
 #include "collector/record/record_internal.h"
 

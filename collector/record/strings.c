@@ -7,7 +7,7 @@
  * Locks:     none. A thread writes the text to the file, then claims a slot by one compare-and-swap. A thread that
  *            loses to the same text uses the winner's id. Its own cell stays as a harmless duplicate.
  * On fail:   id 0 ("name lost"), counted
- * Safe in:   signal handlers yes; after fork no (kp_string_after_fork first)
+ * Safe in:   signal handlers yes; after fork no (kp_string_forget first)
  *
  *   slot = hash's upper half << 32 | cell, or 0 when empty       cell = offset in the file / KP_STR_CELL
  */
@@ -119,7 +119,7 @@ int kp_string_open(void)
     return 0;
 }
 
-void kp_string_after_fork(void)
+void kp_string_forget(void)
 {
     kp_map_free((void *)kp_load_relaxed(&table), KP_STRING_SLOTS * sizeof(uint64_t));
     kp_store_relaxed(&table, NULL);

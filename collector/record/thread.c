@@ -169,7 +169,7 @@ bool kp_thread_is_gone(const struct kp_thread *t)
     return gone;
 }
 
-void kp_thread_after_fork(void)
+void kp_thread_forget(void)
 {
     uint32_t made = kp_load_relaxed(&key_made);
     if (made) pthread_setspecific((pthread_key_t)(made - 1), NULL);

@@ -6,7 +6,7 @@
  * Owns:      boot's tick
  * Locks:     none; sleeps in a futex for at most one tick. The tick takes locks of the loader and of finish.c
  * On fail:   where no second thread can be had, the writer runs the tick, as it runs all else
- * Safe in:   signal handlers only kp_ticker_wake; after fork the thread does not exist (kp_ticker_after_fork)
+ * Safe in:   signal handlers only kp_ticker_wake; after fork the thread does not exist (kp_ticker_forget)
  */
 #include "collector/record/record_internal.h"
 
@@ -60,7 +60,7 @@ void kp_ticker_close(void)
     kp_life_close(&life, kp_ticker_wake);
 }
 
-void kp_ticker_after_fork(void)
+void kp_ticker_forget(void)
 {
     kp_life_none(&life);
     kp_store_relaxed(&is_writers, false);

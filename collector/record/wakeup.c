@@ -5,7 +5,7 @@
  * Called by: any thread (wake), the writer and the ticker, each on its own word (wait)
  * Locks:     none; a futex
  * Safe in:   signal handlers: kp_writer_wake and kp_wakeup_wake, which keep errno. In a forked child
- *            kp_wakeup_after_fork comes first.
+ *            kp_wakeup_forget comes first.
  */
 #include "collector/record/record_internal.h"
 
@@ -36,7 +36,7 @@ void kp_wakeup_wait(enum kp_wakeup whose, uint64_t ns)
     kp_exchange_acq_rel(is_due, 0); /* pairs with: wakeup.c:kp_wakeup_wake; a wake from here on ends the next wait */
 }
 
-void kp_wakeup_after_fork(void)
+void kp_wakeup_forget(void)
 {
     for (int i = 0; i < KP_WAKEUPS; i++) kp_store_relaxed(&words[i].is_due, 0);
 }

@@ -6,7 +6,7 @@
  * Owns:      the number of chunks to keep ready: half a second's use, within fixed limits
  * Locks:     none; sleeps in a futex for at most one tick. Host threads wait for chunks with any lock held, the
  *            loader's too, so it takes none that a host thread may hold (docs/concurrency.md)
- * Safe in:   signal handlers no; after fork the thread does not exist (kp_writer_after_fork)
+ * Safe in:   signal handlers no; after fork the thread does not exist (kp_writer_forget)
  */
 #include "collector/record/record_internal.h"
 
@@ -120,8 +120,8 @@ void kp_writer_close(void)
     kp_life_close(&life, kp_writer_wake);
 }
 
-void kp_writer_after_fork(void)
+void kp_writer_forget(void)
 {
     kp_life_none(&life);
-    kp_ticker_after_fork();
+    kp_ticker_forget();
 }

@@ -146,7 +146,7 @@ void kp_calltrace_pop(struct kp_calltrace_calls *c);
 void kp_calltrace_under_find(struct kp_calltrace_calls *c);
 /* Ends the calls that were unwound, and frees those that can never return. `slot`: the top of the owner's stack. */
 void kp_calltrace_settle(struct kp_calltrace_calls *c, uintptr_t slot, uint64_t gate, uint64_t now);
-void kp_calltrace_begin_in_child(void);
+void kp_calltrace_forget(void);
 void kp_calltrace_thread_dies(struct kp_thread *t);
 
 /* --- stubtable.c --- */

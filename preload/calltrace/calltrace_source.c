@@ -286,10 +286,10 @@ static void report(void)
     say(&r, &hidden, hooked);
 }
 
-static void begin_in_child(void)
+static void forget(void)
 {
     if (!globs || is_refused) return;
-    kp_calltrace_begin_in_child();
+    kp_calltrace_forget();
     kp_store_relaxed(&kp_calltrace_armed, true);
     kp_gate_set(kp_gate_get() | KP_GATE_CHILD_PENDING);
 }
@@ -301,6 +301,6 @@ const struct kp_source kp_calltrace_source = {
     .set_mode = set_mode,
     .had_activity = had_activity,
     .report = report,
-    .begin_in_child = begin_in_child,
+    .forget = forget,
     .starts_active = true,
 };

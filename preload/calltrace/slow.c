@@ -233,7 +233,7 @@ uintptr_t kp_calltrace_enter_slow(struct kp_calltrace_row *row, uintptr_t *slot)
 }
 
 /* The child's spool is new, so names get new ids. Calls that were open at the fork still return by their exit stubs. */
-void kp_calltrace_begin_in_child(void)
+void kp_calltrace_forget(void)
 {
     for (uint32_t i = 0; i < kp_calltrace_rows_used(); i++) kp_store_relaxed(&kp_calltrace_rows[i].id, 0);
 }

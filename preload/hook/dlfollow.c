@@ -132,7 +132,7 @@ bool kp_hook_before_fork(void) { return !is_inside && take_turn(); }
 
 void kp_hook_after_fork(void) { atomic_flag_clear_explicit(&scanning, memory_order_release); }
 
-void kp_hook_begin_in_child(void)
+void kp_hook_forget(void)
 {
     if (is_inside) return;
     kp_store_relaxed(&is_telling, false);

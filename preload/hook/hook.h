@@ -126,6 +126,6 @@ void kp_hook_scan(void);
 /* On the forking thread. After true, no helper thread enters the loader until kp_hook_after_fork (in the parent). */
 bool kp_hook_before_fork(void);
 void kp_hook_after_fork(void);
-void kp_hook_begin_in_child(void); /* in a child that shall record: frees the turn of a thread that is gone */
+void kp_hook_forget(void); /* in a child that shall record: frees the turn of a thread that is gone */
 
 #endif

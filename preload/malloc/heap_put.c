@@ -66,7 +66,7 @@ int kp_heap_put_setup(void)
 
 /* Opens lanes for the child: the parent's may write to the parent's chunks. Without memory it has none, and what would
  * go there is not recorded. */
-void kp_heap_put_begin_in_child(void)
+void kp_heap_put_forget(void)
 {
     const int err = kp_heap_put_setup();
     for (int i = 0; i < LANES; i++) {

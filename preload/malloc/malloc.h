@@ -29,7 +29,7 @@ uint32_t kp_heap_map_taps_make(struct kp_tap taps[KP_HEAP_TAPS_MAX]); /* mmap, m
 extern bool kp_heap_is_traced;                 /* true: each block is recorded; false: blocks are counted */
 extern size_t (*kp_heap_size_of)(void *block); /* malloc_usable_size; NULL: this allocator has none */
 int kp_heap_put_setup(void);                   /* 0 or -ENOMEM */
-void kp_heap_put_begin_in_child(void);
+void kp_heap_put_forget(void);
 /* Record that a block was allocated or freed; flags: KP_HEAP_*. `live`: the block's size for the heap counter. */
 void kp_heap_put_taken(void *block, size_t bytes, int64_t live, uint32_t flags);
 void kp_heap_put_given(void *block, size_t bytes, int64_t live, uint32_t flags);

@@ -73,10 +73,10 @@ static void set_mode(enum kp_source_mode unused) { (void)unused; }
 
 static bool had_activity(void) { return true; }
 
-static void begin_in_child(void)
+static void forget(void)
 {
     if (mode == KP_HEAP_OFF || is_refused) return;
-    kp_heap_put_begin_in_child();
+    kp_heap_put_forget();
     kp_gate_set(kp_gate_get() | KP_GATE_CHILD_PENDING);
 }
 
@@ -87,6 +87,6 @@ const struct kp_source kp_heap_source = {
     .set_mode = set_mode,
     .had_activity = had_activity,
     .modules_changed = modules_changed,
-    .begin_in_child = begin_in_child,
+    .forget = forget,
     .starts_active = true,
 };

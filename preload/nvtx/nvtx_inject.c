@@ -68,5 +68,5 @@ const struct kp_source kp_nvtx_source = {
     .attach = is_injected,
     .set_mode = set_mode,
     .had_activity = is_injected,
-    .begin_in_child = kp_nvtx_texts_forget,
+    .forget = kp_nvtx_texts_forget,
 };

@@ -245,7 +245,7 @@ static bool attach(void)
 }
 
 /* Other state is kept by window number, and a child's windows have other numbers than the parent's. */
-static void begin_in_child(void) { kp_store_relaxed(&watched_cycle, 0); }
+static void forget(void) { kp_store_relaxed(&watched_cycle, 0); }
 
 const struct kp_source kp_python_source = {
     .name = "python",
@@ -253,5 +253,5 @@ const struct kp_source kp_python_source = {
     .attach = attach,
     .set_mode = set_mode,
     .wait_ready = wait_ready,
-    .begin_in_child = begin_in_child,
+    .forget = forget,
 };

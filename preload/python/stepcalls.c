@@ -142,11 +142,11 @@ static bool attach(void)
 
 static void set_mode(enum kp_source_mode mode) { (void)mode; }
 
-static void begin_in_child(void) {}
+static void forget(void) {}
 
 const struct kp_source kp_stepcalls_source = {
     .name = "stepcalls",
     .attach = attach,
     .set_mode = set_mode,
-    .begin_in_child = begin_in_child,
+    .forget = forget,
 };

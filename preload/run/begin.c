@@ -7,7 +7,7 @@
  * Owns:      whether the run has begun
  * Locks:     `attaching` (an atomic flag, never waited for)
  * On fail:   without the thread kprof-clock a line is logged, and no step is counted by time
- * Safe in:   after fork: kp_begin_in_child comes first
+ * Safe in:   after fork: kp_begin_forget comes first
  */
 #include "preload/run/begin.h"
 
@@ -139,7 +139,7 @@ void kp_begin_modules_changed(void)
     errno = saved;
 }
 
-void kp_begin_in_child(void)
+void kp_begin_forget(void)
 {
     kp_store_relaxed(&is_asked, false);
     kp_store_relaxed(&attaching, 0);

@@ -14,7 +14,7 @@ void kp_begin_setup(const struct kp_config *config, const struct kp_schedule *sc
 void kp_begin_modules_changed(void);
 /* Once a process, at the first activity. */
 void kp_begin_first_activity(void);
-/* Inside fork, in a child that shall record: no run has begun. */
-void kp_begin_in_child(void);
+/* Inside fork, in a child that shall record: its own run has not begun. */
+void kp_begin_forget(void);
 
 #endif

@@ -70,7 +70,7 @@ void kp_finish_setup(const struct kp_config *settings, const struct kp_schedule 
     if (is_command) kp_log_keep(); /* programs such as ls close their standard error before they exit */
 }
 
-void kp_finish_begin_in_child(void)
+void kp_finish_forget(void)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     finish_lock = fresh;

@@ -72,19 +72,19 @@ static void begin_in_child(void)
     const bool was_worker = kp_run_is_worker();
     kp_children_forked();
     if (!was_worker && kp_run_is_worker()) kp_run_move_to_children();
-    kp_io_after_fork();
-    kp_helpers_after_fork();
-    kp_hook_begin_in_child();
-    kp_unwind_begin_in_child(); /* frames kept so far are in the parent's file */
-    kp_run_begin_in_child();
-    kp_begin_in_child();
+    kp_io_forget();
+    kp_helpers_forget();
+    kp_hook_forget();
+    kp_unwind_forget(); /* frames kept so far are in the parent's file */
+    kp_run_forget();
+    kp_begin_forget();
     const struct kp_source *const *sources = kp_sources_of_child(lost_sources);
     kp_steps_start_over(schedule);
-    kp_window_begin_in_child(schedule, sources);
-    kp_finish_begin_in_child();
+    kp_window_forget(schedule, sources);
+    kp_finish_forget();
     kp_gate_set(kp_gate_make(0, KP_GATE_ON));
     kp_run_set_active(true);
-    for (size_t i = 0; sources[i]; i++) sources[i]->begin_in_child();
+    for (size_t i = 0; sources[i]; i++) sources[i]->forget();
 }
 
 static void after_fork_in_child(void)
@@ -95,7 +95,7 @@ static void after_fork_in_child(void)
     kp_gate_set(0); /* already wiped, unless a test turned that off (gate.c) */
     goes_on &= kp_run_set_active(false);
     kp_log_release();
-    kp_record_after_fork();
+    kp_record_forget();
     if (goes_on) begin_in_child();
     errno = saved;
 }

@@ -88,7 +88,7 @@ const struct kp_source *const *kp_sources_of_child(uint32_t lost)
 {
     uint32_t n = 0;
     for (size_t i = 0; kp_sources[i]; i++) {
-        is_out[i] = !kp_sources[i]->begin_in_child || lost >> i & 1;
+        is_out[i] = !kp_sources[i]->forget || lost >> i & 1;
         if (!is_out[i]) child_sources[n++] = kp_sources[i];
         else attached[i] = false;
     }

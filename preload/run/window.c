@@ -113,7 +113,7 @@ void kp_window_setup(const struct kp_config *config, const struct kp_schedule *w
 }
 
 /* Window numbers go on, so that a record that was open at the fork belongs to none of the child's windows. */
-void kp_window_begin_in_child(const struct kp_schedule *wanted, const struct kp_source *const *list)
+void kp_window_forget(const struct kp_schedule *wanted, const struct kp_source *const *list)
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     window_lock = fresh;

@@ -42,7 +42,7 @@ bool kp_window_end_run(void);
 bool kp_window_before_fork(void);
 void kp_window_after_fork(void); /* only after true */
 /* In a child that shall record: resets the windows. Inside fork, with no other thread. */
-void kp_window_begin_in_child(const struct kp_schedule *schedule, const struct kp_source *const *sources);
+void kp_window_forget(const struct kp_schedule *schedule, const struct kp_source *const *sources);
 /* Keeps the number of the recording window in *word from now on; 0: none. Any thread, not at a step. */
 void kp_window_show(_Atomic uint32_t *word);
 bool kp_window_ever_recorded(void);
@@ -60,7 +60,7 @@ uint64_t kp_window_skipped(void);            /* windows not recorded because too
 /* --- finish.c --- */
 /* had_activity: did the host run any op? */
 void kp_finish_setup(const struct kp_config *config, const struct kp_schedule *schedule, bool (*had_activity)(void));
-void kp_finish_begin_in_child(void);
+void kp_finish_forget(void);
 /* kprof-tick, each tick: closes windows and hands them to the export thread. */
 void kp_finish_tick(void);
 /* At exit: finishes the remaining windows on the calling thread and logs the closing line. */

@@ -140,13 +140,13 @@ static void after_fork(bool is_child)
 
 /* The callbacks that the parent registered are registered in the child too. A thread that was applying a mode is gone.
  * Activity counts from 0, so that the child sees its own. */
-static void begin_in_child(void)
+static void forget(void)
 {
     kp_store_relaxed(&applying, 0);
     kp_torch_comms_forget();
     kp_store_relaxed(&worked, false);
     kp_store_relaxed(&worked_lately, false);
-    if (wants_native) kp_unwind_begin_in_child();
+    if (wants_native) kp_unwind_forget();
     if (kp_load_relaxed(&attached) && !kp_load_relaxed(&work_handle)) work_hook();
 }
 
@@ -251,6 +251,6 @@ const struct kp_source kp_torch_source = {
     .had_activity_since = had_activity_since,
     .before_fork = before_fork,
     .after_fork = after_fork,
-    .begin_in_child = begin_in_child,
+    .forget = forget,
     .modules_changed = modules_changed,
 };

@@ -64,7 +64,7 @@ extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden"))), _end[
 
 uint32_t kp_unwind_generation(void) { return kp_load_acquire(&generation); /* pairs with: kp_unwind_modules_changed */ }
 
-void kp_unwind_begin_in_child(void)
+void kp_unwind_forget(void)
 {
     atomic_flag_clear_explicit(&is_busy, memory_order_relaxed); /* the parent's thread that held it is gone */
     kp_add_acq_rel(&generation, 1);                             /* pairs with: kp_unwind_generation */

@@ -18,7 +18,7 @@ void kp_unwind_setup(void);
 void kp_unwind_modules_changed(void);
 
 /* In a forked child that records: its spool is new, so frames are written to it again. */
-void kp_unwind_begin_in_child(void);
+void kp_unwind_forget(void);
 
 /*
  * Stores the calling thread's return addresses, innermost first, without those of this library, at most `most`. Returns

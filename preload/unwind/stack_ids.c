@@ -6,7 +6,7 @@
  * Owns:      struct seen, one a thread: stacks met lately; tables of all frames written so far
  * Locks:     none. Memory: 92 KB of address space a thread; 16 MB of it for the first table, 64 and 256 for the others.
  * On fail:   0, or the stack without its inner frames: no room for more frames in table or file
- * Safe in:   signal handlers yes; after fork no (kp_unwind_begin_in_child first)
+ * Safe in:   signal handlers yes; after fork no (kp_unwind_forget first)
  *
  * A stack is the id of its innermost frame, and each frame names its caller. So stacks share their common frames. All
  * return addresses are read each time. A stack that this thread met lately is found by their hash. Another stack is

@@ -215,7 +215,7 @@ static int run_child(void)
     snprintf(path, sizeof path, "%s", kp_record_path());
     kp_record_close(true); /* not ours: nothing happens */
     if (access(path, F_OK) != 0) return 4;
-    kp_record_after_fork();
+    kp_record_forget();
     if (kp_thread_self || kp_thread_first() || kp_loss_total() || parents) return 5;
     open_spool(64, NULL);
     if (strcmp(path, kp_record_path()) == 0) return 6;

@@ -235,7 +235,7 @@ static inline void spool_forget(bool unlink_file)
 {
     kp_gate_set(0);
     kp_record_close(unlink_file);
-    kp_record_after_fork();
+    kp_record_forget();
 }
 
 /* One hook: enters, puts `count` records beginning with number `first`, leaves. How many were kept. */

@@ -631,12 +631,12 @@ static void a_forked_child_may_fork_and_interns_names_of_its_own(void **state)
     assert_true(kp_torch_source.before_fork());
     kp_torch_source.after_fork(true);
     kp_store_relaxed(&kp_torch_comms_id, 7); /* as the parent's spool has it */
-    kp_torch_source.begin_in_child();
+    kp_torch_source.forget();
     assert_int_equal(kp_load_relaxed(&kp_torch_comms_id), 0);
     assert_true(kp_torch_source.before_fork()); /* of a child of its own: nobody is waited for */
     kp_torch_source.after_fork(false);
     kp_store_relaxed(&kp_torch_comms_id, UINT32_MAX); /* not read in this torch: nor in a child */
-    kp_torch_source.begin_in_child();
+    kp_torch_source.forget();
     assert_int_equal(kp_load_relaxed(&kp_torch_comms_id), UINT32_MAX);
 }
 
