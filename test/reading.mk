@@ -18,7 +18,7 @@ bench-gpu: $(O)/test/bench/bench_gpu ## the same for device records: M/s, us a r
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
-FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace $(if $(HAS_LIBDW),fuzz_elf)
+FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace fuzz_control $(if $(HAS_LIBDW),fuzz_elf)
 FUZZ_DIR := $(BUILD)/$(if $(findstring afl,$(FUZZ_CC)),fuzz-afl,fuzz)
 FUZZ_BUILD = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer -fsanitize=address,undefined -fno-sanitize-recover=undefined -o $@ $(filter %.c,$^)
 # a leak is one of a run in the host; a file of some KB that takes 2 GB or 20 s is a find, too

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * ctl_proto.c - parses the requests that `kprof ctl` sends to a running process
+ *
+ * Called by: kprof-control (requests), the CLI (before it sends one)
+ * Safe in:   everywhere: no state, no clock, no system call
+ */
+#include "schedule/ctl_proto.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_log.h"
+
+#include "collector/base/kp_poison.h"
+
+#define NUMBER_MAX UINT64_C(1000000000000000) /* as in a schedule */
+
+struct words { /* of the line that is left */
+    char *at;
+};
+
+/* Cuts off the next word; "" at the end of the line. */
+static char *word_next(struct words *w)
+{
+    char *const word = w->at;
+    w->at += strcspn(word, " ");
+    if (*w->at) *w->at++ = '\0';
+    return word;
+}
+
+static int complain(char *why, unsigned long why_bytes, const char *phrase)
+{
+    kp_fmt(why, why_bytes, "%s", phrase);
+    return -EINVAL;
+}
+
+static bool number_parse(const char *text, uint64_t *out)
+{
+    uint64_t n = 0;
+    if (!*text) return false;
+    for (; *text >= '0' && *text <= '9' && n < NUMBER_MAX; text++) n = n * 10 + (uint64_t)(*text - '0');
+    *out = n;
+    return !*text && n < NUMBER_MAX;
+}
+
+static int start_parse(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes)
+{
+    while (*w->at) {
+        const char *const word = word_next(w);
+        if (strncmp(word, "steps=", 6) == 0 && !r->steps && number_parse(word + 6, &r->steps) && r->steps) continue;
+        const bool is_at = strncmp(word, "at=", 3) == 0 && !r->is_at_step && !r->is_at_next;
+        r->is_at_next |= is_at && strcmp(word + 3, "next") == 0;
+        r->is_at_step |= is_at && number_parse(word + 3, &r->at);
+        if (!is_at || (!r->is_at_next && !r->is_at_step))
+            return complain(why, why_bytes, "start takes steps=N (from 1) and at=N or at=next, once each");
+    }
+    return 0;
+}
+
+static int toggle_parse(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes)
+{
+    const char *const what = word_next(w), *const how = word_next(w);
+    r->activities = strcmp(what, "cpu") == 0 ? KP_ACTIVITY_CPU : strcmp(what, "cuda") == 0 ? KP_ACTIVITY_CUDA : 0;
+    r->on = strcmp(how, "on") == 0;
+    if (r->activities && (r->on || strcmp(how, "off") == 0)) return 0;
+    return complain(why, why_bytes, "toggle takes cpu or cuda, then on or off");
+}
+
+static int metadata_parse(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes)
+{
+    r->key = word_next(w);
+    r->value = w->at;
+    w->at += strlen(w->at);
+    return *r->key && *r->value ? 0 : complain(why, why_bytes, "metadata takes a key and a value");
+}
+
+static const struct verb {
+    const char *name;
+    enum kp_ctl_verb verb;
+    int (*parse)(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes);
+} verbs[] = {
+    {"status", KP_CTL_STATUS, NULL},
+    {"start", KP_CTL_START, start_parse},
+    {"stop", KP_CTL_STOP, NULL},
+    {"step", KP_CTL_STEP, NULL},
+    {"toggle", KP_CTL_TOGGLE, toggle_parse},
+    {"metadata", KP_CTL_METADATA, metadata_parse},
+};
+
+static bool has_control_letters(const char *line)
+{
+    for (; *line; line++)
+        if ((unsigned char)*line < ' ' || *line == 0x7f) return true;
+    return false;
+}
+
+int kp_ctl_parse(char *line, struct kp_ctl_request *out, char *why, unsigned long why_bytes)
+{
+    struct words w = {.at = line};
+    const size_t length = strlen(line);
+    const bool ends_blank = length && line[length - 1] == ' ';
+    memset(out, 0, sizeof *out);
+    if (has_control_letters(line)) return complain(why, why_bytes, "a request has no control letters");
+    const char *const name = word_next(&w);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        if (strcmp(name, verbs[i].name) != 0) continue;
+        out->verb = verbs[i].verb;
+        const int err = verbs[i].parse ? verbs[i].parse(&w, out, why, why_bytes) : 0;
+        if (err) return err;
+        return *w.at || (ends_blank && !out->value) ? complain(why, why_bytes, "the request has words too many") : 0;
+    }
+    return complain(why, why_bytes, "a request is one of status, start, stop, step, toggle, metadata");
+}
