@@ -39,7 +39,8 @@ static const struct point {
     {"peek", EPERM},       {"arena", ENOMEM},   {"heap", ENOMEM},     {"limit", EPERM},      {"mlock", ENOMEM},
     {"thread", EAGAIN},    {"atfork", ENOMEM},  {"key", EAGAIN},      {"atexit", ENOMEM},    {"wait", ENOSYS},
     {"wake", ENOSYS},      {"nap", EINTR},      {"barrier", EPERM},   {"kill", EPERM},       {"prctl", EPERM},
-    {"nice", EACCES},      {"mask", EPERM},     {"altstack", EPERM},
+    {"nice", EACCES},      {"mask", EPERM},     {"altstack", EPERM},  {"socket", EMFILE},    {"bind", EACCES},
+    {"accept", EMFILE},    {"poll", ENOMEM},    {"handler", EINVAL},
 };
 enum { KNOWN = sizeof points / sizeof *points };
 

@@ -64,6 +64,26 @@ int kp_io_getcwd(char *out, size_t bytes);
 int kp_io_dup_high(int fd); /* >= 100, O_CLOEXEC */
 bool kp_io_is_terminal(int fd);
 
+/* --- sockets of this machine: SOCK_STREAM, O_CLOEXEC, never waiting, at >= 100 when they can --- */
+struct kp_io_socket {
+    int fd; /* -1: none */
+    uint64_t inode;
+};
+struct pollfd;
+int kp_io_socket_listen(const char *path, struct kp_io_socket *out); /* mode 0600. -EADDRINUSE: the name is taken */
+int kp_io_socket_pair(struct kp_io_socket out[2]);
+/* *uid: whose process it is that connects */
+int kp_io_socket_accept(const struct kp_io_socket *s, struct kp_io_socket *out, uint32_t *uid);
+/* Does nobody listen there? True only where the path is a socket of this user that refuses connections. */
+bool kp_io_socket_is_dead(const char *path);
+/* The host may close any descriptor and give its number to a file of its own. Async-signal-safe. */
+bool kp_io_socket_is_ours(const struct kp_io_socket *s);
+/* Both return the bytes, 0 at the end, or -EAGAIN. They raise no signal. Sending is async-signal-safe. */
+ssize_t kp_io_socket_read(const struct kp_io_socket *s, void *data, size_t bytes);
+ssize_t kp_io_socket_send(const struct kp_io_socket *s, const void *data, size_t bytes);
+void kp_io_socket_close(struct kp_io_socket *s); /* closes it if it is ours; fd becomes -1 */
+int kp_io_poll(struct pollfd *fds, uint32_t count, uint32_t ms);
+
 /* --- memory --- */
 int kp_io_mmap(void **out, size_t bytes, int prot, int flags, int fd, off_t at);
 int kp_io_mmap_at(void *where, size_t bytes, int prot, int flags, int fd,
