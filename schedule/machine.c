@@ -9,6 +9,8 @@
  *     action  NONE             | NONE | WARMUP | RECORD, the last one RECORD_AND_SAVE
  *
  * skip_first_wait drops the wait of the first cycle. The parser keeps every number below 10^15, so sums do not wrap.
+ * The schedule "none" has active 0, and every step is NONE: windows are opened by kprof_start, kprof ctl and
+ * KPROF_SIGNAL alone.
  */
 #include "schedule/kp_schedule.h"
 
@@ -26,6 +28,7 @@ enum kp_action kp_schedule_action(const struct kp_schedule *s, uint64_t step)
     const uint64_t cycle = s->wait + s->warmup + s->active;
     uint64_t in_cycle;
     if (!s->set) return KP_ACTION_RECORD;
+    if (!s->active) return KP_ACTION_NONE;
     if (step < s->skip_first) return KP_ACTION_NONE;
     step -= s->skip_first;
     if (s->skip_first_wait) step += s->wait;
@@ -38,14 +41,15 @@ enum kp_action kp_schedule_action(const struct kp_schedule *s, uint64_t step)
 
 uint64_t kp_schedule_steps_needed(const struct kp_schedule *s)
 {
-    if (!s->set) return UINT64_MAX;
+    if (!s->set || !s->active) return UINT64_MAX;
     return s->skip_first + (s->skip_first_wait ? 0 : s->wait) + s->warmup + s->active;
 }
 
 bool kp_schedule_is_over(const struct kp_schedule *s, uint64_t step)
 {
     const uint64_t cycle = s->wait + s->warmup + s->active, skipped = s->skip_first_wait ? s->wait : 0;
-    return s->set && s->repeat && step >= s->skip_first && (step - s->skip_first + skipped) / cycle >= s->repeat;
+    return s->set && s->active && s->repeat && step >= s->skip_first &&
+           (step - s->skip_first + skipped) / cycle >= s->repeat;
 }
 
 /* The field that a key names, or NULL. */
@@ -92,6 +96,10 @@ int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsi
 {
     struct kp_schedule s = {.set = true};
     unsigned seen = 0;
+    if (strcmp(text, "none") == 0) {
+        *out = s;
+        return 0;
+    }
     for (const char *p = text; *p;) {
         const char *const from = p;
         const size_t length = strcspn(p, "=,");

@@ -351,7 +351,7 @@ static void say_totals(const char *head, const char *path)
 static void say_nothing_written(void)
 {
     uint64_t seen = kp_steps_seen();
-    if (!schedule->set || total.failed || kp_window_ever_recorded() || kp_run_is_worker()) return;
+    if (!schedule->set || !schedule->active || total.failed || kp_window_ever_recorded() || kp_run_is_worker()) return;
     if (kp_run_cannot_record()) return; /* that was the reason, and it was logged */
     if (!seen && (!had_activity() || kp_children_is_multiprocessing())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);

@@ -37,9 +37,9 @@ static void settings_fuzz(char *text)
     demand(config.dir && config.step && config.max_mb >= 1 && config.exports);
     length = kp_config_text(&config, big, sizeof big);
     demand(length < sizeof big && strlen(big) == length);
-    if (schedule.set)
-        demand(schedule.active > 0 &&
-               kp_schedule_action(&schedule, kp_schedule_steps_needed(&schedule) - 1) == KP_ACTION_RECORD_AND_SAVE);
+    if (schedule.set && !schedule.active) demand(kp_schedule_action(&schedule, 0) == KP_ACTION_NONE);
+    if (schedule.set && schedule.active)
+        demand(kp_schedule_action(&schedule, kp_schedule_steps_needed(&schedule) - 1) == KP_ACTION_RECORD_AND_SAVE);
 }
 
 /* What is accepted stays accepted with white space around it, and no part of it may be read past its end. */

@@ -161,9 +161,24 @@ static void huge_numbers_do_not_wrap(void **state)
     assert_int_equal(kp_schedule_action(&s, 2 * UINT64_C(999999999999999) - 1), KP_ACTION_RECORD_AND_SAVE);
 }
 
+static void the_schedule_none_records_no_step(void **state)
+{
+    struct kp_schedule s;
+    char why[200];
+    (void)state;
+    assert_int_equal(kp_schedule_parse("none", &s, why, sizeof why), 0);
+    assert_true(s.set);
+    for (uint64_t step = 0; step < 100; step++) assert_int_equal(kp_schedule_action(&s, step), KP_ACTION_NONE);
+    assert_true(kp_schedule_steps_needed(&s) == UINT64_MAX);
+    assert_false(kp_schedule_is_over(&s, 1000));
+    assert_int_equal(kp_schedule_parse("none,active=1", &s, why, sizeof why), -EINVAL);
+    assert_int_equal(kp_schedule_parse("wait=1,none", &s, why, sizeof why), -EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_schedule_none_records_no_step),
         cmocka_unit_test(every_step_of_random_tuples_is_as_written_out),
         cmocka_unit_test(steps_needed_is_the_first_save_plus_one),
         cmocka_unit_test(a_schedule_is_over_behind_its_last_save),
