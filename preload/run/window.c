@@ -59,6 +59,13 @@ static struct kp_window waiting[WAITING_MAX];
 static uint32_t waiting_head, waiting_count;
 static uint64_t skipped;
 static bool ever_recorded;
+/* What kp_window_ask asked for. */
+static struct {
+    bool is_waiting, is_warming; /* for its step; in the step before it */
+    uint64_t at, steps;
+    uint32_t number; /* of the window that it opened and that ends at step `until`; 0: none */
+    uint64_t until;
+} asked;
 /* State at the last kp_window_begin_run of a caller that may wait: the gate, and attached_count. */
 static _Atomic uint64_t done_gate;
 static _Atomic uint32_t done_attached, attached_count;
@@ -128,6 +135,7 @@ void kp_window_forget(const struct kp_schedule *wanted, const struct kp_source *
     step_begin = step_number = skipped = 0;
     open_step = NULL;
     waiting_head = waiting_count = 0;
+    memset(&asked, 0, sizeof asked);
 }
 
 /* FULL becomes STEPS for a source whose activities were not asked for: it still finds steps. */
@@ -278,6 +286,34 @@ static void settle_and_begin_step(struct kp_thread *thread, uint64_t step, uint6
     lock_give(&held);
 }
 
+/* After a window was ended before its schedule's end: what is left of the active steps is not recorded. */
+static void phase_leave(void)
+{
+    is_phase_left = schedule.set && kp_schedule_action(&schedule, step_number) != KP_ACTION_NONE;
+    rest();
+}
+
+/* Opens and closes the window that kp_window_ask asked for. True: one of both, or it warms up. */
+static bool asked_turn(uint64_t now)
+{
+    if (asked.number && asked.number == current.number && step_number >= asked.until) {
+        asked.number = 0;
+        close_window(now, false);
+        phase_leave();
+        return true;
+    }
+    if (!asked.is_waiting || current.begin || step_number + 1 < asked.at) return false;
+    const bool is_now = step_number >= asked.at;
+    if (!is_now && current.number) return false; /* the schedule warms up by itself */
+    is_phase_left = false;
+    asked.is_waiting = !is_now;
+    asked.is_warming = !is_now;
+    enter(is_now ? KP_ACTION_RECORD : KP_ACTION_WARMUP, now);
+    asked.number = is_now && asked.steps ? current.number : 0;
+    asked.until = step_number + asked.steps;
+    return true;
+}
+
 /* True when a window began or ended. */
 static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, uint64_t now)
 {
@@ -289,7 +325,8 @@ static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, 
     if (save || turn->after == KP_ACTION_NONE) is_phase_left = false;
     if (save) close_window(now, false);
     if (save || turn->before != turn->after) enter(turn->after, now);
-    const bool has_turned = save || turn->before != turn->after;
+    bool has_turned = save || turn->before != turn->after;
+    has_turned |= asked_turn(now);
     if (!has_turned) begin_step(thread);
     return has_turned;
 }
@@ -381,12 +418,56 @@ int kp_window_stop(void)
     lock_take(&held);
     if (!ended && current.begin) {
         close_window(end_step(now), false);
-        is_phase_left = schedule.set && kp_schedule_action(&schedule, step_number) != KP_ACTION_NONE;
-        rest();
+        phase_leave();
+        err = 0;
+    }
+    if (!ended && asked.is_waiting) {
+        if (asked.is_warming && !current.begin) {
+            close_window(now, false);
+            rest();
+        }
+        asked.is_waiting = asked.is_warming = false;
         err = 0;
     }
     lock_give(&held);
     return err;
+}
+
+int kp_window_ask(bool is_next, uint64_t at, uint64_t steps, uint64_t *begins)
+{
+    struct held held;
+    int err = 0;
+    lock_take(&held);
+    *begins = is_next ? step_number + 1 : at;
+    if (ended) err = -ESHUTDOWN;
+    else if (current.begin) err = -EALREADY;
+    else if (asked.is_waiting) err = -EBUSY;
+    else if (*begins <= step_number) err = -ERANGE;
+    if (!err) {
+        asked.is_waiting = true;
+        asked.at = *begins;
+        asked.steps = steps;
+    }
+    lock_give(&held);
+    return err;
+}
+
+void kp_window_look(struct kp_window_state *out)
+{
+    struct held held;
+    lock_take(&held);
+    *out = (struct kp_window_state){
+        .state = current.begin      ? "recording"
+                 : current.number   ? "warming up"
+                 : asked.is_waiting ? "asked for"
+                 : ended            ? "over"
+                                    : "waiting",
+        .number = current.number,
+        .asked_at = asked.is_waiting ? asked.at : 0,
+        .step = step_number,
+        .lost = current.begin ? kp_loss_total() - current.lost : 0,
+    };
+    lock_give(&held);
 }
 
 /* Does not change the sources' mode: at exit the objects of a C++ library may be destroyed already. */

@@ -36,6 +36,19 @@ void kp_window_step(struct kp_thread *thread, uint64_t now_ticks);
 int kp_window_start(void);
 /* kprof_stop(): ends the window; the schedule goes on, but skips its remaining active steps. 0 or -EALREADY. */
 int kp_window_stop(void);
+/*
+ * Asks for a window of `steps` steps (0: until kp_window_stop) that begins with step `at`, or with the next one. The
+ * step before it warms up, if it begins after this call. kp_window_stop takes the wish back. *begins: its first step.
+ * 0, -EALREADY (one is open), -EBUSY (one is asked for already), -ERANGE (the step has begun), -ESHUTDOWN.
+ */
+int kp_window_ask(bool is_next, uint64_t at, uint64_t steps, uint64_t *begins);
+struct kp_window_state {
+    const char *state; /* "waiting", "asked for", "warming up", "recording", "over" */
+    uint32_t number;   /* of the open window, or 0 */
+    uint64_t asked_at; /* the step at which the window begins that was asked for, or 0 */
+    uint64_t step, lost;
+};
+void kp_window_look(struct kp_window_state *out);
 /* At exit: closes the open window and records no more. False: the lock could not be taken; then change no window. */
 bool kp_window_end_run(void);
 /* Takes the lock, so that no thread is in a step (and in torch's callback list) while the process forks. */

@@ -366,6 +366,71 @@ static void a_drop_counts_for_one_window_only(void **state)
     assert_int_equal(lost, 3);
 }
 
+static struct kp_window_state look(void)
+{
+    struct kp_window_state now;
+    kp_window_look(&now);
+    return now;
+}
+
+static void a_window_that_is_asked_for_holds_whole_steps(void **state)
+{
+    struct kp_window w;
+    uint64_t begins;
+    (void)state;
+    setup("none");
+    struct kp_thread *t = kp_thread_get();
+    step(t);
+    const uint64_t now = look().step;
+    assert_string_equal(look().state, "waiting");
+    assert_int_equal(kp_window_ask(false, now, 1, &begins), -ERANGE);
+    assert_int_equal(kp_window_ask(false, now + 3, 2, &begins), 0);
+    assert_int_equal(kp_window_ask(true, 0, 2, &begins), -EBUSY);
+    step(t);
+    assert_string_equal(look().state, "asked for");
+    assert_false(kp_gate_get() & KP_GATE_WARM);
+    step(t);
+    assert_string_equal(look().state, "warming up");
+    assert_true(kp_gate_get() & KP_GATE_WARM);
+    step(t);
+    assert_string_equal(look().state, "recording");
+    assert_int_equal(kp_window_ask(true, 0, 2, &begins), -EALREADY);
+    step(t);
+    assert_string_equal(look().state, "recording");
+    step(t);
+    assert_string_equal(look().state, "waiting");
+    assert_true(kp_window_take_drained(&w, false));
+    assert_int_equal(w.first_step, now + 3);
+    assert_int_equal(w.steps, 2);
+    assert_int_equal(read_cycle(w.number).n_steps, 2);
+    assert_int_equal(mode, KP_SOURCE_STEPS);
+}
+
+static void a_stop_takes_back_what_was_asked_for(void **state)
+{
+    struct kp_window w;
+    uint64_t begins;
+    (void)state;
+    setup("none");
+    struct kp_thread *t = kp_thread_get();
+    step(t);
+    assert_int_equal(kp_window_ask(false, look().step + 2, 2, &begins), 0);
+    step(t); /* warms up */
+    assert_int_equal(kp_window_stop(), 0);
+    assert_string_equal(look().state, "waiting");
+    assert_false(kp_gate_get() & (KP_GATE_WARM | KP_GATE_RECORD));
+    step(t);
+    step(t);
+    assert_int_equal(kp_window_stop(), -EALREADY);
+    assert_false(kp_window_take_drained(&w, false));
+    assert_int_equal(kp_window_ask(true, 0, 0, &begins), 0); /* until it is stopped */
+    for (int i = 0; i < 4; i++) step(t);
+    assert_int_equal(kp_window_stop(), 0);
+    assert_true(kp_window_take_drained(&w, false));
+    assert_int_equal(w.steps, 4);
+    assert_int_equal(w.first_step, begins);
+}
+
 static void what_is_open_at_exit_is_closed_there_and_says_so(void **state)
 {
     struct kp_window w;
@@ -400,6 +465,8 @@ int main(void)
         cmocka_unit_test(steps_do_not_touch),
         cmocka_unit_test(seconds_give_way_to_the_first_real_step),
         cmocka_unit_test(a_drop_counts_for_one_window_only),
+        cmocka_unit_test(a_window_that_is_asked_for_holds_whole_steps),
+        cmocka_unit_test(a_stop_takes_back_what_was_asked_for),
         cmocka_unit_test(what_is_open_at_exit_is_closed_there_and_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
