@@ -37,7 +37,7 @@ enum kp_loss {
 };
 
 enum kp_kind {
-#define KP_KIND(name, number, text) KP_KIND_##name = number,
+#define KP_KIND(name, number, counts, text) KP_KIND_##name = number,
 #include "collector/format/kinds.def"
 #undef KP_KIND
     KP_KIND_N = 32

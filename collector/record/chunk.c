@@ -222,8 +222,13 @@ void kp_chunk_recycle(uint32_t cycle)
 
 static bool is_event(uint8_t kind)
 {
-    return kind == KP_KIND_OP || kind == KP_KIND_HEAP || kind == KP_KIND_HEAPCOUNT || kind == KP_KIND_SYMBOL ||
-           (kind >= KP_KIND_API && kind <= KP_KIND_NVTX);
+    enum { OTHER, EVENT };
+    static const bool events[KP_KIND_N] = {
+#define KP_KIND(name, number, counts, text) [number] = (counts) == EVENT,
+#include "collector/format/kinds.def"
+#undef KP_KIND
+    };
+    return kind < KP_KIND_N && events[kind];
 }
 
 static uint64_t events_count(const struct kp_chunk_head *chunk)

@@ -140,7 +140,7 @@ void kp_spool_export_losses(const struct kp_reader *reader)
         "no free chunk", "KPROF_MAX_MB reached", "disk full", "no slot for the thread", "too big",
         "name lost",     "inside our own code"};
     static const char *const kinds[KP_KIND_N] = {
-#define KP_KIND(name, number, text) [number] = text,
+#define KP_KIND(name, number, counts, text) [number] = text,
 #include "collector/format/kinds.def"
 #undef KP_KIND
     };

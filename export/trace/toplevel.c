@@ -90,8 +90,8 @@ static void options_write(struct kp_trace *t)
 static const char *kind_name(int kind)
 {
     switch (kind) {
-#define KP_KIND(name, number, text) \
-    case number:                    \
+#define KP_KIND(name, number, counts, text) \
+    case number:                            \
         return #name;
 #include "collector/format/kinds.def"
 #undef KP_KIND
