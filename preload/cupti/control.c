@@ -24,8 +24,6 @@
 #include "collector/base/kp_poison.h"
 
 enum {
-    ATTR_ZEROED = 5,
-    ATTR_PER_THREAD = 9,
     VERSION_12_3 = 21,
     VERSION_13 = 130000,
     THREAD_IDS_SYSTEM = 1,
@@ -36,19 +34,13 @@ enum {
 
 static const struct {
     uint8_t kind;
-    bool is_dumped, is_needed;
+    enum { NOT, WANT, NEED, DUMP } enable;
 } kinds[] = {
-    {KP_CUPTI_DEVICE, true, false},
-    {KP_CUPTI_CONTEXT, true, false},
-    {KP_CUPTI_CONCURRENT_KERNEL, false, true},
-    {KP_CUPTI_MEMCPY, false, false},
-    {KP_CUPTI_MEMCPY2, false, false},
-    {KP_CUPTI_MEMSET, false, false},
-    {KP_CUPTI_SYNCHRONIZATION, false, false},
-    {KP_CUPTI_OVERHEAD, false, false},
-    {KP_CUPTI_RUNTIME, false, true},
+#define KP_CUPTI_KIND(name, number, decode, least, enable) {KP_CUPTI_##name, enable},
+#include "preload/cupti/cuptikind.def"
+#undef KP_CUPTI_KIND
 };
-static int64_t zeroed_before; /* value of ATTR_ZEROED before arming */
+static int64_t zeroed_before; /* value of KP_CUPTI_ATTR_ZEROED before arming */
 static uint64_t owed;         /* bits: kinds of the client that our Disable may have disabled */
 
 /* CALL makes a CUPTI call between the marks of watchdog.c. */
@@ -112,7 +104,8 @@ static int64_t attribute_set(int attribute, uint64_t value)
 static void attributes_set(void)
 {
     if (kp_client_is_there() || kp_cupti_has_torch()) return;
-    if (kp_cupti.version >= VERSION_12_3 && kp_cupti.version < VERSION_13) (void)attribute_set(ATTR_PER_THREAD, 1);
+    if (kp_cupti.version >= VERSION_12_3 && kp_cupti.version < VERSION_13)
+        (void)attribute_set(KP_CUPTI_ATTR_PER_THREAD, 1);
     if (kp_cupti.set_thread_id_type && CALL(kp_cupti.set_thread_id_type(THREAD_IDS_SYSTEM)) == 0)
         kp_store_relaxed(&kp_lane_ids_are_tids, true); /* torch.profiler needs the default ids */
 }
@@ -230,9 +223,10 @@ static int kinds_enable(void)
 {
     queries_off();
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i].enable == NOT) continue;
         if (kinds[i].kind == KP_CUPTI_SYNCHRONIZATION && !kp_cupti_wants_waits()) continue;
-        int code = kind_enable(kinds[i].kind, kinds[i].is_dumped);
-        if (code != 0 && kinds[i].is_needed) return code;
+        int code = kind_enable(kinds[i].kind, kinds[i].enable == DUMP);
+        if (code != 0 && kinds[i].enable == NEED) return code;
         if (code != 0) kp_log(1, "CUPTI does not give records of kind %d (error %d)", kinds[i].kind, code);
     }
     if (!singles_enable()) {
@@ -257,7 +251,7 @@ static void kinds_disable(void)
  * back. */
 static void leave(void)
 {
-    if (zeroed_before == 0) (void)attribute_set(ATTR_ZEROED, 0);
+    if (zeroed_before == 0) (void)attribute_set(KP_CUPTI_ATTR_ZEROED, 0);
     kp_tee_disarmed();
     kp_buffer_quiet(true);
     kp_buffer_write_notes();
@@ -294,7 +288,7 @@ int kp_control_arm(void)
     kp_cupti_set_state(KP_CUPTI_STATE_FOUND);
     kp_buffer_warm();
     kp_tee_arming();
-    zeroed_before = attribute_set(ATTR_ZEROED, 1); /* our buffers are zeroed; the client's may not be */
+    zeroed_before = attribute_set(KP_CUPTI_ATTR_ZEROED, 1); /* our buffers are zeroed; the client's may not be */
     int code = CALL(kp_cupti.register_callbacks(kp_buffer_request, kp_buffer_complete));
     if (code != 0) return arm_failed("cuptiActivityRegisterCallbacks", code);
     kp_device_write_all();

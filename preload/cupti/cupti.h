@@ -60,6 +60,9 @@ enum kp_cupti_state kp_cupti_state(void); /* any thread */
 
 /* --- cupti_find.c: the table --- */
 
+/* CUPTI's numbers of attributes: buffers are zeroed when CUPTI gets them; each thread has a buffer of its own. */
+enum { KP_CUPTI_ATTR_ZEROED = 5, KP_CUPTI_ATTR_PER_THREAD = 9 };
+
 typedef void (*kp_cupti_request_fn)(uint8_t **buffer, size_t *bytes, size_t *max_records);
 typedef void (*kp_cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid_bytes);
 

@@ -256,13 +256,9 @@ static const struct {
     decode_fn decode;
     uint32_t least; /* bytes of the shortest record of any release */
 } rows[KP_CUPTI_KINDS] = {
-    [KP_CUPTI_MEMCPY] = {decode_copy, 88},          [KP_CUPTI_MEMSET] = {decode_memset, 88},
-    [KP_CUPTI_KERNEL] = {decode_kernel, 176},       [KP_CUPTI_DRIVER] = {decode_api, 40},
-    [KP_CUPTI_RUNTIME] = {decode_api, 40},          [KP_CUPTI_DEVICE] = {decode_device, 176},
-    [KP_CUPTI_CONTEXT] = {decode_context, 16},      [KP_CUPTI_CONCURRENT_KERNEL] = {decode_kernel, 176},
-    [KP_CUPTI_OVERHEAD] = {decode_overhead, 40},    [KP_CUPTI_MEMCPY2] = {decode_copy, 96},
-    [KP_CUPTI_CUDA_EVENT] = {decode_event, 24},     [KP_CUPTI_SYNCHRONIZATION] = {decode_sync, 40},
-    [KP_CUPTI_GRAPH_TRACE] = {decode_graphrun, 48},
+#define KP_CUPTI_KIND(name, number, decode, least, enable) [KP_CUPTI_##name] = {decode, least},
+#include "preload/cupti/cuptikind.def"
+#undef KP_CUPTI_KIND
 };
 
 void kp_decode_record(const uint8_t *record, uint32_t bytes, struct kp_decoded *out)

@@ -11,23 +11,10 @@
 
 #include "collector/format/kp_device.h"
 
-/* CUPTI's numbers of activity kinds, the same in every release. */
 enum kp_cupti_kind {
-    KP_CUPTI_MEMCPY = 1,
-    KP_CUPTI_MEMSET = 2,
-    KP_CUPTI_KERNEL = 3,
-    KP_CUPTI_DRIVER = 4,
-    KP_CUPTI_RUNTIME = 5,
-    KP_CUPTI_DEVICE = 8,
-    KP_CUPTI_CONTEXT = 9,
-    KP_CUPTI_CONCURRENT_KERNEL = 10,
-    KP_CUPTI_OVERHEAD = 17,
-    KP_CUPTI_MEMCPY2 = 22,
-    KP_CUPTI_CUDA_EVENT = 36,
-    KP_CUPTI_STREAM = 37,
-    KP_CUPTI_SYNCHRONIZATION = 38,
-    KP_CUPTI_EXTERNAL_CORRELATION = 39,
-    KP_CUPTI_GRAPH_TRACE = 51,
+#define KP_CUPTI_KIND(name, number, decode, least, enable) KP_CUPTI_##name = (number),
+#include "preload/cupti/cuptikind.def"
+#undef KP_CUPTI_KIND
     KP_CUPTI_KINDS = 64, /* the highest known is 59 */
 };
 

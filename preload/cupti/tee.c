@@ -41,7 +41,6 @@
 typedef uint64_t (*clock_fn)(void);
 
 enum { FORCED = 1, SETTLE_TRIES = 50, SETTLE_STEP_US = 1000, FINALIZE_TRIES = 100 };
-enum { ATTRIBUTE_ZEROED_BUFFERS = 5, ATTRIBUTE_BUFFER_PER_THREAD = 9 };
 
 static bool is_yielding;
 static pid_t pid_of_start;
@@ -254,8 +253,7 @@ static int tap_finalize(void)
 /* While we are armed CUPTI fills our buffers, so the two attributes about buffers stay as we set them. */
 static int tap_set_attribute(int attribute, size_t *bytes, void *value)
 {
-    if (!is_child() && is_armed() &&
-        (attribute == ATTRIBUTE_BUFFER_PER_THREAD || attribute == ATTRIBUTE_ZEROED_BUFFERS))
+    if (!is_child() && is_armed() && (attribute == KP_CUPTI_ATTR_PER_THREAD || attribute == KP_CUPTI_ATTR_ZEROED))
         return 0;
     return kp_cupti.set_attribute(attribute, bytes, value);
 }
