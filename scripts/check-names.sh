@@ -16,20 +16,6 @@ function kp_debugfile_open: debugfile_none.c is built where libdw is missing
 function kp_plainname: plainname_none.c is built where libiberty is missing
 function kp_plainname_can: plainname_none.c is built where libiberty is missing
 function kp_plainname_cpp: plainname_none.c is built where libiberty is missing
-struct count: to be renamed in preload
-struct kp_call: to be renamed in preload
-struct lane: to be renamed in preload
-struct method: to be renamed in preload
-struct module: to be renamed in preload
-struct name: to be renamed in preload
-struct object: to be renamed in preload
-struct open: to be renamed in preload
-struct pass: to be renamed in preload
-struct place: to be renamed in preload
-struct range: to be renamed in preload
-struct row: to be renamed in preload
-struct search: to be renamed in preload
-struct words: to be renamed in preload
 LIST
 }
 

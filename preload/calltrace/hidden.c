@@ -28,11 +28,11 @@
 enum { MODULES_MOST = 1024, PATH_MOST = 512, LOOK_EVERY = 1024, NOTES_MOST = 4096 };
 #define MOST_NS UINT64_C(2000000000)
 
-struct module {
+struct hidden_module {
     char path[PATH_MOST];
     char build_id[KP_BUILD_ID_TEXT]; /* "": none in memory */
 };
-struct count {
+struct hidden_count {
     bool (*wants)(const char *name);
     struct kp_calltrace_hidden *out;
     struct kp_elf_names names;
@@ -40,7 +40,7 @@ struct count {
     uint64_t until_ns;
     uint32_t looked, n;
     bool is_dynamic; /* it goes through .dynsym */
-    struct module of[MODULES_MOST];
+    struct hidden_module of[MODULES_MOST];
 };
 
 /* ---- modules ---- */
@@ -48,7 +48,7 @@ struct count {
 /* Inside dl_iterate_phdr. Skips the vdso and this library. */
 static int module_note(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct count *c = arg;
+    struct hidden_count *c = arg;
     const char *path = info->dlpi_name && info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe";
     const uintptr_t ours = (uintptr_t)&kp_calltrace_stubs - info->dlpi_addr;
     (void)size;
@@ -56,7 +56,7 @@ static int module_note(struct dl_phdr_info *info, size_t size, void *arg)
         c->out->bare += path[0] == '/';
         return 0;
     }
-    struct module *m = &c->of[c->n];
+    struct hidden_module *m = &c->of[c->n];
     m->build_id[0] = 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -80,7 +80,7 @@ static bool is_part(const char *name)
 
 static int symbol_look(void *context, const struct kp_elf_symbol *symbol)
 {
-    struct count *c = context;
+    struct hidden_count *c = context;
     if (++c->looked % LOOK_EVERY == 0 && kp_clock_ns(CLOCK_MONOTONIC) > c->until_ns) return 1;
     char *name = kp_elf_names_get(&c->names, symbol->name);
     name[strcspn(name, "@")] = 0; /* NAME@@VERSION is NAME */
@@ -90,7 +90,8 @@ static int symbol_look(void *context, const struct kp_elf_symbol *symbol)
     return c->seen.is_full;
 }
 
-static int table_look(struct count *c, const struct kp_elf *elf, const struct kp_elf_table *table, bool is_dynamic)
+static int table_look(struct hidden_count *c, const struct kp_elf *elf, const struct kp_elf_table *table,
+                      bool is_dynamic)
 {
     c->is_dynamic = is_dynamic;
     kp_elf_names_begin(&c->names, elf, table);
@@ -110,7 +111,7 @@ static bool full_open(struct kp_elf *debug, const struct kp_elf *own)
     return false;
 }
 
-static void module_look(struct count *c, const struct module *m)
+static void module_look(struct hidden_count *c, const struct hidden_module *m)
 {
     struct kp_elf own, debug = {.fd = -1};
     int rc = 0;
@@ -135,7 +136,7 @@ static void module_look(struct count *c, const struct module *m)
 
 void kp_calltrace_hidden_count(bool (*wants)(const char *name), struct kp_calltrace_hidden *out)
 {
-    struct count *c = kp_map_alloc(sizeof *c);
+    struct hidden_count *c = kp_map_alloc(sizeof *c);
     *out = (struct kp_calltrace_hidden){0};
     if (!c) return;
     c->out = out;

@@ -58,7 +58,7 @@ static struct kp_thread *lane_get(struct kp_thread *t)
     return s ? s->lane : NULL;
 }
 
-bool kp_call_begin(struct kp_call *call)
+bool kp_call_begin(struct kp_hooked_call *call)
 {
     struct kp_guard guard;
     if (!kp_load_relaxed(&kp_call_any)) kp_store_relaxed(&kp_call_any, true);
@@ -92,7 +92,7 @@ static inline uint32_t constant_name(struct kp_thread *t, const char *name)
     return id;
 }
 
-static void put_api(const struct kp_call *call, const struct kp_call_kind *kind, int result, uint64_t end)
+static void put_api(const struct kp_hooked_call *call, const struct kp_call_kind *kind, int result, uint64_t end)
 {
     struct kp_thread *t = call->thread, *lane = lane_get(t);
     if (!lane) return;
@@ -118,7 +118,7 @@ static void put_api(const struct kp_call *call, const struct kp_call_kind *kind,
 }
 
 /* Id of a kernel's name; a made-up name is not cached, so the next launch asks again. */
-static uint32_t kernel_name(struct kp_thread *t, const struct kp_call *call, const char *text, bool is_made_up)
+static uint32_t kernel_name(struct kp_thread *t, const struct kp_hooked_call *call, const char *text, bool is_made_up)
 {
     const void *key = call->work.function;
     uint32_t id = is_made_up ? 0 : kp_name_cached(t, key), len = 0;
@@ -129,13 +129,13 @@ static uint32_t kernel_name(struct kp_thread *t, const struct kp_call *call, con
     return id;
 }
 
-static void let_go(struct kp_call *call)
+static void let_go(struct kp_hooked_call *call)
 {
     if (call->item) kp_store_release(&call->item->state, KP_ITEM_FREE); /* pairs with: work.c:item_take */
 }
 
 /* Finds the kernel of the call's work and returns its name. */
-static const char *kernel_get(struct kp_call *call, char *room, size_t room_bytes)
+static const char *kernel_get(struct kp_hooked_call *call, char *room, size_t room_bytes)
 {
     struct kp_kernel *kernel = kp_kernel_find(call->work.function);
     if (!kernel) return NULL;
@@ -144,7 +144,7 @@ static const char *kernel_get(struct kp_call *call, char *room, size_t room_byte
     return kp_kernel_ask(kernel, (enum kp_name_by)call->work.name_by, room, room_bytes);
 }
 
-void kp_call_end(struct kp_call *call, const struct kp_call_kind *kind, int result)
+void kp_call_end(struct kp_hooked_call *call, const struct kp_call_kind *kind, int result)
 {
     uint64_t end = kp_ticks();
     int saved = errno;

@@ -114,7 +114,7 @@ struct kp_work {
 };
 
 struct kp_item; /* work.c */
-struct kp_call {
+struct kp_hooked_call {
     struct kp_thread *thread; /* NULL: not recorded */
     uint64_t gate, start;
     uint32_t correlation;
@@ -130,18 +130,18 @@ struct kp_call_kind {
     bool is_driver;
 };
 /* false: the call is not recorded. After true kp_call_end must follow, on the same thread. */
-bool kp_call_begin(struct kp_call *call);
-void kp_call_end(struct kp_call *call, const struct kp_call_kind *kind, int result);
+bool kp_call_begin(struct kp_hooked_call *call);
+void kp_call_end(struct kp_hooked_call *call, const struct kp_call_kind *kind, int result);
 bool kp_call_seen(void); /* the host has called any tapped function */
 extern _Atomic bool kp_call_any;
 
 /* --- work.c --- */
 
 /* These call the driver, so not in a hook. */
-void kp_work_begin(struct kp_call *call);
-void kp_work_end(struct kp_call *call, int result);
+void kp_work_begin(struct kp_hooked_call *call);
+void kp_work_end(struct kp_hooked_call *call, int result);
 /* Inside a hook: writes the record without times if there are no events, else hands the item to the resolver. */
-void kp_work_put(struct kp_call *call, struct kp_thread *lane, uint32_t name);
+void kp_work_put(struct kp_hooked_call *call, struct kp_thread *lane, uint32_t name);
 
 enum { KP_ITEM_FREE, KP_ITEM_TAKEN, KP_ITEM_READY };
 struct kp_item {

@@ -44,7 +44,7 @@ enum { KIND_BY_PLACE = 0, KIND_HTOD = 1, KIND_DTOH = 2, KIND_DTOD = 8, KIND_HTOH
     static int tap_##symbol parameters                                                         \
     {                                                                                          \
         static const struct kp_call_kind kind = {(shown), (cbid_), (is_driver_)};              \
-        struct kp_call call;                                                                   \
+        struct kp_hooked_call call;                                                            \
         if (!kp_call_begin(&call)) return real_##symbol arguments;                             \
         call.stream = (stream_);                                                               \
         call.work = work_;                                                                     \

@@ -80,7 +80,7 @@ static bool is_captured_says_runtime(void *stream)
     return is;
 }
 
-void kp_work_begin(struct kp_call *call)
+void kp_work_begin(struct kp_hooked_call *call)
 {
     int saved = errno, status = 0;
     struct kp_context *context;
@@ -103,7 +103,7 @@ void kp_work_begin(struct kp_call *call)
     errno = saved;
 }
 
-void kp_work_end(struct kp_call *call, int result)
+void kp_work_end(struct kp_hooked_call *call, int result)
 {
     if (!call->item) return;
     if (result == 0 && kp_cudrv.cuEventRecord(call->item->end, call->stream) == 0) return;
@@ -165,7 +165,7 @@ static uint32_t fill_copy(struct kp_rec_copy *rec, const struct kp_work *w)
     return sizeof *rec;
 }
 
-static uint32_t record_fill(struct kp_item *item, const struct kp_call *call, uint32_t name)
+static uint32_t record_fill(struct kp_item *item, const struct kp_hooked_call *call, uint32_t name)
 {
     uint32_t stream = kp_stream_number(call->stream, kp_load_relaxed(&call->thread->tid));
     struct kp_context *c = item->context;
@@ -192,7 +192,7 @@ static uint32_t record_fill(struct kp_item *item, const struct kp_call *call, ui
     return bytes;
 }
 
-void kp_work_put(struct kp_call *call, struct kp_thread *lane, uint32_t name)
+void kp_work_put(struct kp_hooked_call *call, struct kp_thread *lane, uint32_t name)
 {
     struct kp_item local = {.context = NULL}, *item = call->item;
     if (item) {

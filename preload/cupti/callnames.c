@@ -16,7 +16,7 @@
 
 enum { RUNTIME_DOMAIN = 2, DRIVER_DOMAIN = 1, VERSION_DIGITS = 4 };
 
-struct kp_call kp_calls[2][KP_CALLS];
+struct kp_cupti_call kp_calls[2][KP_CALLS];
 
 size_t kp_call_length(const char *name)
 {
@@ -69,7 +69,7 @@ void kp_calls_fill(void)
 {
     for (int driver = 0; driver < 2; driver++)
         for (uint32_t cbid = 1; cbid < KP_CALLS; cbid++) {
-            struct kp_call *call = &kp_calls[driver][cbid];
+            struct kp_cupti_call *call = &kp_calls[driver][cbid];
             const char *name = NULL;
             if (call->name) continue;
             if (kp_cupti.get_callback_name(driver ? DRIVER_DOMAIN : RUNTIME_DOMAIN, cbid, &name) != 0 || !name) {

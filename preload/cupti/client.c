@@ -35,7 +35,7 @@ enum { EMPTY, IDLE, BUSY };
 #define NO_END UINT64_MAX
 #define KNOWN (UINT64_C(1) << 32)
 
-struct open {
+struct open_buffer {
     _Atomic uint32_t state;
     uint8_t *buffer; /* the client's; NULL: none */
     size_t bytes, used, max_records, records;
@@ -53,7 +53,7 @@ static struct {
     _Atomic bool is_over;
 } singly[2];
 static _Atomic uint64_t dropped;
-static struct open opened[OPEN_MAX];
+static struct open_buffer opened[OPEN_MAX];
 static _Atomic uint32_t hidden[HIDDEN], hidden_next; /* ids of the last few helper threads */
 
 /* --- what the client asked for --- */
@@ -321,7 +321,7 @@ void kp_client_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
     if (complete) complete(context, stream, buffer, bytes, valid_bytes);
 }
 
-static void hand_over_one(struct open *o)
+static void hand_over_one(struct open_buffer *o)
 {
     kp_cupti_complete_fn complete = kp_load_acquire(&client_complete); /* pairs with: client.c:kp_client_register */
     uint8_t *buffer = o->buffer;
@@ -329,13 +329,13 @@ static void hand_over_one(struct open *o)
     if (buffer && complete) complete(NULL, 0, buffer, o->bytes, o->used);
 }
 
-static bool refill(struct open *o)
+static bool refill(struct open_buffer *o)
 {
     o->used = o->records = 0;
     return kp_client_request(&o->buffer, &o->bytes, &o->max_records);
 }
 
-static struct open *take_in_state(uint32_t state)
+static struct open_buffer *take_in_state(uint32_t state)
 {
     for (int i = 0; i < OPEN_MAX; i++) {
         uint32_t seen = state;
@@ -344,19 +344,19 @@ static struct open *take_in_state(uint32_t state)
     return NULL;
 }
 
-static struct open *take(void)
+static struct open_buffer *take(void)
 {
-    struct open *o = take_in_state(IDLE);
+    struct open_buffer *o = take_in_state(IDLE);
     return o ? o : take_in_state(EMPTY);
 }
 
-static void put_back(struct open *o)
+static void put_back(struct open_buffer *o)
 {
     kp_store_release(&o->state, o->buffer ? IDLE : EMPTY); /* pairs with: client.c:take_in_state */
 }
 
 /* Replaces a full buffer at once, since Kineto flushes only while it has given one. */
-static bool make_room(struct open *o, uint32_t bytes)
+static bool make_room(struct open_buffer *o, uint32_t bytes)
 {
     if (o->buffer && o->used + bytes <= o->bytes && (!o->max_records || o->records < o->max_records)) return true;
     hand_over_one(o);
@@ -366,7 +366,7 @@ static bool make_room(struct open *o, uint32_t bytes)
 
 void kp_client_copy(const uint8_t *buffer, size_t valid_bytes, uint64_t now)
 {
-    struct open *o = NULL;
+    struct open_buffer *o = NULL;
     uint32_t bytes;
     if (!kp_load_acquire(&kinds_of_session)) return; /* pairs with: client.c:kp_client_enable */
     mark_calls(buffer, valid_bytes, now);
@@ -388,7 +388,7 @@ void kp_client_have_buffer(void)
 {
     for (int i = 0; i < OPEN_MAX; i++)
         if (kp_load_relaxed(&opened[i].state) != EMPTY) return;
-    struct open *o = take_in_state(EMPTY);
+    struct open_buffer *o = take_in_state(EMPTY);
     if (!o) return;
     if (!refill(o)) o->buffer = NULL;
     put_back(o);
@@ -403,7 +403,7 @@ static bool is_any_busy(void)
 
 void kp_client_hand_over(void)
 {
-    struct open *o;
+    struct open_buffer *o;
     for (unsigned waited = 0; is_any_busy() && waited < WAIT_MAX_US; waited += WAIT_STEP_US)
         kp_io_nap(WAIT_STEP_US * 1000);
     for (int i = 0; i < OPEN_MAX; i++) {

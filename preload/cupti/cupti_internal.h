@@ -54,15 +54,15 @@ bool kp_graphs_are_used(void);
 /* --- callnames.c: CUPTI's names of CUDA calls --- */
 
 enum { KP_CALL_NOISE = 1, KP_CALL_LAUNCH = 2, KP_CALL_CAPTURE_BEGINS = 4, KP_CALL_CAPTURE_ENDS = 8 };
-struct kp_call {
+struct kp_cupti_call {
     const char *name; /* libcupti's string, which stays mapped; only `len` bytes of it, without _vNNNN */
     uint16_t len;
     uint16_t what;       /* KP_CALL_* */
     _Atomic uint32_t id; /* of the name in the spool; 0: not interned yet */
 };
 enum { KP_CALLS = 1536 };
-extern struct kp_call kp_calls[2][KP_CALLS]; /* [is_driver][cbid] */
-void kp_calls_fill(void);                    /* call once, at the first arming */
+extern struct kp_cupti_call kp_calls[2][KP_CALLS]; /* [is_driver][cbid] */
+void kp_calls_fill(void);                          /* call once, at the first arming */
 /* Length of a name without its version, and its KP_CALL_* bits. Pure. */
 size_t kp_call_length(const char *name);
 uint32_t kp_call_sort(bool is_driver, const char *name, size_t len);

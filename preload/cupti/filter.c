@@ -25,7 +25,7 @@ static bool is_wanted(bool is_driver, uint32_t cbid)
  * choose any call. */
 static bool may_differ(bool is_driver, uint32_t cbid)
 {
-    const struct kp_call *call = &kp_calls[is_driver][cbid];
+    const struct kp_cupti_call *call = &kp_calls[is_driver][cbid];
     return (call->name && !(call->what & KP_CALL_NOISE) == is_driver) || kp_client_chose_call(is_driver, cbid);
 }
 

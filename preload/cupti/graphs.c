@@ -48,17 +48,17 @@ bool kp_graphs_are_used(void) { return kp_load_relaxed(&are_used); }
 RUNTIME(TAP)
 DRIVER(TAP)
 
-struct row {
+struct capture_row {
     const char *name;
     capture_fn *real, tap;
 };
 #define ROW(name) {#name, &real_##name, tap_##name},
-static const struct row runtime[] = {RUNTIME(ROW)}, driver[] = {DRIVER(ROW)};
+static const struct capture_row runtime[] = {RUNTIME(ROW)}, driver[] = {DRIVER(ROW)};
 enum { MOST = sizeof driver / sizeof *driver };
 
 static struct library {
     const char *stem;
-    const struct row *rows;
+    const struct capture_row *rows;
     size_t count;
     struct kp_tap taps[MOST];
     uint32_t found;

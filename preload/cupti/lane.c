@@ -40,7 +40,7 @@ enum {
     KERNELS_GRID_MOST = 0x7fffffff
 };
 
-struct lane {
+struct cupti_lane {
     struct kp_thread *thread;
     _Atomic uint32_t is_taken;
     /* correlations of the last launches, since a driver call inside a runtime call is no second launch */
@@ -52,7 +52,7 @@ struct lane {
     uint8_t pad[64];
 };
 
-static struct lane lanes[LANES];
+static struct cupti_lane lanes[LANES];
 static _Atomic uint32_t lane_count;
 static _Atomic uint32_t collecting, recorded_last, closed_last;
 _Atomic bool kp_lane_ids_are_tids, kp_lane_looks;
@@ -72,7 +72,7 @@ static struct {
 int kp_lane_setup(void)
 {
     while (kp_load_relaxed(&lane_count) < LANES) {
-        struct lane *l = &lanes[kp_load_relaxed(&lane_count)];
+        struct cupti_lane *l = &lanes[kp_load_relaxed(&lane_count)];
         l->thread = kp_lane_open("cuda");
         if (!l->thread) break;
         kp_name_cache(l->thread, NULL, 1);                               /* makes the cache, which each buffer clears */
@@ -103,7 +103,7 @@ static bool is_only_warming(void)
            kp_load_relaxed(&recorded_last) <= kp_load_relaxed(&closed_last);
 }
 
-static struct lane *lane_take(void)
+static struct cupti_lane *lane_take(void)
 {
     uint32_t lanes_now = kp_load_acquire(&lane_count); /* pairs with: kp_lane_setup */
     for (int turn = 0; turn < TURNS_MAX && lanes_now; turn++) {
@@ -116,7 +116,7 @@ static struct lane *lane_take(void)
 
 /* ---- launches and kernels ---- */
 
-static bool was_recent(const struct lane *l, uint32_t correlation)
+static bool was_recent(const struct cupti_lane *l, uint32_t correlation)
 {
     for (int i = 0; i < RECENT; i++)
         if (l->recent[i] == correlation) return true;
@@ -125,7 +125,7 @@ static bool was_recent(const struct lane *l, uint32_t correlation)
 
 static uint64_t spread(uint32_t correlation) { return ((uint64_t)correlation + 1) * UINT64_C(0x9e3779b97f4a7c15); }
 
-static void balance_call(struct lane *l, const struct kp_rec_api *api, uint32_t what)
+static void balance_call(struct cupti_lane *l, const struct kp_rec_api *api, uint32_t what)
 {
     if (what & KP_CALL_CAPTURE_BEGINS) kp_graphs_see();
     if (what & KP_CALL_CAPTURE_BEGINS && api->result == 0) kp_add_relaxed(&count.captures, 1);
@@ -218,7 +218,7 @@ bool kp_lane_is_doubtful(bool at_end)
 /* ---- names and threads ---- */
 
 /* Copies text that may be unmapped with its module. NULL: it is unmapped. */
-static const char *looked_at(struct lane *l, const char *text)
+static const char *looked_at(struct cupti_lane *l, const char *text)
 {
     for (size_t n = 0, step; n < NAME_MOST; n += step) {
         step = LOOK_BYTES - ((uintptr_t)(text + n) & (LOOK_BYTES - 1)); /* the next page may not be mapped */
@@ -231,7 +231,7 @@ static const char *looked_at(struct lane *l, const char *text)
 }
 
 /* The cache of names serves one buffer: a name may be unmapped once its buffer was read. */
-static uint32_t kernel_name(struct lane *l, const char *text, bool looks)
+static uint32_t kernel_name(struct cupti_lane *l, const char *text, bool looks)
 {
     if (!text) return 0;
     uint32_t id = kp_name_cached(l->thread, text);
@@ -243,7 +243,7 @@ static uint32_t kernel_name(struct lane *l, const char *text, bool looks)
     return id;
 }
 
-static uint32_t call_name(struct lane *l, struct kp_call *call)
+static uint32_t call_name(struct cupti_lane *l, struct kp_cupti_call *call)
 {
     uint32_t id = kp_load_relaxed(&call->id);
     if (id || !call->name) return id;
@@ -267,7 +267,7 @@ static uint32_t tid_of(const struct kp_thread *t, uint32_t thread_id)
 
 /* Returns the tid, 0 if no struct kp_thread fits. CUPTI's id is the low half of pthread_self(), or the tid if CUPTI was
  * told so. */
-static uint32_t thread_tid(struct lane *l, uint32_t thread_id)
+static uint32_t thread_tid(struct cupti_lane *l, uint32_t thread_id)
 {
     static _Atomic(struct kp_thread *) guess;
     if (kp_load_relaxed(&kp_lane_ids_are_tids)) return thread_id;
@@ -288,7 +288,7 @@ static uint32_t thread_tid(struct lane *l, uint32_t thread_id)
 
 /* ---- one record ---- */
 
-static void put(struct lane *l, const struct kp_decoded *d, uint32_t cycle)
+static void put(struct cupti_lane *l, const struct kp_decoded *d, uint32_t cycle)
 {
     uint64_t gate = kp_gate_make(cycle, 0);
     uint32_t bytes = d->head.size;
@@ -302,7 +302,7 @@ static void put(struct lane *l, const struct kp_decoded *d, uint32_t cycle)
 }
 
 /* As settle_call. If the check could not look at the record, its name is not read. */
-static bool settle_kernel(struct lane *l, struct kp_decoded *d)
+static bool settle_kernel(struct cupti_lane *l, struct kp_decoded *d)
 {
     const enum check is = kernel_check(d);
     if (is == FAILS) return false;
@@ -313,11 +313,11 @@ static bool settle_kernel(struct lane *l, struct kp_decoded *d)
 }
 
 /* Fills in the name and the tid. false: drop the record. */
-static bool settle_call(struct lane *l, struct kp_decoded *d)
+static bool settle_call(struct cupti_lane *l, struct kp_decoded *d)
 {
     bool is_driver = d->head.flags & KP_DEV_DRIVER;
     if (d->api.cbid >= KP_CALLS) return !is_driver;
-    struct kp_call *call = &kp_calls[is_driver][d->api.cbid];
+    struct kp_cupti_call *call = &kp_calls[is_driver][d->api.cbid];
     if (call->what & (KP_CALL_LAUNCH | KP_CALL_CAPTURE_BEGINS | KP_CALL_CAPTURE_ENDS))
         balance_call(l, &d->api, call->what);
     if (call->what & KP_CALL_NOISE) return false;
@@ -326,7 +326,7 @@ static bool settle_call(struct lane *l, struct kp_decoded *d)
     return true;
 }
 
-static bool settle(struct lane *l, struct kp_decoded *d)
+static bool settle(struct cupti_lane *l, struct kp_decoded *d)
 {
     switch (d->head.kind) {
     case KP_KIND_SYNC: /* these also come when only the program enabled them */
@@ -342,7 +342,7 @@ static bool settle(struct lane *l, struct kp_decoded *d)
 /* Every kind with times has its start at the same offset. */
 static uint64_t stamp_of(const struct kp_decoded *d) { return d->head.kind == KP_KIND_CUDAEVENT ? 0 : d->api.start; }
 
-static void keep(struct lane *l, struct kp_decoded *d)
+static void keep(struct cupti_lane *l, struct kp_decoded *d)
 {
     if (d->is_invalid) kp_add_relaxed(&count.invalid[d->head.kind], 1);
     if (d->head.kind == 0 || (d->is_invalid && !(d->head.flags & KP_DEV_NO_TIME)) || !settle(l, d)) return;
@@ -361,7 +361,7 @@ _Static_assert(offsetof(struct kp_rec_kernel, start) == 8 && offsetof(struct kp_
                    offsetof(struct kp_rec_graphrun, start) == 8 && offsetof(struct kp_rec_api, start) == 8,
                "stamp_of");
 
-static void decode_all(struct lane *l, const uint8_t *buffer, size_t valid_bytes)
+static void decode_all(struct cupti_lane *l, const uint8_t *buffer, size_t valid_bytes)
 {
     struct kp_walk walk = {.at = buffer, .end = buffer + valid_bytes, .sizes = kp_sizes};
     struct kp_decoded d;
@@ -383,7 +383,7 @@ void kp_lane_decode(const uint8_t *buffer, size_t valid_bytes)
     if (kp_cupti_state() != KP_CUPTI_STATE_ARMED && kp_load_relaxed(&collecting) == 0)
         return; /* the client's own buffer, between windows */
     int saved = errno;
-    struct lane *l = lane_take();
+    struct cupti_lane *l = lane_take();
     if (!l) {
         kp_lane_count_lost(buffer, valid_bytes);
         errno = saved;

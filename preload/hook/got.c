@@ -75,14 +75,14 @@ static void find_imports(const struct kp_image *image, uint32_t first)
     }
 }
 
-struct search {
+struct reloc_search {
     const struct kp_image *image;
     uint32_t first, found;
     kp_got_fn each;
     void *arg;
 };
 
-static uint32_t name_of_reloc(const struct search *s, uint32_t symbol)
+static uint32_t name_of_reloc(const struct reloc_search *s, uint32_t symbol)
 {
     if (!s->image->imports_end) return name_of_symbol(s->image, symbol, s->first);
     if (!(symbol_bits[symbol % SYMBOL_BITS / 64] >> (symbol % 64) & 1)) return KP_NOT_WANTED;
@@ -99,7 +99,7 @@ static bool is_of_interest(const struct kp_image *image, uint32_t type)
     return kp_got_is_word(type) || (type == RELOC_POINTER && !image->has_text_relocations);
 }
 
-static void search_table(struct search *s, const ElfW(Rela) * table, size_t count)
+static void search_table(struct reloc_search *s, const ElfW(Rela) * table, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t type = (uint32_t)ELF64_R_TYPE(table[i].r_info), symbol = (uint32_t)ELF64_R_SYM(table[i].r_info);
@@ -118,7 +118,7 @@ static void search_table(struct search *s, const ElfW(Rela) * table, size_t coun
 
 uint32_t kp_got_find(const struct kp_image *image, uint32_t first, kp_got_fn each, void *arg)
 {
-    struct search s = {.image = image, .first = first, .each = each, .arg = arg};
+    struct reloc_search s = {.image = image, .first = first, .each = each, .arg = arg};
     find_imports(image, first);
     if (image->imports_end && import_count == 0) return 0;
     search_table(&s, image->plt, image->plt_count);

@@ -39,7 +39,7 @@ bool kp_library_parse(const char *path, const char *stem, size_t *folder_bytes, 
     return true;
 }
 
-struct search {
+struct library_search {
     const char *stem;
     char *path;
     size_t bytes;
@@ -47,7 +47,7 @@ struct search {
 
 static int search_module(struct dl_phdr_info *info, size_t size, void *context)
 {
-    struct search *s = context;
+    struct library_search *s = context;
     size_t folder;
     int major, minor;
     (void)size;
@@ -60,6 +60,6 @@ static int search_module(struct dl_phdr_info *info, size_t size, void *context)
 
 bool kp_library_find(const char *stem, char *path, size_t bytes)
 {
-    struct search s = {stem, path, bytes};
+    struct library_search s = {stem, path, bytes};
     return dl_iterate_phdr(search_module, &s);
 }

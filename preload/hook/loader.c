@@ -52,12 +52,12 @@ void *kp_hook_first(const char *symbol, uintptr_t *module)
     return (void *)first.address;
 }
 
-struct words {
+struct loader_words {
     const struct kp_tap *taps;
     uint32_t tap_count, tapped;
 };
 
-static void tap_word(struct words *w, const struct kp_slot *slot)
+static void tap_word(struct loader_words *w, const struct kp_slot *slot)
 {
     const uintptr_t holds = kp_got_read(slot->at);
     for (uint32_t i = 0; i < w->tap_count; i++) {
@@ -84,7 +84,7 @@ static int look_at_loader(struct dl_phdr_info *info, size_t size, void *arg)
 
 uint32_t kp_hook_tap_loader(const struct kp_tap *taps, uint32_t tap_count)
 {
-    struct words w = {.taps = taps, .tap_count = tap_count};
+    struct loader_words w = {.taps = taps, .tap_count = tap_count};
     dl_iterate_phdr(look_at_loader, &w);
     return w.tapped;
 }

@@ -44,8 +44,8 @@ enum { BLOCK_ENTRIES = 64, BLOCK_WORDS = 64, WORDS = 15, NAME_MAX_BYTES = 4096 }
 
 enum state { STATE_DONE, STATE_NEW };
 
-struct words {
-    struct words *next;
+struct slot_words {
+    struct slot_words *next;
     uint32_t count;
     struct kp_slot slots[WORDS];
 };
@@ -58,16 +58,16 @@ struct module {
     bool is_left_alone;
     uint32_t names_done; /* the module was searched for wanted names below this number */
     uint32_t refused;
-    struct words *words;
+    struct slot_words *words;
     struct kp_words_mark mark; /* the taker's */
 };
 
 static struct module *modules, *free_entries; /* modules: in the loader's order */
-static struct words *free_words;
+static struct slot_words *free_words;
 static _Atomic unsigned long long last_adds, last_subs; /* the loader's counters at the last scan */
 static struct kp_modules_stats stats;
 
-struct pass {
+struct scan_pass {
     bool with_self, lacks_memory;
     bool is_aside;          /* not a scan: last_adds and last_subs stay, so that the next scan sees the changes */
     struct module *finding; /* the module that is being searched for slots */
@@ -95,10 +95,10 @@ static struct module *entry_take(void)
     return m;
 }
 
-static struct words *words_take(void)
+static struct slot_words *words_take(void)
 {
     if (!free_words) {
-        struct words *block = kp_arena_alloc(BLOCK_WORDS * sizeof *block);
+        struct slot_words *block = kp_arena_alloc(BLOCK_WORDS * sizeof *block);
         if (!block) return NULL;
         for (int i = 0; i < BLOCK_WORDS; i++) {
             block[i].next = free_words;
@@ -106,7 +106,7 @@ static struct words *words_take(void)
         }
         stats.free_blocks += BLOCK_WORDS;
     }
-    struct words *w = free_words;
+    struct slot_words *w = free_words;
     free_words = w->next;
     stats.free_blocks--;
     w->next = NULL;
@@ -115,7 +115,7 @@ static struct words *words_take(void)
 }
 
 /* ld.so, the vdso and this library are not tapped. */
-static bool is_left_alone(const struct kp_image *image, const struct pass *pass)
+static bool is_left_alone(const struct kp_image *image, const struct scan_pass *pass)
 {
     uintptr_t self = (uintptr_t)&kp_modules_apply, vdso = getauxval(AT_SYSINFO_EHDR), loader = getauxval(AT_BASE);
     if (vdso >= image->lo && vdso < image->hi) return true;
@@ -124,7 +124,7 @@ static bool is_left_alone(const struct kp_image *image, const struct pass *pass)
 }
 
 /* Takes the module out of the last scan's list. The order hardly changes, so it is nearly always the first entry. */
-static struct module *take_known(struct pass *pass, const struct kp_image *image, uint64_t hash)
+static struct module *take_known(struct scan_pass *pass, const struct kp_image *image, uint64_t hash)
 {
     for (struct module **at = &pass->old; *at; at = &(*at)->next) {
         struct module *m = *at;
@@ -138,7 +138,7 @@ static struct module *take_known(struct pass *pass, const struct kp_image *image
 /* If slots of a known module lost their taps, a new module was loaded at its address. */
 static void recheck(struct module *m)
 {
-    for (const struct words *w = m->words; w; w = w->next)
+    for (const struct slot_words *w = m->words; w; w = w->next)
         for (uint32_t i = 0; i < w->count; i++)
             if (!kp_wanted_held(w->slots[i].name, kp_got_read(w->slots[i].at))) m->state = STATE_NEW;
     if (!kp_words_are_marked(&m->mark)) m->state = STATE_NEW;
@@ -146,10 +146,10 @@ static void recheck(struct module *m)
 
 static void keep_word(void *arg, const struct kp_slot *slot)
 {
-    struct pass *pass = arg;
+    struct scan_pass *pass = arg;
     struct module *m = pass->finding;
     if (!m->words || m->words->count == WORDS) {
-        struct words *w = words_take();
+        struct slot_words *w = words_take();
         if (!w) {
             pass->lacks_memory = true;
             return;
@@ -162,7 +162,7 @@ static void keep_word(void *arg, const struct kp_slot *slot)
     stats.words++;
 }
 
-static void search_module(struct pass *pass, struct module *m)
+static void search_module(struct scan_pass *pass, struct module *m)
 {
     if (!m->is_left_alone && m->names_done < kp_wanted_count()) {
         pass->finding = m;
@@ -171,7 +171,7 @@ static void search_module(struct pass *pass, struct module *m)
     m->names_done = kp_wanted_count();
 }
 
-static struct module *make_module(struct pass *pass, const struct kp_image *image, uint64_t hash)
+static struct module *make_module(struct scan_pass *pass, const struct kp_image *image, uint64_t hash)
 {
     struct module *m = entry_take();
     if (!m) return NULL;
@@ -183,7 +183,7 @@ static struct module *make_module(struct pass *pass, const struct kp_image *imag
 
 static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct pass *pass = arg;
+    struct scan_pass *pass = arg;
     struct kp_image image;
     (void)size;
     pass->adds = info->dlpi_adds;
@@ -206,7 +206,7 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
 static void free_entry(struct module *m)
 {
     while (m->words) {
-        struct words *w = m->words;
+        struct slot_words *w = m->words;
         m->words = w->next;
         w->next = free_words;
         free_words = w;
@@ -221,7 +221,7 @@ static void free_entry(struct module *m)
 }
 
 /* Walks the loader's list once; then `modules` has the modules that are mapped now. Writes to none of them. */
-static void list_modules(struct pass *pass)
+static void list_modules(struct scan_pass *pass)
 {
     struct module *now = NULL;
     pass->old = modules;
@@ -258,7 +258,7 @@ static int tap_word(const struct module *m, const struct kp_slot *slot)
 static void tap_module(struct module *m)
 {
     uint32_t tapped = 0, refused = 0;
-    for (const struct words *w = m->words; w; w = w->next)
+    for (const struct slot_words *w = m->words; w; w = w->next)
         for (uint32_t i = 0; i < w->count; i++) {
             int result = tap_word(m, &w->slots[i]);
             tapped += result > 0;
@@ -337,7 +337,7 @@ static int want(const struct kp_tap *taps, uint32_t tap_count)
 
 int kp_modules_apply(const struct kp_tap *taps, uint32_t tap_count, bool with_self)
 {
-    struct pass pass = {.with_self = with_self};
+    struct scan_pass pass = {.with_self = with_self};
     int err = kp_wanted_has(taps) ? 0 : want(taps, tap_count);
     if (err) return err;
     list_modules(&pass);
@@ -348,7 +348,7 @@ int kp_modules_apply(const struct kp_tap *taps, uint32_t tap_count, bool with_se
 
 int kp_modules_add(const struct kp_tap *taps, uint32_t tap_count, bool with_self)
 {
-    struct pass pass = {.with_self = with_self, .is_aside = true};
+    struct scan_pass pass = {.with_self = with_self, .is_aside = true};
     int err = want(taps, tap_count);
     if (err) return err;
     list_modules(&pass);
@@ -358,7 +358,7 @@ int kp_modules_add(const struct kp_tap *taps, uint32_t tap_count, bool with_self
 
 int kp_modules_take(bool with_self)
 {
-    struct pass pass = {.with_self = with_self, .is_aside = true};
+    struct scan_pass pass = {.with_self = with_self, .is_aside = true};
     for (struct module *m = modules; m; m = m->next)
         if (!m->is_left_alone) m->state = STATE_NEW;
     list_modules(&pass);
@@ -373,7 +373,7 @@ static bool is_of_set(const struct kp_tap *tap, const struct kp_tap *taps, uint3
 
 static bool has_word_of(const struct module *m, const struct kp_tap *taps, uint32_t tap_count)
 {
-    for (const struct words *w = m->words; w; w = w->next)
+    for (const struct slot_words *w = m->words; w; w = w->next)
         for (uint32_t i = 0; i < w->count; i++)
             for (uint32_t t = 0; t < tap_count; t++)
                 if (kp_wanted_find(taps[t].symbol) == w->slots[i].name) return true;
@@ -382,7 +382,7 @@ static bool has_word_of(const struct module *m, const struct kp_tap *taps, uint3
 
 static void untap_module(const struct module *m, const struct kp_tap *taps, uint32_t tap_count)
 {
-    for (const struct words *w = m->words; w; w = w->next)
+    for (const struct slot_words *w = m->words; w; w = w->next)
         for (uint32_t i = 0; i < w->count; i++) {
             const struct kp_tap *tap = kp_wanted_held(w->slots[i].name, kp_got_read(w->slots[i].at));
             if (!is_of_set(tap, taps, tap_count)) continue;
@@ -392,7 +392,7 @@ static void untap_module(const struct module *m, const struct kp_tap *taps, uint
 
 void kp_modules_undo(const struct kp_tap *taps, uint32_t tap_count)
 {
-    struct pass pass = {.is_aside = true};
+    struct scan_pass pass = {.is_aside = true};
     bool alone = kp_libc_is_alone();
     if (!kp_wanted_has(taps)) return;
     list_modules(&pass);
@@ -407,7 +407,7 @@ void kp_modules_undo(const struct kp_tap *taps, uint32_t tap_count)
 
 static int read_counters(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct pass *pass = arg;
+    struct scan_pass *pass = arg;
     (void)size;
     pass->adds = info->dlpi_adds;
     pass->subs = info->dlpi_subs;
@@ -416,7 +416,7 @@ static int read_counters(struct dl_phdr_info *info, size_t size, void *arg)
 
 bool kp_modules_changed(void)
 {
-    struct pass pass = {0};
+    struct scan_pass pass = {0};
     dl_iterate_phdr(read_counters, &pass);
     /* If the counters are unchanged, is_telling (dlfollow.c) is already visible; pairs with: list_modules */
     return pass.adds != kp_load_acquire(&last_adds) || pass.subs != kp_load_acquire(&last_subs);

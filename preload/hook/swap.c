@@ -19,9 +19,9 @@
 #include "preload/hook/hook.h"
 #include "collector/base/kp_poison.h"
 
-struct pass {
+struct swap_pass {
     struct kp_hook_swap *swap;
-    void (*each)(struct pass *pass, const struct kp_slot *slot);
+    void (*each)(struct swap_pass *pass, const struct kp_slot *slot);
     const struct kp_image *image;
     uint32_t words;
 };
@@ -29,26 +29,26 @@ struct pass {
 static bool is_inside(const struct kp_image *image, uintptr_t at) { return at >= image->lo && at < image->hi; }
 
 /* A bound slot holds the function's address; a slot not bound yet holds an address in the module itself. */
-static void see_real(struct pass *pass, const struct kp_slot *slot)
+static void see_real(struct swap_pass *pass, const struct kp_slot *slot)
 {
     const uintptr_t holds = kp_got_read(slot->at);
     if (!is_inside(pass->image, holds)) pass->swap->real = (void *)holds;
 }
 
-static void put_ours(struct pass *pass, const struct kp_slot *slot)
+static void put_ours(struct swap_pass *pass, const struct kp_slot *slot)
 {
     const uintptr_t holds = kp_got_read(slot->at), ours = (uintptr_t)pass->swap->ours;
     if (holds != (uintptr_t)pass->swap->real && !is_inside(pass->image, holds)) return;
     if (kp_got_write(slot, holds, ours) == 0) pass->words++;
 }
 
-static void put_back(struct pass *pass, const struct kp_slot *slot)
+static void put_back(struct swap_pass *pass, const struct kp_slot *slot)
 {
     const uintptr_t ours = (uintptr_t)pass->swap->ours;
     if (kp_got_read(slot->at) == ours && kp_got_write(slot, ours, (uintptr_t)pass->swap->real) == 0) pass->words++;
 }
 
-static void search_table(struct pass *pass, const ElfW(Rela) * table, size_t count)
+static void search_table(struct swap_pass *pass, const ElfW(Rela) * table, size_t count)
 {
     const struct kp_image *image = pass->image;
     for (size_t i = 0; i < count; i++) {
@@ -63,7 +63,7 @@ static void search_table(struct pass *pass, const ElfW(Rela) * table, size_t cou
 
 static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct pass *pass = arg;
+    struct swap_pass *pass = arg;
     struct kp_image image;
     (void)size;
     if (!kp_image_read(&image, info) || !is_inside(&image, (uintptr_t)pass->swap->inside)) return 0;
@@ -73,9 +73,9 @@ static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-static uint32_t words_each(struct kp_hook_swap *swap, void (*each)(struct pass *pass, const struct kp_slot *slot))
+static uint32_t words_each(struct kp_hook_swap *swap, void (*each)(struct swap_pass *pass, const struct kp_slot *slot))
 {
-    struct pass pass = {.swap = swap, .each = each};
+    struct swap_pass pass = {.swap = swap, .each = each};
     dl_iterate_phdr(look_at_module, &pass);
     return pass.words;
 }

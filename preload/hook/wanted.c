@@ -23,7 +23,7 @@
 
 enum { BUCKETS = 4096, PAIR_BITS = 1 << 16, NONE = 0 };
 
-struct name {
+struct wanted_name {
     const char *symbol;
     uint32_t hash;
     uint16_t first; /* index in `entries`; NONE: not wanted at present */
@@ -41,7 +41,7 @@ enum { OWN_SETS_MAX = 8 };
 
 static struct own_set own_sets[OWN_SETS_MAX];
 static uint32_t own_set_count;
-static struct name names[KP_WANTED_MAX];
+static struct wanted_name names[KP_WANTED_MAX];
 static uint32_t name_count;
 static struct entry entries[KP_WANTED_MAX + 1]; /* entry 0 is NONE */
 static uint32_t entries_used;                   /* entries ever used; freed ones are in free_entry */
@@ -81,7 +81,7 @@ static uint32_t add_name(const char *symbol)
     uint32_t number = kp_wanted_find(symbol), pair = pair_of(symbol), at;
     if (number != KP_NOT_WANTED) return number;
     number = name_count++;
-    names[number] = (struct name){.symbol = symbol, .hash = hash_of(symbol)};
+    names[number] = (struct wanted_name){.symbol = symbol, .hash = hash_of(symbol)};
     for (at = names[number].hash % BUCKETS; buckets[at]; at = (at + 1) % BUCKETS) continue;
     buckets[at] = (uint16_t)(number + 1);
     pairs[pair / 64] |= UINT64_C(1) << (pair % 64);
@@ -90,7 +90,7 @@ static uint32_t add_name(const char *symbol)
 
 static void add_tap(const struct kp_tap *tap)
 {
-    struct name *name = &names[add_name(tap->symbol)];
+    struct wanted_name *name = &names[add_name(tap->symbol)];
     uint16_t at = free_entry;
     if (at) free_entry = entries[at].next;
     else at = (uint16_t)++entries_used;

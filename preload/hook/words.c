@@ -64,20 +64,20 @@ struct object {
 };
 static struct object *objects; /* valid for one module's slots only: later another object may lie at the same address */
 static uint32_t objects_n;
-struct name {
-    struct name *next;
+struct object_name {
+    struct object_name *next;
     char text[];
 };
-static struct name *names; /* each name once, so that loading a library again allocates nothing */
+static struct object_name *names; /* each name once, so that loading a library again allocates nothing */
 
 static const char *name_keep(const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *base = slash ? slash + 1 : path;
-    for (const struct name *n = names; n; n = n->next)
+    for (const struct object_name *n = names; n; n = n->next)
         if (strcmp(n->text, base) == 0) return n->text;
     const size_t bytes = strlen(base) + 1;
-    struct name *n = kp_arena_alloc(sizeof *n + bytes);
+    struct object_name *n = kp_arena_alloc(sizeof *n + bytes);
     if (!n) return "";
     memcpy(n->text, base, bytes);
     n->next = names;

@@ -31,7 +31,7 @@ enum { C_METHODS = 16, C_SELF = 24, THREADS = 256, TAKES_ONE = 0x8 /* METH_O */ 
 #define NOT_KNOWN UINT32_MAX
 
 /* CPython's PyMethodDef. */
-struct method {
+struct handover_method {
     const char *name;
     void *(*call)(void *module, void *argument);
     int flags;
@@ -143,7 +143,7 @@ static bool is_of_sys(const void *function)
 
 void kp_pyhandover_setter(const void *function)
 {
-    struct method *method = kp_python_at(function, C_METHODS);
+    struct handover_method *method = kp_python_at(function, C_METHODS);
     const bool is_all = strcmp(method->name, "_setprofileallthreads") == 0;
     if (!is_all && strcmp(method->name, "setprofile") != 0) return;
     if (!ours_is || method->call == our_set || method->call == our_set_all) return;

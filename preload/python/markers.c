@@ -44,24 +44,24 @@ enum {
 enum { USER_SCOPE = 7 };
 
 typedef void *(*method_fn)(void *self, void *args);
-struct method { /* PyMethodDef */
+struct marker_method { /* PyMethodDef */
     const char *name;
     _Atomic(method_fn) fn;
     int flags;
 };
-struct open {
+struct open_marker {
     const void *self;
     struct kp_rec_op *rec; /* NULL: not recorded */
 };
 struct markers {                      /* one for each thread */
     uint32_t cycle, thread_no, depth; /* depth may exceed DEPTH: deeper ranges are not recorded */
-    struct open open[DEPTH];
+    struct open_marker open[DEPTH];
 };
 
 static bool wants, is_refused, is_asking;
 static _Atomic bool attached;
 static void *flag_module, *on, *off; /* on: our true object; off: False */
-static struct method *enter_method, *exit_method;
+static struct marker_method *enter_method, *exit_method;
 static method_fn torch_enter, torch_exit;
 static size_t guard_at;    /* offset of a pointer that is not NULL while torch has a range for the object */
 static size_t keywords_at; /* offset of a dict or NULL; 0: this torch has no such field */
@@ -118,7 +118,7 @@ static void range_begin(const void *self)
         const char *name = kp_python_api.text_of(kp_python_at(self, AT_NAME));
         if (!name) kp_python_api.forget_error();
         const uint32_t id = name ? kp_name_intern(guard.thread, name, (uint32_t)strlen(name)) : 0;
-        m->open[m->depth] = (struct open){self, put(guard.thread, guard.gate, id, scope_of(self))};
+        m->open[m->depth] = (struct open_marker){self, put(guard.thread, guard.gate, id, scope_of(self))};
     }
     kp_signal_fence(); /* a signal handler may jump out of here: the entry is complete before depth counts it */
     if (m && m->depth++ >= DEPTH) kp_loss_count(KP_KIND_OP, KP_LOSS_NO_SLOT);
@@ -252,18 +252,18 @@ static void set_mode(enum kp_source_mode mode)
 /* ---- finding torch's flag and class ---- */
 
 /* Can the row be written? The kernel writes it, which returns an error instead of faulting. */
-static bool is_writable(struct method *method)
+static bool is_writable(struct marker_method *method)
 {
     method_fn same;
     return kp_io_peek(&method->fn, &same, sizeof same) == 0 && kp_io_poke(&method->fn, &same, sizeof same) == 0;
 }
 
 /* The table's row of a method of a C class. */
-static struct method *method_find(void *class, const char *name, int flags)
+static struct marker_method *method_find(void *class, const char *name, int flags)
 {
     const void *descriptor_type = dlsym(RTLD_DEFAULT, "PyMethodDescr_Type");
     void *descriptor = kp_python_api.member_get(class, name);
-    struct method *method = NULL, seen;
+    struct marker_method *method = NULL, seen;
     if (!descriptor || !descriptor_type || kp_python_at(descriptor, 8) != descriptor_type) return NULL;
     method = kp_python_at(descriptor, DESCRIPTOR_METHOD);
     if (kp_io_peek(method, &seen, sizeof seen) != 0 || seen.flags != flags || strcmp(seen.name, name) != 0) return NULL;

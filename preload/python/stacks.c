@@ -28,7 +28,7 @@ struct pystacks {
         uint32_t id;
     } seen[SEEN];
 };
-struct place {
+struct code_place {
     const void *code;
     uint64_t at, check;
     bool is_called_by_c; /* C code called it */
@@ -107,7 +107,7 @@ static bool is_entry(const struct kp_python_layout *l, const void *frame)
 }
 
 /* The frames from the innermost on. */
-static uint32_t frames_read(const struct kp_python_layout *l, const void *thread, struct place *places)
+static uint32_t frames_read(const struct kp_python_layout *l, const void *thread, struct code_place *places)
 {
     uint32_t n = 0;
     for (const void *frame = frame_innermost(l, thread); frame && n < FRAMES_MAX;
@@ -117,7 +117,8 @@ static uint32_t frames_read(const struct kp_python_layout *l, const void *thread
             continue;
         }
         const void *code = kp_pyframe_code(l, frame);
-        places[n++] = (struct place){code, kp_pyframe_place(l, frame), kp_pycode_check(l, code), is_entry(l, frame)};
+        places[n++] =
+            (struct code_place){code, kp_pyframe_place(l, frame), kp_pycode_check(l, code), is_entry(l, frame)};
     }
     return n;
 }
@@ -150,7 +151,8 @@ int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t
     return kp_python_api.code_line(code, l->version == 310 ? lasti * 2 : lasti);
 }
 
-static uint32_t frame_put(struct kp_thread *t, const struct kp_python_layout *l, const struct place *p, uint32_t around)
+static uint32_t frame_put(struct kp_thread *t, const struct kp_python_layout *l, const struct code_place *p,
+                          uint32_t around)
 {
     char text[TEXT], file[TEXT / 2], name[256];
     const int line = kp_pystack_line(l, p->code, p->at);
@@ -165,7 +167,7 @@ static uint32_t frame_put(struct kp_thread *t, const struct kp_python_layout *l,
 /* ---- stacks seen ---- */
 
 static uint32_t stack_put(struct kp_thread *t, const struct kp_python_layout *l, struct pystacks *s,
-                          const struct place *places, uint32_t n)
+                          const struct code_place *places, uint32_t n)
 {
     uint32_t id = 0;
     while (n-- > 0) {
@@ -185,7 +187,7 @@ static uint32_t stack_put(struct kp_thread *t, const struct kp_python_layout *l,
 static __attribute__((noinline)) void stack_learn(struct kp_thread *t, struct pystacks *s, const void *thread,
                                                   uint64_t key)
 {
-    struct place places[FRAMES_MAX];
+    struct code_place places[FRAMES_MAX];
     const struct kp_python_layout *l = &kp_python_get()->layout;
     const uint32_t id = stack_put(t, l, s, places, frames_read(l, thread, places));
     s->seen[key % SEEN].key = key;

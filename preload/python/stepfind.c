@@ -22,7 +22,7 @@
 enum { NAME_BYTES = 512, CLASSES_DEEP = 4, WRAPPED_DEEP = 8, GLOBS_MAX = 16 };
 
 /* What is looked for, and where. */
-struct search {
+struct code_search {
     const char *glob, *name; /* of the qualified name; of the module */
     bool is_exact, has_found;
 };
@@ -40,7 +40,7 @@ static void *member_of(void *object, const char *name)
     return member;
 }
 
-static void hook_with_wrapped(struct search *s, void *function, const char *name)
+static void hook_with_wrapped(struct code_search *s, void *function, const char *name)
 {
     void *held = NULL;
     for (unsigned i = 0; function && i < WRAPPED_DEEP && kp_stephook_is_function(function); i++) {
@@ -58,9 +58,9 @@ static void hook_with_wrapped(struct search *s, void *function, const char *name
     if (held) kp_python_api.drop(held);
 }
 
-static void visit(struct search *s, void *space, const char *prefix, unsigned deep);
+static void visit(struct code_search *s, void *space, const char *prefix, unsigned deep);
 
-static bool is_worth_descending(const struct search *s, void *class, const char *name)
+static bool is_worth_descending(const struct code_search *s, void *class, const char *name)
 {
     const size_t n = strlen(name);
     if (s->is_exact) return strncmp(s->glob, name, n) == 0 && s->glob[n] == '.';
@@ -72,7 +72,7 @@ static bool is_worth_descending(const struct search *s, void *class, const char 
     return is_here;
 }
 
-static void class_visit(struct search *s, void *class, const char *name, unsigned deep)
+static void class_visit(struct code_search *s, void *class, const char *name, unsigned deep)
 {
     if (deep >= CLASSES_DEEP || !is_worth_descending(s, class, name)) return;
     void *space = member_of(class, "__dict__");
@@ -89,7 +89,7 @@ static bool holds_function(const void *object)
            type == kp_python_api.method_type;
 }
 
-static void member_visit(struct search *s, const char *name, void *value, unsigned deep)
+static void member_visit(struct code_search *s, const char *name, void *value, unsigned deep)
 {
     if (kp_python_api.is_subtype(kp_python_at(value, 8), kp_python_api.type_type)) {
         class_visit(s, value, name, deep);
@@ -106,7 +106,7 @@ static void member_visit(struct search *s, const char *name, void *value, unsign
 }
 
 /* The members of a module or class. A list of them is made first, as the dict may change. */
-static void visit(struct search *s, void *space, const char *prefix, unsigned deep)
+static void visit(struct code_search *s, void *space, const char *prefix, unsigned deep)
 {
     char name[NAME_BYTES];
     void *items = kp_python_api.items(space);
@@ -125,7 +125,7 @@ static void visit(struct search *s, void *space, const char *prefix, unsigned de
 
 static bool module_visit(const char *name, const char *glob)
 {
-    struct search s = {.glob = glob, .name = name, .is_exact = !strpbrk(glob, "*?")};
+    struct code_search s = {.glob = glob, .name = name, .is_exact = !strpbrk(glob, "*?")};
     void *modules = kp_python_api.sys_get("modules");
     void *module = modules ? kp_python_api.dict_get(modules, name) : NULL;
     if (!module || !kp_python_api.is_subtype(kp_python_at(module, 8), kp_python_api.module_type)) return false;

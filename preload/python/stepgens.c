@@ -21,7 +21,7 @@
 enum { OPEN_MAX = 1024, TAKES_ONE = 0x8 /* METH_O */, KINDS = 3 };
 
 /* CPython's PyMethodDef. */
-struct method {
+struct gen_method {
     const char *name;
     void *(*call)(void *self, void *argument);
     int flags;
@@ -37,13 +37,14 @@ static struct kind {
     {"PyAsyncGen_Type", "ag_running", "ag_frame", NULL},
 };
 
-static struct open {
+static struct open_gen {
     void *ref; /* a weak reference, owned */
     const void *thread;
     const struct kind *kind;
 } opens[OPEN_MAX];
 static uint32_t open_count;
-static void *(*weak_make)(void *object, void *callback), *(*function_make)(struct method *, void *self, void *module);
+static void *(*weak_make)(void *object, void *callback),
+    *(*function_make)(struct gen_method *, void *self, void *module);
 static void (*hold)(void *object);
 static void *none, *callback, *yes;
 
@@ -91,7 +92,7 @@ static bool look_through(const void *thread)
     bool is_inside = false;
     for (uint32_t i = open_count; i-- > 0;) {
         if (i >= open_count) continue; /* one was freed meanwhile */
-        const struct open o = opens[i];
+        const struct open_gen o = opens[i];
         void *object = kp_python_api.call_with(o.ref, NULL);
         if (!object) kp_python_api.forget_error();
         if (!object) continue;
@@ -117,13 +118,13 @@ bool kp_stepgens_follow(void *result)
     void *ref = weak_make(result, callback);
     if (!ref) kp_python_api.forget_error();
     if (!ref) return false;
-    opens[open_count++] = (struct open){ref, thread, kind};
+    opens[open_count++] = (struct open_gen){ref, thread, kind};
     return true;
 }
 
 bool kp_stepgens_attach(void)
 {
-    static struct method method = {"kprof_step", on_free, TAKES_ONE, NULL};
+    static struct gen_method method = {"kprof_step", on_free, TAKES_ONE, NULL};
     for (unsigned i = 0; i < KINDS; i++) kinds[i].type = dlsym(RTLD_DEFAULT, kinds[i].symbol);
     *(void **)&weak_make = dlsym(RTLD_DEFAULT, "PyWeakref_NewRef");
     *(void **)&function_make = dlsym(RTLD_DEFAULT, "PyCFunction_NewEx");

@@ -38,17 +38,17 @@
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
 enum { PAGE = 4096, REST_MS = 300 };
 
-struct range {
+struct own_range {
     uintptr_t from, to;
 };
 
 /* Iterates over our ranges of memory, in no order. */
-static bool ours_next(uint32_t *at, struct range *out)
+static bool ours_next(uint32_t *at, struct own_range *out)
 {
     const uint32_t i = (*at)++;
     if (i == 0) {
-        *out = (struct range){(uintptr_t)__ehdr_start & ~(uintptr_t)(PAGE - 1),
-                              ((uintptr_t)_end + PAGE - 1) & ~(uintptr_t)(PAGE - 1)};
+        *out = (struct own_range){(uintptr_t)__ehdr_start & ~(uintptr_t)(PAGE - 1),
+                                  ((uintptr_t)_end + PAGE - 1) & ~(uintptr_t)(PAGE - 1)};
         return true;
     }
     if (i <= KP_MAP_LARGE_MAX) return kp_map_large(i - 1, &out->from, &out->to) || ours_next(at, out);
@@ -57,7 +57,7 @@ static bool ours_next(uint32_t *at, struct range *out)
 
 static uint64_t ours_sum(void)
 {
-    struct range r;
+    struct own_range r;
     uint64_t sum = 0;
     for (uint32_t at = 0; ours_next(&at, &r);) sum += r.to - r.from;
     return sum;
@@ -65,14 +65,14 @@ static uint64_t ours_sum(void)
 
 static void ours_unlock(void)
 {
-    struct range r;
+    struct own_range r;
     for (uint32_t at = 0; ours_next(&at, &r);) kp_io_unlock_pages((void *)r.from, r.to - r.from);
 }
 
 /* The first part of [from, to) that is not ours; empty: none. */
-static struct range hosts_first(uintptr_t from, uintptr_t to)
+static struct own_range hosts_first(uintptr_t from, uintptr_t to)
 {
-    struct range r, part = {from, to};
+    struct own_range r, part = {from, to};
     for (bool moved = true; moved;) {
         moved = false;
         for (uint32_t at = 0; ours_next(&at, &r);)
@@ -85,7 +85,7 @@ static struct range hosts_first(uintptr_t from, uintptr_t to)
 
 /* As mlockall does: locks on fault, which checks the limit, then populates. Some pages cannot be populated (guard
  * pages, truncated files), which is no error. */
-static int part_lock(struct range part, bool is_on_fault)
+static int part_lock(struct own_range part, bool is_on_fault)
 {
     const int rc = kp_io_lock_pages((void *)part.from, part.to - part.from, true);
     if (rc == 0 && !is_on_fault) (void)kp_io_lock_pages((void *)part.from, part.to - part.from, false);
@@ -95,7 +95,7 @@ static int part_lock(struct range part, bool is_on_fault)
 static int hosts_lock(uintptr_t from, uintptr_t to, bool is_on_fault)
 {
     int rc = 0;
-    for (struct range part = hosts_first(from, to); rc == 0 && part.from < part.to; part = hosts_first(part.to, to))
+    for (struct own_range part = hosts_first(from, to); rc == 0 && part.from < part.to; part = hosts_first(part.to, to))
         rc = part_lock(part, is_on_fault);
     return rc;
 }

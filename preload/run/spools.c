@@ -132,7 +132,7 @@ void kp_spools_note_process(void)
     kp_record_note(process_key, process);
 }
 
-struct search {
+struct spool_search {
     struct kp_spools_made made;
     char begin[96]; /* what file names must begin with: HOST_PID. */
     const char *own;
@@ -145,7 +145,7 @@ static bool is_of_this_process(const struct kp_reader *reader)
     return start && strcmp(start, process) == 0 && kp_reader_head(reader)->pid == (uint32_t)getpid();
 }
 
-static void spool_consider(struct search *s, const char *name, struct work *w)
+static void spool_consider(struct spool_search *s, const char *name, struct work *w)
 {
     const int fd = spool_open(s->dir, name, w);
     if (fd < 0) return;
@@ -156,7 +156,7 @@ static void spool_consider(struct search *s, const char *name, struct work *w)
 
 static void consider(void *context, const char *name)
 {
-    struct search *s = context;
+    struct spool_search *s = context;
     const size_t n = strlen(name);
     if (strcmp(name, s->own) == 0 || strncmp(name, s->begin, strlen(s->begin)) != 0) return;
     if (n < sizeof ".kprof" || strcmp(name + n - (sizeof ".kprof" - 1), ".kprof") != 0) return;
@@ -167,7 +167,7 @@ static void consider(void *context, const char *name)
 }
 
 /* Fills s->begin from the name of this process's spool, up to the point before its time. */
-static bool names_begin(struct search *s)
+static bool names_begin(struct spool_search *s)
 {
     const char *slash = strrchr(kp_record_path(), '/');
     s->own = slash ? slash + 1 : kp_record_path();
@@ -182,7 +182,7 @@ static bool names_begin(struct search *s)
 void kp_spools_replaced(void)
 {
     if ((settings->exports & KP_EXPORTS_NONE) || !process[0]) return;
-    struct search *s = kp_map_alloc(sizeof *s);
+    struct spool_search *s = kp_map_alloc(sizeof *s);
     if (!s) return;
     s->dir = kp_io_open(kp_run_spool_dir(), O_RDONLY | O_DIRECTORY, 0);
     if (s->dir >= 0 && names_begin(s)) (void)kp_io_each_name(kp_run_spool_dir(), consider, s);

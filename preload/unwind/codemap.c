@@ -36,23 +36,23 @@
 enum { LISTED_MAX = 2048, NAMED = 256, PATH = 1024, NOTES = 1024, SEGMENTS = 64, BUILD_ID_MAX = 32 };
 
 /* glibc's struct dl_find_object, so that this builds where there is none. */
-struct object {
+struct found_object {
     unsigned long long flags;
     void *lo, *hi;
     struct link_map *map;
     void *unwind;
     unsigned long long reserved[8];
 };
-static int (*find_object)(void *pc, struct object *out);
+static int (*find_object)(void *pc, struct found_object *out);
 
-struct module {
+struct code_module {
     uintptr_t lo, hi, base;
     const uint8_t *header;
     const char *path;
     uint64_t key; /* of path and place */
     _Atomic uint32_t is_there;
 };
-static struct module *listed; /* an old C library */
+static struct code_module *listed; /* an old C library */
 static _Atomic uint32_t listed_n;
 static _Atomic uint32_t generation, file;
 static atomic_flag is_busy = ATOMIC_FLAG_INIT; /* a thread looks at the modules */
@@ -77,7 +77,7 @@ bool kp_unwind_is_ours(uintptr_t pc) { return pc >= ours_lo && pc < ours_hi; }
 
 /* ---- an old C library: a list ---- */
 
-static void segments_read(const struct dl_phdr_info *info, struct module *m)
+static void segments_read(const struct dl_phdr_info *info, struct code_module *m)
 {
     m->lo = UINTPTR_MAX;
     m->base = info->dlpi_addr;
@@ -100,7 +100,7 @@ static const char *text_keep(const char *text)
 /* Inside dl_iterate_phdr: the loader's list is locked. */
 static int module_note(struct dl_phdr_info *info, size_t bytes, void *unused)
 {
-    struct module m = {.path = info->dlpi_name && info->dlpi_name[0] ? info->dlpi_name : program};
+    struct code_module m = {.path = info->dlpi_name && info->dlpi_name[0] ? info->dlpi_name : program};
     const uint32_t n = kp_load_relaxed(&listed_n);
     (void)bytes;
     (void)unused;
@@ -127,7 +127,7 @@ static void list_make(void)
         kp_store_relaxed(&listed[i].is_there, kp_load_relaxed(&listed[i].is_there) / 2); /* 2: seen just now */
 }
 
-static const struct module *listed_find(uintptr_t pc)
+static const struct code_module *listed_find(uintptr_t pc)
 {
     for (uint32_t i = kp_load_acquire(&listed_n); i-- > 0;) /* pairs with: module_note */
         if (pc >= listed[i].lo && pc < listed[i].hi && kp_load_relaxed(&listed[i].is_there)) return &listed[i];
@@ -182,9 +182,9 @@ void kp_unwind_modules_setup(void)
 
 bool kp_unwind_table_find(uintptr_t pc, struct kp_unwind_table *out)
 {
-    struct object o;
+    struct found_object o;
     if (!find_object) {
-        const struct module *m = listed_find(pc);
+        const struct code_module *m = listed_find(pc);
         if (!m || !m->header) return false;
         *out = (struct kp_unwind_table){m->lo, m->hi, m->header, false};
         return true;
@@ -239,7 +239,7 @@ static uint32_t module_id(struct kp_thread *t, const char *path, uintptr_t lo, u
 
 uint32_t kp_unwind_module_find(struct kp_thread *t, uintptr_t pc, uint64_t *offset)
 {
-    struct object o;
+    struct found_object o;
     uint32_t id = 0;
     *offset = pc;
     if (find_object && find_object((void *)pc, &o) == 0) {
@@ -247,7 +247,7 @@ uint32_t kp_unwind_module_find(struct kp_thread *t, uintptr_t pc, uint64_t *offs
         id = module_id(t, path, (uintptr_t)o.lo, (uintptr_t)o.hi, o.map->l_addr);
         if (id) *offset = pc - o.map->l_addr;
     } else if (!find_object) {
-        const struct module *m = listed_find(pc);
+        const struct code_module *m = listed_find(pc);
         id = m ? module_id(t, m->path, m->lo, m->hi, m->base) : 0;
         if (id) *offset = pc - m->base;
     }

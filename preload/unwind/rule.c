@@ -216,36 +216,36 @@ static bool cie_read(const struct kp_unwind_table *table, const uint8_t *at, str
 /* ---- the program ---- */
 
 enum how { HOW_SAME, HOW_UNDEFINED, HOW_ON_CFA, HOW_ON_SP, HOW_ON_FP, HOW_BAD };
-struct place {
+struct rule_place {
     enum how how;
     int64_t at;
 };
-struct row {
-    struct place cfa; /* ON_SP, ON_FP or BAD */
+struct rule_row {
+    struct rule_place cfa; /* ON_SP, ON_FP or BAD */
     bool cfa_is_word;
-    struct place fp, ra;
+    struct rule_place fp, ra;
 };
 struct machine {
-    struct row row, initial, kept[REMEMBER_MAX];
+    struct rule_row row, initial, kept[REMEMBER_MAX];
     unsigned kept_n;
     uintptr_t at, pc; /* address that the row is for; the one to find */
     bool is_bad;
 };
 
-static struct place *place_of(struct row *row, uint64_t reg)
+static struct rule_place *place_of(struct rule_row *row, uint64_t reg)
 {
     return reg == REG_FP ? &row->fp : reg == REG_RA ? &row->ra : NULL;
 }
 
-static void place_set(struct row *row, uint64_t reg, enum how how, int64_t at)
+static void place_set(struct rule_row *row, uint64_t reg, enum how how, int64_t at)
 {
-    struct place *p = place_of(row, reg);
-    if (p) *p = (struct place){how, at};
+    struct rule_place *p = place_of(row, reg);
+    if (p) *p = (struct rule_place){how, at};
 }
 
-static struct place place_on(uint64_t reg, int64_t at)
+static struct rule_place place_on(uint64_t reg, int64_t at)
 {
-    return (struct place){reg == REG_SP ? HOW_ON_SP : reg == REG_FP ? HOW_ON_FP : HOW_BAD, at};
+    return (struct rule_place){reg == REG_SP ? HOW_ON_SP : reg == REG_FP ? HOW_ON_FP : HOW_BAD, at};
 }
 
 /*
@@ -265,11 +265,11 @@ static bool is_of_plt(struct bytes b, uint64_t bytes, uint32_t *from)
 }
 
 /* Reads an expression: a register plus an offset, and perhaps a load from there (is_word). */
-static struct place expression_read(struct bytes *b, uintptr_t pc, bool *is_word)
+static struct rule_place expression_read(struct bytes *b, uintptr_t pc, bool *is_word)
 {
     uint32_t from = 0;
     const uint64_t bytes = get_uleb(b);
-    struct place p = {HOW_BAD, 0};
+    struct rule_place p = {HOW_BAD, 0};
     if (b->is_bad || bytes > (uint64_t)(b->end - b->at)) b->is_bad = true;
     if (b->is_bad) return p;
     const uint8_t *after = b->at + bytes;
@@ -290,14 +290,14 @@ static void expression_of_register(struct machine *m, struct bytes *b)
 {
     const uint64_t reg = get_uleb(b);
     bool is_word;
-    struct place p = expression_read(b, m->pc, &is_word);
+    struct rule_place p = expression_read(b, m->pc, &is_word);
     if (is_word) p.how = HOW_BAD;
     place_set(&m->row, reg, p.how, p.at);
 }
 
 static void restore(struct machine *m, uint64_t reg)
 {
-    struct place *p = place_of(&m->row, reg), *was = place_of(&m->initial, reg);
+    struct rule_place *p = place_of(&m->row, reg), *was = place_of(&m->initial, reg);
     if (p) *p = *was;
 }
 
@@ -413,7 +413,7 @@ static unsigned on_of(enum how how)
     return how == HOW_ON_CFA ? KP_ON_CFA : how == HOW_ON_SP ? KP_ON_SP : how == HOW_ON_FP ? KP_ON_FP : KP_ON_NONE;
 }
 
-static union kp_rule pack(const struct row *row, bool is_signal)
+static union kp_rule pack(const struct rule_row *row, bool is_signal)
 {
     union kp_rule rule = {.word = 0};
     const bool is_cfa_good = row->cfa.how == HOW_ON_SP || row->cfa.how == HOW_ON_FP;

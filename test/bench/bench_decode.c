@@ -110,7 +110,7 @@ static void prepare(void)
     kp_sizes[KP_CUPTI_RUNTIME] = API_BYTES;
     kp_sizes[KP_CUPTI_CONCURRENT_KERNEL] = KERNEL_BYTES;
     kp_sizes[KP_CUPTI_MEMCPY] = COPY_BYTES;
-    kp_calls[0][211] = (struct kp_call){.name = "cudaLaunchKernel", .len = 16, .what = KP_CALL_LAUNCH};
+    kp_calls[0][211] = (struct kp_cupti_call){.name = "cudaLaunchKernel", .len = 16, .what = KP_CALL_LAUNCH};
     kp_store_relaxed(&kp_lane_ids_are_tids, true);
     for (int i = 0; i < NAMES; i++)
         snprintf(names[i], sizeof names[i],

@@ -122,7 +122,7 @@ static void check_names(void)
     unsigned noise = 0;
     kp_calls_fill();
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        const struct kp_call *c = &kp_calls[calls[i].is_driver][calls[i].cbid];
+        const struct kp_cupti_call *c = &kp_calls[calls[i].is_driver][calls[i].cbid];
         if (!c->name || c->len != strlen(calls[i].name) || strncmp(c->name, calls[i].name, c->len) ||
             c->what != calls[i].what)
             snprintf(detail, sizeof detail, "%u is %.*s", calls[i].cbid, c->name ? c->len : 4,

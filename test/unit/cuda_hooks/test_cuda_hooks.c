@@ -131,7 +131,7 @@ static size_t find(enum kp_kind kind)
 static const struct kp_rec_kernel *kernel(size_t i) { return seen[i]; }
 
 /* A tap, with what the real function does in the middle. */
-static bool call_begin(struct kp_call *call, const void *function)
+static bool call_begin(struct kp_hooked_call *call, const void *function)
 {
     if (!kp_call_begin(call)) return false;
     call->stream = (void *)0x5000;
@@ -142,7 +142,7 @@ static bool call_begin(struct kp_call *call, const void *function)
 }
 static void launch_one(const void *function, int result)
 {
-    struct kp_call call;
+    struct kp_hooked_call call;
     errno = 33;
     assert_true(call_begin(&call, function));
     assert_int_equal(errno, 33);
@@ -153,7 +153,7 @@ static void launch_one(const void *function, int result)
 static void a_launch_makes_a_call_and_a_kernel_with_the_times_of_its_events(void **state)
 {
     (void)state;
-    struct kp_call call;
+    struct kp_hooked_call call;
     window_open();
     usleep(20000); /* a reference event lies behind us */
     uint64_t before = kp_ticks();
@@ -188,7 +188,7 @@ static void a_launch_makes_a_call_and_a_kernel_with_the_times_of_its_events(void
 static void a_call_inside_a_call_shares_its_correlation_and_makes_no_second_kernel(void **state)
 {
     (void)state;
-    struct kp_call out, in;
+    struct kp_hooked_call out, in;
     window_open();
     assert_true(call_begin(&out, (void *)0x100));
     assert_true(call_begin(&in, (void *)0x100));
@@ -253,7 +253,7 @@ static void the_runtimes_error_stays_the_hosts(void **state)
 static void a_call_that_outlives_its_window_is_in_none(void **state)
 {
     (void)state;
-    struct kp_call call;
+    struct kp_hooked_call call;
     window_open();
     assert_true(call_begin(&call, (void *)0x100));
     window_close();
@@ -300,7 +300,7 @@ static void more_in_flight_than_items_has_no_times_but_is_there(void **state)
 
 static void *call_without_memory(void *lost)
 {
-    struct kp_call call;
+    struct kp_hooked_call call;
     const uint64_t before = kp_thread_get() ? kp_loss_total() : 0;
     kp_fail_set("arena:1+:12");
     const bool is_recorded = call_begin(&call, (void *)0x100);

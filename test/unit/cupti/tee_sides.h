@@ -23,7 +23,7 @@ static bool has_our_calls; /* driver calls singly */
 static int our_noise = -1, finalized_told, clock_told, aside, back, flushed_back, quiet_anew;
 static bool is_session_aside;
 static uint64_t counter(void) { return 7; }
-struct kp_call kp_calls[2][KP_CALLS];
+struct kp_cupti_call kp_calls[2][KP_CALLS];
 static uint8_t pool[POOL][POOL_BYTES];
 static bool pool_out[POOL];
 

@@ -129,12 +129,13 @@ static int prepare(void **state)
     kp_sizes[KP_CUPTI_RUNTIME] = kp_sizes[KP_CUPTI_DRIVER] = API;
     kp_sizes[KP_CUPTI_CONCURRENT_KERNEL] = KERNEL;
     kp_sizes[KP_CUPTI_CUDA_EVENT] = EVENT;
-    kp_calls[0][211] = (struct kp_call){.name = "cudaLaunchKernel_v7000", .len = 16, .what = KP_CALL_LAUNCH};
-    kp_calls[1][307] = (struct kp_call){.name = "cuLaunchKernel", .len = 14, .what = KP_CALL_LAUNCH};
-    kp_calls[0][17] = (struct kp_call){.name = "cudaGetDevice_v3020", .len = 13, .what = KP_CALL_NOISE};
+    kp_calls[0][211] = (struct kp_cupti_call){.name = "cudaLaunchKernel_v7000", .len = 16, .what = KP_CALL_LAUNCH};
+    kp_calls[1][307] = (struct kp_cupti_call){.name = "cuLaunchKernel", .len = 14, .what = KP_CALL_LAUNCH};
+    kp_calls[0][17] = (struct kp_cupti_call){.name = "cudaGetDevice_v3020", .len = 13, .what = KP_CALL_NOISE};
     kp_calls[0][305] =
-        (struct kp_call){.name = "cudaStreamBeginCapture_v10000", .len = 22, .what = KP_CALL_CAPTURE_BEGINS};
-    kp_calls[0][306] = (struct kp_call){.name = "cudaStreamEndCapture_v10000", .len = 20, .what = KP_CALL_CAPTURE_ENDS};
+        (struct kp_cupti_call){.name = "cudaStreamBeginCapture_v10000", .len = 22, .what = KP_CALL_CAPTURE_BEGINS};
+    kp_calls[0][306] =
+        (struct kp_cupti_call){.name = "cudaStreamEndCapture_v10000", .len = 20, .what = KP_CALL_CAPTURE_ENDS};
     kp_cupti_set_state(KP_CUPTI_STATE_ARMED);
     waits_are_asked_for(true);
     return 0;

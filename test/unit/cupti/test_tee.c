@@ -264,10 +264,10 @@ enum { MALLOC = 20, CU_LAUNCH = 307, CU_GET = 12 };
 static int reset_calls(void **state_of_test)
 {
     our_noise = GET_DEVICE;
-    kp_calls[0][GET_DEVICE] = (struct kp_call){.name = "cudaGetDevice", .what = KP_CALL_NOISE};
-    kp_calls[0][MALLOC] = (struct kp_call){.name = "cudaMalloc"};
-    kp_calls[1][CU_LAUNCH] = (struct kp_call){.name = "cuLaunchKernel"};
-    kp_calls[1][CU_GET] = (struct kp_call){.name = "cuDeviceGet", .what = KP_CALL_NOISE};
+    kp_calls[0][GET_DEVICE] = (struct kp_cupti_call){.name = "cudaGetDevice", .what = KP_CALL_NOISE};
+    kp_calls[0][MALLOC] = (struct kp_cupti_call){.name = "cudaMalloc"};
+    kp_calls[1][CU_LAUNCH] = (struct kp_cupti_call){.name = "cuLaunchKernel"};
+    kp_calls[1][CU_GET] = (struct kp_cupti_call){.name = "cuDeviceGet", .what = KP_CALL_NOISE};
     int failed = reset(state_of_test);
     our_noise = GET_DEVICE;
     return failed;
