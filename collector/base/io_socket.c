@@ -2,7 +2,7 @@
 /*
  * io_socket.c - the system calls on sockets of this machine, each with a point where a test can make it fail (fail.c)
  *
- * Called by: kprof-control; a signal handler of ours (send); fork (close)
+ * Called by: kprof-control; the handler of KPROF_SIGNAL (send); fork (close)
  * On fail:   -errno; nothing is logged here
  */
 #include <errno.h>

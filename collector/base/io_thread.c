@@ -84,6 +84,13 @@ bool kp_io_is_tsc_refused(void)
     return kp_fail_point("prctl") == 0 && prctl(PR_GET_TSC, &mode, 0, 0, 0) == 0 && mode == PR_TSC_SIGSEGV;
 }
 
+int kp_io_signal_action(int number, const struct sigaction *now, struct sigaction *before)
+{
+    int rc = kp_fail_point("handler");
+    if (rc == 0 && sigaction(number, now, before) != 0) rc = -errno;
+    return rc;
+}
+
 void kp_io_thread_name(char name[16])
 {
     name[0] = '\0';

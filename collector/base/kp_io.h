@@ -74,7 +74,7 @@ int kp_io_socket_listen(const char *path, struct kp_io_socket *out); /* mode 060
 int kp_io_socket_pair(struct kp_io_socket out[2]);
 /* *uid: whose process it is that connects */
 int kp_io_socket_accept(const struct kp_io_socket *s, struct kp_io_socket *out, uint32_t *uid);
-/* Does nobody listen there? True only where the path is a socket of this user that refuses connections. */
+/* True where the path is a socket of this user that refuses connections: its process is gone. */
 bool kp_io_socket_is_dead(const char *path);
 /* The host may close any descriptor and give its number to a file of its own. Async-signal-safe. */
 bool kp_io_socket_is_ours(const struct kp_io_socket *s);
@@ -123,7 +123,9 @@ uint32_t kp_io_tid(void);
 bool kp_io_is_on_signal_stack(void);     /* the calling thread; true on error. Unreliable with SS_AUTODISARM */
 bool kp_io_is_thread_gone(uint32_t tid); /* of this process */
 bool kp_io_is_tsc_refused(void);         /* reading the TSC raises SIGSEGV here: by prctl(PR_SET_TSC), or inherited */
-void kp_io_thread_name(char name[16]);   /* the calling thread's name, or "" */
+struct sigaction;
+int kp_io_signal_action(int number, const struct sigaction *now, struct sigaction *before);
+void kp_io_thread_name(char name[16]); /* the calling thread's name, or "" */
 int kp_io_host(struct utsname *out);
 /*
  * When a process started, in clock ticks since boot. With the pid it identifies the process. 0: no process has this
@@ -135,9 +137,10 @@ uint64_t kp_io_process_start(int32_t pid);
  * threads must end then, or the process never does. Makes system calls: call it a few times a second at most.
  */
 bool kp_io_helpers_alone(void);
-uint32_t kp_io_helpers(void);    /* the number of helper threads */
-void kp_io_helpers_settle(void); /* waits until the kernel has removed the last thread that ended, 10 ms at most */
-#define KP_IO_NICE 5             /* of most helper threads */
-void kp_io_forget(void);         /* in the child: no helper thread exists */
+uint32_t kp_io_helpers(void);        /* the number of helper threads */
+uint64_t kp_io_helpers_cpu_ms(void); /* processor time of the helper threads that run now. Opens files */
+void kp_io_helpers_settle(void);     /* waits until the kernel has removed the last thread that ended, 10 ms at most */
+#define KP_IO_NICE 5                 /* of most helper threads */
+void kp_io_forget(void);             /* in the child: no helper thread exists */
 
 #endif
