@@ -25,6 +25,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "preload/run/children.h"
+#include "preload/run/ctl.h"
 #include "preload/run/window.h"
 #include "preload/run/exit.h"
 #include "preload/run/solo.h"
@@ -100,9 +101,10 @@ static void begin_run(void)
         kp_threadcount_install();
     }
     kp_window_begin_run(false);
-    if (!is_run_begun && schedule->set) kp_exit_watch();
+    if (!is_run_begun && (schedule->set || kp_ctl_is_wanted())) kp_exit_watch();
     if (!is_run_begun && kp_run_is_worker() && schedule->set) kp_children_follow();
     else if (!is_run_begun) start_clock();
+    if (!is_run_begun && !kp_run_is_worker()) kp_ctl_begin();
     is_run_begun = true;
 }
 

@@ -27,6 +27,7 @@
 #include "preload/run.h"
 #include "preload/run/begin.h"
 #include "preload/run/children.h"
+#include "preload/run/ctl.h"
 #include "preload/run/window.h"
 #include "preload/run/exit.h"
 #include "preload/run/fork.h"
@@ -145,6 +146,9 @@ static int read_settings(void)
     kp_run_set_folders(config->dir, config->spool_dir ? config->spool_dir : config->dir);
     fix_log();
     kp_schedule_from_config(config, &schedule, &step_rule);
+    if (config->signal && !kp_ctl_signal_parse(config->signal))
+        kp_config_refuse(config, KP_SET_signal, "is none of HUP, USR1, USR2, URG, WINCH, IO, a real-time number",
+                         "none");
     size_t used =
         launcher_lines(header_text, LAUNCHER_BYTES); /* first, so that a long KPROF_METADATA cannot push the rank out */
     kp_config_text(config, header_text + used, sizeof header_text - used);
@@ -190,6 +194,7 @@ static int start(void)
         if (kp_sources[i]->setup) kp_sources[i]->setup(config);
     kp_finish_setup(config, &schedule, kp_sources_had_activity);
     kp_begin_setup(config, &schedule);
+    kp_ctl_setup(config);
     kp_spools_setup(config);
     kp_children_setup(config);
     if (kp_run_is_worker()) kp_run_move_to_children();

@@ -17,6 +17,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
+#include "preload/run/ctl.h"
 #include "preload/run/window.h"
 #include "collector/base/kp_poison.h"
 
@@ -45,6 +46,7 @@ __attribute__((destructor)) static void kprof_end(void)
     int saved = errno;
     /* exit() may run in a signal handler: the code it interrupted never goes on. If that is a step that holds its lock,
      * the user runs kprof recover. */
+    kp_ctl_end();
     bool is_ended = kp_window_end_run();
     if (kp_thread_self) kp_store_release(&kp_thread_self->inside, 0); /* pairs with: quiesce.c:is_quiet */
     if (is_ended) kp_finish_exit();

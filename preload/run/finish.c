@@ -79,6 +79,13 @@ void kp_finish_forget(void)
     memset(&total, 0, sizeof total);
 }
 
+void kp_finish_look(struct kp_finish_totals *out)
+{
+    pthread_mutex_lock(&finish_lock);
+    *out = (struct kp_finish_totals){.traces = total.traces, .events = total.events};
+    pthread_mutex_unlock(&finish_lock);
+}
+
 /*
  * Waits until no hook writes to the window, notes its end in the spool and queues it for export. A worker queues none:
  * workers may be killed or call _exit in the middle of a trace. The process with the steps exports their windows.

@@ -26,6 +26,7 @@
 #include "preload/run.h"
 #include "preload/run/begin.h"
 #include "preload/run/children.h"
+#include "preload/run/ctl.h"
 #include "preload/run/window.h"
 #include "preload/run/sources.h"
 #include "preload/unwind/kp_unwind.h"
@@ -96,6 +97,7 @@ static void after_fork_in_child(void)
     goes_on &= kp_run_set_active(false);
     kp_log_release();
     kp_record_forget();
+    kp_ctl_forget();
     if (goes_on) begin_in_child();
     errno = saved;
 }

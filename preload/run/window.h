@@ -74,6 +74,10 @@ uint64_t kp_window_skipped(void);            /* windows not recorded because too
 /* had_activity: did the host run any op? */
 void kp_finish_setup(const struct kp_config *config, const struct kp_schedule *schedule, bool (*had_activity)(void));
 void kp_finish_forget(void);
+struct kp_finish_totals {
+    uint64_t traces, events; /* written so far; events of closed windows alone */
+};
+void kp_finish_look(struct kp_finish_totals *out);
 /* kprof-tick, each tick: closes windows and hands them to the export thread. */
 void kp_finish_tick(void);
 /* At exit: finishes the remaining windows on the calling thread and logs the closing line. */

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * ctl.c - the thread kprof-control: a socket in the output folder, by which `kprof ctl` speaks to this process
+ *
+ * Called by: begin.c, exit.c, fork.c; the thread kprof-control
+ * Owns:      KPROF_DIR/HOST_PID.sock, its clients, the bell (a pair of sockets that wakes the thread)
+ * Locks:     none. While the thread acts it has the run's turn, as other helper threads that open windows.
+ * Memory:    one mapping for the clients, made when the run begins
+ * On fail:   without a socket or a thread a line is logged, and the program runs on without control
+ * Safe in:   signal handlers: kp_ctl_ring; after fork: kp_ctl_forget comes first
+ *
+ * Nothing waits for a client: all sockets are non-blocking. A client has CLIENT_MS for each request and to read the
+ * answer, then it is dropped. At most CLIENTS are served at a time, the others wait in the kernel's queue.
+ */
+#include "preload/run/ctl.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "collector/base/kp_arena.h"
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_helper_pause.h"
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "preload/run.h"
+#include "schedule/ctl_proto.h"
+#include "collector/base/kp_poison.h"
+
+enum { CLIENTS = 8, CLIENT_MS = 5000, LOOK_MS = 1000, BUSY_NS = 100000000, ANSWER_BYTES = 1024 };
+
+struct ctl_client {
+    struct kp_io_socket socket; /* fd -1: free */
+    uint64_t until_ms;
+    size_t has, owes, sent; /* bytes of the request so far; of the answer, in all and sent */
+    char request[KP_CTL_LINE_MAX + 1], answer[ANSWER_BYTES];
+};
+
+static const struct kp_config *config;
+static int signal_number;
+static struct kp_io_socket listener = {.fd = -1}, bell[2] = {{.fd = -1}, {.fd = -1}}; /* bell: read, ring */
+static struct ctl_client *clients;
+static char path[4200];
+
+void kp_ctl_setup(const struct kp_config *settings)
+{
+    config = settings;
+    signal_number = settings->signal ? kp_ctl_signal_parse(settings->signal) : 0;
+}
+
+bool kp_ctl_is_wanted(void) { return config && (config->control || signal_number); }
+
+void kp_ctl_ring(void)
+{
+    if (kp_io_socket_is_ours(&bell[1])) (void)kp_io_socket_send(&bell[1], "!", 1);
+}
+
+/* ---- clients ---- */
+
+static void client_drop(struct ctl_client *c)
+{
+    kp_io_socket_close(&c->socket);
+    c->has = c->owes = c->sent = 0;
+}
+
+static void client_send(struct ctl_client *c)
+{
+    const ssize_t n = kp_io_socket_send(&c->socket, c->answer + c->sent, c->owes - c->sent);
+    if (n < 0 && n != -EAGAIN && n != -EINTR) client_drop(c);
+    else if (n > 0) c->sent += (size_t)n;
+    if (c->sent < c->owes) return;
+    c->owes = c->sent = 0;
+    c->until_ms = kp_clock_ms() + CLIENT_MS;
+}
+
+/* Answers the requests that are complete, while the client reads the answers. */
+static void client_answer(struct ctl_client *c)
+{
+    while (c->socket.fd >= 0 && !c->owes) {
+        char *const end = memchr(c->request, '\n', c->has);
+        if (!end) break;
+        const size_t used = (size_t)(end - c->request) + 1;
+        *end = '\0';
+        if (strlen(c->request) + 1 < used) c->request[0] = '\0'; /* a NUL inside: no request has one */
+        c->owes = kp_ctl_answer(c->request, c->answer, sizeof c->answer);
+        c->has -= used;
+        memmove(c->request, end + 1, c->has);
+        client_send(c);
+    }
+}
+
+static void client_read(struct ctl_client *c)
+{
+    const ssize_t n = kp_io_socket_read(&c->socket, c->request + c->has, sizeof c->request - c->has);
+    if (n == -EAGAIN || n == -EINTR) return;
+    if (n > 0) c->has += (size_t)n;
+    if (n > 0) client_answer(c);
+    const bool is_too_long = c->has == sizeof c->request && !c->owes;
+    if (n <= 0 || is_too_long) client_drop(c);
+}
+
+static void client_accept(struct ctl_client *free_one)
+{
+    uint32_t uid;
+    struct kp_io_socket s;
+    const int rc = kp_io_socket_accept(&listener, &s, &uid);
+    if (rc < 0 && rc != -EAGAIN && rc != -ECONNABORTED) kp_helpers_sleep(BUSY_NS); /* no descriptor: do not spin */
+    if (rc < 0) return;
+    free_one->socket = s;
+    free_one->until_ms = kp_clock_ms() + CLIENT_MS;
+    if (uid == 0 || uid == geteuid()) return;
+    KP_LOG_ONCE(0, "a request of user %u was refused: only the program's own user and root are heard", uid);
+    client_drop(free_one);
+}
+
+/* ---- the thread ---- */
+
+static struct ctl_client *free_find(void)
+{
+    for (int i = 0; clients && i < CLIENTS; i++)
+        if (clients[i].socket.fd < 0) return &clients[i];
+    return NULL;
+}
+
+static uint32_t polls_fill(struct pollfd *polls)
+{
+    polls[0] = (struct pollfd){.fd = bell[0].fd, .events = POLLIN};
+    polls[1] = (struct pollfd){.fd = free_find() ? listener.fd : -1, .events = POLLIN};
+    for (int i = 0; clients && i < CLIENTS; i++)
+        polls[2 + i] = (struct pollfd){.fd = clients[i].socket.fd, .events = clients[i].owes ? POLLOUT : POLLIN};
+    return clients ? 2 + CLIENTS : 2;
+}
+
+static void client_serve(struct ctl_client *c, short events)
+{
+    if (c->socket.fd < 0) return;
+    if (!kp_io_socket_is_ours(&c->socket) || kp_clock_ms() > c->until_ms) {
+        client_drop(c);
+        return;
+    }
+    if (!events) return;
+    if (!c->owes) {
+        client_read(c);
+        return;
+    }
+    client_send(c);
+    client_answer(c);
+}
+
+static void bell_hear(void)
+{
+    char rings[64];
+    while (kp_io_socket_read(&bell[0], rings, sizeof rings) > 0) {}
+    if (kp_ctl_signal_take()) (void)kp_ctl_turn();
+}
+
+/* The host may have closed our descriptors, as daemons do that close all. */
+static bool are_sockets_ours(void)
+{
+    const bool are = kp_io_socket_is_ours(&bell[0]) && (listener.fd < 0 || kp_io_socket_is_ours(&listener));
+    if (!are) kp_log(1, "the program closed our sockets: no control from outside any more");
+    return are;
+}
+
+static void *control_thread(void *unused)
+{
+    struct pollfd polls[2 + CLIENTS];
+    (void)unused;
+    while (kp_run_is_active() && !kp_helpers_pause_wanted() && !kp_io_helpers_alone()) {
+        const uint32_t count = polls_fill(polls);
+        if (kp_io_poll(polls, count, LOOK_MS) < 0) kp_helpers_sleep(BUSY_NS);
+        if (!kp_run_is_active() || kp_helpers_pause_wanted()) break;
+        if (!are_sockets_ours()) return NULL;
+        if (polls[0].revents) bell_hear();
+        if (polls[1].revents) client_accept(free_find());
+        for (uint32_t i = 2; i < count; i++) client_serve(&clients[i - 2], polls[i].revents);
+    }
+    return NULL;
+}
+
+/* ---- begin and end ---- */
+
+static void path_make(void)
+{
+    struct utsname here; /* several hosts may share the folder */
+    if (kp_io_host(&here) != 0) here.nodename[0] = '\0';
+    kp_fmt(path, sizeof path, "%s/%s_%d.sock", kp_run_out_dir(), here.nodename, (int)getpid());
+}
+
+static int clients_make(void)
+{
+    if (!clients) clients = kp_map_alloc(CLIENTS * sizeof *clients);
+    for (int i = 0; clients && i < CLIENTS; i++) clients[i].socket.fd = -1;
+    return clients ? 0 : -ENOMEM;
+}
+
+/* A socket of the same name is one of a dead process that had our number, or it is in use on another machine. */
+static int listener_open(void)
+{
+    path_make();
+    int rc = clients_make();
+    if (rc == 0) rc = kp_io_mkdirs(kp_run_out_dir(), KP_IO_FOLDER_MODE);
+    if (rc == 0) rc = kp_io_socket_listen(path, &listener);
+    if (rc == -EADDRINUSE && kp_io_socket_is_dead(path)) {
+        (void)kp_io_unlink(path);
+        rc = kp_io_socket_listen(path, &listener);
+    }
+    return rc;
+}
+
+void kp_ctl_begin(void)
+{
+    if (!kp_ctl_is_wanted()) return;
+    int rc = config->control ? listener_open() : 0;
+    if (rc < 0)
+        kp_log(0, "no control socket: %s (%s%s)", path, kp_log_error_text(rc),
+               rc == -ENAMETOOLONG ? ", the path of a socket has at most 107 bytes" : "");
+    if (rc < 0 && !signal_number) return;
+    rc = kp_io_socket_pair(bell);
+    if (rc == 0) rc = kp_helpers_start(control_thread, "kprof-control", KP_IO_NICE, kp_ctl_ring);
+    if (rc < 0) {
+        kp_log(0, "no thread for control from outside (%s)", kp_log_error_text(rc));
+        kp_ctl_end();
+        return;
+    }
+    if (signal_number) kp_ctl_signal_watch(signal_number);
+}
+
+void kp_ctl_end(void)
+{
+    if (listener.fd >= 0) (void)kp_io_unlink(path);
+    kp_ctl_ring();
+}
+
+void kp_ctl_forget(void)
+{
+    if (!kp_ctl_is_wanted()) return;
+    kp_ctl_signal_forget();
+    for (int i = 0; clients && i < CLIENTS; i++) client_drop(&clients[i]);
+    kp_io_socket_close(&listener);
+    kp_io_socket_close(&bell[0]);
+    kp_io_socket_close(&bell[1]);
+}

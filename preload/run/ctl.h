@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * ctl.h - control from outside while the program runs: a socket (KPROF_CONTROL) and a signal (KPROF_SIGNAL)
+ *
+ * The thread kprof-control answers both. The host's threads do nothing for it, and never wait for it.
+ */
+#ifndef KP_CTL_H
+#define KP_CTL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct kp_config;
+
+/* --- ctl.c: the thread, the socket, its clients --- */
+void kp_ctl_setup(const struct kp_config *config); /* once, by the constructor */
+bool kp_ctl_is_wanted(void);
+/* The run begins, not in a worker: makes the socket, watches the signal, starts the thread. On failure logs a line. */
+void kp_ctl_begin(void);
+void kp_ctl_end(void);    /* exit: removes the socket's name. The thread ends by itself */
+void kp_ctl_forget(void); /* in a child: it keeps neither the socket nor the signal */
+void kp_ctl_ring(void);   /* wakes the thread; async-signal-safe */
+
+/* --- ctl_answer.c --- */
+/*
+ * Does what a line asks for, and writes the answer, a JSON object and a newline. `line` is changed. Returns the
+ * answer's length. May wait for a second, as kprof_start may.
+ */
+size_t kp_ctl_answer(char *line, char *answer, size_t bytes);
+int kp_ctl_turn(void); /* a signal came: stops the window that records, or starts one. 0 or -errno */
+
+/* --- ctl_signal.c --- */
+int kp_ctl_signal_parse(const char *text); /* 0: none of the signals that may be used */
+void kp_ctl_signal_watch(int number);
+void kp_ctl_signal_forget(void);
+bool kp_ctl_signal_take(void); /* Did the signal come since the last call? */
+
+#endif

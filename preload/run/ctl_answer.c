@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * ctl_answer.c - does what a request of `kprof ctl` asks for, by the functions of kprof.h, and writes the answer
+ *
+ * Called by: the thread kprof-control
+ * Owns:      nothing
+ * Locks:     the run's turn while it acts, so that exit() waits for it
+ * On fail:   the answer says why: {"error":"..."}
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "collector/base/kp_io.h"
+#include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
+#include "preload/run.h"
+#include "preload/run/ctl.h"
+#include "preload/run/window.h"
+#define KPROF_IMPLEMENTATION
+#include "preload/kprof.h"
+#include "schedule/ctl_proto.h"
+#include "schedule/kp_schedule.h"
+#include "collector/base/kp_poison.h"
+
+enum { TURN_NAPS = 1000, TURN_NAP_NS = 1000000 };
+
+static bool turn_take(void)
+{
+    for (int i = 0; i < TURN_NAPS && kp_run_is_active(); i++) {
+        if (kp_run_turn_begin()) return true;
+        kp_io_nap(TURN_NAP_NS);
+    }
+    return false;
+}
+
+static int start(const struct kp_ctl_request *r, uint64_t *begins)
+{
+    if (!r->steps && !r->is_at_step && !r->is_at_next) return kprof_start();
+    return kp_window_ask(!r->is_at_step, r->at, r->steps, begins);
+}
+
+static int act(const struct kp_ctl_request *r, uint64_t *begins)
+{
+    switch (r->verb) {
+    case KP_CTL_START: return start(r, begins);
+    case KP_CTL_STOP: return kprof_stop();
+    case KP_CTL_STEP: return kprof_step();
+    case KP_CTL_METADATA: return kprof_metadata(r->key, r->value);
+    default: return -ENOSYS;
+    }
+}
+
+static const struct {
+    enum kp_ctl_verb verb;
+    int err;
+    const char *text;
+} reasons[] = {
+    {KP_CTL_START, -EALREADY, "a window is open already"},
+    {KP_CTL_START, -EBUSY, "a start waits for its step already; stop takes it back"},
+    {KP_CTL_START, -ERANGE, "that step has begun already"},
+    {KP_CTL_START, -EIO, "there is no spool; the program's standard error says why"},
+    {KP_CTL_STOP, -EALREADY, "nothing is recorded or asked for"},
+    {KP_CTL_STEP, -EPERM, "KPROF_STEP names another source of steps"},
+    {KP_CTL_METADATA, -EINVAL, "the key has = or quotes, or the value is too long or no UTF-8"},
+};
+
+static const char *reason_of(enum kp_ctl_verb verb, int err)
+{
+    if (err == -ESHUTDOWN || err == -ENOSYS) return "the program ends";
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].verb == verb && reasons[i].err == err) return reasons[i].text;
+    return kp_log_error_text(err);
+}
+
+static uint64_t spool_bytes(void)
+{
+    struct stat st;
+    if (!kp_record_is_open() || kp_io_stat(kp_record_path(), &st) != 0) return 0;
+    return (uint64_t)st.st_blocks * 512;
+}
+
+static size_t status(char *answer, size_t bytes)
+{
+    struct kp_window_state now;
+    struct kp_finish_totals all;
+    struct utsname here;
+    char asked[64] = "";
+    kp_window_look(&now);
+    kp_finish_look(&all);
+    if (kp_io_host(&here) != 0 || strpbrk(here.nodename, "\"\\")) here.nodename[0] = '\0';
+    if (now.asked_at) kp_fmt(asked, sizeof asked, "\"asked_at\":%lu,", (unsigned long)now.asked_at);
+    return kp_fmt(answer, bytes,
+                  "{\"ok\":true,\"pid\":%d,\"host\":\"%s\",\"step\":%lu,\"steps_by\":\"%s\",\"window\":\"%s\",%s"
+                  "\"traces\":%lu,\"ops\":%lu,\"dropped\":%lu,\"spool_bytes\":%lu,\"cost_ms\":%lu}\n",
+                  (int)getpid(), here.nodename, (unsigned long)now.step, kp_step_source_name(kp_steps_source()),
+                  now.state, asked, (unsigned long)all.traces,
+                  (unsigned long)(all.events + (now.number ? kp_record_events(now.number) : 0)),
+                  (unsigned long)kp_loss_total(), (unsigned long)spool_bytes(), (unsigned long)kp_io_helpers_cpu_ms());
+}
+
+size_t kp_ctl_answer(char *line, char *answer, size_t bytes)
+{
+    struct kp_ctl_request request;
+    char why[128];
+    uint64_t begins = 0;
+    if (kp_ctl_parse(line, &request, why, sizeof why) != 0) return kp_fmt(answer, bytes, "{\"error\":\"%s\"}\n", why);
+    if (request.verb == KP_CTL_STATUS) return status(answer, bytes);
+    const bool has_turn = turn_take();
+    const int err = has_turn ? act(&request, &begins) : -ESHUTDOWN;
+    if (has_turn) kp_run_turn_end();
+    if (err) return kp_fmt(answer, bytes, "{\"error\":\"%s\"}\n", reason_of(request.verb, err));
+    if (begins) return kp_fmt(answer, bytes, "{\"ok\":true,\"begins\":%lu}\n", (unsigned long)begins);
+    return kp_fmt(answer, bytes, "{\"ok\":true}\n");
+}
+
+int kp_ctl_turn(void)
+{
+    int err = -ESHUTDOWN;
+    if (!turn_take()) return err;
+    err = kprof_stop();
+    const bool starts = err == -EALREADY;
+    if (starts) err = kprof_start();
+    kp_run_turn_end();
+    if (err) kp_log(0, "the signal of KPROF_SIGNAL started nothing: %s", reason_of(KP_CTL_START, err));
+    else kp_log(1, "the signal of KPROF_SIGNAL %s recording", starts ? "started" : "stopped");
+    return err;
+}
