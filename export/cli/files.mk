@@ -12,6 +12,7 @@ SRC_cli := \
     export/cli/apart.c \
     export/cli/budget.c \
     export/cli/cmd_config.c \
+    export/cli/cmd_ctl.c \
     export/cli/cmd_doctor.c \
     export/cli/cmd_events.c \
     export/cli/cmd_export.c \

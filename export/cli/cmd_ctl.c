@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cmd_ctl.c - kprof ctl: asks running processes for their state, and starts and stops their recording */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <yajl/yajl_tree.h>
+
+#include "export/cli/cli.h"
+#include "schedule/ctl_proto.h"
+
+enum { ANSWER_MS = 10000 };
+
+static const struct kp_opt flags[] = {
+    {"steps", 0, KP_OPT_VALUE, "N", "start: record N whole steps, from the next one on, then write the trace"},
+    {"at-step", 0, KP_OPT_VALUE, "N|next", "start: begin with this step"},
+    {"json", 0, KP_OPT_FLAG, NULL, "the processes' own answers, a line each"},
+    {0}};
+
+struct ctl {
+    char request[KP_CTL_LINE_MAX + 2];
+    bool is_json;
+    unsigned asked, failed;
+};
+
+/* ---- one process ---- */
+
+/* Connects to a socket that this user or root owns. -1: no process answers there, errno says why. */
+static int connect_to(const char *path)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    struct ucred who;
+    socklen_t bytes = sizeof who;
+    if (strlen(path) >= sizeof name.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(name.sun_path, path, strlen(path));
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    if (connect(fd, (struct sockaddr *)&name, sizeof name) == 0 &&
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0) {
+        if (who.uid == geteuid() || who.uid == 0 || geteuid() == 0) return fd;
+        errno = EPERM;
+    }
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+/* Reads the answer up to its newline. False: none came in time. */
+static bool answer_read(int fd, char *answer, size_t bytes)
+{
+    size_t has = 0;
+    struct pollfd poll_one = {.fd = fd, .events = POLLIN};
+    while (has + 1 < bytes && poll(&poll_one, 1, ANSWER_MS) > 0) {
+        const ssize_t n = recv(fd, answer + has, bytes - 1 - has, 0);
+        if (n <= 0) break;
+        has += (size_t)n;
+        answer[has] = '\0';
+        char *const end = strchr(answer, '\n');
+        if (!end) continue;
+        *end = '\0';
+        return true;
+    }
+    return false;
+}
+
+static const char *text_of(yajl_val tree, const char *key)
+{
+    const char *path[] = {key, NULL};
+    yajl_val value = yajl_tree_get(tree, path, yajl_t_any);
+    return YAJL_IS_STRING(value) ? YAJL_GET_STRING(value) : YAJL_IS_NUMBER(value) ? YAJL_GET_NUMBER(value) : NULL;
+}
+
+static const char *or_none(const char *text) { return text ? text : "?"; }
+
+static void status_print(const char *who, yajl_val tree)
+{
+    const char *const asked = text_of(tree, "asked_at");
+    kp_cli_say(stdout, "%s: step %s by %s, %s%s%s, %s ops, %s dropped, %s traces, spool %ld KB, our threads took %s ms",
+               who, or_none(text_of(tree, "step")), or_none(text_of(tree, "steps_by")),
+               or_none(text_of(tree, "window")), asked ? " from step " : "", asked ? asked : "",
+               or_none(text_of(tree, "ops")), or_none(text_of(tree, "dropped")), or_none(text_of(tree, "traces")),
+               atol(or_none(text_of(tree, "spool_bytes"))) / 1024, or_none(text_of(tree, "cost_ms")));
+}
+
+/* False: the process refused. */
+static bool answer_print(const struct ctl *c, const char *who, const char *answer)
+{
+    char why[200];
+    yajl_val tree = yajl_tree_parse(answer, why, sizeof why);
+    const char *const error = tree ? text_of(tree, "error") : "its answer is no JSON";
+    const char *const begins = tree ? text_of(tree, "begins") : NULL;
+    const bool is_good = !error;
+    if (c->is_json) kp_cli_say(stdout, "%s", answer);
+    else if (error) kp_cli_fail("ctl", "%s: %s", who, error);
+    else if (text_of(tree, "step")) status_print(who, tree);
+    else if (begins) kp_cli_say(stdout, "%s: records from step %s", who, begins);
+    else kp_cli_say(stdout, "%s: done", who);
+    if (tree) yajl_tree_free(tree);
+    return is_good;
+}
+
+static void process_ask(struct ctl *c, const char *path, const char *who)
+{
+    char answer[8192];
+    const int fd = connect_to(path);
+    if (fd < 0 && errno == ECONNREFUSED) return; /* left by a process that was killed */
+    c->asked++;
+    const size_t length = strlen(c->request);
+    if (fd < 0) {
+        kp_cli_fail("ctl", "%s: %s", path, errno == EPERM ? "it belongs to another user" : strerror(errno));
+        c->failed++;
+    } else if (send(fd, c->request, length, MSG_NOSIGNAL) != (ssize_t)length ||
+               !answer_read(fd, answer, sizeof answer)) {
+        kp_cli_fail("ctl", "%s: no answer", who);
+        c->failed++;
+    } else if (!answer_print(c, who, answer)) {
+        c->failed++;
+    }
+    if (fd >= 0) close(fd);
+}
+
+/* ---- which processes ---- */
+
+static int is_socket_name(const struct dirent *entry)
+{
+    const char *const dot = strrchr(entry->d_name, '.');
+    return dot && strcmp(dot, ".sock") == 0;
+}
+
+/* Only sockets of this machine: on a shared folder those of other machines cannot be reached. */
+static void folder_ask(struct ctl *c, const char *dir)
+{
+    struct dirent **entries;
+    char host[65] = "", begin[80], path[4400];
+    struct stat st;
+    unsigned elsewhere = 0;
+    const int count = scandir(dir, &entries, is_socket_name, alphasort);
+    if (count < 0) {
+        kp_cli_fail("ctl", "%s: %s", dir, strerror(errno));
+        c->failed++;
+        return;
+    }
+    gethostname(host, sizeof host - 1);
+    snprintf(begin, sizeof begin, "%s_", host);
+    for (int i = 0; i < count; i++) {
+        const char *const name = entries[i]->d_name;
+        snprintf(path, sizeof path, "%s/%s", dir, name);
+        const bool is_here = strncmp(name, begin, strlen(begin)) == 0;
+        const bool is_socket = lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+        elsewhere += is_socket && !is_here;
+        char who[256];
+        snprintf(who, sizeof who, "%.*s", (int)(strlen(name) - strlen(".sock")), name);
+        if (is_socket && is_here) process_ask(c, path, who);
+        free(entries[i]);
+    }
+    free(entries);
+    if (elsewhere) kp_cli_fail("ctl", "%s: %u sockets of other machines: run this there", dir, elsewhere);
+    if (c->asked) return;
+    kp_cli_fail("ctl", "%s: no process of this machine listens there (KPROF_CONTROL=1 makes it listen)", dir);
+    c->failed++;
+}
+
+/* The kernel lists the path of each listening socket. */
+static bool path_of_pid(long pid, char *out, size_t bytes)
+{
+    char line[4600], end[40];
+    FILE *const f = fopen("/proc/net/unix", "re");
+    snprintf(end, sizeof end, "_%ld.sock", pid);
+    bool is_found = false;
+    while (f && !is_found && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = '\0';
+        const char *const slash = strchr(line, '/');
+        const size_t length = slash ? strlen(slash) : 0;
+        is_found = length > strlen(end) && strcmp(slash + length - strlen(end), end) == 0;
+        if (is_found) snprintf(out, bytes, "%s", slash);
+    }
+    if (f) fclose(f);
+    return is_found;
+}
+
+static void pid_ask(struct ctl *c, long pid)
+{
+    char path[4600], who[32];
+    snprintf(who, sizeof who, "%ld", pid);
+    if (path_of_pid(pid, path, sizeof path)) process_ask(c, path, who);
+    if (c->asked) return;
+    kp_cli_fail("ctl", "no process %ld listens (KPROF_CONTROL=1 makes it listen)", pid);
+    c->failed++;
+}
+
+/* ---- the request ---- */
+
+static void word_add(char *line, size_t bytes, const char *before, const char *word)
+{
+    const size_t n = strlen(line);
+    snprintf(line + n, bytes - n, "%s%s", before, word);
+}
+
+/* Joins the words, checks them as the process does, and ends the line. */
+static int request_make(struct ctl *c, int count, char **words, const char *steps, const char *at)
+{
+    char copy[KP_CTL_LINE_MAX + 2], why[128];
+    struct kp_ctl_request parsed;
+    for (int i = 0; i < count; i++) word_add(c->request, sizeof c->request, i ? " " : "", words[i]);
+    if (steps) word_add(c->request, sizeof c->request, " steps=", steps);
+    if (at) word_add(c->request, sizeof c->request, " at=", at);
+    const size_t length = strlen(c->request);
+    if (length >= KP_CTL_LINE_MAX) return kp_cli_misuse("ctl", "the request is longer than %d bytes", KP_CTL_LINE_MAX);
+    memcpy(copy, c->request, length + 1);
+    if (kp_ctl_parse(copy, &parsed, why, sizeof why) != 0) return kp_cli_misuse("ctl", "%s", why);
+    memcpy(c->request + length, "\n", 2);
+    return KP_EXIT_DONE;
+}
+
+int kp_cmd_ctl(int argc, char **argv)
+{
+    struct kp_opt_scan scan = {.command = "ctl", .table = flags, .argc = argc, .argv = argv, .at = 1};
+    struct ctl c = {.is_json = false};
+    const char *value, *steps = NULL, *at = NULL;
+    struct stat st;
+    long pid;
+    int count = 0, i;
+    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+        switch (i) {
+        case 0: steps = value; break;
+        case 1: at = value; break;
+        case 2: c.is_json = true; break;
+        case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
+        case KP_OPT_HELP: return kp_cli_help("ctl", flags);
+        default: return KP_EXIT_USAGE;
+        }
+    }
+    if (count < 2) return kp_cli_misuse("ctl", "needs a folder or a process, and a request");
+    const int rc = request_make(&c, count - 1, argv + 1, steps, at);
+    if (rc != KP_EXIT_DONE) return rc;
+    if (stat(argv[0], &st) != 0 && kp_opt_number(argv[0], 1, &pid)) pid_ask(&c, pid);
+    else folder_ask(&c, argv[0]);
+    return c.failed ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
+}
