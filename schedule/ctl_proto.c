@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_config.h"
 #include "collector/base/kp_log.h"
 
 #include "collector/base/kp_poison.h"
@@ -59,15 +58,6 @@ static int start_parse(struct words *w, struct kp_ctl_request *r, char *why, uns
     return 0;
 }
 
-static int toggle_parse(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes)
-{
-    const char *const what = word_next(w), *const how = word_next(w);
-    r->activities = strcmp(what, "cpu") == 0 ? KP_ACTIVITY_CPU : strcmp(what, "cuda") == 0 ? KP_ACTIVITY_CUDA : 0;
-    r->on = strcmp(how, "on") == 0;
-    if (r->activities && (r->on || strcmp(how, "off") == 0)) return 0;
-    return complain(why, why_bytes, "toggle takes cpu or cuda, then on or off");
-}
-
 static int metadata_parse(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes)
 {
     r->key = word_next(w);
@@ -81,12 +71,8 @@ static const struct verb {
     enum kp_ctl_verb verb;
     int (*parse)(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes);
 } verbs[] = {
-    {"status", KP_CTL_STATUS, NULL},
-    {"start", KP_CTL_START, start_parse},
-    {"stop", KP_CTL_STOP, NULL},
-    {"step", KP_CTL_STEP, NULL},
-    {"toggle", KP_CTL_TOGGLE, toggle_parse},
-    {"metadata", KP_CTL_METADATA, metadata_parse},
+    {"status", KP_CTL_STATUS, NULL}, {"start", KP_CTL_START, start_parse},          {"stop", KP_CTL_STOP, NULL},
+    {"step", KP_CTL_STEP, NULL},     {"metadata", KP_CTL_METADATA, metadata_parse},
 };
 
 static bool has_control_letters(const char *line)
@@ -111,5 +97,5 @@ int kp_ctl_parse(char *line, struct kp_ctl_request *out, char *why, unsigned lon
         if (err) return err;
         return *w.at || (ends_blank && !out->value) ? complain(why, why_bytes, "the request has words too many") : 0;
     }
-    return complain(why, why_bytes, "a request is one of status, start, stop, step, toggle, metadata");
+    return complain(why, why_bytes, "a request is one of status, start, stop, step, metadata");
 }

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "collector/base/kp_config.h"
 #include "schedule/ctl_proto.h"
 
 static char line[KP_CTL_LINE_MAX + 1], why[100];
@@ -33,10 +32,6 @@ static void each_request_is_read(void **state)
     assert_true(request.steps == 3 && request.is_at_next && !request.is_at_step);
     assert_int_equal(parse("start at=0"), 0);
     assert_true(request.at == 0 && request.is_at_step && !request.steps);
-    assert_int_equal(parse("toggle cuda off"), 0);
-    assert_true(request.activities == KP_ACTIVITY_CUDA && !request.on);
-    assert_int_equal(parse("toggle cpu on"), 0);
-    assert_true(request.activities == KP_ACTIVITY_CPU && request.on);
 }
 
 static void a_value_of_metadata_keeps_its_blanks(void **state)
