@@ -7,7 +7,7 @@
  * Locks:     none. While the thread acts it has the run's turn, as other helper threads that open windows.
  * Memory:    one mapping for the clients, made when the run begins
  * On fail:   without a socket or a thread a line is logged, and the program runs on without control
- * Safe in:   signal handlers: kp_ctl_ring; after fork: kp_ctl_forget comes first
+ * Safe in:   signal handlers: bell_ring; after fork: kp_ctl_forget comes first
  *
  * Nothing waits for a client: all sockets are non-blocking. A client has CLIENT_MS for each request and to read the
  * answer, then it is dropped. At most CLIENTS are served at a time, the others wait in the kernel's queue.
@@ -54,7 +54,7 @@ void kp_ctl_setup(const struct kp_config *settings)
 
 bool kp_ctl_is_wanted(void) { return config && (config->control || signal_number); }
 
-void kp_ctl_ring(void)
+static void bell_ring(void)
 {
     if (kp_io_socket_is_ours(&bell[1])) (void)kp_io_socket_send(&bell[1], "!", 1);
 }
@@ -221,19 +221,19 @@ void kp_ctl_begin(void)
                rc == -ENAMETOOLONG ? ", the path of a socket has at most 107 bytes" : "");
     if (rc < 0 && !signal_number) return;
     rc = kp_io_socket_pair(bell);
-    if (rc == 0) rc = kp_helpers_start(control_thread, "kprof-control", KP_IO_NICE, kp_ctl_ring);
+    if (rc == 0) rc = kp_helpers_start(control_thread, "kprof-control", KP_IO_NICE, bell_ring);
     if (rc < 0) {
         kp_log(0, "no thread for control from outside (%s)", kp_log_error_text(rc));
         kp_ctl_end();
         return;
     }
-    if (signal_number) kp_ctl_signal_watch(signal_number);
+    if (signal_number) kp_ctl_signal_watch(signal_number, bell_ring);
 }
 
 void kp_ctl_end(void)
 {
     if (listener.fd >= 0) (void)kp_io_unlink(path);
-    kp_ctl_ring();
+    bell_ring();
 }
 
 void kp_ctl_forget(void)

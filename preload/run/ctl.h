@@ -19,7 +19,6 @@ bool kp_ctl_is_wanted(void);
 void kp_ctl_begin(void);
 void kp_ctl_end(void);    /* exit: removes the socket's name. The thread ends by itself */
 void kp_ctl_forget(void); /* in a child: it keeps neither the socket nor the signal */
-void kp_ctl_ring(void);   /* wakes the thread; async-signal-safe */
 
 /* --- ctl_answer.c --- */
 /*
@@ -31,7 +30,8 @@ int kp_ctl_turn(void); /* a signal came: stops the window that records, or start
 
 /* --- ctl_signal.c --- */
 int kp_ctl_signal_parse(const char *text); /* 0: none of the signals that may be used */
-void kp_ctl_signal_watch(int number);
+/* `ring` is called by the handler. */
+void kp_ctl_signal_watch(int number, void (*ring)(void));
 void kp_ctl_signal_forget(void);
 bool kp_ctl_signal_take(void); /* Did the signal come since the last call? */
 

@@ -27,7 +27,8 @@
 #include "collector/base/kp_poison.h"
 
 static _Atomic bool has_come, is_ours;
-static int watched;            /* 0: none */
+static int watched; /* 0: none */
+static void (*ring)(void);
 static struct sigaction usual; /* what the program set or inherited, with SIG_DFL */
 
 /* Signals that end or stop nothing else of a program. Real-time signals go by their number. */
@@ -57,7 +58,7 @@ static void handler(int number)
     int saved = errno;
     (void)number;
     kp_store_release(&has_come, true); /* pairs with: kp_ctl_signal_take */
-    kp_ctl_ring();
+    ring();
     errno = saved;
 }
 
@@ -118,7 +119,7 @@ static int taps_add(void)
     return kp_hook_add_taps(taps, 2);
 }
 
-void kp_ctl_signal_watch(int number)
+void kp_ctl_signal_watch(int number, void (*wake)(void))
 {
     struct sigaction ours = {.sa_handler = handler, .sa_flags = SA_RESTART};
     sigfillset(&ours.sa_mask);
@@ -129,6 +130,7 @@ void kp_ctl_signal_watch(int number)
         return;
     }
     watched = number;
+    ring = wake;
     if (rc == 0 && taps_add() != 0)
         kp_log(1, "sigaction could not be tapped: the program sees the handler of KPROF_SIGNAL");
     kp_store_release(&is_ours, true); /* pairs with: is_about_ours */
