@@ -34,6 +34,8 @@ static const struct {
     {"KPROF_CUPTI", "tee", "tee,off", "names more than one, using yield"},
     {"KPROF_CUDA_SYNC", "1", "2", "is neither 0 nor 1, using 0"},
     {"KPROF_CHILDREN", "1", "yes", "is neither 0 nor 1, using 0"},
+    {"KPROF_CONTROL", "1", "2", "is neither 0 nor 1, using 0"},
+    {"KPROF_SIGNAL", "USR2", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_MAX_MB", "64", "64MB", "is not a number, using 4096"},
     {"KPROF_SPOOL_DIR", "/dev/shm", "\x01", "has a control character in it, using KPROF_DIR"},
     {"KPROF_LOG", "none", "a\nb", "has a control character in it, using stderr"},
