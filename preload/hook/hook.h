@@ -67,6 +67,12 @@ int kp_hook_add_taps_common(const struct kp_tap *taps, uint32_t tap_count);
  */
 uint32_t kp_hook_tap_loader(const struct kp_tap *taps, uint32_t tap_count);
 /*
+ * Has the loader bind slots of modules that it loads later to these taps, so that calls of their constructors are seen.
+ * All the functions are of one module, and dlsym returns their taps from then on. Call it after
+ * kp_hook_add_taps_common; kp_hook_remove_taps does not undo it. Returns how many taps it did this for.
+ */
+uint32_t kp_hook_answer(const struct kp_tap *taps, uint32_t tap_count);
+/*
  * Returns the first function of that name in the loader's order: the one that modules in the global scope call. dlsym
  * may instead return a PLT entry of a program that takes the function's address. *module: a number for the module that
  * defines it. NULL: no module does, or it is an IFUNC. Takes the loader's list lock.
