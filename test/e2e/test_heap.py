@@ -139,6 +139,15 @@ def test_python_as_heaptrack_counts_it(tmp_path, monkeypatch):
     assert heap(command, tmp_path / "ours")["allocations"] == allocations - POOL
 
 
+def test_constructors_of_a_library_that_comes_later_as_heaptrack_counts_them(tmp_path):
+    where = subprocess.run([harness.PYTHON, "-c", "import importlib.util; print(importlib.util.find_spec('torch').submodule_search_locations[0])"],
+                           capture_output=True, text=True, check=True).stdout.strip()
+    command = [os.path.realpath(harness.PYTHON), "-S", "-c", f"import ctypes; ctypes.CDLL({where + '/lib/libtorch_cpu.so'!r})"]
+    theirs, _ = heaptracks(command, tmp_path)
+    assert theirs > 100_000
+    assert heap(command, tmp_path / "ours", "count")["allocations"] == pytest.approx(theirs, rel=0.001)
+
+
 @pytest.mark.parametrize("first", [True, False], ids=["before_us", "behind_us"])
 @pytest.mark.parametrize("name", ALLOCATORS)
 def test_every_allocator(name, first, programs, tmp_path):

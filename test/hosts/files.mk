@@ -1,12 +1,12 @@
 # files.mk - small hostile programs, each run with and without the library (run.sh compares)
-HOSTS := state close_fds own_malloc threads storm children daemon chain loading ending limits sandbox jail cancels trains heap solo small lowest tsc bynumber lasts budget fewfiles holds
+HOSTS := state close_fds own_malloc threads storm children daemon chain loading ending limits sandbox jail cancels trains heap solo small lowest tsc bynumber lasts budget fewfiles holds builds
 HOST_O := $(O)/test/hosts
 HOST_CFLAGS := -std=gnu11 -fno-builtin-malloc -fno-builtin-free -D_GNU_SOURCE -I. -O1 -g -Wall -Wextra -Wno-unused-result -Wno-infinite-recursion -Wno-array-bounds
 # Calls of functions by name: where a C++ compiler is, and there are stubs for the processor.
 CXX ?= g++
 HOST_CALLS := $(if $(filter x86_64,$(ARCH)),$(if $(shell command -v $(CXX) 2>/dev/null),$(HOST_O)/calls_lazy $(HOST_O)/calls_now $(HOST_O)/calls_fixed))
 HOST_BINS := $(HOSTS:%=$(HOST_O)/%) $(HOST_O)/jumps $(HOST_O)/births $(HOST_O)/other_user $(HOST_O)/loading_now $(HOST_O)/ending_static $(HOST_O)/heap_bump $(HOST_CALLS)
-HOST_LIBS := $(HOST_O)/libempty.so $(HOST_O)/libkpplug.so $(HOST_O)/libkpmid.so $(HOST_O)/libkpnext.so $(HOST_O)/libkpkilled.so $(HOST_O)/libkpholds.so $(HOST_O)/sub/libkpdeep.so $(HOST_O)/libtorch_cpu.so
+HOST_LIBS := $(HOST_O)/libempty.so $(HOST_O)/libkpplug.so $(HOST_O)/libkpmid.so $(HOST_O)/libkpnext.so $(HOST_O)/libkpkilled.so $(HOST_O)/libkpholds.so $(HOST_O)/libkpbuilds.so $(HOST_O)/libkpbuilt.so $(HOST_O)/sub/libkpdeep.so $(HOST_O)/libtorch_cpu.so
 
 $(HOST_O)/%: test/hosts/%.c $(HOST_LIBS)
 	$(call say,HOST,$@)

@@ -157,6 +157,12 @@ says heap_rush 1 '^kprof: wrote .* (0 ops, 8000[0-9][0-9] allocations, 0 dropped
 records holds 1000000 KPROF_MALLOC=trace -- "$bin/holds" "$bin" 200000 1000 500000
 says holds 1 '^kprof: wrote .* (1000000 ops, 2000[0-9][0-9] allocations, 0 dropped'
 
+# what constructors of libraries that come later take is recorded from their first block on: 200,002, and what dlopen takes
+for how in count trace; do
+  records "builds_$how" any KPROF_MALLOC=$how -- "$bin/builds" "$bin"
+  says "builds_$how" 1 '^kprof: wrote .* (0 ops, 2000[0-9][0-9] allocations, 0 dropped'
+done
+
 # programs that execute the next: what each left becomes a trace, or goes where it is empty
 records chain_symbols none KPROF_SYMBOLS='no_such_*' -- "$bin/chain" 4
 says chain_symbols 1 '^kprof: KPROF_SYMBOLS: no call to'
