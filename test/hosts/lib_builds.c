@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lib_builds.c - its constructor takes and frees 100,000 blocks, half of them after it opened a library that does so, too */
+/* lib_builds.c - its constructor takes 100,000 blocks; half way it opens a library whose constructor takes some, too */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* lib_built.c - its constructor takes and frees 100,000 blocks, by each function that takes some; a library that another
- * library's constructor opens */
+/* lib_built.c - its constructor takes and frees 100,002 blocks, by each function that takes some; another library's
+ * constructor opens it */
 #include <malloc.h>
 #include <stdlib.h>
 
