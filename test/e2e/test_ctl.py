@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A training that runs is steered from outside: kprof ctl, the socket behind it, KPROF_SIGNAL."""
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import time
+
+import facts
+import harness
+import pytest
+
+NOBODY = 65534
+
+
+class Training:
+    """scripts/until_told.py under libkprof, until end()."""
+
+    def __init__(self, folder, **settings):
+        self.folder = folder
+        env = harness.clean_environment(**{"LD_PRELOAD": harness.LIBRARY, "KPROF_DIR": folder, "KPROF_SCHEDULE": "none", **settings})
+        self.process = subprocess.Popen(harness.script_command("until_told.py"), env=env, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert self.process.stdout.readline() == "ready\n"
+
+    def ask(self, *words):
+        return harness.cli("ctl", self.folder, *words)
+
+    def status(self):
+        return json.loads(self.ask("status", "--json").stdout)
+
+    def tell(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def wait_for(self, is_so):
+        until = time.monotonic() + harness.LONG
+        while not is_so(self.status()):
+            assert time.monotonic() < until and self.process.poll() is None
+            time.sleep(0.05)
+
+    @property
+    def socket(self):
+        found, = self.folder.glob("*.sock")
+        return found
+
+    def connect(self):
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(harness.LONG)
+        client.connect(str(self.socket))
+        return client
+
+    def end(self):
+        _, self.err = self.process.communicate(timeout=harness.LONG)
+        assert self.process.returncode == 0, self.err
+        return sorted(self.folder.glob("*.pt.trace.json*"))
+
+
+@pytest.fixture
+def training(tmp_path):
+    begun = []
+
+    def begin(**settings):
+        begun.append(Training(tmp_path, **settings))
+        return begun[-1]
+
+    yield begin
+    for one in begun:
+        one.process.kill()
+        one.process.wait()
+
+
+def steps_of(trace):
+    return sum(e.get("name", "").startswith("ProfilerStep#") and e.get("cat") == "user_annotation" for e in facts.load(trace)["traceEvents"])
+
+
+def test_three_steps_are_recorded_when_they_are_asked_for(training):
+    run = training(KPROF_CONTROL=1)
+    assert stat.S_IMODE(run.socket.stat().st_mode) == 0o600
+    before = run.status()
+    assert before["ops"] == 0 and before["traces"] == 0 and before["steps_by"] == "optimizer", before
+    assert run.ask("metadata", "why", "slow since noon").returncode == 0
+    assert run.ask("start", "--at-step", "1").returncode == 1  # it has begun
+    begins = json.loads(run.ask("start", "--steps", "3", "--json").stdout)["begins"]
+    assert begins > before["step"]
+    run.wait_for(lambda now: now["traces"] == 1)
+    trace, = run.end()
+    assert steps_of(trace) == 3
+    assert facts.load(trace)["why"] == "slow since noon"
+    assert not list(run.folder.glob("*.sock"))
+
+
+def test_start_and_stop_make_a_trace_and_the_process_is_found_by_its_number(training):
+    run = training(KPROF_CONTROL=1)
+    number = run.process.pid
+    assert harness.cli("ctl", number, "start").returncode == 0
+    assert "already" in run.ask("start").stderr
+    run.wait_for(lambda now: now["ops"] > 0)
+    assert harness.cli("ctl", number, "stop").returncode == 0
+    assert harness.cli("ctl", number, "stop").returncode == 1
+    assert len(run.end()) == 1
+    gone = harness.cli("ctl", number, "status")
+    assert gone.returncode == 1 and "KPROF_CONTROL=1" in gone.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_is_not_heard(training):
+    run = training(KPROF_CONTROL=1)
+    for folder in (run.folder, *run.folder.parents):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    run.socket.chmod(0o666)  # whoever loosens the mode lets nobody in
+    program = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.sendall(b'status\\n'); print(s.recv(100))"
+    done = subprocess.run(["/usr/bin/python3", "-c", program, str(run.socket)], user=NOBODY, group=NOBODY, capture_output=True, text=True,
+                          timeout=harness.LONG)
+    assert "ok" not in done.stdout
+    assert run.status()["ok"]
+    run.end()
+    assert "user 65534 was refused" in run.err
+
+
+def test_slow_and_rude_clients_hold_up_nothing(training):
+    run = training(KPROF_CONTROL=1)
+    slow = [run.connect() for _ in range(12)]  # more than are served at a time
+    for client in slow:
+        client.sendall(b"sta")
+    rude = run.connect()
+    rude.sendall(b"status\n" * 500)
+    long = run.connect()
+    long.sendall(b"x" * 5000)
+    before = run.status()  # once the slow ones are dropped
+    with pytest.raises(ConnectionResetError):  # what it sent was not read to its end
+        long.recv(100)
+    time.sleep(0.2)
+    assert run.status()["step"] > before["step"]
+    for line in (b"fly\n", b"start steps=0\n", b"metadata \x1b[2J x\n", b"sta\0tus\n"):
+        with run.connect() as client:
+            client.sendall(line)
+            assert b"error" in client.recv(1000), line
+    assert run.end() == []
+
+
+def test_a_thousand_requests_while_ops_run(training):
+    run = training(KPROF_CONTROL=1)
+    with run.connect() as client, client.makefile("r") as answers:
+        for _ in range(1000):
+            client.sendall(b"status\n")
+            assert json.loads(answers.readline())["ok"]
+    assert run.end() == []
+
+
+def test_a_child_keeps_neither_the_socket_nor_the_run(training):
+    run = training(KPROF_CONTROL=1)
+    path = run.socket
+    child = int(run.tell("fork"))
+    try:
+        assert not [fd for fd in descriptors(child) if fd.startswith("socket:")]
+        run.end()
+        assert not path.exists()
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def descriptors(pid):
+    folder = f"/proc/{pid}/fd"
+    return [os.readlink(f"{folder}/{fd}") for fd in os.listdir(folder)]
+
+
+def test_a_signal_starts_and_stops_in_turns(training):
+    run = training(KPROF_SIGNAL="USR2", KPROF_CONTROL=1)
+    run.process.send_signal(signal.SIGUSR2)
+    run.wait_for(lambda now: now["ops"] > 0)
+    run.process.send_signal(signal.SIGUSR2)
+    run.wait_for(lambda now: now["traces"] == 1)
+    assert len(run.end()) == 1
+
+
+def test_a_signal_that_the_program_handles_is_the_programs(training):
+    run = training(KPROF_SIGNAL="USR2", KPROF_CONTROL=1)
+    assert run.tell("handle") == "True"
+    run.process.send_signal(signal.SIGUSR2)
+    assert run.process.stdout.readline() == "handled\n"
+    assert run.status()["ops"] == 0
+    assert run.end() == []
+    assert "handles signal" in run.err
+
+
+def test_a_path_too_long_for_a_socket_is_said_in_one_line(tmp_path, training):
+    folder = tmp_path / ("x" * 120)
+    folder.mkdir()
+    run = training(KPROF_CONTROL=1, KPROF_DIR=folder)
+    assert run.end() == []
+    assert run.err.count("kprof: no control socket") == 1 and "107 bytes" in run.err
