@@ -9,7 +9,7 @@ $(O)/test/unit/hook/test_taps $(O)/test/unit/hook/test_swap $(O)/test/unit/hook/
 $(O)/test/unit/hook/taps-libs: test/unit/hook/lib_called.c test/unit/hook/lib_calls.c
 	@mkdir -p $(@D)
 	$(call say,LIBS,$@)
-	$(Q)cd $(@D) && $(CC) -O1 -fPIC -shared -o libcalled.so $(CURDIR)/test/unit/hook/lib_called.c
+	$(Q)cd $(@D) && $(CC) -O1 -fPIC -shared -Wl,-z,separate-code -o libcalled.so $(CURDIR)/test/unit/hook/lib_called.c
 	$(Q)cd $(@D) && for how in "lazy -Wl,-z,lazy" "now -Wl,-z,now,-z,relro" "noplt -fno-plt -Wl,-z,now,-z,relro"; do set -- $$how; \
 	  name=$$1; shift; $(CC) -O1 -fPIC -shared $$* -o libcalls_$$name.so $(CURDIR)/test/unit/hook/lib_calls.c -L. -lcalled \
 	  -Wl,-rpath,'$$ORIGIN' || exit 1; done
