@@ -109,7 +109,7 @@ def test_start_and_stop_make_a_trace_and_the_process_is_found_by_its_number(trai
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 def test_another_user_is_not_heard(training):
     run = training(KPROF_CONTROL=1)
-    for folder in (run.folder, *run.folder.parents):
+    for folder in (run.folder, *run.folder.parents[:2]):  # pytest's own
         folder.chmod(folder.stat().st_mode | 0o055)
     run.socket.chmod(0o666)  # whoever loosens the mode lets nobody in
     program = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.sendall(b'status\\n'); print(s.recv(100))"
