@@ -216,6 +216,13 @@ int kp_io_dup_high(int fd)
     return rc < 0 ? -errno : rc;
 }
 
+int kp_io_dup_over(int fd, int onto)
+{
+    int rc = kp_fail_point("dup");
+    if (rc == 0 && dup3(fd, onto, O_CLOEXEC) < 0) rc = -errno;
+    return rc;
+}
+
 bool kp_io_is_terminal(int fd) { return kp_fail_point("terminal") == 0 && isatty(fd); }
 
 int kp_io_rename_new(const char *from, const char *to)

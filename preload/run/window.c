@@ -240,6 +240,12 @@ static void close_window(uint64_t now, bool cut)
     memset(&current, 0, sizeof current);
 }
 
+static void tell_step(bool begins)
+{
+    for (const struct kp_source *const *s = sources; *s; s++)
+        if ((*s)->step_turns) (*s)->step_turns(begins, step_number);
+}
+
 /* Writes the ProfilerStep# range of the step that begins, on the thread that steps; end_step fills in its end. */
 static void begin_step(struct kp_thread *thread)
 {
@@ -253,6 +259,7 @@ static void begin_step(struct kp_thread *thread)
     rec->number = step_number;
     kp_put_commit(thread, sizeof *rec);
     open_step = rec;
+    tell_step(true);
 }
 
 /* Ends the step in progress just after `now`. Returns the time at which the next one may begin. */
@@ -260,6 +267,7 @@ static uint64_t end_step(uint64_t now)
 {
     const uint64_t end = now + APART_TICKS;
     if (open_step) {
+        tell_step(false);
         kp_put_end(&open_step->ticks, step_begin, end);
         open_step = NULL;
         current.steps++;

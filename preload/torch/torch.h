@@ -127,7 +127,8 @@ bool kp_torch_peek(const void *from, void *to, size_t bytes); /* copies memory; 
 bool kp_torch_find(struct kp_torch_api *api);
 /* version.c: major * 100 + minor, 0 if unknown. `text` gets the version as torch prints it. */
 uint32_t kp_torch_version(const struct kp_torch_api *api, uint32_t string_bytes, char *text, size_t text_bytes);
-bool kp_torch_has(const char *symbol); /* torch_find.c: does libtorch_cpu, or a library it links, export `symbol` */
+void *kp_torch_symbol(const char *symbol); /* torch_find.c: of libtorch_cpu, or of a library it links; NULL: none */
+bool kp_torch_has(const char *symbol);
 /* layout.c: the layout of a known version; a newer one gets that of the newest known. */
 void kp_torch_layout_make(struct kp_torch_layout *layout, uint32_t version, uint32_t string_bytes);
 enum { KP_TORCH_OLDEST = 113, KP_TORCH_NEWEST = 215 };

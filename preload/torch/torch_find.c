@@ -28,7 +28,14 @@ static int adds_now(struct dl_phdr_info *info, size_t size, void *context)
     return 1;
 }
 
-bool kp_torch_has(const char *symbol) { return library && dlsym(library, symbol); }
+void *kp_torch_symbol(const char *symbol)
+{
+    void *found = library ? dlsym(library, symbol) : NULL;
+    dlerror(); /* clears our failed look-up, so that the host does not read it */
+    return found;
+}
+
+bool kp_torch_has(const char *symbol) { return kp_torch_symbol(symbol) != NULL; }
 
 /* Prefers the host's own definition (operator delete): torch allocates by the host's operator new. */
 static void *cpp_find(const char *symbol)

@@ -23,6 +23,7 @@
 #include "preload/python_bridge.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/torch/entry.h"
+#include "preload/torch/execution_trace.h"
 #include "preload/torch/torch.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
@@ -133,8 +134,8 @@ static bool before_fork(void)
 
 static void after_fork(bool is_child)
 {
-    (void)is_child;
     kp_torch_lock_give();
+    if (is_child) kp_execution_trace_forget();
     atomic_flag_clear_explicit(&rearming, memory_order_release);
 }
 
@@ -174,6 +175,7 @@ static bool attach(void)
         work_hook();
         if (wants_memory) kp_torch_memory_attach(api);
         if (wants_native) kp_unwind_modules_changed();
+        kp_execution_trace_attach(api);
         kp_store_release(&attached, true); /* pairs with: set_mode */
     } else {
         KP_LOG_ONCE(0, "libtorch_cpu lacks RecordFunction callbacks: torch is not profiled");
@@ -216,7 +218,7 @@ static void set_mode(enum kp_source_mode mode)
     do {
         if (kp_exchange_acq_rel(&applying, 1)) return;
         what = kp_load_acquire(&wanted);
-        if (installed != what) install(what);
+        if (kp_execution_trace_turn(mode == KP_SOURCE_FULL, kp_gate_get()) || installed != what) install(what);
         installed = what;
         (void)kp_exchange_acq_rel(&applying, 0);
     } while (kp_load_acquire(&wanted) != what);
@@ -227,6 +229,7 @@ static void setup(const struct kp_config *config)
     wants_memory = config->profile_memory;
     wants_modules = config->with_modules;
     wants_native = config->with_stack & KP_STACK_NATIVE;
+    kp_execution_trace_setup(config);
     if (wants_native) kp_unwind_setup();
 }
 
@@ -240,6 +243,21 @@ static void record_before(uint64_t begin_ticks)
     if (wants_memory && kp_load_acquire(&attached)) kp_torch_memory_window(begin_ticks); /* pairs with: attach */
 }
 
+/* The export thread changes torch's list here, so the host must not fork meanwhile. */
+static void close_cycle(uint32_t cycle)
+{
+    (void)cycle;
+    if (!rearming_take()) return;
+    kp_execution_trace_close();
+    atomic_flag_clear_explicit(&rearming, memory_order_release);
+}
+
+static void step_turns(bool begins, uint64_t number)
+{
+    if (begins) kp_execution_trace_step_begin(number);
+    else kp_execution_trace_step_end();
+}
+
 const struct kp_source kp_torch_source = {
     .name = "torch",
     .activities = KP_ACTIVITY_CPU,
@@ -247,6 +265,8 @@ const struct kp_source kp_torch_source = {
     .attach = attach,
     .set_mode = set_mode,
     .record_before = record_before,
+    .step_turns = step_turns,
+    .close_cycle = close_cycle,
     .had_activity = had_activity,
     .had_activity_since = had_activity_since,
     .before_fork = before_fork,

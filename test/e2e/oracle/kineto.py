@@ -2,7 +2,7 @@
 """The oracle: runs an unmodified script under torch.profiler, one profiler step after each optimizer's step.
 
 usage: kineto.py --out TRACE [--schedule wait,warmup,active,repeat] [--cuda] [--shapes] [--memory] [--stack] [--flops] [--modules]
-                 [--waits] [--tables JSON_IN JSON_OUT] SCRIPT ARGS...
+                 [--waits] [--tables JSON_IN JSON_OUT] [--execution-trace FILE] SCRIPT ARGS...
 Without --schedule everything from here to the script's end is recorded. --tables: a list of {"key_averages": {...},
 "table": {...}} in, the list of the tables' texts out. --nesting: [[parent or null, name, count], ...] of the stepped window,
 from the profiler's own tree (traces before 2.4 have whole microseconds, too coarse to find parents by time). --frames: of each op in
@@ -105,6 +105,7 @@ def main():
     parser.add_argument("--tables", nargs=2)
     parser.add_argument("--nesting")
     parser.add_argument("--frames")
+    parser.add_argument("--execution-trace")
     parser.add_argument("rest", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     plan = None
@@ -131,6 +132,10 @@ def main():
     if options.waits:
         from torch._C._profiler import _ExperimentalConfig
         experimental["experimental_config"] = _ExperimentalConfig(enable_cuda_sync_events=True)
+    if options.execution_trace:
+        from torch.profiler import ExecutionTraceObserver
+        experimental["execution_trace_observer"] = ExecutionTraceObserver()
+        experimental["execution_trace_observer"].register_callback(options.execution_trace)
     profiler = profile(activities=activities, schedule=plan, on_trace_ready=ready, record_shapes=options.shapes, profile_memory=options.memory,
                        with_stack=options.stack, with_flops=options.flops, with_modules=options.modules, **experimental)
     step_after_every_optimizer(profiler.step)
@@ -141,6 +146,8 @@ def main():
         runpy.run_path(sys.argv[0], run_name="__main__")
     finally:
         profiler.stop()
+        if options.execution_trace:
+            experimental["execution_trace_observer"].unregister_callback()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Torch's execution trace beside each window: equal to that of torch.profiler, whole whatever the program does."""
+import json
+import os
+
+import pytest
+
+import facts
+import harness
+
+ON = {"KPROF_EXECUTION_TRACE": 1, "OMP_NUM_THREADS": 1}
+
+
+def files(folder):
+    return sorted(folder.glob("*.et.json"))
+
+
+def load(path):
+    with open(path) as file:
+        return json.load(file)["nodes"]
+
+
+def is_tensor(value):
+    return len(value) == 6 and isinstance(value[5], str) and all(isinstance(item, int) for item in value[:5])
+
+
+def without_ids(value):
+    """Numbers of tensors and storages follow addresses: they differ between two runs of torch's own."""
+    if isinstance(value, dict):
+        return {key: without_ids(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return value[2:] if is_tensor(value) else [without_ids(item) for item in value]
+    return value
+
+
+def compared(nodes):
+    """Each node in the order in which it began: name, parent's name, inputs, outputs, attributes; ids aside."""
+    names = {node["id"]: node["name"] for node in nodes}
+    threads, told = {}, []
+    for node in sorted(nodes, key=lambda node: node["id"]):
+        attributes = {item["name"]: item["value"] for item in node["attrs"] if item["name"] != "rf_id"}
+        for key in ("tid", "fw_tid"):
+            attributes[key] = threads.setdefault(attributes[key], len(threads))
+        attributes["fw_parent"] = names.get(attributes["fw_parent"])
+        told.append((node["name"], names[node["ctrl_deps"]], without_ids(node["inputs"]), without_ids(node["outputs"]), attributes))
+    return told
+
+
+def steps(nodes):
+    return [node["name"] for node in sorted(nodes, key=lambda node: node["id"]) if node["name"].startswith("ProfilerStep#")]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ours")
+    return harness.run_kprof("transformer.py", folder, schedule="wait=1,warmup=1,active=2,repeat=1", **ON).ok()
+
+
+def test_it_is_torch_profilers_node_by_node(recorded, tmp_path):
+    path = tmp_path / "torch.json"
+    harness.Oracle("transformer.py", tmp_path, schedule="1,1,2,1", execution_trace=path, OMP_NUM_THREADS=1)
+    (ours,) = files(recorded.folder)
+    assert compared(load(ours)) == compared(load(path))
+    assert steps(load(ours)) == ["ProfilerStep#2", "ProfilerStep#3"]
+
+
+def test_the_trace_beside_it_has_the_same_ids(recorded):
+    (ours,) = files(recorded.folder)
+    of_node = {item["value"]: node["name"] for node in load(ours) for item in node["attrs"] if item["name"] == "rf_id"}
+    ops = [event for event in facts.load(recorded.trace)["traceEvents"] if event.get("cat") in ("cpu_op", "user_annotation")]
+    joined = {event["args"]["Record function id"]: event["name"] for event in ops if event["args"].get("Record function id")}
+    assert len(joined) > 1000
+    assert all(of_node[number] == name for number, name in joined.items())
+
+
+def test_windows_that_touch_have_a_file_each(tmp_path):
+    run = harness.run_kprof("transformer.py", tmp_path, schedule="wait=0,warmup=0,active=2,repeat=3",
+                             ENABLE_PYTORCH_EXECUTION_TRACE_EXTRAS=1, **ON).ok()
+    assert [steps(load(path)) for path in files(tmp_path)] == [[f"ProfilerStep#{n}", f"ProfilerStep#{n + 1}"] for n in (0, 2, 4)]
+    assert len(run.traces) == 3
+    for path in files(tmp_path):
+        assert sum(node["name"].startswith("Optimizer.step#") for node in load(path)) == 2
+        assert (tmp_path / (path.name[:-len(".json")] + "_resources")).is_dir()  # where torch looks for it
+        assert os.stat(path).st_mode & 0o777 == os.stat(run.traces[0]).st_mode & 0o777
+
+
+def test_a_window_that_exit_cuts_short_is_whole(tmp_path):
+    harness.run_kprof("transformer.py", tmp_path, schedule="wait=2,warmup=1,active=9", **ON).ok()
+    (path,) = files(tmp_path)
+    assert steps(load(path)) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5", "ProfilerStep#6"]
+
+
+def test_a_program_with_an_observer_of_its_own_keeps_it(tmp_path):
+    alone, beside = tmp_path / "alone.json", tmp_path / "beside.json"
+    harness.run_plain("execution_trace_own.py", tmp_path, alone).ok()
+    run = harness.run_kprof("execution_trace_own.py", tmp_path / "kprof", beside, schedule="wait=2,warmup=1,active=1,repeat=0", **ON).ok()
+    assert compared(load(beside)) == compared(load(alone))
+    # windows of steps 3, 7: the program's observer is there from step 5 to 7, and step 6 warms up
+    found = {name for path in files(run.folder) for name in steps(load(path))}
+    assert found == {"ProfilerStep#3"}
+    assert any("observer" in line for line in run.said), run.err
+
+
+def test_forked_children_leave_the_file_to_their_parent(tmp_path):
+    run = harness.run_kprof("execution_trace_forks.py", tmp_path, schedule="wait=1,warmup=1,active=4,repeat=1", **ON).ok()
+    (path,) = files(tmp_path)
+    nodes = load(path)
+    assert steps(nodes) == [f"ProfilerStep#{n}" for n in range(2, 6)]
+    assert not any(node["name"] == "aten::add_" and node["inputs"]["shapes"][:1] == [[2, 2]] for node in nodes)
+    assert len(run.traces) == 1
+
+
+def test_a_name_that_is_too_long_is_one_line(tmp_path):
+    run = harness.run_kprof("execution_trace_forks.py", tmp_path, schedule="wait=1,warmup=1,active=1,repeat=2", KPROF_WORKER_NAME="w" * 255, **ON)
+    assert run.ok() and not files(tmp_path)
+    assert sum("no execution trace" in line for line in run.said) == 1, run.err
