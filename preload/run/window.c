@@ -49,7 +49,7 @@ static const struct kp_source *const *sources;
 static enum kp_source_mode source_mode; /* the mode set last, for sources that attach later */
 static uint32_t wanted_bits, wanted_activities;
 static bool started, ended;
-static bool is_phase_left;       /* after kprof_stop: the schedule's remaining active steps are not recorded */
+static bool is_cycle_left;       /* after kprof_stop: the schedule's remaining active steps are not recorded */
 static struct kp_window current; /* number 0: none open; begin 0: warming up */
 static uint32_t last_number;
 static uint64_t step_begin; /* ticks at which the step in progress began */
@@ -130,7 +130,7 @@ void kp_window_forget(const struct kp_schedule *wanted, const struct kp_source *
     shown = &unseen;
     source_mode = KP_SOURCE_OFF;
     kp_store_relaxed(&done_gate, 0);
-    started = ended = is_phase_left = ever_recorded = false;
+    started = ended = is_cycle_left = ever_recorded = false;
     memset(&current, 0, sizeof current);
     step_begin = step_number = skipped = 0;
     open_step = NULL;
@@ -214,11 +214,11 @@ static void rest(void)
     set_sources(KP_SOURCE_STEPS);
 }
 
-/* Enters the phase of `action`. The window of the last phase is closed already, unless kprof_start opened it. */
+/* Enters what `action` says. The window before it is closed already, unless kprof_start opened it. */
 static void enter(enum kp_action action, uint64_t now)
 {
     if (current.begin) return;
-    if (action == KP_ACTION_NONE || is_phase_left || (!current.number && !open_window(now))) {
+    if (action == KP_ACTION_NONE || is_cycle_left || (!current.number && !open_window(now))) {
         rest();
         return;
     }
@@ -295,9 +295,9 @@ static void settle_and_begin_step(struct kp_thread *thread, uint64_t step, uint6
 }
 
 /* After a window was ended before its schedule's end: what is left of the active steps is not recorded. */
-static void phase_leave(void)
+static void cycle_leave(void)
 {
-    is_phase_left = schedule.set && kp_schedule_action(&schedule, step_number) != KP_ACTION_NONE;
+    is_cycle_left = schedule.set && kp_schedule_action(&schedule, step_number) != KP_ACTION_NONE;
     rest();
 }
 
@@ -307,13 +307,13 @@ static bool asked_turn(uint64_t now)
     if (asked.number && asked.number == current.number && step_number >= asked.until) {
         asked.number = 0;
         close_window(now, false);
-        phase_leave();
+        cycle_leave();
         return true;
     }
     if (!asked.is_waiting || current.begin || step_number + 1 < asked.at) return false;
     const bool is_now = step_number >= asked.at;
     if (!is_now && current.number) return false; /* the schedule warms up by itself */
-    is_phase_left = false;
+    is_cycle_left = false;
     asked.is_waiting = !is_now;
     asked.is_warming = !is_now;
     enter(is_now ? KP_ACTION_RECORD : KP_ACTION_WARMUP, now);
@@ -330,7 +330,7 @@ static bool turn_to(const struct kp_transition *turn, struct kp_thread *thread, 
     now = end_step(now);
     step_number = turn->step;
     step_begin = now;
-    if (save || turn->after == KP_ACTION_NONE) is_phase_left = false;
+    if (save || turn->after == KP_ACTION_NONE) is_cycle_left = false;
     if (save) close_window(now, false);
     if (save || turn->before != turn->after) enter(turn->after, now);
     bool has_turned = save || turn->before != turn->after;
@@ -408,7 +408,7 @@ int kp_window_start(void)
         err = -EALREADY;
     } else {
         started = true;
-        is_phase_left = false;
+        is_cycle_left = false;
         enter(KP_ACTION_RECORD, kp_ticks());
         if (!current.begin) err = -EIO;
     }
@@ -426,7 +426,7 @@ int kp_window_stop(void)
     lock_take(&held);
     if (!ended && current.begin) {
         close_window(end_step(now), false);
-        phase_leave();
+        cycle_leave();
         err = 0;
     }
     if (!ended && asked.is_waiting) {
