@@ -3,7 +3,7 @@
  * kp_schedule.h - the door of the schedule: decides when to record
  *
  * machine.c is pure: (parameters, step) -> action, exactly as torch.profiler.schedule. steps.c decides which source
- * may count steps.
+ * may count steps. phases.c has the schedules of KPROF_PHASES, and knows in which phase the program is.
  *
  * Called by: boot, and the sources, which report steps, possibly inside a hook
  */
@@ -41,6 +41,7 @@ enum kp_step_source {
     KP_STEP_DATALOADER,
     KP_STEP_CALL,
     KP_STEP_OPTIMIZER,
+    KP_STEP_LOOP, /* in a phase that was found: the framework says that a step has ended */
     KP_STEP_RANGE,
     KP_STEP_API
 };
@@ -54,8 +55,40 @@ struct kp_step_rule {
 };
 int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, unsigned long why_bytes);
 
+/* --- phases.c --- */
+enum { KP_PHASES_MAX = 16, KP_PHASE_NAME_BYTES = 32 };
+/* Ids of phases: NONE is outside all, rows of KPROF_PHASES count from 1, OTHER has no row and records nothing. */
+enum { KP_PHASE_NONE, KP_PHASE_OTHER = KP_PHASES_MAX + 1, KP_PHASE_IDS };
+struct kp_phase {
+    char name[KP_PHASE_NAME_BYTES];
+    struct kp_schedule schedule;
+};
+struct kp_phases {
+    uint32_t count;
+    struct kp_phase row[KP_PHASES_MAX];
+};
+/* Parses "train=wait=1,warmup=1,active=2;validate=active=3". 0, or -EINVAL with a short phrase in why. */
+int kp_phases_parse(const char *text, struct kp_phases *out, char *why, unsigned long why_bytes);
+void kp_phases_init(const struct kp_phases *phases); /* before kp_steps_init */
+bool kp_phases_are_set(void);
+uint32_t kp_phases_find(const char *name);  /* the id of a name. NULL or "": NONE */
+const char *kp_phases_name(uint32_t phase); /* "" for NONE and OTHER */
+/* That of its row; of NONE `outside`; of OTHER one that records nothing. */
+const struct kp_schedule *kp_phases_schedule(uint32_t phase, const struct kp_schedule *outside);
 /*
- * Parses KPROF_SCHEDULE and KPROF_STEP of a configuration. kp_config_refuse replaces a bad value by the default and
+ * Where the program is. One phase may begin inside another; one that is set by name comes before them. The caller lets
+ * one thread at a time change it. All return the phase in which the program then is.
+ */
+uint32_t kp_phases_set(uint32_t phase);                    /* NONE: no longer set */
+uint32_t kp_phases_begin(uint32_t phase, uint32_t *depth); /* *depth is for kp_phases_end */
+uint32_t kp_phases_end(uint32_t depth);                    /* also ends what began inside and did not end */
+uint32_t kp_phases_now(void);
+void kp_phases_forget(void); /* in a forked child */
+/* No phase was recorded: how many steps of each were seen, as a phrase for the log. */
+void kp_phases_explain(char *out, unsigned long bytes);
+
+/*
+ * Parses KPROF_SCHEDULE, KPROF_PHASES and KPROF_STEP of a configuration. kp_config_refuse replaces a bad value by the default and
  * keeps a line about it. The texts of `rule` point into `config`.
  */
 struct kp_config;
@@ -68,6 +101,12 @@ void kp_schedule_from_config(struct kp_config *config, struct kp_schedule *sched
 int kp_steps_init(const struct kp_schedule *schedule, const struct kp_step_rule *rule);
 /* In a forked child that records: forgets all steps and takes this schedule. The rule stays. */
 void kp_steps_start_over(const struct kp_schedule *schedule);
+/* Steps of this phase count from now on. One thread at a time, none of which is in kp_steps_advance. */
+void kp_steps_phase(uint32_t phase);
+uint64_t kp_steps_seen_in(uint32_t phase);
+/* The loop of a framework says where steps of this phase end: nothing of a lower rank counts them. */
+void kp_steps_loop_begin(uint32_t phase);
+bool kp_steps_loop_end(void); /* a step of such a loop ended. True: it counts. Lock-free. */
 /* Whether the rule needs ops (op:REGEX), not only user ranges, to be seen while waiting. */
 bool kp_steps_needs_ops(void);
 /*

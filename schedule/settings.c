@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * settings.c - parses KPROF_STEP and KPROF_SCHEDULE
+ * settings.c - parses KPROF_STEP, KPROF_SCHEDULE and KPROF_PHASES
  *
  * Called by: boot.c (constructor), the CLI
  * Memory:    regcomp tests a pattern with libc's malloc, and frees it.
@@ -125,6 +125,17 @@ int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, un
     return 0;
 }
 
+/* A phase that KPROF_PHASES does not name records nothing, and so does the time outside of phases. */
+static void phases_from_config(struct kp_config *config, struct kp_schedule *outside)
+{
+    struct kp_phases phases = {.count = 0};
+    char why[200];
+    if (config->phases && kp_phases_parse(config->phases, &phases, why, sizeof why) < 0)
+        kp_config_refuse(config, KP_SET_phases, why, "no phases");
+    if (phases.count) outside->set = true;
+    kp_phases_init(&phases);
+}
+
 void kp_schedule_from_config(struct kp_config *config, struct kp_schedule *schedule, struct kp_step_rule *rule)
 {
     char why[200];
@@ -132,6 +143,7 @@ void kp_schedule_from_config(struct kp_config *config, struct kp_schedule *sched
     memset(rule, 0, sizeof *rule);
     if (config->schedule && kp_schedule_parse(config->schedule, schedule, why, sizeof why) < 0)
         kp_config_refuse(config, KP_SET_schedule, why, "recording everything from start to exit");
+    phases_from_config(config, schedule);
     if (kp_step_rule_parse(config->step, rule, why, sizeof why) < 0)
         kp_config_refuse(config, KP_SET_step, why, "using auto");
 }

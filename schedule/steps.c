@@ -10,7 +10,7 @@
  * Memory:    kp_steps_init compiles a pattern with libc's malloc. The other functions allocate none.
  * Safe in:   signal handlers yes, except classify; after fork yes, but a child stays off
  *
- *     rank     TIME < DATALOADER < CALL < OPTIMIZER < API. With a pattern in the rule, its source is the only one.
+ *     rank     TIME < DATALOADER < CALL < OPTIMIZER < LOOP < API. LOOP: the loop of a framework, in a phase. With a pattern in the rule, its source is the only one.
  *     auto     A source of a higher rank takes over when it first reports, and lower ranks never count again. The
  *              report that takes over counts no step, since the lower source counted that iteration already. If it
  *              takes over from TIME, it is the first step, and the schedule starts over.
@@ -57,24 +57,32 @@ enum { KNOWN_CALLS = sizeof known_calls / sizeof *known_calls };
 #define SECOND_NS UINT64_C(1000000000)
 #define SILENCE_NS (30 * SECOND_NS)
 
-static struct kp_schedule plan;
 static struct kp_step_rule rule;
 static regex_t pattern;
 static bool pattern_ready;
 
-static _Alignas(64) _Atomic uint64_t finished; /* steps that ended */
-static _Atomic uint32_t source;                /* enum kp_step_source, only ever rises */
-static _Atomic uint64_t tracked;               /* the optimizer that counts */
-static _Atomic uint64_t others_seen;           /* a bit (by hash) for each other optimizer that stepped since */
-static _Atomic uint32_t silence;               /* steps of others since the tracked optimizer's last step */
-static _Atomic uint32_t batches;
-static _Atomic bool starts_over;     /* the next step is the first that counts */
-static _Atomic uint64_t clock_asked; /* time of the last call of kp_steps_time */
-static _Atomic uint64_t clock_from;  /* time when silence began, later that of the last step; 0 before */
+/* What is counted. Each phase has one of its own (phases.c); without phases only the first is used. */
+struct counter {
+    struct kp_schedule plan;
+    _Atomic uint64_t finished;    /* steps that ended */
+    _Atomic uint32_t source;      /* enum kp_step_source, only ever rises */
+    _Atomic uint64_t tracked;     /* the optimizer that counts */
+    _Atomic uint64_t others_seen; /* a bit (by hash) for each other optimizer that stepped since */
+    _Atomic uint32_t silence;     /* steps of others since the tracked optimizer's last step */
+    _Atomic uint32_t batches;
+    _Atomic bool starts_over;     /* the next step is the first that counts */
+    _Atomic uint64_t clock_asked; /* time of the last call of kp_steps_time */
+    _Atomic uint64_t clock_from;  /* time when silence began, later that of the last step; 0 before */
+};
+static _Alignas(64) struct counter counters[KP_PHASE_IDS];
+static struct counter *_Atomic counting = counters; /* that of the phase */
+static bool has_phases;
+
+static inline struct counter *counter_now(void) { return kp_load_relaxed(&counting); }
 
 const char *kp_step_source_name(enum kp_step_source which)
 {
-    static const char *const names[] = {"none", "time", "dataloader", "call", "optimizer", "range", "api"};
+    static const char *const names[] = {"none", "time", "dataloader", "call", "optimizer", "loop", "range", "api"};
     if (which == KP_STEP_RANGE && rule.kind == KP_RULE_OP) return "op";
     return (unsigned)which < sizeof names / sizeof names[0] ? names[which] : "none";
 }
@@ -93,17 +101,19 @@ int kp_steps_init(const struct kp_schedule *schedule, const struct kp_step_rule 
 
 void kp_steps_start_over(const struct kp_schedule *schedule)
 {
-    plan = *schedule;
-    kp_store_relaxed(&finished, 0);
-    kp_store_relaxed(&source, KP_STEP_NONE);
-    kp_store_relaxed(&tracked, TRACKED_NONE);
-    kp_store_relaxed(&others_seen, 0);
-    kp_store_relaxed(&silence, 0);
-    kp_store_relaxed(&batches, 0);
-    kp_store_relaxed(&starts_over, false);
-    kp_store_relaxed(&clock_from, 0);
-    kp_store_relaxed(&clock_asked, 0);
+    memset(counters, 0, sizeof counters);
+    has_phases = kp_phases_are_set();
+    for (uint32_t i = 0; i < KP_PHASE_IDS; i++) counters[i].plan = *kp_phases_schedule(i, schedule);
+    kp_store_relaxed(&counting, counters);
 }
+
+void kp_steps_phase(uint32_t phase)
+{
+    kp_store_relaxed(&counters[phase].batches, 0);
+    kp_store_relaxed(&counting, &counters[phase]);
+}
+
+uint64_t kp_steps_seen_in(uint32_t phase) { return kp_load_relaxed(&counters[phase].finished); }
 
 bool kp_steps_needs_ops(void) { return rule.kind == KP_RULE_OP; }
 
@@ -141,10 +151,11 @@ uint32_t kp_steps_classify(const char *name, bool user_scope)
  */
 static bool source_take(uint32_t who)
 {
-    uint32_t seen = kp_load_relaxed(&source);
+    struct counter *const c = counter_now();
+    uint32_t seen = kp_load_relaxed(&c->source);
     while (seen < who) {
-        if (!kp_cas_acq_rel(&source, &seen, who)) continue;
-        if (seen == KP_STEP_TIME) kp_store_relaxed(&starts_over, true);
+        if (!kp_cas_acq_rel(&c->source, &seen, who)) continue;
+        if (seen == KP_STEP_TIME) kp_store_relaxed(&c->starts_over, true);
         return seen <= KP_STEP_TIME;
     }
     return seen == who;
@@ -155,47 +166,65 @@ static uint64_t others_bit(uint64_t who) { return UINT64_C(1) << (who * UINT64_C
 /* Whether the optimizer `who` may take over from the tracked optimizer. Lost updates of two threads only delay it. */
 static bool may_take_over(uint64_t seen, uint64_t who)
 {
+    struct counter *const c = counter_now();
     if (seen == TRACKED_NONE || seen == TRACKED_GONE) return true;
-    if (kp_add_relaxed(&silence, 1) >= TAKEOVER_AFTER) return true;
-    kp_store_relaxed(&others_seen, kp_load_relaxed(&others_seen) | others_bit(who));
+    if (kp_add_relaxed(&c->silence, 1) >= TAKEOVER_AFTER) return true;
+    kp_store_relaxed(&c->others_seen, kp_load_relaxed(&c->others_seen) | others_bit(who));
     return false;
 }
 
 /* Whether a step of the optimizer `who` counts. */
 static bool optimizer_counts(uint64_t who)
 {
-    uint64_t seen = kp_load_relaxed(&tracked);
+    struct counter *const c = counter_now();
+    uint64_t seen = kp_load_relaxed(&c->tracked);
     if (seen == who) {
-        kp_store_relaxed(&silence, 0);
+        kp_store_relaxed(&c->silence, 0);
         return true;
     }
-    if (!may_take_over(seen, who) || !kp_cas_acq_rel(&tracked, &seen, who)) return false;
-    const bool counted_already = kp_load_relaxed(&silence) == 0 && (kp_load_relaxed(&others_seen) & others_bit(who));
-    kp_store_relaxed(&silence, 0);
-    kp_store_relaxed(&others_seen, 0);
+    if (!may_take_over(seen, who) || !kp_cas_acq_rel(&c->tracked, &seen, who)) return false;
+    const bool counted_already =
+        kp_load_relaxed(&c->silence) == 0 && (kp_load_relaxed(&c->others_seen) & others_bit(who));
+    kp_store_relaxed(&c->silence, 0);
+    kp_store_relaxed(&c->others_seen, 0);
     return seen == TRACKED_NONE || (seen == TRACKED_GONE && !counted_already);
 }
 
 bool kp_steps_wants_optimizer(uint32_t mark)
 {
-    return (mark & MARK_KIND) == MARK_OPTIMIZER && kp_load_relaxed(&source) <= KP_STEP_OPTIMIZER;
+    return (mark & MARK_KIND) == MARK_OPTIMIZER && kp_load_relaxed(&counter_now()->source) <= KP_STEP_OPTIMIZER;
 }
 
 uint64_t kp_steps_optimizer(void)
 {
-    const uint64_t seen = kp_load_relaxed(&tracked);
+    const uint64_t seen = kp_load_relaxed(&counter_now()->tracked);
     return seen & KP_STEP_IDENTITY ? seen : 0;
 }
 
-void kp_steps_optimizer_gone(uint64_t optimizer) { (void)kp_cas_acq_rel(&tracked, &optimizer, TRACKED_GONE); }
+void kp_steps_optimizer_gone(uint64_t optimizer)
+{
+    (void)kp_cas_acq_rel(&counter_now()->tracked, &optimizer, TRACKED_GONE);
+}
+
+/*
+ * How many batches come before the DataLoader counts. Where another phase has an optimizer, one without is a loop of
+ * evaluation: each batch but the first ends a step.
+ */
+static uint32_t batches_before(const struct counter *here)
+{
+    for (const struct counter *c = counters; has_phases && c < counters + KP_PHASE_IDS; c++)
+        if (c != here && kp_load_relaxed(&c->source) >= KP_STEP_OPTIMIZER) return 1;
+    return BATCHES_ALONE;
+}
 
 bool kp_steps_range_end(uint32_t mark, uint64_t optimizer)
 {
+    struct counter *const c = counter_now();
     switch (mark & MARK_KIND) {
     case MARK_OPTIMIZER: return optimizer_counts(optimizer ? optimizer : mark) && source_take(KP_STEP_OPTIMIZER);
     case MARK_DATALOADER:
-        if (kp_load_relaxed(&source) > KP_STEP_DATALOADER) return false;
-        return kp_add_relaxed(&batches, 1) >= BATCHES_ALONE && source_take(KP_STEP_DATALOADER);
+        if (kp_load_relaxed(&c->source) > KP_STEP_DATALOADER) return false;
+        return kp_add_relaxed(&c->batches, 1) >= batches_before(c) && source_take(KP_STEP_DATALOADER);
     case MARK_RULE: return source_take(KP_STEP_RANGE);
     default: return false;
     }
@@ -206,7 +235,7 @@ bool kp_steps_is_call_rule(void) { return rule.kind == KP_RULE_CALL; }
 const char *kp_steps_call_glob(unsigned at)
 {
     if (rule.kind == KP_RULE_CALL) return at == 0 ? rule.pattern : NULL;
-    return rule.kind == KP_RULE_AUTO && plan.set && at < KNOWN_CALLS ? known_calls[at] : NULL;
+    return rule.kind == KP_RULE_AUTO && counter_now()->plan.set && at < KNOWN_CALLS ? known_calls[at] : NULL;
 }
 
 bool kp_steps_call_end(void)
@@ -214,14 +243,24 @@ bool kp_steps_call_end(void)
     return (rule.kind == KP_RULE_CALL || rule.kind == KP_RULE_AUTO) && source_take(KP_STEP_CALL);
 }
 
+void kp_steps_loop_begin(uint32_t phase)
+{
+    uint32_t seen = kp_load_relaxed(&counters[phase].source);
+    while (rule.kind == KP_RULE_AUTO && seen < KP_STEP_LOOP)
+        if (kp_cas_acq_rel(&counters[phase].source, &seen, KP_STEP_LOOP)) return;
+}
+
+bool kp_steps_loop_end(void) { return rule.kind == KP_RULE_AUTO && source_take(KP_STEP_LOOP); }
+
 bool kp_steps_takes_api(void) { return rule.kind == KP_RULE_AUTO || rule.kind == KP_RULE_API; }
 
 bool kp_steps_api(void) { return kp_steps_takes_api() && source_take(KP_STEP_API); }
 
 uint64_t kp_steps_time_period_ns(void)
 {
+    struct counter *const c = counter_now();
     if (rule.kind == KP_RULE_TIME) return rule.period_ns;
-    if (rule.kind != KP_RULE_AUTO || !plan.set || kp_load_relaxed(&source) > KP_STEP_TIME) return 0;
+    if (rule.kind != KP_RULE_AUTO || has_phases || !c->plan.set || kp_load_relaxed(&c->source) > KP_STEP_TIME) return 0;
     return SECOND_NS;
 }
 
@@ -230,28 +269,29 @@ uint64_t kp_steps_time_period_ns(void)
  */
 static bool is_idle(uint64_t now_ns, uint64_t from, bool did_work)
 {
-    const uint64_t since = kp_exchange_acq_rel(&clock_asked, now_ns);
+    const uint64_t since = kp_exchange_acq_rel(&counter_now()->clock_asked, now_ns);
     if (did_work || rule.kind != KP_RULE_AUTO || !from || !since) return false;
-    kp_store_relaxed(&clock_from, from + (now_ns - since));
+    kp_store_relaxed(&counter_now()->clock_from, from + (now_ns - since));
     return true;
 }
 
 bool kp_steps_time(uint64_t now_ns, bool did_work)
 {
-    const uint64_t from = kp_load_relaxed(&clock_from);
+    struct counter *const c = counter_now();
+    const uint64_t from = kp_load_relaxed(&c->clock_from);
     const uint64_t period = kp_steps_time_period_ns();
-    const bool silent = rule.kind == KP_RULE_AUTO && kp_load_relaxed(&source) == KP_STEP_NONE;
+    const bool silent = rule.kind == KP_RULE_AUTO && kp_load_relaxed(&c->source) == KP_STEP_NONE;
     const uint64_t due = silent ? SILENCE_NS : period;
     if (!period || is_idle(now_ns, from, did_work)) return false;
     if (!from) {
-        kp_store_relaxed(&clock_from, now_ns);
+        kp_store_relaxed(&c->clock_from, now_ns);
         return false;
     }
     /* The caller's clock is not exact: a call that comes 1/16 of a period too early counts. */
     if (now_ns - from + period / 16 < due) return false;
     if (!source_take(KP_STEP_TIME)) return false;
     /* The next step is due a period after this step was due. Missed steps do not follow. */
-    kp_store_relaxed(&clock_from, now_ns - from < due + period ? from + due : now_ns);
+    kp_store_relaxed(&c->clock_from, now_ns - from < due + period ? from + due : now_ns);
     if (silent)
         KP_LOG_ONCE(0, "no step seen for 30 s (no optimizer, no DataLoader, no kprof_step()): each second counts as a "
                        "step from now on; KPROF_STEP names another source");
@@ -260,22 +300,23 @@ bool kp_steps_time(uint64_t now_ns, bool did_work)
 
 bool kp_steps_advance(struct kp_transition *out)
 {
-    uint64_t n = kp_load_relaxed(&finished);
-    out->starts_over = kp_exchange_acq_rel(&starts_over, false);
+    struct counter *const c = counter_now();
+    uint64_t n = kp_load_relaxed(&c->finished);
+    out->starts_over = kp_exchange_acq_rel(&c->starts_over, false);
     out->step = out->starts_over ? 1 : n + 1;
-    if (!kp_cas_acq_rel(&finished, &n, out->step)) {
-        if (out->starts_over) kp_store_relaxed(&starts_over, true); /* for the next call that succeeds */
+    if (!kp_cas_acq_rel(&c->finished, &n, out->step)) {
+        if (out->starts_over) kp_store_relaxed(&c->starts_over, true); /* for the next call that succeeds */
         return false;
     }
-    out->before = kp_schedule_action(&plan, n);
-    out->after = kp_schedule_action(&plan, out->step);
-    out->source = (enum kp_step_source)kp_load_relaxed(&source);
+    out->before = kp_schedule_action(&c->plan, n);
+    out->after = kp_schedule_action(&c->plan, out->step);
+    out->source = (enum kp_step_source)kp_load_relaxed(&c->source);
     return true;
 }
 
-uint64_t kp_steps_seen(void) { return kp_load_relaxed(&finished); }
+uint64_t kp_steps_seen(void) { return kp_load_relaxed(&counter_now()->finished); }
 
-enum kp_step_source kp_steps_source(void) { return (enum kp_step_source)kp_load_relaxed(&source); }
+enum kp_step_source kp_steps_source(void) { return (enum kp_step_source)kp_load_relaxed(&counter_now()->source); }
 
 static const char *const other_ways =
     "KPROF_STEP=time:1s counts seconds, range:, op: and call: count names, and without KPROF_SCHEDULE all is recorded";
@@ -283,7 +324,7 @@ static const char *const other_ways =
 /* No step came: why not, by the rule. */
 static void silence_explain(char *out, unsigned long bytes)
 {
-    const uint32_t seen = kp_load_relaxed(&batches);
+    const uint32_t seen = kp_load_relaxed(&counter_now()->batches);
     switch (rule.kind) {
     case KP_RULE_RANGE:
         kp_fmt(out, bytes, "no record_function range matches '%s' (a Python function is none); %s", rule.pattern,

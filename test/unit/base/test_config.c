@@ -17,6 +17,7 @@ static const struct {
     {"KPROF", "0", "2", "is neither 0 nor 1, using 1"},
     {"KPROF_ACTIVITIES", "cpu", "gpu", "is not any of cpu,cuda, using cpu,cuda"},
     {"KPROF_SCHEDULE", "wait=1,active=2", "a\nb", "has a control character in it, using nothing"},
+    {"KPROF_PHASES", "train=active=2;validate=active=1", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_STEP", "optimizer", "a\nb", "has a control character in it, using auto"},
     {"KPROF_RECORD_SHAPES", "1", "yes", "is neither 0 nor 1, using 0"},
     {"KPROF_WITH_STACK", "native", "c++", "is not any of 0,1,ops,native, using 0"},
