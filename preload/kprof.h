@@ -55,7 +55,13 @@ extern "C" {
  * takes over and counts nothing, so that no step counts twice. -EPERM when KPROF_STEP names another source.
  */
 KPROF_FUNCTION(int, kprof_step, (void), ())
-/* Number of steps that ended so far, from any source. */
+/*
+ * The program is in the phase `name` of KPROF_PHASES from now on: its own steps, schedule and files. It comes before
+ * phases that are found. NULL or "" ends it. In a phase that KPROF_PHASES does not name nothing is recorded. A window of
+ * the last phase ends, and its steps go on where they were when it comes back. Nothing happens without KPROF_PHASES.
+ */
+KPROF_FUNCTION(int, kprof_phase, (const char *name), (name))
+/* Number of steps that ended so far, from any source; in a phase, those of the phase. */
 KPROF_FUNCTION(long long, kprof_step_num, (void), ())
 /*
  * Starts recording now, whatever the schedule says; the schedule goes on counting, and its next trace, kprof_stop or

@@ -60,12 +60,14 @@ static bool has_heap_file(const struct kp_trace *t)
 static int path_make(struct kp_trace *t, char *name, size_t bytes)
 {
     const struct kp_file_head *head = kp_reader_head(t->reader);
+    const char *const phase = kp_phase_name(t);
     const struct kp_rank place = kp_rank_read(t->reader);
     char host[sizeof head->host + 16] = {0};
     memcpy(host, *head->host ? head->host : "host", *head->host ? strnlen(head->host, sizeof head->host) : 4);
     if (place.size > 1) kp_fmt(host + strlen(host), 16, "_r%u", place.rank);
     for (int tries = 0; tries < 1000; tries++) {
-        int rc = kp_tbname_make(name, bytes, t->options->worker_name, host, head->pid, t->now_ns, t->options->gzip);
+        int rc =
+            kp_tbname_make(name, bytes, t->options->worker_name, host, head->pid, phase, t->now_ns, t->options->gzip);
         if (rc) return rc;
         if (kp_fmt(t->result->path, sizeof t->result->path, "%s/%s", t->options->dir, name) >= sizeof t->result->path)
             return -ENAMETOOLONG;

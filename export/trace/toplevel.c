@@ -136,6 +136,13 @@ static void ours_string(struct kp_trace *t, const char *name, const char *key)
     kp_json_cstring(&t->json, value);
 }
 
+const char *kp_phase_name(const struct kp_trace *t)
+{
+    char key[32];
+    kp_fmt(key, sizeof key, "phase.%u", (unsigned)t->cycle.number);
+    return kp_reader_text(t->reader, key);
+}
+
 static void ours_write(struct kp_trace *t)
 {
     kp_json_lit(&t->json, "  \"kprof\": {\"version\": \"" KP_VERSION "\"");
@@ -143,6 +150,10 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "step_source", "step_source");
     ours_string(t, "gpu_source", "gpu_source");
     ours_string(t, "schedule", "KPROF_SCHEDULE");
+    if (kp_phase_name(t)) {
+        kp_json_lit(&t->json, ", \"phase\": ");
+        kp_json_cstring(&t->json, kp_phase_name(t));
+    }
     ours_string(t, "parent_pid", "parent_pid");
     ours_string(t, "symbols", "symbols");
     ours_string(t, "script", "script");

@@ -68,6 +68,19 @@ int kprof_step(void)
     return err;
 }
 
+int kprof_phase(const char *name)
+{
+    int kept = errno;
+    int err;
+    if (kp_run_is_active()) kp_window_begin_run(true);
+    struct kp_thread *self = enter(&err);
+    if (!self) return err;
+    if (kp_phases_are_set()) kp_window_phase(self, KP_WINDOW_PHASE_SET, kp_phases_find(name), NULL);
+    leave(self);
+    errno = kept;
+    return 0;
+}
+
 long long kprof_step_num(void) { return kp_run_is_active() ? (long long)kp_steps_seen() : -ENOSYS; }
 
 int kprof_start(void)

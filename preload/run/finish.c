@@ -108,13 +108,14 @@ static void close_one(const struct kp_window *window)
         .last_step = window->first_step + (window->steps ? window->steps - 1 : 0),
         .lost = window->lost,
     };
+    if (window->is_tail) rec.head.flags |= KP_CYCLE_EXPORTED;
     kp_record_clock();
     if (kp_record_meta(&rec, sizeof rec) != 0) KP_LOG_ONCE(0, "the end of a window could not be written to the spool");
     total.steps += window->steps;
     total.cut |= window->cut;
     if (!(config->exports & KP_EXPORTS_NONE) && !kp_run_is_worker() && export_count < EXPORTS_MAX) {
         to_export[(export_head + export_count++) % EXPORTS_MAX] = rec;
-    } else {
+    } else if (!window->is_tail) {
         total.kept++;
         total.events += kp_record_events(window->number);
         total.lost += rec.lost;
@@ -249,6 +250,10 @@ static void say_extras(const struct kp_export_result *result)
 
 static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
 {
+    if (cycle->head.flags & KP_CYCLE_EXPORTED) { /* the tail of a phase */
+        kp_record_recycle(cycle->cycle);
+        return;
+    }
     struct progress progress = {.cycle = cycle,
                                 .began_ms = kp_clock_ns(CLOCK_MONOTONIC) / 1000000,
                                 .on_terminal = host_waits && kp_log_is_on_terminal()};
@@ -322,7 +327,10 @@ static void wait_for_export_thread(void)
 static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 
 /* The first recorded step then carries what recording takes to begin, as torch.profiler warns. */
-static bool lacks_warmup(void) { return schedule->set && !schedule->warmup && total.traces && total.steps; }
+static bool lacks_warmup(void)
+{
+    return schedule->set && !kp_phases_are_set() && !schedule->warmup && total.traces && total.steps;
+}
 
 /* Writes the command that shows the result: kprof report FOLDER, or kprof export SPOOL. */
 static void next_command(char *out, size_t bytes)
@@ -341,7 +349,8 @@ static void say_totals(const char *head, const char *path)
     char steps[64] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
     enum kp_step_source source = kp_steps_source();
     uint64_t n = schedule->set ? total.steps : kp_steps_seen(); /* without one they mark nothing: decisions/003 */
-    if (source != KP_STEP_NONE)
+    if (kp_phases_are_set()) kp_fmt(steps, sizeof steps, "%lu step%s in phases, ", (unsigned long)n, plural(n));
+    else if (source != KP_STEP_NONE)
         kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), kp_step_source_name(source));
     if (total.gpu_events) kp_fmt(gpu, sizeof gpu, "%lu on GPUs, ", (unsigned long)total.gpu_events);
     if (total.allocations)
@@ -358,11 +367,17 @@ static void say_totals(const char *head, const char *path)
 static void say_nothing_written(void)
 {
     uint64_t seen = kp_steps_seen();
-    if (!schedule->set || !schedule->active || total.failed || kp_window_ever_recorded() || kp_run_is_worker()) return;
+    const bool is_due = schedule->set && (schedule->active || kp_phases_are_set());
+    if (!is_due || total.failed || kp_window_ever_recorded() || kp_run_is_worker()) return;
     if (kp_run_cannot_record()) return; /* that was the reason, and it was logged */
     if (!seen && (!had_activity() || kp_children_is_multiprocessing())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
-    char why[320];
+    char why[1024];
+    if (kp_phases_are_set()) {
+        kp_phases_explain(why, sizeof why);
+        kp_log(0, "no trace: %s; phases are those that kprof_phase() and `kprof ctl phase` name", why);
+        return;
+    }
     kp_steps_explain(why, sizeof why);
     kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu: %s", (unsigned long)seen, plural(seen),
            (unsigned long)needed, why);

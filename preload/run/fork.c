@@ -80,6 +80,7 @@ static void begin_in_child(void)
     kp_run_forget();
     kp_begin_forget();
     const struct kp_source *const *sources = kp_sources_of_child(lost_sources);
+    kp_phases_forget();
     kp_steps_start_over(schedule);
     kp_window_forget(schedule, sources);
     kp_finish_forget();

@@ -14,6 +14,7 @@
  *     window must end -> end time set, gate changed, window queued for the ticker (finish.c)
  *     window must open -> spool opened if needed, sources installed, gate set, lock released; then sources settle
  *     a recorded step begins -> its STEP record, after the records that sources make of earlier events
+ *   Another phase begins (KPROF_PHASES): the window of the last one ends, and the schedule of the other goes on.
  *   kprof_start opens a window at any time. The schedule goes on; its next save, or kprof_stop, ends that window.
  */
 #include "preload/run/window.h"
@@ -44,7 +45,9 @@ enum { APART_TICKS = 8 };
 
 static pthread_mutex_t window_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool is_holder __attribute__((tls_model("initial-exec")));
-static struct kp_schedule schedule;
+static struct kp_schedule schedule, outside; /* of the phase; of what is in none */
+static uint32_t phase;
+static uint64_t phase_from; /* the step in which it was entered */
 static const struct kp_source *const *sources;
 static enum kp_source_mode source_mode; /* the mode set last, for sources that attach later */
 static uint32_t wanted_bits, wanted_activities;
@@ -63,6 +66,7 @@ static bool ever_recorded;
 static struct {
     bool is_waiting, is_warming; /* for its step; in the step before it */
     uint64_t at, steps;
+    uint32_t phase;  /* in which its steps count */
     uint32_t number; /* of the window that it opened and that ends at step `until`; 0: none */
     uint64_t until;
 } asked;
@@ -109,7 +113,9 @@ static bool lock_try(int wait_ms)
 void kp_window_setup(const struct kp_config *config, const struct kp_schedule *wanted,
                      const struct kp_source *const *list)
 {
-    schedule = *wanted;
+    schedule = outside = *wanted;
+    phase = KP_PHASE_NONE;
+    phase_from = 0;
     sources = list;
     wanted_activities = config->activities;
     wanted_bits = KP_GATE_ON | KP_GATE_STEPS | (config->record_shapes || config->with_flops ? KP_GATE_SHAPES : 0) |
@@ -124,7 +130,8 @@ void kp_window_forget(const struct kp_schedule *wanted, const struct kp_source *
 {
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     window_lock = fresh;
-    schedule = *wanted;
+    schedule = outside = *wanted;
+    phase = KP_PHASE_NONE;
     sources = list;
     wanted_bits |= KP_GATE_CHILD;
     shown = &unseen;
@@ -156,6 +163,14 @@ static bool is_recording(enum kp_action action)
     return action == KP_ACTION_RECORD || action == KP_ACTION_RECORD_AND_SAVE;
 }
 
+static void note_phase(void)
+{
+    char key[32];
+    kp_fmt(key, sizeof key, "phase.%u", current.number);
+    if (kp_record_note(key, kp_phases_name(phase)) != 0)
+        KP_LOG_ONCE(1, "the spool cannot say which phase a window is of");
+}
+
 /* Writes the window to the spool, so that a reader knows it even if the process is killed before it closes. */
 static void announce_window(void)
 {
@@ -167,6 +182,7 @@ static void announce_window(void)
         .first_step = current.first_step,
     };
     if (kp_record_meta(&rec, sizeof rec) != 0) KP_LOG_ONCE(1, "a window could not be announced in the spool");
+    if (*kp_phases_name(phase)) note_phase();
     kp_record_clock();
 }
 
@@ -304,6 +320,7 @@ static void cycle_leave(void)
 /* Opens and closes the window that kp_window_ask asked for. True: one of both, or it warms up. */
 static bool asked_turn(uint64_t now)
 {
+    if (asked.phase != phase) return false;
     if (asked.number && asked.number == current.number && step_number >= asked.until) {
         asked.number = 0;
         close_window(now, false);
@@ -357,6 +374,65 @@ void kp_window_step(struct kp_thread *thread, uint64_t now)
     errno = kept;
 }
 
+/*
+ * A phase ends after steps of its own, so the step in progress has only begun. It gets its range when the phase comes
+ * back: readers leave out a record that starts outside of its window.
+ */
+static void tail_cut(void)
+{
+    current.is_tail = !current.steps;
+    if (open_step) open_step->start = 0;
+    open_step = NULL;
+}
+
+/*
+ * The program is in phase `to`. Windows of kprof_start and kp_window_ask stay open. True when it was in another.
+ */
+static bool phase_turn(uint32_t to, uint64_t now)
+{
+    if (to == phase || ended) return false;
+    bool is_own = !current.begin || is_recording(kp_schedule_action(&schedule, step_number));
+    is_own &= !asked.number || asked.number != current.number;
+    if (is_own && step_number > phase_from) tail_cut();
+    if (started) now = end_step(now);
+    if (is_own) close_window(now, false);
+    if (!current.number) asked.is_warming = false;
+    phase = to;
+    schedule = *kp_phases_schedule(to, &outside);
+    kp_steps_phase(to);
+    is_cycle_left = false;
+    step_number = phase_from = kp_steps_seen();
+    step_begin = now;
+    if (started) enter(kp_schedule_action(&schedule, step_number), now);
+    return started;
+}
+
+/* After a change of phase, on the thread that made it: the step that goes on there begins a range. */
+static void phase_settle(struct kp_thread *thread, uint64_t step, uint64_t begin, uint32_t timeout_ms)
+{
+    settle_and_begin_step(thread, step, begin, timeout_ms);
+    kp_writer_wake();
+    kp_ticker_wake();
+}
+
+void kp_window_phase(struct kp_thread *thread, enum kp_window_phase_change change, uint32_t value, uint32_t *depth)
+{
+    const int kept = errno;
+    struct held held;
+    uint32_t to;
+    lock_take(&held);
+    switch (change) {
+    case KP_WINDOW_PHASE_BEGIN: to = kp_phases_begin(value, depth); break;
+    case KP_WINDOW_PHASE_END: to = kp_phases_end(*depth); break;
+    default: to = kp_phases_set(value); break;
+    }
+    const bool has_turned = phase_turn(to, kp_ticks());
+    const uint64_t step = step_number, begin = current.begin;
+    lock_give(&held);
+    if (has_turned) phase_settle(thread, step, begin, SETTLE_MS);
+    errno = kept;
+}
+
 /* True when nothing changed since the last full begin_run: a fast path for kprof_range_push. */
 static bool is_done(void)
 {
@@ -388,11 +464,11 @@ void kp_window_begin_run(bool may_wait)
     if (begins) {
         started = true;
         step_begin = kp_ticks();
-        enter(kp_schedule_action(&schedule, 0), step_begin);
+        enter(kp_schedule_action(&schedule, step_number), step_begin);
     }
-    const uint64_t begin = current.begin;
+    const uint64_t begin = current.begin, step = step_number;
     lock_give(&held);
-    if (begins) settle_and_begin_step(kp_thread_get(), 0, begin, timeout_ms);
+    if (begins) settle_and_begin_step(kp_thread_get(), step, begin, timeout_ms);
     else settle_sources(begin, timeout_ms);
     done_keep(may_wait, gate, attached);
 }
@@ -453,6 +529,7 @@ int kp_window_ask(bool is_next, uint64_t at, uint64_t steps, uint64_t *begins)
     else if (*begins <= step_number) err = -ERANGE;
     if (!err) {
         asked.is_waiting = true;
+        asked.phase = phase;
         asked.at = *begins;
         asked.steps = steps;
     }
@@ -473,6 +550,7 @@ void kp_window_look(struct kp_window_state *out)
         .number = current.number,
         .asked_at = asked.is_waiting ? asked.at : 0,
         .step = step_number,
+        .phase = kp_phases_name(phase),
         .lost = current.begin ? kp_loss_total() - current.lost : 0,
     };
     lock_give(&held);
@@ -501,7 +579,8 @@ bool kp_window_schedule_is_over(void)
 {
     struct held held;
     lock_take(&held);
-    const bool is_over = !current.number && !waiting_count && kp_schedule_is_over(&schedule, step_number);
+    const bool is_over =
+        !kp_phases_are_set() && !current.number && !waiting_count && kp_schedule_is_over(&schedule, step_number);
     lock_give(&held);
     return is_over;
 }

@@ -18,6 +18,7 @@ struct kp_window {
     uint64_t warm_begin, begin, end; /* ticks; begin is 0 during warm-up */
     uint64_t first_step, steps;
     uint64_t lost; /* records lost in it; while it is open, kp_loss_total() at its begin */
+    bool is_tail;  /* its phase ended within its first step, and other steps came before: it makes no trace */
     bool cut;      /* closed by exit, not by its schedule or kprof_stop */
 };
 
@@ -32,6 +33,13 @@ void kp_window_begin_run(bool may_wait);
 struct kp_thread;
 /* Called at the end of a step, on a thread inside its hook (thread->inside is set). */
 void kp_window_step(struct kp_thread *thread, uint64_t now_ticks);
+/*
+ * The program enters or leaves a phase of KPROF_PHASES. SET: by its name, value KP_PHASE_NONE takes it back. BEGIN: one
+ * that was found begins inside the last one. END: it ends, *depth as BEGIN left it. Not hot. The thread is as in
+ * kp_window_step.
+ */
+enum kp_window_phase_change { KP_WINDOW_PHASE_SET, KP_WINDOW_PHASE_BEGIN, KP_WINDOW_PHASE_END };
+void kp_window_phase(struct kp_thread *thread, enum kp_window_phase_change change, uint32_t value, uint32_t *depth);
 /* kprof_start(): records from now on whatever the schedule says. 0 or -errno. */
 int kp_window_start(void);
 /* kprof_stop(): ends the window; the schedule goes on, but skips its remaining active steps. 0 or -EALREADY. */
@@ -47,6 +55,7 @@ struct kp_window_state {
     uint32_t number;   /* of the open window, or 0 */
     uint64_t asked_at; /* the step at which the window begins that was asked for, or 0 */
     uint64_t step, lost;
+    const char *phase; /* "" for none */
 };
 void kp_window_look(struct kp_window_state *out);
 /* At exit: closes the open window and records no more. False: the lock could not be taken; then change no window. */

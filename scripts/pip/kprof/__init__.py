@@ -62,6 +62,11 @@ def stop():
     return _call("kprof_stop")
 
 
+def phase(name=None):
+    """Enters this phase of KPROF_PHASES; None ends it. 0 or -errno."""
+    return _call("kprof_phase", name.encode() if name else None)
+
+
 @contextlib.contextmanager
 def range(name):
     """A range of this thread in the trace: `with kprof.range("load"):`, or `@kprof.range("load")` before a function."""

@@ -431,6 +431,145 @@ static void a_stop_takes_back_what_was_asked_for(void **state)
     assert_int_equal(w.first_step, begins);
 }
 
+static void phases_setup(const char *schedule, const char *text)
+{
+    static struct kp_phases phases;
+    char why[128];
+    memset(&phases, 0, sizeof phases);
+    if (text) assert_int_equal(kp_phases_parse(text, &phases, why, sizeof why), 0);
+    kp_phases_init(&phases);
+    setup(schedule);
+}
+
+static void enter(struct kp_thread *t, const char *name)
+{
+    kp_window_phase(t, KP_WINDOW_PHASE_SET, kp_phases_find(name), NULL);
+}
+
+static void work(struct kp_thread *t, int steps)
+{
+    for (int i = 0; i < steps; i++) {
+        op(t);
+        step(t);
+    }
+}
+
+static void expect_window(uint64_t first_step, uint64_t steps, uint64_t ops, const char *phase)
+{
+    struct kp_window w;
+    struct kp_reader *r;
+    char why[200], key[32];
+    assert_true(kp_window_take_drained(&w, false));
+    assert_false(w.is_tail);
+    assert_int_equal(w.first_step, first_step);
+    assert_int_equal(w.steps, steps);
+    const struct seen s = read_cycle(w.number);
+    assert_int_equal(s.n_steps, steps);
+    assert_int_equal(s.n_ops, ops);
+    for (uint64_t i = 0; i < steps; i++) assert_int_equal(s.steps[i], first_step + i);
+    snprintf(key, sizeof key, "phase.%u", w.number);
+    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_string_equal(kp_reader_text(r, key) ? kp_reader_text(r, key) : "", phase);
+    kp_reader_close(r);
+}
+
+static void each_phase_has_windows_of_its_own(void **state)
+{
+    struct kp_window w;
+    (void)state;
+    phases_setup("none", "train=wait=1,warmup=1,active=4,repeat=1;validate=active=2,repeat=1");
+    struct kp_thread *t = kp_thread_get();
+    work(t, 2); /* outside: step 2 begins */
+    enter(t, "train");
+    assert_string_equal(look().phase, "train");
+    work(t, 4); /* 0 to 3, of which 2 and 3 are recorded */
+    op(t);      /* of step 4, which goes on later */
+    enter(t, "validate");
+    expect_window(2, 2, 3, "train");
+    work(t, 1);
+    enter(t, "train");
+    work(t, 1); /* 4 */
+    expect_window(0, 1, 1, "validate");
+    enter(t, "validate"); /* step 5 of train has but begun: no window */
+    expect_window(4, 1, 1, "train");
+    work(t, 1);
+    expect_window(1, 1, 1, "validate");
+    work(t, 3);
+    enter(t, "train");
+    work(t, 1);
+    expect_window(5, 1, 1, "train");
+    enter(t, "");
+    work(t, 3);
+    assert_string_equal(look().phase, "");
+    assert_false(kp_window_take_drained(&w, false));
+    assert_int_equal(kp_steps_seen(), 5); /* outside */
+}
+
+static void a_phase_that_ends_just_after_a_step_leaves_no_trace_of_the_next(void **state)
+{
+    struct kp_window w;
+    (void)state;
+    phases_setup("none", "train=wait=2,active=2");
+    struct kp_thread *t = kp_thread_get();
+    enter(t, "train");
+    work(t, 2); /* a window opens for step 2 */
+    enter(t, "validate");
+    assert_true(kp_window_take_drained(&w, false));
+    assert_true(w.is_tail);
+    assert_int_equal(w.steps, 0);
+    assert_int_equal(read_cycle(w.number).n_steps, 0);
+    enter(t, "train");
+    work(t, 2);
+    expect_window(2, 2, 2, "train");
+    enter(t, "");
+}
+
+static void a_phase_without_a_step_is_recorded_when_its_schedule_says_so(void **state)
+{
+    (void)state;
+    phases_setup("none", "load=active=1");
+    struct kp_thread *t = kp_thread_get();
+    enter(t, "load");
+    op(t);
+    enter(t, "");
+    expect_window(0, 1, 1, "load");
+}
+
+static void a_window_that_was_started_by_hand_outlives_its_phase(void **state)
+{
+    struct kp_window w;
+    uint64_t begins;
+    (void)state;
+    phases_setup("none", "train=skip_first=100,active=1;validate=active=1,repeat=1");
+    struct kp_thread *t = kp_thread_get();
+    enter(t, "train");
+    assert_int_equal(kp_window_start(), 0);
+    work(t, 2);
+    enter(t, "validate");
+    work(t, 1);
+    assert_true(kp_window_take_drained(&w, false)); /* the schedule's save ended it */
+    const struct seen s = read_cycle(w.number);
+    assert_int_equal(s.n_ops, 3);
+    assert_int_equal(s.n_steps, 3);
+    assert_int_equal(s.steps[0], 1); /* of train */
+    assert_int_equal(s.steps[1], 2);
+    assert_int_equal(s.steps[2], 0); /* of validate */
+    enter(t, "train");
+    assert_int_equal(kp_window_ask(false, 4, 2, &begins), 0);
+    enter(t, "test");
+    work(t, 6); /* steps of another phase */
+    assert_string_equal(look().state, "asked for");
+    enter(t, "train");
+    work(t, 1);
+    assert_string_equal(look().state, "warming up");
+    enter(t, "test");
+    work(t, 1);
+    enter(t, "train");
+    work(t, 3);
+    expect_window(4, 2, 2, "train");
+    phases_setup(NULL, NULL);
+}
+
 static void what_is_open_at_exit_is_closed_there_and_says_so(void **state)
 {
     struct kp_window w;
@@ -467,6 +606,10 @@ int main(void)
         cmocka_unit_test(a_drop_counts_for_one_window_only),
         cmocka_unit_test(a_window_that_is_asked_for_holds_whole_steps),
         cmocka_unit_test(a_stop_takes_back_what_was_asked_for),
+        cmocka_unit_test(each_phase_has_windows_of_its_own),
+        cmocka_unit_test(a_phase_that_ends_just_after_a_step_leaves_no_trace_of_the_next),
+        cmocka_unit_test(a_phase_without_a_step_is_recorded_when_its_schedule_says_so),
+        cmocka_unit_test(a_window_that_was_started_by_hand_outlives_its_phase),
         cmocka_unit_test(what_is_open_at_exit_is_closed_there_and_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
