@@ -66,13 +66,25 @@ static int metadata_parse(struct words *w, struct kp_ctl_request *r, char *why, 
     return *r->key && *r->value ? 0 : complain(why, why_bytes, "metadata takes a key and a value");
 }
 
+static int phase_parse(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes)
+{
+    (void)why;
+    (void)why_bytes;
+    r->key = word_next(w);
+    return 0;
+}
+
 static const struct verb {
     const char *name;
     enum kp_ctl_verb verb;
     int (*parse)(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes);
 } verbs[] = {
-    {"status", KP_CTL_STATUS, NULL}, {"start", KP_CTL_START, start_parse},          {"stop", KP_CTL_STOP, NULL},
-    {"step", KP_CTL_STEP, NULL},     {"metadata", KP_CTL_METADATA, metadata_parse},
+    {"status", KP_CTL_STATUS, NULL},
+    {"start", KP_CTL_START, start_parse},
+    {"stop", KP_CTL_STOP, NULL},
+    {"step", KP_CTL_STEP, NULL},
+    {"metadata", KP_CTL_METADATA, metadata_parse},
+    {"phase", KP_CTL_PHASE, phase_parse},
 };
 
 static bool has_control_letters(const char *line)
@@ -97,5 +109,5 @@ int kp_ctl_parse(char *line, struct kp_ctl_request *out, char *why, unsigned lon
         if (err) return err;
         return *w.at || (ends_blank && !out->value) ? complain(why, why_bytes, "the request has words too many") : 0;
     }
-    return complain(why, why_bytes, "a request is one of status, start, stop, step, metadata");
+    return complain(why, why_bytes, "a request is one of status, start, stop, step, phase, metadata");
 }

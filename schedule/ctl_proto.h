@@ -6,6 +6,7 @@
  *     start [steps=N] [at=N|at=next]
  *     stop
  *     step
+ *     phase [NAME]                    without a name: the phase that was set ends
  *     metadata KEY VALUE              VALUE: the rest of the line
  *
  * A line has at most KP_CTL_LINE_MAX bytes and ends with a newline. Words are separated by one blank. No request names
@@ -19,13 +20,13 @@
 
 enum { KP_CTL_LINE_MAX = 4096 };
 
-enum kp_ctl_verb { KP_CTL_STATUS, KP_CTL_START, KP_CTL_STOP, KP_CTL_STEP, KP_CTL_METADATA };
+enum kp_ctl_verb { KP_CTL_STATUS, KP_CTL_START, KP_CTL_STOP, KP_CTL_STEP, KP_CTL_PHASE, KP_CTL_METADATA };
 
 struct kp_ctl_request {
     enum kp_ctl_verb verb;
     bool is_at_step, is_at_next; /* START: it names a step, or the next one */
     uint64_t at, steps;          /* steps 0: until it is stopped */
-    const char *key, *value;     /* METADATA: they point into the line */
+    const char *key, *value;     /* METADATA; PHASE: key. They point into the line */
 };
 
 /* Reads a line without its newline, and puts NULs into it. 0, or -EINVAL with a phrase in why. */

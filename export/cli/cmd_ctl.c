@@ -86,11 +86,13 @@ static const char *or_none(const char *text) { return text ? text : "?"; }
 static void status_print(const char *who, yajl_val tree)
 {
     const char *const asked = text_of(tree, "asked_at");
-    kp_cli_say(stdout, "%s: step %s by %s, %s%s%s, %s ops, %s dropped, %s traces, spool %ld KB, our threads took %s ms",
-               who, or_none(text_of(tree, "step")), or_none(text_of(tree, "steps_by")),
-               or_none(text_of(tree, "window")), asked ? " from step " : "", asked ? asked : "",
-               or_none(text_of(tree, "ops")), or_none(text_of(tree, "dropped")), or_none(text_of(tree, "traces")),
-               atol(or_none(text_of(tree, "spool_bytes"))) / 1024, or_none(text_of(tree, "cost_ms")));
+    const char *const phase = text_of(tree, "phase");
+    kp_cli_say(
+        stdout, "%s: %s%sstep %s by %s, %s%s%s, %s ops, %s dropped, %s traces, spool %ld KB, our threads took %s ms",
+        who, phase ? phase : "", phase ? " " : "", or_none(text_of(tree, "step")), or_none(text_of(tree, "steps_by")),
+        or_none(text_of(tree, "window")), asked ? " from step " : "", asked ? asked : "", or_none(text_of(tree, "ops")),
+        or_none(text_of(tree, "dropped")), or_none(text_of(tree, "traces")),
+        atol(or_none(text_of(tree, "spool_bytes"))) / 1024, or_none(text_of(tree, "cost_ms")));
 }
 
 /* False: the process refused. */

@@ -43,12 +43,15 @@ static int start(const struct kp_ctl_request *r, uint64_t *begins)
     return kp_window_ask(!r->is_at_step, r->at, r->steps, begins);
 }
 
+static int phase_set(const char *name) { return kp_phases_find(name) == KP_PHASE_OTHER ? -ENOENT : kprof_phase(name); }
+
 static int act(const struct kp_ctl_request *r, uint64_t *begins)
 {
     switch (r->verb) {
     case KP_CTL_START: return start(r, begins);
     case KP_CTL_STOP: return kprof_stop();
     case KP_CTL_STEP: return kprof_step();
+    case KP_CTL_PHASE: return phase_set(r->key);
     case KP_CTL_METADATA: return kprof_metadata(r->key, r->value);
     default: return -ENOSYS;
     }
@@ -65,6 +68,7 @@ static const struct {
     {KP_CTL_START, -EIO, "there is no spool; the program's standard error says why"},
     {KP_CTL_STOP, -EALREADY, "nothing is recorded or asked for"},
     {KP_CTL_STEP, -EPERM, "KPROF_STEP names another source of steps"},
+    {KP_CTL_PHASE, -ENOENT, "KPROF_PHASES names no such phase"},
     {KP_CTL_METADATA, -EINVAL, "the key has = or quotes, or the value is too long or no UTF-8"},
 };
 
@@ -88,15 +92,16 @@ static size_t status(char *answer, size_t bytes)
     struct kp_window_state now;
     struct kp_finish_totals all;
     struct utsname here;
-    char asked[64] = "";
+    char asked[64] = "", phase[64] = "";
     kp_window_look(&now);
     kp_finish_look(&all);
     if (kp_io_host(&here) != 0 || strpbrk(here.nodename, "\"\\")) here.nodename[0] = '\0';
     if (now.asked_at) kp_fmt(asked, sizeof asked, "\"asked_at\":%lu,", (unsigned long)now.asked_at);
+    if (*now.phase) kp_fmt(phase, sizeof phase, "\"phase\":\"%s\",", now.phase);
     return kp_fmt(answer, bytes,
-                  "{\"ok\":true,\"pid\":%d,\"host\":\"%s\",\"step\":%lu,\"steps_by\":\"%s\",\"window\":\"%s\",%s"
+                  "{\"ok\":true,\"pid\":%d,\"host\":\"%s\",%s\"step\":%lu,\"steps_by\":\"%s\",\"window\":\"%s\",%s"
                   "\"traces\":%lu,\"ops\":%lu,\"dropped\":%lu,\"spool_bytes\":%lu,\"cost_ms\":%lu}\n",
-                  (int)getpid(), here.nodename, (unsigned long)now.step, kp_step_source_name(kp_steps_source()),
+                  (int)getpid(), here.nodename, phase, (unsigned long)now.step, kp_step_source_name(kp_steps_source()),
                   now.state, asked, (unsigned long)all.traces,
                   (unsigned long)(all.events + (now.number ? kp_record_events(now.number) : 0)),
                   (unsigned long)kp_loss_total(), (unsigned long)spool_bytes(), (unsigned long)kp_io_helpers_cpu_ms());

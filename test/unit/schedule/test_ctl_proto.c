@@ -67,7 +67,8 @@ static void other_lines_are_refused_with_a_reason(void **state)
         "stop\tnow",
         "metadata k a\x1b[31m",
         "status\r",
-        "phase a",
+        "phase a b",
+        "phase ",
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
