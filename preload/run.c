@@ -36,6 +36,16 @@ void kp_run_step(struct kp_thread *thread, uint64_t now_ticks)
     if (up.step) up.step(thread, now_ticks);
 }
 
+void kp_run_phase_begin(struct kp_thread *thread, uint32_t phase, uint32_t *depth)
+{
+    if (up.phase_begin) up.phase_begin(thread, phase, depth);
+}
+
+void kp_run_phase_end(struct kp_thread *thread, uint32_t depth)
+{
+    if (up.phase_end) up.phase_end(thread, depth);
+}
+
 /* Clears the bit first: beginning a run allocates and makes hooked calls, which would come here again. */
 void kp_run_saw_activity(void)
 {

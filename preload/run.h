@@ -17,6 +17,8 @@ struct kp_thread;
 struct kp_run_calls {
     void (*modules_changed)(void);
     void (*step)(struct kp_thread *thread, uint64_t now_ticks);
+    void (*phase_begin)(struct kp_thread *thread, uint32_t phase, uint32_t *depth);
+    void (*phase_end)(struct kp_thread *thread, uint32_t depth);
     void (*first_activity)(void); /* once a process */
     void (*gpu_changed)(void);
     int (*open_spool)(void);
@@ -27,6 +29,9 @@ void kp_run_set_calls(const struct kp_run_calls *calls);
 
 /* A source calls it inside its hook when a marked range ended (thread->inside is set). */
 void kp_run_step(struct kp_thread *thread, uint64_t now_ticks);
+/* A source calls them inside its hook where a phase begins or ends (schedule/phases.c). */
+void kp_run_phase_begin(struct kp_thread *thread, uint32_t phase, uint32_t *depth);
+void kp_run_phase_end(struct kp_thread *thread, uint32_t depth);
 /* A source calls it at the first activity (source.had_activity is true); in a child recording begins. Not in a hook. */
 void kp_run_saw_activity(void);
 /* Makes sources attach: modules may have changed, or a source can attach only now. Outside any hook. */

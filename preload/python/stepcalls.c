@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * stepcalls.c - the source of steps that are calls of Python functions (KPROF_STEP=call:GLOB, known calls of inference)
+ * stepcalls.c - the source of steps and phases that are calls of Python functions (KPROF_STEP=call:GLOB, known calls)
  *
  * Called by: boot.c through source.h; CPython, when it starts, and in place of importlib's two functions that load
  * Owns:      the vectorcall pointer of these two
@@ -81,7 +81,7 @@ static bool install(const struct kp_python *python)
     const bool is_done = has_functions(python) && load_hook("_frozen_importlib", "_find_and_load");
     if (is_done) {
         reload_hook();
-        if (kp_steps_is_call_rule()) kp_stepeval_begin();
+        if (kp_steps_is_call_rule() || kp_phases_are_set()) kp_stepeval_begin();
     }
     kp_python_api.error_give(error[0], error[1], error[2]);
     return is_done;
@@ -126,7 +126,7 @@ static bool find_python(void)
 static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
-    if (is_refused || !kp_steps_call_glob(0) || !find_python()) return false;
+    if (is_refused || (!kp_steps_call_glob(0) && !kp_phases_are_set()) || !find_python()) return false;
     if (!kp_python_api.is_initialized() || kp_stepcount_is_over() || !kp_python_api.has_gil()) return false;
     const int kept = errno;
     is_refused = !install(kp_python_get());

@@ -30,6 +30,15 @@ bool kp_stepfind_look(const char *loaded);
 bool kp_stepfind_names_main(void);      /* may a glob name a function of __main__? */
 bool kp_stepfind_is_code(const void *); /* is this the code of the function that was hooked last? */
 
+/* phasecalls.c: functions of Lightning and transformers whose calls are phases. Row `at` counts from 0. NULL: no more. */
+struct kp_phasecall {
+    const char *glob; /* as kp_steps_call_glob */
+    kp_vectorcall_fn call;
+    bool ends_step;
+};
+const struct kp_phasecall *kp_phasecalls_row(unsigned at);
+bool kp_phasecalls_hook(const struct kp_phasecall *row, void *function); /* as kp_stephook_count */
+
 /* stepgens.c: the call goes on in the generator or coroutine that it returned. False: it returned something else. */
 bool kp_stepgens_follow(void *result);
 bool kp_stepgens_attach(void);

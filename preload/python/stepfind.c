@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * stepfind.c - finds the Python functions whose calls count steps, in modules that are loaded
+ * stepfind.c - finds the Python functions whose calls count steps or are phases, in modules that are loaded
  *
  * Called by: stepcalls.c when a module was loaded; stepeval.c while __main__ runs
  * Owns:      which globs have found a function
@@ -19,11 +19,12 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-enum { NAME_BYTES = 512, CLASSES_DEEP = 4, WRAPPED_DEEP = 8, GLOBS_MAX = 16 };
+enum { NAME_BYTES = 512, CLASSES_DEEP = 4, WRAPPED_DEEP = 8, GLOBS_MAX = 40 };
 
 /* What is looked for, and where. */
 struct code_search {
-    const char *glob, *name; /* of the qualified name; of the module */
+    const char *glob, *name;          /* of the qualified name; of the module */
+    const struct kp_phasecall *phase; /* NULL: its calls count steps */
     bool is_exact, has_found;
 };
 
@@ -40,9 +41,20 @@ static void *member_of(void *object, const char *name)
     return member;
 }
 
+static void phase_hook(struct code_search *s, void *function, const char *name)
+{
+    if (!kp_phasecalls_hook(s->phase, function)) return;
+    if (!s->has_found) kp_log(1, "calls of %s:%s tell phases and their steps", s->name, name);
+    s->has_found = true;
+}
+
 static void hook_with_wrapped(struct code_search *s, void *function, const char *name)
 {
     void *held = NULL;
+    if (s->phase) {
+        phase_hook(s, function, name);
+        return;
+    }
     for (unsigned i = 0; function && i < WRAPPED_DEEP && kp_stephook_is_function(function); i++) {
         void *code = member_of(function, "__code__");
         if (kp_stephook_count(function)) {
@@ -123,9 +135,9 @@ static void visit(struct code_search *s, void *space, const char *prefix, unsign
     if (items) kp_python_api.drop(items);
 }
 
-static bool module_visit(const char *name, const char *glob)
+static bool module_visit(const char *name, const char *glob, const struct kp_phasecall *phase)
 {
-    struct code_search s = {.glob = glob, .name = name, .is_exact = !strpbrk(glob, "*?")};
+    struct code_search s = {.glob = glob, .name = name, .phase = phase, .is_exact = !strpbrk(glob, "*?")};
     void *modules = kp_python_api.sys_get("modules");
     void *module = modules ? kp_python_api.dict_get(modules, name) : NULL;
     if (!module || !kp_python_api.is_subtype(kp_python_at(module, 8), kp_python_api.module_type)) return false;
@@ -136,16 +148,28 @@ static bool module_visit(const char *name, const char *glob)
 
 static size_t module_bytes(const char *glob) { return (size_t)(strchr(glob, ':') - glob); }
 
+/* What to look for: functions that count steps, then those of phases. NULL: no more. */
+static const char *glob_at(unsigned i, const struct kp_phasecall **phase)
+{
+    unsigned steps = 0;
+    while (steps < i && kp_steps_call_glob(steps)) steps++;
+    const char *glob = kp_steps_call_glob(i);
+    *phase = glob ? NULL : kp_phasecalls_row(i - steps);
+    return *phase ? (*phase)->glob : glob;
+}
+
 /* An exact module name is looked up until it was found, since some loads are not seen (decisions/053). */
-static bool glob_look(unsigned i, const char *glob, const char *loaded)
+static bool glob_look(unsigned i, const char *loaded)
 {
     char name[NAME_BYTES];
+    const struct kp_phasecall *phase;
+    const char *const glob = glob_at(i, &phase);
     const size_t n = module_bytes(glob);
-    if (kp_glob_matches(glob, n, loaded)) return module_visit(loaded, glob + n + 1);
+    if (kp_glob_matches(glob, n, loaded)) return module_visit(loaded, glob + n + 1, phase);
     if (found[i] || n >= sizeof name) return false;
     memcpy(name, glob, n);
     name[n] = 0;
-    return !strpbrk(name, "*?") && module_visit(name, glob + n + 1);
+    return !strpbrk(name, "*?") && module_visit(name, glob + n + 1, phase);
 }
 
 /* All modules: for a glob of modules, once. */
@@ -156,7 +180,7 @@ static bool all_look(unsigned i, const char *glob)
     for (intptr_t at = 0, n = items ? kp_python_api.list_count(items) : 0; at < n; at++) {
         void *key = kp_python_api.tuple_item(kp_python_api.list_item(items, at), 0);
         const char *text = kp_python_at(key, 8) == kp_python_api.text_type ? kp_python_api.text_of(key) : NULL;
-        if (text && kp_glob_matches(glob, module_bytes(glob), text)) is_found |= glob_look(i, glob, text);
+        if (text && kp_glob_matches(glob, module_bytes(glob), text)) is_found |= glob_look(i, text);
     }
     if (items) kp_python_api.drop(items);
     return is_found;
@@ -165,11 +189,12 @@ static bool all_look(unsigned i, const char *glob)
 bool kp_stepfind_look(const char *loaded)
 {
     void *error[3] = {0};
+    const struct kp_phasecall *phase;
     const char *glob;
     bool is_found = false;
     kp_python_api.error_take(&error[0], &error[1], &error[2]);
-    for (unsigned i = 0; i < GLOBS_MAX && (glob = kp_steps_call_glob(i)); i++) {
-        if (!(*loaded ? glob_look(i, glob, loaded) : all_look(i, glob))) continue;
+    for (unsigned i = 0; i < GLOBS_MAX && (glob = glob_at(i, &phase)); i++) {
+        if (!(*loaded ? glob_look(i, loaded) : all_look(i, glob))) continue;
         found[i] = is_found = true;
     }
     kp_python_api.forget_error();

@@ -75,7 +75,7 @@ int kprof_phase(const char *name)
     if (kp_run_is_active()) kp_window_begin_run(true);
     struct kp_thread *self = enter(&err);
     if (!self) return err;
-    if (kp_phases_are_set()) kp_window_phase(self, KP_WINDOW_PHASE_SET, kp_phases_find(name), NULL);
+    if (kp_phases_are_set()) kp_window_phase_set(self, kp_phases_find(name));
     leave(self);
     errno = kept;
     return 0;

@@ -171,6 +171,8 @@ static void attach_first(void)
 static const struct kp_run_calls calls = {
     .modules_changed = kp_begin_modules_changed,
     .step = kp_window_step,
+    .phase_begin = kp_window_phase_begin,
+    .phase_end = kp_window_phase_end,
     .first_activity = kp_begin_first_activity,
     .gpu_changed = kp_sources_gpu_changed,
     .open_spool = open_spool,

@@ -375,7 +375,10 @@ static void say_nothing_written(void)
     char why[1024];
     if (kp_phases_are_set()) {
         kp_phases_explain(why, sizeof why);
-        kp_log(0, "no trace: %s; phases are those that kprof_phase() and `kprof ctl phase` name", why);
+        kp_log(0,
+               "no trace: %s; phases are what kprof_phase() names, of Lightning train, validate, test, predict, "
+               "sanity_check, of transformers train, evaluate, predict",
+               why);
         return;
     }
     kp_steps_explain(why, sizeof why);

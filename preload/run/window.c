@@ -415,21 +415,38 @@ static void phase_settle(struct kp_thread *thread, uint64_t step, uint64_t begin
     kp_ticker_wake();
 }
 
-void kp_window_phase(struct kp_thread *thread, enum kp_window_phase_change change, uint32_t value, uint32_t *depth)
+static void phase_change(struct kp_thread *thread, struct held *held, uint32_t to)
+{
+    const bool has_turned = phase_turn(to, kp_ticks());
+    const uint64_t step = step_number, begin = current.begin;
+    lock_give(held);
+    if (has_turned) phase_settle(thread, step, begin, SETTLE_MS);
+}
+
+void kp_window_phase_set(struct kp_thread *thread, uint32_t to)
 {
     const int kept = errno;
     struct held held;
-    uint32_t to;
     lock_take(&held);
-    switch (change) {
-    case KP_WINDOW_PHASE_BEGIN: to = kp_phases_begin(value, depth); break;
-    case KP_WINDOW_PHASE_END: to = kp_phases_end(*depth); break;
-    default: to = kp_phases_set(value); break;
-    }
-    const bool has_turned = phase_turn(to, kp_ticks());
-    const uint64_t step = step_number, begin = current.begin;
-    lock_give(&held);
-    if (has_turned) phase_settle(thread, step, begin, SETTLE_MS);
+    phase_change(thread, &held, kp_phases_set(to));
+    errno = kept;
+}
+
+void kp_window_phase_begin(struct kp_thread *thread, uint32_t to, uint32_t *depth)
+{
+    const int kept = errno;
+    struct held held;
+    lock_take(&held);
+    phase_change(thread, &held, kp_phases_begin(to, depth));
+    errno = kept;
+}
+
+void kp_window_phase_end(struct kp_thread *thread, uint32_t depth)
+{
+    const int kept = errno;
+    struct held held;
+    lock_take(&held);
+    phase_change(thread, &held, kp_phases_end(depth));
     errno = kept;
 }
 

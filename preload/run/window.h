@@ -34,12 +34,12 @@ struct kp_thread;
 /* Called at the end of a step, on a thread inside its hook (thread->inside is set). */
 void kp_window_step(struct kp_thread *thread, uint64_t now_ticks);
 /*
- * The program enters or leaves a phase of KPROF_PHASES. SET: by its name, value KP_PHASE_NONE takes it back. BEGIN: one
- * that was found begins inside the last one. END: it ends, *depth as BEGIN left it. Not hot. The thread is as in
- * kp_window_step.
+ * The program enters or leaves a phase of KPROF_PHASES. Set: by its name; KP_PHASE_NONE takes that back. Begin and end:
+ * one that was found, inside the last one. Not hot. The thread is as in kp_window_step.
  */
-enum kp_window_phase_change { KP_WINDOW_PHASE_SET, KP_WINDOW_PHASE_BEGIN, KP_WINDOW_PHASE_END };
-void kp_window_phase(struct kp_thread *thread, enum kp_window_phase_change change, uint32_t value, uint32_t *depth);
+void kp_window_phase_set(struct kp_thread *thread, uint32_t phase);
+void kp_window_phase_begin(struct kp_thread *thread, uint32_t phase, uint32_t *depth);
+void kp_window_phase_end(struct kp_thread *thread, uint32_t depth);
 /* kprof_start(): records from now on whatever the schedule says. 0 or -errno. */
 int kp_window_start(void);
 /* kprof_stop(): ends the window; the schedule goes on, but skips its remaining active steps. 0 or -EALREADY. */

@@ -6,6 +6,7 @@ import facts
 import harness
 import pytest
 
+LIGHTNINGS_OWN = r"\[pl\]|\[Strategy|Callback"  # ranges that it opens under its own profiler alone
 PHASES = "train=skip_first=4,wait=1,warmup=1,active=2,repeat=1;validate=wait=1,warmup=1,active=2,repeat=2"
 
 
@@ -17,8 +18,8 @@ def files_of(folder):
     return sorted(folder.glob("*.pt.trace.json*"), key=lambda path: path.name.split(".")[-5])
 
 
-def say_same(reference, candidate):
-    assert facts.differences(facts.facts(facts.load(reference)), facts.facts(facts.load(candidate))) == []
+def say_same(reference, candidate, ignore=None):
+    assert facts.differences(facts.facts(facts.load(reference), ignore), facts.facts(facts.load(candidate), ignore)) == []
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,29 @@ def test_a_schedule_that_no_phase_met_is_explained(tmp_path):
     assert "no trace: phase train saw 10 steps and needs 20, phase test saw 0 steps and needs 1" in run.err, run.err
 
 
-def test_a_bad_value_names_what_is_wrong_and_records_as_without(tmp_path):
-    run = harness.run_kprof("phases.py", tmp_path, schedule=None, KPROF_PHASES="train").ok()
-    assert "KPROF_PHASES=train needs NAME=SCHEDULE in 'train'" in run.err and "no phases" in run.err, run.err
-    assert len(files_of(tmp_path)) == 1
+def test_a_trainers_evaluations_have_the_files_of_profilers_in_callbacks(tmp_path):
+    pytest.importorskip("transformers")
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    theirs.mkdir()
+    harness.run_plain("hf_phases.py", theirs, theirs, "byhand").ok()
+    harness.run_kprof("hf_phases.py", ours, ours, schedule=None, shapes=False,
+                      KPROF_PHASES="train=skip_first=4,wait=1,warmup=1,active=2,repeat=1;evaluate=wait=1,warmup=1,active=2,repeat=1;"
+                                   "predict=warmup=1,active=2,repeat=1").ok()
+    files = files_of(ours)
+    assert [phase_of(path) for path in files] == ["evaluate", "train", "predict"]
+    for mine, other in zip(files, ["evaluate.4.json", "train.8.json", "predict.3.json"]):
+        say_same(theirs / other, mine)
+
+
+def test_lightnings_phases_have_the_files_of_its_own_profiler(tmp_path):
+    pytest.importorskip("lightning")
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    harness.run_plain("lightning_phases.py", theirs, theirs, "own").ok()
+    phases = ["train", "validate", "test", "predict"]
+    harness.run_kprof("lightning_phases.py", ours, ours, schedule=None, shapes=False,
+                      KPROF_PHASES=";".join(f"{name}=wait=1,warmup=1,active=2,repeat=1" for name in phases)).ok()
+    files = files_of(ours)
+    assert [phase_of(path) for path in files] == phases
+    for mine, name in zip(files, ["training", "validation", "test", "predict"]):
+        other, = theirs.glob(f"*{name}_step*.json")
+        say_same(other, mine, ignore=LIGHTNINGS_OWN)
