@@ -3,7 +3,8 @@
  * steppart.c - finds which part of a training step an event belongs to
  *
  * Data loading, backward and the optimizer show by torch's own ranges and by frames of torch's own files. Forward is
- * what runs in an nn.Module or in torch.nn.functional, and each op that a backward op names as its origin.
+ * what runs in a call of an nn.Module or in torch.nn.functional, and each op that a backward op names as its origin.
+ * Making a module, or zero_grad() of one, is no forward.
  */
 #include "export/report/steppart.h"
 
@@ -37,6 +38,7 @@ static bool is_one_of(const char *name, const char *end, const char *const *name
 static enum kp_part frame_part(const char *frame, size_t bytes)
 {
     static const char *const starters[] = {"backward", "grad", "_make_grads", NULL};
+    static const char *const callers[] = {"__call__", "_wrapped_call_impl", "_call_impl", "_slow_forward", NULL};
     const char *end = frame + bytes, *name;
     if (starts(frame, "nn.Module: ")) return KP_PART_FORWARD;
     if (!memchr(frame, '(', bytes)) return KP_PART_OTHER;
@@ -45,8 +47,9 @@ static enum kp_part frame_part(const char *frame, size_t bytes)
         return KP_PART_BACKWARD;
     if ((name = function_in(frame, bytes, "torch/_tensor.py(")) && is_one_of(name, end, starters))
         return KP_PART_BACKWARD;
-    if (function_in(frame, bytes, "torch/nn/modules/") || function_in(frame, bytes, "torch/nn/functional.py("))
+    if ((name = function_in(frame, bytes, "torch/nn/modules/module.py(")) && is_one_of(name, end, callers))
         return KP_PART_FORWARD;
+    if (function_in(frame, bytes, "torch/nn/functional.py(")) return KP_PART_FORWARD;
     if (function_in(frame, bytes, "torch/optim/")) return KP_PART_OPTIMIZER;
     return KP_PART_OTHER;
 }

@@ -8,14 +8,16 @@ import pytest
 import harness
 import facts
 
-SETTINGS = ["1", "ops", "native"]
+# of the ten programs that test/bench/parts.py runs with each setting
+RECORDINGS = [("perceptron", "1"), ("perceptron", "ops"), ("perceptron", "native"), ("accumulating", "1"), ("transformer", "ops")]
 
 
-@pytest.fixture(scope="module", params=SETTINGS)
+@pytest.fixture(scope="module", params=RECORDINGS, ids="-".join)
 def recorded(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("stacks")
-    run = harness.run_kprof("parts.py", folder, schedule="wait=1,warmup=1,active=3,repeat=1", shapes=False,
-                            KPROF_WITH_STACK=request.param).ok()
+    program, setting = request.param
+    run = harness.run_kprof("parts.py", folder, program, schedule="wait=1,warmup=1,active=3,repeat=1", shapes=False,
+                            KPROF_WITH_STACK=setting).ok()
     return run.trace
 
 
