@@ -117,7 +117,8 @@ static void title_make(const struct stacks_command *s, char *out, size_t room)
                                        [KP_WALL_GPU] = "time on GPUs",
                                        [KP_WALL_MEMORY] = "bytes allocated"};
     char of[512];
-    if (s->traces == 1) snprintf(of, sizeof of, "%s", s->label);
+    const char *const slash = strrchr(s->label, '/');
+    if (s->traces == 1) snprintf(of, sizeof of, "%s", slash ? slash + 1 : s->label);
     else snprintf(of, sizeof of, "%d traces", s->traces);
     if (s->is_torch) snprintf(out, room, "%s, %s (export_stacks)", of, s->metric);
     else
