@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collector/base/kp_config.h"
 #include "export/cli/cli.h"
 
 static const struct command {
@@ -20,6 +21,22 @@ static const struct command *command_find(const char *name)
     for (size_t i = 0; i < COMMANDS; i++)
         if (strcmp(commands[i].name, name) == 0) return &commands[i];
     return NULL;
+}
+
+static int unknown_tell(const char *name)
+{
+    const struct command *near = NULL;
+    unsigned best = 3;
+    for (size_t i = 0; i < COMMANDS; i++) {
+        const unsigned far = kp_config_distance(name, commands[i].name);
+        if (far >= best || far * 2 > strlen(name)) continue;
+        best = far;
+        near = &commands[i];
+    }
+    fprintf(stderr, "kprof: no command '%s'", name);
+    if (near) fprintf(stderr, ", did you mean %s", near->name);
+    fputs("; `kprof help` lists them\n", stderr);
+    return KP_EXIT_USAGE;
 }
 
 static int help(FILE *to)
@@ -41,11 +58,7 @@ static int help_of(const char *name)
     char word[] = "--help";
     char *argv[] = {(char *)name, word, NULL};
     const struct command *const found = command_find(name);
-    if (!found) {
-        fprintf(stderr, "kprof: no command '%s'; `kprof help` lists them\n", name);
-        return KP_EXIT_USAGE;
-    }
-    return found->run(2, argv);
+    return found ? found->run(2, argv) : unknown_tell(name);
 }
 
 int main(int argc, char **argv)
@@ -56,7 +69,5 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return help(stdout);
     if (strcmp(argv[1], "help") == 0) return argc > 2 ? help_of(argv[2]) : help(stdout);
     command = command_find(argv[1]);
-    if (command) return command->run(argc - 1, argv + 1);
-    fprintf(stderr, "kprof: no command '%s'; `kprof help` lists them\n", argv[1]);
-    return KP_EXIT_USAGE;
+    return command ? command->run(argc - 1, argv + 1) : unknown_tell(argv[1]);
 }
