@@ -20,6 +20,7 @@ UNIT_trace := \
     test/unit/trace/test_fwdbwd.c \
     test/unit/trace/test_gpu_trace.c \
     test/unit/trace/test_input_args.c \
+    test/unit/trace/test_memory_before.c \
     test/unit/trace/test_callers.c \
     test/unit/trace/test_symbol_slices.c \
     test/unit/trace/test_torch_memory.c
