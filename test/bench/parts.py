@@ -2,7 +2,8 @@
 """Compares the roots of `kprof stacks` of ten trainings: their sum beside the wall time, each part beside a range by hand.
 
 usage: parts.py [PROGRAM...]    exit 1 when a sum is off by more than 1 %, or a part by more than 3 points of the step
-The programs are those of test/e2e/scripts/parts.py, each with KPROF_WITH_STACK=1, ops and native.
+The programs are those of test/e2e/scripts/parts.py, each with KPROF_WITH_STACK=1, ops and native. "small" is off: of its
+steps of a millisecond a large part is Python between ops, which the graph has as "(no op)", and the ranges by hand as theirs.
 """
 import collections
 import gzip
@@ -17,16 +18,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("KPROF_BUILD", ROOT / "build"))
 PYTHON = os.environ.get("KPROF_PYTHON", sys.executable)
 SCRIPT = ROOT / "test" / "e2e" / "scripts" / "parts.py"
-STEPS = 12
+STEPS = {"small": 200, "recurrent": 40}  # others 12; a wait for a core is a large part of a few short steps
 SETTINGS, PARTS = ("1", "ops", "native"), ("forward", "backward", "optimizer")
 PROGRAMS = ("perceptron", "deep", "small", "picture", "transformer", "recurrent", "checkpointed", "lower", "accumulating", "sgd")
 
 
 def recorded(program, setting, folder):
+    steps = STEPS.get(program, 12)
     env = {k: v for k, v in os.environ.items() if not k.startswith(("KPROF", "LD_PRELOAD"))}
     env.update(LD_PRELOAD=str(BUILD / "libkprof.so"), KPROF_DIR=str(folder), KPROF_WITH_STACK=setting, KPROF_LOG="none",
-               KPROF_SCHEDULE=f"wait=1,warmup=1,active={STEPS},repeat=1")
-    subprocess.run([PYTHON, SCRIPT, program, str(STEPS + 3)], env=env, check=True)
+               KPROF_SCHEDULE=f"wait=1,warmup=1,active={steps},repeat=1")
+    subprocess.run([PYTHON, SCRIPT, program, str(steps + 3)], env=env, check=True)
     return next(pathlib.Path(folder).glob("*.gz"))
 
 
