@@ -102,3 +102,11 @@ def test_without_a_schedule_an_optimizers_steps_are_counted(tmp_path):
     run = harness.run_kprof(SCRIPT, tmp_path, schedule=None).ok()
     assert numbers(run.trace)["steps"]["count"] == 5
     assert "from an optimizer's step to its next" in told(run.trace)
+
+
+@pytest.mark.parametrize("word, meant", [("reprot", "report"), ("stack", "stacks"), ("recovr", "recover"), ("diff", None)])
+def test_a_misspelt_command_gets_a_guess(word, meant):
+    for argv in ([word], ["help", word]):
+        done = harness.cli(*argv)
+        assert done.returncode == 2 and f"no command '{word}'" in done.stderr and done.stdout == ""
+        assert (f"did you mean {meant};" if meant else "; `kprof help`") in done.stderr
