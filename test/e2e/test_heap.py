@@ -20,7 +20,7 @@ ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.s
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("heap")
-    for source, compiler in (("known.c", "gcc"), ("ranged.c", "gcc"), ("mixed.cpp", "g++")):
+    for source, compiler in (("known.c", "gcc"), ("ranged.c", "gcc"), ("sites.c", "gcc"), ("mixed.cpp", "g++")):
         if not shutil.which(compiler):
             pytest.skip(f"no {compiler}")
         subprocess.run([compiler, "-O1", "-g", "-w", SOURCE / source, "-o", folder / source.split(".")[0], "-pthread"], check=True)
@@ -116,6 +116,11 @@ def test_leaks_are_valgrinds(known, programs):
     assert (h["allocations"], h["frees"], h["live_blocks"]) == (allocations, frees, blocks)
     # our output is a file or a pipe, as valgrind's: the buffer of stdout has one size
     assert h["live_bytes"] == size
+
+
+def test_leaks_of_twelve_sites_are_valgrinds(programs, tmp_path):
+    h = heap([programs / "sites"], tmp_path)
+    assert (h["allocations"], h["frees"], h["live_blocks"], h["live_bytes"]) == valgrinds([programs / "sites"])
 
 
 @pytest.mark.parametrize("program", ["known", "mixed"])
@@ -267,6 +272,41 @@ def test_kprof_memory_writes_the_profile_for_heaptrack_and_pprof(programs, tmp_p
                               capture_output=True, text=True, timeout=harness.LONG, env=os.environ | {"HOME": str(tmp_path)}).stdout
         shown = re.search(r"(?:of|% of) (\d+)B? total", said)
         assert shown and int(shown.group(1)) == total, (index, total, said)
+
+
+def heaptracks_top_ten(path):
+    """{order: [(site, its number)]}: by allocations, and by bytes that were left."""
+    found = {}
+    for order, flags, line in (("allocations", ("-a", "1", "-l", "0"), r"^(\d+) calls to allocation functions with .*from\n +(\w+)$"),
+                               ("leaked", ("-a", "0", "-l", "1"), r"^(\d+)B leaked over \d+ calls from\n +(\w+)$")):
+        said = subprocess.run(["heaptrack_print", "-m", "0", "-p", "0", "-T", "0", "-n", "10", *flags, path], capture_output=True, text=True,
+                              timeout=harness.LONG, check=True).stdout
+        found[order] = [(site, int(n)) for n, site in re.findall(line, said, re.M)]
+    return found
+
+
+def pprofs_top_ten(path, tmp_path):
+    found = {}
+    for order, index in (("allocations", "alloc_objects"), ("leaked", "inuse_space")):
+        said = subprocess.run(["go", "tool", "pprof", "-top", "-unit=B", "-nodecount=10", f"-sample_index={index}", path], check=True,
+                              capture_output=True, text=True, timeout=harness.LONG, env=os.environ | {"HOME": str(tmp_path)}).stdout
+        found[order] = [(site, int(n)) for n, site in re.findall(r"^ +(\d+)B? .*% +(\w+)$", said, re.M)]
+    return found
+
+
+def test_heaptrack_and_pprof_show_the_same_ten_largest_sites(programs, tmp_path):
+    known = {"allocations": [(f"site_{n}", 10 * n) for n in range(12, 2, -1)],
+             "leaked": [(f"site_{n}", 1000 - 50 * n) for n in range(1, 11)]}
+    if not shutil.which("heaptrack_print"):
+        pytest.skip("no heaptrack_print")
+    run = harness.run_kprof(None, tmp_path, command=[programs / "sites"], schedule=None, shapes=False, KPROF_MALLOC="trace").ok()
+    assert heaptracks_top_ten(profile_of(run.trace)) == known
+    heaptracks([programs / "sites"], tmp_path)  # and what it recorded itself
+    assert heaptracks_top_ten(next(tmp_path.glob("ht.*"))) == known
+    if not shutil.which("go"):
+        pytest.skip("no pprof: go brings it")
+    assert harness.cli("memory", run.trace, "--format", "pprof", "-o", tmp_path / "p.pb").returncode == 0
+    assert pprofs_top_ten(tmp_path / "p.pb", tmp_path) == known
 
 
 def test_folded_stacks_have_the_sums(programs, tmp_path):
