@@ -12,9 +12,19 @@
     }
 
 SITE(1)
-SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7) SITE(8) SITE(9) SITE(10) SITE(11) SITE(12)
+SITE(2)
+SITE(3)
+SITE(4)
+SITE(5)
+SITE(6)
+SITE(7)
+SITE(8)
+SITE(9)
+SITE(10)
+SITE(11)
+SITE(12)
 
-    int main(void)
+int main(void)
 {
     static void (*const sites[])(void) = {site_1, site_2, site_3, site_4,  site_5,  site_6,
                                           site_7, site_8, site_9, site_10, site_11, site_12};
