@@ -35,7 +35,7 @@ int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's; it may
 
 enum { TURN_TRIES = 2000, TURN_NAP_NS = 1000000, NO_FRAME = 1, FDS_MAX = 65536 };
 enum state {
-    NONE,  /* torch has no observer of ours */
+    NONE,  /* torch has no observer, or the program's */
     READY, /* it has one, which does not write yet: the window warms up */
     ON,    /* it writes */
     OVER,  /* it does not write any more; the file has no end yet */
@@ -186,7 +186,7 @@ static bool torch_add(void)
     return observer.add(&text);
 }
 
-/* Torch has just opened the file, and nobody else has. -1: not found. */
+/* Torch alone has the file open. -1: not found. */
 static int fd_find(void)
 {
     struct stat file, other;
