@@ -73,6 +73,13 @@ KPROF_FUNCTION(int, kprof_start, (void), ())
  * steps is not recorded, its next cycle is. -EALREADY when not recording.
  */
 KPROF_FUNCTION(int, kprof_stop, (void), ())
+/*
+ * Records an activity, "cpu" (ops and ranges) or "cuda", no more, or again: torch.profiler's toggle_collection_dynamic.
+ * An op that is under way when cpu goes off gets its end; one that begins while it is off is not recorded. It holds for
+ * later windows, too. With cuda it waits until CUPTI has stopped or records, a second at most, but not for the device:
+ * synchronize first, or queued work may be missing. -EINVAL when KPROF_ACTIVITIES lacks it.
+ */
+KPROF_FUNCTION(int, kprof_toggle, (const char *activity, int on), (activity, on))
 /* Opens a labelled range on this thread; it shows as a user_annotation. The text is copied. -EINVAL without a name. */
 KPROF_FUNCTION(int, kprof_range_push, (const char *name), (name))
 /* Closes the range that this thread opened last. -ENOENT when none is open. */

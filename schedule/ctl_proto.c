@@ -58,6 +58,16 @@ static int start_parse(struct words *w, struct kp_ctl_request *r, char *why, uns
     return 0;
 }
 
+static int toggle_parse(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes)
+{
+    r->activity = word_next(w);
+    const char *const word = word_next(w);
+    const bool is_known = strcmp(r->activity, "cpu") == 0 || strcmp(r->activity, "cuda") == 0;
+    r->on = strcmp(word, "on") == 0;
+    if (is_known && (r->on || strcmp(word, "off") == 0)) return 0;
+    return complain(why, why_bytes, "toggle takes cpu or cuda, and on or off");
+}
+
 static int metadata_parse(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes)
 {
     r->key = word_next(w);
@@ -79,11 +89,9 @@ static const struct verb {
     enum kp_ctl_verb verb;
     int (*parse)(struct words *w, struct kp_ctl_request *r, char *why, unsigned long why_bytes);
 } verbs[] = {
-    {"status", KP_CTL_STATUS, NULL},
-    {"start", KP_CTL_START, start_parse},
-    {"stop", KP_CTL_STOP, NULL},
-    {"step", KP_CTL_STEP, NULL},
-    {"metadata", KP_CTL_METADATA, metadata_parse},
+    {"status", KP_CTL_STATUS, NULL},      {"start", KP_CTL_START, start_parse},
+    {"stop", KP_CTL_STOP, NULL},          {"toggle", KP_CTL_TOGGLE, toggle_parse},
+    {"step", KP_CTL_STEP, NULL},          {"metadata", KP_CTL_METADATA, metadata_parse},
     {"phase", KP_CTL_PHASE, phase_parse},
 };
 
@@ -109,5 +117,5 @@ int kp_ctl_parse(char *line, struct kp_ctl_request *out, char *why, unsigned lon
         if (err) return err;
         return *w.at || (ends_blank && !out->value) ? complain(why, why_bytes, "the request has words too many") : 0;
     }
-    return complain(why, why_bytes, "a request is one of status, start, stop, step, phase, metadata");
+    return complain(why, why_bytes, "a request is one of status, start, stop, toggle, step, phase, metadata");
 }

@@ -5,6 +5,7 @@
  *     status
  *     start [steps=N] [at=N|at=next]
  *     stop
+ *     toggle cpu|cuda on|off
  *     step
  *     phase [NAME]                    without a name: the phase that was set ends
  *     metadata KEY VALUE              VALUE: the rest of the line
@@ -20,12 +21,22 @@
 
 enum { KP_CTL_LINE_MAX = 4096 };
 
-enum kp_ctl_verb { KP_CTL_STATUS, KP_CTL_START, KP_CTL_STOP, KP_CTL_STEP, KP_CTL_PHASE, KP_CTL_METADATA };
+enum kp_ctl_verb {
+    KP_CTL_STATUS,
+    KP_CTL_START,
+    KP_CTL_STOP,
+    KP_CTL_TOGGLE,
+    KP_CTL_STEP,
+    KP_CTL_PHASE,
+    KP_CTL_METADATA
+};
 
 struct kp_ctl_request {
     enum kp_ctl_verb verb;
     bool is_at_step, is_at_next; /* START: it names a step, or the next one */
     uint64_t at, steps;          /* steps 0: until it is stopped */
+    const char *activity;        /* TOGGLE: cpu or cuda, in the line */
+    bool on;                     /* TOGGLE */
     const char *key, *value;     /* METADATA; PHASE: key. They point into the line */
 };
 

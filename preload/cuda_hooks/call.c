@@ -27,7 +27,7 @@ struct state {
 };
 
 static _Atomic uint32_t correlation_last;
-_Atomic bool kp_call_any;
+_Atomic bool kp_call_any, kp_call_off;
 
 bool kp_call_seen(void) { return kp_load_relaxed(&kp_call_any); }
 
@@ -63,7 +63,8 @@ bool kp_call_begin(struct kp_hooked_call *call)
     struct kp_guard guard;
     if (!kp_load_relaxed(&kp_call_any)) kp_store_relaxed(&kp_call_any, true);
     if (!KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return false;
-    const bool is_recorded = (guard.gate & (KP_GATE_RECORD | KP_GATE_CHILD)) == KP_GATE_RECORD;
+    const bool is_recorded =
+        (guard.gate & (KP_GATE_RECORD | KP_GATE_CHILD)) == KP_GATE_RECORD && !kp_load_relaxed(&kp_call_off);
     struct state *s = is_recorded ? state_get(guard.thread) : NULL;
     if (is_recorded && !s) kp_loss_count(KP_KIND_API, KP_LOSS_NO_SLOT);
     if (s) {

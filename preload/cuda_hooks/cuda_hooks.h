@@ -132,8 +132,8 @@ struct kp_call_kind {
 /* false: the call is not recorded. After true kp_call_end must follow, on the same thread. */
 bool kp_call_begin(struct kp_hooked_call *call);
 void kp_call_end(struct kp_hooked_call *call, const struct kp_call_kind *kind, int result);
-bool kp_call_seen(void); /* the host has called any tapped function */
-extern _Atomic bool kp_call_any;
+bool kp_call_seen(void);                      /* the host has called any tapped function */
+extern _Atomic bool kp_call_any, kp_call_off; /* off: kprof_toggle, no call is recorded */
 
 /* --- work.c --- */
 

@@ -33,9 +33,10 @@ static void setup(const struct kp_config *config)
 
 static bool is_wanted(void) { return is_sure || kp_run_gpu_backend() == KP_GPU_INTERCEPT; }
 
-/* The gate decides at each call. */
+/* The gate decides at each call, unless kprof_toggle switched CUDA off in a window. */
 static void set_mode(enum kp_source_mode mode)
 {
+    kp_store_relaxed(&kp_call_off, mode != KP_SOURCE_FULL && kp_gate_get() & KP_GATE_RECORD);
     if (mode == KP_SOURCE_FULL) kp_resolve_wake();
 }
 

@@ -159,17 +159,23 @@ struct kp_cupti_helper_turns {
 extern const struct kp_cupti_helper_turns kp_turns;                       /* turns.c */
 void kp_cupti_helper_set_turns(const struct kp_cupti_helper_turns *what); /* call once, before all else */
 /* Requests to the thread kprof-cuda, and their results. */
+enum { KP_CUPTI_HELPER_ON, KP_CUPTI_HELPER_CUT, KP_CUPTI_HELPER_OFF };
 struct kp_cupti_helper {
     _Atomic uint64_t drain_asked, drain_done; /* ends of windows, in ticks */
     _Atomic uint64_t rest_until_ms;           /* the thread does not arm before */
     _Atomic uint32_t rest_cycle;              /* the window that this holds for; 0: any */
     _Atomic uint32_t stalls, stalled_cycle;   /* how many calls stalled; the window in which the last one began */
+    _Atomic uint32_t off;                     /* KP_CUPTI_HELPER_CUT: to be disabled within a window; OFF: it is */
     _Atomic uint32_t limited_cycle;           /* the window that reached a limit; 0: none */
     _Atomic uint32_t poll_is_over;            /* the thread stopped polling for cuInit */
 };
 extern struct kp_cupti_helper kp_cupti_helper;
 void kp_cupti_helper_ask_drain(uint64_t end_ticks);
 void kp_cupti_helper_want(bool armed); /* any thread, microseconds */
+/* The window goes on without GPU work: disables at once what records it, while kp_cupti_helper_want drains first. */
+void kp_cupti_helper_cut(void);
+/* Is that still to be done; or, once it is wanted again, not yet undone? */
+bool kp_cupti_helper_is_turning(void);
 bool kp_cupti_helper_is_wanted(void);
 void kp_cupti_helper_wake(void);
 /* true: CUPTI was finalized, so arm again only after a rest. false: the program uses CUPTI again, so the rest ends. */

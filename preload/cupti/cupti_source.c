@@ -81,7 +81,7 @@ static void set_mode(enum kp_source_mode mode)
     if (mode == KP_SOURCE_FULL) {
         kp_lane_collect(kp_gate_cycle(kp_gate_get()));
         kp_cupti_notes_write();
-    }
+    } else if (kp_gate_get() & KP_GATE_RECORD) kp_cupti_helper_cut(); /* kprof_toggle: the window goes on without it */
     kp_cupti_helper_want(mode == KP_SOURCE_FULL);
 }
 
@@ -105,8 +105,16 @@ static uint32_t patience_ms(uint32_t timeout_ms)
     return timeout_ms < most ? timeout_ms : most;
 }
 
+/* Waits until CUPTI does what kprof_toggle asked for. */
+static void wait_toggled(uint32_t timeout_ms)
+{
+    const uint64_t end = kp_clock_ms() + timeout_ms;
+    while (kp_cupti_helper_is_turning() && !kp_cupti_helper_check() && kp_clock_ms() < end) kp_io_nap(SETTLE_NAP_NS);
+}
+
 static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 {
+    wait_toggled(timeout_ms);
     static _Atomic uint64_t given_up; /* begin of the window whose wait timed out: its later steps do not wait */
     if (kp_load_relaxed(&given_up) == begin_ticks) return;
     if (kp_cupti_state() == KP_CUPTI_STATE_DRIVER_LOADED && kp_cupti_helper_is_wanted() && kp_cupti_see_cuinit())

@@ -168,8 +168,24 @@ bool kp_cupti_helper_is_wanted(void)
     return kp_load_acquire(&wanted) != 0; /* pairs with: kp_cupti_helper_want */
 }
 
+void kp_cupti_helper_cut(void)
+{
+    uint32_t seen = KP_CUPTI_HELPER_ON;
+    if (kp_cupti_state() != KP_CUPTI_STATE_ARMED) return;
+    (void)kp_cas_acq_rel(&kp_cupti_helper.off, &seen, KP_CUPTI_HELPER_CUT); /* pairs with: turns.c:armed_turn */
+}
+
+bool kp_cupti_helper_is_turning(void)
+{
+    const uint32_t off = kp_load_acquire(&kp_cupti_helper.off); /* pairs with: turns.c:armed_turn */
+    if (kp_cupti_state() != KP_CUPTI_STATE_ARMED && kp_cupti_state() != KP_CUPTI_STATE_FOUND) return false;
+    return off == KP_CUPTI_HELPER_CUT || (off == KP_CUPTI_HELPER_OFF && kp_cupti_helper_is_wanted());
+}
+
 void kp_cupti_helper_want(bool armed)
 {
+    uint32_t cut = KP_CUPTI_HELPER_CUT;
+    if (armed) (void)kp_cas_acq_rel(&kp_cupti_helper.off, &cut, KP_CUPTI_HELPER_ON); /* it was not done yet */
     if (!armed && kp_cupti_state() == KP_CUPTI_STATE_ARMED) kp_cupti_helper_ask_drain(kp_ticks());
     if (armed) kp_store_relaxed(&kp_cupti_helper.poll_is_over, 0);
     kp_store_release(&wanted, armed); /* pairs with: kp_cupti_helper_is_wanted */

@@ -78,6 +78,8 @@ static void drain_end(bool is_given_up)
     kp_store_release(&kp_cupti_helper.drain_done, drain.end); /* pairs with: helper.c:kp_cupti_helper_is_drained */
 }
 
+static bool is_off(void) { return kp_load_relaxed(&kp_cupti_helper.off) == KP_CUPTI_HELPER_OFF; }
+
 static void drain_look(uint64_t idle_ms, uint64_t most_ms)
 {
     uint64_t now = kp_clock_ms(), kernels = kp_lane_kernels();
@@ -91,7 +93,7 @@ static void drain_look(uint64_t idle_ms, uint64_t most_ms)
         if (++drain.clean_rounds > 1) drain_end(false);
     } else if (now - drain.moved_ms <= idle_ms && now - drain.began_ms <= most_ms) {
         return;
-    } else if (drain.is_cut || kp_cupti_helper_is_wanted()) {
+    } else if (drain.is_cut || is_off() || kp_cupti_helper_is_wanted()) {
         drain_end(true);
     } else { /* CUPTI keeps a buffer while one of its records is unfinished, and the program launches on */
         drain.is_cut = true;
@@ -101,6 +103,15 @@ static void drain_look(uint64_t idle_ms, uint64_t most_ms)
 }
 
 /* ---- what the thread does ---- */
+
+/* kprof_toggle(): disables what is enabled, before the drain that was asked for begins. */
+static void cut_look(void)
+{
+    uint32_t cut = KP_CUPTI_HELPER_CUT;
+    if (kp_load_acquire(&kp_cupti_helper.off) != cut) return; /* pairs with: helper.c:kp_cupti_helper_cut */
+    kp_control_stop();
+    (void)kp_cas_acq_rel(&kp_cupti_helper.off, &cut, KP_CUPTI_HELPER_OFF); /* pairs with: kp_cupti_helper_is_turning */
+}
 
 static bool shall_arm(void) { return kp_cupti_helper_is_wanted() || kp_rules_want_touch(); }
 
@@ -149,6 +160,7 @@ static int armed_turn(void)
     static uint64_t flushed_ms;
     if (has_ended()) return END;
     limit_look();
+    cut_look();
     uint64_t asked = kp_load_acquire(&kp_cupti_helper.drain_asked); /* pairs with: helper.c:kp_cupti_helper_ask_drain */
     if (!drain.is_on && asked > kp_load_relaxed(&kp_cupti_helper.drain_done)) drain_begin(asked);
     if (drain.is_on || kp_clock_ms() - flushed_ms >= FLUSH_MS) {
@@ -157,7 +169,7 @@ static int armed_turn(void)
     }
     if (drain.is_on) drain_look(DRAIN_IDLE_MS, DRAIN_MOST_MS);
     if (kp_cupti_state() != KP_CUPTI_STATE_ARMED) return END;
-    if (drain.is_cut && kp_cupti_helper_is_wanted()) { /* the next window begins: give up what the last one lacks */
+    if ((drain.is_cut || is_off()) && kp_cupti_helper_is_wanted()) { /* wanted again: give up what is not there yet */
         if (drain.is_on) drain_end(true);
         drain.is_cut = false;
         kp_control_disarm(false);
@@ -204,6 +216,7 @@ static int recover_turn(void)
     const uint32_t cycle = kp_load_relaxed(&kp_cupti_helper.stalled_cycle),
                    n = kp_load_relaxed(&kp_cupti_helper.stalls);
     drain.is_on = drain.is_cut = drain.is_given_up = false;
+    kp_store_release(&kp_cupti_helper.off, KP_CUPTI_HELPER_ON); /* pairs with: kp_cupti_helper_is_turning */
     kp_store_release(
         &kp_cupti_helper.drain_done,
         kp_load_relaxed(&kp_cupti_helper.drain_asked)); /* pairs with: helper.c:kp_cupti_helper_is_drained */
@@ -228,6 +241,7 @@ static bool is_resting(uint64_t now)
 
 static int idle_turn(void)
 {
+    kp_store_release(&kp_cupti_helper.off, KP_CUPTI_HELPER_ON); /* pairs with: kp_cupti_helper_is_turning */
     const uint64_t now = kp_clock_ms(), until = kp_load_relaxed(&kp_cupti_helper.rest_until_ms);
     if (!shall_arm()) return END;
     if (is_resting(now)) return until - now < NAP_MOST_MS ? (int)(until - now) : NAP_MOST_MS;

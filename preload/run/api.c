@@ -101,6 +101,20 @@ int kprof_stop(void)
     return err;
 }
 
+int kprof_toggle(const char *activity, int on)
+{
+    static const struct {
+        const char *name;
+        uint32_t bit;
+    } known[] = {{"cpu", KP_ACTIVITY_CPU}, {"cuda", KP_ACTIVITY_CUDA}};
+    int kept = errno, err = -EINVAL;
+    if (!kp_run_is_active()) return -ENOSYS;
+    for (size_t i = 0; activity && i < sizeof known / sizeof *known; i++)
+        if (strcmp(activity, known[i].name) == 0) err = kp_window_toggle(known[i].bit, on);
+    errno = kept;
+    return err;
+}
+
 static struct ranges *ranges_of(struct kp_thread *self)
 {
     if (!self->source_state[KP_STATE_API]) self->source_state[KP_STATE_API] = kp_arena_alloc(sizeof(struct ranges));
@@ -118,7 +132,7 @@ static void begin_range(struct kp_thread *self, struct range *r, const char *nam
     size_t len = strlen(name);
     r->rec = NULL;
     r->cycle = kp_gate_cycle(gate);
-    if (!(gate & KP_GATE_RECORD)) return;
+    if (!(gate & KP_GATE_RECORD) || kp_window_is_off(KP_ACTIVITY_CPU)) return;
     uint32_t id = kp_name_intern(self, name, len > NAME_MAX_BYTES ? NAME_MAX_BYTES : (uint32_t)len);
     struct kp_rec_op *rec = kp_put_reserve(self, gate, sizeof *rec, KP_KIND_OP);
     if (!rec) return;

@@ -50,6 +50,7 @@ static int act(const struct kp_ctl_request *r, uint64_t *begins)
     switch (r->verb) {
     case KP_CTL_START: return start(r, begins);
     case KP_CTL_STOP: return kprof_stop();
+    case KP_CTL_TOGGLE: return kprof_toggle(r->activity, r->on);
     case KP_CTL_STEP: return kprof_step();
     case KP_CTL_PHASE: return phase_set(r->key);
     case KP_CTL_METADATA: return kprof_metadata(r->key, r->value);
@@ -67,6 +68,7 @@ static const struct {
     {KP_CTL_START, -ERANGE, "that step has begun already"},
     {KP_CTL_START, -EIO, "there is no spool; the program's standard error says why"},
     {KP_CTL_STOP, -EALREADY, "nothing is recorded or asked for"},
+    {KP_CTL_TOGGLE, -EINVAL, "KPROF_ACTIVITIES lacks it"},
     {KP_CTL_STEP, -EPERM, "KPROF_STEP names another source of steps"},
     {KP_CTL_PHASE, -ENOENT, "KPROF_PHASES names no such phase"},
     {KP_CTL_METADATA, -EINVAL, "the key has = or quotes, or the value is too long or no UTF-8"},

@@ -51,6 +51,8 @@ static uint64_t phase_from; /* the step in which it was entered */
 static const struct kp_source *const *sources;
 static enum kp_source_mode source_mode; /* the mode set last, for sources that attach later */
 static uint32_t wanted_bits, wanted_activities;
+static _Atomic uint32_t off_activities; /* by kprof_toggle */
+static bool is_step_unseen;             /* a step in progress counts, but its range is not recorded */
 static bool started, ended;
 static bool is_cycle_left;       /* after kprof_stop: the schedule's remaining active steps are not recorded */
 static struct kp_window current; /* number 0: none open; begin 0: warming up */
@@ -143,12 +145,15 @@ void kp_window_forget(const struct kp_schedule *wanted, const struct kp_source *
     open_step = NULL;
     waiting_head = waiting_count = 0;
     memset(&asked, 0, sizeof asked);
+    kp_store_relaxed(&off_activities, 0);
+    is_step_unseen = false;
 }
 
 /* FULL becomes STEPS for a source whose activities were not asked for: it still finds steps. */
 static enum kp_source_mode mode_of(const struct kp_source *s, enum kp_source_mode mode)
 {
-    bool is_asked_for = !s->activities || s->activities & wanted_activities;
+    const uint32_t on = wanted_activities & ~kp_load_relaxed(&off_activities);
+    bool is_asked_for = !s->activities || s->activities & on;
     return mode == KP_SOURCE_FULL && !is_asked_for ? KP_SOURCE_STEPS : mode;
 }
 
@@ -266,6 +271,8 @@ static void tell_step(bool begins)
 static void begin_step(struct kp_thread *thread)
 {
     if (!schedule.set || !current.number || !current.begin || !thread) return;
+    is_step_unseen = kp_window_is_off(KP_ACTIVITY_CPU);
+    if (is_step_unseen) return;
     uint64_t gate = kp_gate_make(current.number, KP_GATE_ON | KP_GATE_RECORD);
     struct kp_rec_step *rec = kp_put_reserve(thread, gate, sizeof *rec, KP_KIND_STEP);
     if (!rec) return;
@@ -288,6 +295,8 @@ static uint64_t end_step(uint64_t now)
         open_step = NULL;
         current.steps++;
     }
+    current.steps += is_step_unseen;
+    is_step_unseen = false;
     return end + APART_TICKS;
 }
 
@@ -553,6 +562,26 @@ int kp_window_ask(bool is_next, uint64_t at, uint64_t steps, uint64_t *begins)
     lock_give(&held);
     return err;
 }
+
+/* Outside the lock: a source waits until CUPTI has what it was told. */
+int kp_window_toggle(uint32_t activities, bool on)
+{
+    struct held held;
+    if (!activities || activities & ~wanted_activities) return -EINVAL;
+    lock_take(&held);
+    const uint32_t off = kp_load_relaxed(&off_activities);
+    kp_store_relaxed(&off_activities, on ? off & ~activities : off | activities);
+    for (const struct kp_source *const *s = sources; !ended && *s; s++)
+        if ((*s)->activities & activities) (*s)->set_mode(mode_of(*s, source_mode));
+    const int err = ended ? -ESHUTDOWN : 0;
+    const uint64_t begin = current.begin;
+    lock_give(&held);
+    for (const struct kp_source *const *s = sources; !err && begin && *s; s++)
+        if ((*s)->activities & activities && (*s)->wait_ready) (*s)->wait_ready(begin, SETTLE_MS);
+    return err;
+}
+
+bool kp_window_is_off(uint32_t activity) { return kp_load_relaxed(&off_activities) & activity; }
 
 void kp_window_look(struct kp_window_state *out)
 {

@@ -50,6 +50,9 @@ int kp_window_stop(void);
  * 0, -EALREADY (one is open), -EBUSY (one is asked for already), -ERANGE (the step has begun), -ESHUTDOWN.
  */
 int kp_window_ask(bool is_next, uint64_t at, uint64_t steps, uint64_t *begins);
+/* kprof_toggle(): 0, -EINVAL (not of KPROF_ACTIVITIES), -ESHUTDOWN. */
+int kp_window_toggle(uint32_t activities, bool on);
+bool kp_window_is_off(uint32_t activity);
 struct kp_window_state {
     const char *state; /* "waiting", "asked for", "warming up", "recording", "over" */
     uint32_t number;   /* of the open window, or 0 */

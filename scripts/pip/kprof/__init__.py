@@ -17,7 +17,7 @@ import functools
 import json
 import pathlib
 
-__all__ = ["is_recording_possible", "library", "metadata", "range", "start", "step", "step_num", "stop"]
+__all__ = ["is_recording_possible", "library", "metadata", "range", "start", "step", "step_num", "stop", "toggle"]
 
 
 @functools.lru_cache(maxsize=None)
@@ -65,6 +65,11 @@ def stop():
 def phase(name=None):
     """Enters this phase of KPROF_PHASES; None ends it. 0 or -errno."""
     return _call("kprof_phase", name.encode() if name else None)
+
+
+def toggle(activity, on):
+    """Records "cpu" or "cuda" no more, or again, as torch.profiler's toggle_collection_dynamic. 0 or -errno."""
+    return _call("kprof_toggle", activity.encode(), int(on))
 
 
 @contextlib.contextmanager

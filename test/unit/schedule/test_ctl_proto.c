@@ -34,6 +34,17 @@ static void each_request_is_read(void **state)
     assert_true(request.at == 0 && request.is_at_step && !request.steps);
 }
 
+static void a_toggle_names_an_activity(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("toggle cuda off"), 0);
+    assert_true(request.verb == KP_CTL_TOGGLE && !request.on);
+    assert_string_equal(request.activity, "cuda");
+    assert_int_equal(parse("toggle cpu on"), 0);
+    assert_true(request.on);
+    assert_string_equal(request.activity, "cpu");
+}
+
 static void a_value_of_metadata_keeps_its_blanks(void **state)
 {
     (void)state;
@@ -81,6 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_request_is_read),
+        cmocka_unit_test(a_toggle_names_an_activity),
         cmocka_unit_test(a_value_of_metadata_keeps_its_blanks),
         cmocka_unit_test(other_lines_are_refused_with_a_reason),
     };
