@@ -99,6 +99,13 @@ def test_start_and_stop_make_a_trace_and_the_process_is_found_by_its_number(trai
     assert harness.cli("ctl", number, "start").returncode == 0
     assert "already" in run.ask("start").stderr
     run.wait_for(lambda now: now["ops"] > 0)
+    assert run.ask("toggle", "cpu", "off").returncode == 0
+    run.status()  # ops that were under way have ended
+    ops = run.status()["ops"]
+    time.sleep(0.2)
+    assert run.status()["ops"] == ops
+    assert run.ask("toggle", "cpu", "on").returncode == 0
+    run.wait_for(lambda now: now["ops"] > ops)
     assert harness.cli("ctl", number, "stop").returncode == 0
     assert harness.cli("ctl", number, "stop").returncode == 1
     assert len(run.end()) == 1
