@@ -76,7 +76,7 @@ KPROF_FUNCTION(int, kprof_stop, (void), ())
 /*
  * Records an activity, "cpu" (ops and ranges) or "cuda", no more, or again: torch.profiler's toggle_collection_dynamic.
  * An op that is under way when cpu goes off gets its end; one that begins while it is off is not recorded. It holds for
- * later windows, too. With cuda it waits until CUPTI has stopped or records, a second at most, but not for the device:
+ * later windows, too. With cuda it waits until CUPTI has stopped or records, 2 s at most, but not for the device:
  * synchronize first, or queued work may be missing. -EINVAL when KPROF_ACTIVITIES lacks it.
  */
 KPROF_FUNCTION(int, kprof_toggle, (const char *activity, int on), (activity, on))

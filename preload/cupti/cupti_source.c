@@ -114,7 +114,7 @@ static void wait_toggled(uint32_t timeout_ms)
 
 static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 {
-    wait_toggled(timeout_ms);
+    wait_toggled(patience_ms(timeout_ms));
     static _Atomic uint64_t given_up; /* begin of the window whose wait timed out: its later steps do not wait */
     if (kp_load_relaxed(&given_up) == begin_ticks) return;
     if (kp_cupti_state() == KP_CUPTI_STATE_DRIVER_LOADED && kp_cupti_helper_is_wanted() && kp_cupti_see_cuinit())
