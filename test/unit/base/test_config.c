@@ -24,6 +24,7 @@ static const struct {
     {"KPROF_PROFILE_MEMORY", "1", "2", "is neither 0 nor 1, using 0"},
     {"KPROF_WITH_FLOPS", "1", "on", "is neither 0 nor 1, using 0"},
     {"KPROF_WITH_MODULES", "1", "all", "is neither 0 nor 1, using 0"},
+    {"KPROF_EXECUTION_TRACE", "1", "on", "is neither 0 nor 1, using 0"},
     {"KPROF_MALLOC", "trace", "all", "is not any of 0,count,trace, using 0"},
     {"KPROF_SYMBOLS", "SSL_read,at::_ops::*::call", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_COMPILE_RANGES", "1", "2", "is neither 0 nor 1, using 0"},

@@ -27,6 +27,8 @@ int kp_hook_add_taps_own(const struct kp_tap *taps, uint32_t tap_count) /* as bo
     return -EBUSY;
 }
 
+int kp_hook_add_taps(const struct kp_tap *taps, uint32_t tap_count) { return kp_hook_add_taps_own(taps, tap_count); }
+
 static void step_count(struct kp_thread *thread, uint64_t now_ticks)
 {
     assert_non_null(thread);
