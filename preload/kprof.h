@@ -57,8 +57,8 @@ extern "C" {
 KPROF_FUNCTION(int, kprof_step, (void), ())
 /*
  * The program is in the phase `name` of KPROF_PHASES from now on: its own steps, schedule and files. It comes before
- * phases that are found. NULL or "" ends it. In a phase that KPROF_PHASES does not name nothing is recorded. A window of
- * the last phase ends, and its steps go on where they were when it comes back. Nothing happens without KPROF_PHASES.
+ * phases that are found. NULL or "" ends it. In a phase that KPROF_PHASES does not name nothing is recorded. A window
+ * of the last phase ends, and its steps go on where they were when it comes back. Nothing happens without KPROF_PHASES.
  */
 KPROF_FUNCTION(int, kprof_phase, (const char *name), (name))
 /* Number of steps that ended so far, from any source; in a phase, those of the phase. */

@@ -84,12 +84,10 @@ uint32_t kp_phases_begin(uint32_t phase, uint32_t *depth); /* *depth is for kp_p
 uint32_t kp_phases_end(uint32_t depth);                    /* also ends what began inside and did not end */
 uint32_t kp_phases_now(void);
 void kp_phases_forget(void); /* in a forked child */
-/* No phase was recorded: how many steps of each were seen, as a phrase for the log. */
-void kp_phases_explain(char *out, unsigned long bytes);
 
 /*
- * Parses KPROF_SCHEDULE, KPROF_PHASES and KPROF_STEP of a configuration. kp_config_refuse replaces a bad value by the default and
- * keeps a line about it. The texts of `rule` point into `config`.
+ * Parses KPROF_SCHEDULE, KPROF_PHASES and KPROF_STEP of a configuration. kp_config_refuse replaces a bad value by the
+ * default and keeps a line about it. The texts of `rule` point into `config`.
  */
 struct kp_config;
 void kp_schedule_from_config(struct kp_config *config, struct kp_schedule *schedule, struct kp_step_rule *rule);
@@ -104,6 +102,8 @@ void kp_steps_start_over(const struct kp_schedule *schedule);
 /* Steps of this phase count from now on. One thread at a time, none of which is in kp_steps_advance. */
 void kp_steps_phase(uint32_t phase);
 uint64_t kp_steps_seen_in(uint32_t phase);
+/* No phase was recorded: how many steps of each were seen, as a phrase for the log. */
+void kp_steps_explain_phases(char *out, unsigned long bytes);
 /* The loop of a framework says where steps of this phase end: nothing of a lower rank counts them. */
 void kp_steps_loop_begin(uint32_t phase);
 bool kp_steps_loop_end(void); /* a step of such a loop ended. True: it counts. Lock-free. */

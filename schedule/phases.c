@@ -138,14 +138,3 @@ void kp_phases_forget(void)
     by_name = KP_PHASE_NONE;
     depth = 0;
 }
-
-void kp_phases_explain(char *out, unsigned long bytes)
-{
-    size_t n = 0;
-    for (uint32_t i = 1; i <= all.count && n < bytes; i++) {
-        const uint64_t seen = kp_steps_seen_in(i), needed = kp_schedule_steps_needed(&all.row[i - 1].schedule);
-        n += kp_fmt(out + n, bytes - n, "%sphase %s saw %lu step%s", i > 1 ? ", " : "", kp_phases_name(i),
-                    (unsigned long)seen, seen == 1 ? "" : "s");
-        if (needed != UINT64_MAX && n < bytes) n += kp_fmt(out + n, bytes - n, " and needs %lu", (unsigned long)needed);
-    }
-}

@@ -10,7 +10,8 @@
  * Memory:    kp_steps_init compiles a pattern with libc's malloc. The other functions allocate none.
  * Safe in:   signal handlers yes, except classify; after fork yes, but a child stays off
  *
- *     rank     TIME < DATALOADER < CALL < OPTIMIZER < LOOP < API. LOOP: the loop of a framework, in a phase. With a pattern in the rule, its source is the only one.
+ *     rank     TIME < DATALOADER < CALL < OPTIMIZER < LOOP < API. LOOP: the loop of a framework, in a phase. With a
+ *              pattern in the rule, its source is the only one.
  *     auto     A source of a higher rank takes over when it first reports, and lower ranks never count again. The
  *              report that takes over counts no step, since the lower source counted that iteration already. If it
  *              takes over from TIME, it is the first step, and the schedule starts over.
@@ -114,6 +115,17 @@ void kp_steps_phase(uint32_t phase)
 }
 
 uint64_t kp_steps_seen_in(uint32_t phase) { return kp_load_relaxed(&counters[phase].finished); }
+
+void kp_steps_explain_phases(char *out, unsigned long bytes)
+{
+    size_t n = 0;
+    for (uint32_t i = 1; *kp_phases_name(i) && n < bytes; i++) {
+        const uint64_t seen = kp_steps_seen_in(i), needed = kp_schedule_steps_needed(kp_phases_schedule(i, NULL));
+        n += kp_fmt(out + n, bytes - n, "%sphase %s saw %lu step%s", i > 1 ? ", " : "", kp_phases_name(i),
+                    (unsigned long)seen, seen == 1 ? "" : "s");
+        if (needed != UINT64_MAX && n < bytes) n += kp_fmt(out + n, bytes - n, " and needs %lu", (unsigned long)needed);
+    }
+}
 
 bool kp_steps_needs_ops(void) { return rule.kind == KP_RULE_OP; }
 

@@ -61,7 +61,7 @@ bool kp_io_exists(const char *path);
 int kp_io_each_name(const char *dir, void (*visit)(void *context, const char *name), void *context);
 ssize_t kp_io_readlink(const char *path, char *out, size_t bytes); /* not NUL-terminated */
 int kp_io_getcwd(char *out, size_t bytes);
-int kp_io_dup_high(int fd); /* >= 100, O_CLOEXEC */
+int kp_io_dup_high(int fd);           /* >= 100, O_CLOEXEC */
 int kp_io_dup_over(int fd, int onto); /* `onto`, which is open, becomes what fd is, O_CLOEXEC. 0 or -errno */
 bool kp_io_is_terminal(int fd);
 

@@ -5,8 +5,8 @@
 
 #include "export/out/trace.h"
 
-void kp_head_write(struct kp_trace *t); /* all up to and with the metadata events */
-int kp_tail_write(struct kp_trace *t);  /* span, instants, traceName; 0 or -ENOMEM */
+void kp_head_write(struct kp_trace *t);              /* all up to and with the metadata events */
+int kp_tail_write(struct kp_trace *t);               /* span, instants, traceName; 0 or -ENOMEM */
 const char *kp_phase_name(const struct kp_trace *t); /* of the window, NULL: in none */
 /* Members of KPROF_METADATA and of kprof_metadata(), each as `  "key": value,\n`. */
 void kp_metadata_write(struct kp_trace *t);

@@ -30,7 +30,8 @@ bool kp_stepfind_look(const char *loaded);
 bool kp_stepfind_names_main(void);      /* may a glob name a function of __main__? */
 bool kp_stepfind_is_code(const void *); /* is this the code of the function that was hooked last? */
 
-/* phasecalls.c: functions of Lightning and transformers whose calls are phases. Row `at` counts from 0. NULL: no more. */
+/* phasecalls.c: functions of Lightning and transformers whose calls are phases. Row `at` counts from 0; NULL: no
+ * more. */
 struct kp_phasecall {
     const char *glob; /* as kp_steps_call_glob */
     kp_vectorcall_fn call;

@@ -374,7 +374,7 @@ static void say_nothing_written(void)
     uint64_t needed = kp_schedule_steps_needed(schedule);
     char why[1024];
     if (kp_phases_are_set()) {
-        kp_phases_explain(why, sizeof why);
+        kp_steps_explain_phases(why, sizeof why);
         kp_log(0,
                "no trace: %s; phases are what kprof_phase() names, of Lightning train, validate, test, predict, "
                "sanity_check, of transformers train, evaluate, predict",

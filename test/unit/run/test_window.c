@@ -441,10 +441,7 @@ static void phases_setup(const char *schedule, const char *text)
     setup(schedule);
 }
 
-static void enter(struct kp_thread *t, const char *name)
-{
-    kp_window_phase_set(t, kp_phases_find(name));
-}
+static void enter(struct kp_thread *t, const char *name) { kp_window_phase_set(t, kp_phases_find(name)); }
 
 static void work(struct kp_thread *t, int steps)
 {

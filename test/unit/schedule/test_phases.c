@@ -120,9 +120,9 @@ static void each_phase_counts_its_own_steps(void **state)
     assert_int_equal(kp_steps_seen_in(1), 3);
     assert_int_equal(kp_steps_seen_in(2), 1);
     assert_int_equal(kp_steps_seen_in(KP_PHASE_NONE), 0);
-    kp_phases_explain(why, sizeof why);
+    kp_steps_explain_phases(why, sizeof why);
     assert_string_equal(why, "phase train saw 3 steps and needs 4, phase validate saw 1 step and needs 3");
-    kp_phases_explain(why, 20); /* cut, not overrun */
+    kp_steps_explain_phases(why, 20); /* cut, not overrun */
     assert_string_equal(why, "phase train saw 3 s");
 }
 
