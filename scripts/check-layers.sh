@@ -38,7 +38,8 @@ may_see() { # room -> the rooms it may include besides itself
     inhost) echo "report base" ;;
     incommand) echo "report export base" ;;
     trace) echo "gpu heap names out extras export read format base" ;;
-    cli) echo "memory report names export schedule read format base" ;;
+    advise) echo "report base" ;;
+    cli) echo "advise memory report names export schedule read format base" ;;
     hook) echo "preload record format base" ;; # of preload only guard.h and run.h
     unwind) echo "record format base" ;;
     preload_*) echo "preload hook unwind record schedule format base" ;;
@@ -57,6 +58,7 @@ is_door() { # room, header
     export) [ "$2" = export/kp_export.h ] ;;
     gpu) [[ $2 == export/gpu/gpu.h || $2 == export/gpu/collectives.h ]] ;;
     heap) [ "$2" = export/heap/allocations.h ] ;;
+    advise) [ "$2" = export/advise/advise.h ] ;;
     extras) [ "$2" = export/extras/extras.h ] ;;
     memory) [ "$2" = export/report/memory/memblocks.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;
