@@ -11,6 +11,7 @@ SRC_cli := \
     export/cli/about.c \
     export/cli/apart.c \
     export/cli/budget.c \
+    export/cli/cmd_advise.c \
     export/cli/cmd_config.c \
     export/cli/cmd_ctl.c \
     export/cli/cmd_doctor.c \

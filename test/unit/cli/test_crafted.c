@@ -48,6 +48,8 @@ static void run_all(void)
                 {kp_cmd_report, {"report", NULL}},
                 {kp_cmd_report, {"report", "--json", "--within=*[!x]", NULL}},
                 {kp_cmd_events, {"events", NULL, NULL}},
+                {kp_cmd_advise, {"advise", NULL, NULL}},
+                {kp_cmd_advise, {"advise", "--json", NULL}},
                 {kp_cmd_stacks, {"stacks", NULL, NULL}},
                 {kp_cmd_stacks, {"stacks", "--svg", NULL}},
                 {kp_cmd_stacks, {"stacks", "--torch", NULL}},
