@@ -78,6 +78,9 @@ static int folder_open(const char *above)
                     "%s belongs to another user, is not a folder, or is writable by all: forked children are not "
                     "recorded there",
                     path);
+    } else if (fd < 0 && fd != -ENOENT) {
+        KP_LOG_ONCE(0, "%s cannot be opened (%s): what forked children record stays without traces, see: kprof recover",
+                    kp_path_display(path), kp_log_error_text(fd));
     }
     return fd;
 }
