@@ -159,7 +159,9 @@ static int file_make(void)
 static void extras_folder_make(void)
 {
     char folder[sizeof path + 16];
-    kp_fmt(folder, sizeof folder, "%.*s_resources", (int)(strlen(path) - strlen(".json")), path);
+    size_t length = strlen(path) - strlen(".json");
+    memcpy(folder, path, length);
+    kp_fmt(folder + length, sizeof folder - length, "_resources");
     (void)kp_io_mkdirs(folder, KP_IO_FOLDER_MODE);
 }
 
