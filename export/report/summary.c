@@ -12,6 +12,8 @@
 
 /* A first step longer than all others, and so many percent of their median, may carry a warm-up. */
 enum { SLOW_PERCENT = 125, SLOW_STEPS_LEAST = 3 };
+/* Steps that are less of the wall time than this have shares of their own. */
+enum { STEPS_PERCENT = 99 };
 
 struct shares {
     struct kp_spans data, busy, waits, gpu; /* busy: an op or data */
@@ -34,19 +36,29 @@ static void shares_add(struct shares *s, const struct kp_tree *tree, const struc
     }
 }
 
+static void shares_measure(struct kp_summary *out, const struct shares *s, const struct kp_spans *within)
+{
+    const int64_t busy_ns = kp_spans_length(&s->busy, within);
+    out->shared_ns = kp_spans_length(within, NULL);
+    out->data_ns = kp_spans_length(&s->data, within);
+    out->op_ns = busy_ns - out->data_ns;
+    out->rest_ns = out->shared_ns - busy_ns;
+    out->gpu_wait_ns = kp_spans_length(&s->waits, within);
+    out->gpu_ns = kp_spans_length(&s->gpu, within);
+}
+
 static void shares_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct shares s = {0};
-    struct kp_spans *const all[] = {&s.data, &s.busy, &s.waits, &s.gpu};
+    struct kp_spans steps = {0}, *const all[] = {&s.data, &s.busy, &s.waits, &s.gpu, &steps};
     for (size_t i = 0; i < tree->count; i++) shares_add(&s, tree, &tree->nodes[i]);
+    for (size_t i = 0; i < chosen->step_count; i++)
+        kp_spans_add(&steps, chosen->steps[i].start_ns, chosen->steps[i].end_ns);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_settle(all[i]);
-    const int64_t busy_ns = kp_spans_length(&s.busy, &chosen->spans);
+    kp_spans_cut(&steps, &chosen->spans);
     out->wall_ns = kp_spans_length(&chosen->spans, NULL);
-    out->data_ns = kp_spans_length(&s.data, &chosen->spans);
-    out->op_ns = busy_ns - out->data_ns;
-    out->rest_ns = out->wall_ns - busy_ns;
-    out->gpu_wait_ns = kp_spans_length(&s.waits, &chosen->spans);
-    out->gpu_ns = kp_spans_length(&s.gpu, &chosen->spans);
+    out->is_of_steps = steps.count && kp_spans_length(&steps, NULL) < out->wall_ns / 100 * STEPS_PERCENT;
+    shares_measure(out, &s, out->is_of_steps ? &steps : &chosen->spans);
     out->has_gpu = s.gpu.count != 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_fini(all[i]);
 }

@@ -13,9 +13,12 @@ struct kp_summary {
     int64_t step_median_ns, step_least_ns, step_most_ns; /* of the steps that were chosen */
     int64_t first_ns, rest_median_ns;                    /* the first step, and the median of the others */
     bool is_first_slow;                                  /* it may carry a start */
-    int64_t data_ns, op_ns, rest_ns;                     /* add up to the wall time */
-    int64_t gpu_wait_ns;                                 /* of the wall time: some thread waits for a GPU */
-    int64_t gpu_ns;                                      /* some GPU works */
+    /* The shares: of the steps alone where much lies outside of them (imports, a model being built), else of all. */
+    bool is_of_steps;
+    int64_t shared_ns;
+    int64_t data_ns, op_ns, rest_ns; /* add up to shared_ns */
+    int64_t gpu_wait_ns;             /* of shared_ns: some thread waits for a GPU */
+    int64_t gpu_ns;                  /* some GPU works */
     bool has_gpu;
     uint64_t lost;            /* events that were dropped or skipped, as the file says */
     long cores, busy_threads; /* that the program may use; threads that ran; 0: not in the file */

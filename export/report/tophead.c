@@ -89,12 +89,13 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
 
 static void shares_print(FILE *out, const struct kp_summary *s)
 {
-    const double percent = s->wall_ns ? 100.0 / (double)s->wall_ns : 0;
-    fprintf(out, "time     %.1f %% in ops, %.1f %% data loading, %.1f %% Python and waiting (no op)",
-            (double)s->op_ns * percent, (double)s->data_ns * percent, (double)s->rest_ns * percent);
+    const double percent = s->shared_ns ? 100.0 / (double)s->shared_ns : 0;
+    fprintf(out, "time     %s%.1f %% in ops, %.1f %% data loading, %.1f %% Python and waiting (no op)",
+            s->is_of_steps ? "of the steps " : "", (double)s->op_ns * percent, (double)s->data_ns * percent,
+            (double)s->rest_ns * percent);
     if (s->has_gpu)
         fprintf(out, "\nGPU      busy %.1f %%, idle %.1f %%; the host waits for it %.1f %%",
-                (double)s->gpu_ns * percent, (double)(s->wall_ns - s->gpu_ns) * percent,
+                (double)s->gpu_ns * percent, (double)(s->shared_ns - s->gpu_ns) * percent,
                 (double)s->gpu_wait_ns * percent);
     fputs("\n", out);
 }

@@ -48,6 +48,7 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     if (s->when_ns) whole_put(out, "begin_unix_ns", s->when_ns);
     ms_put(out, "wall_ms", (double)s->wall_ns);
     steps_put(out, s);
+    ms_put(out, "shares_of_ms", (double)s->shared_ns);
     ms_put(out, "ops_ms", (double)s->op_ns);
     ms_put(out, "data_loading_ms", (double)s->data_ns);
     ms_put(out, "no_op_ms", (double)s->rest_ns);

@@ -185,6 +185,21 @@ static void the_wall_time_is_divided(void **state)
     assert_false(s.has_gpu);
 }
 
+static void what_lies_outside_of_the_steps_has_no_share(void **state)
+{
+    struct little *t = *state;
+    struct kp_summary s;
+    op(t, "aten::empty", 0, 10); /* a model is built */
+    event(t, "user_annotation", "ProfilerStep#0", 1, 500, 100, "");
+    op(t, "aten::mm", 500, 60);
+    summary_make(t, &s);
+    assert_true(s.is_of_steps);
+    assert_int_equal(s.wall_ns, 600000);
+    assert_int_equal(s.shared_ns, 100000);
+    assert_int_equal(s.op_ns, 60000);
+    assert_int_equal(s.rest_ns, 40000);
+}
+
 static void a_gpu_is_busy_or_waited_for(void **state)
 {
     struct little *t = *state;
@@ -269,6 +284,7 @@ int main(void)
         LITTLE(an_op_has_the_time_of_its_kernels),
         LITTLE(shapes_are_rows_of_their_own),
         LITTLE(the_wall_time_is_divided),
+        LITTLE(what_lies_outside_of_the_steps_has_no_share),
         LITTLE(a_gpu_is_busy_or_waited_for),
         LITTLE(steps_have_a_median_and_a_spread),
         LITTLE(a_first_step_longer_than_the_others_is_told),
