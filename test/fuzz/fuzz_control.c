@@ -14,19 +14,28 @@ static void demand(int truth)
 /* What was accepted, written again: must be accepted with the same meaning. */
 static void again(const struct kp_ctl_request *r)
 {
-    static const char *const names[] = {"status", "start", "stop", "step", "metadata"};
+    static const char *const names[] = {
+        [KP_CTL_STATUS] = "status",     [KP_CTL_START] = "start", [KP_CTL_STOP] = "stop",
+        [KP_CTL_TOGGLE] = "toggle",     [KP_CTL_STEP] = "step",   [KP_CTL_PHASE] = "phase",
+        [KP_CTL_METADATA] = "metadata",
+    };
     char line[KP_CTL_LINE_MAX + 64], why[100];
     struct kp_ctl_request second;
     int n = snprintf(line, sizeof line, "%s", names[r->verb]);
     if (r->steps) n += snprintf(line + n, sizeof line - (size_t)n, " steps=%lu", (unsigned long)r->steps);
     if (r->is_at_step) n += snprintf(line + n, sizeof line - (size_t)n, " at=%lu", (unsigned long)r->at);
     if (r->is_at_next) n += snprintf(line + n, sizeof line - (size_t)n, " at=next");
+    if (r->verb == KP_CTL_TOGGLE)
+        n += snprintf(line + n, sizeof line - (size_t)n, " %s %s", r->activity, r->on ? "on" : "off");
+    if (r->verb == KP_CTL_PHASE && *r->key) n += snprintf(line + n, sizeof line - (size_t)n, " %s", r->key);
     if (r->verb == KP_CTL_METADATA) snprintf(line + n, sizeof line - (size_t)n, " %s %s", r->key, r->value);
     demand(kp_ctl_parse(line, &second, why, sizeof why) == 0);
     demand(second.verb == r->verb && second.steps == r->steps && second.at == r->at);
     demand(second.is_at_step == r->is_at_step && second.is_at_next == r->is_at_next);
     demand(!second.key == !r->key);
-    if (r->key) demand(strcmp(second.key, r->key) == 0 && strcmp(second.value, r->value) == 0);
+    if (r->key) demand(strcmp(second.key, r->key) == 0);
+    if (r->verb == KP_CTL_METADATA) demand(strcmp(second.value, r->value) == 0);
+    if (r->verb == KP_CTL_TOGGLE) demand(strcmp(second.activity, r->activity) == 0 && second.on == r->on);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -173,6 +173,8 @@ int main(int argc, char **argv)
     put("fuzz_spool", "laid", laid, sizeof laid);
     put("fuzz_json", "text", "\"\\\x1b\xc3\xa4\xff", 7);
     put("fuzz_control", "start", "start steps=3 at=next", 21);
+    put("fuzz_control", "toggle", "toggle cuda off", 15);
+    put("fuzz_control", "phase", "phase validate", 14);
     put("fuzz_control", "metadata", "metadata job a value", 20);
     put("fuzz_config", "lines", "KPROF_SCHEDULE=wait=1,warmup=1,active=2\nKPROF_MALLOC=trace\n", 61);
     return 0;
