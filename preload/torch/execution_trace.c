@@ -33,7 +33,7 @@
 
 int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's; it may allocate, once for many handlers */
 
-enum { TURN_TRIES = 2000, TURN_NAP_NS = 1000000, NO_FRAME = 1, FDS_MAX = 65536 };
+enum { TURN_TRIES = 2000, TURN_NAP_NS = 1000000, FDS_MAX = 65536 };
 enum state {
     NONE,  /* torch has no observer, or the program's */
     READY, /* it has one, which does not write yet: the window warms up */
@@ -54,7 +54,6 @@ static atomic_flag turn = ATOMIC_FLAG_INIT;
 static enum state state;
 static uint32_t window; /* whose file it is */
 static char path[4400];
-static int torch_fd = -1; /* torch's descriptor of that file */
 static _Atomic bool host_has_it;
 static struct kp_tap taps[2];
 
@@ -102,7 +101,7 @@ static void step_call(void (*what)(void))
 {
     struct kp_thread *t = kp_thread_self;
     const uint64_t inside = t ? kp_load_relaxed(&t->inside) : 0;
-    if (t) kp_store_relaxed(&t->inside, NO_FRAME);
+    if (t) kp_store_relaxed(&t->inside, 1);
     kp_signal_fence();
     what();
     kp_signal_fence();
@@ -112,9 +111,7 @@ static void step_call(void (*what)(void))
 static void range_begin(void)
 {
     api->make(step.at, KP_TORCH_USER_SCOPE);
-    if (api->before_view)
-        api->before_view(step.at, (struct kp_torch_view){.len = strlen(step.name), .text = step.name}, -1);
-    else api->before_text(step.at, step.name, -1);
+    kp_torch_before(api, step.at, step.name, -1);
 }
 
 static void range_end(void) { api->unmake(step.at); }
@@ -188,16 +185,6 @@ static bool torch_add(void)
     return observer.add(&text);
 }
 
-/* Torch alone has the file open. -1: not found. */
-static int fd_find(void)
-{
-    struct stat file, other;
-    if (kp_io_stat(path, &file) != 0) return -1;
-    for (int fd = STDERR_FILENO + 1; fd < FDS_MAX; fd++)
-        if (kp_io_fstat(fd, &other) == 0 && other.st_ino == file.st_ino && other.st_dev == file.st_dev) return fd;
-    return -1;
-}
-
 static void torch_end(void);
 
 /* Runs before torch's own handlers, as torch's observer was made before: a window that exit cuts short has its end. */
@@ -221,7 +208,6 @@ static void open_file(uint32_t number)
         kp_log(0, "no execution trace: %s cannot be written: %s", kp_path_display(path), kp_log_error_text(err));
         return;
     }
-    torch_fd = fd_find();
     if (wants_extras) extras_folder_make();
     if (!is_registered) __cxa_atexit(at_exit, NULL, NULL);
     is_registered = true;
@@ -237,7 +223,6 @@ static void torch_end(void)
     if (state == ON) observer.disable();
     observer.remove();
     state = NONE;
-    torch_fd = -1;
     if (is_empty) (void)kp_io_unlink(path);
     else kp_log(1, "execution trace: %s", kp_path_display(path));
 }
@@ -271,19 +256,31 @@ bool kp_execution_trace_turn(bool is_full, uint64_t gate)
     return is_new;
 }
 
+bool kp_execution_trace_is_on(void) { return is_usable; }
+
 void kp_execution_trace_close(void)
 {
-    if (!is_usable || is_at_exit || !turn_take()) return;
+    if (is_at_exit || !turn_take()) return;
     if (state == OVER) torch_end();
     turn_give();
+}
+
+/* Torch alone has the file open. -1: not found. */
+static int fd_find(void)
+{
+    struct stat file, other;
+    if (kp_io_stat(path, &file) != 0) return -1;
+    for (int fd = STDERR_FILENO + 1; fd < FDS_MAX; fd++)
+        if (kp_io_fstat(fd, &other) == 0 && other.st_ino == file.st_ino && other.st_dev == file.st_dev) return fd;
+    return -1;
 }
 
 /* What torch holds back for the file would be written twice, by the child's exit as well. */
 static void file_leave(void)
 {
-    const int nowhere = torch_fd < 0 ? -1 : kp_io_open("/dev/null", O_WRONLY, 0);
+    const int fd = fd_find(), nowhere = fd < 0 ? fd : kp_io_open("/dev/null", O_WRONLY, 0);
     if (nowhere < 0) return;
-    (void)kp_io_dup_over(nowhere, torch_fd);
+    (void)kp_io_dup_over(nowhere, fd);
     kp_io_close(nowhere);
 }
 
@@ -293,7 +290,6 @@ void kp_execution_trace_forget(void)
     if (state != NONE) file_leave();
     if (state == ON) observer.disable();
     state = NONE;
-    torch_fd = -1;
     step.is_open = false;
     is_broken = true; /* torch has the parent's observer */
 }

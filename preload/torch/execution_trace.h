@@ -21,6 +21,7 @@ void kp_execution_trace_attach(const struct kp_torch_api *api);
  * has written the end of a step's last op when our callback ends the step.
  */
 bool kp_execution_trace_turn(bool is_full, uint64_t gate);
+bool kp_execution_trace_is_on(void); /* wanted, and torch has an observer; constant once attached */
 /* A window is being closed: torch writes the end of its file. Any thread, without a lock, outside hooks. */
 void kp_execution_trace_close(void);
 /* A recorded step begins, or the one in progress ends: torch writes its range ProfilerStep#N, as in torch.profiler. */

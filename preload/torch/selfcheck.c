@@ -33,12 +33,7 @@ static void build(const struct kp_torch_api *api, struct subject *s, uint8_t sco
 
 static void start(const struct kp_torch_api *api, struct subject *s)
 {
-    if (api->before_view) {
-        struct kp_torch_view name = {.len = sizeof CANARY - 1, .text = CANARY};
-        api->before_view(s->at, name, CANARY_SEQ);
-    } else {
-        api->before_text(s->at, CANARY, CANARY_SEQ);
-    }
+    kp_torch_before(api, s->at, CANARY, CANARY_SEQ);
 }
 
 static bool points_to_canary(const struct subject *s, size_t at)

@@ -209,6 +209,14 @@ void kp_torch_modules_attach(const struct kp_torch_api *api, const char *version
 uint32_t kp_torch_modules_id(struct kp_thread *t); /* string id; 0: the calling thread runs no TorchScript */
 void *kp_torch_call_caught(void (*fn)(void *), void *argument); /* returns the C++ exception that fn threw, or NULL */
 
+/* Begins the range of a RecordFunction that api->make built. The text must stay until it ends. */
+static inline void kp_torch_before(const struct kp_torch_api *api, void *rf, const char *name, int64_t seq)
+{
+    if (api->before_view)
+        api->before_view(rf, (struct kp_torch_view){.len = __builtin_strlen(name), .text = name}, seq);
+    else api->before_text(rf, name, seq);
+}
+
 static inline uint64_t kp_torch_word(const void *base, size_t offset)
 {
     return *(const uint64_t *)((const uint8_t *)base + offset);

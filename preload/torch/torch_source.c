@@ -218,7 +218,8 @@ static void set_mode(enum kp_source_mode mode)
     do {
         if (kp_exchange_acq_rel(&applying, 1)) return;
         what = kp_load_acquire(&wanted);
-        if (kp_execution_trace_turn(mode == KP_SOURCE_FULL, kp_gate_get()) || installed != what) install(what);
+        const bool is_full = (what & ~(uint32_t)WITH_INPUTS) == KP_SOURCE_FULL;
+        if (kp_execution_trace_turn(is_full, kp_gate_get()) || installed != what) install(what);
         installed = what;
         (void)kp_exchange_acq_rel(&applying, 0);
     } while (kp_load_acquire(&wanted) != what);
@@ -247,7 +248,7 @@ static void record_before(uint64_t begin_ticks)
 static void close_cycle(uint32_t cycle)
 {
     (void)cycle;
-    if (!rearming_take()) return;
+    if (!kp_load_acquire(&attached) || !kp_execution_trace_is_on() || !rearming_take()) return; /* pairs with: attach */
     kp_execution_trace_close();
     atomic_flag_clear_explicit(&rearming, memory_order_release);
 }
