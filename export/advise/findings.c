@@ -36,7 +36,7 @@ static const char *loader_name(const struct kp_tree *tree)
 {
     for (size_t i = 0; i < tree->count; i++) {
         const char *name = kp_kineto_text(tree->trace, kp_tree_event(tree, i)->name);
-        if (strncmp(name, "enumerate(DataLoader)#", 22) == 0) return name;
+        if (kp_kineto_is_loader(name)) return name;
     }
     return NULL;
 }
@@ -74,7 +74,6 @@ static const char *missing_of(const struct kp_kineto *trace, size_t steps)
 {
     const char *lost = kp_kineto_fact(trace, "kprof.lost");
     if (steps < STEPS_LEAST) return "fewer than two whole steps; record more with --schedule (KPROF_SCHEDULE)";
-    if (trace->torn) return "the file ends early";
     return lost && strcmp(lost, "0") != 0 ? "events were dropped; kprof report tells which" : NULL;
 }
 

@@ -29,7 +29,7 @@ static enum kp_step_part part_of(const struct kp_kineto *trace, const struct kp_
 {
     const char *name = kp_kineto_text(trace, e->name);
     if (e->kind == KP_KINETO_GPU) return gpu_part(kp_kineto_text(trace, e->cat), name);
-    if (e->kind == KP_KINETO_ANNOTATION && strncmp(name, "enumerate(DataLoader)#", 22) == 0) return KP_STEP_LOADING;
+    if (e->kind == KP_KINETO_ANNOTATION && kp_kineto_is_loader(name)) return KP_STEP_LOADING;
     return e->kind == KP_KINETO_OP && !has_gpu ? KP_STEP_COMPUTE : KP_STEP_IDLE;
 }
 

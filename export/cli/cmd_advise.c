@@ -52,6 +52,12 @@ static void advice_print(const struct kp_advice *a)
     else if (!a->count) printf("%s\n", verdict_of(a));
 }
 
+static void json_text(const char *text)
+{
+    if (text) kp_plain_json(stdout, text);
+    else fputs("null", stdout);
+}
+
 static void json_print(const struct kp_advice *a, const char *label)
 {
     fputs("{\"schema\":1,\"file\":", stdout);
@@ -60,15 +66,13 @@ static void json_print(const struct kp_advice *a, const char *label)
            a->step_ns / 1e6);
     for (int p = 0; p < KP_STEP_PARTS; p++) printf("%s\"%s\":%.6f", p ? "," : "", part_names[p], a->mean_ns[p] / 1e6);
     fputs("},\"missing\":", stdout);
-    if (a->missing) kp_plain_json(stdout, a->missing);
-    else fputs("null", stdout);
+    json_text(a->missing);
     fputs(",\"findings\":[", stdout);
     for (size_t i = 0; i < a->count; i++) {
         const struct kp_finding *f = &a->findings[i];
         printf("%s{\"id\":\"%s\",\"severity\":\"%s\",\"step_ms\":%.6f,\"share\":%.6f,\"steps\":%zu,\"where\":",
                i ? "," : "", f->id, f->is_critical ? "critical" : "warning", f->step_ns / 1e6, f->share, f->steps);
-        if (f->where) kp_plain_json(stdout, f->where);
-        else fputs("null", stdout);
+        json_text(f->where);
         fputs(",\"change\":", stdout);
         kp_plain_json(stdout, f->change);
         fputs("}", stdout);

@@ -93,18 +93,22 @@ static int option_find(const struct kp_opt *table, const char *name, size_t leng
     return KP_OPT_BAD;
 }
 
+bool kp_opt_is_nearer(const char *word, const char *name, unsigned *best)
+{
+    const unsigned far = kp_config_distance(word, name);
+    if (far >= *best || far * 2 > strlen(word)) return false;
+    *best = far;
+    return true;
+}
+
 /* Returns the flag that a misspelt word may mean: the nearest one, or one that begins with it. KP_OPT_BAD: none. */
 static int option_guess(const struct kp_opt *table, const char *word)
 {
     const size_t length = strlen(word);
     unsigned best = 4;
     int found = KP_OPT_BAD;
-    for (int i = 0; table[i].name; i++) {
-        const unsigned far = kp_config_distance(word, table[i].name);
-        if (far >= best || far * 2 > length) continue;
-        best = far;
-        found = i;
-    }
+    for (int i = 0; table[i].name; i++)
+        if (kp_opt_is_nearer(word, table[i].name, &best)) found = i;
     for (int i = 0; found < 0 && length >= 2 && table[i].name; i++)
         if (strncmp(table[i].name, word, length) == 0) found = i;
     return found;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum kp_kineto_kind {
     KP_KINETO_OTHER,
@@ -126,6 +127,13 @@ const char *kp_strings_get(const struct kp_strings *strings, uint32_t id);
 static inline const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id)
 {
     return kp_strings_get(trace->strings, id);
+}
+
+/* Is it the name of the range in which torch's DataLoader gives a batch? */
+static inline bool kp_kineto_is_loader(const char *name)
+{
+    static const char prefix[] = "enumerate(DataLoader)#";
+    return strncmp(name, prefix, sizeof prefix - 1) == 0;
 }
 
 /* Called before out of memory calls exit(), or NULL. */

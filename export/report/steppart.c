@@ -87,7 +87,7 @@ static enum kp_part text_part(struct part_finding *f, uint32_t text)
 
 static enum kp_part range_part(const char *name)
 {
-    if (starts(name, "enumerate(DataLoader)#")) return KP_PART_LOADING;
+    if (kp_kineto_is_loader(name)) return KP_PART_LOADING;
     if (starts(name, "Optimizer.")) return KP_PART_OPTIMIZER;
     return KP_PART_OTHER;
 }

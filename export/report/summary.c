@@ -30,7 +30,7 @@ static void shares_add(struct shares *s, const struct kp_tree *tree, const struc
     if (e->kind == KP_KINETO_GPU) kp_spans_add(&s->gpu, from, to);
     if (e->kind == KP_KINETO_OP || e->kind == KP_KINETO_RUNTIME) kp_spans_add(&s->busy, from, to);
     if (e->kind == KP_KINETO_RUNTIME && is_wait(name)) kp_spans_add(&s->waits, from, to);
-    if (e->kind == KP_KINETO_ANNOTATION && strncmp(name, "enumerate(DataLoader)#", 22) == 0) {
+    if (e->kind == KP_KINETO_ANNOTATION && kp_kineto_is_loader(name)) {
         kp_spans_add(&s->data, from, to);
         kp_spans_add(&s->busy, from, to);
     }
@@ -50,15 +50,13 @@ static void shares_measure(struct kp_summary *out, const struct shares *s, const
 static void shares_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct shares s = {0};
-    struct kp_spans steps = {0}, *const all[] = {&s.data, &s.busy, &s.waits, &s.gpu, &steps};
+    struct kp_spans *const all[] = {&s.data, &s.busy, &s.waits, &s.gpu};
     for (size_t i = 0; i < tree->count; i++) shares_add(&s, tree, &tree->nodes[i]);
-    for (size_t i = 0; i < chosen->step_count; i++)
-        kp_spans_add(&steps, chosen->steps[i].start_ns, chosen->steps[i].end_ns);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_settle(all[i]);
-    kp_spans_cut(&steps, &chosen->spans);
     out->wall_ns = kp_spans_length(&chosen->spans, NULL);
-    out->is_of_steps = steps.count && kp_spans_length(&steps, NULL) < out->wall_ns / 100 * STEPS_PERCENT;
-    shares_measure(out, &s, out->is_of_steps ? &steps : &chosen->spans);
+    const int64_t steps_ns = kp_spans_length(&chosen->in_steps, NULL);
+    out->is_of_steps = steps_ns && steps_ns < out->wall_ns / 100 * STEPS_PERCENT;
+    shares_measure(out, &s, out->is_of_steps ? &chosen->in_steps : &chosen->spans);
     out->has_gpu = s.gpu.count != 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_fini(all[i]);
 }

@@ -145,14 +145,15 @@ const char *kp_phase_name(const struct kp_trace *t)
 
 static void ours_write(struct kp_trace *t)
 {
+    const char *const phase = kp_phase_name(t);
     kp_json_lit(&t->json, "  \"kprof\": {\"version\": \"" KP_VERSION "\"");
     ours_string(t, "torch_version", "torch_version");
     ours_string(t, "step_source", "step_source");
     ours_string(t, "gpu_source", "gpu_source");
     ours_string(t, "schedule", "KPROF_SCHEDULE");
-    if (kp_phase_name(t)) {
+    if (phase) {
         kp_json_lit(&t->json, ", \"phase\": ");
-        kp_json_cstring(&t->json, kp_phase_name(t));
+        kp_json_cstring(&t->json, phase);
     }
     ours_string(t, "parent_pid", "parent_pid");
     ours_string(t, "symbols", "symbols");

@@ -6,13 +6,18 @@
 
 #define LOADER "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
+static void step_event(struct little *t, int step)
+{
+    char name[32];
+    snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
+    event(t, "user_annotation", name, 1, 100 * step, 100, "");
+}
+
 /* Steps of 100 us: the loader for `loading` us, then an op that ends with the step. */
 static void training_make(struct little *t, int steps, int loading)
 {
     for (int step = 0; step < steps; step++) {
-        char name[32];
-        snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
-        event(t, "user_annotation", name, 1, 100 * step, 100, "");
+        step_event(t, step);
         event(t, "user_annotation", LOADER, 1, 100 * step, loading, "");
         op(t, "aten::stack", 100 * step + 1, loading - 1);
         op(t, "aten::mm", 100 * step + loading, 100 - loading);
@@ -60,9 +65,7 @@ static void communication_beside_compute_costs_nothing(void **state)
 {
     struct little *t = *state;
     for (int step = 0; step < 3; step++) {
-        char name[32];
-        snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
-        event(t, "user_annotation", name, 1, 100 * step, 100, "");
+        step_event(t, step);
         event(t, "kernel", "gemm", 7, 100 * step, 60, "\"device\":0,\"stream\":7");
         event(t, "kernel", "ncclDevKernel_AllReduce", 8, 100 * step + 40, 50, "\"device\":0,\"stream\":8");
         event(t, "gpu_memcpy", "Memcpy HtoD", 9, 100 * step, 10, "\"device\":0,\"stream\":9");
@@ -80,9 +83,7 @@ static void a_step_of_few_ops_is_found_where_no_gpu_works(void **state)
 {
     struct little *t = *state;
     for (int step = 0; step < 3; step++) {
-        char name[32];
-        snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
-        event(t, "user_annotation", name, 1, 100 * step, 100, "");
+        step_event(t, step);
         op(t, "aten::mm", 100 * step + 10, 50);
     }
     const struct kp_advice a = advise(t);
