@@ -12,6 +12,7 @@
  * The schedule "none" has active 0, and every step is NONE: windows are opened by kprof_start, kprof ctl and
  * KPROF_SIGNAL alone.
  */
+#include "schedule/complain.h"
 #include "schedule/kp_schedule.h"
 
 #include <errno.h>
@@ -80,16 +81,9 @@ static bool number_take(const char **p, uint64_t *out)
     return *p > from;
 }
 
-/* Writes the phrase, with the first 40 bytes of the bad text and how a schedule is written. */
 static int complain(char *why, unsigned long why_bytes, const char *what, const char *at)
 {
-    char part[44];
-    size_t n = strcspn(at, ",");
-    if (n > 40) n = 40;
-    memcpy(part, at, n);
-    part[n] = 0;
-    kp_fmt(why, why_bytes, "%s '%s' (it is written wait=1,warmup=1,active=3,repeat=1)", what, part);
-    return -EINVAL;
+    return kp_complain_at(why, why_bytes, what, at, ",", "wait=1,warmup=1,active=3,repeat=1");
 }
 
 int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsigned long why_bytes)

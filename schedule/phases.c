@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "collector/base/kp_log.h"
+#include "schedule/complain.h"
 #include "schedule/kp_schedule.h"
 
 #include "collector/base/kp_poison.h"
@@ -27,13 +28,7 @@ static uint32_t depth;           /* may exceed DEEP_MAX: those are counted, not 
 
 static int complain(char *why, unsigned long why_bytes, const char *what, const char *at)
 {
-    char part[44];
-    size_t n = strcspn(at, ";");
-    if (n > 40) n = 40;
-    memcpy(part, at, n);
-    part[n] = 0;
-    kp_fmt(why, why_bytes, "%s '%s' (it is written train=wait=1,warmup=1,active=3;validate=active=2)", what, part);
-    return -EINVAL;
+    return kp_complain_at(why, why_bytes, what, at, ";", "train=wait=1,warmup=1,active=3;validate=active=2");
 }
 
 static bool is_name_letter(char c)

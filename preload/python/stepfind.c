@@ -159,11 +159,9 @@ static const char *glob_at(unsigned i, const struct kp_phasecall **phase)
 }
 
 /* An exact module name is looked up until it was found, since some loads are not seen (decisions/053). */
-static bool glob_look(unsigned i, const char *loaded)
+static bool glob_look(unsigned i, const char *glob, const struct kp_phasecall *phase, const char *loaded)
 {
     char name[NAME_BYTES];
-    const struct kp_phasecall *phase;
-    const char *const glob = glob_at(i, &phase);
     const size_t n = module_bytes(glob);
     if (kp_glob_matches(glob, n, loaded)) return module_visit(loaded, glob + n + 1, phase);
     if (found[i] || n >= sizeof name) return false;
@@ -173,14 +171,14 @@ static bool glob_look(unsigned i, const char *loaded)
 }
 
 /* All modules: for a glob of modules, once. */
-static bool all_look(unsigned i, const char *glob)
+static bool all_look(unsigned i, const char *glob, const struct kp_phasecall *phase)
 {
     bool is_found = false;
     void *modules = kp_python_api.sys_get("modules"), *items = modules ? kp_python_api.items(modules) : NULL;
     for (intptr_t at = 0, n = items ? kp_python_api.list_count(items) : 0; at < n; at++) {
         void *key = kp_python_api.tuple_item(kp_python_api.list_item(items, at), 0);
         const char *text = kp_python_at(key, 8) == kp_python_api.text_type ? kp_python_api.text_of(key) : NULL;
-        if (text && kp_glob_matches(glob, module_bytes(glob), text)) is_found |= glob_look(i, text);
+        if (text && kp_glob_matches(glob, module_bytes(glob), text)) is_found |= glob_look(i, glob, phase, text);
     }
     if (items) kp_python_api.drop(items);
     return is_found;
@@ -194,7 +192,7 @@ bool kp_stepfind_look(const char *loaded)
     bool is_found = false;
     kp_python_api.error_take(&error[0], &error[1], &error[2]);
     for (unsigned i = 0; i < GLOBS_MAX && (glob = glob_at(i, &phase)); i++) {
-        if (!(*loaded ? glob_look(i, loaded) : all_look(i, glob))) continue;
+        if (!(*loaded ? glob_look(i, glob, phase, loaded) : all_look(i, glob, phase))) continue;
         found[i] = is_found = true;
     }
     kp_python_api.forget_error();

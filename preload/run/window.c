@@ -416,47 +416,37 @@ static bool phase_turn(uint32_t to, uint64_t now)
     return started;
 }
 
-/* After a change of phase, on the thread that made it: the step that goes on there begins a range. */
-static void phase_settle(struct kp_thread *thread, uint64_t step, uint64_t begin, uint32_t timeout_ms)
-{
-    settle_and_begin_step(thread, step, begin, timeout_ms);
-    kp_writer_wake();
-    kp_ticker_wake();
-}
-
+/* Gives the lock. After a change of phase the step that goes on there begins a range, on the thread that made it. */
 static void phase_change(struct kp_thread *thread, struct held *held, uint32_t to)
 {
     const bool has_turned = phase_turn(to, kp_ticks());
     const uint64_t step = step_number, begin = current.begin;
     lock_give(held);
-    if (has_turned) phase_settle(thread, step, begin, SETTLE_MS);
+    if (!has_turned) return;
+    settle_and_begin_step(thread, step, begin, SETTLE_MS);
+    kp_writer_wake();
+    kp_ticker_wake();
 }
 
 void kp_window_phase_set(struct kp_thread *thread, uint32_t to)
 {
-    const int kept = errno;
     struct held held;
     lock_take(&held);
     phase_change(thread, &held, kp_phases_set(to));
-    errno = kept;
 }
 
 void kp_window_phase_begin(struct kp_thread *thread, uint32_t to, uint32_t *depth)
 {
-    const int kept = errno;
     struct held held;
     lock_take(&held);
     phase_change(thread, &held, kp_phases_begin(to, depth));
-    errno = kept;
 }
 
 void kp_window_phase_end(struct kp_thread *thread, uint32_t depth)
 {
-    const int kept = errno;
     struct held held;
     lock_take(&held);
     phase_change(thread, &held, kp_phases_end(depth));
-    errno = kept;
 }
 
 /* True when nothing changed since the last full begin_run: a fast path for kprof_range_push. */

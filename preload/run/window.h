@@ -35,7 +35,7 @@ struct kp_thread;
 void kp_window_step(struct kp_thread *thread, uint64_t now_ticks);
 /*
  * The program enters or leaves a phase of KPROF_PHASES. Set: by its name; KP_PHASE_NONE takes that back. Begin and end:
- * one that was found, inside the last one. Not hot. The thread is as in kp_window_step.
+ * one that was found, inside the last one. Not hot. The thread is as in kp_window_step; the caller keeps errno.
  */
 void kp_window_phase_set(struct kp_thread *thread, uint32_t phase);
 void kp_window_phase_begin(struct kp_thread *thread, uint32_t phase, uint32_t *depth);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/* complain.h - what is wrong with a part of a setting, as a phrase for the log */
+#ifndef KP_COMPLAIN_H
+#define KP_COMPLAIN_H
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_log.h"
+
+/* Writes what is wrong, the first 40 bytes of the bad text up to `stop`, and how the setting is written. -EINVAL. */
+static inline int kp_complain_at(char *why, unsigned long why_bytes, const char *what, const char *at, const char *stop,
+                                 const char *written)
+{
+    char part[44];
+    size_t n = strcspn(at, stop);
+    if (n > 40) n = 40;
+    memcpy(part, at, n);
+    part[n] = 0;
+    kp_fmt(why, why_bytes, "%s '%s' (it is written %s)", what, part, written);
+    return -EINVAL;
+}
+
+#endif
