@@ -17,7 +17,7 @@ import functools
 import json
 import pathlib
 
-__all__ = ["is_recording_possible", "library", "metadata", "range", "start", "step", "step_num", "stop", "toggle"]
+__all__ = ["is_recording_possible", "library", "metadata", "phase", "range", "start", "step", "step_num", "stop", "toggle"]
 
 
 @functools.lru_cache(maxsize=None)

@@ -3,10 +3,13 @@
 
 With `byhand` a callback holds a torch.profiler for each phase.
 """
+import contextlib
 import sys
 
 import torch
 import transformers
+
+from phases import ByHand
 
 SCHEDULES = {"train": {"skip_first": 4, "wait": 1, "warmup": 1, "active": 2, "repeat": 1},
              "evaluate": {"wait": 1, "warmup": 1, "active": 2, "repeat": 1},
@@ -34,65 +37,42 @@ class Model(torch.nn.Module):
         return {"loss": torch.nn.functional.mse_loss(out, labels), "logits": out}
 
 
-class ByHand(transformers.TrainerCallback):
-    """One profiler is open at a time: that of training is closed and opened around an evaluation."""
+class InCallbacks(ByHand, transformers.TrainerCallback):
+    inside = None
 
-    def __init__(self, folder):
-        self.folder, self.counts, self.open = folder, dict.fromkeys(SCHEDULES, 0), None
-
-    def begin(self, name):
-        plan = torch.profiler.schedule(**SCHEDULES[name])
-        self.name = name
-        self.profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU],
-                                               schedule=lambda _: plan(self.counts[name]), on_trace_ready=self.write)
-        self.profiler.step_num = self.counts[name]
-        self.profiler.__enter__()
-
-    def end(self):
-        self.profiler.__exit__(None, None, None)
-
-    def write(self, profiler):
-        profiler.export_chrome_trace(f"{self.folder}/{self.name}.{profiler.step_num}.json")
-
-    def step(self):
-        self.counts[self.name] += 1
-        self.profiler.step()
+    @contextlib.contextmanager
+    def phase(self, name):
+        """One profiler is open at a time: that of training is closed and opened around an evaluation."""
+        outer, self.inside = self.inside, name
+        if outer:
+            self.leave()
+        self.enter(name)
+        yield
+        self.leave()
+        if outer:
+            self.enter(outer)
+        self.inside = outer
 
     def on_step_end(self, *_, **__):
         self.step()
 
-    def on_prediction_step(self, *_, **__):
-        self.step()
-
-
-def in_phase(profilers, name, call, *args, **keywords):
-    outer = getattr(profilers, "name", None) if profilers and profilers.open else None
-    if outer:
-        profilers.end()
-    if profilers:
-        profilers.begin(name)
-        profilers.open = True
-    result = call(*args, **keywords)
-    if profilers:
-        profilers.end()
-        profilers.open = False
-    if outer:
-        profilers.begin(outer)
-        profilers.open = True
-    return result
+    on_prediction_step = on_step_end
 
 
 class Trainer(transformers.Trainer):
-    profilers = None
+    phase = staticmethod(contextlib.nullcontext)
 
     def train(self):
-        return in_phase(self.profilers, "train", super().train)
+        with self.phase("train"):
+            return super().train()
 
     def evaluate(self, *args, **keywords):
-        return in_phase(self.profilers, "evaluate", super().evaluate, *args, **keywords)
+        with self.phase("evaluate"):
+            return super().evaluate(*args, **keywords)
 
     def predict(self, *args, **keywords):
-        return in_phase(self.profilers, "predict", super().predict, *args, **keywords)
+        with self.phase("predict"):
+            return super().predict(*args, **keywords)
 
 
 def main():
@@ -103,8 +83,9 @@ def main():
                                               disable_tqdm=True, use_cpu=True, dataloader_pin_memory=False)
     trainer = Trainer(model=Model(), args=settings, train_dataset=Rows(24), eval_dataset=Rows(16))
     if "byhand" in sys.argv:
-        trainer.profilers = ByHand(folder)
-        trainer.add_callback(trainer.profilers)
+        profilers = InCallbacks(folder, SCHEDULES)
+        trainer.phase = profilers.phase
+        trainer.add_callback(profilers)
     trainer.train()
     trainer.predict(Rows(16))
 

@@ -17,12 +17,12 @@ STEPS = {"train": 5, "validate": 4}
 class ByHand:
     """torch.profiler, begun and ended with its phase: only one may be open at a time."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        self.counts = dict.fromkeys(SCHEDULES, 0)
+    def __init__(self, folder, schedules):
+        self.folder, self.schedules = folder, schedules
+        self.counts = dict.fromkeys(schedules, 0)
 
     def enter(self, name):
-        plan = torch.profiler.schedule(**SCHEDULES[name])
+        plan = torch.profiler.schedule(**self.schedules[name])
         self.name = name
         self.profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU],
                                                schedule=lambda _: plan(self.counts[name]), on_trace_ready=self.write)
@@ -56,7 +56,7 @@ class Named:
 
 def main():
     torch.manual_seed(0)
-    phases = ByHand(sys.argv[1]) if sys.argv[1:] else Named()
+    phases = ByHand(sys.argv[1], SCHEDULES) if sys.argv[1:] else Named()
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
     optimizer = torch.optim.Adam(model.parameters())
     batches = {name: DataLoader(TensorDataset(torch.randn(4 * count, 8)), batch_size=4) for name, count in STEPS.items()}
