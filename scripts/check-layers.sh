@@ -39,7 +39,8 @@ may_see() { # room -> the rooms it may include besides itself
     incommand) echo "report export base" ;;
     trace) echo "gpu heap names out extras export read format base" ;;
     advise) echo "report base" ;;
-    cli) echo "advise memory report names export schedule read format base" ;;
+    diff) echo "advise report base" ;;
+    cli) echo "diff advise memory report names export schedule read format base" ;;
     hook) echo "preload record format base" ;; # of preload only guard.h and run.h
     unwind) echo "record format base" ;;
     preload_*) echo "preload hook unwind record schedule format base" ;;
@@ -59,6 +60,7 @@ is_door() { # room, header
     gpu) [[ $2 == export/gpu/gpu.h || $2 == export/gpu/collectives.h ]] ;;
     heap) [ "$2" = export/heap/allocations.h ] ;;
     advise) [ "$2" = export/advise/advise.h ] ;;
+    diff) [ "$2" = export/diff/diff.h ] ;;
     extras) [ "$2" = export/extras/extras.h ] ;;
     memory) [ "$2" = export/report/memory/memblocks.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;

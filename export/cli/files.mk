@@ -14,6 +14,7 @@ SRC_cli := \
     export/cli/cmd_advise.c \
     export/cli/cmd_config.c \
     export/cli/cmd_ctl.c \
+    export/cli/cmd_diff.c \
     export/cli/cmd_doctor.c \
     export/cli/cmd_events.c \
     export/cli/cmd_export.c \

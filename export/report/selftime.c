@@ -3,6 +3,7 @@
 #include "export/report/selftime.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "export/report/keyindex.h"
 
@@ -13,8 +14,8 @@ struct self_lane {
 };
 struct dividing {
     const struct kp_tree *tree;
-    const struct kp_spans *inside;
-    int64_t *out;
+    kp_selftime_fn give;
+    void *context;
     struct kp_keyindex threads;
     struct self_lane *lanes; /* by number in `threads` */
     size_t capacity;
@@ -36,7 +37,7 @@ static void time_give(struct dividing *d, struct self_lane *lane, uint32_t node,
 {
     if (to_ns <= lane->since_ns) return;
     if (d->tree->nodes[node].removed) node = (uint32_t)d->tree->nodes[node].parent;
-    d->out[node] += kp_spans_between(d->inside, lane->since_ns, to_ns);
+    d->give(d->context, node, lane->since_ns, to_ns);
     lane->since_ns = to_ns;
 }
 
@@ -52,12 +53,11 @@ static void lane_advance(struct dividing *d, struct self_lane *lane, int64_t at_
     else lane->since_ns = at_ns;
 }
 
-void kp_selftime(const struct kp_tree *tree, const struct kp_spans *inside, int64_t *out)
+void kp_selftime_each(const struct kp_tree *tree, kp_selftime_fn give, void *context)
 {
-    struct dividing d = {.tree = tree, .inside = inside, .out = out};
+    struct dividing d = {.tree = tree, .give = give, .context = context};
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
-        out[i] = 0;
         if (node->on_device || node->is_async) continue;
         struct self_lane *lane = lane_get(&d, &tree->trace->events[node->event]);
         lane_advance(&d, lane, node->start_ns);
@@ -70,4 +70,22 @@ void kp_selftime(const struct kp_tree *tree, const struct kp_spans *inside, int6
     }
     free(d.lanes);
     kp_keyindex_fini(&d.threads);
+}
+
+struct summing {
+    const struct kp_spans *inside;
+    int64_t *out;
+};
+
+static void time_sum(void *context, size_t node, int64_t from_ns, int64_t to_ns)
+{
+    const struct summing *s = context;
+    s->out[node] += kp_spans_between(s->inside, from_ns, to_ns);
+}
+
+void kp_selftime(const struct kp_tree *tree, const struct kp_spans *inside, int64_t *out)
+{
+    struct summing s = {inside, out};
+    if (tree->count) memset(out, 0, tree->count * sizeof *out);
+    kp_selftime_each(tree, time_sum, &s);
 }

@@ -13,4 +13,8 @@
  */
 void kp_selftime(const struct kp_tree *tree, const struct kp_spans *inside, int64_t *out);
 
+/* Gives every piece of a thread's time with the node that it belongs to, by the same rule, by time in each thread. */
+typedef void (*kp_selftime_fn)(void *context, size_t node, int64_t from_ns, int64_t to_ns);
+void kp_selftime_each(const struct kp_tree *tree, kp_selftime_fn give, void *context);
+
 #endif

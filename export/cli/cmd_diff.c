@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cmd_diff.c - `kprof diff`: two runs of a program, and what changed beyond the noise between steps */
+#include "export/cli/cli.h"
+
+#include <stdlib.h>
+
+#include "export/cli/trace_source.h"
+#include "export/diff/diff.h"
+
+enum { KP_EXIT_SLOWER = 3, ROWS_DEFAULT = 12 };
+
+struct diff_command {
+    struct kp_diff diff;
+    struct kp_diff_show show;
+    struct kp_choice choice;
+    int side;
+    long most;
+    double fail_above; /* percent, or less than 0 */
+    bool json;
+};
+
+enum option_id { VS, JSON, ROWS, ALL, STEP, WITHIN, FAIL_ABOVE };
+static const struct kp_opt flags[] = {
+    [VS] = {"vs", 0, KP_OPT_FLAG, NULL, "ends the files of A; those of B follow. Two paths need no --vs"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "every row as one line of JSON"},
+    [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "so many rows of each table; default 12, 0: all"},
+    [ALL] = {"all", 0, KP_OPT_FLAG, NULL, "also rows that changed less than the noise"},
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "only ProfilerStep#A to #B of both sides; A alone: one step"},
+    [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
+                "only while a range, op or Python function of that name (or glob) runs"},
+    [FAIL_ABOVE] = {"fail-above", 0, KP_OPT_VALUE, "PCT",
+                    "exit 3 if a step of B takes more than PCT percent longer, beyond the noise"},
+    {0}};
+
+static const char examples[] = "\nexamples:\n  kprof diff before after --fail-above 5\n"
+                               "  kprof diff before/*.gz --vs after/*.gz --json";
+
+static int percent_set(struct diff_command *c, const char *text)
+{
+    char *end;
+    c->fail_above = strtod(text, &end);
+    if (end != text && !*end && c->fail_above >= 0) return 0;
+    return kp_cli_misuse("diff", "--fail-above is a percentage from 0 on, not %s", text);
+}
+
+static int option_take(struct diff_command *c, int id, const char *value)
+{
+    switch (id) {
+    case JSON: c->json = true; return 0;
+    case ROWS:
+        if (kp_opt_number(value, 0, &c->most)) return 0;
+        return kp_cli_misuse("diff", "-n is a number from 0 on, not %s", value);
+    case ALL: c->show.has_all = true; return 0;
+    case STEP:
+        if (kp_opt_steps(value, &c->choice.first_step, &c->choice.last_step)) return 0;
+        return kp_cli_misuse("diff", "--step is A or A-B, not %s", value);
+    case WITHIN: c->choice.within = value; return 0;
+    case FAIL_ABOVE: return percent_set(c, value);
+    default: return KP_EXIT_USAGE;
+    }
+}
+
+static int tree_add(struct diff_command *c, struct kp_tree *tree, const char *label)
+{
+    struct kp_chosen chosen;
+    char why[512];
+    if (tree->trace->has_stacks) kp_tree_fill_stacks(tree, tree->trace->is_ours);
+    kp_tree_set_forward_stacks(tree);
+    const int rc = kp_chosen_make(&chosen, tree, &c->choice, why, sizeof why);
+    if (rc == 0) kp_diff_add(&c->diff, c->side, tree, &chosen, label);
+    kp_chosen_fini(&chosen);
+    return rc ? kp_cli_fail("diff", "%s: %s", label, why) : KP_EXIT_DONE;
+}
+
+static int trace_take(void *context, const struct kp_trace_source *source, bool several)
+{
+    struct diff_command *c = context;
+    struct kp_kineto *trace;
+    struct kp_tree tree;
+    char why[512];
+    (void)several;
+    int rc = kp_trace_source_read(source, &trace, why, sizeof why);
+    if (rc || kp_tree_build(&tree, trace) < 0) {
+        kp_kineto_close(trace);
+        return kp_cli_fail("diff", "%s%s", rc ? why : source->label, rc ? "" : ": too many events");
+    }
+    rc = tree_add(c, &tree, source->label);
+    kp_tree_fini(&tree);
+    kp_kineto_close(trace);
+    return rc;
+}
+
+/* The exit code that --fail-above asks for. What cannot be told from noise fails, too. */
+static int verdict_of(const struct diff_command *c)
+{
+    const int verdict = c->diff.step.verdict;
+    if (c->fail_above < 0 || kp_diff_percent(&c->diff) <= c->fail_above) return KP_EXIT_DONE;
+    return verdict == KP_DIFF_MORE || verdict == KP_DIFF_UNKNOWN ? KP_EXIT_SLOWER : KP_EXIT_DONE;
+}
+
+static int diff_run(struct diff_command *c, char **paths, int first_of_b, int count)
+{
+    kp_diff_open(&c->diff);
+    int rc = kp_input_each("diff", paths, first_of_b, NULL, trace_take, c);
+    c->side = KP_DIFF_B;
+    if (rc == KP_EXIT_DONE) rc = kp_input_each("diff", paths + first_of_b, count - first_of_b, NULL, trace_take, c);
+    if (rc == KP_EXIT_DONE) {
+        kp_diff_settle(&c->diff);
+        c->show.most = (size_t)c->most;
+        if (c->json) kp_diff_json(stdout, &c->diff);
+        else kp_diff_print(stdout, &c->diff, &c->show);
+        rc = verdict_of(c);
+    }
+    kp_diff_close(&c->diff);
+    return rc;
+}
+
+int kp_cmd_diff(int argc, char **argv)
+{
+    struct kp_opt_scan scan = {.command = "diff", .table = flags, .argc = argc, .argv = argv, .at = 1};
+    struct diff_command c = {
+        .choice = {.first_step = -1, .last_step = -1}, .most = ROWS_DEFAULT, .fail_above = -1, .side = KP_DIFF_A};
+    const char *value;
+    int count = 0, first_of_b = -1, i;
+    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+        if (i == KP_OPT_HELP) return kp_cli_help("diff", flags), puts(examples), KP_EXIT_DONE;
+        if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
+        else if (i == VS) first_of_b = count;
+        else if (i < 0 || option_take(&c, i, value)) return KP_EXIT_USAGE;
+    }
+    if (first_of_b < 0 && count == 2) first_of_b = 1;
+    if (first_of_b < 0) return kp_cli_misuse("diff", "two paths are needed, or the files of A, --vs, and those of B");
+    if (!first_of_b || first_of_b == count) return kp_cli_misuse("diff", "%s has no file", first_of_b ? "B" : "A");
+    return diff_run(&c, argv, first_of_b, count);
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * diff.c - compares two sets of samples: medians, with the spread between steps as the yardstick (decisions/066)
+ *
+ * The spread of a side is its median absolute deviation, scaled to a normal distribution's sigma. Few samples understate
+ * it, so it is widened by the factors of Croux and Rousseeuw. A change is real beyond twice both spreads together, and
+ * beyond a thousandth of a step.
+ */
+#include "export/diff/diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES_LEAST = 3 };
+#define NOISE_SPREADS 2.0
+#define NOISE_OF_STEP 0.001
+#define NORMAL_SIGMA 1.4826
+
+void kp_diff_open(struct kp_diff *d) { *d = (struct kp_diff){.strings = kp_strings_open()}; }
+
+static void row_fini(struct kp_diff_row *row)
+{
+    for (int side = 0; side < KP_DIFF_SIDES; side++) free(row->values[side]);
+}
+
+void kp_diff_close(struct kp_diff *d)
+{
+    for (size_t i = 0; i < d->count; i++) row_fini(&d->rows[i]);
+    row_fini(&d->step);
+    for (int side = 0; side < KP_DIFF_SIDES; side++) free(d->sides[side].files);
+    free(d->rows);
+    kp_keyindex_fini(&d->keys);
+    kp_strings_close(d->strings);
+    *d = (struct kp_diff){0};
+}
+
+struct kp_diff_row *kp_diff_row_get(struct kp_diff *d, int group, uint32_t name)
+{
+    const size_t at = kp_keyindex_get(&d->keys, (uint64_t)name | (uint64_t)group << 32);
+    if (at == d->count) {
+        d->rows = kp_kineto_grow(d->rows, &d->capacity, d->count + 1, sizeof *d->rows);
+        d->rows[d->count++] = (struct kp_diff_row){.name = name, .group = (uint8_t)group};
+    }
+    return &d->rows[at];
+}
+
+/* Samples that the row has no part in are 0. */
+static void row_fill(struct kp_diff_row *row, int side, size_t samples)
+{
+    row->values[side] = kp_kineto_grow(row->values[side], &row->capacity[side], samples, sizeof(double));
+    while (row->filled[side] < samples) row->values[side][row->filled[side]++] = 0;
+}
+
+void kp_diff_sample_add(struct kp_diff_row *row, int side, size_t sample, double value)
+{
+    if (sample >= row->filled[side]) row_fill(row, side, sample + 1);
+    row->values[side][sample] += value;
+}
+
+/* ---- middle and spread ---- */
+
+static int value_order(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *values, size_t count)
+{
+    if (!count) return 0;
+    qsort(values, count, sizeof *values, value_order);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static double few_factor(size_t count)
+{
+    static const double factors[] = {1, 1, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
+    return count < sizeof factors / sizeof *factors ? factors[count] : (double)count / ((double)count - 0.8);
+}
+
+static void side_measure(struct kp_diff_row *row, int side, size_t samples, double *scratch)
+{
+    row_fill(row, side, samples);
+    if (samples) memcpy(scratch, row->values[side], samples * sizeof *scratch);
+    const double middle = row->middle[side] = median_of(scratch, samples);
+    for (size_t i = 0; i < samples; i++) scratch[i] = fabs(scratch[i] - middle);
+    row->spread[side] = NORMAL_SIGMA * few_factor(samples) * median_of(scratch, samples);
+    if (samples) row->count[side] /= (double)samples;
+}
+
+static bool is_absent(const struct kp_diff_row *row, int side) { return !(row->count[side] > 0); }
+
+static uint8_t verdict_of(const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    const bool is_counted = row->group != KP_DIFF_PARTS && row->group != KP_DIFF_MEMORY;
+    if (is_counted && is_absent(row, KP_DIFF_A) && !is_absent(row, KP_DIFF_B)) return KP_DIFF_APPEARED;
+    if (is_counted && is_absent(row, KP_DIFF_B) && !is_absent(row, KP_DIFF_A)) return KP_DIFF_WENT;
+    for (int side = 0; side < KP_DIFF_SIDES; side++)
+        if (d->sides[side].samples < SAMPLES_LEAST) return KP_DIFF_UNKNOWN;
+    if (fabs(row->change) <= row->noise) return KP_DIFF_NOISE;
+    return row->change > 0 ? KP_DIFF_MORE : KP_DIFF_LESS;
+}
+
+static void row_measure(const struct kp_diff *d, struct kp_diff_row *row, double *scratch)
+{
+    for (int side = 0; side < KP_DIFF_SIDES; side++) side_measure(row, side, d->sides[side].samples, scratch);
+    row->change = row->middle[KP_DIFF_B] - row->middle[KP_DIFF_A];
+    row->noise = NOISE_SPREADS * hypot(row->spread[KP_DIFF_A], row->spread[KP_DIFF_B]);
+    if (!kp_diff_is_bytes(row->group)) row->noise = fmax(row->noise, NOISE_OF_STEP * d->step.middle[KP_DIFF_A]);
+    row->verdict = verdict_of(d, row);
+}
+
+/* ---- order ---- */
+
+static int row_order(const void *a, const void *b, void *context)
+{
+    const struct kp_diff_row *x = a, *y = b;
+    const struct kp_diff *d = context;
+    if (x->group != y->group) return x->group < y->group ? -1 : 1;
+    const double i = fabs(x->change), j = fabs(y->change);
+    if (i < j || i > j) return i > j ? -1 : 1;
+    return strcmp(kp_strings_get(d->strings, x->name), kp_strings_get(d->strings, y->name));
+}
+
+void kp_diff_settle(struct kp_diff *d)
+{
+    size_t most = 1, capacity = 0;
+    for (int side = 0; side < KP_DIFF_SIDES; side++)
+        if (d->sides[side].samples > most) most = d->sides[side].samples;
+    double *scratch = kp_kineto_grow(NULL, &capacity, most, sizeof *scratch);
+    row_measure(d, &d->step, scratch); /* first: rows ask for its length */
+    for (size_t i = 0; i < d->count; i++) row_measure(d, &d->rows[i], scratch);
+    free(scratch);
+    if (d->count) qsort_r(d->rows, d->count, sizeof *d->rows, row_order, d);
+    kp_keyindex_fini(&d->keys); /* rows have moved */
+    for (size_t group = 0, i = 0; group <= KP_DIFF_GROUPS; group++) {
+        while (i < d->count && d->rows[i].group < group) i++;
+        d->group_from[group] = i;
+    }
+}
+
+double kp_diff_percent(const struct kp_diff *d)
+{
+    return d->step.middle[KP_DIFF_A] > 0 ? 100 * d->step.change / d->step.middle[KP_DIFF_A] : 0;
+}
+
+double kp_diff_share(const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    return kp_diff_is_bytes(row->group) || fabs(d->step.change) <= 0 ? 0 : row->change / d->step.change;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * diff.h - two runs of a program, step beside step: what changed by more than steps differ among themselves
+ *
+ * Each side is any number of traces. Each step of them is a sample of every row. A trace without steps is one sample.
+ */
+#ifndef KP_DIFF_H
+#define KP_DIFF_H
+
+#include <stdio.h>
+
+#include "export/report/chosen.h"
+#include "export/report/keyindex.h"
+
+enum { KP_DIFF_A, KP_DIFF_B, KP_DIFF_SIDES };
+
+enum kp_diff_group {
+    KP_DIFF_PARTS,      /* of a step, as `kprof advise` divides it */
+    KP_DIFF_OPS,        /* self time on the host */
+    KP_DIFF_GPU_OPS,    /* time of the kernels that an op launched */
+    KP_DIFF_KERNELS,    /* device work by name */
+    KP_DIFF_MODULES,    /* self time by nn.Module, of the GPU where one works */
+    KP_DIFF_MEMORY,     /* bytes: the peak of each device, and what is allocated */
+    KP_DIFF_OPS_MEMORY, /* bytes that an op allocates less those it frees */
+    KP_DIFF_GROUPS
+};
+enum kp_diff_verdict {
+    KP_DIFF_NOISE,    /* steps of one side differ as much */
+    KP_DIFF_MORE,     /* B has more than A, beyond the noise */
+    KP_DIFF_LESS,     /* B has less */
+    KP_DIFF_APPEARED, /* only B has it */
+    KP_DIFF_WENT,     /* only A has it */
+    KP_DIFF_UNKNOWN,  /* too few steps to know the noise */
+};
+
+struct kp_diff_row {
+    double *values[KP_DIFF_SIDES]; /* by sample; ns or bytes */
+    size_t capacity[KP_DIFF_SIDES], filled[KP_DIFF_SIDES];
+    double count[KP_DIFF_SIDES];                 /* events; after kp_diff_settle for each sample */
+    double middle[KP_DIFF_SIDES];                /* the median of the samples */
+    double spread[KP_DIFF_SIDES], change, noise; /* change: of the medians. noise: what it must exceed */
+    uint32_t name;
+    uint8_t group, verdict;
+};
+
+/* What the head says of a side. Texts are ids of kp_diff.strings, 0: unknown. */
+struct kp_diff_side {
+    uint32_t program, torch, host;
+    uint32_t *files;
+    size_t file_count, file_capacity;
+    size_t samples; /* steps, or traces without */
+    bool has_steps, has_steps_missing, has_gpu, has_memory, has_modules;
+    uint64_t lost;
+};
+struct kp_diff {
+    struct kp_diff_side sides[KP_DIFF_SIDES];
+    struct kp_strings *strings;
+    struct kp_keyindex keys; /* (name, group): the row's number */
+    struct kp_diff_row *rows;
+    size_t count, capacity;
+    struct kp_diff_row step;               /* the length of a step */
+    size_t group_from[KP_DIFF_GROUPS + 1]; /* once settled: rows by group, the largest change first */
+};
+struct kp_diff_show {
+    size_t most;  /* rows of a table, 0: all */
+    bool has_all; /* also rows within the noise */
+};
+
+void kp_diff_open(struct kp_diff *d);
+void kp_diff_close(struct kp_diff *d);
+/* diffgather.c: adds a trace to a side */
+void kp_diff_add(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                 const char *label);
+void kp_diff_settle(struct kp_diff *d); /* after the last trace */
+/* The change of the step in percent of A's, 0 if A has no time. */
+double kp_diff_percent(const struct kp_diff *d);
+/* The row's part of the change of the step, or 0 where the step did not change. Of bytes 0. */
+double kp_diff_share(const struct kp_diff *d, const struct kp_diff_row *row);
+static inline bool kp_diff_is_bytes(int group) { return group >= KP_DIFF_MEMORY; }
+const char *kp_diff_group_key(int group);
+const char *kp_diff_verdict_text(const struct kp_diff_row *row);
+
+void kp_diff_print(FILE *out, const struct kp_diff *d, const struct kp_diff_show *show);
+void kp_diff_json(FILE *out, const struct kp_diff *d); /* one object, one line, every row */
+
+/* --- for this room --- */
+
+struct kp_diff_row *kp_diff_row_get(struct kp_diff *d, int group, uint32_t name);
+void kp_diff_sample_add(struct kp_diff_row *row, int side, size_t sample, double value);
+/* diffnames.c: what differs from run to run and is no name is left out: line numbers, addresses, numbers of steps. */
+uint32_t kp_diff_name(struct kp_strings *strings, const char *name);
+
+#endif

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+/* diffgather.c - adds a trace to a side of a comparison: each step becomes a sample of every row */
+#include "export/diff/diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/advise/advise.h"
+#include "export/report/ownline.h"
+#include "export/report/selftime.h"
+
+struct gathering {
+    struct kp_diff *d;
+    int side;
+    const struct kp_tree *tree;
+    const struct kp_chosen *chosen;
+    const struct kp_step *steps; /* what samples are: the chosen steps, or all that was chosen */
+    size_t step_count;
+    size_t from;     /* the first step's sample */
+    uint32_t *names; /* by the trace's string id: the name in the comparison + 1 */
+    size_t name_capacity, name_count;
+    struct kp_ownlines modules;
+    bool has_gpu;
+};
+
+static uint32_t name_of(struct gathering *g, uint32_t id)
+{
+    if (id >= g->name_count) {
+        g->names = kp_kineto_grow(g->names, &g->name_capacity, (size_t)id + 1, sizeof *g->names);
+        memset(g->names + g->name_count, 0, (g->name_capacity - g->name_count) * sizeof *g->names);
+        g->name_count = g->name_capacity;
+    }
+    if (!g->names[id]) g->names[id] = kp_diff_name(g->d->strings, kp_kineto_text(g->tree->trace, id)) + 1;
+    return g->names[id] - 1;
+}
+
+/* The first step that ends after a time. */
+static size_t step_after(const struct gathering *g, int64_t at_ns)
+{
+    size_t low = 0, high = g->step_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (g->steps[middle].end_ns > at_ns) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+/* The step in which a time lies. False: in none. */
+static bool step_at(const struct gathering *g, int64_t at_ns, size_t *step)
+{
+    *step = step_after(g, at_ns);
+    return *step < g->step_count && g->steps[*step].start_ns <= at_ns && kp_spans_has(&g->chosen->spans, at_ns);
+}
+
+static void sample_add(struct gathering *g, int group, uint32_t name, size_t step, double value)
+{
+    kp_diff_sample_add(kp_diff_row_get(g->d, group, name), g->side, g->from + step, value);
+}
+
+static void count_add(struct gathering *g, int group, uint32_t name)
+{
+    kp_diff_row_get(g->d, group, name)->count[g->side]++;
+}
+
+/* ---- nodes ---- */
+
+static uint32_t module_of(struct gathering *g, const struct kp_node *node)
+{
+    const uint32_t stack = node->stack ? node->stack : g->tree->trace->events[node->event].stack;
+    return kp_ownline_modules(&g->modules, g->tree->trace, stack);
+}
+
+static void module_add(struct gathering *g, const struct kp_node *node, size_t step, double ns)
+{
+    const uint32_t module = module_of(g, node);
+    if (!module) return;
+    sample_add(g, KP_DIFF_MODULES, name_of(g, module), step, ns);
+    g->d->sides[g->side].has_modules = true;
+}
+
+/* A piece of a thread's time goes to the steps that it lies in. */
+static void piece_take(void *context, size_t at, int64_t from_ns, int64_t to_ns)
+{
+    struct gathering *g = context;
+    const struct kp_node *node = &g->tree->nodes[at];
+    for (size_t i = step_after(g, from_ns); i < g->step_count && g->steps[i].start_ns < to_ns; i++) {
+        const int64_t start = from_ns > g->steps[i].start_ns ? from_ns : g->steps[i].start_ns;
+        const int64_t end = to_ns < g->steps[i].end_ns ? to_ns : g->steps[i].end_ns;
+        const double ns = (double)kp_spans_between(&g->chosen->spans, start, end);
+        sample_add(g, KP_DIFF_OPS, name_of(g, node->name), i, ns);
+        if (!g->has_gpu) module_add(g, node, i, ns);
+    }
+}
+
+static void device_node_add(struct gathering *g, const struct kp_node *node, size_t step)
+{
+    if (g->tree->trace->events[node->event].kind != KP_KINETO_GPU) return;
+    const uint32_t name = name_of(g, node->name);
+    sample_add(g, KP_DIFF_KERNELS, name, step, (double)(node->end_ns - node->start_ns));
+    count_add(g, KP_DIFF_KERNELS, name);
+}
+
+static void host_node_add(struct gathering *g, size_t at, size_t step)
+{
+    const struct kp_node *node = &g->tree->nodes[at];
+    const uint32_t name = name_of(g, node->name);
+    struct kp_values values;
+    if (!node->is_async) count_add(g, KP_DIFF_OPS, name);
+    kp_tree_values(g->tree, at, &values);
+    const int64_t bytes = values.self_cpu_bytes + values.self_device_bytes;
+    if (values.self_device > 0) {
+        sample_add(g, KP_DIFF_GPU_OPS, name, step, values.self_device * 1e3);
+        count_add(g, KP_DIFF_GPU_OPS, name);
+        module_add(g, node, step, values.self_device * 1e3);
+    }
+    if (bytes) {
+        sample_add(g, KP_DIFF_OPS_MEMORY, name, step, (double)bytes);
+        count_add(g, KP_DIFF_OPS_MEMORY, name);
+    }
+}
+
+static void nodes_add(struct gathering *g)
+{
+    for (size_t i = 0, step; i < g->tree->count; i++) {
+        const struct kp_node *node = &g->tree->nodes[i];
+        if (node->removed || !step_at(g, node->start_ns, &step)) continue;
+        if (node->on_device) device_node_add(g, node, step);
+        else host_node_add(g, i, step);
+    }
+    kp_selftime_each(g->tree, piece_take, g);
+}
+
+/* ---- steps, their parts, memory ---- */
+
+static void steps_add(struct gathering *g)
+{
+    for (size_t i = 0; i < g->step_count; i++)
+        kp_diff_sample_add(&g->d->step, g->side, g->from + i, (double)g->steps[i].inside_ns);
+}
+
+static void parts_add(struct gathering *g)
+{
+    static const char *const names[] = {[KP_STEP_COMPUTE] = "compute",
+                                        [KP_STEP_COMM] = "exposed communication",
+                                        [KP_STEP_COPIES] = "exposed copies",
+                                        [KP_STEP_LOADING] = "data loading",
+                                        [KP_STEP_IDLE] = "neither (Python, waiting)"};
+    size_t capacity = 0;
+    if (!g->chosen->step_count) return;
+    struct kp_step_split *split = kp_kineto_grow(NULL, &capacity, g->chosen->step_count, sizeof *split);
+    kp_step_split_all(split, g->tree, g->chosen);
+    for (size_t i = 0; i < g->chosen->step_count; i++)
+        for (int part = 0; part < KP_STEP_PARTS; part++)
+            if (g->has_gpu || (part != KP_STEP_COMM && part != KP_STEP_COPIES))
+                sample_add(g, KP_DIFF_PARTS, kp_strings_put(g->d->strings, names[part], strlen(names[part])), i,
+                           (double)split[i].part_ns[part]);
+    free(split);
+}
+
+static uint32_t memory_name(struct gathering *g, const char *what, const struct kp_kineto_memory *m)
+{
+    const uint8_t type = g->tree->trace->events[m->event].device_type;
+    char name[64];
+    if (type == 0) snprintf(name, sizeof name, "%s, CPU", what);
+    else snprintf(name, sizeof name, "%s, GPU %d", what, m->device < 0 ? 0 : m->device);
+    return kp_strings_put(g->d->strings, name, strlen(name));
+}
+
+/* Keeps the larger of a sample and a value. */
+static void peak_add(struct gathering *g, uint32_t name, size_t step, double value)
+{
+    struct kp_diff_row *row = kp_diff_row_get(g->d, KP_DIFF_MEMORY, name);
+    kp_diff_sample_add(row, g->side, g->from + step, 0);
+    double *const sample = &row->values[g->side][g->from + step];
+    if (value > *sample) *sample = value;
+}
+
+static void memory_add(struct gathering *g)
+{
+    const struct kp_kineto *trace = g->tree->trace;
+    for (size_t i = 0, step; i < trace->memory_count; i++) {
+        const struct kp_kineto_memory *m = &trace->memory[i];
+        if (!step_at(g, trace->events[m->event].start_ns, &step)) continue;
+        if (m->bytes > 0) sample_add(g, KP_DIFF_MEMORY, memory_name(g, "allocated", m), step, (double)m->bytes);
+        if (m->allocated > 0) peak_add(g, memory_name(g, "peak", m), step, (double)m->allocated);
+        g->d->sides[g->side].has_memory = true;
+    }
+}
+
+/* ---- the head ---- */
+
+static void text_take(struct gathering *g, uint32_t *out, const char *text)
+{
+    if (!*out && text && *text) *out = kp_strings_put(g->d->strings, text, strlen(text));
+}
+
+static void head_take(struct gathering *g, const char *label)
+{
+    const struct kp_kineto *trace = g->tree->trace;
+    struct kp_diff_side *s = &g->d->sides[g->side];
+    const char *lost = kp_kineto_fact(trace, "kprof.lost");
+    text_take(g, &s->program, kp_kineto_fact(trace, "kprof.script"));
+    if (trace->program) text_take(g, &s->program, kp_kineto_text(trace, trace->program));
+    text_take(g, &s->torch, kp_kineto_fact(trace, "kprof.torch_version"));
+    text_take(g, &s->host, kp_kineto_fact(trace, "host_name"));
+    if (lost) s->lost += strtoull(lost, NULL, 10);
+    s->files = kp_kineto_grow(s->files, &s->file_capacity, s->file_count + 1, sizeof *s->files);
+    s->files[s->file_count++] = kp_strings_put(g->d->strings, label, strlen(label));
+    s->has_gpu |= g->has_gpu;
+    if (g->chosen->step_count) s->has_steps = true;
+    else s->has_steps_missing = true;
+    s->samples += g->step_count;
+}
+
+static bool gpu_worked(const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (kp_tree_event(tree, i)->kind == KP_KINETO_GPU) return true;
+    return false;
+}
+
+void kp_diff_add(struct kp_diff *d, int side, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                 const char *label)
+{
+    const struct kp_spans *spans = &chosen->spans;
+    const struct kp_step whole = {.start_ns = spans->count ? spans->of[0].start_ns : 0,
+                                  .end_ns = spans->count ? spans->of[spans->count - 1].end_ns : 0,
+                                  .inside_ns = kp_spans_length(spans, NULL)};
+    struct gathering g = {.d = d,
+                          .side = side,
+                          .tree = tree,
+                          .chosen = chosen,
+                          .steps = chosen->step_count ? chosen->steps : &whole,
+                          .step_count = chosen->step_count ? chosen->step_count : 1,
+                          .from = d->sides[side].samples,
+                          .has_gpu = gpu_worked(tree)};
+    head_take(&g, label);
+    steps_add(&g);
+    parts_add(&g);
+    nodes_add(&g);
+    memory_add(&g);
+    kp_ownlines_fini(&g.modules);
+    free(g.names);
+}

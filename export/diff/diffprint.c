@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+/* diffprint.c - prints a comparison for people: a head with both sides, and a table a group */
+#include "export/diff/diff.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "export/report/plain.h"
+#include "export/report/units.h"
+
+enum { NAME_WIDTH = 44, CELL_BYTES = 64 };
+
+static const struct {
+    const char *key, *title, *rows;
+} groups[] = {
+    [KP_DIFF_PARTS] = {"parts", "parts of a step", "parts"},
+    [KP_DIFF_OPS] = {"ops", "ops and functions, self time on the host", "ops"},
+    [KP_DIFF_GPU_OPS] = {"gpu_ops", "ops, time of their kernels", "ops"},
+    [KP_DIFF_KERNELS] = {"kernels", "kernels and copies", "kernels"},
+    [KP_DIFF_MODULES] = {"modules", "modules, self time", "modules"},
+    [KP_DIFF_MEMORY] = {"memory", "memory", "rows"},
+    [KP_DIFF_OPS_MEMORY] = {"ops_memory", "ops, memory allocated less freed", "ops"},
+};
+const char *kp_diff_group_key(int group) { return groups[group].key; }
+
+const char *kp_diff_verdict_text(const struct kp_diff_row *row)
+{
+    const bool is_time = !kp_diff_is_bytes(row->group);
+    switch (row->verdict) {
+    case KP_DIFF_MORE: return is_time ? "slower" : "more";
+    case KP_DIFF_LESS: return is_time ? "faster" : "less";
+    case KP_DIFF_APPEARED: return "appeared";
+    case KP_DIFF_WENT: return "went";
+    case KP_DIFF_UNKNOWN: return "too few steps";
+    default: return "within noise";
+    }
+}
+
+/* ---- cells ---- */
+
+static const char *amount_text(char *out, const struct kp_diff_row *row, double amount, bool with_sign)
+{
+    const char *sign = with_sign && amount >= 0 ? "+" : "";
+    char bytes[CELL_BYTES];
+    if (kp_diff_is_bytes(row->group))
+        snprintf(out, CELL_BYTES, "%s%s", sign, kp_units_bytes(bytes, sizeof bytes, (int64_t)amount));
+    else snprintf(out, CELL_BYTES, "%s%.3f", sign, amount / 1e6);
+    return out;
+}
+
+/* Writes a name on so many columns. A longer one loses its middle: ends tell ops apart as well as beginnings. */
+static void name_put(FILE *out, const char *name, int width)
+{
+    char text[4096];
+    kp_plain_text(text, sizeof text, name, strlen(name));
+    const int bytes = (int)strlen(text), head = width / 3, tail = width - head - 2;
+    if (bytes > width) fprintf(out, "%.*s..%s", head, text, text + bytes - tail);
+    else fprintf(out, "%-*s", width, text);
+}
+
+/* ---- the head ---- */
+
+static void text_row(FILE *out, const struct kp_diff *d, const char *title, const uint32_t *ids)
+{
+    if (!ids[KP_DIFF_A] && !ids[KP_DIFF_B]) return;
+    fprintf(out, "%-12s ", title);
+    for (int side = 0; side < KP_DIFF_SIDES; side++) {
+        if (side) fputs("  ", out);
+        name_put(out, ids[side] ? kp_strings_get(d->strings, ids[side]) : "unknown", NAME_WIDTH);
+    }
+    fputs("\n", out);
+}
+
+static void files_put(FILE *out, const struct kp_diff *d)
+{
+    for (int side = 0; side < KP_DIFF_SIDES; side++) {
+        const struct kp_diff_side *s = &d->sides[side];
+        for (size_t i = 0; i < s->file_count; i++) {
+            fprintf(out, "%-12s ", i ? "" : side ? "B" : "A");
+            kp_plain_put(out, kp_strings_get(d->strings, s->files[i]));
+            fputs("\n", out);
+        }
+    }
+}
+
+static void steps_put(FILE *out, const struct kp_diff *d)
+{
+    fprintf(out, "%-12s ", d->sides[KP_DIFF_A].has_steps || d->sides[KP_DIFF_B].has_steps ? "steps" : "traces");
+    for (int side = 0; side < KP_DIFF_SIDES; side++)
+        fprintf(out, "%s%-*zu", side ? "  " : "", side ? 0 : NAME_WIDTH, d->sides[side].samples);
+    fprintf(out, "\n%-12s ", d->sides[KP_DIFF_A].has_steps ? "ms a step" : "ms");
+    for (int side = 0; side < KP_DIFF_SIDES; side++) {
+        char text[2 * CELL_BYTES];
+        const double middle = d->step.middle[side], spread = d->step.spread[side];
+        snprintf(text, sizeof text, "%.3f, spread %.3f (%.1f %%)", middle / 1e6, spread / 1e6,
+                 middle > 0 ? 100 * spread / middle : 0);
+        fprintf(out, "%s%-*s", side ? "  " : "", side ? 0 : NAME_WIDTH, text);
+    }
+    fputs("\n", out);
+}
+
+static void change_put(FILE *out, const struct kp_diff *d)
+{
+    const struct kp_diff_row *step = &d->step;
+    fprintf(out, "change       %+.3f ms a step, %+.1f %%: ", step->change / 1e6, kp_diff_percent(d));
+    if (step->verdict == KP_DIFF_UNKNOWN)
+        fputs("too few steps to tell it from noise (3 of each side are needed)\n", out);
+    else if (step->verdict == KP_DIFF_NOISE)
+        fprintf(out, "within noise (steps differ by up to %.3f ms)\n", step->noise / 1e6);
+    else fprintf(out, "%s (noise %.3f ms)\n", kp_diff_verdict_text(step), step->noise / 1e6);
+}
+
+static void warnings_put(FILE *out, const struct kp_diff *d)
+{
+    const struct kp_diff_side *a = &d->sides[KP_DIFF_A], *b = &d->sides[KP_DIFF_B];
+    if (a->torch && b->torch && a->torch != b->torch) fputs("note         torch is not the same version\n", out);
+    if (a->host && b->host && a->host != b->host) fputs("note         the machines are not the same\n", out);
+    if (a->has_gpu != b->has_gpu) fprintf(out, "note         only %s worked on a GPU\n", a->has_gpu ? "A" : "B");
+    if (a->has_steps != b->has_steps)
+        fprintf(out, "note         only %s has steps; the other is compared as a whole\n", a->has_steps ? "A" : "B");
+    if (a->has_memory != b->has_memory)
+        fprintf(out, "note         only %s has memory (--profile-memory)\n", a->has_memory ? "A" : "B");
+    if (a->has_modules != b->has_modules)
+        fprintf(out, "note         only %s has modules (--with-stack 1)\n", a->has_modules ? "A" : "B");
+    if (a->lost + b->lost)
+        fprintf(out, "note         events were lost: %" PRIu64 " of A, %" PRIu64 " of B\n", a->lost, b->lost);
+}
+
+static void head_put(FILE *out, const struct kp_diff *d)
+{
+    const struct kp_diff_side *a = &d->sides[KP_DIFF_A], *b = &d->sides[KP_DIFF_B];
+    files_put(out, d);
+    fprintf(out, "%-12s %-*s  %s\n", "", NAME_WIDTH, "A", "B");
+    text_row(out, d, "program", (const uint32_t[]){a->program, b->program});
+    text_row(out, d, "torch", (const uint32_t[]){a->torch, b->torch});
+    text_row(out, d, "host", (const uint32_t[]){a->host, b->host});
+    steps_put(out, d);
+    change_put(out, d);
+    warnings_put(out, d);
+}
+
+/* ---- tables ---- */
+
+static void row_put(FILE *out, const struct kp_diff *d, const struct kp_diff_row *row)
+{
+    char a[CELL_BYTES], b[CELL_BYTES], change[CELL_BYTES], noise[CELL_BYTES], share[CELL_BYTES] = "";
+    const bool is_shared = !kp_diff_is_bytes(row->group) && d->step.verdict != KP_DIFF_NOISE;
+    if (is_shared) snprintf(share, sizeof share, "%+.1f %%", 100 * kp_diff_share(d, row));
+    name_put(out, kp_strings_get(d->strings, row->name), NAME_WIDTH);
+    fprintf(out, " %11s %11s %12s %9s %10s  %-13s", amount_text(a, row, row->middle[KP_DIFF_A], false),
+            amount_text(b, row, row->middle[KP_DIFF_B], false), amount_text(change, row, row->change, true),
+            is_shared ? share : "-", row->verdict == KP_DIFF_UNKNOWN ? "-" : amount_text(noise, row, row->noise, false),
+            kp_diff_verdict_text(row));
+    if (row->count[KP_DIFF_A] > 0 || row->count[KP_DIFF_B] > 0)
+        fprintf(out, "  %.4g -> %.4g", row->count[KP_DIFF_A], row->count[KP_DIFF_B]);
+    fputs("\n", out);
+}
+
+static bool is_shown(const struct kp_diff_row *row, const struct kp_diff_show *show)
+{
+    if (row->group == KP_DIFF_PARTS) return true;
+    return row->verdict != KP_DIFF_NOISE || show->has_all;
+}
+
+static void title_put(FILE *out, int group)
+{
+    const bool is_bytes = kp_diff_is_bytes(group);
+    fprintf(out, "\n%-*s %11s %11s %12s %9s %10s  %-13s%s\n", NAME_WIDTH, groups[group].title, is_bytes ? "A" : "A ms",
+            is_bytes ? "B" : "B ms", is_bytes ? "change" : "change ms", "of change", "noise", "verdict",
+            group == KP_DIFF_PARTS || group == KP_DIFF_MEMORY ? "" : "  calls a step");
+}
+
+static void group_put(FILE *out, const struct kp_diff *d, int group, const struct kp_diff_show *show)
+{
+    size_t shown = 0, more = 0, quiet = 0;
+    double quiet_most = 0;
+    if (d->group_from[group] == d->group_from[group + 1]) return;
+    title_put(out, group);
+    for (size_t i = d->group_from[group]; i < d->group_from[group + 1]; i++) {
+        const struct kp_diff_row *row = &d->rows[i];
+        if (!is_shown(row, show)) {
+            quiet++;
+            if (fabs(row->change) > quiet_most) quiet_most = fabs(row->change);
+        } else if (show->most && shown >= show->most) {
+            more++;
+        } else {
+            shown++;
+            row_put(out, d, row);
+        }
+    }
+    if (more) fprintf(out, "%zu more %s (-n 0 shows all)\n", more, groups[group].rows);
+    if (!quiet) return;
+    char most[CELL_BYTES];
+    fprintf(out, "%zu %s within noise, the largest by %s%s (--all shows them)\n", quiet, groups[group].rows,
+            amount_text(most, &d->rows[d->group_from[group]], quiet_most, false), kp_diff_is_bytes(group) ? "" : " ms");
+}
+
+void kp_diff_print(FILE *out, const struct kp_diff *d, const struct kp_diff_show *show)
+{
+    head_put(out, d);
+    for (int group = 0; group < KP_DIFF_GROUPS; group++) group_put(out, d, group, show);
+}

@@ -1,0 +1,9 @@
+# files.mk - the files of this room
+SRC_diff := \
+    export/diff/diff.c \
+    export/diff/diffgather.c \
+    export/diff/diffnames.c \
+    export/diff/diffprint.c \
+    export/diff/diffjson.c
+UNIT_diff := \
+    test/unit/diff/test_diff.c

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kprof diff: a training beside one whose loader sleeps, and beside itself; what an own reading of the JSON gives."""
+import gzip
+import json
+import re
+import statistics
+
+import pytest
+
+import harness
+
+SCHEDULE = "wait=3,warmup=1,active=6,repeat=1"  # steps 4 to 9 of ten
+SLEEP_MS = 80
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    return {kind: harness.run_kprof("advice.py", tmp_path_factory.mktemp(kind), kind, schedule=SCHEDULE, KPROF_PROFILE_MEMORY=1, OMP_NUM_THREADS=1).ok().trace
+            for kind in ("healthy", "loading")}
+
+
+def diff(*args, code=0):
+    said = harness.cli("diff", *args)
+    assert said.returncode == code, said.stdout + said.stderr
+    return said
+
+
+def row(found, group, name):
+    return next(row for row in found[group] if row["name"] == name)
+
+
+def steps_of(path):
+    """Lengths of the steps in milliseconds, read without kprof."""
+    events = json.load(gzip.open(path))["traceEvents"]
+    return [e["dur"] / 1e3 for e in events if e.get("cat") == "user_annotation" and re.fullmatch(r"ProfilerStep#\d+", e["name"])]
+
+
+def test_the_change_and_its_place_are_found(runs):
+    found = json.loads(diff(runs["healthy"], runs["loading"], "--json").stdout)
+    step = found["step"]
+    assert found["schema"] == 1 and found["a"]["samples"] == found["b"]["samples"] == 6
+    for side, kind in (("a", "healthy"), ("b", "loading")):
+        assert step[f"{side}_ms"] == pytest.approx(statistics.median(steps_of(runs[kind])), rel=1e-5)
+    assert step["verdict"] == "slower"
+    assert step["change_ms"] >= 0.8 * SLEEP_MS
+    largest = found["parts"][0]
+    assert largest["name"] == "data loading" and largest["verdict"] == "slower"
+    assert abs(largest["change_ms"] - SLEEP_MS) <= 0.2 * SLEEP_MS + largest["noise_ms"]
+    changes = [abs(row["of_change"]) for row in found["ops"]]
+    assert changes == sorted(changes, reverse=True)
+
+
+def test_counts_are_those_of_the_file(runs):
+    found = json.loads(diff(runs["healthy"], runs["loading"], "--json").stdout)
+    events = json.load(gzip.open(runs["healthy"]))["traceEvents"]
+    count = sum(e.get("cat") == "cpu_op" and e["name"] == "aten::addmm" for e in events)
+    assert row(found, "ops", "aten::addmm")["a_count"] == pytest.approx(count / 6) and count
+    peak = max(e["args"]["Total Allocated"] for e in events if e["name"] == "[memory]")
+    assert 0 < row(found, "memory", "peak, CPU")["a_bytes"] <= peak
+
+
+def test_a_run_beside_itself_has_no_difference(runs):
+    found = json.loads(diff(runs["healthy"], runs["healthy"], "--json", "--fail-above", "0").stdout)
+    rows = [found["step"], *(row for group in ("parts", "ops", "memory", "ops_memory") for row in found[group])]
+    assert {row["verdict"] for row in rows} == {"within noise"}
+    assert "0 ms" in diff(runs["healthy"], runs["healthy"]).stdout
+
+
+def test_a_build_can_fail_on_it(runs):
+    diff(runs["healthy"], runs["loading"], "--fail-above", "10", code=3)
+    diff(runs["loading"], runs["healthy"], "--fail-above", "10")
+    diff(runs["healthy"], runs["loading"], "--fail-above", "1000000")
+
+
+def test_a_side_may_be_several_files(runs):
+    found = json.loads(diff(runs["healthy"], runs["healthy"], "--vs", runs["loading"], runs["loading"], "--json").stdout)
+    assert found["a"]["samples"] == found["b"]["samples"] == 12 and len(found["a"]["files"]) == 2
+    assert found["step"]["verdict"] == "slower"
+
+
+def test_it_is_said_in_words(runs):
+    said = diff(runs["healthy"], runs["loading"]).stdout
+    assert re.search(r"^program +advice.py +advice.py", said, re.M)
+    assert re.search(r"^change +\+[\d.]+ ms a step, \+[\d.]+ %: slower \(noise [\d.]+ ms\)$", said, re.M)
+    assert re.search(r"within noise, the largest by [\d.]+ ms \(--all shows them\)$", said, re.M)
+
+
+def test_what_it_cannot_take_is_one_line(runs, tmp_path):
+    torn = tmp_path / "torn.pt.trace.json"
+    torn.write_text('{"traceEvents": [{"ph": "X", "name": "a"')
+    for args, code in ((["--vs", runs["healthy"]], 2), ([runs["healthy"]], 2), ([torn, runs["healthy"]], 1), ([runs["healthy"], torn], 1),
+                       ([runs["healthy"], runs["healthy"], "--fail-above", "much"], 2)):
+        said = diff(*args, code=code)
+        assert not said.stdout and said.stderr.count("\n") <= 2 and said.stderr.startswith("kprof diff: ")

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_diff.c - two little runs, and what is said of their difference */
+#include "test/unit/report/little_trace.h"
+
+#include "export/diff/diff.h"
+
+#define HEAD "\"host_name\":\"node7\",\"kprof\":{\"script\":\"train.py\",\"torch_version\":\"2.15\"},"
+
+/* Steps of 100 us: an op of lengths[step], and a second op where there is one. */
+static void run_make(struct little *t, const int *lengths, int steps, const char *second)
+{
+    *t = (struct little){0};
+    snprintf(t->head, sizeof t->head, "%s", HEAD);
+    for (int step = 0; step < steps; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
+        event(t, "user_annotation", name, 1, 1000 * step, 100 + lengths[step], "");
+        op(t, "aten::mm", 1000 * step, lengths[step]);
+        if (second) op(t, second, 1000 * step + lengths[step], 20);
+    }
+    assert_int_equal(choose(t, &everything), 0);
+}
+
+static void side_add(struct kp_diff *d, int side, const int *lengths, int steps, const char *second)
+{
+    struct little *t = calloc(1, sizeof *t);
+    void *state = t;
+    run_make(t, lengths, steps, second);
+    kp_diff_add(d, side, &t->tree, &t->chosen, side ? "b.json" : "a.json");
+    little_teardown(&state);
+}
+
+static const struct kp_diff_row *row_find(const struct kp_diff *d, int group, const char *name)
+{
+    for (size_t i = d->group_from[group]; i < d->group_from[group + 1]; i++)
+        if (strcmp(kp_strings_get(d->strings, d->rows[i].name), name) == 0) return &d->rows[i];
+    return NULL;
+}
+
+static void a_change_beyond_the_spread_is_told(void **state)
+{
+    static const int a[] = {50, 51, 49, 50, 50}, b[] = {80, 81, 79, 80, 80};
+    struct kp_diff d;
+    (void)state;
+    kp_diff_open(&d);
+    side_add(&d, KP_DIFF_A, a, 5, NULL);
+    side_add(&d, KP_DIFF_B, b, 5, NULL);
+    kp_diff_settle(&d);
+    const struct kp_diff_row *mm = row_find(&d, KP_DIFF_OPS, "aten::mm");
+    assert_non_null(mm);
+    assert_float_equal(mm->middle[KP_DIFF_A], 50000, 1);
+    assert_float_equal(mm->change, 30000, 1);
+    assert_int_equal(mm->verdict, KP_DIFF_MORE);
+    assert_float_equal(kp_diff_share(&d, mm), 1, 1e-6);
+    assert_int_equal(d.step.verdict, KP_DIFF_MORE);
+    assert_float_equal(kp_diff_percent(&d), 20, 1e-6);
+    assert_string_equal(kp_strings_get(d.strings, d.sides[KP_DIFF_B].torch), "2.15");
+    kp_diff_close(&d);
+}
+
+static void a_change_as_large_as_steps_differ_is_noise(void **state)
+{
+    static const int a[] = {50, 80, 20, 60, 35}, b[] = {60, 90, 25, 66, 50};
+    struct kp_diff d;
+    (void)state;
+    kp_diff_open(&d);
+    side_add(&d, KP_DIFF_A, a, 5, NULL);
+    side_add(&d, KP_DIFF_B, b, 5, NULL);
+    kp_diff_settle(&d);
+    /* median 50, deviations 0 30 30 10 15: MAD 15, times 1.4826 times 1.206 */
+    assert_float_equal(d.step.spread[KP_DIFF_A], 1000 * 15 * 1.4826 * 1.206, 1);
+    assert_float_equal(d.step.change, 10000, 1);
+    assert_int_equal(d.step.verdict, KP_DIFF_NOISE);
+    assert_int_equal(row_find(&d, KP_DIFF_OPS, "aten::mm")->verdict, KP_DIFF_NOISE);
+    kp_diff_close(&d);
+}
+
+static void what_only_one_side_has_appeared_or_went(void **state)
+{
+    static const int same[] = {50, 50, 50};
+    struct kp_diff d;
+    (void)state;
+    kp_diff_open(&d);
+    side_add(&d, KP_DIFF_A, same, 3, "model.py(12): old");
+    side_add(&d, KP_DIFF_B, same, 3, "model.py(14): new");
+    kp_diff_settle(&d);
+    assert_int_equal(row_find(&d, KP_DIFF_OPS, "model.py: old")->verdict, KP_DIFF_WENT);
+    assert_int_equal(row_find(&d, KP_DIFF_OPS, "model.py: new")->verdict, KP_DIFF_APPEARED);
+    assert_float_equal(row_find(&d, KP_DIFF_OPS, "model.py: new")->count[KP_DIFF_B], 1, 0);
+    kp_diff_close(&d);
+}
+
+static void two_steps_are_too_few(void **state)
+{
+    static const int a[] = {50, 50}, b[] = {90, 90, 90};
+    struct kp_diff d;
+    (void)state;
+    kp_diff_open(&d);
+    side_add(&d, KP_DIFF_A, a, 2, NULL);
+    side_add(&d, KP_DIFF_B, b, 3, NULL);
+    kp_diff_settle(&d);
+    assert_int_equal(d.step.verdict, KP_DIFF_UNKNOWN);
+    kp_diff_close(&d);
+}
+
+static void several_files_of_a_side_are_one_set_of_steps(void **state)
+{
+    static const int a[] = {50, 50}, b[] = {90, 90, 90};
+    struct kp_diff d;
+    (void)state;
+    kp_diff_open(&d);
+    side_add(&d, KP_DIFF_A, a, 2, NULL);
+    side_add(&d, KP_DIFF_A, a, 2, NULL);
+    side_add(&d, KP_DIFF_B, b, 3, NULL);
+    kp_diff_settle(&d);
+    assert_int_equal(d.sides[KP_DIFF_A].samples, 4);
+    assert_int_equal(d.sides[KP_DIFF_A].file_count, 2);
+    assert_int_equal(d.step.verdict, KP_DIFF_MORE);
+    const struct kp_diff_row *mm = row_find(&d, KP_DIFF_OPS, "aten::mm");
+    assert_float_equal(mm->values[KP_DIFF_A][3], 50000, 1);
+    assert_float_equal(mm->change, 40000, 1);
+    kp_diff_close(&d);
+}
+
+static void names_lose_what_differs_from_run_to_run(void **state)
+{
+    static const char *const pairs[][2] = {{"ProfilerStep#12", "ProfilerStep"},
+                                           {"train.py(12): step", "train.py: step"},
+                                           {"<method at 0x7f00aa of Tensor>", "<method of Tensor>"},
+                                           {"f(12)", "f(12)"},
+                                           {"void k<(int)4>(float)", "void k<(int)4>(float)"}};
+    struct kp_strings *strings = kp_strings_open();
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        assert_string_equal(kp_strings_get(strings, kp_diff_name(strings, pairs[i][0])), pairs[i][1]);
+    kp_strings_close(strings);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_change_beyond_the_spread_is_told),
+        cmocka_unit_test(a_change_as_large_as_steps_differ_is_noise),
+        cmocka_unit_test(what_only_one_side_has_appeared_or_went),
+        cmocka_unit_test(two_steps_are_too_few),
+        cmocka_unit_test(several_files_of_a_side_are_one_set_of_steps),
+        cmocka_unit_test(names_lose_what_differs_from_run_to_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
