@@ -112,6 +112,7 @@ BELOW_gpu := names out read format base
 BELOW_report := incommand base
 BELOW_memory := report incommand base
 BELOW_advise := report incommand base
+BELOW_convert := report incommand base
 BELOW_diff := advise report incommand base
 BELOW_extras := memory report incommand base
 BELOW_inhost := $(EXPORT_READS) base
@@ -131,7 +132,7 @@ define unit
 $(O)/test/unit/$(1)/%: test/unit/$(1)/%.c $(call lib,$(1)) $(foreach b,$(BELOW_$(1)),$(call lib,$(b))) $(SUPPORT)
 	@mkdir -p $$(@D)
 	$(call say,UNIT,$$@)
-	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter report memory extras advise diff cli,$(1)),$(CLI_LIBS)) -lz -lm -lcmocka -lpthread -ldl
+	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter report memory extras advise diff convert cli,$(1)),$(CLI_LIBS)) -lz -lm -lcmocka -lpthread -ldl
 UNIT_BINS += $(patsubst test/unit/$(1)/%.c,$(O)/test/unit/$(1)/%,$(UNIT_$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call unit,$(r))))

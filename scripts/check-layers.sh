@@ -40,7 +40,8 @@ may_see() { # room -> the rooms it may include besides itself
     trace) echo "gpu heap names out extras export read format base" ;;
     advise) echo "report base" ;;
     diff) echo "advise report base" ;;
-    cli) echo "diff advise memory report names export schedule read format base" ;;
+    convert) echo "report base" ;;
+    cli) echo "convert diff advise memory report names export schedule read format base" ;;
     hook) echo "preload record format base" ;; # of preload only guard.h and run.h
     unwind) echo "record format base" ;;
     preload_*) echo "preload hook unwind record schedule format base" ;;
@@ -60,6 +61,7 @@ is_door() { # room, header
     gpu) [[ $2 == export/gpu/gpu.h || $2 == export/gpu/collectives.h ]] ;;
     heap) [ "$2" = export/heap/allocations.h ] ;;
     advise) [ "$2" = export/advise/advise.h ] ;;
+    convert) [ "$2" = export/convert/convert.h ] ;;
     diff) [ "$2" = export/diff/diff.h ] ;;
     extras) [ "$2" = export/extras/extras.h ] ;;
     memory) [ "$2" = export/report/memory/memblocks.h ] ;;

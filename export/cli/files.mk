@@ -22,6 +22,7 @@ SRC_cli := \
     export/cli/cmd_recover.c \
     export/cli/cmd_report.c \
     export/cli/cmd_run.c \
+    export/cli/cmd_slice.c \
     export/cli/cmd_stacks.c \
     export/cli/elfhead.c \
     export/cli/heapformat.c \

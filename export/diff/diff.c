@@ -2,9 +2,9 @@
 /*
  * diff.c - compares two sets of samples: medians, with the spread between steps as the yardstick (decisions/066)
  *
- * The spread of a side is its median absolute deviation, scaled to a normal distribution's sigma. Few samples understate
- * it, so it is widened by the factors of Croux and Rousseeuw. A change is real beyond twice both spreads together, and
- * beyond a thousandth of a step.
+ * The spread of a side is its median absolute deviation, scaled to a normal distribution's sigma. Few samples
+ * understate it, so it is widened by the factors of Croux and Rousseeuw. A change is real beyond twice both spreads
+ * together, and beyond a thousandth of a step.
  */
 #include "export/diff/diff.h"
 

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cmd_slice.c - `kprof slice`: a part of a trace as a smaller trace */
+#include "export/cli/cli.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "export/cli/budget.h"
+#include "export/cli/latest.h"
+#include "export/cli/outfile.h"
+#include "export/cli/trace_source.h"
+#include "export/convert/convert.h"
+
+struct slice_command {
+    const char *within, *out;
+    bool has_from, has_to;
+    int64_t from_ns, to_ns;     /* after the profiler's start */
+    long first_step, last_step; /* -1: not asked for */
+    struct kp_spans spans;      /* of steps, or of the name; then what is cut out */
+};
+
+enum option_id { STEP, FROM, TO, WITHIN, OUT };
+static const struct kp_opt flags[] = {
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "ProfilerStep#A to #B; A alone: one step"},
+    [FROM] = {"from", 0, KP_OPT_VALUE, "US", "from so many microseconds after the profiler's start"},
+    [TO] = {"to", 0, KP_OPT_VALUE, "US", "up to so many"},
+    [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME", "while a range, op or Python function of that name (or glob) runs"},
+    [OUT] = {"output", 'o', KP_OPT_VALUE, "FILE", "the new trace; .gz: packed. Default, or -: standard output"},
+    {0}};
+static const char examples[] = "\nexamples:\n  kprof slice log --step 10-12 -o small.pt.trace.json.gz\n"
+                               "  kprof slice trace.json.gz --within 'forward pass' -o forward.json";
+
+static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
+{
+    *has = kp_opt_time(text, out);
+    return *has ? 0 : kp_cli_misuse("slice", "--%s is a time in microseconds, not %s", flag, text);
+}
+
+static int option_take(struct slice_command *s, int id, const char *value)
+{
+    switch (id) {
+    case STEP:
+        if (kp_opt_steps(value, &s->first_step, &s->last_step)) return 0;
+        return kp_cli_misuse("slice", "--step is A or A-B, not %s", value);
+    case FROM: return time_set(&s->from_ns, &s->has_from, flags[id].name, value);
+    case TO: return time_set(&s->to_ns, &s->has_to, flags[id].name, value);
+    case WITHIN: s->within = value; return 0;
+    case OUT: s->out = value; return 0;
+    default: return KP_EXIT_USAGE;
+    }
+}
+
+/* ---- what is cut out ---- */
+
+/* A pattern means a whole name, the function of "file.py(12): name", or the module of "nn.Module: name". */
+static bool is_named(const char *pattern, const char *name)
+{
+    const char *colon = strstr(name, "): ");
+    if (fnmatch(pattern, name, 0) == 0) return true;
+    if (colon) return fnmatch(pattern, colon + 3, 0) == 0;
+    return strncmp(name, "nn.Module: ", 11) == 0 && fnmatch(pattern, name + 11, 0) == 0;
+}
+
+static bool is_wanted(const struct slice_command *s, const struct kp_kineto *trace, const struct kp_kineto_event *e)
+{
+    const char *name = kp_kineto_text(trace, e->name);
+    if (e->phase != 'X' || e->kind == KP_KINETO_GPU || e->kind == KP_KINETO_GPU_ANNOTATION) return false;
+    if (s->within) return is_named(s->within, name);
+    if (e->kind != KP_KINETO_ANNOTATION || strncmp(name, "ProfilerStep#", 13) != 0) return false;
+    const long step = strtol(name + 13, NULL, 10);
+    return step >= s->first_step && step <= s->last_step;
+}
+
+/* Keeps no event, only its time. */
+static bool event_look(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *e)
+{
+    struct slice_command *s = *(struct slice_command *const *)context;
+    if (is_wanted(s, trace, e)) kp_spans_add(&s->spans, e->start_ns, e->start_ns + e->dur_ns);
+    return false;
+}
+
+static int spans_make(struct slice_command *s, const struct kp_kineto *trace, const char *label)
+{
+    const int64_t since_ns = trace->start_ns - trace->base_ns;
+    struct kp_spans time = {0};
+    kp_spans_settle(&s->spans);
+    if (s->within && !s->spans.count)
+        return kp_cli_fail("slice", "%s: no range, op or Python function is named %s", label, s->within);
+    if (s->first_step >= 0 && !s->spans.count)
+        return kp_cli_fail("slice", "%s: no ProfilerStep#%ld to #%ld in it", label, s->first_step, s->last_step);
+    if (!s->has_from && !s->has_to) return KP_EXIT_DONE;
+    kp_spans_add(&time, s->has_from ? since_ns + s->from_ns : INT64_MIN / 2,
+                 s->has_to ? since_ns + s->to_ns : INT64_MAX / 2);
+    kp_spans_settle(&time);
+    if (s->first_step >= 0 || s->within) kp_spans_cut(&s->spans, &time);
+    else if (time.count) kp_spans_add(&s->spans, time.of[0].start_ns, time.of[0].end_ns), kp_spans_settle(&s->spans);
+    kp_spans_fini(&time);
+    return s->spans.count ? KP_EXIT_DONE : kp_cli_fail("slice", "%s: no time is left to cut out", label);
+}
+
+/* ---- the new file ---- */
+
+struct slice_out {
+    struct kp_outfile file;
+    gzFile gz; /* NULL: plain */
+};
+
+static bool ends_in_gz(const char *path)
+{
+    const size_t bytes = path ? strlen(path) : 0;
+    return bytes > 3 && strcmp(path + bytes - 3, ".gz") == 0;
+}
+
+static int out_open(struct slice_out *out, const char *path)
+{
+    int rc = kp_outfile_open(&out->file, path);
+    if (rc || !ends_in_gz(path)) return rc;
+    const int fd = dup(fileno(out->file.to));
+    out->gz = fd < 0 ? NULL : gzdopen(fd, "wb5");
+    return out->gz ? 0 : -(errno ? errno : ENOMEM);
+}
+
+static int out_put(void *context, const char *text, size_t bytes)
+{
+    struct slice_out *out = context;
+    kp_budget_print(out->gz ? 0 : bytes);
+    if (out->gz) return gzwrite(out->gz, text, (unsigned)bytes) == (int)bytes ? 0 : -EIO;
+    return fwrite(text, 1, bytes, out->file.to) == bytes ? 0 : -(errno ? errno : EIO);
+}
+
+static int slice_write(struct slice_command *s, const struct kp_trace_source *source)
+{
+    const struct kp_texts texts = kp_trace_source_texts(source);
+    const struct kp_cut cut = {&s->spans, s->within ? -1 : s->first_step, s->last_step};
+    struct slice_out out = {0};
+    size_t kept = 0;
+    char why[512] = "";
+    int rc = out_open(&out, s->out);
+    if (rc) return kp_cli_fail("slice", "%s: %s", s->out, strerror(-rc));
+    rc = kp_tracecut(&texts, &cut, out_put, &out, &kept, why, sizeof why);
+    if (out.gz && gzclose(out.gz) != Z_OK && rc == 0) rc = -EIO;
+    const int closed = kp_outfile_close(&out.file, rc == 0);
+    if (rc || closed)
+        return kp_cli_fail("slice", "%s: %s", s->out ? s->out : "standard output", rc ? why : strerror(-closed));
+    kp_cli_say(stderr, "kprof: %zu events of %s%s%s", kept, source->label, s->out ? " in " : "", s->out ? s->out : "");
+    return KP_EXIT_DONE;
+}
+
+static int trace_take(void *context, const struct kp_trace_source *source, bool several)
+{
+    struct slice_command *s = context;
+    struct kp_kineto *trace;
+    char why[512];
+    const struct kp_kineto_wish wish = {
+        .texts = kp_trace_source_texts(source), .label = source->path, .keep = event_look, .context = &s};
+    if (several) return kp_cli_misuse("slice", "one trace is cut at a time; name it: %s", source->label);
+    int rc = kp_kineto_read(&trace, &wish, why, sizeof why);
+    if (rc) {
+        kp_kineto_close(trace);
+        return kp_cli_fail("slice", "%s", why);
+    }
+    rc = spans_make(s, trace, source->label);
+    kp_kineto_close(trace);
+    if (rc == KP_EXIT_DONE) rc = slice_write(s, source);
+    kp_spans_fini(&s->spans);
+    return rc;
+}
+
+int kp_cmd_slice(int argc, char **argv)
+{
+    struct kp_opt_scan scan = {.command = "slice", .table = flags, .argc = argc, .argv = argv, .at = 1};
+    struct slice_command s = {.first_step = -1, .last_step = -1};
+    const char *value;
+    int count = 0, i;
+    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+        if (i == KP_OPT_HELP) return kp_cli_help("slice", flags), puts(examples), KP_EXIT_DONE;
+        if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
+        else if (i < 0 || option_take(&s, i, value)) return KP_EXIT_USAGE;
+    }
+    if (s.first_step < 0 && !s.within && !s.has_from && !s.has_to)
+        return kp_cli_misuse("slice", "say which part: --step, --from, --to or --within");
+    if (s.first_step >= 0 && s.within) return kp_cli_misuse("slice", "--step and --within do not go together");
+    count = kp_latest_take("slice", &argv, count, true);
+    return count ? kp_input_each("slice", argv, count, NULL, trace_take, &s) : KP_EXIT_USAGE;
+}

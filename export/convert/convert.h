@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/* convert.h - writes a trace as another file: a part of it, or another format */
+#ifndef KP_CONVERT_H
+#define KP_CONVERT_H
+
+#include <stdio.h>
+
+#include "export/report/spans.h"
+#include "export/convert/rawevents.h"
+
+/* What is cut out: events that have a part in `spans`, as the file counts time. Settled. */
+struct kp_cut {
+    const struct kp_spans *spans;
+    long first_step, last_step; /* other steps are left out; -1: none is */
+};
+/* Takes pieces of the new file; 0 or -errno. */
+typedef int (*kp_convert_fn)(void *context, const char *text, size_t bytes);
+
+/*
+ * tracecut.c: writes the events of a cut, with everything in the file that is no event. Of an event that begins before
+ * or ends after, the pieces inside are written, so times add up as `kprof report` adds up a part. Flows are kept whose
+ * ends are all inside. It reads the text twice. `kept` gets the number of timed events. Returns 0 or -errno, with a
+ * line in `why`.
+ */
+int kp_tracecut(const struct kp_texts *texts, const struct kp_cut *cut, kp_convert_fn put, void *context, size_t *kept,
+                char *why, size_t why_bytes);
+
+#endif

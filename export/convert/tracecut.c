@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tracecut.c - writes a part of a trace as a trace of its own */
+#include "export/convert/convert.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/report/keyindex.h"
+
+enum { FLOW_OPENS = 1, FLOW_ENDS = 2, FLOW_OUTSIDE = 4 };
+
+struct trace_cut {
+    const struct kp_cut *cut;
+    kp_convert_fn put;
+    void *context;
+    struct kp_keyindex flows; /* of category and id */
+    uint8_t *flow_ends;
+    size_t flow_capacity;
+    size_t kept;
+    bool any;
+};
+
+/* ---- what is inside ---- */
+
+static bool is_flow(const struct kp_raw_event *e) { return e->phase == 's' || e->phase == 't' || e->phase == 'f'; }
+
+/* torch's marks of its own window, under names instead of pids, belong to every part. */
+static bool is_mark(const struct kp_raw_event *e) { return e->phase == 'i' && kp_raw_is_string(e->of[KP_RAW_PID]); }
+
+static bool is_other_step(const struct trace_cut *t, const struct kp_raw_event *e)
+{
+    static const char step[] = "\"ProfilerStep#";
+    const struct kp_raw_text name = e->of[KP_RAW_NAME];
+    if (t->cut->first_step < 0 || name.bytes < sizeof step || memcmp(name.at, step, sizeof step - 1) != 0) return false;
+    const long number = strtol(name.at + sizeof step - 1, NULL, 10);
+    return number < t->cut->first_step || number > t->cut->last_step;
+}
+
+/* The first span that ends after a time. */
+static size_t span_after(const struct kp_spans *spans, int64_t at_ns)
+{
+    size_t low = 0, high = spans->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (spans->of[middle].end_ns > at_ns) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+static uint64_t text_hash(uint64_t hash, struct kp_raw_text text)
+{
+    for (size_t i = 0; i < text.bytes; i++) hash = (hash ^ (unsigned char)text.at[i]) * UINT64_C(0x100000001b3);
+    return hash ^ hash >> 29;
+}
+
+static uint8_t *flow_of(struct trace_cut *t, const struct kp_raw_event *e)
+{
+    const size_t had = t->flows.count;
+    const uint64_t hash = text_hash(text_hash(UINT64_C(0xcbf29ce484222325), e->of[KP_RAW_CAT]), e->of[KP_RAW_ID]);
+    const size_t at = kp_keyindex_get(&t->flows, hash);
+    t->flow_ends = kp_kineto_grow(t->flow_ends, &t->flow_capacity, t->flows.count, 1);
+    if (at == had) t->flow_ends[at] = 0;
+    return &t->flow_ends[at];
+}
+
+static int flow_note(void *context, const struct kp_raw_event *e)
+{
+    struct trace_cut *t = context;
+    if (!is_flow(e)) return 0;
+    uint8_t *const ends = flow_of(t, e);
+    if (!kp_spans_has(t->cut->spans, e->start_ns)) *ends |= FLOW_OUTSIDE;
+    else *ends |= e->phase == 's' ? FLOW_OPENS : e->phase == 'f' ? FLOW_ENDS : 0;
+    return 0;
+}
+
+/* ---- writing ---- */
+
+static int put(struct trace_cut *t, const char *text, size_t bytes) { return t->put(t->context, text, bytes); }
+
+static int us_put(struct trace_cut *t, int64_t ns)
+{
+    char text[32];
+    const uint64_t positive = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+    const int bytes =
+        snprintf(text, sizeof text, "%s%" PRIu64 ".%03" PRIu64, ns < 0 ? "-" : "", positive / 1000, positive % 1000);
+    return put(t, text, (size_t)bytes);
+}
+
+/* Writes the event with another start and length. */
+static int shortened_put(struct trace_cut *t, const struct kp_raw_event *e, int64_t start_ns, int64_t end_ns)
+{
+    struct kp_raw_text first = e->of[KP_RAW_TS], second = e->of[KP_RAW_DUR];
+    int64_t values[2] = {start_ns, end_ns - start_ns};
+    if (first.at > second.at) {
+        const struct kp_raw_text swapped = first;
+        first = second;
+        second = swapped;
+        values[0] = end_ns - start_ns;
+        values[1] = start_ns;
+    }
+    const char *end = e->whole.at + e->whole.bytes, *between = first.at + first.bytes,
+               *after = second.at + second.bytes;
+    int rc = put(t, e->whole.at, (size_t)(first.at - e->whole.at));
+    if (rc == 0) rc = us_put(t, values[0]);
+    if (rc == 0) rc = put(t, between, (size_t)(second.at - between));
+    if (rc == 0) rc = us_put(t, values[1]);
+    return rc ? rc : put(t, after, (size_t)(end - after));
+}
+
+static int event_put(struct trace_cut *t, const struct kp_raw_event *e, int64_t start_ns, int64_t end_ns)
+{
+    const int rc = t->any ? put(t, ",\n", 2) : put(t, "\n", 1);
+    t->any = true;
+    if (rc) return rc;
+    if (start_ns == e->start_ns && end_ns == e->end_ns) return put(t, e->whole.at, e->whole.bytes);
+    return shortened_put(t, e, start_ns, end_ns);
+}
+
+/* Writes the pieces of an event that are inside: one in each span. */
+static int pieces_put(struct trace_cut *t, const struct kp_raw_event *e)
+{
+    const struct kp_spans *spans = t->cut->spans;
+    int rc = 0;
+    if (e->start_ns == e->end_ns) {
+        if (!kp_spans_has(spans, e->start_ns)) return 0;
+        t->kept++;
+        return event_put(t, e, e->start_ns, e->end_ns);
+    }
+    for (size_t i = span_after(spans, e->start_ns); i < spans->count && rc == 0; i++) {
+        const struct kp_time_span *span = &spans->of[i];
+        if (span->start_ns >= e->end_ns) break;
+        t->kept++;
+        rc = event_put(t, e, e->start_ns > span->start_ns ? e->start_ns : span->start_ns,
+                       e->end_ns < span->end_ns ? e->end_ns : span->end_ns);
+    }
+    return rc;
+}
+
+static int event_cut(void *context, const struct kp_raw_event *e)
+{
+    struct trace_cut *t = context;
+    if (e->phase == 'M' || is_mark(e) || !e->of[KP_RAW_TS].at) return event_put(t, e, e->start_ns, e->end_ns);
+    if (is_flow(e)) {
+        const bool is_whole = *flow_of(t, e) == (FLOW_OPENS | FLOW_ENDS);
+        return is_whole ? event_put(t, e, e->start_ns, e->end_ns) : 0;
+    }
+    return is_other_step(t, e) ? 0 : pieces_put(t, e);
+}
+
+static int rest_take(void *context, const char *text, size_t bytes, bool is_before)
+{
+    (void)is_before;
+    return put(context, text, bytes);
+}
+
+int kp_tracecut(const struct kp_texts *texts, const struct kp_cut *cut, kp_convert_fn put_fn, void *context,
+                size_t *kept, char *why, size_t why_bytes)
+{
+    struct trace_cut t = {.cut = cut, .put = put_fn, .context = context};
+    int rc = kp_raw_read(texts, &(struct kp_raw_calls){flow_note, NULL}, &t, why, why_bytes);
+    if (rc == 0) rc = kp_raw_read(texts, &(struct kp_raw_calls){event_cut, rest_take}, &t, why, why_bytes);
+    kp_keyindex_fini(&t.flows);
+    free(t.flow_ends);
+    *kept = t.kept;
+    return rc;
+}

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kprof slice: what is cut out says the same as that part of the whole."""
+import gzip
+import json
+
+import pytest
+
+import harness
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory):
+    return harness.run_kprof("advice.py", tmp_path_factory.mktemp("run"), "healthy", schedule="wait=2,warmup=1,active=6,repeat=1", KPROF_PROFILE_MEMORY=1).ok().trace
+
+
+def cut(path, out, *part):
+    said = harness.cli("slice", path, *part, "-o", out)
+    assert said.returncode == 0, said.stderr
+    return json.load(gzip.open(out) if out.suffix == ".gz" else out.open())
+
+
+def rows(path, *part):
+    said = harness.cli("report", path, *part, "--json", "-n", "0")
+    assert said.returncode == 0, said.stderr
+    found = json.loads(said.stdout)
+    return {row["name"]: row["self_ms"] for row in found["rows"] if row["self_ms"]}, found
+
+
+def flows_of(whole):
+    return {(e["ph"], e["id"]) for e in whole["traceEvents"] if e["ph"] in "sf"}
+
+
+def test_steps_say_the_same_as_in_the_whole(trace, tmp_path):
+    out = tmp_path / "small.pt.trace.json.gz"
+    small = cut(trace, out, "--step", "5-6")
+    mine, head = rows(out)
+    theirs, of_part = rows(trace, "--step", "5-6")
+    assert mine == theirs and head["steps"] == of_part["steps"] and head["steps"]["count"] == 2
+    flows = flows_of(small)
+    assert flows and {i for ph, i in flows if ph == "s"} == {i for ph, i in flows if ph == "f"}
+    whole = json.load(gzip.open(trace))
+    assert [e for e in small["traceEvents"] if e["ph"] == "M"] == [e for e in whole["traceEvents"] if e["ph"] == "M"]
+    assert small["kprof"] == whole["kprof"] and 0 < len(small["traceEvents"]) < len(whole["traceEvents"]) / 2
+    assert {e["name"] for e in small["traceEvents"] if e["name"].startswith("ProfilerStep#")} == {"ProfilerStep#5", "ProfilerStep#6"}
+
+
+def test_no_event_sticks_out(trace, tmp_path):
+    events = json.load(gzip.open(trace))["traceEvents"]
+    start = next(e["ts"] for e in events if e["name"].startswith("Iteration Start"))
+    step = next(e for e in events if e["name"] == "ProfilerStep#4")
+    begin, end = step["ts"] + step["dur"] / 4, step["ts"] + step["dur"] / 2
+    small = cut(trace, tmp_path / "time.json", "--from", f"{begin - start:.3f}", "--to", f"{end - start:.3f}")
+    spans = [(e["ts"], e["ts"] + e["dur"]) for e in small["traceEvents"] if e["ph"] == "X"]
+    assert len(spans) > 10
+    assert min(start for start, _ in spans) >= begin - 0.01 and max(end for _, end in spans) <= end + 0.01
+    wanted = [e for e in events if e["ph"] == "X" and e["ts"] < end - 0.01 and e["ts"] + e["dur"] > begin + 0.01]
+    assert abs(len(wanted) - len(spans)) <= 4  # those that touch an edge
+
+
+def test_a_name_is_a_part(trace, tmp_path):
+    out = tmp_path / "within.json.gz"
+    cut(trace, out, "--within", "Optimizer.step#SGD.step")
+    assert rows(out)[0] == rows(trace, "--within", "Optimizer.step#SGD.step")[0]
+
+
+@pytest.mark.parametrize("path", sorted((harness.ROOT / "test/data/traces").rglob("*.json*")), ids=lambda path: path.name)
+def test_traces_of_kineto(path, tmp_path):
+    out = tmp_path / "all.json"
+    cut(path, out, "--from", "-1e9", "--to", "1e9")
+    assert rows(out)[0] == rows(path)[0]
+
+
+def test_what_it_cannot_cut_is_one_line(trace, tmp_path):
+    out = tmp_path / "no.json"
+    torn = tmp_path / "torn.pt.trace.json"
+    torn.write_text('{"traceEvents": [{"ph": "X", "name": "a"')
+    for args, code in (([trace], 2), ([trace, "--step", "77"], 1), ([trace, "--within", "nothing"], 1), ([trace, "--from", "9", "--to", "3"], 1),
+                       ([torn, "--from", "1"], 1), ([trace, "--step", "5", "--within", "x"], 2)):
+        said = harness.cli("slice", *args, "-o", out)
+        assert said.returncode == code and said.stderr.startswith("kprof slice: ") and said.stderr.count("\n") <= 2, said
+        assert not out.exists() and not list(tmp_path.glob("no.json*"))
