@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/formats.h"
 #include "export/cli/lines.h"
 #include "export/cli/spool_export.h"
 #include "export/cli/spoolfile.h"
@@ -17,7 +18,10 @@ static const struct kp_opt flags[] = {
     {"export", 0, KP_OPT_VALUE, "LIST",
      "any of trace,table,stacks,memory (default: what the run was told; trace if that was none)"},
     KP_LINES_OPTIONS("off"),
+    {"format", 0, KP_OPT_VALUE, "FORMAT", "perfetto or ndjson, of spools and traces; -o is the file then"},
     {0}};
+static const char examples[] = "\nexamples:\n  kprof export kprof/node7_4242.kprof -o log\n"
+                               "  kprof export log/a.pt.trace.json.gz --format perfetto -o a.pftrace";
 
 static int spool_export(const char *path, const struct kp_spool_export_options *wish_of_all)
 {
@@ -41,7 +45,7 @@ int kp_cmd_export(int argc, char **argv)
     struct kp_opt_scan scan = {.command = "export", .table = flags, .argc = argc, .argv = argv, .at = 1};
     struct kp_spool_export_options wish = {.command = "export", .gzip = -1};
     struct kp_lines_options lines_wish = {0};
-    const char *value;
+    const char *value, *format = NULL;
     int count = 0, worst = KP_EXIT_DONE, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
@@ -55,12 +59,18 @@ int kp_cmd_export(int argc, char **argv)
             break;
         case 4:
         case 5: kp_lines_option(&lines_wish, flags[i].name, value); break;
+        case 6:
+            format = value;
+            if (!kp_formats_knows(value))
+                return kp_cli_misuse("export", "--format is perfetto or ndjson, not %s", value);
+            break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
-        case KP_OPT_HELP: return kp_cli_help("export", flags);
+        case KP_OPT_HELP: return kp_cli_help("export", flags), puts(examples), KP_EXIT_DONE;
         default: return KP_EXIT_USAGE;
         }
     }
     if (!count) return kp_cli_misuse("export", "no spool given");
+    if (format) return kp_formats_write(format, wish.dir, argv, count);
     struct kp_lines *lines = kp_lines_open("export", &lines_wish);
     wish.places = kp_lines_places(lines);
     for (i = 0; i < count; i++)

@@ -25,6 +25,7 @@ SRC_cli := \
     export/cli/cmd_slice.c \
     export/cli/cmd_stacks.c \
     export/cli/elfhead.c \
+    export/cli/formats.c \
     export/cli/heapformat.c \
     export/cli/heapnames.c \
     export/cli/heapprofile.c \

@@ -25,4 +25,15 @@ typedef int (*kp_convert_fn)(void *context, const char *text, size_t bytes);
 int kp_tracecut(const struct kp_texts *texts, const struct kp_cut *cut, kp_convert_fn put, void *context, size_t *kept,
                 char *why, size_t why_bytes);
 
+/*
+ * pftrace.c: Perfetto's own format. Names of processes and threads (phase M) come first, then the other events by
+ * start, the longer first. Phases other than X, i, s, t and f are left out. NULL: no memory. The others return 0 or
+ * -errno.
+ */
+struct kp_pftrace;
+struct kp_pftrace *kp_pftrace_open(kp_convert_fn put, void *context);
+void kp_pftrace_name(struct kp_pftrace *w, const struct kp_raw_event *e);
+int kp_pftrace_event(struct kp_pftrace *w, const struct kp_raw_event *e);
+int kp_pftrace_close(struct kp_pftrace *w); /* writes what is still open */
+
 #endif

@@ -76,12 +76,18 @@ static bool is_key(struct kp_raw_text key, const char *name)
     return key.bytes == strlen(name) && memcmp(key.at, name, key.bytes) == 0;
 }
 
+bool kp_raw_next(struct kp_raw_text object, const char **at, struct kp_raw_text *key, struct kp_raw_text *value)
+{
+    if (object.bytes < 2 || object.at[0] != '{') return false;
+    if (!*at) *at = object.at + 1;
+    return member_next(at, object.at + object.bytes, key, value);
+}
+
 struct kp_raw_text kp_raw_member(struct kp_raw_text object, const char *name)
 {
     struct kp_raw_text key, value;
-    const char *at = object.at + 1, *end = object.at + object.bytes;
-    if (object.bytes < 2 || object.at[0] != '{') return (struct kp_raw_text){0};
-    while (member_next(&at, end, &key, &value))
+    const char *at = NULL;
+    while (kp_raw_next(object, &at, &key, &value))
         if (is_key(key, name)) return value;
     return (struct kp_raw_text){0};
 }
@@ -102,14 +108,20 @@ static int64_t time_of(struct kp_raw_text value)
     return value.at ? kp_kineto_ns(value.at, value.bytes) : 0;
 }
 
+void kp_raw_parse(struct kp_raw_event *out, const char *text, size_t bytes)
+{
+    *out = (struct kp_raw_event){.whole = {text, bytes}};
+    fields_find(out);
+    if (out->of[KP_RAW_PH].bytes > 2) out->phase = out->of[KP_RAW_PH].at[1];
+    out->start_ns = out->end_ns = time_of(out->of[KP_RAW_TS]);
+    const int64_t dur_ns = out->phase == 'X' ? time_of(out->of[KP_RAW_DUR]) : 0;
+    if (dur_ns > 0 && out->start_ns <= INT64_MAX - dur_ns) out->end_ns += dur_ns;
+}
+
 static int event_give(struct cutting *c, const char *text, size_t bytes)
 {
-    struct kp_raw_event e = {.whole = {text, bytes}};
-    fields_find(&e);
-    if (e.of[KP_RAW_PH].bytes > 2) e.phase = e.of[KP_RAW_PH].at[1];
-    e.start_ns = e.end_ns = time_of(e.of[KP_RAW_TS]);
-    const int64_t dur_ns = e.phase == 'X' ? time_of(e.of[KP_RAW_DUR]) : 0;
-    if (dur_ns > 0 && e.start_ns <= INT64_MAX - dur_ns) e.end_ns += dur_ns;
+    struct kp_raw_event e;
+    kp_raw_parse(&e, text, bytes);
     return c->calls->event(c->context, &e);
 }
 

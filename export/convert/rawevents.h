@@ -47,6 +47,10 @@ struct kp_raw_calls {
 int kp_raw_read(const struct kp_texts *texts, const struct kp_raw_calls *calls, void *context, char *why,
                 size_t why_bytes);
 
+/* Reads the text of one event. */
+void kp_raw_parse(struct kp_raw_event *out, const char *text, size_t bytes);
+/* The next member of an object, the key without quotes. *at is NULL before the first. False: there is no more. */
+bool kp_raw_next(struct kp_raw_text object, const char **at, struct kp_raw_text *key, struct kp_raw_text *value);
 /* The value at the key of an object's text; at NULL if there is none. Not in objects inside of it. */
 struct kp_raw_text kp_raw_member(struct kp_raw_text object, const char *key);
 /* Writes a string without quotes and escapes, at most `room` bytes with the NUL. Returns its bytes without the NUL. */

