@@ -93,7 +93,7 @@ $(O)/libkprof.so: $(filter-out $(NOT_IN_SO:%.c=$(O)/%.o),$(foreach r,$(SO_ROOMS)
 	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -o $@ $(filter %.o,$^) $(ZLIB_A) $(LDFLAGS)
 $(O)/kprof: $(call obj,cli) $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r)))
 	$(call say,LD,$@)
-	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLI_LIBS) -lz -lm $(LDFLAGS)
+	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLI_LIBS) -lz -lm -lpthread $(LDFLAGS)
 	$(if $(strip $(CLI_LACKS)),@echo "kprof: built without $(strip $(CLI_LACKS))" >&2)
 $(BUILD)/%: $(O)/%
 	@mkdir -p $(@D)

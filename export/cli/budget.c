@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,8 +148,11 @@ static void end_with(int rc)
     exit(KP_EXIT_BAD_INPUT);
 }
 
+/* Several threads read. The first that lacks memory ends the command; the others wait for that. */
 static void no_memory(void)
 {
+    static atomic_flag is_ending = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set(&is_ending)) pause();
     if (!budget.now.memory) return;
     const struct rlimit data = budget.data;
     if (budget.is_limited) (void)setrlimit(RLIMIT_DATA, &data); /* room for the message */

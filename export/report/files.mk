@@ -16,9 +16,11 @@ SRC_report := \
     export/report/keyavg_tree.c \
     export/report/keyindex.c \
     export/report/kineto.c \
+    export/report/kineto_blocks.c \
     export/report/kineto_facts.c \
     export/report/kineto_file.c \
     export/report/kineto_parse.c \
+    export/report/kineto_read.c \
     export/report/kineto_strings.c \
     export/report/kineto_words.c \
     export/report/ownline.c \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kineto.c - makes a trace in memory, reads its text and closes it */
+/* kineto.c - makes a trace in memory, ends its reading and closes it */
 #include "export/report/kineto.h"
 
 #include <errno.h>
@@ -66,30 +66,4 @@ int kp_kineto_finish(struct kp_kineto **out, struct kp_kineto *trace, struct kp_
     }
     *out = trace;
     return rc;
-}
-
-struct reading {
-    struct kp_kineto_parser *parser;
-    const int *stop;
-};
-
-static int text_take(void *context, const char *text, size_t bytes)
-{
-    const struct reading *r = context;
-    const int rc = kp_kineto_parser_feed(r->parser, text, bytes);
-    return rc || !r->stop ? rc : *r->stop;
-}
-
-int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, char *why, size_t why_bytes)
-{
-    *out = NULL;
-    why[0] = 0;
-    struct kp_kineto *trace = kp_kineto_new();
-    if (!trace) return -ENOMEM;
-    trace->keep = wish->keep;
-    trace->keep_context = wish->context;
-    struct kp_kineto_parser *parser = kp_kineto_parser_open(trace, wish->keep_args);
-    struct reading reading = {parser, wish->stop};
-    const int rc = wish->texts.each(wish->texts.from, text_take, &reading, why, why_bytes);
-    return kp_kineto_finish(out, trace, parser, rc, wish->label, why, why_bytes);
 }

@@ -124,6 +124,8 @@ struct kp_strings *kp_strings_open(void);
 void kp_strings_close(struct kp_strings *strings);
 uint32_t kp_strings_put(struct kp_strings *strings, const char *text, size_t bytes);
 const char *kp_strings_get(const struct kp_strings *strings, uint32_t id);
+size_t kp_strings_count(const struct kp_strings *strings); /* with "" */
+uint32_t kp_strings_put_from(struct kp_strings *strings, const struct kp_strings *from, uint32_t id);
 static inline const char *kp_kineto_text(const struct kp_kineto *trace, uint32_t id)
 {
     return kp_strings_get(trace->strings, id);
@@ -171,5 +173,14 @@ int kp_kineto_parser_end(struct kp_kineto_parser *parser);
 uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *parser);
 const char *kp_kineto_parser_why(const struct kp_kineto_parser *parser);
 bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *parser);
+/* Has it just read an event of the list, after text that ends in one? Then others may read the next events instead. */
+bool kp_kineto_parser_is_between(const struct kp_kineto_parser *parser);
+void kp_kineto_parser_pass(struct kp_kineto_parser *parser, size_t bytes); /* counts bytes that others read */
+
+/* kineto_blocks.c: how many threads read (0: one a core, 1: the caller's alone), and blocks of how many bytes */
+extern struct kp_kineto_cutting {
+    unsigned workers;
+    size_t block_bytes;
+} kp_kineto_cutting;
 
 #endif

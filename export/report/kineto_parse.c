@@ -97,58 +97,66 @@ static void text_add(struct parse_text *t, const char *data, size_t bytes)
 
 /* ---- keys and values ---- */
 
-static const struct {
+#define KEY_ROW(text, key)         \
+    {                              \
+        text, sizeof text - 1, key \
+    }
+struct key_row {
     const char *text;
-    uint8_t place, key;
-} key_rows[] = {
-    {"traceEvents", TOP, KEY_EVENTS},
-    {"baseTimeNanoseconds", TOP, KEY_BASE},
-    {"with_flops", TOP, KEY_FLOPS},
-    {"profile_memory", TOP, KEY_MEMORY},
-    {"record_shapes", TOP, KEY_SHAPES},
-    {"with_stack", TOP, KEY_STACKS},
-    {"kprof", TOP, KEY_OURS},
-    {"host_name", TOP, KEY_FACT},
-    {"distributedInfo", TOP, KEY_FACT},
-    {"kprof_memory_before", TOP, KEY_BEFORE},
-    {"kprof_memory_freed", TOP, KEY_FREED},
-    {"kprof_memory_unkept", TOP, KEY_UNKEPT},
-    {"ph", EVENT, KEY_PH},
-    {"cat", EVENT, KEY_CAT},
-    {"name", EVENT, KEY_NAME},
-    {"pid", EVENT, KEY_PID},
-    {"tid", EVENT, KEY_TID},
-    {"ts", EVENT, KEY_TS},
-    {"dur", EVENT, KEY_DUR},
-    {"args", EVENT, KEY_ARGS},
-    {"External id", ARGS, KEY_EXTERNAL},
-    {"external id", ARGS, KEY_EXTERNAL},
-    {"Ev Idx", ARGS, KEY_INDEX},
-    {"Sequence number", ARGS, KEY_SEQ},
-    {"Fwd thread id", ARGS, KEY_FWD},
-    {"correlation", ARGS, KEY_FWD},
-    {"Input Dims", ARGS, KEY_DIMS},
-    {"Input dims", ARGS, KEY_DIMS},
-    {"Concrete Inputs", ARGS, KEY_CONCRETE},
-    {"Input type", ARGS, KEY_TYPES},
-    {"Call stack", ARGS, KEY_STACK},
-    {"CallFrom", ARGS, KEY_CALLER},
-    {"Bytes", ARGS, KEY_BYTES},
-    {"Device Type", ARGS, KEY_DEVICE},
-    {"finished", ARGS, KEY_FINISHED},
-    {"Addr", ARGS, KEY_ADDRESS},
-    {"Device Id", ARGS, KEY_DEVICE_ID},
-    {"Total Allocated", ARGS, KEY_ALLOCATED},
-    {"Total Reserved", ARGS, KEY_RESERVED},
-    {"name", ARGS, KEY_LABEL},
+    uint8_t bytes, key;
 };
+static const struct key_row top_keys[] = {
+    KEY_ROW("traceEvents", KEY_EVENTS),
+    KEY_ROW("baseTimeNanoseconds", KEY_BASE),
+    KEY_ROW("with_flops", KEY_FLOPS),
+    KEY_ROW("profile_memory", KEY_MEMORY),
+    KEY_ROW("record_shapes", KEY_SHAPES),
+    KEY_ROW("with_stack", KEY_STACKS),
+    KEY_ROW("kprof", KEY_OURS),
+    KEY_ROW("host_name", KEY_FACT),
+    KEY_ROW("distributedInfo", KEY_FACT),
+    KEY_ROW("kprof_memory_before", KEY_BEFORE),
+    KEY_ROW("kprof_memory_freed", KEY_FREED),
+    KEY_ROW("kprof_memory_unkept", KEY_UNKEPT),
+};
+static const struct key_row event_keys[] = {
+    KEY_ROW("ph", KEY_PH),   KEY_ROW("cat", KEY_CAT), KEY_ROW("name", KEY_NAME), KEY_ROW("pid", KEY_PID),
+    KEY_ROW("tid", KEY_TID), KEY_ROW("ts", KEY_TS),   KEY_ROW("dur", KEY_DUR),   KEY_ROW("args", KEY_ARGS),
+};
+static const struct key_row args_keys[] = {
+    KEY_ROW("External id", KEY_EXTERNAL),
+    KEY_ROW("external id", KEY_EXTERNAL),
+    KEY_ROW("Ev Idx", KEY_INDEX),
+    KEY_ROW("Sequence number", KEY_SEQ),
+    KEY_ROW("Fwd thread id", KEY_FWD),
+    KEY_ROW("correlation", KEY_FWD),
+    KEY_ROW("Input Dims", KEY_DIMS),
+    KEY_ROW("Input dims", KEY_DIMS),
+    KEY_ROW("Concrete Inputs", KEY_CONCRETE),
+    KEY_ROW("Input type", KEY_TYPES),
+    KEY_ROW("Call stack", KEY_STACK),
+    KEY_ROW("CallFrom", KEY_CALLER),
+    KEY_ROW("Bytes", KEY_BYTES),
+    KEY_ROW("Device Type", KEY_DEVICE),
+    KEY_ROW("finished", KEY_FINISHED),
+    KEY_ROW("Addr", KEY_ADDRESS),
+    KEY_ROW("Device Id", KEY_DEVICE_ID),
+    KEY_ROW("Total Allocated", KEY_ALLOCATED),
+    KEY_ROW("Total Reserved", KEY_RESERVED),
+    KEY_ROW("name", KEY_LABEL),
+};
+#define KEY_LIST(rows)                          \
+    {                                           \
+        rows, rows + sizeof rows / sizeof *rows \
+    }
+static const struct key_row *const key_lists[DONE + 1][2] = {
+    [TOP] = KEY_LIST(top_keys), [EVENT] = KEY_LIST(event_keys), [ARGS] = KEY_LIST(args_keys)};
 
 static enum key key_find(enum place place, const char *text, size_t bytes)
 {
-    for (size_t i = 0; i < sizeof key_rows / sizeof *key_rows; i++)
-        if (key_rows[i].place == place && strlen(key_rows[i].text) == bytes &&
-            memcmp(key_rows[i].text, text, bytes) == 0)
-            return (enum key)key_rows[i].key;
+    for (const struct key_row *row = key_lists[place][0]; row < key_lists[place][1]; row++)
+        if (row->bytes == bytes && row->text[0] == text[0] && memcmp(row->text, text, bytes) == 0)
+            return (enum key)row->key;
     return KEY_OTHER;
 }
 
@@ -688,3 +696,5 @@ uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *p) { return p->b
 const char *kp_kineto_parser_why(const struct kp_kineto_parser *p) { return p->why; }
 
 bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *p) { return p->torn; }
+bool kp_kineto_parser_is_between(const struct kp_kineto_parser *p) { return p->place == EVENTS && !p->skip; }
+void kp_kineto_parser_pass(struct kp_kineto_parser *p, size_t bytes) { p->fed += bytes; }

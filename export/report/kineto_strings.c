@@ -134,3 +134,10 @@ uint32_t kp_strings_put(struct kp_strings *s, const char *text, size_t bytes)
 }
 
 const char *kp_strings_get(const struct kp_strings *s, uint32_t id) { return id < s->count ? s->entries[id].text : ""; }
+
+size_t kp_strings_count(const struct kp_strings *s) { return s->count; }
+
+uint32_t kp_strings_put_from(struct kp_strings *s, const struct kp_strings *from, uint32_t id)
+{
+    return kp_strings_put(s, from->entries[id].text, from->entries[id].bytes);
+}

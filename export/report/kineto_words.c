@@ -39,8 +39,23 @@ int64_t kp_kineto_ns(const char *text, size_t bytes)
     return minus ? -value : value;
 }
 
+/* Most numbers are a few digits: those need no copy. */
+static bool is_short(const char *text, size_t bytes, uint64_t *value)
+{
+    uint64_t sum = 0;
+    if (bytes == 0 || bytes > 18) return false;
+    for (size_t i = 0; i < bytes; i++) {
+        if (text[i] < '0' || text[i] > '9') return false;
+        sum = sum * 10 + (uint64_t)(text[i] - '0');
+    }
+    *value = sum;
+    return true;
+}
+
 int64_t kp_kineto_whole(const char *text, size_t bytes)
 {
+    uint64_t value;
+    if (is_short(text, bytes, &value)) return (int64_t)value;
     char copy[32];
     snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 31 ? bytes : 31), text);
     return strtoll(copy, NULL, 10);
@@ -48,6 +63,8 @@ int64_t kp_kineto_whole(const char *text, size_t bytes)
 
 uint64_t kp_kineto_address(const char *text, size_t bytes)
 {
+    uint64_t value;
+    if (is_short(text, bytes, &value)) return value;
     char copy[32];
     snprintf(copy, sizeof copy, "%.*s", (int)(bytes < 31 ? bytes : 31), text);
     return strtoull(copy, NULL, 10);

@@ -255,6 +255,128 @@ static void a_key_with_a_nul_in_it_is_another_key(void **state)
     free(json);
 }
 
+/* ---- all cores ---- */
+
+struct pieces {
+    const char *text;
+    size_t bytes, piece;
+};
+
+static int pieces_each(const void *from, kp_text_fn take, void *context, char *why, size_t why_bytes)
+{
+    const struct pieces *p = from;
+    (void)why, (void)why_bytes;
+    for (size_t at = 0; at < p->bytes; at += p->piece) {
+        const int rc = take(context, p->text + at, p->bytes - at < p->piece ? p->bytes - at : p->piece);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+static int cut_read(struct kp_kineto **out, const char *text, size_t bytes, size_t piece, unsigned workers, char *why)
+{
+    const struct kp_kineto_cutting before = kp_kineto_cutting;
+    const struct pieces from = {text, bytes, piece};
+    const struct kp_kineto_wish wish = {.texts = {pieces_each, &from}, .label = "text", .keep_args = true};
+    kp_kineto_cutting = (struct kp_kineto_cutting){workers, 700};
+    const int rc = kp_kineto_read(out, &wish, why, 256);
+    kp_kineto_cutting = before;
+    return rc;
+}
+
+static void same_text(const struct kp_kineto *a, uint32_t in_a, const struct kp_kineto *b, uint32_t in_b)
+{
+    assert_int_equal(in_a, in_b);
+    assert_string_equal(kp_kineto_text(a, in_a), kp_kineto_text(b, in_b));
+}
+
+static void same_trace(const struct kp_kineto *a, const struct kp_kineto *b)
+{
+    assert_int_equal(a->count, b->count);
+    assert_int_equal(a->seen, b->seen);
+    for (size_t i = 0; i < a->count; i++) {
+        assert_memory_equal(&a->events[i], &b->events[i], sizeof a->events[i]);
+        same_text(a, a->events[i].name, b, b->events[i].name);
+        same_text(a, a->events[i].stack, b, b->events[i].stack);
+    }
+    assert_int_equal(a->memory_count, b->memory_count);
+    assert_true(!a->memory_count || !memcmp(a->memory, b->memory, a->memory_count * sizeof *a->memory));
+    assert_int_equal(a->args_bytes, b->args_bytes);
+    assert_true(!a->args_bytes || !memcmp(a->args_text, b->args_text, a->args_bytes));
+    assert_int_equal(kp_strings_count(a->strings), kp_strings_count(b->strings));
+    same_text(a, a->program, b, b->program);
+    assert_int_equal(a->start_ns, b->start_ns);
+    assert_int_equal(a->first_ns, b->first_ns);
+    assert_int_equal(a->end_ns, b->end_ns);
+    assert_int_equal(a->fact_count, b->fact_count);
+    assert_int_equal(a->has_stacks, b->has_stacks);
+}
+
+/* One thread and three, in pieces of several lengths: the same trace, or the same line of error. */
+static void same_by_cores(const char *text, size_t bytes)
+{
+    static const size_t pieces[] = {1000000, 997, 64};
+    char why[256], why_cut[256];
+    struct kp_kineto *whole, *cut;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        const int rc = cut_read(&whole, text, bytes, pieces[i], 1, why);
+        assert_int_equal(cut_read(&cut, text, bytes, pieces[i], 3, why_cut), rc);
+        assert_string_equal(why, why_cut);
+        assert_int_equal(whole != NULL, cut != NULL);
+        if (whole) same_trace(whole, cut);
+        kp_kineto_close(whole);
+        kp_kineto_close(cut);
+    }
+}
+
+/* Events of each kind, with what a cut could be mistaken for: in strings, in lists of args, in other lists. */
+static char *many_events(const char *odd, size_t *bytes)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, bytes);
+    fputs("{\"host_name\":\"h\",\"list\":[{\"ph\":1}, {\"ph\":2}],\"traceEvents\":[\n", out);
+    for (int i = 0; i < 400; i++) {
+        if (i) fputs(i % 2 ? ",\n  " : " , ", out);
+        if (i == 250) fputs(odd, out);
+        if (i % 50 == 20) fputs("{\"ph\":\"M\",\"name\":\"process_name\",\"args\":{\"name\":\"python\"}}", out);
+        else if (i % 7 == 3)
+            fprintf(out,
+                    "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"ts\":%d.5,\"pid\":1,"
+                    "\"tid\":\"stream %d\",\"args\":{\"Bytes\":-%d,\"Addr\":%d}}",
+                    5000 - i, i % 3, i, i);
+        else
+            fprintf(out,
+                    "{\"ph\": \"X\",\"cat\":\"cpu_op\",\"name\":\"}, {\\\"ph\\\" %d \\u0000z\",\"ts\":%d,\"dur\":2,"
+                    "\"args\":{\"l\":[{\"ph\":1}, {\"ph\":2}],\"Input Dims\":[[%d,2]],\"Call stack\":\"a%d;\"}}",
+                    i % 11, 9000 - i, i % 5, i % 13);
+    }
+    fputs("\n],\"more\":[{\"a\":1}, {\"ph\":2}],\"traceName\":\"t\"}", out);
+    fclose(out);
+    return text;
+}
+
+static void all_cores_read_what_one_reads(void **state)
+{
+    static const char *const odd[] = {
+        "",
+        "5, [{\"ph\":1}, {\"ph\":2}], ",
+        "{\"ph\":\"X\",,}, ",
+        "NaN, ",
+        "], \"traceEvents\":[",
+        "]",
+        "}, ",
+        "{\"ph\":\"X",
+        "{\"ph\":\"X\",\"cat\":\"Trace\",\"name\":\"PyTorch Profiler (0)\",\"ts\":-7.25,\"dur\":9},"};
+    (void)state;
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        size_t bytes;
+        char *text = many_events(odd[i], &bytes);
+        same_by_cores(text, bytes);
+        for (size_t cut = 1; cut < bytes && !odd[i][0]; cut += 1009) same_by_cores(text, cut);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +393,7 @@ int main(void)
         cmocka_unit_test(a_gzip_file_is_read_like_a_plain_one),
         cmocka_unit_test(equal_strings_share_an_id),
         cmocka_unit_test(a_key_with_a_nul_in_it_is_another_key),
+        cmocka_unit_test(all_cores_read_what_one_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
