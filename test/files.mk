@@ -44,6 +44,9 @@ bench-symbols: all ## what a hooked call costs (KPROF_SYMBOLS), beside uftrace's
 	@$(CC) -O2 -o $(O)/test/bench/bench_symbols test/bench/bench_symbols.c -lz
 	@test/bench/symbols.sh $(abspath $(O)/test/bench/bench_symbols) $(BUILD)/libkprof.so $(TURNS)
 .PHONY: bench-symbols
+bench-reader: $(BUILD)/kprof ## how long `kprof report` takes for traces of 190 MB and 1 GB, beside json.load
+	@python3 test/bench/reader.py $(BUILD)/kprof
+.PHONY: bench-reader
 .PHONY: bench-heap
 .PHONY: unit-list test e2e e2e-kill e2e-forks e2e-versions bench
 

@@ -69,7 +69,8 @@ struct kp_progress {
     bool terminal, shown;
 };
 void kp_progress_begin(struct kp_progress *progress, const char *what);
-int kp_progress_events(void *progress, uint64_t events); /* fits kp_export_options.progress; always 0 */
+int kp_progress_events(void *progress, uint64_t events);              /* fits kp_export_options.progress; always 0 */
+void kp_progress_bytes(struct kp_progress *progress, uint64_t bytes); /* so much of its text was read */
 void kp_progress_end(struct kp_progress *progress);
 
 /* Finds libkprof.so: KPROF_LIB, beside this program, ../lib. False: not found, and `out` has the places searched. */

@@ -25,14 +25,23 @@ static bool is_due(struct kp_progress *progress)
     return true;
 }
 
-int kp_progress_events(void *context, uint64_t events)
+static void line_show(struct kp_progress *progress, uint64_t count, const char *of)
 {
-    struct kp_progress *const progress = context;
-    if (!is_due(progress)) return 0;
+    if (!is_due(progress)) return;
     fputs("\rkprof: ", stderr);
     kp_plain_put(stderr, progress->what);
-    fprintf(stderr, ": %llu events\033[K", (unsigned long long)events);
+    fprintf(stderr, ": %llu %s\033[K", (unsigned long long)count, of);
+}
+
+int kp_progress_events(void *context, uint64_t events)
+{
+    line_show(context, events, "events");
     return 0;
+}
+
+void kp_progress_bytes(struct kp_progress *progress, uint64_t bytes)
+{
+    line_show(progress, bytes / 1000000, "MB of text read");
 }
 
 void kp_progress_end(struct kp_progress *progress)

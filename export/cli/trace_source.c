@@ -13,6 +13,7 @@
 
 #include "collector/read/kp_read.h"
 #include "export/cli/budget.h"
+#include "export/cli/cli.h"
 #include "export/cli/plainname.h"
 #include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
@@ -37,11 +38,14 @@ static int reader_get(struct kp_input *input, const char *path, char *why, size_
 struct counting {
     kp_text_fn take;
     void *context;
+    struct kp_progress *progress;
+    uint64_t bytes;
 };
 
 static int counted_take(void *context, const char *text, size_t bytes)
 {
-    const struct counting *c = context;
+    struct counting *c = context;
+    kp_progress_bytes(c->progress, c->bytes += bytes);
     const int rc = kp_budget_text(bytes);
     return rc ? rc : c->take(c->context, text, bytes);
 }
@@ -69,10 +73,13 @@ static int cycle_each(const struct kp_trace_source *s, struct counting *counting
 static int text_each(const void *from, kp_text_fn take, void *context, char *why, size_t why_bytes)
 {
     const struct kp_trace_source *s = from;
-    struct counting counting = {take, context};
+    struct kp_progress progress;
+    struct counting counting = {take, context, &progress, 0};
+    kp_progress_begin(&progress, s->path);
     why[0] = 0;
     const int rc = s->is_spool ? cycle_each(s, &counting, why, why_bytes)
                                : kp_text_file_each(s->path, counted_take, &counting, why, why_bytes);
+    kp_progress_end(&progress);
     if (rc && rc != -EINVAL && !why[0]) snprintf(why, why_bytes, "%s: %s", s->path, kp_budget_explain(rc));
     return rc;
 }

@@ -182,6 +182,22 @@ static void pieces(const uint8_t *data, size_t size, size_t events)
     free(trace.args_text);
 }
 
+/* Threads that read blocks of the text find the events, and the words of an error, that one reader finds. */
+static void blocks(const uint8_t *data, size_t size, int rc, const struct kp_kineto *whole, const char *words)
+{
+    const struct kp_kineto_cutting before = kp_kineto_cutting;
+    struct kp_kineto *trace;
+    char why[256] = "";
+    kp_kineto_cutting = (struct kp_kineto_cutting){2, 64};
+    if (kineto_text_read(&trace, (const char *)data, size, true, why, sizeof why) != rc || strcmp(why, words)) abort();
+    kp_kineto_cutting = before;
+    if (!trace != !whole) abort();
+    if (trace && (trace->count != whole->count || trace->seen != whole->seen)) abort();
+    if (trace && trace->count && memcmp(trace->events, whole->events, trace->count * sizeof *trace->events)) abort();
+    if (trace && kp_strings_count(trace->strings) != kp_strings_count(whole->strings)) abort();
+    kp_kineto_close(trace);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -200,6 +216,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int rc = kineto_text_read(&trace, (const char *)data, size, true, why, sizeof why);
     if (rc && !strstr(why, "byte ")) abort();
     if (rc == 0) pieces(data, size, trace->count);
+    blocks(data, size, rc, trace, why);
     if (trace) {
         tables(trace, &plain, &defaults);
         tables(trace, &grouped, &narrow);
