@@ -13,7 +13,8 @@
 void kp_caller_find(void);
 /*
  * Inside a hook, at the end of a range of Optimizer.step: the optimizer, as a value with the bit KP_STEP_IDENTITY. One
- * object always has one value. An object created in the memory of a dead one may have its value, too. 0: not known.
+ * object always has one value. An object created in the memory of a freed one may have its value, too;
+ * kp_steps_optimizer_gone was called in between. 0: not known.
  */
 uint64_t kp_caller_optimizer(void);
 /* Was that object freed? True from the moment of its free, until its memory is used by an object of its class. */

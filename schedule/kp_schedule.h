@@ -138,7 +138,7 @@ bool kp_steps_range_end(uint32_t mark, uint64_t optimizer);
 bool kp_steps_wants_optimizer(uint32_t mark);
 /* The tracked optimizer. 0: none yet, or known by name only. */
 uint64_t kp_steps_optimizer(void);
-/* Called when an optimizer was destroyed. If it was tracked, the next optimizer to step takes over. */
+/* An optimizer was freed. If it was tracked, the next to step takes over. Its value may name a new one from now on. */
 void kp_steps_optimizer_gone(uint64_t optimizer);
 /*
  * Called by kprof_step(), which is the only source from then on. True: this counts a step. False: the rule forbids it

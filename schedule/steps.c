@@ -213,9 +213,15 @@ uint64_t kp_steps_optimizer(void)
     return seen & KP_STEP_IDENTITY ? seen : 0;
 }
 
+/* A new optimizer in the memory of another that was freed has not stepped yet, so its bit is cleared, too. */
 void kp_steps_optimizer_gone(uint64_t optimizer)
 {
-    (void)kp_cas_acq_rel(&counter_now()->tracked, &optimizer, TRACKED_GONE);
+    for (struct counter *c = counters; c < counters + KP_PHASE_IDS; c++) {
+        uint64_t seen = optimizer;
+        (void)kp_cas_acq_rel(&c->tracked, &seen, TRACKED_GONE);
+        const uint64_t others = kp_load_relaxed(&c->others_seen), left = others & ~others_bit(optimizer);
+        if (others != left) kp_store_relaxed(&c->others_seen, left);
+    }
 }
 
 /*

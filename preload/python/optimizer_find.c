@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * optimizer_find.c - finds the optimizer whose step() is running, in the calling thread's frames
+ * optimizer_find.c - finds the optimizer whose step() is running, in the calling thread's frames; learns of its end
  *
- * Called by: torch/ops.c through python_bridge.h, inside a hook, at the end of an optimizer's step and at no other op
- * Owns:      the address of torch's wrapper, once seen
+ * Called by: torch/ops.c through python_bridge.h, inside a hook, at the end of an optimizer's step and at no other op;
+ *            CPython, in place of PyObject_GC_Del, for objects of a class that has stepped
+ * Owns:      the address of torch's wrapper, once seen; tp_free of the classes that have stepped
  * Memory:    none. Locks: none, not even the GIL, which the caller may or may not have.
  * On fail:   0; the optimizer is then known by its name, as without Python
  * Costs:     8 system calls (process_vm_readv), a few microseconds; about 20 until the wrapper was seen. This is the
@@ -15,6 +16,9 @@
  *     torch/_ops.py            __call__
  *     torch/autograd/profiler.py __exit__          of record_function
  *     torch/optim/optimizer.py wrapper(*args, **kwargs)    args[0] is the optimizer
+ *
+ * A new optimizer may be created in the memory of a freed one, before any optimizer steps again. Then no look at that
+ * memory tells that it is another. So tp_free of its class calls us first. See decisions/010.
  */
 #include <errno.h>
 #include <string.h>
@@ -29,12 +33,15 @@
 #define FUNCTION "wrapper"
 #define FILE_TAIL "optim/optimizer.py"
 enum { FRAMES_MAX = 12, FRAME_HEAD = 80, TAIL_MAX = 24, OBJECT_BITS = 48 };
+enum { TYPE_FREE = 320 }; /* tp_free of a PyTypeObject, from 3.8 on */
 enum {
     MISSES_MAX = 16
 }; /* ranges of that name without a wrapper in a row: the program's own, not worth another look */
 
 static _Atomic(const void *) wrapper; /* code object of torch's wrapper; NULL: not seen yet */
 static _Atomic uint32_t misses;
+static _Atomic(const void *) watched;       /* the class that was looked at last */
+static _Atomic(kp_python_free_fn) original; /* PyObject_GC_Del, once it was found in a class */
 
 static bool peek_at(const void *base, size_t offset, void *to, size_t bytes)
 {
@@ -86,11 +93,34 @@ static uint64_t identity_make(const void *object, const void *type)
 }
 
 /* 0: the object was freed. Freed memory keeps the reference count 0 until it is used again. */
-static uint64_t identity_of(const void *object)
+static uint64_t identity_of(const void *object, const void **type)
 {
     const void *head[2]; /* ob_refcnt, ob_type */
     if ((uintptr_t)object >> OBJECT_BITS || !peek_at(object, 0, head, sizeof head) || !head[0]) return 0;
+    *type = head[1];
     return identity_make(object, head[1]);
+}
+
+/* An optimizer is freed: CPython calls this with the GIL, before another object can have its memory. */
+static void free_watched(void *object)
+{
+    kp_steps_optimizer_gone(identity_make(object, pointer_in(object, 8)));
+    kp_load_relaxed (&original)(object);
+}
+
+/*
+ * Puts free_watched into tp_free of the class, where PyObject_GC_Del is: each class of Python has it. With another
+ * function there, kp_caller_is_gone alone tells.
+ */
+static void class_watch(const struct kp_python *python, const void *type)
+{
+    kp_python_free_fn now = NULL;
+    const kp_python_free_fn ours = free_watched;
+    if (type == kp_load_relaxed(&watched) || !python->object_free) return;
+    kp_store_relaxed(&watched, type);
+    if (!peek_at(type, TYPE_FREE, &now, sizeof now) || now != python->object_free) return;
+    kp_store_relaxed(&original, now);
+    (void)kp_io_poke((uint8_t *)(uintptr_t)type + TYPE_FREE, &ours, sizeof ours);
 }
 
 /* The first local of wrapper is the tuple `args`. */
@@ -102,7 +132,11 @@ static uint64_t wrapper_self(const struct kp_python *python, const void *frame)
     if (!peek_at(frame, python->layout.frame_locals, &args, sizeof args)) return 0;
     args = kp_python_unheld(&python->layout, args);
     if (items + 8 > sizeof tuple || !peek_at(args, 0, tuple, items + 8)) return 0;
-    return tuple[1] == python->tuple_type && tuple[2] ? identity_of(tuple[items / 8]) : 0;
+    if (tuple[1] != python->tuple_type || !tuple[2]) return 0;
+    const void *type = NULL;
+    const uint64_t optimizer = identity_of(tuple[items / 8], &type);
+    if (optimizer) class_watch(python, type);
+    return optimizer;
 }
 
 static const void *frame_innermost(const struct kp_python_layout *l, const void *thread_state)
@@ -152,6 +186,7 @@ void kp_python_optimizer_forget(void)
 {
     kp_store_relaxed(&misses, 0);
     kp_store_relaxed(&wrapper, NULL);
+    kp_store_relaxed(&watched, NULL);
 }
 
 uint64_t kp_caller_optimizer(void)
@@ -167,8 +202,9 @@ uint64_t kp_caller_optimizer(void)
 bool kp_caller_is_gone(uint64_t optimizer)
 {
     const void *object = (const void *)(uintptr_t)(optimizer & ((UINT64_C(1) << OBJECT_BITS) - 1));
+    const void *type;
     const int kept = errno;
-    const bool gone = identity_of(object) != optimizer;
+    const bool gone = identity_of(object, &type) != optimizer;
     errno = kept;
     return gone;
 }

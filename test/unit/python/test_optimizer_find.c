@@ -236,6 +236,53 @@ static void an_object_is_gone_when_its_count_is_zero_or_its_type_another(void **
     assert_int_equal(errno, 7);
 }
 
+enum { FREE = 320 / 8 }; /* tp_free among the words of a class */
+static const void *freed;
+
+static void python_free(void *object) { freed = object; }
+static void other_free(void *object) { (void)object; }
+
+static void step_end(uint64_t optimizer)
+{
+    (void)kp_steps_range_end(kp_steps_classify("Optimizer.step#Adam.step", true), optimizer);
+}
+
+/* Its memory looks as if it lived: a new object of its class is there. */
+static void an_object_is_gone_when_its_class_frees_it(void **state)
+{
+    const void *class[FREE + 1] = {0};
+    kp_python_free_fn ours;
+    (void)state;
+    *(kp_python_free_fn *)&class[FREE] = python_free;
+    assert_int_equal(kp_steps_init(&(struct kp_schedule){0}, &(struct kp_step_rule){.kind = KP_RULE_OPTIMIZER}), 0);
+    begin(&layouts[0]);
+    world.python.object_free = python_free;
+    world.adam.type = class;
+    push_all();
+    const uint64_t adam = ask();
+    step_end(adam);
+    assert_true(kp_steps_optimizer() == adam);
+    memcpy(&ours, &class[FREE], sizeof ours);
+    assert_true(ours != python_free);
+    ours(&world.adam);
+    assert_ptr_equal(freed, &world.adam);
+    assert_true(kp_steps_optimizer() == 0);
+    assert_false(kp_caller_is_gone(adam));
+}
+
+static void a_class_that_frees_by_itself_is_left_alone(void **state)
+{
+    const void *class[FREE + 1] = {0};
+    (void)state;
+    *(kp_python_free_fn *)&class[FREE] = other_free;
+    begin(&layouts[0]);
+    world.python.object_free = python_free;
+    world.adam.type = class;
+    push_all();
+    assert_true(ask() != 0);
+    assert_true(*(kp_python_free_fn *)&class[FREE] == other_free);
+}
+
 static void without_python_nothing_is_known(void **state)
 {
     (void)state;
@@ -257,6 +304,8 @@ int main(void)
         cmocka_unit_test(what_is_no_tuple_or_not_there_gives_nothing),
         cmocka_unit_test(an_error_of_every_read_ends_in_nothing),
         cmocka_unit_test(an_object_is_gone_when_its_count_is_zero_or_its_type_another),
+        cmocka_unit_test(an_object_is_gone_when_its_class_frees_it),
+        cmocka_unit_test(a_class_that_frees_by_itself_is_left_alone),
         cmocka_unit_test(without_python_nothing_is_known),
     };
     return cmocka_run_group_tests_name("python frames", tests, NULL, NULL);

@@ -123,6 +123,37 @@ static void both_optimizers_of_a_gan_made_anew_never_count_twice(void **state)
     assert_int_equal(kp_steps_seen(), 21);
 }
 
+/* The second epoch has the first one's addresses the other way round; the third has its own anew. */
+static void optimizers_at_the_addresses_of_others_that_were_freed_are_new(void **state)
+{
+    (void)state;
+    start("auto");
+    const uint64_t pairs[][2] = {{A, B}, {C, A}, {C, B}, {B, C}};
+    for (int epoch = 0; epoch < 4; epoch++) {
+        for (int i = 0; i < 5; i++) {
+            step(pairs[epoch][0], 1);
+            step(pairs[epoch][1], 1);
+        }
+        kp_steps_optimizer_gone(pairs[epoch][0]);
+        kp_steps_optimizer_gone(pairs[epoch][1]);
+    }
+    assert_int_equal(kp_steps_seen(), 20);
+}
+
+static void one_at_the_address_of_a_freed_companion_begins_an_iteration(void **state)
+{
+    (void)state;
+    start("auto");
+    step(A, 1);
+    step(B, 1);
+    step(A, 1);
+    kp_steps_optimizer_gone(B);
+    kp_steps_optimizer_gone(A);
+    step(B, 1); /* another object */
+    assert_int_equal(kp_steps_seen(), 3);
+    assert_true(kp_steps_optimizer() == B);
+}
+
 static void the_companion_of_one_that_is_gone_counts_from_the_next_iteration(void **state)
 {
     (void)state;
@@ -520,6 +551,8 @@ int main(void)
         cmocka_unit_test(a_silent_optimizer_is_given_up_after_64_steps_of_others),
         cmocka_unit_test(an_optimizer_made_anew_goes_on_counting_at_once),
         cmocka_unit_test(both_optimizers_of_a_gan_made_anew_never_count_twice),
+        cmocka_unit_test(optimizers_at_the_addresses_of_others_that_were_freed_are_new),
+        cmocka_unit_test(one_at_the_address_of_a_freed_companion_begins_an_iteration),
         cmocka_unit_test(the_companion_of_one_that_is_gone_counts_from_the_next_iteration),
         cmocka_unit_test(an_identity_matters_only_where_optimizers_may_step),
         cmocka_unit_test(equal_names_get_equal_marks_and_other_names_none),
