@@ -3,8 +3,8 @@
  * optimizer_find.c - finds the optimizer whose step() is running, in the calling thread's frames; learns of its end
  *
  * Called by: torch/ops.c through python_bridge.h, inside a hook, at the end of an optimizer's step and at no other op;
- *            CPython, in place of PyObject_GC_Del, for objects of a class that has stepped
- * Owns:      the address of torch's wrapper, once seen; tp_free of the classes that have stepped
+ *            CPython, before it frees an object of a class that has stepped
+ * Owns:      the address of torch's wrapper, once seen; tp_finalize of the classes that have stepped
  * Memory:    none. Locks: none, not even the GIL, which the caller may or may not have.
  * On fail:   0; the optimizer is then known by its name, as without Python
  * Costs:     8 system calls (process_vm_readv), a few microseconds; about 20 until the wrapper was seen. This is the
@@ -18,7 +18,7 @@
  *     torch/optim/optimizer.py wrapper(*args, **kwargs)    args[0] is the optimizer
  *
  * A new optimizer may be created in the memory of a freed one, before any optimizer steps again. Then no look at that
- * memory tells that it is another. So tp_free of its class calls us first. See decisions/010.
+ * memory tells that it is another. So tp_finalize of its class calls us first. See decisions/010.
  */
 #include <errno.h>
 #include <string.h>
@@ -33,15 +33,14 @@
 #define FUNCTION "wrapper"
 #define FILE_TAIL "optim/optimizer.py"
 enum { FRAMES_MAX = 12, FRAME_HEAD = 80, TAIL_MAX = 24, OBJECT_BITS = 48 };
-enum { TYPE_FREE = 320 }; /* tp_free of a PyTypeObject, from 3.8 on */
+enum { TYPE_FREE = 320, TYPE_FINALIZE = 392 }; /* tp_free and tp_finalize of a PyTypeObject, from 3.8 on */
 enum {
     MISSES_MAX = 16
 }; /* ranges of that name without a wrapper in a row: the program's own, not worth another look */
 
 static _Atomic(const void *) wrapper; /* code object of torch's wrapper; NULL: not seen yet */
 static _Atomic uint32_t misses;
-static _Atomic(const void *) watched;       /* the class that was looked at last */
-static _Atomic(kp_python_free_fn) original; /* PyObject_GC_Del, once it was found in a class */
+static _Atomic(const void *) watched; /* the class that was looked at last */
 
 static bool peek_at(const void *base, size_t offset, void *to, size_t bytes)
 {
@@ -101,26 +100,24 @@ static uint64_t identity_of(const void *object, const void **type)
     return identity_make(object, head[1]);
 }
 
-/* An optimizer is freed: CPython calls this with the GIL, before another object can have its memory. */
-static void free_watched(void *object)
-{
-    kp_steps_optimizer_gone(identity_make(object, pointer_in(object, 8)));
-    kp_load_relaxed (&original)(object);
-}
+/* An optimizer ends: CPython calls this with the GIL, before another object can have its memory. */
+static void finalize_watched(void *object) { kp_steps_optimizer_gone(identity_make(object, pointer_in(object, 8))); }
 
 /*
- * Puts free_watched into tp_free of the class, where PyObject_GC_Del is: each class of Python has it. With another
- * function there, kp_caller_is_gone alone tells.
+ * Puts finalize_watched into tp_finalize of the class, where it is empty: the class has no __del__. Each class of
+ * Python has PyObject_GC_Del in tp_free, which shows that the offsets are right. For other classes kp_caller_is_gone
+ * alone tells.
  */
 static void class_watch(const struct kp_python *python, const void *type)
 {
-    kp_python_free_fn now = NULL;
-    const kp_python_free_fn ours = free_watched;
+    const void *release = NULL;
+    const void *now = NULL;
+    void (*const ours)(void *) = finalize_watched;
     if (type == kp_load_relaxed(&watched) || !python->object_free) return;
     kp_store_relaxed(&watched, type);
-    if (!peek_at(type, TYPE_FREE, &now, sizeof now) || now != python->object_free) return;
-    kp_store_relaxed(&original, now);
-    (void)kp_io_poke((uint8_t *)(uintptr_t)type + TYPE_FREE, &ours, sizeof ours);
+    if (!peek_at(type, TYPE_FREE, &release, sizeof release) || release != python->object_free) return;
+    if (!peek_at(type, TYPE_FINALIZE, &now, sizeof now) || now) return;
+    (void)kp_io_poke((uint8_t *)(uintptr_t)type + TYPE_FINALIZE, &ours, sizeof ours);
 }
 
 /* The first local of wrapper is the tuple `args`. */

@@ -25,12 +25,11 @@ struct kp_python_layout {
 /* In every release: ob_refcnt at 0, ob_type at 8; a str's length at 16, state at 32; a tuple's ob_size at 16. */
 enum { KP_PYTHON_OWNED_BY_C = 3 }; /* a frame with this owner or a higher one runs no Python code */
 
-typedef void (*kp_python_free_fn)(void *object);
 struct kp_python {
     struct kp_python_layout layout;
     void *(*thread_state)(void); /* of the calling thread, also without the GIL; NULL: it never ran Python */
     const void *tuple_type;
-    kp_python_free_fn object_free; /* PyObject_GC_Del; NULL: not found */
+    const void *object_free; /* PyObject_GC_Del; NULL: not found */
 };
 
 /* python_find.c: NULL: no interpreter here, or none we know. Constant once found. */

@@ -116,7 +116,7 @@ void kp_caller_find(void)
         const uint32_t version = version_find();
         const struct kp_python_layout *layout = layout_find(version);
         found.tuple_type = dlsym(RTLD_DEFAULT, "PyTuple_Type");
-        *(void **)&found.object_free = dlsym(RTLD_DEFAULT, "PyObject_GC_Del");
+        found.object_free = dlsym(RTLD_DEFAULT, "PyObject_GC_Del");
         if (layout && found.tuple_type) {
             found.layout = *layout;
             layout_spoil(&found.layout);

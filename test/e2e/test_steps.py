@@ -48,7 +48,7 @@ def test_where_frames_cannot_be_read_the_name_is_what_counts(ours):
     assert steps == iterations
 
 
-@pytest.mark.parametrize("program", ["one", "epochs", "epochs_gan", "epochs_gan_many", "threads"])
+@pytest.mark.parametrize("program", ["one", "epochs", "epochs_gan", "epochs_gan_many", "reclassed", "threads"])
 def test_each_iteration_is_one_step(ours, program):
     # not auto: on a machine that stands still for seconds that goes by time, and begins anew with the next step
     steps, iterations = steps_of(ours("optimizers.py", program, schedule=NEVER, KPROF_STEP="optimizer"))
