@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * tee_cupti.h - for test_tee: a small CUPTI with one buffer at a time, as the real one asks for it on the thread that
- * makes a record
+ * tee_cupti.h - for the tests of tee.c: a small CUPTI with one buffer at a time, as the real one asks for it on the
+ * thread that makes a record
  *
  * Calls as cupti_activity.h has it: a single one is recorded "without using the activity kind"; a kind that is enabled
  * or disabled after that overrides it.
@@ -107,7 +107,7 @@ static uint32_t fake_launch(bool in_flight)
     return correlation;
 }
 
-static void fake_sync(void)
+static inline void fake_sync(void)
 {
     uint32_t correlation = ++fake.correlation;
     uint8_t *r = fake_record(SYNC);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* tee_sides.h - for test_tee: our half, as control.c, buffer.c and lane.c have it, and the program's half, as Kineto
- * does it */
+/* tee_sides.h - for the tests of tee.c: our half, as control.c, buffer.c and lane.c have it, and the program's half,
+ * as Kineto does it */
 #ifndef KP_TEST_TEE_SIDES_H
 #define KP_TEST_TEE_SIDES_H
 
