@@ -257,7 +257,7 @@ static void say(const struct report *r, const struct kp_calltrace_hidden *hidden
         /* a program that was started by a shell or launcher with this setting, which has logged it already */
         const bool is_known = !r->unhooked && !hidden->functions && !kp_parent_lacks("KPROF_SYMBOLS=");
         kp_log(is_known,
-               "KPROF_SYMBOLS: no call to %s goes through a PLT or GOT slot, so none is recorded (%u such functions "
+               "KPROF_SYMBOLS: no call to %s goes through a PLT or GOT slot. None is recorded (%u such functions "
                "defined, %u static or hidden%s)",
                globs, r->unhooked + hidden->functions, hidden->functions, bare);
         return;

@@ -43,9 +43,8 @@ static void set_mode(enum kp_source_mode mode)
 /* Logs which work such a trace lacks: sums of arithmetic, overlap and communication made from it are wrong. */
 static void say(void)
 {
-    KP_LOG_ONCE(0, "CUDA calls are recorded by hooks, not by CUPTI: kernels of cuBLAS, cuDNN, NCCL, Triton and of all "
-                   "that brings a CUDA "
-                   "runtime of its own are missing, those of a CUDA graph are one piece");
+    KP_LOG_ONCE(0, "CUDA calls are recorded by hooks, not by CUPTI: kernels of cuBLAS, cuDNN, NCCL, Triton and of "
+                   "libraries with a CUDA runtime of their own are missing. The kernels of a CUDA graph are one piece");
 }
 
 static int resolver_start(void)
