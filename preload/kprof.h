@@ -5,8 +5,8 @@
  * Nothing has to be linked: a program built with this header runs the same with and without the library. Without it
  * (LD_PRELOAD, or `kprof run`) every call does nothing and returns -ENOSYS. C99, C++11, and from Python:
  *     ctypes.CDLL(None).kprof_step()        (AttributeError when the library is not there)
- * Every function may be called from any thread, costs less than a microsecond unless it says otherwise, never
- * waits longer than microseconds, never changes errno, and returns 0 or a negative errno value.
+ * Every function may be called from any thread. It costs less than a microsecond unless its comment says otherwise. It
+ * never waits longer than microseconds, never changes errno, and returns 0 or a negative errno value.
  */
 #ifndef KPROF_H
 #define KPROF_H
@@ -18,8 +18,8 @@ extern "C" {
 #endif
 
 /*
- * KPROF_FUNCTION declares the library's function as a weak symbol under a private name, and defines an inline function
- * of the documented name around it. The label keeps the inline's own symbol from being taken for the library's.
+ * KPROF_FUNCTION declares the library's function as a weak symbol under a private name. Around it, it defines an inline
+ * function of the documented name. The label keeps the inline's own symbol from being taken for the library's.
  * The library itself defines KPROF_IMPLEMENTATION and gets plain declarations.
  */
 #ifdef KPROF_IMPLEMENTATION
@@ -51,8 +51,8 @@ extern "C" {
 
 /*
  * A step (an iteration) of the program ended: the same as torch.profiler's step(). From its first call on nothing else
- * counts steps. When something else (an optimizer, a DataLoader) had been counting until then, the first call only
- * takes over and counts nothing, so that no step counts twice. -EPERM when KPROF_STEP names another source.
+ * counts steps. If an optimizer or a DataLoader had been counting until then, the first call only takes over.
+ * It counts nothing then, so that no step counts twice. -EPERM when KPROF_STEP names another source.
  */
 KPROF_FUNCTION(int, kprof_step, (void), ())
 /*

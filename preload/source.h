@@ -54,9 +54,9 @@ struct kp_source {
     void (*report)(void);
     /* kp_run_gpu_backend returns a new value. Any thread, no lock held. */
     void (*gpu_changed)(void);
-    /* The host forks. After true no thread of this source is inside the loader or a host library, until after_fork is
-     * called, in the parent and first of all in the child. Waits for a bounded time. false: the source does not
-     * record in this child. */
+    /* The host forks. After true no thread of this source is inside the loader or a host library until after_fork.
+     * after_fork is called in the parent, and first of all in the child. Waits for a bounded time. false: the source
+     * does not record in this child. */
     bool (*before_fork)(void);
     void (*after_fork)(bool is_child);
     /* Inside fork, in a child that shall record (KPROF_CHILDREN): resets all state inherited from the parent. No

@@ -16,8 +16,8 @@ struct kp_config *kp_setting_flags_read(void);
 const char *kp_setting_flags_set(struct kp_config *config, enum kp_config_index index, const char *value);
 
 /*
- * Whether the dynamic linker will preload into this program. 0, or an exit code as a shell gives it (127 not found, 126
- * cannot be executed, 1 cannot be preloaded into) with one clear line in why. path: where it was found.
+ * Whether the dynamic linker will preload into this program. Returns 0, or an exit code as a shell gives it, with one
+ * clear line in why. 127: not found, 126: cannot be executed, 1: cannot be preloaded into. path: where it was found.
  */
 int kp_target_check(const char *command, char *path, size_t path_bytes, char *why, size_t why_bytes);
 /* The program that will really run: a script's interpreter (env looked through), else path itself. */

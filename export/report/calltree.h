@@ -2,7 +2,7 @@
 /*
  * calltree.h - call paths with what each costs, by the part of a training step
  *
- * A path is a place in the tree of names. Each place holds a value for each part, so that a function that runs in
+ * A path is a place in the tree of names. Each place holds a value for each part. So a function that runs in
  * forward and in the optimizer is one place. Traces added to one tree add up.
  */
 #ifndef KP_CALLTREE_H
@@ -31,8 +31,8 @@ uint32_t kp_calltree_child(struct kp_calltree *tree, uint32_t parent, const char
 void kp_calltree_add(struct kp_calltree *tree, uint32_t place, enum kp_part part, int64_t value);
 int64_t kp_calltree_sum(const struct kp_calltree *tree, enum kp_part part);
 /*
- * Calls `fn` for every path with a value: "part;outer;inner", values divided by `unit`. What a division leaves goes to
- * the next path, so that the sum of what `fn` gets is that of the tree.
+ * Calls `fn` for every path with a value: "part;outer;inner", values divided by `unit`. A division's remainder is added
+ * to the next path's value, so the values that `fn` gets have the tree's sum.
  */
 typedef void (*kp_path_fn)(void *context, const char *path, int64_t value);
 void kp_calltree_each(const struct kp_calltree *tree, int64_t unit, kp_path_fn fn, void *context);

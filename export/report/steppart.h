@@ -8,7 +8,7 @@
 
 /*
  * Fills parts[node] (enum kp_part) for every node of a tree on which kp_tree_set_forward_stacks() was called. An event
- * is part of what its own name and call stack say, or of what its callers are part of, whichever ranks higher.
+ * has a part by its own name and call stack, and a part by its callers. The part that ranks higher is taken.
  */
 void kp_steppart_find(const struct kp_tree *tree, uint8_t *parts);
 

@@ -13,10 +13,10 @@
  *   stubs_x86_64.S   the stubs, which keep all registers
  *   absent.c   processors that have no stubs
  *
- * Entry stub i passes row i of kp_calltrace_rows to kp_calltrace_enter. If the call is recorded, its return address is
- * replaced by an address in an exit stub, and kept in kp_calltrace_returns. That entry lies at the same distance from
- * its exit stub for every stub of a page. So each unwinder finds it by a rule of .eh_frame that only reads memory. The
- * exit stub's number is the index of the call's struct kp_calltrace_call.
+ * Entry stub i passes row i of kp_calltrace_rows to kp_calltrace_enter. If the call is recorded, an address in an
+ * exit stub replaces its return address, which is kept in kp_calltrace_returns. That entry lies at the same
+ * distance from its exit stub for every stub of a page. So each unwinder finds it by a rule of .eh_frame that only
+ * reads memory. The exit stub's number is the index of the call's struct kp_calltrace_call.
  */
 #ifndef KP_CALLTRACE_H
 #define KP_CALLTRACE_H

@@ -16,9 +16,9 @@
  *         real_launch = taps[0].real = dlsym(library, "cudaLaunch");      leave out names that it lacks
  *         kp_hook_add_taps(taps, 1);
  *
- * From then on calls of that name go to the tap, in modules mapped now and later, if the name resolves to `real` there.
- * A call may go through a PLT slot (bound or not), a GOT slot, or a pointer in the module's data. Not seen are calls
- * through a pointer from dlsym, and calls inside the library itself (but see kp_hook_add_taps_own). Calls of this
+ * From then on calls of that name go to the tap if the name resolves to `real` in the calling module. That holds for
+ * modules mapped now and later. A call may use a PLT slot (bound or not), a GOT slot, or a data pointer. Not seen are
+ * calls through a pointer from dlsym, and calls inside the library itself (but see kp_hook_add_taps_own). Calls of this
  * library are not tapped either, so it may call the real function by name. Two libraries with the same names (two
  * libcudart) take an entry and a tap each.
  * A removed tap must stay callable, since a thread may be in it or about to enter.
