@@ -60,7 +60,6 @@ UNIT_cli := \
     test/unit/cli/test_input.c \
     test/unit/cli/test_latest.c \
     test/unit/cli/test_lines.c \
-    test/unit/cli/test_memticks.c \
     test/unit/cli/test_memview.c \
     test/unit/cli/test_opt.c \
     test/unit/cli/test_plain.c \

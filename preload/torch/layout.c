@@ -5,7 +5,7 @@
  * Pure. The objects that we read changed a few times between 1.13 and 2.15, always for one of two reasons. A version
  * added or dropped a member, or the build has the other std::string (8 bytes, copy on write, or 32 bytes, C++11).
  * PyPI wheels changed to the latter at 2.7, Debian and others earlier: so both are arguments.
- * Checked against the headers of 17 releases in both string flavours (test/unit/torch/test_torch_layout.c).
+ * Checked against the headers of 17 releases in both string flavours (test/unit/torch/test_layout.c).
  */
 #include <string.h>
 

@@ -9,3 +9,5 @@ SRC_memory := \
     export/report/memory/memsvg.c \
     export/report/memory/memtable.c \
     export/report/memory/memticks.c
+
+UNIT_memory := test/unit/memory/test_memticks.c

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_torch_ops.c - from torch's callbacks to events a reader sees: ends anywhere, open ranges, inputs, steps */
+/* test_ops.c - from torch's callbacks to events a reader sees: ends anywhere, open ranges, inputs, steps */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_cupti_rules.c - a CUPTI of some version, with graphs and without: when it is armed, when not, and what is
+/* test_rules.c - a CUPTI of some version, with graphs and without: when it is armed, when not, and what is
  * said */
 #include <stdio.h>
 #include <string.h>

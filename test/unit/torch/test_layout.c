@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_torch_layout.c - the layout formula against what compilers said of 17 torch releases */
+/* test_layout.c - the layout formula against what compilers said of 17 torch releases */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_torch_selfcheck.c - the self-check proves what is right, finds what moved, drops what it cannot prove */
+/* test_selfcheck.c - the self-check proves what is right, finds what moved, drops what it cannot prove */
 #include <errno.h>
 
 #include "preload/hook/hook.h"

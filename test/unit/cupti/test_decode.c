@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_cupti_decode.c - CUPTI's records of every release from 11.7 to 13.5, as NVIDIA's headers lay them out,
+/* test_decode.c - CUPTI's records of every release from 11.7 to 13.5, as NVIDIA's headers lay them out,
  * decoded */
 #include <stdio.h>
 #include <stdlib.h>

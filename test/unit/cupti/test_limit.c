@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_cupti_limit.c - when CUPTI is off again before its window ends */
+/* test_limit.c - when CUPTI is off again before its window ends */
 #include "preload/cupti/limit.h"
 
 #include "collector/base/kp_cuptirule.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_cupti_lane.c - CUPTI's buffers: out of the pool, decoded by several threads at once, into chunks of the right
+/* test_lane.c - CUPTI's buffers: out of the pool, decoded by several threads at once, into chunks of the right
  * window */
 #include <fcntl.h>
 #include <pthread.h>
