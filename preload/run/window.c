@@ -74,6 +74,7 @@ static struct {
 } asked;
 /* State at the last kp_window_begin_run of a caller that may wait: the gate, and attached_count. */
 static _Atomic uint64_t done_gate;
+static _Atomic uint32_t noted_source; /* enum kp_step_source that the spool has */
 static _Atomic uint32_t done_attached, attached_count;
 static _Atomic uint32_t unseen, *shown = &unseen; /* number of the window that records, 0: none */
 
@@ -139,6 +140,7 @@ void kp_window_forget(const struct kp_schedule *wanted, const struct kp_source *
     shown = &unseen;
     source_mode = KP_SOURCE_OFF;
     kp_store_relaxed(&done_gate, 0);
+    kp_store_relaxed(&noted_source, KP_STEP_NONE);
     started = ended = is_cycle_left = ever_recorded = false;
     memset(&current, 0, sizeof current);
     step_begin = step_number = skipped = 0;
@@ -635,10 +637,19 @@ void kp_window_close_cycle(uint32_t number)
         if ((*s)->close_cycle) (*s)->close_cycle(number);
 }
 
+/* What counted the steps may change while the program runs. */
+static void note_step_source(void)
+{
+    const enum kp_step_source now = kp_steps_source();
+    if (now == kp_load_relaxed(&noted_source)) return;
+    if (kp_record_note("step_source", kp_step_source_name(now)) == 0) kp_store_relaxed(&noted_source, now);
+}
+
 void kp_window_report_sources(void)
 {
     for (const struct kp_source *const *s = sources; *s; s++)
         if ((*s)->report) (*s)->report();
+    note_step_source();
     kp_procfacts_note_end();
 }
 

@@ -20,6 +20,7 @@
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/record/kp_record.h"
 #include "preload/python_bridge.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/torch/entry.h"
@@ -30,6 +31,7 @@
 
 static bool wants_memory, wants_modules, wants_native;
 static _Atomic bool attached;
+static _Atomic bool is_noted; /* the spool has torch's version */
 
 /* `wanted`: what set_mode asked for last. The thread that holds `applying` brings `installed` up to it. */
 enum { WITH_INPUTS = 0x10, FORK_TRIES = 5000, FORK_NAP_NS = 1000000 };
@@ -147,6 +149,7 @@ static void forget(void)
     kp_torch_comms_forget();
     kp_store_relaxed(&worked, false);
     kp_store_relaxed(&worked_lately, false);
+    kp_store_relaxed(&is_noted, false);
     if (wants_native) kp_unwind_forget();
     if (kp_load_relaxed(&attached) && !kp_load_relaxed(&work_handle)) work_hook();
 }
@@ -253,6 +256,12 @@ static void close_cycle(uint32_t cycle)
     atomic_flag_clear_explicit(&rearming, memory_order_release);
 }
 
+static void report(void)
+{
+    if (!kp_load_acquire(&attached) || kp_load_relaxed(&is_noted)) return; /* pairs with: attach */
+    kp_store_relaxed(&is_noted, kp_record_note("torch_version", kp_torch.version_text) == 0);
+}
+
 static void step_turns(bool begins, uint64_t number)
 {
     if (begins) kp_execution_trace_step_begin(number);
@@ -268,6 +277,7 @@ const struct kp_source kp_torch_source = {
     .record_before = record_before,
     .step_turns = step_turns,
     .close_cycle = close_cycle,
+    .report = report,
     .had_activity = had_activity,
     .had_activity_since = had_activity_since,
     .before_fork = before_fork,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 import facts
 import harness
@@ -36,6 +37,9 @@ def test_a_gan_with_two_of_one_class_has_one_step_an_iteration(ours, schedule, c
 
 def test_a_window_holds_both_optimizers_of_a_gan(ours):
     trace = facts.load(ours("gan_twins.py", "8", "1").trace)
+    assert trace["kprof"]["step_source"] == "optimizer"
+    # torch's own word for itself lacks what stands behind the number, as +cpu
+    assert torch.__version__.startswith(trace["kprof"]["torch_version"])
     windows = facts.steps(trace)
     assert [e["name"] for e in windows] == ["ProfilerStep#2", "ProfilerStep#3", "ProfilerStep#4"]
     ends = [facts.end(e) for e in facts.spans(trace) if e["name"] == STEP]
