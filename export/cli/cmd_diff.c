@@ -32,9 +32,6 @@ static const struct kp_opt flags[] = {
                     "exit 3 if a step of B takes more than PCT percent longer, beyond the noise"},
     {0}};
 
-static const char examples[] = "\nexamples:\n  kprof diff before after --fail-above 5\n"
-                               "  kprof diff before/*.gz --vs after/*.gz --json";
-
 static int percent_set(struct diff_command *c, const char *text)
 {
     char *end;
@@ -123,7 +120,7 @@ int kp_cmd_diff(int argc, char **argv)
     const char *value;
     int count = 0, first_of_b = -1, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_HELP) return kp_cli_help("diff", flags), puts(examples), KP_EXIT_DONE;
+        if (i == KP_OPT_HELP) return kp_cli_help("diff", flags), KP_EXIT_DONE;
         if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
         else if (i == VS) first_of_b = count;
         else if (i < 0 || option_take(&c, i, value)) return KP_EXIT_USAGE;

@@ -20,8 +20,6 @@ static const struct kp_opt flags[] = {
     KP_LINES_OPTIONS("off"),
     {"format", 0, KP_OPT_VALUE, "FORMAT", "perfetto or ndjson, of spools and traces; -o is the file then"},
     {0}};
-static const char examples[] = "\nexamples:\n  kprof export kprof/node7_4242.kprof -o log\n"
-                               "  kprof export log/a.pt.trace.json.gz --format perfetto -o a.pftrace";
 
 static int spool_export(const char *path, const struct kp_spool_export_options *wish_of_all)
 {
@@ -65,7 +63,7 @@ int kp_cmd_export(int argc, char **argv)
                 return kp_cli_misuse("export", "--format is perfetto or ndjson, not %s", value);
             break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
-        case KP_OPT_HELP: return kp_cli_help("export", flags), puts(examples), KP_EXIT_DONE;
+        case KP_OPT_HELP: return kp_cli_help("export", flags);
         default: return KP_EXIT_USAGE;
         }
     }

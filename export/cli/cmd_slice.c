@@ -31,8 +31,6 @@ static const struct kp_opt flags[] = {
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME", "while a range, op or Python function of that name (or glob) runs"},
     [OUT] = {"output", 'o', KP_OPT_VALUE, "FILE", "the new trace; .gz: packed. Default, or -: standard output"},
     {0}};
-static const char examples[] = "\nexamples:\n  kprof slice log --step 10-12 -o small.pt.trace.json.gz\n"
-                               "  kprof slice trace.json.gz --within 'forward pass' -o forward.json";
 
 static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
 {
@@ -177,7 +175,7 @@ int kp_cmd_slice(int argc, char **argv)
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
-        if (i == KP_OPT_HELP) return kp_cli_help("slice", flags), puts(examples), KP_EXIT_DONE;
+        if (i == KP_OPT_HELP) return kp_cli_help("slice", flags), KP_EXIT_DONE;
         if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
         else if (i < 0 || option_take(&s, i, value)) return KP_EXIT_USAGE;
     }

@@ -71,6 +71,25 @@ static void usage_print(const char *command)
         if (strcmp(rows[i][0], command) == 0) printf("usage: kprof %s %s\n%s\n\n", rows[i][0], rows[i][1], rows[i][2]);
 }
 
+/* Prints a command's examples from examples.def, each on its line. */
+static void examples_print(const char *command)
+{
+    static const char *const rows[][2] = {
+#define KP_EXAMPLES(name, lines) {#name, lines},
+#include "export/cli/examples.def"
+#undef KP_EXAMPLES
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(rows[i][0], command) != 0) continue;
+        printf("\nexamples:\n");
+        for (const char *line = rows[i][1]; *line; line += line[0] == '\n') {
+            const size_t bytes = strcspn(line, "\n");
+            printf("  %.*s\n", (int)bytes, line);
+            line += bytes;
+        }
+    }
+}
+
 int kp_cli_help(const char *command, const struct kp_opt *table)
 {
     usage_print(command);
@@ -83,6 +102,7 @@ int kp_cli_help(const char *command, const struct kp_opt *table)
         else snprintf(left, sizeof left, "%s--%s%s", letter, table->kind == KP_OPT_SWITCH ? "[no-]" : "", table->name);
         printf("  %-32s %s\n", left, table->help);
     }
+    examples_print(command);
     return KP_EXIT_DONE;
 }
 

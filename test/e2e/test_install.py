@@ -68,6 +68,28 @@ def test_help_names_every_target_of_the_readme():
     assert "SAN=" in text and "PREFIX=" in text and "DESTDIR=" in text
 
 
+def commands():
+    text = (harness.ROOT / "export/cli/commands.def").read_text()
+    return re.findall(r"^KP_COMMAND\((\w+),", text, re.M)
+
+
+def manual():
+    return re.sub(r"\s+", " ", (harness.ROOT / "docs/kprof.1.scd").read_text().replace("\\", ""))
+
+
+@pytest.mark.parametrize("command", commands())
+def test_help_and_manual_have_the_same_examples_with_flags_that_there_are(command):
+    text = subprocess.run([harness.KPROF, "help", command], capture_output=True, text=True, check=True).stdout
+    flags, _, examples = text.partition("\nexamples:\n")
+    lines = [line.strip() for line in examples.split("\n\n")[0].splitlines()]
+    assert len(lines) >= 2
+    for line in lines:
+        assert f"*{line}*" in manual(), line
+        own = line.partition(" -- ")[0]
+        for flag in re.findall(r"(?<!\S)--?([a-z][a-z-]*)", own):
+            assert re.search(rf"(--(\[no-\])?|^ +-){flag}[, \n]", flags, re.M), (line, flag)
+
+
 def test_the_tarball_works_wherever_it_is_unpacked_and_has_equal_bytes(tmp_path):
     make("tarball")
     archive, = (harness.ROOT / "build").glob("kprof-*-linux-*.tar.gz")
