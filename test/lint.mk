@@ -4,6 +4,8 @@ lint: ## layers, headers, form, names, file and function sizes, shellcheck, code
 	@scripts/check-layers.sh --self-test
 	@scripts/check-names.sh
 	@scripts/check-names.sh --self-test
+	@scripts/check-mirror.sh
+	@scripts/check-mirror.sh --self-test
 	@scripts/check-size.sh
 	@scripts/check-format.sh
 	@scripts/check-headers.sh $(CC)

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# check-mirror.sh - each unit test lies in its room's folder and is named for a file of that room
+#
+# usage: check-mirror.sh [ROOT]        checks the tree at ROOT (default: here)
+#        check-mirror.sh --self-test   adds a breach of each kind to a copy and demands to be told of it
+# test/unit/ROOM/test_NAME.c needs NAME.c, NAME.h, kp_NAME.h or cmd_NAME.c in the room.
+set -euo pipefail
+
+# ROOM/NAME: REASON. A line whose test mirrors a file, or is gone, is an error as well, so the list only shrinks.
+allowed() {
+  cat <<'LIST'
+cli/crafted: every command on traces made to be slow
+cli/memview: the memory room and the command's view of it, which needs the command
+cli/plain: what every command prints, which needs the commands
+cuda_hooks/library: hook/library.c, and what this room asks of it
+hook/guard: preload/guard.h, below every room of preload
+inhost/inhost: the room as a whole
+read/damaged: file.c and reader.c on spools that are torn or damaged
+read/named_calls: records of one kind through reader.c and events.c
+record/crash: the room as a whole in a process that is killed
+record/disk: the room as a whole on a disk that is full
+trace/files: the room and export/extras, by the files that stay
+trace/gpu_trace: the room export/gpu through a whole trace
+LIST
+}
+
+# The folder of a room's files.
+folder_of() { # root, room
+  case $2 in
+    schedule) echo "$1/schedule" ;;
+    memory) echo "$1/export/report/memory" ;;
+    *) for at in "$1"/collector/"$2" "$1"/export/"$2" "$1"/preload/"$2"; do [ ! -d "$at" ] || echo "$at"; done ;;
+  esac
+}
+
+check() { # root
+  local bad=0 test room name at odd=" "
+  for test in "$1"/test/unit/*/test_*.c; do
+    room=$(basename "$(dirname "$test")") name=$(basename "$test" .c) name=${name#test_}
+    case $room in doubles | simgpu) continue ;; esac # they test the doubles
+    at=$(folder_of "$1" "$room")
+    [ -n "$at" ] || { echo "check-mirror: no room is called $room: test/unit/$room/test_$name.c"; bad=1; continue; }
+    for file in "$name.c" "$name.h" "kp_$name.h" "cmd_$name.c"; do [ ! -e "$at/$file" ] || continue 2; done
+    odd+="$room/$name "
+    allowed | grep -q "^$room/$name:" || { echo "check-mirror: no file $name in the room: test/unit/$room/test_$name.c"; bad=1; }
+  done
+  while read -r name; do
+    [[ $odd == *" ${name%%:*} "* ]] || { echo "check-mirror: take it off the list: ${name%%:*}"; bad=1; }
+  done < <(allowed)
+  return $bad
+}
+
+self_test() {
+  local copy failed=0 told
+  copy=$(mktemp -d)
+  # shellcheck disable=SC2064
+  trap "rm -rf '$copy'" EXIT
+  cp -r --parents collector schedule export preload test/unit "$copy/"
+  mkdir "$copy/test/unit/breach"
+  : >"$copy/test/unit/breach/test_log.c"
+  : >"$copy/test/unit/base/test_breach.c"
+  rm "$copy/test/unit/record/test_disk.c"
+  check "$copy" >"$copy/told" || true
+  for told in 'no room is called breach:' 'no file breach in the room: test/unit/base' 'take it off the list: record/disk'; do
+    grep -qF "$told" "$copy/told" || { echo "check-mirror: not seen: $told"; failed=1; }
+  done
+  [ $failed = 0 ] && echo "check-mirror: every breach was seen"
+  return $failed
+}
+
+case ${1:-} in
+  --self-test) self_test ;;
+  *) check "${1:-.}" ;;
+esac
