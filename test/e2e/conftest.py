@@ -40,6 +40,12 @@ def real_gpu_trace():
 
 
 @pytest.fixture(scope="session")
+def inductor(tmp_path_factory):
+    """The folder of what torch.compile has compiled. scripts/test names one for all files of tests: to compile takes three times as long as the rest."""
+    return os.environ.get("KPROF_TEST_INDUCTOR") or tmp_path_factory.mktemp("inductor")
+
+
+@pytest.fixture(scope="session")
 def once(tmp_path_factory):
     """once(key, make): make(folder) is called the first time only."""
     made = {}

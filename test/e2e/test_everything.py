@@ -92,14 +92,12 @@ def stated(trace):
 
 
 @pytest.fixture(scope="module")
-def pair(oracle, ours, tmp_path_factory):
+def pair(oracle, ours, inductor):
     """pair(name): both runs, with all that can be asked for."""
-    cache = tmp_path_factory.mktemp("inductor")
-
     def make(name):
         script, args, settings = PROGRAMS[name]
-        reference = oracle(script, *args, tables=[{"table": TABLE}], TORCHINDUCTOR_CACHE_DIR=cache, **ALL_OF_THEIRS)
-        return reference, ours(script, *args, TORCHINDUCTOR_CACHE_DIR=cache, **{**ALL_OF_OURS, **settings})
+        reference = oracle(script, *args, tables=[{"table": TABLE}], TORCHINDUCTOR_CACHE_DIR=inductor, **ALL_OF_THEIRS)
+        return reference, ours(script, *args, TORCHINDUCTOR_CACHE_DIR=inductor, **{**ALL_OF_OURS, **settings})
 
     return make
 

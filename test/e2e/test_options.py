@@ -147,10 +147,9 @@ def test_without_the_option_there_are_none(ours):
     assert not [e for e in facts.spans(facts.load(run.trace)) if e["name"] in ("outer", "raised")]
 
 
-def test_torch_compile_is_complete(oracle, ours, tmp_path_factory):
-    cache = tmp_path_factory.mktemp("inductor")
-    reference = facts.facts(facts.load(oracle("script_compile.py", TORCHINDUCTOR_CACHE_DIR=cache).trace))
-    candidate = facts.facts(facts.load(ours("script_compile.py", TORCHINDUCTOR_CACHE_DIR=cache, KPROF_COMPILE_RANGES=1,
+def test_torch_compile_is_complete(oracle, ours, inductor):
+    reference = facts.facts(facts.load(oracle("script_compile.py", TORCHINDUCTOR_CACHE_DIR=inductor).trace))
+    candidate = facts.facts(facts.load(ours("script_compile.py", TORCHINDUCTOR_CACHE_DIR=inductor, KPROF_COMPILE_RANGES=1,
                                             KPROF_STEP="optimizer").trace))
     assert any(name.startswith("## Call CompiledFxGraph") for name in candidate["op counts"])
     assert not facts.differences(reference, candidate)

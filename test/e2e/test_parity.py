@@ -27,15 +27,13 @@ PROPERTIES = ["steps", "op counts", "categories", "ops by step", *facts.INPUTS, 
 
 
 @pytest.fixture(scope="session")
-def pair(oracle, ours, tmp_path_factory):
+def pair(oracle, ours, inductor):
     """pair(program): the two traces of it, parsed, and the paths of their files."""
-    cache = tmp_path_factory.mktemp("inductor")
-
     def make(program):
         options = {key: value for key, value in PROGRAMS[program].items() if key not in ("ignore", "args")}
         args = PROGRAMS[program].get("args", ())
-        reference = oracle(program, *args, TORCHINDUCTOR_CACHE_DIR=cache)
-        candidate = ours(program, *args, TORCHINDUCTOR_CACHE_DIR=cache, **options)
+        reference = oracle(program, *args, TORCHINDUCTOR_CACHE_DIR=inductor)
+        candidate = ours(program, *args, TORCHINDUCTOR_CACHE_DIR=inductor, **options)
         return reference, candidate
 
     return make
