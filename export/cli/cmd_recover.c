@@ -80,31 +80,25 @@ static void children_recover(struct kp_rescue *r, const struct kp_rescue_folder 
     close(below.dir);
 }
 
-static void folder_recover(struct kp_rescue *r, const char *path)
+/* Recovers the spool `name` of a folder, or with NULL all of them. */
+static void folder_recover(struct kp_rescue *r, const char *path, const char *name)
 {
     struct kp_rescue_folder folder = {.dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .path = path};
     if (folder.dir < 0 || fstat(folder.dir, &folder.st) != 0) fail(r, path);
+    else if (name) kp_rescue_spool(r, &folder, name, false);
     else if (spools_recover(r, &folder)) children_recover(r, &folder);
-    if (folder.dir >= 0) close(folder.dir);
-}
-
-static void file_recover(struct kp_rescue *r, const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    char above[4300] = ".";
-    if (slash) snprintf(above, sizeof above, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    struct kp_rescue_folder folder = {.dir = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .path = above};
-    if (folder.dir < 0 || fstat(folder.dir, &folder.st) != 0) fail(r, above);
-    else kp_rescue_spool(r, &folder, slash ? slash + 1 : path, false);
     if (folder.dir >= 0) close(folder.dir);
 }
 
 static void path_recover(struct kp_rescue *r, const char *path)
 {
+    const char *const slash = strrchr(path, '/');
+    char above[4300] = ".";
     struct stat st;
+    if (slash) snprintf(above, sizeof above, "%.*s", slash == path ? 1 : (int)(slash - path), path);
     if (stat(path, &st) != 0) fail(r, path);
-    else if (S_ISDIR(st.st_mode)) folder_recover(r, path);
-    else file_recover(r, path);
+    else if (S_ISDIR(st.st_mode)) folder_recover(r, path, NULL);
+    else folder_recover(r, above, slash ? slash + 1 : path);
 }
 
 int kp_cmd_recover(int argc, char **argv)

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector/base/kp_search.h"
 #include "export/report/keyindex.h"
 
 #define NO_BLOCK SIZE_MAX
@@ -444,15 +443,10 @@ static void steps_find(struct kp_memview *view)
             view->blocks[i].step = (int32_t)kp_mem_step_at(view, view->blocks[i].from_ns);
 }
 
-static bool has_step_begun(const void *step, const void *ns)
-{
-    return ((const struct kp_mem_step *)step)->from_ns <= *(const int64_t *)ns;
-}
-
 /* Returns the index of the step that is open at a moment. */
 long kp_mem_step_at(const struct kp_memview *view, int64_t at_ns)
 {
-    const size_t after = kp_search(view->steps, sizeof *view->steps, view->step_count, has_step_begun, &at_ns);
+    const size_t after = kp_rows_from(view->steps, view->step_count, sizeof *view->steps, at_ns + 1);
     return after && view->steps[after - 1].to_ns >= at_ns ? (long)after - 1 : -1;
 }
 

@@ -58,7 +58,7 @@ struct kp_mem_device {
     bool knows_before;     /* what was allocated before the window is counted */
 };
 struct kp_mem_step {
-    int64_t from_ns, to_ns;
+    int64_t from_ns, to_ns; /* from_ns first, here and in a pass: kp_rows_from */
     long number;
 };
 struct kp_mem_pass {                    /* one backward pass of one thread */

@@ -158,15 +158,10 @@ static bool is_optimizer_between(const struct optimizer_spans *optimizers, int64
     return at < optimizers->count && optimizers->of[at][0] < to_ns;
 }
 
-static bool has_pass_begun(const void *pass, const void *ns)
-{
-    return ((const struct kp_mem_pass *)pass)->from_ns <= *(const int64_t *)ns;
-}
-
 /* Returns the index of the first backward pass that begins after a moment. */
 static size_t pass_after(const struct kp_memview *view, int64_t ns)
 {
-    return kp_search(view->passes, sizeof *view->passes, view->pass_count, has_pass_begun, &ns);
+    return kp_rows_from(view->passes, view->pass_count, sizeof *view->passes, ns + 1);
 }
 
 /* Finds the backward pass whose forward pass allocated the block, on the same thread. */
