@@ -130,7 +130,7 @@ struct kp_rec_step {
 /*
  * KP_KIND_MEMORY: torch's allocators allocated or freed a block. On the CPU, torch reports neither a freed block's size
  * nor totals: libkprof keeps the sizes, and the reader finds the totals. For devices torch reports both. A window
- * begins with a record of each CPU block that was there before, and one without an address behind them.
+ * begins with a record of each CPU block that was there before. One without an address stands behind them.
  */
 enum {
     KP_MEMORY_FREE = 1u << 0,   /* on the CPU `bytes` is 0 where the size is not known */

@@ -11,7 +11,7 @@
 bool kp_modules_changed(void);
 /*
  * A scan: taps the modules not seen before, for all sets. Adds `taps` as a set if it is not one. One thread at a time
- * and not re-entrant (dlfollow.c's turn), but the host may load and unload modules at the same time. `with_self` also
+ * and not re-entrant (dlfollow.c's turn). The host may load and unload modules at the same time. `with_self` also
  * taps the module that this code is in (unit tests).
  * 0; -EEXIST, -ENOSPC of kp_wanted_add: nothing done; -ENOMEM: the list of modules is not complete.
  */

@@ -2,10 +2,9 @@
 /*
  * trail.h - a thread's last walk, kept so that the next one only checks that the words it read are unchanged
  *
- * A walk depends on its first state (pc, sp, fp), the rules, and the words that it reads from the stack. So a walk
- * may reach a state of the last walk, with the words read from there outwards unchanged. The outer frames are then the
- * same. A trail that is given up has n = 0. It serves only a thread's own stack, and no frame that a signal
- * interrupted.
+ * A walk depends on its first state (pc, sp, fp), the rules, and the words it reads from the stack. A walk may
+ * reach a state of the last walk. If the words read from there outwards are unchanged, the outer frames are the same. A
+ * trail that is given up has n = 0. It serves only a thread's own stack, and no frame that a signal interrupted.
  */
 #ifndef KP_UNWIND_TRAIL_H
 #define KP_UNWIND_TRAIL_H
