@@ -81,6 +81,7 @@ $(O)/commit: FORCE
 	@mkdir -p $(@D); scripts/commit >$@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $(O)/export/cli/about.o: $(O)/commit
 $(O)/export/cli/about.o: private CPPFLAGS += -DKP_COMMIT='"$(shell cat $(O)/commit 2>/dev/null)"'
+$(O)/export/page/assets.o: $(PAGE_ASSETS)
 $(O)/%.o: %.S | $(O)/needs
 	@mkdir -p $(@D)
 	$(call say,AS,$<)
@@ -113,6 +114,7 @@ BELOW_report := incommand base
 BELOW_memory := report incommand base
 BELOW_advise := report incommand base
 BELOW_convert := report incommand base
+BELOW_page := advise report incommand base
 BELOW_diff := advise report incommand base
 BELOW_extras := memory report incommand base
 BELOW_inhost := $(EXPORT_READS) base
@@ -132,7 +134,7 @@ define unit
 $(O)/test/unit/$(1)/%: test/unit/$(1)/%.c $(call lib,$(1)) $(foreach b,$(BELOW_$(1)),$(call lib,$(b))) $(SUPPORT)
 	@mkdir -p $$(@D)
 	$(call say,UNIT,$$@)
-	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter report memory extras advise diff convert cli,$(1)),$(CLI_LIBS)) -lz -lm -lcmocka -lpthread -ldl
+	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter report memory extras advise page diff convert cli,$(1)),$(CLI_LIBS)) -lz -lm -lcmocka -lpthread -ldl
 UNIT_BINS += $(patsubst test/unit/$(1)/%.c,$(O)/test/unit/$(1)/%,$(UNIT_$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call unit,$(r))))

@@ -40,8 +40,9 @@ may_see() { # room -> the rooms it may include besides itself
     trace) echo "gpu heap names out extras export read format base" ;;
     advise) echo "report base" ;;
     diff) echo "advise report base" ;;
+    page) echo "advise report base" ;;
     convert) echo "report base" ;;
-    cli) echo "convert diff advise memory report names export schedule read format base" ;;
+    cli) echo "page convert diff advise memory report names export schedule read format base" ;;
     hook) echo "preload record format base" ;; # of preload only guard.h and run.h
     unwind) echo "record format base" ;;
     preload_*) echo "preload hook unwind record schedule format base" ;;
@@ -63,6 +64,7 @@ is_door() { # room, header
     advise) [ "$2" = export/advise/advise.h ] ;;
     convert) [ "$2" = export/convert/convert.h ] ;;
     diff) [ "$2" = export/diff/diff.h ] ;;
+    page) [ "$2" = export/page/page.h ] ;;
     extras) [ "$2" = export/extras/extras.h ] ;;
     memory) [ "$2" = export/report/memory/memblocks.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;
@@ -137,6 +139,7 @@ export/inhost/breach.c export/out/sink.h
 export/cli/breach.c export/trace/parts.h
 export/cli/breach.c export/out/json.h
 export/cli/breach.c export/gpu/gpu.h
+export/cli/breach.c export/page/pageparts.h
 export/cli/breach.c collector/record/kp_record.h
 preload/run/breach.c export/extras/extras.h
 preload/torch/breach.c collector/record/record_internal.h

@@ -18,6 +18,7 @@ SRC_cli := \
     export/cli/cmd_doctor.c \
     export/cli/cmd_events.c \
     export/cli/cmd_export.c \
+    export/cli/cmd_html.c \
     export/cli/cmd_memory.c \
     export/cli/cmd_recover.c \
     export/cli/cmd_report.c \

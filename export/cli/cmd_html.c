@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cmd_html.c - `kprof html`: traces as one page for a browser */
+#include "export/cli/cli.h"
+
+#include <string.h>
+
+#include "export/cli/latest.h"
+#include "export/cli/outfile.h"
+#include "export/cli/trace_source.h"
+#include "export/page/page.h"
+
+static const struct kp_opt flags[] = {{"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout)"}, {0}};
+struct html_command {
+    FILE *to;
+    int pages;
+};
+
+static int trace_take(void *context, const struct kp_trace_source *source, bool several)
+{
+    struct html_command *h = context;
+    struct kp_kineto *trace;
+    struct kp_tree tree;
+    char why[512];
+    (void)several;
+    int rc = kp_trace_source_read(source, &trace, why, sizeof why);
+    if (rc || kp_tree_build(&tree, trace) < 0) {
+        kp_kineto_close(trace);
+        return kp_cli_fail("html", "%s%s", rc ? why : source->label, rc ? "" : ": too many events");
+    }
+    if (trace->has_stacks) kp_tree_fill_stacks(&tree, trace->is_ours);
+    kp_tree_set_forward_stacks(&tree);
+    if (!h->pages++) kp_page_begin(h->to, source->label);
+    rc = kp_page_add(h->to, &tree, source->label, why, sizeof why);
+    kp_tree_fini(&tree);
+    kp_kineto_close(trace);
+    return rc ? kp_cli_fail("html", "%s: %s", source->label, why) : KP_EXIT_DONE;
+}
+
+static int html_write(const char *path, char **files, int count)
+{
+    struct kp_outfile file;
+    struct html_command h = {0};
+    if (kp_outfile_open(&file, path))
+        return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
+    h.to = file.to;
+    const int worst = kp_input_each("html", files, count, NULL, trace_take, &h);
+    if (h.pages) kp_page_end(h.to);
+    if (kp_outfile_close(&file, h.pages > 0))
+        return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
+    return worst;
+}
+
+int kp_cmd_html(int argc, char **argv)
+{
+    struct kp_opt_scan scan = {.command = "html", .table = flags, .argc = argc, .argv = argv, .at = 1};
+    const char *value, *path = NULL;
+    int count = 0, i;
+    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+        switch (i) {
+        case 0: path = value; break;
+        case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
+        case KP_OPT_HELP: return kp_cli_help("html", flags);
+        default: return KP_EXIT_USAGE;
+        }
+    }
+    count = kp_latest_take("html", &argv, count, true);
+    return count ? html_write(path, argv, count) : KP_EXIT_USAGE;
+}

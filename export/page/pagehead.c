@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/* pagehead.c - what the page says in words and few numbers: the run, findings, steps, lanes, rows of its tables */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/page/pageparts.h"
+#include "export/report/plain.h"
+#include "export/report/summary.h"
+#include "export/report/toprows.h"
+
+static void text_member(FILE *out, const char *key, const char *text)
+{
+    fprintf(out, ",\"%s\":", key);
+    if (text) kp_plain_json(out, text);
+    else fputs("null", out);
+}
+
+static void run_put(struct kp_page *page, const char *label, FILE *out)
+{
+    const struct kp_kineto *trace = page->tree->trace;
+    struct kp_summary s;
+    kp_summary_make(&s, page->tree, &page->chosen);
+    fputs("\"run\":{\"label\":", out);
+    kp_plain_json(out, label);
+    text_member(out, "program", trace->program ? kp_kineto_text(trace, trace->program) : NULL);
+    text_member(out, "script", kp_kineto_fact(trace, "kprof.script"));
+    text_member(out, "host", kp_kineto_fact(trace, "host_name"));
+    text_member(out, "torch", kp_kineto_fact(trace, "kprof.torch_version"));
+    text_member(out, "rank", kp_kineto_fact(trace, "distributedInfo.rank"));
+    text_member(out, "ranks", kp_kineto_fact(trace, "distributedInfo.world_size"));
+    fprintf(out, ",\"when_ms\":%" PRId64 ",\"wall\":%" PRId64 ",\"dropped\":%" PRIu64, s.when_ns / 1000000, s.wall_ns,
+            s.lost);
+    fprintf(out, ",\"cores\":%ld,\"threads\":%ld,\"torn\":%s,\"shapes\":%s,\"memory\":%s,\"stacks\":%s}", s.cores,
+            s.busy_threads, trace->torn ? "true" : "false", trace->record_shapes ? "true" : "false",
+            trace->profile_memory ? "true" : "false", trace->has_stacks || trace->with_stack ? "true" : "false");
+}
+
+static void advice_put(struct kp_page *page, FILE *out)
+{
+    struct kp_advice a;
+    kp_advice_make(&a, page->tree, &page->chosen);
+    page->has_gpu |= a.has_gpu;
+    fprintf(out, ",\"gpu\":%s,\"advice\":{\"healthy\":%s,\"steps\":%zu,\"step\":%.0f", page->has_gpu ? "true" : "false",
+            a.is_healthy ? "true" : "false", a.steps, a.step_ns);
+    text_member(out, "missing", a.missing);
+    fputs(",\"findings\":[", out);
+    for (size_t i = 0; i < a.count; i++) {
+        const struct kp_finding *f = &a.findings[i];
+        fprintf(out, "%s{\"critical\":%s,\"cost\":%.0f,\"share\":%.6f,\"steps\":%zu", i ? "," : "",
+                f->is_critical ? "true" : "false", f->step_ns, f->share, f->steps);
+        text_member(out, "id", f->id);
+        text_member(out, "what", f->what);
+        text_member(out, "change", f->change);
+        text_member(out, "where", f->where);
+        fputs("}", out);
+    }
+    fputs("]}", out);
+}
+
+/* base_ns is the least of all starts. */
+static uint64_t since(const struct kp_page *page, int64_t ns) { return (uint64_t)ns - (uint64_t)page->base_ns; }
+
+/* Each step: number, start, end, and its parts in the order of enum kp_step_part. */
+static void steps_put(const struct kp_page *page, FILE *out)
+{
+    size_t unused = 0;
+    const struct kp_chosen *chosen = &page->chosen;
+    struct kp_step_split *splits = kp_kineto_grow(NULL, &unused, chosen->step_count + 1, sizeof *splits);
+    kp_step_split_all(splits, page->tree, chosen);
+    fprintf(out, ",\"by_optimizer\":%s,\"steps\":[", chosen->is_by_optimizer ? "true" : "false");
+    for (size_t i = 0; i < chosen->step_count; i++) {
+        const struct kp_step *step = &chosen->steps[i];
+        fprintf(out, "%s[%ld,%" PRIu64 ",%" PRIu64, i ? "," : "", step->number, since(page, step->start_ns),
+                since(page, step->end_ns));
+        for (int p = 0; p < KP_STEP_PARTS; p++) fprintf(out, ",%" PRId64, splits[i].part_ns[p]);
+        fputs("]", out);
+    }
+    fputs("]", out);
+    free(splits);
+}
+
+/* Each lane: pid, tid, 1 on a device, 1 asynchronous, 1 the thread of the steps, first event, number of events. */
+static void lanes_put(const struct kp_page *page, FILE *out)
+{
+    fputs(",\"lanes\":[", out);
+    for (size_t i = 0; i < page->lane_count; i++) {
+        const struct kp_page_lane *l = &page->lanes[i];
+        fprintf(out, "%s[\"%" PRId64 "\",\"%" PRId64 "\",%d,%d,%d,%zu,%zu]", i ? "," : "", l->pid, l->tid, l->on_device,
+                l->is_async, l->is_main, l->first, l->count);
+    }
+    fputs("]", out);
+}
+
+/* Each row: name and line (numbers of texts, -1: none), self, total, count, the same of the GPU, bytes, backward. */
+static void rows_put(struct kp_page *page, enum kp_top_by by, const char *key, FILE *out)
+{
+    struct kp_top top;
+    kp_top_build(&top, page->tree, &page->chosen, by);
+    kp_top_order(&top, KP_TOP_SELF);
+    fprintf(out, ",\"%s\":[", key);
+    for (size_t i = 0; i < top.count; i++) {
+        const struct kp_top_row *r = &top.rows[i];
+        fprintf(out, "%s[%u,%ld,%.0f,%.0f,%" PRId64 ",%.0f,%.0f,%" PRId64 ",%" PRId64 ",%d]", i ? "," : "",
+                kp_page_text(page, r->name), r->line ? (long)kp_page_text(page, r->line) : -1L, r->self_ns, r->total_ns,
+                r->count, r->gpu_self_ns, r->gpu_total_ns, r->self_bytes, r->gpu_self_bytes,
+                by == KP_TOP_BY_OP ? r->is_line_backward : r->is_backward);
+    }
+    fputs("]", out);
+    kp_top_fini(&top);
+}
+
+void kp_page_head_put(struct kp_page *page, const char *label, FILE *out)
+{
+    fputs("{\"schema\":1,", out);
+    run_put(page, label, out);
+    advice_put(page, out);
+    steps_put(page, out);
+    lanes_put(page, out);
+    rows_put(page, KP_TOP_BY_OP, "ops", out);
+    rows_put(page, KP_TOP_BY_MODULE, "modules", out);
+    fputs("}", out);
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/* pageparts.h - what the files of this room share: a trace's data, as columns in one block of bytes */
+#ifndef KP_PAGEPARTS_H
+#define KP_PAGEPARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "export/advise/advise.h"
+#include "export/report/keyindex.h"
+
+/* ---- pageblob.c ---- */
+
+enum { KP_PAGE_COLUMNS_MAX = 24 };
+struct kp_page_column {
+    const char *name;
+    const char *type; /* u8, u32: the typed array that reads it */
+    size_t at, count; /* at: bytes after the directory */
+};
+struct kp_page_blob {
+    unsigned char *bytes;
+    size_t count, capacity;
+    struct kp_page_column columns[KP_PAGE_COLUMNS_MAX];
+    size_t column_count;
+};
+/* Adds a column of `count` numbers of `item_bytes` (1 or 4), which it copies. Columns begin at a multiple of 8. */
+void kp_page_blob_put(struct kp_page_blob *blob, const char *name, const void *items, size_t count, size_t item_bytes);
+/* Writes the directory's length, the directory (`head`: JSON) and the columns, deflated, in base64. 0 or -errno. */
+int kp_page_blob_write(const struct kp_page_blob *blob, const char *head, size_t head_bytes, FILE *out);
+void kp_page_blob_fini(struct kp_page_blob *blob);
+
+/* ---- pageevents.c: the nodes of a tree by lane and by time ---- */
+
+enum { KP_PAGE_TEXT_MAX = 600 }; /* bytes of a text in the page; the rest is cut */
+enum kp_page_kind {              /* as the page's script numbers them */
+                    KP_PAGE_OP,
+                    KP_PAGE_RANGE,
+                    KP_PAGE_PYTHON,
+                    KP_PAGE_RUNTIME,
+                    KP_PAGE_KERNEL,
+                    KP_PAGE_COPY,
+                    KP_PAGE_COMM,
+                    KP_PAGE_REST
+};
+struct kp_page_lane {
+    int64_t pid, tid;
+    bool on_device, is_async, is_main;
+    size_t first, count;
+};
+struct kp_page_texts { /* the texts of the page; each string of the trace that it shows has a number here */
+    uint32_t *of;      /* by string id: number + 1, or 0 */
+    uint32_t *ids;     /* by number */
+    size_t count, capacity, known, of_capacity;
+};
+struct kp_page {
+    const struct kp_tree *tree;
+    struct kp_chosen chosen;
+    struct kp_page_blob blob;
+    struct kp_page_texts texts;
+    struct kp_page_lane *lanes;
+    size_t lane_count, lane_capacity;
+    int64_t base_ns; /* times in the page count from here */
+    bool has_gpu;
+};
+uint32_t kp_page_text(struct kp_page *page, uint32_t id);
+void kp_page_texts_put(struct kp_page *page); /* all texts, as a column with a NUL after each */
+void kp_page_events_put(struct kp_page *page);
+
+/* ---- pagehead.c ---- */
+
+void kp_page_head_put(struct kp_page *page, const char *label, FILE *out);
+
+/* ---- assets.S: begin and end of the files of PAGE_ASSETS ---- */
+
+extern const char kp_page_css[], kp_page_css_end[], kp_page_body[], kp_page_body_end[], kp_page_script[],
+    kp_page_script_end[];
+
+#endif

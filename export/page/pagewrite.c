@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/* pagewrite.c - the page: its head, a block of data for each trace, its style and its script */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/page/page.h"
+#include "export/page/pageparts.h"
+#include "export/report/html.h"
+
+static void part_put(FILE *out, const char *from, const char *to) { fwrite(from, 1, (size_t)(to - from), out); }
+
+void kp_page_begin(FILE *out, const char *title)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<meta name=\"color-scheme\" content=\"light dark\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; "
+          "style-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n<title>",
+          out);
+    kp_html_text(out, title);
+    fputs(" - kprof</title>\n<style>\n", out);
+    part_put(out, kp_page_css, kp_page_css_end);
+    fputs("</style>\n</head>\n<body>\n", out);
+    part_put(out, kp_page_body, kp_page_body_end);
+}
+
+void kp_page_end(FILE *out)
+{
+    fputs("<script>\n\"use strict\";\n(() => {\n", out);
+    part_put(out, kp_page_script, kp_page_script_end);
+    fputs("})();\n</script>\n</body>\n</html>\n", out);
+}
+
+static int page_put(struct kp_page *page, const char *label, FILE *out)
+{
+    char *head = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&head, &bytes);
+    if (!f) return -ENOMEM;
+    kp_page_events_put(page);
+    kp_page_head_put(page, label, f);
+    if (fclose(f) != 0) {
+        free(head);
+        return -ENOMEM;
+    }
+    kp_page_texts_put(page);
+    fputs("<script type=\"text/plain\" class=\"trace\">", out);
+    const int rc = kp_page_blob_write(&page->blob, head, bytes, out);
+    fputs("</script>\n", out);
+    free(head);
+    return rc;
+}
+
+int kp_page_add(FILE *out, const struct kp_tree *tree, const char *label, char *why, size_t why_bytes)
+{
+    const struct kp_choice all = {.first_step = -1, .last_step = -1};
+    struct kp_page page = {.tree = tree, .base_ns = tree->count ? tree->nodes[0].start_ns : 0};
+    page.has_gpu = tree->has_device;
+    int rc = kp_chosen_make(&page.chosen, tree, &all, why, why_bytes);
+    if (rc == 0 && (rc = page_put(&page, label, out)) != 0) snprintf(why, why_bytes, "%s", strerror(-rc));
+    kp_chosen_fini(&page.chosen);
+    kp_page_blob_fini(&page.blob);
+    free(page.texts.of);
+    free(page.texts.ids);
+    free(page.lanes);
+    return rc;
+}

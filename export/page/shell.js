@@ -1,0 +1,115 @@
+// shell.js - what all views share: the chosen trace and range, text of times, the keys
+const view = { trace: null, range: null, listeners: [] };
+const byId = id => document.getElementById(id);
+
+function make(tag, members, ...children) {
+  const element = Object.assign(document.createElement(tag), members || {});
+  element.append(...children);
+  return element;
+}
+
+function timeText(ns) {
+  const size = Math.abs(ns);
+  if (size >= 1e10) return `${(ns / 1e9).toFixed(2)} s`;
+  if (size >= 1e8) return `${(ns / 1e6).toFixed(1)} ms`;
+  if (size >= 1e5) return `${(ns / 1e6).toFixed(3)} ms`;
+  return size >= 1000 ? `${(ns / 1e3).toFixed(2)} µs` : `${Math.round(ns)} ns`;
+}
+
+function bytesText(bytes) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let at = 0;
+  for (; Math.abs(bytes) >= 1000 && at < units.length - 1; at++) bytes /= 1000;
+  return `${at ? bytes.toFixed(2) : bytes} ${units[at]}`;
+}
+
+const percentText = share => `${(100 * share).toFixed(1)} %`;
+const countText = count => count.toLocaleString("en");
+
+// Calls a view again when the trace or the range changes.
+function onChange(draw) { view.listeners.push(draw); }
+
+function rangeSet(range) {
+  view.range = range || { from: 0, to: view.trace.end + 1, all: true, label: "" };
+  const told = byId("range");
+  told.replaceChildren(view.range.all ? "Whole trace" : `${view.range.label}: ${timeText(view.range.to - view.range.from)}`);
+  if (!view.range.all) told.append(make("button", { type: "button", id: "all", textContent: "Show the whole trace", onclick: () => rangeSet(null) }));
+  for (const draw of view.listeners) draw(view.trace, view.range);
+}
+
+function show(id, is) {
+  byId(id).hidden = !is;
+  const link = document.querySelector(`nav a[href="#${id}"]`);
+  if (link) link.hidden = !is;
+}
+
+// ---- findings ----
+
+function factsDraw(trace) {
+  const { run, steps, advice } = trace.head, facts = [["wall time", timeText(run.wall)]];
+  byId("run").replaceChildren(run.script || run.program || run.label, make("small", {
+    textContent: [run.label, run.host, run.rank && run.ranks > 1 ? `rank ${run.rank} of ${run.ranks}` : "", run.torch ? `torch ${run.torch}` : "",
+      run.when_ms > 0 && run.when_ms < 8e15 ? new Date(run.when_ms).toLocaleString("en-GB") : ""].filter(Boolean).join(" · ") }));
+  if (steps.length) facts.push(["steps", countText(steps.length)], ["a step (mean)", timeText(advice.step)]);
+  facts.push(["events", countText(trace.name.length)]);
+  if (run.cores > 0) facts.push(["busy threads on cores", `${run.threads || "?"} on ${run.cores}`]);
+  if (run.dropped) facts.push(["events dropped", countText(run.dropped)]);
+  if (run.torn) facts.push(["file", "cut short"]);
+  byId("facts").replaceChildren(...facts.map(([key, value]) => make("div", {}, make("dt", { textContent: key }), make("dd", { textContent: value }))));
+}
+
+function cardMake(kind, title, cost, ...texts) {
+  return make("article", { className: `card ${kind}` }, make("h3", {}, title, make("span", { textContent: cost })), ...texts);
+}
+
+function findingsDraw(trace) {
+  const { advice } = trace.head, cards = advice.findings.map(f => cardMake(f.critical ? "critical" : "", f.what[0].toUpperCase() + f.what.slice(1),
+    `${timeText(f.cost)} a step, ${percentText(f.share)} (${f.steps} of ${advice.steps} steps)`,
+    make("p", { textContent: f.change }), ...(f.where ? [make("p", {}, make("code", { textContent: f.where }))] : [])));
+  if (advice.missing) cards.push(cardMake("plain", "Incomplete", "", make("p", { textContent: advice.missing })));
+  if (!cards.length && advice.healthy) cards.push(cardMake("good", "Healthy", "", make("p", { textContent: "The steps compute for at least 90 % of their time." })));
+  else if (!cards.length) cards.push(cardMake("plain", "Nothing found", "", make("p", { textContent: "No part of a step passes its bound." })));
+  byId("cards").replaceChildren(...cards);
+}
+
+// ---- start ----
+
+function schemeTurn() {
+  const root = document.documentElement;
+  const dark = (root.dataset.scheme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  root.dataset.scheme = dark ? "light" : "dark";
+  rangeSet(view.range.all ? null : view.range);
+}
+
+async function traceShow(element) {
+  view.trace = await traceRead(element);
+  factsDraw(view.trace);
+  findingsDraw(view.trace);
+  for (const id of ["findings", "timeline", "operators"]) show(id, true);
+  show("steps", view.trace.head.steps.length > 0);
+  show("kernels", view.trace.lanes.some(lane => lane.device));
+  show("modules", view.trace.head.modules.some(row => view.trace.texts[row[0]]));
+  rangeSet(null);
+}
+
+function keysListen() {
+  document.addEventListener("keydown", event => {
+    if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/") { event.preventDefault(); byId("find").focus(); }
+    else if (event.key === "Escape" && !event.defaultPrevented && view.range && !view.range.all) rangeSet(null);
+  });
+}
+
+async function start() {
+  const blocks = [...document.querySelectorAll("script.trace")], runs = byId("runs");
+  if (!window.DecompressionStream) throw new Error("This browser is too old: Chromium 80, Firefox 113, Safari 16.4 or later shows it.");
+  blocks.forEach((_, i) => runs.append(make("option", { value: i, textContent: i + 1 })));
+  document.querySelector(".runs").hidden = blocks.length < 2;
+  runs.onchange = () => traceShow(blocks[runs.value]);
+  byId("scheme").onclick = schemeTurn;
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => rangeSet(view.range.all ? null : view.range));
+  keysListen();
+  await traceShow(blocks[0]);
+  byId("opening").remove();
+  document.documentElement.dataset.ready = "1";
+}

@@ -1,0 +1,58 @@
+// table.js - tables that are sorted by their headings and searched
+const SHOWN = 30;
+
+const classOf = column => (column.line ? "line" : column.gpu ? "of-gpu" : "");
+
+// columns: {key, title, text(row) or number format, share: draws a bar, line: hidden on phones, gpu: only with a GPU}
+function tableMake(place, columns, sort, pick) {
+  const state = { rows: [], sort, down: true, search: "", most: SHOWN };
+  const search = make("input", { type: "search", placeholder: "Search names", ariaLabel: "Search names of this table" });
+  const told = make("span", { className: "note" }), body = make("tbody"), heads = make("tr");
+  const more = make("button", { type: "button", className: "more" });
+  told.setAttribute("role", "status");
+  for (const column of columns) {
+    const button = make("button", { type: "button", textContent: column.title });
+    const th = make("th", { scope: "col", className: classOf(column) }, button);
+    button.onclick = () => {
+      state.down = state.sort === column.key ? !state.down : column.key !== "name";
+      state.sort = column.key;
+      draw();
+    };
+    heads.append(th);
+  }
+  search.oninput = () => { state.search = search.value; state.most = SHOWN; draw(); };
+  more.onclick = () => { state.most = Infinity; draw(); };
+  place.replaceChildren(make("div", { className: "tools" }, search, told),
+    make("div", { className: "scroll", tabIndex: 0 }, make("table", {}, make("thead", {}, heads), body)), more);
+
+  function rowMake(row, sums) {
+    const tr = make("tr");
+    for (const column of columns) {
+      const td = make("td", { className: classOf(column) + (column.share ? " share" : "") });
+      if (column.key === "name" && pick) td.append(make("button", { type: "button", textContent: row.name || "(no name)", onclick: () => pick(row) }));
+      else td.textContent = column.format ? column.format(row[column.key]) : row[column.key];
+      if (column.share && sums[column.key] > 0) td.style.setProperty("--of", `${Math.max(0, 100 * row[column.key] / sums[column.key]).toFixed(2)}%`);
+      tr.append(td);
+    }
+    return tr;
+  }
+
+  function draw() {
+    const wanted = state.search.toLowerCase();
+    const rows = state.rows.filter(row => !wanted || row.name.toLowerCase().includes(wanted));
+    const sums = {}, sign = state.down ? -1 : 1;
+    for (const column of columns) if (column.share) sums[column.key] = state.rows.reduce((sum, row) => sum + row[column.key], 0);
+    rows.sort((a, b) => sign * (a[state.sort] < b[state.sort] ? -1 : a[state.sort] > b[state.sort] ? 1 : 0) || (a.name < b.name ? -1 : 1));
+    columns.forEach((column, i) => {
+      const th = heads.children[i];
+      if (column.key === state.sort) th.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+      else th.removeAttribute("aria-sort");
+      th.firstChild.textContent = column.title + (column.key === state.sort ? (state.down ? " ↓" : " ↑") : "");
+    });
+    body.replaceChildren(...rows.slice(0, state.most).map(row => rowMake(row, sums)));
+    told.textContent = wanted ? `${rows.length} of ${state.rows.length} names` : `${rows.length} names`;
+    more.hidden = rows.length <= state.most;
+    more.textContent = `Show all ${rows.length}`;
+  }
+  return rows => { state.rows = rows; draw(); };
+}

@@ -1,0 +1,318 @@
+// timeline.js - threads and streams on a canvas. Of events that share a pixel one is drawn, found by bisection, so that
+// a frame costs as many steps as it has pixels and not as the trace has events.
+const ROW = 17, TOP = 24, HEAD = 20, LEAST_NS = 20;
+const lanesBox = byId("lanes"), canvas = byId("canvas"), pen = canvas.getContext("2d", { alpha: false });
+const scene = { from: 0, to: 1, picked: -1, hits: null, hit: -1, colours: [], queued: false, frames: [] };
+const HUES = [150, 40, 265, 195, 145, 200, 275, 0];
+
+function coloursMake() {
+  const style = getComputedStyle(document.body), probe = make("i");
+  document.body.append(probe);
+  const of = name => { probe.style.color = `var(--${name})`; return getComputedStyle(probe).color; };
+  for (const name of ["paper", "card", "ink", "dim", "line", "accent"]) scene[name] = of(name);
+  scene.hitColour = of("hit");
+  probe.remove();
+  const dark = style.color.match(/\d+/)[0] > 128;
+  scene.colours = HUES.map((hue, kind) => [0, 1, 2, 3].map(shade =>
+    `hsl(${hue} ${kind === 7 ? 4 : kind === 2 ? 22 : 36}% ${dark ? 30 + 3 * shade : 80 - 4 * shade}%)`));
+  scene.text = dark ? "#eceef2" : "#1b1f24";
+}
+
+function laneTops(trace) {
+  let top = TOP;
+  for (const lane of trace.lanes) {
+    lane.top = top;
+    top += HEAD + lane.rows.length * ROW + 8;
+  }
+  byId("tall").style.height = `${top}px`;
+}
+
+// The first event of a row, by index in it, that begins at `at` or later.
+function rowFrom(trace, row, at) {
+  let low = 0, high = row.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (trace.start[row[middle]] < at) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+function boxDraw(trace, i, y, width, scale) {
+  const from = (trace.start[i] - scene.from) * scale, x = Math.max(from, -2);
+  const to = Math.min(from + trace.span[i] * scale, width + 2), wide = Math.max(to - x, 1);
+  pen.fillStyle = scene.hits && scene.hits.has(trace.name[i]) ? scene.hitColour : scene.colours[trace.kind[i]][trace.name[i] & 3];
+  if (i === scene.picked) pen.fillStyle = scene.accent;
+  pen.fillRect(x, y, wide > 3 ? wide - 0.6 : wide, ROW - 1);
+  if (wide < 28) return;
+  const left = Math.max(x, 0) + 4, fits = Math.floor((to - left - 2) / 6.1), text = eventName(trace, i);
+  if (fits < 3) return;
+  pen.fillStyle = i === scene.picked ? scene.card : scene.text;
+  pen.fillText(text.length > fits ? `${text.slice(0, fits - 1)}…` : text, left, y + ROW - 5);
+}
+
+function rowDraw(trace, row, y, width) {
+  const scale = width / (scene.to - scene.from), pixel = 1 / scale;
+  let at = Math.max(0, rowFrom(trace, row, scene.from) - 1);
+  while (at < row.length && trace.start[row[at]] < scene.to) {
+    const i = row[at], end = trace.start[i] + trace.span[i];
+    if (end >= scene.from) boxDraw(trace, i, y, width, scale);
+    at++;
+    if (trace.span[i] < pixel && at < row.length && trace.start[row[at]] < end + pixel)
+      at = Math.max(at, rowFrom(trace, row, Math.max(trace.start[i], scene.from) + pixel));
+  }
+}
+
+function rulerDraw(width) {
+  const span = scene.to - scene.from, rough = span / Math.max(2, width / 130), ten = 10 ** Math.floor(Math.log10(rough));
+  const tick = [1, 2, 5, 10].map(n => n * ten).find(n => n >= rough) || rough;
+  pen.fillStyle = scene.card;
+  pen.fillRect(0, 0, width, TOP - 2);
+  pen.fillStyle = scene.dim;
+  for (let at = Math.ceil(scene.from / tick) * tick; at < scene.to; at += tick) {
+    const x = Math.round((at - scene.from) / span * width);
+    pen.fillRect(x, TOP - 7, 1, 5);
+    pen.fillText(timeText(Math.abs(at) < tick / 2 ? 0 : at), x + 3, 13);
+  }
+  pen.fillStyle = scene.line;
+  pen.fillRect(0, TOP - 2, width, 1);
+}
+
+function stepsDraw(trace, width, height) {
+  const scale = width / (scene.to - scene.from);
+  pen.fillStyle = scene.line;
+  for (const step of trace.head.steps) {
+    const x = Math.round((step[1] - scene.from) * scale);
+    if (x >= 0 && x < width) pen.fillRect(x, TOP, 1, height);
+  }
+}
+
+function frameDraw() {
+  const trace = view.trace, width = lanesBox.clientWidth, height = lanesBox.clientHeight, ratio = devicePixelRatio || 1, begun = performance.now();
+  scene.queued = false;
+  if (!trace || !width) return;
+  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.font = `11px ${getComputedStyle(document.documentElement).getPropertyValue("--mono")}`;
+  pen.fillStyle = scene.card;
+  pen.fillRect(0, 0, width, height);
+  stepsDraw(trace, width, height);
+  const up = lanesBox.scrollTop;
+  for (const lane of trace.lanes) {
+    const top = lane.top - up;
+    if (top > height || top + HEAD + lane.rows.length * ROW < TOP) continue;
+    for (let depth = 0; depth < lane.rows.length; depth++) {
+      const y = top + HEAD + depth * ROW;
+      if (y > TOP - ROW && y < height) rowDraw(trace, lane.rows[depth], y, width);
+    }
+    pen.fillStyle = scene.dim;
+    pen.fillText(lane.name, 6, top + 14);
+  }
+  rulerDraw(width);
+  scene.frames.push(performance.now() - begun);
+  if (scene.frames.length > 600) scene.frames.shift();
+}
+
+function redraw() {
+  if (!scene.queued) { scene.queued = true; requestAnimationFrame(frameDraw); }
+}
+
+// ---- moving ----
+
+function windowSet(from, to) {
+  const span = Math.min(Math.max(to - from, LEAST_NS), view.trace.end * 1.1), most = view.trace.end * 1.05;
+  from = Math.min(Math.max(from, -0.05 * view.trace.end), most - span);
+  scene.from = from;
+  scene.to = from + span;
+  redraw();
+}
+
+function zoom(by, at = 0.5) {
+  const span = scene.to - scene.from, middle = scene.from + span * at;
+  windowSet(middle - span * by * at, middle + span * by * (1 - at));
+}
+const pan = by => windowSet(scene.from + by * (scene.to - scene.from), scene.to + by * (scene.to - scene.from));
+const fitAll = () => windowSet(view.range.from, Math.min(view.range.to, view.trace.end));
+
+function laneOf(i) { return view.trace.lanes.find(lane => i >= lane.first && i < lane.first + lane.count); }
+
+function pick(i, moves) {
+  const trace = view.trace, told = byId("event");
+  scene.picked = i;
+  redraw();
+  if (i < 0) { told.replaceChildren(); return; }
+  const lane = laneOf(i), item = text => make("span", { textContent: text });
+  told.replaceChildren(make("div", {}, make("b", { textContent: eventName(trace, i) })), item(KINDS[trace.kind[i]]),
+    item(`lasts ${timeText(trace.span[i])}`), ...(lane.device || lane.asynchronous ? [] : [item(`self ${timeText(trace.self[i])}`)]),
+    ...(trace.gpu && !lane.device && trace.gpu[i] ? [item(`on the GPU ${timeText(trace.gpu[i])}`)] : []), item(`from ${timeText(trace.start[i])}`), item(lane.name));
+  if (!moves) return;
+  const y = lane.top + HEAD + trace.depth[i] * ROW, end = trace.start[i] + trace.span[i], span = scene.to - scene.from;
+  if (y - lanesBox.scrollTop < TOP + ROW || y - lanesBox.scrollTop > lanesBox.clientHeight - ROW) lanesBox.scrollTop = y - lanesBox.clientHeight / 2;
+  if (end < scene.from || trace.start[i] > scene.to) windowSet(trace.start[i] + trace.span[i] / 2 - span / 2, trace.start[i] + trace.span[i] / 2 + span / 2);
+}
+
+function eventAt(x, y) {
+  const trace = view.trace, at = scene.from + x / lanesBox.clientWidth * (scene.to - scene.from), pixel = (scene.to - scene.from) / lanesBox.clientWidth;
+  if (y < TOP) return -1;
+  y += lanesBox.scrollTop;
+  const lane = trace.lanes.find(l => y >= l.top + HEAD && y < l.top + HEAD + l.rows.length * ROW);
+  if (!lane) return -1;
+  const row = lane.rows[Math.floor((y - lane.top - HEAD) / ROW)], i = row[rowFrom(trace, row, at + pixel) - 1];
+  return i !== undefined && trace.start[i] + trace.span[i] >= at - pixel ? i : -1;
+}
+
+// ---- from event to event ----
+
+function neighbour(by) {
+  const row = laneOf(scene.picked).rows[view.trace.depth[scene.picked]];
+  return row[rowFrom(view.trace, row, view.trace.start[scene.picked]) + by];
+}
+
+function childOf(i) {
+  const next = i + 1;
+  return next < view.trace.parent.length && view.trace.parent[next] === i ? next : undefined;
+}
+
+function arrow(key) {
+  if (scene.picked < 0) {
+    const first = view.trace.lanes[0], row = first && first.rows[0];
+    return row ? row[Math.min(rowFrom(view.trace, row, scene.from), row.length - 1)] : undefined;
+  }
+  if (key === "ArrowLeft") return neighbour(-1);
+  if (key === "ArrowRight") return neighbour(1);
+  return key === "ArrowUp" ? (view.trace.parent[scene.picked] < 0 ? undefined : view.trace.parent[scene.picked]) : childOf(scene.picked);
+}
+
+function zoomToPicked() {
+  if (scene.picked < 0) return;
+  const from = view.trace.start[scene.picked], span = Math.max(view.trace.span[scene.picked], LEAST_NS);
+  windowSet(from - span * 0.1, from + span * 1.1);
+}
+
+lanesBox.addEventListener("keydown", event => {
+  const does = { a: () => pan(-0.2), d: () => pan(0.2), w: () => zoom(0.7), s: () => zoom(1 / 0.7), "+": () => zoom(0.7), "-": () => zoom(1 / 0.7),
+    0: fitAll, Home: fitAll, Enter: zoomToPicked, n: () => matchGo(1), N: () => matchGo(-1) }[event.key];
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape" && scene.picked >= 0) pick(-1);
+  else if (event.key.startsWith("Arrow")) { const i = arrow(event.key); if (i !== undefined) pick(i, true); }
+  else if (does) does();
+  else return;
+  event.preventDefault();
+});
+
+// ---- mouse and fingers ----
+
+const fingers = new Map();
+let moved = false;
+
+function placeOf(event) {
+  const box = lanesBox.getBoundingClientRect();
+  return { x: event.clientX - box.left - 1, y: event.clientY - box.top - 1 };
+}
+
+lanesBox.addEventListener("pointerdown", event => {
+  fingers.set(event.pointerId, placeOf(event));
+  moved = false;
+});
+window.addEventListener("pointermove", event => {
+  const had = fingers.get(event.pointerId), now = placeOf(event), wide = lanesBox.clientWidth;
+  if (!had) return;
+  if (Math.abs(now.x - had.x) + Math.abs(now.y - had.y) < 3 && !moved) return;
+  if (!moved && event.target === canvas) lanesBox.setPointerCapture(event.pointerId);
+  moved = true;
+  lanesBox.classList.add("drag");
+  if (fingers.size === 1) {
+    pan((had.x - now.x) / wide);
+    if (event.pointerType === "mouse") lanesBox.scrollTop += had.y - now.y;
+  } else {
+    const other = [...fingers].find(([id]) => id !== event.pointerId)[1];
+    zoom(Math.min(4, Math.max(0.25, Math.abs(had.x - other.x) / Math.max(8, Math.abs(now.x - other.x)))), other.x / wide);
+  }
+  fingers.set(event.pointerId, now);
+});
+for (const kind of ["pointerup", "pointercancel"]) window.addEventListener(kind, event => {
+  if (fingers.delete(event.pointerId) && !moved && kind === "pointerup") { const { x, y } = placeOf(event); pick(eventAt(x, y)); }
+  lanesBox.classList.remove("drag");
+});
+lanesBox.addEventListener("dblclick", zoomToPicked);
+lanesBox.addEventListener("wheel", event => {
+  if (event.ctrlKey || event.metaKey) zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY / 240))), placeOf(event).x / lanesBox.clientWidth);
+  else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) pan((event.deltaX || event.deltaY) / lanesBox.clientWidth);
+  else return;
+  event.preventDefault();
+}, { passive: false });
+lanesBox.addEventListener("scroll", redraw);
+lanesBox.addEventListener("mousemove", event => {
+  const tip = byId("tip"), { x, y } = placeOf(event), i = fingers.size ? -1 : eventAt(x, y);
+  tip.hidden = i < 0;
+  if (i < 0) return;
+  tip.textContent = `${eventName(view.trace, i)} · ${timeText(view.trace.span[i])}`;
+  tip.style.left = `${Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)}px`;
+  tip.style.top = `${Math.min(event.clientY + 16, innerHeight - tip.offsetHeight - 8)}px`;
+});
+lanesBox.addEventListener("mouseleave", () => { byId("tip").hidden = true; });
+
+// ---- search ----
+
+function matchesMake(wanted) {
+  const trace = view.trace, names = new Set(), low = wanted.toLowerCase();
+  scene.hit = -1;
+  scene.hits = null;
+  scene.matches = [];
+  if (low) {
+    trace.texts.forEach((text, i) => { if (text.toLowerCase().includes(low)) names.add(i); });
+    for (let i = 0; i < trace.name.length; i++) if (names.has(trace.name[i])) scene.matches.push(i);
+    scene.matches.sort((a, b) => trace.start[a] - trace.start[b]);
+    scene.hits = names;
+  }
+  byId("matches").textContent = low ? `${countText(scene.matches.length)} events` : "";
+  redraw();
+}
+
+function matchGo(by) {
+  const n = scene.matches ? scene.matches.length : 0;
+  if (!n) return;
+  scene.hit = scene.hit < 0 ? Math.max(0, scene.matches.findIndex(i => view.trace.start[i] >= scene.from)) : (scene.hit + by + n) % n;
+  byId("matches").textContent = `${countText(scene.hit + 1)} of ${countText(n)} events`;
+  pick(scene.matches[scene.hit], true);
+}
+
+function searchFor(name) {
+  byId("find").value = name;
+  matchesMake(name);
+  matchGo(1);
+  byId("timeline").scrollIntoView();
+  lanesBox.focus({ preventScroll: true });
+}
+
+byId("find").oninput = () => matchesMake(byId("find").value);
+byId("find").onkeydown = event => {
+  if (event.key === "Enter") matchGo(event.shiftKey ? -1 : 1);
+  if (event.key === "Escape") { byId("find").value = ""; matchesMake(""); lanesBox.focus(); }
+};
+byId("next").onclick = () => matchGo(1);
+byId("before").onclick = () => matchGo(-1);
+byId("closer").onclick = () => zoom(0.6);
+byId("farther").onclick = () => zoom(1 / 0.6);
+byId("fit").onclick = fitAll;
+
+onChange((trace, range) => {
+  coloursMake();
+  if (scene.of !== trace) {
+    scene.of = trace;
+    laneTops(trace);
+    lanesBox.scrollTop = 0;
+    pick(-1);
+    matchesMake(byId("find").value);
+  }
+  if (scene.range !== range) { scene.range = range; fitAll(); }
+  redraw();
+});
+new ResizeObserver(redraw).observe(lanesBox);
+window.kprofFrames = scene.frames;
+
+start().catch(error => { byId("opening").textContent = error.message; byId("opening").className = "card critical"; console.error(error); });

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kprof html: every view of the page is used in headless Chromium, and its numbers are those of kprof report --json."""
+import gzip
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import harness
+import viewing
+
+TRACES = harness.ROOT / "test" / "data" / "traces"
+UNITS = {"ns": 1e-6, "µs": 1e-3, "ms": 1, "s": 1e3}
+
+
+@pytest.fixture(scope="session")
+def ask():
+    """ask(page, search): what page_ask.py saw."""
+    if not (shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")) or not shutil.which("chromedriver"):
+        pytest.skip("no Chromium with its driver here to open it with")
+    python = viewing.venv("perfetto")
+
+    def asked(page, search):
+        done = subprocess.run([python, harness.HERE / "report" / "page_ask.py", page, search], capture_output=True, text=True,
+                              env=harness.clean_environment(), timeout=harness.LONG)
+        assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+        return json.loads(done.stdout)
+
+    return asked
+
+
+def page_of(folder, *traces):
+    page = folder / "page.html"
+    said = harness.cli("html", *traces, "-o", page)
+    assert said.returncode == 0 and not said.stdout, said
+    return page
+
+
+def report(trace, *flags):
+    return json.loads(harness.cli("report", trace, "--json", "-n", 0, *flags).stdout)
+
+
+def milliseconds(text):
+    number, unit = text.split()
+    return float(number) * UNITS[unit]
+
+
+def same_rows(shown, said):
+    """Names, times and calls as the report has them; a time is shown with at least three digits."""
+    rows = {name: cells for name, *cells in shown}
+    expected = {row["name"] or "(no name)": row for row in said["rows"]}
+    assert set(rows) == set(expected)
+    for name, row in expected.items():
+        own, total, _, count = rows[name][:4]
+        assert milliseconds(own) == pytest.approx(row["self_ms"], rel=6e-3, abs=1e-6), name
+        assert milliseconds(total) == pytest.approx(row["total_ms"], rel=6e-3, abs=1e-6), name
+        assert int(count.replace(",", "")) == row["count"], name
+
+
+@pytest.fixture(scope="session")
+def resnet(ours, ask, tmp_path_factory):
+    """Of a training of ResNet-18: the trace, and what its page shows."""
+    trace = ours("resnet18.py").trace
+    return trace, ask(page_of(tmp_path_factory.mktemp("page"), trace), "conv")
+
+
+def test_every_view_opens_without_an_error(resnet):
+    _, said = resnet
+    assert said["ready"] and said["console"] == [] and said["wide"]
+    assert said["views"][:4] == ["#findings", "#steps", "#timeline", "#operators"]
+    assert said["colours"] > 20 and said["turned"] > 20  # something is drawn, in both schemes
+
+
+def test_operators_are_those_of_the_report(resnet):
+    trace, said = resnet
+    same_rows(said["all"], report(trace))
+    assert said["back"] == said["all"]
+
+
+def test_a_step_that_is_clicked_has_its_own_operators(resnet):
+    trace, said = resnet
+    whole = report(trace)
+    first = whole["steps"]["first"]
+    assert said["range"].startswith(f"Step {first}:") and said["pressed"] == ["true"] + ["false"] * (whole["steps"]["count"] - 1)
+    assert len(said["bars"]) == whole["steps"]["count"]
+    same_rows(said["step"], report(trace, "--step", first))
+
+
+def test_a_table_is_sorted_and_searched(resnet):
+    _, said = resnet
+    calls = [int(row[4].replace(",", "")) for row in said["by calls"]]
+    assert calls == sorted(calls, reverse=True) and len(calls) == len(said["all"])
+    found = {row[0] for row in said["searched"]}
+    assert found == {row[0] for row in said["all"] if "conv" in row[0].lower()} and found
+
+
+def test_the_timeline_is_walked_by_keys_and_searched(resnet):
+    _, said = resnet
+    assert "lasts" in said["first"] and "lasts" in said["inside"]
+    assert said["outside"] == said["first"] != said["inside"]
+    assert said["unpicked"] == ""
+    matches = re.fullmatch(r"1 of ([\d,]+) events", said["matches"])
+    calls = sum(int(row[4].replace(",", "")) for row in said["all"] if "conv" in row[0].lower())
+    assert int(matches[1].replace(",", "")) == calls and "conv" in said["match"].lower()
+
+
+def test_findings_are_those_of_advise(resnet):
+    trace, said = resnet
+    advice = json.loads(harness.cli("advise", trace, "--json").stdout)
+    for finding in advice["findings"]:
+        assert finding["change"] in said["findings"]
+    assert said["findings"].count("a step, ") == len(advice["findings"])
+
+
+@pytest.mark.parametrize("name", ["full", "stack", "noschedule", "gloo_rank0", "memory"])
+def test_traces_of_torch_open(name, ask, tmp_path):
+    trace = TRACES / f"{name}.pt.trace.json.gz"
+    said = ask(page_of(tmp_path, trace), "add")
+    assert said["ready"] and said["console"] == []
+    same_rows(said["all"], report(trace))
+
+
+def test_one_page_shows_several_ranks(ask, tmp_path):
+    page = page_of(tmp_path, TRACES / "gloo_rank0.pt.trace.json.gz", TRACES / "gloo_rank1.pt.trace.json.gz")
+    said = ask(page, "add")
+    assert said["ready"] and said["console"] == [] and page.read_text().count('class="trace"') == 2
+
+
+EVIL = ["</script><b class=evil>", "<img src=x onerror=window.evil=1>", "\"'`${window.evil=1}", "a\x1b[31m\x07\u2028", "b\0c", "x" * 200000, "]]>", "\ud800", ""]
+
+
+def evil_trace(path):
+    """Names that would leave the page, and times that no clock gives."""
+    events = [{"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 1000 + 10 * i, "dur": 5, "args": {"External id": i + 1}}
+              for i, name in enumerate(EVIL)]
+    events += [{"ph": "X", "cat": cat, "name": f"n{i}", "pid": pid, "tid": tid, "ts": ts, "dur": dur}
+               for i, (cat, pid, tid, ts, dur) in enumerate([
+                   ("cpu_op", 1, 1, -1e15, 3), ("cpu_op", 1, 2, 9e15, 9e15), ("kernel", 0, 7, 5, -3), ("python_function", 2, 2, 0, 0),
+                   ("user_annotation", "</script>", "<b>", 1, 1e300), ("cpu_op", 1, 1, 1000, 1e12)])]
+    path.write_text(json.dumps({"schemaVersion": 1, "traceName": "</script>", "traceEvents": events}))
+    return path
+
+
+def test_no_text_of_a_trace_leaves_the_page(ask, tmp_path):
+    trace = evil_trace(tmp_path / "</title><b class=evil>.json".replace("/", "_"))
+    page = page_of(tmp_path, trace)
+    text = page.read_text()
+    assert "window.evil" not in text and len(text) < 300000
+    said = ask(page, "evil")
+    assert said["ready"] and said["console"] == [] and said["foreign"] == 0
+    assert any(row[0] == EVIL[0] for row in said["all"]) and any("\\x1b" in row[0] for row in said["all"])
+
+
+def test_what_is_no_trace_is_one_line_and_no_page(tmp_path):
+    whole = gzip.decompress((TRACES / "plain.pt.trace.json.gz").read_bytes())
+    (tmp_path / "empty.json").write_text("")
+    (tmp_path / "foreign.json").write_text('{"a": 1}')
+    for path in sorted(tmp_path.iterdir()):
+        page = tmp_path / "page.html"
+        said = harness.cli("html", path, "-o", page)
+        assert said.returncode == 1 and said.stderr.count("\n") == 1 and not page.exists(), said
+    (tmp_path / "torn.json").write_bytes(whole[:len(whole) // 2])
+    said = harness.cli("html", tmp_path / "torn.json", "-o", tmp_path / "page.html")
+    assert said.returncode in (0, 1) and said.stderr.count("\n") <= 2
