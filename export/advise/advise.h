@@ -5,7 +5,7 @@
 
 #include "export/report/chosen.h"
 
-enum { KP_FINDINGS_MAX = 8 };
+enum { KP_FINDINGS_MAX = 24 };
 
 /* Where a step's time goes. Each moment counts once, for the first part that it belongs to. */
 enum kp_step_part {
@@ -16,13 +16,29 @@ enum kp_step_part {
     KP_STEP_IDLE,    /* the rest */
     KP_STEP_PARTS
 };
+/* Why a GPU has nothing to do. Without GPU work: why no op runs, of which a trace tells the first two and the rest. */
+enum kp_idle_cause {
+    KP_IDLE_GC,         /* Python collects garbage */
+    KP_IDLE_COMPILE,    /* torch.compile or Triton compile */
+    KP_IDLE_ALLOC,      /* the host allocates or frees memory of a device */
+    KP_IDLE_SYNC,       /* the host had waited until the queue was empty: at most as long as it waited */
+    KP_IDLE_LAUNCH,     /* the host is in an op or a call, or a launch is under way */
+    KP_IDLE_DEPENDENCY, /* the next work was launched before, and waits for another stream or a copy */
+    KP_IDLE_PYTHON,     /* none of these: Python between ops, or a wait */
+    KP_IDLE_CAUSES
+};
 struct kp_step_split {
-    int64_t part_ns[KP_STEP_PARTS]; /* add up to the step */
+    int64_t part_ns[KP_STEP_PARTS];   /* add up to the step */
+    int64_t cause_ns[KP_IDLE_CAUSES]; /* add up to part_ns[KP_STEP_IDLE] */
     int64_t step_ns;
 };
 struct kp_finding {
     const char *id, *what, *change; /* the change is a sentence */
-    const char *where;              /* a name in the trace, or NULL */
+    const char *where;              /* what costs most of it: an op or a range by its name in the trace, or NULL */
+    const char *module;             /* of that: "Net_0.Linear_1", or NULL */
+    const char *frame;              /* the innermost frame of its stack, or NULL */
+    const char *line;               /* the program's own, "train.py:12 main", or NULL. Idle: of the op that ends it */
+    const char *after;              /* idle: the own line of the op before it, or NULL */
     double step_ns, share;          /* the mean over the steps; share of a step, 0 to 1 */
     size_t steps;                   /* in which it passes its bound */
     bool is_critical;
@@ -30,11 +46,13 @@ struct kp_finding {
 struct kp_advice {
     struct kp_finding findings[KP_FINDINGS_MAX]; /* the largest first */
     size_t count, steps;
-    double mean_ns[KP_STEP_PARTS], step_ns; /* means over the steps */
-    const char *missing;                    /* INCOMPLETE: what lacks, with the setting that shows it; or NULL */
+    double mean_ns[KP_STEP_PARTS], cause_ns[KP_IDLE_CAUSES], step_ns; /* means over the steps */
+    const char *missing;  /* INCOMPLETE: what lacks, with the setting that shows it; or NULL */
+    const char *lines_by; /* a sentence: the setting that gives findings their lines. NULL: they have them */
     bool is_healthy, has_gpu;
 };
 
+/* Own lines need kp_tree_set_forward_stacks(). All texts are the trace's, or ours for ever. */
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
 /* stepsplit.c: one split for each of the chosen steps. Returns whether a GPU worked. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* findings.c - the rules: what part of a step is too large, and what to change; bounds are in decisions/061 */
-#include "export/advise/advise.h"
+#include "export/advise/adviseparts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,12 @@
 enum { STEPS_LEAST = 2, STEPS_CRITICAL = 20 };
 #define SHARE_CRITICAL 0.20
 #define SHARE_HEALTHY 0.90
+#define SHARE_IDLE 0.15 /* of a step, before a GPU's idle time is a finding, by whatever cause */
+
+#define CAUSE(cause) (KP_STEP_PARTS + (cause))
 
 struct advice_rule {
-    enum kp_step_part part;
+    int measure;  /* a part of the step, or CAUSE() of its idle time */
     double bound; /* share of a step */
     enum { ANYWHERE, WITH_GPU, WITHOUT_GPU } with;
     const char *id, *what, *change;
@@ -24,35 +27,67 @@ static const struct advice_rule rules[] = {
     {KP_STEP_COPIES, 0.05, WITH_GPU, "exposed-copies", "copies run while nothing computes",
      "Copy from pinned memory beside the compute: DataLoader(..., pin_memory=True) and .to(device, "
      "non_blocking=True)."},
-    {KP_STEP_IDLE, 0.15, WITH_GPU, "gpu-idle", "the GPU has nothing to do, and not for want of data",
+    {CAUSE(KP_IDLE_SYNC), 0.10, WITH_GPU, "implicit-sync", "the host waited until the GPU had run out of work",
+     "Wait less often: keep losses and metrics on the GPU, and read them (.item(), .cpu(), print) every N steps."},
+    {CAUSE(KP_IDLE_LAUNCH), 0.10, WITH_GPU, "launch-bound", "the GPU waits for ops that the host is still launching",
+     "Launch less: torch.compile(model, mode=\"reduce-overhead\"), CUDA graphs, fused optimizers, larger batches."},
+    {CAUSE(KP_IDLE_PYTHON), 0.10, WITH_GPU, "python-starved", "the GPU waits for Python between ops",
+     "Move that work out of the step or into a worker; kprof run --with-stack 1, then kprof stacks shows the "
+     "functions."},
+    {CAUSE(KP_IDLE_DEPENDENCY), 0.10, WITH_GPU, "dependency", "work that was launched waits for other work",
+     "See which stream or copy it waits for: kprof run --cuda-sync."},
+    {CAUSE(KP_IDLE_ALLOC), 0.05, WITH_GPU, "device-malloc",
+     "the GPU waits while memory of the device is allocated or freed",
+     "Keep shapes the same from step to step, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
+    {CAUSE(KP_IDLE_COMPILE), 0.05, ANYWHERE, "recompilation", "the step waits for torch.compile",
+     "See why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim)."},
+    {CAUSE(KP_IDLE_GC), 0.05, ANYWHERE, "python-gc", "the step waits for Python's garbage collector",
+     "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."},
+    {KP_STEP_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU has nothing to do, for several reasons",
      "See what the host does meanwhile: kprof run --with-stack ops, then kprof stacks."},
     {KP_STEP_IDLE, 0.40, WITHOUT_GPU, "no-op-runs", "no op runs: Python between ops, or a wait",
      "Find the lines: kprof run --with-stack 1, then kprof stacks. Larger batches and fewer, larger ops leave less "
      "of it."},
 };
 
-/* Returns the name of the first event of the DataLoader. Its class tells whether it has workers. */
-static const char *loader_name(const struct kp_tree *tree)
+static int64_t measured(const struct kp_step_split *split, int measure)
 {
-    for (size_t i = 0; i < tree->count; i++) {
-        const char *name = kp_kineto_text(tree->trace, kp_tree_event(tree, i)->name);
-        if (kp_kineto_is_loader(name)) return name;
-    }
-    return NULL;
+    return measure < KP_STEP_PARTS ? split->part_ns[measure] : split->cause_ns[measure - KP_STEP_PARTS];
+}
+
+/* All idle is told only where no cause of it is. */
+static bool is_told_by_cause(const struct kp_advice *a, const struct advice_rule *rule)
+{
+    for (size_t i = 0; i < a->count && rule->measure == KP_STEP_IDLE; i++)
+        for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
+            if (rules[r].measure >= KP_STEP_PARTS && rules[r].id == a->findings[i].id) return true;
+    return false;
+}
+
+static void place_tell(struct kp_finding *f, const struct kp_split_places *places, const struct advice_rule *rule,
+                       const struct kp_tree *tree)
+{
+    const struct kp_costplaces *at = places->causes + KP_IDLE_PYTHON;
+    if (rule->measure >= KP_STEP_PARTS) at = &places->causes[rule->measure - KP_STEP_PARTS];
+    else if (rule->measure != KP_STEP_IDLE) at = &places->parts[rule->measure];
+    kp_costplaces_tell(at, tree->trace, f);
 }
 
 static void rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
-                       const struct kp_tree *tree)
+                       const struct kp_split_places *places, const struct kp_tree *tree)
 {
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
-    if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return;
-    for (size_t i = 0; i < out->steps; i++)
-        f.steps += (double)splits[i].part_ns[rule->part] >= rule->bound * (double)splits[i].step_ns;
-    f.step_ns = out->mean_ns[rule->part];
+    const bool is_cause = rule->measure >= KP_STEP_PARTS;
+    if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU) || is_told_by_cause(out, rule)) return;
+    if (is_cause && out->has_gpu && out->mean_ns[KP_STEP_IDLE] < SHARE_IDLE * out->step_ns) return;
+    for (size_t i = 0; i < out->steps; i++) {
+        f.steps += (double)measured(&splits[i], rule->measure) >= rule->bound * (double)splits[i].step_ns;
+        f.step_ns += (double)measured(&splits[i], rule->measure) / (double)out->steps;
+    }
     f.share = out->step_ns > 0 ? f.step_ns / out->step_ns : 0;
     if (f.steps < STEPS_LEAST || f.share < rule->bound) return;
     f.is_critical = f.share >= SHARE_CRITICAL && f.steps >= STEPS_CRITICAL;
-    if (rule->part == KP_STEP_LOADING) f.where = loader_name(tree);
+    place_tell(&f, places, rule, tree);
     out->findings[out->count++] = f;
 }
 
@@ -67,13 +102,17 @@ static void means_make(struct kp_advice *out, const struct kp_step_split *splits
     for (size_t i = 0; i < out->steps; i++) {
         out->step_ns += (double)splits[i].step_ns / (double)out->steps;
         for (int p = 0; p < KP_STEP_PARTS; p++) out->mean_ns[p] += (double)splits[i].part_ns[p] / (double)out->steps;
+        for (int c = 0; c < KP_IDLE_CAUSES; c++) out->cause_ns[c] += (double)splits[i].cause_ns[c] / (double)out->steps;
     }
 }
 
-static const char *missing_of(const struct kp_kineto *trace, size_t steps)
+static const char *missing_of(const struct kp_kineto *trace, size_t steps, bool is_behind)
 {
     const char *lost = kp_kineto_fact(trace, "kprof.lost");
     if (steps < STEPS_LEAST) return "fewer than two whole steps; record more with --schedule (KPROF_SCHEDULE)";
+    if (is_behind)
+        return "the GPU is behind: work of these steps ends more than a step after them, so they tell nothing of it; "
+               "record more steps with --schedule (KPROF_SCHEDULE)";
     return lost && strcmp(lost, "0") != 0 ? "events were dropped; kprof report tells which" : NULL;
 }
 
@@ -81,12 +120,19 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
 {
     size_t capacity = 0;
     struct kp_step_split *splits = kp_kineto_grow(NULL, &capacity, chosen->step_count + 1, sizeof *splits);
+    struct kp_split_places places = {0};
     *out = (struct kp_advice){.steps = chosen->step_count};
-    out->has_gpu = kp_step_split_all(splits, tree, chosen);
+    out->has_gpu = kp_step_split_places(splits, tree, chosen, &places);
     means_make(out, splits);
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) rule_judge(out, &rules[i], splits, tree);
+    const bool is_behind = out->steps && (double)places.late_ns > out->step_ns;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && !is_behind; i++)
+        rule_judge(out, &rules[i], splits, &places, tree);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
-    out->missing = missing_of(tree->trace, out->steps);
+    out->missing = missing_of(tree->trace, out->steps, is_behind);
+    if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
+        out->lines_by = "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
     out->is_healthy = !out->count && !out->missing && out->mean_ns[KP_STEP_COMPUTE] >= SHARE_HEALTHY * out->step_ns;
+    for (int p = 0; p < KP_STEP_PARTS; p++) kp_costplaces_fini(&places.parts[p]);
+    for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_costplaces_fini(&places.causes[c]);
     free(splits);
 }

@@ -4,7 +4,7 @@
  *
  * A ladder of sets: each holds the one before it and one part more. What a set adds is the part's exposed time.
  */
-#include "export/advise/advise.h"
+#include "export/advise/adviseparts.h"
 
 #include <string.h>
 
@@ -18,19 +18,21 @@ static const enum kp_step_part orders[2][KP_STEP_IDLE] = {
     {KP_STEP_COMPUTE, KP_STEP_COMM, KP_STEP_COPIES, KP_STEP_LOADING},
 };
 
+/* Files of 2021 say Memcpy, Memset and Kernel. */
 static enum kp_step_part gpu_part(const char *cat, const char *name)
 {
-    if (strcmp(cat, "gpu_memcpy") == 0 || strcmp(cat, "gpu_memset") == 0) return KP_STEP_COPIES;
-    if (strcmp(cat, "kernel") != 0) return KP_STEP_IDLE; /* a wait of a stream */
+    if (strcasestr(cat, "memcpy") || strcasestr(cat, "memset")) return KP_STEP_COPIES;
+    if (!strcasestr(cat, "kernel")) return KP_STEP_IDLE; /* a wait of a stream */
     return strncmp(name, "nccl", 4) == 0 ? KP_STEP_COMM : KP_STEP_COMPUTE;
 }
 
 static enum kp_step_part part_of(const struct kp_kineto *trace, const struct kp_kineto_event *e, bool has_gpu)
 {
     const char *name = kp_kineto_text(trace, e->name);
+    const bool is_op = e->kind == KP_KINETO_OP, is_range = e->kind == KP_KINETO_ANNOTATION;
     if (e->kind == KP_KINETO_GPU) return gpu_part(kp_kineto_text(trace, e->cat), name);
-    if (e->kind == KP_KINETO_ANNOTATION && kp_kineto_is_loader(name)) return KP_STEP_LOADING;
-    return e->kind == KP_KINETO_OP && !has_gpu ? KP_STEP_COMPUTE : KP_STEP_IDLE;
+    if ((is_op || is_range) && kp_kineto_is_loader(name)) return KP_STEP_LOADING;
+    return is_op && !has_gpu && !kp_advise_is_range(name) ? KP_STEP_COMPUTE : KP_STEP_IDLE;
 }
 
 static bool gpu_worked(const struct kp_tree *tree)
@@ -49,7 +51,8 @@ static void ladder_add(struct ladder *l, const struct kp_node *node, enum kp_ste
     }
 }
 
-static void split_make(struct kp_step_split *out, const struct ladder *l, const struct kp_step *step)
+static void split_make(struct kp_step_split *out, const struct ladder *l, const struct kp_idle *idle,
+                       const struct kp_step *step)
 {
     int64_t had = 0;
     *out = (struct kp_step_split){.step_ns = step->end_ns - step->start_ns};
@@ -59,18 +62,55 @@ static void split_make(struct kp_step_split *out, const struct ladder *l, const 
         had = has;
     }
     out->part_ns[KP_STEP_IDLE] = out->step_ns - had;
+    for (int c = 0; c < KP_IDLE_CAUSES; c++)
+        out->cause_ns[c] = kp_spans_between(&idle->of[c], step->start_ns, step->end_ns);
 }
 
-bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+/* A work of a device is at the op that launched it, if the trace has the call. */
+static void places_gather(struct kp_split_places *places, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                          bool has_gpu)
+{
+    struct kp_op_ids ids;
+    kp_op_ids_gather(&ids, tree);
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_node *node = &tree->nodes[i];
+        const struct kp_kineto_event *e = kp_tree_event(tree, i);
+        const enum kp_step_part part = part_of(tree->trace, e, has_gpu);
+        if (node->is_async || part == KP_STEP_IDLE || (part == KP_STEP_COMPUTE && !has_gpu)) continue;
+        const int64_t ns = kp_spans_between(&chosen->in_steps, node->start_ns, node->end_ns);
+        const size_t at =
+            node->on_device ? kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, e->external_id) : ids.count;
+        const bool is_known = at < ids.count && ids.ids[at].id == e->external_id && node->is_credited;
+        kp_costplaces_add(&places->parts[part], tree, (int32_t)(is_known ? ids.ids[at].node : i), -1, ns);
+    }
+    kp_op_ids_fini(&ids);
+}
+
+bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                          struct kp_split_places *places)
 {
     struct ladder l = {0};
+    struct kp_idle idle;
     const bool has_gpu = gpu_worked(tree);
     memcpy(l.order, orders[has_gpu], sizeof l.order);
     for (size_t i = 0; i < tree->count; i++)
         if (!tree->nodes[i].is_async)
             ladder_add(&l, &tree->nodes[i], part_of(tree->trace, kp_tree_event(tree, i), has_gpu));
     for (size_t i = 0; i < KP_STEP_IDLE; i++) kp_spans_settle(&l.sets[i]);
-    for (size_t i = 0; i < chosen->step_count; i++) split_make(&out[i], &l, &chosen->steps[i]);
+    kp_idle_find(&idle, tree, chosen, &l.sets[KP_STEP_IDLE - 1], has_gpu);
+    for (size_t i = 0; i < chosen->step_count; i++) split_make(&out[i], &l, &idle, &chosen->steps[i]);
+    if (places) {
+        places_gather(places, tree, chosen, has_gpu);
+        places->late_ns = idle.late_ns;
+        memcpy(places->causes, idle.places, sizeof idle.places);
+        memset(idle.places, 0, sizeof idle.places);
+    }
+    kp_idle_fini(&idle);
     for (size_t i = 0; i < KP_STEP_IDLE; i++) kp_spans_fini(&l.sets[i]);
     return has_gpu;
+}
+
+bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    return kp_step_split_places(out, tree, chosen, NULL);
 }

@@ -10,12 +10,41 @@
 #include "export/report/plain.h"
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
+                                      {"json-schema", 0, KP_OPT_FLAG, NULL, "print the JSON Schema of such a line"},
                                       {0}};
 static const char *const part_names[] = {[KP_STEP_COMPUTE] = "compute",
                                          [KP_STEP_COMM] = "communication",
                                          [KP_STEP_COPIES] = "copies",
                                          [KP_STEP_LOADING] = "data_loading",
                                          [KP_STEP_IDLE] = "idle"};
+
+static const char *const cause_names[] = {
+    [KP_IDLE_GC] = "garbage_collection", [KP_IDLE_COMPILE] = "compilation", [KP_IDLE_ALLOC] = "allocator",
+    [KP_IDLE_SYNC] = "synchronisation",  [KP_IDLE_LAUNCH] = "launch",       [KP_IDLE_DEPENDENCY] = "dependency",
+    [KP_IDLE_PYTHON] = "python"};
+
+#define NUMBERS "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"number\"}}"
+#define TEXT "{\"type\":\"string\"}"
+#define MAYBE "{\"type\":[\"string\",\"null\"]}"
+#define WHOLE "{\"type\":\"integer\"}"
+#define NUMBER "{\"type\":\"number\"}"
+static const char schema[] =
+    "{\"$schema\":\"https://json-schema.org/draft/2020-12/"
+    "schema\",\"type\":\"object\",\"additionalProperties\":false,\n"
+    "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"parts_ms\",\"idle_ms\",\"missing\",\"lines_"
+    "by\","
+    "\"findings\"],\n"
+    "\"properties\":{\"schema\":{\"const\":1},\"file\":" TEXT ",\"steps\":" WHOLE ",\"step_ms\":" NUMBER ",\n"
+    "\"verdict\":{\"enum\":[\"found\",\"incomplete\",\"healthy\",\"nothing found\"]},\n"
+    "\"parts_ms\":" NUMBERS ",\"idle_ms\":" NUMBERS ",\"missing\":" MAYBE ",\"lines_by\":" MAYBE ",\n"
+    "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\n"
+    "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"steps\",\"what\",\"where\",\"module\",\"frame\","
+    "\"line\",\"after\","
+    "\"change\"],\n"
+    "\"properties\":{\"id\":" TEXT ",\"severity\":{\"enum\":[\"warning\",\"critical\"]},\"step_ms\":" NUMBER
+    ",\"share\":" NUMBER ",\"steps\":" WHOLE ",\n"
+    "\"what\":" TEXT ",\"where\":" MAYBE ",\"module\":" MAYBE ",\"frame\":" MAYBE ",\"line\":" MAYBE ",\"after\":" MAYBE
+    ",\"change\":" TEXT "}}}}}\n";
 
 static const char *verdict_of(const struct kp_advice *a)
 {
@@ -24,16 +53,37 @@ static const char *verdict_of(const struct kp_advice *a)
     return a->is_healthy ? "healthy" : "nothing found";
 }
 
+static void line_print(const char *key, const char *text, const char *more)
+{
+    if (!text) return;
+    printf("    %-7s ", key);
+    kp_plain_put(stdout, text);
+    if (more) {
+        fputs(", after ", stdout);
+        kp_plain_put(stdout, more);
+    }
+    fputs("\n", stdout);
+}
+
 static void finding_print(const struct kp_finding *f, size_t of)
 {
     printf("%s  %s: %.3f ms a step, %.1f %% (%zu of %zu steps)\n", f->is_critical ? "CRITICAL" : "WARNING", f->what,
            f->step_ns / 1e6, 100 * f->share, f->steps, of);
-    if (f->where) {
-        fputs("    where   ", stdout);
-        kp_plain_put(stdout, f->where);
-        fputs("\n", stdout);
-    }
+    line_print("where", f->where, NULL);
+    line_print("module", f->module, NULL);
+    line_print("line", f->line ? f->line : f->frame, f->after);
     printf("    change  %s\n", f->change);
+}
+
+static void causes_print(const struct kp_advice *a)
+{
+    const char *before = "idle     ";
+    for (int c = 0; c < KP_IDLE_CAUSES; c++) {
+        if (a->cause_ns[c] < a->step_ns / 1000) continue;
+        printf("%s%s %.1f %%", before, cause_names[c], 100 * a->cause_ns[c] / a->step_ns);
+        before = ", ";
+    }
+    if (before[0] == ',') fputs(" of a step\n", stdout);
 }
 
 static void advice_print(const struct kp_advice *a)
@@ -46,8 +96,10 @@ static void advice_print(const struct kp_advice *a)
             printf(", exposed communication %.1f %%, exposed copies %.1f %%", a->mean_ns[KP_STEP_COMM] * percent,
                    a->mean_ns[KP_STEP_COPIES] * percent);
         printf(", %s %.1f %%\n", a->has_gpu ? "idle" : "no op", a->mean_ns[KP_STEP_IDLE] * percent);
+        if (a->has_gpu) causes_print(a);
     }
     for (size_t i = 0; i < a->count; i++) finding_print(&a->findings[i], a->steps);
+    if (a->lines_by) printf("note     %s\n", a->lines_by);
     if (a->missing) printf("INCOMPLETE  %s\n", a->missing);
     else if (!a->count) printf("%s\n", verdict_of(a));
 }
@@ -58,6 +110,26 @@ static void json_text(const char *text)
     else fputs("null", stdout);
 }
 
+static void json_member(const char *key, const char *text)
+{
+    printf(",\"%s\":", key);
+    json_text(text);
+}
+
+static void json_finding(const struct kp_finding *f)
+{
+    printf("{\"id\":\"%s\",\"severity\":\"%s\",\"step_ms\":%.6f,\"share\":%.6f,\"steps\":%zu", f->id,
+           f->is_critical ? "critical" : "warning", f->step_ns / 1e6, f->share, f->steps);
+    json_member("what", f->what);
+    json_member("where", f->where);
+    json_member("module", f->module);
+    json_member("frame", f->frame);
+    json_member("line", f->line);
+    json_member("after", f->after);
+    json_member("change", f->change);
+    fputs("}", stdout);
+}
+
 static void json_print(const struct kp_advice *a, const char *label)
 {
     fputs("{\"schema\":1,\"file\":", stdout);
@@ -65,17 +137,16 @@ static void json_print(const struct kp_advice *a, const char *label)
     printf(",\"verdict\":\"%s\",\"steps\":%zu,\"step_ms\":%.6f,\"parts_ms\":{", verdict_of(a), a->steps,
            a->step_ns / 1e6);
     for (int p = 0; p < KP_STEP_PARTS; p++) printf("%s\"%s\":%.6f", p ? "," : "", part_names[p], a->mean_ns[p] / 1e6);
-    fputs("},\"missing\":", stdout);
-    json_text(a->missing);
+    fputs("},\"idle_ms\":{", stdout);
+    for (int c = 0; c < KP_IDLE_CAUSES; c++)
+        printf("%s\"%s\":%.6f", c ? "," : "", cause_names[c], a->cause_ns[c] / 1e6);
+    fputs("}", stdout);
+    json_member("missing", a->missing);
+    json_member("lines_by", a->lines_by);
     fputs(",\"findings\":[", stdout);
     for (size_t i = 0; i < a->count; i++) {
-        const struct kp_finding *f = &a->findings[i];
-        printf("%s{\"id\":\"%s\",\"severity\":\"%s\",\"step_ms\":%.6f,\"share\":%.6f,\"steps\":%zu,\"where\":",
-               i ? "," : "", f->id, f->is_critical ? "critical" : "warning", f->step_ns / 1e6, f->share, f->steps);
-        json_text(f->where);
-        fputs(",\"change\":", stdout);
-        kp_plain_json(stdout, f->change);
-        fputs("}", stdout);
+        if (i) fputs(",", stdout);
+        json_finding(&a->findings[i]);
     }
     fputs("]}\n", stdout);
 }
@@ -94,6 +165,8 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         kp_kineto_close(trace);
         return kp_cli_fail("advise", "%s%s", rc ? why : source->label, rc ? "" : ": too many events");
     }
+    if (trace->has_stacks) kp_tree_fill_stacks(&tree, trace->is_ours);
+    kp_tree_set_forward_stacks(&tree);
     rc = kp_chosen_make(&chosen, &tree, &all, why, sizeof why);
     if (!rc) {
         kp_advice_make(&advice, &tree, &chosen);
@@ -116,6 +189,7 @@ int kp_cmd_advise(int argc, char **argv)
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
         case 0: is_json = true; break;
+        case 1: fputs(schema, stdout); return KP_EXIT_DONE;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("advise", flags);
         default: return KP_EXIT_USAGE;

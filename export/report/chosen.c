@@ -18,9 +18,12 @@ static const char *event_name(const struct kp_tree *tree, const struct kp_node *
     return kp_kineto_text(tree->trace, tree->trace->events[node->event].name);
 }
 
+/* In files of 2021 a step has the category Operator, as ops have. */
 bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node)
 {
-    return node->is_annotation && !node->on_device && strncmp(event_name(tree, node), "ProfilerStep#", 13) == 0;
+    const bool is_range =
+        node->is_annotation || kp_tree_event(tree, (size_t)(node - tree->nodes))->kind == KP_KINETO_OP;
+    return is_range && !node->on_device && strncmp(event_name(tree, node), "ProfilerStep#", 13) == 0;
 }
 
 /* ---- names ---- */

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """kprof advise: sick trainings beside a healthy twin, and files that are none."""
 import json
+import platform
 
 import pytest
 
 import harness
 
 SCHEDULE = "wait=3,warmup=1,active=6,repeat=1"  # steps 4 to 9 of ten
+
+
+SIMGPU = harness.BUILD / platform.machine() / "simgpu"
+SIMULATED = [SIMGPU / name for name in ("libcudart.so.13", "libcupti.so.13")]
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +44,56 @@ def test_a_sickness_is_found_with_its_cost(recorded, kind, wanted, milliseconds)
     assert sum(advice["parts_ms"].values()) == pytest.approx(advice["step_ms"], rel=1e-6)
 
 
+def test_the_line_is_told(tmp_path):
+    run = harness.run_kprof("advice.py", tmp_path, "waiting", schedule=SCHEDULE, shapes=False, OMP_NUM_THREADS=1, KPROF_WITH_STACK="ops").ok()
+    largest = json.loads(harness.cli("advise", run.trace, "--json").stdout)["findings"][0]
+    assert largest["id"] == "no-op-runs"
+    assert (largest["line"], largest["after"]) == (own_line("advice.py", "optimizer.step()"), own_line("advice.py", "sum().backward()"))
+    assert largest["where"] and "torch/optim/" in largest["frame"]
+
+
+def own_line(script, text, function="main"):
+    """The line of a script that has the text, as a finding names it."""
+    lines = (harness.SCRIPTS / script).read_text().splitlines()
+    number, = [at for at, line in enumerate(lines, 1) if text in line]
+    return f"{script}:{number} {function}"
+
+
+@pytest.fixture(scope="module")
+def on_gpu(tmp_path_factory):
+    """Of each kind: milliseconds of a step by the program's own clock, and what is advised."""
+    if missing := [path.name for path in SIMULATED if not path.exists()]:
+        pytest.skip(f"make simgpu builds {', '.join(missing)}")
+    found = {}
+    for kind in ("healthy", "sync", "python", "launch"):
+        run = harness.run_kprof("advice_gpu.py", tmp_path_factory.mktemp(kind), kind, schedule=SCHEDULE, shapes=False, KPROF_WITH_STACK="ops",
+                                LD_PRELOAD=" ".join(map(str, [harness.LIBRARY, *SIMULATED])), LD_LIBRARY_PATH=SIMGPU,
+                                SIMGPU_KERNEL_NS=200, SIMGPU_RULES="exp=2000000")
+        if "not compiled with CUDA" in run.err:
+            pytest.skip("this torch has no CUDA")
+        run.ok()
+        found[kind] = float(run.out), json.loads(harness.cli("advise", run.trace, "--json").stdout)
+    return found
+
+
+def test_a_healthy_gpu_is_called_healthy(on_gpu):
+    _, advice = on_gpu["healthy"]
+    assert (advice["verdict"], advice["findings"], advice["missing"]) == ("healthy", [], None), advice
+
+
+@pytest.mark.parametrize("kind, wanted, where, line",
+                         [("sync", "implicit-sync", "aten::item", own_line("advice_gpu.py", "y.item()", "part")),
+                          ("python", "python-starved", "aten::_foreach_add_", own_line("advice_gpu.py", "optimizer.step()")),
+                          ("launch", "launch-bound", "aten::add_", own_line("advice_gpu.py", "x.add_(1)", "small"))])
+def test_the_cause_of_idle_is_found_with_line_and_cost(on_gpu, kind, wanted, where, line):
+    step, advice = on_gpu[kind]
+    largest = advice["findings"][0]
+    assert (largest["id"], largest["where"], largest["line"]) == (wanted, where, line), advice
+    added = step - on_gpu["healthy"][0]
+    assert largest["step_ms"] == pytest.approx(added, rel=0.2), (added, advice)
+    assert sum(advice["idle_ms"].values()) == pytest.approx(advice["parts_ms"]["idle"], abs=1e-3)
+
+
 def test_it_is_said_in_words(recorded):
     run, advice = recorded["loading"]
     said = harness.cli("advise", run.trace)
@@ -53,3 +108,12 @@ def test_what_is_no_trace_is_one_line(tmp_path):
     for path in tmp_path.iterdir():
         said = harness.cli("advise", path)
         assert said.returncode == 1 and said.stderr.count("\n") == 1 and not said.stdout, said
+
+
+def test_the_schema_tells_what_is_printed(recorded):
+    schema = json.loads(harness.cli("advise", "--json-schema").stdout)
+    for _, advice in recorded.values():
+        assert list(schema["required"]) == list(advice) and set(schema["properties"]) == set(advice)
+        assert advice["verdict"] in schema["properties"]["verdict"]["enum"]
+        for finding in advice["findings"]:
+            assert list(schema["properties"]["findings"]["items"]["required"]) == list(finding)

@@ -92,14 +92,152 @@ static void a_step_of_few_ops_is_found_where_no_gpu_works(void **state)
     assert_float_equal(a.findings[0].share, 0.5, 0.001);
 }
 
+static void launch(struct little *t, int id, int call, int start, int dur)
+{
+    char args[64];
+    snprintf(args, sizeof args, "\"correlation\":%d", id);
+    event(t, "cuda_runtime", "cudaLaunchKernel", 1, call, 5, args);
+    snprintf(args, sizeof args, "\"device\":0,\"stream\":7,\"correlation\":%d", id);
+    event(t, "kernel", "gemm", 7, start, dur, args);
+}
+
+/* Steps of 1000 us: kernels at 0 to 400 and 600 to 1000. What the host did in the gap is for the tests to say. */
+static void gap_make(struct little *t, int step, int call)
+{
+    char name[32];
+    snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
+    event(t, "user_annotation", name, 1, 1000 * step, 1000, "");
+    launch(t, 2 * step + 1, 1000 * step, 1000 * step, 400);
+    launch(t, 2 * step + 2, 1000 * step + call, 1000 * step + 600, 395);
+}
+
+static struct kp_advice assert_cause(struct little *t, enum kp_idle_cause cause, const char *id, double ns)
+{
+    const struct kp_advice a = advise(t);
+    double all = 0;
+    for (int c = 0; c < KP_IDLE_CAUSES; c++) all += a.cause_ns[c];
+    assert_float_equal(all, a.mean_ns[KP_STEP_IDLE], 1);
+    assert_float_equal(a.cause_ns[cause], ns, 1);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, id);
+    return a;
+}
+
+static void a_wait_that_empties_the_queue_is_charged_for_as_long_as_it_lasted(void **state)
+{
+    struct little *t = *state;
+    for (int step = 0; step < 3; step++) {
+        gap_make(t, step, 595);
+        event(t, "cpu_op", "aten::item", 1, 1000 * step + 245, 165,
+              "\"Call stack\":\"torch/x.py(3): f;train.py(7): main;\"");
+        event(t, "cuda_runtime", "cudaStreamSynchronize", 1, 1000 * step + 250, 150, "\"correlation\":900");
+    }
+    const struct kp_advice a = assert_cause(t, KP_IDLE_SYNC, "implicit-sync", 150000);
+    assert_string_equal(a.findings[0].where, "aten::item");
+    assert_string_equal(a.findings[0].line, "train.py:7 main");
+    assert_string_equal(a.findings[0].frame, "torch/x.py(3): f");
+}
+
+static void python_before_a_launch_starves_the_gpu(void **state)
+{
+    for (int step = 0; step < 3; step++) gap_make(*state, step, 590);
+    assert_cause(*state, KP_IDLE_PYTHON, "python-starved", 190000);
+}
+
+static void ops_before_a_launch_are_launching(void **state)
+{
+    for (int step = 0; step < 3; step++) {
+        gap_make(*state, step, 590);
+        op(*state, "aten::view", 1000 * step + 400, 190);
+    }
+    assert_cause(*state, KP_IDLE_LAUNCH, "launch-bound", 205000);
+}
+
+static void memory_of_the_device_asked_for_before_a_launch_is_the_allocators(void **state)
+{
+    for (int step = 0; step < 3; step++) {
+        gap_make(*state, step, 590);
+        event(*state, "cuda_runtime", "cudaMalloc", 1, 1000 * step + 400, 190, "\"correlation\":901");
+    }
+    assert_cause(*state, KP_IDLE_ALLOC, "device-malloc", 190000);
+}
+
+static void a_collection_of_garbage_before_a_launch_is_pythons(void **state)
+{
+    for (int step = 0; step < 3; step++) {
+        gap_make(*state, step, 590);
+        event(*state, "python_function", "Python GC", 1, 1000 * step + 400, 190, "");
+    }
+    assert_cause(*state, KP_IDLE_GC, "python-gc", 190000);
+}
+
+static void compiling_before_a_launch_is_told(void **state)
+{
+    for (int step = 0; step < 3; step++) {
+        gap_make(*state, step, 590);
+        event(*state, "user_annotation", "compile_fx_inner (dynamo_timed)", 1, 1000 * step + 400, 190, "");
+    }
+    assert_cause(*state, KP_IDLE_COMPILE, "recompilation", 190000);
+}
+
+static void what_was_launched_before_depends_on_something(void **state)
+{
+    for (int step = 0; step < 3; step++) gap_make(*state, step, 100);
+    assert_cause(*state, KP_IDLE_DEPENDENCY, "dependency", 200000);
+}
+
+static void a_gpu_that_is_behind_tells_nothing(void **state)
+{
+    struct little *t = *state;
+    for (int step = 0; step < 3; step++) {
+        step_event(t, step);
+        launch(t, step + 1, 100 * step + 10, 1000 * step + 1000, 1000);
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 0);
+    assert_non_null(a.missing);
+    assert_false(a.is_healthy);
+}
+
+static void steps_and_kernels_of_2021_count(void **state)
+{
+    struct little *t = *state;
+    for (int step = 0; step < 3; step++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", step + 1);
+        event(t, "Operator", name, 1, 100 * step, 100, "");
+        event(t, "Operator", LOADER, 1, 100 * step, 30, "");
+        event(t, "Kernel", "gemm", 7, 100 * step + 30, 60, "\"device\":0,\"stream\":7");
+        event(t, "Memcpy", "Memcpy HtoD", 7, 100 * step + 90, 4, "\"device\":0,\"stream\":7");
+    }
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.steps, 3);
+    assert_float_equal(a.mean_ns[KP_STEP_COMPUTE], 60000, 1);
+    assert_float_equal(a.mean_ns[KP_STEP_COPIES], 4000, 1);
+    assert_float_equal(a.mean_ns[KP_STEP_LOADING], 30000, 1);
+    assert_int_equal(a.count, 1);
+    assert_string_equal(a.findings[0].id, "data-loading");
+}
+
 #define LITTLE(test) cmocka_unit_test_setup_teardown(test, little_setup, little_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LITTLE(a_slow_loader_is_found_with_its_cost),          LITTLE(a_fast_loader_is_healthy),
-        LITTLE(one_step_is_incomplete_and_not_healthy),        LITTLE(communication_beside_compute_costs_nothing),
+        LITTLE(a_slow_loader_is_found_with_its_cost),
+        LITTLE(a_fast_loader_is_healthy),
+        LITTLE(one_step_is_incomplete_and_not_healthy),
+        LITTLE(communication_beside_compute_costs_nothing),
         LITTLE(a_step_of_few_ops_is_found_where_no_gpu_works),
+        LITTLE(a_wait_that_empties_the_queue_is_charged_for_as_long_as_it_lasted),
+        LITTLE(python_before_a_launch_starves_the_gpu),
+        LITTLE(ops_before_a_launch_are_launching),
+        LITTLE(memory_of_the_device_asked_for_before_a_launch_is_the_allocators),
+        LITTLE(a_collection_of_garbage_before_a_launch_is_pythons),
+        LITTLE(compiling_before_a_launch_is_told),
+        LITTLE(what_was_launched_before_depends_on_something),
+        LITTLE(a_gpu_that_is_behind_tells_nothing),
+        LITTLE(steps_and_kernels_of_2021_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

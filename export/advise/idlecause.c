@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * idlecause.c - divides idle time by its cause
+ *
+ * A gap ends where the next work begins. If that was launched before the gap, it depends on something. Else the time
+ * from the launch's call on is launching, and the time before it belongs to what the host did then. A wait of the host
+ * is charged with the gaps after it, in all at most for as long as it waited: without the wait the host would have been
+ * that much earlier.
+ */
+#include "export/advise/adviseparts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Python for less than this between two ops is part of calling them: eager torch cannot do without. */
+enum { PYTHON_LEAST_NS = 50000 };
+/* A shorter call did not wait. */
+enum { WAIT_LEAST_NS = 20000 };
+/* From a call to the start of its work where nothing is in the way. */
+enum { LATENCY_MOST_NS = 10000 };
+enum host_set { SET_GC, SET_COMPILE, SET_ALLOC, SET_OP, SETS };
+static const enum kp_idle_cause cause_of_set[SETS] = {KP_IDLE_GC, KP_IDLE_COMPILE, KP_IDLE_ALLOC, KP_IDLE_LAUNCH};
+
+struct host_wait {
+    int64_t start_ns, end_ns;
+    int32_t node;
+};
+struct launched { /* work of a device, or an op where there is none */
+    int64_t start_ns;
+    int32_t node, call, before;
+};
+struct finding_idle {
+    struct kp_idle *out;
+    const struct kp_tree *tree;
+    struct kp_spans sets[SETS];
+    struct host_wait *waits;
+    struct launched *works; /* by start */
+    size_t wait_count, wait_capacity, work_count, work_capacity;
+    struct kp_keyindex correlations; /* of calls */
+    const struct host_wait *wait;    /* the last before the gap */
+    int64_t wait_left_ns;
+    size_t next_wait;
+    bool has_gpu;
+    int32_t *calls;
+    size_t call_capacity;
+};
+
+static bool has(const char *name, const char *part) { return strstr(name, part) != NULL; }
+
+static bool is_alloc(const char *name)
+{
+    static const char *const calls[] = {"cudaMalloc",  "cudaFree",  "cudaHostAlloc", "cudaHostRegister",
+                                        "cuMemAlloc",  "cuMemFree", "cuMemMap",      "cuMemUnmap",
+                                        "cuMemCreate", "hipMalloc", "hipFree",       "hipHost"};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (strncmp(name, calls[i], strlen(calls[i])) == 0) return !has(name, "Async");
+    return false;
+}
+
+/* torch names what its compiler does so; "Torch-Compiled Region" is compiled code that runs. */
+static bool is_compiling(const char *name)
+{
+    return has(name, "(dynamo_timed)") || has(name, "CachingAutotuner.benchmark") || has(name, "async_compile.");
+}
+
+static bool is_op(const struct kp_tree *tree, size_t i)
+{
+    const struct kp_kineto_event *e = kp_tree_event(tree, i);
+    return e->kind == KP_KINETO_OP && !tree->nodes[i].is_async &&
+           !kp_advise_is_range(kp_kineto_text(tree->trace, e->name));
+}
+
+static void call_take(struct finding_idle *f, const struct kp_node *node, int32_t i, const char *name)
+{
+    const int64_t id = kp_tree_event(f->tree, (size_t)i)->fwd_tid;
+    const bool is_long = node->end_ns - node->start_ns >= WAIT_LEAST_NS;
+    if (is_long &&
+        (has(name, "Synchronize") || strncmp(name, "cudaMemcpy", 10) == 0 || strncmp(name, "hipMemcpy", 9) == 0)) {
+        f->waits = kp_kineto_grow(f->waits, &f->wait_capacity, f->wait_count + 1, sizeof *f->waits);
+        f->waits[f->wait_count++] = (struct host_wait){node->start_ns, node->end_ns, i};
+    }
+    if (id <= 0) return;
+    const size_t at = kp_keyindex_get(&f->correlations, (uint64_t)id);
+    f->calls = kp_kineto_grow(f->calls, &f->call_capacity, at + 1, sizeof *f->calls);
+    f->calls[at] = i;
+}
+
+static void work_add(struct finding_idle *f, int32_t i, int32_t call, int32_t before)
+{
+    f->works = kp_kineto_grow(f->works, &f->work_capacity, f->work_count + 1, sizeof *f->works);
+    f->works[f->work_count++] = (struct launched){f->tree->nodes[i].start_ns, i, call, before};
+}
+
+static void host_take(struct finding_idle *f, int32_t i)
+{
+    const struct kp_node *node = &f->tree->nodes[i];
+    const struct kp_kineto_event *e = kp_tree_event(f->tree, (size_t)i);
+    const char *name = kp_kineto_text(f->tree->trace, e->name);
+    const bool is_python = e->kind == KP_KINETO_PYTHON;
+    enum host_set set = SETS;
+    if (node->on_device || node->is_async) return;
+    if (is_python) set = strcmp(name, "Python GC") == 0 ? SET_GC : SETS;
+    else if (is_compiling(name)) set = SET_COMPILE;
+    else if (e->kind == KP_KINETO_RUNTIME) set = is_alloc(name) ? SET_ALLOC : has(name, "Synchronize") ? SETS : SET_OP;
+    else if (is_op(f->tree, (size_t)i)) set = SET_OP;
+    if (set != SETS) kp_spans_add(&f->sets[set], node->start_ns, node->end_ns);
+    if (e->kind == KP_KINETO_RUNTIME) call_take(f, node, i, name);
+}
+
+/* Returns the call that launched a work, or -1: it is not in the trace. */
+static int32_t call_of(struct finding_idle *f, const struct kp_kineto_event *e)
+{
+    const size_t known = f->correlations.count;
+    if (e->fwd_tid <= 0) return -1;
+    const size_t at = kp_keyindex_get(&f->correlations, (uint64_t)e->fwd_tid);
+    if (at < known) return f->calls[at];
+    f->calls = kp_kineto_grow(f->calls, &f->call_capacity, at + 1, sizeof *f->calls);
+    return f->calls[at] = -1;
+}
+
+/* Lists the works by start, each with the call that launched it and the op before that. */
+static void works_list(struct finding_idle *f)
+{
+    const struct kp_tree *tree = f->tree;
+    size_t capacity = 0;
+    int32_t op = -1, *before = kp_kineto_grow(NULL, &capacity, tree->count + 1, sizeof *before);
+    for (size_t i = 0; i < tree->count; i++) {
+        before[i] = op;
+        if (!is_op(tree, i)) continue;
+        if (!f->has_gpu) work_add(f, (int32_t)i, (int32_t)i, op);
+        op = (int32_t)i;
+    }
+    for (size_t i = 0; f->has_gpu && i < tree->count; i++) {
+        const struct kp_kineto_event *e = kp_tree_event(tree, i);
+        if (e->kind != KP_KINETO_GPU || strcmp(kp_kineto_text(tree->trace, e->cat), "cuda_sync") == 0) continue;
+        const int32_t call = call_of(f, e);
+        work_add(f, (int32_t)i, call, call < 0 ? -1 : before[kp_costplace_op(tree, call)]);
+    }
+    free(before);
+}
+
+/* ---- gaps ---- */
+
+static void part_add(struct finding_idle *f, enum kp_idle_cause cause, int64_t from, int64_t to,
+                     const struct launched *next)
+{
+    if (from >= to) return;
+    kp_spans_add(&f->out->of[cause], from, to);
+    if (next) kp_costplaces_add(&f->out->places[cause], f->tree, next->call, next->before, to - from);
+}
+
+/* Finds the last wait before a gap. What is left of it may be charged. */
+static void wait_take(struct finding_idle *f, int64_t ns)
+{
+    for (; f->next_wait < f->wait_count && f->waits[f->next_wait].start_ns < ns; f->next_wait++) {
+        f->wait = &f->waits[f->next_wait];
+        f->wait_left_ns = f->wait->end_ns - f->wait->start_ns;
+    }
+}
+
+/* Divides the time before a launch by what the host did, a set after the other. */
+static void host_divide(struct finding_idle *f, int64_t from, int64_t to, const struct launched *next)
+{
+    while (from < to) {
+        int64_t until = to;
+        int found = SETS;
+        for (int s = 0; s < SETS && found == SETS; s++) {
+            const struct kp_spans *set = &f->sets[s];
+            size_t at = kp_rows_from(set->of, set->count, sizeof *set->of, from + 1);
+            if (at && set->of[at - 1].end_ns > from) {
+                found = s;
+                if (set->of[at - 1].end_ns < until) until = set->of[at - 1].end_ns;
+            } else if (at < set->count && set->of[at].start_ns < until) {
+                until = set->of[at].start_ns;
+            }
+        }
+        const bool is_long = !f->has_gpu || until - from >= PYTHON_LEAST_NS;
+        part_add(f, found < SETS ? cause_of_set[found] : is_long ? KP_IDLE_PYTHON : KP_IDLE_LAUNCH, from, until, next);
+        from = until;
+    }
+}
+
+static void gap_divide(struct finding_idle *f, int64_t from, int64_t to)
+{
+    const size_t at = kp_rows_from(f->works, f->work_count, sizeof *f->works, to);
+    const struct launched *next = at < f->work_count ? &f->works[at] : NULL;
+    const bool is_launched = next && next->call >= 0 && next->call != next->node;
+    const int64_t launch = is_launched ? f->tree->nodes[next->call].start_ns : to;
+    if (launch < from) {
+        part_add(f, to - launch > LATENCY_MOST_NS ? KP_IDLE_DEPENDENCY : KP_IDLE_LAUNCH, from, to, next);
+        return;
+    }
+    const int64_t called = launch < to ? launch : to;
+    wait_take(f, from);
+    if (f->wait_left_ns > 0) {
+        const int64_t until = called - from < f->wait_left_ns ? called : from + f->wait_left_ns;
+        const struct launched waited = {.call = f->wait->node, .before = -1};
+        part_add(f, KP_IDLE_SYNC, from, until, &waited);
+        f->wait_left_ns -= until - from;
+        from = until;
+    }
+    host_divide(f, from, called, next);
+    part_add(f, KP_IDLE_LAUNCH, called, to, next);
+}
+
+static void gaps_divide(struct finding_idle *f, const struct kp_chosen *chosen, const struct kp_spans *worked)
+{
+    for (size_t i = 0; i < chosen->in_steps.count; i++) {
+        const int64_t end = chosen->in_steps.of[i].end_ns;
+        int64_t from = chosen->in_steps.of[i].start_ns;
+        size_t at = kp_rows_from(worked->of, worked->count, sizeof *worked->of, from + 1);
+        if (at && worked->of[at - 1].end_ns > from) from = worked->of[at - 1].end_ns;
+        for (; from < end; at++) {
+            const bool is_last = at >= worked->count || worked->of[at].start_ns >= end;
+            gap_divide(f, from, is_last ? end : worked->of[at].start_ns);
+            if (is_last) break;
+            from = worked->of[at].end_ns;
+        }
+    }
+}
+
+/* How long after the last step the work ends that was launched in steps. */
+static int64_t late_find(const struct finding_idle *f, const struct kp_chosen *chosen)
+{
+    const int64_t end = chosen->step_count ? chosen->steps[chosen->step_count - 1].end_ns : INT64_MAX;
+    int64_t late = 0;
+    for (size_t i = 0; f->has_gpu && i < f->work_count; i++) {
+        const struct launched *w = &f->works[i];
+        if (w->call < 0 || !kp_spans_has(&chosen->in_steps, f->tree->nodes[w->call].start_ns)) continue;
+        if (f->tree->nodes[w->node].end_ns - end > late) late = f->tree->nodes[w->node].end_ns - end;
+    }
+    return late;
+}
+
+void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
+                  const struct kp_spans *worked, bool has_gpu)
+{
+    struct finding_idle f = {.out = out, .tree = tree, .has_gpu = has_gpu};
+    *out = (struct kp_idle){0};
+    for (int32_t i = 0; i < (int32_t)tree->count; i++) host_take(&f, i);
+    for (int s = 0; s < SETS; s++) kp_spans_settle(&f.sets[s]);
+    works_list(&f);
+    gaps_divide(&f, chosen, worked);
+    out->late_ns = late_find(&f, chosen);
+    for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_spans_settle(&out->of[c]);
+    for (int s = 0; s < SETS; s++) kp_spans_fini(&f.sets[s]);
+    kp_keyindex_fini(&f.correlations);
+    free(f.calls);
+    free(f.waits);
+    free(f.works);
+}
+
+void kp_idle_fini(struct kp_idle *idle)
+{
+    for (int c = 0; c < KP_IDLE_CAUSES; c++) {
+        kp_spans_fini(&idle->of[c]);
+        kp_costplaces_fini(&idle->places[c]);
+    }
+}
