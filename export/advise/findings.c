@@ -88,6 +88,11 @@ static void rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     if (f.steps < STEPS_LEAST || f.share < rule->bound) return;
     f.is_critical = f.share >= SHARE_CRITICAL && f.steps >= STEPS_CRITICAL;
     place_tell(&f, places, rule, tree);
+    if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
+        f.what = "the step loads its data itself: the DataLoader has no workers";
+        f.change = "Let workers load: DataLoader(..., num_workers=N, persistent_workers=True); N=0 loads in the "
+                   "training's own thread.";
+    }
     out->findings[out->count++] = f;
 }
 

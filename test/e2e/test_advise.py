@@ -98,7 +98,7 @@ def test_it_is_said_in_words(recorded):
     run, advice = recorded["loading"]
     said = harness.cli("advise", run.trace)
     assert said.returncode == 0
-    assert "the step waits for the DataLoader" in said.stdout and "num_workers" in said.stdout
+    assert "the step loads its data itself: the DataLoader has no workers" in said.stdout and "num_workers" in said.stdout
     assert f"{advice['findings'][0]['step_ms']:.3f} ms a step" in said.stdout
 
 
@@ -117,3 +117,26 @@ def test_the_schema_tells_what_is_printed(recorded):
         assert advice["verdict"] in schema["properties"]["verdict"]["enum"]
         for finding in advice["findings"]:
             assert list(schema["properties"]["findings"]["items"]["required"]) == list(finding)
+
+
+def advised(path):
+    return json.loads(harness.cli("advise", path, "--json").stdout)
+
+
+def test_parts_of_a_real_gpus_steps_are_those_of_tensorboard(real_gpu_trace):
+    """torch_tb_profiler 0.4.3 on this file, means of its three steps: kernels (NCCL's among them), copies and fills, all else."""
+    advice = advised(real_gpu_trace("nccl_a100"))
+    parts = advice["parts_ms"]
+    assert advice["step_ms"] == pytest.approx(222.3684, abs=2e-4)
+    assert parts["compute"] + parts["communication"] == pytest.approx(51.7384, abs=2e-4)
+    assert parts["copies"] == pytest.approx(0.7616, abs=2e-4)
+    assert parts["idle"] == pytest.approx(222.3684 - 51.7384 - 0.7616, abs=2e-4)
+    assert advice["findings"][0]["id"] == "launch-bound"  # TensorBoard says: low utilization
+
+
+def test_old_traces_have_steps_too(real_gpu_trace):
+    """Files of 2021, whose steps have the category Operator: a loader without workers, and one with four."""
+    sick, twin = (advised(real_gpu_trace(f"tb_resnet50_nw{workers}_v100_2021")) for workers in (0, 4))
+    assert sick["steps"] == twin["steps"] == 6
+    assert (sick["findings"][0]["id"], sick["findings"][0]["line"]) == ("data-loading", "resnet50_profiler_api.py:42 <module>")
+    assert "data-loading" not in [finding["id"] for finding in twin["findings"]]
