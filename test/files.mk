@@ -47,6 +47,9 @@ bench-symbols: all ## what a hooked call costs (KPROF_SYMBOLS), beside uftrace's
 bench-reader: $(BUILD)/kprof ## how long `kprof report` takes for traces of 190 MB and 1 GB, beside json.load
 	@python3 test/bench/reader.py $(BUILD)/kprof
 .PHONY: bench-reader
+bench-page: ## how fast a page of `kprof html` opens and pans in Chromium: PAGE=page.html
+	@$$(scripts/venv perfetto) test/bench/page.py $(PAGE)
+.PHONY: bench-page
 .PHONY: bench-heap
 .PHONY: unit-list test e2e e2e-kill e2e-forks e2e-versions bench
 

@@ -112,4 +112,5 @@ async function start() {
   await traceShow(blocks[0]);
   byId("opening").remove();
   document.documentElement.dataset.ready = "1";
+  window.kprofReady = performance.now();
 }

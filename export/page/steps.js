@@ -78,7 +78,7 @@ byId("bars").addEventListener("keydown", event => {
 
 const opsTable = tableMake(document.querySelector("#operators .table"), [
   { key: "name", title: "Name" }, { key: "self", title: "Self", format: timeText, share: true }, { key: "total", title: "Total", format: timeText },
-  { key: "gpu", title: "GPU", format: timeText, share: true, gpu: true }, { key: "count", title: "Calls", format: countText },
+  { key: "gpu", title: "GPU", format: ns => (ns ? timeText(ns) : ""), share: true, gpu: true }, { key: "count", title: "Calls", format: countText },
   { key: "line", title: "Line with the most", line: true }], "self", row => searchFor(row.name));
 const kernelsTable = tableMake(document.querySelector("#kernels .table"), [
   { key: "name", title: "Name" }, { key: "total", title: "Time", format: timeText, share: true }, { key: "count", title: "Times", format: countText },
@@ -86,7 +86,7 @@ const kernelsTable = tableMake(document.querySelector("#kernels .table"), [
   "total", row => searchFor(row.name));
 const modulesTable = tableMake(document.querySelector("#modules .table"), [
   { key: "name", title: "Module" }, { key: "self", title: "Self", format: timeText, share: true }, { key: "total", title: "Total", format: timeText },
-  { key: "gpu", title: "GPU", format: timeText, share: true, gpu: true }, { key: "count", title: "Calls", format: countText }], "self");
+  { key: "gpu", title: "GPU", format: ns => (ns ? timeText(ns) : ""), share: true, gpu: true }, { key: "count", title: "Calls", format: countText }], "self");
 
 onChange((trace, range) => {
   const lines = new Map(trace.head.ops.map(row => [row[0], row[1]]));
