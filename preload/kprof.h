@@ -65,7 +65,8 @@ KPROF_FUNCTION(int, kprof_phase, (const char *name), (name))
 KPROF_FUNCTION(long long, kprof_step_num, (void), ())
 /*
  * Starts recording now, whatever the schedule says; the schedule goes on counting, and its next trace, kprof_stop or
- * exit ends this one. -EALREADY when already recording, -EIO when there is no spool.
+ * exit ends this one. -EALREADY when already recording, -EIO when there is no spool, -EACCES when KPROF_RANKS leaves
+ * this rank out.
  */
 KPROF_FUNCTION(int, kprof_start, (void), ())
 /*

@@ -26,6 +26,8 @@ static _Atomic bool alive, has_worked;
 static _Atomic int spool_failed;
 static _Atomic uint32_t gpu = KP_GPU_UNDECIDED;
 static pid_t owner;
+static bool is_left_out;
+static uint32_t all_left_out;
 static int32_t parent_pid;
 static char start_dir[2048], out_dir[4096], spool_dir[4096];
 
@@ -94,6 +96,16 @@ bool kp_run_set_active(bool is_active) { return kp_exchange_acq_rel(&alive, is_a
 bool kp_run_is_owner(void) { return getpid() == owner; }
 
 void kp_run_own(void) { owner = getpid(); }
+
+void kp_run_leave_out(uint32_t all_out)
+{
+    is_left_out = true;
+    all_left_out = all_out;
+}
+
+bool kp_run_is_left_out(void) { return is_left_out; }
+
+uint32_t kp_run_all_left_out(void) { return all_left_out; }
 
 int32_t kp_run_parent_pid(void) { return parent_pid; }
 

@@ -61,6 +61,13 @@ bool kp_run_is_active(void);
 bool kp_run_set_active(bool is_active); /* returns the old value, whatever the gate says */
 /* False in a vfork child, which shares this memory and lacks our helper threads. */
 bool kp_run_is_owner(void);
+/*
+ * KPROF_RANKS leaves this rank out: it records nothing, also when it is asked to. Called by the constructor. `all_out`:
+ * the number of ranks, if all are left out and this one says so; else 0.
+ */
+void kp_run_leave_out(uint32_t all_out);
+bool kp_run_is_left_out(void);
+uint32_t kp_run_all_left_out(void);
 void kp_run_own(void); /* makes this process the owner; called by boot.c */
 /* The process that this one is a worker of; 0: none. */
 int32_t kp_run_parent_pid(void);

@@ -14,6 +14,7 @@
 
 #include "collector/base/kp_jsoncheck.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_rank.h"
 
 #include "collector/base/kp_poison.h"
 
@@ -78,6 +79,7 @@ static const char *instead_of(enum kp_config_index index)
 {
     if (index == KP_SET_worker_name) return "HOST_PID";
     if (index == KP_SET_spool_dir) return "KPROF_DIR";
+    if (index == KP_SET_ranks) return "all ranks";
     return kp_config_rows[index].fallback[0] ? kp_config_rows[index].fallback : "nothing";
 }
 
@@ -194,10 +196,18 @@ static bool set_json(struct kp_config *config, enum kp_config_index index, const
     return set_text(config, index, value);
 }
 
+static bool set_ranks(struct kp_config *config, enum kp_config_index index, const char *value)
+{
+    char why[128];
+    if (kp_ranks_check(value, why, sizeof why) < 0) return refuse(config, index, value, why);
+    return set_text(config, index, value);
+}
+
 typedef bool (*set_fn)(struct kp_config *config, enum kp_config_index index, const char *value);
 static const set_fn setters[] = {
-    [KP_TYPE_BOOL] = set_bool, [KP_TYPE_NUMBER] = set_number, [KP_TYPE_SET] = set_words,     [KP_TYPE_TEXT] = set_line,
-    [KP_TYPE_NAME] = set_name, [KP_TYPE_JSON] = set_json,     [KP_TYPE_SCHEDULE] = set_line, [KP_TYPE_STEP] = set_line,
+    [KP_TYPE_BOOL] = set_bool,     [KP_TYPE_NUMBER] = set_number, [KP_TYPE_SET] = set_words,
+    [KP_TYPE_TEXT] = set_line,     [KP_TYPE_NAME] = set_name,     [KP_TYPE_JSON] = set_json,
+    [KP_TYPE_SCHEDULE] = set_line, [KP_TYPE_STEP] = set_line,     [KP_TYPE_RANKS] = set_ranks,
 };
 
 bool kp_config_set(struct kp_config *config, enum kp_config_index index, const char *value)

@@ -43,6 +43,7 @@ enum { KP_HEAP_OFF = 1u << 0, KP_HEAP_COUNT = 1u << 1, KP_HEAP_TRACE = 1u << 2 }
 #define KP_CONFIG_TYPE_JSON const char *
 #define KP_CONFIG_TYPE_SCHEDULE const char *
 #define KP_CONFIG_TYPE_STEP const char *
+#define KP_CONFIG_TYPE_RANKS const char *
 
 /* Index of a setting: KP_SET_on, KP_SET_activities, ... in the order of config.def. */
 enum kp_config_index {
@@ -56,7 +57,7 @@ struct kp_config {
     /*
      * Each row of config.def makes a field. bool: on, record_shapes, with_flops, with_modules, compile_ranges, gzip,
      * cuda_sync. uint32_t: activities, with_stack, heap, cupti, exports. uint64_t: max_mb, verbose. const char *, NULL
-     * when not set: schedule, step, dir, worker_name, metadata, spool_dir, log.
+     * when not set: schedule, step, ranks, dir, worker_name, metadata, spool_dir, log.
      */
 #define KP_SETTING(field, name, type, ...) KP_CONFIG_TYPE_##type field;
 #include "collector/base/config.def"
@@ -80,7 +81,8 @@ enum kp_config_type {
     KP_TYPE_NAME,
     KP_TYPE_JSON,
     KP_TYPE_SCHEDULE,
-    KP_TYPE_STEP
+    KP_TYPE_STEP,
+    KP_TYPE_RANKS
 };
 struct kp_config_row {
     const char *name, *fallback, *values, *torch, *meta, *doc;

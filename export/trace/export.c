@@ -29,7 +29,6 @@
 #include "export/trace/memory_before.h"
 #include "export/trace/memory_write.h"
 #include "export/trace/parts.h"
-#include "export/trace/rank.h"
 #include "export/trace/callers.h"
 #include "export/trace/symbol_slices.h"
 #include "export/trace/torch_memory.h"
@@ -61,7 +60,7 @@ static int path_make(struct kp_trace *t, char *name, size_t bytes)
 {
     const struct kp_file_head *head = kp_reader_head(t->reader);
     const char *const phase = kp_phase_name(t);
-    const struct kp_rank place = kp_rank_read(t->reader);
+    const struct kp_rank place = kp_rank_of_trace(t);
     char host[sizeof head->host + 16] = {0};
     memcpy(host, *head->host ? head->host : "host", *head->host ? strnlen(head->host, sizeof head->host) : 4);
     if (place.size > 1) kp_fmt(host + strlen(host), 16, "_r%u", place.rank);

@@ -10,7 +10,6 @@ SRC_trace := \
     export/trace/metadata.c \
     export/trace/mixed_stacks.c \
     export/trace/callers.c \
-    export/trace/rank.c \
     export/trace/symbol_slices.c \
     export/trace/toplevel.c \
     export/trace/torch_memory.c

@@ -3,10 +3,12 @@
 #ifndef KP_EXPORT_PARTS_H
 #define KP_EXPORT_PARTS_H
 
+#include "collector/base/kp_rank.h"
 #include "export/out/trace.h"
 
-void kp_head_write(struct kp_trace *t);              /* all up to and with the metadata events */
-int kp_tail_write(struct kp_trace *t);               /* span, instants, traceName; 0 or -ENOMEM */
+void kp_head_write(struct kp_trace *t); /* all up to and with the metadata events */
+int kp_tail_write(struct kp_trace *t);  /* span, instants, traceName; 0 or -ENOMEM */
+struct kp_rank kp_rank_of_trace(const struct kp_trace *t);
 const char *kp_phase_name(const struct kp_trace *t); /* of the window, NULL: in none */
 /* Members of KPROF_METADATA and of kprof_metadata(), each as `  "key": value,\n`. */
 void kp_metadata_write(struct kp_trace *t);

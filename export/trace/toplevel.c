@@ -12,7 +12,6 @@
 #include "export/out/slice.h"
 #include "export/trace/memory_before.h"
 #include "export/trace/parts.h"
-#include "export/trace/rank.h"
 #include "collector/base/kp_poison.h"
 
 #define QUARTER_S 7889238u /* Kineto counts times from a multiple of a quarter of a year */
@@ -55,9 +54,18 @@ static void id_write(struct kp_trace *t)
     key_string(t, "trace_id", hex, 32);
 }
 
+static const char *launcher_text(const void *trace, const char *variable)
+{
+    char key[64];
+    kp_fmt(key, sizeof key, "env.%s", variable);
+    return kp_reader_text(((const struct kp_trace *)trace)->reader, key);
+}
+
+struct kp_rank kp_rank_of_trace(const struct kp_trace *t) { return kp_rank_find(launcher_text, t); }
+
 static void distributed_write(struct kp_trace *t)
 {
-    const struct kp_rank found = kp_rank_read(t->reader);
+    const struct kp_rank found = kp_rank_of_trace(t);
     const char *backend = kp_reader_text(t->reader, "backend");
     kp_json_lit(&t->json, "  \"distributedInfo\": {");
     if (backend) {

@@ -21,6 +21,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_otherlibc.h"
+#include "collector/base/kp_rank.h"
 #include "collector/record/kp_record.h"
 #include "preload/hook/getenv.h"
 #include "preload/hook/hook.h"
@@ -42,31 +43,53 @@ static struct kp_config *config; /* read-only after the constructor */
 static struct kp_schedule schedule;
 static struct kp_step_rule step_rule;
 
+static bool is_variable(const char *entry, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+static bool is_of_launcher(const char *entry)
+{
+    static const char *const names[] = {"PT_PROFILER_JOB_NAME", "PT_PROFILER_JOB_VERSION",
+                                        "PT_PROFILER_JOB_ATTEMPT_INDEX"};
+    for (unsigned i = 0; kp_rank_variable(i); i++)
+        if (is_variable(entry, kp_rank_variable(i))) return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is_variable(entry, names[i])) return true;
+    return false;
+}
+
 /* Writes the launcher's variables, by which a reader tells the rank. The environment is read once. */
 static size_t launcher_lines(char *buf, size_t size)
 {
-    static const char *const names[] = {"RANK",
-                                        "LOCAL_RANK",
-                                        "WORLD_SIZE",
-                                        "SLURM_PROCID",
-                                        "SLURM_NTASKS",
-                                        "OMPI_COMM_WORLD_RANK",
-                                        "OMPI_COMM_WORLD_SIZE",
-                                        "PMI_RANK",
-                                        "PMI_SIZE",
-                                        "PMIX_RANK",
-                                        "PT_PROFILER_JOB_NAME",
-                                        "PT_PROFILER_JOB_VERSION",
-                                        "PT_PROFILER_JOB_ATTEMPT_INDEX",
-                                        NULL};
     size_t used = 0;
     for (char **e = environ; e && *e; e++)
-        for (const char *const *n = names; *n; n++) {
-            size_t len = strlen(*n);
-            if (strncmp(*e, *n, len) != 0 || (*e)[len] != '=' || used + strlen(*e) + 8 >= size) continue;
-            used += kp_fmt(buf + used, size - used, "env.%s\n", *e);
-        }
+        if (is_of_launcher(*e) && used + strlen(*e) + 8 < size) used += kp_fmt(buf + used, size - used, "env.%s\n", *e);
     return used;
+}
+
+static const char *environment_text(const void *entries, const char *variable)
+{
+    for (char *const *e = entries; e && *e; e++)
+        if (is_variable(*e, variable)) return *e + strlen(variable) + 1;
+    return NULL;
+}
+
+/* KPROF_RANKS. A rank that it leaves out waits for nothing, as with KPROF_SCHEDULE=none. */
+static void ranks_apply(void)
+{
+    const struct kp_rank place = kp_rank_find(environment_text, environ);
+    if (!config->ranks) return;
+    if (kp_ranks_need_node(config->ranks) && place.on_node < 0) {
+        kp_config_refuse(config, KP_SET_ranks, "finds no LOCAL_RANK (or SLURM_LOCALID, ...)", "using all ranks");
+        return;
+    }
+    if (kp_ranks_name(config->ranks, &place)) return;
+    const struct kp_phases none = {.count = 0};
+    schedule = (struct kp_schedule){.set = true};
+    kp_phases_init(&none);
+    kp_run_leave_out(place.rank == 0 && !kp_ranks_name_any(config->ranks, place.size) ? place.size : 0);
 }
 
 enum { LAUNCHER_BYTES = 8192 };
@@ -149,6 +172,7 @@ static int read_settings(void)
     if (config->signal && !kp_ctl_signal_parse(config->signal))
         kp_config_refuse(config, KP_SET_signal, "is none of HUP, USR1, USR2, URG, WINCH, IO, a real-time number",
                          "none");
+    ranks_apply();
     size_t used =
         launcher_lines(header_text, LAUNCHER_BYTES); /* first, so that a long KPROF_METADATA cannot push the rank out */
     kp_config_text(config, header_text + used, sizeof header_text - used);

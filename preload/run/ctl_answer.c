@@ -66,6 +66,7 @@ static const struct {
     {KP_CTL_START, -EALREADY, "a window is open already"},
     {KP_CTL_START, -EBUSY, "a start waits for its step already; stop takes it back"},
     {KP_CTL_START, -ERANGE, "that step has begun already"},
+    {KP_CTL_START, -EACCES, "KPROF_RANKS leaves this rank out"},
     {KP_CTL_START, -EIO, "there is no spool; the program's standard error says why"},
     {KP_CTL_STOP, -EALREADY, "nothing is recorded or asked for"},
     {KP_CTL_TOGGLE, -EINVAL, "KPROF_ACTIVITIES lacks it"},

@@ -364,6 +364,13 @@ static void say_totals(const char *head, const char *path)
            lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "", next);
 }
 
+static void say_left_out(void)
+{
+    const uint32_t ranks = kp_run_all_left_out();
+    if (ranks && had_activity())
+        kp_log(0, "no trace: KPROF_RANKS=%s names no rank of this job, which has %u", config->ranks, ranks);
+}
+
 static void say_nothing_written(void)
 {
     uint64_t seen = kp_steps_seen();
@@ -458,6 +465,7 @@ void kp_finish_exit(void)
     if (total.kept) kp_window_report_sources();
     if (kp_run_may_log()) say_closing_line();
     kp_children_collect();
+    say_left_out();
     say_nothing_written();
     say_nothing_recorded();
     if (!kp_record_is_open()) return;

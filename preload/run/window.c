@@ -498,6 +498,8 @@ int kp_window_start(void)
     lock_take(&held);
     if (ended) {
         err = -ESHUTDOWN;
+    } else if (kp_run_is_left_out()) {
+        err = -EACCES;
     } else if (current.begin) {
         err = -EALREADY;
     } else {
@@ -542,6 +544,7 @@ int kp_window_ask(bool is_next, uint64_t at, uint64_t steps, uint64_t *begins)
     lock_take(&held);
     *begins = is_next ? step_number + 1 : at;
     if (ended) err = -ESHUTDOWN;
+    else if (kp_run_is_left_out()) err = -EACCES;
     else if (current.begin) err = -EALREADY;
     else if (asked.is_waiting) err = -EBUSY;
     else if (*begins <= step_number) err = -ERANGE;

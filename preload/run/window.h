@@ -40,14 +40,14 @@ void kp_window_step(struct kp_thread *thread, uint64_t now_ticks);
 void kp_window_phase_set(struct kp_thread *thread, uint32_t phase);
 void kp_window_phase_begin(struct kp_thread *thread, uint32_t phase, uint32_t *depth);
 void kp_window_phase_end(struct kp_thread *thread, uint32_t depth);
-/* kprof_start(): records from now on whatever the schedule says. 0 or -errno. */
+/* kprof_start(): records from now on whatever the schedule says. 0 or -errno; -EACCES: see kp_run_is_left_out. */
 int kp_window_start(void);
 /* kprof_stop(): ends the window; the schedule goes on, but skips its remaining active steps. 0 or -EALREADY. */
 int kp_window_stop(void);
 /*
  * Asks for a window of `steps` steps (0: until kp_window_stop) that begins with step `at`, or with the next one. The
  * step before it warms up, if it begins after this call. kp_window_stop takes the wish back. *begins: its first step.
- * 0, -EALREADY (one is open), -EBUSY (one is asked for already), -ERANGE (the step has begun), -ESHUTDOWN.
+ * 0, -EALREADY (one is open), -EBUSY (one is asked for already), -ERANGE (the step has begun), -EACCES, -ESHUTDOWN.
  */
 int kp_window_ask(bool is_next, uint64_t at, uint64_t steps, uint64_t *begins);
 /* kprof_toggle(): 0, -EINVAL (not of KPROF_ACTIVITIES), -ESHUTDOWN. */

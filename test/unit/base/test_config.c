@@ -19,6 +19,7 @@ static const struct {
     {"KPROF_SCHEDULE", "wait=1,active=2", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_PHASES", "train=active=2;validate=active=1", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_STEP", "optimizer", "a\nb", "has a control character in it, using auto"},
+    {"KPROF_RANKS", "0,8-15", "8-", "is none of 0,8-15, first-of-node, 1/16, using all ranks"},
     {"KPROF_RECORD_SHAPES", "1", "yes", "is neither 0 nor 1, using 0"},
     {"KPROF_WITH_STACK", "native", "c++", "is not any of 0,1,ops,native, using 0"},
     {"KPROF_PROFILE_MEMORY", "1", "2", "is neither 0 nor 1, using 0"},

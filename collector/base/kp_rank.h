@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kp_rank.h - a process's rank in its job by its launcher's variables, and which ranks KPROF_RANKS names
+ *
+ * Called by: boot.c (the environment), the exporter (the same variables in the spool), config.c
+ * Safe in:   everywhere: no state, no system call
+ */
+#ifndef KP_RANK_H
+#define KP_RANK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct kp_rank {
+    uint32_t rank, size; /* 0 of 1 without a launcher */
+    bool is_launched;    /* a launcher's variable has the rank */
+    int64_t on_node;     /* the number among the ranks of this machine; -1: no variable has it */
+};
+
+/* Returns the value of a variable, or NULL. */
+typedef const char *(*kp_rank_text_fn)(const void *from, const char *variable);
+struct kp_rank kp_rank_find(kp_rank_text_fn text_of, const void *from);
+/* The variables that kp_rank_find asks for, by number from 0. NULL: no more. */
+const char *kp_rank_variable(unsigned at);
+
+/* Checks a value of KPROF_RANKS: "0,8-15", "first-of-node", "1/16". 0, or -EINVAL with a short phrase in why. */
+int kp_ranks_check(const char *text, char *why, size_t why_bytes);
+/* Whether a checked value names this rank. first-of-node names it if on_node is 0. */
+bool kp_ranks_name(const char *text, const struct kp_rank *place);
+/* Whether a checked value names any rank of a job of that size. true where it depends on machines. */
+bool kp_ranks_name_any(const char *text, uint32_t size);
+/* Whether a checked value has the word first-of-node. */
+bool kp_ranks_need_node(const char *text);
+
+#endif

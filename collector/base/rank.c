@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * rank.c - a process's rank in its job by its launcher's variables, and which ranks KPROF_RANKS names
+ *
+ * Called by: boot.c (constructor), the exporter, config.c
+ * Safe in:   everywhere: no state, no system call
+ */
+#include "collector/base/kp_rank.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_log.h"
+
+#include "collector/base/kp_poison.h"
+
+enum { LAUNCHERS = 5, VARIABLES = 3, RANK_DIGITS = 8 };
+
+/* The first row whose rank is set counts (decisions/006). */
+static const char *const launchers[LAUNCHERS][VARIABLES] = {
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    {"PMIX_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
+};
+
+const char *kp_rank_variable(unsigned at)
+{
+    return at < LAUNCHERS * VARIABLES ? launchers[at / VARIABLES][at % VARIABLES] : NULL;
+}
+
+/* Reads a number of up to eight digits and moves *at behind it. */
+static bool digits_read(const char **at, uint32_t *out)
+{
+    uint32_t n = 0;
+    int digits = 0;
+    for (; **at >= '0' && **at <= '9' && digits < RANK_DIGITS; (*at)++, digits++) n = n * 10 + (uint32_t)(**at - '0');
+    *out = n;
+    return digits && !(**at >= '0' && **at <= '9');
+}
+
+static bool variable_read(kp_rank_text_fn text_of, const void *from, const char *variable, uint32_t *out)
+{
+    const char *text = text_of(from, variable);
+    return text && digits_read(&text, out) && !*text;
+}
+
+/* That of the launcher that gave the rank, else of any: a script may set RANK out of SLURM_PROCID alone. */
+static int64_t on_node_find(kp_rank_text_fn text_of, const void *from, size_t launcher)
+{
+    uint32_t number;
+    if (variable_read(text_of, from, launchers[launcher][2], &number)) return number;
+    for (size_t i = 0; i < LAUNCHERS; i++)
+        if (variable_read(text_of, from, launchers[i][2], &number)) return number;
+    return -1;
+}
+
+struct kp_rank kp_rank_find(kp_rank_text_fn text_of, const void *from)
+{
+    struct kp_rank found = {.on_node = -1};
+    for (size_t i = 0; i < LAUNCHERS && !found.is_launched; i++) {
+        if (!variable_read(text_of, from, launchers[i][0], &found.rank)) continue;
+        found.is_launched = true;
+        if (!variable_read(text_of, from, launchers[i][1], &found.size)) found.size = 0;
+        found.on_node = on_node_find(text_of, from, i);
+    }
+    if (!found.is_launched) found.rank = 0;
+    if (found.size <= found.rank) found.size = found.rank + 1;
+    if (!found.is_launched) found.on_node = 0;
+    return found;
+}
+
+/* ---- KPROF_RANKS ---- */
+
+struct ranks_word {
+    enum { WORD_SPAN, WORD_PART, WORD_NODE } kind;
+    uint32_t low, high; /* SPAN: first and last; PART: low of each high */
+};
+
+static const char node_word[] = "first-of-node";
+
+/* Reads the word at *at up to a comma or the end, and moves *at behind it. */
+static bool word_read(const char **at, struct ranks_word *out)
+{
+    if (strncmp(*at, node_word, sizeof node_word - 1) == 0) {
+        *at += sizeof node_word - 1;
+        out->kind = WORD_NODE;
+        return !**at || **at == ',';
+    }
+    if (!digits_read(at, &out->low)) return false;
+    const char mark = **at;
+    out->kind = mark == '/' ? WORD_PART : WORD_SPAN;
+    out->high = out->low;
+    if (mark == '/' || mark == '-') (*at)++;
+    if ((mark == '/' || mark == '-') && !digits_read(at, &out->high)) return false;
+    const bool is_sound = out->low <= out->high && (out->kind != WORD_PART || out->low);
+    return is_sound && (!**at || **at == ',');
+}
+
+int kp_ranks_check(const char *text, char *why, size_t why_bytes)
+{
+    struct ranks_word word;
+    for (const char *at = text;; at++) {
+        if (!word_read(&at, &word)) break;
+        if (!*at) return 0;
+    }
+    kp_fmt(why, why_bytes, "is none of 0,8-15, first-of-node, 1/16");
+    return -EINVAL;
+}
+
+/* A part is spread evenly and has rank 0: 1/4 is 0, 4, 8; 3/4 leaves out each fourth. */
+static bool is_named(const struct ranks_word *word, const struct kp_rank *place)
+{
+    switch (word->kind) {
+    case WORD_NODE: return place->on_node == 0;
+    case WORD_PART: return (uint64_t)place->rank * word->low % word->high < word->low;
+    default: return place->rank >= word->low && place->rank <= word->high;
+    }
+}
+
+bool kp_ranks_name(const char *text, const struct kp_rank *place)
+{
+    struct ranks_word word;
+    for (const char *at = text; word_read(&at, &word); at++) {
+        if (is_named(&word, place)) return true;
+        if (!*at) break;
+    }
+    return false;
+}
+
+bool kp_ranks_name_any(const char *text, uint32_t size)
+{
+    struct ranks_word word;
+    for (const char *at = text; word_read(&at, &word); at++) {
+        if (word.kind != WORD_SPAN || word.low < size) return true;
+        if (!*at) break;
+    }
+    return false;
+}
+
+bool kp_ranks_need_node(const char *text) { return strstr(text, node_word) != NULL; }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_rank.c - the launcher's variables, and which ranks KPROF_RANKS names */
+#include "collector/base/kp_rank.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "test/support/support.h"
+
+/* NAME, value, NAME, value, ..., NULL. */
+static const char *text_of(const void *from, const char *variable)
+{
+    for (const char *const *at = from; *at; at += 2)
+        if (strcmp(*at, variable) == 0) return at[1];
+    return NULL;
+}
+
+static struct kp_rank found(const char *const *variables) { return kp_rank_find(text_of, variables); }
+
+#define FOUND(...) found((const char *const[]){__VA_ARGS__, NULL})
+
+static void the_first_launcher_with_a_rank_counts(void **state)
+{
+    (void)state;
+    struct kp_rank r =
+        FOUND("SLURM_PROCID", "9", "SLURM_NTASKS", "16", "RANK", "3", "WORLD_SIZE", "8", "LOCAL_RANK", "1");
+    assert_true(r.is_launched && r.rank == 3 && r.size == 8 && r.on_node == 1);
+    r = FOUND("RANK", "x", "OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4", "OMPI_COMM_WORLD_LOCAL_RANK", "0");
+    assert_true(r.is_launched && r.rank == 2 && r.size == 4 && r.on_node == 0);
+    r = FOUND("PMI_RANK", "5");
+    assert_true(r.is_launched && r.rank == 5 && r.size == 6 && r.on_node == -1);
+    r = FOUND("RANK", "5", "WORLD_SIZE", "2", "SLURM_LOCALID", "1");
+    assert_true(r.rank == 5 && r.size == 6 && r.on_node == 1);
+    r = FOUND("PATH", "/bin");
+    assert_true(!r.is_launched && r.rank == 0 && r.size == 1 && r.on_node == 0);
+    r = FOUND("RANK", "123456789");
+    assert_true(!r.is_launched && r.rank == 0);
+}
+
+static void every_variable_that_is_asked_for_is_listed(void **state)
+{
+    unsigned count = 0;
+    (void)state;
+    for (; kp_rank_variable(count); count++) {
+        const char *const name = kp_rank_variable(count);
+        if (!strstr(name, "RANK") || strstr(name, "LOCAL")) continue;
+        assert_true(FOUND(name, "7").rank == 7);
+    }
+    assert_int_equal(count, 15);
+}
+
+static void named(const char *text, uint32_t size, const char *want)
+{
+    char got[64] = "", why[128];
+    assert_int_equal(kp_ranks_check(text, why, sizeof why), 0);
+    for (uint32_t i = 0; i < size; i++) {
+        const struct kp_rank place = {.rank = i, .size = size, .is_launched = true, .on_node = i % 4};
+        if (kp_ranks_name(text, &place)) snprintf(got + strlen(got), sizeof got - strlen(got), "%u ", i);
+    }
+    assert_string_equal(got, want);
+}
+
+static void lists_spans_parts_and_nodes_name_ranks(void **state)
+{
+    (void)state;
+    named("0", 8, "0 ");
+    named("0,2-4,7", 8, "0 2 3 4 7 ");
+    named("5-100", 8, "5 6 7 ");
+    named("first-of-node", 8, "0 4 ");
+    named("first-of-node,5", 8, "0 4 5 ");
+    named("1/4", 9, "0 4 8 ");
+    named("3/4", 8, "0 2 3 4 6 7 ");
+    named("4/4", 3, "0 1 2 ");
+    named("1/16", 8, "0 ");
+    named("8", 8, "");
+}
+
+static void a_list_that_names_no_rank_of_the_job_is_noticed(void **state)
+{
+    (void)state;
+    assert_false(kp_ranks_name_any("8,9-12", 8));
+    assert_true(kp_ranks_name_any("8,7-12", 8));
+    assert_true(kp_ranks_name_any("1/100", 1));
+    assert_true(kp_ranks_name_any("first-of-node", 1));
+    assert_true(kp_ranks_need_node("3,first-of-node"));
+    assert_false(kp_ranks_need_node("3"));
+}
+
+static void what_is_no_list_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        "",   ",",  "0,",    ",0",    "1,,2",           "-1",  "3-1",       "3-",  "1-2-3", "a", "0 1", "0/4", "5/4",
+        "1/", "/4", "1/4/2", "first", "first-of-nodes", "all", "123456789", "0x1", "1.5"};
+    char why[128];
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        why[0] = '\0';
+        if (kp_ranks_check(bad[i], why, sizeof why) != -EINVAL) fail_msg("'%s' was taken", bad[i]);
+        assert_non_null(strstr(why, "0,8-15"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_launcher_with_a_rank_counts),
+        cmocka_unit_test(every_variable_that_is_asked_for_is_listed),
+        cmocka_unit_test(lists_spans_parts_and_nodes_name_ranks),
+        cmocka_unit_test(a_list_that_names_no_rank_of_the_job_is_noticed),
+        cmocka_unit_test(what_is_no_list_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
