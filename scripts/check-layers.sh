@@ -57,7 +57,7 @@ is_door() { # room, header
     base|format|names|out|report) return 0 ;;
     record) [ "$2" = collector/record/kp_record.h ] ;;
     read) [ "$2" = collector/read/kp_read.h ] ;;
-    schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/ctl_client.h ]] ;;
+    schedule) [[ $2 == schedule/kp_schedule.h || $2 == schedule/ctl_proto.h || $2 == schedule/job.h ]] ;;
     export) [ "$2" = export/kp_export.h ] ;;
     gpu) [[ $2 == export/gpu/gpu.h || $2 == export/gpu/collectives.h ]] ;;
     heap) [ "$2" = export/heap/allocations.h ] ;;
