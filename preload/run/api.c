@@ -17,6 +17,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
 #include "preload/run/window.h"
+#include "preload/run/window_sources.h"
 #include "preload/guard.h"
 #define KPROF_IMPLEMENTATION
 #include "preload/kprof.h"
@@ -132,7 +133,7 @@ static void begin_range(struct kp_thread *self, struct range *r, const char *nam
     size_t len = strlen(name);
     r->rec = NULL;
     r->cycle = kp_gate_cycle(gate);
-    if (!(gate & KP_GATE_RECORD) || kp_window_is_off(KP_ACTIVITY_CPU)) return;
+    if (!(gate & KP_GATE_RECORD) || kp_window_sources_are_off(KP_ACTIVITY_CPU)) return;
     uint32_t id = kp_name_intern(self, name, len > NAME_MAX_BYTES ? NAME_MAX_BYTES : (uint32_t)len);
     struct kp_rec_op *rec = kp_put_reserve(self, gate, sizeof *rec, KP_KIND_OP);
     if (!rec) return;

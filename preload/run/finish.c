@@ -27,6 +27,7 @@
 #include "preload/run.h"
 #include "preload/run/children.h"
 #include "preload/run/spools.h"
+#include "preload/run/window_sources.h"
 #include "collector/base/kp_poison.h"
 
 enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10 };
@@ -92,7 +93,7 @@ void kp_finish_look(struct kp_finish_totals *out)
  */
 static void close_one(const struct kp_window *window)
 {
-    kp_window_close_cycle(window->number);
+    kp_window_sources_close(window->number);
     static bool is_late; /* after a timeout the next window does not wait again; under finish_lock */
     is_late = kp_record_quiesce(window->number, is_late ? 0 : QUIESCE_MS) != 0;
     if (is_late)
@@ -271,7 +272,7 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
     struct kp_export_result result = {.events = 0};
     char why[256] = "";
     struct kp_reader *reader = NULL;
-    kp_window_report_sources(); /* before the spool is read: its notes get into the trace */
+    kp_window_sources_report(); /* before the spool is read: its notes get into the trace */
     int err = spool_open(&reader, why, sizeof why);
     if (err == 0) {
         err = kp_export_trace(reader, cycle->cycle, &options, &result);
@@ -462,7 +463,7 @@ void kp_finish_exit(void)
     wait_for_export_thread();
     struct kp_rec_cycle cycle;
     while (pop_export(&cycle)) export_one(&cycle, true);
-    if (total.kept) kp_window_report_sources();
+    if (total.kept) kp_window_sources_report();
     if (kp_run_may_log()) say_closing_line();
     kp_children_collect();
     say_left_out();

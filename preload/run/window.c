@@ -30,7 +30,7 @@
 #include "collector/base/kp_sigblock.h"
 #include "collector/record/kp_record.h"
 #include "preload/run.h"
-#include "preload/run/procfacts.h"
+#include "preload/run/window_sources.h"
 #include "collector/base/kp_poison.h"
 
 enum { WAITING_MAX = 256, LOCK_WAIT_MS = 200, FORK_WAIT_MS = 5000, SETTLE_MS = 1000 };
@@ -48,11 +48,8 @@ static _Thread_local bool is_holder __attribute__((tls_model("initial-exec")));
 static struct kp_schedule schedule, outside; /* of the phase; of what is in none */
 static uint32_t phase;
 static uint64_t phase_from; /* the step in which it was entered */
-static const struct kp_source *const *sources;
-static enum kp_source_mode source_mode; /* the mode set last, for sources that attach later */
-static uint32_t wanted_bits, wanted_activities;
-static _Atomic uint32_t off_activities; /* by kprof_toggle */
-static bool is_step_unseen;             /* a step in progress counts, but its range is not recorded */
+static uint32_t wanted_bits;
+static bool is_step_unseen; /* a step in progress counts, but its range is not recorded */
 static bool started, ended;
 static bool is_cycle_left;       /* after kprof_stop: the schedule's remaining active steps are not recorded */
 static struct kp_window current; /* number 0: none open; begin 0: warming up */
@@ -74,7 +71,6 @@ static struct {
 } asked;
 /* State at the last kp_window_begin_run of a caller that may wait: the gate, and attached_count. */
 static _Atomic uint64_t done_gate;
-static _Atomic uint32_t noted_source; /* enum kp_step_source that the spool has */
 static _Atomic uint32_t done_attached, attached_count;
 static _Atomic uint32_t unseen, *shown = &unseen; /* number of the window that records, 0: none */
 
@@ -119,8 +115,7 @@ void kp_window_setup(const struct kp_config *config, const struct kp_schedule *w
     schedule = outside = *wanted;
     phase = KP_PHASE_NONE;
     phase_from = 0;
-    sources = list;
-    wanted_activities = config->activities;
+    kp_window_sources_setup(list, config->activities);
     wanted_bits = KP_GATE_ON | KP_GATE_STEPS | (config->record_shapes || config->with_flops ? KP_GATE_SHAPES : 0) |
                   (config->profile_memory ? KP_GATE_MEMORY : 0) |
                   (config->with_stack & (KP_STACK_OPS | KP_STACK_NATIVE) ? KP_GATE_STACKS : 0) |
@@ -135,34 +130,17 @@ void kp_window_forget(const struct kp_schedule *wanted, const struct kp_source *
     window_lock = fresh;
     schedule = outside = *wanted;
     phase = KP_PHASE_NONE;
-    sources = list;
+    kp_window_sources_forget(list);
     wanted_bits |= KP_GATE_CHILD;
     shown = &unseen;
-    source_mode = KP_SOURCE_OFF;
     kp_store_relaxed(&done_gate, 0);
-    kp_store_relaxed(&noted_source, KP_STEP_NONE);
     started = ended = is_cycle_left = ever_recorded = false;
     memset(&current, 0, sizeof current);
     step_begin = step_number = skipped = 0;
     open_step = NULL;
     waiting_head = waiting_count = 0;
     memset(&asked, 0, sizeof asked);
-    kp_store_relaxed(&off_activities, 0);
     is_step_unseen = false;
-}
-
-/* FULL becomes STEPS for a source whose activities were not asked for: it still finds steps. */
-static enum kp_source_mode mode_of(const struct kp_source *s, enum kp_source_mode mode)
-{
-    const uint32_t on = wanted_activities & ~kp_load_relaxed(&off_activities);
-    bool is_asked_for = !s->activities || s->activities & on;
-    return mode == KP_SOURCE_FULL && !is_asked_for ? KP_SOURCE_STEPS : mode;
-}
-
-static void set_sources(enum kp_source_mode mode)
-{
-    source_mode = mode;
-    for (const struct kp_source *const *s = sources; *s; s++) (*s)->set_mode(mode_of(*s, mode));
 }
 
 static bool is_recording(enum kp_action action)
@@ -234,7 +212,7 @@ static void activate_window(uint64_t now)
 static void rest(void)
 {
     kp_gate_set(kp_gate_make(last_number, wanted_bits));
-    set_sources(KP_SOURCE_STEPS);
+    kp_window_sources_mode(KP_SOURCE_STEPS);
 }
 
 /* Enters what `action` says. The window before it is closed already, unless kprof_start opened it. */
@@ -247,7 +225,7 @@ static void enter(enum kp_action action, uint64_t now)
     }
     if (is_recording(action)) activate_window(now);
     else kp_gate_set(kp_gate_make(current.number, wanted_bits | KP_GATE_WARM));
-    set_sources(KP_SOURCE_FULL);
+    kp_window_sources_mode(KP_SOURCE_FULL);
 }
 
 static void close_window(uint64_t now, bool cut)
@@ -263,17 +241,11 @@ static void close_window(uint64_t now, bool cut)
     memset(&current, 0, sizeof current);
 }
 
-static void tell_step(bool begins)
-{
-    for (const struct kp_source *const *s = sources; *s; s++)
-        if ((*s)->step_turns) (*s)->step_turns(begins, step_number);
-}
-
 /* Writes the ProfilerStep# range of the step that begins, on the thread that steps; end_step fills in its end. */
 static void begin_step(struct kp_thread *thread)
 {
     if (!schedule.set || !current.number || !current.begin || !thread) return;
-    is_step_unseen = kp_window_is_off(KP_ACTIVITY_CPU);
+    is_step_unseen = kp_window_sources_are_off(KP_ACTIVITY_CPU);
     if (is_step_unseen) return;
     uint64_t gate = kp_gate_make(current.number, KP_GATE_ON | KP_GATE_RECORD);
     struct kp_rec_step *rec = kp_put_reserve(thread, gate, sizeof *rec, KP_KIND_STEP);
@@ -284,7 +256,7 @@ static void begin_step(struct kp_thread *thread)
     rec->number = step_number;
     kp_put_commit(thread, sizeof *rec);
     open_step = rec;
-    tell_step(true);
+    kp_window_sources_step(true, step_number);
 }
 
 /* Ends the step in progress just after `now`. Returns the time at which the next one may begin. */
@@ -292,7 +264,7 @@ static uint64_t end_step(uint64_t now)
 {
     const uint64_t end = now + APART_TICKS;
     if (open_step) {
-        tell_step(false);
+        kp_window_sources_step(false, step_number);
         kp_put_end(&open_step->ticks, step_begin, end);
         open_step = NULL;
         current.steps++;
@@ -302,19 +274,10 @@ static uint64_t end_step(uint64_t now)
     return end + APART_TICKS;
 }
 
-/* Called without a lock, as a source may wait for a lock of the host (the GIL). */
-static void settle_sources(uint64_t begin, uint32_t timeout_ms)
-{
-    for (const struct kp_source *const *s = sources; begin && *s; s++)
-        if ((*s)->wait_ready) (*s)->wait_ready(begin, timeout_ms);
-    for (const struct kp_source *const *s = sources; begin && *s; s++)
-        if ((*s)->record_before) (*s)->record_before(begin);
-}
-
 /* Begins the step after the sources have settled: their records of earlier events come first in the window. */
 static void settle_and_begin_step(struct kp_thread *thread, uint64_t step, uint64_t begin, uint32_t timeout_ms)
 {
-    settle_sources(begin, timeout_ms);
+    kp_window_sources_settle(begin, timeout_ms);
     struct held held;
     lock_take(&held);
     if (!ended && !open_step && step_number == step) begin_step(thread);
@@ -478,7 +441,7 @@ void kp_window_begin_run(bool may_wait)
     struct held held;
     lock_take(&held);
     bool begins = !ended && !started;
-    if (!ended && started) set_sources(source_mode); /* for a source that has just attached */
+    if (!ended && started) kp_window_sources_again(); /* for a source that has just attached */
     if (begins) {
         started = true;
         step_begin = kp_ticks();
@@ -487,7 +450,7 @@ void kp_window_begin_run(bool may_wait)
     const uint64_t begin = current.begin, step = step_number;
     lock_give(&held);
     if (begins) settle_and_begin_step(kp_thread_get(), step, begin, timeout_ms);
-    else settle_sources(begin, timeout_ms);
+    else kp_window_sources_settle(begin, timeout_ms);
     done_keep(may_wait, gate, attached);
 }
 
@@ -510,7 +473,7 @@ int kp_window_start(void)
     }
     const uint64_t begin = current.begin;
     lock_give(&held);
-    if (!err) settle_sources(begin, SETTLE_MS);
+    if (!err) kp_window_sources_settle(begin, SETTLE_MS);
     return err;
 }
 
@@ -558,25 +521,16 @@ int kp_window_ask(bool is_next, uint64_t at, uint64_t steps, uint64_t *begins)
     return err;
 }
 
-/* Outside the lock: a source waits until CUPTI has what it was told. */
 int kp_window_toggle(uint32_t activities, bool on)
 {
     struct held held;
-    if (!activities || activities & ~wanted_activities) return -EINVAL;
     lock_take(&held);
-    const uint32_t off = kp_load_relaxed(&off_activities);
-    kp_store_relaxed(&off_activities, on ? off & ~activities : off | activities);
-    for (const struct kp_source *const *s = sources; !ended && *s; s++)
-        if ((*s)->activities & activities) (*s)->set_mode(mode_of(*s, source_mode));
-    const int err = ended ? -ESHUTDOWN : 0;
-    const uint64_t begin = current.begin;
+    const int err = ended ? -ESHUTDOWN : kp_window_sources_switch(activities, on);
+    const uint64_t begin = err ? 0 : current.begin;
     lock_give(&held);
-    for (const struct kp_source *const *s = sources; !err && begin && *s; s++)
-        if ((*s)->activities & activities && (*s)->wait_ready) (*s)->wait_ready(begin, SETTLE_MS);
+    kp_window_sources_switched(activities, begin, SETTLE_MS); /* waits until CUPTI has what it was told */
     return err;
 }
-
-bool kp_window_is_off(uint32_t activity) { return kp_load_relaxed(&off_activities) & activity; }
 
 void kp_window_look(struct kp_window_state *out)
 {
@@ -626,36 +580,6 @@ bool kp_window_schedule_is_over(void)
     return is_over;
 }
 
-static bool are_sources_drained(uint64_t end)
-{
-    bool are_drained = true; /* every source is asked, as the first call tells it that the window is over */
-    for (const struct kp_source *const *s = sources; *s; s++)
-        if ((*s)->is_drained && !(*s)->is_drained(end)) are_drained = false;
-    return are_drained;
-}
-
-void kp_window_close_cycle(uint32_t number)
-{
-    for (const struct kp_source *const *s = sources; *s; s++)
-        if ((*s)->close_cycle) (*s)->close_cycle(number);
-}
-
-/* What counted the steps may change while the program runs. */
-static void note_step_source(void)
-{
-    const enum kp_step_source now = kp_steps_source();
-    if (now == kp_load_relaxed(&noted_source)) return;
-    if (kp_record_note("step_source", kp_step_source_name(now)) == 0) kp_store_relaxed(&noted_source, now);
-}
-
-void kp_window_report_sources(void)
-{
-    for (const struct kp_source *const *s = sources; *s; s++)
-        if ((*s)->report) (*s)->report();
-    note_step_source();
-    kp_procfacts_note_end();
-}
-
 bool kp_window_take_drained(struct kp_window *out, bool at_exit)
 {
     struct held held;
@@ -663,7 +587,7 @@ bool kp_window_take_drained(struct kp_window *out, bool at_exit)
     bool have = waiting_count > 0;
     uint64_t end = have ? waiting[waiting_head].end : 0;
     lock_give(&held);
-    if (!have || (!at_exit && !are_sources_drained(end))) return false;
+    if (!have || (!at_exit && !kp_window_sources_are_drained(end))) return false;
     lock_take(&held); /* one thread takes windows, so this is still the oldest */
     have = waiting_count > 0;
     if (have) {

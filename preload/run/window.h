@@ -52,7 +52,6 @@ int kp_window_stop(void);
 int kp_window_ask(bool is_next, uint64_t at, uint64_t steps, uint64_t *begins);
 /* kprof_toggle(): 0, -EINVAL (not of KPROF_ACTIVITIES), -ESHUTDOWN. */
 int kp_window_toggle(uint32_t activities, bool on);
-bool kp_window_is_off(uint32_t activity);
 struct kp_window_state {
     const char *state; /* "waiting", "asked for", "warming up", "recording", "over" */
     uint32_t number;   /* of the open window, or 0 */
@@ -78,9 +77,7 @@ bool kp_window_schedule_is_over(void);
  * sources. false: there is none. One thread at a time.
  */
 bool kp_window_take_drained(struct kp_window *out, bool at_exit);
-void kp_window_report_sources(void); /* each source logs its report; on the export thread or the exiting thread */
-void kp_window_close_cycle(uint32_t number); /* tells the sources to put no more records into chunks of this window */
-uint64_t kp_window_skipped(void);            /* windows not recorded because too many waited for the exporter */
+uint64_t kp_window_skipped(void); /* windows not recorded because too many waited for the exporter */
 
 /* --- finish.c --- */
 /* had_activity: did the host run any op? */
