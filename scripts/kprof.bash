@@ -17,7 +17,7 @@ _kprof() {
     done
   fi
   if [[ $word == -* ]]; then
-    COMPREPLY=($(compgen -W "$(kprof "$command" --help 2>/dev/null | grep -o -e '--[a-z\[][]a-z-]*' | sed 's/\[no-\]//')" -- "$word"))
+    COMPREPLY=($(compgen -W "$(kprof "$command" --help 2>/dev/null | grep -o -e '--[a-z\[][]a-z-]*' | sed 's/\[no-\]//' | sort -u)" -- "$word"))
   elif [ "$command" = help ]; then
     COMPREPLY=($(compgen -W "$(kprof help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p')" -- "$word"))
   else

@@ -84,13 +84,13 @@ def nests(events):
     """Whether on each row what begins in a slice ends in it."""
     rows = collections.defaultdict(list)
     for e in events:
-        rows[e["tid"]].append((round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000)))
+        rows[e["tid"]].append((facts.begin(e), facts.end(e)))
     for row in rows.values():
         open_ends = []
         for start, end in sorted(row, key=lambda x: (x[0], -x[1])):
             while open_ends and open_ends[-1] <= start:
                 open_ends.pop()
-            if open_ends and end > open_ends[-1] + 4:  # what a float keeps of such times
+            if open_ends and end > open_ends[-1]:
                 return False
             open_ends.append(end)
     return True
