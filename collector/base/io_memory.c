@@ -118,30 +118,32 @@ int kp_io_unlock_pages(void *p, size_t bytes)
 /* ---- memory that may not be there ---- */
 
 /*
- * Where process_vm_readv is missing (emulators) or forbidden (a sandbox), the bytes go through a pipe. There, write
- * returns EFAULT as well. Calls go by system call number, since libc's write and read are cancellation points.
+ * Where process_vm_readv and process_vm_writev are missing (emulators) or forbidden (a sandbox), the bytes go through a
+ * pipe. There, write and read return EFAULT as well. Calls go by system call number, since libc's write and read are
+ * cancellation points.
  */
 enum { PIECE = 4096 }; /* any pipe takes so much without waiting, and no page is smaller */
 
-static int peek_through(const int fds[2], const uint8_t *from, uint8_t *to, size_t bytes)
+static int copy_through(const int fds[2], const uint8_t *from, uint8_t *to, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {
         const size_t want = bytes - done < PIECE ? bytes - done : PIECE;
         const long got = syscall(SYS_write, fds[1], from + done, want);
         if (got <= 0) return got < 0 ? -errno : -EFAULT;
-        if (syscall(SYS_read, fds[0], to + done, (size_t)got) != got) return -EIO;
+        const long put = syscall(SYS_read, fds[0], to + done, (size_t)got);
+        if (put != got) return put < 0 ? -errno : -EIO;
         done += (size_t)got;
     }
     return 0;
 }
 
-static int peek_by_pipe(const struct iovec *pieces, unsigned n, uint8_t *to)
+static int copy_by_pipe(const struct iovec *pieces, unsigned n, uint8_t *to)
 {
     int fds[2];
     if (syscall(SYS_pipe2, fds, O_CLOEXEC | O_NONBLOCK) != 0) return -errno;
     int rc = 0;
     for (unsigned i = 0; i < n && rc == 0; i++) {
-        rc = peek_through(fds, pieces[i].iov_base, to, pieces[i].iov_len);
+        rc = copy_through(fds, pieces[i].iov_base, to, pieces[i].iov_len);
         to += pieces[i].iov_len;
     }
     syscall(SYS_close, fds[0]);
@@ -162,7 +164,7 @@ static int peek(const struct iovec *pieces, unsigned n, uint8_t *to, size_t byte
     const ssize_t got = rc < 0 ? rc : process_vm_readv((pid_t)kp_io_tid(), &local, 1, pieces, n, 0);
     if (got == (ssize_t)bytes) return 0;
     rc = rc < 0 ? rc : got < 0 ? -errno : -EFAULT;
-    return rc == -ENOSYS || rc == -EPERM ? peek_by_pipe(pieces, n, to) : rc;
+    return rc == -ENOSYS || rc == -EPERM ? copy_by_pipe(pieces, n, to) : rc;
 }
 
 int kp_io_peek(const void *from, void *to, size_t bytes)
@@ -173,12 +175,14 @@ int kp_io_peek(const void *from, void *to, size_t bytes)
 
 int kp_io_poke(void *to, const void *from, size_t bytes)
 {
-    struct iovec local = {(void *)(uintptr_t)from, bytes}, remote = {to, bytes};
+    const struct iovec local = {(void *)(uintptr_t)from, bytes}, remote = {to, bytes};
     int rc = kp_fail_point("peek");
     if (rc < 0) return rc;
-    ssize_t put = process_vm_writev((pid_t)kp_io_tid(), &local, 1, &remote, 1, 0);
-    if (put < 0) return -errno;
-    return put == (ssize_t)bytes ? 0 : -EFAULT;
+    rc = kp_fail_point("vm_writev");
+    const ssize_t put = rc < 0 ? rc : process_vm_writev((pid_t)kp_io_tid(), &local, 1, &remote, 1, 0);
+    if (put == (ssize_t)bytes) return 0;
+    rc = rc < 0 ? rc : put < 0 ? -errno : -EFAULT;
+    return rc == -ENOSYS || rc == -EPERM ? copy_by_pipe(&local, 1, to) : rc;
 }
 
 int kp_io_peek_pages(const void *from, size_t bytes)

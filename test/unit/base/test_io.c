@@ -221,6 +221,25 @@ static void peeks_are_answered_when_the_main_thread_has_ended(void **state)
     assert_int_equal(status, 0);
 }
 
+static void memory_is_written_where_it_may_be(void **state)
+{
+    const uint64_t here = 0x1234567890;
+    static const char *const ways[] = {NULL, "vm_writev:1+:1", "vm_writev:1+:38"}; /* as it is, a sandbox, qemu */
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    (void)state;
+    uint64_t *fixed = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (size_t i = 0; i < 3; i++) {
+        uint64_t poked = 0;
+        kp_fail_set(ways[i]);
+        assert_int_equal(kp_io_poke(&poked, &here, sizeof here), 0);
+        assert_true(poked == here);
+        assert_int_equal(kp_io_poke(fixed, &here, sizeof here), -EFAULT);
+        assert_int_equal(kp_io_poke((void *)8, &here, sizeof here), -EFAULT);
+    }
+    kp_fail_set(NULL);
+    munmap(fixed, page);
+}
+
 static void memory_that_is_not_there_is_no_fault(void **state)
 {
     uint64_t here = 0, seen = 0;
@@ -295,6 +314,7 @@ int main(void)
         cmocka_unit_test(a_failure_comes_at_its_number),
         cmocka_unit_test(a_malformed_order_fails_nothing),
         cmocka_unit_test(a_helper_thread_is_named_nice_and_deaf),
+        cmocka_unit_test(memory_is_written_where_it_may_be),
         cmocka_unit_test(memory_that_is_not_there_is_no_fault),
         cmocka_unit_test(names_of_a_folder_come_once),
         cmocka_unit_test(a_process_is_told_by_its_start),
