@@ -18,6 +18,7 @@
 #include "collector/format/kp_symbol.h"
 #include "collector/read/api_calls.h"
 #include "collector/read/merge.h"
+#include "collector/read/nesting.h"
 #include "collector/read/order.h"
 #include "collector/read/reader.h"
 #include "collector/base/kp_poison.h"
@@ -37,6 +38,7 @@ struct event_cursor {
     bool is_cut;   /* the window ended before the event */
     uint16_t cuts; /* how many of the events handed out were cut */
     uint8_t kind;  /* OP, STEP, NVTX, PYCALL, MEMORY or SYMBOL */
+    struct kp_nesting nesting;
 };
 
 struct event_walk {
@@ -264,6 +266,8 @@ static void decode(struct event_walk *w, struct event_cursor *c, struct kp_event
     e->end_ns = kp_clockmap_ns(&w->r->clock, c->end_ticks);
     /* in a timeline the inner of two cut events ends first (why: window.c, APART_TICKS) */
     if (c->is_cut && w->has_all && c->cuts < CUT_MAX) e->end_ns += CUT_MAX - c->cuts++;
+    if (w->has_all && (e->kind == KP_KIND_OP || e->kind == KP_KIND_STEP || e->kind == KP_KIND_PYCALL))
+        kp_nesting_fit(&c->nesting, &e->start_ns, &e->end_ns);
 }
 
 /* --- cursors and their heap --- */
