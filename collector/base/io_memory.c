@@ -151,6 +151,10 @@ static int copy_by_pipe(const struct iovec *pieces, unsigned n, uint8_t *to)
     return rc;
 }
 
+static int copied(ssize_t done, size_t bytes) { return done == (ssize_t)bytes ? 0 : done < 0 ? -errno : -EFAULT; }
+
+static bool is_missing(int rc) { return rc == -ENOSYS || rc == -EPERM; }
+
 /*
  * The kernel copies, and returns EFAULT where a load would kill the host. The call names the calling thread, since a
  * main thread that ended by pthread_exit has no memory any more.
@@ -161,10 +165,8 @@ static int peek(const struct iovec *pieces, unsigned n, uint8_t *to, size_t byte
     int rc = kp_fail_point("peek");
     if (rc < 0) return rc;
     rc = kp_fail_point("vm_readv");
-    const ssize_t got = rc < 0 ? rc : process_vm_readv((pid_t)kp_io_tid(), &local, 1, pieces, n, 0);
-    if (got == (ssize_t)bytes) return 0;
-    rc = rc < 0 ? rc : got < 0 ? -errno : -EFAULT;
-    return rc == -ENOSYS || rc == -EPERM ? copy_by_pipe(pieces, n, to) : rc;
+    if (rc == 0) rc = copied(process_vm_readv((pid_t)kp_io_tid(), &local, 1, pieces, n, 0), bytes);
+    return is_missing(rc) ? copy_by_pipe(pieces, n, to) : rc;
 }
 
 int kp_io_peek(const void *from, void *to, size_t bytes)
@@ -179,10 +181,8 @@ int kp_io_poke(void *to, const void *from, size_t bytes)
     int rc = kp_fail_point("peek");
     if (rc < 0) return rc;
     rc = kp_fail_point("vm_writev");
-    const ssize_t put = rc < 0 ? rc : process_vm_writev((pid_t)kp_io_tid(), &local, 1, &remote, 1, 0);
-    if (put == (ssize_t)bytes) return 0;
-    rc = rc < 0 ? rc : put < 0 ? -errno : -EFAULT;
-    return rc == -ENOSYS || rc == -EPERM ? copy_by_pipe(&local, 1, to) : rc;
+    if (rc == 0) rc = copied(process_vm_writev((pid_t)kp_io_tid(), &local, 1, &remote, 1, 0), bytes);
+    return is_missing(rc) ? copy_by_pipe(&local, 1, to) : rc;
 }
 
 int kp_io_peek_pages(const void *from, size_t bytes)
