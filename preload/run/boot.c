@@ -152,11 +152,8 @@ static int refuse(const char *why, int err)
 static int refuse_early(void)
 {
     if (getauxval(AT_SECURE)) return -ECANCELED;
-    for (char **e = environ; e && *e; e++)
-        if (strncmp(*e, "KPROF_LOG=", 10) == 0 && (*e)[10]) {
-            kp_log_set_target(*e + 10);
-            break;
-        }
+    const char *const target = environment_text(environ, "KPROF_LOG");
+    if (target && *target) kp_log_set_target(target);
     return refuse("no memory", -ENOMEM);
 }
 
