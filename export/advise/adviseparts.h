@@ -43,14 +43,14 @@ struct kp_split_places {
     struct kp_costplaces parts[KP_STEP_PARTS], causes[KP_IDLE_CAUSES];
     int64_t late_ns;
 };
-/* As kp_step_split_all(); adds what costs where. */
+/* As kp_step_split_all(), with causes; adds what costs where. NULL: nothing of either. */
 bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
                           struct kp_split_places *places);
 
 /* A range of the host that is no op, whatever old files call it. */
 static inline bool kp_advise_is_range(const char *name)
 {
-    return strncmp(name, "ProfilerStep#", 13) == 0 || strncmp(name, "Optimizer.", 10) == 0 || kp_kineto_is_loader(name);
+    return kp_kineto_is_step(name) || strncmp(name, "Optimizer.", 10) == 0 || kp_kineto_is_loader(name);
 }
 
 #endif

@@ -100,7 +100,7 @@ static int option_take(struct event_filter *f, int id, const char *value)
 
 static bool is_step(const struct kp_kineto *trace, const struct kp_kineto_event *e)
 {
-    return e->kind == KP_KINETO_ANNOTATION && strncmp(kp_kineto_text(trace, e->name), "ProfilerStep#", 13) == 0;
+    return e->kind == KP_KINETO_ANNOTATION && kp_kineto_is_step(kp_kineto_text(trace, e->name));
 }
 
 static void step_take(struct kp_spans *steps, const struct kp_kineto *trace, const struct kp_kineto_event *e,

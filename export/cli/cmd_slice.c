@@ -68,7 +68,7 @@ static bool is_wanted(const struct slice_command *s, const struct kp_kineto *tra
     const char *name = kp_kineto_text(trace, e->name);
     if (e->phase != 'X' || e->kind == KP_KINETO_GPU || e->kind == KP_KINETO_GPU_ANNOTATION) return false;
     if (s->within) return is_named(s->within, name);
-    if (e->kind != KP_KINETO_ANNOTATION || strncmp(name, "ProfilerStep#", 13) != 0) return false;
+    if (e->kind != KP_KINETO_ANNOTATION || !kp_kineto_is_step(name)) return false;
     const long step = strtol(name + 13, NULL, 10);
     return step >= s->first_step && step <= s->last_step;
 }

@@ -23,7 +23,7 @@ bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node)
 {
     const bool is_range =
         node->is_annotation || kp_tree_event(tree, (size_t)(node - tree->nodes))->kind == KP_KINETO_OP;
-    return is_range && !node->on_device && strncmp(event_name(tree, node), "ProfilerStep#", 13) == 0;
+    return is_range && !node->on_device && kp_kineto_is_step(event_name(tree, node));
 }
 
 /* ---- names ---- */

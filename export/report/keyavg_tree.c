@@ -109,7 +109,7 @@ static void name_split(struct kp_tree *tree, struct kp_node *node)
     const struct kp_kineto_event *e = &tree->trace->events[node->event];
     const char *name = kp_kineto_text(tree->trace, e->name);
     struct kp_strings *strings = tree->trace->strings;
-    if (strncmp(name, "ProfilerStep#", 13) == 0) {
+    if (kp_kineto_is_step(name)) {
         node->name = kp_strings_put(strings, "ProfilerStep*", 13);
         return;
     }

@@ -138,6 +138,9 @@ static inline bool kp_kineto_is_loader(const char *name)
     return strncmp(name, prefix, sizeof prefix - 1) == 0;
 }
 
+/* Is it the name of a step's range? Its number stands behind the '#'. */
+static inline bool kp_kineto_is_step(const char *name) { return strncmp(name, "ProfilerStep#", 13) == 0; }
+
 /* Called before out of memory calls exit(), or NULL. */
 extern void (*kp_kineto_no_memory)(void);
 /* Reads "12.345" microseconds as 12345 nanoseconds, rounds after the third decimal, and takes exponents. */

@@ -80,7 +80,7 @@ static bool is_host(const struct wall *w, uint32_t node)
 
 static bool is_step(const struct wall *w, uint32_t node)
 {
-    return strncmp(text_of(w, kp_tree_event(w->tree, node)->name), "ProfilerStep#", 13) == 0;
+    return kp_kineto_is_step(text_of(w, kp_tree_event(w->tree, node)->name));
 }
 
 /* Is the node a frame of the paths? */

@@ -433,7 +433,7 @@ static void steps_find(struct kp_memview *view)
         const struct kp_node *n = &view->tree->nodes[i];
         const struct kp_kineto_event *e = &trace->events[n->event];
         const char *name = kp_kineto_text(trace, e->name);
-        if (e->kind == KP_KINETO_ANNOTATION && strncmp(name, "ProfilerStep#", 13) == 0)
+        if (e->kind == KP_KINETO_ANNOTATION && kp_kineto_is_step(name))
             step_add(view, n->start_ns, n->end_ns, strtol(name + 13, NULL, 10));
     }
     view->step_source = "ProfilerStep";
