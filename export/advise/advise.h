@@ -29,7 +29,7 @@ enum kp_idle_cause {
 };
 struct kp_step_split {
     int64_t part_ns[KP_STEP_PARTS];   /* add up to the step */
-    int64_t cause_ns[KP_IDLE_CAUSES]; /* add up to part_ns[KP_STEP_IDLE] */
+    int64_t cause_ns[KP_IDLE_CAUSES]; /* add up to part_ns[KP_STEP_IDLE], or all 0: not asked for */
     int64_t step_ns;
 };
 struct kp_finding {
@@ -55,7 +55,7 @@ struct kp_advice {
 /* Own lines need kp_tree_set_forward_stacks(). All texts are the trace's, or ours for ever. */
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
-/* stepsplit.c: one split for each of the chosen steps. Returns whether a GPU worked. */
+/* stepsplit.c: one split for each of the chosen steps, without causes. Returns whether a GPU worked. */
 bool kp_step_split_all(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
 #endif

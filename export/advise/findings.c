@@ -55,37 +55,34 @@ static int64_t measured(const struct kp_step_split *split, int measure)
     return measure < KP_STEP_PARTS ? split->part_ns[measure] : split->cause_ns[measure - KP_STEP_PARTS];
 }
 
-/* All idle is told only where no cause of it is. */
-static bool is_told_by_cause(const struct kp_advice *a, const struct advice_rule *rule)
+static bool is_cause(const struct advice_rule *rule) { return rule->measure >= KP_STEP_PARTS; }
+
+static double mean(const struct kp_advice *a, int measure)
 {
-    for (size_t i = 0; i < a->count && rule->measure == KP_STEP_IDLE; i++)
-        for (size_t r = 0; r < sizeof rules / sizeof *rules; r++)
-            if (rules[r].measure >= KP_STEP_PARTS && rules[r].id == a->findings[i].id) return true;
-    return false;
+    return measure < KP_STEP_PARTS ? a->mean_ns[measure] : a->cause_ns[measure - KP_STEP_PARTS];
 }
 
 static void place_tell(struct kp_finding *f, const struct kp_split_places *places, const struct advice_rule *rule,
                        const struct kp_tree *tree)
 {
     const struct kp_costplaces *at = places->causes + KP_IDLE_PYTHON;
-    if (rule->measure >= KP_STEP_PARTS) at = &places->causes[rule->measure - KP_STEP_PARTS];
+    if (is_cause(rule)) at = &places->causes[rule->measure - KP_STEP_PARTS];
     else if (rule->measure != KP_STEP_IDLE) at = &places->parts[rule->measure];
     kp_costplaces_tell(at, tree->trace, f);
 }
 
-static void rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
+/* Whether it is a finding. */
+static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, const struct kp_step_split *splits,
                        const struct kp_split_places *places, const struct kp_tree *tree)
 {
     struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change};
-    const bool is_cause = rule->measure >= KP_STEP_PARTS;
-    if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU) || is_told_by_cause(out, rule)) return;
-    if (is_cause && out->has_gpu && out->mean_ns[KP_STEP_IDLE] < SHARE_IDLE * out->step_ns) return;
-    for (size_t i = 0; i < out->steps; i++) {
+    if (rule->with == (out->has_gpu ? WITHOUT_GPU : WITH_GPU)) return false;
+    if (is_cause(rule) && out->has_gpu && out->mean_ns[KP_STEP_IDLE] < SHARE_IDLE * out->step_ns) return false;
+    for (size_t i = 0; i < out->steps; i++)
         f.steps += (double)measured(&splits[i], rule->measure) >= rule->bound * (double)splits[i].step_ns;
-        f.step_ns += (double)measured(&splits[i], rule->measure) / (double)out->steps;
-    }
+    f.step_ns = mean(out, rule->measure);
     f.share = out->step_ns > 0 ? f.step_ns / out->step_ns : 0;
-    if (f.steps < STEPS_LEAST || f.share < rule->bound) return;
+    if (f.steps < STEPS_LEAST || f.share < rule->bound) return false;
     f.is_critical = f.share >= SHARE_CRITICAL && f.steps >= STEPS_CRITICAL;
     place_tell(&f, places, rule, tree);
     if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
@@ -94,6 +91,18 @@ static void rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
                    "training's own thread.";
     }
     out->findings[out->count++] = f;
+    return true;
+}
+
+/* The causes come first among the rules: all idle is told only where no cause of it is. */
+static void rules_judge(struct kp_advice *out, const struct kp_step_split *splits, const struct kp_split_places *places,
+                        const struct kp_tree *tree)
+{
+    bool has_cause = false;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        if (rules[i].measure == KP_STEP_IDLE && has_cause) continue;
+        if (rule_judge(out, &rules[i], splits, places, tree)) has_cause |= is_cause(&rules[i]);
+    }
 }
 
 static int finding_order(const void *a, const void *b)
@@ -130,8 +139,7 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     out->has_gpu = kp_step_split_places(splits, tree, chosen, &places);
     means_make(out, splits);
     const bool is_behind = out->steps && (double)places.late_ns > out->step_ns;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules && !is_behind; i++)
-        rule_judge(out, &rules[i], splits, &places, tree);
+    if (!is_behind) rules_judge(out, splits, &places, tree);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     out->missing = missing_of(tree->trace, out->steps, is_behind);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)

@@ -90,14 +90,14 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
                           struct kp_split_places *places)
 {
     struct ladder l = {0};
-    struct kp_idle idle;
+    struct kp_idle idle = {0};
     const bool has_gpu = gpu_worked(tree);
     memcpy(l.order, orders[has_gpu], sizeof l.order);
     for (size_t i = 0; i < tree->count; i++)
         if (!tree->nodes[i].is_async)
             ladder_add(&l, &tree->nodes[i], part_of(tree->trace, kp_tree_event(tree, i), has_gpu));
     for (size_t i = 0; i < KP_STEP_IDLE; i++) kp_spans_settle(&l.sets[i]);
-    kp_idle_find(&idle, tree, chosen, &l.sets[KP_STEP_IDLE - 1], has_gpu);
+    if (places) kp_idle_find(&idle, tree, chosen, &l.sets[KP_STEP_IDLE - 1], has_gpu);
     for (size_t i = 0; i < chosen->step_count; i++) split_make(&out[i], &l, &idle, &chosen->steps[i]);
     if (places) {
         places_gather(places, tree, chosen, has_gpu);
