@@ -153,31 +153,30 @@ static void ops_before_a_launch_are_launching(void **state)
     assert_cause(*state, KP_IDLE_LAUNCH, "launch-bound", 205000);
 }
 
-static void memory_of_the_device_asked_for_before_a_launch_is_the_allocators(void **state)
+/* What the host does up to the launch has the whole time before it. */
+static void assert_doing(struct little *t, const char *cat, const char *name, const char *args,
+                         enum kp_idle_cause cause, const char *id)
 {
     for (int step = 0; step < 3; step++) {
-        gap_make(*state, step, 590);
-        event(*state, "cuda_runtime", "cudaMalloc", 1, 1000 * step + 400, 190, "\"correlation\":901");
+        gap_make(t, step, 590);
+        event(t, cat, name, 1, 1000 * step + 400, 190, args);
     }
-    assert_cause(*state, KP_IDLE_ALLOC, "device-malloc", 190000);
+    assert_cause(t, cause, id, 190000);
+}
+
+static void memory_of_the_device_asked_for_before_a_launch_is_the_allocators(void **state)
+{
+    assert_doing(*state, "cuda_runtime", "cudaMalloc", "\"correlation\":901", KP_IDLE_ALLOC, "device-malloc");
 }
 
 static void a_collection_of_garbage_before_a_launch_is_pythons(void **state)
 {
-    for (int step = 0; step < 3; step++) {
-        gap_make(*state, step, 590);
-        event(*state, "python_function", "Python GC", 1, 1000 * step + 400, 190, "");
-    }
-    assert_cause(*state, KP_IDLE_GC, "python-gc", 190000);
+    assert_doing(*state, "python_function", "Python GC", "", KP_IDLE_GC, "python-gc");
 }
 
 static void compiling_before_a_launch_is_told(void **state)
 {
-    for (int step = 0; step < 3; step++) {
-        gap_make(*state, step, 590);
-        event(*state, "user_annotation", "compile_fx_inner (dynamo_timed)", 1, 1000 * step + 400, 190, "");
-    }
-    assert_cause(*state, KP_IDLE_COMPILE, "recompilation", 190000);
+    assert_doing(*state, "user_annotation", "compile_fx_inner (dynamo_timed)", "", KP_IDLE_COMPILE, "recompilation");
 }
 
 static void what_was_launched_before_depends_on_something(void **state)

@@ -33,6 +33,13 @@ static void say(uint32_t who, enum kp_job_state state, uint64_t now_ms)
     members[who].heard_ms = now_ms;
 }
 
+/* Asks for three steps from `target` on (0: as soon as all can), and all say that they are ready. */
+static void begin_ready(uint32_t count, uint64_t target)
+{
+    kp_job_lead_begin(&lead, 7, 3, target, 0);
+    for (uint32_t i = 0; i < count; i++) say(i, KP_JOB_READY, 0);
+}
+
 static enum kp_job_progress turn(uint32_t count, uint64_t now_ms)
 {
     return kp_job_lead_turn(&lead, members, count, now_ms, 1000000 + now_ms);
@@ -65,8 +72,7 @@ static void slow_steps_have_a_margin_of_two(void **state)
     (void)state;
     ranks_make(1);
     members[0].answer.step_us = 60000000;
-    kp_job_lead_begin(&lead, 7, 3, 0, 0);
-    say(0, KP_JOB_READY, 0);
+    begin_ready(1, 0);
     turn(1, 10);
     assert_int_equal(lead.call.target, 100 + 1 + 2);
 }
@@ -95,8 +101,7 @@ static void a_step_that_was_named_is_taken_or_refused(void **state)
 {
     (void)state;
     ranks_make(2);
-    kp_job_lead_begin(&lead, 7, 3, 5000, 0);
-    for (uint32_t i = 0; i < 2; i++) say(i, KP_JOB_READY, 0);
+    begin_ready(2, 5000);
     turn(2, 0);
     assert_int_equal(lead.call.target, 5000);
     say(1, KP_JOB_LATE, 0);
@@ -104,8 +109,7 @@ static void a_step_that_was_named_is_taken_or_refused(void **state)
     assert_int_equal(lead.failure, KP_JOB_FAIL_BEGUN);
     ranks_make(1);
     members[0].answer.step_us = 0;
-    kp_job_lead_begin(&lead, 7, 3, 5000, 0);
-    say(0, KP_JOB_READY, 0);
+    begin_ready(1, 5000);
     assert_int_equal(turn(1, 0), KP_JOB_FAILED);
     assert_int_equal(lead.failure, KP_JOB_FAIL_STEPLESS);
 }
@@ -114,8 +118,7 @@ static void who_refuses_ends_it_for_all(void **state)
 {
     (void)state;
     ranks_make(2);
-    kp_job_lead_begin(&lead, 7, 3, 0, 0);
-    for (uint32_t i = 0; i < 2; i++) say(i, KP_JOB_READY, 0);
+    begin_ready(2, 0);
     turn(2, 0);
     members[1].answer.err = EALREADY;
     say(1, KP_JOB_REFUSED, 0);
@@ -148,9 +151,8 @@ static void ranks_in_two_phases_are_waited_for(void **state)
 {
     (void)state;
     ranks_make(2);
-    kp_job_lead_begin(&lead, 7, 3, 0, 0);
     memcpy(members[1].answer.phase, "train", 6);
-    for (uint32_t i = 0; i < 2; i++) say(i, KP_JOB_READY, 0);
+    begin_ready(2, 0);
     assert_int_equal(turn(2, 100), KP_JOB_GOES_ON);
     assert_int_equal(lead.call.state, KP_JOB_ASK);
     memcpy(members[0].answer.phase, "train", 6);
@@ -169,16 +171,14 @@ static void ranks_without_steps_get_a_moment(void **state)
     (void)state;
     ranks_make(2);
     members[0].answer.step_us = members[1].answer.step_us = 0;
-    kp_job_lead_begin(&lead, 7, 3, 0, 0);
-    for (uint32_t i = 0; i < 2; i++) say(i, KP_JOB_READY, 0);
+    begin_ready(2, 0);
     turn(2, 10);
     assert_int_equal(lead.call.target, 0);
     assert_int_equal(lead.call.at_ms, 1000010 + 1500);
     assert_int_equal(lead.call.for_ms, 3000); /* a second for a step */
     ranks_make(2);                            /* the one that counts no steps may be in its first */
     members[0].answer.step_us = 0;
-    kp_job_lead_begin(&lead, 7, 3, 0, 0);
-    for (uint32_t i = 0; i < 2; i++) say(i, KP_JOB_READY, 0);
+    begin_ready(2, 0);
     turn(2, 10);
     assert_int_equal(lead.call.state, KP_JOB_ASK);
     for (uint32_t i = 0; i < 2; i++) say(i, KP_JOB_READY, KP_JOB_SILENT_MS);
