@@ -195,6 +195,6 @@ int kp_cmd_advise(int argc, char **argv)
         default: return KP_EXIT_USAGE;
         }
     }
-    count = kp_latest_take("advise", &argv, count, false);
+    count = kp_latest_take("advise", &argv, count, 0);
     return count ? kp_input_each("advise", argv, count, NULL, trace_take, &is_json) : KP_EXIT_USAGE;
 }

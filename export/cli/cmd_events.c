@@ -270,7 +270,7 @@ int kp_cmd_events(int argc, char **argv)
         if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
         else if (option_take(&f, i, value)) return KP_EXIT_USAGE;
     }
-    count = kp_latest_take("events", &argv, count, false);
+    count = kp_latest_take("events", &argv, count, f.wish.lines ? KP_LATEST_SPOOL : 0);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("events", &f.wish);
     int worst = kp_input_each("events", argv, count, kp_lines_places(lines), events_of_one, &f);

@@ -63,6 +63,6 @@ int kp_cmd_html(int argc, char **argv)
         default: return KP_EXIT_USAGE;
         }
     }
-    count = kp_latest_take("html", &argv, count, true);
+    count = kp_latest_take("html", &argv, count, KP_LATEST_ONE);
     return count ? html_write(path, argv, count) : KP_EXIT_USAGE;
 }

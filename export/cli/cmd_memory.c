@@ -286,7 +286,8 @@ int kp_cmd_memory(int argc, char **argv)
         else if (value_take(&m, i, value) != KP_EXIT_DONE) return KP_EXIT_USAGE;
     }
     const bool wants_one = m.out || m.format || (m.form != FORM_TABLE && m.form != FORM_JSON);
-    count = kp_latest_take("memory", &argv, count, wants_one);
+    count =
+        kp_latest_take("memory", &argv, count, (wants_one ? KP_LATEST_ONE : 0) | (m.wish.lines ? KP_LATEST_SPOOL : 0));
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("memory", &m.wish);
     m.places = m.wish.lines ? kp_lines_places(lines) : NULL;

@@ -221,7 +221,7 @@ int kp_cmd_report(int argc, char **argv)
         else if (i < 0 || option_take(&r, i, value)) return KP_EXIT_USAGE;
     }
     if (options_check(&r)) return KP_EXIT_USAGE;
-    count = kp_latest_take("report", &argv, count, false);
+    count = kp_latest_take("report", &argv, count, 0);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_options){0});
     const int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);

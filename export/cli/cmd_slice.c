@@ -182,6 +182,6 @@ int kp_cmd_slice(int argc, char **argv)
     if (s.first_step < 0 && !s.within && !s.has_from && !s.has_to)
         return kp_cli_misuse("slice", "say which part: --step, --from, --to or --within");
     if (s.first_step >= 0 && s.within) return kp_cli_misuse("slice", "--step and --within do not go together");
-    count = kp_latest_take("slice", &argv, count, true);
+    count = kp_latest_take("slice", &argv, count, KP_LATEST_ONE);
     return count ? kp_input_each("slice", argv, count, NULL, trace_take, &s) : KP_EXIT_USAGE;
 }

@@ -216,7 +216,7 @@ int kp_cmd_stacks(int argc, char **argv)
         }
     }
     if (metric_read(&s)) return KP_EXIT_USAGE;
-    count = kp_latest_take("stacks", &argv, count, false);
+    count = kp_latest_take("stacks", &argv, count, wish.lines ? KP_LATEST_SPOOL : 0);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("stacks", &wish);
     const int worst = stacks_write(&s, argv, count, kp_lines_places(lines));

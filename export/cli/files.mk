@@ -35,6 +35,7 @@ SRC_cli := \
     export/cli/input.c \
     export/cli/kprof.c \
     export/cli/latest.c \
+    export/cli/latest_rescue.c \
     export/cli/libpath.c \
     export/cli/lines.c \
     export/cli/opt.c \
@@ -60,6 +61,7 @@ UNIT_cli := \
     test/unit/cli/test_heapprofile.c \
     test/unit/cli/test_input.c \
     test/unit/cli/test_latest.c \
+    test/unit/cli/test_latest_rescue.c \
     test/unit/cli/test_lines.c \
     test/unit/cli/test_memview.c \
     test/unit/cli/test_opt.c \

@@ -106,29 +106,34 @@ static int found_compare(const void *a, const void *b)
     return x->since_ns != y->since_ns ? (x->since_ns < y->since_ns ? -1 : 1) : strcmp(x->path, y->path);
 }
 
-/* Reads the folder, by rank and time. A spool beside a trace of its own process is left out. 0 or -errno. */
-static int folder_read(struct folder *folder)
+/* Reads the folder, by rank and time. 0 or -errno. */
+static int folder_list(struct folder *folder)
 {
-    size_t kept = 0;
     DIR *const names = opendir(folder->path);
     const struct dirent *entry;
     if (!names) return -errno;
     while ((entry = readdir(names)) != NULL) file_consider(folder, entry->d_name);
     closedir(names);
+    if (folder->count) qsort(folder->of, folder->count, sizeof *folder->of, found_compare);
+    return 0;
+}
+
+/* Leaves out a spool beside a trace of its own process. */
+static void folder_thin(struct folder *folder)
+{
+    size_t kept = 0;
     for (size_t i = 0; i < folder->count; i++) {
         if (folder->of[i].is_spool && has_trace(folder, &folder->of[i])) free(folder->of[i].path);
         else folder->of[kept++] = folder->of[i];
     }
     folder->count = kept;
-    if (kept) qsort(folder->of, kept, sizeof *folder->of, found_compare);
-    return 0;
 }
 
 static void folder_forget(struct folder *folder)
 {
     for (size_t i = 0; i < folder->count; i++) free(folder->of[i].path);
     free(folder->of);
-    *folder = (struct folder){0};
+    *folder = (struct folder){.path = folder->path};
 }
 
 /* The newest file, of all or of one rank. */
@@ -163,6 +168,35 @@ static size_t run_mark(const struct folder *folder)
         marked += f->is_of_run;
     }
     return marked;
+}
+
+/* Recovers what killed programs left, in the latest run or in all of the folder. True: the folder changed. */
+static bool killed_rescue(const char *command, const struct folder *folder, bool all)
+{
+    const char **const names = calloc(folder->count + 1, sizeof *names);
+    size_t count = 0;
+    if (!names) return false;
+    for (size_t i = 0; i < folder->count; i++)
+        if (folder->of[i].is_spool && (all || folder->of[i].is_of_run))
+            names[count++] = strrchr(folder->of[i].path, '/') + 1;
+    const unsigned gone = count ? kp_latest_rescue(command, folder->path, names, count) : 0;
+    free(names);
+    return gone != 0;
+}
+
+/* The folder's files as a command may read them. 0 or -errno. */
+static int folder_read(const char *command, struct folder *folder, unsigned wish, bool all)
+{
+    folder_forget(folder);
+    int rc = folder_list(folder);
+    if (rc) return rc;
+    run_mark(folder);
+    if (!(wish & KP_LATEST_SPOOL) && killed_rescue(command, folder, all)) {
+        folder_forget(folder);
+        rc = folder_list(folder);
+    }
+    folder_thin(folder);
+    return rc;
 }
 
 /* What to know of a run that has no trace yet. */
@@ -216,20 +250,52 @@ static int newest_give(const char *command, const struct folder *folder, char **
     return 1;
 }
 
-int kp_latest_take(const char *command, char ***paths, int count, bool wants_one)
+/* Cuts /latest off a path, where no file has that name. False: another path. */
+static bool is_latest_name(const char *path, char *folder, size_t room)
+{
+    struct stat st;
+    const char *const slash = strrchr(path, '/');
+    if (lstat(path, &st) == 0 || strcmp(slash ? slash + 1 : path, "latest") != 0) return false;
+    if (!slash) snprintf(folder, room, ".");
+    else snprintf(folder, room, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return true;
+}
+
+/* The newest file of a folder that is only looked at, in ns, or 0. */
+static int64_t newest_time(const char *path)
+{
+    struct folder folder = {.path = path};
+    const struct found *newest = folder_list(&folder) == 0 ? newest_of(&folder, true, 0) : NULL;
+    const int64_t since_ns = newest ? newest->since_ns : 0;
+    folder_forget(&folder);
+    return since_ns;
+}
+
+/* The folder without arguments: KPROF_DIR or ./kprof, or the run's own folder below (kprof run --own-dir). */
+static const char *folder_usual(void)
+{
+    static char below[4400];
+    const char *const set = getenv("KPROF_DIR"), *const dir = set && *set ? set : "kprof";
+    snprintf(below, sizeof below, "%s/latest", dir);
+    return newest_time(below) > newest_time(dir) ? below : dir;
+}
+
+int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)
 {
     static struct folder folder;
+    static char above[4400];
     struct stat st;
-    const char *const set = getenv("KPROF_DIR");
-    if (count > 1 || (count == 1 && !wants_one)) return count;
-    if (count == 1 && (stat((*paths)[0], &st) != 0 || !S_ISDIR(st.st_mode))) return count;
-    folder_forget(&folder);
-    folder.path = count ? (*paths)[0] : set && *set ? set : "kprof";
-    const int rc = folder_read(&folder);
+    if (count > 1) return count;
+    if (count && is_latest_name((*paths)[0], above, sizeof above)) folder.path = above;
+    else if (count && (stat((*paths)[0], &st) != 0 || !S_ISDIR(st.st_mode))) return count;
+    else folder.path = count ? (*paths)[0] : folder_usual();
+    const bool is_named = count && folder.path != above;
+    const int rc = folder_read(command, &folder, wish, is_named && !(wish & KP_LATEST_ONE));
+    if (is_named && !(wish & KP_LATEST_ONE)) return count;
     if (count && (rc || !folder.count)) return count; /* the command says what is wrong with it */
     if (rc || !folder.count)
         return kp_cli_misuse(command, "no file given, and the latest run is looked for in '%s': %s", folder.path,
                              rc ? strerror(-rc) : "no trace there"),
                0;
-    return wants_one ? newest_give(command, &folder, paths) : run_give(command, &folder, paths);
+    return wish & KP_LATEST_ONE ? newest_give(command, &folder, paths) : run_give(command, &folder, paths);
 }

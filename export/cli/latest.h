@@ -4,12 +4,21 @@
 #define KP_LATEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * Replaces *paths by the files that are meant, and says on stderr which they are. Without paths that is the latest run
- * in KPROF_DIR, or in ./kprof. With `wants_one`, one folder stands for its newest trace. Returns how many paths there
- * are, or 0 with the message said. The new paths live as long as the command.
+ * in KPROF_DIR, or in ./kprof. DIR/latest is the latest run in DIR, where DIR has no file of that name. With
+ * KP_LATEST_ONE, one folder stands for its newest trace. What a killed program left in that run, or in a folder that
+ * the user names, is recovered before, unless KP_LATEST_SPOOL is set. Returns how many paths there are, or 0 with the
+ * message said. The new paths live as long as the command.
  */
-int kp_latest_take(const char *command, char ***paths, int count, bool wants_one);
+enum { KP_LATEST_ONE = 1, KP_LATEST_SPOOL = 2 };
+int kp_latest_take(const char *command, char ***paths, int count, unsigned wish);
+
+/* --- latest_rescue.c --- */
+
+/* Recovers those of a folder's spools that the caller's own killed programs left. Returns how many are gone now. */
+unsigned kp_latest_rescue(const char *command, const char *folder, const char *const *names, size_t count);
 
 #endif

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,19 @@ struct rescue_work {
     const struct spool *s;
     struct outcome *o;
 };
+
+/* Says what is no error. */
+static void told(const struct kp_rescue *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void told(const struct kp_rescue *r, const char *format, ...)
+{
+    char line[9000];
+    va_list args;
+    if (r->wish.quiet) return;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    kp_cli_say(stdout, "%s", line);
+}
 
 /* ---- names in a folder ---- */
 
@@ -111,11 +125,9 @@ static void left_remove(const struct spool *s, const struct outcome *o)
 static bool is_free(const struct spool *s, const struct kp_file_head *head)
 {
     const enum kp_spool_state state = kp_spool_state(head, s->path);
-    if (state == KP_SPOOL_RUNNING)
-        kp_cli_say(stdout, "kprof: %s: process %u is still running, left alone", s->path, head->pid);
+    if (state == KP_SPOOL_RUNNING) told(s->r, "kprof: %s: process %u is still running, left alone", s->path, head->pid);
     if (state == KP_SPOOL_FOREIGN_HOST && !s->r->force)
-        kp_cli_say(stdout, "kprof: %s: written on %.64s, left alone; --force when that process is gone", s->path,
-                   head->host);
+        told(s->r, "kprof: %s: written on %.64s, left alone; --force when that process is gone", s->path, head->host);
     return state == KP_SPOOL_GONE || (state == KP_SPOOL_FOREIGN_HOST && s->r->force);
 }
 
@@ -163,10 +175,10 @@ static void traces_write(const struct spool *s, struct kp_reader *reader, struct
     }
     int rc = kp_spool_export_write(reader, s->path, &wish);
     if (rc < 0) return;
-    kp_spool_export_losses(reader);
+    if (!wish.quiet) kp_spool_export_losses(reader);
     const char *const none =
         has_exported(reader) ? "there is a trace of all it holds" : "holds no event, nothing to recover";
-    if (rc == 0) kp_cli_say(stdout, "kprof: %s: %s", s->path, none);
+    if (rc == 0) told(s->r, "kprof: %s: %s", s->path, none);
     const int synced = rc > 0 ? folder_sync(wish.dir) : 0;
     o->traces = (unsigned)rc;
     if (synced == 0) o->state = DONE;
@@ -233,7 +245,7 @@ static bool is_trusted(struct kp_rescue *r, const struct spool *s)
     else if (s->st.st_nlink > 1) why = "has another name, too (a hard link)";
     if (!why) return true;
     r->left++;
-    kp_cli_say(stdout, "kprof: %s: %s, left alone; name the file itself to recover it", s->path, why);
+    told(r, "kprof: %s: %s, left alone; name the file itself to recover it", s->path, why);
     return false;
 }
 
@@ -246,9 +258,9 @@ static void refusal_tell(struct kp_rescue *r, const struct spool *s, int error)
     if (s->listed && !there) return;
     if (s->listed && (error == ELOOP || (error == EACCES && others))) {
         r->left++;
-        kp_cli_say(stdout, "kprof: %s: %s", s->path,
-                   error == ELOOP ? "is a link, left alone; name the file itself to recover it"
-                                  : "belongs to another user, left alone");
+        told(r, "kprof: %s: %s", s->path,
+             error == ELOOP ? "is a link, left alone; name the file itself to recover it"
+                            : "belongs to another user, left alone");
         return;
     }
     r->bad++;
@@ -261,7 +273,7 @@ static bool is_ours_alone(struct kp_rescue *r, const struct spool *s)
     struct stat st;
     if (kp_spoolfile_lock(s->fd, who, sizeof who) != 0) {
         r->left++;
-        kp_cli_say(stdout, "kprof: %s: %s is recovering it, left alone", s->path, who);
+        told(r, "kprof: %s: %s is recovering it, left alone", s->path, who);
         return false;
     }
     return fstat(s->fd, &st) != 0 || st.st_nlink != 0; /* 0 links: another process recovered it */

@@ -19,7 +19,7 @@ struct kp_spool_export_options {
     const struct kp_places *places;      /* as in kp_export.h, or NULL */
     const struct kp_export_owner *owner; /* as in kp_export.h */
     struct kp_export_result *result;     /* of the current trace, for a reader in another process, or NULL */
-    bool quiet;                          /* no line about what was written */
+    bool quiet;                          /* only errors are said */
     bool skips_exported;                 /* leaves out windows of which the program itself wrote a trace */
 };
 struct kp_export_owner;

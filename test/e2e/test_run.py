@@ -225,7 +225,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
 def test_what_a_signal_ended_is_the_latest_run(program, tmp_path, signal_name):
-    """The spool is read as it is, and stays for kprof recover. The program ends by the signal, as alone."""
+    """The next command recovers it, and says so once. The program ends by the signal, as alone."""
     script = program(f"""
 import os, signal, torch
 signal.signal(signal.{signal_name}, signal.SIG_DFL)
@@ -235,10 +235,40 @@ os.kill(os.getpid(), signal.{signal_name})
 """)
     run = harness.run_kprof(script, tmp_path / "kprof", schedule=None)
     assert run.code == -getattr(signal, signal_name) and len(run.spools) == 1 and not run.traces, run.explain()
-    told = subprocess.run([str(harness.KPROF), "report"], cwd=tmp_path, env=harness.clean_environment(), capture_output=True, text=True)
-    assert told.returncode == 0 and "aten::linear" in told.stdout, told.stderr
-    assert f"latest run: kprof/{run.spools[0].name} (its program was ended before it wrote a trace: kprof recover kprof writes one)" in told.stderr
-    assert len(run.spools) == 1
+    spool = run.spools[0].name
+
+    def report(*argv):
+        done = subprocess.run([str(harness.KPROF), "report", *argv], cwd=tmp_path, env=harness.clean_environment(), capture_output=True, text=True)
+        assert done.returncode == 0 and "aten::linear" in done.stdout, done.stderr
+        return done
+
+    told = report("--json")
+    traces = list((tmp_path / "kprof").glob("*.pt.trace.json.gz"))
+    assert len(traces) == 1 and not list((tmp_path / "kprof").glob("*.kprof")) and json.loads(told.stdout)
+    assert f"kprof/{spool}: its program ended without a trace; recovered 1 trace" in told.stderr
+    assert f"latest run: kprof/{traces[0].name}" in told.stderr
+    assert "recovered" not in report("kprof").stderr + report("kprof/latest").stderr
+
+
+def test_a_running_programs_spool_is_read_and_stays(program, tmp_path):
+    script = program("""
+import signal, torch
+m = torch.nn.Linear(2, 2)
+for _ in range(4): m(torch.ones(1, 2))
+print("ready", flush=True)
+signal.pause()
+""")
+    env = {**harness.clean_environment(), "LD_PRELOAD": str(harness.LIBRARY), "KPROF_DIR": "kprof"}
+    with subprocess.Popen([harness.PYTHON, str(script)], cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as host:
+        try:
+            assert host.stdout.readline() == "ready\n"
+            for argv in ([], ["kprof"]):
+                told = subprocess.run([str(harness.KPROF), "report", *argv], cwd=tmp_path, env=harness.clean_environment(), capture_output=True,
+                                      text=True)
+                assert told.returncode == 0 and "aten::linear" in told.stdout and "recovered" not in told.stderr, told.stderr
+            assert [path.suffix for path in (tmp_path / "kprof").iterdir()] == [".kprof"]
+        finally:
+            host.kill()
 
 
 @pytest.mark.parametrize("name, value", [

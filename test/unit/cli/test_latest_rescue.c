@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_latest_rescue.c - which spools a command recovers unasked: the caller's own, of programs that were killed */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collector/base/kp_clock.h"
+#include "export/cli/cli.h"
+#include "export/cli/latest.h"
+#include "test/support/spool.h"
+#include "test/support/support.h"
+
+#define NAME "h_7.1790857026000000000.kprof"
+
+static char folder[300], spool[400];
+static pid_t gone; /* a process id that nobody has */
+
+static int folder_make(void **state)
+{
+    static int number;
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/%d", kp_test_tmpdir(), number++);
+    snprintf(spool, sizeof spool, "%s/%s", folder, NAME);
+    gone = fork();
+    if (gone == 0) _exit(0);
+    waitpid(gone, NULL, 0);
+    return mkdir(folder, 0755);
+}
+
+static void spool_put(bool closed, const char *host)
+{
+    struct test_spool s;
+    test_spool_training(&s);
+    struct kp_file_head *const head = test_spool_head(&s);
+    head->pid = (uint32_t)gone;
+    head->closed = closed;
+    head->start_real_ns = kp_clock_ns(CLOCK_REALTIME);
+    if (host) snprintf(head->host, sizeof head->host, "%s", host);
+    else gethostname(head->host, sizeof head->host - 1);
+    test_spool_save(&s, spool, 0);
+    test_spool_free(&s);
+    assert_int_equal(chmod(spool, 0600), 0);
+}
+
+static int files_now(const char *end)
+{
+    DIR *const names = opendir(folder);
+    const struct dirent *entry;
+    int n = 0;
+    while ((entry = readdir(names)) != NULL) n += strstr(entry->d_name, end) != NULL;
+    closedir(names);
+    return n;
+}
+
+static unsigned rescued(void) { return kp_latest_rescue("report", folder, (const char *const[]){NAME}, 1); }
+
+static void is_left(void)
+{
+    assert_int_equal(rescued(), 0);
+    assert_int_equal(files_now(".pt.trace.json"), 0);
+    assert_int_equal(files_now(".kprof"), 1);
+}
+
+static void what_a_killed_program_left_becomes_a_trace(void **state)
+{
+    (void)state;
+    spool_put(false, NULL);
+    assert_int_equal(rescued(), 1);
+    assert_int_equal(files_now(".pt.trace.json"), 1);
+    assert_int_equal(files_now(".kprof"), 0);
+    assert_int_equal(rescued(), 0);
+}
+
+static void a_program_that_ended_by_itself_meant_to_leave_its_spool(void **state)
+{
+    (void)state;
+    spool_put(true, NULL);
+    is_left();
+}
+
+static void a_spool_of_another_machine_is_left(void **state)
+{
+    (void)state;
+    spool_put(false, "elsewhere");
+    is_left();
+}
+
+/* As of a job in a container, whose process id is nobody's here. */
+static void a_spool_that_any_process_has_mapped_is_left(void **state)
+{
+    (void)state;
+    spool_put(false, NULL);
+    const int fd = open(spool, O_RDWR | O_CLOEXEC);
+    void *const map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    assert_ptr_not_equal(map, MAP_FAILED);
+    is_left();
+    munmap(map, 4096);
+    assert_int_equal(rescued(), 1);
+}
+
+static void a_spool_that_others_may_write_or_that_has_two_names_is_left(void **state)
+{
+    char second[500];
+    (void)state;
+    spool_put(false, NULL);
+    assert_int_equal(chmod(spool, 0620), 0);
+    is_left();
+    assert_int_equal(chmod(spool, 0600), 0);
+    snprintf(second, sizeof second, "%s/other", folder);
+    assert_int_equal(link(spool, second), 0);
+    is_left();
+    assert_int_equal(unlink(second), 0);
+    assert_int_equal(rescued(), 1);
+}
+
+static void a_spool_of_another_user_is_left_also_by_root(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) skip();
+    spool_put(false, NULL);
+    assert_int_equal(chown(spool, 52001, 52001), 0);
+    is_left();
+}
+
+static void a_link_and_a_file_that_is_no_spool_are_left(void **state)
+{
+    char target[500];
+    (void)state;
+    spool_put(false, NULL);
+    snprintf(target, sizeof target, "%s/moved", folder);
+    assert_int_equal(rename(spool, target), 0);
+    assert_int_equal(symlink(target, spool), 0);
+    is_left();
+    assert_int_equal(unlink(spool), 0);
+    FILE *const file = fopen(spool, "w");
+    assert_non_null(file);
+    fclose(file);
+    is_left();
+}
+
+static void one_who_is_recovering_it_goes_on_alone(void **state)
+{
+    (void)state;
+    spool_put(false, NULL);
+    const int fd = open(spool, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    is_left();
+    close(fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(what_a_killed_program_left_becomes_a_trace, folder_make),
+        cmocka_unit_test_setup(a_program_that_ended_by_itself_meant_to_leave_its_spool, folder_make),
+        cmocka_unit_test_setup(a_spool_of_another_machine_is_left, folder_make),
+        cmocka_unit_test_setup(a_spool_that_any_process_has_mapped_is_left, folder_make),
+        cmocka_unit_test_setup(a_spool_that_others_may_write_or_that_has_two_names_is_left, folder_make),
+        cmocka_unit_test_setup(a_spool_of_another_user_is_left_also_by_root, folder_make),
+        cmocka_unit_test_setup(a_link_and_a_file_that_is_no_spool_are_left, folder_make),
+        cmocka_unit_test_setup(one_who_is_recovering_it_goes_on_alone, folder_make),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
