@@ -9,7 +9,8 @@
  * On fail:   the note is missing, and the report says less
  *
  * A pool of threads cannot be asked for its size without calling into the program's libraries. So the time that each
- * thread has run tells: of 16 threads that share each op, all have run about as long.
+ * thread has run tells: of 16 threads that share each op, all have run about as long. A pool that is not used has run
+ * for some 0.1 ms a thread, one of a run of a few steps for some milliseconds.
  */
 #include "preload/run/procfacts.h"
 
@@ -21,7 +22,9 @@
 #include "collector/record/kp_record.h"
 #include "collector/base/kp_poison.h"
 
-enum { TEXT_BYTES = 3072, TASKS_MOST = 128, TICKS_LEAST = 5, FIELD_STATE = 3, FIELD_UTIME = 14 };
+enum { TEXT_BYTES = 3072, TASKS_MOST = 128, FIELD_STATE = 3, FIELD_UTIME = 14 };
+#define MS UINT64_C(1000000)
+#define IMPORTS_NS (5000 * MS) /* the longest thread may have spent that long on imports, which run on one thread */
 
 static ssize_t file_read(const char *path, char *text, size_t bytes)
 {
@@ -76,35 +79,52 @@ uint64_t kp_procfacts_task_ticks(const char *stat)
     return number_read(at) + number_read(field_skip(at));
 }
 
-unsigned kp_procfacts_busy(const uint64_t *ticks, size_t count)
+uint64_t kp_procfacts_task_ns(const char *stat, const char *schedstat)
 {
-    uint64_t longest = 0;
+    const uint64_t ns = number_read(schedstat), ticks = kp_procfacts_task_ticks(stat);
+    if (strstr(stat, "(kprof-")) return 0;
+    return ns ? ns : ticks * 10 * MS; /* a kernel without schedstat has ticks of 10 ms */
+}
+
+unsigned kp_procfacts_busy(const uint64_t *ns, size_t count)
+{
+    uint64_t longest = 0, least;
     unsigned busy = 0;
     for (size_t i = 0; i < count; i++)
-        if (ticks[i] > longest) longest = ticks[i];
-    for (size_t i = 0; i < count; i++) busy += ticks[i] >= TICKS_LEAST && ticks[i] * 100 >= longest;
+        if (ns[i] > longest) longest = ns[i];
+    least = longest > IMPORTS_NS ? (longest - IMPORTS_NS) / 100 : 0;
+    if (least < MS) least = MS;
+    for (size_t i = 0; i < count; i++) busy += ns[i] >= least;
     return busy;
 }
 
 struct tasks {
-    uint64_t ticks[TASKS_MOST];
+    uint64_t ns[TASKS_MOST];
     size_t count;
 };
+
+static bool task_read(const char *task, const char *file, char *text, size_t bytes)
+{
+    char path[64];
+    text[0] = '\0';
+    return kp_fmt(path, sizeof path, "/proc/self/task/%s/%s", task, file) < sizeof path &&
+           file_read(path, text, bytes) > 0;
+}
 
 static void task_visit(void *context, const char *name)
 {
     struct tasks *tasks = context;
-    char path[64], text[512];
-    if (tasks->count == TASKS_MOST) return;
-    if (kp_fmt(path, sizeof path, "/proc/self/task/%s/stat", name) >= sizeof path) return;
-    if (file_read(path, text, sizeof text) > 0) tasks->ticks[tasks->count++] = kp_procfacts_task_ticks(text);
+    char stat[512], schedstat[128];
+    if (tasks->count == TASKS_MOST || !task_read(name, "stat", stat, sizeof stat)) return;
+    (void)task_read(name, "schedstat", schedstat, sizeof schedstat);
+    tasks->ns[tasks->count++] = kp_procfacts_task_ns(stat, schedstat);
 }
 
 void kp_procfacts_note_end(void)
 {
     struct tasks tasks = {.count = 0};
     if (kp_io_each_name("/proc/self/task", task_visit, &tasks) == 0)
-        number_note("busy_threads", kp_procfacts_busy(tasks.ticks, tasks.count));
+        number_note("busy_threads", kp_procfacts_busy(tasks.ns, tasks.count));
 }
 
 /* ---- the script ---- */

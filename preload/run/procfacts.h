@@ -13,8 +13,10 @@ void kp_procfacts_note_end(void);   /* busy threads, before a trace is written *
 unsigned kp_procfacts_cores(const char *status);
 /* Processor time in clock ticks, of the text of a task's stat; 0 of one of our helper threads. */
 uint64_t kp_procfacts_task_ticks(const char *stat);
-/* How many of these times are a hundredth of the longest or more. */
-unsigned kp_procfacts_busy(const uint64_t *ticks, size_t count);
+/* Processor time in ns, of the texts of a task's stat and schedstat (or ""); 0 of our helper threads. */
+uint64_t kp_procfacts_task_ns(const char *stat, const char *schedstat);
+/* How many of these times are a millisecond, and a hundredth of what the longest has beyond imports. */
+unsigned kp_procfacts_busy(const uint64_t *ns, size_t count);
 /* Writes the name of the script that Python runs, of the text of /proc/self/cmdline; "": none. */
 void kp_procfacts_script(const char *line, size_t bytes, char *out, size_t room);
 
