@@ -261,23 +261,11 @@ static bool is_latest_name(const char *path, char *folder, size_t room)
     return true;
 }
 
-/* The newest file of a folder that is only looked at, in ns, or 0. */
-static int64_t newest_time(const char *path)
-{
-    struct folder folder = {.path = path};
-    const struct found *newest = folder_list(&folder) == 0 ? newest_of(&folder, true, 0) : NULL;
-    const int64_t since_ns = newest ? newest->since_ns : 0;
-    folder_forget(&folder);
-    return since_ns;
-}
-
-/* The folder without arguments: KPROF_DIR or ./kprof, or the run's own folder below (kprof run --own-dir). */
+/* The folder without arguments. */
 static const char *folder_usual(void)
 {
-    static char below[4400];
-    const char *const set = getenv("KPROF_DIR"), *const dir = set && *set ? set : "kprof";
-    snprintf(below, sizeof below, "%s/latest", dir);
-    return newest_time(below) > newest_time(dir) ? below : dir;
+    const char *const set = getenv("KPROF_DIR");
+    return set && *set ? set : "kprof";
 }
 
 int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)

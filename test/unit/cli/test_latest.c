@@ -103,6 +103,23 @@ static void what_the_user_names_stays_unless_one_trace_is_wanted_of_a_folder(voi
     assert_string_equal(name_of(paths[0]), "h_8." NEAR ".pt.trace.json.gz");
 }
 
+static void the_name_latest_is_the_latest_run_of_its_folder(void **state)
+{
+    char name[300], *named[] = {name}, **paths = named;
+    (void)state;
+    snprintf(name, sizeof name, "%s/latest", folder);
+    put("h_9." OLD ".pt.trace.json.gz");
+    put("h_7." LATE ".pt.trace.json.gz");
+    put("h_7." NEW ".pt.trace.json");
+    assert_int_equal(setenv("KPROF_DIR", "/nowhere/at/all", 1), 0);
+    assert_int_equal(kp_latest_take("report", &paths, 1, 0), 2);
+    assert_string_equal(name_of(paths[0]), "h_7." NEW ".pt.trace.json");
+    put("latest"); /* a file of the user's */
+    paths = named;
+    assert_int_equal(kp_latest_take("report", &paths, 1, 0), 1);
+    assert_ptr_equal(paths, named);
+}
+
 static void without_a_run_nothing_is_taken(void **state)
 {
     char **paths = NULL;
@@ -121,6 +138,7 @@ int main(void)
         cmocka_unit_test_setup(a_name_that_only_looks_like_a_rank_is_none, setup),
         cmocka_unit_test_setup(a_spool_without_a_trace_is_a_run_and_one_with_a_trace_is_not, setup),
         cmocka_unit_test_setup(what_the_user_names_stays_unless_one_trace_is_wanted_of_a_folder, setup),
+        cmocka_unit_test_setup(the_name_latest_is_the_latest_run_of_its_folder, setup),
         cmocka_unit_test_setup(without_a_run_nothing_is_taken, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
