@@ -183,7 +183,8 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
     char why[512];
     int rc = kp_trace_source_read(source, &trace, why, sizeof why);
     if (rc) {
-        kp_cli_say(stderr, "kprof: %s", why);
+        const bool is_readable = trace && trace->count;
+        kp_cli_say(stderr, "kprof: %s%s", why, is_readable && !r->partial ? "; --partial reports those" : "");
         if (!trace || !r->partial) {
             kp_kineto_close(trace);
             return KP_EXIT_BAD_INPUT;

@@ -333,15 +333,16 @@ static bool lacks_warmup(void)
     return schedule->set && !kp_phases_are_set() && !schedule->warmup && total.traces && total.steps;
 }
 
-/* Writes the command that shows the result: kprof report FOLDER, or kprof export SPOOL. */
+/* Writes the command that shows the result: kprof report or memory FOLDER, or kprof export SPOOL. */
 static void next_command(char *out, size_t bytes)
 {
     const char *const folder = kp_path_display(kp_run_out_dir());
-    const bool is_default = strcmp(folder, "kprof") == 0;
+    const bool is_default = strcmp(folder, "kprof") == 0, is_heap = total.allocations && !total.events;
     out[0] = 0;
     if (!total.traces) kp_fmt(out, bytes, "; next: kprof export %s", kp_path_display(kp_record_path()));
     else if (config->exports & KP_EXPORTS_TRACE)
-        kp_fmt(out, bytes, "; next: kprof report%s%s", is_default ? "" : " ", is_default ? "" : folder);
+        kp_fmt(out, bytes, "; next: kprof %s%s%s", is_heap ? "memory" : "report", is_default ? "" : " ",
+               is_default ? "" : folder);
 }
 
 static void say_totals(const char *head, const char *path)
