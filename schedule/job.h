@@ -3,8 +3,8 @@
  * job.h - how the ranks of a job begin a window with the same step: the words, and both sides as pure machines
  *
  *     file             writer        has
- *     .job             kprof ctl     what it asks for (kp_job_call)
- *     .HOST_PID.rank   each rank     its answer (kp_job_answer)
+ *     .kprof.job       kprof ctl     what it asks for (kp_job_call)
+ *     .HOST_rRANK.rank each rank     its answer (kp_job_answer)
  *
  *     kprof ctl   ASK -> TARGET -> COMMIT        TARGET, a rank is late -> ASK, the next round
  *     rank        READY -> ARMED -> KEPT         READY -> LATE; ARMED -> DROPPED

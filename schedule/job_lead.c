@@ -25,11 +25,6 @@ void kp_job_lead_stop(struct kp_job_lead *lead, uint64_t id, uint64_t now_ms)
     lead->call = (struct kp_job_call){.id = id, .round = 1, .beat = 1, .state = KP_JOB_STOP};
 }
 
-static bool is_of_round(const struct kp_job_lead *lead, const struct kp_job_answer *a)
-{
-    return a->id == lead->call.id && a->round == lead->call.round;
-}
-
 /* What all who are in shall say next. */
 static enum kp_job_state state_wanted(const struct kp_job_lead *lead)
 {
@@ -49,11 +44,25 @@ static enum kp_job_progress fail(struct kp_job_lead *lead, enum kp_job_failure f
     return KP_JOB_FAILED;
 }
 
-/* Time without a word counts from the begin of the round at the earliest: ranks that were not asked say nothing. */
+static bool is_of_round(const struct kp_job_lead *lead, const struct kp_job_answer *a)
+{
+    return a->id == lead->call.id && a->round == lead->call.round;
+}
+
+static bool says(const struct kp_job_lead *lead, const struct kp_job_member *m)
+{
+    return is_of_round(lead, &m->answer) && m->answer.state == state_wanted(lead);
+}
+
+/*
+ * Time without a word counts from the begin of the round at the earliest: ranks that were not asked say nothing. One
+ * that speaks and never says what is wanted cannot read the call.
+ */
 static bool is_lost(const struct kp_job_lead *lead, const struct kp_job_member *m, uint64_t now_ms)
 {
     const uint64_t since = m->heard_ms > lead->round_ms ? m->heard_ms : lead->round_ms;
-    return m->is_gone || now_ms - since >= KP_JOB_SILENT_MS;
+    const bool is_deaf = now_ms - lead->round_ms >= KP_JOB_ABANDON_MS && !says(lead, m);
+    return m->is_gone || is_deaf || now_ms - since >= KP_JOB_SILENT_MS;
 }
 
 /* Before the target is set all ranks are in. Later none comes in any more. */
@@ -73,7 +82,7 @@ static bool do_all_say(const struct kp_job_lead *lead, const struct kp_job_membe
     uint32_t said = 0;
     for (const struct kp_job_member *m = members; m < members + count; m++) {
         if (!m->is_in) continue;
-        if (!is_of_round(lead, &m->answer) || m->answer.state != state_wanted(lead)) return false;
+        if (!says(lead, m)) return false;
         said++;
     }
     return said > 0;

@@ -14,6 +14,7 @@
 #include <yajl/yajl_tree.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/jobstart.h"
 #include "schedule/ctl_proto.h"
 
 enum { ANSWER_MS = 10000 };
@@ -25,7 +26,8 @@ static const struct kp_opt flags[] = {
     {0}};
 
 struct ctl {
-    char request[KP_CTL_LINE_MAX + 2];
+    char request[KP_CTL_LINE_MAX + 2], words[KP_CTL_LINE_MAX + 2];
+    struct kp_ctl_request parsed; /* points into words */
     bool is_json;
     unsigned asked, failed;
 };
@@ -212,15 +214,14 @@ static void word_add(char *line, size_t bytes, const char *before, const char *w
 /* Joins the words, checks them as the process does, and ends the line. */
 static int request_make(struct ctl *c, int count, char **words, const char *steps, const char *at)
 {
-    char copy[KP_CTL_LINE_MAX + 2], why[128];
-    struct kp_ctl_request parsed;
+    char why[128];
     for (int i = 0; i < count; i++) word_add(c->request, sizeof c->request, i ? " " : "", words[i]);
     if (steps) word_add(c->request, sizeof c->request, " steps=", steps);
     if (at) word_add(c->request, sizeof c->request, " at=", at);
     const size_t length = strlen(c->request);
     if (length >= KP_CTL_LINE_MAX) return kp_cli_misuse("ctl", "the request is longer than %d bytes", KP_CTL_LINE_MAX);
-    memcpy(copy, c->request, length + 1);
-    if (kp_ctl_parse(copy, &parsed, why, sizeof why) != 0) return kp_cli_misuse("ctl", "%s", why);
+    memcpy(c->words, c->request, length + 1);
+    if (kp_ctl_parse(c->words, &c->parsed, why, sizeof why) != 0) return kp_cli_misuse("ctl", "%s", why);
     memcpy(c->request + length, "\n", 2);
     return KP_EXIT_DONE;
 }
@@ -246,6 +247,8 @@ int kp_cmd_ctl(int argc, char **argv)
     if (count < 2) return kp_cli_misuse("ctl", "needs a folder or a process, and a request");
     const int rc = request_make(&c, count - 1, argv + 1, steps, at);
     if (rc != KP_EXIT_DONE) return rc;
+    const bool is_for_all = c.parsed.verb == KP_CTL_START || c.parsed.verb == KP_CTL_STOP;
+    if (is_for_all && kp_jobstart_has_ranks(argv[0])) return kp_jobstart_run(argv[0], &c.parsed, c.is_json);
     if (stat(argv[0], &st) != 0 && kp_opt_number(argv[0], 1, &pid)) pid_ask(&c, pid);
     else folder_ask(&c, argv[0]);
     return c.failed ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;

@@ -33,6 +33,7 @@ SRC_cli := \
     export/cli/heappprof.c \
     export/cli/heapview.c \
     export/cli/input.c \
+    export/cli/jobstart.c \
     export/cli/kprof.c \
     export/cli/latest.c \
     export/cli/latest_rescue.c \

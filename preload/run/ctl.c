@@ -31,7 +31,7 @@
 #include "schedule/ctl_proto.h"
 #include "collector/base/kp_poison.h"
 
-enum { CLIENTS = 8, CLIENT_MS = 5000, LOOK_MS = 1000, BUSY_NS = 100000000, ANSWER_BYTES = 1024 };
+enum { CLIENTS = 8, CLIENT_MS = 5000, BUSY_NS = 100000000, ANSWER_BYTES = 1024 };
 
 struct ctl_client {
     struct kp_io_socket socket; /* fd -1: free */
@@ -169,15 +169,20 @@ static bool are_sockets_ours(void)
 static void *control_thread(void *unused)
 {
     struct pollfd polls[2 + CLIENTS];
+    uint32_t look_ms = kp_ctl_job_look();
     (void)unused;
     while (kp_run_is_active() && !kp_helpers_pause_wanted() && !kp_io_helpers_alone()) {
         const uint32_t count = polls_fill(polls);
-        if (kp_io_poll(polls, count, LOOK_MS) < 0) kp_helpers_sleep(BUSY_NS);
+        if (kp_io_poll(polls, count, look_ms) < 0) kp_helpers_sleep(BUSY_NS);
         if (!kp_run_is_active() || kp_helpers_pause_wanted()) break;
-        if (!are_sockets_ours()) return NULL;
+        if (!are_sockets_ours()) {
+            kp_ctl_job_end();
+            return NULL;
+        }
         if (polls[0].revents) bell_hear();
         if (polls[1].revents) client_accept(free_find());
         for (uint32_t i = 2; i < count; i++) client_serve(&clients[i - 2], polls[i].revents);
+        look_ms = kp_ctl_job_look();
     }
     return NULL;
 }
@@ -219,7 +224,7 @@ void kp_ctl_begin(void)
     if (rc < 0)
         kp_log(0, "no control socket: %s (%s%s)", path, kp_log_error_text(rc),
                rc == -ENAMETOOLONG ? ", the path of a socket has at most 107 bytes" : "");
-    if (rc < 0 && !signal_number) return;
+    if (rc < 0 && !signal_number && !kp_ctl_job_is_wanted()) return;
     rc = kp_io_socket_pair(bell);
     if (rc == 0) rc = kp_helpers_start(control_thread, "kprof-control", KP_IO_NICE, bell_ring);
     if (rc < 0) {
@@ -232,6 +237,7 @@ void kp_ctl_begin(void)
 
 void kp_ctl_end(void)
 {
+    kp_ctl_job_end();
     if (listener.fd >= 0) (void)kp_io_unlink(path);
     bell_ring();
 }
@@ -240,6 +246,7 @@ void kp_ctl_forget(void)
 {
     if (!kp_ctl_is_wanted()) return;
     kp_ctl_signal_forget();
+    kp_ctl_job_forget();
     for (int i = 0; clients && i < CLIENTS; i++) client_drop(&clients[i]);
     kp_io_socket_close(&listener);
     kp_io_socket_close(&bell[0]);

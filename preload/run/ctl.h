@@ -9,8 +9,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct kp_config;
+struct kp_rank;
 
 /* --- ctl.c: the thread, the socket, its clients --- */
 void kp_ctl_setup(const struct kp_config *config); /* once, by the constructor */
@@ -19,6 +21,14 @@ bool kp_ctl_is_wanted(void);
 void kp_ctl_begin(void);
 void kp_ctl_end(void);    /* exit: removes the socket's name. The thread ends by itself */
 void kp_ctl_forget(void); /* in a child: it keeps neither the socket nor the signal */
+
+/* --- ctl_job.c: a start of all ranks --- */
+void kp_ctl_job_setup(const struct kp_config *config, const struct kp_rank *place); /* once, by the constructor */
+bool kp_ctl_job_is_wanted(void);
+/* Looks at what kprof ctl asks of all ranks, and does it. Returns how many ms later it wants to look again. */
+uint32_t kp_ctl_job_look(void);
+void kp_ctl_job_end(void);    /* exit, or control ends: this rank takes no part any more */
+void kp_ctl_job_forget(void); /* in a child */
 
 /* --- ctl_answer.c --- */
 /*

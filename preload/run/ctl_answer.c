@@ -40,7 +40,9 @@ static bool turn_take(void)
 static int start(const struct kp_ctl_request *r, uint64_t *begins)
 {
     if (!r->steps && !r->is_at_step && !r->is_at_next) return kprof_start();
-    return kp_window_ask(!r->is_at_step, r->at, r->steps, begins);
+    const struct kp_window_wish wish = {
+        .when = r->is_at_step ? KP_WISH_AT : KP_WISH_NEXT, .at = r->at, .steps = r->steps};
+    return kp_window_ask(&wish, begins);
 }
 
 static int phase_set(const char *name) { return kp_phases_find(name) == KP_PHASE_OTHER ? -ENOENT : kprof_phase(name); }

@@ -109,14 +109,14 @@ static void close_one(const struct kp_window *window)
         .last_step = window->first_step + (window->steps ? window->steps - 1 : 0),
         .lost = window->lost,
     };
-    if (window->is_tail) rec.head.flags |= KP_CYCLE_EXPORTED;
+    if (window->is_void) rec.head.flags |= KP_CYCLE_EXPORTED;
     kp_record_clock();
     if (kp_record_meta(&rec, sizeof rec) != 0) KP_LOG_ONCE(0, "the end of a window could not be written to the spool");
     total.steps += window->steps;
     total.cut |= window->cut;
     if (!(config->exports & KP_EXPORTS_NONE) && !kp_run_is_worker() && export_count < EXPORTS_MAX) {
         to_export[(export_head + export_count++) % EXPORTS_MAX] = rec;
-    } else if (!window->is_tail) {
+    } else if (!window->is_void) {
         total.kept++;
         total.events += kp_record_events(window->number);
         total.lost += rec.lost;
@@ -330,7 +330,7 @@ static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 /* The first recorded step then carries what recording takes to begin, as torch.profiler warns. */
 static bool lacks_warmup(void)
 {
-    return schedule->set && !kp_phases_are_set() && !schedule->warmup && total.traces && total.steps;
+    return schedule->active && !kp_phases_are_set() && !schedule->warmup && total.traces && total.steps;
 }
 
 /* Writes the command that shows the result: kprof report or memory FOLDER, or kprof export SPOOL. */

@@ -64,11 +64,12 @@ static bool ever_recorded;
 /* What kp_window_ask asked for. */
 static struct {
     bool is_waiting, is_warming; /* for its step; in the step before it */
-    uint64_t at, steps;
+    uint64_t at, steps, id;
     uint32_t phase;  /* in which its steps count */
     uint32_t number; /* of the window that it opened and that ends at step `until`; 0: none */
     uint64_t until;
 } asked;
+static uint64_t undecided; /* id of the wish whose window is not closed before kp_window_decide; 0: none */
 /* State at the last kp_window_begin_run of a caller that may wait: the gate, and attached_count. */
 static _Atomic uint64_t done_gate;
 static _Atomic uint32_t done_attached, attached_count;
@@ -140,6 +141,7 @@ void kp_window_forget(const struct kp_schedule *wanted, const struct kp_source *
     open_step = NULL;
     waiting_head = waiting_count = 0;
     memset(&asked, 0, sizeof asked);
+    undecided = 0;
     is_step_unseen = false;
 }
 
@@ -308,6 +310,7 @@ static bool asked_turn(uint64_t now)
     asked.is_waiting = !is_now;
     asked.is_warming = !is_now;
     enter(is_now ? KP_ACTION_RECORD : KP_ACTION_WARMUP, now);
+    current.wish = current.number ? asked.id : 0;
     asked.number = is_now && asked.steps ? current.number : 0;
     asked.until = step_number + asked.steps;
     return true;
@@ -354,7 +357,7 @@ void kp_window_step(struct kp_thread *thread, uint64_t now)
  */
 static void tail_cut(void)
 {
-    current.is_tail = !current.steps;
+    current.is_void = !current.steps;
     if (open_step) open_step->start = 0;
     open_step = NULL;
 }
@@ -456,25 +459,19 @@ void kp_window_begin_run(bool may_wait)
 
 int kp_window_start(void)
 {
-    struct held held;
-    int err = 0;
-    lock_take(&held);
-    if (ended) {
-        err = -ESHUTDOWN;
-    } else if (kp_run_is_left_out()) {
-        err = -EACCES;
-    } else if (current.begin) {
-        err = -EALREADY;
-    } else {
-        started = true;
-        is_cycle_left = false;
-        enter(KP_ACTION_RECORD, kp_ticks());
-        if (!current.begin) err = -EIO;
+    uint64_t begins;
+    return kp_window_ask(&(struct kp_window_wish){.when = KP_WISH_NOW}, &begins);
+}
+
+static bool wish_take_back(uint64_t now)
+{
+    if (!asked.is_waiting) return false;
+    if (asked.is_warming && !current.begin) {
+        close_window(now, false);
+        rest();
     }
-    const uint64_t begin = current.begin;
-    lock_give(&held);
-    if (!err) kp_window_sources_settle(begin, SETTLE_MS);
-    return err;
+    asked.is_waiting = asked.is_warming = false;
+    return true;
 }
 
 int kp_window_stop(void)
@@ -488,37 +485,97 @@ int kp_window_stop(void)
         cycle_leave();
         err = 0;
     }
-    if (!ended && asked.is_waiting) {
-        if (asked.is_warming && !current.begin) {
-            close_window(now, false);
-            rest();
-        }
-        asked.is_waiting = asked.is_warming = false;
-        err = 0;
-    }
+    if (!ended && wish_take_back(now)) err = 0;
     lock_give(&held);
     return err;
 }
 
-int kp_window_ask(bool is_next, uint64_t at, uint64_t steps, uint64_t *begins)
+/* Whether the schedule records that step by itself. */
+static bool is_scheduled(uint64_t step) { return schedule.set && is_recording(kp_schedule_action(&schedule, step)); }
+
+static int wish_check(const struct kp_window_wish *wish, uint64_t begins)
+{
+    const bool is_now = wish->when == KP_WISH_NOW;
+    if (ended) return -ESHUTDOWN;
+    if (kp_run_is_left_out()) return -EACCES;
+    if (current.begin) return -EALREADY;
+    if (asked.is_waiting && (!is_now || wish->id)) return -EBUSY;
+    if (wish->phase && strcmp(wish->phase, kp_phases_name(phase)) != 0) return -EAGAIN;
+    if (!is_now && begins <= step_number) return -ERANGE;
+    return wish->id && !is_now && is_scheduled(begins) ? -EALREADY : 0;
+}
+
+static int wish_begin_now(const struct kp_window_wish *wish)
+{
+    started = true;
+    is_cycle_left = false;
+    enter(KP_ACTION_RECORD, kp_ticks());
+    current.wish = wish->id;
+    return current.begin ? 0 : -EIO;
+}
+
+static void wish_keep(const struct kp_window_wish *wish, uint64_t begins)
+{
+    asked.is_waiting = true;
+    asked.phase = phase;
+    asked.at = begins;
+    asked.steps = wish->steps;
+    asked.id = wish->id;
+}
+
+int kp_window_ask(const struct kp_window_wish *wish, uint64_t *begins)
+{
+    const bool is_now = wish->when == KP_WISH_NOW;
+    struct held held;
+    lock_take(&held);
+    *begins = wish->when == KP_WISH_AT ? wish->at : step_number + !is_now;
+    int err = wish_check(wish, *begins);
+    if (!err && is_now) err = wish_begin_now(wish);
+    else if (!err) wish_keep(wish, *begins);
+    if (!err && wish->id) undecided = wish->id;
+    const uint64_t begin = err || !is_now ? 0 : current.begin;
+    lock_give(&held);
+    kp_window_sources_settle(begin, SETTLE_MS);
+    return err;
+}
+
+/* Drops the window of a wish, wherever it is by now. */
+static void wish_drop(uint64_t id)
+{
+    const uint64_t now = kp_ticks();
+    if (asked.id == id) (void)wish_take_back(now);
+    if (current.begin && current.wish == id) {
+        const uint64_t end = end_step(now);
+        current.is_void = true;
+        current.steps = 0;
+        asked.number = 0;
+        close_window(end, false);
+        cycle_leave();
+    }
+    for (uint32_t i = 0; i < waiting_count; i++) {
+        struct kp_window *const w = &waiting[(waiting_head + i) % WAITING_MAX];
+        if (w->wish != id) continue;
+        w->is_void = true;
+        w->steps = 0;
+    }
+}
+
+void kp_window_decide(uint64_t id, bool is_kept)
 {
     struct held held;
-    int err = 0;
     lock_take(&held);
-    *begins = is_next ? step_number + 1 : at;
-    if (ended) err = -ESHUTDOWN;
-    else if (kp_run_is_left_out()) err = -EACCES;
-    else if (current.begin) err = -EALREADY;
-    else if (asked.is_waiting) err = -EBUSY;
-    else if (*begins <= step_number) err = -ERANGE;
-    if (!err) {
-        asked.is_waiting = true;
-        asked.phase = phase;
-        asked.at = *begins;
-        asked.steps = steps;
-    }
+    if (undecided == id) undecided = 0;
+    if (!is_kept && !ended) wish_drop(id);
     lock_give(&held);
-    return err;
+    kp_ticker_wake();
+}
+
+/* Whether the window that waits longest may be closed. */
+static bool has_ready(bool at_exit)
+{
+    if (!waiting_count) return false;
+    const uint64_t wish = waiting[waiting_head].wish;
+    return at_exit || !wish || wish != undecided;
 }
 
 int kp_window_toggle(uint32_t activities, bool on)
@@ -584,12 +641,12 @@ bool kp_window_take_drained(struct kp_window *out, bool at_exit)
 {
     struct held held;
     lock_take(&held);
-    bool have = waiting_count > 0;
+    bool have = has_ready(at_exit);
     uint64_t end = have ? waiting[waiting_head].end : 0;
     lock_give(&held);
     if (!have || (!at_exit && !kp_window_sources_are_drained(end))) return false;
     lock_take(&held); /* one thread takes windows, so this is still the oldest */
-    have = waiting_count > 0;
+    have = has_ready(at_exit);
     if (have) {
         *out = waiting[waiting_head];
         waiting_head = (waiting_head + 1) % WAITING_MAX;

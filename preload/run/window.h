@@ -18,8 +18,10 @@ struct kp_window {
     uint64_t warm_begin, begin, end; /* ticks; begin is 0 during warm-up */
     uint64_t first_step, steps;
     uint64_t lost; /* records lost in it; while it is open, kp_loss_total() at its begin */
-    bool is_tail;  /* its phase ended within its first step, and other steps came before: it makes no trace */
-    bool cut;      /* closed by exit, not by its schedule or kprof_stop */
+    uint64_t wish; /* the id of the wish that opened it, or 0 */
+    /* It makes no trace: its phase ended within its first step, and other steps came before, or it was dropped. */
+    bool is_void;
+    bool cut; /* closed by exit, not by its schedule or kprof_stop */
 };
 
 /* --- window.c --- */
@@ -44,12 +46,20 @@ void kp_window_phase_end(struct kp_thread *thread, uint32_t depth);
 int kp_window_start(void);
 /* kprof_stop(): ends the window; the schedule goes on, but skips its remaining active steps. 0 or -EALREADY. */
 int kp_window_stop(void);
+struct kp_window_wish {
+    enum { KP_WISH_NEXT, KP_WISH_AT, KP_WISH_NOW } when; /* with the next step, with step `at`, at once */
+    uint64_t at, steps;                                  /* steps 0: until kp_window_stop */
+    const char *phase;                                   /* in which the steps count; NULL: the present one */
+    uint64_t id;                                         /* not 0: its window is closed only after kp_window_decide */
+};
 /*
- * Asks for a window of `steps` steps (0: until kp_window_stop) that begins with step `at`, or with the next one. The
- * step before it warms up, if it begins after this call. kp_window_stop takes the wish back. *begins: its first step.
- * 0, -EALREADY (one is open), -EBUSY (one is asked for already), -ERANGE (the step has begun), -EACCES, -ESHUTDOWN.
+ * Asks for a window. The step before it warms up, if it begins after this call. kp_window_stop takes the wish back.
+ * *begins: its first step. 0, -EALREADY (one is open, or KPROF_SCHEDULE has one with that step), -EBUSY (one is asked
+ * for already), -ERANGE (the step has begun), -EAGAIN (another phase), -EIO (no spool), -EACCES, -ESHUTDOWN.
  */
-int kp_window_ask(bool is_next, uint64_t at, uint64_t steps, uint64_t *begins);
+int kp_window_ask(const struct kp_window_wish *wish, uint64_t *begins);
+/* Whether the window of a wish makes a trace. False also takes back a wish whose window has not begun. */
+void kp_window_decide(uint64_t id, bool is_kept);
 /* kprof_toggle(): 0, -EINVAL (not of KPROF_ACTIVITIES), -ESHUTDOWN. */
 int kp_window_toggle(uint32_t activities, bool on);
 struct kp_window_state {

@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of several ranks: which of them record (KPROF_RANKS)."""
+"""Jobs of several ranks: which of them record (KPROF_RANKS), and how all begin with one step (kprof ctl DIR start)."""
+import contextlib
+import json
+import os
 import re
+import signal
+import socket
+import subprocess
+import time
 
 import facts
 import harness
@@ -39,13 +46,217 @@ def test_a_rank_that_is_left_out_refuses_a_start(tmp_path):
     assert run.out == "-13\n" and run.traces == [] and run.said == [], run.explain()
 
 
-@pytest.mark.parametrize("ranks, said", [
+@pytest.mark.parametrize("ranks, line", [
     ("0;1", "kprof: KPROF_RANKS=0;1 is none of 0,8-15, first-of-node, 1/16, using all ranks"),
     ("7", "kprof: no trace: KPROF_RANKS=7 names no rank of this job, which has 2"),
     ("first-of-node", "kprof: KPROF_RANKS=first-of-node finds no LOCAL_RANK (or SLURM_LOCALID, ...), using all ranks"),
 ])
-def test_a_bad_value_is_one_line(tmp_path, ranks, said):
+def test_a_bad_value_is_one_line(tmp_path, ranks, line):
     code = "import torch; torch.ones(2)"
     run = harness.run_kprof(None, tmp_path / "out", command=[harness.PYTHON, "-c", code], schedule=None, RANK=0, WORLD_SIZE=2, KPROF_RANKS=ranks).ok()
-    assert run.said[0] == said and [line for line in run.said if "KPROF_RANKS" in line] == [said], run.explain()
-    assert len(run.traces) == ("no trace" not in said), run.explain()
+    assert run.said[0] == line and [one for one in run.said if "KPROF_RANKS" in one] == [line], run.explain()
+    assert len(run.traces) == ("no trace" not in line), run.explain()
+
+
+# ---- one step on all ranks ----
+
+
+class Job:
+    """Ranks that step until end(): of scripts/ranks.py over gloo, or programs of their own with a rank."""
+
+    def __init__(self, folder, size, command, more=None, **settings):
+        self.folder, self.out, self.last = folder, folder / "out", folder / "end"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        job = {"LD_PRELOAD": harness.LIBRARY, "KPROF_DIR": self.out, "KPROF_SCHEDULE": "none", "KPROF_CONTROL": 1, "WORLD_SIZE": size,
+               "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, **settings}
+        self.ranks = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                       env=harness.clean_environment(**{**job, "RANK": rank, "LOCAL_RANK": rank, **(more or {}).get(rank, {})}))
+                      for rank in range(size)]
+
+    def files(self, rank):
+        return sorted(self.out.glob(f"*_{self.ranks[rank].pid}.*.pt.trace.json.gz"))
+
+    def status(self, rank):
+        return json.loads(harness.cli("ctl", self.ranks[rank].pid, "status", "--json").stdout or "{}")
+
+    def wait_for(self, is_so):
+        until = time.monotonic() + harness.LONG
+        while not is_so():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+    def wait_for_steps(self, ranks=None):
+        """All take part, and are not in their first steps."""
+        ranks = range(len(self.ranks)) if ranks is None else ranks
+        self.wait_for(lambda: all(self.status(rank).get("step", 0) > 3 for rank in ranks) and
+                      len(list(self.out.glob(".*.rank"))) >= len(ranks))
+
+    def begin(self, *words):
+        return subprocess.Popen([harness.KPROF, "ctl", self.out, "start", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env=harness.clean_environment())
+
+    def start(self, *words):
+        return harness.cli("ctl", self.out, "start", "--json", *words)
+
+    def end(self):
+        self.last.touch()
+        for rank in self.ranks:
+            rank.send_signal(signal.SIGCONT)
+        self.err = [rank.communicate(timeout=harness.LONG)[1] for rank in self.ranks]
+        return [rank.returncode for rank in self.ranks]
+
+
+@pytest.fixture
+def job(tmp_path):
+    begun = []
+
+    def begin(size, *words, **settings):
+        script = harness.script_command("ranks.py", "until", tmp_path / "end", *words) if words else harness.script_command("until_told.py")
+        begun.append(Job(tmp_path, size, script, **settings))
+        return begun[-1]
+
+    yield begin
+    for rank in begun[0].ranks if begun else []:
+        rank.kill()
+        rank.communicate()
+
+
+def steps_of(path):
+    return [int(e["name"].split("#")[1]) for e in facts.steps(facts.load(path))]
+
+
+def assert_none_takes_part(run, why):
+    run.wait_for(lambda: all(run.status(rank).get("step", 0) > 3 for rank in (0, 1)))
+    time.sleep(2)  # a second line would come with the next look
+    assert run.end() == [0, 0], run.err
+    assert all(text.count("takes no part in a start of all ranks") == 1 and why in text for text in run.err), run.err
+
+
+def said(process):
+    out, err = process.communicate(timeout=harness.LONG)
+    assert process.returncode == 0, err
+    return json.loads(out), err
+
+
+def test_all_ranks_begin_with_one_step_whatever_happens_meanwhile(job):
+    """Ranks of different speed; one stands still for a while, then one is killed."""
+    run = job(4, "3")
+    run.wait_for_steps()
+    alive = [0, 1, 2, 3]
+    for turn, event in enumerate(["", "stop", "", "kill", ""]):
+        command = run.begin("--steps", "2", "--json")
+        if event:
+            time.sleep(0.2)
+            run.ranks[2].send_signal(signal.SIGSTOP if event == "stop" else signal.SIGKILL)
+            time.sleep(2)
+            run.ranks[2].send_signal(signal.SIGCONT)
+        answer, err = said(command)
+        alive = [rank for rank in alive if event != "kill" or rank != 2]
+        assert answer["ranks"] == len(alive) or event == "kill", (answer, err)
+        run.wait_for(lambda: all(len(run.files(rank)) == turn + 1 for rank in alive))
+        begins = answer["begins"]
+        assert {tuple(steps_of(run.files(rank)[-1])) for rank in alive} == {(begins, begins + 1)}, (event, answer)
+    codes = run.end()
+    assert [codes[rank] for rank in alive] == [0, 0, 0], run.err
+    assert len(list(run.out.glob("*.pt.trace.json.gz"))) in (18, 19)  # the killed rank may have been in time
+
+
+def test_a_start_without_steps_lasts_until_all_are_stopped(job):
+    run = job(2)
+    run.wait_for_steps()
+    begins = json.loads(run.start().stdout)["begins"]
+    run.wait_for(lambda: all(run.status(rank)["ops"] for rank in (0, 1)))
+    again = run.start()
+    assert again.returncode == 1 and "a window is open already" in again.stderr
+    assert json.loads(harness.cli("ctl", run.out, "stop", "--json").stdout)["ranks"] == 2
+    run.wait_for(lambda: all(len(run.files(rank)) == 1 for rank in (0, 1)))
+    assert {steps_of(run.files(rank)[0])[0] for rank in (0, 1)} == {begins}
+    gone = harness.cli("ctl", run.out, "stop")
+    assert gone.returncode == 1 and "nothing is recorded" in gone.stderr
+    begun = run.start("--at-step", "1")
+    assert begun.returncode == 1 and "has begun already" in begun.stderr
+    assert run.end() == [0, 0] and not list(run.out.glob(".*.rank")), run.err
+
+
+def test_programs_without_steps_begin_at_a_moment(tmp_path):
+    code = "import sys, time, torch\nwhile not __import__('os').path.exists(sys.argv[1]): torch.ones(3).sum(); time.sleep(0.01)"
+    run = Job(tmp_path, 2, [harness.PYTHON, "-c", code, tmp_path / "end"])
+    try:
+        run.wait_for(lambda: len(list(run.out.glob(".*.rank"))) == 2)
+        answer = run.start("--steps", "1")
+        assert "begins_at_ms" in json.loads(answer.stdout), answer
+        run.wait_for(lambda: all(len(run.files(rank)) == 1 for rank in (0, 1)))
+        assert "nothing counts steps" in run.start("--at-step", "5").stderr
+    finally:
+        assert run.end() == [0, 0], run.err
+
+
+def test_ranks_that_are_left_out_take_no_part(job):
+    run = job(3, KPROF_RANKS="0,2")
+    run.wait_for_steps([0, 2])
+    assert json.loads(run.start("--steps", "1").stdout)["ranks"] == 2
+    run.wait_for(lambda: all(len(run.files(rank)) == 1 for rank in (0, 2)))
+    assert run.files(1) == []
+
+
+def test_another_file_in_the_place_of_ours_is_refused_with_one_line(tmp_path, job):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "out/.kprof.job").symlink_to(tmp_path / "mine")
+    assert_none_takes_part(job(2), "it is not a file of this user alone")
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_a_full_disk_leaves_the_programs_alone(tmp_path, job):
+    (tmp_path / "out").mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path / "out")], capture_output=True).returncode:
+        pytest.skip("cannot mount a small tmpfs here (needs root)")
+    try:
+        with contextlib.suppress(OSError), open(tmp_path / "out/full", "wb", buffering=0) as full:
+            while full.write(bytes(4096)):
+                pass
+        assert_none_takes_part(job(2), "No space left on device")
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path / "out")], check=True)
+
+
+def test_a_rank_whose_file_has_a_second_name_is_left_out(tmp_path, job):
+    run = job(2)
+    run.wait_for_steps()
+    file, = run.out.glob(".*_r1.rank")
+    os.link(file, tmp_path / "second name")  # another user could have made it: the count of names decides
+    answer = run.start("--steps", "1")
+    assert json.loads(answer.stdout)["ranks"] == 1 and "_r1.rank: it is not a file of the job's user alone: left out" in answer.stderr
+    assert run.end() == [0, 0]
+    assert [text.count("takes no part in a start of all ranks") for text in run.err] == [0, 1], run.err
+
+
+def test_two_commands_at_a_time_and_a_folder_without_locks(tmp_path, job):
+    source, shim = tmp_path / "nolock.c", tmp_path / "nolock.so"
+    source.write_text("#include <errno.h>\nint flock(int fd, int op) { (void)fd; (void)op; errno = ENOLCK; return -1; }\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", shim, source], check=True)
+    run = job(2)
+    run.wait_for_steps()
+    for settings in ({}, {"LD_PRELOAD": str(shim)}):
+        run.ranks[1].send_signal(signal.SIGSTOP)  # the first command waits for it
+        words = [harness.KPROF, "ctl", run.out, "start", "--steps", "1", "--json"]
+        first = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=harness.clean_environment(**settings))
+        time.sleep(1)
+        second = harness.cli("ctl", run.out, "stop", **settings)
+        assert second.returncode == 1 and "another kprof ctl is starting or stopping these ranks" in second.stderr
+        run.ranks[1].send_signal(signal.SIGCONT)
+        assert said(first)[0]["ranks"] == 2
+        files = 1 + bool(settings)
+        run.wait_for(lambda: all(len(run.files(rank)) == files for rank in (0, 1)))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_users_file_is_not_written_to(tmp_path, job):
+    (tmp_path / "out").mkdir()
+    theirs = tmp_path / "out/.kprof.job"
+    theirs.write_text("theirs")
+    os.chown(theirs, 65534, 65534)
+    assert_none_takes_part(job(2), "it is not a file of this user alone")
+    assert theirs.read_text() == "theirs"

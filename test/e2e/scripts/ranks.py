@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a training over gloo. usage: ranks.py STEPS, under torchrun"""
+"""One rank of a training over gloo, under torchrun or with its variables.
+
+usage: ranks.py STEPS            so many steps of a model in DistributedDataParallel
+       ranks.py until FILE [MS]  steps until the file exists; rank N sleeps N * MS in each. A rank that is killed does not end the others.
+                                 Beside FILE each rank leaves FILE.N, a line for each step: when it began, and how many seconds it took
+"""
+import datetime
+import os
 import sys
 import time
 
@@ -7,19 +14,52 @@ import torch
 import torch.distributed as dist
 
 
-def main():
-    dist.init_process_group("gloo")
-    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(int(sys.argv[1])):
-        optimizer.zero_grad()
-        model(torch.ones(3, 4)).sum().backward()
-        optimizer.step()
+def leave():
     # torch 2.15's gloo aborts ("terminate called") in a third of such programs when they end at once, alone too
     dist.barrier()
     time.sleep(2)
     dist.destroy_process_group()
     time.sleep(2)
+
+
+def train(steps):
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model(torch.ones(3, 4)).sum().backward()
+        optimizer.step()
+    leave()
+
+
+def go_on(file, pause):
+    """Steps until the file exists, each with the other ranks as long as all live."""
+    model, times, together, stop = torch.nn.Linear(64, 64), [], True, torch.zeros(1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    while not stop.item():
+        began = time.monotonic()
+        optimizer.zero_grad()
+        model(torch.ones(16, 64)).sum().backward()
+        stop.fill_(os.path.exists(file))
+        try:
+            if together:
+                dist.all_reduce(stop, dist.ReduceOp.MAX)
+        except RuntimeError:  # a rank was killed, or waits no more: gloo says so at once or after the timeout
+            together = False
+        time.sleep(pause)
+        optimizer.step()
+        times.append((began, time.monotonic() - began))
+    with open(f"{file}.{dist.get_rank()}", "w") as f:
+        f.writelines(f"{began:.6f} {took:.6f}\n" for began, took in times)
+    os._exit(0) if not together else leave()
+
+
+def main():
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=20))
+    if sys.argv[1] == "until":
+        go_on(sys.argv[2], dist.get_rank() * float((sys.argv + ["2"])[3]) / 1000)
+    else:
+        train(int(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -373,19 +373,26 @@ static struct kp_window_state look(void)
     return now;
 }
 
+static uint64_t asked_begin;
+static int ask_for(uint64_t id, int when, uint64_t at, uint64_t steps)
+{
+    const struct kp_window_wish wish = {.when = when, .at = at, .steps = steps, .id = id};
+    return kp_window_ask(&wish, &asked_begin);
+}
+static int ask(int when, uint64_t at, uint64_t steps) { return ask_for(0, when, at, steps); }
+
 static void a_window_that_is_asked_for_holds_whole_steps(void **state)
 {
     struct kp_window w;
-    uint64_t begins;
     (void)state;
     setup("none");
     struct kp_thread *t = kp_thread_get();
     step(t);
     const uint64_t now = look().step;
     assert_string_equal(look().state, "waiting");
-    assert_int_equal(kp_window_ask(false, now, 1, &begins), -ERANGE);
-    assert_int_equal(kp_window_ask(false, now + 3, 2, &begins), 0);
-    assert_int_equal(kp_window_ask(true, 0, 2, &begins), -EBUSY);
+    assert_int_equal(ask(KP_WISH_AT, now, 1), -ERANGE);
+    assert_int_equal(ask(KP_WISH_AT, now + 3, 2), 0);
+    assert_int_equal(ask(KP_WISH_NEXT, 0, 2), -EBUSY);
     step(t);
     assert_string_equal(look().state, "asked for");
     assert_false(kp_gate_get() & KP_GATE_WARM);
@@ -394,7 +401,7 @@ static void a_window_that_is_asked_for_holds_whole_steps(void **state)
     assert_true(kp_gate_get() & KP_GATE_WARM);
     step(t);
     assert_string_equal(look().state, "recording");
-    assert_int_equal(kp_window_ask(true, 0, 2, &begins), -EALREADY);
+    assert_int_equal(ask(KP_WISH_NEXT, 0, 2), -EALREADY);
     step(t);
     assert_string_equal(look().state, "recording");
     step(t);
@@ -409,12 +416,11 @@ static void a_window_that_is_asked_for_holds_whole_steps(void **state)
 static void a_stop_takes_back_what_was_asked_for(void **state)
 {
     struct kp_window w;
-    uint64_t begins;
     (void)state;
     setup("none");
     struct kp_thread *t = kp_thread_get();
     step(t);
-    assert_int_equal(kp_window_ask(false, look().step + 2, 2, &begins), 0);
+    assert_int_equal(ask(KP_WISH_AT, look().step + 2, 2), 0);
     step(t); /* warms up */
     assert_int_equal(kp_window_stop(), 0);
     assert_string_equal(look().state, "waiting");
@@ -423,12 +429,66 @@ static void a_stop_takes_back_what_was_asked_for(void **state)
     step(t);
     assert_int_equal(kp_window_stop(), -EALREADY);
     assert_false(kp_window_take_drained(&w, false));
-    assert_int_equal(kp_window_ask(true, 0, 0, &begins), 0); /* until it is stopped */
+    assert_int_equal(ask(KP_WISH_NEXT, 0, 0), 0); /* until it is stopped */
     for (int i = 0; i < 4; i++) step(t);
     assert_int_equal(kp_window_stop(), 0);
     assert_true(kp_window_take_drained(&w, false));
     assert_int_equal(w.steps, 4);
-    assert_int_equal(w.first_step, begins);
+    assert_int_equal(w.first_step, asked_begin);
+}
+
+/* What all ranks of a job were asked for makes a trace when it is settled that all do. */
+static void a_window_with_an_id_waits_for_a_decision(void **state)
+{
+    enum { BEFORE, MEANWHILE, AFTER };
+    struct kp_window w;
+    (void)state;
+    for (int at = BEFORE; at <= AFTER; at++)
+        for (int is_kept = 0; is_kept < 2; is_kept++) {
+            setup("none");
+            struct kp_thread *t = kp_thread_get();
+            step(t);
+            assert_int_equal(ask_for(5, KP_WISH_AT, look().step + 2, 2), 0);
+            step(t); /* warms up */
+            if (at == BEFORE) kp_window_decide(5, is_kept);
+            step(t);
+            op(t);
+            step(t);
+            if (at == MEANWHILE) kp_window_decide(5, is_kept);
+            step(t);
+            step(t);
+            if (at == AFTER) assert_false(kp_window_take_drained(&w, false));
+            kp_window_decide(6, false); /* another one's */
+            if (at == AFTER) assert_false(kp_window_take_drained(&w, false));
+            if (at == AFTER) kp_window_decide(5, is_kept);
+            assert_string_equal(look().state, "waiting");
+            assert_int_equal(kp_window_take_drained(&w, false), at != BEFORE || is_kept);
+            if (at == BEFORE && !is_kept) continue;
+            assert_int_equal(w.is_void, !is_kept);
+            assert_int_equal(w.steps, is_kept ? 2 : 0);
+            assert_int_equal(mode, KP_SOURCE_STEPS);
+        }
+}
+
+static void an_undecided_window_is_kept_at_exit_and_a_scheduled_step_refused(void **state)
+{
+    struct kp_window w;
+    (void)state;
+    setup("none");
+    struct kp_thread *t = kp_thread_get();
+    assert_int_equal(ask_for(5, KP_WISH_NOW, 0, 0), 0);
+    assert_int_equal(ask_for(6, KP_WISH_NOW, 0, 0), -EALREADY);
+    step(t);
+    assert_int_equal(kp_window_stop(), 0);
+    assert_false(kp_window_take_drained(&w, false));
+    assert_true(kp_window_take_drained(&w, true));
+    assert_false(w.is_void);
+    kp_window_decide(5, true);
+    setup("skip_first=1000000,active=1,repeat=1");
+    assert_int_equal(ask_for(7, KP_WISH_AT, 1000000, 2), -EALREADY);
+    assert_int_equal(ask_for(7, KP_WISH_AT, 999999, 2), 0);
+    assert_int_equal(ask_for(8, KP_WISH_NOW, 0, 2), -EBUSY);
+    assert_int_equal(kp_window_stop(), 0);
 }
 
 static void phases_setup(const char *schedule, const char *text)
@@ -457,7 +517,7 @@ static void expect_window(uint64_t first_step, uint64_t steps, uint64_t ops, con
     struct kp_reader *r;
     char why[200], key[32];
     assert_true(kp_window_take_drained(&w, false));
-    assert_false(w.is_tail);
+    assert_false(w.is_void);
     assert_int_equal(w.first_step, first_step);
     assert_int_equal(w.steps, steps);
     const struct seen s = read_cycle(w.number);
@@ -512,7 +572,7 @@ static void a_phase_that_ends_just_after_a_step_leaves_no_trace_of_the_next(void
     work(t, 2); /* a window opens for step 2 */
     enter(t, "validate");
     assert_true(kp_window_take_drained(&w, false));
-    assert_true(w.is_tail);
+    assert_true(w.is_void);
     assert_int_equal(w.steps, 0);
     assert_int_equal(read_cycle(w.number).n_steps, 0);
     enter(t, "train");
@@ -535,7 +595,6 @@ static void a_phase_without_a_step_is_recorded_when_its_schedule_says_so(void **
 static void a_window_that_was_started_by_hand_outlives_its_phase(void **state)
 {
     struct kp_window w;
-    uint64_t begins;
     (void)state;
     phases_setup("none", "train=skip_first=100,active=1;validate=active=1,repeat=1");
     struct kp_thread *t = kp_thread_get();
@@ -552,7 +611,7 @@ static void a_window_that_was_started_by_hand_outlives_its_phase(void **state)
     assert_int_equal(s.steps[1], 2);
     assert_int_equal(s.steps[2], 0); /* of validate */
     enter(t, "train");
-    assert_int_equal(kp_window_ask(false, 4, 2, &begins), 0);
+    assert_int_equal(ask(KP_WISH_AT, 4, 2), 0);
     enter(t, "test");
     work(t, 6); /* steps of another phase */
     assert_string_equal(look().state, "asked for");
@@ -603,6 +662,8 @@ int main(void)
         cmocka_unit_test(a_drop_counts_for_one_window_only),
         cmocka_unit_test(a_window_that_is_asked_for_holds_whole_steps),
         cmocka_unit_test(a_stop_takes_back_what_was_asked_for),
+        cmocka_unit_test(a_window_with_an_id_waits_for_a_decision),
+        cmocka_unit_test(an_undecided_window_is_kept_at_exit_and_a_scheduled_step_refused),
         cmocka_unit_test(each_phase_has_windows_of_its_own),
         cmocka_unit_test(a_phase_that_ends_just_after_a_step_leaves_no_trace_of_the_next),
         cmocka_unit_test(a_phase_without_a_step_is_recorded_when_its_schedule_says_so),

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/* jobstart.h - begins or ends a window in all ranks of a job, with one step, through the files of a folder */
+#ifndef KP_JOBSTART_H
+#define KP_JOBSTART_H
+
+#include <stdbool.h>
+
+struct kp_ctl_request;
+
+/* Whether ranks of a launcher take part in starts by this folder. */
+bool kp_jobstart_has_ranks(const char *dir);
+/* A request to start or to stop. Returns the exit code. */
+int kp_jobstart_run(const char *dir, const struct kp_ctl_request *request, bool is_json);
+
+#endif
