@@ -19,6 +19,7 @@
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_rank.h"
 #include "collector/base/kp_poison.h"
 
 static struct kp_run_calls up;
@@ -26,6 +27,7 @@ static _Atomic bool alive, has_worked;
 static _Atomic int spool_failed;
 static _Atomic uint32_t gpu = KP_GPU_UNDECIDED;
 static pid_t owner;
+static struct kp_rank rank = {.size = 1, .on_node = -1};
 static bool is_left_out;
 static uint32_t all_left_out;
 static int32_t parent_pid;
@@ -96,6 +98,10 @@ bool kp_run_set_active(bool is_active) { return kp_exchange_acq_rel(&alive, is_a
 bool kp_run_is_owner(void) { return getpid() == owner; }
 
 void kp_run_own(void) { owner = getpid(); }
+
+void kp_run_set_rank(const struct kp_rank *place) { rank = *place; }
+
+const struct kp_rank *kp_run_rank(void) { return &rank; }
 
 void kp_run_leave_out(uint32_t all_out)
 {

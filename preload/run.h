@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct kp_thread;
+struct kp_rank;
 
 /* --- calls up; a NULL pointer is not called --- */
 struct kp_run_calls {
@@ -68,6 +69,9 @@ bool kp_run_is_owner(void);
 void kp_run_leave_out(uint32_t all_out);
 bool kp_run_is_left_out(void);
 uint32_t kp_run_all_left_out(void);
+/* The rank in the job, as the constructor found it. */
+void kp_run_set_rank(const struct kp_rank *place);
+const struct kp_rank *kp_run_rank(void);
 void kp_run_own(void); /* makes this process the owner; called by boot.c */
 /* The process that this one is a worker of; 0: none. */
 int32_t kp_run_parent_pid(void);

@@ -42,7 +42,6 @@
 static struct kp_config *config; /* read-only after the constructor */
 static struct kp_schedule schedule;
 static struct kp_step_rule step_rule;
-static struct kp_rank place; /* in the job */
 
 static bool is_variable(const char *entry, const char *name)
 {
@@ -80,16 +79,17 @@ static const char *environment_text(const void *entries, const char *variable)
 /* KPROF_RANKS. A rank that it leaves out waits for nothing, as with KPROF_SCHEDULE=none. */
 static void ranks_apply(void)
 {
+    const struct kp_rank *const place = kp_run_rank();
     if (!config->ranks) return;
-    if (kp_ranks_need_node(config->ranks) && place.on_node < 0) {
+    if (kp_ranks_need_node(config->ranks) && place->on_node < 0) {
         kp_config_refuse(config, KP_SET_ranks, "finds no LOCAL_RANK (or SLURM_LOCALID, ...)", "using all ranks");
         return;
     }
-    if (kp_ranks_name(config->ranks, &place)) return;
+    if (kp_ranks_name(config->ranks, place)) return;
     const struct kp_phases none = {.count = 0};
     schedule = (struct kp_schedule){.set = true};
     kp_phases_init(&none);
-    kp_run_leave_out(place.rank == 0 && !kp_ranks_name_any(config->ranks, place.size) ? place.size : 0);
+    kp_run_leave_out(place->rank == 0 && !kp_ranks_name_any(config->ranks, place->size) ? place->size : 0);
 }
 
 enum { LAUNCHER_BYTES = 8192 };
@@ -169,7 +169,8 @@ static int read_settings(void)
     if (config->signal && !kp_ctl_signal_parse(config->signal))
         kp_config_refuse(config, KP_SET_signal, "is none of HUP, USR1, USR2, URG, WINCH, IO, a real-time number",
                          "none");
-    place = kp_rank_find(environment_text, environ);
+    const struct kp_rank place = kp_rank_find(environment_text, environ);
+    kp_run_set_rank(&place);
     ranks_apply();
     size_t used =
         launcher_lines(header_text, LAUNCHER_BYTES); /* first, so that a long KPROF_METADATA cannot push the rank out */
@@ -219,7 +220,7 @@ static int start(void)
     kp_finish_setup(config, &schedule, kp_sources_had_activity);
     kp_begin_setup(config, &schedule);
     kp_ctl_setup(config);
-    kp_ctl_job_setup(config, &place);
+    kp_ctl_job_setup(config);
     kp_spools_setup(config);
     kp_children_setup(config);
     if (kp_run_is_worker()) kp_run_move_to_children();

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 struct kp_config;
-struct kp_rank;
 
 /* --- ctl.c: the thread, the socket, its clients --- */
 void kp_ctl_setup(const struct kp_config *config); /* once, by the constructor */
@@ -23,7 +22,7 @@ void kp_ctl_end(void);    /* exit: removes the socket's name. The thread ends by
 void kp_ctl_forget(void); /* in a child: it keeps neither the socket nor the signal */
 
 /* --- ctl_job.c: a start of all ranks --- */
-void kp_ctl_job_setup(const struct kp_config *config, const struct kp_rank *place); /* once, by the constructor */
+void kp_ctl_job_setup(const struct kp_config *config); /* once, by the constructor */
 bool kp_ctl_job_is_wanted(void);
 /* Looks at what kprof ctl asks of all ranks, and does it. Returns how many ms later it wants to look again. */
 uint32_t kp_ctl_job_look(void);

@@ -37,7 +37,6 @@ enum { IDLE_MS = 1000, ACTIVE_MS = 50, SAMPLE_MS = 400, SPEED_MS = 30000, PATH_B
 
 static struct {
     bool is_wanted, is_joined;
-    struct kp_rank place;
     char call_path[PATH_BYTES], own_path[PATH_BYTES];
     struct kp_job_call call; /* read last */
     struct kp_job_rank side;
@@ -56,9 +55,9 @@ static struct {
     bool is_open;
 } timed;
 
-void kp_ctl_job_setup(const struct kp_config *config, const struct kp_rank *place)
+void kp_ctl_job_setup(const struct kp_config *config)
 {
-    job.place = *place;
+    const struct kp_rank *const place = kp_run_rank();
     job.is_wanted = config->control && place->is_launched && place->size > 1 && !kp_run_is_left_out();
 }
 
@@ -126,7 +125,7 @@ static void paths_make(struct kp_job_answer *own)
     if (kp_io_host(&here) != 0) here.nodename[0] = '\0';
     for (size_t i = 0; here.nodename[i] && i + 1 < sizeof own->host; i++) own->host[i] = here.nodename[i];
     kp_fmt(job.call_path, PATH_BYTES, "%s/.kprof.job", kp_run_out_dir());
-    kp_fmt(job.own_path, PATH_BYTES, "%s/.%s_r%u.rank", kp_run_out_dir(), own->host, job.place.rank);
+    kp_fmt(job.own_path, PATH_BYTES, "%s/.%s_r%u.rank", kp_run_out_dir(), own->host, kp_run_rank()->rank);
 }
 
 /* Whether another process has the rank's file: the rank itself, where this one is a program that it runs. */
@@ -135,7 +134,7 @@ static bool is_taken(const struct kp_job_answer *own, const char *text)
     struct kp_job_answer other;
     if (!kp_job_answer_parse(text, &other) || other.pid == own->pid || other.pidspace != own->pidspace) return false;
     if (other.start == 0 || kp_io_process_start((int32_t)other.pid) != other.start) return false;
-    KP_LOG_ONCE(1, "rank %u is the process %lu: this one takes no part in a start of all ranks", job.place.rank,
+    KP_LOG_ONCE(1, "rank %u is the process %lu: this one takes no part in a start of all ranks", kp_run_rank()->rank,
                 (unsigned long)other.pid);
     return true;
 }
@@ -143,7 +142,7 @@ static bool is_taken(const struct kp_job_answer *own, const char *text)
 static void join(uint64_t now_ms)
 {
     char text[KP_JOB_BYTES];
-    struct kp_job_answer own = {.rank = job.place.rank, .size = job.place.size, .pid = (uint64_t)getpid()};
+    struct kp_job_answer own = {.rank = kp_run_rank()->rank, .size = kp_run_rank()->size, .pid = (uint64_t)getpid()};
     struct stat space;
     own.start = kp_io_process_start(0);
     if (kp_io_stat("/proc/self/ns/pid", &space) == 0) own.pidspace = space.st_ino;

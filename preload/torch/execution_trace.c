@@ -27,8 +27,10 @@
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_rank.h"
 #include "preload/hook/hook.h"
 #include "preload/run.h"
+#include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
 int __cxa_atexit(void (*fn)(void *), void *arg, void *object); /* libc's; it may allocate, once for many handlers */
@@ -133,13 +135,20 @@ void kp_execution_trace_step_end(void)
 
 /* --- the file; the caller has the turn --- */
 
+/* The name is that of the window's trace up to the time: rank, then phase. */
 static void path_make(void)
 {
+    const struct kp_rank *const place = kp_run_rank();
+    const char *const phase = kp_phases_name(kp_phases_now());
     struct utsname here;
-    char name[200];
+    char name[200], rank[16] = "";
+    size_t n = worker ? kp_fmt(name, sizeof name, "%s", worker) : 0;
     if (kp_io_host(&here) != 0) here.nodename[0] = '\0';
-    if (worker) kp_fmt(name, sizeof name, "%s", worker);
-    else kp_fmt(name, sizeof name, "%s_%d", here.nodename, (int)getpid());
+    if (place->size > 1) kp_fmt(rank, sizeof rank, "_r%u", place->rank);
+    if (!n) n = kp_fmt(name, sizeof name, "%s%s_%d", here.nodename, rank, (int)getpid());
+    if (*phase) kp_fmt(name + n, sizeof name - n, "_%s", phase);
+    for (char *c = name; *c; c++)
+        if (*c == '/' || *c == '\\' || (unsigned char)*c <= ' ' || *c == 127) *c = '_';
     kp_fmt(path, sizeof path, "%s/%s.%lu.et.json", kp_run_out_dir(), name, (unsigned long)kp_clock_ns(CLOCK_REALTIME));
 }
 
@@ -239,16 +248,19 @@ static void turn_off(bool is_full)
 bool kp_execution_trace_turn(bool is_full, uint64_t gate)
 {
     const uint32_t number = kp_gate_cycle(gate);
+    const bool records = gate & KP_GATE_RECORD;
     bool is_new = false;
     if (!is_usable || is_broken || is_at_exit || !turn_take()) return false;
-    if (state != NONE && (!is_full || window != number)) turn_off(is_full);
+    /* kprof_toggle alone asks for less while the window goes on: torch.profiler's observer writes on then, too. */
+    const bool goes_on = state == ON && window == number && records;
+    if (state != NONE && !goes_on && (!is_full || window != number)) turn_off(is_full);
     if (is_full && state == NONE && kp_load_acquire(&host_has_it))
         KP_LOG_ONCE(0, "no execution trace: the program has torch's observer for its own");
     else if (is_full && state == NONE) {
         open_file(number);
         is_new = state == READY;
     }
-    if (is_full && state == READY && gate & KP_GATE_RECORD) {
+    if (is_full && state == READY && records) {
         observer.enable();
         state = ON;
     }

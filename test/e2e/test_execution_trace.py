@@ -2,6 +2,7 @@
 """Torch's execution trace beside each window: equal to that of torch.profiler, whole whatever the program does."""
 import json
 import os
+import re
 
 import pytest
 
@@ -82,6 +83,28 @@ def test_windows_that_touch_have_a_file_each(tmp_path):
         assert sum(node["name"].startswith("Optimizer.step#") for node in load(path)) == 2
         assert (tmp_path / (path.name[:-len(".json")] + "_resources")).is_dir()  # where torch looks for it
         assert os.stat(path).st_mode & 0o777 == os.stat(run.traces[0]).st_mode & 0o777
+
+
+def test_it_goes_on_while_ops_are_switched_off(tmp_path):
+    """toggle_collection_dynamic leaves the observer alone."""
+    script, theirs = harness.script_command("toggled.py"), tmp_path / "torch.et.json"
+    alone = harness.clean_environment(CUDA_VISIBLE_DEVICES="")
+    harness.Run([*script, "torch", tmp_path / "torch.json", theirs], tmp_path, alone, timeout=harness.LONG).ok()
+    env = {**alone, "LD_PRELOAD": str(harness.LIBRARY), "KPROF_DIR": str(tmp_path / "ours"), "KPROF_SCHEDULE": "none", "KPROF_EXECUTION_TRACE": "1"}
+    harness.Run([*script, "kprof"], tmp_path / "ours", env, timeout=harness.LONG).ok()
+    (ours,) = files(tmp_path / "ours")
+    assert {"no cpu", "cpu again"} <= {node["name"] for node in load(ours)}
+    assert compared(load(ours)) == compared(load(theirs))
+
+
+def test_its_name_has_the_rank_and_the_phase_of_the_trace(tmp_path):
+    def beginnings(paths):
+        return sorted(path.name.split(".")[0] for path in paths)
+
+    run = harness.run_kprof("phases.py", tmp_path, schedule=None, shapes=False, RANK=1, WORLD_SIZE=2,
+                            KPROF_PHASES="train=wait=1,warmup=1,active=2,repeat=1;validate=active=1,repeat=2", **ON).ok()
+    assert beginnings(files(tmp_path)) == beginnings(run.traces) and len(run.traces) == 3
+    assert [re.sub(r".*_r1_\d+_", "", name) for name in beginnings(run.traces)] == ["train", "validate", "validate"]
 
 
 def test_a_window_that_exit_cuts_short_is_whole(tmp_path):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Switches CPU and CUDA off and on while a window records, by torch.profiler or by libkprof.
 
-usage: toggled.py torch TRACE.json | toggled.py kprof
+usage: toggled.py torch TRACE.json [EXECUTION_TRACE.json] | toggled.py kprof
 """
 import sys
 
 import torch
-from torch.profiler import ProfilerActivity, profile, record_function
+from torch.profiler import ExecutionTraceObserver, ProfilerActivity, profile, record_function
 
 has_gpu = torch.cuda.is_available()
 
@@ -46,9 +46,11 @@ def work(toggle, x):
     part("both again", x)
 
 
-def by_torch(x, path):
+def by_torch(x, path, execution_trace=None):
+    observer = ExecutionTraceObserver().register_callback(execution_trace) if execution_trace else None
     activities = {"cpu": ProfilerActivity.CPU, "cuda": ProfilerActivity.CUDA}
-    with profile(activities=list(activities.values()) if has_gpu else [ProfilerActivity.CPU]) as traced:
+    with profile(activities=list(activities.values()) if has_gpu else [ProfilerActivity.CPU],
+                 execution_trace_observer=observer) as traced:
         work(lambda name, on: traced.toggle_collection_dynamic(on, [activities[name]]) if has_gpu or name == "cpu" else None, x)
     traced.export_chrome_trace(path)
 
@@ -71,7 +73,7 @@ def main():
     x = torch.ones(64, 64, device="cuda" if has_gpu else "cpu")
     part("warm-up", x)
     if sys.argv[1] == "torch":
-        by_torch(x, sys.argv[2])
+        by_torch(x, *sys.argv[2:])
     else:
         by_kprof(x)
 
