@@ -8,6 +8,7 @@ import sys
 import torch
 from torch.profiler import ExecutionTraceObserver, ProfilerActivity, profile, record_function
 
+QUEUED = 10
 has_gpu = torch.cuda.is_available()
 
 
@@ -23,8 +24,19 @@ def part(name, x):
     settle()
 
 
+def queued(op):
+    for _ in range(QUEUED):
+        op()
+
+
 def work(toggle, x):
     part("all", x)
+    queued(x.sigmoid)  # on the device when CUDA goes off
+    toggle("cuda", False)
+    queued(x.cos)  # when it goes on again
+    toggle("cuda", True)
+    queued(x.erf)
+    settle()
     toggle("cuda", False)
     part("no cuda", x)
     toggle("cuda", True)
