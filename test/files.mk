@@ -47,6 +47,9 @@ bench-symbols: all ## what a hooked call costs (KPROF_SYMBOLS), beside uftrace's
 bench-reader: $(BUILD)/kprof ## how long `kprof report` takes for traces of 190 MB and 1 GB, beside json.load
 	@python3 test/bench/reader.py $(BUILD)/kprof
 .PHONY: bench-reader
+bench-ranks: all ## 100 starts of 8 ranks over gloo, one stopped, one killed: one step for all? what do steps take? BENCH_ARGS=--help
+	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && $$python test/bench/ranks.py $(BENCH_ARGS)
+.PHONY: bench-ranks
 bench-page: ## how fast a page of `kprof html` opens and pans in Chromium: PAGE=page.html
 	@$$(scripts/venv perfetto) test/bench/page.py $(PAGE)
 .PHONY: bench-page

@@ -260,3 +260,26 @@ def test_another_users_file_is_not_written_to(tmp_path, job):
     os.chown(theirs, 65534, 65534)
     assert_none_takes_part(job(2), "it is not a file of this user alone")
     assert theirs.read_text() == "theirs"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_cannot_start_the_ranks(tmp_path, job):
+    run = job(2)
+    run.wait_for_steps()
+    for folder in (run.out, *run.out.parents[:3]):  # pytest's own
+        folder.chmod(folder.stat().st_mode | 0o055)
+    done = subprocess.run([harness.KPROF, "ctl", run.out, "start", "--steps", "1"], user=65534, group=65534, capture_output=True, text=True,
+                          timeout=harness.LONG, env=harness.clean_environment())
+    assert done.returncode == 1 and len(done.stderr.splitlines()) in (1, 2), done
+    assert run.end() == [0, 0] and run.files(0) == run.files(1) == []
+
+
+def test_a_folder_is_the_same_by_another_path(tmp_path, job):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "link").symlink_to("out")
+    run = job(2, KPROF_DIR=tmp_path / "link")
+    run.wait_for_steps()
+    for turn, path in enumerate((tmp_path / "out/../out", tmp_path / "link")):
+        assert json.loads(harness.cli("ctl", path, "start", "--steps", "1", "--json").stdout)["ranks"] == 2
+        run.wait_for(lambda: all(len(run.files(rank)) == turn + 1 for rank in (0, 1)))
+    assert steps_of(run.files(0)[1]) == steps_of(run.files(1)[1])

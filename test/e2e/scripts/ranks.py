@@ -13,6 +13,8 @@ import time
 import torch
 import torch.distributed as dist
 
+ALONE = 0.02  # seconds a step takes when a rank was killed
+
 
 def leave():
     # torch 2.15's gloo aborts ("terminate called") in a third of such programs when they end at once, alone too
@@ -33,9 +35,10 @@ def train(steps):
 
 
 def go_on(file, pause):
-    """Steps until the file exists, each with the other ranks as long as all live."""
+    """Steps until the file exists, each with the other ranks. When one was killed, those that live keep step by the clock."""
     model, times, together, stop = torch.nn.Linear(64, 64), [], True, torch.zeros(1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    met = (0, time.monotonic())  # the last step that all had, and when
     while not stop.item():
         began = time.monotonic()
         optimizer.zero_grad()
@@ -44,9 +47,10 @@ def go_on(file, pause):
         try:
             if together:
                 dist.all_reduce(stop, dist.ReduceOp.MAX)
-        except RuntimeError:  # a rank was killed, or waits no more: gloo says so at once or after the timeout
+                met = (len(times), time.monotonic())
+        except RuntimeError:  # a rank was killed: gloo says so at once, or after the timeout
             together = False
-        time.sleep(pause)
+        time.sleep(pause if together else max(0, met[1] + (len(times) - met[0]) * ALONE - time.monotonic()))
         optimizer.step()
         times.append((began, time.monotonic() - began))
     with open(f"{file}.{dist.get_rank()}", "w") as f:
