@@ -56,20 +56,23 @@ struct kp_step_rule {
 int kp_step_rule_parse(const char *text, struct kp_step_rule *out, char *why, unsigned long why_bytes);
 
 /* --- phases.c --- */
-enum { KP_PHASES_MAX = 16, KP_PHASE_NAME_BYTES = 32 };
+enum { KP_PHASES_MAX = 16, KP_PHASE_NAME_BYTES = 32, KP_PHASE_PATTERN_BYTES = 128 };
 /* Ids of phases: NONE is outside all, rows of KPROF_PHASES count from 1, OTHER has no row and records nothing. */
 enum { KP_PHASE_NONE, KP_PHASE_OTHER = KP_PHASES_MAX + 1, KP_PHASE_IDS };
 struct kp_phase {
     char name[KP_PHASE_NAME_BYTES];
+    char pattern[KP_PHASE_PATTERN_BYTES]; /* ranges with such a name are the phase; "": none */
     struct kp_schedule schedule;
 };
 struct kp_phases {
     uint32_t count;
     struct kp_phase row[KP_PHASES_MAX];
 };
-/* Parses "train=wait=1,warmup=1,active=2;validate=active=3". 0, or -EINVAL with a short phrase in why. */
+/* Parses "train=wait=1,warmup=1,active=2;validate~^eval_=active=3". 0, or -EINVAL with a short phrase in why. */
 int kp_phases_parse(const char *text, struct kp_phases *out, char *why, unsigned long why_bytes);
-void kp_phases_init(const struct kp_phases *phases); /* before kp_steps_init */
+/* Before kp_steps_init. It compiles patterns, with libc's malloc. */
+void kp_phases_init(const struct kp_phases *phases);
+uint32_t kp_phases_match(const char *range); /* the phase whose pattern matches this name, or NONE */
 bool kp_phases_are_set(void);
 uint32_t kp_phases_find(const char *name);  /* the id of a name. NULL or "": NONE */
 const char *kp_phases_name(uint32_t phase); /* "" for NONE and OTHER */
@@ -122,11 +125,14 @@ uint64_t kp_steps_time_period_ns(void);
 
 /*
  * The mark of ranges with this name, for kp_steps_range_end, or 0 when they count no steps. Marked are
- * Optimizer.step#X, enumerate(DataLoader)#X.__next__, and names that the rule's pattern matches. ProfilerStep#N (the
- * program runs torch.profiler itself) has no mark unless the pattern matches it. Equal names get equal marks. Not hot:
- * the caller asks at a name's first sight and caches the mark by name id.
+ * Optimizer.step#X, enumerate(DataLoader)#X.__next__, and names that a pattern of the rule or of a phase matches.
+ * ProfilerStep#N (the program runs torch.profiler itself) has no mark unless a pattern matches it. Equal names get equal
+ * marks. Not hot: the caller asks at a name's first sight and caches the mark by name id.
  */
 uint32_t kp_steps_classify(const char *name, bool user_scope);
+/* The phase that lasts as long as a range with this mark; KP_PHASE_NONE: none. */
+enum { KP_STEP_PHASE_SHIFT = 23, KP_STEP_PHASE_MASK = 0x1f };
+static inline uint32_t kp_steps_mark_phase(uint32_t mark) { return mark >> KP_STEP_PHASE_SHIFT & KP_STEP_PHASE_MASK; }
 /*
  * A marked range ended. Returns true when this is a step: then the caller calls kp_steps_advance. Lock-free.
  * `optimizer` tells the object that stepped from others of its class: any value with the bit KP_STEP_IDENTITY. 0 when

@@ -4,10 +4,12 @@
  *
  * Called by: boot.c and the CLI (parse); window.c, under its lock (where the program is)
  * Owns:      the rows of KPROF_PHASES, constant after start-up; the open phases
+ * Memory:    kp_phases_init compiles patterns with libc's malloc
  * Locks:     none: the caller's lock lets one thread at a time change the phase
  * Safe in:   after fork yes: kp_phases_forget
  */
 #include <errno.h>
+#include <regex.h>
 #include <string.h>
 
 #include "collector/base/kp_log.h"
@@ -19,6 +21,8 @@
 enum { DEEP_MAX = 16 };
 
 static struct kp_phases all;
+static regex_t patterns[KP_PHASES_MAX];
+static bool is_compiled[KP_PHASES_MAX];
 static const struct kp_schedule never = {.set = true};
 static uint32_t by_name;         /* the phase that was set by its name, or NONE */
 static uint32_t stack[DEEP_MAX]; /* those that began, the innermost last */
@@ -36,21 +40,42 @@ static bool is_name_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
-/* Reads NAME=SCHEDULE of `bytes` bytes. */
-static int row_parse(const char *text, size_t bytes, struct kp_phase *row, char *why, unsigned long why_bytes)
+/* Reads SCHEDULE of `bytes` bytes. */
+static int schedule_parse(const char *text, size_t bytes, struct kp_phase *row, char *why, unsigned long why_bytes)
 {
     char schedule[256];
+    if (bytes >= sizeof schedule) return complain(why, why_bytes, "has too long a schedule in", text);
+    memcpy(schedule, text, bytes);
+    schedule[bytes] = '\0';
+    return kp_schedule_parse(schedule, &row->schedule, why, why_bytes);
+}
+
+/* Reads REGEX=SCHEDULE. The expression may hold a "=": it ends at the first behind which a schedule stands. */
+static int range_parse(const char *text, size_t bytes, struct kp_phase *row, char *why, unsigned long why_bytes)
+{
+    for (size_t n = 0; n < bytes; n++) {
+        if (text[n] != '=' || schedule_parse(text + n + 1, bytes - n - 1, row, why, why_bytes) < 0) continue;
+        if (n >= sizeof row->pattern) return complain(why, why_bytes, "has too long a regular expression in", text);
+        memcpy(row->pattern, text, n);
+        row->pattern[n] = '\0';
+        return kp_pattern_check(row->pattern, why, why_bytes);
+    }
+    return complain(why, why_bytes, "needs NAME~REGEX=SCHEDULE: no schedule in", text);
+}
+
+/* Reads NAME=SCHEDULE or NAME~REGEX=SCHEDULE of `bytes` bytes. */
+static int row_parse(const char *text, size_t bytes, struct kp_phase *row, char *why, unsigned long why_bytes)
+{
     size_t n = 0;
     while (n < bytes && is_name_letter(text[n])) n++;
     if (!n || n >= sizeof row->name)
         return complain(why, why_bytes, "needs a name of up to 31 letters, digits, _ and - in", text);
     memcpy(row->name, text, n);
     row->name[n] = '\0';
+    row->pattern[0] = '\0';
+    if (n < bytes && text[n] == '~') return range_parse(text + n + 1, bytes - n - 1, row, why, why_bytes);
     if (n == bytes || text[n] != '=') return complain(why, why_bytes, "needs NAME=SCHEDULE in", text);
-    if (bytes - n - 1 >= sizeof schedule) return complain(why, why_bytes, "has too long a schedule in", text);
-    memcpy(schedule, text + n + 1, bytes - n - 1);
-    schedule[bytes - n - 1] = '\0';
-    return kp_schedule_parse(schedule, &row->schedule, why, why_bytes);
+    return schedule_parse(text + n + 1, bytes - n - 1, row, why, why_bytes);
 }
 
 int kp_phases_parse(const char *text, struct kp_phases *out, char *why, unsigned long why_bytes)
@@ -76,8 +101,20 @@ int kp_phases_parse(const char *text, struct kp_phases *out, char *why, unsigned
 
 void kp_phases_init(const struct kp_phases *phases)
 {
+    for (uint32_t i = 0; i < KP_PHASES_MAX; i++)
+        if (is_compiled[i]) regfree(&patterns[i]);
     all = *phases;
+    for (uint32_t i = 0; i < KP_PHASES_MAX; i++)
+        is_compiled[i] = i < all.count && all.row[i].pattern[0] &&
+                         regcomp(&patterns[i], all.row[i].pattern, REG_EXTENDED | REG_NOSUB) == 0;
     kp_phases_forget();
+}
+
+uint32_t kp_phases_match(const char *range)
+{
+    for (uint32_t i = 0; i < all.count; i++)
+        if (is_compiled[i] && regexec(&patterns[i], range, 0, NULL, 0) == 0) return i + 1;
+    return KP_PHASE_NONE;
 }
 
 bool kp_phases_are_set(void) { return all.count > 0; }

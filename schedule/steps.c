@@ -35,13 +35,13 @@
 #include "collector/base/kp_poison.h"
 
 enum {
-    MARK_OPTIMIZER = 1u << 28, /* the low 28 bits are a hash of the name, in place of an identity */
+    MARK_OPTIMIZER = 1u << 28, /* the low 23 bits are a hash of the name, in place of an identity */
     MARK_DATALOADER = 2u << 28,
     MARK_RULE = 3u << 28,
     MARK_KIND = 3u << 28,
-    MARK_HASH = (1u << 28) - 1,
-    BATCHES_ALONE = 16,  /* batches without an optimizer step before the DataLoader counts */
-    TAKEOVER_AFTER = 64, /* steps of other optimizers before another takes over */
+    MARK_HASH = (1u << KP_STEP_PHASE_SHIFT) - 1, /* above it the phase of the range */
+    BATCHES_ALONE = 16,                          /* batches without an optimizer step before the DataLoader counts */
+    TAKEOVER_AFTER = 64,                         /* steps of other optimizers before another takes over */
 };
 /* Values of `tracked` beside a mark (below 2^30) and an identity (has the top bit). GONE: it was destroyed. */
 enum { TRACKED_NONE, TRACKED_GONE };
@@ -129,12 +129,12 @@ void kp_steps_explain_phases(char *out, unsigned long bytes)
 
 bool kp_steps_needs_ops(void) { return rule.kind == KP_RULE_OP; }
 
-/* FNV-1a, folded to 28 bits. */
+/* FNV-1a, folded to the bits of MARK_HASH. */
 static uint32_t name_hash(const char *name)
 {
     uint32_t h = 2166136261u;
     for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
-    return (h ^ h >> 28) & MARK_HASH;
+    return (h ^ h >> KP_STEP_PHASE_SHIFT) & MARK_HASH;
 }
 
 static bool ends_with(const char *name, const char *tail)
@@ -143,7 +143,7 @@ static bool ends_with(const char *name, const char *tail)
     return n >= t && memcmp(name + n - t, tail, t) == 0;
 }
 
-uint32_t kp_steps_classify(const char *name, bool user_scope)
+static uint32_t step_mark(const char *name, bool user_scope)
 {
     if (rule.kind == KP_RULE_RANGE || rule.kind == KP_RULE_OP) {
         const bool wanted = user_scope == (rule.kind == KP_RULE_RANGE) && pattern_ready;
@@ -155,6 +155,12 @@ uint32_t kp_steps_classify(const char *name, bool user_scope)
     if (rule.kind == KP_RULE_AUTO)
         if (strncmp(name, "enumerate(DataLoader)#", 22) == 0 && ends_with(name, ".__next__")) return MARK_DATALOADER;
     return 0;
+}
+
+uint32_t kp_steps_classify(const char *name, bool user_scope)
+{
+    const uint32_t phase = user_scope && has_phases ? kp_phases_match(name) : KP_PHASE_NONE;
+    return step_mark(name, user_scope) | phase << KP_STEP_PHASE_SHIFT;
 }
 
 /*

@@ -144,6 +144,7 @@ static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t g
     uint32_t name = kp_torch_name_id(t, rf);
     s->cycle = kp_gate_cycle(gate);
     s->mark = mark_get(gate, rf);
+    s->phase = 0;
     struct callers wanted, *callers = NULL;
     if (gate & (KP_GATE_STACKS | KP_GATE_MODULES)) callers_get(callers = &wanted, t, gate, rf);
     if (!(gate & KP_GATE_RECORD)) s->rec = NULL; /* warm-up: the op's name is now cached, no record is made */
@@ -154,13 +155,28 @@ static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t g
     return s;
 }
 
+/* The phase of a range begins after the range did, so the range itself lies outside of it. */
+static __attribute__((noinline)) void phase_begin(struct kp_thread *t, struct kp_torch_slot *s)
+{
+    uint32_t depth;
+    kp_run_phase_begin(t, kp_steps_mark_phase(s->mark), &depth);
+    s->phase = depth + 1;
+}
+
+static __attribute__((noinline)) void phase_end(struct kp_thread *t, const struct kp_torch_slot *s)
+{
+    kp_run_phase_end(t, s->phase - 1);
+}
+
 KP_TORCH_ENTRY_MAKE(kp_torch_op_start);
 KP_TORCH_HIDDEN void **kp_torch_op_start(void **context, const uint8_t *rf)
 {
     struct kp_guard guard;
     *context = NULL;
     if (!KP_HOOK_ENTER(&guard, KEEPING)) return context;
-    if (guard.gate & KEEPING) *context = start_record(guard.thread, guard.gate, rf);
+    struct kp_torch_slot *s = guard.gate & KEEPING ? start_record(guard.thread, guard.gate, rf) : NULL;
+    *context = s;
+    if (__builtin_expect(s && kp_steps_mark_phase(s->mark), 0)) phase_begin(guard.thread, s);
     KP_HOOK_LEAVE(&guard);
     return context;
 }
@@ -194,25 +210,36 @@ void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot)
     (void)rf;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_ON)) return;
     end_record(guard.thread, guard.gate, slot, now);
+    if (__builtin_expect(slot->phase, 0)) phase_end(guard.thread, slot);
     KP_HOOK_LEAVE(&guard);
 }
 
 KP_TORCH_ENTRY_MAKE(kp_torch_step_start);
 KP_TORCH_HIDDEN void **kp_torch_step_start(void **context, const uint8_t *rf)
 {
-    (void)rf;
+    struct kp_guard guard;
     *context = NULL;
+    if (__builtin_expect(!kp_phases_are_set(), 1) || !KP_HOOK_ENTER(&guard, KP_GATE_STEPS)) return context;
+    const uint32_t mark = mark_get(guard.gate, rf);
+    struct kp_torch_slot *s = kp_steps_mark_phase(mark) ? kp_torch_slot_take(guard.thread) : NULL;
+    if (s) {
+        s->rec = NULL;
+        s->mark = mark;
+        phase_begin(guard.thread, s);
+    }
+    *context = s;
+    KP_HOOK_LEAVE(&guard);
     return context;
 }
 
-/* Installed while no window records: only names of ranges that end matter, to count steps. */
+/* Installed while no window records: names of ranges matter, to count steps and to know the phase. */
 void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot)
 {
     uint64_t now = kp_ticks();
     struct kp_guard guard;
-    (void)slot;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_STEPS)) return;
     uint32_t mark = kp_torch_step_mark(rf, is_user_range(rf));
     if (mark && ends_step(mark)) kp_run_step(guard.thread, now);
+    if (slot) phase_end(guard.thread, slot);
     KP_HOOK_LEAVE(&guard);
 }

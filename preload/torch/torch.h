@@ -154,6 +154,7 @@ struct kp_torch_slot {
     struct kp_rec_op *rec; /* its end time is filled in at the op's end; NULL: not recorded */
     uint32_t cycle;        /* the cycle of `rec`; in a later cycle `rec` is void, its chunk was taken back */
     uint32_t mark;         /* step mark of the range, 0: none */
+    uint32_t phase;        /* of the phase that began with the range, the depth + 1 (kp_run_phase_end); 0: none */
 };
 struct kp_torch_pool {
     struct kp_torch_slot *idle; /* only the owner's thread uses it */

@@ -37,6 +37,29 @@ def test_phases_that_are_named_have_the_files_of_profilers_by_hand(by_name, tmp_
         say_same(tmp_path / theirs, ours)
 
 
+def test_phases_that_are_ranges_have_the_files_of_profilers_by_hand(tmp_path):
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    theirs.mkdir()
+    harness.run_plain("phases.py", theirs, theirs, "ranges").ok()
+    named = PHASES.replace("train=", "train~^my loop: train=1$=").replace("validate=", "validate~: valid.*=1=")
+    harness.run_kprof("phases.py", ours, "ranges", schedule=None, shapes=False, KPROF_PHASES=named).ok()
+    files = files_of(ours)
+    assert [phase_of(path) for path in files] == ["validate", "train", "validate"]
+    for mine, other in zip(files, ["validate.4.json", "train.8.json", "validate.8.json"]):
+        say_same(theirs / other, mine)
+
+
+def test_a_range_of_each_step_is_a_phase_whose_optimizer_counts(tmp_path):
+    """Ranges of steps, not of loops: each window of two steps becomes two files."""
+    run = harness.run_kprof("phase_each_step.py", tmp_path, schedule=None, shapes=False,
+                            KPROF_PHASES="train~^training_step$=wait=1,warmup=1,active=2,repeat=1").ok()
+    traces = [facts.load(path) for path in files_of(tmp_path)]
+    assert [[e["name"] for e in facts.steps(trace)] for trace in traces] == [["ProfilerStep#2"], ["ProfilerStep#3"]], run.explain()
+    assert all(e["name"] != "training_step" for trace in traces for e in facts.spans(trace))
+    assert all(sum(e["name"] == "Optimizer.step#SGD.step" for e in facts.spans(trace)) == 1 for trace in traces)
+    assert not any("aten::sigmoid" == e["name"] for trace in traces for e in facts.spans(trace))  # it is outside of the range
+
+
 def test_the_trace_names_its_phase(by_name):
     run, files = by_name
     assert [json.loads(json.dumps(facts.load(path)["kprof"]))["phase"] for path in files] == ["validate", "train", "validate"]

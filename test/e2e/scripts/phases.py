@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains and validates in turns, in phases that it names. usage: phases.py [PROFILES]
+"""Trains and validates in turns, in phases that it names. usage: phases.py [PROFILES] [ranges]
 
 With a folder it records the same steps with torch.profiler: one profiler a phase, as callbacks would hold them.
+With "ranges" the phases are ranges of record_function, and no name is given.
 """
 import ctypes
 import sys
@@ -54,9 +55,39 @@ class Named:
         assert self.library.kprof_phase(None) == 0
 
 
+class Ranges:
+    """A range around each phase; profilers by hand begin and end inside of it."""
+
+    def __init__(self, inner):
+        self.inner, self.library = inner, ctypes.CDLL(None)
+
+    def enter(self, name):
+        self.range = torch.profiler.record_function(f"my loop: {name}=1")
+        self.range.__enter__()
+        if self.inner:
+            self.inner.enter(name)
+
+    def step(self):
+        assert self.inner or self.library.kprof_step() == 0
+        if self.inner:
+            self.inner.step()
+
+    def leave(self):
+        if self.inner:
+            self.inner.leave()
+        self.range.__exit__(None, None, None)
+
+
+def phases_of(args):
+    by_hand = ByHand(args[0], SCHEDULES) if args and args[0] != "ranges" else None
+    if args[-1:] == ["ranges"]:
+        return Ranges(by_hand)
+    return by_hand or Named()
+
+
 def main():
     torch.manual_seed(0)
-    phases = ByHand(sys.argv[1], SCHEDULES) if sys.argv[1:] else Named()
+    phases = phases_of(sys.argv[1:])
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
     optimizer = torch.optim.Adam(model.parameters())
     batches = {name: DataLoader(TensorDataset(torch.randn(4 * count, 8)), batch_size=4) for name, count in STEPS.items()}

@@ -55,6 +55,10 @@ static void a_bad_text_is_refused_with_its_place(void **state)
         {"train=active=1;train=active=2", "says twice 'train=active=2'"},
         {"train=active=1;;test=active=1", "needs a name"},
         {"train=wait=1", "needs active=N with N at least 1"},
+        {"train~x", "needs NAME~REGEX=SCHEDULE: no schedule in 'x'"},
+        {"train~=active=1", "has no regular expression"},
+        {"train~(=active=1", "is not a regular expression"},
+        {"train~x=active=0", "needs NAME~REGEX=SCHEDULE: no schedule in 'x=active=0'"},
         {"train=foo=1", "has an unknown part 'foo=1'"},
     };
     struct kp_phases phases;
@@ -69,6 +73,22 @@ static void a_bad_text_is_refused_with_its_place(void **state)
     many[strlen(many) - strlen("p16=active=1;")] = '\0';
     assert_int_equal(kp_phases_parse(many, &phases, why, sizeof why), 0);
     assert_int_equal(phases.count, 16);
+}
+
+static void a_range_with_a_matching_name_is_a_phase(void **state)
+{
+    (void)state;
+    start("train~^epoch=[0-9]+$=wait=1,active=2;validate~^val=active=3;test=active=1;late~.=none");
+    assert_int_equal(kp_steps_mark_phase(kp_steps_classify("epoch=7", true)), 1);
+    assert_int_equal(kp_phases_schedule(1, &outside)->wait, 1);
+    assert_int_equal(kp_steps_mark_phase(kp_steps_classify("val 3", true)), 2);
+    assert_int_equal(kp_steps_mark_phase(kp_steps_classify("interval", true)), 4); /* the first row that matches */
+    assert_int_equal(kp_steps_mark_phase(kp_steps_classify("epoch=7", false)), KP_PHASE_NONE);
+    const uint32_t mark = kp_steps_classify("Optimizer.step#SGD.step", true); /* both a step and a phase */
+    assert_int_equal(kp_steps_mark_phase(mark), 4);
+    assert_true(kp_steps_range_end(mark, 0));
+    start(TWO);
+    assert_int_equal(kp_steps_classify("train", true), 0);
 }
 
 static void a_phase_inside_another_gives_it_back(void **state)
@@ -191,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_phase_has_its_name_and_schedule),
         cmocka_unit_test(a_bad_text_is_refused_with_its_place),
+        cmocka_unit_test(a_range_with_a_matching_name_is_a_phase),
         cmocka_unit_test(a_phase_inside_another_gives_it_back),
         cmocka_unit_test(each_phase_counts_its_own_steps),
         cmocka_unit_test(batches_count_where_another_phase_has_an_optimizer),
