@@ -38,6 +38,7 @@ bool kp_schedule_is_over(const struct kp_schedule *schedule, uint64_t step);
 enum kp_step_source {
     KP_STEP_NONE,
     KP_STEP_TIME,
+    KP_STEP_MODULE,
     KP_STEP_DATALOADER,
     KP_STEP_CALL,
     KP_STEP_OPTIMIZER,
@@ -120,14 +121,19 @@ const char *kp_steps_call_glob(unsigned at);
 bool kp_steps_is_call_rule(void); /* call:GLOB: the user named the function */
 /* A call of such a function ended, the outermost on its thread. True: it counts a step. Lock-free. */
 bool kp_steps_call_end(void);
+/*
+ * An outermost call of this nn.Module ended, outside of calls that count. True: it counts a step (steps.c). Lock-free.
+ */
+bool kp_steps_module_end(uintptr_t module);
+bool kp_steps_wants_modules(void); /* may calls of modules still count? */
 /* How often to call kp_steps_time, in ns, or 0 for never. */
 uint64_t kp_steps_time_period_ns(void);
 
 /*
  * The mark of ranges with this name, for kp_steps_range_end, or 0 when they count no steps. Marked are
  * Optimizer.step#X, enumerate(DataLoader)#X.__next__, and names that a pattern of the rule or of a phase matches.
- * ProfilerStep#N (the program runs torch.profiler itself) has no mark unless a pattern matches it. Equal names get equal
- * marks. Not hot: the caller asks at a name's first sight and caches the mark by name id.
+ * ProfilerStep#N (the program runs torch.profiler itself) has no mark unless a pattern matches it. Equal names get
+ * equal marks. Not hot: the caller asks at a name's first sight and caches the mark by name id.
  */
 uint32_t kp_steps_classify(const char *name, bool user_scope);
 /* The phase that lasts as long as a range with this mark; KP_PHASE_NONE: none. */

@@ -10,8 +10,8 @@
  * Memory:    kp_steps_init compiles a pattern with libc's malloc. The other functions allocate none.
  * Safe in:   signal handlers yes, except classify; after fork yes, but a child stays off
  *
- *     rank     TIME < DATALOADER < CALL < OPTIMIZER < LOOP < API. LOOP: the loop of a framework, in a phase. With a
- *              pattern in the rule, its source is the only one.
+ *     rank     TIME < MODULE < DATALOADER < CALL < OPTIMIZER < LOOP < API. LOOP: the loop of a framework, in a phase.
+ *              With a pattern in the rule, its source is the only one.
  *     auto     A source of a higher rank takes over when it first reports, and lower ranks never count again. The
  *              report that takes over counts no step, since the lower source counted that iteration already. If it
  *              takes over from TIME, it is the first step, and the schedule starts over.
@@ -22,6 +22,8 @@
  *         in this iteration already: since the last step of the tracked optimizer.
  *     The tracked optimizer is silent for TAKEOVER_AFTER steps of others. The next step takes over, and counts no
  *         step, as above.
+ * Calls of a model count after MODULES_ALONE outermost calls of one nn.Module, without a batch of a DataLoader between
+ * them. Another module takes over when that one was silent for TAKEOVER_AFTER calls of others.
  */
 #include "schedule/kp_schedule.h"
 
@@ -40,6 +42,7 @@ enum {
     MARK_RULE = 3u << 28,
     MARK_KIND = 3u << 28,
     MARK_HASH = (1u << KP_STEP_PHASE_SHIFT) - 1, /* above it the phase of the range */
+    MODULES_ALONE = 16,                          /* calls of one module before they count */
     BATCHES_ALONE = 16,                          /* batches without an optimizer step before the DataLoader counts */
     TAKEOVER_AFTER = 64,                         /* steps of other optimizers before another takes over */
 };
@@ -71,9 +74,12 @@ struct counter {
     _Atomic uint64_t others_seen; /* a bit (by hash) for each other optimizer that stepped since */
     _Atomic uint32_t silence;     /* steps of others since the tracked optimizer's last step */
     _Atomic uint32_t batches;
-    _Atomic bool starts_over;     /* the next step is the first that counts */
-    _Atomic uint64_t clock_asked; /* time of the last call of kp_steps_time */
-    _Atomic uint64_t clock_from;  /* time when silence began, later that of the last step; 0 before */
+    _Atomic uintptr_t module;       /* the one whose calls count */
+    _Atomic uint32_t module_calls;  /* calls of it */
+    _Atomic uint32_t module_silent; /* calls of others since its last one */
+    _Atomic bool starts_over;       /* the next step is the first that counts */
+    _Atomic uint64_t clock_asked;   /* time of the last call of kp_steps_time */
+    _Atomic uint64_t clock_from;    /* time when silence began, later that of the last step; 0 before */
 };
 static _Alignas(64) struct counter counters[KP_PHASE_IDS];
 static struct counter *_Atomic counting = counters; /* that of the phase */
@@ -83,7 +89,8 @@ static inline struct counter *counter_now(void) { return kp_load_relaxed(&counti
 
 const char *kp_step_source_name(enum kp_step_source which)
 {
-    static const char *const names[] = {"none", "time", "dataloader", "call", "optimizer", "loop", "range", "api"};
+    static const char *const names[] = {"none",      "time", "module", "dataloader", "call",
+                                        "optimizer", "loop", "range",  "api"};
     if (which == KP_STEP_RANGE && rule.kind == KP_RULE_OP) return "op";
     return (unsigned)which < sizeof names / sizeof names[0] ? names[which] : "none";
 }
@@ -248,6 +255,7 @@ bool kp_steps_range_end(uint32_t mark, uint64_t optimizer)
     case MARK_OPTIMIZER: return optimizer_counts(optimizer ? optimizer : mark) && source_take(KP_STEP_OPTIMIZER);
     case MARK_DATALOADER:
         if (kp_load_relaxed(&c->source) > KP_STEP_DATALOADER) return false;
+        if (kp_load_relaxed(&c->source) < KP_STEP_MODULE) kp_store_relaxed(&c->module_calls, 0);
         return kp_add_relaxed(&c->batches, 1) >= batches_before(c) && source_take(KP_STEP_DATALOADER);
     case MARK_RULE: return source_take(KP_STEP_RANGE);
     default: return false;
@@ -265,6 +273,26 @@ const char *kp_steps_call_glob(unsigned at)
 bool kp_steps_call_end(void)
 {
     return (rule.kind == KP_RULE_CALL || rule.kind == KP_RULE_AUTO) && source_take(KP_STEP_CALL);
+}
+
+bool kp_steps_wants_modules(void)
+{
+    const struct counter *const c = counter_now();
+    if (rule.kind != KP_RULE_AUTO || !c->plan.set) return false;
+    return has_phases || kp_load_relaxed(&c->source) <= KP_STEP_MODULE;
+}
+
+bool kp_steps_module_end(uintptr_t module)
+{
+    struct counter *const c = counter_now();
+    const uintptr_t seen = kp_load_relaxed(&c->module);
+    if (rule.kind != KP_RULE_AUTO) return false;
+    if (seen && seen != module && kp_add_relaxed(&c->module_silent, 1) < TAKEOVER_AFTER) return false;
+    kp_store_relaxed(&c->module, module);
+    kp_store_relaxed(&c->module_silent, 0);
+    const bool takes_over = seen && seen != module;
+    if (takes_over && kp_load_relaxed(&c->source) < KP_STEP_MODULE) kp_store_relaxed(&c->module_calls, 0);
+    return kp_add_relaxed(&c->module_calls, 1) >= MODULES_ALONE && source_take(KP_STEP_MODULE);
 }
 
 void kp_steps_loop_begin(uint32_t phase)

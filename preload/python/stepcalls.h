@@ -12,7 +12,8 @@
 /* All need the GIL. */
 
 /* stepcount.c */
-void kp_stepcount_add(void); /* a call has ended */
+void kp_stepcount_add(void);                /* a call has ended */
+void kp_stepcount_module(uintptr_t module); /* an outermost call of this module has ended */
 bool kp_stepcount_is_over(void);
 
 /* stephook.c: from now on each call of this function counts. False: its calls cannot be seen. May be repeated. */
@@ -20,6 +21,8 @@ typedef void *(*kp_vectorcall_fn)(void *callable, void *const *args, size_t coun
 bool kp_stephook_count(void *function);
 bool kp_stephook_set(void *function, kp_vectorcall_fn ours);
 void *kp_stephook_call(void *callable, void *const *args, size_t count, void *keywords); /* CPython's own */
+void kp_stephook_drop(void *function);                                                   /* CPython's own again */
+bool kp_stephook_is_inside(void); /* is this thread in a call that counts? */
 bool kp_stephook_is_function(const void *object);
 /* Around a call. `is_outermost` is what enter returned; `result` what the call returned, NULL for an exception. */
 bool kp_stephook_enter(void);
@@ -29,6 +32,10 @@ void kp_stephook_leave(bool is_outermost, void *result);
 bool kp_stepfind_look(const char *loaded);
 bool kp_stepfind_names_main(void);      /* may a glob name a function of __main__? */
 bool kp_stepfind_is_code(const void *); /* is this the code of the function that was hooked last? */
+
+/* modulecalls.c: the call of every nn.Module; NULL: it counts no steps. */
+struct kp_phasecall;
+const struct kp_phasecall *kp_modulecalls_row(void);
 
 /* phasecalls.c: functions of Lightning and transformers whose calls are phases. Row `at` counts from 0; NULL: no
  * more. */

@@ -20,14 +20,19 @@ bool kp_stepcount_is_over(void)
            (kp_python_api.is_ending && kp_python_api.is_ending());
 }
 
-void kp_stepcount_add(void)
+/* `module`: 0 for a call of a function. */
+static void add(uintptr_t module)
 {
     const int kept = errno;
     struct kp_guard guard;
     if (!(kp_gate_get() & KP_GATE_STEPS) || kp_stepcount_is_over())
         return; /* at the end CPython frees what never ended */
     if (!KP_HOOK_ENTER(&guard, KP_GATE_STEPS)) return;
-    if (kp_steps_call_end()) kp_run_step(guard.thread, kp_ticks());
+    if (module ? kp_steps_module_end(module) : kp_steps_call_end()) kp_run_step(guard.thread, kp_ticks());
     KP_HOOK_LEAVE(&guard);
     errno = kept;
 }
+
+void kp_stepcount_add(void) { add(0); }
+
+void kp_stepcount_module(uintptr_t module) { add(module); }

@@ -44,7 +44,7 @@ static void *member_of(void *object, const char *name)
 static void phase_hook(struct code_search *s, void *function, const char *name)
 {
     if (!kp_phasecalls_hook(s->phase, function)) return;
-    if (!s->has_found) kp_log(1, "calls of %s:%s tell phases and their steps", s->name, name);
+    if (!s->has_found) kp_log(1, "calls of %s:%s tell phases or steps", s->name, name);
     s->has_found = true;
 }
 
@@ -154,7 +154,8 @@ static const char *glob_at(unsigned i, const struct kp_phasecall **phase)
     unsigned steps = 0;
     while (steps < i && kp_steps_call_glob(steps)) steps++;
     const char *glob = kp_steps_call_glob(i);
-    *phase = glob ? NULL : kp_phasecalls_row(i - steps);
+    *phase = glob ? NULL : i == steps ? kp_modulecalls_row() : NULL;
+    if (!glob && !*phase) *phase = kp_phasecalls_row(i - steps - (kp_modulecalls_row() != NULL));
     return *phase ? (*phase)->glob : glob;
 }
 

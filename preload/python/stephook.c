@@ -28,6 +28,8 @@ void kp_stephook_leave(bool is_outermost, void *result)
     if (is_outermost && !(result && kp_stepgens_follow(result))) kp_stepcount_add();
 }
 
+bool kp_stephook_is_inside(void) { return depth != 0; }
+
 static void *call_counted(void *callable, void *const *args, size_t count, void *keywords)
 {
     const bool is_outermost = kp_stephook_enter();
@@ -56,6 +58,13 @@ bool kp_stephook_set(void *function, kp_vectorcall_fn ours)
     if (kp_python_api.vector_set) kp_python_api.vector_set(function, (void *)(uintptr_t)ours);
     else *at = ours;
     return *at == ours;
+}
+
+void kp_stephook_drop(void *function)
+{
+    kp_vectorcall_fn *at = vector_at(function);
+    if (kp_python_api.vector_set) kp_python_api.vector_set(function, (void *)(uintptr_t)python_call);
+    else *at = python_call;
 }
 
 bool kp_stephook_is_function(const void *object) { return kp_python_at(object, 8) == kp_python_api.function_type; }

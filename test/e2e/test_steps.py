@@ -163,3 +163,11 @@ def test_a_window_of_inference_holds_two_requests(tmp_path, kind, rule):
     run = harness.run_kprof("inference.py", tmp_path, kind, schedule="wait=1,warmup=1,active=2,repeat=1", KPROF_STEP=rule).ok()
     assert "iterations 8" in run.out and "(2 steps by call," in run.err, run.explain()
     assert requests_of_steps(facts.load(run.trace)) == [1, 1]
+
+
+@pytest.mark.parametrize("kind", ["bare", "nested", "threads", "asyncio_alone", "compiled_model"])
+def test_calls_of_a_model_are_steps_where_nothing_else_is(tmp_path, kind):
+    """Nothing is set but the schedule; after 16 calls they count."""
+    run = harness.run_kprof("inference.py", tmp_path, kind, schedule="wait=1,warmup=1,active=2,repeat=1").ok()
+    assert "iterations 24" in run.out and "(2 steps by module," in run.err, run.explain()
+    assert requests_of_steps(facts.load(run.trace)) == [1, 1]

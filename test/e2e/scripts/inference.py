@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of inference without an optimizer: inference.py KIND. Each answers 8 requests with a tiny model."""
+"""Programs of inference without an optimizer: inference.py KIND. Each answers some requests with a tiny model."""
 import asyncio
+import pickle
 import sys
+import threading
 
 import torch
 from torch.profiler import record_function
 
-REQUESTS = 8
+REQUESTS = 8 if sys.argv[1] in ("generate", "pipeline", "compiled", "asyncio") else 24  # 16 calls of a model come before it counts
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).eval()
@@ -27,6 +29,49 @@ async def serve():
     for _ in range(REQUESTS):
         with record_function("request"):
             await answer_later(torch.ones(1, 8))
+
+
+class Nested(torch.nn.Module):
+    """Modules in modules, and one that raises now and then."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.asked = model, 0
+
+    def forward(self, x):
+        self.asked += 1
+        if self.asked % 2:
+            raise ValueError(self.asked)
+        return self.inner(self.inner(x) @ torch.ones(2, 8))
+
+
+def ask_nested(nested):
+    try:
+        nested(torch.ones(1, 8))
+    except ValueError:
+        pass
+
+
+def ask_in_thread():
+    """A server that has a thread for each request."""
+    def answer_one():
+        with record_function("request"):
+            model(torch.ones(1, 8))
+    thread = threading.Thread(target=answer_one)
+    thread.start()
+    thread.join()
+
+
+def unharmed():
+    """What a program may look at is as it was."""
+    call = torch.nn.Module.__call__
+    assert call is torch.nn.Module._wrapped_call_impl and call.__qualname__ == "Module._wrapped_call_impl"
+    assert torch.nn.Linear.__call__ is call and type(call).__name__ == "function"
+    again = pickle.loads(pickle.dumps(model))
+    assert torch.equal(again(torch.ones(1, 8)), model(torch.ones(1, 8)))
+    assert pickle.loads(pickle.dumps(call)) is call
+    assert torch.equal(torch.compile(model, backend="eager", fullgraph=True)(torch.ones(1, 8)), model(torch.ones(1, 8)))
+    assert torch.equal(torch.jit.trace(model, torch.ones(1, 8))(torch.ones(1, 8)), model(torch.ones(1, 8)))
 
 
 def in_turn(call):
@@ -70,6 +115,18 @@ def main(kind):
     elif kind == "pipeline":
         asked = pipeline()
         in_turn(lambda: asked("a question"))
+    elif kind == "bare":
+        in_turn(lambda: model(torch.ones(1, 8)))
+        unharmed()
+    elif kind == "nested":
+        nested = Nested()
+        in_turn(lambda: ask_nested(nested))
+    elif kind == "threads":
+        for _ in range(REQUESTS):
+            ask_in_thread()
+    elif kind == "compiled_model":
+        compiled = torch.compile(model, backend="eager")
+        in_turn(lambda: compiled(torch.ones(1, 8)))
     elif kind == "compiled":
         in_turn(lambda: answer(torch.ones(1, 8)))
     else:

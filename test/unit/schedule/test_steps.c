@@ -208,6 +208,64 @@ static void a_dataloader_steps_after_sixteen_batches_alone(void **state)
     assert_int_equal(kp_steps_source(), KP_STEP_DATALOADER);
 }
 
+static void model_calls(uintptr_t module, int times)
+{
+    for (int i = 0; i < times; i++) count(kp_steps_module_end(module));
+}
+
+static void a_module_that_is_called_alone_counts_after_sixteen_calls(void **state)
+{
+    (void)state;
+    start("auto");
+    assert_true(kp_steps_wants_modules());
+    model_calls(0x1000, 16);
+    model_calls(0x2000, 40); /* another module, as a decoder beside an encoder */
+    assert_int_equal(kp_steps_seen(), 0);
+    model_calls(0x1000, 2);
+    model_calls(0x2000, 2);
+    assert_int_equal(kp_steps_seen(), 2);
+    assert_int_equal(kp_steps_source(), KP_STEP_MODULE);
+    assert_string_equal(kp_step_source_name(KP_STEP_MODULE), "module");
+    model_calls(0x3000, 65); /* 62 in which the first might have come back */
+    assert_int_equal(kp_steps_seen(), 5);
+    start("range:^epoch$");
+    assert_false(kp_steps_wants_modules());
+    model_calls(0x1000, 100);
+    assert_int_equal(kp_steps_seen(), 0);
+}
+
+static void a_module_that_was_called_once_gives_its_place(void **state)
+{
+    (void)state;
+    start("auto");
+    model_calls(0x1000, 1);
+    model_calls(0x2000, 64 + 16); /* 64 in which the first might have come back, then 16 of its own */
+    assert_int_equal(kp_steps_seen(), 0);
+    model_calls(0x2000, 1);
+    assert_int_equal(kp_steps_seen(), 1);
+}
+
+static void modules_give_way_to_what_tells_more(void **state)
+{
+    (void)state;
+    start("auto");
+    for (int i = 0; i < 100; i++) {
+        end(LOADER);
+        model_calls(0x1000, 1);
+    }
+    assert_int_equal(kp_steps_source(), KP_STEP_DATALOADER); /* the module never counted */
+    assert_int_equal(kp_steps_seen(), 84);
+    assert_false(kp_steps_wants_modules());
+    start("auto");
+    model_calls(0x1000, 20);
+    assert_int_equal(kp_steps_seen(), 4);
+    end(SGD); /* takes over: the call counted this iteration */
+    model_calls(0x1000, 20);
+    end(SGD);
+    assert_int_equal(kp_steps_seen(), 5);
+    assert_int_equal(kp_steps_source(), KP_STEP_OPTIMIZER);
+}
+
 static void assert_explained(const char *part)
 {
     char text[320];
@@ -557,6 +615,9 @@ int main(void)
         cmocka_unit_test(an_identity_matters_only_where_optimizers_may_step),
         cmocka_unit_test(equal_names_get_equal_marks_and_other_names_none),
         cmocka_unit_test(a_dataloader_steps_after_sixteen_batches_alone),
+        cmocka_unit_test(a_module_that_is_called_alone_counts_after_sixteen_calls),
+        cmocka_unit_test(a_module_that_was_called_once_gives_its_place),
+        cmocka_unit_test(modules_give_way_to_what_tells_more),
         cmocka_unit_test(a_schedule_that_was_not_met_is_explained),
         cmocka_unit_test(steps_at_ops_are_called_so),
         cmocka_unit_test(an_optimizer_silences_the_dataloader),
