@@ -125,6 +125,9 @@ bool kp_steps_call_end(void);
  * An outermost call of this nn.Module ended, outside of calls that count. True: it counts a step (steps.c). Lock-free.
  */
 bool kp_steps_module_end(uintptr_t module);
+uint32_t kp_steps_classify_script(const char *name); /* the mark of a call of TorchScript with this name, not cached */
+#define KP_STEP_MARK_SCRIPT (4u << 28)
+static inline bool kp_steps_mark_is_script(uint32_t mark) { return mark & KP_STEP_MARK_SCRIPT; }
 bool kp_steps_wants_modules(void); /* may calls of modules still count? */
 /* How often to call kp_steps_time, in ns, or 0 for never. */
 uint64_t kp_steps_time_period_ns(void);

@@ -40,7 +40,8 @@ enum {
     MARK_OPTIMIZER = 1u << 28, /* the low 23 bits are a hash of the name, in place of an identity */
     MARK_DATALOADER = 2u << 28,
     MARK_RULE = 3u << 28,
-    MARK_KIND = 3u << 28,
+    MARK_SCRIPT = KP_STEP_MARK_SCRIPT,
+    MARK_KIND = 7u << 28,
     MARK_HASH = (1u << KP_STEP_PHASE_SHIFT) - 1, /* above it the phase of the range */
     MODULES_ALONE = 16,                          /* calls of one module before they count */
     BATCHES_ALONE = 16,                          /* batches without an optimizer step before the DataLoader counts */
@@ -48,6 +49,8 @@ enum {
 };
 /* Values of `tracked` beside a mark (below 2^30) and an identity (has the top bit). GONE: it was destroyed. */
 enum { TRACKED_NONE, TRACKED_GONE };
+/* In place of a module's address: all modules of TorchScript, for programs without Python. */
+enum { SCRIPT_MODULES = 1 };
 /* Calls of inference that `auto` knows: each answers one request, or is one step of an engine. */
 static const char *const known_calls[] = {
     "transformers.generation.utils:GenerationMixin.generate",
@@ -248,6 +251,12 @@ static uint32_t batches_before(const struct counter *here)
     return BATCHES_ALONE;
 }
 
+/* Python's call of a module goes on into TorchScript, and tells more. */
+static bool script_counts(void)
+{
+    return kp_load_relaxed(&counter_now()->module) <= SCRIPT_MODULES && kp_steps_module_end(SCRIPT_MODULES);
+}
+
 bool kp_steps_range_end(uint32_t mark, uint64_t optimizer)
 {
     struct counter *const c = counter_now();
@@ -258,6 +267,7 @@ bool kp_steps_range_end(uint32_t mark, uint64_t optimizer)
         if (kp_load_relaxed(&c->source) < KP_STEP_MODULE) kp_store_relaxed(&c->module_calls, 0);
         return kp_add_relaxed(&c->batches, 1) >= batches_before(c) && source_take(KP_STEP_DATALOADER);
     case MARK_RULE: return source_take(KP_STEP_RANGE);
+    case MARK_SCRIPT: return script_counts();
     default: return false;
     }
 }
@@ -275,6 +285,11 @@ bool kp_steps_call_end(void)
     return (rule.kind == KP_RULE_CALL || rule.kind == KP_RULE_AUTO) && source_take(KP_STEP_CALL);
 }
 
+uint32_t kp_steps_classify_script(const char *name)
+{
+    return kp_steps_wants_modules() && strcmp(name, "forward") == 0 ? MARK_SCRIPT : 0;
+}
+
 bool kp_steps_wants_modules(void)
 {
     const struct counter *const c = counter_now();
@@ -287,7 +302,7 @@ bool kp_steps_module_end(uintptr_t module)
     struct counter *const c = counter_now();
     const uintptr_t seen = kp_load_relaxed(&c->module);
     if (rule.kind != KP_RULE_AUTO) return false;
-    if (seen && seen != module && kp_add_relaxed(&c->module_silent, 1) < TAKEOVER_AFTER) return false;
+    if (seen > SCRIPT_MODULES && seen != module && kp_add_relaxed(&c->module_silent, 1) < TAKEOVER_AFTER) return false;
     kp_store_relaxed(&c->module, module);
     kp_store_relaxed(&c->module_silent, 0);
     const bool takes_over = seen && seen != module;

@@ -23,6 +23,8 @@
 
 enum { KEEPING = KP_GATE_RECORD | KP_GATE_WARM, HEAD_BYTES_MAX = sizeof(struct kp_rec_op) + 40, USUAL_BYTES = 1024 };
 
+static _Thread_local uint32_t script_depth __attribute__((tls_model("initial-exec"))); /* modules of TorchScript */
+
 /* The callers of an op. Functions take NULL if the gate wants none of them. */
 struct callers {
     uint64_t stack;   /* the word that KP_OP_STACK announces; 0: none */
@@ -93,9 +95,23 @@ static inline bool is_user_range(const uint8_t *rf)
     return (kp_torch.layout.dropped & KP_TORCH_NO_SCOPE) || rf[kp_torch.layout.rf_scope] == KP_TORCH_USER_SCOPE;
 }
 
+/* A call of TorchScript may be a module's, which counts where nothing else does. */
+static __attribute__((noinline)) uint32_t script_mark(const uint8_t *rf)
+{
+    const char *name = kp_torch.api.name(rf);
+    return name ? kp_steps_classify_script(name) : 0;
+}
+
+static inline bool is_script_call(const uint8_t *rf)
+{
+    return rf[kp_torch.layout.rf_scope] == KP_TORCH_SCRIPT_SCOPE && !(kp_torch.layout.dropped & KP_TORCH_NO_SCOPE);
+}
+
 static inline uint32_t mark_get(uint64_t gate, const uint8_t *rf)
 {
     bool user = is_user_range(rf);
+    if (__builtin_expect((gate & KP_GATE_STEPS) && !kp_torch.marks_ops && is_script_call(rf), 0))
+        return script_mark(rf);
     if (!(gate & KP_GATE_STEPS) || !(user || kp_torch.marks_ops)) return 0;
     return kp_torch_step_mark(rf, user);
 }
@@ -144,7 +160,7 @@ static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t g
     uint32_t name = kp_torch_name_id(t, rf);
     s->cycle = kp_gate_cycle(gate);
     s->mark = mark_get(gate, rf);
-    s->phase = 0;
+    s->phase = s->script = 0;
     struct callers wanted, *callers = NULL;
     if (gate & (KP_GATE_STACKS | KP_GATE_MODULES)) callers_get(callers = &wanted, t, gate, rf);
     if (!(gate & KP_GATE_RECORD)) s->rec = NULL; /* warm-up: the op's name is now cached, no record is made */
@@ -155,13 +171,23 @@ static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t g
     return s;
 }
 
-/* The phase of a range begins after the range did, so the range itself lies outside of it. */
-static __attribute__((noinline)) void phase_begin(struct kp_thread *t, struct kp_torch_slot *s)
+/*
+ * A range that begins a phase, or a module of TorchScript, of which the outermost counts. The phase begins after the
+ * range did, so the range itself lies outside of it.
+ */
+static __attribute__((noinline)) void special_begin(struct kp_thread *t, struct kp_torch_slot *s)
 {
     uint32_t depth;
+    if (kp_steps_mark_is_script(s->mark)) {
+        s->script = ++script_depth;
+        if (s->script > 1) s->mark = 0;
+        return;
+    }
     kp_run_phase_begin(t, kp_steps_mark_phase(s->mark), &depth);
     s->phase = depth + 1;
 }
+
+static inline bool is_special(uint32_t mark) { return kp_steps_mark_phase(mark) || kp_steps_mark_is_script(mark); }
 
 static __attribute__((noinline)) void phase_end(struct kp_thread *t, const struct kp_torch_slot *s)
 {
@@ -176,7 +202,7 @@ KP_TORCH_HIDDEN void **kp_torch_op_start(void **context, const uint8_t *rf)
     if (!KP_HOOK_ENTER(&guard, KEEPING)) return context;
     struct kp_torch_slot *s = guard.gate & KEEPING ? start_record(guard.thread, guard.gate, rf) : NULL;
     *context = s;
-    if (__builtin_expect(s && kp_steps_mark_phase(s->mark), 0)) phase_begin(guard.thread, s);
+    if (__builtin_expect(s && is_special(s->mark), 0)) special_begin(guard.thread, s);
     KP_HOOK_LEAVE(&guard);
     return context;
 }
@@ -208,6 +234,7 @@ void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot)
     uint64_t now = kp_ticks();
     struct kp_guard guard;
     (void)rf;
+    if (__builtin_expect(slot->script, 0)) script_depth = slot->script - 1;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_ON)) return;
     end_record(guard.thread, guard.gate, slot, now);
     if (__builtin_expect(slot->phase, 0)) phase_end(guard.thread, slot);
@@ -219,13 +246,15 @@ KP_TORCH_HIDDEN void **kp_torch_step_start(void **context, const uint8_t *rf)
 {
     struct kp_guard guard;
     *context = NULL;
-    if (__builtin_expect(!kp_phases_are_set(), 1) || !KP_HOOK_ENTER(&guard, KP_GATE_STEPS)) return context;
+    if (!kp_phases_are_set() && !kp_steps_wants_modules()) return context;
+    if (!KP_HOOK_ENTER(&guard, KP_GATE_STEPS)) return context;
     const uint32_t mark = mark_get(guard.gate, rf);
-    struct kp_torch_slot *s = kp_steps_mark_phase(mark) ? kp_torch_slot_take(guard.thread) : NULL;
+    struct kp_torch_slot *s = is_special(mark) ? kp_torch_slot_take(guard.thread) : NULL;
     if (s) {
         s->rec = NULL;
         s->mark = mark;
-        phase_begin(guard.thread, s);
+        s->phase = s->script = 0;
+        special_begin(guard.thread, s);
     }
     *context = s;
     KP_HOOK_LEAVE(&guard);
@@ -237,9 +266,10 @@ void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot)
 {
     uint64_t now = kp_ticks();
     struct kp_guard guard;
+    if (slot && slot->script) script_depth = slot->script - 1;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_STEPS)) return;
-    uint32_t mark = kp_torch_step_mark(rf, is_user_range(rf));
-    if (mark && ends_step(mark)) kp_run_step(guard.thread, now);
-    if (slot) phase_end(guard.thread, slot);
+    const uint32_t mark = slot ? slot->mark : mark_get(guard.gate, rf);
+    if (mark && (slot || !kp_steps_mark_is_script(mark)) && ends_step(mark)) kp_run_step(guard.thread, now);
+    if (slot && slot->phase) phase_end(guard.thread, slot);
     KP_HOOK_LEAVE(&guard);
 }

@@ -22,7 +22,7 @@ struct kp_torch_callback {
     uint8_t needs_inputs, needs_outputs, needs_ids;
 };
 _Static_assert(sizeof(struct kp_torch_callback) == 40, "torch passes 40 bytes");
-enum { KP_TORCH_SCOPES = 10, KP_TORCH_BACKWARD_SCOPE = 1, KP_TORCH_USER_SCOPE = 7 };
+enum { KP_TORCH_SCOPES = 10, KP_TORCH_BACKWARD_SCOPE = 1, KP_TORCH_SCRIPT_SCOPE = 2, KP_TORCH_USER_SCOPE = 7 };
 
 /* std::variant<std::string_view, std::reference_wrapper<FunctionSchema>> as libstdc++ lays it out. */
 struct kp_torch_view {
@@ -155,6 +155,7 @@ struct kp_torch_slot {
     uint32_t cycle;        /* the cycle of `rec`; in a later cycle `rec` is void, its chunk was taken back */
     uint32_t mark;         /* step mark of the range, 0: none */
     uint32_t phase;        /* of the phase that began with the range, the depth + 1 (kp_run_phase_end); 0: none */
+    uint32_t script;       /* of a module of TorchScript: how deep it lies in others, from 1 on; 0: it is none */
 };
 struct kp_torch_pool {
     struct kp_torch_slot *idle; /* only the owner's thread uses it */

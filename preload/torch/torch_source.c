@@ -204,6 +204,7 @@ static void install(uint32_t what)
         callback.end = kp_torch_step_end;
         memset(callback.scopes, kp_torch.marks_ops, sizeof callback.scopes);
         callback.scopes[KP_TORCH_USER_SCOPE] = 1;
+        callback.scopes[KP_TORCH_SCRIPT_SCOPE] |= kp_steps_wants_modules();
         break;
     default: return;
     }

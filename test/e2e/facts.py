@@ -56,6 +56,12 @@ def steps(trace):
     return sorted(found, key=begin)
 
 
+def requests_of_steps(trace):
+    """Of each recorded step, how many ranges named request began in it."""
+    begun = [begin(e) for e in spans(trace) if e["name"] == "request"]
+    return [sum(begin(step) <= at < end(step) for at in begun) for step in steps(trace)]
+
+
 def host_events(trace, ignore=None):
     """cpu_op and user_annotation events of the stepped window (of the whole file when it has no step)."""
     marks = steps(trace)

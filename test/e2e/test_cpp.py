@@ -34,11 +34,12 @@ def programs(tmp_path_factory):
         done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-3000:]
 
-    build(compiler, "-shared", "-fPIC", "-O0", "-w", f"-std={standard}", f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
-          *[f"-I{path}" for path in includes.split(":")], source / "ops.cpp", "-o", folder / "libops.so",
-          f"-L{lib}", "-ltorch", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{lib}", "-pthread")
-    build(compiler, source / "linked.cpp", "-o", folder / "linked", f"-L{folder}", "-lops", f"-Wl,-rpath,{folder}", f"-Wl,-rpath-link,{lib}",
-          "-Wl,--allow-shlib-undefined")
+    for name, host in [("ops", "linked"), ("serve", "server")]:
+        build(compiler, "-shared", "-fPIC", "-O0", "-w", f"-std={standard}", f"-D_GLIBCXX_USE_CXX11_ABI={abi}",
+              *[f"-I{path}" for path in includes.split(":")], source / f"{name}.cpp", "-o", folder / f"lib{name}.so",
+              f"-L{lib}", "-ltorch", "-ltorch_cpu", "-lc10", f"-Wl,-rpath,{lib}", "-pthread")
+        build(compiler, source / "linked.cpp", "-o", folder / host, f"-L{folder}", f"-l{name}", f"-Wl,-rpath,{folder}",
+              f"-Wl,-rpath-link,{lib}", "-Wl,--allow-shlib-undefined")
     build(shutil.which("gcc") or "cc", source / "late.c", "-o", folder / "late", "-ldl")
     return folder
 
@@ -65,3 +66,10 @@ def test_a_shell_that_becomes_the_program(programs, tmp_path):
     """The library starts in the shell and, after exec, once more in the program: only that leaves a file."""
     command = ["/bin/sh", "-c", f"exec {programs}/late {programs}/libops.so 3"]
     check(harness.run_kprof(None, tmp_path, command=command, schedule=None).ok(), 3)
+
+
+def test_a_server_has_a_step_for_each_request(programs, tmp_path):
+    """Its model is TorchScript's; 16 calls come before they count."""
+    run = harness.run_kprof(None, tmp_path, command=[programs / "server", 24], schedule="wait=1,warmup=1,active=2,repeat=1").ok()
+    assert run.out == "done\n" and "(2 steps by module," in run.err, run.explain()
+    assert facts.requests_of_steps(facts.load(run.trace)) == [1, 1]

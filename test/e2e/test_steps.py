@@ -148,12 +148,6 @@ def test_a_function_that_is_not_there_counts_nothing(tmp_path):
     assert "iterations 12" in run.out
 
 
-def requests_of_steps(trace):
-    """Of each recorded step, how many requests began in it."""
-    begun = [facts.begin(e) for e in facts.spans(trace) if e["name"] == "request"]
-    return [sum(facts.begin(step) <= begin < facts.end(step) for begin in begun) for step in facts.steps(trace)]
-
-
 @pytest.mark.parametrize("kind, rule", [
     ("generate", "auto"), ("compiled", "call:__main__:answer"),
     pytest.param("pipeline", "auto", marks=pytest.mark.slow), pytest.param("asyncio", "call:__main__:answer_later", marks=pytest.mark.slow)])
@@ -162,12 +156,12 @@ def test_a_window_of_inference_holds_two_requests(tmp_path, kind, rule):
         pytest.importorskip("transformers")
     run = harness.run_kprof("inference.py", tmp_path, kind, schedule="wait=1,warmup=1,active=2,repeat=1", KPROF_STEP=rule).ok()
     assert "iterations 8" in run.out and "(2 steps by call," in run.err, run.explain()
-    assert requests_of_steps(facts.load(run.trace)) == [1, 1]
+    assert facts.requests_of_steps(facts.load(run.trace)) == [1, 1]
 
 
-@pytest.mark.parametrize("kind", ["bare", "nested", "threads", "asyncio_alone", "compiled_model"])
+@pytest.mark.parametrize("kind", ["bare", "nested", "threads", "asyncio_alone", "compiled_model", "scripted"])
 def test_calls_of_a_model_are_steps_where_nothing_else_is(tmp_path, kind):
     """Nothing is set but the schedule; after 16 calls they count."""
     run = harness.run_kprof("inference.py", tmp_path, kind, schedule="wait=1,warmup=1,active=2,repeat=1").ok()
     assert "iterations 24" in run.out and "(2 steps by module," in run.err, run.explain()
-    assert requests_of_steps(facts.load(run.trace)) == [1, 1]
+    assert facts.requests_of_steps(facts.load(run.trace)) == [1, 1]

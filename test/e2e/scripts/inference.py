@@ -127,6 +127,9 @@ def main(kind):
     elif kind == "compiled_model":
         compiled = torch.compile(model, backend="eager")
         in_turn(lambda: compiled(torch.ones(1, 8)))
+    elif kind == "scripted":
+        scripted = torch.jit.script(model)
+        in_turn(lambda: scripted(torch.ones(1, 8)))
     elif kind == "compiled":
         in_turn(lambda: answer(torch.ones(1, 8)))
     else:
