@@ -184,5 +184,7 @@ uint64_t kp_steps_seen(void); /* steps finished so far */
 /* Of a schedule that was not met: what was seen, and which setting would have recorded it, as a phrase for the log. */
 void kp_steps_explain(char *out, unsigned long bytes);
 enum kp_step_source kp_steps_source(void);
+/* What sources saw whose reports do not count: "6 batches, 1 known call". "": nothing. */
+void kp_steps_others(char *out, unsigned long bytes);
 
 #endif

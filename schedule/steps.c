@@ -77,18 +77,21 @@ struct counter {
     _Atomic uint64_t others_seen; /* a bit (by hash) for each other optimizer that stepped since */
     _Atomic uint32_t silence;     /* steps of others since the tracked optimizer's last step */
     _Atomic uint32_t batches;
-    _Atomic uintptr_t module;       /* the one whose calls count */
-    _Atomic uint32_t module_calls;  /* calls of it */
-    _Atomic uint32_t module_silent; /* calls of others since its last one */
-    _Atomic bool starts_over;       /* the next step is the first that counts */
-    _Atomic uint64_t clock_asked;   /* time of the last call of kp_steps_time */
-    _Atomic uint64_t clock_from;    /* time when silence began, later that of the last step; 0 before */
+    _Atomic uint32_t reports[KP_STEP_API + 1]; /* of each source, whether they counted or not */
+    _Atomic uintptr_t module;                  /* the one whose calls count */
+    _Atomic uint32_t module_calls;             /* calls of it */
+    _Atomic uint32_t module_silent;            /* calls of others since its last one */
+    _Atomic bool starts_over;                  /* the next step is the first that counts */
+    _Atomic uint64_t clock_asked;              /* time of the last call of kp_steps_time */
+    _Atomic uint64_t clock_from;               /* time when silence began, later that of the last step; 0 before */
 };
 static _Alignas(64) struct counter counters[KP_PHASE_IDS];
 static struct counter *_Atomic counting = counters; /* that of the phase */
 static bool has_phases;
 
 static inline struct counter *counter_now(void) { return kp_load_relaxed(&counting); }
+
+static inline void report_note(enum kp_step_source who) { kp_add_relaxed(&counter_now()->reports[who], 1); }
 
 const char *kp_step_source_name(enum kp_step_source which)
 {
@@ -261,8 +264,11 @@ bool kp_steps_range_end(uint32_t mark, uint64_t optimizer)
 {
     struct counter *const c = counter_now();
     switch (mark & MARK_KIND) {
-    case MARK_OPTIMIZER: return optimizer_counts(optimizer ? optimizer : mark) && source_take(KP_STEP_OPTIMIZER);
+    case MARK_OPTIMIZER:
+        report_note(KP_STEP_OPTIMIZER);
+        return optimizer_counts(optimizer ? optimizer : mark) && source_take(KP_STEP_OPTIMIZER);
     case MARK_DATALOADER:
+        report_note(KP_STEP_DATALOADER);
         if (kp_load_relaxed(&c->source) > KP_STEP_DATALOADER) return false;
         if (kp_load_relaxed(&c->source) < KP_STEP_MODULE) kp_store_relaxed(&c->module_calls, 0);
         return kp_add_relaxed(&c->batches, 1) >= batches_before(c) && source_take(KP_STEP_DATALOADER);
@@ -282,6 +288,7 @@ const char *kp_steps_call_glob(unsigned at)
 
 bool kp_steps_call_end(void)
 {
+    report_note(KP_STEP_CALL);
     return (rule.kind == KP_RULE_CALL || rule.kind == KP_RULE_AUTO) && source_take(KP_STEP_CALL);
 }
 
@@ -302,6 +309,7 @@ bool kp_steps_module_end(uintptr_t module)
     struct counter *const c = counter_now();
     const uintptr_t seen = kp_load_relaxed(&c->module);
     if (rule.kind != KP_RULE_AUTO) return false;
+    report_note(KP_STEP_MODULE);
     if (seen > SCRIPT_MODULES && seen != module && kp_add_relaxed(&c->module_silent, 1) < TAKEOVER_AFTER) return false;
     kp_store_relaxed(&c->module, module);
     kp_store_relaxed(&c->module_silent, 0);
@@ -321,7 +329,11 @@ bool kp_steps_loop_end(void) { return rule.kind == KP_RULE_AUTO && source_take(K
 
 bool kp_steps_takes_api(void) { return rule.kind == KP_RULE_AUTO || rule.kind == KP_RULE_API; }
 
-bool kp_steps_api(void) { return kp_steps_takes_api() && source_take(KP_STEP_API); }
+bool kp_steps_api(void)
+{
+    report_note(KP_STEP_API);
+    return kp_steps_takes_api() && source_take(KP_STEP_API);
+}
 
 uint64_t kp_steps_time_period_ns(void)
 {
@@ -409,12 +421,42 @@ static void silence_explain(char *out, unsigned long bytes)
     case KP_RULE_TIME: kp_fmt(out, bytes, "the program ended before the first period was over"); return;
     default: break;
     }
-    if (seen)
+    const uint32_t calls = kp_load_relaxed(&counter_now()->reports[KP_STEP_MODULE]);
+    if (!seen && calls)
+        kp_fmt(out, bytes, "no optimizer stepped, and calls of a model count from the %dth of one on (%u came); %s",
+               MODULES_ALONE + 1, calls, other_ways);
+    else if (seen)
         kp_fmt(out, bytes, "no optimizer stepped, and batches of a DataLoader count from the %dth on (%u came); %s",
                BATCHES_ALONE + 1, seen, other_ways);
     else
         kp_fmt(out, bytes, "no optimizer stepped%s; %s", rule.kind == KP_RULE_AUTO ? " and no DataLoader" : "",
                other_ways);
+}
+
+void kp_steps_others(char *out, unsigned long bytes)
+{
+    static const struct {
+        enum kp_step_source source;
+        const char *one;
+    } rows[] = {{KP_STEP_API, "kprof_step()"},
+                {KP_STEP_OPTIMIZER, "optimizer step"},
+                {KP_STEP_CALL, "known call"},
+                {KP_STEP_DATALOADER, "batch"},
+                {KP_STEP_MODULE, "model call"}};
+    const struct counter *const c = counter_now();
+    const uint32_t source = kp_load_relaxed(&c->source);
+    size_t n = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && n < bytes; i++) {
+        const uint32_t seen = kp_load_relaxed(&c->reports[rows[i].source]);
+        /* Calls of models are no longer looked at once another source counts. */
+        if (!seen || rows[i].source == source || (rows[i].source == KP_STEP_MODULE && source > KP_STEP_MODULE))
+            continue;
+        n += kp_fmt(out + n, bytes - n, "%s%u %s%s", n ? ", " : "", seen, rows[i].one,
+                    seen == 1 || rows[i].source == KP_STEP_API ? ""
+                    : rows[i].source == KP_STEP_DATALOADER     ? "es"
+                                                               : "s");
+    }
 }
 
 void kp_steps_explain(char *out, unsigned long bytes)

@@ -348,22 +348,24 @@ static void next_command(char *out, size_t bytes)
 static void say_totals(const char *head, const char *path)
 {
     char next[512];
-    char steps[64] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
+    char others[160] = "", steps[64] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
     enum kp_step_source source = kp_steps_source();
     uint64_t n = schedule->set ? total.steps : kp_steps_seen(); /* without one they mark nothing: decisions/003 */
     if (kp_phases_are_set()) kp_fmt(steps, sizeof steps, "%lu step%s in phases, ", (unsigned long)n, plural(n));
     else if (source != KP_STEP_NONE)
         kp_fmt(steps, sizeof steps, "%lu step%s by %s, ", (unsigned long)n, plural(n), kp_step_source_name(source));
+    if (!kp_phases_are_set() && schedule->set) kp_steps_others(others, sizeof others);
     if (total.gpu_events) kp_fmt(gpu, sizeof gpu, "%lu on GPUs, ", (unsigned long)total.gpu_events);
     if (total.allocations)
         kp_fmt(heap, sizeof heap, "%lu allocation%s, ", (unsigned long)total.allocations, plural(total.allocations));
     if (total.calls)
         kp_fmt(calls, sizeof calls, "%lu call%s of functions, ", (unsigned long)total.calls, plural(total.calls));
     next_command(next, sizeof next);
-    kp_log(0, "%s%s (%s%lu op%s, %s%s%s%lu dropped%s%s)%s", head, path, steps, (unsigned long)total.events,
+    kp_log(0, "%s%s (%s%lu op%s, %s%s%s%lu dropped%s%s%s%s)%s", head, path, steps, (unsigned long)total.events,
            plural(total.events), gpu, heap, calls, (unsigned long)total.lost,
            total.cut && total.steps ? ", cut short by exit" : "",
-           lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "", next);
+           lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "",
+           others[0] ? "; not counted: " : "", others, next);
 }
 
 static void say_left_out(void)

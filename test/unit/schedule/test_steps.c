@@ -266,6 +266,30 @@ static void modules_give_way_to_what_tells_more(void **state)
     assert_int_equal(kp_steps_source(), KP_STEP_OPTIMIZER);
 }
 
+static void assert_others(const char *expected)
+{
+    char text[160];
+    kp_steps_others(text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
+static void what_did_not_count_is_told(void **state)
+{
+    (void)state;
+    start("auto");
+    assert_others("");
+    model_calls(0x1000, 3);
+    assert_others("3 model calls");
+    end(LOADER);
+    count(kp_steps_call_end());
+    assert_others("1 batch");
+    end(SGD);
+    assert_others("1 known call, 1 batch");
+    for (int i = 0; i < 4; i++) end(LOADER);
+    count(kp_steps_api());
+    assert_others("1 optimizer step, 1 known call, 5 batches");
+}
+
 static void assert_explained(const char *part)
 {
     char text[320];
@@ -279,6 +303,8 @@ static void a_schedule_that_was_not_met_is_explained(void **state)
     (void)state;
     start("auto");
     assert_explained("no optimizer stepped and no DataLoader");
+    model_calls(0x1000, 3);
+    assert_explained("calls of a model count from the 17th of one on (3 came)");
     for (int i = 0; i < 3; i++) end(LOADER);
     assert_explained("batches of a DataLoader count from the 17th on (3 came)");
     end(SGD);
@@ -618,6 +644,7 @@ int main(void)
         cmocka_unit_test(a_module_that_is_called_alone_counts_after_sixteen_calls),
         cmocka_unit_test(a_module_that_was_called_once_gives_its_place),
         cmocka_unit_test(modules_give_way_to_what_tells_more),
+        cmocka_unit_test(what_did_not_count_is_told),
         cmocka_unit_test(a_schedule_that_was_not_met_is_explained),
         cmocka_unit_test(steps_at_ops_are_called_so),
         cmocka_unit_test(an_optimizer_silences_the_dataloader),
