@@ -4,7 +4,7 @@
  *
  * From KPROF_METADATA (a JSON object) and from kprof_metadata() (lines "meta.KEY=VALUE" of the spool). Both were
  * checked when they were set, and are checked again here, since a spool may come from anywhere. A member with the name
- * of a top-level key of the trace is left out.
+ * of a top-level key of the trace is left out. A text as trace_id stands in place of the trace's own.
  */
 #include <string.h>
 
@@ -158,9 +158,33 @@ static void object_write(struct kp_trace *t, const char *text)
         if (!is_set_later(t->reader, &m, at)) member_write(t, m.key, m.key_bytes, m.value, m.value_bytes);
 }
 
+static const char *setting_text(const struct kp_trace *t)
+{
+    return t->options->metadata ? t->options->metadata : kp_reader_text(t->reader, "KPROF_METADATA");
+}
+
+const char *kp_metadata_trace_id(const struct kp_trace *t, size_t *bytes)
+{
+    const char *set = kp_reader_text(t->reader, "meta.trace_id"), *text = setting_text(t), *why;
+    struct member m = {.value = NULL};
+    size_t offset;
+    if (set && *set == '"' && !kp_jsoncheck_value(set, strlen(set), &offset, &why)) {
+        *bytes = strlen(set);
+        return set;
+    }
+    if (!text || kp_jsoncheck_object(text, strlen(text), &offset, &why)) return NULL;
+    const char *at = blank_skip(blank_skip(text) + 1), *found = NULL;
+    while (member_take(&at, &m)) {
+        if (m.key_bytes != 8 || memcmp(m.key, "trace_id", 8) != 0 || *m.value != '"') continue;
+        found = m.value;
+        *bytes = m.value_bytes;
+    }
+    return found;
+}
+
 void kp_metadata_write(struct kp_trace *t)
 {
-    const char *text = t->options->metadata ? t->options->metadata : kp_reader_text(t->reader, "KPROF_METADATA");
+    const char *text = setting_text(t);
     const char *line = NULL;
     if (text) object_write(t, text);
     while ((line = kp_reader_line(t->reader, line))) {

@@ -36,9 +36,17 @@ static void key_number(struct kp_trace *t, const char *key, uint64_t value)
 
 /* --- top-level keys --- */
 
-/* 32 upper-case hex digits, the same for the same cycle of the same process. */
+/* The user's own, or 32 upper-case hex digits, the same for the same cycle of the same process. */
 static void id_write(struct kp_trace *t)
 {
+    size_t own_bytes;
+    const char *own = kp_metadata_trace_id(t, &own_bytes);
+    if (own) {
+        kp_json_lit(&t->json, "  \"trace_id\": ");
+        kp_json_raw(&t->json, own, own_bytes);
+        kp_json_lit(&t->json, ",\n");
+        return;
+    }
     const struct kp_file_head *head = kp_reader_head(t->reader);
     struct {
         char host[64];

@@ -166,6 +166,32 @@ static void metadata_is_merged_but_cannot_replace_our_keys(void **state)
     test_spool_free(&s);
 }
 
+/* Exports with this setting and this line of the spool, and returns the trace_id with its quotes. */
+static const char *trace_id_of(const char *setting, const char *line)
+{
+    static char id[64];
+    struct test_spool s;
+    test_spool_training(&s);
+    test_spool_text(&s, line);
+    assert_int_equal(export_plain(&s, setting), 0);
+    assert_valid();
+    const char *at = strstr(text, "\"trace_id\": ") + strlen("\"trace_id\": ");
+    snprintf(id, sizeof id, "%.*s", (int)strcspn(at, "\n,"), at);
+    assert_null(strstr(at, "\n  \"trace_id\""));
+    test_spool_free(&s);
+    return id;
+}
+
+static void a_trace_id_of_ones_own_replaces_ours(void **state)
+{
+    (void)state;
+    assert_string_equal(trace_id_of("{\"a\":1,\"trace_id\":\"run-1\",\"trace_id\":\"run \\\"2\\\"\"}", ""),
+                        "\"run \\\"2\\\"\"");
+    assert_string_equal(trace_id_of("{\"trace_id\":\"run-1\"}", "meta.trace_id=\"window-7\"\n"), "\"window-7\"");
+    assert_int_equal(strlen(trace_id_of("{\"trace_id\":7,\"b\":{\"trace_id\":\"x\"}}", "meta.trace_id=[1]\n")),
+                     34); /* no text */
+}
+
 static void of_a_key_said_twice_the_last_value_counts(void **state)
 {
     struct test_spool s;
@@ -319,6 +345,7 @@ int main(void)
         cmocka_unit_test(a_small_training_run_gives_the_golden_trace),
         cmocka_unit_test(gzip_holds_the_same_text),
         cmocka_unit_test(metadata_is_merged_but_cannot_replace_our_keys),
+        cmocka_unit_test(a_trace_id_of_ones_own_replaces_ours),
         cmocka_unit_test(of_a_key_said_twice_the_last_value_counts),
         cmocka_unit_test(a_lone_process_is_rank_0_of_1),
         cmocka_unit_test(an_unfinished_op_ends_with_the_window_and_says_so),
