@@ -24,5 +24,8 @@ bool kp_caller_is_gone(uint64_t optimizer);
  * be read. */
 struct kp_thread;
 uint32_t kp_caller_stack(struct kp_thread *thread);
+/* The same for a thread that may be anywhere, as inside malloc. 0 also when the interpreter ends. With
+ * KPROF_MALLOC=trace alone. */
+uint32_t kp_caller_stack_anywhere(struct kp_thread *thread);
 
 #endif

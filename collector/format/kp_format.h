@@ -184,7 +184,10 @@ static inline uint32_t kp_comms_shown(uint32_t count) { return count < KP_COMMS_
  * KP_KIND_FRAME (FRAMES): a frame of a machine code stack. Its id is its cell: its place in the file / KP_STR_CELL. A
  * stack is the id of its innermost frame. The module is a text "PATH\0BUILDID BASE LO HI" in hexadecimal. BUILDID is
  * "-" when it has none.
+ *
+ * With KP_FRAME_PYTHON it is no frame: it is the stack `around` together with the Python stack `offset` (kp_python.h).
  */
+enum { KP_FRAME_PYTHON = 1u << 0 };
 struct kp_rec_frame {
     struct kp_rec head; /* name: the module, or 0. Then offset is the address */
     uint64_t offset;    /* return address - BASE, as in the module's tables; offset - 1 lies in the call */
@@ -195,7 +198,8 @@ struct kp_rec_frame {
 _Static_assert(sizeof(struct kp_rec_frame) == KP_STR_CELL, "a frame fills a cell");
 static inline uint64_t kp_frame_check(const struct kp_rec_frame *f)
 {
-    const uint64_t n = (f->offset ^ (uint64_t)f->around << 32 ^ f->head.name) * UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t of = f->offset ^ (uint64_t)f->around << 32 ^ f->head.name ^ (uint64_t)f->head.flags << 56;
+    const uint64_t n = of * UINT64_C(0x9e3779b97f4a7c15);
     return n ^ n >> 32 ^ KP_FRAME_MAGIC;
 }
 

@@ -11,6 +11,7 @@
  *   long:   32 bytes (KP_HEAP_LONG). block = address, and bytes follow.
  *
  * An allocated block's head.name is its call stack, the id of the innermost frame (struct kp_rec_frame), or 0 if lost.
+ * With KPROF_WITH_STACK it may be the id of a machine code stack together with a Python stack (KP_FRAME_PYTHON).
  *
  * KP_KIND_HEAPCOUNT (count): a thread's allocations and frees since `start`. The count ends before the thread's next
  * range begins or ends, and before the next step.

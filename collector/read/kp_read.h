@@ -180,6 +180,9 @@ struct kp_frame {
 typedef int (*kp_frame_fn)(void *context, uint32_t id, const struct kp_frame *frame);
 int kp_reader_natives(const struct kp_reader *reader, kp_frame_fn fn, void *context);
 bool kp_reader_native(const struct kp_reader *reader, uint32_t *stack, struct kp_frame *out);
+/* The Python stack that a block's stack has beside its machine code (kp_heap.h), and *stack becomes that machine code.
+ * 0: none, and *stack stays. */
+uint32_t kp_reader_python_beside(const struct kp_reader *reader, uint32_t *stack);
 uint64_t kp_reader_skipped(const struct kp_reader *reader);
 void kp_reader_skipped_set(struct kp_reader *reader, uint64_t skipped); /* restores an earlier count */
 

@@ -52,21 +52,36 @@ static void module_read(const struct kp_name *n, char *id, size_t id_bytes, stru
     }
 }
 
-bool kp_reader_native(const struct kp_reader *r, uint32_t *stack, struct kp_frame *out)
+/* The record of this id. NULL: there is none, or it was damaged. */
+static const struct kp_rec_frame *record_at(const struct kp_reader *r, uint32_t cell)
 {
-    const uint64_t at = (uint64_t)*stack * KP_STR_CELL;
+    const uint64_t at = (uint64_t)cell * KP_STR_CELL;
     const struct kp_rec_frame *f = (const void *)(r->file + at);
     uint32_t used;
-    const uint32_t cell = *stack;
+    if (!cell || at / KP_CHUNK_BYTES == 0 || at / KP_CHUNK_BYTES >= r->chunks || at + sizeof *f > r->file_bytes)
+        return NULL;
+    const struct kp_chunk_head *head = kp_file_chunk(r, (uint32_t)(at / KP_CHUNK_BYTES), &used);
+    if (!head || kp_load_acquire(&head->kind) != KP_CHUNK_FRAMES) return NULL; /* pairs with: chunk.c */
+    if (at % KP_CHUNK_BYTES < sizeof *head || f->head.kind != KP_KIND_FRAME) return NULL;
+    if (kp_load_acquire((_Atomic uint64_t *)(uintptr_t)&f->check) != kp_frame_check(f))
+        return NULL; /* pairs with: frames.c */
+    return f;
+}
+
+uint32_t kp_reader_python_beside(const struct kp_reader *r, uint32_t *stack)
+{
+    const struct kp_rec_frame *f = record_at(r, *stack);
+    if (!f || !(f->head.flags & KP_FRAME_PYTHON) || !f->offset || f->offset > UINT32_MAX) return 0;
+    *stack = f->around;
+    return (uint32_t)f->offset;
+}
+
+bool kp_reader_native(const struct kp_reader *r, uint32_t *stack, struct kp_frame *out)
+{
+    const struct kp_rec_frame *f = record_at(r, *stack);
     *stack = 0;
     *out = (struct kp_frame){.path = ""};
-    if (!cell || at / KP_CHUNK_BYTES == 0 || at / KP_CHUNK_BYTES >= r->chunks || at + sizeof *f > r->file_bytes)
-        return false;
-    const struct kp_chunk_head *head = kp_file_chunk(r, (uint32_t)(at / KP_CHUNK_BYTES), &used);
-    if (!head || kp_load_acquire(&head->kind) != KP_CHUNK_FRAMES) return false; /* pairs with: chunk.c */
-    if (at % KP_CHUNK_BYTES < sizeof *head || f->head.kind != KP_KIND_FRAME) return false;
-    if (kp_load_acquire((_Atomic uint64_t *)(uintptr_t)&f->check) != kp_frame_check(f))
-        return false; /* pairs with: frames.c */
+    if (!f || f->head.flags & KP_FRAME_PYTHON) return false;
     const struct kp_name *module = f->head.name ? kp_names_get(&r->names, f->head.name) : NULL;
     out->module = f->head.name;
     out->offset = f->offset;

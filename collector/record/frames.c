@@ -14,7 +14,7 @@
 
 static struct kp_cells cells = {.kind = KP_CHUNK_FRAMES};
 
-uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around)
+static uint32_t frame_put(uint32_t module, uint64_t offset, uint32_t around, uint8_t flags)
 {
     uint32_t cell = kp_spool_is_ours() ? kp_cells_cut(&cells, sizeof(struct kp_rec_frame)) : 0;
     if (cell == 0) {
@@ -22,10 +22,18 @@ uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around)
         return 0;
     }
     struct kp_rec_frame *f = kp_spool_cell(cell);
-    *f = (struct kp_rec_frame){
-        .head = {.kind = KP_KIND_FRAME, .size = sizeof *f, .name = module}, .offset = offset, .around = around};
+    *f = (struct kp_rec_frame){.head = {.kind = KP_KIND_FRAME, .flags = flags, .size = sizeof *f, .name = module},
+                               .offset = offset,
+                               .around = around};
     kp_store_release(&f->check, kp_frame_check(f)); /* pairs with: the readers' look at it */
     return cell;
 }
+
+uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around)
+{
+    return frame_put(module, offset, around, 0);
+}
+
+uint32_t kp_frame_put_python(uint32_t python, uint32_t native) { return frame_put(0, python, native, KP_FRAME_PYTHON); }
 
 void kp_frame_forget(void) { kp_store_relaxed(&cells.room_at, 0); }

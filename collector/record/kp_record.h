@@ -29,7 +29,8 @@ enum {
     KP_STATE_HEAP = 6,
     KP_STATE_MARKERS = 7,
     KP_STATE_API = 8,
-    KP_STATES = 9
+    KP_STATE_PYSTACKS = 9,
+    KP_STATES = 10
 };
 
 /* Per-thread write state; sits in arena pages, reached by one initial-exec TLS pointer. */
@@ -156,6 +157,7 @@ void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id);
  * Lock-free.
  */
 uint32_t kp_frame_put(uint32_t module, uint64_t offset, uint32_t around);
+uint32_t kp_frame_put_python(uint32_t python, uint32_t native); /* both stacks as one id (KP_FRAME_PYTHON) */
 
 /*
  * For a thread that may wait: wakes the writer until the next record of `bytes` has room. False: no room in

@@ -274,22 +274,35 @@ void kp_budget_begin(const char *command, const char *path)
     time_limit();
 }
 
-/* A spool may name a thousand files. All of them together add no more than a large program has. */
-void kp_budget_more(uint64_t file_bytes)
+static void add(uint64_t seconds, uint64_t memory)
 {
     struct itimerval timer;
     struct rlimit data;
-    const uint64_t left = DEBUG_MOST - budget.debug, bytes = file_bytes < left ? file_bytes : left;
     if (!budget.now.seconds || getitimer(ITIMER_PROF, &timer) != 0) return;
-    budget.debug += bytes;
-    budget.now.seconds += bytes / DEBUG_A_SECOND;
-    timer.it_value.tv_sec += (time_t)(bytes / DEBUG_A_SECOND);
+    budget.now.seconds += seconds;
+    timer.it_value.tv_sec += (time_t)seconds;
     late_make();
     setitimer(ITIMER_PROF, &timer, NULL);
     if (!budget.is_limited || getrlimit(RLIMIT_DATA, &data) != 0) return;
-    data.rlim_cur += DEBUG_TIMES * bytes;
-    budget.now.memory += DEBUG_TIMES * bytes;
+    data.rlim_cur += memory;
+    budget.now.memory += memory;
     (void)setrlimit(RLIMIT_DATA, &data);
+}
+
+/* A spool may name a thousand files. All of them together add no more than a large program has. */
+void kp_budget_more(uint64_t file_bytes)
+{
+    const uint64_t left = DEBUG_MOST - budget.debug, bytes = file_bytes < left ? file_bytes : left;
+    budget.debug += bytes;
+    add(bytes / DEBUG_A_SECOND, DEBUG_TIMES * bytes);
+}
+
+void kp_budget_beside(const char *path)
+{
+    struct kp_budget more;
+    kp_budget_make(&more, size_of(path), getenv("KPROF_READ_LIMIT"));
+    if (budget.now.text) budget.now.text += more.text;
+    add(more.seconds, more.memory);
 }
 
 void kp_budget_end(void)

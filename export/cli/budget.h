@@ -26,6 +26,8 @@ void kp_budget_end(void);
 const struct kp_budget *kp_budget_now(void); /* all 0 outside */
 /* Adds the time and memory that reading so many bytes of debug information may cost. */
 void kp_budget_more(uint64_t file_bytes);
+/* Adds what a file of that size may cost: it lies beside the other, and is read, too. */
+void kp_budget_beside(const char *path);
 /* Counts so many bytes of text out of the file. 0, or -EFBIG when that is too much. */
 int kp_budget_text(uint64_t bytes);
 void kp_budget_unpacked(void); /* the text goes to a file as it is: no more of it than `disk` */

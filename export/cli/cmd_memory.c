@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/cli/budget.h"
 #include "export/cli/cli.h"
 #include "export/cli/heapprofile.h"
 #include "export/cli/heapview.h"
@@ -152,6 +153,7 @@ static struct kp_profile *profile_open(const struct kp_trace_source *source)
     char path[4096], why[512];
     struct kp_profile *p = NULL;
     if (source->is_spool || !kp_profile_find(path, sizeof path, source->path)) return NULL;
+    if (strcmp(path, source->path) != 0) kp_budget_beside(path);
     if (kp_profile_read(&p, path, why, sizeof why)) (void)kp_cli_fail("memory", "%s", why);
     return p;
 }

@@ -34,6 +34,15 @@ static void folded_name_put(FILE *out, const char *name)
     for (char *c = plain; *c; c++) fputc(*c == ';' ? ',' : *c, out);
 }
 
+/* As in the stacks of a trace: "file.py(12): f". */
+static void python_name_put(const struct kp_profile *p, FILE *out, const struct kp_profile_place *place)
+{
+    char name[NAME_BYTES];
+    snprintf(name, sizeof name, "%s(%u): %s", kp_profile_text(p, place->file), place->line,
+             kp_profile_text(p, place->function));
+    folded_name_put(out, name);
+}
+
 static void folded_put(const struct kp_profile *p, FILE *out, const struct frame_list *s)
 {
     char room[NAME_BYTES];
@@ -41,7 +50,8 @@ static void folded_put(const struct kp_profile *p, FILE *out, const struct frame
         const struct kp_profile_address *a = &p->addresses[p->frames[s->frames[i] - 1].address - 1];
         for (uint32_t place = a->n ? a->n : 1; place-- > 0;) {
             if (place + 1 != (a->n ? a->n : 1) || i + 1 != s->n) fputc(';', out);
-            folded_name_put(out, kp_profile_function(p, a, place, room, sizeof room));
+            if (kp_profile_is_python(p, a)) python_name_put(p, out, &p->places[a->at]);
+            else folded_name_put(out, kp_profile_function(p, a, place, room, sizeof room));
         }
     }
     if (!s->n) fputs("(no call stack)", out);

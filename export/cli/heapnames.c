@@ -91,6 +91,11 @@ void kp_profile_name(struct kp_profile *p, const struct kp_places *places)
     free(n.number_of);
 }
 
+bool kp_profile_is_python(const struct kp_profile *p, const struct kp_profile_address *a)
+{
+    return a->n == 1 && p->places[a->at].file && strcmp(kp_profile_text(p, a->module), "Python") == 0;
+}
+
 const char *kp_profile_function(const struct kp_profile *p, const struct kp_profile_address *a, uint32_t place,
                                 char *out, size_t bytes)
 {

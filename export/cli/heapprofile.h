@@ -72,6 +72,9 @@ int kp_profile_places(const struct kp_profile *p, const struct kp_profile_addres
 const char *kp_profile_function(const struct kp_profile *p, const struct kp_profile_address *a, uint32_t place,
                                 char *out, size_t bytes);
 
+/* Is it a line of a Python function? */
+bool kp_profile_is_python(const struct kp_profile *p, const struct kp_profile_address *a);
+
 /* The measures of a site. */
 enum kp_profile_by { KP_BY_PEAK, KP_BY_LEAKED, KP_BY_ALLOCATED, KP_BY_TEMPORARY, KP_BY_N };
 extern const char *const kp_profile_by_names[KP_BY_N];

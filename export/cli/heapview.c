@@ -223,28 +223,55 @@ static void address_print(const struct view *v, const struct kp_profile_address 
         of[0] = (struct kp_place){.function = kp_profile_text(p, p->places[a->at].function)};
         n = 1;
     }
+    if (kp_profile_is_python(p, a)) {
+        const struct kp_profile_place *place = &p->places[a->at];
+        of[0] = (struct kp_place){.function = kp_profile_text(p, place->function),
+                                  .file = kp_profile_text(p, place->file),
+                                  .line = place->line};
+        n = 1;
+    }
     snprintf(text, sizeof text, "%s%s0x%llx", path, *path ? "+" : "", (unsigned long long)a->offset);
     places_print(v, of, n > 0 ? n : 0, path, text);
+}
+
+/* The innermost frames are shown, and as many of Python, which may lie far out. */
+struct stack_shown {
+    size_t n, python, left_out; /* left_out: since the last that was shown */
+};
+
+static bool is_shown(struct stack_shown *s, FILE *out, bool is_python)
+{
+    const bool is = s->n++ < FRAMES_SHOWN || (is_python && s->python < FRAMES_SHOWN);
+    s->python += is_python;
+    if (!is) s->left_out++;
+    if (!is || !s->left_out) return is;
+    fprintf(out, "        (%zu left out)\n", s->left_out);
+    s->left_out = 0;
+    return true;
 }
 
 static void profile_stack_print(const struct view *v, uint32_t frame)
 {
     const struct kp_profile *p = v->profile;
-    size_t n = 0;
+    struct stack_shown shown = {0};
     if (!frame) fprintf(v->out, "        call stack not known\n");
-    for (; frame; frame = p->frames[frame - 1].around)
-        if (n++ < FRAMES_SHOWN) address_print(v, &p->addresses[p->frames[frame - 1].address - 1]);
-    if (n > FRAMES_SHOWN) fprintf(v->out, "        and %zu more\n", n - FRAMES_SHOWN);
+    for (; frame; frame = p->frames[frame - 1].around) {
+        const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
+        if (is_shown(&shown, v->out, kp_profile_is_python(p, a))) address_print(v, a);
+    }
+    if (shown.left_out) fprintf(v->out, "        and %zu more\n", shown.left_out);
 }
 
 static void stack_print(const struct view *v, yajl_val stack)
 {
     const size_t n = stack ? YAJL_GET_ARRAY(stack)->len : 0;
-    for (size_t i = 0; i < n && i < FRAMES_SHOWN; i++) {
+    struct stack_shown shown = {0};
+    for (size_t i = 0; i < n; i++) {
         const char *frame = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[i]);
-        frame_print(v, frame ? frame : "?");
+        if (!frame) frame = "?";
+        if (is_shown(&shown, v->out, strstr(frame, "): ") != NULL)) frame_print(v, frame);
     }
-    if (n > FRAMES_SHOWN) fprintf(v->out, "        and %zu more\n", n - FRAMES_SHOWN);
+    if (shown.left_out) fprintf(v->out, "        and %zu more\n", shown.left_out);
     if (!n) fprintf(v->out, "        call stack not known\n");
 }
 

@@ -17,6 +17,7 @@
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_log.h"
 #include "collector/format/kp_heap.h"
+#include "export/heap/blockstack.h"
 #include "export/heap/heapfile.h"
 #include "export/out/scratch.h"
 #include "export/out/slice.h"
@@ -357,14 +358,18 @@ static bool has_room(const struct kp_heap *h, const struct kp_trace *t)
 
 static void stack_write(struct kp_heap *h, struct kp_trace *t, uint32_t stack)
 {
-    struct kp_frame frame;
+    struct kp_blockstack s;
+    struct kp_blockframe frame;
     kp_json_char(&t->json, '[');
-    kp_round_begin(&t->round);
-    for (bool any = false;
-         has_room(h, t) && kp_round_add(&t->round, stack) && kp_reader_native(t->reader, &stack, &frame); any = true) {
+    kp_blockstack_begin(&s, t, stack);
+    for (bool any = false; has_room(h, t) && kp_blockstack_next(&s, &frame); any = true) {
         if (any) kp_json_char(&t->json, ',');
-        frame_write(t, &frame);
-        module_note(h, &frame);
+        if (frame.python) {
+            kp_json_cstring(&t->json, frame.python);
+            continue;
+        }
+        frame_write(t, &frame.native);
+        module_note(h, &frame.native);
     }
     kp_json_char(&t->json, ']');
 }

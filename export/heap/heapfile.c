@@ -21,6 +21,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_sigblock.h"
 #include "export/heap/allocations.h"
+#include "export/heap/blockstack.h"
 #include "export/names/framenames.h"
 #include "collector/base/kp_poison.h"
 
@@ -39,7 +40,10 @@ struct kp_heapfile {
     struct kp_idtable texts, modules, addresses, frames, blocks;
     uint32_t texts_n, addresses_n, frames_n, blocks_n;
     uint64_t last_ms, bytes; /* bytes: written, before gzip */
-    uint32_t walk[KP_FRAMES_MAX];
+    struct walked {
+        uint64_t rest; /* from this frame on, kp_blockstack_rest */
+        uint32_t address;
+    } walk[KP_FRAMES_MAX];
 };
 
 /* --- lines --- */
@@ -66,6 +70,14 @@ static void line_put(struct kp_heapfile *f, char kind, uint64_t a, uint64_t b)
 {
     numbers_put(f, kind, (const uint64_t[]){a, b}, 2);
     kp_json_char(&f->text, '\n');
+}
+
+/* The last number of a line. */
+static void line_rest(struct kp_heapfile *f, uint64_t value)
+{
+    char rest[20] = " ", *end = hex_put(rest + 1, value);
+    *end++ = '\n';
+    kp_json_raw(&f->text, rest, (size_t)(end - rest));
 }
 
 /* Puts a text without its line breaks. */
@@ -159,33 +171,51 @@ static uint32_t address_number(struct kp_heapfile *f, uint32_t id, const struct 
     return number;
 }
 
+/* "/a/file.py(12): f" as an address of the module "Python" with a function, a file and a line. */
+static uint32_t python_number(struct kp_heapfile *f, uint32_t id, const char *text)
+{
+    const struct {
+        uint64_t text, kind;
+    } key = {kp_hash64(text, strlen(text)), KP_FRAME_PYTHON};
+    struct numbered *item = item_get(f, &f->addresses, kp_hash64(&key, sizeof key));
+    uint64_t line = 0;
+    if (!item || item->number) return item ? item->number : 0;
+    item->number = ++f->addresses_n;
+    const uint32_t number = item->number;
+    const char *name = text, *file_end = text;
+    for (const char *at = text; (at = strstr(at, "): ")); at += 3) name = at + 3;
+    for (const char *at = text; at + 3 < name; at++)
+        if (*at == '(') file_end = at;
+    for (const char *at = file_end + 1; at < name && *at >= '0' && *at <= '9'; at++) line = line * 10 + (*at - '0');
+    const uint32_t module = text_number(f, KP_HEAPFILE_PYTHON, strlen(KP_HEAPFILE_PYTHON));
+    const uint32_t function = text_number(f, name, strlen(name));
+    const uint32_t file = text_number(f, text, (size_t)(file_end - text));
+    numbers_put(f, 'i', (const uint64_t[]){id, module, function, file}, 4);
+    line_rest(f, line);
+    return number;
+}
+
 /* --- stacks --- */
 
 /* Adds the frames that the file does not have yet, outermost first. The number of the innermost; 0: no frame. */
 static uint32_t stack_number(struct kp_heapfile *f, uint32_t stack)
 {
-    struct kp_frame frame;
+    struct kp_blockstack s;
+    struct kp_blockframe frame;
     uint32_t n = 0, around = 0;
-    kp_round_begin(&f->trace->round);
-    for (uint32_t id = stack; kp_round_add(&f->trace->round, id);) {
-        const struct numbered *known = kp_idtable_find(&f->frames, id);
-        if (known) {
-            around = known->number;
-            break;
-        }
-        f->walk[n++] = id;
-        if (!kp_reader_native(f->trace->reader, &id, &frame)) {
-            n--;
-            break;
-        }
+    kp_blockstack_begin(&s, f->trace, stack);
+    for (uint64_t rest; n < KP_FRAMES_MAX && (rest = kp_blockstack_rest(&s)) != 0;) {
+        const struct numbered *known = kp_idtable_find(&f->frames, rest);
+        if (known) around = known->number;
+        if (known || !kp_blockstack_next(&s, &frame)) break;
+        const uint32_t address =
+            frame.python ? python_number(f, frame.id, frame.python) : address_number(f, frame.id, &frame.native);
+        f->walk[n++] = (struct walked){rest, address};
     }
     while (n--) {
-        uint32_t unused = f->walk[n];
-        if (!kp_reader_native(f->trace->reader, &unused, &frame)) continue;
-        const uint32_t address = address_number(f, f->walk[n], &frame);
-        struct numbered *item = item_get(f, &f->frames, f->walk[n]);
+        struct numbered *item = item_get(f, &f->frames, f->walk[n].rest);
         if (!item) return 0;
-        line_put(f, 't', address, around);
+        line_put(f, 't', f->walk[n].address, around);
         around = item->number = ++f->frames_n;
     }
     return around;

@@ -7,6 +7,8 @@
 
 #include "export/out/trace.h"
 
+#define KP_HEAPFILE_PYTHON "Python" /* the module of Python's frames */
+
 struct kp_heapfile;
 /* Opens it under a temporary name. t->result->path is where the trace will be. 0 or -errno. */
 int kp_heapfile_open(struct kp_heapfile **out, struct kp_trace *t);

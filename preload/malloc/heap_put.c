@@ -22,6 +22,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "preload/guard.h"
+#include "preload/python_bridge.h"
 #include "preload/malloc/malloc.h"
 #include "preload/unwind/kp_unwind.h"
 #include "preload/run.h"
@@ -45,7 +46,7 @@ struct way {
     struct lane *lane; /* NULL: the thread's own chunk */
 };
 
-bool kp_heap_is_traced;
+bool kp_heap_is_traced, kp_heap_has_python;
 size_t (*kp_heap_size_of)(void *block);
 
 static struct lane {
@@ -241,12 +242,22 @@ static void put(const struct way *way, uint64_t address, uint64_t bytes, uint32_
     kp_put_commit(g->thread, size);
 }
 
+/* Python's frames are left out where a signal handler allocates, since the interpreter may be changing them. */
+static uint32_t stack_of(const struct way *way)
+{
+    struct kp_thread *t = way->guard.thread;
+    const uint32_t native = kp_unwind_stack(t);
+    if (!kp_heap_has_python || way->lane || kp_unwind_was_interrupted(t)) return native;
+    const uint32_t python = kp_caller_stack_anywhere(t);
+    return python ? kp_unwind_stack_with(t, native, python) : native;
+}
+
 void kp_heap_put_taken(void *block, size_t bytes, int64_t live, uint32_t flags)
 {
     struct way way;
     if (!enter(&way)) return;
     if (way.guard.gate & KP_GATE_RECORD) {
-        if (kp_heap_is_traced) put(&way, (uintptr_t)block, bytes, flags, kp_unwind_stack(way.guard.thread));
+        if (kp_heap_is_traced) put(&way, (uintptr_t)block, bytes, flags, stack_of(&way));
         else if (!(flags & KP_HEAP_RESTORED)) count(&way.guard, 1, flags & KP_HEAP_REALLOC ? 1 : 0, bytes, live);
     }
     leave(&way);

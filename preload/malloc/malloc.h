@@ -27,6 +27,7 @@ uint32_t kp_heap_map_taps_make(struct kp_tap taps[KP_HEAP_TAPS_MAX]); /* mmap, m
 
 /* --- heap_put.c --- */
 extern bool kp_heap_is_traced;                 /* true: each block is recorded; false: blocks are counted */
+extern bool kp_heap_has_python;                /* stacks have Python's frames */
 extern size_t (*kp_heap_size_of)(void *block); /* malloc_usable_size; NULL: this allocator has none */
 int kp_heap_put_setup(void);                   /* 0 or -ENOMEM */
 void kp_heap_put_forget(void);

@@ -31,6 +31,7 @@ static void setup(const struct kp_config *config)
 {
     mode = config->heap;
     kp_heap_is_traced = mode == KP_HEAP_TRACE;
+    kp_heap_has_python = kp_heap_is_traced && !(config->with_stack & KP_STACK_NONE);
     if (kp_heap_is_traced) kp_unwind_setup();
 }
 

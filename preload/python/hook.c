@@ -20,6 +20,7 @@
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "preload/guard.h"
+#include "preload/python_bridge.h"
 #include "preload/python/pycalls.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
@@ -27,6 +28,7 @@
 enum { FRAMES_MAX = 64 };
 
 static bool wants_calls, wants_stacks, is_proved, is_refused; /* refused: frames read disagree with Python's API */
+static bool wants_anywhere;                                   /* stacks of blocks: from anywhere, also without torch */
 static _Atomic bool attached;
 static _Atomic uint32_t installed_cycle, pending_cycle, watched_cycle; /* watched: until its end */
 
@@ -168,7 +170,7 @@ static void install(uint32_t cycle)
     if ((gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == cycle && prove()) {
         kp_store_relaxed(&installed_cycle, cycle);
         if (wants_calls) calls_begin(t, gate);
-        else stacks_begin();
+        if (!wants_calls || wants_anywhere) stacks_begin();
     }
     kp_python_api.error_give(error[0], error[1], error[2]);
     kp_signal_fence();
@@ -225,6 +227,7 @@ static void setup(const struct kp_config *config)
 {
     wants_calls = config->with_stack & KP_STACK_CALLS;
     wants_stacks = config->with_stack & (KP_STACK_OPS | KP_STACK_NATIVE);
+    wants_anywhere = (wants_calls || wants_stacks) && config->heap == KP_HEAP_TRACE;
 }
 
 /* This source comes after torch in the list, because torch's attach looks for the interpreter. */
@@ -232,6 +235,10 @@ static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
     if (!wants_calls && !wants_stacks) return false;
+    if (wants_anywhere) {
+        kp_caller_find();
+        kp_pyaudit_add();
+    }
     const struct kp_python *python = kp_python_get();
     if (!python && kp_python_unknown())
         KP_LOG_ONCE(0, "%s: its frames are not known here, so Python calls and call stacks are not recorded",
@@ -244,6 +251,35 @@ static bool attach(void)
     return true;
 }
 
+static _Atomic bool is_asked; /* CPython is to call enable_later */
+
+static int enable_later(void *unused)
+{
+    void *error[3] = {0};
+    struct kp_thread *t = kp_thread_get();
+    const int saved = errno;
+    (void)unused;
+    kp_store_relaxed(&is_asked, false);
+    if (!t || is_over() || is_proved) return 0;
+    const uint64_t was_inside = kp_load_relaxed(&t->inside);
+    kp_store_relaxed(&t->inside, 1);
+    kp_signal_fence();
+    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    if (prove()) stacks_begin();
+    kp_python_api.error_give(error[0], error[1], error[2]);
+    kp_signal_fence();
+    kp_store_release(&t->inside, was_inside); /* pairs with: kp_record_quiesce */
+    errno = saved;
+    return 0;
+}
+
+/* A window that began before CPython did has no stacks yet. CPython calls us on its main thread. */
+static void modules_changed(void)
+{
+    if (!wants_anywhere || kp_load_relaxed(&is_asked) || is_proved || is_refused || is_over()) return;
+    kp_store_relaxed(&is_asked, kp_python_api.call_later(enable_later, NULL) == 0);
+}
+
 /* Other state is kept by window number, and a child's windows have other numbers than the parent's. */
 static void forget(void) { kp_store_relaxed(&watched_cycle, 0); }
 
@@ -252,6 +288,7 @@ const struct kp_source kp_python_source = {
     .setup = setup,
     .attach = attach,
     .set_mode = set_mode,
+    .modules_changed = modules_changed,
     .wait_ready = wait_ready,
     .forget = forget,
 };

@@ -98,6 +98,9 @@ const char *
 kp_pysite_file(const char *file);         /* without the folder that is cut off; also without the GIL once prepared */
 extern const void *kp_pysite_module_code; /* code object of torch.nn.Module.__call__; NULL: not known yet */
 
+/* stepcalls.c: kp_run_modules_changed is called when CPython has started and is about to run the program */
+void kp_pyaudit_add(void);
+
 /* stacks.c: the line at a place (kp_pyframe_place); below 0: none */
 int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t place);
 /* Enables kp_caller_stack: call it once the layout is proved and the folders are known */

@@ -2,15 +2,16 @@
 /*
  * stacks.c - the Python call stack of the calling thread as one id, read without the GIL
  *
- * Called by: torch/ops.c through python_bridge.h, inside a hook, at the start of every op (hot)
+ * Called by: torch/ops.c, malloc/heap_put.c through python_bridge.h, inside a hook, at the start of every op, after
+ *            every allocation (hot)
  * Owns:      struct pystacks, one a thread: stacks and frames it has seen, by hash
  * Locks:     none, not even the GIL, which torch releases before an op
  * Memory:    none but a thread's first touch (64 KB of address space)
  * On fail:   0: an op without a stack. A layout that was not proved (hook.c) is not read.
  *
- * Until the op ends its thread is inside a call that Python made, so its frames, their code objects and texts do not
- * change. All frames are read each time. A known stack is found by the hash of its frames' positions. A new one is
- * written frame by frame, from the outermost on; each text names its caller (kp_python.h).
+ * Until the op or malloc ends its thread is inside a call that Python made, so its frames, their code objects and
+ * texts do not change. All frames are read each time. A known stack is found by the hash of its frames' positions. A
+ * new one is written frame by frame, from the outermost on; each text names its caller (kp_python.h).
  */
 #include <string.h>
 
@@ -201,9 +202,18 @@ uint32_t kp_caller_stack(struct kp_thread *t)
     const void *thread = kp_python_get()->thread_state();
     const uint64_t key = thread ? ask(thread) : 0;
     if (!key) return 0;
-    struct pystacks *s = t->source_state[KP_STATE_PYTHON];
-    if (!s) t->source_state[KP_STATE_PYTHON] = s = kp_arena_alloc(sizeof *s);
+    struct pystacks *s = t->source_state[KP_STATE_PYSTACKS];
+    if (!s) t->source_state[KP_STATE_PYSTACKS] = s = kp_arena_alloc(sizeof *s);
     if (!s) return 0;
     if (__builtin_expect(s->seen[key % SEEN].key != key, 0)) stack_learn(t, s, thread, key);
     return s->seen[key % SEEN].id;
+}
+
+/* The states of other threads are freed while the interpreter ends, and a daemon thread may be in malloc then. */
+uint32_t kp_caller_stack_anywhere(struct kp_thread *t)
+{
+    if (!kp_load_acquire(&key_get)) return 0; /* pairs with: stacks.c:kp_pystacks_enable */
+    if (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) return 0;
+    if (kp_python_api.is_ending && kp_python_api.is_ending()) return 0;
+    return kp_caller_stack(t);
 }

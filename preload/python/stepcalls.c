@@ -99,8 +99,8 @@ static int on_audit(const char *event, void *args, void *unused)
     return 0;
 }
 
-/* Only with call:GLOB, since an audit hook stays for ever. It may be added before CPython starts. */
-static void audit(void)
+/* An audit hook stays for ever. It may be added before CPython starts. */
+void kp_pyaudit_add(void)
 {
     static bool is_asked;
     int (*add)(int (*)(const char *, void *, void *), void *) = NULL;
@@ -115,7 +115,7 @@ static bool find_python(void)
 {
     if (kp_steps_is_call_rule()) {
         kp_caller_find();
-        audit();
+        kp_pyaudit_add();
     }
     if (kp_steps_is_call_rule() && kp_python_unknown())
         KP_LOG_ONCE(0, "%s: its functions are not known here, so KPROF_STEP=call counts no step", kp_python_unknown());

@@ -26,6 +26,7 @@ void kp_unwind_forget(void);
  * its stack than ever before.
  */
 int kp_unwind_walk(uintptr_t *frames, int most);
+bool kp_unwind_walk_met_signal(void); /* a signal interrupted a frame of the calling thread's last walk */
 
 /*
  * The calling thread's stack as an id for a record (collector/format/kp_format.h, struct kp_rec_frame). Writes new
@@ -33,6 +34,10 @@ int kp_unwind_walk(uintptr_t *frames, int most);
  */
 struct kp_thread;
 uint32_t kp_unwind_stack(struct kp_thread *thread);
+/* `native` together with the Python stack `python`, as one id. `native` when there is no room. Inside a hook. */
+uint32_t kp_unwind_stack_with(struct kp_thread *thread, uint32_t native, uint32_t python);
+/* Did a signal interrupt a frame of the stack that kp_unwind_stack gave last? */
+bool kp_unwind_was_interrupted(const struct kp_thread *thread);
 
 /* Is the address on the calling thread's own stack? lo, hi: the part of the stack that is known to be readable. */
 bool kp_unwind_own_stack(uintptr_t at, uintptr_t *lo, uintptr_t *hi);

@@ -24,6 +24,7 @@
 enum { SEEN = 4096, TABLES = 3, FRAMES_FIRST = 1u << 20, FRAMES_TIMES = 4, PROBES = 64 };
 
 #define FRAME_KEY UINT64_C(0x2545f4914f6cdd1d)
+#define PYTHON_KEY UINT64_C(0x6a09e667f3bcc909)
 
 struct met {
     uint64_t key;
@@ -33,6 +34,7 @@ struct seen {
     /* stacks by all their addresses, frames by theirs and what is around; both of a generation of modules */
     struct met of[SEEN];
     uintptr_t frames[KP_UNWIND_DEPTH];
+    bool is_interrupted; /* by a signal: the last stack */
     struct kp_trail trail;
 };
 
@@ -92,10 +94,10 @@ static uint32_t table_find(struct kept_frame *table, uint32_t size, uint64_t key
     return 0;
 }
 
-/* If two threads write a frame at the same time, it is in the file twice, which is harmless. */
-static uint32_t frame_keep(uint32_t module, uint64_t offset, uint32_t around)
+/* Finds a frame in the tables, or puts it into the file and there. If two threads write a frame at the same time, it is
+ * in the file twice, which is harmless. */
+static uint32_t frame_keep(uint64_t key, uint32_t module, uint64_t offset, uint32_t around, bool is_python)
 {
-    const uint64_t key = mix(mix(mix(FRAME_KEY + kp_unwind_file(), module), offset), around) | 1;
     struct kept_frame *free_at = NULL, *table;
     uint32_t number = 0;
     for (; number < TABLES && (table = table_get(number)); number++) {
@@ -104,7 +106,8 @@ static uint32_t frame_keep(uint32_t module, uint64_t offset, uint32_t around)
         if (!is_full(number)) break;
         free_at = NULL;
     }
-    const uint32_t id = kp_frame_put(module, offset + 1, around);
+    const uint32_t id =
+        is_python ? kp_frame_put_python((uint32_t)offset, around) : kp_frame_put(module, offset + 1, around);
     uint64_t empty = 0;
     if (id && free_at && kp_cas_acq_rel(&free_at->key, &empty, key)) { /* pairs with: above */
         kp_add_relaxed(&frames_n[number], 1);
@@ -131,9 +134,28 @@ static uint32_t frame_id(struct kp_thread *t, struct seen *s, uint32_t generatio
     uint64_t offset;
     if (__builtin_expect(met->key == key && met->id, 1)) return met->id;
     const uint32_t module = kp_unwind_module_find(t, pc - 1, &offset);
-    const uint32_t id = frame_keep(module, offset, around);
+    const uint64_t of = mix(mix(mix(FRAME_KEY + kp_unwind_file(), module), offset), around) | 1;
+    const uint32_t id = frame_keep(of, module, offset, around, false);
     if (id) met_keep(met, key, id);
     return id;
+}
+
+uint32_t kp_unwind_stack_with(struct kp_thread *t, uint32_t native, uint32_t python)
+{
+    struct seen *s = t->source_state[KP_STATE_NATIVE];
+    if (!s || !native || !table_get(0)) return native;
+    const uint64_t key = mix(mix(PYTHON_KEY + kp_unwind_file(), python), native) | 1;
+    struct met *met = &s->of[key % SEEN];
+    if (__builtin_expect(met->key == key && met->id, 1)) return met->id;
+    const uint32_t id = frame_keep(key, 0, python, native, true);
+    if (id) met_keep(met, key, id);
+    return id ? id : native;
+}
+
+bool kp_unwind_was_interrupted(const struct kp_thread *t)
+{
+    const struct seen *s = t->source_state[KP_STATE_NATIVE];
+    return s && s->is_interrupted;
 }
 
 static uint32_t stack_put(struct kp_thread *t, struct seen *s, int n)
@@ -175,12 +197,14 @@ uint32_t kp_unwind_stack(struct kp_thread *t)
     if (!s) t->source_state[KP_STATE_NATIVE] = s = kp_arena_alloc(sizeof *s);
     if (!s || !table_get(0)) kp_loss_count(KP_KIND_FRAME, KP_LOSS_NO_SLOT);
     if (!s) return 0;
+    s->is_interrupted = false;
     if (kp_unwind_trail_walk(&s->trail)) {
         const uint32_t known = trail_put(t, s);
         if (known) return known;
     }
     s->trail.n = 0;
     const int n = kp_unwind_walk(s->frames, KP_UNWIND_DEPTH);
+    s->is_interrupted = kp_unwind_walk_met_signal();
     uint64_t key = kp_unwind_generation() + UINT64_C(1);
     for (int i = 0; i < n; i++) key = mix(key, s->frames[i]);
     if (!n) return 0;

@@ -62,6 +62,8 @@ struct span {
 };
 static _Thread_local struct span own __attribute__((tls_model("initial-exec")));
 
+static _Thread_local bool is_interrupted __attribute__((tls_model("initial-exec"))); /* by a signal: the last walk */
+
 struct walk {
     uintptr_t pc, sp, fp;
     uintptr_t link; /* AArch64: the link register of an interrupted function */
@@ -352,6 +354,7 @@ __attribute__((noinline)) int kp_unwind_walk(uintptr_t *frames, int most)
     struct walk w = {
         .pc = (uintptr_t)__builtin_return_address(0), .sp = (uintptr_t)__builtin_dwarf_cfa(), .fp = frame[0]};
     int n = 0;
+    is_interrupted = false;
     if (!table || !stack_enter(&w, (uintptr_t)frame)) return 0;
     const uint32_t generation = kp_unwind_generation();
     bool is_ours = true, goes_on = true;
@@ -363,9 +366,12 @@ __attribute__((noinline)) int kp_unwind_walk(uintptr_t *frames, int most)
         }
         if (!is_ours) frames[n++] = w.is_exact ? w.pc + 1 : w.pc; /* readers subtract 1, which is inside the code */
         goes_on = step(&w, table, generation);
+        is_interrupted |= w.is_exact;
     }
     return n;
 }
+
+bool kp_unwind_walk_met_signal(void) { return is_interrupted; }
 
 /* ---- the walk that remembers the last one ---- */
 

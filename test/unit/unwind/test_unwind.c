@@ -396,6 +396,55 @@ static void a_stack_is_kept_once_and_told(void **state)
     kp_reader_close(r);
 }
 
+/* A block's stack: the Python stack beside the machine code, as one id. */
+static void two_stacks_are_one_id(void **state)
+{
+    struct kp_thread *t = kp_thread_get();
+    struct kp_reader *r;
+    struct kp_frame frame;
+    char why[256];
+    const uint32_t native = kp_unwind_stack(t), pair = kp_unwind_stack_with(t, native, 4711);
+    (void)state;
+    assert_false(kp_unwind_was_interrupted(t));
+    assert_int_not_equal(native, 0);
+    assert_int_not_equal(pair, native);
+    assert_int_equal(kp_unwind_stack_with(t, native, 4711), pair);
+    assert_int_not_equal(kp_unwind_stack_with(t, native, 4712), pair);
+    assert_int_not_equal(kp_unwind_stack_with(t, pair, 4711), pair);
+    assert_int_equal(kp_unwind_stack_with(t, 0, 4711), 0);
+    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    uint32_t stack = pair;
+    assert_false(kp_reader_native(r, &stack, &frame)); /* it is no frame */
+    stack = pair;
+    assert_int_equal(kp_reader_python_beside(r, &stack), 4711);
+    assert_int_equal(stack, native);
+    assert_int_equal(kp_reader_python_beside(r, &stack), 0);
+    assert_int_equal(stack, native);
+    kp_reader_close(r);
+}
+
+static uint32_t handler_stack;
+static bool handler_interrupted;
+
+static void on_stack_signal(int number)
+{
+    (void)number;
+    handler_stack = kp_unwind_stack(kp_thread_get());
+    handler_interrupted = kp_unwind_was_interrupted(kp_thread_get());
+}
+
+static void a_stack_in_a_handler_says_so(void **state)
+{
+    (void)state;
+    signal(SIGUSR2, on_stack_signal);
+    raise(SIGUSR2);
+    signal(SIGUSR2, SIG_DFL);
+    assert_int_not_equal(handler_stack, 0);
+    assert_true(handler_interrupted);
+    assert_int_not_equal(kp_unwind_stack(kp_thread_get()), 0);
+    assert_false(kp_unwind_was_interrupted(kp_thread_get()));
+}
+
 static void *without_memory(void *lost)
 {
     struct kp_thread *t = kp_thread_get();
@@ -540,6 +589,8 @@ int main(void)
         cmocka_unit_test(code_made_at_run_time_is_passed_by_its_frame_pointer),
 #endif
         cmocka_unit_test(a_stack_is_kept_once_and_told),
+        cmocka_unit_test(two_stacks_are_one_id),
+        cmocka_unit_test(a_stack_in_a_handler_says_so),
         cmocka_unit_test(a_stack_without_memory_is_counted_as_lost),
         cmocka_unit_test(libraries_that_come_and_go_add_no_frames),
         cmocka_unit_test(a_walk_that_remembers_the_last_is_as_one_that_does_not),

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""KPROF_MALLOC=trace with KPROF_WITH_STACK: a block's stack names Python's lines between the C that runs them."""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import facts
+import harness
+from test_heap import SOURCE, profile_of
+
+PROGRAM = SOURCE / "pyleaks.py"
+
+
+def line_of(mark):
+    return next(n for n, text in enumerate(PROGRAM.read_text().splitlines(), 1) if text.endswith(f"# {mark}"))
+
+
+@pytest.fixture(scope="session")
+def cleaks(tmp_path_factory):
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc")
+    library = tmp_path_factory.mktemp("cleaks") / "libcleaks.so"
+    subprocess.run(["gcc", "-O1", "-g", "-shared", "-fPIC", SOURCE / "cleaks.c", "-o", library, "-pthread"], check=True)
+    return library
+
+
+def record(folder, *args, stack="ops"):
+    return harness.run_kprof(None, folder, command=[harness.PYTHON, PROGRAM, *args], schedule=None, shapes=False,
+                             KPROF_MALLOC="trace", KPROF_WITH_STACK=stack).ok()
+
+
+def folded(run, by="leaked"):
+    """[(frames from the outermost on, bytes)] of the profile beside the trace."""
+    said = harness.cli("memory", profile_of(run.trace), "--format", "folded", "--by", by)
+    assert said.returncode == 0, said.stderr
+    lines = [line.rsplit(" ", 1) for line in said.stdout.splitlines()]
+    return [(frames.split(";"), int(size)) for frames, size in lines]
+
+
+def of_python(frames):
+    return [frame for frame in frames if re.search(r"\(\d+\): ", frame)]
+
+
+def at(frame, mark, function):
+    return frame.endswith(f"pyleaks.py({line_of(mark)}): {function}")
+
+
+@pytest.mark.parametrize("stack", ["ops", "native", "1"])
+def test_leaked_lists_name_their_line(stack, tmp_path):
+    run = record(tmp_path, "lists", stack=stack)
+    left = [(frames, size) for frames, size in folded(run) if of_python(frames) and at(of_python(frames)[-1], "lists", "leak_lists")]
+    assert 7 * 30_000 * 8 <= sum(size for _, size in left) < 7 * 30_000 * 8 + 10_000
+    frames = max(left, key=lambda one: one[1])[0]
+    python = [n for n, frame in enumerate(frames) if frame in of_python(frames)]
+    # C around the module's code and inside the function; the two of Python follow on each other
+    assert python[0] > 0 and python[-1] < len(frames) - 1 and python == list(range(python[0], python[-1] + 1))
+    assert frames[python[0]].endswith(": <module>") and frames[python[0] - 1].startswith("_PyEval_EvalFrameDefault")
+
+
+def test_leaked_tensors_name_their_line_in_every_form(tmp_path):
+    run = record(tmp_path, "tensors")
+    profile, size = profile_of(run.trace), 11 * 1000 * 50 * 4
+    left = [(frames, n) for frames, n in folded(run) if n == size]
+    assert len(left) == 1, left
+    frames = left[0][0]
+    assert at(of_python(frames)[-1], "tensors", "leak_tensors")
+    inside = frames[frames.index(of_python(frames)[-1]) + 1:]
+    assert any("THPVariable" in frame or "torch" in frame or "at::" in frame for frame in inside)
+    said = harness.cli("memory", run.trace).stdout.split("still there at the end")[1].split("there at the peak")[0]
+    assert f"{size} bytes in 11 blocks" in said and f"leak_tensors at {PROGRAM.name}:{line_of('tensors')} in Python\n" in said
+    sites = facts.load(run.trace)["kprof_heap"]["sites"]
+    stack = next(site["stack"] for site in sites if site["live_bytes"] == size)
+    assert any(at(frame, "tensors", "leak_tensors") for frame in stack)
+    found = json.loads(harness.cli("memory", profile, "--format", "json").stdout)
+    functions = [one for address in found["addresses"] for one in address["functions"] if address["module"] == "Python"]
+    assert {"name": "leak_tensors", "file": PROGRAM.name, "line": line_of("tensors")} in functions
+    others_show(profile, tmp_path)
+
+
+def others_show(profile, tmp_path):
+    """heaptrack_print and pprof name the function and its line."""
+    if shutil.which("heaptrack_print"):
+        said = subprocess.run(["heaptrack_print", "-m", "0", "-p", "0", "-T", "0", "-a", "0", "-l", "1", "-n", "30", profile],
+                              capture_output=True, text=True, timeout=harness.LONG, check=True).stdout
+        assert re.search(rf"^ *leak_tensors\n +at .*pyleaks.py:{line_of('tensors')}$", said, re.M)
+    if shutil.which("go"):
+        assert harness.cli("memory", profile, "--format", "pprof", "-o", tmp_path / "p.pb").returncode == 0
+        said = subprocess.run(["go", "tool", "pprof", "-top", "-cum", "-lines", "-nodecount=3000", "-sample_index=inuse_space",
+                               tmp_path / "p.pb"], check=True, capture_output=True, text=True, timeout=harness.LONG,
+                              env=os.environ | {"HOME": str(tmp_path)}).stdout
+        assert re.search(rf"leak_tensors .*pyleaks.py:{line_of('tensors')}$", said, re.M)
+
+
+def test_a_thread_that_never_ran_python_has_no_line(cleaks, tmp_path):
+    left = {n: frames for frames, n in folded(record(tmp_path, "c", cleaks))}
+    assert at(of_python(left[123_456])[-1], "released", "leak_in_c") and left[123_456][-1] == "leak_here"
+    assert not of_python(left[234_567]) and "leak_there" in left[234_567]
+    assert not of_python(left[345_678]) and "on_signal" in left[345_678]  # nor has a handler
+
+
+def test_without_stacks_there_is_none_of_python(tmp_path):
+    assert not any(of_python(frames) for frames, _ in folded(record(tmp_path, "lists", stack="0"), "allocated"))
