@@ -21,7 +21,7 @@ struct memory_command {
     enum form form;
     enum format format;    /* of the heap's profile */
     enum kp_profile_by by; /* what folded stacks and the flame graph count */
-    bool has_by;
+    bool has_by, leaks;
     const char *device, *out;
     long row_limit, first_step, last_step; /* steps: -1 all */
     struct kp_lines_options wish;
@@ -43,6 +43,7 @@ static const struct kp_opt flags[] = {
     {"by", 0, KP_OPT_VALUE, "BYTES",
      "bytes of folded stacks, and with --svg of a flame graph of the heap: peak (default), leaked, allocated or "
      "temporary"},
+    {"leaks", 0, KP_OPT_FLAG, NULL, "what each step allocated on the host's heap and left there, by call stack"},
     {0}};
 
 /* Index of a device by torch's name, or -1 for all. -2: not in this trace. */
@@ -158,6 +159,13 @@ static struct kp_profile *profile_open(const struct kp_trace_source *source)
     return p;
 }
 
+static int leaks_put(const struct memory_command *m, const struct kp_profile *p, const char *path, FILE *out)
+{
+    if (kp_heapview_leaks(out, p, m->row_limit, m->places, m->first_step, m->last_step)) return KP_EXIT_DONE;
+    if (p->steps_n) return kp_cli_fail("memory", "%s: no step of %ld-%ld in it", path, m->first_step, m->last_step);
+    return kp_cli_fail("memory", "%s: no step in it; record with a schedule (KPROF_SCHEDULE)", path);
+}
+
 static int profile_put(const struct memory_command *m, struct kp_profile *p, const char *path, FILE *out)
 {
     char why[512] = "";
@@ -170,6 +178,7 @@ static int profile_put(const struct memory_command *m, struct kp_profile *p, con
     case FORMAT_FOLDED: kp_profile_folded(p, out, m->by); break;
     case FORMAT_JSON: kp_profile_json(p, out); break;
     default:
+        if (m->leaks) return leaks_put(m, p, path, out);
         if (m->form == FORM_SVG) kp_profile_flame(p, out, m->by, path);
         else kp_heapview_profile(out, p, m->row_limit, m->places);
     }
@@ -223,9 +232,10 @@ static int trace_show(void *context, const struct kp_trace_source *source, bool 
     struct kp_tree tree;
     char why[512];
     int rc;
-    if (several && (m->out || m->format || (m->form != FORM_TABLE && m->form != FORM_JSON)))
+    if (several && (m->out || m->format || m->leaks || (m->form != FORM_TABLE && m->form != FORM_JSON)))
         return kp_cli_misuse("memory", "one output, and there are several traces");
-    if (m->format || is_profile(source->path) || (m->form == FORM_SVG && m->has_by)) return profile_show(m, source);
+    if (m->format || m->leaks || is_profile(source->path) || (m->form == FORM_SVG && m->has_by))
+        return profile_show(m, source);
     if (kp_trace_source_read(source, &trace, why, sizeof why)) {
         kp_kineto_close(trace);
         return kp_cli_fail("memory", "%s", why);
@@ -264,6 +274,7 @@ static int value_take(struct memory_command *m, int option, const char *value)
         if (m->by == KP_BY_N)
             return kp_cli_misuse("memory", "--by is peak, leaked, allocated or temporary, not %s", value);
         break;
+    case 12: m->leaks = true; break;
     default:
         if (!kp_opt_steps(value, &m->first_step, &m->last_step))
             return kp_cli_misuse("memory", "steps are A or A-B, not %s", value);
@@ -287,6 +298,8 @@ int kp_cmd_memory(int argc, char **argv)
         else if (i < 4) m.form = forms[i];
         else if (value_take(&m, i, value) != KP_EXIT_DONE) return KP_EXIT_USAGE;
     }
+    if (m.leaks && (m.format || m.form != FORM_TABLE))
+        return kp_cli_misuse("memory", "--leaks is a text of its own; --format json has its numbers");
     const bool wants_one = m.out || m.format || (m.form != FORM_TABLE && m.form != FORM_JSON);
     count =
         kp_latest_take("memory", &argv, count, (wants_one ? KP_LATEST_ONE : 0) | (m.wish.lines ? KP_LATEST_SPOOL : 0));

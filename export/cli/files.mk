@@ -29,6 +29,7 @@ SRC_cli := \
     export/cli/formats.c \
     export/cli/heapformat.c \
     export/cli/heapnames.c \
+    export/cli/heapleaks.c \
     export/cli/heapprofile.c \
     export/cli/heappprof.c \
     export/cli/heapview.c \

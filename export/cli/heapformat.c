@@ -107,6 +107,32 @@ static void sums_json(FILE *out, const struct kp_profile_site *s)
             (unsigned long long)s->peak_bytes, (unsigned long long)s->live_blocks, (unsigned long long)s->live_bytes);
 }
 
+/* [{"step":3,"left_blocks":..}, ..]: what each step took and left. */
+static void steps_json(const struct kp_profile *p, FILE *out)
+{
+    fputs("],\n\"steps\":[", out);
+    for (size_t i = 0; i < p->steps_n; i++) {
+        const struct kp_profile_step *s = &p->steps[i];
+        fprintf(out, "%s{\"step\":%llu,\"left_blocks\":%llu,\"left_bytes\":%llu,", i ? ",\n" : "\n",
+                (unsigned long long)s->number, (unsigned long long)s->left_blocks, (unsigned long long)s->left_bytes);
+        fprintf(out, "\"still_blocks\":%llu,\"still_bytes\":%llu}", (unsigned long long)s->still_blocks,
+                (unsigned long long)s->still_bytes);
+    }
+}
+
+/* [{"site":index,"step":number,..}, ..]: by whom. */
+static void leaks_json(const struct kp_profile *p, FILE *out)
+{
+    size_t n;
+    struct kp_profile_leak *of = kp_profile_leaks(p, 0, p->steps_n, &n);
+    fputs("],\n\"leaks\":[", out);
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "%s{\"site\":%u,\"step\":%llu,\"blocks\":%llu,\"bytes\":%llu}", i ? ",\n" : "\n", of[i].site,
+                (unsigned long long)p->steps[of[i].step].number, (unsigned long long)of[i].blocks,
+                (unsigned long long)of[i].bytes);
+    free(of);
+}
+
 static void address_json(const struct kp_profile *p, FILE *out, const struct kp_profile_address *a)
 {
     fputs("{\"module\":", out);
@@ -147,6 +173,8 @@ void kp_profile_json(const struct kp_profile *p, FILE *out)
         sums_json(out, &p->sites[i]);
         fputc('}', out);
     }
+    if (p->steps_n) steps_json(p, out);
+    if (p->steps_n) leaks_json(p, out);
     fputs("]}\n", out);
 }
 
@@ -157,14 +185,14 @@ struct copying {
     bool is_inside, is_kept; /* of the line that the last piece ended in */
 };
 
-/* Leaves out texts and addresses, which are written with the debug files' names. Lines of numbers stay. */
+/* Leaves out texts and addresses, which are written with the debug files' names. Lines of numbers and comments stay. */
 static int piece_copy(void *context, const char *text, size_t bytes)
 {
     struct copying *c = context;
     for (const char *at = text, *end = text + bytes; at < end;) {
         const char *next = memchr(at, '\n', (size_t)(end - at));
         const size_t n = next ? (size_t)(next + 1 - at) : (size_t)(end - at);
-        if (!c->is_inside) c->is_kept = *at && strchr("ta+-c", *at);
+        if (!c->is_inside) c->is_kept = *at && strchr("ta+-c#", *at);
         if (c->is_kept) fwrite(at, 1, n, c->out);
         c->is_inside = !next;
         at += n;

@@ -16,6 +16,7 @@
 #include "export/report/kineto.h"
 
 enum { LINE_MOST = 1 << 20, NUMBERS_MOST = 256, SIZED_TEXTS = 3, NO_SIZE = -1 };
+#define IN_STEP SIZE_MAX /* sizes_end of a step that goes on */
 
 struct profile_read {
     struct kp_profile *p;
@@ -78,10 +79,32 @@ static bool text_take(struct profile_read *r, const char *at)
     return true;
 }
 
-/* "NUMBER build ID" behind a '#'. Other comments mean nothing. */
+/* What the step in progress leaves: its blocks that are still there. */
+static void step_end(struct kp_profile *p)
+{
+    struct kp_profile_step *step = p->steps_n ? &p->steps[p->steps_n - 1] : NULL;
+    if (!step || step->sizes_end != IN_STEP) return;
+    step->sizes_end = p->sizes_n;
+    for (size_t i = step->sizes; i < step->sizes_end; i++) {
+        step->left_blocks += p->sizes[i].live;
+        step->left_bytes += p->sizes[i].live * p->sizes[i].bytes;
+    }
+}
+
+/* "step NUMBER", or "step" when it is over. */
+static void step_take(struct kp_profile *p, const char *at)
+{
+    uint64_t number;
+    step_end(p);
+    if (number_next(&at, &number))
+        *ADD(p, steps) = (struct kp_profile_step){.number = number, .sizes = p->sizes_n, .sizes_end = IN_STEP};
+}
+
+/* "NUMBER build ID" or "step NUMBER" behind a '#'. Other comments mean nothing. */
 static void comment_take(struct kp_profile *p, const char *at)
 {
     uint64_t number;
+    if (strncmp(at, "step", 4) == 0) step_take(p, at + 4);
     if (!number_next(&at, &number) || strncmp(at, " build ", 7) != 0 || !number || number > p->texts_n) return;
     while (p->builds_n < number) *ADD(p, builds) = NULL;
     free(p->builds[number - 1]);
@@ -123,7 +146,7 @@ static bool size_take(struct profile_read *r, const char *at)
         *ADD(p, sites) = (struct kp_profile_site){.frame = (uint32_t)of[1], .epoch = r->epoch};
         *site = (uint32_t)p->sites_n;
     }
-    *ADD(p, sizes) = (struct kp_profile_size){of[0], *site - 1};
+    *ADD(p, sizes) = (struct kp_profile_size){.bytes = of[0], .site = *site - 1};
     return true;
 }
 
@@ -153,6 +176,7 @@ static bool taken_take(struct profile_read *r, const char *at)
         both[i]->live_blocks++;
         both[i]->live_bytes += bytes;
     }
+    p->sizes[number].live++;
     r->last = (int64_t)number;
     if (total->live_bytes <= total->peak_bytes) return true;
     total->peak_bytes = total->live_bytes;
@@ -168,6 +192,7 @@ static bool given_take(struct profile_read *r, const char *at)
     if (!number_next(&at, &number) || number >= p->sizes_n) return false;
     struct kp_profile_site *const both[] = {&p->sites[p->sizes[number].site], &p->total};
     if (!both[0]->live_blocks) return false;
+    if (p->sizes[number].live) p->sizes[number].live--;
     peak_note(r, both[0]);
     for (int i = 0; i < 2; i++) {
         both[i]->live_blocks--;
@@ -230,6 +255,16 @@ static int piece_take(void *context, const char *text, size_t bytes)
     return lines_take(r, r->line_n + bytes) ? 0 : -EINVAL;
 }
 
+static void steps_settle(struct kp_profile *p)
+{
+    step_end(p);
+    for (size_t i = 0; i < p->steps_n; i++)
+        for (size_t k = p->steps[i].sizes; k < p->steps[i].sizes_end; k++) {
+            p->steps[i].still_blocks += p->sizes[k].live;
+            p->steps[i].still_bytes += p->sizes[k].live * p->sizes[k].bytes;
+        }
+}
+
 int kp_profile_read(struct kp_profile **out, const char *path, char *why, size_t why_bytes)
 {
     struct kp_profile *p = *out = calloc(1, sizeof *p);
@@ -242,6 +277,7 @@ int kp_profile_read(struct kp_profile **out, const char *path, char *why, size_t
         snprintf(why, why_bytes, "%s: line %llu is not one of a heap's profile", path, (unsigned long long)r.lines);
     else if (rc && !why[0]) snprintf(why, why_bytes, "%s: %s", path, kp_budget_explain(rc));
     for (size_t i = 0; i < p->sites_n; i++) peak_note(&r, &p->sites[i]);
+    steps_settle(p);
     free(r.site_of);
     free(r.line);
     if (!rc) return 0;
@@ -262,6 +298,7 @@ void kp_profile_close(struct kp_profile *p)
     free(p->frames);
     free(p->sites);
     free(p->sizes);
+    free(p->steps);
     free(p->program);
     free(p);
 }

@@ -4,6 +4,7 @@
  *
  *   heapprofile.c  reads the file, and plays its blocks for the peak
  *   heapnames.c    functions and source lines of its addresses
+ *   heapleaks.c    what each step left, by call stack
  *   heapformat.c   writes it for other programs: heaptrack, folded stacks, JSON, a flame graph
  *   heappprof.c    and for pprof
  */
@@ -36,8 +37,14 @@ struct kp_profile_site {
     uint64_t live_blocks, live_bytes, epoch; /* at the end; epoch: peak_* are of this peak */
 };
 struct kp_profile_size {
-    uint64_t bytes;
-    uint32_t site; /* index */
+    uint64_t bytes, live; /* live: blocks at the end */
+    uint32_t site;        /* index */
+};
+struct kp_profile_step {
+    uint64_t number;
+    size_t sizes, sizes_end;            /* of its blocks */
+    uint64_t left_blocks, left_bytes;   /* taken in it, and there when it ended */
+    uint64_t still_blocks, still_bytes; /* and at the end of all */
 };
 struct kp_profile {
     char **texts, **builds; /* builds: the build id of the module with that text, or NULL */
@@ -46,8 +53,9 @@ struct kp_profile {
     struct kp_profile_frame *frames;
     struct kp_profile_site *sites;
     struct kp_profile_size *sizes;
-    size_t texts_n, builds_n, addresses_n, places_n, frames_n, sites_n, sizes_n;
-    size_t texts_cap, builds_cap, addresses_cap, places_cap, frames_cap, sites_cap, sizes_cap;
+    struct kp_profile_step *steps;
+    size_t texts_n, builds_n, addresses_n, places_n, frames_n, sites_n, sizes_n, steps_n;
+    size_t texts_cap, builds_cap, addresses_cap, places_cap, frames_cap, sites_cap, sizes_cap, steps_cap;
     char *program;
     uint64_t ms; /* how long the window was */
     struct kp_profile_site total;
@@ -74,6 +82,16 @@ const char *kp_profile_function(const struct kp_profile *p, const struct kp_prof
 
 /* Is it a line of a Python function? */
 bool kp_profile_is_python(const struct kp_profile *p, const struct kp_profile_address *a);
+
+/* What a call stack left in a step: blocks taken there, still there at the end. */
+struct kp_profile_leak {
+    uint32_t site; /* index */
+    uint32_t step; /* index in steps */
+    uint64_t blocks, bytes;
+};
+/* Every pair of call stack and step (from index `from` to `to`) that left a block, by call stack, steps in order. The
+ * caller frees it. */
+struct kp_profile_leak *kp_profile_leaks(const struct kp_profile *p, size_t from, size_t to, size_t *n);
 
 /* The measures of a site. */
 enum kp_profile_by { KP_BY_PEAK, KP_BY_LEAKED, KP_BY_ALLOCATED, KP_BY_TEMPORARY, KP_BY_N };

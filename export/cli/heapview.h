@@ -21,4 +21,9 @@ bool kp_heapview_write(FILE *out, const struct kp_texts *from, long row_limit, b
 /* The same of a profile without its trace. */
 void kp_heapview_profile(FILE *out, const struct kp_profile *profile, long row_limit, const struct kp_places *places);
 
+/* What each step left, of those from number `first` to `last` (-1: all), and the call stacks that did. False: the
+ * profile has no such step. */
+bool kp_heapview_leaks(FILE *out, const struct kp_profile *profile, long row_limit, const struct kp_places *places,
+                       long first, long last);
+
 #endif

@@ -63,7 +63,7 @@ struct kp_heap {
     struct thread *threads;
     uint32_t threads_cap;
     uint32_t step; /* number of the current step, or NO_OP */
-    uint64_t step_end_ns;
+    uint64_t step_end_ns, step_number;
     struct kp_sites sites;
     struct series live, mapped;
     struct kp_heapfile *file; /* NULL: none is wanted, or it cannot be written */
@@ -142,6 +142,19 @@ static void mapped_take(struct kp_heap *h, const struct kp_heap_event *e)
     series_move(h, &h->mapped, (int64_t)(e->flags & KP_HEAP_FREE ? 0 - e->bytes : e->bytes), e->start_ns);
 }
 
+static bool is_in_step(const struct kp_heap *h, const struct kp_heap_event *e)
+{
+    return h->step != NO_OP && e->start_ns < h->step_end_ns;
+}
+
+static uint32_t mark_of(const struct kp_heap *h, const struct kp_heap_event *e)
+{
+    if (!h->file || !e->taken) return 0;
+    if (is_in_step(h, e)) kp_heapfile_step(h->file, h->step_number);
+    else kp_heapfile_no_step(h->file);
+    return kp_heapfile_block(h->file, e->stack, e->bytes);
+}
+
 static int block_take(struct kp_heap *h, const struct kp_heap_event *e)
 {
     if (e->flags & KP_HEAP_MAPPED) {
@@ -149,8 +162,7 @@ static int block_take(struct kp_heap *h, const struct kp_heap_event *e)
         return 0;
     }
     const uint64_t before = h->sites.live_bytes;
-    const uint32_t mark = h->file && e->taken ? kp_heapfile_block(h->file, e->stack, e->bytes) : 0;
-    const int rc = kp_sites_take(&h->sites, e, mark);
+    const int rc = kp_sites_take(&h->sites, e, mark_of(h, e));
     if (h->sites.gone) kp_heapfile_given(h->file, h->sites.gone, e->start_ns);
     if (h->sites.came) kp_heapfile_taken(h->file, h->sites.came, e->start_ns);
     series_move(h, &h->live, (int64_t)(h->sites.live_bytes - before), e->start_ns);
@@ -165,7 +177,7 @@ static int heap_take(struct kp_heap *h, const struct kp_heap_event *e)
     close_ops(h, t, e->start_ns);
     add(&h->total, &s);
     if (t->n) add(kp_list_at(&h->sums, t->ops[t->n - 1].number), &s);
-    if (h->step != NO_OP && e->start_ns < h->step_end_ns) add(kp_list_at(&h->sums, h->step), &s);
+    if (is_in_step(h, e)) add(kp_list_at(&h->sums, h->step), &s);
     h->is_count |= e->is_count;
     if (!e->is_count) return block_take(h, e);
     h->tells_live |= e->tells_live;
@@ -194,6 +206,7 @@ static int event_take(void *context, const struct kp_event *e)
     if (e->kind == KP_KIND_OP) return open_op(h, e, number);
     h->step = number;
     h->step_end_ns = e->end_ns;
+    h->step_number = e->step;
     return 0;
 }
 

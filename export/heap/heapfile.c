@@ -9,6 +9,9 @@
  * The text of heaptrack_interpret, version 2 (decision 051): a line for each text (s), address (i), frame of a stack
  * with its caller (t), size of a stack (a), and then for each block taken (+) or given (-). Each gets its number by its
  * place among its kind and comes before its first use. Numbers are hexadecimal, from 1 on; blocks count from 0.
+ *
+ * Blocks of a step have sizes (a) of their own, behind a comment line "# step NUMBER"; "# step" ends it. So a block
+ * that is given tells in which step it was taken.
  */
 #include "export/heap/heapfile.h"
 
@@ -25,6 +28,7 @@
 #include "export/names/framenames.h"
 #include "collector/base/kp_poison.h"
 
+#define NO_STEP UINT64_MAX
 enum { NUMBERS_MOST = 4, TICK_MS = 10, INLINED_MOST = 64 };
 
 struct numbered {
@@ -40,6 +44,7 @@ struct kp_heapfile {
     struct kp_idtable texts, modules, addresses, frames, blocks;
     uint32_t texts_n, addresses_n, frames_n, blocks_n;
     uint64_t last_ms, bytes; /* bytes: written, before gzip */
+    uint64_t step;           /* NO_STEP: none */
     struct walked {
         uint64_t rest; /* from this frame on, kp_blockstack_rest */
         uint32_t address;
@@ -221,11 +226,22 @@ static uint32_t stack_number(struct kp_heapfile *f, uint32_t stack)
     return around;
 }
 
+void kp_heapfile_step(struct kp_heapfile *f, uint64_t number)
+{
+    if (f->step == number) return;
+    f->step = number;
+    kp_json_lit(&f->text, "# step");
+    if (number == NO_STEP) kp_json_char(&f->text, '\n');
+    else line_rest(f, number);
+}
+
+void kp_heapfile_no_step(struct kp_heapfile *f) { kp_heapfile_step(f, NO_STEP); }
+
 uint32_t kp_heapfile_block(struct kp_heapfile *f, uint32_t stack, uint64_t bytes)
 {
     const struct {
-        uint64_t stack, bytes;
-    } key = {stack, bytes};
+        uint64_t stack, bytes, step;
+    } key = {stack, bytes, f->step};
     struct numbered *item = item_get(f, &f->blocks, kp_hash64(&key, sizeof key));
     if (!item) return 0;
     if (item->number) return item->number;
@@ -306,6 +322,7 @@ int kp_heapfile_open(struct kp_heapfile **out, struct kp_trace *t)
     struct kp_heapfile *f = *out = kp_map_alloc(sizeof *f);
     if (!f) return -ENOMEM;
     f->trace = t;
+    f->step = NO_STEP;
     f->sink.fd = -1;
     int rc = kp_json_init(&f->text, text_down, f);
     if (!rc) rc = file_open(f);

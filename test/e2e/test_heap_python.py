@@ -104,3 +104,35 @@ def test_a_thread_that_never_ran_python_has_no_line(cleaks, tmp_path):
 
 def test_without_stacks_there_is_none_of_python(tmp_path):
     assert not any(of_python(frames) for frames, _ in folded(record(tmp_path, "lists", stack="0"), "allocated"))
+
+
+def test_leaks_of_each_step(tmp_path):
+    """The kept tensors are there, by step and line; `still there` of a step's site is what the program kept."""
+    run = harness.run_kprof(None, tmp_path, command=[harness.PYTHON, SOURCE / "stepleaks.py"], shapes=False,
+                            schedule="wait=1,warmup=1,active=5,repeat=1", KPROF_MALLOC="trace", KPROF_WITH_STACK="ops").ok()
+    profile = profile_of(run.trace)
+    found = json.loads(harness.cli("memory", profile, "--format", "json").stdout)
+    steps = [one["step"] for one in found["steps"]]
+    assert steps == [2, 3, 4, 5, 6]
+    kept = {one["step"]: one["bytes"] for one in found["leaks"] if 4000 <= one["bytes"] < 4100}
+    assert kept == {step: 4 * (1000 + step) for step in steps}
+    assert {one["step"]: one["bytes"] for one in found["leaks"] if one["bytes"] == 20_000} == {3: 20_000, 5: 20_000}
+    for one in found["steps"]:
+        of_step = [leak for leak in found["leaks"] if leak["step"] == one["step"]]
+        assert (one["still_bytes"], one["still_blocks"]) == (sum(leak["bytes"] for leak in of_step), sum(leak["blocks"] for leak in of_step))
+        assert one["left_bytes"] >= one["still_bytes"]
+    said = harness.cli("memory", "--leaks", run.trace)
+    assert said.returncode == 0, said.stderr
+    first = said.stdout.split("then most bytes:\n")[1].split(" bytes in 5 blocks")[1]
+    assert first.startswith(": step 2 4008, step 3 4012, step 4 4016, step 5 4020, step 6 4024\n") and "train at stepleaks.py:14 in Python" in first
+    part = harness.cli("memory", "--leaks", "--steps", "4-5", run.trace).stdout
+    assert re.findall(r"^ +(\d+) +\d+ bytes", part, re.M) == ["4", "5"] and "step 4 4016, step 5 4020" in part
+    assert harness.cli("memory", "--leaks", "--steps", "40", run.trace).returncode != 0
+    if shutil.which("heaptrack_print"):  # sizes of each step on their own change nothing for it
+        said = subprocess.run(["heaptrack_print", profile], capture_output=True, text=True, timeout=harness.LONG, check=True).stdout
+        assert int(re.search(r"^calls to allocation functions: (\d+)", said, re.M).group(1)) == found["total"]["allocations"]
+
+
+def test_a_profile_without_steps_says_so(tmp_path):
+    said = harness.cli("memory", "--leaks", profile_of(record(tmp_path, "lists").trace))
+    assert said.returncode != 0 and "no step in it; record with a schedule" in said.stderr

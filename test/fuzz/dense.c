@@ -58,6 +58,7 @@ static void frame_make(struct making *m, struct input *in)
         (uint32_t)((m->frames * (uint64_t)KP_CHUNK_BYTES + test_spool_at(m->s, m->frames)->used) / KP_STR_CELL);
     const uint32_t first =
         m->frames * (KP_CHUNK_BYTES / KP_STR_CELL) + (uint32_t)(sizeof(struct kp_chunk_head) / KP_STR_CELL);
+    if (module == 255) f.head.flags = KP_FRAME_PYTHON, f.head.name = 0;
     f.around = around == 255 ? 0 : first + around; /* inwards, outwards, or itself */
     f.check = kp_frame_check(&f);
     if (test_spool_put(m->s, m->frames, &f, sizeof f) && m->frames_n < 64) m->frame_cells[m->frames_n++] = cell;

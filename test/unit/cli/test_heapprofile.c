@@ -69,6 +69,35 @@ static void stacks_are_folded_by_each_measure(void **state)
     kp_profile_close(p);
 }
 
+/* Sizes of a step follow its comment; what is there when the step ends, and at the end of all. */
+static void each_step_has_what_it_left(void **state)
+{
+    struct kp_profile *p = read_text(
+        HEAD "+ 1\n# step 7\na 8 2\na 8 3\n+ 4\n+ 4\n+ 5\n# step 8\n- 5\na 8 2\na 9 2\n+ 6\n+ 7\n# step\n- 7\n+ 3\n");
+    size_t n;
+    (void)state;
+    assert_non_null(p);
+    assert_int_equal(p->steps_n, 2);
+    assert_int_equal(p->steps[0].number, 7);
+    assert_int_equal(p->steps[0].left_bytes, 24);
+    assert_int_equal(p->steps[0].still_bytes, 16);
+    assert_int_equal(p->steps[0].still_blocks, 2);
+    assert_int_equal(p->steps[1].number, 8);
+    assert_int_equal(p->steps[1].left_bytes, 17);
+    assert_int_equal(p->steps[1].still_bytes, 8);
+    struct kp_profile_leak *of = kp_profile_leaks(p, 0, 2, &n);
+    assert_int_equal(n, 2); /* one call stack, two steps */
+    assert_int_equal(of[0].site, of[1].site);
+    assert_int_equal(of[0].bytes, 16);
+    assert_int_equal(of[1].step, 1);
+    assert_int_equal(of[1].bytes, 8);
+    free(of);
+    of = kp_profile_leaks(p, 1, 9, &n);
+    assert_int_equal(n, 1);
+    free(of);
+    kp_profile_close(p);
+}
+
 static void the_flame_graph_has_the_same_stacks(void **state)
 {
     struct kp_profile *p = read_text(HEAD MOVES);
@@ -153,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_played),
+        cmocka_unit_test(each_step_has_what_it_left),
         cmocka_unit_test(stacks_are_folded_by_each_measure),
         cmocka_unit_test(the_flame_graph_has_the_same_stacks),
         cmocka_unit_test(what_heaptrack_gets_is_read_again_as_the_same),

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * heapleaks.c - what each step left on the host's heap, by call stack: blocks taken in it that are still there
+ */
+#include <stdlib.h>
+
+#include "export/cli/heapprofile.h"
+#include "export/report/kineto.h"
+
+static int by_site(const void *a, const void *b)
+{
+    const struct kp_profile_leak *x = a, *y = b;
+    if (x->site != y->site) return x->site < y->site ? -1 : 1;
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+struct kp_profile_leak *kp_profile_leaks(const struct kp_profile *p, size_t from, size_t to, size_t *n)
+{
+    struct kp_profile_leak *of = NULL;
+    size_t cap = 0, all = 0;
+    for (size_t step = from; step < to && step < p->steps_n; step++)
+        for (size_t i = p->steps[step].sizes; i < p->steps[step].sizes_end; i++) {
+            const struct kp_profile_size *size = &p->sizes[i];
+            if (!size->live) continue;
+            of = kp_kineto_grow(of, &cap, all + 1, sizeof *of);
+            of[all++] = (struct kp_profile_leak){size->site, (uint32_t)step, size->live, size->live * size->bytes};
+        }
+    *n = 0;
+    if (all) qsort(of, all, sizeof *of, by_site);
+    for (size_t i = 0; i < all; i++) { /* blocks of several sizes */
+        if (*n && by_site(&of[*n - 1], &of[i]) == 0) {
+            of[*n - 1].blocks += of[i].blocks;
+            of[*n - 1].bytes += of[i].bytes;
+        } else of[(*n)++] = of[i];
+    }
+    return of;
+}
