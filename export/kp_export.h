@@ -62,6 +62,9 @@ struct kp_export_options {
     /* takes the trace's text in place of a file, or NULL. Non-zero ends the export and becomes its result */
     int (*text)(void *context, const char *text, size_t bytes);
     void *text_context;
+    /* takes the text of the heap's profile in place of NAME.heap.gz, before the trace's text, or NULL. As `text` */
+    int (*heap_text)(void *context, const char *text, size_t bytes);
+    void *heap_context;
     uint64_t text_most; /* for spools of any origin: the most bytes of text before gzip, or 0. More is -EFBIG */
     /* the most bytes of each scratch file, or 0. What needs more is left out and counted, or gives -ENOMEM */
     uint64_t scratch_most;

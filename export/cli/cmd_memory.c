@@ -148,14 +148,16 @@ static int tree_show(const struct memory_command *m, struct kp_tree *tree, struc
     return rc;
 }
 
-/* The profile beside the trace. NULL: none; one that cannot be read is named on stderr. */
+/* The profile beside the trace, or of the spool. NULL: none; one that cannot be read is named on stderr. */
 static struct kp_profile *profile_open(const struct kp_trace_source *source)
 {
     char path[4096], why[512];
     struct kp_profile *p = NULL;
-    if (source->is_spool || !kp_profile_find(path, sizeof path, source->path)) return NULL;
-    if (strcmp(path, source->path) != 0) kp_budget_beside(path);
-    if (kp_profile_read(&p, path, why, sizeof why)) (void)kp_cli_fail("memory", "%s", why);
+    const struct kp_texts from = kp_trace_source_heap(source);
+    if (!source->is_spool && !kp_profile_find(path, sizeof path, source->path)) return NULL;
+    if (!source->is_spool && strcmp(path, source->path) != 0) kp_budget_beside(path);
+    const int rc = kp_profile_read(&p, &from, source->is_spool ? source->label : path, why, sizeof why);
+    if (rc && rc != -ENODATA) (void)kp_cli_fail("memory", "%s", why);
     return p;
 }
 
@@ -166,20 +168,22 @@ static int leaks_put(const struct memory_command *m, const struct kp_profile *p,
     return kp_cli_fail("memory", "%s: no step in it; record with a schedule (KPROF_SCHEDULE)", path);
 }
 
-static int profile_put(const struct memory_command *m, struct kp_profile *p, const char *path, FILE *out)
+static int profile_put(const struct memory_command *m, struct kp_profile *p, const struct kp_trace_source *source,
+                       FILE *out)
 {
+    const struct kp_texts from = kp_trace_source_heap(source);
     char why[512] = "";
     if (m->format != FORMAT_NONE && m->places) kp_profile_name(p, m->places);
     switch (m->format) {
     case FORMAT_HEAPTRACK:
-        if (kp_profile_heaptrack(p, out, path, why, sizeof why)) return kp_cli_fail("memory", "%s", why);
+        if (kp_profile_heaptrack(p, out, &from, why, sizeof why)) return kp_cli_fail("memory", "%s", why);
         break;
     case FORMAT_PPROF: kp_profile_pprof(p, out); break;
     case FORMAT_FOLDED: kp_profile_folded(p, out, m->by); break;
     case FORMAT_JSON: kp_profile_json(p, out); break;
     default:
-        if (m->leaks) return leaks_put(m, p, path, out);
-        if (m->form == FORM_SVG) kp_profile_flame(p, out, m->by, path);
+        if (m->leaks) return leaks_put(m, p, source->label, out);
+        if (m->form == FORM_SVG) kp_profile_flame(p, out, m->by, source->label);
         else kp_heapview_profile(out, p, m->row_limit, m->places);
     }
     return KP_EXIT_DONE;
@@ -187,16 +191,12 @@ static int profile_put(const struct memory_command *m, struct kp_profile *p, con
 
 static int profile_show(const struct memory_command *m, const struct kp_trace_source *source)
 {
-    char path[4096];
     struct kp_profile *p = profile_open(source);
-    if (!p || !kp_profile_find(path, sizeof path, source->path)) {
-        kp_profile_close(p);
-        return kp_cli_fail("memory",
-                           "%s: no profile of the heap (NAME.heap.gz) beside it; record with KPROF_MALLOC=trace",
-                           source->label);
-    }
+    if (!p)
+        return kp_cli_fail("memory", "%s: no profile of the heap%s; record with KPROF_MALLOC=trace", source->label,
+                           source->is_spool ? "" : " (NAME.heap.gz) beside it");
     FILE *out = m->out ? fopen(m->out, "we") : stdout;
-    int rc = out ? profile_put(m, p, path, out) : KP_EXIT_BAD_INPUT;
+    int rc = out ? profile_put(m, p, source, out) : KP_EXIT_BAD_INPUT;
     const bool failed = !out || fflush(out) != 0 || ferror(out);
     if (out && out != stdout) fclose(out);
     kp_profile_close(p);
@@ -211,7 +211,7 @@ static char *heap_text(const struct memory_command *m, const struct kp_trace_sou
     FILE *out = open_memstream(&text, &bytes);
     if (!out) return NULL;
     const struct kp_texts texts = kp_trace_source_texts(source);
-    struct kp_profile *profile = m->form == FORM_JSON ? NULL : profile_open(source);
+    struct kp_profile *profile = m->form == FORM_JSON || source->is_spool ? NULL : profile_open(source);
     bool is_there = kp_heapview_write(out, &texts, m->row_limit, m->form == FORM_JSON, m->places, profile);
     kp_profile_close(profile);
     if (fclose(out) == 0 && is_there) return text;

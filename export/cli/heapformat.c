@@ -200,7 +200,8 @@ static int piece_copy(void *context, const char *text, size_t bytes)
     return ferror(c->out) ? -EIO : 0;
 }
 
-int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const char *path, char *why, size_t why_bytes)
+int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const struct kp_texts *from, char *why,
+                         size_t why_bytes)
 {
     struct copying copying = {.out = out};
     fputs("v 10400 2\nX ", out);
@@ -219,5 +220,5 @@ int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const char *path
         }
         fputc('\n', out);
     }
-    return kp_text_file_each(path, piece_copy, &copying, why, why_bytes);
+    return from->each(from->from, piece_copy, &copying, why, why_bytes);
 }

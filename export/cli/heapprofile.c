@@ -265,17 +265,18 @@ static void steps_settle(struct kp_profile *p)
         }
 }
 
-int kp_profile_read(struct kp_profile **out, const char *path, char *why, size_t why_bytes)
+int kp_profile_read(struct kp_profile **out, const struct kp_texts *from, const char *label, char *why,
+                    size_t why_bytes)
 {
     struct kp_profile *p = *out = calloc(1, sizeof *p);
     struct profile_read r = {.p = p, .last = NO_SIZE};
     if (!p) return -ENOMEM;
     why[0] = 0;
-    int rc = kp_text_file_each(path, piece_take, &r, why, why_bytes);
+    int rc = from->each(from->from, piece_take, &r, why, why_bytes);
     if (rc == 0 && !r.lines) rc = -EINVAL;
     if (rc && !why[0] && rc == -EINVAL)
-        snprintf(why, why_bytes, "%s: line %llu is not one of a heap's profile", path, (unsigned long long)r.lines);
-    else if (rc && !why[0]) snprintf(why, why_bytes, "%s: %s", path, kp_budget_explain(rc));
+        snprintf(why, why_bytes, "%s: line %llu is not one of a heap's profile", label, (unsigned long long)r.lines);
+    else if (rc && !why[0]) snprintf(why, why_bytes, "%s: %s", label, kp_budget_explain(rc));
     for (size_t i = 0; i < p->sites_n; i++) peak_note(&r, &p->sites[i]);
     steps_settle(p);
     free(r.site_of);

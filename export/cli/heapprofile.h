@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "export/kp_export.h"
+#include "export/report/kineto.h"
 
 /* All that has a number is at [number - 1]; number 0 is none. */
 struct kp_profile_address {
@@ -60,8 +61,9 @@ struct kp_profile {
     uint64_t ms; /* how long the window was */
     struct kp_profile_site total;
 };
-/* 0, or -errno and a line in `why`. */
-int kp_profile_read(struct kp_profile **out, const char *path, char *why, size_t why_bytes);
+/* 0, or -errno and a line in `why`. `label` is what messages call it. */
+int kp_profile_read(struct kp_profile **out, const struct kp_texts *from, const char *label, char *why,
+                    size_t why_bytes);
 void kp_profile_close(struct kp_profile *p);
 /* NAME.heap.gz of a trace, if it is there, or the path itself if it is one. False: there is none. */
 bool kp_profile_find(char *out, size_t bytes, const char *path);
@@ -102,7 +104,9 @@ void kp_profile_folded(const struct kp_profile *p, FILE *out, enum kp_profile_by
 
 void kp_profile_flame(const struct kp_profile *p, FILE *out, enum kp_profile_by by, const char *title);
 void kp_profile_json(const struct kp_profile *p, FILE *out);
-int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const char *path, char *why, size_t why_bytes);
+/* Reads the text again. 0, or -errno and perhaps a line in `why`. */
+int kp_profile_heaptrack(const struct kp_profile *p, FILE *out, const struct kp_texts *from, char *why,
+                         size_t why_bytes);
 void kp_profile_pprof(const struct kp_profile *p, FILE *out);
 
 #endif

@@ -14,6 +14,7 @@
 #include "collector/read/kp_read.h"
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
+#include "export/cli/heapprofile.h"
 #include "export/cli/plainname.h"
 #include "export/cli/spoolfile.h"
 #include "export/kp_export.h"
@@ -50,22 +51,27 @@ static int counted_take(void *context, const char *text, size_t bytes)
     return rc ? rc : c->take(c->context, text, bytes);
 }
 
-static int cycle_each(const struct kp_trace_source *s, struct counting *counting, char *why, size_t why_bytes)
+static struct kp_export_options options_make(const struct kp_trace_source *s, kp_text_fn take, void *context)
+{
+    return (struct kp_export_options){.dir = kp_trace_source_temporary(),
+                                      .loads_cpp = true,
+                                      .cpp = kp_plainname_can() ? kp_plainname_cpp : NULL,
+                                      .places = s->input->places,
+                                      .text = take,
+                                      .text_context = context,
+                                      .scratch_most = kp_budget_now()->disk};
+}
+
+static int cycle_each(const struct kp_trace_source *s, const struct kp_export_options *options, char *why,
+                      size_t why_bytes)
 {
     static struct kp_export_result result;
-    const struct kp_export_options options = {.dir = kp_trace_source_temporary(),
-                                              .loads_cpp = true,
-                                              .cpp = kp_plainname_can() ? kp_plainname_cpp : NULL,
-                                              .places = s->input->places,
-                                              .text = counted_take,
-                                              .text_context = counting,
-                                              .scratch_most = kp_budget_now()->disk};
     struct kp_cycle cycle;
     int rc = reader_get(s->input, s->path, why, why_bytes);
     if (rc) return rc;
     rc = kp_reader_cycle(s->input->reader, s->cycle, &cycle);
-    if (rc == 0) rc = kp_export_trace(s->input->reader, cycle.number, &options, &result);
-    if (rc && rc != -EINVAL && !why[0]) /* an error without a message */
+    if (rc == 0) rc = kp_export_trace(s->input->reader, cycle.number, options, &result);
+    if (rc && rc != -EINVAL && rc != -ECANCELED && !why[0]) /* an error without a message */
         snprintf(why, why_bytes, "%s: cycle %zu cannot be exported: %s", s->path, s->cycle + 1, kp_budget_explain(rc));
     return rc;
 }
@@ -77,7 +83,8 @@ static int text_each(const void *from, kp_text_fn take, void *context, char *why
     struct counting counting = {take, context, &progress, 0};
     kp_progress_begin(&progress, s->path);
     why[0] = 0;
-    const int rc = s->is_spool ? cycle_each(s, &counting, why, why_bytes)
+    const struct kp_export_options options = options_make(s, counted_take, &counting);
+    const int rc = s->is_spool ? cycle_each(s, &options, why, why_bytes)
                                : kp_text_file_each(s->path, counted_take, &counting, why, why_bytes);
     kp_progress_end(&progress);
     if (rc && rc != -EINVAL && !why[0]) snprintf(why, why_bytes, "%s: %s", s->path, kp_budget_explain(rc));
@@ -91,3 +98,26 @@ int kp_trace_source_read(const struct kp_trace_source *s, struct kp_kineto **out
     const struct kp_kineto_wish wish = {.texts = kp_trace_source_texts(s), .label = s->path};
     return kp_kineto_read(out, &wish, why, why_bytes);
 }
+
+/* The profile comes before the trace, which is not wanted. */
+static int trace_drop(void *context, const char *text, size_t bytes)
+{
+    (void)context, (void)text, (void)bytes;
+    return -ECANCELED;
+}
+
+static int heap_each(const void *from, kp_text_fn take, void *context, char *why, size_t why_bytes)
+{
+    const struct kp_trace_source *s = from;
+    struct kp_export_options options = options_make(s, trace_drop, NULL);
+    char path[4096];
+    options.heap_text = take;
+    options.heap_context = context;
+    why[0] = 0;
+    if (!s->is_spool && !kp_profile_find(path, sizeof path, s->path)) return -ENOENT;
+    if (!s->is_spool) return kp_text_file_each(path, take, context, why, why_bytes);
+    const int rc = cycle_each(s, &options, why, why_bytes);
+    return rc == -ECANCELED ? 0 : rc;
+}
+
+struct kp_texts kp_trace_source_heap(const struct kp_trace_source *s) { return (struct kp_texts){heap_each, s}; }

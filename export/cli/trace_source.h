@@ -45,6 +45,8 @@ int kp_trace_source_read(const struct kp_trace_source *source, struct kp_kineto 
                          size_t why_bytes); /* as kp_kineto_read, every event */
 struct kp_texts
 kp_trace_source_texts(const struct kp_trace_source *source); /* its text alone, from the beginning each time */
-const char *kp_trace_source_temporary(void);                 /* TMPDIR or /tmp */
+/* The text of its heap's profile: NAME.heap.gz of a trace, made from a spool. None: -ENOENT. */
+struct kp_texts kp_trace_source_heap(const struct kp_trace_source *source);
+const char *kp_trace_source_temporary(void); /* TMPDIR or /tmp */
 
 #endif

@@ -225,7 +225,7 @@ static void file_open(struct kp_heap *h)
 
 int kp_heap_file_commit(struct kp_heap *h, const char *trace_path)
 {
-    const int rc = h->file ? kp_heapfile_commit(h->file, trace_path) : 0;
+    const int rc = h->file && !h->trace->options->heap_text ? kp_heapfile_commit(h->file, trace_path) : 0;
     if (rc) file_fail(h, rc);
     return rc;
 }
@@ -243,6 +243,7 @@ static int walk(struct kp_heap *h, bool has_file)
     if (!rc) rc = heap_take_until(h, UINT64_MAX);
     for (uint32_t i = 0; i < h->threads_cap; i++) close_ops(h, &h->threads[i], UINT64_MAX);
     kp_sites_settle(&h->sites);
+    if (!rc && h->file && h->trace->options->heap_text) rc = kp_heapfile_flush(h->file);
     if (h->sites.unkept)
         kp_log(0,
                "no room to follow %lu blocks of the heap: they are counted, but not in live bytes, the peak and what "

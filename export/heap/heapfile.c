@@ -290,6 +290,7 @@ static int text_down(void *context, const void *data, size_t bytes)
     struct kp_heapfile *f = context;
     const uint64_t most = f->trace->options->text_most;
     f->bytes += bytes;
+    if (f->trace->options->heap_text) return f->trace->options->heap_text(f->trace->options->heap_context, data, bytes);
     if (most && f->bytes > most) return -EFBIG;
     return kp_gz_write(f->gz, data, bytes);
 }
@@ -325,8 +326,9 @@ int kp_heapfile_open(struct kp_heapfile **out, struct kp_trace *t)
     f->step = NO_STEP;
     f->sink.fd = -1;
     int rc = kp_json_init(&f->text, text_down, f);
-    if (!rc) rc = file_open(f);
-    if (!rc && !(f->gz = kp_gz_open(&f->sink, KP_GZ_SMALL))) rc = -ENOMEM;
+    const bool has_file = !t->options->heap_text;
+    if (!rc && has_file) rc = file_open(f);
+    if (!rc && has_file && !(f->gz = kp_gz_open(&f->sink, KP_GZ_SMALL))) rc = -ENOMEM;
     if (!rc && !t->symbols) t->symbols = kp_symbols_open(t->reader, t->options);
     if (!rc) head_write(f);
     if (!rc) return 0;
@@ -334,6 +336,8 @@ int kp_heapfile_open(struct kp_heapfile **out, struct kp_trace *t)
     *out = NULL;
     return rc;
 }
+
+int kp_heapfile_flush(struct kp_heapfile *f) { return kp_json_flush(&f->text); }
 
 int kp_heapfile_commit(struct kp_heapfile *f, const char *trace_path)
 {

@@ -19,6 +19,7 @@ void kp_heapfile_no_step(struct kp_heapfile *f);
 uint32_t kp_heapfile_block(struct kp_heapfile *f, uint32_t stack, uint64_t bytes);
 void kp_heapfile_taken(struct kp_heapfile *f, uint32_t block, uint64_t now_ns);
 void kp_heapfile_given(struct kp_heapfile *f, uint32_t block, uint64_t now_ns);
+int kp_heapfile_flush(struct kp_heapfile *f); /* options->heap_text gets all there is. 0 or -errno */
 int kp_heapfile_commit(struct kp_heapfile *f, const char *trace_path); /* 0 or -errno */
 void kp_heapfile_close(struct kp_heapfile *f);
 

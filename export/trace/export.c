@@ -263,7 +263,7 @@ static int heap_open(struct kp_trace *t)
 {
     char name[256];
     const int rc = has_file(t) ? path_make(t, name, sizeof name) : 0;
-    return rc ? rc : kp_heap_open(&t->heap, t, has_file(t));
+    return rc ? rc : kp_heap_open(&t->heap, t, has_file(t) || t->options->heap_text);
 }
 
 int kp_export_trace(struct kp_reader *reader, uint32_t cycle, const struct kp_export_options *options,

@@ -177,6 +177,36 @@ def test_what_a_kill_leaves(programs, tmp_path):
     assert (h["allocations"], h["live_blocks"]) == (1017, 12)
 
 
+def test_the_spool_of_a_running_or_killed_program_is_read_as_its_profile(programs, tmp_path):
+    settings = harness.clean_environment(LD_PRELOAD=harness.LIBRARY, KPROF_DIR=tmp_path, KPROF_MALLOC="trace")
+
+    def read(path, *how):
+        said = harness.cli("memory", *how, path)
+        assert said.returncode == 0, said.stderr
+        return said.stdout
+
+    forms = [("--format", "folded", "--by", "leaked"), ("--format", "json"), ("--format", "heaptrack")]
+    with subprocess.Popen([programs / "known", "waits"], env=settings, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout.readline() == "done\n"
+        spool = next(tmp_path.glob("*.kprof"))
+        running = [read(spool, *form) for form in forms]
+        assert json.loads(running[1])["total"]["live_blocks"] == 12
+        assert "<svg" in read(spool, "--svg", "--by", "peak")
+        program.kill()
+    killed = [read(spool, *form) for form in forms]
+    assert killed[0] == running[0] and json.loads(killed[1])["total"] == json.loads(running[1])["total"]
+    assert "no step in it" in harness.cli("memory", "--leaks", spool).stderr
+    assert harness.cli("recover", tmp_path).returncode == 0
+    profile = next(tmp_path.glob("*.heap.gz"))
+    assert [read(profile, *form) for form in forms] == killed
+
+
+def test_a_spool_without_a_heap_says_so(programs, tmp_path):
+    run = harness.run_kprof(None, tmp_path, command=[programs / "known"], schedule=None, shapes=False, KPROF_MALLOC="count", KPROF_EXPORT="none").ok()
+    said = harness.cli("memory", "--format", "json", next(run.folder.glob("*.kprof")))
+    assert said.returncode != 0 and "no profile of the heap; record with KPROF_MALLOC=trace" in said.stderr
+
+
 def test_off_leaves_no_trace_and_nothing_behind(programs, tmp_path):
     run = harness.run_kprof(None, tmp_path / "off", command=[programs / "known"], schedule=None, shapes=False).ok()
     assert not run.said and not (tmp_path / "off").exists()

@@ -30,6 +30,8 @@
 #undef kp_json_push_why
 #undef kp_json_push
 
+#define FILE_AT(path) ((const struct kp_texts){kp_text_file_each, path})
+
 static void tables(struct kp_kineto *trace, const struct kp_keyavg_options *group, const struct kp_table_options *table)
 {
     struct kp_tree tree;
@@ -97,7 +99,7 @@ static void profile(const char *path, FILE *out, const struct kp_places *asked)
 {
     struct kp_profile *p;
     char why[256] = "";
-    if (kp_profile_read(&p, path, why, sizeof why)) {
+    if (kp_profile_read(&p, &FILE_AT(path), path, why, sizeof why)) {
         if (!why[0]) abort();
         return;
     }
@@ -106,7 +108,7 @@ static void profile(const char *path, FILE *out, const struct kp_places *asked)
     kp_profile_json(p, out);
     kp_profile_pprof(p, out);
     kp_heapview_profile(out, p, -1, asked);
-    if (kp_profile_heaptrack(p, out, path, why, sizeof why)) abort();
+    if (kp_profile_heaptrack(p, out, &FILE_AT(path), why, sizeof why)) abort();
     kp_profile_close(p);
 }
 

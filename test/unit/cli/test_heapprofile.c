@@ -15,6 +15,8 @@
     "t 1 0\nt 2 1\nt 3 1\nt 4 1\na 64 2\na a 2\na 32 3\na 5 0\n"
 #define MOVES "+ 0\n- 0\nc a\n+ 1\n+ 2\n+ 2\n- 2\n+ 3\n- 2\nc 14\n"
 
+#define FILE_AT(path) ((const struct kp_texts){kp_text_file_each, path})
+
 static char path[4096], why[512];
 
 static struct kp_profile *read_text(const char *text)
@@ -25,7 +27,7 @@ static struct kp_profile *read_text(const char *text)
     assert_non_null(out);
     fputs(text, out);
     fclose(out);
-    return kp_profile_read(&p, path, why, sizeof why) ? NULL : p;
+    return kp_profile_read(&p, &FILE_AT(path), path, why, sizeof why) ? NULL : p;
 }
 
 static const char *written(const struct kp_profile *p, enum kp_profile_by by)
@@ -121,9 +123,9 @@ static void what_heaptrack_gets_is_read_again_as_the_same(void **state)
     (void)state;
     snprintf(copy, sizeof copy, "%s/y.heap.gz", kp_test_tmpdir());
     FILE *out = fopen(copy, "w");
-    assert_int_equal(kp_profile_heaptrack(p, out, path, why, sizeof why), 0);
+    assert_int_equal(kp_profile_heaptrack(p, out, &FILE_AT(path), why, sizeof why), 0);
     fclose(out);
-    assert_int_equal(kp_profile_read(&again, copy, why, sizeof why), 0);
+    assert_int_equal(kp_profile_read(&again, &FILE_AT(copy), copy, why, sizeof why), 0);
     assert_memory_equal(&again->total, &p->total, sizeof p->total);
     assert_memory_equal(again->sites, p->sites, p->sites_n * sizeof *p->sites);
     assert_string_equal(written(again, KP_BY_PEAK), "main;f 10\nmain;f;g,h 100\n");
