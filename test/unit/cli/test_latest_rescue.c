@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_latest_rescue.c - which spools a command recovers unasked: the caller's own, of programs that were killed */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -127,7 +128,9 @@ static void a_spool_of_another_user_is_left_also_by_root(void **state)
     (void)state;
     if (geteuid() != 0) skip();
     spool_put(false, NULL);
-    assert_int_equal(chown(spool, 52001, 52001), 0);
+    const int rc = chown(spool, 52001, 52001);
+    if (rc != 0 && errno == EINVAL) skip(); /* a namespace that has no other user */
+    assert_int_equal(rc, 0);
     is_left();
 }
 
