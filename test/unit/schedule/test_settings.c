@@ -29,6 +29,8 @@ static void every_rule_parses(void **state)
     assert_int_equal(rule.kind, KP_RULE_OP);
     assert_string_equal(rule.pattern, "^x$");
     assert_int_equal(kp_step_rule_parse("range:^(forward|train)[0-9]+_[a-z]{2,8}.+$", &rule, why, sizeof why), 0);
+    assert_int_equal(kp_step_rule_parse("range:[^+]x{999}(a+|b+|c+)+(d+|e+)+[+{9}]+\\{f+g+h+", &rule, why, sizeof why),
+                     0);
     assert_int_equal(kp_step_rule_parse("call:my*:Server.answer", &rule, why, sizeof why), 0);
     assert_int_equal(rule.kind, KP_RULE_CALL);
     assert_string_equal(rule.pattern, "my*:Server.answer");
@@ -59,6 +61,10 @@ static void a_bad_rule_is_refused_with_a_phrase(void **state)
         {"op:a++++++++++++++++++++++++++++++", "repeats too much"},
         {"range:(a{99}){99}", "repeats too much"},
         {"range:a{99999999999}", "repeats too much"},
+        {"range:(.*.*.*.*.*.*.*.*){400}", "repeats too much"},
+        {"range:(ab?c)*{50}{50}", "repeats too much"},
+        {"range:[]+]{50}{50}", "repeats too much"},
+        {"range:((((((a{4}){4}){4}){4}){4}){4})", "repeats too much"},
         {"range:(a)\\1", "back-reference"},
         {"time:99999999999s", "needs a time"},
         {"time:10us", "shorter than 1ms"},
