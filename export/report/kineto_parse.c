@@ -299,7 +299,10 @@ static void event_end(struct kp_kineto_parser *p)
 {
     struct kp_kineto *t = p->trace;
     struct kp_kineto_event *e = &p->event;
-    if (e->phase != 'X' && e->phase != 'i' && e->phase != 'I') return;
+    if (e->phase != 'X' && e->phase != 'i' && e->phase != 'I') {
+        t->args_bytes = e->args;
+        return;
+    }
     if (e->cat != p->last_cat) {
         p->last_cat = e->cat;
         p->last_kind = kp_kineto_kind(kp_kineto_text(t, e->cat));
@@ -682,19 +685,15 @@ int kp_kineto_parser_end(struct kp_kineto_parser *p)
     p->held.used = 0;
     if (held && parse(p, p->held.data, held)) return -EINVAL;
     p->bad = p->fed; /* the end, also when whole JSON lacks traceEvents */
-    if (p->fed == 0) return say(p, "the file is empty");
-    p->torn = true;
-    if (!kp_json_push_end(p->json))
-        return say(p, p->place >= EVENT && p->place <= TYPES ? "the file ends inside an event"
-                                                             : "the file ends inside the JSON");
-    p->torn = false;
+    if (!p->fed) return say(p, "the file is empty");
+    const bool in_event = p->place >= EVENT && p->place <= TYPES;
+    p->torn = !kp_json_push_end(p->json);
+    if (p->torn) return say(p, in_event ? "the file ends inside an event" : "the file ends inside the JSON");
     return 0;
 }
 
 uint64_t kp_kineto_parser_offset(const struct kp_kineto_parser *p) { return p->bad; }
-
 const char *kp_kineto_parser_why(const struct kp_kineto_parser *p) { return p->why; }
-
 bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *p) { return p->torn; }
 bool kp_kineto_parser_is_between(const struct kp_kineto_parser *p) { return p->place == EVENTS && !p->skip; }
 void kp_kineto_parser_pass(struct kp_kineto_parser *p, size_t bytes) { p->fed += bytes; }

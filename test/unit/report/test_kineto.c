@@ -51,6 +51,8 @@ static void an_event_has_all_its_fields(void **state)
     const struct kp_kineto_event *e = &t->events[0];
     assert_int_equal(e->kind, KP_KINETO_OP);
     assert_string_equal(kp_kineto_text(t, e->name), "aten::\xc3\xa4");
+    assert_int_equal(e->args, 0); /* what is not kept leaves no text */
+    assert_int_equal(t->args_bytes, e->args_bytes);
     assert_int_equal(e->start_ns, 1000000 + 1500);
     assert_int_equal(e->dur_ns, 2250);
     assert_int_equal(e->pid, 7);
