@@ -9,13 +9,16 @@ import gpufacts
 import simgpu
 
 CYCLES = 20
-REST = 400  # steps after the last cycle: it drains before the exit, which disables nothing, on a busy machine, too
+REST = 400  # steps after the last cycle: it is switched off before the exit, which disables nothing
+STEPS = 4 * CYCLES
 
 
 @pytest.fixture(scope="module")
 def cycled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cycled")
-    run = simgpu.run("training.py", folder, "--parts", "mlp", "--steps", str(4 * CYCLES + REST), kprof=True, shapes=False,
+    # the first half of the cycles follow each other at once, in the second half each waits for the one before to be drained
+    patience = ("--await", folder, "4", str(STEPS // 2), str(STEPS))
+    run = simgpu.run("training.py", folder, "--parts", "mlp", "--steps", str(STEPS + REST), *patience, kprof=True, shapes=False,
                      schedule=f"wait=1,warmup=1,active=2,repeat={CYCLES}", SIMCUPTI_LOG=folder / "cupti.log", SIMGPU_LOG=folder / "truth.jsonl",
                      KPROF_GZIP=0).ok()
     return run, [facts.load(path) for path in run.traces]

@@ -2,9 +2,12 @@
 """A little of everything a training step does on a GPU; --parts narrows it.
 
 mlp: Linear-ReLU-LayerNorm-Linear, AdamW. attention: a small transformer layer under autocast. conv: Conv-BatchNorm-ReLU-pool. streams: work on a
-side stream that waits for an event. loader: batches from pinned memory, copied without blocking.
+side stream that waits for an event. loader: batches from pinned memory, copied without blocking. --await FOLDER EVERY FIRST LAST: from step
+FIRST to LAST, each EVERY steps, wait until FOLDER holds a trace for each EVERY steps.
 """
 import argparse
+import pathlib
+import time
 
 import torch
 from torch import nn
@@ -42,10 +45,18 @@ def batches(parts, steps, device):
             yield torch.zeros(16, 32, device=device), torch.zeros(16, dtype=torch.long, device=device)
 
 
+def awaited(folder, count):
+    """Waits for the count-th trace, on a busy machine, too."""
+    end = time.monotonic() + 60
+    while len(list(pathlib.Path(folder).glob("*.pt.trace.json"))) < count and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--await", nargs=4, metavar=("FOLDER", "EVERY", "FIRST", "LAST"), dest="traces")
     options = parser.parse_args()
     parts, device = options.parts.split(","), "cuda"
     models = made(parts, device)
@@ -72,6 +83,10 @@ def main():
         done += 1
         if done % 2 == 0:
             loss.item()
+        if options.traces:
+            every, first, last = map(int, options.traces[1:])
+            if first <= done <= last and done % every == 0:
+                awaited(options.traces[0], done // every)
     torch.cuda.synchronize()
     print("steps", done)
 
