@@ -32,8 +32,8 @@ class NoTime(Exception):
 class Done:
     """A finished command."""
 
-    def __init__(self, code, out, err, seconds):
-        self.code, self.out, self.err, self.seconds = code, out, err, seconds
+    def __init__(self, command, code, out, err, seconds):
+        self.command, self.code, self.out, self.err, self.seconds = command, code, out, err, seconds
 
     def says(self, name):
         """The values of the lines "name: value"."""
@@ -96,7 +96,7 @@ class Machine:
                 os.killpg(process.pid, signal.SIGKILL)
                 out, err = process.communicate()
                 err += f"\n(killed after {left:.0f} s)"
-        return Done(process.returncode, out, err, time.monotonic() - begin)
+        return Done(self.commands[-1], process.returncode, out, err, time.monotonic() - begin)
 
     def under_kprof(self, name, *command, schedule="wait=1,warmup=1,active=3,repeat=1", **options):
         """The command under libkprof; (finished command, its traces)."""
@@ -120,7 +120,7 @@ class Machine:
         self.seen += [str(line) for line in lines]
 
     def complain(self, done, lines=8):
-        self.see(f"exit {done.code}", *done.err.splitlines()[-lines:])
+        self.see(done.command, f"exit {done.code}", *done.err.splitlines()[-lines:])
 
 
 def perform(machine, name, question, seconds, function):
