@@ -3,7 +3,8 @@
 #
 # usage: check-abi.sh [LIBRARY]
 # Fails on: a NEEDED entry but libc.so.6 and the loader, an export outside the list, a version node on an export, an
-# executable stack, text relocations, lazy binding, and a glibc newer than FLOOR (2.34 on Debian 12).
+# executable stack, text relocations, lazy binding, and a glibc newer than FLOOR (2.34 on Debian 12). Also on a function, in
+# the library or the command beside it, that glibc 2.17 has not: the wheel is linked for that (decisions/054).
 set -uo pipefail
 export LC_ALL=C
 lib=${1:-build/libkprof.so} floor=${FLOOR:-2.34} bad=0
@@ -52,6 +53,16 @@ done
 newest=$(nm -D --undefined-only --with-symbol-versions "$lib" | sed -n 's/.*@GLIBC_\([0-9.]*\)$/\1/p' | sort -V | tail -n 1)
 highest=$(printf '%s\n%s\n' "$newest" "$floor" | sort -V | tail -n 1)
 [ "$highest" = "$floor" ] || wrong "asks for glibc $newest, more than $floor"
+
+# names that glibc 2.17 has, too, under an older version
+older='pthread_.*|dl[a-z]*|[fl]?stat(at)?(64)?|fcntl(64)?|__libc_start_main|pow|exp|log|hypot|__isoc23_.*'
+for file in "$lib" "$(dirname "$lib")/kprof"; do
+  [ -r "$file" ] || continue
+  while read -r name version; do
+    [ "$(printf '%s\n2.17\n' "$version" | sort -V | tail -n 1)" = 2.17 ] || grep -qxE "$older" <<<"$name" ||
+      wrong "$(basename "$file") calls $name, which glibc 2.17 has not ($version): no wheel can be made"
+  done < <(nm -D --undefined-only --with-symbol-versions "$file" | sed -nE 's/^ +U ([^@]*)@GLIBC_([0-9.]+)$/\1 \2/p')
+done
 
 [ $bad = 0 ] && echo "check-abi: needs $(echo "$needed" | tr '\n' ' ')only, $(wc -w <<<"$exports") exports, glibc $newest or newer"
 exit $bad

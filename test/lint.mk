@@ -20,7 +20,7 @@ check-circles: $(BUILD)/libkprof.so $(BUILD)/kprof ## calls go down: no circle o
 	@scripts/check-circles.sh $(foreach r,$(sort $(SO_ROOMS) $(CLI_ROOMS)),$(call obj,$(r)))
 check-headers: ; @scripts/check-headers.sh $(CC)
 check-layers: ; @scripts/check-layers.sh && scripts/check-layers.sh --self-test
-check-abi: $(BUILD)/libkprof.so ## what the library needs, exports and asks of glibc
+check-abi: $(BUILD)/libkprof.so $(BUILD)/kprof ## what the library needs, exports and asks of glibc
 	@scripts/check-abi.sh $<
 format: ## clang-format in place on the C files named in FILES=
 	$(or $(shell command -v clang-format-14),clang-format) -i $(or $(FILES),$(error FILES= names what to format))

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -270,7 +270,9 @@ static int call_take(struct jobstart *j)
 static uint64_t id_make(void)
 {
     uint64_t id = 0;
-    if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) id = clock_ms(CLOCK_REALTIME) << 20 ^ (uint64_t)getpid();
+    /* getrandom() came with glibc 2.25, Linux has it since 3.17 */
+    if (syscall(SYS_getrandom, &id, sizeof id, 0) != (long)sizeof id)
+        id = clock_ms(CLOCK_REALTIME) << 20 ^ (uint64_t)getpid();
     return id ? id >> 1 : 1; /* room for the rounds that are added to it */
 }
 
