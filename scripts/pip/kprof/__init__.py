@@ -106,7 +106,7 @@ def library():
 
 
 def load_ipython_extension(shell):
-    """%load_ext kprof: the cell magic %%kprof records a cell. The kernel has to run under libkprof.so (`kprof run -- jupyter lab`)."""
+    """%load_ext kprof: the cell magic %%kprof records a cell. The kernel runs under libkprof.so: `kprof run --schedule none -- jupyter lab`."""
     from kprof import cell
 
     shell.register_magic_function(cell.record, "cell", "kprof")
