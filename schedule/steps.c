@@ -51,14 +51,22 @@ enum {
 enum { TRACKED_NONE, TRACKED_GONE };
 /* In place of a module's address: all modules of TorchScript, for programs without Python. */
 enum { SCRIPT_MODULES = 1 };
-/* Calls of inference that `auto` knows: each answers one request, or is one step of an engine. */
-static const char *const known_calls[] = {
-    "transformers.generation.utils:GenerationMixin.generate",
-    "transformers.pipelines.base:Pipeline.__call__",
-    "vllm.v1.engine.llm_engine:LLMEngine.step",
-    "vllm.v1.engine.core:EngineCore.step",
-    "vllm.engine.llm_engine:LLMEngine.step",
-    "sglang.srt.managers.scheduler:Scheduler.run_batch",
+/*
+ * Calls of inference that `auto` knows: each answers one request, or is one step of an engine. What lies in another of
+ * them counts once. vLLM has up to three processes: the front, the engine and the workers.
+ */
+static const struct {
+    const char *glob;
+    bool is_plain; /* Python code calls it as self.step() */
+} known_calls[] = {
+    {"transformers.generation.utils:GenerationMixin.generate", false},
+    {"transformers.pipelines.base:Pipeline.__call__", false},
+    {"vllm.v1.engine.llm_engine:LLMEngine.step", true},
+    {"vllm.v1.engine.core:EngineCore.step", true},
+    {"vllm.v1.engine.core:EngineCore.step_with_batch_queue", true},
+    {"vllm.v1.worker.gpu_worker:Worker.execute_model", true},
+    {"vllm.engine.llm_engine:LLMEngine.step", true}, /* before 0.11 */
+    {"sglang.srt.managers.scheduler:Scheduler.run_batch", true},
 };
 enum { KNOWN_CALLS = sizeof known_calls / sizeof *known_calls };
 #define SECOND_NS UINT64_C(1000000000)
@@ -283,7 +291,12 @@ bool kp_steps_is_call_rule(void) { return rule.kind == KP_RULE_CALL; }
 const char *kp_steps_call_glob(unsigned at)
 {
     if (rule.kind == KP_RULE_CALL) return at == 0 ? rule.pattern : NULL;
-    return rule.kind == KP_RULE_AUTO && counter_now()->plan.set && at < KNOWN_CALLS ? known_calls[at] : NULL;
+    return rule.kind == KP_RULE_AUTO && counter_now()->plan.set && at < KNOWN_CALLS ? known_calls[at].glob : NULL;
+}
+
+bool kp_steps_call_is_plain(unsigned at)
+{
+    return rule.kind == KP_RULE_AUTO && at < KNOWN_CALLS && known_calls[at].is_plain;
 }
 
 bool kp_steps_call_end(void)

@@ -28,6 +28,12 @@ static bool is_refused;
 
 static bool load_hook(const char *module_name, const char *name);
 
+static void look(const char *loaded)
+{
+    kp_stepfind_look(loaded);
+    if (kp_stepfind_has_plain()) kp_stepeval_begin();
+}
+
 /* The package importlib may be loaded at any time, or never. */
 static void reload_hook(void)
 {
@@ -48,7 +54,7 @@ static void *call_load(void *callable, void *const *args, size_t count, void *ke
     const bool is_text = name && kp_python_at(name, 8) == kp_python_api.text_type;
     const char *text = is_text ? kp_python_api.text_of(name) : NULL;
     if (!text) kp_python_api.forget_error();
-    if (text) kp_stepfind_look(text);
+    if (text) look(text);
     if (name) kp_python_api.drop(name);
     reload_hook();
     errno = kept;
@@ -136,7 +142,7 @@ static bool attach(void)
         return false;
     }
     kp_store_release(&attached, true); /* pairs with: attach */
-    kp_stepfind_look("");
+    look("");
     return true;
 }
 

@@ -30,6 +30,7 @@ void kp_stephook_leave(bool is_outermost, void *result);
 
 /* stepfind.c: hooks what the globs name in modules that are loaded; `loaded`: the module that changed. True: found. */
 bool kp_stepfind_look(const char *loaded);
+bool kp_stepfind_has_plain(void);       /* was a function found that Python code calls as any other? */
 bool kp_stepfind_names_main(void);      /* may a glob name a function of __main__? */
 bool kp_stepfind_is_code(const void *); /* is this the code of the function that was hooked last? */
 

@@ -128,6 +128,7 @@ static eval_fn *slot_find(void)
 void kp_stepeval_begin(void)
 {
     const uint32_t version = kp_python_get()->layout.version;
+    if (python_eval) return;
     *(void **)&python_eval = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
     *(void **)&eval_get = dlsym(RTLD_DEFAULT, "_PyInterpreterState_GetEvalFrameFunc");
     *(void **)&eval_set = dlsym(RTLD_DEFAULT, "_PyInterpreterState_SetEvalFrameFunc");

@@ -29,6 +29,7 @@ struct code_search {
 };
 
 static bool found[GLOBS_MAX];
+static bool has_plain;
 static const void *last_code; /* only compared */
 
 bool kp_stepfind_is_code(const void *code) { return code && code == last_code; }
@@ -194,12 +195,15 @@ bool kp_stepfind_look(const char *loaded)
     kp_python_api.error_take(&error[0], &error[1], &error[2]);
     for (unsigned i = 0; i < GLOBS_MAX && (glob = glob_at(i, &phase)); i++) {
         if (!(*loaded ? glob_look(i, glob, phase, loaded) : all_look(i, glob, phase))) continue;
+        has_plain |= !phase && kp_steps_call_is_plain(i);
         found[i] = is_found = true;
     }
     kp_python_api.forget_error();
     kp_python_api.error_give(error[0], error[1], error[2]);
     return is_found;
 }
+
+bool kp_stepfind_has_plain(void) { return has_plain; }
 
 bool kp_stepfind_names_main(void)
 {

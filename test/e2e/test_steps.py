@@ -149,7 +149,7 @@ def test_a_function_that_is_not_there_counts_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("kind, rule", [
-    ("generate", "auto"), ("compiled", "call:__main__:answer"),
+    ("generate", "auto"), ("compiled", "call:__main__:answer"), ("vllm", "auto"), ("vllm_worker", "auto"), ("sglang", "auto"),
     pytest.param("pipeline", "auto", marks=pytest.mark.slow), pytest.param("asyncio", "call:__main__:answer_later", marks=pytest.mark.slow)])
 def test_a_window_of_inference_holds_two_requests(tmp_path, kind, rule):
     if kind in ("generate", "pipeline"):

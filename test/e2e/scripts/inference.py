@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of inference without an optimizer: inference.py KIND. Each answers some requests with a tiny model."""
 import asyncio
+import os
 import pickle
 import sys
 import threading
@@ -8,7 +9,8 @@ import threading
 import torch
 from torch.profiler import record_function
 
-REQUESTS = 8 if sys.argv[1] in ("generate", "pipeline", "compiled", "asyncio") else 24  # 16 calls of a model come before it counts
+ENGINES = ("vllm", "vllm_worker", "sglang")
+REQUESTS = 8 if sys.argv[1] in ("generate", "pipeline", "compiled", "asyncio", *ENGINES) else 24  # 16 calls of a model come before it counts
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).eval()
@@ -108,6 +110,26 @@ def pipeline():
     return Answers(model=gpt2(), tokenizer=None, device=-1)
 
 
+def asked_once():
+    with record_function("request"):
+        for _ in range(3):  # layers of a model that is no single module
+            model(torch.ones(1, 8))
+
+
+def engine(kind):
+    """Stand-ins with the names of the engines, called from Python code as these are."""
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "engines"))
+    if kind == "vllm":
+        from vllm.v1.engine.core import EngineCoreProc
+        EngineCoreProc(asked_once).run_busy_loop(REQUESTS)
+    elif kind == "vllm_worker":
+        from vllm.v1.worker.gpu_worker import Worker
+        Worker(asked_once).worker_busy_loop(REQUESTS)
+    else:
+        from sglang.srt.managers.scheduler import Scheduler
+        Scheduler(asked_once).event_loop_normal(REQUESTS)
+
+
 def main(kind):
     if kind == "generate":
         lm = gpt2()
@@ -130,6 +152,8 @@ def main(kind):
     elif kind == "scripted":
         scripted = torch.jit.script(model)
         in_turn(lambda: scripted(torch.ones(1, 8)))
+    elif kind in ENGINES:
+        engine(kind)
     elif kind == "compiled":
         in_turn(lambda: answer(torch.ones(1, 8)))
     else:
