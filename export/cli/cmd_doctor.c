@@ -18,6 +18,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_cuptirule.h"
 #include "collector/base/kp_log.h"
+#include "export/cli/doctor_steps.h"
 #include "export/cli/setting_flags.h"
 
 static int fails;
@@ -345,7 +346,24 @@ static void settings_check(const struct kp_config *config)
     if (!config->on) say("warn", "settings: KPROF=0 switches everything off");
 }
 
-static const struct kp_opt flags[] = {{0}};
+enum { STEPS };
+static const struct kp_opt flags[] = {
+    [STEPS] = {"steps", 0, KP_OPT_FLAG, NULL, "run CMD to its end, record nothing, and say what counted steps"}, {0}};
+
+/* A program that takes its input from here, and writes where it always does. */
+static void steps_check(char *const argv[])
+{
+    char library[4096], text[4096];
+    if (!kp_cli_library(library, sizeof library)) return; /* that was said */
+    const int rc = kp_doctor_steps(library, argv, text, sizeof text);
+    if (rc) say("fail", "steps: %s cannot be run: %s", argv[0], strerror(-rc));
+    else if (!text[0]) say("warn", "steps: it ran no PyTorch op and no CUDA call, so nothing counts steps");
+    for (char *line = text, *end; *line; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end) *end++ = 0;
+        say("ok", "steps: %s", line);
+    }
+}
 
 int kp_cmd_doctor(int argc, char **argv)
 {
@@ -353,9 +371,12 @@ int kp_cmd_doctor(int argc, char **argv)
         .command = "doctor", .table = flags, .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
     const struct kp_config *const config = kp_setting_flags_read();
     const char *value;
-    const int i = kp_opt_next(&scan, &value);
+    bool wants_steps = false;
+    int i;
+    while ((i = kp_opt_next(&scan, &value)) >= 0) wants_steps = true;
     if (i == KP_OPT_HELP) return kp_cli_help("doctor", flags);
     if (i == KP_OPT_BAD) return KP_EXIT_USAGE;
+    if (wants_steps && scan.at >= argc) return kp_cli_misuse("doctor", "--steps needs a command to run");
     settings_check(config);
     log_check(config);
     library_check();
@@ -365,5 +386,6 @@ int kp_cmd_doctor(int argc, char **argv)
     folder_check("traces", config->dir, false, config->max_mb);
     folder_check("spool", config->spool_dir ? config->spool_dir : config->dir, true, config->max_mb);
     gpu_check(config);
+    if (wants_steps) steps_check(argv + scan.at);
     return fails ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }

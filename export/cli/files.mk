@@ -25,6 +25,7 @@ SRC_cli := \
     export/cli/cmd_run.c \
     export/cli/cmd_slice.c \
     export/cli/cmd_stacks.c \
+    export/cli/doctor_steps.c \
     export/cli/elfhead.c \
     export/cli/formats.c \
     export/cli/heapformat.c \

@@ -383,7 +383,7 @@ static void say_nothing_written(void)
     if (kp_run_cannot_record()) return; /* that was the reason, and it was logged */
     if (!seen && (!had_activity() || kp_children_is_multiprocessing())) return;
     uint64_t needed = kp_schedule_steps_needed(schedule);
-    char why[1024];
+    char why[1024], others[160] = "";
     if (kp_phases_are_set()) {
         kp_steps_explain_phases(why, sizeof why);
         kp_log(0,
@@ -393,8 +393,10 @@ static void say_nothing_written(void)
         return;
     }
     kp_steps_explain(why, sizeof why);
-    kp_log(0, "no trace: saw %lu step%s, the schedule needs %lu: %s", (unsigned long)seen, plural(seen),
-           (unsigned long)needed, why);
+    if (seen) kp_steps_others(others, sizeof others);
+    kp_log(0, "no trace: saw %lu step%s%s%s%s%s%s, the schedule needs %lu: %s", (unsigned long)seen, plural(seen),
+           seen ? " by " : "", seen ? kp_step_source_name(kp_steps_source()) : "", others[0] ? " (not counted: " : "",
+           others, others[0] ? ")" : "", (unsigned long)needed, why);
 }
 
 /* Whether a process has put files into the folder since this one began: the ranks of a launcher, for example. */

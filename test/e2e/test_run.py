@@ -113,11 +113,11 @@ for _ in range({steps}):
 
 def test_says_how_many_steps_were_missing(program, tmp_path):
     run = harness.run_kprof(program(STEPS.format(steps=1)), tmp_path / "out").ok()
-    assert run.said == ["kprof: no trace: saw 1 step, the schedule needs 5: KPROF_SCHEDULE=active=1 would have recorded it"]
+    assert run.said == ["kprof: no trace: saw 1 step by optimizer, the schedule needs 5: KPROF_SCHEDULE=active=1 would have recorded it"]
     assert not run.traces and not run.spools
     run = harness.run_kprof(program(STEPS.format(steps=20)), tmp_path / "out", schedule="wait=30,warmup=1,active=3").ok()
     advice = "KPROF_SCHEDULE=warmup=1,active=19"
-    assert run.said == [f"kprof: no trace: saw 20 steps, the schedule needs 34: {advice} would have recorded them"]
+    assert run.said == [f"kprof: no trace: saw 20 steps by optimizer, the schedule needs 34: {advice} would have recorded them"]
     taken = harness.run_kprof(program(STEPS.format(steps=20)), tmp_path / "taken", schedule=advice.split("=", 1)[1]).ok()
     assert taken.closing[1] == 19 and "no warmup" not in taken.err
 
@@ -496,6 +496,16 @@ def test_what_was_dropped_at_the_cap_is_counted(program, tmp_path):
     a_step = (more - few) // 100
     assert dropped > 0 and ops > 10000
     assert ops + dropped == few + a_step * (60000 - 100)
+
+
+def test_doctor_runs_a_program_and_says_what_counted_its_steps(program, tmp_path):
+    script = program(STEPS.format(steps=4) + "    print('step')\n")
+    said = subprocess.run([harness.KPROF, "doctor", "--steps", harness.PYTHON, script], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=harness.LONG, env=harness.clean_environment(TMPDIR=tmp_path))
+    assert "ok    steps: saw 4 steps by optimizer: KPROF_SCHEDULE=warmup=1,active=3 would have recorded them\n" in said.stdout, said
+    assert said.stdout.count("step\n") == 4 and not [name for name in os.listdir(tmp_path) if "kprof" in name], said
+    assert "warn  steps: it ran no PyTorch op" in harness.cli("doctor", "--steps", "/bin/true").stdout
+    assert harness.cli("doctor", "--steps").returncode == 2
 
 
 def test_doctor_names_the_cupti_that_torch_brings(tmp_path):

@@ -22,7 +22,7 @@ FALLBACK = {"KPROF_TEST_FAIL": "peek:1+:1"}  # as where process_vm_readv is forb
 
 def steps_of(run):
     """(steps that were seen, iterations that ran, by the program's own word; None when it says none)"""
-    said = re.findall(r"saw (\d+) steps?,|\((\d+) steps?[ ,]", run.err)
+    said = re.findall(r"saw (\d+) steps?[ ,]|\((\d+) steps?[ ,]", run.err)
     assert len(said) == 1, run.explain()
     iterations = re.findall(r"^iterations (\d+)", run.out, re.M)
     return int(said[0][0] or said[0][1]), int(iterations[0]) if iterations else None
