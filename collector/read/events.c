@@ -215,7 +215,7 @@ static void pycall_decode(const struct event_walk *w, const struct event_cursor 
 {
     const struct kp_rec_pymodule *call = (const void *)c->rec;
     name_get(w->r, call->call.head.name, e);
-    e->flags = c->flags & (KP_PY_C | KP_PY_MODULE | KP_PY_OPEN);
+    e->flags = c->flags & (KP_PY_C | KP_PY_MODULE | KP_PY_OPEN | KP_PY_GARBAGE);
     if (!(e->flags & KP_PY_MODULE)) return;
     e->module_self = call->self;
     e->module_type = call->type;

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "collector/format/kp_python.h"
 #include "export/gpu/collectives.h"
 #include "export/heap/allocations.h"
 #include "export/out/slice.h"
@@ -81,6 +82,19 @@ static void stack_write(struct kp_trace *t, const struct kp_event *e)
     kp_json_char(&t->json, '"');
 }
 
+/* A collection of garbage is no call: it has no number, and is no op's caller. */
+static void garbage_write(struct kp_trace *t, const struct kp_event *e)
+{
+    kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"");
+    kp_json_text(&t->json, e->name, strlen(e->name));
+    place_write(t, e->tid, e->start_ns);
+    kp_json_lit(&t->json, ",\"dur\":");
+    kp_json_us(&t->json, e->end_ns - e->start_ns);
+    kp_json_lit(&t->json, ",\"args\":{\"Ev Idx\":");
+    kp_json_u64(&t->json, t->index++);
+    kp_json_lit(&t->json, "}},\n");
+}
+
 static void pycall_write(struct kp_trace *t, const struct kp_event *e)
 {
     struct kp_pycall call;
@@ -144,7 +158,8 @@ void kp_event_write(struct kp_trace *t, const struct kp_event *e)
 {
     bool is_op = e->kind == KP_KIND_OP;
     if (e->kind == KP_KIND_PYCALL) {
-        pycall_write(t, e);
+        if (e->flags & KP_PY_GARBAGE) garbage_write(t, e);
+        else pycall_write(t, e);
         return;
     }
     if (e->scope == USER_SCOPE) kp_json_lit(&t->json, "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"");

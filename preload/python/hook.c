@@ -32,12 +32,6 @@ static bool wants_anywhere;                                   /* stacks of block
 static _Atomic bool attached;
 static _Atomic uint32_t installed_cycle, pending_cycle, watched_cycle; /* watched: until its end */
 
-static bool is_over(void)
-{
-    return !kp_python_api.is_initialized() || (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) ||
-           (kp_python_api.is_ending && kp_python_api.is_ending());
-}
-
 /* ---- the proof of the layout: fields read must agree with Python's API ---- */
 
 /*
@@ -160,7 +154,7 @@ static void stacks_begin(void)
 static void install(uint32_t cycle)
 {
     struct kp_thread *t = kp_thread_get();
-    if (!t || is_over() || kp_load_relaxed(&installed_cycle) == cycle) return;
+    if (!t || kp_python_is_over() || kp_load_relaxed(&installed_cycle) == cycle) return;
     const uint64_t was_inside = kp_load_relaxed(&t->inside);
     void *error[3] = {0};
     kp_store_relaxed(&t->inside, 1);
@@ -196,11 +190,11 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
     kp_pycalls_window(cycle, begin_ticks);
     if (kp_python_api.has_gil()) {
         install(cycle);
-    } else if (timeout_ms && !is_over() && kp_python_get()->thread_state()) {
+    } else if (timeout_ms && !kp_python_is_over() && kp_python_get()->thread_state()) {
         const int state = kp_python_api.take_gil();
         install(cycle);
         kp_python_api.give_gil(state);
-    } else if (!is_over()) {
+    } else if (!kp_python_is_over()) {
         kp_store_release(&pending_cycle, cycle); /* pairs with: hook.c:install_later */
         if (kp_python_api.call_later(install_later, NULL) != 0)
             KP_LOG_ONCE(0, "Python is busy: calls of a window are not recorded");
@@ -260,7 +254,7 @@ static int enable_later(void *unused)
     const int saved = errno;
     (void)unused;
     kp_store_relaxed(&is_asked, false);
-    if (!t || is_over() || is_proved) return 0;
+    if (!t || kp_python_is_over() || is_proved) return 0;
     const uint64_t was_inside = kp_load_relaxed(&t->inside);
     kp_store_relaxed(&t->inside, 1);
     kp_signal_fence();
@@ -276,7 +270,7 @@ static int enable_later(void *unused)
 /* A window that began before CPython did has no stacks yet. CPython calls us on its main thread. */
 static void modules_changed(void)
 {
-    if (!wants_anywhere || kp_load_relaxed(&is_asked) || is_proved || is_refused || is_over()) return;
+    if (!wants_anywhere || kp_load_relaxed(&is_asked) || is_proved || is_refused || kp_python_is_over()) return;
     kp_store_relaxed(&is_asked, kp_python_api.call_later(enable_later, NULL) == 0);
 }
 

@@ -181,12 +181,6 @@ static void gates_set(bool are_open)
     kp_python_api.error_give(error[0], error[1], error[2]);
 }
 
-static bool is_over(void)
-{
-    return !kp_python_api.is_initialized() || (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) ||
-           (kp_python_api.is_ending && kp_python_api.is_ending());
-}
-
 static bool look(void);
 
 /* Opens or closes the gates as the current window needs it. */
@@ -194,7 +188,8 @@ static void gates_follow(void)
 {
     const uint64_t gate = kp_gate_get();
     const uint32_t cycle = gate & KP_GATE_RECORD ? kp_gate_cycle(gate) : 0;
-    if (is_over() || !look() || kp_exchange_acq_rel(&installed_cycle, cycle) == cycle) return; /* under the GIL */
+    if (kp_python_is_over() || !look() || kp_exchange_acq_rel(&installed_cycle, cycle) == cycle)
+        return; /* under the GIL */
     gates_set(cycle != 0);
 }
 
@@ -223,18 +218,9 @@ static bool is_usable(void)
 static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
 {
     (void)begin_ticks;
-    if (!is_usable() || kp_load_relaxed(&installed_cycle) == kp_gate_cycle(kp_gate_get()) || is_over()) return;
-    int saved = errno;
-    if (kp_python_api.has_gil()) {
-        gates_follow();
-    } else if (timeout_ms && kp_python_get()->thread_state()) {
-        const int state = kp_python_api.take_gil();
-        gates_follow();
-        kp_python_api.give_gil(state);
-    } else {
-        (void)kp_python_api.call_later(follow_later, NULL);
-    }
-    errno = saved;
+    if (!is_usable() || kp_load_relaxed(&installed_cycle) == kp_gate_cycle(kp_gate_get()) || kp_python_is_over())
+        return;
+    (void)kp_python_with_gil(gates_follow, follow_later, timeout_ms > 0);
 }
 
 /* After a window Python's main thread closes the gates. Until then our functions record nothing. */
@@ -242,7 +228,7 @@ static void set_mode(enum kp_source_mode mode)
 {
     (void)mode;
     if (!kp_load_acquire(&attached) || !kp_load_relaxed(&installed_cycle) || kp_gate_get() & KP_GATE_RECORD ||
-        is_over())
+        kp_python_is_over())
         return;
     int saved = errno;
     (void)kp_python_api.call_later(follow_later, NULL);
@@ -354,7 +340,7 @@ static int ask_again(void *unused)
 static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
-    if (!is_usable() || is_over()) return false;
+    if (!is_usable() || kp_python_is_over()) return false;
     if (!kp_python_api.has_gil()) { /* on the ticker: leaves the search to Python's main thread */
         if (!is_asking) is_asking = kp_python_api.call_later(ask_again, NULL) == 0;
         return false;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pyapi.c - finds the functions of CPython that we call, in loaded modules
+ * pyapi.c - finds the functions of CPython that we call, in loaded modules; calls with the GIL
  *
  * Called by: hook.c at attach (outside hooks, one call at a time). Cold.
  * Owns:      the table of functions, constant once found
  * On fail:   one line; Python calls are not recorded
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdbool.h>
 
 #include "collector/base/kp_log.h"
@@ -40,4 +41,29 @@ bool kp_python_api_find(const struct kp_python *python)
     }
     dlerror(); /* clears our failed look-up, so that the host does not read it */
     return !is_refused;
+}
+
+bool kp_python_is_over(void)
+{
+    return !kp_python_api.is_initialized() || (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) ||
+           (kp_python_api.is_ending && kp_python_api.is_ending());
+}
+
+bool kp_python_with_gil(void (*now)(void), int (*later)(void *), bool may_wait)
+{
+    const int kept = errno;
+    bool is_done = true;
+    if (kp_python_is_over()) {
+        is_done = false;
+    } else if (now && kp_python_api.has_gil()) {
+        now();
+    } else if (now && may_wait && kp_python_get()->thread_state()) {
+        const int state = kp_python_api.take_gil();
+        now();
+        kp_python_api.give_gil(state);
+    } else {
+        is_done = kp_python_api.call_later(later, NULL) == 0;
+    }
+    errno = kept;
+    return is_done;
 }

@@ -47,7 +47,7 @@ static void *call_load(void *callable, void *const *args, size_t count, void *ke
     kp_stepeval_pause(true);
     void *result = kp_stephook_call(callable, args, count, keywords);
     kp_stepeval_pause(false);
-    if (!result || !kp_run_is_active() || kp_stepcount_is_over()) return result;
+    if (!result || !kp_run_is_active() || kp_python_is_over()) return result;
     if (!kp_python_api.is_subtype(kp_python_at(result, 8), kp_python_api.module_type)) return result;
     const int kept = errno;
     void *name = kp_python_api.member_get(result, "__name__");
@@ -133,7 +133,7 @@ static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
     if (is_refused || (!kp_steps_call_glob(0) && !kp_phases_are_set()) || !find_python()) return false;
-    if (!kp_python_api.is_initialized() || kp_stepcount_is_over() || !kp_python_api.has_gil()) return false;
+    if (!kp_python_api.is_initialized() || kp_python_is_over() || !kp_python_api.has_gil()) return false;
     const int kept = errno;
     is_refused = !install(kp_python_get());
     errno = kept;

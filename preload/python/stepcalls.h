@@ -14,7 +14,6 @@
 /* stepcount.c */
 void kp_stepcount_add(void);                /* a call has ended */
 void kp_stepcount_module(uintptr_t module); /* an outermost call of this module has ended */
-bool kp_stepcount_is_over(void);
 
 /* stephook.c: from now on each call of this function counts. False: its calls cannot be seen. May be repeated. */
 typedef void *(*kp_vectorcall_fn)(void *callable, void *const *args, size_t count, void *keywords);

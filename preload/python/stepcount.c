@@ -14,19 +14,12 @@
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
 
-bool kp_stepcount_is_over(void)
-{
-    return !kp_python_api.is_initialized() || (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) ||
-           (kp_python_api.is_ending && kp_python_api.is_ending());
-}
-
 /* `module`: 0 for a call of a function. */
 static void add(uintptr_t module)
 {
     const int kept = errno;
     struct kp_guard guard;
-    if (!(kp_gate_get() & KP_GATE_STEPS) || kp_stepcount_is_over())
-        return; /* at the end CPython frees what never ended */
+    if (!(kp_gate_get() & KP_GATE_STEPS) || kp_python_is_over()) return; /* at the end CPython frees what never ended */
     if (!KP_HOOK_ENTER(&guard, KP_GATE_STEPS)) return;
     if (module ? kp_steps_module_end(module) : kp_steps_call_end()) kp_run_step(guard.thread, kp_ticks());
     KP_HOOK_LEAVE(&guard);

@@ -110,7 +110,7 @@ class Oracle(Run):
     """A program that ran under torch.profiler: its trace, its tables."""
 
     def __init__(self, script, folder, *args, schedule="1,1,3,1", shapes=True, memory=False, stack=False, flops=False, modules=False,
-                 tables=None, nesting=False, frames=False, execution_trace=None, python=PYTHON, timeout=LONG, **env):
+                 tables=None, nesting=False, frames=False, execution_trace=None, gc=False, python=PYTHON, timeout=LONG, **env):
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "kineto.pt.trace.json"
@@ -125,6 +125,7 @@ class Oracle(Run):
             command += ["--nesting", folder / "nesting.json"]
         if frames:
             command += ["--frames", folder / "frames.json"]
+        command += ["--gc"] if gc else []
         if execution_trace:
             command += ["--execution-trace", execution_trace]
         if tables is not None:

@@ -155,6 +155,27 @@ def test_torch_compile_is_complete(oracle, ours, inductor):
     assert not facts.differences(reference, candidate)
 
 
+# ---- Python's garbage collector ----
+
+
+def collections_of(run):
+    """Of each thread, the longest-lived first: how many collections the trace has."""
+    found = [e for e in facts.spans(facts.load(run.trace)) if e["name"] == "Python GC"]
+    assert all(e["cat"] == "python_function" and list(e["args"]) == ["Ev Idx"] and e["dur"] > 0 for e in found)
+    return sorted(collections.Counter(e["tid"] for e in found).values(), reverse=True)
+
+
+def test_collections_are_those_of_the_profiler(oracle, ours):
+    run = ours("garbage.py", shapes=False, KPROF_WITH_STACK=1, KPROF_PYTHON_GC=1)
+    assert collections_of(run) == collections_of(oracle("garbage.py", shapes=False, stack=True, gc=True)) == [6, 1, 1, 1]
+    assert run.out == "[1, 1, 2, 2, 2, 1, 1] 1 True\n", run.explain()
+
+
+def test_collections_are_recorded_without_stacks_and_only_when_asked_for(ours):
+    assert collections_of(ours("garbage.py", shapes=False, KPROF_PYTHON_GC=1)) == [6, 1, 1, 1]
+    assert collections_of(ours("garbage.py", shapes=False)) == []
+
+
 # ---- arguments of record_function, metadata ----
 
 RANGES = """

@@ -2,7 +2,7 @@
 """The oracle: runs an unmodified script under torch.profiler, one profiler step after each optimizer's step.
 
 usage: kineto.py --out TRACE [--schedule wait,warmup,active,repeat] [--cuda] [--shapes] [--memory] [--stack] [--flops] [--modules]
-                 [--waits] [--tables JSON_IN JSON_OUT] [--execution-trace FILE] SCRIPT ARGS...
+                 [--waits] [--gc] [--tables JSON_IN JSON_OUT] [--execution-trace FILE] SCRIPT ARGS...
 Without --schedule everything from here to the script's end is recorded. --tables: a list of {"key_averages": {...},
 "table": {...}} in, the list of the tables' texts out. --nesting: [[parent or null, name, count], ...] of the stepped window,
 from the profiler's own tree (traces before 2.4 have whole microseconds, too coarse to find parents by time). --frames: of each op in
@@ -102,6 +102,7 @@ def main():
     parser.add_argument("--flops", action="store_true")
     parser.add_argument("--modules", action="store_true")
     parser.add_argument("--waits", action="store_true")
+    parser.add_argument("--gc", action="store_true")
     parser.add_argument("--tables", nargs=2)
     parser.add_argument("--nesting")
     parser.add_argument("--frames")
@@ -132,6 +133,9 @@ def main():
     if options.waits:
         from torch._C._profiler import _ExperimentalConfig
         experimental["experimental_config"] = _ExperimentalConfig(enable_cuda_sync_events=True)
+    if options.gc:
+        from torch._C._profiler import _ExperimentalConfig
+        experimental["experimental_config"] = _ExperimentalConfig(record_python_gc_info=True)
     if options.execution_trace:
         from torch.profiler import ExecutionTraceObserver
         experimental["execution_trace_observer"] = ExecutionTraceObserver()

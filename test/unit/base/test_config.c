@@ -29,6 +29,7 @@ static const struct {
     {"KPROF_MALLOC", "trace", "all", "is not any of 0,count,trace, using 0"},
     {"KPROF_SYMBOLS", "SSL_read,at::_ops::*::call", "a\nb", "has a control character in it, using nothing"},
     {"KPROF_COMPILE_RANGES", "1", "2", "is neither 0 nor 1, using 0"},
+    {"KPROF_PYTHON_GC", "1", "2", "is neither 0 nor 1, using 0"},
     {"KPROF_DIR", "/tmp/x y", "a\tb", "has a control character in it, using kprof"},
     {"KPROF_WORKER_NAME", "w0", "a/b", "has a slash in it, using HOST_PID"},
     {"KPROF_GZIP", "0", "01", "is neither 0 nor 1, using 1"},

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * garbage.c - records the collections of Python's garbage collector (KPROF_PYTHON_GC)
+ *
+ * Called by: boot.c through source.h; CPython, when a collection starts and stops, on the thread that collects
+ * Owns:      while a window records: one function in gc.callbacks
+ * Locks:     the GIL, as hook.c takes it
+ * On fail:   collections are not recorded
+ * Safe in:   after fork yes: the gate is shut, and nothing is recorded
+ *
+ * torch.profiler does the same with record_python_gc_info: gc.callbacks is the one place where CPython tells.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+
+#include "collector/base/kp_clock.h"
+#include "collector/base/kp_config.h"
+#include "collector/base/kp_log.h"
+#include "preload/guard.h"
+#include "preload/python/pycalls.h"
+#include "preload/run.h"
+#include "preload/source.h"
+#include "collector/base/kp_poison.h"
+
+#define NAME "Python GC"
+enum { TAKES_TUPLE = 0x1 /* METH_VARARGS */ };
+
+/* CPython's PyMethodDef. */
+struct garbage_method {
+    const char *name;
+    void *(*call)(void *self, void *arguments);
+    int flags;
+    const char *doc;
+};
+
+static bool wants, is_refused, is_asking;
+static _Atomic bool attached;
+static _Atomic uint32_t installed_cycle; /* 0: our function is not in the list */
+static void *none, *callback, *list;     /* list: gc.callbacks */
+static void *(*function_make)(struct garbage_method *, void *self, void *module);
+static void (*hold)(void *object);
+static void *(*import)(const char *name);
+static int (*list_add)(void *list, void *object), (*item_remove)(void *list, intptr_t at);
+
+/* The collection in progress. An interpreter has one at a time. */
+static struct {
+    bool is_on;
+    struct kp_rec_pycall *rec; /* NULL: not recorded */
+    uint32_t cycle, thread_no;
+} now;
+
+/* ---- collections ---- */
+
+static void collection_begin(void)
+{
+    struct kp_guard guard;
+    now.is_on = true;
+    now.rec = NULL;
+    if (!KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return;
+    struct kp_thread *t = guard.thread;
+    const uint32_t name = kp_name_intern(t, NAME, sizeof NAME - 1);
+    struct kp_rec_pycall *rec = NULL;
+    if (guard.gate & KP_GATE_RECORD) rec = kp_put_reserve(t, guard.gate, sizeof *rec, KP_KIND_PYCALL);
+    if (rec) {
+        rec->head = (struct kp_rec){.kind = KP_KIND_PYCALL, .flags = KP_PY_GARBAGE, .size = sizeof *rec, .name = name};
+        kp_store_relaxed(&rec->ticks, 0);
+        rec->start = kp_ticks();
+        kp_put_commit(t, sizeof *rec);
+        now.rec = rec;
+        now.cycle = kp_gate_cycle(guard.gate);
+        now.thread_no = t->thread_no;
+    }
+    KP_HOOK_LEAVE(&guard);
+}
+
+static void collection_end(void)
+{
+    const uint64_t ticks = kp_ticks();
+    struct kp_guard guard;
+    now.is_on = false;
+    if (!now.rec || !KP_HOOK_ENTER(&guard, KP_GATE_RECORD)) return;
+    const bool is_same = now.cycle == kp_gate_cycle(guard.gate) && now.thread_no == guard.thread->thread_no;
+    if (is_same && (guard.gate & KP_GATE_RECORD)) kp_put_end(&now.rec->ticks, now.rec->start, ticks);
+    now.rec = NULL;
+    KP_HOOK_LEAVE(&guard);
+}
+
+/* CPython passes "start" or "stop", and what it found. */
+static void *on_collection(void *self, void *arguments)
+{
+    const int kept = errno;
+    void *phase = kp_python_api.tuple_item(arguments, 0);
+    const bool is_text = phase && kp_python_at(phase, 8) == kp_python_api.text_type;
+    const char *text = is_text ? kp_python_api.text_of(phase) : NULL;
+    (void)self;
+    if (!text) kp_python_api.forget_error();
+    else if (strcmp(text, "start") == 0) collection_begin();
+    else collection_end();
+    hold(none);
+    errno = kept;
+    return none;
+}
+
+/* ---- gc.callbacks. All with the GIL. ---- */
+
+/* The program may have removed our function, or put others around it. */
+static void list_leave(void)
+{
+    for (intptr_t i = kp_python_api.list_count(list); i-- > 0;)
+        if (kp_python_api.list_item(list, i) == callback && item_remove(list, i) != 0) kp_python_api.forget_error();
+}
+
+static int follow_later(void *unused);
+
+/* Puts our function into the list, or takes it out, as the current window needs it. */
+static void list_follow(void)
+{
+    const uint64_t gate = kp_gate_get();
+    const uint32_t cycle = gate & KP_GATE_RECORD ? kp_gate_cycle(gate) : 0;
+    if (kp_python_is_over() || kp_load_relaxed(&installed_cycle) == cycle) return;
+    if (now.is_on && !cycle) { /* CPython walks through the list */
+        (void)kp_python_api.call_later(follow_later, NULL);
+        return;
+    }
+    void *error[3] = {0};
+    const bool was_in = kp_exchange_acq_rel(&installed_cycle, cycle) != 0;
+    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    if (was_in && !cycle) list_leave();
+    if (!was_in && list_add(list, callback) != 0) kp_python_api.forget_error();
+    kp_python_api.error_give(error[0], error[1], error[2]);
+}
+
+static int follow_later(void *unused)
+{
+    const int kept = errno;
+    (void)unused;
+    list_follow();
+    errno = kept;
+    return 0;
+}
+
+static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
+{
+    (void)begin_ticks;
+    if (!kp_load_acquire(&attached) || kp_load_relaxed(&installed_cycle) == kp_gate_cycle(kp_gate_get())) return;
+    (void)kp_python_with_gil(list_follow, follow_later, timeout_ms > 0);
+}
+
+/* After a window Python's main thread takes our function out. Until then it records nothing. */
+static void set_mode(enum kp_source_mode mode)
+{
+    (void)mode;
+    if (!kp_load_acquire(&attached) || !kp_load_relaxed(&installed_cycle) || kp_gate_get() & KP_GATE_RECORD) return;
+    (void)kp_python_with_gil(NULL, follow_later, false);
+}
+
+/* ---- finding them ---- */
+
+static bool functions_find(void)
+{
+    *(void **)&function_make = dlsym(RTLD_DEFAULT, "PyCFunction_NewEx");
+    *(void **)&hold = dlsym(RTLD_DEFAULT, "Py_IncRef");
+    *(void **)&import = dlsym(RTLD_DEFAULT, "PyImport_ImportModule");
+    *(void **)&list_add = dlsym(RTLD_DEFAULT, "PyList_Append");
+    *(void **)&item_remove = dlsym(RTLD_DEFAULT, "PySequence_DelItem");
+    none = dlsym(RTLD_DEFAULT, "_Py_NoneStruct");
+    dlerror();
+    return function_make && hold && import && list_add && item_remove && none && kp_python_api.tuple_item;
+}
+
+/* The module is built in, and torch's import imports it, too. */
+static bool list_find(void)
+{
+    void *gc = import("gc");
+    if (gc) list = kp_python_api.member_get(gc, "callbacks"); /* the references are never dropped */
+    return list && kp_python_at(list, 8) == kp_python_api.list_type;
+}
+
+/* With the GIL. */
+static bool install(void)
+{
+    static struct garbage_method method = {"kprof_collection", on_collection, TAKES_TUPLE, NULL};
+    void *error[3] = {0};
+    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    if (functions_find() && list_find()) callback = function_make(&method, NULL, NULL);
+    kp_python_api.forget_error();
+    kp_python_api.error_give(error[0], error[1], error[2]);
+    is_refused = !callback;
+    if (is_refused) kp_log(0, "KPROF_PYTHON_GC: this Python has no gc.callbacks that can be used: nothing is recorded");
+    return !is_refused;
+}
+
+static int ask_again(void *unused)
+{
+    (void)unused;
+    is_asking = false;
+    kp_run_modules_changed();
+    return 0;
+}
+
+static bool attach(void)
+{
+    if (kp_load_relaxed(&attached)) return true;
+    const struct kp_python *python = wants && !is_refused ? kp_python_get() : NULL;
+    if (!python || !kp_python_api_find(python) || kp_python_is_over()) return false;
+    const int kept = errno;
+    bool is_done = false;
+    if (kp_python_api.has_gil()) is_done = install();
+    else if (!is_asking) is_asking = kp_python_api.call_later(ask_again, NULL) == 0;
+    errno = kept;
+    if (is_done) kp_store_release(&attached, true); /* pairs with: wait_ready, set_mode */
+    return is_done;
+}
+
+static void setup(const struct kp_config *config) { wants = config->python_gc && config->activities & KP_ACTIVITY_CPU; }
+
+/* The list was copied, too: the child's windows put nothing into it again. */
+static void forget(void)
+{
+    now.is_on = false;
+    now.rec = NULL;
+}
+
+const struct kp_source kp_garbage_source = {
+    .name = "garbage",
+    .setup = setup,
+    .attach = attach,
+    .set_mode = set_mode,
+    .wait_ready = wait_ready,
+    .forget = forget,
+};
