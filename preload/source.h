@@ -49,6 +49,9 @@ struct kp_source {
     /* The cycle's window is being closed: the source must put no more records into its chunks. Called right before
      * kp_record_quiesce. */
     void (*close_cycle)(uint32_t cycle);
+    /* Writes what it has found out into the spool, if that is new. Under finish.c's lock: at each tick, and before a
+     * trace is written. Must not wait. */
+    void (*note)(void);
     /* Logs the source's report on the run so far: before the first trace is written, perhaps again before others. On
      * the export thread or the exiting thread; may read files. */
     void (*report)(void);

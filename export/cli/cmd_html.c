@@ -27,7 +27,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         kp_kineto_close(trace);
         return kp_cli_fail("html", "%s%s", rc ? why : source->label, rc ? "" : ": too many events");
     }
-    if (trace->has_stacks) kp_tree_fill_stacks(&tree, trace->is_ours);
+    if (trace->has_stacks) kp_tree_fill_line_stacks(&tree, trace->is_ours);
     kp_tree_set_forward_stacks(&tree);
     if (!h->pages++) kp_page_begin(h->to, source->label);
     rc = kp_page_add(h->to, &tree, source->label, why, sizeof why);

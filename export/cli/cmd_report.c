@@ -18,10 +18,13 @@ struct report_command {
     const char *sort, *by;
     long most; /* rows, 0: all */
     bool is_torch, json, partial;
-    const char *ours; /* the last option that --torch has not, or NULL */
+    const char *phase; /* of KPROF_PHASES, or NULL */
+    char others[256];  /* phases that were met instead */
+    bool is_met;       /* a trace of that phase */
+    const char *ours;  /* the last option that --torch has not, or NULL */
 };
 
-enum option_id { SORT, ROWS, BY, STEP, WITHIN, FROM, TO, JSON, PARTIAL, TORCH, TORCH_FIRST };
+enum option_id { SORT, ROWS, BY, STEP, WITHIN, PHASE, FROM, TO, JSON, PARTIAL, TORCH, TORCH_FIRST };
 enum { ROWS_DEFAULT = 20 };
 #define TIME_MOST_NS (INT64_C(1) << 60)
 
@@ -32,6 +35,7 @@ static const struct kp_opt flags[] = {
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "only ProfilerStep#A to #B; A alone: one step"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
                 "only while a range, op or Python function of that name (or glob) runs"},
+    [PHASE] = {"phase", 0, KP_OPT_VALUE, "NAME", "only the traces of that phase (of a run with --phases)"},
     [FROM] = {"from", 0, KP_OPT_VALUE, "US", "only from so many microseconds after the profiler's start"},
     [TO] = {"to", 0, KP_OPT_VALUE, "US", "and up to so many"},
     [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "the same numbers as JSON, a line per trace"},
@@ -104,6 +108,7 @@ static int option_take(struct report_command *r, int id, const char *value)
     case BY: return by_set(r, value);
     case STEP: return step_set(&r->choice, value);
     case WITHIN: r->choice.within = value; return 0;
+    case PHASE: r->phase = value; return 0;
     case FROM: return time_set(&r->choice.from_ns, &r->choice.has_from, flags[id].name, value);
     case TO: return time_set(&r->choice.to_ns, &r->choice.has_to, flags[id].name, value);
     case JSON: r->json = true; return 0;
@@ -127,7 +132,7 @@ static int options_check(struct report_command *r)
 static int rows_check(const struct kp_top *top, const char *label)
 {
     const char *need = NULL;
-    if (top->by == KP_TOP_BY_LINE && !top->has_lines)
+    if (top->by == KP_TOP_BY_LINE && !top->has_lines && !top->trace->has_stacks)
         need = "no line of the program in it; record with --with-stack ops";
     if (top->by == KP_TOP_BY_SHAPE && !top->trace->record_shapes) need = "no shapes in it; record with --record-shapes";
     if (top->by == KP_TOP_BY_MODULE && top->count == 1 && !top->rows[0].name)
@@ -167,7 +172,7 @@ static int ours_report(const struct report_command *r, const char *label, struct
 {
     struct kp_chosen chosen;
     char why[512];
-    if (tree->trace->has_stacks) kp_tree_fill_stacks(tree, tree->trace->is_ours);
+    if (tree->trace->has_stacks) kp_tree_fill_line_stacks(tree, tree->trace->is_ours);
     kp_tree_set_forward_stacks(tree);
     int rc = kp_chosen_make(&chosen, tree, &r->choice, why, sizeof why);
     if (rc) kp_cli_say(stderr, "kprof: %s: %s", label, why);
@@ -176,9 +181,28 @@ static int ours_report(const struct report_command *r, const char *label, struct
     return rc;
 }
 
+/* Whether the trace is of the phase that is asked for. Others are remembered, to be told if none is. */
+static bool is_of_phase(struct report_command *r, const struct kp_kineto *trace)
+{
+    const char *phase = kp_kineto_fact(trace, "kprof.phase");
+    const size_t used = strlen(r->others);
+    if (!r->phase || (phase && strcmp(phase, r->phase) == 0)) return r->is_met = true;
+    if (phase && used + strlen(phase) + 3 < sizeof r->others && !strstr(r->others, phase))
+        snprintf(r->others + used, sizeof r->others - used, "%s%s", used ? ", " : "", phase);
+    return false;
+}
+
+static int phase_check(const struct report_command *r, int worst)
+{
+    if (r->is_met || worst != KP_EXIT_DONE) return worst;
+    if (*r->others) kp_cli_say(stderr, "kprof: no trace of phase %s; there are %s", r->phase, r->others);
+    else kp_cli_say(stderr, "kprof: no trace of a phase; kprof run --phases records them");
+    return KP_EXIT_BAD_INPUT;
+}
+
 static int report_trace(void *context, const struct kp_trace_source *source, bool heading)
 {
-    const struct report_command *r = context;
+    struct report_command *r = context;
     struct kp_kineto *trace;
     char why[512];
     int rc = kp_trace_source_read(source, &trace, why, sizeof why);
@@ -189,6 +213,10 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
             kp_kineto_close(trace);
             return KP_EXIT_BAD_INPUT;
         }
+    }
+    if (!is_of_phase(r, trace)) {
+        kp_kineto_close(trace);
+        return KP_EXIT_DONE;
     }
     struct kp_tree tree;
     if (kp_tree_build(&tree, trace) < 0) {
@@ -227,5 +255,5 @@ int kp_cmd_report(int argc, char **argv)
     struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_options){0});
     const int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);
     kp_lines_close(lines);
-    return worst;
+    return phase_check(&r, worst);
 }

@@ -41,16 +41,34 @@ void kp_frametext_fini(struct kp_frametext *text)
     *text = (struct kp_frametext){0};
 }
 
+/* The line of `from`, if that is of the same file; else NULL. */
+static const char *line_called(const char *frame, const struct parts *p, const char *from)
+{
+    if (strncmp(from, frame, p->file_bytes) != 0 || from[p->file_bytes] != ':') return NULL;
+    const char *line = from + p->file_bytes + 1;
+    return is_line(line, strlen(line)) ? line : NULL;
+}
+
 const char *kp_framename_called(struct kp_frametext *out, const char *frame, const char *from)
 {
     struct parts p;
     if (!frame_parse(frame, &p)) return frame;
     const size_t room = strlen(frame) + strlen(from) + 1;
     char *text = room_for(out, room);
-    const bool is_there = strncmp(from, frame, p.file_bytes) == 0 && from[p.file_bytes] == ':' &&
-                          is_line(from + p.file_bytes + 1, strlen(from + p.file_bytes + 1));
-    if (is_there) snprintf(text, room, "%.*s(%s): %s", (int)p.file_bytes, frame, from + p.file_bytes + 1, p.function);
+    const char *line = line_called(frame, &p, from);
+    if (line) snprintf(text, room, "%.*s(%s): %s", (int)p.file_bytes, frame, line, p.function);
     else snprintf(text, room, "%.*s: %s", (int)p.file_bytes, frame, p.function);
+    return text;
+}
+
+const char *kp_framename_at_line(struct kp_frametext *out, const char *frame, const char *from)
+{
+    struct parts p;
+    if (!frame_parse(frame, &p)) return frame;
+    const size_t room = strlen(frame) + strlen(from) + 1;
+    char *text = room_for(out, room);
+    const char *line = line_called(frame, &p, from);
+    snprintf(text, room, "%.*s(%s): %s", (int)p.file_bytes, frame, line ? line : "0", p.function);
     return text;
 }
 

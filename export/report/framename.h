@@ -18,6 +18,8 @@ void kp_frametext_fini(struct kp_frametext *text);
  * same file the frame has none: "file.py: function". What is no Python frame stays, but for an object's address.
  */
 const char *kp_framename_called(struct kp_frametext *out, const char *frame, const char *from);
+/* The same, but a frame without a line has line 0: "file.py(0): function". */
+const char *kp_framename_at_line(struct kp_frametext *out, const char *frame, const char *from);
 /*
  * Writes the frame in which both `a` and `b` ran, one after the other: "file.py(LINE): f", or "file.py(LINE-LINE): f"
  * between two lines. NULL: they are frames of different functions.

@@ -83,6 +83,8 @@ void kp_tree_add_kernels(struct kp_tree *tree); /* keyavg_device.c; part of kp_t
 /* keyavg_calls.c: gives events without a call stack the Python calls around them. It runs before kp_tree_set_stacks.
  * `all` false is for torch's files with stacks: only ranges on a device and CUDA calls outside ops get one. */
 void kp_tree_fill_stacks(struct kp_tree *tree, bool all);
+/* The same, where a frame's line is that of its call, which torch does not show. 0: not known. */
+void kp_tree_fill_line_stacks(struct kp_tree *tree, bool all);
 void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before grouping by stack */
 /* The same, but a backward op gets the stack of the op that made its node. torch takes the first of its number. */
 void kp_tree_set_forward_stacks(struct kp_tree *tree);

@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/framename.h"
 #include "export/report/keyindex.h"
 
 struct open_call {
     int64_t end_ns;
     uint32_t stack; /* string id of its own name and those around it */
+    uint32_t name, around;
 };
 struct call_lane {
     struct open_call *calls;
@@ -72,8 +74,32 @@ struct filling {
     struct lanes lanes;
     char *buffer;
     size_t capacity;
-    bool all;
+    struct kp_frametext frame;
+    bool all, lines;
 };
+
+static uint32_t stack_below(struct filling *f, uint32_t name, uint32_t around, const char *from)
+{
+    struct kp_kineto *trace = f->tree->trace;
+    const char *text = kp_kineto_text(trace, name);
+    if (f->lines) text = kp_framename_at_line(&f->frame, text, from);
+    return stack_with(trace, text, kp_kineto_text(trace, around), &f->buffer, &f->capacity);
+}
+
+/* The stack around a call: its caller's frame may have the line that called it. */
+static uint32_t stack_around(struct filling *f, const struct call_lane *lane, const struct kp_kineto_event *call)
+{
+    const struct open_call *caller = lane->count ? &lane->calls[lane->count - 1] : NULL;
+    if (!caller || !f->lines) return caller ? caller->stack : 0;
+    return stack_below(f, caller->name, caller->around, kp_kineto_text(f->tree->trace, call->concrete));
+}
+
+static void call_push(struct filling *f, struct call_lane *lane, const struct kp_node *node, uint32_t around)
+{
+    const uint32_t name = f->tree->trace->events[node->event].name, own = stack_below(f, name, around, "");
+    lane->calls = kp_kineto_grow(lane->calls, &lane->capacity, lane->count + 1, sizeof *lane->calls);
+    lane->calls[lane->count++] = (struct open_call){node->end_ns, own, name, around};
+}
 
 static void node_fill(struct filling *f, const struct kp_node *node)
 {
@@ -85,24 +111,31 @@ static void node_fill(struct filling *f, const struct kp_node *node)
         return;
     struct call_lane *lane = lane_get(&f->lanes, thread_of(on));
     uint32_t around = stack_at(lane, node->start_ns);
+    if (node->is_python) around = stack_around(f, lane, e);
     bool of_none = e->kind == KP_KINETO_RUNTIME && e->external_id <= 0,
          of_op = e->kind == KP_KINETO_RUNTIME && !of_none;
+    if (f->lines && around && !node->on_device && e->kind != KP_KINETO_RUNTIME)
+        e->stack = around; /* for torch's lines */
     if (!e->stack && (of_none || node->on_device || (f->all && !of_op))) e->stack = around;
     if (!node->is_python) return;
-    uint32_t own =
-        stack_with(trace, kp_kineto_text(trace, e->name), kp_kineto_text(trace, around), &f->buffer, &f->capacity);
-    lane->calls = kp_kineto_grow(lane->calls, &lane->capacity, lane->count + 1, sizeof *lane->calls);
-    lane->calls[lane->count++] = (struct open_call){node->end_ns, own};
+    call_push(f, lane, node, around);
 }
 
-void kp_tree_fill_stacks(struct kp_tree *tree, bool all)
+static void fill(struct filling *f)
 {
-    struct filling f = {.tree = tree, .all = all};
-    kp_op_ids_gather(&f.ids, tree);
-    for (size_t i = 0; i < tree->count; i++) node_fill(&f, &tree->nodes[i]);
-    for (size_t i = 0; i < f.lanes.threads.count; i++) free(f.lanes.of[i].calls);
-    free(f.lanes.of);
-    kp_keyindex_fini(&f.lanes.threads);
-    free(f.buffer);
-    kp_op_ids_fini(&f.ids);
+    kp_op_ids_gather(&f->ids, f->tree);
+    for (size_t i = 0; i < f->tree->count; i++) node_fill(f, &f->tree->nodes[i]);
+    for (size_t i = 0; i < f->lanes.threads.count; i++) free(f->lanes.of[i].calls);
+    free(f->lanes.of);
+    kp_keyindex_fini(&f->lanes.threads);
+    free(f->buffer);
+    kp_frametext_fini(&f->frame);
+    kp_op_ids_fini(&f->ids);
+}
+
+void kp_tree_fill_stacks(struct kp_tree *tree, bool all) { fill(&(struct filling){.tree = tree, .all = all}); }
+
+void kp_tree_fill_line_stacks(struct kp_tree *tree, bool all)
+{
+    fill(&(struct filling){.tree = tree, .all = all, .lines = true});
 }

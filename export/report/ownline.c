@@ -3,10 +3,12 @@
  * ownline.c - finds the program's own line, and its nn.Modules, in a call stack
  *
  * torch cuts the folder of a package off its file names, so "torch/nn/functional.py" is left of site-packages. Then
- * the first part of the path tells whose file it is: installed.def names Python's own and well-known packages.
+ * the first part of the path tells whose file it is. Our own traces list the parts that came from Python's folders
+ * (kprof.installed). For others installed.def names Python's own and well-known packages. See decisions/076.
  */
 #include "export/report/ownline.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,46 +39,113 @@ static size_t bracket_find(const char *frame, size_t bytes)
     return 0;
 }
 
-static bool is_installed(const char *file, size_t bytes)
+/* The first part of a path, without ".py": the package of a file whose folder was cut off. */
+static size_t part_of(const char *file, size_t bytes)
 {
     size_t part = 0;
     while (part < bytes && file[part] != '/') part++;
-    if (part == bytes && bytes > 3 && memcmp(file + bytes - 3, ".py", 3) == 0) part -= 3;
+    return part == bytes && bytes > 3 && memcmp(file + bytes - 3, ".py", 3) == 0 ? part - 3 : part;
+}
+
+static bool is_well_known(const char *part, size_t bytes)
+{
     for (size_t i = 0; i < sizeof installed / sizeof *installed; i++)
-        if (strlen(installed[i]) == part && memcmp(installed[i], file, part) == 0) return true;
+        if (strlen(installed[i]) == bytes && memcmp(installed[i], part, bytes) == 0) return true;
+    return false;
+}
+
+/* Searches a list with commas. */
+static bool is_listed(const char *list, const char *part, size_t bytes)
+{
+    while (*list) {
+        const size_t n = strcspn(list, ",");
+        if (n == bytes && memcmp(list, part, n) == 0) return true;
+        list += n + (list[n] == ',');
+    }
+    return false;
+}
+
+/* `list`: what the trace says is installed, or NULL. */
+static bool is_installed(const char *list, const char *file, size_t bytes)
+{
+    const size_t part = part_of(file, bytes);
+    if (list ? is_listed(list, file, part) : is_well_known(file, part)) return true;
     return has_part(file, bytes, "site-packages/") || has_part(file, bytes, "dist-packages/") ||
            has_part(file, bytes, "/lib/python3") || has_part(file, bytes, "/lib64/python3");
 }
 
-bool kp_frame_is_own(const char *frame, size_t bytes)
+static const char *list_of(const struct kp_kineto *trace) { return kp_kineto_fact(trace, "kprof.installed"); }
+
+/* The bytes of a frame's file; 0: it has none, as a function made in C. */
+static size_t file_of(const char *frame, size_t bytes) { return frame[0] == '<' ? 0 : bracket_find(frame, bytes); }
+
+/* ---- a program that is installed itself ---- */
+
+/* The package of a file that is of no well-known package; NULL: of one, or of Python's library. */
+static const char *package_of(const char *file, size_t bytes, size_t *part)
 {
-    const size_t file = frame[0] == '<' ? 0 : bracket_find(frame, bytes);
-    return file && !is_installed(frame, file);
+    const char *folder = memmem(file, bytes, "-packages/", 10);
+    if (!folder && has_part(file, bytes, "/lib/python3")) return NULL;
+    const char *from = folder ? folder + 10 : file;
+    *part = part_of(from, bytes - (size_t)(from - file));
+    return is_well_known(from, *part) ? NULL : from;
 }
 
-/* Writes "train.py(12): forward" as "train.py:12 forward". */
-static uint32_t line_put(struct kp_kineto *trace, const char *frame, size_t bytes)
+/* The package of a frame, as package_of. */
+static const char *package_at(const char *frame, size_t bytes, size_t *part)
+{
+    const size_t file = file_of(frame, bytes);
+    return file ? package_of(frame, file, part) : NULL;
+}
+
+/* Of a program that is installed itself, the package of the outermost frame is the program. */
+static const char *package_frame(const char *stack, size_t *bytes)
+{
+    const char *outermost = NULL, *package;
+    size_t part = 0, its = 0, n;
+    for (const char *at = stack; *at; at += n + (at[n] == ';'))
+        if ((package = package_at(at, n = strcspn(at, ";"), &its))) outermost = package, part = its;
+    for (const char *at = stack; outermost && *at; at += *bytes + (at[*bytes] == ';')) {
+        package = package_at(at, *bytes = strcspn(at, ";"), &its);
+        if (package && its == part && memcmp(package, outermost, part) == 0) return at;
+    }
+    return NULL;
+}
+
+const char *kp_ownline_frame(const struct kp_kineto *trace, const char *stack, size_t *bytes)
+{
+    const char *const list = list_of(trace);
+    for (const char *at = stack; *at; at += *bytes + (at[*bytes] == ';')) {
+        const size_t file = file_of(at, *bytes = strcspn(at, ";"));
+        if (file && !is_installed(list, at, file)) return at;
+    }
+    return package_frame(stack, bytes);
+}
+
+/* Writes "train.py(12): forward" as "train.py:12 forward", or without the line where none is wanted or known (0). */
+static uint32_t line_put(struct kp_kineto *trace, const char *frame, size_t bytes, bool with_line)
 {
     const size_t file = bracket_find(frame, bytes);
-    size_t digits = file + 1, n = 0;
+    const char *digits = frame + file + 1, *function = memchr(digits, ' ', bytes - file - 1);
+    const int shown = with_line && strtol(digits, NULL, 10) > 0 ? (int)strspn(digits, "0123456789") : 0;
     char line[LINE_BYTES];
-    if (bytes >= sizeof line) bytes = sizeof line - 1;
-    while (digits < bytes && frame[digits] != ')') digits++;
-    for (size_t i = 0; i < bytes; i++) {
-        if (i == digits || i == digits + 1) continue; /* "): " becomes " " */
-        line[n++] = i == file ? ':' : frame[i];
-    }
-    return kp_strings_put(trace->strings, line, n);
+    int n = snprintf(line, sizeof line, "%.*s%s%.*s%.*s", (int)file, frame, shown ? ":" : "", shown, digits,
+                     (int)(frame + bytes - function), function);
+    if (n >= (int)sizeof line) n = sizeof line - 1;
+    return kp_strings_put(trace->strings, line, (size_t)n);
+}
+
+static uint32_t function_search(struct kp_kineto *trace, const char *name)
+{
+    const size_t file = file_of(name, strlen(name));
+    return file && !is_installed(list_of(trace), name, file) ? line_put(trace, name, strlen(name), false) : 0;
 }
 
 static uint32_t line_search(struct kp_kineto *trace, const char *stack)
 {
-    while (*stack) {
-        const size_t bytes = strcspn(stack, ";");
-        if (kp_frame_is_own(stack, bytes)) return line_put(trace, stack, bytes);
-        stack += bytes + (stack[bytes] == ';');
-    }
-    return 0;
+    size_t bytes;
+    const char *frame = kp_ownline_frame(trace, stack, &bytes);
+    return frame ? line_put(trace, frame, bytes, true) : 0;
 }
 
 static uint32_t modules_search(struct kp_kineto *trace, const char *stack)
@@ -114,6 +183,11 @@ static uint32_t search(struct kp_ownlines *found, struct kp_kineto *trace, uint3
 uint32_t kp_ownline_of(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)
 {
     return search(found, trace, stack, line_search);
+}
+
+uint32_t kp_ownline_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t name)
+{
+    return search(found, trace, name, function_search);
 }
 
 uint32_t kp_ownline_modules(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack)

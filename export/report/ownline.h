@@ -9,16 +9,19 @@
 
 struct kp_kineto;
 
-/* Whether a frame, "file.py(12): name", is the program's: of no installed package and not of Python itself. */
-bool kp_frame_is_own(const char *frame, size_t bytes);
+/* The innermost frame of a call stack that is the program's (of no installed package and not of Python itself), and its
+ * length; NULL: none. Where all is installed, the innermost of the package that called the others. */
+const char *kp_ownline_frame(const struct kp_kineto *trace, const char *stack, size_t *bytes);
 
-/* What was found in stacks, by the stack's string id: each is searched once. All zero: nothing yet. */
+/* What was found in stacks and names, by their string ids: each is searched once. All zero: nothing yet. */
 struct kp_ownlines {
     uint32_t *of; /* string id + 1, 0: not searched yet */
     size_t count, capacity;
 };
-/* Both return a string id, 0 if the stack has none. The innermost own line, "train.py:12 forward". */
+/* All return a string id, 0 for none. The innermost own line of a stack, "train.py:12 forward". */
 uint32_t kp_ownline_of(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
+/* The function that is named, if it is the program's: "train.py main". */
+uint32_t kp_ownline_function(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t name);
 /* All modules, the outermost first: "Net_0.Linear_1". */
 uint32_t kp_ownline_modules(struct kp_ownlines *found, struct kp_kineto *trace, uint32_t stack);
 void kp_ownlines_fini(struct kp_ownlines *found);

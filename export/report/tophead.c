@@ -45,6 +45,10 @@ static void program_print(FILE *out, const struct kp_top_report *r)
         fputs(" of ", out);
         kp_plain_put(out, size);
     }
+    if (fact_of(r, "kprof.phase")) {
+        fputs(", phase ", out);
+        kp_plain_put(out, fact_of(r, "kprof.phase"));
+    }
     if (seconds && localtime_r(&seconds, &parts) && strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &parts))
         fprintf(out, ", %s", when);
     torch = fact_of(r, "kprof.torch_version");
@@ -145,7 +149,7 @@ void kp_top_more_print(FILE *out, const struct kp_top_report *r)
         bool is_missing;
         const char *flag, *gives;
     } rows[] = {
-        {!r->top->has_lines, "--with-stack ops", "your lines"},
+        {!r->top->has_lines && !trace->has_stacks, "--with-stack ops", "your lines"},
         {!trace->record_shapes, "--record-shapes", "shapes"},
         {!trace->profile_memory, "--profile-memory", "memory"},
     };

@@ -89,14 +89,13 @@ static bool cost_of(const struct building *b, size_t i, struct cost *out)
 
 /* ---- keys ---- */
 
-/* A Python function of the program is its own line. */
+/* Python code of the program itself has no line: its function stands for it. */
 static uint32_t line_of(struct building *b, const struct kp_node *node)
 {
     struct kp_kineto *trace = b->tree->trace;
-    const char *name = kp_kineto_text(trace, node->name);
-    const bool is_own = node->is_python && kp_frame_is_own(name, strlen(name));
-    const uint32_t around = node->stack ? node->stack : event_of(b->tree, node)->stack;
-    return kp_ownline_of(&b->lines, trace, is_own ? node->name : around);
+    const uint32_t function = node->is_python ? kp_ownline_function(&b->lines, trace, node->name) : 0;
+    const uint32_t stack = node->stack ? node->stack : event_of(b->tree, node)->stack;
+    return function ? function : kp_ownline_of(&b->lines, trace, stack);
 }
 
 static uint32_t module_of(struct building *b, const struct kp_node *node)

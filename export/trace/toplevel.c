@@ -152,6 +152,19 @@ static void ours_string(struct kp_trace *t, const char *name, const char *key)
     kp_json_cstring(&t->json, value);
 }
 
+/* "installed.0=a,b" and those that came later, as one list. */
+static void installed_write(struct kp_trace *t)
+{
+    char key[24];
+    const char *value;
+    for (uint32_t i = 0; kp_fmt(key, sizeof key, "installed.%u", i), (value = kp_reader_text(t->reader, key)); i++) {
+        if (i) kp_json_char(&t->json, ',');
+        else kp_json_lit(&t->json, ", \"installed\": \"");
+        kp_json_text(&t->json, value, strlen(value));
+    }
+    if (kp_reader_text(t->reader, "installed.0")) kp_json_char(&t->json, '"');
+}
+
 const char *kp_phase_name(const struct kp_trace *t)
 {
     char key[32];
@@ -174,6 +187,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "parent_pid", "parent_pid");
     ours_string(t, "symbols", "symbols");
     ours_string(t, "script", "script");
+    installed_write(t);
     ours_string(t, "cores", "cores");
     ours_string(t, "busy_threads", "busy_threads");
     kp_json_lit(&t->json, ", \"cycle\": ");

@@ -275,7 +275,11 @@ static void modules_changed(void)
 }
 
 /* Other state is kept by window number, and a child's windows have other numbers than the parent's. */
-static void forget(void) { kp_store_relaxed(&watched_cycle, 0); }
+static void forget(void)
+{
+    kp_store_relaxed(&watched_cycle, 0);
+    kp_pypackages_forget();
+}
 
 const struct kp_source kp_python_source = {
     .name = "python",
@@ -284,5 +288,6 @@ const struct kp_source kp_python_source = {
     .set_mode = set_mode,
     .modules_changed = modules_changed,
     .wait_ready = wait_ready,
+    .note = kp_pypackages_note,
     .forget = forget,
 };

@@ -102,6 +102,11 @@ const char *
 kp_pysite_file(const char *file);         /* without the folder that is cut off; also without the GIL once prepared */
 extern const void *kp_pysite_module_code; /* code object of torch.nn.Module.__call__; NULL: not known yet */
 
+/* packages.c: a file in one of Python's own folders, without that folder. Any thread, also inside hooks. */
+void kp_pypackage_saw(const char *file);
+void kp_pypackages_note(void);   /* writes what is new into the spool; one thread at a time */
+void kp_pypackages_forget(void); /* a forked child has a spool of its own */
+
 /* stepcalls.c: kp_run_modules_changed is called when CPython has started and is about to run the program */
 void kp_pyaudit_add(void);
 

@@ -33,9 +33,17 @@ enum {
 
 const void *kp_pysite_module_code;
 static char folders[FOLDERS][FOLDER_BYTES]; /* each ends in '/'; in descending order */
+static bool are_installed[FOLDERS];         /* Python's own folders, those of packages, and its scripts' */
 static unsigned folder_count;
 
 /* ---- folders ---- */
+
+/* Whether Python and pip put files there, and no program. */
+static bool is_of_packages(const char *folder)
+{
+    return strstr(folder, "/site-packages/") || strstr(folder, "/dist-packages/") || strstr(folder, "/lib/python3.") ||
+           strstr(folder, "/lib64/python3.");
+}
 
 static void folder_add(const char *path)
 {
@@ -53,7 +61,9 @@ static void folder_add(const char *path)
     while (at < folder_count && strcmp(folders[at], full) > 0) at++;
     if (at < folder_count && strcmp(folders[at], full) == 0) return;
     memmove(folders[at + 1], folders[at], (folder_count - at) * sizeof *folders);
+    memmove(are_installed + at + 1, are_installed + at, (folder_count - at) * sizeof *are_installed);
     memcpy(folders[at], full, sizeof full);
+    are_installed[at] = is_of_packages(full);
     folder_count++;
 }
 
@@ -101,6 +111,10 @@ static void folder_of_prefix(const char *which)
     if (!prefix) return;
     if (kp_fmt(path, sizeof path, "%s/lib/python3.%u/site-packages", prefix, version % 100) < sizeof path)
         folder_add(path);
+    for (unsigned i = 0; i < folder_count; i++) { /* a script that pip wrote is run by that folder */
+        const size_t n = strlen(prefix);
+        if (strncmp(folders[i], prefix, n) == 0 && strcmp(folders[i] + n, "/bin/") == 0) are_installed[i] = true;
+    }
 }
 
 void kp_pysite_prepare(void)
@@ -117,6 +131,7 @@ void kp_pysite_prepare(void)
     folder_of_member("site", "USER_BASE", 0);
     folder_of_member("site", "USER_SITE", 0);
     folder_of_member("torch", "__file__", 2);
+    kp_pypackage_saw("torch/"); /* its folder may be one of sources */
 }
 
 /* ---- file names ---- */
@@ -125,7 +140,9 @@ const char *kp_pysite_file(const char *file)
 {
     for (unsigned i = 0; i < folder_count; i++) {
         const size_t n = strlen(folders[i]);
-        if (strncmp(file, folders[i], n) == 0) return file + n;
+        if (strncmp(file, folders[i], n) != 0) continue;
+        if (are_installed[i]) kp_pypackage_saw(file + n);
+        return file + n;
     }
     return file;
 }

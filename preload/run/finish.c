@@ -21,6 +21,7 @@
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
+#include "collector/base/kp_rank.h"
 #include "collector/read/kp_read.h"
 #include "collector/record/kp_record.h"
 #include "export/kp_export.h"
@@ -249,6 +250,15 @@ static void say_extras(const struct kp_export_result *result)
             kp_log(0, "nothing to write as %s: %s", extra_rows[i].end + 1, extra_rows[i].option);
 }
 
+/* Before the spool is read: what sources note gets into the trace. */
+static void report_sources(void)
+{
+    pthread_mutex_lock(&finish_lock);
+    kp_window_sources_note();
+    pthread_mutex_unlock(&finish_lock);
+    kp_window_sources_report();
+}
+
 static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
 {
     if (cycle->head.flags & KP_CYCLE_EXPORTED) { /* the tail of a phase */
@@ -272,7 +282,7 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
     struct kp_export_result result = {.events = 0};
     char why[256] = "";
     struct kp_reader *reader = NULL;
-    kp_window_sources_report(); /* before the spool is read: its notes get into the trace */
+    report_sources();
     int err = spool_open(&reader, why, sizeof why);
     if (err == 0) {
         err = kp_export_trace(reader, cycle->cycle, &options, &result);
@@ -303,6 +313,7 @@ void kp_finish_tick(void)
     pthread_mutex_lock(&finish_lock);
     if (!exiting) {
         close_all(false);
+        kp_window_sources_note();
         if (export_count && !exporting) {
             exporting = true;
             if (kp_io_thread_nice(export_thread, NULL, "kprof-export", EXPORT_NICE) != 0)
@@ -333,14 +344,15 @@ static bool lacks_warmup(void)
     return schedule->active && !kp_phases_are_set() && !schedule->warmup && total.traces && total.steps;
 }
 
-/* Writes the command that shows the result: kprof report or memory FOLDER, or kprof export SPOOL. */
+/* Writes the command that shows the result: kprof report or memory FOLDER, or kprof export SPOOL. It shows all ranks of
+ * a job, so that rank 0 alone names it. */
 static void next_command(char *out, size_t bytes)
 {
     const char *const folder = kp_path_display(kp_run_out_dir());
     const bool is_default = strcmp(folder, "kprof") == 0, is_heap = total.allocations && !total.events;
     out[0] = 0;
     if (!total.traces) kp_fmt(out, bytes, "; next: kprof export %s", kp_path_display(kp_record_path()));
-    else if (config->exports & KP_EXPORTS_TRACE)
+    else if (config->exports & KP_EXPORTS_TRACE && (!kp_run_rank()->rank || config->ranks))
         kp_fmt(out, bytes, "; next: kprof %s%s%s", is_heap ? "memory" : "report", is_default ? "" : " ",
                is_default ? "" : folder);
 }
@@ -468,7 +480,7 @@ void kp_finish_exit(void)
     wait_for_export_thread();
     struct kp_rec_cycle cycle;
     while (pop_export(&cycle)) export_one(&cycle, true);
-    if (total.kept) kp_window_sources_report();
+    if (total.kept) report_sources();
     if (kp_run_may_log()) say_closing_line();
     kp_children_collect();
     say_left_out();

@@ -106,10 +106,16 @@ static void note_step_source(void)
     if (kp_record_note("step_source", kp_step_source_name(now)) == 0) kp_store_relaxed(&noted_source, now);
 }
 
+void kp_window_sources_note(void)
+{
+    for (const struct kp_source *const *s = sources; *s; s++)
+        if ((*s)->note) (*s)->note();
+    note_step_source();
+}
+
 void kp_window_sources_report(void)
 {
     for (const struct kp_source *const *s = sources; *s; s++)
         if ((*s)->report) (*s)->report();
-    note_step_source();
     kp_procfacts_note_end();
 }

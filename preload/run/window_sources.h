@@ -26,6 +26,7 @@ void kp_window_sources_settle(uint64_t begin, uint32_t timeout_ms);
 void kp_window_sources_switched(uint32_t activities, uint64_t begin, uint32_t timeout_ms);
 bool kp_window_sources_are_drained(uint64_t end);
 void kp_window_sources_close(uint32_t number); /* tells the sources to put no more records into chunks of this window */
+void kp_window_sources_note(void);             /* each source writes what it knows into the spool; under finish_lock */
 void kp_window_sources_report(void); /* each source logs its report; on the export thread or the exiting thread */
 
 #endif

@@ -257,7 +257,7 @@ static void close_cycle(uint32_t cycle)
     atomic_flag_clear_explicit(&rearming, memory_order_release);
 }
 
-static void report(void)
+static void note(void)
 {
     if (!kp_load_acquire(&attached) || kp_load_relaxed(&is_noted)) return; /* pairs with: attach */
     kp_store_relaxed(&is_noted, kp_record_note("torch_version", kp_torch.version_text) == 0);
@@ -278,7 +278,7 @@ const struct kp_source kp_torch_source = {
     .record_before = record_before,
     .step_turns = step_turns,
     .close_cycle = close_cycle,
-    .report = report,
+    .note = note,
     .had_activity = had_activity,
     .had_activity_since = had_activity_since,
     .before_fork = before_fork,

@@ -37,6 +37,16 @@ def test_phases_that_are_named_have_the_files_of_profilers_by_hand(by_name, tmp_
         say_same(tmp_path / theirs, ours)
 
 
+def test_the_report_of_one_phase(by_name):
+    run, files = by_name
+    for phase, many in (("train", 1), ("validate", 2)):
+        said = harness.cli("report", "--json", "--phase", phase, run.folder)
+        assert said.returncode == 0 and len(said.stdout.splitlines()) == many, said.stderr
+        assert {json.loads(line)["phase"] for line in said.stdout.splitlines()} == {phase}
+    none = harness.cli("report", "--phase", "test", run.folder)
+    assert none.returncode == 1 and "no trace of phase test; there are train, validate" in none.stderr and not none.stdout
+
+
 def test_phases_that_are_ranges_have_the_files_of_profilers_by_hand(tmp_path):
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     theirs.mkdir()

@@ -75,6 +75,51 @@ def test_time_stands_at_the_programs_own_lines(run):
     assert all(not name or name.startswith(f"{SCRIPT}:") for name, _ in places)
 
 
+OWN = """import torch
+import zoo_layers  # installed
+import timm  # not installed: a file of the program's own that has a known name
+def main():
+    for _ in range(20):
+        zoo_layers.twice(timm.ones(96))  # line: called
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def packaged(tmp_path_factory):
+    """A program beside a package that no list knows, which is a program itself."""
+    folder = tmp_path_factory.mktemp("packaged")
+    package = folder / "site-packages" / "zoo_layers"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import torch\ndef twice(x):\n    return torch.mm(x, x)\ndef main():\n    for _ in range(20): twice(torch.ones(96, 96))\n")
+    (package / "__main__.py").write_text("from zoo_layers import main\nmain()\n")
+    (folder / "timm.py").write_text("import torch\ndef ones(n):\n    return torch.ones(n, n)\n")
+    (folder / "own.py").write_text(OWN)
+    return folder
+
+
+@pytest.mark.parametrize("stack", ["ops", "1"])
+def test_a_package_that_is_installed_is_not_the_programs(packaged, tmp_path, stack):
+    run = harness.run_kprof(None, tmp_path, command=[harness.PYTHON, packaged / "own.py"], schedule=None, shapes=False,
+                            KPROF_WITH_STACK=stack, PYTHONPATH=packaged / "site-packages").ok()
+    lines = {row["name"]: row["line"] for row in numbers(run.trace)["rows"] if "line" in row}
+    assert (lines["aten::mm"], lines["aten::ones"]) == ("own.py:6 main", "timm.py:3 ones")
+    rows = [row["name"] for row in numbers("--by", "line", run.trace)["rows"]]
+    assert all(not name or name.startswith(("own.py", "timm.py")) for name in rows), rows
+
+
+def test_a_program_that_is_installed_has_lines_of_its_own(packaged, tmp_path):
+    run = harness.run_kprof(None, tmp_path, command=[harness.PYTHON, "-m", "zoo_layers"], schedule=None, shapes=False,
+                            KPROF_WITH_STACK="ops", PYTHONPATH=packaged / "site-packages").ok()
+    rows = numbers("--by", "line", run.trace)["rows"]
+    assert {row["name"] for row in rows} == {"zoo_layers/__init__.py:3 twice", "zoo_layers/__init__.py:5 main"}
+
+
+def test_a_span_without_an_op_does_not_ask_for_stacks(run):
+    said = told("--from", "0", "--to", "0.001", run.trace)
+    assert "your lines" not in said and "memory (--profile-memory)" in said
+
+
 def test_one_step_and_one_range_are_parts(run):
     whole, one = numbers(run.trace), numbers("--step", "3", run.trace)
     assert one["steps"]["count"] == 1 and one["wall_ms"] < whole["wall_ms"]

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/report/ownline.h"
+
 static uint32_t name_of(const struct kp_memview *view, int32_t node)
 {
     return node < 0 ? 0 : view->tree->trace->events[view->tree->nodes[node].event].name;
@@ -108,17 +110,15 @@ void kp_mem_groups_fini(struct kp_mem_groups *g)
 /* Writes the innermost nn.Module and line of the program, if the stack has them: "Linear_0, model.py(12): forward". */
 const char *kp_mem_place_text(const struct kp_memview *view, uint32_t stack, char *out, size_t bytes)
 {
-    const char *text = stack ? kp_kineto_text(view->tree->trace, stack) : "", *line = NULL, *module = NULL;
+    const char *text = stack ? kp_kineto_text(view->tree->trace, stack) : "", *module = NULL;
     size_t line_bytes = 0, module_bytes = 0;
-    while (*text) {
-        size_t n = strcspn(text, ";");
-        if (!module && strncmp(text, "nn.Module: ", 11) == 0) module = text + 11, module_bytes = n - 11;
-        else if (!line && strncmp(text, "<built-in", 9) != 0 && strncmp(text, "torch/", 6) != 0 &&
-                 strncmp(text, "nn.Module: ", 11) != 0)
-            line = text, line_bytes = n;
-        text += n + (text[n] == ';');
+    const char *line = kp_ownline_frame(view->tree->trace, text, &line_bytes);
+    while (*text && !module) {
+        module_bytes = strcspn(text, ";");
+        if (strncmp(text, "nn.Module: ", 11) == 0) module = text + 11, module_bytes -= 11;
+        else text += module_bytes + (text[module_bytes] == ';');
     }
-    snprintf(out, bytes, "%.*s%s%.*s", (int)module_bytes, module ? module : "", module && line ? ", " : "",
-             (int)line_bytes, line ? line : "");
+    snprintf(out, bytes, "%.*s%s%.*s", (int)(module ? module_bytes : 0), module ? module : "",
+             module && line ? ", " : "", (int)(line ? line_bytes : 0), line ? line : "");
     return out;
 }

@@ -25,26 +25,76 @@ static const struct kp_top_row *row_named(const struct kp_top *top, const char *
 
 /* ---- own lines ---- */
 
-static bool own(const char *frame) { return kp_frame_is_own(frame, strlen(frame)); }
+static bool own(struct little *t, const char *frame)
+{
+    struct kp_ownlines found = {0};
+    const bool is_own = kp_ownline_function(&found, t->trace, kp_strings_put(t->trace->strings, frame, strlen(frame)));
+    kp_ownlines_fini(&found);
+    return is_own;
+}
 
 static void frames_of_packages_and_of_python_are_not_own(void **state)
 {
-    (void)state;
-    assert_true(own("train.py(10): forward"));
-    assert_true(own("models/net.py(3): <module>"));
-    assert_true(own("/home/u/torchtools/train.py(10): forward"));
-    assert_true(own("torchtools/train.py(10): forward"));
-    assert_false(own("torch/nn/modules/conv.py(560): _conv_forward"));
-    assert_false(own("threading.py(12): run"));
-    assert_false(own("six.py(12): f"));
-    assert_false(own("/usr/lib/python3.11/threading.py(12): run"));
-    assert_false(own("/x/site-packages/new/a.py(1): f"));
-    assert_false(own("/usr/lib/python3/dist-packages/new/a.py(1): f"));
-    assert_false(own("<frozen importlib._bootstrap>(241): _call"));
-    assert_false(own("<built-in method conv2d of type object at 0x7f>"));
-    assert_false(own("nn.Module: Conv2d_0"));
-    assert_false(own("main (train.c:4)"));
-    assert_false(own(""));
+    struct little *t = *state;
+    op(t, "a", 0, 1);
+    tree_make(t);
+    assert_true(own(t, "train.py(10): forward"));
+    assert_true(own(t, "models/net.py(3): <module>"));
+    assert_true(own(t, "/home/u/torchtools/train.py(10): forward"));
+    assert_true(own(t, "torchtools/train.py(10): forward"));
+    assert_false(own(t, "torch/nn/modules/conv.py(560): _conv_forward"));
+    assert_false(own(t, "threading.py(12): run"));
+    assert_false(own(t, "six.py(12): f"));
+    assert_false(own(t, "/usr/lib/python3.11/threading.py(12): run"));
+    assert_false(own(t, "/x/site-packages/new/a.py(1): f"));
+    assert_false(own(t, "/usr/lib/python3/dist-packages/new/a.py(1): f"));
+    assert_false(own(t, "<frozen importlib._bootstrap>(241): _call"));
+    assert_false(own(t, "<built-in method conv2d of type object at 0x7f>"));
+    assert_false(own(t, "nn.Module: Conv2d_0"));
+    assert_false(own(t, "main (train.c:4)"));
+    assert_false(own(t, ""));
+}
+
+/* The trace says what the interpreter has installed. */
+static void installed_is(struct little *t, const char *list)
+{
+    snprintf(t->head, sizeof t->head, "\"kprof\":{\"installed\":\"%s\"},", list);
+    op(t, "a", 0, 1);
+    tree_make(t);
+}
+
+static void what_the_recording_found_installed_is_not_own(void **state)
+{
+    struct little *t = *state;
+    installed_is(t, "torch,zoo_layers,six");
+    assert_false(own(t, "zoo_layers/flat.py(10): forward"));
+    assert_false(own(t, "six.py(12): f"));
+    assert_true(own(t, "timm/new.py(10): forward")); /* a copy of one's own */
+    assert_true(own(t, "zoo.py(10): forward"));
+    assert_true(own(t, "layers/zoo_layers.py(10): forward"));
+    assert_false(own(t, "/x/site-packages/new/a.py(1): f"));
+}
+
+static const char *line_in(struct little *t, const char *stack)
+{
+    struct kp_ownlines found = {0};
+    const uint32_t line = kp_ownline_of(&found, t->trace, kp_strings_put(t->trace->strings, stack, strlen(stack)));
+    kp_ownlines_fini(&found);
+    return kp_kineto_text(t->trace, line);
+}
+
+static void of_an_installed_program_the_outermost_package_is_own(void **state)
+{
+    struct little *t = *state;
+    installed_is(t, "torch,runpy,zoo_app,zoo_layers");
+    assert_string_equal(line_in(t,
+                                "torch/f.py(1): g;zoo_layers/a.py(2): h;zoo_app/b.py(3): inner;zoo_layers/a.py(9): i;"
+                                "zoo_app/b.py(7): main;runpy.py(9): run;"),
+                        "zoo_app/b.py:3 inner");
+    assert_string_equal(line_in(t, "zoo_layers/a.py(2): h;train.py(3): inner;zoo_app/b.py(7): main;"),
+                        "train.py:3 inner");
+    assert_string_equal(line_in(t, "torch/f.py(1): g;runpy.py(9): run;"), "");
+    assert_string_equal(line_in(t, "train.py(0): inner;"), "train.py inner"); /* its line is not known */
 }
 
 #define STACK                                                                                                \
@@ -116,6 +166,33 @@ static void ops_are_put_to_lines_and_backward_ops_to_their_forward_line(void **s
     assert_int_equal((int64_t)row->self_ns, 40000);
     assert_int_equal((int64_t)row_named(&top, "train.py:3 clip")->self_ns, 5000);
     assert_int_equal(top.count, 4);
+    kp_top_fini(&top);
+}
+
+static void call(struct little *t, const char *name, const char *from, int ts, int dur)
+{
+    char args[80];
+    snprintf(args, sizeof args, "\"CallFrom\":\"%s\"", from);
+    event(t, "python_function", name, 1, ts, dur, args);
+}
+
+static void a_frame_of_calls_has_the_line_that_called(void **state)
+{
+    struct little *t = *state;
+    call(t, "train.py(2): main", "", 0, 100);
+    call(t, "torch/f.py(1): g", "train.py:9", 10, 40);
+    event(t, "cpu_op", "in g", 1, 20, 10, "\"Call stack\":\"torch/f.py(1): g;train.py(2): main\""); /* lines of def */
+    op(t, "in main", 60, 30);
+    tree_make(t);
+    kp_tree_fill_line_stacks(&t->tree, true);
+    kp_tree_set_forward_stacks(&t->tree);
+    struct kp_top top = {0};
+    char why[80];
+    assert_int_equal(kp_chosen_make(&t->chosen, &t->tree, &everything, why, sizeof why), 0);
+    kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_LINE);
+    assert_int_equal(top.count, 2);
+    assert_float_equal(row_named(&top, "train.py:9 main")->self_ns, 40e3, 0);
+    assert_float_equal(row_named(&top, "train.py main")->self_ns, 60e3, 0);
     kp_top_fini(&top);
 }
 
@@ -275,11 +352,14 @@ static void the_head_has_what_the_file_says(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_of_packages_and_of_python_are_not_own),
+        LITTLE(frames_of_packages_and_of_python_are_not_own),
+        LITTLE(what_the_recording_found_installed_is_not_own),
+        LITTLE(of_an_installed_program_the_outermost_package_is_own),
         LITTLE(the_innermost_own_line_and_all_modules_are_found),
         LITTLE(rows_come_by_self_time_and_add_up),
         LITTLE(a_total_counts_no_time_twice),
         LITTLE(ops_are_put_to_lines_and_backward_ops_to_their_forward_line),
+        LITTLE(a_frame_of_calls_has_the_line_that_called),
         LITTLE(a_row_has_the_line_with_the_most_self_time),
         LITTLE(an_op_has_the_time_of_its_kernels),
         LITTLE(shapes_are_rows_of_their_own),
