@@ -11,6 +11,7 @@ include test/gpu/samples/files.mk
 include test/gpu/files.mk
 include test/arm64/files.mk
 include test/peers/files.mk
+include test/crafted/files.mk
 
 unit-list: ; @echo $(UNIT_BINS)
 

@@ -141,9 +141,16 @@ const char *kp_budget_explain(int rc)
     return budget.explained;
 }
 
+static void parts_remove(void)
+{
+    if (budget.part[0]) unlink(budget.part);
+    if (budget.heap_part[0]) unlink(budget.heap_part);
+}
+
 static void end_with(int rc)
 {
     fflush(stdout);
+    parts_remove();
     kp_cli_fail(budget.command, "%s: %s", budget.path, kp_budget_explain(rc));
     exit(KP_EXIT_BAD_INPUT);
 }
@@ -178,8 +185,11 @@ uint64_t kp_budget_left(void)
 
 void kp_budget_print(size_t bytes)
 {
+    const uint64_t most = budget.part[0] ? budget.now.disk : budget.now.text;
     budget.printed += bytes;
-    if (budget.now.text && budget.printed > budget.now.text) end_with(-EFBIG);
+    if (!most || budget.printed <= most) return;
+    budget.now.text = most; /* for the message */
+    end_with(-EFBIG);
 }
 
 /* ---- signals ---- */
@@ -187,12 +197,6 @@ void kp_budget_print(size_t bytes)
 char *kp_budget_part(void) { return budget.part; }
 
 char *kp_budget_heap_part(void) { return budget.heap_part; }
-
-static void parts_remove(void)
-{
-    if (budget.part[0]) unlink(budget.part);
-    if (budget.heap_part[0]) unlink(budget.heap_part);
-}
 
 static void on_late(int number)
 {

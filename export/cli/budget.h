@@ -32,7 +32,10 @@ void kp_budget_beside(const char *path);
 int kp_budget_text(uint64_t bytes);
 void kp_budget_unpacked(void); /* the text goes to a file as it is: no more of it than `disk` */
 uint64_t kp_budget_left(void); /* bytes of text left, at least 1, or 0 without a limit */
-/* Counts printed bytes. More than `text` ends the command with a message. */
+/*
+ * Counts printed bytes. More than `text` ends the command with a message; more than `disk` where they go to a file
+ * that kp_budget_part names.
+ */
 void kp_budget_print(size_t bytes);
 /*
  * The meaning of an error number and what to do: "more than 768 MB of text come out of it (..)", or strerror. The next

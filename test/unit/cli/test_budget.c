@@ -237,6 +237,18 @@ static void events_that_pack_well_take_no_gigabyte(void **state)
                        i == 1 ? "temporary files are needed to put its events in order" : "MB of memory");
 }
 
+/* What is asked for is a file, too: 300 MB of events from 1 MB of gzip are not written, nor is a part of them. */
+static void a_file_that_is_asked_for_is_no_larger_than_a_temporary_one(void **state)
+{
+    char made[500], *path = many_events(FEW ? 2400000 : 4000000);
+    const struct command lines = {kp_cmd_export, {word("export"), word("--format"), word("ndjson"), word("-o"), made}},
+                         part = {kp_cmd_slice, {word("slice"), word("--from"), word("0"), word("-o"), made}};
+    (void)state;
+    snprintf(made, sizeof made, "%s/made", out);
+    assert_bounded(&lines, path, "MB of text come out of it");
+    assert_bounded(&part, path, "MB of text come out of it");
+}
+
 static void a_string_of_a_hundred_megabytes_is_refused_with_its_place(void **state)
 {
     char *path = long_string();
@@ -395,6 +407,7 @@ int main(void)
         cmocka_unit_test_setup(names_of_any_length_fill_no_disk, setup),
         cmocka_unit_test_setup(a_spool_chooses_no_unpacked_trace_beyond_that, setup),
         cmocka_unit_test_setup(events_that_pack_well_take_no_gigabyte, setup),
+        cmocka_unit_test_setup(a_file_that_is_asked_for_is_no_larger_than_a_temporary_one, setup),
         cmocka_unit_test_setup(a_string_of_a_hundred_megabytes_is_refused_with_its_place, setup),
         cmocka_unit_test_setup(strings_of_some_megabytes_are_read, setup),
         cmocka_unit_test_setup(a_limit_can_be_raised_and_lifted, setup),
