@@ -28,6 +28,8 @@ Q := $(if $(filter 0,$(V)),@)
 say = $(if $(filter 0,$(V)),@printf '  %-5s %s\n' $(1) $(2))
 
 VERSION := 0.1.0
+# of the SONAME: one more when a function of kprof.h changes its meaning or goes
+ABI := 0
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
         -Wundef -Wvla -Werror=implicit-function-declaration $(if $(CI),-Werror) $(WERROR)
 CPPFLAGS += -D_GNU_SOURCE -I. -DKP_VERSION='"$(VERSION)"'
@@ -91,7 +93,7 @@ SO_ROOMS := base format record read schedule $(EXPORT_SO) $(PRELOAD_ROOMS)
 CLI_ROOMS := cli $(EXPORT_CLI) schedule read format base
 $(O)/libkprof.so: $(filter-out $(NOT_IN_SO:%.c=$(O)/%.o),$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) preload/exports.map
 	$(call say,LD,$@)
-	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -o $@ $(filter %.o,$^) $(ZLIB_A) $(LDFLAGS)
+	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -Wl,-soname,libkprof.so.$(ABI) -o $@ $(filter %.o,$^) $(ZLIB_A) $(LDFLAGS)
 $(O)/kprof: $(call obj,cli) $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r)))
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLI_LIBS) -lz -lm -lpthread $(LDFLAGS)

@@ -2,7 +2,7 @@
 LIBDIR ?= $(PREFIX)/lib
 DEST := $(DESTDIR)$(PREFIX)
 MAN_PAGES := kprof.1 libkprof.7
-INSTALLED = $(DESTDIR)$(LIBDIR)/libkprof.so $(DEST)/bin/kprof $(DEST)/include/kprof.h $(DEST)/share/man/man1/kprof.1 \
+INSTALLED = $(DESTDIR)$(LIBDIR)/libkprof.so $(DESTDIR)$(LIBDIR)/libkprof.so.$(ABI) $(DEST)/bin/kprof $(DEST)/include/kprof.h $(DEST)/share/man/man1/kprof.1 \
             $(DEST)/share/man/man7/libkprof.7 $(DESTDIR)$(LIBDIR)/pkgconfig/kprof.pc $(DEST)/share/bash-completion/completions/kprof
 
 man: $(MAN_PAGES:%=$(BUILD)/man/%) ## man pages in build/man (needs scdoc)
@@ -13,6 +13,7 @@ $(BUILD)/man/%: docs/%.scd
 
 install: all $(if $(shell command -v scdoc),man) ## PREFIX=/usr/local DESTDIR=: library, command, kprof.h, man pages, pkg-config, completion
 	install -Dm755 $(BUILD)/libkprof.so $(DESTDIR)$(LIBDIR)/libkprof.so
+	ln -sf libkprof.so $(DESTDIR)$(LIBDIR)/libkprof.so.$(ABI)
 	install -Dm755 $(BUILD)/kprof $(DEST)/bin/kprof
 	install -Dm644 preload/kprof.h $(DEST)/include/kprof.h
 	install -Dm644 scripts/kprof.bash $(DEST)/share/bash-completion/completions/kprof

@@ -40,7 +40,7 @@ static int head_check(const struct kp_reader *r, const char *path, char *why, si
         return -EINVAL;
     }
     if (head->version > KP_FORMAT_VERSION) {
-        kp_fmt(why, why_bytes, "%s: spool format %u, this program reads up to %u", path, head->version,
+        kp_fmt(why, why_bytes, "%s: spool format %u, this kprof reads up to %u; take a newer one", path, head->version,
                KP_FORMAT_VERSION);
         return -ENOTSUP;
     }

@@ -9,7 +9,7 @@ import pytest
 
 import harness
 
-FILES = {"lib/libkprof.so", "bin/kprof", "include/kprof.h", "lib/pkgconfig/kprof.pc", "share/bash-completion/completions/kprof"}
+FILES = {"lib/libkprof.so", "lib/libkprof.so.0", "bin/kprof", "include/kprof.h", "lib/pkgconfig/kprof.pc", "share/bash-completion/completions/kprof"}
 MANUAL = {"share/man/man1/kprof.1", "share/man/man7/libkprof.7"}
 
 
