@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/tutorial*.md: each line behind a `$` is typed, in order, in one folder, and says what the page shows."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import harness
+
+
+VERDICTS = {"faster"}  # on a busy machine a change may be within noise
+
+
+def lines_of(page):
+    """[command, [lines shown below it]] of a page."""
+    found = []
+    for line in re.findall(r"^    (.*)", (harness.ROOT / "docs" / page).read_text(), re.M):
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif line.strip() != "...":
+            found[-1][1].append(line)
+    return found
+
+
+def words(text):
+    """Words without numbers, which differ from run to run, and without the marks around them."""
+    return [word.strip("(),:;") for word in re.split(r"[\s;]+", text) if not re.search(r"\d", word) and re.search(r"[A-Za-z]", word)]
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory):
+    pytest.importorskip("torchvision")
+    room = tmp_path_factory.mktemp("room")
+    shutil.copytree(harness.ROOT / "examples", room / "examples")
+    (room / "bin").mkdir()
+    (room / "bin/python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (room / "bin/kprof").write_text(f'#!/bin/sh\nexec "{harness.KPROF}" "$@"\n')
+    for path in (room / "bin").iterdir():
+        path.chmod(0o755)
+    return room
+
+
+@pytest.mark.parametrize("page", ("tutorial.md", "tutorial-slow-job.md"))
+def test_each_line_of_the_tutorial_works_and_says_what_the_page_shows(room, page):
+    assert len(lines_of(page)) >= 8
+    env = harness.clean_environment(PATH=f"{room}/bin:{os.environ['PATH']}")
+    for command, shown in lines_of(page):
+        done = subprocess.run(["bash", "-c", command], cwd=room, env=env, capture_output=True, text=True, timeout=harness.LONG)
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+        said = set(words(done.stdout + done.stderr))
+        for line in shown:
+            assert set(words(line)) - VERDICTS <= said, (command, line, set(words(line)) - said)
+    for made in re.findall(r" -o (\S+)", " ".join(command for command, _ in lines_of(page))):
+        assert (room / made).stat().st_size > 100, made
+
+
+def flags_of(command):
+    text = subprocess.run([harness.KPROF, "help", command], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"(?<!\S)(--?[a-z][a-z-]*)", text.replace("--[no-]", "--").replace(",", " ")))
+
+
+@pytest.mark.parametrize("page", ("coming-from.md", "recipes.md", "tutorial.md", "tutorial-slow-job.md"))
+def test_each_flag_that_a_page_names_is_one_of_the_command(page):
+    text = (harness.ROOT / "docs" / page).read_text().replace("\n", " ")
+    commands = re.findall(r"(?:`|\$ | )kprof ([a-z]+)((?: [^`$|]*?)?)(?=`| -- |\$| \||    |; )", text)
+    assert len(commands) >= 8
+    for command, more in commands:
+        if command in ("run", "report", "advise", "html", "stacks", "memory", "events", "export", "ctl", "diff"):
+            own = re.sub(r"'[^']*'", "", more).partition(" -- ")[0]
+            assert set(re.findall(r"(?<=\s)(--?[a-z][a-z-]*)", own)) <= flags_of(command), (command, more)
+
+
+def test_each_flag_in_the_right_column_of_coming_from_is_one_of_kprof():
+    rows = re.findall(r"^\| [^|]* \| ([^|]*) \|$", (harness.ROOT / "docs/coming-from.md").read_text(), re.M)
+    flags = set(re.findall(r"`(--[a-z-]+)", " ".join(rows)))
+    known = set().union(*(flags_of(command) for command in ("run", "ctl", "report", "diff")))
+    assert len(flags) >= 8 and flags <= known, flags - known
