@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_io.h"
@@ -36,7 +37,7 @@
 
 /* Begin and end of this library in memory: its ELF header and the end of .bss. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
-enum { PAGE = 4096, REST_MS = 300 };
+enum { REST_MS = 300 };
 
 struct own_range {
     uintptr_t from, to;
@@ -47,8 +48,8 @@ static bool ours_next(uint32_t *at, struct own_range *out)
 {
     const uint32_t i = (*at)++;
     if (i == 0) {
-        *out = (struct own_range){(uintptr_t)__ehdr_start & ~(uintptr_t)(PAGE - 1),
-                                  ((uintptr_t)_end + PAGE - 1) & ~(uintptr_t)(PAGE - 1)};
+        const uintptr_t rest = (uintptr_t)sysconf(_SC_PAGESIZE) - 1; /* 64 KB on some AArch64 */
+        *out = (struct own_range){(uintptr_t)__ehdr_start & ~rest, ((uintptr_t)_end + rest) & ~rest};
         return true;
     }
     if (i <= KP_MAP_LARGE_MAX) return kp_map_large(i - 1, &out->from, &out->to) || ours_next(at, out);
