@@ -84,6 +84,7 @@ $(O)/commit: FORCE
 $(O)/export/cli/about.o: $(O)/commit
 $(O)/export/cli/about.o: private CPPFLAGS += -DKP_COMMIT='"$(shell cat $(O)/commit 2>/dev/null)"'
 $(O)/export/page/assets.o: $(PAGE_ASSETS)
+$(O)/export/report/flameassets.o: $(FLAME_ASSETS)
 $(O)/%.o: %.S | $(O)/needs
 	@mkdir -p $(@D)
 	$(call say,AS,$<)
@@ -116,7 +117,7 @@ BELOW_report := incommand base
 BELOW_memory := report incommand base
 BELOW_advise := report incommand base
 BELOW_convert := report incommand base
-BELOW_page := advise report incommand base
+BELOW_page := advise memory report incommand base
 BELOW_diff := advise report incommand base
 BELOW_extras := memory report incommand base
 BELOW_inhost := $(EXPORT_READS) base

@@ -40,7 +40,7 @@ may_see() { # room -> the rooms it may include besides itself
     trace) echo "gpu heap names out extras export read format base" ;;
     advise) echo "report base" ;;
     diff) echo "advise report base" ;;
-    page) echo "advise report base" ;;
+    page) echo "advise memory report base" ;;
     convert) echo "report base" ;;
     cli) echo "page convert diff advise memory report names export schedule read format base" ;;
     hook) echo "preload record format base" ;; # of preload only guard.h and run.h

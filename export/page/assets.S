@@ -16,7 +16,12 @@ part script
 .incbin "export/page/data.js"
 .incbin "export/page/shell.js"
 .incbin "export/page/table.js"
+.incbin "export/page/ranks.js"
 .incbin "export/page/steps.js"
 .incbin "export/page/timeline.js"
+.incbin "export/page/treemap.js"
+.incbin "export/page/flameview.js"
+.incbin "export/page/memoryview.js"
+.incbin "export/page/start.js"
 part script_end
 .section .note.GNU-stack,"",%progbits

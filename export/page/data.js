@@ -18,7 +18,7 @@ async function blockRead(element) {
   const trace = { head };
   for (const [key, [type, at, count]] of Object.entries(columns))
     trace[key] = new (type === "u32" ? Uint32Array : Uint8Array)(whole, 8 + size + at, count);
-  trace.texts = new TextDecoder().decode(trace.texts).split("\0");
+  if (trace.texts) trace.texts = new TextDecoder().decode(trace.texts).split("\0");
   return trace;
 }
 
@@ -82,6 +82,18 @@ function eventName(trace, i) {
   return step ? `ProfilerStep#${step[0]}` : name;
 }
 
+// Of each event those that it launched, or its backward ops: made when the first arrow is wanted.
+function linksMake(trace) {
+  if (trace.links) return trace.links;
+  trace.links = new Map();
+  for (let i = 0; i < trace.link.length; i++) {
+    const from = trace.link[i] - 1;
+    if (from < 0) continue;
+    if (trace.links.has(from)) trace.links.get(from).push(i); else trace.links.set(from, [i]);
+  }
+  return trace.links;
+}
+
 async function traceRead(element) {
   const trace = await blockRead(element);
   timesMake(trace);
@@ -89,7 +101,9 @@ async function traceRead(element) {
   trace.end = 1;
   for (let i = 0; i < trace.start.length; i++) trace.end = Math.max(trace.end, trace.start[i] + trace.span[i]);
   trace.lanes.forEach(lane => { lane.name = laneName(lane); });
+  trace.laneAt = new Uint32Array(trace.name.length);
   trace.lanes.sort((a, b) => b.main - a.main || a.asynchronous - b.asynchronous || a.device - b.device || b.count - a.count);
+  trace.lanes.forEach((lane, number) => trace.laneAt.fill(number, lane.first, lane.first + lane.count));
   return trace;
 }
 
@@ -97,21 +111,36 @@ async function traceRead(element) {
 
 const inRange = (range, from, to) => Math.max(0, Math.min(to, range.to) - Math.max(from, range.from));
 
-// Self times of events that lie only partly in the range: what lies in it, less the events inside.
+// Each event's self time in a range: a moment belongs to the event that began last of those that are open, as in the report.
 function selfIn(trace, range) {
-  const self = new Map();
-  for (let i = 0; i < trace.start.length; i++) {
-    const from = trace.start[i], to = from + trace.span[i], parent = trace.parent[i];
-    if (to <= range.from || from >= range.to) continue;
-    if (from < range.from || to > range.to) self.set(i, inRange(range, from, to));
-    if (self.has(parent)) self.set(parent, self.get(parent) - inRange(range, from, to));
+  if (range.self) return range.self;
+  const self = range.self = new Float64Array(trace.start.length), open = [];
+  for (const lane of trace.lanes) {
+    if (lane.device || lane.asynchronous) continue;
+    let now = -Infinity;
+    const pass = to => {
+      while (now < to && open.length) {
+        const i = open[open.length - 1], end = trace.start[i] + trace.span[i], until = Math.min(to, end);
+        if (until > now) self[i] += Math.max(0, Math.min(until, range.to) - Math.max(now, range.from));
+        now = Math.max(now, until);
+        if (end <= now) open.pop();
+      }
+      now = Math.max(now, to);
+    };
+    for (let i = lane.first; i < lane.first + lane.count; i++) {
+      if (trace.start[i] >= range.to) break;
+      pass(trace.start[i]);
+      open.push(i);
+    }
+    pass(range.to);
+    open.length = 0;
   }
   return self;
 }
 
 // Rows of operators in a range, counted as kprof report counts them.
 function opsIn(trace, range) {
-  const partly = selfIn(trace, range), rows = new Map();
+  const self = selfIn(trace, range), rows = new Map();
   for (const lane of trace.lanes) {
     const ends = new Map();
     for (let i = lane.first; i < lane.first + lane.count; i++) {
@@ -120,7 +149,7 @@ function opsIn(trace, range) {
       if ((!begins && inside <= 0) || (lane.device && (!begins || !gpu))) continue;
       let row = rows.get(name);
       if (!row) rows.set(name, row = { name: trace.texts[name], text: name, self: 0, total: 0, count: 0, gpu: 0, line: "" });
-      if (!lane.device && !lane.asynchronous) row.self += partly.has(i) ? Math.max(0, partly.get(i)) : trace.self[i];
+      if (!lane.device && !lane.asynchronous) row.self += self[i];
       if (begins) { row.count++; row.gpu += gpu; }
       if (lane.device || from < (ends.has(name) ? ends.get(name) : -1)) continue;
       ends.set(name, to);

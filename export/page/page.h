@@ -10,7 +10,7 @@
 /* A page is a head, one block of data a trace, and an end. */
 void kp_page_begin(FILE *out, const char *title);
 /* kp_tree_set_forward_stacks() was called on the tree. Returns 0, or -errno with a line in `why`. */
-int kp_page_add(FILE *out, const struct kp_tree *tree, const char *label, char *why, size_t why_bytes);
+int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, char *why, size_t why_bytes);
 void kp_page_end(FILE *out);
 
 #endif

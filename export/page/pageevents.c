@@ -121,12 +121,6 @@ static uint64_t span_of(int64_t from_ns, int64_t to_ns)
     return to_ns > from_ns ? (uint64_t)to_ns - (uint64_t)from_ns : 0;
 }
 
-static void two_put(uint32_t *low, uint32_t *high, uint64_t value)
-{
-    *low = (uint32_t)value;
-    *high = (uint32_t)(value >> 32);
-}
-
 static void event_put(struct kp_page *page, const struct columns *c, size_t at, const int64_t *self, int64_t *last_ns)
 {
     const struct kp_tree *tree = page->tree;
@@ -137,9 +131,9 @@ static void event_put(struct kp_page *page, const struct columns *c, size_t at, 
     struct kp_values values;
     c->name[at] = kp_page_text(page, node->name);
     c->kind[at] = (uint8_t)kind_of(tree->trace, e);
-    two_put(&c->after_low[at], &c->after_high[at], span_of(*last_ns, node->start_ns));
-    two_put(&c->span_low[at], &c->span_high[at], span);
-    two_put(&c->inner_low[at], &c->inner_high[at], span > own ? span - own : 0);
+    kp_page_two_put(&c->after_low[at], &c->after_high[at], span_of(*last_ns, node->start_ns));
+    kp_page_two_put(&c->span_low[at], &c->span_high[at], span);
+    kp_page_two_put(&c->inner_low[at], &c->inner_high[at], span > own ? span - own : 0);
     if (node->start_ns > *last_ns) *last_ns = node->start_ns;
     if (!page->has_gpu) return;
     kp_tree_values(tree, c->order[at], &values);
@@ -159,6 +153,17 @@ static void columns_put(struct kp_page *page, const struct columns *c, size_t co
         kp_page_blob_put(&page->blob, rows[i].name, rows[i].items, count, 4);
     if (page->has_gpu) kp_page_blob_put(&page->blob, "gpu", c->gpu, count, 4);
     kp_page_blob_put(&page->blob, "kind", c->kind, count, 1);
+}
+
+static void positions_put(struct kp_page *page, const struct columns *c, size_t count)
+{
+    size_t unused = 0;
+    uint32_t *positions = kp_kineto_grow(NULL, &unused, page->tree->count + 1, sizeof *positions);
+    memset(positions, 0xff, page->tree->count * sizeof *positions);
+    for (uint32_t i = 0; i < count; i++) positions[c->order[i]] = i;
+    kp_page_links_put(page, positions);
+    kp_page_modules_put(page, c->order, count);
+    free(positions);
 }
 
 void kp_page_events_put(struct kp_page *page)
@@ -187,6 +192,7 @@ void kp_page_events_put(struct kp_page *page)
         for (size_t i = 0; i < l->count; i++) event_put(page, &c, l->first + i, self, &last_ns);
     }
     columns_put(page, &c, count);
+    positions_put(page, &c, count);
     free(words);
     free(kinds);
     free(self);

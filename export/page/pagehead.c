@@ -9,7 +9,7 @@
 #include "export/report/summary.h"
 #include "export/report/toprows.h"
 
-static void text_member(FILE *out, const char *key, const char *text)
+void kp_page_member_put(FILE *out, const char *key, const char *text)
 {
     fprintf(out, ",\"%s\":", key);
     if (text) kp_plain_json(out, text);
@@ -23,17 +23,18 @@ static void run_put(struct kp_page *page, const char *label, FILE *out)
     kp_summary_make(&s, page->tree, &page->chosen);
     fputs("\"run\":{\"label\":", out);
     kp_plain_json(out, label);
-    text_member(out, "program", trace->program ? kp_kineto_text(trace, trace->program) : NULL);
-    text_member(out, "script", kp_kineto_fact(trace, "kprof.script"));
-    text_member(out, "host", kp_kineto_fact(trace, "host_name"));
-    text_member(out, "torch", kp_kineto_fact(trace, "kprof.torch_version"));
-    text_member(out, "rank", kp_kineto_fact(trace, "distributedInfo.rank"));
-    text_member(out, "ranks", kp_kineto_fact(trace, "distributedInfo.world_size"));
+    kp_page_member_put(out, "program", trace->program ? kp_kineto_text(trace, trace->program) : NULL);
+    kp_page_member_put(out, "script", kp_kineto_fact(trace, "kprof.script"));
+    kp_page_member_put(out, "host", kp_kineto_fact(trace, "host_name"));
+    kp_page_member_put(out, "torch", kp_kineto_fact(trace, "kprof.torch_version"));
+    kp_page_member_put(out, "rank", kp_kineto_fact(trace, "distributedInfo.rank"));
+    kp_page_member_put(out, "ranks", kp_kineto_fact(trace, "distributedInfo.world_size"));
     fprintf(out, ",\"when_ms\":%" PRId64 ",\"wall\":%" PRId64 ",\"dropped\":%" PRIu64, s.when_ns / 1000000, s.wall_ns,
             s.lost);
-    fprintf(out, ",\"cores\":%ld,\"threads\":%ld,\"torn\":%s,\"shapes\":%s,\"memory\":%s,\"stacks\":%s}", s.cores,
+    fprintf(out, ",\"cores\":%ld,\"threads\":%ld,\"torn\":%s,\"shapes\":%s,\"memory\":%s,\"stacks\":%s", s.cores,
             s.busy_threads, trace->torn ? "true" : "false", trace->record_shapes ? "true" : "false",
             trace->profile_memory ? "true" : "false", trace->has_stacks || trace->with_stack ? "true" : "false");
+    fprintf(out, ",\"frames\":%s}", page->has_frames ? "true" : "false");
 }
 
 static void advice_put(struct kp_page *page, FILE *out)
@@ -43,16 +44,16 @@ static void advice_put(struct kp_page *page, FILE *out)
     page->has_gpu |= a.has_gpu;
     fprintf(out, ",\"gpu\":%s,\"advice\":{\"healthy\":%s,\"steps\":%zu,\"step\":%.0f", page->has_gpu ? "true" : "false",
             a.is_healthy ? "true" : "false", a.steps, a.step_ns);
-    text_member(out, "missing", a.missing);
+    kp_page_member_put(out, "missing", a.missing);
     fputs(",\"findings\":[", out);
     for (size_t i = 0; i < a.count; i++) {
         const struct kp_finding *f = &a.findings[i];
         fprintf(out, "%s{\"critical\":%s,\"cost\":%.0f,\"share\":%.6f,\"steps\":%zu", i ? "," : "",
                 f->is_critical ? "true" : "false", f->step_ns, f->share, f->steps);
-        text_member(out, "id", f->id);
-        text_member(out, "what", f->what);
-        text_member(out, "change", f->change);
-        text_member(out, "where", f->where);
+        kp_page_member_put(out, "id", f->id);
+        kp_page_member_put(out, "what", f->what);
+        kp_page_member_put(out, "change", f->change);
+        kp_page_member_put(out, "where", f->where);
         fputs("}", out);
     }
     fputs("]}", out);
@@ -119,5 +120,4 @@ void kp_page_head_put(struct kp_page *page, const char *label, FILE *out)
     lanes_put(page, out);
     rows_put(page, KP_TOP_BY_OP, "ops", out);
     rows_put(page, KP_TOP_BY_MODULE, "modules", out);
-    fputs("}", out);
 }

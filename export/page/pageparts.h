@@ -13,7 +13,7 @@
 
 /* ---- pageblob.c ---- */
 
-enum { KP_PAGE_COLUMNS_MAX = 24 };
+enum { KP_PAGE_COLUMNS_MAX = 48 };
 struct kp_page_column {
     const char *name;
     const char *type; /* u8, u32: the typed array that reads it */
@@ -30,6 +30,11 @@ void kp_page_blob_put(struct kp_page_blob *blob, const char *name, const void *i
 /* Writes the directory's length, the directory (`head`: JSON) and the columns, deflated, in base64. 0 or -errno. */
 int kp_page_blob_write(const struct kp_page_blob *blob, const char *head, size_t head_bytes, FILE *out);
 void kp_page_blob_fini(struct kp_page_blob *blob);
+static inline void kp_page_two_put(uint32_t *low, uint32_t *high, uint64_t value)
+{
+    *low = (uint32_t)value;
+    *high = (uint32_t)(value >> 32);
+}
 
 /* ---- pageevents.c: the nodes of a tree by lane and by time ---- */
 
@@ -61,16 +66,38 @@ struct kp_page {
     struct kp_page_texts texts;
     struct kp_page_lane *lanes;
     size_t lane_count, lane_capacity;
-    int64_t base_ns; /* times in the page count from here */
-    bool has_gpu;
+    int64_t base_ns;          /* times in the page count from here */
+    bool has_gpu, has_frames; /* has_frames: Python calls or call stacks */
 };
 uint32_t kp_page_text(struct kp_page *page, uint32_t id);
 void kp_page_texts_put(struct kp_page *page); /* all texts, as a column with a NUL after each */
 void kp_page_events_put(struct kp_page *page);
 
+/* ---- pagelinks.c ---- */
+
+/* `positions`: of each node its number in the page, UINT32_MAX: none. `order`: the node of each number. */
+void kp_page_links_put(struct kp_page *page, const uint32_t *positions);
+void kp_page_modules_put(struct kp_page *page, const uint32_t *order, size_t count);
+
+/* ---- pageflame.c ---- */
+
+void kp_page_flame_put(struct kp_page *page);
+
+/* ---- pagememory.c ---- */
+
+void kp_page_memory_put(struct kp_page *page, struct kp_tree *tree, FILE *head);
+
 /* ---- pagehead.c ---- */
 
+/* Writes a member of JSON, NULL as null, behind others. */
+void kp_page_member_put(FILE *out, const char *key, const char *text);
+/* Writes an object that kp_page_memory_put() may add to: it is not ended. */
 void kp_page_head_put(struct kp_page *page, const char *label, FILE *out);
+
+/* ---- pagerank.c ---- */
+
+/* Writes what is compared between ranks, as a small block of its own. 0 or -errno. */
+int kp_page_rank_put(const struct kp_page *page, const char *label, FILE *out);
 
 /* ---- assets.S: begin and end of the files of PAGE_ASSETS ---- */
 

@@ -6,6 +6,7 @@
 
 #include "export/page/page.h"
 #include "export/page/pageparts.h"
+#include "export/report/flamepage.h"
 #include "export/report/html.h"
 
 static void part_put(FILE *out, const char *from, const char *to) { fwrite(from, 1, (size_t)(to - from), out); }
@@ -21,6 +22,8 @@ void kp_page_begin(FILE *out, const char *title)
     kp_html_text(out, title);
     fputs(" - kprof</title>\n<style>\n", out);
     part_put(out, kp_page_css, kp_page_css_end);
+    kp_flamepage_colours(out, ".flame ", false);
+    kp_flamepage_colours(out, "[data-scheme=dark] .flame ", true);
     fputs("</style>\n</head>\n<body>\n", out);
     part_put(out, kp_page_body, kp_page_body_end);
 }
@@ -28,18 +31,22 @@ void kp_page_begin(FILE *out, const char *title)
 void kp_page_end(FILE *out)
 {
     fputs("<script>\n\"use strict\";\n(() => {\n", out);
+    part_put(out, kp_flame_script, kp_flame_script_end);
     part_put(out, kp_page_script, kp_page_script_end);
     fputs("})();\n</script>\n</body>\n</html>\n", out);
 }
 
-static int page_put(struct kp_page *page, const char *label, FILE *out)
+static int page_put(struct kp_page *page, struct kp_tree *tree, const char *label, FILE *out)
 {
     char *head = NULL;
     size_t bytes = 0;
     FILE *f = open_memstream(&head, &bytes);
     if (!f) return -ENOMEM;
     kp_page_events_put(page);
+    kp_page_flame_put(page);
     kp_page_head_put(page, label, f);
+    kp_page_memory_put(page, tree, f);
+    fputs("}", f);
     if (fclose(f) != 0) {
         free(head);
         return -ENOMEM;
@@ -49,16 +56,16 @@ static int page_put(struct kp_page *page, const char *label, FILE *out)
     const int rc = kp_page_blob_write(&page->blob, head, bytes, out);
     fputs("</script>\n", out);
     free(head);
-    return rc;
+    return rc ? rc : kp_page_rank_put(page, label, out);
 }
 
-int kp_page_add(FILE *out, const struct kp_tree *tree, const char *label, char *why, size_t why_bytes)
+int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, char *why, size_t why_bytes)
 {
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
     struct kp_page page = {.tree = tree, .base_ns = tree->count ? tree->nodes[0].start_ns : 0};
     page.has_gpu = tree->has_device;
     int rc = kp_chosen_make(&page.chosen, tree, &all, why, why_bytes);
-    if (rc == 0 && (rc = page_put(&page, label, out)) != 0) snprintf(why, why_bytes, "%s", strerror(-rc));
+    if (rc == 0 && (rc = page_put(&page, tree, label, out)) != 0) snprintf(why, why_bytes, "%s", strerror(-rc));
     kp_chosen_fini(&page.chosen);
     kp_page_blob_fini(&page.blob);
     free(page.texts.of);

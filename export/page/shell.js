@@ -37,6 +37,18 @@ function rangeSet(range) {
   for (const draw of view.listeners) draw(view.trace, view.range);
 }
 
+function swatch(colour) {
+  const box = make("i", { className: "swatch" });
+  box.style.background = colour;
+  return box;
+}
+
+function tipPlace(event) {
+  const tip = byId("tip");
+  tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;
+  tip.style.top = `${Math.max(4, Math.min(event.clientY + 16, innerHeight - tip.offsetHeight - 8))}px`;
+}
+
 function show(id, is) {
   byId(id).hidden = !is;
   const link = document.querySelector(`nav a[href="#${id}"]`);
@@ -74,21 +86,43 @@ function findingsDraw(trace) {
 
 // ---- start ----
 
-function schemeTurn() {
-  const root = document.documentElement;
-  const dark = (root.dataset.scheme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  root.dataset.scheme = dark ? "light" : "dark";
-  rangeSet(view.range.all ? null : view.range);
+const darkWanted = matchMedia("(prefers-color-scheme: dark)");
+
+function schemeSet(dark) {
+  document.documentElement.dataset.scheme = dark ? "dark" : "light";
+  byId("scheme").ariaPressed = dark;
+  if (view.range) rangeSet(view.range.all ? null : view.range);
+}
+
+// The view that the window's top shows is marked in the list of views.
+function navFollow() {
+  const links = new Map([...document.querySelectorAll("nav a")].map(link => [link.hash.slice(1), link]));
+  const seen = new IntersectionObserver(entries => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      for (const link of links.values()) link.removeAttribute("aria-current");
+      const now = links.get(entry.target.id);
+      if (!now) continue;
+      now.setAttribute("aria-current", "true");
+      now.parentNode.scrollTo({ left: now.offsetLeft - now.parentNode.clientWidth / 2 });
+    }
+  }, { rootMargin: "-20% 0px -70% 0px" });
+  for (const section of document.querySelectorAll("main > section")) seen.observe(section);
+}
+
+// Which views have something to show; the others say what to record.
+function holdings(trace) {
+  return { steps: trace.head.steps.length > 0, flames: trace.cpuPlace.length > 0, memory: !!trace.head.memory,
+    kernels: trace.lanes.some(lane => lane.device), modules: !!trace.module,
+    communication: trace.kind.includes(6) || trace.texts.some(text => COLLECTIVE.test(text)) };
 }
 
 async function traceShow(element) {
   view.trace = await traceRead(element);
   factsDraw(view.trace);
   findingsDraw(view.trace);
-  for (const id of ["findings", "timeline", "operators"]) show(id, true);
-  show("steps", view.trace.head.steps.length > 0);
-  show("kernels", view.trace.lanes.some(lane => lane.device));
-  show("modules", view.trace.head.modules.some(row => view.trace.texts[row[0]]));
+  for (const section of document.querySelectorAll("main > section")) if (section.id !== "ranks") section.hidden = false;
+  for (const [id, is] of Object.entries(holdings(view.trace))) document.querySelector(`nav a[href="#${id}"]`).classList.toggle("none", !is);
   rangeSet(null);
 }
 
@@ -103,13 +137,17 @@ function keysListen() {
 async function start() {
   const blocks = [...document.querySelectorAll("script.trace")], runs = byId("runs");
   if (!window.DecompressionStream) throw new Error("This browser is too old: Chromium 80, Firefox 113, Safari 16.4 or later shows it.");
-  blocks.forEach((_, i) => runs.append(make("option", { value: i, textContent: i + 1 })));
   document.querySelector(".runs").hidden = blocks.length < 2;
   runs.onchange = () => traceShow(blocks[runs.value]);
-  byId("scheme").onclick = schemeTurn;
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => rangeSet(view.range.all ? null : view.range));
+  runs.choose = index => { runs.value = index; return traceShow(blocks[index]); };
+  byId("scheme").onclick = () => schemeSet(document.documentElement.dataset.scheme !== "dark");
+  darkWanted.addEventListener("change", () => schemeSet(darkWanted.matches));
+  schemeSet(darkWanted.matches);
   keysListen();
+  await ranksRead();
+  runs.append(...ranks.all.map((rank, i) => make("option", { value: i, textContent: rankName(rank, i) })));
   await traceShow(blocks[0]);
+  navFollow();
   byId("opening").remove();
   document.documentElement.dataset.ready = "1";
   window.kprofReady = performance.now();

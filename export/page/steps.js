@@ -45,18 +45,25 @@ function stepsBuild(trace) {
   const steps = trace.head.steps, longest = steps.reduce((most, step) => Math.max(most, step[2] - step[1]), 1);
   const used = PARTS.map((_, part) => part).filter(part => steps.some(step => step[3 + part] > 0));
   byId("legend").replaceChildren(...used.map(part => {
-    const box = make("i");
-    box.style.background = `var(--p${part})`;
-    return make("span", {}, box, partName(part));
+    return make("span", {}, swatch(`var(--p${part})`), partName(part));
   }));
   byId("bars").replaceChildren(...steps.map((_, i) => barMake(steps, i, longest)));
   byId("steps-note").textContent = (trace.head.by_optimizer ? "A step lasts from an optimizer's step to its next. " : "") +
     "Click a step, or with Shift several: all below follows.";
+  byId("steps-most").textContent = timeText(longest);
+  stepsTable(steps.map((step, i) => ({ name: `Step ${step[0]}`, index: i, time: step[2] - step[1],
+    ...Object.fromEntries(PARTS.map((part, k) => [part, step[3 + k]])) })));
   view.stepsOf = trace;
 }
 
+const stepsTable = tableMake(document.querySelector("#steps .table"), [{ key: "name", title: "Step" }, { key: "time", title: "Time", format: timeText, share: true },
+  ...PARTS.map((part, k) => ({ key: part, title: part[0].toUpperCase() + part.slice(1), format: ns => (ns ? timeText(ns) : ""), gpu: k === 1 || k === 2 }))],
+  "time", row => stepChoose(row.index, row.index));
+
 onChange((trace, range) => {
   const steps = trace.head.steps, bars = byId("bars");
+  byId("steps-none").hidden = steps.length > 0;
+  byId("steps-there").hidden = !steps.length;
   if (view.stepsOf !== trace) stepsBuild(trace);
   bars.classList.toggle("chosen", range.low !== undefined);
   [...bars.children].forEach((bar, i) => bar.setAttribute("aria-pressed", i >= range.low && i <= range.high));
@@ -84,16 +91,15 @@ const kernelsTable = tableMake(document.querySelector("#kernels .table"), [
   { key: "name", title: "Name" }, { key: "total", title: "Time", format: timeText, share: true }, { key: "count", title: "Times", format: countText },
   { key: "mean", title: "Mean", format: timeText }, { key: "most", title: "Longest", format: timeText }, { key: "kind", title: "Kind" }],
   "total", row => searchFor(row.name));
-const modulesTable = tableMake(document.querySelector("#modules .table"), [
-  { key: "name", title: "Module" }, { key: "self", title: "Self", format: timeText, share: true }, { key: "total", title: "Total", format: timeText },
-  { key: "gpu", title: "GPU", format: ns => (ns ? timeText(ns) : ""), share: true, gpu: true }, { key: "count", title: "Calls", format: countText }], "self");
-
 onChange((trace, range) => {
   const lines = new Map(trace.head.ops.map(row => [row[0], row[1]]));
   const rows = range.all ? opsOfAll(trace) : opsIn(trace, range).map(row =>
     ({ ...row, line: lines.get(row.text) >= 0 ? trace.texts[lines.get(row.text)] : "" }));
   opsTable(rows);
-  kernelsTable(kernelsIn(trace, range).map(row => ({ ...row, mean: row.total / row.count })));
+  const kernels = kernelsIn(trace, range);
+  byId("kernels-none").hidden = kernels.length > 0;
+  byId("kernels-there").hidden = !kernels.length;
+  kernelsTable(kernels.map(row => ({ ...row, mean: row.total / row.count })));
   modulesTable(trace.head.modules.map(([name, , self, total, count, gpu, , , , backward]) =>
     ({ name: (trace.texts[name] || "(no module)") + (backward ? " (backward)" : ""), self, total, count, gpu })));
   document.body.classList.toggle("gpu", !!trace.head.gpu);

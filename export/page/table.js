@@ -3,12 +3,13 @@ const SHOWN = 30;
 
 const classOf = column => (column.line ? "line" : column.gpu ? "of-gpu" : "");
 
-// columns: {key, title, text(row) or number format, share: draws a bar, line: hidden on phones, gpu: only with a GPU}
-function tableMake(place, columns, sort, pick) {
+// columns: {key, title, format, share: draws a bar, line: hidden on phones, gpu: only with a GPU, node: an element}
+function tableMake(place, columns, sort, pick, searchId) {
   const state = { rows: [], sort, down: true, search: "", most: SHOWN };
   const search = make("input", { type: "search", placeholder: "Search names", ariaLabel: "Search names of this table" });
   const told = make("span", { className: "note" }), body = make("tbody"), heads = make("tr");
   const more = make("button", { type: "button", className: "more" });
+  if (searchId) search.id = searchId;
   told.setAttribute("role", "status");
   for (const column of columns) {
     const button = make("button", { type: "button", textContent: column.title });
@@ -30,6 +31,7 @@ function tableMake(place, columns, sort, pick) {
     for (const column of columns) {
       const td = make("td", { className: classOf(column) + (column.share ? " share" : "") });
       if (column.key === "name" && pick) td.append(make("button", { type: "button", textContent: row.name || "(no name)", onclick: () => pick(row) }));
+      else if (column.node) td.append(row[column.key]);
       else td.textContent = column.format ? column.format(row[column.key]) : row[column.key];
       if (column.share && sums[column.key] > 0) td.style.setProperty("--of", `${Math.max(0, 100 * row[column.key] / sums[column.key]).toFixed(2)}%`);
       tr.append(td);

@@ -1,6 +1,6 @@
 // timeline.js - threads and streams on a canvas. Of events that share a pixel one is drawn, found by bisection, so that
 // a frame costs as many steps as it has pixels and not as the trace has events.
-const ROW = 17, TOP = 24, HEAD = 20, LEAST_NS = 20;
+const ROW = 17, TOP = 24, HEAD = 20, LEAST_NS = 20, LINKS_MOST = 200;
 const lanesBox = byId("lanes"), canvas = byId("canvas"), pen = canvas.getContext("2d", { alpha: false });
 const scene = { from: 0, to: 1, picked: -1, hits: null, hit: -1, colours: [], queued: false, frames: [] };
 const HUES = [150, 40, 265, 195, 145, 200, 275, 0];
@@ -25,6 +25,7 @@ function laneTops(trace) {
     top += HEAD + lane.rows.length * ROW + 8;
   }
   byId("tall").style.height = `${top}px`;
+  lanesBox.style.height = `min(70vh, 34rem, ${top + 4}px)`;
 }
 
 // The first event of a row, by index in it, that begins at `at` or later.
@@ -112,9 +113,31 @@ function frameDraw() {
     pen.fillStyle = scene.dim;
     pen.fillText(lane.name, 6, top + 14);
   }
+  if (scene.picked >= 0) linksDraw(trace, width, up);
   rulerDraw(width);
   scene.frames.push(performance.now() - begun);
   if (scene.frames.length > 600) scene.frames.shift();
+}
+
+// Arrows from what launched the picked event, or made it, to what it launched.
+function linksDraw(trace, width, up) {
+  const scale = width / (scene.to - scene.from), from = trace.link[scene.picked] - 1, to = linksMake(trace).get(scene.picked) || [];
+  const place = (i, at) => ({ x: (at - scene.from) * scale, y: trace.lanes[trace.laneAt[i]].top - up + HEAD + trace.depth[i] * ROW + ROW / 2 });
+  pen.strokeStyle = pen.fillStyle = scene.accent;
+  pen.lineWidth = 1.5;
+  const pairs = [...(from >= 0 ? [[from, scene.picked]] : []), ...to.slice(0, LINKS_MOST).map(i => [scene.picked, i])];
+  for (const [a, b] of pairs) {
+    const start = place(a, trace.start[a]), end = place(b, trace.start[b]), bend = Math.max(16, Math.abs(end.x - start.x) / 3);
+    pen.beginPath();
+    pen.moveTo(start.x, start.y);
+    pen.bezierCurveTo(start.x + bend, start.y, end.x - bend, end.y, end.x, end.y);
+    pen.stroke();
+    pen.beginPath();
+    pen.moveTo(end.x + 1, end.y);
+    pen.lineTo(end.x - 7, end.y - 4);
+    pen.lineTo(end.x - 7, end.y + 4);
+    pen.fill();
+  }
 }
 
 function redraw() {
@@ -148,11 +171,19 @@ function pick(i, moves) {
   const lane = laneOf(i), item = text => make("span", { textContent: text });
   told.replaceChildren(make("div", {}, make("b", { textContent: eventName(trace, i) })), item(KINDS[trace.kind[i]]),
     item(`lasts ${timeText(trace.span[i])}`), ...(lane.device || lane.asynchronous ? [] : [item(`self ${timeText(trace.self[i])}`)]),
-    ...(trace.gpu && !lane.device && trace.gpu[i] ? [item(`on the GPU ${timeText(trace.gpu[i])}`)] : []), item(`from ${timeText(trace.start[i])}`), item(lane.name));
+    ...(trace.gpu && !lane.device && trace.gpu[i] ? [item(`on the GPU ${timeText(trace.gpu[i])}`)] : []), item(`from ${timeText(trace.start[i])}`), item(lane.name),
+    ...(trace.module && trace.module[i] ? [item(moduleName(trace, trace.module[i]))] : []), ...linkButtons(trace, i));
   if (!moves) return;
   const y = lane.top + HEAD + trace.depth[i] * ROW, end = trace.start[i] + trace.span[i], span = scene.to - scene.from;
   if (y - lanesBox.scrollTop < TOP + ROW || y - lanesBox.scrollTop > lanesBox.clientHeight - ROW) lanesBox.scrollTop = y - lanesBox.clientHeight / 2;
   if (end < scene.from || trace.start[i] > scene.to) windowSet(trace.start[i] + trace.span[i] / 2 - span / 2, trace.start[i] + trace.span[i] / 2 + span / 2);
+}
+
+function linkButtons(trace, i) {
+  const from = trace.link[i] - 1, to = linksMake(trace).get(i) || [], isDevice = trace.lanes[trace.laneAt[i]].device;
+  const button = (word, at) => make("button", { type: "button", textContent: `${word} ${eventName(trace, at)}`, onclick: () => pick(at, true) });
+  return [...(from >= 0 ? [button(isDevice ? "↖ launched by" : "↖ forward:", from)] : []),
+    ...to.slice(0, 3).map(at => button(trace.lanes[trace.laneAt[at]].device ? "↘ launched" : "↘ backward:", at))];
 }
 
 function eventAt(x, y) {
@@ -187,6 +218,13 @@ function arrow(key) {
   return key === "ArrowUp" ? (view.trace.parent[scene.picked] < 0 ? undefined : view.trace.parent[scene.picked]) : childOf(scene.picked);
 }
 
+// The other end of the picked event's arrow.
+function linked() {
+  if (scene.picked < 0) return undefined;
+  const from = view.trace.link[scene.picked] - 1;
+  return from >= 0 ? from : (linksMake(view.trace).get(scene.picked) || [])[0];
+}
+
 function zoomToPicked() {
   if (scene.picked < 0) return;
   const from = view.trace.start[scene.picked], span = Math.max(view.trace.span[scene.picked], LEAST_NS);
@@ -198,6 +236,7 @@ lanesBox.addEventListener("keydown", event => {
     0: fitAll, Home: fitAll, Enter: zoomToPicked, n: () => matchGo(1), N: () => matchGo(-1) }[event.key];
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape" && scene.picked >= 0) pick(-1);
+  else if (event.key === "f") { const i = linked(); if (i !== undefined) pick(i, true); }
   else if (event.key.startsWith("Arrow")) { const i = arrow(event.key); if (i !== undefined) pick(i, true); }
   else if (does) does();
   else return;
@@ -251,8 +290,7 @@ lanesBox.addEventListener("mousemove", event => {
   tip.hidden = i < 0;
   if (i < 0) return;
   tip.textContent = `${eventName(view.trace, i)} · ${timeText(view.trace.span[i])}`;
-  tip.style.left = `${Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8)}px`;
-  tip.style.top = `${Math.min(event.clientY + 16, innerHeight - tip.offsetHeight - 8)}px`;
+  tipPlace(event);
 });
 lanesBox.addEventListener("mouseleave", () => { byId("tip").hidden = true; });
 
@@ -314,5 +352,3 @@ onChange((trace, range) => {
 });
 new ResizeObserver(redraw).observe(lanesBox);
 window.kprofFrames = scene.frames;
-
-start().catch(error => { byId("opening").textContent = error.message; byId("opening").className = "card critical"; console.error(error); });

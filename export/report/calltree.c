@@ -80,6 +80,15 @@ int64_t kp_calltree_sum(const struct kp_calltree *t, enum kp_part part)
     return sum;
 }
 
+size_t kp_calltree_count(const struct kp_calltree *t) { return t->count; }
+
+uint32_t kp_calltree_parent(const struct kp_calltree *t, uint32_t place) { return t->places[place].parent; }
+
+const char *kp_calltree_name(const struct kp_calltree *t, uint32_t place)
+{
+    return kp_strings_get(t->names, t->places[place].name);
+}
+
 /* ---- the paths, in the order in which they were made ---- */
 
 struct path_walk {

@@ -30,6 +30,9 @@ void kp_calltree_close(struct kp_calltree *tree);
 uint32_t kp_calltree_child(struct kp_calltree *tree, uint32_t parent, const char *name);
 void kp_calltree_add(struct kp_calltree *tree, uint32_t place, enum kp_part part, int64_t value);
 int64_t kp_calltree_sum(const struct kp_calltree *tree, enum kp_part part);
+size_t kp_calltree_count(const struct kp_calltree *tree); /* places, the root among them; a parent comes first */
+uint32_t kp_calltree_parent(const struct kp_calltree *tree, uint32_t place);
+const char *kp_calltree_name(const struct kp_calltree *tree, uint32_t place);
 /*
  * Calls `fn` for every path with a value: "part;outer;inner", values divided by `unit`. A division's remainder is added
  * to the next path's value, so the values that `fn` gets have the tree's sum.

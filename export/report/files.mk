@@ -1,10 +1,11 @@
-# files.mk - the files of this room
+# files.mk - the files of this room. FLAME_ASSETS are run by a browser and put in by flameassets.S.
+FLAME_ASSETS := export/report/flame.js export/report/flamefile.js
 SRC_report := \
     export/report/calltree.c \
     export/report/chosen.c \
     export/report/flame.c \
     export/report/flamepage.c \
-    export/report/flamescript.c \
+    export/report/flameassets.S \
     export/report/folded.c \
     export/report/framename.c \
     export/report/html.c \

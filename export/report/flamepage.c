@@ -2,15 +2,14 @@
 /*
  * flamepage.c - writes the SVG of a flame graph: its head, legend, colours and boxes
  *
- * Without a script it is a picture of 1200 units that fits its window's width. The script (flamescript.c) lays it out
- * for the window, so that letters keep their size.
+ * Without a script it is a picture of 1200 units that fits its window's width. The script (flame.js, flamefile.js)
+ * lays it out for the window, so that letters keep their size.
  */
 #include "export/report/flamepage.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/report/flamescript.h"
 #include "export/report/html.h"
 
 enum { WIDTH = 1200, ROW = 18, TOP = 96, BOTTOM = 12, SIDE = 10, LETTER = 7, SHADES = 4, VALUE_BYTES = 40 };
@@ -36,13 +35,13 @@ static const char *value_text(char *out, enum kp_flame_unit unit, int64_t value)
     return out;
 }
 
-static void colours_put(FILE *out, bool is_dark)
+void kp_flamepage_colours(FILE *out, const char *before, bool is_dark)
 {
     static const unsigned chroma[] = {60, 80, 25}, light[] = {82, 66, 74}, dark[] = {26, 38, 30};
     for (unsigned part = 0; part < KP_PARTS; part++)
         for (unsigned kind = 0; kind < KP_FLAME_KINDS; kind++)
             for (unsigned shade = 0; shade < SHADES; shade++)
-                fprintf(out, ".c%u%u%u{fill:hsl(%u,%u%%,%u%%)}", part, kind, shade, part_colours[part].hue,
+                fprintf(out, "%s.c%u%u%u{fill:hsl(%u,%u%%,%u%%)}", before, part, kind, shade, part_colours[part].hue,
                         part_colours[part].chroma * chroma[kind] / 100 * (is_dark ? 7 : 10) / 10,
                         is_dark ? dark[kind] + 2 * shade : light[kind] - 3 * shade);
     fputc('\n', out);
@@ -57,11 +56,11 @@ static void style_put(FILE *out)
           "g.b rect{stroke:#fff;stroke-width:.6}g.b:hover rect,g.at rect{stroke:#000;stroke-width:1.2}\n"
           "g.up{opacity:.55}g.hit rect{fill:#f2d600}\n",
           out);
-    colours_put(out, false);
+    kp_flamepage_colours(out, "", false);
     fputs("@media (prefers-color-scheme:dark){text{fill:#e6e6e6}.bg{fill:#16181c}.dim{fill:#a0a4ab}.k{fill:#8ab4f8}\n"
           "g.b rect{stroke:#16181c}g.b:hover rect,g.at rect{stroke:#fff}g.hit rect{fill:#8a7600}\n",
           out);
-    colours_put(out, true);
+    kp_flamepage_colours(out, "", true);
     fputs("}\n</style>\n", out);
 }
 
@@ -152,6 +151,6 @@ void kp_flamepage_box(FILE *out, const struct kp_flame_show *show, const struct 
 void kp_flamepage_end(FILE *out, const struct kp_flame_show *show)
 {
     fputs("<script><![CDATA[\n", out);
-    kp_flamescript_put(out);
+    fwrite(kp_flame_script, 1, (size_t)(kp_flame_file_end - kp_flame_script), out);
     fprintf(out, "]]></script>\n</svg>\n%s", show->is_page ? "</body></html>\n" : "");
 }

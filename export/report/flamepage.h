@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* flamepage.h - the SVG around and of a flame graph's boxes: head, legend, colours, script */
+/* flamepage.h - the SVG around and of a flame graph's boxes: head, legend, colours */
 #ifndef KP_FLAMEPAGE_H
 #define KP_FLAMEPAGE_H
 
@@ -24,8 +24,13 @@ struct kp_flame_head {
     int64_t parts[KP_PARTS];
     unsigned deepest;
 };
+/* The boxes' colours as rules of CSS, each behind `before`: ".c000", part, kind, shade (0 to 3). */
+void kp_flamepage_colours(FILE *out, const char *before, bool is_dark);
 void kp_flamepage_begin(FILE *out, const struct kp_flame_show *show, const struct kp_flame_head *head);
 void kp_flamepage_box(FILE *out, const struct kp_flame_show *show, const struct kp_flame_box *box);
 void kp_flamepage_end(FILE *out, const struct kp_flame_show *show);
+
+/* flameassets.S: begin and end of flame.js, which a page of more runs too, and of flamefile.js */
+extern const char kp_flame_script[], kp_flame_script_end[], kp_flame_file_end[];
 
 #endif

@@ -185,11 +185,17 @@ static void place_below(struct wall *w, uint32_t node, uint32_t base)
 
 /* ---- time ---- */
 
-static void time_add(struct wall *w, uint32_t place, enum kp_part part, int64_t ns)
+static void value_add(const struct wall *w, uint32_t place, enum kp_part part, int64_t from_ns, int64_t value)
+{
+    kp_calltree_add(w->paths, place, part, value);
+    if (w->options->tell && value) w->options->tell(w->options->context, place, part, from_ns, value);
+}
+
+static void time_add(struct wall *w, uint32_t place, enum kp_part part, int64_t from, int64_t to)
 {
     if (!w->is_main) part = KP_PART_THREADS;
-    w->used_ns += ns;
-    if (w->use == USE_TIME) kp_calltree_add(w->paths, place, part, ns);
+    w->used_ns += to - from;
+    if (w->use == USE_TIME) value_add(w, place, part, from, to - from);
 }
 
 /* The first moment of autograd's threads that ends after `ns`. */
@@ -212,12 +218,12 @@ static void wait_add(struct wall *w, const struct moment *wait, uint32_t base, u
     for (size_t i = first; i < w->busy.count && w->busy.of[i].from < wait->to; i++) {
         const struct moment *b = &w->busy.of[i];
         const int64_t from = b->from > now ? b->from : now, to = b->to < wait->to ? b->to : wait->to;
-        time_add(w, idle, i > first ? KP_PART_BACKWARD : wait->part, from - now);
+        time_add(w, idle, i > first ? KP_PART_BACKWARD : wait->part, now, from);
         place_below(w, b->node, base);
-        time_add(w, w->places[b->node], KP_PART_BACKWARD, to - from);
+        time_add(w, w->places[b->node], KP_PART_BACKWARD, from, to);
         now = to;
     }
-    time_add(w, idle, wait->part, wait->to - now);
+    time_add(w, idle, wait->part, now, wait->to);
 }
 
 static void gap_end(struct wall *w, uint32_t next_stack, enum kp_part next_part)
@@ -253,7 +259,7 @@ static void memory_use(struct wall *w, const struct moment *m)
     for (; w->memory_count && w->memory[0]->start_ns < m->to; w->memory++, w->memory_count--) {
         const uint32_t place =
             m->node == UNKNOWN ? kp_calltree_child(w->paths, w->root, "(no op)") : w->places[m->node];
-        if (w->memory[0]->number > 0) kp_calltree_add(w->paths, place, m->part, w->memory[0]->number);
+        if (w->memory[0]->number > 0) value_add(w, place, m->part, w->memory[0]->start_ns, w->memory[0]->number);
     }
 }
 
@@ -264,7 +270,7 @@ static void moment_use(struct wall *w, const struct moment *m)
     else if (w->use == USE_BUSY) moment_add(&w->busy, *m);
     else if (kp_tree_event(w->tree, m->node)->kind == KP_KINETO_PYTHON && m->part == KP_PART_BACKWARD)
         wait_add(w, m, w->places[m->node], w->places[m->node]);
-    else time_add(w, w->places[m->node], m->part, m->to - m->from);
+    else time_add(w, w->places[m->node], m->part, m->from, m->to);
 }
 
 /* Everything up to `to` belongs to the innermost open node. */
@@ -415,8 +421,8 @@ static void device_add(struct wall *w)
         const bool has_op = e->external_id > 0 && at < ids.count && ids.ids[at].id == e->external_id;
         const uint32_t op = has_op ? ids.ids[at].node : UNKNOWN;
         const uint32_t base = op != UNKNOWN && w->places[op] != UNKNOWN ? w->places[op] : 0;
-        kp_calltree_add(w->paths, kp_calltree_child(w->paths, base, text_of(w, n->name)),
-                        op == UNKNOWN ? KP_PART_OTHER : w->parts[op], n->end_ns - n->start_ns);
+        value_add(w, kp_calltree_child(w->paths, base, text_of(w, n->name)),
+                  op == UNKNOWN ? KP_PART_OTHER : w->parts[op], n->start_ns, n->end_ns - n->start_ns);
     }
     kp_op_ids_fini(&ids);
 }

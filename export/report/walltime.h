@@ -16,10 +16,14 @@ enum kp_wall_metric {
     KP_WALL_GPU,    /* nanoseconds that kernels, copies and fills took */
     KP_WALL_MEMORY, /* bytes allocated */
 };
+/* Takes what one moment adds to a place: nanoseconds from from_ns on, or at from_ns bytes. */
+typedef void (*kp_wall_fn)(void *context, uint32_t place, enum kp_part part, int64_t from_ns, int64_t value);
 struct kp_wall_options {
     enum kp_wall_metric metric;
     bool at_forward; /* backward ops stand at the forward op's frames, else at those that ran */
     bool threads;    /* other threads stand under KP_PART_THREADS */
+    kp_wall_fn tell; /* is told each value that `paths` gets; or NULL */
+    void *context;
 };
 struct kp_wall_told {
     int64_t wall_ns;    /* of the main thread */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kprof html: every view of the page is used in headless Chromium, and its numbers are those of kprof report --json."""
+import collections
 import gzip
 import json
 import re
@@ -69,7 +70,7 @@ def resnet(ours, ask, tmp_path_factory):
 def test_every_view_opens_without_an_error(resnet):
     _, said = resnet
     assert said["ready"] and said["console"] == [] and said["wide"]
-    assert said["views"][:4] == ["#findings", "#steps", "#timeline", "#operators"]
+    assert said["views"] == ["#findings", "#steps", "#timeline", "#flames", "#operators", "#kernels", "#modules", "#memory", "#communication"]
     assert said["colours"] > 20 and said["turned"] > 20  # something is drawn, in both schemes
 
 
@@ -114,6 +115,79 @@ def test_findings_are_those_of_advise(resnet):
     assert said["findings"].count("a step, ") == len(advice["findings"])
 
 
+def folded(trace, *flags):
+    """Of `kprof stacks`: the sum, and what each frame has itself, in its unit."""
+    own = collections.Counter()
+    for line in harness.cli("stacks", trace, *flags).stdout.splitlines():
+        path, value = line.rsplit(" ", 1)
+        own[path.split(";")[-1]] += int(value)
+    return sum(own.values()), own
+
+
+def number(text):
+    value, unit = text.split()
+    return float(value) * {**UNITS, "B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+
+
+@pytest.fixture(scope="session")
+def everything(ours, ask, tmp_path_factory):
+    """Of two steps with Python calls and memory."""
+    trace = ours("transformer.py", KPROF_WITH_STACK="1", KPROF_PROFILE_MEMORY="1").trace
+    return trace, ask(page_of(tmp_path_factory.mktemp("page"), trace), "linear")
+
+
+def test_flame_graphs_are_those_of_stacks(everything):
+    trace, said = everything
+    assert said["console"] == [] and list(said["metrics"]) == ["Wall time", "Allocations"]
+    for metric, flag, unit in (("Wall time", "cpu", 1e-3), ("Allocations", "memory", 1)):
+        whole, own = folded(trace, "--metric", flag)
+        shown = {name: number(itself) for name, itself, _ in said["metrics"][metric]}
+        for name, value in own.items():
+            assert shown[name] == pytest.approx(value * unit, rel=1e-2, abs=0.01 if unit < 1 else 1), (metric, name)
+        if flag == "cpu":
+            assert number(said["told"]["flame-told"].split(": ")[1]) == pytest.approx(whole * unit, rel=1e-3)
+    assert said["zoomed"] and said["zoomed back"] and said["hits"] and "frames" in said["flame matches"]
+
+
+def test_a_chosen_step_is_followed_by_every_view(everything):
+    trace, said = everything
+    first = report(trace)["steps"]["first"]
+    step = report(trace, "--step", first)
+    assert number(said["step told"]["flame-told"].split(": ")[1]) == pytest.approx(step["wall_ms"], rel=0.01)
+    same_rows(said["step"], step)
+    assert said["step told"]["flame-told"] != said["told"]["flame-told"] and said["step told"]["split"].startswith(f"Step {first}:")
+    said_modules = json.loads(harness.cli("report", trace, "--json", "-n", 0, "--by", "module", "--step", first).stdout)["rows"]
+    shown = {row[0]: row for row in said["step modules"]}
+    for row in said_modules:
+        name = (row["name"] or "(no module)") + (" (backward)" if row.get("backward") else "")
+        assert milliseconds(shown[name][1]) == pytest.approx(row["self_ms"], rel=6e-3, abs=1e-3), name
+
+
+def test_memory_is_that_of_kprof_memory(everything):
+    trace, said = everything
+    device = json.loads(harness.cli("memory", trace, "--json").stdout)["devices"][0]
+    peak = re.match(r"Peak: ([\d.]+ \w+) at ([\d.]+ \w+)", said["told"]["curve-told"])
+    assert number(peak[1]) == pytest.approx(device["peak"]["total"], rel=6e-3)
+    assert sum(number(row[1]) for row in said["live"]) == pytest.approx(device["peak"]["total"], rel=2e-2)
+    assert said["begin"][1] in said["begin"][0] and said["peak"] == said["told"]["curve-told"] and "·" in said["tip"]
+
+
+def test_modules_are_boxes_whose_areas_are_their_times(everything):
+    _, said = everything
+    outer = max(said["boxes"], key=lambda box: box[1])
+    leaves = [box for box in said["boxes"] if not any(other[0].startswith(box[0].split(":")[0] + ".") for other in said["boxes"])]
+    shares = {title: float(title.rsplit(", ", 1)[1].rstrip(" %")) for title, _ in said["boxes"]}
+    assert shares[outer[0]] > 50 and len(leaves) > 3 and len(said["inside"]) > 1
+    largest = max(leaves, key=lambda box: box[1])
+    assert shares[largest[0]] >= 0.5 * max(shares[title] for title, _ in leaves)
+
+
+def test_what_is_not_there_says_what_to_record(resnet, everything):
+    assert set(resnet[1]["empty"]) == {"kernels-none", "modules-none", "memory-none", "comm-none"}
+    assert set(everything[1]["empty"]) == {"kernels-none", "comm-none"}
+    assert resnet[1]["unnamed"] == everything[1]["unnamed"] == []
+
+
 @pytest.mark.parametrize("name", ["full", "stack", "noschedule", "gloo_rank0", "memory"])
 def test_traces_of_torch_open(name, ask, tmp_path):
     trace = TRACES / f"{name}.pt.trace.json.gz"
@@ -126,6 +200,9 @@ def test_one_page_shows_several_ranks(ask, tmp_path):
     page = page_of(tmp_path, TRACES / "gloo_rank0.pt.trace.json.gz", TRACES / "gloo_rank1.pt.trace.json.gz")
     said = ask(page, "add")
     assert said["ready"] and said["console"] == [] and page.read_text().count('class="trace"') == 2
+    assert [row[0].split(" on ")[0] for row in sorted(said["ranks"])] == ["rank 0", "rank 1"]
+    matched = int(re.match(r"(\d+) collectives are in all 2 traces", said["ranks note"])[1])
+    assert 0 < matched == sum(int(row[-1]) for row in said["ranks"]) <= sum(int(row[2]) for row in said["collectives"])
 
 
 EVIL = ["</script><b class=evil>", "<img src=x onerror=window.evil=1>", "\"'`${window.evil=1}", "a\x1b[31m\x07\u2028", "b\0c", "x" * 200000, "]]>", "\ud800", ""]

@@ -18,6 +18,11 @@ import chromium  # noqa: E402
 
 ROWS = """const more = document.querySelector('#operators .more'); if (!more.hidden) more.click();
 return [...document.querySelectorAll('#operators tbody tr')].map(tr => [...tr.children].map(td => td.textContent));"""
+FRAMES = """document.getElementById('frames').open = true; const more = document.querySelector('#flames .more'); if (!more.hidden) more.click();
+return [...document.querySelectorAll('#flames tbody tr')].map(tr => [...tr.children].map(td => td.textContent));"""
+TABLE = """const box = document.querySelector(arguments[0]), more = box.querySelector('.more'); if (!more.hidden) more.click();
+return [...box.querySelectorAll('tbody tr')].map(tr => [...tr.children].map(td => td.textContent));"""
+BOXES = "return [...document.querySelectorAll('#treemap button')].map(b => [b.title, b.offsetWidth * b.offsetHeight]);"
 INK = """const c = document.getElementById('canvas'), copy = document.createElement('canvas'), seen = new Set();
 copy.width = c.width; copy.height = c.height;
 const pen = copy.getContext('2d', { willReadFrequently: true }); pen.drawImage(c, 0, 0);
@@ -64,6 +69,8 @@ def asked(driver, path, search):
         said["range"] = driver.find_element(By.ID, "range").text
         said["pressed"] = [bar.get_attribute("aria-pressed") for bar in bars]
         said["step"] = driver.execute_script(ROWS)
+        said["step told"] = told(driver)
+        said["step modules"] = driver.execute_script(TABLE, "#modules")
         keys(driver, Keys.ESCAPE)
         said["back"] = driver.execute_script(ROWS)
     heading = driver.find_elements(By.CSS_SELECTOR, "#operators th button")
@@ -75,6 +82,9 @@ def asked(driver, path, search):
     said["searched"] = driver.execute_script(ROWS)
     field.clear()
     timeline(driver, said, search)
+    flames(driver, said, search)
+    memory(driver, said)
+    others(driver, said)
     driver.find_element(By.ID, "scheme").click()
     time.sleep(0.2)
     said["turned"] = driver.execute_script(INK)
@@ -99,6 +109,68 @@ def timeline(driver, said, search):
     said["matches"] = driver.find_element(By.ID, "matches").text
     said["match"] = event()
     keys(driver, Keys.ESCAPE)
+
+
+def told(driver):
+    """What the views say of the chosen time, where they have something."""
+    return {name: driver.find_element(By.ID, name).text for name in ("flame-told", "curve-told", "split")}
+
+
+def flames(driver, said, search):
+    said["told"] = told(driver)
+    said["metrics"] = {}
+    driver.execute_script("document.getElementById('frames').open = true")
+    for i in range(len(driver.find_elements(By.CSS_SELECTOR, "#flame-metrics button"))):
+        button = driver.find_elements(By.CSS_SELECTOR, "#flame-metrics button")[i]
+        click(driver, button)
+        name = driver.find_elements(By.CSS_SELECTOR, "#flame-metrics button")[i].text
+        time.sleep(0.1)
+        said["metrics"][name] = driver.execute_script(FRAMES)
+    for button in driver.find_elements(By.CSS_SELECTOR, "#flame-metrics button")[:1]:
+        click(driver, button)
+    field = driver.find_element(By.ID, "flame-find")
+    click(driver, field)
+    field.send_keys(search)
+    said["flame matches"] = driver.find_element(By.ID, "flame-matches").text
+    said["hits"] = len(driver.find_elements(By.CSS_SELECTOR, ".flame g.hit"))
+    field.clear()
+    driver.execute_script("document.querySelector('.flame').focus()")
+    keys(driver, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
+    said["zoomed"] = driver.find_element(By.ID, "flame-back").is_displayed()
+    keys(driver, Keys.ESCAPE)
+    said["zoomed back"] = not driver.find_element(By.ID, "flame-back").is_displayed()
+
+
+def memory(driver, said):
+    said["live"] = []
+    curve = driver.find_element(By.ID, "curve")
+    if not curve.is_displayed():
+        return
+    said["live"] = driver.execute_script(TABLE, "#memory")
+    driver.execute_script("arguments[0].focus()", curve)
+    keys(driver, Keys.HOME)
+    said["begin"] = [driver.find_element(By.ID, "curve-told").text, curve.get_attribute("aria-valuetext")]
+    keys(driver, "p")
+    said["peak"] = driver.find_element(By.ID, "curve-told").text
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", curve)
+    ActionChains(driver).move_to_element(curve).perform()
+    said["tip"] = driver.find_element(By.ID, "tip").text
+
+
+def others(driver, said):
+    said["modules"] = driver.execute_script(TABLE, "#modules")
+    said["boxes"] = driver.execute_script(BOXES)
+    for box in driver.find_elements(By.CSS_SELECTOR, "#treemap > button")[:1]:
+        driver.execute_script("arguments[0].click()", box)
+        said["inside"] = driver.execute_script(BOXES)
+        driver.execute_script("document.querySelector('#tree-path button').click()")
+    said["collectives"] = driver.execute_script(TABLE, "#communication")
+    said["ranks"] = driver.execute_script(TABLE, "#ranks")
+    said["ranks note"] = driver.find_element(By.ID, "ranks-note").text
+    said["empty"] = [p.get_attribute("id") for p in driver.find_elements(By.CSS_SELECTOR, ".empty") if p.is_displayed()]
+    said["unnamed"] = driver.execute_script("""return [...document.querySelectorAll('button, input, select, [tabindex], section, [role]')]
+      .filter(e => !e.closest('[hidden]') && !(e.ariaLabel || e.getAttribute('aria-labelledby') || e.textContent.trim() || e.title || e.labels?.length ||
+        ['status'].includes(e.getAttribute('role')))).map(e => e.outerHTML.slice(0, 80))""")
 
 
 def main():

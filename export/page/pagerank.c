@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/* pagerank.c - what the page compares between ranks: the parts of a step, and how long each collective took */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/page/pageparts.h"
+#include "export/report/plain.h"
+
+enum { COLLECTIVES_MAX = 20000 };
+
+/* Kernels of a GPU where it has some, else torch's ranges on the host: "gloo:all_reduce". */
+static bool is_collective(const struct kp_tree *tree, size_t i, bool on_device)
+{
+    static const char *const backends[] = {"nccl:", "gloo:", "mpi:", "ucc:", "xccl:"};
+    const struct kp_kineto_event *e = kp_tree_event(tree, i);
+    const char *name = kp_kineto_text(tree->trace, e->name);
+    if (tree->nodes[i].removed) return false;
+    if (on_device) return e->kind == KP_KINETO_GPU && strncmp(name, "nccl", 4) == 0;
+    if (e->kind != KP_KINETO_ANNOTATION && e->kind != KP_KINETO_OP) return false;
+    for (size_t b = 0; b < sizeof backends / sizeof *backends; b++)
+        if (strncmp(name, backends[b], strlen(backends[b])) == 0) return true;
+    return false;
+}
+
+static bool has_kernels(const struct kp_tree *tree)
+{
+    for (size_t i = 0; i < tree->count; i++)
+        if (is_collective(tree, i, true)) return true;
+    return false;
+}
+
+/* Each collective: name, start after the first event, duration, nanoseconds. */
+static void collectives_put(const struct kp_page *page, FILE *out)
+{
+    const struct kp_tree *tree = page->tree;
+    const bool on_device = has_kernels(tree);
+    size_t count = 0;
+    fputs(",\"collectives\":[", out);
+    for (size_t i = 0; i < tree->count && count < COLLECTIVES_MAX; i++) {
+        const struct kp_node *n = &tree->nodes[i];
+        char shown[KP_PAGE_TEXT_MAX];
+        if (!is_collective(tree, i, on_device)) continue;
+        const char *name = kp_kineto_text(tree->trace, n->name);
+        kp_plain_text(shown, sizeof shown, name, strlen(name));
+        fputs(count++ ? ",[" : "[", out);
+        kp_plain_json(out, shown);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 "]", (uint64_t)n->start_ns - (uint64_t)page->base_ns,
+                n->end_ns > n->start_ns ? (uint64_t)n->end_ns - (uint64_t)n->start_ns : 0);
+    }
+    fprintf(out, "],\"cut\":%s", count == COLLECTIVES_MAX ? "true" : "false");
+}
+
+static void parts_put(const struct kp_page *page, FILE *out)
+{
+    size_t unused = 0;
+    const size_t count = page->chosen.step_count;
+    struct kp_step_split *splits = kp_kineto_grow(NULL, &unused, count + 1, sizeof *splits);
+    double means[KP_STEP_PARTS] = {0}, step = 0;
+    kp_step_split_all(splits, page->tree, &page->chosen);
+    for (size_t i = 0; i < count; i++) {
+        step += (double)splits[i].step_ns / (double)count;
+        for (int p = 0; p < KP_STEP_PARTS; p++) means[p] += (double)splits[i].part_ns[p] / (double)count;
+    }
+    fprintf(out, ",\"gpu\":%s,\"steps\":%zu,\"step\":%.0f,\"parts\":[", page->has_gpu ? "true" : "false", count, step);
+    for (int p = 0; p < KP_STEP_PARTS; p++) fprintf(out, "%s%.0f", p ? "," : "", means[p]);
+    fputs("]", out);
+    free(splits);
+}
+
+int kp_page_rank_put(const struct kp_page *page, const char *label, FILE *out)
+{
+    static const struct kp_page_blob none;
+    const struct kp_kineto *trace = page->tree->trace;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *f = open_memstream(&text, &bytes);
+    if (!f) return -ENOMEM;
+    fputs("{\"label\":", f);
+    kp_plain_json(f, label);
+    kp_page_member_put(f, "rank", kp_kineto_fact(trace, "distributedInfo.rank"));
+    kp_page_member_put(f, "host", kp_kineto_fact(trace, "host_name"));
+    parts_put(page, f);
+    collectives_put(page, f);
+    fputs("}", f);
+    if (fclose(f) != 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    fputs("<script type=\"text/plain\" class=\"rank\">", out);
+    const int rc = kp_page_blob_write(&none, text, bytes, out);
+    fputs("</script>\n", out);
+    free(text);
+    return rc;
+}

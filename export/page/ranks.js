@@ -1,0 +1,107 @@
+// ranks.js - collectives of the chosen time; of several ranks, who computes and who waits
+const ranks = { all: [], matched: [] };
+const COLLECTIVE = /^(nccl|gloo|mpi|ucc|xccl):/;
+
+function collectivesIn(trace, range) {
+  const rows = new Map(), onDevice = trace.lanes.some(lane => lane.device && hasKind(trace, lane, 6));
+  for (const lane of trace.lanes) {
+    if (lane.device !== onDevice) continue;
+    for (let i = lane.first; i < lane.first + lane.count; i++) {
+      if (trace.start[i] < range.from || trace.start[i] >= range.to) continue;
+      if (onDevice ? trace.kind[i] !== 6 : !COLLECTIVE.test(trace.texts[trace.name[i]])) continue;
+      let row = rows.get(trace.name[i]);
+      if (!row) rows.set(trace.name[i], row = { name: trace.texts[trace.name[i]], total: 0, count: 0, most: 0, least: Infinity });
+      row.total += trace.span[i];
+      row.count++;
+      row.most = Math.max(row.most, trace.span[i]);
+      row.least = Math.min(row.least, trace.span[i]);
+    }
+  }
+  return [...rows.values()].map(row => ({ ...row, mean: row.total / row.count }));
+}
+
+function hasKind(trace, lane, kind) {
+  for (let i = lane.first; i < lane.first + lane.count; i++) if (trace.kind[i] === kind) return true;
+  return false;
+}
+
+const commTable = tableMake(document.querySelector("#communication .collectives"), [{ key: "name", title: "Collective" },
+  { key: "total", title: "Time", format: timeText, share: true }, { key: "count", title: "Times", format: countText },
+  { key: "mean", title: "Mean", format: timeText }, { key: "least", title: "Shortest", format: timeText }, { key: "most", title: "Longest", format: timeText }],
+  "total", row => searchFor(row.name));
+
+// ---- between ranks ----
+
+// The n-th collective of a name is the same one on every rank. The rank that came last waits least: its time is the transfer.
+function waitsFind(all) {
+  const groups = new Map();
+  all.forEach((rank, r) => {
+    const seen = new Map();
+    for (const [name, , span] of rank.collectives) {
+      const n = seen.get(name) || 0, key = `${name}\0${n}`;
+      seen.set(name, n + 1);
+      if (!groups.has(key)) groups.set(key, []);
+      groups.get(key)[r] = span;
+    }
+  });
+  const waits = all.map(() => ({ waited: 0, transfer: 0, last: 0 }));
+  let matched = 0;
+  for (const spans of groups.values()) {
+    if (spans.length !== all.length || spans.includes(undefined)) continue;
+    const least = Math.min(...spans);
+    matched++;
+    spans.forEach((span, r) => { waits[r].waited += span - least; waits[r].transfer += least; });
+    waits[spans.indexOf(least)].last++;
+  }
+  return { waits, matched };
+}
+
+function rankBar(rank, most) {
+  const bar = make("i", { className: "split" });
+  bar.style.width = `${100 * rank.step / most}%`;
+  let at = 0;
+  const stops = rank.parts.map((ns, part) => {
+    const from = at;
+    at += 100 * ns / (rank.step || 1);
+    return `var(--p${part}) ${from.toFixed(2)}% ${at.toFixed(2)}%`;
+  });
+  bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+  return bar;
+}
+
+const ranksTable = tableMake(document.querySelector("#ranks .table"), [{ key: "name", title: "Rank" }, { key: "bar", title: "A step", node: true },
+  { key: "step", title: "A step (mean)", format: timeText }, { key: "compute", title: "Compute", format: timeText },
+  { key: "exposed", title: "Communication", format: timeText }, { key: "loading", title: "Data loading", format: timeText }, { key: "idle", title: "Idle", format: timeText },
+  { key: "waited", title: "Waited in collectives", format: timeText, share: true }, { key: "last", title: "Came last", format: countText }], "waited", row => byId("runs").choose(row.index));
+
+function ranksDraw() {
+  const all = ranks.all;
+  show("ranks", all.length > 1);
+  if (all.length < 2) return;
+  const { waits, matched } = waitsFind(all), most = Math.max(1, ...all.map(rank => rank.step));
+  const late = waits.map((w, r) => [w.last, r]).sort((a, b) => b[0] - a[0])[0];
+  byId("ranks-note").textContent = matched ? `${countText(matched)} collectives are in all ${all.length} traces. Of each, the rank that came last spends the ` +
+    `shortest time in it; what the others spend more, they wait. ${rankName(all[late[1]], late[1])} came last in ${countText(late[0])} of them (${percentText(late[0] / matched)}).` :
+    "No collective is in all of these traces.";
+  ranksTable(all.map((rank, index) => ({ index, name: rankName(rank, index), bar: rankBar(rank, most), step: rank.step, compute: rank.parts[0],
+    exposed: rank.parts[1], loading: rank.parts[3], idle: rank.parts[4], waited: waits[index].waited, last: waits[index].last })));
+}
+
+const rankName = (rank, index) => (rank.rank !== null ? `rank ${rank.rank}${rank.host ? ` on ${rank.host}` : ""}` : `${index + 1}: ${rank.label.split("/").pop()}`);
+
+async function ranksRead() {
+  const blocks = [...document.querySelectorAll("script.rank")];
+  ranks.all = (await Promise.all(blocks.map(blockRead))).map(block => block.head);
+  ranksDraw();
+}
+
+onChange((trace, range) => {
+  const rows = collectivesIn(trace, range), steps = trace.head.steps, chosen = range.low === undefined ? steps : steps.slice(range.low, range.high + 1);
+  byId("comm-none").hidden = rows.length > 0;
+  byId("comm-there").hidden = !rows.length;
+  if (!rows.length) return;
+  const exposed = chosen.reduce((sum, step) => sum + step[4], 0), whole = chosen.reduce((sum, step) => sum + step[2] - step[1], 0);
+  byId("comm-note").textContent = !trace.head.gpu ? "Between the processes, over the network of the hosts." : whole ?
+    `Of a step ${timeText(exposed / chosen.length)} (${percentText(exposed / whole)}) pass in collectives while nothing computes.` : "";
+  commTable(rows);
+});

@@ -1,0 +1,2 @@
+// start.js - begins: every view is there
+start().catch(error => { byId("opening").textContent = error.message; byId("opening").className = "card critical"; console.error(error); });

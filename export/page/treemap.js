@@ -1,0 +1,138 @@
+// treemap.js - modules as nested boxes whose areas are their times; a click goes into a module
+const tree = { path: "", rows: [] };
+
+// Rows of modules in a range, counted as kprof report --by module counts them.
+function modulesIn(trace, range) {
+  const self = selfIn(trace, range), rows = new Map();
+  for (const lane of trace.lanes) {
+    const ends = new Map();
+    for (let i = lane.first; i < lane.first + lane.count; i++) {
+      const from = trace.start[i], to = from + trace.span[i], key = trace.module ? trace.module[i] : 0, gpu = trace.gpu ? trace.gpu[i] : 0;
+      const begins = from >= range.from && from < range.to, inside = inRange(range, from, to);
+      if ((!begins && inside <= 0) || (lane.device && (!begins || !gpu))) continue;
+      let row = rows.get(key);
+      if (!row) rows.set(key, row = { name: moduleName(trace, key), key, self: 0, total: 0, count: 0, gpu: 0 });
+      if (!lane.device && !lane.asynchronous) row.self += self[i];
+      if (begins) row.gpu += gpu;
+      if (lane.device || from < (ends.has(key) ? ends.get(key) : -1)) continue;
+      ends.set(key, to);
+      if (begins) row.count++;
+      row.total += inside;
+    }
+  }
+  return [...rows.values()];
+}
+
+const moduleName = (trace, key) => (key ? trace.texts[(key >> 1) - 1] : "(no module)") + (key & 1 ? " (backward)" : "");
+
+function modulesOfAll(trace) {
+  return trace.head.modules.map(([text, , self, total, count, gpu, , , , backward]) =>
+    ({ name: (trace.texts[text] || "(no module)") + (backward ? " (backward)" : ""), self, total, count, gpu }));
+}
+
+// {name, path, own, sum, inside: Map}; what runs in no module is left out.
+function treeMake(rows, value) {
+  const root = { name: "all modules", path: "", own: 0, sum: 0, inside: new Map() };
+  for (const row of rows) {
+    if (row.name.startsWith("(no module)") || !(value(row) > 0)) continue;
+    let at = root;
+    root.sum += value(row);
+    for (const name of row.name.replace(/ \(backward\)$/, "").split(".")) {
+      const path = at.path ? `${at.path}.${name}` : name;
+      if (!at.inside.has(name)) at.inside.set(name, { name, path, own: 0, sum: 0, inside: new Map() });
+      at = at.inside.get(name);
+      at.sum += value(row);
+    }
+    at.own += value(row);
+  }
+  return root;
+}
+
+// Squares as square as they go (Bruls, Huizing, van Wijk): rows along the shorter side while their worst box improves.
+function squares(items, x, y, w, h, put) {
+  const all = items.reduce((sum, item) => sum + item.sum, 0), scale = w * h / all;
+  const worst = (row, side) => {
+    const sum = row.reduce((a, item) => a + item.sum * scale, 0);
+    return Math.max(...row.map(item => { const area = item.sum * scale; return Math.max(side * side * area / (sum * sum), sum * sum / (side * side * area)); }));
+  };
+  let at = 0;
+  while (at < items.length) {
+    const side = Math.min(w, h), row = [items[at]];
+    while (at + row.length < items.length && worst([...row, items[at + row.length]], side) <= worst(row, side)) row.push(items[at + row.length]);
+    const sum = row.reduce((a, item) => a + item.sum * scale, 0), thick = sum / side;
+    let along = 0;
+    for (const item of row) {
+      const long = item.sum * scale / thick;
+      if (w >= h) put(item, x, y + along, thick, long); else put(item, x + along, y, long, thick);
+      along += long;
+    }
+    if (w >= h) { x += thick; w -= thick; } else { y += thick; h -= thick; }
+    at += row.length;
+  }
+}
+
+function treeBox(node, hue, depth, whole, x, y, w, h) {
+  const told = `${node.path || node.name}: ${timeText(node.sum)}, ${percentText(node.sum / whole)}`;
+  const box = make("button", { type: "button", title: told, ariaLabel: told, className: `box h${hue % 6} d${Math.min(depth, 5)}` });
+  box.style.cssText = `left:${x}px;top:${y}px;width:${Math.max(0, w - 1)}px;height:${Math.max(0, h - 1)}px`;
+  if (w > 34 && h > 15) box.append(make("span", { textContent: node.name }));
+  if (w > 70 && h > 34 && !node.inside.size) box.append(make("small", { textContent: `${timeText(node.sum)}, ${percentText(node.sum / whole)}` }));
+  box.onclick = event => { event.stopPropagation(); treeGo(node.inside.size ? node.path : ""); };
+  if (!node.inside.size) box.onclick = () => { byId("modules-search").value = node.path; byId("modules-search").oninput(); };
+  return box;
+}
+
+// Colours tell the modules of the first level that has several.
+function treeFill(place, node, hue, depth, whole, w, h, isColoured) {
+  const inside = [...node.inside.values()].sort((a, b) => b.sum - a.sum);
+  if (node.own > 0 && inside.length) inside.push({ name: `${node.name} itself`, path: node.path, sum: node.own, inside: new Map() });
+  const colours = !isColoured && inside.length > 1;
+  let next = 0;
+  squares(inside.filter(item => item.sum > 0), 0, 0, w, h, (item, x, y, wide, high) => {
+    const own = colours ? next++ : hue, box = treeBox(item, own, depth, whole, x, y, wide, high);
+    place.append(box);
+    if (item.inside.size && wide > 40 && high > 40) {
+      const room = make("div", { className: "room" });
+      box.append(room);
+      treeFill(room, item, own, depth + 1, whole, wide - 9, high - 23, isColoured || colours);
+    }
+  });
+}
+
+function treeAt(root, path) {
+  let at = root;
+  for (const name of path ? path.split(".") : []) at = at.inside.get(name) || at;
+  return at;
+}
+
+function treeDraw() {
+  const value = view.trace.head.gpu ? row => row.gpu : row => row.self, root = treeMake(tree.rows, value), at = treeAt(root, tree.path), place = byId("treemap");
+  byId("modules-none").hidden = root.sum > 0;
+  byId("modules-there").hidden = !(root.sum > 0);
+  place.replaceChildren();
+  if (!(root.sum > 0)) return;
+  const names = at.path ? at.path.split(".") : [];
+  byId("tree-path").replaceChildren(make("button", { type: "button", textContent: "All modules", onclick: () => treeGo("") }),
+    ...names.map((name, i) => make("button", { type: "button", textContent: name, onclick: () => treeGo(names.slice(0, i + 1).join(".")) })),
+    make("span", { className: "note", textContent: `${timeText(at.sum)} ${view.trace.head.gpu ? "on GPUs" : "of the host"}, forward and backward` }));
+  const inside = at.inside.size ? at : { ...at, inside: new Map([[at.name, at]]), own: 0 };
+  treeFill(place, inside, 0, 0, root.sum, place.clientWidth, place.clientHeight, false);
+}
+
+function treeGo(path) {
+  tree.path = path;
+  treeDraw();
+}
+
+const modulesTable = tableMake(document.querySelector("#modules .table"), [
+  { key: "name", title: "Module" }, { key: "self", title: "Self", format: timeText, share: true }, { key: "total", title: "Total", format: timeText },
+  { key: "gpu", title: "GPU", format: ns => (ns ? timeText(ns) : ""), share: true, gpu: true }, { key: "count", title: "Calls", format: countText }], "self", null, "modules-search");
+
+onChange((trace, range) => {
+  if (tree.of !== trace) tree.path = "";
+  tree.of = trace;
+  tree.rows = range.all ? modulesOfAll(trace) : modulesIn(trace, range);
+  modulesTable(tree.rows);
+  treeDraw();
+});
+new ResizeObserver(() => { if (tree.of) treeDraw(); }).observe(byId("treemap"));
