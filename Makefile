@@ -92,7 +92,7 @@ $(O)/%.o: %.S | $(O)/needs
 
 SO_ROOMS := base format record read schedule $(EXPORT_SO) $(PRELOAD_ROOMS)
 CLI_ROOMS := cli $(EXPORT_CLI) schedule read format base
-$(O)/libkprof.so: $(filter-out $(NOT_IN_SO:%.c=$(O)/%.o),$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) preload/exports.map
+$(O)/libkprof.so: $(filter-out $(addprefix $(O)/,$(addsuffix .o,$(basename $(NOT_IN_SO)))),$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) preload/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -Wl,-soname,libkprof.so.$(ABI) -o $@ $(filter %.o,$^) $(ZLIB_A) $(LDFLAGS)
 $(O)/kprof: $(call obj,cli) $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r)))
