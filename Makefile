@@ -1,7 +1,7 @@
 # Makefile - one non-recursive make for libkprof.so, the kprof command and every test
 #
 # Every room lists its own files in ROOM/files.mk (explicit lists: a dead file shows).
-# `make` needs gcc or clang, zlib.a, and for the CLI libyajl, libelf, libdw and libiberty (the last two may be missing); no CUDA, no Python, no network.
+# `make` needs gcc or clang, zlib.a, and for the CLI libyajl, libelf, libdw, libiberty and libncurses (the last three may be missing); no CUDA, no Python, no network.
 
 SHELL := /bin/bash
 ifeq ($(origin CC),default)
@@ -98,7 +98,7 @@ $(O)/libkprof.so: $(filter-out $(addprefix $(O)/,$(addsuffix .o,$(basename $(NOT
 $(O)/kprof: $(call obj,cli) $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r)))
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(CLI_LIBS) -lz -lm -lpthread $(LDFLAGS)
-	$(if $(strip $(CLI_LACKS)),@echo "kprof: built without $(strip $(CLI_LACKS))" >&2)
+	$(if $(strip $(CLI_LACKS)),@echo "kprof: built without $(patsubst %;,%,$(strip $(CLI_LACKS)))" >&2)
 $(BUILD)/%: $(O)/%
 	@mkdir -p $(@D)
 	$(Q)ln -f $< $@ 2>/dev/null || cp -f $< $@
@@ -117,6 +117,7 @@ BELOW_report := incommand base
 BELOW_memory := report incommand base
 BELOW_advise := report incommand base
 BELOW_convert := report incommand base
+BELOW_view := advise memory report incommand base
 BELOW_page := advise memory report incommand base
 BELOW_diff := advise report incommand base
 BELOW_extras := memory report incommand base
@@ -137,7 +138,7 @@ define unit
 $(O)/test/unit/$(1)/%: test/unit/$(1)/%.c $(call lib,$(1)) $(foreach b,$(BELOW_$(1)),$(call lib,$(b))) $(SUPPORT)
 	@mkdir -p $$(@D)
 	$(call say,UNIT,$$@)
-	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter report memory extras advise page diff convert cli,$(1)),$(CLI_LIBS)) -lz -lm -lcmocka -lpthread -ldl
+	$(Q)$$(CC) $$(CPPFLAGS) $$(KP_CFLAGS) $$(CFLAGS) -MMD -MP -MF $$@.d -o $$@ $$< $(SUPPORT) -Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group $(if $(filter report memory extras advise view page diff convert cli,$(1)),$(CLI_LIBS)) -lz -lm -lcmocka -lpthread -ldl
 UNIT_BINS += $(patsubst test/unit/$(1)/%.c,$(O)/test/unit/$(1)/%,$(UNIT_$(1)))
 endef
 $(foreach r,$(ROOMS),$(eval $(call unit,$(r))))

@@ -42,7 +42,8 @@ may_see() { # room -> the rooms it may include besides itself
     diff) echo "advise report base" ;;
     page) echo "advise memory report base" ;;
     convert) echo "report base" ;;
-    cli) echo "page convert diff advise memory report names export schedule read format base" ;;
+    view) echo "advise memory report base" ;;
+    cli) echo "view page convert diff advise memory report names export schedule read format base" ;;
     hook) echo "preload record format base" ;; # of preload only guard.h and run.h
     unwind) echo "record format base" ;;
     preload_*) echo "preload hook unwind record schedule format base" ;;
@@ -65,6 +66,7 @@ is_door() { # room, header
     convert) [ "$2" = export/convert/convert.h ] ;;
     diff) [ "$2" = export/diff/diff.h ] ;;
     page) [ "$2" = export/page/page.h ] ;;
+    view) [ "$2" = export/view/view.h ] ;;
     extras) [ "$2" = export/extras/extras.h ] ;;
     memory) [ "$2" = export/report/memory/memblocks.h ] ;;
     hook) [[ $2 == preload/hook/hook.h || $2 == preload/hook/getenv.h ]] ;;

@@ -13,6 +13,7 @@ function kp_debugfile_can: debugfile_none.c is built where libdw is missing
 function kp_debugfile_close: debugfile_none.c is built where libdw is missing
 function kp_debugfile_find: debugfile_none.c is built where libdw is missing
 function kp_debugfile_open: debugfile_none.c is built where libdw is missing
+function kp_view_run: viewscreen_none.c is built where ncurses is missing
 function kp_plainname: plainname_none.c is built where libiberty is missing
 function kp_plainname_can: plainname_none.c is built where libiberty is missing
 function kp_plainname_cpp: plainname_none.c is built where libiberty is missing

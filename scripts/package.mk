@@ -18,7 +18,7 @@ $(BUILD)/$(NAME_VERSION).tar.gz: FORCE
 dist: $(BUILD)/$(NAME_VERSION).tar.gz ## the sources of the last commit in one file
 
 # The command with its libraries inside; Debian's -dev packages have them.
-ALONE_LIBS := -Wl,-Bstatic -lyajl_s $(if $(HAS_LIBDW),-ldw) -lelf $(if $(HAS_LIBIBERTY),-liberty) $(if $(HAS_LIBDW),-llzma -lbz2) -lz -Wl,-Bdynamic -lm -lpthread
+ALONE_LIBS := -Wl,-Bstatic $(if $(HAS_NCURSES),-lncursesw -ltinfo) -lyajl_s $(if $(HAS_LIBDW),-ldw) -lelf $(if $(HAS_LIBIBERTY),-liberty) $(if $(HAS_LIBDW),-llzma -lbz2) -lz -Wl,-Bdynamic -lm -lpthread
 $(O)/kprof-alone: $(call obj,cli) $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r)))
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(ALONE_LIBS) $(LDFLAGS)

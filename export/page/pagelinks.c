@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pagelinks.c - what an event belongs to besides the one around it: the call that launched it, its forward op, modules */
+/* pagelinks.c - what an event belongs to: the call that launched it, its forward op, its modules */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* pagememory.c - the blocks of torch's allocators as columns: when, how large, of which category, of which op and line */
+/* pagememory.c - blocks of torch's allocators as columns: when, how large, which category, op and line */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

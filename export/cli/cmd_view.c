@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cmd_view.c - `kprof view`: a trace on a terminal */
+#include "export/cli/cli.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "export/cli/budget.h"
+#include "export/cli/latest.h"
+#include "export/cli/trace_source.h"
+#include "export/view/view.h"
+
+static const struct kp_opt flags[] = {{0}};
+
+static int trace_take(void *context, const struct kp_trace_source *source, bool several)
+{
+    struct kp_kineto *trace;
+    struct kp_tree tree;
+    char why[512];
+    (void)context;
+    (void)several;
+    int rc = kp_trace_source_read(source, &trace, why, sizeof why);
+    if (rc || kp_tree_build(&tree, trace) < 0) {
+        kp_kineto_close(trace);
+        return kp_cli_fail("view", "%s%s", rc ? why : source->label, rc ? "" : ": too many events");
+    }
+    if (trace->has_stacks) kp_tree_fill_stacks(&tree, trace->is_ours);
+    kp_tree_set_forward_stacks(&tree);
+    kp_budget_end(); /* the user may look at it as long as it takes */
+    rc = kp_view_run(&tree, source->label, why, sizeof why);
+    kp_tree_fini(&tree);
+    kp_kineto_close(trace);
+    return rc ? kp_cli_fail("view", "%s: %s", source->label, why) : KP_EXIT_DONE;
+}
+
+int kp_cmd_view(int argc, char **argv)
+{
+    struct kp_opt_scan scan = {.command = "view", .table = flags, .argc = argc, .argv = argv, .at = 1};
+    const char *value;
+    int count = 0, i;
+    while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
+        if (i == KP_OPT_ARGUMENT) argv[count++] = (char *)value; /* that word was read already */
+        else if (i == KP_OPT_HELP) return kp_cli_help("view", flags);
+        else return KP_EXIT_USAGE;
+    }
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        return kp_cli_fail("view", "this is not a terminal; kprof report prints, kprof html writes a page");
+    count = kp_latest_take("view", &argv, count, KP_LATEST_ONE);
+    return count ? kp_input_each("view", argv, count, NULL, trace_take, NULL) : KP_EXIT_USAGE;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/* view.h - a trace on a terminal: tabs of rows that unfold, are sorted and searched (kprof view) */
+#ifndef KP_VIEW_H
+#define KP_VIEW_H
+
+#include <stddef.h>
+
+#include "export/report/keyavg.h"
+
+/* Shows the trace until the user leaves. kp_tree_set_forward_stacks() was called on the tree. Returns 0, or -errno with
+ * a line in `why`. */
+int kp_view_run(struct kp_tree *tree, const char *label, char *why, size_t why_bytes);
+
+#endif

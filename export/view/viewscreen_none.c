@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/* viewscreen_none.c - in place of viewscreen.c where ncurses was not there when kprof was built */
+#include <errno.h>
+#include <stdio.h>
+
+#include "export/view/view.h"
+
+int kp_view_run(struct kp_tree *tree, const char *label, char *why, size_t why_bytes)
+{
+    (void)tree;
+    (void)label;
+    snprintf(why, why_bytes,
+             "this kprof was built without ncurses (libncurses-dev); kprof report and kprof html show it");
+    return -ENOSYS;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+/* viewtabs.c - fills the tabs of findings, steps, ops and kernels with what advise and report compute */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/advise/advise.h"
+#include "export/report/keyindex.h"
+#include "export/report/summary.h"
+#include "export/report/toprows.h"
+#include "export/view/viewparts.h"
+
+static const char *text_of(const struct kp_view *v, uint32_t id) { return kp_kineto_text(v->tree->trace, id); }
+
+/* Writes "9: text" as a row below a finding, wrapped: a line for each 70 letters. */
+static void lines_add(struct kp_view_tab *tab, int32_t finding, const char *key, const char *text)
+{
+    enum { WIDE = 64 };
+    char line[KP_VIEW_COLUMNS_MAX + 128];
+    if (!text) return;
+    for (size_t n; *text; text += n) {
+        n = strlen(text);
+        if (n > WIDE) {
+            for (n = WIDE; n > WIDE / 2 && text[n] != ' ';) n--;
+            if (n == WIDE / 2) n = WIDE;
+            while (n < strlen(text) && ((unsigned char)text[n] & 0xc0) == 0x80) n++; /* not within a letter */
+        }
+        snprintf(line, sizeof line, "%-8s%.*s", key, (int)n, text + (*text == ' '));
+        line[strlen(line) - (n && *text == ' ' && line[strlen(line) - 1] == ' ')] = 0;
+        kp_view_add(tab, finding, line);
+        key = "";
+    }
+}
+
+static void findings_make(struct kp_view *v)
+{
+    struct kp_view_tab *tab = &v->tabs[KP_VIEW_FINDINGS];
+    struct kp_advice a;
+    *tab = (struct kp_view_tab){.title = "Findings",
+                                .what = "what is slow",
+                                .columns = {{"a step", KP_VIEW_TIME}, {"share", KP_VIEW_SHARE}},
+                                .column_count = 2,
+                                .sort = KP_VIEW_NONE,
+                                .is_prose = true};
+    kp_advice_make(&a, v->tree, &v->whole);
+    for (size_t i = 0; i < a.count; i++) {
+        const struct kp_finding *f = &a.findings[i];
+        char name[256];
+        snprintf(name, sizeof name, "%s: %s", f->is_critical ? "CRITICAL" : "WARNING", f->what);
+        const int32_t row = kp_view_add(tab, KP_VIEW_NONE, name);
+        tab->rows[row].values[0] = f->step_ns;
+        tab->rows[row].values[1] = f->share;
+        tab->rows[row].is_open = tab->rows[row].is_bold = true;
+        lines_add(tab, row, "where", f->where);
+        lines_add(tab, row, "module", f->module);
+        lines_add(tab, row, "line", f->line ? f->line : f->frame);
+        lines_add(tab, row, "change", f->change);
+    }
+    snprintf(tab->empty, sizeof tab->empty, "%s",
+             a.is_healthy ? "Healthy: the steps compute for at least 90 % of their time."
+                          : "No part of a step passes its bound.");
+    if (!a.missing && !a.lines_by) return;
+    lines_add(tab, kp_view_add(tab, KP_VIEW_NONE, a.missing ? "INCOMPLETE" : "NOTE"), "",
+              a.missing ? a.missing : a.lines_by);
+    tab->rows[tab->last].is_open = true;
+}
+
+static void steps_make(struct kp_view *v)
+{
+    struct kp_view_tab *tab = &v->tabs[KP_VIEW_STEPS];
+    size_t unused = 0;
+    struct kp_step_split *splits = kp_kineto_grow(NULL, &unused, v->whole.step_count + 1, sizeof *splits);
+    const bool has_gpu = kp_step_split_all(splits, v->tree, &v->whole);
+    *tab = (struct kp_view_tab){.title = "Steps",
+                                .what = "step (Enter: all tabs show it)",
+                                .columns = {{"time", KP_VIEW_TIME},
+                                            {has_gpu ? "compute" : "ops", KP_VIEW_TIME},
+                                            {"loading", KP_VIEW_TIME},
+                                            {has_gpu ? "idle" : "no op", KP_VIEW_TIME},
+                                            {"comm.", KP_VIEW_TIME},
+                                            {"copies", KP_VIEW_TIME}},
+                                .column_count = has_gpu ? 6 : 4,
+                                .sort = KP_VIEW_NONE};
+    for (size_t i = 0; i < v->whole.step_count; i++) {
+        static const enum kp_step_part parts[] = {KP_STEP_COMPUTE, KP_STEP_LOADING, KP_STEP_IDLE, KP_STEP_COMM,
+                                                  KP_STEP_COPIES};
+        char name[40];
+        snprintf(name, sizeof name, "step %ld", v->whole.steps[i].number);
+        const int32_t row = kp_view_add(tab, KP_VIEW_NONE, name);
+        tab->rows[row].step = v->whole.steps[i].number;
+        tab->rows[row].values[0] = (double)splits[i].step_ns;
+        for (int p = 0; p < 5; p++) tab->rows[row].values[p + 1] = (double)splits[i].part_ns[parts[p]];
+    }
+    snprintf(tab->empty, sizeof tab->empty, "No steps; kprof run --schedule wait=1,warmup=1,active=3 records some.");
+    free(splits);
+}
+
+static void ops_make(struct kp_view *v)
+{
+    struct kp_view_tab *tab = &v->tabs[KP_VIEW_OPS];
+    struct kp_top top;
+    kp_top_build(&top, v->tree, &v->chosen, KP_TOP_BY_OP);
+    kp_top_order(&top, KP_TOP_SELF);
+    *tab = (struct kp_view_tab){.title = "Ops",
+                                .what = "op or function",
+                                .columns = {{"self", KP_VIEW_TIME},
+                                            {"share", KP_VIEW_SHARE},
+                                            {"total", KP_VIEW_TIME},
+                                            {"calls", KP_VIEW_COUNT},
+                                            {"GPU", KP_VIEW_TIME}},
+                                .column_count = top.has_gpu ? 5 : 4,
+                                .sort = top.has_gpu ? 4 : 0};
+    for (size_t i = 0; i < top.count; i++) {
+        const struct kp_top_row *r = &top.rows[i];
+        const int32_t row = kp_view_add(tab, KP_VIEW_NONE, *text_of(v, r->name) ? text_of(v, r->name) : "(no name)");
+        const double values[] = {r->self_ns, top.sum.self_ns > 0 ? r->self_ns / top.sum.self_ns : 0, r->total_ns,
+                                 (double)r->count, r->gpu_self_ns};
+        memcpy(tab->rows[row].values, values, sizeof values);
+        if (r->line) lines_add(tab, row, "line", text_of(v, r->line));
+    }
+    snprintf(tab->empty, sizeof tab->empty, "No op in the chosen time.");
+    kp_top_fini(&top);
+}
+
+/* Kernels, copies and fills that begin in the chosen time. */
+static void kernels_make(struct kp_view *v)
+{
+    struct kp_view_tab *tab = &v->tabs[KP_VIEW_KERNELS];
+    struct kp_keyindex names = {0};
+    *tab = (struct kp_view_tab){.title = "Kernels",
+                                .what = "kernel, copy or fill",
+                                .columns = {{"time", KP_VIEW_TIME},
+                                            {"times", KP_VIEW_COUNT},
+                                            {"mean", KP_VIEW_TIME},
+                                            {"longest", KP_VIEW_TIME}},
+                                .column_count = 4};
+    for (size_t i = 0; i < v->tree->count; i++) {
+        const struct kp_node *n = &v->tree->nodes[i];
+        if (kp_tree_event(v->tree, i)->kind != KP_KINETO_GPU || n->removed) continue;
+        if (!kp_spans_has(&v->chosen.spans, n->start_ns)) continue;
+        const size_t had = names.count, at = kp_keyindex_get(&names, n->name);
+        if (at == had) kp_view_add(tab, KP_VIEW_NONE, text_of(v, n->name));
+        double *values = tab->rows[at].values;
+        const double ns = (double)(n->end_ns - n->start_ns);
+        values[0] += ns;
+        values[1]++;
+        values[2] = values[0] / values[1];
+        if (ns > values[3]) values[3] = ns;
+    }
+    snprintf(tab->empty, sizeof tab->empty,
+             "No work of a GPU here. Where the program has one, it is recorded by default.");
+    kp_keyindex_fini(&names);
+}
+
+/* ---- all of them ---- */
+
+static void head_make(struct kp_view *v)
+{
+    struct kp_summary s;
+    char wall[40], step[40];
+    const char *script = kp_kineto_fact(v->tree->trace, "kprof.script"), *slash = strrchr(v->label, '/');
+    kp_summary_make(&s, v->tree, &v->whole);
+    kp_view_cell(wall, sizeof wall, KP_VIEW_TIME, (double)s.wall_ns);
+    kp_view_cell(step, sizeof step, KP_VIEW_TIME, (double)s.step_median_ns);
+    int n = snprintf(v->head, sizeof v->head, "%s%s%s  %s", script ? script : "", script ? "  " : "",
+                     slash ? slash + 1 : v->label, wall);
+    if (s.steps && n > 0 && (size_t)n < sizeof v->head)
+        n += snprintf(v->head + n, sizeof v->head - (size_t)n, ", %zu steps of %s", s.steps, step);
+    if (s.lost && n > 0 && (size_t)n < sizeof v->head)
+        snprintf(v->head + n, sizeof v->head - (size_t)n, ", %" PRIu64 " events dropped", s.lost);
+}
+
+static void chosen_make(struct kp_view *v)
+{
+    char why[200];
+    const struct kp_choice choice = {.first_step = v->step, .last_step = v->step};
+    kp_chosen_fini(&v->chosen);
+    if (kp_chosen_make(&v->chosen, v->tree, &choice, why, sizeof why) == 0) return;
+    const struct kp_choice all = {.first_step = -1, .last_step = -1};
+    v->step = KP_VIEW_NONE;
+    (void)kp_chosen_make(&v->chosen, v->tree, &all, why, sizeof why);
+}
+
+void kp_view_choose(struct kp_view *v, long step)
+{
+    v->step = step;
+    chosen_make(v);
+    for (int i = KP_VIEW_OPS; i < KP_VIEW_TABS; i++) kp_view_tab_fini(&v->tabs[i]);
+    ops_make(v);
+    kp_view_paths_make(v);
+    kernels_make(v);
+    kp_view_blocks_make(v);
+    for (int i = 0; i < KP_VIEW_TABS; i++) kp_view_settle(&v->tabs[i]);
+}
+
+int kp_view_make(struct kp_view *v, struct kp_tree *tree, const char *label, char *why, size_t why_bytes)
+{
+    const struct kp_choice all = {.first_step = -1, .last_step = -1};
+    *v = (struct kp_view){.tree = tree, .label = label, .step = KP_VIEW_NONE};
+    const int rc = kp_chosen_make(&v->whole, tree, &all, why, why_bytes);
+    if (rc) return rc;
+    head_make(v);
+    findings_make(v);
+    steps_make(v);
+    kp_view_choose(v, KP_VIEW_NONE);
+    return 0;
+}
+
+void kp_view_fini(struct kp_view *v)
+{
+    for (int i = 0; i < KP_VIEW_TABS; i++) kp_view_tab_fini(&v->tabs[i]);
+    kp_chosen_fini(&v->whole);
+    kp_chosen_fini(&v->chosen);
+}
