@@ -90,9 +90,10 @@ $(O)/%.o: %.S | $(O)/needs
 	$(call say,AS,$<)
 	$(Q)$(CC) $(CPPFLAGS) -fPIC -MMD -MP -c $< -o $@
 
+NOT_IN_SO_OBJECTS := $(addprefix $(O)/,$(addsuffix .o,$(basename $(NOT_IN_SO))))
 SO_ROOMS := base format record read schedule $(EXPORT_SO) $(PRELOAD_ROOMS)
 CLI_ROOMS := cli $(EXPORT_CLI) schedule read format base
-$(O)/libkprof.so: $(filter-out $(addprefix $(O)/,$(addsuffix .o,$(basename $(NOT_IN_SO)))),$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) preload/exports.map
+$(O)/libkprof.so: $(filter-out $(NOT_IN_SO_OBJECTS),$(foreach r,$(SO_ROOMS),$(call obj,$(r)))) preload/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(KP_CFLAGS) $(CFLAGS) $(SO_LDFLAGS) -Wl,-soname,libkprof.so.$(ABI) -o $@ $(filter %.o,$^) $(ZLIB_A) $(LDFLAGS)
 $(O)/kprof: $(call obj,cli) $(foreach r,$(filter-out cli,$(CLI_ROOMS)),$(call lib,$(r)))

@@ -69,9 +69,12 @@ struct kp_page {
     int64_t base_ns;          /* times in the page count from here */
     bool has_gpu, has_frames; /* has_frames: Python calls or call stacks */
 };
+void kp_page_events_put(struct kp_page *page);
+
+/* ---- pagetexts.c ---- */
+
 uint32_t kp_page_text(struct kp_page *page, uint32_t id);
 void kp_page_texts_put(struct kp_page *page); /* all texts, as a column with a NUL after each */
-void kp_page_events_put(struct kp_page *page);
 
 /* ---- pagelinks.c ---- */
 
