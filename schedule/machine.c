@@ -86,6 +86,19 @@ static int complain(char *why, unsigned long why_bytes, const char *what, const 
     return kp_complain_at(why, why_bytes, what, at, ",", "wait=1,warmup=1,active=3,repeat=1");
 }
 
+/* "10-12" says what is meant, and has no warm-up. Writes how it is written; false: it is no such text. */
+static bool range_explain(const char *text, char *why, unsigned long why_bytes)
+{
+    uint64_t first, last;
+    if (!number_take(&text, &first) || *text++ != '-' || !number_take(&text, &last) || *text || last < first)
+        return false;
+    const unsigned long skipped = (unsigned long)first, active = (unsigned long)(last - first + 1);
+    if (skipped > 1)
+        kp_fmt(why, why_bytes, "names steps; write skip_first=%lu,warmup=1,active=%lu,repeat=1", skipped - 1, active);
+    else kp_fmt(why, why_bytes, "names steps; write %sactive=%lu,repeat=1", skipped ? "warmup=1," : "", active);
+    return true;
+}
+
 int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsigned long why_bytes)
 {
     struct kp_schedule s = {.set = true};
@@ -94,6 +107,7 @@ int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsi
         *out = s;
         return 0;
     }
+    if (range_explain(text, why, why_bytes)) return -EINVAL;
     for (const char *p = text; *p;) {
         const char *const from = p;
         const size_t length = strcspn(p, "=,");

@@ -172,6 +172,12 @@ static int ours_report(const struct report_command *r, const char *label, struct
 {
     struct kp_chosen chosen;
     char why[512];
+    if (!tree->count) {
+        kp_cli_say(stderr,
+                   "kprof: %s: no op, range or GPU work in it; kprof memory shows a heap, kprof events the rest",
+                   label);
+        return KP_EXIT_BAD_INPUT;
+    }
     if (tree->trace->has_stacks) kp_tree_fill_line_stacks(tree, tree->trace->is_ours);
     kp_tree_set_forward_stacks(tree);
     int rc = kp_chosen_make(&chosen, tree, &r->choice, why, sizeof why);
@@ -218,6 +224,7 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
         kp_kineto_close(trace);
         return KP_EXIT_DONE;
     }
+    if (!r->is_torch) kp_kineto_drop_waits(trace);
     struct kp_tree tree;
     if (kp_tree_build(&tree, trace) < 0) {
         kp_cli_say(stderr, "kprof: %s: too many events", source->label);
