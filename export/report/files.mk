@@ -20,6 +20,7 @@ SRC_report := \
     export/report/kineto_blocks.c \
     export/report/kineto_facts.c \
     export/report/kineto_file.c \
+    export/report/kineto_keys.c \
     export/report/kineto_parse.c \
     export/report/kineto_read.c \
     export/report/kineto_strings.c \

@@ -14,50 +14,9 @@
 
 #include "collector/base/kp_utf8.h"
 #include "export/report/json_push.h"
+#include "export/report/kineto_keys.h"
 
 enum { HELD_LEAST = 64 << 10, TOKEN_MOST = 16 << 20 };
-enum place { OUTSIDE, TOP, FACTS, EVENTS, EVENT, ARGS, DIMS, CONCRETE, TYPES, DONE };
-
-enum key {
-    KEY_OTHER,
-    KEY_EVENTS,
-    KEY_BASE,
-    KEY_FLOPS,
-    KEY_MEMORY,
-    KEY_SHAPES,
-    KEY_STACKS,
-    KEY_OURS,
-    KEY_FACT,
-    KEY_LABEL,
-    KEY_BEFORE,
-    KEY_FREED,
-    KEY_UNKEPT,
-    KEY_PH,
-    KEY_CAT,
-    KEY_NAME,
-    KEY_PID,
-    KEY_TID,
-    KEY_TS,
-    KEY_DUR,
-    KEY_ARGS,
-    KEY_EXTERNAL,
-    KEY_INDEX,
-    KEY_SEQ,
-    KEY_FWD,
-    KEY_DIMS,
-    KEY_CONCRETE,
-    KEY_TYPES,
-    KEY_STACK,
-    KEY_CALLER,
-    KEY_BYTES,
-    KEY_DEVICE,
-    KEY_FINISHED,
-    KEY_ADDRESS,
-    KEY_DEVICE_ID,
-    KEY_ALLOCATED,
-    KEY_RESERVED,
-};
-
 struct parse_text {
     char *data;
     size_t used, capacity;
@@ -66,8 +25,8 @@ struct parse_text {
 struct kp_kineto_parser {
     struct kp_kineto *trace;
     struct kp_json_push *json;
-    enum place place;
-    enum key key;
+    enum kp_kineto_place place;
+    enum kp_kineto_key key;
     unsigned skip;  /* depth of the value being skipped */
     unsigned level; /* depth inside Input Dims; place in Input type */
     size_t entry;   /* where the current entry of Input Dims starts */
@@ -95,70 +54,7 @@ static void text_add(struct parse_text *t, const char *data, size_t bytes)
     t->used += bytes;
 }
 
-/* ---- keys and values ---- */
-
-#define KEY_ROW(text, key)         \
-    {                              \
-        text, sizeof text - 1, key \
-    }
-struct key_row {
-    const char *text;
-    uint8_t bytes, key;
-};
-static const struct key_row top_keys[] = {
-    KEY_ROW("traceEvents", KEY_EVENTS),
-    KEY_ROW("baseTimeNanoseconds", KEY_BASE),
-    KEY_ROW("with_flops", KEY_FLOPS),
-    KEY_ROW("profile_memory", KEY_MEMORY),
-    KEY_ROW("record_shapes", KEY_SHAPES),
-    KEY_ROW("with_stack", KEY_STACKS),
-    KEY_ROW("kprof", KEY_OURS),
-    KEY_ROW("host_name", KEY_FACT),
-    KEY_ROW("distributedInfo", KEY_FACT),
-    KEY_ROW("kprof_memory_before", KEY_BEFORE),
-    KEY_ROW("kprof_memory_freed", KEY_FREED),
-    KEY_ROW("kprof_memory_unkept", KEY_UNKEPT),
-};
-static const struct key_row event_keys[] = {
-    KEY_ROW("ph", KEY_PH),   KEY_ROW("cat", KEY_CAT), KEY_ROW("name", KEY_NAME), KEY_ROW("pid", KEY_PID),
-    KEY_ROW("tid", KEY_TID), KEY_ROW("ts", KEY_TS),   KEY_ROW("dur", KEY_DUR),   KEY_ROW("args", KEY_ARGS),
-};
-static const struct key_row args_keys[] = {
-    KEY_ROW("External id", KEY_EXTERNAL),
-    KEY_ROW("external id", KEY_EXTERNAL),
-    KEY_ROW("Ev Idx", KEY_INDEX),
-    KEY_ROW("Sequence number", KEY_SEQ),
-    KEY_ROW("Fwd thread id", KEY_FWD),
-    KEY_ROW("correlation", KEY_FWD),
-    KEY_ROW("Input Dims", KEY_DIMS),
-    KEY_ROW("Input dims", KEY_DIMS),
-    KEY_ROW("Concrete Inputs", KEY_CONCRETE),
-    KEY_ROW("Input type", KEY_TYPES),
-    KEY_ROW("Call stack", KEY_STACK),
-    KEY_ROW("CallFrom", KEY_CALLER),
-    KEY_ROW("Bytes", KEY_BYTES),
-    KEY_ROW("Device Type", KEY_DEVICE),
-    KEY_ROW("finished", KEY_FINISHED),
-    KEY_ROW("Addr", KEY_ADDRESS),
-    KEY_ROW("Device Id", KEY_DEVICE_ID),
-    KEY_ROW("Total Allocated", KEY_ALLOCATED),
-    KEY_ROW("Total Reserved", KEY_RESERVED),
-    KEY_ROW("name", KEY_LABEL),
-};
-#define KEY_LIST(rows)                          \
-    {                                           \
-        rows, rows + sizeof rows / sizeof *rows \
-    }
-static const struct key_row *const key_lists[DONE + 1][2] = {
-    [TOP] = KEY_LIST(top_keys), [EVENT] = KEY_LIST(event_keys), [ARGS] = KEY_LIST(args_keys)};
-
-static enum key key_find(enum place place, const char *text, size_t bytes)
-{
-    for (const struct key_row *row = key_lists[place][0]; row < key_lists[place][1]; row++)
-        if (row->bytes == bytes && row->text[0] == text[0] && memcmp(row->text, text, bytes) == 0)
-            return (enum key)row->key;
-    return KEY_OTHER;
-}
+/* ---- values ---- */
 
 /* Clamps times to the year 2043 and memory to 64 TB, so that sums fit into 64 bits. */
 static int64_t within(int64_t value, int64_t least, int64_t most)
@@ -467,7 +363,7 @@ static int on_key(void *context, const unsigned char *text, size_t bytes)
         raw(p, ":", 1);
         p->comma = false;
     }
-    if (!p->skip) p->key = key_find(p->place, (const char *)text, bytes);
+    if (!p->skip) p->key = kp_kineto_key_find(p->place, (const char *)text, bytes);
     if (!p->skip && (p->place == TOP || p->place == FACTS)) kp_fact_key(&p->fact, (const char *)text, bytes);
     p->trace->is_ours |= !p->skip && p->key == KEY_OURS;
     return 1;
