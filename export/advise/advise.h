@@ -5,7 +5,7 @@
 
 #include "export/report/chosen.h"
 
-enum { KP_FINDINGS_MAX = 24 };
+enum { KP_FINDINGS_MAX = 40, KP_UNJUDGED_MAX = 6 };
 
 /* Where a step's time goes. Each moment counts once, for the first part that it belongs to. */
 enum kp_step_part {
@@ -39,20 +39,26 @@ struct kp_finding {
     const char *frame;              /* the innermost frame of its stack, or NULL */
     const char *line;               /* the program's own, "train.py:12 main", or NULL. Idle: of the op that ends it */
     const char *after;              /* idle: the own line of the op before it, or NULL */
-    double step_ns, share;          /* the mean over the steps; share of a step, 0 to 1 */
-    size_t steps;                   /* in which it passes its bound */
+    double step_ns, share; /* the mean over the steps; share of a step, 0 to 1. Both 0: a cost that is no time */
+    double step_bytes;     /* of memory that a step leaves, or that is in question; 0: it is about time */
+    size_t steps;          /* in which it passes its bound */
     bool is_critical;
 };
 struct kp_advice {
     struct kp_finding findings[KP_FINDINGS_MAX]; /* the largest first */
     size_t count, steps;
     double mean_ns[KP_STEP_PARTS], cause_ns[KP_IDLE_CAUSES], step_ns; /* means over the steps */
-    const char *missing;  /* INCOMPLETE: what lacks, with the setting that shows it; or NULL */
+    const char *missing;                   /* INCOMPLETE: what lacks, with the setting that shows it; or NULL */
+    const char *unjudged[KP_UNJUDGED_MAX]; /* what the trace does not tell, each with the setting that shows it */
+    size_t unjudged_count;
     const char *lines_by; /* a sentence: the setting that gives findings their lines. NULL: they have them */
     bool is_healthy, has_gpu;
 };
 
-/* Own lines need kp_tree_set_forward_stacks(). All texts are the trace's, or ours for ever. */
+/*
+ * Own lines need kp_tree_set_forward_stacks(), kernels and copies a trace read with keep_works. All texts are the
+ * trace's, or ours for ever.
+ */
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
 /* stepsplit.c: one split for each of the chosen steps, without causes. Returns whether a GPU worked. */

@@ -3,8 +3,46 @@
 #ifndef KP_ADVISEPARTS_H
 #define KP_ADVISEPARTS_H
 
+#include <string.h>
+
 #include "export/advise/advise.h"
 #include "export/report/keyindex.h"
+
+/* A range of the host that is no op, whatever old files call it. */
+static inline bool kp_advise_is_range(const char *name)
+{
+    return kp_kineto_is_step(name) || strncmp(name, "Optimizer.", 10) == 0 || kp_kineto_is_loader(name);
+}
+
+/* torch names what its compiler does so; "Torch-Compiled Region" is compiled code that runs. */
+static inline bool kp_advise_is_compiling(const char *name)
+{
+    return strstr(name, "(dynamo_timed)") || strstr(name, "CachingAutotuner.benchmark") ||
+           strstr(name, "async_compile.");
+}
+
+/* torch's own range (record_python_gc_info), or a call of gc.collect(). */
+static inline bool kp_advise_is_collecting(const char *name)
+{
+    return strcmp(name, "Python GC") == 0 || strcmp(name, "<built-in function collect>") == 0;
+}
+
+/* ---- compiling.c ---- */
+
+typedef void (*kp_compile_fn)(void *context, int32_t node, int64_t start_ns, int64_t end_ns);
+/* Each time in which torch.compile compiles, by a node at its end; times of one thread may lie in one another. */
+void kp_compiles_each(const struct kp_tree *tree, kp_compile_fn fn, void *context);
+
+/* ---- launches.c ---- */
+
+struct kp_launches { /* all zero: empty */
+    struct kp_keyindex correlations;
+    int32_t *calls; /* nodes, by number in `correlations` */
+    size_t capacity;
+};
+void kp_launches_gather(struct kp_launches *launches, const struct kp_tree *tree);
+int32_t kp_launches_call(struct kp_launches *launches, const struct kp_kineto_event *work); /* a node; -1: not there */
+void kp_launches_fini(struct kp_launches *launches);
 
 /* ---- costplace.c: which op, on which line, costs how much ---- */
 
@@ -41,16 +79,75 @@ void kp_idle_fini(struct kp_idle *idle);
 
 struct kp_split_places {
     struct kp_costplaces parts[KP_STEP_PARTS], causes[KP_IDLE_CAUSES];
+    struct kp_spans computed; /* with a GPU: it computes or communicates */
     int64_t late_ns;
 };
 /* As kp_step_split_all(), with causes; adds what costs where. NULL: nothing of either. */
 bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
                           struct kp_split_places *places);
+/* What a work of a device is to a step, by its category and name; KP_STEP_IDLE: a wait of a stream. */
+enum kp_step_part kp_step_part_of_device(const char *cat, const char *name);
 
-/* A range of the host that is no op, whatever old files call it. */
-static inline bool kp_advise_is_range(const char *name)
-{
-    return kp_kineto_is_step(name) || strncmp(name, "Optimizer.", 10) == 0 || kp_kineto_is_loader(name);
-}
+/* ---- exam.c: what a step costs by a rule of its own, and whether that is a finding ---- */
+
+/* Steps that must pass a bound: to be told, and to be called critical. */
+enum { KP_STEPS_LEAST = 2, KP_STEPS_CRITICAL = 20 };
+#define KP_SHARE_CRITICAL 0.20
+#define KP_CAUSE(cause) (KP_STEP_PARTS + (cause)) /* as a measure, beside the parts */
+
+struct kp_device_work {
+    int64_t start_ns, end_ns;
+    const struct kp_kineto_work *said; /* NULL: the file says nothing */
+    int32_t node, call;                /* call -1: not in the trace */
+    enum kp_step_part part;            /* KP_STEP_COMPUTE, _COMM, _COPIES */
+};
+struct kp_exam {
+    const struct kp_tree *tree;
+    const struct kp_chosen *chosen;
+    const struct kp_step_split *splits; /* one a step */
+    const struct kp_split_places *places;
+    struct kp_advice *out;
+    struct kp_device_work *works; /* by start */
+    size_t work_count, work_capacity;
+    uint32_t explained; /* bits of measures that a finding here tells better than the rules over parts */
+};
+struct kp_cost_rule {
+    double bound;      /* share of a step */
+    uint32_t explains; /* bits of measures, where the finding is at least half of them */
+    const char *id, *what, *change;
+};
+struct kp_cost {
+    double *of; /* ns, by step */
+    struct kp_costplaces places;
+};
+void kp_exam_open(struct kp_exam *exam); /* the works, of what is set already */
+void kp_exam_fini(struct kp_exam *exam);
+const char *kp_exam_name(const struct kp_exam *exam, int32_t node);
+int32_t kp_exam_place(const struct kp_device_work *work); /* the call that launched it, or itself */
+struct kp_cost kp_cost_open(const struct kp_exam *exam);
+/* Charges each step with its part of a time, times `weight`, and a place (-1: none) with all of them. */
+void kp_cost_add(struct kp_cost *cost, const struct kp_exam *exam, int32_t node, int64_t start_ns, int64_t end_ns,
+                 double weight);
+/* Adds a finding where the rule's bound is passed. Frees the cost. Returns the finding, or NULL. */
+struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_exam *exam, const struct kp_cost_rule *rule);
+/* Adds a finding, and returns it. */
+struct kp_finding *kp_exam_tell(struct kp_exam *exam, const struct kp_finding *finding);
+void kp_exam_unjudged(struct kp_exam *exam, const char *what);
+/* A text that lives as long as the trace. */
+const char *kp_exam_text(const struct kp_exam *exam, const char *format, ...) __attribute__((format(printf, 2, 3)));
+double kp_exam_fact(const struct kp_exam *exam, const char *path); /* a number; 0: not in the file */
+/* Sorts them, and returns the value at this share of them, 0 to 1. */
+double kp_quantile(double *values, size_t count, double share);
+
+/* ---- rules ---- */
+
+void kp_rules_copies(struct kp_exam *exam);    /* copyrules.c */
+void kp_rules_launches(struct kp_exam *exam);  /* launchrules.c */
+void kp_rules_kernels(struct kp_exam *exam);   /* kernelrules.c */
+void kp_rules_fusing(struct kp_exam *exam);    /* fuserules.c */
+void kp_rules_bandwidth(struct kp_exam *exam); /* bandwidth.c */
+void kp_rules_steps(struct kp_exam *exam);     /* steprules.c */
+void kp_rules_memory(struct kp_exam *exam);    /* memoryrules.c */
+void kp_rules_host(struct kp_exam *exam);      /* hostrules.c */
 
 #endif

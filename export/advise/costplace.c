@@ -30,7 +30,7 @@ static uint32_t stack_of(const struct kp_tree *tree, int32_t node)
 void kp_costplaces_add(struct kp_costplaces *places, const struct kp_tree *tree, int32_t node, int32_t before,
                        int64_t ns)
 {
-    if (node < 0 || ns <= 0) return;
+    if (node < 0 || ns == 0) return;
     const int32_t op = kp_costplace_op(tree, node);
     const uint32_t name = kp_tree_event(tree, (size_t)op)->name, stack = stack_of(tree, node);
     const size_t had = places->keys.count;
@@ -50,10 +50,12 @@ void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *tr
     const struct kp_costplace *most = NULL;
     for (size_t i = 0; i < places->keys.count; i++)
         if (!most || places->of[i].ns > most->ns) most = &places->of[i];
-    if (!most) return;
+    if (!most || most->ns <= 0) return;
     const char *stack = kp_kineto_text(trace, most->stack);
     const uint32_t frame = kp_strings_put(trace->strings, stack, strcspn(stack, ";"));
-    const uint32_t line = kp_ownline_of(&lines, trace, most->stack), after = kp_ownline_of(&lines, trace, most->after);
+    const uint32_t itself = kp_ownline_of(&lines, trace, most->name); /* of a Python function */
+    const uint32_t line = itself ? itself : kp_ownline_of(&lines, trace, most->stack);
+    const uint32_t after = kp_ownline_of(&lines, trace, most->after);
     const uint32_t module = kp_ownline_modules(&modules, trace, most->stack);
     out->where = text_or_null(trace, most->name);
     out->frame = text_or_null(trace, frame);

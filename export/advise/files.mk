@@ -2,7 +2,18 @@
 SRC_advise := \
     export/advise/findings.c \
     export/advise/idlecause.c \
+    export/advise/bandwidth.c \
+    export/advise/compiling.c \
+    export/advise/copyrules.c \
     export/advise/costplace.c \
+    export/advise/exam.c \
+    export/advise/fuserules.c \
+    export/advise/hostrules.c \
+    export/advise/kernelrules.c \
+    export/advise/launches.c \
+    export/advise/launchrules.c \
+    export/advise/memoryrules.c \
+    export/advise/steprules.c \
     export/advise/stepsplit.c
 UNIT_advise := \
     test/unit/advise/test_findings.c

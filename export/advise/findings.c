@@ -5,16 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps that must pass a bound: to be told, and to be called critical. */
-enum { STEPS_LEAST = 2, STEPS_CRITICAL = 20 };
-#define SHARE_CRITICAL 0.20
 #define SHARE_HEALTHY 0.90
 #define SHARE_IDLE 0.15 /* of a step, before a GPU's idle time is a finding, by whatever cause */
 
-#define CAUSE(cause) (KP_STEP_PARTS + (cause))
-
 struct advice_rule {
-    int measure;  /* a part of the step, or CAUSE() of its idle time */
+    int measure;  /* a part of the step, or KP_CAUSE() of its idle time */
     double bound; /* share of a step */
     enum { ANYWHERE, WITH_GPU, WITHOUT_GPU } with;
     const char *id, *what, *change;
@@ -27,21 +22,21 @@ static const struct advice_rule rules[] = {
     {KP_STEP_COPIES, 0.05, WITH_GPU, "exposed-copies", "copies run while nothing computes",
      "Copy from pinned memory beside the compute: DataLoader(..., pin_memory=True) and .to(device, "
      "non_blocking=True)."},
-    {CAUSE(KP_IDLE_SYNC), 0.10, WITH_GPU, "implicit-sync", "the host waited until the GPU had run out of work",
+    {KP_CAUSE(KP_IDLE_SYNC), 0.10, WITH_GPU, "implicit-sync", "the host waited until the GPU had run out of work",
      "Wait less often: keep losses and metrics on the GPU, and read them (.item(), .cpu(), print) every N steps."},
-    {CAUSE(KP_IDLE_LAUNCH), 0.10, WITH_GPU, "launch-bound", "the GPU waits for ops that the host is still launching",
+    {KP_CAUSE(KP_IDLE_LAUNCH), 0.10, WITH_GPU, "launch-bound", "the GPU waits for ops that the host is still launching",
      "Launch less: torch.compile(model, mode=\"reduce-overhead\"), CUDA graphs, fused optimizers, larger batches."},
-    {CAUSE(KP_IDLE_PYTHON), 0.10, WITH_GPU, "python-starved", "the GPU waits for Python between ops",
+    {KP_CAUSE(KP_IDLE_PYTHON), 0.10, WITH_GPU, "python-starved", "the GPU waits for Python between ops",
      "Move that work out of the step or into a worker; kprof run --with-stack 1, then kprof stacks shows the "
      "functions."},
-    {CAUSE(KP_IDLE_DEPENDENCY), 0.10, WITH_GPU, "dependency", "work that was launched waits for other work",
+    {KP_CAUSE(KP_IDLE_DEPENDENCY), 0.10, WITH_GPU, "dependency", "work that was launched waits for other work",
      "See which stream or copy it waits for: kprof run --cuda-sync."},
-    {CAUSE(KP_IDLE_ALLOC), 0.05, WITH_GPU, "device-malloc",
+    {KP_CAUSE(KP_IDLE_ALLOC), 0.05, WITH_GPU, "device-malloc",
      "the GPU waits while memory of the device is allocated or freed",
      "Keep shapes the same from step to step, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
-    {CAUSE(KP_IDLE_COMPILE), 0.05, ANYWHERE, "recompilation", "the step waits for torch.compile",
+    {KP_CAUSE(KP_IDLE_COMPILE), 0.05, ANYWHERE, "recompilation", "the step waits for torch.compile",
      "See why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim)."},
-    {CAUSE(KP_IDLE_GC), 0.05, ANYWHERE, "python-gc", "the step waits for Python's garbage collector",
+    {KP_CAUSE(KP_IDLE_GC), 0.05, ANYWHERE, "python-gc", "the step waits for Python's garbage collector",
      "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."},
     {KP_STEP_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU has nothing to do, for several reasons",
      "See what the host does meanwhile: kprof run --with-stack ops, then kprof stacks."},
@@ -82,8 +77,8 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
         f.steps += (double)measured(&splits[i], rule->measure) >= rule->bound * (double)splits[i].step_ns;
     f.step_ns = mean(out, rule->measure);
     f.share = out->step_ns > 0 ? f.step_ns / out->step_ns : 0;
-    if (f.steps < STEPS_LEAST || f.share < rule->bound) return false;
-    f.is_critical = f.share >= SHARE_CRITICAL && f.steps >= STEPS_CRITICAL;
+    if (f.steps < KP_STEPS_LEAST || f.share < rule->bound) return false;
+    f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
     place_tell(&f, places, rule, tree);
     if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
         f.what = "the step loads its data itself: the DataLoader has no workers";
@@ -95,14 +90,28 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
 }
 
 /* The causes come first among the rules: all idle is told only where no cause of it is. */
-static void rules_judge(struct kp_advice *out, const struct kp_step_split *splits, const struct kp_split_places *places,
-                        const struct kp_tree *tree)
+static void parts_judge(struct kp_exam *x)
 {
     bool has_cause = false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        if (rules[i].measure == KP_STEP_IDLE && has_cause) continue;
-        if (rule_judge(out, &rules[i], splits, places, tree)) has_cause |= is_cause(&rules[i]);
+        if ((rules[i].measure == KP_STEP_IDLE && has_cause) || x->explained >> rules[i].measure & 1) continue;
+        if (rule_judge(x->out, &rules[i], x->splits, x->places, x->tree)) has_cause |= is_cause(&rules[i]);
     }
+}
+
+static void rules_judge(struct kp_exam *x)
+{
+    kp_exam_open(x);
+    kp_rules_copies(x);
+    kp_rules_launches(x);
+    kp_rules_kernels(x);
+    kp_rules_fusing(x);
+    if (x->out->has_gpu) kp_rules_bandwidth(x);
+    kp_rules_steps(x);
+    kp_rules_memory(x);
+    kp_rules_host(x);
+    parts_judge(x);
+    kp_exam_fini(x);
 }
 
 static int finding_order(const void *a, const void *b)
@@ -123,7 +132,7 @@ static void means_make(struct kp_advice *out, const struct kp_step_split *splits
 static const char *missing_of(const struct kp_kineto *trace, size_t steps, bool is_behind)
 {
     const char *lost = kp_kineto_fact(trace, "kprof.lost");
-    if (steps < STEPS_LEAST) return "fewer than two whole steps; record more with --schedule (KPROF_SCHEDULE)";
+    if (steps < KP_STEPS_LEAST) return "fewer than two whole steps; record more with --schedule (KPROF_SCHEDULE)";
     if (is_behind)
         return "the GPU is behind: work of these steps ends more than a step after them, so they tell nothing of it; "
                "record more steps with --schedule (KPROF_SCHEDULE)";
@@ -139,7 +148,8 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     out->has_gpu = kp_step_split_places(splits, tree, chosen, &places);
     means_make(out, splits);
     const bool is_behind = out->steps && (double)places.late_ns > out->step_ns;
-    if (!is_behind) rules_judge(out, splits, &places, tree);
+    struct kp_exam exam = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
+    if (!is_behind && out->steps) rules_judge(&exam);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     out->missing = missing_of(tree->trace, out->steps, is_behind);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
@@ -147,5 +157,6 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     out->is_healthy = !out->count && !out->missing && out->mean_ns[KP_STEP_COMPUTE] >= SHARE_HEALTHY * out->step_ns;
     for (int p = 0; p < KP_STEP_PARTS; p++) kp_costplaces_fini(&places.parts[p]);
     for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_costplaces_fini(&places.causes[c]);
+    kp_spans_fini(&places.computed);
     free(splits);
 }

@@ -36,13 +36,11 @@ struct finding_idle {
     struct host_wait *waits;
     struct launched *works; /* by start */
     size_t wait_count, wait_capacity, work_count, work_capacity;
-    struct kp_keyindex correlations; /* of calls */
-    const struct host_wait *wait;    /* the last before the gap */
+    struct kp_launches launches;
+    const struct host_wait *wait; /* the last before the gap */
     int64_t wait_left_ns;
     size_t next_wait;
     bool has_gpu;
-    int32_t *calls;
-    size_t call_capacity;
 };
 
 static bool has(const char *name, const char *part) { return strstr(name, part) != NULL; }
@@ -57,12 +55,6 @@ static bool is_alloc(const char *name)
     return false;
 }
 
-/* torch names what its compiler does so; "Torch-Compiled Region" is compiled code that runs. */
-static bool is_compiling(const char *name)
-{
-    return has(name, "(dynamo_timed)") || has(name, "CachingAutotuner.benchmark") || has(name, "async_compile.");
-}
-
 static bool is_op(const struct kp_tree *tree, size_t i)
 {
     const struct kp_kineto_event *e = kp_tree_event(tree, i);
@@ -72,17 +64,12 @@ static bool is_op(const struct kp_tree *tree, size_t i)
 
 static void call_take(struct finding_idle *f, const struct kp_node *node, int32_t i, const char *name)
 {
-    const int64_t id = kp_tree_event(f->tree, (size_t)i)->fwd_tid;
     const bool is_long = node->end_ns - node->start_ns >= WAIT_LEAST_NS;
     if (is_long &&
         (has(name, "Synchronize") || strncmp(name, "cudaMemcpy", 10) == 0 || strncmp(name, "hipMemcpy", 9) == 0)) {
         f->waits = kp_kineto_grow(f->waits, &f->wait_capacity, f->wait_count + 1, sizeof *f->waits);
         f->waits[f->wait_count++] = (struct host_wait){node->start_ns, node->end_ns, i};
     }
-    if (id <= 0) return;
-    const size_t at = kp_keyindex_get(&f->correlations, (uint64_t)id);
-    f->calls = kp_kineto_grow(f->calls, &f->call_capacity, at + 1, sizeof *f->calls);
-    f->calls[at] = i;
 }
 
 static void work_add(struct finding_idle *f, int32_t i, int32_t call, int32_t before)
@@ -99,23 +86,18 @@ static void host_take(struct finding_idle *f, int32_t i)
     const bool is_python = e->kind == KP_KINETO_PYTHON;
     enum host_set set = SETS;
     if (node->on_device || node->is_async) return;
-    if (is_python) set = strcmp(name, "Python GC") == 0 ? SET_GC : SETS;
-    else if (is_compiling(name)) set = SET_COMPILE;
+    if (is_python) set = kp_advise_is_collecting(name) ? SET_GC : SETS;
     else if (e->kind == KP_KINETO_RUNTIME) set = is_alloc(name) ? SET_ALLOC : has(name, "Synchronize") ? SETS : SET_OP;
     else if (is_op(f->tree, (size_t)i)) set = SET_OP;
     if (set != SETS) kp_spans_add(&f->sets[set], node->start_ns, node->end_ns);
     if (e->kind == KP_KINETO_RUNTIME) call_take(f, node, i, name);
 }
 
-/* Returns the call that launched a work, or -1: it is not in the trace. */
-static int32_t call_of(struct finding_idle *f, const struct kp_kineto_event *e)
+static void compile_take(void *context, int32_t node, int64_t start_ns, int64_t end_ns)
 {
-    const size_t known = f->correlations.count;
-    if (e->fwd_tid <= 0) return -1;
-    const size_t at = kp_keyindex_get(&f->correlations, (uint64_t)e->fwd_tid);
-    if (at < known) return f->calls[at];
-    f->calls = kp_kineto_grow(f->calls, &f->call_capacity, at + 1, sizeof *f->calls);
-    return f->calls[at] = -1;
+    struct finding_idle *f = context;
+    (void)node;
+    kp_spans_add(&f->sets[SET_COMPILE], start_ns, end_ns);
 }
 
 /* Lists the works by start, each with the call that launched it and the op before that. */
@@ -133,7 +115,7 @@ static void works_list(struct finding_idle *f)
     for (size_t i = 0; f->has_gpu && i < tree->count; i++) {
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         if (e->kind != KP_KINETO_GPU || strcmp(kp_kineto_text(tree->trace, e->cat), "cuda_sync") == 0) continue;
-        const int32_t call = call_of(f, e);
+        const int32_t call = kp_launches_call(&f->launches, e);
         work_add(f, (int32_t)i, call, call < 0 ? -1 : before[kp_costplace_op(tree, call)]);
     }
     free(before);
@@ -237,15 +219,16 @@ void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct 
 {
     struct finding_idle f = {.out = out, .tree = tree, .has_gpu = has_gpu};
     *out = (struct kp_idle){0};
+    kp_launches_gather(&f.launches, tree);
     for (int32_t i = 0; i < (int32_t)tree->count; i++) host_take(&f, i);
+    kp_compiles_each(tree, compile_take, &f);
     for (int s = 0; s < SETS; s++) kp_spans_settle(&f.sets[s]);
     works_list(&f);
     gaps_divide(&f, chosen, worked);
     out->late_ns = late_find(&f, chosen);
     for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_spans_settle(&out->of[c]);
     for (int s = 0; s < SETS; s++) kp_spans_fini(&f.sets[s]);
-    kp_keyindex_fini(&f.correlations);
-    free(f.calls);
+    kp_launches_fini(&f.launches);
     free(f.waits);
     free(f.works);
 }

@@ -19,7 +19,7 @@ static const enum kp_step_part orders[2][KP_STEP_IDLE] = {
 };
 
 /* Files of 2021 say Memcpy, Memset and Kernel. */
-static enum kp_step_part gpu_part(const char *cat, const char *name)
+enum kp_step_part kp_step_part_of_device(const char *cat, const char *name)
 {
     if (strcasestr(cat, "memcpy") || strcasestr(cat, "memset")) return KP_STEP_COPIES;
     if (!strcasestr(cat, "kernel")) return KP_STEP_IDLE; /* a wait of a stream */
@@ -30,7 +30,7 @@ static enum kp_step_part part_of(const struct kp_kineto *trace, const struct kp_
 {
     const char *name = kp_kineto_text(trace, e->name);
     const bool is_op = e->kind == KP_KINETO_OP, is_range = e->kind == KP_KINETO_ANNOTATION;
-    if (e->kind == KP_KINETO_GPU) return gpu_part(kp_kineto_text(trace, e->cat), name);
+    if (e->kind == KP_KINETO_GPU) return kp_step_part_of_device(kp_kineto_text(trace, e->cat), name);
     if ((is_op || is_range) && kp_kineto_is_loader(name)) return KP_STEP_LOADING;
     return is_op && !has_gpu && !kp_advise_is_range(name) ? KP_STEP_COMPUTE : KP_STEP_IDLE;
 }
@@ -102,6 +102,10 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
     if (places) {
         places_gather(places, tree, chosen, has_gpu);
         places->late_ns = idle.late_ns;
+        if (has_gpu) {
+            places->computed = l.sets[1];
+            l.sets[1] = (struct kp_spans){0};
+        }
         memcpy(places->causes, idle.places, sizeof idle.places);
         memset(idle.places, 0, sizeof idle.places);
     }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "export/advise/advise.h"
+#include "export/cli/advised.h"
 #include "export/cli/latest.h"
 #include "export/cli/trace_source.h"
 #include "export/report/plain.h"
@@ -31,18 +31,20 @@ static const char *const cause_names[] = {
 static const char schema[] =
     "{\"$schema\":\"https://json-schema.org/draft/2020-12/"
     "schema\",\"type\":\"object\",\"additionalProperties\":false,\n"
-    "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"parts_ms\",\"idle_ms\",\"missing\",\"lines_"
-    "by\","
-    "\"findings\"],\n"
+    "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"parts_ms\",\"idle_ms\",\"missing\","
+    "\"unjudged\","
+    "\"lines_by\",\"findings\"],\n"
     "\"properties\":{\"schema\":{\"const\":1},\"file\":" TEXT ",\"steps\":" WHOLE ",\"step_ms\":" NUMBER ",\n"
     "\"verdict\":{\"enum\":[\"found\",\"incomplete\",\"healthy\",\"nothing found\"]},\n"
-    "\"parts_ms\":" NUMBERS ",\"idle_ms\":" NUMBERS ",\"missing\":" MAYBE ",\"lines_by\":" MAYBE ",\n"
+    "\"parts_ms\":" NUMBERS ",\"idle_ms\":" NUMBERS ",\"missing\":" MAYBE
+    ",\"unjudged\":{\"type\":\"array\",\"items\":" TEXT "},\"lines_by\":" MAYBE ",\n"
     "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\n"
-    "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"steps\",\"what\",\"where\",\"module\",\"frame\","
+    "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
+    "\"frame\","
     "\"line\",\"after\","
     "\"change\"],\n"
     "\"properties\":{\"id\":" TEXT ",\"severity\":{\"enum\":[\"warning\",\"critical\"]},\"step_ms\":" NUMBER
-    ",\"share\":" NUMBER ",\"steps\":" WHOLE ",\n"
+    ",\"share\":" NUMBER ",\"step_bytes\":" NUMBER ",\"steps\":" WHOLE ",\n"
     "\"what\":" TEXT ",\"where\":" MAYBE ",\"module\":" MAYBE ",\"frame\":" MAYBE ",\"line\":" MAYBE ",\"after\":" MAYBE
     ",\"change\":" TEXT "}}}}}\n";
 
@@ -67,8 +69,11 @@ static void line_print(const char *key, const char *text, const char *more)
 
 static void finding_print(const struct kp_finding *f, size_t of)
 {
-    printf("%s  %s: %.3f ms a step, %.1f %% (%zu of %zu steps)\n", f->is_critical ? "CRITICAL" : "WARNING", f->what,
-           f->step_ns / 1e6, 100 * f->share, f->steps, of);
+    printf("%s  ", f->is_critical ? "CRITICAL" : "WARNING");
+    kp_plain_put(stdout, f->what);
+    if (f->step_ns > 0) printf(": %.3f ms a step, %.1f %%", f->step_ns / 1e6, 100 * f->share);
+    else if (f->step_bytes > 0) printf(": %.3f MB", f->step_bytes / 1048576);
+    printf(" (%zu of %zu steps)\n", f->steps, of);
     line_print("where", f->where, NULL);
     line_print("module", f->module, NULL);
     line_print("line", f->line ? f->line : f->frame, f->after);
@@ -99,6 +104,8 @@ static void advice_print(const struct kp_advice *a)
         if (a->has_gpu) causes_print(a);
     }
     for (size_t i = 0; i < a->count; i++) finding_print(&a->findings[i], a->steps);
+    for (size_t i = 0; i < a->unjudged_count; i++)
+        printf("%s%s%s", i ? ", " : "not judged  ", a->unjudged[i], i + 1 < a->unjudged_count ? "" : "\n");
     if (a->lines_by) printf("note     %s\n", a->lines_by);
     if (a->missing) printf("INCOMPLETE  %s\n", a->missing);
     else if (!a->count) printf("%s\n", verdict_of(a));
@@ -118,8 +125,8 @@ static void json_member(const char *key, const char *text)
 
 static void json_finding(const struct kp_finding *f)
 {
-    printf("{\"id\":\"%s\",\"severity\":\"%s\",\"step_ms\":%.6f,\"share\":%.6f,\"steps\":%zu", f->id,
-           f->is_critical ? "critical" : "warning", f->step_ns / 1e6, f->share, f->steps);
+    printf("{\"id\":\"%s\",\"severity\":\"%s\",\"step_ms\":%.6f,\"share\":%.6f,\"step_bytes\":%.0f,\"steps\":%zu",
+           f->id, f->is_critical ? "critical" : "warning", f->step_ns / 1e6, f->share, f->step_bytes, f->steps);
     json_member("what", f->what);
     json_member("where", f->where);
     json_member("module", f->module);
@@ -142,6 +149,12 @@ static void json_print(const struct kp_advice *a, const char *label)
         printf("%s\"%s\":%.6f", c ? "," : "", cause_names[c], a->cause_ns[c] / 1e6);
     fputs("}", stdout);
     json_member("missing", a->missing);
+    fputs(",\"unjudged\":[", stdout);
+    for (size_t i = 0; i < a->unjudged_count; i++) {
+        if (i) fputs(",", stdout);
+        json_text(a->unjudged[i]);
+    }
+    fputs("]", stdout);
     json_member("lines_by", a->lines_by);
     fputs(",\"findings\":[", stdout);
     for (size_t i = 0; i < a->count; i++) {
@@ -154,30 +167,17 @@ static void json_print(const struct kp_advice *a, const char *label)
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
     const bool is_json = *(const bool *)context;
-    const struct kp_choice all = {.first_step = -1, .last_step = -1};
-    struct kp_kineto *trace;
-    struct kp_tree tree;
-    struct kp_chosen chosen;
-    struct kp_advice advice;
+    const struct kp_texts texts = kp_trace_source_texts(source);
+    struct kp_advised advised;
     char why[512];
-    int rc = kp_trace_source_read(source, &trace, why, sizeof why);
-    if (rc || kp_tree_build(&tree, trace) < 0) {
-        kp_kineto_close(trace);
-        return kp_cli_fail("advise", "%s%s", rc ? why : source->label, rc ? "" : ": too many events");
-    }
-    if (trace->has_stacks) kp_tree_fill_line_stacks(&tree, trace->is_ours);
-    kp_tree_set_forward_stacks(&tree);
-    rc = kp_chosen_make(&chosen, &tree, &all, why, sizeof why);
-    if (!rc) {
-        kp_advice_make(&advice, &tree, &chosen);
+    const int rc = kp_advised_open(&advised, &texts, source->path, why, sizeof why);
+    if (rc == 0) {
         if (several && !is_json) kp_cli_say(stdout, "%s", source->label);
-        if (is_json) json_print(&advice, source->label);
-        else advice_print(&advice);
+        if (is_json) json_print(&advised.advice, source->label);
+        else advice_print(&advised.advice);
     }
-    kp_chosen_fini(&chosen);
-    kp_tree_fini(&tree);
-    kp_kineto_close(trace);
-    return rc ? kp_cli_fail("advise", "%s: %s", source->label, why) : KP_EXIT_DONE;
+    kp_advised_close(&advised);
+    return rc ? kp_cli_fail("advise", "%s", why) : KP_EXIT_DONE;
 }
 
 int kp_cmd_advise(int argc, char **argv)

@@ -236,8 +236,12 @@ static int events_of(const struct event_filter *f, const struct kp_trace_source 
 {
     struct kp_kineto *trace;
     struct event_listing walk = {.f = f, .lines = kp_sorted_open(0, kp_budget_now()->disk)}, *w = &walk;
-    const struct kp_kineto_wish wish = {
-        kp_trace_source_texts(source), source->path, f->json, event_take, &w, &walk.error};
+    const struct kp_kineto_wish wish = {.texts = kp_trace_source_texts(source),
+                                        .label = source->path,
+                                        .keep_args = f->json,
+                                        .keep = event_take,
+                                        .context = &w,
+                                        .stop = &walk.error};
     char why[512];
     int rc = -ENOMEM;
     w->line = open_memstream(&w->text, &w->bytes);

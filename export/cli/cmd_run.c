@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cmd_run.c - kprof run: sets the variables, preloads the library, becomes the program */
+/*
+ * cmd_run.c - kprof run: sets the variables, preloads the library, becomes the program
+ *
+ * With --advise it stays as the program's parent, and says at the end what to change (decisions/082).
+ */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "export/cli/advised.h"
 #include "export/cli/setting_flags.h"
+
+static pid_t program; /* the child of --advise */
 
 /* Puts the library before other preloaded libraries. */
 static int preload_set(const char *library)
@@ -35,13 +46,27 @@ static const char *log_anchored(const char *value)
     return (size_t)snprintf(path, sizeof path, "%s/%s", folder, value) < sizeof path ? path : value;
 }
 
+/* The settings, and what `kprof run` alone knows. */
+static const struct kp_opt *flags_make(void)
+{
+    static struct kp_opt table[KP_SET_COUNT + 2];
+    memcpy(table, kp_setting_flags(), KP_SET_COUNT * sizeof *table);
+    table[KP_SET_COUNT] = (struct kp_opt){"advise", 0, KP_OPT_FLAG, NULL,
+                                          "stay until the program ends, and say its three largest findings"};
+    return table;
+}
+
 /* 0, an exit code, or KP_OPT_HELP. */
-static int flags_take(struct kp_opt_scan *scan)
+static int flags_take(struct kp_opt_scan *scan, bool *advises)
 {
     struct kp_config *const config = kp_setting_flags_read();
     const char *value, *wrong;
     int i;
     while ((i = kp_opt_next(scan, &value)) >= 0) {
+        if (i == KP_SET_COUNT) {
+            *advises = true;
+            continue;
+        }
         wrong = kp_setting_flags_set(config, (enum kp_config_index)i, value);
         if (wrong) return kp_cli_misuse("run", "--%s: %s", scan->table[i].name, wrong);
         setenv(kp_config_rows[i].name, i == KP_SET_log ? log_anchored(value) : value, 1);
@@ -50,13 +75,77 @@ static int flags_take(struct kp_opt_scan *scan)
     return i == KP_OPT_BAD ? KP_EXIT_USAGE : KP_EXIT_DONE;
 }
 
+static int program_become(char **argv)
+{
+    char pid[16];
+    /* The program keeps this pid: by it the library knows the process whose user waits for a line (finish.c). */
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    setenv("KPROF_RUN_PID", pid, 1);
+    execvp(argv[0], argv);
+    const int rc = errno == ENOENT ? 127 : 126;
+    kp_cli_fail("run", "%s: %s", argv[0], strerror(errno));
+    return rc;
+}
+
+/* ---- --advise ---- */
+
+static void signal_pass(int number) { kill(program, number); }
+
+/* A terminal's Ctrl-C reaches the program, too: it decides. What is sent to kprof is meant for the program. */
+static void signals_take(void)
+{
+    static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
+        struct sigaction action = {.sa_handler = signal_pass, .sa_flags = SA_RESTART};
+        sigaction(passed[i], &action, NULL);
+    }
+    signal(SIGINT, SIG_IGN);
+    signal(SIGQUIT, SIG_IGN);
+}
+
+/* Ends as the program did, by its exit status or by its signal. */
+static int end_as(int status)
+{
+    const struct rlimit no_core = {0, 0};
+    if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+    setrlimit(RLIMIT_CORE, &no_core);
+    signal(WTERMSIG(status), SIG_DFL);
+    fflush(NULL);
+    raise(WTERMSIG(status));
+    return 128 + WTERMSIG(status);
+}
+
+/* The signals that come between fork and exec stay blocked until both know what to do with them. */
+static int program_advise(char **argv)
+{
+    const struct kp_config *config = kp_setting_flags_read();
+    struct timespec began;
+    sigset_t all, before;
+    int status;
+    clock_gettime(CLOCK_REALTIME, &began);
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    program = fork();
+    if (program < 0) return kp_cli_fail("run", "no process can be made: %s", strerror(errno));
+    if (program == 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        return program_become(argv);
+    }
+    signals_take();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    while (waitpid(program, &status, 0) < 0 && errno == EINTR) continue;
+    if (config->log[0] == 0 || strcmp(config->log, "none") != 0) kp_advised_say(config->dir, &began);
+    return end_as(status);
+}
+
 int kp_cmd_run(int argc, char **argv)
 {
     struct kp_opt_scan scan = {
-        .command = "run", .table = kp_setting_flags(), .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
+        .command = "run", .table = flags_make(), .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
     char library[4096], path[4096], why[4600];
+    bool advises = false;
     int rc;
-    rc = flags_take(&scan);
+    rc = flags_take(&scan, &advises);
     if (rc == KP_OPT_HELP) return kp_cli_help("run", scan.table);
     if (rc) return rc;
     if (scan.at >= argc) return kp_cli_misuse("run", "no command to run");
@@ -66,11 +155,5 @@ int kp_cmd_run(int argc, char **argv)
         return kp_cli_fail("run", "libkprof.so is not there (%s); KPROF_LIB names another place", library);
     rc = preload_set(library);
     if (rc) return rc;
-    /* The program keeps this pid: by it the library knows the process whose user waits for a line (finish.c). */
-    snprintf(why, sizeof why, "%d", (int)getpid());
-    setenv("KPROF_RUN_PID", why, 1);
-    execvp(argv[scan.at], argv + scan.at);
-    rc = errno == ENOENT ? 127 : 126;
-    kp_cli_fail("run", "%s: %s", argv[scan.at], strerror(errno));
-    return rc;
+    return advises ? program_advise(argv + scan.at) : program_become(argv + scan.at);
 }

@@ -9,6 +9,7 @@ CLI_LACKS := $(if $(HAS_LIBDW),,source lines (libdw-dev);) $(if $(HAS_LIBIBERTY)
 CLI_LIBS := -lyajl $(if $(HAS_NCURSES),-lncursesw -ltinfo) $(if $(HAS_LIBDW),-ldw) -lelf $(if $(HAS_LIBIBERTY),-liberty)
 SRC_cli := \
     export/cli/about.c \
+    export/cli/advised.c \
     export/cli/apart.c \
     export/cli/budget.c \
     export/cli/cmd_advise.c \

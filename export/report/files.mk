@@ -25,6 +25,7 @@ SRC_report := \
     export/report/kineto_read.c \
     export/report/kineto_strings.c \
     export/report/kineto_words.c \
+    export/report/kineto_works.c \
     export/report/ownline.c \
     export/report/plain.c \
     export/report/selftime.c \

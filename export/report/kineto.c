@@ -20,6 +20,7 @@ void kp_kineto_close(struct kp_kineto *trace)
     kp_strings_close(trace->strings);
     free(trace->events);
     free(trace->memory);
+    free(trace->works);
     free(trace->args_text);
     free(trace->facts);
     free(trace);

@@ -58,6 +58,16 @@ struct kp_kineto_memory {
     int32_t device; /* -1: none, the CPU */
 };
 
+/* What the args of work of a device say, with keep_works; in the order of the file. */
+struct kp_kineto_work {
+    int64_t bytes;   /* of a copy or a fill; 0: not in the file */
+    uint64_t blocks; /* of a kernel's grid; 0: not in the file */
+    uint32_t event;
+    int32_t stream;                 /* -1: not in the file */
+    uint32_t threads;               /* of a block */
+    float blocks_per_sm, occupancy; /* occupancy in percent; -1: not in the file */
+};
+
 /* A scalar of the file's head: "host_name", or the path of a member, as "kprof.drops.OP.no chunk". */
 struct kp_kineto_fact {
     uint32_t path, text; /* string ids */
@@ -74,6 +84,8 @@ struct kp_kineto {
     size_t seen; /* events in the file, kept or not */
     struct kp_kineto_memory *memory;
     size_t memory_count, memory_capacity;
+    struct kp_kineto_work *works; /* kineto_works.c */
+    size_t work_count, work_capacity;
     struct kp_strings *strings;
     char *args_text;
     size_t args_bytes, args_capacity;
@@ -90,6 +102,7 @@ struct kp_kineto {
     uint32_t memory_before, memory_freed; /* string ids of kprof_memory_before and kprof_memory_freed */
     int64_t memory_unkept;                /* kprof_memory_unkept: blocks of before whose size is not known */
     bool has_memory_before;
+    bool keep_works;
     bool has_stacks;        /* some event carries its call stack */
     bool is_ours;           /* libkprof wrote it: kp_tree_fill_stacks() fills all stacks of such a file */
     kp_kineto_keep_fn keep; /* see kp_kineto_wish */
@@ -107,7 +120,7 @@ struct kp_texts {
 struct kp_kineto_wish {
     struct kp_texts texts;
     const char *label; /* what messages call it */
-    bool keep_args;
+    bool keep_args, keep_works;
     kp_kineto_keep_fn keep; /* NULL: every event; else the events it accepts, whose times have no base yet */
     const void *context;
     const int *stop; /* NULL, or what `keep` sets to -errno to end the reading */
@@ -161,6 +174,10 @@ bool kp_fact_open(struct kp_fact_path *path); /* false: too deep, to be skipped 
 void kp_fact_add(struct kp_kineto *trace, const struct kp_fact_path *path, const char *text, size_t bytes);
 /* Returns a fact's text, or NULL. */
 const char *kp_kineto_fact(const struct kp_kineto *trace, const char *path);
+
+/* kineto_works.c: adds the work of the last event. `args`: as with keep_args */
+void kp_kineto_work_add(struct kp_kineto *trace, uint32_t event, const char *args, size_t bytes);
+const struct kp_kineto_work *kp_kineto_work_of(const struct kp_kineto *trace, uint32_t event); /* or NULL */
 
 /* kineto_parse.c: turns JSON into events */
 struct kp_kineto_parser;

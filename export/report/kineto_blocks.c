@@ -74,16 +74,17 @@ static void slot_renew(struct read_block *s)
         s->id_count = 0;
         return;
     }
-    t->count = t->memory_count = t->args_bytes = t->seen = 0;
+    t->count = t->memory_count = t->work_count = t->args_bytes = t->seen = 0;
     t->has_start = t->has_first = t->has_stacks = false;
     t->program = 0;
 }
 
-static void slot_read(struct read_block *s, bool keep_args)
+static void slot_read(struct read_block *s, bool keep_args, bool keep_works)
 {
     slot_renew(s);
     s->is_good = false;
     if (!s->trace) return;
+    s->trace->keep_works = keep_works;
     struct kp_kineto_parser *parser = kp_kineto_parser_open(s->trace, keep_args);
     s->is_good = kp_kineto_parser_feed(parser, "[0", 2) == 0 && kp_kineto_parser_feed(parser, s->text, s->bytes) == 0 &&
                  kp_kineto_parser_is_between(parser);
@@ -99,7 +100,7 @@ static void *worker_run(void *context)
         if (b->is_ending) break;
         struct read_block *s = &b->slots[b->taken++ % b->slot_count];
         pthread_mutex_unlock(&b->lock);
-        slot_read(s, b->keep_args);
+        slot_read(s, b->keep_args, b->trace->keep_works);
         pthread_mutex_lock(&b->lock);
         s->state = READ;
         pthread_cond_signal(&b->is_read);
@@ -162,6 +163,14 @@ static void head_join(struct kp_kineto *t, const struct read_block *s)
     t->has_stacks |= from->has_stacks;
 }
 
+static void work_join(struct kp_kineto *t, const struct kp_kineto_work *work, size_t event)
+{
+    if (t->count == event) return; /* it was not kept */
+    t->works = kp_kineto_grow(t->works, &t->work_capacity, t->work_count + 1, sizeof *t->works);
+    t->works[t->work_count] = *work;
+    t->works[t->work_count++].event = (uint32_t)event;
+}
+
 static void slot_splice(struct kp_kineto *t, struct read_block *s)
 {
     const struct kp_kineto *from = s->trace;
@@ -170,9 +179,10 @@ static void slot_splice(struct kp_kineto *t, struct read_block *s)
     for (; s->id_count < strings; s->id_count++)
         s->ids[s->id_count] = kp_strings_put_from(t->strings, from->strings, (uint32_t)s->id_count);
     head_join(t, s);
-    for (size_t i = 0, m = 0; i < from->count; i++) {
+    for (size_t i = 0, m = 0, w = 0; i < from->count; i++) {
         const size_t before = t->count;
         event_join(t, s, from->events[i]);
+        if (w < from->work_count && from->works[w].event == i) work_join(t, &from->works[w++], before);
         if (m == from->memory_count || from->memory[m].event != i) continue;
         if (t->count > before) {
             t->memory = kp_kineto_grow(t->memory, &t->memory_capacity, t->memory_count + 1, sizeof *t->memory);

@@ -23,6 +23,7 @@ static const struct key_row top_keys[] = {
     KEY_ROW("kprof", KEY_OURS),
     KEY_ROW("host_name", KEY_FACT),
     KEY_ROW("distributedInfo", KEY_FACT),
+    KEY_ROW("deviceProperties", KEY_DEVICES),
     KEY_ROW("kprof_memory_before", KEY_BEFORE),
     KEY_ROW("kprof_memory_freed", KEY_FREED),
     KEY_ROW("kprof_memory_unkept", KEY_UNKEPT),

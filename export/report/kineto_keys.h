@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum kp_kineto_place { OUTSIDE, TOP, FACTS, EVENTS, EVENT, ARGS, DIMS, CONCRETE, TYPES, DONE };
+enum kp_kineto_place { OUTSIDE, TOP, FACTS, EVENTS, EVENT, ARGS, DIMS, CONCRETE, TYPES, DEVICES, DONE };
 
 enum kp_kineto_key {
     KEY_OTHER,
@@ -17,6 +17,7 @@ enum kp_kineto_key {
     KEY_STACKS,
     KEY_OURS,
     KEY_FACT,
+    KEY_DEVICES,
     KEY_LABEL,
     KEY_BEFORE,
     KEY_FREED,

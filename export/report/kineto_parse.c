@@ -32,6 +32,8 @@ struct kp_kineto_parser {
     size_t entry;   /* where the current entry of Input Dims starts */
     bool nested;    /* that entry is a list of tensors */
     bool keep_args, comma;
+    bool raws;                     /* the args of this event are kept, maybe for its work alone */
+    bool is_in_device, has_device; /* the facts that are read are those of a device; of the first one alone */
     struct kp_kineto_event event;
     struct kp_kineto_memory memory;
     struct kp_fact_path fact;
@@ -217,6 +219,9 @@ static void event_end(struct kp_kineto_parser *p)
         t->args_bytes = e->args;
         return;
     }
+    if (t->keep_works && e->kind == KP_KINETO_GPU)
+        kp_kineto_work_add(t, (uint32_t)t->count, t->args_text + e->args, t->args_bytes - e->args);
+    if (!p->keep_args) t->args_bytes = e->args;
     e->args_bytes = (uint32_t)(t->args_bytes - e->args);
     t->events = kp_kineto_grow(t->events, &t->capacity, t->count + 1, sizeof *t->events);
     t->events[t->count++] = *e;
@@ -237,7 +242,7 @@ static void raw(struct kp_kineto_parser *p, const char *text, size_t bytes)
     t->args_bytes += bytes;
 }
 
-static bool raw_on(const struct kp_kineto_parser *p) { return p->keep_args && p->place >= ARGS && p->place <= TYPES; }
+static bool raw_on(const struct kp_kineto_parser *p) { return p->raws && p->place >= ARGS && p->place <= TYPES; }
 
 static void raw_value(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
@@ -369,6 +374,19 @@ static int on_key(void *context, const unsigned char *text, size_t bytes)
     return 1;
 }
 
+/* Its category comes before its args, or it may be any event. */
+static bool is_maybe_work(const struct kp_kineto_parser *p)
+{
+    return !p->event.cat || kp_kineto_kind(kp_kineto_text(p->trace, p->event.cat)) == KP_KINETO_GPU;
+}
+
+/* Begins an object whose members are kept here? Of several devices the first. */
+static bool is_fact(const struct kp_kineto_parser *p)
+{
+    return p->place == FACTS || (p->place == DEVICES && !p->has_device) ||
+           (p->place == TOP && (p->key == KEY_FACT || p->key == KEY_OURS));
+}
+
 static int on_map_start(void *context)
 {
     struct kp_kineto_parser *p = context;
@@ -382,12 +400,15 @@ static int on_map_start(void *context)
         p->place = EVENT;
         p->event = (struct kp_kineto_event){.index = UINT32_MAX, .args = p->trace->args_bytes};
         p->memory = (struct kp_kineto_memory){.allocated = -1, .reserved = -1, .device = -1};
+        p->raws = p->keep_args;
     } else if (p->place == EVENT && p->key == KEY_ARGS) {
+        p->raws |= p->trace->keep_works && is_maybe_work(p);
         p->place = ARGS;
         p->comma = false;
         raw_open(p, "{");
-    } else if ((p->place == FACTS || (p->place == TOP && (p->key == KEY_FACT || p->key == KEY_OURS))) &&
-               kp_fact_open(&p->fact)) {
+    } else if (is_fact(p) && kp_fact_open(&p->fact)) {
+        p->is_in_device |= p->place == DEVICES;
+        p->has_device |= p->is_in_device;
         p->place = FACTS;
     } else {
         p->skip = 1;
@@ -409,7 +430,8 @@ static int on_map_end(void *context)
         event_end(p);
         p->place = EVENTS;
     } else if (p->place == FACTS) {
-        p->place = --p->fact.depth ? FACTS : TOP;
+        p->place = --p->fact.depth ? FACTS : p->is_in_device ? DEVICES : TOP;
+        p->is_in_device &= p->place == FACTS;
         p->key = KEY_OTHER;
     } else if (p->place == TOP) {
         p->place = DONE;
@@ -455,6 +477,8 @@ static int on_array_start(void *context)
         p->level = p->place == OUTSIDE;
         p->place = EVENTS;
         p->trace->has_events = true;
+    } else if (p->place == TOP && p->key == KEY_DEVICES) {
+        p->place = DEVICES;
     } else if (p->place == ARGS && p->key == KEY_DIMS) {
         p->place = DIMS;
         p->level = 1;
@@ -489,7 +513,7 @@ static int on_array_end(void *context)
         p->place = ARGS;
         if (strcmp(kp_kineto_text(p->trace, p->event.name), "aten::conv2d") == 0)
             p->event.concrete = kp_strings_put(p->trace->strings, p->concrete.data, p->concrete.used);
-    } else if (p->place == EVENTS) {
+    } else if (p->place == EVENTS || p->place == DEVICES) {
         p->place = TOP;
         p->key = KEY_OTHER;
     }

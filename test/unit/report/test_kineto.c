@@ -105,10 +105,9 @@ static void events_that_are_not_wanted_take_no_memory(void **state)
           "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"late\",\"ts\":12,\"dur\":1,\"args\":{\"k\":3}}]",
           file);
     fclose(file);
-    assert_int_equal(
-        kp_kineto_read(&t, &(struct kp_kineto_wish){{kp_text_file_each, path}, path, true, is_kept, "asked", NULL}, why,
-                       sizeof why),
-        0);
+    const struct kp_kineto_wish wish = {
+        .texts = {kp_text_file_each, path}, .label = path, .keep_args = true, .keep = is_kept, .context = "asked"};
+    assert_int_equal(kp_kineto_read(&t, &wish, why, sizeof why), 0);
     assert_int_equal(t->count, 1);
     assert_int_equal(t->args_bytes, sizeof "{'k':2}" - 1);
     assert_memory_equal(t->args_text + t->events[0].args, "{\"k\":2}", 7);

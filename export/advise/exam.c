@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/* exam.c - adds up what a rule charges each step with, and tells it as a finding where the steps pass its bound */
+#include "export/advise/adviseparts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *kp_exam_name(const struct kp_exam *x, int32_t node)
+{
+    return kp_kineto_text(x->tree->trace, kp_tree_event(x->tree, (size_t)node)->name);
+}
+
+int32_t kp_exam_place(const struct kp_device_work *work) { return work->call < 0 ? work->node : work->call; }
+
+void kp_exam_open(struct kp_exam *x)
+{
+    const struct kp_tree *tree = x->tree;
+    struct kp_launches launches;
+    kp_launches_gather(&launches, tree);
+    for (size_t i = 0; i < tree->count; i++) {
+        const struct kp_kineto_event *e = kp_tree_event(tree, i);
+        if (e->kind != KP_KINETO_GPU) continue;
+        const enum kp_step_part part =
+            kp_step_part_of_device(kp_kineto_text(tree->trace, e->cat), kp_kineto_text(tree->trace, e->name));
+        if (part == KP_STEP_IDLE) continue;
+        x->works = kp_kineto_grow(x->works, &x->work_capacity, x->work_count + 1, sizeof *x->works);
+        x->works[x->work_count++] = (struct kp_device_work){
+            .start_ns = tree->nodes[i].start_ns,
+            .end_ns = tree->nodes[i].end_ns,
+            .said = kp_kineto_work_of(tree->trace, tree->nodes[i].event),
+            .node = (int32_t)i,
+            .call = kp_launches_call(&launches, e),
+            .part = part,
+        };
+    }
+    kp_launches_fini(&launches);
+}
+
+void kp_exam_fini(struct kp_exam *x)
+{
+    free(x->works);
+    x->works = NULL;
+}
+
+const char *kp_exam_text(const struct kp_exam *x, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    struct kp_strings *strings = x->tree->trace->strings;
+    return kp_strings_get(strings, kp_strings_put(strings, text, strlen(text)));
+}
+
+double kp_exam_fact(const struct kp_exam *x, const char *path)
+{
+    const char *text = kp_kineto_fact(x->tree->trace, path);
+    return text ? strtod(text, NULL) : 0;
+}
+
+void kp_exam_unjudged(struct kp_exam *x, const char *what)
+{
+    if (x->out->unjudged_count < KP_UNJUDGED_MAX) x->out->unjudged[x->out->unjudged_count++] = what;
+}
+
+static int value_order(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double kp_quantile(double *values, size_t count, double share)
+{
+    if (!count) return 0;
+    qsort(values, count, sizeof *values, value_order);
+    const double at = share * (double)(count - 1);
+    const size_t low = (size_t)at, high = low + 1 < count ? low + 1 : low;
+    return values[low] + (values[high] - values[low]) * (at - (double)low);
+}
+
+struct kp_cost kp_cost_open(const struct kp_exam *x)
+{
+    size_t capacity = 0;
+    struct kp_cost cost = {0};
+    cost.of = kp_kineto_grow(NULL, &capacity, x->chosen->step_count + 1, sizeof *cost.of);
+    memset(cost.of, 0, (x->chosen->step_count + 1) * sizeof *cost.of);
+    return cost;
+}
+
+/* The first step that ends after a time. Steps are in order, and hardly overlap. */
+static size_t step_from(const struct kp_chosen *chosen, int64_t ns)
+{
+    size_t low = 0, high = chosen->step_count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (chosen->steps[middle].end_ns <= ns) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+void kp_cost_add(struct kp_cost *cost, const struct kp_exam *x, int32_t node, int64_t start_ns, int64_t end_ns,
+                 double weight)
+{
+    const struct kp_chosen *chosen = x->chosen;
+    double all = 0;
+    for (size_t i = step_from(chosen, start_ns); i < chosen->step_count && chosen->steps[i].start_ns < end_ns; i++) {
+        const struct kp_step *s = &chosen->steps[i];
+        const int64_t from = s->start_ns > start_ns ? s->start_ns : start_ns;
+        const int64_t to = s->end_ns < end_ns ? s->end_ns : end_ns;
+        cost->of[i] += (double)(to - from) * weight;
+        all += (double)(to - from) * weight;
+    }
+    kp_costplaces_add(&cost->places, x->tree, node, -1, (int64_t)all);
+}
+
+struct kp_finding *kp_exam_tell(struct kp_exam *x, const struct kp_finding *finding)
+{
+    if (x->out->count == KP_FINDINGS_MAX) return NULL;
+    x->out->findings[x->out->count] = *finding;
+    return &x->out->findings[x->out->count++];
+}
+
+/* A part is explained by a finding that is at least half of it. */
+static uint32_t explained_by(const struct kp_exam *x, const struct kp_cost_rule *rule, double ns)
+{
+    uint32_t bits = 0;
+    for (int m = 0; m < KP_CAUSE(KP_IDLE_CAUSES); m++) {
+        const double mean = m < KP_STEP_PARTS ? x->out->mean_ns[m] : x->out->cause_ns[m - KP_STEP_PARTS];
+        if (rule->explains >> m & 1 && mean <= 2 * ns) bits |= 1u << m;
+    }
+    return bits;
+}
+
+struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_exam *x, const struct kp_cost_rule *rule)
+{
+    struct kp_finding f = {.id = rule->id, .what = rule->what, .change = rule->change}, *told = NULL;
+    const size_t steps = x->chosen->step_count;
+    for (size_t i = 0; i < steps; i++) {
+        f.step_ns += cost->of[i] / (double)steps;
+        f.steps += cost->of[i] > 0 && cost->of[i] >= rule->bound * (double)x->splits[i].step_ns;
+    }
+    f.share = x->out->step_ns > 0 ? f.step_ns / x->out->step_ns : 0;
+    if (f.steps >= KP_STEPS_LEAST && f.share >= rule->bound) {
+        f.is_critical = f.share >= KP_SHARE_CRITICAL && f.steps >= KP_STEPS_CRITICAL;
+        kp_costplaces_tell(&cost->places, x->tree->trace, &f);
+        told = kp_exam_tell(x, &f);
+        x->explained |= explained_by(x, rule, f.step_ns);
+    }
+    kp_costplaces_fini(&cost->places);
+    free(cost->of);
+    return told;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * hostrules.c - what the host does in a step beside the model: compiling, collecting garbage, preparing its input; and
+ * threads that take the cores from one another
+ *
+ * With a GPU the first two are causes of its idle time (idlecause.c). Without, they cost what they last: ops inside of
+ * them are theirs.
+ */
+#include "export/advise/adviseparts.h"
+
+#include <stdlib.h>
+
+static const struct kp_cost_rule compiling = {
+    0.05, 1u << KP_CAUSE(KP_IDLE_COMPILE) | 1u << KP_STEP_IDLE, "recompilation",
+    "torch.compile compiles in the middle of the run",
+    "See why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim)."};
+static const struct kp_cost_rule collecting = {
+    0.05, 1u << KP_CAUSE(KP_IDLE_GC) | 1u << KP_STEP_IDLE, "python-gc", "the step waits for Python's garbage collector",
+    "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."};
+static const struct kp_cost_rule input = {
+    0.10, 1u << KP_STEP_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON), "input-in-step",
+    "the step prepares its input itself, in the thread that trains",
+    "Let workers prepare it: move it into a Dataset, and DataLoader(dataset, num_workers=N, persistent_workers=True)."};
+
+enum { STEPS_WARM = 2 }; /* a program compiles in its first step, and again where a size changes in the second */
+
+typedef bool (*node_is_fn)(const struct kp_exam *x, size_t node);
+
+/* ---- union of what a function accepts ---- */
+
+static bool is_host(const struct kp_exam *x, size_t i)
+{
+    return !x->tree->nodes[i].on_device && !x->tree->nodes[i].is_async;
+}
+
+/* Charges each step with the time in which some accepted node lasts. Nodes are by start. */
+static void union_charge(struct kp_cost *cost, const struct kp_exam *x, node_is_fn is)
+{
+    int64_t until = INT64_MIN;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_node *node = &x->tree->nodes[i];
+        if (!is_host(x, i) || node->end_ns <= until || !is(x, i)) continue;
+        const int64_t from = node->start_ns > until ? node->start_ns : until;
+        kp_cost_add(cost, x, (int32_t)i, from, node->end_ns, 1);
+        until = node->end_ns;
+    }
+}
+
+static bool is_collecting(const struct kp_exam *x, size_t i)
+{
+    return kp_tree_event(x->tree, i)->kind == KP_KINETO_PYTHON && kp_advise_is_collecting(kp_exam_name(x, (int32_t)i));
+}
+
+struct compile_sum {
+    struct kp_cost cost;
+    const struct kp_exam *x;
+    int64_t until;
+};
+
+static void compile_charge(void *context, int32_t node, int64_t start_ns, int64_t end_ns)
+{
+    struct compile_sum *sum = context;
+    if (start_ns < sum->until) start_ns = sum->until;
+    if (start_ns >= end_ns) return;
+    kp_cost_add(&sum->cost, sum->x, node, start_ns, end_ns, 1);
+    sum->until = end_ns;
+}
+
+static void compiling_judge(struct kp_exam *x)
+{
+    struct compile_sum sum = {.cost = kp_cost_open(x), .x = x, .until = INT64_MIN};
+    kp_compiles_each(x->tree, compile_charge, &sum);
+    struct kp_cost cost = sum.cost;
+    for (size_t i = 0; i < x->chosen->step_count; i++)
+        if (!x->chosen->is_by_optimizer && x->chosen->steps[i].number < STEPS_WARM) cost.of[i] = 0;
+    kp_cost_tell(&cost, x, &compiling);
+}
+
+static void collecting_judge(struct kp_exam *x)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    union_charge(&cost, x, is_collecting);
+    kp_cost_tell(&cost, x, &collecting);
+}
+
+/* ---- input ---- */
+
+/* "file.py(12): name": by the library's path, or by what a dataset's functions are called. */
+static bool is_input_frame(const char *frame, size_t bytes)
+{
+    static const char *const paths[] = {"torchvision/transforms/",
+                                        "torchvision/io/",
+                                        "torchvision/datasets/",
+                                        "torchaudio/",
+                                        "PIL/",
+                                        "/datasets/",
+                                        "tokenizers/",
+                                        "albumentations/",
+                                        "webdataset/",
+                                        "torchdata/",
+                                        "tokenization_utils"};
+    static const char *const names[] = {"__getitem__", "__getitems__", "collate",    "collate_fn",
+                                        "preprocess",  "augment",      "tokenize",   "load_batch",
+                                        "get_batch",   "next_batch",   "read_image", "load_image"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (memmem(frame, bytes, paths[i], strlen(paths[i]))) return true;
+    const char *name = memmem(frame, bytes, "): ", 3);
+    const size_t name_bytes = name ? (size_t)(frame + bytes - name - 3) : 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (name_bytes == strlen(names[i]) && memcmp(name + 3, names[i], name_bytes) == 0) return true;
+    return false;
+}
+
+static bool is_input_stack(const char *stack)
+{
+    while (*stack) {
+        const size_t bytes = strcspn(stack, ";");
+        if (is_input_frame(stack, bytes)) return true;
+        stack += bytes + (stack[bytes] == ';');
+    }
+    return false;
+}
+
+static bool is_in_loader(const struct kp_exam *x, int32_t node)
+{
+    for (; node >= 0; node = x->tree->nodes[node].parent)
+        if (kp_kineto_is_loader(kp_exam_name(x, node))) return true;
+    return false;
+}
+
+/* An op by its stack, a Python function by its own name. */
+static bool is_input(const struct kp_exam *x, size_t i)
+{
+    const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
+    const char *name = kp_exam_name(x, (int32_t)i);
+    if (e->kind == KP_KINETO_PYTHON) return is_input_frame(name, strlen(name)) && !is_in_loader(x, (int32_t)i);
+    if (e->kind != KP_KINETO_OP || kp_advise_is_range(name) || x->tree->nodes[i].forward >= 0) return false;
+    const uint32_t stack = x->tree->nodes[i].stack ? x->tree->nodes[i].stack : e->stack;
+    return stack && is_input_stack(kp_kineto_text(x->tree->trace, stack)) && !is_in_loader(x, (int32_t)i);
+}
+
+/* Where stacks are those of ops alone, the time between two ops of the input is the input's, too. */
+static void between_charge(struct kp_cost *cost, const struct kp_exam *x)
+{
+    int64_t until = INT64_MIN, tid = 0;
+    bool was_input = false;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const struct kp_kineto_event *e = kp_tree_event(x->tree, i);
+        const struct kp_node *node = &x->tree->nodes[i];
+        if (e->kind == KP_KINETO_PYTHON && is_input(x, i)) return; /* the function itself was charged */
+        if (e->kind != KP_KINETO_OP || !is_host(x, i) || node->end_ns <= until) continue;
+        const bool is = is_input(x, i);
+        if (is && was_input && e->tid == tid && node->start_ns > until)
+            kp_cost_add(cost, x, (int32_t)i, until, node->start_ns, 1);
+        was_input = is;
+        until = node->end_ns;
+        tid = e->tid;
+    }
+}
+
+static void input_judge(struct kp_exam *x)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    const struct kp_kineto *trace = x->tree->trace;
+    if (!trace->has_stacks && !trace->with_stack)
+        kp_exam_unjudged(x, "input prepared in the step's own thread (kprof run --with-stack ops)");
+    union_charge(&cost, x, is_input);
+    between_charge(&cost, x);
+    kp_cost_tell(&cost, x, &input);
+}
+
+/* ---- threads ---- */
+
+/* What it costs no trace tells: threads that wait for one another turn, or give their core away. */
+static void threads_judge(struct kp_exam *x)
+{
+    const long cores = (long)kp_exam_fact(x, "kprof.cores"), threads = (long)kp_exam_fact(x, "kprof.busy_threads");
+    if (cores <= 0 || threads <= cores + cores / 2 + 1 || x->out->has_gpu) return;
+    struct kp_finding f = {.id = "too-many-threads", .steps = x->chosen->step_count};
+    f.what = kp_exam_text(x, "%ld threads compute on %ld core%s, and take them from one another", threads, cores,
+                          cores == 1 ? "" : "s");
+    f.change = kp_exam_text(x,
+                            "Set OMP_NUM_THREADS=%ld, or torch.set_num_threads(%ld); for several ranks on a machine, "
+                            "divide by their number.",
+                            cores, cores);
+    kp_exam_tell(x, &f);
+}
+
+void kp_rules_host(struct kp_exam *x)
+{
+    if (!x->out->has_gpu) {
+        compiling_judge(x);
+        collecting_judge(x);
+    }
+    input_judge(x);
+    threads_judge(x);
+}

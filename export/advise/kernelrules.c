@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/* kernelrules.c - kernels that differ from run to run, leave a GPU's units empty, or multiply without tensor cores */
+#include "export/advise/adviseparts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const struct kp_cost_rule tensor_cores = {
+    0.10, 0, "tensor-cores-unused", "matrix products and convolutions in float32 that use no tensor cores",
+    "Use them: torch.set_float32_matmul_precision(\"high\"), or torch.autocast(\"cuda\", torch.bfloat16)."};
+static const struct kp_cost_rule few_blocks = {
+    0.20, 0, "low-occupancy", "kernels with fewer blocks than the GPU has multiprocessors leave most of it empty",
+    "Give a kernel more work: larger batches, longer sequences, or several small problems in one call (torch.bmm)."};
+static const struct kp_cost_rule unstable = {
+    0.05, 0, "unstable-kernels", "one kernel of one size takes very different times",
+    "See what runs beside it, and the GPU's clock: nvidia-smi -q -d CLOCK,PERFORMANCE; another process, or heat."};
+
+#define CV_UNSTABLE 1.0
+#define FULL_ENOUGH 0.5 /* blocks per multiprocessor */
+enum { UNSTABLE_LEAST = 11 };
+
+static bool has_any(const char *name, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcasestr(name, *words)) return true;
+    return false;
+}
+
+/* ---- tensor cores ---- */
+
+/* Names of cuBLAS's, cuDNN's and CUTLASS's kernels. What uses tensor cores says so. */
+static bool lacks_tensor_cores(const char *name)
+{
+    static const char *const products[] = {"gemm", "implicit_convolve", "scudnn", "gemv", "winograd", "wgrad", "dgrad",
+                                           NULL};
+    static const char *const tensor[] = {"tensorop", "884",     "1688",  "16816", "hmma",      "imma", "wgmma", "tf32",
+                                         "f16",      "bf16",    "_h1",   "fp16",  "i8816",     "xmma", "nvjet", "mma_",
+                                         "gmma",     "s161616", "flash", "fmha",  "cutlass3x", NULL};
+    static const char *const single[] = {"sgemm", "simt", "ffma", "scudnn", "f32f32_f32f32", NULL};
+    return has_any(name, products) && has_any(name, single) && !has_any(name, tensor);
+}
+
+static void tensor_cores_judge(struct kp_exam *x)
+{
+    const double major = kp_exam_fact(x, "deviceProperties.computeMajor");
+    struct kp_cost cost = kp_cost_open(x);
+    for (size_t i = 0; i < x->work_count && major >= 7; i++) {
+        const struct kp_device_work *w = &x->works[i];
+        if (w->part == KP_STEP_COMPUTE && lacks_tensor_cores(kp_exam_name(x, w->node)))
+            kp_cost_add(&cost, x, kp_exam_place(w), w->start_ns, w->end_ns, 1);
+    }
+    struct kp_finding *f = kp_cost_tell(&cost, x, &tensor_cores);
+    if (f && major == 7)
+        f->change = "Use them: torch.autocast(\"cuda\", torch.float16); this GPU has none for float32.";
+}
+
+/* ---- blocks ---- */
+
+/* What is charged is the share of the GPU that a kernel leaves empty, where it runs alone. */
+static void few_blocks_judge(struct kp_exam *x)
+{
+    struct kp_cost cost = kp_cost_open(x);
+    int64_t busy_until = 0;
+    for (size_t i = 0; i < x->work_count; i++) {
+        const struct kp_device_work *w = &x->works[i];
+        if (w->part != KP_STEP_COMPUTE) continue;
+        const int64_t next = i + 1 < x->work_count ? x->works[i + 1].start_ns : INT64_MAX;
+        const int64_t from = w->start_ns > busy_until ? w->start_ns : busy_until,
+                      to = w->end_ns < next ? w->end_ns : next;
+        if (w->end_ns > busy_until) busy_until = w->end_ns;
+        const double blocks = w->said ? (double)w->said->blocks_per_sm : -1;
+        if (blocks > 0 && blocks < FULL_ENOUGH && from < to)
+            kp_cost_add(&cost, x, kp_exam_place(w), from, to, 1 - blocks);
+    }
+    kp_cost_tell(&cost, x, &few_blocks);
+}
+
+/* ---- unstable ---- */
+
+struct kernel_group {
+    double count, sum, squares;
+    double *times;
+    size_t capacity;
+};
+struct kernel_groups {
+    struct kp_keyindex keys;
+    struct kernel_group *of;
+    size_t capacity;
+};
+
+/* A kernel of one size has one name and one grid. */
+static uint64_t group_key(const struct kp_exam *x, const struct kp_device_work *w)
+{
+    const uint64_t size = w->said ? w->said->blocks * 31 + w->said->threads : 0;
+    return (uint64_t)kp_tree_event(x->tree, (size_t)w->node)->name << 32 | (uint32_t)(size ^ size >> 32);
+}
+
+static void group_add(struct kernel_groups *groups, const struct kp_exam *x, const struct kp_device_work *w)
+{
+    const size_t had = groups->keys.count, at = kp_keyindex_get(&groups->keys, group_key(x, w));
+    const double ns = (double)(w->end_ns - w->start_ns);
+    if (at == had) {
+        groups->of = kp_kineto_grow(groups->of, &groups->capacity, had + 1, sizeof *groups->of);
+        groups->of[at] = (struct kernel_group){0};
+    }
+    struct kernel_group *g = &groups->of[at];
+    g->times = kp_kineto_grow(g->times, &g->capacity, (size_t)g->count + 1, sizeof *g->times);
+    g->times[(size_t)g->count++] = ns;
+    g->sum += ns;
+    g->squares += ns * ns;
+}
+
+static bool is_unstable(const struct kernel_group *g, double all)
+{
+    const double mean = g->sum / g->count, variance = g->squares / g->count - mean * mean;
+    return g->count >= UNSTABLE_LEAST && g->sum >= unstable.bound * all && variance > 0 &&
+           sqrt(variance) > CV_UNSTABLE * mean;
+}
+
+/* A kernel of a collective waits for other ranks, so its time tells nothing of this GPU. */
+static bool is_grouped(const struct kp_exam *x, const struct kp_device_work *w)
+{
+    return w->part == KP_STEP_COMPUTE && w->said && kp_spans_has(&x->chosen->in_steps, w->start_ns);
+}
+
+static void unstable_judge(struct kp_exam *x)
+{
+    struct kernel_groups groups = {0};
+    struct kp_cost cost = kp_cost_open(x);
+    const double all = x->out->step_ns * (double)x->chosen->step_count;
+    for (size_t i = 0; i < x->work_count; i++)
+        if (is_grouped(x, &x->works[i])) group_add(&groups, x, &x->works[i]);
+    for (size_t g = 0; g < groups.keys.count; g++) {
+        struct kernel_group *group = &groups.of[g];
+        group->sum = is_unstable(group, all) ? kp_quantile(group->times, (size_t)group->count, 0.5) : -1;
+    }
+    for (size_t i = 0; i < x->work_count; i++) {
+        const struct kp_device_work *w = &x->works[i];
+        const double usual = is_grouped(x, w) ? groups.of[kp_keyindex_get(&groups.keys, group_key(x, w))].sum : -1;
+        if (usual >= 0 && (double)(w->end_ns - w->start_ns) > usual)
+            kp_cost_add(&cost, x, kp_exam_place(w), w->start_ns + (int64_t)usual, w->end_ns, 1);
+    }
+    for (size_t g = 0; g < groups.keys.count; g++) free(groups.of[g].times);
+    free(groups.of);
+    kp_keyindex_fini(&groups.keys);
+    kp_cost_tell(&cost, x, &unstable);
+}
+
+void kp_rules_kernels(struct kp_exam *x)
+{
+    tensor_cores_judge(x);
+    few_blocks_judge(x);
+    unstable_judge(x);
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+/* steprules.c - some steps last much longer than the others, or each step longer than the one before */
+#include "export/advise/adviseparts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const struct kp_cost_rule outliers = {
+    0.03, 0, "slow-steps", "some steps last much longer than the others",
+    "See what they do more than the others: kprof report --steps N; kprof html draws each step."};
+static const struct kp_cost_rule drift = {
+    0.03, 0, "slower-steps", "steps get slower and slower",
+    "Look for what grows: a graph kept alive (loss.item() instead of loss), a list, a longer input; or a hot machine."};
+
+#define OUTLIER_MEDIANS 1.5
+#define OUTLIER_MEDIANS_FEW 2.0 /* of fewer than OUTLIER_MANY steps */
+#define OUTLIER_RANGES 1.5      /* of the range between quartiles, above the third */
+#define DRIFT_LEAST 1.10        /* of the last third over the first */
+#define DRIFT_SIGMAS 3.0        /* of Kendall's sum where steps have no order */
+enum { OUTLIER_MANY = 4, DRIFT_STEPS = 9, GAP_LEAST_NS = 50000 };
+
+static const char *const part_words[] = {[KP_STEP_COMPUTE] = "ops",
+                                         [KP_STEP_COMM] = "communication",
+                                         [KP_STEP_COPIES] = "copies",
+                                         [KP_STEP_LOADING] = "data loading",
+                                         [KP_STEP_IDLE] = "time without ops"};
+
+struct step_lengths {
+    double *of, *sorted;
+    size_t count;
+};
+
+static double quantile_of(struct step_lengths *l, size_t from, size_t to, double share)
+{
+    memcpy(l->sorted, l->of + from, (to - from) * sizeof *l->sorted);
+    return kp_quantile(l->sorted, to - from, share);
+}
+
+/* ---- what the long steps have more of ---- */
+
+static size_t step_of(const struct kp_chosen *chosen, int64_t ns)
+{
+    for (size_t i = 0; i < chosen->step_count; i++)
+        if (chosen->steps[i].start_ns <= ns && ns < chosen->steps[i].end_ns) return i;
+    return SIZE_MAX;
+}
+
+static size_t long_count(const struct kp_cost *cost, size_t steps)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < steps; i++) count += cost->of[i] > 0;
+    return count;
+}
+
+static enum kp_step_part part_with_more(const struct kp_exam *x, const struct kp_cost *cost)
+{
+    const size_t steps = x->chosen->step_count;
+    const double many = (double)long_count(cost, steps), few = (double)steps - many;
+    double more[KP_STEP_PARTS] = {0};
+    int most = KP_STEP_COMPUTE;
+    for (size_t i = 0; i < steps; i++)
+        for (int p = 0; p < KP_STEP_PARTS; p++)
+            more[p] += (double)x->splits[i].part_ns[p] * (cost->of[i] > 0 ? 1 / many : few > 0 ? -1 / few : 0);
+    for (int p = 0; p < KP_STEP_PARTS; p++)
+        if (more[p] > more[most]) most = p;
+    return (enum kp_step_part)most;
+}
+
+static bool is_outer_op(const struct kp_exam *x, size_t i)
+{
+    const struct kp_node *node = &x->tree->nodes[i];
+    return kp_tree_event(x->tree, i)->kind == KP_KINETO_OP && !node->is_async && !node->on_device &&
+           kp_costplace_op(x->tree, (int32_t)i) == (int32_t)i && !kp_advise_is_range(kp_exam_name(x, (int32_t)i));
+}
+
+/* Places with what long steps have there, less what the others have. Where no op runs, the op after a gap has it. */
+static void places_compare(struct kp_exam *x, struct kp_cost *cost, bool is_gap)
+{
+    const size_t steps = x->chosen->step_count, many = long_count(cost, steps);
+    int64_t until = INT64_MIN;
+    int32_t before = -1;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        if (!is_outer_op(x, i)) continue;
+        const struct kp_node *node = &x->tree->nodes[i];
+        const size_t step = step_of(x->chosen, node->start_ns);
+        int64_t ns = node->end_ns - node->start_ns;
+        if (is_gap) ns = until != INT64_MIN && node->start_ns - until > GAP_LEAST_NS ? node->start_ns - until : 0;
+        if (step != SIZE_MAX)
+            kp_costplaces_add(&cost->places, x->tree, (int32_t)i, before,
+                              cost->of[step] > 0 ? ns / (int64_t)many
+                                                 : -(ns / (int64_t)(steps - many + !(steps - many))));
+        if (node->end_ns > until) until = node->end_ns;
+        before = (int32_t)i;
+    }
+}
+
+static void longer_tell(struct kp_exam *x, struct kp_cost *cost, const struct kp_cost_rule *rule)
+{
+    if (!long_count(cost, x->chosen->step_count)) {
+        free(cost->of);
+        return;
+    }
+    const enum kp_step_part part = part_with_more(x, cost);
+    const bool is_gap = part == KP_STEP_IDLE && !x->out->has_gpu;
+    places_compare(x, cost, is_gap);
+    struct kp_cost_rule of_part = *rule;
+    of_part.explains = 1u << part;
+    struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
+    if (f) f->what = kp_exam_text(x, "%s: most of it is %s%s", rule->what, part_words[part], is_gap ? ", before" : "");
+}
+
+/* ---- the rules ---- */
+
+static void outliers_judge(struct kp_exam *x, struct step_lengths *l)
+{
+    const double median = quantile_of(l, 0, l->count, 0.5), low = quantile_of(l, 0, l->count, 0.25);
+    const double high = quantile_of(l, 0, l->count, 0.75);
+    const bool are_few = l->count < OUTLIER_MANY;
+    const double bound = (are_few ? OUTLIER_MEDIANS_FEW : OUTLIER_MEDIANS) * median;
+    struct kp_cost cost = kp_cost_open(x);
+    for (size_t i = 0; i < l->count; i++)
+        if (l->of[i] > bound && (are_few || l->of[i] > high + OUTLIER_RANGES * (high - low)))
+            cost.of[i] = l->of[i] - median;
+    longer_tell(x, &cost, &outliers);
+}
+
+/* Kendall's sum of all pairs, in standard deviations. */
+static double trend_sigmas(const struct step_lengths *l)
+{
+    const double n = (double)l->count, variance = n * (n - 1) * (2 * n + 5) / 18;
+    double sum = 0;
+    for (size_t i = 0; i < l->count; i++)
+        for (size_t k = i + 1; k < l->count; k++) sum += (l->of[k] > l->of[i]) - (l->of[k] < l->of[i]);
+    return sum / sqrt(variance);
+}
+
+static void drift_judge(struct kp_exam *x, struct step_lengths *l)
+{
+    enum { STEPS_MOST = 3000 }; /* pairs are compared */
+    if (l->count < DRIFT_STEPS || l->count > STEPS_MOST) return;
+    const size_t third = l->count / 3;
+    const double early = quantile_of(l, 0, third, 0.5), late = quantile_of(l, l->count - third, l->count, 0.5);
+    if (late < DRIFT_LEAST * early || trend_sigmas(l) < DRIFT_SIGMAS) return;
+    struct kp_cost cost = kp_cost_open(x);
+    for (size_t i = third; i < l->count; i++) cost.of[i] = l->of[i] > early ? l->of[i] - early : 0;
+    longer_tell(x, &cost, &drift);
+}
+
+void kp_rules_steps(struct kp_exam *x)
+{
+    size_t room = 0, more = 0;
+    struct step_lengths l = {.count = x->chosen->step_count};
+    l.of = kp_kineto_grow(NULL, &room, l.count + 1, sizeof *l.of);
+    l.sorted = kp_kineto_grow(NULL, &more, l.count + 1, sizeof *l.sorted);
+    for (size_t i = 0; i < l.count; i++) l.of[i] = (double)x->splits[i].step_ns;
+    outliers_judge(x, &l);
+    drift_judge(x, &l);
+    free(l.of);
+    free(l.sorted);
+}

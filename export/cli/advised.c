@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/* advised.c - reads a trace and judges it; says the largest findings of the newest one (kprof run --advise) */
+#include "export/cli/advised.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "export/cli/cli.h"
+
+enum { SAID_MOST = 3 };
+
+int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const char *label, char *why, size_t why_bytes)
+{
+    const struct kp_choice all = {.first_step = -1, .last_step = -1};
+    const struct kp_kineto_wish wish = {.texts = *texts, .label = label, .keep_works = true};
+    *a = (struct kp_advised){0};
+    int rc = kp_kineto_read(&a->trace, &wish, why, why_bytes);
+    if (rc == 0 && kp_tree_build(&a->tree, a->trace) < 0) {
+        snprintf(why, why_bytes, "%s: too many events", label);
+        rc = -E2BIG;
+    }
+    if (rc) return rc;
+    if (a->trace->has_stacks) kp_tree_fill_line_stacks(&a->tree, a->trace->is_ours);
+    kp_tree_set_forward_stacks(&a->tree);
+    rc = kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
+    if (rc == 0) kp_advice_make(&a->advice, &a->tree, &a->chosen);
+    return rc;
+}
+
+void kp_advised_close(struct kp_advised *a)
+{
+    kp_chosen_fini(&a->chosen);
+    kp_tree_fini(&a->tree);
+    kp_kineto_close(a->trace);
+}
+
+/* ---- the end of a run ---- */
+
+static bool is_trace(const char *name)
+{
+    const char *end = strstr(name, ".pt.trace.json");
+    return end && (strcmp(end, ".pt.trace.json") == 0 || strcmp(end, ".pt.trace.json.gz") == 0);
+}
+
+/* Returns the path of the newest trace, or NULL. The caller frees it. */
+static char *newest_find(const char *folder, const struct timespec *since)
+{
+    char *newest = NULL;
+    struct timespec last = *since;
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        char *path;
+        struct stat st;
+        if (!is_trace(entry->d_name) || asprintf(&path, "%s/%s", folder, entry->d_name) < 0) continue;
+        const bool is_newer = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+                              (st.st_mtim.tv_sec > last.tv_sec ||
+                               (st.st_mtim.tv_sec == last.tv_sec && st.st_mtim.tv_nsec >= last.tv_nsec));
+        if (is_newer) {
+            free(newest);
+            newest = path;
+            last = st.st_mtim;
+        } else {
+            free(path);
+        }
+    }
+    if (dir) closedir(dir);
+    return newest;
+}
+
+static void finding_say(const struct kp_finding *f)
+{
+    char cost[64] = "";
+    const char *line = f->line ? f->line : f->frame ? f->frame : f->where;
+    if (f->step_ns > 0) snprintf(cost, sizeof cost, ": %.1f ms a step, %.0f %%", f->step_ns / 1e6, 100 * f->share);
+    else if (f->step_bytes > 0) snprintf(cost, sizeof cost, ": %.1f MB", f->step_bytes / 1048576);
+    kp_cli_say(stderr, "kprof: %s%s%s%s. %s", f->what, cost, line ? ", at " : "", line ? line : "", f->change);
+}
+
+static void advice_say(const struct kp_advice *a, const char *path)
+{
+    for (size_t i = 0; i < a->count && i < SAID_MOST; i++) finding_say(&a->findings[i]);
+    if (a->count > SAID_MOST) kp_cli_say(stderr, "kprof: %zu more; next: kprof advise %s", a->count - SAID_MOST, path);
+    if (a->missing) kp_cli_say(stderr, "kprof: nothing is advised: %s", a->missing);
+    else if (!a->count)
+        kp_cli_say(stderr, "kprof: nothing to advise%s", a->is_healthy ? ": the steps are healthy" : "");
+}
+
+void kp_advised_say(const char *folder, const struct timespec *since)
+{
+    char *path = newest_find(folder, since), why[512];
+    struct kp_advised a;
+    if (!path) return;
+    const struct kp_texts texts = {kp_text_file_each, path};
+    if (kp_advised_open(&a, &texts, path, why, sizeof why) == 0) advice_say(&a.advice, path);
+    else kp_cli_say(stderr, "kprof: nothing is advised: %s", why);
+    kp_advised_close(&a);
+    free(path);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/* advised.h - a trace that is read and judged; the largest findings of a run that has just ended */
+#ifndef KP_ADVISED_H
+#define KP_ADVISED_H
+
+#include <time.h>
+
+#include "export/advise/advise.h"
+
+struct kp_advised {
+    struct kp_kineto *trace;
+    struct kp_tree tree;
+    struct kp_chosen chosen;
+    struct kp_advice advice;
+};
+/* Returns 0 or -errno, with a line in `why`. */
+int kp_advised_open(struct kp_advised *out, const struct kp_texts *texts, const char *label, char *why,
+                    size_t why_bytes);
+void kp_advised_close(struct kp_advised *advised);
+
+/* Says on stderr the three largest findings of the newest trace in a folder that is not older than `since`. */
+void kp_advised_say(const char *folder, const struct timespec *since);
+
+#endif

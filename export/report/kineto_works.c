@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/* kineto_works.c - keeps what the args of a kernel or a copy say: bytes, stream, grid, occupancy */
+#include "export/report/kineto.h"
+
+#include <string.h>
+
+/* `args` is as the parser keeps it: without blanks, and quotes in texts are escaped. */
+static const char *value_find(const char *args, size_t bytes, const char *key)
+{
+    const size_t key_bytes = strlen(key);
+    const char *found = memmem(args, bytes, key, key_bytes);
+    return found ? found + key_bytes : NULL;
+}
+
+/* Thousandths, so that decimals count; `least` where the key is missing. */
+static int64_t thousandths(const char *args, size_t bytes, const char *key, int64_t least)
+{
+    const char *at = value_find(args, bytes, key);
+    return at ? kp_kineto_ns(at, (size_t)(args + bytes - at)) : least;
+}
+
+/* "[512,1,1]": their product, at most 2^40; 0: not there. */
+static uint64_t product(const char *args, size_t bytes, const char *key)
+{
+    const char *at = value_find(args, bytes, key), *end = args + bytes;
+    uint64_t all = at && at < end && *at == '[';
+    while (all && at < end && *at != ']') {
+        at++;
+        const int64_t side = kp_kineto_ns(at, (size_t)(end - at)) / 1000;
+        all *= side > 0 ? (uint64_t)side : 1;
+        if (all > UINT64_C(1) << 40) return UINT64_C(1) << 40;
+        while (at < end && *at != ',' && *at != ']') at++;
+    }
+    return all;
+}
+
+void kp_kineto_work_add(struct kp_kineto *t, uint32_t event, const char *args, size_t bytes)
+{
+    t->works = kp_kineto_grow(t->works, &t->work_capacity, t->work_count + 1, sizeof *t->works);
+    t->works[t->work_count++] = (struct kp_kineto_work){
+        .event = event,
+        .stream = (int32_t)(thousandths(args, bytes, "\"stream\":", -1000) / 1000),
+        .bytes = thousandths(args, bytes, "\"bytes\":", 0) / 1000,
+        .blocks = product(args, bytes, "\"grid\":"),
+        .threads = (uint32_t)product(args, bytes, "\"block\":"),
+        .blocks_per_sm = (float)thousandths(args, bytes, "\"blocks per SM\":", -1000) / 1000,
+        .occupancy = (float)thousandths(args, bytes, "\"est. achieved occupancy %\":", -1000) / 1000,
+    };
+}
+
+static size_t work_from(const struct kp_kineto *t, uint32_t event)
+{
+    size_t low = 0, high = t->work_count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (t->works[middle].event < event) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+const struct kp_kineto_work *kp_kineto_work_of(const struct kp_kineto *t, uint32_t event)
+{
+    const size_t at = work_from(t, event);
+    return at < t->work_count && t->works[at].event == event ? &t->works[at] : NULL;
+}

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small traces of trainings on a GPU, each sick in one way, or healthy: SICK and TWINS, by the id of the finding. A maker returns a Trace whose
+`cost` is what the sickness takes of a step: microseconds, or bytes where it is memory."""
+import json
+
+A100 = {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "totalGlobalMem": 40 << 30, "computeMajor": 8, "computeMinor": 0, "numSms": 108}
+GEMM, SGEMM = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_nn", "ampere_sgemm_128x64_nn"
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
+STEPS = 4
+
+
+class Trace:
+    """Steps of `step` microseconds. Work of the GPU is launched `ahead` microseconds before it begins, by a call in an op."""
+
+    def __init__(self, step=1000, cost=0, **head):
+        self.step, self.cost, self.events, self.correlation = step, cost, [], 0
+        self.head = {"schemaVersion": 1, "deviceProperties": [A100], "record_shapes": 1, **head}
+
+    def add(self, cat, name, tid, ts, dur, pid=1, **args):
+        self.events.append({"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args})
+
+    def work(self, name, at, dur, cat="kernel", stream=7, ahead=20, call=4, op="aten::add", shapes=None, **args):
+        self.correlation += 1
+        where = {"Input Dims": shapes} if shapes else {}
+        began = at - ahead
+        self.add("cpu_op", op, 1, began - 1, call + 2, **where)
+        self.add("cuda_runtime", "cudaLaunchKernel", 1, began, call, correlation=self.correlation)
+        self.add(cat, name, stream, at, dur, pid=0, device=0, stream=stream, correlation=self.correlation, **args)
+
+    def memory(self, ts, address, size, allocated, reserved):
+        self.events.append({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts,
+                            "args": {"Addr": address, "Bytes": size, "Device Id": 0, "Device Type": 1, "Total Allocated": allocated,
+                                     "Total Reserved": reserved}})
+
+    def each(self, make):
+        for number in range(STEPS):
+            base = 10000 + number * self.step
+            self.add("user_annotation", f"ProfilerStep#{number + 5}", 1, base, self.step)
+            make(base)
+        return self
+
+    def write(self, path):
+        path.write_text(json.dumps({**self.head, "traceEvents": self.events}))
+        return path
+
+
+def usual(trace, base, end, begin=0, name=GEMM, every=90):
+    """Kernels that leave no gap up to `end`, each launched in time."""
+    at = base + begin
+    while at < base + end:
+        dur = min(every, base + end - at)
+        trace.work(name, at, dur, ahead=every + 20, op="aten::mm", grid=[432, 1, 1], block=[128, 1, 1], **{"blocks per SM": 4.0})
+        at += dur
+
+
+def with_head(make, *, step=1000, cost=0, **head):
+    trace = Trace(step, cost, **head)
+    return trace.each(lambda base: make(trace, base))
+
+
+def copies(kind, where, dur, stream=7):
+    def make(trace, base):
+        trace.work(f"Memcpy HtoD ({kind} -> Device)", base + where, dur, cat="gpu_memcpy", stream=stream, op="aten::copy_", bytes=4 << 20)
+        usual(trace, base, 1000, begin=dur if stream == 7 else 0)
+    return make
+
+
+def little_copies(count, size):
+    def make(trace, base):
+        for i in range(count):
+            trace.work("Memcpy HtoD (Pinned -> Device)", base + 10 * i, 2, cat="gpu_memcpy", op="aten::copy_", ahead=6, bytes=size)
+        usual(trace, base, 1000, begin=10 * count)
+    return make
+
+
+def queue(count, dur):
+    """The host launches in 2 us as long as fewer than 1024 wait, and then as fast as the GPU takes them."""
+    trace = Trace(step=count * dur)
+    begin, host, began = 10000, 0, []
+    for i in range(STEPS * count + 1024):
+        at = max(begin + i * dur, host + 2)
+        call = max(2, began[i - 1024] - host) if i >= 1024 else 2
+        trace.work("void my_kernel<float>(float*)", at, dur, ahead=at - host, call=call)
+        trace.cost += (call - 2) / STEPS if begin <= host < begin + STEPS * trace.step else 0
+        began.append(at)
+        host += call
+    return trace.each(lambda base: None)
+
+
+def blocking(is_set):
+    """Kernels of 60 us every 100 us. Where the host does not wait, it is far ahead, and they leave no gap."""
+    def make(trace, base):
+        for i in range(10):
+            if is_set:
+                trace.work(GEMM, base + 100 * i + 40, 60, ahead=5, call=66, op="aten::mm")
+            else:
+                trace.work(GEMM, base + 100 * i, 100, ahead=300, op="aten::mm")
+    return make
+
+
+def occupancy(blocks):
+    def make(trace, base):
+        usual(trace, base, 500)
+        trace.work(GEMM, base + 500, 500, ahead=100, op="aten::mm", **{"blocks per SM": blocks})
+    return make
+
+
+def unstable(times):
+    def make(trace, base):
+        at = base
+        for dur in times:
+            trace.work("void my_kernel<float>(float*)", at, dur, ahead=200, grid=[64, 1, 1], block=[128, 1, 1])
+            at += dur
+        usual(trace, base, 1000, begin=at - base)
+    return make
+
+
+def fused(count, dur):
+    def make(trace, base):
+        for i in range(count):
+            trace.work(ADD, base + i * dur, dur, ahead=300, op="aten::mul", stream=7)
+        usual(trace, base, 1000, begin=count * dur)
+    return make
+
+
+def small(gap):
+    def make(trace, base):
+        for i in range(100):
+            trace.work("void layer_norm_kernel<float>(float*)", base + 10 * i, 10 - gap, ahead=300, op="aten::layer_norm", stream=7)
+    return make
+
+
+def bandwidth(elements):
+    """A kernel of 400 us that reads two tensors and writes one."""
+    def make(trace, base):
+        usual(trace, base, 600)
+        trace.work(ADD, base + 600, 400, ahead=100, op="aten::add", shapes=[[elements], [elements], []], stream=7)
+    return make
+
+
+def tensors(reserved, allocated):
+    def make(trace, base):
+        usual(trace, base, 1000)
+        trace.memory(base + 300, 7 << 30, 1 << 20, allocated, reserved)
+        trace.memory(base + 700, 7 << 30, -(1 << 20), allocated - (1 << 20), reserved)
+    return make
+
+
+def on_cpu(threads):
+    trace = Trace(kprof={"cores": 4, "busy_threads": threads})
+    def make(base):
+        trace.add("cpu_op", "aten::mm", 1, base, 980)
+    return trace.each(make)
+
+
+GB = 1 << 30
+WAVES = [10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 200]
+HBM = 1555e3  # bytes a microsecond
+SICK = {
+    "pageable-copies": lambda: with_head(copies("Pageable", 0, 200), cost=200),
+    "copies-to-join": lambda: with_head(little_copies(20, 4096), cost=20 * 10 - 8 - 20 * 2),
+    "launch-queue-full": lambda: queue(2000, 5),
+    "launch-blocking": lambda: with_head(blocking(True), cost=400),
+    "tensor-cores-unused": lambda: with_head(lambda trace, base: usual(trace, base, 1000, name=SGEMM), cost=1000),
+    "low-occupancy": lambda: with_head(occupancy(0.1), cost=450),
+    "unstable-kernels": lambda: with_head(unstable(WAVES), cost=190),
+    "kernels-to-fuse": lambda: with_head(fused(10, 50), cost=0.85 * 450),
+    "small-kernels": lambda: with_head(small(4), cost=400),
+    "elementwise-slow": lambda: with_head(bandwidth(1 << 20), cost=400 - 3 * 4 * (1 << 20) / HBM / 0.8),
+    "memory-near-peak": lambda: with_head(tensors(38 * GB, 37 * GB), cost=38 * GB),
+    "memory-fragmented": lambda: with_head(tensors(38 * GB, 20 * GB), cost=18 * GB),
+    "too-many-threads": lambda: on_cpu(16),
+}
+TWINS = {
+    "pageable-copies": lambda: with_head(copies("Pinned", 0, 200, stream=20)),
+    "copies-to-join": lambda: with_head(little_copies(1, 20 * 4096)),
+    "launch-queue-full": lambda: queue(2000, 50),
+    "launch-blocking": lambda: with_head(blocking(False)),
+    "tensor-cores-unused": lambda: with_head(lambda trace, base: usual(trace, base, 1000)),
+    "low-occupancy": lambda: with_head(occupancy(2.0)),
+    "unstable-kernels": lambda: with_head(unstable([20] * 12)),
+    "kernels-to-fuse": lambda: with_head(fused(1, 50)),
+    "small-kernels": lambda: with_head(small(0)),
+    "elementwise-slow": lambda: with_head(bandwidth(32 << 20)),
+    "memory-near-peak": lambda: with_head(tensors(20 * GB, 19 * GB)),
+    "memory-fragmented": lambda: with_head(tensors(20 * GB, 19 * GB)),
+    "too-many-threads": lambda: on_cpu(4),
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kprof advise: for each finding a sick trace and its healthy twin; on the CPU one real training, sick in another way in each window."""
+import json
+import statistics
+
+import pytest
+
+import advicetraces
+import harness
+from test_advise import own_line
+
+BY_OTHERS = {"slow-steps", "slower-steps", "too-many-threads"}  # other programs on this machine may cause these
+OF_TIME = [name for name in advicetraces.SICK if not name.startswith("memory-") and name != "too-many-threads"]
+
+
+def advised(path):
+    said = harness.cli("advise", path, "--json")
+    assert said.returncode == 0, said.stderr
+    return json.loads(said.stdout)
+
+
+@pytest.mark.parametrize("name", advicetraces.SICK)
+def test_a_sick_trace_has_this_finding_alone(name, tmp_path):
+    trace = advicetraces.SICK[name]()
+    advice = advised(trace.write(tmp_path / "sick.pt.trace.json"))
+    assert [finding["id"] for finding in advice["findings"]] == [name], advice
+    found = advice["findings"][0]
+    if name in OF_TIME:
+        assert found["step_ms"] * 1000 == pytest.approx(trace.cost, rel=0.2)
+        assert found["step_bytes"] == 0
+    else:
+        assert (found["step_ms"], found["step_bytes"]) == (0, pytest.approx(trace.cost, rel=0.2))
+
+
+@pytest.mark.parametrize("name", advicetraces.TWINS)
+def test_its_twin_is_healthy(name, tmp_path):
+    advice = advised(advicetraces.TWINS[name]().write(tmp_path / "twin.pt.trace.json"))
+    assert (advice["verdict"], advice["findings"], advice["missing"]) == ("healthy", [], None), advice
+
+
+def test_what_a_trace_does_not_tell_is_said_with_its_setting(tmp_path):
+    trace = advicetraces.TWINS["pageable-copies"]()
+    trace.head["record_shapes"] = 0
+    advice = advised(trace.write(tmp_path / "some.pt.trace.json"))
+    settings = " ".join(advice["unjudged"])
+    assert all(flag in settings for flag in ("--profile-memory", "--record-shapes", "--with-stack"))
+    said = harness.cli("advise", tmp_path / "some.pt.trace.json").stdout
+    assert "not judged  " in said and said.rstrip().endswith("healthy")
+
+
+def test_every_finding_is_in_the_manual():
+    manual = (harness.ROOT / "docs/kprof.1.scd").read_text()
+    assert [name for name in advicetraces.SICK if f"*{name}*" not in manual] == []
+
+
+def began_line(function):
+    """With KPROF_WITH_STACK=1 a frame has the line at which its function begins, as torch has it."""
+    return own_line("advice_cpu.py", f"def {function}(", function)
+
+
+@pytest.fixture(scope="module")
+def windows(tmp_path_factory):
+    """Of each sickness: what it cost by the program's own clock, milliseconds of each step; and what is advised."""
+    run = harness.run_kprof("advice_cpu.py", tmp_path_factory.mktemp("cpu"), shapes=False, OMP_NUM_THREADS=1, KPROF_WITH_STACK=1,
+                            KPROF_PROFILE_MEMORY=1, schedule="skip_first=4,wait=1,warmup=1,active=10,repeat=7").ok()
+    spent = json.loads(run.out)
+    assert len(run.traces) == len(spent)
+    return {sickness: (cost, advised(trace)) for (sickness, cost), trace in zip(spent.items(), run.traces)}
+
+
+def found_in(windows, sickness, name):
+    cost, advice = windows[sickness]
+    others = {finding["id"] for finding in advice["findings"]} - {name} - BY_OTHERS
+    assert advice["steps"] == 10 and not others, advice
+    return cost, *[finding for finding in advice["findings"] if finding["id"] == name]
+
+
+def test_the_healthy_window_has_no_finding(windows):
+    found_in(windows, "healthy", None)
+
+
+@pytest.mark.parametrize("sickness, name, line",
+                         [("input", "input-in-step", began_line("load_batch")),
+                          ("compiling", "recompilation", began_line("compiled")),
+                          ("collecting", "python-gc", began_line("sick")),
+                          ("outlier", "slow-steps", began_line("evaluate"))])
+def test_a_window_has_its_sickness_with_line_and_cost(windows, sickness, name, line):
+    cost, finding = found_in(windows, sickness, name)
+    assert finding["line"] == line
+    assert finding["step_ms"] == pytest.approx(statistics.mean(cost), rel=0.2)
+
+
+def test_steps_that_get_slower_are_charged_with_what_came_after_the_first_third(windows):
+    cost, finding = found_in(windows, "drift", "slower-steps")
+    early = statistics.median(cost[:3])
+    assert finding["step_ms"] == pytest.approx(sum(ms - early for ms in cost[3:]) / 10, rel=0.2)
+    assert "time without ops" in finding["what"] and finding["where"]
+
+
+def test_memory_that_each_step_leaves_has_its_line(windows):
+    _, finding = found_in(windows, "growing", "memory-grows")
+    assert finding["step_bytes"] == 2 * 128 * 512 * 4  # what torch.cat makes of two batches
+    assert (finding["where"], finding["line"]) == ("aten::cat", began_line("grown"))
