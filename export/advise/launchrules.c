@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* launchrules.c - launches that wait: for their own kernel (CUDA_LAUNCH_BLOCKING), or for room in the driver's queue: it holds 1024 */
+/*
+ * launchrules.c - launches that wait: for their own kernel (CUDA_LAUNCH_BLOCKING), or for room in the driver's queue
+ *
+ * The queue holds 1024 launches.
+ */
 #include "export/advise/adviseparts.h"
 
 #include <stdlib.h>

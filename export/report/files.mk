@@ -9,6 +9,7 @@ SRC_report := \
     export/report/folded.c \
     export/report/framename.c \
     export/report/html.c \
+    export/report/json_scan.c \
     export/report/keyavg.c \
     export/report/keyavg_calls.c \
     export/report/keyavg_device.c \

@@ -196,8 +196,13 @@ bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *parser);
 /* Has it just read an event of the list, after text that ends in one? Then others may read the next events instead. */
 bool kp_kineto_parser_is_between(const struct kp_kineto_parser *parser);
 void kp_kineto_parser_pass(struct kp_kineto_parser *parser, size_t bytes); /* counts bytes that others read */
+/* What another reader calls for whole events of the list. Before, it puts the parser between two events; after, or
+ * where it gives up inside of one, at the beginning of a file. */
+struct kp_json_calls;
+const struct kp_json_calls *kp_kineto_parser_calls(void);
+void kp_kineto_parser_put(struct kp_kineto_parser *parser, bool is_between);
 
-/* kineto_blocks.c: how many threads read (0: one a core, 1: the caller's alone), and blocks of how many bytes */
+/* kineto_blocks.c: how many threads read (0: one a core, 1: the caller's parser alone), and blocks of how many bytes */
 extern struct kp_kineto_cutting {
     unsigned workers;
     size_t block_bytes;

@@ -7,7 +7,8 @@
  * Locks:     one, of the ring.
  *
  * A cut is a guess that the parser checks. After the first event, the text up to some later `}, {"KEY"` is a block,
- * where KEY is the first key of the second event. A thread reads the block as if `[0` stood before it. When it ends
+ * where KEY is the first key of the second event. A thread reads the block as if `[0` stood before it: its plain events
+ * by json_scan.c, the rest by the parser. When it ends
  * between two events, the next block begins there, too. Otherwise the caller's own parser reads the block's text, as it
  * reads all that is outside the list. So each error has the message and the byte of a reading by one thread. Blocks are
  * joined in the order of the file, so strings get the same numbers.
@@ -19,6 +20,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "export/report/json_scan.h"
 
 enum { BLOCK_MOST = 16 << 20, WORKERS_MOST = 8, SLOTS_MOST = 2 * WORKERS_MOST + 1 };
 enum { STACK_BYTES = 256 << 10, TRIES_MOST = 64, STRINGS_MOST = 1 << 16, KEY_MOST = 32 };
@@ -79,6 +82,17 @@ static void slot_renew(struct read_block *s)
     t->program = 0;
 }
 
+/* Reads the plain events at the block's beginning. Returns their bytes. */
+static size_t plain_read(struct kp_kineto_parser *parser, const struct read_block *s)
+{
+    struct kp_json_scan scan = {.calls = kp_kineto_parser_calls(), .context = parser};
+    kp_kineto_parser_put(parser, true);
+    const size_t bytes = kp_json_scan_list(&scan, s->text, s->bytes);
+    kp_kineto_parser_put(parser, false);
+    free(scan.buffer);
+    return bytes;
+}
+
 static void slot_read(struct read_block *s, bool keep_args, bool keep_works)
 {
     slot_renew(s);
@@ -86,7 +100,9 @@ static void slot_read(struct read_block *s, bool keep_args, bool keep_works)
     if (!s->trace) return;
     s->trace->keep_works = keep_works;
     struct kp_kineto_parser *parser = kp_kineto_parser_open(s->trace, keep_args);
-    s->is_good = kp_kineto_parser_feed(parser, "[0", 2) == 0 && kp_kineto_parser_feed(parser, s->text, s->bytes) == 0 &&
+    const size_t read = plain_read(parser, s);
+    s->is_good = kp_kineto_parser_feed(parser, "[0", 2) == 0 &&
+                 kp_kineto_parser_feed(parser, s->text + read, s->bytes - read) == 0 &&
                  kp_kineto_parser_is_between(parser);
     kp_kineto_parser_close(parser);
 }
@@ -315,7 +331,7 @@ static size_t cut_find(struct kp_kineto_blocks *b, const char *text, size_t byte
 
 int kp_kineto_blocks_feed(struct kp_kineto_blocks *b, const char *text, size_t bytes)
 {
-    while (!b->is_cutting && bytes && b->wanted > 1 && b->tries < TRIES_MOST) {
+    while (!b->is_cutting && bytes && (b->wanted > 1 || !kp_kineto_cutting.workers) && b->tries < TRIES_MOST) {
         const size_t head = cut_find(b, text, bytes);
         if (!head) break;
         const int rc = kp_kineto_parser_feed(b->parser, text, head);

@@ -617,3 +617,13 @@ const char *kp_kineto_parser_why(const struct kp_kineto_parser *p) { return p->w
 bool kp_kineto_parser_is_torn(const struct kp_kineto_parser *p) { return p->torn; }
 bool kp_kineto_parser_is_between(const struct kp_kineto_parser *p) { return p->place == EVENTS && !p->skip; }
 void kp_kineto_parser_pass(struct kp_kineto_parser *p, size_t bytes) { p->fed += bytes; }
+
+const struct kp_json_calls *kp_kineto_parser_calls(void) { return &calls; }
+
+void kp_kineto_parser_put(struct kp_kineto_parser *p, bool is_between)
+{
+    if (p->place >= EVENT && p->place <= TYPES) p->trace->args_bytes = p->event.args; /* an event was given up */
+    p->place = is_between ? EVENTS : OUTSIDE;
+    p->skip = 0;
+    p->trace->has_events = true;
+}

@@ -16,8 +16,11 @@
 
 enum { LINE_BYTES = 400, MODULES_MOST = 24 };
 
-static const char *const installed[] = {
-#define KP_INSTALLED(name) #name,
+static const struct {
+    const char *name;
+    size_t bytes;
+} installed[] = {
+#define KP_INSTALLED(name) {#name, sizeof #name - 1},
 #include "export/report/installed.def"
 #undef KP_INSTALLED
 };
@@ -50,7 +53,7 @@ static size_t part_of(const char *file, size_t bytes)
 static bool is_well_known(const char *part, size_t bytes)
 {
     for (size_t i = 0; i < sizeof installed / sizeof *installed; i++)
-        if (strlen(installed[i]) == bytes && memcmp(installed[i], part, bytes) == 0) return true;
+        if (installed[i].bytes == bytes && memcmp(installed[i].name, part, bytes) == 0) return true;
     return false;
 }
 

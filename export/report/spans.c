@@ -58,6 +58,12 @@ static int64_t length_before(const struct kp_spans *spans, int64_t at_ns)
 
 int64_t kp_spans_between(const struct kp_spans *spans, int64_t start_ns, int64_t end_ns)
 {
+    if (spans->count == 1) { /* mostly: the whole trace */
+        const struct kp_time_span *only = spans->of;
+        if (start_ns < only->start_ns) start_ns = only->start_ns;
+        if (end_ns > only->end_ns) end_ns = only->end_ns;
+        return end_ns > start_ns ? end_ns - start_ns : 0;
+    }
     return end_ns > start_ns ? length_before(spans, end_ns) - length_before(spans, start_ns) : 0;
 }
 

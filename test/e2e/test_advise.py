@@ -32,7 +32,7 @@ def test_the_twin_has_no_such_findings(recorded):
     assert advice["steps"] == 6 and advice["missing"] is None
 
 
-@pytest.mark.parametrize("kind, wanted, milliseconds", [("loading", "data-loading", 80), ("waiting", "no-op-runs", 100)])
+@pytest.mark.parametrize("kind, wanted, milliseconds", [("loading", "data-loading", 80), ("waiting", "no-op-runs", 300)])
 def test_a_sickness_is_found_with_its_cost(recorded, kind, wanted, milliseconds):
     _, advice = recorded[kind]
     largest = advice["findings"][0]

@@ -28,8 +28,8 @@ def small(x):
 
 
 def main():
-    x = torch.ones(1024, device="cuda")
-    weight = torch.nn.Parameter(torch.ones(1024, device="cuda"))
+    x = torch.ones(1 << 20, device="cuda")  # enough for all multiprocessors
+    weight = torch.nn.Parameter(torch.ones(1 << 20, device="cuda"))
     little = torch.ones(8, device="cuda")
     optimizer = torch.optim.SGD([weight], lr=0.1)
     began = 0

@@ -278,7 +278,8 @@ static int cut_read(struct kp_kineto **out, const char *text, size_t bytes, size
 {
     const struct kp_kineto_cutting before = kp_kineto_cutting;
     const struct pieces from = {text, bytes, piece};
-    const struct kp_kineto_wish wish = {.texts = {pieces_each, &from}, .label = "text", .keep_args = true};
+    const struct kp_kineto_wish wish = {
+        .texts = {pieces_each, &from}, .label = "text", .keep_args = piece != 64, .keep_works = true};
     kp_kineto_cutting = (struct kp_kineto_cutting){workers, 700};
     const int rc = kp_kineto_read(out, &wish, why, 256);
     kp_kineto_cutting = before;
@@ -302,6 +303,12 @@ static void same_trace(const struct kp_kineto *a, const struct kp_kineto *b)
     }
     assert_int_equal(a->memory_count, b->memory_count);
     assert_true(!a->memory_count || !memcmp(a->memory, b->memory, a->memory_count * sizeof *a->memory));
+    assert_int_equal(a->work_count, b->work_count);
+    for (size_t i = 0; i < a->work_count; i++) {
+        const struct kp_kineto_work *x = &a->works[i], *y = &b->works[i];
+        assert_true(x->event == y->event && x->stream == y->stream && x->blocks == y->blocks);
+        assert_true(x->threads == y->threads && x->bytes == y->bytes);
+    }
     assert_int_equal(a->args_bytes, b->args_bytes);
     assert_true(!a->args_bytes || !memcmp(a->args_text, b->args_text, a->args_bytes));
     assert_int_equal(kp_strings_count(a->strings), kp_strings_count(b->strings));
@@ -345,15 +352,51 @@ static char *many_events(const char *odd, size_t *bytes)
                     "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"ts\":%d.5,\"pid\":1,"
                     "\"tid\":\"stream %d\",\"args\":{\"Bytes\":-%d,\"Addr\":%d}}",
                     5000 - i, i % 3, i, i);
+        else if (i % 7 == 4)
+            fprintf(out,
+                    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\\n\\/%d\",\"ts\":%d.25e1,\"dur\":-0.5,\"args\":{"
+                    "\"stream\":%d,\"grid\":[%d,2,1],\"block\":[64,1,1],\"est. achieved occupancy %%\":75.5}}",
+                    i % 3, 9000 - i, i % 4, i + 1);
         else
             fprintf(out,
-                    "{\"ph\": \"X\",\"cat\":\"cpu_op\",\"name\":\"}, {\\\"ph\\\" %d \\u0000z\",\"ts\":%d,\"dur\":2,"
+                    "{\"ph\": \"X\",\"cat\":\"cpu_op\",\"name\":\"}, {\\\"ph\\\" %d %s\",\"ts\":%d,\"dur\":2,"
                     "\"args\":{\"l\":[{\"ph\":1}, {\"ph\":2}],\"Input Dims\":[[%d,2]],\"Call stack\":\"a%d;\"}}",
-                    i % 11, 9000 - i, i % 5, i % 13);
+                    i % 11, i % 40 == 1 ? "\\u0000z" : "\\tz", 9000 - i, i % 5, i % 13);
     }
     fputs("\n],\"more\":[{\"a\":1}, {\"ph\":2}],\"traceName\":\"t\"}", out);
     fclose(out);
     return text;
+}
+
+static void works_and_the_first_device_are_kept_where_they_are_wanted(void **state)
+{
+    static const char text[] =
+        "{\"deviceProperties\":[{\"id\":0,\"name\":\"A\",\"deep\":{\"a\":1}},{\"id\":1,\"name\":\"B\"}],"
+        "\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op\",\"ts\":1,\"dur\":1,\"args\":{\"stream\":5}},"
+        "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"c\",\"ts\":2,\"dur\":1,\"args\":{\"stream\":7,\"bytes\":4096}}"
+        ","
+        "{\"args\":{\"stream\":9,\"grid\":[2,3,4],\"block\":[8,1,1],\"blocks per "
+        "SM\":0.25},\"ph\":\"X\",\"ts\":3,\"dur\":1,"
+        "\"name\":\"k\",\"cat\":\"kernel\"}],\"with_stack\":1}";
+    struct kp_kineto *t;
+    char why[256];
+    (void)state;
+    assert_int_equal(cut_read(&t, text, sizeof text - 1, 64, 1, why), 0);
+    assert_int_equal(t->count, 3);
+    assert_int_equal(t->work_count, 2);
+    assert_int_equal(t->args_bytes, 0);
+    assert_null(kp_kineto_work_of(t, 0));
+    assert_int_equal(kp_kineto_work_of(t, 1)->bytes, 4096);
+    assert_int_equal(kp_kineto_work_of(t, 1)->stream, 7);
+    assert_int_equal(kp_kineto_work_of(t, 2)->blocks, 24);
+    assert_int_equal(kp_kineto_work_of(t, 2)->threads, 8);
+    assert_float_equal(kp_kineto_work_of(t, 2)->blocks_per_sm, 0.25, 0);
+    assert_float_equal(kp_kineto_work_of(t, 2)->occupancy, -1, 0);
+    assert_string_equal(kp_kineto_fact(t, "deviceProperties.name"), "A");
+    assert_string_equal(kp_kineto_fact(t, "deviceProperties.deep.a"), "1");
+    assert_true(t->with_stack);
+    kp_kineto_close(t);
 }
 
 static void all_cores_read_what_one_reads(void **state)
@@ -363,6 +406,17 @@ static void all_cores_read_what_one_reads(void **state)
         "5, [{\"ph\":1}, {\"ph\":2}], ",
         "{\"ph\":\"X\",,}, ",
         "NaN, ",
+        "{\"ph\":\"X\",\"ts\":NaN}, ",
+        "{\"ph\":\"X\",\"ts\":01}, ",
+        "{\"ph\":\"X\",\"ts\":1.}, ",
+        "{\"ph\":\"X\",\"args\":{\"a\":\"\\q\"}}, ",
+        "{\"ph\":\"X\",\"args\":{\"a\":\"\t\"}}, ",
+        "{\"ph\":\"X\",\"args\":{\"a\":truest}}, ",
+        "{\"ph\":\"X\",\"args\":{\"a\" 1}}, ",
+        "{\"ph\":\"X\",\"args\":{1:1}}, ",
+        "{\"ph\":\"X\",\"args\":[1}, ",
+        "-1.5E+30, true, false, null, \"a\", [[], {}], ",
+        "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[0]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]], ",
         "], \"traceEvents\":[",
         "]",
         "}, ",
@@ -394,6 +448,7 @@ int main(void)
         cmocka_unit_test(a_gzip_file_is_read_like_a_plain_one),
         cmocka_unit_test(equal_strings_share_an_id),
         cmocka_unit_test(a_key_with_a_nul_in_it_is_another_key),
+        cmocka_unit_test(works_and_the_first_device_are_kept_where_they_are_wanted),
         cmocka_unit_test(all_cores_read_what_one_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
