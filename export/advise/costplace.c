@@ -53,7 +53,7 @@ void kp_costplaces_tell(const struct kp_costplaces *places, struct kp_kineto *tr
     if (!most || most->ns <= 0) return;
     const char *stack = kp_kineto_text(trace, most->stack);
     const uint32_t frame = kp_strings_put(trace->strings, stack, strcspn(stack, ";"));
-    const uint32_t itself = kp_ownline_of(&lines, trace, most->name); /* of a Python function */
+    const uint32_t itself = kp_ownline_function(&lines, trace, most->name);
     const uint32_t line = itself ? itself : kp_ownline_of(&lines, trace, most->stack);
     const uint32_t after = kp_ownline_of(&lines, trace, most->after);
     const uint32_t module = kp_ownline_modules(&modules, trace, most->stack);

@@ -80,6 +80,8 @@ static void collecting_judge(struct kp_exam *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     union_charge(&cost, x, is_collecting);
+    if (!x->tree->trace->with_stack && !cost.places.keys.count)
+        kp_exam_unjudged(x, "garbage collection (kprof run --python-gc)");
     kp_cost_tell(&cost, x, &collecting);
 }
 

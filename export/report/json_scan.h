@@ -2,8 +2,8 @@
 /*
  * json_scan.h - reads plain JSON that lies whole in memory, fast (the command only)
  *
- * It knows no error: where a value is not plain, it stops before it, and the reader of json_push.h takes over. Plain are
- * all values but strings with \u, levels deeper than SCAN_DEEPEST, and what is no JSON.
+ * It knows no error: where a value is not plain, it stops before it, and the reader of json_push.h takes over. Not
+ * plain are strings with \u, levels deeper than SCAN_DEEPEST, and what is no JSON.
  */
 #ifndef KP_JSON_SCAN_H
 #define KP_JSON_SCAN_H
