@@ -27,14 +27,10 @@
  */
 #include "preload/hook/taps.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "collector/base/kp_gate.h"
 #include "collector/base/kp_io.h"
@@ -198,16 +194,6 @@ int kp_hook_take_words(const struct kp_word_taker *taker)
     if (!err) err = kp_modules_take(false);
     changed_taps(took);
     return err;
-}
-
-int kp_hook_remove_taps(const struct kp_tap *set, uint32_t tap_count)
-{
-    bool took;
-    if (!tap_count) return 0;
-    if (!may_change_taps(&took)) return -EBUSY;
-    kp_modules_undo(set, tap_count);
-    changed_taps(took);
-    return 0;
 }
 
 int kp_hook_follow(const struct kp_tap *dl_taps)

@@ -21,7 +21,6 @@
  * calls through a pointer from dlsym, and calls inside the library itself (but see kp_hook_add_taps_own). Calls of this
  * library are not tapped either, so it may call the real function by name. Two libraries with the same names (two
  * libcudart) take an entry and a tap each.
- * A removed tap must stay callable, since a thread may be in it or about to enter.
  */
 #ifndef KP_HOOK_H
 #define KP_HOOK_H
@@ -63,13 +62,13 @@ int kp_hook_add_taps_common(const struct kp_tap *taps, uint32_t tap_count);
 /*
  * Redirects ld.so's private pointers to these functions (glibc's ld.so has some to malloc, calloc, realloc and free).
  * Leaves out taps for which it finds no pointer, and returns how many it redirected. Rules as for kp_hook_add_taps,
- * before or after it. kp_hook_remove_taps does not undo it.
+ * before or after it.
  */
 uint32_t kp_hook_tap_loader(const struct kp_tap *taps, uint32_t tap_count);
 /*
  * Has the loader bind slots of modules that it loads later to these taps, so that calls of their constructors are seen.
  * All the functions are of one module, and dlsym returns their taps from then on. Call it after
- * kp_hook_add_taps_common; kp_hook_remove_taps does not undo it. Returns how many taps it did this for.
+ * kp_hook_add_taps_common. Returns how many taps it did this for.
  */
 uint32_t kp_hook_answer(const struct kp_tap *taps, uint32_t tap_count);
 /*
@@ -78,8 +77,6 @@ uint32_t kp_hook_answer(const struct kp_tap *taps, uint32_t tap_count);
  * defines it. NULL: no module does, or it is an IFUNC. Takes the loader's list lock.
  */
 void *kp_hook_first(const char *symbol, uintptr_t *module);
-/* Restores each slot that holds one of these taps. The same array as in kp_hook_add_taps. 0, or -EBUSY: all stay. */
-int kp_hook_remove_taps(const struct kp_tap *taps, uint32_t tap_count);
 
 /*
  * Between begin and end, one module's calls of a name go to `ours`, which calls `real`, on all threads. `inside` is any

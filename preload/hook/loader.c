@@ -13,7 +13,6 @@
  * tells where. But in those pages, an 8-byte value that equals the address of malloc is such a pointer.
  */
 #include <link.h>
-#include <string.h>
 #include <sys/auxv.h>
 
 #include "collector/base/kp_log.h"

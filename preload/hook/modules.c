@@ -57,7 +57,6 @@ struct module {
     enum state state;
     bool is_left_alone;
     uint32_t names_done; /* the module was searched for wanted names below this number */
-    uint32_t refused;
     struct slot_words *words;
     struct kp_words_mark mark; /* the taker's */
 };
@@ -65,7 +64,6 @@ struct module {
 static struct module *modules, *free_entries; /* modules: in the loader's order */
 static struct slot_words *free_words;
 static _Atomic unsigned long long last_adds, last_subs; /* the loader's counters at the last scan */
-static struct kp_modules_stats stats;
 
 struct scan_pass {
     bool with_self, lacks_memory;
@@ -87,11 +85,9 @@ static struct module *entry_take(void)
             block[i].next = free_entries;
             free_entries = &block[i];
         }
-        stats.free_entries += BLOCK_ENTRIES;
     }
     struct module *m = free_entries;
     free_entries = m->next;
-    stats.free_entries--;
     return m;
 }
 
@@ -104,11 +100,9 @@ static struct slot_words *words_take(void)
             block[i].next = free_words;
             free_words = &block[i];
         }
-        stats.free_blocks += BLOCK_WORDS;
     }
     struct slot_words *w = free_words;
     free_words = w->next;
-    stats.free_blocks--;
     w->next = NULL;
     w->count = 0;
     return w;
@@ -159,7 +153,6 @@ static void keep_word(void *arg, const struct kp_slot *slot)
     }
     m->words->slots[m->words->count++] = *slot;
     m->state = STATE_NEW;
-    stats.words++;
 }
 
 static void search_module(struct scan_pass *pass, struct module *m)
@@ -177,7 +170,6 @@ static struct module *make_module(struct scan_pass *pass, const struct kp_image 
     if (!m) return NULL;
     *m = (struct module){.image = *image, .name_hash = hash, .is_left_alone = is_left_alone(image, pass)};
     if (kp_words_have_taker() && !m->is_left_alone) m->state = STATE_NEW;
-    stats.modules++;
     return m;
 }
 
@@ -210,14 +202,9 @@ static void free_entry(struct module *m)
         m->words = w->next;
         w->next = free_words;
         free_words = w;
-        stats.words -= w->count;
-        stats.free_blocks++;
     }
-    stats.refused -= m->refused;
     m->next = free_entries;
     free_entries = m;
-    stats.modules--;
-    stats.free_entries++;
 }
 
 /* Walks the loader's list once; then `modules` has the modules that are mapped now. Writes to none of them. */
@@ -240,34 +227,23 @@ static void list_modules(struct scan_pass *pass)
     kp_store_release(&last_subs, pass->subs);
 }
 
-/* 1: tapped now; 0: it was tapped, or the name is not wanted at present; -1: refused. */
-static int tap_word(const struct module *m, const struct kp_slot *slot)
+static void tap_word(const struct module *m, const struct kp_slot *slot)
 {
     uintptr_t holds = kp_got_read(slot->at);
-    if (!kp_wanted_is_any(slot->name) || kp_wanted_held(slot->name, holds)) return 0;
+    if (kp_wanted_held(slot->name, holds)) return;
     const struct kp_tap *tap = kp_wanted_choose(&m->image, slot->name, kp_words_real(holds), !slot->is_pointer);
-    const int err = tap ? kp_got_write(slot, holds, (uintptr_t)tap->tap) : -ENOENT;
-    if (tap && err && err != -EAGAIN)
+    const int err = tap ? kp_got_write(slot, holds, (uintptr_t)tap->tap) : 0;
+    if (err && err != -EAGAIN)
         KP_LOG_ONCE(0,
                     "a page of a module could not be made writable (%s): its calls of %s, and maybe others, are "
                     "not recorded",
                     kp_log_error_text(err), kp_wanted_name(slot->name));
-    return err ? -1 : 1;
 }
 
-static void tap_module(struct module *m)
+static void tap_module(const struct module *m)
 {
-    uint32_t tapped = 0, refused = 0;
     for (const struct slot_words *w = m->words; w; w = w->next)
-        for (uint32_t i = 0; i < w->count; i++) {
-            int result = tap_word(m, &w->slots[i]);
-            tapped += result > 0;
-            refused += result < 0;
-        }
-    stats.tapped_words += tapped;
-    stats.tapped_modules += tapped > 0;
-    stats.refused += refused - m->refused;
-    m->refused = refused;
+        for (uint32_t i = 0; i < w->count; i++) tap_word(m, &w->slots[i]);
 }
 
 struct name_search {
@@ -321,17 +297,12 @@ static void tap_new(void)
     }
 }
 
-/* For a set that was removed and is added again: its slots are listed and need only be written. */
-static void look_at_all_again(void)
-{
-    for (struct module *m = modules; m; m = m->next)
-        if (m->words) m->state = STATE_NEW;
-}
-
+/* A name that an earlier set has, too, has its slots listed already: they need only be looked at again. */
 static int want(const struct kp_tap *taps, uint32_t tap_count)
 {
-    int err = kp_wanted_add(taps, tap_count);
-    if (!err) look_at_all_again();
+    const int err = kp_wanted_add(taps, tap_count);
+    for (struct module *m = err ? NULL : modules; m; m = m->next)
+        if (m->words) m->state = STATE_NEW;
     return err;
 }
 
@@ -342,7 +313,6 @@ int kp_modules_apply(const struct kp_tap *taps, uint32_t tap_count, bool with_se
     if (err) return err;
     list_modules(&pass);
     tap_new();
-    stats.scans++;
     return pass.lacks_memory ? -ENOMEM : 0;
 }
 
@@ -366,45 +336,6 @@ int kp_modules_take(bool with_self)
     return pass.lacks_memory ? -ENOMEM : 0;
 }
 
-static bool is_of_set(const struct kp_tap *tap, const struct kp_tap *taps, uint32_t tap_count)
-{
-    return tap && tap >= taps && tap < taps + tap_count;
-}
-
-static bool has_word_of(const struct module *m, const struct kp_tap *taps, uint32_t tap_count)
-{
-    for (const struct slot_words *w = m->words; w; w = w->next)
-        for (uint32_t i = 0; i < w->count; i++)
-            for (uint32_t t = 0; t < tap_count; t++)
-                if (kp_wanted_find(taps[t].symbol) == w->slots[i].name) return true;
-    return false;
-}
-
-static void untap_module(const struct module *m, const struct kp_tap *taps, uint32_t tap_count)
-{
-    for (const struct slot_words *w = m->words; w; w = w->next)
-        for (uint32_t i = 0; i < w->count; i++) {
-            const struct kp_tap *tap = kp_wanted_held(w->slots[i].name, kp_got_read(w->slots[i].at));
-            if (!is_of_set(tap, taps, tap_count)) continue;
-            if (kp_got_write(&w->slots[i], (uintptr_t)tap->tap, (uintptr_t)tap->real) == 0) stats.tapped_words--;
-        }
-}
-
-void kp_modules_undo(const struct kp_tap *taps, uint32_t tap_count)
-{
-    struct scan_pass pass = {.is_aside = true};
-    bool alone = kp_libc_is_alone();
-    if (!kp_wanted_has(taps)) return;
-    list_modules(&pass);
-    for (struct module *m = modules; m; m = m->next) {
-        if (!has_word_of(m, taps, tap_count)) continue;
-        void *handle = alone ? NULL : hold_module(m);
-        if (handle || alone) untap_module(m, taps, tap_count);
-        if (handle) dlclose(handle);
-    }
-    kp_wanted_remove(taps, tap_count);
-}
-
 static int read_counters(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct scan_pass *pass = arg;
@@ -421,5 +352,3 @@ bool kp_modules_changed(void)
     /* If the counters are unchanged, is_telling (dlfollow.c) is already visible; pairs with: list_modules */
     return pass.adds != kp_load_acquire(&last_adds) || pass.subs != kp_load_acquire(&last_subs);
 }
-
-void kp_modules_stats_get(struct kp_modules_stats *out) { *out = stats; }

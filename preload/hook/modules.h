@@ -18,19 +18,8 @@ bool kp_modules_changed(void);
 int kp_modules_apply(const struct kp_tap *taps, uint32_t tap_count, bool with_self);
 /* Taps one more set in all modules. Not a scan: kp_modules_changed still sees changes. Rules and errors as above. */
 int kp_modules_add(const struct kp_tap *taps, uint32_t tap_count, bool with_self);
-/* Restores each slot that still holds a tap of the set, and removes the set. Rules as above. */
-void kp_modules_undo(const struct kp_tap *taps, uint32_t tap_count);
 
 /* Shows all modules to the taker that kp_words_set_taker has set. Rules and errors as above. */
 int kp_modules_take(bool with_self);
-
-struct kp_modules_stats {
-    uint32_t modules, free_entries; /* entries in the list, and free ones */
-    uint32_t words, free_blocks;    /* slots found, and free blocks of slots */
-    uint32_t tapped_modules, tapped_words;
-    uint32_t refused; /* slots of a wanted name that lead to another function or could not be written */
-    uint64_t scans;
-};
-void kp_modules_stats_get(struct kp_modules_stats *out);
 
 #endif

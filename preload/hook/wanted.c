@@ -10,9 +10,6 @@
  *
  * A scan asks for some hundred thousand names, nearly all of them not wanted. A bit for each pair of first letters
  * rejects most. Only a name that begins like a wanted one is hashed.
- *
- * Names are kept when their set is removed, and their slots stay listed with the modules. So a set that is added again
- * needs no second search.
  */
 #include "preload/hook/wanted.h"
 
@@ -26,7 +23,7 @@ enum { BUCKETS = 4096, PAIR_BITS = 1 << 16, NONE = 0 };
 struct wanted_name {
     const char *symbol;
     uint32_t hash;
-    uint16_t first; /* index in `entries`; NONE: not wanted at present */
+    uint16_t first; /* index in `entries` */
 };
 struct entry {
     const struct kp_tap *tap;
@@ -44,8 +41,7 @@ static uint32_t own_set_count;
 static struct wanted_name names[KP_WANTED_MAX];
 static uint32_t name_count;
 static struct entry entries[KP_WANTED_MAX + 1]; /* entry 0 is NONE */
-static uint32_t entries_used;                   /* entries ever used; freed ones are in free_entry */
-static uint16_t free_entry;
+static uint32_t entries_used;
 static uint16_t buckets[BUCKETS]; /* number of a name + 1 */
 static uint64_t pairs[PAIR_BITS / 64];
 
@@ -74,8 +70,6 @@ uint32_t kp_wanted_count(void) { return name_count; }
 
 const char *kp_wanted_name(uint32_t number) { return names[number].symbol; }
 
-bool kp_wanted_is_any(uint32_t number) { return names[number].first != NONE; }
-
 static uint32_t add_name(const char *symbol)
 {
     uint32_t number = kp_wanted_find(symbol), pair = pair_of(symbol), at;
@@ -91,9 +85,7 @@ static uint32_t add_name(const char *symbol)
 static void add_tap(const struct kp_tap *tap)
 {
     struct wanted_name *name = &names[add_name(tap->symbol)];
-    uint16_t at = free_entry;
-    if (at) free_entry = entries[at].next;
-    else at = (uint16_t)++entries_used;
+    const uint16_t at = (uint16_t)++entries_used;
     entries[at] = (struct entry){.tap = tap, .next = name->first};
     name->first = at;
 }
@@ -107,13 +99,6 @@ static bool is_taken(const struct kp_tap *tap)
     return false;
 }
 
-static uint32_t entries_left(void)
-{
-    uint32_t left = KP_WANTED_MAX - entries_used;
-    for (uint16_t at = free_entry; at; at = entries[at].next) left++;
-    return left;
-}
-
 int kp_wanted_add(const struct kp_tap *taps, uint32_t tap_count)
 {
     uint32_t new_names = 0;
@@ -121,28 +106,9 @@ int kp_wanted_add(const struct kp_tap *taps, uint32_t tap_count)
         if (is_taken(&taps[t])) return -EEXIST;
         new_names += kp_wanted_find(taps[t].symbol) == KP_NOT_WANTED;
     }
-    if (name_count + new_names > KP_WANTED_MAX || tap_count > entries_left()) return -ENOSPC;
+    if (name_count + new_names > KP_WANTED_MAX || tap_count > KP_WANTED_MAX - entries_used) return -ENOSPC;
     for (uint32_t t = 0; t < tap_count; t++) add_tap(&taps[t]);
     return 0;
-}
-
-static void remove_tap(const struct kp_tap *tap)
-{
-    uint32_t number = kp_wanted_find(tap->symbol);
-    if (number == KP_NOT_WANTED) return;
-    for (uint16_t *link = &names[number].first; *link; link = &entries[*link].next) {
-        uint16_t at = *link;
-        if (entries[at].tap != tap) continue;
-        *link = entries[at].next;
-        entries[at] = (struct entry){.next = free_entry};
-        free_entry = at;
-        return;
-    }
-}
-
-void kp_wanted_remove(const struct kp_tap *taps, uint32_t tap_count)
-{
-    for (uint32_t t = 0; t < tap_count; t++) remove_tap(&taps[t]);
 }
 
 bool kp_wanted_has(const struct kp_tap *taps)

@@ -11,20 +11,17 @@
 enum { KP_WANTED_MAX = 1024 }; /* names, and taps */
 #define KP_NOT_WANTED UINT32_MAX
 
-/* Adds a set. The array is read until kp_wanted_remove. 0; -EEXIST: one of the functions already has a tap (or this
+/* Adds a set, which stays: the array is read from then on. 0; -EEXIST: one of the functions already has a tap (or this
  * array was added); -ENOSPC: too many. On an error nothing is added. */
 int kp_wanted_add(const struct kp_tap *taps, uint32_t tap_count);
-void kp_wanted_remove(const struct kp_tap *taps, uint32_t tap_count);
 /* Before kp_wanted_add: the array's taps also take the calls of the library that defines the function. 0 or -ENOSPC. */
 int kp_wanted_take_own(const struct kp_tap *taps, uint32_t tap_count);
 bool kp_wanted_has(const struct kp_tap *taps);
 
-/* Names have numbers from 0. A number is never used twice: the names of a removed set keep theirs. */
+/* Names have numbers from 0. */
 uint32_t kp_wanted_count(void);
 const char *kp_wanted_name(uint32_t number);
 uint32_t kp_wanted_find(const char *name);
-
-bool kp_wanted_is_any(uint32_t number); /* has a tap at present */
 
 /* Does a tap of this name also take the calls of the library that defines the function at `address`? */
 bool kp_wanted_is_own(uint32_t number, uintptr_t address);

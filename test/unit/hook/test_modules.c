@@ -7,50 +7,49 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/base/kp_fail.h"
 #include "test/support/support.h"
 
 #define LATE_LIBRARY "libresolv.so.2" /* any library the loader finds */
 
-static int taken;
-static char *tap_getcwd(char *buf, size_t size)
+static volatile int taken; /* glibc calls ttyname_r a leaf: the compiler would not read it again */
+static int tap_getlogin(char *name, size_t size)
 {
+    (void)name, (void)size;
     taken++;
-    return getcwd(buf, size) ? buf : NULL;
+    return 0;
+}
+static int tap_ttyname(int fd, char *name, size_t size)
+{
+    (void)fd, (void)name, (void)size;
+    taken++;
+    return 0;
 }
 
-static struct kp_tap taps[1];
+static struct kp_tap taps[1], later_taps[1];
 
-/* Once: later on the program's own word for the function is tapped, and reading it gives the tap. */
-static void fill_taps(void)
+/* Once: when the program's own word for a function is tapped, reading it gives the tap. */
+static int fill_taps(void **state)
 {
-    if (taps[0].symbol) return;
-    taps[0] = (struct kp_tap){"getlogin_r", (void *)(uintptr_t)getlogin_r, (void *)(uintptr_t)tap_getcwd};
+    (void)state;
+    taps[0] = (struct kp_tap){"getlogin_r", (void *)(uintptr_t)getlogin_r, (void *)(uintptr_t)tap_getlogin};
+    later_taps[0] = (struct kp_tap){"ttyname_r", (void *)(uintptr_t)ttyname_r, (void *)(uintptr_t)tap_ttyname};
+    return 0;
 }
 
 static void the_program_itself_is_tapped_when_asked(void **state)
 {
-    struct kp_modules_stats stats;
     char name[64];
     (void)state;
-    fill_taps();
     assert_int_equal(kp_modules_apply(taps, 1, true), 0);
-    kp_modules_stats_get(&stats);
-    assert_true(stats.modules > 3);
-    assert_in_range(stats.tapped_words, 1, 2);
     taken = 0;
-    (void)getlogin_r(name, sizeof name);
+    (void)!getlogin_r(name, sizeof name);
     assert_int_equal(taken, 1);
-    kp_modules_undo(taps, 1);
-    (void)getlogin_r(name, sizeof name);
-    assert_int_equal(taken, 1);
-    kp_modules_stats_get(&stats);
-    assert_int_equal(stats.tapped_words, 0);
 }
 
 static void nothing_changed_after_a_scan(void **state)
 {
     (void)state;
-    fill_taps();
     assert_int_equal(kp_modules_apply(taps, 1, true), 0);
     assert_false(kp_modules_changed());
     void *handle = dlopen(LATE_LIBRARY, RTLD_NOW);
@@ -62,23 +61,17 @@ static void nothing_changed_after_a_scan(void **state)
     assert_true(kp_modules_changed());
 }
 
-static void a_thousand_loads_and_unloads_keep_the_list_as_long_as_it_was(void **state)
+static void a_thousand_loads_and_unloads_need_no_more_memory(void **state)
 {
-    struct kp_modules_stats before, after;
     (void)state;
-    fill_taps();
-    kp_modules_apply(taps, 1, true);
-    kp_modules_stats_get(&before);
     for (int i = 0; i < 1000; i++) {
+        if (i == 5) kp_fail_set("arena:1+"); /* then a module that is not known yet is no success */
         void *handle = dlopen(LATE_LIBRARY, RTLD_LAZY);
         if (!handle) KP_SKIP("the library cannot be opened here");
-        kp_modules_apply(taps, 1, true);
+        assert_int_equal(kp_modules_apply(taps, 1, true), 0);
         dlclose(handle);
     }
-    kp_modules_apply(taps, 1, true);
-    kp_modules_stats_get(&after);
-    assert_int_equal(after.modules, before.modules);
-    assert_int_equal(after.modules + after.free_entries, before.modules + before.free_entries);
+    kp_fail_set(NULL);
 }
 
 static void *idle(void *stop)
@@ -89,23 +82,15 @@ static void *idle(void *stop)
 
 static void with_threads_about_a_module_is_held_while_it_is_tapped(void **state)
 {
-    struct kp_modules_stats stats;
     pthread_t thread;
     int stop = 0;
     char name[64];
     (void)state;
-    fill_taps();
-    kp_modules_undo(taps, 1);
     assert_int_equal(pthread_create(&thread, NULL, idle, &stop), 0);
-    void *handle = dlopen(LATE_LIBRARY, RTLD_NOW); /* an unload makes the scan look at the program's words again */
-    if (handle) dlclose(handle);
-    assert_int_equal(kp_modules_apply(taps, 1, true), 0);
-    kp_modules_stats_get(&stats);
-    assert_in_range(stats.tapped_words, 1, 2);
+    assert_int_equal(kp_modules_apply(later_taps, 1, true), 0);
     taken = 0;
-    (void)getlogin_r(name, sizeof name);
+    (void)ttyname_r(0, name, sizeof name);
     assert_int_equal(taken, 1);
-    kp_modules_undo(taps, 1);
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
 }
@@ -115,8 +100,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_itself_is_tapped_when_asked),
         cmocka_unit_test(nothing_changed_after_a_scan),
-        cmocka_unit_test(a_thousand_loads_and_unloads_keep_the_list_as_long_as_it_was),
+        cmocka_unit_test(a_thousand_loads_and_unloads_need_no_more_memory),
         cmocka_unit_test(with_threads_about_a_module_is_held_while_it_is_tapped),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, fill_taps, NULL);
 }
