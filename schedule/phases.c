@@ -12,7 +12,6 @@
 #include <regex.h>
 #include <string.h>
 
-#include "collector/base/kp_log.h"
 #include "schedule/complain.h"
 #include "schedule/kp_schedule.h"
 

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
 #include "collector/read/order.h"
 #include "collector/read/reader.h"

@@ -8,7 +8,6 @@
 #include "collector/read/order.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"

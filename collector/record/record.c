@@ -10,7 +10,6 @@
 #include "collector/record/record_internal.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "collector/base/kp_log.h"

@@ -13,9 +13,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_io.h"

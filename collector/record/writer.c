@@ -11,7 +11,6 @@
 #include "collector/record/record_internal.h"
 
 #include <time.h>
-#include <unistd.h>
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_helper_pause.h"

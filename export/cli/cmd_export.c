@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cmd_export.c - kprof export: the traces of spools that were kept (KPROF_EXPORT=none) */
-#include <stdio.h>
 #include <string.h>
 
 #include "export/cli/cli.h"

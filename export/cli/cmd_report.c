@@ -7,7 +7,6 @@
 #include "export/cli/trace_source.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/report/toptable.h"

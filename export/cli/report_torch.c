@@ -3,7 +3,6 @@
 #include "export/cli/report_torch.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/cli/cli.h"

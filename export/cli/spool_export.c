@@ -2,7 +2,6 @@
 /* spool_export.c - traces out of one spool, and what was lost on the way */
 #include "export/cli/spool_export.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
  * thread, so that no end is taken for another's. A begin waits for the next event of its track, since a flow that
  * starts or ends at it comes later. Numbers of fields are those of Perfetto's public definitions.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "export/gpu/occupancy.h"
 
 #include <math.h>
-#include <stddef.h>
 
 #define NO_LIMIT INT32_MAX
 enum { REGS_UNIT = 256, REGS_MOST = 65536, WARP = 32 };

@@ -11,7 +11,6 @@
  * number (epoch). A site with an older number did not change since, so its state at the peak is its present state.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "collector/base/kp_arena.h"
 #include "collector/format/kp_heap.h"

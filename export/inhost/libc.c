@@ -21,7 +21,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collector/base/kp_arena.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 

@@ -13,7 +13,6 @@
 #include "export/names/shorten.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "collector/base/kp_poison.h"

@@ -7,7 +7,6 @@
  */
 #include "export/report/flamepage.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/report/html.h"

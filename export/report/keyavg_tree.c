@@ -9,7 +9,6 @@
 #include "export/report/keyavg.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,7 +15,6 @@
  */
 #include "export/report/kineto_blocks.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "export/report/stackpath.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "export/report/kineto.h"

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/report/framename.h"
-
 static bool starts(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
 /* "file.py(LINE): function" of a file that ends so: is it, and of which function? */

@@ -17,7 +17,6 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_idtable.h"
-#include "collector/base/kp_log.h"
 #include "collector/format/kp_python.h"
 #include "collector/base/kp_poison.h"
 

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"

@@ -5,7 +5,6 @@
 #include "export/trace/filename.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"

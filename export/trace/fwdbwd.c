@@ -9,8 +9,6 @@
  */
 #include "export/trace/fwdbwd.h"
 
-#include <string.h>
-
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_poison.h"
 

@@ -9,7 +9,6 @@
 #include "export/trace/torch_memory.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_poison.h"

@@ -12,7 +12,6 @@
  * Without KPROF_SYMBOLS nothing is installed. Else the source attaches in the constructor, so a program without torch
  * has a run too. The slots are never restored; while no window records, a stub costs a load and a jump.
  */
-#include <link.h>
 #include <string.h>
 #include <time.h>
 

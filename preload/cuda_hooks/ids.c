@@ -10,9 +10,6 @@
  *
  * If CUDA reuses the handle of a destroyed stream, the new stream keeps the number.
  */
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "collector/base/kp_io.h"
 #include "preload/cuda_hooks/cuda_hooks.h"

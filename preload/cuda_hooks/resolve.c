@@ -13,9 +13,7 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_gate.h"

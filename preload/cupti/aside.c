@@ -17,7 +17,6 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <string.h>
-#include <time.h>
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"

@@ -22,9 +22,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "collector/base/kp_io.h"
 #include "preload/cupti/cupti_internal.h"

@@ -13,8 +13,6 @@
  * be it. (From 13.0 on other.c tries cuptiSubscribe_v2 after a refusal.)
  */
 #include <errno.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "collector/base/kp_log.h"
 #include "collector/record/kp_record.h"

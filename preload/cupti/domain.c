@@ -16,7 +16,6 @@
  * nearest: clocks differ by orders of magnitude (CLOCK_REALTIME 1.7e18, a TSC 1e14). A sample that jumps away from its
  * domain's prediction begins a new domain.
  */
-#include <string.h>
 #include <time.h>
 
 #include "collector/base/kp_clock.h"

@@ -13,7 +13,6 @@
  * turns.c has what the thread does in a turn. It calls this file, so this file calls it through a pointer.
  */
 #include <errno.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 

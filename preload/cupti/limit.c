@@ -12,8 +12,6 @@
  */
 #include "preload/cupti/limit.h"
 
-#include <time.h>
-
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_cuptirule.h"
 #include "collector/base/kp_fail.h"

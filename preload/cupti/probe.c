@@ -11,7 +11,6 @@
  * the distance of the first two is a record's length. The version does not tell it: 11.8, 12.0 and 12.1 all report 18,
  * and their kernel records differ.
  */
-#include <string.h>
 
 #include "collector/base/kp_log.h"
 #include "preload/cupti/cupti_internal.h"

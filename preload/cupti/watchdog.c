@@ -7,7 +7,6 @@
  * Locks:     control: a flag, tried; the thread that has it may make our CUPTI calls
  * On fail:   the call is not made
  */
-#include <time.h>
 
 #include "collector/base/kp_clock.h"
 #include "preload/cupti/cupti_internal.h"

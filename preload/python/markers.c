@@ -17,7 +17,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_clock.h"

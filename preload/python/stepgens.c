@@ -13,7 +13,6 @@
 #include "preload/python/stepcalls.h"
 
 #include <dlfcn.h>
-#include <string.h>
 
 #include "preload/run.h"
 #include "collector/base/kp_poison.h"

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "collector/base/kp_atomic.h"

@@ -20,7 +20,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"

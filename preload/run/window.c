@@ -22,7 +22,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"

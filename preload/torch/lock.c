@@ -16,7 +16,6 @@
  * pthread_mutex_lock through a GOT slot of libtorch_cpu: adding and removing a callback shows the mutex.
  */
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"

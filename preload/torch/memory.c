@@ -20,7 +20,6 @@
  */
 #include <errno.h>
 #include <link.h>
-#include <string.h>
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_log.h"

@@ -12,7 +12,6 @@
  * it then pushes the slot on the pool's `returned` list. The owner empties that list in one exchange, so there is no
  * ABA problem.
  */
-#include <string.h>
 
 #include "collector/base/kp_arena.h"
 #include "preload/torch/torch.h"

@@ -12,7 +12,6 @@
  */
 #include <dlfcn.h>
 #include <link.h>
-#include <string.h>
 
 #include "preload/hook/hook.h"
 #include "preload/torch/torch.h"

@@ -14,8 +14,6 @@
  */
 #include "preload/unwind/rule.h"
 
-#include <string.h>
-
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 

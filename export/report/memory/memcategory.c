@@ -9,7 +9,6 @@
 #include "export/report/memory/memblocks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "collector/base/kp_search.h"
 

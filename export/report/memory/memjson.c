@@ -3,8 +3,6 @@
 #include "export/report/memory/memblocks.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "export/report/plain.h"
 
