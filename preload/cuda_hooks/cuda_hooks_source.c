@@ -61,7 +61,7 @@ static bool attached_or_said(int taps, const char *what)
     if (taps < 0) {
         kp_store_relaxed(&is_busy, taps == -EBUSY);
         if (taps == -EBUSY) return false; /* tried again by gpu_changed, or when modules change */
-        kp_log(0, "calls of %s cannot be seen (%s)", what, kp_log_error_text(taps));
+        kp_log(0, "calls of %s are not recorded: their slots could not be changed (%s)", what, kp_log_error_text(taps));
     }
     int err = taps > 0 ? resolver_start() : 0;
     if (err) kp_log(0, "no thread for CUDA events (%s): kernels are recorded without times", kp_log_error_text(err));

@@ -258,7 +258,7 @@ bool kp_resolve_is_drained(uint64_t end_ticks)
         if (kp_load_acquire(&item->state) != KP_ITEM_READY || item->ticks > end_ticks)
             continue; /* pairs with: work.c:kp_work_put */
         if (waited_ns < GIVE_UP_NS) return false;
-        KP_LOG_ONCE(1, "work on a device was not done %d s after its window: its times are not known",
+        KP_LOG_ONCE(1, "GPU work was still not done %d s after its window: the trace has it without times",
                     (int)(GIVE_UP_NS / 1000000000));
         kp_store_relaxed(&hurry_ticks, end_ticks);
         return waited_ns > GIVE_UP_NS + GIVE_UP_NS / 8; /* the resolver hangs */

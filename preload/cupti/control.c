@@ -225,7 +225,8 @@ static int kinds_enable(void)
         if (kinds[i].kind == KP_CUPTI_SYNCHRONIZATION && !kp_cupti_wants_waits()) continue;
         int code = kind_enable(kinds[i].kind, kinds[i].enable == DUMP);
         if (code != 0 && kinds[i].enable == NEED) return code;
-        if (code != 0) kp_log(1, "CUPTI does not give records of kind %d (error %d)", kinds[i].kind, code);
+        if (code != 0)
+            kp_log(1, "CUPTI refuses records of kind %d (error %d): the trace lacks them", kinds[i].kind, code);
     }
     if (!singles_enable()) {
         singles_disable();
@@ -317,7 +318,7 @@ void kp_control_flush(bool is_forced)
         for (; said < kp_cupti_dropped(); said++)
             kp_loss_count(0, KP_LOSS_CAP); /* kind 0, since CUPTI does not tell the kind */
         note_number("gpu_dropped", said);
-        KP_LOG_ONCE(0, "CUPTI dropped records of GPU work");
+        KP_LOG_ONCE(0, "CUPTI dropped records of GPU work: the trace lacks them");
     }
     kp_lane_write_notes();
     kp_buffer_write_notes();

@@ -130,7 +130,7 @@ static int fill(void *handle)
 #undef KP_CUPTI
     dlerror();
     if (missing) {
-        KP_LOG_ONCE(1, "%s has no %s", kp_cupti.path, missing);
+        KP_LOG_ONCE(1, "%s lacks %s: CUPTI is not used", kp_cupti.path, missing);
         return -ENOSYS;
     }
     kp_cupti.handle = handle;

@@ -89,6 +89,7 @@ void kp_graphs_attach(void)
         int err = l->found ? kp_hook_add_taps(l->taps, l->found) : 0;
         l->is_done = (l->found || handle) && err != -EBUSY; /* else the next call tries again */
         if (err && err != -EBUSY)
-            kp_log(1, "captures of CUDA graphs through %s cannot be seen (%s)", l->stem, kp_log_error_text(err));
+            kp_log(1, "captures of CUDA graphs through %s are not recorded: its slots could not be changed (%s)",
+                   l->stem, kp_log_error_text(err));
     }
 }

@@ -87,8 +87,10 @@ static void scan_and_tell(void)
     if (is_started) {
         int err = kp_modules_apply(taps, KP_HOOK_DL_TAPS, false);
         if (err)
-            KP_LOG_ONCE(0, "the list of modules is not complete (%s): a late torch may go unnoticed",
-                        kp_log_error_text(err));
+            KP_LOG_ONCE(
+                0,
+                "the list of loaded libraries is not complete (%s): a torch that is loaded later may not be recorded",
+                kp_log_error_text(err));
     }
     kp_run_modules_changed();
     kp_store_release(&is_telling, false); /* pairs with: scan_if_changed */

@@ -45,7 +45,8 @@ static bool refuse(const char *why)
 static void install_map_taps(void)
 {
     const uint32_t n = kp_heap_map_taps_make(map_taps);
-    if (n && kp_hook_add_taps(map_taps, n) != 0) KP_LOG_ONCE(0, "mmap could not be tapped: mapped memory is not shown");
+    if (n && kp_hook_add_taps(map_taps, n) != 0)
+        KP_LOG_ONCE(0, "mmap could not be hooked: memory that the program maps is not recorded");
 }
 
 static bool attach(void)
@@ -56,7 +57,7 @@ static bool attach(void)
     if (!n) return refuse("no malloc was found in this program");
     if (kp_heap_put_setup() != 0) return refuse("no memory");
     const int err = kp_hook_add_taps_common(taps, n);
-    if (err) return refuse("the calls of malloc could not be tapped");
+    if (err) return refuse("the calls of malloc could not be hooked");
     kp_hook_tap_loader(taps, n);
     kp_hook_answer(taps, n);
     if (kp_heap_is_traced) {

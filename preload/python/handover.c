@@ -172,7 +172,6 @@ void kp_pyhandover_attach(kp_python_profile_fn ours)
     real_eval = kp_python_api.set_profile;
     tap.real = (void *)(uintptr_t)real_eval;
     if (kp_hook_add_taps(&tap, 1) != 0)
-        kp_log(
-            1,
-            "PyEval_SetProfile could not be tapped: a profile function that is set by it may see one return too many");
+        kp_log(1, "PyEval_SetProfile could not be hooked: a profile function that the program sets may see one return "
+                  "too many");
 }

@@ -197,7 +197,7 @@ static void wait_ready(uint64_t begin_ticks, uint32_t timeout_ms)
     } else if (!kp_python_is_over()) {
         kp_store_release(&pending_cycle, cycle); /* pairs with: hook.c:install_later */
         if (kp_python_api.call_later(install_later, NULL) != 0)
-            KP_LOG_ONCE(0, "Python is busy: calls of a window are not recorded");
+            KP_LOG_ONCE(0, "Python did not answer in time: a window has no Python calls");
     }
     errno = saved;
 }

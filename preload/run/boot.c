@@ -183,7 +183,7 @@ static void attach_first(void)
     int err = kp_hook_start();
     if (err)
         kp_log(0,
-               "not all modules could be tapped (%s): what runs in them, and libraries opened later, may not be "
+               "not all libraries could be hooked (%s): what runs in them, and libraries opened later, may not be "
                "recorded",
                kp_log_error_text(err));
     if (!err) err = kp_getenv_start(config->activities & KP_ACTIVITY_CUDA, kp_locks_rows, KP_LOCKS_ROWS);

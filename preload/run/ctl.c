@@ -162,7 +162,7 @@ static void bell_hear(void)
 static bool are_sockets_ours(void)
 {
     const bool are = kp_io_socket_is_ours(&bell[0]) && (listener.fd < 0 || kp_io_socket_is_ours(&listener));
-    if (!are) kp_log(1, "the program closed our sockets: no control from outside any more");
+    if (!are) kp_log(1, "the program closed the control socket: kprof ctl does not reach it any more");
     return are;
 }
 
@@ -228,7 +228,8 @@ void kp_ctl_begin(void)
     rc = kp_io_socket_pair(bell);
     if (rc == 0) rc = kp_helpers_start(control_thread, "kprof-control", KP_IO_NICE, bell_ring);
     if (rc < 0) {
-        kp_log(0, "no thread for control from outside (%s)", kp_log_error_text(rc));
+        kp_log(0, "no thread for the control socket (%s): kprof ctl does not reach this program",
+               kp_log_error_text(rc));
         kp_ctl_end();
         return;
     }

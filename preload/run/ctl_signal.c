@@ -131,7 +131,7 @@ void kp_ctl_signal_watch(int number, void (*wake)(void))
     watched = number;
     ring = wake;
     if (rc == 0 && taps_add() != 0)
-        kp_log(1, "sigaction could not be tapped: the program sees the handler of KPROF_SIGNAL");
+        kp_log(1, "sigaction could not be hooked: the program sees the profiler's handler of KPROF_SIGNAL");
     kp_store_release(&is_ours, true); /* pairs with: is_about_ours */
     if (rc == 0 && kp_io_signal_action(number, &ours, NULL) == 0) return;
     kp_store_release(&is_ours, false);

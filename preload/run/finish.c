@@ -98,7 +98,8 @@ static void close_one(const struct kp_window *window)
     static bool is_late; /* after a timeout the next window does not wait again; under finish_lock */
     is_late = kp_record_quiesce(window->number, is_late ? 0 : QUIESCE_MS) != 0;
     if (is_late)
-        KP_LOG_ONCE(1, "a thread stayed inside a hook for %d ms: its last record may miss the trace", QUIESCE_MS);
+        KP_LOG_ONCE(1, "a thread did not leave the profiler within %d ms: the trace may lack its last record",
+                    QUIESCE_MS);
     struct kp_rec_cycle rec = {
         .head = {.kind = KP_KIND_CYCLE, .flags = window->cut ? KP_CYCLE_CUT_SHORT : KP_CYCLE_SAVED, .size = sizeof rec},
         .cycle = window->number,
@@ -112,7 +113,8 @@ static void close_one(const struct kp_window *window)
     };
     if (window->is_void) rec.head.flags |= KP_CYCLE_EXPORTED;
     kp_record_clock();
-    if (kp_record_meta(&rec, sizeof rec) != 0) KP_LOG_ONCE(0, "the end of a window could not be written to the spool");
+    if (kp_record_meta(&rec, sizeof rec) != 0)
+        KP_LOG_ONCE(0, "the end of a window could not be written to the spool: its trace may be missing");
     total.steps += window->steps;
     total.cut |= window->cut;
     if (!(config->exports & KP_EXPORTS_NONE) && !kp_run_is_worker() && export_count < EXPORTS_MAX) {
@@ -154,7 +156,9 @@ static void exported_note(struct kp_rec_cycle *cycle)
     if (cycle->head.flags & KP_CYCLE_EXPORTED) return;
     cycle->head.flags |= KP_CYCLE_EXPORTED;
     if (kp_record_meta(cycle, sizeof *cycle) != 0)
-        KP_LOG_ONCE(1, "the spool cannot say that window %u was exported", cycle->cycle);
+        KP_LOG_ONCE(1,
+                    "window %u could not be marked as exported in the spool: kprof recover may write its trace again",
+                    cycle->cycle);
 }
 
 static void is_written(void *context)

@@ -119,5 +119,5 @@ void kp_solo_install(void)
     find(kp_confine_rows, KP_CONFINE_ROWS);
     find(&syscall_row, 1);
     if (tap_count && kp_hook_add_taps(taps, tap_count) != 0)
-        kp_log(1, "setuid and unshare could not be tapped: they find our threads in the process");
+        kp_log(1, "setuid and unshare could not be hooked: they may fail beside the profiler's threads");
 }

@@ -88,5 +88,5 @@ void kp_threadcount_install(void)
     *(void **)&real_fopen = taps[0].real = kp_hook_first("fopen", &module);
     *(void **)&real_fopen64 = taps[1].real = kp_hook_first("fopen64", &module);
     if (!real_fopen || !real_fopen64 || kp_hook_add_taps(taps, 2) != 0)
-        kp_log(1, "fopen could not be tapped: a Python that forks counts our threads as its own");
+        kp_log(1, "fopen could not be hooked: a Python that forks counts the profiler's threads as its own");
 }

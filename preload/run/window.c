@@ -154,7 +154,7 @@ static void note_phase(void)
     char key[32];
     kp_fmt(key, sizeof key, "phase.%u", current.number);
     if (kp_record_note(key, kp_phases_name(phase)) != 0)
-        KP_LOG_ONCE(1, "the spool cannot say which phase a window is of");
+        KP_LOG_ONCE(1, "the name of a phase could not be written to the spool: its trace does not name it");
 }
 
 /* Writes the window to the spool, so that a reader knows it even if the process is killed before it closes. */
@@ -167,7 +167,8 @@ static void announce_window(void)
         .warm_begin = current.warm_begin,
         .first_step = current.first_step,
     };
-    if (kp_record_meta(&rec, sizeof rec) != 0) KP_LOG_ONCE(1, "a window could not be announced in the spool");
+    if (kp_record_meta(&rec, sizeof rec) != 0)
+        KP_LOG_ONCE(1, "the start of a window could not be written to the spool: kprof recover would not find it");
     if (*kp_phases_name(phase)) note_phase();
     kp_record_clock();
 }

@@ -87,7 +87,7 @@ static bool turn_take(void)
         if (!atomic_flag_test_and_set_explicit(&turn, memory_order_acquire)) return true;
         kp_io_nap(TURN_NAP_NS);
     }
-    KP_LOG_ONCE(0, "torch keeps its execution trace busy: a window is left without");
+    KP_LOG_ONCE(0, "torch is still writing an execution trace: a window gets none");
     return false;
 }
 

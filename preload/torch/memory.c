@@ -197,7 +197,7 @@ static void tap_cpu(const struct kp_torch_api *api)
 void kp_torch_memory_attach(const struct kp_torch_api *api)
 {
     real = api;
-    if (!kp_cpu_blocks_setup()) kp_log(1, "no memory to tell what was allocated before a window");
+    if (!kp_cpu_blocks_setup()) kp_log(1, "out of memory: what was allocated before a window is not known");
     real_report = api->report ? api->report : api->report_1_13;
     real_report_oom = api->report_oom ? api->report_oom : api->report_oom_1_13;
     tap_cpu(api);
@@ -208,5 +208,5 @@ void kp_torch_memory_attach(const struct kp_torch_api *api)
                             : "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE",
             (uintptr_t)real_report_oom, (uintptr_t)tap_report_oom);
     int err = kp_hook_add_taps_own(taps, taps_n);
-    if (err) kp_log(0, "torch's allocators cannot be tapped (%s): no memory is recorded", kp_log_error_text(err));
+    if (err) kp_log(0, "torch's allocators cannot be hooked (%s): no memory is recorded", kp_log_error_text(err));
 }
