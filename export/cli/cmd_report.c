@@ -230,12 +230,13 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
         kp_kineto_close(trace);
         return KP_EXIT_BAD_INPUT;
     }
-    if (heading && !r->json) kp_cli_say(stdout, "%s:", source->label);
+    if (heading && !r->json && !r->torch.adds_up) kp_cli_say(stdout, "%s:", source->label);
     rc = KP_EXIT_DONE;
-    if (r->is_torch) kp_report_torch_print(&r->torch, &tree);
+    if (r->torch.adds_up) kp_report_torch_add(&r->torch, &tree);
+    else if (r->is_torch) kp_report_torch_print(&r->torch, &tree);
     else rc = ours_report(r, source->label, &tree);
     kp_tree_fini(&tree);
-    kp_kineto_close(trace);
+    if (!r->torch.adds_up) kp_kineto_close(trace);
     return rc;
 }
 
@@ -260,6 +261,7 @@ int kp_cmd_report(int argc, char **argv)
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_options){0});
     const int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);
+    kp_report_torch_end(&r.torch);
     kp_lines_close(lines);
     return phase_check(&r, worst);
 }

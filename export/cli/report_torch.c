@@ -59,7 +59,7 @@ static bool flag_take(struct kp_report_torch *r, const char *name)
     } rows[] = {
         {"group-by-input-shape", &r->group.by_shape},        {"group-by-input-shapes", &r->group.by_shape},
         {"group-by-overload-name", &r->group.by_overload},   {"include-python-functions", &r->group.python_functions},
-        {"top-level-events-only", &r->table.top_level_only},
+        {"top-level-events-only", &r->table.top_level_only}, {"acc-events", &r->adds_up},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].name, name) == 0) return *rows[i].set = true;
@@ -83,12 +83,42 @@ int kp_report_torch_option(struct kp_report_torch *r, const char *name, const ch
     return -1;
 }
 
+static void averages_make(struct kp_keyavg *out, const struct kp_report_torch *r, struct kp_tree *tree)
+{
+    if (r->group.by_stack && tree->trace->has_stacks) kp_tree_fill_stacks(tree, tree->trace->is_ours);
+    if (r->group.by_stack) kp_tree_set_stacks(tree);
+    kp_keyavg_build(out, tree, &r->group);
+}
+
 void kp_report_torch_print(const struct kp_report_torch *r, struct kp_tree *tree)
 {
     struct kp_keyavg averages;
-    if (r->group.by_stack && tree->trace->has_stacks) kp_tree_fill_stacks(tree, tree->trace->is_ours);
-    if (r->group.by_stack) kp_tree_set_stacks(tree);
-    kp_keyavg_build(&averages, tree, &r->group);
+    averages_make(&averages, r, tree);
     kp_table_print(stdout, &averages, &r->table);
     kp_keyavg_fini(&averages);
+}
+
+static void sum_close(struct kp_keyavg *sum)
+{
+    kp_keyavg_fini(sum);
+    kp_kineto_close(sum->trace);
+}
+
+/* torch has the events of the last window first. */
+void kp_report_torch_add(struct kp_report_torch *r, struct kp_tree *tree)
+{
+    struct kp_keyavg averages;
+    averages_make(&averages, r, tree);
+    if (r->sum.trace) {
+        kp_keyavg_merge(&averages, &r->sum);
+        sum_close(&r->sum);
+    }
+    r->sum = averages;
+}
+
+void kp_report_torch_end(struct kp_report_torch *r)
+{
+    if (!r->sum.trace) return;
+    kp_table_print(stdout, &r->sum, &r->table);
+    sum_close(&r->sum);
 }

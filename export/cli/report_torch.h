@@ -10,13 +10,18 @@
 struct kp_report_torch {
     struct kp_keyavg_options group;
     struct kp_table_options table;
-    const char *given; /* the last of torch's options that was given, or NULL */
+    const char *given;    /* the last of torch's options that was given, or NULL */
+    bool adds_up;         /* acc_events: one table of all traces */
+    struct kp_keyavg sum; /* of those that were taken; its trace is open */
 };
 
 /* Takes one of torch's options: 0, KP_EXIT_USAGE with a message, or -1 for an option that is none of them. */
 int kp_report_torch_option(struct kp_report_torch *r, const char *name, const char *value);
 /* Prints the table of a tree. */
 void kp_report_torch_print(const struct kp_report_torch *r, struct kp_tree *tree);
+/* Instead: adds a tree to the sum and takes its trace. The other prints the sum and closes it. */
+void kp_report_torch_add(struct kp_report_torch *r, struct kp_tree *tree);
+void kp_report_torch_end(struct kp_report_torch *r);
 
 /* Reads a whole number from `least` on. */
 bool kp_report_number(const char *text, long least, long *out);
@@ -30,6 +35,7 @@ bool kp_report_number(const char *text, long least, long *out);
         {"group-by-overload-name", 0, KP_OPT_FLAG, NULL, "one row per name and overload"},                          \
         {"group-by-stack-n", 0, KP_OPT_VALUE, "N", "one row per name and N innermost frames"},                      \
         {"include-python-functions", 0, KP_OPT_FLAG, NULL, "rows for Python functions, too"},                       \
+        {"acc-events", 0, KP_OPT_FLAG, NULL, "one table of all traces, as if their windows were one"},              \
         {"top-level-events-only", 0, KP_OPT_FLAG, NULL, "only rows whose first event had no parent"},               \
         {"header", 0, KP_OPT_VALUE, "TEXT", "a line above the table"},                                              \
         {"time-unit", 0, KP_OPT_VALUE, "s|ms|us", "default: by size"},                                              \

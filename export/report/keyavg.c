@@ -182,11 +182,21 @@ static void row_begin(struct kp_row *row, struct kp_kineto *trace, const struct 
     *row = (struct kp_row){.name = key->name,
                            .overload = key->overload,
                            .shapes = key->shapes,
+                           .stack_text = key->stack,
                            .on_device = node->on_device,
                            .is_annotation = node->is_annotation,
                            .has_parent = node->parent >= 0,
                            .is_async = node->is_async};
     row_set_stack(row, trace, key->stack);
+}
+
+static void means_make(struct kp_keyavg *averages)
+{
+    for (size_t i = 0; i < averages->count; i++) {
+        struct kp_row *row = &averages->rows[i];
+        row->cpu_avg = row->cpu_total / (double)row->count;
+        row->device_avg = row->device_total / (double)row->count;
+    }
 }
 
 int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const struct kp_keyavg_options *options)
@@ -207,14 +217,79 @@ int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const str
         if (is_new) row_begin(row, trace, &key, node);
         row_add(row, tree, i);
     }
-    for (size_t i = 0; i < out->count; i++) {
-        out->rows[i].cpu_avg = out->rows[i].cpu_total / (double)out->rows[i].count;
-        out->rows[i].device_avg = out->rows[i].device_total / (double)out->rows[i].count;
-    }
+    means_make(out);
     free(g.keys);
     free(g.slots);
     free(cuts.of);
     return 0;
+}
+
+/* ---- several windows ---- */
+
+static void groups_of_rows(struct groups *g, const struct kp_keyavg *averages)
+{
+    g->keys = kp_kineto_grow(g->keys, &g->key_capacity, averages->count + 1, sizeof *g->keys);
+    for (size_t i = 0; i < averages->count; i++) {
+        const struct kp_row *row = &averages->rows[i];
+        g->keys[i] = (struct group_key){row->name,       row->overload,  row->shapes,
+                                        row->stack_text, row->on_device, row->is_annotation};
+    }
+    while (g->slot_count <= averages->count * 2) groups_widen(g, averages->count);
+}
+
+static void row_merge(struct kp_row *into, const struct kp_row *row)
+{
+    into->count += row->count;
+    into->cpu_total += row->cpu_total;
+    into->self_cpu += row->self_cpu;
+    into->device_total += row->device_total;
+    into->self_device += row->self_device;
+    into->cpu_bytes += row->cpu_bytes;
+    into->device_bytes += row->device_bytes;
+    into->self_cpu_bytes += row->self_cpu_bytes;
+    into->self_device_bytes += row->self_device_bytes;
+    into->flops += row->flops;
+}
+
+/* A row of the other trace's, with strings of this one. */
+static void row_move(struct kp_row *into, struct kp_kineto *trace, const struct group_key *key,
+                     const struct kp_row *row)
+{
+    *into = *row;
+    into->name = key->name;
+    into->overload = key->overload;
+    into->shapes = key->shapes;
+    into->stack_text = key->stack;
+    into->stack = NULL;
+    into->stack_count = 0;
+    row_set_stack(into, trace, key->stack);
+}
+
+void kp_keyavg_merge(struct kp_keyavg *into, const struct kp_keyavg *earlier)
+{
+    struct kp_strings *own = into->trace->strings;
+    const struct kp_strings *other = earlier->trace->strings;
+    struct groups g = {0};
+    groups_of_rows(&g, into);
+    for (size_t i = 0; i < earlier->count; i++) {
+        const struct kp_row *row = &earlier->rows[i];
+        const struct group_key key = {kp_strings_put_from(own, other, row->name),
+                                      kp_strings_put_from(own, other, row->overload),
+                                      kp_strings_put_from(own, other, row->shapes),
+                                      kp_strings_put_from(own, other, row->stack_text),
+                                      row->on_device,
+                                      row->is_annotation};
+        bool is_new;
+        struct kp_row *same = row_for(into, &g, &key, &is_new);
+        if (is_new) row_move(same, into->trace, &key, row);
+        else row_merge(same, row);
+    }
+    means_make(into);
+    into->has_device |= earlier->has_device;
+    into->with_flops |= earlier->with_flops;
+    into->profile_memory |= earlier->profile_memory;
+    free(g.keys);
+    free(g.slots);
 }
 
 void kp_keyavg_fini(struct kp_keyavg *averages)

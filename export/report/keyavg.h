@@ -40,6 +40,7 @@ struct kp_row {
     uint32_t name, overload, shapes; /* string ids */
     const char **stack;              /* frames, innermost first: strings of the trace */
     uint32_t stack_count;
+    uint32_t stack_text; /* string id: the same frames as a text, by which rows are told apart */
     int64_t count;
     double cpu_total, self_cpu, device_total, self_device, cpu_avg, device_avg;
     int64_t cpu_bytes, device_bytes, self_cpu_bytes, self_device_bytes;
@@ -100,6 +101,8 @@ static inline double kp_tree_span_us(const struct kp_tree *tree, size_t node)
     return (double)(n->end_ns - tree->trace->start_ns) / 1000.0 - start;
 }
 int kp_keyavg_build(struct kp_keyavg *out, const struct kp_tree *tree, const struct kp_keyavg_options *options);
+/* Adds the rows of an earlier window behind those of `into`, as torch.profiler's acc_events does. */
+void kp_keyavg_merge(struct kp_keyavg *into, const struct kp_keyavg *earlier);
 void kp_keyavg_fini(struct kp_keyavg *averages);
 
 /* Sorts rows by one of torch's attribute names ("cuda" means "device"), descending and stable. -EINVAL: no such key. */

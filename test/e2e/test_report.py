@@ -74,6 +74,15 @@ def wrong_tables(trace, tables, least):
     return "\n".join(wrong)
 
 
+def test_a_table_of_many_windows_is_the_one_of_acc_events(tmp_path):
+    made = subprocess.run([PYTHON, HERE / "report" / "accumulated.py", tmp_path], env=harness.clean_environment(), capture_output=True, text=True,
+                          timeout=harness.LONG)
+    assert made.returncode == 0, made.stderr[-3000:]
+    assert not wrong_tables(tmp_path / "window2.pt.trace.json", tmp_path / "tables.json", least=3)  # the others are in argv
+    alone = kprof("report", "--torch", tmp_path / "window2.pt.trace.json").stdout
+    assert alone == kprof("report", "--acc-events", tmp_path / "window2.pt.trace.json").stdout
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_table_of_a_run_is_the_one_torch_prints(runs, program):
     out = runs(program)
