@@ -535,6 +535,7 @@ int kp_window_ask(const struct kp_window_wish *wish, uint64_t *begins)
     if (!err && wish->id) undecided = wish->id;
     const uint64_t begin = err || !is_now ? 0 : current.begin;
     lock_give(&held);
+    if (!err && !is_now) (void)kp_run_open_spool(); /* here, as it would make that step milliseconds longer */
     kp_window_sources_settle(begin, SETTLE_MS);
     return err;
 }

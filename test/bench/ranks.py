@@ -5,7 +5,9 @@ usage: ranks.py [--ranks 8] [--starts 100] [--kills 20] [--quiet 20]
 
 The ranks step over gloo, each with a pause of its own. In each tenth start one of them stands still for 10 s. In each of
 --kills jobs one is killed while a start is under way. Every rank that lives must leave a file of the same steps.
-Step times from each start on are compared with those of the same job alone, and with libkprof and no start.
+The steps from each start on are compared with those of the same job alone, and with libkprof and no start: how long they
+took, how long their thread ran in them, and how often it waited, other than for gloo and in its own pause. With more ranks
+than cores the time of a step says how others took the cores; the other two say what libkprof did to it.
 """
 import argparse
 import json
@@ -67,20 +69,23 @@ def is_one_step(run, ranks, answer, files):
 
 
 def times_of(run):
-    """(when, ms) of each step of each rank, without the first second's."""
+    """(when, (ms, ms that its thread ran, waits)) of each step of each rank, without the first second's."""
     steps = [[tuple(map(float, line.split())) for line in open(f"{run.last}.{rank}")] for rank in range(len(run.ranks))]
-    return [[(began, took * 1000) for began, took in rank if began > rank[0][0] + 1] for rank in steps]
+    return [[(began, (took * 1000, ran * 1000, waits)) for began, took, ran, waits in rank if began > rank[0][0] + 1] for rank in steps]
 
 
-def tell(name, ms):
-    q = statistics.quantiles(ms, n=1000)
-    print(f"  {name:34s} {len(ms):7d} steps, median {q[499]:6.2f}, 99 % {q[989]:6.2f}, 99.9 % {q[998]:6.2f}, longest {max(ms):7.2f} ms",
-          flush=True)
+def tell(name, steps):
+    for what, values in zip(("took, ms", "ran, ms", "waits"), zip(*steps)):
+        q = statistics.quantiles(values, n=1000)
+        print(f"  {name:34s} {what:8s} {len(values):7d} steps, median {q[499]:6.2f}, 99 % {q[989]:6.2f}, 99.9 % {q[998]:6.2f}, "
+              f"most {max(values):7.2f}", flush=True)
 
 
 def quiet(folder, args, name, **settings):
     run = job_begin(folder / name.replace(" ", "_"), args.ranks, **settings)
-    time.sleep(20 + args.quiet)
+    while any(not pathlib.Path(f"{run.last}.{rank}").exists() for rank in range(args.ranks)):
+        time.sleep(0.1)
+    time.sleep(2 + args.quiet)
     if any(run.end()):
         sys.exit(f"{name}: {run.err}")
     end = max(rank[-1][0] for rank in times_of(run))
@@ -107,9 +112,10 @@ def starts(folder, args):
     codes = run.end()
     print(f"{args.starts} starts, {args.ranks} ranks: {good} with all ranks on one step; {sum(r > 1 for r in rounds)} needed more than one "
           f"round; a start took {statistics.median(took):.1f} s (longest {max(took):.1f}); exit codes {set(codes)}", flush=True)
-    asking = [ms for rank in times_of(run) for began, ms in rank
-              if any(begins < began < ends for begins, ends in spans) and not any(begins < began + ms / 1000 and began < ends for begins, ends in stops)]
-    return good == args.starts, asking
+    asking = [step for rank in times_of(run) for began, step in rank if any(begins < began < ends for begins, ends in spans)
+              and not any(begins < began + step[0] / 1000 and began < ends for begins, ends in stops)]
+    stopped = [step for rank in times_of(run) for began, step in rank if any(begins < began < ends for begins, ends in stops)]
+    return good == args.starts, asking, stopped
 
 
 def kills(folder, args):
@@ -144,10 +150,12 @@ def main():
         if args.starts:
             alone = quiet(folder, args, "alone", LD_PRELOAD="")
             idle = quiet(folder, args, "no start")
-            ok, asking = starts(folder, args)
+            ok, asking, stopped = starts(folder, args)
             tell("alone", alone)
             tell("libkprof, KPROF_CONTROL=1, no start", idle)
             tell("starts, 1.5 s from each on", asking)
+            if stopped:
+                tell("starts, one rank stopped for 10 s", stopped)
         ok = (not args.kills or kills(folder, args)) and ok
     sys.exit(not ok)
 
