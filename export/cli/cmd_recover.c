@@ -44,6 +44,32 @@ static void families_remove(const struct kp_rescue *r, int dir)
     if (!r->keep) kp_rescue_names_remove(dir, begin, ".family", is_orphan, NULL);
 }
 
+struct socket_place {
+    int dir;
+    const char *begin;
+};
+
+/* The socket by which a killed program was asked, FOLDER/HOST_PID.sock. */
+static bool is_dead_socket(const void *context, const char *rest)
+{
+    const struct socket_place *const place = context;
+    char name[400], *end;
+    struct stat st;
+    const unsigned long pid = strtoul(rest, &end, 10);
+    snprintf(name, sizeof name, "%s%s", place->begin, rest);
+    return end != rest && strcmp(end, ".sock") == 0 && !kp_spool_process_runs((uint32_t)pid) &&
+           fstatat(place->dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
+}
+
+static void sockets_remove(const struct kp_rescue *r, int dir)
+{
+    char host[65] = "", begin[80];
+    const struct socket_place place = {dir, begin};
+    gethostname(host, sizeof host - 1);
+    snprintf(begin, sizeof begin, "%s_", host);
+    if (!r->keep) kp_rescue_names_remove(dir, begin, ".sock", is_dead_socket, &place);
+}
+
 static void fail(struct kp_rescue *r, const char *path)
 {
     r->bad++;
@@ -86,7 +112,10 @@ static void folder_recover(struct kp_rescue *r, const char *path, const char *na
     struct kp_rescue_folder folder = {.dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .path = path};
     if (folder.dir < 0 || fstat(folder.dir, &folder.st) != 0) fail(r, path);
     else if (name) kp_rescue_spool(r, &folder, name, false);
-    else if (spools_recover(r, &folder)) children_recover(r, &folder);
+    else if (spools_recover(r, &folder)) {
+        sockets_remove(r, folder.dir);
+        children_recover(r, &folder);
+    }
     if (folder.dir >= 0) close(folder.dir);
 }
 

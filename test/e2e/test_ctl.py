@@ -128,6 +128,44 @@ def test_another_user_is_not_heard(training):
     assert "user 65534 was refused" in run.err
 
 
+def test_a_killed_program_leaves_nothing_that_answers(training):
+    run = training(KPROF_CONTROL=1, KPROF_SCHEDULE="active=100000")
+    (run.folder / f"{run.socket.stem.rsplit('_', 1)[0]}_1.sock").touch()  # no socket, and process 1 runs
+    run.wait_for(lambda now: now["ops"] > 0)
+    run.process.kill()
+    run.process.wait()
+    gone = run.ask("status")
+    assert gone.returncode == 1 and len(gone.stderr.splitlines()) == 1, gone
+    assert harness.cli("recover", run.folder).returncode == 0
+    assert len(list(run.folder.glob("*.sock"))) == 1 and len(list(run.folder.glob("*.pt.trace.json*"))) == 1
+
+
+def test_a_folder_is_the_same_by_another_path(tmp_path, training):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "link").symlink_to("out")
+    run = training(KPROF_CONTROL=1, KPROF_DIR=tmp_path / "link")
+    for path in (tmp_path / "link", tmp_path / "out", tmp_path / "out/../link"):
+        run.folder = path
+        assert run.status()["ok"]
+    assert run.ask("start", "--steps", "1").returncode == 0
+    run.wait_for(lambda now: now["traces"] == 1)
+    assert len(run.end()) == 1
+
+
+@pytest.mark.parametrize("options, why", [("size=64k,nr_inodes=1", "No space left on device"), ("ro", "Read-only file system")])
+def test_where_no_socket_can_be_made_one_line_says_so(tmp_path, training, options, why):
+    (tmp_path / "out").mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", tmp_path / "out"], capture_output=True).returncode:
+        pytest.skip("cannot mount a small tmpfs here (needs root)")
+    try:
+        run = training(KPROF_CONTROL=1, KPROF_DIR=tmp_path / "out")
+        assert run.end() == []
+        assert [line for line in run.err.splitlines() if why in line and "no control socket" in line] == \
+               [line for line in run.err.splitlines() if line.startswith("kprof:")], run.err
+    finally:
+        subprocess.run(["umount", "-l", tmp_path / "out"], check=True)
+
+
 def test_slow_and_rude_clients_hold_up_nothing(training):
     run = training(KPROF_CONTROL=1)
     slow = [run.connect() for _ in range(12)]  # more than are served at a time
