@@ -88,12 +88,13 @@ def test_what_is_switched_while_the_window_warms_up_is_off_from_its_first_step(t
     assert ours == {"erf": 2}, ours
 
 
-def test_a_command_switches_the_gpu_of_a_program_that_runs(tmp_path):
+@pytest.mark.parametrize("cupti", ["yield", "off"])  # off: hooks of our own
+def test_a_command_switches_the_gpu_of_a_program_that_runs(tmp_path, cupti):
     if any(not (SIMGPU / name).exists() for name in LIBRARIES):
         pytest.skip("make simgpu builds what this needs")
     preload = [str(harness.LIBRARY), *(str(SIMGPU / name) for name in LIBRARIES[:2])]
     env = harness.clean_environment(LD_PRELOAD=" ".join(preload), LD_LIBRARY_PATH=SIMGPU, KPROF_DIR=tmp_path, KPROF_SCHEDULE="none",
-                                    KPROF_CONTROL=1)
+                                    KPROF_CONTROL=1, KPROF_CUPTI=cupti)
     with subprocess.Popen(harness.script_command("told_ops.py"), env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
         has_gpu = run.stdout.readline() == "cuda\n"
         for words in ("start", "erf", "toggle cuda off", "cos", "toggle cuda on", "sigmoid", "stop"):
