@@ -12,6 +12,10 @@ import harness
 ON = {"KPROF_EXECUTION_TRACE": 1, "OMP_NUM_THREADS": 1}
 
 
+# torch's C++ reads it; of integer tensors the least and the most are in the file
+RANGES = {"ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR_RANGE": 1}
+
+
 def files(folder):
     return sorted(folder.glob("*.et.json"))
 
@@ -42,6 +46,8 @@ def compared(nodes):
         attributes = {item["name"]: item["value"] for item in node["attrs"] if item["name"] != "rf_id"}
         for key in ("tid", "fw_tid"):
             attributes[key] = threads.setdefault(attributes[key], len(threads))
+        if attributes.get("tensor_range"):  # that of new memory is what lay there: which inputs have one
+            attributes["tensor_range"] = sorted(json.loads(attributes["tensor_range"]))
         attributes["fw_parent"] = names.get(attributes["fw_parent"])
         told.append((node["name"], names[node["ctrl_deps"]], without_ids(node["inputs"]), without_ids(node["outputs"]), attributes))
     return told
@@ -54,13 +60,14 @@ def steps(nodes):
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ours")
-    return harness.run_kprof("transformer.py", folder, schedule="wait=1,warmup=1,active=2,repeat=1", **ON).ok()
+    return harness.run_kprof("transformer.py", folder, schedule="wait=1,warmup=1,active=2,repeat=1", **ON, **RANGES).ok()
 
 
 def test_it_is_torch_profilers_node_by_node(recorded, tmp_path):
     path = tmp_path / "torch.json"
-    harness.Oracle("transformer.py", tmp_path, schedule="1,1,2,1", execution_trace=path, OMP_NUM_THREADS=1)
+    harness.Oracle("transformer.py", tmp_path, schedule="1,1,2,1", execution_trace=path, OMP_NUM_THREADS=1, **RANGES)
     (ours,) = files(recorded.folder)
+    assert any(item["name"] == "tensor_range" and item["value"] for node in load(ours) for item in node["attrs"])
     assert compared(load(ours)) == compared(load(path))
     assert steps(load(ours)) == ["ProfilerStep#2", "ProfilerStep#3"]
 

@@ -88,7 +88,7 @@ def test_what_is_switched_while_the_window_warms_up_is_off_from_its_first_step(t
     assert ours == {"erf": 2}, ours
 
 
-@pytest.mark.parametrize("cupti", ["yield", "off"])  # off: hooks of our own
+@pytest.mark.parametrize("cupti", ["yield", "off"])  # off: hooks in its place
 def test_a_command_switches_the_gpu_of_a_program_that_runs(tmp_path, cupti):
     if any(not (SIMGPU / name).exists() for name in LIBRARIES):
         pytest.skip("make simgpu builds what this needs")
