@@ -20,7 +20,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= 0
 FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace fuzz_control $(if $(HAS_LIBDW),fuzz_elf)
 FUZZ_DIR := $(BUILD)/$(if $(findstring afl,$(FUZZ_CC)),fuzz-afl,fuzz)
-FUZZ_BUILD = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer -fsanitize=address,undefined -fno-sanitize-recover=undefined -o $@ $(filter %.c,$^)
+FUZZ_BUILD = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer -fsanitize=address,undefined -fno-sanitize-recover=undefined -o $@ $(filter %.c %.S,$^)
 # a leak is one of a run in the host; a file of some KB that takes 2 GB or 20 s is a find, too
 FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -seed=$(FUZZ_SEED) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
 fuzz_len = $(if $(filter fuzz_elf,$(1)),32768,4096)

@@ -173,7 +173,7 @@ onChange((trace, range) => {
   if (flame.of !== trace) { flameColours(trace); flameShow(trace); }
   if (!trace.cpuPlace || !trace.cpuPlace.length) { byId("flame-none").hidden = false; return; }
   flameDraw(trace, range);
-});
+}, "flames");
 byId("flame-find").oninput = event => flameFind(event.target.value);
 byId("flame-back").onclick = () => flameGraphOf.zoom(null);
 byId("frames").addEventListener("toggle", () => { if (byId("frames").open && flame.boxes) framesDraw(flame.boxes); });

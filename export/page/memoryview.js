@@ -152,7 +152,7 @@ onChange((trace, range) => {
   byId("memory-note").textContent = [reserved >= 0 ? `At most ${bytesText(reserved)} reserved.` : "",
     knows ? "" : "What was allocated before the window is not in the trace and not counted."].filter(Boolean).join(" ");
   curveDraw(trace, range);
-});
+}, "memory");
 
 const curveBox = byId("curve");
 const momentAt = event => curve.now.from + curve.now.span * Math.min(1, Math.max(0, (event.clientX - curveBox.getBoundingClientRect().left) / curveBox.clientWidth));

@@ -104,4 +104,4 @@ onChange((trace, range) => {
   byId("comm-note").textContent = !trace.head.gpu ? "Between the processes, over the network of the hosts." : whole ?
     `Of a step ${timeText(exposed / chosen.length)} (${percentText(exposed / whole)}) pass in collectives while nothing computes.` : "";
   commTable(rows);
-});
+}, "communication");

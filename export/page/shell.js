@@ -1,5 +1,5 @@
 // shell.js - what all views share: the chosen trace and range, text of times, the keys
-const view = { trace: null, range: null, listeners: [] };
+const view = { trace: null, range: null, listeners: [], waiting: [] };
 const byId = id => document.getElementById(id);
 
 function make(tag, members, ...children) {
@@ -26,15 +26,32 @@ function bytesText(bytes) {
 const percentText = share => `${(100 * share).toFixed(1)} %`;
 const countText = count => count.toLocaleString("en");
 
-// Calls a view again when the trace or the range changes.
-function onChange(draw) { view.listeners.push(draw); }
+// Calls a view again when the trace or the range changes; one with the id of its section when there is time for it.
+function onChange(draw, id) { view.listeners.push({ draw, id }); }
+
+const whenIdle = window.requestIdleCallback ? work => requestIdleCallback(work, { timeout: 400 }) : work => setTimeout(work, 20);
+
+// What the window shows is drawn first. Until all is drawn the page is busy.
+function waitingDraw(all) {
+  const place = one => Math.abs(byId(one.id).getBoundingClientRect().top - innerHeight / 3);
+  while (view.waiting.length) {
+    view.waiting.sort((a, b) => place(b) - place(a));
+    view.waiting.pop().draw(view.trace, view.range);
+    if (!all && view.waiting.length) { whenIdle(() => waitingDraw(false)); return; }
+  }
+  delete document.documentElement.dataset.busy;
+}
 
 function rangeSet(range) {
   view.range = range || { from: 0, to: view.trace.end + 1, all: true, label: "" };
   const told = byId("range");
   told.replaceChildren(view.range.all ? "Whole trace" : `${view.range.label}: ${timeText(view.range.to - view.range.from)}`);
   if (!view.range.all) told.append(make("button", { type: "button", id: "all", textContent: "Show the whole trace", onclick: () => rangeSet(null) }));
-  for (const draw of view.listeners) draw(view.trace, view.range);
+  const idle = view.waiting.length === 0;
+  view.waiting = view.listeners.filter(one => one.id);
+  document.documentElement.dataset.busy = "1";
+  for (const one of view.listeners) if (!one.id) one.draw(view.trace, view.range);
+  if (idle) whenIdle(() => waitingDraw(false));
 }
 
 function swatch(colour) {
@@ -143,6 +160,7 @@ async function start() {
   byId("scheme").onclick = () => schemeSet(document.documentElement.dataset.scheme !== "dark");
   darkWanted.addEventListener("change", () => schemeSet(darkWanted.matches));
   schemeSet(darkWanted.matches);
+  window.addEventListener("beforeprint", () => waitingDraw(true));
   keysListen();
   await ranksRead();
   runs.append(...ranks.all.map((rank, i) => make("option", { value: i, textContent: rankName(rank, i) })));

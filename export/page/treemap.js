@@ -134,5 +134,5 @@ onChange((trace, range) => {
   tree.rows = range.all ? modulesOfAll(trace) : modulesIn(trace, range);
   modulesTable(tree.rows);
   treeDraw();
-});
+}, "modules");
 new ResizeObserver(() => { if (tree.of) treeDraw(); }).observe(byId("treemap"));

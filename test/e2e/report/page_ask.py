@@ -33,12 +33,22 @@ for (let i = 0; i < d.length; i += 4) seen.add(d[i] << 16 | d[i + 1] << 8 | d[i 
 def keys(driver, *text):
     ActionChains(driver).send_keys(*text).perform()
     time.sleep(0.1)
+    settle(driver)
+
+
+def settle(driver):
+    """Until the views that are drawn when there is time are drawn."""
+    limit = time.monotonic() + chromium.LONG
+    while driver.execute_script("return document.documentElement.dataset.busy"):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
 
 
 def click(driver, element):
     """Away from the head of the page, which stays at the window's top."""
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
     element.click()
+    settle(driver)
 
 
 def asked(driver, path, search):
@@ -51,6 +61,7 @@ def asked(driver, path, search):
         if said["ready"]:
             break
         time.sleep(0.1)
+    settle(driver)
     said["title"] = driver.title
     said["scripts"] = driver.execute_script("return document.querySelectorAll('script').length")
     said["foreign"] = driver.execute_script("return document.querySelectorAll('b.evil, img').length + (window.evil ? 1 : 0)")
