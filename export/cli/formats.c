@@ -24,7 +24,7 @@ struct format_run {
 
 static const struct {
     const char *name, *end;
-} formats[] = {{"perfetto", ".pftrace"}, {"ndjson", ".ndjson"}};
+} formats[] = {{"perfetto", ".pftrace"}, {"ndjson", ".ndjson"}, {"speedscope", ".speedscope.json"}};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 static const char *end_of(const char *format)
@@ -91,6 +91,84 @@ static int perfetto_write(struct format_run *run, const struct kp_texts *texts, 
     return rc ? rc : run->error ? run->error : closed;
 }
 
+/* ---- speedscope: a thread after the other, each in order of time ---- */
+
+enum { THREADS_MOST = 1024, PIECE_BYTES = 1 << 20 };
+
+struct scope_thread {
+    struct kp_sorted *sorted;
+    char pid[64], tid[64];
+    int64_t start_ns, end_ns;
+};
+struct scope_run {
+    struct format_run *run;
+    struct kp_speedscope *file;
+    struct scope_thread *threads;
+    size_t count, capacity;
+};
+
+/* An id as a name that JSON needs no escapes for. */
+static void plain_id(char out[64], struct kp_raw_text value)
+{
+    kp_raw_string(out, 64, value);
+    for (; *out; out++)
+        if ((unsigned char)*out < 0x20 || *out == '"' || *out == '\\') *out = '_';
+}
+
+static struct scope_thread *scope_thread_get(struct scope_run *s, const struct kp_raw_event *e)
+{
+    struct scope_thread new = {.start_ns = e->start_ns, .end_ns = e->end_ns};
+    plain_id(new.pid, e->of[KP_RAW_PID]);
+    plain_id(new.tid, e->of[KP_RAW_TID]);
+    for (size_t i = s->count; i--;)
+        if (strcmp(s->threads[i].tid, new.tid) == 0 && strcmp(s->threads[i].pid, new.pid) == 0) return &s->threads[i];
+    if (s->count == THREADS_MOST) return NULL;
+    new.sorted = kp_sorted_open(PIECE_BYTES, kp_budget_now()->disk);
+    s->threads = kp_kineto_grow(s->threads, &s->capacity, s->count + 1, sizeof *s->threads);
+    s->threads[s->count] = new;
+    return &s->threads[s->count++];
+}
+
+static int scope_sort(void *context, const struct kp_raw_event *e)
+{
+    struct scope_run *s = context;
+    if (e->phase != 'X' || !e->of[KP_RAW_TS].at || e->end_ns < e->start_ns) return 0;
+    struct scope_thread *t = scope_thread_get(s, e);
+    if (!t) return -E2BIG;
+    if (e->start_ns < t->start_ns) t->start_ns = e->start_ns;
+    if (e->end_ns > t->end_ns) t->end_ns = e->end_ns;
+    return kp_sorted_add(t->sorted, e->start_ns, e->end_ns - e->start_ns, e->whole.at, e->whole.bytes);
+}
+
+static void scope_give(void *context, int64_t start_ns, const char *line, size_t bytes)
+{
+    struct scope_run *s = context;
+    struct kp_raw_event e;
+    (void)start_ns;
+    kp_raw_parse(&e, line, bytes);
+    s->run->events++;
+    if (!s->run->error) s->run->error = kp_speedscope_event(s->file, &e);
+}
+
+static int speedscope_write(struct format_run *run, const struct kp_texts *texts, char *why, size_t why_bytes)
+{
+    struct scope_run s = {.run = run, .file = kp_speedscope_open(text_put, run)};
+    if (!s.file) return -ENOMEM;
+    int rc = kp_raw_read(texts, &(struct kp_raw_calls){scope_sort, NULL}, &s, why, why_bytes);
+    for (size_t i = 0; i < s.count; i++) {
+        struct scope_thread *t = &s.threads[i];
+        if (rc == 0) {
+            kp_speedscope_thread(s.file, t->pid, t->tid, t->start_ns, t->end_ns);
+            rc = kp_sorted_each(t->sorted, scope_give, &s);
+            kp_speedscope_thread_end(s.file);
+        }
+        kp_sorted_close(t->sorted);
+    }
+    const int closed = kp_speedscope_close(s.file);
+    free(s.threads);
+    return rc ? rc : run->error ? run->error : closed;
+}
+
 /* ---- one trace ---- */
 
 static bool nothing_keep(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *e)
@@ -133,6 +211,7 @@ static int trace_write(struct format_run *run, const struct kp_trace_source *sou
     if (rc) return kp_cli_fail("export", "%s: %s", path, strerror(-rc));
     if (strcmp(run->format, "ndjson") == 0)
         rc = kp_raw_read(&texts, &(struct kp_raw_calls){line_put, NULL}, run, why, sizeof why);
+    else if (strcmp(run->format, "speedscope") == 0) rc = speedscope_write(run, &texts, why, sizeof why);
     else rc = perfetto_write(run, &texts, why, sizeof why);
     const int closed = kp_outfile_close(&run->file, rc == 0);
     if (rc || closed) return kp_cli_fail("export", "%s: %s", path, why[0] ? why : kp_budget_explain(rc ? rc : closed));

@@ -36,4 +36,15 @@ void kp_pftrace_name(struct kp_pftrace *w, const struct kp_raw_event *e);
 int kp_pftrace_event(struct kp_pftrace *w, const struct kp_raw_event *e);
 int kp_pftrace_close(struct kp_pftrace *w); /* writes what is still open */
 
+/*
+ * speedscope.c: a profile a thread. Its slices (phase X) come by start, the longer first, between _thread and
+ * _thread_end. `pid` and `tid` are JSON without quotes.
+ */
+struct kp_speedscope;
+struct kp_speedscope *kp_speedscope_open(kp_convert_fn put, void *context);
+void kp_speedscope_thread(struct kp_speedscope *w, const char *pid, const char *tid, int64_t start_ns, int64_t end_ns);
+int kp_speedscope_event(struct kp_speedscope *w, const struct kp_raw_event *e);
+int kp_speedscope_thread_end(struct kp_speedscope *w);
+int kp_speedscope_close(struct kp_speedscope *w);
+
 #endif

@@ -3,6 +3,7 @@ SRC_convert := \
     export/convert/pftrace.c \
     export/convert/protobuf.c \
     export/convert/rawevents.c \
+    export/convert/speedscope.c \
     export/convert/tracecut.c
 UNIT_convert := \
     test/unit/convert/test_protobuf.c \

@@ -129,3 +129,23 @@ def test_what_it_cannot_write_is_one_line(ours, tmp_path):
         said = harness.cli("export", *args, "-o", tmp_path / "no")
         assert said.returncode == code and said.stderr.count("\n") <= 2 and said.stderr.startswith("kprof export: "), said
         assert not list(tmp_path.glob("no*"))
+
+
+@pytest.mark.parametrize("path", KINETO, ids=lambda path: path.name)
+def test_speedscope_has_every_slice_and_frames_nest(path, tmp_path):
+    file = json.loads(export(path, "speedscope", tmp_path / "out.json").read_bytes(), parse_float=decimal.Decimal, strict=False)
+    frames, found = [frame["name"] for frame in file["shared"]["frames"]], collections.Counter()
+    for profile in file["profiles"]:
+        open_frames, at = [], None
+        assert (profile["type"], profile["unit"]) == ("evented", "microseconds")
+        for event in profile["events"]:
+            assert at is None or event["at"] >= at
+            at = event["at"]
+            if event["type"] == "O":
+                open_frames.append(event["frame"])
+                found[frames[event["frame"]], at] += 1
+            else:
+                assert open_frames.pop() == event["frame"]
+        assert open_frames == []
+    wanted = collections.Counter((e["name"], decimal.Decimal(str(e["ts"]))) for e in load(path) if e["ph"] == "X")
+    assert found == wanted
