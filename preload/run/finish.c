@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_clock.h"
+#include "collector/base/kp_fail.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
@@ -32,6 +33,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10 };
+enum { EXIT_LEAST = 8, EXIT_MS = 30000 }; /* exit writes so many windows, and more for so long; the rest stays */
 enum { COARSE_NS = 20000000 }; /* files' times lag behind the clock by a timer tick */
 
 static pthread_mutex_t finish_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,6 +43,8 @@ static bool (*had_activity)(void);
 static struct kp_rec_cycle to_export[EXPORTS_MAX]; /* as the spool has them */
 static uint32_t export_head, export_count;
 static bool exporting, exiting;
+static uint64_t exit_began_ms;
+static unsigned exit_took; /* windows taken out of the queue since then */
 static bool is_command; /* the process that `kprof run` became: its user waits for a line */
 static uint64_t began_ns;
 
@@ -78,6 +82,7 @@ void kp_finish_forget(void)
     finish_lock = fresh;
     export_head = export_count = 0;
     exporting = exiting = false;
+    exit_took = 0;
     memset(&total, 0, sizeof total);
 }
 
@@ -126,9 +131,25 @@ static void close_one(const struct kp_window *window)
     }
 }
 
+static uint64_t now_ms(void) { return kp_clock_ns(CLOCK_MONOTONIC) / 1000000; }
+
+/* The host's exit waits no longer: what is in the queue stays in the spool, for kprof recover. Under finish_lock. */
+static void keep_rest(void)
+{
+    for (; export_count; export_count--, export_head = (export_head + 1) % EXPORTS_MAX) {
+        const struct kp_rec_cycle *rec = &to_export[export_head];
+        if (rec->head.flags & KP_CYCLE_EXPORTED) continue;
+        total.kept++;
+        total.events += kp_record_events(rec->cycle);
+        total.lost += rec->lost;
+    }
+}
+
 static bool pop_export(struct kp_rec_cycle *cycle)
 {
     pthread_mutex_lock(&finish_lock);
+    if (exiting && exit_took++ >= EXIT_LEAST && (now_ms() - exit_began_ms > EXIT_MS || kp_fail_point("late")))
+        keep_rest();
     bool have = export_count > 0;
     if (have) {
         *cycle = to_export[export_head];
@@ -172,7 +193,7 @@ static int show_progress(void *context, uint64_t events)
 {
     struct progress *p = context;
     if (p->said || !p->on_terminal) return 0;
-    if (kp_clock_ns(CLOCK_MONOTONIC) / 1000000 - p->began_ms < PROGRESS_AFTER_MS) return 0;
+    if (now_ms() - p->began_ms < PROGRESS_AFTER_MS) return 0;
     p->said = true;
     kp_log(0, "writing the trace, %lu events so far", (unsigned long)events);
     return 0;
@@ -270,7 +291,7 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
         return;
     }
     struct progress progress = {.cycle = cycle,
-                                .began_ms = kp_clock_ns(CLOCK_MONOTONIC) / 1000000,
+                                .began_ms = now_ms(),
                                 .on_terminal = host_waits && kp_log_is_on_terminal()};
     struct kp_export_options options = {
         .dir = kp_run_out_dir(),
@@ -478,6 +499,7 @@ void kp_finish_exit(void)
 {
     pthread_mutex_lock(&finish_lock);
     exiting = true;
+    exit_began_ms = now_ms();
     close_all(true);
     pthread_mutex_unlock(&finish_lock);
     kp_record_drop_pages();
