@@ -34,7 +34,7 @@
 
 enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10 };
 enum { EXIT_LEAST = 8, EXIT_MS = 30000 }; /* exit writes so many windows, and more for so long; the rest stays */
-enum { COARSE_NS = 20000000 }; /* files' times lag behind the clock by a timer tick */
+enum { COARSE_NS = 20000000 };            /* files' times lag behind the clock by a timer tick */
 
 static pthread_mutex_t finish_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct kp_config *config;
@@ -45,7 +45,7 @@ static uint32_t export_head, export_count;
 static bool exporting, exiting;
 static uint64_t exit_began_ms;
 static unsigned exit_took; /* windows taken out of the queue since then */
-static bool is_command; /* the process that `kprof run` became: its user waits for a line */
+static bool is_command;    /* the process that `kprof run` became: its user waits for a line */
 static uint64_t began_ns;
 
 /* Totals of the closing line, under finish_lock. */
@@ -290,9 +290,8 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
         kp_record_recycle(cycle->cycle);
         return;
     }
-    struct progress progress = {.cycle = cycle,
-                                .began_ms = now_ms(),
-                                .on_terminal = host_waits && kp_log_is_on_terminal()};
+    struct progress progress = {
+        .cycle = cycle, .began_ms = now_ms(), .on_terminal = host_waits && kp_log_is_on_terminal()};
     struct kp_export_options options = {
         .dir = kp_run_out_dir(),
         .worker_name = config->worker_name,
