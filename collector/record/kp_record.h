@@ -167,6 +167,9 @@ bool kp_put_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint3
 
 void kp_loss_count(enum kp_kind kind, enum kp_loss reason);
 uint64_t kp_loss_total(void);
+/* The reason of which most were lost so far; *count: how many. 0 of any: KP_LOSS_N. */
+enum kp_loss kp_loss_most(uint64_t *count);
+uint64_t kp_loss_waited_ms(void); /* how long threads waited for room, together (kp_put_wait) */
 
 /* --- cold path --- */
 

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "collector/base/kp_clock.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
@@ -54,7 +55,7 @@ static bool orphan_continue(struct kp_thread *t, uint32_t cycle, uint32_t bytes)
     return true;
 }
 
-bool kp_put_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint32_t timeout_ms)
+static bool room_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint32_t timeout_ms)
 {
     for (uint64_t naps = 0;; naps++) {
         if (kp_put_has_room(t, gate, bytes)) return true;
@@ -67,6 +68,15 @@ bool kp_put_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint3
         kp_writer_wake();
         kp_io_nap(KP_PUT_NAP_NS);
     }
+}
+
+bool kp_put_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint32_t timeout_ms)
+{
+    if (kp_put_has_room(t, gate, bytes) || kp_chunk_ready() > KP_PUT_SPARE) return true;
+    const uint64_t begin = kp_clock_ns(CLOCK_MONOTONIC);
+    const bool has_room = room_wait(t, gate, bytes, timeout_ms);
+    kp_loss_wait_add(kp_clock_ns(CLOCK_MONOTONIC) - begin);
+    return has_room;
 }
 
 void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_kind kind)

@@ -113,6 +113,7 @@ int kp_string_open(void);
 void kp_string_forget(void);
 void kp_frame_forget(void);
 void kp_loss_open(struct kp_file_head *head);
+void kp_loss_wait_add(uint64_t ns); /* a thread waited so long for room */
 void kp_loss_forget(void);
 int kp_meta_open(void);
 bool kp_meta_clock_try(void); /* kp_record_clock for the writer; false: the lock is taken, try again */

@@ -381,10 +381,33 @@ static void next_command(char *out, size_t bytes)
                is_default ? "" : folder);
 }
 
+/* What was waited for, and why most were lost with what to set. Empty when nothing was. */
+static void load_tell(char *out, size_t bytes)
+{
+    static const char *const why[KP_LOSS_N] = {
+        [KP_LOSS_NO_CHUNK] = "came faster than room for them: record fewer at once (docs/troubleshooting.md)",
+        [KP_LOSS_CAP] = "over KPROF_MAX_MB: raise it, or set KPROF_SCHEDULE",
+        [KP_LOSS_DISK] = "the disk is full: set KPROF_SPOOL_DIR to one with room",
+        [KP_LOSS_NO_SLOT] = "no memory",
+        [KP_LOSS_TOO_BIG] = "longer than a record may be",
+        [KP_LOSS_NAME] = "names beyond the 196,608 that are kept",
+        [KP_LOSS_REENTRY] = "in signal handlers that interrupted us",
+    };
+    const uint64_t waited_ms = kp_loss_waited_ms();
+    uint64_t count = 0;
+    const enum kp_loss most = total.lost ? kp_loss_most(&count) : KP_LOSS_N;
+    size_t n = 0;
+    out[0] = 0;
+    if (most < KP_LOSS_N && count > total.lost) count = total.lost; /* others were lost outside of windows */
+    if (most < KP_LOSS_N) n = kp_fmt(out, bytes, ", %lu of them %s", (unsigned long)count, why[most]);
+    if (waited_ms && n < bytes)
+        kp_fmt(out + n, bytes - n, ", threads waited %lu ms for room", (unsigned long)waited_ms);
+}
+
 static void say_totals(const char *head, const char *path)
 {
     char next[512];
-    char others[160] = "", steps[64] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
+    char load[160], others[160] = "", steps[64] = "", gpu[64] = "", heap[64] = "", calls[64] = "";
     enum kp_step_source source = kp_steps_source();
     uint64_t n = schedule->set ? total.steps : kp_steps_seen(); /* without one they mark nothing: decisions/003 */
     if (kp_phases_are_set()) kp_fmt(steps, sizeof steps, "%lu step%s in phases, ", (unsigned long)n, plural(n));
@@ -397,8 +420,9 @@ static void say_totals(const char *head, const char *path)
     if (total.calls)
         kp_fmt(calls, sizeof calls, "%lu call%s of functions, ", (unsigned long)total.calls, plural(total.calls));
     next_command(next, sizeof next);
-    kp_log(0, "%s%s (%s%lu op%s, %s%s%s%lu dropped%s%s%s%s)%s", head, path, steps, (unsigned long)total.events,
-           plural(total.events), gpu, heap, calls, (unsigned long)total.lost,
+    load_tell(load, sizeof load);
+    kp_log(0, "%s%s (%s%lu op%s, %s%s%s%lu dropped%s%s%s%s%s)%s", head, path, steps, (unsigned long)total.events,
+           plural(total.events), gpu, heap, calls, (unsigned long)total.lost, load,
            total.cut && total.steps ? ", cut short by exit" : "",
            lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "",
            others[0] ? "; not counted: " : "", others, next);

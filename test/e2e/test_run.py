@@ -496,6 +496,7 @@ def test_what_was_dropped_at_the_cap_is_counted(program, tmp_path):
     more = harness.run_kprof(program(LOOP.format(steps=200)), tmp_path / "more", schedule=None, shapes=False).ok().closing[2]
     a_step = (more - few) // 100
     assert dropped > 0 and ops > 10000
+    assert re.search(rf"{dropped} dropped, \d+ of them over KPROF_MAX_MB: raise it, or set KPROF_SCHEDULE", run.err), run.explain()
     assert ops + dropped == few + a_step * (60000 - 100)
 
 

@@ -15,6 +15,8 @@ static void the_header_says_who_wrote_it(void **state)
     struct walk w;
     char host[65] = "";
     (void)state;
+    uint64_t count;
+    assert_int_equal(kp_loss_most(&count), KP_LOSS_N);
     kp_loss_count(KP_KIND_OP, KP_LOSS_NO_SLOT); /* before there is a file */
     open_spool(64, tick);
     open_spool(64, NULL); /* idempotent */
@@ -31,6 +33,8 @@ static void the_header_says_who_wrote_it(void **state)
     assert_string_equal(w.head->program, "test_record");
     assert_memory_equal(w.head->host, host, strlen(host) < 63 ? strlen(host) : 63);
     assert_int_equal(w.head->loss[KP_KIND_OP][KP_LOSS_NO_SLOT], 1);
+    assert_int_equal(kp_loss_most(&count), KP_LOSS_NO_SLOT);
+    assert_int_equal(count, 1);
     assert_int_equal(w.head->closed, 0);
     assert_true(st.st_blocks * 512 >= (blkcnt_t)w.chunks * KP_CHUNK_BYTES); /* no hole a hook could fall into */
     walk_close(&w);
