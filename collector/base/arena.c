@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_hot.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
@@ -141,4 +142,10 @@ void *kp_arena_alloc(size_t bytes)
         }
         if (!block_replace(b)) return NULL;
     }
+}
+
+void *kp_arena_alloc_line(size_t bytes)
+{
+    const uintptr_t p = (uintptr_t)kp_arena_alloc(bytes + KP_LINE - 1);
+    return (void *)((p + KP_LINE - 1) & ~(uintptr_t)(KP_LINE - 1)); /* NULL stays NULL */
 }

@@ -13,13 +13,15 @@
 #include <cpuid.h>
 #endif
 
+#include "collector/base/kp_hot.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 #define KP_CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 #define KP_CLOCK_TRIES 8
 
-_Atomic bool kp_clock_is_tsc, kp_clock_is_forbidden;
+_Alignas(KP_LINE) KP_HOT_DATA _Atomic bool kp_clock_is_tsc; /* the first of its section, which begins a line */
+_Atomic bool kp_clock_is_forbidden;
 
 #if defined(__x86_64__)
 static bool is_tsc_invariant(void)

@@ -11,11 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "collector/base/kp_hot.h"
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
 static _Atomic uint64_t shut; /* never written */
-_Atomic uint64_t *kp_gate_word = &shut;
+KP_HOT_DATA _Atomic uint64_t *kp_gate_word = &shut;
 
 /*
  * Finds emulators that accept every advice and follow none (qemu-user 7.2). A kernel refuses MADV_WIPEONFORK for a

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 void *kp_arena_alloc(size_t bytes) __attribute__((warn_unused_result));
+void *kp_arena_alloc_line(size_t bytes) __attribute__((warn_unused_result)); /* begins a cache line */
 void *kp_map_alloc(size_t bytes) __attribute__((warn_unused_result));
 void kp_map_free(void *p, size_t bytes);
 /* Grows a block of kp_map_alloc, which keeps its contents and may move. NULL: the old block is still there. */

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-uint64_t kp_hash64(const void *bytes, size_t len);
+#include "collector/base/kp_hot.h"
+
+KP_HOT uint64_t kp_hash64(const void *bytes, size_t len);
 
 #endif

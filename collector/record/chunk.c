@@ -215,8 +215,8 @@ static void chunk_release(uint32_t index, uint32_t cycle)
 
 void kp_chunk_recycle(uint32_t cycle)
 {
-    uint32_t chunks = kp_load_acquire(&kp_spool.chunks); /* pairs with: chunk.c:chunks_add */
-    for (uint32_t i = 1; i < chunks; i++) chunk_release(i, cycle);
+    uint32_t chunks = kp_load_acquire(&kp_spool.chunks);         /* pairs with: chunk.c:chunks_add */
+    for (uint32_t i = chunks; i-- > 1;) chunk_release(i, cycle); /* the lowest comes off first */
     orphans_sweep();
 }
 

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "collector/base/kp_gate.h"
+#include "collector/base/kp_hot.h"
 #include "collector/format/kp_format.h"
 
 enum {
@@ -33,27 +34,30 @@ enum {
     KP_STATES = 10
 };
 
-/* Per-thread write state; sits in arena pages, reached by one initial-exec TLS pointer. */
+/* Per-thread write state; sits in arena pages, reached by one initial-exec TLS pointer. Hooks use the first line. */
 struct kp_thread {
-    uint8_t *at, *end; /* free room of the current chunk */
+    _Alignas(KP_LINE) uint8_t *at; /* free room of the current chunk, up to `end` */
+    uint8_t *end;
     struct kp_chunk_head *chunk;
     uint32_t chunk_cycle;    /* the current chunk's cycle; 0 without a chunk */
     uint32_t ended;          /* counts finished ranges, for the heap counter */
     _Atomic uint64_t inside; /* not 0 in a hook (re-entry guard, quiesce): 1, or kp_inside_tag of its frame */
-    _Atomic uint32_t tid;
-    uint32_t thread_no;            /* never reused: shows a source that this struct serves a new thread */
-    void *source_state[KP_STATES]; /* indexed by KP_STATE_*; the source allocates its own when it needs it */
-    struct kp_thread *next;        /* list of all threads ever seen */
     struct kp_strcache *names;
+    void *source_state[KP_STATES]; /* indexed by KP_STATE_*; the source allocates its own when it needs it */
+    _Atomic uint32_t tid;
+    uint32_t thread_no;     /* never reused: shows a source that this struct serves a new thread */
+    struct kp_thread *next; /* list of all threads ever seen */
     char name[16];
     _Atomic uint32_t life;       /* enum below; a dead struct is reused, with its source_state */
     bool is_lane;                /* made by kp_lane_open: no thread of the host */
     _Atomic uint64_t pthread_id; /* pthread_self(), stored after tid; 0 in a lane or before creation */
 };
 enum { KP_THREAD_ALIVE = 1, KP_THREAD_DEAD };
+_Static_assert(offsetof(struct kp_thread, source_state[KP_STATE_TORCH]) < KP_LINE, "torch's state is hot");
 
 extern _Thread_local struct kp_thread *kp_thread_self __attribute__((tls_model("initial-exec")));
-struct kp_thread *kp_thread_create(void); /* slow half of kp_thread_get; NULL without memory or at thread exit */
+KP_COLD struct kp_thread *
+kp_thread_create(void); /* slow half of kp_thread_get; NULL without memory or at thread exit */
 static inline struct kp_thread *kp_thread_get(void)
 {
     struct kp_thread *t = kp_thread_self;
@@ -90,9 +94,9 @@ static inline uint64_t kp_inside_tag(const uintptr_t *frame)
  * signal handler abandoned by siglongjmp or an exception. What the abandoned hook had begun is undone. On the thread,
  * not hot, keeps errno.
  */
-bool kp_inside_reclaim(struct kp_thread *t, const uintptr_t *frame);
+KP_COLD bool kp_inside_reclaim(struct kp_thread *t, const uintptr_t *frame);
 /* A hook passed through: counted, except while the thread's state is created or ended. */
-void kp_inside_refused(const struct kp_thread *t);
+KP_COLD void kp_inside_refused(const struct kp_thread *t);
 /* Whether the hook that `inside` names is gone. Any thread; makes a system call, keeps errno. */
 bool kp_inside_is_abandoned(const struct kp_thread *t);
 
@@ -102,7 +106,7 @@ bool kp_inside_is_abandoned(const struct kp_thread *t);
  * Room for one record of at most `bytes` (multiple of 8, <= KP_MAX_RECORD) in a chunk of the gate's cycle. NULL: no
  * room, and the record is counted as lost under `kind`. Only while the gate says RECORD, so not while it warms up.
  */
-void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_kind kind);
+KP_COLD void *kp_put_slow(struct kp_thread *t, uint64_t gate, uint32_t bytes, enum kp_kind kind);
 static inline bool kp_put_has_room(const struct kp_thread *t, uint64_t gate, uint32_t bytes)
 {
     return t->chunk_cycle == kp_gate_cycle(gate) && (uintptr_t)(t->end - t->at) >= bytes;
@@ -130,7 +134,7 @@ static inline void kp_put_end(_Atomic uint64_t *ticks, uint64_t start, uint64_t 
 }
 
 /* Id of a string (bytes may hold one NUL between name and overload). 0 when the table is full (counted). Lock-free. */
-uint32_t kp_name_intern(struct kp_thread *t, const char *bytes, uint32_t len);
+KP_HOT uint32_t kp_name_intern(struct kp_thread *t, const char *bytes, uint32_t len);
 /* A per-thread cache of name ids. Its key is the address of a text that never changes (a FunctionSchema). */
 enum { KP_NAME_CACHE_SLOTS = 1024 };
 struct kp_strcache {
@@ -150,7 +154,7 @@ static inline uint32_t kp_name_cached(struct kp_thread *t, const void *key) /* 0
     uint32_t i = kp_name_cache_index(key);
     return t->names->slots[i].key == key ? t->names->slots[i].id : 0;
 }
-void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id);
+KP_COLD void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id);
 
 /*
  * Writes a frame of a machine code stack. Its id may be a record's stack in any later record. 0: no room (counted).
@@ -165,7 +169,7 @@ uint32_t kp_frame_put_python(uint32_t python, uint32_t native); /* both stacks a
  */
 bool kp_put_wait(const struct kp_thread *t, uint64_t gate, uint32_t bytes, uint32_t timeout_ms);
 
-void kp_loss_count(enum kp_kind kind, enum kp_loss reason);
+KP_COLD void kp_loss_count(enum kp_kind kind, enum kp_loss reason);
 uint64_t kp_loss_total(void);
 /* The reason of which most were lost so far; *count: how many. 0 of any: KP_LOSS_N. */
 enum kp_loss kp_loss_most(uint64_t *count);

@@ -15,8 +15,6 @@
 
 #include "collector/record/kp_record.h"
 
-#define KP_LINE 64 /* cache line: words that different threads write do not share one */
-
 /* ---- spool.c: the file, mapped for ever, piece by piece ---- */
 
 enum { KP_SPOOL_NONE, KP_SPOOL_OPEN, KP_SPOOL_SHUT };

@@ -57,7 +57,7 @@ static uint32_t slot_match(uint64_t slot, const char *bytes, uint32_t len, uint6
     return s->hash == hash && s->len == len && memcmp(s->bytes, bytes, len) == 0 ? s->id : 0;
 }
 
-static uint32_t table_add(_Atomic uint64_t *slots, uint32_t at, const char *bytes, uint32_t len, uint64_t hash)
+static KP_COLD uint32_t table_add(_Atomic uint64_t *slots, uint32_t at, const char *bytes, uint32_t len, uint64_t hash)
 {
     if (kp_load_relaxed(&slot_count) >= KP_STRING_MAX) return 0;
     uint32_t cell = cell_write(bytes, len, hash);
@@ -99,7 +99,7 @@ uint32_t kp_name_intern(struct kp_thread *t, const char *bytes, uint32_t len)
 
 void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id)
 {
-    if (t->names == NULL) t->names = kp_arena_alloc(sizeof *t->names); /* first touch of this thread */
+    if (t->names == NULL) t->names = kp_arena_alloc_line(sizeof *t->names); /* first touch of this thread */
     if (t->names == NULL || id == 0) return;
     uint32_t i = kp_name_cache_index(key);
     t->names->slots[i].id = 0; /* no name while half done: a signal handler may abandon the hook here (abandoned.c) */

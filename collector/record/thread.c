@@ -95,7 +95,7 @@ static void thread_link(struct kp_thread *t)
 
 static struct kp_thread *thread_new(void)
 {
-    struct kp_thread *t = kp_arena_alloc(sizeof *t);
+    struct kp_thread *t = kp_arena_alloc_line(sizeof *t);
     if (t == NULL) return NULL;
     kp_store_relaxed(&t->life, KP_THREAD_ALIVE);
     thread_link(t);
@@ -146,7 +146,7 @@ struct kp_thread *kp_thread_create(void)
 
 struct kp_thread *kp_lane_open(const char *name)
 {
-    struct kp_thread *t = kp_arena_alloc(sizeof *t);
+    struct kp_thread *t = kp_arena_alloc_line(sizeof *t);
     if (t == NULL) return NULL;
     t->is_lane = true;
     t->thread_no = kp_add_relaxed(&number_last, 1) + 1;

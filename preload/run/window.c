@@ -537,6 +537,7 @@ int kp_window_ask(const struct kp_window_wish *wish, uint64_t *begins)
     lock_give(&held);
     if (!err && !is_now) (void)kp_run_open_spool(); /* here, as it would make that step milliseconds longer */
     kp_window_sources_settle(begin, SETTLE_MS);
+    if (begin) kp_writer_wake(); /* prepares it */
     return err;
 }
 

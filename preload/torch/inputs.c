@@ -164,7 +164,7 @@ static uint8_t *put_scalar_list(const struct target *t, uint8_t *at, const uint8
     return at;
 }
 
-static __attribute__((noinline)) uint8_t *put_list(const struct target *t, uint8_t *at, const uint8_t *value)
+static KP_HOT __attribute__((noinline)) uint8_t *put_list(const struct target *t, uint8_t *at, const uint8_t *value)
 {
     const struct kp_torch_layout *l = t->l;
     const uint8_t *list = kp_torch_pointer(value, 0);

@@ -47,7 +47,7 @@ static uint32_t join_and_intern(struct kp_thread *t, struct text name, struct te
     return kp_name_intern(t, both, (uint32_t)(name.len + 1 + overload.len));
 }
 
-static __attribute__((noinline)) uint32_t schema_intern(struct kp_thread *t, const void *schema)
+static KP_COLD uint32_t schema_intern(struct kp_thread *t, const void *schema)
 {
     struct text name = text_of(schema);
     struct text overload = text_of((const uint8_t *)schema + kp_torch.layout.schema_overload);
@@ -57,7 +57,7 @@ static __attribute__((noinline)) uint32_t schema_intern(struct kp_thread *t, con
 }
 
 /* Asks torch's accessors, which is slow: for a layout that could not be proved. */
-static uint32_t ask_and_intern(struct kp_thread *t, const uint8_t *rf)
+static KP_COLD uint32_t ask_and_intern(struct kp_thread *t, const uint8_t *rf)
 {
     struct text name = {kp_torch.api.name(rf), 0}, overload = {NULL, 0};
     if (!name.at) return 0;

@@ -11,6 +11,8 @@
  * The end may come on another thread, in another window or never. A range may be user code of any length. The start
  * callback reads the clock last and the end callback reads it first, so the op's time excludes our work.
  */
+#include <string.h>
+
 #include "collector/base/kp_clock.h"
 #include "preload/python_bridge.h"
 #include "preload/guard.h"
@@ -40,8 +42,7 @@ static inline uint64_t stack_get(struct kp_thread *t, uint64_t gate)
 }
 
 /* Backward ops have no modules: torch.profiler does not ask for theirs either. */
-static __attribute__((noinline)) void callers_get(struct callers *c, struct kp_thread *t, uint64_t gate,
-                                                  const uint8_t *rf)
+static KP_COLD void callers_get(struct callers *c, struct kp_thread *t, uint64_t gate, const uint8_t *rf)
 {
     const bool is_backward =
         rf[kp_torch.layout.rf_scope] == KP_TORCH_BACKWARD_SCOPE && !(kp_torch.layout.dropped & KP_TORCH_NO_SCOPE);
@@ -50,7 +51,7 @@ static __attribute__((noinline)) void callers_get(struct callers *c, struct kp_t
     c->flags = (c->stack ? KP_OP_STACK : 0u) | (c->modules ? KP_OP_MODULES : 0u);
 }
 
-static __attribute__((noinline)) uint64_t *callers_put(const struct callers *c, uint64_t *tail)
+static KP_COLD uint64_t *callers_put(const struct callers *c, uint64_t *tail)
 {
     if (c->stack) *tail++ = c->stack;
     if (c->modules) *tail++ = c->modules;
@@ -63,40 +64,41 @@ static inline uint32_t describe(struct kp_rec_op *rec, const uint8_t *rf, uint32
     const struct kp_torch_layout *l = &kp_torch.layout;
     uint32_t dropped = l->dropped, flags = 0;
     uint64_t *tail = (uint64_t *)(rec + 1);
-    if (!(dropped & KP_TORCH_NO_SEQ)) {
+    if (KP_LIKELY(!(dropped & KP_TORCH_NO_SEQ))) {
         uint64_t seq = kp_torch_word(rf, l->rf_seq);
         if ((int64_t)seq >= 0) {
             flags |= KP_OP_SEQ;
             *tail++ = seq;
-            *tail++ = dropped & KP_TORCH_NO_FWD ? 0 : kp_torch_word(rf, l->rf_fwd);
+            *tail++ = KP_UNLIKELY(dropped & KP_TORCH_NO_FWD) ? 0 : kp_torch_word(rf, l->rf_fwd);
         }
     }
-    uint64_t handle = dropped & KP_TORCH_NO_FWD ? 0 : kp_torch_word(rf, l->rf_handle);
-    if (handle) {
+    uint64_t handle = KP_UNLIKELY(dropped & KP_TORCH_NO_FWD) ? 0 : kp_torch_word(rf, l->rf_handle);
+    if (KP_UNLIKELY(handle)) {
         flags |= KP_OP_HANDLE;
         *tail++ = handle;
     }
-    if (callers) {
+    if (KP_UNLIKELY(callers)) {
         flags |= callers->flags;
         tail = callers_put(callers, tail);
     }
-    if (!(dropped & KP_TORCH_NO_ASYNC) && rf[l->rf_async]) flags |= KP_OP_ASYNC;
+    if (KP_UNLIKELY(!(dropped & KP_TORCH_NO_ASYNC) && rf[l->rf_async])) flags |= KP_OP_ASYNC;
     uint32_t bytes = (uint32_t)((uint8_t *)tail - (uint8_t *)rec);
     rec->head = (struct kp_rec){.kind = KP_KIND_OP, .flags = (uint8_t)flags, .size = (uint16_t)bytes, .name = name};
     kp_store_relaxed(&rec->ticks, 0);
-    rec->rt_tid = dropped & KP_TORCH_NO_THREAD ? 0 : (uint32_t)kp_torch_word(rf, l->rf_thread);
-    rec->scope = dropped & KP_TORCH_NO_SCOPE ? 0 : rf[l->rf_scope];
+    rec->rt_tid = KP_UNLIKELY(dropped & KP_TORCH_NO_THREAD) ? 0 : (uint32_t)kp_torch_word(rf, l->rf_thread);
+    rec->scope = KP_UNLIKELY(dropped & KP_TORCH_NO_SCOPE) ? 0 : rf[l->rf_scope];
     return bytes;
 }
 
 /* Where scopes could not be proved, every range counts as a user's. */
 static inline bool is_user_range(const uint8_t *rf)
 {
-    return (kp_torch.layout.dropped & KP_TORCH_NO_SCOPE) || rf[kp_torch.layout.rf_scope] == KP_TORCH_USER_SCOPE;
+    return KP_UNLIKELY((kp_torch.layout.dropped & KP_TORCH_NO_SCOPE) ||
+                       rf[kp_torch.layout.rf_scope] == KP_TORCH_USER_SCOPE);
 }
 
 /* A call of TorchScript may be a module's, which counts where nothing else does. */
-static __attribute__((noinline)) uint32_t script_mark(const uint8_t *rf)
+static KP_COLD uint32_t script_mark(const uint8_t *rf)
 {
     const char *name = kp_torch.api.name(rf);
     return name ? kp_steps_classify_script(name) : 0;
@@ -110,9 +112,8 @@ static inline bool is_script_call(const uint8_t *rf)
 static inline uint32_t mark_get(uint64_t gate, const uint8_t *rf)
 {
     bool user = is_user_range(rf);
-    if (__builtin_expect((gate & KP_GATE_STEPS) && !kp_torch.marks_ops && is_script_call(rf), 0))
-        return script_mark(rf);
-    if (!(gate & KP_GATE_STEPS) || !(user || kp_torch.marks_ops)) return 0;
+    if (KP_UNLIKELY((gate & KP_GATE_STEPS) && !kp_torch.marks_ops && is_script_call(rf))) return script_mark(rf);
+    if (KP_LIKELY(!(gate & KP_GATE_STEPS) || !(user || kp_torch.marks_ops))) return 0;
     return kp_torch_step_mark(rf, user);
 }
 
@@ -122,33 +123,35 @@ static inline bool wants_inputs(uint64_t gate, const uint8_t *rf)
            kp_torch_word(rf, kp_torch.layout.rf_inputs + 8u);
 }
 
-/* Makes the record of an op with inputs. If the chunk is too short for them, the record moves to the next chunk. */
-static struct kp_rec_op *put_with_inputs(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name,
-                                         const struct callers *callers)
+/*
+ * Appends the inputs to a record that is not committed, of *bytes so far. If its chunk is too short, the record moves
+ * to the next one. NULL: there is none.
+ */
+static inline struct kp_rec_op *inputs_append(struct kp_thread *t, uint64_t gate, const uint8_t *rf,
+                                              struct kp_rec_op *first, uint32_t *bytes)
 {
-    uint8_t *first = kp_put_reserve(t, gate, USUAL_BYTES, KP_KIND_OP), *at = first;
-    if (!at) return NULL;
-    uint32_t head_bytes = describe((struct kp_rec_op *)at, rf, name, callers);
-    uint32_t bytes = kp_torch_inputs_put(t, gate, rf, &at, head_bytes);
-    if (!at) return NULL;
+    uint8_t *at = (uint8_t *)first;
+    const uint32_t whole = kp_torch_inputs_put(t, gate, rf, &at, *bytes);
+    if (KP_UNLIKELY(at != (uint8_t *)first && at)) memcpy(at, first, *bytes);
     struct kp_rec_op *rec = (struct kp_rec_op *)at;
-    if (at != first) describe(rec, rf, name, callers);
-    if (bytes) {
-        rec->head.flags |= KP_OP_INPUTS;
-        rec->head.size = (uint16_t)bytes;
-    }
-    rec->start = kp_ticks();
-    kp_put_commit(t, rec->head.size);
+    if (KP_UNLIKELY(!whole)) return rec;
+    rec->head.flags |= KP_OP_INPUTS;
+    rec->head.size = (uint16_t)whole;
+    *bytes = whole;
     return rec;
 }
 
-static inline struct kp_rec_op *put_bare(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name,
-                                         const struct callers *callers)
+/* Makes the record. Its time is read last. NULL: no room, counted. */
+static inline struct kp_rec_op *put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint32_t name,
+                                    const struct callers *callers, uint64_t *start)
 {
-    struct kp_rec_op *rec = kp_put_reserve(t, gate, HEAD_BYTES_MAX, KP_KIND_OP);
-    if (!rec) return NULL;
+    const bool has_inputs = wants_inputs(gate, rf);
+    struct kp_rec_op *rec = kp_put_reserve(t, gate, has_inputs ? USUAL_BYTES : HEAD_BYTES_MAX, KP_KIND_OP);
+    if (KP_UNLIKELY(!rec)) return NULL;
     uint32_t bytes = describe(rec, rf, name, callers);
-    rec->start = kp_ticks();
+    if (has_inputs) rec = inputs_append(t, gate, rf, rec, &bytes);
+    if (KP_UNLIKELY(!rec)) return NULL;
+    *start = rec->start = kp_ticks();
     kp_put_commit(t, bytes);
     return rec;
 }
@@ -162,11 +165,10 @@ static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t g
     s->mark = mark_get(gate, rf);
     s->phase = s->script = 0;
     struct callers wanted, *callers = NULL;
-    if (gate & (KP_GATE_STACKS | KP_GATE_MODULES)) callers_get(callers = &wanted, t, gate, rf);
-    if (!(gate & KP_GATE_RECORD)) s->rec = NULL; /* warm-up: the op's name is now cached, no record is made */
-    else
-        s->rec =
-            wants_inputs(gate, rf) ? put_with_inputs(t, gate, rf, name, callers) : put_bare(t, gate, rf, name, callers);
+    if (KP_UNLIKELY(gate & (KP_GATE_STACKS | KP_GATE_MODULES))) callers_get(callers = &wanted, t, gate, rf);
+    s->rec = NULL;
+    /* In a warm-up the op's name is now cached, and no record is made. */
+    if (KP_LIKELY((gate & KP_GATE_RECORD))) s->rec = put(t, gate, rf, name, callers, &s->start);
     if (kp_torch_is_comms(t, name) && s->rec) kp_torch_comms_put(t, gate);
     return s;
 }
@@ -175,7 +177,7 @@ static inline struct kp_torch_slot *start_record(struct kp_thread *t, uint64_t g
  * A range that begins a phase, or a module of TorchScript, of which the outermost counts. The phase begins after the
  * range did, so the range itself lies outside of it.
  */
-static __attribute__((noinline)) void special_begin(struct kp_thread *t, struct kp_torch_slot *s)
+static KP_COLD void special_begin(struct kp_thread *t, struct kp_torch_slot *s)
 {
     uint32_t depth;
     if (kp_steps_mark_is_script(s->mark)) {
@@ -189,10 +191,7 @@ static __attribute__((noinline)) void special_begin(struct kp_thread *t, struct 
 
 static inline bool is_special(uint32_t mark) { return kp_steps_mark_phase(mark) || kp_steps_mark_is_script(mark); }
 
-static __attribute__((noinline)) void phase_end(struct kp_thread *t, const struct kp_torch_slot *s)
-{
-    kp_run_phase_end(t, s->phase - 1);
-}
+static KP_COLD void phase_end(struct kp_thread *t, const struct kp_torch_slot *s) { kp_run_phase_end(t, s->phase - 1); }
 
 KP_TORCH_ENTRY_MAKE(kp_torch_op_start);
 KP_TORCH_HIDDEN void **kp_torch_op_start(void **context, const uint8_t *rf)
@@ -202,7 +201,7 @@ KP_TORCH_HIDDEN void **kp_torch_op_start(void **context, const uint8_t *rf)
     if (!KP_HOOK_ENTER(&guard, KEEPING)) return context;
     struct kp_torch_slot *s = guard.gate & KEEPING ? start_record(guard.thread, guard.gate, rf) : NULL;
     *context = s;
-    if (__builtin_expect(s && is_special(s->mark), 0)) special_begin(guard.thread, s);
+    if (KP_UNLIKELY(s && is_special(s->mark))) special_begin(guard.thread, s);
     KP_HOOK_LEAVE(&guard);
     return context;
 }
@@ -211,7 +210,7 @@ KP_TORCH_HIDDEN void **kp_torch_op_start(void **context, const uint8_t *rf)
  * Does the end of a range with this mark end a step? For an optimizer's step, the Python frame is asked for the
  * optimizer object, by a few system calls. The frame still exists: it calls record_function.__exit__.
  */
-static __attribute__((noinline)) bool ends_step(uint32_t mark)
+static KP_COLD bool ends_step(uint32_t mark)
 {
     if (!kp_steps_wants_optimizer(mark)) return kp_steps_range_end(mark, 0);
     const uint64_t optimizer = kp_caller_optimizer(), seated = kp_steps_optimizer();
@@ -224,8 +223,9 @@ static inline void end_record(struct kp_thread *t, uint64_t gate, struct kp_torc
 {
     struct kp_rec_op *rec = s->rec;
     t->ended++;
-    if (rec && (gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == s->cycle) kp_put_end(&rec->ticks, rec->start, now);
-    if (__builtin_expect(s->mark != 0, 0) && ends_step(s->mark)) kp_run_step(t, now);
+    if (KP_LIKELY(rec && (gate & KP_GATE_RECORD) && kp_gate_cycle(gate) == s->cycle))
+        kp_put_end(&rec->ticks, s->start, now);
+    if (KP_UNLIKELY(s->mark) && ends_step(s->mark)) kp_run_step(t, now);
 }
 
 void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot)
@@ -234,10 +234,10 @@ void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot)
     uint64_t now = kp_ticks();
     struct kp_guard guard;
     (void)rf;
-    if (__builtin_expect(slot->script, 0)) script_depth = slot->script - 1;
+    if (KP_UNLIKELY(slot->script)) script_depth = slot->script - 1;
     if (!KP_HOOK_ENTER(&guard, KP_GATE_ON)) return;
     end_record(guard.thread, guard.gate, slot, now);
-    if (__builtin_expect(slot->phase, 0)) phase_end(guard.thread, slot);
+    if (KP_UNLIKELY(slot->phase)) phase_end(guard.thread, slot);
     KP_HOOK_LEAVE(&guard);
 }
 

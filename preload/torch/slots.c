@@ -21,8 +21,8 @@ enum { BATCH = 32 };
 
 static _Atomic(struct kp_torch_pool *) pools;
 
-static void slot_keep(struct kp_torch_slot *slot);
-static void slot_delete(struct kp_torch_slot *slot);
+static KP_HOT void slot_keep(struct kp_torch_slot *slot);
+static KP_HOT void slot_delete(struct kp_torch_slot *slot);
 static const struct {
     intptr_t offset_to_top;
     const void *type_info;
@@ -32,7 +32,7 @@ static const struct {
 
 static void slot_keep(struct kp_torch_slot *slot) { (void)slot; }
 
-static void give_home(struct kp_torch_slot *slot)
+static KP_COLD void give_home(struct kp_torch_slot *slot)
 {
     struct kp_torch_slot *head = kp_load_relaxed(&slot->pool->returned);
     do {
@@ -54,7 +54,7 @@ static void slot_delete(struct kp_torch_slot *slot)
 
 static bool pool_grow(struct kp_torch_pool *pool)
 {
-    struct kp_torch_slot *slots = kp_arena_alloc(BATCH * sizeof *slots);
+    struct kp_torch_slot *slots = kp_arena_alloc_line(BATCH * sizeof *slots);
     if (!slots) return false;
     for (int i = 0; i < BATCH; i++) {
         slots[i].vptr = &slot_class.destroy;
@@ -71,9 +71,8 @@ static struct kp_torch_pool *pool_make(struct kp_thread *t)
     struct kp_torch_pool *pool = kp_load_acquire(&pools);
     while (pool && pool->owner != t) pool = pool->next;
     if (!pool) {
-        pool = kp_arena_alloc(sizeof *pool + 64);
+        pool = kp_arena_alloc_line(sizeof *pool);
         if (!pool) return NULL;
-        pool = (struct kp_torch_pool *)(((uintptr_t)pool + 63) & ~(uintptr_t)63);
         pool->owner = t;
         pool->next = kp_load_relaxed(&pools);
         /* pairs with: the search above */

@@ -99,9 +99,8 @@ enum {
 
 /* Offsets in bytes. layout.c fills every field; selfcheck.c proves or corrects it. */
 struct kp_torch_layout {
-    uint32_t version;      /* major * 100 + minor */
-    uint32_t string_bytes; /* sizeof(std::string) of this build: 8 or 32 */
-    uint32_t dropped;
+    _Alignas(KP_LINE) uint32_t dropped; /* an op without inputs needs this line alone */
+    uint32_t version, string_bytes;     /* major * 100 + minor; sizeof(std::string) of this build: 8 or 32 */
     uint16_t rf_thread, rf_scope, rf_fn, rf_schema, rf_seq, rf_inputs, rf_fwd, rf_handle, rf_async, rf_bytes;
     uint16_t schema_overload;
     uint16_t list_items, list_type, string_text;
@@ -148,10 +147,11 @@ void kp_torch_selfcheck_keys(const struct kp_torch_api *api, struct kp_torch_lay
 /* slots.c: the observer contexts that a start callback gives to torch. */
 struct kp_torch_pool;
 struct kp_torch_slot {
-    const void *vptr; /* torch calls the destructor through it */
+    _Alignas(KP_LINE) const void *vptr; /* torch calls the destructor through it */
     struct kp_torch_pool *pool;
     struct kp_torch_slot *next;
     struct kp_rec_op *rec; /* its end time is filled in at the op's end; NULL: not recorded */
+    uint64_t start;        /* of rec, which the caches may have lost by then */
     uint32_t cycle;        /* the cycle of `rec`; in a later cycle `rec` is void, its chunk was taken back */
     uint32_t mark;         /* step mark of the range, 0: none */
     uint32_t phase;        /* of the phase that began with the range, the depth + 1 (kp_run_phase_end); 0: none */
@@ -164,7 +164,7 @@ struct kp_torch_pool {
     char *buffer;                                          /* of script_modules.c; NULL: not allocated yet */
     _Alignas(64) _Atomic(struct kp_torch_slot *) returned; /* slots that other threads gave back */
 };
-struct kp_torch_slot *kp_torch_slot_take_slowly(struct kp_thread *t);
+KP_COLD struct kp_torch_slot *kp_torch_slot_take_slowly(struct kp_thread *t);
 /* Returns NULL, and counts a loss, when memory is out. */
 static inline struct kp_torch_slot *kp_torch_slot_take(struct kp_thread *t)
 {
@@ -178,33 +178,33 @@ static inline struct kp_torch_slot *kp_torch_slot_take(struct kp_thread *t)
 char **kp_torch_slot_buffer(struct kp_thread *t); /* address of pool->buffer; NULL: the thread has no pool */
 
 /* ops.c: the callbacks. A start callback returns its `context`. */
-void **kp_torch_op_start(void **context, const uint8_t *rf);
-void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot);
+KP_HOT void **kp_torch_op_start(void **context, const uint8_t *rf);
+KP_HOT void kp_torch_op_end(const uint8_t *rf, struct kp_torch_slot *slot);
 void **kp_torch_step_start(void **context, const uint8_t *rf);
 void kp_torch_step_end(const uint8_t *rf, struct kp_torch_slot *slot);
 /* memory.c: taps torch's allocators; the taps are never removed. Once, after find. */
 void kp_torch_memory_attach(const struct kp_torch_api *api);
 void kp_torch_memory_window(uint64_t begin_ticks); /* lists what was allocated before a window, once for each */
 /* opnames.c */
-uint32_t kp_torch_name_find(struct kp_thread *t, const uint8_t *rf); /* for a name that the thread's cache lacks */
-uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope);     /* 0: no step mark */
+KP_HOT uint32_t kp_torch_name_find(struct kp_thread *t,
+                                   const uint8_t *rf);                   /* for a name that the thread's cache lacks */
+KP_COLD uint32_t kp_torch_step_mark(const uint8_t *rf, bool user_scope); /* 0: no step mark */
 /* inputs.c: encodes an op's inputs at `at`. Returns the address behind them, NULL if they do not fit before `end`. */
-uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, uint8_t *at, uint8_t *end,
-                                uint32_t *count);
+KP_HOT uint8_t *kp_torch_inputs_encode(const struct kp_torch_layout *layout, const uint8_t *rf, uint8_t *at,
+                                       uint8_t *end, uint32_t *count);
 /*
  * Appends the inputs (count, entries) to the OP record at *rec, whose fixed part takes `head_bytes`. May move the
  * record to another chunk. Returns the record's whole size, 0 when the inputs are too large (counted).
  */
-uint32_t kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint8_t **rec, uint32_t head_bytes);
+KP_HOT uint32_t kp_torch_inputs_put(struct kp_thread *t, uint64_t gate, const uint8_t *rf, uint8_t **rec,
+                                    uint32_t head_bytes);
 
 /* torch_comms.c: the arguments of collectives. */
 void kp_torch_comms_attach(const struct kp_torch_api *api, const struct kp_torch_layout *layout); /* once, after find */
-extern _Atomic uint32_t
-    kp_torch_comms_id; /* id of the name "record_param_comms"; 0: not interned yet; UINT32_MAX: never read */
-uint32_t kp_torch_comms_intern(struct kp_thread *t); /* sets and returns kp_torch_comms_id; never 0 */
-void kp_torch_comms_forget(void);                    /* clears the id, for a new spool */
-void kp_torch_comms_put(struct kp_thread *t,
-                        uint64_t gate); /* writes a COMMS record if this thread is in a collective */
+extern _Atomic uint32_t kp_torch_comms_id; /* of "record_param_comms"; 0: not interned yet; UINT32_MAX: never read */
+KP_COLD uint32_t kp_torch_comms_intern(struct kp_thread *t);         /* sets and returns kp_torch_comms_id; never 0 */
+void kp_torch_comms_forget(void);                                    /* clears the id, for a new spool */
+KP_COLD void kp_torch_comms_put(struct kp_thread *t, uint64_t gate); /* a COMMS record, if it is in a collective */
 
 /* script_modules.c: the "Module Hierarchy" of TorchScript, for KPROF_WITH_MODULES. */
 void kp_torch_modules_attach(const struct kp_torch_api *api, const char *version); /* once, after find */
@@ -240,7 +240,7 @@ static inline bool kp_torch_is_comms(struct kp_thread *t, uint32_t name)
 static inline uint32_t kp_torch_name_id(struct kp_thread *t, const uint8_t *rf)
 {
     const struct kp_torch_layout *l = &kp_torch.layout;
-    if (!(l->dropped & KP_TORCH_NO_SCHEMA) && rf[l->rf_schema] == 1) {
+    if (KP_LIKELY(!(l->dropped & KP_TORCH_NO_SCHEMA) && rf[l->rf_schema] == 1)) {
         uint32_t id = kp_name_cached(t, kp_torch_pointer(rf, l->rf_fn));
         if (__builtin_expect(id != 0, 1)) return id;
     }

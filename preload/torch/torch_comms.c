@@ -39,7 +39,7 @@ enum {
 };
 enum { FIRST_VERSION = 207, WITH_SEQUENCE = 212, TYPED = 214, OLD_KIND = 4, VTABLE_HEAD = 16, NAME_MAX_BYTES = 4096 };
 
-_Atomic uint32_t kp_torch_comms_id = UINT32_MAX;
+KP_HOT_DATA _Atomic uint32_t kp_torch_comms_id = UINT32_MAX;
 static uintptr_t kind; /* the argument for debug_info() */
 
 void kp_torch_comms_attach(const struct kp_torch_api *api, const struct kp_torch_layout *layout)

@@ -54,6 +54,17 @@ def per_op(quick):
         figure(name, said["added ratio"], limit, "x", "ns per op: alone %(alone).0f, libkprof %(ours).0f, torch.profiler %(theirs).0f; fastest third: %(added ratio of the fastest third).3f" % said)
 
 
+def training(quick):
+    """An op of a real training beside an empty callback, of which torch's part is the floor: with inputs torch makes a list of them."""
+    for name, floor, shapes in (("bare", "empty", 0), ("with shapes", "empty with inputs", 1)):
+        with tempfile.TemporaryDirectory() as folder:
+            said = inside(folder, 20 if quick else 80, EMPTY_PROFILE, program="training.py", KPROF_SCHEDULE="none", KPROF_RECORD_SHAPES=shapes)
+        more = {"more": said["ours"] - said[floor], "low": said["ours low"] - said[floor + " low"]}
+        figure(f"training: added per op, {name}, beside an empty callback", said["ours"] / said[floor], 2.0, "x",
+               "ns per op: alone %.0f, an empty callback adds %.0f" % (said["alone"], said["empty"])
+               + (", with inputs %.0f" % said[floor] if shapes else "") + ", libkprof %(more).0f more (fastest third: %(low).0f)" % more)
+
+
 def stacks(quick):
     """Beside torch.profiler with with_stack=True, two ratios each: of all that the program waits for (torch.profiler's stop() and export come
     on top of its own, our step that ends the window on top of ours), and of what is added while it runs. The second holds CPython's
@@ -177,6 +188,8 @@ def main():
     quick, only = options.quick, options.only
     if only in "ops":
         per_op(quick)
+    if only in "training":
+        training(quick)
     if only in "stacks":
         stacks(quick)
     if only in "step export":
