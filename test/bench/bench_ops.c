@@ -110,10 +110,14 @@ static const struct pair ours = {kp_torch_op_start, kp_torch_op_end}, empty = {e
 
 static uint64_t now_exact(void)
 {
+#if defined(__x86_64__)
     __builtin_ia32_lfence();
     const uint64_t ticks = __builtin_ia32_rdtsc();
     __builtin_ia32_lfence();
     return ticks;
+#else
+    return kp_ticks();
+#endif
 }
 
 /* Ticks of a pair. The compiler does not know whose calls they are, so it inlines none. */
