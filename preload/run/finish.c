@@ -11,10 +11,8 @@
 #include "preload/run/window.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,7 +32,6 @@
 
 enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10 };
 enum { EXIT_LEAST = 8, EXIT_MS = 30000 }; /* exit writes so many windows, and more for so long; the rest stays */
-enum { COARSE_NS = 20000000 };            /* files' times lag behind the clock by a timer tick */
 
 static pthread_mutex_t finish_lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct kp_config *config;
@@ -459,25 +456,38 @@ static void say_nothing_written(void)
            others, others[0] ? ")" : "", (unsigned long)needed, why);
 }
 
-/* Whether a process has put files into the folder since this one began: the ranks of a launcher, for example. */
-static bool has_new_files(void)
+/* A name with the time at which its file began, "HOST_PID.NANOSECONDS.kprof", that is not the own spool's. */
+static void file_visit(void *context, const char *name)
 {
-    struct stat st;
-    const int dir = kp_io_open(kp_run_out_dir(), O_RDONLY | O_DIRECTORY, 0);
-    const bool is_read = dir >= 0 && kp_io_fstat(dir, &st) == 0;
-    if (dir >= 0) kp_io_close(dir);
-    return is_read && (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec + COARSE_NS > began_ns;
+    const char *own = strrchr(kp_record_path(), '/');
+    uint64_t at_ns = 0;
+    for (const char *dot = strchr(name, '.'); dot && at_ns <= began_ns; dot = strchr(dot + 1, '.')) {
+        at_ns = 0;
+        for (const char *p = dot + 1; *p >= '0' && *p <= '9'; p++) at_ns = at_ns * 10 + (uint64_t)(*p - '0');
+    }
+    if (at_ns > began_ns && !(own && strcmp(own + 1, name) == 0)) *(bool *)context = true;
 }
 
-/* `kprof run` of a program without torch and CUDA. Under LD_PRELOAD alone such programs are passed over in silence. */
+/* Whether another process has recorded into the folder since this one began: the ranks of a launcher, for example. */
+static bool has_new_files(void)
+{
+    bool any = false;
+    return kp_io_each_name(kp_run_out_dir(), file_visit, &any) == 0 && any;
+}
+
+/*
+ * `kprof run` of a program without torch and CUDA, or that ran no op of it. Under LD_PRELOAD alone such programs are
+ * passed over in silence. A schedule that was not met is told apart.
+ */
 static void say_nothing_recorded(void)
 {
-    if (!is_command || kp_record_is_open() || kp_window_ever_recorded() || kp_run_cannot_record()) return;
-    if (had_activity() || has_new_files()) return;
+    const bool is_told = had_activity() && !kp_window_ever_recorded();
+    if (!is_command || is_told || total.traces || total.kept || total.failed || total.lost) return;
+    if (kp_run_cannot_record() || kp_run_is_worker() || has_new_files()) return;
     kp_log(0,
-           "nothing was recorded: %s ran no PyTorch op and no CUDA call; KPROF_MALLOC and KPROF_SYMBOLS record any "
+           "nothing was recorded: %s ran no PyTorch op and no CUDA call%s; KPROF_MALLOC and KPROF_SYMBOLS record any "
            "program",
-           program_invocation_short_name);
+           program_invocation_short_name, had_activity() && schedule->set ? " in a window" : "");
 }
 
 /* Names the last trace and its extras: "DIR/NAME.pt.trace.json.gz, .table.txt", or "DIR/NAME.table.txt" alone. */

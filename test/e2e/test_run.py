@@ -168,7 +168,8 @@ def test_kprof_run_says_that_nothing_was_there_to_record(program, tmp_path):
     """Of the program that it ran, not of those that this one starts; nothing when one of those was recorded."""
     inner = program("import torch\ntorch.ones(2).sum()\n")
     for command, lines in ((["/bin/true"], ["true"]), (["/bin/ls", "/"], ["ls"]), ([harness.PYTHON, "-c", "import os; os.system('ls / >/dev/null')"], [os.path.basename(harness.PYTHON)]),
-                           (["/bin/sh", "-c", f"{harness.PYTHON} {inner}; true"], [])):
+                           ([harness.PYTHON, "-c", "import torch"], [os.path.basename(harness.PYTHON)]),
+                           ([harness.PYTHON, "-c", f"import torch, os; os.system('{harness.PYTHON} {inner}')"], [])):
         run = harness.Run([harness.KPROF, "run", "-o", tmp_path / "out", "--", *command], tmp_path / "out", harness.clean_environment(), harness.LONG).ok()
         said = [line for line in run.said if "wrote" not in line]
         assert said == [f"kprof: nothing was recorded: {name} ran no PyTorch op and no CUDA call; KPROF_MALLOC and KPROF_SYMBOLS record any program"
