@@ -142,11 +142,21 @@ static void keep_rest(void)
     }
 }
 
+/*
+ * Whether exit has written its share. Its time begins with its first window: a program that has none may have forbidden
+ * itself the clock. Under finish_lock.
+ */
+static bool exit_is_late(void)
+{
+    if (!exiting || !export_count) return false;
+    if (!exit_took++) exit_began_ms = now_ms();
+    return exit_took > EXIT_LEAST && (now_ms() - exit_began_ms > EXIT_MS || kp_fail_point("late"));
+}
+
 static bool pop_export(struct kp_rec_cycle *cycle)
 {
     pthread_mutex_lock(&finish_lock);
-    if (exiting && exit_took++ >= EXIT_LEAST && (now_ms() - exit_began_ms > EXIT_MS || kp_fail_point("late")))
-        keep_rest();
+    if (exit_is_late()) keep_rest();
     bool have = export_count > 0;
     if (have) {
         *cycle = to_export[export_head];
@@ -532,7 +542,6 @@ void kp_finish_exit(void)
 {
     pthread_mutex_lock(&finish_lock);
     exiting = true;
-    exit_began_ms = now_ms();
     close_all(true);
     pthread_mutex_unlock(&finish_lock);
     kp_record_drop_pages();
