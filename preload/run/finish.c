@@ -428,7 +428,8 @@ static void say_totals(const char *head, const char *path)
         kp_fmt(calls, sizeof calls, "%lu call%s of functions, ", (unsigned long)total.calls, plural(total.calls));
     next_command(next, sizeof next);
     load_tell(load, sizeof load);
-    kp_log(0, "%s%s (%s%lu op%s, %s%s%s%lu dropped%s%s%s%s%s)%s", head, path, steps, (unsigned long)total.events,
+    const char *what = total.traces ? "op" : "event"; /* in a spool kinds are not told apart */
+    kp_log(0, "%s%s (%s%lu %s%s, %s%s%s%lu dropped%s%s%s%s%s)%s", head, path, steps, (unsigned long)total.events, what,
            plural(total.events), gpu, heap, calls, (unsigned long)total.lost, load,
            total.cut && total.steps ? ", cut short by exit" : "",
            lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "",

@@ -97,7 +97,7 @@ def record(folder, turns):
     """A training that leaves its spool: the spool, and the ops in it."""
     env = environment(LD_PRELOAD=LIBRARY, KPROF_DIR=folder, KPROF_EXPORT="none")
     done = subprocess.run([PYTHON, HERE / "inside.py", "train", str(turns)], env=env, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    return next(pathlib.Path(folder).glob("*.kprof")), int(re.search(r"(\d+) ops", done.stderr).group(1))
+    return next(pathlib.Path(folder).glob("*.kprof")), int(re.search(r"(\d+) events", done.stderr).group(1))
 
 
 def spool_and_export(quick, their_stop):

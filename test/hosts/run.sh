@@ -393,7 +393,7 @@ records train_children_executed 5000 KPROF_CHILDREN=1 -- bash -c 'mkdir -p kprof
 says train_children_executed 0 'forked children are not recorded'
 # cat ends with the daemon
 records train_daemon_recorded any KPROF_CHILDREN=1 -- bash -c '"$0" "$@" | cat; exit ${PIPESTATUS[0]}' "${trains[@]}" daemon
-says train_daemon_recorded 1 '^kprof: kept .*, 1000 ops'
+says train_daemon_recorded 1 '^kprof: kept .*, 1000 events'
 records train_threads 18000 -- "${trains[@]}" threads
 for how in close_fds take_fds chdir; do records "train_$how" 2000 -- "${trains[@]}" $how; done
 for how in kill fault abort _exit quick_exit execs; do records "train_$how" spool -- "${trains[@]}" $how; done
