@@ -13,6 +13,11 @@ function kp_debugfile_can: debugfile_none.c is built where libdw is missing
 function kp_debugfile_close: debugfile_none.c is built where libdw is missing
 function kp_debugfile_find: debugfile_none.c is built where libdw is missing
 function kp_debugfile_open: debugfile_none.c is built where libdw is missing
+function kp_sqlite_close: sqlitefile_none.c is built where SQLite is missing
+function kp_sqlite_event: sqlitefile_none.c is built where SQLite is missing
+function kp_sqlite_head: sqlitefile_none.c is built where SQLite is missing
+function kp_sqlite_name: sqlitefile_none.c is built where SQLite is missing
+function kp_sqlite_open: sqlitefile_none.c is built where SQLite is missing
 function kp_view_run: viewscreen_none.c is built where ncurses is missing
 function kp_plainname: plainname_none.c is built where libiberty is missing
 function kp_plainname_can: plainname_none.c is built where libiberty is missing

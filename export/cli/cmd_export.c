@@ -17,7 +17,7 @@ static const struct kp_opt flags[] = {
     {"export", 0, KP_OPT_VALUE, "LIST",
      "any of trace,table,stacks,memory (default: what the run was told; trace if that was none)"},
     KP_LINES_OPTIONS("off"),
-    {"format", 0, KP_OPT_VALUE, "FORMAT", "perfetto, ndjson or speedscope, of spools and traces; -o is the file then"},
+    {"format", 0, KP_OPT_VALUE, "FORMAT", "perfetto, ndjson, speedscope or sqlite, of spools and traces; -o: the file"},
     {0}};
 
 static int spool_export(const char *path, const struct kp_spool_export_options *wish_of_all)
@@ -59,7 +59,7 @@ int kp_cmd_export(int argc, char **argv)
         case 6:
             format = value;
             if (!kp_formats_knows(value))
-                return kp_cli_misuse("export", "--format is perfetto, ndjson or speedscope, not %s", value);
+                return kp_cli_misuse("export", "--format is perfetto, ndjson, speedscope or sqlite, not %s", value);
             break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("export", flags);

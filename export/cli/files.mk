@@ -5,8 +5,8 @@ HAS_LIBDW ?= $(shell printf '\043include <elfutils/libdwfl.h>\nint main(void) { 
 HAS_LIBIBERTY ?= $(shell printf '\043include <libiberty/demangle.h>\nint main(void) { return rust_demangle("", 0) != 0; }' | $(CC) $(CROSS_FLAGS) -x c - -o /dev/null -liberty 2>/dev/null && echo 1)
 HAS_LIBDW := $(HAS_LIBDW)
 HAS_LIBIBERTY := $(HAS_LIBIBERTY)
-CLI_LACKS := $(if $(HAS_LIBDW),,source lines (libdw-dev);) $(if $(HAS_LIBIBERTY),,names of Rust (libiberty-dev);) $(if $(HAS_NCURSES),,kprof view (libncurses-dev);)
-CLI_LIBS := -lyajl $(if $(HAS_NCURSES),-lncursesw -ltinfo) $(if $(HAS_LIBDW),-ldw) -lelf $(if $(HAS_LIBIBERTY),-liberty)
+CLI_LACKS := $(if $(HAS_LIBDW),,source lines (libdw-dev);) $(if $(HAS_LIBIBERTY),,names of Rust (libiberty-dev);) $(if $(HAS_NCURSES),,kprof view (libncurses-dev);) $(if $(HAS_SQLITE),,export to SQLite (libsqlite3-dev);)
+CLI_LIBS := -lyajl $(if $(HAS_NCURSES),-lncursesw -ltinfo) $(if $(HAS_SQLITE),-lsqlite3) $(if $(HAS_LIBDW),-ldw) -lelf $(if $(HAS_LIBIBERTY),-liberty)
 SRC_cli := \
     export/cli/about.c \
     export/cli/advised.c \

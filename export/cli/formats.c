@@ -18,13 +18,15 @@ struct format_run {
     struct kp_outfile file;
     struct kp_sorted *sorted;
     struct kp_pftrace *pftrace;
+    struct kp_sqlite *sqlite;
     size_t events;
     int error;
 };
 
 static const struct {
     const char *name, *end;
-} formats[] = {{"perfetto", ".pftrace"}, {"ndjson", ".ndjson"}, {"speedscope", ".speedscope.json"}};
+} formats[] = {
+    {"perfetto", ".pftrace"}, {"ndjson", ".ndjson"}, {"speedscope", ".speedscope.json"}, {"sqlite", ".sqlite"}};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 static const char *end_of(const char *format)
@@ -169,6 +171,50 @@ static int speedscope_write(struct format_run *run, const struct kp_texts *texts
     return rc ? rc : run->error ? run->error : closed;
 }
 
+/* ---- sqlite: in order of time, into the file of kp_outfile ---- */
+
+enum { ROW_BYTES = 64 }; /* of an event's numbers, about */
+
+static int row_sort(void *context, const struct kp_raw_event *e)
+{
+    struct format_run *run = context;
+    if (e->phase == 'M') return kp_sqlite_name(run->sqlite, e);
+    if (!e->of[KP_RAW_TS].at) return 0;
+    return kp_sorted_add(run->sorted, e->start_ns, e->end_ns - e->start_ns, e->whole.at, e->whole.bytes);
+}
+
+static int head_take(void *context, const char *text, size_t bytes, bool is_before)
+{
+    struct format_run *run = context;
+    (void)is_before;
+    return kp_sqlite_head(run->sqlite, text, bytes);
+}
+
+static void row_give(void *context, int64_t start_ns, const char *line, size_t bytes)
+{
+    struct format_run *run = context;
+    struct kp_raw_event e;
+    (void)start_ns;
+    kp_raw_parse(&e, line, bytes);
+    kp_budget_print(e.of[KP_RAW_ARGS].bytes + ROW_BYTES);
+    run->events++;
+    if (!run->error) run->error = kp_sqlite_event(run->sqlite, &e);
+}
+
+static int sqlite_write(struct format_run *run, const struct kp_texts *texts, char *why, size_t why_bytes)
+{
+    if (!run->file.part)
+        return snprintf(why, why_bytes, "a database needs a file that can be read; give one with -o"), -EINVAL;
+    run->sqlite = kp_sqlite_open(run->file.part, why, why_bytes);
+    if (!run->sqlite) return -EIO;
+    run->sorted = kp_sorted_open(0, kp_budget_now()->disk);
+    int rc = kp_raw_read(texts, &(struct kp_raw_calls){row_sort, head_take}, run, why, why_bytes);
+    if (rc == 0) rc = kp_sorted_each(run->sorted, row_give, run);
+    kp_sorted_close(run->sorted);
+    const int closed = kp_sqlite_close(run->sqlite, why, why_bytes);
+    return rc ? rc : run->error ? run->error : closed;
+}
+
 /* ---- one trace ---- */
 
 static bool nothing_keep(const void *context, const struct kp_kineto *trace, const struct kp_kineto_event *e)
@@ -212,6 +258,7 @@ static int trace_write(struct format_run *run, const struct kp_trace_source *sou
     if (strcmp(run->format, "ndjson") == 0)
         rc = kp_raw_read(&texts, &(struct kp_raw_calls){line_put, NULL}, run, why, sizeof why);
     else if (strcmp(run->format, "speedscope") == 0) rc = speedscope_write(run, &texts, why, sizeof why);
+    else if (strcmp(run->format, "sqlite") == 0) rc = sqlite_write(run, &texts, why, sizeof why);
     else rc = perfetto_write(run, &texts, why, sizeof why);
     const int closed = kp_outfile_close(&run->file, rc == 0);
     if (rc || closed) return kp_cli_fail("export", "%s: %s", path, why[0] ? why : kp_budget_explain(rc ? rc : closed));

@@ -47,4 +47,16 @@ int kp_speedscope_event(struct kp_speedscope *w, const struct kp_raw_event *e);
 int kp_speedscope_thread_end(struct kp_speedscope *w);
 int kp_speedscope_close(struct kp_speedscope *w);
 
+/*
+ * sqlitefile.c: a database of SQLite, in the file of that path, which is empty or missing. Names (phase M) and the
+ * text around the events come in any order; the events by start, the longer first. NULL: `why` has a line. The others
+ * return 0 or -errno; _close always frees, and writes a line to `why` where it knows one.
+ */
+struct kp_sqlite;
+struct kp_sqlite *kp_sqlite_open(const char *path, char *why, size_t why_bytes);
+int kp_sqlite_name(struct kp_sqlite *w, const struct kp_raw_event *e);
+int kp_sqlite_head(struct kp_sqlite *w, const char *text, size_t bytes);
+int kp_sqlite_event(struct kp_sqlite *w, const struct kp_raw_event *e);
+int kp_sqlite_close(struct kp_sqlite *w, char *why, size_t why_bytes);
+
 #endif

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kprof export --format: the same slices, arrows and arguments as the trace, read by a small reader of protobuf and by Perfetto."""
+"""kprof export --format: the same slices, arrows and arguments as the trace, read by a small reader of protobuf, by Perfetto and by sqlite3."""
 import collections
 import decimal
 import gzip
 import json
 import shutil
+import sqlite3
 
 import pytest
 
@@ -149,3 +150,94 @@ def test_speedscope_has_every_slice_and_frames_nest(path, tmp_path):
         assert open_frames == []
     wanted = collections.Counter((e["name"], decimal.Decimal(str(e["ts"]))) for e in load(path) if e["ph"] == "X")
     assert found == wanted
+
+
+GPU = """{"schemaVersion": 1, "baseTimeNanoseconds": 1000, "deviceProperties": [{"id": 0}], "traceEvents": [
+{"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "ts": 0, "args": {"name": "py\\u00e9 \\"x\\""}},
+{"ph": "M", "name": "process_labels", "pid": 7, "tid": 0, "ts": 0, "args": {"labels": "CPU"}},
+{"ph": "M", "name": "thread_name", "pid": 7, "tid": 7, "ts": 0, "args": {"name": "main"}},
+{"ph": "f", "id": 5, "pid": 0, "tid": 20, "ts": 40.500, "cat": "ac2g", "name": "ac2g", "bp": "e"},
+{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 20, "ts": 40.500, "dur": 9.001, "args": {"correlation": 5, "stream": 20}},
+{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 7, "tid": 7, "ts": 10, "dur": 50},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 7, "tid": 7, "ts": 21.002, "dur": 3, "args": {"correlation": 5, "External id": 9}},
+{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 20, "dur": 10.25, "args": {"External id": 9}},
+{"ph": "s", "id": 5, "pid": 7, "tid": 7, "ts": 21.002, "cat": "ac2g", "name": "ac2g"},
+{"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 7, "tid": 7, "ts": 22, "s": "t", "args": {"Bytes": -4}},
+{"ph": "X", "cat": "cpu_op", "name": "late", "pid": 7, "tid": 7, "ts": 29, "dur": 2},
+{"ph": "X", "cat": "Trace", "name": "all", "pid": "Spans", "tid": "one", "ts": 5, "dur": 100}
+], "traceName": "a/b.json"}
+"""
+
+
+def sqlite(path, out):
+    database = sqlite3.connect(export(path, "sqlite", out))
+    assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    return database
+
+
+@pytest.mark.parametrize("path", [None, *KINETO], ids=lambda path: path.name if path else "ours")
+def test_sqlite_has_the_same_events(path, ours, tmp_path):
+    path = path or ours
+    events, database = load(path), sqlite(path, tmp_path / "out.sqlite")
+    wanted = expected(events)
+    assert collections.Counter(database.execute("SELECT name, ts_ns, dur_ns FROM slices").fetchall()) == wanted
+    sums = collections.Counter()
+    for (name, _, length), times in wanted.items():
+        sums[name] += length * times
+    assert dict(database.execute("SELECT name, sum(dur_ns) FROM slices GROUP BY name")) == dict(sums)
+    phases = collections.Counter(e["ph"] for e in events if e["ph"] != "M")
+    found = database.execute("SELECT phase, count(*) FROM events GROUP BY phase UNION ALL SELECT phase, count(*) FROM flows GROUP BY phase").fetchall()
+    assert dict(found) == dict(phases)
+    text = lambda value: json.dumps(value, default=str, sort_keys=True)  # noqa: E731
+    args = database.execute("SELECT pid, tid, args FROM events").fetchall()
+    assert collections.Counter((pid, tid, text(json.loads(a, parse_float=decimal.Decimal, strict=False)) if a else None) for pid, tid, a in args) == \
+        collections.Counter((e["pid"], e["tid"], text(e["args"]) if "args" in e else None) for e in events if e["ph"] not in "Mstf")
+    # a parent holds its child, on the same thread; no slice that holds it too begins later or ends earlier
+    assert database.execute("""SELECT count(*) FROM events c JOIN events p ON p.id = c.parent WHERE p.phase <> 'X' OR p.id >= c.id OR p.pid <> c.pid OR
+        p.tid <> c.tid OR p.ts_ns > c.ts_ns OR p.ts_ns + p.dur_ns < c.ts_ns + coalesce(c.dur_ns, 0)""").fetchone() == (0,)
+    assert database.execute("SELECT count(parent) > 0 FROM events").fetchone() == (1,)
+    for step, start, length, *_ in database.execute("SELECT * FROM steps").fetchall():
+        assert wanted[f"ProfilerStep#{step}", start, length] == 1
+        inside = sum(n for (_, ts, _), n in wanted.items() if start < ts < start + length)
+        assert database.execute("SELECT count(*) FROM slices WHERE step = ? AND ts_ns > ?", (step, start)).fetchone() == (inside,)
+    ends = collections.Counter((e["id"], e["cat"], e["name"]) for e in events if e["ph"] == "s")
+    done = collections.Counter((e["id"], e["cat"], e["name"]) for e in events if e["ph"] == "f")
+    assert database.execute("SELECT count(*) FROM arrows").fetchone() == (sum(ends[key] * done[key] for key in ends),)
+
+
+def test_sqlite_joins_ops_calls_and_kernels(tmp_path):
+    (tmp_path / "a.json").write_text(GPU)
+    database = sqlite(tmp_path / "a.json", tmp_path / "out.sqlite")
+    rows = dict(database.execute("SELECT s.name, p.name FROM slices s LEFT JOIN slices p ON p.id = s.parent"))
+    assert rows == {"all": None, "ProfilerStep#3": None, "aten::mm": "ProfilerStep#3", "cudaLaunchKernel": "aten::mm", "late": "ProfilerStep#3", "gemm": None}
+    assert database.execute("SELECT name, step, correlation, external_id FROM slices WHERE name IN ('all', 'cudaLaunchKernel', 'gemm') ORDER BY ts_ns").fetchall() == \
+        [("all", None, None, None), ("cudaLaunchKernel", 3, 5, 9), ("gemm", 3, 5, None)]
+    assert database.execute("SELECT a.name, b.name, to_ns - from_ns FROM arrows JOIN slices a ON a.id = from_event JOIN slices b ON b.id = to_event").fetchall() == \
+        [("cudaLaunchKernel", "gemm", 19498)]
+    assert database.execute("SELECT p.name, json_extract(e.args, '$.Bytes') FROM events e JOIN slices p ON p.id = e.parent WHERE phase = 'i'").fetchall() == \
+        [("cudaLaunchKernel", -4)]
+    assert database.execute("SELECT pid, name, labels FROM processes").fetchall() == [(7, 'pyé "x"', "CPU")]
+    assert database.execute("SELECT * FROM threads").fetchall() == [(7, 7, "main", None)]
+    assert dict(database.execute("SELECT key, value FROM meta")) == \
+        {"schemaVersion": "1", "baseTimeNanoseconds": "1000", "deviceProperties": '[{"id": 0}]', "traceName": "a/b.json"}
+    assert database.execute("SELECT pid, tid, ts_ns, dur_ns FROM slices WHERE name = 'all'").fetchall() == [("Spans", "one", 5000, 100000)]
+
+
+def test_sqlite_questions_of_the_page_are_answered(tmp_path):
+    (tmp_path / "a.json").write_text(GPU)
+    database = sqlite(tmp_path / "a.json", tmp_path / "out.sqlite")
+    page = (harness.ROOT / "docs/sqlite-format.md").read_text().partition("## Questions")[2]
+    answers = [database.execute(question).fetchall() for question in page.split(";") if question.strip()]
+    assert answers == [[("gemm", 1, 9001)], [("aten::mm", "gemm", 19498)], [("aten::mm", 7250), ("late", 2000)]]
+
+
+def test_sqlite_replaces_a_file_and_needs_one(ours, tmp_path):
+    out = tmp_path / "out.sqlite"
+    out.write_text("no database")
+    sqlite(ours, out)
+    torn = tmp_path / "torn.json"
+    torn.write_text(GPU[:900])
+    for args, words in (([ours, "-o", "-"], "needs a file"), ([ours, "-o", "/dev/null"], "needs a file"), ([torn, "-o", tmp_path / "no"], "torn.json")):
+        said = harness.cli("export", "--format", "sqlite", *args)
+        assert said.returncode == 1 and words in said.stderr and said.stderr.count("\n") == 1 and not said.stdout, said
+    assert not list(tmp_path.glob("no*"))

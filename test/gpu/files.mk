@@ -4,8 +4,8 @@ $(BUILD)/gpu-probe: $(O)/test/gpu/probe.o $(O)/test/gpu/questions.o
 	$(call say,LD,$@)
 	$(Q)$(CC) -o $@ $^ -ldl -lpthread
 gpu-probe: $(BUILD)/gpu-probe
-# the kprof command with yajl, libelf and zlib inside, for machines that have none; without libdw, which it could not load there
-STATIC_CLI = $(sort $(filter-out %/debugfile.o,$(call obj,cli)) $(O)/export/cli/debugfile_none.o)
+# the kprof command with yajl, libelf and zlib inside, for machines that have none; without libdw, ncurses and SQLite, which it could not load there
+STATIC_CLI = $(sort $(filter-out %/debugfile.o,$(call obj,cli)) $(addprefix $(O)/export/,cli/debugfile_none.o view/viewscreen_none.o convert/sqlitefile_none.o))
 YAJL_A ?= $(firstword $(wildcard $(dir $(ZLIB_A))libyajl_s.a $(dir $(ZLIB_A))libyajl.a))
 ELF_A ?= $(wildcard $(dir $(ZLIB_A))libelf.a)
 $(BUILD)/kprof-static: $(O)/kprof $(O)/libbase.a $(STATIC_CLI)
