@@ -316,7 +316,7 @@ void kp_control_flush(bool is_forced)
         kp_kinds_add_dropped(lost);
     if (kp_cupti_dropped() != said) {
         for (; said < kp_cupti_dropped(); said++)
-            kp_loss_count(0, KP_LOSS_CAP); /* kind 0, since CUPTI does not tell the kind */
+            kp_loss_count(0, KP_LOSS_NO_CHUNK); /* kind 0, since CUPTI does not tell the kind */
         note_number("gpu_dropped", said);
         KP_LOG_ONCE(0, "CUPTI dropped records of GPU work: the trace lacks them");
     }

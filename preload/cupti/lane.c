@@ -409,7 +409,7 @@ void kp_lane_count_lost(const uint8_t *buffer, size_t valid_bytes)
     uint32_t bytes;
     while ((record = kp_walk_next(&walk, &bytes))) {
         kp_decode_record(record, bytes, &d);
-        if (d.head.kind) kp_loss_count((enum kp_kind)d.head.kind, KP_LOSS_CAP);
+        if (d.head.kind) kp_loss_count((enum kp_kind)d.head.kind, KP_LOSS_NO_SLOT);
     }
 }
 
