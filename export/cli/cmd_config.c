@@ -4,11 +4,50 @@
 #include <string.h>
 
 #include "export/cli/setting_flags.h"
+#include "export/report/plain.h"
 
 static const struct kp_opt flags[] = {{"markdown", 0, KP_OPT_FLAG, NULL, "the rows of docs/configuration.md"},
                                       {"scdoc", 0, KP_OPT_FLAG, NULL, "the section of libkprof(7)"},
                                       {"names", 0, KP_OPT_FLAG, NULL, "only the flags of `kprof run`, one a line"},
+                                      {"json", 0, KP_OPT_FLAG, NULL, "all of it as one JSON object"},
                                       {0}};
+
+static const char *source_of(const struct kp_config *config, int index)
+{
+    const uint32_t bit = 1u << index;
+    return config->refused & bit ? "refused" : config->from_env & bit ? "environment" : "default";
+}
+
+static void member_put(const char *key, const char *text)
+{
+    printf(",\"%s\":", key);
+    if (text[0]) kp_plain_json(stdout, text);
+    else printf("null");
+}
+
+/* What has no value is null. "refused": the environment's value is bad, and the default holds. */
+static void json_print(const struct kp_config *config)
+{
+    char value[4096];
+    printf("{\"schema\":1,\"settings\":[");
+    for (int i = 0; i < KP_SET_COUNT; i++) {
+        kp_config_value(config, (enum kp_config_index)i, value, sizeof value);
+        printf("%s\n{\"name\":\"%s\",\"flag\":\"--%s\"", i ? "," : "", kp_config_rows[i].name,
+               kp_setting_flags()[i].name);
+        member_put("value", value);
+        member_put("source", source_of(config, i));
+        member_put("default", kp_config_rows[i].fallback);
+        member_put("values", kp_config_rows[i].values);
+        member_put("what", kp_config_rows[i].doc);
+        printf("}");
+    }
+    printf("],\n\"problems\":[");
+    for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1) {
+        if (at) printf(",");
+        kp_plain_json(stdout, config->lines + at);
+    }
+    printf("]}\n");
+}
 
 static void table_print(const struct kp_config *config)
 {
@@ -65,6 +104,7 @@ int kp_cmd_config(int argc, char **argv)
     struct kp_opt_scan scan = {.command = "config", .table = flags, .argc = argc, .argv = argv, .at = 1};
     const struct kp_config *config;
     const char *value;
+    bool is_json = false;
     switch (kp_opt_next(&scan, &value)) {
     case KP_OPT_END: break;
     case 0: return markdown_print(), KP_EXIT_DONE;
@@ -72,12 +112,17 @@ int kp_cmd_config(int argc, char **argv)
     case 2:
         for (int i = 0; i < KP_SET_COUNT; i++) printf("--%s\n", kp_setting_flags()[i].name);
         return KP_EXIT_DONE;
+    case 3:
+        is_json = true;
+        if (scan.at < argc) return kp_cli_misuse("config", "'%s' is one word too many", argv[scan.at]);
+        break;
     case KP_OPT_HELP: return kp_cli_help("config", flags);
     case KP_OPT_ARGUMENT: return kp_cli_misuse("config", "'%s' is one word too many", value);
     default: return KP_EXIT_USAGE;
     }
     config = kp_setting_flags_read();
-    table_print(config);
+    if (is_json) json_print(config);
+    else table_print(config);
     fflush(stdout);
     for (size_t at = 0; at < config->lines_used; at += strlen(config->lines + at) + 1)
         fprintf(stderr, "kprof: %s\n", config->lines + at);

@@ -20,8 +20,23 @@
 #include "collector/base/kp_log.h"
 #include "export/cli/doctor_steps.h"
 #include "export/cli/setting_flags.h"
+#include "export/report/plain.h"
 
-static int fails;
+static int fails, warnings, checks;
+static bool is_json;
+
+/* Every line begins with what it is about, and a colon. */
+static void line_json(const char *level, const char *line)
+{
+    const char *colon = strstr(line, ": ");
+    char about[64];
+    snprintf(about, sizeof about, "%.*s", colon ? (int)(colon - line) : 0, line);
+    printf("%s\n{\"level\":\"%s\",\"about\":", checks++ ? "," : "", level);
+    kp_plain_json(stdout, about);
+    printf(",\"text\":");
+    kp_plain_json(stdout, colon ? colon + 2 : line);
+    printf("}");
+}
 
 static void say(const char *level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void say(const char *level, const char *format, ...)
@@ -31,9 +46,11 @@ static void say(const char *level, const char *format, ...)
     va_start(args, format);
     if (vasprintf(&line, format, args) < 0) line = NULL;
     va_end(args);
-    kp_cli_say(stdout, "%-5s %s", level, line ? line : format);
+    if (is_json) line_json(level, line ? line : format);
+    else kp_cli_say(stdout, "%-5s %s", level, line ? line : format);
     free(line);
     if (strcmp(level, "fail") == 0) fails++;
+    if (strcmp(level, "warn") == 0) warnings++;
 }
 
 /* Runs a program with its stdout and stderr read into out. Its exit status, or -1. preload: NULL leaves the variable
@@ -346,9 +363,11 @@ static void settings_check(const struct kp_config *config)
     if (!config->on) say("warn", "settings: KPROF=0 switches everything off");
 }
 
-enum { STEPS };
+enum { STEPS, JSON };
 static const struct kp_opt flags[] = {
-    [STEPS] = {"steps", 0, KP_OPT_FLAG, NULL, "run CMD to its end, record nothing, and say what counted steps"}, {0}};
+    [STEPS] = {"steps", 0, KP_OPT_FLAG, NULL, "run CMD to its end, record nothing, and say what counted steps"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "the lines as one JSON object"},
+    {0}};
 
 /* A program that takes its input from here, and writes where it always does. */
 static void steps_check(char *const argv[])
@@ -373,10 +392,13 @@ int kp_cmd_doctor(int argc, char **argv)
     const char *value;
     bool wants_steps = false;
     int i;
-    while ((i = kp_opt_next(&scan, &value)) >= 0) wants_steps = true;
+    while ((i = kp_opt_next(&scan, &value)) >= 0) *(i == JSON ? &is_json : &wants_steps) = true;
     if (i == KP_OPT_HELP) return kp_cli_help("doctor", flags);
     if (i == KP_OPT_BAD) return KP_EXIT_USAGE;
     if (wants_steps && scan.at >= argc) return kp_cli_misuse("doctor", "--steps needs a command to run");
+    if (is_json && wants_steps)
+        return kp_cli_misuse("doctor", "--json and --steps do not go together: CMD prints to the same place");
+    if (is_json) printf("{\"schema\":1,\"checks\":[");
     settings_check(config);
     log_check(config);
     library_check();
@@ -387,5 +409,6 @@ int kp_cmd_doctor(int argc, char **argv)
     folder_check("spool", config->spool_dir ? config->spool_dir : config->dir, true, config->max_mb);
     gpu_check(config);
     if (wants_steps) steps_check(argv + scan.at);
+    if (is_json) printf("],\n\"warnings\":%d,\"fails\":%d}\n", warnings, fails);
     return fails ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }

@@ -200,7 +200,7 @@ static size_t thread_of(struct kp_sqlite *w, const struct kp_raw_event *e)
 
 static void flow_put(struct kp_sqlite *w, const struct kp_raw_event *e, uint32_t name, uint32_t cat, int64_t around)
 {
-    text_bind(w, FLOW, 1, (struct kp_raw_text){&e->phase, 1});
+    text_bind(w, FLOW, 1, (struct kp_raw_text){&e->phase, e->phase ? 1 : 0});
     value_bind(w, FLOW, 2, e->of[KP_RAW_ID]);
     number_bind(w, FLOW, 3, name);
     number_bind(w, FLOW, 4, cat);
@@ -227,7 +227,7 @@ static void row_bind(struct kp_sqlite *w, const struct kp_raw_event *e, uint32_t
 {
     const struct kp_raw_text args = e->of[KP_RAW_ARGS];
     number_bind(w, EVENT, 1, ++w->events);
-    text_bind(w, EVENT, 2, (struct kp_raw_text){&e->phase, 1});
+    text_bind(w, EVENT, 2, (struct kp_raw_text){&e->phase, e->phase ? 1 : 0});
     number_bind(w, EVENT, 3, name);
     number_bind(w, EVENT, 4, cat);
     number_bind(w, EVENT, 5, e->start_ns);

@@ -511,6 +511,28 @@ def test_doctor_runs_a_program_and_says_what_counted_its_steps(program, tmp_path
     assert harness.cli("doctor", "--steps").returncode == 2
 
 
+def test_doctor_and_config_speak_json(tmp_path):
+    here = {"KPROF_DIR": tmp_path / "a \"b\"", "KPROF_WITH_STACK": "ops", "KPROF_MAX_MB": "lots", "KPROF_SCHEDUEL": "1"}
+    told, spoken = harness.cli("doctor", "--json", harness.PYTHON, **here), harness.cli("doctor", harness.PYTHON, **here)
+    found = json.loads(told.stdout)
+    free = lambda text: re.sub(r"\d+ MB free", "", text)  # noqa: E731
+    assert [free(f"{c['level']:5} {c['about']}: {c['text']}") for c in found["checks"]] == [free(line) for line in spoken.stdout.splitlines()]
+    levels = [check["level"] for check in found["checks"]]
+    assert (found["warnings"], found["fails"]) == (levels.count("warn"), levels.count("fail")) and found["warnings"] >= 2
+    assert told.returncode == spoken.returncode == (1 if found["fails"] else 0)
+    assert harness.cli("doctor", "--json", "--steps", "/bin/true").returncode == 2
+
+    said = harness.cli("config", "--json", **here)
+    config = json.loads(said.stdout)
+    settings = {s["name"]: s for s in config["settings"]}
+    assert said.returncode == 1 and len(config["problems"]) == 2 and said.stderr.splitlines() == [f"kprof: {line}" for line in config["problems"]]
+    assert [s["name"] for s in config["settings"]] == [line.split()[0] for line in harness.cli("config").stdout.splitlines()[1:]]
+    assert [(settings[name]["value"], settings[name]["source"]) for name in ("KPROF_DIR", "KPROF_WITH_STACK", "KPROF_MAX_MB", "KPROF_SCHEDULE")] == \
+        [(str(here["KPROF_DIR"]), "environment"), ("ops", "environment"), ("4096", "refused"), (None, "default")]
+    assert settings["KPROF_MAX_MB"]["flag"] == "--max-mb" and settings["KPROF_MAX_MB"]["default"] == "4096" and settings["KPROF_MAX_MB"]["what"]
+    assert harness.cli("config", "--json", "more").returncode == 2
+
+
 def test_doctor_names_the_cupti_that_torch_brings(tmp_path):
     for name, text in {"torch/__init__.py": "", "torch/version.py": "__version__ = '9.9'\ncuda = '13.2'\n", "nvidia/cu13/lib/libcupti.so.13": ""}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
