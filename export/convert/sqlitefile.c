@@ -5,6 +5,7 @@
  * All is one transaction without a journal: the file has another name until it is whole.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,10 +116,23 @@ static bool whole_read(struct kp_raw_text value, int64_t *number)
     return !*end && errno == 0;
 }
 
+/* Of an id without its quotes, if it is a whole number as one writes it. Kineto of 2021 has "tid": "5555" beside 5555. */
+static struct kp_raw_text id_plain(struct kp_raw_text value)
+{
+    char text[24];
+    int64_t number;
+    if (!kp_raw_is_string(value)) return value;
+    const struct kp_raw_text inside = {value.at + 1, value.bytes - 2};
+    if (!whole_read(inside, &number)) return value;
+    const int bytes = snprintf(text, sizeof text, "%" PRId64, number);
+    return (size_t)bytes == inside.bytes && memcmp(text, inside.at, inside.bytes) == 0 ? inside : value;
+}
+
 /* A whole number, or text; what is missing or null stays NULL. */
 static void value_bind(struct kp_sqlite *w, enum statement s, int at, struct kp_raw_text value)
 {
     int64_t number;
+    value = id_plain(value);
     if (!value.at || (value.bytes == 4 && memcmp(value.at, "null", 4) == 0)) return;
     if (whole_read(value, &number)) number_bind(w, s, at, number);
     else text_bind(w, s, at, kp_raw_is_string(value) ? plain_of(w, value) : value);
@@ -190,7 +204,7 @@ int kp_sqlite_head(struct kp_sqlite *w, const char *text, size_t bytes)
 
 static size_t thread_of(struct kp_sqlite *w, const struct kp_raw_event *e)
 {
-    const struct kp_raw_text pid = e->of[KP_RAW_PID], tid = e->of[KP_RAW_TID];
+    const struct kp_raw_text pid = id_plain(e->of[KP_RAW_PID]), tid = id_plain(e->of[KP_RAW_TID]);
     w->text = kp_kineto_grow(w->text, &w->text_room, pid.bytes + tid.bytes + 1, 1);
     if (pid.at) memcpy(w->text, pid.at, pid.bytes);
     w->text[pid.bytes] = '\t';
@@ -225,7 +239,7 @@ static void step_follow(struct kp_sqlite *w, const struct kp_raw_event *e, uint3
 
 static void row_bind(struct kp_sqlite *w, const struct kp_raw_event *e, uint32_t name, uint32_t cat, int64_t around)
 {
-    const struct kp_raw_text args = e->of[KP_RAW_ARGS];
+    const struct kp_raw_text args = e->of[KP_RAW_ARGS], external = kp_raw_member(args, "External id");
     number_bind(w, EVENT, 1, ++w->events);
     text_bind(w, EVENT, 2, (struct kp_raw_text){&e->phase, e->phase ? 1 : 0});
     number_bind(w, EVENT, 3, name);
@@ -235,7 +249,7 @@ static void row_bind(struct kp_sqlite *w, const struct kp_raw_event *e, uint32_t
     value_bind(w, EVENT, 7, e->of[KP_RAW_PID]);
     value_bind(w, EVENT, 8, e->of[KP_RAW_TID]);
     whole_bind(w, EVENT, 9, kp_raw_member(args, "correlation"));
-    whole_bind(w, EVENT, 10, kp_raw_member(args, "External id"));
+    whole_bind(w, EVENT, 10, external.at ? external : kp_raw_member(args, "external id"));
     if (w->in_step) number_bind(w, EVENT, 11, w->step);
     if (around) number_bind(w, EVENT, 12, around);
     value_bind(w, EVENT, 13, e->of[KP_RAW_ID]);

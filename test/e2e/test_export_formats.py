@@ -160,7 +160,7 @@ GPU = """{"schemaVersion": 1, "baseTimeNanoseconds": 1000, "deviceProperties": [
 {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 20, "ts": 40.500, "dur": 9.001, "args": {"correlation": 5, "stream": 20}},
 {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 7, "tid": 7, "ts": 10, "dur": 50},
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 7, "tid": 7, "ts": 21.002, "dur": 3, "args": {"correlation": 5, "External id": 9}},
-{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 20, "dur": 10.25, "args": {"External id": 9}},
+{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": "7", "ts": 20, "dur": 10.25, "args": {"external id": 9}},
 {"ph": "s", "id": 5, "pid": 7, "tid": 7, "ts": 21.002, "cat": "ac2g", "name": "ac2g"},
 {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 7, "tid": 7, "ts": 22, "s": "t", "args": {"Bytes": -4}},
 {"ph": "X", "cat": "cpu_op", "name": "late", "pid": 7, "tid": 7, "ts": 29, "dur": 2},
@@ -210,8 +210,8 @@ def test_sqlite_joins_ops_calls_and_kernels(tmp_path):
     database = sqlite(tmp_path / "a.json", tmp_path / "out.sqlite")
     rows = dict(database.execute("SELECT s.name, p.name FROM slices s LEFT JOIN slices p ON p.id = s.parent"))
     assert rows == {"all": None, "ProfilerStep#3": None, "aten::mm": "ProfilerStep#3", "cudaLaunchKernel": "aten::mm", "late": "ProfilerStep#3", "gemm": None}
-    assert database.execute("SELECT name, step, correlation, external_id FROM slices WHERE name IN ('all', 'cudaLaunchKernel', 'gemm') ORDER BY ts_ns").fetchall() == \
-        [("all", None, None, None), ("cudaLaunchKernel", 3, 5, 9), ("gemm", 3, 5, None)]
+    assert database.execute("SELECT name, step, correlation, external_id FROM slices WHERE name IN ('all', 'aten::mm', 'cudaLaunchKernel', 'gemm') ORDER BY ts_ns").fetchall() == \
+        [("all", None, None, None), ("aten::mm", 3, None, 9), ("cudaLaunchKernel", 3, 5, 9), ("gemm", 3, 5, None)]
     assert database.execute("SELECT a.name, b.name, to_ns - from_ns FROM arrows JOIN slices a ON a.id = from_event JOIN slices b ON b.id = to_event").fetchall() == \
         [("cudaLaunchKernel", "gemm", 19498)]
     assert database.execute("SELECT p.name, json_extract(e.args, '$.Bytes') FROM events e JOIN slices p ON p.id = e.parent WHERE phase = 'i'").fetchall() == \
