@@ -116,7 +116,7 @@ static bool whole_read(struct kp_raw_text value, int64_t *number)
     return !*end && errno == 0;
 }
 
-/* Of an id without its quotes, if it is a whole number as one writes it. Kineto of 2021 has "tid": "5555" beside 5555. */
+/* An id without its quotes, if it is a number as one writes it. Kineto of 2021 has "tid": "5555" beside 5555. */
 static struct kp_raw_text id_plain(struct kp_raw_text value)
 {
     char text[24];
