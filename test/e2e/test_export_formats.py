@@ -121,6 +121,9 @@ def test_a_spool_is_taken_and_the_name_is_made(tmp_path):
     assert said.returncode == 0, said.stderr
     done, _ = slices_of(spool.with_suffix(".pftrace"))
     assert sum(name.startswith("ProfilerStep#") for name, _, _ in done) == 3
+    assert harness.cli("export", spool, "--format", "sqlite").returncode == 0
+    slices = sqlite3.connect(spool.with_suffix(".sqlite")).execute("SELECT name, ts_ns, dur_ns FROM slices").fetchall()
+    assert collections.Counter(slices) == done
 
 
 def test_what_it_cannot_write_is_one_line(ours, tmp_path):
