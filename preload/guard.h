@@ -11,7 +11,7 @@
  * hook, a new chunk, a new name, a step) save and restore errno. The gate is read twice: once first, so that a shut
  * gate costs one load, and once after `inside` is set. kp_record_quiesce makes every processor see the new gate and
  * then waits for `inside`. So it waits for every hook that read the old gate. A hook that a signal handler left by a
- * jump is detected (collector/record/abandoned.c).
+ * jump is detected (collector/record/longjmp.c).
  */
 #ifndef KP_GUARD_H
 #define KP_GUARD_H

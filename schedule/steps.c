@@ -18,8 +18,8 @@
  *
  * Of several optimizers the first that steps is tracked, and only its steps count. Its identity is its object, which
  * the caller finds, or the name of its range. Another optimizer takes over in two cases:
- *     The tracked optimizer is destroyed. The other takes over at its next step. That counts, unless the other stepped
- *         in this iteration already: since the last step of the tracked optimizer.
+ *     The tracked optimizer is destroyed. The other takes over at its next step. That step counts, unless the other has
+ *         already stepped since the tracked one's last step.
  *     The tracked optimizer is silent for TAKEOVER_AFTER steps of others. The next step takes over, and counts no
  *         step, as above.
  * Calls of a model count after MODULES_ALONE outermost calls of one nn.Module, without a batch of a DataLoader between

@@ -82,7 +82,7 @@ struct kp_thread *kp_thread_first(void);
 
 /*
  * The address of a hook's frame and the low bits of the return address in it. While memory has both, the hook may
- * run (abandoned.c).
+ * run (longjmp.c).
  */
 enum { KP_INSIDE_TAG_AT = 48 };
 static inline uint64_t kp_inside_tag(const uintptr_t *frame)
@@ -233,7 +233,7 @@ void kp_record_drop_pages(void);
  * fault.
  */
 void kp_record_close(bool unlink_file);
-/* In a forked child: forgets the writer thread, never touches the parent's file. Called by the at-fork handler. */
+/* In a forked child: resets the whole recorder. The parent's mapping stays, unused. Called by the at-fork handler. */
 void kp_record_forget(void);
 
 #endif

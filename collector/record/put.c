@@ -20,7 +20,7 @@
 
 static void chunk_set(struct kp_thread *t, struct kp_chunk_head *chunk, uint32_t cycle)
 {
-    t->chunk_cycle = 0; /* no chunk while half done: a signal handler may abandon the hook here (abandoned.c) */
+    t->chunk_cycle = 0; /* no chunk while half done: a signal handler may abandon the hook here (longjmp.c) */
     kp_signal_fence();
     t->chunk = chunk;
     t->at = (uint8_t *)chunk + kp_load_relaxed(&chunk->used);

@@ -102,7 +102,7 @@ void kp_name_cache(struct kp_thread *t, const void *key, uint32_t id)
     if (t->names == NULL) t->names = kp_arena_alloc_line(sizeof *t->names); /* first touch of this thread */
     if (t->names == NULL || id == 0) return;
     uint32_t i = kp_name_cache_index(key);
-    t->names->slots[i].id = 0; /* no name while half done: a signal handler may abandon the hook here (abandoned.c) */
+    t->names->slots[i].id = 0; /* no name while half done: a signal handler may abandon the hook here (longjmp.c) */
     kp_signal_fence();
     t->names->slots[i].key = key;
     kp_signal_fence();

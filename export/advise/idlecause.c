@@ -3,9 +3,8 @@
  * idlecause.c - divides idle time by its cause
  *
  * A gap ends where the next work begins. If that was launched before the gap, it depends on something. Else the time
- * from the launch's call on is launching, and the time before it belongs to what the host did then. A wait of the host
- * is charged with the gaps after it, in all at most for as long as it waited: without the wait the host would have been
- * that much earlier.
+ * from the launch's call on is launching, and the time before it belongs to what the host did then. Gaps after a wait
+ * of the host count as its cost, up to the length of the wait.
  */
 #include "export/advise/adviseparts.h"
 

@@ -2,7 +2,7 @@
 /*
  * stepsplit.c - divides each step into compute, exposed communication, exposed copies, data loading and the rest
  *
- * A ladder of sets: each holds the one before it and one part more. What a set adds is the part's exposed time.
+ * Parts are merged in order of priority. A part's exposed time is what it covers and no earlier part does.
  */
 #include "export/advise/adviseparts.h"
 

@@ -21,7 +21,7 @@ struct kept { /* an item of gpu->comms */
     const struct kp_comms *comms; /* in the scratch, no longer than its lists */
 };
 
-_Static_assert(sizeof(struct kept) == KP_COMMS_KEPT_BYTES, "counts.c makes the list");
+_Static_assert(sizeof(struct kept) == KP_COMMS_KEPT_BYTES, "window_work.c makes the list");
 
 static const char *const dtypes[] = {
     /* by c10::ScalarType */

@@ -4,7 +4,7 @@ SRC_gpu := \
     export/gpu/annotations.c \
     export/gpu/collectives.c \
     export/gpu/correlation.c \
-    export/gpu/counts.c \
+    export/gpu/window_work.c \
     export/gpu/cuda_calls.c \
     export/gpu/cuda_sync.c \
     export/gpu/occupancy.c \

@@ -23,7 +23,7 @@
  *   forward.c       passes buffers between CUPTI and the program
  *   aside.c         yield: until when the program has CUPTI to itself
  *   client.c        the program's session: which records it gets, in buffers of its own
- *   domain.c        CUPTI's clock beside ours
+ *   cupti_clock.c   CUPTI's clock beside ours
  *   devices.c       records of devices and contexts
  *   callnames.c     CUPTI's names of CUDA calls
  *   other.c         finds the name of another tool that holds CUPTI

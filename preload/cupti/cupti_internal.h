@@ -99,7 +99,7 @@ bool kp_buffer_any_asked(void);             /* has CUPTI ever requested a buffer
 void kp_buffer_quiet(bool begins);
 void kp_buffer_write_notes(void); /* writes that count; any thread that may write notes */
 
-/* --- domain.c: CUPTI's clock beside ours --- */
+/* --- cupti_clock.c: CUPTI's clock beside ours --- */
 
 void kp_domain_sample(void);           /* writes a DEVCLOCK record; with control */
 void kp_domain_next(void);             /* CUPTI uses another clock from here on */

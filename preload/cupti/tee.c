@@ -200,8 +200,8 @@ static int tap_dropped(void *context, uint32_t stream, size_t *out)
 
 /* --- clock, finalize, attributes: one for both sides --- */
 
-/* Kineto registers the same clock at every start, and CUPTI may spoil records at each registration (domain.c). So the
- * clock that CUPTI has is not registered again while we are armed, or if it is our own. */
+/* Kineto registers the same clock at every start, and CUPTI may spoil records at each registration (cupti_clock.c). So
+ * the clock that CUPTI has is not registered again while we are armed, or if it is our own. */
 static int tap_clock(clock_fn clock)
 {
     if (is_child()) return kp_cupti.register_timestamp_callback(clock);

@@ -79,7 +79,7 @@ void kp_heap_put_forget(void)
 
 static uintptr_t thread_id(void) { return (uintptr_t)&kp_thread_self; }
 
-/* A lane that this thread already holds may belong to an abandoned hook (collector/record/abandoned.c). */
+/* A lane that this thread already holds may belong to an abandoned hook (collector/record/longjmp.c). */
 static bool lane_take(struct lane *lane, const uintptr_t *frame)
 {
     if (!lane->thread) return false;

@@ -11,7 +11,7 @@
 
 /* All need the GIL. */
 
-/* stepcount.c */
+/* stepreturn.c */
 void kp_stepcount_add(void);                /* a call has ended */
 void kp_stepcount_module(uintptr_t module); /* an outermost call of this module has ended */
 

@@ -32,7 +32,7 @@
 #include "preload/run/window.h"
 #include "preload/run/exit.h"
 #include "preload/run/fork.h"
-#include "preload/run/locks.h"
+#include "preload/run/mlockall.h"
 #include "preload/run/procfacts.h"
 #include "preload/run/sources.h"
 #include "preload/run/spools.h"

@@ -135,7 +135,7 @@ static inline bool kp_torch_is_known(uint32_t version)
 {
     return version == KP_TORCH_OLDEST || (version >= 200 && version <= KP_TORCH_NEWEST);
 }
-/* lock.c: the mutex of torch's callback list. */
+/* fork_lock.c: the mutex of torch's callback list. */
 void kp_torch_lock_find(const struct kp_torch_api *api); /* once, after find */
 bool kp_torch_lock_take(void);                           /* before fork; waits 5 s at most. true: held, or no mutex */
 void kp_torch_lock_give(void);                           /* only after true; in the parent and in the child */

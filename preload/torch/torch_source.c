@@ -4,7 +4,7 @@
  *
  * Called by: boot.c (attach, one call at a time; set_mode at steps, also from inside our own end callback)
  * Owns:      the callbacks registered with torch: one for ops or steps, one for first activity
- * Locks:     torch's mutex of its callback list, while the host forks (lock.c); torch calls us without holding it
+ * Locks:     torch's mutex of its callback list, while the host forks (fork_lock.c); torch calls us without holding it
  * On fail:   a torch without the functions needed is left alone, with one line
  *
  * An op in flight keeps the callbacks it started with, so a removed callback may still be called. This library is

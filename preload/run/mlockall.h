@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * locks.h - keeps our memory out of the host's mlockall
+ * mlockall.h - keeps our memory out of the host's mlockall
  */
-#ifndef KP_LOCKS_H
-#define KP_LOCKS_H
+#ifndef KP_MLOCKALL_H
+#define KP_MLOCKALL_H
 
 #include "preload/hook/hook.h"
 

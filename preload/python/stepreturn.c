@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * stepcount.c - counts a step where a call of a Python function has ended
+ * stepreturn.c - counts a step where a call of a Python function has ended
  *
  * Called by: stephook.c and stepgens.c, with the GIL
  * Safe in:   after fork yes: the gate is shut

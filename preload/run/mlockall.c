@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * locks.c - keeps our memory out of the host's mlockall
+ * mlockall.c - keeps our memory out of the host's mlockall
  *
  * Called by: host threads in mlockall (a tap, installed with those of getenv.c)
  * Owns:      nothing
@@ -14,7 +14,7 @@
  * is granted, the tap unlocks our memory, and io_memory.c unlocks what is mapped later. Stacks of helper threads count
  * as the host's.
  */
-#include "preload/run/locks.h"
+#include "preload/run/mlockall.h"
 
 #include <errno.h>
 #include <fcntl.h>

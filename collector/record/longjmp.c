@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * abandoned.c - detects a hook that a signal handler abandoned by siglongjmp, an exception or setcontext
+ * longjmp.c - detects a hook that a signal handler abandoned by siglongjmp, an exception or setcontext
  *
  * Called by: a host thread that enters a hook while its state says inside (rare); the thread that closes a window
  * Locks:     none

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * counts.c - decides which work belongs to a window, and writes device properties, versions and counts
+ * window_work.c - decides which work belongs to a window, and writes device properties, versions and counts
  *
  * Kineto takes work that began and ended between its start and stop, and waits for the devices before it stops. The
  * library does not wait. So work launched by a call of the window belongs to the window, if it began in it or later.

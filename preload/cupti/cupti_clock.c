@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * domain.c - samples CUPTI's clock beside ours, and tells which of CUPTI's clocks a timestamp is of
+ * cupti_clock.c - samples CUPTI's clock beside ours, and tells which of CUPTI's clocks a timestamp is of
  *
  * Called by: control.c and helper.c (sample), lane.c (which clock: hot), tee.c (is it ours)
  * Owns:      the last sample of the two newest domains

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * lock.c - finds the mutex of torch's callback list, and holds it while the host forks
+ * fork_lock.c - finds the mutex of torch's callback list, and holds it while the host forks
  *
  * Called by: torch_source.c, once when it attaches; the thread that forks, before and after
  * Owns:      the mutex's address

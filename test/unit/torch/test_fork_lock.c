@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_lock.c - the mutex of torch's list of callbacks is found by watching, and held where the host forks; torch
+/* test_fork_lock.c - the mutex of torch's list of callbacks is found by watching, and held where the host forks; torch
  * is played by this file */
 #include <errno.h>
 #include <pthread.h>
