@@ -22,31 +22,47 @@ static int complain(char *why, unsigned long why_bytes, const char *phrase)
     return -EINVAL;
 }
 
-enum { DEPTH_MOST = 32, PARTS_MOST = 2048, TIMES_MOST = 4096 };
+enum { DEPTH_MOST = 32, PARTS_MOST = 2048, TIMES_MOST = 4096, CHOICES_MOST = 6 };
 
-/* What regcomp makes of a pattern: parts (characters, brackets) in each open group, and of the last atom. */
+/*
+ * What regcomp makes of a group or an atom: parts (characters, brackets), and choices between ways that take no
+ * character: ? and its like after what may be empty, and further branches that may be.
+ */
+struct made {
+    uint64_t parts, choices;
+    bool may_be_empty, has_empty_branch; /* the branch up to here; an earlier branch */
+};
 struct expansion {
-    uint64_t parts[DEPTH_MOST], last;
+    struct made groups[DEPTH_MOST], last;
     unsigned depth;
 };
 
-static void atom_add(struct expansion *e, uint64_t parts)
+static void atom_add(struct expansion *e, struct made atom)
 {
-    e->last = parts;
-    e->parts[e->depth] += parts;
+    struct made *const g = &e->groups[e->depth];
+    e->last = atom;
+    g->parts += atom.parts;
+    g->choices += atom.choices;
+    g->may_be_empty = g->may_be_empty && atom.may_be_empty;
 }
 
-/* After * or ?. */
-static void atom_extend(struct expansion *e)
+static void branch_end(struct made *g)
 {
-    e->parts[e->depth]++;
-    e->last++;
+    g->choices += g->may_be_empty && g->has_empty_branch;
+    g->has_empty_branch = g->has_empty_branch || g->may_be_empty;
+    g->may_be_empty = true;
 }
 
-static void atom_repeat(struct expansion *e, uint64_t times)
+/* After * or ?, or + and {}, which copy the atom. */
+static void atom_repeat(struct expansion *e, uint64_t times, bool may_be_empty)
 {
-    e->parts[e->depth] += e->last * (times - 1);
-    e->last *= times;
+    struct made *const g = &e->groups[e->depth];
+    const uint64_t choices = (e->last.choices + e->last.may_be_empty) * times;
+    g->parts += e->last.parts * (times - 1) + may_be_empty;
+    g->choices += choices - e->last.choices;
+    e->last.parts = e->last.parts * times + may_be_empty;
+    e->last.choices = choices;
+    e->last.may_be_empty = e->last.may_be_empty || may_be_empty;
 }
 
 /* Reads "{2,8}" at *p and stops at its last character; returns 0 where a number is too great. */
@@ -70,15 +86,20 @@ static const char *bracket_end(const char *p)
     return end ? end : p;
 }
 
+static const struct made character = {.parts = 1}, anchor = {.parts = 1, .may_be_empty = true};
+
 static bool group_move(struct expansion *e, char c)
 {
     if (c == '(') {
         if (++e->depth == DEPTH_MOST) return false;
-        e->parts[e->depth] = 1;
+        e->groups[e->depth] = anchor;
     } else if (e->depth) {
-        const uint64_t parts = e->parts[e->depth--];
-        atom_add(e, parts);
-    } else atom_add(e, 1);
+        struct made group = e->groups[e->depth--];
+        branch_end(&group);
+        group.may_be_empty = group.has_empty_branch;
+        group.has_empty_branch = false;
+        atom_add(e, group);
+    } else atom_add(e, character);
     return true;
 }
 
@@ -87,13 +108,13 @@ static bool part_take(struct expansion *e, const char **p)
 {
     const char c = **p;
     uint64_t times = c == '+' ? 2 : c == '{' ? times_read(p) : 1;
-    if (c == '+' || c == '{') {
-        if (times) atom_repeat(e, times);
+    if (c == '+' || c == '{' || c == '*' || c == '?') {
+        if (times) atom_repeat(e, times, c != '+');
         return times != 0;
     }
     if (c == '(' || c == ')') return group_move(e, c);
-    if (c == '*' || c == '?') atom_extend(e);
-    else atom_add(e, 1);
+    atom_add(e, c == '^' || c == '$' || c == '|' ? anchor : character);
+    if (c == '|') branch_end(&e->groups[e->depth]);
     if (c == '\\' && p[0][1]) (*p)++;
     if (c == '[') *p = bracket_end(*p);
     return true;
@@ -102,14 +123,16 @@ static bool part_take(struct expansion *e, const char **p)
 /*
  * libc's regcomp copies the operand of + and {n,m}, nested ones again and again, and then needs memory by the square of
  * the parts and stack by their number: "(.*.*.*){4000}" ends the program, "a++++++++++++++++++++++++" takes all memory.
+ * Ways that take no character are looked at one by one: "(a??b??c??d??e??f??g??h??i??j??k??l??)+" takes minutes.
  * The count here is never smaller than libc's. Back-references are refused since matching them may take for ever.
  */
 static bool is_cheap(const char *pattern)
 {
-    struct expansion e = {.depth = 0};
+    struct expansion e = {.groups[0].may_be_empty = true};
     for (const char *p = pattern; *p; p++) {
         if (*p == '\\' && p[1] >= '1' && p[1] <= '9') return false;
-        if (!part_take(&e, &p) || e.parts[e.depth] > PARTS_MOST) return false;
+        if (!part_take(&e, &p)) return false;
+        if (e.groups[e.depth].parts > PARTS_MOST || e.groups[e.depth].choices > CHOICES_MOST) return false;
     }
     return true;
 }

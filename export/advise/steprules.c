@@ -7,7 +7,7 @@
 
 static const struct kp_cost_rule outliers = {
     0.03, 0, "slow-steps", "some steps last much longer than the others",
-    "See what they do more than the others: kprof report --steps N; kprof html draws each step."};
+    "See what they do more than the others: kprof report --step N; kprof html draws each step."};
 static const struct kp_cost_rule drift = {
     0.03, 0, "slower-steps", "steps get slower and slower",
     "Look for what grows: a graph kept alive (loss.item() instead of loss), a list, a longer input; or a hot machine."};
