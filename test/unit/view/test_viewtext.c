@@ -44,7 +44,10 @@ static void cells_have_units(void **state)
 static void a_long_text_is_cut_between_letters(void **state)
 {
     (void)state;
-    assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
+    if (!setlocale(LC_CTYPE, "C.UTF-8")) {
+        print_message("skipped: this C library has no C.UTF-8\n");
+        skip();
+    }
     assert_cut("short", 10, true, "short", 5);
     assert_cut("exactly", 7, true, "exactly", 7);
     assert_cut("too long", 7, true, "too l..", 7);
