@@ -13,19 +13,29 @@
 
 enum { SAID_MOST = 3 };
 
+int kp_advised_read(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts, const char *label,
+                    char *why, size_t why_bytes)
+{
+    const struct kp_kineto_wish wish = {.texts = *texts, .label = label, .keep_works = true};
+    *trace = NULL;
+    *tree = (struct kp_tree){0};
+    const int rc = kp_kineto_read(trace, &wish, why, why_bytes);
+    if (rc) return rc;
+    if (kp_tree_build(tree, *trace) < 0) {
+        snprintf(why, why_bytes, "%s: too many events", label);
+        return -E2BIG;
+    }
+    if ((*trace)->has_stacks) kp_tree_fill_line_stacks(tree, (*trace)->is_ours);
+    kp_tree_set_forward_stacks(tree);
+    return 0;
+}
+
 int kp_advised_open(struct kp_advised *a, const struct kp_texts *texts, const char *label, char *why, size_t why_bytes)
 {
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
-    const struct kp_kineto_wish wish = {.texts = *texts, .label = label, .keep_works = true};
     *a = (struct kp_advised){0};
-    int rc = kp_kineto_read(&a->trace, &wish, why, why_bytes);
-    if (rc == 0 && kp_tree_build(&a->tree, a->trace) < 0) {
-        snprintf(why, why_bytes, "%s: too many events", label);
-        rc = -E2BIG;
-    }
+    int rc = kp_advised_read(&a->trace, &a->tree, texts, label, why, why_bytes);
     if (rc) return rc;
-    if (a->trace->has_stacks) kp_tree_fill_line_stacks(&a->tree, a->trace->is_ours);
-    kp_tree_set_forward_stacks(&a->tree);
     rc = kp_chosen_make(&a->chosen, &a->tree, &all, why, why_bytes);
     if (rc == 0) kp_advice_make(&a->advice, &a->tree, &a->chosen);
     return rc;

@@ -13,7 +13,13 @@ struct kp_advised {
     struct kp_chosen chosen;
     struct kp_advice advice;
 };
-/* Returns 0 or -errno, with a line in `why`. */
+/*
+ * Reads a trace with all that findings need. Returns 0 or -errno, with a line in `why`. Whatever it returns, the caller
+ * gives `tree` to kp_tree_fini() and *trace to kp_kineto_close().
+ */
+int kp_advised_read(struct kp_kineto **trace, struct kp_tree *tree, const struct kp_texts *texts, const char *label,
+                    char *why, size_t why_bytes);
+/* Reads and judges it. Returns as above; the caller calls kp_advised_close(). */
 int kp_advised_open(struct kp_advised *out, const struct kp_texts *texts, const char *label, char *why,
                     size_t why_bytes);
 void kp_advised_close(struct kp_advised *advised);

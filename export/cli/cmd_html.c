@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "export/cli/advised.h"
 #include "export/cli/latest.h"
 #include "export/cli/outfile.h"
 #include "export/cli/trace_source.h"
@@ -22,13 +23,13 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     struct kp_tree tree;
     char why[512];
     (void)several;
-    int rc = kp_trace_source_read(source, &trace, why, sizeof why);
-    if (rc || kp_tree_build(&tree, trace) < 0) {
+    const struct kp_texts texts = kp_trace_source_texts(source);
+    int rc = kp_advised_read(&trace, &tree, &texts, source->path, why, sizeof why);
+    if (rc) {
+        kp_tree_fini(&tree);
         kp_kineto_close(trace);
-        return kp_cli_fail("html", "%s%s", rc ? why : source->label, rc ? "" : ": too many events");
+        return kp_cli_fail("html", "%s", why);
     }
-    if (trace->has_stacks) kp_tree_fill_line_stacks(&tree, trace->is_ours);
-    kp_tree_set_forward_stacks(&tree);
     if (!h->pages++) kp_page_begin(h->to, source->label);
     rc = kp_page_add(h->to, &tree, source->label, why, sizeof why);
     kp_tree_fini(&tree);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "export/cli/advised.h"
 #include "export/cli/budget.h"
 #include "export/cli/latest.h"
 #include "export/cli/trace_source.h"
@@ -19,13 +20,13 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     char why[512];
     (void)context;
     (void)several;
-    int rc = kp_trace_source_read(source, &trace, why, sizeof why);
-    if (rc || kp_tree_build(&tree, trace) < 0) {
+    const struct kp_texts texts = kp_trace_source_texts(source);
+    int rc = kp_advised_read(&trace, &tree, &texts, source->path, why, sizeof why);
+    if (rc) {
+        kp_tree_fini(&tree);
         kp_kineto_close(trace);
-        return kp_cli_fail("view", "%s%s", rc ? why : source->label, rc ? "" : ": too many events");
+        return kp_cli_fail("view", "%s", why);
     }
-    if (trace->has_stacks) kp_tree_fill_stacks(&tree, trace->is_ours);
-    kp_tree_set_forward_stacks(&tree);
     kp_budget_end(); /* the user may look at it as long as it takes */
     rc = kp_view_run(&tree, source->label, why, sizeof why);
     kp_tree_fini(&tree);

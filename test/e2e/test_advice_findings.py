@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """kprof advise: for each finding a sick trace and its healthy twin; on the CPU one real training, sick in another way in each window."""
+import base64
 import json
+import re
 import statistics
+import zlib
 
 import pytest
 
@@ -30,6 +33,26 @@ def test_a_sick_trace_has_this_finding_alone(name, tmp_path):
         assert found["step_bytes"] == 0
     else:
         assert (found["step_ms"], found["step_bytes"]) == (0, pytest.approx(trace.cost, rel=0.2))
+
+
+def findings_in_page(page):
+    """The ids in the blocks of a page of kprof html."""
+    found = []
+    for block in re.findall(r"[A-Za-z0-9+/=]{100,}", page.read_text()):
+        try:
+            head = zlib.decompressobj().decompress(base64.b64decode(block))
+        except (ValueError, zlib.error):
+            continue  # letters, but no such block
+        found += re.findall(rb'"id":"([^"]*)","what"', head)
+    return [name.decode() for name in found]
+
+
+@pytest.mark.parametrize("name", advicetraces.SICK)
+def test_the_page_has_the_same_finding(name, tmp_path):
+    path = advicetraces.SICK[name]().write(tmp_path / "sick.pt.trace.json")
+    said = harness.cli("html", path, "-o", tmp_path / "page.html")
+    assert said.returncode == 0, said.stderr
+    assert findings_in_page(tmp_path / "page.html") == [name]
 
 
 @pytest.mark.parametrize("name", advicetraces.TWINS)
