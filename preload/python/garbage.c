@@ -19,7 +19,6 @@
 #include "collector/base/kp_log.h"
 #include "preload/guard.h"
 #include "preload/python/pycalls.h"
-#include "preload/run.h"
 #include "preload/source.h"
 #include "collector/base/kp_poison.h"
 
@@ -34,7 +33,7 @@ struct garbage_method {
     const char *doc;
 };
 
-static bool wants, is_refused, is_asking;
+static bool wants, is_refused;
 static _Atomic bool attached;
 static _Atomic uint32_t installed_cycle; /* 0: our function is not in the list */
 static void *none, *callback, *list;     /* list: gc.callbacks */
@@ -191,14 +190,6 @@ static bool install(void)
     return !is_refused;
 }
 
-static int ask_again(void *unused)
-{
-    (void)unused;
-    is_asking = false;
-    kp_run_modules_changed();
-    return 0;
-}
-
 static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
@@ -207,7 +198,7 @@ static bool attach(void)
     const int kept = errno;
     bool is_done = false;
     if (kp_python_api.has_gil()) is_done = install();
-    else if (!is_asking) is_asking = kp_python_api.call_later(ask_again, NULL) == 0;
+    else kp_python_attach_later();
     errno = kept;
     if (is_done) kp_store_release(&attached, true); /* pairs with: wait_ready, set_mode */
     return is_done;

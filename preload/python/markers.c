@@ -57,7 +57,7 @@ struct markers {                      /* one for each thread */
     struct open_marker open[DEPTH];
 };
 
-static bool wants, is_refused, is_asking;
+static bool wants, is_refused;
 static _Atomic bool attached;
 static void *flag_module, *on, *off; /* on: our true object; off: False */
 static struct marker_method *enter_method, *exit_method;
@@ -327,21 +327,13 @@ static bool look(void)
     return is_ready;
 }
 
-static int ask_again(void *unused)
-{
-    (void)unused;
-    is_asking = false;
-    kp_run_modules_changed();
-    return 0;
-}
-
 /* Without this, a run whose only window began before torch was imported would have no such ranges. */
 static bool attach(void)
 {
     if (kp_load_relaxed(&attached)) return true;
     if (!is_usable() || kp_python_is_over()) return false;
     if (!kp_python_api.has_gil()) { /* on the ticker: leaves the search to Python's main thread */
-        if (!is_asking) is_asking = kp_python_api.call_later(ask_again, NULL) == 0;
+        kp_python_attach_later();
         return false;
     }
     int saved = errno;

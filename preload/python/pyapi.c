@@ -12,6 +12,7 @@
 
 #include "collector/base/kp_log.h"
 #include "preload/python/pycalls.h"
+#include "preload/run.h"
 #include "collector/base/kp_poison.h"
 
 struct kp_python_api kp_python_api;
@@ -66,4 +67,23 @@ bool kp_python_with_gil(void (*now)(void), int (*later)(void *), bool may_wait)
     }
     errno = kept;
     return is_done;
+}
+
+static _Atomic bool is_attach_asked;
+static int attach_again(void *unused)
+{
+    (void)unused;
+    kp_store_relaxed(&is_attach_asked, false);
+    kp_run_modules_changed();
+    return 0;
+}
+
+void kp_python_attach_later(void)
+{
+    const int kept = errno;
+    if (!kp_load_relaxed(&is_attach_asked)) {
+        kp_store_relaxed(&is_attach_asked, true); /* before the call: the main thread may answer at once */
+        if (kp_python_api.call_later(attach_again, NULL) != 0) kp_store_relaxed(&is_attach_asked, false);
+    }
+    errno = kept;
 }

@@ -64,6 +64,8 @@ bool kp_python_is_over(void);                            /* has the interpreter 
 /* Calls `now` if this thread has the GIL or may take it, else has Python's main thread call `later`. Keeps errno.
  * False: neither. */
 bool kp_python_with_gil(void (*now)(void), int (*later)(void *), bool may_wait);
+/* For attach() on a thread without the GIL: has Python's main thread attach all sources again. Keeps errno. */
+void kp_python_attach_later(void);
 
 /* An open call. */
 struct kp_py_open {
