@@ -27,6 +27,13 @@ static inline bool kp_advise_is_collecting(const char *name)
     return strcmp(name, "Python GC") == 0 || strcmp(name, "<built-in function collect>") == 0;
 }
 
+/* Compiling and collecting are causes of a GPU's idle time (findings.c), or cost what they last (hostrules.c). */
+#define KP_ADVISE_COMPILE "recompilation"
+#define KP_ADVISE_COMPILE_CHANGE \
+    "See why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim)."
+#define KP_ADVISE_GC "python-gc"
+#define KP_ADVISE_GC_CHANGE "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."
+
 /* ---- compiling.c ---- */
 
 typedef void (*kp_compile_fn)(void *context, int32_t node, int64_t start_ns, int64_t end_ns);

@@ -10,13 +10,11 @@
 
 #include <stdlib.h>
 
-static const struct kp_cost_rule compiling = {
-    0.05, 1u << KP_CAUSE(KP_IDLE_COMPILE) | 1u << KP_STEP_IDLE, "recompilation",
-    "torch.compile compiles in the middle of the run",
-    "See why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim)."};
-static const struct kp_cost_rule collecting = {
-    0.05, 1u << KP_CAUSE(KP_IDLE_GC) | 1u << KP_STEP_IDLE, "python-gc", "the step waits for Python's garbage collector",
-    "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."};
+static const struct kp_cost_rule compiling = {0.05, 1u << KP_CAUSE(KP_IDLE_COMPILE) | 1u << KP_STEP_IDLE,
+                                              KP_ADVISE_COMPILE, "torch.compile compiles in the middle of the run",
+                                              KP_ADVISE_COMPILE_CHANGE};
+static const struct kp_cost_rule collecting = {0.05, 1u << KP_CAUSE(KP_IDLE_GC) | 1u << KP_STEP_IDLE, KP_ADVISE_GC,
+                                               "the step waits for Python's garbage collector", KP_ADVISE_GC_CHANGE};
 static const struct kp_cost_rule input = {
     0.10, 1u << KP_STEP_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON), "input-in-step",
     "the step prepares its input itself, in the thread that trains",

@@ -49,7 +49,8 @@ static const char *line_called(const char *frame, const struct parts *p, const c
     return is_line(line, strlen(line)) ? line : NULL;
 }
 
-const char *kp_framename_called(struct kp_frametext *out, const char *frame, const char *from)
+/* `unknown`: what stands for a line that `from` does not tell, with its brackets. */
+static const char *frame_with_line(struct kp_frametext *out, const char *frame, const char *from, const char *unknown)
 {
     struct parts p;
     if (!frame_parse(frame, &p)) return frame;
@@ -57,19 +58,18 @@ const char *kp_framename_called(struct kp_frametext *out, const char *frame, con
     char *text = room_for(out, room);
     const char *line = line_called(frame, &p, from);
     if (line) snprintf(text, room, "%.*s(%s): %s", (int)p.file_bytes, frame, line, p.function);
-    else snprintf(text, room, "%.*s: %s", (int)p.file_bytes, frame, p.function);
+    else snprintf(text, room, "%.*s%s: %s", (int)p.file_bytes, frame, unknown, p.function);
     return text;
+}
+
+const char *kp_framename_called(struct kp_frametext *out, const char *frame, const char *from)
+{
+    return frame_with_line(out, frame, from, "");
 }
 
 const char *kp_framename_at_line(struct kp_frametext *out, const char *frame, const char *from)
 {
-    struct parts p;
-    if (!frame_parse(frame, &p)) return frame;
-    const size_t room = strlen(frame) + strlen(from) + 1;
-    char *text = room_for(out, room);
-    const char *line = line_called(frame, &p, from);
-    snprintf(text, room, "%.*s(%s): %s", (int)p.file_bytes, frame, line ? line : "0", p.function);
-    return text;
+    return frame_with_line(out, frame, from, "(0)");
 }
 
 const char *kp_framename_between(struct kp_frametext *out, const char *a, const char *b)
