@@ -8,15 +8,23 @@
  * On fail:   0, counted
  * Safe in:   signal handlers yes; after fork no (kp_frame_forget first)
  */
+#include "collector/base/kp_gate.h"
 #include "collector/record/record_internal.h"
 
 #include "collector/base/kp_poison.h"
 
 static struct kp_cells cells = {.kind = KP_CHUNK_FRAMES};
 
+/* A child reads a gate that is off, however it was made. So an open gate spares a call of getpid for each frame. */
+static bool may_put(void)
+{
+    if (kp_gate_get() & KP_GATE_ON) return kp_load_acquire(&kp_spool.state) == KP_SPOOL_OPEN; /* pairs with: spool.c */
+    return kp_spool_is_ours();
+}
+
 static uint32_t frame_put(uint32_t module, uint64_t offset, uint32_t around, uint8_t flags)
 {
-    uint32_t cell = kp_spool_is_ours() ? kp_cells_cut(&cells, sizeof(struct kp_rec_frame)) : 0;
+    uint32_t cell = may_put() ? kp_cells_cut(&cells, sizeof(struct kp_rec_frame)) : 0;
     if (cell == 0) {
         kp_loss_count(KP_KIND_FRAME, KP_LOSS_NO_CHUNK);
         return 0;

@@ -78,10 +78,21 @@ static struct kept_frame *table_get(uint32_t number)
 
 static bool is_full(uint32_t number) { return kp_load_relaxed(&frames_n[number]) >= table_size(number) / 4 * 3; }
 
+static uint32_t place_first(uint64_t key, uint32_t size) { return (uint32_t)(key >> 38) & (size - 1); }
+
+/* A new frame misses in each table, so the memory of all is asked for at once. */
+static void tables_prefetch(uint64_t key)
+{
+    for (uint32_t number = 0; number < TABLES; number++) {
+        const struct kept_frame *table = kp_load_relaxed(&tables[number]);
+        if (table) __builtin_prefetch(&table[place_first(key, table_size(number))]);
+    }
+}
+
 /* The frame's id, or 0 and in *free_at the place for it, if there is one. */
 static uint32_t table_find(struct kept_frame *table, uint32_t size, uint64_t key, struct kept_frame **free_at)
 {
-    uint32_t at = (uint32_t)(key >> 38) & (size - 1);
+    uint32_t at = place_first(key, size);
     *free_at = NULL;
     for (uint32_t i = 0; i < PROBES; i++, at = (at + 1) & (size - 1)) {
         const uint64_t seen = kp_load_acquire(&table[at].key);                /* pairs with: below */
@@ -100,6 +111,7 @@ static uint32_t frame_keep(uint64_t key, uint32_t module, uint64_t offset, uint3
 {
     struct kept_frame *free_at = NULL, *table;
     uint32_t number = 0;
+    tables_prefetch(key);
     for (; number < TABLES && (table = table_get(number)); number++) {
         const uint32_t id = table_find(table, table_size(number), key, &free_at);
         if (id) return id;
@@ -171,6 +183,14 @@ static uint32_t stack_put(struct kp_thread *t, struct seen *s, int n)
     return id;
 }
 
+/* Of the words, those that the step read: most steps read two of four. */
+static void frame_copy(struct kp_trail_frame *to, const struct kp_trail_frame *from)
+{
+    to->pc = from->pc, to->sp = from->sp, to->fp = from->fp;
+    to->words = from->words;
+    for (uint32_t i = 0; i < from->words; i++) to->at[i] = from->at[i], to->value[i] = from->value[i];
+}
+
 /* The fresh frames go behind those that stay; what lies inside this library shares the id of its caller. 0: no room for
  * a frame. */
 static uint32_t trail_put(struct kp_thread *t, struct seen *s)
@@ -181,7 +201,7 @@ static uint32_t trail_put(struct kp_thread *t, struct seen *s)
     while (ours < trail->fresh_n && kp_unwind_is_ours(trail->fresh[ours].pc)) ours++;
     while (has_table && trail->fresh_n-- > 0) {
         struct kp_trail_frame *f = &trail->of[trail->n];
-        *f = trail->fresh[trail->fresh_n];
+        frame_copy(f, &trail->fresh[trail->fresh_n]);
         f->id = trail->fresh_n >= ours ? frame_id(t, s, trail->generation, f->pc, id) : id;
         if (!f->id) break;
         id = f->id;
