@@ -30,17 +30,17 @@ static const struct point {
     char name[NAME];
     int error;
 } points[] = {
-    {"open", EMFILE},      {"close", EIO},      {"read", EIO},        {"pread", EIO},        {"write", ENOSPC},
-    {"fallocate", ENOSPC}, {"truncate", EIO},   {"fsync", EIO},       {"rename", EIO},       {"unlink", EACCES},
-    {"mkdir", EACCES},     {"stat", EACCES},    {"access", EACCES},   {"list", EIO},         {"readlink", EACCES},
-    {"getcwd", ENOENT},    {"uname", EPERM},    {"dup", EMFILE},      {"punch", EOPNOTSUPP}, {"terminal", ENOTTY},
-    {"lock", ENOLCK},      {"give", EPERM},     {"seek", EINVAL},     {"mmap", ENOMEM},      {"munmap", ENOMEM},
-    {"mremap", ENOMEM},    {"madvise", ENOMEM}, {"mprotect", ENOMEM}, {"populate", ENOMEM},  {"wipeonfork", EINVAL},
-    {"peek", EPERM},       {"arena", ENOMEM},   {"heap", ENOMEM},     {"limit", EPERM},      {"mlock", ENOMEM},
-    {"thread", EAGAIN},    {"atfork", ENOMEM},  {"key", EAGAIN},      {"atexit", ENOMEM},    {"wait", ENOSYS},
-    {"wake", ENOSYS},      {"nap", EINTR},      {"barrier", EPERM},   {"kill", EPERM},       {"prctl", EPERM},
-    {"nice", EACCES},      {"mask", EPERM},     {"altstack", EPERM},  {"socket", EMFILE},    {"bind", EACCES},
-    {"accept", EMFILE},    {"poll", ENOMEM},    {"handler", EINVAL},
+    {"open", EMFILE},      {"close", EIO},      {"read", EIO},        {"pread", EIO},          {"write", ENOSPC},
+    {"fallocate", ENOSPC}, {"truncate", EIO},   {"fsync", EIO},       {"rename", EIO},         {"unlink", EACCES},
+    {"mkdir", EACCES},     {"stat", EACCES},    {"access", EACCES},   {"list", EIO},           {"readlink", EACCES},
+    {"getcwd", ENOENT},    {"uname", EPERM},    {"dup", EMFILE},      {"punch", EOPNOTSUPP},   {"terminal", ENOTTY},
+    {"lock", ENOLCK},      {"give", EPERM},     {"seek", EINVAL},     {"mmap", ENOMEM},        {"munmap", ENOMEM},
+    {"mremap", ENOMEM},    {"madvise", ENOMEM}, {"mprotect", ENOMEM}, {"populate", ENOMEM},    {"wipeonfork", EINVAL},
+    {"peek", EPERM},       {"arena", ENOMEM},   {"heap", ENOMEM},     {"limit", EPERM},        {"mlock", ENOMEM},
+    {"thread", EAGAIN},    {"atfork", ENOMEM},  {"key", EAGAIN},      {"atexit", ENOMEM},      {"wait", ENOSYS},
+    {"wake", ENOSYS},      {"nap", EINTR},      {"barrier", EPERM},   {"kill", EPERM},         {"prctl", EPERM},
+    {"nice", EACCES},      {"mask", EPERM},     {"altstack", EPERM},  {"socket", EMFILE},      {"bind", EACCES},
+    {"accept", EMFILE},    {"poll", ENOMEM},    {"handler", EINVAL},  {"threadclock", EINVAL},
 };
 enum { KNOWN = sizeof points / sizeof *points };
 

@@ -27,6 +27,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_clock.h"
 #include "collector/base/kp_fail.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
@@ -36,7 +37,8 @@
 
 _Thread_local bool kp_in_profiler __attribute__((tls_model("initial-exec")));
 static _Atomic unsigned helpers;
-static _Atomic uint32_t leaving; /* tid of the helper thread that ended last, or 0 */
+static _Atomic uint64_t ended_ns; /* processor time of the helper threads that have ended */
+static _Atomic uint32_t leaving;  /* tid of the helper thread that ended last, or 0 */
 
 struct start {
     void *(*body)(void *);
@@ -145,20 +147,34 @@ static bool are_kernels(uint64_t threads, uint64_t ours)
 
 uint32_t kp_io_helpers(void) { return kp_load_relaxed(&helpers); }
 
-/* Adds the processor time of a thread, in clock ticks, if it is named as ours are. */
+/* The processor time of another thread of this process: 0 where the kernel refuses. The clock's number is Linux's ABI. */
+static uint64_t thread_ns(uint32_t tid)
+{
+    enum { ONE_THREAD = 4, SCHEDULED = 2 };
+    struct timespec t;
+    if (kp_fail_point("threadclock") < 0 || clock_gettime((clockid_t)(~tid << 3 | ONE_THREAD | SCHEDULED), &t) != 0)
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Adds the processor time of a thread, if it is named as ours are. */
 static void time_add(void *context, const char *tid)
 {
     char text[512];
+    uint32_t number = 0;
     const char *at = task_read(tid, text, sizeof text);
-    if (at && strstr(text, "(kprof-"))
-        *(uint64_t *)context += process_field(at, USER_TIME) + process_field(at, SYSTEM_TIME);
+    if (!at || !strstr(text, "(kprof-")) return;
+    for (const char *c = tid; *c >= '0' && *c <= '9'; c++) number = number * 10 + (uint32_t)(*c - '0');
+    const uint64_t ns = thread_ns(number);
+    /* proc(5) counts 100 ticks a second on every machine that we know */
+    *(uint64_t *)context += ns ? ns : (process_field(at, USER_TIME) + process_field(at, SYSTEM_TIME)) * 10000000;
 }
 
-uint64_t kp_io_helpers_cpu_ms(void)
+uint64_t kp_io_helpers_cpu_us(void)
 {
-    uint64_t ticks = 0;
-    (void)kp_io_each_name("/proc/self/task", time_add, &ticks);
-    return ticks * 10; /* proc(5) counts 100 a second on every machine that we know */
+    uint64_t ns = kp_load_relaxed(&ended_ns);
+    (void)kp_io_each_name("/proc/self/task", time_add, &ns);
+    return ns / 1000;
 }
 
 void kp_io_helpers_settle(void)
@@ -212,6 +228,7 @@ void kp_io_forget(void)
 {
     kp_store_relaxed(&helpers, 0);
     kp_store_relaxed(&leaving, 0);
+    kp_store_relaxed(&ended_ns, 0);
     kp_store_relaxed(&has_others, false);
 }
 
@@ -239,6 +256,7 @@ static void *thread_main(void *arg)
         pthread_sigmask(SIG_SETMASK, &s->mask, NULL);
         end_as_main();
     }
+    kp_add_relaxed(&ended_ns, kp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
     kp_store_relaxed(&leaving, kp_io_tid());
     kp_add_relaxed(&helpers, -1u);
     return result;

@@ -139,7 +139,7 @@ uint64_t kp_io_process_start(int32_t pid);
  */
 bool kp_io_helpers_alone(void);
 uint32_t kp_io_helpers(void);        /* the number of helper threads */
-uint64_t kp_io_helpers_cpu_ms(void); /* processor time of the helper threads that run now. Opens files */
+uint64_t kp_io_helpers_cpu_us(void); /* processor time of the helper threads, those that ended too. Opens files */
 void kp_io_helpers_settle(void);     /* waits until the kernel has removed the last thread that ended, 10 ms at most */
 #define KP_IO_NICE 5                 /* of most helper threads */
 void kp_io_forget(void);             /* in the child: no helper thread exists */

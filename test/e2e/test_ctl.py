@@ -82,6 +82,7 @@ def test_three_steps_are_recorded_when_they_are_asked_for(training):
     assert stat.S_IMODE(run.socket.stat().st_mode) == 0o600
     before = run.status()
     assert before["ops"] == 0 and before["traces"] == 0 and before["steps_by"] == "optimizer", before
+    assert 0 < before["cost_ms"] < run.status()["cost_ms"], before  # finer than a clock tick: the answer itself counts
     assert run.ask("metadata", "why", "slow since noon").returncode == 0
     assert run.ask("start", "--at-step", "1").returncode == 1  # it has begun
     begins = json.loads(run.ask("start", "--steps", "3", "--json").stdout)["begins"]

@@ -168,6 +168,36 @@ static void a_helper_thread_is_named_nice_and_deaf(void **state)
     assert_int_equal(sigismember(&now, SIGINT), 0);
 }
 
+static _Atomic uint64_t own_ns; /* processor time of the thread below */
+
+static void *run_and_wait(void *stop)
+{
+    while (kp_clock_ns(CLOCK_THREAD_CPUTIME_ID) < 12345678) {}
+    atomic_store(&own_ns, kp_clock_ns(CLOCK_THREAD_CPUTIME_ID));
+    while (!atomic_load((_Atomic int *)stop)) kp_io_nap(1000000);
+    return NULL;
+}
+
+static void the_time_of_helper_threads_is_finer_than_ticks_and_stays(void **state)
+{
+    static _Atomic int stop;
+    (void)state;
+    while (kp_io_helpers()) sched_yield(); /* of the tests before */
+    kp_io_helpers_settle();
+    const uint64_t before = kp_io_helpers_cpu_us();
+    assert_int_equal(kp_io_thread(run_and_wait, &stop, "kprof-test"), 0);
+    while (!atomic_load(&own_ns)) sched_yield();
+    const uint64_t with = kp_io_helpers_cpu_us();
+    assert_true(with - before >= atomic_load(&own_ns) / 1000);
+    kp_fail_set("threadclock:1+");
+    assert_int_equal((kp_io_helpers_cpu_us() - before) % 10000, 0);
+    kp_fail_set(NULL);
+    atomic_store(&stop, 1);
+    while (kp_io_helpers()) sched_yield();
+    kp_io_helpers_settle();
+    assert_true(kp_io_helpers_cpu_us() >= with);
+}
+
 static void peeks_are_answered(void)
 {
     const uint64_t here = 0x1234567890;
@@ -314,6 +344,7 @@ int main(void)
         cmocka_unit_test(a_failure_comes_at_its_number),
         cmocka_unit_test(a_malformed_order_fails_nothing),
         cmocka_unit_test(a_helper_thread_is_named_nice_and_deaf),
+        cmocka_unit_test(the_time_of_helper_threads_is_finer_than_ticks_and_stays),
         cmocka_unit_test(memory_is_written_where_it_may_be),
         cmocka_unit_test(memory_that_is_not_there_is_no_fault),
         cmocka_unit_test(names_of_a_folder_come_once),
