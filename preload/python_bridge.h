@@ -28,4 +28,8 @@ uint32_t kp_caller_stack(struct kp_thread *thread);
  * KPROF_MALLOC=trace alone. */
 uint32_t kp_caller_stack_anywhere(struct kp_thread *thread);
 
+/* The process groups of torch.distributed as JSON, as they were when the window began or warmed up. NULL: none. With
+ * KPROF_EXECUTION_TRACE alone. The text stays. */
+const char *kp_caller_groups(void);
+
 #endif

@@ -29,6 +29,7 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_rank.h"
 #include "preload/hook/hook.h"
+#include "preload/python_bridge.h"
 #include "preload/run.h"
 #include "schedule/kp_schedule.h"
 #include "collector/base/kp_poison.h"
@@ -43,6 +44,7 @@ enum state {
     OVER,  /* it does not write any more; the file has no end yet */
 };
 
+static bool are_groups_due; /* the window's file lacks them, and its first step has not begun */
 static bool is_wanted, wants_extras, is_usable, is_broken, is_at_exit;
 static const struct kp_torch_api *api;
 static struct {
@@ -118,9 +120,30 @@ static void range_begin(void)
 
 static void range_end(void) { api->unmake(step.at); }
 
+/* torch.profiler notes the process groups when its observer begins to write: a range that ends at once. */
+static void groups_write(void)
+{
+    static _Alignas(64) uint8_t at[sizeof step.at];
+    const struct kp_torch_layout *const layout = &kp_torch.layout;
+    const char *const text = kp_caller_groups();
+    void *value = NULL; /* an IValue, which is a list of one as well */
+    if (!text || layout->dropped & KP_TORCH_NO_INPUTS || !api->from_text || !api->drop_value) return;
+    if (api->from_text(text, &value) != 0 || !value) return;
+    const size_t count = 1;
+    api->make(at, KP_TORCH_USER_SCOPE);
+    memcpy(at + layout->rf_inputs, &value, sizeof value);
+    memcpy(at + layout->rf_inputs + sizeof value, &count, sizeof count);
+    kp_torch_before(api, at, "## process_group:init ##", -1);
+    api->unmake(at);
+    api->drop_value(value);
+    are_groups_due = false;
+}
+
 void kp_execution_trace_step_begin(uint64_t number)
 {
     if (state != ON || step.is_open) return;
+    if (are_groups_due) step_call(groups_write);
+    are_groups_due = false;
     kp_fmt(step.name, sizeof step.name, "ProfilerStep#%lu", (unsigned long)number);
     step.is_open = true;
     step_call(range_begin);
@@ -263,6 +286,8 @@ bool kp_execution_trace_turn(bool is_full, uint64_t gate)
     if (is_full && state == READY && records) {
         observer.enable();
         state = ON;
+        are_groups_due = true;
+        step_call(groups_write);
     }
     turn_give();
     return is_new;

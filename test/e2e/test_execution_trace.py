@@ -138,3 +138,19 @@ def test_forked_children_leave_the_file_to_their_parent(tmp_path):
     assert steps(nodes) == [f"ProfilerStep#{n}" for n in range(2, 6)]
     assert not any(node["name"] == "aten::add_" and node["inputs"]["shapes"][:1] == [[2, 2]] for node in nodes)
     assert len(run.traces) == 1
+
+
+@pytest.mark.parametrize("schedule, windows", [("wait=1,warmup=1,active=2,repeat=2", 2), ("wait=1,active=2,repeat=1", 1)])
+def test_process_groups_are_in_it(tmp_path, schedule, windows):
+    numbers = {"warmup": "0", **dict(part.split("=") for part in schedule.split(","))}
+    path = tmp_path / "torch.json"
+    harness.Oracle("groups.py", tmp_path, schedule=",".join(numbers[key] for key in ("wait", "warmup", "active")) + ",1", execution_trace=path,
+                   OMP_NUM_THREADS=1)
+    run = harness.run_kprof("groups.py", tmp_path / "ours", schedule=schedule, **ON).ok()
+    ours = [load(file) for file in files(run.folder)]
+    assert len(ours) == windows and compared(ours[0]) == compared(load(path))
+    for nodes in ours:
+        node, = [node for node in nodes if node["name"] == "## process_group:init ##"]
+        groups = json.loads(node["inputs"]["values"][0])
+        assert [group["pg_desc"] for group in groups] == ["default_pg", 'a "group" of its own'], groups
+    assert not any("process_group" in event.get("name", "") for event in facts.load(run.traces[0])["traceEvents"])

@@ -16,6 +16,7 @@ import pytest
 
 import facts
 import harness
+import test_execution_trace as execution_trace
 from test_memory import reports
 from test_stack import check_own_profiler, counted
 from test_steps import PYTHONS
@@ -260,6 +261,20 @@ def test_call_stacks_of_ops(version, pair, ours, python_of):
         names[name] += count
     assert sum(mine.values()) > 1000
     assert names == own and not more, (left.most_common(4), more.most_common(4))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_execution_trace(version, python_of, tmp_path):
+    """Node by node, where torch.profiler takes an observer of execution traces: numbers of tensors and storages aside."""
+    python = python_of(version)
+    takes = "import inspect, sys, torch.profiler as t; sys.exit('execution_trace_observer' not in inspect.signature(t.profile.__init__).parameters)"
+    if subprocess.run([python, "-c", takes], check=False).returncode:
+        pytest.skip(f"the torch.profiler of {version} takes no observer of execution traces")
+    theirs = tmp_path / "torch.json"
+    harness.Oracle("transformer.py", tmp_path, schedule="1,1,2,1", execution_trace=theirs, python=python, OMP_NUM_THREADS=1)
+    run = harness.run_kprof("transformer.py", tmp_path / "ours", schedule="wait=1,warmup=1,active=2,repeat=1", python=python, **execution_trace.ON).ok()
+    nodes, wanted = (execution_trace.load(path) for path in (execution_trace.files(run.folder)[0], theirs))
+    assert len(nodes) > 1000 and execution_trace.compared(nodes) == execution_trace.compared(wanted)
 
 
 @pytest.mark.skipif(ONLY != ["1"] and "debian" not in ONLY, reason="not asked for")
