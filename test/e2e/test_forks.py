@@ -9,6 +9,7 @@ from forkstorm import PHASES
 from test_stack import python_of, torch_double, versions  # noqa: F401 (a fixture)
 
 FORKS = 50
+MORE = {"ops": {}, "control": {"KPROF_CONTROL": 1, "KPROF_SIGNAL": "USR2"}}
 
 
 def warnings_in(run):
@@ -17,13 +18,13 @@ def warnings_in(run):
 
 
 @versions()
-@pytest.mark.parametrize("what", ["count", "trace", "ops"])
+@pytest.mark.parametrize("what", ["count", "trace", "ops", "control"])
 def test_a_python_that_counts_threads_finds_its_own(torch_double, tmp_path, version, what):  # noqa: F811
     python = python_of(version)
-    torch = "-" if what != "ops" else torch_double
+    torch = torch_double if what in MORE else "-"
     plain = harness.run_plain("fork_counted.py", tmp_path / "plain", torch, python=python).ok()
     ours = harness.run_kprof("fork_counted.py", tmp_path / "ours", torch, python=python, shapes=False, schedule=None,
-                             **{} if what == "ops" else {"KPROF_MALLOC": what}).ok()
+                             **MORE.get(what, {"KPROF_MALLOC": what})).ok()
     assert (warnings_in(ours), ours.out) == (warnings_in(plain), plain.out)
     assert warnings_in(plain)[0] == 0 and any("wrote" in line for line in ours.said), ours.explain()
 
