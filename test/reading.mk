@@ -17,12 +17,14 @@ bench-gpu: $(O)/test/bench/bench_gpu ## the same for device records: M/s, us a r
 # writes, and what earlier runs kept. `make fuzz-afl` runs the same targets under AFL++ (afl++ of scripts/setup optional).
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
+FUZZ_CONTROL_SECONDS ?= $(FUZZ_SECONDS)
+fuzz_seconds = $(if $(filter fuzz_control,$(1)),$(FUZZ_CONTROL_SECONDS),$(FUZZ_SECONDS))
 FUZZ_SEED ?= 0
 FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace fuzz_control $(if $(HAS_LIBDW),fuzz_elf)
 FUZZ_DIR := $(BUILD)/$(if $(findstring afl,$(FUZZ_CC)),fuzz-afl,fuzz)
 FUZZ_BUILD = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer -fsanitize=address,undefined -fno-sanitize-recover=undefined -o $@ $(filter %.c %.S,$^)
 # a leak is one of a run in the host; a file of some KB that takes 2 GB or 20 s is a find, too
-FUZZ_FLAGS = -max_total_time=$(FUZZ_SECONDS) -seed=$(FUZZ_SEED) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
+FUZZ_FLAGS = -seed=$(FUZZ_SEED) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
 fuzz_len = $(if $(filter fuzz_elf,$(1)),32768,4096)
 # The C library's heap, where a sanitizer sees each piece, but the JSON reader of the library.
 FUZZ_EXPORT := $(filter-out $(NOT_IN_SO),$(foreach r,$(EXPORT_WRITES) $(EXPORT_READS),$(SRC_$(r)))) \
@@ -52,9 +54,9 @@ $(BUILD)/fuzz/seeds: test/fuzz/seeds.c test/fuzz/dense.c test/support/spool.c $(
 	    $(CC) -g -O1 -shared -fPIC -nostdlib -Wl,--build-id -x c - -o $@/fuzz_elf/debug && cp $@/fuzz_elf/debug $@/fuzz_elf/stripped && strip -g $@/fuzz_elf/stripped
 fuzz: $(FUZZ:%=$(FUZZ_DIR)/%) $(BUILD)/fuzz/seeds ## libFuzzer targets, FUZZ_SECONDS=60 each
 	@fail=0; $(foreach t,$(FUZZ),mkdir -p $(BUILD)/fuzz/corpus/$(t); \
-	    if $(FUZZ_DIR)/$(t) $(FUZZ_FLAGS) -max_len=$(call fuzz_len,$(t)) -artifact_prefix=$(FUZZ_DIR)/$(t)- \
+	    if $(FUZZ_DIR)/$(t) $(FUZZ_FLAGS) -max_total_time=$(call fuzz_seconds,$(t)) -max_len=$(call fuzz_len,$(t)) -artifact_prefix=$(FUZZ_DIR)/$(t)- \
 	        $(BUILD)/fuzz/corpus/$(t) $(BUILD)/fuzz/seeds/$(t) >$(FUZZ_DIR)/$(t).log 2>&1; \
-	    then echo "ok - $(t), $$(sed -n 's/.*number_of_executed_units: //p' $(FUZZ_DIR)/$(t).log) inputs in $(FUZZ_SECONDS) s"; \
+	    then echo "ok - $(t), $$(sed -n 's/.*number_of_executed_units: //p' $(FUZZ_DIR)/$(t).log) inputs in $(call fuzz_seconds,$(t)) s"; \
 	    else echo "not ok - $(t), see $(FUZZ_DIR)/$(t).log"; tail -n 30 $(FUZZ_DIR)/$(t).log | sed 's/^/# /'; fail=1; fi;) exit $$fail
 fuzz-smoke: ; @$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 fuzz-afl: ## the same targets under AFL++ for FUZZ_SECONDS each

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fuzz_control.c - any bytes as a request of `kprof ctl` */
+/* fuzz_control.c - any bytes as a request of `kprof ctl`, on its socket and in the files of a job's ranks */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/base/kp_hash.h"
 #include "schedule/ctl_proto.h"
+#include "schedule/job.h"
 
 static void demand(int truth)
 {
@@ -38,11 +40,38 @@ static void again(const struct kp_ctl_request *r)
     if (r->verb == KP_CTL_TOGGLE) demand(strcmp(second.activity, r->activity) == 0 && second.on == r->on);
 }
 
+/* The bytes as a file of a job, with the check sum that a writer would have put there. What was accepted, written again, means the same. */
+static void job_file(const uint8_t *data, size_t size)
+{
+    enum { SUM_BYTES = 21 };
+    char text[KP_JOB_BYTES], other[KP_JOB_BYTES], sum[SUM_BYTES + 1];
+    struct kp_job_call call, call_again;
+    struct kp_job_answer answer, answer_again;
+    if (size > KP_JOB_BYTES - SUM_BYTES) size = KP_JOB_BYTES - SUM_BYTES;
+    memset(text, ' ', sizeof text);
+    memcpy(text, data, size);
+    snprintf(sum, sizeof sum, " sum=%016llx", (unsigned long long)kp_hash64(text, size));
+    memcpy(text + size, sum, SUM_BYTES);
+    if (kp_job_call_parse(text, &call)) {
+        kp_job_call_print(&call, other);
+        demand(kp_job_call_parse(other, &call_again) && memcmp(&call, &call_again, sizeof call) == 0);
+    }
+    if (kp_job_answer_parse(text, &answer)) {
+        kp_job_answer_print(&answer, other);
+        demand(kp_job_answer_parse(other, &answer_again));
+        demand(answer.id == answer_again.id && answer.pidspace == answer_again.pidspace);
+        demand(strcmp(answer.host, answer_again.host) == 0 && strcmp(answer.phase, answer_again.phase) == 0);
+    }
+    memcpy(text, data, size); /* and as it came */
+    (void)kp_job_call_parse(text, &call);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct kp_ctl_request request;
     char why[100] = "";
+    job_file(data, size);
     if (size > KP_CTL_LINE_MAX) return 0;
     char *const line = malloc(size + 1);
     memcpy(line, data, size);
