@@ -147,7 +147,7 @@ static bool are_kernels(uint64_t threads, uint64_t ours)
 
 uint32_t kp_io_helpers(void) { return kp_load_relaxed(&helpers); }
 
-/* The processor time of another thread of this process: 0 where the kernel refuses. The clock's number is Linux's ABI. */
+/* Processor time of another thread of this process; 0 where the kernel refuses. Linux's ABI has the clock's number. */
 static uint64_t thread_ns(uint32_t tid)
 {
     enum { ONE_THREAD = 4, SCHEDULED = 2 };

@@ -40,7 +40,7 @@ static void again(const struct kp_ctl_request *r)
     if (r->verb == KP_CTL_TOGGLE) demand(strcmp(second.activity, r->activity) == 0 && second.on == r->on);
 }
 
-/* The bytes as a file of a job, with the check sum that a writer would have put there. What was accepted, written again, means the same. */
+/* The bytes as a file of a job, with the check sum of a writer. What was accepted, written again, means the same. */
 static void job_file(const uint8_t *data, size_t size)
 {
     enum { SUM_BYTES = 21 };

@@ -176,8 +176,8 @@ int main(int argc, char **argv)
     put("fuzz_control", "toggle", "toggle cuda off", 15);
     put("fuzz_control", "phase", "phase validate", 14);
     put("fuzz_control", "metadata", "metadata job a value", 20);
-    put("fuzz_control", "call", "kprof job 1 id=3 round=1 beat=7 state=2 steps=2 target=40 at_ms=0 for_ms=0 phase=train", 86);
-    put("fuzz_control", "answer", "kprof rank 1 id=3 state=7 err=0 step=31 step_us=900 rank=1 size=8 pid=42 host=a phase=", 86);
+    put("fuzz_control", "call", "kprof job 1 id=3 round=1 beat=7 state=2 steps=2 target=40 phase=train", 69);
+    put("fuzz_control", "answer", "kprof rank 1 id=3 state=7 step=31 step_us=900 rank=1 size=8 pid=42 host=a", 73);
     put("fuzz_config", "lines", "KPROF_SCHEDULE=wait=1,warmup=1,active=2\nKPROF_MALLOC=trace\n", 61);
     return 0;
 }
