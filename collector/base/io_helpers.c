@@ -80,6 +80,11 @@ uint64_t kp_io_process_start(int32_t pid)
     return start ? start : 1;
 }
 
+bool kp_io_is_process_gone(int32_t pid)
+{
+    return kp_fail_point("kill") == 0 && syscall(SYS_kill, pid, 0) != 0 && errno == ESRCH;
+}
+
 /*
  * A main thread that ended before the others stays as a zombie, which has no memory. The look is frequent, so it
  * opens a file only where it must. A single-threaded program may rely on the lowest free descriptor (close, then dup).

@@ -133,6 +133,8 @@ int kp_io_host(struct utsname *out);
  * pid. pid 0 means the calling process, also where /proc shows another pid namespace.
  */
 uint64_t kp_io_process_start(int32_t pid);
+/* True when no process has this pid, not even as a zombie. Opens no file. False also when that cannot be known. */
+bool kp_io_is_process_gone(int32_t pid);
 /*
  * True when all threads of the host have ended, and only helper threads and threads of the kernel remain. The helper
  * threads must end then, or the process never does. Makes system calls: call it a few times a second at most.

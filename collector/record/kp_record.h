@@ -177,14 +177,25 @@ uint64_t kp_loss_waited_ms(void); /* how long threads waited for room, together 
 
 /* --- cold path --- */
 
+struct kp_record_share { /* what the spools of several processes take together; in memory that these share */
+    _Atomic uint64_t bytes;
+    _Atomic uint32_t refused; /* processes that record nothing, since no room was left */
+};
+void kp_record_share_give(struct kp_record_share *share, uint64_t bytes); /* so many bytes of spools are gone */
+
 struct kp_record_options {
     const char *dir;    /* KPROF_SPOOL_DIR or KPROF_DIR; made when missing */
     uint64_t max_bytes; /* KPROF_MAX_MB */
     const char *text;   /* configuration lines for the header */
+    /* Set in a forked child or a worker: all that share it take max_bytes together. It begins with 1 MB, not with 4. */
+    struct kp_record_share *share;
     /* kprof-tick calls it about 20 times a second and at each kp_ticker_wake: boot.c's cycle work. It may wait. */
     void (*tick)(void);
 };
-/* Opens the spool and starts the writer thread; idempotent. 0 or -errno (one line was logged; nothing is recorded). */
+/*
+ * Opens the spool and starts the writer thread; idempotent. 0 or -errno (one line was logged; nothing is recorded):
+ * -EDQUOT if those that share a limit have reached it.
+ */
 int kp_record_open(const struct kp_record_options *options);
 bool kp_record_is_open(void);
 const char *kp_record_path(void);

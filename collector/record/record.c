@@ -15,18 +15,18 @@
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_poison.h"
 
-#define KP_RECORD_FIRST_CHUNKS 64u /* made at once (1-2 ms); the writer makes the full stock */
-#define KP_RECORD_WAITING 64       /* cycles that wait to be recycled; a cycle beyond them keeps its chunks */
+#define KP_RECORD_WAITING 64 /* cycles that wait to be recycled; a cycle beyond them keeps its chunks */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int rooms_open(const struct kp_record_options *options)
 {
-    int rc = kp_spool_open(options);
+    int rc = kp_spool_has_share(options) ? kp_spool_open(options) : -EDQUOT;
     if (rc == 0) rc = kp_chunk_open(kp_spool.max_chunks);
     if (rc == 0) rc = kp_string_open();
     if (rc < 0) return rc;
-    if (kp_chunk_grow(KP_RECORD_FIRST_CHUNKS) == 0) return -ENOSPC;
+    if (kp_chunk_grow(kp_spool.first_chunks) == 0)
+        return options->share && kp_load_relaxed(&kp_spool.grow_error) == KP_LOSS_CAP ? -EDQUOT : -ENOSPC;
     kp_quiesce_open();
     kp_store_release(&kp_spool.state, KP_SPOOL_OPEN); /* pairs with: chunk.c:free_pop */
     rc = kp_meta_open();
@@ -37,6 +37,17 @@ static int rooms_open(const struct kp_record_options *options)
     return 0;
 }
 
+static void say_refused(const struct kp_record_options *options, int rc)
+{
+    if (rc != -EDQUOT || !options->share) /* once also for forked children */
+        KP_LOG_ONCE(0, "nothing is recorded: no file can be made in %s (%s); KPROF_DIR names another folder",
+                    options->dir, kp_log_error_text(rc));
+    else if (kp_add_relaxed(&options->share->refused, 1) == 0)
+        kp_log(0,
+               "forked children are not recorded from here on: the spools of others take %lu MB (KPROF_MAX_MB) in %s",
+               (unsigned long)(options->max_bytes >> 20), options->dir);
+}
+
 int kp_record_open(const struct kp_record_options *options)
 {
     int cancel; /* open() is a cancellation point: the host's thread must not end there with the lock held */
@@ -45,8 +56,7 @@ int kp_record_open(const struct kp_record_options *options)
     uint32_t state = kp_load_relaxed(&kp_spool.state);
     int rc = state == KP_SPOOL_OPEN ? 0 : state == KP_SPOOL_SHUT ? -ESHUTDOWN : rooms_open(options);
     if (rc < 0 && state == KP_SPOOL_NONE) {
-        KP_LOG_ONCE(0, "nothing is recorded: no file can be made in %s (%s); KPROF_DIR names another folder",
-                    options->dir, kp_log_error_text(rc)); /* once also for forked children */
+        say_refused(options, rc);
         kp_store_release(&kp_spool.state, KP_SPOOL_NONE);
         kp_meta_forget();
         kp_string_forget();

@@ -4,6 +4,7 @@
  *
  * Called by: the opener (any host thread), then only the writer thread
  * Owns:      the file descriptor, and the address ranges that segments are mapped into
+ *            (in a forked child, also a part of `share`, which other processes change)
  * Memory:    reserves addresses 4 MB at a time, or 64 MB once it uses that much. The host may limit addresses. A
  *            segment is allocated on disk, mapped and touched before a hook sees it. So no store of a hook waits for
  *            disk space or dies by SIGBUS.
@@ -30,8 +31,10 @@
 #define MADV_POPULATE_WRITE 23 /* glibc before 2.35 */
 #endif
 
-#define KP_SPOOL_MIN_CHUNKS 4u  /* header, meta, strings, records */
-#define KP_SPOOL_FEW_PIECES 16u /* 64 MB: from here on that many are reserved at once, for fewer mappings */
+#define KP_SPOOL_MIN_CHUNKS 4u /* header, meta, strings, records */
+#define KP_SPOOL_FIRST 64u
+#define KP_SPOOL_FIRST_OF_CHILD 16u /* and of others that share a limit */
+#define KP_SPOOL_FEW_PIECES 16u     /* 64 MB: from here on that many are reserved at once, for fewer mappings */
 /* The spool uses at most an eighth of a limit on addresses. Reading the spool for a trace takes as much again. */
 #define KP_SPOOL_SHARE 8u
 #define KP_SPOOL_MOST_CHUNKS (1u << 21) /* 128 GB: beyond, a cell's number has no room */
@@ -248,6 +251,47 @@ uint32_t kp_spool_index(const struct kp_chunk_head *chunk)
     return 0;
 }
 
+/* ---- what several processes take together ---- */
+
+void kp_record_share_give(struct kp_record_share *share, uint64_t bytes)
+{
+    uint64_t had = kp_load_relaxed(&share->bytes);
+    while (!kp_cas_acq_rel(&share->bytes, &had, had > bytes ? had - bytes : 0)) continue;
+}
+
+bool kp_spool_has_share(const struct kp_record_options *options)
+{
+    const uint64_t bytes = (1 + KP_SPOOL_FIRST_OF_CHILD) * (uint64_t)KP_CHUNK_BYTES;
+    return !options->share || kp_load_relaxed(&options->share->bytes) + bytes <= options->max_bytes;
+}
+
+/* Takes room for the chunks from what all processes have together. False: there is none. */
+static bool share_take(uint32_t chunks)
+{
+    const uint64_t bytes = (uint64_t)chunks * KP_CHUNK_BYTES;
+    if (!kp_spool.share) return true;
+    kp_spool.shared_bytes += bytes;
+    if (kp_add_relaxed(&kp_spool.share->bytes, bytes) + bytes <= kp_spool.share_most) return true;
+    kp_spool.shared_bytes -= bytes;
+    kp_record_share_give(kp_spool.share, bytes);
+    return false;
+}
+
+static void share_give(uint32_t chunks)
+{
+    const uint64_t bytes = (uint64_t)chunks * KP_CHUNK_BYTES;
+    if (!kp_spool.share || !bytes) return;
+    kp_spool.shared_bytes -= bytes;
+    kp_record_share_give(kp_spool.share, bytes);
+}
+
+/* The spool's name goes, and its blocks with the process. What it still takes is not counted any more. */
+static void share_leave(void)
+{
+    if (kp_spool.share) kp_record_share_give(kp_spool.share, kp_spool.shared_bytes);
+    kp_spool.share = NULL;
+}
+
 /* ---- growing ---- */
 
 static int segment_map(int fd, uint32_t first, uint32_t count)
@@ -263,7 +307,12 @@ static int segment_map(int fd, uint32_t first, uint32_t count)
 static void cap_refuse(uint32_t allowed)
 {
     kp_store_relaxed(&kp_spool.grow_error, KP_LOSS_CAP);
-    if (allowed == kp_spool.max_chunks)
+    if (!allowed)
+        KP_LOG_ONCE(1,
+                    "the spools of forked children have reached KPROF_MAX_MB together: new events in %s are dropped "
+                    "and counted",
+                    kp_spool.path);
+    else if (allowed == kp_spool.max_chunks)
         KP_LOG_ONCE(1, "spool %s has reached KPROF_MAX_MB, new events are dropped and counted", kp_spool.path);
     else
         KP_LOG_ONCE(0,
@@ -282,6 +331,20 @@ void kp_spool_refuse(int rc)
 
 void kp_spool_retry(void) { kp_store_relaxed(&retry_at_ns, 0); }
 
+/* Allocates and maps the chunks, or fewer of them on a disk that is nearly full. */
+static int segment_make(uint32_t first, uint32_t *count)
+{
+    int fd = fd_get(), rc = fd < 0 ? fd : piece_have(first);
+    if (rc >= 0)
+        while ((rc = blocks_make(fd, first, *count)) == -ENOSPC && *count > 1) *count = *count < 8 ? 1 : *count / 4;
+    if (rc >= 0) {
+        rc = segment_map(fd, first, *count);
+        kp_spool.is_broken = rc < 0; /* the range may have a hole now, where the kernel may map something of the host */
+    }
+    fd_give();
+    return rc;
+}
+
 uint32_t kp_spool_grow(uint32_t first, uint32_t want)
 {
     uint32_t allowed = chunks_allowed(), left = allowed > first ? allowed - first : 0;
@@ -295,14 +358,13 @@ uint32_t kp_spool_grow(uint32_t first, uint32_t want)
     if (kp_load_relaxed(&kp_spool.grow_error) == KP_LOSS_DISK &&
         kp_clock_ns(CLOCK_MONOTONIC) < kp_load_relaxed(&retry_at_ns))
         return 0;
-    int fd = fd_get(), rc = fd < 0 ? fd : piece_have(first);
-    if (rc >= 0)
-        while ((rc = blocks_make(fd, first, count)) == -ENOSPC && count > 1) count = count < 8 ? 1 : count / 4;
-    if (rc >= 0) {
-        rc = segment_map(fd, first, count);
-        kp_spool.is_broken = rc < 0; /* the range may have a hole now, where the kernel may map something of the host */
+    if (!share_take(count)) {
+        cap_refuse(0);
+        return 0;
     }
-    fd_give();
+    const uint32_t taken = count;
+    const int rc = segment_make(first, &count);
+    share_give(rc < 0 ? taken : taken - count);
     if (rc < 0) {
         kp_spool_refuse(rc);
         return 0;
@@ -341,9 +403,13 @@ int kp_spool_open(const struct kp_record_options *options)
     host_get(host, sizeof host);
     kp_spool.pid = getpid();
     kp_spool.fd = -1;
+    kp_spool.share = options->share;
+    kp_spool.first_chunks = options->share ? KP_SPOOL_FIRST_OF_CHILD : KP_SPOOL_FIRST;
+    kp_spool.share_most = options->max_bytes;
     int rc = table_open(options->max_bytes);
     if (rc == 0) rc = piece_have(0);
     if (rc == 0) rc = file_make(options->dir, host, start_ns);
+    if (rc == 0 && !share_take(1)) rc = -EDQUOT;
     if (rc == 0) rc = blocks_make(kp_spool.fd, 0, 1);
     if (rc == 0) rc = segment_map(kp_spool.fd, 0, 1);
     if (rc < 0) return rc;
@@ -361,7 +427,8 @@ bool kp_spool_is_in_place(void)
 
 void kp_spool_unlink(void)
 {
-    if (kp_spool_is_in_place()) kp_io_unlink(kp_spool.path);
+    if (!kp_spool_is_in_place()) return;
+    if (kp_io_unlink(kp_spool.path) == 0) share_leave();
 }
 
 /*

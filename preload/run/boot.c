@@ -131,6 +131,7 @@ static int open_spool(void)
         .dir = kp_run_spool_dir(),
         .max_bytes = config->max_mb << 20,
         .text = header_text,
+        .share = kp_children_share(),
         .tick = tick,
     };
     if (kp_record_is_open()) return 0;

@@ -2,9 +2,10 @@
 /*
  * children.c - the mapped file that a process shares with its workers: the recording window, the workers' spools
  *
- * Called by: boot.c (constructor), begin.c (first op), fork.c, finish.c (exit); the thread kprof-follow of a worker
+ * Called by: boot.c (constructor), begin.c (first op), fork.c, finish.c (kprof-tick, the export thread, exit); the
+ *            thread kprof-follow of a worker
  * Owns:      KPROF_SPOOL_DIR/children/.HOST_PID-START.family, mapped: made at the first op of a process with
- *            KPROF_CHILDREN=1, removed at its exit
+ *            KPROF_CHILDREN=1, removed at its exit; a page that is shared with forked children
  * Locks:     none; the mapping has only atomic variables
  * On fail:   without the file children record independently; a spool that the table has no room for is left to kprof
  *            recover
@@ -15,7 +16,9 @@
  *
  * A DataLoader worker sees no step. So a worker records while a window of the process that has the steps is open, until
  * the worker sees a step of its own. It checks 50 times a second. Without a schedule it records from its first op on.
- * Workers end by os._exit or are killed, so the process that has the steps exports their spools at its exit.
+ * Workers end by os._exit or are killed, so the process that has the steps exports their spools: while it runs, once a
+ * second, and at its exit. A program may fork thousands of them. So the spools of all children of a process take
+ * KPROF_MAX_MB together, and what an ended one did not use is freed at once (decisions/086).
  */
 #include "preload/run/children.h"
 
@@ -29,6 +32,7 @@
 
 #include "collector/base/kp_arena.h"
 #include "collector/base/kp_atomic.h"
+#include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_filecheck.h"
 #include "collector/base/kp_io.h"
@@ -42,17 +46,25 @@
 
 enum { SPOOLS_MAX = 4096, NAME_BYTES = 120, LOOK_NS = 20000000 };
 
+struct kp_spool_row {
+    _Atomic int32_t pid; /* 0: free. Negative: of this process, the name is not complete */
+    uint32_t is_trimmed;
+    uint64_t start; /* of the process, since a pid is used again */
+    char name[NAME_BYTES];
+};
+
 struct family {
     int32_t pid;             /* the process that has the steps */
     _Atomic uint32_t window; /* number of the window that records, 0: none */
-    _Atomic uint32_t spools; /* rows requested; may exceed SPOOLS_MAX */
-    struct {
-        _Atomic int32_t pid; /* 0: the name is not complete */
-        char name[NAME_BYTES];
-    } spool[SPOOLS_MAX];
+    struct kp_record_share share;
+    _Atomic uint32_t rows; /* so many were ever used */
+    struct kp_spool_row spool[SPOOLS_MAX];
 };
 
 static struct family *_Atomic family;
+static struct kp_record_share *forked;    /* for forked children of a process without a family, in shared memory */
+static struct kp_record_share *of_parent; /* in a forked child or a worker: that of the process above it */
+static struct kp_spools_made made;
 static const struct kp_config *settings;
 static _Atomic bool is_refused; /* the folder for children cannot be used; that was logged */
 
@@ -108,11 +120,19 @@ bool kp_children_is_multiprocessing(void)
                      memmem(line, (size_t)n, "multiprocessing.forkserver", 26));
 }
 
+static void share_make(void)
+{
+    void *at;
+    if (kp_io_mmap(&at, sizeof *forked, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) == 0) forked = at;
+}
+
 void kp_children_setup(const struct kp_config *config)
 {
     char name[256];
     settings = config;
-    if (!config->children || !kp_children_is_multiprocessing()) return;
+    if (!config->children) return;
+    share_make();
+    if (!kp_children_is_multiprocessing()) return;
     const int folder = folder_open(kp_run_spool_dir());
     if (folder < 0) return;
     family_name(name, sizeof name, getppid());
@@ -122,6 +142,7 @@ void kp_children_setup(const struct kp_config *config)
         kp_log(0, "%s belongs to another user or has a second name: this process is not recorded as a worker", name);
     struct family *theirs = fd < 0 ? NULL : family_map(fd);
     if (!theirs) return;
+    of_parent = &theirs->share;
     kp_store_release(&family, theirs); /* pairs with: children.c:follow */
     kp_run_set_parent_pid(theirs->pid);
 }
@@ -159,7 +180,7 @@ void kp_children_worked(void)
         return;
     }
     ours->pid = getpid();
-    kp_store_release(&family, ours); /* pairs with: children.c:follow */
+    kp_store_release(&family, ours); /* pairs with: children.c:follow, own_family */
     kp_window_show(&ours->window);
 }
 
@@ -167,9 +188,13 @@ bool kp_children_are_wanted(void) { return settings && settings->children && !kp
 
 void kp_children_forked(void)
 {
-    const struct family *f = kp_load_relaxed(&family);
+    struct family *f = kp_load_relaxed(&family);
     if (f) kp_run_set_parent_pid(f->pid);
+    of_parent = f ? &f->share : forked;
+    made = (struct kp_spools_made){0};
 }
+
+struct kp_record_share *kp_children_share(void) { return of_parent; }
 
 /* Closes an open window together with that of the other process, even one that the worker's own schedule opened. */
 static void *follow(void *unused)
@@ -197,31 +222,71 @@ void kp_children_follow(void)
                (int)kp_run_parent_pid());
 }
 
+/* A free row, marked as this process's, or NULL: kprof recover finds the spool. */
+static struct kp_spool_row *row_claim(struct family *f)
+{
+    for (uint32_t i = 0; i < SPOOLS_MAX; i++) {
+        int32_t unused = 0;
+        if (kp_load_relaxed(&f->spool[i].pid)) continue;
+        if (!kp_cas_acq_rel(&f->spool[i].pid, &unused, -(int32_t)getpid())) continue;
+        uint32_t rows = kp_load_relaxed(&f->rows);
+        while (rows <= i && !kp_cas_acq_rel(&f->rows, &rows, i + 1)) continue; /* pairs with: children.c:ended_find */
+        return &f->spool[i];
+    }
+    return NULL;
+}
+
 void kp_children_register(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     struct family *f = kp_load_relaxed(&family);
     if (!f || !kp_run_is_worker() || strlen(name) >= NAME_BYTES) return;
-    const uint32_t row = kp_add_relaxed(&f->spools, 1);
-    if (row >= SPOOLS_MAX) return;
-    kp_fmt(f->spool[row].name, NAME_BYTES, "%s", name);
-    kp_store_release(&f->spool[row].pid, (int32_t)getpid()); /* pairs with: children.c:next_left */
+    struct kp_spool_row *row = row_claim(f);
+    if (!row) return;
+    row->is_trimmed = 0;
+    row->start = kp_io_process_start(0);
+    kp_fmt(row->name, NAME_BYTES, "%s", name);
+    kp_store_release(&row->pid, (int32_t)getpid()); /* pairs with: children.c:ended_find */
 }
 
-/* Finds the name of the next spool of a dead worker; the worker may have removed it. */
-static bool next_left(struct family *f, uint32_t *at, char name[NAME_BYTES])
+/*
+ * How closely to look whether a worker runs: FAST opens no file, which a program might notice in its own descriptors,
+ * but a zombie runs for it. EXACT asks /proc.
+ */
+enum look { FAST, EXACT };
+static bool has_ended(int32_t pid, uint64_t start, enum look look)
 {
-    uint32_t rows = kp_load_relaxed(&f->spools);
+    if (look == FAST) return kp_io_is_process_gone(pid);
+    const uint64_t now = kp_io_process_start(pid);
+    return !now || (start && now != start);
+}
+
+/* The next row from *at on of a worker that has ended; the worker may have removed its spool. NULL: there is none. */
+static struct kp_spool_row *ended_find(struct family *f, uint32_t *at, enum look look)
+{
+    uint32_t rows = kp_load_acquire(&f->rows); /* pairs with: children.c:row_claim */
     if (rows > SPOOLS_MAX) rows = SPOOLS_MAX;
     while (*at < rows) {
-        const uint32_t row = (*at)++;
-        const int32_t pid = kp_load_acquire(&f->spool[row].pid); /* pairs with: children.c:kp_children_register */
-        if (!pid || kp_io_process_start(pid)) continue;          /* it runs */
-        memcpy(name, f->spool[row].name, NAME_BYTES);
-        name[NAME_BYTES - 1] = '\0';
-        return true;
+        struct kp_spool_row *row = &f->spool[(*at)++];
+        const int32_t pid = kp_load_acquire(&row->pid); /* pairs with: children.c:kp_children_register */
+        if (!pid) continue;
+        if (!has_ended(pid < 0 ? -pid : pid, pid < 0 ? 0 : row->start, look)) continue;
+        if (pid > 0) return row;
+        kp_store_relaxed(&row->pid, 0); /* it ended while it registered: kprof recover finds the spool */
     }
-    return false;
+    return NULL;
+}
+
+static struct family *own_family(void)
+{
+    return kp_run_is_worker() ? NULL : kp_load_acquire(&family); /* pairs with: children.c:kp_children_worked */
+}
+
+bool kp_children_have_ended(void)
+{
+    struct family *f = own_family();
+    uint32_t at = 0;
+    return f && ended_find(f, &at, FAST);
 }
 
 /* Can traces be written to `children` of the output folder? Another user may have put a folder there. */
@@ -237,36 +302,100 @@ struct paths {
     char out[4200], name[NAME_BYTES];
 };
 
-static void spools_collect(struct family *f, int folder, struct paths *p, struct kp_spools_made *made)
+/* Frees what ended workers did not use: their spools may wait for long. */
+static void ended_trim(struct family *f, int folder, struct paths *p, enum look look)
 {
-    uint32_t at = 0;
-    family_name(p->out, sizeof p->out, getpid());
-    (void)kp_io_unlink_at(folder, p->out);
-    if ((settings->exports & KP_EXPORTS_NONE) || !can_write_traces()) return;
-    kp_fmt(p->out, sizeof p->out, "%s/children", kp_run_out_dir());
-    while (next_left(f, &at, p->name)) kp_spools_export(folder, p->name, p->out, made);
-    if (made->traces)
-        kp_log(0, "wrote %u trace%s of forked children to %s", made->traces, made->traces == 1 ? "" : "s",
-               kp_path_display(p->out));
+    struct kp_spool_row *row;
+    for (uint32_t at = 0; (row = ended_find(f, &at, look));) {
+        if (row->is_trimmed) continue;
+        row->is_trimmed = 1;
+        kp_fmt(p->name, sizeof p->name, "%s", row->name);
+        kp_record_share_give(&f->share, kp_spools_trim(folder, p->name));
+    }
 }
 
-void kp_children_collect(void)
+static void row_export(struct family *f, struct kp_spool_row *row, int folder, struct paths *p)
 {
-    struct family *f = kp_load_relaxed(&family);
-    if (!f || kp_run_is_worker()) return;
+    const uint64_t bytes = made.bytes;
+    kp_fmt(p->name, sizeof p->name, "%s", row->name);
+    kp_fmt(p->out, sizeof p->out, "%s/children", kp_run_out_dir());
+    const bool is_wanted = !(settings->exports & KP_EXPORTS_NONE) && can_write_traces();
+    if (is_wanted) kp_spools_export(folder, p->name, p->out, &made);
+    kp_record_share_give(&f->share, made.bytes - bytes);
+    kp_store_release(&row->pid, 0); /* pairs with: children.c:row_claim */
+}
+
+static void no_memory(void)
+{
+    KP_LOG_ONCE(
+        0, "no memory for the traces of forked children: what they recorded stays in %s/children, see: kprof recover",
+        kp_path_display(kp_run_spool_dir()));
+}
+
+/* Exports the spool of one worker that has ended. Returns whether more of them wait. */
+static bool collect_one(struct family *f, enum look look)
+{
+    uint32_t at = 0;
     const int folder = folder_open(kp_run_spool_dir());
     struct paths *p = folder < 0 ? NULL : kp_map_alloc(sizeof *p);
-    struct kp_spools_made made = {0};
-    const char *above = kp_path_display(kp_run_spool_dir());
-    if (p) spools_collect(f, folder, p, &made);
-    else if (folder >= 0)
-        kp_log(
-            0,
-            "no memory for the traces of forked children: what they recorded stays in %s/children, see: kprof recover",
-            above);
-    if (made.failed)
-        kp_log(0, "%u spool%s of forked children stay in %s/children, see: kprof recover", made.failed,
-               made.failed == 1 ? "" : "s", above);
+    if (folder >= 0 && !p) no_memory();
+    if (p) ended_trim(f, folder, p, look);
+    struct kp_spool_row *row = p ? ended_find(f, &at, look) : NULL;
+    if (row) row_export(f, row, folder, p);
+    const bool more = row && ended_find(f, &at, look);
     if (p) kp_map_free(p, sizeof *p);
     if (folder >= 0) kp_io_close(folder);
+    return more;
+}
+
+bool kp_children_collect_one(void)
+{
+    struct family *f = own_family();
+    return f && collect_one(f, FAST);
+}
+
+/* No worker that is started from here on finds the file. */
+static void family_unlink(void)
+{
+    char name[256];
+    const int folder = folder_open(kp_run_spool_dir());
+    family_name(name, sizeof name, getpid());
+    if (folder < 0) return;
+    (void)kp_io_unlink_at(folder, name);
+    kp_io_close(folder);
+}
+
+static uint64_t now_ms(void) { return kp_clock_ns(CLOCK_MONOTONIC) / 1000000; }
+
+/* Exports what waits, until that took too long. A program without such children may have forbidden itself the clock. */
+static void rest_collect(struct family *f, unsigned least, uint64_t ms)
+{
+    uint64_t began_ms = 0;
+    uint32_t first = 0;
+    bool more = ended_find(f, &first, EXACT);
+    for (unsigned n = 0; more && (n < least || now_ms() - began_ms < ms); n++) {
+        if (!n) began_ms = now_ms();
+        more = collect_one(f, EXACT);
+    }
+    for (uint32_t at = 0; more && ended_find(f, &at, EXACT);) made.failed++;
+}
+
+void kp_children_collect(unsigned least, uint64_t ms)
+{
+    struct family *f = own_family();
+    char out[4200];
+    if (!f) return;
+    family_unlink();
+    rest_collect(f, least, ms);
+    kp_fmt(out, sizeof out, "%s/children", kp_run_out_dir());
+    if (made.traces)
+        kp_log(0, "wrote %u trace%s of forked children to %s", made.traces, made.traces == 1 ? "" : "s",
+               kp_path_display(out));
+    if (made.failed)
+        kp_log(0, "%u spool%s of forked children stay in %s/children, see: kprof recover", made.failed,
+               made.failed == 1 ? "" : "s", kp_path_display(kp_run_spool_dir()));
+    const uint32_t refused = kp_load_relaxed(&f->share.refused);
+    if (refused)
+        kp_log(0, "%u forked child%s recorded nothing: KPROF_MAX_MB was reached by the spools of others", refused,
+               refused == 1 ? "" : "ren");
 }

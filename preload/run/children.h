@@ -26,10 +26,20 @@ bool kp_children_is_multiprocessing(void);
 void kp_children_forked(void);
 /* In a worker, with a schedule: opens and closes windows with those of the process that has the steps. */
 void kp_children_follow(void);
-/* In a worker: enters its spool in the shared table. The process that has the steps exports that spool at its exit. */
+/* In a worker: enters its spool in the shared table. The process that has the steps exports it after the worker's end.
+ */
 void kp_children_register(const char *spool_path);
+/* What the spools of this process's brothers take together, or NULL: it is no forked child and no worker. */
+struct kp_record_share *kp_children_share(void);
 
-/* At exit of the process that has the steps: exports the spools of its dead workers, and logs one line about them. */
-void kp_children_collect(void);
+/* In the process that has the steps: have workers ended whose spools wait? A system call for each worker. */
+bool kp_children_have_ended(void);
+/* Exports the spool of a worker that has ended, on the export thread. Returns whether more of them wait. */
+bool kp_children_collect_one(void);
+/*
+ * At exit of the process that has the steps, when the export thread has ended: exports the spools of its dead workers,
+ * `least` of them and more for `ms`, and logs one line about all.
+ */
+void kp_children_collect(unsigned least, uint64_t ms);
 
 #endif

@@ -30,7 +30,7 @@
 #include "preload/run/window_sources.h"
 #include "collector/base/kp_poison.h"
 
-enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10 };
+enum { EXPORTS_MAX = 512, QUIESCE_MS = 200, PROGRESS_AFTER_MS = 1000, EXPORT_NICE = 10, CHILDREN_TICKS = 20 };
 enum { EXIT_LEAST = 8, EXIT_MS = 30000 }; /* exit writes so many windows, and more for so long; the rest stays */
 
 static pthread_mutex_t finish_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -40,6 +40,7 @@ static bool (*had_activity)(void);
 static struct kp_rec_cycle to_export[EXPORTS_MAX]; /* as the spool has them */
 static uint32_t export_head, export_count;
 static bool exporting, exiting;
+static bool children_wait; /* workers have ended, and their spools wait for the export thread */
 static uint64_t exit_began_ms;
 static unsigned exit_took; /* windows taken out of the queue since then */
 static bool is_command;    /* the process that `kprof run` became: its user waits for a line */
@@ -78,7 +79,7 @@ void kp_finish_forget(void)
     pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     finish_lock = fresh;
     export_head = export_count = 0;
-    exporting = exiting = false;
+    exporting = exiting = children_wait = false;
     exit_took = 0;
     memset(&total, 0, sizeof total);
 }
@@ -153,20 +154,23 @@ static bool exit_is_late(void)
     return exit_took > EXIT_LEAST && (now_ms() - exit_began_ms > EXIT_MS || kp_fail_point("late"));
 }
 
-static bool pop_export(struct kp_rec_cycle *cycle)
+enum task { NOTHING, WINDOW, CHILD };
+
+/* Own windows come first. The spools of children are left to exit once it has begun. */
+static enum task next_task(struct kp_rec_cycle *cycle)
 {
     pthread_mutex_lock(&finish_lock);
     if (exit_is_late()) keep_rest();
-    bool have = export_count > 0;
-    if (have) {
+    const enum task task = export_count ? WINDOW : children_wait && !exiting ? CHILD : NOTHING;
+    if (task == WINDOW) {
         *cycle = to_export[export_head];
         export_head = (export_head + 1) % EXPORTS_MAX;
         export_count--;
-    } else {
+    } else if (task == NOTHING) {
         exporting = false;
     }
     pthread_mutex_unlock(&finish_lock);
-    return have;
+    return task;
 }
 
 struct progress {
@@ -325,11 +329,22 @@ static void export_one(struct kp_rec_cycle *cycle, bool host_waits)
     spool_forgo();
 }
 
+static void collect_child(void)
+{
+    const bool more = kp_children_collect_one();
+    pthread_mutex_lock(&finish_lock);
+    children_wait = more;
+    pthread_mutex_unlock(&finish_lock);
+}
+
 static void *export_thread(void *unused)
 {
     struct kp_rec_cycle cycle;
+    enum task task;
     (void)unused;
-    while (pop_export(&cycle)) export_one(&cycle, false);
+    while ((task = next_task(&cycle)) != NOTHING)
+        if (task == WINDOW) export_one(&cycle, false);
+        else collect_child();
     return NULL;
 }
 
@@ -339,13 +354,22 @@ static void close_all(bool at_exit)
     while (kp_window_take_drained(&window, at_exit)) close_one(&window);
 }
 
+/* Once a second, since it makes a system call for each child. */
+static bool have_children_ended(void)
+{
+    static unsigned ticks; /* of the one thread that ticks */
+    return ticks++ % CHILDREN_TICKS == 0 && kp_children_have_ended();
+}
+
 void kp_finish_tick(void)
 {
+    const bool have_ended = have_children_ended();
     pthread_mutex_lock(&finish_lock);
     if (!exiting) {
         close_all(false);
         kp_window_sources_note();
-        if (export_count && !exporting) {
+        children_wait |= have_ended;
+        if ((export_count || children_wait) && !exporting) {
             exporting = true;
             if (kp_io_thread_nice(export_thread, NULL, "kprof-export", EXPORT_NICE) != 0)
                 exporting = false; /* left for exit */
@@ -548,10 +572,10 @@ void kp_finish_exit(void)
     kp_record_drop_pages();
     wait_for_export_thread();
     struct kp_rec_cycle cycle;
-    while (pop_export(&cycle)) export_one(&cycle, true);
+    while (next_task(&cycle) == WINDOW) export_one(&cycle, true);
     if (total.kept) report_sources();
     if (kp_run_may_log()) say_closing_line();
-    kp_children_collect();
+    kp_children_collect(EXIT_LEAST, EXIT_MS);
     say_left_out();
     say_nothing_written();
     say_nothing_recorded();

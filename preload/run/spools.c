@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * spools.c - exports the spools of other processes when this process exits
+ * spools.c - exports and trims the spools of other processes, which have ended
  *
- * Called by: children.c (for workers), finish.c (for programs that this process ran before an exec), at exit
+ * Called by: children.c (for workers, on the export thread and at exit), finish.c (for programs that this process ran
+ *            before an exec, at exit)
  * Owns:      nothing; memory for an export is mapped while it lasts
  * Locks:     none
  * On fail:   the spool stays, for kprof recover; that is logged
@@ -19,9 +20,11 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collector/base/kp_arena.h"
+#include "collector/base/kp_atomic.h"
 #include "collector/base/kp_config.h"
 #include "collector/base/kp_filecheck.h"
 #include "collector/base/kp_io.h"
@@ -81,15 +84,25 @@ static int spool_open(int dir, const char *name, struct work *w)
     return err ? err : fd;
 }
 
-static void opened_export(struct work *w, int dir, const char *name, const char *out, struct kp_spools_made *made)
+static uint64_t bytes_on_disk(int fd)
 {
+    struct stat st;
+    if (kp_io_fstat(fd, &st) != 0) return 0;
+    const uint64_t blocks = (uint64_t)st.st_blocks * 512;
+    return blocks < (uint64_t)st.st_size ? blocks : (uint64_t)st.st_size;
+}
+
+static void opened_export(struct work *w, int fd, int dir, const char *name, const char *out,
+                          struct kp_spools_made *made)
+{
+    const uint64_t bytes = bytes_on_disk(fd);
     if (settings->worker_name)
         kp_fmt(w->worker, sizeof w->worker, "%s_%u", settings->worker_name, (unsigned)kp_reader_head(w->reader)->pid);
     const int traces = windows_export(w, out);
     kp_reader_close(w->reader);
     if (traces < 0) made->failed++;
     else made->traces += (unsigned)traces;
-    if (traces >= 0) (void)kp_io_unlink_at(dir, name);
+    if (traces >= 0 && kp_io_unlink_at(dir, name) == 0) made->bytes += bytes;
 }
 
 void kp_spools_export(int dir, const char *name, const char *out, struct kp_spools_made *made)
@@ -99,10 +112,41 @@ void kp_spools_export(int dir, const char *name, const char *out, struct kp_spoo
     made->failed += fd < 0 && fd != -ENOENT;
     if (fd == -EPERM || fd == -ELOOP) KP_LOG_ONCE(0, "%s is not a file of this user alone: it is not read", name);
     if (fd >= 0) {
-        opened_export(w, dir, name, out, made);
+        opened_export(w, fd, dir, name, out, made);
         kp_io_close(fd);
     }
     if (w) kp_map_free(w, sizeof *w);
+}
+
+/* Is the chunk of a dead process's spool without anything to read? A look that fails is a no. */
+static bool is_free_chunk(int fd, uint64_t chunk)
+{
+    struct kp_chunk_head head;
+    const off_t at = (off_t)(chunk * KP_CHUNK_BYTES);
+    return kp_io_pread(fd, &head, sizeof head, at) == (ssize_t)sizeof head && head.magic == KP_CHUNK_MAGIC &&
+           kp_load_relaxed(&head.kind) == KP_CHUNK_FREE;
+}
+
+/* Without a lock: a child that is forked now would keep it, and a reader that finds zeroes skips them. */
+static uint64_t opened_trim(int fd)
+{
+    struct stat st;
+    if (kp_io_fstat(fd, &st) != 0) return 0;
+    const uint64_t all = (uint64_t)st.st_size / KP_CHUNK_BYTES, before = bytes_on_disk(fd);
+    uint64_t chunks = all;
+    while (chunks > 1 && is_free_chunk(fd, chunks - 1)) chunks--;
+    if (chunks < all) kp_io_punch(fd, (off_t)(chunks * KP_CHUNK_BYTES), (off_t)((all - chunks) * KP_CHUNK_BYTES));
+    const uint64_t after = bytes_on_disk(fd);
+    return before > after ? before - after : 0;
+}
+
+uint64_t kp_spools_trim(int dir, const char *name)
+{
+    const int fd = kp_filecheck_open_own(dir, name, O_RDWR);
+    if (fd < 0) return 0;
+    const uint64_t bytes = opened_trim(fd);
+    kp_io_close(fd);
+    return bytes;
 }
 
 /* ---- programs that this process ran before ---- */
@@ -149,7 +193,7 @@ static void spool_consider(struct spool_search *s, const char *name, struct work
 {
     const int fd = spool_open(s->dir, name, w);
     if (fd < 0) return;
-    if (is_of_this_process(w->reader)) opened_export(w, s->dir, name, kp_run_out_dir(), &s->made);
+    if (is_of_this_process(w->reader)) opened_export(w, fd, s->dir, name, kp_run_out_dir(), &s->made);
     else kp_reader_close(w->reader);
     kp_io_close(fd);
 }

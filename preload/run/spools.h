@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * spools.h - exports the spools of other processes when this process exits
+ * spools.h - exports and trims the spools of other processes, which have ended
  */
 #ifndef KP_SPOOLS_H
 #define KP_SPOOLS_H
+
+#include <stdint.h>
 
 struct kp_config;
 
 struct kp_spools_made {
     unsigned traces, failed;
+    uint64_t bytes; /* what the removed spools took on the disk */
 };
 
 /* Called once by the constructor. */
@@ -19,6 +22,11 @@ void kp_spools_setup(const struct kp_config *config);
  * from signal handlers; one thread at a time. Takes as long as an export.
  */
 void kp_spools_export(int dir, const char *name, const char *out, struct kp_spools_made *made);
+/*
+ * Frees the blocks at the end of a dead process's spool that hold nothing. Returns how many bytes. The file keeps its
+ * length, since someone may have mapped it.
+ */
+uint64_t kp_spools_trim(int dir, const char *name);
 
 /* Writes to this process's spool which process it is, since a pid alone may be used again. */
 void kp_spools_note_process(void);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* trains.c - a small training on the mini torch, disturbed in the way its second argument says */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -66,6 +68,63 @@ static void children(long n)
         waitpid(p, &status, 0);
         if (WEXITSTATUS(status) != 3) printf("a child ended with %x\n", (unsigned)status);
     }
+}
+
+/* What the spools of children take on the disk in KB; *count is how many there are. */
+static long spools_kb(int *count)
+{
+    DIR *folder = opendir("kprof/children");
+    long blocks = 0;
+    *count = 0;
+    if (!folder) return 0;
+    for (struct dirent *e; (e = readdir(folder));) {
+        const char *end = strrchr(e->d_name, '.');
+        struct stat st;
+        if (!end || strcmp(end, ".kprof") != 0 || fstatat(dirfd(folder), e->d_name, &st, 0) != 0) continue;
+        blocks += st.st_blocks;
+        ++*count;
+    }
+    closedir(folder);
+    return blocks / 2;
+}
+
+/* Children that end by _exit one after another: their spools must not wait for this process's exit. */
+static void short_lived(long n)
+{
+    int left = 1;
+    step(); /* its children are workers from here on */
+    for (long i = 0; i < n; i++) {
+        const pid_t p = fork();
+        if (p == 0) step(), _exit(3);
+        step();
+        waitpid(p, NULL, 0);
+    }
+    for (int tries = 0; tries < 6000 && left; tries++) {
+        usleep(10000);
+        spools_kb(&left);
+    }
+    printf("%d spools wait\n", left);
+}
+
+/* Children that all run at the same time. */
+static void together(long n)
+{
+    int ready[2], over[2], count;
+    char byte = 0;
+    if (pipe(ready) || pipe(over)) exit(99);
+    step();
+    for (long i = 0; i < n; i++) {
+        if (fork() != 0) continue;
+        close(over[1]);
+        step();
+        if (write(ready[1], &byte, 1) == 1) (void)!read(over[0], &byte, 1);
+        _exit(3);
+    }
+    for (long i = 0; i < n; i++) (void)!read(ready[0], &byte, 1);
+    const long kb = spools_kb(&count);
+    printf("at most 8 MB: %s\n", kb <= 8192 ? "yes" : "no");
+    close(over[1]);
+    while (wait(NULL) > 0) continue;
 }
 
 static void threads(void)
@@ -154,6 +213,8 @@ int main(int argc, char **argv)
     if (!strcmp(how, "cancelled_step")) cancelled_step();
     if (!strcmp(how, "exit_in_handler")) exit_in_handler(n);
     if (!strcmp(how, "children")) children(n);
+    if (!strcmp(how, "short_lived")) short_lived(n);
+    if (!strcmp(how, "together")) together(n);
     if (!strcmp(how, "threads")) threads();
     if (!strcmp(how, "many")) return many(n), 5;
     for (long i = 0; i < n; i++) {

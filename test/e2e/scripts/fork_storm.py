@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forks while other threads run their first op and step; prints, as JSON, how many children there were, how many hung and how many failed.
 
-usage: fork_storm.py HOW FORKS [SECONDS]      ends early when SECONDS are over, or at the third child that hangs
+usage: fork_storm.py HOW FORKS [SECONDS [AT_ONCE]]      ends early when SECONDS are over, or at the third child that hangs
   HOW: os_fork, thread (the child runs its op in a thread of its own), multiprocessing, dataloader, subprocess, posix_spawn
+  AT_ONCE: so many children run at the same time (8); they are forked one after another, then waited for
 A step of the program (kprof_step) comes fifty times a second where the library is there, from a thread beside the one that forks.
 """
 import ctypes
@@ -15,11 +16,14 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import torch
 import torch.utils.data
 
-HOW, FORKS, SECONDS = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]) if len(sys.argv) > 3 else 1e9
+HOW, FORKS = sys.argv[1], int(sys.argv[2])
+SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 1e9
+AT_ONCE = int(sys.argv[4]) if len(sys.argv) > 4 else 8
 HANGS, PATIENCE = 3, 30
 WORKERS = 2
 step_of_ours = getattr(ctypes.CDLL(None), "kprof_step", lambda: 0)
@@ -61,14 +65,16 @@ def ends(pid):
     return os.waitstatus_to_exitcode(status) if in_time else None
 
 
-def in_child(work):
+def forked(work):
     pid = os.fork()
     if pid == 0:
+        status = 1
         try:
             work()
+            status = 0
         finally:
-            os._exit(0)
-    return ends(pid)
+            os._exit(status)
+    return pid
 
 
 def in_thread():
@@ -80,6 +86,10 @@ def in_thread():
 def process():
     child = forking.Process(target=op)
     child.start()
+    return child
+
+
+def process_ends(child):
     child.join(PATIENCE)
     if child.exitcode is None:
         child.kill()
@@ -89,54 +99,69 @@ def process():
 
 
 class Numbers(torch.utils.data.Dataset):
+    def __init__(self, count):
+        self.count = count
+
     def __len__(self):
-        return 4
+        return self.count
 
     def __getitem__(self, i):
-        return torch.ones(2) * i
+        return float((torch.ones(2) * i)[0])  # no tensor: to share its memory takes longer than the fork
 
 
-def loader():
+def loader(count):
+    """An epoch with so many workers, each of which makes one batch."""
     try:
-        got = sum(len(batch) for batch in torch.utils.data.DataLoader(Numbers(), batch_size=2, num_workers=1, timeout=PATIENCE))
+        numbers = torch.utils.data.DataLoader(Numbers(count), batch_size=1, num_workers=count, timeout=PATIENCE, collate_fn=list)
+        got = [batch[0] for batch in numbers]
     except RuntimeError as error:
         if "timed out" in str(error):
-            return None
+            return [None] * count
         raise
-    return 0 if got == 4 else 1
+    return [0 if got == list(range(count)) else 1] * count
 
 
-def command():
-    with_fork = command.count % 2 == 0  # else vfork
-    command.count += 1
+def command(number):
+    with_fork = number % 2 == 0  # else vfork
+    return subprocess.Popen(["true"], preexec_fn=(lambda: None) if with_fork else None)
+
+
+def command_ends(child):
     try:
-        return subprocess.run(["true"], preexec_fn=(lambda: None) if with_fork else None, timeout=PATIENCE).returncode
+        return child.wait(PATIENCE)
     except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
         return None
 
 
-command.count = 0
-ways = {"os_fork": lambda: in_child(op), "thread": lambda: in_child(in_thread), "multiprocessing": process, "dataloader": loader, "subprocess": command,
-        "posix_spawn": lambda: ends(os.posix_spawn("/bin/true", ["true"], os.environ))}
+def each(start, end):
+    """A way to have several children: all are started, then all are waited for."""
+    return lambda count: [end(child) for child in [start(number) for number in range(count)]]
+
+
+ways = {"os_fork": each(lambda _: forked(op), ends), "thread": each(lambda _: forked(in_thread), ends),
+        "multiprocessing": each(lambda _: process(), process_ends), "dataloader": loader, "subprocess": each(command, command_ends),
+        "posix_spawn": each(lambda _: os.posix_spawn("/bin/true", ["true"], os.environ), ends)}
 
 
 def main():
+    warnings.filterwarnings("ignore", "This DataLoader will create")  # more workers than processors
     torch.set_num_threads(1)
+    sys.setswitchinterval(0.0005)  # the thread that forks waits less for the others
     op()
     threads = [threading.Thread(target=births) for _ in range(WORKERS)] + [threading.Thread(target=steps)]
     for thread in threads:
         thread.start()
-    count = hung = failed = 0
+    statuses = []
     until = time.monotonic() + SECONDS
-    while count < FORKS and hung < HANGS and time.monotonic() < until:
-        status = ways[HOW]()
-        count += 1
-        hung += status is None
-        failed += status not in (None, 0)
+    while len(statuses) < FORKS and statuses.count(None) < HANGS and time.monotonic() < until:
+        statuses += ways[HOW](min(AT_ONCE, FORKS - len(statuses)))
     over.set()
     for thread in threads:
         thread.join()
-    print(json.dumps({"forks": count, "hung": hung, "failed": failed}))
+    hung = statuses.count(None)
+    print(json.dumps({"forks": len(statuses), "hung": hung, "failed": len(statuses) - hung - statuses.count(0)}))
 
 
 main()

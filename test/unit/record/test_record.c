@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_record.c - the spool's life: made, described, ticked, closed, lost fds, children */
+#include <errno.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -343,6 +345,31 @@ static void a_relative_folder_is_found_again_after_chdir(void **state)
     spool_forget(true);
 }
 
+/* As forked children do, one after another in this process: each makes a spool and is forgotten like a dead one. */
+static void those_that_share_a_limit_stay_below_it(void **state)
+{
+    struct kp_record_share share = {0};
+    struct kp_record_options o = {.dir = kp_test_tmpdir(), .max_bytes = 4 << 20, .share = &share};
+    struct stat st;
+    (void)state;
+    for (uint64_t i = 1; i <= 3; i++) {
+        assert_int_equal(kp_record_open(&o), 0);
+        assert_int_equal(stat(kp_record_path(), &st), 0);
+        assert_int_equal(share.bytes, i * (uint64_t)st.st_size);
+        assert_int_equal(st.st_size, 17 * KP_CHUNK_BYTES);
+        spool_forget(false);
+    }
+    assert_int_equal(kp_record_open(&o), -EDQUOT);
+    assert_int_equal(share.refused, 1);
+    kp_record_share_give(&share, 17 * KP_CHUNK_BYTES); /* as the parent does that removed one */
+    assert_int_equal(kp_record_open(&o), 0);
+    kp_record_close(true); /* its own exit */
+    assert_int_equal(share.bytes, 2 * 17 * KP_CHUNK_BYTES);
+    spool_forget(false);
+    kp_record_share_give(&share, UINT64_MAX); /* never below nothing */
+    assert_int_equal(share.bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +387,7 @@ int main(void)
         cmocka_unit_test(the_tick_itself_may_close),
         cmocka_unit_test(chunks_come_while_the_tick_waits),
         cmocka_unit_test(without_a_second_thread_the_writer_ticks),
+        cmocka_unit_test(those_that_share_a_limit_stay_below_it),
         cmocka_unit_test(a_relative_folder_is_found_again_after_chdir),
     };
     return cmocka_run_group_tests_name("record", tests, NULL, NULL);
