@@ -45,8 +45,8 @@ bench-symbols: all ## what a hooked call costs (KPROF_SYMBOLS), beside uftrace's
 	@$(CC) -O2 -o $(O)/test/bench/bench_symbols test/bench/bench_symbols.c -lz
 	@test/bench/symbols.sh $(abspath $(O)/test/bench/bench_symbols) $(BUILD)/libkprof.so $(TURNS)
 .PHONY: bench-symbols
-bench-reader: $(BUILD)/kprof ## how long `kprof report` takes for traces of 190 MB and 1 GB, beside json.load
-	@python3 test/bench/reader.py $(BUILD)/kprof
+bench-reader: $(BUILD)/kprof ## how long `kprof report` takes for traces of 190 MB and 1 GB, beside json.load: MEGABYTES=10000
+	@python3 test/bench/reader.py $(BUILD)/kprof $(if $(MEGABYTES),test/data/traces/full.pt.trace.json.gz $(MEGABYTES))
 .PHONY: bench-reader
 bench-ranks: all ## 100 starts of 8 ranks over gloo, one stopped, one killed: one step for all? what do steps take? BENCH_ARGS=--help
 	@python=$${KPROF_PYTHON:-$$(scripts/venv torch-2.15)} && $$python test/bench/ranks.py $(BENCH_ARGS)

@@ -76,7 +76,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     struct kp_tree tree;
     char why[512];
     (void)several;
-    int rc = kp_trace_source_read(source, &trace, why, sizeof why);
+    int rc = kp_trace_source_read(source, &trace, NULL, why, sizeof why);
     if (rc || kp_tree_build(&tree, trace) < 0) {
         kp_kineto_close(trace);
         return kp_cli_fail("diff", "%s%s", rc ? why : source->label, rc ? "" : ": too many events");

@@ -236,7 +236,7 @@ static int trace_show(void *context, const struct kp_trace_source *source, bool 
         return kp_cli_misuse("memory", "one output, and there are several traces");
     if (m->format || m->leaks || is_profile(source->path) || (m->form == FORM_SVG && m->has_by))
         return profile_show(m, source);
-    if (kp_trace_source_read(source, &trace, why, sizeof why)) {
+    if (kp_trace_source_read(source, &trace, NULL, why, sizeof why)) {
         kp_kineto_close(trace);
         return kp_cli_fail("memory", "%s", why);
     }

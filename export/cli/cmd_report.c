@@ -6,9 +6,11 @@
 #include "export/cli/report_torch.h"
 #include "export/cli/trace_source.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "export/report/toppieces.h"
 #include "export/report/toptable.h"
 
 struct report_command {
@@ -140,36 +142,44 @@ static int rows_check(const struct kp_top *top, const char *label)
     return need ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }
 
-static int ours_print(const struct report_command *r, const char *label, const struct kp_tree *tree,
-                      const struct kp_chosen *chosen)
-{
+static enum kp_top_by by_of(const struct report_command *r) { return (enum kp_top_by)word_find(bys, BYS, r->by); }
+
+struct top_numbers {
     struct kp_summary summary;
     struct kp_top top;
+    struct kp_chosen chosen;
+};
+
+static int numbers_print(const struct report_command *r, const char *label, struct top_numbers *n)
+{
     const struct kp_top_report report = {.label = label,
-                                         .summary = &summary,
-                                         .top = &top,
+                                         .summary = &n->summary,
+                                         .top = &n->top,
                                          .choice = &r->choice,
-                                         .chosen = chosen,
+                                         .chosen = &n->chosen,
                                          .sort = r->sort,
                                          .by = r->by,
                                          .most = (size_t)r->most};
-    kp_summary_make(&summary, tree, chosen);
-    kp_top_build(&top, tree, chosen, (enum kp_top_by)word_find(bys, BYS, r->by));
-    kp_top_order(&top, (enum kp_top_sort)word_find(sorts, SORTS, r->sort));
-    const int rc = rows_check(&top, label);
+    kp_top_order(&n->top, (enum kp_top_sort)word_find(sorts, SORTS, r->sort));
+    const int rc = rows_check(&n->top, label);
     if (rc == KP_EXIT_DONE && r->json) kp_top_json_print(stdout, &report);
     if (rc == KP_EXIT_DONE && !r->json) {
         kp_top_head_print(stdout, &report);
         kp_top_table_print(stdout, &report);
         kp_top_more_print(stdout, &report);
     }
-    kp_top_fini(&top);
     return rc;
+}
+
+static void numbers_fini(struct top_numbers *n)
+{
+    kp_top_fini(&n->top);
+    kp_chosen_fini(&n->chosen);
 }
 
 static int ours_report(const struct report_command *r, const char *label, struct kp_tree *tree)
 {
-    struct kp_chosen chosen;
+    struct top_numbers n;
     char why[512];
     if (!tree->count) {
         kp_cli_say(stderr,
@@ -179,10 +189,15 @@ static int ours_report(const struct report_command *r, const char *label, struct
     }
     if (tree->trace->has_stacks) kp_tree_fill_line_stacks(tree, tree->trace->is_ours);
     kp_tree_set_forward_stacks(tree);
-    int rc = kp_chosen_make(&chosen, tree, &r->choice, why, sizeof why);
-    if (rc) kp_cli_say(stderr, "kprof: %s: %s", label, why);
-    rc = rc ? KP_EXIT_BAD_INPUT : ours_print(r, label, tree, &chosen);
-    kp_chosen_fini(&chosen);
+    if (kp_chosen_make(&n.chosen, tree, &r->choice, why, sizeof why)) {
+        kp_cli_say(stderr, "kprof: %s: %s", label, why);
+        kp_chosen_fini(&n.chosen);
+        return KP_EXIT_BAD_INPUT;
+    }
+    kp_summary_make(&n.summary, tree, &n.chosen);
+    kp_top_build(&n.top, tree, &n.chosen, by_of(r));
+    const int rc = numbers_print(r, label, &n);
+    numbers_fini(&n);
     return rc;
 }
 
@@ -205,38 +220,81 @@ static int phase_check(const struct report_command *r, int worst)
     return KP_EXIT_BAD_INPUT;
 }
 
+/* Whether the report is about the whole trace: then its pieces add up. */
+static bool is_of_all(const struct report_command *r)
+{
+    return !r->is_torch && r->choice.first_step < 0 && !r->choice.within && !r->choice.has_from && !r->choice.has_to;
+}
+
+struct reading {
+    struct kp_kineto *trace; /* or what is left of it behind the pieces */
+    struct top_numbers n;
+    bool is_numbered; /* in pieces: the numbers are made */
+};
+
+/* Reads a trace in pieces, as far as it can be cut. False: it must be read as a whole. */
+static bool pieces_read(const struct report_command *r, const struct kp_trace_source *source, struct reading *out,
+                        int *rc, char *why, size_t why_bytes)
+{
+    struct kp_toppieces *pieces = kp_toppieces_open(by_of(r));
+    if (!pieces) return false;
+    *rc = kp_trace_source_read(source, &out->trace, kp_toppieces_reading(pieces), why, why_bytes);
+    bool holds = *rc != -ESTALE;
+    if (out->trace && kp_toppieces_has(pieces))
+        out->is_numbered = holds = kp_toppieces_end(pieces, out->trace, &out->n.top, &out->n.summary, &out->n.chosen);
+    kp_toppieces_close(pieces);
+    if (!holds) kp_kineto_close(out->trace);
+    return holds;
+}
+
+/* Returns 0, or -errno with a line on stderr. */
+static int trace_read(const struct report_command *r, const struct kp_trace_source *source, struct reading *out)
+{
+    char why[512];
+    int rc = 0;
+    *out = (struct reading){0};
+    if (!is_of_all(r) || !pieces_read(r, source, out, &rc, why, sizeof why))
+        rc = kp_trace_source_read(source, &out->trace, NULL, why, sizeof why);
+    if (!rc) return 0;
+    const bool is_readable = out->trace && out->trace->seen;
+    kp_cli_say(stderr, "kprof: %s%s", why, is_readable && !r->partial ? "; --partial reports those" : "");
+    return out->trace && r->partial ? 0 : rc;
+}
+
+static void reading_close(struct reading *in)
+{
+    if (in->is_numbered) numbers_fini(&in->n);
+    kp_kineto_close(in->trace);
+}
+
+/* The report of a whole trace. --acc-events keeps the trace. */
+static int whole_report(struct report_command *r, const char *label, struct reading *in)
+{
+    struct kp_tree tree;
+    int rc = KP_EXIT_DONE;
+    if (!r->is_torch) kp_kineto_drop_waits(in->trace);
+    if (kp_tree_build(&tree, in->trace) < 0) {
+        kp_cli_say(stderr, "kprof: %s: too many events", label);
+        return KP_EXIT_BAD_INPUT;
+    }
+    if (r->torch.adds_up) kp_report_torch_add(&r->torch, &tree);
+    else if (r->is_torch) kp_report_torch_print(&r->torch, &tree);
+    else rc = ours_report(r, label, &tree);
+    if (r->torch.adds_up) in->trace = NULL;
+    kp_tree_fini(&tree);
+    return rc;
+}
+
 static int report_trace(void *context, const struct kp_trace_source *source, bool heading)
 {
     struct report_command *r = context;
-    struct kp_kineto *trace;
-    char why[512];
-    int rc = kp_trace_source_read(source, &trace, why, sizeof why);
-    if (rc) {
-        const bool is_readable = trace && trace->count;
-        kp_cli_say(stderr, "kprof: %s%s", why, is_readable && !r->partial ? "; --partial reports those" : "");
-        if (!trace || !r->partial) {
-            kp_kineto_close(trace);
-            return KP_EXIT_BAD_INPUT;
-        }
+    struct reading in;
+    int rc = trace_read(r, source, &in) ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
+    if (rc == KP_EXIT_DONE && is_of_phase(r, in.trace)) {
+        if (heading && !r->json && !r->torch.adds_up) kp_cli_say(stdout, "%s:", source->label);
+        rc = in.is_numbered ? numbers_print(r, source->label, &in.n) : whole_report(r, source->label, &in);
     }
-    if (!is_of_phase(r, trace)) {
-        kp_kineto_close(trace);
-        return KP_EXIT_DONE;
-    }
-    if (!r->is_torch) kp_kineto_drop_waits(trace);
-    struct kp_tree tree;
-    if (kp_tree_build(&tree, trace) < 0) {
-        kp_cli_say(stderr, "kprof: %s: too many events", source->label);
-        kp_kineto_close(trace);
-        return KP_EXIT_BAD_INPUT;
-    }
-    if (heading && !r->json && !r->torch.adds_up) kp_cli_say(stdout, "%s:", source->label);
-    rc = KP_EXIT_DONE;
-    if (r->torch.adds_up) kp_report_torch_add(&r->torch, &tree);
-    else if (r->is_torch) kp_report_torch_print(&r->torch, &tree);
-    else rc = ours_report(r, source->label, &tree);
-    kp_tree_fini(&tree);
-    if (!r->torch.adds_up) kp_kineto_close(trace);
+    reading_close(&in);
     return rc;
 }
 

@@ -92,7 +92,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     struct kp_tree tree;
     char why[512];
     (void)several;
-    if (kp_trace_source_read(source, &trace, why, sizeof why)) {
+    if (kp_trace_source_read(source, &trace, NULL, why, sizeof why)) {
         kp_kineto_close(trace);
         return kp_cli_fail("stacks", "%s", why);
     }

@@ -93,9 +93,10 @@ static int text_each(const void *from, kp_text_fn take, void *context, char *why
 
 struct kp_texts kp_trace_source_texts(const struct kp_trace_source *s) { return (struct kp_texts){text_each, s}; }
 
-int kp_trace_source_read(const struct kp_trace_source *s, struct kp_kineto **out, char *why, size_t why_bytes)
+int kp_trace_source_read(const struct kp_trace_source *s, struct kp_kineto **out, struct kp_kineto_pieces *pieces,
+                         char *why, size_t why_bytes)
 {
-    const struct kp_kineto_wish wish = {.texts = kp_trace_source_texts(s), .label = s->path};
+    const struct kp_kineto_wish wish = {.texts = kp_trace_source_texts(s), .label = s->path, .pieces = pieces};
     return kp_kineto_read(out, &wish, why, why_bytes);
 }
 

@@ -41,8 +41,9 @@ int kp_input_each(const char *command, char **paths, int n, const struct kp_plac
 
 /* --- trace_source.c --- */
 
-int kp_trace_source_read(const struct kp_trace_source *source, struct kp_kineto **out, char *why,
-                         size_t why_bytes); /* as kp_kineto_read, every event */
+/* As kp_kineto_read, every event. `pieces`: NULL, or takes the trace in pieces. */
+int kp_trace_source_read(const struct kp_trace_source *source, struct kp_kineto **out, struct kp_kineto_pieces *pieces,
+                         char *why, size_t why_bytes);
 struct kp_texts
 kp_trace_source_texts(const struct kp_trace_source *source); /* its text alone, from the beginning each time */
 /* The text of its heap's profile: NAME.heap.gz of a trace, made from a spool. None: -ENOENT. */

@@ -114,30 +114,30 @@ static void step_add(struct kp_chosen *out, int64_t start_ns, int64_t end_ns, lo
 }
 
 /* Without a schedule a trace marks no steps. Then a step lasts from an optimizer's step to its next. */
-static void optimizer_steps_gather(struct kp_chosen *out, const struct kp_tree *tree)
+static void optimizer_steps_gather(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam)
 {
-    uint32_t name = 0;
-    int64_t before_ns = 0;
-    long number = 0;
+    uint32_t name = kp_strings_put(tree->trace->strings, seam->optimizer, strlen(seam->optimizer));
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         if (!node->is_annotation || node->on_device || node->is_async) continue;
         if (!name && strncmp(event_name(tree, node), "Optimizer.step#", 15) == 0) name = node->name;
-        if (!name || node->name != name || node->end_ns <= before_ns) continue;
-        if (number++) step_add(out, before_ns, node->end_ns, number - 1);
-        before_ns = node->end_ns;
+        if (!name || node->name != name || node->end_ns <= seam->optimizer_ns) continue;
+        if (seam->optimizer_number++) step_add(out, seam->optimizer_ns, node->end_ns, seam->optimizer_number - 1);
+        seam->optimizer_ns = node->end_ns;
     }
+    snprintf(seam->optimizer, sizeof seam->optimizer, "%s", kp_kineto_text(tree->trace, name));
     out->is_by_optimizer = out->step_count != 0;
 }
 
-static void steps_gather(struct kp_chosen *out, const struct kp_tree *tree)
+static void steps_gather(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam)
 {
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
         if (!kp_node_is_step(tree, node)) continue;
         step_add(out, node->start_ns, node->end_ns, strtol(event_name(tree, node) + 13, NULL, 10));
     }
-    if (!out->step_count) optimizer_steps_gather(out, tree);
+    seam->has_steps |= out->step_count != 0;
+    if (!seam->has_steps) optimizer_steps_gather(out, tree, seam);
     if (out->step_count) qsort(out->steps, out->step_count, sizeof *out->steps, step_order);
 }
 
@@ -197,7 +197,7 @@ int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const stru
     int rc = 0;
     *out = (struct kp_chosen){0};
     whole_add(&out->spans, tree);
-    steps_gather(out, tree);
+    steps_gather(out, tree, &(struct kp_seam){0});
     if (choice->first_step >= 0) rc = steps_cut(out, choice, why, why_bytes);
     if (choice->has_from || choice->has_to) {
         struct kp_spans time = {0};
@@ -210,6 +210,32 @@ int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const stru
     if (rc == 0 && choice->within) rc = within_cut(out, tree, choice->within, why, why_bytes);
     steps_keep(out, choice->within != NULL);
     return rc;
+}
+
+/* ---- a piece of a trace ---- */
+
+bool kp_chosen_piece(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam, int64_t until_ns)
+{
+    *out = (struct kp_chosen){0};
+    whole_add(&out->spans, tree);
+    if (!out->spans.count) return false;
+    if (seam->is_later) out->spans.of[0].start_ns = seam->since_ns;
+    if (until_ns != INT64_MAX) out->spans.of[0].end_ns = until_ns;
+    steps_gather(out, tree, seam);
+    steps_keep(out, false);
+    seam->is_later = true;
+    seam->since_ns = until_ns;
+    return !seam->has_steps || !*seam->optimizer;
+}
+
+void kp_chosen_add_steps(struct kp_chosen *into, const struct kp_chosen *piece)
+{
+    for (size_t i = 0; i < piece->step_count; i++) {
+        const struct kp_step *s = &piece->steps[i];
+        step_add(into, s->start_ns, s->end_ns, s->number);
+        into->steps[into->step_count - 1].inside_ns = s->inside_ns;
+    }
+    into->is_by_optimizer |= piece->is_by_optimizer;
 }
 
 void kp_chosen_fini(struct kp_chosen *chosen)

@@ -31,6 +31,20 @@ int kp_chosen_make(struct kp_chosen *out, const struct kp_tree *tree, const stru
                    size_t why_bytes);
 void kp_chosen_fini(struct kp_chosen *chosen);
 
+/* What a piece of a trace takes over from those before it. All zero: it is the first. */
+struct kp_seam {
+    bool is_later, has_steps;
+    int64_t since_ns;      /* a later piece begins where the one before it ended */
+    char optimizer[128];   /* whose steps stand for steps that the trace does not mark; "": none yet */
+    int64_t optimizer_ns;  /* when its last step ended */
+    long optimizer_number; /* how many there were */
+};
+/* Chooses all of a piece that ends at `until_ns`, INT64_MAX: with its last event. False: its steps contradict those of
+ * the pieces before it, or it has no time. */
+bool kp_chosen_piece(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam, int64_t until_ns);
+/* Adds the steps of a piece behind those of `into`. */
+void kp_chosen_add_steps(struct kp_chosen *into, const struct kp_chosen *piece);
+
 /* Whether the node is one step, ProfilerStep#N, of the host. */
 bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);
 

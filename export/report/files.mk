@@ -23,6 +23,7 @@ SRC_report := \
     export/report/kineto_file.c \
     export/report/kineto_keys.c \
     export/report/kineto_parse.c \
+    export/report/kineto_pieces.c \
     export/report/kineto_read.c \
     export/report/kineto_strings.c \
     export/report/kineto_words.c \
@@ -37,6 +38,7 @@ SRC_report := \
     export/report/table.c \
     export/report/tophead.c \
     export/report/topjson.c \
+    export/report/toppieces.c \
     export/report/toprows.c \
     export/report/toptable.c \
     export/report/units.c \
@@ -47,6 +49,7 @@ UNIT_report := \
     test/unit/report/test_keyavg.c \
     test/unit/report/test_kineto.c \
     test/unit/report/test_table.c \
+    test/unit/report/test_toppieces.c \
     test/unit/report/test_toprows.c \
     test/unit/report/test_units.c \
     test/unit/report/test_walltime.c

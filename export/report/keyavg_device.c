@@ -99,7 +99,10 @@ void kp_tree_add_kernels(struct kp_tree *tree)
         if (e->kind != KP_KINETO_GPU || id <= 0) /* not an annotation's range on the GPU: its kernels count */
             continue;
         const size_t at = kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, id);
-        if (at == ids.count || ids.ids[at].id != id) continue;
+        if (at == ids.count || ids.ids[at].id != id) {
+            tree->orphans++;
+            continue;
+        }
         tree->nodes[i].is_credited = true;
         if (at + 1 < ids.count && ids.ids[at + 1].id == id) shared[at] += kp_tree_span_us(tree, i);
         else tree->nodes[ids.ids[at].node].device_us += kp_tree_span_us(tree, i);

@@ -238,7 +238,11 @@ static void stacks_set(struct kp_tree *tree, bool is_last)
     forwards_gather(&s, tree, backward);
     backwards_gather(&s, tree, backward);
     votes_gather(&s);
-    for (size_t i = 0; i < tree->count; i++) stack_set(&s, tree, i, backward[i]);
+    for (size_t i = 0; i < tree->count; i++) {
+        stack_set(&s, tree, i, backward[i]);
+        if (backward[i] == (int32_t)i && tree->nodes[i].forward < 0 && kp_tree_event(tree, i)->fwd_tid > 0)
+            tree->orphans += tree->trace->has_stacks;
+    }
     free(backward);
     free(s.forwards);
     free(s.backwards);

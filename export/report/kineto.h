@@ -75,6 +75,7 @@ struct kp_kineto_fact {
 
 struct kp_strings;
 struct kp_kineto;
+struct kp_kineto_pieces;
 typedef bool (*kp_kineto_keep_fn)(const void *context, const struct kp_kineto *trace,
                                   const struct kp_kineto_event *event);
 
@@ -123,7 +124,8 @@ struct kp_kineto_wish {
     bool keep_args, keep_works;
     kp_kineto_keep_fn keep; /* NULL: every event; else the events it accepts, whose times have no base yet */
     const void *context;
-    const int *stop; /* NULL, or what `keep` sets to -errno to end the reading */
+    const int *stop;                 /* NULL, or what `keep` sets to -errno to end the reading */
+    struct kp_kineto_pieces *pieces; /* NULL, or the trace is given in pieces; what is left is the result */
 };
 /* Returns 0 or -errno (-EINVAL: not JSON or cut short). `why` gets a line with the label and the byte. */
 int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, char *why, size_t why_bytes);

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "export/report/json_scan.h"
+#include "export/report/kineto_pieces.h"
 
 enum { BLOCK_MOST = 16 << 20, WORKERS_MOST = 8, SLOTS_MOST = 2 * WORKERS_MOST + 1 };
 enum { STACK_BYTES = 256 << 10, TRIES_MOST = 64, STRINGS_MOST = 1 << 16, KEY_MOST = 32 };
@@ -39,6 +40,7 @@ struct read_block {
 struct kp_kineto_blocks {
     struct kp_kineto *trace;
     struct kp_kineto_parser *parser;
+    struct kp_kineto_pieces *pieces; /* or NULL */
     bool keep_args, is_cutting, is_ending;
     unsigned tries; /* guesses that were wrong */
     char key[KEY_MOST];
@@ -219,6 +221,7 @@ static int block_join(struct kp_kineto_blocks *b)
     if (s->is_good && kp_kineto_parser_is_between(b->parser)) {
         slot_splice(b->trace, s);
         kp_kineto_parser_pass(b->parser, s->bytes);
+        if (b->pieces) rc = kp_kineto_pieces_look(b->pieces, b->trace);
     } else {
         rc = kp_kineto_parser_feed(b->parser, s->text, s->bytes);
         b->tries++;
@@ -346,7 +349,8 @@ int kp_kineto_blocks_feed(struct kp_kineto_blocks *b, const char *text, size_t b
 
 /* ---- the whole ---- */
 
-struct kp_kineto_blocks *kp_kineto_blocks_open(struct kp_kineto *trace, struct kp_kineto_parser *parser, bool keep_args)
+struct kp_kineto_blocks *kp_kineto_blocks_open(struct kp_kineto *trace, struct kp_kineto_parser *parser, bool keep_args,
+                                               struct kp_kineto_pieces *pieces)
 {
     size_t room = 0;
     struct kp_kineto_blocks *b = kp_kineto_grow(NULL, &room, 64, sizeof *b / 64 + 1);
@@ -354,6 +358,7 @@ struct kp_kineto_blocks *kp_kineto_blocks_open(struct kp_kineto *trace, struct k
     b->trace = trace;
     b->parser = parser;
     b->keep_args = keep_args;
+    b->pieces = pieces;
     b->wanted = cores();
     if (b->wanted > WORKERS_MOST) b->wanted = WORKERS_MOST;
     b->slot_count = 2 * b->wanted + 1;

@@ -28,7 +28,7 @@ int kp_kineto_read(struct kp_kineto **out, const struct kp_kineto_wish *wish, ch
     trace->keep_context = wish->context;
     trace->keep_works = wish->keep_works;
     struct kp_kineto_parser *parser = kp_kineto_parser_open(trace, wish->keep_args);
-    struct reading reading = {kp_kineto_blocks_open(trace, parser, wish->keep_args), wish->stop};
+    struct reading reading = {kp_kineto_blocks_open(trace, parser, wish->keep_args, wish->pieces), wish->stop};
     int rc = wish->texts.each(wish->texts.from, text_take, &reading, why, why_bytes);
     if (rc == 0) rc = kp_kineto_blocks_end(reading.blocks);
     if (rc == 0 && wish->stop) rc = *wish->stop;

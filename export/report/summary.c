@@ -36,29 +36,44 @@ static void shares_add(struct shares *s, const struct kp_tree *tree, const struc
     }
 }
 
-static void shares_measure(struct kp_summary *out, const struct shares *s, const struct kp_spans *within)
+static void times_add(struct kp_summary_times *into, const struct shares *s, const struct kp_spans *within)
 {
-    const int64_t busy_ns = kp_spans_length(&s->busy, within);
-    out->shared_ns = kp_spans_length(within, NULL);
-    out->data_ns = kp_spans_length(&s->data, within);
-    out->op_ns = busy_ns - out->data_ns;
-    out->rest_ns = out->shared_ns - busy_ns;
-    out->gpu_wait_ns = kp_spans_length(&s->waits, within);
-    out->gpu_ns = kp_spans_length(&s->gpu, within);
+    into->length_ns += kp_spans_length(within, NULL);
+    into->data_ns += kp_spans_length(&s->data, within);
+    into->busy_ns += kp_spans_length(&s->busy, within);
+    into->wait_ns += kp_spans_length(&s->waits, within);
+    into->gpu_ns += kp_spans_length(&s->gpu, within);
 }
 
-static void shares_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct shares s = {0};
     struct kp_spans *const all[] = {&s.data, &s.busy, &s.waits, &s.gpu};
     for (size_t i = 0; i < tree->count; i++) shares_add(&s, tree, &tree->nodes[i]);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_settle(all[i]);
-    out->wall_ns = kp_spans_length(&chosen->spans, NULL);
-    const int64_t steps_ns = kp_spans_length(&chosen->in_steps, NULL);
-    out->is_of_steps = steps_ns && steps_ns < out->wall_ns / 100 * STEPS_PERCENT;
-    shares_measure(out, &s, out->is_of_steps ? &chosen->in_steps : &chosen->spans);
-    out->has_gpu = s.gpu.count != 0;
+    times_add(&into->all, &s, &chosen->spans);
+    times_add(&into->in_steps, &s, &chosen->in_steps);
+    into->has_gpu |= s.gpu.count != 0;
+    if (!into->has_when && chosen->spans.count) {
+        into->has_when = true;
+        into->when_ns = chosen->spans.of[0].start_ns;
+    }
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_fini(all[i]);
+}
+
+static void shares_set(struct kp_summary *out, const struct kp_summary_parts *parts)
+{
+    const int64_t steps_ns = parts->in_steps.length_ns;
+    out->wall_ns = parts->all.length_ns;
+    out->is_of_steps = steps_ns && steps_ns < out->wall_ns / 100 * STEPS_PERCENT;
+    const struct kp_summary_times *t = out->is_of_steps ? &parts->in_steps : &parts->all;
+    out->shared_ns = t->length_ns;
+    out->data_ns = t->data_ns;
+    out->op_ns = t->busy_ns - t->data_ns;
+    out->rest_ns = t->length_ns - t->busy_ns;
+    out->gpu_wait_ns = t->wait_ns;
+    out->gpu_ns = t->gpu_ns;
+    out->has_gpu = parts->has_gpu;
 }
 
 /* ---- steps ---- */
@@ -107,13 +122,20 @@ static uint64_t fact_number(const struct kp_kineto *trace, const char *path)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
-void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts, const struct kp_kineto *trace,
+                    const struct kp_chosen *chosen)
 {
-    const struct kp_kineto *trace = tree->trace;
     *out = (struct kp_summary){.lost = fact_number(trace, "kprof.lost") + fact_number(trace, "kprof.skipped"),
                                .cores = (long)fact_number(trace, "kprof.cores"),
                                .busy_threads = (long)fact_number(trace, "kprof.busy_threads")};
-    if (trace->base_ns && chosen->spans.count) out->when_ns = chosen->spans.of[0].start_ns;
-    shares_make(out, tree, chosen);
+    if (trace->base_ns) out->when_ns = parts->when_ns;
+    shares_set(out, parts);
     steps_measure(out, chosen);
+}
+
+void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
+{
+    struct kp_summary_parts parts = {0};
+    kp_summary_add(&parts, tree, chosen);
+    kp_summary_end(out, &parts, tree->trace, chosen);
 }

@@ -26,4 +26,18 @@ struct kp_summary {
 
 void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
+/* The same of a trace in pieces: each is added, and all together are a summary. */
+struct kp_summary_times {
+    int64_t length_ns, data_ns, busy_ns, wait_ns, gpu_ns; /* busy: in an op, or data */
+};
+struct kp_summary_parts { /* all zero: no piece yet */
+    struct kp_summary_times all, in_steps;
+    int64_t when_ns;
+    bool has_gpu, has_when;
+};
+void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, const struct kp_chosen *chosen);
+/* `chosen`: of all pieces the steps. */
+void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts, const struct kp_kineto *trace,
+                    const struct kp_chosen *chosen);
+
 #endif

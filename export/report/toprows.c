@@ -15,23 +15,15 @@
 #include "export/report/ownline.h"
 #include "export/report/selftime.h"
 
-struct line_share {
-    uint32_t row, line;
-    bool is_backward;
-    double self;
-};
 struct building {
     struct kp_top *top;
     const struct kp_tree *tree;
     const struct kp_chosen *chosen;
-    struct kp_keyindex keys;
     struct kp_ownlines lines, modules;
     struct kp_keyindex threads, lanes; /* lanes: of a row and a thread */
     int64_t *ends;                     /* by lane: when its last node ends that is not nested */
     size_t end_capacity;
     int64_t *self, *step_self; /* each node's self time, in what was chosen and in its steps */
-    struct line_share *shares;
-    size_t share_count, share_capacity;
 };
 
 /* What a node costs inside the chosen time. */
@@ -109,11 +101,10 @@ static bool is_backward(const struct building *b, const struct kp_node *node)
     return node->stack && node->stack != event_of(b->tree, node)->stack;
 }
 
-static size_t row_for(struct building *b, uint32_t name, uint32_t shapes, bool backward)
+static size_t row_for(struct kp_top *top, uint32_t name, uint32_t shapes, bool backward)
 {
-    struct kp_top *top = b->top;
     const uint64_t key = (uint64_t)name | (uint64_t)shapes << 32 | (uint64_t)backward << 63;
-    const size_t at = kp_keyindex_get(&b->keys, key);
+    const size_t at = kp_keyindex_get(&top->keys, key);
     if (at == top->count) {
         top->rows = kp_kineto_grow(top->rows, &top->capacity, top->count + 1, sizeof *top->rows);
         top->rows[top->count++] = (struct kp_top_row){.name = name, .shapes = shapes, .is_backward = backward};
@@ -124,13 +115,13 @@ static size_t row_for(struct building *b, uint32_t name, uint32_t shapes, bool b
 static size_t row_of(struct building *b, const struct kp_node *node, uint32_t line)
 {
     switch (b->top->by) {
-    case KP_TOP_BY_LINE: return row_for(b, line, 0, line && is_backward(b, node));
+    case KP_TOP_BY_LINE: return row_for(b->top, line, 0, line && is_backward(b, node));
     case KP_TOP_BY_MODULE: {
         const uint32_t module = module_of(b, node);
-        return row_for(b, module, 0, module && is_backward(b, node));
+        return row_for(b->top, module, 0, module && is_backward(b, node));
     }
-    case KP_TOP_BY_SHAPE: return row_for(b, node->name, event_of(b->tree, node)->shapes, false);
-    default: return row_for(b, node->name, 0, false);
+    case KP_TOP_BY_SHAPE: return row_for(b->top, node->name, event_of(b->tree, node)->shapes, false);
+    default: return row_for(b->top, node->name, 0, false);
     }
 }
 
@@ -167,42 +158,48 @@ static void row_add(struct building *b, size_t node, size_t at, const struct cos
     row->gpu_total_ns += cost->gpu_total_ns;
 }
 
-static void share_add(struct building *b, size_t row, uint32_t line, bool backward, const struct cost *cost)
+static void share_add(struct kp_top *top, const struct kp_top_share *share)
 {
-    if (!line) return;
-    b->shares = kp_kineto_grow(b->shares, &b->share_capacity, b->share_count + 1, sizeof *b->shares);
-    b->shares[b->share_count++] =
-        (struct line_share){(uint32_t)row, line, backward, b->tree->has_device ? cost->gpu_self_ns : cost->self_ns};
+    const size_t had = top->share_keys.count;
+    if (!share->line) return;
+    const size_t at = kp_keyindex_get(&top->share_keys, (uint64_t)share->row << 33 | (uint64_t)share->line << 1 |
+                                                            (uint64_t)share->is_backward);
+    if (at == had) {
+        top->shares = kp_kineto_grow(top->shares, &top->share_capacity, had + 1, sizeof *top->shares);
+        top->shares[at] = *share;
+    } else {
+        top->shares[at].self_ns += share->self_ns;
+    }
 }
 
-static int share_order(const void *a, const void *b)
+/* Of equals the first by name counts. */
+static bool is_line_better(const struct kp_top *top, const struct kp_top_share *share, const struct kp_top_share *than)
 {
-    const struct line_share *x = a, *y = b;
-    if (x->row != y->row) return x->row < y->row ? -1 : 1;
-    if (x->line != y->line) return x->line < y->line ? -1 : 1;
-    return (x->is_backward > y->is_backward) - (x->is_backward < y->is_backward);
+    if (share->self_ns < than->self_ns || share->self_ns > than->self_ns) return share->self_ns > than->self_ns;
+    const int order = strcmp(kp_kineto_text(top->trace, share->line), kp_kineto_text(top->trace, than->line));
+    return order ? order < 0 : share->is_backward < than->is_backward;
 }
 
 /* Gives each row the line with the most self time. */
-static void lines_settle(struct building *b)
+static void lines_settle(struct kp_top *top)
 {
-    double best = 0;
-    if (b->share_count) qsort(b->shares, b->share_count, sizeof *b->shares, share_order);
-    for (size_t i = 0, end; i < b->share_count; i = end) {
-        struct kp_top_row *row = &b->top->rows[b->shares[i].row];
-        double self = 0;
-        for (end = i; end < b->share_count && share_order(&b->shares[i], &b->shares[end]) == 0; end++)
-            self += b->shares[end].self;
-        if (!row->lines++ || self > best) {
-            row->line = b->shares[i].line;
-            row->is_line_backward = b->shares[i].is_backward;
-            best = self;
-        }
+    size_t capacity = 0;
+    uint32_t *best = kp_kineto_grow(NULL, &capacity, top->count + 1, sizeof *best);
+    for (size_t i = 0; i < top->count; i++) top->rows[i].lines = 0;
+    for (uint32_t i = 0; i < top->share_keys.count; i++) {
+        const struct kp_top_share *share = &top->shares[i];
+        struct kp_top_row *row = &top->rows[share->row];
+        if (row->lines++ && !is_line_better(top, share, &top->shares[best[share->row]])) continue;
+        best[share->row] = i;
+        row->line = share->line;
+        row->is_line_backward = share->is_backward;
     }
+    free(best);
 }
 
 static void sum_make(struct kp_top *top)
 {
+    top->sum = (struct kp_top_row){0};
     for (size_t i = 0; i < top->count; i++) {
         const struct kp_top_row *row = &top->rows[i];
         top->sum.self_ns += row->self_ns;
@@ -223,26 +220,38 @@ static void *array_get(size_t count, size_t item_bytes)
     return kp_kineto_grow(NULL, &capacity, count + 1, item_bytes);
 }
 
+static void nodes_add(struct building *b)
+{
+    for (size_t i = 0; i < b->tree->count; i++) {
+        const struct kp_node *node = &b->tree->nodes[i];
+        struct cost cost;
+        if (!cost_of(b, i, &cost) || (!cost.is_begun && cost.self_ns <= 0)) continue;
+        const uint32_t line = line_of(b, node);
+        const size_t row = row_of(b, node, line);
+        row_add(b, i, row, &cost);
+        share_add(b->top, &(struct kp_top_share){(uint32_t)row, line, is_backward(b, node),
+                                                 b->tree->has_device ? cost.gpu_self_ns : cost.self_ns});
+    }
+}
+
+void kp_top_init(struct kp_top *out, struct kp_kineto *trace, enum kp_top_by by)
+{
+    *out = (struct kp_top){.trace = trace, .by = by};
+}
+
 void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct kp_chosen *chosen, enum kp_top_by by)
 {
     struct building b = {.top = out, .tree = tree, .chosen = chosen};
-    *out = (struct kp_top){
-        .trace = tree->trace, .by = by, .has_memory = tree->trace->profile_memory, .steps = chosen->step_count};
+    kp_top_init(out, tree->trace, by);
+    out->has_memory = tree->trace->profile_memory;
+    out->steps = chosen->step_count;
     b.self = array_get(tree->count, sizeof *b.self);
     b.step_self = array_get(tree->count, sizeof *b.step_self);
     kp_selftime(tree, &chosen->spans, b.self);
     kp_selftime(tree, &chosen->in_steps, b.step_self);
-    for (size_t i = 0; i < tree->count; i++) {
-        struct cost cost;
-        if (!cost_of(&b, i, &cost) || (!cost.is_begun && cost.self_ns <= 0)) continue;
-        const uint32_t line = line_of(&b, &tree->nodes[i]);
-        const size_t row = row_of(&b, &tree->nodes[i], line);
-        row_add(&b, i, row, &cost);
-        share_add(&b, row, line, is_backward(&b, &tree->nodes[i]), &cost);
-    }
-    lines_settle(&b);
+    nodes_add(&b);
+    lines_settle(out);
     sum_make(out);
-    kp_keyindex_fini(&b.keys);
     kp_ownlines_fini(&b.lines);
     kp_ownlines_fini(&b.modules);
     kp_keyindex_fini(&b.threads);
@@ -250,12 +259,53 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
     free(b.ends);
     free(b.self);
     free(b.step_self);
-    free(b.shares);
+}
+
+/* ---- several traces together ---- */
+
+static uint32_t text_move(const struct kp_top *into, const struct kp_top *from, uint32_t id)
+{
+    return kp_strings_put_from(into->trace->strings, from->trace->strings, id);
+}
+
+static size_t row_move(struct kp_top *into, const struct kp_top *from, const struct kp_top_row *row)
+{
+    const size_t at =
+        row_for(into, text_move(into, from, row->name), text_move(into, from, row->shapes), row->is_backward);
+    struct kp_top_row *to = &into->rows[at];
+    to->count += row->count;
+    to->self_ns += row->self_ns;
+    to->total_ns += row->total_ns;
+    to->gpu_self_ns += row->gpu_self_ns;
+    to->gpu_total_ns += row->gpu_total_ns;
+    to->step_self_ns += row->step_self_ns;
+    to->self_bytes += row->self_bytes;
+    to->gpu_self_bytes += row->gpu_self_bytes;
+    return at;
+}
+
+void kp_top_add(struct kp_top *into, const struct kp_top *more)
+{
+    uint32_t *rows = array_get(more->count, sizeof *rows);
+    for (size_t i = 0; i < more->count; i++) rows[i] = (uint32_t)row_move(into, more, &more->rows[i]);
+    for (size_t i = 0; i < more->share_keys.count; i++) {
+        const struct kp_top_share *from = &more->shares[i];
+        share_add(into, &(struct kp_top_share){rows[from->row], text_move(into, more, from->line), from->is_backward,
+                                               from->self_ns});
+    }
+    free(rows);
+    into->steps += more->steps;
+    into->has_memory |= more->has_memory;
+    lines_settle(into);
+    sum_make(into);
 }
 
 void kp_top_fini(struct kp_top *top)
 {
     free(top->rows);
+    free(top->shares);
+    kp_keyindex_fini(&top->keys);
+    kp_keyindex_fini(&top->share_keys);
     top->rows = NULL;
     top->count = 0;
 }

@@ -131,7 +131,7 @@ static void a_spool_is_read_without_a_file(void **state)
     assert_int_equal(input.count, 1);
     assert_string_equal(input.of[0].label, in_folder("s.kprof"));
     for (int turn = 0; turn < 2; turn++) { /* it can be read again */
-        assert_int_equal(kp_trace_source_read(&input.of[0], &trace, why, sizeof why), 0);
+        assert_int_equal(kp_trace_source_read(&input.of[0], &trace, NULL, why, sizeof why), 0);
         assert_true(trace->count > 0);
         assert_true(trace->has_start);
         kp_kineto_close(trace);
@@ -165,7 +165,7 @@ static void cycles_are_sources_of_their_own_and_those_without_an_event_are_none(
     for (size_t i = 0; i < 2; i++) {
         snprintf(label, sizeof label, "%s cycle %d", in_folder("c.kprof"), i ? 3 : 1);
         assert_string_equal(input.of[i].label, label);
-        assert_int_equal(kp_trace_source_read(&input.of[i], &trace, why, sizeof why), 0);
+        assert_int_equal(kp_trace_source_read(&input.of[i], &trace, NULL, why, sizeof why), 0);
         assert_int_equal(trace->count, (i ? 3 : 1) + 3); /* and the three of the profiler itself */
         kp_kineto_close(trace);
     }

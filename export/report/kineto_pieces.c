@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * kineto_pieces.c - cuts a trace into pieces while it is read, so that not all of it is in memory at once
+ *
+ * A cut is a place in the file at which all events before it have ended, and all behind it begin later. A file may be
+ * in any order, so a quarter of the events that were read lies behind each cut and speaks for it. Where a later event
+ * contradicts a cut, the reading ends with -ESTALE, and the caller reads the whole. A trace that never rests, as one
+ * with the frames of main(), has no cut and stays whole. See decisions/064.
+ */
+#include "export/report/kineto_pieces.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+size_t kp_kineto_piece_events = (size_t)1 << 17;
+
+/* ---- where to cut ---- */
+
+/* Events that the report leaves out, as the profiler's own span, run through no cut. */
+static bool is_counted(const struct kp_kineto_event *e) { return e->kind != KP_KINETO_OTHER; }
+
+static int64_t end_of(const struct kp_kineto_event *e)
+{
+    if (e->kind == KP_KINETO_MEMORY) return e->start_ns;
+    return e->flags & KP_KINETO_UNFINISHED ? INT64_MAX : e->start_ns + e->dur_ns;
+}
+
+static int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* What lies behind each event: when the first begins, and the least id of an op that work of a device has. */
+struct behind {
+    int64_t start_ns, id;
+};
+
+static struct behind *behind_make(const struct kp_kineto *t)
+{
+    size_t room = 0;
+    struct behind *b = kp_kineto_grow(NULL, &room, t->count + 1, sizeof *b);
+    b[t->count] = (struct behind){INT64_MAX, INT64_MAX};
+    for (size_t i = t->count; i-- > 0;) {
+        const struct kp_kineto_event *e = &t->events[i];
+        b[i] = b[i + 1];
+        if (!is_counted(e)) continue;
+        b[i].start_ns = least_of(b[i].start_ns, e->start_ns);
+        if (e->kind == KP_KINETO_GPU && e->external_id > 0) b[i].id = least_of(b[i].id, e->external_id);
+    }
+    return b;
+}
+
+/* What lies before a place. */
+struct before {
+    int64_t start_ns, end_ns, id; /* the latest of each */
+    int64_t step_ns;              /* when the optimizer's last step ended */
+};
+
+static void before_add(struct before *b, const struct kp_kineto_event *e, uint32_t optimizer)
+{
+    if (!is_counted(e)) return;
+    b->start_ns = most_of(b->start_ns, e->start_ns);
+    b->end_ns = most_of(b->end_ns, end_of(e));
+    if (e->kind == KP_KINETO_OP || e->kind == KP_KINETO_ANNOTATION) b->id = most_of(b->id, e->external_id);
+    if (optimizer && e->name == optimizer && e->kind == KP_KINETO_ANNOTATION) b->step_ns = end_of(e);
+}
+
+/* Returns how many events lie before the last cut, 0: there is none. A step without a mark is not cut. */
+static size_t cut_find(const struct kp_kineto_pieces *p, const struct kp_kineto *t, const struct behind *behind,
+                       int64_t *end_ns)
+{
+    struct before b = {INT64_MIN, INT64_MIN, 0, INT64_MIN};
+    size_t cut = 0;
+    for (size_t i = 0; i < t->count / 4 * 3; i++) {
+        const struct behind *rest = &behind[i + 1];
+        before_add(&b, &t->events[i], p->optimizer);
+        if (b.end_ns >= rest->start_ns || b.id >= rest->id || rest->start_ns == INT64_MAX) continue;
+        if (p->optimizer && (b.step_ns != b.end_ns || b.start_ns >= b.end_ns)) continue;
+        cut = i + 1;
+        *end_ns = p->optimizer ? b.end_ns : rest->start_ns;
+    }
+    return cut;
+}
+
+/* Finds whether the trace marks steps, and the optimizer whose steps stand for them: the one that comes first. */
+static void steps_learn(struct kp_kineto_pieces *p, const struct kp_kineto *t)
+{
+    const struct kp_kineto_event *first = NULL;
+    for (; p->named < kp_strings_count(t->strings); p->named++)
+        p->has_steps |= kp_kineto_is_step(kp_strings_get(t->strings, (uint32_t)p->named));
+    if (p->has_steps) p->optimizer = 0;
+    if (p->has_steps || p->optimizer) return;
+    for (size_t i = 0; i < t->count; i++) {
+        const struct kp_kineto_event *e = &t->events[i];
+        if (e->kind != KP_KINETO_ANNOTATION || strncmp(kp_kineto_text(t, e->name), "Optimizer.step#", 15) != 0)
+            continue;
+        if (!first || e->start_ns < first->start_ns) first = e;
+    }
+    if (first) p->optimizer = first->name;
+}
+
+/* ---- a piece ---- */
+
+struct renaming {
+    const struct kp_strings *from;
+    struct kp_strings *to;
+    uint32_t *ids; /* of each string its number in `to`, 0: not yet there */
+};
+
+static uint32_t renamed(const struct renaming *r, uint32_t id)
+{
+    if (id && !r->ids[id]) r->ids[id] = kp_strings_put_from(r->to, r->from, id);
+    return id ? r->ids[id] : 0;
+}
+
+static struct kp_kineto_event event_renamed(const struct renaming *r, struct kp_kineto_event e, int64_t base_ns)
+{
+    e.name = renamed(r, e.name);
+    e.cat = renamed(r, e.cat);
+    e.shapes = renamed(r, e.shapes);
+    e.concrete = renamed(r, e.concrete);
+    e.stack = renamed(r, e.stack);
+    if (e.flags & KP_KINETO_TEXT_PID) e.pid = renamed(r, (uint32_t)e.pid);
+    if (e.flags & KP_KINETO_TEXT_TID) e.tid = renamed(r, (uint32_t)e.tid);
+    e.start_ns += base_ns;
+    return e;
+}
+
+static void facts_copy(struct kp_kineto *to, const struct kp_kineto *from, const struct renaming *r)
+{
+    to->facts = kp_kineto_grow(NULL, &to->fact_capacity, from->fact_count + 1, sizeof *to->facts);
+    for (; to->fact_count < from->fact_count; to->fact_count++) {
+        const struct kp_kineto_fact *fact = &from->facts[to->fact_count];
+        to->facts[to->fact_count] = (struct kp_kineto_fact){renamed(r, fact->path), renamed(r, fact->text)};
+    }
+}
+
+static void head_copy(struct kp_kineto *to, const struct kp_kineto *from)
+{
+    to->base_ns = from->base_ns;
+    to->start_ns = (from->has_start ? from->start_ns : from->first_ns) + from->base_ns;
+    to->has_events = true;
+    to->with_flops = from->with_flops;
+    to->profile_memory = from->profile_memory;
+    to->record_shapes = from->record_shapes;
+    to->with_stack = from->with_stack;
+    to->has_stacks = from->has_stacks;
+    to->is_ours = from->is_ours;
+}
+
+/* Moves the first events of a trace into one of their own. */
+static struct kp_kineto *piece_make(struct kp_kineto *t, size_t count)
+{
+    size_t room = 0;
+    struct kp_kineto *piece = kp_kineto_new();
+    if (!piece) return NULL;
+    struct renaming r = {t->strings, piece->strings, NULL};
+    r.ids = kp_kineto_grow(NULL, &room, kp_strings_count(t->strings), sizeof *r.ids);
+    memset(r.ids, 0, kp_strings_count(t->strings) * sizeof *r.ids);
+    piece->events = kp_kineto_grow(NULL, &piece->capacity, count, sizeof *piece->events);
+    for (; piece->count < count; piece->count++)
+        piece->events[piece->count] = event_renamed(&r, t->events[piece->count], t->base_ns);
+    head_copy(piece, t);
+    facts_copy(piece, t, &r);
+    free(r.ids);
+    t->count -= count;
+    memmove(t->events, t->events + count, t->count * sizeof *t->events);
+    return piece;
+}
+
+static int piece_give(struct kp_kineto_pieces *p, struct kp_kineto *t, size_t count, int64_t end_ns)
+{
+    struct kp_kineto *piece = piece_make(t, count);
+    if (!piece) return -ENOMEM;
+    if (!p->has_given) {
+        p->base_ns = t->base_ns;
+        p->is_ours = t->is_ours;
+        p->has_stacks = t->has_stacks;
+    }
+    p->has_given = true;
+    p->since_ns = end_ns;
+    p->next = t->count + kp_kineto_piece_events / 4 * 3;
+    return p->give(p->context, piece, end_ns + t->base_ns);
+}
+
+int kp_kineto_pieces_look(struct kp_kineto_pieces *p, struct kp_kineto *t)
+{
+    int64_t end_ns = 0;
+    t->memory_count = t->work_count = 0;
+    if (t->count < p->next || t->count < kp_kineto_piece_events) return 0;
+    steps_learn(p, t);
+    struct behind *behind = behind_make(t);
+    const bool is_late = p->has_given && behind[0].start_ns < p->since_ns;
+    const size_t cut = is_late ? 0 : cut_find(p, t, behind, &end_ns);
+    free(behind);
+    if (is_late) return -ESTALE;
+    p->next = t->count * 2; /* none is found: all that is read is searched less and less often */
+    return cut ? piece_give(p, t, cut, end_ns) : 0;
+}
+
+bool kp_kineto_pieces_hold(const struct kp_kineto_pieces *p, const struct kp_kineto *t)
+{
+    if (!p->has_given) return true;
+    if (t->base_ns != p->base_ns || t->is_ours != p->is_ours || t->has_stacks != p->has_stacks) return false;
+    for (size_t i = 0; i < t->count; i++)
+        if (is_counted(&t->events[i]) && t->events[i].start_ns < p->since_ns + t->base_ns) return false;
+    return true;
+}

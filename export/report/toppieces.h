@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+/* toppieces.h - the report of a trace that is read in pieces (kineto_pieces.h), so that its memory has a bound */
+#ifndef KP_TOPPIECES_H
+#define KP_TOPPIECES_H
+
+#include "export/report/kineto_pieces.h"
+#include "export/report/summary.h"
+#include "export/report/toprows.h"
+
+struct kp_toppieces;
+struct kp_toppieces *kp_toppieces_open(enum kp_top_by by);
+void kp_toppieces_close(struct kp_toppieces *pieces);
+/* For the wish that reads the trace. */
+struct kp_kineto_pieces *kp_toppieces_reading(struct kp_toppieces *pieces);
+/* Whether a piece was given. Else the trace is whole. */
+bool kp_toppieces_has(const struct kp_toppieces *pieces);
+/* Adds what is left of the trace, and gives the report of all. False: the pieces do not add up to the whole, which must
+ * be read anew. The rows have the strings of `rest`; the steps of `chosen` are the caller's (kp_chosen_fini). */
+bool kp_toppieces_end(struct kp_toppieces *pieces, struct kp_kineto *rest, struct kp_top *top,
+                      struct kp_summary *summary, struct kp_chosen *chosen);
+
+#endif

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+/* test_toppieces.c - a trace reported in pieces has the numbers of the whole, or says that it must be read whole */
+#include <stdarg.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/report/kineto_blocks.h"
+#include "export/report/toppieces.h"
+#include "test/support/support.h"
+
+enum { TURNS = 60, PIECE_EVENTS = 64, BLOCK_BYTES = 700, READ_BYTES = 300, TEXT_BYTES = 1 << 20 };
+
+struct story {
+    char *text;
+    size_t used;
+    const char *between; /* what stands before the next event */
+};
+
+static int story_setup(void **state)
+{
+    struct story *s = calloc(1, sizeof *s);
+    *state = s;
+    s->text = s ? malloc(TEXT_BYTES) : NULL;
+    s->between = "";
+    return s && s->text ? 0 : -1;
+}
+
+static int story_teardown(void **state)
+{
+    struct story *s = *state;
+    free(s->text);
+    free(s);
+    return 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void add(struct story *s, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    s->used += (size_t)vsnprintf(s->text + s->used, TEXT_BYTES - s->used, format, args);
+    va_end(args);
+    assert_true(s->used < TEXT_BYTES);
+}
+
+static void begin(struct story *s, const char *head)
+{
+    add(s, "{%s\"baseTimeNanoseconds\":1000000,\"traceEvents\":[", head);
+}
+
+static void event(struct story *s, const char *cat, const char *name, int tid, int ts, int dur, const char *args)
+{
+    add(s,
+        "%s\n  {\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"dur\":%d,\"args\":{%s}}",
+        s->between, cat, name, tid, ts, dur, args);
+    s->between = ",";
+}
+
+static void end(struct story *s) { add(s, "]}"); }
+
+/* ---- both ways ---- */
+
+struct numbers {
+    struct kp_kineto *trace;
+    struct kp_tree tree;
+    struct kp_top top;
+    struct kp_summary summary;
+    struct kp_chosen chosen;
+};
+
+static void numbers_fini(struct numbers *n)
+{
+    kp_top_fini(&n->top);
+    kp_chosen_fini(&n->chosen);
+    kp_tree_fini(&n->tree);
+    kp_kineto_close(n->trace);
+}
+
+static int text_each(const void *from, kp_text_fn take, void *context, char *why, size_t why_bytes)
+{
+    const struct story *s = from;
+    int rc = 0;
+    (void)why, (void)why_bytes;
+    for (size_t at = 0, n; at < s->used && rc == 0; at += n) {
+        n = s->used - at < READ_BYTES ? s->used - at : READ_BYTES;
+        rc = take(context, s->text + at, n);
+    }
+    return rc;
+}
+
+static int story_read(const struct story *s, struct kp_kineto **out, struct kp_kineto_pieces *pieces)
+{
+    const struct kp_kineto_cutting cutting = kp_kineto_cutting;
+    const size_t events = kp_kineto_piece_events;
+    const struct kp_kineto_wish wish = {.texts = {text_each, s}, .label = "text", .pieces = pieces};
+    char why[256];
+    kp_kineto_cutting = (struct kp_kineto_cutting){2, BLOCK_BYTES};
+    kp_kineto_piece_events = PIECE_EVENTS;
+    const int rc = kp_kineto_read(out, &wish, why, sizeof why);
+    kp_kineto_cutting = cutting;
+    kp_kineto_piece_events = events;
+    return rc;
+}
+
+static struct numbers whole_make(const struct story *s, enum kp_top_by by)
+{
+    const struct kp_choice all = {.first_step = -1, .last_step = -1};
+    struct numbers n = {0};
+    char why[256];
+    assert_int_equal(story_read(s, &n.trace, NULL), 0);
+    kp_kineto_drop_waits(n.trace);
+    assert_int_equal(kp_tree_build(&n.tree, n.trace), 0);
+    if (n.trace->has_stacks) kp_tree_fill_line_stacks(&n.tree, n.trace->is_ours);
+    kp_tree_set_forward_stacks(&n.tree);
+    assert_int_equal(kp_chosen_make(&n.chosen, &n.tree, &all, why, sizeof why), 0);
+    kp_summary_make(&n.summary, &n.tree, &n.chosen);
+    kp_top_build(&n.top, &n.tree, &n.chosen, by);
+    kp_top_order(&n.top, KP_TOP_SELF);
+    return n;
+}
+
+/* False: the whole is needed. */
+static bool pieces_make(const struct story *s, enum kp_top_by by, struct numbers *out, bool *was_cut)
+{
+    struct kp_toppieces *pieces = kp_toppieces_open(by);
+    *out = (struct numbers){0};
+    const int rc = story_read(s, &out->trace, kp_toppieces_reading(pieces));
+    *was_cut = kp_toppieces_has(pieces);
+    assert_true(rc == 0 || rc == -ESTALE);
+    const bool holds = rc == 0 && kp_toppieces_end(pieces, out->trace, &out->top, &out->summary, &out->chosen);
+    kp_toppieces_close(pieces);
+    if (holds) kp_top_order(&out->top, KP_TOP_SELF);
+    return holds;
+}
+
+static void same_row(const struct numbers *a, const struct numbers *b, size_t i)
+{
+    const struct kp_top_row *x = &a->top.rows[i], *y = &b->top.rows[i];
+    assert_string_equal(kp_kineto_text(a->trace, x->name), kp_kineto_text(b->trace, y->name));
+    assert_string_equal(kp_kineto_text(a->trace, x->shapes), kp_kineto_text(b->trace, y->shapes));
+    assert_string_equal(kp_kineto_text(a->trace, x->line), kp_kineto_text(b->trace, y->line));
+    assert_int_equal(x->lines, y->lines);
+    assert_int_equal(x->count, y->count);
+    assert_int_equal(x->self_bytes, y->self_bytes);
+    assert_true(x->is_backward == y->is_backward && x->is_line_backward == y->is_line_backward);
+    assert_float_equal(x->self_ns, y->self_ns, 0.01);
+    assert_float_equal(x->total_ns, y->total_ns, 0.01);
+    assert_float_equal(x->gpu_self_ns, y->gpu_self_ns, 0.01);
+    assert_float_equal(x->gpu_total_ns, y->gpu_total_ns, 0.01);
+    assert_float_equal(x->step_self_ns, y->step_self_ns, 0.01);
+}
+
+static void same_numbers(const struct story *s, enum kp_top_by by)
+{
+    struct numbers whole = whole_make(s, by), pieces;
+    bool was_cut;
+    assert_true(pieces_make(s, by, &pieces, &was_cut));
+    assert_true(was_cut);
+    assert_memory_equal(&whole.summary, &pieces.summary, sizeof whole.summary);
+    assert_int_equal(whole.top.count, pieces.top.count);
+    assert_int_equal(whole.top.steps, pieces.top.steps);
+    assert_true(whole.top.has_gpu == pieces.top.has_gpu && whole.top.has_memory == pieces.top.has_memory);
+    assert_true(whole.chosen.is_by_optimizer == pieces.chosen.is_by_optimizer);
+    for (size_t i = 0; i < whole.top.count; i++) same_row(&whole, &pieces, i);
+    numbers_fini(&whole);
+    numbers_fini(&pieces);
+}
+
+static void needs_the_whole(const struct story *s)
+{
+    struct numbers n;
+    bool was_cut;
+    assert_false(pieces_make(s, KP_TOP_BY_OP, &n, &was_cut));
+    assert_true(was_cut); /* the trace was cut, and the pieces did not hold */
+    numbers_fini(&n);
+}
+
+/* ---- traces ---- */
+
+static void step(struct story *s, int turn, int at)
+{
+    char name[64], args[200];
+    snprintf(name, sizeof name, "ProfilerStep#%d", turn);
+    event(s, "user_annotation", name, 1, at, 90, "");
+    snprintf(args, sizeof args, "\"Sequence number\":%d,\"Input Dims\":[[%d]],\"Call stack\":\"train.py(%d): f\"", turn,
+             turn % 3, turn % 5 + 1);
+    event(s, "cpu_op", "aten::mul", 1, at + 2, 20 + turn % 7, args);
+    event(s, "cpu_op", "aten::add", 1, at + 4, 10, args);
+    add(s,
+        ",{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":%d,"
+        "\"args\":{\"Device Type\":0,\"Bytes\":64}}",
+        at + 5);
+    event(s, "user_annotation", "enumerate(DataLoader)#x.__next__", 1, at + 40, 10, "");
+    snprintf(args, sizeof args, "\"Sequence number\":%d,\"Fwd thread id\":1", turn);
+    event(s, "cpu_op", "MulBackward0", 2, at + 60, 12, args);
+}
+
+static void steps_in_pieces_add_up(void **state)
+{
+    struct story *s = *state;
+    begin(s, "\"host_name\":\"node7\",\"kprof\":{\"lost\":5,\"cores\":2},");
+    for (int turn = 0; turn < TURNS; turn++) step(s, turn, turn * 100);
+    end(s);
+    same_numbers(s, KP_TOP_BY_OP);
+    same_numbers(s, KP_TOP_BY_LINE);
+    same_numbers(s, KP_TOP_BY_SHAPE);
+}
+
+static void optimizer_steps_go_through_pieces(void **state)
+{
+    struct story *s = *state;
+    begin(s, "");
+    for (int turn = 0; turn < TURNS; turn++) {
+        event(s, "cpu_op", "aten::mul", 1, turn * 100, 30, "");
+        event(s, "cpu_op", "aten::neg", 2, turn * 100 + 20, 20 + turn % 5, "");
+        event(s, "user_annotation", "Optimizer.step#SGD.step", 1, turn * 100 + 50, 20, "");
+        event(s, "cpu_op", "aten::add_", 1, turn * 100 + 55, 5, "");
+        event(s, "cpu_op", "aten::zero_", 1, turn * 100 + 80, 5, "");
+    }
+    end(s);
+    same_numbers(s, KP_TOP_BY_OP);
+}
+
+static void kernels_in_their_pieces_add_up(void **state)
+{
+    struct story *s = *state;
+    char args[100];
+    begin(s, "");
+    for (int turn = 0; turn < TURNS; turn++) {
+        snprintf(args, sizeof args, "\"External id\":%d", turn + 1);
+        event(s, "cpu_op", "aten::mul", 1, turn * 100, 30, args);
+        event(s, "cuda_runtime", "cudaLaunchKernel", 1, turn * 100 + 5, 10, args);
+        event(s, "kernel", "mul_kernel", 7, turn * 100 + 40, 15, args);
+    }
+    end(s);
+    same_numbers(s, KP_TOP_BY_OP);
+}
+
+/* The kernels of all ops run at the end, so each piece has ops alone. */
+static void kernels_of_earlier_pieces_need_the_whole(void **state)
+{
+    struct story *s = *state;
+    char args[100];
+    begin(s, "");
+    for (int turn = 0; turn < TURNS; turn++) {
+        snprintf(args, sizeof args, "\"External id\":%d", turn + 1);
+        event(s, "cpu_op", "aten::mul", 1, turn * 100, 30, args);
+        event(s, "kernel", "other", 7, turn * 100 + 40, 1, "");
+    }
+    for (int turn = 0; turn < TURNS; turn++) {
+        snprintf(args, sizeof args, "\"External id\":%d", turn + 1);
+        event(s, "kernel", "mul_kernel", 7, (TURNS + turn) * 100, 15, args);
+    }
+    end(s);
+    needs_the_whole(s);
+}
+
+static void an_event_that_comes_late_needs_the_whole(void **state)
+{
+    struct story *s = *state;
+    begin(s, "");
+    for (int turn = 0; turn < TURNS * 4; turn++) event(s, "cpu_op", "aten::mul", 1, turn * 100, 30, "");
+    event(s, "python_function", "main.py(1): main", 1, 0, TURNS * 400, "");
+    end(s);
+    needs_the_whole(s);
+}
+
+static void a_trace_that_never_rests_stays_whole(void **state)
+{
+    struct story *s = *state;
+    struct numbers n;
+    bool was_cut;
+    begin(s, "");
+    event(s, "python_function", "main.py(1): main", 1, 0, TURNS * 400, "");
+    for (int turn = 0; turn < TURNS * 4; turn++) event(s, "cpu_op", "aten::mul", 1, turn * 100, 30, "");
+    end(s);
+    (void)pieces_make(s, KP_TOP_BY_OP, &n, &was_cut);
+    assert_false(was_cut);
+    assert_int_equal(n.trace->count, TURNS * 4 + 1);
+    numbers_fini(&n);
+}
+
+#define STORY(test) cmocka_unit_test_setup_teardown(test, story_setup, story_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(steps_in_pieces_add_up),
+        STORY(optimizer_steps_go_through_pieces),
+        STORY(kernels_in_their_pieces_add_up),
+        STORY(kernels_of_earlier_pieces_need_the_whole),
+        STORY(an_event_that_comes_late_needs_the_whole),
+        STORY(a_trace_that_never_rests_stays_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
