@@ -6,6 +6,7 @@
 
 #include "export/cli/cli.h"
 #include "export/cli/elfhead.h"
+#include "export/report/plain.h"
 
 #ifndef KP_COMMIT
 #define KP_COMMIT "unknown" /* neither a git tree nor the tarball of `make dist` */
@@ -24,19 +25,34 @@ int kp_cli_version(void)
     return KP_EXIT_DONE;
 }
 
+static void path_json(const char *library)
+{
+    char build_id[KP_BUILD_ID_TEXT] = "";
+    const int fd = open(library, O_RDONLY | O_CLOEXEC);
+    fputs("{\"library\":", stdout);
+    kp_plain_json(stdout, library);
+    printf(",\"version\":\"%s\",\"commit\":\"%s\"", KP_VERSION, KP_COMMIT);
+    if (fd >= 0 && kp_elfhead_build_id(fd, build_id) == 0) printf(",\"build_id\":\"%s\"", build_id);
+    if (fd >= 0) close(fd);
+    puts("}");
+}
+
 int kp_cmd_path(int argc, char **argv)
 {
-    static const struct kp_opt flags[] = {{0}};
+    static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "with version and build id, as JSON"}, {0}};
     struct kp_opt_scan scan = {.command = "path", .table = flags, .argc = argc, .argv = argv, .at = 1};
     char library[4096];
     const char *value;
-    const int i = kp_opt_next(&scan, &value);
+    bool is_json = false;
+    int i;
+    while ((i = kp_opt_next(&scan, &value)) == 0) is_json = true;
     if (i == KP_OPT_HELP) return kp_cli_help("path", flags), KP_EXIT_DONE;
     if (i != KP_OPT_END) return kp_cli_misuse("path", "takes no argument");
     if (!kp_cli_library(library, sizeof library)) {
         fprintf(stderr, "kprof: libkprof.so not found: %s\n", library);
         return KP_EXIT_BAD_INPUT;
     }
-    puts(library);
+    if (is_json) path_json(library);
+    else puts(library);
     return KP_EXIT_DONE;
 }

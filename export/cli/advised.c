@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "export/cli/cli.h"
+#include "export/report/plain.h"
 
 enum { SAID_MOST = 3 };
 
@@ -56,6 +57,13 @@ static bool is_trace(const char *name)
     return end && (strcmp(end, ".pt.trace.json") == 0 || strcmp(end, ".pt.trace.json.gz") == 0);
 }
 
+static bool is_newer(const char *path, const struct timespec *than, struct stat *st)
+{
+    return stat(path, st) == 0 && S_ISREG(st->st_mode) &&
+           (st->st_mtim.tv_sec > than->tv_sec ||
+            (st->st_mtim.tv_sec == than->tv_sec && st->st_mtim.tv_nsec >= than->tv_nsec));
+}
+
 /* Returns the path of the newest trace, or NULL. The caller frees it. */
 static char *newest_find(const char *folder, const struct timespec *since)
 {
@@ -66,10 +74,7 @@ static char *newest_find(const char *folder, const struct timespec *since)
         char *path;
         struct stat st;
         if (!is_trace(entry->d_name) || asprintf(&path, "%s/%s", folder, entry->d_name) < 0) continue;
-        const bool is_newer = stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-                              (st.st_mtim.tv_sec > last.tv_sec ||
-                               (st.st_mtim.tv_sec == last.tv_sec && st.st_mtim.tv_nsec >= last.tv_nsec));
-        if (is_newer) {
+        if (is_newer(path, &last, &st)) {
             free(newest);
             newest = path;
             last = st.st_mtim;
@@ -79,6 +84,32 @@ static char *newest_find(const char *folder, const struct timespec *since)
     }
     if (dir) closedir(dir);
     return newest;
+}
+
+static int trace_filter(const struct dirent *entry) { return is_trace(entry->d_name); }
+
+void kp_advised_traces(FILE *out, const char *folder, const struct timespec *since)
+{
+    struct dirent **entries;
+    const int count = scandir(folder, &entries, trace_filter, alphasort);
+    const char *between = "";
+    fputs(",\"traces\":[", out);
+    for (int i = 0; i < count; i++) {
+        char *path;
+        struct stat st;
+        if (asprintf(&path, "%s/%s", folder, entries[i]->d_name) >= 0) {
+            if (is_newer(path, since, &st)) {
+                fprintf(out, "%s{\"file\":", between);
+                kp_plain_json(out, path);
+                fprintf(out, ",\"bytes\":%lld}", (long long)st.st_size);
+                between = ",";
+            }
+            free(path);
+        }
+        free(entries[i]);
+    }
+    if (count >= 0) free(entries);
+    fputs("]", out);
 }
 
 static void finding_say(const struct kp_finding *f)

@@ -3,6 +3,7 @@
 #ifndef KP_ADVISED_H
 #define KP_ADVISED_H
 
+#include <stdio.h>
 #include <time.h>
 
 #include "export/advise/advise.h"
@@ -26,5 +27,7 @@ void kp_advised_close(struct kp_advised *advised);
 
 /* Says on stderr the three largest findings of the newest trace in a folder that is not older than `since`. */
 void kp_advised_say(const char *folder, const struct timespec *since);
+/* Prints a comma and a member `traces`: file and bytes of each trace of the folder that is not older than `since`. */
+void kp_advised_traces(FILE *out, const char *folder, const struct timespec *since);
 
 #endif

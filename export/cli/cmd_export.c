@@ -7,6 +7,7 @@
 #include "export/cli/lines.h"
 #include "export/cli/spool_export.h"
 #include "export/cli/spoolfile.h"
+#include "export/cli/written.h"
 #include "export/kp_export.h"
 
 static const struct kp_opt flags[] = {
@@ -18,6 +19,7 @@ static const struct kp_opt flags[] = {
      "any of trace,table,stacks,memory (default: what the run was told; trace if that was none)"},
     KP_LINES_OPTIONS("off"),
     {"format", 0, KP_OPT_VALUE, "FORMAT", "perfetto, ndjson, speedscope or sqlite, of spools and traces; -o: the file"},
+    {"json", 0, KP_OPT_FLAG, NULL, "say what was written as JSON, a line a file"},
     {0}};
 
 static int spool_export(const char *path, const struct kp_spool_export_options *wish_of_all)
@@ -31,7 +33,7 @@ static int spool_export(const char *path, const struct kp_spool_export_options *
     if (rc < 0) return kp_cli_fail("export", "%s", why);
     if (kp_spoolfile_owner(&st, &owner)) wish.owner = &owner; /* a secret spool's trace stays secret */
     rc = kp_spool_export_write(reader, path, &wish);
-    if (rc > 0) kp_spool_export_losses(reader);
+    if (rc > 0) kp_spool_export_losses(reader, wish.json ? stderr : stdout);
     kp_reader_close(reader);
     if (rc == 0) return kp_cli_fail("export", "%s: holds no event, so no trace was written", path);
     return rc < 0 ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
@@ -61,13 +63,15 @@ int kp_cmd_export(int argc, char **argv)
             if (!kp_formats_knows(value))
                 return kp_cli_misuse("export", "--format is perfetto, ndjson, speedscope or sqlite, not %s", value);
             break;
+        case 7: wish.json = true; break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("export", flags);
         default: return KP_EXIT_USAGE;
         }
     }
     if (!count) return kp_cli_misuse("export", "no spool given");
-    if (format) return kp_formats_write(format, wish.dir, argv, count);
+    if (format && wish.json && wish.dir && kp_written_check("export", wish.dir)) return KP_EXIT_USAGE;
+    if (format) return kp_formats_write(format, wish.dir, wish.json, argv, count);
     struct kp_lines *lines = kp_lines_open("export", &lines_wish);
     wish.places = kp_lines_places(lines);
     for (i = 0; i < count; i++)

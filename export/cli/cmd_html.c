@@ -8,12 +8,16 @@
 #include "export/cli/latest.h"
 #include "export/cli/outfile.h"
 #include "export/cli/trace_source.h"
+#include "export/cli/written.h"
 #include "export/page/page.h"
 
-static const struct kp_opt flags[] = {{"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout)"}, {0}};
+static const struct kp_opt flags[] = {{"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout)"},
+                                      {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
+                                      {0}};
 struct html_command {
     FILE *to;
     int pages;
+    uint64_t events; /* of all traces */
 };
 
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
@@ -30,6 +34,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         kp_kineto_close(trace);
         return kp_cli_fail("html", "%s", why);
     }
+    h->events += trace->seen;
     if (!h->pages++) kp_page_begin(h->to, source->label);
     rc = kp_page_add(h->to, &tree, source->label, why, sizeof why);
     kp_tree_fini(&tree);
@@ -37,7 +42,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     return rc ? kp_cli_fail("html", "%s: %s", source->label, why) : KP_EXIT_DONE;
 }
 
-static int html_write(const char *path, char **files, int count)
+static int html_write(const char *path, bool is_json, char **files, int count)
 {
     struct kp_outfile file;
     struct html_command h = {0};
@@ -48,6 +53,12 @@ static int html_write(const char *path, char **files, int count)
     if (h.pages) kp_page_end(h.to);
     if (kp_outfile_close(&file, h.pages > 0))
         return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
+    if (is_json && h.pages) {
+        kp_written_begin(path, path);
+        kp_written_number("traces", (uint64_t)h.pages);
+        kp_written_number("events", h.events);
+        kp_written_end();
+    }
     return worst;
 }
 
@@ -55,15 +66,18 @@ int kp_cmd_html(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "html", .table = flags, .argc = argc, .argv = argv, .at = 1};
     const char *value, *path = NULL;
+    bool is_json = false;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
         case 0: path = value; break;
+        case 1: is_json = true; break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("html", flags);
         default: return KP_EXIT_USAGE;
         }
     }
+    if (is_json && kp_written_check("html", path)) return KP_EXIT_USAGE;
     count = kp_latest_take("html", &argv, count, KP_LATEST_ONE);
-    return count ? html_write(path, argv, count) : KP_EXIT_USAGE;
+    return count ? html_write(path, is_json, argv, count) : KP_EXIT_USAGE;
 }

@@ -19,6 +19,7 @@ static const struct kp_opt flags[] = {
     {"force", 0, KP_OPT_FLAG, NULL,
      "also spools that another machine wrote: is its process gone? That cannot be seen from here"},
     KP_LINES_OPTIONS("off"),
+    {"json", 0, KP_OPT_FLAG, NULL, "say what was written, and the counts, as lines of JSON"},
     {0}};
 
 static int is_spool_name(const struct dirent *entry)
@@ -81,7 +82,7 @@ static bool spools_recover(struct kp_rescue *r, const struct kp_rescue_folder *f
     struct dirent **entries;
     const int count = scandirat(folder->dir, ".", &entries, is_spool_name, alphasort);
     if (count < 0) return fail(r, folder->path), false;
-    if (count == 0) kp_cli_say(stdout, "kprof: %s: no spool (*.kprof) in it", folder->path);
+    if (count == 0) kp_cli_say(r->wish.json ? stderr : stdout, "kprof: %s: no spool (*.kprof) in it", folder->path);
     for (int i = 0; i < count; i++) {
         kp_rescue_spool(r, folder, entries[i]->d_name, true);
         free(entries[i]);
@@ -98,7 +99,8 @@ static void children_recover(struct kp_rescue *r, const struct kp_rescue_folder 
         .dir = openat(above->dir, "children", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), .path = path};
     const int error = below.dir < 0 ? errno : 0;
     snprintf(path, sizeof path, "%s/children", above->path);
-    if (error == ENOTDIR) kp_cli_say(stdout, "kprof: %s: is a link or no folder, left alone", path);
+    if (error == ENOTDIR)
+        kp_cli_say(r->wish.json ? stderr : stdout, "kprof: %s: is a link or no folder, left alone", path);
     else if (error && error != ENOENT) fail(r, path);
     if (error) return;
     if (fstat(below.dir, &below.st) != 0) fail(r, path);
@@ -144,6 +146,7 @@ int kp_cmd_recover(int argc, char **argv)
         case 2: r.force = true; break;
         case 3:
         case 4: kp_lines_option(&lines_wish, flags[i].name, value); break;
+        case 5: r.wish.json = true; break;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("recover", flags);
         default: return KP_EXIT_USAGE;
@@ -154,7 +157,9 @@ int kp_cmd_recover(int argc, char **argv)
     r.wish.places = kp_lines_places(lines);
     for (i = 0; i < count; i++) path_recover(&r, argv[i]);
     kp_lines_close(lines);
-    if (r.traces + r.removed + r.left)
+    if (r.wish.json)
+        printf("{\"recovered\":%u,\"removed\":%u,\"left\":%u,\"failed\":%u}\n", r.traces, r.removed, r.left, r.bad);
+    else if (r.traces + r.removed + r.left)
         printf("kprof: recovered %u trace%s, removed %u spool%s (*.kprof), left %u alone\n", r.traces,
                r.traces == 1 ? "" : "s", r.removed, r.removed == 1 ? "" : "s", r.left);
     return r.bad ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;

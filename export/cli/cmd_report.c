@@ -226,15 +226,15 @@ static bool is_of_all(const struct report_command *r)
     return !r->is_torch && r->choice.first_step < 0 && !r->choice.within && !r->choice.has_from && !r->choice.has_to;
 }
 
-struct reading {
+struct report_reading {
     struct kp_kineto *trace; /* or what is left of it behind the pieces */
     struct top_numbers n;
     bool is_numbered; /* in pieces: the numbers are made */
 };
 
 /* Reads a trace in pieces, as far as it can be cut. False: it must be read as a whole. */
-static bool pieces_read(const struct report_command *r, const struct kp_trace_source *source, struct reading *out,
-                        int *rc, char *why, size_t why_bytes)
+static bool pieces_read(const struct report_command *r, const struct kp_trace_source *source,
+                        struct report_reading *out, int *rc, char *why, size_t why_bytes)
 {
     struct kp_toppieces *pieces = kp_toppieces_open(by_of(r));
     if (!pieces) return false;
@@ -248,11 +248,11 @@ static bool pieces_read(const struct report_command *r, const struct kp_trace_so
 }
 
 /* Returns 0, or -errno with a line on stderr. */
-static int trace_read(const struct report_command *r, const struct kp_trace_source *source, struct reading *out)
+static int trace_read(const struct report_command *r, const struct kp_trace_source *source, struct report_reading *out)
 {
     char why[512];
     int rc = 0;
-    *out = (struct reading){0};
+    *out = (struct report_reading){0};
     if (!is_of_all(r) || !pieces_read(r, source, out, &rc, why, sizeof why))
         rc = kp_trace_source_read(source, &out->trace, NULL, why, sizeof why);
     if (!rc) return 0;
@@ -261,14 +261,14 @@ static int trace_read(const struct report_command *r, const struct kp_trace_sour
     return out->trace && r->partial ? 0 : rc;
 }
 
-static void reading_close(struct reading *in)
+static void reading_close(struct report_reading *in)
 {
     if (in->is_numbered) numbers_fini(&in->n);
     kp_kineto_close(in->trace);
 }
 
 /* The report of a whole trace. --acc-events keeps the trace. */
-static int whole_report(struct report_command *r, const char *label, struct reading *in)
+static int whole_report(struct report_command *r, const char *label, struct report_reading *in)
 {
     struct kp_tree tree;
     int rc = KP_EXIT_DONE;
@@ -288,7 +288,7 @@ static int whole_report(struct report_command *r, const char *label, struct read
 static int report_trace(void *context, const struct kp_trace_source *source, bool heading)
 {
     struct report_command *r = context;
-    struct reading in;
+    struct report_reading in;
     int rc = trace_read(r, source, &in) ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
     if (rc == KP_EXIT_DONE && is_of_phase(r, in.trace)) {
         if (heading && !r->json && !r->torch.adds_up) kp_cli_say(stdout, "%s:", source->label);

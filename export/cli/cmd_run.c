@@ -2,7 +2,7 @@
 /*
  * cmd_run.c - kprof run: sets the variables, preloads the library, becomes the program
  *
- * With --advise it stays as the program's parent, and says at the end what to change (decisions/082).
+ * With --advise or --json it stays as the program's parent, and says at the end what to change (decisions/082).
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +17,10 @@
 #include "export/cli/advised.h"
 #include "export/cli/setting_flags.h"
 
-static pid_t program; /* the child of --advise */
+static pid_t program; /* the child of --advise and --json */
+struct run_wish {
+    bool advises, json;
+};
 
 /* Puts the library before other preloaded libraries. */
 static int preload_set(const char *library)
@@ -49,24 +52,26 @@ static const char *log_anchored(const char *value)
 /* The settings, and what `kprof run` alone knows. */
 static const struct kp_opt *flags_make(void)
 {
-    static struct kp_opt table[KP_SET_COUNT + 2];
+    static struct kp_opt table[KP_SET_COUNT + 3];
     memcpy(table, kp_setting_flags(), KP_SET_COUNT * sizeof *table);
     table[KP_SET_COUNT] = (struct kp_opt){"advise", 0, KP_OPT_FLAG, NULL,
                                           "stay until the program ends, and say its three largest findings"};
+    table[KP_SET_COUNT + 1] =
+        (struct kp_opt){"json", 0, KP_OPT_FLAG, NULL,
+                        "stay, and say on standard error how it ended and which traces there are, as JSON"};
     return table;
 }
 
 /* 0, an exit code, or KP_OPT_HELP. */
-static int flags_take(struct kp_opt_scan *scan, bool *advises)
+static int flags_take(struct kp_opt_scan *scan, struct run_wish *wish)
 {
     struct kp_config *const config = kp_setting_flags_read();
     const char *value, *wrong;
     int i;
     while ((i = kp_opt_next(scan, &value)) >= 0) {
-        if (i == KP_SET_COUNT) {
-            *advises = true;
-            continue;
-        }
+        wish->advises |= i == KP_SET_COUNT;
+        wish->json |= i == KP_SET_COUNT + 1;
+        if (i >= KP_SET_COUNT) continue;
         wrong = kp_setting_flags_set(config, (enum kp_config_index)i, value);
         if (wrong) return kp_cli_misuse("run", "--%s: %s", scan->table[i].name, wrong);
         setenv(kp_config_rows[i].name, i == KP_SET_log ? log_anchored(value) : value, 1);
@@ -115,8 +120,18 @@ static int end_as(int status)
     return 128 + WTERMSIG(status);
 }
 
+/* One line, which nothing that the program wrote can be inside of. */
+static void end_json(int status, const char *folder, const struct timespec *began)
+{
+    fflush(stdout);
+    if (WIFSIGNALED(status)) fprintf(stderr, "{\"signal\":%d", WTERMSIG(status));
+    else fprintf(stderr, "{\"exit\":%d", WEXITSTATUS(status));
+    kp_advised_traces(stderr, folder, began);
+    fputs("}\n", stderr);
+}
+
 /* The signals that come between fork and exec stay blocked until both know what to do with them. */
-static int program_advise(char **argv)
+static int program_watch(char **argv, const struct run_wish *wish)
 {
     const struct kp_config *config = kp_setting_flags_read();
     struct timespec began;
@@ -134,7 +149,8 @@ static int program_advise(char **argv)
     signals_take();
     sigprocmask(SIG_SETMASK, &before, NULL);
     while (waitpid(program, &status, 0) < 0 && errno == EINTR) continue;
-    if (config->log[0] == 0 || strcmp(config->log, "none") != 0) kp_advised_say(config->dir, &began);
+    if (wish->advises && (config->log[0] == 0 || strcmp(config->log, "none") != 0)) kp_advised_say(config->dir, &began);
+    if (wish->json) end_json(status, config->dir, &began);
     return end_as(status);
 }
 
@@ -143,9 +159,9 @@ int kp_cmd_run(int argc, char **argv)
     struct kp_opt_scan scan = {
         .command = "run", .table = flags_make(), .argc = argc, .argv = argv, .at = 1, .stop_at_argument = true};
     char library[4096], path[4096], why[4600];
-    bool advises = false;
+    struct run_wish wish = {0};
     int rc;
-    rc = flags_take(&scan, &advises);
+    rc = flags_take(&scan, &wish);
     if (rc == KP_OPT_HELP) return kp_cli_help("run", scan.table);
     if (rc) return rc;
     if (scan.at >= argc) return kp_cli_misuse("run", "no command to run");
@@ -155,5 +171,5 @@ int kp_cmd_run(int argc, char **argv)
         return kp_cli_fail("run", "libkprof.so is not there (%s); KPROF_LIB names another place", library);
     rc = preload_set(library);
     if (rc) return rc;
-    return advises ? program_advise(argv + scan.at) : program_become(argv + scan.at);
+    return wish.advises || wish.json ? program_watch(argv + scan.at, &wish) : program_become(argv + scan.at);
 }

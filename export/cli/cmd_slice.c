@@ -13,23 +13,25 @@
 #include "export/cli/latest.h"
 #include "export/cli/outfile.h"
 #include "export/cli/trace_source.h"
+#include "export/cli/written.h"
 #include "export/convert/convert.h"
 
 struct slice_command {
     const char *within, *out;
-    bool has_from, has_to;
+    bool has_from, has_to, is_json;
     int64_t from_ns, to_ns;     /* after the profiler's start */
     long first_step, last_step; /* -1: not asked for */
     struct kp_spans spans;      /* of steps, or of the name; then what is cut out */
 };
 
-enum option_id { STEP, FROM, TO, WITHIN, OUT };
+enum option_id { STEP, FROM, TO, WITHIN, OUT, JSON };
 static const struct kp_opt flags[] = {
     [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "ProfilerStep#A to #B; A alone: one step"},
     [FROM] = {"from", 0, KP_OPT_VALUE, "US", "from so many microseconds after the profiler's start"},
     [TO] = {"to", 0, KP_OPT_VALUE, "US", "up to so many"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME", "while a range, op or Python function of that name (or glob) runs"},
     [OUT] = {"output", 'o', KP_OPT_VALUE, "FILE", "the new trace; .gz: packed. Default, or -: standard output"},
+    [JSON] = {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
     {0}};
 
 static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
@@ -48,6 +50,7 @@ static int option_take(struct slice_command *s, int id, const char *value)
     case TO: return time_set(&s->to_ns, &s->has_to, flags[id].name, value);
     case WITHIN: s->within = value; return 0;
     case OUT: s->out = value; return 0;
+    case JSON: s->is_json = true; return 0;
     default: return KP_EXIT_USAGE;
     }
 }
@@ -144,6 +147,12 @@ static int slice_write(struct slice_command *s, const struct kp_trace_source *so
     const int closed = kp_outfile_close(&out.file, rc == 0);
     if (rc || closed)
         return kp_cli_fail("slice", "%s: %s", s->out ? s->out : "standard output", rc ? why : strerror(-closed));
+    if (s->is_json) {
+        kp_written_begin(s->out, s->out);
+        kp_written_number("events", kept);
+        kp_written_end();
+        return KP_EXIT_DONE;
+    }
     kp_cli_say(stderr, "kprof: %zu events of %s%s%s", kept, source->label, s->out ? " in " : "", s->out ? s->out : "");
     return KP_EXIT_DONE;
 }
@@ -181,6 +190,7 @@ int kp_cmd_slice(int argc, char **argv)
     }
     if (s.first_step < 0 && !s.within && !s.has_from && !s.has_to)
         return kp_cli_misuse("slice", "say which part: --step, --from, --to or --within");
+    if (s.is_json && kp_written_check("slice", s.out)) return KP_EXIT_USAGE;
     if (s.first_step >= 0 && s.within) return kp_cli_misuse("slice", "--step and --within do not go together");
     count = kp_latest_take("slice", &argv, count, KP_LATEST_ONE);
     return count ? kp_input_each("slice", argv, count, NULL, trace_take, &s) : KP_EXIT_USAGE;

@@ -16,9 +16,11 @@
 #include "export/cli/trace_source.h"
 #include "export/report/flame.h"
 #include "export/report/folded.h"
+#include "export/report/plain.h"
 #include "export/report/walltime.h"
 
-enum form { FORM_FOLDED, FORM_SVG, FORM_HTML };
+enum { FRAME_BYTES = 8192 }; /* of a frame in JSON */
+enum form { FORM_FOLDED, FORM_SVG, FORM_HTML, FORM_JSON };
 struct stacks_command {
     const char *metric, *out;
     char label[512]; /* of the last trace */
@@ -45,8 +47,33 @@ static const struct kp_opt flags[] = {
      "torch's export_stacks, letter for letter; METRIC is self_cpu_time_total (default) "
      "or self_cuda_time_total"},
     KP_LINES_OPTIONS("off; of spools only"),
+    {"json", 0, KP_OPT_FLAG, NULL, "the same as one JSON object: each path with its frames"},
     {0}};
-enum { FLAG_METRIC, FLAG_SVG, FLAG_HTML, FLAG_OUT, FLAG_BACKWARD, FLAG_THREADS, FLAG_TORCH, FLAG_LINES, FLAG_NO_LINES };
+enum {
+    FLAG_METRIC,
+    FLAG_SVG,
+    FLAG_HTML,
+    FLAG_OUT,
+    FLAG_BACKWARD,
+    FLAG_THREADS,
+    FLAG_TORCH,
+    FLAG_LINES,
+    FLAG_NO_LINES,
+    FLAG_JSON
+};
+
+static void stack_json(const struct stacks_command *s, const char *stack, int64_t value)
+{
+    fprintf(s->to, "%s{\"value\":%lld,\"frames\":[", s->stacks ? "," : "", (long long)value);
+    for (size_t n; *stack; stack += n + (stack[n] == ';')) {
+        char frame[FRAME_BYTES];
+        n = strcspn(stack, ";");
+        snprintf(frame, sizeof frame, "%.*s", (int)(n < FRAME_BYTES ? n : FRAME_BYTES - 1), stack);
+        kp_plain_json(s->to, frame);
+        if (stack[n] && stack[n + 1]) fputs(",", s->to);
+    }
+    fputs("]}", s->to);
+}
 
 /* A kp_folded_fn and a kp_path_fn. Walking through stacks takes as long as printing them. */
 static void stack_put(void *context, const char *stack, int64_t value)
@@ -54,6 +81,7 @@ static void stack_put(void *context, const char *stack, int64_t value)
     struct stacks_command *s = context;
     kp_budget_print(strlen(stack));
     if (s->flame) kp_flame_add(s->flame, stack, value);
+    else if (s->form == FORM_JSON) stack_json(s, stack, value);
     else fprintf(s->to, "%s %lld\n", stack, (long long)value);
     s->stacks++;
 }
@@ -137,9 +165,17 @@ static void flame_put(struct stacks_command *s)
     kp_flame_write(s->flame, s->to, &show);
 }
 
+static void json_begin(const struct stacks_command *s)
+{
+    const bool is_memory = !s->is_torch && s->wall.metric == KP_WALL_MEMORY;
+    fprintf(s->to, "{\"metric\":\"%s\",\"unit\":\"%s\",\"stacks\":[", s->metric, is_memory ? "bytes" : "us");
+}
+
 static int stacks_make(struct stacks_command *s, char **paths, int count, const struct kp_places *places)
 {
+    if (s->form == FORM_JSON) json_begin(s);
     const int worst = kp_input_each("stacks", paths, count, places, trace_take, s);
+    if (s->form == FORM_JSON && !s->traces) fputs("],\"traces\":0}\n", s->to);
     if (worst == KP_EXIT_USAGE || !s->traces) return worst;
     if (!s->is_torch) {
         const int64_t unit = s->wall.metric == KP_WALL_MEMORY ? 1 : 1000;
@@ -147,6 +183,8 @@ static int stacks_make(struct stacks_command *s, char **paths, int count, const 
         if (!s->stacks) kp_cli_say(stderr, "kprof stacks: nothing to show as %s", s->metric);
     }
     if (s->flame) flame_put(s);
+    if (s->form == FORM_JSON)
+        fprintf(s->to, "],\"traces\":%d,\"wall_us\":%.3f}\n", s->traces, (double)s->wall_ns / 1e3);
     return worst;
 }
 
@@ -156,7 +194,7 @@ static int stacks_write(struct stacks_command *s, char **paths, int count, const
     if (kp_outfile_open(&file, s->out)) return kp_cli_fail("stacks", "%s: %s", s->out, kp_outfile_why(&file));
     s->to = file.to;
     s->paths = kp_calltree_open();
-    s->flame = s->form == FORM_FOLDED ? NULL : kp_flame_open();
+    s->flame = s->form == FORM_FOLDED || s->form == FORM_JSON ? NULL : kp_flame_open();
     const int worst = stacks_make(s, paths, count, places);
     if (s->flame) kp_flame_close(s->flame);
     kp_calltree_close(s->paths);
@@ -202,6 +240,7 @@ int kp_cmd_stacks(int argc, char **argv)
         case FLAG_METRIC: s.metric = value; break;
         case FLAG_SVG: s.form = FORM_SVG; break;
         case FLAG_HTML: s.form = FORM_HTML; break;
+        case FLAG_JSON: s.form = FORM_JSON; break;
         case FLAG_OUT: s.out = value; break;
         case FLAG_BACKWARD:
             if (backward_read(&s, value)) return KP_EXIT_USAGE;

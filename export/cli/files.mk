@@ -55,6 +55,7 @@ SRC_cli := \
     export/cli/spool_export.c \
     export/cli/spoolfile.c \
     export/cli/target.c \
+    export/cli/written.c \
     export/cli/$(if $(HAS_LIBDW),debugfile.c,debugfile_none.c) \
     export/cli/$(if $(HAS_LIBIBERTY),plainname.c,plainname_none.c)
 UNIT_cli := \

@@ -11,6 +11,7 @@
 #include "export/cli/outfile.h"
 #include "export/cli/sorted.h"
 #include "export/cli/trace_source.h"
+#include "export/cli/written.h"
 #include "export/convert/convert.h"
 
 struct format_run {
@@ -20,6 +21,7 @@ struct format_run {
     struct kp_pftrace *pftrace;
     struct kp_sqlite *sqlite;
     size_t events;
+    bool is_json;
     int error;
 };
 
@@ -262,7 +264,13 @@ static int trace_write(struct format_run *run, const struct kp_trace_source *sou
     else rc = perfetto_write(run, &texts, why, sizeof why);
     const int closed = kp_outfile_close(&run->file, rc == 0);
     if (rc || closed) return kp_cli_fail("export", "%s: %s", path, why[0] ? why : kp_budget_explain(rc ? rc : closed));
-    kp_cli_say(stderr, "kprof: wrote %s (%zu events)", path, run->events);
+    if (run->is_json) {
+        kp_written_begin(path, path);
+        kp_written_number("events", run->events);
+        kp_written_end();
+    } else {
+        kp_cli_say(stderr, "kprof: wrote %s (%zu events)", path, run->events);
+    }
     return KP_EXIT_DONE;
 }
 
@@ -279,8 +287,8 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     return rc;
 }
 
-int kp_formats_write(const char *format, const char *out, char **paths, int count)
+int kp_formats_write(const char *format, const char *out, bool is_json, char **paths, int count)
 {
-    struct format_run run = {.format = format, .end = end_of(format), .out = out};
+    struct format_run run = {.format = format, .end = end_of(format), .out = out, .is_json = is_json};
     return kp_input_each("export", paths, count, NULL, trace_take, &run);
 }

@@ -57,7 +57,7 @@ static void told(const struct kp_rescue *r, const char *format, ...)
     va_start(args, format);
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    kp_cli_say(stdout, "%s", line);
+    kp_cli_say(r->wish.json ? stderr : stdout, "%s", line);
 }
 
 /* ---- names in a folder ---- */
@@ -175,7 +175,7 @@ static void traces_write(const struct spool *s, struct kp_reader *reader, struct
     }
     int rc = kp_spool_export_write(reader, s->path, &wish);
     if (rc < 0) return;
-    if (!wish.quiet) kp_spool_export_losses(reader);
+    if (!wish.quiet) kp_spool_export_losses(reader, s->r->wish.json ? stderr : stdout);
     const char *const none =
         has_exported(reader) ? "there is a trace of all it holds" : "holds no event, nothing to recover";
     if (rc == 0) told(s->r, "kprof: %s: %s", s->path, none);

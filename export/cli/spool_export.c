@@ -13,6 +13,7 @@
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
 #include "export/cli/plainname.h"
+#include "export/cli/written.h"
 #include "export/kp_export.h"
 
 static void folder_of(const char *path, char *out, size_t size)
@@ -73,6 +74,22 @@ static void written_say(const struct kp_export_result *result, bool no_trace, bo
                is_complete ? "" : "; cut off where the process ended");
 }
 
+/* Without a trace the path is that of the files beside it, up to their ends. */
+static void written_json(const struct kp_export_result *result, bool no_trace, bool is_complete, const char *dir)
+{
+    const char *name = strrchr(result->path, '/'), *json = strstr(name, ".pt.trace.json");
+    char path[sizeof result->path + 4096];
+    snprintf(path, sizeof path, "%s%.*s", dir, no_trace && json ? (int)(json - name) : (int)strlen(name), name);
+    kp_written_begin(path, result->path);
+    kp_written_number("steps", result->steps);
+    kp_written_number("events", result->events);
+    kp_written_number("dropped", result->lost);
+    kp_written_bool("complete", is_complete);
+    for (size_t i = 0; i < sizeof extra_rows / sizeof *extra_rows; i++)
+        if (result->extras & extra_rows[i].bit) kp_written_bool(extra_rows[i].word, true);
+    kp_written_end();
+}
+
 static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, const char *path,
                        const struct kp_spool_export_options *wish, struct kp_export_options *options)
 {
@@ -96,7 +113,8 @@ static int cycle_write(struct kp_reader *reader, const struct kp_cycle *cycle, c
         kp_cli_fail(wish->command, "%s: not all that KPROF_EXPORT asked for into %s: %s", path, dir,
                     strerror(-result->extras_error));
     if (result->extras_error && options->no_trace) return result->extras_error; /* no other file was written */
-    if (!wish->quiet) written_say(result, options->no_trace, cycle->complete, dir);
+    if (wish->json && !wish->quiet) written_json(result, options->no_trace, cycle->complete, dir);
+    else if (!wish->quiet) written_say(result, options->no_trace, cycle->complete, dir);
     return 1;
 }
 
@@ -133,7 +151,7 @@ int kp_spool_export_write(struct kp_reader *reader, const char *path, const stru
     return rc < 0 ? rc : written;
 }
 
-void kp_spool_export_losses(const struct kp_reader *reader)
+void kp_spool_export_losses(const struct kp_reader *reader, FILE *to)
 {
     static const char *const reasons[KP_LOSS_N] = {
         "no free chunk", "KPROF_MAX_MB reached", "disk full", "no slot for the thread", "too big",
@@ -148,11 +166,11 @@ void kp_spool_export_losses(const struct kp_reader *reader)
         for (int why = 0; why < KP_LOSS_N; why++) {
             const uint64_t n = head->loss[kind][why];
             if (n)
-                printf("kprof: dropped: %llu %s (%s)\n", (unsigned long long)n, kinds[kind] ? kinds[kind] : "records",
-                       reasons[why]);
+                fprintf(to, "kprof: dropped: %llu %s (%s)\n", (unsigned long long)n,
+                        kinds[kind] ? kinds[kind] : "records", reasons[why]);
         }
     if (kp_reader_skipped(reader))
-        printf("kprof: torn: %llu records skipped\n", (unsigned long long)kp_reader_skipped(reader));
+        fprintf(to, "kprof: torn: %llu records skipped\n", (unsigned long long)kp_reader_skipped(reader));
 }
 
 /* Start of a process in ns since the epoch, or 0 when it does not run. */

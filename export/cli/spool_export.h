@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "collector/read/kp_read.h"
 
@@ -20,6 +21,7 @@ struct kp_spool_export_options {
     const struct kp_export_owner *owner; /* as in kp_export.h */
     struct kp_export_result *result;     /* of the current trace, for a reader in another process, or NULL */
     bool quiet;                          /* only errors are said */
+    bool json;                           /* what was written is a line of JSON (written.h) */
     bool skips_exported;                 /* leaves out windows of which the program itself wrote a trace */
 };
 struct kp_export_owner;
@@ -29,8 +31,8 @@ enum kp_spool_state { KP_SPOOL_GONE, KP_SPOOL_RUNNING, KP_SPOOL_FOREIGN_HOST };
 /* Writes every cycle of an open spool. Returns the number of traces, or -errno with the message said. */
 int kp_spool_export_write(struct kp_reader *reader, const char *path, const struct kp_spool_export_options *wish);
 bool kp_spool_export_knows(const char *list); /* whether each word of a list is one that `exports` may have */
-/* Says what is not in the traces: drops by kind and reason, torn records, a cycle cut off. */
-void kp_spool_export_losses(const struct kp_reader *reader);
+/* Says on `to` what is not in the traces: drops by kind and reason, torn records, a cycle cut off. */
+void kp_spool_export_losses(const struct kp_reader *reader, FILE *to);
 /*
  * Whether the process that writes the spool at `path` still has it mapped. For another user's process that is hidden.
  * Then the answer is whether the process exists. A later process with its pid does not count. A process that executed

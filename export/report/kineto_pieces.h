@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kineto_pieces.h - gives a trace away in pieces while it is read, cut at moments when nothing runs (the command only) */
+/* kineto_pieces.h - gives a trace away in pieces while it is read, cut where nothing runs (the command only) */
 #ifndef KP_KINETO_PIECES_H
 #define KP_KINETO_PIECES_H
 

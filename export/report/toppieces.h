@@ -15,7 +15,7 @@ struct kp_kineto_pieces *kp_toppieces_reading(struct kp_toppieces *pieces);
 /* Whether a piece was given. Else the trace is whole. */
 bool kp_toppieces_has(const struct kp_toppieces *pieces);
 /* Adds what is left of the trace, and gives the report of all. False: the pieces do not add up to the whole, which must
- * be read anew. The rows have the strings of `rest`; the steps of `chosen` are the caller's (kp_chosen_fini). */
+ * be read again. The rows have the strings of `rest`; the steps of `chosen` are the caller's (kp_chosen_fini). */
 bool kp_toppieces_end(struct kp_toppieces *pieces, struct kp_kineto *rest, struct kp_top *top,
                       struct kp_summary *summary, struct kp_chosen *chosen);
 

@@ -3,6 +3,7 @@ HAS_NCURSES ?= $(shell printf '\043include <ncurses.h>\nint main(void) { return 
 HAS_NCURSES := $(HAS_NCURSES)
 SRC_view := \
     export/view/viewblocks.c \
+    export/view/viewjson.c \
     export/view/viewpaths.c \
     export/view/viewrows.c \
     export/view/$(if $(HAS_NCURSES),viewscreen.c,viewscreen_none.c) \

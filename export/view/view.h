@@ -4,11 +4,14 @@
 #define KP_VIEW_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "export/report/keyavg.h"
 
 /* Shows the trace until the user leaves. kp_tree_set_forward_stacks() was called on the tree. Returns 0, or -errno with
  * a line in `why`. */
 int kp_view_run(struct kp_tree *tree, const char *label, char *why, size_t why_bytes);
+/* Prints what it would show as one JSON object, a line. The same result. */
+int kp_view_json(FILE *out, struct kp_tree *tree, const char *label, char *why, size_t why_bytes);
 
 #endif
