@@ -27,6 +27,8 @@ uint32_t kp_caller_stack(struct kp_thread *thread);
 /* The same for a thread that may be anywhere, as inside malloc. 0 also when the interpreter ends. With
  * KPROF_MALLOC=trace alone. */
 uint32_t kp_caller_stack_anywhere(struct kp_thread *thread);
+/* Does the interpreter end, and free what the program kept? False where stacks are not read. */
+bool kp_caller_is_ending(void);
 
 /* The process groups of torch.distributed as JSON, as they were when the window began or warmed up. NULL: none. With
  * KPROF_EXECUTION_TRACE alone. The text stays. */

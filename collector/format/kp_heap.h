@@ -27,6 +27,7 @@ enum {
     KP_HEAP_LONG = 1u << 2,
     KP_HEAP_MAPPED = 1u << 3,   /* by mmap, munmap or mremap, always long; not part of the heap */
     KP_HEAP_RESTORED = 1u << 4, /* the realloc failed: the block that this thread freed last is still there */
+    KP_HEAP_ENDING = 1u << 5,   /* freed while Python ends, which frees what the program kept; with stacks of Python */
 };
 enum { KP_HEAP_BYTES_BITS = 20, KP_HEAP_SHORT_BYTES = 24 };
 #define KP_HEAP_ADDRESS_END (UINT64_C(1) << 47) /* addresses beyond need the long form */

@@ -122,8 +122,8 @@ static int heap_show(const struct memory_command *m, struct kp_mem_show *show, b
         return kp_cli_fail("memory", "%s: it has the host's heap and no tensors; --html shows it as a page",
                            show->label);
     return kp_cli_fail("memory",
-                       "%s: no event of memory; record with KPROF_PROFILE_MEMORY=1 (profile_memory=True), or "
-                       "KPROF_MALLOC=trace",
+                       "%s: no event of memory; record with kprof run --profile-memory (torch's profile_memory=True), or "
+                       "--malloc trace",
                        show->label);
 }
 
@@ -165,7 +165,10 @@ static int leaks_put(const struct memory_command *m, const struct kp_profile *p,
 {
     if (kp_heapview_leaks(out, p, m->row_limit, m->places, m->first_step, m->last_step)) return KP_EXIT_DONE;
     if (p->steps_n) return kp_cli_fail("memory", "%s: no step of %ld-%ld in it", path, m->first_step, m->last_step);
-    return kp_cli_fail("memory", "%s: no step in it; record with a schedule (KPROF_SCHEDULE)", path);
+    return kp_cli_fail("memory",
+                       "%s: no step in it; record with a schedule, as kprof run --schedule active=1000; in a program "
+                       "without steps of its own --step time:1s makes each second one",
+                       path);
 }
 
 static int profile_put(const struct memory_command *m, struct kp_profile *p, const struct kp_trace_source *source,
@@ -193,7 +196,7 @@ static int profile_show(const struct memory_command *m, const struct kp_trace_so
 {
     struct kp_profile *p = profile_open(source);
     if (!p)
-        return kp_cli_fail("memory", "%s: no profile of the heap%s; record with KPROF_MALLOC=trace", source->label,
+        return kp_cli_fail("memory", "%s: no profile of the heap%s; record with kprof run --malloc trace", source->label,
                            source->is_spool ? "" : " (NAME.heap.gz) beside it");
     FILE *out = m->out ? fopen(m->out, "we") : stdout;
     int rc = out ? profile_put(m, p, source, out) : KP_EXIT_BAD_INPUT;

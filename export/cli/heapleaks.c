@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * heapleaks.c - what each step left on the host's heap, by call stack: blocks taken in it that are still there
+ * heapleaks.c - what each step left on the host's heap, by call stack: blocks taken in it, and kept
  */
 #include <stdlib.h>
 
@@ -21,9 +21,9 @@ struct kp_profile_leak *kp_profile_leaks(const struct kp_profile *p, size_t from
     for (size_t step = from; step < to && step < p->steps_n; step++)
         for (size_t i = p->steps[step].sizes; i < p->steps[step].sizes_end; i++) {
             const struct kp_profile_size *size = &p->sizes[i];
-            if (!size->live) continue;
+            if (!size->kept) continue;
             of = kp_kineto_grow(of, &cap, all + 1, sizeof *of);
-            of[all++] = (struct kp_profile_leak){size->site, (uint32_t)step, size->live, size->live * size->bytes};
+            of[all++] = (struct kp_profile_leak){size->site, (uint32_t)step, size->kept, size->kept * size->bytes};
         }
     *n = 0;
     if (all) qsort(of, all, sizeof *of, by_site);

@@ -100,10 +100,30 @@ static void step_take(struct kp_profile *p, const char *at)
         *ADD(p, steps) = (struct kp_profile_step){.number = number, .sizes = p->sizes_n, .sizes_end = IN_STEP};
 }
 
-/* "NUMBER build ID" or "step NUMBER" behind a '#'. Other comments mean nothing. */
+/* The program is over. What is there now, it kept. */
+static void kept_note(struct kp_profile *p)
+{
+    for (size_t i = 0; i < p->sizes_n; i++) p->sizes[i].kept = p->sizes[i].live;
+    for (size_t i = 0; i <= p->sites_n; i++) {
+        struct kp_profile_site *s = i < p->sites_n ? &p->sites[i] : &p->total;
+        s->kept_blocks = s->live_blocks;
+        s->kept_bytes = s->live_bytes;
+    }
+}
+
+static void python_ends(struct kp_profile *p)
+{
+    if (p->is_python_over) return;
+    p->is_python_over = true;
+    kept_note(p);
+    step_end(p); /* one that the end cut short */
+}
+
+/* "NUMBER build ID", "step NUMBER" or "python ends" behind a '#'. Other comments mean nothing. */
 static void comment_take(struct kp_profile *p, const char *at)
 {
     uint64_t number;
+    if (strcmp(at, "python ends") == 0) python_ends(p);
     if (strncmp(at, "step", 4) == 0) step_take(p, at + 4);
     if (!number_next(&at, &number) || strncmp(at, " build ", 7) != 0 || !number || number > p->texts_n) return;
     while (p->builds_n < number) *ADD(p, builds) = NULL;
@@ -258,10 +278,11 @@ static int piece_take(void *context, const char *text, size_t bytes)
 static void steps_settle(struct kp_profile *p)
 {
     step_end(p);
+    if (!p->is_python_over) kept_note(p);
     for (size_t i = 0; i < p->steps_n; i++)
         for (size_t k = p->steps[i].sizes; k < p->steps[i].sizes_end; k++) {
-            p->steps[i].still_blocks += p->sizes[k].live;
-            p->steps[i].still_bytes += p->sizes[k].live * p->sizes[k].bytes;
+            p->steps[i].still_blocks += p->sizes[k].kept;
+            p->steps[i].still_bytes += p->sizes[k].kept * p->sizes[k].bytes;
         }
 }
 

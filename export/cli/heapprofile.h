@@ -36,16 +36,18 @@ struct kp_profile_site {
     uint64_t temporary, temporary_bytes;     /* freed before anything else was allocated */
     uint64_t peak_blocks, peak_bytes;        /* when all sites together had most */
     uint64_t live_blocks, live_bytes, epoch; /* at the end; epoch: peak_* are of this peak */
+    uint64_t kept_blocks, kept_bytes;        /* when Python began to end; without that at the end */
 };
 struct kp_profile_size {
     uint64_t bytes, live; /* live: blocks at the end */
+    uint64_t kept;        /* when Python began to end; without that at the end */
     uint32_t site;        /* index */
 };
 struct kp_profile_step {
     uint64_t number;
     size_t sizes, sizes_end;            /* of its blocks */
     uint64_t left_blocks, left_bytes;   /* taken in it, and there when it ended */
-    uint64_t still_blocks, still_bytes; /* and at the end of all */
+    uint64_t still_blocks, still_bytes; /* and kept, as above */
 };
 struct kp_profile {
     char **texts, **builds; /* builds: the build id of the module with that text, or NULL */
@@ -59,6 +61,7 @@ struct kp_profile {
     size_t texts_cap, builds_cap, addresses_cap, places_cap, frames_cap, sites_cap, sizes_cap, steps_cap;
     char *program;
     uint64_t ms; /* how long the window was */
+    bool is_python_over; /* the file tells when Python began to end: it frees then what the program kept */
     struct kp_profile_site total;
 };
 /* 0, or -errno and a line in `why`. `label` is what messages call it. */
@@ -85,7 +88,7 @@ const char *kp_profile_function(const struct kp_profile *p, const struct kp_prof
 /* Is it a line of a Python function? */
 bool kp_profile_is_python(const struct kp_profile *p, const struct kp_profile_address *a);
 
-/* What a call stack left in a step: blocks taken there, still there at the end. */
+/* What a call stack left in a step: blocks taken there, and kept. */
 struct kp_profile_leak {
     uint32_t site; /* index */
     uint32_t step; /* index in steps */

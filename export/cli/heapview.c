@@ -16,6 +16,7 @@
 #include "export/cli/cli.h"
 #include "export/names/shorten.h"
 #include "export/report/kineto.h"
+#include "export/report/ownline.h"
 #include "export/report/plain.h"
 
 #define KEY "\n  \"kprof_heap\": "
@@ -38,7 +39,7 @@ struct view_text {
 };
 
 struct site {
-    long long allocations, bytes, peak_blocks, peak_bytes, live_blocks, live_bytes;
+    long long allocations, bytes, peak_blocks, peak_bytes, live_blocks, live_bytes, kept_blocks, kept_bytes;
     yajl_val stack;
     uint32_t frame; /* of a profile, in place of `stack` */
 };
@@ -127,6 +128,12 @@ static int by_live(const void *a, const void *b)
 {
     const struct site *x = a, *y = b;
     return (x->live_bytes < y->live_bytes) - (x->live_bytes > y->live_bytes);
+}
+
+static int by_kept(const void *a, const void *b)
+{
+    const struct site *x = a, *y = b;
+    return (x->kept_bytes < y->kept_bytes) - (x->kept_bytes > y->kept_bytes);
 }
 
 static int by_peak(const void *a, const void *b)
@@ -251,10 +258,35 @@ static bool is_shown(struct stack_shown *s, FILE *out, bool is_python)
     return true;
 }
 
+/* The program's own line comes first, since it may lie far out, around functions of the interpreter. False: not own. */
+static bool own_line_print(const struct view *v, const char *function, const char *file, unsigned long line)
+{
+    if (!kp_ownline_is_file(file)) return false;
+    fputs("        your line: ", v->out);
+    kp_plain_put(v->out, function);
+    fputs(" at ", v->out);
+    kp_plain_put(v->out, file);
+    fprintf(v->out, ":%lu\n", line);
+    return true;
+}
+
+static void profile_own_line(const struct view *v, uint32_t frame)
+{
+    const struct kp_profile *p = v->profile;
+    for (; frame; frame = p->frames[frame - 1].around) {
+        const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
+        if (!kp_profile_is_python(p, a)) continue;
+        const struct kp_profile_place *place = &p->places[a->at];
+        const char *file = kp_profile_text(p, place->file), *function = kp_profile_text(p, place->function);
+        if (own_line_print(v, function, file, place->line)) return;
+    }
+}
+
 static void profile_stack_print(const struct view *v, uint32_t frame)
 {
     const struct kp_profile *p = v->profile;
     struct stack_shown shown = {0};
+    profile_own_line(v, frame);
     if (!frame) fprintf(v->out, "        call stack not known\n");
     for (; frame; frame = p->frames[frame - 1].around) {
         const struct kp_profile_address *a = &p->addresses[p->frames[frame - 1].address - 1];
@@ -263,10 +295,25 @@ static void profile_stack_print(const struct view *v, uint32_t frame)
     if (shown.left_out) fprintf(v->out, "        and %zu more\n", shown.left_out);
 }
 
+/* "file.py(12): f" among the frames. */
+static void stack_own_line(const struct view *v, yajl_val stack, size_t n)
+{
+    char file[NAME_BYTES];
+    for (size_t i = 0; i < n; i++) {
+        const char *frame = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[i]);
+        const char *end = frame ? strstr(frame, "): ") : NULL, *bracket = end;
+        while (bracket && bracket > frame && *bracket != '(') bracket--;
+        if (!bracket || bracket == frame) continue;
+        snprintf(file, sizeof file, "%.*s", (int)(bracket - frame), frame);
+        if (own_line_print(v, end + 3, file, strtoul(bracket + 1, NULL, 10))) return;
+    }
+}
+
 static void stack_print(const struct view *v, yajl_val stack)
 {
     const size_t n = stack ? YAJL_GET_ARRAY(stack)->len : 0;
     struct stack_shown shown = {0};
+    stack_own_line(v, stack, n);
     for (size_t i = 0; i < n; i++) {
         const char *frame = YAJL_GET_STRING(YAJL_GET_ARRAY(stack)->values[i]);
         if (!frame) frame = "?";
@@ -278,20 +325,21 @@ static void stack_print(const struct view *v, yajl_val stack)
 
 /* ---- tables ---- */
 
-enum column { LIVE, PEAK, ALL };
+enum column { KEPT, LIVE, PEAK, ALL };
 
 static void table_print(const struct view *v, const char *title, struct site *sites, size_t n, enum column column,
                         long row_limit)
 {
-    static int (*const orders[])(const void *, const void *) = {by_live, by_peak, by_count};
+    static int (*const orders[])(const void *, const void *) = {by_kept, by_live, by_peak, by_count};
     size_t rows = row_limit < 0 ? n : (size_t)row_limit, shown = 0, left = 0;
     FILE *out = v->out;
     qsort(sites, n, sizeof *sites, orders[column]);
     fprintf(out, "\n%s\n", title);
     for (size_t i = 0; i < n; i++) {
         const struct site *s = &sites[i];
-        const long long bytes = column == LIVE ? s->live_bytes : column == PEAK ? s->peak_bytes : s->bytes;
-        const long long blocks = column == LIVE ? s->live_blocks : column == PEAK ? s->peak_blocks : s->allocations;
+        const long long of_bytes[] = {s->kept_bytes, s->live_bytes, s->peak_bytes, s->bytes};
+        const long long of_blocks[] = {s->kept_blocks, s->live_blocks, s->peak_blocks, s->allocations};
+        const long long bytes = of_bytes[column], blocks = of_blocks[column];
         if (!blocks) continue;
         if (shown == rows) {
             left++;
@@ -336,6 +384,8 @@ static struct site *sites_of_profile(const struct kp_profile *p, size_t *n)
                                  .peak_bytes = (long long)s->peak_bytes,
                                  .live_blocks = (long long)s->live_blocks,
                                  .live_bytes = (long long)s->live_bytes,
+                                 .kept_blocks = (long long)s->kept_blocks,
+                                 .kept_bytes = (long long)s->kept_bytes,
                                  .frame = s->frame};
     }
     return sites;
@@ -344,6 +394,12 @@ static struct site *sites_of_profile(const struct kp_profile *p, size_t *n)
 static void tables_print(const struct view *v, struct site *sites, size_t n, long row_limit)
 {
     const long rows = row_limit ? row_limit : FEW_ROWS;
+    const struct kp_profile *p = v->profile;
+    if (p && p->is_python_over) {
+        fprintf(v->out, "Python gives back at its end what a program kept; before that %llu bytes in %llu blocks\n",
+                (unsigned long long)p->total.kept_bytes, (unsigned long long)p->total.kept_blocks);
+        table_print(v, "what the program kept until Python ended, most bytes first:", sites, n, KEPT, rows);
+    }
     table_print(v, "still there at the end, most bytes first:", sites, n, LIVE, rows);
     table_print(v, "there at the peak, most bytes first:", sites, n, PEAK, rows);
     table_print(v, "most allocations, all of the window:", sites, n, ALL, rows);
@@ -406,7 +462,8 @@ bool kp_heapview_leaks(FILE *out, const struct kp_profile *p, long row_limit, co
     }
     if (from >= to) return false;
     fprintf(out, "what each step allocated and left on the host's heap:\n");
-    fprintf(out, "    %8s %30s %30s\n", "step", "there when it ended", "still there at the window's end");
+    fprintf(out, "    %8s %30s %30s\n", "step", "there when it ended",
+            p->is_python_over ? "still there when Python ended" : "still there at the window's end");
     for (size_t i = from; i < to; i++) {
         const struct kp_profile_step *s = &p->steps[i];
         fprintf(out, "    %8llu %14llu bytes %8llu %14llu bytes %8llu\n", (unsigned long long)s->number,
@@ -443,7 +500,7 @@ static void object_print(const struct view *v, yajl_val object, long row_limit)
     fprintf(out, "host heap: %lld allocations of %lld bytes in all, %lld frees\n", number(object, "allocations"),
             number(object, "bytes"), number(object, "frees"));
     if (!is_traced)
-        fprintf(out, "it grew by %lld bytes; record with KPROF_MALLOC=trace for peak and leaks\n",
+        fprintf(out, "it grew by %lld bytes; record with kprof run --malloc trace for peak and leaks\n",
                 number(object, "live_bytes"));
     if (is_traced && sites) {
         fprintf(out,

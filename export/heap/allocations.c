@@ -161,6 +161,7 @@ static int block_take(struct kp_heap *h, const struct kp_heap_event *e)
         mapped_take(h, e);
         return 0;
     }
+    if (e->flags & KP_HEAP_ENDING && h->file) kp_heapfile_python_ends(h->file);
     const uint64_t before = h->sites.live_bytes;
     const int rc = kp_sites_take(&h->sites, e, mark_of(h, e));
     if (h->sites.gone) kp_heapfile_given(h->file, h->sites.gone, e->start_ns);

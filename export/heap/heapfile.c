@@ -11,7 +11,8 @@
  * place among its kind and comes before its first use. Numbers are hexadecimal, from 1 on; blocks count from 0.
  *
  * Blocks of a step have sizes (a) of their own, behind a comment line "# step NUMBER"; "# step" ends it. So a block
- * that is given tells in which step it was taken.
+ * that is given tells in which step it was taken. "# python ends" comes before the blocks that Python gives back while
+ * it ends.
  */
 #include "export/heap/heapfile.h"
 
@@ -45,6 +46,7 @@ struct kp_heapfile {
     uint32_t texts_n, addresses_n, frames_n, blocks_n;
     uint64_t last_ms, bytes; /* bytes: written, before gzip */
     uint64_t step;           /* NO_STEP: none */
+    bool is_python_over;
     struct walked {
         uint64_t rest; /* from this frame on, kp_blockstack_rest */
         uint32_t address;
@@ -236,6 +238,12 @@ void kp_heapfile_step(struct kp_heapfile *f, uint64_t number)
 }
 
 void kp_heapfile_no_step(struct kp_heapfile *f) { kp_heapfile_step(f, NO_STEP); }
+
+void kp_heapfile_python_ends(struct kp_heapfile *f)
+{
+    if (!f->is_python_over) kp_json_lit(&f->text, "# python ends\n");
+    f->is_python_over = true;
+}
 
 uint32_t kp_heapfile_block(struct kp_heapfile *f, uint32_t stack, uint64_t bytes)
 {

@@ -15,6 +15,8 @@ int kp_heapfile_open(struct kp_heapfile **out, struct kp_trace *t);
 /* Blocks taken from here on belong to this step. */
 void kp_heapfile_step(struct kp_heapfile *f, uint64_t number);
 void kp_heapfile_no_step(struct kp_heapfile *f);
+/* From here on Python frees what the program kept, since it ends. */
+void kp_heapfile_python_ends(struct kp_heapfile *f);
 /* The number for blocks of so many bytes from this stack, from 1 on. 0: an error, which _commit reports. */
 uint32_t kp_heapfile_block(struct kp_heapfile *f, uint32_t stack, uint64_t bytes);
 void kp_heapfile_taken(struct kp_heapfile *f, uint32_t block, uint64_t now_ns);

@@ -268,6 +268,7 @@ void kp_heap_put_given(void *block, size_t bytes, int64_t live, uint32_t flags)
     struct way way;
     if (!enter(&way)) return;
     if (way.guard.gate & KP_GATE_RECORD) {
+        if (kp_heap_has_python && kp_caller_is_ending()) flags |= KP_HEAP_ENDING;
         if (kp_heap_is_traced) put(&way, (uintptr_t)block, bytes, flags | KP_HEAP_FREE, 0);
         else count(&way.guard, 0, 1, 0, live);
     }

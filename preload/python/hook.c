@@ -14,6 +14,7 @@
  * window each thread removes it at its next call.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "collector/base/kp_clock.h"
 #include "collector/base/kp_config.h"
@@ -29,6 +30,7 @@ enum { FRAMES_MAX = 64 };
 
 static bool wants_calls, wants_stacks, is_proved, is_refused; /* refused: frames read disagree with Python's API */
 static bool wants_anywhere;                                   /* stacks of blocks: from anywhere, also without torch */
+static _Atomic bool are_stacks_on;
 static _Atomic bool attached;
 static _Atomic uint32_t installed_cycle, pending_cycle, watched_cycle; /* watched: until its end */
 
@@ -144,10 +146,28 @@ static void calls_begin(struct kp_thread *t, uint64_t gate)
 /* The folders never change afterwards, since stacks are read without the GIL. */
 static void stacks_begin(void)
 {
-    static bool is_prepared;
-    if (!is_prepared) kp_pysite_prepare();
-    is_prepared = true;
+    if (!kp_load_relaxed(&are_stacks_on)) kp_pysite_prepare();
+    kp_store_relaxed(&are_stacks_on, true);
     kp_pystacks_enable();
+}
+
+/*
+ * Does the program run? While Python starts, it imports site, which adds folders to sys.path. Then the outermost frame
+ * is importlib's. Needs the GIL and the proof.
+ */
+static bool is_program_there(void)
+{
+    const struct kp_python *python = kp_python_get();
+    const struct kp_python_layout *l = &python->layout;
+    const void *thread = python->thread_state(), *outermost = NULL;
+    const void *holder = l->thread_cframe ? word_at(thread, l->thread_cframe) : thread;
+    for (const void *frame = frame_python(l, word_at(holder, l->thread_frame)); frame;
+         frame = frame_python(l, kp_python_at(frame, l->frame_back)))
+        outermost = frame;
+    void *file = outermost ? word_at(kp_pyframe_code(l, outermost), l->code_file) : NULL;
+    const char *text = is_text(file) ? kp_python_api.text_of(file) : NULL;
+    if (!text) kp_python_api.forget_error();
+    return text && strncmp(text, "<frozen importlib", 17) != 0;
 }
 
 /* Needs the GIL; not from inside a hook that CPython called. */
@@ -217,6 +237,40 @@ static void set_mode(enum kp_source_mode mode)
         kp_store_relaxed(&watched_cycle, cycle);
 }
 
+static _Atomic bool is_asked; /* CPython is to call enable_later */
+
+static int enable_later(void *unused)
+{
+    void *error[3] = {0};
+    struct kp_thread *t = kp_thread_get();
+    const int saved = errno;
+    (void)unused;
+    kp_store_relaxed(&is_asked, false);
+    if (!t || kp_python_is_over() || kp_load_relaxed(&are_stacks_on)) return 0;
+    const uint64_t was_inside = kp_load_relaxed(&t->inside);
+    kp_store_relaxed(&t->inside, 1);
+    kp_signal_fence();
+    kp_python_api.error_take(&error[0], &error[1], &error[2]);
+    if (prove() && is_program_there()) stacks_begin();
+    kp_python_api.error_give(error[0], error[1], error[2]);
+    kp_signal_fence();
+    kp_store_release(&t->inside, was_inside); /* pairs with: kp_record_quiesce */
+    errno = saved;
+    return 0;
+}
+
+/*
+ * A window that began before CPython did has no stacks yet. CPython calls us on its main thread. Called when modules
+ * changed, and when Python executes a module or the program.
+ */
+static void modules_changed(void)
+{
+    if (!wants_anywhere || !kp_load_acquire(&attached) || kp_load_relaxed(&is_asked)) return; /* pairs with: attach */
+    if (kp_load_relaxed(&are_stacks_on) || is_refused || kp_python_is_over()) return;
+    kp_store_relaxed(&is_asked, true); /* before the call: the main thread may answer at once */
+    if (kp_python_api.call_later(enable_later, NULL) != 0) kp_store_relaxed(&is_asked, false);
+}
+
 static void setup(const struct kp_config *config)
 {
     wants_calls = config->with_stack & KP_STACK_CALLS;
@@ -231,7 +285,7 @@ static bool attach(void)
     if (!wants_calls && !wants_stacks) return false;
     if (wants_anywhere) {
         kp_caller_find();
-        kp_pyaudit_add();
+        kp_pyaudit_add(modules_changed);
     }
     const struct kp_python *python = kp_python_get();
     if (!python && kp_python_unknown())
@@ -243,35 +297,6 @@ static bool attach(void)
     if (wants_calls) kp_pyhandover_attach(on_event);
     kp_store_release(&attached, true); /* pairs with: wait_ready, set_mode */
     return true;
-}
-
-static _Atomic bool is_asked; /* CPython is to call enable_later */
-
-static int enable_later(void *unused)
-{
-    void *error[3] = {0};
-    struct kp_thread *t = kp_thread_get();
-    const int saved = errno;
-    (void)unused;
-    kp_store_relaxed(&is_asked, false);
-    if (!t || kp_python_is_over() || is_proved) return 0;
-    const uint64_t was_inside = kp_load_relaxed(&t->inside);
-    kp_store_relaxed(&t->inside, 1);
-    kp_signal_fence();
-    kp_python_api.error_take(&error[0], &error[1], &error[2]);
-    if (prove()) stacks_begin();
-    kp_python_api.error_give(error[0], error[1], error[2]);
-    kp_signal_fence();
-    kp_store_release(&t->inside, was_inside); /* pairs with: kp_record_quiesce */
-    errno = saved;
-    return 0;
-}
-
-/* A window that began before CPython did has no stacks yet. CPython calls us on its main thread. */
-static void modules_changed(void)
-{
-    if (!wants_anywhere || kp_load_relaxed(&is_asked) || is_proved || is_refused || kp_python_is_over()) return;
-    kp_store_relaxed(&is_asked, kp_python_api.call_later(enable_later, NULL) == 0);
 }
 
 /* Other state is kept by window number, and a child's windows have other numbers than the parent's. */

@@ -109,8 +109,11 @@ void kp_pypackage_saw(const char *file);
 void kp_pypackages_note(void);   /* writes what is new into the spool; one thread at a time */
 void kp_pypackages_forget(void); /* a forked child has a spool of its own */
 
-/* stepcalls.c: kp_run_modules_changed is called when CPython has started and is about to run the program */
-void kp_pyaudit_add(void);
+/*
+ * stepcalls.c: kp_run_modules_changed is called when CPython has started and is about to run the program; `exec`, if
+ * not NULL, before each module's code and the program's
+ */
+void kp_pyaudit_add(void (*exec)(void));
 
 /* stacks.c: the line at a place (kp_pyframe_place); below 0: none */
 int kp_pystack_line(const struct kp_python_layout *l, const void *code, uint64_t place);

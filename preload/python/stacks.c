@@ -209,11 +209,12 @@ uint32_t kp_caller_stack(struct kp_thread *t)
     return s->seen[key % SEEN].id;
 }
 
-/* The states of other threads are freed while the interpreter ends, and a daemon thread may be in malloc then. */
-uint32_t kp_caller_stack_anywhere(struct kp_thread *t)
+bool kp_caller_is_ending(void)
 {
-    if (!kp_load_acquire(&key_get)) return 0; /* pairs with: stacks.c:kp_pystacks_enable */
-    if (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) return 0;
-    if (kp_python_api.is_ending && kp_python_api.is_ending()) return 0;
-    return kp_caller_stack(t);
+    if (!kp_load_acquire(&key_get)) return false; /* pairs with: stacks.c:kp_pystacks_enable */
+    return (kp_python_api.is_finalizing && kp_python_api.is_finalizing()) ||
+           (kp_python_api.is_ending && kp_python_api.is_ending());
 }
+
+/* The states of other threads are freed while the interpreter ends, and a daemon thread may be in malloc then. */
+uint32_t kp_caller_stack_anywhere(struct kp_thread *t) { return kp_caller_is_ending() ? 0 : kp_caller_stack(t); }

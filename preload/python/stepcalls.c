@@ -93,12 +93,15 @@ static bool install(const struct kp_python *python)
     return is_done;
 }
 
+static void (*on_exec)(void); /* a module's code, or the program's, is about to run */
+
 /* CPython has started and is about to run the program. */
 static int on_audit(const char *event, void *args, void *unused)
 {
     static bool is_done;
     (void)args;
     (void)unused;
+    if (on_exec && strcmp(event, "exec") == 0) on_exec();
     if (is_done || strncmp(event, "cpython.run_", 12) != 0) return 0;
     is_done = true;
     kp_run_modules_changed();
@@ -106,10 +109,11 @@ static int on_audit(const char *event, void *args, void *unused)
 }
 
 /* An audit hook stays for ever. It may be added before CPython starts. */
-void kp_pyaudit_add(void)
+void kp_pyaudit_add(void (*exec)(void))
 {
     static bool is_asked;
     int (*add)(int (*)(const char *, void *, void *), void *) = NULL;
+    if (exec) on_exec = exec;
     if (is_asked) return;
     *(void **)&add = dlsym(RTLD_DEFAULT, "PySys_AddAuditHook");
     dlerror();
@@ -121,7 +125,7 @@ static bool find_python(void)
 {
     if (kp_steps_is_call_rule()) {
         kp_caller_find();
-        kp_pyaudit_add();
+        kp_pyaudit_add(NULL);
     }
     if (kp_steps_is_call_rule() && kp_python_unknown())
         KP_LOG_ONCE(0, "%s: its functions are not known here, so KPROF_STEP=call counts no step", kp_python_unknown());

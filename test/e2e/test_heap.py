@@ -204,7 +204,7 @@ def test_the_spool_of_a_running_or_killed_program_is_read_as_its_profile(program
 def test_a_spool_without_a_heap_says_so(programs, tmp_path):
     run = harness.run_kprof(None, tmp_path, command=[programs / "known"], schedule=None, shapes=False, KPROF_MALLOC="count", KPROF_EXPORT="none").ok()
     said = harness.cli("memory", "--format", "json", next(run.folder.glob("*.kprof")))
-    assert said.returncode != 0 and "no profile of the heap; record with KPROF_MALLOC=trace" in said.stderr
+    assert said.returncode != 0 and "no profile of the heap; record with kprof run --malloc trace" in said.stderr
 
 
 def test_off_leaves_no_trace_and_nothing_behind(programs, tmp_path):

@@ -102,6 +102,35 @@ def test_a_thread_that_never_ran_python_has_no_line(cleaks, tmp_path):
     assert not of_python(left[345_678]) and "on_signal" in left[345_678]  # nor has a handler
 
 
+PLAIN = """keep = []
+def cache(bytes_each):
+    for i in range(30):
+        keep.append(bytes(bytes_each + i))  # plain
+def main():
+    import time
+    for i in range(60):
+        cache(20000)
+        time.sleep(0.005)
+main()
+"""
+
+
+def test_a_script_without_extension_modules_names_its_line(tmp_path):
+    """No library is loaded after Python's start, and Python gives back at its end what the script kept."""
+    script = tmp_path / "plain.py"
+    script.write_text(PLAIN)
+    run = harness.run_kprof(None, tmp_path / "log", command=[harness.PYTHON, "-S", script], schedule="active=1000", shapes=False,
+                            KPROF_STEP="time:100ms", KPROF_MALLOC="trace", KPROF_WITH_STACK="ops").ok()
+    line = PLAIN.split("# plain")[0].count("\n") + 1
+    said = harness.cli("memory", profile_of(run.trace)).stdout.split("what the program kept until Python ended, most bytes first:\n")[1]
+    first = said.splitlines()
+    assert re.fullmatch(r" +36\d{6} bytes in 1800 blocks", first[0]) and first[1].strip() == f"your line: cache at plain.py:{line}"
+    leaks = harness.cli("memory", "--leaks", run.trace).stdout
+    assert "still there when Python ended" in leaks
+    where = leaks.split("then most bytes:\n")[1].splitlines()
+    assert "step" in where[0] and where[1].strip() == f"your line: cache at plain.py:{line}"
+
+
 def test_without_stacks_there_is_none_of_python(tmp_path):
     assert not any(of_python(frames) for frames, _ in folded(record(tmp_path, "lists", stack="0"), "allocated"))
 
@@ -124,7 +153,7 @@ def test_leaks_of_each_step(tmp_path):
     said = harness.cli("memory", "--leaks", run.trace)
     assert said.returncode == 0, said.stderr
     first = said.stdout.split("then most bytes:\n")[1].split(" bytes in 5 blocks")[1]
-    assert first.startswith(": step 2 4008, step 3 4012, step 4 4016, step 5 4020, step 6 4024\n") and "train at stepleaks.py:14 in Python" in first
+    assert first.startswith(": step 2 4008, step 3 4012, step 4 4016, step 5 4020, step 6 4024\n        your line: train at stepleaks.py:14\n") and "train at stepleaks.py:14 in Python" in first
     part = harness.cli("memory", "--leaks", "--steps", "4-5", run.trace).stdout
     assert re.findall(r"^ +(\d+) +\d+ bytes", part, re.M) == ["4", "5"] and "step 4 4016, step 5 4020" in part
     assert harness.cli("memory", "--leaks", "--steps", "40", run.trace).returncode != 0
@@ -135,4 +164,4 @@ def test_leaks_of_each_step(tmp_path):
 
 def test_a_profile_without_steps_says_so(tmp_path):
     said = harness.cli("memory", "--leaks", profile_of(record(tmp_path, "lists").trace))
-    assert said.returncode != 0 and "no step in it; record with a schedule" in said.stderr
+    assert said.returncode != 0 and "no step in it; record with a schedule" in said.stderr and "--step time:1s" in said.stderr

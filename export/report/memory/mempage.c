@@ -275,7 +275,7 @@ static void live_put(const struct memory_page *p, size_t device)
     const size_t shown = rows_shown(p, &g);
     const bool places = has_places(&g);
     table_open(p->out, "Live at the peak, by op",
-               places ? NULL : "KPROF_WITH_STACK=ops adds the module and the line of the program.");
+               places ? NULL : "kprof run --with-stack adds the module and the line of the program.");
     fputs("<thead><tr><th class=\"n\">Size</th><th class=\"n\">Blocks</th><th>Category</th>", p->out);
     places_head(p->out, places);
     for (size_t i = 0; i < shown; i++) {

@@ -100,6 +100,30 @@ static void each_step_has_what_it_left(void **state)
     kp_profile_close(p);
 }
 
+/* What Python gives back while it ends, the program had kept. */
+static void what_is_there_when_python_ends_was_kept(void **state)
+{
+    struct kp_profile *p =
+        read_text(HEAD "+ 1\n# step 7\na 8 2\n+ 4\n+ 4\n# step\n# python ends\n- 4\n- 1\n# python ends\n+ 3\n");
+    size_t n;
+    (void)state;
+    assert_non_null(p);
+    assert_true(p->is_python_over);
+    assert_int_equal(p->total.live_bytes, 13);
+    assert_int_equal(p->total.kept_bytes, 26);
+    assert_int_equal(p->total.kept_blocks, 3);
+    assert_int_equal(p->steps[0].still_bytes, 16);
+    struct kp_profile_leak *of = kp_profile_leaks(p, 0, 1, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(of[0].blocks, 2);
+    free(of);
+    kp_profile_close(p);
+    p = read_text(HEAD MOVES);
+    assert_false(p->is_python_over);
+    assert_int_equal(p->total.kept_bytes, p->total.live_bytes);
+    kp_profile_close(p);
+}
+
 static void the_flame_graph_has_the_same_stacks(void **state)
 {
     struct kp_profile *p = read_text(HEAD MOVES);
@@ -185,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_played),
         cmocka_unit_test(each_step_has_what_it_left),
+        cmocka_unit_test(what_is_there_when_python_ends_was_kept),
         cmocka_unit_test(stacks_are_folded_by_each_measure),
         cmocka_unit_test(the_flame_graph_has_the_same_stacks),
         cmocka_unit_test(what_heaptrack_gets_is_read_again_as_the_same),
