@@ -10,7 +10,7 @@ enum { KP_FINDINGS_MAX = 40, KP_UNJUDGED_MAX = 6 };
 /* Where a step's time goes. Each moment counts once, for the first part that it belongs to. */
 enum kp_step_part {
     KP_STEP_COMPUTE, /* kernels of a GPU; without GPU work, ops of the host */
-    KP_STEP_COMM,    /* NCCL kernels while nothing computes */
+    KP_STEP_COMM,    /* NCCL kernels while nothing computes; without GPU work, collectives on the host */
     KP_STEP_COPIES,  /* copies and fills while nothing computes or communicates */
     KP_STEP_LOADING, /* the DataLoader while none of these runs; without GPU work it comes before ops */
     KP_STEP_IDLE,    /* the rest */

@@ -19,6 +19,9 @@ static const struct advice_rule rules[] = {
      "Give the DataLoader more workers: DataLoader(..., num_workers=N, persistent_workers=True)."},
     {KP_STEP_COMM, 0.05, WITH_GPU, "exposed-communication", "collectives run while nothing computes",
      "Let communication overlap with backward: DDP(..., bucket_cap_mb=N, gradient_as_bucket_view=True)."},
+    {KP_STEP_COMM, 0.05, WITHOUT_GPU, "exposed-communication", "the step waits for other ranks, or for the network",
+     "See who comes last: kprof advise with the traces of all ranks. Even out their work; let communication overlap "
+     "with backward: DDP(..., bucket_cap_mb=N)."},
     {KP_STEP_COPIES, 0.05, WITH_GPU, "exposed-copies", "copies run while nothing computes",
      "Copy from pinned memory beside the compute: DataLoader(..., pin_memory=True) and .to(device, "
      "non_blocking=True)."},
@@ -82,8 +85,8 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     place_tell(&f, places, rule, tree);
     if (f.where && strstr(f.where, "_SingleProcessDataLoaderIter")) {
         f.what = "the step loads its data itself: the DataLoader has no workers";
-        f.change = "Let workers load: DataLoader(..., num_workers=N, persistent_workers=True); N=0 loads in the "
-                   "training's own thread.";
+        f.change = "Let workers load: DataLoader(..., num_workers=N, persistent_workers=True). With num_workers=0, the "
+                   "default, the training waits while each batch is loaded.";
     }
     out->findings[out->count++] = f;
     return true;

@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#include "export/report/summary.h"
+
 static const struct kp_cost_rule compiling = {0.05, 1u << KP_CAUSE(KP_IDLE_COMPILE) | 1u << KP_STEP_IDLE,
                                               KP_ADVISE_COMPILE, "torch.compile compiles in the middle of the run",
                                               KP_ADVISE_COMPILE_CHANGE};
@@ -169,26 +171,54 @@ static void input_judge(struct kp_exam *x)
     kp_cost_tell(&cost, x, &input);
 }
 
+/* ---- values that Python reads ---- */
+
+/* On a CPU .item() waits for nothing. It is named all the same: on a GPU each would wait. */
+static void reads_name(struct kp_exam *x)
+{
+    struct kp_costplaces places = {0};
+    struct kp_finding f = {0};
+    size_t count = 0;
+    for (size_t i = 0; i < x->tree->count; i++) {
+        const bool is_in = is_host(x, i) && kp_spans_has(&x->chosen->in_steps, x->tree->nodes[i].start_ns);
+        if (!is_in || strcmp(kp_exam_name(x, (int32_t)i), "aten::item") != 0) continue;
+        kp_costplaces_add(&places, x->tree, (int32_t)i, -1, 1);
+        count++;
+    }
+    if (count) {
+        kp_costplaces_tell(&places, x->tree->trace, &f);
+        kp_exam_unjudged(x, kp_exam_text(x,
+                                         ".item() and its like, %.1f a step%s%s (each waits for a GPU; on the CPU "
+                                         "it costs next to nothing)",
+                                         (double)count / (double)x->chosen->step_count, f.line ? ", most at " : "",
+                                         f.line ? f.line : ""));
+    }
+    kp_costplaces_fini(&places);
+}
+
 /* ---- threads ---- */
 
 /* What it costs no trace tells: threads that wait for one another turn, or give their core away. */
 static void threads_judge(struct kp_exam *x)
 {
-    const long cores = (long)kp_exam_fact(x, "kprof.cores"), threads = (long)kp_exam_fact(x, "kprof.busy_threads");
-    if (cores <= 0 || threads <= cores + cores / 2 + 1 || x->out->has_gpu) return;
+    const long cores = (long)kp_exam_fact(x, "kprof.cores"), busy = (long)kp_exam_fact(x, "kprof.busy_threads");
+    const long omp = (long)kp_exam_fact(x, "kprof.omp_num_threads");
+    const long ranks = (long)kp_exam_fact(x, "kprof.local_world_size");
+    const long wanted = kp_summary_threads_wanted(cores, busy, omp, ranks, false), threads = busy > omp ? busy : omp;
+    if (!wanted || x->out->has_gpu) return;
     struct kp_finding f = {.id = "too-many-threads", .steps = x->chosen->step_count};
-    f.what = kp_exam_text(x, "%ld threads compute on %ld core%s, and take them from one another", threads, cores,
-                          cores == 1 ? "" : "s");
-    f.change = kp_exam_text(x,
-                            "Set OMP_NUM_THREADS=%ld, or torch.set_num_threads(%ld); for several ranks on a machine, "
-                            "divide by their number.",
-                            cores, cores);
+    f.what =
+        kp_exam_text(x, "%ld threads%s compute on %ld core%s, and take them from one another", threads,
+                     ranks > 1 ? kp_exam_text(x, " of each of %ld ranks", ranks) : "", cores, cores == 1 ? "" : "s");
+    f.change = kp_exam_text(x, "Set OMP_NUM_THREADS=%ld, or torch.set_num_threads(%ld)%s.", wanted, wanted,
+                            ranks > 1 ? ": the cores divided by the ranks" : "");
     kp_exam_tell(x, &f);
 }
 
 void kp_rules_host(struct kp_exam *x)
 {
     if (!x->out->has_gpu) {
+        reads_name(x);
         compiling_judge(x);
         collecting_judge(x);
     }

@@ -86,13 +86,17 @@ static int64_t step_at(const struct kp_chosen *chosen, int64_t ns)
     return -1;
 }
 
-/* Bytes of blocks that a step allocated and that are never freed, by step and place. */
+/*
+ * Bytes of blocks that a step allocated and that are there when the last step ends, by step and place. Later a program
+ * that ends frees what it kept.
+ */
 static void left_find(struct memory_walk *w, bool gpu, double *left, struct kp_costplaces *places)
 {
     struct kp_keyindex addresses = {0};
     struct live_block *blocks = NULL;
+    const struct kp_chosen *const chosen = w->x->chosen;
     size_t capacity = 0;
-    for (size_t i = 0; i < w->count; i++) {
+    for (size_t i = 0; i < w->count && w->of[i].ns < chosen->steps[chosen->step_count - 1].end_ns; i++) {
         const struct memory_event *m = &w->of[i];
         if (is_gpu(m) != gpu || !m->said->address) continue;
         const size_t known = addresses.count, at = kp_keyindex_get(&addresses, m->said->address);
@@ -120,7 +124,7 @@ static void growth_judge(struct memory_walk *w, bool gpu)
     struct kp_finding f = {.id = "memory-grows",
                            .what = gpu ? "each step leaves memory of the GPU behind" : "each step leaves memory behind",
                            .change = "Keep no graph and no tensor of a step: total += loss.item(), .detach() what is "
-                                     "stored; kprof memory --leaks names the rest."};
+                                     "stored. kprof memory shows what grows, and where it is allocated."};
     if (steps >= STEPS_FOR_GROWTH) left_find(w, gpu, left.of, &left.places);
     for (size_t i = 0; i + 1 < steps; i++) f.steps += left.of[i] >= LEFT_LEAST;
     if (steps > 1) f.step_bytes = kp_quantile(left.of, steps - 1, 0.5);

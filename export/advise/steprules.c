@@ -23,7 +23,7 @@ static const char *const part_words[] = {[KP_STEP_COMPUTE] = "ops",
                                          [KP_STEP_COMM] = "communication",
                                          [KP_STEP_COPIES] = "copies",
                                          [KP_STEP_LOADING] = "data loading",
-                                         [KP_STEP_IDLE] = "time without ops"};
+                                         [KP_STEP_IDLE] = "time in which nothing runs"};
 
 struct step_lengths {
     double *of, *sorted;
@@ -106,7 +106,10 @@ static void longer_tell(struct kp_exam *x, struct kp_cost *cost, const struct kp
     struct kp_cost_rule of_part = *rule;
     of_part.explains = 1u << part;
     struct kp_finding *f = kp_cost_tell(cost, x, &of_part);
-    if (f) f->what = kp_exam_text(x, "%s: most of it is %s%s", rule->what, part_words[part], is_gap ? ", before" : "");
+    if (!f) return;
+    f->what = is_gap ? kp_exam_text(x, "%s: what they have more is time in which no op runs, most of it before this op",
+                                    rule->what)
+                     : kp_exam_text(x, "%s: what they have more is %s", rule->what, part_words[part]);
 }
 
 /* ---- the rules ---- */

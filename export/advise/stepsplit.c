@@ -14,7 +14,7 @@ struct ladder {
 };
 
 static const enum kp_step_part orders[2][KP_STEP_IDLE] = {
-    {KP_STEP_LOADING, KP_STEP_COMPUTE, KP_STEP_COMM, KP_STEP_COPIES},
+    {KP_STEP_LOADING, KP_STEP_COMPUTE, KP_STEP_COMM, KP_STEP_COPIES}, /* on the CPU */
     {KP_STEP_COMPUTE, KP_STEP_COMM, KP_STEP_COPIES, KP_STEP_LOADING},
 };
 
@@ -26,12 +26,19 @@ enum kp_step_part kp_step_part_of_device(const char *cat, const char *name)
     return strncmp(name, "nccl", 4) == 0 ? KP_STEP_COMM : KP_STEP_COMPUTE;
 }
 
+/* A backend's range, or torch's op that starts it, or waits. */
+static bool is_communication(const char *name)
+{
+    return kp_kineto_is_collective(name) || strncmp(name, "c10d::", 6) == 0;
+}
+
 static enum kp_step_part part_of(const struct kp_kineto *trace, const struct kp_kineto_event *e, bool has_gpu)
 {
     const char *name = kp_kineto_text(trace, e->name);
     const bool is_op = e->kind == KP_KINETO_OP, is_range = e->kind == KP_KINETO_ANNOTATION;
     if (e->kind == KP_KINETO_GPU) return kp_step_part_of_device(kp_kineto_text(trace, e->cat), name);
     if ((is_op || is_range) && kp_kineto_is_loader(name)) return KP_STEP_LOADING;
+    if ((is_op || is_range) && !has_gpu && is_communication(name)) return KP_STEP_COMM;
     return is_op && !has_gpu && !kp_advise_is_range(name) ? KP_STEP_COMPUTE : KP_STEP_IDLE;
 }
 
@@ -42,9 +49,16 @@ static bool gpu_worked(const struct kp_tree *tree)
     return false;
 }
 
+/* A range that ends on another thread counts only as communication, which backends mark by such ranges. */
+static bool is_aside(const struct kp_node *node, enum kp_step_part part)
+{
+    return node->is_async && part != KP_STEP_COMM;
+}
+
 static void ladder_add(struct ladder *l, const struct kp_node *node, enum kp_step_part part)
 {
     bool is_in = false;
+    if (is_aside(node, part)) return;
     for (size_t i = 0; i < KP_STEP_IDLE; i++) {
         is_in = is_in || l->order[i] == part;
         if (is_in) kp_spans_add(&l->sets[i], node->start_ns, node->end_ns);
@@ -76,7 +90,7 @@ static void places_gather(struct kp_split_places *places, const struct kp_tree *
         const struct kp_node *node = &tree->nodes[i];
         const struct kp_kineto_event *e = kp_tree_event(tree, i);
         const enum kp_step_part part = part_of(tree->trace, e, has_gpu);
-        if (node->is_async || part == KP_STEP_IDLE || (part == KP_STEP_COMPUTE && !has_gpu)) continue;
+        if (is_aside(node, part) || part == KP_STEP_IDLE || (part == KP_STEP_COMPUTE && !has_gpu)) continue;
         const int64_t ns = kp_spans_between(&chosen->in_steps, node->start_ns, node->end_ns);
         const size_t at =
             node->on_device ? kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, e->external_id) : ids.count;
@@ -94,8 +108,7 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
     const bool has_gpu = gpu_worked(tree);
     memcpy(l.order, orders[has_gpu], sizeof l.order);
     for (size_t i = 0; i < tree->count; i++)
-        if (!tree->nodes[i].is_async)
-            ladder_add(&l, &tree->nodes[i], part_of(tree->trace, kp_tree_event(tree, i), has_gpu));
+        ladder_add(&l, &tree->nodes[i], part_of(tree->trace, kp_tree_event(tree, i), has_gpu));
     for (size_t i = 0; i < KP_STEP_IDLE; i++) kp_spans_settle(&l.sets[i]);
     if (places) kp_idle_find(&idle, tree, chosen, &l.sets[KP_STEP_IDLE - 1], has_gpu);
     for (size_t i = 0; i < chosen->step_count; i++) split_make(&out[i], &l, &idle, &chosen->steps[i]);

@@ -53,6 +53,7 @@ int kp_opt_next(struct kp_opt_scan *scan, const char **value);
 bool kp_opt_number(const char *text, long least, long *out);
 /* Reads steps, A or A-B, into *first and *last. False: text is something else, or B is before A. */
 bool kp_opt_steps(const char *text, long *first, long *last);
+bool kp_opt_steps_or_all(const char *text, long *first, long *last, bool *all); /* all: also first and last -1 */
 /* Reads microseconds into *ns. False: text is something else. */
 bool kp_opt_time(const char *text, int64_t *ns);
 /* May a misspelt word mean this name? Only if it is nearer than *best, which it then becomes, in letters. */

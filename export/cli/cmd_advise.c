@@ -8,6 +8,7 @@
 #include "export/cli/latest.h"
 #include "export/cli/trace_source.h"
 #include "export/report/plain.h"
+#include "export/report/rankwaits.h"
 
 static const struct kp_opt flags[] = {{"json", 0, KP_OPT_FLAG, NULL, "print each trace's findings as a line of JSON"},
                                       {"json-schema", 0, KP_OPT_FLAG, NULL, "print the JSON Schema of such a line"},
@@ -97,9 +98,9 @@ static void advice_print(const struct kp_advice *a)
     if (a->steps) {
         printf("a step   %.3f ms (mean of %zu): compute %.1f %%, data loading %.1f %%", a->step_ns / 1e6, a->steps,
                a->mean_ns[KP_STEP_COMPUTE] * percent, a->mean_ns[KP_STEP_LOADING] * percent);
-        if (a->has_gpu)
-            printf(", exposed communication %.1f %%, exposed copies %.1f %%", a->mean_ns[KP_STEP_COMM] * percent,
-                   a->mean_ns[KP_STEP_COPIES] * percent);
+        if (a->has_gpu || a->mean_ns[KP_STEP_COMM] > 0)
+            printf(", exposed communication %.1f %%", a->mean_ns[KP_STEP_COMM] * percent);
+        if (a->has_gpu) printf(", exposed copies %.1f %%", a->mean_ns[KP_STEP_COPIES] * percent);
         printf(", %s %.1f %%\n", a->has_gpu ? "idle" : "no op", a->mean_ns[KP_STEP_IDLE] * percent);
         if (a->has_gpu) causes_print(a);
     }
@@ -164,9 +165,15 @@ static void json_print(const struct kp_advice *a, const char *label)
     fputs("]}\n", stdout);
 }
 
+struct advise_command {
+    bool is_json;
+    struct kp_rankwaits ranks;
+};
+
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
 {
-    const bool is_json = *(const bool *)context;
+    struct advise_command *const command = context;
+    const bool is_json = command->is_json;
     const struct kp_texts texts = kp_trace_source_texts(source);
     struct kp_advised advised;
     char why[512];
@@ -175,6 +182,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         if (several && !is_json) kp_cli_say(stdout, "%s", source->label);
         if (is_json) json_print(&advised.advice, source->label);
         else advice_print(&advised.advice);
+        kp_rankwaits_add(&command->ranks, &advised.tree, &advised.chosen);
     }
     kp_advised_close(&advised);
     return rc ? kp_cli_fail("advise", "%s", why) : KP_EXIT_DONE;
@@ -183,12 +191,12 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
 int kp_cmd_advise(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "advise", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    bool is_json = false;
+    struct advise_command command = {0};
     const char *value;
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
-        case 0: is_json = true; break;
+        case 0: command.is_json = true; break;
         case 1: fputs(schema, stdout); return KP_EXIT_DONE;
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("advise", flags);
@@ -196,5 +204,10 @@ int kp_cmd_advise(int argc, char **argv)
         }
     }
     count = kp_latest_take("advise", &argv, count, 0);
-    return count ? kp_input_each("advise", argv, count, NULL, trace_take, &is_json) : KP_EXIT_USAGE;
+    if (!count) return KP_EXIT_USAGE;
+    const int worst = kp_input_each("advise", argv, count, NULL, trace_take, &command);
+    kp_rankwaits_settle(&command.ranks);
+    if (!command.is_json) kp_rankwaits_print(stdout, &command.ranks);
+    kp_rankwaits_fini(&command.ranks);
+    return worst;
 }

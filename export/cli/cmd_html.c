@@ -11,11 +11,16 @@
 #include "export/cli/written.h"
 #include "export/page/page.h"
 
-static const struct kp_opt flags[] = {{"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout)"},
-                                      {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
-                                      {0}};
+static const struct kp_opt flags[] = {
+    {"out", 'o', KP_OPT_VALUE, "PAGE", "the page (default: stdout)"},
+    {"json", 0, KP_OPT_FLAG, NULL, "say what was written as a line of JSON"},
+    {"step", 0, KP_OPT_VALUE, "A-B",
+     "begin with these steps chosen; all: with the whole trace (default: its steps, where it has some)"},
+    {0}};
 struct html_command {
     FILE *to;
+    struct kp_page_start start;
+    bool begun;
     int pages;
     uint64_t events; /* of all traces */
 };
@@ -35,17 +40,19 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
         return kp_cli_fail("html", "%s", why);
     }
     h->events += trace->seen;
-    if (!h->pages++) kp_page_begin(h->to, source->label);
-    rc = kp_page_add(h->to, &tree, source->label, why, sizeof why);
+    if (!h->begun) kp_page_begin(h->to, source->label);
+    h->begun = true;
+    rc = kp_page_add(h->to, &tree, source->label, &h->start, why, sizeof why);
+    h->pages += rc == 0;
     kp_tree_fini(&tree);
     kp_kineto_close(trace);
     return rc ? kp_cli_fail("html", "%s: %s", source->label, why) : KP_EXIT_DONE;
 }
 
-static int html_write(const char *path, bool is_json, char **files, int count)
+static int html_write(const char *path, const struct kp_page_start *start, bool is_json, char **files, int count)
 {
     struct kp_outfile file;
-    struct html_command h = {0};
+    struct html_command h = {.start = *start};
     if (kp_outfile_open(&file, path))
         return kp_cli_fail("html", "%s: %s", path ? path : "stdout", kp_outfile_why(&file));
     h.to = file.to;
@@ -67,17 +74,21 @@ int kp_cmd_html(int argc, char **argv)
     struct kp_opt_scan scan = {.command = "html", .table = flags, .argc = argc, .argv = argv, .at = 1};
     const char *value, *path = NULL;
     bool is_json = false;
+    struct kp_page_start start = {.first_step = -1, .last_step = -1};
     int count = 0, i;
     while ((i = kp_opt_next(&scan, &value)) != KP_OPT_END) {
         switch (i) {
         case 0: path = value; break;
         case 1: is_json = true; break;
+        case 2:
+            if (kp_opt_steps_or_all(value, &start.first_step, &start.last_step, &start.all)) break;
+            return kp_cli_misuse("html", "--step is A, A-B or all, not %s", value);
         case KP_OPT_ARGUMENT: argv[count++] = (char *)value; break; /* that word was read already */
         case KP_OPT_HELP: return kp_cli_help("html", flags);
         default: return KP_EXIT_USAGE;
         }
     }
     if (is_json && kp_written_check("html", path)) return KP_EXIT_USAGE;
-    count = kp_latest_take("html", &argv, count, KP_LATEST_ONE);
-    return count ? html_write(path, is_json, argv, count) : KP_EXIT_USAGE;
+    count = kp_latest_take("html", &argv, count, KP_LATEST_RANKS);
+    return count ? html_write(path, &start, is_json, argv, count) : KP_EXIT_USAGE;
 }

@@ -21,7 +21,7 @@ struct memory_command {
     enum form form;
     enum format format;    /* of the heap's profile */
     enum kp_profile_by by; /* what folded stacks and the flame graph count */
-    bool has_by, leaks;
+    bool has_by, leaks, all_steps;
     const char *device, *out;
     long row_limit, first_step, last_step; /* steps: -1 all */
     struct kp_lines_options wish;
@@ -36,7 +36,8 @@ static const struct kp_opt flags[] = {
     {"out", 'o', KP_OPT_VALUE, "OUT", "write to a file (default: stdout)"},
     {"device", 0, KP_OPT_VALUE, "DEVICE", "cpu, cuda or cuda:N (default: all; with --raw cpu)"},
     {"row-limit", 0, KP_OPT_VALUE, "N", "rows of a table (default 10, -1: all)"},
-    {"steps", 0, KP_OPT_VALUE, "A-B", "only what was live within these steps"},
+    {"step", 0, KP_OPT_VALUE, "A-B",
+     "only what was live within these steps; all: the whole window (default: its steps, where they have the peak)"},
     KP_LINES_OPTIONS("on, in what is said of the host's heap"),
     {"format", 0, KP_OPT_VALUE, "FORMAT",
      "the heap's profile for heaptrack (also heaptrack_gui), pprof (also speedscope), folded (flamegraph.pl) or json"},
@@ -44,6 +45,7 @@ static const struct kp_opt flags[] = {
      "bytes of folded stacks, and with --svg of a flame graph of the heap: peak (default), leaked, allocated or "
      "temporary"},
     {"leaks", 0, KP_OPT_FLAG, NULL, "what each step allocated on the host's heap and left there, by call stack"},
+    {"steps", 0, KP_OPT_VALUE, "A-B", "the same as --step"},
     {0}};
 
 /* Index of a device by torch's name, or -1 for all. -2: not in this trace. */
@@ -69,17 +71,14 @@ static bool is_device(const char *name)
     return false;
 }
 
+/* Programs that read JSON get all of the window. */
 static bool steps_apply(const struct kp_memview *view, const struct memory_command *m, struct kp_mem_show *show)
 {
-    bool found = m->first_step < 0;
-    for (size_t i = 0; i < view->step_count && m->first_step >= 0; i++) {
-        const struct kp_mem_step *step = &view->steps[i];
-        if (step->number < m->first_step || step->number > m->last_step) continue;
-        show->from_ns = !found || step->from_ns < show->from_ns ? step->from_ns : show->from_ns;
-        show->to_ns = !found || step->to_ns > show->to_ns ? step->to_ns : show->to_ns;
-        found = true;
-    }
-    return found;
+    const bool is_all = m->all_steps || m->form == FORM_JSON || m->form == FORM_RAW;
+    if (m->first_step >= 0 || !is_all) return kp_memview_steps(view, show, m->first_step, m->last_step);
+    show->from_ns = view->begin_ns;
+    show->to_ns = view->end_ns;
+    return true;
 }
 
 static void heap_put(FILE *out, const struct memory_command *m, const char *heap)
@@ -121,10 +120,11 @@ static int heap_show(const struct memory_command *m, struct kp_mem_show *show, b
     if (show->members)
         return kp_cli_fail("memory", "%s: it has the host's heap and no tensors; --html shows it as a page",
                            show->label);
-    return kp_cli_fail("memory",
-                       "%s: no event of memory; record with kprof run --profile-memory (torch's profile_memory=True), or "
-                       "--malloc trace",
-                       show->label);
+    return kp_cli_fail(
+        "memory",
+        "%s: no event of memory; record with kprof run --profile-memory (torch's profile_memory=True), or "
+        "--malloc trace",
+        show->label);
 }
 
 static int tree_show(const struct memory_command *m, struct kp_tree *tree, struct kp_mem_show *show, bool several)
@@ -137,8 +137,6 @@ static int tree_show(const struct memory_command *m, struct kp_tree *tree, struc
         rc = heap_show(m, show, several);
     } else {
         show->device = device_find(&view, m->device);
-        show->from_ns = view.begin_ns;
-        show->to_ns = view.end_ns;
         if (show->device == -2) rc = kp_cli_fail("memory", "%s: no memory of %s was recorded", show->label, m->device);
         else if (!steps_apply(&view, m, show))
             rc = kp_cli_fail("memory", "%s: no step of %ld-%ld in it", show->label, m->first_step, m->last_step);
@@ -196,8 +194,10 @@ static int profile_show(const struct memory_command *m, const struct kp_trace_so
 {
     struct kp_profile *p = profile_open(source);
     if (!p)
-        return kp_cli_fail("memory", "%s: no profile of the heap%s; record with kprof run --malloc trace", source->label,
-                           source->is_spool ? "" : " (NAME.heap.gz) beside it");
+        return kp_cli_fail("memory",
+                           "%s: no profile of the heap%s; record with kprof run --malloc trace (of tensors kprof "
+                           "memory says what grows)",
+                           source->label, source->is_spool ? "" : " (NAME.heap.gz) beside it");
     FILE *out = m->out ? fopen(m->out, "we") : stdout;
     int rc = out ? profile_put(m, p, source, out) : KP_EXIT_BAD_INPUT;
     const bool failed = !out || fflush(out) != 0 || ferror(out);
@@ -279,8 +279,8 @@ static int value_take(struct memory_command *m, int option, const char *value)
         break;
     case 12: m->leaks = true; break;
     default:
-        if (!kp_opt_steps(value, &m->first_step, &m->last_step))
-            return kp_cli_misuse("memory", "steps are A or A-B, not %s", value);
+        if (!kp_opt_steps_or_all(value, &m->first_step, &m->last_step, &m->all_steps))
+            return kp_cli_misuse("memory", "--step is A, A-B or all, not %s", value);
     }
     return KP_EXIT_DONE;
 }

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "export/report/phaserows.h"
+#include "export/report/rankwaits.h"
 #include "export/report/toppieces.h"
 #include "export/report/toptable.h"
 
@@ -19,10 +21,12 @@ struct report_command {
     const char *sort, *by;
     long most; /* rows, 0: all */
     bool is_torch, json, partial;
-    const char *phase; /* of KPROF_PHASES, or NULL */
-    char others[256];  /* phases that were met instead */
-    bool is_met;       /* a trace of that phase */
-    const char *ours;  /* the last option that --torch has not, or NULL */
+    const char *phase;          /* of KPROF_PHASES, or NULL */
+    char others[256];           /* phases that were met instead */
+    bool is_met;                /* a trace of that phase */
+    struct kp_phaserows phases; /* of several traces: the table is of one phase */
+    struct kp_rankwaits ranks;
+    const char *ours; /* the last option that --torch has not, or NULL */
 };
 
 enum option_id { SORT, ROWS, BY, STEP, WITHIN, PHASE, FROM, TO, JSON, PARTIAL, TORCH, TORCH_FIRST };
@@ -33,7 +37,7 @@ static const struct kp_opt flags[] = {
     [SORT] = {"sort", 0, KP_OPT_VALUE, "KEY", "self, total, count, mem or gpu, descending; default self"},
     [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "so many rows; default 20, 0: all"},
     [BY] = {"by", 0, KP_OPT_VALUE, "WHAT", "a row per op, line (of your own code), module or shape; default op"},
-    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "only ProfilerStep#A to #B; A alone: one step"},
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "only ProfilerStep#A to #B; A alone: one step; all (default)"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
                 "only while a range, op or Python function of that name (or glob) runs"},
     [PHASE] = {"phase", 0, KP_OPT_VALUE, "NAME", "only the traces of that phase (of a run with --phases)"},
@@ -86,8 +90,9 @@ static int rows_set(struct report_command *r, const char *text)
 
 static int step_set(struct kp_choice *choice, const char *text)
 {
-    if (kp_opt_steps(text, &choice->first_step, &choice->last_step)) return 0;
-    return kp_cli_misuse("report", "--step is A or A-B, not %s", text);
+    bool all;
+    if (kp_opt_steps_or_all(text, &choice->first_step, &choice->last_step, &all)) return 0;
+    return kp_cli_misuse("report", "--step is A, A-B or all, not %s", text);
 }
 
 static int time_set(int64_t *out, bool *has, const char *flag, const char *text)
@@ -177,7 +182,19 @@ static void numbers_fini(struct top_numbers *n)
     kp_chosen_fini(&n->chosen);
 }
 
-static int ours_report(const struct report_command *r, const char *label, struct kp_tree *tree)
+/* Of a run with phases a row for each comes first; --phase shows the table of one. */
+static int numbers_show(struct report_command *r, const char *label, struct top_numbers *n, bool several)
+{
+    const char *phase = kp_kineto_fact(n->top.trace, "kprof.phase");
+    if (phase && several && !r->phase && !r->json) {
+        kp_phaserows_add(&r->phases, phase, &n->chosen, &n->summary);
+        return KP_EXIT_DONE;
+    }
+    if (several && !r->json) kp_cli_say(stdout, "%s:", label);
+    return numbers_print(r, label, n);
+}
+
+static int ours_report(struct report_command *r, const char *label, struct kp_tree *tree, bool several)
 {
     struct top_numbers n;
     char why[512];
@@ -194,9 +211,10 @@ static int ours_report(const struct report_command *r, const char *label, struct
         kp_chosen_fini(&n.chosen);
         return KP_EXIT_BAD_INPUT;
     }
+    kp_rankwaits_add(&r->ranks, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
     kp_top_build(&n.top, tree, &n.chosen, by_of(r));
-    const int rc = numbers_print(r, label, &n);
+    const int rc = numbers_show(r, label, &n, several);
     numbers_fini(&n);
     return rc;
 }
@@ -212,6 +230,16 @@ static bool is_of_phase(struct report_command *r, const struct kp_kineto *trace)
     return false;
 }
 
+/* What all traces together say. */
+static void together_print(struct report_command *r)
+{
+    if (r->phases.count) kp_phaserows_print(stdout, &r->phases);
+    kp_phaserows_fini(&r->phases);
+    kp_rankwaits_settle(&r->ranks);
+    if (!r->json) kp_rankwaits_print(stdout, &r->ranks);
+    kp_rankwaits_fini(&r->ranks);
+}
+
 static int phase_check(const struct report_command *r, int worst)
 {
     if (r->is_met || worst != KP_EXIT_DONE) return worst;
@@ -220,10 +248,11 @@ static int phase_check(const struct report_command *r, int worst)
     return KP_EXIT_BAD_INPUT;
 }
 
-/* Whether the report is about the whole trace: then its pieces add up. */
-static bool is_of_all(const struct report_command *r)
+/* Whether the report is about one whole trace: then its pieces add up. Collectives of several meet in whole ones. */
+static bool is_of_all(const struct report_command *r, bool several)
 {
-    return !r->is_torch && r->choice.first_step < 0 && !r->choice.within && !r->choice.has_from && !r->choice.has_to;
+    return !r->is_torch && !several && r->choice.first_step < 0 && !r->choice.within && !r->choice.has_from &&
+           !r->choice.has_to;
 }
 
 struct report_reading {
@@ -248,12 +277,13 @@ static bool pieces_read(const struct report_command *r, const struct kp_trace_so
 }
 
 /* Returns 0, or -errno with a line on stderr. */
-static int trace_read(const struct report_command *r, const struct kp_trace_source *source, struct report_reading *out)
+static int trace_read(const struct report_command *r, const struct kp_trace_source *source, bool several,
+                      struct report_reading *out)
 {
     char why[512];
     int rc = 0;
     *out = (struct report_reading){0};
-    if (!is_of_all(r) || !pieces_read(r, source, out, &rc, why, sizeof why))
+    if (!is_of_all(r, several) || !pieces_read(r, source, out, &rc, why, sizeof why))
         rc = kp_trace_source_read(source, &out->trace, NULL, why, sizeof why);
     if (!rc) return 0;
     const bool is_readable = out->trace && out->trace->seen;
@@ -268,7 +298,7 @@ static void reading_close(struct report_reading *in)
 }
 
 /* The report of a whole trace. --acc-events keeps the trace. */
-static int whole_report(struct report_command *r, const char *label, struct report_reading *in)
+static int whole_report(struct report_command *r, const char *label, bool several, struct report_reading *in)
 {
     struct kp_tree tree;
     int rc = KP_EXIT_DONE;
@@ -279,7 +309,7 @@ static int whole_report(struct report_command *r, const char *label, struct repo
     }
     if (r->torch.adds_up) kp_report_torch_add(&r->torch, &tree);
     else if (r->is_torch) kp_report_torch_print(&r->torch, &tree);
-    else rc = ours_report(r, label, &tree);
+    else rc = ours_report(r, label, &tree, several);
     if (r->torch.adds_up) in->trace = NULL;
     kp_tree_fini(&tree);
     return rc;
@@ -289,10 +319,10 @@ static int report_trace(void *context, const struct kp_trace_source *source, boo
 {
     struct report_command *r = context;
     struct report_reading in;
-    int rc = trace_read(r, source, &in) ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
+    int rc = trace_read(r, source, heading, &in) ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
     if (rc == KP_EXIT_DONE && is_of_phase(r, in.trace)) {
-        if (heading && !r->json && !r->torch.adds_up) kp_cli_say(stdout, "%s:", source->label);
-        rc = in.is_numbered ? numbers_print(r, source->label, &in.n) : whole_report(r, source->label, &in);
+        if (heading && r->is_torch && !r->torch.adds_up) kp_cli_say(stdout, "%s:", source->label);
+        rc = in.is_numbered ? numbers_print(r, source->label, &in.n) : whole_report(r, source->label, heading, &in);
     }
     reading_close(&in);
     return rc;
@@ -320,6 +350,7 @@ int kp_cmd_report(int argc, char **argv)
     struct kp_lines *lines = kp_lines_open("report", &(struct kp_lines_options){0});
     const int worst = kp_input_each("report", argv, count, kp_lines_places(lines), report_trace, &r);
     kp_report_torch_end(&r.torch);
+    together_print(&r);
     kp_lines_close(lines);
     return phase_check(&r, worst);
 }

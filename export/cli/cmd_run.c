@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +63,14 @@ static const struct kp_opt *flags_make(void)
     return table;
 }
 
+/* Most programs write a file of that name by -o, so a user may give one. */
+static int folder_check(const char *flag, const char *value)
+{
+    struct stat st;
+    if (stat(value, &st) != 0 || S_ISDIR(st.st_mode)) return KP_EXIT_DONE;
+    return kp_cli_misuse("run", "%s names the folder for the traces, and %s is a file", flag, value);
+}
+
 /* 0, an exit code, or KP_OPT_HELP. */
 static int flags_take(struct kp_opt_scan *scan, struct run_wish *wish)
 {
@@ -74,6 +83,7 @@ static int flags_take(struct kp_opt_scan *scan, struct run_wish *wish)
         if (i >= KP_SET_COUNT) continue;
         wrong = kp_setting_flags_set(config, (enum kp_config_index)i, value);
         if (wrong) return kp_cli_misuse("run", "--%s: %s", scan->table[i].name, wrong);
+        if (i == KP_SET_dir && folder_check("-o (--dir)", value)) return KP_EXIT_USAGE;
         setenv(kp_config_rows[i].name, i == KP_SET_log ? log_anchored(value) : value, 1);
     }
     if (i == KP_OPT_HELP) return i;

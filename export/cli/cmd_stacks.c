@@ -14,6 +14,7 @@
 #include "export/cli/lines.h"
 #include "export/cli/outfile.h"
 #include "export/cli/trace_source.h"
+#include "export/report/chosen.h"
 #include "export/report/flame.h"
 #include "export/report/folded.h"
 #include "export/report/plain.h"
@@ -24,7 +25,9 @@ enum form { FORM_FOLDED, FORM_SVG, FORM_HTML, FORM_JSON };
 struct stacks_command {
     const char *metric, *out;
     char label[512]; /* of the last trace */
-    bool is_torch, on_device;
+    char steps[80];  /* which of it are shown, or "" */
+    struct kp_choice choice;
+    bool all_steps, is_torch, on_device;
     enum form form;
     struct kp_wall_options wall;
     struct kp_calltree *paths;
@@ -42,6 +45,8 @@ static const struct kp_opt flags[] = {
     {"backward-at", 0, KP_OPT_VALUE, "WHERE",
      "backward ops stand at the line that ran: run (default), or at the "
      "line of the forward op that made them: forward"},
+    {"step", 0, KP_OPT_VALUE, "A-B",
+     "only ProfilerStep#A to #B; A alone: one step; all: the whole trace (default: its steps, where it has some)"},
     {"threads", 0, KP_OPT_FLAG, NULL, "other threads, too, under a root of their own"},
     {"torch", 0, KP_OPT_FLAG, NULL,
      "torch's export_stacks, letter for letter; METRIC is self_cpu_time_total (default) "
@@ -55,6 +60,7 @@ enum {
     FLAG_HTML,
     FLAG_OUT,
     FLAG_BACKWARD,
+    FLAG_STEP,
     FLAG_THREADS,
     FLAG_TORCH,
     FLAG_LINES,
@@ -98,11 +104,36 @@ static void torch_add(struct stacks_command *s, struct kp_tree *tree)
                    s->label);
 }
 
-static void wall_add(struct stacks_command *s, struct kp_tree *tree)
+/* What a user wants to see are the steps. What is left out is said. */
+static void steps_show(struct stacks_command *s, const struct kp_chosen *chosen)
+{
+    const size_t n = chosen->step_count;
+    int64_t before_ns, after_ns;
+    s->wall.within = NULL;
+    s->steps[0] = 0;
+    if (s->all_steps || !n || (s->choice.first_step < 0 && !kp_chosen_is_of_steps(chosen))) return;
+    s->wall.within = &chosen->in_steps;
+    if (n == 1) snprintf(s->steps, sizeof s->steps, "step %ld", chosen->steps[0].number);
+    else snprintf(s->steps, sizeof s->steps, "steps %ld to %ld", chosen->steps[0].number, chosen->steps[n - 1].number);
+    if (s->choice.first_step >= 0) return;
+    kp_chosen_outside(chosen, &before_ns, &after_ns);
+    kp_cli_say(stderr, "kprof stacks: %s: %s; %.1f ms before and %.1f ms after are left out; --step all shows all",
+               s->label, s->steps, (double)before_ns / 1e6, (double)after_ns / 1e6);
+}
+
+static int wall_add(struct stacks_command *s, struct kp_tree *tree)
 {
     struct kp_wall_told told;
+    struct kp_chosen chosen;
+    char why[512];
+    if (kp_chosen_make(&chosen, tree, &s->choice, why, sizeof why) != 0) {
+        kp_chosen_fini(&chosen);
+        return kp_cli_fail("stacks", "%s: %s", s->label, why);
+    }
+    steps_show(s, &chosen);
     kp_tree_set_forward_stacks(tree);
     kp_wall_add(s->paths, tree, &s->wall, &told);
+    kp_chosen_fini(&chosen);
     s->wall_ns += told.wall_ns;
     if (!told.has_frames)
         kp_cli_say(stderr, "kprof stacks: %s: no Python frames; record with --with-stack (KPROF_WITH_STACK=ops)",
@@ -111,6 +142,7 @@ static void wall_add(struct stacks_command *s, struct kp_tree *tree)
         kp_cli_say(stderr, "kprof stacks: %s: %zu other thread%s, busy %.1f ms, left out; --threads shows %s", s->label,
                    told.threads, told.threads == 1 ? "" : "s", (double)told.threads_ns / 1e6,
                    told.threads == 1 ? "it" : "them");
+    return KP_EXIT_DONE;
 }
 
 static int trace_take(void *context, const struct kp_trace_source *source, bool several)
@@ -119,22 +151,23 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     struct kp_kineto *trace;
     struct kp_tree tree;
     char why[512];
+    int rc = KP_EXIT_DONE;
     (void)several;
     if (kp_trace_source_read(source, &trace, NULL, why, sizeof why)) {
         kp_kineto_close(trace);
         return kp_cli_fail("stacks", "%s", why);
     }
     snprintf(s->label, sizeof s->label, "%s", source->label);
-    s->traces++;
     if (kp_tree_build(&tree, trace) < 0) {
         kp_kineto_close(trace);
         return kp_cli_fail("stacks", "%s: too many events", source->label);
     }
     if (s->is_torch) torch_add(s, &tree);
-    else wall_add(s, &tree);
+    else rc = wall_add(s, &tree);
+    s->traces += rc == KP_EXIT_DONE;
     kp_tree_fini(&tree);
     kp_kineto_close(trace);
-    return KP_EXIT_DONE;
+    return rc;
 }
 
 /* ---- what is written ---- */
@@ -150,7 +183,8 @@ static void title_make(const struct stacks_command *s, char *out, size_t room)
     else snprintf(of, sizeof of, "%d traces", s->traces);
     if (s->is_torch) snprintf(out, room, "%s, %s (export_stacks)", of, s->metric);
     else
-        snprintf(out, room, "%s: %s; backward at the %s", of, what[s->wall.metric],
+        snprintf(out, room, "%s%s%s: %s; backward at the %s", of, s->traces == 1 && s->steps[0] ? ", " : "",
+                 s->traces == 1 ? s->steps : "", what[s->wall.metric],
                  s->wall.at_forward ? "forward lines that caused it" : "line that ran");
 }
 
@@ -231,7 +265,7 @@ static int backward_read(struct stacks_command *s, const char *value)
 int kp_cmd_stacks(int argc, char **argv)
 {
     struct kp_opt_scan scan = {.command = "stacks", .table = flags, .argc = argc, .argv = argv, .at = 1};
-    struct stacks_command s = {0};
+    struct stacks_command s = {.choice = {.first_step = -1, .last_step = -1}};
     struct kp_lines_options wish = {0};
     const char *value;
     int count = 0, i;
@@ -245,6 +279,10 @@ int kp_cmd_stacks(int argc, char **argv)
         case FLAG_BACKWARD:
             if (backward_read(&s, value)) return KP_EXIT_USAGE;
             break;
+        case FLAG_STEP:
+            if (!kp_opt_steps_or_all(value, &s.choice.first_step, &s.choice.last_step, &s.all_steps))
+                return kp_cli_misuse("stacks", "--step is A, A-B or all, not %s", value);
+            break;
         case FLAG_THREADS: s.wall.threads = true; break;
         case FLAG_TORCH: s.is_torch = true; break;
         case FLAG_LINES:
@@ -255,6 +293,8 @@ int kp_cmd_stacks(int argc, char **argv)
         }
     }
     if (metric_read(&s)) return KP_EXIT_USAGE;
+    if (s.is_torch && (s.choice.first_step >= 0 || s.all_steps))
+        return kp_cli_misuse("stacks", "--step is not of torch's export_stacks, which --torch asks for");
     count = kp_latest_take("stacks", &argv, count, wish.lines ? KP_LATEST_SPOOL : 0);
     if (!count) return KP_EXIT_USAGE;
     struct kp_lines *lines = kp_lines_open("stacks", &wish);

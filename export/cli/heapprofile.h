@@ -60,7 +60,7 @@ struct kp_profile {
     size_t texts_n, builds_n, addresses_n, places_n, frames_n, sites_n, sizes_n, steps_n;
     size_t texts_cap, builds_cap, addresses_cap, places_cap, frames_cap, sites_cap, sizes_cap, steps_cap;
     char *program;
-    uint64_t ms; /* how long the window was */
+    uint64_t ms;         /* how long the window was */
     bool is_python_over; /* the file tells when Python began to end: it frees then what the program kept */
     struct kp_profile_site total;
 };

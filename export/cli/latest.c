@@ -250,6 +250,29 @@ static int newest_give(const char *command, const struct folder *folder, char **
     return 1;
 }
 
+/* Of a job of several ranks the newest trace of each; the files are sorted by rank and time. */
+static int ranks_give(const char *command, struct folder *folder, char ***paths)
+{
+    static char **given; /* for the time of the command */
+    int count = 0;
+    long last = -1;
+    run_mark(folder);
+    free(given);
+    given = calloc(folder->count + 1, sizeof *given);
+    if (!given) return kp_cli_fail(command, "out of memory"), 0;
+    for (size_t i = 0; i < folder->count; i++) {
+        const struct found *const f = &folder->of[i];
+        if (!f->is_of_run || f->rank < 0) continue;
+        if (count && f->rank == last) count--;
+        given[count++] = f->path;
+        last = f->rank;
+    }
+    if (count < 2) return newest_give(command, folder, paths);
+    kp_cli_say(stderr, "kprof %s: latest run: %d ranks in %s, from %s on", command, count, folder->path, given[0]);
+    *paths = given;
+    return count;
+}
+
 /* Cuts /latest off a path, where no file has that name. False: another path. */
 static bool is_latest_name(const char *path, char *folder, size_t room)
 {
@@ -277,13 +300,14 @@ int kp_latest_take(const char *command, char ***paths, int count, unsigned wish)
     if (count && is_latest_name((*paths)[0], above, sizeof above)) folder.path = above;
     else if (count && (stat((*paths)[0], &st) != 0 || !S_ISDIR(st.st_mode))) return count;
     else folder.path = count ? (*paths)[0] : folder_usual();
-    const bool is_named = count && folder.path != above;
-    const int rc = folder_read(command, &folder, wish, is_named && !(wish & KP_LATEST_ONE));
-    if (is_named && !(wish & KP_LATEST_ONE)) return count;
+    const bool is_named = count && folder.path != above, is_part = wish & (KP_LATEST_ONE | KP_LATEST_RANKS);
+    const int rc = folder_read(command, &folder, wish, is_named && !is_part);
+    if (is_named && !is_part) return count;
     if (count && (rc || !folder.count)) return count; /* the command says what is wrong with it */
     if (rc || !folder.count)
         return kp_cli_misuse(command, "no file given, and the latest run is looked for in '%s': %s", folder.path,
                              rc ? strerror(-rc) : "no trace there"),
                0;
+    if (wish & KP_LATEST_RANKS) return ranks_give(command, &folder, paths);
     return wish & KP_LATEST_ONE ? newest_give(command, &folder, paths) : run_give(command, &folder, paths);
 }

@@ -9,11 +9,12 @@
 /*
  * Replaces *paths by the files that are meant, and says on stderr which they are. Without paths that is the latest run
  * in KPROF_DIR, or in ./kprof. DIR/latest is the latest run in DIR, where DIR has no file of that name. With
- * KP_LATEST_ONE, one folder stands for its newest trace. What a killed program left in that run, or in a folder that
+ * KP_LATEST_ONE, one folder stands for its newest trace, and with KP_LATEST_RANKS for the newest trace of each rank of
+ * its newest run. What a killed program left in that run, or in a folder that
  * the user names, is recovered before, unless KP_LATEST_SPOOL is set. Returns how many paths there are, or 0 with the
  * message said. The new paths live as long as the command.
  */
-enum { KP_LATEST_ONE = 1, KP_LATEST_SPOOL = 2 };
+enum { KP_LATEST_ONE = 1, KP_LATEST_SPOOL = 2, KP_LATEST_RANKS = 4 };
 int kp_latest_take(const char *command, char ***paths, int count, unsigned wish);
 
 /* --- latest_rescue.c --- */

@@ -257,6 +257,13 @@ bool kp_opt_steps(const char *text, long *first, long *last)
     return !*end && *last >= *first;
 }
 
+bool kp_opt_steps_or_all(const char *text, long *first, long *last, bool *all)
+{
+    *all = strcmp(text, "all") == 0;
+    if (*all) *first = *last = -1;
+    return *all || kp_opt_steps(text, first, last);
+}
+
 bool kp_opt_time(const char *text, int64_t *ns)
 {
     char *end;

@@ -133,8 +133,17 @@ static int rights_check(const char *path, char *why, size_t why_bytes)
     return 0;
 }
 
+static bool is_python(const char *command)
+{
+    const size_t n = strlen(command);
+    return n > 3 && strcmp(command + n - 3, ".py") == 0 && access(command, R_OK) == 0;
+}
+
 static int not_found(const char *command, int code, char *why, size_t why_bytes)
 {
+    if (is_python(command))
+        return snprintf(why, why_bytes, "%s is a script, not a program: kprof run -- python %s", command, command),
+               code;
     snprintf(why, why_bytes, code == NOT_FOUND ? "%s: not found" : "%s: not an executable file", command);
     return code;
 }

@@ -115,11 +115,8 @@ static bool memory_write(struct kp_extras *x, FILE *out)
     struct kp_memview view;
     const char *slash = strrchr(x->path, '/');
     bool any = kp_memview_build(&view, &x->tree) == 0;
-    const struct kp_mem_show show = {.device = -1,
-                                     .row_limit = 10,
-                                     .from_ns = view.begin_ns,
-                                     .to_ns = view.end_ns,
-                                     .label = slash ? slash + 1 : x->path};
+    struct kp_mem_show show = {.device = -1, .row_limit = 10, .label = slash ? slash + 1 : x->path};
+    if (any) (void)kp_memview_steps(&view, &show, -1, -1);
     if (any) kp_mempage_write(out, &view, &show, NULL);
     kp_memview_fini(&view);
     return any;

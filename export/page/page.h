@@ -9,8 +9,14 @@
 
 /* A page is a head, one block of data a trace, and an end. */
 void kp_page_begin(FILE *out, const char *title);
+/* Which steps the page shows at first. */
+struct kp_page_start {
+    long first_step, last_step; /* -1: the steps, where they are a part of the trace */
+    bool all;
+};
 /* kp_tree_set_forward_stacks() was called on the tree. Returns 0, or -errno with a line in `why`. */
-int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, char *why, size_t why_bytes);
+int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct kp_page_start *start, char *why,
+                size_t why_bytes);
 void kp_page_end(FILE *out);
 
 #endif

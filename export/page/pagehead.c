@@ -78,6 +78,7 @@ static void steps_put(const struct kp_page *page, FILE *out)
         fputs("]", out);
     }
     fputs("]", out);
+    if (page->starts_with_steps) fprintf(out, ",\"start\":[%zu,%zu]", page->low, page->high);
     free(splits);
 }
 

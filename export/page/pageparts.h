@@ -68,6 +68,8 @@ struct kp_page {
     size_t lane_count, lane_capacity;
     int64_t base_ns;          /* times in the page count from here */
     bool has_gpu, has_frames; /* has_frames: Python calls or call stacks */
+    bool starts_with_steps;   /* with those from index low to high */
+    size_t low, high;
 };
 void kp_page_events_put(struct kp_page *page);
 

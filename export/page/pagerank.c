@@ -13,15 +13,12 @@ enum { COLLECTIVES_MAX = 20000 };
 /* Kernels of a GPU where it has some, else torch's ranges on the host: "gloo:all_reduce". */
 static bool is_collective(const struct kp_tree *tree, size_t i, bool on_device)
 {
-    static const char *const backends[] = {"nccl:", "gloo:", "mpi:", "ucc:", "xccl:"};
     const struct kp_kineto_event *e = kp_tree_event(tree, i);
     const char *name = kp_kineto_text(tree->trace, e->name);
     if (tree->nodes[i].removed) return false;
     if (on_device) return e->kind == KP_KINETO_GPU && strncmp(name, "nccl", 4) == 0;
     if (e->kind != KP_KINETO_ANNOTATION && e->kind != KP_KINETO_OP) return false;
-    for (size_t b = 0; b < sizeof backends / sizeof *backends; b++)
-        if (strncmp(name, backends[b], strlen(backends[b])) == 0) return true;
-    return false;
+    return kp_kineto_is_collective(name);
 }
 
 static bool has_kernels(const struct kp_tree *tree)

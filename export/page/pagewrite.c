@@ -59,12 +59,33 @@ static int page_put(struct kp_page *page, struct kp_tree *tree, const char *labe
     return rc ? rc : kp_page_rank_put(page, label, out);
 }
 
-int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, char *why, size_t why_bytes)
+/* False: the trace has none of the steps that the page is to begin with. */
+static bool start_find(struct kp_page *page, const struct kp_page_start *start)
+{
+    const struct kp_chosen *chosen = &page->chosen;
+    const bool asked = start->first_step >= 0;
+    if (!asked && (start->all || !kp_chosen_is_of_steps(chosen))) return true;
+    for (size_t i = 0; i < chosen->step_count; i++) {
+        const long number = chosen->steps[i].number;
+        if (asked && (number < start->first_step || number > start->last_step)) continue;
+        if (!page->starts_with_steps) page->low = i;
+        page->high = i;
+        page->starts_with_steps = true;
+    }
+    return page->starts_with_steps;
+}
+
+int kp_page_add(FILE *out, struct kp_tree *tree, const char *label, const struct kp_page_start *start, char *why,
+                size_t why_bytes)
 {
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
     struct kp_page page = {.tree = tree, .base_ns = tree->count ? tree->nodes[0].start_ns : 0};
     page.has_gpu = tree->has_device;
     int rc = kp_chosen_make(&page.chosen, tree, &all, why, why_bytes);
+    if (rc == 0 && !start_find(&page, start)) {
+        rc = -ENOENT;
+        snprintf(why, why_bytes, "no step of %ld-%ld in it", start->first_step, start->last_step);
+    }
     if (rc == 0 && (rc = page_put(&page, tree, label, out)) != 0) snprintf(why, why_bytes, "%s", strerror(-rc));
     kp_chosen_fini(&page.chosen);
     kp_page_blob_fini(&page.blob);

@@ -101,7 +101,7 @@ onChange((trace, range) => {
   byId("comm-there").hidden = !rows.length;
   if (!rows.length) return;
   const exposed = chosen.reduce((sum, step) => sum + step[4], 0), whole = chosen.reduce((sum, step) => sum + step[2] - step[1], 0);
-  byId("comm-note").textContent = !trace.head.gpu ? "Between the processes, over the network of the hosts." : whole ?
-    `Of a step ${timeText(exposed / chosen.length)} (${percentText(exposed / whole)}) pass in collectives while nothing computes.` : "";
+  byId("comm-note").textContent = (trace.head.gpu ? "" : "Between the processes, over the network of the hosts. ") + (whole ?
+    `Of a step ${timeText(exposed / chosen.length)} (${percentText(exposed / whole)}) pass in collectives while nothing computes.` : "");
   commTable(rows);
 }, "communication");

@@ -45,7 +45,7 @@ function waitingDraw(all) {
 function rangeSet(range) {
   view.range = range || { from: 0, to: view.trace.end + 1, all: true, label: "" };
   const told = byId("range");
-  told.replaceChildren(view.range.all ? "Whole trace" : `${view.range.label}: ${timeText(view.range.to - view.range.from)}`);
+  told.replaceChildren(view.range.all ? "Whole trace" : `${view.range.label}: ${timeText(view.range.to - view.range.from)} of ${timeText(view.trace.end)}`);
   if (!view.range.all) told.append(make("button", { type: "button", id: "all", textContent: "Show the whole trace", onclick: () => rangeSet(null) }));
   const idle = view.waiting.length === 0;
   view.waiting = view.listeners.filter(one => one.id);
@@ -79,6 +79,7 @@ function factsDraw(trace) {
   byId("run").replaceChildren(run.script || run.program || run.label, make("small", {
     textContent: [run.label, run.host, run.rank && run.ranks > 1 ? `rank ${run.rank} of ${run.ranks}` : "", run.torch ? `torch ${run.torch}` : "",
       run.when_ms > 0 && run.when_ms < 8e15 ? new Date(run.when_ms).toLocaleString("en-GB") : ""].filter(Boolean).join(" · ") }));
+  if (steps.length && steps[0][1] > run.wall / 10) facts.push([`before step ${steps[0][0]}`, timeText(steps[0][1])]);
   if (steps.length) facts.push(["steps", countText(steps.length)], ["a step (mean)", timeText(advice.step)]);
   facts.push(["events", countText(trace.name.length)]);
   if (run.cores > 0) facts.push(["busy threads on cores", `${run.threads || "?"} on ${run.cores}`]);
@@ -140,7 +141,8 @@ async function traceShow(element) {
   findingsDraw(view.trace);
   for (const section of document.querySelectorAll("main > section")) if (section.id !== "ranks") section.hidden = false;
   for (const [id, is] of Object.entries(holdings(view.trace))) document.querySelector(`nav a[href="#${id}"]`).classList.toggle("none", !is);
-  rangeSet(null);
+  const [low, high] = view.trace.head.start || [];
+  rangeSet(low === undefined ? null : stepRange(view.trace.head.steps, low, high));
 }
 
 function keysListen() {

@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Steps that are less of the wall time than this are shown alone. */
+enum { STEPS_PERCENT = 99 };
+
 static const char *event_name(const struct kp_tree *tree, const struct kp_node *node)
 {
     return kp_kineto_text(tree->trace, tree->trace->events[node->event].name);
@@ -127,6 +130,7 @@ static void optimizer_steps_gather(struct kp_chosen *out, const struct kp_tree *
     }
     snprintf(seam->optimizer, sizeof seam->optimizer, "%s", kp_kineto_text(tree->trace, name));
     out->is_by_optimizer = out->step_count != 0;
+    out->optimizer_steps = (size_t)seam->optimizer_number;
 }
 
 static void steps_gather(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam)
@@ -236,6 +240,26 @@ void kp_chosen_add_steps(struct kp_chosen *into, const struct kp_chosen *piece)
         into->steps[into->step_count - 1].inside_ns = s->inside_ns;
     }
     into->is_by_optimizer |= piece->is_by_optimizer;
+    into->optimizer_steps = piece->optimizer_steps ? piece->optimizer_steps : into->optimizer_steps;
+}
+
+bool kp_chosen_are_steps_a_part(int64_t steps_ns, int64_t all_ns)
+{
+    return steps_ns && steps_ns < all_ns / 100 * STEPS_PERCENT;
+}
+
+bool kp_chosen_is_of_steps(const struct kp_chosen *chosen)
+{
+    return kp_chosen_are_steps_a_part(kp_spans_length(&chosen->in_steps, NULL), kp_spans_length(&chosen->spans, NULL));
+}
+
+void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64_t *after_ns)
+{
+    const struct kp_spans *steps = &chosen->in_steps;
+    *before_ns = *after_ns = 0;
+    if (!steps->count) return;
+    *before_ns = kp_spans_between(&chosen->spans, INT64_MIN / 2, steps->of[0].start_ns);
+    *after_ns = kp_spans_between(&chosen->spans, steps->of[steps->count - 1].end_ns, INT64_MAX / 2);
 }
 
 void kp_chosen_fini(struct kp_chosen *chosen)

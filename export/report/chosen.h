@@ -18,10 +18,11 @@ struct kp_step {
     long number;
 };
 struct kp_chosen {
-    struct kp_spans spans; /* of time; with nothing asked, from the first event to the end of the last */
-    bool is_by_optimizer;  /* the trace marks no steps: each lasts from an optimizer's step to its next */
-    bool is_by_stacks;     /* `within` was found in stacks alone: the ops under it are the time */
-    struct kp_step *steps; /* those wholly in it, by time; with `within` those it has a part of */
+    struct kp_spans spans;  /* of time; with nothing asked, from the first event to the end of the last */
+    bool is_by_optimizer;   /* the trace marks no steps: each lasts from an optimizer's step to its next */
+    size_t optimizer_steps; /* then, in all of the trace: step 0 among them, of which no begin is known */
+    bool is_by_stacks;      /* `within` was found in stacks alone: the ops under it are the time */
+    struct kp_step *steps;  /* those wholly in it, by time; with `within` those it has a part of */
     size_t step_count, step_capacity;
     struct kp_spans in_steps; /* what was chosen of those steps */
 };
@@ -44,6 +45,14 @@ struct kp_seam {
 bool kp_chosen_piece(struct kp_chosen *out, const struct kp_tree *tree, struct kp_seam *seam, int64_t until_ns);
 /* Adds the steps of a piece behind those of `into`. */
 void kp_chosen_add_steps(struct kp_chosen *into, const struct kp_chosen *piece);
+/*
+ * Are the steps so much less than all that was chosen that a view of a program shows them alone? Start-up and what
+ * comes after the last step lie outside then (decisions/088).
+ */
+bool kp_chosen_are_steps_a_part(int64_t steps_ns, int64_t all_ns);
+bool kp_chosen_is_of_steps(const struct kp_chosen *chosen);
+/* How long what was chosen lasts before the first step, and after the last. */
+void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64_t *after_ns);
 
 /* Whether the node is one step, ProfilerStep#N, of the host. */
 bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);

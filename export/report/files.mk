@@ -29,7 +29,9 @@ SRC_report := \
     export/report/kineto_words.c \
     export/report/kineto_works.c \
     export/report/ownline.c \
+    export/report/phaserows.c \
     export/report/plain.c \
+    export/report/rankwaits.c \
     export/report/selftime.c \
     export/report/spans.c \
     export/report/stackpath.c \
@@ -48,6 +50,7 @@ UNIT_report := \
     test/unit/report/test_folded.c \
     test/unit/report/test_keyavg.c \
     test/unit/report/test_kineto.c \
+    test/unit/report/test_rankwaits.c \
     test/unit/report/test_table.c \
     test/unit/report/test_toppieces.c \
     test/unit/report/test_toprows.c \

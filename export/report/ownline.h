@@ -13,7 +13,7 @@ struct kp_kineto;
  * length; NULL: none. Where all is installed, the innermost of the package that called the others. */
 const char *kp_ownline_frame(const struct kp_kineto *trace, const char *stack, size_t *bytes);
 
-/* Is it no file of Python's library or of a well-known package? Where no trace is there that lists what is installed. */
+/* Is it no file of Python's library or of a well-known package? For where no trace lists what is installed. */
 bool kp_ownline_is_file(const char *file);
 
 /* What was found in stacks and names, by their string ids: each is searched once. All zero: nothing yet. */

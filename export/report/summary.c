@@ -2,8 +2,8 @@
 /*
  * summary.c - divides the wall time of what was chosen, and measures its steps
  *
- * At each moment the host loads data, else runs an op on some thread, else neither. That third part is Python, or a
- * thread that sleeps. What loads data is the range that torch's DataLoader marks.
+ * At each moment the host loads data, else runs an op on some thread, else is in a collective, else none of these.
+ * That last part is Python, or a thread that sleeps. What loads data is the range that torch's DataLoader marks.
  */
 #include "export/report/summary.h"
 
@@ -12,11 +12,9 @@
 
 /* A first step longer than all others, and so many percent of their median, may carry a warm-up. */
 enum { SLOW_PERCENT = 125, SLOW_STEPS_LEAST = 3 };
-/* Steps that are less of the wall time than this have shares of their own. */
-enum { STEPS_PERCENT = 99 };
 
 struct shares {
-    struct kp_spans data, busy, waits, gpu; /* busy: an op or data */
+    struct kp_spans data, busy, comm, waits, gpu; /* busy: an op or data; comm: also collectives */
 };
 
 static bool is_wait(const char *name) { return strstr(name, "Synchronize") != NULL; }
@@ -26,6 +24,11 @@ static void shares_add(struct shares *s, const struct kp_tree *tree, const struc
     const struct kp_kineto_event *e = &tree->trace->events[node->event];
     const char *name = kp_kineto_text(tree->trace, e->name);
     const int64_t from = node->start_ns, to = node->end_ns;
+    const bool is_host = e->kind == KP_KINETO_ANNOTATION || e->kind == KP_KINETO_OP;
+    if (is_host && kp_kineto_is_collective(name)) {
+        kp_spans_add(&s->comm, from, to);
+        return;
+    }
     if (node->is_async) return;
     if (e->kind == KP_KINETO_GPU) kp_spans_add(&s->gpu, from, to);
     if (e->kind == KP_KINETO_OP || e->kind == KP_KINETO_RUNTIME) kp_spans_add(&s->busy, from, to);
@@ -41,6 +44,7 @@ static void times_add(struct kp_summary_times *into, const struct shares *s, con
     into->length_ns += kp_spans_length(within, NULL);
     into->data_ns += kp_spans_length(&s->data, within);
     into->busy_ns += kp_spans_length(&s->busy, within);
+    into->comm_ns += kp_spans_length(&s->comm, within);
     into->wait_ns += kp_spans_length(&s->waits, within);
     into->gpu_ns += kp_spans_length(&s->gpu, within);
 }
@@ -48,8 +52,10 @@ static void times_add(struct kp_summary_times *into, const struct shares *s, con
 void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, const struct kp_chosen *chosen)
 {
     struct shares s = {0};
-    struct kp_spans *const all[] = {&s.data, &s.busy, &s.waits, &s.gpu};
+    struct kp_spans *const all[] = {&s.data, &s.busy, &s.comm, &s.waits, &s.gpu};
     for (size_t i = 0; i < tree->count; i++) shares_add(&s, tree, &tree->nodes[i]);
+    kp_spans_settle(&s.busy);
+    for (size_t i = 0; i < s.busy.count; i++) kp_spans_add(&s.comm, s.busy.of[i].start_ns, s.busy.of[i].end_ns);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_settle(all[i]);
     times_add(&into->all, &s, &chosen->spans);
     times_add(&into->in_steps, &s, &chosen->in_steps);
@@ -58,19 +64,20 @@ void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, c
         into->has_when = true;
         into->when_ns = chosen->spans.of[0].start_ns;
     }
+    if (chosen->spans.count) into->end_ns = chosen->spans.of[chosen->spans.count - 1].end_ns;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kp_spans_fini(all[i]);
 }
 
 static void shares_set(struct kp_summary *out, const struct kp_summary_parts *parts)
 {
-    const int64_t steps_ns = parts->in_steps.length_ns;
     out->wall_ns = parts->all.length_ns;
-    out->is_of_steps = steps_ns && steps_ns < out->wall_ns / 100 * STEPS_PERCENT;
+    out->is_of_steps = kp_chosen_are_steps_a_part(parts->in_steps.length_ns, out->wall_ns);
     const struct kp_summary_times *t = out->is_of_steps ? &parts->in_steps : &parts->all;
     out->shared_ns = t->length_ns;
     out->data_ns = t->data_ns;
     out->op_ns = t->busy_ns - t->data_ns;
-    out->rest_ns = t->length_ns - t->busy_ns;
+    out->comm_ns = t->comm_ns - t->busy_ns;
+    out->rest_ns = t->length_ns - t->comm_ns;
     out->gpu_wait_ns = t->wait_ns;
     out->gpu_ns = t->gpu_ns;
     out->has_gpu = parts->has_gpu;
@@ -122,15 +129,33 @@ static uint64_t fact_number(const struct kp_kineto *trace, const char *path)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
+/* With a GPU threads of its libraries run, too, so a few more than cores say nothing. */
+long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool has_gpu)
+{
+    const long of = ranks > 1 ? ranks : 1, share = cores > of ? cores / of : 1;
+    const long spare = has_gpu ? cores / 2 + 1 : 0;
+    if (cores <= 0 || (omp > 0 && omp <= share)) return 0;
+    return omp > share || busy > (cores + spare) / of ? share : 0;
+}
+
 void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts, const struct kp_kineto *trace,
                     const struct kp_chosen *chosen)
 {
     *out = (struct kp_summary){.lost = fact_number(trace, "kprof.lost") + fact_number(trace, "kprof.skipped"),
                                .cores = (long)fact_number(trace, "kprof.cores"),
-                               .busy_threads = (long)fact_number(trace, "kprof.busy_threads")};
+                               .busy_threads = (long)fact_number(trace, "kprof.busy_threads"),
+                               .omp_threads = (long)fact_number(trace, "kprof.omp_num_threads")};
     if (trace->base_ns) out->when_ns = parts->when_ns;
     shares_set(out, parts);
     steps_measure(out, chosen);
+    if (out->steps) {
+        const int64_t before_ns = chosen->steps[0].start_ns - parts->when_ns;
+        const int64_t after_ns = parts->end_ns - chosen->steps[out->steps - 1].end_ns;
+        out->before_ns = before_ns > 0 ? before_ns : 0;
+        out->after_ns = after_ns > 0 ? after_ns : 0;
+    }
+    out->threads_wanted = kp_summary_threads_wanted(out->cores, out->busy_threads, out->omp_threads,
+                                                    (long)fact_number(trace, "kprof.local_world_size"), out->has_gpu);
 }
 
 void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)

@@ -11,28 +11,33 @@ struct kp_summary {
     size_t steps;
     long first_step, last_step;                          /* by number */
     int64_t step_median_ns, step_least_ns, step_most_ns; /* of the steps that were chosen */
+    int64_t before_ns, after_ns;                         /* of wall_ns, before the first step and after the last */
     int64_t first_ns, rest_median_ns;                    /* the first step, and the median of the others */
     bool is_first_slow;                                  /* it may carry a start */
     /* The shares: of the steps alone where much lies outside of them (imports, a model being built), else of all. */
     bool is_of_steps;
     int64_t shared_ns;
-    int64_t data_ns, op_ns, rest_ns; /* add up to shared_ns */
-    int64_t gpu_wait_ns;             /* of shared_ns: some thread waits for a GPU */
-    int64_t gpu_ns;                  /* some GPU works */
+    int64_t data_ns, op_ns, comm_ns, rest_ns; /* add up to shared_ns; comm: collectives on the host, beside no op */
+    int64_t gpu_wait_ns;                      /* of shared_ns: some thread waits for a GPU */
+    int64_t gpu_ns;                           /* some GPU works */
     bool has_gpu;
     uint64_t lost;            /* events that were dropped or skipped, as the file says */
     long cores, busy_threads; /* that the program may use; threads that ran; 0: not in the file */
+    long omp_threads;         /* OMP_NUM_THREADS; 0: not set */
+    long threads_wanted;      /* what OMP_NUM_THREADS should be instead; 0: nothing wrong with the threads */
 };
 
+/* threads_wanted for that many cores, threads that ran, OMP_NUM_THREADS (0: not set), and ranks on the machine. */
+long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool has_gpu);
 void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen);
 
 /* The same of a trace in pieces: each is added, and all together are a summary. */
 struct kp_summary_times {
-    int64_t length_ns, data_ns, busy_ns, wait_ns, gpu_ns; /* busy: in an op, or data */
+    int64_t length_ns, data_ns, busy_ns, comm_ns, wait_ns, gpu_ns; /* busy: in an op, or data; comm: also collectives */
 };
 struct kp_summary_parts { /* all zero: no piece yet */
     struct kp_summary_times all, in_steps;
-    int64_t when_ns;
+    int64_t when_ns, end_ns;
     bool has_gpu, has_when;
 };
 void kp_summary_add(struct kp_summary_parts *into, const struct kp_tree *tree, const struct kp_chosen *chosen);

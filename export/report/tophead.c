@@ -71,16 +71,31 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
     if (choice->has_to) fprintf(out, ", to %.3f ms", (double)choice->to_ns / 1e6);
 }
 
+/* Start-up and what comes after the training are part of the wall time. */
+static void outside_print(FILE *out, const struct kp_top_report *r)
+{
+    const struct kp_summary *s = r->summary;
+    char before[40], after[40];
+    if (!s->is_of_steps || r->choice->within || s->before_ns + s->after_ns <= 0) return;
+    fprintf(out, "outside  %s before step %ld", span_text(before, sizeof before, s->before_ns), s->first_step);
+    if (s->before_ns > s->wall_ns / 10) fputs(" (start-up)", out);
+    fprintf(out, ", %s after step %ld\n", span_text(after, sizeof after, s->after_ns), s->last_step);
+}
+
 static void steps_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
     char a[40], b[40], c[40];
     fprintf(out, "wall     %s", span_text(a, sizeof a, s->wall_ns));
-    if (s->steps == 1) fprintf(out, ", step %ld", s->first_step);
+    if (r->chosen->is_by_optimizer && s->steps + 1 == r->chosen->optimizer_steps)
+        fprintf(out, ", %zu steps, of which step 0 has no known begin", r->chosen->optimizer_steps);
+    else if (s->steps == 1) fprintf(out, ", step %ld", s->first_step);
     else if (s->steps) fprintf(out, ", %zu steps (%ld to %ld)", s->steps, s->first_step, s->last_step);
-    else if (!r->choice->within) fputs(", no steps", out);
+    else if (r->chosen->optimizer_steps) fputs(", 1 step, of which no begin is known", out);
+    else if (!r->choice->within) fputs(", no steps marked", out);
     choice_print(out, r);
     fputs("\n", out);
+    outside_print(out, r);
     if (s->steps > 1)
         fprintf(out, "a step   %s (median; %s to %s%s)\n", span_text(a, sizeof a, s->step_median_ns),
                 span_text(b, sizeof b, s->step_least_ns), span_text(c, sizeof c, s->step_most_ns),
@@ -94,9 +109,10 @@ static void steps_print(FILE *out, const struct kp_top_report *r)
 static void shares_print(FILE *out, const struct kp_summary *s)
 {
     const double percent = s->shared_ns ? 100.0 / (double)s->shared_ns : 0;
-    fprintf(out, "time     %s%.1f %% in ops, %.1f %% data loading, %.1f %% Python and waiting (no op)",
-            s->is_of_steps ? "of the steps " : "", (double)s->op_ns * percent, (double)s->data_ns * percent,
-            (double)s->rest_ns * percent);
+    fprintf(out, "time     %s%.1f %% in ops, %.1f %% data loading", s->is_of_steps ? "of the steps " : "",
+            (double)s->op_ns * percent, (double)s->data_ns * percent);
+    if (s->comm_ns) fprintf(out, ", %.1f %% communication between ranks", (double)s->comm_ns * percent);
+    fprintf(out, ", %.1f %% Python and waiting (no op)", (double)s->rest_ns * percent);
     if (s->has_gpu)
         fprintf(out, "\nGPU      busy %.1f %%, idle %.1f %%; the host waits for it %.1f %%",
                 (double)s->gpu_ns * percent, (double)(s->shared_ns - s->gpu_ns) * percent,
@@ -109,8 +125,9 @@ static void machine_print(FILE *out, const struct kp_summary *s)
     if (s->cores <= 0) return;
     fprintf(out, "machine  %ld core%s", s->cores, s->cores == 1 ? "" : "s");
     if (s->busy_threads > 0) fprintf(out, ", %ld busy thread%s", s->busy_threads, s->busy_threads == 1 ? "" : "s");
-    if (s->busy_threads > s->cores + s->cores / 2 + 1)
-        fprintf(out, ": they take the cores from one another; try OMP_NUM_THREADS=%ld", s->cores);
+    if (s->omp_threads > s->cores) fprintf(out, ", OMP_NUM_THREADS=%ld", s->omp_threads);
+    if (s->threads_wanted)
+        fprintf(out, ": they take the cores from one another; try OMP_NUM_THREADS=%ld", s->threads_wanted);
     fputs("\n", out);
 }
 

@@ -52,6 +52,7 @@ static void head_put(FILE *out, const struct kp_top_report *r)
     ms_put(out, "shares_of_ms", (double)s->shared_ns);
     ms_put(out, "ops_ms", (double)s->op_ns);
     ms_put(out, "data_loading_ms", (double)s->data_ns);
+    if (s->comm_ns) ms_put(out, "communication_ms", (double)s->comm_ns);
     ms_put(out, "no_op_ms", (double)s->rest_ns);
     if (s->has_gpu) {
         ms_put(out, "gpu_busy_ms", (double)s->gpu_ns);

@@ -209,4 +209,5 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     if (s.rows < top->count)
         fprintf(out, "%zu more row%s, %.1f %%; all: -n 0\n", top->count - s.rows, top->count - s.rows == 1 ? "" : "s",
                 left);
+    if (top->count) fprintf(out, "self %%: of the self time of all rows%s\n", top->has_gpu ? " on GPUs" : "");
 }

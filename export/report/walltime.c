@@ -191,11 +191,18 @@ static void value_add(const struct wall *w, uint32_t place, enum kp_part part, i
     if (w->options->tell && value) w->options->tell(w->options->context, place, part, from_ns, value);
 }
 
+/* How much of a time is shown. */
+static int64_t shown_ns(const struct wall *w, int64_t from, int64_t to)
+{
+    return w->options->within ? kp_spans_between(w->options->within, from, to) : to - from;
+}
+
 static void time_add(struct wall *w, uint32_t place, enum kp_part part, int64_t from, int64_t to)
 {
+    const int64_t ns = shown_ns(w, from, to);
     if (!w->is_main) part = KP_PART_THREADS;
-    w->used_ns += to - from;
-    if (w->use == USE_TIME) value_add(w, place, part, from, to - from);
+    w->used_ns += ns;
+    if (w->use == USE_TIME) value_add(w, place, part, from, ns);
 }
 
 /* The first moment of autograd's threads that ends after `ns`. */
@@ -259,6 +266,7 @@ static void memory_use(struct wall *w, const struct moment *m)
     for (; w->memory_count && w->memory[0]->start_ns < m->to; w->memory++, w->memory_count--) {
         const uint32_t place =
             m->node == UNKNOWN ? kp_calltree_child(w->paths, w->root, "(no op)") : w->places[m->node];
+        if (w->options->within && !kp_spans_has(w->options->within, w->memory[0]->start_ns)) continue;
         if (w->memory[0]->number > 0) value_add(w, place, m->part, w->memory[0]->start_ns, w->memory[0]->number);
     }
 }
@@ -422,7 +430,7 @@ static void device_add(struct wall *w)
         const uint32_t op = has_op ? ids.ids[at].node : UNKNOWN;
         const uint32_t base = op != UNKNOWN && w->places[op] != UNKNOWN ? w->places[op] : 0;
         value_add(w, kp_calltree_child(w->paths, base, text_of(w, n->name)),
-                  op == UNKNOWN ? KP_PART_OTHER : w->parts[op], n->start_ns, n->end_ns - n->start_ns);
+                  op == UNKNOWN ? KP_PART_OTHER : w->parts[op], n->start_ns, shown_ns(w, n->start_ns, n->end_ns));
     }
     kp_op_ids_fini(&ids);
 }
@@ -491,7 +499,7 @@ void kp_wall_add(struct kp_calltree *paths, const struct kp_tree *tree, const st
     lanes_find(&lanes, &w);
     if (lanes.count) {
         const enum use use = options->metric == KP_WALL_CPU ? USE_TIME : USE_PATHS;
-        told->wall_ns = lanes.of[lanes.main].to - lanes.of[lanes.main].from;
+        told->wall_ns = shown_ns(&w, lanes.of[lanes.main].from, lanes.of[lanes.main].to);
         if (options->metric == KP_WALL_MEMORY) memory_add(&w, &lanes);
         else main_sweep(&w, &lanes, use);
         if (options->metric == KP_WALL_GPU || options->threads) others_sweep(&w, &lanes, use, told);

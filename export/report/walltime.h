@@ -10,6 +10,7 @@
 
 #include "export/report/calltree.h"
 #include "export/report/keyavg.h"
+#include "export/report/spans.h"
 
 enum kp_wall_metric {
     KP_WALL_CPU,    /* nanoseconds of the main thread's wall time */
@@ -20,13 +21,14 @@ enum kp_wall_metric {
 typedef void (*kp_wall_fn)(void *context, uint32_t place, enum kp_part part, int64_t from_ns, int64_t value);
 struct kp_wall_options {
     enum kp_wall_metric metric;
-    bool at_forward; /* backward ops stand at the forward op's frames, else at those that ran */
-    bool threads;    /* other threads stand under KP_PART_THREADS */
-    kp_wall_fn tell; /* is told each value that `paths` gets; or NULL */
+    bool at_forward;               /* backward ops stand at the forward op's frames, else at those that ran */
+    const struct kp_spans *within; /* only this time; or NULL */
+    bool threads;                  /* other threads stand under KP_PART_THREADS */
+    kp_wall_fn tell;               /* is told each value that `paths` gets; or NULL */
     void *context;
 };
 struct kp_wall_told {
-    int64_t wall_ns;    /* of the main thread */
+    int64_t wall_ns;    /* of the main thread, as much as is shown */
     size_t threads;     /* other threads with events of their own */
     int64_t threads_ns; /* what they were busy */
     bool has_frames;    /* the trace has Python calls or call stacks */

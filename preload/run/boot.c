@@ -52,7 +52,7 @@ static bool is_variable(const char *entry, const char *name)
 static bool is_of_launcher(const char *entry)
 {
     static const char *const names[] = {"PT_PROFILER_JOB_NAME", "PT_PROFILER_JOB_VERSION",
-                                        "PT_PROFILER_JOB_ATTEMPT_INDEX"};
+                                        "PT_PROFILER_JOB_ATTEMPT_INDEX", "LOCAL_WORLD_SIZE", "OMP_NUM_THREADS"};
     for (unsigned i = 0; kp_rank_variable(i); i++)
         if (is_variable(entry, kp_rank_variable(i))) return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -60,7 +60,7 @@ static bool is_of_launcher(const char *entry)
     return false;
 }
 
-/* Writes the launcher's variables, by which a reader tells the rank. The environment is read once. */
+/* Writes the launcher's variables, by which a reader tells the rank and who shares the cores. They are read once. */
 static size_t launcher_lines(char *buf, size_t size)
 {
     size_t used = 0;

@@ -457,7 +457,7 @@ static void say_totals(const char *head, const char *path)
            plural(total.events), gpu, heap, calls, (unsigned long)total.lost, load,
            total.cut && total.steps ? ", cut short by exit" : "",
            lacks_warmup() ? ", no warmup: the first step has the start of recording in it" : "",
-           others[0] ? "; not counted: " : "", others, next);
+           others[0] ? "; not taken as steps: " : "", others, next);
 }
 
 static void say_left_out(void)
@@ -487,8 +487,8 @@ static void say_nothing_written(void)
     kp_steps_explain(why, sizeof why);
     if (seen) kp_steps_others(others, sizeof others);
     kp_log(0, "no trace: saw %lu step%s%s%s%s%s%s, the schedule needs %lu: %s", (unsigned long)seen, plural(seen),
-           seen ? " by " : "", seen ? kp_step_source_name(kp_steps_source()) : "", others[0] ? " (not counted: " : "",
-           others, others[0] ? ")" : "", (unsigned long)needed, why);
+           seen ? " by " : "", seen ? kp_step_source_name(kp_steps_source()) : "",
+           others[0] ? " (not taken as steps: " : "", others, others[0] ? ")" : "", (unsigned long)needed, why);
 }
 
 /* A name with the time at which its file began, "HOST_PID.NANOSECONDS.kprof", that is not the own spool's. */

@@ -146,8 +146,8 @@ def tensors(reserved, allocated):
     return make
 
 
-def on_cpu(threads):
-    trace = Trace(kprof={"cores": 4, "busy_threads": threads})
+def on_cpu(threads, **kprof):
+    trace = Trace(kprof={"cores": 4, "busy_threads": threads} | kprof)
     def make(base):
         trace.add("cpu_op", "aten::mm", 1, base, 980)
     return trace.each(make)

@@ -35,6 +35,18 @@ def test_a_sick_trace_has_this_finding_alone(name, tmp_path):
         assert (found["step_ms"], found["step_bytes"]) == (0, pytest.approx(trace.cost, rel=0.2))
 
 
+@pytest.mark.parametrize("threads, said", [
+    ({"threads": 5}, "5 threads compute on 4 cores"), ({"threads": 2, "omp_num_threads": "16"}, "16 threads compute on 4 cores"),
+    ({"threads": 4, "local_world_size": "2"}, "4 threads of each of 2 ranks compute on 4 cores"), ({"threads": 4}, None),
+    ({"threads": 6, "omp_num_threads": "2", "local_world_size": "2"}, None)])
+def test_threads_are_counted_against_cores_and_ranks(threads, said, tmp_path):
+    findings = advised(advicetraces.on_cpu(**threads).write(tmp_path / "t.pt.trace.json"))["findings"]
+    assert [said in finding["what"] for finding in findings] == ([True] if said else [])
+    if said:
+        wanted = 4 // int(threads.get("local_world_size", 1))
+        assert f"OMP_NUM_THREADS={wanted}, or torch.set_num_threads({wanted})" in findings[0]["change"]
+
+
 def findings_in_page(page):
     """The ids in the blocks of a page of kprof html."""
     found = []
@@ -117,7 +129,7 @@ def test_steps_that_get_slower_are_charged_with_what_came_after_the_first_third(
     lengths = windows["drift"][1]
     early = statistics.median(lengths[:3])
     assert finding["step_ms"] == pytest.approx(sum(max(0, ms - early) for ms in lengths[3:]) / 10, rel=0.2)
-    assert "time without ops" in finding["what"] and finding["where"]
+    assert "time in which no op runs" in finding["what"] and finding["where"]
 
 
 def test_memory_that_each_step_leaves_has_its_line(windows):

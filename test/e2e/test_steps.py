@@ -164,13 +164,13 @@ def test_calls_of_a_model_are_steps_where_nothing_else_is(tmp_path, kind):
     """Nothing is set but the schedule; after 16 calls they count."""
     run = harness.run_kprof("inference.py", tmp_path, kind, schedule="wait=1,warmup=1,active=2,repeat=1").ok()
     assert "iterations 24" in run.out and "(2 steps by module," in run.err, run.explain()
-    assert "not counted" not in run.err, run.explain()
+    assert "not taken" not in run.err, run.explain()
     assert facts.requests_of_steps(facts.load(run.trace)) == [1, 1]
 
 
 def test_the_closing_line_says_what_else_was_seen(tmp_path):
     run = harness.run_kprof("data_loader.py", tmp_path, "fork", "40").ok()
-    assert re.search(r"\(3 steps by optimizer, .* 0 dropped; not counted: \d+ batches\)", run.err), run.explain()
+    assert re.search(r"\(3 steps by optimizer, .* 0 dropped; not taken as steps: \d+ batches\)", run.err), run.explain()
 
 
 def test_an_actor_of_ray_has_a_step_for_each_request(tmp_path):

@@ -162,9 +162,16 @@ struct kp_mem_show {
     int device;     /* index, -1: all */
     long row_limit; /* -1: all */
     int64_t from_ns, to_ns;
+    bool is_part; /* that is the time of some steps */
+    long first_step, last_step;
     const char *label;
     const char *members; /* JSON to put first into the object, or NULL */
 };
+/*
+ * Shows the steps from `first` to `last`. False: the window has none of them. With -1 for both the steps, where they
+ * are a part of the window and have the highest moment of each device that is shown, or else all of it.
+ */
+bool kp_memview_steps(const struct kp_memview *view, struct kp_mem_show *show, long first, long last);
 void kp_memtable_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show); /* memtable.c */
 void kp_memjson_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show);  /* memjson.c */
 void kp_memjson_raw(FILE *out, const struct kp_memview *view,

@@ -88,3 +88,51 @@ struct kp_mem_sum *kp_mem_curve_slices(const struct kp_mem_curve *c, int64_t fro
     }
     return slices;
 }
+
+/* ---- which time is shown ---- */
+
+/* Without ProfilerStep# the first step has the program's start in it. */
+static size_t first_whole(const struct kp_memview *view)
+{
+    return view->step_count && strcmp(view->step_source, "ProfilerStep") != 0;
+}
+
+static int64_t peak_of(const struct kp_memview *view, size_t device, int64_t from_ns, int64_t to_ns)
+{
+    struct kp_mem_curve c;
+    kp_mem_curve_build(&c, view, device, from_ns, to_ns);
+    const int64_t peak = c.peak.total;
+    kp_mem_curve_fini(&c);
+    return peak;
+}
+
+/* Do the steps last less than 99 % of the window, and have its highest moments? */
+static bool is_of_steps(const struct kp_memview *view, const struct kp_mem_show *show)
+{
+    const int64_t whole_ns = view->end_ns - view->begin_ns;
+    if (show->to_ns - show->from_ns >= whole_ns / 100 * 99) return false;
+    for (size_t d = 0; d < view->device_count; d++)
+        if ((show->device < 0 || (size_t)show->device == d) &&
+            peak_of(view, d, show->from_ns, show->to_ns) < peak_of(view, d, view->begin_ns, view->end_ns))
+            return false;
+    return true;
+}
+
+bool kp_memview_steps(const struct kp_memview *view, struct kp_mem_show *show, long first, long last)
+{
+    bool found = false;
+    for (size_t i = first < 0 ? first_whole(view) : 0; i < view->step_count; i++) {
+        const struct kp_mem_step *step = &view->steps[i];
+        if (first >= 0 && (step->number < first || step->number > last)) continue;
+        if (!found || step->from_ns < show->from_ns) show->from_ns = step->from_ns;
+        if (!found || step->to_ns > show->to_ns) show->to_ns = step->to_ns;
+        if (!found || step->number < show->first_step) show->first_step = step->number;
+        if (!found || step->number > show->last_step) show->last_step = step->number;
+        found = true;
+    }
+    show->is_part = found && (first >= 0 || is_of_steps(view, show));
+    if (first >= 0 || show->is_part) return found;
+    show->from_ns = view->begin_ns;
+    show->to_ns = view->end_ns;
+    return true;
+}

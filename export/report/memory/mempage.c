@@ -405,7 +405,7 @@ static void heap_put(FILE *out, const char *text)
     if (in_site) fputs("</details>\n", out);
 }
 
-static void head_put(FILE *out, const char *path, const struct kp_memview *view)
+static void head_put(FILE *out, const char *path)
 {
     const char *slash = strrchr(path, '/'), *label = slash && slash[1] ? slash + 1 : path;
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n", out);
@@ -414,15 +414,24 @@ static void head_put(FILE *out, const char *path, const struct kp_memview *view)
     fprintf(out, "</title>\n%s</head>\n<body>\n<h1>Memory <small>", style);
     kp_html_text(out, label);
     fputs("</small></h1>\n", out);
-    if (view)
-        fprintf(out, "<p>A window of %.1f ms, %zu step%s. 1 MB is 1,048,576 bytes.</p>\n",
-                (double)(view->end_ns - view->begin_ns) / 1e6, view->step_count, view->step_count == 1 ? "" : "s");
+}
+
+static void window_put(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
+{
+    fprintf(out, "<p>A window of %.1f ms, %zu step%s. 1 MB is 1,048,576 bytes.</p>\n",
+            (double)(view->end_ns - view->begin_ns) / 1e6, view->step_count, view->step_count == 1 ? "" : "s");
+    if (show->is_part)
+        fprintf(out,
+                "<p>Shown: steps %ld to %ld, %.1f ms. What was before and after is left out; <code>--step all</code> "
+                "shows the whole window.</p>\n",
+                show->first_step, show->last_step, (double)(show->to_ns - show->from_ns) / 1e6);
 }
 
 void kp_mempage_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show, const char *heap)
 {
     struct memory_page p = {.out = out, .view = view, .show = show};
-    head_put(out, show->label, view);
+    head_put(out, show->label);
+    if (view) window_put(out, view, show);
     if (view && view->no_addresses)
         fputs("<p>Some events of memory have no address (traces of 2021): they are left out.</p>\n", out);
     for (size_t d = 0; view && d < view->device_count; d++)

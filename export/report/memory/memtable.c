@@ -107,8 +107,8 @@ static void timeline_put(FILE *out, const struct kp_memview *view, const struct 
     enum { LINES = 20 };
     int64_t at[LINES];
     struct kp_mem_sum *slices = kp_mem_curve_slices(c, show->from_ns, show->to_ns, LINES, at);
-    fprintf(out, "\n  Timeline: the window in %d equal parts, each at its highest moment\n  %12s %-20s %12s", LINES,
-            "ms", "Step", "All");
+    fprintf(out, "\n  Timeline: %s in %d equal parts, each at its highest moment\n  %12s %-20s %12s",
+            show->is_part ? "these steps" : "the window", LINES, "ms", "Step", "All");
     for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
         if (c->most.of[k]) fprintf(out, " %17s", kp_mem_category_name(k));
     fputc('\n', out);
@@ -194,6 +194,10 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
 void kp_memtable_write(FILE *out, const struct kp_memview *view, const struct kp_mem_show *show)
 {
     if (view->no_addresses) fputs("Some events of memory have no address (traces of 2021): they are left out\n", out);
+    if (show->is_part)
+        fprintf(out, "Steps %ld to %ld: %.1f of the window's %.1f ms; --step all shows all\n\n", show->first_step,
+                show->last_step, (double)(show->to_ns - show->from_ns) / 1e6,
+                (double)(view->end_ns - view->begin_ns) / 1e6);
     for (size_t d = 0; d < view->device_count; d++)
         if (show->device < 0 || (size_t)show->device == d) device_put(out, view, d, show);
 }

@@ -61,6 +61,12 @@ static void ranks_that_end_together_are_one_run_in_their_order(void **state)
     assert_int_equal(kp_latest_take("report", &paths, 0, false), 2);
     assert_string_equal(name_of(paths[0]), "a_r2_7." NEAR ".pt.trace.json.gz");
     assert_string_equal(name_of(paths[1]), "b_r10_5." NEW ".pt.trace.json.gz");
+    put("a_r2_7." LATE ".pt.trace.json.gz"); /* a second window */
+    char *named[] = {folder};
+    paths = named;
+    assert_int_equal(kp_latest_take("html", &paths, 1, KP_LATEST_RANKS), 2);
+    assert_string_equal(name_of(paths[0]), "a_r2_7." LATE ".pt.trace.json.gz");
+    assert_string_equal(name_of(paths[1]), "b_r10_5." NEW ".pt.trace.json.gz");
 }
 
 static void a_name_that_only_looks_like_a_rank_is_none(void **state)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user sees first: the steps without the start-up, all ranks together, a row a phase. On traces made by hand."""
+import base64
+import json
+import re
+import zlib
+
+import pytest
+
+import harness
+
+START_UP, STEP, STEPS = 100_000, 1000, 4
+
+
+def event(name, cat, ts, dur, tid=1, **args):
+    return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+
+def memory(ts, size, address, total):
+    return {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts,
+            "args": {"Total Allocated": total, "Bytes": size, "Addr": address, "Device Id": -1, "Device Type": 0}}
+
+
+def training(begin=START_UP, span=STEP, peak_at_start=False):
+    """An import of 100 ms, and four steps, which an optimizer ends."""
+    events = [event("aten::uniform_", "cpu_op", 0, 50_000)]
+    first = 9 << 20 if peak_at_start else 4096
+    events += [memory(10, first, 64, first), memory(20, -first, 64, 0)]
+    for i in range(STEPS):
+        at = begin + i * span
+        events += [event("aten::mm", "cpu_op", at, 600), memory(at + 10, 1 << 20, 128, 1 << 20), memory(at + 500, -(1 << 20), 128, 0),
+                   event("Optimizer.step#SGD.step", "user_annotation", at + 800, 200)]
+    return events
+
+
+def write(path, events, **head):
+    path.write_text(json.dumps({"schemaVersion": 1, **head, "traceEvents": events}))
+    return path
+
+
+def told(*argv):
+    done = harness.cli(*argv)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def summed(*argv):
+    return sum(int(line.rpartition(" ")[2]) for line in told("stacks", *argv).splitlines())
+
+
+def start_of(page):
+    for block in re.findall(r"[A-Za-z0-9+/=]{100,}", page.read_text()):
+        try:
+            head = zlib.decompressobj().decompress(base64.b64decode(block))
+        except (ValueError, zlib.error):
+            continue
+        if found := re.search(rb'"start":\[(\d+),(\d+)\]', head):
+            return tuple(int(n) for n in found.groups())
+    return None
+
+
+@pytest.fixture
+def trace(tmp_path):
+    return write(tmp_path / "a.pt.trace.json", training())
+
+
+def test_stacks_begin_with_the_steps_and_say_what_is_left_out(trace, tmp_path):
+    assert summed(trace) == (STEPS - 1) * STEP
+    assert summed(trace, "--step", "all") == START_UP + STEPS * STEP
+    assert summed(trace, "--step", "2") == STEP and summed(trace, "--step", "1-2") == 2 * STEP
+    said = harness.cli("stacks", trace, "--svg", "-o", tmp_path / "a.svg")
+    assert "steps 1 to 3; 101.0 ms before and 0.0 ms after are left out; --step all shows all" in said.stderr
+    assert "a.pt.trace.json, steps 1 to 3: wall time of the main thread" in (tmp_path / "a.svg").read_text()
+    none = harness.cli("stacks", trace, "--step", "9", "-o", tmp_path / "none")
+    assert none.returncode == 1 and "the trace has steps 1 to 3" in none.stderr and not (tmp_path / "none").exists()
+    assert summed(trace, "--metric", "memory") == (STEPS - 1) * (1 << 20)
+
+
+def test_the_report_says_what_lies_outside_and_counts_as_the_closing_line(trace):
+    said = told("report", trace)
+    assert re.search(r"^wall +104\.0 ms, 4 steps, of which step 0 has no known begin$", said, re.M)
+    assert re.search(r"^outside +101\.0 ms before step 1 \(start-up\), 0\.000 ms after step 3$", said, re.M)
+
+
+def test_memory_begins_with_the_steps_where_they_have_the_peak(trace, tmp_path):
+    assert told("memory", trace).startswith("Steps 1 to 3: 3.0 of the window's 104.0 ms; --step all shows all\n")
+    assert told("memory", trace, "--step", "all").startswith("CPU: peak 1.00 MB")
+    assert told("memory", trace, "--step", "2").startswith("Steps 2 to 2: ") and told("memory", trace, "--steps", "2").startswith("Steps 2 to 2: ")
+    assert "Shown: steps 1 to 3, 3.0 ms." in told("memory", trace, "--html")
+    early = write(tmp_path / "early.pt.trace.json", training(peak_at_start=True))
+    assert told("memory", early).startswith("CPU: peak 9.00 MB at 0.0")
+
+
+def test_the_page_begins_with_the_steps(trace, tmp_path):
+    for flags, start in (([], (0, 2)), (["--step", "2"], (1, 1)), (["--step", "all"], None)):
+        told("html", trace, *flags, "-o", tmp_path / "page.html")
+        assert start_of(tmp_path / "page.html") == start
+    none = harness.cli("html", trace, "--step", "9", "-o", tmp_path / "none.html")
+    assert none.returncode == 1 and not (tmp_path / "none.html").exists()
+
+
+# ---- ranks ----
+
+def rank(folder, number, waits):
+    events = []
+    for i in range(len(waits)):
+        events += [event(f"ProfilerStep#{i}", "user_annotation", 1000 * i, 1000), event("aten::mm", "cpu_op", 1000 * i, 900 - waits[i]),
+                   event("gloo:all_reduce", "user_annotation", 1000 * i + 900 - waits[i], waits[i], tid=2)]
+    return write(folder / f"h_r{number}_{number + 7}.179085702600000000{number}.pt.trace.json", events,
+                 distributedInfo={"rank": number, "world_size": 2})
+
+
+def test_all_ranks_together_say_which_came_last(tmp_path):
+    rank(tmp_path, 0, [500, 600, 550])
+    rank(tmp_path, 1, [20, 30, 20])
+    last = "ranks    rank 1 came last to 3 of 3 collectives; waited for others: rank 0 1.6 ms, rank 1 0.0 ms\n"
+    said = told("advise", tmp_path)
+    assert said.endswith(last) and "the step waits for other ranks, or for the network" in said
+    assert told("report", tmp_path).endswith(last) and "55.0 % communication between ranks" in told("report", tmp_path)
+    done = harness.cli("html", tmp_path, "-o", tmp_path / "page.html")
+    assert done.returncode == 0 and "latest run: 2 ranks" in done.stderr and (tmp_path / "page.html").read_text().count('class="rank"') == 2
+
+
+# ---- phases ----
+
+def test_the_report_of_phases_is_a_row_each(tmp_path):
+    for number, (phase, lengths) in enumerate([("train", [1000, 3000]), ("validate", [500]), ("train", [2000])]):
+        events, at = [], 0
+        for i, length in enumerate(lengths):
+            events += [event(f"ProfilerStep#{i}", "user_annotation", at, length), event("aten::mm", "cpu_op", at, length // 2)]
+            at += length
+        write(tmp_path / f"h_{phase}_7.179085702600000000{number}.pt.trace.json", events, kprof={"phase": phase})
+    said = told("report", tmp_path)
+    assert re.search(r"^train +2 +3 +2\.000 +92\.3 % +50\.0 %", said, re.M) and re.search(r"^validate +1 +1 +0\.500 +7\.7 %", said, re.M)
+    assert "aten::mm" not in said and "kprof report --phase train" in said
+    assert told("report", tmp_path, "--phase", "train").count("aten::mm") == 2
