@@ -22,7 +22,11 @@ fuzz_seconds = $(if $(filter fuzz_control,$(1)),$(FUZZ_CONTROL_SECONDS),$(FUZZ_S
 FUZZ_SEED ?= 0
 FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace fuzz_control $(if $(HAS_LIBDW),fuzz_elf)
 FUZZ_DIR := $(BUILD)/$(if $(findstring afl,$(FUZZ_CC)),fuzz-afl,fuzz)
-FUZZ_BUILD = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g -O1 -fno-strict-aliasing -fsanitize=fuzzer -fsanitize=address,undefined -fno-sanitize-recover=undefined -o $@ $(filter %.c %.S,$^)
+FUZZ_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined
+FUZZ_LINK = $(FUZZ_CC) -fsanitize=fuzzer $(FUZZ_SAN) -o $@ $^
+# One object of a source for all targets that have it.
+fuzz_objects = $(patsubst %,$(FUZZ_DIR)/o/%.o,$(basename $(filter %.c %.S,$(1))))
+FUZZ_COMPILE = $(FUZZ_CC) $(CPPFLAGS) -std=gnu11 -g1 -O1 -fno-strict-aliasing -fsanitize=fuzzer-no-link $(FUZZ_SAN) -MMD -MP -c -o $@ $<
 # a leak is one of a run in the host; a file of some KB that takes 2 GB or 20 s is a find, too
 FUZZ_FLAGS = -seed=$(FUZZ_SEED) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1
 fuzz_len = $(if $(filter fuzz_elf,$(1)),32768,4096)
@@ -30,22 +34,26 @@ fuzz_len = $(if $(filter fuzz_elf,$(1)),32768,4096)
 FUZZ_EXPORT := $(filter-out $(NOT_IN_SO),$(foreach r,$(EXPORT_WRITES) $(EXPORT_READS),$(SRC_$(r)))) \
     export/incommand/clibrary.c export/inhost/json_push.c
 FUZZ_READING := test/support/spool.c $(FUZZ_EXPORT) $(SRC_read) $(SRC_schedule) $(SRC_format) $(SRC_base)
-$(FUZZ_DIR)/fuzz_dense: test/fuzz/dense.c test/fuzz/export_bridge.c $(filter-out export/report/kineto_file.c,$(NOT_IN_SO))
-$(FUZZ_DIR)/%: test/fuzz/%.c $(FUZZ_READING)
+$(FUZZ_DIR)/o/%.o: %.c
 	@mkdir -p $(@D)
+	$(Q)$(FUZZ_COMPILE)
+$(FUZZ_DIR)/o/%.o: %.S
+	@mkdir -p $(@D)
+	$(Q)$(FUZZ_COMPILE)
+$(FUZZ_DIR)/fuzz_dense: $(call fuzz_objects,test/fuzz/dense.c test/fuzz/export_bridge.c $(filter-out export/report/kineto_file.c,$(NOT_IN_SO)))
+$(FUZZ_DIR)/%: $(FUZZ_DIR)/o/test/fuzz/%.o $(call fuzz_objects,$(FUZZ_READING))
 	$(call say,FUZZ,$@)
-	$(Q)$(FUZZ_BUILD) -lz -lm -lpthread
-$(FUZZ_DIR)/fuzz_trace: test/fuzz/fuzz_trace.c $(SRC_incommand) \
+	$(Q)$(FUZZ_LINK) -lz -lm -lpthread
+$(FUZZ_DIR)/fuzz_trace: $(call fuzz_objects,test/fuzz/fuzz_trace.c $(SRC_incommand) \
     $(SRC_report) $(SRC_memory) $(SRC_read) $(SRC_format) $(SRC_base) \
-    export/names/shorten.c $(filter export/cli/heap%,$(SRC_cli)) export/cli/budget.c export/cli/opt.c export/cli/spoolfile.c
-	@mkdir -p $(@D)
+    export/names/shorten.c $(filter export/cli/heap%,$(SRC_cli)) export/cli/budget.c export/cli/opt.c export/cli/spoolfile.c)
 	$(call say,FUZZ,$@)
-	$(Q)$(FUZZ_BUILD) $(CLI_LIBS) -lz -lm -lpthread
-$(FUZZ_DIR)/fuzz_elf: test/fuzz/fuzz_elf.c export/cli/debugfile.c export/cli/elfhead.c export/cli/addr_ranges.c \
-    export/report/kineto_strings.c $(SRC_base)
-	@mkdir -p $(@D)
+	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lm -lpthread
+$(FUZZ_DIR)/fuzz_elf: $(call fuzz_objects,test/fuzz/fuzz_elf.c export/cli/debugfile.c export/cli/elfhead.c export/cli/addr_ranges.c \
+    export/report/kineto_strings.c $(SRC_base))
 	$(call say,FUZZ,$@)
-	$(Q)$(FUZZ_BUILD) $(CLI_LIBS) -lpthread
+	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lpthread
+-include $(wildcard $(addsuffix /*.d,$(addprefix $(FUZZ_DIR)/o/,$(sort $(dir $(FUZZ_READING))))))
 $(BUILD)/fuzz/seeds: test/fuzz/seeds.c test/fuzz/dense.c test/support/spool.c $(SRC_base)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -g -o $(BUILD)/fuzz/make-seeds $(filter %.c,$^) -lz -lpthread
