@@ -80,7 +80,7 @@ function factsDraw(trace) {
     textContent: [run.label, run.host, run.rank && run.ranks > 1 ? `rank ${run.rank} of ${run.ranks}` : "", run.torch ? `torch ${run.torch}` : "",
       run.when_ms > 0 && run.when_ms < 8e15 ? new Date(run.when_ms).toLocaleString("en-GB") : ""].filter(Boolean).join(" · ") }));
   if (steps.length && steps[0][1] > run.wall / 10) facts.push([`before step ${steps[0][0]}`, timeText(steps[0][1])]);
-  if (steps.length) facts.push(["steps", countText(steps.length)], ["a step (mean)", timeText(advice.step)]);
+  if (steps.length) facts.push([trace.head.by_optimizer ? "steps measured" : "steps", countText(steps.length)], ["a step (mean)", timeText(advice.step)]);
   facts.push(["events", countText(trace.name.length)]);
   if (run.cores > 0) facts.push(["busy threads on cores", `${run.threads || "?"} on ${run.cores}`]);
   if (run.dropped) facts.push(["events dropped", countText(run.dropped)]);

@@ -46,7 +46,7 @@ def wall_us(events):
 
 def roots_us(trace):
     sums = collections.Counter()
-    for line in subprocess.run([BUILD / "kprof", "stacks", trace], capture_output=True, text=True, check=True).stdout.splitlines():
+    for line in subprocess.run([BUILD / "kprof", "stacks", "--step", "all", trace], capture_output=True, text=True, check=True).stdout.splitlines():
         stack, _, us = line.rpartition(" ")
         sums[stack.partition(";")[0]] += int(us)
     return sums
