@@ -151,23 +151,34 @@ static void stacks_begin(void)
     kp_pystacks_enable();
 }
 
+/* The file of a frame's code; "": not known. Needs the GIL and the proof. */
+static const char *file_of(const struct kp_python_layout *l, const void *frame)
+{
+    void *file = word_at(kp_pyframe_code(l, frame), l->code_file);
+    const char *text = is_text(file) ? kp_python_api.text_of(file) : NULL;
+    if (!text) kp_python_api.forget_error();
+    return text ? text : "";
+}
+
 /*
- * Does the program run? While Python starts, it imports site, which adds folders to sys.path. Then the outermost frame
- * is importlib's. Needs the GIL and the proof.
+ * Does the program run? While Python starts, importlib imports site, which adds folders to sys.path. A C program may
+ * have modules imported, too, and those are the program. Needs the GIL and the proof.
  */
 static bool is_program_there(void)
 {
     const struct kp_python *python = kp_python_get();
     const struct kp_python_layout *l = &python->layout;
-    const void *thread = python->thread_state(), *outermost = NULL;
+    const void *thread = python->thread_state();
     const void *holder = l->thread_cframe ? word_at(thread, l->thread_cframe) : thread;
+    const char *outermost = "";
+    bool has_site = false;
     for (const void *frame = frame_python(l, word_at(holder, l->thread_frame)); frame;
-         frame = frame_python(l, kp_python_at(frame, l->frame_back)))
-        outermost = frame;
-    void *file = outermost ? word_at(kp_pyframe_code(l, outermost), l->code_file) : NULL;
-    const char *text = is_text(file) ? kp_python_api.text_of(file) : NULL;
-    if (!text) kp_python_api.forget_error();
-    return text && strncmp(text, "<frozen importlib", 17) != 0;
+         frame = frame_python(l, kp_python_at(frame, l->frame_back))) {
+        outermost = file_of(l, frame);
+        const size_t n = strlen(outermost);
+        has_site |= strcmp(outermost, "<frozen site>") == 0 || (n >= 8 && strcmp(outermost + n - 8, "/site.py") == 0);
+    }
+    return !has_site || strncmp(outermost, "<frozen importlib", 17) != 0;
 }
 
 /* Needs the GIL; not from inside a hook that CPython called. */
