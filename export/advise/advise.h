@@ -44,14 +44,23 @@ struct kp_finding {
     size_t steps;          /* in which it passes its bound */
     bool is_critical;
 };
+struct kp_gpu_figures {   /* shares, 0 to 1; -1: not in the file */
+    double busy;          /* of the steps: kernels run, as TensorBoard's "GPU Utilization" */
+    double sm_efficiency; /* of the steps' multiprocessors: they have a block ("Est. SM Efficiency") */
+    double occupancy;     /* of the warps that fit, while kernels run ("Est. Achieved Occupancy") */
+    double tensor_cores;  /* of the kernels' time: those that use tensor cores */
+    double comm_hidden;   /* of the time in collectives: something computes beside ("comp_comm_overlap") */
+    size_t queue_most;    /* launches of one stream that waited at once */
+};
 struct kp_advice {
     struct kp_finding findings[KP_FINDINGS_MAX]; /* the largest first */
     size_t count, steps;
     double mean_ns[KP_STEP_PARTS], cause_ns[KP_IDLE_CAUSES], step_ns; /* means over the steps */
-    const char *missing;                   /* INCOMPLETE: what lacks, with the setting that shows it; or NULL */
+    const char *missing; /* INCOMPLETE: what lacks, with the setting that shows it; or NULL. Then it is not healthy */
     const char *unjudged[KP_UNJUDGED_MAX]; /* what the trace does not tell, each with the setting that shows it */
     size_t unjudged_count;
-    const char *lines_by; /* a sentence: the setting that gives findings their lines. NULL: they have them */
+    const char *lines_by;      /* a sentence: the setting that gives findings their lines. NULL: they have them */
+    struct kp_gpu_figures gpu; /* with has_gpu */
     bool is_healthy, has_gpu;
 };
 

@@ -27,13 +27,6 @@ static inline bool kp_advise_is_collecting(const char *name)
     return strcmp(name, "Python GC") == 0 || strcmp(name, "<built-in function collect>") == 0;
 }
 
-/* Compiling and collecting are causes of a GPU's idle time (findings.c), or cost what they last (hostrules.c). */
-#define KP_ADVISE_COMPILE "recompilation"
-#define KP_ADVISE_COMPILE_CHANGE \
-    "See why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim)."
-#define KP_ADVISE_GC "python-gc"
-#define KP_ADVISE_GC_CHANGE "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."
-
 /* ---- compiling.c ---- */
 
 typedef void (*kp_compile_fn)(void *context, int32_t node, int64_t start_ns, int64_t end_ns);
@@ -75,7 +68,7 @@ int32_t kp_costplace_op(const struct kp_tree *tree, int32_t node);
 struct kp_idle {
     struct kp_spans of[KP_IDLE_CAUSES]; /* settled; they do not overlap */
     struct kp_costplaces places[KP_IDLE_CAUSES];
-    int64_t late_ns; /* how long a GPU works on after the last step, on what was launched in steps */
+    int64_t backlog_ns; /* how much more a GPU has to do at the last step's end than at the first one's begin */
 };
 /* Divides the chosen time outside of `worked` (settled) by its cause. */
 void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
@@ -87,7 +80,7 @@ void kp_idle_fini(struct kp_idle *idle);
 struct kp_split_places {
     struct kp_costplaces parts[KP_STEP_PARTS], causes[KP_IDLE_CAUSES];
     struct kp_spans computed; /* with a GPU: it computes or communicates */
-    int64_t late_ns;
+    int64_t backlog_ns;
 };
 /* As kp_step_split_all(), with causes; adds what costs where. NULL: nothing of either. */
 bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
@@ -116,7 +109,8 @@ struct kp_exam {
     struct kp_advice *out;
     struct kp_device_work *works; /* by start */
     size_t work_count, work_capacity;
-    uint32_t explained; /* bits of measures that a finding here tells better than the rules over parts */
+    const char *unrecorded; /* what was not recorded, with the settings; NULL: all was */
+    uint32_t explained;     /* bits of measures that a finding here tells better than the rules over parts */
 };
 struct kp_cost_rule {
     double bound;      /* share of a step */
@@ -131,6 +125,8 @@ void kp_exam_open(struct kp_exam *exam); /* the works, of what is set already */
 void kp_exam_fini(struct kp_exam *exam);
 const char *kp_exam_name(const struct kp_exam *exam, int32_t node);
 int32_t kp_exam_place(const struct kp_device_work *work); /* the call that launched it, or itself */
+/* Launched by a call of its own: not one of the works of a CUDA graph, which are one launch together. */
+bool kp_exam_is_launch(const struct kp_exam *exam, const struct kp_device_work *work);
 struct kp_cost kp_cost_open(const struct kp_exam *exam);
 /* Charges each step with its part of a time, times `weight`, and a place (-1: none) with all of them. */
 void kp_cost_add(struct kp_cost *cost, const struct kp_exam *exam, int32_t node, int64_t start_ns, int64_t end_ns,
@@ -139,18 +135,24 @@ void kp_cost_add(struct kp_cost *cost, const struct kp_exam *exam, int32_t node,
 struct kp_finding *kp_cost_tell(struct kp_cost *cost, struct kp_exam *exam, const struct kp_cost_rule *rule);
 /* Adds a finding, and returns it. */
 struct kp_finding *kp_exam_tell(struct kp_exam *exam, const struct kp_finding *finding);
-void kp_exam_unjudged(struct kp_exam *exam, const char *what);
+void kp_exam_unjudged(struct kp_exam *exam, const char *what); /* it was not recorded, so the trace is INCOMPLETE */
+void kp_exam_aside(struct kp_exam *exam, const char *what);    /* it has no cost that this trace could tell */
 /* A text that lives as long as the trace. */
 const char *kp_exam_text(const struct kp_exam *exam, const char *format, ...) __attribute__((format(printf, 2, 3)));
 double kp_exam_fact(const struct kp_exam *exam, const char *path); /* a number; 0: not in the file */
 /* Sorts them, and returns the value at this share of them, 0 to 1. */
 double kp_quantile(double *values, size_t count, double share);
 
+/* ---- gpufigures.c ---- */
+
+void kp_gpu_figures_make(struct kp_gpu_figures *out, const struct kp_exam *exam);
+
 /* ---- rules ---- */
 
-void kp_rules_copies(struct kp_exam *exam);    /* copyrules.c */
-void kp_rules_launches(struct kp_exam *exam);  /* launchrules.c */
-void kp_rules_kernels(struct kp_exam *exam);   /* kernelrules.c */
+void kp_rules_copies(struct kp_exam *exam);   /* copyrules.c */
+void kp_rules_launches(struct kp_exam *exam); /* launchrules.c */
+void kp_rules_kernels(struct kp_exam *exam);  /* kernelrules.c */
+bool kp_kernel_uses_tensor_cores(const char *name);
 void kp_rules_fusing(struct kp_exam *exam);    /* fuserules.c */
 void kp_rules_bandwidth(struct kp_exam *exam); /* bandwidth.c */
 void kp_rules_steps(struct kp_exam *exam);     /* steprules.c */

@@ -13,6 +13,11 @@ const char *kp_exam_name(const struct kp_exam *x, int32_t node)
 
 int32_t kp_exam_place(const struct kp_device_work *work) { return work->call < 0 ? work->node : work->call; }
 
+bool kp_exam_is_launch(const struct kp_exam *x, const struct kp_device_work *work)
+{
+    return work->call >= 0 && !strstr(kp_exam_name(x, work->call), "GraphLaunch");
+}
+
 void kp_exam_open(struct kp_exam *x)
 {
     const struct kp_tree *tree = x->tree;
@@ -60,9 +65,15 @@ double kp_exam_fact(const struct kp_exam *x, const char *path)
     return text ? strtod(text, NULL) : 0;
 }
 
-void kp_exam_unjudged(struct kp_exam *x, const char *what)
+void kp_exam_aside(struct kp_exam *x, const char *what)
 {
     if (x->out->unjudged_count < KP_UNJUDGED_MAX) x->out->unjudged[x->out->unjudged_count++] = what;
+}
+
+void kp_exam_unjudged(struct kp_exam *x, const char *what)
+{
+    kp_exam_aside(x, what);
+    x->unrecorded = x->unrecorded ? kp_exam_text(x, "%s, %s", x->unrecorded, what) : what;
 }
 
 static int value_order(const void *a, const void *b)

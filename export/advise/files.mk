@@ -8,6 +8,7 @@ SRC_advise := \
     export/advise/costplace.c \
     export/advise/exam.c \
     export/advise/fuserules.c \
+    export/advise/gpufigures.c \
     export/advise/hostrules.c \
     export/advise/kernelrules.c \
     export/advise/launches.c \

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* findings.c - the rules: what part of a step is too large, and what to change; bounds are in decisions/061 */
+/* findings.c - the rules over parts of a step: which is too large, and what to change; bounds are in decisions/061 */
 #include "export/advise/adviseparts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define SHARE_HEALTHY 0.90
-#define SHARE_IDLE 0.15 /* of a step, before a GPU's idle time is a finding, by whatever cause */
+#define BEHIND_MOST 0.20 /* of all steps: how much longer they are on the GPU */
+#define SHARE_IDLE 0.15  /* of a step, before a GPU's idle time is a finding, by whatever cause */
 
 struct advice_rule {
     int measure;  /* a part of the step, or KP_CAUSE() of its idle time */
@@ -37,10 +38,6 @@ static const struct advice_rule rules[] = {
     {KP_CAUSE(KP_IDLE_ALLOC), 0.05, WITH_GPU, "device-malloc",
      "the GPU waits while memory of the device is allocated or freed",
      "Keep shapes the same from step to step, or set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."},
-    {KP_CAUSE(KP_IDLE_COMPILE), 0.05, ANYWHERE, KP_ADVISE_COMPILE, "the step waits for torch.compile",
-     KP_ADVISE_COMPILE_CHANGE},
-    {KP_CAUSE(KP_IDLE_GC), 0.05, ANYWHERE, KP_ADVISE_GC, "the step waits for Python's garbage collector",
-     KP_ADVISE_GC_CHANGE},
     {KP_STEP_IDLE, SHARE_IDLE, WITH_GPU, "gpu-idle", "the GPU has nothing to do, for several reasons",
      "See what the host does meanwhile: kprof run --with-stack ops, then kprof stacks."},
     {KP_STEP_IDLE, 0.40, WITHOUT_GPU, "no-op-runs", "no op runs: Python between ops, or a wait",
@@ -105,6 +102,7 @@ static void parts_judge(struct kp_exam *x)
 static void rules_judge(struct kp_exam *x)
 {
     kp_exam_open(x);
+    if (x->out->has_gpu) kp_gpu_figures_make(&x->out->gpu, x);
     kp_rules_copies(x);
     kp_rules_launches(x);
     kp_rules_kernels(x);
@@ -132,14 +130,31 @@ static void means_make(struct kp_advice *out, const struct kp_step_split *splits
     }
 }
 
+/* Steps are the host's. They are the GPU's, too, where it does in them what they launch: its queue does not grow. */
+static bool gpu_is_behind(const struct kp_advice *a, double backlog_ns)
+{
+    return a->steps && backlog_ns > a->step_ns && backlog_ns > BEHIND_MOST * a->step_ns * (double)a->steps;
+}
+
 static const char *missing_of(const struct kp_kineto *trace, size_t steps, bool is_behind)
 {
     const char *lost = kp_kineto_fact(trace, "kprof.lost");
     if (steps < KP_STEPS_LEAST) return "fewer than two whole steps; record more with --schedule (KPROF_SCHEDULE)";
     if (is_behind)
-        return "the GPU is behind: work of these steps ends more than a step after them, so they tell nothing of it; "
-               "record more steps with --schedule (KPROF_SCHEDULE)";
+        return "the GPU falls behind: the host launches more in these steps than the GPU does in them, so they tell "
+               "nothing of it; record more steps with --schedule (KPROF_SCHEDULE)";
     return lost && strcmp(lost, "0") != 0 ? "events were dropped; kprof report tells which" : NULL;
+}
+
+/* Silence about what was not recorded would look like health. */
+static void health_judge(struct kp_exam *x)
+{
+    struct kp_advice *out = x->out;
+    const bool is_well = !out->count && !out->missing && out->mean_ns[KP_STEP_COMPUTE] >= SHARE_HEALTHY * out->step_ns;
+    out->is_healthy = is_well && !x->unrecorded;
+    if (!out->count && !out->missing && x->unrecorded)
+        out->missing = kp_exam_text(x, "not judged: %s; %s", x->unrecorded,
+                                    is_well ? "the rest is healthy" : "in the rest nothing is found");
 }
 
 void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const struct kp_chosen *chosen)
@@ -147,17 +162,17 @@ void kp_advice_make(struct kp_advice *out, const struct kp_tree *tree, const str
     size_t capacity = 0;
     struct kp_step_split *splits = kp_kineto_grow(NULL, &capacity, chosen->step_count + 1, sizeof *splits);
     struct kp_split_places places = {0};
-    *out = (struct kp_advice){.steps = chosen->step_count};
+    *out = (struct kp_advice){.steps = chosen->step_count, .gpu = {-1, -1, -1, -1, -1, 0}};
     out->has_gpu = kp_step_split_places(splits, tree, chosen, &places);
     means_make(out, splits);
-    const bool is_behind = out->steps && (double)places.late_ns > out->step_ns;
+    const bool is_behind = gpu_is_behind(out, (double)places.backlog_ns);
     struct kp_exam exam = {.tree = tree, .chosen = chosen, .splits = splits, .places = &places, .out = out};
     if (!is_behind && out->steps) rules_judge(&exam);
     qsort(out->findings, out->count, sizeof *out->findings, finding_order);
     out->missing = missing_of(tree->trace, out->steps, is_behind);
     if (out->count && !tree->trace->has_stacks && !tree->trace->with_stack)
         out->lines_by = "the lines are not recorded; kprof run --with-stack ops (KPROF_WITH_STACK) shows them";
-    out->is_healthy = !out->count && !out->missing && out->mean_ns[KP_STEP_COMPUTE] >= SHARE_HEALTHY * out->step_ns;
+    health_judge(&exam);
     for (int p = 0; p < KP_STEP_PARTS; p++) kp_costplaces_fini(&places.parts[p]);
     for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_costplaces_fini(&places.causes[c]);
     kp_spans_fini(&places.computed);

@@ -3,8 +3,8 @@
  * hostrules.c - what the host does in a step beside the model: compiling, collecting garbage, preparing its input; and
  * threads that take the cores from one another
  *
- * With a GPU the first two are causes of its idle time (idlecause.c). Without, they cost what they last: ops inside of
- * them are theirs.
+ * With a GPU the first two cost the idle time that they cause (idlecause.c). Without, they cost what they last: ops
+ * inside of them are theirs.
  */
 #include "export/advise/adviseparts.h"
 
@@ -12,11 +12,12 @@
 
 #include "export/report/summary.h"
 
-static const struct kp_cost_rule compiling = {0.05, 1u << KP_CAUSE(KP_IDLE_COMPILE) | 1u << KP_STEP_IDLE,
-                                              KP_ADVISE_COMPILE, "torch.compile compiles in the middle of the run",
-                                              KP_ADVISE_COMPILE_CHANGE};
-static const struct kp_cost_rule collecting = {0.05, 1u << KP_CAUSE(KP_IDLE_GC) | 1u << KP_STEP_IDLE, KP_ADVISE_GC,
-                                               "the step waits for Python's garbage collector", KP_ADVISE_GC_CHANGE};
+static const struct kp_cost_rule compiling = {
+    0.05, 1u << KP_STEP_IDLE, "recompilation", "torch.compile compiles in the middle of the run",
+    "See why: TORCH_LOGS=recompiles. Mark sizes that change: torch._dynamo.mark_dynamic(tensor, dim)."};
+static const struct kp_cost_rule collecting = {
+    0.05, 1u << KP_STEP_IDLE, "python-gc", "the step waits for Python's garbage collector",
+    "Call gc.freeze() after the first step, or gc.disable() and gc.collect() every N steps."};
 static const struct kp_cost_rule input = {
     0.10, 1u << KP_STEP_IDLE | 1u << KP_CAUSE(KP_IDLE_PYTHON), "input-in-step",
     "the step prepares its input itself, in the thread that trains",
@@ -66,6 +67,19 @@ static void compile_charge(void *context, int32_t node, int64_t start_ns, int64_
     sum->until = end_ns;
 }
 
+/*
+ * Tells what a GPU's idle time has of this cause, or without a GPU what `cost` was charged with. Where that has no line
+ * it is at the op that ends the idle time.
+ */
+static void cause_tell(struct kp_cost *cost, struct kp_exam *x, const struct kp_cost_rule *rule,
+                       enum kp_idle_cause cause)
+{
+    for (size_t i = 0; x->out->has_gpu && i < x->chosen->step_count; i++)
+        if (cost->of[i] > 0) cost->of[i] = (double)x->splits[i].cause_ns[cause];
+    struct kp_finding *told = kp_cost_tell(cost, x, rule);
+    if (told && !told->line) kp_costplaces_tell(&x->places->causes[cause], x->tree->trace, told);
+}
+
 static void compiling_judge(struct kp_exam *x)
 {
     struct compile_sum sum = {.cost = kp_cost_open(x), .x = x, .until = INT64_MIN};
@@ -73,16 +87,16 @@ static void compiling_judge(struct kp_exam *x)
     struct kp_cost cost = sum.cost;
     for (size_t i = 0; i < x->chosen->step_count; i++)
         if (!x->chosen->is_by_optimizer && x->chosen->steps[i].number < STEPS_WARM) cost.of[i] = 0;
-    kp_cost_tell(&cost, x, &compiling);
+    cause_tell(&cost, x, &compiling, KP_IDLE_COMPILE);
 }
 
 static void collecting_judge(struct kp_exam *x)
 {
     struct kp_cost cost = kp_cost_open(x);
     union_charge(&cost, x, is_collecting);
-    if (!x->tree->trace->with_stack && !cost.places.keys.count)
+    if (kp_exam_fact(x, "kprof.python_gc") == 0 && !cost.places.keys.count)
         kp_exam_unjudged(x, "garbage collection (kprof run --python-gc)");
-    kp_cost_tell(&cost, x, &collecting);
+    cause_tell(&cost, x, &collecting, KP_IDLE_GC);
 }
 
 /* ---- input ---- */
@@ -187,11 +201,11 @@ static void reads_name(struct kp_exam *x)
     }
     if (count) {
         kp_costplaces_tell(&places, x->tree->trace, &f);
-        kp_exam_unjudged(x, kp_exam_text(x,
-                                         ".item() and its like, %.1f a step%s%s (each waits for a GPU; on the CPU "
-                                         "it costs next to nothing)",
-                                         (double)count / (double)x->chosen->step_count, f.line ? ", most at " : "",
-                                         f.line ? f.line : ""));
+        kp_exam_aside(x, kp_exam_text(x,
+                                      ".item() and its like, %.1f a step%s%s (each waits for a GPU; on the CPU "
+                                      "it costs next to nothing)",
+                                      (double)count / (double)x->chosen->step_count, f.line ? ", most at " : "",
+                                      f.line ? f.line : ""));
     }
     kp_costplaces_fini(&places);
 }
@@ -217,11 +231,9 @@ static void threads_judge(struct kp_exam *x)
 
 void kp_rules_host(struct kp_exam *x)
 {
-    if (!x->out->has_gpu) {
-        reads_name(x);
-        compiling_judge(x);
-        collecting_judge(x);
-    }
+    if (!x->out->has_gpu) reads_name(x);
+    compiling_judge(x);
+    collecting_judge(x);
     input_judge(x);
     threads_judge(x);
 }

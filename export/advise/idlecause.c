@@ -200,17 +200,16 @@ static void gaps_divide(struct finding_idle *f, const struct kp_chosen *chosen, 
     }
 }
 
-/* How long after the last step the work ends that was launched in steps. */
-static int64_t late_find(const struct finding_idle *f, const struct kp_chosen *chosen)
+/* How long a GPU works on after a time, on what was launched before. */
+static int64_t backlog_at(const struct finding_idle *f, int64_t ns)
 {
-    const int64_t end = chosen->step_count ? chosen->steps[chosen->step_count - 1].end_ns : INT64_MAX;
-    int64_t late = 0;
+    int64_t most = 0;
     for (size_t i = 0; f->has_gpu && i < f->work_count; i++) {
         const struct launched *w = &f->works[i];
-        if (w->call < 0 || !kp_spans_has(&chosen->in_steps, f->tree->nodes[w->call].start_ns)) continue;
-        if (f->tree->nodes[w->node].end_ns - end > late) late = f->tree->nodes[w->node].end_ns - end;
+        if (w->call < 0 || f->tree->nodes[w->call].start_ns >= ns) continue;
+        if (f->tree->nodes[w->node].end_ns - ns > most) most = f->tree->nodes[w->node].end_ns - ns;
     }
-    return late;
+    return most;
 }
 
 void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct kp_chosen *chosen,
@@ -224,7 +223,9 @@ void kp_idle_find(struct kp_idle *out, const struct kp_tree *tree, const struct 
     for (int s = 0; s < SETS; s++) kp_spans_settle(&f.sets[s]);
     works_list(&f);
     gaps_divide(&f, chosen, worked);
-    out->late_ns = late_find(&f, chosen);
+    if (chosen->step_count)
+        out->backlog_ns =
+            backlog_at(&f, chosen->steps[chosen->step_count - 1].end_ns) - backlog_at(&f, chosen->steps[0].start_ns);
     for (int c = 0; c < KP_IDLE_CAUSES; c++) kp_spans_settle(&out->of[c]);
     for (int s = 0; s < SETS; s++) kp_spans_fini(&f.sets[s]);
     kp_launches_fini(&f.launches);

@@ -29,15 +29,21 @@ static bool has_any(const char *name, const char *const *words)
 /* ---- tensor cores ---- */
 
 /* Names of cuBLAS's, cuDNN's and CUTLASS's kernels. What uses tensor cores says so. */
+static const char *const of_tensor_cores[] = {
+    "tensorop", "884",    "1688",  "16816", "hmma", "imma",  "wgmma", "tf32",    "f16",  "bf16",      "_h1", "fp16",
+    "i8816",    "f64f64", "nvjet", "mma_",  "gmma", "flash", "fmha",  "s161616", "i8i8", "cutlass3x", NULL};
+
+bool kp_kernel_uses_tensor_cores(const char *name)
+{
+    return has_any(name, of_tensor_cores) && strncmp(name, "void at::native::", 17) != 0;
+}
+
 static bool lacks_tensor_cores(const char *name)
 {
     static const char *const products[] = {"gemm", "implicit_convolve", "scudnn", "gemv", "winograd", "wgrad", "dgrad",
                                            NULL};
-    static const char *const tensor[] = {"tensorop", "884",     "1688",  "16816", "hmma",      "imma", "wgmma", "tf32",
-                                         "f16",      "bf16",    "_h1",   "fp16",  "i8816",     "xmma", "nvjet", "mma_",
-                                         "gmma",     "s161616", "flash", "fmha",  "cutlass3x", NULL};
     static const char *const single[] = {"sgemm", "simt", "ffma", "scudnn", "f32f32_f32f32", NULL};
-    return has_any(name, products) && has_any(name, single) && !has_any(name, tensor);
+    return has_any(name, products) && has_any(name, single) && !has_any(name, of_tensor_cores);
 }
 
 static void tensor_cores_judge(struct kp_exam *x)

@@ -104,10 +104,10 @@ static void calls_list(struct queue_calls *q, const struct kp_exam *x)
     q->free_ns = kp_kineto_grow(NULL, &room[1], x->work_count + 1, sizeof *q->free_ns);
     q->is_full = kp_kineto_grow(NULL, &room[2], x->work_count + 1, sizeof *q->is_full);
     for (size_t i = 0; i < x->work_count; i++)
-        if (x->works[i].call >= 0) q->launched[q->count++] = x->tree->nodes[x->works[i].call].start_ns;
+        if (kp_exam_is_launch(x, &x->works[i])) q->launched[q->count++] = x->tree->nodes[x->works[i].call].start_ns;
     qsort(q->launched, q->count, sizeof *q->launched, time_order);
     for (size_t i = 0; i < x->work_count; i++) {
-        const int32_t call = x->works[i].call;
+        const int32_t call = kp_exam_is_launch(x, &x->works[i]) ? x->works[i].call : -1;
         q->is_full[i] = call >= 0 && is_full(x, q->launched, q->count, &x->tree->nodes[call]);
         if (call >= 0 && !q->is_full[i]) q->free_ns[q->free_count++] = call_ns(x, i);
     }

@@ -177,10 +177,9 @@ static void device_judge(struct memory_walk *w)
 void kp_rules_memory(struct kp_exam *x)
 {
     struct memory_walk w = {.x = x};
-    if (!x->tree->trace->memory_count) {
+    if (!x->tree->trace->memory_count && !x->tree->trace->profile_memory)
         kp_exam_unjudged(x, "memory (kprof run --profile-memory)");
-        return;
-    }
+    if (!x->tree->trace->memory_count) return;
     events_list(&w);
     places_find(&w);
     growth_judge(&w, false);

@@ -80,23 +80,33 @@ static void split_make(struct kp_step_split *out, const struct ladder *l, const 
         out->cause_ns[c] = kp_spans_between(&idle->of[c], step->start_ns, step->end_ns);
 }
 
-/* A work of a device is at the op that launched it, if the trace has the call. */
+/* The op that launched a work of a device, else the call that did, else the work itself. */
+static int32_t place_of(const struct kp_tree *tree, const struct kp_op_ids *ids, struct kp_launches *launches, size_t i)
+{
+    const struct kp_kineto_event *e = kp_tree_event(tree, i);
+    if (!tree->nodes[i].on_device) return (int32_t)i;
+    const size_t at = kp_rows_from(ids->ids, ids->count, sizeof *ids->ids, e->external_id);
+    if (at < ids->count && ids->ids[at].id == e->external_id && tree->nodes[i].is_credited)
+        return (int32_t)ids->ids[at].node;
+    const int32_t call = kp_launches_call(launches, e);
+    return call < 0 ? (int32_t)i : call;
+}
+
 static void places_gather(struct kp_split_places *places, const struct kp_tree *tree, const struct kp_chosen *chosen,
                           bool has_gpu)
 {
     struct kp_op_ids ids;
+    struct kp_launches launches;
     kp_op_ids_gather(&ids, tree);
+    kp_launches_gather(&launches, tree);
     for (size_t i = 0; i < tree->count; i++) {
         const struct kp_node *node = &tree->nodes[i];
-        const struct kp_kineto_event *e = kp_tree_event(tree, i);
-        const enum kp_step_part part = part_of(tree->trace, e, has_gpu);
+        const enum kp_step_part part = part_of(tree->trace, kp_tree_event(tree, i), has_gpu);
         if (is_aside(node, part) || part == KP_STEP_IDLE || (part == KP_STEP_COMPUTE && !has_gpu)) continue;
         const int64_t ns = kp_spans_between(&chosen->in_steps, node->start_ns, node->end_ns);
-        const size_t at =
-            node->on_device ? kp_rows_from(ids.ids, ids.count, sizeof *ids.ids, e->external_id) : ids.count;
-        const bool is_known = at < ids.count && ids.ids[at].id == e->external_id && node->is_credited;
-        kp_costplaces_add(&places->parts[part], tree, (int32_t)(is_known ? ids.ids[at].node : i), -1, ns);
+        kp_costplaces_add(&places->parts[part], tree, place_of(tree, &ids, &launches, i), -1, ns);
     }
+    kp_launches_fini(&launches);
     kp_op_ids_fini(&ids);
 }
 
@@ -114,7 +124,7 @@ bool kp_step_split_places(struct kp_step_split *out, const struct kp_tree *tree,
     for (size_t i = 0; i < chosen->step_count; i++) split_make(&out[i], &l, &idle, &chosen->steps[i]);
     if (places) {
         places_gather(places, tree, chosen, has_gpu);
-        places->late_ns = idle.late_ns;
+        places->backlog_ns = idle.backlog_ns;
         if (has_gpu) {
             places->computed = l.sets[1];
             l.sets[1] = (struct kp_spans){0};

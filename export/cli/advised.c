@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* advised.c - reads a trace and judges it; says the largest findings of the newest one (kprof run --advise) */
+/* advised.c - reads a trace and judges it; says the largest findings of the newest one (kprof run) */
 #include "export/cli/advised.h"
 
 #include <dirent.h>
@@ -121,23 +121,24 @@ static void finding_say(const struct kp_finding *f)
     kp_cli_say(stderr, "kprof: %s%s%s%s. %s", f->what, cost, line ? ", at " : "", line ? line : "", f->change);
 }
 
-static void advice_say(const struct kp_advice *a, const char *path)
+static void advice_say(const struct kp_advice *a, const char *path, bool only_findings)
 {
     for (size_t i = 0; i < a->count && i < SAID_MOST; i++) finding_say(&a->findings[i]);
     if (a->count > SAID_MOST) kp_cli_say(stderr, "kprof: %zu more; next: kprof advise %s", a->count - SAID_MOST, path);
+    if (only_findings) return;
     if (a->missing) kp_cli_say(stderr, "kprof: nothing is advised: %s", a->missing);
     else if (!a->count)
         kp_cli_say(stderr, "kprof: nothing to advise%s", a->is_healthy ? ": the steps are healthy" : "");
 }
 
-void kp_advised_say(const char *folder, const struct timespec *since)
+void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings)
 {
     char *path = newest_find(folder, since), why[512];
     struct kp_advised a;
     if (!path) return;
     const struct kp_texts texts = {kp_text_file_each, path};
-    if (kp_advised_open(&a, &texts, path, why, sizeof why) == 0) advice_say(&a.advice, path);
-    else kp_cli_say(stderr, "kprof: nothing is advised: %s", why);
+    if (kp_advised_open(&a, &texts, path, why, sizeof why) == 0) advice_say(&a.advice, path, only_findings);
+    else if (!only_findings) kp_cli_say(stderr, "kprof: nothing is advised: %s", why);
     kp_advised_close(&a);
     free(path);
 }

@@ -25,8 +25,11 @@ int kp_advised_open(struct kp_advised *out, const struct kp_texts *texts, const 
                     size_t why_bytes);
 void kp_advised_close(struct kp_advised *advised);
 
-/* Says on stderr the three largest findings of the newest trace in a folder that is not older than `since`. */
-void kp_advised_say(const char *folder, const struct timespec *since);
+/*
+ * Says on stderr the three largest findings of the newest trace in a folder that is not older than `since`. With
+ * `only_findings` it says nothing where there is none, or where the trace cannot be judged.
+ */
+void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings);
 /* Prints a comma and a member `traces`: file and bytes of each trace of the folder that is not older than `since`. */
 void kp_advised_traces(FILE *out, const char *folder, const struct timespec *since);
 

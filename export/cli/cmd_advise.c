@@ -28,17 +28,24 @@ static const char *const cause_names[] = {
 #define TEXT "{\"type\":\"string\"}"
 #define MAYBE "{\"type\":[\"string\",\"null\"]}"
 #define WHOLE "{\"type\":\"integer\"}"
+#define SHARE "{\"type\":[\"number\",\"null\"]}"
 #define NUMBER "{\"type\":\"number\"}"
 static const char schema[] =
     "{\"$schema\":\"https://json-schema.org/draft/2020-12/"
     "schema\",\"type\":\"object\",\"additionalProperties\":false,\n"
     "\"required\":[\"schema\",\"file\",\"verdict\",\"steps\",\"step_ms\",\"parts_ms\",\"idle_ms\",\"missing\","
     "\"unjudged\","
-    "\"lines_by\",\"findings\"],\n"
+    "\"gpu\",\"lines_by\",\"findings\"],\n"
     "\"properties\":{\"schema\":{\"const\":1},\"file\":" TEXT ",\"steps\":" WHOLE ",\"step_ms\":" NUMBER ",\n"
     "\"verdict\":{\"enum\":[\"found\",\"incomplete\",\"healthy\",\"nothing found\"]},\n"
     "\"parts_ms\":" NUMBERS ",\"idle_ms\":" NUMBERS ",\"missing\":" MAYBE
-    ",\"unjudged\":{\"type\":\"array\",\"items\":" TEXT "},\"lines_by\":" MAYBE ",\n"
+    ",\"unjudged\":{\"type\":\"array\",\"items\":" TEXT "},\n"
+    "\"gpu\":{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"object\",\"additionalProperties\":false,\n"
+    "\"required\":[\"busy\",\"sm_efficiency\",\"occupancy\",\"tensor_cores\",\"communication_hidden\","
+    "\"queue_most\"],\n"
+    "\"properties\":{\"busy\":" SHARE ",\"sm_efficiency\":" SHARE ",\"occupancy\":" SHARE ",\"tensor_cores\":" SHARE
+    ",\"communication_hidden\":" SHARE ",\"queue_most\":" WHOLE "}}]},\n"
+    "\"lines_by\":" MAYBE ",\n"
     "\"findings\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":false,\n"
     "\"required\":[\"id\",\"severity\",\"step_ms\",\"share\",\"step_bytes\",\"steps\",\"what\",\"where\",\"module\","
     "\"frame\","
@@ -81,6 +88,24 @@ static void finding_print(const struct kp_finding *f, size_t of)
     printf("    change  %s\n", f->change);
 }
 
+static const char *share_put(const char *before, double share, const char *what)
+{
+    if (share < 0) return before;
+    printf("%s%.1f %% %s", before, 100 * share, what);
+    return ", ";
+}
+
+/* What TensorBoard's plugin and HolisticTraceAnalysis tell of a GPU. */
+static void gpu_print(const struct kp_gpu_figures *gpu)
+{
+    const char *before = share_put("gpu      ", gpu->busy, "busy");
+    before = share_put(before, gpu->sm_efficiency, "of multiprocessors");
+    before = share_put(before, gpu->occupancy, "occupancy");
+    before = share_put(before, gpu->tensor_cores, "of kernel time with tensor cores");
+    before = share_put(before, gpu->comm_hidden, "of communication beside compute");
+    if (before[0] == ',') printf(", at most %zu launches wait\n", gpu->queue_most);
+}
+
 static void causes_print(const struct kp_advice *a)
 {
     const char *before = "idle     ";
@@ -90,6 +115,19 @@ static void causes_print(const struct kp_advice *a)
         before = ", ";
     }
     if (before[0] == ',') fputs(" of a step\n", stdout);
+}
+
+/* What the line INCOMPLETE does not tell. */
+static void unjudged_print(const struct kp_advice *a)
+{
+    const char *before = "not judged  ";
+    for (size_t i = 0; i < a->unjudged_count; i++) {
+        if (a->missing && strstr(a->missing, a->unjudged[i])) continue;
+        fputs(before, stdout);
+        kp_plain_put(stdout, a->unjudged[i]);
+        before = ", ";
+    }
+    if (before[0] == ',') fputs("\n", stdout);
 }
 
 static void advice_print(const struct kp_advice *a)
@@ -103,10 +141,10 @@ static void advice_print(const struct kp_advice *a)
         if (a->has_gpu) printf(", exposed copies %.1f %%", a->mean_ns[KP_STEP_COPIES] * percent);
         printf(", %s %.1f %%\n", a->has_gpu ? "idle" : "no op", a->mean_ns[KP_STEP_IDLE] * percent);
         if (a->has_gpu) causes_print(a);
+        if (a->has_gpu) gpu_print(&a->gpu);
     }
     for (size_t i = 0; i < a->count; i++) finding_print(&a->findings[i], a->steps);
-    for (size_t i = 0; i < a->unjudged_count; i++)
-        printf("%s%s%s", i ? ", " : "not judged  ", a->unjudged[i], i + 1 < a->unjudged_count ? "" : "\n");
+    unjudged_print(a);
     if (a->lines_by) printf("note     %s\n", a->lines_by);
     if (a->missing) printf("INCOMPLETE  %s\n", a->missing);
     else if (!a->count) printf("%s\n", verdict_of(a));
@@ -122,6 +160,23 @@ static void json_member(const char *key, const char *text)
 {
     printf(",\"%s\":", key);
     json_text(text);
+}
+
+static void json_share(const char *key, double share, const char *after)
+{
+    if (share < 0) printf("\"%s\":null%s", key, after);
+    else printf("\"%s\":%.6f%s", key, share, after);
+}
+
+static void json_gpu(const struct kp_gpu_figures *gpu)
+{
+    fputs(",\"gpu\":{", stdout);
+    json_share("busy", gpu->busy, ",");
+    json_share("sm_efficiency", gpu->sm_efficiency, ",");
+    json_share("occupancy", gpu->occupancy, ",");
+    json_share("tensor_cores", gpu->tensor_cores, ",");
+    json_share("communication_hidden", gpu->comm_hidden, ",");
+    printf("\"queue_most\":%zu}", gpu->queue_most);
 }
 
 static void json_finding(const struct kp_finding *f)
@@ -156,6 +211,8 @@ static void json_print(const struct kp_advice *a, const char *label)
         json_text(a->unjudged[i]);
     }
     fputs("]", stdout);
+    if (a->has_gpu && a->steps) json_gpu(&a->gpu);
+    else fputs(",\"gpu\":null", stdout);
     json_member("lines_by", a->lines_by);
     fputs(",\"findings\":[", stdout);
     for (size_t i = 0; i < a->count; i++) {

@@ -2,7 +2,8 @@
 /*
  * cmd_run.c - kprof run: sets the variables, preloads the library, becomes the program
  *
- * With --advise or --json it stays as the program's parent, and says at the end what to change (decisions/082).
+ * On a terminal, or with --advise or --json, it stays as the program's parent, and says at the end what to change
+ * (decisions/094).
  */
 #include <errno.h>
 #include <signal.h>
@@ -18,10 +19,14 @@
 #include "export/cli/advised.h"
 #include "export/cli/setting_flags.h"
 
-static pid_t program; /* the child of --advise and --json */
+enum advising { ADVISE_IF_WATCHED, ADVISE_NOT, ADVISE_FINDINGS, ADVISE_ALL };
+enum { ADVISE_SECONDS = 1 }; /* who did not ask waits no longer */
 struct run_wish {
-    bool advises, json;
+    enum advising advises;
+    bool json;
 };
+
+static pid_t program; /* the child, where kprof stays */
 
 /* Puts the library before other preloaded libraries. */
 static int preload_set(const char *library)
@@ -55,8 +60,9 @@ static const struct kp_opt *flags_make(void)
 {
     static struct kp_opt table[KP_SET_COUNT + 3];
     memcpy(table, kp_setting_flags(), KP_SET_COUNT * sizeof *table);
-    table[KP_SET_COUNT] = (struct kp_opt){"advise", 0, KP_OPT_FLAG, NULL,
-                                          "stay until the program ends, and say its three largest findings"};
+    table[KP_SET_COUNT] = (struct kp_opt){"advise", 0, KP_OPT_SWITCH, NULL,
+                                          "stay until the program ends, and say its three largest findings; on a "
+                                          "terminal unless --no-advise"};
     table[KP_SET_COUNT + 1] =
         (struct kp_opt){"json", 0, KP_OPT_FLAG, NULL,
                         "stay, and say on standard error how it ended and which traces there are, as JSON"};
@@ -78,7 +84,7 @@ static int flags_take(struct kp_opt_scan *scan, struct run_wish *wish)
     const char *value, *wrong;
     int i;
     while ((i = kp_opt_next(scan, &value)) >= 0) {
-        wish->advises |= i == KP_SET_COUNT;
+        if (i == KP_SET_COUNT) wish->advises = strcmp(value, "0") == 0 ? ADVISE_NOT : ADVISE_ALL;
         wish->json |= i == KP_SET_COUNT + 1;
         if (i >= KP_SET_COUNT) continue;
         wrong = kp_setting_flags_set(config, (enum kp_config_index)i, value);
@@ -102,20 +108,34 @@ static int program_become(char **argv)
     return rc;
 }
 
-/* ---- --advise ---- */
+/* ---- advice at the end ---- */
 
-static void signal_pass(int number) { kill(program, number); }
+/*
+ * Whether a person waits for the end: the foreground of a terminal that the log goes to. Elsewhere kprof becomes the
+ * program, so that it has the pid and the parent that a script, a job's manager or a container knows.
+ */
+static bool is_watched(const struct kp_config *config)
+{
+    struct sigaction interrupt;
+    if (!config->on || (config->log[0] && strcmp(config->log, "stderr") != 0) || getpid() == 1) return false;
+    return isatty(STDERR_FILENO) && tcgetpgrp(STDERR_FILENO) == getpgrp() && sigaction(SIGINT, NULL, &interrupt) == 0 &&
+           interrupt.sa_handler != SIG_IGN;
+}
 
-/* A terminal's Ctrl-C reaches the program, too: it decides. What is sent to kprof is meant for the program. */
+/* What the terminal sends (Ctrl-C) reaches the program, too. What a process sends to kprof is meant for the program. */
+static void signal_pass(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code <= 0) kill(program, number);
+}
+
 static void signals_take(void)
 {
-    static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
+    static const int passed[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH, SIGINT, SIGQUIT};
     for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
-        struct sigaction action = {.sa_handler = signal_pass, .sa_flags = SA_RESTART};
+        struct sigaction action = {.sa_sigaction = signal_pass, .sa_flags = SA_RESTART | SA_SIGINFO};
         sigaction(passed[i], &action, NULL);
     }
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
 }
 
 /* Ends as the program did, by its exit status or by its signal. */
@@ -140,6 +160,23 @@ static void end_json(int status, const char *folder, const struct timespec *bega
     fputs("}\n", stderr);
 }
 
+/* A process of its own says it: the system ends it where a long trace takes too long. */
+static void findings_say(const char *folder, const struct timespec *began)
+{
+    int status;
+    fflush(NULL);
+    const pid_t teller = fork();
+    if (teller == 0) {
+        signal(SIGALRM, SIG_DFL);
+        alarm(ADVISE_SECONDS);
+        kp_advised_say(folder, began, true);
+        fflush(NULL);
+        _exit(0);
+    }
+    while (teller > 0 && waitpid(teller, &status, 0) < 0 && errno == EINTR) continue;
+    if (teller > 0 && WIFSIGNALED(status)) kp_cli_say(stderr, "kprof: what is slow: kprof advise %s", folder);
+}
+
 /* The signals that come between fork and exec stay blocked until both know what to do with them. */
 static int program_watch(char **argv, const struct run_wish *wish)
 {
@@ -159,7 +196,9 @@ static int program_watch(char **argv, const struct run_wish *wish)
     signals_take();
     sigprocmask(SIG_SETMASK, &before, NULL);
     while (waitpid(program, &status, 0) < 0 && errno == EINTR) continue;
-    if (wish->advises && (config->log[0] == 0 || strcmp(config->log, "none") != 0)) kp_advised_say(config->dir, &began);
+    if (wish->advises == ADVISE_FINDINGS) findings_say(config->dir, &began);
+    else if (wish->advises == ADVISE_ALL && strcmp(config->log, "none") != 0)
+        kp_advised_say(config->dir, &began, false);
     if (wish->json) end_json(status, config->dir, &began);
     return end_as(status);
 }
@@ -181,5 +220,8 @@ int kp_cmd_run(int argc, char **argv)
         return kp_cli_fail("run", "libkprof.so is not there (%s); KPROF_LIB names another place", library);
     rc = preload_set(library);
     if (rc) return rc;
-    return wish.advises || wish.json ? program_watch(argv + scan.at, &wish) : program_become(argv + scan.at);
+    if (wish.advises == ADVISE_IF_WATCHED)
+        wish.advises = !wish.json && is_watched(kp_setting_flags_read()) ? ADVISE_FINDINGS : ADVISE_NOT;
+    return wish.advises != ADVISE_NOT || wish.json ? program_watch(argv + scan.at, &wish)
+                                                   : program_become(argv + scan.at);
 }

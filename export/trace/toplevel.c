@@ -180,6 +180,7 @@ static void ours_write(struct kp_trace *t)
     ours_string(t, "step_source", "step_source");
     ours_string(t, "gpu_source", "gpu_source");
     ours_string(t, "schedule", "KPROF_SCHEDULE");
+    ours_string(t, "python_gc", "KPROF_PYTHON_GC");
     if (phase) {
         kp_json_lit(&t->json, ", \"phase\": ");
         kp_json_cstring(&t->json, phase);

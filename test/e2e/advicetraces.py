@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small traces of trainings on a GPU, each sick in one way, or healthy: SICK and TWINS, by the id of the finding. A maker returns a Trace whose
-`cost` is what the sickness takes of a step: microseconds, or bytes where it is memory."""
+"""Small traces of trainings on a GPU, each sick in one way, or healthy: SICKNESSES and TWINS, by the id of the finding. A maker returns a Trace whose
+`cost` is what the sickness takes of a step: microseconds, or bytes where it is memory. The op that is sick is at the line SICK, the others at WELL."""
 import json
 
 A100 = {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "totalGlobalMem": 40 << 30, "computeMajor": 8, "computeMinor": 0, "numSms": 108}
 GEMM, SGEMM = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_nn", "ampere_sgemm_128x64_nn"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
 STEPS = 4
+SICK, WELL = "train.py(12): sick", "train.py(99): well"
 
 
 class Trace:
@@ -14,14 +15,14 @@ class Trace:
 
     def __init__(self, step=1000, cost=0, **head):
         self.step, self.cost, self.events, self.correlation = step, cost, [], 0
-        self.head = {"schemaVersion": 1, "deviceProperties": [A100], "record_shapes": 1, **head}
+        self.head = {"schemaVersion": 1, "deviceProperties": [A100], "record_shapes": 1, "with_stack": 1, "profile_memory": 1, "kprof": {"python_gc": "1"}, **head}
 
     def add(self, cat, name, tid, ts, dur, pid=1, **args):
         self.events.append({"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args})
 
-    def work(self, name, at, dur, cat="kernel", stream=7, ahead=20, call=4, op="aten::add", shapes=None, **args):
+    def work(self, name, at, dur, cat="kernel", stream=7, ahead=20, call=4, op="aten::add", shapes=None, line=SICK, **args):
         self.correlation += 1
-        where = {"Input Dims": shapes} if shapes else {}
+        where = {"Call stack": line, **({"Input Dims": shapes} if shapes else {})}
         began = at - ahead
         self.add("cpu_op", op, 1, began - 1, call + 2, **where)
         self.add("cuda_runtime", "cudaLaunchKernel", 1, began, call, correlation=self.correlation)
@@ -44,13 +45,82 @@ class Trace:
         return path
 
 
-def usual(trace, base, end, begin=0, name=GEMM, every=90):
+def usual(trace, base, end, begin=0, name=GEMM, every=90, ahead=110, line=WELL):
     """Kernels that leave no gap up to `end`, each launched in time."""
     at = base + begin
     while at < base + end:
         dur = min(every, base + end - at)
-        trace.work(name, at, dur, ahead=every + 20, op="aten::mm", grid=[432, 1, 1], block=[128, 1, 1], **{"blocks per SM": 4.0})
+        trace.work(name, at, dur, ahead=ahead, op="aten::mm", line=line, grid=[432, 1, 1], block=[128, 1, 1], **{"blocks per SM": 4.0})
         at += dur
+
+
+def stalled(host, dur, is_sick=True):
+    """What the host does from 400 us on keeps it from launching for `dur` us. In the twin the GPU has enough to do."""
+    def make(trace, base):
+        usual(trace, base, 400, ahead=200)
+        host(trace, base + 400, dur)
+        for i, at in enumerate(range(400 + dur, 1000, 90) if is_sick else ()):
+            trace.work(GEMM, base + at, min(90, 1000 - at), ahead=8 + 83 * i, op="aten::mm", line=WELL if i else SICK, grid=[432, 1, 1])
+        if not is_sick:
+            usual(trace, base, 1000, begin=400, ahead=745)
+    return make
+
+
+def loads(trace, at, dur):
+    trace.add("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 1, at - 100, dur + 80, **{"Call stack": SICK})
+
+
+def waits(trace, at, dur):
+    trace.add("cpu_op", "aten::item", 1, at - dur + 1, dur + 4, **{"Call stack": SICK})
+    trace.add("cuda_runtime", "cudaStreamSynchronize", 1, at - dur + 2, dur + 2)
+
+
+def allocates(trace, at, dur):
+    trace.add("cpu_op", "aten::empty", 1, at - 1, dur - 10, **{"Call stack": SICK})
+    trace.add("cuda_runtime", "cudaMalloc", 1, at, dur - 12)
+
+
+def compiles(trace, at, dur):
+    trace.add("user_annotation", "compile_fx_inner (dynamo_timed)", 1, at, dur - 12, **{"Call stack": SICK})
+
+
+def collects(trace, at, dur):
+    trace.add("python_function", "Python GC", 1, at, dur - 12)
+
+
+def nothing(trace, at, dur):
+    pass
+
+
+def depends(dur):
+    """A kernel is launched in time, and begins late."""
+    def make(trace, base):
+        usual(trace, base, 400)
+        trace.work(GEMM, base + 400 + dur, 600 - dur, ahead=200 + dur, op="aten::mm", grid=[432, 1, 1])
+    return make
+
+
+def idles(trace, base):
+    """Python and a dependency, each too little to be told alone."""
+    usual(trace, base, 300)
+    trace.work(GEMM, base + 380, 220, ahead=8, op="aten::mm", grid=[432, 1, 1])
+    trace.work(GEMM, base + 680, 320, ahead=250, op="aten::mm", grid=[432, 1, 1])
+
+
+def launches(every):
+    """Kernels of 5 us, each launched by an op of 14 us when the one before is over, or in time."""
+    def make(trace, base):
+        for i in range(1000 // every):
+            trace.work("void my_kernel<float>(float*)", base + every * i, 5 if every > 5 else every, ahead=8 if every > 5 else 300, call=12 if every > 5 else 1)
+    return make
+
+
+def reduces(at):
+    """A collective of 200 us behind the compute, or beside it."""
+    def make(trace, base):
+        usual(trace, base, 1000 if at < 800 else 800)
+        trace.work("ncclDevKernel_AllReduce_Sum_f32_RING_LL", base + at, 200, stream=20, ahead=300, op="c10d::allreduce_")
+    return make
 
 
 def with_head(make, *, step=1000, cost=0, **head):
@@ -141,13 +211,14 @@ def bandwidth(elements):
 def tensors(reserved, allocated):
     def make(trace, base):
         usual(trace, base, 1000)
+        trace.add("cpu_op", "aten::empty", 1, base + 298, 4, **{"Call stack": SICK})
         trace.memory(base + 300, 7 << 30, 1 << 20, allocated, reserved)
         trace.memory(base + 700, 7 << 30, -(1 << 20), allocated - (1 << 20), reserved)
     return make
 
 
 def on_cpu(threads, **kprof):
-    trace = Trace(kprof={"cores": 4, "busy_threads": threads} | kprof)
+    trace = Trace(kprof={"cores": 4, "busy_threads": threads, "python_gc": "1"} | kprof)
     def make(base):
         trace.add("cpu_op", "aten::mm", 1, base, 980)
     return trace.each(make)
@@ -156,12 +227,23 @@ def on_cpu(threads, **kprof):
 GB = 1 << 30
 WAVES = [10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 200]
 HBM = 1555e3  # bytes a microsecond
-SICK = {
+SICKNESSES = {
+    "data-loading": lambda: with_head(stalled(loads, 200), cost=200),
+    "exposed-communication": lambda: with_head(reduces(800), cost=200),
+    "exposed-copies": lambda: with_head(copies("Pinned", 0, 200), cost=200),
+    "implicit-sync": lambda: with_head(stalled(waits, 200), cost=200),
+    "launch-bound": lambda: with_head(launches(20), cost=1000 - 50 * 5),
+    "python-starved": lambda: with_head(stalled(nothing, 200), cost=200),
+    "dependency": lambda: with_head(depends(200), cost=200),
+    "device-malloc": lambda: with_head(stalled(allocates, 200), cost=200),
+    "recompilation": lambda: with_head(stalled(compiles, 200), cost=200),
+    "python-gc": lambda: with_head(stalled(collects, 200), cost=200),
+    "gpu-idle": lambda: with_head(idles, cost=160),
     "pageable-copies": lambda: with_head(copies("Pageable", 0, 200), cost=200),
     "copies-to-join": lambda: with_head(little_copies(20, 4096), cost=20 * 10 - 8 - 20 * 2),
     "launch-queue-full": lambda: queue(2000, 5),
     "launch-blocking": lambda: with_head(blocking(True), cost=400),
-    "tensor-cores-unused": lambda: with_head(lambda trace, base: usual(trace, base, 1000, name=SGEMM), cost=1000),
+    "tensor-cores-unused": lambda: with_head(lambda trace, base: usual(trace, base, 1000, name=SGEMM, line=SICK), cost=1000),
     "low-occupancy": lambda: with_head(occupancy(0.1), cost=450),
     "unstable-kernels": lambda: with_head(unstable(WAVES), cost=190),
     "kernels-to-fuse": lambda: with_head(fused(10, 50), cost=0.85 * 450),
@@ -172,6 +254,17 @@ SICK = {
     "too-many-threads": lambda: on_cpu(16),
 }
 TWINS = {
+    "data-loading": lambda: with_head(stalled(loads, 200, False)),
+    "exposed-communication": lambda: with_head(reduces(400)),
+    "exposed-copies": lambda: with_head(copies("Pinned", 0, 200, stream=20)),
+    "implicit-sync": lambda: with_head(stalled(waits, 200, False)),
+    "launch-bound": lambda: with_head(launches(5)),
+    "python-starved": lambda: with_head(stalled(nothing, 200, False)),
+    "dependency": lambda: with_head(depends(0)),
+    "device-malloc": lambda: with_head(stalled(allocates, 200, False)),
+    "recompilation": lambda: with_head(stalled(compiles, 200, False)),
+    "python-gc": lambda: with_head(stalled(collects, 200, False)),
+    "gpu-idle": lambda: with_head(depends(40)),
     "pageable-copies": lambda: with_head(copies("Pinned", 0, 200, stream=20)),
     "copies-to-join": lambda: with_head(little_copies(1, 20 * 4096)),
     "launch-queue-full": lambda: queue(2000, 50),

@@ -13,7 +13,7 @@ import harness
 from test_advise import own_line
 
 BY_OTHERS = {"slow-steps", "slower-steps", "too-many-threads"}  # other programs on this machine may cause these
-OF_TIME = [name for name in advicetraces.SICK if not name.startswith("memory-") and name != "too-many-threads"]
+OF_TIME = [name for name in advicetraces.SICKNESSES if not name.startswith("memory-") and name != "too-many-threads"]
 
 
 def advised(path):
@@ -22,12 +22,13 @@ def advised(path):
     return json.loads(said.stdout)
 
 
-@pytest.mark.parametrize("name", advicetraces.SICK)
+@pytest.mark.parametrize("name", advicetraces.SICKNESSES)
 def test_a_sick_trace_has_this_finding_alone(name, tmp_path):
-    trace = advicetraces.SICK[name]()
+    trace = advicetraces.SICKNESSES[name]()
     advice = advised(trace.write(tmp_path / "sick.pt.trace.json"))
     assert [finding["id"] for finding in advice["findings"]] == [name], advice
     found = advice["findings"][0]
+    assert found["line"] == (None if name == "too-many-threads" else "train.py:12 sick")
     if name in OF_TIME:
         assert found["step_ms"] * 1000 == pytest.approx(trace.cost, rel=0.2)
         assert found["step_bytes"] == 0
@@ -59,9 +60,9 @@ def findings_in_page(page):
     return [name.decode() for name in found]
 
 
-@pytest.mark.parametrize("name", advicetraces.SICK)
+@pytest.mark.parametrize("name", advicetraces.SICKNESSES)
 def test_the_page_has_the_same_finding(name, tmp_path):
-    path = advicetraces.SICK[name]().write(tmp_path / "sick.pt.trace.json")
+    path = advicetraces.SICKNESSES[name]().write(tmp_path / "sick.pt.trace.json")
     said = harness.cli("html", path, "-o", tmp_path / "page.html")
     assert said.returncode == 0, said.stderr
     assert findings_in_page(tmp_path / "page.html") == [name]
@@ -73,19 +74,31 @@ def test_its_twin_is_healthy(name, tmp_path):
     assert (advice["verdict"], advice["findings"], advice["missing"]) == ("healthy", [], None), advice
 
 
-def test_what_a_trace_does_not_tell_is_said_with_its_setting(tmp_path):
-    trace = advicetraces.TWINS["pageable-copies"]()
-    trace.head["record_shapes"] = 0
+@pytest.mark.parametrize("twin, head, flags", [("pageable-copies", {"record_shapes": 0}, ["--record-shapes"]),
+                                               ("pageable-copies", {"profile_memory": 0}, ["--profile-memory"]),
+                                               ("too-many-threads", {"profile_memory": 0}, ["--profile-memory"]),
+                                               ("pageable-copies", {"kprof": {}}, ["--python-gc"]),
+                                               ("too-many-threads", {"with_stack": 0, "kprof": {}}, ["--python-gc", "--with-stack"])])
+def test_what_was_not_recorded_is_told_with_its_setting_and_not_called_healthy(twin, head, flags, tmp_path):
+    trace = advicetraces.TWINS[twin]()
+    trace.head.update(head)
     advice = advised(trace.write(tmp_path / "some.pt.trace.json"))
-    settings = " ".join(advice["unjudged"])
-    assert all(flag in settings for flag in ("--profile-memory", "--record-shapes", "--with-stack"))
-    said = harness.cli("advise", tmp_path / "some.pt.trace.json").stdout
-    assert "not judged  " in said and said.rstrip().endswith("healthy")
+    assert (advice["verdict"], advice["findings"]) == ("incomplete", [])
+    assert re.findall(r"--[a-z-]+", " ".join(advice["unjudged"])) == re.findall(r"--[a-z-]+", advice["missing"]) == flags
+    said = harness.cli("advise", tmp_path / "some.pt.trace.json").stdout.splitlines()[-1]
+    assert said.startswith("INCOMPLETE  not judged: ") and said.endswith("; the rest is healthy")
+
+
+def test_what_was_not_recorded_is_told_beside_findings(tmp_path):
+    trace = advicetraces.SICKNESSES["pageable-copies"]()
+    trace.head["profile_memory"] = 0
+    said = harness.cli("advise", trace.write(tmp_path / "some.pt.trace.json")).stdout
+    assert "not judged  memory (kprof run --profile-memory)\n" in said and "INCOMPLETE" not in said
 
 
 def test_every_finding_is_in_the_manual():
     manual = (harness.ROOT / "docs/kprof.1.scd").read_text()
-    assert [name for name in advicetraces.SICK if f"*{name}*" not in manual] == []
+    assert [name for name in advicetraces.SICKNESSES if f"*{name}*" not in manual] == []
 
 
 def line(text, function):

@@ -2,16 +2,25 @@
 """kprof advise: sick trainings beside a healthy twin, and files that are none."""
 import json
 import platform
+import re
+import statistics
+import subprocess
 
 import pytest
 
+import advicetraces
 import harness
+import viewing
 
 SCHEDULE = "wait=3,warmup=1,active=6,repeat=1"  # steps 4 to 9 of ten
 
 
 SIMGPU = harness.BUILD / platform.machine() / "simgpu"
 SIMULATED = [SIMGPU / name for name in ("libcudart.so.13", "libcupti.so.13")]
+
+
+def advised(path):
+    return json.loads(harness.cli("advise", path, "--json").stdout)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +38,7 @@ def recorded(tmp_path_factory):
 def test_the_twin_has_no_such_findings(recorded):
     _, advice = recorded["healthy"]
     assert [finding["id"] for finding in advice["findings"] if finding["id"] in ("data-loading", "no-op-runs")] == []
-    assert advice["steps"] == 6 and advice["missing"] is None
+    assert advice["steps"] == 6 and advice["verdict"] != "healthy" and "--profile-memory" in (advice["missing"] or advice["unjudged"][0])
 
 
 @pytest.mark.parametrize("kind, wanted, milliseconds", [("loading", "data-loading", 80), ("waiting", "no-op-runs", 300)])
@@ -59,38 +68,57 @@ def own_line(script, text, function="main"):
     return f"{script}:{number} {function}"
 
 
+BUSY_MACHINE = {"python-starved", "launch-bound", "slow-steps", "slower-steps"}  # others on these cores may cause these
+
+
 @pytest.fixture(scope="module")
 def on_gpu(tmp_path_factory):
-    """Of each kind: milliseconds of a step by the program's own clock, and what is advised."""
+    """Of each sickness, milliseconds by the program's own clock: its cost in each step, each step; and what is advised."""
     if missing := [path.name for path in SIMULATED if not path.exists()]:
         pytest.skip(f"make simgpu builds {', '.join(missing)}")
-    found = {}
-    for kind in ("healthy", "sync", "python", "launch"):
-        run = harness.run_kprof("advice_gpu.py", tmp_path_factory.mktemp(kind), kind, schedule=SCHEDULE, shapes=False, KPROF_WITH_STACK="ops",
-                                LD_PRELOAD=" ".join(map(str, [harness.LIBRARY, *SIMULATED])), LD_LIBRARY_PATH=SIMGPU,
-                                SIMGPU_KERNEL_NS=200, SIMGPU_RULES="exp=2000000")
-        if "not compiled with CUDA" in run.err:
-            pytest.skip("this torch has no CUDA")
-        run.ok()
-        found[kind] = float(run.out), json.loads(harness.cli("advise", run.trace, "--json").stdout)
-    return found
+    run = harness.run_kprof("advice_gpu.py", tmp_path_factory.mktemp("gpu"), shapes=False, KPROF_WITH_STACK="ops", KPROF_PYTHON_GC=1,
+                            KPROF_PROFILE_MEMORY=1, schedule="skip_first=4,wait=1,warmup=1,active=4,repeat=11",
+                            SIMGPU_KERNEL_NS=200, SIMGPU_RULES="exp=6000000", SIMGPU_COPY_GBS=0.5,
+                            LD_PRELOAD=" ".join(map(str, [harness.LIBRARY, *SIMULATED])), LD_LIBRARY_PATH=SIMGPU)
+    if "not compiled with CUDA" in run.err:
+        pytest.skip("this torch has no CUDA")
+    spent = json.loads(run.ok().out)
+    assert len(run.traces) == len(spent)
+    return {sickness: (*own, advised(trace)) for (sickness, own), trace in zip(spent.items(), run.traces)}
 
 
-def test_a_healthy_gpu_is_called_healthy(on_gpu):
-    _, advice = on_gpu["healthy"]
-    assert (advice["verdict"], advice["findings"], advice["missing"]) == ("healthy", [], None), advice
+def test_a_healthy_gpu_has_no_finding(on_gpu):
+    *_, advice = on_gpu["healthy"]
+    assert {finding["id"] for finding in advice["findings"]} <= BUSY_MACHINE, advice
+    assert advice["gpu"]["busy"] == pytest.approx(advice["parts_ms"]["compute"] / advice["step_ms"], abs=0.02)
+    if not advice["findings"]:
+        assert [flag for told in advice["unjudged"] for flag in re.findall(r"--[a-z-]+", told)] == ["--record-shapes"]
 
 
 @pytest.mark.parametrize("kind, wanted, where, line",
-                         [("sync", "implicit-sync", "aten::item", own_line("advice_gpu.py", "y.item()", "part")),
-                          ("python", "python-starved", "aten::_foreach_add_", own_line("advice_gpu.py", "optimizer.step()")),
-                          ("launch", "launch-bound", "aten::add_", own_line("advice_gpu.py", "x.add_(1)", "small"))])
-def test_the_cause_of_idle_is_found_with_line_and_cost(on_gpu, kind, wanted, where, line):
-    step, advice = on_gpu[kind]
-    largest = advice["findings"][0]
-    assert (largest["id"], largest["where"], largest["line"]) == (wanted, where, line), advice
-    added = step - on_gpu["healthy"][0]
-    assert largest["step_ms"] == pytest.approx(added, rel=0.2), (added, advice)
+                         [("item", "implicit-sync", "aten::item", ("y.item()", "<lambda>")),
+                          ("cpu", "implicit-sync", "aten::to", ("y.cpu()", "<lambda>")),
+                          ("nonzero", "implicit-sync", "aten::nonzero", (".nonzero()", "<lambda>")),
+                          ("printing", "implicit-sync", "aten::item", ('print(f"sum {y}"', "<lambda>")),
+                          ("python", "python-starved", "aten::_foreach_add_", ("optimizer.step()", "main")),
+                          ("launch", "launch-bound", "aten::add_", ("x.add_(1)", "small")),
+                          ("pageable", "pageable-copies", "aten::to", ('batch.to("cuda")', "moved")),
+                          ("input", "input-in-step", "aten::roll", ("torch.roll", "load_batch")),
+                          ("compiling", "recompilation", None, ("shifted(torch.ones", "compiled")),
+                          ("collecting", "python-gc", "aten::_foreach_add_", ("optimizer.step()", "main"))])
+def test_a_sick_gpu_step_is_found_with_line_and_cost(on_gpu, kind, wanted, where, line):
+    cost, steps, advice = on_gpu[kind]
+    also = {"launch": {"kernels-to-fuse", "small-kernels"}, "pageable": {"implicit-sync"}}.get(kind, set())
+    assert {finding["id"] for finding in advice["findings"]} - BUSY_MACHINE - also <= {wanted}, advice
+    found, = (finding for finding in advice["findings"] if finding["id"] == wanted)
+    assert found["line"] == own_line("advice_gpu.py", *line)
+    assert where in (None, found["where"])
+    expected = {"implicit-sync": statistics.mean(steps) - statistics.mean(on_gpu["healthy"][1]),  # what its steps last longer than healthy ones
+                "pageable-copies": 16 * 1.048576 / 0.5}.get(wanted, statistics.mean(cost))  # MB by the GB/s of the simulation
+    own = {"implicit-sync": "synchronisation", "python-starved": "python", "launch-bound": "launch"}.get(wanted)
+    by_others = sum(advice["idle_ms"][cause] for cause in ("synchronisation", "python", "launch") if cause != own)
+    healthy_idle = on_gpu["healthy"][2]["parts_ms"]["idle"] if wanted == "implicit-sync" else 0
+    assert 0.8 * (expected - by_others) <= found["step_ms"] <= 1.2 * expected + healthy_idle, (expected, advice)
     assert sum(advice["idle_ms"].values()) == pytest.approx(advice["parts_ms"]["idle"], abs=1e-3)
 
 
@@ -110,17 +138,22 @@ def test_what_is_no_trace_is_one_line(tmp_path):
         assert said.returncode == 1 and said.stderr.count("\n") == 1 and not said.stdout, said
 
 
-def test_the_schema_tells_what_is_printed(recorded):
-    schema = json.loads(harness.cli("advise", "--json-schema").stdout)
-    for _, advice in recorded.values():
-        assert list(schema["required"]) == list(advice) and set(schema["properties"]) == set(advice)
-        assert advice["verdict"] in schema["properties"]["verdict"]["enum"]
-        for finding in advice["findings"]:
-            assert list(schema["properties"]["findings"]["items"]["required"]) == list(finding)
-
-
-def advised(path):
-    return json.loads(harness.cli("advise", path, "--json").stdout)
+def test_the_schema_accepts_what_is_printed_and_refuses_other_lines(recorded, tmp_path):
+    schema, makers = json.loads(harness.cli("advise", "--json-schema").stdout), [*advicetraces.SICKNESSES.values(), *advicetraces.TWINS.values()]
+    paths = [make().write(tmp_path / f"{number}.pt.trace.json") for number, make in enumerate(makers)]
+    one_step = advicetraces.TWINS["small-kernels"]()
+    one_step.events = [event for event in one_step.events if event["ts"] < 11000]
+    paths += [one_step.write(tmp_path / "one.pt.trace.json"), *(run.trace for run, _ in recorded.values())]
+    rows = [json.loads(row) for row in harness.cli("advise", "--json", *paths).stdout.splitlines()]
+    assert len(rows) == len(paths) and {row["verdict"] for row in rows} == {"found", "healthy", "incomplete"}
+    wrong = [{**rows[0], "verdict": "sick"}, {**rows[0], "more": 1}, {key: rows[0][key] for key in list(rows[0])[1:]},
+             {**rows[0], "findings": [{**rows[0]["findings"][0], "line": 12}]}, {**rows[0], "gpu": {}}]
+    check = ("import json, sys, jsonschema; schema, *rows = json.load(sys.stdin); judge = jsonschema.Draft202012Validator(schema); "
+             "judge.check_schema(schema); print(json.dumps([[error.message for error in judge.iter_errors(row)] for row in rows]))")
+    done = subprocess.run([viewing.venv("jupyter"), "-c", check], input=json.dumps([schema, *rows, *wrong]), capture_output=True, text=True)
+    said = json.loads(done.stdout)
+    assert not any(said[:len(rows)]), said
+    assert all(said[len(rows):]), said
 
 
 def test_parts_of_a_real_gpus_steps_are_those_of_tensorboard(real_gpu_trace):
@@ -132,6 +165,27 @@ def test_parts_of_a_real_gpus_steps_are_those_of_tensorboard(real_gpu_trace):
     assert parts["copies"] == pytest.approx(0.7616, abs=2e-4)
     assert parts["idle"] == pytest.approx(222.3684 - 51.7384 - 0.7616, abs=2e-4)
     assert advice["findings"][0]["id"] == "launch-bound"  # TensorBoard says: low utilization
+
+
+def test_the_gpus_numbers_are_those_of_tensorboard(real_gpu_trace):
+    """torch_tb_profiler's GPU summary of this file: utilization, SM efficiency, occupancy. It does not know TF32's kernels (decisions/095)."""
+    gpu = advised(real_gpu_trace("nccl_a100"))["gpu"]
+    assert (gpu["busy"], gpu["sm_efficiency"], gpu["occupancy"]) == pytest.approx((0.2326, 0.1687, 0.3531), abs=5e-5)
+    assert gpu["tensor_cores"] > 0.1638
+
+
+@pytest.mark.parametrize("name, steps, compute, other, hidden, waiting", [("nccl_a100", "4-5", 76935.828, 22232.019, 0.1476, 10),
+                                                                          ("mem_v100_2022", "2-5", 496485, 256572, 0, 73)])
+def test_the_gpus_numbers_are_those_of_hta(real_gpu_trace, tmp_path, name, steps, compute, other, hidden, waiting):
+    """HolisticTraceAnalysis 0.5.0 on these files, HTA_DISABLE_NS_ROUNDING=1: temporal breakdown (us), overlap, queue length. It leaves the last
+    step out."""
+    part = tmp_path / "part.pt.trace.json"
+    assert harness.cli("slice", real_gpu_trace(name), "--step", steps, "-o", part).returncode == 0
+    advice = advised(part)
+    parts, gpu = advice["parts_ms"], advice["gpu"]
+    assert parts["compute"] * advice["steps"] * 1000 == pytest.approx(compute, abs=0.1)
+    assert (parts["communication"] + parts["copies"]) * advice["steps"] * 1000 == pytest.approx(other, abs=0.1)
+    assert (gpu["communication_hidden"], gpu["queue_most"]) == (pytest.approx(hidden, abs=5e-5), waiting)
 
 
 def test_old_traces_have_steps_too(real_gpu_trace):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kprof run --advise: the findings of the newest trace are said when the program has ended, and it ends as the program did."""
+"""kprof run on a terminal, or with --advise: the findings of the newest trace are said when the program has ended, and it ends as the program did."""
+import os
+import pty
 import shlex
 import signal
 import subprocess
@@ -14,7 +16,7 @@ import harness
 def ran(tmp_path):
     """ran(script, name): kprof run --advise of a shell script, which may copy a sick trace ($sick) into the folder ($to)."""
     def run(script, **env):
-        sick = advicetraces.SICK["pageable-copies"]().write(tmp_path / "sick.pt.trace.json")
+        sick = advicetraces.SICKNESSES["pageable-copies"]().write(tmp_path / "sick.pt.trace.json")
         out = tmp_path / "out"
         out.mkdir(exist_ok=True)
         script = f"sick={shlex.quote(str(sick))}; to={shlex.quote(str(out))}/one.1.pt.trace.json; {script}"
@@ -56,3 +58,65 @@ def test_a_signal_is_passed_on(tmp_path):
 def test_a_program_that_is_not_there_is_said(tmp_path):
     done = harness.cli("run", "--advise", "-o", tmp_path, "--", "./none")
     assert done.returncode == 127 and done.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def watched(tmp_path):
+    """watched(script, *flags): exit status, and what a terminal shows, of kprof run in its foreground. $sick and $well are traces, $kprof
+    is its pid. Keys are typed once the program says "ready"."""
+    def run(script, *flags, typed=b"", **env):
+        sick = advicetraces.SICKNESSES["pageable-copies"]().write(tmp_path / "sick.pt.trace.json")
+        well = advicetraces.TWINS["pageable-copies"]().write(tmp_path / "well.pt.trace.json")
+        out = tmp_path / "out"
+        out.mkdir(exist_ok=True)
+        pid, screen = pty.fork()
+        if pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # a test run in the background ignores it
+            script = f"sick={sick}; well={well}; kprof={os.getpid()}; to={out}/one.1.pt.trace.json; {script}"
+            os.chdir(tmp_path)  # for a log
+            os.execve(harness.KPROF, ["kprof", "run", *flags, "-o", str(out), "--", "sh", "-c", script], harness.clean_environment(**env))
+        said = b""
+        try:
+            while part := os.read(screen, 4096):
+                said += part
+                if typed and b"ready" in said:
+                    os.write(screen, typed)
+                    typed = b""
+        except OSError:  # the terminal's last process is gone
+            pass
+        os.close(screen)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said.decode().replace("\r", "")
+    return run
+
+
+def test_on_a_terminal_findings_are_said_unasked(watched):
+    status, said = watched("cp $sick $to; echo done; exit 7")
+    done, finding = said.splitlines()
+    assert (status, done) == (7, "done") and "copies of memory that is not pinned" in finding and "pin_memory" in finding
+
+
+@pytest.mark.parametrize("script, flags, env", [("cp $well $to", (), {}), ("cp $sick $to", ("--no-advise",), {}),
+                                                ("cp $sick $to", (), {"KPROF_LOG": "none"}), ("cp $sick $to", ("--log", "kprof.log"), {}),
+                                                ("echo '{' > $to", (), {}), ("trap '' INT; cp $sick $to; kill -TERM $$", ("--no-advise",), {}),
+                                                ("true", (), {})])
+def test_on_a_terminal_nothing_is_said(watched, script, flags, env):
+    """Of a healthy run, where it is switched off, of a file that is no trace, and where there is none."""
+    assert watched(script, *flags, **env) == (-signal.SIGTERM if "TERM" in script else 0, "")
+
+
+def test_where_nobody_watches_kprof_becomes_the_program(watched):
+    told, is_kprof = "ps -o comm= -p $PPID", lambda said: said.split()[-1].startswith("kprof")
+    assert is_kprof(watched(told)[1]) and not is_kprof(watched(told, "--no-advise")[1])
+    assert not is_kprof(watched(told + " 2>/dev/null", "--log", "none")[1])
+
+
+def test_a_signal_to_kprof_ends_the_program_on_a_terminal_too(watched):
+    status, said = watched("trap 'cp $sick $to; exit 9' TERM; kill -TERM $kprof; while :; do sleep 0.05; done")
+    assert status == 9 and "copies of memory that is not pinned" in said
+
+
+def test_ctrl_c_reaches_the_program_once(watched):
+    """A terminal sends it to both."""
+    script = "trap 'echo heard; cp $sick $to; exit 3' INT; echo ready; while :; do sleep 0.05; done"
+    status, said = watched(script, typed=b"\x03")
+    assert status == 3 and said.count("heard") == 1 and "copies of memory that is not pinned" in said

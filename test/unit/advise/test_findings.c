@@ -47,10 +47,24 @@ static void a_slow_loader_is_found_with_its_cost(void **state)
 
 static void a_fast_loader_is_healthy(void **state)
 {
-    training_make(*state, 4, 5);
-    const struct kp_advice a = advise(*state);
+    struct little *t = *state;
+    training_make(t, 4, 5);
+    strcpy(t->head, "\"with_stack\":1,\"profile_memory\":1,\"kprof\":{\"python_gc\":\"1\"},");
+    const struct kp_advice a = advise(t);
     assert_int_equal(a.count, 0);
     assert_true(a.is_healthy);
+}
+
+static void what_was_not_recorded_is_not_healthy(void **state)
+{
+    struct little *t = *state;
+    training_make(t, 4, 5);
+    strcpy(t->head, "\"with_stack\":1,\"kprof\":{\"python_gc\":\"1\"},");
+    const struct kp_advice a = advise(t);
+    assert_int_equal(a.count, 0);
+    assert_int_equal(a.unjudged_count, 1);
+    assert_string_equal(a.missing, "not judged: memory (kprof run --profile-memory); the rest is healthy");
+    assert_false(a.is_healthy);
 }
 
 static void one_step_is_incomplete_and_not_healthy(void **state)
@@ -225,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LITTLE(a_slow_loader_is_found_with_its_cost),
         LITTLE(a_fast_loader_is_healthy),
+        LITTLE(what_was_not_recorded_is_not_healthy),
         LITTLE(one_step_is_incomplete_and_not_healthy),
         LITTLE(communication_beside_compute_costs_nothing),
         LITTLE(a_step_of_few_ops_is_found_where_no_gpu_works),
