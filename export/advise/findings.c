@@ -89,13 +89,29 @@ static bool rule_judge(struct kp_advice *out, const struct advice_rule *rule, co
     return true;
 }
 
+/* What a link moves meanwhile: from each collective's begin to its end, in which a rank may wait for others. */
+static const char *bandwidth_tell(const struct kp_exam *x, const char *what)
+{
+    double bytes = 0, ns = 0;
+    for (size_t i = 0; i < x->work_count; i++) {
+        const struct kp_device_work *w = &x->works[i];
+        if (w->part != KP_STEP_COMM || !w->said || w->said->bus_bytes <= 0) continue;
+        bytes += (double)w->said->bus_bytes;
+        ns += (double)(w->end_ns - w->start_ns);
+    }
+    return ns > 0 ? kp_exam_text(x, "%s, at %.1f GB/s of bus bandwidth with what they wait", what, bytes / ns) : what;
+}
+
 /* The causes come first among the rules: all idle is told only where no cause of it is. */
 static void parts_judge(struct kp_exam *x)
 {
     bool has_cause = false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if ((rules[i].measure == KP_STEP_IDLE && has_cause) || x->explained >> rules[i].measure & 1) continue;
-        if (rule_judge(x->out, &rules[i], x->splits, x->places, x->tree)) has_cause |= is_cause(&rules[i]);
+        if (!rule_judge(x->out, &rules[i], x->splits, x->places, x->tree)) continue;
+        has_cause |= is_cause(&rules[i]);
+        struct kp_finding *told = &x->out->findings[x->out->count - 1];
+        if (rules[i].measure == KP_STEP_COMM) told->what = bandwidth_tell(x, told->what);
     }
 }
 

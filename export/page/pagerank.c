@@ -7,6 +7,7 @@
 
 #include "export/page/pageparts.h"
 #include "export/report/plain.h"
+#include "export/report/rankwaits.h"
 
 enum { COLLECTIVES_MAX = 20000 };
 
@@ -28,7 +29,7 @@ static bool has_kernels(const struct kp_tree *tree)
     return false;
 }
 
-/* Each collective: name, start after the first event, duration, nanoseconds. */
+/* Each collective: what it is on every rank, start after the first event, duration, nanoseconds; bytes of the bus. */
 static void collectives_put(const struct kp_page *page, FILE *out)
 {
     const struct kp_tree *tree = page->tree;
@@ -37,14 +38,15 @@ static void collectives_put(const struct kp_page *page, FILE *out)
     fputs(",\"collectives\":[", out);
     for (size_t i = 0; i < tree->count && count < COLLECTIVES_MAX; i++) {
         const struct kp_node *n = &tree->nodes[i];
-        char shown[KP_PAGE_TEXT_MAX];
+        char key[1024], shown[KP_PAGE_TEXT_MAX];
         if (!is_collective(tree, i, on_device)) continue;
-        const char *name = kp_kineto_text(tree->trace, n->name);
-        kp_plain_text(shown, sizeof shown, name, strlen(name));
+        const struct kp_kineto_work *work = kp_kineto_work_of(tree->trace, n->event);
+        kp_collective_key(key, sizeof key, tree, &page->chosen, i, work);
+        kp_plain_text(shown, sizeof shown, key, strlen(key));
         fputs(count++ ? ",[" : "[", out);
         kp_plain_json(out, shown);
-        fprintf(out, ",%" PRIu64 ",%" PRIu64 "]", (uint64_t)n->start_ns - (uint64_t)page->base_ns,
-                n->end_ns > n->start_ns ? (uint64_t)n->end_ns - (uint64_t)n->start_ns : 0);
+        fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 "]", (uint64_t)n->start_ns - (uint64_t)page->base_ns,
+                n->end_ns > n->start_ns ? (uint64_t)n->end_ns - (uint64_t)n->start_ns : 0, work ? work->bus_bytes : 0);
     }
     fprintf(out, "],\"cut\":%s", count == COLLECTIVES_MAX ? "true" : "false");
 }

@@ -32,28 +32,30 @@ const commTable = tableMake(document.querySelector("#communication .collectives"
 
 // ---- between ranks ----
 
-// The n-th collective of a name is the same one on every rank. The rank that came last waits least: its time is the transfer.
+// What a collective is on every rank, its trace says (rankwaits.h). The rank that came last waits least: its time is the transfer.
 function waitsFind(all) {
   const groups = new Map();
   all.forEach((rank, r) => {
     const seen = new Map();
-    for (const [name, , span] of rank.collectives) {
-      const n = seen.get(name) || 0, key = `${name}\0${n}`;
-      seen.set(name, n + 1);
-      if (!groups.has(key)) groups.set(key, []);
-      groups.get(key)[r] = span;
+    for (const [what, , span, bytes] of rank.collectives) {
+      const n = seen.get(what) || 0, key = `${what}\0${n}`;
+      seen.set(what, n + 1);
+      if (!groups.has(key)) groups.set(key, { spans: [], bytes });
+      groups.get(key).spans[r] = span;
     }
   });
   const waits = all.map(() => ({ waited: 0, transfer: 0, last: 0 }));
-  let matched = 0;
-  for (const spans of groups.values()) {
+  let matched = 0, moved = 0, moving = 0;
+  for (const { spans, bytes } of groups.values()) {
     if (spans.length !== all.length || spans.includes(undefined)) continue;
     const least = Math.min(...spans);
     matched++;
+    moved += bytes;
+    moving += bytes ? least : 0;
     spans.forEach((span, r) => { waits[r].waited += span - least; waits[r].transfer += least; });
     waits[spans.indexOf(least)].last++;
   }
-  return { waits, matched };
+  return { waits, matched, bandwidth: moving ? moved / moving : 0 };
 }
 
 function rankBar(rank, most) {
@@ -78,10 +80,10 @@ function ranksDraw() {
   const all = ranks.all;
   show("ranks", all.length > 1);
   if (all.length < 2) return;
-  const { waits, matched } = waitsFind(all), most = Math.max(1, ...all.map(rank => rank.step));
+  const { waits, matched, bandwidth } = waitsFind(all), most = Math.max(1, ...all.map(rank => rank.step));
   const late = waits.map((w, r) => [w.last, r]).sort((a, b) => b[0] - a[0])[0];
   byId("ranks-note").textContent = matched ? `${countText(matched)} collectives are in all ${all.length} traces. Of each, the rank that came last spends the ` +
-    `shortest time in it; what the others spend more, they wait. ${rankName(all[late[1]], late[1])} came last in ${countText(late[0])} of them (${percentText(late[0] / matched)}).` :
+    `shortest time in it; what the others spend more, they wait. ${rankName(all[late[1]], late[1])} came last in ${countText(late[0])} of them (${percentText(late[0] / matched)}).${bandwidth ? ` Transfers have ${bandwidth.toFixed(1)} GB/s of bus bandwidth.` : ""}` :
     "No collective is in all of these traces.";
   ranksTable(all.map((rank, index) => ({ index, name: rankName(rank, index), bar: rankBar(rank, most), step: rank.step, compute: rank.parts[0],
     exposed: rank.parts[1], loading: rank.parts[3], idle: rank.parts[4], waited: waits[index].waited, last: waits[index].last })));

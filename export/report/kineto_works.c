@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* kineto_works.c - keeps what the args of a kernel or a copy say: bytes, stream, grid, occupancy */
+/* kineto_works.c - keeps what the args of a kernel or a copy say: bytes, stream, grid, occupancy; of collectives */
 #include "export/report/kineto.h"
 
 #include <string.h>
@@ -34,6 +34,61 @@ static uint64_t product(const char *args, size_t bytes, const char *key)
     return all;
 }
 
+/* ---- collectives ---- */
+
+static bool has_word(const char *args, size_t bytes, const char *key, const char *word)
+{
+    const char *at = value_find(args, bytes, key), *end = at ? memchr(at, '"', (size_t)(args + bytes - at)) : NULL;
+    return end && memmem(at, (size_t)(end - at), word, strlen(word)) != NULL;
+}
+
+static int64_t element_bytes(const char *args, size_t bytes)
+{
+    static const struct {
+        const char *word;
+        int bytes;
+    } types[] = {{"Half", 2}, {"BFloat16", 2}, {"Float8", 1}, {"ComplexFloat", 8}, {"Float", 4}, {"Double", 8},
+                 {"Int", 4},  {"Long", 8},     {"Short", 2},  {"Byte", 1},         {"Char", 1},  {"Bool", 1}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (has_word(args, bytes, "\"dtype\":\"", types[i].word)) return types[i].bytes;
+    return 0;
+}
+
+/* Of n ranks an all-reduce moves each byte twice over n - 1 links of n, the others that share it out once. */
+static double bus_factor(const char *args, size_t bytes, double ranks)
+{
+    static const char *const shared[] = {"gather", "reduce_scatter", "all_to_all", "alltoall"};
+    const char *const name = "\"Collective name\":\"";
+    if (ranks < 1) return 0;
+    if (has_word(args, bytes, name, "allreduce") || has_word(args, bytes, name, "all_reduce"))
+        return 2 * (ranks - 1) / ranks;
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if (has_word(args, bytes, name, shared[i])) return (ranks - 1) / ranks;
+    return 1;
+}
+
+static uint32_t group_hash(const char *args, size_t bytes)
+{
+    const char *at = value_find(args, bytes, "\"Process Group Name\":\"");
+    uint32_t hash = 2166136261u;
+    if (!at) return 0;
+    for (; at < args + bytes && *at != '"'; at++) hash = (hash ^ (uint8_t)*at) * 16777619u;
+    return hash ? hash : 1;
+}
+
+static void collective_read(struct kp_kineto_work *work, const char *args, size_t bytes)
+{
+    work->sequence = -1;
+    if (!value_find(args, bytes, "\"Collective name\":")) return;
+    const int64_t in = thousandths(args, bytes, "\"In msg nelems\":", 0) / 1000;
+    const int64_t out = thousandths(args, bytes, "\"Out msg nelems\":", 0) / 1000;
+    const double ranks = (double)thousandths(args, bytes, "\"Group size\":", 0) / 1000;
+    work->group = group_hash(args, bytes);
+    work->sequence = thousandths(args, bytes, "\"Seq\":", -1000) / 1000;
+    work->bus_bytes =
+        (int64_t)((double)((in > out ? in : out) * element_bytes(args, bytes)) * bus_factor(args, bytes, ranks));
+}
+
 void kp_kineto_work_add(struct kp_kineto *t, uint32_t event, const char *args, size_t bytes)
 {
     t->works = kp_kineto_grow(t->works, &t->work_capacity, t->work_count + 1, sizeof *t->works);
@@ -46,6 +101,7 @@ void kp_kineto_work_add(struct kp_kineto *t, uint32_t event, const char *args, s
         .blocks_per_sm = (float)thousandths(args, bytes, "\"blocks per SM\":", -1000) / 1000,
         .occupancy = (float)thousandths(args, bytes, "\"est. achieved occupancy %\":", -1000) / 1000,
     };
+    collective_read(&t->works[t->work_count - 1], args, bytes);
 }
 
 static size_t work_from(const struct kp_kineto *t, uint32_t event)

@@ -2,9 +2,12 @@
 /* rankwaits.c - which rank of a job the others wait for, from the traces of all */
 #include "export/report/rankwaits.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "export/report/keyindex.h"
 
 enum { COLLECTIVES_MOST = 200000, RANKS_SHOWN = 8 };
 
@@ -36,21 +39,52 @@ static struct kp_rankwait *rank_get(struct kp_rankwaits *w, long rank)
     return &w->ranks[w->rank_count++];
 }
 
-static void collective_add(struct kp_rankwaits *w, const char *name, const struct kp_collective *is)
+/* The number of the step that a time is in; -1: none. */
+static long step_at(const struct kp_chosen *chosen, int64_t ns)
 {
-    char *kept = strdup(name);
+    size_t low = 0, high = chosen->step_count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (chosen->steps[middle].end_ns <= ns) low = middle + 1;
+        else high = middle;
+    }
+    return low < chosen->step_count && chosen->steps[low].start_ns <= ns ? chosen->steps[low].number : -1;
+}
+
+void kp_collective_key(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen, size_t node,
+                       const struct kp_kineto_work *work)
+{
+    const struct kp_kineto_event *e = kp_tree_event(tree, node);
+    if (work && work->group && work->sequence >= 0)
+        snprintf(out, bytes, "%" PRIu32 " %" PRId64, work->group, work->sequence);
+    else
+        snprintf(out, bytes, "%ld %s %s %" PRId64, step_at(chosen, tree->nodes[node].start_ns),
+                 kp_kineto_text(tree->trace, e->name), e->shapes ? kp_kineto_text(tree->trace, e->shapes) : "",
+                 work ? work->bus_bytes : 0);
+}
+
+static void collective_add(struct kp_rankwaits *w, const char *key, const struct kp_collective *is)
+{
+    char *kept = strdup(key);
     if (!kept) return;
     w->of = kp_kineto_grow(w->of, &w->capacity, w->count + 1, sizeof *w->of);
     w->of[w->count] = *is;
-    w->of[w->count++].name = kept;
+    w->of[w->count++].key = kept;
 }
 
-/* How many of that name the trace had so far: a trace has few names. */
-static unsigned number_next(const struct kp_rankwaits *w, size_t first, const char *name)
+struct key_counts { /* how many of each key a trace had so far */
+    struct kp_keyindex keys;
+    unsigned *of;
+    size_t capacity;
+};
+
+static unsigned number_next(struct key_counts *counts, struct kp_strings *strings, const char *key)
 {
-    for (size_t i = w->count; i > first; i--)
-        if (strcmp(w->of[i - 1].name, name) == 0) return w->of[i - 1].number + 1;
-    return 0;
+    const size_t known = counts->keys.count;
+    const size_t at = kp_keyindex_get(&counts->keys, kp_strings_put(strings, key, strlen(key)));
+    counts->of = kp_kineto_grow(counts->of, &counts->capacity, at + 1, sizeof *counts->of);
+    if (at == known) counts->of[at] = 0;
+    return counts->of[at]++;
 }
 
 void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const struct kp_chosen *chosen)
@@ -62,24 +96,29 @@ void kp_rankwaits_add(struct kp_rankwaits *w, const struct kp_tree *tree, const 
     const bool on_device = has_kernels(tree);
     struct kp_rankwait *row = rank_get(w, strtol(rank, NULL, 10));
     const struct kp_collective is = {.rank = row->rank, .trace = row->traces++};
-    const size_t first = w->count;
+    struct key_counts counts = {0};
     for (size_t i = 0; i < tree->count && w->count < COLLECTIVES_MOST; i++) {
         const struct kp_node *n = &tree->nodes[i];
         if (!is_collective(tree, i, on_device) || !kp_spans_has(within, n->start_ns)) continue;
+        const struct kp_kineto_work *work = kp_kineto_work_of(tree->trace, n->event);
         struct kp_collective one = is;
-        const char *name = kp_kineto_text(tree->trace, n->name);
-        one.number = number_next(w, first, name);
+        char key[1024];
+        kp_collective_key(key, sizeof key, tree, chosen, i, work);
+        one.number = number_next(&counts, tree->trace->strings, key);
         one.ns = n->end_ns - n->start_ns;
-        collective_add(w, name, &one);
+        one.bus_bytes = work ? work->bus_bytes : 0;
+        collective_add(w, key, &one);
     }
+    kp_keyindex_fini(&counts.keys);
+    free(counts.of);
 }
 
 /* ---- all ranks ---- */
 
 static int same_compare(const struct kp_collective *x, const struct kp_collective *y)
 {
-    const int by_name = strcmp(x->name, y->name);
-    if (by_name) return by_name;
+    const int by_key = strcmp(x->key, y->key);
+    if (by_key) return by_key;
     if (x->trace != y->trace) return x->trace < y->trace ? -1 : 1;
     return (x->number > y->number) - (x->number < y->number);
 }
@@ -107,6 +146,8 @@ void kp_rankwaits_settle(struct kp_rankwaits *w)
             if (w->of[to].ns < w->of[least].ns) least = to;
         if (to - from != w->rank_count) continue; /* not of all */
         w->matched++;
+        w->bus_bytes += w->of[least].bus_bytes;
+        w->transfer_ns += w->of[least].bus_bytes ? w->of[least].ns : 0;
         rank_get(w, w->of[least].rank)->last++;
         for (size_t i = from; i < to; i++) rank_get(w, w->of[i].rank)->waited_ns += w->of[i].ns - w->of[least].ns;
     }
@@ -127,12 +168,14 @@ void kp_rankwaits_print(FILE *out, const struct kp_rankwaits *w)
     for (size_t i = 0; i < w->rank_count && i < RANKS_SHOWN; i++, between = ", ")
         fprintf(out, "%srank %ld %.1f ms", between, w->ranks[i].rank, (double)w->ranks[i].waited_ns / 1e6);
     if (w->rank_count > RANKS_SHOWN) fprintf(out, ", and %zu more ranks", w->rank_count - RANKS_SHOWN);
+    if (w->transfer_ns > 0)
+        fprintf(out, "; transfers at %.1f GB/s of bus bandwidth", (double)w->bus_bytes / (double)w->transfer_ns);
     fputs("\n", out);
 }
 
 void kp_rankwaits_fini(struct kp_rankwaits *w)
 {
-    for (size_t i = 0; i < w->count; i++) free(w->of[i].name);
+    for (size_t i = 0; i < w->count; i++) free(w->of[i].key);
     free(w->of);
     free(w->ranks);
     *w = (struct kp_rankwaits){0};

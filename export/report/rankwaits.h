@@ -2,8 +2,9 @@
 /*
  * rankwaits.h - which rank of a job the others wait for
  *
- * The n-th collective of a name in a trace is the same one on every rank. The rank that came last spends the shortest
- * time in it. What the others spend more, they wait.
+ * A collective is the same one on every rank by its number in its process group, where the trace has it. Else it is by
+ * its name and size, its step, and how many of these the step had before. The rank that came last spends the shortest
+ * time in it: that is the transfer. What the others spend more, they wait.
  */
 #ifndef KP_RANKWAITS_H
 #define KP_RANKWAITS_H
@@ -13,10 +14,10 @@
 #include "export/report/chosen.h"
 
 struct kp_collective {
-    char *name;
+    char *key; /* what it is on every rank */
     long rank;
-    unsigned trace, number; /* trace: the how-manyth of its rank; number: among those of the name in it */
-    int64_t ns;
+    unsigned trace, number; /* trace: the how-manyth of its rank; number: among those of the key in it */
+    int64_t ns, bus_bytes;  /* bus_bytes: as kp_kineto_work's; 0: not known */
 };
 struct kp_rankwait {
     long rank;
@@ -29,8 +30,13 @@ struct kp_rankwaits { /* all zero: empty */
     size_t count, capacity;
     struct kp_rankwait *ranks; /* by number, once settled */
     size_t rank_count, rank_capacity;
-    size_t matched; /* collectives that every rank has */
+    size_t matched;                 /* collectives that every rank has */
+    int64_t bus_bytes, transfer_ns; /* of those whose bytes are known */
 };
+
+/* Names what is the same collective on every rank. The work: what the trace says of it, or NULL. */
+void kp_collective_key(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen, size_t node,
+                       const struct kp_kineto_work *work);
 
 /* Adds the collectives of the steps; without steps all. Nothing of a trace that tells no rank of several. */
 void kp_rankwaits_add(struct kp_rankwaits *waits, const struct kp_tree *tree, const struct kp_chosen *chosen);

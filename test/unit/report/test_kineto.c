@@ -378,15 +378,23 @@ static void works_and_the_first_device_are_kept_where_they_are_wanted(void **sta
         ","
         "{\"args\":{\"stream\":9,\"grid\":[2,3,4],\"block\":[8,1,1],\"blocks per "
         "SM\":0.25},\"ph\":\"X\",\"ts\":3,\"dur\":1,"
-        "\"name\":\"k\",\"cat\":\"kernel\"}],\"with_stack\":1}";
+        "\"name\":\"k\",\"cat\":\"kernel\"},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"nccl\",\"ts\":4,\"dur\":1,\"args\":{\"stream\":9,\"Collective "
+        "name\":"
+        "\"allreduce\",\"dtype\":\"BFloat16\",\"In msg nelems\":1000,\"Out msg nelems\":1000,\"Group size\":4,"
+        "\"Process Group Name\":\"1\",\"Seq\":17}}],\"with_stack\":1}";
     struct kp_kineto *t;
     char why[256];
     (void)state;
     assert_int_equal(cut_read(&t, text, sizeof text - 1, 64, 1, why), 0);
-    assert_int_equal(t->count, 3);
-    assert_int_equal(t->work_count, 2);
+    assert_int_equal(t->count, 4);
+    assert_int_equal(t->work_count, 3);
     assert_int_equal(t->args_bytes, 0);
     assert_null(kp_kineto_work_of(t, 0));
+    assert_int_equal(kp_kineto_work_of(t, 2)->sequence, -1);
+    assert_int_equal(kp_kineto_work_of(t, 3)->sequence, 17);
+    assert_int_equal(kp_kineto_work_of(t, 3)->bus_bytes, 3000); /* 2000 bytes, 2 x 3/4 */
+    assert_true(kp_kineto_work_of(t, 3)->group && !kp_kineto_work_of(t, 2)->group);
     assert_int_equal(kp_kineto_work_of(t, 1)->bytes, 4096);
     assert_int_equal(kp_kineto_work_of(t, 1)->stream, 7);
     assert_int_equal(kp_kineto_work_of(t, 2)->blocks, 24);

@@ -68,11 +68,52 @@ static void what_one_rank_lacks_is_not_compared(void **state)
     kp_rankwaits_fini(&w);
 }
 
+/* Each step's collective has the step's number, or none, in its group; rank 1 records one step later. */
+static void gpu_add(struct kp_rankwaits *w, int rank, const int *lengths, bool has_numbers)
+{
+    void *state = NULL;
+    assert_int_equal(little_setup(&state), 0);
+    struct little *t = state;
+    snprintf(t->head, sizeof t->head, "\"distributedInfo\":{\"rank\":%d,\"world_size\":2},", rank);
+    for (int i = 0; i < 3; i++) {
+        char name[32], args[200], number[32] = "";
+        const int step = i + rank;
+        snprintf(name, sizeof name, "ProfilerStep#%d", step);
+        event(t, "user_annotation", name, 1, 100 * step, 100, "");
+        if (has_numbers) snprintf(number, sizeof number, ",\"Seq\":%d", step);
+        snprintf(args, sizeof args,
+                 "\"stream\":9,\"Collective name\":\"allreduce\",\"dtype\":\"Float\",\"In msg nelems\":250000,"
+                 "\"Group size\":2,\"Process Group Name\":\"0\"%s",
+                 number);
+        event(t, "kernel", "ncclDevKernel_AllReduce", 9, 100 * step + 5, lengths[i], args);
+    }
+    assert_int_equal(choose(t, &everything), 0);
+    kp_rankwaits_add(w, &t->tree, &t->chosen);
+    assert_int_equal(little_teardown(&state), 0);
+}
+
+static void ranks_that_begin_at_different_steps_are_matched(void **state)
+{
+    (void)state;
+    for (int has_numbers = 0; has_numbers < 2; has_numbers++) {
+        struct kp_rankwaits w = {0};
+        gpu_add(&w, 0, (const int[]){70, 60, 10}, has_numbers);
+        gpu_add(&w, 1, (const int[]){10, 50, 80}, has_numbers);
+        kp_rankwaits_settle(&w);
+        assert_int_equal(w.matched, 2);
+        assert_int_equal(w.ranks[0].waited_ns, 50000);
+        assert_int_equal(w.ranks[1].waited_ns, 40000);
+        assert_non_null(strstr(printed(&w), "; transfers at 100.0 GB/s of bus bandwidth\n")); /* 1 MB in 10 us */
+        kp_rankwaits_fini(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rank_with_the_shortest_time_came_last),
         cmocka_unit_test(what_one_rank_lacks_is_not_compared),
+        cmocka_unit_test(ranks_that_begin_at_different_steps_are_matched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
