@@ -20,19 +20,19 @@ uint32_t kp_note_number(struct kp_gpu *g, struct kp_op_thread *thread)
     struct kp_open_op *op = &thread->of[at - 1];
     if (op->note) return op->note;
     if (!g->notes.n) (void)kp_list_add(&g->notes); /* number 0 means none */
-    struct kp_note *note = g->notes.n && g->notes.n < 1u << 31 ? kp_list_add(&g->notes) : NULL;
+    struct kp_annotation *note = g->notes.n && g->notes.n < 1u << 31 ? kp_list_add(&g->notes) : NULL;
     if (!note) {
         g->unlinked++;
         return 0;
     }
-    *note = (struct kp_note){.external = op->own, .name = op->name, .step = op->step};
+    *note = (struct kp_annotation){.external = op->own, .name = op->name, .step = op->step};
     return op->note = g->notes.n - 1;
 }
 
 void kp_note_extend(struct kp_gpu *g, uint32_t number, uint32_t device, uint32_t stream, uint64_t start_ns,
                     uint64_t end_ns)
 {
-    struct kp_note *note = kp_list_at(&g->notes, number);
+    struct kp_annotation *note = kp_list_at(&g->notes, number);
     uint32_t streams = 0;
     for (uint32_t at = note->span; at && streams < STREAMS_MOST; streams++) {
         struct kp_span *span = kp_list_at(&g->spans, at);
@@ -55,7 +55,7 @@ void kp_note_extend(struct kp_gpu *g, uint32_t number, uint32_t device, uint32_t
 }
 
 /* The span is 1 ns longer than the work at each end, so it encloses the work in every viewer. */
-static void span_write(struct kp_trace *t, const struct kp_note *note, const struct kp_span *span)
+static void span_write(struct kp_trace *t, const struct kp_annotation *note, const struct kp_span *span)
 {
     char step[40];
     const char *name = note->name;
@@ -75,7 +75,7 @@ void kp_notes_write(struct kp_trace *t)
 {
     struct kp_gpu *g = t->gpu;
     for (uint32_t i = 1; i < g->notes.n && !t->json.error; i++) {
-        const struct kp_note *note = kp_list_at(&g->notes, i);
+        const struct kp_annotation *note = kp_list_at(&g->notes, i);
         for (uint32_t at = note->span; at && !t->json.error;) {
             const struct kp_span *span = kp_list_at(&g->spans, at);
             span_write(t, note, span);

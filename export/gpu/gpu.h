@@ -50,7 +50,7 @@ struct kp_gpu_context {
 
 /* --- annotations.c --- */
 
-struct kp_note {             /* an annotation that launched work */
+struct kp_annotation {       /* an annotation that launched work */
     uint32_t external, span; /* its External id; its first span, or 0 */
     const char *name;        /* NULL: a step */
     uint64_t step;

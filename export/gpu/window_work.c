@@ -22,7 +22,7 @@ int kp_gpu_open(struct kp_trace *t)
     struct kp_gpu *g = kp_map_alloc(sizeof *g);
     if (!g) return -ENOMEM;
     kp_scratch_init(&g->scratch, t->options->dir, t->options->scratch_most);
-    kp_list_init(&g->notes, &g->scratch, sizeof(struct kp_note));
+    kp_list_init(&g->notes, &g->scratch, sizeof(struct kp_annotation));
     kp_list_init(&g->spans, &g->scratch, sizeof(struct kp_span));
     kp_list_init(&g->comms, &g->scratch, KP_COMMS_KEPT_BYTES);
     kp_list_init(&g->records, &g->scratch, sizeof(struct kp_event_record));
