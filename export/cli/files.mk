@@ -10,7 +10,7 @@ CLI_LIBS := -lyajl $(if $(HAS_NCURSES),-lncursesw -ltinfo) $(if $(HAS_SQLITE),-l
 SRC_cli := \
     export/cli/about.c \
     export/cli/advised.c \
-    export/cli/apart.c \
+    export/cli/in_child.c \
     export/cli/budget.c \
     export/cli/cmd_advise.c \
     export/cli/cmd_config.c \
@@ -59,7 +59,7 @@ SRC_cli := \
     export/cli/$(if $(HAS_LIBDW),debugfile.c,debugfile_none.c) \
     export/cli/$(if $(HAS_LIBIBERTY),plainname.c,plainname_none.c)
 UNIT_cli := \
-    test/unit/cli/test_apart.c \
+    test/unit/cli/test_in_child.c \
     test/unit/cli/test_budget.c \
     test/unit/cli/test_crafted.c \
     test/unit/cli/test_debugfile.c \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* apart.c - runs work on a file that may be damaged or hostile in a child process */
-#include "export/cli/apart.h"
+/* in_child.c - runs work on a file that may be damaged or hostile in a child process */
+#include "export/cli/in_child.h"
 
 #include <errno.h>
 #include <signal.h>

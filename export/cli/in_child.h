@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* apart.h - runs work on a file that may be damaged or hostile in a child process */
-#ifndef KP_APART_H
-#define KP_APART_H
+/* in_child.h - runs work on a file that may be damaged or hostile in a child process */
+#ifndef KP_IN_CHILD_H
+#define KP_IN_CHILD_H
 
 #include <stddef.h>
 #include <stdint.h>

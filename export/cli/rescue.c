@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/cli/apart.h"
+#include "export/cli/in_child.h"
 #include "export/cli/budget.h"
 #include "export/cli/cli.h"
 #include "export/cli/spoolfile.h"

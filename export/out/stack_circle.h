@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* round.h - finds circles in call stacks: in a damaged file, a frame's callers may lead back to it */
-#ifndef KP_ROUND_H
-#define KP_ROUND_H
+/* stack_circle.h - finds circles in call stacks: in a damaged file, a frame's callers may lead back to it */
+#ifndef KP_STACK_CIRCLE_H
+#define KP_STACK_CIRCLE_H
 
 #include <stdbool.h>
 #include <string.h>

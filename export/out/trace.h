@@ -6,7 +6,7 @@
 #include "export/kp_export.h"
 #include "export/out/gz.h"
 #include "export/out/json.h"
-#include "export/out/round.h"
+#include "export/out/stack_circle.h"
 #include "export/out/sink.h"
 
 struct kp_trace {

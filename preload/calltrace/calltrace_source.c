@@ -2,7 +2,7 @@
 /*
  * calltrace_source.c - calls of functions by name as a source: which slots are redirected, and the report
  *
- * Called by: boot.c through source.h; hook/words.c, for each slot
+ * Called by: boot.c through source.h; hook/slot_rules.c, for each slot
  * Owns:      the globs; the counts for the report
  * Locks:     none
  * Memory:    a set of names while the report is made

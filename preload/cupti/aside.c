@@ -2,7 +2,8 @@
 /*
  * aside.c - KPROF_CUPTI=yield: the program has CUPTI to itself while it profiles itself
  *
- * Called by: tee.c inside the program's CUPTI calls (stand aside, come back); turns.c on any thread (how long still)
+ * Called by: tee.c inside the program's CUPTI calls (stand aside, come back); cuda_thread.c on any thread (how
+ *            long still)
  * Owns:      until when we stand aside
  * Locks:     none
  * On fail:   if our last CUPTI call takes too long, the program goes on beside us, as with tee

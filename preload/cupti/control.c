@@ -2,7 +2,7 @@
 /*
  * control.c - arms, flushes and disarms: our calls that change something in CUPTI
  *
- * Called by: turns.c on the thread kprof-cuda
+ * Called by: cuda_thread.c on the thread kprof-cuda
  * Owns:      the values to restore; enabled.c has what is enabled
  * Locks:     none held in a CUPTI call, which may call us back
  * On fail:   leaves out a kind that CUPTI refuses. Without calls or kernels it refuses GPU recording, with a log line.
@@ -10,7 +10,7 @@
  *
  * Sets attributes before callbacks, and callbacks before kinds. EnableAndDump gives records of the devices and contexts
  * that exist already. Never calls cuptiFinalize or cuptiSubscribe: a process has one subscriber, and torch.profiler may
- * be it. (From 13.0 on other.c tries cuptiSubscribe_v2 after a refusal.)
+ * be it. (From 13.0 on other_tool.c tries cuptiSubscribe_v2 after a refusal.)
  */
 #include <errno.h>
 

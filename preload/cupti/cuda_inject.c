@@ -3,10 +3,11 @@
  * cuda_inject.c - InitializeInjection, by which the driver tells that cuInit is under way
  *
  * Called by: libcuda inside cuInit; it finds us by CUDA_INJECTION64_PATH (from the user, or from preload/hook/getenv.c)
- * On fail:   turns.c polls the driver until cuInit is over
+ * On fail:   cuda_thread.c polls the driver until cuInit is over
  *
  * NVIDIA documents this call. It is the only way to see a program with a static cudart before its first launch. If
- * cuDeviceGetCount says that the driver is initialised, CUPTI is armed before we return. Else turns.c arms soon after:
+ * cuDeviceGetCount says that the driver is initialised, CUPTI is armed before we return. Else cuda_thread.c
+ * arms soon after:
  * the program then makes its context, which takes a hundred times longer.
  */
 #include <errno.h>

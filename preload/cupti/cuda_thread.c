@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * turns.c - what the thread kprof-cuda does: it waits for cuInit, arms, flushes, drains and disarms
+ * cuda_thread.c - what the thread kprof-cuda does: it waits for cuInit, arms, flushes, drains and disarms
  *
  * Called by: helper.c on the thread kprof-cuda, with control; kp_cupti_helper_wake on any thread (is there work?)
  * Owns:      the drain under way

@@ -14,7 +14,7 @@
  *   limit.c         decides when CUPTI is disabled before its window ends
  *   rules.c         what this CUPTI may be used for, by its version
  *   graphs.c        whether the program uses CUDA graphs
- *   turns.c         what the thread kprof-cuda does
+ *   cuda_thread.c   what the thread kprof-cuda does
  *   helper.c        starts that thread, passes it requests, notices a call that takes too long
  *   watchdog.c      encloses each call into CUPTI
  *   cupti_state.c   the state, and notes
@@ -26,7 +26,7 @@
  *   cupti_clock.c   CUPTI's clock beside ours
  *   devices.c       records of devices and contexts
  *   callnames.c     CUPTI's names of CUDA calls
- *   other.c         finds the name of another tool that holds CUPTI
+ *   other_tool.c    finds the name of another tool that holds CUPTI
  *
  *   ABSENT -> DRIVER_LOADED -> CUINIT_OK -> FOUND <-> ARMED     SHARED: the program has CUPTI to itself (yield)
  *                  |               |         ^ |        |       DEAD: the host is in exit()

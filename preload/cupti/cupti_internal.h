@@ -144,7 +144,7 @@ void kp_control_recover(void); /* a stalled call has returned: disables all that
 int kp_aside_left_ms(void);     /* ms until we may use CUPTI again; 0: we may now; INT_MAX: not known */
 void kp_aside_say(bool begins); /* on kprof-cuda; logs it once, counts in a note how often */
 
-/* --- other.c --- */
+/* --- other_tool.c --- */
 
 void kp_other_tool(char *out, size_t bytes);            /* name of the tool that holds CUPTI */
 const char *kp_other_tool_in(char *const *environment); /* that name as the environment tells it. Pure. */
@@ -156,7 +156,7 @@ struct kp_cupti_helper_turns {
     int (*turn)(void);      /* does what is due, with control. Returns ms to sleep, or KP_CUPTI_HELPER_END */
     bool (*has_work)(void); /* any thread */
 };
-extern const struct kp_cupti_helper_turns kp_turns;                       /* turns.c */
+extern const struct kp_cupti_helper_turns kp_turns;                       /* cuda_thread.c */
 void kp_cupti_helper_set_turns(const struct kp_cupti_helper_turns *what); /* call once, before all else */
 /* Requests to the thread kprof-cuda, and their results. */
 enum { KP_CUPTI_HELPER_ON, KP_CUPTI_HELPER_CUT, KP_CUPTI_HELPER_OFF };
@@ -196,7 +196,7 @@ struct kp_watchdog {
     uint64_t exit_calls_until_ms;   /* during the host's exit no call begins after this time; with control */
     bool is_recovering;             /* calls are allowed in STALLED; with control */
 };
-extern struct kp_watchdog kp_watchdog; /* turns.c changes the last two */
+extern struct kp_watchdog kp_watchdog; /* cuda_thread.c changes the last two */
 /* These enclose each CUPTI call, so that another thread sees how long it takes. false: do not call. */
 bool kp_watchdog_call_begins(void);
 void kp_watchdog_call_ends(void);

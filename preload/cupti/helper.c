@@ -2,7 +2,8 @@
 /*
  * helper.c - starts the thread kprof-cuda, passes it requests, and notices a CUPTI call that takes too long
  *
- * Called by: cupti_source.c (wanted, drained), cuda_inject.c, control.c, turns.c, aside.c; tee.c inside the program's
+ * Called by: cupti_source.c (wanted, drained), cuda_inject.c, control.c, cuda_thread.c, aside.c; tee.c inside the
+ *            program's
  *            CUPTI calls; the host's exit
  * Owns:      the thread. It starts when a window wants GPU records and ends when nothing is enabled.
  * Locks:     control (watchdog.c)
@@ -10,7 +11,7 @@
  *            logged; no thread waits for it or makes another.
  * Safe in:   signal handlers no; not called after fork (the gate is shut)
  *
- * turns.c has what the thread does in a turn. It calls this file, so this file calls it through a pointer.
+ * cuda_thread.c has what the thread does in a turn. It calls this file, so this file calls it through a pointer.
  */
 #include <errno.h>
 #include <time.h>
@@ -48,7 +49,7 @@ bool kp_cupti_helper_has_stalled(void) { return kp_load_relaxed(&kp_cupti_helper
 static bool is_for_an_older_window(void)
 {
     return kp_load_acquire(&kp_cupti_helper.drain_asked) >
-           kp_load_acquire(&kp_cupti_helper.drain_done); /* pairs with: turns.c:drain_end */
+           kp_load_acquire(&kp_cupti_helper.drain_done); /* pairs with: cuda_thread.c:drain_end */
 }
 
 static void stall(uint64_t since)
@@ -136,7 +137,7 @@ void kp_cupti_helper_ask_drain(uint64_t end)
 {
     uint64_t seen = kp_load_relaxed(&kp_cupti_helper.drain_asked);
     while (seen < end && !kp_cas_acq_rel(&kp_cupti_helper.drain_asked, &seen, end)) {
-    } /* pairs with: turns.c:armed_turn */
+    } /* pairs with: cuda_thread.c:armed_turn */
 }
 
 void kp_cupti_helper_wake(void)
@@ -162,7 +163,7 @@ void kp_cupti_helper_rest(bool begins)
 
 bool kp_cupti_helper_is_wanted(void)
 {
-    const uint32_t limited = kp_load_acquire(&kp_cupti_helper.limited_cycle); /* pairs with: turns.c:limit_look */
+    const uint32_t limited = kp_load_acquire(&kp_cupti_helper.limited_cycle); /* pairs with: cuda_thread.c:limit_look */
     if (limited && limited == kp_gate_cycle(kp_gate_get())) return false;
     return kp_load_acquire(&wanted) != 0; /* pairs with: kp_cupti_helper_want */
 }
@@ -171,12 +172,12 @@ void kp_cupti_helper_cut(void)
 {
     uint32_t seen = KP_CUPTI_HELPER_ON;
     if (kp_cupti_state() != KP_CUPTI_STATE_ARMED) return;
-    (void)kp_cas_acq_rel(&kp_cupti_helper.off, &seen, KP_CUPTI_HELPER_CUT); /* pairs with: turns.c:armed_turn */
+    (void)kp_cas_acq_rel(&kp_cupti_helper.off, &seen, KP_CUPTI_HELPER_CUT); /* pairs with: cuda_thread.c:armed_turn */
 }
 
 bool kp_cupti_helper_is_turning(void)
 {
-    const uint32_t off = kp_load_acquire(&kp_cupti_helper.off); /* pairs with: turns.c:armed_turn */
+    const uint32_t off = kp_load_acquire(&kp_cupti_helper.off); /* pairs with: cuda_thread.c:armed_turn */
     if (kp_cupti_state() != KP_CUPTI_STATE_ARMED && kp_cupti_state() != KP_CUPTI_STATE_FOUND) return false;
     return off == KP_CUPTI_HELPER_CUT || (off == KP_CUPTI_HELPER_OFF && kp_cupti_helper_is_wanted());
 }
@@ -194,7 +195,8 @@ void kp_cupti_helper_want(bool armed)
 bool kp_cupti_helper_is_drained(uint64_t end_ticks)
 {
     if (kp_cupti_helper_check() || kp_cupti_state() != KP_CUPTI_STATE_ARMED) return true;
-    if (kp_load_acquire(&kp_cupti_helper.drain_done) >= end_ticks) return true; /* pairs with: turns.c:drain_end */
+    if (kp_load_acquire(&kp_cupti_helper.drain_done) >= end_ticks)
+        return true; /* pairs with: cuda_thread.c:drain_end */
     if (kp_load_relaxed(&kp_cupti_helper.drain_asked) < end_ticks) {
         kp_cupti_helper_ask_drain(end_ticks);
         kp_cupti_helper_wake();
@@ -216,8 +218,8 @@ static bool is_left_alone(void)
     return is_idle;
 }
 
-/* No CUPTI call may run while the driver shuts down. So this waits for the call under way and for turns.c:exit_turn. It
- * waits EXIT_WAIT_MS at most, and for no call longer than KP_CUPTI_HELPER_HANG_MS. */
+/* No CUPTI call may run while the driver shuts down. So this waits for the call under way and for
+ * cuda_thread.c:exit_turn. It waits EXIT_WAIT_MS at most, and for no call longer than KP_CUPTI_HELPER_HANG_MS. */
 static void wait_for_last_call(void)
 {
     uint64_t end = kp_clock_ms() + EXIT_WAIT_MS;
@@ -239,7 +241,7 @@ static void at_exit(void *unused)
     if (kp_cupti_state() == KP_CUPTI_STATE_REFUSED || kp_cupti_state() == KP_CUPTI_STATE_DEAD) return;
     int saved = errno;
     const bool is_stalled = kp_cupti_helper_check();
-    kp_store_release(&kp_cupti_exit_asked, 1); /* pairs with: turns.c:turn, watchdog.c:kp_watchdog_call_begins */
+    kp_store_release(&kp_cupti_exit_asked, 1); /* pairs with: cuda_thread.c:turn, watchdog.c:kp_watchdog_call_begins */
     if (is_stalled) kp_cupti_count_cut(kp_gate_cycle(kp_gate_get()));
     else wait_for_last_call();
     kp_cupti_set_state(KP_CUPTI_STATE_DEAD);

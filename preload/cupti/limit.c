@@ -2,7 +2,7 @@
 /*
  * limit.c - decides when CUPTI is disabled before its window ends
  *
- * Called by: control.c when it armed, turns.c in each turn; on the thread kprof-cuda
+ * Called by: control.c when it armed, cuda_thread.c in each turn; on the thread kprof-cuda
  * Owns:      the counts from when the window began
  * Locks:     none
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * other.c - finds the name of the tool that has CUPTI, when CUPTI refused us
+ * other_tool.c - finds the name of the tool that has CUPTI, when CUPTI refused us
  *
  * Called by: control.c, after CUPTI refused us
  * Memory:    none; the name goes into the caller's buffer

@@ -2,7 +2,8 @@
 /*
  * rules.c - tells what the loaded CUPTI may be used for, by its version (collector/base/cuptirule.def)
  *
- * Called by: control.c and turns.c on the thread kprof-cuda; helper.c, tee.c; cupti_source.c, cuda_inject.c (touch)
+ * Called by: control.c and cuda_thread.c on the thread kprof-cuda; helper.c, tee.c; cupti_source.c and
+ *            cuda_inject.c (touch)
  * Owns:      the version's rules, the number of sessions
  * Locks:     none
  */

@@ -38,7 +38,7 @@
 #include "collector/record/kp_record.h"
 #include "preload/hook/hook.h"
 #include "preload/hook/modules.h"
-#include "preload/hook/words.h"
+#include "preload/hook/slot_rules.h"
 #include "preload/run.h"
 #include "collector/base/kp_otherlibc.h"
 #include "collector/base/kp_poison.h"

@@ -37,7 +37,7 @@
 #include "collector/base/kp_hash.h"
 #include "collector/base/kp_log.h"
 #include "collector/base/kp_otherlibc.h"
-#include "preload/hook/words.h"
+#include "preload/hook/slot_rules.h"
 #include "collector/base/kp_poison.h"
 
 enum { BLOCK_ENTRIES = 64, BLOCK_WORDS = 64, WORDS = 15, NAME_MAX_BYTES = 4096 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * words.c - shows the taker each slot through which a module calls a wanted function, and redirects it
+ * slot_rules.c - shows the taker each slot through which a module calls a wanted function, and redirects it
  *
  * Called by: modules.c (take), dlfollow.c (set), one thread at a time; sources (each_function)
  * Owns:      the taker, never removed; names of the objects met
@@ -14,7 +14,7 @@
  * search tries every four bytes of the code as a distance to such a slot, wherever instructions begin. It may see a use
  * where there is none, and the slot is left alone, but it never misses a use.
  */
-#include "preload/hook/words.h"
+#include "preload/hook/slot_rules.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * words.h - redirects slots by a rule instead of by name (hook.h: struct kp_word_taker)
+ * slot_rules.h - redirects slots by a rule instead of by name (hook.h: struct kp_word_taker)
  */
-#ifndef KP_WORDS_H
-#define KP_WORDS_H
+#ifndef KP_SLOT_RULES_H
+#define KP_SLOT_RULES_H
 
 #include "preload/hook/hook.h"
 #include "preload/hook/image.h"

@@ -2,7 +2,8 @@
 /*
  * pycalls.c - our profile function, which makes one record of each Python call
  *
- * Called by: CPython's evaluation loop with the GIL held, on every thread that hook.c gave our profile function (hot)
+ * Called by: CPython's evaluation loop with the GIL held, on every thread to which setprofile.c gave our profile
+ *            function (hot)
  * Owns:      struct kp_pycalls, one a thread: its open calls and the names of its call sites
  * Locks:     none. Memory: none but a thread's first touch (300 KB of address space, of which it touches what it
  *            needs).

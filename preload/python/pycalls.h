@@ -130,7 +130,7 @@ void kp_pyprofile_replaced(void);         /* the program is about to set a profi
 void kp_pyprofile_remove(void);           /* from the calling thread */
 
 /* handover.c: the GIL is held. */
-void kp_pyhandover_attach(kp_python_profile_fn ours); /* once `ours` is what hook.c sets */
+void kp_pyhandover_attach(kp_python_profile_fn ours); /* once `ours` is what setprofile.c sets */
 void kp_pyhandover_setter(
     const void *function); /* a C function is about to be called under ours; it may set a profile function */
 

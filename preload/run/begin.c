@@ -28,7 +28,7 @@
 #include "preload/run/ctl.h"
 #include "preload/run/window.h"
 #include "preload/run/exit.h"
-#include "preload/run/solo.h"
+#include "preload/run/single_thread.h"
 #include "preload/run/sources.h"
 #include "preload/run/threadcount.h"
 #include "schedule/kp_schedule.h"

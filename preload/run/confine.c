@@ -2,7 +2,8 @@
 /*
  * confine.c - ends recording before the program confines itself by seccomp or forbids itself the time stamp counter
  *
- * Called by: host threads in prctl and seccomp_load (taps, installed by solo.c); in syscall through syscall_ARCH.S
+ * Called by: host threads in prctl and seccomp_load (taps, installed by single_thread.c); in syscall through
+ *            syscall_ARCH.S
  * Owns:      nothing
  * Locks:     those of exit, for a bounded time
  * On fail:   records of threads that were in the middle of a hook stay in the spool (kprof recover)

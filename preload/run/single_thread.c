@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * solo.c - pauses helper threads while the host makes a call that needs a single-threaded process
+ * single_thread.c - pauses helper threads while the host makes a call that needs a single-threaded process
  *
  * Called by: host threads in set*id, unshare, setns and fstatat (taps); begin.c (installs them and those of confine.c
  *            when a run begins)
@@ -9,7 +9,7 @@
  * On fail:   the call is made while helper threads run
  * Safe in:   after fork and vfork: passes the call on if this process is not the owner
  */
-#include "preload/run/solo.h"
+#include "preload/run/single_thread.h"
 
 #include <errno.h>
 #include <grp.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * solo.h - pauses helper threads while the host makes a call that needs a single-threaded process
+ * single_thread.h - pauses helper threads while the host makes a call that needs a single-threaded process
  */
-#ifndef KP_SOLO_H
-#define KP_SOLO_H
+#ifndef KP_SINGLE_THREAD_H
+#define KP_SINGLE_THREAD_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* test_apart.c - what ends, hangs or eats memory in a process of its own ends nothing else, and how it ended is told */
-#include "export/cli/apart.h"
+/* test_in_child.c - what ends, hangs or eats memory in a process of its own ends nothing else; how it ended is told */
+#include "export/cli/in_child.h"
 
 #include <signal.h>
 #include <stdbool.h>
