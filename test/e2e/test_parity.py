@@ -138,3 +138,12 @@ def test_repeated_cycles_each_leave_a_file(ours, oracle):
     run = ours("resnet18.py", "--steps", "7", "--workers", "0", schedule="wait=0,warmup=1,active=2,repeat=2")
     names = [[e["name"] for e in facts.steps(facts.load(path))] for path in run.traces]
     assert names == [["ProfilerStep#1", "ProfilerStep#2"], ["ProfilerStep#4", "ProfilerStep#5"]]
+
+
+@pytest.mark.parametrize("program", ["resnet18.py", "hf_trainer.py", "lightning_fit.py"])
+def test_nothing_is_advised_of_a_training_as_it_is(program, pair):
+    """By either recording. The two little models of the frameworks need less time than the Python around them, and that is told."""
+    by_others = {"slow-steps", "slower-steps", "too-many-threads"}
+    for run in pair(program):
+        findings = json.loads(harness.cli("advise", run.trace, "--json").stdout)["findings"]
+        assert {finding["id"] for finding in findings} - by_others <= ({"no-op-runs"} if program != "resnet18.py" else set()), findings
