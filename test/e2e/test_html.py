@@ -191,7 +191,7 @@ def test_what_is_not_there_says_what_to_record(resnet, everything):
 @pytest.mark.parametrize("name", ["full", "stack", "noschedule", "gloo_rank0", "memory"])
 def test_traces_of_torch_open(name, ask, tmp_path):
     trace = TRACES / f"{name}.pt.trace.json.gz"
-    said = ask(page_of(tmp_path, trace), "add")
+    said = ask(page_of(tmp_path, trace, "--step", "all"), "add")
     assert said["ready"] and said["console"] == []
     same_rows(said["all"], report(trace))
 
