@@ -184,11 +184,10 @@ struct kp_record_share { /* what the spools of several processes take together; 
 void kp_record_share_give(struct kp_record_share *share, uint64_t bytes); /* so many bytes of spools are gone */
 
 struct kp_record_options {
-    const char *dir;    /* KPROF_SPOOL_DIR or KPROF_DIR; made when missing */
-    uint64_t max_bytes; /* KPROF_MAX_MB */
-    const char *text;   /* configuration lines for the header */
-    /* Set in a forked child or a worker: all that share it take max_bytes together. It begins with 1 MB, not with 4. */
-    struct kp_record_share *share;
+    const char *dir;               /* KPROF_SPOOL_DIR or KPROF_DIR; made when missing */
+    uint64_t max_bytes;            /* KPROF_MAX_MB */
+    const char *text;              /* configuration lines for the header */
+    struct kp_record_share *share; /* of a forked child or a worker: all that share it take max_bytes together */
     /* kprof-tick calls it about 20 times a second and at each kp_ticker_wake: boot.c's cycle work. It may wait. */
     void (*tick)(void);
 };

@@ -25,7 +25,7 @@ static int rooms_open(const struct kp_record_options *options)
     if (rc == 0) rc = kp_chunk_open(kp_spool.max_chunks);
     if (rc == 0) rc = kp_string_open();
     if (rc < 0) return rc;
-    if (kp_chunk_grow(kp_spool.first_chunks) == 0)
+    if (kp_chunk_grow(KP_PIECE_CHUNKS) == 0)
         return options->share && kp_load_relaxed(&kp_spool.grow_error) == KP_LOSS_CAP ? -EDQUOT : -ENOSPC;
     kp_quiesce_open();
     kp_store_release(&kp_spool.state, KP_SPOOL_OPEN); /* pairs with: chunk.c:free_pop */

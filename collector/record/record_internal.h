@@ -30,7 +30,6 @@ struct kp_spool {
     dev_t dev;
     ino_t ino;
     pid_t pid;
-    uint32_t first_chunks;         /* made at once by the opener (64: 1-2 ms); the writer makes the full stock */
     bool is_broken;                /* a mapping failed: never grows again */
     struct kp_record_share *share; /* or NULL */
     uint64_t shared_bytes;         /* counted there for this spool */
@@ -45,7 +44,7 @@ int kp_spool_open(const struct kp_record_options *options);
  * calls it.
  */
 uint32_t kp_spool_grow(uint32_t first, uint32_t want);
-/* Have those that share a limit room for one more? */
+/* Have those that share a limit room for one more? The opener makes a piece at once (1-2 ms), the writer the stock. */
 bool kp_spool_has_share(const struct kp_record_options *options);
 /* The spool could not grow (-errno): logs it, and delays the next try by some seconds. */
 void kp_spool_refuse(int rc);

@@ -31,10 +31,8 @@
 #define MADV_POPULATE_WRITE 23 /* glibc before 2.35 */
 #endif
 
-#define KP_SPOOL_MIN_CHUNKS 4u /* header, meta, strings, records */
-#define KP_SPOOL_FIRST 64u
-#define KP_SPOOL_FIRST_OF_CHILD 16u /* and of others that share a limit */
-#define KP_SPOOL_FEW_PIECES 16u     /* 64 MB: from here on that many are reserved at once, for fewer mappings */
+#define KP_SPOOL_MIN_CHUNKS 4u  /* header, meta, strings, records */
+#define KP_SPOOL_FEW_PIECES 16u /* 64 MB: from here on that many are reserved at once, for fewer mappings */
 /* The spool uses at most an eighth of a limit on addresses. Reading the spool for a trace takes as much again. */
 #define KP_SPOOL_SHARE 8u
 #define KP_SPOOL_MOST_CHUNKS (1u << 21) /* 128 GB: beyond, a cell's number has no room */
@@ -261,8 +259,7 @@ void kp_record_share_give(struct kp_record_share *share, uint64_t bytes)
 
 bool kp_spool_has_share(const struct kp_record_options *options)
 {
-    const uint64_t bytes = (1 + KP_SPOOL_FIRST_OF_CHILD) * (uint64_t)KP_CHUNK_BYTES;
-    return !options->share || kp_load_relaxed(&options->share->bytes) + bytes <= options->max_bytes;
+    return !options->share || kp_load_relaxed(&options->share->bytes) + KP_PIECE_BYTES <= options->max_bytes;
 }
 
 /* Takes room for the chunks from what all processes have together. False: there is none. */
@@ -404,7 +401,6 @@ int kp_spool_open(const struct kp_record_options *options)
     kp_spool.pid = getpid();
     kp_spool.fd = -1;
     kp_spool.share = options->share;
-    kp_spool.first_chunks = options->share ? KP_SPOOL_FIRST_OF_CHILD : KP_SPOOL_FIRST;
     kp_spool.share_most = options->max_bytes;
     int rc = table_open(options->max_bytes);
     if (rc == 0) rc = piece_have(0);

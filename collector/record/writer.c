@@ -17,8 +17,7 @@
 #include "collector/base/kp_poison.h"
 
 #define KP_WRITER_CLOCK_NS 1000000000u
-#define KP_WRITER_STOCK 4u          /* chunks ready at least, for each the spool began with: 16 MB; 4 in children */
-#define KP_WRITER_TOUCH 256u        /* chunks touched as a window begins */
+#define KP_WRITER_STOCK 256u        /* chunks ready at least: 16 MB */
 #define KP_WRITER_STOCK_MAX 4096u   /* and at most: 256 MB */
 #define KP_WRITER_SEGMENT 64u       /* chunks added at once (1-2 ms): small steps let a rush use the first ones early */
 #define KP_WRITER_RATE_NS 10000000u /* shorter spans tell nothing about the rate */
@@ -42,22 +41,20 @@ static uint32_t stock_wanted(uint64_t now_ns)
     }
     uint64_t want = pace.per_second / 2, threads = 2 * (uint64_t)kp_thread_count();
     if (want < threads) want = threads;
-    const uint32_t least = KP_WRITER_STOCK * kp_spool.first_chunks;
-    if (want < least) want = least;
+    if (want < KP_WRITER_STOCK) want = KP_WRITER_STOCK;
     return want > KP_WRITER_STOCK_MAX ? KP_WRITER_STOCK_MAX : (uint32_t)want;
 }
 
 /*
  * A process that ends at once or only imports torch (a launcher, a compile worker) uses the first segment only. The
- * stock grows once a quarter of that is taken, or half in a forked child, which wakes the writer.
+ * stock grows once a quarter of that is taken, which wakes the writer.
  */
 static bool is_small(void)
 {
-    const uint32_t asked = kp_chunk_demand(), ready = kp_chunk_ready(), half = kp_spool.first_chunks / 2;
+    uint32_t asked = kp_chunk_demand(), ready = kp_chunk_ready();
     if (asked >= KP_CHUNK_DEMAND_MAX) return false;
-    if (asked && (ready < half || ready < 2 * kp_thread_count())) return false;
-    const uint32_t spare = KP_CHUNK_DEMAND_MAX - asked;
-    kp_chunk_set_mark(!asked ? ready : ready + 1 > spare + half ? ready + 1 - spare : half);
+    if (asked && (ready < KP_WRITER_SEGMENT / 2 || ready < 2 * kp_thread_count())) return false;
+    kp_chunk_set_mark(asked ? ready - (KP_CHUNK_DEMAND_MAX - asked) + 1 : ready);
     return true;
 }
 
@@ -83,7 +80,7 @@ static void cycle_prepare(void)
     uint64_t gate = kp_gate_get();
     if (!(gate & (KP_GATE_WARM | KP_GATE_RECORD)) || kp_gate_cycle(gate) == prepared) return;
     prepared = kp_gate_cycle(gate);
-    kp_chunk_touch_free(KP_WRITER_TOUCH);
+    kp_chunk_touch_free(KP_WRITER_STOCK);
 }
 
 static void *writer_main(void *arg)

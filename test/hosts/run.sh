@@ -384,10 +384,10 @@ records train_children_recorded 5000 KPROF_CHILDREN=1 -- "${trains[@]}" children
 # what children leave goes while their parent runs, and is bounded in sum (docs/decisions/086)
 records train_children_short_lived 18100 KPROF_CHILDREN=1 -- "${trains[@]}" short_lived 60 # 60 steps of children, 121 of the parent
 says train_children_short_lived 1 '^kprof: wrote 60 traces of forked children'
-records train_children_together any KPROF_CHILDREN=1 KPROF_MAX_MB=8 -- "${trains[@]}" together 20
-says train_children_together 1 '^kprof: wrote 7 traces of forked children'
+records train_children_together any KPROF_CHILDREN=1 KPROF_MAX_MB=32 -- "${trains[@]}" together 20
+says train_children_together 1 '^kprof: wrote 8 traces of forked children'
 says train_children_together 1 '^kprof: forked children are not recorded from here on'
-says train_children_together 1 '^kprof: 13 forked children recorded nothing'
+says train_children_together 1 '^kprof: 12 forked children recorded nothing'
 records train_children_windows any KPROF_CHILDREN=1 KPROF_SCHEDULE=wait=1,active=3,repeat=3 -- "${trains[@]}" children
 # no thread to export beside the host, and exit is late from its first window on: eight are written, the rest stays
 records train_late_at_exit spool KPROF_SCHEDULE=active=1 KPROF_TEST_FAIL="${lacks:+$lacks,}thread:3+,late:1+" -- "${trains[@]}" slow

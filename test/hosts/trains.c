@@ -122,7 +122,7 @@ static void together(long n)
     }
     for (long i = 0; i < n; i++) (void)!read(ready[0], &byte, 1);
     const long kb = spools_kb(&count);
-    printf("at most 8 MB: %s\n", kb <= 8192 ? "yes" : "no");
+    printf("at most 32 MB: %s\n", kb <= 32768 ? "yes" : "no");
     close(over[1]);
     while (wait(NULL) > 0) continue;
 }

@@ -349,22 +349,22 @@ static void a_relative_folder_is_found_again_after_chdir(void **state)
 static void those_that_share_a_limit_stay_below_it(void **state)
 {
     struct kp_record_share share = {0};
-    struct kp_record_options o = {.dir = kp_test_tmpdir(), .max_bytes = 4 << 20, .share = &share};
+    struct kp_record_options o = {.dir = kp_test_tmpdir(), .max_bytes = 12 << 20, .share = &share};
     struct stat st;
     (void)state;
     for (uint64_t i = 1; i <= 3; i++) {
         assert_int_equal(kp_record_open(&o), 0);
         assert_int_equal(stat(kp_record_path(), &st), 0);
         assert_int_equal(share.bytes, i * (uint64_t)st.st_size);
-        assert_int_equal(st.st_size, 17 * KP_CHUNK_BYTES);
+        assert_int_equal(st.st_size, 64 * KP_CHUNK_BYTES);
         spool_forget(false);
     }
     assert_int_equal(kp_record_open(&o), -EDQUOT);
     assert_int_equal(share.refused, 1);
-    kp_record_share_give(&share, 17 * KP_CHUNK_BYTES); /* as the parent does that removed one */
+    kp_record_share_give(&share, 64 * KP_CHUNK_BYTES); /* as the parent does that removed one */
     assert_int_equal(kp_record_open(&o), 0);
     kp_record_close(true); /* its own exit */
-    assert_int_equal(share.bytes, 2 * 17 * KP_CHUNK_BYTES);
+    assert_int_equal(share.bytes, 2 * 64 * KP_CHUNK_BYTES);
     spool_forget(false);
     kp_record_share_give(&share, UINT64_MAX); /* never below nothing */
     assert_int_equal(share.bytes, 0);
