@@ -140,7 +140,7 @@ class Runner:
                 moved = now
             if status is not None:
                 return "" if status in ((2,) if log.stopped else (0, 1, 5)) else "died (%s)" % ended(status)
-            if now - moved > ((self.options.stall or suite.stall) if log.running else QUIET):
+            if now - moved > ((self.options.stall or suite.stall) if log.running else max(QUIET, self.options.stall or 0)):
                 return "hangs" + ("" if log.running else " at its end" if log.outcomes else "")
 
     @staticmethod
@@ -284,7 +284,8 @@ def arguments():
     parser.add_argument("--mode", action="append", default=[], metavar="NAME", help="only these modes")
     parser.add_argument("--select", metavar="EXPRESSION", help="only tests that pytest -k selects")
     parser.add_argument("--limit", type=int, metavar="SECONDS", help="for a suite in a mode, instead of the table's")
-    parser.add_argument("--stall", type=int, metavar="SECONDS", help="how long a test may run before it hangs, instead of the table's: on a busy machine")
+    parser.add_argument("--stall", type=int, metavar="SECONDS",
+                        help="how long a test may run before it hangs, instead of the table's, and how long the end may take: on a busy machine")
     parser.add_argument("--again", type=int, default=20, metavar="N", help="at most N differing tests of a suite and mode are run again alone")
     parser.add_argument("--keep", metavar="DIR", help="each test's outcome and what it raised, as JSON")
     parser.add_argument("--suites", default=str(HERE / "suites.py"), metavar="FILE", help="another table")
