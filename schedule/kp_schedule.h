@@ -26,7 +26,7 @@ struct kp_schedule {
  * below 10^15.
  */
 enum kp_action kp_schedule_action(const struct kp_schedule *schedule, uint64_t step);
-/* Parses "wait=1,warmup=1,active=3,repeat=1", or "none". 0, or -EINVAL with a short phrase in why. */
+/* Parses "wait=1,warmup=1,active=3,repeat=1", steps "10-12" or "none". 0, or -EINVAL with a short phrase in why. */
 int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsigned long why_bytes);
 /* Number of finished steps after which the first trace is complete, or UINT64_MAX (no schedule). */
 uint64_t kp_schedule_steps_needed(const struct kp_schedule *schedule);

@@ -86,16 +86,16 @@ static int complain(char *why, unsigned long why_bytes, const char *what, const 
     return kp_complain_at(why, why_bytes, what, at, ",", "wait=1,warmup=1,active=3,repeat=1");
 }
 
-/* "10-12" says what is meant, and has no warm-up. Writes how it is written; false: it is no such text. */
-static bool range_explain(const char *text, char *why, unsigned long why_bytes)
+/* Steps "10-12", the first is 0: these once, after a step of warm-up. False: it is no such text. */
+static bool range_parse(const char *text, struct kp_schedule *s)
 {
     uint64_t first, last;
     if (!number_take(&text, &first) || *text++ != '-' || !number_take(&text, &last) || *text || last < first)
         return false;
-    const unsigned long skipped = (unsigned long)first, active = (unsigned long)(last - first + 1);
-    if (skipped > 1)
-        kp_fmt(why, why_bytes, "names steps; write skip_first=%lu,warmup=1,active=%lu,repeat=1", skipped - 1, active);
-    else kp_fmt(why, why_bytes, "names steps; write %sactive=%lu,repeat=1", skipped ? "warmup=1," : "", active);
+    s->warmup = first > 0;
+    s->skip_first = first - s->warmup;
+    s->active = last - first + 1;
+    s->repeat = 1;
     return true;
 }
 
@@ -103,11 +103,10 @@ int kp_schedule_parse(const char *text, struct kp_schedule *out, char *why, unsi
 {
     struct kp_schedule s = {.set = true};
     unsigned seen = 0;
-    if (strcmp(text, "none") == 0) {
+    if (strcmp(text, "none") == 0 || range_parse(text, &s)) {
         *out = s;
         return 0;
     }
-    if (range_explain(text, why, why_bytes)) return -EINVAL;
     for (const char *p = text; *p;) {
         const char *const from = p;
         const size_t length = strcspn(p, "=,");

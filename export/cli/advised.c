@@ -64,8 +64,14 @@ static bool is_newer(const char *path, const struct timespec *than, struct stat 
             (st->st_mtim.tv_sec == than->tv_sec && st->st_mtim.tv_nsec >= than->tv_nsec));
 }
 
-/* Returns the path of the newest trace, or NULL. The caller frees it. */
-static char *newest_find(const char *folder, const struct timespec *since)
+static bool is_spool(const char *name)
+{
+    const char *end = strrchr(name, '.');
+    return end && end != name && strcmp(end, ".kprof") == 0;
+}
+
+/* Returns the path of the newest file of this kind, or NULL. The caller frees it. */
+static char *newest_find(const char *folder, bool (*is_wanted)(const char *name), const struct timespec *since)
 {
     char *newest = NULL;
     struct timespec last = *since;
@@ -73,7 +79,7 @@ static char *newest_find(const char *folder, const struct timespec *since)
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         char *path;
         struct stat st;
-        if (!is_trace(entry->d_name) || asprintf(&path, "%s/%s", folder, entry->d_name) < 0) continue;
+        if (!is_wanted(entry->d_name) || asprintf(&path, "%s/%s", folder, entry->d_name) < 0) continue;
         if (is_newer(path, &last, &st)) {
             free(newest);
             newest = path;
@@ -84,6 +90,17 @@ static char *newest_find(const char *folder, const struct timespec *since)
     }
     if (dir) closedir(dir);
     return newest;
+}
+
+void kp_advised_left_say(const char *folder, const struct timespec *since, int signal)
+{
+    char *path = newest_find(folder, is_spool, since);
+    if (path)
+        kp_cli_say(stderr,
+                   "kprof: ended by signal %d (%s); what was recorded until then is kept; next: kprof report "
+                   "%s",
+                   signal, strsignal(signal), folder);
+    free(path);
 }
 
 static int trace_filter(const struct dirent *entry) { return is_trace(entry->d_name); }
@@ -133,7 +150,7 @@ static void advice_say(const struct kp_advice *a, const char *path, bool only_fi
 
 void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings)
 {
-    char *path = newest_find(folder, since), why[512];
+    char *path = newest_find(folder, is_trace, since), why[512];
     struct kp_advised a;
     if (!path) return;
     const struct kp_texts texts = {kp_text_file_each, path};

@@ -30,6 +30,8 @@ void kp_advised_close(struct kp_advised *advised);
  * `only_findings` it says nothing where there is none, or where the trace cannot be judged.
  */
 void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings);
+/* Says on stderr that a signal ended the program, where it left a spool that is not older than `since`. */
+void kp_advised_left_say(const char *folder, const struct timespec *since, int signal);
 /* Prints a comma and a member `traces`: file and bytes of each trace of the folder that is not older than `since`. */
 void kp_advised_traces(FILE *out, const char *folder, const struct timespec *since);
 

@@ -69,12 +69,24 @@ static const struct kp_opt *flags_make(void)
     return table;
 }
 
+static bool is_file_name(const char *name)
+{
+    static const char *const ends[] = {".json", ".gz", ".html", ".svg", ".txt", ".pftrace"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t bytes = strlen(ends[i]);
+        if (strlen(name) > bytes && strcmp(name + strlen(name) - bytes, ends[i]) == 0) return true;
+    }
+    return false;
+}
+
 /* Most programs write a file of that name by -o, so a user may give one. */
 static int folder_check(const char *flag, const char *value)
 {
     struct stat st;
-    if (stat(value, &st) != 0 || S_ISDIR(st.st_mode)) return KP_EXIT_DONE;
-    return kp_cli_misuse("run", "%s names the folder for the traces, and %s is a file", flag, value);
+    const bool is_there = stat(value, &st) == 0;
+    if (is_there ? S_ISDIR(st.st_mode) : !is_file_name(value)) return KP_EXIT_DONE;
+    return kp_cli_misuse("run", "%s names the folder for the traces, and %s is %s", flag, value,
+                         is_there ? "a file" : "the name of a file");
 }
 
 /* 0, an exit code, or KP_OPT_HELP. */
@@ -196,6 +208,9 @@ static int program_watch(char **argv, const struct run_wish *wish)
     signals_take();
     sigprocmask(SIG_SETMASK, &before, NULL);
     while (waitpid(program, &status, 0) < 0 && errno == EINTR) continue;
+    if (WIFSIGNALED(status) && wish->advises != ADVISE_NOT && strcmp(config->log, "none") != 0)
+        kp_advised_left_say(config->spool_dir && *config->spool_dir ? config->spool_dir : config->dir, &began,
+                            WTERMSIG(status));
     if (wish->advises == ADVISE_FINDINGS) findings_say(config->dir, &began);
     else if (wish->advises == ADVISE_ALL && strcmp(config->log, "none") != 0)
         kp_advised_say(config->dir, &began, false);

@@ -214,7 +214,9 @@ static int stacks_make(struct stacks_command *s, char **paths, int count, const 
     if (!s->is_torch) {
         const int64_t unit = s->wall.metric == KP_WALL_MEMORY ? 1 : 1000;
         kp_calltree_each(s->paths, unit, stack_put, s);
-        if (!s->stacks) kp_cli_say(stderr, "kprof stacks: nothing to show as %s", s->metric);
+        if (!s->stacks)
+            kp_cli_say(stderr, "kprof stacks: nothing to show as %s%s", s->metric,
+                       s->wall.metric == KP_WALL_MEMORY ? "; record with --profile-memory" : "");
     }
     if (s->flame) flame_put(s);
     if (s->form == FORM_JSON)

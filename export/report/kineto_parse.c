@@ -575,9 +575,9 @@ static int parse(struct kp_kineto_parser *p, const char *text, size_t bytes)
         return 0;
     }
     p->bad = p->fed + kp_json_push_consumed(p->json);
-    char why[150], line[160];
+    char why[120], line[160];
     kp_json_push_why(p->json, why, sizeof why);
-    snprintf(line, sizeof line, "not JSON: %s", why);
+    snprintf(line, sizeof line, "%s: %s", p->bad <= 1 ? "not a trace, which is JSON" : "not JSON", why);
     return say(p, line);
 }
 

@@ -34,6 +34,7 @@ double kp_top_row_share(const struct kp_top *top, const struct kp_top_row *row)
 
 static double share(const struct kp_top *top, const struct kp_top_row *row) { return kp_top_row_share(top, row) * 100; }
 
+#define MB 1048576.0 /* as in torch's table and in `kprof memory` */
 #define VALUE(name, expression)                                                \
     static double name(const struct kp_top *top, const struct kp_top_row *row) \
     {                                                                          \
@@ -46,10 +47,11 @@ VALUE(gpu_self_ms, row->gpu_self_ns / 1e6)
 VALUE(gpu_total_ms, row->gpu_total_ns / 1e6)
 VALUE(calls, (double)row->count)
 VALUE(step_ms, row->step_self_ns / 1e6 / (double)top->steps)
-VALUE(megabytes, (double)row->self_bytes / 1e6)
-VALUE(gpu_megabytes, (double)row->gpu_self_bytes / 1e6)
-VALUE(step_megabytes, (double)(top->has_gpu_memory ? row->gpu_self_bytes : row->self_bytes) / 1e6 / (double)top->steps)
+VALUE(megabytes, (double)row->self_bytes / MB)
+VALUE(gpu_megabytes, (double)row->gpu_self_bytes / MB)
+VALUE(step_megabytes, (double)(top->has_gpu_memory ? row->gpu_self_bytes : row->self_bytes) / MB / (double)top->steps)
 #undef VALUE
+#undef MB
 
 static const struct column columns[] = {
     {"GPU self ms", on_gpu, gpu_self_ms, -1},

@@ -119,6 +119,6 @@ def test_the_drawing_is_one_file(mine, tmp_path):
 
 def test_out_of_memory_and_no_memory(ours):
     text = memory(ours("memory.py", schedule="wait=1,warmup=1,active=6,repeat=1", KPROF_PROFILE_MEMORY=1).trace)
-    assert re.search(r"Out of memory at [\d.]+ ms \(ProfilerStep#4\): 1073741824.00 GB asked for.* in aten::empty", text)
+    assert re.search(r"Out of memory at [\d.]+ ms \(step 4\): 1073741824.00 GB asked for.* in aten::empty", text)
     none = harness.cli("memory", ours("memory.py").trace)
     assert none.returncode == 1 and "kprof run --profile-memory" in none.stderr

@@ -23,7 +23,7 @@ static void step_text(const struct kp_memview *view, int64_t at_ns, char *out, s
 {
     long step = kp_mem_step_at(view, at_ns);
     if (step < 0) snprintf(out, bytes, "-");
-    else snprintf(out, bytes, "%s#%ld", view->step_source, view->steps[step].number);
+    else snprintf(out, bytes, "step %ld", view->steps[step].number);
 }
 
 static const char *letters_skip(const char *text, size_t letters)

@@ -118,6 +118,24 @@ static void a_full_text_sets_every_field(void **state)
     assert_int_equal(s.skip_first_wait, 6);
 }
 
+static void steps_are_recorded_once_after_a_step_of_warm_up(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t skip_first, warmup, active;
+    } cases[] = {{"10-12", 9, 1, 3}, {"1-1", 0, 1, 1}, {"0-4", 0, 0, 5}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct kp_schedule s;
+        char why[200];
+        assert_int_equal(kp_schedule_parse(cases[i].text, &s, why, sizeof why), 0);
+        assert_int_equal(s.skip_first, cases[i].skip_first);
+        assert_int_equal(s.warmup, cases[i].warmup);
+        assert_int_equal(s.active, cases[i].active);
+        assert_int_equal(s.repeat, 1);
+    }
+}
+
 static void a_bad_text_is_refused_with_a_phrase_and_leaves_the_output_alone(void **state)
 {
     const char *const bad[][2] = {
@@ -125,9 +143,7 @@ static void a_bad_text_is_refused_with_a_phrase_and_leaves_the_output_alone(void
         {"active=0", "active=N"},
         {"", "active=N"},
         {"active=1,activ=2", "unknown part 'activ=2'"},
-        {"10-12", "names steps; write skip_first=9,warmup=1,active=3,repeat=1"},
-        {"1-1", "names steps; write warmup=1,active=1,repeat=1"},
-        {"0-4", "names steps; write active=5,repeat=1"},
+        {"10-12,repeat=2", "unknown part"},
         {"12-10", "unknown part"},
         {"10-", "unknown part"},
         {"active=1,active=2", "says twice"},
@@ -189,6 +205,7 @@ int main(void)
         cmocka_unit_test(a_schedule_is_over_behind_its_last_save),
         cmocka_unit_test(without_a_schedule_every_step_records),
         cmocka_unit_test(a_full_text_sets_every_field),
+        cmocka_unit_test(steps_are_recorded_once_after_a_step_of_warm_up),
         cmocka_unit_test(a_bad_text_is_refused_with_a_phrase_and_leaves_the_output_alone),
         cmocka_unit_test(huge_numbers_do_not_wrap),
     };
