@@ -224,8 +224,11 @@ static void threads_judge(struct kp_exam *x)
     f.what =
         kp_exam_text(x, "%ld threads%s compute on %ld core%s, and take them from one another", threads,
                      ranks > 1 ? kp_exam_text(x, " of each of %ld ranks", ranks) : "", cores, cores == 1 ? "" : "s");
-    f.change = kp_exam_text(x, "Set OMP_NUM_THREADS=%ld, or torch.set_num_threads(%ld)%s.", wanted, wanted,
-                            ranks > 1 ? ": the cores divided by the ranks" : "");
+    const char *share = ranks > 1 ? ": the cores divided by the ranks" : "";
+    if (kp_summary_threads_are_set(cores, omp, ranks))
+        f.change = kp_exam_text(x, "OMP_NUM_THREADS is %ld, so the program sets them: torch.set_num_threads(%ld)%s.",
+                                omp, wanted, share);
+    else f.change = kp_exam_text(x, "Set OMP_NUM_THREADS=%ld, or torch.set_num_threads(%ld)%s.", wanted, wanted, share);
     kp_exam_tell(x, &f);
 }
 

@@ -129,12 +129,22 @@ static uint64_t fact_number(const struct kp_kineto *trace, const char *path)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
-/* With a GPU threads of its libraries run, too, so a few more than cores say nothing. */
+bool kp_summary_threads_are_set(long cores, long omp, long ranks)
+{
+    const long of = ranks > 1 ? ranks : 1;
+    return omp > 0 && omp <= (cores > of ? cores / of : 1);
+}
+
+/*
+ * With a GPU threads of its libraries run, too, so a few more than cores say nothing. The same holds where OMP_NUM_THREADS
+ * is small: autograd, gloo and loaders have a few threads. Many of them are a pool that the program made larger itself.
+ */
 long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool has_gpu)
 {
     const long of = ranks > 1 ? ranks : 1, share = cores > of ? cores / of : 1;
     const long spare = has_gpu ? cores / 2 + 1 : 0;
-    if (cores <= 0 || (omp > 0 && omp <= share)) return 0;
+    if (cores <= 0) return 0;
+    if (kp_summary_threads_are_set(cores, omp, ranks)) return busy - omp > 4 && busy > 2 * share ? share : 0;
     return omp > share || busy > (cores + spare) / of ? share : 0;
 }
 
@@ -154,8 +164,10 @@ void kp_summary_end(struct kp_summary *out, const struct kp_summary_parts *parts
         out->before_ns = before_ns > 0 ? before_ns : 0;
         out->after_ns = after_ns > 0 ? after_ns : 0;
     }
-    out->threads_wanted = kp_summary_threads_wanted(out->cores, out->busy_threads, out->omp_threads,
-                                                    (long)fact_number(trace, "kprof.local_world_size"), out->has_gpu);
+    const long ranks = (long)fact_number(trace, "kprof.local_world_size");
+    out->threads_are_set = kp_summary_threads_are_set(out->cores, out->omp_threads, ranks);
+    out->threads_wanted =
+        kp_summary_threads_wanted(out->cores, out->busy_threads, out->omp_threads, ranks, out->has_gpu);
 }
 
 void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen)

@@ -25,8 +25,11 @@ struct kp_summary {
     long cores, busy_threads; /* that the program may use; threads that ran; 0: not in the file */
     long omp_threads;         /* OMP_NUM_THREADS; 0: not set */
     long threads_wanted;      /* what OMP_NUM_THREADS should be instead; 0: nothing wrong with the threads */
+    bool threads_are_set;     /* that is no more than OMP_NUM_THREADS is: the program sets the number itself */
 };
 
+/* OMP_NUM_THREADS asks for no more than there are cores: if more run, the program itself sets the number. */
+bool kp_summary_threads_are_set(long cores, long omp, long ranks);
 /* threads_wanted for that many cores, threads that ran, OMP_NUM_THREADS (0: not set), and ranks on the machine. */
 long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool has_gpu);
 void kp_summary_make(struct kp_summary *out, const struct kp_tree *tree, const struct kp_chosen *chosen);

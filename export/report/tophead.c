@@ -127,7 +127,9 @@ static void machine_print(FILE *out, const struct kp_summary *s)
     if (s->busy_threads > 0) fprintf(out, ", %ld busy thread%s", s->busy_threads, s->busy_threads == 1 ? "" : "s");
     if (s->omp_threads > s->cores) fprintf(out, ", OMP_NUM_THREADS=%ld", s->omp_threads);
     if (s->threads_wanted)
-        fprintf(out, ": they take the cores from one another; try OMP_NUM_THREADS=%ld", s->threads_wanted);
+        fprintf(out, ": they take the cores from one another; try %s%ld%s",
+                s->threads_are_set ? "torch.set_num_threads(" : "OMP_NUM_THREADS=", s->threads_wanted,
+                s->threads_are_set ? ")" : "");
     fputs("\n", out);
 }
 
