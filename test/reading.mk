@@ -18,9 +18,10 @@ bench-gpu: $(O)/test/bench/bench_gpu ## the same for device records: M/s, us a r
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
 FUZZ_CONTROL_SECONDS ?= $(FUZZ_SECONDS)
-fuzz_seconds = $(if $(filter fuzz_control,$(1)),$(FUZZ_CONTROL_SECONDS),$(FUZZ_SECONDS))
+# fuzz_trace and fuzz_show share the seconds of one: both read a trace.
+fuzz_seconds = $(if $(filter fuzz_control,$(1)),$(FUZZ_CONTROL_SECONDS),$(if $(filter fuzz_trace fuzz_show,$(1)),$(shell echo $$((($(FUZZ_SECONDS) + 1) / 2))),$(FUZZ_SECONDS)))
 FUZZ_SEED ?= 0
-FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace fuzz_control $(if $(HAS_LIBDW),fuzz_elf)
+FUZZ ?= fuzz_spool fuzz_dense fuzz_json fuzz_config fuzz_trace fuzz_show fuzz_control $(if $(HAS_LIBDW),fuzz_elf)
 FUZZ_DIR := $(BUILD)/$(if $(findstring afl,$(FUZZ_CC)),fuzz-afl,fuzz)
 FUZZ_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_LINK = $(FUZZ_CC) -fsanitize=fuzzer $(FUZZ_SAN) -o $@ $^
@@ -47,6 +48,11 @@ $(FUZZ_DIR)/%: $(FUZZ_DIR)/o/test/fuzz/%.o $(call fuzz_objects,$(FUZZ_READING))
 $(FUZZ_DIR)/fuzz_trace: $(call fuzz_objects,test/fuzz/fuzz_trace.c $(SRC_incommand) \
     $(SRC_report) $(SRC_memory) $(SRC_read) $(SRC_format) $(SRC_base) \
     export/names/shorten.c $(filter export/cli/heap%,$(SRC_cli)) export/cli/budget.c export/cli/opt.c export/cli/spoolfile.c)
+	$(call say,FUZZ,$@)
+	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lm -lpthread
+# The whole command, but for its main.
+$(FUZZ_DIR)/fuzz_show: $(call fuzz_objects,test/fuzz/fuzz_show.c $(filter-out export/cli/kprof.c,$(SRC_cli)) \
+    $(foreach r,$(EXPORT_CLI) read schedule format base,$(SRC_$(r))))
 	$(call say,FUZZ,$@)
 	$(Q)$(FUZZ_LINK) $(CLI_LIBS) -lz -lm -lpthread
 $(FUZZ_DIR)/fuzz_elf: $(call fuzz_objects,test/fuzz/fuzz_elf.c export/cli/debugfile.c export/cli/elfhead.c export/cli/addr_ranges.c \

@@ -75,7 +75,7 @@ static int part_put(z_stream *z, struct base64 *to, const void *bytes, size_t co
         const uInt take = count > PIECE ? PIECE : (uInt)count;
         z->next_in = (Bytef *)(uintptr_t)at;
         z->avail_in = take;
-        at += take;
+        if (take) at += take; /* an empty blob has no bytes */
         count -= take;
         do {
             z->next_out = room;

@@ -566,6 +566,14 @@ static int say(struct kp_kineto_parser *p, const char *what)
     return -EINVAL;
 }
 
+/* Python's json writes NaN, Infinity and -Infinity, which JSON has not. */
+static bool is_no_number(const char *text, size_t bytes, size_t at)
+{
+    if (at + 1 < bytes && text[at] == '-') at++;
+    const char *const word = text + at;
+    return (bytes - at >= 3 && memcmp(word, "NaN", 3) == 0) || (bytes - at >= 8 && memcmp(word, "Infinity", 8) == 0);
+}
+
 static int parse(struct kp_kineto_parser *p, const char *text, size_t bytes)
 {
     const uint64_t told = p->told;
@@ -574,7 +582,10 @@ static int parse(struct kp_kineto_parser *p, const char *text, size_t bytes)
         p->pending = p->told == told ? p->pending + bytes : 0;
         return 0;
     }
-    p->bad = p->fed + kp_json_push_consumed(p->json);
+    const size_t consumed = kp_json_push_consumed(p->json);
+    p->bad = p->fed + consumed;
+    if (consumed && consumed <= bytes && is_no_number(text, bytes, consumed - 1))
+        return say(p, "not JSON: NaN or Infinity in place of a number");
     char why[120], line[160];
     kp_json_push_why(p->json, why, sizeof why);
     snprintf(line, sizeof line, "%s: %s", p->bad <= 1 ? "not a trace, which is JSON" : "not JSON", why);

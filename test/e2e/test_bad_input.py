@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is no trace, or a damaged one, ends each command with a clear line; odd times and types end none."""
+import gzip
+import pathlib
+import subprocess
+
+import harness
+import pytest
+
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data/traces"
+PACKED = (DATA / "memory.pt.trace.json.gz").read_bytes()
+WHOLE = gzip.decompress(PACKED)
+EVENT = b'{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":%s,"dur":%s,"args":{}}'
+
+
+def events(*times):
+    return b'{"traceEvents":[%s]}' % b",".join(EVENT % pair for pair in times)
+
+
+REFUSED = {  # what each command says
+    "torn": (WHOLE[:len(WHOLE) // 2], "byte 474024: the file ends inside an event (1116 events read before it)"),
+    "torn_gzip": (PACKED[:20000], "byte 317133: the file ends inside an event (747 events read before it)"),
+    "empty": (b"", "the file is empty"),
+    "empty_gzip": (gzip.compress(b""), "the file is empty"),
+    "blank": (b" \n", "the file ends inside the JSON"),
+    "picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20, "byte 1: not a trace, which is JSON"),
+    "log": (b"step 1 loss 0.5\n" * 100, "byte 1: not a trace, which is JSON"),
+    "metrics": (b'{"loss":[1,2,3]}', "not a trace"),
+    "no_list": (b'{"traceEvents":5}', "not a trace"),
+    "deep": (b"[" * 100000, "the file ends inside the JSON"),
+    "not_a_number": (events((b"1", b"2"), (b"5", b"NaN")), "not JSON: NaN or Infinity in place of a number (1 events read before it)"),
+    "infinite": (events((b"-Infinity", b"2")), "not JSON: NaN or Infinity in place of a number (0 events read before it)"),
+    "a_string_of_17_mb": (b'{"traceEvents":[{"ph":"X","name":"' + b"a" * (17 << 20), "of more than 16 MB begins near here"),
+    "nul": (b'{"traceEvents":[{"ph":"X","name":"\x00\x01\xff"}]}', "invalid character inside string"),
+    "utf16": (events((b"1", b"2")).decode().encode("utf-16"), "byte 1: not a trace, which is JSON"),
+}
+TAKEN = {
+    "negative": events((b"-5", b"3"), (b"-100", b"-7"), (b"4", b"-1")),
+    "huge": events((b"1e300", b"1e300"), (b"99999999999999999999", b"9"), (b"-1e300", b"5")),
+    "quoted": events((b'"5"', b'"NaN"')),
+    "types": b'{"traceEvents":[{"ph":1,"cat":[],"name":{},"ts":null,"dur":true,"pid":[1],"args":[1]}]}',
+    "numbers": b'{"traceEvents":[1,2,3]}',
+    "no_events": b'{"traceEvents":[]}',
+}
+EXPORTS = ("perfetto", "ndjson", "speedscope", "sqlite")
+COMMANDS = [["report"], ["advise"], ["html", "-o", "OUT"], ["view", "--json"], ["diff", str(DATA / "memory.pt.trace.json.gz")], ["stacks"],
+            ["slice", "--from", "-9", "--to", "9", "-o", "OUT"]] + [["export", "--format", name, "-o", "OUT"] for name in EXPORTS]
+
+
+def each(folder, data):
+    """Runs each command: its words, how it ended, what it said; whether it left a file."""
+    trace, out = folder / "x.pt.trace.json", folder / "out"
+    trace.write_bytes(data)
+    for words in COMMANDS:
+        out.unlink(missing_ok=True)
+        given = [str(out) if word == "OUT" else word for word in words[1:]]
+        ended = subprocess.run([harness.KPROF, words[0], trace, *given], capture_output=True, text=True, errors="replace", timeout=60)
+        yield words, ended, out.exists()
+    assert not list(folder.glob("*.part"))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_each_command_says_in_a_line_why_it_is_no_trace(name, tmp_path):
+    data, words = REFUSED[name]
+    for command, ended, is_written in each(tmp_path, data):
+        assert ended.returncode == 1 and not is_written, command
+        assert words in ended.stderr and "x.pt.trace.json" in ended.stderr, (command, ended.stderr)
+        assert ended.stdout == "" and len(ended.stderr.splitlines()) == 1, (command, ended.stderr)
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_odd_times_and_types_end_no_command(name, tmp_path):
+    for command, ended, is_written in each(tmp_path, TAKEN[name]):
+        assert ended.returncode in (0, 1), (command, ended.returncode, ended.stderr)
+        assert ended.returncode == 0 or ended.stderr.startswith("kprof"), command
+        assert is_written == ("OUT" in command and ended.returncode == 0), command
+
+
+def test_what_was_read_before_the_end_is_not_lost(tmp_path):
+    (tmp_path / "x.json").write_bytes(REFUSED["torn"][0])
+    ended = subprocess.run([harness.KPROF, "report", "--partial", tmp_path / "x.json"], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0 and "aten::addmm" in ended.stdout and "1116 events" in ended.stderr
