@@ -293,7 +293,7 @@ size_t kp_raw_string(char *out, size_t room, struct kp_raw_text value)
     static const char letters[] = "bfnrt", means[] = "\b\f\n\r\t";
     size_t bytes = 0;
     if (kp_raw_is_string(value)) value = (struct kp_raw_text){value.at + 1, value.bytes - 2};
-    const char *at = value.at, *end = value.at + value.bytes;
+    const char *at = value.at, *end = value.bytes ? value.at + value.bytes : value.at; /* missing: NULL */
     while (at < end && bytes + 4 < room) {
         if (*at != '\\' || at + 1 == end) {
             out[bytes++] = *at++;

@@ -13,4 +13,8 @@ SRC_page := \
     export/page/pagetexts.c \
     export/page/pagewrite.c
 UNIT_page := \
-    test/unit/page/test_pageblob.c
+    test/unit/page/test_pageblob.c \
+    test/unit/page/test_pageflame.c \
+    test/unit/page/test_pagelinks.c \
+    test/unit/page/test_pagememory.c \
+    test/unit/page/test_pagerank.c

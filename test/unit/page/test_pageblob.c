@@ -1,30 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* test_pageblob.c - unit tests of export/page/pageblob.c: what a browser reads back is what was put in */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-#include <zlib.h>
-
-#include "export/page/pageparts.h"
-
-static size_t base64_read(const char *text, unsigned char *out)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t count = 0;
-    unsigned word = 0, bits = 0;
-    for (; *text && *text != '='; text++) {
-        const char *letter = strchr(letters, *text);
-        assert_non_null(letter);
-        word = word << 6 | (unsigned)(letter - letters);
-        bits += 6;
-        if (bits >= 8) out[count++] = (unsigned char)(word >> (bits -= 8));
-    }
-    return count;
-}
+#include "test/unit/page/little_page.h"
 
 /* Writes the blob and inflates what was written. */
 static unsigned char *read_back(const struct kp_page_blob *blob, const char *head, size_t *bytes)
@@ -34,11 +10,7 @@ static unsigned char *read_back(const struct kp_page_blob *blob, const char *hea
     FILE *f = open_memstream(&text, &letters);
     assert_int_equal(kp_page_blob_write(blob, head, strlen(head), f), 0);
     fclose(f);
-    unsigned char *packed = malloc(letters + 1), *plain = malloc(4 << 20);
-    uLongf plain_bytes = 4 << 20;
-    assert_int_equal(uncompress(plain, &plain_bytes, packed, base64_read(text, packed)), Z_OK);
-    *bytes = plain_bytes;
-    free(packed);
+    unsigned char *plain = inflated(text, letters, bytes);
     free(text);
     return plain;
 }
