@@ -167,6 +167,7 @@ static int trace_take(void *context, const struct kp_trace_source *source, bool 
     if (several) return kp_cli_misuse("slice", "one trace is cut at a time; name it: %s", source->label);
     int rc = kp_kineto_read(&trace, &wish, why, sizeof why);
     if (rc) {
+        kp_spans_fini(&s->spans);
         kp_kineto_close(trace);
         return kp_cli_fail("slice", "%s", why);
     }

@@ -15,7 +15,9 @@
 
 #include "export/cli/trace_source.h"
 
-enum { PIECE = 8 << 20, READ_BYTES = 64 << 10 };
+enum { PIECE = 8 << 20 };
+/* What all runs together read ahead, and the least and the most of one. */
+enum { AHEAD = 8 << 20, AHEAD_LEAST = 4 << 10, AHEAD_MOST = 64 << 10 };
 
 struct sorted_row {
     int64_t start_ns, dur_ns;
@@ -26,6 +28,7 @@ struct run {
     char *buffer;
     size_t from, to, room; /* of the buffer: read and not yet given */
     struct sorted_row row; /* it stands on; its text follows in the buffer */
+    size_t number;         /* of equal rows that of the earlier run comes first */
 };
 struct kp_sorted {
     size_t piece;
@@ -92,7 +95,7 @@ static void spill(struct kp_sorted *s)
     s->runs = kp_kineto_grow(s->runs, &s->runs_capacity, s->runs_n + 1, sizeof *s->runs);
     struct run *run = &s->runs[s->runs_n++];
     if (s->most && (uint64_t)s->written + s->used + s->rows_n * sizeof *s->rows > s->most) s->error = -EDQUOT;
-    *run = (struct run){.at = s->written, .end = s->written};
+    *run = (struct run){.at = s->written, .end = s->written, .number = s->runs_n};
     for (size_t i = 0; i < s->rows_n && !s->error; i++) {
         const struct sorted_row *row = &s->rows[i];
         if (fwrite(row, sizeof *row, 1, s->file) != 1 ||
@@ -118,6 +121,12 @@ int kp_sorted_add(struct kp_sorted *s, int64_t start_ns, int64_t dur_ns, const c
 
 /* ---- runs side by side ---- */
 
+static size_t ahead_of(const struct kp_sorted *s)
+{
+    const size_t each = AHEAD / s->runs_n;
+    return each < AHEAD_LEAST ? AHEAD_LEAST : each > AHEAD_MOST ? AHEAD_MOST : each;
+}
+
 /* Reads until the buffer has so many bytes from `from` on. */
 static bool run_has(struct kp_sorted *s, struct run *run, size_t bytes)
 {
@@ -125,7 +134,7 @@ static bool run_has(struct kp_sorted *s, struct run *run, size_t bytes)
     if (run->buffer) memmove(run->buffer, run->buffer + run->from, run->to - run->from);
     run->to -= run->from;
     run->from = 0;
-    run->buffer = kp_kineto_grow(run->buffer, &run->room, bytes > READ_BYTES ? bytes : READ_BYTES, 1);
+    run->buffer = kp_kineto_grow(run->buffer, &run->room, bytes > ahead_of(s) ? bytes : ahead_of(s), 1);
     while (run->to < bytes && run->at < run->end) {
         const size_t left = (size_t)(run->end - run->at), room = run->room - run->to;
         const ssize_t got = pread(fileno(s->file), run->buffer + run->to, left < room ? left : room, run->at);
@@ -148,26 +157,41 @@ static bool run_next(struct kp_sorted *s, struct run *run)
     return run_has(s, run, run->row.bytes);
 }
 
+static bool is_before(const struct run *x, const struct run *y)
+{
+    const int by_time = order(&x->row, &y->row);
+    return by_time ? by_time < 0 : x->number < y->number;
+}
+
+static void runs_swap(struct run *x, struct run *y)
+{
+    const struct run other = *x;
+    *x = *y;
+    *y = other;
+}
+
+/* The runs are a heap, but for the one at `at`, which sinks to its place. */
+static void run_sink(struct run *runs, size_t count, size_t at)
+{
+    for (size_t below; (below = 2 * at + 1) < count; at = below) {
+        if (below + 1 < count && is_before(&runs[below + 1], &runs[below])) below++;
+        if (!is_before(&runs[below], &runs[at])) return;
+        runs_swap(&runs[below], &runs[at]);
+    }
+}
+
 static void runs_merge(struct kp_sorted *s, kp_sorted_fn fn, void *context)
 {
     size_t open = 0;
     for (size_t i = 0; i < s->runs_n; i++)
-        if (run_next(s, &s->runs[i])) {
-            const struct run moved = s->runs[open];
-            s->runs[open++] = s->runs[i];
-            if (open - 1 != i) s->runs[i] = moved;
-        }
+        if (run_next(s, &s->runs[i])) runs_swap(&s->runs[open++], &s->runs[i]);
+    for (size_t i = open / 2; i-- > 0;) run_sink(s->runs, open, i);
     while (open && !s->error) {
-        size_t first = 0;
-        for (size_t i = 1; i < open; i++) /* of equals the earlier run */
-            if (order(&s->runs[i].row, &s->runs[first].row) < 0) first = i;
-        struct run *run = &s->runs[first];
+        struct run *run = &s->runs[0];
         fn(context, run->row.start_ns, run->buffer + run->from, run->row.bytes);
         run->from += run->row.bytes;
-        if (run_next(s, run)) continue;
-        const struct run over = *run;
-        memmove(run, run + 1, (--open - first) * sizeof *run);
-        s->runs[open] = over;
+        if (!run_next(s, run)) runs_swap(run, &s->runs[--open]);
+        run_sink(s->runs, open, 0);
     }
 }
 
