@@ -67,7 +67,7 @@ $(BUILD)/fuzz/seeds: test/fuzz/seeds.c test/fuzz/dense.c test/support/spool.c $(
 	$(Q)printf 'static inline __attribute__((always_inline)) int in(int x) { return x * 3; }\nint f(int x);\nint f(int x) { return in(x) + 1; }\nint g(void) { return f(2); }\n' | \
 	    $(CC) -g -O1 -shared -fPIC -nostdlib -Wl,--build-id -x c - -o $@/fuzz_elf/debug && cp $@/fuzz_elf/debug $@/fuzz_elf/stripped && strip -g $@/fuzz_elf/stripped
 fuzz: $(FUZZ:%=$(FUZZ_DIR)/%) $(BUILD)/fuzz/seeds ## libFuzzer targets, FUZZ_SECONDS=60 each
-	@fail=0; $(foreach t,$(FUZZ),mkdir -p $(BUILD)/fuzz/corpus/$(t); \
+	@fail=0; $(foreach t,$(FUZZ),mkdir -p $(BUILD)/fuzz/corpus/$(t) $(BUILD)/fuzz/seeds/$(t); \
 	    if $(FUZZ_DIR)/$(t) $(FUZZ_FLAGS) -max_total_time=$(call fuzz_seconds,$(t)) -max_len=$(call fuzz_len,$(t)) -artifact_prefix=$(FUZZ_DIR)/$(t)- \
 	        $(BUILD)/fuzz/corpus/$(t) $(BUILD)/fuzz/seeds/$(t) >$(FUZZ_DIR)/$(t).log 2>&1; \
 	    then echo "ok - $(t), $$(sed -n 's/.*number_of_executed_units: //p' $(FUZZ_DIR)/$(t).log) inputs in $(call fuzz_seconds,$(t)) s"; \
