@@ -25,7 +25,7 @@
 enum {
     FRAMES_SHOWN = 12,
     STEPS_SHOWN = 8,
-    FEW_ROWS = 10,
+    FEW_ROWS = 5,
     DEEPEST = 64,
     PLACES_MOST = 64,
     NAME_BYTES = 4096,
@@ -398,6 +398,8 @@ static void tables_print(const struct view *v, struct site *sites, size_t n, lon
     if (p && p->is_python_over) {
         fprintf(v->out, "Python gives back at its end what a program kept; before that %llu bytes in %llu blocks\n",
                 (unsigned long long)p->total.kept_bytes, (unsigned long long)p->total.kept_blocks);
+        fputs("Python keeps objects of up to 512 bytes in arenas of its own: PYTHONMALLOC=malloc makes each a block\n",
+              v->out);
         table_print(v, "what the program kept until Python ended, most bytes first:", sites, n, KEPT, rows);
     }
     table_print(v, "still there at the end, most bytes first:", sites, n, LIVE, rows);

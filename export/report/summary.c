@@ -136,8 +136,9 @@ bool kp_summary_threads_are_set(long cores, long omp, long ranks)
 }
 
 /*
- * With a GPU threads of its libraries run, too, so a few more than cores say nothing. The same holds where OMP_NUM_THREADS
- * is small: autograd, gloo and loaders have a few threads. Many of them are a pool that the program made larger itself.
+ * With a GPU threads of its libraries run, too, so a few more than cores say nothing. The same holds where
+ * OMP_NUM_THREADS is small: autograd, gloo and loaders have a few threads. Many of them are a pool that the program
+ * made larger itself.
  */
 long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool has_gpu)
 {
