@@ -39,17 +39,23 @@ def without_ids(value):
 
 
 def compared(nodes):
-    """Each node in the order in which it began: name, parent's name, inputs, outputs, attributes; ids aside."""
+    """Each node in the order in which it began: name, parent's name, inputs, outputs, attributes; ids aside.
+
+    What gloo's threads run stands behind all others, without parent and thread: it begins before or after the op that
+    asked for it has ended, on whichever thread is free, with torch alone, too."""
     names = {node["id"]: node["name"] for node in nodes}
     threads, told = {}, []
-    for node in sorted(nodes, key=lambda node: node["id"]):
+    for node in sorted(nodes, key=lambda node: (node["name"].startswith("gloo:"), node["id"])):
         attributes = {item["name"]: item["value"] for item in node["attrs"] if item["name"] != "rf_id"}
         for key in ("tid", "fw_tid"):
             attributes[key] = threads.setdefault(attributes[key], len(threads))
         if attributes.get("tensor_range"):  # that of new memory is what lay there: which inputs have one
             attributes["tensor_range"] = sorted(json.loads(attributes["tensor_range"]))
         attributes["fw_parent"] = names.get(attributes["fw_parent"])
-        told.append((node["name"], names[node["ctrl_deps"]], without_ids(node["inputs"]), without_ids(node["outputs"]), attributes))
+        parent = names[node["ctrl_deps"]]
+        if node["name"].startswith("gloo:"):
+            parent = attributes["tid"] = None
+        told.append((node["name"], parent, without_ids(node["inputs"]), without_ids(node["outputs"]), attributes))
     return told
 
 
