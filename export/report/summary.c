@@ -129,10 +129,16 @@ static uint64_t fact_number(const struct kp_kineto *trace, const char *path)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
-bool kp_summary_threads_are_set(long cores, long omp, long ranks)
+/* Of the machine's cores, those of one rank. */
+static long cores_share(long cores, long ranks)
 {
     const long of = ranks > 1 ? ranks : 1;
-    return omp > 0 && omp <= (cores > of ? cores / of : 1);
+    return cores > of ? cores / of : 1;
+}
+
+bool kp_summary_threads_are_set(long cores, long omp, long ranks)
+{
+    return omp > 0 && omp <= cores_share(cores, ranks);
 }
 
 /*
@@ -142,7 +148,7 @@ bool kp_summary_threads_are_set(long cores, long omp, long ranks)
  */
 long kp_summary_threads_wanted(long cores, long busy, long omp, long ranks, bool has_gpu)
 {
-    const long of = ranks > 1 ? ranks : 1, share = cores > of ? cores / of : 1;
+    const long of = ranks > 1 ? ranks : 1, share = cores_share(cores, ranks);
     const long spare = has_gpu ? cores / 2 + 1 : 0;
     if (cores <= 0) return 0;
     if (kp_summary_threads_are_set(cores, omp, ranks)) return busy - omp > 4 && busy > 2 * share ? share : 0;
