@@ -100,24 +100,13 @@ struct kp_cost kp_cost_open(const struct kp_exam *x)
     return cost;
 }
 
-/* The first step that ends after a time. Steps are in order, and hardly overlap. */
-static size_t step_from(const struct kp_chosen *chosen, int64_t ns)
-{
-    size_t low = 0, high = chosen->step_count;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (chosen->steps[middle].end_ns <= ns) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
 void kp_cost_add(struct kp_cost *cost, const struct kp_exam *x, int32_t node, int64_t start_ns, int64_t end_ns,
                  double weight)
 {
     const struct kp_chosen *chosen = x->chosen;
     double all = 0;
-    for (size_t i = step_from(chosen, start_ns); i < chosen->step_count && chosen->steps[i].start_ns < end_ns; i++) {
+    const size_t first = kp_step_after(chosen->steps, chosen->step_count, start_ns);
+    for (size_t i = first; i < chosen->step_count && chosen->steps[i].start_ns < end_ns; i++) {
         const struct kp_step *s = &chosen->steps[i];
         const int64_t from = s->start_ns > start_ns ? s->start_ns : start_ns;
         const int64_t to = s->end_ns < end_ns ? s->end_ns : end_ns;

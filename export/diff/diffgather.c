@@ -34,22 +34,10 @@ static uint32_t name_of(struct gathering *g, uint32_t id)
     return g->names[id] - 1;
 }
 
-/* The first step that ends after a time. */
-static size_t step_after(const struct gathering *g, int64_t at_ns)
-{
-    size_t low = 0, high = g->step_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (g->steps[middle].end_ns > at_ns) high = middle;
-        else low = middle + 1;
-    }
-    return low;
-}
-
 /* The step in which a time lies. False: in none. */
 static bool step_at(const struct gathering *g, int64_t at_ns, size_t *step)
 {
-    *step = step_after(g, at_ns);
+    *step = kp_step_after(g->steps, g->step_count, at_ns);
     return *step < g->step_count && g->steps[*step].start_ns <= at_ns && kp_spans_has(&g->chosen->spans, at_ns);
 }
 
@@ -84,7 +72,8 @@ static void piece_take(void *context, size_t at, int64_t from_ns, int64_t to_ns)
 {
     struct gathering *g = context;
     const struct kp_node *node = &g->tree->nodes[at];
-    for (size_t i = step_after(g, from_ns); i < g->step_count && g->steps[i].start_ns < to_ns; i++) {
+    for (size_t i = kp_step_after(g->steps, g->step_count, from_ns); i < g->step_count && g->steps[i].start_ns < to_ns;
+         i++) {
         const int64_t start = from_ns > g->steps[i].start_ns ? from_ns : g->steps[i].start_ns;
         const int64_t end = to_ns < g->steps[i].end_ns ? to_ns : g->steps[i].end_ns;
         const double ns = (double)kp_spans_between(&g->chosen->spans, start, end);

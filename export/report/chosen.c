@@ -253,6 +253,17 @@ bool kp_chosen_is_of_steps(const struct kp_chosen *chosen)
     return kp_chosen_are_steps_a_part(kp_spans_length(&chosen->in_steps, NULL), kp_spans_length(&chosen->spans, NULL));
 }
 
+size_t kp_step_after(const struct kp_step *steps, size_t count, int64_t ns)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (steps[middle].end_ns <= ns) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
 void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64_t *after_ns)
 {
     const struct kp_spans *steps = &chosen->in_steps;

@@ -54,6 +54,8 @@ bool kp_chosen_is_of_steps(const struct kp_chosen *chosen);
 /* How long what was chosen lasts before the first step, and after the last. */
 void kp_chosen_outside(const struct kp_chosen *chosen, int64_t *before_ns, int64_t *after_ns);
 
+/* The first of some steps, in order and hardly overlapping, that ends after a time. `count`: none does. */
+size_t kp_step_after(const struct kp_step *steps, size_t count, int64_t ns);
 /* Whether the node is one step, ProfilerStep#N, of the host. */
 bool kp_node_is_step(const struct kp_tree *tree, const struct kp_node *node);
 

@@ -42,13 +42,8 @@ static struct kp_rankwait *rank_get(struct kp_rankwaits *w, long rank)
 /* The number of the step that a time is in; -1: none. */
 static long step_at(const struct kp_chosen *chosen, int64_t ns)
 {
-    size_t low = 0, high = chosen->step_count;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (chosen->steps[middle].end_ns <= ns) low = middle + 1;
-        else high = middle;
-    }
-    return low < chosen->step_count && chosen->steps[low].start_ns <= ns ? chosen->steps[low].number : -1;
+    const size_t at = kp_step_after(chosen->steps, chosen->step_count, ns);
+    return at < chosen->step_count && chosen->steps[at].start_ns <= ns ? chosen->steps[at].number : -1;
 }
 
 void kp_collective_key(char *out, size_t bytes, const struct kp_tree *tree, const struct kp_chosen *chosen, size_t node,
