@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "export/cli/cli.h"
+#include "export/cli/trace_source.h"
 #include "export/report/plain.h"
 
 enum { SAID_MOST = 3 };
@@ -51,23 +52,11 @@ void kp_advised_close(struct kp_advised *a)
 
 /* ---- the end of a run ---- */
 
-static bool is_trace(const char *name)
-{
-    const char *end = strstr(name, ".pt.trace.json");
-    return end && (strcmp(end, ".pt.trace.json") == 0 || strcmp(end, ".pt.trace.json.gz") == 0);
-}
-
 static bool is_newer(const char *path, const struct timespec *than, struct stat *st)
 {
     return stat(path, st) == 0 && S_ISREG(st->st_mode) &&
            (st->st_mtim.tv_sec > than->tv_sec ||
             (st->st_mtim.tv_sec == than->tv_sec && st->st_mtim.tv_nsec >= than->tv_nsec));
-}
-
-static bool is_spool(const char *name)
-{
-    const char *end = strrchr(name, '.');
-    return end && end != name && strcmp(end, ".kprof") == 0;
 }
 
 /* Returns the path of the newest file of this kind, or NULL. The caller frees it. */
@@ -94,7 +83,7 @@ static char *newest_find(const char *folder, bool (*is_wanted)(const char *name)
 
 void kp_advised_left_say(const char *folder, const struct timespec *since, int signal)
 {
-    char *path = newest_find(folder, is_spool, since);
+    char *path = newest_find(folder, kp_input_is_spool, since);
     if (path)
         kp_cli_say(stderr,
                    "kprof: ended by signal %d (%s); what was recorded until then is kept; next: kprof report "
@@ -103,7 +92,7 @@ void kp_advised_left_say(const char *folder, const struct timespec *since, int s
     free(path);
 }
 
-static int trace_filter(const struct dirent *entry) { return is_trace(entry->d_name); }
+static int trace_filter(const struct dirent *entry) { return kp_input_is_trace(entry->d_name); }
 
 void kp_advised_traces(FILE *out, const char *folder, const struct timespec *since)
 {
@@ -150,7 +139,7 @@ static void advice_say(const struct kp_advice *a, const char *path, bool only_fi
 
 void kp_advised_say(const char *folder, const struct timespec *since, bool only_findings)
 {
-    char *path = newest_find(folder, is_trace, since), why[512];
+    char *path = newest_find(folder, kp_input_is_trace, since), why[512];
     struct kp_advised a;
     if (!path) return;
     const struct kp_texts texts = {kp_text_file_each, path};

@@ -85,12 +85,16 @@ static int spool_add(struct kp_input *input, const char *path)
 
 /* ---- folders ---- */
 
-static int trace_filter(const struct dirent *entry)
+bool kp_input_is_trace(const char *name)
 {
-    return has_end(entry->d_name, ".pt.trace.json") || has_end(entry->d_name, ".pt.trace.json.gz");
+    return has_end(name, ".pt.trace.json") || has_end(name, ".pt.trace.json.gz");
 }
 
-static int spool_filter(const struct dirent *entry) { return has_end(entry->d_name, ".kprof"); }
+bool kp_input_is_spool(const char *name) { return has_end(name, ".kprof"); }
+
+static int trace_filter(const struct dirent *entry) { return kp_input_is_trace(entry->d_name); }
+
+static int spool_filter(const struct dirent *entry) { return kp_input_is_spool(entry->d_name); }
 
 /* The user did not name the file: opening a pipe may block, and opening a device may have effects. */
 static bool is_plain(const char *file)

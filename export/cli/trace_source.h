@@ -39,6 +39,10 @@ typedef int (*kp_input_fn)(void *context, const struct kp_trace_source *source, 
 int kp_input_each(const char *command, char **paths, int n, const struct kp_places *places, kp_input_fn fn,
                   void *context);
 
+/* Does a file of this name count as a trace, or as a spool, where a folder is given? */
+bool kp_input_is_trace(const char *name);
+bool kp_input_is_spool(const char *name);
+
 /* --- trace_source.c --- */
 
 /* As kp_kineto_read, every event. `pieces`: NULL, or takes the trace in pieces. */
