@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { KP_UNWIND_DEPTH = 128 };
+/* DEPTH: frames of the deepest stack that is kept whole; of a deeper one the innermost CUT frames are kept. */
+enum { KP_UNWIND_DEPTH = 512, KP_UNWIND_CUT = 128 };
 
 /* Called in the setup of each source that wants stacks: finds the loader's functions and reserves address space. */
 void kp_unwind_setup(void);

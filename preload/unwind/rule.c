@@ -14,6 +14,8 @@
  */
 #include "preload/unwind/rule.h"
 
+#include <string.h>
+
 #include "collector/base/kp_io.h"
 #include "collector/base/kp_poison.h"
 
@@ -53,13 +55,12 @@ static bool buffer_fill(struct bytes *b)
     return b->buffer_bytes > 0;
 }
 
-static uint8_t get8(struct bytes *b)
+static __attribute__((noinline)) uint8_t get8_carefully(struct bytes *b)
 {
     if (b->is_bad || b->at >= b->end) {
         b->is_bad = true;
         return 0;
     }
-    if (b->is_sure) return *b->at++;
     if ((!b->buffer_bytes || b->at >= b->buffer_from + b->buffer_bytes) && !buffer_fill(b)) {
         b->is_bad = true;
         return 0;
@@ -67,9 +68,24 @@ static uint8_t get8(struct bytes *b)
     return b->buffer[b->at++ - b->buffer_from];
 }
 
+static inline bool is_there(const struct bytes *b, size_t n)
+{
+    return __builtin_expect(b->is_sure && !b->is_bad && b->at <= b->end && (size_t)(b->end - b->at) >= n, 1);
+}
+
+static inline __attribute__((always_inline)) uint8_t get8(struct bytes *b)
+{
+    return is_there(b, 1) ? *b->at++ : get8_carefully(b);
+}
+
 static uint64_t get(struct bytes *b, unsigned n)
 {
     uint64_t value = 0;
+    if (is_there(b, n)) {
+        memcpy(&value, b->at, n); /* both processors put the low byte first */
+        b->at += n;
+        return value;
+    }
     for (unsigned i = 0; i < n; i++) value |= (uint64_t)get8(b) << (8 * i);
     return value;
 }

@@ -4,7 +4,7 @@
  *
  * Called by: sources, inside a hook (hot)
  * Owns:      struct seen, one a thread: stacks met lately; tables of all frames written so far
- * Locks:     none. Memory: 92 KB of address space a thread; 16 MB of it for the first table, 64 and 256 for the others.
+ * Locks:     none. Memory: 170 KB of address space a thread; 16 MB of it for the first table, 64 and 256 for the others.
  * On fail:   0, or the stack without its inner frames: no room for more frames in table or file
  * Safe in:   signal handlers yes; after fork no (kp_unwind_forget first)
  *
@@ -22,6 +22,7 @@
 #include "collector/base/kp_poison.h"
 
 enum { SEEN = 4096, TABLES = 3, FRAMES_FIRST = 1u << 20, FRAMES_TIMES = 4, PROBES = 64 };
+#define LINE (64u / (uint32_t)sizeof(struct kept_frame))
 
 #define FRAME_KEY UINT64_C(0x2545f4914f6cdd1d)
 #define PYTHON_KEY UINT64_C(0x6a09e667f3bcc909)
@@ -35,6 +36,7 @@ struct seen {
     struct met of[SEEN];
     uintptr_t frames[KP_UNWIND_DEPTH];
     bool is_interrupted; /* by a signal: the last stack */
+    bool is_deep;        /* the last stack was deeper than a trail */
     struct kp_trail trail;
 };
 
@@ -78,7 +80,8 @@ static struct kept_frame *table_get(uint32_t number)
 
 static bool is_full(uint32_t number) { return kp_load_relaxed(&frames_n[number]) >= table_size(number) / 4 * 3; }
 
-static uint32_t place_first(uint64_t key, uint32_t size) { return (uint32_t)(key >> 38) & (size - 1); }
+/* A search begins with a cache line, and most end in it. */
+static uint32_t place_first(uint64_t key, uint32_t size) { return (uint32_t)(key >> 38) & (size - 1) & ~(LINE - 1); }
 
 /* A new frame misses in each table, so the memory of all is asked for at once. */
 static void tables_prefetch(uint64_t key)
@@ -218,12 +221,14 @@ uint32_t kp_unwind_stack(struct kp_thread *t)
     if (!s || !table_get(0)) kp_loss_count(KP_KIND_FRAME, KP_LOSS_NO_SLOT);
     if (!s) return 0;
     s->is_interrupted = false;
-    if (kp_unwind_trail_walk(&s->trail)) {
+    if (!s->is_deep && kp_unwind_trail_walk(&s->trail)) {
         const uint32_t known = trail_put(t, s);
         if (known) return known;
     }
     s->trail.n = 0;
-    const int n = kp_unwind_walk(s->frames, KP_UNWIND_DEPTH);
+    int n = kp_unwind_walk(s->frames, KP_UNWIND_DEPTH);
+    s->is_deep = n == KP_UNWIND_DEPTH;
+    if (s->is_deep) n = KP_UNWIND_CUT;
     s->is_interrupted = kp_unwind_walk_met_signal();
     uint64_t key = kp_unwind_generation() + UINT64_C(1);
     for (int i = 0; i < n; i++) key = mix(key, s->frames[i]);

@@ -4,7 +4,7 @@
  *
  * Called by: stack_ids.c and sources, on any host thread inside a hook (hot: some nanoseconds a frame)
  * Owns:      the table of rules by return address; the readable range of each thread's stack (two thread-local words)
- * Locks:     none. Memory: 4 MB of address space, reserved once.
+ * Locks:     none. Memory: 8 MB of address space, reserved once.
  * On fail:   the walk ends without the outer frames. It reads only stack memory that was found readable.
  * Safe in:   signal handlers yes (also on their own stack); after fork yes
  *
@@ -41,7 +41,7 @@
 #define EXACT (UINT64_C(1) << 63)     /* marks the key of an address that a signal interrupted */
 #define BUSY UINT64_C(1)
 
-enum { RULES = 1 << 18, PROBES = 16, FOREIGN_MAX = 64, SWITCHES_MAX = 8 };
+enum { RULES = 1 << 19, PROBES = 16, FOREIGN_MAX = 64, SWITCHES_MAX = 8 };
 
 struct slot {
     _Atomic uint64_t key, rule; /* key 0: free; BUSY: being filled; else it never changes */

@@ -118,7 +118,7 @@ static void a_stack_deeper_than_asked_for_is_cut(void **state)
     struct kp_unwind_stats before, after;
     (void)state;
     kp_unwind_stats_get(&before);
-    deep(300);
+    deep(KP_UNWIND_DEPTH + 100);
     kp_unwind_stats_get(&after);
     assert_int_equal(both.ours_n, DEPTH);
     for (int i = 1; i < DEPTH; i++) assert_int_equal(both.ours[i], both.theirs[i]);
@@ -396,6 +396,32 @@ static void a_stack_is_kept_once_and_told(void **state)
     kp_reader_close(r);
 }
 
+static int depth_read(struct kp_reader *r, uint32_t stack)
+{
+    struct kp_frame frame;
+    int n = 0;
+    while (n < 2 * DEPTH && kp_reader_native(r, &stack, &frame)) n++;
+    return n;
+}
+
+static void a_deep_stack_is_whole_and_a_deeper_one_cut(void **state)
+{
+    struct kp_thread *t = kp_thread_get();
+    struct kp_reader *r;
+    char why[256];
+    (void)state;
+    const uint32_t shallow = stack_of(t, 20), deep = stack_of(t, KP_UNWIND_DEPTH - 100);
+    const uint32_t deeper = stack_of(t, KP_UNWIND_DEPTH + 100), again = stack_of(t, KP_UNWIND_DEPTH + 100);
+    const uint32_t after = stack_of(t, 20), deep_again = stack_of(t, KP_UNWIND_DEPTH - 100);
+    assert_int_equal(kp_reader_open(&r, kp_record_path(), why, sizeof why), 0);
+    assert_int_equal(depth_read(r, deep) - depth_read(r, shallow), KP_UNWIND_DEPTH - 120);
+    assert_int_equal(depth_read(r, deeper), KP_UNWIND_CUT);
+    assert_int_equal(depth_read(r, again), KP_UNWIND_CUT);
+    assert_int_equal(depth_read(r, after), depth_read(r, shallow)); /* whole again */
+    assert_int_equal(depth_read(r, deep_again), depth_read(r, deep));
+    kp_reader_close(r);
+}
+
 /* A block's stack: the Python stack beside the machine code, as one id. */
 static void two_stacks_are_one_id(void **state)
 {
@@ -589,6 +615,7 @@ int main(void)
         cmocka_unit_test(code_made_at_run_time_is_passed_by_its_frame_pointer),
 #endif
         cmocka_unit_test(a_stack_is_kept_once_and_told),
+        cmocka_unit_test(a_deep_stack_is_whole_and_a_deeper_one_cut),
         cmocka_unit_test(two_stacks_are_one_id),
         cmocka_unit_test(a_stack_in_a_handler_says_so),
         cmocka_unit_test(a_stack_without_memory_is_counted_as_lost),
