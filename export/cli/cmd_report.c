@@ -18,9 +18,10 @@
 struct report_command {
     struct kp_report_torch torch;
     struct kp_choice choice;
-    const char *sort, *by;
-    long most; /* rows, 0: all */
-    bool is_torch, json, partial;
+    const char *sort;
+    const char *by; /* NULL: what suits the sort */
+    long most;      /* rows, 0: all */
+    bool is_torch, json, partial, all_steps;
     const char *phase;          /* of KPROF_PHASES, or NULL */
     char others[256];           /* phases that were met instead */
     bool is_met;                /* a trace of that phase */
@@ -36,8 +37,10 @@ enum { ROWS_DEFAULT = 20 };
 static const struct kp_opt flags[] = {
     [SORT] = {"sort", 0, KP_OPT_VALUE, "KEY", "self, total, count, mem or gpu, descending; default self"},
     [ROWS] = {"rows", 'n', KP_OPT_VALUE, "N", "so many rows; default 20, 0: all"},
-    [BY] = {"by", 0, KP_OPT_VALUE, "WHAT", "a row per op, line (of your own code), module or shape; default op"},
-    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B", "only ProfilerStep#A to #B; A alone: one step; all (default)"},
+    [BY] = {"by", 0, KP_OPT_VALUE, "WHAT",
+            "a row per op, line (of your own code), module or shape; default op, with --sort mem shape"},
+    [STEP] = {"step", 0, KP_OPT_VALUE, "A-B",
+              "only steps A to B; A alone: one step; all: start-up and end, too (default: the steps)"},
     [WITHIN] = {"within", 0, KP_OPT_VALUE, "NAME",
                 "only while a range, op or Python function of that name (or glob) runs"},
     [PHASE] = {"phase", 0, KP_OPT_VALUE, "NAME", "only the traces of that phase (of a run with --phases)"},
@@ -88,10 +91,9 @@ static int rows_set(struct report_command *r, const char *text)
     return kp_report_number(text, 0, &r->most) ? 0 : kp_cli_misuse("report", "-n is a number from 0 on, not %s", text);
 }
 
-static int step_set(struct kp_choice *choice, const char *text)
+static int step_set(struct report_command *r, const char *text)
 {
-    bool all;
-    if (kp_opt_steps_or_all(text, &choice->first_step, &choice->last_step, &all)) return 0;
+    if (kp_opt_steps_or_all(text, &r->choice.first_step, &r->choice.last_step, &r->all_steps)) return 0;
     return kp_cli_misuse("report", "--step is A, A-B or all, not %s", text);
 }
 
@@ -112,7 +114,7 @@ static int option_take(struct report_command *r, int id, const char *value)
     case SORT: return sort_set(r, value);
     case ROWS: return rows_set(r, value);
     case BY: return by_set(r, value);
-    case STEP: return step_set(&r->choice, value);
+    case STEP: return step_set(r, value);
     case WITHIN: r->choice.within = value; return 0;
     case PHASE: r->phase = value; return 0;
     case FROM: return time_set(&r->choice.from_ns, &r->choice.has_from, flags[id].name, value);
@@ -138,6 +140,7 @@ static int options_check(struct report_command *r)
 static int rows_check(const struct kp_top *top, const char *label)
 {
     const char *need = NULL;
+    if (top->sort == KP_TOP_MEM && !top->has_memory) need = "no memory in it; record with --profile-memory";
     if (top->by == KP_TOP_BY_LINE && !top->has_lines && !top->trace->has_stacks)
         need = "no line of the program in it; record with --with-stack ops";
     if (top->by == KP_TOP_BY_SHAPE && !top->trace->record_shapes) need = "no shapes in it; record with --record-shapes";
@@ -147,13 +150,27 @@ static int rows_check(const struct kp_top *top, const char *label)
     return need ? KP_EXIT_BAD_INPUT : KP_EXIT_DONE;
 }
 
-static enum kp_top_by by_of(const struct report_command *r) { return (enum kp_top_by)word_find(bys, BYS, r->by); }
+static bool is_of_memory(const struct report_command *r) { return strcmp(r->sort, sorts[KP_TOP_MEM]) == 0; }
+
+/* Who asks what takes the memory asks with which shapes, too. */
+static enum kp_top_by by_of(const struct report_command *r, const struct kp_kineto *trace)
+{
+    if (r->by) return (enum kp_top_by)word_find(bys, BYS, r->by);
+    return trace && is_of_memory(r) && trace->record_shapes ? KP_TOP_BY_SHAPE : KP_TOP_BY_OP;
+}
 
 struct top_numbers {
     struct kp_summary summary;
     struct kp_top top;
     struct kp_chosen chosen;
 };
+
+/* No part of the trace was asked for: what is shown is the steps, where it has some (decisions/090). */
+static bool is_unasked(const struct report_command *r)
+{
+    const struct kp_choice *c = &r->choice;
+    return !r->all_steps && c->first_step < 0 && !c->within && !c->has_from && !c->has_to;
+}
 
 static int numbers_print(const struct report_command *r, const char *label, struct top_numbers *n)
 {
@@ -163,8 +180,9 @@ static int numbers_print(const struct report_command *r, const char *label, stru
                                          .choice = &r->choice,
                                          .chosen = &n->chosen,
                                          .sort = r->sort,
-                                         .by = r->by,
+                                         .by = bys[n->top.by],
                                          .most = (size_t)r->most};
+    if (n->summary.is_of_steps && is_unasked(r)) kp_top_keep_steps(&n->top);
     kp_top_order(&n->top, (enum kp_top_sort)word_find(sorts, SORTS, r->sort));
     const int rc = rows_check(&n->top, label);
     if (rc == KP_EXIT_DONE && r->json) kp_top_json_print(stdout, &report);
@@ -213,7 +231,7 @@ static int ours_report(struct report_command *r, const char *label, struct kp_tr
     }
     kp_rankwaits_add(&r->ranks, tree, &n.chosen);
     kp_summary_make(&n.summary, tree, &n.chosen);
-    kp_top_build(&n.top, tree, &n.chosen, by_of(r));
+    kp_top_build(&n.top, tree, &n.chosen, by_of(r, tree->trace));
     const int rc = numbers_show(r, label, &n, several);
     numbers_fini(&n);
     return rc;
@@ -251,6 +269,7 @@ static int phase_check(const struct report_command *r, int worst)
 /* Whether the report is about one whole trace: then its pieces add up. Collectives of several meet in whole ones. */
 static bool is_of_all(const struct report_command *r, bool several)
 {
+    if (!r->by && is_of_memory(r)) return false; /* its rows depend on what was recorded */
     return !r->is_torch && !several && r->choice.first_step < 0 && !r->choice.within && !r->choice.has_from &&
            !r->choice.has_to;
 }
@@ -265,7 +284,7 @@ struct report_reading {
 static bool pieces_read(const struct report_command *r, const struct kp_trace_source *source,
                         struct report_reading *out, int *rc, char *why, size_t why_bytes)
 {
-    struct kp_toppieces *pieces = kp_toppieces_open(by_of(r));
+    struct kp_toppieces *pieces = kp_toppieces_open(by_of(r, NULL));
     if (!pieces) return false;
     *rc = kp_trace_source_read(source, &out->trace, kp_toppieces_reading(pieces), why, why_bytes);
     bool holds = *rc != -ESTALE;
@@ -334,7 +353,6 @@ int kp_cmd_report(int argc, char **argv)
     struct report_command r = {.torch = {.table = KP_TABLE_DEFAULTS},
                                .choice = {.first_step = -1, .last_step = -1},
                                .sort = sorts[KP_TOP_SELF],
-                               .by = bys[KP_TOP_BY_OP],
                                .most = ROWS_DEFAULT};
     const char *value;
     int count = 0, i;

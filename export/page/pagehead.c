@@ -104,9 +104,9 @@ static void rows_put(struct kp_page *page, enum kp_top_by by, const char *key, F
     for (size_t i = 0; i < top.count; i++) {
         const struct kp_top_row *r = &top.rows[i];
         fprintf(out, "%s[%u,%ld,%.0f,%.0f,%" PRId64 ",%.0f,%.0f,%" PRId64 ",%" PRId64 ",%d]", i ? "," : "",
-                kp_page_text(page, r->name), r->line ? (long)kp_page_text(page, r->line) : -1L, r->self_ns, r->total_ns,
-                r->count, r->gpu_self_ns, r->gpu_total_ns, r->self_bytes, r->gpu_self_bytes,
-                by == KP_TOP_BY_OP ? r->is_line_backward : r->is_backward);
+                kp_page_text(page, r->name), r->line ? (long)kp_page_text(page, r->line) : -1L, r->cost.self_ns,
+                r->cost.total_ns, r->cost.count, r->cost.gpu_self_ns, r->cost.gpu_total_ns, r->cost.self_bytes,
+                r->cost.gpu_self_bytes, by == KP_TOP_BY_OP ? r->is_line_backward : r->is_backward);
     }
     fputs("]", out);
     kp_top_fini(&top);

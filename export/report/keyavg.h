@@ -93,6 +93,8 @@ void kp_tree_set_stacks(struct kp_tree *tree); /* keyavg_stacks.c; before groupi
 /* The same, but a backward op gets the stack of the op that made its node. torch takes the first of its number. */
 void kp_tree_set_forward_stacks(struct kp_tree *tree);
 void kp_tree_values(const struct kp_tree *tree, size_t node, struct kp_values *out);
+/* The op that asked for what a node allocates: the nearest that does more than allocate, or the outermost allocator. */
+int32_t kp_tree_asker(const struct kp_tree *tree, int32_t node);
 void kp_tree_fini(struct kp_tree *tree);
 /* Returns a node's length in microseconds, rounded as by torch. */
 static inline double kp_tree_span_us(const struct kp_tree *tree, size_t node)

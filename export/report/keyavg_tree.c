@@ -346,3 +346,24 @@ void kp_tree_fini(struct kp_tree *tree)
     tree->nodes = NULL;
     tree->count = 0;
 }
+
+/* ---- who asked for memory ---- */
+
+/* An op that does nothing but allocate. Its shapes are empty. */
+static bool is_allocator(const struct kp_tree *tree, int32_t node)
+{
+    const char *name = kp_kineto_text(tree->trace, tree->nodes[node].name);
+    if (strncmp(name, "aten::", 6) != 0) return false;
+    name += strncmp(name + 6, "new_", 4) == 0 ? 10 : 6;
+    return strncmp(name, "empty", 5) == 0 || strcmp(name, "resize_") == 0 || strcmp(name, "resize_output") == 0;
+}
+
+int32_t kp_tree_asker(const struct kp_tree *tree, int32_t node)
+{
+    while (is_allocator(tree, node)) {
+        const int32_t parent = tree->nodes[node].parent;
+        if (parent < 0 || kp_tree_event(tree, (size_t)parent)->kind != KP_KINETO_OP) break;
+        node = parent;
+    }
+    return node;
+}

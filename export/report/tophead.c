@@ -71,15 +71,18 @@ static void choice_print(FILE *out, const struct kp_top_report *r)
     if (choice->has_to) fprintf(out, ", to %.3f ms", (double)choice->to_ns / 1e6);
 }
 
-/* Start-up and what comes after the training are part of the wall time. */
+/* Start-up and what comes after the training are part of the wall time, and no part of the rows. */
 static void outside_print(FILE *out, const struct kp_top_report *r)
 {
     const struct kp_summary *s = r->summary;
-    char before[40], after[40];
-    if (!s->is_of_steps || r->choice->within || s->before_ns + s->after_ns <= 0) return;
-    fprintf(out, "outside  %s before step %ld", span_text(before, sizeof before, s->before_ns), s->first_step);
+    const int64_t between_ns = s->wall_ns - s->shared_ns - s->before_ns - s->after_ns;
+    char text[40];
+    if (!s->is_of_steps || r->choice->within || s->before_ns + s->after_ns + between_ns <= 0) return;
+    fprintf(out, "outside  %s before step %ld", span_text(text, sizeof text, s->before_ns), s->first_step);
     if (s->before_ns > s->wall_ns / 10) fputs(" (start-up)", out);
-    fprintf(out, ", %s after step %ld\n", span_text(after, sizeof after, s->after_ns), s->last_step);
+    fprintf(out, ", %s after step %ld", span_text(text, sizeof text, s->after_ns), s->last_step);
+    if (between_ns > s->wall_ns / 100) fprintf(out, ", %s between steps", span_text(text, sizeof text, between_ns));
+    fprintf(out, "%s\n", r->top->is_of_steps ? ": not in the rows; --step all" : "");
 }
 
 static void steps_print(FILE *out, const struct kp_top_report *r)

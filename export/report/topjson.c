@@ -70,17 +70,17 @@ static void row_put(FILE *out, const struct kp_top_report *r, const struct kp_to
     kp_plain_json(out, kp_kineto_text(top->trace, row->name));
     if (top->by == KP_TOP_BY_SHAPE) text_put(out, "shapes", kp_kineto_text(top->trace, row->shapes));
     if (row->is_backward) fputs(",\"backward\":true", out);
-    ms_put(out, "self_ms", row->self_ns);
-    ms_put(out, "total_ms", row->total_ns);
+    ms_put(out, "self_ms", row->cost.self_ns);
+    ms_put(out, "total_ms", row->cost.total_ns);
     if (top->has_gpu) {
-        ms_put(out, "gpu_self_ms", row->gpu_self_ns);
-        ms_put(out, "gpu_total_ms", row->gpu_total_ns);
+        ms_put(out, "gpu_self_ms", row->cost.gpu_self_ns);
+        ms_put(out, "gpu_total_ms", row->cost.gpu_total_ns);
     }
     fprintf(out, ",\"self_percent\":%.4f", kp_top_row_share(top, row) * 100);
-    whole_put(out, "count", row->count);
-    if (top->steps) ms_put(out, "ms_a_step", row->step_self_ns / (double)top->steps);
-    if (top->has_memory) whole_put(out, "self_bytes", row->self_bytes);
-    if (top->has_gpu_memory) whole_put(out, "gpu_self_bytes", row->gpu_self_bytes);
+    whole_put(out, "count", row->cost.count);
+    if (top->steps) ms_put(out, "ms_a_step", kp_top_row_step_ns(top, row) / (double)top->steps);
+    if (top->has_memory) whole_put(out, "self_bytes", row->cost.self_bytes);
+    if (top->has_gpu_memory) whole_put(out, "gpu_self_bytes", row->cost.gpu_self_bytes);
     if (row->line && top->by != KP_TOP_BY_LINE) {
         text_put(out, "line", kp_kineto_text(top->trace, row->line));
         if (row->is_line_backward) fputs(",\"line_backward\":true", out);
@@ -99,6 +99,7 @@ void kp_top_json_print(FILE *out, const struct kp_top_report *r)
     head_put(out, r);
     text_put(out, "by", r->by);
     text_put(out, "sort", r->sort);
+    text_put(out, "rows_of", top->is_of_steps ? "steps" : "all");
     fputs(",\"rows\":[", out);
     for (size_t i = 0; i < top->count; i++) {
         if (i >= shown) left += kp_top_row_share(top, &top->rows[i]) * 100;

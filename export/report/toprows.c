@@ -24,18 +24,39 @@ struct building {
     int64_t *ends;                     /* by lane: when its last node ends that is not nested */
     size_t end_capacity;
     int64_t *self, *step_self; /* each node's self time, in what was chosen and in its steps */
+    struct node_bytes *bytes;  /* each node's, with those of the allocators that it called. NULL: none were recorded */
+};
+struct node_bytes {
+    int64_t cpu, device;
 };
 
-/* What a node costs inside the chosen time. */
+/* What a node costs inside the chosen time, and inside its steps. Count 1: it begins there. */
 struct cost {
-    double self_ns, total_ns, gpu_self_ns, gpu_total_ns, step_self_ns;
-    int64_t self_bytes, gpu_self_bytes;
-    bool is_begun; /* it begins inside */
+    struct kp_top_cost all, steps;
 };
 
 static const struct kp_kineto_event *event_of(const struct kp_tree *tree, const struct kp_node *node)
 {
     return &tree->trace->events[node->event];
+}
+
+/* ---- bytes ---- */
+
+static void bytes_find(struct building *b)
+{
+    size_t capacity = 0;
+    if (!b->tree->trace->profile_memory) return;
+    b->bytes = kp_kineto_grow(NULL, &capacity, b->tree->count + 1, sizeof *b->bytes);
+    memset(b->bytes, 0, (b->tree->count + 1) * sizeof *b->bytes);
+    for (size_t i = 0; i < b->tree->count; i++) {
+        struct kp_values values;
+        if (b->tree->nodes[i].removed || b->tree->nodes[i].on_device) continue;
+        kp_tree_values(b->tree, i, &values);
+        if (!values.self_cpu_bytes && !values.self_device_bytes) continue;
+        struct node_bytes *to = &b->bytes[kp_tree_asker(b->tree, (int32_t)i)];
+        to->cpu += values.self_cpu_bytes;
+        to->device += values.self_device_bytes;
+    }
 }
 
 /* ---- costs ---- */
@@ -46,36 +67,44 @@ static bool cost_of_gpu(const struct building *b, size_t i, struct cost *out)
     const struct kp_node *node = &b->tree->nodes[i];
     if (event_of(b->tree, node)->kind != KP_KINETO_GPU || node->is_credited) return false;
     const double span = (double)(node->end_ns - node->start_ns);
-    out->is_begun = kp_spans_has(&b->chosen->spans, node->start_ns);
-    if (!out->is_begun) return false;
-    out->gpu_self_ns = out->gpu_total_ns = span;
-    if (kp_spans_has(&b->chosen->in_steps, node->start_ns)) out->step_self_ns = span;
+    out->all.count = kp_spans_has(&b->chosen->spans, node->start_ns);
+    if (!out->all.count) return false;
+    out->all.gpu_self_ns = out->all.gpu_total_ns = span;
+    if (kp_spans_has(&b->chosen->in_steps, node->start_ns)) out->steps = out->all;
     return true;
+}
+
+/* What counts as a whole where the node begins. */
+static void begun_add(const struct building *b, size_t i, struct cost *out)
+{
+    struct kp_values values;
+    kp_tree_values(b->tree, i, &values);
+    struct kp_top_cost *const costs[] = {&out->all, &out->steps};
+    for (int c = 0; c < 2; c++) {
+        if (!costs[c]->count) continue;
+        costs[c]->gpu_self_ns = values.self_device * 1e3;
+        costs[c]->gpu_total_ns = values.device_total * 1e3;
+        costs[c]->self_bytes = b->bytes ? b->bytes[i].cpu : 0;
+        costs[c]->gpu_self_bytes = b->bytes ? b->bytes[i].device : 0;
+    }
 }
 
 /* False: the node has no part in the chosen time, or none of its own. */
 static bool cost_of(const struct building *b, size_t i, struct cost *out)
 {
-    const struct kp_tree *tree = b->tree;
-    const struct kp_node *node = &tree->nodes[i];
-    struct kp_values values;
+    const struct kp_node *node = &b->tree->nodes[i];
+    const struct kp_spans *all = &b->chosen->spans, *steps = &b->chosen->in_steps;
     *out = (struct cost){0};
     if (node->removed) return false;
     if (node->on_device) return cost_of_gpu(b, i, out);
-    const bool is_in_step = kp_spans_has(&b->chosen->in_steps, node->start_ns);
-    out->is_begun = kp_spans_has(&b->chosen->spans, node->start_ns);
-    out->total_ns = (double)kp_spans_between(&b->chosen->spans, node->start_ns, node->end_ns);
-    if (!out->is_begun && out->total_ns <= 0) return false;
-    out->self_ns = (double)b->self[i];
-    if (out->is_begun) {
-        kp_tree_values(tree, i, &values);
-        out->gpu_self_ns = values.self_device * 1e3;
-        out->gpu_total_ns = values.device_total * 1e3;
-        out->self_bytes = values.self_cpu_bytes;
-        out->gpu_self_bytes = values.self_device_bytes;
-    }
-    out->step_self_ns = (double)b->step_self[i];
-    if (tree->has_device) out->step_self_ns = is_in_step ? out->gpu_self_ns : 0;
+    out->all.count = kp_spans_has(all, node->start_ns);
+    out->all.total_ns = (double)kp_spans_between(all, node->start_ns, node->end_ns);
+    if (!out->all.count && out->all.total_ns <= 0) return false;
+    out->steps.count = kp_spans_has(steps, node->start_ns);
+    out->steps.total_ns = (double)kp_spans_between(steps, node->start_ns, node->end_ns);
+    out->all.self_ns = (double)b->self[i];
+    out->steps.self_ns = (double)b->step_self[i];
+    if (out->all.count) begun_add(b, i, out);
     return true;
 }
 
@@ -142,33 +171,48 @@ static bool is_nested(struct building *b, const struct kp_node *node, size_t row
     return false;
 }
 
+static void cost_add(struct kp_top_cost *to, const struct kp_top_cost *from)
+{
+    to->count += from->count;
+    to->self_ns += from->self_ns;
+    to->total_ns += from->total_ns;
+    to->gpu_self_ns += from->gpu_self_ns;
+    to->gpu_total_ns += from->gpu_total_ns;
+    to->self_bytes += from->self_bytes;
+    to->gpu_self_bytes += from->gpu_self_bytes;
+}
+
+static struct kp_top_cost own_part(struct kp_top_cost cost, bool is_counted, bool nested)
+{
+    if (!is_counted) cost.count = 0;
+    if (nested) cost.total_ns = cost.gpu_total_ns = 0;
+    return cost;
+}
+
 static void row_add(struct building *b, size_t node, size_t at, const struct cost *cost)
 {
     struct kp_top_row *row = &b->top->rows[at];
     const bool nested = is_nested(b, &b->tree->nodes[node], at);
     const bool by_place = b->top->by == KP_TOP_BY_LINE || b->top->by == KP_TOP_BY_MODULE;
-    row->count += cost->is_begun && !(by_place && nested);
-    row->self_ns += cost->self_ns;
-    row->gpu_self_ns += cost->gpu_self_ns;
-    row->step_self_ns += cost->step_self_ns;
-    row->self_bytes += cost->self_bytes;
-    row->gpu_self_bytes += cost->gpu_self_bytes;
-    if (nested) return;
-    row->total_ns += cost->total_ns;
-    row->gpu_total_ns += cost->gpu_total_ns;
+    const struct kp_top_cost all = own_part(cost->all, !(by_place && nested), nested);
+    const struct kp_top_cost steps = own_part(cost->steps, !(by_place && nested), nested);
+    cost_add(&row->cost, &all);
+    cost_add(&row->steps, &steps);
 }
 
 static void share_add(struct kp_top *top, const struct kp_top_share *share)
 {
-    const size_t had = top->share_keys.count;
+    const size_t had = top->share_count;
     if (!share->line) return;
     const size_t at = kp_keyindex_get(&top->share_keys, (uint64_t)share->row << 33 | (uint64_t)share->line << 1 |
                                                             (uint64_t)share->is_backward);
     if (at == had) {
         top->shares = kp_kineto_grow(top->shares, &top->share_capacity, had + 1, sizeof *top->shares);
         top->shares[at] = *share;
+        top->share_count++;
     } else {
         top->shares[at].self_ns += share->self_ns;
+        top->shares[at].step_self_ns += share->step_self_ns;
     }
 }
 
@@ -186,7 +230,7 @@ static void lines_settle(struct kp_top *top)
     size_t capacity = 0;
     uint32_t *best = kp_kineto_grow(NULL, &capacity, top->count + 1, sizeof *best);
     for (size_t i = 0; i < top->count; i++) top->rows[i].lines = 0;
-    for (uint32_t i = 0; i < top->share_keys.count; i++) {
+    for (uint32_t i = 0; i < top->share_count; i++) {
         const struct kp_top_share *share = &top->shares[i];
         struct kp_top_row *row = &top->rows[share->row];
         if (row->lines++ && !is_line_better(top, share, &top->shares[best[share->row]])) continue;
@@ -200,16 +244,13 @@ static void lines_settle(struct kp_top *top)
 static void sum_make(struct kp_top *top)
 {
     top->sum = (struct kp_top_row){0};
+    top->has_gpu = top->has_gpu_memory = top->has_lines = false;
     for (size_t i = 0; i < top->count; i++) {
         const struct kp_top_row *row = &top->rows[i];
-        top->sum.self_ns += row->self_ns;
-        top->sum.gpu_self_ns += row->gpu_self_ns;
-        top->sum.step_self_ns += row->step_self_ns;
-        top->sum.self_bytes += row->self_bytes;
-        top->sum.gpu_self_bytes += row->gpu_self_bytes;
-        top->sum.count += row->count;
-        top->has_gpu |= row->gpu_self_ns > 0;
-        top->has_gpu_memory |= row->gpu_self_bytes != 0;
+        cost_add(&top->sum.cost, &row->cost);
+        cost_add(&top->sum.steps, &row->steps);
+        top->has_gpu |= row->cost.gpu_self_ns > 0;
+        top->has_gpu_memory |= row->cost.gpu_self_bytes != 0;
         top->has_lines |= row->lines != 0;
     }
 }
@@ -225,12 +266,14 @@ static void nodes_add(struct building *b)
     for (size_t i = 0; i < b->tree->count; i++) {
         const struct kp_node *node = &b->tree->nodes[i];
         struct cost cost;
-        if (!cost_of(b, i, &cost) || (!cost.is_begun && cost.self_ns <= 0)) continue;
+        if (!cost_of(b, i, &cost) || (!cost.all.count && cost.all.self_ns <= 0)) continue;
         const uint32_t line = line_of(b, node);
         const size_t row = row_of(b, node, line);
         row_add(b, i, row, &cost);
+        const bool on_gpu = b->tree->has_device;
         share_add(b->top, &(struct kp_top_share){(uint32_t)row, line, is_backward(b, node),
-                                                 b->tree->has_device ? cost.gpu_self_ns : cost.self_ns});
+                                                 on_gpu ? cost.all.gpu_self_ns : cost.all.self_ns,
+                                                 on_gpu ? cost.steps.gpu_self_ns : cost.steps.self_ns});
     }
 }
 
@@ -249,6 +292,7 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
     b.step_self = array_get(tree->count, sizeof *b.step_self);
     kp_selftime(tree, &chosen->spans, b.self);
     kp_selftime(tree, &chosen->in_steps, b.step_self);
+    bytes_find(&b);
     nodes_add(&b);
     lines_settle(out);
     sum_make(out);
@@ -259,6 +303,7 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
     free(b.ends);
     free(b.self);
     free(b.step_self);
+    free(b.bytes);
 }
 
 /* ---- several traces together ---- */
@@ -273,14 +318,8 @@ static size_t row_move(struct kp_top *into, const struct kp_top *from, const str
     const size_t at =
         row_for(into, text_move(into, from, row->name), text_move(into, from, row->shapes), row->is_backward);
     struct kp_top_row *to = &into->rows[at];
-    to->count += row->count;
-    to->self_ns += row->self_ns;
-    to->total_ns += row->total_ns;
-    to->gpu_self_ns += row->gpu_self_ns;
-    to->gpu_total_ns += row->gpu_total_ns;
-    to->step_self_ns += row->step_self_ns;
-    to->self_bytes += row->self_bytes;
-    to->gpu_self_bytes += row->gpu_self_bytes;
+    cost_add(&to->cost, &row->cost);
+    cost_add(&to->steps, &row->steps);
     return at;
 }
 
@@ -288,16 +327,45 @@ void kp_top_add(struct kp_top *into, const struct kp_top *more)
 {
     uint32_t *rows = array_get(more->count, sizeof *rows);
     for (size_t i = 0; i < more->count; i++) rows[i] = (uint32_t)row_move(into, more, &more->rows[i]);
-    for (size_t i = 0; i < more->share_keys.count; i++) {
+    for (size_t i = 0; i < more->share_count; i++) {
         const struct kp_top_share *from = &more->shares[i];
         share_add(into, &(struct kp_top_share){rows[from->row], text_move(into, more, from->line), from->is_backward,
-                                               from->self_ns});
+                                               from->self_ns, from->step_self_ns});
     }
     free(rows);
     into->steps += more->steps;
     into->has_memory |= more->has_memory;
     lines_settle(into);
     sum_make(into);
+}
+
+/* ---- steps alone ---- */
+
+void kp_top_keep_steps(struct kp_top *top)
+{
+    size_t kept = 0, capacity = 0, shares = 0;
+    uint32_t *at = kp_kineto_grow(NULL, &capacity, top->count + 1, sizeof *at);
+    for (size_t i = 0; i < top->count; i++) {
+        struct kp_top_row row = top->rows[i];
+        const bool is_in = row.steps.count || row.steps.self_ns > 0 || row.steps.gpu_self_ns > 0;
+        at[i] = is_in ? (uint32_t)kept : UINT32_MAX;
+        row.cost = row.steps;
+        row.line = 0;
+        if (is_in) top->rows[kept++] = row;
+    }
+    for (size_t i = 0; i < top->share_count; i++) {
+        struct kp_top_share share = top->shares[i];
+        if (at[share.row] == UINT32_MAX || share.step_self_ns <= 0) continue;
+        share.row = at[share.row];
+        share.self_ns = share.step_self_ns;
+        top->shares[shares++] = share;
+    }
+    top->count = kept;
+    top->share_count = shares;
+    top->is_of_steps = true;
+    lines_settle(top);
+    sum_make(top);
+    free(at);
 }
 
 void kp_top_fini(struct kp_top *top)
@@ -320,11 +388,11 @@ struct sorting {
 static double key_of(const struct kp_top *top, const struct kp_top_row *row, enum kp_top_sort sort)
 {
     switch (sort) {
-    case KP_TOP_TOTAL: return top->has_gpu ? row->gpu_total_ns : row->total_ns;
-    case KP_TOP_COUNT: return (double)row->count;
-    case KP_TOP_MEM: return (double)(top->has_gpu_memory ? row->gpu_self_bytes : row->self_bytes);
-    case KP_TOP_GPU: return row->gpu_self_ns;
-    default: return top->has_gpu ? row->gpu_self_ns : row->self_ns;
+    case KP_TOP_TOTAL: return top->has_gpu ? row->cost.gpu_total_ns : row->cost.total_ns;
+    case KP_TOP_COUNT: return (double)row->cost.count;
+    case KP_TOP_MEM: return (double)(top->has_gpu_memory ? row->cost.gpu_self_bytes : row->cost.self_bytes);
+    case KP_TOP_GPU: return row->cost.gpu_self_ns;
+    default: return top->has_gpu ? row->cost.gpu_self_ns : row->cost.self_ns;
     }
 }
 
@@ -334,13 +402,20 @@ static int row_order(const void *a, const void *b, void *context)
     const struct sorting *s = context;
     const double i = key_of(s->top, x, s->sort), j = key_of(s->top, y, s->sort);
     if (i < j || i > j) return i > j ? -1 : 1;
-    if (x->self_ns < y->self_ns || x->self_ns > y->self_ns) return x->self_ns > y->self_ns ? -1 : 1;
+    const double a_ns = x->cost.self_ns, b_ns = y->cost.self_ns;
+    if (a_ns < b_ns || a_ns > b_ns) return a_ns > b_ns ? -1 : 1;
     const int order = strcmp(kp_kineto_text(s->top->trace, x->name), kp_kineto_text(s->top->trace, y->name));
     return order ? order : (x->shapes > y->shapes) - (x->shapes < y->shapes);
+}
+
+double kp_top_row_step_ns(const struct kp_top *top, const struct kp_top_row *row)
+{
+    return top->has_gpu ? row->steps.gpu_self_ns : row->steps.self_ns;
 }
 
 void kp_top_order(struct kp_top *top, enum kp_top_sort sort)
 {
     struct sorting s = {top, sort};
+    top->sort = sort;
     if (top->count) qsort_r(top->rows, top->count, sizeof *top->rows, row_order, &s);
 }

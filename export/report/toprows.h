@@ -9,33 +9,37 @@
 enum kp_top_by { KP_TOP_BY_OP, KP_TOP_BY_LINE, KP_TOP_BY_MODULE, KP_TOP_BY_SHAPE };
 enum kp_top_sort { KP_TOP_SELF, KP_TOP_TOTAL, KP_TOP_COUNT, KP_TOP_MEM, KP_TOP_GPU };
 
-struct kp_top_row {
-    uint32_t name, shapes; /* string ids */
-    uint32_t line;         /* of the own line with the most self time, 0: none */
-    uint32_t lines;        /* how many own lines */
-    bool is_line_backward; /* backward ops of that line */
-    bool is_backward;      /* by line, by module: backward ops of that forward line or module */
-    int64_t count;         /* by line, by module: without those inside another of the row */
+struct kp_top_cost { /* bytes that an allocator op took are those of the op that called it (decisions/092) */
+    int64_t count, self_bytes, gpu_self_bytes;
     double self_ns, total_ns, gpu_self_ns, gpu_total_ns;
-    double step_self_ns; /* of self time, or on a GPU gpu_self_ns, what lies in whole steps */
-    int64_t self_bytes, gpu_self_bytes;
+};
+struct kp_top_row {
+    uint32_t name, shapes;    /* string ids */
+    uint32_t line;            /* of the own line with the most self time, 0: none */
+    uint32_t lines;           /* how many own lines */
+    bool is_line_backward;    /* backward ops of that line */
+    bool is_backward;         /* by line, by module: backward ops of that forward line or module */
+    struct kp_top_cost cost;  /* count: by line and by module without those inside another of the row */
+    struct kp_top_cost steps; /* of that, what lies in whole steps */
 };
 /* What the ops of one line have in one row. */
 struct kp_top_share {
     uint32_t row, line;
     bool is_backward;
-    double self_ns; /* on a GPU its work */
+    double self_ns, step_self_ns; /* on a GPU its work */
 };
 struct kp_top {
     struct kp_top_row *rows;
     size_t count, capacity;
     struct kp_top_share *shares;
-    size_t share_capacity;
+    size_t share_count, share_capacity;
     struct kp_keyindex keys, share_keys; /* of rows, until they are ordered, and of shares */
     struct kp_kineto *trace;
     enum kp_top_by by;
+    enum kp_top_sort sort; /* of the last ordering */
     struct kp_top_row sum; /* of all rows: self times and bytes */
     bool has_gpu, has_memory, has_gpu_memory, has_lines;
+    bool is_of_steps; /* kp_top_keep_steps() was called */
     size_t steps;
 };
 
@@ -44,6 +48,9 @@ void kp_top_build(struct kp_top *out, const struct kp_tree *tree, const struct k
 void kp_top_init(struct kp_top *out, struct kp_kineto *trace, enum kp_top_by by);
 /* Adds the rows of another trace, or of a piece of one. Neither may be ordered before. */
 void kp_top_add(struct kp_top *into, const struct kp_top *more);
+/* Leaves what lies in whole steps alone (decisions/090). Before ordering; nothing can be added any more. */
+void kp_top_keep_steps(struct kp_top *top);
+double kp_top_row_step_ns(const struct kp_top *top, const struct kp_top_row *row); /* self time in steps, or GPU's */
 void kp_top_order(struct kp_top *top, enum kp_top_sort sort); /* descending; equals by self time, then by name */
 void kp_top_fini(struct kp_top *top);
 

@@ -28,8 +28,8 @@ static bool with_step_memory(const struct kp_top *top) { return top->steps && to
 
 double kp_top_row_share(const struct kp_top *top, const struct kp_top_row *row)
 {
-    const double all = top->has_gpu ? top->sum.gpu_self_ns : top->sum.self_ns;
-    return all > 0 ? (top->has_gpu ? row->gpu_self_ns : row->self_ns) / all : 0;
+    const double all = top->has_gpu ? top->sum.cost.gpu_self_ns : top->sum.cost.self_ns;
+    return all > 0 ? (top->has_gpu ? row->cost.gpu_self_ns : row->cost.self_ns) / all : 0;
 }
 
 static double share(const struct kp_top *top, const struct kp_top_row *row) { return kp_top_row_share(top, row) * 100; }
@@ -41,15 +41,16 @@ static double share(const struct kp_top *top, const struct kp_top_row *row) { re
         (void)top;                                                             \
         return expression;                                                     \
     }
-VALUE(self_ms, row->self_ns / 1e6)
-VALUE(total_ms, row->total_ns / 1e6)
-VALUE(gpu_self_ms, row->gpu_self_ns / 1e6)
-VALUE(gpu_total_ms, row->gpu_total_ns / 1e6)
-VALUE(calls, (double)row->count)
-VALUE(step_ms, row->step_self_ns / 1e6 / (double)top->steps)
-VALUE(megabytes, (double)row->self_bytes / MB)
-VALUE(gpu_megabytes, (double)row->gpu_self_bytes / MB)
-VALUE(step_megabytes, (double)(top->has_gpu_memory ? row->gpu_self_bytes : row->self_bytes) / MB / (double)top->steps)
+VALUE(self_ms, row->cost.self_ns / 1e6)
+VALUE(total_ms, row->cost.total_ns / 1e6)
+VALUE(gpu_self_ms, row->cost.gpu_self_ns / 1e6)
+VALUE(gpu_total_ms, row->cost.gpu_total_ns / 1e6)
+VALUE(calls, (double)row->cost.count)
+VALUE(step_ms, kp_top_row_step_ns(top, row) / 1e6 / (double)top->steps)
+VALUE(megabytes, (double)row->cost.self_bytes / MB)
+VALUE(gpu_megabytes, (double)row->cost.gpu_self_bytes / MB)
+VALUE(step_megabytes,
+      (double)(top->has_gpu_memory ? row->cost.gpu_self_bytes : row->cost.self_bytes) / MB / (double)top->steps)
 #undef VALUE
 #undef MB
 
@@ -211,5 +212,9 @@ void kp_top_table_print(FILE *out, const struct kp_top_report *r)
     if (s.rows < top->count)
         fprintf(out, "%zu more row%s, %.1f %%; all: -n 0\n", top->count - s.rows, top->count - s.rows == 1 ? "" : "s",
                 left);
-    if (top->count) fprintf(out, "self %%: of the self time of all rows%s\n", top->has_gpu ? " on GPUs" : "");
+    if (top->count)
+        fprintf(out, "self %%: of the self time of all rows%s%s\n", top->has_gpu ? " on GPUs" : "",
+                top->is_of_steps ? "; rows: of the steps alone" : "");
+    if (top->count && top->has_memory)
+        fputs("MB: taken less given back inside the op itself, or in an aten::empty that it called\n", out);
 }

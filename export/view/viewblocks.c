@@ -66,7 +66,7 @@ void kp_view_blocks_make(struct kp_view *v)
     snprintf(tab->empty, sizeof tab->empty,
              "No memory of torch in this trace; kprof run --profile-memory (KPROF_PROFILE_MEMORY=1) records it.");
     if (kp_memview_build(&view, v->tree) == 0) {
-        const struct kp_step *step = v->step != KP_VIEW_NONE && v->chosen.step_count ? &v->chosen.steps[0] : NULL;
+        const struct kp_step *step = v->step >= 0 && v->chosen.step_count ? &v->chosen.steps[0] : NULL;
         for (size_t d = 0; d < view.device_count; d++)
             device_add(tab, &view, d, step ? step->start_ns : view.begin_ns, step ? step->end_ns : view.end_ns);
     }

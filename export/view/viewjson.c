@@ -24,7 +24,7 @@ static void row_put(FILE *out, const struct kp_view_tab *tab, const struct kp_vi
     fputs("{\"name\":", out);
     kp_plain_json(out, row->name);
     fprintf(out, ",\"level\":%u", (unsigned)row->depth);
-    if (row->step != KP_VIEW_NONE) fprintf(out, ",\"step\":%ld", row->step);
+    if (row->step >= 0) fprintf(out, ",\"step\":%ld", row->step);
     for (int c = 0; c < tab->column_count && !(tab->is_prose && row->depth); c++) {
         key_put(out, &tab->columns[c]);
         switch (tab->columns[c].kind) {

@@ -11,7 +11,7 @@
 
 /* ---- viewrows.c: rows as a tree, of which the open part is shown ---- */
 
-enum { KP_VIEW_COLUMNS_MAX = 6, KP_VIEW_NONE = -1 };
+enum { KP_VIEW_COLUMNS_MAX = 6, KP_VIEW_NONE = -1, KP_VIEW_ALL = -2 };
 enum kp_view_kind { KP_VIEW_TIME, KP_VIEW_BYTES, KP_VIEW_COUNT, KP_VIEW_SHARE };
 struct kp_view_column {
     const char *title;
@@ -20,7 +20,7 @@ struct kp_view_column {
 struct kp_view_row {
     char *name; /* as a terminal may show it */
     double values[KP_VIEW_COLUMNS_MAX];
-    long step; /* of a step's row: its number, else KP_VIEW_NONE */
+    long step; /* of a step's row: its number; KP_VIEW_ALL: start-up and end, too; else KP_VIEW_NONE */
     int32_t parent, first, last, next;
     uint16_t depth;
     bool is_open, is_bold;
@@ -64,12 +64,12 @@ struct kp_view {
     struct kp_tree *tree;
     const char *label;
     struct kp_chosen whole, chosen;
-    long step; /* the one that all but findings and steps are about, or KP_VIEW_NONE */
+    long step; /* what all but findings and steps are about: a step, or KP_VIEW_ALL. KP_VIEW_NONE: the steps */
     struct kp_view_tab tabs[KP_VIEW_TABS];
     char head[400];
 };
 int kp_view_make(struct kp_view *view, struct kp_tree *tree, const char *label, char *why, size_t why_bytes);
-/* Makes the tabs again of one step, or with KP_VIEW_NONE of all. */
+/* Makes the tabs again of one step, with KP_VIEW_NONE of the steps, with KP_VIEW_ALL of everything. */
 void kp_view_choose(struct kp_view *view, long step);
 void kp_view_fini(struct kp_view *view);
 void kp_view_paths_make(struct kp_view *view);  /* viewpaths.c */

@@ -92,6 +92,11 @@ static void steps_make(struct kp_view *v)
         tab->rows[row].values[0] = (double)splits[i].step_ns;
         for (int p = 0; p < 5; p++) tab->rows[row].values[p + 1] = (double)splits[i].part_ns[parts[p]];
     }
+    if (kp_chosen_is_of_steps(&v->whole)) {
+        const int32_t row = kp_view_add(tab, KP_VIEW_NONE, "all, with start-up and end");
+        tab->rows[row].step = KP_VIEW_ALL;
+        tab->rows[row].values[0] = (double)kp_spans_length(&v->whole.spans, NULL);
+    }
     snprintf(tab->empty, sizeof tab->empty, "No steps; kprof run --schedule wait=1,warmup=1,active=3 records some.");
     free(splits);
 }
@@ -114,8 +119,8 @@ static void ops_make(struct kp_view *v)
     for (size_t i = 0; i < top.count; i++) {
         const struct kp_top_row *r = &top.rows[i];
         const int32_t row = kp_view_add(tab, KP_VIEW_NONE, *text_of(v, r->name) ? text_of(v, r->name) : "(no name)");
-        const double values[] = {r->self_ns, top.sum.self_ns > 0 ? r->self_ns / top.sum.self_ns : 0, r->total_ns,
-                                 (double)r->count, r->gpu_self_ns};
+        const double values[] = {r->cost.self_ns, top.sum.cost.self_ns > 0 ? r->cost.self_ns / top.sum.cost.self_ns : 0,
+                                 r->cost.total_ns, (double)r->cost.count, r->cost.gpu_self_ns};
         memcpy(tab->rows[row].values, values, sizeof values);
         if (r->line) lines_add(tab, row, "line", text_of(v, r->line));
     }
@@ -174,7 +179,8 @@ static void head_make(struct kp_view *v)
 static void chosen_make(struct kp_view *v)
 {
     char why[200];
-    const struct kp_choice choice = {.first_step = v->step, .last_step = v->step};
+    const long step = v->step >= 0 ? v->step : -1;
+    const struct kp_choice choice = {.first_step = step, .last_step = step};
     kp_chosen_fini(&v->chosen);
     if (kp_chosen_make(&v->chosen, v->tree, &choice, why, sizeof why) == 0) return;
     const struct kp_choice all = {.first_step = -1, .last_step = -1};
@@ -186,6 +192,8 @@ void kp_view_choose(struct kp_view *v, long step)
 {
     v->step = step;
     chosen_make(v);
+    if (v->step == KP_VIEW_NONE && kp_chosen_is_of_steps(&v->chosen))
+        kp_spans_cut(&v->chosen.spans, &v->chosen.in_steps);
     for (int i = KP_VIEW_OPS; i < KP_VIEW_TABS; i++) kp_view_tab_fini(&v->tabs[i]);
     ops_make(v);
     kp_view_paths_make(v);

@@ -79,7 +79,56 @@ def test_stacks_begin_with_the_steps_and_say_what_is_left_out(trace, tmp_path):
 def test_the_report_says_what_lies_outside_and_counts_as_the_closing_line(trace):
     said = told("report", trace)
     assert re.search(r"^wall +104\.0 ms, 4 steps, of which step 0 has no known begin$", said, re.M)
-    assert re.search(r"^outside +101\.0 ms before step 1 \(start-up\), 0\.000 ms after step 3$", said, re.M)
+    assert re.search(r"^outside +101\.0 ms before step 1 \(start-up\), 0\.000 ms after step 3: not in the rows; --step all$", said, re.M)
+
+
+def test_the_rows_are_those_of_the_steps_and_step_all_gives_all(trace):
+    said = json.loads(told("report", "--json", "-n", "0", trace))
+    rows = {row["name"]: row for row in said["rows"]}
+    assert said["rows_of"] == "steps" and "aten::uniform_" not in rows
+    assert (rows["aten::mm"]["self_ms"], rows["aten::mm"]["count"]) == (1.8, 3)
+    assert rows["aten::mm"]["ms_a_step"] == pytest.approx(0.6)
+    assert sum(row["self_percent"] for row in said["rows"]) == pytest.approx(100)
+    everything = json.loads(told("report", "--json", "-n", "0", "--step", "all", trace))
+    rows = {row["name"]: row for row in everything["rows"]}
+    assert everything["rows_of"] == "all" and rows["aten::uniform_"]["self_ms"] == 50 and rows["aten::mm"]["count"] == 4
+    assert rows["aten::mm"]["ms_a_step"] == pytest.approx(0.6)
+    assert "aten::uniform_" in told("report", "--torch", trace)
+
+
+def test_the_view_begins_with_the_steps(trace):
+    tabs = {tab["tab"]: tab["rows"] for tab in json.loads(told("view", "--json", trace))["tabs"]}
+    assert {row["name"] for row in tabs["Ops"]} == {"aten::mm", "Optimizer.step#SGD.step"}
+    assert sum(row["total_ms"] for row in tabs["Tree"] if row["level"] == 0) == pytest.approx(3.0)
+    assert tabs["Steps"][-1]["name"] == "all, with start-up and end" and tabs["Steps"][-1]["time_ms"] == 104.0
+
+
+# ---- who takes the memory ----
+
+def test_memory_is_that_of_the_op_that_asked_with_its_shapes(tmp_path):
+    events = []
+    for i in range(3):
+        at = 1000 * i
+        events += [event(f"ProfilerStep#{i}", "user_annotation", at, 900),
+                   event("aten::mm", "cpu_op", at + 10, 200, **{"Input Dims": [[4, 8], [8, 2]], "Call stack": "train.py(7): forward;"}),
+                   event("aten::empty", "cpu_op", at + 20, 20, **{"Input Dims": [[], []], "Call stack": "train.py(7): forward;"}),
+                   memory(at + 30, 1 << 20, 64 + i, 1 << 20), memory(at + 500, -(1 << 20), 64 + i, 0)]
+    trace = write(tmp_path / "a.pt.trace.json", events, profile_memory=1, record_shapes=1, with_stack=1)
+    first = json.loads(told("report", "--sort", "mem", "--json", trace))
+    assert first["by"] == "shape"
+    assert [(row["name"], row["shapes"], row["self_bytes"], row["line"]) for row in first["rows"][:1]] == [
+        ("aten::mm", "[[4, 8], [8, 2]]", 3 << 20, "train.py:7 forward")]
+    assert json.loads(told("report", "--sort", "mem", "--by", "op", "--json", trace))["by"] == "op"
+    said = told("memory", trace)
+    assert re.search(r"Allocated most.*\n.*\n +3\.00 MB +3  aten::mm +\[\[4, 8\], \[8, 2\]\] +train\.py\(7\): forward\n", said)
+    assert "Not recorded" not in said
+
+
+def test_memory_without_shapes_says_first_which_setting_shows_them(trace, tmp_path):
+    assert "Not recorded: shapes (--record-shapes), your lines (--with-stack ops)" in told("memory", trace).splitlines()[3]
+    none = write(tmp_path / "none.pt.trace.json", [event("aten::mm", "cpu_op", 0, 10)])
+    done = harness.cli("report", "--sort", "mem", none)
+    assert done.returncode == 1 and "record with --profile-memory" in done.stderr and done.stdout == ""
 
 
 def test_memory_begins_with_the_steps_where_they_have_the_peak(trace, tmp_path):

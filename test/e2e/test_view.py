@@ -149,7 +149,7 @@ EVIL = ["\x1b]0;owned\x07\x1b[2J", "a\nb\tc", "\u202e\u4e2d\u6587\u4e2d\u6587", 
 
 @pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
 def test_no_control_letter_of_a_trace_reaches_the_terminal(locale, tmp_path):
-    trace = trace_make(tmp_path / "evil.json", *(event("cpu_op", name, 30000 + 1000 * i, 900, **{"External id": 9000 + i}) for i, name in enumerate(EVIL)))
+    trace = trace_make(tmp_path / "evil.json", *(event("cpu_op", name, 20000 + 90 * i, 80, **{"External id": 9000 + i}) for i, name in enumerate(EVIL)))
     with terminal(tmp_path, trace, width=150, locale=locale) as at:
         said = "\n".join(at.press("3"))
         assert "\\x1b]0;owned\\x07\\x1b[2J" in said and "a\\x0ab\\x09c" in said and "\\x85\\x9b31m" in said and "xxxx.." in said

@@ -32,6 +32,7 @@ static int key_compare(const struct kp_mem_group *x, const struct kp_mem_group *
 {
     if (x->op != y->op) return x->op < y->op ? -1 : 1;
     if (x->top != y->top) return x->top < y->top ? -1 : 1;
+    if (x->shapes != y->shapes) return x->shapes < y->shapes ? -1 : 1;
     if (x->stack != y->stack) return x->stack < y->stack ? -1 : 1;
     if (x->category != y->category) return x->category < y->category ? -1 : 1;
     return x->is_older - y->is_older;
@@ -79,6 +80,26 @@ void kp_mem_groups_live(struct kp_mem_groups *g, const struct kp_memview *view, 
     memset(g, 0, sizeof *g);
     for (size_t i = d->first; i < d->first + d->count; i++)
         if (view->blocks[i].from_ns <= at_ns && view->blocks[i].to_ns > at_ns) group_add(g, view, &view->blocks[i]);
+    groups_merge(g);
+}
+
+void kp_mem_groups_taken(struct kp_mem_groups *g, const struct kp_memview *view, size_t device, int64_t from_ns,
+                         int64_t to_ns)
+{
+    const struct kp_mem_device *d = &view->devices[device];
+    memset(g, 0, sizeof *g);
+    for (size_t i = d->first; i < d->first + d->count; i++) {
+        const struct kp_mem_block *b = &view->blocks[i];
+        if (b->from_ns < from_ns || b->from_ns > to_ns) continue;
+        group_add(g, view, b);
+        struct kp_mem_group *row = &g->rows[g->count - 1];
+        row->category = 0;
+        row->top = 0;
+        if (b->place.op < 0) continue;
+        const int32_t asker = kp_tree_asker(view->tree, b->place.op);
+        row->op = name_of(view, asker);
+        row->shapes = kp_tree_event(view->tree, (size_t)asker)->shapes;
+    }
     groups_merge(g);
 }
 

@@ -90,6 +90,44 @@ static void live_put(FILE *out, const struct kp_memview *view, const struct kp_m
     kp_mem_groups_fini(&g);
 }
 
+/* Who takes most: what torch's "Self CPU Mem" is about, without what was given back. */
+static void taken_put(FILE *out, const struct kp_memview *view, size_t device, const struct kp_mem_show *show)
+{
+    const bool has_shapes = view->tree->trace->record_shapes;
+    struct kp_mem_groups g;
+    char place[PLACE_BYTES];
+    kp_mem_groups_taken(&g, view, device, show->from_ns, show->to_ns);
+    const size_t shown = rows_shown(&g, show);
+    fprintf(out, "\n  Allocated most, freed since or not, by op%s\n  %12s %7s  %-*s  %-*s  %s\n",
+            has_shapes ? " and the shapes of its inputs" : "", "Bytes", "Blocks", NAME_WIDTH, "Op", NAME_WIDTH,
+            has_shapes ? "Input shapes" : "Input shapes (--record-shapes)", "Module, call site");
+    for (size_t i = 0; i < shown; i++) {
+        const struct kp_mem_group *row = &g.rows[i];
+        const char *op = kp_kineto_text(view->tree->trace, row->op);
+        fprintf(out, "  %12s %7zu  ", size_text(row->bytes), row->count);
+        name_put(out, *op ? op : "(outside any op)", NAME_WIDTH);
+        fputs("  ", out);
+        name_put(out, row->shapes ? kp_kineto_text(view->tree->trace, row->shapes) : "-", NAME_WIDTH);
+        fputs("  ", out);
+        kp_plain_put(out, kp_mem_place_text(view, row->stack, place, sizeof place));
+        fputc('\n', out);
+    }
+    rest_put(out, &g, shown);
+    kp_mem_groups_fini(&g);
+}
+
+/* The names are torch's (decisions/023). */
+static void words_put(FILE *out, const struct kp_mem_curve *c)
+{
+    static const char *const words[KP_MEM_CATEGORIES] = {
+        [KP_MEM_TEMPORARY] = "Temporary: taken and given back within one op, or one optimizer step",
+        [KP_MEM_ACTIVATION] = "Activation: made in a forward pass, and live after its op",
+        [KP_MEM_AUTOGRAD] = "Autograd detail: made in a backward pass, and gone before it ends",
+        [KP_MEM_UNKNOWN] = "Unknown: none of these; what evaluation alone and data loading make is here, too"};
+    for (unsigned k = 0; k < KP_MEM_CATEGORIES; k++)
+        if (c->most.of[k] && words[k]) fprintf(out, "  %s\n", words[k]);
+}
+
 static void categories_put(FILE *out, const struct kp_mem_curve *c)
 {
     fprintf(out, "\n  %-17s %12s %12s %12s %12s\n", "Category", "At the peak", "Highest", "At the end", "At the start");
@@ -99,6 +137,7 @@ static void categories_put(FILE *out, const struct kp_mem_curve *c)
                     size_text(c->most.of[k]), size_text(c->end.of[k]), size_text(c->begin.of[k]));
     fprintf(out, "  %-17s %12s %12s %12s %12s\n", "All", size_text(c->peak.total), size_text(c->most.total),
             size_text(c->end.total), size_text(c->begin.total));
+    words_put(out, c);
 }
 
 static void timeline_put(FILE *out, const struct kp_memview *view, const struct kp_mem_curve *c,
@@ -169,6 +208,15 @@ static void outs_put(FILE *out, const struct kp_memview *view, size_t device, co
     }
 }
 
+/* What another recording would show, in the words of kprof report. */
+static void missing_put(FILE *out, const struct kp_kineto *trace)
+{
+    const bool no_shapes = !trace->record_shapes, no_lines = !trace->has_stacks && !trace->with_stack;
+    if (!no_shapes && !no_lines) return;
+    fprintf(out, "Not recorded: %s%s%s\n", no_shapes ? "shapes (--record-shapes)" : "",
+            no_shapes && no_lines ? ", " : "", no_lines ? "your lines (--with-stack ops)" : "");
+}
+
 static void device_put(FILE *out, const struct kp_memview *view, size_t device, const struct kp_mem_show *show)
 {
     const struct kp_mem_device *d = &view->devices[device];
@@ -180,10 +228,12 @@ static void device_put(FILE *out, const struct kp_memview *view, size_t device, 
             (double)(c.peak_ns - view->begin_ns) / 1e6, step, d->count);
     if (d->reserved_most >= 0) fprintf(out, ", at most %s reserved", size_text(d->reserved_most));
     fprintf(out, "%s\n", d->knows_before ? "" : ". " KP_MEM_BEFORE_MISSING);
+    missing_put(out, view->tree->trace);
     outs_put(out, view, device, show);
     if (d->count || d->before_bytes) {
         categories_put(out, &c);
         live_put(out, view, &c, show);
+        taken_put(out, view, device, show);
         leaks_put(out, view, device, show);
         timeline_put(out, view, &c, show);
     }

@@ -141,14 +141,17 @@ static void same_row(const struct numbers *a, const struct numbers *b, size_t i)
     assert_string_equal(kp_kineto_text(a->trace, x->shapes), kp_kineto_text(b->trace, y->shapes));
     assert_string_equal(kp_kineto_text(a->trace, x->line), kp_kineto_text(b->trace, y->line));
     assert_int_equal(x->lines, y->lines);
-    assert_int_equal(x->count, y->count);
-    assert_int_equal(x->self_bytes, y->self_bytes);
+    assert_int_equal(x->cost.count, y->cost.count);
+    assert_int_equal(x->cost.self_bytes, y->cost.self_bytes);
     assert_true(x->is_backward == y->is_backward && x->is_line_backward == y->is_line_backward);
-    assert_float_equal(x->self_ns, y->self_ns, 0.01);
-    assert_float_equal(x->total_ns, y->total_ns, 0.01);
-    assert_float_equal(x->gpu_self_ns, y->gpu_self_ns, 0.01);
-    assert_float_equal(x->gpu_total_ns, y->gpu_total_ns, 0.01);
-    assert_float_equal(x->step_self_ns, y->step_self_ns, 0.01);
+    assert_float_equal(x->cost.self_ns, y->cost.self_ns, 0.01);
+    assert_float_equal(x->cost.total_ns, y->cost.total_ns, 0.01);
+    assert_float_equal(x->cost.gpu_self_ns, y->cost.gpu_self_ns, 0.01);
+    assert_float_equal(x->cost.gpu_total_ns, y->cost.gpu_total_ns, 0.01);
+    assert_float_equal(x->steps.self_ns, y->steps.self_ns, 0.01);
+    assert_float_equal(x->steps.total_ns, y->steps.total_ns, 0.01);
+    assert_float_equal(x->steps.gpu_self_ns, y->steps.gpu_self_ns, 0.01);
+    assert_int_equal(x->steps.count, y->steps.count);
 }
 
 static void same_numbers(const struct story *s, enum kp_top_by by)

@@ -128,10 +128,10 @@ static void rows_come_by_self_time_and_add_up(void **state)
     struct kp_top top = top_make(t, KP_TOP_BY_OP);
     assert_int_equal(top.count, 2);
     assert_string_equal(kp_kineto_text(top.trace, top.rows[0].name), "inner");
-    assert_int_equal((int64_t)top.rows[0].self_ns, 70000);
-    assert_int_equal(top.rows[0].count, 2);
-    assert_int_equal((int64_t)top.rows[1].total_ns, 100000);
-    assert_int_equal((int64_t)top.sum.self_ns, 100000);
+    assert_int_equal((int64_t)top.rows[0].cost.self_ns, 70000);
+    assert_int_equal(top.rows[0].cost.count, 2);
+    assert_int_equal((int64_t)top.rows[1].cost.total_ns, 100000);
+    assert_int_equal((int64_t)top.sum.cost.self_ns, 100000);
     kp_top_order(&top, KP_TOP_TOTAL);
     assert_string_equal(kp_kineto_text(top.trace, top.rows[0].name), "outer");
     kp_top_order(&top, KP_TOP_COUNT);
@@ -147,8 +147,8 @@ static void a_total_counts_no_time_twice(void **state)
     op(t, "to", 20, 50);
     event(t, "cpu_op", "to", 2, 30, 40, ""); /* another thread's */
     struct kp_top top = top_make(t, KP_TOP_BY_OP);
-    assert_int_equal((int64_t)row_named(&top, "to")->total_ns, 140000);
-    assert_int_equal(row_named(&top, "to")->count, 3);
+    assert_int_equal((int64_t)row_named(&top, "to")->cost.total_ns, 140000);
+    assert_int_equal(row_named(&top, "to")->cost.count, 3);
     kp_top_fini(&top);
 }
 
@@ -163,8 +163,8 @@ static void ops_are_put_to_lines_and_backward_ops_to_their_forward_line(void **s
     struct kp_top top = top_make(t, KP_TOP_BY_LINE);
     const struct kp_top_row *row = row_named(&top, "train.py:8 forward");
     assert_true(row == &top.rows[0] && row->is_backward); /* not clip's, which has the same number */
-    assert_int_equal((int64_t)row->self_ns, 40000);
-    assert_int_equal((int64_t)row_named(&top, "train.py:3 clip")->self_ns, 5000);
+    assert_int_equal((int64_t)row->cost.self_ns, 40000);
+    assert_int_equal((int64_t)row_named(&top, "train.py:3 clip")->cost.self_ns, 5000);
     assert_int_equal(top.count, 4);
     kp_top_fini(&top);
 }
@@ -191,8 +191,8 @@ static void a_frame_of_calls_has_the_line_that_called(void **state)
     assert_int_equal(kp_chosen_make(&t->chosen, &t->tree, &everything, why, sizeof why), 0);
     kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_LINE);
     assert_int_equal(top.count, 2);
-    assert_float_equal(row_named(&top, "train.py:9 main")->self_ns, 40e3, 0);
-    assert_float_equal(row_named(&top, "train.py main")->self_ns, 60e3, 0);
+    assert_float_equal(row_named(&top, "train.py:9 main")->cost.self_ns, 40e3, 0);
+    assert_float_equal(row_named(&top, "train.py main")->cost.self_ns, 60e3, 0);
     kp_top_fini(&top);
 }
 
@@ -220,9 +220,9 @@ static void an_op_has_the_time_of_its_kernels(void **state)
     assert_true(top.has_gpu);
     assert_int_equal(top.count, 3); /* gemm is no row */
     assert_string_equal(kp_kineto_text(top.trace, top.rows[0].name), "aten::mm");
-    assert_int_equal((int64_t)top.rows[0].gpu_self_ns, 100000);
+    assert_int_equal((int64_t)top.rows[0].cost.gpu_self_ns, 100000);
     assert_string_equal(kp_kineto_text(top.trace, top.rows[1].name), "alone");
-    assert_int_equal((int64_t)top.sum.gpu_self_ns, 130000);
+    assert_int_equal((int64_t)top.sum.cost.gpu_self_ns, 130000);
     kp_top_fini(&top);
 }
 
@@ -234,6 +234,61 @@ static void shapes_are_rows_of_their_own(void **state)
     struct kp_top top = top_make(t, KP_TOP_BY_SHAPE);
     assert_int_equal(top.count, 2);
     assert_string_equal(kp_kineto_text(top.trace, top.rows[0].shapes), "[[4, 3]]");
+    kp_top_fini(&top);
+}
+
+static void what_lies_outside_of_the_steps_leaves_the_rows(void **state)
+{
+    struct little *t = *state;
+    event(t, "cpu_op", "aten::empty", 1, 0, 300, "\"Call stack\":\"train.py(3): build;\"");
+    event(t, "cpu_op", "aten::mm", 1, 300, 90, "\"Call stack\":\"train.py(4): warm;\"");
+    event(t, "user_annotation", "ProfilerStep#0", 1, 500, 100, "");
+    event(t, "cpu_op", "aten::mm", 1, 500, 60, "\"Call stack\":\"train.py(8): step;\"");
+    struct kp_top top = top_make(t, KP_TOP_BY_OP);
+    assert_int_equal(row_named(&top, "aten::mm")->cost.count, 2);
+    assert_string_equal(kp_kineto_text(top.trace, row_named(&top, "aten::mm")->line), "train.py:4 warm");
+    kp_top_fini(&top);
+    kp_top_build(&top, &t->tree, &t->chosen, KP_TOP_BY_OP);
+    kp_top_keep_steps(&top);
+    kp_top_order(&top, KP_TOP_SELF);
+    assert_int_equal(top.count, 2); /* mm, and the step in no op */
+    const struct kp_top_row *row = row_named(&top, "aten::mm");
+    assert_int_equal((int64_t)row->cost.self_ns, 60000);
+    assert_int_equal((int64_t)row->cost.total_ns, 60000);
+    assert_int_equal(row->cost.count, 1);
+    assert_int_equal(row->lines, 1);
+    assert_string_equal(kp_kineto_text(top.trace, row->line), "train.py:8 step");
+    assert_int_equal((int64_t)top.sum.cost.self_ns, 100000);
+    kp_top_fini(&top);
+}
+
+static void memory_of(struct little *t, int ts, int bytes)
+{
+    char args[120];
+    snprintf(args, sizeof args, "\"Total Allocated\":9,\"Bytes\":%d,\"Addr\":%d,\"Device Id\":-1,\"Device Type\":0",
+             bytes, ts);
+    event(t, "cpu_instant_event", "[memory]", 1, ts, 0, args);
+}
+
+static void bytes_stand_at_the_op_that_asked(void **state)
+{
+    struct little *t = *state;
+    op(t, "aten::zeros_like", 0, 100);
+    op(t, "aten::empty_like", 10, 80);
+    op(t, "aten::empty_strided", 20, 60);
+    memory_of(t, 30, 4096);
+    op(t, "aten::empty", 200, 50); /* nobody called it */
+    memory_of(t, 210, 512);
+    op(t, "aten::mm", 300, 50);
+    memory_of(t, 310, 64);
+    struct kp_top top = top_make(t, KP_TOP_BY_OP);
+    assert_int_equal(row_named(&top, "aten::zeros_like")->cost.self_bytes, 4096);
+    assert_int_equal(row_named(&top, "aten::empty_like")->cost.self_bytes, 0);
+    assert_int_equal(row_named(&top, "aten::empty_strided")->cost.self_bytes, 0);
+    assert_int_equal(row_named(&top, "aten::empty")->cost.self_bytes, 512);
+    assert_int_equal(top.sum.cost.self_bytes, 4096 + 512 + 64);
+    kp_top_order(&top, KP_TOP_MEM);
+    assert_string_equal(kp_kineto_text(top.trace, top.rows[0].name), "aten::zeros_like");
     kp_top_fini(&top);
 }
 
@@ -379,6 +434,8 @@ int main(void)
         LITTLE(a_row_has_the_line_with_the_most_self_time),
         LITTLE(an_op_has_the_time_of_its_kernels),
         LITTLE(shapes_are_rows_of_their_own),
+        LITTLE(what_lies_outside_of_the_steps_leaves_the_rows),
+        LITTLE(bytes_stand_at_the_op_that_asked),
         LITTLE(the_wall_time_is_divided),
         LITTLE(what_lies_outside_of_the_steps_has_no_share),
         LITTLE(a_gpu_is_busy_or_waited_for),
