@@ -134,10 +134,11 @@ static void decode_count(const struct kp_rec_heapcount *rec, struct kp_heap_even
     e->tells_live = rec->head.flags & KP_HEAP_LIVE;
 }
 
-static void decode_block(const struct kp_rec_heap *rec, uint32_t bytes, struct kp_heap_event *e)
+static void decode_block(const struct kp_reader *r, const struct kp_rec_heap *rec, uint32_t bytes,
+                         struct kp_heap_event *e)
 {
     e->flags = rec->head.flags;
-    e->stack = rec->head.name;
+    e->stack = kp_stack_id(r, rec->head.name);
     e->address = rec->block;
     if (e->flags & KP_HEAP_LONG) {
         e->bytes = bytes >= sizeof *rec ? rec->bytes : 0;
@@ -156,7 +157,7 @@ bool kp_reader_heap_next(struct kp_heap_walk *w, struct kp_heap_event *e)
     struct heap_cursor *c = &w->cursors[w->merge.of[0].which];
     *e = (struct kp_heap_event){.start_ns = kp_clockmap_ns(&w->r->clock, c->start), .thread_no = c->piece->thread_no};
     if (c->rec->kind == KP_KIND_HEAPCOUNT) decode_count((const void *)c->rec, e);
-    else decode_block((const void *)c->rec, c->bytes, e);
+    else decode_block(w->r, (const void *)c->rec, c->bytes, e);
     e->is_count = c->rec->kind == KP_KIND_HEAPCOUNT;
     const bool more = cursor_next(w, c);
     kp_merge_moved(&w->merge, more, c->start);

@@ -38,6 +38,13 @@ const struct kp_chunk_head *kp_file_chunk(const struct kp_reader *r, uint32_t i,
 void kp_file_drop_pages(const struct kp_reader *r, const void *at);
 struct kp_rec_cycle *kp_file_cycle(const struct kp_reader *r, uint32_t number);
 
+/* An id of a frame or stack as a damaged file may have it: 0 if it lies outside the file. So what keeps a number for
+ * each id needs no more memory than the file has bytes. */
+static inline uint32_t kp_stack_id(const struct kp_reader *r, uint32_t id)
+{
+    return id < r->chunks * (uint64_t)(KP_CHUNK_BYTES / KP_STR_CELL) ? id : 0;
+}
+
 /* A cycle's `end` of 0 becomes the end of its last event, if it has events. */
 void kp_events_close(struct kp_reader *r);
 uint64_t kp_heap_end(const uint8_t *at,

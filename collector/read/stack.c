@@ -72,29 +72,37 @@ uint32_t kp_reader_python_beside(const struct kp_reader *r, uint32_t *stack)
 {
     const struct kp_rec_frame *f = record_at(r, *stack);
     if (!f || !(f->head.flags & KP_FRAME_PYTHON) || !f->offset || f->offset > UINT32_MAX) return 0;
-    *stack = f->around;
+    *stack = kp_stack_id(r, f->around);
     return (uint32_t)f->offset;
+}
+
+bool kp_reader_native_at(const struct kp_reader *r, uint32_t *stack, struct kp_frame_at *out)
+{
+    const struct kp_rec_frame *f = record_at(r, *stack);
+    *stack = 0;
+    if (!f || f->head.flags & KP_FRAME_PYTHON) return false;
+    *out = (struct kp_frame_at){f->head.name, f->offset};
+    *stack = kp_stack_id(r, f->around);
+    return true;
 }
 
 bool kp_reader_native(const struct kp_reader *r, uint32_t *stack, struct kp_frame *out)
 {
-    const struct kp_rec_frame *f = record_at(r, *stack);
-    *stack = 0;
+    struct kp_frame_at at;
     *out = (struct kp_frame){.path = ""};
-    if (!f || f->head.flags & KP_FRAME_PYTHON) return false;
-    const struct kp_name *module = f->head.name ? kp_names_get(&r->names, f->head.name) : NULL;
-    out->module = f->head.name;
-    out->offset = f->offset;
+    if (!kp_reader_native_at(r, stack, &at)) return false;
+    const struct kp_name *module = at.module ? kp_names_get(&r->names, at.module) : NULL;
+    out->module = at.module;
+    out->offset = at.offset;
     out->path = module ? module->name : "";
     if (module) module_read(module, out->build_id, sizeof out->build_id, out);
-    *stack = f->around;
     return true;
 }
 
 int kp_reader_natives(const struct kp_reader *r, kp_frame_fn fn, void *context)
 {
     enum { CELLS = KP_CHUNK_BYTES / KP_STR_CELL };
-    struct kp_frame frame;
+    struct kp_frame_at frame;
     int rc = 0;
     for (uint32_t i = 1, used; !rc && i < r->chunks; i++) {
         const struct kp_chunk_head *head = kp_file_chunk(r, i, &used);
@@ -102,7 +110,7 @@ int kp_reader_natives(const struct kp_reader *r, kp_frame_fn fn, void *context)
         for (uint32_t cell = sizeof *head / KP_STR_CELL; !rc && cell < CELLS; cell++) {
             uint32_t id = i * CELLS + cell;
             const uint32_t own = id;
-            if (kp_reader_native(r, &id, &frame)) rc = fn(context, own, &frame);
+            if (kp_reader_native_at(r, &id, &frame)) rc = fn(context, own, &frame);
         }
     }
     return rc;

@@ -383,8 +383,10 @@ static void stack_write(struct kp_heap *h, struct kp_trace *t, uint32_t stack)
             kp_json_cstring(&t->json, frame.python);
             continue;
         }
-        frame_write(t, &frame.native);
-        module_note(h, &frame.native);
+        struct kp_frame native;
+        if (!kp_reader_native(t->reader, &frame.id, &native)) break;
+        frame_write(t, &native);
+        module_note(h, &native);
     }
     kp_json_char(&t->json, ']');
 }

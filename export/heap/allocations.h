@@ -8,6 +8,7 @@
 #ifndef KP_EXPORT_HEAP_H
 #define KP_EXPORT_HEAP_H
 
+#include "export/heap/idpages.h"
 #include "export/out/scratch.h"
 #include "export/out/trace.h"
 
@@ -41,8 +42,8 @@ struct kp_site {
 struct kp_sites {
     struct kp_site *of;
     uint32_t n, cap;
-    uint32_t *by_stack, by_stack_slots; /* place in `of` + 1, by hash of the stack, at most half full */
-    struct kp_list blocks;              /* by address, open addressing */
+    struct kp_idpages by_stack; /* place in `of` + 1 */
+    struct kp_list blocks;      /* by address, open addressing */
     uint32_t slots, used, looks;
     uint64_t epoch, live_bytes, live_blocks, peak_bytes, peak_ns,
         unknown;                  /* unknown: freed, but not allocated in this window */

@@ -15,6 +15,8 @@
 #include "export/names/framenames.h"
 #include "collector/base/kp_poison.h"
 
+#define MIXED (UINT64_C(1) << 63)
+
 void kp_blockstack_begin(struct kp_blockstack *s, struct kp_trace *trace, uint32_t stack)
 {
     *s = (struct kp_blockstack){.trace = trace, .native = stack};
@@ -28,7 +30,7 @@ uint64_t kp_blockstack_rest(const struct kp_blockstack *s)
         uint64_t native, python;
     } key = {s->native, (uint64_t)s->python << 1 | s->is_run_over};
     if (!s->native && !s->python) return 0;
-    return s->python ? kp_hash64(&key, sizeof key) : s->native;
+    return s->python ? kp_hash64(&key, sizeof key) | MIXED : s->native;
 }
 
 /* Does the next frame of machine code run Python's next frame? Without machine code there is nothing else to run it. */
@@ -57,7 +59,7 @@ bool kp_blockstack_next(struct kp_blockstack *s, struct kp_blockframe *out)
     if (is_python_next(s) && python_next(s, out)) return true;
     out->id = s->native;
     s->is_run_over = false;
-    if (s->native && kp_reader_native(s->trace->reader, &s->native, &out->native)) return true;
+    if (s->native && kp_reader_native_at(s->trace->reader, &s->native, &out->native)) return true;
     s->native = 0; /* a lost frame, or the end */
     return s->python && python_next(s, out);
 }

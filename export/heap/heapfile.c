@@ -3,7 +3,7 @@
  * heapfile.c - writes NAME.heap.gz: every block of the window with its call stack, as heaptrack's files have it
  *
  * Called by: allocations.c, for each block in order of time
- * Memory:    mapped: 1 MB, and at most 64 bytes for each frame, and each size of a call stack
+ * Memory:    mapped: 2 MB, and at most 16 bytes for each frame, 64 for each size of a call stack
  * On fail:   the first error stays, what follows is dropped, and the file never gets its name
  *
  * The text of heaptrack_interpret, version 2 (decision 051): a line for each text (s), address (i), frame of a stack
@@ -26,6 +26,7 @@
 #include "collector/base/kp_sigblock.h"
 #include "export/heap/allocations.h"
 #include "export/heap/blockstack.h"
+#include "export/heap/idpages.h"
 #include "export/names/framenames.h"
 #include "collector/base/kp_poison.h"
 
@@ -42,7 +43,8 @@ struct kp_heapfile {
     struct kp_sink sink;
     struct kp_gz *gz;
     struct kp_json text;
-    struct kp_idtable texts, modules, addresses, frames, blocks;
+    struct kp_idtable texts, modules, addresses, mixed, blocks; /* mixed: stacks with frames of Python, too */
+    struct kp_idpages natives;                                  /* frames of machine code */
     uint32_t texts_n, addresses_n, frames_n, blocks_n;
     uint64_t last_ms, bytes; /* bytes: written, before gzip */
     uint64_t step;           /* NO_STEP: none */
@@ -152,22 +154,25 @@ static int functions_read(struct kp_heapfile *f, const char *text, uint64_t numb
     return n;
 }
 
-static uint32_t address_number(struct kp_heapfile *f, uint32_t id, const struct kp_frame *frame)
+static uint32_t address_number(struct kp_heapfile *f, uint32_t id, const struct kp_frame_at *at)
 {
     const struct {
         uint64_t module, offset;
-    } key = {frame->module, frame->offset};
+    } key = {at->module, at->offset};
+    struct kp_frame frame = {.path = ""};
     struct numbered *item = item_get(f, &f->addresses, kp_hash64(&key, sizeof key));
     struct kp_symbol symbol;
     uint64_t functions[INLINED_MOST];
+    uint32_t of = id;
     int n = 0;
     if (!item) return 0;
     if (item->number) return item->number;
     item->number = ++f->addresses_n;
-    const uint32_t number = item->number, module = module_number(f, frame);
+    (void)kp_reader_native(f->trace->reader, &of, &frame);
+    const uint32_t number = item->number, module = module_number(f, &frame);
     if (f->trace->symbols && kp_symbols_next(f->trace->symbols, &id, &symbol))
         n = functions_read(f, symbol.text, functions);
-    numbers_put(f, 'i', (const uint64_t[]){frame->offset, module}, 2);
+    numbers_put(f, 'i', (const uint64_t[]){at->offset, module}, 2);
     for (int i = 0; i < n; i++) {
         kp_json_char(&f->text, ' ');
         char rest[32], *end = hex_put(rest, functions[i]);
@@ -204,6 +209,18 @@ static uint32_t python_number(struct kp_heapfile *f, uint32_t id, const char *te
 
 /* --- stacks --- */
 
+/* The number of what a stack has from here on, 0 if it is new. NULL: no memory. */
+static uint32_t *frame_number(struct kp_heapfile *f, uint64_t rest)
+{
+    if (rest > UINT32_MAX) {
+        struct numbered *item = item_get(f, &f->mixed, rest);
+        return item ? &item->number : NULL;
+    }
+    uint32_t *number = kp_idpages_at(&f->natives, (uint32_t)rest);
+    if (!number && !f->text.error) f->text.error = -ENOMEM;
+    return number;
+}
+
 /* Adds the frames that the file does not have yet, outermost first. The number of the innermost; 0: no frame. */
 static uint32_t stack_number(struct kp_heapfile *f, uint32_t stack)
 {
@@ -212,18 +229,18 @@ static uint32_t stack_number(struct kp_heapfile *f, uint32_t stack)
     uint32_t n = 0, around = 0;
     kp_blockstack_begin(&s, f->trace, stack);
     for (uint64_t rest; n < KP_FRAMES_MAX && (rest = kp_blockstack_rest(&s)) != 0;) {
-        const struct numbered *known = kp_idtable_find(&f->frames, rest);
-        if (known) around = known->number;
-        if (known || !kp_blockstack_next(&s, &frame)) break;
+        const uint32_t *known = frame_number(f, rest);
+        around = known ? *known : 0;
+        if (!known || around || !kp_blockstack_next(&s, &frame)) break;
         const uint32_t address =
             frame.python ? python_number(f, frame.id, frame.python) : address_number(f, frame.id, &frame.native);
         f->walk[n++] = (struct walked){rest, address};
     }
     while (n--) {
-        struct numbered *item = item_get(f, &f->frames, f->walk[n].rest);
-        if (!item) return 0;
+        uint32_t *number = frame_number(f, f->walk[n].rest);
+        if (!number) return 0;
         line_put(f, 't', f->walk[n].address, around);
-        around = item->number = ++f->frames_n;
+        around = *number = ++f->frames_n;
     }
     return around;
 }
@@ -363,7 +380,8 @@ void kp_heapfile_close(struct kp_heapfile *f)
     if (f->trace->options->heap_part) f->trace->options->heap_part[0] = 0;
     kp_gz_close(f->gz);
     kp_json_fini(&f->text);
-    struct kp_idtable *const tables[] = {&f->texts, &f->modules, &f->addresses, &f->frames, &f->blocks};
+    struct kp_idtable *const tables[] = {&f->texts, &f->modules, &f->addresses, &f->mixed, &f->blocks};
+    kp_idpages_fini(&f->natives);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) kp_idtable_fini(tables[i]);
     kp_map_free(f, sizeof *f);
 }

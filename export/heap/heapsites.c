@@ -19,7 +19,6 @@
 
 enum {
     FIRST_SLOTS = 4096,
-    STACK_SLOTS = 2048,
     LASTS = 64,
     LOOKS = 4096 /* blocks between two calls of kp_scratch_touch */
 };
@@ -48,7 +47,7 @@ void kp_sites_close(struct kp_sites *s)
 {
     kp_list_fini(&s->blocks);
     if (s->of) kp_map_free(s->of, s->cap * sizeof *s->of);
-    if (s->by_stack) kp_map_free(s->by_stack, s->by_stack_slots * sizeof *s->by_stack);
+    kp_idpages_fini(&s->by_stack);
 }
 
 /* --- the table of live blocks --- */
@@ -95,30 +94,11 @@ static void slot_empty(struct kp_sites *s, uint32_t hole)
 
 /* --- sites --- */
 
-static uint32_t *number_of(const struct kp_sites *s, uint32_t stack)
-{
-    uint32_t at = (uint32_t)(stack * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (s->by_stack_slots - 1);
-    while (s->by_stack[at] && s->of[s->by_stack[at] - 1].stack != stack) at = (at + 1) & (s->by_stack_slots - 1);
-    return &s->by_stack[at];
-}
-
-static int stacks_grow(struct kp_sites *s)
-{
-    struct kp_sites more = {.of = s->of, .by_stack_slots = s->by_stack_slots ? 2 * s->by_stack_slots : STACK_SLOTS};
-    more.by_stack = kp_map_alloc(more.by_stack_slots * sizeof *more.by_stack);
-    if (!more.by_stack) return -ENOMEM;
-    for (uint32_t i = 0; i < s->n; i++) *number_of(&more, s->of[i].stack) = i + 1;
-    if (s->by_stack) kp_map_free(s->by_stack, s->by_stack_slots * sizeof *s->by_stack);
-    s->by_stack = more.by_stack;
-    s->by_stack_slots = more.by_stack_slots;
-    return 0;
-}
-
 /* Place in s->of, or -ENOMEM. */
 static int64_t site_get(struct kp_sites *s, uint32_t stack)
 {
-    if (2 * (s->n + 1) > s->by_stack_slots && stacks_grow(s)) return -ENOMEM;
-    uint32_t *number = number_of(s, stack);
+    uint32_t *number = kp_idpages_at(&s->by_stack, stack);
+    if (!number) return -ENOMEM;
     if (*number) return *number - 1;
     if (s->n == s->cap) {
         struct kp_site *more = kp_map_double(s->of, &s->cap, sizeof *more, 1024);

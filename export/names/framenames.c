@@ -81,7 +81,7 @@ struct taking {
     } lately[LATELY];
 };
 
-static int address_take(void *context, uint32_t id, const struct kp_frame *f)
+static int address_take(void *context, uint32_t id, const struct kp_frame_at *f)
 {
     struct taking *taking = context;
     struct kp_symbols *s = taking->s;
@@ -357,10 +357,10 @@ static const struct frame *frame_get(struct kp_symbols *s, uint32_t id)
 {
     if (s->frames_n * 2 >= s->frames_cap && !frames_grow(s)) return NULL;
     struct frame *f = frame_place(s->frames, s->frames_cap, id);
-    struct kp_frame of;
+    struct kp_frame_at of;
     uint32_t around = id;
     if (f->id) return f;
-    if (!kp_reader_native(s->reader, &around, &of)) return NULL;
+    if (!kp_reader_native_at(s->reader, &around, &of)) return NULL;
     const uint32_t at = address_find(s, of.module, of.offset - 1);
     if (at == s->n || s->addresses[at].module != of.module || s->addresses[at].offset != of.offset - 1)
         return NULL; /* written since */

@@ -4,7 +4,7 @@
  *
  * Called by: sources, inside a hook (hot)
  * Owns:      struct seen, one a thread: stacks met lately; tables of all frames written so far
- * Locks:     none. Memory: 170 KB of address space a thread; 16 MB of it for the first table, 64 and 256 for the others.
+ * Locks:     none. Memory: 170 KB of address space a thread; 16 MB for the first table, 64 and 256 for the others.
  * On fail:   0, or the stack without its inner frames: no room for more frames in table or file
  * Safe in:   signal handlers yes; after fork no (kp_unwind_forget first)
  *
